@@ -1,0 +1,86 @@
+# tsurugi_fdw
+#
+#   make [DEBUG=1]   build the extension; DEBUG=1 turns assertions on
+#   make install     install it into the PostgreSQL that PG_CONFIG belongs to
+#   make installcheck  regression and isolation tests against a running server
+#                    that has tsurugi_fdw in shared_preload_libraries
+#   make unit        unit tests of runtime/, in place, without PostgreSQL;
+#                    SANITIZE=thread or SANITIZE=address,undefined as well
+#   make format      clang-format over all C files, in place
+#
+# These install the Debian packages they need, work on a copy in a temporary
+# directory, start a private cluster there, and leave nothing behind:
+#
+#   make test [SUITES="lint unit regress isolation pgtap tap"]
+#   make lint        the same as make test SUITES=lint
+#   make demo        the guided tour
+#   make psql        psql on a private cluster until you quit
+#   make bench       benchmark against ordinary tables
+#   make bench-instructions   instructions per statement, by callgrind
+
+scripted = test lint demo psql bench bench-instructions
+standalone = unit format
+.PHONY: $(scripted) $(standalone)
+.DEFAULT_GOAL := all
+
+test:
+	@test/run.sh
+lint:
+	@SUITES=lint test/run.sh
+demo:
+	@demo/run.sh
+psql:
+	@test/psql.sh
+bench:
+	@test/bench/run.sh
+bench-instructions:
+	@test/bench/instructions.sh
+unit:
+	@$(MAKE) --no-print-directory -f test/unit/Makefile check
+format:
+	clang-format-14 -i $(wildcard src/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch])
+
+# Everything else needs PostgreSQL's own makefiles.
+ifneq ($(filter-out $(scripted) $(standalone),$(or $(MAKECMDGOALS),all)),)
+
+EXTENSION = tsurugi_fdw
+MODULE_big = tsurugi_fdw
+DATA = sql/tsurugi_fdw--1.0.sql
+PGFILEDESC = "tsurugi_fdw - in-memory transactional tables"
+SOURCES := $(sort $(wildcard runtime/*.c) $(wildcard runtime/*/*.c) $(wildcard src/*.c))
+OBJS = $(SOURCES:.c=.o)
+
+# "extension" goes first; the other tests stand on their own and may run in any
+# order, so that a new one needs no entry here.  Both suites find the extension
+# created in their database.
+regress_tests := $(sort $(foreach file,$(wildcard sql/*.sql),$(if $(findstring --,$(file)),,$(basename $(notdir $(file))))))
+REGRESS = $(filter extension,$(regress_tests)) $(filter-out extension,$(regress_tests))
+REGRESS_OPTS = --load-extension=tsurugi_fdw
+ISOLATION = $(sort $(basename $(notdir $(wildcard test/specs/*.spec))))
+ISOLATION_OPTS = --inputdir=test --load-extension=tsurugi_fdw
+
+# Only what is marked PGDLLEXPORT is visible outside the library.
+PG_CPPFLAGS = -MMD -MP '-DPGDLLEXPORT=__attribute__((visibility("default")))' $(if $(filter-out 0,$(DEBUG)),-DTG_DEBUG)
+PG_CFLAGS = -std=gnu11 -pthread -fvisibility=hidden -Wextra -Wno-declaration-after-statement \
+	-Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
+	$(if $(filter-out 0,$(WERROR)),-Werror)
+SHLIB_LINK = -pthread
+EXTRA_CLEAN = $(SOURCES:.c=.d) .build-flags build results regression.diffs regression.out
+override with_llvm = no
+
+PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq ($(PGXS),)
+$(error pg_config of PostgreSQL 15 not found: install postgresql-server-dev-15 or set PG_CONFIG)
+endif
+include $(PGXS)
+
+# Rebuild what has changed: headers, this file, and the flags of the last build.
+build_flags = $(CC) $(CPPFLAGS) $(CFLAGS)
+.PHONY: force
+.build-flags: force
+	@printf '%s\n' '$(subst ','\'',$(build_flags))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(build_flags))' > $@
+$(OBJS): .build-flags Makefile
+-include $(SOURCES:.c=.d)
+
+endif

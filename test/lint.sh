@@ -1,0 +1,213 @@
+#!/bin/bash
+# Checks of the sources that need no run: layers, headers, words, format.
+# Prints TAP, one line per rule; called by run.sh, works in a checkout as well:
+#
+#   test/lint.sh
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# The rooms of runtime/ from the lowest up; each may include itself and those before it.
+rooms="base mem sched log storage txn exec batch"
+
+number=0
+
+# Result of a rule: what was found, nothing if it is kept.  Findings go to standard
+# error, where a harness lets them through.
+rule()
+{
+	number=$((number + 1))
+	if [ -z "$2" ]; then
+		echo "ok $number - $1"
+	else
+		echo "not ok $number - $1"
+		sed 's/^/# /' <<<"$2" >&2
+	fi
+}
+
+# file:line:"included" of all quoted includes of the files given.
+includes_of()
+{
+	[ $# -eq 0 ] || grep -nHoE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"[^"]+"' "$@" |
+		sed -E 's/#[[:space:]]*include[[:space:]]*"([^"]+)"/\1/; s/:[[:space:]]+/:/'
+}
+
+shopt -s nullglob
+runtime_files=(runtime/*.[ch] runtime/*/*.[ch])
+source_files=(src/*.[ch])
+unit_files=(test/unit/*.[ch])
+c_files=("${runtime_files[@]}" "${source_files[@]}" "${unit_files[@]}")
+shopt -u nullglob
+
+# Includes in runtime/ that name no room, a room above their own, or PostgreSQL.
+layer_faults()
+{
+	local file line included room allowed known
+	includes_of "${runtime_files[@]}" | while IFS=: read -r file line included; do
+		room=${file#runtime/}
+		if [[ $room != */* ]]; then
+			# the front door may include every room
+			[[ $included == runtime/* ]] || echo "$file:$line: \"$included\" is not of runtime/"
+			continue
+		fi
+		room=${room%%/*}
+		allowed=
+		known=no
+		for one in $rooms; do
+			allowed="$allowed $one"
+			[ "$one" != "$room" ] || { known=yes; break; }
+		done
+		[ "$known" = yes ] || echo "$file: \"$room\" is not a room"
+		included=${included#runtime/}
+		[[ $included == */* && " $allowed " == *" ${included%%/*} "* ]] ||
+			echo "$file:$line: \"$included\" is not at or below $room"
+	done
+}
+
+front_door_faults()
+{
+	includes_of "${source_files[@]}" | grep -E ':"?runtime/' | grep -v ':runtime/runtime\.h$'
+}
+
+# A header included in a circle compiles, thanks to its guard, but means that two are one.
+circle_faults()
+{
+	[ ${#c_files[@]} -eq 0 ] || includes_of "${c_files[@]}" | awk -F: '
+		$1 ~ /\.h$/ && $3 ~ /^(runtime|src)\// { edges[$1] = edges[$1] " " $3 }
+		function walk(node, path,    list, count, i) {
+			if (index(path, " " node " ")) { print "circle:" path node; return }
+			if (node in done) return
+			count = split(edges[node], list, " ")
+			for (i = 1; i <= count; i++) walk(list[i], path node " ")
+			done[node] = 1
+		}
+		END { for (node in edges) walk(node, " ") }'
+}
+
+postgres_faults()
+{
+	[ ${#runtime_files[@]} -eq 0 ] || grep -nHE \
+		'#[[:space:]]*include[[:space:]]*[<"](postgres|fmgr|utils/|storage/|access/|executor/|nodes/|commands/|catalog/|foreign/|miscadmin|libpq)|\b(ereport|elog|palloc0?|pfree|repalloc|CHECK_FOR_INTERRUPTS|PG_TRY|MemoryContext[A-Za-z]*)\b' \
+		"${runtime_files[@]}" | strip_comments
+}
+
+# Drops lines of grep -nH that are a comment's.
+strip_comments()
+{
+	grep -vE '^[^:]+:[0-9]+:[[:space:]]*(\*|/\*|//)'
+}
+
+header_faults()
+{
+	local file pg_include
+	pg_include=$("${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}" --includedir-server 2>/dev/null)
+	for file in "${c_files[@]}"; do
+		[[ $file == *.h ]] || continue
+		case $file in
+			src/*)
+				[ -n "$pg_include" ] || continue
+				printf '#include "postgres.h"\n#include "%s"\n' "$file" |
+					gcc -std=gnu11 -D_GNU_SOURCE -fsyntax-only -w -I. -Isrc -I"$pg_include" -x c - 2>&1 ;;
+			*)
+				printf '#include "%s"\n' "$file" |
+					gcc -std=gnu11 -D_GNU_SOURCE -fsyntax-only -Wall -Wextra -Wno-unused -Wno-unused-parameter -I. -x c - 2>&1 ;;
+		esac
+	done
+}
+
+guard_faults()
+{
+	local file guard
+	for file in "${c_files[@]}"; do
+		[[ $file == *.h ]] || continue
+		guard=$(grep -m1 -oE '^#ifndef [A-Z0-9_]+' "$file" | cut -d' ' -f2)
+		[ -n "$guard" ] && grep -q "^#define $guard\$" "$file" || echo "$file: no include guard"
+	done
+}
+
+own_header_faults()
+{
+	local file name first
+	for file in "${c_files[@]}"; do
+		[[ $file == *.c && -f ${file%.c}.h ]] || continue
+		name=$(basename "$file" .c)
+		first=$(includes_of "$file" | cut -d: -f3 | grep -v '^postgres\.h$' | head -1)
+		[[ $first == */"$name".h || $first == "$name".h || $first == */"$name"_internal.h ]] ||
+			echo "$file: its own header does not come first"
+	done
+}
+
+length_faults()
+{
+	local file lines
+	for file in "${c_files[@]}"; do
+		lines=$(wc -l <"$file")
+		[ "$lines" -le 800 ] || echo "$file: $lines lines, more than 800"
+	done
+}
+
+head_faults()
+{
+	local file
+	for file in "${c_files[@]}"; do
+		[ "$(head -1 "$file")" = '/*' ] || echo "$file: no comment at its head"
+	done
+}
+
+# What a reader of the repository cannot know.
+word_faults()
+{
+	grep -rnIE '\.\./[s]hared|/[w]ork/|\bC[E]O\b|\b[i]ssues? #?[0-9]+|\b(T[O]DO|F[I]XME|X[X]X)\b' \
+		--exclude-dir=.git --exclude-dir=build --exclude-dir=tmp_check --exclude=LICENSE --exclude='*.csv' .
+}
+
+answer_faults()
+{
+	local file
+	for file in sql/*.sql; do
+		[[ -f $file && $file != *--* ]] || continue
+		[ -f "expected/$(basename "$file" .sql).out" ] || echo "$file: no expected/$(basename "$file" .sql).out"
+	done
+	for file in test/specs/*.spec; do
+		[ -f "$file" ] || continue
+		[ -f "test/expected/$(basename "$file" .spec).out" ] || echo "$file: no expected output"
+	done
+}
+
+shell_faults()
+{
+	local file
+	while read -r file; do
+		bash -n "$file" 2>&1
+	done < <(find .ci test demo -type f \( -name '*.sh' -o -path './.ci/run' -o -name run \))
+}
+
+format_faults()
+{
+	[ ${#c_files[@]} -eq 0 ] || clang-format-14 --dry-run -Werror "${c_files[@]}" 2>&1 | grep -E 'error:|rror' | head -50
+}
+
+cppcheck_faults()
+{
+	[ ${#c_files[@]} -eq 0 ] && return
+	cppcheck -q -j"$(nproc)" --std=c11 --language=c -I. --enable=warning,performance,portability --inline-suppr \
+		--suppress=missingInclude --suppress=missingIncludeSystem --suppress=unknownMacro \
+		--suppress=normalCheckLevelMaxBranches --suppress=preprocessorErrorDirective --suppress=nullPointerRedundantCheck:src/* \
+		--error-exitcode=0 --template='{file}:{line}: {id}: {message}' \
+		"${runtime_files[@]}" "${source_files[@]}" 2>&1
+}
+
+rule "runtime/ includes only what lies at or below" "$(layer_faults)"
+rule "src/ enters runtime/ by its front door" "$(front_door_faults)"
+rule "no header includes itself in a circle" "$(circle_faults)"
+rule "no PostgreSQL in runtime/" "$(postgres_faults)"
+rule "each header compiles alone" "$(header_faults)"
+rule "each header has an include guard" "$(guard_faults)"
+rule "each source includes its own header first" "$(own_header_faults)"
+rule "no file is longer than 800 lines" "$(length_faults)"
+rule "each file begins with a comment" "$(head_faults)"
+rule "no words that only insiders know" "$(word_faults)"
+rule "each test has an expected output" "$(answer_faults)"
+rule "scripts are well formed" "$(shell_faults)"
+rule "clang-format has nothing to say" "$(format_faults)"
+rule "cppcheck has nothing to say" "$(cppcheck_faults)"
+echo "1..$number"

@@ -1,0 +1,179 @@
+#!/bin/bash
+# make test: every test, or the suites named in SUITES, on a private cluster.
+# Runs all, then tells: the last line is "N passed, N failed, N skipped", and the
+# exit status is not 0 if one failed or none ran.
+#
+#   SUITES="lint unit regress isolation pgtap tap"
+#   TESTS="a b"    only these tests of the suites, by name without suffix
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+tg_enter build test lint -- "$@"
+
+: "${SUITES:=lint unit regress isolation pgtap tap}"
+for suite in $SUITES; do
+	[[ " lint unit regress isolation pgtap tap " == *" $suite "* ]] || tg_fail "there is no suite \"$suite\""
+done
+totals=$TG_WORK/totals
+: >"$totals"
+
+title() { printf '\n== %s\n' "$*"; }
+
+# A suite's totals: passed, failed, skipped.
+count() { echo "$1 $2 $3" >>"$totals"; }
+
+# The files that match a pattern and TESTS, one a line; none is no failure.
+tests_in()
+{
+	local file
+	for file in $1; do
+		[ -f "$file" ] || continue
+		[ -z "${TESTS:-}" ] || [[ " $TESTS " == *" $(basename "${file%.*}") "* ]] || continue
+		echo "$file"
+	done
+}
+
+# Programs that print TAP; a harness that ends without totals is a failure.
+run_tap()
+{
+	local before
+	before=$(wc -l <"$totals")
+	tg_run perl test/tap.pl "$totals" "$@" || true
+	[ "$(wc -l <"$totals")" -gt "$before" ] || count 0 1 0
+}
+
+run_lint()
+{
+	title lint
+	run_tap test/lint.sh
+}
+
+# The unit tests in one flavour: its name and what to sanitize.
+run_unit()
+{
+	local flavour=$1 sanitize=$2 out=$TG_WORK/unit/$1 file run=()
+
+	title "unit tests, $flavour"
+	if ! tg_run make -s -k -j"$(nproc)" -f test/unit/Makefile SANITIZE="$sanitize" OUT="$out" WERROR=1 all; then
+		echo "the build failed"
+		count 0 1 0
+	fi
+	# ThreadSanitizer cannot live with every layout that the kernel may randomize
+	if [ "$flavour" = thread ] && setarch -R true 2>/dev/null; then
+		run=(--exec "setarch -R")
+	fi
+	local programs=()
+	for file in $(tests_in 'test/unit/*.c'); do
+		[ ! -x "$out/$(basename "$file" .c)" ] || programs+=("$out/$(basename "$file" .c)")
+	done
+	if [ ${#programs[@]} -eq 0 ]; then
+		echo "none"
+		return
+	fi
+	ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1 \
+		run_tap "${run[@]}" "${programs[@]}"
+}
+
+# pg_regress or its isolation sister: make variable, pattern of the tests, directory of the output.
+run_regress()
+{
+	local variable=$1 pattern=$2 output=$3 names=() other=ISOLATION file log=$TG_WORK/$1.log status=0 passed failed
+
+	title "$(tr '[:upper:]' '[:lower:]' <<<"$variable") tests"
+	[ "$variable" = REGRESS ] || other=REGRESS
+	for file in $(tests_in "$pattern"); do
+		[[ $file == *--* ]] || names+=("$(basename "${file%.*}")")
+	done
+	if [ ${#names[@]} -eq 0 ]; then
+		echo "none"
+		return
+	fi
+	# the Makefile knows the order; a choice of tests is in that of the names
+	tg_run make --no-print-directory installcheck "$other=" ${TESTS:+"$variable=${names[*]}"} >"$log" 2>&1 || status=$?
+	grep -E '\.\.\. ' "$log" || cat "$log"
+	passed=$(grep -cE '\.\.\. ok' "$log" || true)
+	failed=$(grep -cE '\.\.\. FAILED' "$log" || true)
+	if [ "$status" -ne 0 ]; then
+		[ "$failed" -gt 0 ] || failed=1
+		[ ! -f "$output/regression.diffs" ] || cat "$output/regression.diffs"
+	fi
+	count "$passed" "$failed" 0
+}
+
+run_pgtap()
+{
+	local files
+	title "pgTAP tests"
+	files=$(tests_in 'test/pgtap/*.sql')
+	if [ -z "$files" ]; then
+		echo "none"
+		return
+	fi
+	if ! { createdb pgtap_template &&
+		psql -Xq -d pgtap_template -c 'CREATE EXTENSION pgtap' -c 'CREATE EXTENSION tsurugi_fdw'; }; then
+		count 0 1 0
+		return
+	fi
+	run_tap --exec "bash test/pgtap.sh" $files
+}
+
+# Tests in Perl make their own clusters.
+run_perl()
+{
+	local files
+	title "TAP tests"
+	files=$(tests_in 'test/t/*.pl')
+	if [ -z "$files" ]; then
+		echo "none"
+		return
+	fi
+	export TESTDIR=$TG_WORK PG_REGRESS PERL5LIB
+	PG_REGRESS=$(dirname "$(pg_config --pgxs)")/../test/regress/pg_regress
+	PERL5LIB=$(dirname "$(pg_config --pgxs)")/../test/perl:$TG_WORK/tree/test/t
+	run_tap $files
+}
+
+# A server that went down under a test and came back may leave the test green.
+look_for_crashes()
+{
+	if grep -nE 'check failed|was terminated by signal' "$TG_WORK/server.log"; then
+		echo "the server crashed"
+		count 0 1 0
+	fi
+}
+
+wanted() { [[ " $SUITES " == *" $1 "* ]]; }
+
+if wanted lint; then
+	run_lint
+fi
+if wanted unit; then
+	run_unit plain ""
+	run_unit thread thread
+	run_unit address address,undefined
+fi
+if wanted regress || wanted isolation || wanted pgtap || wanted tap; then
+	title "build with assertions"
+	if ! tg_install DEBUG=1 WERROR=1; then
+		count 0 1 0
+	else
+		if wanted regress || wanted isolation || wanted pgtap; then
+			title "private cluster"
+			if ! tg_start; then
+				count 0 1 0
+			else
+				! wanted regress || run_regress REGRESS 'sql/*.sql' .
+				! wanted isolation || run_regress ISOLATION 'test/specs/*.spec' output_iso
+				! wanted pgtap || run_pgtap
+				look_for_crashes
+				tg_stop
+			fi
+		fi
+		! wanted tap || run_perl
+	fi
+fi
+
+awk '{ passed += $1; failed += $2; skipped += $3 }
+	END {
+		printf "\n%d passed, %d failed%s\n", passed, failed, (skipped > 0 ? ", " skipped " skipped" : "")
+		exit (failed > 0 || passed == 0)
+	}' "$totals"
