@@ -1,0 +1,24 @@
+/*
+ * spin.h
+ *	  Waiting for something that takes another thread a few instructions.
+ */
+#ifndef TG_SPIN_H
+#define TG_SPIN_H
+
+#include <sched.h>
+
+#include "runtime/base/atomic.h"
+
+#define TG_SPIN_PAUSES 128
+
+/* One round of a wait: pauses first, then gives the CPU away, in case the other was preempted. */
+static inline void
+tg_spin(unsigned *round)
+{
+	if (++*round <= TG_SPIN_PAUSES)
+		tg_pause();
+	else
+		(void) sched_yield();
+}
+
+#endif /* TG_SPIN_H */

@@ -1,0 +1,29 @@
+/*
+ * status.h
+ *	  Results of the runtime's functions.
+ *
+ * A code exists only if a caller can act on it; everything else is a bug and
+ * an assertion.
+ */
+#ifndef TG_STATUS_H
+#define TG_STATUS_H
+
+typedef enum tg_status
+{
+	TG_OK = 0,
+	TG_NO_MEMORY, /* the arena's limit is reached; nothing was changed */
+	TG_NOT_FOUND, /* no such key, row, version or object */
+	TG_EXISTS,	  /* the key is taken by a live row */
+	TG_BUSY,	  /* held by another transaction: wait for it, then repeat */
+	TG_AGAIN,	  /* somebody was faster: look again at once */
+	TG_CHANGED,	  /* committed after the snapshot: re-evaluate on the version handed out */
+	TG_SELF,	  /* already changed by the caller's own command or a later one */
+	TG_TOO_LARGE, /* beyond a named maximum */
+	TG_FULL,	  /* a bounded structure has no place left */
+	TG_CANCELLED, /* the job was cancelled */
+	TG_STOPPED	  /* the runtime is not running */
+} tg_status;
+
+#define TG_MUST_USE __attribute__((warn_unused_result))
+
+#endif /* TG_STATUS_H */

@@ -1,0 +1,297 @@
+/*
+ * arena.c
+ *	  The mapping, its parts, and what the outside asks about it.
+ *
+ * The layout is in arena_internal.h.  Where the parts lie is kept in each
+ * process's own memory and inherited by fork, so a stray write into the arena
+ * cannot lead a restart astray: tg_arena_reset takes nothing from it.
+ *
+ * Left out: MAP_HUGETLB, which kills with SIGBUS where NORESERVE promised more
+ * pages than the pool has; and growing the reservation, which could not be done
+ * at the same address in every process.
+ */
+#include "runtime/mem/arena.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime/base/check.h"
+#include "runtime/mem/arena_internal.h"
+#include "runtime/mem/arena_poison.h"
+#include "runtime/mem/session_internal.h"
+
+#ifdef TG_POISON_ASAN
+#include <pthread.h>
+#endif
+
+#define HUGE_PAGE_BYTES ((size_t) 2 << 20)
+#define PAGE_TOTAL_MAX (TG_PAGE_NONE - 1)
+
+const char *const tg_use_names[TG_USE_COUNT] = {
+	[TG_USE_TABLE] = "table", [TG_USE_CHUNK] = "chunk", [TG_USE_HEADER] = "header", [TG_USE_BLOB] = "blob",
+	[TG_USE_INDEX] = "index", [TG_USE_LOG] = "log",		[TG_USE_JOB] = "job",		[TG_USE_RUNTIME] = "runtime",
+};
+
+/* Where the parts begin, from the start of the mapping. */
+typedef struct layout
+{
+	size_t pages_state;
+	size_t objects_state;
+	size_t orphans_state;
+	size_t sessions_state;
+	size_t retirements;
+	size_t caches;
+	size_t kinds;
+	size_t pages;
+	size_t data;
+	size_t end;
+} layout;
+
+/* This process's knowledge; constant but for the limit, inherited by fork. */
+static struct
+{
+	char *mapping; /* NULL: no arena */
+	layout parts;
+	size_t limit_max; /* bytes: what is reserved, without the reserve above it */
+	size_t limit;	  /* bytes, as last set by this process or one before it */
+	unsigned session_max;
+	bool huge_asked;
+} arena;
+
+#ifdef TG_POISON_ASAN
+bool tg_poison_forked;
+#endif
+
+/* --- the mapping ------------------------------------------------------------------ */
+
+/* Puts a part of so many bytes at the end of the layout; where it begins. */
+static size_t
+layout_add(layout *parts, size_t bytes, size_t alignment)
+{
+	size_t begin = (parts->end + alignment - 1) & ~(alignment - 1);
+
+	parts->end = begin + bytes;
+	return begin;
+}
+
+/* Parts begin on pages of their own, so that those which are not used cost nothing. */
+static layout
+layout_of(unsigned session_max, size_t page_total)
+{
+	layout parts = {.end = TG_ROOT_COUNT * sizeof(void *)}; /* the roots come first */
+
+	parts.pages_state = layout_add(&parts, tg_pages_state_bytes(), TG_PAGE_BYTES);
+	parts.objects_state = layout_add(&parts, tg_objects_state_bytes(), TG_PAGE_BYTES);
+	parts.orphans_state = layout_add(&parts, tg_orphans_state_bytes(), TG_PAGE_BYTES);
+	parts.sessions_state = layout_add(&parts, tg_sessions_state_bytes(session_max), TG_PAGE_BYTES);
+	parts.retirements = layout_add(&parts, session_max * sizeof(tg_retirement), TG_PAGE_BYTES);
+	parts.caches = layout_add(&parts, session_max * sizeof(tg_cache), TG_PAGE_BYTES);
+	parts.kinds = layout_add(&parts, page_total * sizeof(*tg_page_kinds), TG_PAGE_BYTES);
+	parts.pages = layout_add(&parts, page_total * sizeof(*tg_pages), TG_PAGE_BYTES);
+	parts.data = layout_add(&parts, page_total << TG_PAGE_SHIFT, HUGE_PAGE_BYTES);
+	return parts;
+}
+
+/* Maps so many bytes, aligned to huge pages.  NULL if the system refuses. */
+static char *
+mapping_create(size_t bytes)
+{
+	size_t whole = bytes + HUGE_PAGE_BYTES;
+	char *memory = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t before;
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	before = (HUGE_PAGE_BYTES - (uintptr_t) memory % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
+	if (before > 0)
+		(void) munmap(memory, before);
+	(void) munmap(memory + before + bytes, HUGE_PAGE_BYTES - before);
+	return memory + before;
+}
+
+/* Maps room for a limit of so many bytes and the reserve above it. */
+static bool
+arena_map(size_t limit_max, unsigned session_max)
+{
+	size_t page_total = (limit_max + limit_max / 4) >> TG_PAGE_SHIFT;
+
+	if (page_total == 0 || page_total > PAGE_TOTAL_MAX)
+		return false;
+	arena.parts = layout_of(session_max, page_total);
+	arena.mapping = mapping_create(arena.parts.end);
+	if (arena.mapping == NULL)
+		return false;
+	arena.limit_max = limit_max;
+	tg_page_total = (uint32_t) page_total;
+	return true;
+}
+
+/* Fills the empty mapping with its parts. */
+static void
+arena_setup(void)
+{
+	char *mapping = arena.mapping;
+	const layout *parts = &arena.parts;
+
+	tg_page_kinds = (uint8_t *) (mapping + parts->kinds);
+	tg_pages = (tg_page *) (mapping + parts->pages);
+	tg_page_base = mapping + parts->data;
+	tg_pages_setup(mapping + parts->pages_state, arena.huge_asked ? HUGE_PAGE_BYTES >> TG_PAGE_SHIFT : 1);
+	tg_pages_limit_set(arena.limit);
+	tg_objects_setup(mapping + parts->objects_state);
+	tg_orphans_setup(mapping + parts->orphans_state);
+	tg_sessions_setup(mapping + parts->sessions_state, arena.session_max, (tg_cache *) (mapping + parts->caches),
+					  (tg_retirement *) (mapping + parts->retirements));
+}
+
+#ifdef TG_POISON_ASAN
+static void
+poison_end(void)
+{
+	if (arena.mapping != NULL && !tg_poison_forked)
+		tg_unpoison(arena.mapping, arena.parts.end);
+	tg_poison_forked = true;
+}
+#endif
+
+/* --- in order of life ---------------------------------------------------------------- */
+
+tg_status
+tg_arena_create(const tg_arena_config *config)
+{
+	size_t reserve = config->reserve_bytes > config->limit_bytes ? config->reserve_bytes : config->limit_bytes;
+
+	tg_check(arena.mapping == NULL);
+	tg_assert(config->session_max > 0);
+	if (!arena_map(reserve, config->session_max) && !arena_map(config->limit_bytes, config->session_max))
+		return TG_NO_MEMORY;
+	arena.limit = config->limit_bytes & ~((size_t) TG_PAGE_BYTES - 1);
+	arena.session_max = config->session_max;
+	arena.huge_asked = config->huge_pages && madvise(arena.mapping + arena.parts.data,
+													 arena.parts.end - arena.parts.data, MADV_HUGEPAGE) == 0;
+	arena_setup();
+#ifdef TG_POISON_ASAN
+	static bool registered;
+
+	if (!registered)
+		registered = pthread_atfork(poison_end, NULL, NULL) == 0;
+#endif
+	return TG_OK;
+}
+
+void
+tg_arena_reset(void)
+{
+	tg_check(madvise(arena.mapping, arena.parts.end, MADV_REMOVE) == 0);
+	tg_unpoison(arena.mapping, arena.parts.end);
+	arena_setup();
+}
+
+void
+tg_arena_destroy(void)
+{
+	tg_unpoison(arena.mapping, arena.parts.end);
+	tg_check(munmap(arena.mapping, arena.parts.end) == 0);
+	arena.mapping = NULL;
+}
+
+void
+tg_arena_limit_set(size_t limit_bytes)
+{
+	arena.limit = limit_bytes < arena.limit_max ? limit_bytes : arena.limit_max;
+	tg_pages_limit_set(arena.limit);
+}
+
+void
+tg_arena_root_set(tg_root root, void *pointer)
+{
+	tg_assert((unsigned) root < TG_ROOT_COUNT);
+	tg_store_release(&((void **) arena.mapping)[root], pointer); /* pairs with tg_arena_root */
+}
+
+void *
+tg_arena_root(tg_root root)
+{
+	tg_assert((unsigned) root < TG_ROOT_COUNT);
+	return tg_load_acquire(&((void **) arena.mapping)[root]); /* pairs with tg_arena_root_set */
+}
+
+/* --- figures ------------------------------------------------------------------------- */
+
+/* Whether the kernel may back shared memory with huge pages: "always within_size [advise] never deny force". */
+static bool
+huge_possible(void)
+{
+	FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "r");
+	char line[128] = "";
+	bool possible;
+
+	if (file == NULL)
+		return false;
+	if (fgets(line, sizeof(line), file) == NULL)
+		line[0] = '\0';
+	(void) fclose(file);
+	possible = strchr(line, '[') != NULL && strstr(line, "[never]") == NULL && strstr(line, "[deny]") == NULL;
+	return possible;
+}
+
+/* What this process has mapped by huge pages in the data pages, by /proc/self/smaps. */
+static size_t
+huge_mapped(void)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	uintptr_t data_begin = (uintptr_t) arena.mapping + arena.parts.data;
+	uintptr_t data_end = (uintptr_t) arena.mapping + arena.parts.end;
+	bool inside = false;
+	size_t kilobytes = 0;
+	char line[512];
+
+	if (file == NULL)
+		return 0;
+	while (fgets(line, sizeof(line), file) != NULL)
+	{
+		unsigned long begin;
+		unsigned long end;
+		unsigned long size;
+
+		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+			inside = begin < data_end && end > data_begin;
+		else if (inside && sscanf(line, "ShmemPmdMapped: %lu kB", &size) == 1)
+			kilobytes += size;
+	}
+	(void) fclose(file);
+	return kilobytes * 1024;
+}
+
+void
+tg_arena_report_get(tg_arena_report *report)
+{
+	int64_t used_sums[TG_USE_COUNT] = {0};
+
+	memset(report, 0, sizeof(*report));
+	tg_pages_report(report);
+	tg_sessions_used_sum(used_sums);
+	for (unsigned use = 0; use < TG_USE_COUNT; use++)
+	{
+		/* Sums over sessions at work are not of one moment: a free may be seen without its claim. */
+		report->used_by[use] = used_sums[use] > 0 ? (size_t) used_sums[use] : 0;
+		report->used += report->used_by[use];
+	}
+	report->refused = tg_objects_refused();
+	report->huge_asked = arena.huge_asked;
+	report->huge_possible = huge_possible();
+	report->huge = report->huge_possible ? huge_mapped() : 0;
+}
+
+size_t
+tg_arena_committed(void)
+{
+	return tg_pages_committed();
+}
+
+size_t
+tg_arena_limit(void)
+{
+	return tg_pages_limit();
+}

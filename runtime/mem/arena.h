@@ -1,0 +1,156 @@
+/*
+ * arena.h
+ *	  The shared memory that everything lives in.
+ *
+ * One mapping per server, made before any child exists, so that it lies at the
+ * same address in every process and plain pointers work everywhere.  Address
+ * space is reserved once; a limit that may change at any time bounds what is
+ * used of it.  Past the limit TG_DATA claims are refused; TG_ESSENTIAL claims
+ * (what DELETE, rollback, commit and collection need) go on into the reserve,
+ * which is a quarter of the limit.
+ *
+ * What counts against the limit are pages in use: objects, free parts of their
+ * pages, and sessions' caches.  The map of pages (17 bytes for each ever used)
+ * and the sessions' fixed parts do not count.
+ */
+#ifndef TG_ARENA_H
+#define TG_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+
+typedef struct tg_session tg_session; /* session.h */
+
+#define TG_PAGE_BYTES 4096
+
+/* What memory is used for; the accounts that views show. */
+typedef enum tg_use
+{
+	TG_USE_TABLE,	/* table structures, row heads, directories */
+	TG_USE_CHUNK,	/* column chunks */
+	TG_USE_HEADER,	/* version headers */
+	TG_USE_BLOB,	/* long values */
+	TG_USE_INDEX,	/* B+tree nodes */
+	TG_USE_LOG,		/* write logs of transactions, garbage lists */
+	TG_USE_JOB,		/* jobs, tasks, output buffers */
+	TG_USE_RUNTIME, /* sessions, queues and other fixed parts */
+	TG_USE_COUNT
+} tg_use;
+
+extern const char *const tg_use_names[TG_USE_COUNT];
+
+typedef enum tg_claim
+{
+	TG_DATA,	 /* refused at the limit */
+	TG_ESSENTIAL /* may use the reserve */
+} tg_claim;
+
+/* Maps the arena.  Once per server, before any child is forked, single-threaded. */
+typedef struct tg_arena_config
+{
+	size_t reserve_bytes; /* address space to reserve; falls back to limit_bytes and a quarter */
+	size_t limit_bytes;	  /* the limit to begin with */
+	unsigned session_max; /* number of sessions */
+	bool huge_pages;	  /* ask for them (madvise) */
+} tg_arena_config;
+
+extern tg_status tg_arena_create(const tg_arena_config *config) TG_MUST_USE;
+
+/* Empties the arena, giving every page back.  Nobody may be attached. */
+extern void tg_arena_reset(void);
+
+/* Unmaps it (unit tests). */
+extern void tg_arena_destroy(void);
+
+/*
+ * Sets the limit in bytes, effective at once, up or down; cut to what is
+ * reserved.  Takes no latch, so the postmaster may call it.
+ */
+extern void tg_arena_limit_set(size_t limit_bytes);
+
+/*
+ * Each room keeps its shared root here: set once at start, read by all.
+ */
+typedef enum tg_root
+{
+	TG_ROOT_SCHED,
+	TG_ROOT_HORIZON,
+	TG_ROOT_CATALOG,
+	TG_ROOT_COLLECTOR,
+	TG_ROOT_LEASES,
+	TG_ROOT_TXN,
+	TG_ROOT_EXEC,
+	TG_ROOT_HOST,
+	TG_ROOT_COUNT
+} tg_root;
+
+extern void tg_arena_root_set(tg_root root, void *pointer);
+extern void *tg_arena_root(tg_root root);
+
+/* A moment's figures, in bytes. */
+typedef struct tg_arena_report
+{
+	size_t reserved;			  /* address space */
+	size_t limit;				  /* tsurugi_fdw.memory as in force */
+	size_t committed;			  /* pages in use, caches and free parts of them included */
+	size_t peak;				  /* highest committed since start */
+	size_t idle;				  /* free pages not yet returned to the system; bounded, see arena_pages.c */
+	size_t used;				  /* live objects, all uses */
+	size_t used_by[TG_USE_COUNT]; /* live objects by use */
+	size_t huge;				  /* bytes that this process sees backed by huge pages; 0 if the kernel does not tell */
+	bool huge_asked;			  /* madvise was accepted */
+	bool huge_possible;			  /* the kernel's setting allows them for shared memory */
+	uint64_t refused;			  /* claims refused since start */
+} tg_arena_report;
+
+/*
+ * Any thread.  Where huge pages are possible it reads the kernel's view of the
+ * mapping, which takes milliseconds: for views.  Sums over sessions at work are
+ * not of one moment.
+ */
+extern void tg_arena_report_get(tg_arena_report *report);
+
+/* Two of the figures at the price of a load: for pacing. */
+extern size_t tg_arena_committed(void);
+extern size_t tg_arena_limit(void);
+
+/* --- objects -------------------------------------------------------------- */
+
+/*
+ * Allocates, not zeroed.  NULL if refused.  The session's owner only.
+ *
+ * Aligned to the largest power of two that divides the size, up to
+ * TG_PAGE_BYTES: a structure whose size is a multiple of its alignment gets
+ * that.  At least to 8 bytes; from 257 bytes on to 16, from 1025 on to 64, from
+ * 16385 on to TG_PAGE_BYTES, whatever the size.
+ *
+ * Occupies the size rounded up to 8 bytes up to 256, to a 16th of the next
+ * lower power of two up to 16 KiB, to pages above.
+ */
+extern void *tg_alloc(tg_session *session, size_t bytes, tg_use use, tg_claim claim);
+extern void *tg_alloc_zeroed(tg_session *session, size_t bytes, tg_use use, tg_claim claim);
+
+/* Gives it back; it may be handed out again at once.  Any session, the use it was taken for. */
+extern void tg_free(tg_session *session, void *object, tg_use use);
+
+/* Bytes that the object really occupies. */
+extern size_t tg_alloc_bytes(const void *object);
+
+/* Gives the session's cached objects back to the arena.  The session's owner only. */
+extern void tg_alloc_flush(tg_session *session);
+
+/*
+ * Gives back what is kept for the next claim: one free slab for each size class
+ * and idle pages.  After it, and a flush of every session, committed is what
+ * live objects need.  Any thread that holds no latch of TG_RANK_CLASS or above;
+ * before a claim is refused it is done anyway.
+ */
+extern void tg_arena_trim(void);
+
+/* Checks every page, slab and list, in every build: for tests.  Nobody else may be at work. */
+extern void tg_arena_check(void);
+
+#endif /* TG_ARENA_H */
