@@ -1,0 +1,25 @@
+/*
+ * job_internal.h
+ *	  What the other files of this room need of jobs.
+ */
+#ifndef TG_JOB_INTERNAL_H
+#define TG_JOB_INTERNAL_H
+
+#include "runtime/sched/job.h"
+
+/* Makes the registry in the arena, empty.  TG_NO_MEMORY. */
+extern tg_status tg_jobs_create(tg_session *session) TG_MUST_USE;
+
+/* A task of the job has ended; the last one runs the teardown.  A worker. */
+extern void tg_job_task_ended(tg_session *session, tg_job *job);
+
+/* Cancels all jobs. */
+extern void tg_jobs_cancel(void);
+
+/* Whether jobs run. */
+extern bool tg_jobs_are_running(void);
+
+/* The report of a job that may have ended meanwhile; false if there is none, or job is NULL. */
+extern bool tg_job_report_of(const tg_job *job, tg_job_report *report);
+
+#endif /* TG_JOB_INTERNAL_H */

@@ -1,0 +1,63 @@
+/*
+ * message.c
+ *	  What the runtime has to tell the host's log: a ring, private to the
+ *	  worker process.
+ *
+ * Messages are rare, so one mutex will do.  When the ring is full the newest
+ * are dropped, as the first ones of a trouble say most, and their number is
+ * the next message.
+ */
+#include "runtime/sched/message.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "runtime/sched/scheduler.h"
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static char messages[TG_MESSAGE_MAX][TG_MESSAGE_BYTES]; /* under the mutex, as all below */
+static unsigned first;
+static unsigned count;
+static unsigned dropped;
+
+void
+tg_message_post(const char *format, ...)
+{
+	pthread_mutex_lock(&mutex);
+	if (count < TG_MESSAGE_MAX)
+	{
+		va_list arguments;
+
+		va_start(arguments, format);
+		vsnprintf(messages[(first + count) % TG_MESSAGE_MAX], TG_MESSAGE_BYTES, format, arguments);
+		va_end(arguments);
+		count++;
+	}
+	else
+		dropped++;
+	pthread_mutex_unlock(&mutex);
+}
+
+bool
+tg_host_message_next(char *text, unsigned text_bytes)
+{
+	bool found = true;
+
+	pthread_mutex_lock(&mutex);
+	if (count > 0)
+	{
+		snprintf(text, text_bytes, "%s", messages[first]);
+		first = (first + 1) % TG_MESSAGE_MAX;
+		count--;
+	}
+	else if (dropped > 0)
+	{
+		snprintf(text, text_bytes, "%u further messages were dropped", dropped);
+		dropped = 0;
+	}
+	else
+		found = false;
+	pthread_mutex_unlock(&mutex);
+	return found;
+}

@@ -1,0 +1,53 @@
+/*
+ * queue.h
+ *	  A first-in, first-out list of tasks: a worker's inbox, and the global queue.
+ *
+ * Lies in the arena.  Any thread of any process puts and takes, a latch held
+ * for a few instructions.  A latch rather than a lock-free list: the count is
+ * exact, a part can be taken from the front, and closing it is a matter of one
+ * flag, so that no task slips into a pool that has stopped.
+ */
+#ifndef TG_QUEUE_H
+#define TG_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/latch.h"
+#include "runtime/sched/scheduler.h"
+
+typedef struct tg_queue
+{
+	tg_latch latch;
+	uint32_t count; /* written under the latch, read by all */
+	bool open;		/* under the latch: takes submissions; else what must go somewhere only */
+	tg_task *head;	/* under the latch, as tail */
+	tg_task *tail;
+} tg_queue;
+
+/* Empty and closed. */
+extern void tg_queue_init(tg_queue *queue);
+
+/* Puts a task last.  False if the queue is closed. */
+extern bool tg_queue_put(tg_queue *queue, tg_task *task) TG_MUST_USE;
+
+/* Puts a task last, open or closed: it has been accepted before. */
+extern void tg_queue_put_always(tg_queue *queue, tg_task *task);
+
+/* Takes the first count_max tasks, linked by next; NULL if there are none. */
+extern tg_task *tg_queue_take(tg_queue *queue, uint32_t count_max);
+
+/* As tg_queue_take, all of them, but only if the latch is free. */
+extern tg_task *tg_queue_splice(tg_queue *queue);
+
+extern void tg_queue_open(tg_queue *queue, bool open);
+
+/* A moment's number of tasks.  Any thread. */
+static inline uint32_t
+tg_queue_count(const tg_queue *queue)
+{
+	return tg_load_relaxed(&queue->count);
+}
+
+#endif /* TG_QUEUE_H */

@@ -1,0 +1,35 @@
+/*
+ * watcher.h
+ *	  The watcher thread; for the files of this room.
+ */
+#ifndef TG_WATCHER_H
+#define TG_WATCHER_H
+
+#include "runtime/base/atomic.h"
+#include "runtime/mem/session.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/sched/worker.h"
+
+#define TG_WATCHER_CHECK_MAX 16
+
+/* The thread's main function; argument: its session.  Returns after tg_watcher_end. */
+extern void *tg_watcher_main(void *argument);
+
+/* Before the thread is created, and to let it return. */
+extern void tg_watcher_prepare(void);
+extern void tg_watcher_end(void);
+
+/*
+ * A worker has found work, and stored its state: a watcher that sleeps deep
+ * must tick again.  The watcher says that it sleeps deep, fences, and looks at
+ * the states (Dekker).
+ */
+static inline void
+tg_watcher_rouse(tg_scheduler *scheduler)
+{
+	tg_fence_seq_cst();
+	if (tg_unlikely(tg_load_relaxed(&scheduler->watcher_is_deep) != 0))
+		tg_watcher_poke();
+}
+
+#endif /* TG_WATCHER_H */

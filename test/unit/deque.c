@@ -1,0 +1,247 @@
+/*
+ * deque.c
+ *	  The work-stealing deque against an oracle and against thieves.
+ *
+ * Alone: random pushes, pops and thefts give what a plain array gives, also
+ * where its counters wrap and while it grows.  With thieves: every item is
+ * taken exactly once, and what a thief gets is in order.  A stress test cannot
+ * show that the fences are needed: the orderings are argued in deque.c.
+ */
+#include "runtime/sched/deque.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+#define ITEM(i) ((void *) (uintptr_t) (i))
+#define NUMBER(item) ((uintptr_t) (item))
+
+static uint64_t
+random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* --- alone -------------------------------------------------------------------- */
+
+typedef struct oracle
+{
+	uintptr_t *items; /* [oldest, youngest) is what must be there */
+	size_t oldest;
+	size_t youngest;
+} oracle;
+
+static bool
+oracle_steal(tg_deque *deque, oracle *oracle, unsigned item_max)
+{
+	void *items[TG_DEQUE_BATCH];
+	size_t n = oracle->youngest - oracle->oldest;
+	size_t expected = (n + 1) / 2 < item_max ? (n + 1) / 2 : item_max;
+	int got = tg_deque_steal(deque, items, item_max);
+
+	if (got < 0 || (size_t) got != expected)
+		return false;
+	for (int i = 0; i < got; i++)
+	{
+		if (NUMBER(items[i]) != oracle->items[oracle->oldest++])
+			return false;
+	}
+	return true;
+}
+
+static bool
+oracle_pop(tg_deque *deque, oracle *oracle)
+{
+	void *item = tg_deque_pop(deque);
+
+	if (oracle->youngest == oracle->oldest)
+		return item == NULL;
+	return NUMBER(item) == oracle->items[--oracle->youngest];
+}
+
+/* Runs steps random operations with phases that mostly fill and mostly drain. */
+static bool
+sequential_agrees(uint32_t start, uint32_t capacity, unsigned steps, uint64_t seed)
+{
+	tg_deque deque;
+	oracle oracle = {.items = malloc((steps + 1) * sizeof(uintptr_t))};
+	bool agrees = oracle.items && tg_deque_init(&deque, capacity, start) == TG_OK;
+	uintptr_t next = 1;
+
+	for (unsigned i = 0; agrees && i < steps; i++)
+	{
+		unsigned fill = i / 4000 % 2 ? 70 : 30;
+		uint64_t dice = random_next(&seed) % 100;
+
+		if (dice < fill)
+		{
+			agrees = tg_deque_push(&deque, ITEM(next));
+			oracle.items[oracle.youngest++] = next++;
+		}
+		else if (dice < 90)
+			agrees = oracle_pop(&deque, &oracle);
+		else
+			agrees = oracle_steal(&deque, &oracle, dice < 95 ? 1 : TG_DEQUE_BATCH);
+		agrees = agrees && tg_deque_size(&deque) == oracle.youngest - oracle.oldest;
+	}
+	while (agrees && oracle.youngest != oracle.oldest)
+		agrees = oracle_pop(&deque, &oracle);
+	agrees = agrees && tg_deque_pop(&deque) == NULL;
+	tg_deque_destroy(&deque);
+	free(oracle.items);
+	return agrees;
+}
+
+static void
+test_sequential(void)
+{
+	unit_ok(sequential_agrees(0, 1, 100000, 1), "agrees with an array, growing from 1");
+	unit_ok(sequential_agrees(0, 256, 100000, 2), "agrees with an array");
+	unit_ok(sequential_agrees((1u << 24) - 50, 2, 100000, 3), "agrees where the index carries into the tag");
+	unit_ok(sequential_agrees(UINT32_MAX - 50, 2, 100000, 4), "agrees where bottom wraps");
+	unit_ok(sequential_agrees((1u << 31) - 50, 4, 100000, 5), "agrees where the sign of bottom changes");
+}
+
+static void
+test_limits(void)
+{
+	tg_deque deque;
+	void *item;
+	bool pushed = true;
+	bool in_order = true;
+
+	if (tg_deque_init(&deque, 2, 0) != TG_OK)
+		abort();
+	for (uintptr_t i = 1; i <= TG_DEQUE_CAPACITY_MAX; i++)
+		pushed = pushed && tg_deque_push(&deque, ITEM(i));
+	unit_ok(pushed, "takes as many items as promised");
+	unit_ok(!tg_deque_push(&deque, ITEM(1)), "refuses one more");
+	unit_ok(tg_deque_steal(&deque, &item, 1) == 1 && NUMBER(item) == 1, "gives the oldest to a thief");
+	unit_ok(tg_deque_push(&deque, ITEM(TG_DEQUE_CAPACITY_MAX + 1)), "takes one more after a theft");
+	for (uintptr_t i = TG_DEQUE_CAPACITY_MAX + 1; i > 1; i--)
+		in_order = in_order && NUMBER(tg_deque_pop(&deque)) == i;
+	unit_ok(in_order && tg_deque_pop(&deque) == NULL, "gives all of them back, youngest first");
+	unit_ok(deque.bumps < 40, "changes the word of top seldom on the way down (%llu times)",
+			(unsigned long long) deque.bumps);
+	tg_deque_destroy(&deque);
+}
+
+/* --- with thieves ---------------------------------------------------------------- */
+
+#define STRESS_ITEMS 400000
+
+typedef struct stress
+{
+	tg_deque deque;
+	unsigned thieves;
+	unsigned item_max;
+	unsigned depth_max;
+	uint32_t done;
+	uint32_t disorder;
+	uint8_t *taken; /* times, by item */
+} stress;
+
+static void
+stress_take(stress *stress, void *item)
+{
+	(void) tg_fetch_add_relaxed(&stress->taken[NUMBER(item)], 1);
+}
+
+static void
+stress_thief(stress *stress)
+{
+	uintptr_t last = 0;
+
+	while (!tg_load_acquire(&stress->done) || tg_deque_size(&stress->deque) > 0)
+	{
+		void *items[TG_DEQUE_BATCH];
+		int got = tg_deque_steal(&stress->deque, items, stress->item_max);
+
+		for (int i = 0; i < got; i++)
+		{
+			if (NUMBER(items[i]) <= last)
+				tg_store_relaxed(&stress->disorder, 1);
+			last = NUMBER(items[i]);
+			stress_take(stress, items[i]);
+		}
+		if (got <= 0)
+			tg_pause();
+	}
+}
+
+static void
+stress_owner(stress *stress)
+{
+	uint64_t random = 12345;
+	uintptr_t next = 1;
+
+	while (next < STRESS_ITEMS)
+	{
+		unsigned pushes = random_next(&random) % stress->depth_max + 1;
+		unsigned pops = random_next(&random) % stress->depth_max + 1;
+
+		for (; pushes > 0 && next < STRESS_ITEMS; pushes--)
+		{
+			if (!tg_deque_push(&stress->deque, ITEM(next)))
+				break;
+			next++;
+		}
+		for (; pops > 0; pops--)
+		{
+			void *item = tg_deque_pop(&stress->deque);
+
+			if (!item)
+				break;
+			stress_take(stress, item);
+		}
+	}
+	for (void *item; (item = tg_deque_pop(&stress->deque));)
+		stress_take(stress, item);
+	tg_store_release(&stress->done, 1);
+}
+
+static void
+stress_body(unsigned number, void *argument)
+{
+	if (number == 0)
+		stress_owner(argument);
+	else
+		stress_thief(argument);
+}
+
+static void
+test_stress(unsigned thieves, unsigned item_max, unsigned depth_max, uint32_t start)
+{
+	stress stress = {.thieves = thieves, .item_max = item_max, .depth_max = depth_max};
+	unsigned wrong = 0;
+
+	stress.taken = calloc(STRESS_ITEMS, 1);
+	if (!stress.taken || tg_deque_init(&stress.deque, 2, start) != TG_OK)
+		abort();
+	unit_threads(thieves + 1, stress_body, &stress);
+	for (uintptr_t i = 1; i < STRESS_ITEMS; i++)
+		wrong += stress.taken[i] != 1;
+	unit_ok(wrong == 0, "%u thieves, at most %u, depth %u: every item once (%u wrong)", thieves, item_max, depth_max,
+			wrong);
+	/* The owner pushes in order and thieves take the oldest, so each thief sees growing numbers. */
+	unit_ok(!stress.disorder, "%u thieves, at most %u, depth %u: the oldest first", thieves, item_max, depth_max);
+	tg_deque_destroy(&stress.deque);
+	free(stress.taken);
+}
+
+int
+main(void)
+{
+	test_sequential();
+	test_limits();
+	for (unsigned thieves = 1; thieves <= 3; thieves++)
+	{
+		test_stress(thieves, 1, 4, 0);
+		test_stress(thieves, TG_DEQUE_BATCH, 4, UINT32_MAX - 1000);
+		test_stress(thieves, TG_DEQUE_BATCH, 100, (1u << 24) - 1000);
+	}
+	return unit_done();
+}

@@ -1,0 +1,256 @@
+/*
+ * scheduler.c
+ *	  The pool's life, its sleep, and its watcher.
+ *
+ * What was accepted runs before the pool has stopped, whoever submits
+ * meanwhile; what is unparked without a pool runs in the next one.  An idle
+ * pool uses no CPU, by the kernel's account.  The watcher runs checks, and
+ * notices a task that runs for too long.
+ */
+#include "runtime/sched/scheduler.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "runtime/base/check.h"
+#include "test/unit/pool.h"
+#include "test/unit/unit.h"
+
+typedef struct slow
+{
+	tg_task task;
+	uint32_t turns;
+	uint32_t told_us; /* when it was told to yield */
+	uint32_t may_end;
+	uint32_t ended;
+} slow;
+
+/* --- stop and start again ------------------------------------------------------- */
+
+#define QUEUED 1000
+
+static void
+test_stop(void)
+{
+	counting *tasks = take_zeroed(self, sizeof(counting) * QUEUED);
+	uint32_t total = 0;
+	uint32_t accepted = 0;
+
+	counting_init(&tasks[0], &total);
+	unit_ok(!tg_scheduler_is_running(), "no pool runs");
+	unit_ok(tg_task_submit(self, NULL, &tasks[0].task) == TG_STOPPED, "a submission is refused without a pool");
+	unit_ok(tg_scheduler_stop(10), "to stop what does not run is fine");
+	for (unsigned round = 0; round < 3; round++)
+	{
+		total = accepted = 0;
+		pool_start(2);
+		unit_ok(tg_scheduler_is_running() && tg_worker_count() == 2, "the pool starts, time %u", round + 1);
+		for (unsigned i = 0; i < QUEUED; i++)
+		{
+			counting_init(&tasks[i], &total);
+			accepted += tg_task_submit(self, NULL, &tasks[i].task) == TG_OK;
+		}
+		unit_ok(pool_stop(), "and stops with tasks queued");
+		unit_ok(accepted == QUEUED && total == accepted, "after all of them have run");
+		unit_ok(tg_task_submit(self, NULL, &tasks[0].task) == TG_STOPPED, "and refuses then");
+	}
+	tg_free(self, tasks, TG_USE_JOB);
+}
+
+#define SUBMITTERS 4
+#define SUBMISSIONS 20000
+
+typedef struct crowd
+{
+	uint32_t total; /* tasks run */
+	uint32_t accepted;
+	bool stopped;
+	counting tasks[SUBMITTERS][SUBMISSIONS];
+} crowd;
+
+static void
+stop_while_submitting(unsigned number, void *argument)
+{
+	crowd *crowd = argument;
+
+	if (number < SUBMITTERS)
+	{
+		tg_session *session = session_open();
+
+		for (unsigned i = 0; i < SUBMISSIONS; i++)
+		{
+			if (tg_task_submit(session, NULL, &crowd->tasks[number][i].task) == TG_OK)
+				tg_fetch_add_relaxed(&crowd->accepted, 1);
+		}
+		tg_session_close(session);
+	}
+	else
+	{
+		usleep(1000);
+		tg_store_relaxed(&crowd->stopped, pool_stop());
+	}
+}
+
+static void
+test_stop_race(void)
+{
+	crowd *crowd = take_zeroed(self, sizeof(struct crowd));
+	unsigned wrong = 0;
+
+	for (unsigned round = 0; round < 20; round++)
+	{
+		memset(crowd, 0, sizeof(*crowd));
+		for (unsigned i = 0; i < SUBMITTERS * SUBMISSIONS; i++)
+			counting_init(&crowd->tasks[0][0] + i, &crowd->total);
+		pool_start(2);
+		unit_threads(SUBMITTERS + 1, stop_while_submitting, crowd);
+		wrong += !crowd->stopped || crowd->total != crowd->accepted;
+	}
+	unit_equal(wrong, 0, "the pool stops while others submit: what was accepted has run, and nothing else");
+	tg_free(self, crowd, TG_USE_JOB);
+}
+
+/* What is unparked without a pool runs when there is one again. */
+static tg_turn
+run_parking_once(tg_task *task, tg_worker *worker)
+{
+	slow *slow = (struct slow *) task;
+
+	if (tg_fetch_add_acq_rel(&slow->turns, 1) == 0)
+		return TG_TURN_PARK;
+	tg_store_release(&slow->ended, 1);
+	return TG_TURN_DONE;
+}
+
+static void
+test_unpark_stopped(void)
+{
+	slow *parking = take_zeroed(self, sizeof(slow));
+
+	pool_start(2);
+	tg_task_init(&parking->task, run_parking_once, NULL);
+	if (tg_task_submit(self, NULL, &parking->task) != TG_OK)
+		abort();
+	unit_ok(pool_stop() && parking->turns == 1, "the pool stops with a task of nobody parked");
+	tg_task_unpark(self, &parking->task);
+	unit_ok(parking->turns == 1, "unparked without a pool, it waits");
+	pool_start(2);
+	unit_ok(comes_true(&parking->ended, 1), "and runs with the next one");
+	unit_ok(pool_stop(), "which stops");
+	tg_free(self, parking, TG_USE_JOB);
+}
+
+/* --- sleep, watcher ------------------------------------------------------------------------ */
+
+static uint64_t
+cpu_us(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+		   (uint64_t) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static void
+test_idle(void)
+{
+	uint64_t before;
+	uint64_t used;
+
+	pool_start(4);
+	settings_set(4, 1000, 1000);
+	unit_ok(pool_sleeps_soon(), "an idle pool suspends its workers");
+	usleep(300000);
+	before = cpu_us();
+	usleep(1000000);
+	used = cpu_us() - before;
+	unit_ok(used < 10000, "and uses next to no CPU: %" PRIu64 " us in 1 s", used);
+	unit_ok(pool_stop(), "the pool stops");
+}
+
+static uint32_t check_runs;
+static counting *check_task;
+
+static void
+check_that_submits(tg_session *session)
+{
+	if (tg_fetch_add_relaxed(&check_runs, 1) == 0)
+		tg_check(tg_task_submit(session, NULL, &check_task->task) == TG_OK);
+}
+
+static tg_turn
+run_long(tg_task *task, tg_worker *worker)
+{
+	slow *slow = (struct slow *) task;
+	uint64_t begin = tg_clock_us();
+
+	while (!tg_load_acquire(&slow->may_end) && !tg_should_yield(worker))
+		usleep(100);
+	tg_store_relaxed(&slow->told_us, tg_should_yield(worker) ? (uint32_t) (tg_clock_us() - begin) : 0);
+	while (!tg_load_acquire(&slow->may_end))
+		usleep(100);
+	tg_store_release(&slow->ended, 1);
+	return TG_TURN_DONE;
+}
+
+static void
+test_watcher(void)
+{
+	slow *slow = take_zeroed(self, sizeof(struct slow));
+	counting *waiting = take_zeroed(self, sizeof(counting));
+	uint32_t total = 0;
+	uint32_t runs;
+	char text[256];
+	uint64_t begin;
+
+	check_task = take_zeroed(self, sizeof(counting));
+	counting_init(check_task, &total);
+	tg_watcher_add(check_that_submits, 1000000);
+	tg_watcher_add(check_that_submits, 0); /* the same one: only its interval changes */
+	pool_start(1);
+	settings_set(1, SUSPEND_LONG_MS, 100);
+	unit_ok(comes_true(&total, 1), "the watcher runs a check, which submits a task");
+	usleep(200000); /* now it ticks seldom */
+	runs = tg_load_relaxed(&check_runs);
+	begin = tg_clock_us();
+	tg_watcher_poke();
+	while (tg_load_relaxed(&check_runs) == runs && tg_clock_us() - begin < SOON_US)
+		sched_yield();
+	unit_ok(tg_load_relaxed(&check_runs) > runs, "a poke makes it run soon (%" PRIu64 " us)", tg_clock_us() - begin);
+
+	unit_ok(!tg_host_message_next(text, sizeof(text)), "there is nothing to tell");
+	usleep(200000);
+	tg_task_init(&slow->task, run_long, NULL);
+	if (tg_task_submit(self, NULL, &slow->task) != TG_OK)
+		abort();
+	usleep(3000);
+	counting_init(waiting, &total);
+	if (tg_task_submit(self, NULL, &waiting->task) != TG_OK)
+		abort();
+	usleep(400000); /* four times hang_ms */
+	unit_ok(tg_load_relaxed(&slow->told_us) > 0, "a long task is told to yield when another waits");
+	printf("# after %u us\n", tg_load_relaxed(&slow->told_us));
+	unit_ok(tg_host_message_next(text, sizeof(text)) && strstr(text, "has been running for"), "it is reported: %s",
+			text);
+	unit_ok(!tg_host_message_next(text, sizeof(text)), "once");
+	tg_store_release(&slow->may_end, 1);
+	unit_ok(comes_true(&total, 2) && comes_true(&slow->ended, 1), "the one that waits runs after it");
+	unit_ok(pool_stop(), "the pool stops");
+	tg_free(self, slow, TG_USE_JOB);
+	tg_free(self, waiting, TG_USE_JOB);
+	tg_free(self, check_task, TG_USE_JOB);
+}
+
+int
+main(void)
+{
+	server_start();
+	test_stop();
+	test_stop_race();
+	test_unpark_stopped();
+	test_idle();
+	test_watcher();
+	server_end();
+	return unit_done();
+}
