@@ -1,0 +1,104 @@
+/*
+ * btree.h
+ *	  B+tree from byte-string keys (memcmp order) to row ids.
+ *
+ * Optimistic lock coupling: readers take no lock and check node versions,
+ * writers lock the one or two nodes they change (Leis, Haubenschild, Neumann:
+ * Optimistic Lock Coupling, 2019).  Leaves carry fence keys, so scans need no
+ * sibling pointers: they go on at the fence, in either direction.
+ *
+ * Every function is called inside an epoch (session.h), by any number of
+ * sessions at once.
+ */
+#ifndef TG_BTREE_H
+#define TG_BTREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+
+typedef struct tg_btree tg_btree; /* opaque */
+
+/* Longest key, in bytes: PostgreSQL's own limit for a B-tree's index row (nbtree.h, BTMaxItemSize of an 8 kB page). */
+#define TG_KEY_BYTES_MAX 2704
+
+/* An empty tree.  TG_NO_MEMORY. */
+extern tg_status tg_btree_create(tg_session *session, tg_btree **tree_out) TG_MUST_USE;
+
+/* Frees tree and nodes at once.  Nobody else uses it any more. */
+extern void tg_btree_destroy(tg_session *session, tg_btree *tree);
+
+/* Row of a key.  TG_OK or TG_NOT_FOUND. */
+extern tg_status tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_out) TG_MUST_USE;
+
+/*
+ * Find or insert, atomically: the step that two inserters of a key meet at.
+ * TG_OK: inserted.  TG_EXISTS: there is an entry already, *row_inout gets its
+ * row.  TG_NO_MEMORY (the claim is a parameter: a rollback may need an entry
+ * back), TG_TOO_LARGE.
+ */
+extern tg_status tg_btree_insert(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,
+								 uint32_t *row_inout, tg_claim claim) TG_MUST_USE;
+
+/* Removes the entry if it still leads to this row.  TG_OK or TG_NOT_FOUND. */
+extern tg_status tg_btree_remove(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes, uint32_t row);
+
+/*
+ * A position in a range scan.  Bounds are byte strings of the caller that live
+ * as long as the cursor; NULL is open.  A prefix of a key as the upper bound
+ * with include_prefix = true includes every key that starts with it.
+ *
+ *	low:  key >= low (low_inclusive) or key > low and not starting with low (!low_inclusive)
+ *	high: key < high (!high_inclusive) or key <= high or starting with high (high_inclusive)
+ *
+ * So bounds on the first columns of a key of several columns work as they are.
+ */
+typedef struct tg_btree_cursor
+{
+	tg_btree *tree;
+	const void *low;
+	const void *high;
+	uint32_t low_bytes;
+	uint32_t high_bytes;
+	bool low_inclusive;
+	bool high_inclusive;
+	bool backward;
+	bool started;
+	bool done;
+	uint32_t position_bytes;				  /* length of position */
+	unsigned char position[TG_KEY_BYTES_MAX]; /* last key handed out; only the first position_bytes are ever touched */
+} tg_btree_cursor;
+
+extern void tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, size_t low_bytes,
+								 bool low_inclusive, const void *high, size_t high_bytes, bool high_inclusive,
+								 bool backward);
+
+/*
+ * Hands out the next rows in order, at most count, and returns how many; 0
+ * only at the end.  An entry inserted or removed meanwhile may or may not be
+ * among them; one that is there all the time is handed out exactly once.
+ * The epoch may have been left between two calls.
+ */
+extern unsigned tg_btree_cursor_next(tg_btree_cursor *cursor, uint32_t *rows, unsigned count);
+
+/* Figures for views and the planner: walked, not exact under change. */
+typedef struct tg_btree_report
+{
+	uint64_t entries;
+	uint64_t nodes;
+	uint64_t bytes;
+	unsigned height;
+} tg_btree_report;
+
+extern void tg_btree_report_get(tg_btree *tree, tg_btree_report *report);
+
+/*
+ * Estimated share (0 … 1) of the entries between two bounds, from the
+ * positions in the inner nodes on the two paths; bounds as in the cursor.
+ */
+extern double tg_btree_share(tg_btree *tree, const void *low, size_t low_bytes, const void *high, size_t high_bytes);
+
+#endif /* TG_BTREE_H */

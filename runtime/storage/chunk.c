@@ -1,0 +1,577 @@
+/*
+ * chunk.c
+ *	  Chunks: how they are made, found, shared out and freed; their values.
+ *
+ *	              made                     exhausted, evicted
+ *	  (nothing) --------> LEASED --------------------------> FULL
+ *	      ^                 ^  \                               |
+ *	      |          leased |   \ ended with slots free        | slots given
+ *	      |                 |    v                             v
+ *	      +--------------- LISTED <----------------------------+
+ *	         reclaimed
+ *
+ * 1. One session at a time allocates from a chunk: the one that has leased it.
+ *	  Any session gives slots back.
+ * 2. leased, listed, the list and the directory change under the table's latch.
+ * 3. A chunk is in the list of its table (LISTED) exactly if it may be leased;
+ *	  then it is not leased.  Chunks of older layouts are dropped from the
+ *	  list when they come up, and not listed again.
+ * 4. A free slot's begin is NEVER in whatever headers there are, and its string
+ *	  cells are empty.  So a chunk is freed without a look at its slots, and
+ *	  each out-of-line cell of an allocated slot leads to a live blob.
+ * 5. A FULL chunk gets listed when so many slots are free that leasing it pays.
+ *	  Giver and the end of a lease are a Dekker pair: a giver adds to free_count,
+ *	  then looks at leased; the end of a lease clears leased, then looks at
+ *	  free_count (all sequentially consistent).  One of them sees the other
+ *	  and lists the chunk.
+ *
+ * A directory entry is NULL again when its chunk was freed, and is used for the
+ * next one.  A scan may then find the new chunk instead of the old: neither has
+ * anything that the scan's snapshot could see.
+ */
+#include "runtime/storage/table_internal.h"
+
+#include <string.h>
+
+#define LISTED_SHARE 16	  /* a full chunk is listed when 1/16 of it is free */
+#define DIRECTORY_FIRST 8 /* entries of the directory's first segment */
+#define BLOB_MARK_BYTES sizeof(void *)
+
+tg_header *
+tg_headers_alloc(tg_session *session, unsigned capacity, tg_claim claim)
+{
+	tg_header *headers = tg_alloc(session, tg_headers_bytes(capacity), TG_USE_HEADER, claim);
+
+	if (headers == NULL)
+		return NULL;
+	for (unsigned slot = 0; slot < capacity; slot++)
+		headers[slot] = (tg_header){.begin = TG_TIME_NEVER, .end = TG_TIME_NEVER, .older = TG_VERSION_NONE};
+	return headers;
+}
+
+/* --- the list of chunks with free slots; under the latch ------------------------- */
+
+static void
+list_chunk(tg_table *table, tg_chunk *chunk)
+{
+	tg_assert(chunk->listed == TG_UNLISTED && !chunk->leased);
+	chunk->previous_partial = NULL;
+	chunk->next_partial = table->partial;
+	if (table->partial != NULL)
+		table->partial->previous_partial = chunk;
+	table->partial = chunk;
+	tg_store_relaxed(&chunk->listed, TG_LISTED);
+}
+
+static void
+unlist_chunk(tg_table *table, tg_chunk *chunk)
+{
+	tg_assert(chunk->listed == TG_LISTED);
+	if (chunk->previous_partial != NULL)
+		chunk->previous_partial->next_partial = chunk->next_partial;
+	else
+		table->partial = chunk->next_partial;
+	if (chunk->next_partial != NULL)
+		chunk->next_partial->previous_partial = chunk->previous_partial;
+	tg_store_relaxed(&chunk->listed, TG_UNLISTED);
+}
+
+/* --- the directory; under the latch ------------------------------------------------ */
+
+static tg_chunk **
+directory_entry(tg_table *table, uint32_t index)
+{
+	unsigned segment = 28 - (unsigned) __builtin_clz(index + DIRECTORY_FIRST); /* as in tg_table_chunk */
+
+	return &table->chunks[segment][index + DIRECTORY_FIRST - ((uint32_t) DIRECTORY_FIRST << segment)];
+}
+
+static uint32_t
+live_chunks(const tg_table *table)
+{
+	return table->chunk_count - table->free_chunk_index_count;
+}
+
+/* An entry that is NULL: a used one, or the next. */
+static tg_status
+take_index(tg_session *session, tg_table *table, tg_claim claim, uint32_t *index_out)
+{
+	uint32_t index = table->chunk_count;
+	unsigned segment = 28 - (unsigned) __builtin_clz(index + DIRECTORY_FIRST);
+
+	if (table->free_chunk_index_count > 0)
+	{
+		index = table->free_chunk_index_low;
+		while (*directory_entry(table, index) != NULL)
+			index++;
+		tg_assert(index < table->chunk_count);
+		table->free_chunk_index_low = index + 1;
+		table->free_chunk_index_count--;
+		*index_out = index;
+		return TG_OK;
+	}
+	if (table->chunks[segment] == NULL)
+	{
+		tg_chunk **entries =
+			tg_alloc_zeroed(session, ((size_t) DIRECTORY_FIRST << segment) * sizeof(*entries), TG_USE_TABLE, claim);
+
+		if (entries == NULL)
+			return TG_NO_MEMORY;
+		tg_fetch_add_relaxed(&table->table_bytes, (int64_t) tg_alloc_bytes(entries));
+		tg_store_release(&table->chunks[segment], entries);
+	}
+	*index_out = index;
+	return TG_OK;
+}
+
+/* --- making and leasing -------------------------------------------------------------- */
+
+/* A chunk that nobody else knows, leased, with headers.  NULL if refused. */
+static tg_chunk *
+make_chunk(tg_session *session, tg_table *table, const tg_layout *layout, unsigned capacity, tg_claim claim)
+{
+	unsigned words = (capacity + 63) / 64;
+	tg_chunk *chunk = tg_alloc_zeroed(session, tg_chunk_bytes(layout, capacity), TG_USE_CHUNK, claim);
+
+	if (chunk == NULL)
+		return NULL;
+	chunk->headers = tg_headers_alloc(session, capacity, claim);
+	if (chunk->headers == NULL)
+	{
+		tg_free(session, chunk, TG_USE_CHUNK);
+		return NULL;
+	}
+	chunk->table = table;
+	chunk->layout = layout;
+	chunk->capacity = (uint16_t) capacity;
+	chunk->leased = 1;
+	chunk->free_count = capacity;
+	chunk->listed = TG_UNLISTED;
+	chunk->values = (unsigned char *) (chunk + 1);
+	chunk->rows = (uint32_t *) (chunk->values + (size_t) layout->slot_bytes * capacity);
+	chunk->nulls = (uint64_t *) (chunk->rows + capacity);
+	chunk->free = chunk->nulls + (size_t) layout->column_count * words;
+	memset(chunk->free, 0xff, words * sizeof(uint64_t));
+	return chunk;
+}
+
+/* Frees it and its headers; it has no blobs. */
+static void
+free_chunk(tg_session *session, tg_chunk *chunk)
+{
+	tg_header *headers = tg_chunk_headers(chunk);
+
+	if (headers != NULL)
+		tg_free(session, headers, TG_USE_HEADER);
+	tg_free(session, chunk, TG_USE_CHUNK);
+}
+
+/* Puts a chunk just made into the directory. */
+static tg_status
+publish_chunk(tg_session *session, tg_table *table, tg_chunk *chunk, tg_claim claim)
+{
+	tg_status status;
+
+	tg_latch_acquire(&table->latch);
+	status = take_index(session, table, claim, &chunk->index);
+	if (status == TG_OK)
+	{
+		/* Both pair with the acquires in tg_table_chunk and tg_table_chunk_count. */
+		tg_store_release(directory_entry(table, chunk->index), chunk);
+		if (chunk->index == table->chunk_count)
+			tg_store_release(&table->chunk_count, chunk->index + 1);
+	}
+	tg_latch_release(&table->latch);
+	return status;
+}
+
+tg_status
+tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **chunk_out)
+{
+	const tg_layout *layout;
+	tg_chunk *chunk;
+	unsigned capacity;
+	tg_status status;
+
+	tg_latch_acquire(&table->latch);
+	layout = table->layout;
+	while ((chunk = table->partial) != NULL)
+	{
+		unlist_chunk(table, chunk);
+		if (chunk->layout != layout)
+			continue;
+		tg_store_seq_cst(&chunk->leased, 1);
+		tg_latch_release(&table->latch);
+		*chunk_out = chunk;
+		return TG_OK;
+	}
+	capacity = tg_chunk_capacity(layout, live_chunks(table));
+	tg_latch_release(&table->latch);
+
+	chunk = make_chunk(session, table, layout, capacity, claim);
+	if (chunk == NULL)
+		return TG_NO_MEMORY;
+	status = publish_chunk(session, table, chunk, claim);
+	if (status != TG_OK)
+	{
+		free_chunk(session, chunk);
+		return status;
+	}
+	tg_fetch_add_relaxed(&table->chunk_bytes, (int64_t) tg_alloc_bytes(chunk));
+	tg_fetch_add_relaxed(&table->header_bytes, (int64_t) tg_headers_bytes(capacity));
+	*chunk_out = chunk;
+	return TG_OK;
+}
+
+void
+tg_chunk_lease_end(tg_chunk *chunk)
+{
+	tg_table *table = chunk->table;
+
+	tg_latch_acquire(&table->latch);
+	tg_assert(chunk->leased && chunk->listed == TG_UNLISTED);
+	(void) tg_exchange_seq_cst(&chunk->leased, 0);
+	if (tg_load_seq_cst(&chunk->free_count) > 0 && chunk->layout == table->layout)
+		list_chunk(table, chunk);
+	tg_latch_release(&table->latch);
+}
+
+void
+tg_slot_give(tg_session *session, tg_version version)
+{
+	tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+	uint64_t bit = (uint64_t) 1 << slot % 64;
+	tg_table *table = chunk->table;
+	uint32_t threshold = chunk->capacity / LISTED_SHARE;
+
+	tg_assert(tg_epoch_inside(session));
+	tg_assert(slot < chunk->capacity && (tg_load_relaxed(&chunk->free[slot / 64]) & bit) == 0);
+	tg_assert(tg_chunk_headers(chunk) != NULL);
+	tg_assert(tg_load_relaxed(&tg_chunk_headers(chunk)[slot].begin) == TG_TIME_NEVER);
+	for (unsigned i = 0; i < chunk->layout->string_count; i++)
+	{
+		const tg_value *cells = tg_chunk_column(chunk, chunk->layout->strings[i]);
+
+		tg_assert(!tg_string_is_out(&cells[slot].string));
+	}
+
+	/* The release hands the slot's memory over to who takes it next. */
+	(void) tg_fetch_or_acq_rel(&chunk->free[slot / 64], bit);
+	if (tg_fetch_add_seq_cst(&chunk->free_count, 1) + 1 < threshold)
+		return;
+	if (tg_load_seq_cst(&chunk->leased) || tg_load_relaxed(&chunk->listed) != TG_UNLISTED)
+		return;
+	/* From the addition on the chunk may have been reclaimed; the epoch keeps it readable. */
+	tg_latch_acquire(&table->latch);
+	if (!chunk->leased && chunk->listed == TG_UNLISTED && chunk->layout == table->layout)
+		list_chunk(table, chunk);
+	tg_latch_release(&table->latch);
+}
+
+/* --- values ---------------------------------------------------------------------------- */
+
+static inline tg_value *
+cell_of(const tg_chunk *chunk, unsigned column, unsigned slot)
+{
+	return (tg_value *) (chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity) + slot;
+}
+
+static void
+empty_cell(tg_value *cell)
+{
+	memset(cell, 0, sizeof(*cell));
+}
+
+static inline bool
+is_host(const tg_string *string)
+{
+	return (string->word & TG_STRING_HOST) != 0;
+}
+
+/* Copies the host's strings into blobs; adds what they occupy to *bytes_out.  All or nothing. */
+static tg_status
+copy_strings(tg_session *session, tg_chunk *chunk, unsigned slot, const tg_value *values, const bool *nulls,
+			 tg_claim claim, int64_t *bytes_out)
+{
+	const tg_layout *layout = chunk->layout;
+	unsigned done;
+
+	for (done = 0; done < layout->string_count; done++)
+	{
+		unsigned column = layout->strings[done];
+		const tg_string *string = &values[column].string;
+		tg_value *cell = cell_of(chunk, column, slot);
+		uint32_t bytes;
+		void *blob;
+
+		tg_assert(!tg_string_is_out(&cell->string));
+		if (nulls[column] || !is_host(string))
+			continue;
+		bytes = tg_string_blob_bytes(string);
+		/* Room for mark_blob. */
+		blob = tg_alloc(session, bytes < BLOB_MARK_BYTES ? BLOB_MARK_BYTES : bytes, TG_USE_BLOB, claim);
+		if (blob == NULL)
+			goto fail;
+		memcpy(blob, string->blob, bytes);
+		*bytes_out += (int64_t) tg_alloc_bytes(blob);
+		cell->string = *string;
+		cell->string.word = TG_STRING_OUT | bytes;
+		cell->string.blob = blob;
+	}
+	return TG_OK;
+
+fail:
+	while (done-- > 0)
+	{
+		tg_value *cell = cell_of(chunk, layout->strings[done], slot);
+
+		if (tg_string_is_out(&cell->string))
+			tg_free(session, (void *) cell->string.blob, TG_USE_BLOB);
+		empty_cell(cell);
+	}
+	return TG_NO_MEMORY;
+}
+
+/*
+ * The words are shared with slots that others read meanwhile, and with one that
+ * was taken by the holder of an earlier lease: changed atomically, and only
+ * where there is something to change.
+ */
+static inline void
+store_null(tg_chunk *chunk, unsigned column, unsigned slot, bool null)
+{
+	uint64_t *word = &chunk->nulls[column * tg_chunk_bitmap_words(chunk) + slot / 64];
+	uint64_t bit = (uint64_t) 1 << slot % 64;
+
+	if (((tg_load_relaxed(word) & bit) != 0) == null)
+		return;
+	if (null)
+		(void) tg_fetch_or_acq_rel(word, bit);
+	else
+		(void) tg_fetch_and_acq_rel(word, ~bit);
+}
+
+/* One value, not NULL, not to be copied into a blob. */
+static inline void
+store_value(tg_chunk *chunk, unsigned column, unsigned slot, const tg_value *value)
+{
+	void *base = chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity;
+
+	switch ((tg_kind) chunk->layout->kinds[column])
+	{
+		case TG_KIND_1:
+			((uint8_t *) base)[slot] = (uint8_t) value->word;
+			break;
+		case TG_KIND_2:
+			((uint16_t *) base)[slot] = (uint16_t) value->word;
+			break;
+		case TG_KIND_4:
+			((uint32_t *) base)[slot] = (uint32_t) value->word;
+			break;
+		case TG_KIND_8:
+			((uint64_t *) base)[slot] = value->word;
+			break;
+		case TG_KIND_16:
+			((tg_value *) base)[slot] = *value;
+			break;
+		case TG_KIND_STRING:
+			if (!is_host(&value->string))
+				((tg_value *) base)[slot] = *value;
+			break;
+	}
+}
+
+tg_status
+tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values, const bool *nulls,
+				 tg_claim claim)
+{
+	tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+	const tg_layout *layout = chunk->layout;
+	int64_t bytes = 0;
+
+	/* First what can fail. */
+	if (layout->string_count > 0)
+	{
+		tg_status status = copy_strings(session, chunk, slot, values, nulls, claim, &bytes);
+
+		if (status != TG_OK)
+			return status;
+	}
+	for (unsigned column = 0; column < layout->column_count; column++)
+	{
+		store_null(chunk, column, slot, nulls[column]);
+		if (!nulls[column])
+			store_value(chunk, column, slot, &values[column]);
+		else if (layout->kinds[column] == TG_KIND_STRING)
+			empty_cell(cell_of(chunk, column, slot));
+	}
+	chunk->rows[slot] = row;
+	if (bytes != 0)
+		tg_blob_bytes_add(session, chunk->table, bytes);
+	return TG_OK;
+}
+
+/* Whether a version (or NONE) has this blob in this column. */
+static bool
+has_blob(tg_version version, unsigned column, const void *blob)
+{
+	const tg_chunk *chunk;
+	const tg_string *string;
+
+	if (version == TG_VERSION_NONE)
+		return false;
+	chunk = tg_version_chunk(version);
+	if (!tg_chunk_has_column(chunk, column))
+		return false;
+	string = &cell_of(chunk, column, tg_version_slot(version))->string;
+	return tg_string_is_out(string) && string->blob == blob;
+}
+
+void
+tg_version_blobs_free(tg_session *session, tg_version version, tg_version neighbour_a, tg_version neighbour_b)
+{
+	tg_chunk *chunk = tg_version_chunk(version);
+	const tg_layout *layout = chunk->layout;
+	int64_t bytes = 0;
+
+	for (unsigned i = 0; i < layout->string_count; i++)
+	{
+		unsigned column = layout->strings[i];
+		tg_value *cell = cell_of(chunk, column, tg_version_slot(version));
+		void *blob = (void *) cell->string.blob;
+
+		if (!tg_string_is_out(&cell->string))
+			continue;
+		if (!has_blob(neighbour_a, column, blob) && !has_blob(neighbour_b, column, blob))
+		{
+			bytes += (int64_t) tg_alloc_bytes(blob);
+			tg_free(session, blob, TG_USE_BLOB);
+		}
+		empty_cell(cell);
+	}
+	if (bytes != 0)
+		tg_fetch_add_relaxed(&chunk->table->blob_bytes, -bytes);
+}
+
+/* --- the end --------------------------------------------------------------------------- */
+
+bool
+tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
+{
+	tg_table *table = chunk->table;
+	tg_header *headers;
+	bool reclaimed = false;
+
+	tg_assert(tg_epoch_inside(session));
+	/* The acquire pairs with the release in tg_slot_give: all slots were given, and their bits set. */
+	if (tg_load_acquire(&chunk->free_count) != chunk->capacity || tg_load_relaxed(&chunk->leased))
+		return false;
+	if (tg_retire_reserve(session, 2) != TG_OK)
+		return false;
+
+	tg_latch_acquire(&table->latch);
+	if (!chunk->leased && chunk->listed != TG_RECLAIMED && live_chunks(table) > 1 &&
+		tg_load_acquire(&chunk->free_count) == chunk->capacity)
+	{
+		if (chunk->listed == TG_LISTED)
+			unlist_chunk(table, chunk);
+		tg_store_relaxed(&chunk->listed, TG_RECLAIMED);
+		tg_store_release(directory_entry(table, chunk->index), NULL);
+		table->free_chunk_index_count++;
+		if (chunk->index < table->free_chunk_index_low || table->free_chunk_index_count == 1)
+			table->free_chunk_index_low = chunk->index;
+		reclaimed = true;
+	}
+	tg_latch_release(&table->latch);
+	if (!reclaimed)
+		return false;
+
+	headers = tg_chunk_headers(chunk);
+	tg_fetch_add_relaxed(&table->chunk_bytes, -(int64_t) tg_alloc_bytes(chunk));
+	if (headers != NULL)
+	{
+		tg_fetch_add_relaxed(&table->header_bytes, -(int64_t) tg_headers_bytes(chunk->capacity));
+		tg_retire(session, headers, TG_USE_HEADER);
+	}
+	tg_retire(session, chunk, TG_USE_CHUNK);
+	return true;
+}
+
+typedef void (*cell_visitor)(tg_session *session, tg_value *cell);
+
+/*
+ * Versions of a row share blobs, and whether two of them are neighbours cannot
+ * always be told any more: the collector may have cut one out and not come to
+ * free it.  So the blobs tell it themselves, by two walks over all cells: nobody
+ * reads the table now, and each blob has room for an address.
+ *
+ * The first walk: a blob notes the last cell that leads to it.
+ */
+static void
+mark_blob(tg_session *session, tg_value *cell)
+{
+	memcpy((void *) cell->string.blob, &cell, sizeof(cell));
+}
+
+/* The second one, in the same order: that cell frees it, all others came before. */
+static void
+free_marked_blob(tg_session *session, tg_value *cell)
+{
+	const tg_value *last;
+
+	memcpy(&last, cell->string.blob, sizeof(last));
+	if (last == cell)
+		tg_free(session, (void *) cell->string.blob, TG_USE_BLOB);
+}
+
+/* Every cell of the chunk's allocated slots that leads to a blob. */
+static void
+visit_cells(tg_session *session, tg_chunk *chunk, cell_visitor visitor)
+{
+	const tg_layout *layout = chunk->layout;
+
+	for (unsigned i = 0; i < layout->string_count; i++)
+	{
+		for (unsigned slot = 0; slot < chunk->capacity; slot++)
+		{
+			tg_value *cell = cell_of(chunk, layout->strings[i], slot);
+
+			/* Cells of free slots are empty (4). */
+			if (tg_string_is_out(&cell->string))
+				visitor(session, cell);
+		}
+	}
+}
+
+static void
+visit_all_cells(tg_session *session, tg_table *table, cell_visitor visitor)
+{
+	for (uint32_t index = 0; index < table->chunk_count; index++)
+	{
+		tg_chunk *chunk = *directory_entry(table, index);
+
+		if (chunk != NULL)
+			visit_cells(session, chunk, visitor);
+	}
+}
+
+void
+tg_chunks_destroy(tg_session *session, tg_table *table)
+{
+	visit_all_cells(session, table, mark_blob);
+	visit_all_cells(session, table, free_marked_blob);
+	for (uint32_t index = 0; index < table->chunk_count; index++)
+	{
+		tg_chunk *chunk = *directory_entry(table, index);
+
+		if (chunk != NULL)
+			free_chunk(session, chunk);
+	}
+	for (unsigned segment = 0; segment < sizeof(table->chunks) / sizeof(table->chunks[0]); segment++)
+	{
+		if (table->chunks[segment] != NULL)
+			tg_free(session, table->chunks[segment], TG_USE_TABLE);
+	}
+}

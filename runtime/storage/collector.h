@@ -1,0 +1,55 @@
+/*
+ * collector.h
+ *	  Takes away what no snapshot can see any more.
+ *
+ * Works on the write logs of transactions that have ended.  A committed log
+ * waits until the horizon has reached its commit timestamp; then superseded
+ * versions are cut off their chains, rows that were deleted are closed and
+ * their index entries removed; an epoch later slots, blobs and row ids are free
+ * for use.  A rolled-back log only has the second half to do.  Besides it
+ * sweeps over chunks that have been quiet and takes their headers away.
+ */
+#ifndef TG_COLLECTOR_H
+#define TG_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/storage/catalog.h"
+#include "runtime/storage/write_log.h"
+
+extern tg_status tg_collector_create(void) TG_MUST_USE;
+
+/*
+ * Hands over a log, all its pieces; NULL is allowed.  Either committed: every
+ * version is stamped and ended = C is set in the newest piece; the committer
+ * has had a snapshot published, without a gap, since before it drew C, and
+ * withdraws it only after this call (so the horizon reaches C only when the
+ * collector has the log: collector.c, 1).  Or undone: ended = 0, all entries
+ * unlinked.  Any session; cannot fail.
+ */
+extern void tg_collector_give(tg_write_log *log);
+
+/*
+ * Does up to budget entries' worth of work; true if there is more that could
+ * be done at once.  One caller at a time (others return false at once).
+ */
+extern bool tg_collector_run(tg_session *session, unsigned budget);
+
+/* Makes the collector a watcher check and a task of the pool.  In the worker process, before the scheduler starts. */
+extern void tg_collector_attach(void);
+
+typedef struct tg_collector_report
+{
+	uint64_t logs_waiting;	   /* handed over and not yet done with */
+	uint64_t versions_removed; /* since start */
+	uint64_t rows_closed;
+	uint64_t chunks_settled; /* header arrays taken away */
+	uint64_t chunks_freed;
+	tg_time horizon; /* as last computed */
+} tg_collector_report;
+
+extern void tg_collector_report_get(tg_collector_report *report);
+
+#endif /* TG_COLLECTOR_H */

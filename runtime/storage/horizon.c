@@ -1,0 +1,229 @@
+/*
+ * horizon.c
+ *	  Who still reads at which time: one array of entries per session.
+ *
+ * An entry is 0 (free) or a time T: its owner reads, or will read, at times not
+ * before T.  Publishing is
+ *
+ *	  bound = clock;  entry = bound;  R = clock;  entry = R
+ *
+ * and computing the horizon is
+ *
+ *	  H = clock;  for every entry that is not 0: H = min(H, entry)
+ *
+ * 1. Nobody ever reads at a time below a horizon computed before.  The store of
+ *	  the bound, both loads of the clock, and the loads of entries in a computation
+ *	  are sequentially consistent, as are the additions to the clock: they are
+ *	  one Dekker pair, and have one order, S.  If the computation loads the entry
+ *	  after the bound was stored in S, it sees the bound or what came later: the
+ *	  bound and R give H <= R; a 0 means that the reader has left.  If it loads the entry
+ *	  before, then its load of the clock, still earlier, comes before the publisher's
+ *	  second load in S, and H <= that clock value <= R.
+ * 2. A withdrawal is a release store that pairs with the loads of the entries:
+ *	  what was read under the entry was read before anybody collects it.  For the
+ *	  same reason all that a committer did before it withdrew an entry below its C
+ *	  is seen by whoever computes a horizon of C or more (collector.c, 1).
+ * 3. A session uses its entries from the lowest on, so mostly only the first.
+ *	  When all but the last are taken, the last is shared: it keeps the time that its
+ *	  first user published as a lower bound for all of them, until the last one of
+ *	  them leaves.  Later users need not publish anything: it stands already, and
+ *	  what they load from the clock is not before it.
+ * 4. Only sessions below seen are looked at.  seen grows before the bound is
+ *	  stored, by a sequentially consistent access, and is loaded after the clock: a
+ *	  computation that does not see it grow is ordered as in 1.
+ * 5. An entry of a job takes over a time that its caller's session has published,
+ *	  and is stored before the session's can be withdrawn.  Computing looks at
+ *	  sessions first, at jobs afterwards: if it meets the session's entry withdrawn, the
+ *	  acquire of that load makes the job's visible.  So a job's time must not be
+ *	  published from another job's entry.
+ *
+ * Departure from «store a lower bound, fence»: no separate fence; the exchange
+ * that stores the bound is one on the machines that need one, and tools that
+ * check orderings understand it.
+ *
+ * Left out: the ring of mixed transactions and the preserve list (G1's other
+ * terms), and the gaps between snapshots (G3).
+ */
+#include "runtime/storage/horizon.h"
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+
+#define SHARED_ENTRY (TG_SNAPSHOTS_PER_SESSION - 1)
+
+/* Written by the session's owner only; all but the entries is read by nobody else. */
+typedef struct snapshots
+{
+	tg_time entry[TG_SNAPSHOTS_PER_SESSION]; /* atomic */
+	uint32_t taken;							 /* bit i: entry i is taken */
+	uint32_t shared_count;					 /* users of the last entry */
+} TG_CACHE_ALIGNED snapshots;
+
+_Static_assert(TG_SNAPSHOTS_PER_SESSION < 32, "taken has a bit for each entry");
+
+/* In the arena. */
+typedef struct horizon
+{
+	uint64_t clock TG_CACHE_ALIGNED;	/* atomic; every committer */
+	uint32_t seen TG_CACHE_ALIGNED;		/* atomic: highest session id that has published, plus 1; rarely written */
+	uint32_t session_max;				/* constant */
+	uint32_t job_hint TG_CACHE_ALIGNED; /* atomic: where a free entry may be; any session */
+	tg_time job[TG_SNAPSHOTS_OF_JOBS] TG_CACHE_ALIGNED; /* atomic; claimed by compare-and-swap from 0 */
+	snapshots session[];
+} horizon;
+
+uint64_t *tg_clock;
+static horizon *shared; /* set by tg_horizon_create, inherited */
+
+tg_status
+tg_horizon_create(void)
+{
+	tg_session *session;
+	tg_status status;
+	unsigned session_max = tg_session_max();
+
+	status = tg_session_open(&session);
+	if (status != TG_OK)
+		return status;
+	shared = tg_alloc_zeroed(session, sizeof(horizon) + session_max * sizeof(snapshots), TG_USE_RUNTIME, TG_ESSENTIAL);
+	tg_session_close(session);
+	if (shared == NULL)
+		return TG_NO_MEMORY;
+	tg_assert((uintptr_t) shared % TG_CACHE_LINE == 0);
+	shared->session_max = session_max;
+	tg_clock = &shared->clock;
+	tg_store_seq_cst(tg_clock, TG_TIME_FIRST);
+	tg_arena_root_set(TG_ROOT_HORIZON, shared);
+	return TG_OK;
+}
+
+/* --- sessions ------------------------------------------------------------- */
+
+static void __attribute__((noinline)) seen_grow(uint32_t id)
+{
+	uint32_t seen = tg_load_seq_cst(&shared->seen);
+
+	while (seen <= id && !tg_cas_seq_cst(&shared->seen, &seen, id + 1))
+		;
+}
+
+tg_time
+tg_snapshot_publish(tg_session *session, unsigned *entry_out)
+{
+	snapshots *mine = &shared->session[session->id];
+	unsigned entry = (unsigned) __builtin_ctz(~mine->taken);
+	tg_time bound;
+	tg_time time;
+
+	/*
+	 * The load may be relaxed: seen never falls, and the id is below it only
+	 * if this session, or one that had its place before it, has grown it.
+	 */
+	if (tg_unlikely(tg_load_relaxed(&shared->seen) <= session->id))
+		seen_grow(session->id);
+	if (tg_unlikely(entry >= SHARED_ENTRY))
+	{
+		*entry_out = SHARED_ENTRY;
+		if (mine->shared_count++ > 0)
+			return tg_load_seq_cst(tg_clock);
+		entry = SHARED_ENTRY;
+	}
+	tg_assert(tg_load_relaxed(&mine->entry[entry]) == 0);
+	mine->taken |= 1u << entry;
+	*entry_out = entry;
+	bound = tg_load_relaxed(tg_clock);
+	(void) tg_exchange_seq_cst(&mine->entry[entry], bound);
+	time = tg_load_seq_cst(tg_clock);
+	if (time != bound)
+		tg_store_release(&mine->entry[entry], time);
+	return time;
+}
+
+void
+tg_snapshot_withdraw(tg_session *session, unsigned entry)
+{
+	snapshots *mine = &shared->session[session->id];
+
+	tg_assert(entry < TG_SNAPSHOTS_PER_SESSION && (mine->taken >> entry & 1) != 0);
+	if (tg_unlikely(entry == SHARED_ENTRY) && --mine->shared_count > 0)
+		return;
+	mine->taken &= ~(1u << entry);
+	tg_store_release(&mine->entry[entry], 0);
+}
+
+void
+tg_snapshot_withdraw_all(tg_session *session)
+{
+	snapshots *mine = &shared->session[session->id];
+
+	for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION; i++)
+		tg_store_release(&mine->entry[i], 0);
+	mine->taken = 0;
+	mine->shared_count = 0;
+}
+
+/* --- jobs ----------------------------------------------------------------- */
+
+tg_status
+tg_snapshot_publish_job(tg_time time, unsigned *entry_out)
+{
+	uint32_t first = tg_load_relaxed(&shared->job_hint);
+
+	tg_assert(time != 0 && !tg_time_is_reference(time));
+	for (uint32_t i = 0; i < TG_SNAPSHOTS_OF_JOBS; i++)
+	{
+		uint32_t entry = (first + i) % TG_SNAPSHOTS_OF_JOBS;
+		tg_time free = 0;
+
+		if (tg_load_relaxed(&shared->job[entry]) == 0 && tg_cas_seq_cst(&shared->job[entry], &free, time))
+		{
+			tg_store_relaxed(&shared->job_hint, entry + 1);
+			*entry_out = entry;
+			return TG_OK;
+		}
+	}
+	return TG_FULL;
+}
+
+void
+tg_snapshot_withdraw_job(unsigned entry)
+{
+	tg_assert(entry < TG_SNAPSHOTS_OF_JOBS && tg_load_relaxed(&shared->job[entry]) != 0);
+	tg_store_release(&shared->job[entry], 0);
+	tg_store_relaxed(&shared->job_hint, entry);
+}
+
+/* --- looking -------------------------------------------------------------- */
+
+static inline tg_time
+earlier(tg_time time, tg_time published)
+{
+	return published != 0 && published < time ? published : time;
+}
+
+tg_time
+tg_horizon_compute(void)
+{
+	tg_time time = tg_load_seq_cst(tg_clock);
+	uint32_t seen = tg_load_seq_cst(&shared->seen);
+
+	for (uint32_t id = 0; id < seen; id++)
+	{
+		for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION; i++)
+			time = earlier(time, tg_load_seq_cst(&shared->session[id].entry[i]));
+	}
+	for (unsigned i = 0; i < TG_SNAPSHOTS_OF_JOBS; i++)
+		time = earlier(time, tg_load_acquire(&shared->job[i]));
+	return time;
+}
+
+tg_time
+tg_snapshot_oldest(unsigned session_id)
+{
+	tg_time oldest = TG_TIME_NEVER;
+
+	tg_assert(session_id < shared->session_max);
+	for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION; i++)
+		oldest = earlier(oldest, tg_load_relaxed(&shared->session[session_id].entry[i]));
+	return oldest == TG_TIME_NEVER ? 0 : oldest;
+}

@@ -1,0 +1,63 @@
+/*
+ * key.h
+ *	  Keys: stored values as byte strings whose memcmp order is the type's.
+ *
+ * The collector has to find a row's index entry from its stored values alone,
+ * so the one encoder lies here and works on values as they are stored.
+ */
+#ifndef TG_KEY_H
+#define TG_KEY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/storage/value.h"
+#include "runtime/storage/version.h"
+
+typedef enum tg_key_code
+{
+	TG_KEY_SIGNED,	 /* kinds 1 to 8: big-endian with the sign bit turned */
+	TG_KEY_UNSIGNED, /* kinds 1 to 8: big-endian */
+	TG_KEY_FLOAT4,	 /* kind 4: IEEE; -0 is 0, every NaN is one and the largest */
+	TG_KEY_FLOAT8,	 /* kind 8 */
+	TG_KEY_BYTES16,	 /* kind 16: as it is (uuid; macaddr zero-padded) */
+	TG_KEY_SIGNED16, /* kind 16: a little-endian 128-bit integer (numeric with up to 38 digits) */
+	TG_KEY_INTERVAL, /* kind 16: PostgreSQL's interval {int64 µs, int32 days, int32 months}: ordered by its span */
+	TG_KEY_STRING,	 /* bytes; zero bytes escaped, terminated, so that columns can follow */
+	TG_KEY_BLANK	 /* the same without trailing blanks (character(n)) */
+} tg_key_code;
+
+#define TG_KEY_COLUMN_MAX 32 /* PostgreSQL's INDEX_MAX_KEYS */
+
+typedef struct tg_key_part
+{
+	uint16_t column;	  /* index in the layout */
+	uint8_t code;		  /* tg_key_code */
+	uint8_t header_bytes; /* of a blob of this column: the host's header before the payload */
+} tg_key_part;
+
+typedef struct tg_key_spec
+{
+	uint16_t part_count; /* 0: no key */
+	tg_key_part part[TG_KEY_COLUMN_MAX];
+} tg_key_spec;
+
+/*
+ * Appends one value's encoding at key[at …]; returns the new length, or
+ * SIZE_MAX if it would pass TG_KEY_BYTES_MAX.  The kind gives the width.
+ */
+extern size_t tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind,
+							const tg_value *value);
+
+/*
+ * The key of a row: values[i] is the value of layout column i.  TG_TOO_LARGE past
+ * TG_KEY_BYTES_MAX.  kinds as in the layout.
+ */
+extern tg_status tg_key_encode(const tg_key_spec *spec, const uint8_t *kinds, const tg_value *values,
+							   unsigned char *key, size_t *key_bytes_out) TG_MUST_USE;
+
+/* The key of a stored version.  Cannot be too large: it was encoded when it was stored. */
+extern size_t tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *key);
+
+#endif /* TG_KEY_H */

@@ -1,0 +1,338 @@
+/*
+ * table.h
+ *	  One table's storage: row heads, column chunks, slots, the key's index.
+ *
+ * rows:   row id -> head (newest version), in segments that never move
+ * chunks: slots of versions, column by column (PAX), in a directory
+ * index:  key -> row id, if the table has a primary key
+ *
+ * Values never change once written.  A chunk has version headers only while
+ * some version in it needs them; without them every allocated slot is visible
+ * to everybody.  How the header array comes and goes is argued in settle.c.
+ */
+#ifndef TG_TABLE_H
+#define TG_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/latch.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/storage/btree.h"
+#include "runtime/storage/key.h"
+#include "runtime/storage/value.h"
+#include "runtime/storage/version.h"
+
+typedef struct tg_table tg_table;
+
+#define TG_COLUMN_MAX 1664
+#define TG_ROW_MAX ((uint32_t) 0xfffffff0) /* rows of a table, dead ones not yet collected included */
+
+/*
+ * How the columns of a chunk lie.  Belongs to its table and lives as long; a
+ * chunk keeps the layout it was made with, columns added later read as NULL in it.
+ */
+typedef struct tg_layout
+{
+	struct tg_layout *next; /* older layouts of the table */
+	uint16_t column_count;
+	uint16_t string_count;	 /* columns of kind STRING; they come first in strings[] */
+	uint32_t slot_bytes;	 /* values of one slot, all columns */
+	const uint8_t *kinds;	 /* tg_kind by column */
+	const uint32_t *offsets; /* by column: bytes per slot that lie before it; wider columns first */
+	const uint16_t *strings; /* the columns of kind STRING */
+} tg_layout;
+
+/*
+ * A chunk.  After the struct, in one allocation: values (column by column,
+ * widest first), row ids (uint32 each), one null bitmap per column, and the
+ * bitmap of free slots.
+ */
+struct tg_chunk
+{
+	tg_table *table;
+	const tg_layout *layout;
+	struct tg_header *headers; /* atomic; NULL: all settled; low bit: about to be taken away (settle.c) */
+	uint16_t capacity;		   /* slots; a multiple of 16 */
+	uint16_t leased;		   /* atomic, changed under the table's latch: a session allocates from it */
+	uint32_t index;			   /* in the table's directory */
+	uint32_t free_count;	   /* atomic: slots free */
+	uint32_t listed;		   /* atomic, changed under the table's latch: tg_listed */
+	tg_chunk *next_partial;	   /* both under the table's latch */
+	tg_chunk *previous_partial;
+	uint64_t touched;	   /* atomic, only grows: a clock value at or after the last change of a header */
+	uint64_t settle_epoch; /* the collector's: when headers were marked */
+	unsigned char *values;
+	uint32_t *rows;	 /* row id by slot */
+	uint64_t *nulls; /* atomic words; bit slot of word column * words + slot / 64 is set if NULL */
+	uint64_t *free;	 /* atomic words; bit set: slot is free; also set for the bits past the capacity */
+} TG_CACHE_ALIGNED;
+
+/* Whether a chunk is in its table's list of chunks with free slots. */
+typedef enum tg_listed
+{
+	TG_UNLISTED,
+	TG_LISTED,
+	TG_RECLAIMED /* taken out of the table for good */
+} tg_listed;
+
+#define TG_HEADERS_MARK ((uintptr_t) 1)
+
+/*
+ * The headers for reading, or NULL: every allocated slot is visible to
+ * everybody.  The acquire pairs with the compare-and-swap that brought the
+ * array in: a snapshot that is later than a change sees the array.
+ */
+static inline tg_header *
+tg_chunk_headers(const tg_chunk *chunk)
+{
+	return (tg_header *) ((uintptr_t) tg_load_acquire(&chunk->headers) & ~TG_HEADERS_MARK);
+}
+
+/*
+ * The headers for writing: brought back if they are not there, taken back if
+ * marked.  Inside an epoch; valid until it is left.  TG_NO_MEMORY.
+ */
+extern tg_status tg_chunk_headers_write(tg_session *session, tg_chunk *chunk, tg_claim claim,
+										tg_header **headers_out) TG_MUST_USE;
+
+static inline const void *
+tg_chunk_column(const tg_chunk *chunk, unsigned column)
+{
+	return chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity;
+}
+
+static inline bool
+tg_chunk_has_column(const tg_chunk *chunk, unsigned column)
+{
+	return column < chunk->layout->column_count;
+}
+
+static inline unsigned
+tg_chunk_bitmap_words(const tg_chunk *chunk)
+{
+	return (chunk->capacity + 63u) / 64;
+}
+
+/*
+ * For scans: which slots are there, and the headers to judge them by, or NULL:
+ * every one of them is visible to everybody.  Bit slot % 64 of present[slot / 64]
+ * is set if the slot is allocated.  Inside an epoch, for a snapshot
+ * published before; result and bits belong together until the epoch is left.
+ *
+ * The bitmap is loaded between two looks at headers, for either order alone is
+ * wrong: settle.c, «Scans».
+ */
+static inline tg_header *
+tg_chunk_look(const tg_chunk *chunk, uint64_t present[TG_SLOT_MAX / 64])
+{
+	tg_header *headers = tg_chunk_headers(chunk);
+
+	for (unsigned word = 0; word < tg_chunk_bitmap_words(chunk); word++)
+		present[word] = ~tg_load_acquire(&chunk->free[word]);
+	return headers != NULL ? headers : tg_chunk_headers(chunk);
+}
+
+static inline bool
+tg_chunk_is_null(const tg_chunk *chunk, unsigned column, unsigned slot)
+{
+	return !tg_chunk_has_column(chunk, column) ||
+		   (tg_load_relaxed(&chunk->nulls[column * tg_chunk_bitmap_words(chunk) + slot / 64]) >> (slot % 64) & 1);
+}
+
+/* One value of a version, not NULL. */
+static inline void
+tg_chunk_value(const tg_chunk *chunk, unsigned column, unsigned slot, tg_value *value)
+{
+	const void *base = tg_chunk_column(chunk, column);
+
+	switch (chunk->layout->kinds[column])
+	{
+		case TG_KIND_1:
+			value->word = (uint64_t) (int64_t) ((const int8_t *) base)[slot];
+			break;
+		case TG_KIND_2:
+			value->word = (uint64_t) (int64_t) ((const int16_t *) base)[slot];
+			break;
+		case TG_KIND_4:
+			value->word = (uint64_t) (int64_t) ((const int32_t *) base)[slot];
+			break;
+		case TG_KIND_8:
+			value->word = ((const uint64_t *) base)[slot];
+			break;
+		default:
+			*value = ((const tg_value *) base)[slot];
+			break;
+	}
+}
+
+#define TG_SMALL_SEGMENTS 8 /* rows below TG_SEGMENT_ROWS: segments of 64, 64, 128, 256 … */
+#define TG_SEGMENT_ROWS 8192
+#define TG_SEGMENTS_PER_PAGE 512
+
+struct tg_table
+{
+	uint64_t incarnation; /* unique in the life of the arena */
+	uint32_t database;
+	uint32_t relation;
+	uint32_t references; /* atomic; the last one out frees everything */
+	uint32_t row_next;	 /* atomic: row ids handed out so far */
+
+	tg_layout *layout; /* newest; atomic */
+	tg_btree *index;   /* NULL: no primary key; atomic */
+	tg_key_spec key;   /* of index */
+
+	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once */
+	tg_version *small[TG_SMALL_SEGMENTS];
+	tg_version ***root;
+
+	/* chunks: directory segment k holds 8 << k pointers; atomic */
+	tg_chunk **chunks[29];
+	uint32_t chunk_count; /* atomic: directory entries handed out; entries may be NULL again */
+
+	tg_latch latch TG_CACHE_ALIGNED; /* TG_RANK_TABLE: growth, free rows, list of chunks with free slots */
+	uint32_t free_row;				 /* first free row id, plus 1; linked through the heads */
+	uint32_t free_row_count;
+	uint32_t free_chunk_index_count; /* directory entries that are NULL and below chunk_count */
+	uint32_t free_chunk_index_low;	 /* none of them is below this one */
+	tg_chunk *partial;				 /* chunks of the newest layout with free slots that nobody has leased */
+
+	/* for the planner and the views; atomic */
+	int64_t row_count TG_CACHE_ALIGNED; /* committed rows */
+	int64_t blob_bytes;
+	int64_t header_bytes;
+	int64_t chunk_bytes;
+	int64_t table_bytes; /* heads, directories, layouts */
+};
+
+/* A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY. */
+extern tg_status tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds,
+								 unsigned column_count, const tg_key_spec *key, tg_table **table_out) TG_MUST_USE;
+
+extern void tg_table_retain(tg_table *table);
+/* The last reference frees the rest; nobody reads the table any more (relation lock, jobs' references). */
+extern void tg_table_release(tg_session *session, tg_table *table);
+
+/*
+ * A newer layout with more columns at the end (kinds[] names all columns, the
+ * old ones first and unchanged); chunks made from now on use it, and slots are
+ * taken from such chunks only.  TG_NO_MEMORY.
+ */
+extern tg_status tg_table_layout_add(tg_session *session, tg_table *table, const uint8_t *kinds,
+									 unsigned column_count) TG_MUST_USE;
+
+/* --- rows ------------------------------------------------------------------- */
+
+/* The head of a row that was handed out; atomic. */
+static inline tg_version *
+tg_row_head(tg_table *table, uint32_t row)
+{
+	tg_version **page;
+
+	if (row < TG_SEGMENT_ROWS)
+	{
+		unsigned segment = row < 64 ? 0 : 26 - (unsigned) __builtin_clz(row);
+		unsigned first = segment == 0 ? 0 : 32u << segment;
+
+		return tg_load_acquire(&table->small[segment]) + (row - first);
+	}
+	page = tg_load_acquire(&tg_load_acquire(&table->root)[row / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE]);
+	return tg_load_acquire(&page[row / TG_SEGMENT_ROWS % TG_SEGMENTS_PER_PAGE]) + row % TG_SEGMENT_ROWS;
+}
+
+/*
+ * A fresh row id with head TG_VERSION_NONE, from the session's lease.
+ * TG_NO_MEMORY, TG_FULL (TG_ROW_MAX).
+ */
+extern tg_status tg_row_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t *row_out) TG_MUST_USE;
+
+/* Gives back a row id that no reader can reach any more (never published, or closed an epoch ago).  Any session. */
+extern void tg_row_give(tg_session *session, tg_table *table, uint32_t row);
+
+/* --- slots and versions -------------------------------------------------------- */
+
+/*
+ * A free slot, from the chunk the session has leased of the table: headers are
+ * there, its begin and end are TG_TIME_NEVER, older is NONE, successor 0.
+ * Ascending within a fresh chunk.  TG_NO_MEMORY.  Inside an epoch.
+ */
+extern tg_status tg_slot_take(tg_session *session, tg_table *table, tg_claim claim,
+							  tg_version *version_out) TG_MUST_USE;
+
+/*
+ * Gives a slot back; it may be taken again at once.  Its begin is TG_TIME_NEVER
+ * and its blobs are gone (tg_version_blobs_free, or never stored).  Any session,
+ * inside an epoch.
+ *
+ * A version that some snapshot could see gets its begin set to NEVER when it
+ * is cut out of its chain, and its slot is given no sooner than an epoch later:
+ * chains do not lead to it any more, but scans find every allocated slot, and
+ * one that had judged begin by the old tenant and end by the next would see a
+ * ghost.  A version whose begin has only been a reference to a transaction
+ * that did not commit needs no epoch for scans, only for chains.
+ */
+extern void tg_slot_give(tg_session *session, tg_version version);
+
+/*
+ * Writes the values of a slot just taken, before begin is set.  values[i] and
+ * nulls[i] for every column of the chunk's layout (column_count of them; the
+ * table's newest layout).  Strings marked HOST are copied into blobs, others
+ * are shared.  TG_NO_MEMORY: nothing was kept, the slot is still the caller's.
+ */
+extern tg_status tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values,
+								  const bool *nulls, tg_claim claim) TG_MUST_USE;
+
+/*
+ * Frees the blobs of a version but for those that a neighbour in its row's
+ * chain (either may be NONE) shares, and empties its string cells.  Nobody
+ * reads the version any more.  Of two neighbours that die the older one goes
+ * first, with the newer as its neighbour, whether or not the link between them
+ * is cut already: so each blob is freed with the last version that has it.  Or
+ * shared cells have been emptied before, and there are no neighbours to ask.
+ */
+extern void tg_version_blobs_free(tg_session *session, tg_version version, tg_version neighbour_a,
+								  tg_version neighbour_b);
+
+static inline uint32_t
+tg_version_row(tg_version version)
+{
+	return tg_version_chunk(version)->rows[tg_version_slot(version)];
+}
+
+/* --- chunks -------------------------------------------------------------------- */
+
+/* Directory entries so far; a scan that starts now needs to look at no later one. */
+static inline uint32_t
+tg_table_chunk_count(const tg_table *table)
+{
+	return tg_load_acquire(&table->chunk_count);
+}
+
+/* The chunk at a directory entry, or NULL.  Inside an epoch. */
+static inline tg_chunk *
+tg_table_chunk(tg_table *table, uint32_t index)
+{
+	unsigned segment = 28 - (unsigned) __builtin_clz(index + 8);
+
+	return tg_load_acquire(&tg_load_acquire(&table->chunks[segment])[index + 8 - (8u << segment)]);
+}
+
+/*
+ * Frees a chunk whose slots are all free, unless a session has leased it or it
+ * is the table's last one.  True if it was.  Any session, inside an epoch.
+ */
+extern bool tg_chunk_reclaim(tg_session *session, tg_chunk *chunk);
+
+/*
+ * Takes one step towards taking the chunk's headers away, if every version in
+ * it is settled: begin at or below the horizon, end NEVER, older NONE.  The
+ * first step marks, the second, once an epoch has passed since, looks again and
+ * takes them away; call it again at any later time.  True if this call took
+ * them away.  One caller at a time (the collector); inside an epoch.
+ */
+extern bool tg_chunk_settle(tg_session *session, tg_chunk *chunk, tg_time horizon);
+
+#endif /* TG_TABLE_H */

@@ -1,0 +1,65 @@
+/*
+ * table_internal.h
+ *	  What the files behind table.h share: layout, table, chunk, lease, settle.
+ */
+#ifndef TG_TABLE_INTERNAL_H
+#define TG_TABLE_INTERNAL_H
+
+#include "runtime/storage/table.h"
+
+/* --- layout.c ---------------------------------------------------------------- */
+
+/* Lays out columns of these kinds, in one allocation of TG_USE_TABLE.  TG_NO_MEMORY. */
+extern tg_status tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_count,
+								  tg_layout **layout_out) TG_MUST_USE;
+
+/* Bytes of a chunk of so many slots, and of its headers. */
+extern size_t tg_chunk_bytes(const tg_layout *layout, unsigned capacity);
+
+static inline size_t
+tg_headers_bytes(unsigned capacity)
+{
+	return capacity * sizeof(tg_header);
+}
+
+/* Slots of the next chunk of a table that has chunk_count of them. */
+extern unsigned tg_chunk_capacity(const tg_layout *layout, uint32_t chunk_count);
+
+/* --- table.c ----------------------------------------------------------------- */
+
+#define TG_ROW_BATCH 32
+
+/*
+ * Up to TG_ROW_BATCH row ids, recycled ones or else fresh ones, so that the
+ * last of the array comes first in order; *count_out ≥ 1.  TG_NO_MEMORY,
+ * TG_FULL.
+ */
+extern tg_status tg_rows_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t rows[TG_ROW_BATCH],
+							  unsigned *count_out) TG_MUST_USE;
+
+/* Back into the list of free ones. */
+extern void tg_rows_give(tg_table *table, const uint32_t *rows, unsigned count);
+
+/* --- chunk.c ----------------------------------------------------------------- */
+
+/* A chunk to allocate from, leased: one with free slots, or a new one.  TG_NO_MEMORY. */
+extern tg_status tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **chunk_out) TG_MUST_USE;
+
+/* Ends the lease of a chunk; it is listed if it has any free slot. */
+extern void tg_chunk_lease_end(tg_chunk *chunk);
+
+/* Headers for so many slots: all begin NEVER, nothing else said.  NULL if refused. */
+extern tg_header *tg_headers_alloc(tg_session *session, unsigned capacity, tg_claim claim);
+
+/* Frees every chunk of a table that nobody uses any more, its headers, and every blob once. */
+extern void tg_chunks_destroy(tg_session *session, tg_table *table);
+
+/* --- lease.c ----------------------------------------------------------------- */
+
+/* A number no other table of this arena gets. */
+extern uint64_t tg_incarnation_next(void);
+
+/* Books bytes of blobs that the session stored, now or with what else its lease has pending. */
+extern void tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes);
+
+#endif /* TG_TABLE_INTERNAL_H */

@@ -1,0 +1,113 @@
+/*
+ * version.h
+ *	  Versions: how one is named, when it was there, who is writing it.
+ *
+ * A version is one slot of a chunk.  Its word (tg_version) is the chunk's
+ * address and the slot; a row's head is the word of its newest version, or a
+ * closed mark.  begin and end of a version are commit timestamps, or
+ * references to a transaction that has not been stamped yet.
+ */
+#ifndef TG_VERSION_H
+#define TG_VERSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/check.h"
+
+typedef struct tg_chunk tg_chunk;
+
+/* Address of the chunk << 16 | slot.  Chunks are at least 64-byte aligned; addresses fit in 47 bits. */
+typedef uint64_t tg_version;
+
+#define TG_VERSION_NONE ((tg_version) 0)
+#define TG_SLOT_MAX 1024 /* slots of a chunk: one vector */
+
+/* In a head only: the row is closed (W3), or free and linked to the next free one. */
+#define TG_HEAD_CLOSED ((tg_version) 0x8000)
+
+static inline tg_version
+tg_version_make(const tg_chunk *chunk, unsigned slot)
+{
+	return (uint64_t) (uintptr_t) chunk << 16 | slot;
+}
+
+static inline tg_chunk *
+tg_version_chunk(tg_version version)
+{
+	return (tg_chunk *) (uintptr_t) (version >> 16);
+}
+
+static inline unsigned
+tg_version_slot(tg_version version)
+{
+	return version & (TG_SLOT_MAX - 1);
+}
+
+static inline bool
+tg_head_is_closed(tg_version head)
+{
+	return (head & TG_HEAD_CLOSED) != 0;
+}
+
+/*
+ * Times: a commit timestamp, TG_TIME_NEVER (as an end: not ended; as a begin:
+ * not there), or, with the top bit set, a reference.
+ */
+typedef uint64_t tg_time;
+
+#define TG_TIME_FIRST ((tg_time) 1) /* the clock's first value; what was there before everything */
+#define TG_TIME_NEVER ((tg_time) INT64_MAX)
+
+/*
+ * A reference: 1 bit tag, 2 spare, 13 transaction slot, 16 subtransaction (own
+ * numbering of those that wrote; the last number stands for all further ones),
+ * 32 command.
+ */
+#define TG_REFERENCE ((tg_time) 1 << 63)
+#define TG_TXN_MAX 8192
+#define TG_SUBTXN_LAST 0xffff
+
+static inline bool
+tg_time_is_reference(tg_time time)
+{
+	return (time & TG_REFERENCE) != 0;
+}
+
+static inline tg_time
+tg_reference_make(unsigned txn, unsigned subtxn, uint32_t command)
+{
+	return TG_REFERENCE | (tg_time) txn << 48 | (tg_time) subtxn << 32 | command;
+}
+
+static inline unsigned
+tg_reference_txn(tg_time reference)
+{
+	return (reference >> 48) & (TG_TXN_MAX - 1);
+}
+
+static inline unsigned
+tg_reference_subtxn(tg_time reference)
+{
+	return (reference >> 32) & 0xffff;
+}
+
+static inline uint32_t
+tg_reference_command(tg_time reference)
+{
+	return (uint32_t) reference;
+}
+
+/* What a version needs only while it is unsettled; one record, so that a point read pays one cache line. */
+typedef struct tg_header
+{
+	tg_time begin;
+	tg_time end;
+	tg_version older;	/* the row's version before this one */
+	uint32_t successor; /* of an ended version: the row that an UPDATE of the key made, plus 1; else 0 */
+	uint32_t spare;
+} tg_header;
+
+_Static_assert(sizeof(tg_header) == 32, "a header must not straddle cache lines");
+
+#endif /* TG_VERSION_H */

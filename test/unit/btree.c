@@ -1,0 +1,417 @@
+/*
+ * btree.c
+ *	  The B+tree against a sorted array, by one thread; refused memory.
+ *
+ * The expected content of a range comes from the words in btree.h, applied to
+ * each key, not from the tree's own notion of a bound.
+ */
+#include "runtime/storage/btree.h"
+
+#include "runtime/base/failpoint.h"
+#include "runtime/storage/btree_node.h"
+#include "test/unit/btree_universe.h"
+#include "test/unit/unit.h"
+
+/* --- ranges ------------------------------------------------------------------------- */
+
+static bool
+is_in_range(const key *candidate, const range *bounds)
+{
+	if (bounds->low != NULL)
+	{
+		int order = compare_keys(candidate, bounds->low);
+
+		if (bounds->low_inclusive ? order < 0 : order <= 0 || starts_with(candidate, bounds->low))
+			return false;
+	}
+	if (bounds->high != NULL)
+	{
+		int order = compare_keys(candidate, bounds->high);
+
+		if (bounds->high_inclusive ? order > 0 && !starts_with(candidate, bounds->high) : order >= 0)
+			return false;
+	}
+	return true;
+}
+
+/* Scans a range of a tree at rest by batches of this size; is it what the oracle says? */
+static bool
+scan_agrees(tg_btree *tree, const universe *world, const range *bounds, unsigned batch)
+{
+	tg_btree_cursor cursor;
+	uint32_t *rows = malloc(batch * sizeof(uint32_t)); /* exact, for AddressSanitizer */
+	unsigned got = 0;
+	unsigned next = 0;
+	bool agrees = true;
+
+	open_cursor(&cursor, tree, bounds);
+	for (unsigned i = 0; i < world->count && agrees; i++)
+	{
+		unsigned rank = bounds->backward ? world->count - 1 - i : i;
+
+		if (!world->present[rank] || !is_in_range(&world->keys[rank], bounds))
+			continue;
+		if (next == got)
+		{
+			tg_epoch_enter(main_session);
+			got = tg_btree_cursor_next(&cursor, rows, batch);
+			tg_epoch_leave(main_session);
+			next = 0;
+		}
+		agrees = got > 0 && rows[next++] == rank;
+	}
+	tg_epoch_enter(main_session);
+	agrees = agrees && next == got && tg_btree_cursor_next(&cursor, rows, batch) == 0 &&
+			 tg_btree_cursor_next(&cursor, rows, batch) == 0;
+	tg_epoch_leave(main_session);
+	free(rows);
+	return agrees;
+}
+
+/* A bound: often a key or the beginning of one, sometimes neither. */
+static key
+make_bound(const universe *world, random_state *state, unsigned char *bytes)
+{
+	const key *base = &world->keys[below(state, world->count)];
+	key bound = {base->length, bytes};
+
+	memcpy(bytes, base->bytes, base->length);
+	switch (below(state, 5))
+	{
+		case 0:
+			bound.length = below(state, base->length + 1);
+			break;
+		case 1:
+			if (base->length > 0)
+				bytes[below(state, base->length)] ^= (unsigned char) (1U << below(state, 8));
+			break;
+		case 2:
+			if (base->length < TG_KEY_BYTES_MAX)
+				bytes[bound.length++] = (unsigned char) below(state, 2);
+			break;
+		default:
+			break;
+	}
+	return bound;
+}
+
+/* Ranges with all combinations of open, inclusive and exclusive bounds, both ways. */
+static bool
+ranges_agree(tg_btree *tree, const universe *world, random_state *state, unsigned rounds)
+{
+	static const unsigned batches[] = {1, 2, 3, 7, 64, 330, 1000, 100000};
+	unsigned char low_bytes[TG_KEY_BYTES_MAX + 1];
+	unsigned char high_bytes[TG_KEY_BYTES_MAX + 1];
+
+	for (unsigned i = 0; i < rounds * 32; i++)
+	{
+		key low = make_bound(world, state, low_bytes);
+		key high = make_bound(world, state, high_bytes);
+		range bounds = {(i & 1) != 0 ? &low : NULL, (i & 2) != 0 ? &high : NULL, (i & 4) != 0, (i & 8) != 0,
+						(i & 16) != 0};
+
+		if (!scan_agrees(tree, world, &bounds, batches[below(state, 8)]))
+			return false;
+	}
+	return true;
+}
+
+/* --- one thread --------------------------------------------------------------------- */
+
+/* One operation on one key, checked against the oracle. */
+static bool
+operate(tg_btree *tree, universe *world, unsigned rank, unsigned operation)
+{
+	bool present = world->present[rank];
+	uint32_t row;
+
+	switch (operation)
+	{
+		case 0:
+			return find_key(main_session, tree, world, rank) == (present ? TG_OK : TG_NOT_FOUND);
+		case 1:
+			if (remove_key(main_session, tree, world, rank, rank + 1) != TG_NOT_FOUND)
+				return false;
+			world->present[rank] = false;
+			return remove_key(main_session, tree, world, rank, rank) == (present ? TG_OK : TG_NOT_FOUND);
+		default:
+			world->present[rank] = true;
+			return insert_key(main_session, tree, world, rank, &row, TG_DATA) == (present ? TG_EXISTS : TG_OK) &&
+				   row == rank;
+	}
+}
+
+static void
+test_shape(shape kind)
+{
+	unsigned size = kind == SHAPE_LONG || kind == SHAPE_LONGEST || kind == SHAPE_CHAIN ? 700 : 4000;
+	universe world = make_universe(kind, size, 42 + kind);
+	tg_btree *tree = make_tree();
+	random_state state = {kind};
+	tg_btree_report report;
+	unsigned present = 0;
+	bool agrees = true;
+
+	for (unsigned i = 0; i < world.count * 8 && agrees; i++)
+	{
+		agrees = operate(tree, &world, below(&state, world.count), below(&state, 4));
+		if (i % 256 == 0)
+			tg_btree_check(tree);
+	}
+	unit_ok(agrees, "%s: insert, remove and find agree with the array", shape_names[kind]);
+	tg_btree_check(tree);
+	unit_ok(finds_agree(tree, &world), "%s: every key is found or not found", shape_names[kind]);
+	unit_ok(ranges_agree(tree, &world, &state, EFFORT), "%s: ranges agree, both ways", shape_names[kind]);
+	for (unsigned rank = 0; rank < world.count; rank++)
+		present += world.present[rank];
+	tg_epoch_enter(main_session);
+	tg_btree_report_get(tree, &report);
+	tg_epoch_leave(main_session);
+	unit_equal(report.entries, present, "%s: report counts the entries (%" PRIu64 " nodes, height %u)",
+			   shape_names[kind], report.nodes, report.height);
+	if (kind == SHAPE_LONG || kind == SHAPE_LONGEST)
+		unit_ok(report.bytes > report.nodes * TG_NODE_BYTES, "%s: there are large nodes", shape_names[kind]);
+
+	/* runs of removals leave empty leaves, which scans pass and inserts fill again */
+	for (unsigned rank = world.count / 5; rank < world.count; rank++)
+	{
+		if (rank < world.count / 2 || rank > world.count * 3 / 5)
+			agrees = agrees && operate(tree, &world, rank, 1);
+	}
+	tg_btree_check(tree);
+	unit_ok(agrees && ranges_agree(tree, &world, &state, EFFORT), "%s: ranges agree across empty leaves",
+			shape_names[kind]);
+	for (unsigned rank = world.count; rank-- > 0;)
+		agrees = agrees && operate(tree, &world, rank, 2);
+	tg_btree_check(tree);
+	unit_ok(agrees && finds_agree(tree, &world) && ranges_agree(tree, &world, &state, 1),
+			"%s: empty leaves are filled again", shape_names[kind]);
+	for (unsigned rank = 0; rank < world.count; rank++)
+		agrees = agrees && operate(tree, &world, rank, 1);
+	tg_btree_check(tree);
+	unit_ok(agrees && ranges_agree(tree, &world, &state, 1), "%s: a tree of empty leaves is empty", shape_names[kind]);
+	tg_btree_destroy(main_session, tree);
+	free_universe(&world);
+}
+
+static void
+test_batches(void)
+{
+	universe world = make_universe(SHAPE_MIXED, 700, 7);
+	tg_btree *tree = make_tree();
+	bool agrees = true;
+
+	for (unsigned rank = 0; rank < world.count; rank++)
+		agrees = agrees && operate(tree, &world, rank * 7919 % world.count, 2);
+	for (unsigned batch = 1; batch <= world.count + 1 && agrees; batch += EFFORT == 1 ? 13 : 1)
+	{
+		range forward = {&world.keys[3], &world.keys[world.count - 5], true, false, false};
+		range backward = {NULL, NULL, false, false, true};
+
+		agrees = scan_agrees(tree, &world, &forward, batch) && scan_agrees(tree, &world, &backward, batch);
+	}
+	unit_ok(agrees, "cursors: every size of a batch");
+	tg_btree_destroy(main_session, tree);
+	free_universe(&world);
+}
+
+static void
+test_limits(void)
+{
+	tg_btree *tree = make_tree();
+	unsigned char bytes[TG_KEY_BYTES_MAX + 1] = {0};
+	range all = {NULL, NULL, true, true, false};
+	tg_btree_cursor cursor;
+	uint32_t row = 5;
+
+	tg_epoch_enter(main_session);
+	for (int backward = 0; backward < 2; backward++)
+	{
+		all.backward = backward;
+		open_cursor(&cursor, tree, &all);
+		unit_equal(tg_btree_cursor_next(&cursor, &row, 1), 0, "an empty tree has nothing to scan");
+	}
+	unit_ok(tg_btree_find(tree, bytes, 0, &row) == TG_NOT_FOUND, "an empty tree has no empty key");
+	unit_ok(tg_btree_share(tree, NULL, 0, NULL, 0) == 1, "all of nothing");
+	unit_ok(tg_btree_insert(main_session, tree, bytes, TG_KEY_BYTES_MAX + 1, &row, TG_DATA) == TG_TOO_LARGE,
+			"a key of one byte too many is refused");
+	unit_ok(tg_btree_insert(main_session, tree, bytes, TG_KEY_BYTES_MAX, &row, TG_DATA) == TG_OK,
+			"the longest key is not");
+	row = 6;
+	unit_ok(tg_btree_insert(main_session, tree, bytes, 0, &row, TG_DATA) == TG_OK, "nor is the empty one");
+	row = 7;
+	unit_ok(tg_btree_insert(main_session, tree, bytes, 0, &row, TG_DATA) == TG_EXISTS && row == 6,
+			"an insert hands out the row that is there");
+	tg_epoch_leave(main_session);
+	tg_btree_check(tree);
+	tg_btree_destroy(main_session, tree);
+}
+
+/* Bytes per entry after inserting dense integers in an order. */
+static double
+fill_cost(unsigned count, int order)
+{
+	tg_btree *tree = make_tree();
+	tg_btree_report report;
+	unsigned char bytes[8];
+
+	tg_epoch_enter(main_session);
+	for (unsigned i = 0; i < count; i++)
+	{
+		uint32_t row = i;
+		unsigned number = order > 0 ? i : order < 0 ? count - i : (unsigned) (i * UINT64_C(2654435761) % count);
+
+		put_integer(bytes, UINT64_C(0x8000000000000000) + number);
+		if (tg_btree_insert(main_session, tree, bytes, 8, &row, TG_DATA) != TG_OK)
+			abort();
+	}
+	tg_btree_report_get(tree, &report);
+	tg_epoch_leave(main_session);
+	tg_btree_check(tree);
+	tg_btree_destroy(main_session, tree);
+	return (double) report.bytes / (double) report.entries;
+}
+
+static void
+test_cost(void)
+{
+	double ascending = fill_cost(300007, 1);
+	double descending = fill_cost(300007, -1);
+	double scattered = fill_cost(300007, 0);
+
+	unit_ok(ascending <= 13, "ascending integers: %.2f bytes an entry, inner nodes included", ascending);
+	unit_ok(descending <= 13, "descending integers: %.2f", descending);
+	unit_ok(scattered <= 20, "scattered integers: %.2f", scattered);
+}
+
+static void
+test_share(void)
+{
+	universe world = make_universe(SHAPE_DENSE, 50000, 1);
+	tg_btree *tree = make_tree();
+	double error_max = 0;
+	uint32_t row;
+
+	for (unsigned rank = 0; rank < world.count; rank++)
+		(void) insert_key(main_session, tree, &world, rank * 7919 % world.count, &row, TG_DATA);
+	tg_epoch_enter(main_session);
+	for (unsigned low = 0; low < world.count; low += 997)
+	{
+		for (unsigned high = low; high < world.count; high += 1009)
+		{
+			double share = tg_btree_share(tree, world.keys[low].bytes, 8, world.keys[high].bytes, 8);
+			double error = share - (double) (high - low + 1) / world.count;
+
+			error_max = error > error_max ? error : -error > error_max ? -error : error_max;
+		}
+	}
+	unit_ok(error_max < 0.1, "share: wrong by %.4f at most", error_max);
+	unit_ok(tg_btree_share(tree, NULL, 0, NULL, 0) == 1, "share: all is all");
+	unit_ok(tg_btree_share(tree, world.keys[900].bytes, 8, world.keys[800].bytes, 8) == 0, "share: nothing is nothing");
+	tg_epoch_leave(main_session);
+	tg_btree_destroy(main_session, tree);
+	free_universe(&world);
+}
+
+/* --- refused memory ------------------------------------------------------------------ */
+
+#ifdef TG_FAILPOINTS
+
+static unsigned claims_left; /* until one is refused */
+
+static bool
+refuse_claim(const char *name)
+{
+	return strcmp(name, "alloc") == 0 && claims_left-- == 0;
+}
+
+/* Claims are refused after so many more. */
+static void
+begin_refusal(unsigned claims)
+{
+	claims_left = claims;
+	tg_failpoint_set(refuse_claim);
+}
+
+static void
+end_refusal(void)
+{
+	tg_failpoint_set(NULL);
+}
+
+#else
+
+/* Without failpoints: the limit leaves so many pages, beside what caches hold. */
+static void
+begin_refusal(unsigned claims)
+{
+	tg_arena_report report;
+
+	tg_arena_report_get(&report);
+	tg_arena_limit_set(report.committed + claims * (size_t) TG_PAGE_BYTES);
+}
+
+static void
+end_refusal(void)
+{
+	tg_arena_limit_set(ARENA_BYTES);
+}
+
+#endif
+
+/* Refuses each claim of each insert once. */
+static void
+test_refusal(shape kind)
+{
+	universe world = make_universe(kind, kind == SHAPE_LONG ? 400 : kind == SHAPE_SPARSE ? 20000 : 3000, 99);
+	tg_btree *tree = make_tree();
+	unsigned refused = 0;
+	bool agrees = true;
+
+	for (unsigned i = 0; i < world.count && agrees; i++)
+	{
+		unsigned rank = (unsigned) (i * UINT64_C(7919) % world.count);
+		tg_status status = TG_NO_MEMORY;
+		uint32_t row;
+
+		if (world.present[rank])
+			continue;
+		for (unsigned claims = 0; status == TG_NO_MEMORY && claims < 10000; claims++)
+		{
+			begin_refusal(claims);
+			status = insert_key(main_session, tree, &world, rank, &row, TG_DATA);
+			end_refusal();
+			if (status != TG_NO_MEMORY)
+				break;
+			agrees = agrees && find_key(main_session, tree, &world, rank) == TG_NOT_FOUND;
+			tg_btree_check(tree);
+			if (refused++ % 16 == 0)
+				agrees = agrees && finds_agree(tree, &world);
+		}
+		agrees = agrees && status == TG_OK;
+		world.present[rank] = true;
+	}
+	tg_btree_check(tree);
+	unit_ok(refused > 0, "%s: memory was refused %u times", shape_names[kind], refused);
+	unit_ok(agrees && finds_agree(tree, &world), "%s: and the tree stayed valid", shape_names[kind]);
+	tg_btree_destroy(main_session, tree);
+	free_universe(&world);
+}
+
+int
+main(void)
+{
+	if (!open_arena())
+		return 1;
+	test_limits();
+	for (shape kind = 0; kind < SHAPE_COUNT; kind++)
+		test_shape(kind);
+	test_batches();
+	test_cost();
+	test_share();
+	test_refusal(SHAPE_SPARSE);
+	test_refusal(SHAPE_LONG);
+	test_refusal(SHAPE_MIXED);
+	close_arena();
+	return unit_done();
+}

@@ -1,0 +1,370 @@
+/*
+ * chunk.c
+ *	  Chunks: layouts and sizes, slots taken and given, chunks listed, freed and
+ *	  made again, values and shared blobs.
+ */
+#include "runtime/storage/table_internal.h"
+
+#include "test/unit/storage_unit.h"
+
+/* --- layout ------------------------------------------------------------------------ */
+
+static void
+test_layout(void)
+{
+	static const unsigned widths[] = {1, 2, 4, 8, 16, 16};
+	uint8_t kinds[40];
+	unsigned wrong = 0;
+	unsigned waste_max = 0;
+
+	for (unsigned round = 0; round < 2000; round++)
+	{
+		unsigned count = 1 + (unsigned) rand() % 40;
+		tg_layout *layout;
+
+		for (unsigned i = 0; i < count; i++)
+			kinds[i] = (uint8_t) (rand() % 6);
+		if (tg_layout_create(session, kinds, count, &layout) != TG_OK)
+			abort();
+		for (unsigned chunks = 0; chunks < 4; chunks++)
+		{
+			unsigned capacity = tg_chunk_capacity(layout, chunks);
+			size_t bytes = tg_chunk_bytes(layout, capacity);
+			size_t end = 0;
+
+			for (unsigned i = 0; i < count; i++)
+			{
+				wrong += (size_t) layout->offsets[i] * capacity % 16 != 0;
+				wrong +=
+					i > 0 && widths[kinds[i]] > widths[kinds[i - 1]] && layout->offsets[i] > layout->offsets[i - 1];
+				end += widths[kinds[i]];
+			}
+			wrong += end != layout->slot_bytes || capacity % 16 != 0 || capacity == 0 || capacity > TG_SLOT_MAX;
+			wrong += bytes > 512 * 1024 && capacity > 16;
+			if (chunks == 3 && bytes > 4 * TG_PAGE_BYTES)
+			{
+				size_t pages = (bytes + TG_PAGE_BYTES - 1) / TG_PAGE_BYTES * TG_PAGE_BYTES;
+				unsigned waste = (unsigned) ((pages - bytes) * 1000 / pages);
+
+				if (waste > waste_max)
+					waste_max = waste;
+			}
+		}
+		tg_free(session, layout, TG_USE_TABLE);
+	}
+	unit_equal(wrong, 0, "layouts: columns out of line or out of order, capacities out of bounds");
+	unit_ok(waste_max <= 30, "full chunks waste at most 3 per cent of their pages (%u per mille)", waste_max);
+}
+
+static void
+test_widest(void)
+{
+	static uint8_t kinds[TG_COLUMN_MAX];
+	static tg_value values[TG_COLUMN_MAX];
+	static bool nulls[TG_COLUMN_MAX];
+	size_t before = used_bytes();
+	tg_table *table;
+	tg_version version;
+
+	memset(kinds, TG_KIND_16, sizeof(kinds));
+	memset(values, 0x55, sizeof(values));
+	if (tg_table_create(session, 1, 2, kinds, TG_COLUMN_MAX, NULL, &table) != TG_OK)
+		abort();
+	tg_epoch_enter(session);
+	unit_ok(tg_slot_take(session, table, TG_DATA, &version) == TG_OK &&
+				tg_version_store(session, version, 0, values, nulls, TG_DATA) == TG_OK &&
+				memcmp((const tg_value *) tg_chunk_column(tg_version_chunk(version), TG_COLUMN_MAX - 1) +
+						   tg_version_slot(version),
+					   &values[0], sizeof(tg_value)) == 0,
+			"a table of the most and widest columns");
+	tg_epoch_leave(session);
+	end_table(table);
+	unit_equal(used_bytes(), before, "and nothing is left of it");
+}
+
+/* --- slots ----------------------------------------------------------------------------------- */
+
+static bool
+is_fresh(tg_version version)
+{
+	const tg_header *header = header_of(version);
+	uint64_t present[TG_SLOT_MAX / 64];
+	unsigned slot = tg_version_slot(version);
+
+	return tg_chunk_look(tg_version_chunk(version), present) != NULL && (present[slot / 64] >> slot % 64 & 1) != 0 &&
+		   header->begin == TG_TIME_NEVER && header->end == TG_TIME_NEVER && header->older == TG_VERSION_NONE &&
+		   header->successor == 0;
+}
+
+static void
+test_slots(void)
+{
+	enum
+	{
+		COUNT = 16 + 64 + 256 + 2 * 992
+	};
+	static tg_version versions[COUNT];
+	static const unsigned capacities[] = {16, 64, 256, 992, 992};
+	size_t before = used_bytes();
+	tg_table *table = make_table(NULL);
+	unsigned wrong = 0;
+	tg_version version;
+	tg_chunk *chunk;
+
+	tg_epoch_enter(session);
+	for (unsigned i = 0; i < COUNT; i++)
+	{
+		if (tg_slot_take(session, table, TG_DATA, &versions[i]) != TG_OK)
+			abort();
+		wrong += !is_fresh(versions[i]);
+		wrong += i > 0 && tg_version_chunk(versions[i]) == tg_version_chunk(versions[i - 1]) &&
+				 tg_version_slot(versions[i]) != tg_version_slot(versions[i - 1]) + 1;
+		header_of(versions[i])->end = 5; /* as if used */
+		header_of(versions[i])->successor = 5;
+		header_of(versions[i])->older = versions[0];
+	}
+	unit_equal(wrong, 0, "slots are fresh and ascend within a chunk");
+	unit_equal(tg_table_chunk_count(table), 5, "chunks");
+	for (unsigned i = 0; i < 5; i++)
+	{
+		chunk = tg_table_chunk(table, i);
+		unit_equal(chunk->capacity, capacities[i], "capacity of chunk %u", i);
+		unit_equal(chunk->free_count, 0, "chunk %u is full", i);
+		unit_equal((uint64_t) tg_alloc_bytes(chunk) - tg_chunk_bytes(chunk->layout, chunk->capacity) < TG_PAGE_BYTES,
+				   true, "chunk %u occupies what it should", i);
+	}
+	unit_ok(table->partial == NULL, "no chunk is listed");
+
+	/* Fewer than a 16th: not listed. */
+	chunk = tg_table_chunk(table, 3);
+	for (unsigned i = 0; i < 62; i++)
+	{
+		unit_equal(chunk->listed, TG_UNLISTED, "not listed with %u slots free", i) || (i = 62);
+		tg_slot_give(session, versions[16 + 64 + 256 + i * 3]);
+	}
+	unit_equal(chunk->listed, TG_LISTED, "listed when a 16th is free");
+	unit_equal(chunk->free_count, 62, "as its count says");
+	wrong = 0;
+	for (unsigned i = 0; i < 62; i++)
+	{
+		if (tg_slot_take(session, table, TG_DATA, &version) != TG_OK)
+			abort();
+		wrong += !is_fresh(version) || version != versions[16 + 64 + 256 + i * 3];
+	}
+	unit_equal(wrong, 0, "those slots are taken again, ascending and fresh");
+	unit_equal(chunk->leased, 1, "its chunk is leased");
+	tg_epoch_leave(session);
+	end_table(table);
+	unit_equal(used_bytes(), before, "nothing is left of the slots");
+}
+
+static void
+test_reclaim(void)
+{
+	static tg_version versions[16 + 64 + 256];
+	size_t before = used_bytes();
+	tg_table *table = make_table(NULL);
+	int64_t chunk_bytes;
+	tg_chunk *chunk;
+	tg_version version;
+
+	tg_epoch_enter(session);
+	for (unsigned i = 0; i < 16 + 64 + 256; i++)
+		if (tg_slot_take(session, table, TG_DATA, &versions[i]) != TG_OK)
+			abort();
+	chunk = tg_table_chunk(table, 1);
+	unit_ok(!tg_chunk_reclaim(session, chunk), "a full chunk is not reclaimed");
+	for (unsigned i = 0; i < 64; i++)
+		tg_slot_give(session, versions[16 + i]);
+	chunk_bytes = table->chunk_bytes;
+	unit_ok(tg_chunk_reclaim(session, chunk), "an empty one is");
+	unit_ok(tg_table_chunk(table, 1) == NULL && table->partial == NULL, "it is neither in the directory nor listed");
+	unit_equal((uint64_t) (chunk_bytes - table->chunk_bytes), tg_alloc_bytes(chunk), "its bytes are booked off");
+	unit_ok(!tg_chunk_reclaim(session, chunk), "it is reclaimed once");
+	for (unsigned i = 0; i < 256; i++)
+		tg_slot_give(session, versions[16 + 64 + i]);
+	unit_ok(!tg_chunk_reclaim(session, tg_table_chunk(table, 2)), "a leased one is not");
+	tg_leases_end(session);
+	unit_ok(tg_chunk_reclaim(session, tg_table_chunk(table, 2)), "unless the lease has ended");
+	if (tg_slot_take(session, table, TG_DATA, &version) != TG_OK)
+		abort();
+	unit_equal(tg_version_chunk(version)->index, 1, "the first empty place in the directory is used again");
+	unit_equal(table->chunk_count, 3, "which does not grow");
+	tg_slot_give(session, version);
+	tg_leases_end(session);
+	unit_ok(tg_chunk_reclaim(session, tg_table_chunk(table, 1)), "and emptied again");
+	for (unsigned i = 0; i < 16; i++)
+		tg_slot_give(session, versions[i]);
+	unit_ok(!tg_chunk_reclaim(session, tg_table_chunk(table, 0)), "the last chunk stays");
+	tg_epoch_leave(session);
+	end_table(table);
+	unit_equal(used_bytes(), before, "nothing is left of the chunks");
+}
+
+static void
+test_layout_add(void)
+{
+	static const uint8_t more_kinds[] = {TG_KIND_8, TG_KIND_4, TG_KIND_4, TG_KIND_STRING, TG_KIND_STRING, TG_KIND_2};
+	size_t before = used_bytes();
+	tg_table *table = make_table(NULL);
+	tg_version old = add_version(table, 1, NULL, 1);
+	tg_version kept = add_version(table, 1, NULL, 1);
+	tg_version new;
+
+	if (tg_table_layout_add(session, table, more_kinds, 6) != TG_OK)
+		abort();
+	tg_epoch_enter(session);
+	if (tg_slot_take(session, table, TG_DATA, &new) != TG_OK)
+		abort();
+	unit_equal(tg_version_chunk(new)->layout->column_count, 6, "slots are of the newest layout");
+	unit_ok(tg_chunk_is_null(tg_version_chunk(old), 5, tg_version_slot(old)), "an older chunk's new columns are NULL");
+	tg_epoch_leave(session);
+	give_slot(old);
+	tg_leases_end(session);
+	tg_epoch_enter(session);
+	if (tg_slot_take(session, table, TG_DATA, &new) != TG_OK)
+		abort();
+	unit_equal(tg_version_chunk(new)->layout->column_count, 6, "free ones of the older are not used");
+	unit_equal(tg_version_chunk(kept)->listed, TG_UNLISTED, "nor listed");
+	tg_epoch_leave(session);
+	give_slot(kept);
+	tg_epoch_enter(session);
+	unit_ok(tg_chunk_reclaim(session, tg_version_chunk(kept)), "but their chunk is reclaimed when it is empty");
+	tg_epoch_leave(session);
+	end_table(table);
+	unit_equal(used_bytes(), before, "nothing is left of both layouts");
+}
+
+/* --- values ---------------------------------------------------------------------------------------- */
+
+static void
+test_values(void)
+{
+	static const uint8_t kinds[] = {TG_KIND_1, TG_KIND_STRING, TG_KIND_2, TG_KIND_16,
+									TG_KIND_4, TG_KIND_STRING, TG_KIND_8};
+	enum
+	{
+		COUNT = 500,
+		COLUMNS = sizeof(kinds)
+	};
+	static tg_value values[COUNT][COLUMNS];
+	static bool nulls[COUNT][COLUMNS];
+	static char memory[COUNT][COLUMNS][64];
+	static tg_version versions[COUNT];
+	size_t before = used_bytes();
+	unsigned wrong = 0;
+	tg_table *table;
+
+	if (tg_table_create(session, 1, 2, kinds, COLUMNS, NULL, &table) != TG_OK)
+		abort();
+	/* Twice, so that slots are used again for other NULLs. */
+	for (unsigned round = 0; round < 2; round++)
+	{
+		for (unsigned i = 0; i < COUNT; i++)
+		{
+			for (unsigned j = 0; j < COLUMNS; j++)
+			{
+				unsigned bytes = (unsigned) rand() % 60;
+
+				nulls[i][j] = rand() % 4 == 0;
+				if (kinds[j] == TG_KIND_STRING)
+				{
+					memset(memory[i][j], 'a' + rand() % 26, sizeof(memory[i][j]));
+					if (bytes <= TG_STRING_INLINE_MAX && rand() % 2)
+						tg_string_make_inline(&values[i][j].string, memory[i][j], bytes);
+					else
+						tg_string_make_host(&values[i][j].string, memory[i][j], bytes + 4, HEADER_BYTES);
+				}
+				else if (kinds[j] == TG_KIND_16)
+					memset(&values[i][j], rand(), 16);
+				else
+					values[i][j].word = (uint64_t) ((int64_t) (((uint64_t) rand() << 33 ^ (uint64_t) rand())
+															   << (64 - (8 << kinds[j]))) >>
+													(64 - (8 << kinds[j])));
+			}
+			tg_epoch_enter(session);
+			if (tg_slot_take(session, table, TG_DATA, &versions[i]) != TG_OK ||
+				tg_version_store(session, versions[i], i * 3, values[i], nulls[i], TG_DATA) != TG_OK)
+				abort();
+			tg_epoch_leave(session);
+		}
+		for (unsigned i = 0; i < COUNT; i++)
+		{
+			const tg_chunk *chunk = tg_version_chunk(versions[i]);
+			unsigned slot = tg_version_slot(versions[i]);
+
+			wrong += tg_version_row(versions[i]) != i * 3;
+			for (unsigned j = 0; j < COLUMNS; j++)
+			{
+				tg_value value;
+
+				wrong += tg_chunk_is_null(chunk, j, slot) != nulls[i][j];
+				if (nulls[i][j])
+					continue;
+				tg_chunk_value(chunk, j, slot, &value);
+				if (kinds[j] <= TG_KIND_8)
+					wrong += value.word != values[i][j].word;
+				else if (kinds[j] == TG_KIND_16 || !tg_string_is_out(&values[i][j].string))
+					wrong += memcmp(&value, &values[i][j], 16) != 0;
+				else
+				{
+					uint32_t bytes = tg_string_blob_bytes(&values[i][j].string);
+
+					wrong += value.string.word != (TG_STRING_OUT | bytes) || value.string.blob == memory[i][j] ||
+							 memcmp(value.string.prefix, values[i][j].string.prefix, 4) != 0 ||
+							 memcmp(value.string.blob, memory[i][j], bytes) != 0;
+				}
+			}
+		}
+		for (unsigned i = 0; round == 0 && i < COUNT; i++)
+			give_slot(versions[i]);
+		if (round == 0)
+		{
+			tg_leases_end(session);
+			unit_equal((uint64_t) table->blob_bytes, 0, "blobs given back are booked off");
+		}
+	}
+	unit_equal(wrong, 0, "values and NULLs come back as they were stored");
+	end_table(table);
+	unit_equal(used_bytes(), before, "nothing is left of the values");
+}
+
+static void
+test_sharing(void)
+{
+	size_t before = used_bytes();
+	tg_table *table = make_table(NULL);
+	tg_version first = add_version(table, 1, NULL, 1);
+	tg_version second = add_sharing(table, first, 2);
+	tg_version third = add_sharing(table, second, 3);
+	tg_arena_report report;
+	size_t blobs;
+
+	tg_arena_report_get(&report);
+	blobs = report.used_by[TG_USE_BLOB];
+	tg_version_blobs_free(session, first, second, TG_VERSION_NONE);
+	tg_arena_report_get(&report);
+	unit_equal(report.used_by[TG_USE_BLOB], blobs, "a blob that a neighbour shares stays");
+	tg_version_blobs_free(session, second, TG_VERSION_NONE, third);
+	tg_version_blobs_free(session, third, TG_VERSION_NONE, TG_VERSION_NONE);
+	tg_arena_report_get(&report);
+	unit_ok(report.used_by[TG_USE_BLOB] < blobs, "and goes with the last one");
+	tg_leases_end(session);
+	unit_equal((uint64_t) table->blob_bytes, 0, "so the account says");
+	end_table(table);
+	unit_equal(used_bytes(), before, "nothing is left of the shared blobs");
+}
+
+int
+main(void)
+{
+	start_storage();
+	test_layout();
+	test_widest();
+	test_slots();
+	test_reclaim();
+	test_layout_add();
+	test_values();
+	test_sharing();
+	return end_storage();
+}

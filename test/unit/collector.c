@@ -1,0 +1,424 @@
+/*
+ * collector.c
+ *	  After everything has ended and the collector has run, exactly the live
+ *	  versions are left: slots, blobs, index entries, row ids, and no log.  Before
+ *	  that a snapshot finds all it sees.
+ *
+ * Scenarios for the rules of prune.c (chains, revived rows, open deletes, undone
+ * writes), then the same at random with several transactions at once, then next
+ * to threads; sweeps go on all the time.
+ */
+#include "runtime/storage/collector.h"
+
+#include "test/unit/writers.h"
+
+/* --- scenarios -------------------------------------------------------------- */
+
+static void
+test_chains(void)
+{
+	client *a = &clients[0];
+	client *b = &clients[1];
+
+	must_insert(a, 1);
+	must_update(a, 1);
+	must_update(a, 1);
+	commit(a);
+	for (unsigned i = 0; i < 20; i++)
+	{
+		must_update(b, 1);
+		if (i % 3 == 0)
+			must_update(b, 1);
+		commit(b);
+		if (i == 10)
+			collect(1);
+	}
+	check_exact(1, "a row updated many times");
+
+	must_insert(a, 2);
+	must_delete(a, 2);
+	must_insert(a, 2);
+	must_update(a, 2);
+	must_delete(a, 2);
+	must_insert(a, 2);
+	commit(a);
+	check_exact(2, "inserted, deleted and inserted by one transaction");
+
+	must_delete(a, 1);
+	must_delete(a, 2);
+	commit(a);
+	check_exact(3, "deleted");
+
+	must_insert(a, 3);
+	must(change_row(a, 3, CHANGE_MOVE, 4));
+	must_update(a, 4);
+	commit(a);
+	must(change_row(b, 4, CHANGE_MOVE, 3));
+	commit(b);
+	check_exact(3, "keys changed");
+}
+
+static void
+test_snapshot(void)
+{
+	client *a = &clients[0];
+	tg_session *reader = clients[5].session;
+	unsigned entry;
+	tg_time time;
+	tg_collector_report before;
+	tg_collector_report after;
+
+	must_insert(a, 10);
+	must_insert(a, 11);
+	commit(a);
+	collect(100);
+	time = tg_snapshot_publish(reader, &entry);
+	tg_collector_report_get(&before);
+	for (unsigned i = 0; i < 5; i++)
+	{
+		must_update(a, 10);
+		commit(a);
+	}
+	must_delete(a, 11);
+	commit(a);
+	must_insert(a, 11);
+	commit(a);
+	must_delete(a, 11);
+	commit(a);
+	collect(100);
+	tg_collector_report_get(&after);
+	unit_equal(after.versions_removed, before.versions_removed, "nothing goes as long as a snapshot may see it");
+	unit_ok(look(reader, time, 10) == 1 && look(reader, time, 11) == 1, "and it does see it");
+	unit_equal(after.logs_waiting, 8, "the logs wait");
+	tg_snapshot_withdraw(reader, entry);
+	collect(100);
+	tg_collector_report_get(&after);
+	unit_equal(after.versions_removed - before.versions_removed, 7, "withdrawn: all of it goes");
+	unit_equal(after.rows_closed - before.rows_closed, 1, "the row with it");
+	check_exact(100, "after a snapshot");
+}
+
+/* A row is deleted, then revived by somebody who has not ended when the delete is pruned. */
+static void
+test_open(void)
+{
+	client *a = &clients[0];
+	client *b = &clients[1];
+	tg_session *reader = clients[5].session;
+	unsigned entry;
+
+	for (unsigned way = 0; way < 6; way++)
+	{
+		must_insert(a, 20);
+		must_update(a, 20);
+		commit(a);
+		if (way >= 4)
+			(void) tg_snapshot_publish(reader, &entry);
+		must_delete(a, 20);
+		commit(a);
+		must_insert(b, 20);
+		if (way % 2 == 1)
+			must_update(b, 20);
+		collect(2);
+		unit_equal(logs_waiting(), 1, "the delete waits for the reviving transaction (%u)", way);
+		if (way < 2)
+			roll_back(b);
+		else
+		{
+			commit(b);
+			for (unsigned i = 0; i < 3; i++) /* a chain above it before it is looked at again */
+			{
+				must_delete(b, 20);
+				commit(b);
+				must_insert(b, 20);
+				if (i == 1)
+					must_delete(b, 20), must_insert(b, 20);
+				commit(b);
+			}
+		}
+		if (way >= 4)
+		{
+			collect(1);
+			tg_snapshot_withdraw(reader, entry);
+		}
+		check_exact(3, way < 2 ? "and goes when that was undone" : "and goes when that has committed");
+		if (way >= 2)
+			must_delete(a, 20);
+		commit(a);
+	}
+	/* A savepoint alone is rolled back; the transaction stays. */
+	must_insert(a, 21);
+	commit(a);
+	must_delete(a, 21);
+	commit(a);
+	{
+		tg_log_mark mark;
+
+		must_insert(b, 22);
+		tg_txn_savepoint(b->session, b->txn, &mark, &b->subtxn);
+		must_insert(b, 21);
+		must_insert(b, 23);
+		must_update(b, 22);
+		collect(100);
+		unit_equal(logs_waiting(), 1, "open while the savepoint stands");
+		tg_txn_rollback_to(b->session, b->txn, mark);
+		b->subtxn = 0;
+		collect(100);
+		unit_equal(logs_waiting(), 0, "rolled back to it: all that was given is done with, the transaction still runs");
+		must_update(b, 22);
+		commit(b);
+	}
+	check_exact(100, "a rolled back savepoint");
+}
+
+static void
+test_undone(void)
+{
+	client *a = &clients[0];
+	client *b = &clients[1];
+
+	must_insert(a, 30);
+	must_insert(a, 31);
+	commit(a);
+	must_update(b, 30);
+	must_update(b, 30);
+	must_delete(b, 31);
+	must_insert(b, 31);
+	must_update(b, 31);
+	for (uint64_t key = 32; key < 50; key++)
+		must_insert(b, key);
+	must(change_row(b, 32, CHANGE_MOVE, 60));
+	roll_back(b);
+	/* The versions that the undone ones stood on go before these are freed. */
+	must_update(a, 30);
+	must_delete(a, 31);
+	commit(a);
+	check_exact(4, "undone");
+}
+
+/* What was unlinked is not used again while somebody who may have met it is inside. */
+static void
+test_epoch(void)
+{
+	client *a = &clients[0];
+	tg_session *inside = clients[5].session;
+	tg_collector_report before;
+	tg_collector_report after;
+
+	must_insert(a, 1);
+	commit(a);
+	collect(100);
+	tg_collector_report_get(&before);
+	tg_epoch_enter(inside);
+	must_update(a, 1);
+	commit(a);
+	must_insert(a, 2);
+	roll_back(a);
+	collect(100);
+	tg_collector_report_get(&after);
+	unit_ok(after.versions_removed == before.versions_removed && after.logs_waiting == 2,
+			"nothing is freed while a session is inside");
+	tg_epoch_leave(inside);
+	collect(100);
+	tg_collector_report_get(&after);
+	unit_ok(after.versions_removed == before.versions_removed + 2 && after.logs_waiting == 0, "then all is");
+}
+
+/* What an open delete waits for happens while its piece is still waiting for an epoch. */
+static void
+test_open_in_confirm(void)
+{
+	client *a = &clients[0];
+	client *b = &clients[1];
+	client *c = &clients[2];
+	tg_session *inside = clients[5].session;
+
+	must_insert(a, 1);
+	must_insert(a, 2);
+	commit(a);
+	must_delete(a, 1);
+	commit(a);
+	must_insert(b, 1);
+	collect(100);
+	must_delete(a, 2);
+	commit(a);
+	must_insert(c, 2);
+	tg_epoch_enter(inside);
+	collect(100);
+	roll_back(c);
+	collect(100);
+	unit_equal(logs_waiting(), 3, "two deletes are open and an undone insert waits");
+	tg_epoch_leave(inside);
+	collect(100);
+	unit_equal(logs_waiting(), 1, "the second delete has not missed that the row is dead again");
+	commit(b);
+	check_exact(100, "open in confirm");
+}
+
+/* --- at random -------------------------------------------------------------- */
+
+/* One step of one client: whatever it meets, it does not wait. */
+static void
+step(client *client, unsigned keys, tg_log_mark *mark, bool *has_mark)
+{
+	uint64_t key = dice(client, keys);
+	unsigned what = dice(client, 100);
+	tg_status status = TG_OK;
+
+	if (what < 30)
+		status = insert(client, key);
+	else if (what < 60)
+		status = change_row(client, key, CHANGE_UPDATE, 0);
+	else if (what < 74)
+		status = change_row(client, key, CHANGE_DELETE, 0);
+	else if (what < 78)
+		status = change_row(client, key, CHANGE_MOVE, dice(client, keys));
+	else if (what < 82 && client->txn != NULL)
+	{
+		tg_txn_savepoint(client->session, client->txn, mark, &client->subtxn);
+		*has_mark = true;
+	}
+	else if (what < 86 && client->txn != NULL && *has_mark)
+		tg_txn_rollback_to(client->session, client->txn, *mark);
+	else if (what < 96)
+	{
+		commit(client);
+		*has_mark = false;
+	}
+	else
+	{
+		roll_back(client);
+		*has_mark = false;
+	}
+	if (status == TG_NO_MEMORY || status == TG_TOO_LARGE || status == TG_FULL)
+		abort();
+}
+
+static void
+test_random(void)
+{
+	tg_log_mark marks[CLIENTS];
+	bool has_mark[CLIENTS] = {false};
+	tg_session *reader = clients[5].session;
+	unsigned faults = 0;
+
+	for (unsigned round = 0; round < 30; round++)
+	{
+		unsigned keys = 1 + round % 10 * 5;
+
+		for (unsigned i = 0; i < 40; i++)
+		{
+			unsigned entry;
+			tg_time time = tg_snapshot_publish(reader, &entry);
+			int seen[50];
+
+			for (uint64_t key = 0; key < keys; key++)
+				seen[key] = look(reader, time, key);
+			for (unsigned j = 0; j < 60; j++)
+			{
+				unsigned who = dice(&clients[5], 5);
+
+				step(&clients[who], keys, &marks[who], &has_mark[who]);
+				if (dice(&clients[5], 4) == 0)
+					(void) tg_collector_run(session, 1 + dice(&clients[5], 30));
+			}
+			for (uint64_t key = 0; key < keys; key++)
+				faults += look(reader, time, key) != seen[key] || seen[key] == 0;
+			tg_snapshot_withdraw(reader, entry);
+		}
+		for (unsigned i = 0; i < 5; i++)
+		{
+			if (round % 2 == 0)
+				commit(&clients[i]);
+			else
+				roll_back(&clients[i]);
+			has_mark[i] = false;
+		}
+		if (round % 5 == 4)
+			check_exact(1 + round, "at random");
+	}
+	unit_equal(faults, 0, "what a snapshot saw it sees to its end");
+}
+
+/* --- threads ---------------------------------------------------------------- */
+
+#define STEPS 20000
+
+static uint32_t writers; /* atomic: still at it */
+static uint32_t wrong;	 /* atomic */
+
+static void
+thread_body(unsigned number, void *argument)
+{
+	client *client = &clients[number];
+	tg_log_mark mark;
+	bool has_mark = false;
+
+	if (number < CLIENTS - 1)
+	{
+		for (unsigned i = 0; i < STEPS; i++)
+			step(client, 20, &mark, &has_mark);
+		commit(client);
+		tg_fetch_add_acq_rel(&writers, (uint32_t) -1);
+		return;
+	}
+	while (tg_load_acquire(&writers) > 0)
+	{
+		if (number == CLIENTS)
+			(void) tg_collector_run(session, 100);
+		else
+		{
+			unsigned entry;
+			tg_time time = tg_snapshot_publish(client->session, &entry);
+			int first[20];
+
+			for (uint64_t key = 0; key < 20; key++)
+				first[key] = look(client->session, time, key);
+			for (uint64_t key = 0; key < 20; key++)
+			{
+				if (first[key] == 0 || look(client->session, time, key) != first[key])
+					tg_fetch_add_relaxed(&wrong, 1);
+			}
+			tg_snapshot_withdraw(client->session, entry);
+		}
+	}
+	(void) argument;
+}
+
+static void
+test_threads(void)
+{
+	tg_collector_report report;
+
+	writers = CLIENTS - 1;
+	unit_threads(CLIENTS + 1, thread_body, NULL);
+	unit_equal(wrong, 0, "a snapshot sees the same twice, next to writers and the collector");
+	check_exact(100, "after threads");
+	tg_collector_report_get(&report);
+	unit_ok(report.versions_removed > 1000, "%" PRIu64 " versions were removed so far", report.versions_removed);
+}
+
+int
+main(void)
+{
+	begin();
+	tg_sweep_interval_ms = 0; /* one sweep after the other as long as anything changes */
+	test_chains();
+	empty();
+	test_snapshot();
+	empty();
+	test_open();
+	empty();
+	test_undone();
+	empty();
+	test_epoch();
+	empty();
+	test_open_in_confirm();
+	empty();
+	test_random();
+	empty();
+	test_threads();
+	empty();
+	end();
+	return unit_done();
+}

@@ -1,0 +1,222 @@
+/*
+ * horizon.c
+ *	  The horizon never passes a time that somebody reads at: with one entry, with
+ *	  more snapshots than entries, with jobs that outlive their session's entry,
+ *	  and while all of them come and go next to a committer and a collector.
+ */
+#include "runtime/storage/horizon.h"
+
+#include "runtime/base/atomic.h"
+#include "test/unit/unit.h"
+
+#define SESSIONS 16
+#define MIB ((size_t) 1 << 20)
+#define ROUNDS 20000
+
+static void
+begin(void)
+{
+	tg_arena_config config = {.reserve_bytes = 64 * MIB, .limit_bytes = 64 * MIB, .session_max = SESSIONS};
+
+	if (tg_arena_create(&config) != TG_OK || tg_horizon_create() != TG_OK)
+		abort();
+}
+
+static tg_session *
+session_new(void)
+{
+	tg_session *session;
+
+	if (tg_session_open(&session) != TG_OK)
+		abort();
+	return session;
+}
+
+static void
+tick(void)
+{
+	(void) tg_fetch_add_seq_cst(tg_clock, 1);
+}
+
+static void
+test_one(void)
+{
+	tg_session *session = session_new();
+	unsigned entry;
+	tg_time time;
+
+	unit_equal(tg_load_relaxed(tg_clock), TG_TIME_FIRST, "the clock starts at its first value");
+	unit_equal(tg_horizon_compute(), TG_TIME_FIRST, "nobody reads: the horizon is the clock");
+	tick();
+	time = tg_snapshot_publish(session, &entry);
+	unit_equal(time, TG_TIME_FIRST + 1, "a snapshot is the clock's value");
+	tick();
+	unit_equal(tg_horizon_compute(), time, "a snapshot holds the horizon");
+	unit_equal(tg_snapshot_oldest(session->id), time, "views see it");
+	tg_snapshot_withdraw(session, entry);
+	unit_equal(tg_horizon_compute(), TG_TIME_FIRST + 2, "withdrawn, it does not");
+	unit_equal(tg_snapshot_oldest(session->id), 0, "views see none");
+	tg_session_close(session);
+}
+
+static void
+test_many(void)
+{
+	tg_session *session = session_new();
+	unsigned entry[3 * TG_SNAPSHOTS_PER_SESSION];
+	tg_time time[3 * TG_SNAPSHOTS_PER_SESSION];
+	unsigned count = 3 * TG_SNAPSHOTS_PER_SESSION;
+	bool fresh = true;
+	bool held = true;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		tick();
+		time[i] = tg_snapshot_publish(session, &entry[i]);
+		fresh &= time[i] == tg_load_relaxed(tg_clock);
+	}
+	unit_ok(fresh, "more snapshots than entries, each one is fresh");
+	unit_equal(tg_horizon_compute(), time[0], "the oldest holds the horizon");
+	for (unsigned i = 0; i + 1 < count; i++)
+	{
+		tg_snapshot_withdraw(session, entry[i]);
+		held &= tg_horizon_compute() <= time[i + 1] &&
+				tg_horizon_compute() >= time[i < TG_SNAPSHOTS_PER_SESSION - 1 ? i : 0];
+	}
+	unit_ok(held, "withdrawn from the oldest on, those that are left hold it");
+	unit_equal(tg_horizon_compute(), time[TG_SNAPSHOTS_PER_SESSION - 1],
+			   "the shared entry keeps the time of its first user for the last one");
+	tg_snapshot_withdraw(session, entry[count - 1]);
+	unit_equal(tg_horizon_compute(), tg_load_relaxed(tg_clock), "all withdrawn");
+
+	for (unsigned i = 0; i < count; i++)
+		(void) tg_snapshot_publish(session, &entry[i]);
+	tick();
+	tg_snapshot_withdraw_all(session);
+	unit_equal(tg_horizon_compute(), tg_load_relaxed(tg_clock), "a session that has gone holds nothing");
+	time[0] = tg_snapshot_publish(session, &entry[0]);
+	tick();
+	unit_equal(tg_horizon_compute(), time[0], "and its place works again");
+	tg_snapshot_withdraw(session, entry[0]);
+	tg_session_close(session);
+}
+
+static void
+test_jobs(void)
+{
+	tg_session *session = session_new();
+	unsigned jobs[TG_SNAPSHOTS_OF_JOBS];
+	unsigned more;
+	unsigned entry;
+	unsigned taken = 0;
+	tg_time time = tg_snapshot_publish(session, &entry);
+
+	while (taken < TG_SNAPSHOTS_OF_JOBS && tg_snapshot_publish_job(time, &jobs[taken]) == TG_OK)
+		taken++;
+	unit_equal(taken, TG_SNAPSHOTS_OF_JOBS, "as many jobs' snapshots as there are entries");
+	unit_ok(tg_snapshot_publish_job(time, &more) == TG_FULL, "one more is refused");
+	tg_snapshot_withdraw(session, entry);
+	tick();
+	unit_equal(tg_horizon_compute(), time, "a job's entry outlives the session's");
+	tg_snapshot_withdraw_job(jobs[77]);
+	unit_ok(tg_snapshot_publish_job(time, &jobs[77]) == TG_OK, "an entry given back can be had again");
+	for (unsigned i = 0; i < taken; i++)
+		tg_snapshot_withdraw_job(jobs[i]);
+	unit_equal(tg_horizon_compute(), tg_load_relaxed(tg_clock), "all withdrawn");
+	tg_session_close(session);
+}
+
+/* --- all at once ---------------------------------------------------------- */
+
+typedef struct stress
+{
+	uint64_t limit;	  /* atomic: the largest horizon computed */
+	uint32_t readers; /* atomic: still at it */
+	uint32_t faults;  /* atomic */
+} stress;
+
+#define READERS 4
+
+static void
+read_once(stress *stress, tg_session *session, unsigned round)
+{
+	unsigned entry;
+	unsigned job;
+	unsigned inner;
+	tg_time time = tg_snapshot_publish(session, &entry);
+	bool has_job = round % 3 == 0 && tg_snapshot_publish_job(time, &job) == TG_OK;
+
+	if (round % 5 == 0)
+	{
+		tg_time second = tg_snapshot_publish(session, &inner);
+
+		if (second < time || tg_load_acquire(&stress->limit) > second)
+			tg_fetch_add_relaxed(&stress->faults, 1);
+		tg_snapshot_withdraw(session, inner);
+	}
+	if (tg_load_acquire(&stress->limit) > time)
+		tg_fetch_add_relaxed(&stress->faults, 1);
+	tg_snapshot_withdraw(session, entry);
+	if (has_job)
+	{
+		if (tg_load_acquire(&stress->limit) > time)
+			tg_fetch_add_relaxed(&stress->faults, 1);
+		tg_snapshot_withdraw_job(job);
+	}
+}
+
+static void
+stress_body(unsigned number, void *argument)
+{
+	stress *stress = argument;
+
+	if (number < READERS)
+	{
+		for (unsigned round = 0; round < ROUNDS;)
+		{
+			tg_session *session = session_new(); /* sessions come and go as well */
+
+			for (unsigned i = 0; i < 1000; i++, round++)
+				read_once(stress, session, round);
+			tg_session_close(session);
+		}
+		tg_fetch_add_acq_rel(&stress->readers, (uint32_t) -1);
+		return;
+	}
+	while (tg_load_acquire(&stress->readers) > 0)
+	{
+		if (number == READERS)
+			tick();
+		else
+		{
+			tg_time horizon = tg_horizon_compute();
+
+			if (horizon > tg_load_relaxed(&stress->limit))
+				tg_store_release(&stress->limit, horizon);
+		}
+	}
+}
+
+static void
+test_stress(void)
+{
+	stress stress = {.readers = READERS};
+
+	unit_threads(READERS + 2, stress_body, &stress);
+	if (tg_horizon_compute() > stress.limit)
+		stress.limit = tg_horizon_compute(); /* the collecting thread may have had no turn in time */
+	unit_equal(stress.faults, 0, "no horizon passed a published time (last one %" PRIu64 ")", stress.limit);
+	unit_equal(stress.limit, tg_load_relaxed(tg_clock), "and it came to the clock in the end");
+}
+
+int
+main(void)
+{
+	begin();
+	test_one();
+	test_many();
+	test_jobs();
+	test_stress();
+	tg_arena_destroy();
+	return unit_done();
+}

@@ -1,0 +1,135 @@
+/*
+ * sweep.c
+ *	  Quiet chunks lose their headers, empty ones are given back, and then there
+ *	  is nothing to do any more; the pool does all this by itself; a dropped
+ *	  table's garbage goes with its last log.
+ */
+#include <unistd.h>
+
+#include "test/unit/writers.h"
+
+static void
+test_sweep(void)
+{
+	client *a = &clients[0];
+	tg_collector_report before;
+	tg_collector_report after;
+	unsigned runs = 0;
+	bool rests;
+
+	for (uint64_t key = 1000; key < 6000; key++)
+		must_insert(a, key);
+	commit(a);
+	leases_end();
+	for (unsigned i = 0; i < 10; i++)
+		collect(7);
+	unit_equal((uint64_t) table->header_bytes, 0, "quiet chunks have no headers");
+	tg_collector_report_get(&before);
+	unit_ok(before.chunks_settled > 0, "%" PRIu64 " were settled", before.chunks_settled);
+	rests = !tg_collector_run(session, 1000) && !tg_collector_run(session, 1000);
+	tg_collector_report_get(&after);
+	unit_ok(rests && after.chunks_settled == before.chunks_settled, "then it rests");
+
+	for (uint64_t key = 1000; key < 6000; key += 3)
+		must_update(a, key);
+	commit(a);
+	check_exact(100, "settled rows updated");
+	for (unsigned i = 0; i < 10; i++)
+		collect(1000);
+	unit_equal((uint64_t) table->header_bytes, 0, "and settled again");
+
+	for (uint64_t key = 1000; key < 6000; key++)
+		must_delete(a, key);
+	commit(a);
+	leases_end();
+	do
+		collect(1000);
+	while (++runs < 10);
+	tg_collector_report_get(&after);
+	unit_ok(after.chunks_freed > before.chunks_freed, "%" PRIu64 " empty chunks were given back", after.chunks_freed);
+	check_exact(100, "after reclaiming");
+}
+
+/* --- the pool --------------------------------------------------------------- */
+
+static bool
+wait_for_logs(uint64_t count)
+{
+	for (unsigned i = 0; i < 1000 && logs_waiting() > count; i++)
+		usleep(10000);
+	return logs_waiting() <= count;
+}
+
+static void
+test_pool(void)
+{
+	tg_scheduler_settings settings = {
+		.workers = 2, .stealing = true, .worker_suspend_ms = 100, .watcher_interval_us = 1000, .hang_ms = 1000};
+	client *a = &clients[0];
+	unsigned entry;
+
+	tg_sweep_interval_ms = TG_SWEEP_INTERVAL_MS;
+	tg_scheduler_settings_set(&settings);
+	tg_collector_attach();
+	if (tg_scheduler_start() != TG_OK)
+		abort();
+	for (unsigned i = 0; i < 50; i++)
+	{
+		must_insert(a, 7);
+		commit(a);
+		must_delete(a, 7);
+		commit(a);
+	}
+	unit_ok(wait_for_logs(0), "the pool collects by itself");
+	must_insert(a, 7);
+	commit(a);
+	(void) tg_snapshot_publish(clients[5].session, &entry);
+	must_delete(a, 7);
+	commit(a);
+	usleep(300000);
+	unit_equal(logs_waiting(), 1, "not what a snapshot may see");
+	tg_snapshot_withdraw(clients[5].session, entry);
+	unit_ok(wait_for_logs(0), "but soon after it was withdrawn, though nothing was given");
+	if (!tg_scheduler_stop(5000))
+		abort();
+	check_exact(100, "after the pool");
+}
+
+static void
+test_drop(void)
+{
+	client *a = &clients[0];
+	tg_arena_report report;
+
+	for (uint64_t key = 0; key < 300; key++)
+		must_insert(a, key);
+	commit(a);
+	collect(100);
+	for (uint64_t key = 0; key < 300; key++)
+		must_update(a, key);
+	for (uint64_t key = 0; key < 300; key += 2)
+		must_delete(a, key);
+	commit(a);
+	(void) tg_collector_run(session, 200);
+	tg_leases_forget(table);
+	tg_table_release(session, tg_catalog_take(session, 1, 1));
+	unit_ok(logs_waiting() > 0, "a table is dropped with garbage left");
+	collect(100);
+	collect(100);
+	tg_arena_report_get(&report);
+	unit_ok(report.used_by[TG_USE_BLOB] == 0 && report.used_by[TG_USE_CHUNK] == 0 &&
+				report.used_by[TG_USE_HEADER] == 0 && report.used_by[TG_USE_LOG] == 0,
+			"nothing of it is left when the last log has gone");
+}
+
+int
+main(void)
+{
+	begin();
+	tg_sweep_interval_ms = 0;
+	test_sweep();
+	test_pool();
+	test_drop();
+	end();
+	return unit_done();
+}
