@@ -1,0 +1,295 @@
+/*
+ * txn.c
+ *	  The life of a transaction: begin, savepoint, undo, commit, abort.
+ *
+ * Commit (M1: nothing in it can fail)
+ *	1. PREPARING is published, then C is drawn: one sequentially consistent fetch-and-add on the clock (T1)
+ *	2. COMMITTED(C): one release store; everything the transaction wrote is visible from here on (T2)
+ *	3. C is stamped over each reference (T3), the log goes to the collector, the descriptor is idle
+ * A snapshot from before C stays published until the log has been given: so the horizon cannot pass C
+ * before the collector knows what this commit has made garbage (collector.c, 1).
+ *
+ * Undo, of everything or back to a mark, newest write first.  Each step leaves
+ * the row as a reader or a waiting writer may find it:
+ *	INSERT	the head is closed, then the index entry is removed (W3), then begin is NEVER
+ *	REVIVE	the head goes back to the dead version, then begin is NEVER
+ *	UPDATE	the head goes back to the replaced version, then its end is NEVER: from here on others can
+ *			take it; the new version's begin is NEVER
+ *	DELETE	successor 0, end is NEVER
+ * A writer that meets a reference of an aborted transaction still has to wait: W4's "ended" means undone.
+ * The collector frees slots, blobs and row ids an epoch later.
+ *
+ * Invariant U: nobody else changes the head of a row while its head version
+ * refers to this transaction, so undo stores heads instead of swapping them.  The collector does not touch a
+ * dead version while the version that revived it is not stamped.
+ */
+#include "runtime/txn/txn_internal.h"
+
+#include "runtime/storage/collector.h"
+
+tg_txn_shared *tg_txns;
+
+tg_status
+tg_txn_create(void)
+{
+	unsigned txn_max = tg_session_max();
+	tg_session *session;
+	tg_status status;
+
+	/* A reference has room for so many; every session has the descriptor of its own number. */
+	if (txn_max > TG_TXN_MAX)
+		return TG_TOO_LARGE;
+	status = tg_session_open(&session);
+	if (status != TG_OK)
+		return status;
+	tg_txns = tg_alloc_zeroed(session, sizeof(tg_txn_shared) + txn_max * sizeof(tg_txn), TG_USE_RUNTIME, TG_DATA);
+	if (tg_txns != NULL)
+	{
+		tg_txns->txn_max = txn_max;
+		for (unsigned i = 0; i < txn_max; i++)
+			tg_lane_init(&tg_txns->txn[i].lane);
+		tg_arena_root_set(TG_ROOT_TXN, tg_txns);
+	}
+	tg_session_close(session);
+	return tg_txns != NULL ? TG_OK : TG_NO_MEMORY;
+}
+
+static inline tg_txn_state
+state_of(const tg_txn *txn)
+{
+	return (tg_txn_state) (tg_load_relaxed(&txn->state) & TG_STATE_MASK);
+}
+
+tg_txn *
+tg_txn_begin(tg_session *session, uint64_t host)
+{
+	tg_txn *txn = &tg_txns->txn[session->id];
+
+	tg_assert(state_of(txn) == TG_TXN_IDLE && txn->log == NULL);
+	txn->session = session;
+	txn->subtxn_count = 0;
+	tg_store_relaxed(&txn->writes, 0);
+	tg_store_relaxed(&txn->host, host);
+	tg_store_release(&txn->state, TG_TXN_ACTIVE);
+	return txn;
+}
+
+void
+tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_log_mark *mark_out, unsigned *number_out)
+{
+	(void) session;
+	tg_assert(state_of(txn) == TG_TXN_ACTIVE);
+	if (txn->subtxn_count < TG_SUBTXN_LAST)
+		txn->subtxn_count++;
+	*number_out = txn->subtxn_count;
+	*mark_out = tg_write_log_mark(txn->log);
+}
+
+/* --- undo --------------------------------------------------------------------- */
+
+static void
+undo_insert(tg_session *session, tg_version version)
+{
+	tg_table *table = tg_version_chunk(version)->table;
+	uint32_t row = tg_version_row(version);
+	tg_btree *index = tg_load_acquire(&table->index);
+
+	tg_assert(tg_load_relaxed(tg_row_head(table, row)) == version);
+	tg_store_release(tg_row_head(table, row), TG_HEAD_CLOSED);
+	if (index != NULL)
+	{
+		unsigned char key[TG_KEY_BYTES_MAX];
+		size_t key_bytes = tg_key_of_version(&table->key, version, key);
+
+		/* An inserter that met the closed row may have removed the entry already. */
+		(void) tg_btree_remove(session, index, key, key_bytes, row);
+	}
+	tg_store_release(&tg_version_header(version)->begin, TG_TIME_NEVER);
+}
+
+/* UPDATE and REVIVE: the version before is the newest again. */
+static void
+undo_replacement(tg_version version, bool was_live)
+{
+	tg_table *table = tg_version_chunk(version)->table;
+	tg_header *header = tg_version_header(version);
+	tg_version older = tg_load_relaxed(&header->older);
+	tg_version *head = tg_row_head(table, tg_version_row(version));
+
+	tg_assert(tg_load_relaxed(head) == version && older != TG_VERSION_NONE);
+	tg_store_release(head, older);
+	if (was_live)
+	{
+		/* While the older one is still locked, so that it and its blobs are there. */
+		tg_version_strip(version, older);
+		tg_store_release(&tg_version_header(older)->end, TG_TIME_NEVER);
+	}
+	tg_store_release(&header->begin, TG_TIME_NEVER);
+}
+
+static void
+undo_delete(tg_version version)
+{
+	tg_header *header = tg_version_header(version);
+
+	tg_store_relaxed(&header->successor, 0);
+	tg_store_release(&header->end, TG_TIME_NEVER);
+}
+
+void
+tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
+{
+	tg_write_log *undone = NULL;
+	tg_log_entry entry;
+
+	while (tg_write_log_pop(&txn->log, mark, &undone, &entry))
+	{
+		tg_chunk_touch(tg_version_chunk(entry.version), tg_load_relaxed(tg_clock));
+		switch ((tg_write) entry.kind)
+		{
+			case TG_WRITE_INSERT:
+				for (uint32_t i = entry.count; i-- > 0;)
+					undo_insert(session, entry.version + i);
+				break;
+			case TG_WRITE_REVIVE:
+				undo_replacement(entry.version, false);
+				break;
+			case TG_WRITE_UPDATE:
+				undo_replacement(entry.version, true);
+				break;
+			case TG_WRITE_DELETE:
+				undo_delete(entry.version);
+				break;
+		}
+	}
+	if (undone != NULL)
+		tg_collector_give(undone);
+}
+
+void
+tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_log_mark mark)
+{
+	bool mine = tg_lane_enter(&txn->lane);
+
+	tg_check(mine);
+	tg_epoch_enter(session);
+	tg_txn_undo(session, txn, mark);
+	tg_epoch_leave(session);
+	tg_lane_leave(session, &txn->lane);
+}
+
+/* --- the end ------------------------------------------------------------------ */
+
+static void
+stamp(const tg_txn *txn, tg_time time)
+{
+	tg_log_cursor cursor = tg_write_log_begin(txn->log);
+	const tg_log_entry *entry;
+
+	while ((entry = tg_write_log_next(&cursor)) != NULL)
+	{
+		tg_header *header = tg_version_header(entry->version);
+
+		tg_chunk_touch(tg_version_chunk(entry->version), time);
+		if (entry->kind == TG_WRITE_DELETE)
+		{
+			tg_store_release(&header->end, time);
+			continue;
+		}
+		if (entry->kind == TG_WRITE_UPDATE)
+		{
+			tg_version older = tg_load_relaxed(&header->older);
+
+			tg_chunk_touch(tg_version_chunk(older), time);
+			tg_store_release(&tg_version_header(older)->end, time);
+		}
+		for (uint32_t i = 0; i < entry->count; i++)
+			tg_store_release(&header[i].begin, time);
+	}
+}
+
+static void
+become_idle(tg_txn *txn)
+{
+	txn->log = NULL;
+	/* T3: after the last reference is gone. */
+	tg_store_release(&txn->state, TG_TXN_IDLE);
+}
+
+void
+tg_txn_commit(tg_session *session, tg_txn *txn)
+{
+	bool mine = tg_lane_enter(&txn->lane);
+	tg_write_log *log = txn->log;
+
+	tg_check(mine);
+	tg_assert(state_of(txn) == TG_TXN_ACTIVE);
+	if (log != NULL)
+	{
+		unsigned entry;
+		tg_time time;
+
+		(void) tg_snapshot_publish(session, &entry);
+		tg_store_release(&txn->state, TG_TXN_PREPARING);
+		time = tg_fetch_add_seq_cst(tg_clock, 1) + 1;
+		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED);
+
+		tg_epoch_enter(session);
+		stamp(txn, time);
+		tg_write_log_count_rows(log);
+		log->ended = time;
+		if (!tg_write_log_is_lasting(log))
+			tg_collector_give(log);
+		tg_epoch_leave(session);
+		if (tg_write_log_is_lasting(log))
+			tg_write_log_destroy(session, log);
+		tg_snapshot_withdraw(session, entry);
+	}
+	tg_fetch_add_relaxed(&tg_txns->commits, 1);
+	become_idle(txn);
+	tg_lane_leave(session, &txn->lane);
+}
+
+void
+tg_txn_abort(tg_session *session, tg_txn *txn)
+{
+	bool mine = tg_lane_enter(&txn->lane);
+
+	tg_check(mine);
+	tg_assert(state_of(txn) == TG_TXN_ACTIVE);
+	tg_store_release(&txn->state, TG_TXN_ABORTED);
+	tg_epoch_enter(session);
+	tg_txn_undo(session, txn, TG_LOG_MARK_START);
+	tg_epoch_leave(session);
+	tg_fetch_add_relaxed(&tg_txns->aborts, 1);
+	become_idle(txn);
+	tg_lane_leave(session, &txn->lane);
+}
+
+/* --- figures -------------------------------------------------------------------- */
+
+bool
+tg_txn_report_get(unsigned session_id, tg_txn_report *report)
+{
+	const tg_txn *txn;
+
+	if (session_id >= tg_txns->txn_max)
+		return false;
+	txn = &tg_txns->txn[session_id];
+	report->active = (tg_load_acquire(&txn->state) & TG_STATE_MASK) != TG_TXN_IDLE;
+	report->host = tg_load_relaxed(&txn->host);
+	report->writes = tg_load_relaxed(&txn->writes);
+	return report->active;
+}
+
+uint64_t
+tg_txn_commits(void)
+{
+	return tg_load_relaxed(&tg_txns->commits);
+}
+
+uint64_t
+tg_txn_aborts(void)
+{
+	return tg_load_relaxed(&tg_txns->aborts);
+}

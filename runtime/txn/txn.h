@@ -1,0 +1,155 @@
+/*
+ * txn.h
+ *	  Transactions on the multi-version store: begin, read, write, end.
+ *
+ * One descriptor per session, in the arena.  The rules named T1 … W6 in the
+ * comments of this room are listed in runtime/README.md, section
+ * «Transactions».  READ COMMITTED: a snapshot per statement, writers wait for
+ * the holder of a row and go on with its newest version.
+ *
+ * Every call is made by the session's owner, outside an epoch unless it says
+ * otherwise, and returns without waiting for anybody: TG_BUSY comes with what
+ * to wait for.  Nothing in here fails after it has changed something.
+ */
+#ifndef TG_TXN_H
+#define TG_TXN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/storage/horizon.h"
+#include "runtime/storage/table.h"
+#include "runtime/storage/value.h"
+#include "runtime/storage/version.h"
+#include "runtime/storage/write_log.h"
+
+typedef struct tg_txn tg_txn;
+
+/* Makes the descriptors, one per session.  At server start, after the arena. */
+extern tg_status tg_txn_create(void) TG_MUST_USE;
+
+/* --- snapshots ------------------------------------------------------------------ */
+
+/*
+ * What a statement sees: commits up to time, and of transaction txn what
+ * earlier commands wrote.  Copied freely; valid while its time is published.
+ */
+typedef struct tg_snapshot
+{
+	tg_time time;
+	uint32_t txn;	  /* own descriptor's number (the session's id) */
+	uint32_t command; /* own writes of smaller commands are seen */
+} tg_snapshot;
+
+/* --- life -------------------------------------------------------------------------- */
+
+/*
+ * Begins the session's transaction at its first write.  host is the host's
+ * word for it, handed to those who wait for it.
+ */
+extern tg_txn *tg_txn_begin(tg_session *session, uint64_t host);
+
+/* Ends it: one atomic store makes all it wrote visible (T2), then stamps.  Cannot fail. */
+extern void tg_txn_commit(tg_session *session, tg_txn *txn);
+
+/* Ends it: takes everything back.  Cannot fail. */
+extern void tg_txn_abort(tg_session *session, tg_txn *txn);
+
+/*
+ * Starts a subtransaction's part of the work, before its first write.  Its
+ * writes carry *number_out (1 …; TG_SUBTXN_LAST stands for all further ones),
+ * so that who waits for them knows which part to wait for.
+ */
+extern void tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_log_mark *mark_out, unsigned *number_out);
+
+/* Takes back what was written since the mark.  Cannot fail. */
+extern void tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_log_mark mark);
+
+/* --- reading, inside an epoch ---------------------------------------------------- */
+
+/* The version of a row that the snapshot sees.  TG_OK or TG_NOT_FOUND. */
+extern tg_status tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row,
+							 tg_version *version_out) TG_MUST_USE;
+
+/* The same by key, *row_out as well. */
+extern tg_status tg_txn_find(const tg_snapshot *snapshot, tg_table *table, const void *key, size_t key_bytes,
+							 uint32_t *row_out, tg_version *version_out) TG_MUST_USE;
+
+/* Whether a version of a chunk is seen; headers are the chunk's as loaded, not NULL. */
+extern bool tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header);
+
+/* --- writing ---------------------------------------------------------------------- */
+
+/* Who holds what a writer wants. */
+typedef struct tg_wait
+{
+	uint64_t host;	 /* of the holder */
+	unsigned subtxn; /* its subtransaction's number, 0: top level or later than TG_SUBTXN_LAST */
+} tg_wait;
+
+/* A write: who, as which subtransaction and command. */
+typedef struct tg_writer
+{
+	tg_session *session;
+	tg_txn *txn;
+	uint32_t command;
+	unsigned subtxn;
+	tg_claim claim; /* TG_DATA; TG_ESSENTIAL for deletes */
+} tg_writer;
+
+/*
+ * Inserts.  key NULL: table without a primary key.  TG_OK; TG_EXISTS (the key
+ * is taken, *row_out is the row); TG_BUSY (by somebody who has not ended); TG_NO_MEMORY,
+ * TG_TOO_LARGE, TG_FULL.
+ */
+extern tg_status tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes,
+							   const tg_value *values, const bool *nulls, uint32_t *row_out,
+							   tg_wait *wait_out) TG_MUST_USE;
+
+/*
+ * The newest version of a row for one who means to change it.  Inside an epoch
+ * (the caller reads the version's values before it leaves).  TG_OK: it is what
+ * the snapshot sees.  TG_CHANGED: it was committed after the snapshot; re-evaluate on it (*row_inout may
+ * have moved to the row that an UPDATE of the key made).  TG_NOT_FOUND: deleted.  TG_SELF: changed by the
+ * writer's own command or a later one already; *version_out is what it made or ended.  TG_BUSY: wait.
+ */
+extern tg_status tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
+							   uint32_t *row_inout, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
+
+/*
+ * Replaces exactly this version by new values with the same key.  TG_OK;
+ * TG_AGAIN (somebody was faster: ask for the newest again); TG_NO_MEMORY.
+ * Strings of values that lie in a blob of the old version are shared.
+ */
+extern tg_status tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
+							   const tg_value *values, const bool *nulls) TG_MUST_USE;
+
+/* Ends exactly this version.  TG_OK, TG_AGAIN, TG_NO_MEMORY. */
+extern tg_status tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version) TG_MUST_USE;
+
+/*
+ * Replaces exactly this version where the key changes: a new row under the new
+ * key, the old one ended and naming it (*row_out).  As insert and delete
+ * together; nothing is changed unless TG_OK.  Shares no strings with the old version.
+ */
+extern tg_status tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
+							 const void *key, size_t key_bytes, const tg_value *values, const bool *nulls,
+							 uint32_t *row_out, tg_wait *wait_out) TG_MUST_USE;
+
+/* --- figures ------------------------------------------------------------------------ */
+
+typedef struct tg_txn_report
+{
+	bool active;
+	uint64_t host;
+	uint64_t writes;
+} tg_txn_report;
+
+extern bool tg_txn_report_get(unsigned session_id, tg_txn_report *report);
+extern uint64_t tg_txn_commits(void);
+extern uint64_t tg_txn_aborts(void);
+
+#endif /* TG_TXN_H */

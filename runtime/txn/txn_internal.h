@@ -1,0 +1,153 @@
+/*
+ * txn_internal.h
+ *	  The transaction descriptor and how a word that refers to one is judged.
+ *	  For this room's own files.
+ */
+#ifndef TG_TXN_INTERNAL_H
+#define TG_TXN_INTERNAL_H
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/base/spin.h"
+#include "runtime/sched/lane.h"
+#include "runtime/txn/txn.h"
+
+/*
+ * States, in the low bits of the state word; a commit timestamp above them.
+ *
+ *	IDLE -> ACTIVE -> PREPARING -> COMMITTED(C) -> IDLE		stamped before IDLE
+ *				 \--> ABORTED ------------------> IDLE		undone before IDLE
+ *
+ * PREPARED(C) comes with the isolation levels that validate.
+ */
+typedef enum tg_txn_state
+{
+	TG_TXN_IDLE,
+	TG_TXN_ACTIVE,
+	TG_TXN_PREPARING,
+	TG_TXN_COMMITTED,
+	TG_TXN_ABORTED
+} tg_txn_state;
+
+#define TG_STATE_BITS 3
+#define TG_STATE_MASK ((uint64_t) (1 << TG_STATE_BITS) - 1)
+
+struct tg_txn
+{
+	/* read by everyone who meets a reference; written by the owner */
+	uint64_t state; /* atomic */
+	uint64_t host;	/* atomic; valid while a reference to this transaction stands */
+
+	/* the owner's, under the lane */
+	tg_lane lane TG_CACHE_ALIGNED;
+	tg_session *session;
+	tg_write_log *log;
+	unsigned subtxn_count;
+	uint64_t writes; /* atomic, for views */
+} TG_CACHE_ALIGNED;
+
+/* What all descriptors share; in the arena. */
+typedef struct tg_txn_shared
+{
+	uint64_t commits TG_CACHE_ALIGNED; /* atomic, for views */
+	uint64_t aborts TG_CACHE_ALIGNED;
+	unsigned txn_max;
+	tg_txn txn[];
+} tg_txn_shared;
+
+/* Set by tg_txn_create in the server's first process; children inherit it. */
+extern tg_txn_shared *tg_txns;
+
+static inline tg_txn *
+tg_txn_of_reference(tg_time reference)
+{
+	return &tg_txns->txn[tg_reference_txn(reference)];
+}
+
+/* What a begin or end word says of another's transaction, once its reference is resolved. */
+typedef enum tg_fate
+{
+	TG_FATE_AT,	  /* a timestamp: committed then (or never) */
+	TG_FATE_OPEN, /* a transaction that has not ended (or has not yet undone what it aborted) */
+	TG_FATE_OWN	  /* the asking transaction itself */
+} tg_fate;
+
+/*
+ * Resolves a word of a header to a fate; *time_out gets the timestamp (AT), or
+ * the reference.
+ *
+ * T3: a descriptor is used again as soon as no word refers to it any more.
+ * So between two loads of the state the word is loaded again.  If both loads of
+ * the state found COMMITTED(C), which no other life of the descriptor can
+ * have, the word was loaded during that commit, and a reference in it was that
+ * transaction's: those of earlier lives are gone before the next one begins.
+ * (The acquires on the state pair with the releases of its changes.)  If they found it
+ * ACTIVE or ABORTED, perhaps in different lives, the reference is of one of them, or of
+ * one between: then its C was drawn after the first load, so no snapshot that
+ * the caller has by then sees it, and a writer that waits finds out.
+ */
+static inline tg_fate
+tg_time_resolve(const tg_time *word, uint32_t own, tg_time *time_out)
+{
+	tg_time time = tg_load_acquire(word);
+	unsigned round = 0;
+
+	while (tg_unlikely(tg_time_is_reference(time)))
+	{
+		const tg_txn *txn = tg_txn_of_reference(time);
+		uint64_t state;
+		tg_time again;
+
+		*time_out = time;
+		if (tg_reference_txn(time) == own)
+			return TG_FATE_OWN;
+		state = tg_load_acquire(&txn->state);
+		again = tg_load_acquire(word);
+		if (again != time || tg_load_acquire(&txn->state) != state)
+		{
+			time = again;
+			continue;
+		}
+		switch ((tg_txn_state) (state & TG_STATE_MASK))
+		{
+			case TG_TXN_COMMITTED:
+				*time_out = state >> TG_STATE_BITS;
+				return TG_FATE_AT;
+			case TG_TXN_PREPARING:
+				/* T1: a committer between two instructions; its C is about to be known. */
+				tg_spin(&round);
+				continue;
+			default:
+				return TG_FATE_OPEN;
+		}
+	}
+	*time_out = time;
+	return TG_FATE_AT;
+}
+
+/* Everything below runs inside an epoch and in the transaction's lane. */
+
+/* A reference for what a writer writes now. */
+static inline tg_time
+tg_writer_reference(const tg_writer *writer)
+{
+	return tg_reference_make(writer->session->id, writer->subtxn, writer->command);
+}
+
+/* Notes that a header of the chunk changed: the sweep leaves the chunk alone for a while (settle.c). */
+static inline void
+tg_chunk_touch(tg_chunk *chunk, tg_time time)
+{
+	tg_store_relaxed(&chunk->touched, time);
+}
+
+static inline tg_header *
+tg_version_header(tg_version version)
+{
+	return tg_chunk_headers(tg_version_chunk(version)) + tg_version_slot(version);
+}
+
+/* Takes back what the log holds after the mark and hands it to the collector. */
+extern void tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark);
+
+#endif /* TG_TXN_INTERNAL_H */

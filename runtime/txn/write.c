@@ -1,0 +1,417 @@
+/*
+ * write.c
+ *	  Inserting, replacing and ending versions (W1 to W5).
+ *
+ * Order of every write: room in the log first, then a slot, then the values,
+ * all of which may fail and are given back; then the one atomic step that takes
+ * the row, after which nothing fails; then the head; then the log entry.
+ *
+ * What takes a row:
+ * - a live row: compare-and-swap of its newest version's end, NEVER -> {T, command} (W1)
+ * - a dead row: compare-and-swap of its head, dead version -> new version (W3)
+ * - a fresh row under a key: the index entry (W3); nobody reaches the row but by it, or by a scan
+ *   that finds the version not visible
+ *
+ * Invariant H: a version whose end is NEVER and whose begin is not is its row's
+ * head.  Replacing sets end before the head; undoing swings the head back
+ * before it sets end to NEVER.  Therefore the compare-and-swap of end alone decides, and
+ * the head is then stored, not swapped.  A dead version's end never becomes NEVER again but by the
+ * rollback of the one who ended it.
+ */
+#include "runtime/txn/txn_internal.h"
+
+static inline void
+enter(const tg_writer *writer)
+{
+	bool mine = tg_lane_enter(&writer->txn->lane);
+
+	/* Nobody else works in a backend's transaction: see lane.h for when that changes. */
+	tg_check(mine);
+	tg_epoch_enter(writer->session);
+}
+
+static inline tg_status
+leave(const tg_writer *writer, tg_status status)
+{
+	tg_epoch_leave(writer->session);
+	tg_lane_leave(writer->session, &writer->txn->lane);
+	return status;
+}
+
+static void
+note(const tg_writer *writer, tg_table *table, tg_write kind, tg_version version, int rows)
+{
+	tg_write_log_append(writer->txn->log, table, kind, version, rows);
+	tg_store_relaxed(&writer->txn->writes, writer->txn->writes + 1);
+}
+
+/*
+ * Fills in whom to wait for.  False if the word has changed meanwhile: look
+ * again.  The host's word is that of the transaction that holds the reference,
+ * because the reference still stands after it was read.
+ */
+static bool
+wait_for(const tg_time *word, tg_time reference, tg_wait *wait_out)
+{
+	wait_out->host = tg_load_acquire(&tg_txn_of_reference(reference)->host);
+	wait_out->subtxn = tg_reference_subtxn(reference);
+	if (wait_out->subtxn == TG_SUBTXN_LAST)
+		wait_out->subtxn = 0;
+	return tg_load_acquire(word) == reference;
+}
+
+/*
+ * A slot with these values, not visible to anybody: begin is NEVER.  It is
+ * given back by drop_version as long as nobody else has seen it.
+ */
+static tg_status
+make_version(const tg_writer *writer, tg_table *table, uint32_t row, const tg_value *values, const bool *nulls,
+			 tg_version *version_out)
+{
+	tg_status status = tg_slot_take(writer->session, table, writer->claim, version_out);
+
+	if (status != TG_OK)
+		return status;
+	status = tg_version_store(writer->session, *version_out, row, values, nulls, writer->claim);
+	if (status != TG_OK)
+		tg_slot_give(writer->session, *version_out);
+	return status;
+}
+
+static void
+drop_version(const tg_writer *writer, tg_version version, tg_version shared_with)
+{
+	tg_store_release(&tg_version_header(version)->begin, TG_TIME_NEVER);
+	tg_version_blobs_free(writer->session, version, shared_with, TG_VERSION_NONE);
+	tg_slot_give(writer->session, version);
+}
+
+/* The state of a key's row, for one who wants to insert the key. */
+typedef enum key_state
+{
+	KEY_LIVE,
+	KEY_DEAD,	/* no live version: *version_out is the head that was judged */
+	KEY_TAKEN,	/* by a transaction that has not ended */
+	KEY_CLOSED, /* the row is on its way out: the entry goes, look in the index again */
+	KEY_AGAIN
+} key_state;
+
+static key_state
+judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *version_out, tg_wait *wait_out)
+{
+	tg_version head = tg_load_acquire(tg_row_head(table, row));
+	tg_header *header;
+	tg_time time;
+
+	*version_out = head;
+	if (tg_head_is_closed(head))
+		return KEY_CLOSED;
+	if (head == TG_VERSION_NONE)
+		return KEY_AGAIN;
+	header = tg_chunk_headers(tg_version_chunk(head));
+	if (header == NULL)
+		return KEY_LIVE;
+	header += tg_version_slot(head);
+	switch (tg_time_resolve(&header->begin, writer->session->id, &time))
+	{
+		case TG_FATE_OPEN:
+			return wait_for(&header->begin, time, wait_out) ? KEY_TAKEN : KEY_AGAIN;
+		case TG_FATE_AT:
+			if (time == TG_TIME_NEVER)
+				return KEY_AGAIN; /* being undone: the head is about to change */
+			break;
+		case TG_FATE_OWN:
+			break;
+	}
+	switch (tg_time_resolve(&header->end, writer->session->id, &time))
+	{
+		case TG_FATE_OPEN:
+			return wait_for(&header->end, time, wait_out) ? KEY_TAKEN : KEY_AGAIN;
+		case TG_FATE_AT:
+			return time == TG_TIME_NEVER ? KEY_LIVE : KEY_DEAD;
+		default:
+			return KEY_DEAD;
+	}
+}
+
+/*
+ * The version (its row is a fresh one, published) met an entry of its key that
+ * leads to another row: tries to become that row's newest version.  TG_AGAIN:
+ * the entry is going away, insert again.
+ */
+static tg_status
+revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *key, size_t key_bytes, tg_version version,
+	   uint32_t row, tg_wait *wait_out)
+{
+	uint32_t fresh = tg_version_row(version);
+	unsigned round = 0;
+
+	for (;;)
+	{
+		tg_version dead;
+
+		switch (judge_key(writer, table, row, &dead, wait_out))
+		{
+			case KEY_LIVE:
+				return TG_EXISTS;
+			case KEY_TAKEN:
+				return TG_BUSY;
+			case KEY_CLOSED:
+				(void) tg_btree_remove(writer->session, index, key, key_bytes, row);
+				return TG_AGAIN;
+			case KEY_AGAIN:
+				tg_spin(&round);
+				continue;
+			case KEY_DEAD:
+				tg_version_chunk(version)->rows[tg_version_slot(version)] = row;
+				tg_store_release(&tg_version_header(version)->older, dead);
+				if (tg_cas_acq_rel(tg_row_head(table, row), &dead, version))
+				{
+					note(writer, table, TG_WRITE_REVIVE, version, 1);
+					return TG_OK;
+				}
+				/* Lost: the version is its fresh row's again, which it may yet be inserted as. */
+				tg_store_release(&tg_version_header(version)->older, TG_VERSION_NONE);
+				tg_version_chunk(version)->rows[tg_version_slot(version)] = fresh;
+				continue;
+		}
+	}
+}
+
+static tg_status
+insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, const tg_value *values,
+	   const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
+{
+	tg_btree *index = tg_load_acquire(&table->index);
+	tg_version version;
+	uint32_t fresh;
+	uint32_t row;
+	tg_status status;
+
+	status = tg_write_log_reserve(writer->session, &writer->txn->log, table, writer->claim);
+	if (status != TG_OK)
+		return status;
+	status = tg_row_take(writer->session, table, writer->claim, &fresh);
+	if (status != TG_OK)
+		return status;
+	status = make_version(writer, table, fresh, values, nulls, &version);
+	if (status != TG_OK)
+		goto no_version;
+
+	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
+	tg_store_release(&tg_version_header(version)->begin, tg_writer_reference(writer));
+	/* The head before the entry: who finds the entry finds a version to judge. */
+	tg_store_release(tg_row_head(table, fresh), version);
+	row = fresh;
+	if (key != NULL)
+	{
+		do
+		{
+			row = fresh;
+			status = tg_btree_insert(writer->session, index, key, key_bytes, &row, writer->claim);
+			if (status == TG_EXISTS)
+				status = revive(writer, table, index, key, key_bytes, version, row, wait_out);
+		} while (status == TG_AGAIN);
+	}
+	if (row == fresh && status == TG_OK)
+	{
+		note(writer, table, TG_WRITE_INSERT, version, 1);
+		*row_out = fresh;
+		return TG_OK;
+	}
+	/* The fresh row is not needed, and no entry has ever led to it. */
+	*row_out = row;
+	if (status != TG_OK)
+		drop_version(writer, version, TG_VERSION_NONE);
+no_version:
+	tg_row_give(writer->session, table, fresh);
+	return status;
+}
+
+tg_status
+tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, const tg_value *values,
+			  const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
+{
+	tg_assert((key != NULL) == (table->index != NULL));
+	enter(writer);
+	return leave(writer, insert(writer, table, key, key_bytes, values, nulls, row_out, wait_out));
+}
+
+tg_status
+tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
+			  tg_version *version_out, tg_wait *wait_out)
+{
+	unsigned round = 0;
+	bool moved = false;
+
+	tg_assert(tg_epoch_inside(writer->session));
+	for (;; tg_spin(&round))
+	{
+		tg_version head = tg_load_acquire(tg_row_head(table, *row_inout));
+		tg_header *header;
+		tg_time begin;
+		tg_time end;
+		tg_fate begun;
+
+		if (tg_head_is_closed(head) || head == TG_VERSION_NONE)
+			return TG_NOT_FOUND;
+		*version_out = head;
+		header = tg_chunk_headers(tg_version_chunk(head));
+		if (header == NULL)
+			return moved ? TG_CHANGED : TG_OK; /* settled: everybody sees it */
+		header += tg_version_slot(head);
+
+		begun = tg_time_resolve(&header->begin, writer->session->id, &begin);
+		if (begun == TG_FATE_OPEN)
+		{
+			if (wait_for(&header->begin, begin, wait_out))
+				return TG_BUSY;
+			continue;
+		}
+		if (begun == TG_FATE_AT && begin == TG_TIME_NEVER)
+			continue; /* being undone: the head is about to change */
+		if (begun == TG_FATE_OWN && tg_reference_command(begin) >= writer->command)
+			return TG_SELF;
+
+		switch (tg_time_resolve(&header->end, writer->session->id, &end))
+		{
+			case TG_FATE_OPEN:
+				if (wait_for(&header->end, end, wait_out))
+					return TG_BUSY;
+				continue;
+			case TG_FATE_OWN:
+				return tg_reference_command(end) >= writer->command ? TG_SELF : TG_NOT_FOUND;
+			case TG_FATE_AT:
+				break;
+		}
+		if (end == TG_TIME_NEVER)
+			return !moved && (begun == TG_FATE_OWN || begin <= snapshot->time) ? TG_OK : TG_CHANGED;
+		if (tg_load_acquire(tg_row_head(table, *row_inout)) != head)
+			continue; /* replaced, not deleted, between the two looks */
+		if (tg_load_relaxed(&header->successor) == 0)
+			return TG_NOT_FOUND;
+		/* Its key was changed: W5 follows it to the row it became. */
+		*row_inout = tg_load_relaxed(&header->successor) - 1;
+		moved = true;
+	}
+}
+
+static tg_status
+update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, const tg_value *values,
+	   const bool *nulls)
+{
+	tg_time reference = tg_writer_reference(writer);
+	tg_time never = TG_TIME_NEVER;
+	tg_header *old_header;
+	tg_header *header;
+	tg_version version;
+	tg_status status;
+
+	status = tg_write_log_reserve(writer->session, &writer->txn->log, table, writer->claim);
+	if (status != TG_OK)
+		return status;
+	status = make_version(writer, table, row, values, nulls, &version);
+	if (status != TG_OK)
+		return status;
+	status = tg_chunk_headers_write(writer->session, tg_version_chunk(old), writer->claim, &old_header);
+	if (status != TG_OK)
+		goto fail;
+	old_header += tg_version_slot(old);
+
+	header = tg_version_header(version);
+	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
+	tg_chunk_touch(tg_version_chunk(old), tg_load_relaxed(tg_clock));
+	tg_store_release(&header->older, old);
+	tg_store_release(&header->begin, reference);
+	if (!tg_cas_acq_rel(&old_header->end, &never, reference))
+	{
+		status = TG_AGAIN;
+		goto fail;
+	}
+	tg_store_release(tg_row_head(table, row), version);
+	note(writer, table, TG_WRITE_UPDATE, version, 0);
+	return TG_OK;
+
+fail:
+	drop_version(writer, version, old);
+	return status;
+}
+
+tg_status
+tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, const tg_value *values,
+			  const bool *nulls)
+{
+	enter(writer);
+	return leave(writer, update(writer, table, row, version, values, nulls));
+}
+
+static tg_status
+end_version(const tg_writer *writer, tg_table *table, tg_version version, uint32_t successor)
+{
+	tg_time never = TG_TIME_NEVER;
+	tg_header *header;
+	tg_status status;
+
+	status = tg_write_log_reserve(writer->session, &writer->txn->log, table, writer->claim);
+	if (status != TG_OK)
+		return status;
+	status = tg_chunk_headers_write(writer->session, tg_version_chunk(version), writer->claim, &header);
+	if (status != TG_OK)
+		return status;
+	header += tg_version_slot(version);
+	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
+	if (!tg_cas_acq_rel(&header->end, &never, tg_writer_reference(writer)))
+		return TG_AGAIN;
+	tg_store_relaxed(&header->successor, successor);
+	note(writer, table, TG_WRITE_DELETE, version, -1);
+	return TG_OK;
+}
+
+tg_status
+tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version)
+{
+	(void) row;
+	enter(writer);
+	return leave(writer, end_version(writer, table, version, 0));
+}
+
+/* Whether somebody has ended a version that was its row's newest a moment ago. */
+static bool
+has_ended(tg_version version)
+{
+	const tg_header *headers = tg_chunk_headers(tg_version_chunk(version));
+
+	return headers != NULL && tg_load_acquire(&headers[tg_version_slot(version)].end) != TG_TIME_NEVER;
+}
+
+/*
+ * The new row first, which can be refused without having changed anything;
+ * then the end of the old version, which only somebody faster can refuse: then
+ * the new row is undone through the log, because its entry was there to see.
+ */
+static tg_status
+move(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
+	 const tg_value *values, const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
+{
+	tg_log_mark mark = tg_write_log_mark(writer->txn->log);
+	tg_status status = insert(writer, table, key, key_bytes, values, nulls, row_out, wait_out);
+
+	/* Who holds the new key may have moved this very row there. */
+	if ((status == TG_EXISTS || status == TG_BUSY) && has_ended(version))
+		return TG_AGAIN;
+	if (status != TG_OK)
+		return status;
+	status = end_version(writer, table, version, *row_out + 1);
+	if (status != TG_OK)
+		tg_txn_undo(writer->session, writer->txn, mark);
+	return status;
+}
+
+tg_status
+tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, const void *key,
+			size_t key_bytes, const tg_value *values, const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
+{
+	(void) row;
+	enter(writer);
+	return leave(writer, move(writer, table, version, key, key_bytes, values, nulls, row_out, wait_out));
+}
