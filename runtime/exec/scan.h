@@ -1,0 +1,93 @@
+/*
+ * scan.h
+ *	  Reading tables: whole, by key range, in place or by tasks of the pool.
+ */
+#ifndef TG_SCAN_H
+#define TG_SCAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/exec/channel.h"
+#include "runtime/exec/vectors.h"
+#include "runtime/sched/job.h"
+#include "runtime/storage/btree.h"
+#include "runtime/txn/txn.h"
+
+/* --- whole table, in place ------------------------------------------------------- */
+
+typedef struct tg_chunk_scan
+{
+	tg_table *table;
+	tg_snapshot snapshot;
+	uint32_t chunk; /* where it goes on */
+	uint32_t chunk_end;
+	uint32_t slot;
+} tg_chunk_scan;
+
+/* Chunks [first, end) of a table; end is cut to what there is now. */
+extern void tg_chunk_scan_init(tg_chunk_scan *scan, tg_table *table, const tg_snapshot *snapshot, uint32_t first,
+							   uint32_t end);
+
+/*
+ * Fills vectors (emptied first) with the next visible rows; 0 rows only at the
+ * end.  Enters and leaves an epoch.
+ */
+extern unsigned tg_chunk_scan_next(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors);
+
+/* The same behind the rows that vectors hold already; returns how many came, 0 only at the end or if there is no room. */
+extern unsigned tg_chunk_scan_append(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors);
+
+/* --- by key range, in place ----------------------------------------------------------- */
+
+typedef struct tg_range_scan
+{
+	tg_table *table;
+	tg_snapshot snapshot;
+	tg_btree_cursor cursor; /* prepared by the caller with tg_btree_cursor_init */
+} tg_range_scan;
+
+/* As above, in key order; takes at most limit rows (≤ capacity), so that a first call can ask for few. */
+extern unsigned tg_range_scan_next(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit);
+
+/* --- whole table, by tasks of the pool --------------------------------------------------- */
+
+typedef struct tg_scan_job tg_scan_job;
+
+typedef struct tg_scan_job_config
+{
+	tg_table *table;
+	tg_snapshot snapshot; /* its time is published by the caller's session now */
+	const uint16_t *columns;
+	const uint8_t *kinds;
+	unsigned column_count;
+	unsigned tasks;		  /* 0: one per worker */
+	unsigned buffer_rows; /* rows of a buffer; 0: a vector */
+	void *waiter;		  /* the host's word for tg_host_wake */
+	uint64_t owner;
+	uint32_t object;
+} tg_scan_job_config;
+
+/*
+ * Starts it.  TG_STOPPED, TG_FULL, TG_NO_MEMORY: nothing was started, the
+ * caller scans in place instead.
+ */
+extern tg_status tg_scan_job_start(tg_session *session, const tg_scan_job_config *config,
+								   tg_scan_job **scan_out) TG_MUST_USE;
+
+/*
+ * The next staged buffer: TG_OK and *vectors_out (given back by the next call,
+ * or by the end); TG_BUSY: none yet, the waiter is woken when there is one;
+ * TG_NOT_FOUND: all rows were handed out; TG_CANCELLED, TG_NO_MEMORY … as the
+ * job ended; TG_STOPPED: the pool has been stopped meanwhile.
+ */
+extern tg_status tg_scan_job_next(tg_session *session, tg_scan_job *scan, const tg_vectors **vectors_out) TG_MUST_USE;
+
+/*
+ * Ends the consumer's side at any moment: gives its buffer back, cancels what
+ * runs; the job goes on to its own end and frees everything.  Does not wait.
+ */
+extern void tg_scan_job_end(tg_session *session, tg_scan_job *scan);
+
+#endif /* TG_SCAN_H */

@@ -1,0 +1,45 @@
+/*
+ * vectors.h
+ *	  A batch of rows, column by column: what scans fill and consumers read.
+ *
+ * Lies in one piece of memory of the caller's (private, or a channel's buffer
+ * in the arena).  Of the table's columns it holds those asked for.  Values up
+ * to 8 bytes wide are sign-extended to 8 (the host's datum as it is), others
+ * are 16-byte cells, copied; blobs that cells point to stay where they are for
+ * as long as the snapshot is published.
+ */
+#ifndef TG_VECTORS_H
+#define TG_VECTORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/storage/table.h"
+
+typedef struct tg_vectors
+{
+	uint32_t capacity; /* rows it can hold */
+	uint32_t count;	   /* rows it holds */
+	uint16_t column_count;
+	const uint16_t *columns; /* the table's column of each vector; caller's, or in the same memory */
+	const uint8_t *kinds;	 /* tg_kind of each vector */
+	void **data;			 /* uint64_t[capacity] or tg_value[capacity] */
+	uint8_t **nulls;		 /* one byte per row */
+	uint32_t *rows;			 /* row ids */
+} tg_vectors;
+
+/* Bytes of memory for so many rows of these kinds (the arrays columns and kinds included). */
+extern size_t tg_vectors_bytes(const uint8_t *kinds, unsigned column_count, unsigned capacity);
+
+/* Lays vectors out in memory (64-byte aligned) of that size; columns and kinds are copied into it. */
+extern tg_vectors *tg_vectors_init(void *memory, const uint16_t *columns, const uint8_t *kinds, unsigned column_count,
+								   unsigned capacity);
+
+/* Appends one version's columns.  Inside an epoch; count < capacity. */
+extern void tg_vectors_append(tg_vectors *vectors, tg_version version);
+
+/* Appends the selected slots (ascending) of one chunk.  count + slot_count ≤ capacity. */
+extern void tg_vectors_gather(tg_vectors *vectors, const tg_chunk *chunk, const uint16_t *slots, unsigned slot_count);
+
+#endif /* TG_VECTORS_H */

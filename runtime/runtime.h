@@ -1,0 +1,53 @@
+/*
+ * runtime.h
+ *	  The front door: all that the host's side (src/) may include.
+ *
+ * Starting, in the server's first process, before any child exists:
+ * tg_runtime_create().  In each child: tg_session_open().  In the worker
+ * process: tg_runtime_start() and tg_runtime_stop().
+ */
+#ifndef TG_RUNTIME_H
+#define TG_RUNTIME_H
+
+#include "runtime/base/check.h"
+#include "runtime/base/status.h"
+#include "runtime/exec/channel.h"
+#include "runtime/exec/scan.h"
+#include "runtime/exec/vectors.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
+#include "runtime/sched/job.h"
+#include "runtime/sched/lane.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/storage/btree.h"
+#include "runtime/storage/catalog.h"
+#include "runtime/storage/collector.h"
+#include "runtime/storage/horizon.h"
+#include "runtime/storage/key.h"
+#include "runtime/storage/table.h"
+#include "runtime/storage/value.h"
+#include "runtime/txn/txn.h"
+
+typedef struct tg_runtime_config
+{
+	tg_arena_config arena;
+	unsigned worker_max;
+} tg_runtime_config;
+
+/* Maps the arena: once per server, where the library is loaded. */
+extern tg_status tg_runtime_map(const tg_arena_config *config) TG_MUST_USE;
+
+/*
+ * Empties the arena and makes every room's shared part: at each start, crash
+ * restarts included.  Nobody may be attached.
+ */
+extern tg_status tg_runtime_create(const tg_runtime_config *config) TG_MUST_USE;
+
+/* In the worker process: starts the threads, the watcher's checks and the collector; stops them (false: hard end needed). */
+extern tg_status tg_runtime_start(const tg_scheduler_settings *settings) TG_MUST_USE;
+extern bool tg_runtime_stop(unsigned limit_ms);
+
+/* A session leaves: leases, snapshots and caches are given back.  Its transaction has ended.  From an exit callback. */
+extern void tg_runtime_session_end(tg_session *session);
+
+#endif /* TG_RUNTIME_H */
