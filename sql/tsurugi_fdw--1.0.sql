@@ -1,0 +1,111 @@
+/* sql/tsurugi_fdw--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION tsurugi_fdw" to load this file. \quit
+
+GRANT USAGE ON SCHEMA @extschema@ TO PUBLIC;
+
+-- The wrapper
+
+CREATE FUNCTION tsurugi_fdw_handler()
+RETURNS fdw_handler
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+CREATE FUNCTION tsurugi_fdw_validator(text[], oid)
+RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+CREATE FOREIGN DATA WRAPPER tsurugi_fdw
+	HANDLER tsurugi_fdw_handler
+	VALIDATOR tsurugi_fdw_validator;
+
+-- Views: what everybody may see
+
+CREATE FUNCTION tsurugi_fdw_memory(
+	OUT limit_bytes bigint, OUT used bigint, OUT committed bigint, OUT peak bigint, OUT reserved bigint,
+	OUT refused bigint, OUT huge bigint, OUT huge_pages text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW memory AS SELECT * FROM tsurugi_fdw_memory();
+COMMENT ON VIEW memory IS 'memory of all tables, in bytes: tsurugi_fdw.memory as in force, live objects, pages in use, their highest number, address space; how often new data was refused; bytes in huge pages';
+
+CREATE FUNCTION tsurugi_fdw_memory_uses(OUT use text, OUT bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW memory_uses AS SELECT * FROM tsurugi_fdw_memory_uses();
+COMMENT ON VIEW memory_uses IS 'live objects by what they are used for, in bytes';
+
+CREATE FUNCTION tsurugi_fdw_workers(
+	OUT worker integer, OUT state text, OUT queued bigint, OUT tasks_run bigint, OUT tasks_stolen bigint,
+	OUT steals bigint, OUT suspensions bigint, OUT wakeups bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW workers AS SELECT * FROM tsurugi_fdw_workers();
+COMMENT ON VIEW workers IS 'threads of the pool, what they do, and counts since the start';
+
+CREATE FUNCTION tsurugi_fdw_tables(
+	OUT database oid, OUT relation oid, OUT rows bigint, OUT table_bytes bigint, OUT chunk_bytes bigint,
+	OUT header_bytes bigint, OUT blob_bytes bigint, OUT index_bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW tables AS
+SELECT d.datname AS database,
+	CASE WHEN d.datname = current_database() THEN t.relation::regclass::text ELSE t.relation::text END AS relation,
+	t.rows, t.table_bytes, t.chunk_bytes, t.header_bytes, t.blob_bytes, t.index_bytes,
+	t.table_bytes + t.chunk_bytes + t.header_bytes + t.blob_bytes + t.index_bytes AS total_bytes
+FROM tsurugi_fdw_tables() t
+	LEFT JOIN pg_database d ON d.oid = t.database;
+COMMENT ON VIEW tables IS 'tables of all databases (those of others by their OID): committed rows, and bytes of row heads, column chunks, version headers, long values, key';
+
+CREATE FUNCTION tsurugi_fdw_runtime(
+	OUT running boolean, OUT clock bigint, OUT horizon bigint, OUT epoch bigint, OUT epoch_confirmed bigint,
+	OUT commits bigint, OUT aborts bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW runtime AS SELECT * FROM tsurugi_fdw_runtime();
+COMMENT ON VIEW runtime IS 'whether the pool runs; commit clock and the horizon that garbage is collected up to; epochs; transactions that wrote, since the start';
+
+CREATE FUNCTION tsurugi_fdw_collector(
+	OUT logs_waiting bigint, OUT versions_removed bigint, OUT rows_closed bigint, OUT chunks_settled bigint,
+	OUT chunks_freed bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW collector AS SELECT * FROM tsurugi_fdw_collector();
+COMMENT ON VIEW collector IS 'garbage: write logs that wait, and what was done since the start';
+
+GRANT SELECT ON memory, memory_uses, workers, tables, runtime, collector TO PUBLIC;
+
+-- Views: what tells of others' work
+
+CREATE FUNCTION tsurugi_fdw_jobs(
+	OUT id bigint, OUT kind text, OUT pid integer, OUT relation oid, OUT level integer, OUT state text,
+	OUT cancelled boolean, OUT tasks bigint, OUT tasks_run bigint, OUT done bigint, OUT expected bigint,
+	OUT rows bigint, OUT elapsed_ms double precision)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW jobs AS SELECT * FROM tsurugi_fdw_jobs();
+COMMENT ON VIEW jobs IS 'jobs of the pool: who asked for them, what they work on, how far they are';
+
+CREATE FUNCTION tsurugi_fdw_sessions(
+	OUT session integer, OUT pid integer, OUT database oid, OUT role oid, OUT in_transaction boolean,
+	OUT writes bigint, OUT oldest_snapshot bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW sessions AS
+SELECT s.session, s.pid, d.datname AS database, r.rolname AS role, s.in_transaction, s.writes, s.oldest_snapshot
+FROM tsurugi_fdw_sessions() s
+	LEFT JOIN pg_database d ON d.oid = s.database
+	LEFT JOIN pg_roles r ON r.oid = s.role;
+COMMENT ON VIEW sessions IS 'who uses the store: backends, and without a pid the threads of the pool; transactions that have written, and the oldest moment that somebody reads at';
+
+REVOKE ALL ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions() TO pg_read_all_stats;
+GRANT SELECT ON jobs, sessions TO pg_read_all_stats;

@@ -1,0 +1,122 @@
+/*
+ * codec.h
+ *	  Datums as stored values, and back, for every type.
+ *
+ * By-value types keep their width.  By-reference types of fixed length up to
+ * 16 bytes become 16 opaque bytes.  numeric(p,s) becomes a scaled integer of
+ * 64 bits (p <= 18) or 128 bits (p <= 38), NaN its largest value, which is
+ * where PostgreSQL sorts it.  Everything else is a string: its flat, detoasted
+ * varlena, or the bytes of a longer fixed-length type.
+ */
+#ifndef TSURUGI_CODEC_H
+#define TSURUGI_CODEC_H
+
+#include "access/tupdesc.h"
+
+#include "runtime/runtime.h"
+
+typedef enum tsurugi_form
+{
+	TSURUGI_WORD,	   /* by value: the datum itself */
+	TSURUGI_FIXED,	   /* by reference, up to 16 bytes: points into the cell */
+	TSURUGI_VARLENA,   /* string: inline with a short header, or a blob that is the datum */
+	TSURUGI_LONG,	   /* by reference, fixed length above 16 bytes: a blob that is the datum */
+	TSURUGI_NUMERIC8,  /* scaled, 64 bits */
+	TSURUGI_NUMERIC16, /* scaled, 128 bits */
+	TSURUGI_NOTHING	   /* dropped, or not PostgreSQL's: always NULL */
+} tsurugi_form;
+
+/* Enough scratch memory for any column's datum. */
+#define TSURUGI_SCRATCH_BYTES 48
+
+typedef struct tsurugi_codec
+{
+	uint8_t form;		   /* tsurugi_form */
+	uint8_t kind;		   /* tg_kind */
+	uint8_t header_bytes;  /* of a blob: 4 for a varlena, else 0 */
+	bool inline_allowed;   /* VARLENA: the type's functions take short headers */
+	uint8_t scratch_bytes; /* needed by tsurugi_datum; 0 for all but NUMERIC* */
+	char typalign;
+	int16 typlen;
+	int16 scale; /* NUMERIC* */
+	bool typbyval;
+	Oid type;  /* base type, domains looked through */
+	int32 typmod; /* of the base type */
+	Oid collation;
+} tsurugi_codec;
+
+/* The codec of an attribute.  Looks into the catalogs. */
+extern void tsurugi_codec_init(tsurugi_codec *codec, Form_pg_attribute attribute);
+
+/* Two codecs store the same way. */
+extern bool tsurugi_codec_same(const tsurugi_codec *a, const tsurugi_codec *b);
+
+/* The parts of the two below that are not by value. */
+extern void tsurugi_value_by_reference(const tsurugi_codec *codec, Datum datum, tg_value *value_out);
+extern Datum tsurugi_datum_numeric(const tsurugi_codec *codec, const void *cell, char *scratch);
+
+/*
+ * The value of a datum that is not NULL.  A long string names the datum's
+ * memory (detoasted into the current context, if need be), which must stay
+ * until the value has been stored.
+ */
+static inline void
+tsurugi_value(const tsurugi_codec *codec, Datum datum, tg_value *value_out)
+{
+	if (tg_likely(codec->form == TSURUGI_WORD))
+	{
+		switch ((tg_kind) codec->kind)
+		{
+			case TG_KIND_1:
+				value_out->word = (uint64_t) (int64_t) (int8_t) datum;
+				break;
+			case TG_KIND_2:
+				value_out->word = (uint64_t) (int64_t) (int16_t) datum;
+				break;
+			case TG_KIND_4:
+				value_out->word = (uint64_t) (int64_t) (int32_t) datum;
+				break;
+			default:
+				value_out->word = datum;
+				break;
+		}
+	}
+	else
+		tsurugi_value_by_reference(codec, datum, value_out);
+}
+
+/*
+ * The datum of a value that is not NULL.  cell is 8 bytes (kinds up to 8) or a
+ * tg_value; the datum may point into it, or to its blob, or into scratch
+ * (codec->scratch_bytes, aligned to 8; one per datum that is to stay).
+ */
+static inline Datum
+tsurugi_datum(const tsurugi_codec *codec, const void *cell, char *scratch)
+{
+	switch ((tsurugi_form) codec->form)
+	{
+		case TSURUGI_WORD:
+			return *(const uint64_t *) cell;
+		case TSURUGI_FIXED:
+			return PointerGetDatum(cell);
+		case TSURUGI_VARLENA:
+			if (!tg_string_is_out((const tg_string *) cell))
+				return PointerGetDatum((const char *) cell + 3);
+			/* FALLTHROUGH */
+		case TSURUGI_LONG:
+			return PointerGetDatum(((const tg_string *) cell)->blob);
+		default:
+			return tsurugi_datum_numeric(codec, cell, scratch);
+	}
+}
+
+/*
+ * How a column serves in a key: *code_out, and *ordered_out if memcmp order
+ * is the order of the type's default btree operators under that collation
+ * (else the key serves look-ups by equality only).  False: it cannot be in a
+ * key; *reason_out is a detail for the message.
+ */
+extern bool tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_out,
+							 const char **reason_out);
+
+#endif /* TSURUGI_CODEC_H */

@@ -1,0 +1,610 @@
+/*
+ * ddl.c
+ *	  CREATE, ALTER and DROP, as far as PostgreSQL leaves them to us.
+ *
+ * Two hooks.  The utility hook sees statements as they were written: it takes
+ * primary keys out of them, which PostgreSQL refuses on foreign tables, lets
+ * PostgreSQL do the rest, and makes the keys afterwards.  The object access hook
+ * sees what really happens to relations, whatever statement it comes from
+ * (CASCADE, DROP OWNED, a parent's ALTER): dropped tables and databases are
+ * noted for the commit, added columns and dropped keys in the list of the
+ * innermost DDL statement, at whose end the storages follow.
+ */
+#include "postgres.h"
+
+#include "src/ddl.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_inherits.h"
+#include "commands/event_trigger.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "src/keys.h"
+#include "src/relation.h"
+#include "src/rewrite.h"
+#include "src/storage.h"
+
+static ProcessUtility_hook_type previous_utility_hook;
+static object_access_hook_type previous_object_access_hook;
+
+/* --- what happens to tables while a statement runs --------------------------------------- */
+
+/* A table whose storage has to follow. */
+typedef struct Altered
+{
+	struct Altered *next;
+	Oid relation;
+	Bitmapset *added; /* attribute numbers */
+	bool types_changed;
+} Altered;
+
+/* A DDL statement that is running; nested ones have their own. */
+typedef struct Statement
+{
+	struct Statement *outer;
+	MemoryContext context; /* of the list; made when it is needed */
+	Altered *altered;
+} Statement;
+
+static Statement *innermost;
+
+static Altered *
+note_altered(Oid relation)
+{
+	Altered *altered;
+
+	for (altered = innermost->altered; altered != NULL; altered = altered->next)
+	{
+		if (altered->relation == relation)
+			return altered;
+	}
+	if (innermost->context == NULL)
+		innermost->context = AllocSetContextCreate(TopMemoryContext, "tsurugi_fdw DDL", ALLOCSET_SMALL_SIZES);
+	altered = MemoryContextAllocZero(innermost->context, sizeof(*altered));
+	altered->relation = relation;
+	altered->next = innermost->altered;
+	innermost->altered = altered;
+	return altered;
+}
+
+static void
+note_added_column(Oid relation, AttrNumber attnum)
+{
+	Altered *altered = note_altered(relation);
+	MemoryContext caller = MemoryContextSwitchTo(innermost->context);
+
+	altered->added = bms_add_member(altered->added, attnum);
+	MemoryContextSwitchTo(caller);
+}
+
+static bool
+is_our_table(Oid relation)
+{
+	return get_rel_relkind(relation) == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(relation);
+}
+
+static void
+relation_is_dropped(Oid relation)
+{
+	if (is_our_table(relation))
+		tsurugi_storage_drop(relation);
+	else if (get_rel_relkind(relation) == RELKIND_PARTITIONED_INDEX && innermost != NULL)
+	{
+		Oid table = IndexGetRelation(relation, true);
+
+		if (OidIsValid(table) && is_our_table(table))
+			(void) note_altered(table);
+	}
+}
+
+static void
+object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *argument)
+{
+	if (previous_object_access_hook != NULL)
+		previous_object_access_hook(access, class_id, object_id, sub_id, argument);
+	if (class_id == RelationRelationId && access == OAT_DROP && sub_id == 0)
+		relation_is_dropped(object_id);
+	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0 && innermost != NULL &&
+			 is_our_table(object_id))
+		note_added_column(object_id, sub_id);
+	else if (class_id == DatabaseRelationId && access == OAT_DROP)
+		tsurugi_storage_drop_database(object_id);
+}
+
+static void
+follow_altered(void)
+{
+	if (innermost->altered == NULL)
+		return;
+	CommandCounterIncrement();
+	for (Altered *altered = innermost->altered; altered != NULL; altered = altered->next)
+	{
+		Relation relation;
+
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(altered->relation)))
+			continue;
+		relation = table_open(altered->relation, AccessExclusiveLock);
+		tsurugi_table_follow(relation, altered->added, altered->types_changed);
+		table_close(relation, NoLock);
+	}
+	innermost->altered = NULL;
+}
+
+/* --- statements ------------------------------------------------------------------------ */
+
+/* A statement as the hook gets it. */
+typedef struct Utility
+{
+	PlannedStmt *statement;
+	const char *text;
+	bool read_only;
+	ProcessUtilityContext context;
+	ParamListInfo parameters;
+	QueryEnvironment *environment;
+	DestReceiver *destination;
+	QueryCompletion *completion;
+} Utility;
+
+static void
+run_statement(const Utility *utility)
+{
+	ProcessUtility_hook_type next = previous_utility_hook != NULL ? previous_utility_hook : standard_ProcessUtility;
+
+	next(utility->statement, utility->text, utility->read_only, utility->context, utility->parameters,
+		 utility->environment, utility->destination, utility->completion);
+}
+
+/* Runs another tree in the place of what was written. */
+static void
+run_instead(const Utility *utility, Node *tree)
+{
+	Utility changed = *utility;
+
+	changed.statement = copyObject(utility->statement);
+	changed.statement->utilityStmt = tree;
+	changed.read_only = false;
+	run_statement(&changed);
+}
+
+/* A statement of ours, as a part of what was written. */
+static void
+run_part(const Utility *utility, Node *tree)
+{
+	PlannedStmt *part = makeNode(PlannedStmt);
+
+	part->commandType = CMD_UTILITY;
+	part->canSetTag = false;
+	part->utilityStmt = tree;
+	part->stmt_location = utility->statement->stmt_location;
+	part->stmt_len = utility->statement->stmt_len;
+	ProcessUtility(part, utility->text, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+}
+
+/* --- keys in statements ------------------------------------------------------------------- */
+
+/* A primary key taken out of a statement. */
+typedef struct Key
+{
+	bool found;
+	char *name; /* or NULL */
+	List *columns;
+} Key;
+
+static void
+refuse_key_option(const char *what)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("primary keys of tables in memory do not support %s", what)));
+}
+
+static void
+take_key(Key *key, const char *table, const Constraint *constraint, List *columns)
+{
+	if (key->found)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+						errmsg("multiple primary keys for table \"%s\" are not allowed", table)));
+	if (constraint->deferrable || constraint->initdeferred)
+		refuse_key_option("DEFERRABLE");
+	if (constraint->including != NIL)
+		refuse_key_option("INCLUDE");
+	if (constraint->options != NIL)
+		refuse_key_option("storage parameters");
+	if (constraint->indexspace != NULL)
+		refuse_key_option("USING INDEX TABLESPACE");
+	if (constraint->indexname != NULL)
+		refuse_key_option("USING INDEX");
+	key->found = true;
+	key->name = constraint->conname;
+	key->columns = columns;
+}
+
+static bool
+is_key(Node *node)
+{
+	return IsA(node, Constraint) && ((Constraint *) node)->contype == CONSTR_PRIMARY;
+}
+
+/* Takes a PRIMARY KEY, and what says when it is checked, out of a column's constraints. */
+static void
+strip_column(ColumnDef *column, Key *key, const char *table)
+{
+	bool after_key = false;
+	ListCell *cell;
+
+	foreach (cell, column->constraints)
+	{
+		Constraint *constraint = lfirst(cell);
+
+		if (is_key((Node *) constraint))
+		{
+			take_key(key, table, constraint, list_make1(makeString(column->colname)));
+			column->constraints = foreach_delete_current(column->constraints, cell);
+			after_key = true;
+			continue;
+		}
+		switch (constraint->contype)
+		{
+			case CONSTR_ATTR_DEFERRABLE:
+			case CONSTR_ATTR_DEFERRED:
+				if (after_key)
+					refuse_key_option("DEFERRABLE");
+				break;
+			case CONSTR_ATTR_NOT_DEFERRABLE:
+			case CONSTR_ATTR_IMMEDIATE:
+				if (after_key)
+					column->constraints = foreach_delete_current(column->constraints, cell);
+				break;
+			default:
+				after_key = false;
+				break;
+		}
+	}
+}
+
+static AlterTableCmd *
+make_set_not_null(const char *column)
+{
+	AlterTableCmd *command = makeNode(AlterTableCmd);
+
+	command->subtype = AT_SetNotNull;
+	command->name = pstrdup(column);
+	return command;
+}
+
+static List *
+make_set_not_nulls(const Key *key)
+{
+	List *commands = NIL;
+	ListCell *cell;
+
+	foreach (cell, key->columns)
+		commands = lappend(commands, make_set_not_null(strVal(lfirst(cell))));
+	return commands;
+}
+
+/* --- CREATE FOREIGN TABLE ----------------------------------------------------------------- */
+
+static Key
+strip_table(CreateStmt *statement)
+{
+	Key key = {0};
+	ListCell *cell;
+
+	foreach (cell, statement->tableElts)
+	{
+		Node *element = lfirst(cell);
+
+		if (IsA(element, ColumnDef))
+			strip_column((ColumnDef *) element, &key, statement->relation->relname);
+		else if (is_key(element))
+		{
+			take_key(&key, statement->relation->relname, (Constraint *) element, ((Constraint *) element)->keys);
+			statement->tableElts = foreach_delete_current(statement->tableElts, cell);
+		}
+	}
+	return key;
+}
+
+static void
+create_key(const Utility *utility, Oid relation_id, const Key *key)
+{
+	AlterTableStmt *alter = makeNode(AlterTableStmt);
+	Relation relation;
+
+	alter->relation =
+		makeRangeVar(get_namespace_name(get_rel_namespace(relation_id)), get_rel_name(relation_id), -1);
+	alter->relation->inh = false;
+	alter->cmds = make_set_not_nulls(key);
+	alter->objtype = OBJECT_FOREIGN_TABLE;
+	run_part(utility, (Node *) alter);
+	CommandCounterIncrement();
+	relation = table_open(relation_id, AccessExclusiveLock);
+	tsurugi_key_create(relation, key->name, key->columns);
+	table_close(relation, NoLock);
+}
+
+static void
+create_table(const Utility *utility, CreateForeignTableStmt *written)
+{
+	CreateForeignTableStmt *statement = copyObject(written);
+	Oid namespace = RangeVarGetAndCheckCreationNamespace(statement->base.relation, NoLock, NULL);
+	bool skipped = statement->base.if_not_exists &&
+				   OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
+	Key key = strip_table(&statement->base);
+	Relation relation;
+	Oid relation_id;
+
+	run_instead(utility, (Node *) statement);
+	if (skipped)
+		return;
+	CommandCounterIncrement();
+	relation_id = get_relname_relid(statement->base.relation->relname, namespace);
+	if (!OidIsValid(relation_id))
+		return; /* an event trigger has taken it away */
+	if (key.found)
+		create_key(utility, relation_id, &key);
+	/* so that a storage which is missing later is known to have been lost */
+	relation = table_open(relation_id, AccessExclusiveLock);
+	(void) tsurugi_relation_get(relation);
+	table_close(relation, NoLock);
+}
+
+/* --- ALTER TABLE ----------------------------------------------------------------------------- */
+
+/* What an ALTER of a table of ours asks for besides what PostgreSQL does. */
+typedef struct Wishes
+{
+	Key key;
+	Bitmapset *not_null; /* filled in after the ALTER */
+	List *not_null_names;
+	bool checks;
+} Wishes;
+
+static void
+strip_command(AlterTableCmd *command, Wishes *wishes, const char *table, List **commands)
+{
+	Constraint *constraint;
+	ListCell *cell;
+
+	switch (command->subtype)
+	{
+		case AT_AddConstraint:
+			constraint = castNode(Constraint, command->def);
+			if (is_key(command->def))
+			{
+				take_key(&wishes->key, table, constraint, constraint->keys);
+				return;
+			}
+			wishes->checks |= constraint->contype == CONSTR_CHECK && !constraint->skip_validation;
+			break;
+		case AT_AddColumn:
+			strip_column((ColumnDef *) command->def, &wishes->key, table);
+			foreach (cell, ((ColumnDef *) command->def)->constraints)
+				wishes->checks |= ((Constraint *) lfirst(cell))->contype == CONSTR_CHECK;
+			break;
+		case AT_ValidateConstraint:
+			wishes->checks = true;
+			break;
+		case AT_SetNotNull:
+			wishes->not_null_names = lappend(wishes->not_null_names, command->name);
+			break;
+		default:
+			break;
+	}
+	*commands = lappend(*commands, command);
+}
+
+static Wishes
+strip_alter(AlterTableStmt *statement)
+{
+	Wishes wishes = {0};
+	List *commands = NIL;
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+		strip_command(lfirst(cell), &wishes, statement->relation->relname, &commands);
+	statement->cmds = list_concat(commands, make_set_not_nulls(&wishes.key));
+	return wishes;
+}
+
+/* Rows keep the form they were stored in. */
+static void
+check_type_change(Oid table, const char *column)
+{
+	Relation relation = table_open(table, AccessExclusiveLock);
+	const tsurugi_relation *described = tsurugi_relation_describe(relation);
+	AttrNumber attnum = get_attnum(table, column);
+
+	if (!tsurugi_table_is_empty(relation))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot alter the type of a column of table \"%s\" because it has rows",
+							   RelationGetRelationName(relation)),
+						errhint("Add a column of the new type, fill it by UPDATE, drop the old column and rename "
+								"the new one.")));
+	for (int i = 0; i < described->key_count; i++)
+	{
+		if (described->key[i].attnum == attnum)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("cannot alter the type of column \"%s\" because it is in the primary key of table "
+								   "\"%s\"",
+								   column, RelationGetRelationName(relation)),
+							errhint("Drop the primary key first and add it again afterwards.")));
+	}
+	note_altered(table)->types_changed = true;
+	table_close(relation, NoLock);
+}
+
+/* A change of a column's type reaches the tables that inherit it. */
+static void
+check_type_changes(Oid relation, const AlterTableStmt *statement)
+{
+	ListCell *cell;
+	ListCell *table;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+		List *tables;
+
+		if (command->subtype != AT_AlterColumnType)
+			continue;
+		tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
+		foreach (table, tables)
+		{
+			if (is_our_table(lfirst_oid(table)))
+				check_type_change(lfirst_oid(table), command->name);
+		}
+	}
+}
+
+static void
+fulfil(Oid relation_id, Wishes *wishes)
+{
+	Relation relation = table_open(relation_id, AccessExclusiveLock);
+	ListCell *cell;
+
+	if (wishes->key.found)
+	{
+		tsurugi_key_create(relation, wishes->key.name, wishes->key.columns);
+		(void) note_altered(relation_id);
+	}
+	foreach (cell, wishes->not_null_names)
+	{
+		AttrNumber attnum = get_attnum(relation_id, lfirst(cell));
+
+		if (attnum > 0)
+			wishes->not_null = bms_add_member(wishes->not_null, attnum);
+	}
+	table_close(relation, NoLock);
+}
+
+static void
+alter_table(const Utility *utility, AlterTableStmt *written)
+{
+	Oid relation_id = RangeVarGetRelid(written->relation, NoLock, true);
+	AlterTableStmt *statement;
+	Relation relation;
+	Wishes wishes;
+
+	/* what cannot be altered PostgreSQL refuses in its own words */
+	if (!OidIsValid(relation_id) || !pg_class_ownercheck(relation_id, GetUserId()))
+	{
+		run_statement(utility);
+		return;
+	}
+	check_type_changes(relation_id, written);
+	if (!is_our_table(relation_id))
+	{
+		run_statement(utility);
+		return;
+	}
+	statement = copyObject(written);
+	wishes = strip_alter(statement);
+	run_instead(utility, (Node *) statement);
+	CommandCounterIncrement();
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
+		return;
+	if (wishes.key.found || wishes.not_null_names != NIL)
+		fulfil(relation_id, &wishes);
+	follow_altered();
+	relation = table_open(relation_id, AccessExclusiveLock);
+	tsurugi_table_verify(relation, wishes.not_null, wishes.checks);
+	table_close(relation, NoLock);
+}
+
+/* --- CREATE SERVER ------------------------------------------------------------------------------ */
+
+static void
+create_server(const Utility *utility, const CreateForeignServerStmt *statement)
+{
+	ForeignDataWrapper *wrapper = GetForeignDataWrapperByName(statement->fdwname, true);
+	bool is_new = GetForeignServerByName(statement->servername, true) == NULL;
+
+	run_statement(utility);
+	if (is_new && wrapper != NULL && tsurugi_is_our_wrapper(wrapper))
+		ereport(NOTICE, (errmsg("tables of server \"%s\" are kept in memory only", statement->servername),
+						 errdetail("Their contents are gone after a restart of the server.")));
+}
+
+/* --- the hook ------------------------------------------------------------------------------------- */
+
+static bool
+is_on_our_server(const CreateForeignTableStmt *statement)
+{
+	ForeignServer *server = GetForeignServerByName(statement->servername, true);
+
+	return server != NULL && tsurugi_is_our_server(server->serverid);
+}
+
+static void
+run_ddl(const Utility *utility)
+{
+	Node *tree = utility->statement->utilityStmt;
+
+	if (IsA(tree, CreateForeignTableStmt) && is_on_our_server((CreateForeignTableStmt *) tree))
+		create_table(utility, (CreateForeignTableStmt *) tree);
+	else if (IsA(tree, AlterTableStmt))
+		alter_table(utility, (AlterTableStmt *) tree);
+	else if (IsA(tree, CreateForeignServerStmt))
+		create_server(utility, (CreateForeignServerStmt *) tree);
+	else
+		run_statement(utility);
+	follow_altered();
+}
+
+static void
+process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessUtilityContext context,
+				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *destination,
+				QueryCompletion *completion)
+{
+	const Utility utility = {.statement = planned,
+							 .text = text,
+							 .read_only = read_only,
+							 .context = context,
+							 .parameters = parameters,
+							 .environment = environment,
+							 .destination = destination,
+							 .completion = completion};
+	Statement statement = {.outer = innermost};
+
+	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)
+	{
+		run_statement(&utility);
+		return;
+	}
+	innermost = &statement;
+	PG_TRY();
+	{
+		run_ddl(&utility);
+	}
+	PG_FINALLY();
+	{
+		innermost = statement.outer;
+		if (statement.context != NULL)
+			MemoryContextDelete(statement.context);
+	}
+	PG_END_TRY();
+}
+
+void
+tsurugi_ddl_init(void)
+{
+	previous_utility_hook = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+	previous_object_access_hook = object_access_hook;
+	object_access_hook = object_is_accessed;
+}

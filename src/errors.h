@@ -1,0 +1,58 @@
+/*
+ * errors.h
+ *	  What the runtime's results are called in SQL.
+ *
+ * The one place where a tg_status becomes an ereport.  No runtime lock and no
+ * epoch is held by the caller.
+ */
+#ifndef TSURUGI_ERRORS_H
+#define TSURUGI_ERRORS_H
+
+#include "executor/tuptable.h"
+#include "utils/rel.h"
+
+#include "runtime/runtime.h"
+#include "src/relation.h"
+
+/*
+ * Raises the error of a status: 53200 with a hint for TG_NO_MEMORY, 54000 for
+ * TG_TOO_LARGE, 57P03 for TG_STOPPED, 57014 for TG_CANCELLED …  relation may be NULL.
+ */
+extern void tsurugi_error(tg_status status, Relation relation) pg_attribute_noreturn();
+
+/* Passes TG_OK, raises everything else. */
+static inline void
+tsurugi_check(tg_status status, Relation relation)
+{
+	if (tg_unlikely(status != TG_OK))
+		tsurugi_error(status, relation);
+}
+
+/*
+ * Raises 23505 for a row whose key is taken; values and nulls by attribute of
+ * the refused row.  The key is shown to those who may SELECT its columns.
+ */
+extern void tsurugi_error_duplicate(Relation relation, const tsurugi_relation *described, const Datum *values,
+									const bool *nulls) pg_attribute_noreturn();
+
+/* The same for a row that stands in the way of a key that is to be made. */
+extern void tsurugi_error_not_unique(Relation relation, const tsurugi_relation *described, const Datum *values,
+									 const bool *nulls) pg_attribute_noreturn();
+
+/*
+ * A row was changed by the running command before (a join found it twice):
+ * that is ignored, as for ordinary tables.  By another command, of a trigger
+ * or a function, neither change can be dropped: raises 27000.  verb: "updated", "deleted".
+ */
+extern void tsurugi_check_own_change(bool by_other_command, const char *verb);
+
+/* Raises 0A000 for a write that cannot be done at the current isolation level. */
+extern void tsurugi_error_isolation(void) pg_attribute_noreturn();
+
+/* Raises 53300: there is no session left for this backend. */
+extern void tsurugi_error_sessions(void) pg_attribute_noreturn();
+
+/* Raises 40001: somebody else's commit came first. */
+extern void tsurugi_error_serialization(void) pg_attribute_noreturn();
+
+#endif /* TSURUGI_ERRORS_H */

@@ -1,0 +1,123 @@
+/*
+ * fdw.h
+ *	  The foreign data wrapper's own files among themselves: how a plan says
+ *	  which way a node runs, and the callbacks.
+ */
+#ifndef TSURUGI_FDW_H
+#define TSURUGI_FDW_H
+
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "foreign/fdwapi.h"
+#include "nodes/pathnodes.h"
+
+#include "src/relation.h"
+
+/* The way a scan reads its table. */
+typedef enum tsurugi_way
+{
+	TSURUGI_WAY_TABLE, /* the whole table, chunk by chunk */
+	TSURUGI_WAY_KEY,   /* one row, by its whole key */
+	TSURUGI_WAY_RANGE  /* a range of keys, in order */
+} tsurugi_way;
+
+/* One end of a range, on the key column after those that are fixed. */
+typedef enum tsurugi_bound
+{
+	TSURUGI_BOUND_NONE,
+	TSURUGI_BOUND_INCLUSIVE,
+	TSURUGI_BOUND_EXCLUSIVE
+} tsurugi_bound;
+
+/*
+ * What a ForeignScan's fdw_private says: list_make3 of integer lists, in this
+ * order.  A cached plan is copied, so it holds nothing but nodes.
+ */
+typedef enum tsurugi_private
+{
+	TSURUGI_PRIVATE_SHAPE,	 /* the integers of tsurugi_shape, in their order */
+	TSURUGI_PRIVATE_COLUMNS, /* attribute numbers that are read, ascending */
+	TSURUGI_PRIVATE_SET		 /* direct UPDATE: attribute numbers that are set */
+} tsurugi_private;
+
+/*
+ * fdw_exprs holds, in this order: the values of the fixed key columns, the low
+ * bound, the high bound, the condition (direct modification only), the new
+ * values (direct UPDATE only); each where the shape says that there is one.
+ */
+typedef struct tsurugi_shape
+{
+	int way;		 /* tsurugi_way */
+	int fixed_count; /* leading key columns that are compared for equality */
+	int low;		 /* tsurugi_bound */
+	int high;		 /* tsurugi_bound */
+	int backward;	 /* RANGE: descending */
+	int condition;	 /* a direct modification evaluates a condition */
+	int direct;		 /* CmdType of a direct modification, or CMD_UNKNOWN */
+	int counts;		 /* a direct modification's rows are the statement's */
+} tsurugi_shape;
+
+#define TSURUGI_SHAPE_COUNT 8
+
+/* fdw_plan.c */
+extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);
+extern void tsurugi_shape_from_list(List *list, tsurugi_shape *shape);
+
+/* Attribute numbers (an integer list) in a set made by pull_varattnos; a whole-row reference means all. */
+extern List *tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *attributes);
+
+extern void tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
+extern void tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
+extern ForeignScan *tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid,
+										  ForeignPath *best_path, List *tlist, List *scan_clauses, Plan *outer_plan);
+
+/* fdw_unique.c: registers the hook; once, where the library is loaded */
+extern void tsurugi_unique_init(void);
+
+/* fdw_scan.c */
+extern void tsurugiBeginForeignScan(ForeignScanState *node, int eflags);
+extern TupleTableSlot *tsurugiIterateForeignScan(ForeignScanState *node);
+extern void tsurugiReScanForeignScan(ForeignScanState *node);
+extern void tsurugiEndForeignScan(ForeignScanState *node);
+extern void tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTableSlot *slot,
+									 bool *updated);
+extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
+
+/* fdw_direct.c */
+extern bool tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
+extern void tsurugiBeginDirectModify(ForeignScanState *node, int eflags);
+extern TupleTableSlot *tsurugiIterateDirectModify(ForeignScanState *node);
+extern void tsurugiEndDirectModify(ForeignScanState *node);
+
+/* fdw_modify.c */
+extern void tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte,
+										   Relation target_relation);
+extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
+extern void tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
+									  int subplan_index, int eflags);
+extern TupleTableSlot *tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
+												TupleTableSlot *planSlot);
+extern TupleTableSlot *tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
+												TupleTableSlot *planSlot);
+extern TupleTableSlot *tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
+												TupleTableSlot *planSlot);
+extern void tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo);
+extern int tsurugiIsForeignRelUpdatable(Relation rel);
+
+/*
+ * For a row that its own transaction has changed since the running command
+ * began: whether another command was the first to do so.  Inside an epoch.
+ */
+extern bool tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest);
+
+/* fdw_explain.c */
+extern void tsurugiExplainForeignScan(ForeignScanState *node, ExplainState *es);
+extern void tsurugiExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
+										int subplan_index, ExplainState *es);
+extern void tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es);
+
+/* fdw_analyze.c */
+extern bool tsurugiAnalyzeForeignTable(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages);
+
+#endif /* TSURUGI_FDW_H */

@@ -1,0 +1,389 @@
+/*
+ * fdw_direct.c
+ *	  UPDATE and DELETE of one table as a whole: scan, lock, write, without
+ *	  forming rows for the executor.
+ *
+ * Taken wherever the statement's rows come from one scan of the table, with any
+ * condition: everything is evaluated here, by PostgreSQL's own expression
+ * machinery.  A row is written where it is found: its newest version is read; if it was committed
+ * after the snapshot, the conditions are evaluated again on it (READ COMMITTED,
+ * transactions.md W5); the write replaces exactly that version or starts over.  Rows that this
+ * command has written are not seen by its own scan, so there is no Halloween effect.
+ *
+ * PostgreSQL itself refuses direct modification where there are row triggers,
+ * stored generated columns, check options or transition tables
+ * (createplan.c, make_modifytable).
+ */
+#include "postgres.h"
+
+#include "src/fdw.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+
+#include "src/errors.h"
+#include "src/row.h"
+#include "src/scan.h"
+#include "src/transaction.h"
+
+typedef struct direct_modify
+{
+	tsurugi_scan *scan; /* first: EXPLAIN reads it */
+	ForeignScanState *node;
+	Relation relation;
+	ResultRelInfo *rinfo;
+	bool sets_key;
+	ExprState *condition; /* NULL: none */
+	int set_count;
+	int *set_columns;		/* the storage's */
+	ExprState **set_values; /* of the new values */
+	tsurugi_row old;
+	tsurugi_row new;
+	TupleTableSlot *new_slot;
+	unsigned char *key;
+	unsigned char *key_old;
+} direct_modify;
+
+/* --- planning ---------------------------------------------------------------------------- */
+
+static ForeignScan *
+scan_of(ModifyTable *plan, Index resultRelation, int subplan_index)
+{
+	Plan *subplan = outerPlan(plan);
+
+	if (IsA(subplan, Append))
+	{
+		Append *append = (Append *) subplan;
+
+		if (subplan_index >= list_length(append->appendplans))
+			return NULL;
+		subplan = list_nth(append->appendplans, subplan_index);
+	}
+	if (!IsA(subplan, ForeignScan) || ((ForeignScan *) subplan)->scan.scanrelid != resultRelation)
+		return NULL;
+	return (ForeignScan *) subplan;
+}
+
+/* Row identity is all that a direct modification does not need; sub-selects that set several columns are not taken. */
+static bool
+only_row_identity_is_junk(List *targetlist)
+{
+	ListCell *cell;
+
+	foreach (cell, targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+		if (entry->resjunk && (entry->resname == NULL ||
+							   (strcmp(entry->resname, "ctid") != 0 && strcmp(entry->resname, "wholerow") != 0 &&
+								strcmp(entry->resname, "tableoid") != 0)))
+			return false;
+	}
+	return true;
+}
+
+bool
+tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
+{
+	ForeignScan *scan = scan_of(plan, resultRelation, subplan_index);
+	Bitmapset *attributes = NULL;
+	List *columns = NIL;
+	List *set = NIL;
+	List *values = NIL;
+	tsurugi_shape shape;
+	ListCell *cell;
+	ListCell *cell2;
+
+	if (scan == NULL || (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
+		!only_row_identity_is_junk(scan->scan.plan.targetlist))
+		return false;
+	/* A row of a partitioned table may have to move; the executor's path notices. */
+	if (plan->operation == CMD_UPDATE && list_length(plan->resultRelations) > 1)
+		return false;
+	if (plan->operation == CMD_UPDATE && plan->rootRelation != 0)
+		return false;
+
+	if (plan->operation == CMD_UPDATE)
+	{
+		List *processed;
+
+		get_translated_update_targetlist(root, resultRelation, &processed, &set);
+		forboth (cell, set, cell2, scan->scan.plan.targetlist)
+			values = lappend(values, lfirst_node(TargetEntry, cell2)->expr);
+	}
+
+	tsurugi_shape_from_list(list_nth(scan->fdw_private, TSURUGI_PRIVATE_SHAPE), &shape);
+	shape.direct = plan->operation;
+	shape.condition = scan->scan.plan.qual != NIL;
+	shape.counts = plan->canSetTag;
+	if (shape.condition)
+	{
+		scan->fdw_exprs = lappend(scan->fdw_exprs, make_ands_explicit(scan->scan.plan.qual));
+		pull_varattnos((Node *) scan->scan.plan.qual, resultRelation, &attributes);
+	}
+	/* The scan itself only has to tell whether a row is wanted; the row is read when it is locked. */
+	if (shape.way != TSURUGI_WAY_KEY)
+	{
+		Relation relation = RelationIdGetRelation(planner_rt_fetch(resultRelation, root)->relid);
+
+		columns = tsurugi_columns_of(tsurugi_relation_get(relation), attributes);
+		RelationClose(relation);
+	}
+	scan->fdw_exprs = list_concat(scan->fdw_exprs, values);
+	scan->fdw_private = list_make3(tsurugi_shape_to_list(&shape), columns, set);
+	scan->scan.plan.qual = NIL;
+	/* The executor looks for row identity but never reads it; the new values are computed here, once. */
+	foreach (cell, scan->scan.plan.targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+		entry->expr = (Expr *) makeNullConst(exprType((Node *) entry->expr), exprTypmod((Node *) entry->expr),
+											 exprCollation((Node *) entry->expr));
+	}
+	scan->operation = plan->operation;
+	scan->resultRelation = resultRelation;
+	return true;
+}
+
+/* --- running ------------------------------------------------------------------------------- */
+
+void
+tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	EState *estate = node->ss.ps.state;
+	List *set = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SET);
+	const tsurugi_relation *described;
+	direct_modify *modify;
+	int at;
+	ListCell *cell;
+
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+		return;
+	modify = palloc0(sizeof(direct_modify) + list_length(set) * (sizeof(int) + sizeof(ExprState *)));
+	node->fdw_state = modify;
+	modify->node = node;
+	modify->rinfo = node->resultRelInfo;
+	modify->relation = node->resultRelInfo->ri_RelationDesc;
+	modify->scan = tsurugi_scan_make(node);
+	described = modify->scan->described;
+	tsurugi_row_init(&modify->old, described);
+
+	at = modify->scan->key_value_count;
+	if (modify->scan->shape.condition)
+		modify->condition = ExecInitQual(make_ands_implicit(list_nth(plan->fdw_exprs, at++)), &node->ss.ps);
+	if (plan->operation != CMD_UPDATE)
+		return;
+
+	modify->set_values = (ExprState **) (modify + 1);
+	modify->set_columns = (int *) (modify->set_values + list_length(set));
+	foreach (cell, set)
+	{
+		int column = lfirst_int(cell) - 1;
+
+		for (int i = 0; i < described->key_count; i++)
+			modify->sets_key |= described->key[i].attnum == column + 1;
+		modify->set_columns[modify->set_count] = column;
+		modify->set_values[modify->set_count] = ExecInitExpr(list_nth(plan->fdw_exprs, at++), &node->ss.ps);
+		modify->set_count++;
+	}
+	tsurugi_row_init(&modify->new, described);
+	modify->new_slot = ExecInitExtraTupleSlot(estate, RelationGetDescr(modify->relation), &TTSOpsVirtual);
+	modify->new_slot->tts_tableOid = RelationGetRelid(modify->relation);
+	if (modify->sets_key)
+	{
+		size_t capacity = tsurugi_key_capacity(described);
+
+		modify->key = palloc(2 * capacity);
+		modify->key_old = modify->key + capacity;
+	}
+}
+
+/* Computes the new row from the old one, which is in the scan's slot, and checks it. */
+static void
+make_new_row(direct_modify *modify)
+{
+	ExprContext *context = modify->node->ss.ps.ps_ExprContext;
+	TupleTableSlot *old = modify->node->ss.ss_ScanTupleSlot;
+	TupleTableSlot *slot = modify->new_slot;
+	MemoryContext saved;
+	int count = RelationGetDescr(modify->relation)->natts;
+
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, old->tts_values, count * sizeof(Datum));
+	memcpy(slot->tts_isnull, old->tts_isnull, count * sizeof(bool));
+	memcpy(modify->new.values, modify->old.values, modify->old.described->column_count * sizeof(tg_value));
+	memcpy(modify->new.nulls, modify->old.nulls, modify->old.described->column_count * sizeof(bool));
+	for (int i = 0; i < modify->set_count; i++)
+	{
+		int column = modify->set_columns[i];
+
+		slot->tts_values[column] = ExecEvalExprSwitchContext(modify->set_values[i], context, &slot->tts_isnull[column]);
+	}
+	ExecStoreVirtualTuple(slot);
+	if (RelationGetDescr(modify->relation)->constr != NULL)
+		ExecConstraints(modify->rinfo, slot, modify->node->ss.ps.state);
+	if (modify->relation->rd_rel->relispartition)
+		(void) ExecPartitionCheck(modify->rinfo, slot, modify->node->ss.ps.state, true);
+
+	saved = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	for (int i = 0; i < modify->set_count; i++)
+	{
+		int column = modify->set_columns[i];
+
+		tsurugi_row_set(&modify->new, column, slot->tts_values[column], slot->tts_isnull[column]);
+	}
+	MemoryContextSwitchTo(saved);
+}
+
+static tg_status
+write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_version version, tg_wait *wait)
+{
+	tg_table *table = modify->scan->described->table;
+	size_t bytes;
+
+	make_new_row(modify);
+	if (modify->sets_key &&
+		!tsurugi_row_same_key(&modify->new, &modify->old, modify->relation, modify->key, modify->key_old, &bytes))
+	{
+		uint32_t moved_to;
+		tg_status status;
+
+		tsurugi_row_own_strings(&modify->new);
+		status = tg_txn_move(writer, table, *row, version, modify->key, bytes, modify->new.values, modify->new.nulls,
+							 &moved_to, wait);
+		if (status == TG_OK)
+			*row = moved_to;
+		return status;
+	}
+	return tg_txn_update(writer, table, *row, version, modify->new.values, modify->new.nulls);
+}
+
+/*
+ * Writes the scan's current row.  False if it is not to be written: the newest
+ * version does not meet the conditions, or is gone, or is this command's own.
+ */
+static bool
+modify_row(direct_modify *modify)
+{
+	ForeignScanState *node = modify->node;
+	ExprContext *context = node->ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	tsurugi_scan *scan = modify->scan;
+	tg_table *table = scan->described->table;
+	bool is_delete = scan->shape.direct == CMD_DELETE;
+	tsurugi_purpose purpose = is_delete ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE;
+	bool judged = false; /* the condition was met by what the snapshot sees */
+	uint32_t row = scan->row;
+
+	context->ecxt_scantuple = slot;
+	if (modify->condition != NULL && scan->shape.way != TSURUGI_WAY_KEY)
+	{
+		tsurugi_scan_fill(scan, slot);
+		if (!ExecQual(modify->condition, context))
+			return false;
+		judged = true;
+	}
+
+	for (;;)
+	{
+		tg_version version;
+		tg_writer writer;
+		tg_status status;
+		tg_wait wait;
+		bool by_other = false;
+
+		tsurugi_writer(node->ss.ps.state, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
+		tg_epoch_enter(scan->session);
+		status = tg_txn_newest(&writer, &scan->snapshot, table, &row, &version, &wait);
+		if (status == TG_OK || status == TG_CHANGED)
+			tsurugi_row_read(&modify->old, version);
+		else if (status == TG_SELF)
+			by_other = tsurugi_was_changed_by_other_command(&writer, version);
+		tg_epoch_leave(scan->session);
+
+		if (status == TG_SELF)
+			tsurugi_check_own_change(by_other, is_delete ? "deleted" : "updated");
+		if (status == TG_NOT_FOUND || status == TG_SELF)
+			return false;
+		if (status != TG_BUSY)
+		{
+			bool changed = status == TG_CHANGED;
+
+			tsurugi_row_to_slot(&modify->old, row, slot);
+			if (changed && !ExecQual(node->fdw_recheck_quals, context))
+				return false;
+			if (modify->condition != NULL && (changed || !judged) && !ExecQual(modify->condition, context))
+				return false;
+			status = is_delete ? tg_txn_delete(&writer, table, row, version)
+							   : write_new_row(modify, &writer, &row, version, &wait);
+		}
+		switch (status)
+		{
+			case TG_OK:
+				if (modify->new_slot != NULL)
+					tsurugi_row_id_to_tid(row, &modify->new_slot->tts_tid);
+				return true;
+			case TG_BUSY:
+				tsurugi_wait(&wait, modify->relation, purpose);
+				break;
+			case TG_AGAIN:
+				break;
+			case TG_EXISTS:
+				tsurugi_error_duplicate(modify->relation, scan->described, modify->new_slot->tts_values,
+										modify->new_slot->tts_isnull);
+			default:
+				tsurugi_error(status, modify->relation);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+TupleTableSlot *
+tsurugiIterateDirectModify(ForeignScanState *node)
+{
+	direct_modify *modify = node->fdw_state;
+	EState *estate = node->ss.ps.state;
+	ResultRelInfo *rinfo = modify->rinfo;
+
+	while (tsurugi_scan_next(modify->scan))
+	{
+		TupleTableSlot *slot;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(node->ss.ps.ps_ExprContext);
+		if (!modify_row(modify))
+		{
+			InstrCountFiltered1(node, 1);
+			continue;
+		}
+		if (modify->scan->shape.counts)
+			estate->es_processed++;
+		if (rinfo->ri_projectReturning == NULL)
+		{
+			if (node->ss.ps.instrument != NULL)
+				node->ss.ps.instrument->tuplecount += 1;
+			continue;
+		}
+		/* The executor projects RETURNING from this slot (nodeModifyTable.c, ExecProcessReturning). */
+		slot = modify->new_slot != NULL ? modify->new_slot : node->ss.ss_ScanTupleSlot;
+		slot->tts_tableOid = RelationGetRelid(modify->relation);
+		rinfo->ri_projectReturning->pi_exprContext->ecxt_scantuple = slot;
+		return slot;
+	}
+	return ExecClearTuple(node->ss.ss_ScanTupleSlot);
+}
+
+void
+tsurugiEndDirectModify(ForeignScanState *node)
+{
+	direct_modify *modify = node->fdw_state;
+
+	if (modify != NULL)
+		tsurugi_scan_end(modify->scan);
+}

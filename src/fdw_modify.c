@@ -1,0 +1,746 @@
+/*
+ * fdw_modify.c
+ *	  INSERT, COPY, and the UPDATE and DELETE that are not taken as a whole:
+ *	  joins, triggers, generated columns, partitions.
+ *
+ * The executor hands over one row at a time; what it leaves to us for foreign
+ * tables is done here: constraints, partition bounds, policies' checks, and
+ * READ COMMITTED's way with rows that others have changed:
+ *
+ *	ctid -> newest version ── as the snapshot saw it ───────────────▶ write
+ *	          ▲    │  └── committed since ─▶ EvalPlanQual ─▶ new row ──▶ write
+ *	          │    ├── held by another ───▶ wait ─┐              no row │   │
+ *	          │    └── deleted, or own change ─▶ skipped ◀──────────────┘   │
+ *	          └───────────────────────────────────┴── somebody was faster ◀─┘
+ *
+ * 1. A write replaces exactly the version that the new row was computed from.
+ *	  So the row need not be locked before; what was computed in vain is
+ *	  computed again.
+ * 2. For foreign tables the executor fires BEFORE ROW triggers ahead of these
+ *	  callbacks, with the row as the snapshot sees it.  Where that row has
+ *	  changed since, they are fired a second time, with the row as it is now, so that
+ *	  what they make of it is right; what they did elsewhere is done twice.
+ *	  AFTER ROW triggers are then fired from here, because the executor would
+ *	  show them the old row as it was: see fire_after_update.
+ * 3. INSERT ... ON CONFLICT: the primary key is the only unique key, hence the
+ *	  only arbiter.  DO UPDATE does not hold a row that its WHERE refuses.
+ */
+#include "postgres.h"
+
+#include "src/fdw.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_type_d.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/appendinfo.h"
+#include "parser/parsetree.h"
+#include "utils/memutils.h"
+
+#include "src/errors.h"
+#include "src/row.h"
+#include "src/session.h"
+#include "src/snapshot.h"
+#include "src/transaction.h"
+
+/* Of one result relation in one statement. */
+typedef struct modify_state
+{
+	const tsurugi_relation *described;
+	Relation relation;
+	ModifyTableState *mtstate;
+	OnConflictAction on_conflict;
+	AttrNumber ctid;	   /* UPDATE, DELETE: in the rows of the plan */
+	bool copies;		   /* making a row to be stored may need memory */
+	bool checks_partition; /* inserts: the executor has not done it */
+	bool has_snapshot;
+	tg_snapshot snapshot;
+	bool *silenced;			/* a flag of the trigger descriptor to be set again, or NULL */
+	tsurugi_row row;		/* to be stored */
+	tsurugi_row old;		/* UPDATE, DELETE, DO UPDATE: the newest version */
+	unsigned char *key_old; /* UPDATE, DO UPDATE */
+	unsigned char key[];
+} modify_state;
+
+/* A row that is there already, and what is about to be done to it. */
+typedef struct found_row
+{
+	uint32_t row;
+	tg_version version;
+	tg_wait wait;		   /* if TG_BUSY */
+	bool by_other_command; /* if TG_SELF: not by the running one */
+} found_row;
+
+/* --- planning ----------------------------------------------------------------------- */
+
+void
+tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte, Relation target_relation)
+{
+	Var *ctid = makeVar(rtindex, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
+
+	add_row_identity_var(root, ctid, rtindex, "ctid");
+}
+
+List *
+tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
+{
+	if (plan->arbiterIndexes != NIL)
+	{
+		Relation relation = table_open(planner_rt_fetch(resultRelation, root)->relid, NoLock);
+		ListCell *cell;
+
+		foreach (cell, plan->arbiterIndexes)
+			if (lfirst_oid(cell) != tsurugi_relation_get(relation)->key_index)
+				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+								errmsg("ON CONFLICT is supported on the primary key of foreign table \"%s\" only",
+									   RelationGetRelationName(relation))));
+		table_close(relation, NoLock);
+	}
+	return NIL;
+}
+
+int
+tsurugiIsForeignRelUpdatable(Relation rel)
+{
+	return 1 << CMD_INSERT | 1 << CMD_UPDATE | 1 << CMD_DELETE;
+}
+
+/* --- beginning ------------------------------------------------------------------------- */
+
+/* Whether storing a row of this shape may have to detoast or to widen a value. */
+static bool
+has_varlena(const tsurugi_relation *described)
+{
+	for (int i = 0; i < described->attribute_count; i++)
+	{
+		tsurugi_form form = (tsurugi_form) described->codecs[i].form;
+
+		if (form == TSURUGI_VARLENA || form == TSURUGI_NUMERIC8 || form == TSURUGI_NUMERIC16)
+			return true;
+	}
+	return false;
+}
+
+static modify_state *
+make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(rinfo->ri_RelationDesc);
+	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan; /* NULL: COPY */
+	size_t key_bytes = tsurugi_key_capacity(described);
+	modify_state *modify = palloc(sizeof(modify_state) + 2 * key_bytes);
+
+	modify->described = described;
+	modify->relation = rinfo->ri_RelationDesc;
+	modify->mtstate = mtstate;
+	modify->on_conflict = plan == NULL ? ONCONFLICT_NONE : plan->onConflictAction;
+	modify->ctid = InvalidAttrNumber;
+	modify->copies = has_varlena(described);
+	modify->checks_partition = false;
+	modify->has_snapshot = false;
+	modify->silenced = NULL;
+	modify->key_old = modify->key + key_bytes;
+	if (mtstate->operation != CMD_DELETE)
+		tsurugi_row_init(&modify->row, described);
+	if (mtstate->operation != CMD_INSERT || modify->on_conflict == ONCONFLICT_UPDATE)
+		tsurugi_row_init(&modify->old, described);
+	return modify;
+}
+
+/*
+ * Notes what an insertion needs.  Keys are ours, so the executor need not open
+ * the catalog entries of the key for each statement: it takes an array for
+ * opened indexes, even one of none.
+ */
+static void
+prepare_inserts(modify_state *modify, ResultRelInfo *rinfo)
+{
+	static Relation no_index;
+
+	if (rinfo->ri_IndexRelationDescs == NULL)
+	{
+		rinfo->ri_IndexRelationDescs = &no_index;
+		rinfo->ri_NumIndices = 0;
+	}
+	/* As ExecInsert does it for ordinary tables; COPY does it by itself. */
+	modify->checks_partition = modify->relation->rd_rel->relispartition && modify->mtstate->ps.plan != NULL &&
+							   (rinfo->ri_RootResultRelInfo == NULL ||
+								(rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_before_row));
+}
+
+/*
+ * Lets the executor hand over the plan's rows as they are, where these are
+ * plain arrays of values.  By itself it would make a slot for heap tuples and form a
+ * tuple of each row (ExecInitInsertProjection), only for us to take it apart
+ * again.  Whatever is not that simple is left to it.
+ */
+static void
+take_rows_of_plan(ModifyTableState *mtstate, ResultRelInfo *rinfo)
+{
+	PlanState *plan = outerPlanState(mtstate);
+
+	if (plan->resultopsset && plan->resultopsfixed && plan->resultops == &TTSOpsVirtual &&
+		plan->ps_ResultTupleSlot != NULL &&
+		list_length(plan->plan->targetlist) == RelationGetDescr(rinfo->ri_RelationDesc)->natts)
+	{
+		/* Its kind is all that is looked at. */
+		rinfo->ri_newTupleSlot = plan->ps_ResultTupleSlot;
+		rinfo->ri_projectNewInfoValid = true;
+	}
+}
+
+void
+tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private, int subplan_index,
+						  int eflags)
+{
+	modify_state *modify;
+
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+		return;
+	modify = make_state(mtstate, rinfo);
+	rinfo->ri_FdwState = modify;
+	if (mtstate->operation != CMD_DELETE)
+		prepare_inserts(modify, rinfo);
+	if (mtstate->operation == CMD_INSERT)
+		take_rows_of_plan(mtstate, rinfo);
+	else
+	{
+		modify->ctid = ExecFindJunkAttributeInTlist(outerPlanState(mtstate)->plan->targetlist, "ctid");
+		if (!AttributeNumberIsValid(modify->ctid))
+			elog(ERROR, "could not find junk ctid column");
+	}
+}
+
+/*
+ * COPY, and rows routed to a partition.  The partition may be one that the
+ * same UPDATE changes rows of: rows that come from elsewhere carry the running
+ * command and are not seen by its scan, so both go together.
+ */
+void
+tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
+{
+	if (rinfo->ri_FdwState == NULL)
+		rinfo->ri_FdwState = make_state(mtstate, rinfo);
+	prepare_inserts(rinfo->ri_FdwState, rinfo);
+}
+
+/* --- what the executor leaves to us ------------------------------------------------------ */
+
+static void
+check_new_row(const modify_state *modify, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, WCOKind kind,
+			  bool partition)
+{
+	if (partition)
+		(void) ExecPartitionCheck(rinfo, slot, estate, true);
+	if (rinfo->ri_WithCheckOptions != NIL)
+		ExecWithCheckOptions(kind, rinfo, slot, estate);
+	if (RelationGetDescr(modify->relation)->constr != NULL)
+		ExecConstraints(rinfo, slot, estate);
+}
+
+/*
+ * Makes the executor pass over the AFTER ROW triggers of this event for the
+ * row in hand: the descriptor is the statement's own copy.  Every callback
+ * begins with taking that back.
+ */
+static void
+silence_trigger(modify_state *modify, bool *flag)
+{
+	if (*flag)
+	{
+		*flag = false;
+		modify->silenced = flag;
+	}
+}
+
+static inline void
+restore_trigger(modify_state *modify)
+{
+	if (tg_unlikely(modify->silenced != NULL))
+	{
+		*modify->silenced = true;
+		modify->silenced = NULL;
+	}
+}
+
+/* AFTER ROW UPDATE triggers for a row that is not the one the executor knows of. */
+static void
+fire_after_update(EState *estate, ResultRelInfo *rinfo, HeapTuple old, TupleTableSlot *slot)
+{
+	if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_after_row)
+		ExecARUpdateTriggers(estate, rinfo, NULL, NULL, NULL, old, slot, NIL, NULL, false);
+}
+
+/* The old row for triggers, in memory of the row in hand. */
+static HeapTuple
+old_tuple(const modify_state *modify, EState *estate, TupleTableSlot *old)
+{
+	MemoryContext saved = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	HeapTuple tuple = ExecCopySlotHeapTuple(old);
+
+	tuple->t_tableOid = RelationGetRelid(modify->relation);
+	MemoryContextSwitchTo(saved);
+	return tuple;
+}
+
+/*
+ * Makes a computed row ready to be stored as ExecUpdate does: BEFORE ROW
+ * triggers, then generated columns.  False if a trigger wants nothing done.
+ */
+static bool
+finish_new_row(const modify_state *modify, EState *estate, ResultRelInfo *rinfo, HeapTuple old, TupleTableSlot *slot)
+{
+	const TupleConstr *constraints = RelationGetDescr(modify->relation)->constr;
+
+	slot->tts_tableOid = RelationGetRelid(modify->relation);
+	ExecMaterializeSlot(slot);
+	if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row &&
+		!ExecBRUpdateTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, old, slot, NULL))
+		return false;
+	slot->tts_tableOid = RelationGetRelid(modify->relation);
+	if (constraints != NULL && constraints->has_generated_stored)
+		ExecComputeStoredGenerated(rinfo, estate, slot, CMD_UPDATE);
+	return true;
+}
+
+/* --- rows that are there ------------------------------------------------------------------- */
+
+static inline bool
+is_own_since(tg_time time, const tg_writer *writer)
+{
+	return tg_time_is_reference(time) && tg_reference_txn(time) == writer->session->id &&
+		   tg_reference_command(time) >= writer->command;
+}
+
+/*
+ * Of a row that the own transaction has changed since the running command
+ * began: whether another command was the first to do so.  Inside an epoch.
+ */
+bool
+tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest)
+{
+	uint32_t first = writer->command;
+
+	for (tg_version version = newest; version != TG_VERSION_NONE;)
+	{
+		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+		tg_time begin;
+		tg_time end;
+
+		if (header == NULL)
+			break;
+		header += tg_version_slot(version);
+		end = tg_load_acquire(&header->end);
+		begin = tg_load_acquire(&header->begin);
+		if (is_own_since(end, writer))
+			first = tg_reference_command(end);
+		if (!is_own_since(begin, writer))
+			break;
+		first = tg_reference_command(begin);
+		version = tg_load_acquire(&header->older);
+	}
+	return first != writer->command;
+}
+
+/* Finds the newest version of found->row and reads it: tg_txn_newest's results. */
+static tg_status
+look_at_newest(modify_state *modify, EState *estate, tg_claim claim, found_row *found)
+{
+	tg_writer writer;
+	tg_status status;
+
+	if (!modify->has_snapshot)
+	{
+		tsurugi_snapshot(estate, &modify->snapshot);
+		modify->has_snapshot = true;
+	}
+	tsurugi_writer(estate, claim, &writer);
+	tg_epoch_enter(writer.session);
+	status =
+		tg_txn_newest(&writer, &modify->snapshot, modify->described->table, &found->row, &found->version, &found->wait);
+	if (status == TG_OK || status == TG_CHANGED)
+		tsurugi_row_read(&modify->old, found->version);
+	else if (status == TG_SELF)
+		found->by_other_command = tsurugi_was_changed_by_other_command(&writer, found->version);
+	tg_epoch_leave(writer.session);
+	return status;
+}
+
+/* EvalPlanQual with the newest version in place of the row: the plan's row for it, or NULL. */
+static TupleTableSlot *
+reevaluate(modify_state *modify, ResultRelInfo *rinfo, uint32_t row)
+{
+	EPQState *state = &modify->mtstate->mt_epqstate;
+	TupleTableSlot *test = EvalPlanQualSlot(state, modify->relation, rinfo->ri_RangeTableIndex);
+	TupleTableSlot *result;
+
+	tsurugi_row_to_slot(&modify->old, row, test);
+	test->tts_tableOid = RelationGetRelid(modify->relation);
+	result = EvalPlanQual(state, modify->relation, rinfo->ri_RangeTableIndex, test);
+	return TupIsNull(result) ? NULL : result;
+}
+
+/*
+ * Stores the slot's row in the place of a version, under its key, old or new.
+ * Blobs are shared along the versions of one row only: a row that gets another
+ * key is a new one and takes copies.
+ */
+static tg_status
+replace_row(modify_state *modify, EState *estate, found_row *found, TupleTableSlot *slot)
+{
+	tg_table *table = modify->described->table;
+	MemoryContext saved = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	bool moves;
+	size_t key_bytes = 0;
+	uint32_t row = found->row; /* a move that is refused leaves something else in it */
+	tg_writer writer;
+	tg_status status;
+
+	tsurugi_row_from_slot(&modify->row, slot, &modify->old);
+	moves = modify->described->key_count > 0 && !tsurugi_row_same_key(&modify->row, &modify->old, modify->relation,
+																	  modify->key, modify->key_old, &key_bytes);
+	if (moves)
+		tsurugi_row_from_slot(&modify->row, slot, NULL);
+	MemoryContextSwitchTo(saved);
+	tsurugi_writer(estate, TG_DATA, &writer);
+	if (moves)
+		status = tg_txn_move(&writer, table, found->row, found->version, modify->key, key_bytes, modify->row.values,
+							 modify->row.nulls, &row, &found->wait);
+	else
+		status = tg_txn_update(&writer, table, found->row, found->version, modify->row.values, modify->row.nulls);
+	if (status == TG_OK)
+		tsurugi_row_id_to_tid(row, &slot->tts_tid);
+	return status;
+}
+
+/*
+ * The new key of a row is taken.  That counts only if the row is still as it
+ * was found: who has the key may be the same row, moved there by somebody who was faster.
+ */
+static void
+check_key_is_taken(modify_state *modify, EState *estate, const found_row *found, TupleTableSlot *slot)
+{
+	found_row again = *found;
+	tg_status status = look_at_newest(modify, estate, TG_DATA, &again);
+
+	if ((status == TG_OK || status == TG_CHANGED) && again.version == found->version)
+		tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
+}
+
+/* --- INSERT ------------------------------------------------------------------------------------ */
+
+/*
+ * ON CONFLICT DO UPDATE of the row that has the key (ExecOnConflictUpdate).
+ * False: the row is not what it was, insert again.  *result_out is the new
+ * row, or NULL if nothing is to be done.
+ */
+static bool
+update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, TupleTableSlot *excluded,
+				TupleTableSlot **result_out)
+{
+	const OnConflictSetState *set = rinfo->ri_onConflict;
+	ExprContext *context = set->oc_ProjInfo->pi_exprContext;
+	found_row found = {.row = row};
+	tg_status status = look_at_newest(modify, estate, TG_DATA, &found);
+	TupleTableSlot *slot;
+	HeapTuple old = NULL;
+
+	if (status == TG_SELF)
+		ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
+						errmsg("%s command cannot affect row a second time", "ON CONFLICT DO UPDATE"),
+						errhint("Ensure that no rows proposed for insertion within the same command have duplicate "
+								"constrained values.")));
+	if (status == TG_BUSY)
+		tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
+	/* A row that has another key now is no conflict any more. */
+	if ((status != TG_OK && status != TG_CHANGED) || found.row != row)
+		return false;
+
+	*result_out = NULL;
+	tsurugi_row_to_slot(&modify->old, row, set->oc_Existing);
+	set->oc_Existing->tts_tableOid = RelationGetRelid(modify->relation);
+	context->ecxt_scantuple = set->oc_Existing;
+	context->ecxt_innertuple = excluded;
+	context->ecxt_outertuple = NULL;
+	if (!ExecQual(set->oc_WhereClause, context))
+	{
+		InstrCountFiltered1(&modify->mtstate->ps, 1);
+		return true;
+	}
+	if (rinfo->ri_WithCheckOptions != NIL)
+		ExecWithCheckOptions(WCO_RLS_CONFLICT_CHECK, rinfo, set->oc_Existing, estate);
+	slot = ExecProject(set->oc_ProjInfo);
+
+	if (rinfo->ri_TrigDesc != NULL)
+		old = old_tuple(modify, estate, set->oc_Existing);
+	if (!finish_new_row(modify, estate, rinfo, old, slot))
+		return true;
+	check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK, modify->relation->rd_rel->relispartition);
+	status = replace_row(modify, estate, &found, slot);
+	switch (status)
+	{
+		case TG_OK:
+			fire_after_update(estate, rinfo, old, slot);
+			if (rinfo->ri_TrigDesc != NULL)
+				silence_trigger(modify, &rinfo->ri_TrigDesc->trig_insert_after_row);
+			*result_out = slot;
+			return true;
+		case TG_BUSY:
+			tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
+			return false;
+		case TG_AGAIN:
+			return false;
+		case TG_EXISTS:
+			check_key_is_taken(modify, estate, &found, slot);
+			return false;
+		default:
+			tsurugi_error(status, modify->relation);
+	}
+}
+
+/* The slot's row as it is stored, and its key.  Returns the key's length. */
+static inline size_t
+make_row(modify_state *modify, EState *estate, TupleTableSlot *slot)
+{
+	if (modify->copies)
+	{
+		MemoryContext saved = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+		tsurugi_row_from_slot(&modify->row, slot, NULL);
+		MemoryContextSwitchTo(saved);
+	}
+	else
+		tsurugi_row_from_slot(&modify->row, slot, NULL);
+	return modify->described->key_count == 0 ? 0 : tsurugi_row_key(&modify->row, modify->relation, modify->key);
+}
+
+TupleTableSlot *
+tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	modify_state *modify = rinfo->ri_FdwState;
+	const unsigned char *key = modify->described->key_count == 0 ? NULL : modify->key;
+	size_t key_bytes;
+
+	restore_trigger(modify);
+	/* All at once: what follows asks for one column after the other. */
+	slot_getallattrs(slot);
+	/* An UPDATE may have moved the row here from another partition. */
+	check_new_row(modify, estate, rinfo, slot,
+				  modify->mtstate->operation == CMD_UPDATE ? WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK,
+				  modify->checks_partition);
+	key_bytes = make_row(modify, estate, slot);
+	for (;;)
+	{
+		TupleTableSlot *result = NULL;
+		tg_writer writer;
+		tg_status status;
+		uint32_t row;
+		tg_wait wait;
+
+		tsurugi_writer(estate, TG_DATA, &writer);
+		status = tg_txn_insert(&writer, modify->described->table, key, key_bytes, modify->row.values, modify->row.nulls,
+							   &row, &wait);
+		switch (status)
+		{
+			case TG_OK:
+				tsurugi_row_id_to_tid(row, &slot->tts_tid);
+				return slot;
+			case TG_EXISTS:
+				if (modify->on_conflict == ONCONFLICT_NONE)
+					tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
+				if (modify->on_conflict == ONCONFLICT_UPDATE &&
+					!update_existing(modify, estate, rinfo, row, slot, &result))
+				{
+					key_bytes = make_row(modify, estate, slot);
+					break;
+				}
+				InstrCountTuples2(&modify->mtstate->ps, 1);
+				return result;
+			case TG_BUSY:
+				tsurugi_wait(&wait, modify->relation, TSURUGI_TO_INSERT);
+				break;
+			default:
+				tsurugi_error(status, modify->relation);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* --- UPDATE and DELETE ----------------------------------------------------------------------------- */
+
+static uint32_t
+target_of(const modify_state *modify, TupleTableSlot *planSlot)
+{
+	bool null;
+	Datum ctid = ExecGetJunkAttribute(planSlot, modify->ctid, &null);
+
+	if (null)
+		elog(ERROR, "ctid is NULL");
+	return tsurugi_row_id_of_tid((ItemPointer) DatumGetPointer(ctid));
+}
+
+/*
+ * The new row for a row that was committed after the snapshot, in the slot
+ * that the executor computes new rows in.  NULL if the statement does not want
+ * it any more.  *old_out is for triggers; NULL if there are none.
+ */
+static TupleTableSlot *
+recompute_update(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, HeapTuple *old_out)
+{
+	TupleTableSlot *candidate = reevaluate(modify, rinfo, row);
+	TupleTableSlot *old = rinfo->ri_oldTupleSlot;
+	TupleTableSlot *slot;
+
+	if (candidate == NULL)
+		return NULL;
+	tsurugi_row_to_slot(&modify->old, row, old);
+	old->tts_tableOid = RelationGetRelid(modify->relation);
+	*old_out = rinfo->ri_TrigDesc == NULL ? NULL : old_tuple(modify, estate, old);
+	slot = ExecGetUpdateNewTuple(rinfo, candidate, old);
+	return finish_new_row(modify, estate, rinfo, *old_out, slot) ? slot : NULL;
+}
+
+TupleTableSlot *
+tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	modify_state *modify = rinfo->ri_FdwState;
+	found_row found = {.row = target_of(modify, planSlot)};
+	tg_version judged = TG_VERSION_NONE; /* that the new row was recomputed from */
+	bool checked = false;
+	HeapTuple old = NULL;
+
+	restore_trigger(modify);
+	for (;;)
+	{
+		tg_status status = look_at_newest(modify, estate, TG_DATA, &found);
+
+		if (status == TG_CHANGED && found.version != judged)
+		{
+			slot = recompute_update(modify, estate, rinfo, found.row, &old);
+			if (slot == NULL)
+				return NULL;
+			judged = found.version;
+			checked = false;
+		}
+		if (status == TG_OK || status == TG_CHANGED)
+		{
+			/* A row never stays in a partition that it does not belong to; moving it is not possible from here. */
+			if (!checked)
+				check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK,
+							  modify->relation->rd_rel->relispartition);
+			checked = true;
+			status = replace_row(modify, estate, &found, slot);
+		}
+		switch (status)
+		{
+			case TG_OK:
+				if (judged != TG_VERSION_NONE && rinfo->ri_TrigDesc != NULL)
+				{
+					fire_after_update(estate, rinfo, old, slot);
+					silence_trigger(modify, &rinfo->ri_TrigDesc->trig_update_after_row);
+				}
+				return slot;
+			case TG_AGAIN:
+				break;
+			case TG_BUSY:
+				tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
+				break;
+			case TG_NOT_FOUND:
+				return NULL;
+			case TG_SELF:
+				tsurugi_check_own_change(found.by_other_command, "updated");
+				return NULL;
+			case TG_EXISTS:
+				check_key_is_taken(modify, estate, &found, slot);
+				break;
+			default:
+				tsurugi_error(status, modify->relation);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/*
+ * Whether a row that was committed after the snapshot is still to be deleted.
+ * *old_out is for triggers; NULL if there are none.
+ */
+static bool
+reconsider_delete(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, TupleTableSlot *slot,
+				  HeapTuple *old_out)
+{
+	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
+
+	if (reevaluate(modify, rinfo, row) == NULL)
+		return false;
+	if (triggers == NULL)
+		return true;
+	tsurugi_row_to_slot(&modify->old, row, slot);
+	*old_out = old_tuple(modify, estate, slot);
+	ExecClearTuple(slot);
+	return !triggers->trig_delete_before_row ||
+		   ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, *old_out, NULL);
+}
+
+static tg_status
+delete_row(modify_state *modify, EState *estate, const found_row *found)
+{
+	tg_writer writer;
+
+	tsurugi_writer(estate, TG_ESSENTIAL, &writer);
+	return tg_txn_delete(&writer, modify->described->table, found->row, found->version);
+}
+
+/* slot is for RETURNING: the row as it was deleted. */
+TupleTableSlot *
+tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	modify_state *modify = rinfo->ri_FdwState;
+	found_row found = {.row = target_of(modify, planSlot)};
+	tg_version judged = TG_VERSION_NONE;
+	HeapTuple old = NULL;
+
+	restore_trigger(modify);
+	for (;;)
+	{
+		tg_status status = look_at_newest(modify, estate, TG_ESSENTIAL, &found);
+
+		if (status == TG_CHANGED && found.version != judged)
+		{
+			if (!reconsider_delete(modify, estate, rinfo, found.row, slot, &old))
+				return NULL;
+			judged = found.version;
+		}
+		if (status == TG_OK || status == TG_CHANGED)
+			status = delete_row(modify, estate, &found);
+		switch (status)
+		{
+			case TG_OK:
+				if (rinfo->ri_projectReturning != NULL)
+					tsurugi_row_to_slot(&modify->old, found.row, slot);
+				if (judged != TG_VERSION_NONE && rinfo->ri_TrigDesc != NULL)
+				{
+					if (rinfo->ri_TrigDesc->trig_delete_after_row)
+						ExecARDeleteTriggers(estate, rinfo, NULL, old, NULL, false);
+					silence_trigger(modify, &rinfo->ri_TrigDesc->trig_delete_after_row);
+				}
+				return slot;
+			case TG_AGAIN:
+				break;
+			case TG_BUSY:
+				tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_DELETE);
+				break;
+			case TG_NOT_FOUND:
+				return NULL;
+			case TG_SELF:
+				tsurugi_check_own_change(found.by_other_command, "deleted");
+				return NULL;
+			default:
+				tsurugi_error(status, modify->relation);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}

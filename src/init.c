@@ -1,0 +1,224 @@
+/*
+ * init.c
+ *	  Loading the library: settings, shared memory, callbacks, the worker.
+ *
+ * The postmaster loads the library, reserves the arena as soon as it knows how
+ * many processes there can be, and empties it each time it makes its own
+ * shared memory: at the start and after each crash.  All other processes are
+ * its children and inherit both.
+ */
+#include "postgres.h"
+
+#include "src/settings.h"
+
+#include <unistd.h>
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/guc.h"
+
+#include "src/ddl.h"
+#include "src/fdw.h"
+#include "src/relation.h"
+#include "src/session.h"
+#include "src/transaction.h"
+#include "src/worker.h"
+
+#ifdef EXEC_BACKEND
+#error "tsurugi_fdw needs children that inherit the postmaster's memory: EXEC_BACKEND is not supported"
+#endif
+
+PG_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+#define MEGABYTE ((size_t) 1024 * 1024)
+#define WORKERS_MAX 1024
+
+typedef enum huge_pages_choice
+{
+	HUGE_PAGES_OFF_CHOICE,
+	HUGE_PAGES_TRY_CHOICE
+} huge_pages_choice;
+
+static const struct config_enum_entry huge_pages_choices[] = {
+	{"off", HUGE_PAGES_OFF_CHOICE, false}, {"try", HUGE_PAGES_TRY_CHOICE, false}, {NULL, 0, false}};
+
+int tsurugi_scan_pool_rows;
+static int memory_mb;
+static int memory_max_mb;
+static int workers;
+static int huge_pages;
+static bool stealing;
+static bool busy_worker;
+static int worker_suspend_timeout_ms;
+static double watcher_interval_ms;
+static int hang_timeout_ms;
+
+static bool arena_mapped;
+static shmem_request_hook_type previous_shmem_request_hook;
+static shmem_startup_hook_type previous_shmem_startup_hook;
+
+/* --- settings ---------------------------------------------------------------------- */
+
+unsigned
+tsurugi_worker_count(void)
+{
+	/* the number of CPUs may change while the server runs, but not this one */
+	static unsigned cpus;
+
+	if (workers > 0)
+		return (unsigned) workers;
+	if (cpus == 0)
+	{
+		long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+		cpus = online < 1 ? 1 : (unsigned) Min(online, WORKERS_MAX);
+	}
+	return cpus;
+}
+
+void
+tsurugi_scheduler_settings(tg_scheduler_settings *settings_out)
+{
+	*settings_out = (tg_scheduler_settings){.workers = tsurugi_worker_count(),
+											.stealing = stealing,
+											.busy_worker = busy_worker,
+											.worker_suspend_ms = (unsigned) worker_suspend_timeout_ms,
+											.check_local_first_permil = 100,
+											.watcher_interval_us = (unsigned) (watcher_interval_ms * 1000),
+											.hang_ms = (unsigned) hang_timeout_ms};
+}
+
+/*
+ * The postmaster puts a new limit into force: it is there as long as the
+ * server, and sees each reload first.  It only stores a number.
+ */
+static void
+assign_memory(int new_mb, void *extra)
+{
+	if (arena_mapped && !IsUnderPostmaster)
+		tg_arena_limit_set((size_t) new_mb * MEGABYTE);
+}
+
+static void
+define_memory_settings(void)
+{
+	DefineCustomIntVariable("tsurugi_fdw.memory", "Limit of the memory for tables.",
+							"Past it new data is refused, while DELETE, DROP and rollback still work.", &memory_mb, 1024,
+							16, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_MB, NULL, assign_memory, NULL);
+	DefineCustomIntVariable("tsurugi_fdw.memory_max", "Highest value that tsurugi_fdw.memory can be given by a reload.",
+							"Reserves address space, not memory.", &memory_max_mb, 64 * 1024, 16, MAX_KILOBYTES,
+							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomEnumVariable("tsurugi_fdw.huge_pages", "Whether huge pages are asked for.",
+							 "The system gives them if its setting for shared memory allows it.", &huge_pages,
+							 HUGE_PAGES_TRY_CHOICE, huge_pages_choices, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+}
+
+static void
+define_scheduler_settings(void)
+{
+	DefineCustomIntVariable("tsurugi_fdw.workers", "Number of worker threads.", "0 is one for each CPU.", &workers, 0, 0,
+							WORKERS_MAX, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("tsurugi_fdw.scan_pool_rows",
+							"Estimated rows from which on a scan of a whole table is given to the workers.",
+							"-1 is never.", &tsurugi_scan_pool_rows, 10000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL,
+							NULL);
+	DefineCustomBoolVariable("tsurugi_fdw.stealing", "Whether workers take tasks from each other.", NULL, &stealing, true,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("tsurugi_fdw.busy_worker", "Whether workers that have nothing to do keep looking for tasks.",
+							 "Costs a CPU each, saves waking them.", &busy_worker, false, PGC_SIGHUP, 0, NULL, NULL,
+							 NULL);
+	DefineCustomIntVariable("tsurugi_fdw.worker_suspend_timeout", "Longest sleep of a worker that nobody wakes.", NULL,
+							&worker_suspend_timeout_ms, 1000, 1, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomRealVariable("tsurugi_fdw.watcher_interval", "Tick of the thread that watches over the workers.", NULL,
+							 &watcher_interval_ms, 1, 0.1, 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("tsurugi_fdw.hang_timeout", "Time after which a task without an end is reported.", NULL,
+							&hang_timeout_ms, 1000, 1, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+}
+
+/* --- shared memory -------------------------------------------------------------------- */
+
+static tg_arena_config
+arena_config(void)
+{
+	return (tg_arena_config){.reserve_bytes = (size_t) Max(memory_max_mb, memory_mb) * MEGABYTE,
+							 .limit_bytes = (size_t) memory_mb * MEGABYTE,
+							 .session_max = tsurugi_session_max(),
+							 .huge_pages = huge_pages == HUGE_PAGES_TRY_CHOICE};
+}
+
+/* Once in the life of the postmaster, when the numbers of processes are known. */
+static void
+request_shared_memory(void)
+{
+	tg_arena_config config = arena_config();
+
+	if (previous_shmem_request_hook != NULL)
+		previous_shmem_request_hook();
+	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
+	if (tg_runtime_map(&config) != TG_OK)
+		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+						errmsg("could not reserve %d MB of address space for tsurugi_fdw", memory_mb),
+						errhint("Reduce tsurugi_fdw.memory.")));
+	arena_mapped = true;
+}
+
+/* At the start, and after each crash of a process: nobody else is there. */
+static void
+start_shared_memory(void)
+{
+	tg_runtime_config config = {.arena = arena_config(), .worker_max = tsurugi_worker_count()};
+	tg_arena_report report;
+
+	if (previous_shmem_startup_hook != NULL)
+		previous_shmem_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	tsurugi_session_shared_create();
+	LWLockRelease(AddinShmemInitLock);
+	if (tg_runtime_create(&config) != TG_OK)
+		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("tsurugi_fdw.memory is too small to start with"),
+						errhint("It needs room for %u sessions.", config.arena.session_max)));
+	tg_arena_report_get(&report);
+	if (report.reserved < config.arena.reserve_bytes)
+		ereport(LOG, (errmsg("tsurugi_fdw.memory cannot be raised above %zu MB until the next start",
+							 report.reserved / MEGABYTE),
+					  errdetail("The system did not reserve the address space that tsurugi_fdw.memory_max asks for.")));
+}
+
+/* --- loading ----------------------------------------------------------------------------- */
+
+static void
+wake(void *waiter)
+{
+	SetLatch(waiter);
+}
+
+void
+_PG_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("tsurugi_fdw must be loaded when the server starts"),
+						errhint("Add tsurugi_fdw to shared_preload_libraries in postgresql.conf and restart the "
+								"server: shared_preload_libraries = 'tsurugi_fdw'.")));
+	define_memory_settings();
+	define_scheduler_settings();
+	MarkGUCPrefixReserved("tsurugi_fdw");
+
+	tg_host_wake = wake;
+	previous_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_shared_memory;
+	previous_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = start_shared_memory;
+
+	tsurugi_relation_init();
+	tsurugi_transaction_init();
+	tsurugi_ddl_init();
+	tsurugi_unique_init();
+	tsurugi_worker_register();
+}

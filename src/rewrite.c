@@ -1,0 +1,428 @@
+/*
+ * rewrite.c
+ *	  Storage that follows an ALTER, and rows that have to be looked at for one.
+ *
+ * A rewrite puts a fresh storage in the place of the old one and copies the
+ * visible rows into it, as inserts of the current transaction: so an error or
+ * a rollback takes it back, and memory runs out as it does for any insert.
+ * As with PostgreSQL's own rewrites, a snapshot taken before does not find the
+ * old rows in the new storage.
+ */
+#include "postgres.h"
+
+#include "src/rewrite.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "rewrite/rewriteHandler.h"
+#include "utils/memutils.h"
+
+#include "src/errors.h"
+#include "src/keys.h"
+#include "src/relation.h"
+#include "src/session.h"
+#include "src/snapshot.h"
+#include "src/storage.h"
+#include "src/transaction.h"
+
+/* --- reading rows --------------------------------------------------------------------- */
+
+/* A walk over the visible rows; what it hands out stays until the next batch of rows. */
+typedef struct Rows
+{
+	MemoryContext context;
+	tg_chunk_scan scan;
+	tg_vectors *vectors;
+	int column_count; /* that are read: those of the layout that the catalogs know, too */
+	unsigned at;
+} Rows;
+
+static Rows *
+open_rows(tg_table *table, int attribute_count)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw rows", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	const tg_layout *layout = tg_load_acquire(&table->layout);
+	Rows *rows = palloc0(sizeof(*rows));
+	uint16_t *columns;
+	tg_snapshot snapshot;
+	char *memory;
+
+	rows->context = context;
+	rows->column_count = Min(layout->column_count, attribute_count);
+	columns = palloc(Max(rows->column_count, 1) * sizeof(*columns));
+	for (int i = 0; i < rows->column_count; i++)
+		columns[i] = i;
+	memory = palloc(tg_vectors_bytes(layout->kinds, rows->column_count, TG_SLOT_MAX) + TG_CACHE_LINE);
+	rows->vectors = tg_vectors_init((void *) TYPEALIGN(TG_CACHE_LINE, memory), columns, layout->kinds,
+									rows->column_count, TG_SLOT_MAX);
+	tsurugi_snapshot_take(context, &snapshot);
+	tg_chunk_scan_init(&rows->scan, table, &snapshot, 0, tg_table_chunk_count(table));
+	MemoryContextSwitchTo(caller);
+	return rows;
+}
+
+/* Goes to the next row.  False: there is none. */
+static bool
+next_row(Rows *rows)
+{
+	if (++rows->at < rows->vectors->count)
+		return true;
+	CHECK_FOR_INTERRUPTS();
+	rows->at = 0;
+	return tg_chunk_scan_next(tsurugi_session(), &rows->scan, rows->vectors) > 0;
+}
+
+static void
+close_rows(Rows *rows)
+{
+	MemoryContextDelete(rows->context);
+}
+
+static bool
+is_null(const Rows *rows, int column)
+{
+	return column >= rows->column_count || rows->vectors->nulls[column][rows->at] != 0;
+}
+
+static const void *
+cell_at(const Rows *rows, int column)
+{
+	if (rows->vectors->kinds[column] <= TG_KIND_8)
+		return &((const uint64_t *) rows->vectors->data[column])[rows->at];
+	return &((const tg_value *) rows->vectors->data[column])[rows->at];
+}
+
+/* The row in a virtual slot; datums of numeric in the current context. */
+static void
+fill_slot(const Rows *rows, const tsurugi_relation *described, TupleTableSlot *slot)
+{
+	ExecClearTuple(slot);
+	for (int i = 0; i < described->attribute_count; i++)
+	{
+		const tsurugi_codec *codec = &described->codecs[i];
+
+		slot->tts_isnull[i] = codec->form == TSURUGI_NOTHING || is_null(rows, i);
+		slot->tts_values[i] = slot->tts_isnull[i]
+								  ? (Datum) 0
+								  : tsurugi_datum(codec, cell_at(rows, i),
+												  codec->scratch_bytes > 0 ? palloc(codec->scratch_bytes) : NULL);
+	}
+	ExecStoreVirtualTuple(slot);
+}
+
+bool
+tsurugi_table_is_empty(Relation relation)
+{
+	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
+	Rows *rows;
+	bool empty;
+
+	if (table == NULL)
+		return true;
+	rows = open_rows(table, 0);
+	empty = !next_row(rows);
+	close_rows(rows);
+	return empty;
+}
+
+/* --- looking at rows ------------------------------------------------------------------ */
+
+static void
+null_found(Relation relation, AttrNumber attnum)
+{
+	const char *name = NameStr(TupleDescAttr(RelationGetDescr(relation), attnum - 1)->attname);
+
+	ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+					errmsg("column \"%s\" of relation \"%s\" contains null values", name,
+						   RelationGetRelationName(relation)),
+					errtablecol(relation, attnum)));
+}
+
+static void
+check_violated(Relation relation, const char *name)
+{
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					errmsg("check constraint \"%s\" of relation \"%s\" is violated by some row", name,
+						   RelationGetRelationName(relation)),
+					errtableconstraint(relation, name)));
+}
+
+/* The states of the valid CHECK constraints, NULL for others. */
+static ExprState **
+prepare_checks(Relation relation, EState *estate)
+{
+	TupleConstr *constraints = RelationGetDescr(relation)->constr;
+	ExprState **checks = palloc0(Max(constraints->num_check, 1) * sizeof(ExprState *));
+
+	for (int i = 0; i < constraints->num_check; i++)
+	{
+		if (constraints->check[i].ccvalid)
+			checks[i] = ExecPrepareExpr(stringToNode(constraints->check[i].ccbin), estate);
+	}
+	return checks;
+}
+
+static void
+verify_row(Relation relation, const Rows *rows, const Bitmapset *not_null, ExprState **checks, ExprContext *context)
+{
+	int attnum = -1;
+
+	while ((attnum = bms_next_member(not_null, attnum)) >= 0)
+	{
+		if (is_null(rows, attnum - 1))
+			null_found(relation, attnum);
+	}
+	for (int i = 0; checks != NULL && i < RelationGetDescr(relation)->constr->num_check; i++)
+	{
+		if (checks[i] != NULL && !ExecCheck(checks[i], context))
+			check_violated(relation, RelationGetDescr(relation)->constr->check[i].ccname);
+	}
+}
+
+void
+tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks)
+{
+	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
+	const tsurugi_relation *described;
+	EState *estate;
+	ExprContext *context;
+	ExprState **states = NULL;
+	TupleTableSlot *slot;
+	Rows *rows;
+
+	checks = checks && RelationGetDescr(relation)->constr != NULL;
+	if (table == NULL || (bms_is_empty(not_null) && !checks))
+		return;
+	described = tsurugi_relation_describe(relation);
+	estate = CreateExecutorState();
+	context = GetPerTupleExprContext(estate);
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+	context->ecxt_scantuple = slot;
+	if (checks)
+		states = prepare_checks(relation, estate);
+	rows = open_rows(table, described->attribute_count);
+	while (next_row(rows))
+	{
+		if (checks)
+		{
+			MemoryContext caller;
+
+			ResetPerTupleExprContext(estate);
+			caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+			fill_slot(rows, described, slot);
+			MemoryContextSwitchTo(caller);
+		}
+		verify_row(relation, rows, not_null, states, context);
+	}
+	close_rows(rows);
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+}
+
+/* --- copying rows ----------------------------------------------------------------------- */
+
+typedef struct Copy
+{
+	Relation relation;
+	const tsurugi_relation *described; /* as the catalogs are now */
+	tg_table *fresh;
+	ExprState **defaults; /* by column; NULL: none, or not added */
+	EState *estate;
+	TupleTableSlot *slot;
+	tg_value *values;
+	bool *nulls;
+} Copy;
+
+/* A stored value as one to be stored in another table: its blob is copied. */
+static void
+take_cell(const tsurugi_codec *codec, const void *cell, tg_value *value_out)
+{
+	if (codec->kind <= TG_KIND_8)
+		value_out->word = *(const uint64_t *) cell;
+	else
+		*value_out = *(const tg_value *) cell;
+	if (codec->kind == TG_KIND_STRING && tg_string_is_out(&value_out->string))
+		tg_string_make_host(&value_out->string, value_out->string.blob, tg_string_blob_bytes(&value_out->string),
+							codec->header_bytes);
+}
+
+/* In the per-tuple memory context, with the row in the slot. */
+static void
+fill_defaults(Copy *copy)
+{
+	ExprContext *context = GetPerTupleExprContext(copy->estate);
+
+	context->ecxt_scantuple = copy->slot;
+	for (int i = 0; i < copy->described->attribute_count; i++)
+	{
+		if (copy->defaults[i] == NULL)
+			continue;
+		copy->slot->tts_values[i] = ExecEvalExpr(copy->defaults[i], context, &copy->slot->tts_isnull[i]);
+		copy->nulls[i] = copy->slot->tts_isnull[i];
+		if (!copy->nulls[i])
+			tsurugi_value(&copy->described->codecs[i], copy->slot->tts_values[i], &copy->values[i]);
+	}
+}
+
+static void
+insert_row(Copy *copy)
+{
+	const tsurugi_relation *described = copy->described;
+	unsigned char key[TG_KEY_BYTES_MAX];
+	size_t key_bytes = 0;
+	tg_writer writer;
+	tg_wait wait;
+	uint32_t row;
+	tg_status status;
+
+	for (int i = 0; i < described->attribute_count; i++)
+	{
+		if (copy->nulls[i] && TupleDescAttr(RelationGetDescr(copy->relation), i)->attnotnull)
+			null_found(copy->relation, i + 1);
+	}
+	if (described->key_count > 0)
+		tsurugi_check(tg_key_encode(&described->key_spec, described->kinds, copy->values, key, &key_bytes),
+					  copy->relation);
+	tsurugi_writer(NULL, TG_DATA, &writer);
+	status = tg_txn_insert(&writer, copy->fresh, described->key_count > 0 ? key : NULL, key_bytes, copy->values,
+						   copy->nulls, &row, &wait);
+	if (status == TG_EXISTS)
+		tsurugi_error_not_unique(copy->relation, described, copy->slot->tts_values, copy->slot->tts_isnull);
+	tsurugi_check(status, copy->relation);
+}
+
+static void
+copy_row(Copy *copy, const Rows *rows)
+{
+	const tsurugi_relation *described = copy->described;
+	MemoryContext caller;
+
+	ResetPerTupleExprContext(copy->estate);
+	caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(copy->estate));
+	fill_slot(rows, described, copy->slot);
+	for (int i = 0; i < described->attribute_count; i++)
+	{
+		copy->nulls[i] = copy->slot->tts_isnull[i];
+		if (!copy->nulls[i])
+			take_cell(&described->codecs[i], cell_at(rows, i), &copy->values[i]);
+	}
+	fill_defaults(copy);
+	insert_row(copy);
+	MemoryContextSwitchTo(caller);
+}
+
+/* The defaults of added columns that have one other than NULL. */
+static ExprState **
+prepare_defaults(Relation relation, const Bitmapset *added, EState *estate, bool *any_out)
+{
+	ExprState **defaults = palloc0(Max(RelationGetNumberOfAttributes(relation), 1) * sizeof(ExprState *));
+	int attnum = -1;
+
+	*any_out = false;
+	while ((attnum = bms_next_member(added, attnum)) >= 0)
+	{
+		Node *expression;
+
+		if (attnum > RelationGetNumberOfAttributes(relation) ||
+			TupleDescAttr(RelationGetDescr(relation), attnum - 1)->attisdropped)
+			continue;
+		expression = build_column_default(relation, attnum);
+		if (expression == NULL || (IsA(expression, Const) && ((Const *) expression)->constisnull))
+			continue;
+		defaults[attnum - 1] = ExecPrepareExpr((Expr *) expression, estate);
+		*any_out = true;
+	}
+	return defaults;
+}
+
+/* Columns whose kind in the layout is not what they need. */
+static bool
+kinds_differ(const tsurugi_relation *described, const tg_layout *layout)
+{
+	for (int i = 0; i < described->attribute_count && i < layout->column_count; i++)
+	{
+		if (described->codecs[i].form != TSURUGI_NOTHING && described->kinds[i] != layout->kinds[i])
+			return true;
+	}
+	return false;
+}
+
+/* Columns left behind by an ALTER that was rolled back are no rows' columns: they read as NULL. */
+static int
+readable_columns(const tsurugi_relation *described, const Bitmapset *added)
+{
+	int first_added = bms_next_member(added, -1);
+
+	return first_added < 0 ? described->attribute_count : first_added - 1;
+}
+
+static void
+copy_rows(Relation relation, tg_table *old, tg_table *fresh, const tsurugi_relation *described, const Bitmapset *added,
+		  ExprState **defaults, EState *estate)
+{
+	Copy copy = {.relation = relation,
+				 .described = described,
+				 .fresh = fresh,
+				 .defaults = defaults,
+				 .estate = estate,
+				 .slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual),
+				 .values = palloc0(Max(described->attribute_count, 1) * sizeof(tg_value)),
+				 .nulls = palloc0(Max(described->attribute_count, 1) * sizeof(bool))};
+	Rows *rows = open_rows(old, readable_columns(described, added));
+
+	while (next_row(rows))
+		copy_row(&copy, rows);
+	close_rows(rows);
+	ExecDropSingleTupleTableSlot(copy.slot);
+}
+
+/* Those of the columns that are NOT NULL. */
+static Bitmapset *
+not_null_of(Relation relation, const Bitmapset *columns)
+{
+	Bitmapset *not_null = NULL;
+	int attnum = -1;
+
+	while ((attnum = bms_next_member(columns, attnum)) >= 0)
+	{
+		if (attnum <= RelationGetNumberOfAttributes(relation) &&
+			TupleDescAttr(RelationGetDescr(relation), attnum - 1)->attnotnull)
+			not_null = bms_add_member(not_null, attnum);
+	}
+	return not_null;
+}
+
+void
+tsurugi_table_follow(Relation relation, const Bitmapset *added, bool types_changed)
+{
+	tg_table *old = tsurugi_storage_find(RelationGetRelid(relation));
+	const tsurugi_relation *described;
+	EState *estate;
+	ExprState **defaults;
+	bool fill;
+
+	if (old == NULL)
+		return;
+	described = tsurugi_relation_describe(relation);
+	estate = CreateExecutorState();
+	defaults = prepare_defaults(relation, added, estate, &fill);
+	if (types_changed || fill || kinds_differ(described, tg_load_acquire(&old->layout)) ||
+		!tsurugi_key_is_same(&old->key, &described->key_spec))
+	{
+		tg_table *fresh =
+			tsurugi_storage_make(relation, described->kinds, described->attribute_count, &described->key_spec);
+
+		/* from here on the end of the transaction knows both */
+		tsurugi_storage_replace(relation, fresh);
+		if (!types_changed)
+			copy_rows(relation, old, fresh, described, added, defaults, estate);
+	}
+	else
+		tsurugi_table_verify(relation, not_null_of(relation, added), false);
+	FreeExecutorState(estate);
+	/* the layout follows, too */
+	(void) tsurugi_relation_get(relation);
+	CommandCounterIncrement();
+}

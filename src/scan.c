@@ -1,0 +1,511 @@
+/*
+ * scan.c
+ *	  A running scan: makes the key, opens the source, steps from row to row.
+ *
+ * One row by key and ranges of keys are read in place, by the backend itself.
+ * A whole table is read in place too, or, from tsurugi_fdw.scan_pool_rows rows
+ * on, by tasks of the pool that fill buffers of an output channel.  Between two
+ * rows the session is quiescent: blobs that a slot points to stay, because the
+ * snapshot is published; everything else was copied.
+ */
+#include "postgres.h"
+
+#include "src/scan.h"
+
+#include "catalog/pg_type_d.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "storage/latch.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+#include "utils/wait_event.h"
+
+#include "src/errors.h"
+#include "src/row.h"
+#include "src/session.h"
+#include "src/settings.h"
+#include "src/snapshot.h"
+
+#define RANGE_ROWS_FIRST 16 /* rows of a range's first batch: LIMIT 1 is common */
+#define RANGE_ROWS 128		/* of the later ones */
+
+/* --- setting up ---------------------------------------------------------------------- */
+
+static void
+init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
+{
+	int count = list_length(attnums);
+	ListCell *cell;
+	char *memory;
+
+	/* One piece: cells first, they want the widest alignment. */
+	memory = palloc(
+		count * (sizeof(tg_value) + TSURUGI_SCRATCH_BYTES + 2 * sizeof(uint16_t) + sizeof(uint8_t) + sizeof(bool)) +
+		sizeof(tg_value));
+	scan->cells = (tg_value *) TYPEALIGN(sizeof(tg_value), memory);
+	scan->scratch = (char *) (scan->cells + count);
+	scan->columns = (uint16_t *) (scan->scratch + (size_t) count * TSURUGI_SCRATCH_BYTES);
+	scan->positions = scan->columns + count;
+	scan->kinds = (uint8_t *) (scan->positions + count);
+	scan->cell_nulls = (bool *) (scan->kinds + count);
+
+	foreach (cell, attnums)
+	{
+		int column = lfirst_int(cell) - 1;
+
+		scan->columns[scan->column_count] = column;
+		scan->positions[scan->column_count] = column;
+		scan->kinds[scan->column_count] = scan->described->kinds[column];
+		scan->column_count++;
+	}
+	/* The plan may ask for the columns in the order of its output. */
+	foreach (cell, plan->fdw_scan_tlist)
+	{
+		Var *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+
+		for (int i = 0; i < scan->column_count; i++)
+			if (scan->columns[i] == var->varattno - 1)
+				scan->positions[i] = foreach_current_index(cell);
+	}
+}
+
+static void
+init_key_values(tsurugi_scan *scan, ForeignScan *plan)
+{
+	const tsurugi_shape *shape = &scan->shape;
+	size_t capacity = tsurugi_key_capacity(scan->described);
+
+	scan->key_value_count =
+		shape->fixed_count + (shape->low != TSURUGI_BOUND_NONE) + (shape->high != TSURUGI_BOUND_NONE);
+	scan->key_values = palloc0(sizeof(tsurugi_key_value) * Max(scan->key_value_count, 1) + 2 * capacity);
+	scan->key = (unsigned char *) (scan->key_values + Max(scan->key_value_count, 1));
+	scan->key_high = scan->key + capacity;
+	for (int i = 0; i < scan->key_value_count; i++)
+	{
+		tsurugi_key_value *value = &scan->key_values[i];
+
+		value->column = &scan->described->key[Min(i, shape->fixed_count)];
+		value->expr = list_nth(plan->fdw_exprs, i);
+		value->type = exprType((Node *) value->expr);
+		if (!IsA(value->expr, Const) &&
+			!(IsA(value->expr, Param) && ((Param *) value->expr)->paramkind == PARAM_EXTERN))
+			value->state = ExecInitExpr(value->expr, &scan->node->ss.ps);
+	}
+}
+
+tsurugi_scan *
+tsurugi_scan_make(ForeignScanState *node)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	tsurugi_scan *scan = palloc0(sizeof(tsurugi_scan));
+
+	scan->node = node;
+	scan->session = tsurugi_session();
+	scan->described = tsurugi_relation_get(node->ss.ss_currentRelation);
+	tsurugi_shape_from_list(list_nth(plan->fdw_private, TSURUGI_PRIVATE_SHAPE), &scan->shape);
+	tsurugi_snapshot(node->ss.ps.state, &scan->snapshot);
+	init_columns(scan, plan, list_nth(plan->fdw_private, TSURUGI_PRIVATE_COLUMNS));
+	if (scan->shape.way != TSURUGI_WAY_TABLE)
+		init_key_values(scan, plan);
+	return scan;
+}
+
+/* --- the key ----------------------------------------------------------------------------- */
+
+/* Where a value lies among what a column can hold. */
+typedef enum fit
+{
+	FIT_WITHIN,
+	FIT_BELOW,
+	FIT_ABOVE,
+	FIT_NOWHERE /* NULL, or a number between two that the column can hold */
+} fit;
+
+static Datum
+value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
+{
+	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
+
+	if (value->state != NULL)
+		return ExecEvalExprSwitchContext(value->state, context, null);
+	if (IsA(value->expr, Const))
+	{
+		*null = ((Const *) value->expr)->constisnull;
+		return ((Const *) value->expr)->constvalue;
+	}
+	else
+	{
+		/* As ExecEvalParamExtern (execExprInterp.c). */
+		int id = ((Param *) value->expr)->paramid;
+		ParamListInfo params = context->ecxt_param_list_info;
+		ParamExternData workspace;
+		ParamExternData *param;
+
+		if (params == NULL || id <= 0 || id > params->numParams)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no value found for parameter %d", id)));
+		param =
+			params->paramFetch != NULL ? params->paramFetch(params, id, false, &workspace) : &params->params[id - 1];
+		if (!OidIsValid(param->ptype))
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no value found for parameter %d", id)));
+		*null = param->isnull;
+		return param->value;
+	}
+}
+
+static fit
+fit_integer(int64 number, tg_kind kind, tg_value *out)
+{
+	int64 high = kind == TG_KIND_2 ? PG_INT16_MAX : kind == TG_KIND_4 ? PG_INT32_MAX : PG_INT64_MAX;
+
+	out->word = number;
+	return number > high ? FIT_ABOVE : number < -high - 1 ? FIT_BELOW : FIT_WITHIN;
+}
+
+/* A numeric(p,s) column holds only numbers of its scale and size. */
+static fit
+fit_numeric(const tsurugi_codec *codec, Datum datum, tg_value *out)
+{
+	Numeric number = DatumGetNumeric(datum);
+
+	if (!numeric_is_nan(number))
+	{
+		int precision = ((codec->typmod - VARHDRSZ) >> 16) & 0xffff;
+		char *limit;
+		Datum bound;
+
+		if (numeric_is_inf(number) || DatumGetInt32(DirectFunctionCall1(numeric_min_scale, datum)) > codec->scale)
+			return FIT_NOWHERE;
+		limit = psprintf("1e%d", precision - codec->scale);
+		bound =
+			DirectFunctionCall3(numeric_in, CStringGetDatum(limit), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+		if (DatumGetBool(DirectFunctionCall2(numeric_ge, DirectFunctionCall1(numeric_abs, datum), bound)))
+			return FIT_NOWHERE;
+	}
+	tsurugi_value(codec, datum, out);
+	return FIT_WITHIN;
+}
+
+static fit
+fit_value(const tsurugi_key_value *value, const tsurugi_codec *codec, Datum datum, tg_value *out)
+{
+	if (value->type == INT8OID)
+		return fit_integer(DatumGetInt64(datum), codec->kind, out);
+	if (value->type == INT4OID)
+		return fit_integer(DatumGetInt32(datum), codec->kind, out);
+	if (value->type == INT2OID)
+		return fit_integer(DatumGetInt16(datum), codec->kind, out);
+	if (codec->form == TSURUGI_NUMERIC8 || codec->form == TSURUGI_NUMERIC16)
+		return fit_numeric(codec, datum, out);
+	tsurugi_value(codec, datum, out);
+	return FIT_WITHIN;
+}
+
+/*
+ * Appends the i-th value to a key.  *bytes is the new length; SIZE_MAX if no
+ * key can be that long.
+ */
+static fit
+append_value(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
+{
+	const tsurugi_key_value *value = &scan->key_values[i];
+	const tsurugi_codec *codec = &scan->described->codecs[value->column->attnum - 1];
+	tg_value stored;
+	bool null;
+	Datum datum = value_of(scan, value, &null);
+	fit where;
+
+	if (null)
+		return FIT_NOWHERE;
+	where = fit_value(value, codec, datum, &stored);
+	if (where == FIT_WITHIN)
+	{
+		*bytes = tg_key_append(key, *bytes, &value->column->part, (tg_kind) codec->kind, &stored);
+		if (*bytes == SIZE_MAX)
+			return FIT_NOWHERE; /* longer than any key there is */
+	}
+	return where;
+}
+
+/* The fixed columns' values; false if no row can have them. */
+static bool
+make_fixed(tsurugi_scan *scan, size_t *bytes)
+{
+	*bytes = 0;
+	for (int i = 0; i < scan->shape.fixed_count; i++)
+		if (append_value(scan, i, scan->key, bytes) != FIT_WITHIN)
+			return false;
+	return true;
+}
+
+static bool
+open_range(tsurugi_scan *scan)
+{
+	const tsurugi_shape *shape = &scan->shape;
+	bool low_inclusive = true;
+	bool high_inclusive = true;
+	size_t low;
+	size_t high;
+
+	if (!make_fixed(scan, &low))
+		return false;
+	high = low;
+	memcpy(scan->key_high, scan->key, low);
+	if (shape->low != TSURUGI_BOUND_NONE)
+	{
+		fit where = append_value(scan, shape->fixed_count, scan->key, &low);
+
+		if (where == FIT_NOWHERE || where == FIT_ABOVE)
+			return false;
+		low_inclusive = where == FIT_BELOW || shape->low == TSURUGI_BOUND_INCLUSIVE;
+	}
+	if (shape->high != TSURUGI_BOUND_NONE)
+	{
+		fit where = append_value(scan, scan->key_value_count - 1, scan->key_high, &high);
+
+		if (where == FIT_NOWHERE || where == FIT_BELOW)
+			return false;
+		high_inclusive = where == FIT_ABOVE || shape->high == TSURUGI_BOUND_INCLUSIVE;
+	}
+	/* Not in the current context, which is the row's. */
+	if (scan->range == NULL)
+		scan->range = MemoryContextAlloc(scan->node->ss.ps.state->es_query_cxt, sizeof(tg_range_scan));
+	scan->range->table = scan->described->table;
+	scan->range->snapshot = scan->snapshot;
+	tg_btree_cursor_init(&scan->range->cursor, scan->described->table->index, low > 0 ? scan->key : NULL, low,
+						 low_inclusive, high > 0 ? scan->key_high : NULL, high, high_inclusive, shape->backward);
+	scan->limit = RANGE_ROWS_FIRST;
+	return true;
+}
+
+/* --- whole tables ----------------------------------------------------------------------------- */
+
+static void
+end_job(void *argument)
+{
+	tsurugi_scan *scan = argument;
+
+	if (scan->job != NULL)
+		tg_scan_job_end(scan->session, scan->job);
+	scan->job = NULL;
+}
+
+/* Gives the scan to the pool if it is worth it and the pool is there. */
+static bool
+open_job(tsurugi_scan *scan)
+{
+	EState *estate = scan->node->ss.ps.state;
+	tg_scan_job_config config = {
+		.table = scan->described->table,
+		.snapshot = scan->snapshot,
+		.columns = scan->columns,
+		.kinds = scan->kinds,
+		.column_count = scan->column_count,
+		.waiter = MyLatch,
+		.owner = MyProcPid,
+		.object = scan->described->oid,
+	};
+
+	if (tsurugi_scan_pool_rows < 0 || tg_load_relaxed(&scan->described->table->row_count) < tsurugi_scan_pool_rows ||
+		!tg_scheduler_is_running() || tg_scan_job_start(scan->session, &config, &scan->job) != TG_OK)
+		return false;
+	if (scan->job_end.func == NULL)
+	{
+		/* However the statement ends: its memory goes, and with it the consumer's side of the job. */
+		scan->job_end.func = end_job;
+		scan->job_end.arg = scan;
+		MemoryContextRegisterResetCallback(estate->es_query_cxt, &scan->job_end);
+	}
+	scan->figures.by_pool = true;
+	return true;
+}
+
+static void
+make_vectors(tsurugi_scan *scan, unsigned rows)
+{
+	size_t bytes = tg_vectors_bytes(scan->kinds, scan->column_count, rows);
+	char *memory;
+
+	if (scan->own != NULL)
+		return;
+	memory = MemoryContextAllocHuge(scan->node->ss.ps.state->es_query_cxt, bytes + TG_CACHE_LINE);
+	scan->own = tg_vectors_init((void *) TYPEALIGN(TG_CACHE_LINE, memory), scan->columns, scan->kinds,
+								scan->column_count, rows);
+}
+
+/* --- stepping ---------------------------------------------------------------------------------- */
+
+static bool
+open_source(tsurugi_scan *scan)
+{
+	scan->ready = true;
+	scan->figures.started = true;
+	switch ((tsurugi_way) scan->shape.way)
+	{
+		case TSURUGI_WAY_KEY:
+			return true;
+		case TSURUGI_WAY_RANGE:
+			if (!open_range(scan))
+				return false;
+			make_vectors(scan, RANGE_ROWS);
+			return true;
+		case TSURUGI_WAY_TABLE:
+			if (open_job(scan))
+				return true;
+			make_vectors(scan, TG_SLOT_MAX);
+			tg_chunk_scan_init(&scan->chunks, scan->described->table, &scan->snapshot, 0, PG_UINT32_MAX);
+			return true;
+	}
+	pg_unreachable();
+}
+
+static bool
+find_by_key(tsurugi_scan *scan)
+{
+	tg_version version;
+	tg_status status;
+	size_t bytes;
+
+	scan->done = true;
+	if (!make_fixed(scan, &bytes))
+		return false;
+	tg_epoch_enter(scan->session);
+	status = tg_txn_find(&scan->snapshot, scan->described->table, scan->key, bytes, &scan->row, &version);
+	if (status == TG_OK)
+	{
+		const tg_chunk *chunk = tg_version_chunk(version);
+		unsigned slot = tg_version_slot(version);
+
+		for (int i = 0; i < scan->column_count; i++)
+		{
+			scan->cell_nulls[i] = tg_chunk_is_null(chunk, scan->columns[i], slot);
+			if (!scan->cell_nulls[i])
+				tg_chunk_value(chunk, scan->columns[i], slot, &scan->cells[i]);
+		}
+	}
+	tg_epoch_leave(scan->session);
+	return status == TG_OK;
+}
+
+/* The job's next buffer; sleeps while there is none, and can be interrupted. */
+static bool
+next_buffer(tsurugi_scan *scan)
+{
+	for (;;)
+	{
+		tg_status status = tg_scan_job_next(scan->session, scan->job, &scan->vectors);
+
+		if (status == TG_OK)
+			return true;
+		if (status == TG_NOT_FOUND)
+			return false;
+		if (status != TG_BUSY)
+			tsurugi_error(status, scan->node->ss.ss_currentRelation);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* The next batch that is not empty. */
+static bool
+next_batch(tsurugi_scan *scan)
+{
+	scan->position = 0;
+	scan->figures.batches++;
+	if (scan->job != NULL)
+	{
+		do
+			if (!next_buffer(scan))
+				return false;
+		while (scan->vectors->count == 0);
+		return true;
+	}
+	CHECK_FOR_INTERRUPTS();
+	scan->vectors = scan->own;
+	if (scan->shape.way == TSURUGI_WAY_TABLE)
+		return tg_chunk_scan_next(scan->session, &scan->chunks, scan->own) > 0;
+	else
+	{
+		unsigned limit = scan->limit;
+
+		scan->limit = RANGE_ROWS;
+		return tg_range_scan_next(scan->session, scan->range, scan->own, limit) > 0;
+	}
+}
+
+bool
+tsurugi_scan_next(tsurugi_scan *scan)
+{
+	if (scan->done)
+		return false;
+	if (!scan->ready && !open_source(scan))
+	{
+		scan->done = true;
+		return false;
+	}
+	if (scan->shape.way == TSURUGI_WAY_KEY)
+		return find_by_key(scan);
+	if (scan->vectors == NULL || scan->position >= scan->vectors->count)
+	{
+		if (!next_batch(scan))
+		{
+			scan->done = true;
+			return false;
+		}
+	}
+	scan->row = scan->vectors->rows[scan->position++];
+	return true;
+}
+
+void
+tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot)
+{
+	const tsurugi_codec *codecs = scan->described->codecs;
+	const tg_vectors *vectors = scan->vectors;
+	uint32_t at = scan->position - 1;
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
+	for (int i = 0; i < scan->column_count; i++)
+	{
+		int position = scan->positions[i];
+		const void *cell;
+
+		if (scan->shape.way == TSURUGI_WAY_KEY)
+		{
+			if (scan->cell_nulls[i])
+				continue;
+			cell = &scan->cells[i];
+		}
+		else
+		{
+			if (vectors->nulls[i][at])
+				continue;
+			cell = scan->kinds[i] <= TG_KIND_8 ? (const void *) ((const uint64_t *) vectors->data[i] + at)
+											   : (const void *) ((const tg_value *) vectors->data[i] + at);
+		}
+		slot->tts_isnull[position] = false;
+		slot->tts_values[position] =
+			tsurugi_datum(&codecs[scan->columns[i]], cell, scan->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
+	}
+	ExecStoreVirtualTuple(slot);
+	tsurugi_row_id_to_tid(scan->row, &slot->tts_tid);
+}
+
+void
+tsurugi_scan_restart(tsurugi_scan *scan)
+{
+	tsurugi_scan_end(scan);
+	scan->ready = false;
+	scan->done = false;
+	scan->vectors = NULL;
+	scan->position = 0;
+}
+
+void
+tsurugi_scan_end(tsurugi_scan *scan)
+{
+	end_job(scan);
+}

@@ -1,0 +1,87 @@
+/*
+ * scan.h
+ *	  A running scan of a foreign table: shared by plain scans and direct
+ *	  modifications.
+ */
+#ifndef TSURUGI_SCAN_H
+#define TSURUGI_SCAN_H
+
+#include "nodes/execnodes.h"
+
+#include "runtime/runtime.h"
+#include "src/fdw.h"
+#include "src/relation.h"
+
+/* The value that a key column is compared with. */
+typedef struct tsurugi_key_value
+{
+	const tsurugi_key_column *column;
+	Oid type;		  /* of the value; an integer column takes the other integer types too */
+	Expr *expr;		  /* Const or external Param: read without an expression state */
+	ExprState *state; /* everything else */
+} tsurugi_key_value;
+
+/* What happened, for EXPLAIN ANALYZE. */
+typedef struct tsurugi_scan_figures
+{
+	bool started;
+	bool by_pool;	  /* rows came from tasks of the pool */
+	uint64_t batches; /* buffers or batches of rows read */
+} tsurugi_scan_figures;
+
+typedef struct tsurugi_scan
+{
+	ForeignScanState *node;
+	const tsurugi_relation *described;
+	tg_session *session;
+	tg_snapshot snapshot;
+	tsurugi_shape shape;
+	tsurugi_scan_figures figures;
+
+	/* columns that are read, and where they go in the slot */
+	int column_count;
+	uint16_t *columns;	 /* the storage's column */
+	uint16_t *positions; /* the slot's attribute */
+	uint8_t *kinds;
+	char *scratch; /* TSURUGI_SCRATCH_BYTES each */
+
+	/* the key */
+	int key_value_count;
+	tsurugi_key_value *key_values; /* fixed ones, low, high */
+	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
+	unsigned char *key_high;
+	bool ready; /* keys are made, the source is open */
+	bool done;	/* nothing more will come */
+
+	/* where rows come from; one of these */
+	tg_value *cells; /* KEY: the row's columns */
+	bool *cell_nulls;
+	tg_range_scan *range; /* RANGE */
+	tg_chunk_scan chunks; /* TABLE, in place */
+	tg_scan_job *job;	  /* TABLE, by the pool */
+	MemoryContextCallback job_end;
+	tg_vectors *own;		   /* memory of RANGE and in-place TABLE */
+	unsigned limit;			   /* RANGE: rows to ask for next */
+	const tg_vectors *vectors; /* the current batch */
+	uint32_t position;		   /* of the row after the current one */
+
+	/* the current row */
+	uint32_t row;
+} tsurugi_scan;
+
+/* Makes the scan of a node from its plan; node->ss is set up, nothing is read yet. */
+extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
+
+/* Steps to the next row that the snapshot sees.  False at the end. */
+extern bool tsurugi_scan_next(tsurugi_scan *scan);
+
+/* Puts the current row's columns into the slot as a virtual tuple; they point into the scan until it steps on. */
+extern void tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot);
+
+/* Starts over; key values are computed again. */
+extern void tsurugi_scan_restart(tsurugi_scan *scan);
+
+/* Gives back what the scan holds outside of its memory context. */
+extern void tsurugi_scan_end(tsurugi_scan *scan);
+
+#endif /* TSURUGI_SCAN_H */

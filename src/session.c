@@ -1,0 +1,85 @@
+/*
+ * session.c
+ *	  This backend's session of the runtime, and whose session is whose.
+ *
+ * Opened at the first use, so that backends which never touch a table of ours
+ * cost nothing.  Ended by an on_shmem_exit callback, which runs after
+ * PostgreSQL's own abort: the transaction has ended by then, whatever the
+ * reason for the exit.  After a crash nobody gives anything back, because the
+ * arena is emptied.
+ */
+#include "postgres.h"
+
+#include "src/session.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+
+#include "src/errors.h"
+#include "src/settings.h"
+
+/* Watcher, collector, and what opens a session for a moment. */
+#define SESSIONS_OF_RUNTIME 8
+
+tg_session *tsurugi_own_session;
+
+/* In PostgreSQL's shared memory, by session number.  Written by the owner of the session. */
+static tsurugi_session_owner *owners;
+
+unsigned
+tsurugi_session_max(void)
+{
+	unsigned wanted = MaxBackends + tsurugi_worker_count() + SESSIONS_OF_RUNTIME;
+
+	return Min(wanted, TG_TXN_MAX);
+}
+
+Size
+tsurugi_session_shared_bytes(void)
+{
+	return mul_size(tsurugi_session_max(), sizeof(*owners));
+}
+
+void
+tsurugi_session_shared_create(void)
+{
+	bool found;
+
+	owners = ShmemInitStruct("tsurugi_fdw sessions", tsurugi_session_shared_bytes(), &found);
+	memset(owners, 0, tsurugi_session_shared_bytes());
+}
+
+tsurugi_session_owner
+tsurugi_session_owner_get(unsigned id)
+{
+	return owners[id];
+}
+
+static void
+end_session(int code, Datum argument)
+{
+	tg_session *session = tsurugi_own_session;
+
+	tsurugi_own_session = NULL;
+	owners[session->id].process_id = 0;
+	tg_runtime_session_end(session);
+}
+
+tg_session *
+tsurugi_session_open(void)
+{
+	tg_session *session;
+
+	if (RecoveryInProgress())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("tables of tsurugi_fdw cannot be accessed during recovery")));
+	if (tg_session_open(&session) != TG_OK)
+		tsurugi_error_sessions();
+	owners[session->id] =
+		(tsurugi_session_owner){.process_id = MyProcPid, .database = MyDatabaseId, .role = GetUserId()};
+	tsurugi_own_session = session;
+	on_shmem_exit(end_session, (Datum) 0);
+	return session;
+}

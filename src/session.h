@@ -1,0 +1,47 @@
+/*
+ * session.h
+ *	  This backend's session of the runtime.
+ */
+#ifndef TSURUGI_SESSION_H
+#define TSURUGI_SESSION_H
+
+#include "runtime/runtime.h"
+
+/* NULL until the first use.  Read by tsurugi_session only. */
+extern tg_session *tsurugi_own_session;
+
+/* The slow half of tsurugi_session. */
+extern tg_session *tsurugi_session_open(void);
+
+/*
+ * The session, opened at first use and ended when the backend exits, after
+ * PostgreSQL's own abort.  Raises an error during recovery (0A000), or if all
+ * sessions are taken (53300).
+ */
+static inline tg_session *
+tsurugi_session(void)
+{
+	if (tg_likely(tsurugi_own_session != NULL))
+		return tsurugi_own_session;
+	return tsurugi_session_open();
+}
+
+/* Who a session belongs to, for views; a process id of 0: nobody, or a thread of the worker. */
+typedef struct tsurugi_session_owner
+{
+	int process_id;
+	Oid database;
+	Oid role;
+} tsurugi_session_owner;
+
+/* The number of sessions, for all processes and threads there can be.  After PostgreSQL knows its own number. */
+extern unsigned tsurugi_session_max(void);
+
+/* The owner of a session, by its number. */
+extern tsurugi_session_owner tsurugi_session_owner_get(unsigned id);
+
+/* Bytes of PostgreSQL's shared memory for the owners, and their making, at server start. */
+extern Size tsurugi_session_shared_bytes(void);
+extern void tsurugi_session_shared_create(void);
+
+#endif /* TSURUGI_SESSION_H */

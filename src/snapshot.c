@@ -1,0 +1,199 @@
+/*
+ * snapshot.c
+ *	  What a running statement sees of the store.
+ *
+ * A record per executor run, in the run's own memory, linked innermost first.
+ * A point query makes one record, publishes one time, withdraws it when its
+ * memory goes: no table is searched, and the list has one element.
+ *
+ *	run (EState) ── es_snapshot ──▶ PostgreSQL's snapshot
+ *	  record {run, snapshot, time, entry}
+ *	  record {nested run, the same snapshot} ── source ──▶ the outer record: time shared
+ *
+ * 1. R belongs to a PostgreSQL snapshot: a nested run whose es_snapshot is the
+ *    pointer of a live record's shares that record's time.  The pointer can be
+ *    trusted while the record's run holds a reference on it: records of a
+ *    subtransaction that was rolled back, whose runs may linger, are not shared.
+ * 2. A time stays published while a record that uses it lives.  If the source
+ *    goes first (a cursor opened by a function lives on), a sharer takes over.
+ * 3. The end of the transaction withdraws all; the memory may go later.
+ */
+#include "postgres.h"
+
+#include "src/snapshot.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "utils/snapmgr.h"
+
+#include "src/session.h"
+
+typedef struct Record
+{
+	struct Record *outer;
+	const void *run;		/* the EState, or the memory context */
+	Snapshot snapshot;		/* NULL: not to be shared */
+	SubTransactionId part;	/* that it was made in */
+	struct Record *source;	/* whose time this is; NULL: its own */
+	unsigned entry;			/* of its own time */
+	tg_snapshot seen;
+	MemoryContextCallback callback;
+} Record;
+
+static Record *records;
+
+/* At REPEATABLE READ and above: the transaction's one time.  0: none yet. */
+static tg_time transaction_time;
+static unsigned transaction_entry;
+
+/* A time that is no record's own. */
+#define ENTRY_NONE UINT_MAX
+
+static void
+unlink_record(Record *record)
+{
+	Record **link = &records;
+
+	while (*link != record)
+		link = &(*link)->outer;
+	*link = record->outer;
+}
+
+/* Rule 2. */
+static void
+hand_over_time(Record *record)
+{
+	Record *heir = NULL;
+
+	for (Record *other = records; other != NULL; other = other->outer)
+	{
+		if (other->source != record)
+			continue;
+		other->source = heir;
+		if (heir == NULL)
+			heir = other;
+	}
+	if (heir != NULL)
+		heir->entry = record->entry;
+	else
+		tg_snapshot_withdraw(tsurugi_session(), record->entry);
+}
+
+static void
+end_record(void *argument)
+{
+	Record *record = argument;
+
+	if (record->run == NULL)
+		return; /* the transaction has ended */
+	unlink_record(record);
+	if (record->source == NULL && record->entry != ENTRY_NONE)
+		hand_over_time(record);
+}
+
+static void
+find_time(Record *record, bool fresh)
+{
+	record->source = NULL;
+	record->entry = ENTRY_NONE;
+	if (!fresh && IsolationUsesXactSnapshot())
+	{
+		if (transaction_time == 0)
+			transaction_time = tg_snapshot_publish(tsurugi_session(), &transaction_entry);
+		record->seen.time = transaction_time;
+		return;
+	}
+	for (Record *other = records; other != NULL && record->snapshot != NULL; other = other->outer)
+	{
+		if (other->snapshot == record->snapshot)
+		{
+			record->source = other->source != NULL ? other->source : other;
+			record->seen.time = other->seen.time;
+			return;
+		}
+	}
+	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
+}
+
+static Record *
+begin_record(MemoryContext context, const void *run, Snapshot snapshot, CommandId command, bool fresh)
+{
+	tg_session *session = tsurugi_session();
+	Record *record;
+
+	if (IsParallelWorker())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("tables of tsurugi_fdw cannot be accessed in a parallel worker"),
+						errhint("Declare the function that does so PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
+	record = MemoryContextAlloc(context, sizeof(*record));
+	record->run = run;
+	record->snapshot = snapshot;
+	record->part = GetCurrentSubTransactionId();
+	record->seen.txn = session->id;
+	record->seen.command = command;
+	record->callback.func = end_record;
+	record->callback.arg = record;
+	find_time(record, fresh);
+	record->outer = records;
+	records = record;
+	MemoryContextRegisterResetCallback(context, &record->callback);
+	return record;
+}
+
+void
+tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
+{
+	Record *record;
+
+	while (estate->es_epq_active != NULL)
+		estate = estate->es_epq_active->parentestate;
+	for (record = records; record != NULL; record = record->outer)
+	{
+		if (record->run == estate)
+			break;
+	}
+	if (record == NULL)
+	{
+		Snapshot snapshot = estate->es_snapshot != NULL ? estate->es_snapshot : GetActiveSnapshot();
+
+		record = begin_record(estate->es_query_cxt, estate, estate->es_snapshot, snapshot->curcid, false);
+	}
+	*snapshot_out = record->seen;
+}
+
+void
+tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out)
+{
+	*snapshot_out = begin_record(context, context, NULL, GetCurrentCommandId(false), true)->seen;
+}
+
+void
+tsurugi_snapshot_end_all(void)
+{
+	while (records != NULL)
+	{
+		Record *record = records;
+
+		records = record->outer;
+		record->run = NULL;
+		if (record->source == NULL && record->entry != ENTRY_NONE)
+			tg_snapshot_withdraw(tsurugi_session(), record->entry);
+	}
+	if (transaction_time != 0)
+		tg_snapshot_withdraw(tsurugi_session(), transaction_entry);
+	transaction_time = 0;
+}
+
+void
+tsurugi_snapshot_end_part(SubTransactionId part, SubTransactionId parent, bool committed)
+{
+	for (Record *record = records; record != NULL; record = record->outer)
+	{
+		if (record->part != part)
+			continue;
+		if (committed)
+			record->part = parent;
+		else
+			record->snapshot = NULL;
+	}
+}

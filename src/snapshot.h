@@ -1,0 +1,33 @@
+/*
+ * snapshot.h
+ *	  What a running statement sees of the store.
+ *
+ * One moment of the commit clock for each executor run at READ COMMITTED,
+ * for the transaction above it.  A nested run that uses its caller's snapshot
+ * (functions that are not volatile) gets the caller's moment.
+ */
+#ifndef TSURUGI_SNAPSHOT_H
+#define TSURUGI_SNAPSHOT_H
+
+#include "nodes/execnodes.h"
+
+#include "runtime/runtime.h"
+
+/*
+ * The snapshot of an executor run, published until the run's memory goes.
+ * The same for every call with the same estate, but cheap to keep a copy of.
+ */
+extern void tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out);
+
+/*
+ * A fresh one outside the executor (ANALYZE, ALTER …), published until the
+ * memory context is reset or deleted.  Sees what commands before the current
+ * one wrote, and at every isolation level what is committed by now.
+ */
+extern void tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out);
+
+/* For transaction.c: ends of transactions and subtransactions. */
+extern void tsurugi_snapshot_end_all(void);
+extern void tsurugi_snapshot_end_part(SubTransactionId part, SubTransactionId parent, bool committed);
+
+#endif /* TSURUGI_SNAPSHOT_H */

@@ -1,0 +1,292 @@
+/*
+ * transaction.c
+ *	  PostgreSQL's transactions mapped to the store's, and waiting for others.
+ *
+ * The store's transaction begins at the first write and ends in PostgreSQL's
+ * commit or abort callback.  A subtransaction that writes is a part: a mark in
+ * the write log, a number that its writes carry, and a heavyweight lock on
+ * that number, which its resource owner holds.  So who waits for a row of the
+ * part waits for that lock, ROLLBACK TO frees it, and everybody else waits for
+ * the virtual transaction; PostgreSQL sees both waits, and finds deadlocks
+ * that lead through them.
+ *
+ *	parts   innermost first; only subtransactions that have written
+ *	commit of a subtransaction   its part becomes the parent's, or goes into
+ *	        the parent's own part: then its lock is released and waiters for
+ *	        it go on to wait for the whole transaction, as with PostgreSQL's
+ *	        own subtransactions.  So a transaction holds one such lock per
+ *	        level of nesting, not one per subtransaction.
+ *	abort of a subtransaction    what was written since the mark is taken back
+ */
+#include "postgres.h"
+
+#include "src/transaction.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+#include "src/errors.h"
+#include "src/session.h"
+#include "src/snapshot.h"
+#include "src/storage.h"
+
+#define COLLECT_AT_LEAST 100 /* entries of write logs, where there is no pool */
+
+typedef struct Part
+{
+	struct Part *outer;
+	SubTransactionId id;
+	unsigned number;
+	tg_log_mark mark;
+} Part;
+
+static tg_txn *own_txn; /* NULL: nothing written yet */
+static uint64_t own_host;
+static Part *parts; /* in TopTransactionContext */
+
+/* --- writing -------------------------------------------------------------------- */
+
+static LOCKTAG
+part_lock_tag(uint64_t host, unsigned number)
+{
+	LOCKTAG tag = {.locktag_field1 = MyDatabaseId,
+				   .locktag_field2 = (uint32) (host >> 32),
+				   .locktag_field3 = (uint32) host,
+				   .locktag_field4 = (uint16) number,
+				   .locktag_type = LOCKTAG_USERLOCK,
+				   .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+
+	return tag;
+}
+
+/* Takes or gives back the lock of a part, for the current subtransaction. */
+static void
+lock_part(const Part *part, bool take)
+{
+	LOCKTAG tag = part_lock_tag(own_host, part->number);
+	ResourceOwner owner = CurrentResourceOwner;
+
+	if (part->number >= TG_SUBTXN_LAST)
+		return; /* the number stands for many: waiters wait for the transaction */
+	CurrentResourceOwner = CurTransactionResourceOwner;
+	if (take)
+		(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	else
+		(void) LockRelease(&tag, ExclusiveLock, false);
+	CurrentResourceOwner = owner;
+}
+
+static void
+begin_transaction(void)
+{
+	tg_session *session = tsurugi_session();
+
+	if (IsInParallelMode())
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+						errmsg("cannot change tables of tsurugi_fdw during a parallel operation")));
+	if (IsolationUsesXactSnapshot())
+		tsurugi_error_isolation();
+	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
+	own_txn = tg_txn_begin(session, own_host);
+}
+
+static void
+begin_part(SubTransactionId id)
+{
+	Part *part = MemoryContextAlloc(TopTransactionContext, sizeof(*part));
+
+	part->id = id;
+	tg_txn_savepoint(tsurugi_session(), own_txn, &part->mark, &part->number);
+	part->outer = parts;
+	parts = part;
+	lock_part(part, true);
+}
+
+void
+tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
+{
+	SubTransactionId id = GetCurrentSubTransactionId();
+
+	if (own_txn == NULL)
+		begin_transaction();
+	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
+		begin_part(id);
+	writer_out->session = tsurugi_session();
+	writer_out->txn = own_txn;
+	/* COPY's executor state has no snapshot, and no command either */
+	writer_out->command =
+		estate != NULL && estate->es_snapshot != NULL ? estate->es_output_cid : GetCurrentCommandId(true);
+	writer_out->subtxn = parts == NULL ? 0 : parts->number;
+	writer_out->claim = claim;
+}
+
+/* --- waiting --------------------------------------------------------------------- */
+
+typedef struct Waiting
+{
+	Relation relation;
+	tsurugi_purpose purpose;
+} Waiting;
+
+static void
+describe_wait(void *argument)
+{
+	const Waiting *waiting = argument;
+	const char *name = RelationGetRelationName(waiting->relation);
+
+	switch (waiting->purpose)
+	{
+		case TSURUGI_TO_INSERT:
+			errcontext("while inserting row in relation \"%s\"", name);
+			break;
+		case TSURUGI_TO_UPDATE:
+			errcontext("while updating row in relation \"%s\"", name);
+			break;
+		case TSURUGI_TO_DELETE:
+			errcontext("while deleting row in relation \"%s\"", name);
+			break;
+		case TSURUGI_TO_LOCK:
+			errcontext("while locking row in relation \"%s\"", name);
+			break;
+	}
+}
+
+void
+tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
+{
+	/* A part whose lock was free: if it still holds rows, they are the whole transaction's by now. */
+	static tg_wait over;
+	Waiting waiting = {.relation = relation, .purpose = purpose};
+	ErrorContextCallback context = {.callback = describe_wait, .arg = &waiting, .previous = error_context_stack};
+
+	tg_assert(!tg_epoch_inside(tsurugi_session()));
+	error_context_stack = &context;
+	if (wait->subtxn == 0 || wait->subtxn >= TG_SUBTXN_LAST ||
+		(wait->host == over.host && wait->subtxn == over.subtxn))
+	{
+		VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
+									   .localTransactionId = (LocalTransactionId) wait->host};
+
+		(void) VirtualXactLock(holder, true);
+	}
+	else
+	{
+		LOCKTAG tag = part_lock_tag(wait->host, wait->subtxn);
+
+		(void) LockAcquire(&tag, ShareLock, false, false);
+		(void) LockRelease(&tag, ShareLock, false);
+		over = *wait;
+	}
+	error_context_stack = context.previous;
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* --- ends ------------------------------------------------------------------------- */
+
+/*
+ * Before the backend turns to its client, perhaps for long: others may free
+ * what it has retired.  Where there is no pool, sessions collect garbage
+ * themselves: somewhat more than they have just made.
+ */
+static void
+tidy_up(tg_session *session, uint64_t writes)
+{
+	if (tg_unlikely(!tg_scheduler_is_running()))
+	{
+		tg_epoch_advance();
+		(void) tg_collector_run(session, (unsigned) Min(2 * writes + COLLECT_AT_LEAST, UINT_MAX));
+	}
+	if (tg_unlikely(tg_retire_count(session) > 0))
+		tg_retire_abandon(session);
+}
+
+static void
+end_transaction(bool committed)
+{
+	tg_txn_report report = {0};
+
+	if (own_txn != NULL)
+	{
+		(void) tg_txn_report_get(tsurugi_session()->id, &report);
+		if (committed)
+			tg_txn_commit(tsurugi_session(), own_txn);
+		else
+			tg_txn_abort(tsurugi_session(), own_txn);
+	}
+	own_txn = NULL;
+	parts = NULL;
+	tsurugi_storage_end(committed);
+	tsurugi_snapshot_end_all();
+	if (tsurugi_own_session != NULL)
+		tidy_up(tsurugi_own_session, report.writes);
+}
+
+static void
+at_transaction_event(XactEvent event, void *argument)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_PREPARE:
+			if (own_txn != NULL || tsurugi_storage_is_changed())
+				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+								errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")));
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_PARALLEL_COMMIT:
+			end_transaction(true);
+			break;
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			end_transaction(false);
+			break;
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+			break;
+	}
+}
+
+static void
+end_part(SubTransactionId parent, bool committed)
+{
+	Part *part = parts;
+
+	if (!committed)
+	{
+		tg_txn_rollback_to(tsurugi_session(), own_txn, part->mark);
+		parts = part->outer;
+	}
+	else if (parent == TopSubTransactionId || (part->outer != NULL && part->outer->id == parent))
+	{
+		lock_part(part, false);
+		parts = part->outer;
+	}
+	else
+		part->id = parent; /* its lock goes to the parent's resource owner */
+}
+
+static void
+at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *argument)
+{
+	bool committed = event == SUBXACT_EVENT_COMMIT_SUB;
+
+	if (!committed && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	if (parts != NULL && parts->id == id)
+		end_part(parent, committed);
+	tsurugi_storage_end_part(id, parent, committed);
+	tsurugi_snapshot_end_part(id, parent, committed);
+}
+
+void
+tsurugi_transaction_init(void)
+{
+	RegisterXactCallback(at_transaction_event, NULL);
+	RegisterSubXactCallback(at_subtransaction_event, NULL);
+}

@@ -1,0 +1,46 @@
+/*
+ * transaction.h
+ *	  PostgreSQL's transactions mapped to the store's, and waiting for others.
+ *
+ * A transaction of the store begins at the first write and ends in
+ * PostgreSQL's own commit or abort, which nobody has to call for.  Each
+ * subtransaction that writes is a part of its own that is taken back alone.
+ */
+#ifndef TSURUGI_TRANSACTION_H
+#define TSURUGI_TRANSACTION_H
+
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+
+#include "runtime/runtime.h"
+
+/* Registers the callbacks.  Once, where the library is loaded. */
+extern void tsurugi_transaction_init(void);
+
+/*
+ * Who writes: valid until the current subtransaction ends or a nested one
+ * begins, so it is asked for by each write that may have run other code since
+ * (a few instructions once the transaction is there).  estate NULL, or that of
+ * a COPY: the current command.  Raises an error at REPEATABLE READ and above,
+ * in parallel mode, or if memory is short.
+ */
+extern void tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out);
+
+/* What a waiter was about to do: words for the error's context. */
+typedef enum tsurugi_purpose
+{
+	TSURUGI_TO_INSERT,
+	TSURUGI_TO_UPDATE,
+	TSURUGI_TO_DELETE,
+	TSURUGI_TO_LOCK
+} tsurugi_purpose;
+
+/*
+ * Waits until the holder that a TG_BUSY named has ended, or has taken back
+ * the part it holds; then the caller repeats its call.  Outside an epoch.
+ * PostgreSQL's own lock wait: cancel, lock_timeout and deadlock detection
+ * raise their errors out of it.
+ */
+extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose);
+
+#endif /* TSURUGI_TRANSACTION_H */

@@ -1,0 +1,315 @@
+/*
+ * views.c
+ *	  Functions that the views in schema tsurugi are made of.
+ *
+ * Figures of a moment, read without stopping anybody: those of one row need
+ * not be of the very same moment.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+
+#include "runtime/runtime.h"
+#include "src/session.h"
+
+extern PGDLLEXPORT Datum tsurugi_fdw_memory(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_workers(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_jobs(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_tables(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_sessions(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_runtime(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_collector(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(tsurugi_fdw_memory);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_memory_uses);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_workers);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_jobs);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_tables);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_sessions);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_runtime);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_collector);
+
+#define COLUMNS_MAX 16
+
+/* A row being put together, column by column. */
+typedef struct Row
+{
+	Datum values[COLUMNS_MAX];
+	bool nulls[COLUMNS_MAX];
+	int count;
+} Row;
+
+static void
+add_datum(Row *row, Datum value)
+{
+	row->nulls[row->count] = false;
+	row->values[row->count++] = value;
+}
+
+static void
+add_bigint(Row *row, uint64 value)
+{
+	add_datum(row, Int64GetDatum((int64) value));
+}
+
+static void
+add_text(Row *row, const char *value)
+{
+	add_datum(row, CStringGetTextDatum(value));
+}
+
+static void
+add_null(Row *row)
+{
+	row->nulls[row->count] = true;
+	row->values[row->count++] = (Datum) 0;
+}
+
+static void
+put_row(FunctionCallInfo fcinfo, Row *row)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	Assert(row->count == result->setDesc->natts);
+	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
+	row->count = 0;
+}
+
+Datum
+tsurugi_fdw_memory(PG_FUNCTION_ARGS)
+{
+	tg_arena_report report;
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	tg_arena_report_get(&report);
+	add_bigint(&row, report.limit);
+	add_bigint(&row, report.used);
+	add_bigint(&row, report.committed);
+	add_bigint(&row, report.peak);
+	add_bigint(&row, report.reserved);
+	add_bigint(&row, report.refused);
+	add_bigint(&row, report.huge);
+	add_text(&row, !report.huge_asked ? "off" : !report.huge_possible ? "not allowed by the system" : "asked for");
+	put_row(fcinfo, &row);
+	return (Datum) 0;
+}
+
+Datum
+tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS)
+{
+	static const char *const names[TG_USE_COUNT] = {
+		[TG_USE_TABLE] = "tables",	[TG_USE_CHUNK] = "chunks", [TG_USE_HEADER] = "headers", [TG_USE_BLOB] = "blobs",
+		[TG_USE_INDEX] = "indexes", [TG_USE_LOG] = "logs",	   [TG_USE_JOB] = "jobs",		[TG_USE_RUNTIME] = "runtime"};
+	tg_arena_report report;
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	tg_arena_report_get(&report);
+	for (int use = 0; use < TG_USE_COUNT; use++)
+	{
+		add_text(&row, names[use]);
+		add_bigint(&row, report.used_by[use]);
+		put_row(fcinfo, &row);
+	}
+	return (Datum) 0;
+}
+
+Datum
+tsurugi_fdw_workers(PG_FUNCTION_ARGS)
+{
+	static const char *const states[] = {[TG_WORKER_STOPPED] = "stopped",
+										 [TG_WORKER_RUNNING] = "running",
+										 [TG_WORKER_SEARCHING] = "searching",
+										 [TG_WORKER_SUSPENDED] = "suspended"};
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (unsigned worker = 0; worker < tg_worker_count(); worker++)
+	{
+		tg_worker_report report;
+
+		tg_worker_report_get(worker, &report);
+		add_datum(&row, Int32GetDatum((int32) worker));
+		add_text(&row, states[report.state]);
+		add_bigint(&row, report.queued);
+		add_bigint(&row, report.tasks_run);
+		add_bigint(&row, report.tasks_stolen);
+		add_bigint(&row, report.steals);
+		add_bigint(&row, report.suspensions);
+		add_bigint(&row, report.wakeups);
+		put_row(fcinfo, &row);
+	}
+	return (Datum) 0;
+}
+
+Datum
+tsurugi_fdw_jobs(PG_FUNCTION_ARGS)
+{
+	static const char *const states[] = {
+		[TG_JOB_NEW] = "new", [TG_JOB_RUNNING] = "running", [TG_JOB_DONE] = "done"};
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (unsigned index = 0; index < TG_JOB_MAX; index++)
+	{
+		tg_job_report report;
+
+		if (!tg_job_report_get(index, &report))
+			continue;
+		add_bigint(&row, report.id);
+		add_text(&row, report.kind);
+		add_datum(&row, Int32GetDatum((int32) report.owner));
+		add_datum(&row, ObjectIdGetDatum(report.object));
+		add_datum(&row, Int32GetDatum(report.level));
+		add_text(&row, states[report.state]);
+		add_datum(&row, BoolGetDatum(report.cancelled));
+		add_bigint(&row, report.tasks);
+		add_bigint(&row, report.tasks_run);
+		add_bigint(&row, report.done);
+		add_bigint(&row, report.expected);
+		add_bigint(&row, report.rows);
+		add_datum(&row, Float8GetDatum(report.elapsed_us / 1000.0));
+		put_row(fcinfo, &row);
+	}
+	return (Datum) 0;
+}
+
+static uint64
+index_bytes(tg_session *session, tg_table *table)
+{
+	tg_btree *index = tg_load_acquire(&table->index);
+	tg_btree_report report = {0};
+
+	if (index == NULL)
+		return 0;
+	tg_epoch_enter(session);
+	tg_btree_report_get(index, &report);
+	tg_epoch_leave(session);
+	return report.bytes;
+}
+
+/* The figures of the next table; its reference is given back before anything can fail. */
+static bool
+next_table(tg_session *session, uint64_t *position, uint64 *figures)
+{
+	tg_table *table = tg_catalog_next(position);
+
+	if (table == NULL)
+		return false;
+	figures[0] = table->database;
+	figures[1] = table->relation;
+	figures[2] = tg_load_relaxed(&table->row_count);
+	figures[3] = tg_load_relaxed(&table->table_bytes);
+	figures[4] = tg_load_relaxed(&table->chunk_bytes);
+	figures[5] = tg_load_relaxed(&table->header_bytes);
+	figures[6] = tg_load_relaxed(&table->blob_bytes);
+	figures[7] = index_bytes(session, table);
+	tg_table_release(session, table);
+	return true;
+}
+
+Datum
+tsurugi_fdw_tables(PG_FUNCTION_ARGS)
+{
+	tg_session *session = tsurugi_session();
+	uint64_t position = 0;
+	uint64 figures[8];
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	while (next_table(session, &position, figures))
+	{
+		add_datum(&row, ObjectIdGetDatum((Oid) figures[0]));
+		add_datum(&row, ObjectIdGetDatum((Oid) figures[1]));
+		for (int i = 2; i < 8; i++)
+			add_bigint(&row, figures[i]);
+		put_row(fcinfo, &row);
+	}
+	return (Datum) 0;
+}
+
+static void
+put_session(FunctionCallInfo fcinfo, unsigned id)
+{
+	tsurugi_session_owner owner = tsurugi_session_owner_get(id);
+	tg_txn_report report = {0};
+	tg_time oldest = tg_snapshot_oldest(id);
+	Row row = {0};
+
+	add_datum(&row, Int32GetDatum((int32) id));
+	if (owner.process_id != 0)
+	{
+		add_datum(&row, Int32GetDatum(owner.process_id));
+		add_datum(&row, ObjectIdGetDatum(owner.database));
+		add_datum(&row, ObjectIdGetDatum(owner.role));
+	}
+	else
+	{
+		add_null(&row);
+		add_null(&row);
+		add_null(&row);
+	}
+	add_datum(&row, BoolGetDatum(tg_txn_report_get(id, &report)));
+	if (report.active)
+		add_bigint(&row, report.writes);
+	else
+		add_null(&row);
+	if (oldest != 0)
+		add_bigint(&row, oldest);
+	else
+		add_null(&row);
+	put_row(fcinfo, &row);
+}
+
+Datum
+tsurugi_fdw_sessions(PG_FUNCTION_ARGS)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	for (unsigned id = 0; id < tg_session_max(); id++)
+	{
+		if (tg_session_is_open(id))
+			put_session(fcinfo, id);
+	}
+	return (Datum) 0;
+}
+
+Datum
+tsurugi_fdw_runtime(PG_FUNCTION_ARGS)
+{
+	tg_collector_report report;
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	tg_collector_report_get(&report);
+	add_datum(&row, BoolGetDatum(tg_scheduler_is_running()));
+	add_bigint(&row, tg_load_acquire(tg_clock));
+	add_bigint(&row, report.horizon);
+	add_bigint(&row, tg_load_acquire(tg_epoch_global));
+	add_bigint(&row, tg_epoch_confirmed());
+	add_bigint(&row, tg_txn_commits());
+	add_bigint(&row, tg_txn_aborts());
+	put_row(fcinfo, &row);
+	return (Datum) 0;
+}
+
+Datum
+tsurugi_fdw_collector(PG_FUNCTION_ARGS)
+{
+	tg_collector_report report;
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	tg_collector_report_get(&report);
+	add_bigint(&row, report.logs_waiting);
+	add_bigint(&row, report.versions_removed);
+	add_bigint(&row, report.rows_closed);
+	add_bigint(&row, report.chunks_settled);
+	add_bigint(&row, report.chunks_freed);
+	put_row(fcinfo, &row);
+	return (Datum) 0;
+}
