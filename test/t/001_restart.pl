@@ -1,0 +1,81 @@
+# Restarts, reloads, and the ways the worker can end: the definitions stay, the
+# contents are gone, and the next statement works.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = TestServer::start('restart');
+
+# The worker's process id, or undef while there is none.
+sub worker_pid
+{
+	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+
+	return (map { /^\s*(\d+)\s.*tsurugi_fdw worker/ ? $1 : () } split /\n/, `ps -o pid=,args= --ppid $postmaster`)[0];
+}
+
+sub wait_for_worker
+{
+	for (1 .. 600)
+	{
+		my $pid = worker_pid();
+		return $pid if defined $pid;
+		select undef, undef, undef, 0.1;
+	}
+	return undef;
+}
+
+$node->safe_psql('postgres', 'CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text) SERVER tsurugi');
+$node->safe_psql('postgres', "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 50000) i");
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), '50000|1250025000', 'rows are there');
+
+$node->restart;
+is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '0', 'after a restart the table is empty');
+$node->safe_psql('postgres', "INSERT INTO t VALUES (1, 'one')");
+is($node->safe_psql('postgres', 'SELECT v FROM t WHERE id = 1'), 'one', 'and works');
+
+# A crash of a backend: the server starts over by itself.
+my $session = TestServer::Session->new($node);
+my $pid = $session->query('SELECT pg_backend_pid();');
+kill 'KILL', $pid;
+$session->close;
+$node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM t');
+is($node->safe_psql('postgres', "INSERT INTO t SELECT i, 'again' FROM generate_series(1, 30000) i; SELECT count(*) FROM t"),
+	'30000', 'after a crash of a backend the table is empty and works');
+is(TestServer::sqlstate($node, "INSERT INTO t VALUES (1, 'twice')"), '23505', 'keys too');
+
+# The worker killed hard is a crash as well; terminated, it is started again.
+my $worker = wait_for_worker();
+ok(defined $worker, 'the worker is among the server\'s processes');
+kill 'KILL', $worker;
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM t'), 'the worker killed: the server recovers by itself');
+$node->safe_psql('postgres', 'INSERT INTO t SELECT i FROM generate_series(1, 30000) i');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '30000', 'and the next statements work');
+
+$worker = wait_for_worker();
+kill 'TERM', $worker;
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), '30000|450015000',
+	'the worker terminated: statements go on in place, nothing is lost');
+ok( $node->poll_query_until('postgres', "SELECT count(*) > 0 FROM tsurugi.workers WHERE state <> 'stopped'"),
+	'and it is started again');
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), '30000|450015000', 'the contents are still there');
+
+# The limit follows a reload, in both directions.
+$node->append_conf('postgresql.conf', 'tsurugi_fdw.memory = 64MB');
+$node->reload;
+ok($node->poll_query_until('postgres', 'SELECT limit_bytes = 64 * 1024 * 1024 FROM tsurugi.memory'), 'a reload lowers the limit');
+is(TestServer::sqlstate($node, "INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(100001, 300000) i"),
+	'53200', 'which then holds');
+$node->append_conf('postgresql.conf', 'tsurugi_fdw.memory = 512MB');
+$node->reload;
+ok($node->poll_query_until('postgres', 'SELECT limit_bytes = 512 * 1024 * 1024 FROM tsurugi.memory'), 'and one raises it');
+$node->safe_psql('postgres', "INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(100001, 200000) i");
+is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '130000', 'so that more fits');
+
+$node->stop('fast');
+is($node->data_dir && -e $node->data_dir . '/postmaster.pid' ? 1 : 0, 0, 'a fast shutdown ends everything');
+done_testing();

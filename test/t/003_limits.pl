@@ -1,0 +1,58 @@
+# A full memory: the statement that does not fit fails alone, and everything
+# that makes room again works.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use Test::More;
+
+my $node = TestServer::start('limits', 'tsurugi_fdw.memory' => "'32MB'");
+
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text) SERVER tsurugi;
+	CREATE FOREIGN TABLE u (id int, v text) SERVER tsurugi;
+});
+
+my ($code, $out, $err) = $node->psql('postgres', "INSERT INTO u VALUES (1, repeat('x', 100000000))");
+like($err, qr/ERROR:  out of memory/, 'a value too large for the arena is refused');
+like($err, qr/tsurugi_fdw\.memory/, 'with a hint that names the setting');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM u'), '0', 'and leaves nothing');
+
+# Fill it up, in a committed part and one that fails.
+my $filled = 0;
+for my $round (1 .. 100)
+{
+	my $from = $round * 10000;
+
+	last if TestServer::sqlstate($node,
+		"INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series($from, $from + 9999) i") ne '00000';
+	$filled += 10000;
+}
+cmp_ok($filled, '>=', 10000, "$filled rows fit");
+is(TestServer::sqlstate($node, "INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series(2000000, 2500000) i"),
+	'53200', 'a statement too big for the memory fails');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), $filled, 'alone: what was there stays');
+is(TestServer::sqlstate($node, "UPDATE t SET v = v || 'z'"), '53200', 'an update of everything fails too');
+is($node->safe_psql('postgres', "SELECT count(*) FROM t WHERE v LIKE '%z'"), '0', 'and is taken back');
+is($node->safe_psql('postgres', "BEGIN; DELETE FROM t; ROLLBACK; SELECT count(*) FROM t"), $filled, 'DELETE and ROLLBACK work at the limit');
+is(TestServer::sqlstate($node, 'DELETE FROM t WHERE id % 2 = 0'), '00000', 'DELETE works at the limit');
+ok($node->poll_query_until('postgres', q{
+		SELECT used < limit_bytes * 0.7 FROM tsurugi.memory}), 'and what it leaves is collected');
+is(TestServer::sqlstate($node, "INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series(3000000, 3005000) i"),
+	'00000', 'so that there is room again');
+
+# A lower limit than what is in use refuses new data, and nothing else.
+$node->append_conf('postgresql.conf', "tsurugi_fdw.memory = '16MB'");
+$node->reload;
+$node->poll_query_until('postgres', 'SELECT limit_bytes = 16 * 1024 * 1024 FROM tsurugi.memory');
+is(TestServer::sqlstate($node, "INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series(4000000, 4100000) i"),
+	'53200', 'below what is in use inserts are refused');
+is(TestServer::sqlstate($node, 'TRUNCATE t'), '00000', 'TRUNCATE works');
+is(TestServer::sqlstate($node, "INSERT INTO t VALUES (1, 'room')"), '00000', 'and makes room');
+is(TestServer::sqlstate($node, 'DROP FOREIGN TABLE t, u'), '00000', 'DROP works');
+ok($node->poll_query_until('postgres', "SELECT sum(bytes) = 0 FROM tsurugi.memory_uses WHERE use IN ('chunks', 'headers', 'blobs', 'indexes', 'logs')"),
+	'nothing is left in use');
+ok($node->poll_query_until('postgres', 'SELECT committed < 12 * 1024 * 1024 FROM tsurugi.memory'), 'pages go back to the system');
+$node->stop;
+done_testing();

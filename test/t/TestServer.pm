@@ -1,0 +1,106 @@
+# A private server with the library preloaded, and sessions that can be sent
+# statements without waiting for them.
+package TestServer;
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+
+# TestServer::start($name, %settings): a running server with the extension, the
+# wrapper's server "tsurugi" and whatever settings are given.
+sub start
+{
+	my ($name, %settings) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$settings{'shared_preload_libraries'} = "'tsurugi_fdw'" unless exists $settings{'shared_preload_libraries'};
+	$settings{'restart_after_crash'} //= 'on';
+	$node->init;
+	$node->append_conf('postgresql.conf', "$_ = $settings{$_}") for sort keys %settings;
+	$node->start;
+	$node->safe_psql('postgres',
+		'CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw');
+	return $node;
+}
+
+# The SQLSTATE that a statement ends with.
+sub sqlstate
+{
+	my ($node, $sql, $database) = @_;
+	my ($code, $stdout, $stderr) = $node->psql($database // 'postgres', $sql, extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
+
+	return $stderr =~ /(?:ERROR|FATAL):\s+(\w{5})/ ? $1 : '00000';
+}
+
+# Bytes in use, once what was freed has passed its epoch.
+sub bytes_used
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres', 'SELECT used FROM tsurugi.memory');
+}
+
+package TestServer::Session;
+
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+
+sub new
+{
+	my ($class, $node, $database) = @_;
+	my $self = bless { in => '', out => '', err => '', number => 0 }, $class;
+
+	$self->{timer} = IPC::Run::timer($PostgreSQL::Test::Utils::timeout_default);
+	$self->{run} = IPC::Run::start(
+		[ 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', $node->connstr($database // 'postgres') ],
+		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, $self->{timer});
+	return $self;
+}
+
+# Sends a statement and returns at once.
+sub send
+{
+	my ($self, $sql) = @_;
+
+	$self->{number}++;
+	$self->{in} .= "$sql\n\\echo done $self->{number}\n";
+	$self->{run}->pump_nb;
+	return $self;
+}
+
+# Waits for what was sent last; returns its output, or "ERROR <SQLSTATE>".
+sub wait
+{
+	my ($self) = @_;
+	my $mark = "done $self->{number}\n";
+
+	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
+	$self->{run}->pump while index($self->{out}, $mark) < 0 && $self->{run}->pumpable;
+	$self->{timer}->reset;
+	my $out = $self->{out};
+	my $err = $self->{err};
+	$self->{out} = $self->{err} = '';
+	return "ERROR $1" if $err =~ /(?:ERROR|FATAL):\s+(\w{5})/;
+	$out =~ s/\Q$mark\E//;
+	$out =~ s/^done \d+\n//mg;
+	chomp $out;
+	return $out;
+}
+
+sub query
+{
+	my ($self, $sql) = @_;
+
+	return $self->send($sql)->wait;
+}
+
+sub close
+{
+	my ($self) = @_;
+
+	$self->{in} .= "\\q\n";
+	eval { $self->{run}->finish };
+}
+
+1;
