@@ -1,0 +1,58 @@
+#!/bin/bash
+# make demo: the guided tour, with its SQL visible, on a private cluster.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../test/cluster.sh"
+tg_enter build -- "$@"
+
+tg_install ${DEBUG:+DEBUG="$DEBUG"}
+tg_start
+export PAGER=
+
+# Runs a file, its statements visible, with an empty line before each numbered part.
+show()
+{
+	psql -X -a -v ON_ERROR_STOP=1 --pset=pager=off -f "$1" </dev/null | sed -u -E 's/^-- [0-9]+\. /\n&/'
+}
+
+# A psql that reads statements from descriptor $2 and says whose lines are whose.
+session()
+{
+	local name=$1 pipe=$TG_WORK/session_$1
+	mkfifo "$pipe"
+	PGAPPNAME="session $name" psql -X -a -v ON_ERROR_STOP=1 --pset=pager=off <"$pipe" 2>&1 | sed -u "s/^/$name | /" &
+	eval "exec $2>'$pipe'"
+}
+
+# Returns when the query says t; a demo does not wait for ever.
+wait_until()
+{
+	local tries
+	for tries in $(seq 1 200); do
+		[ "$(psql -XAtc "SELECT coalesce(($1), false)")" != t ] || return 0
+		sleep 0.05
+	done
+	tg_fail "waited in vain for: $1"
+}
+
+two_sessions()
+{
+	local a="FROM pg_stat_activity WHERE application_name = 'session A'"
+	local b="FROM pg_stat_activity WHERE application_name = 'session B'"
+
+	printf '\n%s\n' "-- 8. Two sessions: B wants the row that A has changed, and waits for A's end."
+	session A 3
+	session B 4
+	echo "BEGIN; UPDATE planes SET seats = 100 WHERE tailnum = 'N102UW' RETURNING tailnum, seats;" >&3
+	wait_until "SELECT state = 'idle in transaction' $a"
+	echo "UPDATE planes SET seats = seats + 1 WHERE tailnum = 'N102UW' RETURNING tailnum, seats;" >&4
+	wait_until "SELECT cardinality(pg_blocking_pids(pid)) > 0 $b"
+	show demo/waiting.sql
+	echo "COMMIT;" >&3
+	exec 3>&-
+	exec 4>&-
+	wait
+}
+
+show demo/demo.sql
+two_sessions
+show demo/runtime.sql

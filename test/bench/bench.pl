@@ -1,0 +1,243 @@
+#!/usr/bin/perl
+# The benchmark proper: called by run.sh with a cluster running (PGHOST is set).
+# Heap (unlogged) and ours take turns in every round; medians and ratios are
+# printed.  "CPU" is the time of all of the server's processes per statement.
+#
+# Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
+# ONLY (names of parts: point update insert tpcb copy scan memory).
+use strict;
+use warnings;
+use File::Basename;
+use Time::HiRes qw(time sleep);
+
+my $here = dirname(__FILE__);
+my $rounds = $ENV{ROUNDS} || 5;
+my $seconds = $ENV{SECONDS_EACH} || 4;
+my $rows = $ENV{ROWS} || 1_000_000;
+my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
+my $scale = $ENV{SCALE} || 10;
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update insert tpcb copy scan memory');
+my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
+my $ticks_per_second = 0 + `getconf CLK_TCK`;
+my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
+my $bytes_in_use = 'SELECT sum(bytes) FROM tsurugi.memory_uses';
+
+sub read_lines { my ($file) = @_; open(my $in, '<', $file) or return; my @lines = <$in>; chomp @lines; return @lines; }
+
+sub sql
+{
+	my ($statement) = @_;
+	open(my $psql, '-|', 'psql', '-XAtqv', 'ON_ERROR_STOP=1', '-c', $statement) or die;
+	my $answer = join '', <$psql>;
+	close $psql or die "failed: $statement\n";
+	chomp $answer;
+	return $answer;
+}
+
+sub median
+{
+	my @sorted = sort { $a <=> $b } @_;
+	my $middle = int(@sorted / 2);
+	return @sorted % 2 ? $sorted[$middle] : ($sorted[ $middle - 1 ] + $sorted[$middle]) / 2;
+}
+
+# utime and stime; cutime and cstime, of children that have ended.
+sub cpu_of
+{
+	my ($pid, $with_children) = @_;
+	my ($line) = read_lines("/proc/$pid/stat") or return 0;
+	$line =~ s/^.*\) //;
+	my @field = split ' ', $line;
+	return $field[11] + $field[12] + ($with_children ? $field[13] + $field[14] : 0);
+}
+
+sub children { return map { split ' ' } read_lines("/proc/$postmaster/task/$postmaster/children"); }
+
+# Seconds of CPU that the server has used so far: of all processes, living and ended.
+sub server_cpu
+{
+	# the backends of a run that is over are counted once the postmaster has reaped them
+	sleep 0.3;
+	my $ticks = cpu_of($postmaster, 1);
+	$ticks += cpu_of($_, 0) for children();
+	return $ticks / $ticks_per_second;
+}
+
+# One run of pgbench: transactions per second, and CPU in microseconds per transaction.
+sub pgbench
+{
+	my ($schema, $clients, @options) = @_;
+	my $threads = $clients < 2 ? 1 : 2;
+	local $ENV{PGOPTIONS} = "-c search_path=$schema,public";
+	my $cpu = server_cpu();
+	my $output = `pgbench -n -M prepared -c $clients -j $threads -T $seconds @options postgres 2>&1`;
+	$cpu = server_cpu() - $cpu;
+	my ($rate) = $output =~ /^tps = ([\d.]+)/m;
+	my ($count) = $output =~ /transactions actually processed: (\d+)/;
+	die "pgbench failed:\n$output" unless $? == 0 && $rate && $count;
+	return ($rate, $cpu / $count * 1e6);
+}
+
+# Rounds of runs that take turns: sides are [name, code returning (value, cpu)].
+sub compare
+{
+	my (@sides) = @_;
+	my (%value, %cpu);
+	for my $round (1 .. $rounds)
+	{
+		# who begins changes
+		for my $side ($round % 2 ? @sides : reverse @sides)
+		{
+			my ($value, $cpu) = $side->[1]->();
+			push @{ $value{ $side->[0] } }, $value;
+			push @{ $cpu{ $side->[0] } }, $cpu if defined $cpu;
+		}
+	}
+	return ({ map { $_ => median(@{ $value{$_} }) } keys %value }, { map { $_ => median(@{ $cpu{$_} }) } keys %cpu });
+}
+
+sub row { printf "%-26s %12s %12s %12s   %s\n", @_; }
+
+sub show_rates
+{
+	my ($name, $rate, $cpu, $target) = @_;
+	my @ratios = sprintf('%.2f of heap', $rate->{ours} / $rate->{heap});
+	push @ratios, sprintf('%.2f of SELECT 1', $rate->{ours} / $rate->{select1}) if $rate->{select1};
+	row("$name, 1/s", (map { defined $_ ? sprintf('%.0f', $_) : '' } @$rate{qw(select1 heap ours)}),
+		join(', ', @ratios) . ($target->[0] ? "  (target $target->[0])" : ''));
+	row("    CPU, us", (map { defined $_ ? sprintf('%.1f', $_) : '' } @$cpu{qw(select1 heap ours)}),
+		sprintf('%.2f of heap', $cpu->{ours} / $cpu->{heap}) . ($target->[1] ? "  (target $target->[1])" : ''));
+}
+
+sub show_times
+{
+	my ($name, $time, $target) = @_;
+	row("$name, ms", '', (map { sprintf('%.0f', $_ * 1000) } @$time{qw(heap ours)}),
+		sprintf('%.2f times as fast', $time->{heap} / $time->{ours}) . "  (target $target)");
+}
+
+sub script { return ("-f $here/statements/$_[0].sql", "-D rows=$rows"); }
+
+sub timed { my ($code) = @_; my $start = time; $code->(); return time - $start; }
+
+sub bench_point
+{
+	for my $clients (1, 2, 8)
+	{
+		my ($rate, $cpu) = compare(
+			[ select1 => sub { pgbench('heap', $clients, script('select1')) } ],
+			[ heap => sub { pgbench('heap', $clients, script('point')) } ],
+			[ ours => sub { pgbench('ours', $clients, script('point')) } ]);
+		show_rates("point SELECT, $clients clients", $rate, $cpu, [ '>= 1.40, >= 0.85', '<= 0.70' ]);
+	}
+}
+
+sub bench_update
+{
+	for my $clients (1, 8)
+	{
+		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, $clients, script('update')) } ] } qw(heap ours));
+		show_rates("UPDATE, $clients clients", $rate, $cpu, ['>= 1.50']);
+	}
+}
+
+sub bench_insert
+{
+	for my $clients (1, 8)
+	{
+		my ($rate, $cpu) = compare(map {
+				my $schema = $_;
+				[ $schema => sub {
+					sql("TRUNCATE $schema.narrow");
+					pgbench($schema, $clients, script('insert'), '-D n=0', '-D first=0') } ]
+			} qw(heap ours));
+		show_rates("INSERT, $clients clients", $rate, $cpu, ['>= 1.50']);
+	}
+	sql("TRUNCATE $_.narrow") for qw(heap ours);
+}
+
+sub bench_tpcb
+{
+	local $ENV{PGOPTIONS} = '-c search_path=heap';
+	system("pgbench -i -q -s $scale --unlogged-tables postgres >$work/pgbench_init.log 2>&1") == 0 or die "pgbench -i failed, see $work/pgbench_init.log\n";
+	delete local $ENV{PGOPTIONS};
+	system('psql', '-Xq', '-f', "$here/tpcb.sql") == 0 or die "tpcb.sql failed\n";
+	for my $clients (1, 8)
+	{
+		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, $clients, '-b tpcb-like') } ] } qw(heap ours));
+		show_rates("pgbench TPC-B, $clients clients", $rate, $cpu, ['>= 1.30']);
+	}
+}
+
+sub bench_copy
+{
+	my $file = "$work/narrow.csv";
+	open(my $out, '>', $file) or die;
+	printf $out "%d,%d,%d\n", $_, $_ % 1000, int($_ / 7) for 1 .. $copy_rows;
+	close $out or die;
+	my ($time) = compare(map {
+			my $schema = $_;
+			[ $schema => sub {
+				sql("TRUNCATE $schema.narrow");
+				timed(sub { sql("COPY $schema.narrow FROM '$file' (FORMAT csv)") }) } ]
+		} qw(heap ours));
+	show_times("COPY of $copy_rows rows", $time, '>= 1.50');
+	sql("TRUNCATE $_.narrow") for qw(heap ours);
+	unlink $file;
+}
+
+# No client takes part: what is read is counted and dropped in the server.
+sub bench_scan
+{
+	my ($time) = compare(map { my $schema = $_;
+			[ $schema => sub { timed(sub { sql("COPY (SELECT a FROM $schema.item) TO '/dev/null'") }) } ] } qw(heap ours));
+	show_times("scan, COPY to /dev/null", $time, '>= 1.00');
+	($time) = compare(map { my $schema = $_;
+			[ $schema => sub { timed(sub { sql("EXPLAIN (ANALYZE, TIMING OFF) SELECT a FROM $schema.item") }) } ] } qw(heap ours));
+	show_times("scan, rows dropped", $time, '>= 1.00');
+}
+
+# A fresh table each: what a row and its index entry take, nothing updated yet.
+sub bench_memory
+{
+	my $columns = '(id bigint PRIMARY KEY, a int, b int, c text)';
+	my $fill = "SELECT i, i % 1000, i / 7, left(repeat(md5(i::text), 3), 80) FROM generate_series(1, $rows) i";
+
+	sql("CREATE UNLOGGED TABLE heap.wide $columns");
+	sql("INSERT INTO heap.wide $fill");
+	my $heap = sql("SELECT pg_relation_size('heap.wide') + pg_relation_size('heap.wide_pkey')") / $rows;
+	sql("CREATE FOREIGN TABLE ours.wide $columns SERVER tsurugi");
+	my $before = sql($bytes_in_use);
+	sql("INSERT INTO ours.wide $fill");
+	# version headers go once nobody needs them
+	sleep 2;
+	my $ours = (sql($bytes_in_use) - $before) / $rows;
+	row('memory per row, bytes', '', sprintf('%.1f', $heap), sprintf('%.1f', $ours), sprintf('%.2f of heap  (target <= 1.00)', $ours / $heap));
+	sql("DROP TABLE heap.wide");
+	sql('DROP FOREIGN TABLE ours.wide');
+}
+
+sub cpu_model { for (read_lines('/proc/cpuinfo')) { return $1 if /^model name\s*:\s*(.*)/ } return 'unknown'; }
+
+$| = 1;
+print "commit      $ENV{TG_COMMIT}\n";
+print 'server      ', sql('SELECT version()'), "\n";
+printf "machine     %s, %d CPUs\n", cpu_model(), `nproc`;
+print 'settings    ', sql("SELECT string_agg(name || ' = ' || current_setting(name), ', ' ORDER BY name) FROM pg_settings
+	WHERE source = 'configuration file' AND (name LIKE 'tsurugi_fdw.%' OR name IN ('shared_buffers', 'fsync', 'max_wal_size', 'jit', 'autovacuum'))"), "\n";
+print "runs        $rounds rounds of $seconds s, $rows rows, heap unlogged, prepared statements; medians\n\n";
+
+system('psql', '-Xq', '-v', "rows=$rows", '-f', "$here/schema.sql") == 0 or die "schema.sql failed\n";
+sql('CHECKPOINT');
+
+row('', 'SELECT 1', 'heap', 'ours', 'ours');
+my $failed = 0;
+for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
+	[ copy => \&bench_copy ], [ scan => \&bench_scan ], [ memory => \&bench_memory ])
+{
+	next unless $only{ $part->[0] };
+	next if eval { $part->[1]->(); 1 };
+	print "$part->[0]: not measured: $@";
+	$failed = 1;
+}
+exit $failed;

@@ -1,0 +1,21 @@
+-- Tables of the benchmarks, twice: in schema heap as unlogged ordinary tables, in
+-- schema ours as foreign tables of tsurugi_fdw.  The same statements run on both,
+-- by search_path.  psql variable rows: how many rows the tables read from have.
+\set ON_ERROR_STOP on
+CREATE EXTENSION tsurugi_fdw;
+CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw;
+CREATE SCHEMA heap;
+CREATE SCHEMA ours;
+
+-- point, range, update, scan: four columns, a text of 80
+CREATE UNLOGGED TABLE heap.item (id bigint PRIMARY KEY, a int, b int, c text);
+CREATE FOREIGN TABLE ours.item (id bigint PRIMARY KEY, a int, b int, c text) SERVER tsurugi;
+
+-- insert and COPY: narrow
+CREATE UNLOGGED TABLE heap.narrow (id bigint PRIMARY KEY, a int, b int);
+CREATE FOREIGN TABLE ours.narrow (id bigint PRIMARY KEY, a int, b int) SERVER tsurugi;
+
+INSERT INTO heap.item SELECT i, i % 1000, i / 7, repeat(md5(i::text), 3)::varchar(80) FROM generate_series(1, :rows) i;
+INSERT INTO ours.item SELECT * FROM heap.item;
+VACUUM ANALYZE heap.item;
+ANALYZE ours.item;
