@@ -43,8 +43,9 @@ typedef enum tsurugi_private
 
 /*
  * fdw_exprs holds, in this order: the values of the fixed key columns, the low
- * bound, the high bound, the condition (direct modification only), the new
- * values (direct UPDATE only); each where the shape says that there is one.
+ * bound, the high bound; of direct modifications the condition, the conditions
+ * that the key answers, the new values (UPDATE); each where the shape says that
+ * there is one.
  */
 typedef struct tsurugi_shape
 {
@@ -55,10 +56,11 @@ typedef struct tsurugi_shape
 	int backward;	 /* RANGE: descending */
 	int condition;	 /* a direct modification evaluates a condition */
 	int direct;		 /* CmdType of a direct modification, or CMD_UNKNOWN */
+	int recheck;	 /* a direct modification has conditions that the key answers */
 	int counts;		 /* a direct modification's rows are the statement's */
 } tsurugi_shape;
 
-#define TSURUGI_SHAPE_COUNT 8
+#define TSURUGI_SHAPE_COUNT 9
 
 /* fdw_plan.c */
 extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);

@@ -39,6 +39,8 @@ typedef struct direct_modify
 	ResultRelInfo *rinfo;
 	bool sets_key;
 	ExprState *condition; /* NULL: none */
+	Expr *recheck_expr;	  /* what the key has answered; NULL: nothing */
+	ExprState *recheck;	  /* made when it is first needed */
 	int set_count;
 	int *set_columns;		/* the storage's */
 	ExprState **set_values; /* of the new values */
@@ -87,6 +89,33 @@ only_row_identity_is_junk(List *targetlist)
 	return true;
 }
 
+/*
+ * The target list after planning.  The executor looks for row identity but
+ * never reads it; the new values are computed here, once.  By tableoid it finds
+ * the partition that RETURNING is about.  Positions only matter to an Append above.
+ */
+static List *
+placeholders(List *targetlist, bool alone)
+{
+	List *kept = NIL;
+	ListCell *cell;
+
+	foreach (cell, targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		Node *value = (Node *) entry->expr;
+
+		if (alone && !entry->resjunk)
+			continue;
+		if (!entry->resjunk || strcmp(entry->resname, "tableoid") != 0)
+			entry->expr = (Expr *) makeNullConst(exprType(value), exprTypmod(value), exprCollation(value));
+		kept = lappend(kept, entry);
+		if (alone)
+			entry->resno = list_length(kept);
+	}
+	return kept;
+}
+
 bool
 tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
 {
@@ -126,6 +155,10 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 		scan->fdw_exprs = lappend(scan->fdw_exprs, make_ands_explicit(scan->scan.plan.qual));
 		pull_varattnos((Node *) scan->scan.plan.qual, resultRelation, &attributes);
 	}
+	shape.recheck = scan->fdw_recheck_quals != NIL;
+	if (shape.recheck)
+		scan->fdw_exprs = lappend(scan->fdw_exprs, make_ands_explicit(scan->fdw_recheck_quals));
+	scan->fdw_recheck_quals = NIL;
 	/* The scan itself only has to tell whether a row is wanted; the row is read when it is locked. */
 	if (shape.way != TSURUGI_WAY_KEY)
 	{
@@ -137,14 +170,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 	scan->fdw_exprs = list_concat(scan->fdw_exprs, values);
 	scan->fdw_private = list_make3(tsurugi_shape_to_list(&shape), columns, set);
 	scan->scan.plan.qual = NIL;
-	/* The executor looks for row identity but never reads it; the new values are computed here, once. */
-	foreach (cell, scan->scan.plan.targetlist)
-	{
-		TargetEntry *entry = lfirst_node(TargetEntry, cell);
-
-		entry->expr = (Expr *) makeNullConst(exprType((Node *) entry->expr), exprTypmod((Node *) entry->expr),
-											 exprCollation((Node *) entry->expr));
-	}
+	scan->scan.plan.targetlist = placeholders(scan->scan.plan.targetlist, outerPlan(plan) == &scan->scan.plan);
 	scan->operation = plan->operation;
 	scan->resultRelation = resultRelation;
 	return true;
@@ -177,6 +203,8 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 	at = modify->scan->key_value_count;
 	if (modify->scan->shape.condition)
 		modify->condition = ExecInitQual(make_ands_implicit(list_nth(plan->fdw_exprs, at++)), &node->ss.ps);
+	if (modify->scan->shape.recheck)
+		modify->recheck_expr = list_nth(plan->fdw_exprs, at++);
 	if (plan->operation != CMD_UPDATE)
 		return;
 
@@ -264,6 +292,22 @@ write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_
 	return tg_txn_update(writer, table, *row, version, modify->new.values, modify->new.nulls);
 }
 
+/* The conditions that the key has answered, on the row in the slot. */
+static bool
+key_still_matches(direct_modify *modify)
+{
+	if (modify->recheck_expr == NULL)
+		return true;
+	if (modify->recheck == NULL)
+	{
+		MemoryContext saved = MemoryContextSwitchTo(modify->node->ss.ps.state->es_query_cxt);
+
+		modify->recheck = ExecInitQual(make_ands_implicit(modify->recheck_expr), &modify->node->ss.ps);
+		MemoryContextSwitchTo(saved);
+	}
+	return ExecQual(modify->recheck, modify->node->ss.ps.ps_ExprContext);
+}
+
 /*
  * Writes the scan's current row.  False if it is not to be written: the newest
  * version does not meet the conditions, or is gone, or is this command's own.
@@ -316,7 +360,7 @@ modify_row(direct_modify *modify)
 			bool changed = status == TG_CHANGED;
 
 			tsurugi_row_to_slot(&modify->old, row, slot);
-			if (changed && !ExecQual(node->fdw_recheck_quals, context))
+			if (changed && !key_still_matches(modify))
 				return false;
 			if (modify->condition != NULL && (changed || !judged) && !ExecQual(modify->condition, context))
 				return false;

@@ -72,7 +72,10 @@ tsurugi_shape_to_list(const tsurugi_shape *shape)
 {
 	List *list = list_make5_int(shape->way, shape->fixed_count, shape->low, shape->high, shape->backward);
 
-	return lappend_int(lappend_int(lappend_int(list, shape->condition), shape->direct), shape->counts);
+	list = lappend_int(list, shape->condition);
+	list = lappend_int(list, shape->direct);
+	list = lappend_int(list, shape->recheck);
+	return lappend_int(list, shape->counts);
 }
 
 void
@@ -86,7 +89,8 @@ tsurugi_shape_from_list(List *list, tsurugi_shape *shape)
 	shape->backward = list_nth_int(list, 4);
 	shape->condition = list_nth_int(list, 5);
 	shape->direct = list_nth_int(list, 6);
-	shape->counts = list_nth_int(list, 7);
+	shape->recheck = list_nth_int(list, 7);
+	shape->counts = list_nth_int(list, 8);
 }
 
 /* --- conditions on key columns ------------------------------------------------------- */
@@ -477,7 +481,7 @@ tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *attributes)
 /*
  * A target list that the scan can hand out as it is, so that the executor
  * needs no projection: distinct plain columns, and the conditions look at no
- * others.  Only where no row is ever rechecked (EvalPlanQual wants whole rows).
+ * others.  For plans that never recheck rows (EvalPlanQual wants whole ones).
  */
 static List *
 direct_tlist(PlannerInfo *root, RelOptInfo *baserel, List *tlist, List *conditions)
@@ -486,8 +490,7 @@ direct_tlist(PlannerInfo *root, RelOptInfo *baserel, List *tlist, List *conditio
 	Bitmapset *wanted = NULL;
 	ListCell *cell;
 
-	if (root->parse->commandType != CMD_SELECT || root->rowMarks != NIL || root->query_level > 1 ||
-		baserel->reloptkind != RELOPT_BASEREL || tlist == NIL)
+	if (root->query_level > 1 || baserel->reloptkind != RELOPT_BASEREL || tlist == NIL)
 		return NIL;
 	foreach (cell, tlist)
 	{
@@ -515,7 +518,8 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	List *conditions = NIL;
 	List *by_key = NIL;
 	List *private;
-	List *output;
+	List *output = NIL;
+	bool never_rechecked;
 	ListCell *cell;
 
 	foreach (cell, scan_clauses)
@@ -533,8 +537,10 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	pull_varattnos((Node *) conditions, baserel->relid, &attributes);
 
 	private = list_make3(tsurugi_shape_to_list(&choice->shape), tsurugi_columns_of(&notes->described, attributes), NIL);
-	output = direct_tlist(root, baserel, tlist, conditions);
-	/* Where nothing is rechecked the conditions on key columns would only ask for columns that are not there. */
+	never_rechecked = root->parse->commandType == CMD_SELECT && root->rowMarks == NIL;
+	if (never_rechecked)
+		output = direct_tlist(root, baserel, tlist, conditions);
+	/* Conditions that the key answers are evaluated for rechecks only. */
 	return make_foreignscan(tlist, conditions, baserel->relid, choice->values, private, output,
-							output == NIL ? by_key : NIL, outer_plan);
+							never_rechecked ? NIL : by_key, outer_plan);
 }

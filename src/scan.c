@@ -367,9 +367,9 @@ find_by_key(tsurugi_scan *scan)
 	tg_status status;
 	size_t bytes;
 
-	scan->done = true;
-	if (!make_fixed(scan, &bytes))
+	if (scan->looked_up || !make_fixed(scan, &bytes))
 		return false;
+	scan->looked_up = true;
 	tg_epoch_enter(scan->session);
 	status = tg_txn_find(&scan->snapshot, scan->described->table, scan->key, bytes, &scan->row, &version);
 	if (status == TG_OK)
@@ -410,9 +410,10 @@ next_buffer(tsurugi_scan *scan)
 
 /* The next batch that is not empty. */
 static bool
-next_batch(tsurugi_scan *scan)
+next_vectors(tsurugi_scan *scan)
 {
-	scan->position = 0;
+	unsigned limit;
+
 	scan->figures.batches++;
 	if (scan->job != NULL)
 	{
@@ -426,71 +427,87 @@ next_batch(tsurugi_scan *scan)
 	scan->vectors = scan->own;
 	if (scan->shape.way == TSURUGI_WAY_TABLE)
 		return tg_chunk_scan_next(scan->session, &scan->chunks, scan->own) > 0;
-	else
-	{
-		unsigned limit = scan->limit;
-
-		scan->limit = RANGE_ROWS;
-		return tg_range_scan_next(scan->session, scan->range, scan->own, limit) > 0;
-	}
+	limit = scan->limit;
+	scan->limit = RANGE_ROWS;
+	return tg_range_scan_next(scan->session, scan->range, scan->own, limit) > 0;
 }
 
 bool
-tsurugi_scan_next(tsurugi_scan *scan)
+tsurugi_scan_next_batch(tsurugi_scan *scan)
 {
-	if (scan->done)
-		return false;
-	if (!scan->ready && !open_source(scan))
-	{
-		scan->done = true;
-		return false;
-	}
-	if (scan->shape.way == TSURUGI_WAY_KEY)
-		return find_by_key(scan);
-	if (scan->vectors == NULL || scan->position >= scan->vectors->count)
-	{
-		if (!next_batch(scan))
-		{
-			scan->done = true;
-			return false;
-		}
-	}
-	scan->row = scan->vectors->rows[scan->position++];
-	return true;
+	bool found = false;
+
+	if (!scan->done && (scan->ready || open_source(scan)))
+		found = scan->shape.way == TSURUGI_WAY_KEY ? find_by_key(scan) : next_vectors(scan);
+	scan->done = scan->done || !found;
+	scan->position = 0;
+	scan->count = !found ? 0 : scan->vectors != NULL ? scan->vectors->count : 1;
+	return found;
 }
 
-void
-tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot)
+/* A row found by key. */
+static inline void
+fill_from_cells(tsurugi_scan *scan, TupleTableSlot *slot)
 {
-	const tsurugi_codec *codecs = scan->described->codecs;
-	const tg_vectors *vectors = scan->vectors;
-	uint32_t at = scan->position - 1;
-
-	ExecClearTuple(slot);
-	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
 	for (int i = 0; i < scan->column_count; i++)
 	{
 		int position = scan->positions[i];
-		const void *cell;
 
-		if (scan->shape.way == TSURUGI_WAY_KEY)
-		{
-			if (scan->cell_nulls[i])
-				continue;
-			cell = &scan->cells[i];
-		}
-		else
-		{
-			if (vectors->nulls[i][at])
-				continue;
-			cell = scan->kinds[i] <= TG_KIND_8 ? (const void *) ((const uint64_t *) vectors->data[i] + at)
-											   : (const void *) ((const tg_value *) vectors->data[i] + at);
-		}
-		slot->tts_isnull[position] = false;
-		slot->tts_values[position] =
-			tsurugi_datum(&codecs[scan->columns[i]], cell, scan->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
+		slot->tts_isnull[position] = scan->cell_nulls[i];
+		if (!scan->cell_nulls[i])
+			slot->tts_values[position] = tsurugi_datum(&scan->described->codecs[scan->columns[i]], &scan->cells[i],
+													   scan->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
 	}
-	ExecStoreVirtualTuple(slot);
+}
+
+static inline void
+fill_from_vectors(tsurugi_scan *scan, TupleTableSlot *slot)
+{
+	const tg_vectors *vectors = scan->vectors;
+	uint32_t at = scan->position - 1;
+
+	for (int i = 0; i < scan->column_count; i++)
+	{
+		const tsurugi_codec *codec = &scan->described->codecs[scan->columns[i]];
+		int position = scan->positions[i];
+
+		slot->tts_isnull[position] = vectors->nulls[i][at];
+		if (slot->tts_isnull[position])
+			continue;
+		if (codec->form == TSURUGI_WORD)
+			slot->tts_values[position] = ((const uint64_t *) vectors->data[i])[at];
+		else
+			slot->tts_values[position] =
+				tsurugi_datum(codec,
+							  scan->kinds[i] <= TG_KIND_8 ? (const void *) ((const uint64_t *) vectors->data[i] + at)
+														  : (const void *) ((const tg_value *) vectors->data[i] + at),
+							  scan->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
+	}
+}
+
+/*
+ * The slot keeps what ExecClearTuple would leave, but for the price of a call:
+ * it owns memory only if somebody above has materialized it.
+ */
+void
+tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot)
+{
+	int natts = slot->tts_tupleDescriptor->natts;
+
+	if (TTS_SHOULDFREE(slot))
+		ExecClearTuple(slot);
+	if (!scan->nulls_set)
+	{
+		/* Columns that are not read. */
+		memset(slot->tts_isnull, true, natts * sizeof(bool));
+		scan->nulls_set = true;
+	}
+	if (scan->vectors != NULL)
+		fill_from_vectors(scan, slot);
+	else
+		fill_from_cells(scan, slot);
+	slot->tts_flags &= ~TTS_FLAG_EMPTY;
+	slot->tts_nvalid = natts;
 	tsurugi_row_id_to_tid(scan->row, &slot->tts_tid);
 }
 
@@ -500,7 +517,9 @@ tsurugi_scan_restart(tsurugi_scan *scan)
 	tsurugi_scan_end(scan);
 	scan->ready = false;
 	scan->done = false;
+	scan->looked_up = false;
 	scan->vectors = NULL;
+	scan->count = 0;
 	scan->position = 0;
 }
 

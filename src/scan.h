@@ -50,8 +50,10 @@ typedef struct tsurugi_scan
 	tsurugi_key_value *key_values; /* fixed ones, low, high */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
-	bool ready; /* keys are made, the source is open */
-	bool done;	/* nothing more will come */
+	bool ready;		/* keys are made, the source is open */
+	bool done;		/* nothing more will come */
+	bool looked_up; /* KEY: the row was looked for */
+	bool nulls_set; /* the slot's columns that are not read are NULL */
 
 	/* where rows come from; one of these */
 	tg_value *cells; /* KEY: the row's columns */
@@ -62,7 +64,8 @@ typedef struct tsurugi_scan
 	MemoryContextCallback job_end;
 	tg_vectors *own;		   /* memory of RANGE and in-place TABLE */
 	unsigned limit;			   /* RANGE: rows to ask for next */
-	const tg_vectors *vectors; /* the current batch */
+	const tg_vectors *vectors; /* the current batch; NULL: KEY, whose one row is in cells */
+	uint32_t count;			   /* rows of the batch */
 	uint32_t position;		   /* of the row after the current one */
 
 	/* the current row */
@@ -72,10 +75,25 @@ typedef struct tsurugi_scan
 /* Makes the scan of a node from its plan; node->ss is set up, nothing is read yet. */
 extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
 
-/* Steps to the next row that the snapshot sees.  False at the end. */
-extern bool tsurugi_scan_next(tsurugi_scan *scan);
+/* The part of the next function that opens the source or gets a batch. */
+extern bool tsurugi_scan_next_batch(tsurugi_scan *scan);
 
-/* Puts the current row's columns into the slot as a virtual tuple; they point into the scan until it steps on. */
+/* Steps to the next row that the snapshot sees.  False at the end. */
+static inline bool
+tsurugi_scan_next(tsurugi_scan *scan)
+{
+	if (scan->position >= scan->count && !tsurugi_scan_next_batch(scan))
+		return false;
+	if (scan->vectors != NULL)
+		scan->row = scan->vectors->rows[scan->position];
+	scan->position++;
+	return true;
+}
+
+/*
+ * Puts the current row's columns into the slot of the node as a virtual
+ * tuple; they point into the scan until it steps on.
+ */
 extern void tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot);
 
 /* Starts over; key values are computed again. */

@@ -193,6 +193,47 @@ tg_chunk_scan_next(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors
 
 /* --- by key range -------------------------------------------------------------------- */
 
+/* Versions found one after the other in ascending slots of one chunk, which are gathered together. */
+typedef struct neighbours
+{
+	const tg_chunk *chunk;
+	unsigned count;
+	uint16_t slots[ROWS_AHEAD];
+} neighbours;
+
+static inline void
+flush_neighbours(neighbours *found, tg_vectors *vectors)
+{
+	if (found->count == 1)
+		tg_vectors_append(vectors, tg_version_make(found->chunk, found->slots[0]));
+	else
+		tg_vectors_gather(vectors, found->chunk, found->slots, found->count);
+	found->count = 0;
+}
+
+/* Appends what the snapshot sees of these rows, in their order. */
+static void
+append_rows(tg_range_scan *scan, tg_vectors *vectors, const uint32_t *rows, unsigned count)
+{
+	neighbours found = {.chunk = NULL};
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		tg_version version;
+		unsigned slot;
+
+		if (tg_txn_read(&scan->snapshot, scan->table, rows[i], &version) != TG_OK)
+			continue;
+		slot = tg_version_slot(version);
+		if (found.count > 0 && (tg_version_chunk(version) != found.chunk || slot <= found.slots[found.count - 1]))
+			flush_neighbours(&found, vectors);
+		found.chunk = tg_version_chunk(version);
+		found.slots[found.count++] = (uint16_t) slot;
+	}
+	if (found.count > 0)
+		flush_neighbours(&found, vectors);
+}
+
 /* One epoch's worth, up to limit rows in vectors; false at the end of the range. */
 static bool
 append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
@@ -208,13 +249,7 @@ append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 
 		more = count > 0;
 		looked += count;
-		for (unsigned i = 0; i < count; i++)
-		{
-			tg_version version;
-
-			if (tg_txn_read(&scan->snapshot, scan->table, rows[i], &version) == TG_OK)
-				tg_vectors_append(vectors, version);
-		}
+		append_rows(scan, vectors, rows, count);
 	}
 	tg_epoch_leave(session);
 	return more;
