@@ -234,8 +234,8 @@ tsurugi_datum_numeric(const tsurugi_codec *codec, const void *cell, char *scratc
 	if (first == count)
 		weight = 0;
 
-	*out++ = NUMERIC_HEADER_SHORT | (negative ? NUMERIC_SHORT_NEGATIVE : 0) | (uint16) (codec->scale << 7) |
-			 (weight & 0x7f);
+	*out++ =
+		NUMERIC_HEADER_SHORT | (negative ? NUMERIC_SHORT_NEGATIVE : 0) | (uint16) (codec->scale << 7) | (weight & 0x7f);
 	for (int i = count - 1; i >= first; i--)
 		*out++ = (uint16) groups[i];
 	SET_VARSIZE(scratch, (char *) out - scratch);

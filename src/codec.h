@@ -40,7 +40,7 @@ typedef struct tsurugi_codec
 	int16 typlen;
 	int16 scale; /* NUMERIC* */
 	bool typbyval;
-	Oid type;  /* base type, domains looked through */
+	Oid type;	  /* base type, domains looked through */
 	int32 typmod; /* of the base type */
 	Oid collation;
 } tsurugi_codec;
@@ -116,7 +116,6 @@ tsurugi_datum(const tsurugi_codec *codec, const void *cell, char *scratch)
  * (else the key serves look-ups by equality only).  False: it cannot be in a
  * key; *reason_out is a detail for the message.
  */
-extern bool tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_out,
-							 const char **reason_out);
+extern bool tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_out, const char **reason_out);
 
 #endif /* TSURUGI_CODEC_H */

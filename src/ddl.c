@@ -252,7 +252,7 @@ strip_column(ColumnDef *column, Key *key, const char *table)
 		if (is_key((Node *) constraint))
 		{
 			take_key(key, table, constraint, list_make1(makeString(column->colname)));
-			column->constraints = foreach_delete_current(column->constraints, cell);
+			column->constraints = foreach_delete_current (column->constraints, cell);
 			after_key = true;
 			continue;
 		}
@@ -266,7 +266,7 @@ strip_column(ColumnDef *column, Key *key, const char *table)
 			case CONSTR_ATTR_NOT_DEFERRABLE:
 			case CONSTR_ATTR_IMMEDIATE:
 				if (after_key)
-					column->constraints = foreach_delete_current(column->constraints, cell);
+					column->constraints = foreach_delete_current (column->constraints, cell);
 				break;
 			default:
 				after_key = false;
@@ -296,6 +296,20 @@ make_set_not_nulls(const Key *key)
 	return commands;
 }
 
+/* In PostgreSQL's words for keys; SET NOT NULL has others. */
+static void
+check_key_columns(Oid relation, const Key *key)
+{
+	ListCell *cell;
+
+	foreach (cell, key->columns)
+	{
+		if (get_attnum(relation, strVal(lfirst(cell))) == InvalidAttrNumber)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+							errmsg("column \"%s\" named in key does not exist", strVal(lfirst(cell)))));
+	}
+}
+
 /* --- CREATE FOREIGN TABLE ----------------------------------------------------------------- */
 
 static Key
@@ -313,7 +327,7 @@ strip_table(CreateStmt *statement)
 		else if (is_key(element))
 		{
 			take_key(&key, statement->relation->relname, (Constraint *) element, ((Constraint *) element)->keys);
-			statement->tableElts = foreach_delete_current(statement->tableElts, cell);
+			statement->tableElts = foreach_delete_current (statement->tableElts, cell);
 		}
 	}
 	return key;
@@ -325,8 +339,8 @@ create_key(const Utility *utility, Oid relation_id, const Key *key)
 	AlterTableStmt *alter = makeNode(AlterTableStmt);
 	Relation relation;
 
-	alter->relation =
-		makeRangeVar(get_namespace_name(get_rel_namespace(relation_id)), get_rel_name(relation_id), -1);
+	check_key_columns(relation_id, key);
+	alter->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relation_id)), get_rel_name(relation_id), -1);
 	alter->relation->inh = false;
 	alter->cmds = make_set_not_nulls(key);
 	alter->objtype = OBJECT_FOREIGN_TABLE;
@@ -342,8 +356,8 @@ create_table(const Utility *utility, CreateForeignTableStmt *written)
 {
 	CreateForeignTableStmt *statement = copyObject(written);
 	Oid namespace = RangeVarGetAndCheckCreationNamespace(statement->base.relation, NoLock, NULL);
-	bool skipped = statement->base.if_not_exists &&
-				   OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
+	bool skipped =
+		statement->base.if_not_exists && OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
 	Key key = strip_table(&statement->base);
 	Relation relation;
 	Oid relation_id;
@@ -372,6 +386,7 @@ typedef struct Wishes
 	Bitmapset *not_null; /* filled in after the ALTER */
 	List *not_null_names;
 	bool checks;
+	bool adds_columns;
 } Wishes;
 
 static void
@@ -392,6 +407,7 @@ strip_command(AlterTableCmd *command, Wishes *wishes, const char *table, List **
 			wishes->checks |= constraint->contype == CONSTR_CHECK && !constraint->skip_validation;
 			break;
 		case AT_AddColumn:
+			wishes->adds_columns = true;
 			strip_column((ColumnDef *) command->def, &wishes->key, table);
 			foreach (cell, ((ColumnDef *) command->def)->constraints)
 				wishes->checks |= ((Constraint *) lfirst(cell))->contype == CONSTR_CHECK;
@@ -514,6 +530,8 @@ alter_table(const Utility *utility, AlterTableStmt *written)
 	}
 	statement = copyObject(written);
 	wishes = strip_alter(statement);
+	if (!wishes.adds_columns)
+		check_key_columns(relation_id, &wishes.key);
 	run_instead(utility, (Node *) statement);
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))

@@ -27,10 +27,10 @@ error_too_large(Relation relation)
 {
 	if (relation == NULL)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("value is too large")));
-	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					errmsg("key of a row of \"%s\" is too large", RelationGetRelationName(relation)),
-					errdetail("Keys can have up to %d bytes as they are stored.", TG_KEY_BYTES_MAX),
-					errtable(relation)));
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("key of a row of \"%s\" is too large", RelationGetRelationName(relation)),
+			 errdetail("Keys can have up to %d bytes as they are stored.", TG_KEY_BYTES_MAX), errtable(relation)));
 }
 
 void
@@ -51,7 +51,8 @@ tsurugi_error(tg_status status, Relation relation)
 											 : errmsg("too many jobs or snapshots in tsurugi_fdw")));
 			break;
 		case TG_CANCELLED:
-			ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling statement because its job was cancelled")));
+			ereport(ERROR,
+					(errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling statement because its job was cancelled")));
 			break;
 		case TG_STOPPED:
 			ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the worker of tsurugi_fdw is not running"),
@@ -110,8 +111,7 @@ tsurugi_error_isolation(void)
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("cannot change tables of tsurugi_fdw at isolation level %s",
 						   IsolationIsSerializable() ? "SERIALIZABLE" : "REPEATABLE READ"),
-					errdetail("Only reading is possible at this level so far."),
-					errhint("Use READ COMMITTED.")));
+					errdetail("Only reading is possible at this level so far."), errhint("Use READ COMMITTED.")));
 	pg_unreachable();
 }
 

@@ -18,6 +18,7 @@
 
 #include "src/fdw.h"
 
+#include "access/sysattr.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -107,7 +108,8 @@ placeholders(List *targetlist, bool alone)
 
 		if (alone && !entry->resjunk)
 			continue;
-		if (!entry->resjunk || strcmp(entry->resname, "tableoid") != 0)
+		/* below an Append entries have no names */
+		if (!IsA(value, Var) || ((Var *) value)->varattno != TableOidAttributeNumber)
 			entry->expr = (Expr *) makeNullConst(exprType(value), exprTypmod(value), exprCollation(value));
 		kept = lappend(kept, entry);
 		if (alone)

@@ -7,7 +7,6 @@
 #include "src/fdw.h"
 
 #include "executor/executor.h"
-#include "miscadmin.h"
 #include "utils/lsyscache.h"
 
 #include "src/row.h"
@@ -15,47 +14,14 @@
 #include "src/session.h"
 #include "src/snapshot.h"
 
-/*
- * ExecScan (execScan.c) for this node: without EvalPlanQual, which has its own
- * executor state, and without the calls and the memory context reset per row
- * that a scan which forms nothing does not need.
- */
-static TupleTableSlot *
-run_scan(PlanState *pstate)
-{
-	ForeignScanState *node = castNode(ForeignScanState, pstate);
-	tsurugi_scan *scan = node->fdw_state;
-	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
-	ProjectionInfo *projection = pstate->ps_ProjInfo;
-	ExprState *qual = pstate->qual;
-	ExprContext *context = pstate->ps_ExprContext;
-
-	for (;;)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!tsurugi_scan_next(scan))
-			return ExecClearTuple(projection != NULL ? projection->pi_state.resultslot : slot);
-		tsurugi_scan_fill(scan, slot);
-		if (qual == NULL && projection == NULL)
-			return slot;
-		ResetExprContext(context);
-		context->ecxt_scantuple = slot;
-		if (qual == NULL || ExecQual(qual, context))
-			return projection != NULL ? ExecProject(projection) : slot;
-		InstrCountFiltered1(node, 1);
-	}
-}
-
 void
 tsurugiBeginForeignScan(ForeignScanState *node, int eflags)
 {
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	node->fdw_state = tsurugi_scan_make(node);
-	/* As ForeignNext (nodeForeignscan.c) does for each row. */
-	node->ss.ss_ScanTupleSlot->tts_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
 	if (node->ss.ps.state->es_epq_active == NULL)
-		node->ss.ps.ExecProcNode = run_scan;
+		node->ss.ps.ExecProcNode = tsurugi_scan_run;
 }
 
 /* For rechecks: their executor state gives the node another row in place of this one. */

@@ -109,8 +109,8 @@ static void
 define_memory_settings(void)
 {
 	DefineCustomIntVariable("tsurugi_fdw.memory", "Limit of the memory for tables.",
-							"Past it new data is refused, while DELETE, DROP and rollback still work.", &memory_mb, 1024,
-							16, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_MB, NULL, assign_memory, NULL);
+							"Past it new data is refused, while DELETE, DROP and rollback still work.", &memory_mb,
+							1024, 16, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_MB, NULL, assign_memory, NULL);
 	DefineCustomIntVariable("tsurugi_fdw.memory_max", "Highest value that tsurugi_fdw.memory can be given by a reload.",
 							"Reserves address space, not memory.", &memory_max_mb, 64 * 1024, 16, MAX_KILOBYTES,
 							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
@@ -122,19 +122,19 @@ define_memory_settings(void)
 static void
 define_scheduler_settings(void)
 {
-	DefineCustomIntVariable("tsurugi_fdw.workers", "Number of worker threads.", "0 is one for each CPU.", &workers, 0, 0,
-							WORKERS_MAX, PGC_POSTMASTER, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("tsurugi_fdw.scan_pool_rows",
-							"Estimated rows from which on a scan of a whole table is given to the workers.",
-							"-1 is never.", &tsurugi_scan_pool_rows, 10000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL,
-							NULL);
-	DefineCustomBoolVariable("tsurugi_fdw.stealing", "Whether workers take tasks from each other.", NULL, &stealing, true,
-							 PGC_SIGHUP, 0, NULL, NULL, NULL);
-	DefineCustomBoolVariable("tsurugi_fdw.busy_worker", "Whether workers that have nothing to do keep looking for tasks.",
-							 "Costs a CPU each, saves waking them.", &busy_worker, false, PGC_SIGHUP, 0, NULL, NULL,
-							 NULL);
+	DefineCustomIntVariable("tsurugi_fdw.workers", "Number of worker threads.", "0 is one for each CPU.", &workers, 0,
+							0, WORKERS_MAX, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"tsurugi_fdw.scan_pool_rows", "Estimated rows from which on a scan of a whole table is given to the workers.",
+		"-1 is never.", &tsurugi_scan_pool_rows, 10000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("tsurugi_fdw.stealing", "Whether workers take tasks from each other.", NULL, &stealing,
+							 true, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"tsurugi_fdw.busy_worker", "Whether workers that have nothing to do keep looking for tasks.",
+		"Costs a CPU each, saves waking them.", &busy_worker, false, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("tsurugi_fdw.worker_suspend_timeout", "Longest sleep of a worker that nobody wakes.", NULL,
-							&worker_suspend_timeout_ms, 1000, 1, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+							&worker_suspend_timeout_ms, 1000, 1, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL,
+							NULL);
 	DefineCustomRealVariable("tsurugi_fdw.watcher_interval", "Tick of the thread that watches over the workers.", NULL,
 							 &watcher_interval_ms, 1, 0.1, 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("tsurugi_fdw.hang_timeout", "Time after which a task without an end is reported.", NULL,

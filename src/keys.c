@@ -52,11 +52,10 @@ find_column(Relation relation, const char *name, const AttrNumber *before, int b
 	bool ordered;
 
 	if (attnum == InvalidAttrNumber)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-						errmsg("column \"%s\" named in key does not exist", name)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("column \"%s\" named in key does not exist", name)));
 	if (attnum < 0)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("index creation on system columns is not supported")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("index creation on system columns is not supported")));
 	for (int i = 0; i < before_count; i++)
 	{
 		if (before[i] == attnum)
@@ -93,9 +92,9 @@ tsurugi_key_create(Relation relation, const char *name, List *columns)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
 						errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));
 	if (OidIsValid(RelationGetPrimaryKeyIndex(relation)))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-						errmsg("multiple primary keys for table \"%s\" are not allowed",
-							   RelationGetRelationName(relation))));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("multiple primary keys for table \"%s\" are not allowed", RelationGetRelationName(relation))));
 	foreach (cell, columns)
 	{
 		Form_pg_attribute attribute;
@@ -108,8 +107,8 @@ tsurugi_key_create(Relation relation, const char *name, List *columns)
 		count++;
 	}
 	if (name == NULL)
-		name = ChooseRelationName(RelationGetRelationName(relation), NULL, "pkey", RelationGetNamespace(relation),
-								  true);
+		name =
+			ChooseRelationName(RelationGetRelationName(relation), NULL, "pkey", RelationGetNamespace(relation), true);
 	(void) index_create(relation, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, make_index_info(attnums, count),
 						names, BTREE_AM_OID, InvalidOid, collations, classes, options, (Datum) 0,
 						INDEX_CREATE_IS_PRIMARY | INDEX_CREATE_ADD_CONSTRAINT | INDEX_CREATE_SKIP_BUILD |

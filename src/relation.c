@@ -144,9 +144,9 @@ follow_layout(tsurugi_relation *described, Relation relation)
 	if (layout->column_count < described->attribute_count)
 	{
 		memcpy(described->kinds, layout->kinds, layout->column_count);
-		tsurugi_check(tg_table_layout_add(tsurugi_session(), described->table, described->kinds,
-										  described->attribute_count),
-					  relation);
+		tsurugi_check(
+			tg_table_layout_add(tsurugi_session(), described->table, described->kinds, described->attribute_count),
+			relation);
 		layout = tg_load_acquire(&described->table->layout);
 	}
 	if (layout->column_count > described->column_count)

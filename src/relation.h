@@ -33,9 +33,9 @@ typedef struct tsurugi_key_column
 typedef struct tsurugi_relation
 {
 	Oid oid;
-	tg_table *table;	 /* the storage; kept by the lock on the relation */
-	int attribute_count; /* the tuple descriptor's natts */
-	int column_count;	 /* columns of the storage's layout: values of a row to write; >= attribute_count */
+	tg_table *table;	   /* the storage; kept by the lock on the relation */
+	int attribute_count;   /* the tuple descriptor's natts */
+	int column_count;	   /* columns of the storage's layout: values of a row to write; >= attribute_count */
 	tsurugi_codec *codecs; /* column_count of them */
 	uint8_t *kinds;		   /* tg_kind of each, as in the layout */
 	Oid key_index;		   /* pg_class entry of the primary key, or InvalidOid */

@@ -134,10 +134,10 @@ null_found(Relation relation, AttrNumber attnum)
 {
 	const char *name = NameStr(TupleDescAttr(RelationGetDescr(relation), attnum - 1)->attname);
 
-	ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-					errmsg("column \"%s\" of relation \"%s\" contains null values", name,
-						   RelationGetRelationName(relation)),
-					errtablecol(relation, attnum)));
+	ereport(ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("column \"%s\" of relation \"%s\" contains null values", name, RelationGetRelationName(relation)),
+			 errtablecol(relation, attnum)));
 }
 
 static void

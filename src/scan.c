@@ -50,6 +50,7 @@ init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
 	scan->positions = scan->columns + count;
 	scan->kinds = (uint8_t *) (scan->positions + count);
 	scan->cell_nulls = (bool *) (scan->kinds + count);
+	scan->words = scan->cell_nulls + count;
 
 	foreach (cell, attnums)
 	{
@@ -58,6 +59,7 @@ init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
 		scan->columns[scan->column_count] = column;
 		scan->positions[scan->column_count] = column;
 		scan->kinds[scan->column_count] = scan->described->kinds[column];
+		scan->words[scan->column_count] = scan->described->codecs[column].form == TSURUGI_WORD;
 		scan->column_count++;
 	}
 	/* The plan may ask for the columns in the order of its output. */
@@ -107,6 +109,12 @@ tsurugi_scan_make(ForeignScanState *node)
 	tsurugi_shape_from_list(list_nth(plan->fdw_private, TSURUGI_PRIVATE_SHAPE), &scan->shape);
 	tsurugi_snapshot(node->ss.ps.state, &scan->snapshot);
 	init_columns(scan, plan, list_nth(plan->fdw_private, TSURUGI_PRIVATE_COLUMNS));
+	scan->slot_natts = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor->natts;
+	scan->wants_ctid = plan->fsSystemCol;
+	scan->plain = node->ss.ps.qual == NULL && node->ss.ps.ps_ProjInfo == NULL;
+	/* Columns that are not read stay NULL; and as ForeignNext (nodeForeignscan.c) does for each row: */
+	memset(node->ss.ss_ScanTupleSlot->tts_isnull, true, scan->slot_natts * sizeof(bool));
+	node->ss.ss_ScanTupleSlot->tts_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
 	if (scan->shape.way != TSURUGI_WAY_TABLE)
 		init_key_values(scan, plan);
 	return scan;
@@ -460,55 +468,91 @@ fill_from_cells(tsurugi_scan *scan, TupleTableSlot *slot)
 	}
 }
 
+static pg_noinline Datum
+datum_from_vector(tsurugi_scan *scan, int i, uint32_t at)
+{
+	const void *data = scan->vectors->data[i];
+
+	return tsurugi_datum(&scan->described->codecs[scan->columns[i]],
+						 scan->kinds[i] <= TG_KIND_8 ? (const void *) ((const uint64_t *) data + at)
+													 : (const void *) ((const tg_value *) data + at),
+						 scan->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
+}
+
 static inline void
 fill_from_vectors(tsurugi_scan *scan, TupleTableSlot *slot)
 {
 	const tg_vectors *vectors = scan->vectors;
+	Datum *values = slot->tts_values;
+	bool *isnull = slot->tts_isnull;
 	uint32_t at = scan->position - 1;
+	int count = scan->column_count;
 
-	for (int i = 0; i < scan->column_count; i++)
+	for (int i = 0; i < count; i++)
 	{
-		const tsurugi_codec *codec = &scan->described->codecs[scan->columns[i]];
 		int position = scan->positions[i];
+		bool null = vectors->nulls[i][at];
 
-		slot->tts_isnull[position] = vectors->nulls[i][at];
-		if (slot->tts_isnull[position])
-			continue;
-		if (codec->form == TSURUGI_WORD)
-			slot->tts_values[position] = ((const uint64_t *) vectors->data[i])[at];
-		else
-			slot->tts_values[position] =
-				tsurugi_datum(codec,
-							  scan->kinds[i] <= TG_KIND_8 ? (const void *) ((const uint64_t *) vectors->data[i] + at)
-														  : (const void *) ((const tg_value *) vectors->data[i] + at),
-							  scan->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
+		isnull[position] = null;
+		if (!null)
+			values[position] =
+				scan->words[i] ? ((const uint64_t *) vectors->data[i])[at] : datum_from_vector(scan, i, at);
 	}
 }
 
 /*
- * The slot keeps what ExecClearTuple would leave, but for the price of a call:
- * it owns memory only if somebody above has materialized it.
+ * The slot is left as ExecClearTuple and ExecStoreVirtualTuple leave it, but
+ * without their calls: it owns memory only if somebody above has materialized it.
  */
-void
-tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot)
+static pg_attribute_always_inline void
+fill(tsurugi_scan *scan, TupleTableSlot *slot)
 {
-	int natts = slot->tts_tupleDescriptor->natts;
-
-	if (TTS_SHOULDFREE(slot))
+	if (unlikely(TTS_SHOULDFREE(slot)))
 		ExecClearTuple(slot);
-	if (!scan->nulls_set)
-	{
-		/* Columns that are not read. */
-		memset(slot->tts_isnull, true, natts * sizeof(bool));
-		scan->nulls_set = true;
-	}
 	if (scan->vectors != NULL)
 		fill_from_vectors(scan, slot);
 	else
 		fill_from_cells(scan, slot);
 	slot->tts_flags &= ~TTS_FLAG_EMPTY;
-	slot->tts_nvalid = natts;
-	tsurugi_row_id_to_tid(scan->row, &slot->tts_tid);
+	slot->tts_nvalid = scan->slot_natts;
+	if (scan->wants_ctid)
+		tsurugi_row_id_to_tid(scan->row, &slot->tts_tid);
+}
+
+void
+tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot)
+{
+	fill(scan, slot);
+}
+
+/*
+ * ExecScan (execScan.c) for this node: without EvalPlanQual, which has its own
+ * executor state, and without the calls and the memory context reset per row
+ * that a scan which forms nothing does not need.
+ */
+TupleTableSlot *
+tsurugi_scan_run(PlanState *pstate)
+{
+	ForeignScanState *node = castNode(ForeignScanState, pstate);
+	tsurugi_scan *scan = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	ExprContext *context;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!tsurugi_scan_next(scan))
+			return ExecClearTuple(pstate->ps_ProjInfo != NULL ? pstate->ps_ProjInfo->pi_state.resultslot : slot);
+		fill(scan, slot);
+		if (scan->plain)
+			return slot;
+		context = pstate->ps_ExprContext;
+		ResetExprContext(context);
+		context->ecxt_scantuple = slot;
+		if (pstate->qual == NULL || ExecQual(pstate->qual, context))
+			return pstate->ps_ProjInfo != NULL ? ExecProject(pstate->ps_ProjInfo) : slot;
+		InstrCountFiltered1(node, 1);
+	}
 }
 
 void

@@ -43,7 +43,11 @@ typedef struct tsurugi_scan
 	uint16_t *columns;	 /* the storage's column */
 	uint16_t *positions; /* the slot's attribute */
 	uint8_t *kinds;
-	char *scratch; /* TSURUGI_SCRATCH_BYTES each */
+	bool *words;	 /* the stored word is the datum */
+	int slot_natts;	 /* attributes of the slot */
+	bool wants_ctid; /* somebody looks at the row's ctid */
+	bool plain;		 /* the node has neither conditions nor a projection */
+	char *scratch;	 /* TSURUGI_SCRATCH_BYTES each */
 
 	/* the key */
 	int key_value_count;
@@ -53,7 +57,6 @@ typedef struct tsurugi_scan
 	bool ready;		/* keys are made, the source is open */
 	bool done;		/* nothing more will come */
 	bool looked_up; /* KEY: the row was looked for */
-	bool nulls_set; /* the slot's columns that are not read are NULL */
 
 	/* where rows come from; one of these */
 	tg_value *cells; /* KEY: the row's columns */
@@ -82,7 +85,7 @@ extern bool tsurugi_scan_next_batch(tsurugi_scan *scan);
 static inline bool
 tsurugi_scan_next(tsurugi_scan *scan)
 {
-	if (scan->position >= scan->count && !tsurugi_scan_next_batch(scan))
+	if (unlikely(scan->position >= scan->count) && !tsurugi_scan_next_batch(scan))
 		return false;
 	if (scan->vectors != NULL)
 		scan->row = scan->vectors->rows[scan->position];
@@ -95,6 +98,9 @@ tsurugi_scan_next(tsurugi_scan *scan)
  * tuple; they point into the scan until it steps on.
  */
 extern void tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot);
+
+/* The node's ExecProcNode: steps, evaluates the plan's conditions, projects. */
+extern TupleTableSlot *tsurugi_scan_run(PlanState *pstate);
 
 /* Starts over; key values are computed again. */
 extern void tsurugi_scan_restart(tsurugi_scan *scan);

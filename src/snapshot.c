@@ -31,11 +31,11 @@
 typedef struct Record
 {
 	struct Record *outer;
-	const void *run;		/* the EState, or the memory context */
-	Snapshot snapshot;		/* NULL: not to be shared */
-	SubTransactionId part;	/* that it was made in */
-	struct Record *source;	/* whose time this is; NULL: its own */
-	unsigned entry;			/* of its own time */
+	const void *run;	   /* the EState, or the memory context */
+	Snapshot snapshot;	   /* NULL: not to be shared */
+	SubTransactionId part; /* that it was made in */
+	struct Record *source; /* whose time this is; NULL: its own */
+	unsigned entry;		   /* of its own time */
 	tg_snapshot seen;
 	MemoryContextCallback callback;
 } Record;

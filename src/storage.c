@@ -94,9 +94,9 @@ tsurugi_storage_make(Relation relation, const uint8_t *kinds, int column_count, 
 {
 	tg_table *table;
 
-	tsurugi_check(tg_table_create(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), kinds, column_count,
-								  key, &table),
-				  relation);
+	tsurugi_check(
+		tg_table_create(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), kinds, column_count, key, &table),
+		relation);
 	return table;
 }
 
@@ -183,8 +183,8 @@ tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_
 		Relation relation = lfirst(cell);
 		const tsurugi_relation *described = tsurugi_relation_get(relation);
 
-		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described->kinds,
-															   described->attribute_count, &described->key_spec));
+		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described->kinds, described->attribute_count,
+															   &described->key_spec));
 	}
 }
 

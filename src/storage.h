@@ -21,8 +21,7 @@ extern tg_table *tsurugi_storage_find(Oid relation);
  * a restart of the server.  Goes with the relation's creation if that is
  * rolled back.
  */
-extern tg_table *tsurugi_storage_get(Relation relation, const uint8_t *kinds, int column_count,
-									 const tg_key_spec *key);
+extern tg_table *tsurugi_storage_get(Relation relation, const uint8_t *kinds, int column_count, const tg_key_spec *key);
 
 /* A new storage of nobody's, one reference; relation is for the message of an error. */
 extern tg_table *tsurugi_storage_make(Relation relation, const uint8_t *kinds, int column_count,

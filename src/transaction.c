@@ -167,8 +167,7 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 
 	tg_assert(!tg_epoch_inside(tsurugi_session()));
 	error_context_stack = &context;
-	if (wait->subtxn == 0 || wait->subtxn >= TG_SUBTXN_LAST ||
-		(wait->host == over.host && wait->subtxn == over.subtxn))
+	if (wait->subtxn == 0 || wait->subtxn >= TG_SUBTXN_LAST || (wait->host == over.host && wait->subtxn == over.subtxn))
 	{
 		VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
 									   .localTransactionId = (LocalTransactionId) wait->host};

@@ -103,8 +103,9 @@ Datum
 tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS)
 {
 	static const char *const names[TG_USE_COUNT] = {
-		[TG_USE_TABLE] = "tables",	[TG_USE_CHUNK] = "chunks", [TG_USE_HEADER] = "headers", [TG_USE_BLOB] = "blobs",
-		[TG_USE_INDEX] = "indexes", [TG_USE_LOG] = "logs",	   [TG_USE_JOB] = "jobs",		[TG_USE_RUNTIME] = "runtime"};
+		[TG_USE_TABLE] = "tables", [TG_USE_CHUNK] = "chunks",	[TG_USE_HEADER] = "headers",
+		[TG_USE_BLOB] = "blobs",   [TG_USE_INDEX] = "indexes",	[TG_USE_LOG] = "logs",
+		[TG_USE_JOB] = "jobs",	   [TG_USE_RUNTIME] = "runtime"};
 	tg_arena_report report;
 	Row row = {0};
 
@@ -150,8 +151,7 @@ tsurugi_fdw_workers(PG_FUNCTION_ARGS)
 Datum
 tsurugi_fdw_jobs(PG_FUNCTION_ARGS)
 {
-	static const char *const states[] = {
-		[TG_JOB_NEW] = "new", [TG_JOB_RUNNING] = "running", [TG_JOB_DONE] = "done"};
+	static const char *const states[] = {[TG_JOB_NEW] = "new", [TG_JOB_RUNNING] = "running", [TG_JOB_DONE] = "done"};
 	Row row = {0};
 
 	InitMaterializedSRF(fcinfo, 0);

@@ -88,8 +88,7 @@ start_threads(void)
 	if (tg_runtime_start(&settings) != TG_OK)
 	{
 		threads_joined = true;
-		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-						errmsg("could not start the threads of tsurugi_fdw")));
+		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES), errmsg("could not start the threads of tsurugi_fdw")));
 	}
 }
 

@@ -35,9 +35,9 @@ tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header)
 }
 
 tg_status
-tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_out)
+tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out)
 {
-	tg_version version = tg_load_acquire(tg_row_head(table, row));
+	tg_version version = head;
 
 	tg_assert(snapshot->time >= TG_TIME_FIRST);
 	if (tg_head_is_closed(version))

@@ -70,9 +70,24 @@ extern void tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_log_mark mar
 
 /* --- reading, inside an epoch ---------------------------------------------------- */
 
+/* The part of tg_txn_read for rows that are not settled. */
+extern tg_status tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out) TG_MUST_USE;
+
 /* The version of a row that the snapshot sees.  TG_OK or TG_NOT_FOUND. */
-extern tg_status tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row,
-							 tg_version *version_out) TG_MUST_USE;
+static inline tg_status TG_MUST_USE
+tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_out)
+{
+	tg_version head = tg_load_acquire(tg_row_head(table, row));
+
+	/* The common case: a settled version is what everybody sees. */
+	if (tg_likely(!tg_head_is_closed(head) && head != TG_VERSION_NONE &&
+				  tg_chunk_headers(tg_version_chunk(head)) == NULL))
+	{
+		*version_out = head;
+		return TG_OK;
+	}
+	return tg_txn_read_chain(snapshot, head, version_out);
+}
 
 /* The same by key, *row_out as well. */
 extern tg_status tg_txn_find(const tg_snapshot *snapshot, tg_table *table, const void *key, size_t key_bytes,
