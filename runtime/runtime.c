@@ -4,8 +4,6 @@
  */
 #include "runtime/runtime.h"
 
-#include "runtime/storage/lease.h"
-
 tg_status
 tg_runtime_map(const tg_arena_config *config)
 {

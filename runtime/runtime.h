@@ -24,6 +24,7 @@
 #include "runtime/storage/collector.h"
 #include "runtime/storage/horizon.h"
 #include "runtime/storage/key.h"
+#include "runtime/storage/lease.h"
 #include "runtime/storage/table.h"
 #include "runtime/storage/value.h"
 #include "runtime/txn/txn.h"

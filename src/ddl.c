@@ -379,36 +379,29 @@ create_table(const Utility *utility, CreateForeignTableStmt *written)
 
 /* --- ALTER TABLE ----------------------------------------------------------------------------- */
 
-/* What an ALTER of a table of ours asks for besides what PostgreSQL does. */
+/* What an ALTER asks for besides what PostgreSQL does. */
 typedef struct Wishes
 {
 	Key key;
-	Bitmapset *not_null; /* filled in after the ALTER */
-	List *not_null_names;
+	List *not_null; /* names of columns */
 	bool checks;
 	bool adds_columns;
 } Wishes;
 
+/* What the rows that are there have to meet: PostgreSQL does not look at them. */
 static void
-strip_command(AlterTableCmd *command, Wishes *wishes, const char *table, List **commands)
+note_conditions(const AlterTableCmd *command, Wishes *wishes)
 {
-	Constraint *constraint;
+	const Constraint *constraint;
 	ListCell *cell;
 
 	switch (command->subtype)
 	{
 		case AT_AddConstraint:
 			constraint = castNode(Constraint, command->def);
-			if (is_key(command->def))
-			{
-				take_key(&wishes->key, table, constraint, constraint->keys);
-				return;
-			}
 			wishes->checks |= constraint->contype == CONSTR_CHECK && !constraint->skip_validation;
 			break;
 		case AT_AddColumn:
-			wishes->adds_columns = true;
-			strip_column((ColumnDef *) command->def, &wishes->key, table);
 			foreach (cell, ((ColumnDef *) command->def)->constraints)
 				wishes->checks |= ((Constraint *) lfirst(cell))->contype == CONSTR_CHECK;
 			break;
@@ -416,11 +409,27 @@ strip_command(AlterTableCmd *command, Wishes *wishes, const char *table, List **
 			wishes->checks = true;
 			break;
 		case AT_SetNotNull:
-			wishes->not_null_names = lappend(wishes->not_null_names, command->name);
+			wishes->not_null = lappend(wishes->not_null, command->name);
 			break;
 		default:
 			break;
 	}
+}
+
+static void
+strip_command(AlterTableCmd *command, Wishes *wishes, const char *table, List **commands)
+{
+	if (command->subtype == AT_AddConstraint && is_key(command->def))
+	{
+		take_key(&wishes->key, table, (Constraint *) command->def, ((Constraint *) command->def)->keys);
+		return;
+	}
+	if (command->subtype == AT_AddColumn)
+	{
+		wishes->adds_columns = true;
+		strip_column((ColumnDef *) command->def, &wishes->key, table);
+	}
+	note_conditions(command, wishes);
 	*commands = lappend(*commands, command);
 }
 
@@ -488,24 +497,63 @@ check_type_changes(Oid relation, const AlterTableStmt *statement)
 }
 
 static void
-fulfil(Oid relation_id, Wishes *wishes)
+make_key(Oid relation_id, const Key *key)
 {
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
+
+	tsurugi_key_create(relation, key->name, key->columns);
+	(void) note_altered(relation_id);
+	table_close(relation, NoLock);
+}
+
+static void
+verify_table(Oid relation_id, const Wishes *wishes)
+{
+	Relation relation = table_open(relation_id, AccessExclusiveLock);
+	Bitmapset *not_null = NULL;
 	ListCell *cell;
 
-	if (wishes->key.found)
-	{
-		tsurugi_key_create(relation, wishes->key.name, wishes->key.columns);
-		(void) note_altered(relation_id);
-	}
-	foreach (cell, wishes->not_null_names)
+	foreach (cell, wishes->not_null)
 	{
 		AttrNumber attnum = get_attnum(relation_id, lfirst(cell));
 
 		if (attnum > 0)
-			wishes->not_null = bms_add_member(wishes->not_null, attnum);
+			not_null = bms_add_member(not_null, attnum);
 	}
+	tsurugi_table_verify(relation, not_null, wishes->checks);
 	table_close(relation, NoLock);
+}
+
+/* New conditions reach the tables that inherit them. */
+static void
+verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishes)
+{
+	List *tables;
+	ListCell *cell;
+
+	if (!wishes->checks && wishes->not_null == NIL)
+		return;
+	CommandCounterIncrement();
+	tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
+	foreach (cell, tables)
+	{
+		if (is_our_table(lfirst_oid(cell)))
+			verify_table(lfirst_oid(cell), wishes);
+	}
+}
+
+/* Of a table that is not ours. */
+static void
+alter_other_table(const Utility *utility, Oid relation, const AlterTableStmt *statement)
+{
+	Wishes wishes = {0};
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+		note_conditions(lfirst(cell), &wishes);
+	run_statement(utility);
+	follow_altered();
+	verify_tables(relation, statement, &wishes);
 }
 
 static void
@@ -513,7 +561,6 @@ alter_table(const Utility *utility, AlterTableStmt *written)
 {
 	Oid relation_id = RangeVarGetRelid(written->relation, NoLock, true);
 	AlterTableStmt *statement;
-	Relation relation;
 	Wishes wishes;
 
 	/* what cannot be altered PostgreSQL refuses in its own words */
@@ -525,7 +572,7 @@ alter_table(const Utility *utility, AlterTableStmt *written)
 	check_type_changes(relation_id, written);
 	if (!is_our_table(relation_id))
 	{
-		run_statement(utility);
+		alter_other_table(utility, relation_id, written);
 		return;
 	}
 	statement = copyObject(written);
@@ -536,12 +583,10 @@ alter_table(const Utility *utility, AlterTableStmt *written)
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
 		return;
-	if (wishes.key.found || wishes.not_null_names != NIL)
-		fulfil(relation_id, &wishes);
+	if (wishes.key.found)
+		make_key(relation_id, &wishes.key);
 	follow_altered();
-	relation = table_open(relation_id, AccessExclusiveLock);
-	tsurugi_table_verify(relation, wishes.not_null, wishes.checks);
-	table_close(relation, NoLock);
+	verify_tables(relation_id, statement, &wishes);
 }
 
 /* --- CREATE SERVER ------------------------------------------------------------------------------ */
@@ -561,11 +606,18 @@ create_server(const Utility *utility, const CreateForeignServerStmt *statement)
 /* --- the hook ------------------------------------------------------------------------------------- */
 
 static bool
-is_on_our_server(const CreateForeignTableStmt *statement)
+is_on_our_server(CreateForeignTableStmt *statement)
 {
 	ForeignServer *server = GetForeignServerByName(statement->servername, true);
+	CreateForeignTableStmt *copy;
 
-	return server != NULL && tsurugi_is_our_server(server->serverid);
+	if (server != NULL)
+		return tsurugi_is_our_server(server->serverid);
+	/* PostgreSQL would complain about the key, and not about what is wrong */
+	copy = copyObject(statement);
+	if (!statement->base.if_not_exists && strip_table(&copy->base).found)
+		(void) GetForeignServerByName(statement->servername, false);
+	return false;
 }
 
 static void

@@ -362,14 +362,15 @@ static void
 copy_rows(Relation relation, tg_table *old, tg_table *fresh, const tsurugi_relation *described, const Bitmapset *added,
 		  ExprState **defaults, EState *estate)
 {
+	int count = described->attribute_count;
 	Copy copy = {.relation = relation,
 				 .described = described,
 				 .fresh = fresh,
 				 .defaults = defaults,
 				 .estate = estate,
 				 .slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual),
-				 .values = palloc0(Max(described->attribute_count, 1) * sizeof(tg_value)),
-				 .nulls = palloc0(Max(described->attribute_count, 1) * sizeof(bool))};
+				 .values = (tg_value *) TYPEALIGN(sizeof(tg_value), palloc0((count + 1) * sizeof(tg_value))),
+				 .nulls = palloc0((count + 1) * sizeof(bool))};
 	Rows *rows = open_rows(old, readable_columns(described, added));
 
 	while (next_row(rows))

@@ -42,7 +42,7 @@ init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
 
 	/* One piece: cells first, they want the widest alignment. */
 	memory = palloc(
-		count * (sizeof(tg_value) + TSURUGI_SCRATCH_BYTES + 2 * sizeof(uint16_t) + sizeof(uint8_t) + sizeof(bool)) +
+		count * (sizeof(tg_value) + TSURUGI_SCRATCH_BYTES + 2 * sizeof(uint16_t) + sizeof(uint8_t) + 2 * sizeof(bool)) +
 		sizeof(tg_value));
 	scan->cells = (tg_value *) TYPEALIGN(sizeof(tg_value), memory);
 	scan->scratch = (char *) (scan->cells + count);
@@ -128,6 +128,7 @@ typedef enum fit
 	FIT_WITHIN,
 	FIT_BELOW,
 	FIT_ABOVE,
+	FIT_LONG,	/* beyond the longest key: the key made is cut, and below the value */
 	FIT_NOWHERE /* NULL, or a number between two that the column can hold */
 } fit;
 
@@ -210,10 +211,7 @@ fit_value(const tsurugi_key_value *value, const tsurugi_codec *codec, Datum datu
 	return FIT_WITHIN;
 }
 
-/*
- * Appends the i-th value to a key.  *bytes is the new length; SIZE_MAX if no
- * key can be that long.
- */
+/* Appends the i-th value to a key.  *bytes is the new length. */
 static fit
 append_value(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
 {
@@ -231,7 +229,10 @@ append_value(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
 	{
 		*bytes = tg_key_append(key, *bytes, &value->column->part, (tg_kind) codec->kind, &stored);
 		if (*bytes == SIZE_MAX)
-			return FIT_NOWHERE; /* longer than any key there is */
+		{
+			*bytes = TG_KEY_BYTES_MAX;
+			return FIT_LONG;
+		}
 	}
 	return where;
 }
@@ -266,7 +267,7 @@ open_range(tsurugi_scan *scan)
 
 		if (where == FIT_NOWHERE || where == FIT_ABOVE)
 			return false;
-		low_inclusive = where == FIT_BELOW || shape->low == TSURUGI_BOUND_INCLUSIVE;
+		low_inclusive = where == FIT_BELOW || (where == FIT_WITHIN && shape->low == TSURUGI_BOUND_INCLUSIVE);
 	}
 	if (shape->high != TSURUGI_BOUND_NONE)
 	{
@@ -274,7 +275,7 @@ open_range(tsurugi_scan *scan)
 
 		if (where == FIT_NOWHERE || where == FIT_BELOW)
 			return false;
-		high_inclusive = where == FIT_ABOVE || shape->high == TSURUGI_BOUND_INCLUSIVE;
+		high_inclusive = where == FIT_ABOVE || where == FIT_LONG || shape->high == TSURUGI_BOUND_INCLUSIVE;
 	}
 	/* Not in the current context, which is the row's. */
 	if (scan->range == NULL)

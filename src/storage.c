@@ -14,7 +14,9 @@
  *
  * A change belongs to the subtransaction it was made in, and goes to the
  * parent when that commits; CREATED belongs to the one that created the
- * relation, because the storage may come into being later than it.
+ * relation, because the storage may come into being later than it.  The storage
+ * of an older relation, lost with a restart, stays unless the relation is
+ * exclusively locked.
  */
 #include "postgres.h"
 
@@ -22,6 +24,7 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/memutils.h"
 
@@ -48,9 +51,6 @@ typedef struct Change
 } Change;
 
 static Change *changes; /* in TopTransactionContext */
-
-/* Takes back what sessions have leased of a table; the front door does not name it. */
-extern void tg_leases_forget(tg_table *table);
 
 /* A change that is not noted yet: noting cannot fail, so it may come after what it is about. */
 static Change *
@@ -119,14 +119,17 @@ static void
 create_storage(Relation relation, const uint8_t *kinds, int column_count, const tg_key_spec *key)
 {
 	bool is_new = relation->rd_createSubid != InvalidSubTransactionId;
-	Change *change = make_change(CHANGE_CREATED, relation->rd_createSubid, MyDatabaseId, RelationGetRelid(relation));
+	/* a lost one may have been altered before it was found missing, and an ALTER can be taken back; others only share it */
+	bool is_own = is_new || CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
+	Change *change = make_change(CHANGE_CREATED, is_new ? relation->rd_createSubid : GetCurrentSubTransactionId(),
+								 MyDatabaseId, RelationGetRelid(relation));
 
 	if (!is_new)
 		ereport(WARNING, (errmsg("foreign table \"%s\" has lost its contents", RelationGetRelationName(relation)),
 						  errdetail("Tables of tsurugi_fdw are kept in memory: a restart of the server empties them, "
 									"and a copy of a database does not copy them.")));
 	(void) put_table(relation, tsurugi_storage_make(relation, kinds, column_count, key));
-	if (is_new)
+	if (is_own)
 		note_change(change);
 }
 

@@ -7,7 +7,8 @@
  * space is reserved once; a limit that may change at any time bounds what is
  * used of it.  Past the limit TG_DATA claims are refused; TG_ESSENTIAL claims
  * (what DELETE, rollback, commit and collection need) go on into the reserve,
- * which is a quarter of the limit.
+ * which is a quarter of the limit
+ * (above what was in use, where the limit was lowered below that).
  *
  * What counts against the limit are pages in use: objects, free parts of their
  * pages, and sessions' caches.  The map of pages (17 bytes for each ever used)

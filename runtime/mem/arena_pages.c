@@ -70,6 +70,7 @@ typedef struct pages_state
 
 	/* Figures, in pages: written under the latch (the limit: by anyone, any time), read by anyone, relaxed. */
 	size_t limit;
+	size_t reserve_base; /* committed when the limit was set */
 	size_t committed;
 	size_t peak;
 	size_t idle;
@@ -349,6 +350,8 @@ tg_pages_setup(void *memory, uint32_t give_back_pages)
 void
 tg_pages_limit_set(size_t limit_bytes)
 {
+	/* A limit below what is in use refuses new data, but not what makes room: the reserve starts above that. */
+	tg_store_relaxed(&state->reserve_base, tg_load_relaxed(&state->committed));
 	tg_store_relaxed(&state->limit, limit_bytes >> TG_PAGE_SHIFT);
 }
 
@@ -433,7 +436,11 @@ claim_fits(uint32_t page_count, tg_claim claim)
 	size_t limit = tg_load_relaxed(&state->limit);
 
 	if (claim == TG_ESSENTIAL)
-		limit += limit / 4;
+	{
+		size_t base = tg_load_relaxed(&state->reserve_base);
+
+		limit = (base > limit ? base : limit) + limit / 4;
+	}
 	return state->committed + page_count <= limit;
 }
 

@@ -86,24 +86,22 @@ interval_span(const unsigned char bytes[16])
 	return (__int128) time + ((__int128) months * DAYS_PER_MONTH + days) * USECS_PER_DAY;
 }
 
-/* Returns the new length, or SIZE_MAX. */
+/* Returns the new length; SIZE_MAX if there was no room, and then the room there was is filled. */
 static size_t
 put_string(unsigned char *key, size_t at, const unsigned char *data, size_t bytes)
 {
-	if (bytes >= TG_KEY_BYTES_MAX - at)
-		return SIZE_MAX;
 	for (size_t i = 0; i < bytes; i++)
 	{
+		if (at == TG_KEY_BYTES_MAX)
+			return SIZE_MAX;
 		if (tg_likely(data[i] > ESCAPE))
 		{
-			if (at == TG_KEY_BYTES_MAX)
-				return SIZE_MAX;
 			key[at++] = data[i];
 			continue;
 		}
-		if (TG_KEY_BYTES_MAX - at < 2)
-			return SIZE_MAX;
 		key[at++] = ESCAPE;
+		if (at == TG_KEY_BYTES_MAX)
+			return SIZE_MAX;
 		key[at++] = data[i] + 1;
 	}
 	if (at == TG_KEY_BYTES_MAX)

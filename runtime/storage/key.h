@@ -45,7 +45,9 @@ typedef struct tg_key_spec
 
 /*
  * Appends one value's encoding at key[at …]; returns the new length, or
- * SIZE_MAX if it would pass TG_KEY_BYTES_MAX.  The kind gives the width.
+ * SIZE_MAX if it would pass TG_KEY_BYTES_MAX; of a string all TG_KEY_BYTES_MAX
+ * bytes are then written, and every key lies on the same side of them as of the
+ * string, but for a key equal to them, which is below.  The kind gives the width.
  */
 extern size_t tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind,
 							const tg_value *value);

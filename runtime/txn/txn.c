@@ -228,6 +228,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 	{
 		unsigned entry;
 		tg_time time;
+		bool lasting;
 
 		(void) tg_snapshot_publish(session, &entry);
 		tg_store_release(&txn->state, TG_TXN_PREPARING);
@@ -238,10 +239,11 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 		stamp(txn, time);
 		tg_write_log_count_rows(log);
 		log->ended = time;
-		if (!tg_write_log_is_lasting(log))
-			tg_collector_give(log);
+		lasting = tg_write_log_is_lasting(log);
+		if (!lasting)
+			tg_collector_give(log); /* from here on it is the collector's */
 		tg_epoch_leave(session);
-		if (tg_write_log_is_lasting(log))
+		if (lasting)
 			tg_write_log_destroy(session, log);
 		tg_snapshot_withdraw(session, entry);
 	}

@@ -397,7 +397,7 @@ reader_thread(void)
 	client c;
 
 	client_open(&c);
-	while (!__atomic_load_n(&stop_readers, __ATOMIC_RELAXED))
+	do
 	{
 		int64_t sum = 0;
 
@@ -408,7 +408,7 @@ reader_thread(void)
 		if (sum != ACCOUNTS * BALANCE)
 			__atomic_fetch_add(&sums_wrong, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&sums_taken, 1, __ATOMIC_RELAXED);
-	}
+	} while (!__atomic_load_n(&stop_readers, __ATOMIC_RELAXED));
 	client_close(&c);
 }
 

@@ -1,0 +1,140 @@
+-- Primary keys: which types can be in one, order and equality, what is reported.
+
+SET client_min_messages = warning;
+CREATE SERVER key FOREIGN DATA WRAPPER tsurugi_fdw;
+RESET client_min_messages;
+
+-- Several columns of variable length: no key runs into another
+CREATE FOREIGN TABLE triple (a text COLLATE "C", b int, c bytea, PRIMARY KEY (a, b, c)) SERVER key;
+INSERT INTO triple VALUES ('', 0, ''), ('', 0, '\x00'), (E'a\x01', 1, '\xff'), ('a', -5, '\x0000'), ('a', -5, '\x00'),
+	('aa', 2147483647, ''), ('aa', -2147483648, ''), ('ab', 0, '\x01');
+SELECT * FROM triple ORDER BY a, b, c;
+SELECT * FROM triple ORDER BY a DESC, b DESC, c DESC;
+SELECT * FROM triple WHERE a = 'a' AND b = -5 AND c = '\x00';
+SELECT * FROM triple WHERE a = 'aa' AND b < 5;
+SELECT * FROM triple WHERE a > 'a' ORDER BY a, b, c;
+INSERT INTO triple VALUES ('a', -5, '\x0000');
+
+-- Each type that can be ordered byte by byte, against an ordinary table
+CREATE FUNCTION check_type(type text, list text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	ordinary text;
+	ours text;
+	backwards text;
+	found int;
+BEGIN
+	EXECUTE format('CREATE FOREIGN TABLE one (k %s PRIMARY KEY) SERVER key', type);
+	EXECUTE format('CREATE TEMP TABLE two (k %s PRIMARY KEY)', type);
+	EXECUTE format('INSERT INTO two SELECT DISTINCT v::%s FROM unnest(%L::text[]) v', type, list);
+	INSERT INTO one TABLE two;
+	SELECT string_agg(k::text, ' ') INTO ordinary FROM (SELECT k FROM two ORDER BY k) x;
+	SELECT string_agg(k::text, ' ') INTO ours FROM (SELECT k FROM one ORDER BY k) x;
+	SELECT string_agg(k::text, ' ') INTO backwards FROM (SELECT k FROM one ORDER BY k DESC) x;
+	SELECT count(*) INTO found FROM two JOIN one USING (k);
+	DROP FOREIGN TABLE one;
+	DROP TABLE two;
+	RETURN format('%s: %s%s', type, ours,
+		CASE WHEN ours IS DISTINCT FROM ordinary THEN ', but should be ' || ordinary
+			WHEN found <> array_length(list::text[], 1) THEN ', but found ' || found
+			WHEN backwards <> (SELECT string_agg(v, ' ' ORDER BY n DESC) FROM regexp_split_to_table(ours, ' ') WITH ORDINALITY x (v, n))
+				AND type NOT LIKE 'interval%' AND type NOT LIKE 'timestamp%' THEN ', but backwards ' || backwards END);
+END $$;
+SELECT check_type(t, l) FROM (VALUES
+	('int2', '{-32768,-1,0,1,32767}'),
+	('int4', '{-2147483648,-256,-1,0,1,255,256,2147483647}'),
+	('int8', '{-9223372036854775808,-1,0,1,4294967296,9223372036854775807}'),
+	('oid', '{0,1,2147483648,4294967295}'),
+	('bool', '{false,true}'),
+	('"char"', '{a,Z,\\200}'),
+	('float4', '{-Infinity,-1e30,-1,-1e-30,0,1e-30,1,Infinity,NaN}'),
+	('float8', '{-Infinity,-1e300,-1,-1e-300,0,1e-300,1,Infinity,NaN}'),
+	('date', '{-infinity,0001-01-01,1999-12-31,2000-01-01,infinity}'),
+	('time', '{00:00,12:34:56.789,24:00}'),
+	('timestamp', '{-infinity,1999-12-31 23:59:59.999999,2000-01-01,infinity}'),
+	('timestamptz', '{-infinity,1999-12-31 23:59:59+00,2000-01-01 00:00+02,infinity}'),
+	('interval', '{-1 mon,-1 day,0,1 day,25:00,29 days,1 mon,31 days}'),
+	('uuid', '{00000000-0000-0000-0000-000000000000,7fffffff-0000-0000-0000-000000000001,80000000-0000-0000-0000-000000000000,ffffffff-ffff-ffff-ffff-ffffffffffff}'),
+	('macaddr', '{00:00:00:00:00:00,08:00:2b:01:02:03,ff:ff:ff:ff:ff:ff}'),
+	('macaddr8', '{00:00:00:00:00:00:00:00,08:00:2b:01:02:03:04:05,ff:ff:ff:ff:ff:ff:ff:ff}'),
+	('money', '{-1.00,0,1.00}'),
+	('numeric(10,2)', '{-99999999.99,-0.01,0,0.01,99999999.99,NaN}'),
+	('numeric(18,18)', '{-0.999999999999999999,0,0.000000000000000001,NaN}'),
+	('numeric(38,10)', '{-9999999999999999999999999999.9999999999,-1,0,0.0000000001,9999999999999999999999999999.9999999999,NaN}'),
+	('varchar(8) COLLATE "C"', '{a,A,aa,ab,é}'),
+	('char(4) COLLATE "POSIX"', '{a,A,aa,ab}'),
+	('bytea', '{\\x,\\x00,\\x0001,\\x01,\\xff}')) AS x (t, l);
+
+-- Equality only: enums, and text in a language's order
+CREATE TYPE key_mood AS ENUM ('sad', 'ok', 'happy');
+CREATE FOREIGN TABLE moods (m key_mood PRIMARY KEY) SERVER key;
+INSERT INTO moods VALUES ('happy'), ('sad'), ('ok');
+SELECT * FROM moods ORDER BY m;
+SELECT * FROM moods WHERE m > 'sad' ORDER BY m;
+SELECT * FROM moods WHERE m = 'ok';
+INSERT INTO moods VALUES ('ok');
+CREATE FOREIGN TABLE words (w text COLLATE "und-x-icu" PRIMARY KEY) SERVER key;
+INSERT INTO words VALUES ('b'), ('A'), ('a'), ('B');
+SELECT * FROM words ORDER BY w;
+SELECT * FROM words WHERE w < 'b' ORDER BY w;
+SELECT * FROM words WHERE w = 'A';
+INSERT INTO words VALUES ('A');
+
+-- Domains are what they are made of
+CREATE DOMAIN key_positive AS int CHECK (value > 0);
+CREATE FOREIGN TABLE positive (p key_positive PRIMARY KEY) SERVER key;
+INSERT INTO positive VALUES (2), (1);
+SELECT * FROM positive ORDER BY p;
+INSERT INTO positive VALUES (-1);
+
+-- One key in several spellings
+CREATE FOREIGN TABLE spelled (f float8, i interval, c char(5), n numeric(5, 2), PRIMARY KEY (f, i, c, n)) SERVER key;
+INSERT INTO spelled VALUES (0, '1 mon', 'a', 1);
+INSERT INTO spelled VALUES ('-0', '30 days', 'a  ', 1.000);
+SELECT * FROM spelled WHERE f = '-0' AND i = '30 days' AND c = 'a' AND n = 1.00;
+
+-- Refused types
+CREATE FOREIGN TABLE bad (k json PRIMARY KEY) SERVER key;
+CREATE FOREIGN TABLE bad (k numeric PRIMARY KEY) SERVER key;
+CREATE FOREIGN TABLE bad (k numeric(50, 2) PRIMARY KEY) SERVER key;
+CREATE FOREIGN TABLE bad (k int[] PRIMARY KEY) SERVER key;
+CREATE COLLATION key_loose (provider = icu, locale = 'und', deterministic = false);
+CREATE FOREIGN TABLE bad (k text COLLATE key_loose PRIMARY KEY) SERVER key;
+
+-- Catalog: functional dependency, ON CONFLICT's arbiter, what LIKE copies
+CREATE FOREIGN TABLE dependent (id int PRIMARY KEY, a text, b text) SERVER key;
+INSERT INTO dependent VALUES (1, 'a', 'b');
+SELECT id, a, b FROM dependent GROUP BY id;
+EXPLAIN (COSTS OFF) INSERT INTO dependent VALUES (1) ON CONFLICT (id) DO NOTHING;
+CREATE TABLE copied (LIKE dependent INCLUDING ALL);
+\d copied
+
+-- Errors name the constraint; the key only to those who may see it
+INSERT INTO dependent VALUES (NULL);
+DO $$
+DECLARE
+	s text; t text; c text;
+BEGIN
+	INSERT INTO dependent VALUES (1);
+EXCEPTION
+	WHEN unique_violation THEN
+		GET STACKED DIAGNOSTICS s = SCHEMA_NAME, t = TABLE_NAME, c = CONSTRAINT_NAME;
+		RAISE NOTICE '% % % %', SQLSTATE, s, t, c;
+END $$;
+CREATE ROLE key_writer;
+GRANT INSERT ON dependent TO key_writer;
+SET ROLE key_writer;
+INSERT INTO dependent VALUES (1);
+RESET ROLE;
+GRANT SELECT (id) ON dependent TO key_writer;
+SET ROLE key_writer;
+INSERT INTO dependent VALUES (1);
+RESET ROLE;
+DROP TABLE copied;
+
+SET client_min_messages = warning;
+DROP SERVER key CASCADE;
+DROP ROLE key_writer;
+DROP FUNCTION check_type(text, text);
+DROP TYPE key_mood;
+DROP DOMAIN key_positive;
+DROP COLLATION key_loose;

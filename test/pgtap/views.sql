@@ -1,0 +1,94 @@
+-- The views in schema tsurugi: columns, what they count, and who may see them.
+BEGIN;
+SELECT plan(41);
+
+SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'jobs', 'tables', 'sessions', 'runtime', 'collector']);
+SELECT columns_are('tsurugi', 'memory',
+	ARRAY['limit_bytes', 'used', 'committed', 'peak', 'reserved', 'refused', 'huge', 'huge_pages']);
+SELECT columns_are('tsurugi', 'memory_uses', ARRAY['use', 'bytes']);
+SELECT columns_are('tsurugi', 'workers',
+	ARRAY['worker', 'state', 'queued', 'tasks_run', 'tasks_stolen', 'steals', 'suspensions', 'wakeups']);
+SELECT columns_are('tsurugi', 'jobs', ARRAY['id', 'kind', 'pid', 'relation', 'level', 'state', 'cancelled', 'tasks',
+	'tasks_run', 'done', 'expected', 'rows', 'elapsed_ms']);
+SELECT columns_are('tsurugi', 'tables', ARRAY['database', 'relation', 'rows', 'table_bytes', 'chunk_bytes',
+	'header_bytes', 'blob_bytes', 'index_bytes', 'total_bytes']);
+SELECT columns_are('tsurugi', 'sessions',
+	ARRAY['session', 'pid', 'database', 'role', 'in_transaction', 'writes', 'oldest_snapshot']);
+SELECT columns_are('tsurugi', 'runtime',
+	ARRAY['running', 'clock', 'horizon', 'epoch', 'epoch_confirmed', 'commits', 'aborts']);
+SELECT columns_are('tsurugi', 'collector',
+	ARRAY['logs_waiting', 'versions_removed', 'rows_closed', 'chunks_settled', 'chunks_freed']);
+
+-- memory
+SELECT is(limit_bytes, setting::bigint * 1024 * 1024, 'the limit is the setting')
+FROM tsurugi.memory, pg_settings WHERE name = 'tsurugi_fdw.memory';
+SELECT ok(used > 0 AND used <= committed AND committed <= peak AND peak <= reserved, 'used <= committed <= peak <= reserved')
+FROM tsurugi.memory;
+SELECT ok(huge_pages IN ('off', 'asked for', 'not allowed by the system'), 'huge pages are accounted for') FROM tsurugi.memory;
+SELECT set_eq('SELECT use FROM tsurugi.memory_uses',
+	ARRAY['tables', 'chunks', 'headers', 'blobs', 'indexes', 'logs', 'jobs', 'runtime'], 'all uses are listed');
+
+-- workers and jobs
+SELECT ok(count(*) > 0, 'there are workers') FROM tsurugi.workers;
+SELECT is(count(*), 0::bigint, 'each is in a known state')
+FROM tsurugi.workers WHERE state NOT IN ('stopped', 'running', 'searching', 'suspended');
+SELECT ok(running, 'the pool runs') FROM tsurugi.runtime;
+SELECT ok(epoch_confirmed <= epoch AND epoch > 0, 'epochs go on') FROM tsurugi.runtime;
+SELECT lives_ok('SELECT * FROM tsurugi.jobs', 'jobs can be read');
+SELECT lives_ok('SELECT * FROM tsurugi.collector', 'the collector''s counts can be read');
+
+-- tables
+SET LOCAL client_min_messages = warning;
+CREATE SERVER views FOREIGN DATA WRAPPER tsurugi_fdw;
+RESET client_min_messages;
+CREATE FOREIGN TABLE seen (id int PRIMARY KEY, v text) SERVER views;
+CREATE FOREIGN TABLE keyless (v text) SERVER views;
+SELECT is(count(*), 1::bigint, 'a table is there when it has been created')
+FROM tsurugi.tables WHERE database = current_database() AND relation = 'seen';
+INSERT INTO seen SELECT i, repeat('v', 100) FROM generate_series(1, 1000) i;
+INSERT INTO keyless VALUES ('v');
+SELECT ok(chunk_bytes >= 1000 * 20, 'chunks are counted') FROM tsurugi.tables WHERE relation = 'seen';
+SELECT ok(blob_bytes >= 300 * 100, 'long values are counted') FROM tsurugi.tables WHERE relation = 'seen';
+SELECT ok(index_bytes >= 1000 * 8, 'the key is counted') FROM tsurugi.tables WHERE relation = 'seen';
+SELECT is(index_bytes, 0::bigint, 'no key, no index') FROM tsurugi.tables WHERE relation = 'keyless';
+SELECT is(total_bytes, table_bytes + chunk_bytes + header_bytes + blob_bytes + index_bytes, 'the total is the sum')
+FROM tsurugi.tables WHERE relation = 'seen';
+SELECT is(rows, 0::bigint, 'rows are counted when they are committed') FROM tsurugi.tables WHERE relation = 'seen';
+
+-- sessions
+SELECT is(count(*), 1::bigint, 'this backend has one session') FROM tsurugi.sessions WHERE pid = pg_backend_pid();
+SELECT ok(in_transaction AND writes >= 2, 'with a transaction that has written')
+FROM tsurugi.sessions WHERE pid = pg_backend_pid();
+SELECT is(database, current_database(), 'in this database') FROM tsurugi.sessions WHERE pid = pg_backend_pid();
+SELECT is(role, session_user, 'as this role') FROM tsurugi.sessions WHERE pid = pg_backend_pid();
+DECLARE reader CURSOR FOR SELECT * FROM seen;
+MOVE 1 FROM reader;
+SELECT ok(oldest_snapshot > 0, 'an open cursor reads at a moment') FROM tsurugi.sessions WHERE pid = pg_backend_pid();
+CLOSE reader;
+SELECT ok(count(*) > 0, 'the threads of the pool have sessions, too') FROM tsurugi.sessions WHERE pid IS NULL;
+
+-- rights
+CREATE ROLE views_stranger;
+SET LOCAL ROLE views_stranger;
+SELECT throws_ok('SELECT * FROM tsurugi.jobs', '42501', NULL, 'jobs are not for everybody');
+SELECT throws_ok('SELECT * FROM tsurugi.sessions', '42501', NULL, 'sessions neither');
+SELECT throws_ok('SELECT * FROM tsurugi.tsurugi_fdw_sessions()', '42501', NULL, 'nor the function behind them');
+SELECT lives_ok('SELECT * FROM tsurugi.memory, tsurugi.runtime', 'figures without names are');
+SELECT lives_ok('SELECT * FROM tsurugi.tables', 'tables are');
+RESET ROLE;
+GRANT pg_read_all_stats TO views_stranger;
+SET LOCAL ROLE views_stranger;
+SELECT lives_ok('SELECT * FROM tsurugi.jobs', 'pg_read_all_stats sees jobs');
+SELECT lives_ok('SELECT * FROM tsurugi.sessions', 'and sessions');
+RESET ROLE;
+
+-- what is dropped is counted no more
+SAVEPOINT before_drop;
+DROP FOREIGN TABLE seen;
+SELECT is(count(*), 1::bigint, 'a dropped table is there until the commit')
+FROM tsurugi.tables WHERE database = current_database() AND relation !~ '^keyless';
+ROLLBACK TO before_drop;
+SELECT is(count(*), 1000::bigint, 'and comes back by a rollback') FROM seen;
+
+SELECT * FROM finish();
+ROLLBACK;
