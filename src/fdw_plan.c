@@ -128,29 +128,29 @@ match_condition(const tsurugi_relation *described, RelOptInfo *baserel, Restrict
 {
 	OpExpr *clause = (OpExpr *) rinfo->clause;
 	const tsurugi_key_column *key;
-	Oid operator;
+	Oid opno;
 	int strategy;
 	Oid left_type;
 	Oid right_type;
 
 	if (rinfo->pseudoconstant || !IsA(clause, OpExpr) || list_length(clause->args) != 2)
 		return false;
-	operator= clause->opno;
+	opno = clause->opno;
 	condition->rinfo = rinfo;
 	condition->value = lsecond(clause->args);
 	condition->column = key_column_of(described, baserel->relid, linitial(clause->args));
 	if (condition->column < 0)
 	{
-		operator= get_commutator(operator);
+		opno = get_commutator(opno);
 		condition->value = linitial(clause->args);
 		condition->column = key_column_of(described, baserel->relid, lsecond(clause->args));
-		if (condition->column < 0 || !OidIsValid(operator))
+		if (condition->column < 0 || !OidIsValid(opno))
 			return false;
 	}
 	key = &described->key[condition->column];
-	if (!op_in_opfamily(operator, key->family))
+	if (!op_in_opfamily(opno, key->family))
 		return false;
-	get_op_opfamily_properties(operator, key->family, false, &strategy, &left_type, &right_type);
+	get_op_opfamily_properties(opno, key->family, false, &strategy, &left_type, &right_type);
 	condition->strategy = strategy;
 	if (left_type != right_type && !(is_integer(left_type) && is_integer(right_type)))
 		return false;
@@ -331,7 +331,7 @@ range_pathkeys(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_relation *d
 		PathKey *pathkey;
 		List *made;
 		Var *var;
-		Oid operator;
+		Oid opno;
 		Expr *expr;
 
 		if (!key->ordered)
@@ -345,11 +345,11 @@ range_pathkeys(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_relation *d
 		/* varchar and the like are compared as the type of the operator class. */
 		if (var->vartype != key->opcintype && IsBinaryCoercible(var->vartype, key->opcintype))
 			expr = (Expr *) makeRelabelType(expr, key->opcintype, -1, var->varcollid, COERCE_IMPLICIT_CAST);
-		operator= get_opfamily_member(key->family, key->opcintype, key->opcintype,
-									  backward ? BTGreaterStrategyNumber : BTLessStrategyNumber);
-		if (!OidIsValid(operator))
+		opno = get_opfamily_member(key->family, key->opcintype, key->opcintype,
+								   backward ? BTGreaterStrategyNumber : BTLessStrategyNumber);
+		if (!OidIsValid(opno))
 			break;
-		made = build_expression_pathkey(root, expr, NULL, operator, baserel->relids, false);
+		made = build_expression_pathkey(root, expr, NULL, opno, baserel->relids, false);
 		if (made == NIL)
 			break;
 		pathkey = linitial(made);

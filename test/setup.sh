@@ -12,7 +12,7 @@ set -euo pipefail
 packages_of()
 {
 	case $1 in
-		build) echo gcc libc6-dev make liburcu-dev postgresql-15 postgresql-server-dev-15 ;;
+		build) echo gcc libc6-dev make postgresql-15 postgresql-server-dev-15 ;;
 		test) echo perl libipc-run-perl postgresql-15-pgtap ;;
 		lint) echo clang-format-14 cppcheck ;;
 		bench) echo perl ;;
