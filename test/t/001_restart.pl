@@ -15,7 +15,14 @@ sub worker_pid
 {
 	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
 
-	return (map { /^\s*(\d+)\s.*tsurugi_fdw worker/ ? $1 : () } split /\n/, `ps -o pid=,args= --ppid $postmaster`)[0];
+	for my $directory (glob '/proc/[0-9]*')
+	{
+		# it may be gone between two looks
+		my ($status, $command) = map { open(my $file, '<', "$directory/$_") ? join('', <$file>) : '' } qw(status cmdline);
+
+		return $1 if $status =~ /^PPid:\s*$postmaster$/m && $command =~ /tsurugi_fdw worker/ && $directory =~ /(\d+)$/;
+	}
+	return undef;
 }
 
 sub wait_for_worker
@@ -37,6 +44,18 @@ $node->restart;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '0', 'after a restart the table is empty');
 $node->safe_psql('postgres', "INSERT INTO t VALUES (1, 'one')");
 is($node->safe_psql('postgres', 'SELECT v FROM t WHERE id = 1'), 'one', 'and works');
+
+# A lost table that is altered before anybody has looked at it, and the ALTER taken back.
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE altered (id int PRIMARY KEY) SERVER tsurugi;
+	CREATE FOREIGN TABLE retyped (id int) SERVER tsurugi});
+$node->restart;
+$node->safe_psql('postgres', q{
+	BEGIN; ALTER FOREIGN TABLE altered DROP CONSTRAINT altered_pkey; INSERT INTO altered VALUES (1), (1); ROLLBACK;
+	BEGIN; ALTER FOREIGN TABLE retyped ALTER COLUMN id TYPE text; INSERT INTO retyped VALUES ('text'); ROLLBACK;
+	INSERT INTO altered VALUES (2);
+	INSERT INTO retyped VALUES (3)});
+is($node->safe_psql('postgres', 'SELECT * FROM altered, retyped'), '2|3', 'a rolled back ALTER of a lost table leaves it as it was');
 
 # A crash of a backend: the server starts over by itself.
 my $session = TestServer::Session->new($node);
