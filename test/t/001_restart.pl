@@ -10,6 +10,12 @@ use Test::More;
 
 my $node = TestServer::start('restart');
 
+sub read_if_there
+{
+	open(my $file, '<', $_[0]) or return '';
+	return join('', <$file>);
+}
+
 # The worker's process id, or undef while there is none.
 sub worker_pid
 {
@@ -18,7 +24,7 @@ sub worker_pid
 	for my $directory (glob '/proc/[0-9]*')
 	{
 		# it may be gone between two looks
-		my ($status, $command) = map { open(my $file, '<', "$directory/$_") ? join('', <$file>) : '' } qw(status cmdline);
+		my ($status, $command) = map { read_if_there("$directory/$_") } qw(status cmdline);
 
 		return $1 if $status =~ /^PPid:\s*$postmaster$/m && $command =~ /tsurugi_fdw worker/ && $directory =~ /(\d+)$/;
 	}
