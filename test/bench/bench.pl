@@ -34,6 +34,8 @@ sub sql
 	return $answer;
 }
 
+my ($all_cpus) = map { /^Cpus_allowed_list:\s*(\S+)/ ? $1 : () } read_lines("/proc/$postmaster/status");
+
 sub median
 {
 	my @sorted = sort { $a <=> $b } @_;
@@ -63,15 +65,22 @@ sub server_cpu
 	return $ticks / $ticks_per_second;
 }
 
+sub bind_postmaster { system("taskset -cp $_[0] $postmaster >/dev/null") == 0 or die "taskset failed\n"; }
+
 # One run of pgbench: transactions per second, and CPU in microseconds per transaction.
 sub pgbench
 {
 	my ($schema, $clients, @options) = @_;
 	my $threads = $clients < 2 ? 1 : 2;
 	local $ENV{PGOPTIONS} = "-c search_path=$schema,public";
+	# One client and its backend take turns: on one CPU, or what is measured is how
+	# the system wakes another.  New backends inherit it from the postmaster.
+	my $pin = $clients == 1 ? 'taskset -c 0' : '';
+	bind_postmaster('0') if $pin;
 	my $cpu = server_cpu();
-	my $output = `pgbench -n -M prepared -c $clients -j $threads -T $seconds @options postgres 2>&1`;
+	my $output = `$pin pgbench -n -M prepared -c $clients -j $threads -T $seconds @options postgres 2>&1`;
 	$cpu = server_cpu() - $cpu;
+	bind_postmaster($all_cpus) if $pin;
 	my ($rate) = $output =~ /^tps = ([\d.]+)/m;
 	my ($count) = $output =~ /transactions actually processed: (\d+)/;
 	die "pgbench failed:\n$output" unless $? == 0 && $rate && $count;
