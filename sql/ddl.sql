@@ -48,6 +48,22 @@ CREATE TABLE elder (id int);
 CREATE FOREIGN TABLE child (v int, PRIMARY KEY (id)) INHERITS (elder) SERVER ddl;
 INSERT INTO child VALUES (1, 1), (1, 2);
 DROP TABLE elder CASCADE;
+-- what a parent's ALTER asks for is asked of their rows, too
+CREATE TABLE elder (id int);
+CREATE FOREIGN TABLE child (v int) INHERITS (elder) SERVER ddl;
+CREATE FOREIGN TABLE grandchild () INHERITS (child) SERVER ddl;
+INSERT INTO child VALUES (1, 1);
+INSERT INTO grandchild VALUES (5, NULL), (NULL, 1);
+ALTER TABLE elder ALTER COLUMN id SET NOT NULL;
+ALTER FOREIGN TABLE child ALTER COLUMN v SET NOT NULL;
+ALTER TABLE elder ADD CONSTRAINT small CHECK (id < 5);
+ALTER TABLE elder ADD CONSTRAINT small CHECK (id < 5) NOT VALID;
+ALTER TABLE elder VALIDATE CONSTRAINT small;
+ALTER TABLE elder ADD COLUMN n int DEFAULT 5 CHECK (n > 5);
+DELETE FROM grandchild;
+ALTER TABLE elder VALIDATE CONSTRAINT small;
+ALTER TABLE elder ALTER COLUMN id SET NOT NULL;
+DROP TABLE elder CASCADE;
 
 -- What is refused
 CREATE FOREIGN TABLE bad (id int PRIMARY KEY) SERVER ddl OPTIONS (fillfactor '50');
@@ -102,6 +118,18 @@ ALTER FOREIGN TABLE plain ADD COLUMN z int DEFAULT 9;
 SELECT a, z FROM plain ORDER BY a;
 ROLLBACK;
 SELECT a, y FROM plain ORDER BY a;
+
+-- rows of any width are copied
+CREATE FOREIGN TABLE wide (c0 text) SERVER ddl;
+INSERT INTO wide VALUES ('first'), ('second, which is longer than twelve');
+DO $$
+BEGIN
+	FOR i IN 1 .. 40 LOOP
+		EXECUTE format('ALTER FOREIGN TABLE wide ADD COLUMN c%s text DEFAULT %L', i, repeat(i::text, i));
+	END LOOP;
+END $$;
+SELECT c0, c1, c7, length(wide::text) FROM wide ORDER BY c0;
+DROP FOREIGN TABLE wide;
 
 -- ALTER: keys
 ALTER FOREIGN TABLE plain ADD PRIMARY KEY (a), ADD COLUMN w int;

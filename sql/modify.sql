@@ -200,6 +200,10 @@ UPDATE part SET k = 250 WHERE k = 102;
 UPDATE part SET k = 250 WHERE k = 201 RETURNING tableoid::regclass, *;
 DELETE FROM part USING delta WHERE delta.id = 99 AND k IN (5, 105) RETURNING part.*;
 SELECT tableoid::regclass, * FROM part ORDER BY k, v;
+-- all partitions in one go: RETURNING finds the one that a row was in
+INSERT INTO part VALUES (50, 'gone'), (150, 'gone'), (250, 'gone');
+EXPLAIN (COSTS OFF) DELETE FROM part WHERE v = 'gone';
+DELETE FROM part WHERE v = 'gone' RETURNING tableoid::regclass, *;
 -- policies of the parent
 CREATE ROLE modify_reader;
 GRANT ALL ON part TO modify_reader;

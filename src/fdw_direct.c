@@ -325,7 +325,6 @@ modify_row(direct_modify *modify)
 	bool is_delete = scan->shape.direct == CMD_DELETE;
 	tsurugi_purpose purpose = is_delete ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE;
 	bool judged = false; /* the condition was met by what the snapshot sees */
-	uint32_t row = scan->row;
 
 	context->ecxt_scantuple = slot;
 	if (modify->condition != NULL && scan->shape.way != TSURUGI_WAY_KEY)
@@ -343,6 +342,7 @@ modify_row(direct_modify *modify)
 		tg_status status;
 		tg_wait wait;
 		bool by_other = false;
+		uint32_t row = scan->row;
 
 		tsurugi_writer(node->ss.ps.state, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
 		tg_epoch_enter(scan->session);

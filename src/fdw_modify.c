@@ -346,9 +346,12 @@ tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest)
 	return first != writer->command;
 }
 
-/* Finds the newest version of found->row and reads it: tg_txn_newest's results. */
+/*
+ * Finds the newest version of found->row and reads it: tg_txn_newest's results.
+ * Of the row that the snapshot has seen there, or of any.
+ */
 static tg_status
-look_at_newest(modify_state *modify, EState *estate, tg_claim claim, found_row *found)
+look_at_newest(modify_state *modify, EState *estate, tg_claim claim, bool seen, found_row *found)
 {
 	tg_writer writer;
 	tg_status status;
@@ -360,8 +363,8 @@ look_at_newest(modify_state *modify, EState *estate, tg_claim claim, found_row *
 	}
 	tsurugi_writer(estate, claim, &writer);
 	tg_epoch_enter(writer.session);
-	status =
-		tg_txn_newest(&writer, &modify->snapshot, modify->described->table, &found->row, &found->version, &found->wait);
+	status = tg_txn_newest(&writer, seen ? &modify->snapshot : NULL, modify->described->table, &found->row,
+						   &found->version, &found->wait);
 	if (status == TG_OK || status == TG_CHANGED)
 		tsurugi_row_read(&modify->old, found->version);
 	else if (status == TG_SELF)
@@ -425,7 +428,7 @@ static void
 check_key_is_taken(modify_state *modify, EState *estate, const found_row *found, TupleTableSlot *slot)
 {
 	found_row again = *found;
-	tg_status status = look_at_newest(modify, estate, TG_DATA, &again);
+	tg_status status = look_at_newest(modify, estate, TG_DATA, false, &again);
 
 	if ((status == TG_OK || status == TG_CHANGED) && again.version == found->version)
 		tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
@@ -445,7 +448,7 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 	const OnConflictSetState *set = rinfo->ri_onConflict;
 	ExprContext *context = set->oc_ProjInfo->pi_exprContext;
 	found_row found = {.row = row};
-	tg_status status = look_at_newest(modify, estate, TG_DATA, &found);
+	tg_status status = look_at_newest(modify, estate, TG_DATA, false, &found);
 	TupleTableSlot *slot;
 	HeapTuple old = NULL;
 
@@ -608,7 +611,7 @@ TupleTableSlot *
 tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
 	modify_state *modify = rinfo->ri_FdwState;
-	found_row found = {.row = target_of(modify, planSlot)};
+	uint32_t target = target_of(modify, planSlot);
 	tg_version judged = TG_VERSION_NONE; /* that the new row was recomputed from */
 	bool checked = false;
 	HeapTuple old = NULL;
@@ -616,7 +619,8 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	restore_trigger(modify);
 	for (;;)
 	{
-		tg_status status = look_at_newest(modify, estate, TG_DATA, &found);
+		found_row found = {.row = target};
+		tg_status status = look_at_newest(modify, estate, TG_DATA, true, &found);
 
 		if (status == TG_CHANGED && found.version != judged)
 		{
@@ -699,14 +703,15 @@ TupleTableSlot *
 tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
 	modify_state *modify = rinfo->ri_FdwState;
-	found_row found = {.row = target_of(modify, planSlot)};
+	uint32_t target = target_of(modify, planSlot);
 	tg_version judged = TG_VERSION_NONE;
 	HeapTuple old = NULL;
 
 	restore_trigger(modify);
 	for (;;)
 	{
-		tg_status status = look_at_newest(modify, estate, TG_ESSENTIAL, &found);
+		found_row found = {.row = target};
+		tg_status status = look_at_newest(modify, estate, TG_ESSENTIAL, true, &found);
 
 		if (status == TG_CHANGED && found.version != judged)
 		{

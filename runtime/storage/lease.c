@@ -346,6 +346,7 @@ tg_slot_take(tg_session *session, tg_table *table, tg_claim claim, tg_version *v
 	tg_store_relaxed(&header->end, TG_TIME_NEVER);
 	tg_store_relaxed(&header->older, TG_VERSION_NONE);
 	tg_store_relaxed(&header->successor, 0);
+	tg_store_relaxed(&header->life, 0);
 	(void) tg_fetch_and_acq_rel(&chunk->free[slot / 64], ~((uint64_t) 1 << slot % 64));
 	(void) tg_fetch_add_relaxed(&chunk->free_count, -1);
 	lease->cursor = slot + 1;

@@ -256,7 +256,7 @@ extern void tg_row_give(tg_session *session, tg_table *table, uint32_t row);
 
 /*
  * A free slot, from the chunk the session has leased of the table: headers are
- * there, its begin and end are TG_TIME_NEVER, older is NONE, successor 0.
+ * there, its begin and end are TG_TIME_NEVER, older is NONE, successor and life 0.
  * Ascending within a fresh chunk.  TG_NO_MEMORY.  Inside an epoch.
  */
 extern tg_status tg_slot_take(tg_session *session, tg_table *table, tg_claim claim,

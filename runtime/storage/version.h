@@ -105,8 +105,24 @@ typedef struct tg_header
 	tg_time end;
 	tg_version older;	/* the row's version before this one */
 	uint32_t successor; /* of an ended version: the row that an UPDATE of the key made, plus 1; else 0 */
-	uint32_t spare;
+	uint32_t life;		/* flags, and with a successor its version's mark */
 } tg_header;
+
+/*
+ * A row whose key is deleted and inserted again goes on with another life (W3).
+ * LIFE_NEW: the version begins one, on top of a dead version; LIFE_SEVERAL: it
+ * does, or one below it.
+ */
+#define TG_LIFE_NEW 1
+#define TG_LIFE_SEVERAL 2
+#define TG_LIFE_FLAGS (TG_LIFE_NEW | TG_LIFE_SEVERAL)
+
+/* Tells versions of one chain from each other; leaves the flags' bits clear. */
+static inline uint32_t
+tg_version_mark(tg_version version)
+{
+	return (uint32_t) (version >> 22 << 12) | tg_version_slot(version) << 2;
+}
 
 _Static_assert(sizeof(tg_header) == 32, "a header must not straddle cache lines");
 

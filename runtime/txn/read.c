@@ -29,6 +29,12 @@ has_happened(const tg_snapshot *snapshot, const tg_time *word)
 }
 
 bool
+tg_txn_has_begun(const tg_snapshot *snapshot, const tg_header *header)
+{
+	return has_happened(snapshot, &header->begin);
+}
+
+bool
 tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header)
 {
 	return has_happened(snapshot, &header->begin) && !has_happened(snapshot, &header->end);

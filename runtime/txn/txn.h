@@ -128,8 +128,10 @@ extern tg_status tg_txn_insert(const tg_writer *writer, tg_table *table, const v
  * The newest version of a row for one who means to change it.  Inside an epoch
  * (the caller reads the version's values before it leaves).  TG_OK: it is what
  * the snapshot sees.  TG_CHANGED: it was committed after the snapshot; re-evaluate on it (*row_inout may
- * have moved to the row that an UPDATE of the key made).  TG_NOT_FOUND: deleted.  TG_SELF: changed by the
+ * have moved to the row that an UPDATE of the key made: so a repeated call starts from the first row again, the
+ * one that the snapshot sees).  TG_NOT_FOUND: deleted, even if its key has been inserted again.  TG_SELF: changed by the
  * writer's own command or a later one already; *version_out is what it made or ended.  TG_BUSY: wait.
+ * snapshot NULL: of whatever has the row now, TG_CHANGED.
  */
 extern tg_status tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
 							   uint32_t *row_inout, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;

@@ -147,6 +147,9 @@ tg_version_header(tg_version version)
 	return tg_chunk_headers(tg_version_chunk(version)) + tg_version_slot(version);
 }
 
+/* Whether the version was there at some time up to the snapshot's. */
+extern bool tg_txn_has_begun(const tg_snapshot *snapshot, const tg_header *header);
+
 /* Takes back what the log holds after the mark and hands it to the collector. */
 extern void tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark);
 

@@ -164,6 +164,7 @@ revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *ke
 				continue;
 			case KEY_DEAD:
 				tg_version_chunk(version)->rows[tg_version_slot(version)] = row;
+				tg_store_relaxed(&tg_version_header(version)->life, TG_LIFE_NEW | TG_LIFE_SEVERAL);
 				tg_store_release(&tg_version_header(version)->older, dead);
 				if (tg_cas_acq_rel(tg_row_head(table, row), &dead, version))
 				{
@@ -172,6 +173,7 @@ revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *ke
 				}
 				/* Lost: the version is its fresh row's again, which it may yet be inserted as. */
 				tg_store_release(&tg_version_header(version)->older, TG_VERSION_NONE);
+				tg_store_relaxed(&tg_version_header(version)->life, 0);
 				tg_version_chunk(version)->rows[tg_version_slot(version)] = fresh;
 				continue;
 		}
@@ -180,7 +182,7 @@ revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *ke
 
 static tg_status
 insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, const tg_value *values,
-	   const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
+	   const bool *nulls, uint32_t *row_out, tg_version *version_out, tg_wait *wait_out)
 {
 	tg_btree *index = tg_load_acquire(&table->index);
 	tg_version version;
@@ -200,6 +202,7 @@ insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_byt
 
 	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
 	tg_store_release(&tg_version_header(version)->begin, tg_writer_reference(writer));
+	*version_out = version;
 	/* The head before the entry: who finds the entry finds a version to judge. */
 	tg_store_release(tg_row_head(table, fresh), version);
 	row = fresh;
@@ -232,9 +235,43 @@ tg_status
 tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, const tg_value *values,
 			  const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
 {
+	tg_version version;
+
 	tg_assert((key != NULL) == (table->index != NULL));
 	enter(writer);
-	return leave(writer, insert(writer, table, key, key_bytes, values, nulls, row_out, wait_out));
+	return leave(writer, insert(writer, table, key, key_bytes, values, nulls, row_out, &version, wait_out));
+}
+
+/*
+ * The last version of the life of a row that the snapshot has seen or, if
+ * moved, that the version with this mark began; the head if there is no such
+ * life.  All versions from the one looked for upwards are there: what has ended
+ * after a published snapshot is nobody's garbage.
+ */
+static tg_version
+last_of_life(const tg_snapshot *snapshot, tg_version head, bool moved, uint32_t mark)
+{
+	tg_version last = head;
+	tg_version version = head;
+
+	while (version != TG_VERSION_NONE)
+	{
+		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+		uint32_t life;
+
+		if (header == NULL)
+			return moved ? head : last; /* settled */
+		header += tg_version_slot(version);
+		life = tg_load_relaxed(&header->life);
+		if (version == head && (life & TG_LIFE_SEVERAL) == 0)
+			return head;
+		if (moved ? tg_version_mark(version) == mark : tg_txn_has_begun(snapshot, header))
+			return last;
+		version = tg_load_acquire(&header->older);
+		if ((life & TG_LIFE_NEW) != 0)
+			last = version;
+	}
+	return head;
 }
 
 tg_status
@@ -243,11 +280,13 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 {
 	unsigned round = 0;
 	bool moved = false;
+	uint32_t mark = 0;
 
 	tg_assert(tg_epoch_inside(writer->session));
 	for (;; tg_spin(&round))
 	{
 		tg_version head = tg_load_acquire(tg_row_head(table, *row_inout));
+		tg_version newest;
 		tg_header *header;
 		tg_time begin;
 		tg_time end;
@@ -255,11 +294,12 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 
 		if (tg_head_is_closed(head) || head == TG_VERSION_NONE)
 			return TG_NOT_FOUND;
-		*version_out = head;
-		header = tg_chunk_headers(tg_version_chunk(head));
+		newest = snapshot == NULL ? head : last_of_life(snapshot, head, moved, mark);
+		*version_out = newest;
+		header = tg_chunk_headers(tg_version_chunk(newest));
 		if (header == NULL)
 			return moved ? TG_CHANGED : TG_OK; /* settled: everybody sees it */
-		header += tg_version_slot(head);
+		header += tg_version_slot(newest);
 
 		begun = tg_time_resolve(&header->begin, writer->session->id, &begin);
 		if (begun == TG_FATE_OPEN)
@@ -285,13 +325,14 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 				break;
 		}
 		if (end == TG_TIME_NEVER)
-			return !moved && (begun == TG_FATE_OWN || begin <= snapshot->time) ? TG_OK : TG_CHANGED;
+			return !moved && snapshot != NULL && (begun == TG_FATE_OWN || begin <= snapshot->time) ? TG_OK : TG_CHANGED;
 		if (tg_load_acquire(tg_row_head(table, *row_inout)) != head)
 			continue; /* replaced, not deleted, between the two looks */
 		if (tg_load_relaxed(&header->successor) == 0)
 			return TG_NOT_FOUND;
 		/* Its key was changed: W5 follows it to the row it became. */
 		*row_inout = tg_load_relaxed(&header->successor) - 1;
+		mark = tg_load_relaxed(&header->life) & ~(uint32_t) TG_LIFE_FLAGS;
 		moved = true;
 	}
 }
@@ -321,6 +362,7 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	header = tg_version_header(version);
 	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
 	tg_chunk_touch(tg_version_chunk(old), tg_load_relaxed(tg_clock));
+	tg_store_relaxed(&header->life, tg_load_relaxed(&old_header->life) & TG_LIFE_SEVERAL);
 	tg_store_release(&header->older, old);
 	tg_store_release(&header->begin, reference);
 	if (!tg_cas_acq_rel(&old_header->end, &never, reference))
@@ -345,8 +387,9 @@ tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version
 	return leave(writer, update(writer, table, row, version, values, nulls));
 }
 
+/* successor: the version that a move has made, in its row; or TG_VERSION_NONE */
 static tg_status
-end_version(const tg_writer *writer, tg_table *table, tg_version version, uint32_t successor)
+end_version(const tg_writer *writer, tg_table *table, tg_version version, tg_version successor)
 {
 	tg_time never = TG_TIME_NEVER;
 	tg_header *header;
@@ -362,7 +405,11 @@ end_version(const tg_writer *writer, tg_table *table, tg_version version, uint32
 	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
 	if (!tg_cas_acq_rel(&header->end, &never, tg_writer_reference(writer)))
 		return TG_AGAIN;
-	tg_store_relaxed(&header->successor, successor);
+	if (successor != TG_VERSION_NONE)
+	{
+		tg_store_relaxed(&header->life, (tg_load_relaxed(&header->life) & TG_LIFE_FLAGS) | tg_version_mark(successor));
+		tg_store_relaxed(&header->successor, tg_version_row(successor) + 1);
+	}
 	note(writer, table, TG_WRITE_DELETE, version, -1);
 	return TG_OK;
 }
@@ -372,7 +419,7 @@ tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version
 {
 	(void) row;
 	enter(writer);
-	return leave(writer, end_version(writer, table, version, 0));
+	return leave(writer, end_version(writer, table, version, TG_VERSION_NONE));
 }
 
 /* Whether somebody has ended a version that was its row's newest a moment ago. */
@@ -394,14 +441,15 @@ move(const tg_writer *writer, tg_table *table, tg_version version, const void *k
 	 const tg_value *values, const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
 {
 	tg_log_mark mark = tg_write_log_mark(writer->txn->log);
-	tg_status status = insert(writer, table, key, key_bytes, values, nulls, row_out, wait_out);
+	tg_version made;
+	tg_status status = insert(writer, table, key, key_bytes, values, nulls, row_out, &made, wait_out);
 
 	/* Who holds the new key may have moved this very row there. */
 	if ((status == TG_EXISTS || status == TG_BUSY) && has_ended(version))
 		return TG_AGAIN;
 	if (status != TG_OK)
 		return status;
-	status = end_version(writer, table, version, *row_out + 1);
+	status = end_version(writer, table, version, made);
 	if (status != TG_OK)
 		tg_txn_undo(writer->session, writer->txn, mark);
 	return status;

@@ -268,6 +268,47 @@ test_visibility(void)
 	unit_ok(get(&b, 1) == -1 && get(&b, 2) == 72, "and changed it there");
 	statement_end(&b);
 
+	/* the same where both keys are used again: 2 goes to 3, which had been deleted, and a new 2 comes */
+	client_begin(&a);
+	statement(&a);
+	unit_ok(put(&a, 3, 33, "three", &wait) == TG_OK, "insert");
+	statement_end(&a);
+	tg_txn_commit(a.session, a.txn);
+	client_begin(&b);
+	client_begin(&c);
+	statement(&b); /* sees 2 and 3 */
+	statement(&c);
+	client_begin(&a);
+	statement(&a);
+	unit_ok(change(&a, 3, 0, true, 3, &wait) == TG_OK, "delete");
+	statement_end(&a);
+	statement(&a);
+	unit_ok(change(&a, 2, 1, false, 3, &wait) == TG_OK, "a row moves to the key");
+	statement_end(&a);
+	statement(&a);
+	unit_ok(put(&a, 2, 500, "two", &wait) == TG_OK, "a new one comes for its own");
+	statement_end(&a);
+	unit_ok(add(&b, 2, 1, &wait) == TG_BUSY, "the row that was there is taken");
+	tg_txn_commit(a.session, a.txn);
+	unit_ok(add(&b, 2, 1, &wait) == TG_OK, "a waiting update follows it");
+	unit_ok(add(&b, 3, 1, &wait) == TG_NOT_FOUND, "the row that was deleted is not taken for the one with its key");
+	statement_end(&b);
+	statement(&b);
+	unit_ok(get(&b, 2) == 500 && get(&b, 3) == 74, "both rows are right");
+	unit_ok(change(&b, 3, 0, true, 3, &wait) == TG_OK && put(&b, 3, 9, "three", &wait) == TG_OK,
+			"deleted and inserted again");
+	statement_end(&b);
+	tg_txn_commit(b.session, b.txn);
+	unit_ok(add(&c, 2, 1, &wait) == TG_NOT_FOUND, "also by another, where it was moved to");
+	statement_end(&c);
+	tg_txn_abort(c.session, c.txn);
+
+	client_begin(&a);
+	statement(&a);
+	(void) !change(&a, 3, 0, true, 3, &wait);
+	statement_end(&a);
+	tg_txn_commit(a.session, a.txn);
+
 	client_begin(&a);
 	statement(&a);
 	(void) !change(&a, 2, 0, true, 2, &wait);
