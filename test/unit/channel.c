@@ -16,56 +16,13 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "test/unit/unit.h"
+#include "test/unit/waiter.h"
 
 #define WORKERS 3
 #define PRODUCERS_MAX 8
-#define WAIT_SECONDS 20
 #define BUFFER_WORDS 32
 
 static tg_session *session;
-
-/* --- the host: something to sleep on ---------------------------------------------- */
-
-typedef struct test_waiter
-{
-	pthread_mutex_t mutex;
-	pthread_cond_t condition;
-	bool woken;
-	unsigned wake_count;
-} test_waiter;
-
-static test_waiter waiter = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
-
-static void
-wake_waiter(void *pointer)
-{
-	test_waiter *target = pointer;
-
-	pthread_mutex_lock(&target->mutex);
-	target->woken = true;
-	target->wake_count++;
-	pthread_cond_signal(&target->condition);
-	pthread_mutex_unlock(&target->mutex);
-}
-
-/* False if nobody came: a lost wake-up. */
-static bool
-wait_for_wake(void)
-{
-	struct timespec limit;
-	int error = 0;
-	bool woken;
-
-	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += WAIT_SECONDS;
-	pthread_mutex_lock(&waiter.mutex);
-	while (!waiter.woken && error != ETIMEDOUT)
-		error = pthread_cond_timedwait(&waiter.condition, &waiter.mutex, &limit);
-	woken = waiter.woken;
-	waiter.woken = false;
-	pthread_mutex_unlock(&waiter.mutex);
-	return woken;
-}
 
 static size_t
 job_bytes(void)

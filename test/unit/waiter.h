@@ -1,0 +1,58 @@
+/*
+ * waiter.h
+ *	  For tests of consumers: a host's waiter that sleeps on a condition, and
+ *	  notices when nobody wakes it.
+ */
+#ifndef TG_UNIT_WAITER_H
+#define TG_UNIT_WAITER_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+
+#define WAIT_SECONDS 30
+
+typedef struct test_waiter
+{
+	pthread_mutex_t mutex;
+	pthread_cond_t condition;
+	bool woken;
+	unsigned wake_count;
+} test_waiter;
+
+static test_waiter waiter = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
+
+/* For tg_host_wake; the waiter's address is its word. */
+static void
+wake_waiter(void *pointer)
+{
+	test_waiter *target = pointer;
+
+	pthread_mutex_lock(&target->mutex);
+	target->woken = true;
+	target->wake_count++;
+	pthread_cond_signal(&target->condition);
+	pthread_mutex_unlock(&target->mutex);
+}
+
+/* False if nobody came: a lost wake-up. */
+static bool
+wait_for_wake(void)
+{
+	struct timespec limit;
+	int error = 0;
+	bool woken;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += WAIT_SECONDS;
+	pthread_mutex_lock(&waiter.mutex);
+	while (!waiter.woken && error != ETIMEDOUT)
+		error = pthread_cond_timedwait(&waiter.condition, &waiter.mutex, &limit);
+	woken = waiter.woken;
+	waiter.woken = false;
+	pthread_mutex_unlock(&waiter.mutex);
+	return woken;
+}
+
+#endif /* TG_UNIT_WAITER_H */
