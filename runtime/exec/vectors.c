@@ -106,7 +106,6 @@ tg_vectors_append(tg_vectors *vectors, tg_version version)
 {
 	const tg_chunk *chunk = tg_version_chunk(version);
 	unsigned slot = tg_version_slot(version);
-	unsigned words = tg_chunk_bitmap_words(chunk);
 	unsigned at = vectors->count;
 
 	tg_assert(at < vectors->capacity && slot < chunk->capacity);
@@ -114,15 +113,9 @@ tg_vectors_append(tg_vectors *vectors, tg_version version)
 	for (unsigned i = 0; i < vectors->column_count; i++)
 	{
 		unsigned column = vectors->columns[i];
-		bool null = true;
+		bool null = tg_chunk_is_null(chunk, column, slot);
 
-		if (tg_chunk_has_column(chunk, column))
-		{
-			const uint64_t *bits = chunk->nulls + (size_t) column * words;
-
-			tg_assert(chunk->layout->kinds[column] == vectors->kinds[i]);
-			null = tg_load_relaxed(&bits[slot / 64]) >> (slot % 64) & 1;
-		}
+		tg_assert(null || chunk->layout->kinds[column] == vectors->kinds[i]);
 		vectors->nulls[i][at] = null;
 		if (null)
 			continue;
@@ -297,7 +290,10 @@ tg_vectors_gather(tg_vectors *vectors, const tg_chunk *chunk, const uint16_t *sl
 			copy_neighbours(vectors->data[i], at, vectors->kinds[i], base, slots[0], slot_count);
 		else
 			copy_selected(vectors->data[i], at, vectors->kinds[i], base, slots, slot_count);
-		copy_nulls(vectors->nulls[i] + at, chunk->nulls + (size_t) column * words, slots, slot_count);
+		if (tg_chunk_may_be_null(chunk, column))
+			copy_nulls(vectors->nulls[i] + at, chunk->nulls + (size_t) column * words, slots, slot_count);
+		else
+			memset(vectors->nulls[i] + at, 0, slot_count);
 	}
 	if (neighbours)
 		memcpy(vectors->rows + at, chunk->rows + slots[0], slot_count * sizeof(uint32_t));

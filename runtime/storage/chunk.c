@@ -344,6 +344,12 @@ store_null(tg_chunk *chunk, unsigned column, unsigned slot, bool null)
 	uint64_t *word = &chunk->nulls[column * tg_chunk_bitmap_words(chunk) + slot / 64];
 	uint64_t bit = (uint64_t) 1 << slot % 64;
 
+	if (!tg_chunk_may_be_null(chunk, column))
+	{
+		if (!null)
+			return; /* the column's bitmap is all zero */
+		(void) tg_fetch_or_acq_rel(&chunk->null_columns, (uint64_t) 1 << (column < 63 ? column : 63));
+	}
 	if (((tg_load_relaxed(word) & bit) != 0) == null)
 		return;
 	if (null)

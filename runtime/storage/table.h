@@ -66,9 +66,10 @@ struct tg_chunk
 	uint64_t touched;	   /* atomic, only grows: a clock value at or after the last change of a header */
 	uint64_t settle_epoch; /* the collector's: when headers were marked */
 	unsigned char *values;
-	uint32_t *rows;	 /* row id by slot */
-	uint64_t *nulls; /* atomic words; bit slot of word column * words + slot / 64 is set if NULL */
-	uint64_t *free;	 /* atomic words; bit set: slot is free; also set for the bits past the capacity */
+	uint32_t *rows;		   /* row id by slot */
+	uint64_t null_columns; /* atomic, only grows: bit of each column that may hold a NULL; bit 63: of all from 63 on */
+	uint64_t *nulls;	   /* atomic words; bit slot of word column * words + slot / 64 is set if NULL */
+	uint64_t *free;		   /* atomic words; bit set: slot is free; also set for the bits past the capacity */
 } TG_CACHE_ALIGNED;
 
 /* Whether a chunk is in its table's list of chunks with free slots. */
@@ -136,10 +137,23 @@ tg_chunk_look(const tg_chunk *chunk, uint64_t present[TG_SLOT_MAX / 64])
 	return headers != NULL ? headers : tg_chunk_headers(chunk);
 }
 
+/*
+ * Whether a column of the chunk has ever held a NULL; if not, its bitmap need
+ * not be looked at, which is a cache miss less for a point read.  Set before
+ * the version that has the NULL begins, so who sees the version sees the bit.
+ */
+static inline bool
+tg_chunk_may_be_null(const tg_chunk *chunk, unsigned column)
+{
+	return (tg_load_relaxed(&chunk->null_columns) >> (column < 63 ? column : 63) & 1) != 0;
+}
+
 static inline bool
 tg_chunk_is_null(const tg_chunk *chunk, unsigned column, unsigned slot)
 {
-	return !tg_chunk_has_column(chunk, column) ||
+	if (!tg_chunk_has_column(chunk, column))
+		return true;
+	return tg_chunk_may_be_null(chunk, column) &&
 		   (tg_load_relaxed(&chunk->nulls[column * tg_chunk_bitmap_words(chunk) + slot / 64]) >> (slot % 64) & 1);
 }
 

@@ -129,7 +129,10 @@ make_chunk(test_chunk *test, unsigned capacity, unsigned column_count, null_patt
 
 			memcpy(base + (size_t) slot * width, &value, width); /* little-endian: the low bytes of word */
 			if (expected_null(test, i, slot))
+			{
 				test->chunk->nulls[i * words + slot / 64] |= (uint64_t) 1 << slot % 64;
+				test->chunk->null_columns |= (uint64_t) 1 << i;
+			}
 		}
 	}
 }
