@@ -123,14 +123,6 @@ tsurugi_error_sessions(void)
 	pg_unreachable();
 }
 
-void
-tsurugi_error_serialization(void)
-{
-	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					errmsg("could not serialize access due to concurrent update")));
-	pg_unreachable();
-}
-
 /* As ExecUpdate and ExecDelete do for TM_SelfModified (nodeModifyTable.c). */
 void
 tsurugi_check_own_change(bool by_other_command, const char *verb)

@@ -52,7 +52,4 @@ extern void tsurugi_error_isolation(void) pg_attribute_noreturn();
 /* Raises 53300: there is no session left for this backend. */
 extern void tsurugi_error_sessions(void) pg_attribute_noreturn();
 
-/* Raises 40001: somebody else's commit came first. */
-extern void tsurugi_error_serialization(void) pg_attribute_noreturn();
-
 #endif /* TSURUGI_ERRORS_H */

@@ -89,7 +89,6 @@ tsurugi_scheduler_settings(tg_scheduler_settings *settings_out)
 											.stealing = stealing,
 											.busy_worker = busy_worker,
 											.worker_suspend_ms = (unsigned) worker_suspend_timeout_ms,
-											.check_local_first_permil = 100,
 											.watcher_interval_us = (unsigned) (watcher_interval_ms * 1000),
 											.hang_ms = (unsigned) hang_timeout_ms};
 }

@@ -151,9 +151,6 @@ describe_wait(void *argument)
 		case TSURUGI_TO_DELETE:
 			errcontext("while deleting row in relation \"%s\"", name);
 			break;
-		case TSURUGI_TO_LOCK:
-			errcontext("while locking row in relation \"%s\"", name);
-			break;
 	}
 }
 

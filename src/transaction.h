@@ -31,8 +31,7 @@ typedef enum tsurugi_purpose
 {
 	TSURUGI_TO_INSERT,
 	TSURUGI_TO_UPDATE,
-	TSURUGI_TO_DELETE,
-	TSURUGI_TO_LOCK
+	TSURUGI_TO_DELETE
 } tsurugi_purpose;
 
 /*

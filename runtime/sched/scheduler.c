@@ -54,12 +54,8 @@
 
 tg_scheduler *tg_scheduler_shared;
 
-tg_scheduler_settings tg_settings_live = {.workers = 1,
-										  .stealing = true,
-										  .worker_suspend_ms = 1000,
-										  .check_local_first_permil = 100,
-										  .watcher_interval_us = 1000,
-										  .hang_ms = 1000};
+tg_scheduler_settings tg_settings_live = {
+	.workers = 1, .stealing = true, .worker_suspend_ms = 1000, .watcher_interval_us = 1000, .hang_ms = 1000};
 
 static void
 wake_nobody(void *waiter)
@@ -123,7 +119,6 @@ tg_scheduler_settings_set(const tg_scheduler_settings *settings)
 	tg_store_relaxed(&tg_settings_live.stealing, settings->stealing);
 	tg_store_relaxed(&tg_settings_live.busy_worker, settings->busy_worker);
 	tg_store_relaxed(&tg_settings_live.worker_suspend_ms, settings->worker_suspend_ms);
-	tg_store_relaxed(&tg_settings_live.check_local_first_permil, settings->check_local_first_permil);
 	tg_store_relaxed(&tg_settings_live.watcher_interval_us, settings->watcher_interval_us);
 	tg_store_relaxed(&tg_settings_live.hang_ms, settings->hang_ms);
 	if (!worker_threads)
@@ -416,12 +411,6 @@ tg_session *
 tg_worker_session(tg_worker *worker)
 {
 	return worker->session;
-}
-
-unsigned
-tg_worker_id(const tg_worker *worker)
-{
-	return worker->id;
 }
 
 bool

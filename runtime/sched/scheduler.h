@@ -52,7 +52,6 @@ extern void tg_task_unpark(tg_session *session, tg_task *task);
 
 /* A worker's session: for allocation and epochs while a task runs. */
 extern tg_session *tg_worker_session(tg_worker *worker);
-extern unsigned tg_worker_id(const tg_worker *worker);
 
 /* True once the current task has run for longer than a tick and others wait: a polite task ends its turn. */
 extern bool tg_should_yield(tg_worker *worker);
@@ -72,10 +71,8 @@ typedef struct tg_scheduler_settings
 {
 	unsigned workers; /* threads to start with; fixed while running */
 	bool stealing;
-	bool busy_worker;			/* never suspend */
-	unsigned worker_suspend_ms; /* longest suspension */
-	unsigned
-		check_local_first_permil; /* share of rounds that look at the deque before the sticky queue; kept for later */
+	bool busy_worker;			  /* never suspend */
+	unsigned worker_suspend_ms;	  /* longest suspension */
 	unsigned watcher_interval_us; /* tick of the watcher */
 	unsigned hang_ms;			  /* a task that runs for longer is reported */
 } tg_scheduler_settings;

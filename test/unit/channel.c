@@ -511,12 +511,8 @@ main(void)
 	const tg_arena_config arena = {
 		.reserve_bytes = (size_t) 256 << 20, .limit_bytes = (size_t) 64 << 20, .session_max = 32};
 	const tg_scheduler_config scheduler = {.worker_max = WORKERS};
-	const tg_scheduler_settings settings = {.workers = WORKERS,
-											.stealing = true,
-											.worker_suspend_ms = 1000,
-											.check_local_first_permil = 100,
-											.watcher_interval_us = 1000,
-											.hang_ms = 5000};
+	const tg_scheduler_settings settings = {
+		.workers = WORKERS, .stealing = true, .worker_suspend_ms = 1000, .watcher_interval_us = 1000, .hang_ms = 5000};
 
 	tg_host_wake = wake_waiter;
 	tg_check(tg_arena_create(&arena) == TG_OK);

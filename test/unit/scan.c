@@ -727,12 +727,8 @@ main(void)
 	const tg_runtime_config config = {
 		.arena = {.reserve_bytes = (size_t) 1 << 30, .limit_bytes = (size_t) 256 << 20, .session_max = 32},
 		.worker_max = WORKERS};
-	const tg_scheduler_settings settings = {.workers = WORKERS,
-											.stealing = true,
-											.worker_suspend_ms = 1000,
-											.check_local_first_permil = 100,
-											.watcher_interval_us = 1000,
-											.hang_ms = 5000};
+	const tg_scheduler_settings settings = {
+		.workers = WORKERS, .stealing = true, .worker_suspend_ms = 1000, .watcher_interval_us = 1000, .hang_ms = 5000};
 	tg_table *old;
 
 	tg_host_wake = wake_waiter;

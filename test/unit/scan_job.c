@@ -492,7 +492,6 @@ main(int argument_count, char **arguments)
 	const tg_scheduler_settings settings = {.workers = argument_count > 2 ? (unsigned) atoi(arguments[2]) : WORKERS,
 											.stealing = true,
 											.worker_suspend_ms = 1000,
-											.check_local_first_permil = 100,
 											.watcher_interval_us = 1000,
 											.hang_ms = 5000};
 
