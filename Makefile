@@ -6,6 +6,8 @@
 #                    that has tsurugi_fdw in shared_preload_libraries
 #   make unit        unit tests of runtime/, in place, without PostgreSQL;
 #                    SANITIZE=thread or SANITIZE=address,undefined as well
+#   make explore     the exhaustive checks of test/explore, the long searches (some minutes)
+#   make example     builds and runs the program of runtime/README.md, without PostgreSQL
 #   make format      clang-format over all C files, in place
 #
 # These install the Debian packages they need, work on a copy in a temporary
@@ -17,9 +19,10 @@
 #   make psql        psql on a private cluster until you quit
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
+#   make bench-sched   the task scheduler against oneTBB and OpenMP
 
-scripted = test lint demo psql bench bench-instructions
-standalone = unit format
+scripted = test lint demo psql bench bench-instructions bench-sched
+standalone = unit explore example format
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
 
@@ -35,10 +38,19 @@ bench:
 	@test/bench/run.sh
 bench-instructions:
 	@test/bench/instructions.sh
+bench-sched:
+	@test/bench/sched.sh
 unit:
 	@$(MAKE) --no-print-directory -f test/unit/Makefile check
+explore:
+	@$(MAKE) --no-print-directory -f test/unit/Makefile explore
+example:
+	@test/setup.sh runtime
+	@mkdir -p build
+	@gcc -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -o build/first $(wildcard runtime/*.c runtime/*/*.c) -lurcu-cds
+	@build/first
 format:
-	clang-format-14 -i $(wildcard src/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch])
+	clang-format-14 -i $(wildcard src/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/explore/*.[ch])
 
 # Everything else needs PostgreSQL's own makefiles.
 ifneq ($(filter-out $(scripted) $(standalone),$(or $(MAKECMDGOALS),all)),)
@@ -47,7 +59,7 @@ EXTENSION = tsurugi_fdw
 MODULE_big = tsurugi_fdw
 DATA = sql/tsurugi_fdw--1.0.sql
 PGFILEDESC = "tsurugi_fdw - in-memory transactional tables"
-SOURCES := $(sort $(wildcard runtime/*.c) $(wildcard runtime/*/*.c) $(wildcard src/*.c))
+SOURCES := $(sort $(filter-out runtime/example/%,$(wildcard runtime/*.c runtime/*/*.c)) $(wildcard src/*.c))
 OBJS = $(SOURCES:.c=.o)
 
 # "extension" goes first; the other tests stand on their own and may run in any
@@ -64,7 +76,7 @@ PG_CPPFLAGS = -MMD -MP '-DPGDLLEXPORT=__attribute__((visibility("default")))' $(
 PG_CFLAGS = -std=gnu11 -pthread -fvisibility=hidden -Wextra -Wno-declaration-after-statement \
 	-Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
 	$(if $(filter-out 0,$(WERROR)),-Werror)
-SHLIB_LINK = -pthread
+SHLIB_LINK = -pthread -lurcu-cds
 EXTRA_CLEAN = $(SOURCES:.c=.d) .build-flags build results regression.diffs regression.out
 override with_llvm = no
 

@@ -4,6 +4,11 @@
  */
 #include "runtime/runtime.h"
 
+/* What tg_runtime_open gives a program of its own. */
+#define ALONE_BYTES ((size_t) 256 << 20)
+#define ALONE_RESERVE_BYTES ((size_t) 1 << 30)
+#define ALONE_STOP_MS 5000
+
 tg_status
 tg_runtime_map(const tg_arena_config *config)
 {
@@ -36,6 +41,8 @@ tg_runtime_start(const tg_scheduler_settings *settings)
 {
 	tg_scheduler_settings_set(settings);
 	tg_collector_attach();
+	tg_txn_attach();
+	tg_process_channel_register();
 	return tg_scheduler_start();
 }
 
@@ -45,9 +52,42 @@ tg_runtime_stop(unsigned limit_ms)
 	return tg_scheduler_stop(limit_ms);
 }
 
+tg_status
+tg_runtime_open(unsigned workers, tg_session **session_out)
+{
+	const tg_runtime_config config = {
+		.arena = {.reserve_bytes = ALONE_RESERVE_BYTES, .limit_bytes = ALONE_BYTES, .session_max = workers + 16},
+		.worker_max = workers};
+	const tg_scheduler_settings settings = tg_scheduler_settings_default(workers);
+	tg_status status = tg_runtime_map(&config.arena);
+
+	if (status != TG_OK)
+		return status;
+	status = tg_runtime_create(&config);
+	if (status == TG_OK)
+		status = tg_session_open(session_out);
+	if (status == TG_OK && (status = tg_runtime_start(&settings)) != TG_OK)
+		tg_session_close(*session_out);
+	if (status != TG_OK)
+		tg_arena_destroy();
+	return status;
+}
+
+bool
+tg_runtime_close(tg_session *session)
+{
+	if (!tg_runtime_stop(ALONE_STOP_MS))
+		return false;
+	tg_runtime_session_end(session);
+	tg_arena_destroy();
+	return true;
+}
+
 void
 tg_runtime_session_end(tg_session *session)
 {
+	tg_serial_abandon(session);
+	tg_lane_abandon(session);
 	tg_leases_end(session);
 	tg_snapshot_withdraw_all(session);
 	tg_session_close(session);

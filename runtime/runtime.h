@@ -12,13 +12,18 @@
 #include "runtime/base/check.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/channel.h"
+#include "runtime/exec/process_channel.h"
 #include "runtime/exec/scan.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
+#include "runtime/sched/condition.h"
+#include "runtime/sched/fork.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/lane.h"
+#include "runtime/sched/process.h"
 #include "runtime/sched/scheduler.h"
+#include "runtime/sched/serial.h"
 #include "runtime/storage/btree.h"
 #include "runtime/storage/catalog.h"
 #include "runtime/storage/collector.h"
@@ -47,6 +52,14 @@ extern tg_status tg_runtime_create(const tg_runtime_config *config) TG_MUST_USE;
 /* In the worker process: starts the threads, the watcher's checks and the collector; stops them (false: hard end needed). */
 extern tg_status tg_runtime_start(const tg_scheduler_settings *settings) TG_MUST_USE;
 extern bool tg_runtime_stop(unsigned limit_ms);
+
+/*
+ * All of the above for a program that is a single process: an arena of 256 MiB,
+ * a pool of so many workers with default settings, and the caller's session.
+ * False from close: a thread did not end in time, the process must end hard.
+ */
+extern tg_status tg_runtime_open(unsigned workers, tg_session **session_out) TG_MUST_USE;
+extern bool tg_runtime_close(tg_session *session);
 
 /* A session leaves: leases, snapshots and caches are given back.  Its transaction has ended.  From an exit callback. */
 extern void tg_runtime_session_end(tg_session *session);

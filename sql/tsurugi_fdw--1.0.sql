@@ -38,13 +38,34 @@ CREATE VIEW memory_uses AS SELECT * FROM tsurugi_fdw_memory_uses();
 COMMENT ON VIEW memory_uses IS 'live objects by what they are used for, in bytes';
 
 CREATE FUNCTION tsurugi_fdw_workers(
-	OUT worker integer, OUT state text, OUT queued bigint, OUT tasks_run bigint, OUT tasks_stolen bigint,
-	OUT steals bigint, OUT suspensions bigint, OUT wakeups bigint)
+	OUT worker integer, OUT state text, OUT job bigint, OUT task_ms double precision, OUT hung boolean,
+	OUT queued bigint, OUT tasks_run bigint, OUT sticky_run bigint, OUT tasks_stolen bigint, OUT steals bigint,
+	OUT steal_misses bigint, OUT distributed bigint, OUT yields bigint, OUT parks bigint, OUT suspensions bigint,
+	OUT wakeups bigint, OUT core integer, OUT socket integer)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW workers AS SELECT * FROM tsurugi_fdw_workers();
-COMMENT ON VIEW workers IS 'threads of the pool, what they do, and counts since the start';
+COMMENT ON VIEW workers IS 'threads of the pool: what they do, the job of the present task, for how long it runs if it lasts, and counts since the start';
+
+CREATE FUNCTION tsurugi_fdw_queues(OUT queue text, OUT worker integer, OUT tasks bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW queues AS SELECT * FROM tsurugi_fdw_queues();
+COMMENT ON VIEW queues IS 'tasks that wait, by queue';
+
+CREATE FUNCTION tsurugi_fdw_scheduler(
+	OUT phase text, OUT workers integer, OUT searching integer, OUT sleeping integer,
+	OUT distributing boolean, OUT distributions bigint, OUT distribution_naps bigint, OUT distributed bigint,
+	OUT submitted bigint, OUT submitted_urgent bigint, OUT global_taken bigint, OUT global_transfers bigint, OUT overflows bigint,
+	OUT conditions_submitted bigint, OUT condition_checks bigint, OUT conditions_slow bigint, OUT hangs bigint,
+	OUT ticks bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW scheduler AS SELECT * FROM tsurugi_fdw_scheduler();
+COMMENT ON VIEW scheduler IS 'the pool as a whole, and counts since the start: tasks from outside, the global queue, full deques, conditions, hung tasks, ticks of the watcher';
 
 CREATE FUNCTION tsurugi_fdw_tables(
 	OUT database oid, OUT relation oid, OUT rows bigint, OUT table_bytes bigint, OUT chunk_bytes bigint,
@@ -79,19 +100,25 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 CREATE VIEW collector AS SELECT * FROM tsurugi_fdw_collector();
 COMMENT ON VIEW collector IS 'garbage: write logs that wait, and what was done since the start';
 
-GRANT SELECT ON memory, memory_uses, workers, tables, runtime, collector TO PUBLIC;
+GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, runtime, collector TO PUBLIC;
 
 -- Views: what tells of others' work
 
 CREATE FUNCTION tsurugi_fdw_jobs(
-	OUT id bigint, OUT kind text, OUT pid integer, OUT relation oid, OUT level integer, OUT state text,
-	OUT cancelled boolean, OUT tasks bigint, OUT tasks_run bigint, OUT done bigint, OUT expected bigint,
-	OUT rows bigint, OUT elapsed_ms double precision)
+	OUT id bigint, OUT parent bigint, OUT kind text, OUT pid integer, OUT relation oid, OUT level integer,
+	OUT in_place boolean, OUT state text, OUT cancelled boolean, OUT failure text, OUT tasks bigint,
+	OUT tasks_run bigint, OUT done bigint, OUT expected bigint, OUT rows bigint, OUT memory bigint,
+	OUT memory_most bigint, OUT memory_max bigint, OUT elapsed_ms double precision)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW jobs AS SELECT * FROM tsurugi_fdw_jobs();
-COMMENT ON VIEW jobs IS 'jobs of the pool: who asked for them, what they work on, how far they are';
+COMMENT ON VIEW jobs IS 'jobs: who asked for them, what they work on, who runs them, how far they are, memory in bytes';
+
+CREATE FUNCTION cancel_job(id bigint)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_cancel_job' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION cancel_job(bigint) IS 'asks a job to end; false if none of this number runs';
 
 CREATE FUNCTION tsurugi_fdw_sessions(
 	OUT session integer, OUT pid integer, OUT database oid, OUT role oid, OUT in_transaction boolean,
@@ -106,6 +133,7 @@ FROM tsurugi_fdw_sessions() s
 	LEFT JOIN pg_roles r ON r.oid = s.role;
 COMMENT ON VIEW sessions IS 'who uses the store: backends, and without a pid the threads of the pool; transactions that have written, and the oldest moment that somebody reads at';
 
-REVOKE ALL ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions() FROM PUBLIC;
+REVOKE ALL ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions(), cancel_job(bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION cancel_job(bigint) TO pg_signal_backend;
 GRANT EXECUTE ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions() TO pg_read_all_stats;
 GRANT SELECT ON jobs, sessions TO pg_read_all_stats;

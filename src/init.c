@@ -11,8 +11,6 @@
 
 #include "src/settings.h"
 
-#include <unistd.h>
-
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -37,7 +35,6 @@ PG_MODULE_MAGIC;
 extern PGDLLEXPORT void _PG_init(void);
 
 #define MEGABYTE ((size_t) 1024 * 1024)
-#define WORKERS_MAX 1024
 
 typedef enum huge_pages_choice
 {
@@ -48,50 +45,15 @@ typedef enum huge_pages_choice
 static const struct config_enum_entry huge_pages_choices[] = {
 	{"off", HUGE_PAGES_OFF_CHOICE, false}, {"try", HUGE_PAGES_TRY_CHOICE, false}, {NULL, 0, false}};
 
-int tsurugi_scan_pool_rows;
 static int memory_mb;
 static int memory_max_mb;
-static int workers;
 static int huge_pages;
-static bool stealing;
-static bool busy_worker;
-static int worker_suspend_timeout_ms;
-static double watcher_interval_ms;
-static int hang_timeout_ms;
 
 static bool arena_mapped;
 static shmem_request_hook_type previous_shmem_request_hook;
 static shmem_startup_hook_type previous_shmem_startup_hook;
 
 /* --- settings ---------------------------------------------------------------------- */
-
-unsigned
-tsurugi_worker_count(void)
-{
-	/* the number of CPUs may change while the server runs, but not this one */
-	static unsigned cpus;
-
-	if (workers > 0)
-		return (unsigned) workers;
-	if (cpus == 0)
-	{
-		long online = sysconf(_SC_NPROCESSORS_ONLN);
-
-		cpus = online < 1 ? 1 : (unsigned) Min(online, WORKERS_MAX);
-	}
-	return cpus;
-}
-
-void
-tsurugi_scheduler_settings(tg_scheduler_settings *settings_out)
-{
-	*settings_out = (tg_scheduler_settings){.workers = tsurugi_worker_count(),
-											.stealing = stealing,
-											.busy_worker = busy_worker,
-											.worker_suspend_ms = (unsigned) worker_suspend_timeout_ms,
-											.watcher_interval_us = (unsigned) (watcher_interval_ms * 1000),
-											.hang_ms = (unsigned) hang_timeout_ms};
-}
 
 /*
  * The postmaster puts a new limit into force: it is there as long as the
@@ -116,28 +78,6 @@ define_memory_settings(void)
 	DefineCustomEnumVariable("tsurugi_fdw.huge_pages", "Whether huge pages are asked for.",
 							 "The system gives them if its setting for shared memory allows it.", &huge_pages,
 							 HUGE_PAGES_TRY_CHOICE, huge_pages_choices, PGC_POSTMASTER, 0, NULL, NULL, NULL);
-}
-
-static void
-define_scheduler_settings(void)
-{
-	DefineCustomIntVariable("tsurugi_fdw.workers", "Number of worker threads.", "0 is one for each CPU.", &workers, 0,
-							0, WORKERS_MAX, PGC_POSTMASTER, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable(
-		"tsurugi_fdw.scan_pool_rows", "Estimated rows from which on a scan of a whole table is given to the workers.",
-		"-1 is never.", &tsurugi_scan_pool_rows, 10000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomBoolVariable("tsurugi_fdw.stealing", "Whether workers take tasks from each other.", NULL, &stealing,
-							 true, PGC_SIGHUP, 0, NULL, NULL, NULL);
-	DefineCustomBoolVariable(
-		"tsurugi_fdw.busy_worker", "Whether workers that have nothing to do keep looking for tasks.",
-		"Costs a CPU each, saves waking them.", &busy_worker, false, PGC_SIGHUP, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("tsurugi_fdw.worker_suspend_timeout", "Longest sleep of a worker that nobody wakes.", NULL,
-							&worker_suspend_timeout_ms, 1000, 1, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL,
-							NULL);
-	DefineCustomRealVariable("tsurugi_fdw.watcher_interval", "Tick of the thread that watches over the workers.", NULL,
-							 &watcher_interval_ms, 1, 0.1, 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
-	DefineCustomIntVariable("tsurugi_fdw.hang_timeout", "Time after which a task without an end is reported.", NULL,
-							&hang_timeout_ms, 1000, 1, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
 /* --- shared memory -------------------------------------------------------------------- */
@@ -206,7 +146,7 @@ _PG_init(void)
 						errhint("Add tsurugi_fdw to shared_preload_libraries in postgresql.conf and restart the "
 								"server: shared_preload_libraries = 'tsurugi_fdw'.")));
 	define_memory_settings();
-	define_scheduler_settings();
+	tsurugi_settings_define();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 
 	tg_host_wake = wake;

@@ -1,8 +1,8 @@
 /*
  * settings.h
- *	  The settings, as the server's configuration has them.
+ *	  The settings of the scheduler, as the server's configuration has them.
  *
- * Defined in init.c.  Read-only for everybody else.  The library can only be
+ * Read-only for everybody but settings.c.  The library can only be
  * loaded by shared_preload_libraries, so what is here is always set.
  */
 #ifndef TSURUGI_SETTINGS_H
@@ -12,7 +12,6 @@
 
 #include "runtime/runtime.h"
 
-
 /* Rows from which on a sequential scan is given to the pool; -1: never.  Each user's. */
 extern int tsurugi_scan_pool_rows;
 
@@ -21,5 +20,11 @@ extern unsigned tsurugi_worker_count(void);
 
 /* The pool's settings as they are now. */
 extern void tsurugi_scheduler_settings(tg_scheduler_settings *settings_out);
+
+/* Puts them into force in this process, if they have changed.  Before work is given to the runtime. */
+extern void tsurugi_settings_follow(void);
+
+/* Makes the settings known to the server; when the library is loaded. */
+extern void tsurugi_settings_define(void);
 
 #endif /* TSURUGI_SETTINGS_H */

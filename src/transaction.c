@@ -33,6 +33,7 @@
 
 #include "src/errors.h"
 #include "src/session.h"
+#include "src/settings.h"
 #include "src/snapshot.h"
 #include "src/storage.h"
 
@@ -92,6 +93,7 @@ begin_transaction(void)
 						errmsg("cannot change tables of tsurugi_fdw during a parallel operation")));
 	if (IsolationUsesXactSnapshot())
 		tsurugi_error_isolation();
+	tsurugi_settings_follow();
 	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
 	own_txn = tg_txn_begin(session, own_host);
 }

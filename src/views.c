@@ -18,7 +18,10 @@
 extern PGDLLEXPORT Datum tsurugi_fdw_memory(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_workers(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_queues(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_scheduler(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_jobs(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_cancel_job(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_tables(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_sessions(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_runtime(PG_FUNCTION_ARGS);
@@ -27,13 +30,16 @@ extern PGDLLEXPORT Datum tsurugi_fdw_collector(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_memory);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_memory_uses);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_workers);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_queues);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_scheduler);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_jobs);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_cancel_job);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_tables);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_sessions);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_runtime);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_collector);
 
-#define COLUMNS_MAX 16
+#define COLUMNS_MAX 20
 
 /* A row being put together, column by column. */
 typedef struct Row
@@ -67,6 +73,16 @@ add_null(Row *row)
 {
 	row->nulls[row->count] = true;
 	row->values[row->count++] = (Datum) 0;
+}
+
+/* 0 is for nothing. */
+static void
+add_optional(Row *row, uint64 value)
+{
+	if (value != 0)
+		add_bigint(row, value);
+	else
+		add_null(row);
 }
 
 static void
@@ -120,63 +136,193 @@ tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-Datum
-tsurugi_fdw_workers(PG_FUNCTION_ARGS)
+static void
+put_worker(FunctionCallInfo fcinfo, unsigned worker)
 {
 	static const char *const states[] = {[TG_WORKER_STOPPED] = "stopped",
 										 [TG_WORKER_RUNNING] = "running",
 										 [TG_WORKER_SEARCHING] = "searching",
 										 [TG_WORKER_SUSPENDED] = "suspended"};
+	tg_worker_report report;
 	Row row = {0};
 
+	tg_worker_report_get(worker, &report);
+	add_datum(&row, Int32GetDatum((int32) worker));
+	add_text(&row, report.distributing ? "distributing" : states[report.state]);
+	add_optional(&row, report.job_id);
+	if (report.task_us > 0)
+		add_datum(&row, Float8GetDatum(report.task_us / 1000.0));
+	else
+		add_null(&row);
+	add_datum(&row, BoolGetDatum(report.hung));
+	add_bigint(&row, report.deque_count + report.inbox_count + report.sticky_count + report.pending_count);
+	add_bigint(&row, report.tasks_run);
+	add_bigint(&row, report.sticky_run);
+	add_bigint(&row, report.tasks_stolen);
+	add_bigint(&row, report.steals);
+	add_bigint(&row, report.steal_misses);
+	add_bigint(&row, report.distributed);
+	add_bigint(&row, report.yields);
+	add_bigint(&row, report.parks);
+	add_bigint(&row, report.suspensions);
+	add_bigint(&row, report.wakeups);
+	if (report.core >= 0)
+		add_datum(&row, Int32GetDatum(report.core));
+	else
+		add_null(&row);
+	add_datum(&row, Int32GetDatum((int32) report.socket));
+	put_row(fcinfo, &row);
+}
+
+Datum
+tsurugi_fdw_workers(PG_FUNCTION_ARGS)
+{
 	InitMaterializedSRF(fcinfo, 0);
 	for (unsigned worker = 0; worker < tg_worker_count(); worker++)
-	{
-		tg_worker_report report;
+		put_worker(fcinfo, worker);
+	return (Datum) 0;
+}
 
-		tg_worker_report_get(worker, &report);
-		add_datum(&row, Int32GetDatum((int32) worker));
-		add_text(&row, states[report.state]);
-		add_bigint(&row, report.queued);
-		add_bigint(&row, report.tasks_run);
-		add_bigint(&row, report.tasks_stolen);
-		add_bigint(&row, report.steals);
-		add_bigint(&row, report.suspensions);
-		add_bigint(&row, report.wakeups);
-		put_row(fcinfo, &row);
+/* worker is -1 for a queue of nobody. */
+static void
+put_queue(FunctionCallInfo fcinfo, const char *queue, int worker, uint64 tasks)
+{
+	Row row = {0};
+
+	add_text(&row, queue);
+	if (worker >= 0)
+		add_datum(&row, Int32GetDatum(worker));
+	else
+		add_null(&row);
+	add_bigint(&row, tasks);
+	put_row(fcinfo, &row);
+}
+
+Datum
+tsurugi_fdw_queues(PG_FUNCTION_ARGS)
+{
+	tg_scheduler_report report;
+
+	InitMaterializedSRF(fcinfo, 0);
+	tg_scheduler_report_get(&report);
+	put_queue(fcinfo, "global", -1, report.global_count);
+	put_queue(fcinfo, "conditions", -1, report.conditions_waiting);
+	put_queue(fcinfo, "timers", -1, report.timers_waiting);
+	for (unsigned number = 0; number < tg_worker_count(); number++)
+	{
+		tg_worker_report worker;
+
+		tg_worker_report_get(number, &worker);
+		put_queue(fcinfo, "deque", (int) number, worker.deque_count);
+		put_queue(fcinfo, "inbox", (int) number, worker.inbox_count);
+		put_queue(fcinfo, "sticky", (int) number, worker.sticky_count);
+		put_queue(fcinfo, "pending", (int) number, worker.pending_count);
 	}
 	return (Datum) 0;
 }
 
 Datum
-tsurugi_fdw_jobs(PG_FUNCTION_ARGS)
+tsurugi_fdw_scheduler(PG_FUNCTION_ARGS)
 {
-	static const char *const states[] = {[TG_JOB_NEW] = "new", [TG_JOB_RUNNING] = "running", [TG_JOB_DONE] = "done"};
+	static const char *const phases[] = {[TG_PHASE_STOPPED] = "stopped",
+										 [TG_PHASE_RUNNING] = "running",
+										 [TG_PHASE_DRAINING] = "draining",
+										 [TG_PHASE_ENDING] = "ending"};
+	tg_scheduler_report report;
 	Row row = {0};
 
+	InitMaterializedSRF(fcinfo, 0);
+	tg_scheduler_report_get(&report);
+	add_text(&row, phases[report.phase]);
+	add_datum(&row, Int32GetDatum((int32) report.workers));
+	add_datum(&row, Int32GetDatum((int32) report.searching));
+	add_datum(&row, Int32GetDatum((int32) report.sleeping));
+	add_datum(&row, BoolGetDatum(report.distributing));
+	add_bigint(&row, report.distributions);
+	add_bigint(&row, report.distribution_naps);
+	add_bigint(&row, report.distributed);
+	add_bigint(&row, report.submitted);
+	add_bigint(&row, report.submitted_urgent);
+	add_bigint(&row, report.global_taken);
+	add_bigint(&row, report.global_transfers);
+	add_bigint(&row, report.overflows);
+	add_bigint(&row, report.conditions_submitted);
+	add_bigint(&row, report.condition_checks);
+	add_bigint(&row, report.conditions_slow);
+	add_bigint(&row, report.hangs);
+	add_bigint(&row, report.ticks);
+	put_row(fcinfo, &row);
+	return (Datum) 0;
+}
+
+/* How a job's first failure is called; NULL if there was none. */
+static const char *
+failure_name(tg_status status)
+{
+	switch (status)
+	{
+		case TG_OK:
+			return NULL;
+		case TG_NO_MEMORY:
+			return "out of memory";
+		case TG_STOPPED:
+			return "stopped";
+		default:
+			return "failed";
+	}
+}
+
+static void
+put_job(FunctionCallInfo fcinfo, const tg_job_report *report)
+{
+	static const char *const states[] = {[TG_JOB_NEW] = "new", [TG_JOB_RUNNING] = "running", [TG_JOB_DONE] = "done"};
+	const char *failure = failure_name(report->status);
+	Row row = {0};
+
+	add_bigint(&row, report->id);
+	add_optional(&row, report->parent_id);
+	add_text(&row, report->kind);
+	add_datum(&row, Int32GetDatum((int32) report->owner));
+	add_datum(&row, ObjectIdGetDatum(report->object));
+	add_datum(&row, Int32GetDatum(report->level));
+	add_datum(&row, BoolGetDatum(report->in_place));
+	add_text(&row, states[report->state]);
+	add_datum(&row, BoolGetDatum(report->cancelled));
+	if (failure != NULL)
+		add_text(&row, failure);
+	else
+		add_null(&row);
+	add_bigint(&row, report->tasks);
+	add_bigint(&row, report->tasks_run);
+	add_bigint(&row, report->done);
+	add_bigint(&row, report->expected);
+	add_bigint(&row, report->rows);
+	add_bigint(&row, report->memory);
+	add_bigint(&row, report->memory_most);
+	add_optional(&row, report->memory_max);
+	add_datum(&row, Float8GetDatum(report->elapsed_us / 1000.0));
+	put_row(fcinfo, &row);
+}
+
+Datum
+tsurugi_fdw_jobs(PG_FUNCTION_ARGS)
+{
 	InitMaterializedSRF(fcinfo, 0);
 	for (unsigned index = 0; index < TG_JOB_MAX; index++)
 	{
 		tg_job_report report;
 
-		if (!tg_job_report_get(index, &report))
-			continue;
-		add_bigint(&row, report.id);
-		add_text(&row, report.kind);
-		add_datum(&row, Int32GetDatum((int32) report.owner));
-		add_datum(&row, ObjectIdGetDatum(report.object));
-		add_datum(&row, Int32GetDatum(report.level));
-		add_text(&row, states[report.state]);
-		add_datum(&row, BoolGetDatum(report.cancelled));
-		add_bigint(&row, report.tasks);
-		add_bigint(&row, report.tasks_run);
-		add_bigint(&row, report.done);
-		add_bigint(&row, report.expected);
-		add_bigint(&row, report.rows);
-		add_datum(&row, Float8GetDatum(report.elapsed_us / 1000.0));
-		put_row(fcinfo, &row);
+		if (tg_job_report_get(index, &report))
+			put_job(fcinfo, &report);
 	}
 	return (Datum) 0;
+}
+
+/* An SQL user's way to end a job whose statement is gone.  False: there is none of this number that runs. */
+Datum
+tsurugi_fdw_cancel_job(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(tg_job_cancel_id(tsurugi_session(), (uint64_t) PG_GETARG_INT64(0)));
 }
 
 static uint64
@@ -259,10 +405,7 @@ put_session(FunctionCallInfo fcinfo, unsigned id)
 		add_bigint(&row, report.writes);
 	else
 		add_null(&row);
-	if (oldest != 0)
-		add_bigint(&row, oldest);
-	else
-		add_null(&row);
+	add_optional(&row, oldest);
 	put_row(fcinfo, &row);
 }
 

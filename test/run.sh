@@ -62,7 +62,7 @@ run_unit()
 		run=(--exec "setarch -R")
 	fi
 	local programs=()
-	for file in $(tests_in 'test/unit/*.c'); do
+	for file in $(tests_in 'test/unit/*.c test/explore/explore_*.c'); do
 		[ ! -x "$out/$(basename "$file" .c)" ] || programs+=("$out/$(basename "$file" .c)")
 	done
 	if [ ${#programs[@]} -eq 0 ]; then

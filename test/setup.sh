@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that a target needs, and only those missing.
 #
-#   test/setup.sh GROUP...      groups: build, test, lint, bench, instructions
+#   test/setup.sh GROUP...      groups: build, test, lint, bench, instructions, runtime, sched
 #
 # With everything there it asks dpkg and returns: nothing is fetched.  It needs
 # root, or sudo.  Installing Debian's postgresql-15 would create and start a
@@ -12,11 +12,13 @@ set -euo pipefail
 packages_of()
 {
 	case $1 in
-		build) echo gcc libc6-dev make postgresql-15 postgresql-server-dev-15 ;;
+		build) echo gcc libc6-dev liburcu-dev make postgresql-15 postgresql-server-dev-15 ;;
 		test) echo perl libipc-run-perl postgresql-15-pgtap ;;
 		lint) echo clang-format-14 cppcheck ;;
 		bench) echo perl ;;
 		instructions) echo valgrind libc6-dbg ;;
+		runtime) echo gcc libc6-dev liburcu-dev ;;
+		sched) echo gcc g++ libc6-dev liburcu-dev clang-14 libomp-14-dev libtbb-dev perl ;;
 		*) echo "setup.sh: unknown group \"$1\"" >&2; return 1 ;;
 	esac
 }

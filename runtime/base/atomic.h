@@ -13,6 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef TG_ATOMIC_BACKEND /* a test's own memory, under the same names */
+#include TG_ATOMIC_BACKEND
+#else
+
 #define tg_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define tg_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define tg_load_seq_cst(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
@@ -53,6 +57,8 @@
 #define tg_store_then_fence(p, v)                                                                                      \
 	(__atomic_store_n((p), (v), __ATOMIC_RELEASE), __atomic_thread_fence(__ATOMIC_SEQ_CST))
 #endif
+
+#endif /* TG_ATOMIC_BACKEND */
 
 /* gcc's thread sanitizer executes fences but does not follow them; say so once here, not at every use. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)

@@ -18,7 +18,8 @@ extern void tg_check_failed(const char *condition, const char *file, int line) _
 #define tg_check(condition) (tg_likely(condition) ? (void) 0 : tg_check_failed(#condition, __FILE__, __LINE__))
 
 #ifdef TG_DEBUG
-#define tg_assert(condition) tg_check(condition)
+/* not by tg_check, which would print the condition with its macros expanded */
+#define tg_assert(condition) (tg_likely(condition) ? (void) 0 : tg_check_failed(#condition, __FILE__, __LINE__))
 #else
 #define tg_assert(condition) ((void) sizeof(!(condition)))
 #endif

@@ -23,6 +23,8 @@ typedef enum tg_rank
 	TG_RANK_JOB,		 /* registry of jobs */
 	TG_RANK_CHANNEL,	 /* an output channel */
 	TG_RANK_LANE,		 /* a lane's queue */
+	TG_RANK_PROCESS,	 /* a native process' queue of events */
+	TG_RANK_TIMER,		 /* the heap of timers */
 	TG_RANK_SCHEDULER,	 /* workers' activation and distribution */
 	TG_RANK_INBOX,		 /* a worker's inbox, the global queue */
 	TG_RANK_SESSION,	 /* the table of sessions */

@@ -39,7 +39,7 @@
  *	  - if it waits and there are none: a producer that holds one and will stage or
  *		abandon it, since there are more buffers than the consumer keeps.
  *	  A task that is unparked and ends without a buffer would break the second:
- *	  it does so only after stop or close, which unpark all.
+ *	  it does so only if stop or close, which unpark all, has come or is coming.
  * 6. Unparking waits for low_water free buffers unless the consumer waits: it is
  *	  a futex call as a rule, and a slow consumer and a fast producer would
  *	  otherwise change places at each buffer.

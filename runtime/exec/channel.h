@@ -58,7 +58,7 @@ extern void tg_ring_channel_prepare(tg_channel *channel, void (*prepare)(void *b
 /*
  * Nothing more is wanted of the producers: they get TG_CANCELLED, parked ones
  * are unparked; what is staged stays for the consumer.  Whoever holds a
- * reference, a producer that sees its job cancelled for one.  Idempotent.
+ * reference, or knows that the producers do: who cancels their job.  Idempotent.
  */
 extern void tg_ring_channel_stop(tg_channel *channel, tg_session *session);
 

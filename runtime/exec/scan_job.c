@@ -26,9 +26,8 @@
  *	  teardown, run by the last task out, gives them back.
  * 3. The channel is finished by the teardown, when no task holds a buffer, and so
  *	  after the last stage.
- * 4. A task that ends early, because it sees the job cancelled, stops the
- *	  channel: the others, parked ones too, then end likewise (channel.c, 5.),
- *	  without waiting for the consumer to come back.
+ * 4. Who cancels the job stops the channel: parked tasks run again and all end,
+ *	  without waiting for the consumer to come back (channel.c, 5.).
  *
  * The snapshot may name the consumer's own transaction: its earlier commands'
  * writes are visible to the tasks as they are to the consumer, which does not
@@ -140,8 +139,6 @@ leave_channel(scan_task *self, tg_session *session, bool cancelled)
 			channel->ops->abandon(channel, session, self->vectors);
 		self->vectors = NULL;
 	}
-	if (cancelled)
-		tg_ring_channel_stop(channel, session);
 }
 
 static tg_turn
@@ -223,6 +220,14 @@ tear_down(tg_job *job, tg_session *session)
 	if (status == TG_OK && tg_job_is_cancelled(job))
 		status = TG_CANCELLED;
 	release_job_side(session, tg_job_argument(job), status);
+}
+
+static void
+stop_channel(tg_job *job, tg_session *session)
+{
+	const tg_scan_job *scan = tg_job_argument(job);
+
+	tg_ring_channel_stop(scan->channel, session);
 }
 
 static void
@@ -315,8 +320,10 @@ create_job(tg_session *session, tg_scan_job *scan, const tg_scan_job_config *con
 							   .owner = config->owner,
 							   .object = config->object,
 							   .level = SCAN_LEVEL,
+							   .pool_only = true, /* the caller empties the channel */
 							   .argument = scan,
-							   .teardown = tear_down};
+							   .teardown = tear_down,
+							   .cancelled = stop_channel};
 	tg_status status = tg_job_create(session, &job, &scan->job);
 
 	if (status != TG_OK)
@@ -389,12 +396,8 @@ tg_scan_job_next(tg_session *session, tg_scan_job *scan, const tg_vectors **vect
 	status = tg_ring_channel_take(scan->channel, session, &buffer);
 	if (status == TG_OK)
 		*vectors_out = scan->current = buffer;
-	else if (status == TG_BUSY && tg_job_is_cancelled(scan->job))
-	{
-		tg_ring_channel_stop(scan->channel, session); /* by others: what is parked shall see it */
-		if (!tg_scheduler_is_running())
-			return TG_STOPPED; /* nobody may come to run it */
-	}
+	else if (status == TG_BUSY && tg_job_is_cancelled(scan->job) && !tg_scheduler_is_running())
+		return TG_STOPPED; /* its tasks may have been given up */
 	return status;
 }
 
@@ -403,7 +406,7 @@ tg_scan_job_end(tg_session *session, tg_scan_job *scan)
 {
 	give_back_current(session, scan);
 	if (tg_job_state_get(scan->job) != TG_JOB_DONE)
-		tg_job_cancel(scan->job);
+		tg_job_cancel(session, scan->job);
 	tg_ring_channel_close(scan->channel, session);
 	tg_job_release(session, scan->job);
 	release_scan(session, scan);

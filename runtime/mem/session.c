@@ -46,9 +46,9 @@
  * safe, by the same claim.
  *
  * On x86 FR is the exchange that stores, a full fence; elsewhere it is one.
- * Tried on an exhaustive model (C++20's release, acquire and fences, stale
- * reads): without FR or FU, with equality, or with any of the three orders
- * relaxed, it finds a use after reuse; as it is, none.
+ * test/explore/explore_epoch.c tries every schedule of a few threads on this
+ * code, with the stale reads that C11 allows: without FR or FU, with equality, or
+ * with any of the three orders relaxed, it finds a use after reuse; as it is, none.
  */
 #include "runtime/mem/session.h"
 
@@ -123,6 +123,7 @@ tg_session_open(tg_session **session_out)
 	if (session == NULL)
 		return TG_FULL;
 	tg_assert(tg_load_relaxed(&session->epoch) == 0 && session->depth == 0);
+	session->lane = NULL;
 	*session_out = session;
 	return TG_OK;
 }

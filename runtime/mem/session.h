@@ -28,6 +28,7 @@ struct tg_session
 	uint32_t depth;					  /* owner only: nesting of enter */
 	struct tg_cache *cache;			  /* constant: its free objects and accounts (arena_internal.h) */
 	struct tg_retirement *retirement; /* constant: what it retired (session_internal.h) */
+	struct tg_lane *lane;			  /* owner only: the lane that it works in, or NULL (sched/lane.h) */
 	bool open;						  /* written under the table's latch, read by all */
 } TG_CACHE_ALIGNED;
 

@@ -2,6 +2,8 @@
  * deque.c
  *	  The reach-tagged deque: Chase and Lev's, with thefts of more than one.
  *
+ * This is also about the common path of push and pop, inline in deque.h.
+ *
  * In Chase and Lev's deque ("Dynamic Circular Work-Stealing Deque", 2005; C11
  * orderings by Lê et al., 2013) the owner contends for the last item only.
  * That does not bear thefts of several items: a thief reads the two ends,
@@ -46,12 +48,14 @@
  *
  * Orderings (each names its partner)
  *	push's release of bottom - the thief's acquire of bottom: slot, ring and
- *		the contents of the task.
- *	pop's release of bottom, the restoring one too - the same: a thief may read
- *		a popped value of bottom.
+ *		the contents of the task.  And size's acquire: the top that left room.
+ *	pop's release of bottom - the same: a thief may read a popped value of
+ *		bottom.  The store that restores bottom needs none: who has the word
+ *		before the bump fails, who has the one after it finds nothing.
  *	pop's fence between bottom and top - the thief's fence between top and
  *		bottom (Dekker): the owner sees the claim, or the thief the new bottom.
- *		Both seq_cst: nothing weaker orders a store before a load.
+ *		Both seq_cst: nothing weaker orders a store before a load.  The pop's is
+ *		part of tg_store_then_fence, one instruction on x86.
  *	bump's acq_rel - the thief's acquire of top: who reads the bumped word sees
  *		the popped bottom, so this path needs no fence.
  *	the thief's compare-and-swap, release part - the acquire of top by pop and
@@ -59,6 +63,9 @@
  *		is seq_cst as the rules of C11 for fences speak of seq_cst accesses.
  *	ring's release in grow - the thief's acquire of ring, after that of bottom:
  *		the ring holds what bottom promises.
+ *
+ * test/explore/explore_deque.c tries every schedule of this code in small sizes,
+ * and shows for nearly each line above that something goes wrong without it.
  *
  * Growth copies [t_known, b) into twice the room.  Old rings stay until the
  * deque dies (together they are no larger than the present one): a late thief
@@ -70,29 +77,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "runtime/base/check.h"
-
-#define INDEX_BITS 24
-#define TAG (UINT64_C(1) << INDEX_BITS)
+#define TAG (UINT64_C(1) << TG_DEQUE_INDEX_BITS)
 #define SPAN_ENDLESS (UINT32_C(1) << 22)
 
 _Static_assert(TG_DEQUE_CAPACITY_MAX <= SPAN_ENDLESS / 4, "indexes must not be ambiguous");
-
-struct tg_ring
-{
-	tg_ring *older; /* outgrown ones, freed with the deque */
-	uint32_t mask;
-	void *slots[];
-};
-
-/* Items between the index in a word of top and bottom; negative in the middle of a pop of an empty queue. */
-static inline int32_t
-items_between(uint32_t bottom, uint64_t word)
-{
-	uint32_t shifted = (bottom - (uint32_t) word) << (32 - INDEX_BITS);
-
-	return (int32_t) shifted >> (32 - INDEX_BITS);
-}
 
 static inline uint32_t
 half(uint32_t n)
@@ -121,18 +109,6 @@ ring_new(uint32_t capacity, tg_ring *older)
 	return ring;
 }
 
-static inline void *
-slot_read(tg_ring *ring, uint32_t index)
-{
-	return tg_load_relaxed(&ring->slots[index & ring->mask]);
-}
-
-static inline void
-slot_write(tg_ring *ring, uint32_t index, void *item)
-{
-	tg_store_relaxed(&ring->slots[index & ring->mask], item);
-}
-
 /* Sets reach for the largest bottom that can be known beside the present word, with some room to grow (I1). */
 static void
 reach_set(tg_deque *deque, uint32_t bottom, uint32_t t)
@@ -153,15 +129,6 @@ reach_set(tg_deque *deque, uint32_t bottom, uint32_t t)
 		deque->reach = t + half(room);
 		deque->span = room - half(room);
 	}
-}
-
-static void
-check_deque(const tg_deque *deque)
-{
-	tg_assert(!is_before(deque->b, deque->t_known));
-	tg_assert(deque->b - deque->t_known <= deque->capacity);
-	tg_assert(tg_load_relaxed(&deque->bottom) == deque->b);
-	(void) deque;
 }
 
 tg_status
@@ -210,7 +177,7 @@ grow(tg_deque *deque)
 	if (!ring)
 		return false;
 	for (uint32_t i = deque->t_known; i != deque->b; i++)
-		slot_write(ring, i, slot_read(deque->ring_own, i));
+		tg_ring_write(ring, i, tg_ring_read(deque->ring_own, i));
 	deque->ring_own = ring;
 	deque->capacity *= 2;
 	tg_store_release(&deque->ring, ring);
@@ -218,20 +185,14 @@ grow(tg_deque *deque)
 }
 
 bool
-tg_deque_push(tg_deque *deque, void *item)
+tg_deque_push_full(tg_deque *deque, void *item)
 {
 	uint32_t b = deque->b;
 
-	check_deque(deque);
-	if (tg_unlikely(b - deque->t_known >= deque->capacity))
-	{
-		deque->t_known = b - (uint32_t) items_between(b, tg_load_acquire(&deque->top));
-		if (b - deque->t_known >= deque->capacity && !grow(deque))
-			return false;
-	}
-	slot_write(deque->ring_own, b, item);
-	deque->b = b + 1;
-	tg_store_release(&deque->bottom, b + 1);
+	deque->t_known = b - (uint32_t) tg_deque_between(b, tg_load_acquire(&deque->top));
+	if (b - deque->t_known >= deque->capacity && !grow(deque))
+		return false;
+	tg_deque_append(deque, item);
 	return true;
 }
 
@@ -243,69 +204,43 @@ pop_bump(tg_deque *deque, uint32_t index)
 
 	deque->bumps++;
 	deque->top_seen = word + TAG;
-	deque->t_known = deque->b - (uint32_t) items_between(deque->b, word);
+	deque->t_known = deque->b - (uint32_t) tg_deque_between(deque->b, word);
 	if (is_before(index, deque->t_known))
 	{
 		reach_set(deque, deque->b, deque->t_known);
-		tg_store_release(&deque->bottom, deque->b);
+		tg_store_relaxed(&deque->bottom, deque->b);
 		return NULL;
 	}
 	reach_set(deque, index, deque->t_known);
 	deque->b = index;
-	return slot_read(deque->ring_own, index);
+	return tg_ring_read(deque->ring_own, index);
 }
 
 /* The word of top is not the one seen last: the reach starts again from it. */
-static void *
-pop_moved(tg_deque *deque, uint32_t index, uint64_t word)
+void *
+tg_deque_pop_moved(tg_deque *deque, uint32_t index, uint64_t word)
 {
 	deque->top_seen = word;
-	deque->t_known = deque->b - (uint32_t) items_between(deque->b, word);
+	deque->t_known = deque->b - (uint32_t) tg_deque_between(deque->b, word);
 	reach_set(deque, deque->b, deque->t_known);
 	if (is_before(index, deque->reach))
 		return pop_bump(deque, index);
 	deque->b = index;
-	return slot_read(deque->ring_own, index);
-}
-
-/* Ends a pop at or above reach: bottom is published, then top is looked at. */
-static inline void *
-pop_fenced(tg_deque *deque, uint32_t index)
-{
-	uint64_t word;
-
-	tg_fence_seq_cst();
-	word = tg_load_acquire(&deque->top);
-	if (tg_unlikely(word != deque->top_seen))
-		return pop_moved(deque, index, word);
-	deque->b = index;
-	return slot_read(deque->ring_own, index);
+	return tg_ring_read(deque->ring_own, index);
 }
 
 /* Empty, within reach, or beyond the bottom that reach was made for. */
-static void *
-pop_slow(tg_deque *deque, uint32_t index)
+void *
+tg_deque_pop_slow(tg_deque *deque, uint32_t index)
 {
 	if (deque->b == deque->t_known)
 		return NULL;
 	if (!is_before(index, deque->reach) && is_before(deque->bottom_max, deque->b))
-		reach_set(deque, deque->b, deque->b - (uint32_t) items_between(deque->b, deque->top_seen));
+		reach_set(deque, deque->b, deque->b - (uint32_t) tg_deque_between(deque->b, deque->top_seen));
+	if (!is_before(index, deque->reach))
+		return tg_deque_pop_fenced(deque, index);
 	tg_store_release(&deque->bottom, index);
-	if (is_before(index, deque->reach))
-		return pop_bump(deque, index);
-	return pop_fenced(deque, index);
-}
-
-void *
-tg_deque_pop(tg_deque *deque)
-{
-	uint32_t index = deque->b - 1;
-
-	check_deque(deque);
-	if (tg_unlikely(index - deque->reach >= deque->span))
-		return pop_slow(deque, index);
-	tg_store_release(&deque->bottom, index);
-	return pop_fenced(deque, index);
+	return pop_bump(deque, index);
 }
 
 int
@@ -317,7 +252,7 @@ tg_deque_steal(tg_deque *deque, void **items_out, unsigned item_max)
 	tg_ring *ring;
 
 	tg_fence_seq_cst();
-	n = items_between(tg_load_acquire(&deque->bottom), word);
+	n = tg_deque_between(tg_load_acquire(&deque->bottom), word);
 	if (n <= 0)
 		return 0;
 	k = half((uint32_t) n);
@@ -325,16 +260,8 @@ tg_deque_steal(tg_deque *deque, void **items_out, unsigned item_max)
 		k = item_max;
 	ring = tg_load_acquire(&deque->ring);
 	for (uint32_t i = 0; i < k; i++)
-		items_out[i] = slot_read(ring, (uint32_t) word + i);
+		items_out[i] = tg_ring_read(ring, (uint32_t) word + i);
 	if (!tg_cas_seq_cst(&deque->top, &word, word + k))
 		return TG_DEQUE_RACED;
 	return (int) k;
-}
-
-unsigned
-tg_deque_size(const tg_deque *deque)
-{
-	int32_t n = items_between(tg_load_relaxed(&deque->bottom), tg_load_relaxed(&deque->top));
-
-	return n > 0 ? (unsigned) n : 0;
 }

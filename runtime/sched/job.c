@@ -2,64 +2,98 @@
  * job.c
  *	  Jobs: their registry, counts, and end.
  *
- *		 create			start				last task ended
- *	 free -----> NEW ----------> RUNNING -- teardown --> DONE
- *	  ^			  |	^---stopped----|					   |
- *	  +--------------- the last reference is released -----+
+ *		 create			start		last share given back
+ *	 free -----> NEW ----------> RUNNING ------> (ending) ------> DONE
+ *	  ^			  |	^---stopped----|	   teardown, complete		|
+ *	  +--------------- the last reference is released -------------+
  *
- * One word counts the tasks: the low half those queued, running or parked, the
- * high half those that have ended; an ending task changes both at once.  The
- * bootstrap task is counted until it has ended, so the count cannot reach 0
- * before its children are counted, and a task that spawns another is counted
- * itself: from 0 the count never rises again.
+ * One word counts shares in the job's running on: in the low half the tasks
+ * queued, running or parked, the children that have not ended, and a canceller
+ * within its callback; in the high half the tasks that have ended.  An ending
+ * task changes both at once.  The bootstrap task is counted until it has ended,
+ * so the count cannot reach 0 before its children are counted, and a task that
+ * spawns another, or starts a child, is counted itself: from 0 the count never
+ * rises again.
  *
  * Invariants
- *	1. Who brings the low half to 0, and nobody else, runs the teardown, then
- *	   stores DONE, then wakes the waiter.
- *	2. A running job holds a reference to itself, given back after that; so who
+ *	1. Who brings the low half to 0, and nobody else, ends the job: teardown,
+ *	   complete, DONE, waiter, its own reference, and last its share in the
+ *	   parent.  So each of them comes once, and a parent is DONE after its children.
+ *	2. A running job holds a reference to itself, given back after DONE; so who
  *	   holds one may look at a job at any time, and a job nobody waits for goes
  *	   by itself.
  *	3. A slot is reused only after its last reference; slots never go away, so
  *	   a look at a job that has ended is wrong at worst, which the report
  *	   under the latch excludes.
+ *	4. The cancelled callback runs with a share that was taken while the count
+ *	   was not 0.  So it comes before the teardown, or never.
+ *	5. Of those who cancel, one changes the flag; that one calls back, and goes
+ *	   down to the children.  A child is made in one section under the latch,
+ *	   in which it sets its parent's has_children, fences, and reads the parent's
+ *	   flag; who cancels the parent sets the flag, fences, and reads has_children
+ *	   before it takes the latch to look for children.  So either it finds the
+ *	   child or the child finds the flag.
+ *
+ * Cancel and start are a Dekker pair: cancel sets the flag, fences, and tries to
+ * take a share; start stores the first share, fences, and submits.  Either the
+ * canceller sees the share and calls back, or every task sees the flag.
+ *
+ * Who cancels as the last one to hold a share does not run the teardown, which
+ * may take long or want what the canceller holds: it is scheduled as a task,
+ * and run by the canceller only if there is no pool.
+ *
+ * A submission that the pool refuses can only be the bootstrap's.  Then start
+ * waits for a canceller to leave its callback, and takes the share back: the
+ * job is NEW again and nothing has run but that callback.
  *
  * Orderings: the decrements of the count are acq_rel, so the teardown sees what
- * all tasks wrote.  DONE is released and read with acquire, so who sees it sees
- * what the teardown wrote.  References likewise.  Cancel and progress are
- * relaxed: they order nothing.
+ * all tasks wrote; taking a share acquires what the start released.  DONE is
+ * released and read with acquire, so who sees it sees what the teardown wrote.
+ * References likewise.  The flag, progress and memory are relaxed: but for the
+ * pairs above they order nothing.
  *
- * A task's submission that the pool refuses can only be the bootstrap's; then
- * the job is NEW again and nothing has run.
+ * Left out: a child's memory is not on its parent's account.
  */
 #include "runtime/sched/job.h"
 
 #include <stddef.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
+#include "runtime/base/spin.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/serial.h"
+#include "runtime/sched/watcher.h"
 #include "runtime/sched/worker.h"
 
-#define TASK_ONE UINT64_C(1)
-#define TASK_ENDED ((UINT64_C(1) << 32) - 1) /* one more ended, one less counted */
+#define SHARE_ONE UINT64_C(1)
+#define SHARE_ENDED UINT64_MAX				 /* one less counted */
+#define TASK_ENDED ((UINT64_C(1) << 32) - 1) /* the same, and one task more has ended */
 
 struct tg_job
 {
-	uint64_t tasks TG_CACHE_ALIGNED; /* workers; the word of the head comment */
+	uint64_t shares TG_CACHE_ALIGNED; /* workers; the word of the head comment */
 
-	uint64_t done TG_CACHE_ALIGNED; /* workers write, all read, relaxed; as the next two */
+	uint64_t done TG_CACHE_ALIGNED; /* workers write, all read, relaxed; as the next four */
 	uint64_t rows;
 	uint64_t expected;
+	uint64_t memory;
+	uint64_t memory_most;
 
 	uint32_t references TG_CACHE_ALIGNED; /* all; 0: the slot is free */
 	uint32_t state;						  /* tg_job_state */
 	uint32_t status;					  /* the first failure */
-	bool cancelled;
-	uint64_t id;		 /* constant, as config; written under the latch */
+	bool cancelled;						  /* 5. */
+	bool in_place;						  /* written before RUNNING */
+	bool has_children;					  /* or had; 5. */
+	uint64_t id;						  /* constant, as config and parent_id; written under the latch */
+	uint64_t parent_id;
 	uint64_t started_us; /* relaxed, as the next one */
 	uint64_t ended_us;
 	tg_job_config config;
+	tg_task teardown;  /* runs the end, where that is not done in place; of no job */
 	tg_job *next_free; /* under the latch */
 };
 
@@ -72,6 +106,8 @@ typedef struct job_registry
 } job_registry;
 
 static job_registry *registry; /* in the arena; set by tg_jobs_create, inherited by fork */
+
+static tg_turn run_teardown(tg_task *task, tg_worker *worker);
 
 tg_status
 tg_jobs_create(tg_session *session)
@@ -90,6 +126,37 @@ tg_jobs_create(tg_session *session)
 
 /* --- life ------------------------------------------------------------------- */
 
+/* Under the latch, which 5. needs. */
+static void
+job_init(tg_job *job, const tg_job_config *config)
+{
+	tg_job *parent = config->parent;
+
+	if (parent)
+	{
+		tg_store_relaxed(&parent->has_children, true);
+		tg_fence_seq_cst();
+	}
+	job->id = ++registry->id_last;
+	job->config = *config;
+	job->parent_id = parent ? parent->id : 0;
+	tg_store_relaxed(&job->has_children, false);
+	tg_store_relaxed(&job->in_place, false);
+	tg_task_init(&job->teardown, run_teardown, NULL);
+	tg_store_relaxed(&job->shares, 0);
+	tg_store_relaxed(&job->done, 0);
+	tg_store_relaxed(&job->rows, 0);
+	tg_store_relaxed(&job->expected, 0);
+	tg_store_relaxed(&job->memory, 0);
+	tg_store_relaxed(&job->memory_most, 0);
+	tg_store_relaxed(&job->state, TG_JOB_NEW);
+	tg_store_relaxed(&job->status, TG_OK);
+	tg_store_relaxed(&job->cancelled, parent && tg_job_is_cancelled(parent));
+	tg_store_relaxed(&job->started_us, 0);
+	tg_store_relaxed(&job->ended_us, 0);
+	tg_store_relaxed(&job->references, 1);
+}
+
 tg_status
 tg_job_create(tg_session *session, const tg_job_config *config, tg_job **job_out)
 {
@@ -101,18 +168,7 @@ tg_job_create(tg_session *session, const tg_job_config *config, tg_job **job_out
 	if (job)
 	{
 		registry->free = job->next_free;
-		job->id = ++registry->id_last;
-		job->config = *config;
-		tg_store_relaxed(&job->tasks, 0);
-		tg_store_relaxed(&job->done, 0);
-		tg_store_relaxed(&job->rows, 0);
-		tg_store_relaxed(&job->expected, 0);
-		tg_store_relaxed(&job->state, TG_JOB_NEW);
-		tg_store_relaxed(&job->status, TG_OK);
-		tg_store_relaxed(&job->cancelled, false);
-		tg_store_relaxed(&job->started_us, 0);
-		tg_store_relaxed(&job->ended_us, 0);
-		tg_store_relaxed(&job->references, 1);
+		job_init(job, config);
 	}
 	tg_latch_release(&registry->latch);
 	if (!job)
@@ -142,6 +198,7 @@ tg_job_release(tg_session *session, tg_job *job)
 		if (tg_cas_acq_rel(&job->references, &references, references - 1))
 			return;
 	}
+	tg_failpoint("job_release");
 	tg_latch_acquire(&registry->latch);
 	if (tg_fetch_add_acq_rel(&job->references, (uint32_t) -1) == 1)
 	{
@@ -152,70 +209,244 @@ tg_job_release(tg_session *session, tg_job *job)
 	tg_latch_release(&registry->latch);
 }
 
-/* Runs the teardown and ends the job: the last one out, or the thread that started it. */
+/* --- the end ------------------------------------------------------------------ */
+
+static void share_end(tg_session *session, tg_job *job, uint64_t change, bool outside);
+
+/* Ends the job: invariant 1. */
 static void
 finish(tg_session *session, tg_job *job)
 {
+	tg_job *parent = job->config.parent;
 	void *waiter = job->config.waiter;
 
 	tg_assert(tg_load_relaxed(&job->state) == TG_JOB_RUNNING);
+	tg_assert((uint32_t) tg_load_relaxed(&job->shares) == 0);
+	tg_failpoint("job_finish");
 	if (job->config.teardown)
 		job->config.teardown(job, session);
 	tg_store_relaxed(&job->ended_us, tg_clock_us());
+	if (job->config.complete)
+		job->config.complete(job, session, tg_job_status(job));
 	tg_store_release(&job->state, TG_JOB_DONE);
 	if (waiter)
 		tg_host_wake(waiter);
 	tg_job_release(session, job);
+	if (parent)
+		share_end(session, parent, SHARE_ENDED, false);
+}
+
+static tg_turn
+run_teardown(tg_task *task, tg_worker *worker)
+{
+	finish(tg_worker_session(worker), (tg_job *) ((char *) task - offsetof(tg_job, teardown)));
+	return TG_TURN_DONE;
+}
+
+/* Gives a share back, and ends the job if it was the last. outside: by somebody who must not run the end. */
+static void
+share_end(tg_session *session, tg_job *job, uint64_t change, bool outside)
+{
+	uint64_t shares = tg_fetch_add_acq_rel(&job->shares, change);
+
+	tg_assert((uint32_t) shares > 0);
+	if ((uint32_t) shares != 1)
+		return;
+	if (!outside && !job->config.teardown_as_task)
+		finish(session, job);
+	else if (tg_serial_keep(&job->teardown))
+		return; /* this thread runs it, after what it is in */
+	else if (outside && !tg_scheduler_is_running())
+		finish(session, job);
+	else
+		tg_worker_requeue(tg_scheduler_shared, &job->teardown);
 }
 
 void
 tg_job_task_ended(tg_session *session, tg_job *job)
 {
-	uint64_t tasks = tg_fetch_add_acq_rel(&job->tasks, TASK_ENDED);
+	share_end(session, job, TASK_ENDED, false);
+}
 
-	tg_assert((uint32_t) tasks > 0);
-	if ((uint32_t) tasks == 1)
-		finish(session, job);
+/* One more share, unless the job has none: then it has not started, or it ends. */
+static bool
+share_take(tg_job *job)
+{
+	uint64_t shares = tg_load_relaxed(&job->shares);
+
+	while ((uint32_t) shares != 0)
+	{
+		if (tg_cas_acq_rel(&job->shares, &shares, shares + SHARE_ONE))
+			return true;
+	}
+	return false;
+}
+
+/* --- the start ------------------------------------------------------------------ */
+
+void
+tg_job_task_added(tg_job *job)
+{
+	uint64_t shares = tg_fetch_add_relaxed(&job->shares, SHARE_ONE);
+
+	tg_assert((uint32_t) shares > 0); /* the caller's task has one */
+	(void) shares;
+}
+
+/* Back to NEW, once nobody but the caller has a share. */
+static void
+start_undo(tg_session *session, tg_job *job)
+{
+	uint64_t alone = SHARE_ONE;
+	unsigned round = 0;
+
+	while (!tg_cas_acq_rel(&job->shares, &alone, 0))
+	{
+		alone = SHARE_ONE;
+		tg_failpoint("job_undo");
+		tg_spin(&round);
+	}
+	tg_store_relaxed(&job->in_place, false);
+	tg_store_relaxed(&job->started_us, 0);
+	tg_store_release(&job->state, TG_JOB_NEW);
+	if (job->config.parent)
+		share_end(session, job->config.parent, SHARE_ENDED, false); /* never the last */
+	tg_job_release(session, job);
 }
 
 tg_status
 tg_job_start(tg_session *session, tg_job *job, tg_task *bootstrap)
 {
-	tg_status status;
+	uint64_t now = tg_clock_us();
+	bool in_place = tg_serial_takes(&job->config);
+	tg_status status = TG_NO_MEMORY;
 
 	tg_assert(tg_load_relaxed(&job->state) == TG_JOB_NEW);
 	tg_assert(bootstrap->job == job);
 	tg_job_retain(job);
-	tg_store_relaxed(&job->started_us, tg_clock_us());
-	tg_store_relaxed(&job->tasks, TASK_ONE);
+	if (job->config.parent)
+		tg_job_task_added(job->config.parent);
+	tg_store_relaxed(&job->in_place, in_place);
+	tg_store_relaxed(&job->started_us, now);
 	tg_store_release(&job->state, TG_JOB_RUNNING);
-	status = tg_task_submit(session, NULL, bootstrap);
-	if (status != TG_OK)
+	tg_store_release(&job->shares, SHARE_ONE);
+	tg_fence_seq_cst(); /* head comment, Dekker */
+	tg_failpoint("job_start");
+	if (in_place)
+		status = tg_serial_run(session, bootstrap, now);
+	if (status == TG_NO_MEMORY) /* for an executor; or not in place at all */
 	{
-		tg_store_release(&job->state, TG_JOB_NEW);
-		tg_store_relaxed(&job->tasks, 0);
-		tg_store_relaxed(&job->started_us, 0);
-		tg_job_release(session, job);
+		tg_store_relaxed(&job->in_place, false);
+		status = tg_task_submit(session, NULL, bootstrap);
 	}
+	if (status != TG_OK)
+		start_undo(session, job);
 	return status;
 }
 
 void
 tg_job_spawn(tg_worker *worker, tg_job *job, tg_task *task)
 {
-	uint64_t tasks = tg_fetch_add_relaxed(&job->tasks, TASK_ONE);
-
-	tg_assert((uint32_t) tasks > 0 && task->job == job);
-	(void) tasks;
+	tg_assert(task->job == job);
+	tg_job_task_added(job);
 	tg_worker_push(worker, task);
 }
 
-/* --- what tasks and others say and ask ----------------------------------------- */
+/* --- cancel ----------------------------------------------------------------------- */
+
+/* A reference to the i-th job, if there is one that the caller asks for by its number, or its parent's; 0: any. */
+static tg_job *
+retain_slot(unsigned i, uint64_t id, uint64_t parent_id)
+{
+	tg_job *job = &registry->jobs[i];
+	bool wanted;
+
+	tg_latch_acquire(&registry->latch);
+	wanted = tg_load_relaxed(&job->references) > 0 && (id == 0 || job->id == id) &&
+			 (parent_id == 0 || job->parent_id == parent_id);
+	if (wanted)
+		tg_job_retain(job);
+	tg_latch_release(&registry->latch);
+	return wanted ? job : NULL;
+}
+
+static void
+cancel_children(tg_session *session, uint64_t id)
+{
+	for (unsigned i = 0; i < TG_JOB_MAX; i++)
+	{
+		tg_job *child = retain_slot(i, 0, id);
+
+		if (child)
+		{
+			tg_job_cancel(session, child);
+			tg_job_release(session, child);
+		}
+	}
+}
 
 void
-tg_job_cancel(tg_job *job)
+tg_job_cancel(tg_session *session, tg_job *job)
 {
-	tg_store_relaxed(&job->cancelled, true);
+	if (tg_load_relaxed(&job->cancelled) || tg_exchange_seq_cst(&job->cancelled, true))
+		return;
+	tg_fence_seq_cst(); /* head comment, Dekker */
+	tg_failpoint("job_cancel");
+	tg_watcher_job_cancelled();
+	if (job->config.cancelled && share_take(job))
+	{
+		tg_failpoint("job_cancelled");
+		job->config.cancelled(job, session);
+		share_end(session, job, SHARE_ENDED, true);
+	}
+	if (tg_load_relaxed(&job->has_children))
+		cancel_children(session, job->id);
+}
+
+bool
+tg_job_cancel_id(tg_session *session, uint64_t id)
+{
+	for (unsigned i = 0; id != 0 && i < TG_JOB_MAX; i++)
+	{
+		tg_job *job = retain_slot(i, id, 0);
+
+		if (job)
+		{
+			bool runs = tg_job_state_get(job) == TG_JOB_RUNNING;
+
+			if (runs)
+				tg_job_cancel(session, job);
+			tg_job_release(session, job);
+			return runs;
+		}
+	}
+	return false;
+}
+
+void
+tg_jobs_cancel(void)
+{
+	tg_session *session;
+
+	if (tg_session_open(&session) != TG_OK)
+	{
+		/* As much as can be done without one: parked tasks are given up at the limit. */
+		for (unsigned i = 0; i < TG_JOB_MAX; i++)
+			tg_store_relaxed(&registry->jobs[i].cancelled, true);
+		tg_watcher_job_cancelled();
+		return;
+	}
+	for (unsigned i = 0; i < TG_JOB_MAX; i++)
+	{
+		tg_job *job = retain_slot(i, 0, 0);
+
+		if (job)
+		{
+			tg_job_cancel(session, job);
+			tg_job_release(session, job);
+		}
+	}
+	tg_session_close(session);
 }
 
 bool
@@ -223,6 +454,8 @@ tg_job_is_cancelled(const tg_job *job)
 {
 	return tg_load_relaxed(&job->cancelled);
 }
+
+/* --- what tasks say and others ask ------------------------------------------------ */
 
 void
 tg_job_fail(tg_job *job, tg_status status)
@@ -258,25 +491,46 @@ tg_job_expect(tg_job *job, uint64_t expected)
 }
 
 void
+tg_job_expect_more(tg_job *job, uint64_t more)
+{
+	tg_fetch_add_relaxed(&job->expected, more);
+}
+
+void
 tg_job_progress(tg_job *job, uint64_t done, uint64_t rows)
 {
 	tg_fetch_add_relaxed(&job->done, done);
 	tg_fetch_add_relaxed(&job->rows, rows);
 }
 
-/* --- the registry ----------------------------------------------------------------- */
+tg_status
+tg_job_memory_take(tg_job *job, uint64_t bytes)
+{
+	uint64_t max = job->config.memory_max > 0 ? job->config.memory_max : UINT64_MAX;
+	uint64_t taken = tg_load_relaxed(&job->memory);
+	uint64_t most = tg_load_relaxed(&job->memory_most);
+
+	do
+	{
+		if (bytes > max - taken)
+			return TG_NO_MEMORY;
+		tg_failpoint("job_memory");
+	} while (!tg_cas_acq_rel(&job->memory, &taken, taken + bytes));
+	while (most < taken + bytes && !tg_cas_acq_rel(&job->memory_most, &most, taken + bytes))
+		;
+	return TG_OK;
+}
 
 void
-tg_jobs_cancel(void)
+tg_job_memory_give(tg_job *job, uint64_t bytes)
 {
-	tg_latch_acquire(&registry->latch);
-	for (unsigned i = 0; i < TG_JOB_MAX; i++)
-	{
-		if (tg_load_relaxed(&registry->jobs[i].references) > 0)
-			tg_job_cancel(&registry->jobs[i]);
-	}
-	tg_latch_release(&registry->latch);
+	uint64_t taken = tg_fetch_add_relaxed(&job->memory, -bytes);
+
+	tg_assert(taken >= bytes);
+	(void) taken;
 }
+
+/* --- the registry ----------------------------------------------------------------- */
 
 bool
 tg_jobs_are_running(void)
@@ -292,22 +546,29 @@ tg_jobs_are_running(void)
 static void
 fill_report(const tg_job *job, tg_job_report *report)
 {
-	uint64_t tasks = tg_load_relaxed(&job->tasks);
+	tg_job_state state = tg_job_state_get(job); /* first: what is said to be DONE has no tasks and an end */
+	uint64_t shares = tg_load_relaxed(&job->shares);
 	uint64_t started_us = tg_load_relaxed(&job->started_us);
 	uint64_t ended_us = tg_load_relaxed(&job->ended_us);
 
 	*report = (tg_job_report){.id = job->id,
+							  .parent_id = job->parent_id,
 							  .kind = job->config.kind,
 							  .owner = job->config.owner,
 							  .object = job->config.object,
 							  .level = job->config.level,
-							  .state = tg_job_state_get(job),
+							  .state = state,
 							  .cancelled = tg_job_is_cancelled(job),
-							  .tasks = (uint32_t) tasks,
-							  .tasks_run = tasks >> 32,
+							  .in_place = tg_load_relaxed(&job->in_place),
+							  .status = tg_job_status(job),
+							  .tasks = (uint32_t) shares,
+							  .tasks_run = shares >> 32,
 							  .done = tg_load_relaxed(&job->done),
 							  .expected = tg_load_relaxed(&job->expected),
-							  .rows = tg_load_relaxed(&job->rows)};
+							  .rows = tg_load_relaxed(&job->rows),
+							  .memory = tg_load_relaxed(&job->memory),
+							  .memory_most = tg_load_relaxed(&job->memory_most),
+							  .memory_max = job->config.memory_max};
 	if (started_us > 0)
 		report->elapsed_us = (ended_us > 0 ? ended_us : tg_clock_us()) - started_us;
 }

@@ -10,10 +10,13 @@
 /* Makes the registry in the arena, empty.  TG_NO_MEMORY. */
 extern tg_status tg_jobs_create(tg_session *session) TG_MUST_USE;
 
-/* A task of the job has ended; the last one runs the teardown.  A worker. */
+/* A further task, or child, of a running job, that somebody is going to submit.  A task of the job. */
+extern void tg_job_task_added(tg_job *job);
+
+/* A task of the job has ended; the last one ends the job.  Who runs tasks. */
 extern void tg_job_task_ended(tg_session *session, tg_job *job);
 
-/* Cancels all jobs. */
+/* Cancels all jobs.  The main thread of the pool's process. */
 extern void tg_jobs_cancel(void);
 
 /* Whether jobs run. */

@@ -9,6 +9,12 @@
  * The counter is the ownership: who raises it from 0 owns the lane, who brings
  * it back to 0 has given it away and touches the lane no more.
  *
+ * It is the low half of a word whose high half says, while it is not 0, that the
+ * operations go to that worker's sticky queue (sticky.c); then this file's queue is
+ * empty and its arithmetic rests.  The half is set with the count's first 1
+ * and cleared with its last: so whoever counts learns where all the others
+ * that are outstanding are, and goes there.  What follows is for 0.
+ *
  * Arithmetic
  *	1. Submit counts its operation first and pushes it then.  So at any time
  *	   operations pushed and not yet subtracted <= count, and count 0 means that
@@ -18,19 +24,25 @@
  *	   nobody takes from the queue (one owner).  Leave subtracts this 1, and what
  *	   remains, r, are operations that are in the queue or about to be pushed; r > 0
  *	   keeps the ownership and the lane task gets it.
- *	3. A turn runs at most TG_LANE_TURN operations and no more than were counted
+ *	3. A turn runs at most lane_turn operations and no more than were counted
  *	   when it began, and subtracts exactly those it ran.
  *	4. A counted operation may be out of reach for a moment: its push has not
  *	   come yet, or (Vyukov's intrusive queue exchanges tail and then links the
  *	   predecessor) stands behind another's between these two steps.  A turn
  *	   waits some rounds for it; then it subtracts what it did and comes again.
  *	   It cannot bring the counter to 0 so, as done < count.
+ *	5. Between two turns the lane task lies in the global queue, where any worker
+ *	   takes it, or, from there, in a worker's deque, where any may steal it.
+ *	6. An owner notes the lane in its session, and in the lane how many
+ *	   operations of its turn have begun.  If one of them does not return,
+ *	   abandon subtracts these, that one included, as the turn would have done.
+ *	   Lanes nest: each keeps the one that the session was in before.
  *
  * Departure: transactions.md pushes before it counts.  Then an owner may take an
  * operation that is not counted yet in place of one that is; the lane becomes free
  * while the counted one is still queued, and its submitter can enter and overtake itself.
  *
- * Orderings: every change of the counter is acq_rel, so an owner sees what the
+ * Orderings: every change of the word is acq_rel, so an owner sees what the
  * last owner wrote (head, and what the operations work on).  tail's exchange is
  * acq_rel, the link released and read with acquire: who takes an operation sees
  * what is in it.
@@ -39,16 +51,23 @@
  * schedule the lane task, the owner runs the turns itself, in place, to the
  * end: what others pushed trusting in an owner is not stranded.
  *
- * Left out: the watcher's look at lanes that stand still.
+ * A lane that stands still has an owner that does not go on: an operation that
+ * lasts, or a lane task that no worker comes to.  Scheduling it again would
+ * make two owners; so the watcher only reports it, and it is the exit path of a
+ * session that must not forget to abandon.
  */
 #include "runtime/sched/lane.h"
 
 #include <stddef.h>
 
-#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
+#include "runtime/sched/sticky.h"
+#include "runtime/sched/worker.h"
 
 #define LINK_SPIN_MAX (TG_SPIN_PAUSES + 4) /* rounds of waiting for a link: 4 of them give the CPU away */
+
+/* --- the queue ---------------------------------------------------------------- */
 
 static void
 push(tg_lane *lane, tg_operation *operation)
@@ -57,6 +76,7 @@ push(tg_lane *lane, tg_operation *operation)
 
 	tg_store_relaxed(&operation->next, NULL);
 	previous = tg_exchange_acq_rel(&lane->tail, operation);
+	tg_failpoint("lane_push");
 	tg_store_release(&previous->next, operation);
 }
 
@@ -99,29 +119,46 @@ pop_counted(tg_lane *lane)
 	return operation;
 }
 
+/* --- turns ------------------------------------------------------------------------ */
+
+/* The end of a turn, and of an operation in place that is abandoned.  Returns what is counted after it. */
+static uint32_t
+turn_end(tg_session *session, tg_lane *lane, uint32_t done)
+{
+	uint64_t counted;
+
+	session->lane = lane->outer;
+	lane->ran = 0;
+	counted = tg_fetch_add_acq_rel(&lane->word, -(uint64_t) done);
+	tg_assert(counted >= done && counted <= UINT32_MAX);
+	return (uint32_t) counted - done;
+}
+
 /* One turn of the owner.  Returns what is counted after it; 0: the lane is somebody else's. */
 static uint32_t
 turn(tg_session *session, tg_lane *lane)
 {
-	uint32_t turn_max = tg_load_acquire(&lane->count);
-	uint32_t done = 0;
-	uint32_t counted;
+	uint32_t most = tg_load_relaxed(&tg_settings_live.lane_turn);
+	uint32_t counted = (uint32_t) tg_load_acquire(&lane->word);
 
-	tg_assert(turn_max > 0);
-	if (turn_max > TG_LANE_TURN)
-		turn_max = TG_LANE_TURN;
-	while (done < turn_max)
+	tg_assert(counted > 0);
+	if (most == 0)
+		most = 1;
+	if (counted < most)
+		most = counted;
+	tg_store_relaxed(&lane->begun, lane->begun + 1);
+	lane->outer = session->lane;
+	session->lane = lane;
+	while (lane->ran < most)
 	{
 		tg_operation *operation = pop_counted(lane);
 
 		if (!operation)
 			break;
+		lane->ran++;
 		operation->run(operation, session);
-		done++;
 	}
-	counted = tg_fetch_add_acq_rel(&lane->count, -done);
-	tg_assert(counted >= done);
-	return counted - done;
+	return turn_end(session, lane, lane->ran);
 }
 
 static tg_turn
@@ -135,11 +172,7 @@ run_lane_task(tg_task *task, tg_worker *worker)
 void
 tg_lane_init(tg_lane *lane)
 {
-	lane->count = 0;
-	lane->stub.next = NULL;
-	lane->stub.run = NULL;
-	lane->tail = &lane->stub;
-	lane->head = &lane->stub;
+	*lane = (tg_lane){.tail = &lane->stub, .head = &lane->stub};
 	tg_task_init(&lane->task, run_lane_task, NULL);
 }
 
@@ -152,16 +185,60 @@ tg_lane_hand_over(tg_session *session, tg_lane *lane)
 		;
 }
 
+/* --- submission -------------------------------------------------------------------- */
+
 tg_status
 tg_lane_submit(tg_session *session, tg_lane *lane, tg_operation *operation)
 {
-	bool first;
+	uint64_t counted; /* the word, this operation included */
 
 	if (!tg_scheduler_is_running())
 		return TG_STOPPED;
-	first = tg_fetch_add_acq_rel(&lane->count, 1) == 0;
+	operation->lane = lane;
+	if (tg_load_relaxed(&tg_settings_live.serializer) == TG_SERIALIZER_STICKY)
+		counted = tg_sticky_count(session, lane);
+	else
+		counted = tg_fetch_add_acq_rel(&lane->word, 1) + 1;
+	if (tg_lane_worker(counted) != TG_LANE_NO_WORKER)
+		return tg_sticky_submit(session, operation, tg_lane_worker(counted));
+	tg_failpoint("lane_counted");
 	push(lane, operation);
-	if (first)
+	if (counted == 1)
 		tg_lane_hand_over(session, lane);
 	return TG_OK;
+}
+
+/* --- for the host's exit path, and the watcher ------------------------------------------ */
+
+void
+tg_lane_abandon(tg_session *session)
+{
+	tg_lane *lane;
+
+	while (session->lane && tg_epoch_inside(session)) /* the operation's */
+		tg_epoch_leave(session);
+	while ((lane = session->lane) != NULL)
+	{
+		if (turn_end(session, lane, lane->ran > 0 ? lane->ran : 1) > 0)
+			tg_lane_hand_over(session, lane);
+	}
+}
+
+bool
+tg_lane_stands_still(tg_lane *lane, uint64_t now_us)
+{
+	uint64_t hang_us = (uint64_t) tg_load_relaxed(&tg_settings_live.hang_ms) * 1000;
+	uint32_t begun = tg_load_relaxed(&lane->begun);
+
+	if (tg_lane_is_free(lane) || begun != lane->seen_begun)
+	{
+		lane->seen_begun = begun;
+		lane->seen_us = now_us;
+		lane->is_reported = false;
+		return false;
+	}
+	if (lane->is_reported || hang_us == 0 || now_us - lane->seen_us < hang_us)
+		return false;
+	lane->is_reported = true;
+	return true;
 }

@@ -2,11 +2,18 @@
  * lane.h
  *	  A serial executor: operations of one transaction, one at a time, in order.
  *
- * A multi-producer queue and one counter.  Who raises the counter from 0 owns
- * the lane: a backend then runs its operation in place; anybody else schedules
- * one lane task, which runs at most a bounded number of operations, and at
- * most as many as the counter showed when its turn began, subtracts exactly
- * those, and either hands the ownership back or re-schedules itself.
+ * Who raises a lane's count from 0 chooses how what is outstanding is put in a
+ * row, until the count is 0 again:
+ *
+ *	- in place: a backend enters the free lane and runs its operation itself;
+ *	- by the lane's queue (TG_SERIALIZER_LANE): the submitter schedules one lane
+ *	  task, which anybody may run; it runs a bounded number of operations, then
+ *	  comes again behind others.  What is submitted beside an operation in place
+ *	  goes here, too;
+ *	- by a worker's sticky queue (TG_SERIALIZER_STICKY): each operation is a task
+ *	  of one worker, chosen by the first of them; nobody else can run it (sticky.h).
+ *
+ * The setting serializer says which of the latter two.
  */
 #ifndef TG_LANE_H
 #define TG_LANE_H
@@ -15,37 +22,65 @@
 #include <stdint.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
 
-/* One queued operation, embedded in the caller's memory in the arena. */
+typedef struct tg_lane tg_lane;
+
+/* One operation, embedded in the caller's memory in the arena, which may go when run has begun. */
 typedef struct tg_operation
 {
+	void (*run)(struct tg_operation *operation, tg_session *session); /* the caller sets it; the rest is lane.c's */
 	struct tg_operation *next;
-	void (*run)(struct tg_operation *operation, tg_session *session);
+	tg_lane *lane;
+	tg_task task;
 } tg_operation;
 
-#define TG_LANE_TURN 16 /* operations of one turn */
-
-typedef struct tg_lane
+struct tg_lane
 {
-	uint32_t count;		/* operations pushed or running in place; any session */
+	uint64_t word;		/* any session; low half: operations counted, high half: their worker + 1; lane.c */
 	tg_operation *tail; /* producers exchange it (Vyukov's queue) */
-	tg_operation *head; /* owner only */
+
+	/* The owner's alone. */
+	tg_operation *head;
+	tg_lane *outer; /* the lane that the owner's session was in before */
+	uint32_t ran;	/* operations begun in the turn at hand; 0 in place */
+	uint32_t begun; /* turns and operations in place begun; the watcher reads it, relaxed */
 	tg_operation stub;
 	tg_task task; /* the lane task */
-} tg_lane;
+
+	/* The watcher's alone. */
+	uint64_t seen_us;
+	uint32_t seen_begun;
+	bool is_reported;
+};
 
 extern void tg_lane_init(tg_lane *lane);
 
-/* Takes the ownership of a free lane to run one operation in place.  False if somebody else has it. */
+/* Nothing is outstanding.  Any thread; true may be over at once. */
 static inline bool
-tg_lane_enter(tg_lane *lane)
+tg_lane_is_free(const tg_lane *lane)
 {
-	uint32_t free = 0;
+	return tg_load_acquire(&lane->word) == 0;
+}
 
-	return tg_load_relaxed(&lane->count) == 0 && tg_cas_acq_rel(&lane->count, &free, 1);
+/*
+ * Takes the ownership of a free lane to run one operation in place, and notes
+ * the lane in the session.  False if somebody else has it.
+ */
+static inline bool
+tg_lane_enter(tg_session *session, tg_lane *lane)
+{
+	uint64_t free = 0;
+
+	if (tg_load_relaxed(&lane->word) != 0 || !tg_cas_acq_rel(&lane->word, &free, 1))
+		return false;
+	tg_store_relaxed(&lane->begun, lane->begun + 1);
+	lane->outer = session->lane;
+	session->lane = lane;
+	return true;
 }
 
 /* Continues the lane after an operation in place: somebody pushed meanwhile. */
@@ -55,14 +90,31 @@ extern void tg_lane_hand_over(tg_session *session, tg_lane *lane);
 static inline void
 tg_lane_leave(tg_session *session, tg_lane *lane)
 {
-	if (tg_unlikely(tg_fetch_add_acq_rel(&lane->count, (uint32_t) -1) != 1))
+	tg_assert(session->lane == lane);
+	session->lane = lane->outer;
+	if (tg_unlikely(tg_fetch_add_acq_rel(&lane->word, UINT64_MAX) != 1))
 		tg_lane_hand_over(session, lane);
 }
 
 /*
- * Queues an operation; any thread.  TG_STOPPED if there is no pool.  If the pool
- * stops meanwhile, runs the lane's operations in place; so does a leave.
+ * Queues an operation; any thread.  TG_STOPPED if there is no pool.  If the
+ * pool stops meanwhile, a lane's owner runs its operations in place; so does a
+ * leave.
  */
 extern tg_status tg_lane_submit(tg_session *session, tg_lane *lane, tg_operation *operation) TG_MUST_USE;
+
+/*
+ * For the host's exit and error paths: the operation that this session was
+ * running will not return.  It counts as run, and the lane goes on with what is
+ * queued.  Whether what the operation worked on is whole is the caller's
+ * matter.  Does nothing if the session is in no lane.
+ */
+extern void tg_lane_abandon(tg_session *session);
+
+/*
+ * The watcher's look, once a tick: true, once, when operations have been
+ * outstanding for hang_ms and none was begun in that time.  One thread.
+ */
+extern bool tg_lane_stands_still(tg_lane *lane, uint64_t now_us);
 
 #endif /* TG_LANE_H */

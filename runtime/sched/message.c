@@ -10,7 +10,6 @@
 #include "runtime/sched/message.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "runtime/sched/scheduler.h"
@@ -22,21 +21,27 @@ static unsigned count;
 static unsigned dropped;
 
 void
-tg_message_post(const char *format, ...)
+tg_message_post_list(const char *format, va_list arguments)
 {
 	pthread_mutex_lock(&mutex);
 	if (count < TG_MESSAGE_MAX)
 	{
-		va_list arguments;
-
-		va_start(arguments, format);
 		vsnprintf(messages[(first + count) % TG_MESSAGE_MAX], TG_MESSAGE_BYTES, format, arguments);
-		va_end(arguments);
 		count++;
 	}
 	else
 		dropped++;
 	pthread_mutex_unlock(&mutex);
+}
+
+void
+tg_message_post(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	tg_message_post_list(format, arguments);
+	va_end(arguments);
 }
 
 bool

@@ -3,9 +3,7 @@
  *	  A first-in, first-out list of tasks: a worker's inbox, and the global queue.
  *
  * Lies in the arena.  Any thread of any process puts and takes, a latch held
- * for a few instructions.  A latch rather than a lock-free list: the count is
- * exact, a part can be taken from the front, and closing it is a matter of one
- * flag, so that no task slips into a pool that has stopped.
+ * for a few instructions.  queue.c says why not a lock-free list.
  */
 #ifndef TG_QUEUE_H
 #define TG_QUEUE_H
@@ -24,6 +22,10 @@ typedef struct tg_queue
 	bool open;		/* under the latch: takes submissions; else what must go somewhere only */
 	tg_task *head;	/* under the latch, as tail */
 	tg_task *tail;
+	uint64_t accepted; /* written under the latch, read by all, as all below: by tg_queue_put */
+	uint64_t urgent;   /* of these, by tg_queue_put_first */
+	uint64_t taken;	   /* tasks taken */
+	uint64_t takes;	   /* in so many portions */
 } tg_queue;
 
 /* Empty and closed. */
@@ -31,6 +33,9 @@ extern void tg_queue_init(tg_queue *queue);
 
 /* Puts a task last.  False if the queue is closed. */
 extern bool tg_queue_put(tg_queue *queue, tg_task *task) TG_MUST_USE;
+
+/* Puts a task first.  False if the queue is closed. */
+extern bool tg_queue_put_first(tg_queue *queue, tg_task *task) TG_MUST_USE;
 
 /* Puts a task last, open or closed: it has been accepted before. */
 extern void tg_queue_put_always(tg_queue *queue, tg_task *task);

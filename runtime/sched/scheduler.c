@@ -1,6 +1,6 @@
 /*
  * scheduler.c
- *	  The pool's life, and how tasks get in.
+ *	  The pool's life, and its settings.
  *
  *		STOPPED --start--> RUNNING --stop--> DRAINING --jobs done, limit--> ENDING
  *		   ^												 			   |
@@ -9,11 +9,7 @@
  * The shared half lies in the arena and outlives the threads: a worker process
  * that was stopped in order may start the pool again.
  *
- * A submission from outside goes to the inbox of the session's preferred
- * worker, so that what one session submits stays on one CPU; if that worker
- * has been in one task for longer than a tick, to the shorter of two inboxes.
- *
- * 1. A closed inbox refuses, under its latch.  Stop closes all of them before
+ * 1. A closed inbox or sticky queue refuses, under its latch.  Stop closes all of them before
  *	  it cancels the jobs: a submission that got in is cancelled and run, one
  *	  that did not learns so.
  * 2. What has been accepted before (children, tasks unparked or coming again)
@@ -24,14 +20,14 @@
  *	  cancelled jobs end soon, and their owners unpark those that are parked.
  *	  Jobs that still run at the limit are given up, their parked tasks stay.
  *
- * The counts of those who search and sleep go back to 0 by themselves, and are
- * not set at a start: a backend may still be about to take its share back.
+ * The counts of those who search and sleep are the workers' own, and 0 when
+ * those have ended.
  *
  * The pool's phase is released by the main thread and acquired by all: who sees
  * RUNNING sees the workers' shared parts made.
  *
- * Left out: kinds serial and hybrid (a submitter that runs tasks itself),
- * urgent submissions, affinity.
+ * The thread that distributes ends before the workers do, as what it hands out
+ * must find them there.
  */
 #include "runtime/sched/scheduler.h"
 
@@ -44,8 +40,12 @@
 #include <time.h>
 
 #include "runtime/base/check.h"
+#include "runtime/sched/distribute.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/process_internal.h"
+#include "runtime/sched/topology.h"
+#include "runtime/sched/wake.h"
 #include "runtime/sched/watcher.h"
 #include "runtime/sched/worker.h"
 
@@ -54,8 +54,15 @@
 
 tg_scheduler *tg_scheduler_shared;
 
-tg_scheduler_settings tg_settings_live = {
-	.workers = 1, .stealing = true, .worker_suspend_ms = 1000, .watcher_interval_us = 1000, .hang_ms = 1000};
+#define SETTINGS_DEFAULT                                                                                               \
+	{                                                                                                                  \
+		.workers = 1, .kind = TG_KIND_HYBRID, .lightweight_job_level = 30, .stealing = true, .stealing_wait = 1,       \
+		.worker_try_count = 16, .worker_suspend_ms = 1000, .local_first_permille = 100, .preferred_worker = true,      \
+		.distributor = TG_DISTRIBUTOR_WORKER, .distribution_spin_us = 50, .serializer = TG_SERIALIZER_LANE,            \
+		.lane_turn = 16, .watcher_interval_us = 1000, .hang_ms = 1000                                                  \
+	}
+
+tg_scheduler_settings tg_settings_live = SETTINGS_DEFAULT;
 
 static void
 wake_nobody(void *waiter)
@@ -68,6 +75,8 @@ void (*tg_host_wake)(void *waiter) = wake_nobody;
 /* The threads of this process, NULL if there are none; main thread only. */
 static pthread_t *worker_threads;
 static pthread_t watcher_thread;
+static pthread_t distributor_thread;
+static bool distributor_is_started;
 static tg_session *watcher_session;
 
 /* --- the shared half -------------------------------------------------------- */
@@ -83,8 +92,12 @@ scheduler_alloc(tg_session *session, unsigned worker_max)
 	tg_assert((uintptr_t) scheduler % TG_CACHE_LINE == 0);
 	scheduler->worker_max = worker_max;
 	tg_queue_init(&scheduler->global);
+	tg_latch_init(&scheduler->latch, TG_RANK_SCHEDULER);
 	for (unsigned i = 0; i < worker_max; i++)
+	{
 		tg_queue_init(&scheduler->workers[i].inbox);
+		tg_queue_init(&scheduler->workers[i].sticky);
+	}
 	return scheduler;
 }
 
@@ -100,6 +113,8 @@ tg_scheduler_create(const tg_scheduler_config *config)
 		return status;
 	status = tg_jobs_create(session);
 	if (status == TG_OK)
+		status = tg_watcher_create(session);
+	if (status == TG_OK)
 	{
 		tg_scheduler_shared = scheduler_alloc(session, config->worker_max > 0 ? config->worker_max : 1);
 		tg_arena_root_set(TG_ROOT_SCHED, tg_scheduler_shared);
@@ -110,22 +125,54 @@ tg_scheduler_create(const tg_scheduler_config *config)
 	return status;
 }
 
+tg_scheduler_settings
+tg_scheduler_settings_default(unsigned workers)
+{
+	tg_scheduler_settings settings = SETTINGS_DEFAULT;
+
+	settings.workers = workers;
+	return settings;
+}
+
+/* What submitters of other processes must know. */
+static void
+share_settings(tg_scheduler *scheduler)
+{
+	tg_store_relaxed(&scheduler->stealing, tg_settings_live.stealing);
+	tg_store_relaxed(&scheduler->preferred_worker, tg_settings_live.preferred_worker);
+}
+
 void
 tg_scheduler_settings_set(const tg_scheduler_settings *settings)
 {
 	tg_scheduler *scheduler = tg_scheduler_shared;
+	tg_scheduler_settings *live = &tg_settings_live;
 
-	tg_store_relaxed(&tg_settings_live.workers, settings->workers);
-	tg_store_relaxed(&tg_settings_live.stealing, settings->stealing);
-	tg_store_relaxed(&tg_settings_live.busy_worker, settings->busy_worker);
-	tg_store_relaxed(&tg_settings_live.worker_suspend_ms, settings->worker_suspend_ms);
-	tg_store_relaxed(&tg_settings_live.watcher_interval_us, settings->watcher_interval_us);
-	tg_store_relaxed(&tg_settings_live.hang_ms, settings->hang_ms);
+	tg_store_relaxed(&live->workers, settings->workers);
+	tg_store_relaxed(&live->kind, settings->kind);
+	tg_store_relaxed(&live->lightweight_job_level, settings->lightweight_job_level);
+	tg_store_relaxed(&live->stealing, settings->stealing);
+	tg_store_relaxed(&live->stealing_wait, settings->stealing_wait);
+	tg_store_relaxed(&live->steal_after_last, settings->steal_after_last);
+	tg_store_relaxed(&live->worker_try_count, settings->worker_try_count);
+	tg_store_relaxed(&live->busy_worker, settings->busy_worker);
+	tg_store_relaxed(&live->worker_suspend_ms, settings->worker_suspend_ms);
+	tg_store_relaxed(&live->task_polling_wait_us, settings->task_polling_wait_us);
+	tg_store_relaxed(&live->local_first_permille, settings->local_first_permille);
+	tg_store_relaxed(&live->preferred_worker, settings->preferred_worker);
+	tg_store_relaxed(&live->core_affinity, settings->core_affinity);
+	tg_store_relaxed(&live->initial_core, settings->initial_core);
+	tg_store_relaxed(&live->distributor, settings->distributor);
+	tg_store_relaxed(&live->distribution_spin_us, settings->distribution_spin_us);
+	tg_store_relaxed(&live->serializer, settings->serializer);
+	tg_store_relaxed(&live->lane_turn, settings->lane_turn);
+	tg_store_relaxed(&live->watcher_interval_us, settings->watcher_interval_us);
+	tg_store_relaxed(&live->hang_ms, settings->hang_ms);
 	if (!worker_threads)
 		return;
-	tg_store_relaxed(&scheduler->stealing, settings->stealing);
+	share_settings(scheduler);
 	for (uint32_t i = 0; i < scheduler->worker_count; i++) /* who sleeps looks at them again */
-		tg_worker_wake(scheduler, &scheduler->workers[i]);
+		(void) tg_worker_wake(scheduler, &scheduler->workers[i]);
 }
 
 bool
@@ -162,11 +209,15 @@ worker_prepare(tg_worker *worker, uint32_t id)
 		return TG_FULL;
 	}
 	worker->id = id;
-	worker->rounds = 0;
 	worker->victim = id + 1;
+	worker->fair_in = 1;
+	worker->fair_turn = 0;
+	worker->local_share = 0;
+	worker->is_suspended = false;
 	tg_store_relaxed(&worker->park, TG_PARK_RUNNING);
 	tg_store_relaxed(&worker->job, NULL);
 	tg_store_relaxed(&worker->task_long, TG_TASK_NONE);
+	tg_store_relaxed(&worker->task_hung, TG_TASK_NONE);
 	worker->task_seen = TG_TASK_NONE;
 	return TG_OK;
 }
@@ -203,10 +254,13 @@ phase_set(tg_scheduler *scheduler, tg_phase phase)
 }
 
 static void
-inboxes_open(tg_scheduler *scheduler, bool open)
+queues_open(tg_scheduler *scheduler, bool open)
 {
 	for (uint32_t i = 0; i < scheduler->worker_count; i++)
+	{
 		tg_queue_open(&scheduler->workers[i].inbox, open);
+		tg_queue_open(&scheduler->workers[i].sticky, open);
+	}
 }
 
 /* Makes all that the threads need.  False: nothing is left of it. */
@@ -222,7 +276,7 @@ prepare(tg_scheduler *scheduler, uint32_t count)
 	{
 		while (prepared < count && worker_prepare(&scheduler->workers[prepared], prepared) == TG_OK)
 			prepared++;
-		if (prepared == count)
+		if (prepared == count && tg_processes_start() == TG_OK)
 			return true;
 		while (prepared > 0)
 			worker_give_up(&scheduler->workers[--prepared]);
@@ -250,17 +304,60 @@ clean_up(tg_scheduler *scheduler)
 
 static bool join_until(pthread_t thread, uint64_t end_us);
 
+/* Ends the thread that distributes, if there is one, then the workers.  False: not all have ended by then. */
 static bool
 end_workers(tg_scheduler *scheduler, uint32_t started, uint64_t end_us)
 {
 	bool all = true;
 
+	if (distributor_is_started)
+	{
+		tg_distribute_end();
+		if (!join_until(distributor_thread, end_us))
+			return false;
+		distributor_is_started = false;
+	}
 	phase_set(scheduler, TG_PHASE_ENDING);
 	for (uint32_t i = 0; i < started; i++)
-		tg_worker_wake(scheduler, &scheduler->workers[i]);
+		(void) tg_worker_wake(scheduler, &scheduler->workers[i]);
 	for (uint32_t i = 0; i < started; i++)
 		all &= join_until(worker_threads[i], end_us);
 	return all;
+}
+
+/* Sticky tasks that were unparked while no pool ran, and whose worker this pool does not have, go to another. */
+static void
+adopt_sticky(tg_scheduler *scheduler, uint32_t count)
+{
+	for (uint32_t i = count; i < scheduler->worker_max; i++)
+	{
+		tg_task *task = tg_queue_take(&scheduler->workers[i].sticky, UINT32_MAX);
+
+		while (task)
+		{
+			tg_task *next = task->next;
+
+			tg_queue_put_always(&tg_worker_home(scheduler, task)->sticky, task);
+			task = next;
+		}
+	}
+}
+
+static bool
+start_workers(tg_scheduler *scheduler, uint32_t count, uint32_t *started)
+{
+	while (*started < count)
+	{
+		char name[16];
+
+		snprintf(name, sizeof(name), "tg worker %u", (unsigned) *started % 10000);
+		if (!thread_start(&worker_threads[*started], tg_worker_main, &scheduler->workers[*started], name))
+			return false;
+		++*started;
+	}
+	if (scheduler->distribution == TG_DISTRIBUTOR_THREAD)
+		distributor_is_started = thread_start(&distributor_thread, tg_distribute_main, NULL, "tg distributor");
+	return scheduler->distribution != TG_DISTRIBUTOR_THREAD || distributor_is_started;
 }
 
 tg_status
@@ -271,30 +368,26 @@ tg_scheduler_start(void)
 	uint32_t started = 0;
 
 	tg_assert(tg_load_relaxed(&scheduler->phase) == TG_PHASE_STOPPED);
+	tg_assert(tg_load_relaxed(&scheduler->searching) == 0 && tg_load_relaxed(&scheduler->sleeping) == 0);
 	if (!prepare(scheduler, count))
 		return TG_FULL;
 	tg_fence_prepare();
 	tg_watcher_prepare();
-	tg_store_relaxed(&scheduler->stealing, tg_settings_live.stealing);
+	tg_distribute_prepare();
+	share_settings(scheduler);
+	tg_store_relaxed(&scheduler->socket_count, tg_topology_read("/sys/devices/system/cpu"));
+	tg_store_relaxed(&scheduler->distribution, (uint32_t) tg_settings_live.distributor);
 	tg_store_relaxed(&scheduler->worker_count, count);
-	while (started < count)
+	adopt_sticky(scheduler, count);
+	if (start_workers(scheduler, count, &started))
 	{
-		char name[16];
-
-		snprintf(name, sizeof(name), "tg worker %u", (unsigned) started % 10000);
-		if (!thread_start(&worker_threads[started], tg_worker_main, &scheduler->workers[started], name))
-			break;
-		started++;
-	}
-	if (started == count)
-	{
-		inboxes_open(scheduler, true);
+		queues_open(scheduler, true);
 		phase_set(scheduler, TG_PHASE_RUNNING);
 		if (thread_start(&watcher_thread, tg_watcher_main, watcher_session, "tg watcher")) /* its checks may submit */
 			return TG_OK;
-		inboxes_open(scheduler, false);
+		queues_open(scheduler, false);
 	}
-	tg_check(end_workers(scheduler, started, UINT64_MAX));
+	tg_check(tg_processes_stop(UINT64_MAX) && end_workers(scheduler, started, UINT64_MAX));
 	clean_up(scheduler);
 	return TG_FULL;
 }
@@ -335,110 +428,16 @@ tg_scheduler_stop(unsigned limit_ms)
 	if (!worker_threads)
 		return true;
 	phase_set(scheduler, TG_PHASE_DRAINING);
-	inboxes_open(scheduler, false);
+	queues_open(scheduler, false);
 	tg_jobs_cancel();
 	while (tg_jobs_are_running() && tg_clock_us() < end_us)
 		sleep_ms(1);
 	end_us = (end_us > tg_clock_us() ? end_us : tg_clock_us()) + JOIN_GRACE_MS * 1000;
-	if (!end_workers(scheduler, scheduler->worker_count, end_us))
+	if (!tg_processes_stop(end_us) || !end_workers(scheduler, scheduler->worker_count, end_us))
 		return false;
 	tg_watcher_end();
 	if (!join_until(watcher_thread, end_us))
 		return false;
 	clean_up(scheduler);
 	return true;
-}
-
-/* --- submission ------------------------------------------------------------------ */
-
-void
-tg_task_init(tg_task *task, tg_turn (*run)(tg_task *, tg_worker *), tg_job *job)
-{
-	task->run = run;
-	task->job = job;
-	task->next = NULL;
-	task->state = TG_PARK_RUNNING;
-}
-
-/* The session's first worker, or the second if that one is in a long task and has more to do. */
-static tg_worker *
-worker_preferred(tg_scheduler *scheduler, const tg_session *session, uint32_t count)
-{
-	uint32_t first = session->id % count;
-	tg_worker *worker = &scheduler->workers[first];
-	tg_worker *other;
-
-	if (count == 1 || !tg_worker_is_long(worker))
-		return worker;
-	other = &scheduler->workers[(first + 1 + session->id / count % (count - 1)) % count];
-	return tg_worker_queued(other) + tg_worker_is_long(other) <= tg_worker_queued(worker) ? other : worker;
-}
-
-tg_status
-tg_task_submit(tg_session *session, tg_worker *worker, tg_task *task)
-{
-	tg_scheduler *scheduler = tg_scheduler_shared;
-	uint32_t count;
-
-	if (worker)
-	{
-		tg_worker_push(worker, task);
-		return TG_OK;
-	}
-	if (!tg_scheduler_is_running() || (count = tg_load_relaxed(&scheduler->worker_count)) == 0)
-		return TG_STOPPED;
-	worker = worker_preferred(scheduler, session, count);
-	if (!tg_queue_put(&worker->inbox, task))
-		return TG_STOPPED;
-	if (tg_load_relaxed(&scheduler->stealing))
-		tg_worker_notify(scheduler, worker->id);
-	else
-		tg_worker_wake(scheduler, worker);
-	return TG_OK;
-}
-
-void
-tg_task_unpark(tg_session *session, tg_task *task)
-{
-	(void) session;
-	if (tg_park_notify(&task->state))
-		tg_worker_requeue(tg_scheduler_shared, task);
-}
-
-/* --- what tasks and views ask ------------------------------------------------------ */
-
-tg_session *
-tg_worker_session(tg_worker *worker)
-{
-	return worker->session;
-}
-
-bool
-tg_should_yield(tg_worker *worker)
-{
-	return tg_worker_is_long(worker) &&
-		   (tg_worker_queued(worker) > 0 || tg_queue_count(&tg_scheduler_shared->global) > 0);
-}
-
-unsigned
-tg_worker_count(void)
-{
-	tg_scheduler *scheduler = tg_scheduler_shared;
-
-	return scheduler ? tg_load_relaxed(&scheduler->worker_count) : 0;
-}
-
-void
-tg_worker_report_get(unsigned number, tg_worker_report *report)
-{
-	const tg_worker *worker = &tg_scheduler_shared->workers[number];
-
-	tg_assert(number < tg_scheduler_shared->worker_max);
-	*report = (tg_worker_report){.state = (tg_worker_state) tg_load_relaxed(&worker->state),
-								 .tasks_run = tg_load_relaxed(&worker->tasks_run),
-								 .tasks_stolen = tg_load_relaxed(&worker->tasks_stolen),
-								 .steals = tg_load_relaxed(&worker->steals),
-								 .suspensions = tg_load_relaxed(&worker->suspensions),
-								 .wakeups = tg_load_relaxed(&worker->wakeups),
-								 .queued = tg_worker_queued(worker)};
 }

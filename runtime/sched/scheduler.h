@@ -24,7 +24,8 @@ typedef enum tg_turn
 {
 	TG_TURN_DONE,  /* finished: the task may be freed by its owner or by the job's teardown */
 	TG_TURN_AGAIN, /* more to do: back through the global queue, so that others come first */
-	TG_TURN_PARK   /* waits for tg_task_unpark; an unpark that came while it ran re-submits it at once */
+	TG_TURN_PARK,  /* waits for tg_task_unpark; an unpark that came while it ran re-submits it at once */
+	TG_TURN_PASSED /* fork.c's frames only: the task may be gone, whoever ends it tells its job */
 } tg_turn;
 
 /* Embedded in whatever the task works on; lies in the arena.  Fields are the scheduler's. */
@@ -34,6 +35,8 @@ struct tg_task
 	tg_job *job;	/* may be NULL: a task of nobody (lane turns, collection) */
 	tg_task *next;	/* link in an inbox or the global queue */
 	uint32_t state; /* running, parked, notified: see park.c */
+	uint16_t home;	/* sticky tasks: their worker + 1; else 0 */
+	uint16_t flags; /* worker.h */
 };
 
 /* Called before first use, and never while the task is queued, running or parked. */
@@ -49,6 +52,18 @@ extern tg_status tg_task_submit(tg_session *session, tg_worker *worker, tg_task 
 
 /* Makes a parked task run again, exactly once per park.  Any thread, any process. */
 extern void tg_task_unpark(tg_session *session, tg_task *task);
+
+/*
+ * As tg_task_submit from outside, but to a sleeping worker if there is one,
+ * and at the front of its inbox: for what somebody waits for right now.
+ */
+extern tg_status tg_task_submit_urgent(tg_session *session, tg_task *task) TG_MUST_USE;
+
+/*
+ * To the sticky queue of this worker, which alone may run it and is woken for
+ * it.  Any thread, workers too.  An unpark, or AGAIN, brings the task back there.
+ */
+extern tg_status tg_task_submit_sticky(tg_session *session, unsigned worker, tg_task *task) TG_MUST_USE;
 
 /* A worker's session: for allocation and epochs while a task runs. */
 extern tg_session *tg_worker_session(tg_worker *worker);
@@ -66,16 +81,56 @@ typedef struct tg_scheduler_config
 /* Makes the shared half, empty and stopped.  At server start, after the arena. */
 extern tg_status tg_scheduler_create(const tg_scheduler_config *config) TG_MUST_USE;
 
+/* Who runs the tasks of a job (job.h, tg_job_start). */
+typedef enum tg_scheduler_kind
+{
+	TG_KIND_HYBRID,	  /* by the job's work level: in place up to lightweight_job_level, above it by the pool */
+	TG_KIND_STEALING, /* always the pool */
+	TG_KIND_SERIAL	  /* always in place, on the thread that starts the job */
+} tg_scheduler_kind;
+
+/* How one transaction's operations are put in a row (lane.h). */
+typedef enum tg_serializer
+{
+	TG_SERIALIZER_LANE,	 /* a lane task, which anybody may steal between two turns */
+	TG_SERIALIZER_STICKY /* the sticky queue of one worker, as long as operations are outstanding */
+} tg_serializer;
+
+/* Who hands work to sleeping workers beside the one that is woken (distribute.c). */
+typedef enum tg_distributor
+{
+	TG_DISTRIBUTOR_OFF,	   /* nobody: each woken worker wakes the next */
+	TG_DISTRIBUTOR_WORKER, /* a worker that was woken and found nothing, in distribution mode */
+	TG_DISTRIBUTOR_THREAD  /* a thread of its own */
+} tg_distributor;
+
 /* Settings that may change at run time; read by workers with relaxed loads. */
 typedef struct tg_scheduler_settings
 {
-	unsigned workers; /* threads to start with; fixed while running */
+	unsigned workers; /* threads to start with; fixed while running, as are affinity and distributor */
+	tg_scheduler_kind kind;
+	unsigned lightweight_job_level; /* 0 ... 60: highest work level that runs in place under HYBRID */
 	bool stealing;
-	bool busy_worker;			  /* never suspend */
-	unsigned worker_suspend_ms;	  /* longest suspension */
+	unsigned stealing_wait;		   /* consecutive rounds without work of its own before a worker steals */
+	bool steal_after_last;		   /* the first victim is the one after the last that had work, not that one itself */
+	unsigned worker_try_count;	   /* rounds without work, yielding ones included, before a worker suspends itself */
+	bool busy_worker;			   /* never suspend */
+	unsigned worker_suspend_ms;	   /* longest suspension */
+	unsigned task_polling_wait_us; /* sleep after a round without work, not to be interrupted; 0: none */
+	unsigned local_first_permille; /* share of rounds that look at the deque before the sticky queue */
+	bool preferred_worker;		   /* a session's tasks go to one worker; off: to each in turn */
+	bool core_affinity;			   /* worker i is pinned to core initial_core + i */
+	unsigned initial_core;
+	tg_distributor distributor;
+	unsigned distribution_spin_us; /* the distributor's search after its last success, before it naps */
+	tg_serializer serializer;
+	unsigned lane_turn;			  /* operations of one turn of a lane */
 	unsigned watcher_interval_us; /* tick of the watcher */
-	unsigned hang_ms;			  /* a task that runs for longer is reported */
+	unsigned hang_ms;			  /* a task or lane that goes on, or stands still, for longer is reported */
 } tg_scheduler_settings;
+
+/* The defaults, for a machine with so many workers. */
+extern tg_scheduler_settings tg_scheduler_settings_default(unsigned workers);
 
 extern void tg_scheduler_settings_set(const tg_scheduler_settings *settings);
 
@@ -97,6 +152,9 @@ extern void tg_watcher_add(void (*check)(tg_session *session), unsigned interval
 /* Runs the watcher's checks soon.  Any process. */
 extern void tg_watcher_poke(void);
 
+/* By a check that has found something hanging: counts it, and tells the host's log, as printf. */
+extern void tg_watcher_report_hang(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* --- the host's side --------------------------------------------------------- */
 
 /*
@@ -110,6 +168,15 @@ extern bool tg_host_message_next(char *text, unsigned text_bytes);
 
 /* --- statistics --------------------------------------------------------------- */
 
+/* Life of the pool; written by the main thread of its process. */
+typedef enum tg_phase
+{
+	TG_PHASE_STOPPED,
+	TG_PHASE_RUNNING,
+	TG_PHASE_DRAINING, /* takes nothing new; jobs are cancelled and run out */
+	TG_PHASE_ENDING	   /* workers end as soon as they find nothing */
+} tg_phase;
+
 typedef enum tg_worker_state
 {
 	TG_WORKER_STOPPED,
@@ -121,13 +188,56 @@ typedef enum tg_worker_state
 typedef struct tg_worker_report
 {
 	tg_worker_state state;
+	bool distributing;
+	bool in_long_task; /* the present task lasts for more than a tick */
+	bool hung;		   /* it has been reported */
+	int core;		   /* that it is pinned to, -1 for none */
+	unsigned socket;
 	uint64_t tasks_run;
+	uint64_t sticky_run; /* of them, from the sticky queue */
 	uint64_t tasks_stolen;
 	uint64_t steals;
+	uint64_t steal_misses; /* rounds of all victims without a find */
+	uint64_t distributed;  /* tasks handed to sleeping workers */
 	uint64_t suspensions;
 	uint64_t wakeups;
-	uint64_t queued; /* deque and inbox, as seen from outside */
+	uint64_t yields;	  /* turns that ended with AGAIN */
+	uint64_t parks;		  /* turns that ended with PARK */
+	uint64_t deque_count; /* moments' numbers of tasks, as the next three */
+	uint64_t inbox_count;
+	uint64_t sticky_count;
+	uint64_t pending_count;
+	uint64_t job_id;  /* of the present task; 0 if none */
+	uint64_t task_us; /* for how long the present task has lasted, to a tick; 0: none, or a short one */
 } tg_worker_report;
+
+typedef struct tg_scheduler_report
+{
+	tg_phase phase;
+	unsigned workers;
+	unsigned searching;
+	unsigned sleeping;
+	bool distributing;		/* somebody does, a worker or the thread */
+	uint64_t distributions; /* times that somebody began to */
+	uint64_t distribution_naps;
+	uint64_t distributed;	   /* tasks handed to sleeping workers */
+	uint64_t global_count;	   /* tasks in the global queue */
+	uint64_t global_taken;	   /* tasks that workers took from it ... */
+	uint64_t global_transfers; /* ... in so many batches */
+	uint64_t overflows;		   /* pushes that found the deque at its largest */
+	uint64_t submitted;		   /* from outside, to inboxes */
+	uint64_t submitted_urgent;
+	uint64_t conditions_waiting; /* at the watcher */
+	uint64_t conditions_submitted;
+	uint64_t condition_checks;
+	uint64_t conditions_slow; /* checks beyond their budget */
+	uint64_t timers_waiting;
+	uint64_t hangs; /* tasks and lanes reported */
+	uint64_t ticks; /* of the watcher */
+} tg_scheduler_report;
+
+/* As seen without stopping anybody: relaxed loads of each counter's writer's line. */
+extern void tg_scheduler_report_get(tg_scheduler_report *report);
 
 extern unsigned tg_worker_count(void);
 extern void tg_worker_report_get(unsigned worker, tg_worker_report *report);

@@ -5,17 +5,25 @@
  * A tick starts a new epoch, runs the registered checks that are due, and looks
  * at the workers: one whose task is the same as at the last tick is in a long
  * task (its submitters then prefer others, and tg_should_yield answers true);
- * a task that goes on for hang_ms is reported, once.
+ * a task that goes on for hang_ms is reported, once.  What lies in rooms above,
+ * transactions' lanes for one, is looked at by checks that they register.
+ *
+ * Between ticks it looks at conditions and timers, when one is due or when it
+ * is poked: neither waits for a tick, and neither brings one about.
  *
  * While a worker is awake or a session is inside an epoch, it ticks every
  * watcher_interval_us.  When neither is so the time doubles with each tick, up
- * to IDLE_MS_MAX, so that an idle pool costs next to nothing.  Beyond
- * DEEP_TICKS intervals its sleep counts as deep, and a worker that finds work
- * pokes it: one futex call per such pause, none in a busy pool.
+ * to IDLE_MS_MAX, so that an idle pool costs next to nothing; conditions that
+ * are only poked do not change that.  Beyond DEEP_TICKS intervals its sleep
+ * counts as deep, and a worker that finds work pokes it: one futex call per such
+ * pause, none in a busy pool.
  *
- * 1. task_long and task_seen hold a value of the worker's tasks_run, so they
- *	  expire by themselves with the next task, or here when the worker sleeps.
+ * 1. task_long, task_hung and task_seen hold a value of the worker's tasks_run,
+ *	  so they expire by themselves with the next task, or here when the worker
+ *	  sleeps.
  * 2. A poke is never lost: it stays in the park word as a permit.
+ * 3. Ticks are at least an interval apart, however often it is poked: two looks
+ *	  at the same task mean that it has lasted that long.
  */
 #include "runtime/sched/watcher.h"
 
@@ -23,6 +31,8 @@
 #include <pthread.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/sched/condition_internal.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/message.h"
 #include "runtime/sched/park.h"
@@ -44,6 +54,16 @@ static check checks[TG_WATCHER_CHECK_MAX]; /* under the mutex, as the count */
 static unsigned check_count;
 
 static bool is_ending; /* main thread writes, watcher reads */
+
+tg_status
+tg_watcher_create(tg_session *session)
+{
+	tg_status status = tg_conditions_create(session);
+
+	return status == TG_OK ? tg_timers_create(session) : status;
+}
+
+/* --- what others ask of it ------------------------------------------------------- */
 
 void
 tg_watcher_add(void (*run)(tg_session *session), unsigned interval_us)
@@ -69,6 +89,60 @@ tg_watcher_poke(void)
 		tg_park_wake(&scheduler->watcher_park);
 }
 
+void
+tg_watcher_report_hang(const char *format, ...)
+{
+	va_list arguments;
+
+	tg_store_relaxed(&tg_scheduler_shared->hangs, tg_scheduler_shared->hangs + 1);
+	va_start(arguments, format);
+	tg_message_post_list(format, arguments);
+	va_end(arguments);
+}
+
+void
+tg_watcher_submit(tg_session *session, tg_task *task)
+{
+	if (tg_task_submit_urgent(session, task) != TG_OK)
+		tg_worker_requeue(tg_scheduler_shared, task);
+}
+
+void
+tg_watcher_job_cancelled(void)
+{
+	tg_timers_let_go();
+	tg_condition_poke();
+}
+
+void
+tg_watcher_report(tg_scheduler_report *report)
+{
+	report->ticks = tg_load_relaxed(&tg_scheduler_shared->ticks);
+	report->hangs = tg_load_relaxed(&tg_scheduler_shared->hangs);
+	tg_conditions_report(report);
+	tg_timers_report(report);
+}
+
+void
+tg_watcher_report_worker(const tg_worker *worker, tg_worker_report *report)
+{
+	tg_job_report job;
+	uint64_t task = tg_load_relaxed(&worker->tasks_run);
+	uint64_t now = tg_clock_us();
+	uint64_t since_us = tg_load_relaxed(&worker->task_seen_us);
+
+	if (report->state != TG_WORKER_RUNNING)
+		return;
+	report->in_long_task = tg_load_relaxed(&worker->task_long) == task;
+	report->hung = tg_load_relaxed(&worker->task_hung) == task;
+	if (report->in_long_task && now > since_us)
+		report->task_us = now - since_us;
+	if (tg_job_report_of(tg_load_relaxed(&worker->job), &job))
+		report->job_id = job.id;
+}
+
+/* --- a tick ------------------------------------------------------------------------ */
+
 static void
 run_checks(tg_session *session, uint64_t now)
 {
@@ -93,15 +167,24 @@ run_checks(tg_session *session, uint64_t now)
 }
 
 static void
-report_hang(const tg_worker *worker, uint64_t us)
+report_task(const tg_worker *worker, uint64_t us)
 {
 	tg_job_report report;
 
 	if (tg_job_report_of(tg_load_relaxed(&worker->job), &report))
-		tg_message_post("a task of job %" PRIu64 " (%s) has been running for %" PRIu64 " ms on worker %u", report.id,
-						report.kind, us / 1000, worker->id);
+		tg_watcher_report_hang("a task of job %" PRIu64 " (%s) has been running for %" PRIu64 " ms on worker %u",
+							   report.id, report.kind, us / 1000, worker->id);
 	else
-		tg_message_post("a task has been running for %" PRIu64 " ms on worker %u", us / 1000, worker->id);
+		tg_watcher_report_hang("a task has been running for %" PRIu64 " ms on worker %u", us / 1000, worker->id);
+}
+
+/* What it has run is over, and it will be RUNNING a moment before it counts the next task. */
+static void
+forget_task(tg_worker *worker)
+{
+	worker->task_seen = TG_TASK_NONE;
+	tg_store_relaxed(&worker->task_long, TG_TASK_NONE);
+	tg_store_relaxed(&worker->task_hung, TG_TASK_NONE);
 }
 
 /* True if the worker is awake. */
@@ -114,24 +197,21 @@ look_at_worker(tg_worker *worker, uint64_t now)
 
 	if (state != TG_WORKER_RUNNING)
 	{
-		/* What it has run is over, and it will be RUNNING a moment before it counts the next task. */
-		worker->task_seen = TG_TASK_NONE;
-		tg_store_relaxed(&worker->task_long, TG_TASK_NONE);
+		forget_task(worker);
 		return state == TG_WORKER_SEARCHING;
 	}
 	if (task != worker->task_seen)
 	{
 		worker->task_seen = task;
-		worker->task_seen_us = now;
-		worker->task_is_reported = false;
+		tg_store_relaxed(&worker->task_seen_us, now);
 		return true;
 	}
 	if (tg_load_relaxed(&worker->task_long) != task)
 		tg_store_relaxed(&worker->task_long, task);
-	if (!worker->task_is_reported && hang_us > 0 && now - worker->task_seen_us >= hang_us)
+	if (tg_load_relaxed(&worker->task_hung) != task && hang_us > 0 && now - worker->task_seen_us >= hang_us)
 	{
-		report_hang(worker, now - worker->task_seen_us);
-		worker->task_is_reported = true;
+		tg_store_relaxed(&worker->task_hung, task);
+		report_task(worker, now - worker->task_seen_us);
 	}
 	return true;
 }
@@ -146,13 +226,13 @@ look_at_workers(tg_scheduler *scheduler, uint64_t now)
 	return awake;
 }
 
-/* One tick.  True if something goes on. */
+/* True if something goes on. */
 static bool
-tick(tg_scheduler *scheduler, tg_session *session)
+tick(tg_scheduler *scheduler, tg_session *session, uint64_t now)
 {
-	uint64_t now = tg_clock_us();
 	bool active;
 
+	tg_store_relaxed(&scheduler->ticks, scheduler->ticks + 1);
 	tg_epoch_advance();
 	active = tg_epoch_confirmed() < tg_epoch_now(); /* a session has been inside since before */
 	tg_retire_poll(session);
@@ -161,6 +241,8 @@ tick(tg_scheduler *scheduler, tg_session *session)
 		active = true;
 	return active;
 }
+
+/* --- the thread ---------------------------------------------------------------------- */
 
 void
 tg_watcher_prepare(void)
@@ -185,36 +267,72 @@ interval(void)
 	return us > INTERVAL_US_MIN ? us : INTERVAL_US_MIN;
 }
 
+/* From a tick to the next one, if nothing goes on: twice as long as the last time. */
+static uint64_t
+period_doubled(uint64_t period_us, uint64_t interval_us)
+{
+	uint64_t max_us = interval_us > IDLE_MS_MAX * 1000 ? interval_us : IDLE_MS_MAX * 1000;
+
+	if (period_us < interval_us)
+		return interval_us;
+	return 2 * period_us < max_us ? 2 * period_us : max_us;
+}
+
+/* Ticks, and says how long it is to the next tick. */
+static uint64_t
+tick_and_pace(tg_scheduler *scheduler, tg_session *session, uint64_t now, uint64_t period_us)
+{
+	uint64_t interval_us = interval();
+	bool deep = period_us >= interval_us * DEEP_TICKS;
+
+	tg_store_relaxed(&scheduler->watcher_is_deep, deep); /* if it goes on sleeping */
+	tg_fence_seq_cst();
+	if (!tick(scheduler, session, now))
+		return period_doubled(period_us, interval_us);
+	tg_store_relaxed(&scheduler->watcher_is_deep, 0);
+	return interval_us;
+}
+
+/* Sleeps at most until then.  True if poked. */
+static bool
+sleep_until(tg_scheduler *scheduler, uint64_t until_us)
+{
+	uint64_t now = tg_clock_us();
+
+	tg_failpoint("watcher_sleep");
+	if (!tg_park_try(&scheduler->watcher_park))
+	{
+		tg_park_consume(&scheduler->watcher_park);
+		return true;
+	}
+	return tg_park_sleep(&scheduler->watcher_park, until_us > now ? until_us - now : 0);
+}
+
 void *
 tg_watcher_main(void *argument)
 {
 	tg_scheduler *scheduler = tg_scheduler_shared;
 	tg_session *session = argument;
-	uint64_t sleep_us = 0;
+	uint64_t ticked_us = 0;
+	uint64_t period_us = 0;
 
 	while (!tg_load_acquire(&is_ending))
 	{
-		uint64_t interval_us = interval();
-		bool deep = sleep_us >= interval_us * DEEP_TICKS;
+		uint64_t now = tg_clock_us();
+		uint64_t until_us;
+		uint64_t due_us;
 
-		tg_store_relaxed(&scheduler->watcher_is_deep, deep); /* if it goes on sleeping */
-		tg_fence_seq_cst();
-		if (tick(scheduler, session))
+		if (now - ticked_us >= period_us)
 		{
-			tg_store_relaxed(&scheduler->watcher_is_deep, 0);
-			sleep_us = interval_us;
+			period_us = tick_and_pace(scheduler, session, now, period_us);
+			ticked_us = now;
 		}
-		else
-			sleep_us = sleep_us < interval_us ? interval_us : sleep_us * 2;
-		if (sleep_us > IDLE_MS_MAX * 1000)
-			sleep_us = interval_us > IDLE_MS_MAX * 1000 ? interval_us : IDLE_MS_MAX * 1000;
-		if (!tg_park_try(&scheduler->watcher_park))
-		{
-			tg_park_consume(&scheduler->watcher_park);
-			sleep_us = 0;
-		}
-		else if (tg_park_sleep(&scheduler->watcher_park, sleep_us))
-			sleep_us = 0;
+		tg_timers_look(session);
+		due_us = tg_conditions_look(session);
+		until_us = ticked_us + period_us;
+		until_us = tg_timers_sleep(due_us < until_us ? due_us : until_us);
+		if (sleep_until(scheduler, until_us))
+			period_us = interval();
 	}
 	return NULL;
 }

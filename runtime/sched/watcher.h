@@ -12,12 +12,25 @@
 
 #define TG_WATCHER_CHECK_MAX 16
 
+/* Makes the shared parts of watcher, conditions and timers in the arena.  TG_NO_MEMORY. */
+extern tg_status tg_watcher_create(tg_session *session) TG_MUST_USE;
+
 /* The thread's main function; argument: its session.  Returns after tg_watcher_end. */
 extern void *tg_watcher_main(void *argument);
 
 /* Before the thread is created, and to let it return. */
 extern void tg_watcher_prepare(void);
 extern void tg_watcher_end(void);
+
+/* Submits a task that was accepted when it began to wait: urgently, or, if the pool takes nothing new, as its own. */
+extern void tg_watcher_submit(tg_session *session, tg_task *task);
+
+/* The flag of a job has been set: its conditions and timers are let go.  Any process. */
+extern void tg_watcher_job_cancelled(void);
+
+/* The watcher's part of the reports: ticks, hangs, conditions, timers; of a worker whose state is set, the task at hand. */
+extern void tg_watcher_report(tg_scheduler_report *report);
+extern void tg_watcher_report_worker(const tg_worker *worker, tg_worker_report *report);
 
 /*
  * A worker has found work, and stored its state: a watcher that sleeps deep

@@ -12,7 +12,10 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/deque.h"
+#include "runtime/sched/fork.h"
 #include "runtime/sched/job.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/pending.h"
 #include "runtime/sched/queue.h"
 #include "runtime/sched/scheduler.h"
 
@@ -20,9 +23,14 @@
 
 struct tg_worker
 {
+	tg_frame_lists frames TG_CACHE_ALIGNED; /* comes first: fork.h looks for it there; the worker's alone */
+
 	uint32_t park TG_CACHE_ALIGNED; /* park.h; the worker and who wakes it */
+	bool has_urgent;				/* set by who submits, cleared by the worker: the inbox comes first once */
 
 	tg_queue inbox TG_CACHE_ALIGNED; /* what others submitted; anybody */
+
+	tg_queue sticky TG_CACHE_ALIGNED; /* what only this worker may run; anybody puts, the worker takes */
 
 	tg_deque deque; /* what the worker's tasks submitted; the worker and thieves */
 
@@ -31,43 +39,66 @@ struct tg_worker
 	tg_job *job;						 /* of the task at hand, NULL if it has none */
 	uint32_t state;						 /* tg_worker_state */
 	uint32_t id;						 /* constant */
+	uint32_t socket;					 /* of the CPU it runs on; 0 where there is only one */
+	int32_t core;						 /* that it is pinned to, -1 for none; constant while it runs */
+	uint64_t sticky_run;
 	uint64_t tasks_stolen;
 	uint64_t steals;
+	uint64_t steal_misses;
+	uint64_t distributed;
 	uint64_t suspensions;
 	uint64_t wakeups;
+	uint64_t yields;
+	uint64_t parks;
+	uint64_t overflows;
 
-	/* The worker's alone. */
+	/* The worker's alone, but for numbers in pending that all may read. */
 	tg_session *session TG_CACHE_ALIGNED; /* constant while it runs */
-	uint32_t rounds;
-	uint32_t victim; /* the last one that had work */
+	uint32_t fair_in;					  /* rounds until the next one that begins elsewhere */
+	uint32_t fair_turn;					  /* number of that one */
+	bool in_place;						  /* constant: has no thread, and nobody else knows it */
+	tg_pending pending;					  /* conditions of its tasks */
+	uint32_t local_share;				  /* permille collected towards a look at the deque before the sticky queue */
+	uint32_t victim;					  /* the last one that had work */
+
+	bool is_suspended TG_CACHE_ALIGNED; /* under the scheduler's latch: it has not noticed yet that it is awake */
 
 	uint64_t task_long TG_CACHE_ALIGNED; /* watcher writes, all read: the task, by tasks_run, that lasts since a tick */
-	uint64_t task_seen;					 /* watcher only, as are those below */
-	uint64_t task_seen_us;
-	bool task_is_reported;
+	uint64_t task_hung;					 /* likewise: the task that it has reported */
+	uint64_t task_seen;					 /* watcher only */
+	uint64_t task_seen_us;				 /* watcher writes, all read: since when, as tg_watcher_report_worker says */
 };
 
-/* Life of the pool; written by the main thread of its process. */
-typedef enum tg_phase
-{
-	TG_PHASE_STOPPED,
-	TG_PHASE_RUNNING,
-	TG_PHASE_DRAINING, /* takes nothing new; jobs are cancelled and run out */
-	TG_PHASE_ENDING	   /* workers end as soon as they find nothing */
-} tg_phase;
+#define TG_DISTRIBUTOR_NONE 0
+#define TG_DISTRIBUTOR_OWN_THREAD UINT32_MAX
 
 typedef struct tg_scheduler
 {
 	uint32_t phase;		   /* main thread writes, all read */
 	uint32_t worker_count; /* likewise; set before the phase */
 	uint32_t worker_max;   /* constant */
-	bool stealing;		   /* the setting, for submitters of other processes */
+	uint32_t socket_count; /* constant while it runs, as the next one */
+	uint32_t distribution; /* tg_distributor */
+	bool stealing;		   /* these two: settings, for submitters of other processes */
+	bool preferred_worker;
 
-	uint32_t searching TG_CACHE_ALIGNED; /* workers awake without work, and those just being woken */
-	uint32_t sleeping;					 /* at least the number of PARKED workers */
+	uint32_t searching TG_CACHE_ALIGNED; /* workers that are awake without work */
+
+	/* wake.c; written under the latch, read by all */
+	uint32_t sleeping TG_CACHE_ALIGNED; /* workers that are suspended */
+	uint32_t alarm;						/* a push onto a deque has to wake somebody */
+	uint32_t distributor;				/* worker + 1, or one of the constants above */
+
+	tg_latch latch TG_CACHE_ALIGNED; /* transitions of workers; submitters never take it */
+	uint64_t distributions;			 /* the distributor writes, all read: times that somebody became it, */
+	uint64_t distribution_naps;		 /* its naps, */
+	uint64_t distributed;			 /* and tasks it handed out */
+	uint32_t thread_park;			 /* park.h: the thread that only distributes */
 
 	uint32_t watcher_park TG_CACHE_ALIGNED; /* park.h */
 	uint32_t watcher_is_deep;				/* watcher writes: it sleeps for longer than a few ticks */
+	uint64_t ticks;							/* watcher writes, all read, as the next: see tg_watcher_report */
+	uint64_t hangs;
 
 	tg_queue global TG_CACHE_ALIGNED;
 
@@ -80,30 +111,98 @@ extern tg_scheduler_settings tg_settings_live; /* this process's; relaxed loads 
 /* The thread's main function; argument: the worker, prepared by scheduler.c.  Returns once the phase is ENDING. */
 extern void *tg_worker_main(void *argument);
 
-/* Something was put into the global queue, or the inbox of worker first: wakes one sleeper if nobody searches. */
-extern void tg_worker_notify(tg_scheduler *scheduler, unsigned first);
-
-/* Wakes this worker if it sleeps, whoever searches. */
-extern void tg_worker_wake(tg_scheduler *scheduler, tg_worker *worker);
-
-/* Puts a task that has been accepted before last in the global queue.  Any thread. */
+/* Puts a task that has been accepted before last in the global queue, or where its home is.  Any thread. */
 extern void tg_worker_requeue(tg_scheduler *scheduler, tg_task *task);
 
-/* Puts a task on the worker's own deque.  The worker's thread. */
-extern void tg_worker_push(tg_worker *worker, tg_task *task);
+/* --- for search.c and distribute.c; the worker's thread --------------------------- */
+
+/* Onto the deque, or, if that is full, into the global queue; wakes nobody. */
+extern void tg_worker_keep(tg_worker *worker, tg_task *task);
+
+/* Keeps all of a chain but its first task, which it returns; they will be popped in order. */
+extern tg_task *tg_worker_keep_rest(tg_worker *worker, tg_task *first);
+
+/* A task from anywhere but deques: sticky queue, pending list, inbox, global queue.  NULL if there is none. */
+extern tg_task *tg_worker_take_queued(tg_worker *worker);
+
+/* Waits for a task, with nothing of its own left (search.c).  NULL: the pool ends. */
+extern tg_task *tg_worker_search(tg_worker *worker);
+
+/* --- the common path of a push ----------------------------------------------------- */
+
+/* What lies off it; called by tg_worker_push only. */
+extern void tg_worker_push_home(tg_task *task);
+extern void tg_worker_push_full(tg_worker *worker, tg_task *task);
+extern void tg_worker_push_waking(const tg_worker *worker);
+
+/* Puts a task on the worker's own deque, or where its home is.  The worker's thread. */
+static inline void
+tg_worker_push(tg_worker *worker, tg_task *task)
+{
+	if (tg_unlikely(task->home != 0))
+	{
+		tg_worker_push_home(task);
+		return;
+	}
+	if (tg_unlikely(!tg_deque_push(&worker->deque, task)))
+		tg_worker_push_full(worker, task);
+	tg_fence_light(); /* wake.c: pairs with the heavy fence of who raises the alarm */
+	if (tg_unlikely(tg_load_relaxed(&tg_scheduler_shared->alarm) != 0))
+		tg_worker_push_waking(worker);
+}
+
+/* Something may be there that comes before the deque.  The worker's thread. */
+static inline bool
+tg_worker_has_special(const tg_worker *worker)
+{
+	return (tg_queue_count(&worker->sticky) | tg_load_relaxed(&worker->has_urgent)) != 0 ||
+		   !tg_pending_is_empty(&worker->pending);
+}
+
+/* --- in place ------------------------------------------------------------------------ */
+
+/*
+ * A worker without a thread: whoever makes it runs its tasks, with his own
+ * session, and nobody else knows it.  What its tasks push stays with it, what
+ * its deque refuses in its inbox.  The memory is the caller's, aligned to
+ * TG_CACHE_LINE.  TG_NO_MEMORY.
+ */
+extern tg_status tg_worker_init_in_place(tg_worker *worker, tg_session *session) TG_MUST_USE;
+
+/* The next task of such a worker, of its deque or its inbox; NULL if there is none. */
+extern tg_task *tg_worker_take_in_place(tg_worker *worker);
+
+/* It must be out of tasks. */
+extern void tg_worker_end_in_place(tg_worker *worker);
 
 /* Its present task lasts since at least one tick.  Any thread. */
 static inline bool
 tg_worker_is_long(const tg_worker *worker)
 {
-	return tg_load_relaxed(&worker->task_long) == tg_load_relaxed(&worker->tasks_run);
+	uint64_t task = tg_load_relaxed(&worker->task_long);
+
+	return task != TG_TASK_NONE &&
+		   task == tg_load_relaxed(&worker->tasks_run); /* the second line is the worker's busiest */
 }
+
+/* The worker that a submission from outside would go to now (submit.c); 0 if the pool does not run. */
+extern uint32_t tg_worker_choose(const tg_session *session);
 
 /* Tasks that wait for it.  Any thread. */
 static inline unsigned
 tg_worker_queued(const tg_worker *worker)
 {
 	return tg_queue_count(&worker->inbox) + tg_deque_size(&worker->deque);
+}
+
+/* The worker whose sticky queue the task goes to.  Any thread. */
+static inline tg_worker *
+tg_worker_home(tg_scheduler *scheduler, const tg_task *task)
+{
+	uint32_t count = tg_load_relaxed(&scheduler->worker_count);
+	uint32_t number = task->home - UINT32_C(1);
+
+	return &scheduler->workers[count > 0 ? number % count : number]; /* this pool may be smaller than its last */
 }
 
 #endif /* TG_WORKER_H */

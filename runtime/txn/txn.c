@@ -25,7 +25,12 @@
  */
 #include "runtime/txn/txn_internal.h"
 
+#include <inttypes.h>
+
+#include "runtime/sched/park.h"
 #include "runtime/storage/collector.h"
+
+#define LANES_INTERVAL_US 100000 /* between two looks at all lanes */
 
 tg_txn_shared *tg_txns;
 
@@ -52,6 +57,29 @@ tg_txn_create(void)
 	}
 	tg_session_close(session);
 	return tg_txns != NULL ? TG_OK : TG_NO_MEMORY;
+}
+
+/* A check of the watcher. */
+static void
+look_at_lanes(tg_session *session)
+{
+	uint64_t now = tg_clock_us();
+
+	(void) session;
+	for (unsigned i = 0; i < tg_txns->txn_max; i++)
+	{
+		tg_txn *txn = &tg_txns->txn[i];
+
+		if (tg_lane_stands_still(&txn->lane, now))
+			tg_watcher_report_hang("the operations of transaction %" PRIu64 " of session %u have been standing still",
+								   tg_load_relaxed(&txn->host), i);
+	}
+}
+
+void
+tg_txn_attach(void)
+{
+	tg_watcher_add(look_at_lanes, LANES_INTERVAL_US);
 }
 
 static inline tg_txn_state
@@ -169,7 +197,7 @@ tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 void
 tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_log_mark mark)
 {
-	bool mine = tg_lane_enter(&txn->lane);
+	bool mine = tg_lane_enter(session, &txn->lane);
 
 	tg_check(mine);
 	tg_epoch_enter(session);
@@ -219,7 +247,7 @@ become_idle(tg_txn *txn)
 void
 tg_txn_commit(tg_session *session, tg_txn *txn)
 {
-	bool mine = tg_lane_enter(&txn->lane);
+	bool mine = tg_lane_enter(session, &txn->lane);
 	tg_write_log *log = txn->log;
 
 	tg_check(mine);
@@ -255,7 +283,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 void
 tg_txn_abort(tg_session *session, tg_txn *txn)
 {
-	bool mine = tg_lane_enter(&txn->lane);
+	bool mine = tg_lane_enter(session, &txn->lane);
 
 	tg_check(mine);
 	tg_assert(state_of(txn) == TG_TXN_ACTIVE);

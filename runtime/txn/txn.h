@@ -31,6 +31,9 @@ typedef struct tg_txn tg_txn;
 /* Makes the descriptors, one per session.  At server start, after the arena. */
 extern tg_status tg_txn_create(void) TG_MUST_USE;
 
+/* In the pool's process, before it starts: the watcher reports transactions whose operations stand still. */
+extern void tg_txn_attach(void);
+
 /* --- snapshots ------------------------------------------------------------------ */
 
 /*

@@ -23,7 +23,7 @@
 static inline void
 enter(const tg_writer *writer)
 {
-	bool mine = tg_lane_enter(&writer->txn->lane);
+	bool mine = tg_lane_enter(writer->session, &writer->txn->lane);
 
 	/* Nobody else works in a backend's transaction: see lane.h for when that changes. */
 	tg_check(mine);

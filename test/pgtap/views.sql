@@ -1,15 +1,22 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(41);
+SELECT plan(51);
 
-SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'jobs', 'tables', 'sessions', 'runtime', 'collector']);
+SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'sessions', 'runtime', 'collector']);
 SELECT columns_are('tsurugi', 'memory',
 	ARRAY['limit_bytes', 'used', 'committed', 'peak', 'reserved', 'refused', 'huge', 'huge_pages']);
 SELECT columns_are('tsurugi', 'memory_uses', ARRAY['use', 'bytes']);
 SELECT columns_are('tsurugi', 'workers',
-	ARRAY['worker', 'state', 'queued', 'tasks_run', 'tasks_stolen', 'steals', 'suspensions', 'wakeups']);
-SELECT columns_are('tsurugi', 'jobs', ARRAY['id', 'kind', 'pid', 'relation', 'level', 'state', 'cancelled', 'tasks',
-	'tasks_run', 'done', 'expected', 'rows', 'elapsed_ms']);
+	ARRAY['worker', 'state', 'job', 'task_ms', 'hung', 'queued', 'tasks_run', 'sticky_run', 'tasks_stolen', 'steals',
+	'steal_misses', 'distributed', 'yields', 'parks', 'suspensions', 'wakeups', 'core', 'socket']);
+SELECT columns_are('tsurugi', 'queues', ARRAY['queue', 'worker', 'tasks']);
+SELECT columns_are('tsurugi', 'scheduler', ARRAY['phase', 'workers', 'searching', 'sleeping', 'distributing',
+	'distributions', 'distribution_naps', 'distributed', 'submitted',
+	'submitted_urgent', 'global_taken', 'global_transfers', 'overflows', 'conditions_submitted', 'condition_checks',
+	'conditions_slow', 'hangs', 'ticks']);
+SELECT columns_are('tsurugi', 'jobs', ARRAY['id', 'parent', 'kind', 'pid', 'relation', 'level', 'in_place', 'state',
+	'cancelled', 'failure', 'tasks', 'tasks_run', 'done', 'expected', 'rows', 'memory', 'memory_most', 'memory_max',
+	'elapsed_ms']);
 SELECT columns_are('tsurugi', 'tables', ARRAY['database', 'relation', 'rows', 'table_bytes', 'chunk_bytes',
 	'header_bytes', 'blob_bytes', 'index_bytes', 'total_bytes']);
 SELECT columns_are('tsurugi', 'sessions',
@@ -31,10 +38,16 @@ SELECT set_eq('SELECT use FROM tsurugi.memory_uses',
 -- workers and jobs
 SELECT ok(count(*) > 0, 'there are workers') FROM tsurugi.workers;
 SELECT is(count(*), 0::bigint, 'each is in a known state')
-FROM tsurugi.workers WHERE state NOT IN ('stopped', 'running', 'searching', 'suspended');
+FROM tsurugi.workers WHERE state NOT IN ('stopped', 'running', 'searching', 'suspended', 'distributing');
+SELECT set_eq('SELECT queue FROM tsurugi.queues',
+	ARRAY['global', 'conditions', 'timers', 'deque', 'inbox', 'sticky', 'pending'], 'all queues are listed');
+SELECT is(count(*), (SELECT 3 + 4 * count(*) FROM tsurugi.workers), 'each worker has four') FROM tsurugi.queues;
+SELECT ok(phase = 'running' AND ticks > 0 AND workers = (SELECT count(*) FROM tsurugi.workers), 'the scheduler runs')
+FROM tsurugi.scheduler;
 SELECT ok(running, 'the pool runs') FROM tsurugi.runtime;
 SELECT ok(epoch_confirmed <= epoch AND epoch > 0, 'epochs go on') FROM tsurugi.runtime;
 SELECT lives_ok('SELECT * FROM tsurugi.jobs', 'jobs can be read');
+SELECT is(tsurugi.cancel_job(0), false, 'there is nothing to cancel');
 SELECT lives_ok('SELECT * FROM tsurugi.collector', 'the collector''s counts can be read');
 
 -- tables
@@ -67,11 +80,24 @@ SELECT ok(oldest_snapshot > 0, 'an open cursor reads at a moment') FROM tsurugi.
 CLOSE reader;
 SELECT ok(count(*) > 0, 'the threads of the pool have sessions, too') FROM tsurugi.sessions WHERE pid IS NULL;
 
+-- a job that waits for its consumer can be seen and cancelled
+SET LOCAL tsurugi_fdw.scan_pool_rows = 0;
+INSERT INTO keyless SELECT repeat('w', 200) || i FROM generate_series(1, 30000) i;
+DECLARE slow CURSOR FOR SELECT * FROM keyless;
+MOVE 1 FROM slow;
+SELECT is(count(*), 1::bigint, 'a scan by the pool is a job')
+FROM tsurugi.jobs WHERE pid = pg_backend_pid() AND kind = 'scan' AND state = 'running' AND NOT in_place AND failure IS NULL;
+SELECT ok(tsurugi.cancel_job(id), 'which can be cancelled') FROM tsurugi.jobs WHERE pid = pg_backend_pid() AND state = 'running';
+CREATE FUNCTION pg_temp.move_on() RETURNS text LANGUAGE plpgsql AS
+	$$ BEGIN EXECUTE 'MOVE ALL FROM slow'; RETURN 'moved'; EXCEPTION WHEN query_canceled THEN RETURN sqlerrm; END $$;
+SELECT is(pg_temp.move_on(), 'canceling statement because its job was cancelled', 'its consumer hears of it');
+
 -- rights
 CREATE ROLE views_stranger;
 SET LOCAL ROLE views_stranger;
 SELECT throws_ok('SELECT * FROM tsurugi.jobs', '42501', NULL, 'jobs are not for everybody');
 SELECT throws_ok('SELECT * FROM tsurugi.sessions', '42501', NULL, 'sessions neither');
+SELECT throws_ok('SELECT tsurugi.cancel_job(1)', '42501', NULL, 'nor may everybody cancel them');
 SELECT throws_ok('SELECT * FROM tsurugi.tsurugi_fdw_sessions()', '42501', NULL, 'nor the function behind them');
 SELECT lives_ok('SELECT * FROM tsurugi.memory, tsurugi.runtime', 'figures without names are');
 SELECT lives_ok('SELECT * FROM tsurugi.tables', 'tables are');

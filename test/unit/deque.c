@@ -3,13 +3,16 @@
  *	  The work-stealing deque against an oracle and against thieves.
  *
  * Alone: random pushes, pops and thefts give what a plain array gives, also
- * where its counters wrap and while it grows.  With thieves: every item is
- * taken exactly once, and what a thief gets is in order.  A stress test cannot
- * show that the fences are needed: the orderings are argued in deque.c.
+ * while it grows and where index, bottom and the word of top wrap.  At its
+ * largest it refuses, and takes again what thieves make room for.  With thieves:
+ * every item is taken exactly once, what a thief gets is in order, and no size is
+ * ever seen that cannot be; also across wraps, and in deques that begin with room
+ * for one and grow all the time.  A stress test cannot show that the fences are
+ * needed: test/explore tries every schedule of smaller runs.
  */
 #include "runtime/sched/deque.h"
 
-#include <string.h>
+#include <sched.h>
 
 #include "test/unit/unit.h"
 
@@ -23,6 +26,16 @@ random_next(uint64_t *state)
 	*state ^= *state >> 7;
 	*state ^= *state << 17;
 	return *state;
+}
+
+/* An empty deque whose next index and tag are those of word. */
+static void
+deque_begin(tg_deque *deque, uint32_t capacity, uint64_t word)
+{
+	if (tg_deque_init(deque, capacity, (uint32_t) word) != TG_OK)
+		unit_bail("no memory");
+	tg_store_relaxed(&deque->top, word);
+	deque->top_seen = word;
 }
 
 /* --- alone -------------------------------------------------------------------- */
@@ -64,13 +77,14 @@ oracle_pop(tg_deque *deque, oracle *oracle)
 
 /* Runs steps random operations with phases that mostly fill and mostly drain. */
 static bool
-sequential_agrees(uint32_t start, uint32_t capacity, unsigned steps, uint64_t seed)
+sequential_agrees(uint64_t word, uint32_t capacity, unsigned steps, uint64_t seed)
 {
 	tg_deque deque;
 	oracle oracle = {.items = malloc((steps + 1) * sizeof(uintptr_t))};
-	bool agrees = oracle.items && tg_deque_init(&deque, capacity, start) == TG_OK;
+	bool agrees = oracle.items != NULL;
 	uintptr_t next = 1;
 
+	deque_begin(&deque, capacity, word);
 	for (unsigned i = 0; agrees && i < steps; i++)
 	{
 		unsigned fill = i / 4000 % 2 ? 70 : 30;
@@ -103,6 +117,8 @@ test_sequential(void)
 	unit_ok(sequential_agrees((1u << 24) - 50, 2, 100000, 3), "agrees where the index carries into the tag");
 	unit_ok(sequential_agrees(UINT32_MAX - 50, 2, 100000, 4), "agrees where bottom wraps");
 	unit_ok(sequential_agrees((1u << 31) - 50, 4, 100000, 5), "agrees where the sign of bottom changes");
+	unit_ok(sequential_agrees(UINT64_MAX - 50, 2, 100000, 6), "agrees where the whole word of top wraps");
+	unit_ok(sequential_agrees(UINT64_MAX - (UINT64_C(1) << 26), 2, 100000, 7), "agrees where the tag wraps by bumps");
 }
 
 static void
@@ -131,16 +147,18 @@ test_limits(void)
 
 /* --- with thieves ---------------------------------------------------------------- */
 
-#define STRESS_ITEMS 400000
-
 typedef struct stress
 {
 	tg_deque deque;
 	unsigned thieves;
 	unsigned item_max;
-	unsigned depth_max;
+	unsigned depth_max; /* most pushes, and most pops, in a row */
+	uintptr_t items;	/* their numbers are below */
+	bool at_capacity;	/* the first pushes go on until one is refused; thieves wait for that */
+	uint32_t let_go;
 	uint32_t done;
 	uint32_t disorder;
+	uint32_t size_max;
 	uint8_t *taken; /* times, by item */
 } stress;
 
@@ -155,11 +173,16 @@ stress_thief(stress *stress)
 {
 	uintptr_t last = 0;
 
+	while (!tg_load_acquire(&stress->let_go))
+		sched_yield();
 	while (!tg_load_acquire(&stress->done) || tg_deque_size(&stress->deque) > 0)
 	{
 		void *items[TG_DEQUE_BATCH];
 		int got = tg_deque_steal(&stress->deque, items, stress->item_max);
+		unsigned size = tg_deque_size(&stress->deque);
 
+		if (size > tg_load_relaxed(&stress->size_max))
+			tg_store_relaxed(&stress->size_max, size);
 		for (int i = 0; i < got; i++)
 		{
 			if (NUMBER(items[i]) <= last)
@@ -178,12 +201,21 @@ stress_owner(stress *stress)
 	uint64_t random = 12345;
 	uintptr_t next = 1;
 
-	while (next < STRESS_ITEMS)
+	while (stress->at_capacity && tg_deque_push(&stress->deque, ITEM(next)))
+		next++;
+	tg_store_release(&stress->let_go, 1);
+	if (stress->at_capacity)
+	{
+		while (!tg_deque_push(&stress->deque, ITEM(next)))
+			sched_yield();
+		next++;
+	}
+	while (next < stress->items)
 	{
 		unsigned pushes = random_next(&random) % stress->depth_max + 1;
 		unsigned pops = random_next(&random) % stress->depth_max + 1;
 
-		for (; pushes > 0 && next < STRESS_ITEMS; pushes--)
+		for (; pushes > 0 && next < stress->items; pushes--)
 		{
 			if (!tg_deque_push(&stress->deque, ITEM(next)))
 				break;
@@ -212,24 +244,64 @@ stress_body(unsigned number, void *argument)
 		stress_thief(argument);
 }
 
-static void
-test_stress(unsigned thieves, unsigned item_max, unsigned depth_max, uint32_t start)
+/* Returns how many items were not taken exactly once. */
+static unsigned
+stress_run(stress *stress, uint32_t capacity, uint64_t word)
 {
-	stress stress = {.thieves = thieves, .item_max = item_max, .depth_max = depth_max};
 	unsigned wrong = 0;
 
-	stress.taken = calloc(STRESS_ITEMS, 1);
-	if (!stress.taken || tg_deque_init(&stress.deque, 2, start) != TG_OK)
-		abort();
-	unit_threads(thieves + 1, stress_body, &stress);
-	for (uintptr_t i = 1; i < STRESS_ITEMS; i++)
-		wrong += stress.taken[i] != 1;
+	stress->taken = calloc(stress->items, 1);
+	if (!stress->taken)
+		unit_bail("no memory");
+	deque_begin(&stress->deque, capacity, word);
+	unit_threads(stress->thieves + 1, stress_body, stress);
+	for (uintptr_t i = 1; i < stress->items; i++)
+		wrong += stress->taken[i] != 1;
+	tg_deque_destroy(&stress->deque);
+	free(stress->taken);
+	return wrong;
+}
+
+static void
+test_stress(unsigned thieves, unsigned item_max, unsigned depth_max, uint64_t word)
+{
+	stress stress = {.thieves = thieves, .item_max = item_max, .depth_max = depth_max, .items = 300000};
+	unsigned wrong = stress_run(&stress, 2, word);
+
 	unit_ok(wrong == 0, "%u thieves, at most %u, depth %u: every item once (%u wrong)", thieves, item_max, depth_max,
 			wrong);
 	/* The owner pushes in order and thieves take the oldest, so each thief sees growing numbers. */
 	unit_ok(!stress.disorder, "%u thieves, at most %u, depth %u: the oldest first", thieves, item_max, depth_max);
-	tg_deque_destroy(&stress.deque);
-	free(stress.taken);
+	unit_ok(stress.size_max <= stress.deque.capacity, "%u thieves, at most %u, depth %u: sizes up to %u of %u", thieves,
+			item_max, depth_max, stress.size_max, stress.deque.capacity);
+}
+
+/* Most of a deque's growth is at its beginning; so there are many. */
+static void
+test_growth(void)
+{
+	unsigned wrong = 0;
+	bool has_grown = true;
+
+	for (unsigned i = 0; i < 60; i++)
+	{
+		stress stress = {.thieves = 2, .item_max = TG_DEQUE_BATCH, .depth_max = 1500, .items = 4000};
+
+		wrong += stress_run(&stress, 1, UINT64_MAX - i * 20);
+		has_grown = has_grown && stress.deque.capacity > 1;
+	}
+	unit_ok(has_grown && wrong == 0, "growth from 1 with thieves about: every item once (%u wrong)", wrong);
+}
+
+static void
+test_capacity(void)
+{
+	stress stress = {
+		.thieves = 2, .item_max = TG_DEQUE_BATCH, .depth_max = 100000, .items = 200000, .at_capacity = true};
+	unsigned wrong = stress_run(&stress, 2, UINT32_MAX - 1000);
+
+	unit_ok(wrong == 0, "refused, and taken again when thieves have made room: every item once (%u wrong)", wrong);
+	unit_ok(stress.size_max <= TG_DEQUE_CAPACITY_MAX, "refused: sizes up to %u", stress.size_max);
 }
 
 int
@@ -241,7 +313,9 @@ main(void)
 	{
 		test_stress(thieves, 1, 4, 0);
 		test_stress(thieves, TG_DEQUE_BATCH, 4, UINT32_MAX - 1000);
-		test_stress(thieves, TG_DEQUE_BATCH, 100, (1u << 24) - 1000);
+		test_stress(thieves, TG_DEQUE_BATCH, 100, UINT64_MAX - 1000);
 	}
+	test_growth();
+	test_capacity();
 	return unit_done();
 }

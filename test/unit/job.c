@@ -5,7 +5,10 @@
  * Jobs are trees of tasks; a task leaves a mark, the teardown counts itself and
  * checks that all marks are there and that no task runs any more.  They end by
  * themselves, are cancelled at any moment, by other threads and processes, are
- * parked, given up by their starter, and stopped with the pool.
+ * parked, given up by their starter, and stopped with the pool.  Then their
+ * account of memory, and reports of jobs that end meanwhile: by a failpoint
+ * just before the last reference goes, and by a reader that never rests.  Who
+ * meets whom with children and callbacks is in job_race.c.
  */
 #include "runtime/sched/job.h"
 
@@ -13,6 +16,8 @@
 #include <sys/wait.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/sched/job_internal.h"
 #include "test/unit/pool.h"
 #include "test/unit/unit.h"
 
@@ -211,7 +216,7 @@ start_jobs(unsigned number, void *argument)
 		{
 			for (unsigned pause = i * 7 % 500; pause > 0; pause--)
 				tg_pause();
-			tg_job_cancel(tree->job);
+			tg_job_cancel(session, tree->job);
 		}
 		right = right && job_ends(tree->job) && tree_is_right(tree, !starters->cancel);
 		if (starters->cancel && right)
@@ -255,7 +260,7 @@ abandon_jobs(unsigned number, void *argument)
 		if (!tree_start(session, tree))
 			abort();
 		if (i % 3 != 0)
-			tg_job_cancel(job);
+			tg_job_cancel(session, job);
 		tg_job_release(session, job);
 		if (jobs_registered() > TG_JOB_MAX / 2)
 			usleep(1000);
@@ -425,7 +430,7 @@ static parked *
 parked_start(tg_job **job_out)
 {
 	parked *parked = take_zeroed(self, sizeof(struct parked));
-	tg_job_config config = {.kind = "parked", .argument = parked, .teardown = parked_teardown};
+	tg_job_config config = {.kind = "parked", .level = 60, .argument = parked, .teardown = parked_teardown};
 
 	if (tg_job_create(self, &config, job_out) != TG_OK)
 		abort();
@@ -448,7 +453,7 @@ test_parked(void)
 	usleep(1000);
 	unit_ok(tg_job_state_get(job) == TG_JOB_RUNNING && parked->turns == 1, "a job with a parked task runs on");
 	tg_task_unpark(self, &parked->task);
-	tg_job_cancel(job);
+	tg_job_cancel(self, job);
 	tg_task_unpark(self, &parked->task);
 	unit_ok(job_ends(job) && parked->teardowns == 1, "cancelled and unparked it ends");
 	tg_job_release(self, job);
@@ -502,6 +507,170 @@ test_stop(void)
 	tree_free(self, trees[0]);
 }
 
+/* --- memory and progress ------------------------------------------------------------------------- */
+
+#define MEMORY_MAX 1000
+#define TAKERS 4
+
+static uint32_t beyond; /* takers that saw more than MEMORY_MAX taken */
+
+static void
+take_and_give(unsigned number, void *argument)
+{
+	tg_job *job = argument;
+	tg_job_report report;
+
+	for (unsigned i = 0; i < 3000; i++)
+	{
+		uint64_t bytes = 1 + (i * 37 + number * 101) % (MEMORY_MAX / 2);
+
+		if (tg_job_memory_take(job, bytes) != TG_OK)
+			continue;
+		if (i % 64 == 0 && tg_job_report_of(job, &report) && report.memory > MEMORY_MAX)
+			tg_store_relaxed(&beyond, 1);
+		tg_job_memory_give(job, bytes);
+	}
+}
+
+static tg_job *taken_from;
+
+/* Somebody takes what there is, between another's look and its taking. */
+static bool
+take_at_look(const char *name)
+{
+	if (strcmp(name, "job_memory") == 0)
+	{
+		tg_failpoint_set(NULL);
+		tg_check(tg_job_memory_take(taken_from, MEMORY_MAX) == TG_OK);
+	}
+	return false;
+}
+
+static void
+test_memory(void)
+{
+	tg_job_config config = {.kind = "memory", .memory_max = MEMORY_MAX};
+	tg_job_report report;
+	tg_job *job;
+
+	tg_check(tg_job_create(self, &config, &job) == TG_OK);
+	unit_ok(tg_job_memory_take(job, 600) == TG_OK && tg_job_memory_take(job, 400) == TG_OK,
+			"a job takes memory up to its bound");
+	unit_ok(tg_job_memory_take(job, 1) == TG_NO_MEMORY && tg_job_memory_take(job, UINT64_MAX) == TG_NO_MEMORY,
+			"not beyond");
+	tg_job_memory_give(job, 400);
+	unit_ok(tg_job_memory_take(job, 401) == TG_NO_MEMORY && tg_job_memory_take(job, 300) == TG_OK,
+			"what it gave back it may take again");
+	unit_ok(tg_job_report_of(job, &report) && report.memory == 900 && report.memory_most == 1000 &&
+				report.memory_max == MEMORY_MAX,
+			"its report says so");
+	tg_job_memory_give(job, 900);
+	taken_from = job;
+	tg_failpoint_set(take_at_look);
+	unit_ok(tg_job_memory_take(job, 1) == TG_NO_MEMORY && tg_job_report_of(job, &report) && report.memory == MEMORY_MAX,
+			"nor when somebody else is faster");
+	tg_job_memory_give(job, MEMORY_MAX);
+	unit_threads(TAKERS, take_and_give, job);
+	unit_ok(tg_job_report_of(job, &report) && report.memory == 0 && report.memory_most <= MEMORY_MAX && !beyond,
+			"several takers do not go beyond either");
+	tg_job_release(self, job);
+
+	config.memory_max = 0;
+	tg_check(tg_job_create(self, &config, &job) == TG_OK);
+	unit_ok(tg_job_memory_take(job, UINT64_MAX) == TG_OK, "without a bound there is none");
+	tg_job_release(self, job);
+}
+
+static void
+test_progress(void)
+{
+	tg_job_config config = {.kind = "progress"};
+	tg_job_report report;
+	tg_job *job;
+
+	tg_check(tg_job_create(self, &config, &job) == TG_OK);
+	tg_job_expect(job, 10);
+	tg_job_progress(job, 4, 100);
+	tg_job_expect_more(job, 5);
+	tg_job_progress(job, 1, 20);
+	unit_ok(tg_job_report_of(job, &report) && report.done == 5 && report.expected == 15 && report.rows == 120,
+			"progress adds up, and so does what is expected");
+	tg_job_release(self, job);
+}
+
+/* --- reports of jobs that go ------------------------------------------------------------------------ */
+
+static bool last_report_found;
+static tg_job_report last_report;
+
+/* The last reference is about to be given back. */
+static bool
+report_at_release(const char *name)
+{
+	if (strcmp(name, "job_release") == 0)
+	{
+		tg_failpoint_set(NULL);
+		for (unsigned i = 0; i < TG_JOB_MAX && !last_report_found; i++)
+			last_report_found = tg_job_report_get(i, &last_report);
+	}
+	return false;
+}
+
+#define REPORTED_JOBS 1500
+
+static uint32_t reported_left;
+
+static void
+report_body(unsigned number, void *argument)
+{
+	tg_session *session = session_open();
+	uint32_t *wrong = argument;
+	tg_job_report report;
+
+	if (number == 0)
+	{
+		for (unsigned i = 0; i < REPORTED_JOBS; i++)
+		{
+			tree *tree = tree_new(session, 1 + i % 4, NULL);
+
+			tg_check(tree_start(session, tree) && job_ends(tree->job));
+			tree_free(session, tree);
+		}
+		tg_store_release(&reported_left, 0);
+	}
+	while (tg_load_acquire(&reported_left) > 0)
+	{
+		for (unsigned i = 0; i < TG_JOB_MAX; i++)
+		{
+			if (tg_job_report_get(i, &report) &&
+				(report.id == 0 || strcmp(report.kind, "tree") != 0 || report.owner != 42 || report.tasks_run > 15 ||
+				 (report.state == TG_JOB_DONE && report.tasks != 0)))
+				tg_fetch_add_relaxed(wrong, 1);
+		}
+	}
+	tg_session_close(session);
+}
+
+static void
+test_report_race(void)
+{
+	uint32_t wrong = 0;
+	tree *tree = tree_new(self, 1, NULL);
+
+	tg_failpoint_set(report_at_release);
+	tg_job_release(self, tree->job);
+	unit_ok(last_report_found && last_report.owner == 42 && last_report.state == TG_JOB_NEW,
+			"a job is reported until its last reference has gone");
+	unit_equal(jobs_registered(), 0, "and not after that");
+	tg_free(self, tree, TG_USE_JOB);
+
+	reported_left = 1;
+	pool_start(2);
+	unit_threads(3, report_body, &wrong);
+	unit_equal(wrong, 0, "reports beside jobs that come and go are of one job each");
+	unit_ok(pool_stop(), "the pool stops");
+}
+
 /* What a crash restart does to the arena; the statics of this process stay. */
 static void
 test_reset(void)
@@ -537,6 +706,9 @@ main(void)
 	test_full();
 	test_parked();
 	test_stop();
+	test_memory();
+	test_progress();
+	test_report_race();
 	test_reset();
 	server_end();
 	return unit_done();

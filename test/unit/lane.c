@@ -2,290 +2,27 @@
  * lane.c
  *	  Lanes: one operation at a time, in order, none stranded.
  *
- * First the arithmetic of the counter, in all interleavings of a model of the
- * steps that lane.c makes (submitters, one that enters, lane tasks); a model
- * whose submitters push before they count must show an operation overtaken, and one
- * whose leave forgets the others a stranded one.  Then the code itself, with
- * operations that note who else is inside.
+ * The code itself, whose arithmetic lane_model.c looks at: operations note who
+ * else is inside, by either serializer: with eight submitters, with a lane task
+ * that goes on at another worker because its own is occupied in mid-way, and
+ * with owners that jump out of an operation as a host's error does.  What is
+ * particular to sticky queues is in sticky.c.
  */
 #include "runtime/sched/lane.h"
 
+#include <setjmp.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "runtime/base/check.h"
+#include "runtime/sched/worker.h"
 #include "test/unit/pool.h"
 #include "test/unit/unit.h"
 
-/* --- a model of the arithmetic ----------------------------------------------------- */
+/* --- operations that note who else is inside ------------------------------------------ */
 
-/*
- * Actors take one atomic step at a time, in every order.  A submitter counts,
- * swaps itself into the queue, links (until then what is behind it is out of
- * reach), and schedules the lane task if it counted from 0.  An enterer counts
- * from 0, runs in place, leaves.  A lane task reads the counter, takes so many,
- * subtracts.  Queue positions stand for operations.
- */
-#define MODEL_SUBMITTERS 3
-#define MODEL_ENTERERS 1
-#define MODEL_TASKS 2 /* more than one is a fault, but the model must be able to show it */
-#define MODEL_TURN 2
-
-typedef struct model
-{
-	uint8_t submitter[MODEL_SUBMITTERS]; /* step it has reached */
-	uint8_t position[MODEL_SUBMITTERS];	 /* in the queue */
-	bool owner[MODEL_SUBMITTERS];		 /* counted from 0 and has not scheduled yet */
-	uint8_t enterer[MODEL_ENTERERS];
-	uint8_t task[MODEL_TASKS]; /* 0 none, 1 scheduled, 2 taking, 3 subtracting */
-	uint8_t budget[MODEL_TASKS];
-	uint8_t done[MODEL_TASKS];
-	uint8_t pushed; /* queue: operations swapped in */
-	uint8_t linked; /* bit by position */
-	uint8_t taken;
-	int8_t count;
-	uint8_t ran_in_place;
-} model;
-
-typedef enum model_fault
-{
-	FAULT_NONE,
-	FAULT_PUSH_FIRST,	/* a submitter pushes, and counts then */
-	FAULT_LEAVE_FORGETS /* a leave that does not hand over */
-} model_fault;
-
-#define SEEN_BITS 20
-
-static model *seen;
-static uint32_t seen_count;
-static model_fault fault;
-static const char *trouble;
-
-static bool
-seen_add(const model *state)
-{
-	uint64_t hash = 14695981039346656037u;
-	static const model none;
-
-	for (size_t i = 0; i < sizeof(model); i++)
-		hash = (hash ^ ((const uint8_t *) state)[i]) * 1099511628211u;
-	for (uint32_t slot = (uint32_t) (hash >> 20) % (1u << SEEN_BITS);; slot = (slot + 1) % (1u << SEEN_BITS))
-	{
-		if (memcmp(&seen[slot], state, sizeof(model)) == 0)
-			return false;
-		if (memcmp(&seen[slot], &none, sizeof(model)) == 0)
-		{
-			seen[slot] = *state;
-			if (++seen_count > (1u << SEEN_BITS) / 2)
-				abort();
-			return true;
-		}
-	}
-}
-
-static unsigned
-model_owners(const model *state)
-{
-	unsigned owners = 0;
-
-	for (unsigned i = 0; i < MODEL_TASKS; i++)
-		owners += state->task[i] != 0;
-	for (unsigned i = 0; i < MODEL_ENTERERS; i++)
-		owners += state->enterer[i] == 1;
-	for (unsigned i = 0; i < MODEL_SUBMITTERS; i++)
-		owners += state->owner[i];
-	return owners;
-}
-
-static void
-model_schedule(model *state)
-{
-	for (unsigned i = 0; i < MODEL_TASKS; i++)
-	{
-		if (state->task[i] == 0)
-		{
-			state->task[i] = 1;
-			return;
-		}
-	}
-	trouble = "more lane tasks than the model holds";
-}
-
-static void
-submitter_count(model *state, unsigned i)
-{
-	state->owner[i] = state->count++ == 0;
-}
-
-static bool
-submitter_step(model *state, unsigned i)
-{
-	unsigned step = state->submitter[i]++;
-
-	if (fault == FAULT_PUSH_FIRST)
-		step = (step + 1) % 3 + step / 3 * 3;
-	switch (step)
-	{
-		case 0:
-			submitter_count(state, i);
-			break;
-		case 1:
-			state->position[i] = state->pushed++;
-			break;
-		case 2:
-			state->linked |= (uint8_t) (1u << state->position[i]);
-			break;
-		default:
-			state->submitter[i]--;
-			return false;
-	}
-	if (state->submitter[i] == 3 && state->owner[i])
-	{
-		state->owner[i] = false;
-		model_schedule(state);
-	}
-	return true;
-}
-
-/* Operations of submitters that are done with submitting, which have not run. */
-static bool
-model_overtakes(const model *state)
-{
-	for (unsigned i = 0; i < MODEL_SUBMITTERS; i++)
-		if (state->submitter[i] == 3 && state->position[i] >= state->taken)
-			return true;
-	return false;
-}
-
-static bool
-enterer_step(model *state, unsigned i)
-{
-	if (state->enterer[i] == 0 && state->count == 0)
-	{
-		state->count = 1;
-		state->enterer[i] = 1;
-		if (model_overtakes(state))
-			trouble = "an operation in place overtakes one that was submitted before";
-		return true;
-	}
-	if (state->enterer[i] == 1)
-	{
-		state->enterer[i] = 2;
-		state->ran_in_place++;
-		if (state->count-- != 1 && fault != FAULT_LEAVE_FORGETS)
-			model_schedule(state);
-		return true;
-	}
-	return false;
-}
-
-/* The next operation can be reached: its own link and all before it are there (those are taken already). */
-static bool
-model_can_take(const model *state)
-{
-	return state->taken < state->pushed && (state->linked >> state->taken & 1);
-}
-
-static bool
-task_step(model *state, unsigned i)
-{
-	if (state->task[i] == 1)
-	{
-		state->budget[i] = (uint8_t) (state->count < MODEL_TURN ? state->count : MODEL_TURN);
-		state->done[i] = 0;
-		state->task[i] = 2;
-		return true;
-	}
-	if (state->task[i] == 2)
-	{
-		/* Not to wait for a link is one of the ways; the wait itself is the others' steps coming first. */
-		if (state->done[i] < state->budget[i] && model_can_take(state))
-		{
-			state->taken++;
-			state->done[i]++;
-		}
-		else
-			state->task[i] = 3;
-		return true;
-	}
-	if (state->task[i] == 3)
-	{
-		state->count = (int8_t) (state->count - state->done[i]);
-		state->task[i] = state->count == 0 ? 0 : 1;
-		return true;
-	}
-	return false;
-}
-
-static void
-model_explore(const model *state)
-{
-	bool moved = false;
-
-	if (trouble || !seen_add(state))
-		return;
-	if (model_owners(state) > 1)
-		trouble = "two owners";
-	if (state->count < 0)
-		trouble = "a count below 0";
-	if ((model_owners(state) > 0) != (state->count > 0))
-		trouble = "a count without an owner";
-	for (unsigned actor = 0; actor < MODEL_SUBMITTERS + MODEL_ENTERERS + MODEL_TASKS && !trouble; actor++)
-	{
-		model next = *state;
-		bool could;
-
-		if (actor < MODEL_SUBMITTERS)
-			could = submitter_step(&next, actor);
-		else if (actor < MODEL_SUBMITTERS + MODEL_ENTERERS)
-			could = enterer_step(&next, actor - MODEL_SUBMITTERS);
-		else
-			could = task_step(&next, actor - MODEL_SUBMITTERS - MODEL_ENTERERS);
-		if (could)
-		{
-			moved = true;
-			model_explore(&next);
-		}
-	}
-	if (!moved && !trouble && (state->taken != MODEL_SUBMITTERS || state->ran_in_place != MODEL_ENTERERS))
-		trouble = "an operation is stranded";
-}
-
-static const char *
-model_run(model_fault with)
-{
-	model start = {0};
-
-	seen = calloc(1u << SEEN_BITS, sizeof(model));
-	if (!seen)
-		abort();
-	seen_count = 0;
-	fault = with;
-	trouble = NULL;
-	/* The all-zero state marks free slots of the table: begin with the first submitter's first step. */
-	(void) submitter_step(&start, 0);
-	model_explore(&start);
-	free(seen);
-	return trouble;
-}
-
-static void
-test_model(void)
-{
-	const char *found = model_run(FAULT_NONE);
-
-	unit_ok(!found, "in every interleaving (%u states): one owner, none stranded; found: %s", seen_count,
-			found ? found : "nothing");
-	found = model_run(FAULT_PUSH_FIRST);
-	unit_ok(found, "a submitter that pushes before it counts is caught: %s", found ? found : "not");
-	found = model_run(FAULT_LEAVE_FORGETS);
-	unit_ok(found, "a leave that does not hand over is caught: %s", found ? found : "not");
-}
-
-/* --- the code ------------------------------------------------------------------------- */
-
-#define SUBMITTERS 4
-#define OPERATIONS 20000
+#define SUBMITTERS 8
+#define OPERATIONS 6000
 #define LANES 3
 
 typedef struct shared
@@ -353,7 +90,7 @@ submit_operations(unsigned submitter, crowd *crowd)
 		numbered->submitter = submitter;
 		numbered->number = i + 1;
 		/* In place only when the lane is free: then none of this submitter's own is queued. */
-		if (i % 2 && tg_lane_enter(&shared->lane))
+		if (i % 2 && tg_lane_enter(session, &shared->lane))
 		{
 			run_numbered(shared, submitter, i + 1);
 			shared->in_place++;
@@ -398,7 +135,7 @@ crowd_ends(const crowd *crowd)
 		for (unsigned i = 0; i < LANES; i++)
 		{
 			ended += tg_load_acquire(&crowd->lanes[i].ended);
-			free = free && tg_load_acquire(&crowd->lanes[i].lane.count) == 0;
+			free = free && tg_lane_is_free(&crowd->lanes[i].lane);
 		}
 		if (free && ended == SUBMITTERS * OPERATIONS)
 			return true;
@@ -431,14 +168,67 @@ crowd_judge(crowd *crowd, const char *who)
 	tg_free(self, crowd, TG_USE_JOB);
 }
 
+static const char *
+serializer_set(tg_serializer serializer, unsigned workers)
+{
+	tg_scheduler_settings settings = tg_scheduler_settings_default(workers);
+
+	settings.worker_suspend_ms = SUSPEND_LONG_MS;
+	settings.serializer = serializer;
+	tg_scheduler_settings_set(&settings);
+	return serializer == TG_SERIALIZER_LANE ? "lane" : "sticky";
+}
+
+static const char *
+serial_pool_start(tg_serializer serializer, unsigned workers)
+{
+	const char *name = serializer_set(serializer, workers);
+
+	if (tg_scheduler_start() != TG_OK)
+		abort();
+	return name;
+}
+
+static uint32_t submitters_left;
+
+/* Submitters, and one that changes the setting meanwhile. */
 static void
-test_threads(unsigned workers)
+change_body(unsigned number, void *argument)
+{
+	if (number < SUBMITTERS)
+	{
+		submit_operations(number, argument);
+		tg_fetch_add_acq_rel(&submitters_left, (uint32_t) -1);
+		return;
+	}
+	for (unsigned i = 0; tg_load_acquire(&submitters_left) > 0; i++)
+	{
+		serializer_set(i % 2 ? TG_SERIALIZER_LANE : TG_SERIALIZER_STICKY, 2);
+		usleep(100);
+	}
+}
+
+static void
+test_threads(tg_serializer serializer, unsigned workers)
+{
+	crowd *crowd = crowd_new();
+	char who[40];
+
+	snprintf(who, sizeof(who), "%s, threads, %u workers", serial_pool_start(serializer, workers), workers);
+	unit_threads(SUBMITTERS, submit_body, crowd);
+	crowd_judge(crowd, who);
+}
+
+/* The setting changes while operations are outstanding: they stay in one row. */
+static void
+test_change(void)
 {
 	crowd *crowd = crowd_new();
 
-	pool_start(workers);
-	unit_threads(SUBMITTERS, submit_body, crowd);
-	crowd_judge(crowd, workers == 1 ? "threads, 1 worker" : "threads, 3 workers");
+	submitters_left = SUBMITTERS;
+	serial_pool_start(TG_SERIALIZER_LANE, 2);
+	unit_threads(SUBMITTERS + 1, change_body, crowd);
+	crowd_judge(crowd, "serializer changing");
 }
 
 static void __attribute__((unused)) test_processes(void)
@@ -457,7 +247,7 @@ static void __attribute__((unused)) test_processes(void)
 			_exit(0);
 		}
 	}
-	pool_start(2);
+	serial_pool_start(TG_SERIALIZER_LANE, 2);
 	tg_store_release(&crowd->go, 1);
 	for (unsigned i = 0; i < SUBMITTERS; i++)
 	{
@@ -472,28 +262,28 @@ static void __attribute__((unused)) test_processes(void)
 /* --- with and without a pool --------------------------------------------------------------- */
 
 static void
-test_stopped(void)
+test_stopped(tg_serializer serializer)
 {
 	shared *shared = take_zeroed(self, sizeof(struct shared));
 	numbered *waiting = take_zeroed(self, sizeof(numbered));
 
 	tg_lane_init(&shared->lane);
 	*waiting = (numbered){.operation.run = run_operation, .shared = shared, .number = 2};
-	unit_ok(tg_lane_submit(self, &shared->lane, &waiting->operation) == TG_STOPPED && shared->lane.count == 0,
+	unit_ok(tg_lane_submit(self, &shared->lane, &waiting->operation) == TG_STOPPED && tg_lane_is_free(&shared->lane),
 			"without a pool nothing is queued");
-	unit_ok(tg_lane_enter(&shared->lane), "a free lane can be entered without one");
-	unit_ok(!tg_lane_enter(&shared->lane), "once");
+	unit_ok(tg_lane_enter(self, &shared->lane), "a free lane can be entered without one");
+	unit_ok(!tg_lane_enter(self, &shared->lane), "once");
 	tg_lane_leave(self, &shared->lane);
-	unit_ok(shared->lane.count == 0, "and is free again");
+	unit_ok(tg_lane_is_free(&shared->lane), "and is free again");
 
 	/* The pool stops while an operation waits behind one in place: who leaves runs it. */
-	pool_start(1);
-	if (!tg_lane_enter(&shared->lane) || tg_lane_submit(self, &shared->lane, &waiting->operation) != TG_OK)
+	serial_pool_start(serializer, 1);
+	if (!tg_lane_enter(self, &shared->lane) || tg_lane_submit(self, &shared->lane, &waiting->operation) != TG_OK)
 		abort();
 	unit_ok(pool_stop() && shared->ran == 0, "an operation waits when the pool stops");
 	run_numbered(shared, 0, 1);
 	tg_lane_leave(self, &shared->lane);
-	unit_ok(shared->ran == 2 && shared->lane.count == 0 && !shared->disorder, "who leaves the lane runs it");
+	unit_ok(shared->ran == 2 && tg_lane_is_free(&shared->lane) && !shared->disorder, "who leaves the lane runs it");
 	tg_free(self, shared, TG_USE_JOB);
 	tg_free(self, waiting, TG_USE_JOB);
 }
@@ -527,7 +317,7 @@ test_stop_race_body(unsigned number, void *argument)
 }
 
 static void
-test_stop_race(void)
+test_stop_race(tg_serializer serializer)
 {
 	bool right = true;
 
@@ -535,27 +325,265 @@ test_stop_race(void)
 	{
 		crowd *crowd = crowd_new();
 
-		pool_start(2);
+		serial_pool_start(serializer, 2);
 		unit_threads(SUBMITTERS + 1, test_stop_race_body, crowd);
-		right = right && crowd->lanes[0].ran == crowd->entered && crowd->lanes[0].lane.count == 0 &&
+		right = right && crowd->lanes[0].ran == crowd->entered && tg_lane_is_free(&crowd->lanes[0].lane) &&
 				!crowd->lanes[0].overlaps && !crowd->lanes[0].disorder;
 		tg_free(self, crowd, TG_USE_JOB);
 	}
-	unit_ok(right, "what was accepted while the pool stopped has run, by the pool or in place");
+	unit_ok(right, "what was accepted while the pool stopped has run, by the "
+				   "pool or in place");
+}
+
+/* --- a lane that goes on elsewhere ----------------------------------------------------------- */
+
+#define SPLIT_OPERATIONS 8
+
+typedef struct split
+{
+	tg_lane lane;
+	tg_task blocker; /* occupies the first worker */
+	uint32_t blocking;
+	uint32_t ended;
+	uint32_t inside;
+	bool overlaps;
+	bool disorder;
+	unsigned first_count;  /* operations that the first worker's session ran ... */
+	unsigned second_count; /* ... and those of another */
+	unsigned first_after;  /* operations that it ran once occupied */
+	tg_session *first;
+	tg_operation operations[SPLIT_OPERATIONS];
+} split;
+
+static split *splitting;
+
+static tg_turn
+run_blocker(tg_task *task, tg_worker *worker)
+{
+	tg_store_release(&splitting->blocking, 1);
+	tg_check(comes_true(&splitting->ended, SPLIT_OPERATIONS));
+	return TG_TURN_DONE;
+}
+
+static uint32_t
+worker_of(const tg_session *session)
+{
+	uint32_t i = 0;
+
+	while (tg_scheduler_shared->workers[i].session != session)
+		i++;
+	return i;
+}
+
+/* The third operation sees to it that its worker has something else to do when the turn is over. */
+static void
+run_split(tg_operation *operation, tg_session *session)
+{
+	split *split = splitting;
+	uint32_t number = (uint32_t) (operation - split->operations);
+
+	split->overlaps |= tg_fetch_add_relaxed(&split->inside, 1) != 0;
+	split->disorder |= number != split->ended;
+	if (!split->first)
+		split->first = session;
+	split->first_count += session == split->first;
+	split->second_count += session != split->first;
+	split->first_after += session == split->first && number > 3;
+	if (number == 2 && tg_task_submit_sticky(session, worker_of(session), &split->blocker) != TG_OK)
+		abort();
+	tg_fetch_add_relaxed(&split->inside, (uint32_t) -1);
+	tg_fetch_add_acq_rel(&split->ended, 1);
+}
+
+static void
+test_elsewhere(void)
+{
+	tg_scheduler_settings settings = tg_scheduler_settings_default(2);
+	split *split = splitting = take_zeroed(self, sizeof(*split));
+
+	settings.lane_turn = 4;
+	settings.local_first_permille = 0;
+	tg_scheduler_settings_set(&settings);
+	if (tg_scheduler_start() != TG_OK)
+		abort();
+	tg_lane_init(&split->lane);
+	tg_task_init(&split->blocker, run_blocker, NULL);
+	/* In the lane while all are submitted: so the first turn finds all of them. */
+	if (!tg_lane_enter(self, &split->lane))
+		abort();
+	for (unsigned i = 0; i < SPLIT_OPERATIONS; i++)
+	{
+		split->operations[i].run = run_split;
+		if (tg_lane_submit(self, &split->lane, &split->operations[i]) != TG_OK)
+			abort();
+	}
+	tg_lane_leave(self, &split->lane);
+	unit_ok(comes_true(&split->ended, SPLIT_OPERATIONS), "a lane whose worker is occupied in mid-way goes on");
+	unit_ok(split->blocking == 1 && split->first_count == 4 && split->second_count == 4 && split->first_after == 0,
+			"at another worker, from the second turn on");
+	unit_ok(!split->overlaps && !split->disorder, "one at a time, and in order");
+	unit_ok(pool_stop() && tg_lane_is_free(&split->lane), "the pool stops");
+	tg_free(self, split, TG_USE_JOB);
+}
+
+/* --- an owner that does not come back ------------------------------------------------------------ */
+
+static jmp_buf out;
+
+static void
+run_jump(tg_operation *operation, tg_session *session)
+{
+	numbered *numbered = (struct numbered *) operation;
+
+	run_numbered(numbered->shared, numbered->submitter, numbered->number);
+	tg_epoch_enter(session);
+	longjmp(out, 1);
+}
+
+static numbered *
+numbered_new(shared *shared, uint32_t count)
+{
+	numbered *all = take_zeroed(self, count * sizeof(numbered));
+
+	for (uint32_t i = 0; i < count; i++)
+		all[i] = (numbered){.operation.run = run_operation, .shared = shared, .number = i + 1};
+	return all;
+}
+
+/* In place: the operation is entered, others are queued behind it, and it jumps out. */
+static void
+abandon_in_place(shared *shared, numbered *all, unsigned queued)
+{
+	if (setjmp(out) == 0)
+	{
+		if (!tg_lane_enter(self, &shared->lane))
+			abort();
+		for (unsigned i = 1; i <= queued; i++)
+			tg_check(tg_lane_submit(self, &shared->lane, &all[i].operation) == TG_OK);
+		run_jump(&all[0].operation, self);
+	}
+	tg_lane_abandon(self);
+}
+
+static void
+test_abandon(tg_serializer serializer)
+{
+	shared *shared = take_zeroed(self, sizeof(struct shared));
+	numbered *all = numbered_new(shared, 8);
+	const char *name = serial_pool_start(serializer, 2);
+
+	tg_lane_init(&shared->lane);
+	tg_lane_abandon(self);
+	unit_ok(tg_lane_is_free(&shared->lane), "%s: a session in no lane abandons none", name);
+	abandon_in_place(shared, all, 0);
+	unit_ok(tg_lane_is_free(&shared->lane) && shared->ran == 1 && !tg_epoch_inside(self),
+			"%s: an owner in place that does not come back gives the lane back", name);
+	unit_ok(tg_lane_enter(self, &shared->lane), "%s: it can be entered", name);
+	tg_lane_leave(self, &shared->lane);
+
+	memset(shared, 0, sizeof(*shared));
+	tg_lane_init(&shared->lane);
+	abandon_in_place(shared, all, 7);
+	unit_ok(comes_true(&shared->ended, 8) && !shared->overlaps && !shared->disorder,
+			"%s: what was queued behind it runs", name);
+	unit_ok(pool_stop() && tg_lane_is_free(&shared->lane), "%s: the lane is free", name);
+	tg_free(self, all, TG_USE_JOB);
+	tg_free(self, shared, TG_USE_JOB);
+}
+
+/* The pool has stopped, a leave runs what is queued, and the third operation of that turn jumps out. */
+static void
+test_abandon_turn(void)
+{
+	shared *shared = take_zeroed(self, sizeof(struct shared));
+	numbered *all = numbered_new(shared, 6);
+	volatile unsigned jumps = 0; /* across longjmp */
+
+	tg_lane_init(&shared->lane);
+	all[2].operation.run = run_jump;
+	all[4].operation.run = run_jump;
+	serial_pool_start(TG_SERIALIZER_LANE, 1);
+	if (!tg_lane_enter(self, &shared->lane))
+		abort();
+	for (unsigned i = 0; i < 6; i++)
+		tg_check(tg_lane_submit(self, &shared->lane, &all[i].operation) == TG_OK);
+	unit_ok(pool_stop(), "the pool stops beside a lane that is entered");
+	if (setjmp(out) == 0)
+		tg_lane_leave(self, &shared->lane);
+	else if ((jumps = jumps + 1) < 8)
+		tg_lane_abandon(self);
+	unit_equal(jumps, 2, "two operations of turns in place do not come back");
+	unit_ok(shared->ran == 6 && !shared->disorder && tg_lane_is_free(&shared->lane),
+			"each operation has run once, in order, and the lane is free");
+	tg_free(self, all, TG_USE_JOB);
+	tg_free(self, shared, TG_USE_JOB);
+}
+
+static void
+test_abandon_nested(void)
+{
+	tg_lane *lanes = take_zeroed(self, 2 * sizeof(tg_lane));
+
+	tg_lane_init(&lanes[0]);
+	tg_lane_init(&lanes[1]);
+	unit_ok(tg_lane_enter(self, &lanes[0]) && tg_lane_enter(self, &lanes[1]), "a session enters a lane within another");
+	tg_lane_leave(self, &lanes[1]);
+	unit_ok(tg_lane_is_free(&lanes[1]) && !tg_lane_is_free(&lanes[0]), "leaves the inner one");
+	tg_check(tg_lane_enter(self, &lanes[1]));
+	tg_lane_abandon(self);
+	unit_ok(tg_lane_is_free(&lanes[0]) && tg_lane_is_free(&lanes[1]), "and abandons both");
+	tg_free(self, lanes, TG_USE_JOB);
+}
+
+/* --- a lane that stands still --------------------------------------------------------------------- */
+
+static void
+test_still(void)
+{
+	tg_lane lane;
+	uint64_t hang_us;
+
+	settings_set(1, SUSPEND_LONG_MS, 100);
+	hang_us = 100 * 1000;
+	tg_lane_init(&lane);
+	unit_ok(!tg_lane_stands_still(&lane, 1000) && !tg_lane_stands_still(&lane, 10 * hang_us), "a free lane rests");
+	tg_check(tg_lane_enter(self, &lane));
+	unit_ok(!tg_lane_stands_still(&lane, 20 * hang_us) && !tg_lane_stands_still(&lane, 21 * hang_us - 1),
+			"one that is entered may take its time");
+	unit_ok(tg_lane_stands_still(&lane, 21 * hang_us), "up to the limit");
+	unit_ok(!tg_lane_stands_still(&lane, 30 * hang_us), "it is reported once");
+	tg_lane_leave(self, &lane);
+	tg_check(tg_lane_enter(self, &lane));
+	unit_ok(!tg_lane_stands_still(&lane, 31 * hang_us), "and goes on with the next operation");
+	unit_ok(tg_lane_stands_still(&lane, 32 * hang_us), "which may stand still, too");
+	tg_lane_leave(self, &lane);
+	settings_set(1, SUSPEND_LONG_MS, 0);
+	tg_check(tg_lane_enter(self, &lane));
+	unit_ok(!tg_lane_stands_still(&lane, 40 * hang_us) && !tg_lane_stands_still(&lane, 99 * hang_us),
+			"without a limit nothing is reported");
+	tg_lane_leave(self, &lane);
 }
 
 int
 main(void)
 {
-	test_model();
 	server_start();
-#ifndef __SANITIZE_THREAD__ /* it does not see what other processes put in order */
+#ifndef __SANITIZE_THREAD__ /* it does not see what other processes put in \ order */
 	test_processes();
 #endif
-	test_threads(1);
-	test_threads(3);
-	test_stopped();
-	test_stop_race();
+	for (tg_serializer serializer = TG_SERIALIZER_LANE; serializer <= TG_SERIALIZER_STICKY; serializer++)
+	{
+		test_threads(serializer, 1);
+		test_threads(serializer, 3);
+		test_stopped(serializer);
+		test_stop_race(serializer);
+		test_abandon(serializer);
+	}
+	test_change();
+	test_elsewhere();
+	test_abandon_turn();
+	test_abandon_nested();
+	test_still();
 	server_end();
 	return unit_done();
 }

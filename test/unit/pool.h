@@ -12,6 +12,7 @@
 #include "runtime/mem/session.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/scheduler.h"
+#include "runtime/sched/worker.h"
 #include "test/unit/unit.h"
 
 #define SOON_US 8000000		  /* what must happen, happens within this, on a slow machine with sanitizers */
@@ -49,12 +50,10 @@ session_open(void)
 static inline void
 settings_set(unsigned workers, unsigned suspend_ms, unsigned hang_ms)
 {
-	tg_scheduler_settings settings = {.workers = workers,
-									  .stealing = true,
-									  .worker_suspend_ms = suspend_ms,
-									  .watcher_interval_us = 1000,
-									  .hang_ms = hang_ms};
+	tg_scheduler_settings settings = tg_scheduler_settings_default(workers);
 
+	settings.worker_suspend_ms = suspend_ms;
+	settings.hang_ms = hang_ms;
 	tg_scheduler_settings_set(&settings);
 }
 
@@ -100,7 +99,7 @@ comes_true(const uint32_t *word, uint32_t value)
 	return true;
 }
 
-/* Waits until all workers are suspended. */
+/* Waits until all workers are suspended, and none of them is on its way up. */
 static inline bool
 pool_sleeps_soon(void)
 {
@@ -108,10 +107,9 @@ pool_sleeps_soon(void)
 
 	for (unsigned i = 0; i < tg_worker_count();)
 	{
-		tg_worker_report report;
+		const tg_worker *worker = &tg_scheduler_shared->workers[i];
 
-		tg_worker_report_get(i, &report);
-		if (report.state == TG_WORKER_SUSPENDED)
+		if (tg_load_relaxed(&worker->state) == TG_WORKER_SUSPENDED && tg_load_relaxed(&worker->park) == TG_PARK_PARKED)
 			i++;
 		else if (tg_clock_us() > end)
 			return false;

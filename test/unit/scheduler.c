@@ -4,8 +4,9 @@
  *
  * What was accepted runs before the pool has stopped, whoever submits
  * meanwhile; what is unparked without a pool runs in the next one.  An idle
- * pool uses no CPU, by the kernel's account.  The watcher runs checks, and
- * notices a task that runs for too long.
+ * pool uses no CPU, by the kernel's account, and a long task's pool little more
+ * than the task, whoever distributes.  Workers are where they were pinned.  The
+ * watcher runs checks, and notices a task that runs for too long.
  */
 #include "runtime/sched/scheduler.h"
 
@@ -153,20 +154,97 @@ cpu_us(void)
 }
 
 static void
-test_idle(void)
+mode_start(unsigned workers, tg_distributor mode)
 {
-	uint64_t before;
+	tg_scheduler_settings settings = tg_scheduler_settings_default(workers);
+
+	settings.distributor = mode;
+	tg_scheduler_settings_set(&settings);
+	if (tg_scheduler_start() != TG_OK)
+		abort();
+}
+
+static void
+test_idle(tg_distributor mode, unsigned ms)
+{
 	uint64_t used;
 
-	pool_start(4);
-	settings_set(4, 1000, 1000);
-	unit_ok(pool_sleeps_soon(), "an idle pool suspends its workers");
+	mode_start(4, mode);
+	unit_ok(pool_sleeps_soon(), "an idle pool suspends its workers, mode %d", (int) mode);
 	usleep(300000);
-	before = cpu_us();
-	usleep(1000000);
-	used = cpu_us() - before;
-	unit_ok(used < 10000, "and uses next to no CPU: %" PRIu64 " us in 1 s", used);
+	used = cpu_us();
+	usleep(ms * 1000);
+	used = cpu_us() - used;
+	unit_ok(used < 10000, "and uses next to no CPU: %" PRIu64 " us in %u ms", used, ms);
 	unit_ok(pool_stop(), "the pool stops");
+}
+
+/* A task that takes no CPU for itself, so that what the pool spends shows. */
+static tg_turn
+run_asleep(tg_task *task, tg_worker *worker)
+{
+	slow *slow = (struct slow *) task;
+
+	tg_store_release(&slow->turns, 1);
+	while (!tg_load_acquire(&slow->may_end))
+		usleep(100000);
+	tg_store_release(&slow->ended, 1);
+	return TG_TURN_DONE;
+}
+
+/* What is spent beside a long task: the watcher ticks, and nobody looks for work for ever. */
+static void
+test_beside_long_task(tg_distributor mode)
+{
+	slow *slow = take_zeroed(self, sizeof(struct slow));
+	uint64_t used;
+
+	mode_start(4, mode);
+	tg_task_init(&slow->task, run_asleep, NULL);
+	if (tg_task_submit(self, NULL, &slow->task) != TG_OK || !comes_true(&slow->turns, 1))
+		abort();
+	usleep(300000);
+	used = cpu_us();
+	usleep(1000000);
+	used = cpu_us() - used;
+	unit_ok(used < 60000, "beside a long task a pool uses little CPU, mode %d: %" PRIu64 " us in 1 s", (int) mode,
+			used);
+	tg_store_release(&slow->may_end, 1);
+	unit_ok(comes_true(&slow->ended, 1) && pool_stop(), "the pool stops");
+	tg_free(self, slow, TG_USE_JOB);
+}
+
+static void
+test_affinity(void)
+{
+	tg_scheduler_settings settings = tg_scheduler_settings_default(2);
+	tg_worker_report reports[2];
+	char text[256];
+	int core = sched_getcpu();
+
+	settings.core_affinity = true;
+	settings.initial_core = (unsigned) core;
+	tg_scheduler_settings_set(&settings);
+	if (tg_scheduler_start() != TG_OK || !pool_sleeps_soon())
+		abort();
+	for (unsigned i = 0; i < 2; i++)
+		tg_worker_report_get(i, &reports[i]);
+	unit_ok(reports[0].core == core, "worker 0 is pinned to the initial core");
+	unit_ok(reports[1].core == core + 1 || reports[1].core == -1, "the next one to the next, if there is one");
+	unit_ok(pool_stop(), "the pool stops");
+	while (tg_host_message_next(text, sizeof(text)))
+		;
+	settings.workers = 1;
+	settings.initial_core = CPU_SETSIZE;
+	tg_scheduler_settings_set(&settings);
+	if (tg_scheduler_start() != TG_OK || !pool_sleeps_soon())
+		abort();
+	tg_worker_report_get(0, &reports[0]);
+	unit_ok(reports[0].core == -1 && tg_host_message_next(text, sizeof(text)) && strstr(text, "could not be pinned"),
+			"one that cannot be pinned runs, and is told of: %s", text);
+	unit_ok(pool_stop(), "the pool stops");
+	settings = tg_scheduler_settings_default(1);
+	tg_scheduler_settings_set(&settings);
 }
 
 static uint32_t check_runs;
@@ -249,7 +327,12 @@ main(void)
 	test_stop();
 	test_stop_race();
 	test_unpark_stopped();
-	test_idle();
+	for (tg_distributor mode = TG_DISTRIBUTOR_OFF; mode <= TG_DISTRIBUTOR_THREAD; mode++)
+	{
+		test_idle(mode, mode == TG_DISTRIBUTOR_WORKER ? 1000 : 300);
+		test_beside_long_task(mode);
+	}
+	test_affinity();
 	test_watcher();
 	server_end();
 	return unit_done();

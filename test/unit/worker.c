@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "runtime/base/check.h"
+#include "runtime/sched/lane.h"
 #include "runtime/sched/worker.h"
 #include "test/unit/pool.h"
 #include "test/unit/unit.h"
@@ -317,7 +318,7 @@ test_fib(unsigned workers, uint32_t n, uint64_t expected, unsigned tasks)
 	unit_ok(pool_stop(), "fib on %u workers: the pool stops", workers);
 }
 
-/* --- coming again, parking ------------------------------------------------------------ */
+/* --- coming again ------------------------------------------------------------ */
 
 typedef struct again
 {
@@ -386,6 +387,189 @@ test_fairness(void)
 	tg_free(self, spawning, TG_USE_JOB);
 	tg_free(self, others, TG_USE_JOB);
 }
+
+/* --- nothing starves ---------------------------------------------------------- */
+
+/* A lane whose operations submit themselves again: never empty. */
+typedef struct refilled
+{
+	tg_operation operation;
+	tg_lane lane;
+	uint32_t runs;
+	uint32_t may_end;
+	uint32_t ended;
+} refilled;
+
+static void
+run_operation(tg_operation *operation, tg_session *session)
+{
+	refilled *refilled = (struct refilled *) operation;
+
+	tg_fetch_add_relaxed(&refilled->runs, 1);
+	if (tg_load_acquire(&refilled->may_end))
+		tg_store_release(&refilled->ended, 1);
+	else
+		tg_check(tg_lane_submit(session, &refilled->lane, operation) == TG_OK);
+}
+
+/* Writes down how many tasks its worker has begun. */
+typedef struct stamped
+{
+	tg_task task;
+	uint64_t when;
+	uint32_t ended;
+} stamped;
+
+static tg_turn
+run_stamped(tg_task *task, tg_worker *worker)
+{
+	stamped *stamped = (struct stamped *) task;
+
+	stamped->when = tg_load_relaxed(&worker->tasks_run);
+	tg_store_release(&stamped->ended, 1);
+	return TG_TURN_DONE;
+}
+
+#define TASKS_WAITED_MAX 8000 /* that begin before one that waits; 16 * 61 rounds, and several of these wait */
+
+static bool
+runs_in_turn(unsigned how)
+{
+	stamped *stamped = take_zeroed(self, sizeof(struct stamped));
+	uint64_t before = tg_load_relaxed(&tg_scheduler_shared->workers[0].tasks_run);
+	tg_status status;
+	bool good;
+
+	tg_task_init(&stamped->task, run_stamped, NULL);
+	if (how == 0)
+		status = tg_task_submit(self, NULL, &stamped->task);
+	else if (how == 1)
+		status = tg_task_submit_urgent(self, &stamped->task);
+	else
+		status = tg_task_submit_sticky(self, 0, &stamped->task);
+	good = status == TG_OK && comes_true(&stamped->ended, 1);
+	/* the submitter may be preempted between its look and its submission, so a few attempts may go wrong */
+	good = good && stamped->when - before < TASKS_WAITED_MAX;
+	tg_free(self, stamped, TG_USE_JOB);
+	return good;
+}
+
+/* All that can go on without end, at once, on one worker. */
+static void
+test_starving(unsigned local_first_permille)
+{
+	static const char *const names[] = {"a task", "an urgent one", "a sticky one"};
+	again *yielding = take_zeroed(self, sizeof(again) * 3);
+	again *spawning = &yielding[1];
+	again *sticky = &yielding[2];
+	refilled *refilled = take_zeroed(self, sizeof(struct refilled));
+	tg_scheduler_settings settings;
+
+	pool_start(1);
+	settings = tg_settings_live;
+	settings.local_first_permille = local_first_permille;
+	tg_scheduler_settings_set(&settings);
+	yielding->turn_max = spawning->turn_max = sticky->turn_max = UINT32_MAX;
+	tg_task_init(&yielding->task, run_again, NULL);
+	tg_task_init(&spawning->task, run_spawning, NULL);
+	tg_task_init(&sticky->task, run_again, NULL);
+	tg_lane_init(&refilled->lane);
+	refilled->operation.run = run_operation;
+	if (tg_task_submit(self, NULL, &yielding->task) != TG_OK || tg_task_submit(self, NULL, &spawning->task) != TG_OK ||
+		tg_task_submit_sticky(self, 0, &sticky->task) != TG_OK ||
+		tg_lane_submit(self, &refilled->lane, &refilled->operation) != TG_OK)
+		abort();
+	for (unsigned how = 0; how < 3; how++)
+	{
+		bool good = false;
+
+		for (unsigned attempt = 0; !good && attempt < 20; attempt++)
+			good = runs_in_turn(how);
+		unit_ok(good, "beside tasks that yield, spawn, stick and lane operations without end %s has its turn, share %u",
+				names[how], local_first_permille);
+	}
+	tg_store_relaxed(&yielding->turn_max, 0);
+	tg_store_relaxed(&sticky->turn_max, 0);
+	tg_store_release(&spawning->turn_max, 0);
+	tg_store_release(&refilled->may_end, 1);
+	unit_ok(comes_true(&yielding->ended, 1) && comes_true(&sticky->ended, 1) && comes_true(&spawning->ended, 1) &&
+				comes_true(&refilled->ended, 1),
+			"each of these has its turns, and ends when told");
+	unit_ok(pool_stop(), "the pool stops");
+	tg_free(self, yielding, TG_USE_JOB);
+	tg_free(self, refilled, TG_USE_JOB);
+}
+
+/* --- the sticky queue's share ------------------------------------------------------ */
+
+#define SHARED 1000
+
+typedef struct sharing
+{
+	tg_task task;
+	struct share *share;
+} sharing;
+
+typedef struct share
+{
+	tg_task task;
+	uint32_t local; /* of the first SHARED tasks; the one worker's */
+	uint32_t begun;
+	uint32_t ended;
+	sharing own[SHARED];
+	sharing sticky[SHARED];
+} share;
+
+static tg_turn
+run_sharing(tg_task *task, tg_worker *worker)
+{
+	share *share = ((sharing *) task)->share;
+
+	if (share->begun++ < SHARED && task->home == 0)
+		share->local++;
+	if (share->begun == 2 * SHARED)
+		tg_store_release(&share->ended, 1);
+	return TG_TURN_DONE;
+}
+
+static tg_turn
+run_share(tg_task *task, tg_worker *worker)
+{
+	share *share = (struct share *) task;
+	tg_session *session = tg_worker_session(worker);
+
+	for (unsigned i = 0; i < SHARED; i++)
+	{
+		share->own[i].share = share->sticky[i].share = share;
+		tg_task_init(&share->own[i].task, run_sharing, NULL);
+		tg_task_init(&share->sticky[i].task, run_sharing, NULL);
+		tg_check(tg_task_submit(session, worker, &share->own[i].task) == TG_OK);
+		tg_check(tg_task_submit_sticky(session, worker->id, &share->sticky[i].task) == TG_OK);
+	}
+	return TG_TURN_DONE;
+}
+
+static void
+test_share(unsigned permille)
+{
+	share *share = take_zeroed(self, sizeof(struct share));
+	tg_scheduler_settings settings;
+
+	pool_start(1);
+	settings = tg_settings_live;
+	settings.local_first_permille = permille;
+	tg_scheduler_settings_set(&settings);
+	tg_task_init(&share->task, run_share, NULL);
+	if (tg_task_submit(self, NULL, &share->task) != TG_OK)
+		abort();
+	unit_ok(comes_true(&share->ended, 1), "tasks of the deque and the sticky queue run");
+	unit_ok(share->local + 40 > permille && share->local < permille + 40,
+			"of 1000 %u are the deque's, at a share of %u permille", share->local, permille);
+	unit_ok(pool_stop(), "the pool stops");
+	tg_free(self, share, TG_USE_JOB);
+}
+
+/* --- parking -------------------------------------------------------------------------- */
 
 /*
  * A consumer parks whenever there is nothing to consume; producers add and
@@ -507,14 +691,21 @@ main(void)
 	test_threads(2, true);
 	test_threads(4, true);
 	test_threads(3, false);
-	test_ping_pong(1, 20000);
-	test_ping_pong(3, 100000);
-	test_pairs(true, 20000);
-	test_pairs(false, 20000);
-	test_fib(1, 25, 75025, 242785);
-	test_fib(2, 25, 75025, 242785);
+	test_ping_pong(1, 10000);
+	test_ping_pong(3, 20000);
+	test_pairs(true, 10000);
+	test_pairs(false, 10000);
+	test_fib(1, 22, 17711, 57313);
+	test_fib(2, 22, 17711, 57313);
 	test_fib(4, 20, 6765, 21891);
 	test_fairness();
+	test_starving(100);
+	test_starving(0);
+	test_starving(1000);
+	test_share(0);
+	test_share(100);
+	test_share(500);
+	test_share(1000);
 	test_unpark();
 	test_overflow();
 	server_end();

@@ -1,0 +1,320 @@
+/*
+ * process.h
+ *	  Native processes: state machines of an application, run by the pool.
+ *
+ * An application registers entry points.  A process begins with one's Init, is
+ * given events by Step, one call at a time, on whichever worker is free, and
+ * ends with Close.  Step never waits: it yields commands, and gets an event
+ * with the same tag when a command is done.  Processes know each other by PID
+ * and send each other messages.
+ *
+ * Processes live in the process that runs the pool.  All calls below are made
+ * there, by any thread that has a session; elsewhere they answer as if no pool
+ * ran.  A backend starts processes by a job whose bootstrap calls them.
+ */
+#ifndef TG_PROCESS_H
+#define TG_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/sched/job.h"
+#include "runtime/sched/lane.h"
+#include "runtime/sched/scheduler.h"
+
+#define TG_PROCESS_MAX 65536		 /* processes at a time */
+#define TG_PROCESS_QUEUE_MAX 256	 /* messages that wait for one process, unless its entry says otherwise */
+#define TG_PROCESS_STEP_EVENTS 32	 /* events of one Step */
+#define TG_COMMAND_ARGUMENT_BYTES 64 /* largest argument of a command */
+#define TG_APPLICATION_MAX 64
+#define TG_COMMAND_MAX 32 /* kinds of commands */
+
+typedef struct tg_process tg_process; /* opaque: process_internal.h */
+
+/* Who: a number, used again, and above it the generation that tells its users apart.  0 is nobody. */
+typedef uint64_t tg_pid;
+
+#define TG_PID_NUMBER_BITS 20
+
+/* --- events --------------------------------------------------------------------- */
+
+typedef enum tg_event_type
+{
+	TG_EVENT_MESSAGE,	 /* somebody's tg_process_send; tag is the sender's word */
+	TG_EVENT_COMPLETION, /* the command yielded with this tag is done, with data or an error */
+	TG_EVENT_EXIT,		 /* the process spawned with this tag has ended; data is its PID, error its exit status */
+	TG_EVENT_CANCEL		 /* somebody wants this process to end; comes once */
+} tg_event_type;
+
+/* Ends the life of an event's data that nobody takes.  Any thread. */
+typedef void (*tg_event_drop)(tg_session *session, void *data);
+
+/*
+ * Data belongs to whoever holds it: it goes over with a message accepted, and
+ * with a completion.  A Step that keeps it sets data to NULL; the runtime drops
+ * what a Step leaves, and what reaches nobody because the process has ended.
+ */
+typedef struct tg_event
+{
+	tg_event_type type;
+	tg_status error;
+	uint64_t tag;
+	void *data;
+	tg_event_drop drop; /* NULL: nothing to do */
+} tg_event;
+
+/* --- what an application is ------------------------------------------------------ */
+
+typedef enum tg_process_step_status
+{
+	TG_STEP_WAIT,	 /* for events */
+	TG_STEP_AGAIN,	 /* more to do: others first, then another Step, with what events there are */
+	TG_STEP_COMPLETE /* the end; commands yielded by this Step are run, what is outstanding then is cancelled */
+} tg_process_step_status;
+
+/* One call of Step. */
+typedef struct tg_process_step
+{
+	tg_process *process;
+	tg_session *session; /* for this call */
+	tg_event *events;
+	unsigned event_count; /* 0 at the first Step, if nothing has come yet, and after AGAIN */
+
+	/* Written by Step. */
+	tg_process_step_status status; /* WAIT to begin with */
+	tg_status error;			   /* with COMPLETE: the exit status */
+} tg_process_step;
+
+typedef struct tg_entry
+{
+	const char *method;
+	/* Makes the state from the input.  A failure is handed to who starts the process; there is none then, and no Close. */
+	tg_status (*init)(tg_session *session, const void *input, size_t input_bytes, void **state_out);
+	/* Short and without waiting, as every task. */
+	void (*step)(void *state, tg_process_step *step);
+	/* Once, after the last Step: gives back what the state holds. */
+	void (*close)(tg_session *session, void *state);
+	unsigned queue_max; /* messages that wait; 0: TG_PROCESS_QUEUE_MAX */
+} tg_entry;
+
+/* Who begins and ends the transactions that an application's processes work in. */
+typedef enum tg_transaction_control
+{
+	TG_TRANSACTION_OF_CALLER, /* who starts the process hands one over: tg_process_config.transaction */
+	TG_TRANSACTION_OF_ITSELF  /* the process, by commands */
+} tg_transaction_control;
+
+typedef struct tg_application
+{
+	const char *name;
+	tg_transaction_control control;
+	const tg_entry *entries;
+	unsigned entry_count;
+} tg_application;
+
+/* Makes it known for the life of this process; one of the same name takes its place.  TG_FULL. */
+extern tg_status tg_application_register(const tg_application *application) TG_MUST_USE;
+
+/* --- life ------------------------------------------------------------------------- */
+
+typedef struct tg_process_config
+{
+	const char *application;
+	const char *method;
+	const void *input; /* Init's; read during the call only */
+	size_t input_bytes;
+	void *transaction; /* the caller's, where it controls them; children inherit it */
+	uint64_t owner;	   /* of the job, as the next two */
+	void *waiter;
+	tg_job *parent; /* NULL, or the job whose task makes the call */
+
+	/*
+	 * For what the job's processes share, a channel for one.  cancelled: at
+	 * most once, after the cancel events, as tg_job_config's.  complete: once,
+	 * when all processes and tasks have ended.  Neither if the start fails, but
+	 * for a cancel under TG_STOPPED.  May be NULL.
+	 */
+	void *argument;
+	void (*cancelled)(void *argument, tg_session *session);
+	void (*complete)(void *argument, tg_session *session, tg_status status);
+} tg_process_config;
+
+/*
+ * Starts a process, and with it a job of kind "process" that lasts until it
+ * and all that it spawns have ended; the job's status is its exit status, and
+ * a cancel of the job is a cancel event for all of them.  TG_NOT_FOUND: unknown
+ * application or method; what Init says; TG_FULL, TG_NO_MEMORY; TG_STOPPED.
+ * After a failure nothing is registered, and a state that Init made is closed.
+ * job_out, if not NULL, gets a reference.
+ */
+extern tg_status tg_process_start(tg_session *session, const tg_process_config *config, tg_pid *pid_out,
+								  tg_job **job_out) TG_MUST_USE;
+
+/*
+ * Sends a message.  Messages of one sender arrive in order, each once.
+ * TG_FULL: too many wait; TG_NOT_FOUND: there is no such process, or no longer;
+ * TG_NO_MEMORY.  The data stays the sender's then.
+ */
+extern tg_status tg_process_send(tg_session *session, tg_pid pid, uint64_t tag, void *data,
+								 tg_event_drop drop) TG_MUST_USE;
+
+/* Wants it to end: a cancel event, once.  TG_NOT_FOUND as above. */
+extern tg_status tg_process_cancel(tg_session *session, tg_pid pid) TG_MUST_USE;
+
+/* For Step and for handlers. */
+extern tg_pid tg_process_pid(const tg_process *process);
+extern const tg_application *tg_process_application(const tg_process *process);
+extern void *tg_process_transaction(const tg_process *process);
+extern tg_job *tg_process_job(const tg_process *process);
+
+/* --- commands ----------------------------------------------------------------------- */
+
+/* Built-in kinds; applications' own follow. */
+enum
+{
+	TG_COMMAND_TIMER,  /* tg_timer_command; completes after the delay */
+	TG_COMMAND_SEND,   /* tg_send_command; completes with what tg_process_send says, refused data as data */
+	TG_COMMAND_SPAWN,  /* tg_spawn_command; completes with the PID as data; an exit event of the same tag follows */
+	TG_COMMAND_JOB,	   /* tg_job_command; completes with the job's status once it is done */
+	TG_COMMAND_CANCEL, /* a tg_pid; completes with what tg_process_cancel says */
+	TG_COMMAND_LANE,   /* tg_lane_command; completes with what the operation says, its data as data */
+	TG_COMMAND_CHANNEL_ACQUIRE, /* exec/process_channel.h, as the next one */
+	TG_COMMAND_CHANNEL_STAGE,
+	TG_COMMAND_APPLICATION = 16 /* from here on */
+};
+
+typedef struct tg_timer_command
+{
+	uint64_t delay_us;
+} tg_timer_command;
+
+typedef struct tg_send_command
+{
+	tg_pid to;
+	uint64_t tag;
+	void *data;
+	tg_event_drop drop;
+} tg_send_command;
+
+/* A further process of the same job.  What it points to is read after the Step that yields it. */
+typedef struct tg_spawn_command
+{
+	const char *application; /* NULL: the own one */
+	const char *method;
+	const void *input;
+	size_t input_bytes;
+} tg_spawn_command;
+
+/* A job of its own; the process' one is its parent, whatever config says.  Likewise read after the Step. */
+typedef struct tg_job_command
+{
+	const tg_job_config *config;
+	tg_task *bootstrap; /* initialised but for its job */
+} tg_job_command;
+
+/*
+ * An operation on what the lane serializes, a transaction for one.  The data is
+ * the operation's meanwhile: it runs even if the process has ended, and its data
+ * is dropped then.  TG_STOPPED, with the data: the pool stops, it has not run.
+ */
+typedef struct tg_lane_command
+{
+	tg_lane *lane; /* stays until the operation has run */
+	tg_status (*run)(tg_session *session, void *data);
+	void *data;
+	tg_event_drop drop;
+} tg_lane_command;
+
+/*
+ * A command, to be run after the Step, in order of yielding.  The argument is
+ * copied.  Its completion can always be delivered.  Several commands may carry
+ * the same tag.  TG_NOT_FOUND: no such kind; TG_TOO_LARGE: not its argument;
+ * TG_NO_MEMORY, TG_FULL (too many are outstanding).  Step only.
+ */
+extern tg_status tg_process_yield(tg_process_step *step, unsigned kind, uint64_t tag, const void *argument,
+								  size_t argument_bytes) TG_MUST_USE;
+
+/* The right to complete one command, once.  Copied freely. */
+typedef struct tg_ticket
+{
+	tg_pid pid;
+	uint32_t index;
+	uint32_t generation;
+} tg_ticket;
+
+/*
+ * Completes a command, with data or an error.  TG_NOT_FOUND: it has been
+ * completed before, never was, or its process has ended; data stays the
+ * caller's then.  Any thread.
+ */
+extern tg_status tg_process_complete(tg_session *session, tg_ticket ticket, tg_status error, void *data,
+									 tg_event_drop drop) TG_MUST_USE;
+
+/* What a handler is given, for the time of the call. */
+typedef struct tg_command
+{
+	tg_process *process;
+	tg_worker *worker;
+	tg_session *session; /* the worker's */
+	const void *argument;
+	uint64_t tag;
+	tg_ticket ticket;
+} tg_command;
+
+typedef struct tg_command_handler
+{
+	const char *name;
+	size_t argument_bytes;
+	/* Short, without waiting; sees to it that the ticket is completed, now or later. */
+	void (*run)(const tg_command *command);
+	/*
+	 * The process has ended and left the command unfinished: kept is what
+	 * tg_command_keep was given.  A completion may be under way, and fails.
+	 * May be NULL.
+	 */
+	void (*cancel)(tg_session *session, void *kept);
+} tg_command_handler;
+
+/* Makes a kind known for the life of this process; before processes use it. */
+extern void tg_command_register(unsigned kind, const tg_command_handler *handler);
+
+/* For cancel; before anybody else can know the ticket.  Handlers only. */
+extern void tg_command_keep(const tg_command *command, void *kept);
+
+/* --- views -------------------------------------------------------------------------- */
+
+typedef enum tg_process_state
+{
+	TG_PROCESS_READY,	/* queued */
+	TG_PROCESS_RUNNING, /* a worker has it */
+	TG_PROCESS_BLOCKED, /* waits for commands it has yielded; messages queue up */
+	TG_PROCESS_IDLE,	/* waits for a message */
+	TG_PROCESS_COMPLETE
+} tg_process_state;
+
+typedef struct tg_process_report
+{
+	tg_pid pid;
+	const char *application;
+	const char *method;
+	tg_process_state state;
+	const tg_job *job; /* to be compared only */
+	uint64_t steps;
+	uint64_t events;	  /* that its Steps were given */
+	unsigned queued;	  /* events that wait */
+	unsigned messages;	  /* of them, messages */
+	unsigned outstanding; /* commands */
+} tg_process_report;
+
+extern tg_status tg_process_report_get(tg_session *session, tg_pid pid, tg_process_report *report) TG_MUST_USE;
+
+/* Shows all processes of the moment, in no order; inside an epoch, so see is short. */
+extern void tg_processes_each(tg_session *session, void (*see)(const tg_process_report *report, void *argument),
+							  void *argument);
+
+extern unsigned tg_process_count(void);
+
+#endif /* TG_PROCESS_H */

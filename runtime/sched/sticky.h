@@ -1,0 +1,30 @@
+/*
+ * sticky.h
+ *	  The other way to put a transaction's operations in a row: all of them to
+ *	  one worker, as long as some are outstanding.  For lane.c, which is the front.
+ */
+#ifndef TG_STICKY_H
+#define TG_STICKY_H
+
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/sched/lane.h"
+
+#define TG_LANE_NO_WORKER UINT32_MAX
+
+/* The worker that a lane's word names: where all that is counted in it has gone. */
+static inline uint32_t
+tg_lane_worker(uint64_t word)
+{
+	return (uint32_t) (word >> 32) - 1;
+}
+
+/* Counts an operation; the first one chooses a worker.  Returns the word with it. */
+extern uint64_t tg_sticky_count(tg_session *session, tg_lane *lane);
+
+/* Submits a counted operation to its lane's worker.  TG_STOPPED: it is not counted any more, and the caller's. */
+extern tg_status tg_sticky_submit(tg_session *session, tg_operation *operation, uint32_t worker) TG_MUST_USE;
+
+#endif /* TG_STICKY_H */
