@@ -199,6 +199,7 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 	modify->rinfo = node->resultRelInfo;
 	modify->relation = node->resultRelInfo->ri_RelationDesc;
 	modify->scan = tsurugi_scan_make(node);
+	tsurugi_scan_start(modify->scan);
 	described = modify->scan->described;
 	tsurugi_row_init(&modify->old, described);
 

@@ -20,6 +20,7 @@ tsurugiBeginForeignScan(ForeignScanState *node, int eflags)
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	node->fdw_state = tsurugi_scan_make(node);
+	tsurugi_scan_start(node->fdw_state);
 	if (node->ss.ps.state->es_epq_active == NULL)
 		node->ss.ps.ExecProcNode = tsurugi_scan_run;
 }

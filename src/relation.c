@@ -47,6 +47,7 @@ typedef struct Entry
 
 static HTAB *entries;
 static Entry *last_entry;
+static uint64_t last_revision;
 
 /* --- describing ------------------------------------------------------------------- */
 
@@ -113,12 +114,14 @@ refresh_description(Entry *entry, Relation relation)
 
 	if (entry->described != NULL && is_same(entry->described, described))
 	{
+		entry->described->revision = ++last_revision;
 		MemoryContextDelete(context);
 		return;
 	}
 	if (entry->context != NULL)
 		MemoryContextDelete(entry->context);
 	entry->described = described;
+	entry->described->revision = ++last_revision;
 	entry->context = context;
 }
 

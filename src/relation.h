@@ -33,6 +33,7 @@ typedef struct tsurugi_key_column
 typedef struct tsurugi_relation
 {
 	Oid oid;
+	uint64_t revision;	   /* changes when PostgreSQL says that the relation may have changed; never comes again */
 	tg_table *table;	   /* the storage; kept by the lock on the relation */
 	int attribute_count;   /* the tuple descriptor's natts */
 	int column_count;	   /* columns of the storage's layout: values of a row to write; >= attribute_count */

@@ -91,8 +91,7 @@ init_key_values(tsurugi_scan *scan, ForeignScan *plan)
 		value->column = &scan->described->key[Min(i, shape->fixed_count)];
 		value->expr = list_nth(plan->fdw_exprs, i);
 		value->type = exprType((Node *) value->expr);
-		if (!IsA(value->expr, Const) &&
-			!(IsA(value->expr, Param) && ((Param *) value->expr)->paramkind == PARAM_EXTERN))
+		if (!tsurugi_is_plain_value(value->expr))
 			value->state = ExecInitExpr(value->expr, &scan->node->ss.ps);
 	}
 }
@@ -107,7 +106,6 @@ tsurugi_scan_make(ForeignScanState *node)
 	scan->session = tsurugi_session();
 	scan->described = tsurugi_relation_get(node->ss.ss_currentRelation);
 	tsurugi_shape_from_list(list_nth(plan->fdw_private, TSURUGI_PRIVATE_SHAPE), &scan->shape);
-	tsurugi_snapshot(node->ss.ps.state, &scan->snapshot);
 	init_columns(scan, plan, list_nth(plan->fdw_private, TSURUGI_PRIVATE_COLUMNS));
 	scan->slot_natts = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor->natts;
 	scan->wants_ctid = plan->fsSystemCol;
@@ -118,6 +116,12 @@ tsurugi_scan_make(ForeignScanState *node)
 	if (scan->shape.way != TSURUGI_WAY_TABLE)
 		init_key_values(scan, plan);
 	return scan;
+}
+
+void
+tsurugi_scan_start(tsurugi_scan *scan)
+{
+	tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
 }
 
 /* --- the key ----------------------------------------------------------------------------- */
@@ -572,4 +576,14 @@ void
 tsurugi_scan_end(tsurugi_scan *scan)
 {
 	end_job(scan);
+}
+
+void
+tsurugi_scan_detach(tsurugi_scan *scan)
+{
+	tsurugi_scan_restart(scan);
+	scan->range = NULL;
+	scan->own = NULL;
+	scan->job_end.func = NULL;
+	scan->figures = (tsurugi_scan_figures){0};
 }

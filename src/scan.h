@@ -17,7 +17,7 @@ typedef struct tsurugi_key_value
 {
 	const tsurugi_key_column *column;
 	Oid type;		  /* of the value; an integer column takes the other integer types too */
-	Expr *expr;		  /* Const or external Param: read without an expression state */
+	Expr *expr;		  /* if plain: read without an expression state */
 	ExprState *state; /* everything else */
 } tsurugi_key_value;
 
@@ -75,8 +75,21 @@ typedef struct tsurugi_scan
 	uint32_t row;
 } tsurugi_scan;
 
-/* Makes the scan of a node from its plan; node->ss is set up, nothing is read yet. */
+/* Whether a key's value is a constant or a parameter of the statement, which are read without an expression state. */
+static inline bool
+tsurugi_is_plain_value(const Expr *value)
+{
+	return IsA(value, Const) || (IsA(value, Param) && ((const Param *) value)->paramkind == PARAM_EXTERN);
+}
+
+/*
+ * Makes the scan of a node from its plan, in the current memory context;
+ * node->ss is set up.
+ */
 extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
+
+/* Once per execution, before the first row: what it sees. */
+extern void tsurugi_scan_start(tsurugi_scan *scan);
 
 /* The part of the next function that opens the source or gets a batch. */
 extern bool tsurugi_scan_next_batch(tsurugi_scan *scan);
@@ -107,5 +120,11 @@ extern void tsurugi_scan_restart(tsurugi_scan *scan);
 
 /* Gives back what the scan holds outside of its memory context. */
 extern void tsurugi_scan_end(tsurugi_scan *scan);
+
+/*
+ * For a scan that outlives the execution: it ends, and everything in the
+ * execution's memory is forgotten.  The next thing is tsurugi_scan_start.
+ */
+extern void tsurugi_scan_detach(tsurugi_scan *scan);
 
 #endif /* TSURUGI_SCAN_H */
