@@ -58,13 +58,17 @@ typedef struct tsurugi_shape
 	int direct;		 /* CmdType of a direct modification, or CMD_UNKNOWN */
 	int recheck;	 /* a direct modification has conditions that the key answers */
 	int counts;		 /* a direct modification's rows are the statement's */
+	int number;		 /* of the plan, in this backend, if its executor state may be kept; else 0 */
 } tsurugi_shape;
 
-#define TSURUGI_SHAPE_COUNT 9
+#define TSURUGI_SHAPE_COUNT 10
 
 /* fdw_plan.c */
 extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);
 extern void tsurugi_shape_from_list(List *list, tsurugi_shape *shape);
+
+/* The number in a ForeignScan's shape; 0 also for another wrapper's, as far as one can see. */
+extern uint32_t tsurugi_plan_number(const ForeignScan *plan);
 
 /* Attribute numbers (an integer list) in a set made by pull_varattnos; a whole-row reference means all. */
 extern List *tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *attributes);

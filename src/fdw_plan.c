@@ -30,6 +30,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "src/scan.h"
+
 /*
  * Costs, in PostgreSQL's units: a row found by key and a row of a scan, as
  * shares of cpu_tuple_cost; a descent of the index; making room for the
@@ -75,7 +77,8 @@ tsurugi_shape_to_list(const tsurugi_shape *shape)
 	list = lappend_int(list, shape->condition);
 	list = lappend_int(list, shape->direct);
 	list = lappend_int(list, shape->recheck);
-	return lappend_int(list, shape->counts);
+	list = lappend_int(list, shape->counts);
+	return lappend_int(list, shape->number);
 }
 
 void
@@ -91,6 +94,21 @@ tsurugi_shape_from_list(List *list, tsurugi_shape *shape)
 	shape->direct = list_nth_int(list, 6);
 	shape->recheck = list_nth_int(list, 7);
 	shape->counts = list_nth_int(list, 8);
+	shape->number = list_nth_int(list, 9);
+}
+
+uint32_t
+tsurugi_plan_number(const ForeignScan *plan)
+{
+	const List *private = plan->fdw_private;
+	const List *shape;
+
+	if (private == NIL || !IsA(private, List))
+		return 0;
+	shape = linitial(private);
+	if (shape == NIL || !IsA(shape, IntList) || list_length(shape) != TSURUGI_SHAPE_COUNT)
+		return 0;
+	return (uint32_t) list_nth_int(shape, TSURUGI_SHAPE_COUNT - 1);
 }
 
 /* --- conditions on key columns ------------------------------------------------------- */
@@ -508,6 +526,26 @@ direct_tlist(PlannerInfo *root, RelOptInfo *baserel, List *tlist, List *conditio
 	return bms_is_subset(wanted, given) ? copyObject(tlist) : NIL;
 }
 
+/*
+ * A number for a plan whose executor state may be kept from one execution to
+ * the next (prepared.c): a place by key, and nothing to be computed.  0 for others.
+ */
+static int
+plan_number(const path_choice *choice, List *output, List *conditions)
+{
+	static uint32_t last_number;
+	ListCell *cell;
+
+	if (choice->shape.way == TSURUGI_WAY_TABLE || output == NIL || conditions != NIL)
+		return 0;
+	foreach (cell, choice->values)
+		if (!tsurugi_is_plain_value(lfirst(cell)))
+			return 0;
+	if (++last_number == 0)
+		last_number = 1;
+	return (int) last_number;
+}
+
 ForeignScan *
 tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid, ForeignPath *best_path, List *tlist,
 					  List *scan_clauses, Plan *outer_plan)
@@ -515,6 +553,7 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	const plan_notes *notes = baserel->fdw_private;
 	const path_choice *choice = linitial(best_path->fdw_private);
 	Bitmapset *attributes = NULL;
+	tsurugi_shape shape = choice->shape;
 	List *conditions = NIL;
 	List *by_key = NIL;
 	List *private;
@@ -536,10 +575,11 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
 	pull_varattnos((Node *) conditions, baserel->relid, &attributes);
 
-	private = list_make3(tsurugi_shape_to_list(&choice->shape), tsurugi_columns_of(&notes->described, attributes), NIL);
 	never_rechecked = root->parse->commandType == CMD_SELECT && root->rowMarks == NIL;
 	if (never_rechecked)
 		output = direct_tlist(root, baserel, tlist, conditions);
+	shape.number = plan_number(choice, output, conditions);
+	private = list_make3(tsurugi_shape_to_list(&shape), tsurugi_columns_of(&notes->described, attributes), NIL);
 	/* Conditions that the key answers are evaluated for rechecks only. */
 	return make_foreignscan(tlist, conditions, baserel->relid, choice->values, private, output,
 							never_rechecked ? NIL : by_key, outer_plan);

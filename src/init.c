@@ -21,6 +21,7 @@
 
 #include "src/ddl.h"
 #include "src/fdw.h"
+#include "src/prepared.h"
 #include "src/relation.h"
 #include "src/session.h"
 #include "src/transaction.h"
@@ -159,5 +160,6 @@ _PG_init(void)
 	tsurugi_transaction_init();
 	tsurugi_ddl_init();
 	tsurugi_unique_init();
+	tsurugi_prepared_init();
 	tsurugi_worker_register();
 }

@@ -1,0 +1,177 @@
+# Prepared look-ups, which keep their executor state, as drivers use them:
+# binary results, several portals over one statement, portals that are run in
+# parts; next to other libraries that hook into the executor; altered and ended
+# from elsewhere.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use IO::Socket::UNIX;
+use TestServer;
+use Test::More;
+
+# A session of the extended protocol.
+package Wire;
+
+sub new
+{
+	my ($class, $node) = @_;
+	my $path = $node->host . '/.s.PGSQL.' . $node->port;
+	my $self = bless { socket => IO::Socket::UNIX->new(Peer => $path) || die "$path: $!" }, $class;
+	my $body = pack('N (Z*)4 x', 196608, user => (getpwuid($<))[0], database => 'postgres');
+
+	$self->{socket}->print(pack('N', 4 + length $body) . $body);
+	$self->answer;
+	return $self;
+}
+
+# Adds messages: type, body.
+sub add { my ($self, $type, $body) = @_; $self->{out} .= $type . pack('N', 4 + length $body) . $body; return $self; }
+sub parse { my ($self, $name, $sql) = @_; return $self->add('P', pack('Z* Z* n', $name, $sql, 0)); }
+
+# Parameters are sent as text.
+sub bind
+{
+	my ($self, $portal, $statement, $binary, @values) = @_;
+
+	return $self->add('B', pack('Z* Z* n n', $portal, $statement, 0, scalar @values) .
+		join('', map { pack('N/a*', $_) } @values) . pack('n n', 1, $binary));
+}
+sub execute { my ($self, $portal, $rows) = @_; return $self->add('E', pack('Z* N', $portal, $rows)); }
+sub close_portal { my ($self, $portal) = @_; return $self->add('C', pack('a Z*', 'P', $portal)); }
+
+# Sends all, and returns what comes back: rows in hexadecimal, errors, ends.
+sub sync
+{
+	my ($self) = @_;
+
+	$self->add('S', '');
+	$self->{socket}->print($self->{out});
+	$self->{out} = '';
+	return $self->answer;
+}
+
+sub take
+{
+	my ($self, $bytes) = @_;
+	my $data = '';
+
+	while (length $data < $bytes)
+	{
+		$self->{socket}->read($data, $bytes - length $data, length $data) || die "the session ended\n";
+	}
+	return $data;
+}
+
+sub answer
+{
+	my ($self) = @_;
+	my @seen;
+
+	$self->{socket}->flush;
+	for (;;)
+	{
+		my ($type, $length) = unpack('a N', $self->take(5));
+		my $body = $length > 4 ? $self->take($length - 4) : '';
+
+		push @seen, join(',', map { unpack('H*', $_) } unpack('n/(N/a*)', $body)) if $type eq 'D';
+		push @seen, unpack('Z*', $body) if $type eq 'C';
+		push @seen, 'suspended' if $type eq 's';
+		push @seen, 'ERROR ' . ($body =~ /C(\w{5})\0/)[0] if $type eq 'E';
+		return join(' ', @seen) if $type eq 'Z';
+	}
+}
+
+package main;
+
+my $node = TestServer::start('prepared', 'shared_preload_libraries' => "'tsurugi_fdw, pg_stat_statements'",
+	'pg_stat_statements.track' => 'all', 'log_min_messages' => 'log');
+
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION pg_stat_statements;
+	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v bigint, name text) SERVER tsurugi;
+	INSERT INTO t SELECT i, i, 'n' || i FROM generate_series(1, 100) i;
+});
+my $kept = q{SELECT count(*) FROM pg_backend_memory_contexts WHERE ident = 'kept by tsurugi_fdw'};
+my $running = q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'tsurugi_fdw execution'};
+
+# --- the extended protocol ------------------------------------------------------------
+
+my $wire = Wire->new($node);
+my $one = '31';
+$wire->parse('', 'SET plan_cache_mode = force_generic_plan')->bind('', '', 0)->execute('', 0)->sync;
+is($wire->parse('look', 'SELECT v, name FROM t WHERE id = $1')->sync, '', 'a statement is prepared');
+for my $i (1 .. 4)
+{
+	is($wire->bind('', 'look', 0, $i)->execute('', 0)->sync, sprintf('3%d,6e3%d SELECT 1', $i, $i), "text, execution $i");
+	is($wire->bind('', 'look', 1, $i)->execute('', 0)->sync, sprintf('%016x,6e3%d SELECT 1', $i, $i), "binary, execution $i");
+}
+is($wire->parse('', $kept)->bind('', '', 0)->execute('', 0)->sync, "$one SELECT 1", 'one state is kept');
+is($wire->bind('', 'look', 0, 1000)->execute('', 0)->sync, 'SELECT 0', 'no row');
+is($wire->bind('', 'look', 0, 'x')->execute('', 0)->sync, 'ERROR 22P02', 'a parameter that is none');
+is($wire->bind('', 'look', 0, 5)->execute('', 1)->execute('', 1)->sync, '35,6e35 suspended SELECT 0', 'in parts');
+is($wire->bind('', 'look', 0, 5)->sync, '', 'started and never run');
+is($wire->bind('', 'look', 0, 5)->execute('', 1)->sync, '35,6e35 suspended', 'begun and never finished');
+
+# two portals over the same statement, and a third after the first has been closed
+is($wire->parse('', 'BEGIN')->bind('', '', 0)->execute('', 0)->bind('a', 'look', 0, 1)->bind('b', 'look', 1, 2)
+		->parse('', $running)->bind('', '', 0)->execute('', 0)
+		->execute('b', 1)->execute('a', 1)->close_portal('a')->bind('c', 'look', 0, 3)
+		->execute('b', 1)->execute('c', 0)->sync,
+	"BEGIN $one SELECT 1 " . sprintf('%016x,6e32 suspended 31,6e31 suspended SELECT 0 33,6e33 SELECT 1', 2),
+	'several portals at once');
+is($wire->bind('', 'look', 0, 'x')->sync, 'ERROR 22P02', 'an error with portals open');
+is($wire->parse('', 'ROLLBACK')->bind('', '', 0)->execute('', 0)->sync, 'ROLLBACK', 'ends them');
+is($wire->parse('', $running)->bind('', '', 0)->execute('', 0)->sync, '30 SELECT 1', 'and their executions');
+for my $i (1 .. 3)
+{
+	is($wire->bind('', 'look', 0, $i)->execute('', 0)->sync, sprintf('3%d,6e3%d SELECT 1', $i, $i), "afterwards, execution $i");
+}
+
+# --- other libraries, and other sessions ------------------------------------------------
+
+is($node->safe_psql('postgres', q{
+	SELECT calls > 15 AND rows > 10 FROM pg_stat_statements WHERE query = 'SELECT v, name FROM t WHERE id = $1'}),
+	't', 'pg_stat_statements counts them');
+
+$node->safe_psql('postgres', q{UPDATE t SET name = 'new' WHERE id = 1});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e6577 SELECT 1', 'what another session has committed is seen');
+$node->safe_psql('postgres', q{ALTER FOREIGN TABLE t ADD COLUMN w int; ALTER FOREIGN TABLE t DROP COLUMN v;
+	ALTER FOREIGN TABLE t ADD COLUMN v text DEFAULT 'text'});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, 'ERROR 0A000', 'another type is refused');
+$node->safe_psql('postgres', q{ALTER FOREIGN TABLE t DROP COLUMN v; ALTER FOREIGN TABLE t ADD COLUMN v bigint DEFAULT 9});
+for my $i (1 .. 3)
+{
+	is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '39,6e6577 SELECT 1', "another column of the name, execution $i");
+}
+$node->safe_psql('postgres', q{TRUNCATE t});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, 'SELECT 0', 'emptied');
+$node->safe_psql('postgres', q{DROP FOREIGN TABLE t});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, 'ERROR 42P01', 'dropped');
+
+# a session that is ended in the middle of an execution
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v bigint, name text) SERVER tsurugi; INSERT INTO t VALUES (1, 1, 'n1')});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e31 SELECT 1', 'there again') for 1 .. 3;
+$wire->parse('', 'BEGIN')->bind('', '', 0)->execute('', 0)->bind('a', 'look', 0, 1)->execute('a', 1)->sync;
+is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.sessions WHERE pid IS NOT NULL AND oldest_snapshot IS NOT NULL'), 1, 'it holds a snapshot');
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'});
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM tsurugi.sessions WHERE pid IS NOT NULL AND oldest_snapshot IS NOT NULL'),
+	'which goes with it');
+
+# --- not the first library --------------------------------------------------------------
+
+$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'pg_stat_statements, tsurugi_fdw'");
+$node->restart;
+like(PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/tsurugi_fdw is not the first library that hooks into the executor/,
+	'the log says what to do where another library comes first');
+$node->safe_psql('postgres', q{INSERT INTO t VALUES (1, 1, 'n1'); SELECT pg_stat_statements_reset()});
+$wire = Wire->new($node);
+$wire->parse('', 'SET plan_cache_mode = force_generic_plan')->bind('', '', 0)->execute('', 0)->sync;
+$wire->parse('look', 'SELECT v, name FROM t WHERE id = $1')->sync;
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e31 SELECT 1', 'executions are as they were') for 1 .. 4;
+is($wire->parse('', $kept)->bind('', '', 0)->execute('', 0)->sync, '30 SELECT 1', 'but nothing is kept');
+is($node->safe_psql('postgres', q{SELECT calls FROM pg_stat_statements WHERE query = 'SELECT v, name FROM t WHERE id = $1'}),
+	4, 'and all are counted');
+
+done_testing();
