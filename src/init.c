@@ -156,10 +156,10 @@ _PG_init(void)
 	previous_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = start_shared_memory;
 
+	tsurugi_prepared_init(); /* before whatever else of ours hooks into the executor: below it is PostgreSQL */
 	tsurugi_relation_init();
 	tsurugi_transaction_init();
 	tsurugi_ddl_init();
 	tsurugi_unique_init();
-	tsurugi_prepared_init();
 	tsurugi_worker_register();
 }
