@@ -42,6 +42,10 @@
  *	  scrollable cursors, a state that is running already (a cursor left open,
  *	  recursion), parallel workers.
  *
+ * What is left of a point query's time is waiting for memory.  So the start
+ * asks for the row's cache lines, and privileges, portal and protocol are dealt
+ * with while they come; the run finds the row as if nothing had been.
+ *
  * Modifications are not kept: their states hold expressions, triggers, and the
  * relation's constraints.
  */
@@ -283,22 +287,28 @@ begin_execution(Kept *kept, QueryDesc *query, Relation relation, int flags)
 	query->tupDesc = node->ss.ps.ps_ResultTupleDesc;
 }
 
-/* Starts a free state; false if it is stale. */
+/*
+ * Starts a free state; false if it is stale.  An error from begin_execution on
+ * leaves it running, until the execution's memory goes.
+ */
 static bool
 start_kept(Kept *kept, QueryDesc *query, int flags)
 {
+	tsurugi_scan *scan = kept->node->fdw_state;
 	const tsurugi_relation *described;
 	Relation relation;
 
-	ExecCheckRTPerms(query->plannedstmt->rtable, true);
 	relation = table_open(kept->relation, NoLock);
 	described = tsurugi_relation_get(relation);
-	if (described != ((tsurugi_scan *) kept->node->fdw_state)->described || described->revision != kept->revision)
+	if (described != scan->described || described->revision != kept->revision)
 	{
 		table_close(relation, NoLock);
 		return false;
 	}
 	begin_execution(kept, query, relation, flags);
+	tsurugi_scan_expect_row(scan);
+	ExecCheckRTPerms(query->plannedstmt->rtable, true);
+	tsurugi_scan_expect_cells(scan);
 	return true;
 }
 

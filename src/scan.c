@@ -30,6 +30,7 @@
 
 #define RANGE_ROWS_FIRST 16 /* rows of a range's first batch: LIMIT 1 is common */
 #define RANGE_ROWS 128		/* of the later ones */
+#define CELLS_EXPECTED 8	/* cells that are fetched into the cache ahead of time */
 
 /* --- setting up ---------------------------------------------------------------------- */
 
@@ -374,17 +375,26 @@ open_source(tsurugi_scan *scan)
 }
 
 static bool
+make_key(tsurugi_scan *scan)
+{
+	size_t bytes;
+	bool made = make_fixed(scan, &bytes);
+
+	scan->key_bytes = made ? bytes : 0;
+	return made;
+}
+
+static bool
 find_by_key(tsurugi_scan *scan)
 {
 	tg_version version;
 	tg_status status;
-	size_t bytes;
 
-	if (scan->looked_up || !make_fixed(scan, &bytes))
+	if (scan->looked_up || (scan->key_bytes == 0 && !make_key(scan)))
 		return false;
 	scan->looked_up = true;
 	tg_epoch_enter(scan->session);
-	status = tg_txn_find(&scan->snapshot, scan->described->table, scan->key, bytes, &scan->row, &version);
+	status = tg_txn_find(&scan->snapshot, scan->described->table, scan->key, scan->key_bytes, &scan->row, &version);
 	if (status == TG_OK)
 	{
 		const tg_chunk *chunk = tg_version_chunk(version);
@@ -399,6 +409,44 @@ find_by_key(tsurugi_scan *scan)
 	}
 	tg_epoch_leave(scan->session);
 	return status == TG_OK;
+}
+
+void
+tsurugi_scan_expect_row(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+
+	scan->row_expected = false;
+	if (scan->shape.way != TSURUGI_WAY_KEY || !make_key(scan))
+		return;
+	tg_epoch_enter(scan->session);
+	if (tg_btree_find(tg_load_acquire(&table->index), scan->key, scan->key_bytes, &scan->row) == TG_OK)
+	{
+		__builtin_prefetch(tg_row_head(table, scan->row));
+		scan->row_expected = true;
+	}
+	tg_epoch_leave(scan->session);
+}
+
+void
+tsurugi_scan_expect_cells(tsurugi_scan *scan)
+{
+	tg_version head;
+
+	if (!scan->row_expected)
+		return;
+	tg_epoch_enter(scan->session);
+	head = tg_load_acquire(tg_row_head(scan->described->table, scan->row));
+	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
+	{
+		const tg_chunk *chunk = tg_version_chunk(head);
+
+		for (int i = 0; i < Min(scan->column_count, CELLS_EXPECTED); i++)
+			if (tg_chunk_has_column(chunk, scan->columns[i]))
+				__builtin_prefetch((const char *) tg_chunk_column(chunk, scan->columns[i]) +
+								   ((size_t) tg_version_slot(head) << Min(scan->kinds[i], TG_KIND_16)));
+	}
+	tg_epoch_leave(scan->session);
 }
 
 /* The job's next buffer; sleeps while there is none, and can be interrupted. */
@@ -567,6 +615,7 @@ tsurugi_scan_restart(tsurugi_scan *scan)
 	scan->ready = false;
 	scan->done = false;
 	scan->looked_up = false;
+	scan->key_bytes = 0;
 	scan->vectors = NULL;
 	scan->count = 0;
 	scan->position = 0;

@@ -54,9 +54,11 @@ typedef struct tsurugi_scan
 	tsurugi_key_value *key_values; /* fixed ones, low, high */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
-	bool ready;		/* keys are made, the source is open */
-	bool done;		/* nothing more will come */
-	bool looked_up; /* KEY: the row was looked for */
+	size_t key_bytes;  /* KEY: 0: not made yet */
+	bool row_expected; /* KEY: row is what the index had for the key, a while ago */
+	bool ready;		   /* keys are made, the source is open */
+	bool done;		   /* nothing more will come */
+	bool looked_up;	   /* KEY: the row was looked for */
 
 	/* where rows come from; one of these */
 	tg_value *cells; /* KEY: the row's columns */
@@ -90,6 +92,15 @@ extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
 
 /* Once per execution, before the first row: what it sees. */
 extern void tsurugi_scan_start(tsurugi_scan *scan);
+
+/*
+ * Between the start of a look-up and its run PostgreSQL has other things to
+ * do, during which cache lines can come.  These two, in this order and with
+ * some time between them, ask for the lines that the run will need; what they
+ * find has no other effect.
+ */
+extern void tsurugi_scan_expect_row(tsurugi_scan *scan);
+extern void tsurugi_scan_expect_cells(tsurugi_scan *scan);
 
 /* The part of the next function that opens the source or gets a batch. */
 extern bool tsurugi_scan_next_batch(tsurugi_scan *scan);
