@@ -33,10 +33,13 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "src/commands.h"
+#include "src/create.h"
 #include "src/keys.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
 #include "src/storage.h"
+#include "src/utility.h"
 
 static ProcessUtility_hook_type previous_utility_hook;
 static object_access_hook_type previous_object_access_hook;
@@ -91,22 +94,22 @@ note_added_column(Oid relation, AttrNumber attnum)
 	MemoryContextSwitchTo(caller);
 }
 
-static bool
-is_our_table(Oid relation)
+bool
+tsurugi_is_our_table(Oid relation)
 {
-	return get_rel_relkind(relation) == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(relation);
+	return OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(relation);
 }
 
 static void
 relation_is_dropped(Oid relation)
 {
-	if (is_our_table(relation))
+	if (tsurugi_is_our_table(relation))
 		tsurugi_storage_drop(relation);
 	else if (get_rel_relkind(relation) == RELKIND_PARTITIONED_INDEX && innermost != NULL)
 	{
 		Oid table = IndexGetRelation(relation, true);
 
-		if (OidIsValid(table) && is_our_table(table))
+		if (OidIsValid(table) && tsurugi_is_our_table(table))
 			(void) note_altered(table);
 	}
 }
@@ -119,7 +122,7 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 	if (class_id == RelationRelationId && access == OAT_DROP && sub_id == 0)
 		relation_is_dropped(object_id);
 	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0 && innermost != NULL &&
-			 is_our_table(object_id))
+			 tsurugi_is_our_table(object_id))
 		note_added_column(object_id, sub_id);
 	else if (class_id == DatabaseRelationId && access == OAT_DROP)
 		tsurugi_storage_drop_database(object_id);
@@ -146,21 +149,8 @@ follow_altered(void)
 
 /* --- statements ------------------------------------------------------------------------ */
 
-/* A statement as the hook gets it. */
-typedef struct Utility
-{
-	PlannedStmt *statement;
-	const char *text;
-	bool read_only;
-	ProcessUtilityContext context;
-	ParamListInfo parameters;
-	QueryEnvironment *environment;
-	DestReceiver *destination;
-	QueryCompletion *completion;
-} Utility;
-
-static void
-run_statement(const Utility *utility)
+void
+tsurugi_utility_run(const tsurugi_utility *utility)
 {
 	ProcessUtility_hook_type next = previous_utility_hook != NULL ? previous_utility_hook : standard_ProcessUtility;
 
@@ -168,21 +158,19 @@ run_statement(const Utility *utility)
 		 utility->environment, utility->destination, utility->completion);
 }
 
-/* Runs another tree in the place of what was written. */
-static void
-run_instead(const Utility *utility, Node *tree)
+void
+tsurugi_utility_run_instead(const tsurugi_utility *utility, Node *tree)
 {
-	Utility changed = *utility;
+	tsurugi_utility changed = *utility;
 
 	changed.statement = copyObject(utility->statement);
 	changed.statement->utilityStmt = tree;
 	changed.read_only = false;
-	run_statement(&changed);
+	tsurugi_utility_run(&changed);
 }
 
-/* A statement of ours, as a part of what was written. */
-static void
-run_part(const Utility *utility, Node *tree)
+void
+tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree)
 {
 	PlannedStmt *part = makeNode(PlannedStmt);
 
@@ -334,7 +322,7 @@ strip_table(CreateStmt *statement)
 }
 
 static void
-create_key(const Utility *utility, Oid relation_id, const Key *key)
+create_key(const tsurugi_utility *utility, Oid relation_id, const Key *key)
 {
 	AlterTableStmt *alter = makeNode(AlterTableStmt);
 	Relation relation;
@@ -344,7 +332,7 @@ create_key(const Utility *utility, Oid relation_id, const Key *key)
 	alter->relation->inh = false;
 	alter->cmds = make_set_not_nulls(key);
 	alter->objtype = OBJECT_FOREIGN_TABLE;
-	run_part(utility, (Node *) alter);
+	tsurugi_utility_run_part(utility, (Node *) alter);
 	CommandCounterIncrement();
 	relation = table_open(relation_id, AccessExclusiveLock);
 	tsurugi_key_create(relation, key->name, key->columns);
@@ -352,17 +340,18 @@ create_key(const Utility *utility, Oid relation_id, const Key *key)
 }
 
 static void
-create_table(const Utility *utility, CreateForeignTableStmt *written)
+create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
 {
 	CreateForeignTableStmt *statement = copyObject(written);
 	Oid namespace = RangeVarGetAndCheckCreationNamespace(statement->base.relation, NoLock, NULL);
 	bool skipped =
 		statement->base.if_not_exists && OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
+	List *likes = tsurugi_like_expand(&statement->base);
 	Key key = strip_table(&statement->base);
 	Relation relation;
 	Oid relation_id;
 
-	run_instead(utility, (Node *) statement);
+	tsurugi_utility_run_instead(utility, (Node *) statement);
 	if (skipped)
 		return;
 	CommandCounterIncrement();
@@ -371,6 +360,9 @@ create_table(const Utility *utility, CreateForeignTableStmt *written)
 		return; /* an event trigger has taken it away */
 	if (key.found)
 		create_key(utility, relation_id, &key);
+	if (likes != NIL)
+		tsurugi_like_finish(utility, makeRangeVar(get_namespace_name(namespace), statement->base.relation->relname, -1),
+							likes);
 	/* so that a storage which is missing later is known to have been lost */
 	relation = table_open(relation_id, AccessExclusiveLock);
 	(void) tsurugi_relation_get(relation);
@@ -490,7 +482,7 @@ check_type_changes(Oid relation, const AlterTableStmt *statement)
 		tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
 		foreach (table, tables)
 		{
-			if (is_our_table(lfirst_oid(table)))
+			if (tsurugi_is_our_table(lfirst_oid(table)))
 				check_type_change(lfirst_oid(table), command->name);
 		}
 	}
@@ -537,27 +529,27 @@ verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishe
 	tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
 	foreach (cell, tables)
 	{
-		if (is_our_table(lfirst_oid(cell)))
+		if (tsurugi_is_our_table(lfirst_oid(cell)))
 			verify_table(lfirst_oid(cell), wishes);
 	}
 }
 
 /* Of a table that is not ours. */
 static void
-alter_other_table(const Utility *utility, Oid relation, const AlterTableStmt *statement)
+alter_other_table(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement)
 {
 	Wishes wishes = {0};
 	ListCell *cell;
 
 	foreach (cell, statement->cmds)
 		note_conditions(lfirst(cell), &wishes);
-	run_statement(utility);
+	tsurugi_utility_run(utility);
 	follow_altered();
 	verify_tables(relation, statement, &wishes);
 }
 
 static void
-alter_table(const Utility *utility, AlterTableStmt *written)
+alter_table(const tsurugi_utility *utility, AlterTableStmt *written)
 {
 	Oid relation_id = RangeVarGetRelid(written->relation, NoLock, true);
 	AlterTableStmt *statement;
@@ -566,11 +558,11 @@ alter_table(const Utility *utility, AlterTableStmt *written)
 	/* what cannot be altered PostgreSQL refuses in its own words */
 	if (!OidIsValid(relation_id) || !pg_class_ownercheck(relation_id, GetUserId()))
 	{
-		run_statement(utility);
+		tsurugi_utility_run(utility);
 		return;
 	}
 	check_type_changes(relation_id, written);
-	if (!is_our_table(relation_id))
+	if (!tsurugi_is_our_table(relation_id))
 	{
 		alter_other_table(utility, relation_id, written);
 		return;
@@ -579,7 +571,7 @@ alter_table(const Utility *utility, AlterTableStmt *written)
 	wishes = strip_alter(statement);
 	if (!wishes.adds_columns)
 		check_key_columns(relation_id, &wishes.key);
-	run_instead(utility, (Node *) statement);
+	tsurugi_utility_run_instead(utility, (Node *) statement);
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
 		return;
@@ -592,12 +584,12 @@ alter_table(const Utility *utility, AlterTableStmt *written)
 /* --- CREATE SERVER ------------------------------------------------------------------------------ */
 
 static void
-create_server(const Utility *utility, const CreateForeignServerStmt *statement)
+create_server(const tsurugi_utility *utility, const CreateForeignServerStmt *statement)
 {
 	ForeignDataWrapper *wrapper = GetForeignDataWrapperByName(statement->fdwname, true);
 	bool is_new = GetForeignServerByName(statement->servername, true) == NULL;
 
-	run_statement(utility);
+	tsurugi_utility_run(utility);
 	if (is_new && wrapper != NULL && tsurugi_is_our_wrapper(wrapper))
 		ereport(NOTICE, (errmsg("tables of server \"%s\" are kept in memory only", statement->servername),
 						 errdetail("Their contents are gone after a restart of the server.")));
@@ -620,19 +612,37 @@ is_on_our_server(CreateForeignTableStmt *statement)
 	return false;
 }
 
+/* True if it made a table of ours. */
+static bool
+create_as_foreign(const tsurugi_utility *utility, CreateStmt *written)
+{
+	CreateForeignTableStmt *statement = tsurugi_create_as_foreign(written);
+
+	if (statement == NULL)
+		return false;
+	create_table(utility, statement);
+	return true;
+}
+
 static void
-run_ddl(const Utility *utility)
+run_ddl(const tsurugi_utility *utility)
 {
 	Node *tree = utility->statement->utilityStmt;
 
-	if (IsA(tree, CreateForeignTableStmt) && is_on_our_server((CreateForeignTableStmt *) tree))
+	if (IsA(tree, CreateStmt) && create_as_foreign(utility, (CreateStmt *) tree))
+		;
+	else if (IsA(tree, CreateTableAsStmt) && tsurugi_create_run_as(utility, (CreateTableAsStmt *) tree))
+		;
+	else if (tsurugi_command_run(utility))
+		;
+	else if (IsA(tree, CreateForeignTableStmt) && is_on_our_server((CreateForeignTableStmt *) tree))
 		create_table(utility, (CreateForeignTableStmt *) tree);
 	else if (IsA(tree, AlterTableStmt))
 		alter_table(utility, (AlterTableStmt *) tree);
 	else if (IsA(tree, CreateForeignServerStmt))
 		create_server(utility, (CreateForeignServerStmt *) tree);
 	else
-		run_statement(utility);
+		tsurugi_utility_run(utility);
 	follow_altered();
 }
 
@@ -641,19 +651,20 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *destination,
 				QueryCompletion *completion)
 {
-	const Utility utility = {.statement = planned,
-							 .text = text,
-							 .read_only = read_only,
-							 .context = context,
-							 .parameters = parameters,
-							 .environment = environment,
-							 .destination = destination,
-							 .completion = completion};
+	const tsurugi_utility utility = {.statement = planned,
+									 .text = text,
+									 .read_only = read_only,
+									 .context = context,
+									 .parameters = parameters,
+									 .environment = environment,
+									 .destination = destination,
+									 .completion = completion};
 	Statement statement = {.outer = innermost};
 
 	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)
 	{
-		run_statement(&utility);
+		if (!tsurugi_command_run(&utility))
+			tsurugi_utility_run(&utility);
 		return;
 	}
 	innermost = &statement;

@@ -19,6 +19,7 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
+#include "src/create.h"
 #include "src/ddl.h"
 #include "src/fdw.h"
 #include "src/prepared.h"
@@ -79,6 +80,16 @@ define_memory_settings(void)
 	DefineCustomEnumVariable("tsurugi_fdw.huge_pages", "Whether huge pages are asked for.",
 							 "The system gives them if its setting for shared memory allows it.", &huge_pages,
 							 HUGE_PAGES_TRY_CHOICE, huge_pages_choices, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+}
+
+static void
+define_ddl_settings(void)
+{
+	DefineCustomBoolVariable("tsurugi_fdw.create_table", "Whether CREATE TABLE makes tables in memory.",
+							 "Temporary, partitioned and typed tables stay PostgreSQL's.", &tsurugi_create_table, false,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("tsurugi_fdw.default_server", "Server of the tables that CREATE TABLE makes.", NULL,
+							   &tsurugi_default_server, "tsurugi", PGC_USERSET, GUC_IS_NAME, NULL, NULL, NULL);
 }
 
 /* --- shared memory -------------------------------------------------------------------- */
@@ -148,6 +159,7 @@ _PG_init(void)
 								"server: shared_preload_libraries = 'tsurugi_fdw'.")));
 	define_memory_settings();
 	tsurugi_settings_define();
+	define_ddl_settings();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 
 	tg_host_wake = wake;

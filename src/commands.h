@@ -1,0 +1,13 @@
+/*
+ * commands.h
+ *	  Statements that PostgreSQL has for its own tables only.
+ */
+#ifndef TSURUGI_COMMANDS_H
+#define TSURUGI_COMMANDS_H
+
+#include "src/utility.h"
+
+/* Runs a statement that names a table of ours, in the form that works on it.  False: it is not one; nothing was done. */
+extern bool tsurugi_command_run(const tsurugi_utility *utility);
+
+#endif /* TSURUGI_COMMANDS_H */

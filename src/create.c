@@ -1,0 +1,437 @@
+/*
+ * create.c
+ *	  CREATE TABLE in PostgreSQL's own words, for tables of ours.
+ *
+ * CREATE TABLE ... USING tsurugi, and under tsurugi_fdw.create_table a plain
+ * CREATE TABLE as well, becomes CREATE FOREIGN TABLE on the default server;
+ * pg_dump writes it that way.  Under the setting what cannot be ours stays
+ * PostgreSQL's: temporary, partitioned and typed tables, and those that make up
+ * an extension.  Storage parameters and tablespaces say how a heap lies on the
+ * disk, and have no meaning here.
+ *
+ * CREATE TABLE ... AS makes the table from the query's columns and fills it
+ * by an INSERT of all that the query returns.  EXPLAIN of one, and one that runs a prepared statement,
+ * never come here in a form that could be turned.
+ *
+ * LIKE is refused by PostgreSQL for foreign tables in the same place as keys.
+ * Its columns are written out before; defaults, checks and keys come from
+ * PostgreSQL's own expandTableLikeClause afterwards.  Left out: the model's
+ * extended statistics, storage and compression of its columns.
+ */
+#include "postgres.h"
+
+#include "src/create.h"
+
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/extension.h"
+#include "commands/comment.h"
+#include "executor/executor.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parse_utilcmd.h"
+#include "rewrite/rewriteHandler.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#define METHOD "tsurugi"
+
+bool tsurugi_create_table;
+char *tsurugi_default_server;
+
+/* --- which statements ------------------------------------------------------------------ */
+
+static bool
+is_explicit(const char *method)
+{
+	return method != NULL && strcmp(method, METHOD) == 0;
+}
+
+/* The setting is on, and nothing in the statement asks for another kind of table. */
+static bool
+is_implied(const RangeVar *table, const char *method)
+{
+	return tsurugi_create_table && method == NULL && table->relpersistence != RELPERSISTENCE_TEMP &&
+		   (table->schemaname == NULL || strcmp(table->schemaname, "pg_temp") != 0) && !creating_extension &&
+		   !IsBinaryUpgrade;
+}
+
+static char *
+default_server(void)
+{
+	if (GetForeignServerByName(tsurugi_default_server, true) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("server \"%s\" does not exist", tsurugi_default_server),
+				 errhint("Create it by CREATE SERVER %s FOREIGN DATA WRAPPER tsurugi_fdw, or set "
+						 "tsurugi_fdw.default_server.",
+						 quote_identifier(tsurugi_default_server))));
+	return pstrdup(tsurugi_default_server);
+}
+
+static void
+check_explicit(const RangeVar *table, bool is_typed)
+{
+	if (table->relpersistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("temporary tables cannot use access method \"%s\"", METHOD)));
+	if (is_typed)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("typed tables cannot use access method \"%s\"", METHOD)));
+}
+
+CreateForeignTableStmt *
+tsurugi_create_as_foreign(CreateStmt *written)
+{
+	CreateForeignTableStmt *statement;
+	CreateStmt *base;
+
+	if (written->partspec != NULL)
+		return NULL; /* PostgreSQL refuses USING there */
+	if (is_explicit(written->accessMethod))
+		check_explicit(written->relation, written->ofTypename != NULL);
+	else if (!is_implied(written->relation, written->accessMethod) || written->ofTypename != NULL)
+		return NULL;
+	statement = makeNode(CreateForeignTableStmt);
+	base = copyObject(written);
+	statement->base = *base;
+	statement->base.type = T_CreateForeignTableStmt;
+	statement->base.relation->relpersistence = RELPERSISTENCE_PERMANENT;
+	statement->base.accessMethod = NULL;
+	statement->base.options = NIL;
+	statement->base.tablespacename = NULL;
+	statement->servername = default_server();
+	return statement;
+}
+
+/* --- CREATE TABLE ... AS ------------------------------------------------------------------- */
+
+static List *
+columns_of_query(const Query *query, const List *names)
+{
+	List *columns = NIL;
+	ListCell *name = list_head(names);
+	ListCell *cell;
+
+	foreach (cell, query->targetList)
+	{
+		const TargetEntry *entry = lfirst(cell);
+		const char *column = entry->resname;
+		Node *value = (Node *) entry->expr;
+
+		if (entry->resjunk)
+			continue;
+		if (name != NULL)
+		{
+			column = strVal(lfirst(name));
+			name = lnext(names, name);
+		}
+		columns = lappend(columns, makeColumnDef(column, exprType(value), exprTypmod(value), exprCollation(value)));
+	}
+	if (name != NULL)
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("too many column names were specified")));
+	return columns;
+}
+
+/* The analysed INSERT INTO table of all that the query returns. */
+static Query *
+make_insert(Relation table, Query *query)
+{
+	Query *insert = makeNode(Query);
+	RangeTblEntry *target = makeNode(RangeTblEntry);
+	RangeTblEntry *source = makeNode(RangeTblEntry);
+	RangeTblRef *from = makeNode(RangeTblRef);
+	AttrNumber column = 0;
+	ListCell *cell;
+
+	target->rtekind = RTE_RELATION;
+	target->relid = RelationGetRelid(table);
+	target->relkind = table->rd_rel->relkind;
+	target->rellockmode = RowExclusiveLock;
+	target->requiredPerms = ACL_INSERT;
+	target->eref = makeAlias(RelationGetRelationName(table), NIL);
+	source->rtekind = RTE_SUBQUERY;
+	source->subquery = query;
+	source->eref = makeAlias("*SELECT*", NIL);
+	source->inFromCl = true;
+	foreach (cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+		TargetEntry *inserted;
+
+		if (entry->resjunk)
+			continue;
+		column++;
+		inserted =
+			makeTargetEntry((Expr *) makeVarFromTargetEntry(2, entry), column,
+							pstrdup(NameStr(TupleDescAttr(RelationGetDescr(table), column - 1)->attname)), false);
+		insert->targetList = lappend(insert->targetList, inserted);
+		target->insertedCols = bms_add_member(target->insertedCols, column - FirstLowInvalidHeapAttributeNumber);
+		target->eref->colnames = lappend(target->eref->colnames, makeString(inserted->resname));
+		source->eref->colnames = lappend(source->eref->colnames, makeString(pstrdup(entry->resname)));
+	}
+	insert->commandType = CMD_INSERT;
+	insert->canSetTag = true;
+	insert->resultRelation = 1;
+	insert->rtable = list_make2(target, source);
+	from->rtindex = 2;
+	insert->jointree = makeFromExpr(list_make1(from), NULL);
+	return insert;
+}
+
+/* Runs the query into the table; returns the number of rows.  Follows ExecCreateTableAs. */
+static uint64
+fill(const tsurugi_utility *utility, const RangeVar *name, Query *query)
+{
+	Relation table = table_openrv(name, AccessExclusiveLock);
+	List *rewritten = QueryRewrite(make_insert(table, query));
+	PlannedStmt *plan;
+	QueryDesc *run;
+	uint64 count;
+
+	if (list_length(rewritten) != 1)
+		elog(ERROR, "unexpected rewrite result for CREATE TABLE AS");
+	plan = pg_plan_query(linitial_node(Query, rewritten), utility->text, 0, utility->parameters);
+	PushCopiedSnapshot(GetActiveSnapshot());
+	UpdateActiveSnapshotCommandId();
+	run = CreateQueryDesc(plan, utility->text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver, utility->parameters,
+						  utility->environment, 0);
+	ExecutorStart(run, 0);
+	ExecutorRun(run, ForwardScanDirection, 0, true);
+	count = run->estate->es_processed;
+	ExecutorFinish(run);
+	ExecutorEnd(run);
+	FreeQueryDesc(run);
+	PopActiveSnapshot();
+	table_close(table, NoLock);
+	return count;
+}
+
+bool
+tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written)
+{
+	IntoClause *into = written->into;
+	CreateStmt *create;
+	Query *query;
+	Oid namespace;
+	uint64 count = 0;
+
+	if (written->objtype != OBJECT_TABLE)
+		return false;
+	if (is_explicit(into->accessMethod))
+		check_explicit(into->rel, false);
+	else if (!is_implied(into->rel, into->accessMethod))
+		return false;
+	query = castNode(Query, copyObject(written->query));
+	if (query->commandType != CMD_SELECT)
+	{
+		if (!is_explicit(into->accessMethod))
+			return false;
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("CREATE TABLE ... USING %s AS EXECUTE is not supported", METHOD)));
+	}
+	create = makeNode(CreateStmt);
+	create->relation = copyObject(into->rel);
+	namespace = RangeVarGetAndCheckCreationNamespace(create->relation, NoLock, NULL);
+	if (written->if_not_exists && OidIsValid(get_relname_relid(create->relation->relname, namespace)))
+	{
+		ereport(NOTICE, (errcode(ERRCODE_DUPLICATE_TABLE),
+						 errmsg("relation \"%s\" already exists, skipping", create->relation->relname)));
+		return true;
+	}
+	create->relation->schemaname = get_namespace_name(namespace);
+	create->tableElts = columns_of_query(query, into->colNames);
+	create->accessMethod = pstrdup(METHOD);
+	tsurugi_utility_run_part(utility, (Node *) create);
+	CommandCounterIncrement();
+	if (!into->skipData)
+		count = fill(utility, create->relation, query);
+	if (utility->completion != NULL && !into->skipData)
+		SetQueryCompletion(utility->completion, CMDTAG_SELECT, count);
+	return true;
+}
+
+/* --- LIKE ------------------------------------------------------------------------------------ */
+
+static ColumnDef *
+like_column(const FormData_pg_attribute *attribute, bits32 options)
+{
+	ColumnDef *column =
+		makeColumnDef(NameStr(attribute->attname), attribute->atttypid, attribute->atttypmod, attribute->attcollation);
+
+	column->is_not_null = attribute->attnotnull;
+	if (attribute->atthasdef && attribute->attgenerated != '\0' && (options & CREATE_TABLE_LIKE_GENERATED))
+		column->generated = attribute->attgenerated;
+	if (attribute->attidentity != '\0' && (options & CREATE_TABLE_LIKE_IDENTITY))
+	{
+		Constraint *identity = makeNode(Constraint);
+
+		identity->contype = CONSTR_IDENTITY;
+		identity->generated_when = attribute->attidentity;
+		identity->location = -1;
+		column->constraints = list_make1(identity);
+	}
+	return column;
+}
+
+/* The table that a LIKE names, with the right to look at it. */
+static Relation
+open_liked(const RangeVar *name)
+{
+	Relation relation = relation_openrv(name, AccessShareLock);
+	char kind = relation->rd_rel->relkind;
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_VIEW && kind != RELKIND_MATVIEW && kind != RELKIND_COMPOSITE_TYPE &&
+		kind != RELKIND_FOREIGN_TABLE && kind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("relation \"%s\" is invalid in LIKE clause", RelationGetRelationName(relation)),
+						errdetail_relkind_not_supported(kind)));
+	if (kind == RELKIND_COMPOSITE_TYPE)
+	{
+		if (pg_type_aclcheck(relation->rd_rel->reltype, GetUserId(), ACL_USAGE) != ACLCHECK_OK)
+			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TYPE, RelationGetRelationName(relation));
+	}
+	else if (pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(kind), RelationGetRelationName(relation));
+	return relation;
+}
+
+static List *
+expand_like(TableLikeClause *clause, List *elements)
+{
+	Relation relation = open_liked(clause->relation);
+	TupleDesc attributes = RelationGetDescr(relation);
+
+	for (int i = 0; i < attributes->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(attributes, i);
+
+		if (!attribute->attisdropped)
+			elements = lappend(elements, like_column(attribute, clause->options));
+	}
+	clause->relationOid = RelationGetRelid(relation);
+	table_close(relation, NoLock);
+	return elements;
+}
+
+List *
+tsurugi_like_expand(CreateStmt *statement)
+{
+	List *elements = NIL;
+	List *clauses = NIL;
+	ListCell *cell;
+
+	foreach (cell, statement->tableElts)
+	{
+		Node *element = lfirst(cell);
+
+		if (IsA(element, TableLikeClause))
+		{
+			elements = expand_like((TableLikeClause *) element, elements);
+			clauses = lappend(clauses, element);
+		}
+		else
+			elements = lappend(elements, element);
+	}
+	statement->tableElts = elements;
+	return clauses;
+}
+
+/* A primary key, as the ALTER that makes one; other indexes are refused where CREATE INDEX is. */
+static Node *
+like_index(const IndexStmt *index)
+{
+	AlterTableStmt *alter;
+	AlterTableCmd *command;
+	Constraint *key;
+	ListCell *cell;
+
+	if (!index->primary)
+		return (Node *) index;
+	alter = makeNode(AlterTableStmt);
+	command = makeNode(AlterTableCmd);
+	key = makeNode(Constraint);
+	key->contype = CONSTR_PRIMARY;
+	key->location = -1;
+	foreach (cell, index->indexParams)
+		key->keys = lappend(key->keys, makeString(pstrdup(lfirst_node(IndexElem, cell)->name)));
+	command->subtype = AT_AddConstraint;
+	command->def = (Node *) key;
+	alter->relation = copyObject(index->relation);
+	alter->cmds = list_make1(command);
+	alter->objtype = OBJECT_TABLE;
+	return (Node *) alter;
+}
+
+/* The comment on a column of the model, on the column of the same name. */
+static Node *
+like_comment(const RangeVar *table, Oid model, const FormData_pg_attribute *attribute)
+{
+	char *text = GetComment(model, RelationRelationId, attribute->attnum);
+	CommentStmt *comment;
+
+	if (text == NULL)
+		return NULL;
+	comment = makeNode(CommentStmt);
+	comment->objtype = OBJECT_COLUMN;
+	comment->object = (Node *) list_make3(makeString(table->schemaname), makeString(table->relname),
+										  makeString(pstrdup(NameStr(attribute->attname))));
+	comment->comment = text;
+	return (Node *) comment;
+}
+
+static List *
+like_comments(const RangeVar *table, const TableLikeClause *clause)
+{
+	Relation model;
+	TupleDesc attributes;
+	List *comments = NIL;
+
+	if ((clause->options & CREATE_TABLE_LIKE_COMMENTS) == 0)
+		return NIL;
+	model = relation_open(clause->relationOid, NoLock);
+	attributes = RelationGetDescr(model);
+	for (int i = 0; i < attributes->natts; i++)
+	{
+		Node *comment = TupleDescAttr(attributes, i)->attisdropped
+							? NULL
+							: like_comment(table, clause->relationOid, TupleDescAttr(attributes, i));
+
+		if (comment != NULL)
+			comments = lappend(comments, comment);
+	}
+	relation_close(model, NoLock);
+	return comments;
+}
+
+void
+tsurugi_like_finish(const tsurugi_utility *utility, RangeVar *table, List *clauses)
+{
+	ListCell *clause;
+	ListCell *cell;
+
+	foreach (clause, clauses)
+	{
+		List *statements;
+
+		CommandCounterIncrement();
+		statements = list_concat(expandTableLikeClause(table, lfirst(clause)), like_comments(table, lfirst(clause)));
+		foreach (cell, statements)
+		{
+			Node *statement = lfirst(cell);
+
+			CommandCounterIncrement();
+			tsurugi_utility_run_part(utility,
+									 IsA(statement, IndexStmt) ? like_index((IndexStmt *) statement) : statement);
+		}
+	}
+}

@@ -1,0 +1,37 @@
+/*
+ * utility.h
+ *	  Utility statements, as the files that take part in them pass them on.
+ */
+#ifndef TSURUGI_UTILITY_H
+#define TSURUGI_UTILITY_H
+
+#include "postgres.h"
+
+#include "tcop/utility.h"
+
+/* A statement as the hook gets it. */
+typedef struct tsurugi_utility
+{
+	PlannedStmt *statement;
+	const char *text;
+	bool read_only;
+	ProcessUtilityContext context;
+	ParamListInfo parameters;
+	QueryEnvironment *environment;
+	DestReceiver *destination;
+	QueryCompletion *completion;
+} tsurugi_utility;
+
+/* Hands the statement on to who was there before, PostgreSQL in the end. */
+extern void tsurugi_utility_run(const tsurugi_utility *utility);
+
+/* Runs another tree in the place of what was written; not seen by our own hook. */
+extern void tsurugi_utility_run_instead(const tsurugi_utility *utility, Node *tree);
+
+/* Runs a statement of ours, from the hook on, as a part of what was written. */
+extern void tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree);
+
+/* Whether this is a foreign table of ours; InvalidOid is none. */
+extern bool tsurugi_is_our_table(Oid relation);
+
+#endif /* TSURUGI_UTILITY_H */
