@@ -20,8 +20,10 @@
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_inherits.h"
+#include "commands/comment.h"
 #include "commands/event_trigger.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -37,6 +39,7 @@
 #include "src/create.h"
 #include "src/keys.h"
 #include "src/relation.h"
+#include "src/retype.h"
 #include "src/rewrite.h"
 #include "src/storage.h"
 #include "src/utility.h"
@@ -51,8 +54,8 @@ typedef struct Altered
 {
 	struct Altered *next;
 	Oid relation;
-	Bitmapset *added; /* attribute numbers */
-	bool types_changed;
+	Bitmapset *added;		/* attribute numbers */
+	tsurugi_retype *retype; /* what becomes of columns with another type, or NULL */
 } Altered;
 
 /* A DDL statement that is running; nested ones have their own. */
@@ -141,7 +144,7 @@ follow_altered(void)
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(altered->relation)))
 			continue;
 		relation = table_open(altered->relation, AccessExclusiveLock);
-		tsurugi_table_follow(relation, altered->added, altered->types_changed);
+		tsurugi_table_follow(relation, altered->added, altered->retype);
 		table_close(relation, NoLock);
 	}
 	innermost->altered = NULL;
@@ -190,6 +193,7 @@ typedef struct Key
 	bool found;
 	char *name; /* or NULL */
 	List *columns;
+	char *comment; /* or NULL */
 } Key;
 
 static void
@@ -438,36 +442,48 @@ strip_alter(AlterTableStmt *statement)
 	return wishes;
 }
 
-/* Rows keep the form they were stored in. */
-static void
-check_type_change(Oid table, const char *column)
+static bool
+is_in_key(const tsurugi_relation *described, AttrNumber attnum)
 {
-	Relation relation = table_open(table, AccessExclusiveLock);
-	const tsurugi_relation *described = tsurugi_relation_describe(relation);
-	AttrNumber attnum = get_attnum(table, column);
-
-	if (!tsurugi_table_is_empty(relation))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot alter the type of a column of table \"%s\" because it has rows",
-							   RelationGetRelationName(relation)),
-						errhint("Add a column of the new type, fill it by UPDATE, drop the old column and rename "
-								"the new one.")));
 	for (int i = 0; i < described->key_count; i++)
 	{
 		if (described->key[i].attnum == attnum)
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("cannot alter the type of column \"%s\" because it is in the primary key of table "
-								   "\"%s\"",
-								   column, RelationGetRelationName(relation)),
-							errhint("Drop the primary key first and add it again afterwards.")));
+			return true;
 	}
-	note_altered(table)->types_changed = true;
+	return false;
+}
+
+/* A column of this table gets another type. */
+static void
+note_type_change(const tsurugi_utility *utility, Oid table, const AlterTableCmd *command)
+{
+	Relation relation = table_open(table, AccessExclusiveLock);
+	Altered *altered = note_altered(table);
+	MemoryContext caller = MemoryContextSwitchTo(innermost->context);
+
+	tsurugi_retype_add(&altered->retype, relation, command, utility->text);
+	MemoryContextSwitchTo(caller);
+	table_close(relation, NoLock);
+}
+
+/* PostgreSQL would look for the index of a key and rebuild it as one of its own. */
+static void
+refuse_key_of_child(Oid table, const char *column)
+{
+	Relation relation = table_open(table, AccessExclusiveLock);
+
+	if (is_in_key(tsurugi_relation_describe(relation), get_attnum(table, column)))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot alter the type of column \"%s\" because it is in the primary key of table "
+							   "\"%s\"",
+							   column, RelationGetRelationName(relation)),
+						errhint("Drop the primary key first and add it again afterwards.")));
 	table_close(relation, NoLock);
 }
 
 /* A change of a column's type reaches the tables that inherit it. */
 static void
-check_type_changes(Oid relation, const AlterTableStmt *statement)
+note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement)
 {
 	ListCell *cell;
 	ListCell *table;
@@ -480,12 +496,61 @@ check_type_changes(Oid relation, const AlterTableStmt *statement)
 		if (command->subtype != AT_AlterColumnType)
 			continue;
 		tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
+		if (list_length(tables) > 1 && tsurugi_is_our_table(relation) &&
+			castNode(ColumnDef, command->def)->raw_default != NULL)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("cannot alter the type of a column with USING on a table in memory that others "
+								   "inherit")));
 		foreach (table, tables)
 		{
-			if (tsurugi_is_our_table(lfirst_oid(table)))
-				check_type_change(lfirst_oid(table), command->name);
+			if (!tsurugi_is_our_table(lfirst_oid(table)))
+				continue;
+			if (lfirst_oid(table) != relation)
+				refuse_key_of_child(lfirst_oid(table), command->name);
+			note_type_change(utility, lfirst_oid(table), command);
 		}
 	}
+}
+
+/*
+ * PostgreSQL cannot rebuild a key of ours: one that has a column whose type
+ * changes is dropped by the same statement, and made again when it is done.
+ */
+static void
+replace_key(Oid relation_id, AlterTableStmt *statement, Wishes *wishes)
+{
+	Relation relation = table_open(relation_id, AccessExclusiveLock);
+	const tsurugi_relation *described = tsurugi_relation_describe(relation);
+	AlterTableCmd *drop;
+	bool replace = false;
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype == AT_DropConstraint)
+			replace = false; /* it may be the key; if not, PostgreSQL says what stands in the way */
+		if (command->subtype != AT_AlterColumnType)
+			continue;
+		castNode(ColumnDef, command->def)->raw_default = NULL; /* has been noted */
+		replace |= is_in_key(described, get_attnum(relation_id, command->name));
+	}
+	if (replace && !wishes->key.found)
+	{
+		drop = makeNode(AlterTableCmd);
+		drop->subtype = AT_DropConstraint;
+		drop->name = get_constraint_name(described->key_constraint);
+		drop->behavior = DROP_RESTRICT;
+		statement->cmds = lcons(drop, statement->cmds);
+		wishes->key.found = true;
+		wishes->key.name = drop->name;
+		wishes->key.comment = GetComment(described->key_constraint, ConstraintRelationId, 0);
+		for (int i = 0; i < described->key_count; i++)
+			wishes->key.columns =
+				lappend(wishes->key.columns, makeString(get_attname(relation_id, described->key[i].attnum, false)));
+	}
+	table_close(relation, NoLock);
 }
 
 static void
@@ -494,6 +559,9 @@ make_key(Oid relation_id, const Key *key)
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
 
 	tsurugi_key_create(relation, key->name, key->columns);
+	if (key->comment != NULL)
+		CreateComments(get_relation_constraint_oid(relation_id, key->name, false), ConstraintRelationId, 0,
+					   key->comment);
 	(void) note_altered(relation_id);
 	table_close(relation, NoLock);
 }
@@ -561,7 +629,7 @@ alter_table(const tsurugi_utility *utility, AlterTableStmt *written)
 		tsurugi_utility_run(utility);
 		return;
 	}
-	check_type_changes(relation_id, written);
+	note_type_changes(utility, relation_id, written);
 	if (!tsurugi_is_our_table(relation_id))
 	{
 		alter_other_table(utility, relation_id, written);
@@ -569,6 +637,7 @@ alter_table(const tsurugi_utility *utility, AlterTableStmt *written)
 	}
 	statement = copyObject(written);
 	wishes = strip_alter(statement);
+	replace_key(relation_id, statement, &wishes);
 	if (!wishes.adds_columns)
 		check_key_columns(relation_id, &wishes.key);
 	tsurugi_utility_run_instead(utility, (Node *) statement);

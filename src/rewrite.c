@@ -112,21 +112,6 @@ fill_slot(const Rows *rows, const tsurugi_relation *described, TupleTableSlot *s
 	ExecStoreVirtualTuple(slot);
 }
 
-bool
-tsurugi_table_is_empty(Relation relation)
-{
-	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
-	Rows *rows;
-	bool empty;
-
-	if (table == NULL)
-		return true;
-	rows = open_rows(table, 0);
-	empty = !next_row(rows);
-	close_rows(rows);
-	return empty;
-}
-
 /* --- looking at rows ------------------------------------------------------------------ */
 
 static void
@@ -231,6 +216,9 @@ typedef struct Copy
 	ExprState **defaults; /* by column; NULL: none, or not added */
 	EState *estate;
 	TupleTableSlot *slot;
+	const tsurugi_retype *retype; /* or NULL, as are the next two */
+	ExprState **conversions;	  /* by column; NULL: stays as it is */
+	TupleTableSlot *before;		  /* the row as it was */
 	tg_value *values;
 	bool *nulls;
 } Copy;
@@ -293,14 +281,45 @@ insert_row(Copy *copy)
 	tsurugi_check(status, copy->relation);
 }
 
+/* The row with its columns' new types; both rows are in their slots then. */
 static void
-copy_row(Copy *copy, const Rows *rows)
+convert_row(Copy *copy, const Rows *rows)
 {
 	const tsurugi_relation *described = copy->described;
-	MemoryContext caller;
+	ExprContext *context = GetPerTupleExprContext(copy->estate);
+	int before_count = copy->before->tts_tupleDescriptor->natts;
 
-	ResetPerTupleExprContext(copy->estate);
-	caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(copy->estate));
+	fill_slot(rows, copy->retype->described, copy->before);
+	context->ecxt_scantuple = copy->before;
+	ExecClearTuple(copy->slot);
+	for (int i = 0; i < described->attribute_count; i++)
+	{
+		copy->slot->tts_isnull[i] = true;
+		copy->slot->tts_values[i] = (Datum) 0;
+		if (described->codecs[i].form == TSURUGI_NOTHING || i >= before_count)
+			continue;
+		if (copy->conversions[i] != NULL)
+			copy->slot->tts_values[i] = ExecEvalExpr(copy->conversions[i], context, &copy->slot->tts_isnull[i]);
+		else
+		{
+			copy->slot->tts_values[i] = copy->before->tts_values[i];
+			copy->slot->tts_isnull[i] = copy->before->tts_isnull[i];
+		}
+	}
+	ExecStoreVirtualTuple(copy->slot);
+	for (int i = 0; i < described->attribute_count; i++)
+	{
+		copy->nulls[i] = copy->slot->tts_isnull[i];
+		if (!copy->nulls[i])
+			tsurugi_value(&described->codecs[i], copy->slot->tts_values[i], &copy->values[i]);
+	}
+}
+
+static void
+take_row(Copy *copy, const Rows *rows)
+{
+	const tsurugi_relation *described = copy->described;
+
 	fill_slot(rows, described, copy->slot);
 	for (int i = 0; i < described->attribute_count; i++)
 	{
@@ -308,6 +327,19 @@ copy_row(Copy *copy, const Rows *rows)
 		if (!copy->nulls[i])
 			take_cell(&described->codecs[i], cell_at(rows, i), &copy->values[i]);
 	}
+}
+
+static void
+copy_row(Copy *copy, const Rows *rows)
+{
+	MemoryContext caller;
+
+	ResetPerTupleExprContext(copy->estate);
+	caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(copy->estate));
+	if (copy->retype != NULL)
+		convert_row(copy, rows);
+	else
+		take_row(copy, rows);
 	fill_defaults(copy);
 	insert_row(copy);
 	MemoryContextSwitchTo(caller);
@@ -358,9 +390,27 @@ readable_columns(const tsurugi_relation *described, const Bitmapset *added)
 	return first_added < 0 ? described->attribute_count : first_added - 1;
 }
 
+/* The expressions that make the new columns, and the slot that they read. */
+static void
+prepare_conversions(Copy *copy, const tsurugi_retype *retype)
+{
+	int count = copy->described->attribute_count;
+
+	if (retype == NULL)
+		return;
+	copy->retype = retype;
+	copy->before = MakeSingleTupleTableSlot(retype->before, &TTSOpsVirtual);
+	copy->conversions = palloc0(Max(count, 1) * sizeof(ExprState *));
+	for (int i = 0; i < retype->before->natts && i < count; i++)
+	{
+		if (retype->expressions[i] != NULL)
+			copy->conversions[i] = ExecInitExpr(retype->expressions[i], NULL);
+	}
+}
+
 static void
 copy_rows(Relation relation, tg_table *old, tg_table *fresh, const tsurugi_relation *described, const Bitmapset *added,
-		  ExprState **defaults, EState *estate)
+		  const tsurugi_retype *retype, ExprState **defaults, EState *estate)
 {
 	int count = described->attribute_count;
 	Copy copy = {.relation = relation,
@@ -373,10 +423,13 @@ copy_rows(Relation relation, tg_table *old, tg_table *fresh, const tsurugi_relat
 				 .nulls = palloc0((count + 1) * sizeof(bool))};
 	Rows *rows = open_rows(old, readable_columns(described, added));
 
+	prepare_conversions(&copy, retype);
 	while (next_row(rows))
 		copy_row(&copy, rows);
 	close_rows(rows);
 	ExecDropSingleTupleTableSlot(copy.slot);
+	if (copy.before != NULL)
+		ExecDropSingleTupleTableSlot(copy.before);
 }
 
 /* Those of the columns that are NOT NULL. */
@@ -395,8 +448,31 @@ not_null_of(Relation relation, const Bitmapset *columns)
 	return not_null;
 }
 
+/* The column is stored in the same bytes under both types. */
+static bool
+is_stored_alike(const Expr *expression, AttrNumber attnum, const tsurugi_codec *before, const tsurugi_codec *after)
+{
+	while (IsA(expression, RelabelType))
+		expression = ((const RelabelType *) expression)->arg;
+	return IsA(expression, Var) && ((const Var *) expression)->varattno == attnum && before->form == after->form &&
+		   before->kind == after->kind && before->typlen == after->typlen && before->scale == after->scale &&
+		   before->header_bytes == after->header_bytes && before->inline_allowed == after->inline_allowed;
+}
+
+static bool
+must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
+{
+	for (int i = 0; retype != NULL && i < retype->before->natts && i < described->attribute_count; i++)
+	{
+		if (retype->expressions[i] != NULL &&
+			!is_stored_alike(retype->expressions[i], i + 1, &retype->described->codecs[i], &described->codecs[i]))
+			return true;
+	}
+	return false;
+}
+
 void
-tsurugi_table_follow(Relation relation, const Bitmapset *added, bool types_changed)
+tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype)
 {
 	tg_table *old = tsurugi_storage_find(RelationGetRelid(relation));
 	const tsurugi_relation *described;
@@ -409,7 +485,7 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, bool types_chang
 	described = tsurugi_relation_describe(relation);
 	estate = CreateExecutorState();
 	defaults = prepare_defaults(relation, added, estate, &fill);
-	if (types_changed || fill || kinds_differ(described, tg_load_acquire(&old->layout)) ||
+	if (must_convert(retype, described) || fill || kinds_differ(described, tg_load_acquire(&old->layout)) ||
 		!tsurugi_key_is_same(&old->key, &described->key_spec))
 	{
 		tg_table *fresh =
@@ -417,8 +493,7 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, bool types_chang
 
 		/* from here on the end of the transaction knows both */
 		tsurugi_storage_replace(relation, fresh);
-		if (!types_changed)
-			copy_rows(relation, old, fresh, described, added, defaults, estate);
+		copy_rows(relation, old, fresh, described, added, retype, defaults, estate);
 	}
 	else
 		tsurugi_table_verify(relation, not_null_of(relation, added), false);
@@ -426,4 +501,6 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, bool types_chang
 	/* the layout follows, too */
 	(void) tsurugi_relation_get(relation);
 	CommandCounterIncrement();
+	if (retype != NULL)
+		tsurugi_table_verify(relation, NULL, true);
 }

@@ -10,16 +10,15 @@
 #include "nodes/bitmapset.h"
 #include "utils/rel.h"
 
-/* Whether there is no row that the current transaction sees. */
-extern bool tsurugi_table_is_empty(Relation relation);
+#include "src/retype.h"
 
 /*
  * Makes the storage agree with the catalogs: key, added columns (attribute
  * numbers) with their defaults.  If need be by copying the rows into a fresh
- * storage, which the end of the transaction decides on.  types_changed: there
- * are no rows, but somebody's older snapshot may still see some.
+ * storage, which the end of the transaction decides on.  retype: what becomes
+ * of columns whose type has changed, NULL if none has.
  */
-extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, bool types_changed);
+extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype);
 
 /* Raises 23502 if one of the columns (attribute numbers) has a NULL, 23514 if a row violates a CHECK constraint. */
 extern void tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks);
