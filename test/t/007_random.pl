@@ -1,0 +1,246 @@
+# Random tables, rows and statements, on an ordinary table and on one in memory:
+# the answers must be the same, rows, row counts and errors alike.
+#
+# RANDOM_SEED repeats a run, RANDOM_STATEMENTS makes it longer.  A statement
+# names the table as T; compare() in the database runs it on both and returns
+# what differs.  What depends on the order that rows are met in is not asked.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $seed = $ENV{RANDOM_SEED} // time ^ $$;
+my $statements = $ENV{RANDOM_STATEMENTS} // 20000;
+my $tables = 40;
+srand $seed;
+note "RANDOM_SEED=$seed RANDOM_STATEMENTS=$statements";
+diag "RANDOM_SEED=$seed";
+
+sub pick { return $_[ rand @_ ] }
+sub quoted { my $text = join '', map { pick('a' .. 'e', 'A' .. 'C', ' ', 'ä', '') } 1 .. rand 7; return "'$text'" }
+
+# Of each type: values, whether it can be in a key, whether it has an order to ask for.
+my %types = (
+	'int' => { value => sub { int(rand 60) - 20 }, key => 1 },
+	'bigint' => { value => sub { pick(int(rand 40), int(rand 40) * 1_000_000_007, -5) }, key => 1 },
+	'smallint' => { value => sub { int(rand 40) - 10 }, key => 1 },
+	'text' => { value => \&quoted, key => 1 },
+	'text COLLATE "C"' => { value => \&quoted, key => 1 },
+	'varchar(4)' => { value => \&quoted, key => 1 },
+	'char(3)' => { value => sub { "'" . pick('a' .. 'd') x int(rand 4) . "'" }, key => 1 },
+	'numeric(6,2)' => { value => sub { pick(int(rand 30), sprintf('%.3f', rand 20), "'NaN'", -1.5) }, key => 1 },
+	'numeric' => { value => sub { pick(int(rand 30), sprintf('%.5f', rand 20), '1e30', "'NaN'") } },
+	'float8' => { value => sub { pick(int(rand 30) / 4, "'NaN'", "'-Infinity'", 0, "'-0'") }, key => 1 },
+	'boolean' => { value => sub { pick('true', 'false') }, key => 1 },
+	'date' => { value => sub { "'2020-01-01'::date + " . int(rand 30) }, key => 1 },
+	'timestamptz' => { value => sub { "'2020-01-01 00:00+00'::timestamptz + '" . int(rand 30) . " hours'" }, key => 1 },
+	'uuid' => { value => sub { sprintf "'00000000-0000-0000-0000-%012d'", rand 30 }, key => 1 },
+	'bytea' => { value => sub { pick("''", "'\\x00'", "'\\x0001ff'", "'\\xff'", "'abc'") }, key => 1 },
+	'interval' => { value => sub { pick("'1 day'", "'24 hours'", "'1 mon'", "'30 days'", "'00:01'") } },
+	'inet' => { value => sub { "'10.0.0." . int(rand 20) . pick('', '/24') . "'" } },
+	'jsonb' => { value => sub { pick(q('{"a": 1}'), q('[1, 2]'), q('{"a": {"b": null}}'), q('"s"')) } },
+	'int[]' => { value => sub { "'{" . join(',', map { int rand 4 } 1 .. rand 4) . "}'" } },
+	'int4range' => { value => sub { "'[" . int(rand 9) . "," . (9 + int rand 9) . ")'" } },
+	'mood' => { value => sub { pick("'sad'", "'ok'", "'happy'") } },
+	'small' => { value => sub { int rand 110 } },
+	'pair' => { value => sub { 'row(' . int(rand 5) . ", 'p')" } });
+
+sub value_of
+{
+	my ($column, $null_share) = @_;
+
+	return rand() < $null_share ? 'NULL' : $types{ $column->{type} }{value}->();
+}
+
+sub literal
+{
+	my ($column) = @_;
+	my $value = value_of($column, 0.05);
+
+	return $value eq 'NULL' ? 'NULL' : "($value)::$column->{type}" =~ s/ COLLATE "C"//r;
+}
+
+sub make_table
+{
+	my @columns = map { { name => "c$_", type => pick(sort keys %types) } } 1 .. 2 + rand 5;
+	my @able = grep { $types{ $_->{type} }{key} } @columns;
+	my @key = @able && rand() < 0.85 ? splice(@able, 0, 1 + rand(@able < 3 ? @able : 3)) : ();
+
+	push @columns, { name => 'n', type => 'int' };
+	$_->{key} = 1 for @key;
+	my $definition = join ', ', map { "$_->{name} $_->{type}" . (!$_->{key} && rand() < 0.1 ? ' NOT NULL' : '') } @columns;
+	$definition .= ', PRIMARY KEY (' . join(', ', map { $_->{name} } @key) . ')' if @key;
+	$definition .= ', CONSTRAINT bound CHECK (n < 55)' if rand() < 0.3;
+	return { columns => \@columns, key => \@key, definition => $definition };
+}
+
+sub condition
+{
+	my ($table, $prefix) = @_;
+	my $column = rand() < 0.6 && @{ $table->{key} } ? pick(@{ $table->{key} }) : pick(@{ $table->{columns} });
+	my $name = "$prefix$column->{name}";
+
+	return pick(sub { "$name = " . literal($column) },
+		sub { "$name = " . literal($column) },
+		sub { "$name " . pick('<', '<=', '>', '>=', '<>') . ' ' . literal($column) },
+		sub { "$name BETWEEN " . literal($column) . ' AND ' . literal($column) },
+		sub { "$name IN (" . join(', ', map { literal($column) } 1 .. 1 + rand 3) . ')' },
+		sub { $column->{type} =~ /\[\]/ ? "$name <> '{}'" : "$name = ANY (ARRAY[" . join(', ', map { literal($column) } 1 .. 1 + rand 3) . "]::" . ($column->{type} =~ s/ COLLATE.*//r) . '[])' },
+		sub { "$name IS " . pick('', 'NOT ') . 'NULL' },
+		sub { "$name IS DISTINCT FROM " . literal($column) },
+		sub { "NOT ($name = " . literal($column) . ')' },
+		sub { "${prefix}n % 3 = " . int(rand 3) })->();
+}
+
+# All of the key, often: a look-up.
+sub conditions
+{
+	my ($table, $prefix) = @_;
+	my @key = @{ $table->{key} };
+
+	return join ' AND ', map { "$prefix$_->{name} = " . literal($_) } @key if @key && rand() < 0.3;
+	my $joined = condition($table, $prefix);
+	$joined .= pick(' AND ', ' AND ', ' OR ') . condition($table, $prefix) while rand() < 0.4;
+	return "($joined)";
+}
+
+sub row { my ($table) = @_; return '(' . join(', ', map { value_of($_, $_->{key} ? 0.02 : 0.2) } @{ $table->{columns} }) . ')' }
+
+sub assignment
+{
+	my ($table) = @_;
+	my @others = grep { !$_->{key} } @{ $table->{columns} };
+	my $column = pick(@others);
+
+	return 'n = ' . pick('n + 1', 'n - 1', '-n', 'coalesce(n, 0) + 7') if rand() < 0.4;
+	return "$column->{name} = " . literal($column);
+}
+
+sub statement
+{
+	my ($table) = @_;
+	my @key = @{ $table->{key} };
+	my $where = conditions($table, '');
+	my $kind = rand 100;
+
+	return 'INSERT INTO T VALUES ' . join(', ', map { row($table) } 1 .. 1 + rand 3) . ' RETURNING *' if $kind < 25;
+	if ($kind < 32 && @key)
+	{
+		my $names = join ', ', map { $_->{name} } @key;
+
+		return 'INSERT INTO T VALUES ' . row($table) . " ON CONFLICT ($names) " .
+			pick('DO NOTHING', 'DO UPDATE SET n = EXCLUDED.n', 'DO UPDATE SET n = T.n + 1 WHERE T.n > 3') . ' RETURNING *';
+	}
+	return "UPDATE T SET " . assignment($table) . " WHERE $where RETURNING *" if $kind < 45;
+	if ($kind < 50 && @key)
+	{
+		my $column = pick(@key);
+		# one row at most, so that no order shows
+		return "UPDATE T SET $column->{name} = " . literal($column) . ' WHERE ' .
+			join(' AND ', map { "$_->{name} = " . literal($_) } @key) . ' RETURNING *';
+	}
+	return "DELETE FROM T WHERE $where RETURNING *" if $kind < 58;
+	return 'UPDATE T SET n = s.n FROM (SELECT n, count(*) AS many FROM T GROUP BY n) s WHERE s.n + 1 = T.n RETURNING T.*' if $kind < 60;
+	return "DELETE FROM T USING generate_series(1, 3) g WHERE T.n = g AND $where RETURNING T.*" if $kind < 61;
+	return 'INSERT INTO T SELECT * FROM T WHERE ' . condition($table, '') . ' RETURNING *' if $kind < 62 && !@key;
+	if ($kind < 75 && @key)
+	{
+		my $order = join ', ', map { $_->{name} } @key;
+		$order = join ', ', map { "$_->{name} DESC" } @key if rand() < 0.5;
+		return "SELECT * FROM (SELECT row_number() OVER (ORDER BY $order) AS place, * FROM T WHERE $where) q" .
+			pick('', ' WHERE place <= 3') if rand() < 0.5;
+		return "SELECT * FROM (SELECT * FROM T WHERE $where ORDER BY $order LIMIT " . int(rand 6) . ') q';
+	}
+	return "SELECT count(*), sum(n), min(n), max(n) FROM T WHERE $where" if $kind < 80;
+	return 'SELECT a.*, b.n AS other FROM T a JOIN T b ON ' .
+		(@key ? join(' AND ', map { "a.$_->{name} = b.$_->{name}" } @key) : 'a.n = b.n') . ' WHERE ' . conditions($table, 'a.')
+		if $kind < 85;
+	return "SELECT " . pick(@{ $table->{columns} })->{name} . " FROM T WHERE $where";
+}
+
+# --- running -----------------------------------------------------------------------
+
+my $node = TestServer::start('random');
+$node->safe_psql('postgres', q{
+	CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+	CREATE DOMAIN small AS int CHECK (value < 100);
+	CREATE TYPE pair AS (a int, b text);
+	CREATE FUNCTION answer(statement text, target text) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE rows text;
+	BEGIN
+		statement := regexp_replace(statement, '\mT\M', target, 'g');
+		EXECUTE format('WITH q AS (%s) SELECT count(*) || coalesce(string_agg(q::text, E''\n'' ORDER BY q::text COLLATE "C"), '''') FROM q', statement) INTO rows;
+		RETURN rows;
+	EXCEPTION WHEN OTHERS THEN
+		RETURN sqlstate || ' ' || replace(sqlerrm, target, 'T');
+	END $$;
+	CREATE FUNCTION compare(statement text) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE theirs text := answer(statement, 'theirs'); ours text := answer(statement, 'ours');
+	BEGIN
+		RETURN CASE WHEN ours IS DISTINCT FROM theirs THEN format(E'DIFFERS %s\nordinary: %s\nin memory: %s', statement, theirs, ours)
+			ELSE 'SAME ' || CASE WHEN ours ~ '^[0-9A-Z]{5} ' THEN left(ours, CASE WHEN ours ~ '^42' THEN 200 ELSE 5 END) ELSE 'rows' END END;
+	END $$;
+	CREATE FUNCTION compare_and_undo(statements text[]) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE difference text; statement text;
+	BEGIN
+		FOREACH statement IN ARRAY statements LOOP
+			difference := concat_ws(E'\n', difference, compare(statement));
+		END LOOP;
+		RAISE EXCEPTION USING errcode = 'UNDOO';
+	EXCEPTION WHEN SQLSTATE 'UNDOO' THEN
+		RETURN difference;
+	END $$;
+});
+
+my $script = $node->basedir . '/random.sql';
+my $count = 0;
+open my $out, '>:utf8', $script or die;
+for my $number (1 .. $tables)
+{
+	my $table = make_table();
+	my $left = $statements / $tables;
+
+	print $out "DROP TABLE IF EXISTS ours, theirs;\n";
+	print $out "CREATE FOREIGN TABLE ours ($table->{definition}) SERVER tsurugi;\nCREATE TABLE theirs ($table->{definition});\n";
+	print $out "ANALYZE ours;\n" if rand() < 0.5;
+	while ($left > 0)
+	{
+		my $size = rand() < 0.7 ? 1 : int(1 + rand 8);
+		my @some = map { statement($table) } 1 .. $size;
+
+		if (rand() < 0.1)
+		{
+			print $out 'SELECT compare_and_undo(ARRAY[' . join(', ', map { "\$s\$$_\$s\$" } @some) . "]);\n";
+		}
+		else
+		{
+			print $out "BEGIN;\n" if $size > 1;
+			print $out "SELECT compare(\$s\$$_\$s\$);\n" for @some;
+			print $out pick('COMMIT', 'COMMIT', 'ROLLBACK') . ";\n" if $size > 1;
+		}
+		print $out "SELECT compare('SELECT * FROM T');\n" if rand() < 0.05;
+		print $out "ANALYZE ours, theirs;\n" if rand() < 0.003;
+		$left -= $size;
+		$count += $size;
+	}
+	print $out "SELECT compare('SELECT * FROM T');\n";
+}
+close $out;
+
+my ($stdout, $stderr);
+my $done = IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') . ' client_encoding=utf8 options=\'-c client_min_messages=warning\'', '-f', $script ],
+	'>', \$stdout, '2>', \$stderr);
+ok($done, 'all statements were run') or diag $stderr;
+cmp_ok($count, '>=', $statements, "$count statements");
+my %answers;
+$answers{$1}++ while $stdout =~ /^SAME (.*)$/mg;
+note join ', ', map { "$_: $answers{$_}" } sort keys %answers;
+cmp_ok($answers{rows}, '>', $statements / 2, 'most returned rows');
+is(join(' ', grep { /^42/ } keys %answers), '', 'none was wrong in itself');
+my @differences = $stdout =~ /^DIFFERS .*\n(?:(?!DIFFERS).*\n?){0,6}/mg;
+is(scalar @differences, 0, 'the answers are the same') or diag map { substr($_, 0, 600) } @differences[ 0 .. ($#differences < 4 ? $#differences : 4) ];
+$node->stop;
+done_testing();
