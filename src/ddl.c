@@ -38,6 +38,7 @@
 #include "src/commands.h"
 #include "src/create.h"
 #include "src/keys.h"
+#include "src/partition.h"
 #include "src/relation.h"
 #include "src/retype.h"
 #include "src/rewrite.h"
@@ -602,6 +603,41 @@ verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishe
 	}
 }
 
+/* A table that has become a partition, and the default partition beside it. */
+static void
+verify_attached(Oid parent, const AlterTableStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+		Oid attached;
+
+		if (command->subtype != AT_AttachPartition || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+			continue;
+		CommandCounterIncrement();
+		attached = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
+		if (OidIsValid(attached))
+			tsurugi_partition_verify(attached);
+		tsurugi_partition_verify_default(parent);
+	}
+}
+
+/* The parent of a new partition. */
+static void
+verify_beside(const CreateStmt *statement)
+{
+	Oid parent;
+
+	if (statement->partbound == NULL)
+		return;
+	CommandCounterIncrement();
+	parent = RangeVarGetRelid(linitial_node(RangeVar, statement->inhRelations), NoLock, true);
+	if (OidIsValid(parent))
+		tsurugi_partition_verify_default(parent);
+}
+
 /* Of a table that is not ours. */
 static void
 alter_other_table(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement)
@@ -614,6 +650,7 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, const AlterTable
 	tsurugi_utility_run(utility);
 	follow_altered();
 	verify_tables(relation, statement, &wishes);
+	verify_attached(relation, statement);
 }
 
 static void
@@ -712,6 +749,8 @@ run_ddl(const tsurugi_utility *utility)
 		create_server(utility, (CreateForeignServerStmt *) tree);
 	else
 		tsurugi_utility_run(utility);
+	if (IsA(tree, CreateStmt) || IsA(tree, CreateForeignTableStmt))
+		verify_beside((CreateStmt *) tree);
 	follow_altered();
 }
 

@@ -206,6 +206,41 @@ tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks)
 	FreeExecutorState(estate);
 }
 
+bool
+tsurugi_table_satisfies(Relation relation, List *conditions)
+{
+	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
+	const tsurugi_relation *described;
+	EState *estate;
+	ExprContext *context;
+	ExprState *check;
+	Rows *rows;
+	bool satisfied = true;
+
+	if (table == NULL || conditions == NIL)
+		return true;
+	described = tsurugi_relation_describe(relation);
+	estate = CreateExecutorState();
+	context = GetPerTupleExprContext(estate);
+	context->ecxt_scantuple = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+	check = ExecPrepareCheck(conditions, estate);
+	rows = open_rows(table, described->attribute_count);
+	while (satisfied && next_row(rows))
+	{
+		MemoryContext caller;
+
+		ResetPerTupleExprContext(estate);
+		caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+		fill_slot(rows, described, context->ecxt_scantuple);
+		MemoryContextSwitchTo(caller);
+		satisfied = ExecCheck(check, context);
+	}
+	close_rows(rows);
+	ExecDropSingleTupleTableSlot(context->ecxt_scantuple);
+	FreeExecutorState(estate);
+	return satisfied;
+}
+
 /* --- copying rows ----------------------------------------------------------------------- */
 
 typedef struct Copy

@@ -23,4 +23,7 @@ extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, cons
 /* Raises 23502 if one of the columns (attribute numbers) has a NULL, 23514 if a row violates a CHECK constraint. */
 extern void tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks);
 
+/* Whether all rows meet the conditions (implicitly ANDed; NULL counts as met), on columns of the relation. */
+extern bool tsurugi_table_satisfies(Relation relation, List *conditions);
+
 #endif /* TSURUGI_REWRITE_H */
