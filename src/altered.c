@@ -1,0 +1,153 @@
+/*
+ * altered.c
+ *	  What happens to tables while a DDL statement runs.
+ *
+ * The object access hook sees what really happens to relations, whatever
+ * statement it comes from (CASCADE, DROP OWNED, a parent's ALTER): dropped
+ * tables and databases are noted for the commit; added columns and dropped keys
+ * in the list of the innermost DDL statement, at whose end the storages follow.
+ */
+#include "postgres.h"
+
+#include "src/altered.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "src/rewrite.h"
+#include "src/storage.h"
+#include "src/utility.h"
+
+static object_access_hook_type previous_object_access_hook;
+
+/* A table whose storage has to follow. */
+struct tsurugi_altered
+{
+	tsurugi_altered *next;
+	Oid relation;
+	Bitmapset *added;		/* attribute numbers */
+	tsurugi_retype *retype; /* what becomes of columns with another type, or NULL */
+};
+
+static tsurugi_ddl_statement *innermost;
+
+static tsurugi_altered *
+note_altered(Oid relation)
+{
+	tsurugi_altered *altered;
+
+	for (altered = innermost->altered; altered != NULL; altered = altered->next)
+	{
+		if (altered->relation == relation)
+			return altered;
+	}
+	if (innermost->context == NULL)
+		innermost->context = AllocSetContextCreate(TopMemoryContext, "tsurugi_fdw DDL", ALLOCSET_SMALL_SIZES);
+	altered = MemoryContextAllocZero(innermost->context, sizeof(*altered));
+	altered->relation = relation;
+	altered->next = innermost->altered;
+	innermost->altered = altered;
+	return altered;
+}
+
+static void
+note_added_column(Oid relation, AttrNumber attnum)
+{
+	tsurugi_altered *altered = note_altered(relation);
+	MemoryContext caller = MemoryContextSwitchTo(innermost->context);
+
+	altered->added = bms_add_member(altered->added, attnum);
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+relation_is_dropped(Oid relation)
+{
+	if (tsurugi_is_our_table(relation))
+		tsurugi_storage_drop(relation);
+	else if (get_rel_relkind(relation) == RELKIND_PARTITIONED_INDEX && innermost != NULL)
+	{
+		Oid table = IndexGetRelation(relation, true);
+
+		if (OidIsValid(table) && tsurugi_is_our_table(table))
+			(void) note_altered(table);
+	}
+}
+
+static void
+object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *argument)
+{
+	if (previous_object_access_hook != NULL)
+		previous_object_access_hook(access, class_id, object_id, sub_id, argument);
+	if (class_id == RelationRelationId && access == OAT_DROP && sub_id == 0)
+		relation_is_dropped(object_id);
+	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0 && innermost != NULL &&
+			 tsurugi_is_our_table(object_id))
+		note_added_column(object_id, sub_id);
+	else if (class_id == DatabaseRelationId && access == OAT_DROP)
+		tsurugi_storage_drop_database(object_id);
+}
+
+void
+tsurugi_altered_follow(void)
+{
+	if (innermost->altered == NULL)
+		return;
+	CommandCounterIncrement();
+	for (tsurugi_altered *altered = innermost->altered; altered != NULL; altered = altered->next)
+	{
+		Relation relation;
+
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(altered->relation)))
+			continue;
+		relation = table_open(altered->relation, AccessExclusiveLock);
+		tsurugi_table_follow(relation, altered->added, altered->retype);
+		table_close(relation, NoLock);
+	}
+	innermost->altered = NULL;
+}
+
+
+void
+tsurugi_altered_note(Oid relation)
+{
+	(void) note_altered(relation);
+}
+
+tsurugi_retype **
+tsurugi_altered_retype(Oid relation, MemoryContext *caller_out)
+{
+	tsurugi_altered *altered = note_altered(relation);
+
+	*caller_out = MemoryContextSwitchTo(innermost->context);
+	return &altered->retype;
+}
+
+void
+tsurugi_altered_begin(tsurugi_ddl_statement *statement)
+{
+	*statement = (tsurugi_ddl_statement){.outer = innermost};
+	innermost = statement;
+}
+
+void
+tsurugi_altered_end(tsurugi_ddl_statement *statement)
+{
+	innermost = statement->outer;
+	if (statement->context != NULL)
+		MemoryContextDelete(statement->context);
+}
+
+void
+tsurugi_altered_init(void)
+{
+	previous_object_access_hook = object_access_hook;
+	object_access_hook = object_is_accessed;
+}

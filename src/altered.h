@@ -1,0 +1,38 @@
+/*
+ * altered.h
+ *	  What happens to tables while a DDL statement runs.
+ */
+#ifndef TSURUGI_ALTERED_H
+#define TSURUGI_ALTERED_H
+
+#include "postgres.h"
+
+#include "src/retype.h"
+
+typedef struct tsurugi_altered tsurugi_altered;
+
+/* A DDL statement that is running; nested ones have their own.  On the caller's stack. */
+typedef struct tsurugi_ddl_statement
+{
+	struct tsurugi_ddl_statement *outer;
+	MemoryContext context; /* of the list; made when it is needed */
+	tsurugi_altered *altered;
+} tsurugi_ddl_statement;
+
+/* Around each DDL statement; the end also after an error. */
+extern void tsurugi_altered_begin(tsurugi_ddl_statement *statement);
+extern void tsurugi_altered_end(tsurugi_ddl_statement *statement);
+
+/* The table's storage has to be compared with the catalogs. */
+extern void tsurugi_altered_note(Oid relation);
+
+/* Where the statement keeps what becomes of the table's columns; its memory context becomes the current one. */
+extern tsurugi_retype **tsurugi_altered_retype(Oid relation, MemoryContext *caller_out);
+
+/* Lets the storages of all tables noted so far follow. */
+extern void tsurugi_altered_follow(void);
+
+/* Sets the object access hook.  Once, where the library is loaded. */
+extern void tsurugi_altered_init(void);
+
+#endif /* TSURUGI_ALTERED_H */
