@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "src/access_method.h"
 #include "src/altered.h"
 #include "src/key_clause.h"
 #include "src/keys.h"
@@ -306,6 +307,8 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 		tsurugi_utility_run(utility);
 		return;
 	}
+	if (tsurugi_access_method_run(relation_id, written))
+		return;
 	note_type_changes(utility, relation_id, written);
 	if (!tsurugi_is_our_table(relation_id))
 	{

@@ -26,9 +26,11 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/extension.h"
+#include "commands/sequence.h"
 #include "commands/comment.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
@@ -44,8 +46,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#define METHOD "tsurugi"
-
 bool tsurugi_create_table;
 char *tsurugi_default_server;
 
@@ -54,7 +54,7 @@ char *tsurugi_default_server;
 static bool
 is_explicit(const char *method)
 {
-	return method != NULL && strcmp(method, METHOD) == 0;
+	return method != NULL && strcmp(method, TSURUGI_METHOD) == 0;
 }
 
 /* The setting is on, and nothing in the statement asks for another kind of table. */
@@ -83,10 +83,10 @@ check_explicit(const RangeVar *table, bool is_typed)
 {
 	if (table->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("temporary tables cannot use access method \"%s\"", METHOD)));
+						errmsg("temporary tables cannot use access method \"%s\"", TSURUGI_METHOD)));
 	if (is_typed)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("typed tables cannot use access method \"%s\"", METHOD)));
+						errmsg("typed tables cannot use access method \"%s\"", TSURUGI_METHOD)));
 }
 
 CreateForeignTableStmt *
@@ -237,7 +237,7 @@ tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written
 		if (!is_explicit(into->accessMethod))
 			return false;
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("CREATE TABLE ... USING %s AS EXECUTE is not supported", METHOD)));
+						errmsg("CREATE TABLE ... USING %s AS EXECUTE is not supported", TSURUGI_METHOD)));
 	}
 	create = makeNode(CreateStmt);
 	create->relation = copyObject(into->rel);
@@ -250,7 +250,7 @@ tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written
 	}
 	create->relation->schemaname = get_namespace_name(namespace);
 	create->tableElts = columns_of_query(query, into->colNames);
-	create->accessMethod = pstrdup(METHOD);
+	create->accessMethod = pstrdup(TSURUGI_METHOD);
 	tsurugi_utility_run_part(utility, (Node *) create);
 	CommandCounterIncrement();
 	if (!into->skipData)
@@ -277,6 +277,7 @@ like_column(const FormData_pg_attribute *attribute, bits32 options)
 
 		identity->contype = CONSTR_IDENTITY;
 		identity->generated_when = attribute->attidentity;
+		identity->options = sequence_options(getIdentitySequence(attribute->attrelid, attribute->attnum, false));
 		identity->location = -1;
 		column->constraints = list_make1(identity);
 	}

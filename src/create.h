@@ -7,6 +7,9 @@
 
 #include "src/utility.h"
 
+/* What stands for our tables where PostgreSQL has the name of an access method. */
+#define TSURUGI_METHOD "tsurugi"
+
 /* tsurugi_fdw.create_table: plain CREATE TABLE makes tables of ours.  Each user's. */
 extern bool tsurugi_create_table;
 

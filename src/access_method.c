@@ -1,0 +1,405 @@
+/*
+ * access_method.c
+ *	  ALTER TABLE ... SET ACCESS METHOD: a table moves into memory, or back.
+ *
+ * PostgreSQL cannot make a foreign table of an ordinary one.  So a table of the
+ * other kind is made beside it by LIKE ... INCLUDING ALL, the rows are copied,
+ * what belongs to the table is handed over (owner, rights, comments, owned
+ * sequences and the state of identity ones), the old one is dropped, and names
+ * are given back: all in the statement's transaction, under an exclusive lock,
+ * as statements of PostgreSQL's own.
+ *
+ * The relation gets a new OID.  What refers to the old one and would be lost
+ * (views, foreign keys, triggers, policies, rules, publications, extended
+ * statistics, functions of its row type) makes the statement fail with a list.
+ */
+#include "postgres.h"
+
+#include "src/access_method.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/comment.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "executor/spi.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "src/create.h"
+
+/* One move; names are quoted where they begin with "q". */
+typedef struct Move
+{
+	Oid old;
+	Oid fresh;
+	Oid owner;
+	char *name;
+	char *qold;
+	char *qfresh;
+	char *key_name; /* of the primary key's constraint, or NULL */
+} Move;
+
+static void run(const char *format, ...) pg_attribute_printf(1, 2);
+
+/* Runs one statement. */
+static void
+run(const char *format, ...)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (;;)
+	{
+		va_list arguments;
+		int needed;
+
+		va_start(arguments, format);
+		needed = appendStringInfoVA(&text, format, arguments);
+		va_end(arguments);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&text, needed);
+	}
+	if (SPI_execute(text.data, false, 0) < 0)
+		elog(ERROR, "could not run \"%s\"", text.data);
+	CommandCounterIncrement();
+}
+
+/* --- what stands in the way --------------------------------------------------------------- */
+
+static void
+check_kind(Relation relation)
+{
+	const char *name = RelationGetRelationName(relation);
+	const char *what = NULL;
+
+	if (relation->rd_rel->relispartition)
+		what = "a partition";
+	else if (has_superclass(RelationGetRelid(relation)) || has_subclass(RelationGetRelid(relation)))
+		what = "part of an inheritance hierarchy";
+	else if (OidIsValid(relation->rd_rel->reloftype))
+		what = "a typed table";
+	else if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		what = "a temporary table";
+	if (what != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot move table \"%s\" into or out of memory", name), errdetail("It is %s.", what)));
+}
+
+/* What refers to the table, and would be gone with it. */
+static void
+check_dependents(const Move *move)
+{
+	static const char *const question =
+		"SELECT string_agg(pg_describe_object(class, object, 0), E'\\n' ORDER BY pg_describe_object(class, object, 0)) "
+		"FROM (SELECT 'pg_trigger'::regclass AS class, oid AS object FROM pg_catalog.pg_trigger "
+		"      WHERE tgrelid = $1 AND NOT tgisinternal "
+		"  UNION SELECT 'pg_policy'::regclass, oid FROM pg_catalog.pg_policy WHERE polrelid = $1 "
+		"  UNION SELECT 'pg_rewrite'::regclass, oid FROM pg_catalog.pg_rewrite WHERE ev_class = $1 "
+		"  UNION SELECT 'pg_publication_rel'::regclass, oid FROM pg_catalog.pg_publication_rel WHERE prrelid = $1 "
+		"  UNION SELECT 'pg_statistic_ext'::regclass, oid FROM pg_catalog.pg_statistic_ext WHERE stxrelid = $1 "
+		"  UNION SELECT 'pg_constraint'::regclass, oid FROM pg_catalog.pg_constraint "
+		"        WHERE contype = 'f' AND (conrelid = $1 OR confrelid = $1) "
+		"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d "
+		"        WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $1 AND d.deptype = 'n' "
+		"          AND NOT (d.classid = 'pg_constraint'::regclass AND EXISTS (SELECT FROM pg_catalog.pg_constraint c "
+		"                   WHERE c.oid = d.objid AND c.conrelid = $1)) "
+		"          AND NOT (d.classid = 'pg_attrdef'::regclass AND EXISTS (SELECT FROM pg_catalog.pg_attrdef a "
+		"                   WHERE a.oid = d.objid AND a.adrelid = $1)) "
+		"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d "
+		"        JOIN pg_catalog.pg_class r ON r.oid = $1 JOIN pg_catalog.pg_type t ON t.oid = r.reltype "
+		"        WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray) AND d.deptype = 'n') dependents";
+	Oid types[] = {OIDOID};
+	Datum values[] = {ObjectIdGetDatum(move->old)};
+	char *list;
+
+	if (SPI_execute_with_args(question, 1, types, values, NULL, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for dependent objects");
+	list = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (list != NULL)
+		ereport(ERROR, (errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+						errmsg("cannot move table \"%s\" into or out of memory because other objects depend on it",
+							   move->name),
+						errdetail_internal("%s", list)));
+}
+
+static AttrNumber
+column_count(Oid relation_id)
+{
+	Relation relation = table_open(relation_id, NoLock);
+	AttrNumber count = RelationGetNumberOfAttributes(relation);
+
+	table_close(relation, NoLock);
+	return count;
+}
+
+/* --- what follows the table ------------------------------------------------------------------ */
+
+static void
+copy_rows(const Move *move)
+{
+	Relation relation = table_open(move->old, NoLock);
+	StringInfoData columns;
+
+	initStringInfo(&columns);
+	for (int i = 0; i < RelationGetNumberOfAttributes(relation); i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), i);
+
+		if (!attribute->attisdropped && attribute->attgenerated == '\0')
+			appendStringInfo(&columns, "%s%s", columns.len > 0 ? ", " : "",
+							 quote_identifier(NameStr(attribute->attname)));
+	}
+	table_close(relation, NoLock);
+	if (columns.len > 0)
+		run("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM ONLY %s", move->qfresh, columns.data,
+			columns.data, move->qold);
+	else
+		run("INSERT INTO %s SELECT FROM ONLY %s", move->qfresh, move->qold);
+}
+
+static char *
+qualified(Oid relation)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), get_rel_name(relation));
+}
+
+/* Sequences of serial columns change hands; those of identity columns are new, and go on where the old ones are. */
+static void
+hand_over_sequences(const Move *move)
+{
+	AttrNumber count = column_count(move->old);
+
+	for (AttrNumber attnum = 1; attnum <= count; attnum++)
+	{
+		char *column = get_attname(move->old, attnum, true);
+		List *sequences = getOwnedSequences(move->old);
+		ListCell *cell;
+
+		if (column == NULL || get_atttype(move->old, attnum) == InvalidOid)
+			continue;
+		foreach (cell, sequences)
+		{
+			Oid owner;
+			int32 owned;
+
+			if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_AUTO, &owner, &owned) && owned == attnum)
+				run("ALTER SEQUENCE %s OWNED BY %s.%s", qualified(lfirst_oid(cell)), move->qfresh,
+					quote_identifier(column));
+			else if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_INTERNAL, &owner, &owned) && owned == attnum)
+				run("SELECT pg_catalog.setval(%u::oid::regclass, last_value, is_called) FROM %s",
+					getIdentitySequence(move->fresh, get_attnum(move->fresh, column), false),
+					qualified(lfirst_oid(cell)));
+		}
+	}
+}
+
+/* The names that identity sequences had, as pairs of column and sequence. */
+static List *
+identity_names(const Move *move)
+{
+	Relation relation = table_open(move->old, NoLock);
+	List *names = NIL;
+
+	for (int i = 0; i < RelationGetNumberOfAttributes(relation); i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), i);
+
+		if (!attribute->attisdropped && attribute->attidentity != '\0')
+			names = lappend(names, list_make2(pstrdup(NameStr(attribute->attname)),
+											  get_rel_name(getIdentitySequence(move->old, attribute->attnum, false))));
+	}
+	table_close(relation, NoLock);
+	return names;
+}
+
+/* Writes an access control list into a row of pg_class or pg_attribute, with what it depends on. */
+static void
+write_acl(Relation catalog, HeapTuple tuple, AttrNumber acl_column, Datum acl, Oid relation, int32 column, Oid owner)
+{
+	Datum values[Max(Natts_pg_class, Natts_pg_attribute)] = {0};
+	bool nulls[lengthof(values)] = {0};
+	bool replaces[lengthof(values)] = {0};
+	Oid *members;
+	int member_count;
+	HeapTuple changed;
+
+	values[acl_column - 1] = acl;
+	replaces[acl_column - 1] = true;
+	changed = heap_modify_tuple(tuple, RelationGetDescr(catalog), values, nulls, replaces);
+	CatalogTupleUpdate(catalog, &changed->t_self, changed);
+	member_count = aclmembers(DatumGetAclP(acl), &members);
+	updateAclDependencies(RelationRelationId, relation, column, owner, 0, NULL, member_count, members);
+	heap_freetuple(changed);
+}
+
+static void
+copy_table_rights(const Move *move)
+{
+	HeapTuple old = SearchSysCache1(RELOID, ObjectIdGetDatum(move->old));
+	bool null;
+	Datum acl = SysCacheGetAttr(RELOID, old, Anum_pg_class_relacl, &null);
+
+	if (!null)
+	{
+		Relation catalog = table_open(RelationRelationId, RowExclusiveLock);
+		HeapTuple fresh = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(move->fresh));
+
+		write_acl(catalog, fresh, Anum_pg_class_relacl, acl, move->fresh, 0, move->owner);
+		table_close(catalog, RowExclusiveLock);
+	}
+	ReleaseSysCache(old);
+}
+
+static void
+copy_column_rights(const Move *move)
+{
+	Relation catalog = table_open(AttributeRelationId, RowExclusiveLock);
+	AttrNumber count = column_count(move->old);
+
+	for (AttrNumber attnum = 1; attnum <= count; attnum++)
+	{
+		HeapTuple old = SearchSysCache2(ATTNUM, ObjectIdGetDatum(move->old), Int16GetDatum(attnum));
+		Form_pg_attribute attribute = (Form_pg_attribute) GETSTRUCT(old);
+		bool null;
+		Datum acl = SysCacheGetAttr(ATTNUM, old, Anum_pg_attribute_attacl, &null);
+
+		if (!null && !attribute->attisdropped)
+		{
+			HeapTuple fresh = SearchSysCacheCopyAttName(move->fresh, NameStr(attribute->attname));
+
+			write_acl(catalog, fresh, Anum_pg_attribute_attacl, acl, move->fresh,
+					  ((Form_pg_attribute) GETSTRUCT(fresh))->attnum, move->owner);
+		}
+		ReleaseSysCache(old);
+	}
+	table_close(catalog, RowExclusiveLock);
+}
+
+static void
+copy_comments(const Move *move)
+{
+	char *comment = GetComment(move->old, RelationRelationId, 0);
+
+	if (comment != NULL)
+		CreateComments(move->fresh, RelationRelationId, 0, comment);
+}
+
+static char *
+key_name(Oid relation_id)
+{
+	Relation relation = table_open(relation_id, NoLock);
+	Oid index = RelationGetPrimaryKeyIndex(relation);
+	char *name = OidIsValid(index) ? get_constraint_name(get_index_constraint(index)) : NULL;
+
+	table_close(relation, NoLock);
+	return name;
+}
+
+/* --- the move ----------------------------------------------------------------------------------- */
+
+static void
+make_fresh(Move *move, const char *method)
+{
+	Oid namespace = get_rel_namespace(move->old);
+	char *name = ChooseRelationName(move->name, NULL, "moved", namespace, false);
+
+	move->qfresh = quote_qualified_identifier(get_namespace_name(namespace), name);
+	run("CREATE TABLE %s (LIKE %s INCLUDING ALL) USING %s", move->qfresh, move->qold, quote_identifier(method));
+	move->fresh = get_relname_relid(name, namespace);
+	run("ALTER TABLE %s OWNER TO %s", move->qfresh, quote_identifier(GetUserNameFromId(move->owner, false)));
+}
+
+static void
+give_names_back(const Move *move, List *identities)
+{
+	char *fresh_key = key_name(move->fresh);
+	ListCell *cell;
+
+	run("ALTER TABLE %s RENAME TO %s", move->qfresh, quote_identifier(move->name));
+	if (move->key_name != NULL && strcmp(move->key_name, fresh_key) != 0)
+		run("ALTER TABLE %s RENAME CONSTRAINT %s TO %s", move->qold, quote_identifier(fresh_key),
+			quote_identifier(move->key_name));
+	foreach (cell, identities)
+	{
+		Oid sequence = getIdentitySequence(move->fresh, get_attnum(move->fresh, linitial(lfirst(cell))), false);
+
+		if (strcmp(get_rel_name(sequence), lsecond(lfirst(cell))) != 0)
+			run("ALTER SEQUENCE %s RENAME TO %s", qualified(sequence), quote_identifier(lsecond(lfirst(cell))));
+	}
+}
+
+static void
+move_table(Oid relation_id, const char *method)
+{
+	Relation relation = table_open(relation_id, AccessExclusiveLock);
+	Move move = {.old = relation_id, .owner = relation->rd_rel->relowner};
+	List *identities;
+
+	CheckTableNotInUse(relation, "ALTER TABLE");
+	check_kind(relation);
+	move.name = pstrdup(RelationGetRelationName(relation));
+	table_close(relation, NoLock);
+	move.qold = qualified(relation_id);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	check_dependents(&move);
+	move.key_name = key_name(relation_id);
+	identities = identity_names(&move);
+	make_fresh(&move, method);
+	copy_rows(&move);
+	hand_over_sequences(&move);
+	copy_table_rights(&move);
+	copy_column_rights(&move);
+	copy_comments(&move);
+	CommandCounterIncrement();
+	run("DROP TABLE %s", move.qold);
+	give_names_back(&move, identities);
+	SPI_finish();
+}
+
+static bool
+is_ordinary(Oid relation)
+{
+	return get_rel_relkind(relation) == RELKIND_RELATION;
+}
+
+bool
+tsurugi_access_method_run(Oid relation, const AlterTableStmt *statement)
+{
+	bool ours = tsurugi_is_our_table(relation);
+	const char *method = NULL;
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype == AT_SetAccessMethod && (ours || strcmp(command->name, TSURUGI_METHOD) == 0))
+			method = command->name;
+	}
+	if (method == NULL || (!ours && !is_ordinary(relation)))
+		return false;
+	if (list_length(statement->cmds) > 1)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot move a table into or out of memory together with other changes"),
+						errhint("Use an ALTER TABLE of its own.")));
+	if (ours != (strcmp(method, TSURUGI_METHOD) == 0))
+		move_table(relation, method);
+	return true;
+}
