@@ -7,7 +7,6 @@
 #include "src/errors.h"
 
 #include "access/genam.h"
-#include "access/xact.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -106,12 +105,25 @@ tsurugi_error_not_unique(Relation relation, const tsurugi_relation *described, c
 }
 
 void
+tsurugi_error_conflict(Relation relation, tsurugi_change change)
+{
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					change == TSURUGI_DELETED ? errmsg("could not serialize access due to concurrent delete")
+											  : errmsg("could not serialize access due to concurrent update"),
+					errdetail("A row of foreign table \"%s\" was %s by a transaction that committed after this one's "
+							  "snapshot was taken.",
+							  RelationGetRelationName(relation), change == TSURUGI_DELETED ? "deleted" : "changed"),
+					errhint("The transaction might succeed if retried."), errtable(relation)));
+	pg_unreachable();
+}
+
+void
 tsurugi_error_isolation(void)
 {
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("cannot change tables of tsurugi_fdw at isolation level %s",
-						   IsolationIsSerializable() ? "SERIALIZABLE" : "REPEATABLE READ"),
-					errdetail("Only reading is possible at this level so far."), errhint("Use READ COMMITTED.")));
+					errmsg("cannot change tables of tsurugi_fdw at isolation level SERIALIZABLE"),
+					errdetail("Only reading is possible at this level so far."),
+					errhint("Use READ COMMITTED or REPEATABLE READ.")));
 	pg_unreachable();
 }
 

@@ -12,6 +12,7 @@
 #include "utils/rel.h"
 
 #include "runtime/runtime.h"
+#include "src/isolation.h"
 #include "src/relation.h"
 
 /*
@@ -46,8 +47,11 @@ extern void tsurugi_error_not_unique(Relation relation, const tsurugi_relation *
  */
 extern void tsurugi_check_own_change(bool by_other_command, const char *verb);
 
-/* Raises 0A000 for a write that cannot be done at the current isolation level. */
+/* Raises 0A000 for a write that cannot be done at SERIALIZABLE. */
 extern void tsurugi_error_isolation(void) pg_attribute_noreturn();
+
+/* Raises 40001: a row to be written was committed after the snapshot. */
+extern void tsurugi_error_conflict(Relation relation, tsurugi_change change) pg_attribute_noreturn();
 
 /* Raises 53300: there is no session left for this backend. */
 extern void tsurugi_error_sessions(void) pg_attribute_noreturn();

@@ -6,8 +6,9 @@
  * Taken wherever the statement's rows come from one scan of the table, with any
  * condition: everything is evaluated here, by PostgreSQL's own expression
  * machinery.  A row is written where it is found: its newest version is read; if it was committed
- * after the snapshot, the conditions are evaluated again on it (READ COMMITTED,
- * transactions.md W5); the write replaces exactly that version or starts over.  Rows that this
+ * after the snapshot, the conditions are evaluated again on it (READ COMMITTED), or
+ * the scan starts over with a new snapshot, or the transaction ends (REPEATABLE READ and above; W5); the
+ * write replaces exactly that version or starts over.  Rows that this
  * command has written are not seen by its own scan, so there is no Halloween effect.
  *
  * PostgreSQL itself refuses direct modification where there are row triggers,
@@ -19,6 +20,7 @@
 #include "src/fdw.h"
 
 #include "access/sysattr.h"
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -28,6 +30,7 @@
 #include "parser/parsetree.h"
 
 #include "src/errors.h"
+#include "src/isolation.h"
 #include "src/row.h"
 #include "src/scan.h"
 #include "src/transaction.h"
@@ -50,7 +53,16 @@ typedef struct direct_modify
 	TupleTableSlot *new_slot;
 	unsigned char *key;
 	unsigned char *key_old;
+	bool has_written;
 } direct_modify;
+
+/* What became of the scan's current row. */
+typedef enum outcome
+{
+	ROW_WRITTEN,
+	ROW_PASSED, /* not to be written: the newest version does not meet the conditions, is gone, or is this command's own */
+	ROW_RESTART /* the snapshot was renewed: the scan starts over */
+} outcome;
 
 /* --- planning ---------------------------------------------------------------------------- */
 
@@ -311,11 +323,8 @@ key_still_matches(direct_modify *modify)
 	return ExecQual(modify->recheck, modify->node->ss.ps.ps_ExprContext);
 }
 
-/*
- * Writes the scan's current row.  False if it is not to be written: the newest
- * version does not meet the conditions, or is gone, or is this command's own.
- */
-static bool
+/* Writes the scan's current row. */
+static outcome
 modify_row(direct_modify *modify)
 {
 	ForeignScanState *node = modify->node;
@@ -332,7 +341,7 @@ modify_row(direct_modify *modify)
 	{
 		tsurugi_scan_fill(scan, slot);
 		if (!ExecQual(modify->condition, context))
-			return false;
+			return ROW_PASSED;
 		judged = true;
 	}
 
@@ -356,17 +365,23 @@ modify_row(direct_modify *modify)
 
 		if (status == TG_SELF)
 			tsurugi_check_own_change(by_other, is_delete ? "deleted" : "updated");
+		else if ((status == TG_CHANGED || status == TG_NOT_FOUND) && IsolationUsesXactSnapshot())
+		{
+			tsurugi_renew_snapshot(modify->relation, status == TG_CHANGED ? TSURUGI_CHANGED : TSURUGI_DELETED,
+								   !modify->has_written);
+			return ROW_RESTART;
+		}
 		if (status == TG_NOT_FOUND || status == TG_SELF)
-			return false;
+			return ROW_PASSED;
 		if (status != TG_BUSY)
 		{
 			bool changed = status == TG_CHANGED;
 
 			tsurugi_row_to_slot(&modify->old, row, slot);
 			if (changed && !key_still_matches(modify))
-				return false;
+				return ROW_PASSED;
 			if (modify->condition != NULL && (changed || !judged) && !ExecQual(modify->condition, context))
-				return false;
+				return ROW_PASSED;
 			status = is_delete ? tg_txn_delete(&writer, table, row, version)
 							   : write_new_row(modify, &writer, &row, version, &wait);
 		}
@@ -375,7 +390,8 @@ modify_row(direct_modify *modify)
 			case TG_OK:
 				if (modify->new_slot != NULL)
 					tsurugi_row_id_to_tid(row, &modify->new_slot->tts_tid);
-				return true;
+				modify->has_written = true;
+				return ROW_WRITTEN;
 			case TG_BUSY:
 				tsurugi_wait(&wait, modify->relation, purpose);
 				break;
@@ -401,12 +417,17 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 	while (tsurugi_scan_next(modify->scan))
 	{
 		TupleTableSlot *slot;
+		outcome outcome;
 
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(node->ss.ps.ps_ExprContext);
-		if (!modify_row(modify))
+		outcome = modify_row(modify);
+		if (outcome != ROW_WRITTEN)
 		{
-			InstrCountFiltered1(node, 1);
+			if (outcome == ROW_RESTART)
+				tsurugi_scan_restart(modify->scan);
+			else
+				InstrCountFiltered1(node, 1);
 			continue;
 		}
 		if (modify->scan->shape.counts)
@@ -423,6 +444,8 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 		rinfo->ri_projectReturning->pi_exprContext->ecxt_scantuple = slot;
 		return slot;
 	}
+	if (IsolationUsesXactSnapshot())
+		tsurugi_snapshot_is_used();
 	return ExecClearTuple(node->ss.ss_ScanTupleSlot);
 }
 

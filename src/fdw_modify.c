@@ -24,6 +24,9 @@
  *	  show them the old row as it was: see fire_after_update.
  * 3. INSERT ... ON CONFLICT: the primary key is the only unique key, hence the
  *	  only arbiter.  DO UPDATE does not hold a row that its WHERE refuses.
+ * 4. At REPEATABLE READ and above what has changed since the snapshot ends the
+ *	  transaction with 40001: instead of EvalPlanQual, and for a row that
+ *	  INSERT ... ON CONFLICT meets, if the snapshot cannot be renewed (isolation.c).
  */
 #include "postgres.h"
 
@@ -32,6 +35,7 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_type_d.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -43,6 +47,7 @@
 #include "utils/memutils.h"
 
 #include "src/errors.h"
+#include "src/isolation.h"
 #include "src/row.h"
 #include "src/session.h"
 #include "src/snapshot.h"
@@ -58,6 +63,7 @@ typedef struct modify_state
 	AttrNumber ctid;	   /* UPDATE, DELETE: in the rows of the plan */
 	bool copies;		   /* making a row to be stored may need memory */
 	bool checks_partition; /* inserts: the executor has not done it */
+	bool has_old;		   /* old is wanted */
 	bool has_snapshot;
 	tg_snapshot snapshot;
 	bool *silenced;			/* a flag of the trigger descriptor to be set again, or NULL */
@@ -146,7 +152,8 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->key_old = modify->key + key_bytes;
 	if (mtstate->operation != CMD_DELETE)
 		tsurugi_row_init(&modify->row, described);
-	if (mtstate->operation != CMD_INSERT || modify->on_conflict == ONCONFLICT_UPDATE)
+	modify->has_old = mtstate->operation != CMD_INSERT || modify->on_conflict == ONCONFLICT_UPDATE;
+	if (modify->has_old)
 		tsurugi_row_init(&modify->old, described);
 	return modify;
 }
@@ -359,18 +366,32 @@ look_at_newest(modify_state *modify, EState *estate, tg_claim claim, bool seen, 
 	if (!modify->has_snapshot)
 	{
 		tsurugi_snapshot(estate, &modify->snapshot);
-		modify->has_snapshot = true;
+		modify->has_snapshot = !IsolationUsesXactSnapshot(); /* that one may be renewed */
 	}
 	tsurugi_writer(estate, claim, &writer);
 	tg_epoch_enter(writer.session);
 	status = tg_txn_newest(&writer, seen ? &modify->snapshot : NULL, modify->described->table, &found->row,
 						   &found->version, &found->wait);
 	if (status == TG_OK || status == TG_CHANGED)
-		tsurugi_row_read(&modify->old, found->version);
+	{
+		if (modify->has_old)
+			tsurugi_row_read(&modify->old, found->version);
+	}
 	else if (status == TG_SELF)
 		found->by_other_command = tsurugi_was_changed_by_other_command(&writer, found->version);
 	tg_epoch_leave(writer.session);
 	return status;
+}
+
+/*
+ * At REPEATABLE READ and above a row that has changed since the snapshot ends
+ * the transaction: the executor has been told of it as it was.
+ */
+static inline void
+check_unchanged(const modify_state *modify, tg_status status)
+{
+	if (IsolationUsesXactSnapshot() && (status == TG_CHANGED || status == TG_NOT_FOUND))
+		tsurugi_error_conflict(modify->relation, status == TG_CHANGED ? TSURUGI_CHANGED : TSURUGI_DELETED);
 }
 
 /* EvalPlanQual with the newest version in place of the row: the plan's row for it, or NULL. */
@@ -505,6 +526,32 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 	}
 }
 
+/*
+ * At REPEATABLE READ and above ON CONFLICT may be about a row only that the
+ * snapshot sees as it is now (as ExecCheckTIDVisible has it).  False: the row
+ * is not what it was, or the snapshot is a new one: insert again.
+ */
+static bool
+conflict_is_seen(modify_state *modify, EState *estate, uint32_t row)
+{
+	found_row found = {.row = row};
+
+	switch (look_at_newest(modify, estate, TG_DATA, true, &found))
+	{
+		case TG_OK:
+		case TG_SELF:
+			return found.row == row;
+		case TG_BUSY:
+			tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_INSERT);
+			return false;
+		case TG_CHANGED:
+			tsurugi_renew_snapshot(modify->relation, TSURUGI_CHANGED, true);
+			return false;
+		default:
+			return false; /* deleted meanwhile */
+	}
+}
+
 /* The slot's row as it is stored, and its key.  Returns the key's length. */
 static inline size_t
 make_row(modify_state *modify, EState *estate, TupleTableSlot *slot)
@@ -555,6 +602,8 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 			case TG_EXISTS:
 				if (modify->on_conflict == ONCONFLICT_NONE)
 					tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
+				if (IsolationUsesXactSnapshot() && !conflict_is_seen(modify, estate, row))
+					break;
 				if (modify->on_conflict == ONCONFLICT_UPDATE &&
 					!update_existing(modify, estate, rinfo, row, slot, &result))
 				{
@@ -622,6 +671,7 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		found_row found = {.row = target};
 		tg_status status = look_at_newest(modify, estate, TG_DATA, true, &found);
 
+		check_unchanged(modify, status);
 		if (status == TG_CHANGED && found.version != judged)
 		{
 			slot = recompute_update(modify, estate, rinfo, found.row, &old);
@@ -713,6 +763,7 @@ tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		found_row found = {.row = target};
 		tg_status status = look_at_newest(modify, estate, TG_ESSENTIAL, true, &found);
 
+		check_unchanged(modify, status);
 		if (status == TG_CHANGED && found.version != judged)
 		{
 			if (!reconsider_delete(modify, estate, rinfo, found.row, slot, &old))

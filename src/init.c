@@ -23,6 +23,7 @@
 #include "src/ddl.h"
 #include "src/fdw.h"
 #include "src/prepared.h"
+#include "src/isolation.h"
 #include "src/relation.h"
 #include "src/session.h"
 #include "src/transaction.h"
@@ -171,6 +172,7 @@ _PG_init(void)
 	tsurugi_prepared_init(); /* before whatever else of ours hooks into the executor: below it is PostgreSQL */
 	tsurugi_relation_init();
 	tsurugi_transaction_init();
+	tsurugi_isolation_init();
 	tsurugi_ddl_init();
 	tsurugi_unique_init();
 	tsurugi_worker_register();

@@ -12,6 +12,7 @@
 
 #include "src/scan.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -23,6 +24,7 @@
 #include "utils/wait_event.h"
 
 #include "src/errors.h"
+#include "src/isolation.h"
 #include "src/row.h"
 #include "src/session.h"
 #include "src/settings.h"
@@ -353,6 +355,14 @@ make_vectors(tsurugi_scan *scan, unsigned rows)
 static bool
 open_source(tsurugi_scan *scan)
 {
+	if (IsolationUsesXactSnapshot())
+	{
+		/* The transaction's may have been renewed. */
+		tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
+		/* A direct modification may start over until it has written. */
+		if (scan->shape.direct == CMD_UNKNOWN)
+			tsurugi_snapshot_is_used();
+	}
 	scan->ready = true;
 	scan->figures.started = true;
 	switch ((tsurugi_way) scan->shape.way)

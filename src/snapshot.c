@@ -17,6 +17,8 @@
  * 2. A time stays published while a record that uses it lives.  If the source
  *    goes first (a cursor opened by a function lives on), a sharer takes over.
  * 3. The end of the transaction withdraws all; the memory may go later.
+ * 4. At REPEATABLE READ and above every record has the transaction's time, and
+ *    follows when that is renewed (isolation.c); but for the fresh ones.
  */
 #include "postgres.h"
 
@@ -36,6 +38,7 @@ typedef struct Record
 	SubTransactionId part; /* that it was made in */
 	struct Record *source; /* whose time this is; NULL: its own */
 	unsigned entry;		   /* of its own time */
+	bool of_transaction;   /* the time is the transaction's */
 	tg_snapshot seen;
 	MemoryContextCallback callback;
 } Record;
@@ -91,15 +94,36 @@ end_record(void *argument)
 		hand_over_time(record);
 }
 
+void
+tsurugi_snapshot_draw(void)
+{
+	if (transaction_time == 0)
+		transaction_time = tg_snapshot_publish(tsurugi_session(), &transaction_entry);
+}
+
+/* The new one is published before the old one is withdrawn: there is no moment without a lower bound (W5). */
+void
+tsurugi_snapshot_redraw(void)
+{
+	unsigned old = transaction_entry;
+
+	tg_assert(transaction_time != 0);
+	transaction_time = tg_snapshot_publish(tsurugi_session(), &transaction_entry);
+	tg_snapshot_withdraw(tsurugi_session(), old);
+	for (Record *record = records; record != NULL; record = record->outer)
+		if (record->of_transaction)
+			record->seen.time = transaction_time;
+}
+
 static void
 find_time(Record *record, bool fresh)
 {
 	record->source = NULL;
 	record->entry = ENTRY_NONE;
-	if (!fresh && IsolationUsesXactSnapshot())
+	record->of_transaction = !fresh && IsolationUsesXactSnapshot();
+	if (record->of_transaction)
 	{
-		if (transaction_time == 0)
-			transaction_time = tg_snapshot_publish(tsurugi_session(), &transaction_entry);
+		tsurugi_snapshot_draw();
 		record->seen.time = transaction_time;
 		return;
 	}

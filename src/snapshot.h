@@ -15,7 +15,8 @@
 
 /*
  * The snapshot of an executor run, published until the run's memory goes.
- * The same for every call with the same estate, but cheap to keep a copy of.
+ * The same for every call with the same estate, but cheap to keep a copy of;
+ * at REPEATABLE READ and above until the transaction's is renewed.
  */
 extern void tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out);
 
@@ -25,6 +26,14 @@ extern void tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out);
  * one wrote, and at every isolation level what is committed by now.
  */
 extern void tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out);
+
+/*
+ * For isolation.c, at REPEATABLE READ and above: draws the transaction's moment
+ * if there is none yet; draws a later one in its place, for runs that have not
+ * told anybody anything yet.
+ */
+extern void tsurugi_snapshot_draw(void);
+extern void tsurugi_snapshot_redraw(void);
 
 /* For transaction.c: ends of transactions and subtransactions. */
 extern void tsurugi_snapshot_end_all(void);

@@ -32,6 +32,7 @@
 #include "utils/resowner.h"
 
 #include "src/errors.h"
+#include "src/isolation.h"
 #include "src/session.h"
 #include "src/settings.h"
 #include "src/snapshot.h"
@@ -91,9 +92,11 @@ begin_transaction(void)
 	if (IsInParallelMode())
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot change tables of tsurugi_fdw during a parallel operation")));
-	if (IsolationUsesXactSnapshot())
+	if (IsolationIsSerializable())
 		tsurugi_error_isolation();
 	tsurugi_settings_follow();
+	if (IsolationUsesXactSnapshot())
+		tsurugi_snapshot_draw();
 	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
 	own_txn = tg_txn_begin(session, own_host);
 }
@@ -126,6 +129,14 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 		estate != NULL && estate->es_snapshot != NULL ? estate->es_output_cid : GetCurrentCommandId(true);
 	writer_out->subtxn = parts == NULL ? 0 : parts->number;
 	writer_out->claim = claim;
+}
+
+bool
+tsurugi_has_written(void)
+{
+	tg_txn_report report;
+
+	return own_txn != NULL && tg_txn_report_get(tsurugi_session()->id, &report) && report.writes > 0;
 }
 
 /* --- waiting --------------------------------------------------------------------- */
@@ -221,6 +232,7 @@ end_transaction(bool committed)
 	parts = NULL;
 	tsurugi_storage_end(committed);
 	tsurugi_snapshot_end_all();
+	tsurugi_isolation_end();
 	if (tsurugi_own_session != NULL)
 		tidy_up(tsurugi_own_session, report.writes);
 }

@@ -21,10 +21,13 @@ extern void tsurugi_transaction_init(void);
  * Who writes: valid until the current subtransaction ends or a nested one
  * begins, so it is asked for by each write that may have run other code since
  * (a few instructions once the transaction is there).  estate NULL, or that of
- * a COPY: the current command.  Raises an error at REPEATABLE READ and above,
- * in parallel mode, or if memory is short.
+ * a COPY: the current command.  Raises an error in parallel mode, or if memory
+ * is short.
  */
 extern void tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out);
+
+/* Whether the transaction has written anything, taken back or not. */
+extern bool tsurugi_has_written(void);
 
 /* What a waiter was about to do: words for the error's context. */
 typedef enum tsurugi_purpose
