@@ -1,4 +1,4 @@
--- REPEATABLE READ in one session: how the level is chosen, what a transaction
+-- REPEATABLE READ and SERIALIZABLE in one session: how the level is chosen, what a transaction
 -- sees of itself, what is refused.  What others do meanwhile is in test/specs.
 SET client_min_messages = warning;
 CREATE SERVER isolation FOREIGN DATA WRAPPER tsurugi_fdw;
@@ -69,6 +69,86 @@ SELECT count(*) FROM history;
 ROLLBACK;
 SELECT count(*) FROM history;
 
+-- SERIALIZABLE: the same, and every way of reading is validated
+CREATE TABLE ordinary (id int PRIMARY KEY, v int);
+CREATE TEMP TABLE temporary (v int);
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT count(*), sum(v) FROM account;
+SELECT * FROM account WHERE id = 2;
+SELECT * FROM account WHERE id = 200;
+SELECT * FROM account WHERE id > 2 ORDER BY id DESC LIMIT 1;
+UPDATE account SET v = v + 1 WHERE id = 2 RETURNING *;
+UPDATE account SET v = v + 1 WHERE id >= 2 AND v > 3;
+UPDATE account SET v = v + 1 WHERE v > 30;
+DELETE FROM account WHERE id = 6 RETURNING *;
+INSERT INTO account VALUES (6, 66), (7, 77);
+INSERT INTO account VALUES (7, 78) ON CONFLICT (id) DO UPDATE SET v = 0;
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+INSERT INTO account VALUES (7, 77);
+INSERT INTO account VALUES (7, 78) ON CONFLICT (id) DO UPDATE SET v = excluded.v RETURNING *;
+SAVEPOINT s;
+INSERT INTO account VALUES (8, 88);
+UPDATE account SET id = 9 WHERE id = 7;
+UPDATE account SET v = 0;
+SELECT * FROM account ORDER BY id;
+ROLLBACK TO s;
+INSERT INTO account VALUES (7, 0);
+ROLLBACK TO s;
+UPDATE account SET id = 6 WHERE id = 7;
+ROLLBACK TO s;
+INSERT INTO temporary VALUES (1);
+SELECT count(*) FROM ordinary;
+COMMIT;
+SELECT * FROM account ORDER BY id;
+
+-- rows of ordinary tables beside foreign ones
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+INSERT INTO ordinary VALUES (1, 1);
+UPDATE account SET v = 0 WHERE id = 1;
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+COPY ordinary FROM stdin;
+1	1
+\.
+DELETE FROM account WHERE id = 1;
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+INSERT INTO ordinary VALUES (1, 1);
+SELECT count(*) FROM account;
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SET LOCAL tsurugi_fdw.serializable_mixed = relaxed;
+UPDATE ordinary SET v = 2;
+UPDATE account SET v = 2 WHERE id = 1;
+COMMIT;
+SELECT ordinary.v, account.v FROM ordinary JOIN account USING (id);
+
+-- READ ONLY and DEFERRABLE
+BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE;
+SELECT * FROM account WHERE id = 1;
+UPDATE account SET v = 0;
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SAVEPOINT s;
+SET TRANSACTION READ ONLY;
+SELECT * FROM account WHERE id = 1;
+ROLLBACK TO s;
+UPDATE account SET v = v + 1 WHERE id = 1 RETURNING *;
+COMMIT;
+
+-- more rows and ranges than are noted one by one
+CREATE FOREIGN TABLE big (id int PRIMARY KEY, v int) SERVER isolation;
+INSERT INTO big SELECT i, 0 FROM generate_series(1, 70000) i;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off;
+SELECT count(*), sum(big.v) FROM generate_series(1, 200000) i LEFT JOIN big ON big.id = i;
+SELECT count(*) FROM generate_series(1, 20000) i, LATERAL (SELECT v FROM big WHERE id > i AND id < i + 3) b;
+UPDATE account SET v = v + 1 WHERE id = 1;
+COMMIT;
+
 SET client_min_messages = warning;
+DROP TABLE ordinary;
 DROP SERVER isolation CASCADE;
 DROP FUNCTION note();

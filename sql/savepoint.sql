@@ -108,10 +108,7 @@ CREATE FUNCTION rows_volatile() RETURNS bigint VOLATILE LANGUAGE plpgsql AS 'BEG
 INSERT INTO account SELECT i, rows_stable() FROM generate_series(1, 3) i RETURNING v;
 INSERT INTO account SELECT i, rows_volatile() FROM generate_series(4, 6) i RETURNING v;
 
--- Refused: writing at SERIALIZABLE, and in a transaction that is to be prepared
-BEGIN ISOLATION LEVEL SERIALIZABLE;
-INSERT INTO account VALUES (1000, 0);
-ROLLBACK;
+-- Refused: writing in a transaction that is to be prepared
 BEGIN;
 INSERT INTO account VALUES (1000, 0);
 PREPARE TRANSACTION 'savepoint';

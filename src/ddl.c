@@ -22,6 +22,7 @@
 #include "src/commands.h"
 #include "src/create.h"
 #include "src/key_clause.h"
+#include "src/isolation.h"
 #include "src/keys.h"
 #include "src/partition.h"
 #include "src/relation.h"
@@ -201,6 +202,14 @@ run_ddl(const tsurugi_utility *utility)
 	tsurugi_altered_follow();
 }
 
+/* For SERIALIZABLE: COPY makes no executor run. */
+static void
+note_copy(const CopyStmt *statement)
+{
+	if (statement->is_from && statement->relation != NULL && IsolationIsSerializable())
+		tsurugi_isolation_note_copy(RangeVarGetRelid(statement->relation, NoLock, true));
+}
+
 static void
 process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessUtilityContext context,
 				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *destination,
@@ -218,6 +227,8 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 
 	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)
 	{
+		if (IsA(planned->utilityStmt, CopyStmt))
+			note_copy((CopyStmt *) planned->utilityStmt);
 		if (!tsurugi_command_run(&utility))
 			tsurugi_utility_run(&utility);
 		return;

@@ -117,13 +117,61 @@ tsurugi_error_conflict(Relation relation, tsurugi_change change)
 	pg_unreachable();
 }
 
-void
-tsurugi_error_isolation(void)
+static int
+describe_conflict(const tg_conflict *conflict, const char *table)
 {
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("cannot change tables of tsurugi_fdw at isolation level SERIALIZABLE"),
-					errdetail("Only reading is possible at this level so far."),
-					errhint("Use READ COMMITTED or REPEATABLE READ.")));
+	switch (conflict->kind)
+	{
+		case TG_CONFLICT_ROW:
+			return errdetail("A row of foreign table \"%s\" that this transaction has read was changed by a "
+							 "concurrent transaction.",
+							 table);
+		case TG_CONFLICT_KEY:
+			return errdetail("A key of foreign table \"%s\" that this transaction has not found was inserted by a "
+							 "concurrent transaction.",
+							 table);
+		case TG_CONFLICT_RANGE:
+			return errdetail(
+				"Foreign table \"%s\" was changed by a concurrent transaction in a range of keys that this "
+				"transaction has read.",
+				table);
+		case TG_CONFLICT_TABLE:
+			return errdetail("Foreign table \"%s\", which this transaction has read as a whole, was changed by a "
+							 "concurrent transaction.",
+							 table);
+		case TG_CONFLICT_UNKNOWN:
+			break;
+	}
+	return errdetail("There was too little memory to remember what this transaction has read, and a concurrent "
+					 "transaction has committed.");
+}
+
+void
+tsurugi_error_validation(const tg_conflict *conflict)
+{
+	char *table = conflict->kind == TG_CONFLICT_UNKNOWN ? NULL : get_rel_name(conflict->relation);
+
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to read/write dependencies among transactions"),
+					describe_conflict(conflict, table != NULL ? table : "?"),
+					errhint("The transaction might succeed if retried."),
+					table == NULL ? 0
+								  : (err_generic_string(PG_DIAG_SCHEMA_NAME,
+														get_namespace_name(get_rel_namespace(conflict->relation))),
+									 err_generic_string(PG_DIAG_TABLE_NAME, table))));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_mixed(void)
+{
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		 errmsg("cannot commit a serializable transaction that has written both foreign and ordinary tables"),
+		 errdetail("Cycles of dependencies that lead through tables of tsurugi_fdw and ordinary tables would not be "
+				   "found."),
+		 errhint("Use REPEATABLE READ, or set tsurugi_fdw.serializable_mixed to \"relaxed\".")));
 	pg_unreachable();
 }
 

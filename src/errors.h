@@ -47,8 +47,11 @@ extern void tsurugi_error_not_unique(Relation relation, const tsurugi_relation *
  */
 extern void tsurugi_check_own_change(bool by_other_command, const char *verb);
 
-/* Raises 0A000 for a write that cannot be done at SERIALIZABLE. */
-extern void tsurugi_error_isolation(void) pg_attribute_noreturn();
+/* Raises 40001: what was read has been changed. */
+extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_noreturn();
+
+/* Raises 0A000: a SERIALIZABLE transaction wrote foreign and ordinary tables. */
+extern void tsurugi_error_mixed(void) pg_attribute_noreturn();
 
 /* Raises 40001: a row to be written was committed after the snapshot. */
 extern void tsurugi_error_conflict(Relation relation, tsurugi_change change) pg_attribute_noreturn();

@@ -19,6 +19,7 @@
 #include "utils/sampling.h"
 
 #include "src/row.h"
+#include "src/scan.h"
 #include "src/session.h"
 #include "src/snapshot.h"
 
@@ -67,7 +68,7 @@ pick_rows(reservoir *reservoir, tg_table *table, const tg_snapshot *snapshot, in
 	reservoir->seen = 0;
 	reservoir->to_skip = -1;
 	tg_chunk_scan_init(&scan, table, snapshot, 0, PG_UINT32_MAX);
-	while (tg_chunk_scan_next(tsurugi_session(), &scan, vectors) > 0)
+	while (tsurugi_read_chunks(&scan, vectors) > 0)
 	{
 		vacuum_delay_point();
 		for (uint32_t i = 0; i < vectors->count; i++)
@@ -97,10 +98,11 @@ acquire_sample(Relation relation, int elevel, HeapTuple *tuples, int row_max, do
 	{
 		tg_version version;
 		tg_status status;
+		tg_wait wait; /* the scan before has waited for everybody */
 
 		vacuum_delay_point();
 		tg_epoch_enter(session);
-		status = tg_txn_read(&snapshot, described->table, reservoir.picked[i], &version);
+		status = tg_txn_read(&snapshot, described->table, reservoir.picked[i], &version, &wait);
 		if (status == TG_OK)
 			tsurugi_row_read(&row, version);
 		tg_epoch_leave(session);

@@ -284,8 +284,10 @@ make_new_row(direct_modify *modify)
 	MemoryContextSwitchTo(saved);
 }
 
+/* *holder: the row that has the new key, if that is taken. */
 static tg_status
-write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_version version, tg_wait *wait)
+write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_version version, tg_wait *wait,
+			  uint32_t *holder)
 {
 	tg_table *table = modify->scan->described->table;
 	size_t bytes;
@@ -302,6 +304,8 @@ write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_
 							 &moved_to, wait);
 		if (status == TG_OK)
 			*row = moved_to;
+		else
+			*holder = moved_to;
 		return status;
 	}
 	return tg_txn_update(writer, table, *row, version, modify->new.values, modify->new.nulls);
@@ -353,6 +357,7 @@ modify_row(direct_modify *modify)
 		tg_wait wait;
 		bool by_other = false;
 		uint32_t row = scan->row;
+		uint32_t holder = 0; /* of a key that is taken */
 
 		tsurugi_writer(node->ss.ps.state, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
 		tg_epoch_enter(scan->session);
@@ -367,6 +372,8 @@ modify_row(direct_modify *modify)
 			tsurugi_check_own_change(by_other, is_delete ? "deleted" : "updated");
 		else if ((status == TG_CHANGED || status == TG_NOT_FOUND) && IsolationUsesXactSnapshot())
 		{
+			if (!modify->has_written)
+				tsurugi_scan_forget(scan);
 			tsurugi_renew_snapshot(modify->relation, status == TG_CHANGED ? TSURUGI_CHANGED : TSURUGI_DELETED,
 								   !modify->has_written);
 			return ROW_RESTART;
@@ -383,13 +390,15 @@ modify_row(direct_modify *modify)
 			if (modify->condition != NULL && (changed || !judged) && !ExecQual(modify->condition, context))
 				return ROW_PASSED;
 			status = is_delete ? tg_txn_delete(&writer, table, row, version)
-							   : write_new_row(modify, &writer, &row, version, &wait);
+							   : write_new_row(modify, &writer, &row, version, &wait, &holder);
 		}
 		switch (status)
 		{
 			case TG_OK:
 				if (modify->new_slot != NULL)
 					tsurugi_row_id_to_tid(row, &modify->new_slot->tts_tid);
+				if (!modify->has_written && IsolationUsesXactSnapshot())
+					tsurugi_scan_keep(scan);
 				modify->has_written = true;
 				return ROW_WRITTEN;
 			case TG_BUSY:
@@ -398,6 +407,9 @@ modify_row(direct_modify *modify)
 			case TG_AGAIN:
 				break;
 			case TG_EXISTS:
+				if (IsolationIsSerializable() &&
+					!tsurugi_key_is_seen(node->ss.ps.state, modify->relation, table, holder))
+					break;
 				tsurugi_error_duplicate(modify->relation, scan->described, modify->new_slot->tts_values,
 										modify->new_slot->tts_isnull);
 			default:

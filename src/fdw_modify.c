@@ -79,6 +79,7 @@ typedef struct found_row
 	uint32_t row;
 	tg_version version;
 	tg_wait wait;		   /* if TG_BUSY */
+	uint32_t holder;	   /* of the new key, if TG_EXISTS */
 	bool by_other_command; /* if TG_SELF: not by the running one */
 } found_row;
 
@@ -438,6 +439,7 @@ replace_row(modify_state *modify, EState *estate, found_row *found, TupleTableSl
 		status = tg_txn_update(&writer, table, found->row, found->version, modify->row.values, modify->row.nulls);
 	if (status == TG_OK)
 		tsurugi_row_id_to_tid(row, &slot->tts_tid);
+	found->holder = row;
 	return status;
 }
 
@@ -451,6 +453,9 @@ check_key_is_taken(modify_state *modify, EState *estate, const found_row *found,
 	found_row again = *found;
 	tg_status status = look_at_newest(modify, estate, TG_DATA, false, &again);
 
+	if (IsolationIsSerializable() &&
+		!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, found->holder))
+		return;
 	if ((status == TG_OK || status == TG_CHANGED) && again.version == found->version)
 		tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
 }
@@ -469,7 +474,8 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 	const OnConflictSetState *set = rinfo->ri_onConflict;
 	ExprContext *context = set->oc_ProjInfo->pi_exprContext;
 	found_row found = {.row = row};
-	tg_status status = look_at_newest(modify, estate, TG_DATA, false, &found);
+	bool level = IsolationUsesXactSnapshot();
+	tg_status status = look_at_newest(modify, estate, TG_DATA, level, &found);
 	TupleTableSlot *slot;
 	HeapTuple old = NULL;
 
@@ -480,8 +486,8 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 								"constrained values.")));
 	if (status == TG_BUSY)
 		tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
-	/* A row that has another key now is no conflict any more. */
-	if ((status != TG_OK && status != TG_CHANGED) || found.row != row)
+	/* A row that has another key now is no conflict any more; one that has changed may not be seen. */
+	if ((status != TG_OK && (status != TG_CHANGED || level)) || found.row != row)
 		return false;
 
 	*result_out = NULL;
@@ -523,32 +529,6 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 			return false;
 		default:
 			tsurugi_error(status, modify->relation);
-	}
-}
-
-/*
- * At REPEATABLE READ and above ON CONFLICT may be about a row only that the
- * snapshot sees as it is now (as ExecCheckTIDVisible has it).  False: the row
- * is not what it was, or the snapshot is a new one: insert again.
- */
-static bool
-conflict_is_seen(modify_state *modify, EState *estate, uint32_t row)
-{
-	found_row found = {.row = row};
-
-	switch (look_at_newest(modify, estate, TG_DATA, true, &found))
-	{
-		case TG_OK:
-		case TG_SELF:
-			return found.row == row;
-		case TG_BUSY:
-			tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_INSERT);
-			return false;
-		case TG_CHANGED:
-			tsurugi_renew_snapshot(modify->relation, TSURUGI_CHANGED, true);
-			return false;
-		default:
-			return false; /* deleted meanwhile */
 	}
 }
 
@@ -600,10 +580,13 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				tsurugi_row_id_to_tid(row, &slot->tts_tid);
 				return slot;
 			case TG_EXISTS:
+				/* At REPEATABLE READ and above: as ExecCheckTIDVisible has it. */
+				if (IsolationUsesXactSnapshot() &&
+					(modify->on_conflict != ONCONFLICT_NONE || IsolationIsSerializable()) &&
+					!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, row))
+					break;
 				if (modify->on_conflict == ONCONFLICT_NONE)
 					tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
-				if (IsolationUsesXactSnapshot() && !conflict_is_seen(modify, estate, row))
-					break;
 				if (modify->on_conflict == ONCONFLICT_UPDATE &&
 					!update_existing(modify, estate, rinfo, row, slot, &result))
 				{

@@ -13,6 +13,7 @@
 #include "src/scan.h"
 #include "src/session.h"
 #include "src/snapshot.h"
+#include "src/transaction.h"
 
 void
 tsurugiBeginForeignScan(ForeignScanState *node, int eflags)
@@ -77,15 +78,22 @@ tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTab
 	tg_version version;
 	tg_status status;
 	tsurugi_row row;
+	tg_wait wait;
 
 	*updated = false;
 	tsurugi_snapshot(estate, &snapshot);
 	tsurugi_row_init(&row, described);
-	tg_epoch_enter(session);
-	status = tg_txn_read(&snapshot, described->table, row_id, &version);
-	if (status == TG_OK)
-		tsurugi_row_read(&row, version);
-	tg_epoch_leave(session);
+	for (;;)
+	{
+		tg_epoch_enter(session);
+		status = tg_txn_read(&snapshot, described->table, row_id, &version, &wait);
+		if (status == TG_OK)
+			tsurugi_row_read(&row, version);
+		tg_epoch_leave(session);
+		if (status != TG_BUSY)
+			break;
+		tsurugi_wait_for_outcome(&wait);
+	}
 	if (status != TG_OK)
 	{
 		ExecClearTuple(slot);

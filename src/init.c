@@ -93,6 +93,18 @@ define_ddl_settings(void)
 							   &tsurugi_default_server, "tsurugi", PGC_USERSET, GUC_IS_NAME, NULL, NULL, NULL);
 }
 
+static const struct config_enum_entry mixed_choices[] = {
+	{"strict", TSURUGI_MIXED_STRICT, false}, {"relaxed", TSURUGI_MIXED_RELAXED, false}, {NULL, 0, false}};
+
+static void
+define_transaction_settings(void)
+{
+	DefineCustomEnumVariable("tsurugi_fdw.serializable_mixed",
+							 "Whether a serializable transaction may write both foreign and ordinary tables.",
+							 "Cycles of dependencies through both are not found.", &tsurugi_serializable_mixed,
+							 TSURUGI_MIXED_STRICT, mixed_choices, PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
 /* --- shared memory -------------------------------------------------------------------- */
 
 static tg_arena_config
@@ -161,6 +173,7 @@ _PG_init(void)
 	define_memory_settings();
 	tsurugi_settings_define();
 	define_ddl_settings();
+	define_transaction_settings();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 
 	tg_host_wake = wake;

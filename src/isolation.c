@@ -1,12 +1,16 @@
 /*
  * isolation.c
- *	  What REPEATABLE READ adds to a snapshot per statement.
+ *	  What REPEATABLE READ and SERIALIZABLE add to a snapshot per statement.
  *
+ * Both
  * 1. R is drawn in the transaction's first executor run, whether or not that
  *	  names a table of ours (M4), so that it is next to PostgreSQL's own snapshot.
  *	  PostgreSQL takes that at the analysis of the first statement: a commit
  *	  between the two is seen here and not in ordinary tables.  A statement
- *	  without an executor run (COPY FROM) draws R at its first row.
+ *	  without an executor run (COPY FROM) draws R at its first row.  A transaction of
+ *	  a database without the wrapper draws nothing: it has no tables of ours.
+ *
+ * REPEATABLE READ
  * 2. First committer wins: a row to be written that was committed after R ends the
  *	  transaction with 40001, in PostgreSQL's words.
  * 3. W5: as long as nobody has been told anything from R, it may as well be
@@ -16,8 +20,31 @@
  *	  row by key waits and goes on, as at READ COMMITTED.  What the conditions of
  *	  such a scan have computed is computed again.
  *
- * A transaction of a database without the wrapper draws nothing: it has no
- * tables of ours.
+ * SERIALIZABLE
+ * 4. What scans tell the executor, and what an insertion tells of a key, is noted in
+ *	  a read set before it is told: versions found by key, keys not found, ranges,
+ *	  whole tables.  A scan by the pool's tasks is noted by the backend that starts
+ *	  it, as the whole table.  What was read in a subtransaction stays noted when that is rolled back.
+ * 5. PRE_COMMIT draws C and validates as of it (S1, S2); what comes after, in
+ *	  PostgreSQL or in other extensions, may still fail and abort.  A transaction
+ *	  that wrote nothing here has nothing to validate (S4), and one that is READ ONLY
+ *	  from its first statement on notes nothing.  DEFERRABLE has nothing to wait
+ *	  for: every snapshot is a moment in the order of commits.
+ * 6. W5: the snapshot is extended to a later moment R' as of which what was noted is
+ *	  validated.  Scans that are open go on: of what they have noted nothing has
+ *	  changed up to R', so it is the same at both moments, and none of it is garbage
+ *	  at R'.
+ * 7. M3: PostgreSQL finds cycles among ordinary tables, this file among foreign
+ *	  ones, and nobody those that lead through both.  So a SERIALIZABLE transaction that wrote rows
+ *	  of both is refused, unless tsurugi_fdw.serializable_mixed says otherwise.  It
+ *	  wrote ordinary rows if a statement or COPY was aimed at such a table and
+ *	  an xid has been assigned.  Temporary tables are nobody else's and do not count.
+ *
+ * Departures.  Row locks of scans that feed a modification (W5) are taken where
+ * a statement is done in one go (fdw_direct.c).  Where the executor hands over row
+ * by row (triggers, generated columns, joins) the row has been told of before it is
+ * locked, and one that has changed ends the transaction, as with ordinary tables.
+ * A statement of several rows starts over only before its first write.
  */
 #include "postgres.h"
 
@@ -26,38 +53,90 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 
 #include "src/errors.h"
+#include "src/session.h"
 #include "src/snapshot.h"
 #include "src/transaction.h"
+
+int tsurugi_serializable_mixed;
+bool tsurugi_tracks;
 
 static ExecutorStart_hook_type previous_executor_start;
 
 /* All of the current transaction. */
 static uint64 run_count;
-static bool drawn; /* R is there, or is not wanted */
-static bool used;  /* somebody has been told something from R */
+static bool begun;			  /* the fields below are of this transaction */
+static bool used;			  /* somebody has been told something from R */
+static bool aims_at_ordinary; /* SERIALIZABLE: a statement was aimed at ordinary tables */
+static tg_reads *reads;		  /* NULL: nothing noted */
 
-/* --- the first run ---------------------------------------------------------------- */
+/* --- beginning ---------------------------------------------------------------------- */
 
+/* READ ONLY stays so once there is a snapshot, but for a subtransaction's, which ends with it. */
 static void
-begin_run(void)
+begin_level(void)
 {
-	run_count++;
-	if (drawn)
+	if (begun)
 		return;
-	drawn = true;
+	begun = true;
+	tsurugi_tracks = IsolationIsSerializable() && !(XactReadOnly && GetCurrentTransactionNestLevel() == 1);
 	if (!RecoveryInProgress() && OidIsValid(get_foreign_data_wrapper_oid("tsurugi_fdw", true)))
 		tsurugi_snapshot_draw();
+}
+
+static bool
+is_ordinary(Oid relation)
+{
+	char kind = get_rel_relkind(relation);
+
+	if (kind == RELKIND_PARTITIONED_TABLE)
+	{
+		List *partitions = find_all_inheritors(relation, NoLock, NULL);
+		ListCell *cell;
+
+		foreach (cell, partitions)
+			if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
+				return true;
+		return false;
+	}
+	return kind == RELKIND_RELATION && get_rel_persistence(relation) != RELPERSISTENCE_TEMP;
+}
+
+static void
+note_targets(const PlannedStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->resultRelations)
+		if (is_ordinary(rt_fetch(lfirst_int(cell), statement->rtable)->relid))
+			aims_at_ordinary = true;
+}
+
+void
+tsurugi_isolation_note_copy(Oid relation)
+{
+	if (IsolationIsSerializable() && is_ordinary(relation))
+		aims_at_ordinary = true;
 }
 
 static void
 executor_start(QueryDesc *query, int eflags)
 {
 	if (IsolationUsesXactSnapshot() && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
-		begin_run();
+	{
+		run_count++;
+		begin_level();
+		if (IsolationIsSerializable() && !aims_at_ordinary && query->plannedstmt->resultRelations != NIL)
+			note_targets(query->plannedstmt);
+	}
 	if (previous_executor_start != NULL)
 		previous_executor_start(query, eflags);
 	else
@@ -71,7 +150,28 @@ tsurugi_isolation_init(void)
 	ExecutorStart_hook = executor_start;
 }
 
-/* --- conflicts ---------------------------------------------------------------------- */
+tg_reads *
+tsurugi_reads(void)
+{
+	tg_assert(tsurugi_tracks);
+	if (reads == NULL)
+	{
+		tsurugi_check(tg_reads_create(tsurugi_session(), &reads), NULL);
+		tsurugi_track_transaction(reads);
+	}
+	return reads;
+}
+
+void
+tsurugi_isolation_begin(tg_txn *txn)
+{
+	if (!IsolationUsesXactSnapshot())
+		return;
+	begin_level();
+	tsurugi_snapshot_draw();
+	if (tsurugi_tracks)
+		tg_txn_track(txn, tsurugi_reads());
+}
 
 void
 tsurugi_snapshot_is_used(void)
@@ -79,18 +179,121 @@ tsurugi_snapshot_is_used(void)
 	used = true;
 }
 
+/* --- conflicts ---------------------------------------------------------------------- */
+
+/* Runs a validation that has begun to its end. */
+static bool
+validate(tg_conflict *conflict)
+{
+	for (;;)
+	{
+		tg_wait wait;
+
+		switch (tg_validation_step(tsurugi_session(), reads, conflict, &wait))
+		{
+			case TG_OK:
+				return true;
+			case TG_CHANGED:
+				return false;
+			case TG_BUSY:
+				tsurugi_wait_for_outcome(&wait);
+				break;
+			default:
+				break;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+static void
+extend_snapshot(void)
+{
+	tg_time later = tg_load_seq_cst(tg_clock);
+	tg_conflict conflict;
+
+	if (reads != NULL)
+	{
+		tg_validation_begin(reads, tsurugi_snapshot_time(), later, false);
+		if (!validate(&conflict))
+			tsurugi_error_validation(&conflict);
+	}
+	tsurugi_snapshot_extend(later);
+}
+
 void
 tsurugi_renew_snapshot(Relation relation, tsurugi_change change, bool may_start_over)
 {
-	if (!may_start_over || used || run_count > 1 || tsurugi_has_written())
+	if (!may_start_over)
 		tsurugi_error_conflict(relation, change);
-	tsurugi_snapshot_redraw();
+	if (IsolationIsSerializable())
+		extend_snapshot();
+	else if (used || run_count > 1 || tsurugi_has_written())
+		tsurugi_error_conflict(relation, change);
+	else
+		tsurugi_snapshot_redraw();
+}
+
+bool
+tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row)
+{
+	uint32_t found = row;
+	tg_snapshot snapshot;
+	tg_version version;
+	tg_writer writer;
+	tg_status status;
+	tg_wait wait;
+
+	tsurugi_snapshot(estate, &snapshot);
+	tsurugi_writer(estate, TG_DATA, &writer);
+	tg_epoch_enter(writer.session);
+	status = tg_txn_newest(&writer, &snapshot, table, &found, &version, &wait);
+	if (status == TG_OK && found == row && tsurugi_tracks)
+		(void) tg_reads_add_version(writer.session, tsurugi_reads(), version);
+	tg_epoch_leave(writer.session);
+	switch (status)
+	{
+		case TG_OK:
+		case TG_SELF:
+			return found == row;
+		case TG_BUSY:
+			tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT);
+			return false;
+		case TG_CHANGED:
+			tsurugi_renew_snapshot(relation, TSURUGI_CHANGED, true);
+			return false;
+		default:
+			return false; /* deleted meanwhile */
+	}
+}
+
+/* --- the end ------------------------------------------------------------------------ */
+
+void
+tsurugi_isolation_prepare(tg_txn *txn)
+{
+	tg_conflict conflict;
+
+	if (!IsolationIsSerializable() || txn == NULL || !tg_txn_has_writes(txn))
+		return;
+	if (tsurugi_serializable_mixed == TSURUGI_MIXED_STRICT && aims_at_ordinary &&
+		TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		tsurugi_error_mixed();
+	if (reads == NULL || tg_reads_is_empty(reads))
+		return;
+	tg_txn_prepare(tsurugi_session(), txn, tsurugi_snapshot_time());
+	if (!validate(&conflict))
+		tsurugi_error_validation(&conflict);
 }
 
 void
 tsurugi_isolation_end(void)
 {
+	if (reads != NULL)
+		tg_reads_destroy(tsurugi_session(), reads);
+	reads = NULL;
 	run_count = 0;
-	drawn = false;
+	begun = false;
 	used = false;
+	aims_at_ordinary = false;
+	tsurugi_tracks = false;
 }

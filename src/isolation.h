@@ -1,25 +1,46 @@
 /*
  * isolation.h
- *	  What REPEATABLE READ adds to a snapshot per statement.
+ *	  What REPEATABLE READ and SERIALIZABLE add to a snapshot per statement.
  *
- * Everything here is for transactions at REPEATABLE READ and above; callers
- * ask IsolationUsesXactSnapshot() first, so READ COMMITTED pays one comparison.
+ * Everything here is for transactions at these levels; callers ask
+ * IsolationUsesXactSnapshot() or tsurugi_tracks first, so READ COMMITTED pays
+ * one comparison.
  */
 #ifndef TSURUGI_ISOLATION_H
 #define TSURUGI_ISOLATION_H
 
+#include "nodes/execnodes.h"
 #include "utils/rel.h"
 
 #include "runtime/runtime.h"
 
+/* What to do with a SERIALIZABLE transaction that wrote foreign and ordinary tables: a setting. */
+typedef enum tsurugi_mixed
+{
+	TSURUGI_MIXED_STRICT, /* refuse it */
+	TSURUGI_MIXED_RELAXED /* each half is serializable by itself */
+} tsurugi_mixed;
+
+extern int tsurugi_serializable_mixed;
+
 /* Registers the executor's hook.  Once, where the library is loaded. */
 extern void tsurugi_isolation_init(void);
 
+/* --- reading ----------------------------------------------------------------------- */
+
+/* The transaction is SERIALIZABLE and may write: what it reads is noted.  Read-only for everybody else. */
+extern bool tsurugi_tracks;
+
+/* The current transaction's read set, if tsurugi_tracks; made at the first call. */
+extern tg_reads *tsurugi_reads(void);
+
 /*
- * A scan is about to tell the executor what there is: from here on the
- * transaction's snapshot stands.
+ * A scan is about to tell the executor what there is: from here on a
+ * REPEATABLE READ transaction's snapshot stands.
  */
 extern void tsurugi_snapshot_is_used(void);
+
+/* --- conflicts --------------------------------------------------------------------- */
 
 /* What has become of a row that a statement is about to write, since its snapshot. */
 typedef enum tsurugi_change
@@ -29,14 +50,34 @@ typedef enum tsurugi_change
 } tsurugi_change;
 
 /*
- * A row to be written was committed after the snapshot (W5).  Takes a new
- * snapshot if the transaction has been told nothing from its first: the caller
- * starts over, with scans restarted and the snapshot asked for again.
- * Otherwise, or if the caller may not start over, raises 40001.
+ * A row to be written was committed after the snapshot (W5).  Makes the
+ * snapshot a later one if that is possible: REPEATABLE READ that has been told
+ * nothing from the first; SERIALIZABLE if everything noted as read is still so.
+ * The caller, who has forgotten what it noted of the row, then starts over,
+ * with the snapshot asked for again.  Otherwise, or if the caller may not start over, raises 40001.
  */
 extern void tsurugi_renew_snapshot(Relation relation, tsurugi_change change, bool may_start_over);
 
-/* For transaction.c: the transaction has ended. */
+/*
+ * The key of a row to be stored is taken by this row: is it there for the
+ * snapshot, as it is now?  Then that is a read.  False: it is not what it was,
+ * or was held by somebody, or the snapshot is a later one now; store again.
+ * Raises 40001 as tsurugi_renew_snapshot does.
+ */
+extern bool tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row);
+
+/* --- for transaction.c -------------------------------------------------------------- */
+
+/* The store's transaction has begun. */
+extern void tsurugi_isolation_begin(tg_txn *txn);
+
+/* PRE_COMMIT: all that can fail (M1).  txn NULL: nothing was written. */
+extern void tsurugi_isolation_prepare(tg_txn *txn);
+
+/* The transaction has ended. */
 extern void tsurugi_isolation_end(void);
+
+/* COPY into a relation has begun. */
+extern void tsurugi_isolation_note_copy(Oid relation);
 
 #endif /* TSURUGI_ISOLATION_H */

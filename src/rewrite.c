@@ -21,6 +21,7 @@
 #include "src/errors.h"
 #include "src/keys.h"
 #include "src/relation.h"
+#include "src/scan.h"
 #include "src/session.h"
 #include "src/snapshot.h"
 #include "src/storage.h"
@@ -69,9 +70,8 @@ next_row(Rows *rows)
 {
 	if (++rows->at < rows->vectors->count)
 		return true;
-	CHECK_FOR_INTERRUPTS();
 	rows->at = 0;
-	return tg_chunk_scan_next(tsurugi_session(), &rows->scan, rows->vectors) > 0;
+	return tsurugi_read_chunks(&rows->scan, rows->vectors) > 0;
 }
 
 static void

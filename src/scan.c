@@ -29,6 +29,7 @@
 #include "src/session.h"
 #include "src/settings.h"
 #include "src/snapshot.h"
+#include "src/transaction.h"
 
 #define RANGE_ROWS_FIRST 16 /* rows of a range's first batch: LIMIT 1 is common */
 #define RANGE_ROWS 128		/* of the later ones */
@@ -289,6 +290,8 @@ open_range(tsurugi_scan *scan)
 		scan->range = MemoryContextAlloc(scan->node->ss.ps.state->es_query_cxt, sizeof(tg_range_scan));
 	scan->range->table = scan->described->table;
 	scan->range->snapshot = scan->snapshot;
+	scan->range->busy = false;
+	scan->range->pending_count = 0;
 	tg_btree_cursor_init(&scan->range->cursor, scan->described->table->index, low > 0 ? scan->key : NULL, low,
 						 low_inclusive, high > 0 ? scan->key_high : NULL, high, high_inclusive, shape->backward);
 	scan->limit = RANGE_ROWS_FIRST;
@@ -352,17 +355,37 @@ make_vectors(tsurugi_scan *scan, unsigned rows)
 
 /* --- stepping ---------------------------------------------------------------------------------- */
 
+/* At REPEATABLE READ and above. */
+static void
+begin_at_level(tsurugi_scan *scan)
+{
+	/* The transaction's snapshot may have been renewed. */
+	tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
+	/* A direct modification may start over until it has written. */
+	if (scan->shape.direct == CMD_UNKNOWN)
+		tsurugi_snapshot_is_used();
+}
+
+/* Notes, for SERIALIZABLE, what is about to be read: S2.  Single rows are noted as they are found. */
+static void
+note_source(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+
+	if (scan->shape.way == TSURUGI_WAY_RANGE)
+		scan->noted_range = tg_reads_add_range(scan->session, tsurugi_reads(), table, &scan->range->cursor);
+	else if (scan->shape.way == TSURUGI_WAY_TABLE)
+	{
+		scan->noted_table = scan->shape.direct != CMD_UNKNOWN;
+		tg_reads_add_table(scan->session, tsurugi_reads(), table, scan->noted_table);
+	}
+}
+
 static bool
 open_source(tsurugi_scan *scan)
 {
 	if (IsolationUsesXactSnapshot())
-	{
-		/* The transaction's may have been renewed. */
-		tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
-		/* A direct modification may start over until it has written. */
-		if (scan->shape.direct == CMD_UNKNOWN)
-			tsurugi_snapshot_is_used();
-	}
+		begin_at_level(scan);
 	scan->ready = true;
 	scan->figures.started = true;
 	switch ((tsurugi_way) scan->shape.way)
@@ -372,9 +395,13 @@ open_source(tsurugi_scan *scan)
 		case TSURUGI_WAY_RANGE:
 			if (!open_range(scan))
 				return false;
+			if (tsurugi_tracks)
+				note_source(scan);
 			make_vectors(scan, RANGE_ROWS);
 			return true;
 		case TSURUGI_WAY_TABLE:
+			if (tsurugi_tracks)
+				note_source(scan);
 			if (open_job(scan))
 				return true;
 			make_vectors(scan, TG_SLOT_MAX);
@@ -382,6 +409,19 @@ open_source(tsurugi_scan *scan)
 			return true;
 	}
 	pg_unreachable();
+}
+
+/* S1.  Inside an epoch. */
+static void
+note_row(tsurugi_scan *scan, tg_status status, size_t key_bytes, tg_version version)
+{
+	if (status == TG_NOT_FOUND)
+		tg_reads_add_key(scan->session, tsurugi_reads(), scan->described->table, scan->key, key_bytes);
+	else if (status == TG_OK)
+	{
+		if (tg_reads_add_version(scan->session, tsurugi_reads(), version))
+			scan->noted_version = version;
+	}
 }
 
 static bool
@@ -399,12 +439,16 @@ find_by_key(tsurugi_scan *scan)
 {
 	tg_version version;
 	tg_status status;
+	tg_wait wait;
 
 	if (scan->looked_up || (scan->key_bytes == 0 && !make_key(scan)))
 		return false;
 	scan->looked_up = true;
+again:
 	tg_epoch_enter(scan->session);
-	status = tg_txn_find(&scan->snapshot, scan->described->table, scan->key, scan->key_bytes, &scan->row, &version);
+	status = tg_txn_find(&scan->snapshot, scan->described->table, scan->key, scan->key_bytes, &scan->row, &version, &wait);
+	if (tsurugi_tracks)
+		note_row(scan, status, scan->key_bytes, version);
 	if (status == TG_OK)
 	{
 		const tg_chunk *chunk = tg_version_chunk(version);
@@ -418,6 +462,11 @@ find_by_key(tsurugi_scan *scan)
 		}
 	}
 	tg_epoch_leave(scan->session);
+	if (unlikely(status == TG_BUSY))
+	{
+		tsurugi_wait_for_outcome(&wait);
+		goto again;
+	}
 	return status == TG_OK;
 }
 
@@ -479,12 +528,45 @@ next_buffer(tsurugi_scan *scan)
 	}
 }
 
+unsigned
+tsurugi_read_chunks(tg_chunk_scan *scan, tg_vectors *vectors)
+{
+	for (;;)
+	{
+		unsigned count;
+
+		CHECK_FOR_INTERRUPTS();
+		count = tg_chunk_scan_next(tsurugi_session(), scan, vectors);
+		if (likely(count > 0 || !scan->busy))
+			return count;
+		tsurugi_wait_for_outcome(&scan->wait);
+	}
+}
+
+/* The same of a range. */
+static unsigned
+read_range(tsurugi_scan *scan)
+{
+	unsigned limit = scan->limit;
+
+	scan->limit = RANGE_ROWS;
+	for (;;)
+	{
+		unsigned count;
+
+		CHECK_FOR_INTERRUPTS();
+		count = tg_range_scan_next(scan->session, scan->range, scan->own, limit);
+		if (likely(count > 0 || !scan->range->busy))
+			return count;
+		tsurugi_wait_for_outcome(&scan->range->wait);
+		limit = RANGE_ROWS;
+	}
+}
+
 /* The next batch that is not empty. */
 static bool
 next_vectors(tsurugi_scan *scan)
 {
-	unsigned limit;
-
 	scan->figures.batches++;
 	if (scan->job != NULL)
 	{
@@ -494,13 +576,9 @@ next_vectors(tsurugi_scan *scan)
 		while (scan->vectors->count == 0);
 		return true;
 	}
-	CHECK_FOR_INTERRUPTS();
 	scan->vectors = scan->own;
-	if (scan->shape.way == TSURUGI_WAY_TABLE)
-		return tg_chunk_scan_next(scan->session, &scan->chunks, scan->own) > 0;
-	limit = scan->limit;
-	scan->limit = RANGE_ROWS;
-	return tg_range_scan_next(scan->session, scan->range, scan->own, limit) > 0;
+	return (scan->shape.way == TSURUGI_WAY_RANGE ? read_range(scan) : tsurugi_read_chunks(&scan->chunks, scan->own)) >
+		   0;
 }
 
 bool
@@ -635,12 +713,47 @@ void
 tsurugi_scan_end(tsurugi_scan *scan)
 {
 	end_job(scan);
+	/* A range that was not read to its end counts as far as it was read. */
+	if (scan->noted_range != NULL && tsurugi_tracks)
+		tg_reads_end_range(tsurugi_reads(), scan->described->table, scan->noted_range, &scan->range->cursor);
+	scan->noted_range = NULL;
+	tsurugi_scan_keep(scan);
+}
+
+void
+tsurugi_scan_forget(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+
+	if (!tsurugi_tracks)
+		return;
+	if (scan->noted_range != NULL)
+		tg_reads_forget_range(tsurugi_reads(), table, scan->noted_range);
+	if (scan->noted_table)
+		tg_reads_forget_table(tsurugi_reads(), table);
+	if (scan->noted_version != TG_VERSION_NONE)
+		tg_reads_forget_version(tsurugi_reads(), scan->noted_version);
+	scan->noted_range = NULL;
+	scan->noted_table = false;
+	scan->noted_version = TG_VERSION_NONE;
+}
+
+void
+tsurugi_scan_keep(tsurugi_scan *scan)
+{
+	if (scan->noted_table && tsurugi_tracks)
+	{
+		tg_reads_add_table(scan->session, tsurugi_reads(), scan->described->table, false);
+		tg_reads_forget_table(tsurugi_reads(), scan->described->table);
+	}
+	scan->noted_table = false;
 }
 
 void
 tsurugi_scan_detach(tsurugi_scan *scan)
 {
 	tsurugi_scan_restart(scan);
+	scan->noted_version = TG_VERSION_NONE;
 	scan->range = NULL;
 	scan->own = NULL;
 	scan->job_end.func = NULL;

@@ -75,6 +75,11 @@ typedef struct tsurugi_scan
 
 	/* the current row */
 	uint32_t row;
+
+	/* at SERIALIZABLE, of what was noted as read: what a direct modification may forget */
+	tg_read_range *noted_range;
+	tg_version noted_version;
+	bool noted_table; /* tentatively */
 } tsurugi_scan;
 
 /* Whether a key's value is a constant or a parameter of the statement, which are read without an expression state. */
@@ -128,6 +133,19 @@ extern TupleTableSlot *tsurugi_scan_run(PlanState *pstate);
 
 /* Starts over; key values are computed again. */
 extern void tsurugi_scan_restart(tsurugi_scan *scan);
+
+/*
+ * For direct modifications at SERIALIZABLE: nobody has been told what this
+ * scan has read, it is going to start over; or it has to stay noted.
+ */
+extern void tsurugi_scan_forget(tsurugi_scan *scan);
+extern void tsurugi_scan_keep(tsurugi_scan *scan);
+
+/*
+ * tg_chunk_scan_next for the backend: waits where a row's sight depends on how
+ * somebody's commit ends, so 0 rows are the end.  Looks at interrupts.
+ */
+extern unsigned tsurugi_read_chunks(tg_chunk_scan *scan, tg_vectors *vectors);
 
 /* Gives back what the scan holds outside of its memory context. */
 extern void tsurugi_scan_end(tsurugi_scan *scan);

@@ -29,6 +29,7 @@
 #include "utils/snapmgr.h"
 
 #include "src/session.h"
+#include "src/transaction.h"
 
 typedef struct Record
 {
@@ -101,6 +102,15 @@ tsurugi_snapshot_draw(void)
 		transaction_time = tg_snapshot_publish(tsurugi_session(), &transaction_entry);
 }
 
+static void
+set_transaction_time(tg_time time)
+{
+	transaction_time = time;
+	for (Record *record = records; record != NULL; record = record->outer)
+		if (record->of_transaction)
+			record->seen.time = time;
+}
+
 /* The new one is published before the old one is withdrawn: there is no moment without a lower bound (W5). */
 void
 tsurugi_snapshot_redraw(void)
@@ -108,11 +118,21 @@ tsurugi_snapshot_redraw(void)
 	unsigned old = transaction_entry;
 
 	tg_assert(transaction_time != 0);
-	transaction_time = tg_snapshot_publish(tsurugi_session(), &transaction_entry);
+	set_transaction_time(tg_snapshot_publish(tsurugi_session(), &transaction_entry));
 	tg_snapshot_withdraw(tsurugi_session(), old);
-	for (Record *record = records; record != NULL; record = record->outer)
-		if (record->of_transaction)
-			record->seen.time = transaction_time;
+}
+
+tg_time
+tsurugi_snapshot_time(void)
+{
+	return transaction_time;
+}
+
+void
+tsurugi_snapshot_extend(tg_time later)
+{
+	tg_snapshot_raise(tsurugi_session(), transaction_entry, later);
+	set_transaction_time(later);
 }
 
 static void
@@ -149,6 +169,7 @@ begin_record(MemoryContext context, const void *run, Snapshot snapshot, CommandI
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("tables of tsurugi_fdw cannot be accessed in a parallel worker"),
 						errhint("Declare the function that does so PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
+	tsurugi_check_not_prepared();
 	record = MemoryContextAlloc(context, sizeof(*record));
 	record->run = run;
 	record->snapshot = snapshot;

@@ -35,6 +35,10 @@ extern void tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_o
 extern void tsurugi_snapshot_draw(void);
 extern void tsurugi_snapshot_redraw(void);
 
+/* The moment drawn; and a later one in its place, as of which what was read has been validated. */
+extern tg_time tsurugi_snapshot_time(void);
+extern void tsurugi_snapshot_extend(tg_time later);
+
 /* For transaction.c: ends of transactions and subtransactions. */
 extern void tsurugi_snapshot_end_all(void);
 extern void tsurugi_snapshot_end_part(SubTransactionId part, SubTransactionId parent, bool committed);

@@ -31,7 +31,6 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-#include "src/errors.h"
 #include "src/isolation.h"
 #include "src/session.h"
 #include "src/settings.h"
@@ -50,7 +49,8 @@ typedef struct Part
 
 static tg_txn *own_txn; /* NULL: nothing written yet */
 static uint64_t own_host;
-static Part *parts; /* in TopTransactionContext */
+static Part *parts;	  /* in TopTransactionContext */
+static bool prepared; /* validated, about to be committed */
 
 /* --- writing -------------------------------------------------------------------- */
 
@@ -92,13 +92,27 @@ begin_transaction(void)
 	if (IsInParallelMode())
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot change tables of tsurugi_fdw during a parallel operation")));
-	if (IsolationIsSerializable())
-		tsurugi_error_isolation();
 	tsurugi_settings_follow();
-	if (IsolationUsesXactSnapshot())
-		tsurugi_snapshot_draw();
 	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
 	own_txn = tg_txn_begin(session, own_host);
+	tsurugi_isolation_begin(own_txn);
+}
+
+/* What another extension does in a PRE_COMMIT callback of its own comes too late: nobody would validate it. */
+void
+tsurugi_check_not_prepared(void)
+{
+	if (prepared)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot access tables of tsurugi_fdw in a serializable transaction that is committing")));
+}
+
+void
+tsurugi_track_transaction(tg_reads *reads)
+{
+	if (own_txn != NULL)
+		tg_txn_track(own_txn, reads);
 }
 
 static void
@@ -118,6 +132,8 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 {
 	SubTransactionId id = GetCurrentSubTransactionId();
 
+	if (tg_unlikely(prepared))
+		tsurugi_check_not_prepared();
 	if (own_txn == NULL)
 		begin_transaction();
 	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
@@ -196,6 +212,17 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 	CHECK_FOR_INTERRUPTS();
 }
 
+void
+tsurugi_wait_for_outcome(const tg_wait *wait)
+{
+	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
+								   .localTransactionId = (LocalTransactionId) wait->host};
+
+	tg_assert(!tg_epoch_inside(tsurugi_session()));
+	(void) VirtualXactLock(holder, true);
+	CHECK_FOR_INTERRUPTS();
+}
+
 /* --- ends ------------------------------------------------------------------------- */
 
 /*
@@ -230,6 +257,7 @@ end_transaction(bool committed)
 	}
 	own_txn = NULL;
 	parts = NULL;
+	prepared = false;
 	tsurugi_storage_end(committed);
 	tsurugi_snapshot_end_all();
 	tsurugi_isolation_end();
@@ -257,6 +285,12 @@ at_transaction_event(XactEvent event, void *argument)
 			end_transaction(false);
 			break;
 		case XACT_EVENT_PRE_COMMIT:
+			if (IsolationIsSerializable())
+			{
+				prepared = true;
+				tsurugi_isolation_prepare(own_txn);
+			}
+			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 			break;
 	}

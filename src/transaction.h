@@ -45,4 +45,16 @@ typedef enum tsurugi_purpose
  */
 extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose);
 
+/*
+ * Waits, likewise, until the transaction that a reader's TG_BUSY named has
+ * ended; then the reader goes on.
+ */
+extern void tsurugi_wait_for_outcome(const tg_wait *wait);
+
+/* For isolation.c: the store's transaction, if there is one, validates these. */
+extern void tsurugi_track_transaction(tg_reads *reads);
+
+/* Raises 25000 where the transaction has been validated. */
+extern void tsurugi_check_not_prepared(void);
+
 #endif /* TSURUGI_TRANSACTION_H */

@@ -27,8 +27,13 @@
  *	  matter.  A slot that gets another tenant meanwhile was none that R sees,
  *	  and begin cannot be read of the old one and end of the new one: its begin is
  *	  NEVER for an epoch before it is given back (tg_slot_give).
+ * 5. A row whose sight depends on how a commit ends stops the call before it
+ *	  (V1): the caller waits, outside the epoch, and goes on there.  Row ids that a
+ *	  range scan has taken from the index by then are kept.
  */
 #include "runtime/exec/scan.h"
+
+#include <string.h>
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
@@ -36,7 +41,6 @@
 
 #define EPOCH_CHUNKS 16
 #define EPOCH_ROWS 1024
-#define ROWS_AHEAD 128 /* row ids taken from the index at once */
 
 #define BITMAP_WORDS (TG_SLOT_MAX / 64)
 
@@ -82,21 +86,22 @@ select_taken(const uint64_t *taken, unsigned from, unsigned capacity, uint16_t *
 	return selected;
 }
 
-static inline bool
-snapshot_sees(const tg_snapshot *snapshot, const tg_header *header)
+static inline tg_sight
+sight_of(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out)
 {
 	tg_time begin = tg_load_acquire(&header->begin);
 	tg_time end = tg_load_acquire(&header->end);
 
+	_Static_assert(TG_UNSEEN == 0 && TG_SEEN == 1, "a sight counts selected slots");
 	if (tg_likely(!tg_time_is_reference(begin | end)))
-		return (begin <= snapshot->time) & (end > snapshot->time);
-	return tg_txn_sees(snapshot, header);
+		return (tg_sight) ((begin <= snapshot->time) & (end > snapshot->time));
+	return tg_txn_sees(snapshot, header, wait_out);
 }
 
-/* Selects the first slots that are taken and visible, at most count. */
+/* Selects the first slots that are taken and visible, at most count; *stop_out is one that nobody can tell of yet. */
 static unsigned
-select_visible(const tg_snapshot *snapshot, const tg_header *headers, const uint64_t *taken, unsigned from,
-			   unsigned capacity, uint16_t *slots, unsigned count)
+select_visible(tg_chunk_scan *scan, const tg_header *headers, const uint64_t *taken, unsigned from, unsigned capacity,
+			   uint16_t *slots, unsigned count, unsigned *stop_out)
 {
 	unsigned selected = 0;
 
@@ -104,23 +109,31 @@ select_visible(const tg_snapshot *snapshot, const tg_header *headers, const uint
 		for (uint64_t word = taken[base / 64]; word != 0; word &= word - 1)
 		{
 			unsigned slot = base + (unsigned) __builtin_ctzll(word);
+			tg_sight sight;
 
 			if (selected == count)
 				return selected;
 			slots[selected] = (uint16_t) slot;
-			selected += snapshot_sees(snapshot, &headers[slot]); /* no branch: updated rows lie anywhere */
+			sight = sight_of(&scan->snapshot, &headers[slot], &scan->wait);
+			if (tg_unlikely(sight == TG_UNDECIDED))
+			{
+				*stop_out = slot;
+				return selected;
+			}
+			selected += sight; /* no branch: updated rows lie anywhere */
 		}
 	return selected;
 }
 
 /* Appends a chunk's visible rows from a slot on; returns the slot to go on at, the capacity if the chunk is through. */
 static unsigned
-append_chunk(const tg_snapshot *snapshot, const tg_chunk *chunk, unsigned from, tg_vectors *vectors)
+append_chunk(tg_chunk_scan *scan, const tg_chunk *chunk, unsigned from, tg_vectors *vectors)
 {
 	uint64_t taken[BITMAP_WORDS];
 	uint16_t slots[TG_SLOT_MAX];
 	unsigned room = vectors->capacity - vectors->count;
 	unsigned capacity = chunk->capacity;
+	unsigned stop = capacity;
 	const tg_header *headers;
 	unsigned count;
 
@@ -135,11 +148,12 @@ append_chunk(const tg_snapshot *snapshot, const tg_chunk *chunk, unsigned from, 
 	if (headers == NULL)
 		count = select_taken(taken, from, capacity, slots, room);
 	else
-		count = select_visible(snapshot, headers, taken, from, capacity, slots, room);
+		count = select_visible(scan, headers, taken, from, capacity, slots, room, &stop);
+	scan->busy = stop < capacity;
 	if (count == 0)
-		return capacity;
+		return stop;
 	tg_vectors_gather(vectors, chunk, slots, count);
-	return count < room ? capacity : slots[count - 1] + 1u;
+	return count < room ? stop : slots[count - 1] + 1u;
 }
 
 /* --- whole table ----------------------------------------------------------------------- */
@@ -164,7 +178,7 @@ append_epoch(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors)
 
 		if (chunk != NULL)
 		{
-			scan->slot = append_chunk(&scan->snapshot, chunk, scan->slot, vectors);
+			scan->slot = append_chunk(scan, chunk, scan->slot, vectors);
 			if (scan->slot < chunk->capacity)
 				break;
 		}
@@ -179,7 +193,8 @@ tg_chunk_scan_append(tg_session *session, tg_chunk_scan *scan, tg_vectors *vecto
 {
 	unsigned before = vectors->count;
 
-	while (scan->chunk < scan->chunk_end && vectors->count < vectors->capacity)
+	scan->busy = false;
+	while (scan->chunk < scan->chunk_end && vectors->count < vectors->capacity && !scan->busy)
 		append_epoch(session, scan, vectors);
 	return vectors->count - before;
 }
@@ -198,7 +213,7 @@ typedef struct neighbours
 {
 	const tg_chunk *chunk;
 	unsigned count;
-	uint16_t slots[ROWS_AHEAD];
+	uint16_t slots[TG_RANGE_ROWS_AHEAD];
 } neighbours;
 
 static inline void
@@ -211,18 +226,28 @@ flush_neighbours(neighbours *found, tg_vectors *vectors)
 	found->count = 0;
 }
 
-/* Appends what the snapshot sees of these rows, in their order. */
-static void
+/*
+ * Appends what the snapshot sees of these rows, in their order.  Returns how
+ * many it has looked at: all, unless the scan is busy.
+ */
+static unsigned
 append_rows(tg_range_scan *scan, tg_vectors *vectors, const uint32_t *rows, unsigned count)
 {
 	neighbours found = {.chunk = NULL};
+	unsigned i;
 
-	for (unsigned i = 0; i < count; i++)
+	for (i = 0; i < count; i++)
 	{
 		tg_version version;
 		unsigned slot;
+		tg_status status = tg_txn_read(&scan->snapshot, scan->table, rows[i], &version, &scan->wait);
 
-		if (tg_txn_read(&scan->snapshot, scan->table, rows[i], &version) != TG_OK)
+		if (tg_unlikely(status == TG_BUSY))
+		{
+			scan->busy = true;
+			break;
+		}
+		if (status != TG_OK)
 			continue;
 		slot = tg_version_slot(version);
 		if (found.count > 0 && (tg_version_chunk(version) != found.chunk || slot <= found.slots[found.count - 1]))
@@ -232,27 +257,52 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, const uint32_t *rows, unsi
 	}
 	if (found.count > 0)
 		flush_neighbours(&found, vectors);
+	return i;
+}
+
+/* Keeps the rows from done on for the next call. */
+static void
+keep_pending(tg_range_scan *scan, unsigned done, unsigned count)
+{
+	scan->pending_count = count - done;
+	memmove(scan->pending, scan->pending + done, scan->pending_count * sizeof(uint32_t));
 }
 
 /* One epoch's worth, up to limit rows in vectors; false at the end of the range. */
 static bool
 append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
 {
-	uint32_t rows[ROWS_AHEAD];
 	bool more = true;
 
 	tg_epoch_enter(session);
-	for (unsigned looked = 0; more && looked < EPOCH_ROWS && vectors->count < limit;)
+	for (unsigned looked = 0; more && !scan->busy && looked < EPOCH_ROWS && vectors->count < limit;)
 	{
-		unsigned ask = limit - vectors->count < ROWS_AHEAD ? limit - vectors->count : ROWS_AHEAD;
-		unsigned count = tg_btree_cursor_next(&scan->cursor, rows, ask);
+		unsigned ask = limit - vectors->count < TG_RANGE_ROWS_AHEAD ? limit - vectors->count : TG_RANGE_ROWS_AHEAD;
+		unsigned count = tg_btree_cursor_next(&scan->cursor, scan->pending, ask);
+		unsigned done;
 
 		more = count > 0;
 		looked += count;
-		append_rows(scan, vectors, rows, count);
+		done = append_rows(scan, vectors, scan->pending, count);
+		if (tg_unlikely(done < count))
+			keep_pending(scan, done, count);
 	}
 	tg_epoch_leave(session);
 	return more;
+}
+
+/* What a busy call has left.  Returns whether all has been looked at. */
+static bool
+append_pending(tg_session *session, tg_range_scan *scan, tg_vectors *vectors)
+{
+	unsigned count = scan->pending_count;
+	unsigned done;
+
+	tg_epoch_enter(session);
+	done = append_rows(scan, vectors, scan->pending, count);
+	tg_epoch_leave(session);
+	keep_pending(scan, done, count);
+	return done == count;
 }
 
 unsigned
@@ -260,7 +310,10 @@ tg_range_scan_next(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 {
 	tg_assert(limit > 0 && limit <= vectors->capacity);
 	vectors->count = 0;
-	while (vectors->count < limit && append_range_epoch(session, scan, vectors, limit))
+	scan->busy = false;
+	if (tg_unlikely(scan->pending_count > 0) && !append_pending(session, scan, vectors))
+		return vectors->count;
+	while (vectors->count < limit && append_range_epoch(session, scan, vectors, limit) && !scan->busy)
 		;
 	return vectors->count;
 }

@@ -24,6 +24,8 @@ typedef struct tg_chunk_scan
 	uint32_t chunk; /* where it goes on */
 	uint32_t chunk_end;
 	uint32_t slot;
+	bool busy;	  /* the last call ended before a row that wait decides on */
+	tg_wait wait; /* if busy */
 } tg_chunk_scan;
 
 /* Chunks [first, end) of a table; end is cut to what there is now. */
@@ -32,20 +34,26 @@ extern void tg_chunk_scan_init(tg_chunk_scan *scan, tg_table *table, const tg_sn
 
 /*
  * Fills vectors (emptied first) with the next visible rows; 0 rows only at the
- * end.  Enters and leaves an epoch.
+ * end, or if busy: then wait and call again.  Enters and leaves an epoch.
  */
 extern unsigned tg_chunk_scan_next(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors);
 
-/* The same behind the rows that vectors hold already; returns how many came, 0 only at the end or if there is no room. */
+/* The same behind the rows that vectors hold already; returns how many came, 0 also if there is no room. */
 extern unsigned tg_chunk_scan_append(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors);
 
 /* --- by key range, in place ----------------------------------------------------------- */
+
+#define TG_RANGE_ROWS_AHEAD 128 /* row ids taken from the index at once */
 
 typedef struct tg_range_scan
 {
 	tg_table *table;
 	tg_snapshot snapshot;
-	tg_btree_cursor cursor; /* prepared by the caller with tg_btree_cursor_init */
+	bool busy;				/* as of a chunk scan */
+	tg_wait wait;			/* if busy */
+	uint32_t pending_count; /* rows at the end of pending that have been taken from the index and not looked at */
+	uint32_t pending[TG_RANGE_ROWS_AHEAD];
+	tg_btree_cursor cursor; /* prepared by the caller, who also sets busy and pending_count to 0 */
 } tg_range_scan;
 
 /* As above, in key order; takes at most limit rows (≤ capacity), so that a first call can ask for few. */

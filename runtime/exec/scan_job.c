@@ -37,6 +37,8 @@
  */
 #include "runtime/exec/scan.h"
 
+#include <sched.h>
+
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/mem/arena.h"
@@ -178,6 +180,12 @@ run_scan_task(tg_task *task, tg_worker *worker)
 			self->vectors->count = 0;
 		}
 		scan_morsel(self, session);
+		if (tg_unlikely(self->morsel.busy))
+		{
+			/* Somebody's commit has not ended yet (V1): a task does not wait, it comes again. */
+			(void) sched_yield();
+			return TG_TURN_AGAIN;
+		}
 	}
 }
 

@@ -37,6 +37,10 @@
  *	  acquire of that load makes the job's visible.  So a job's time must not be
  *	  published from another job's entry.
  *
+ * 6. Raising an entry replaces a time by a later one that the clock has had, with a
+ *	  release, as a withdrawal does: there is no moment without either, and whoever
+ *	  computes sees one of the two.
+ *
  * Departure from «store a lower bound, fence»: no separate fence; the exchange
  * that stores the bound is one on the machines that need one, and tools that
  * check orderings understand it.
@@ -149,6 +153,18 @@ tg_snapshot_withdraw(tg_session *session, unsigned entry)
 		return;
 	mine->taken &= ~(1u << entry);
 	tg_store_release(&mine->entry[entry], 0);
+}
+
+void
+tg_snapshot_raise(tg_session *session, unsigned entry, tg_time time)
+{
+	snapshots *mine = &shared->session[session->id];
+
+	tg_assert(entry < TG_SNAPSHOTS_PER_SESSION && (mine->taken >> entry & 1) != 0);
+	if (entry == SHARED_ENTRY)
+		return; /* others stand behind it */
+	tg_assert(tg_load_relaxed(&mine->entry[entry]) <= time);
+	tg_store_release(&mine->entry[entry], time);
 }
 
 void

@@ -28,6 +28,12 @@ extern tg_time tg_snapshot_publish(tg_session *session, unsigned *entry_out);
 extern void tg_snapshot_withdraw(tg_session *session, unsigned entry);
 
 /*
+ * Replaces a published time by a later one, loaded from the clock, in one store:
+ * for a reader whose next reads are all at the later one.  Owner of the session.
+ */
+extern void tg_snapshot_raise(tg_session *session, unsigned entry, tg_time time);
+
+/*
  * Publishes a time that is published already, by the caller's session, for a
  * job that may outlive it.  TG_FULL.
  */

@@ -8,40 +8,79 @@
  * So whoever loaded a time ≥ C also sees PREPARING or what follows it; and who still finds the writer
  * ACTIVE knows that its C will be larger.  COMMITTED(C) is one store (T2): all versions that refer to the
  * transaction become visible by it at once.
+ *
+ * PREPARED(C) with C within the snapshot is neither: the reader has to know the
+ * outcome.  It looks for a while, and then is told whom to wait for, outside the
+ * epoch.  Such waits are for a C at or below the snapshot, and the one waited for
+ * waits, in its validation, for smaller ones only: no circle.
  */
 #include "runtime/txn/txn_internal.h"
 
+/* Looks at a PREPARED one before the caller is told to wait: its end may be a few instructions away. */
+#define PREPARED_LOOKS 512
+
 /* Whether the event that a word names (a begin, an end) has happened for the snapshot. */
-static inline bool
+static inline tg_sight
 has_happened(const tg_snapshot *snapshot, const tg_time *word)
 {
 	tg_time time;
 
-	switch (tg_time_resolve(word, snapshot->txn, &time))
+	for (unsigned looks = 0;;)
 	{
-		case TG_FATE_AT:
-			return time <= snapshot->time;
-		case TG_FATE_OWN:
-			return tg_reference_command(time) < snapshot->command;
-		default:
-			return false;
+		switch (tg_time_resolve(word, snapshot->txn, &time))
+		{
+			case TG_FATE_AT:
+				return time <= snapshot->time ? TG_SEEN : TG_UNSEEN;
+			case TG_FATE_OWN:
+				return tg_reference_command(time) < snapshot->command ? TG_SEEN : TG_UNSEEN;
+			case TG_FATE_OPEN:
+				return TG_UNSEEN;
+			case TG_FATE_PREPARED:
+				if (time > snapshot->time)
+					return TG_UNSEEN;
+				if (looks >= PREPARED_LOOKS)
+					return TG_UNDECIDED;
+				tg_spin(&looks);
+				break;
+		}
 	}
 }
 
 bool
 tg_txn_has_begun(const tg_snapshot *snapshot, const tg_header *header)
 {
-	return has_happened(snapshot, &header->begin);
+	return has_happened(snapshot, &header->begin) == TG_SEEN;
 }
 
-bool
-tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header)
+tg_sight
+tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out)
 {
-	return has_happened(snapshot, &header->begin) && !has_happened(snapshot, &header->end);
+	for (;;)
+	{
+		tg_sight begun = has_happened(snapshot, &header->begin);
+		tg_sight ended;
+
+		if (begun == TG_UNSEEN)
+			return TG_UNSEEN;
+		if (begun == TG_UNDECIDED)
+		{
+			if (tg_wait_for_outcome(&header->begin, wait_out))
+				return TG_UNDECIDED;
+			continue;
+		}
+		ended = has_happened(snapshot, &header->end);
+		if (ended == TG_UNDECIDED)
+		{
+			if (tg_wait_for_outcome(&header->end, wait_out))
+				return TG_UNDECIDED;
+			continue;
+		}
+		return ended == TG_SEEN ? TG_UNSEEN : TG_SEEN;
+	}
 }
 
 tg_status
-tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out)
+tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out, tg_wait *wait_out)
 {
 	tg_version version = head;
 
@@ -54,14 +93,31 @@ tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *vers
 
 		if (header != NULL)
 		{
+			tg_sight begun;
+			tg_sight ended;
+
 			header += tg_version_slot(version);
-			if (!has_happened(snapshot, &header->begin))
+			begun = has_happened(snapshot, &header->begin);
+			if (begun == TG_UNSEEN)
 			{
 				version = tg_load_acquire(&header->older);
 				continue;
 			}
+			if (tg_unlikely(begun == TG_UNDECIDED))
+			{
+				if (tg_wait_for_outcome(&header->begin, wait_out))
+					return TG_BUSY;
+				continue;
+			}
 			/* What is older than a version that has begun is over for this snapshot. */
-			if (has_happened(snapshot, &header->end))
+			ended = has_happened(snapshot, &header->end);
+			if (tg_unlikely(ended == TG_UNDECIDED))
+			{
+				if (tg_wait_for_outcome(&header->end, wait_out))
+					return TG_BUSY;
+				continue;
+			}
+			if (ended == TG_SEEN)
 				return TG_NOT_FOUND;
 		}
 		*version_out = version;
@@ -72,12 +128,12 @@ tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *vers
 
 tg_status
 tg_txn_find(const tg_snapshot *snapshot, tg_table *table, const void *key, size_t key_bytes, uint32_t *row_out,
-			tg_version *version_out)
+			tg_version *version_out, tg_wait *wait_out)
 {
 	tg_btree *index = tg_load_acquire(&table->index);
 
 	tg_assert(index != NULL);
 	if (tg_btree_find(index, key, key_bytes, row_out) != TG_OK)
 		return TG_NOT_FOUND;
-	return tg_txn_read(snapshot, table, *row_out, version_out);
+	return tg_txn_read(snapshot, table, *row_out, version_out, wait_out);
 }

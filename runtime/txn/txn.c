@@ -9,6 +9,12 @@
  * A snapshot from before C stays published until the log has been given: so the horizon cannot pass C
  * before the collector knows what this commit has made garbage (collector.c, 1).
  *
+ * A SERIALIZABLE transaction that wrote goes a longer way (tg_txn_prepare), because
+ * the host must be able to fail after C is drawn: PREPARING, C, PREPARED(C), then
+ * validation as of C (validate.c), then 2 and 3, or ABORTED.  One that wrote nothing
+ * has nothing to validate (S4): its reads are what its snapshot sees, and every
+ * snapshot is a moment between two commits in the order of C.
+ *
  * Undo, of everything or back to a mark, newest write first.  Each step leaves
  * the row as a reader or a waiting writer may find it:
  *	INSERT	the head is closed, then the index entry is removed (W3), then begin is NEVER
@@ -27,6 +33,7 @@
 
 #include <inttypes.h>
 
+#include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
 #include "runtime/storage/collector.h"
 
@@ -95,11 +102,24 @@ tg_txn_begin(tg_session *session, uint64_t host)
 
 	tg_assert(state_of(txn) == TG_TXN_IDLE && txn->log == NULL);
 	txn->session = session;
+	txn->reads = NULL;
 	txn->subtxn_count = 0;
 	tg_store_relaxed(&txn->writes, 0);
 	tg_store_relaxed(&txn->host, host);
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
 	return txn;
+}
+
+void
+tg_txn_track(tg_txn *txn, tg_reads *reads)
+{
+	txn->reads = reads;
+}
+
+bool
+tg_txn_has_writes(const tg_txn *txn)
+{
+	return txn->log != NULL;
 }
 
 void
@@ -114,6 +134,21 @@ tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_log_mark *mark_out, unsign
 }
 
 /* --- undo --------------------------------------------------------------------- */
+
+/*
+ * That a key could be inserted has told that it was not there: a read, which
+ * stays one.  While the entry stood nobody else could insert it (W3), so it is
+ * noted only here.
+ */
+static void
+note_undone_key(tg_session *session, tg_txn *txn, tg_version version)
+{
+	tg_table *table = tg_version_chunk(version)->table;
+	unsigned char key[TG_KEY_BYTES_MAX];
+
+	if (tg_load_acquire(&table->index) != NULL)
+		tg_reads_add_key(session, txn->reads, table, key, tg_key_of_version(&table->key, version, key));
+}
 
 static void
 undo_insert(tg_session *session, tg_version version)
@@ -177,9 +212,15 @@ tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 		{
 			case TG_WRITE_INSERT:
 				for (uint32_t i = entry.count; i-- > 0;)
+				{
+					if (tg_unlikely(txn->reads != NULL))
+						note_undone_key(session, txn, entry.version + i);
 					undo_insert(session, entry.version + i);
+				}
 				break;
 			case TG_WRITE_REVIVE:
+				if (tg_unlikely(txn->reads != NULL))
+					note_undone_key(session, txn, entry.version);
 				undo_replacement(entry.version, false);
 				break;
 			case TG_WRITE_UPDATE:
@@ -244,35 +285,77 @@ become_idle(tg_txn *txn)
 	tg_store_release(&txn->state, TG_TXN_IDLE);
 }
 
+/* T1: PREPARING is there to see before C is drawn. */
+static tg_time
+draw_time(tg_txn *txn)
+{
+	tg_time time;
+
+	tg_store_release(&txn->state, TG_TXN_PREPARING);
+	tg_failpoint("txn_preparing");
+	time = tg_fetch_add_seq_cst(tg_clock, 1) + 1;
+	tg_failpoint("txn_drawn");
+	return time;
+}
+
+void
+tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot)
+{
+	bool mine = tg_lane_enter(session, &txn->lane);
+	tg_time time;
+
+	tg_check(mine);
+	tg_assert(state_of(txn) == TG_TXN_ACTIVE && txn->log != NULL && txn->reads != NULL);
+	(void) tg_snapshot_publish(session, &txn->prepared_entry);
+	time = draw_time(txn);
+	tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_PREPARED);
+	tg_failpoint("txn_prepared");
+	tg_validation_begin(txn->reads, snapshot, time, true);
+	tg_lane_leave(session, &txn->lane);
+}
+
+/* Stamps, and hands the log to the collector. */
+static void
+finish_log(tg_session *session, tg_txn *txn, tg_time time)
+{
+	tg_write_log *log = txn->log;
+	bool lasting;
+
+	tg_failpoint("txn_committed");
+	tg_epoch_enter(session);
+	stamp(txn, time);
+	tg_write_log_count_rows(log);
+	log->ended = time;
+	lasting = tg_write_log_is_lasting(log);
+	if (!lasting)
+		tg_collector_give(log); /* from here on it is the collector's */
+	tg_epoch_leave(session);
+	if (lasting)
+		tg_write_log_destroy(session, log);
+}
+
 void
 tg_txn_commit(tg_session *session, tg_txn *txn)
 {
 	bool mine = tg_lane_enter(session, &txn->lane);
-	tg_write_log *log = txn->log;
+	bool prepared = state_of(txn) == TG_TXN_PREPARED;
 
 	tg_check(mine);
-	tg_assert(state_of(txn) == TG_TXN_ACTIVE);
-	if (log != NULL)
+	tg_assert(prepared || state_of(txn) == TG_TXN_ACTIVE);
+	if (txn->log != NULL)
 	{
-		unsigned entry;
+		unsigned entry = txn->prepared_entry;
 		tg_time time;
-		bool lasting;
 
-		(void) tg_snapshot_publish(session, &entry);
-		tg_store_release(&txn->state, TG_TXN_PREPARING);
-		time = tg_fetch_add_seq_cst(tg_clock, 1) + 1;
+		if (tg_unlikely(prepared))
+			time = tg_load_relaxed(&txn->state) >> TG_STATE_BITS;
+		else
+		{
+			(void) tg_snapshot_publish(session, &entry);
+			time = draw_time(txn);
+		}
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED);
-
-		tg_epoch_enter(session);
-		stamp(txn, time);
-		tg_write_log_count_rows(log);
-		log->ended = time;
-		lasting = tg_write_log_is_lasting(log);
-		if (!lasting)
-			tg_collector_give(log); /* from here on it is the collector's */
-		tg_epoch_leave(session);
-		if (lasting)
-			tg_write_log_destroy(session, log);
+		finish_log(session, txn, time);
 		tg_snapshot_withdraw(session, entry);
 	}
 	tg_fetch_add_relaxed(&tg_txns->commits, 1);
@@ -284,13 +367,18 @@ void
 tg_txn_abort(tg_session *session, tg_txn *txn)
 {
 	bool mine = tg_lane_enter(session, &txn->lane);
+	bool prepared = state_of(txn) == TG_TXN_PREPARED;
 
 	tg_check(mine);
-	tg_assert(state_of(txn) == TG_TXN_ACTIVE);
+	tg_assert(prepared || state_of(txn) == TG_TXN_ACTIVE);
+	txn->reads = NULL; /* nothing is going to be validated */
 	tg_store_release(&txn->state, TG_TXN_ABORTED);
+	tg_failpoint("txn_aborted");
 	tg_epoch_enter(session);
 	tg_txn_undo(session, txn, TG_LOG_MARK_START);
 	tg_epoch_leave(session);
+	if (prepared)
+		tg_snapshot_withdraw(session, txn->prepared_entry);
 	tg_fetch_add_relaxed(&tg_txns->aborts, 1);
 	become_idle(txn);
 	tg_lane_leave(session, &txn->lane);

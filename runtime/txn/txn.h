@@ -25,6 +25,7 @@
 #include "runtime/storage/value.h"
 #include "runtime/storage/version.h"
 #include "runtime/storage/write_log.h"
+#include "runtime/txn/reads.h"
 
 typedef struct tg_txn tg_txn;
 
@@ -55,6 +56,19 @@ typedef struct tg_snapshot
  */
 extern tg_txn *tg_txn_begin(tg_session *session, uint64_t host);
 
+/*
+ * At SERIALIZABLE: notes what the transaction must validate; the read set is the
+ * caller's and lives until the transaction has ended.
+ */
+extern void tg_txn_track(tg_txn *txn, tg_reads *reads);
+
+/*
+ * First half of a commit that validates (M1): draws C and begins the validation of
+ * what was read at R; the caller steps it and then commits or aborts.  Until
+ * then the transaction is PREPARED, and who has to know its outcome waits.
+ */
+extern void tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot);
+
 /* Ends it: one atomic store makes all it wrote visible (T2), then stamps.  Cannot fail. */
 extern void tg_txn_commit(tg_session *session, tg_txn *txn);
 
@@ -74,11 +88,15 @@ extern void tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_log_mark mar
 /* --- reading, inside an epoch ---------------------------------------------------- */
 
 /* The part of tg_txn_read for rows that are not settled. */
-extern tg_status tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out) TG_MUST_USE;
+extern tg_status tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out,
+								   tg_wait *wait_out) TG_MUST_USE;
 
-/* The version of a row that the snapshot sees.  TG_OK or TG_NOT_FOUND. */
+/*
+ * The version of a row that the snapshot sees.  TG_OK or TG_NOT_FOUND; TG_BUSY:
+ * that depends on how somebody's commit ends, wait for it outside the epoch.
+ */
 static inline tg_status TG_MUST_USE
-tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_out)
+tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_out, tg_wait *wait_out)
 {
 	tg_version head = tg_load_acquire(tg_row_head(table, row));
 
@@ -89,24 +107,24 @@ tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_versi
 		*version_out = head;
 		return TG_OK;
 	}
-	return tg_txn_read_chain(snapshot, head, version_out);
+	return tg_txn_read_chain(snapshot, head, version_out, wait_out);
 }
 
 /* The same by key, *row_out as well. */
 extern tg_status tg_txn_find(const tg_snapshot *snapshot, tg_table *table, const void *key, size_t key_bytes,
-							 uint32_t *row_out, tg_version *version_out) TG_MUST_USE;
+							 uint32_t *row_out, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
-/* Whether a version of a chunk is seen; headers are the chunk's as loaded, not NULL. */
-extern bool tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header);
+typedef enum tg_sight
+{
+	TG_UNSEEN,
+	TG_SEEN,
+	TG_UNDECIDED /* wait for somebody's end, as with TG_BUSY */
+} tg_sight;
+
+/* Whether a version of a chunk is seen; the header is of the chunk's as loaded. */
+extern tg_sight tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out);
 
 /* --- writing ---------------------------------------------------------------------- */
-
-/* Who holds what a writer wants. */
-typedef struct tg_wait
-{
-	uint64_t host;	 /* of the holder */
-	unsigned subtxn; /* its subtransaction's number, 0: top level or later than TG_SUBTXN_LAST */
-} tg_wait;
 
 /* A write: who, as which subtransaction and command. */
 typedef struct tg_writer
@@ -158,6 +176,9 @@ extern tg_status tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_
 extern tg_status tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 							 const void *key, size_t key_bytes, const tg_value *values, const bool *nulls,
 							 uint32_t *row_out, tg_wait *wait_out) TG_MUST_USE;
+
+/* Whether there is anything to commit: written, and not taken back. */
+extern bool tg_txn_has_writes(const tg_txn *txn);
 
 /* --- figures ------------------------------------------------------------------------ */
 

@@ -10,21 +10,26 @@
 #include "runtime/base/check.h"
 #include "runtime/base/spin.h"
 #include "runtime/sched/lane.h"
+#include "runtime/txn/reads.h"
 #include "runtime/txn/txn.h"
 
 /*
  * States, in the low bits of the state word; a commit timestamp above them.
  *
- *	IDLE -> ACTIVE -> PREPARING -> COMMITTED(C) -> IDLE		stamped before IDLE
- *				 \--> ABORTED ------------------> IDLE		undone before IDLE
+ *	IDLE -> ACTIVE -> PREPARING ------------------> COMMITTED(C) -> IDLE	stamped before IDLE
+ *				 |			\--> PREPARED(C) --/
+ *				 |					  |
+ *				 \------------------------\--> ABORTED ------> IDLE	undone before IDLE
  *
- * PREPARED(C) comes with the isolation levels that validate.
+ * PREPARED(C): at SERIALIZABLE, from the draw of C until the host has committed
+ * or failed; validation is in it.
  */
 typedef enum tg_txn_state
 {
 	TG_TXN_IDLE,
 	TG_TXN_ACTIVE,
 	TG_TXN_PREPARING,
+	TG_TXN_PREPARED,
 	TG_TXN_COMMITTED,
 	TG_TXN_ABORTED
 } tg_txn_state;
@@ -42,8 +47,10 @@ struct tg_txn
 	tg_lane lane TG_CACHE_ALIGNED;
 	tg_session *session;
 	tg_write_log *log;
+	tg_reads *reads; /* NULL: nothing is validated */
 	unsigned subtxn_count;
-	uint64_t writes; /* atomic, for views */
+	unsigned prepared_entry; /* snapshot published since before C was drawn, while PREPARED */
+	uint64_t writes;		 /* atomic, for views */
 } TG_CACHE_ALIGNED;
 
 /* What all descriptors share; in the arena. */
@@ -67,18 +74,19 @@ tg_txn_of_reference(tg_time reference)
 /* What a begin or end word says of another's transaction, once its reference is resolved. */
 typedef enum tg_fate
 {
-	TG_FATE_AT,	  /* a timestamp: committed then (or never) */
-	TG_FATE_OPEN, /* a transaction that has not ended (or has not yet undone what it aborted) */
-	TG_FATE_OWN	  /* the asking transaction itself */
+	TG_FATE_AT,		  /* a timestamp: committed then (or never) */
+	TG_FATE_OPEN,	  /* a transaction that has not ended (or has not yet undone what it aborted) */
+	TG_FATE_PREPARED, /* one that commits at this timestamp or not at all */
+	TG_FATE_OWN		  /* the asking transaction itself */
 } tg_fate;
 
 /*
- * Resolves a word of a header to a fate; *time_out gets the timestamp (AT), or
- * the reference.
+ * Resolves a word of a header to a fate; *time_out gets the timestamp (AT,
+ * PREPARED), or the reference.
  *
  * T3: a descriptor is used again as soon as no word refers to it any more.
  * So between two loads of the state the word is loaded again.  If both loads of
- * the state found COMMITTED(C), which no other life of the descriptor can
+ * the state found COMMITTED(C) or PREPARED(C), which no other life of the descriptor can
  * have, the word was loaded during that commit, and a reference in it was that
  * transaction's: those of earlier lives are gone before the next one begins.
  * (The acquires on the state pair with the releases of its changes.)  If they found it
@@ -113,6 +121,9 @@ tg_time_resolve(const tg_time *word, uint32_t own, tg_time *time_out)
 			case TG_TXN_COMMITTED:
 				*time_out = state >> TG_STATE_BITS;
 				return TG_FATE_AT;
+			case TG_TXN_PREPARED:
+				*time_out = state >> TG_STATE_BITS;
+				return TG_FATE_PREPARED;
 			case TG_TXN_PREPARING:
 				/* T1: a committer between two instructions; its C is about to be known. */
 				tg_spin(&round);
@@ -149,6 +160,38 @@ tg_version_header(tg_version version)
 
 /* Whether the version was there at some time up to the snapshot's. */
 extern bool tg_txn_has_begun(const tg_snapshot *snapshot, const tg_header *header);
+
+/*
+ * Fills in whom to wait for, if another transaction's reference stands in the
+ * word.  False if not: look again.  The host's word is that of the transaction
+ * that holds the reference, because the reference still stands after it was read.
+ */
+static inline bool
+tg_wait_for(const tg_time *word, tg_wait *wait_out)
+{
+	tg_time reference = tg_load_acquire(word);
+
+	if (!tg_time_is_reference(reference))
+		return false;
+	wait_out->host = tg_load_acquire(&tg_txn_of_reference(reference)->host);
+	wait_out->subtxn = tg_reference_subtxn(reference);
+	if (wait_out->subtxn == TG_SUBTXN_LAST)
+		wait_out->subtxn = 0;
+	return tg_load_acquire(word) == reference;
+}
+
+/*
+ * The same for one who waits for an outcome: what is PREPARED ends as a whole.
+ * False if nothing is PREPARED there any more.
+ */
+static inline bool
+tg_wait_for_outcome(const tg_time *word, tg_wait *wait_out)
+{
+	bool found = tg_wait_for(word, wait_out);
+
+	wait_out->subtxn = 0;
+	return found;
+}
 
 /* Takes back what the log holds after the mark and hands it to the collector. */
 extern void tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark);

@@ -46,21 +46,6 @@ note(const tg_writer *writer, tg_table *table, tg_write kind, tg_version version
 }
 
 /*
- * Fills in whom to wait for.  False if the word has changed meanwhile: look
- * again.  The host's word is that of the transaction that holds the reference,
- * because the reference still stands after it was read.
- */
-static bool
-wait_for(const tg_time *word, tg_time reference, tg_wait *wait_out)
-{
-	wait_out->host = tg_load_acquire(&tg_txn_of_reference(reference)->host);
-	wait_out->subtxn = tg_reference_subtxn(reference);
-	if (wait_out->subtxn == TG_SUBTXN_LAST)
-		wait_out->subtxn = 0;
-	return tg_load_acquire(word) == reference;
-}
-
-/*
  * A slot with these values, not visible to anybody: begin is NEVER.  It is
  * given back by drop_version as long as nobody else has seen it.
  */
@@ -115,7 +100,8 @@ judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *ve
 	switch (tg_time_resolve(&header->begin, writer->session->id, &time))
 	{
 		case TG_FATE_OPEN:
-			return wait_for(&header->begin, time, wait_out) ? KEY_TAKEN : KEY_AGAIN;
+		case TG_FATE_PREPARED:
+			return tg_wait_for(&header->begin, wait_out) ? KEY_TAKEN : KEY_AGAIN;
 		case TG_FATE_AT:
 			if (time == TG_TIME_NEVER)
 				return KEY_AGAIN; /* being undone: the head is about to change */
@@ -126,7 +112,8 @@ judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *ve
 	switch (tg_time_resolve(&header->end, writer->session->id, &time))
 	{
 		case TG_FATE_OPEN:
-			return wait_for(&header->end, time, wait_out) ? KEY_TAKEN : KEY_AGAIN;
+		case TG_FATE_PREPARED:
+			return tg_wait_for(&header->end, wait_out) ? KEY_TAKEN : KEY_AGAIN;
 		case TG_FATE_AT:
 			return time == TG_TIME_NEVER ? KEY_LIVE : KEY_DEAD;
 		default:
@@ -302,9 +289,9 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 		header += tg_version_slot(newest);
 
 		begun = tg_time_resolve(&header->begin, writer->session->id, &begin);
-		if (begun == TG_FATE_OPEN)
+		if (begun == TG_FATE_OPEN || begun == TG_FATE_PREPARED)
 		{
-			if (wait_for(&header->begin, begin, wait_out))
+			if (tg_wait_for(&header->begin, wait_out))
 				return TG_BUSY;
 			continue;
 		}
@@ -316,7 +303,8 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 		switch (tg_time_resolve(&header->end, writer->session->id, &end))
 		{
 			case TG_FATE_OPEN:
-				if (wait_for(&header->end, end, wait_out))
+			case TG_FATE_PREPARED:
+				if (tg_wait_for(&header->end, wait_out))
 					return TG_BUSY;
 				continue;
 			case TG_FATE_OWN:

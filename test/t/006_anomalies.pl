@@ -54,6 +54,8 @@ is(answer_to('rc', $rc), answer_to('rc_ordinary', for_ordinary_tables($rc)), 'RE
 
 my $rr = spec_of('rr');
 $rr =~ s/(BEGIN ISOLATION LEVEL REPEATABLE READ;)/$1 SELECT FROM test;/g;
+# a session that a schedule leaves out has locked the table by that
+$rr =~ s/^(step s\dr\t.*\n)/$1teardown { ROLLBACK; }\n/mg;
 is(answer_to('rr', $rr), answer_to('rr_ordinary', for_ordinary_tables($rr)), 'REPEATABLE READ: as ordinary tables');
 
 $node->stop;

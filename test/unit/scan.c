@@ -195,6 +195,8 @@ scan_range(tg_session *own, const tg_snapshot *snapshot, uint64_t low, uint64_t 
 
 	scan.table = table;
 	scan.snapshot = *snapshot;
+	scan.busy = false;
+	scan.pending_count = 0;
 	tg_btree_cursor_init(&scan.cursor, table->index, low_key, low_bytes, true, high_key, high_bytes, false, backward);
 	while (tg_range_scan_next(own, &scan, vectors, limit) > 0)
 	{

@@ -123,10 +123,11 @@ get(client *c, int64_t id)
 	int64_t balance = -1;
 	tg_version version;
 	tg_value value;
+	tg_wait wait;
 	uint32_t row;
 
 	tg_epoch_enter(c->session);
-	if (tg_txn_find(&c->snapshot, table, key, key_of(id, key), &row, &version) == TG_OK)
+	if (tg_txn_find(&c->snapshot, table, key, key_of(id, key), &row, &version, &wait) == TG_OK)
 	{
 		tg_chunk_value(tg_version_chunk(version), 1, tg_version_slot(version), &value);
 		balance = (int64_t) value.word;
@@ -147,7 +148,7 @@ change(client *c, int64_t id, int64_t amount, bool delete_it, int64_t new_id, tg
 	uint32_t row;
 
 	tg_epoch_enter(c->session);
-	status = tg_txn_find(&c->snapshot, table, key, key_of(id, key), &row, &version);
+	status = tg_txn_find(&c->snapshot, table, key, key_of(id, key), &row, &version, wait);
 	if (status == TG_OK)
 		status = tg_txn_newest(&c->writer, &c->snapshot, table, &row, &version, wait);
 	if (status == TG_OK || status == TG_CHANGED)

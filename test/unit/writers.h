@@ -219,7 +219,7 @@ change_row(client *client, uint64_t key, change change, uint64_t new_key)
 
 	snapshot.time = tg_snapshot_publish(client->session, &entry);
 	tg_epoch_enter(client->session);
-	status = tg_txn_find(&snapshot, table, bytes, key_bytes, &row, &version);
+	status = tg_txn_find(&snapshot, table, bytes, key_bytes, &row, &version, &wait);
 	if (status == TG_OK)
 		status = tg_txn_newest(&writer, &snapshot, table, &row, &version, &wait);
 	if (status == TG_CHANGED)
@@ -283,10 +283,11 @@ look(tg_session *reader, tg_time time, uint64_t key)
 	tg_snapshot snapshot = {.time = time, .txn = reader->id, .command = 0};
 	tg_version version;
 	uint32_t row;
+	tg_wait wait;
 	int result = -1;
 
 	tg_epoch_enter(reader);
-	if (tg_txn_find(&snapshot, table, bytes, key_bytes, &row, &version) == TG_OK)
+	if (tg_txn_find(&snapshot, table, bytes, key_bytes, &row, &version, &wait) == TG_OK)
 		result = text_is_of(version, 1, key) && text_is_of(version, 2, key);
 	tg_epoch_leave(reader);
 	return result;

@@ -1,0 +1,73 @@
+/*
+ * reads_internal.h
+ *	  The read set as reads.c keeps it and validate.c goes through it.
+ *
+ *	reads -> table -> words: versions, later chunks (TG_READ_CHUNK)
+ *			   |   -> ranges and keys, newest first
+ *			   v
+ *			 table ...
+ */
+#ifndef TG_READS_INTERNAL_H
+#define TG_READS_INTERNAL_H
+
+#include "runtime/txn/reads.h"
+
+/* In a word of a read set: the chunk as a whole.  A slot needs the ten lowest bits. */
+#define TG_READ_CHUNK ((tg_version) 0x4000)
+
+_Static_assert((TG_READ_CHUNK & (TG_SLOT_MAX - 1)) == 0 && (TG_READ_CHUNK & TG_HEAD_CLOSED) == 0,
+			   "the mark of a chunk is none of a slot's bits");
+
+/* Most words, and most bytes of ranges, that are kept of one table before they are made coarser. */
+#define TG_READ_WORDS_MAX 65536
+#define TG_READ_RANGE_BYTES_MAX ((size_t) 1 << 20)
+
+struct tg_read_range
+{
+	struct tg_read_range *next;
+	uint32_t capacity;	/* bytes there is room for */
+	uint32_t low_bytes; /* TG_READ_OPEN: no bound */
+	uint32_t high_bytes;
+	bool is_key; /* one key, in low, that was not there */
+	bool low_inclusive;
+	bool high_inclusive;
+	bool forgotten;
+	unsigned char bytes[]; /* low, then high */
+};
+
+#define TG_READ_OPEN UINT32_MAX
+
+typedef struct tg_read_table
+{
+	struct tg_read_table *next;
+	tg_table *table;	/* a reference is held */
+	bool whole;			/* words and ranges are not needed any more */
+	bool by_chunk;		/* new words are chunks */
+	uint32_t tentative; /* scans of the whole table that may be forgotten */
+	uint32_t count;
+	uint32_t capacity;
+	uint32_t merged; /* words before this place may stand for several readings */
+	tg_version *words;
+	struct tg_read_range *ranges;
+	size_t range_bytes;
+} tg_read_table;
+
+struct tg_reads
+{
+	tg_read_table *tables;
+	tg_read_table *recent; /* table noted last, or NULL */
+	bool everything;	   /* there was no memory for a table: any commit is a conflict */
+
+	/* validation in progress */
+	tg_time from;
+	tg_time upto;
+	bool upto_is_own; /* the C of the transaction itself */
+	tg_read_table *at_table;
+	struct tg_read_range *at_range;
+	uint32_t at_word;
+	uint32_t at_chunk;
+	bool in_range; /* cursor has begun */
+	tg_btree_cursor cursor;
+};
+
+#endif /* TG_READS_INTERNAL_H */

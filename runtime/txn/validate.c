@@ -1,0 +1,376 @@
+/*
+ * validate.c
+ *	  Whether what a transaction has read is still so (S1, S2).
+ *
+ * Read at from (its snapshot R), asked as of upto: the own C, after C has been
+ * drawn; or R', loaded from the clock, where the snapshot is to be extended (W5).
+ * An event, that is a begin or end of somebody else's version, counts if it was
+ * committed in (from, upto]:
+ *
+ *	committed, or PREPARED, at C'	C' <= from: R has seen it.  C' > upto: later.  Between: committed,
+ *									it is a conflict; PREPARED, its outcome is waited for
+ *	PREPARING						spin: its C' is about to be known
+ *	ACTIVE							later: upto was drawn before the look, and PREPARING comes before C' (T1)
+ *	ABORTED							never
+ *
+ * Waiting for PREPARED(C') with C' < upto cannot go round in a circle: whoever
+ * is waited for waits for smaller ones only.
+ *
+ * 1. A version (S1): its end.  It was seen, so it is there still (G2), and whatever
+ *	  replaces or deletes the row ends it.
+ * 2. A chunk: the ends of all versions in it.
+ * 3. A key that was not there: the versions of the row that the index leads to now,
+ *	  newest first, own ones passed over: the first that has begun by upto.  Within
+ *	  the span it is a conflict, unless it was over again by upto.  Before it, its end
+ *	  is asked; older ones were over.
+ *	  No entry: nobody has inserted the key, for an inserter makes its entry before
+ *	  it draws its C'.  That the collector may have removed the row meanwhile
+ *	  makes no difference.
+ * 4. A range (S2): the same of every entry in it now.  A row that was seen keeps its
+ *	  entry; one that was inserted has got its own.  (The range is read again; the
+ *	  versions of leaves are not compared: that would spare the walk where no key
+ *	  came or went, but not the look at each row.)
+ * 5. A whole table: begins and ends of all versions, chunk by chunk, those chunks
+ *	  included that have come since.  Chunks without headers hold nothing that
+ *	  any published snapshot does not see (settle.c).  What has begun and ended within the span may have been
+ *	  collected, and then does not count: as of upto it makes no difference.
+ *
+ * What the transaction itself wrote is passed over everywhere: a version that it
+ * has ended has been locked by it since, and nobody else could.
+ */
+#include "runtime/txn/reads_internal.h"
+
+#include "runtime/base/failpoint.h"
+#include "runtime/txn/txn_internal.h"
+
+#define STEP_WORDS 512	  /* versions of one step */
+#define STEP_ROWS 512	  /* entries of a range */
+#define STEP_CHUNKS 4	  /* chunks, of up to 1,024 slots */
+#define ROWS_AHEAD 128	  /* row ids taken from the index at once */
+#define OUTCOME_LOOKS 512 /* at a PREPARED one before the caller is told to wait */
+
+/* When an event took place. */
+typedef enum moment
+{
+	BEFORE,
+	WITHIN,
+	AFTER, /* or never */
+	OWN,
+	UNKNOWN /* wait */
+} moment;
+
+typedef struct validation
+{
+	const tg_session *session;
+	tg_time from;
+	tg_time upto;
+	tg_wait *wait_out;
+} validation;
+
+static inline moment
+moment_of_time(const validation *v, tg_time time)
+{
+	return time <= v->from ? BEFORE : time <= v->upto ? WITHIN : AFTER;
+}
+
+static moment
+moment_of(const validation *v, const tg_time *word)
+{
+	for (unsigned looks = 0;;)
+	{
+		tg_time time;
+		moment at;
+
+		switch (tg_time_resolve(word, v->session->id, &time))
+		{
+			case TG_FATE_AT:
+				return moment_of_time(v, time);
+			case TG_FATE_OWN:
+				return OWN;
+			case TG_FATE_OPEN:
+				return AFTER;
+			case TG_FATE_PREPARED:
+				at = moment_of_time(v, time);
+				if (at != WITHIN)
+					return at;
+				if (looks < OUTCOME_LOOKS)
+					tg_spin(&looks);
+				else if (tg_wait_for_outcome(word, v->wait_out))
+					return UNKNOWN;
+				break;
+		}
+	}
+}
+
+/* TG_OK, TG_CHANGED or TG_BUSY for an event that must not have happened within the span. */
+static inline tg_status
+judge(const validation *v, const tg_time *word)
+{
+	moment at = moment_of(v, word);
+
+	return at == WITHIN ? TG_CHANGED : at == UNKNOWN ? TG_BUSY : TG_OK;
+}
+
+/* Rule 1. */
+static tg_status
+judge_version(const validation *v, tg_version version)
+{
+	const tg_header *headers = tg_chunk_headers(tg_version_chunk(version));
+
+	return headers == NULL ? TG_OK : judge(v, &headers[tg_version_slot(version)].end);
+}
+
+/* Rules 2 and 5. */
+static tg_status
+judge_chunk(const validation *v, const tg_chunk *chunk, bool begins)
+{
+	uint64_t present[TG_SLOT_MAX / 64];
+	const tg_header *headers = tg_chunk_look(chunk, present);
+
+	if (headers == NULL)
+		return TG_OK;
+	for (unsigned word = 0; word < tg_chunk_bitmap_words(chunk); word++)
+		for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1)
+		{
+			const tg_header *header = &headers[word * 64 + (unsigned) __builtin_ctzll(bits)];
+			tg_status status = TG_OK;
+
+			if (begins)
+				status = judge(v, &header->begin);
+			if (status == TG_OK)
+				status = judge(v, &header->end);
+			if (status != TG_OK)
+				return status;
+		}
+	return TG_OK;
+}
+
+/* What a version says that has begun within the span.  TG_NOT_FOUND: it was over again by upto, ask the one before. */
+static tg_status
+judge_newcomer(const validation *v, const tg_header *header)
+{
+	switch (moment_of(v, &header->end))
+	{
+		case BEFORE:
+		case WITHIN:
+			return TG_NOT_FOUND;
+		case UNKNOWN:
+			return TG_BUSY;
+		default:
+			return TG_CHANGED;
+	}
+}
+
+/* Rule 3. */
+static tg_status
+judge_row(const validation *v, tg_table *table, uint32_t row)
+{
+	tg_version version = tg_load_acquire(tg_row_head(table, row));
+
+	if (tg_head_is_closed(version))
+		return TG_OK;
+	while (version != TG_VERSION_NONE)
+	{
+		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+		tg_status status;
+
+		if (header == NULL)
+			return TG_OK; /* settled: R has seen it */
+		header += tg_version_slot(version);
+		switch (moment_of(v, &header->begin))
+		{
+			case WITHIN:
+				status = judge_newcomer(v, header);
+				if (status != TG_NOT_FOUND)
+					return status;
+				version = tg_load_acquire(&header->older);
+				break;
+			case UNKNOWN:
+				return TG_BUSY;
+			case BEFORE:
+				return judge(v, &header->end);
+			case AFTER:
+			case OWN:
+				version = tg_load_acquire(&header->older);
+				break;
+		}
+	}
+	return TG_OK;
+}
+
+/* --- steps ------------------------------------------------------------------------- */
+
+static tg_status
+step_words(const validation *v, tg_reads *reads)
+{
+	const tg_read_table *noted = reads->at_table;
+	uint32_t end = noted->count - reads->at_word > STEP_WORDS ? reads->at_word + STEP_WORDS : noted->count;
+
+	for (; reads->at_word < end; reads->at_word++)
+	{
+		tg_version word = noted->words[reads->at_word];
+		tg_status status =
+			(word & TG_READ_CHUNK) != 0 ? judge_chunk(v, tg_version_chunk(word), false) : judge_version(v, word);
+
+		if (status != TG_OK)
+			return status;
+	}
+	return reads->at_word < noted->count ? TG_AGAIN : TG_OK;
+}
+
+static tg_status
+step_key(const validation *v, tg_table *table, const tg_read_range *range)
+{
+	uint32_t row;
+
+	if (tg_btree_find(tg_load_acquire(&table->index), range->bytes, range->low_bytes, &row) != TG_OK)
+		return TG_OK;
+	return judge_row(v, table, row);
+}
+
+/* A range that has to wait is read from its beginning again. */
+static tg_status
+step_range(const validation *v, tg_reads *reads, tg_table *table, const tg_read_range *range)
+{
+	uint32_t rows[ROWS_AHEAD];
+
+	if (!reads->in_range)
+	{
+		bool has_low = range->low_bytes != TG_READ_OPEN;
+		bool has_high = range->high_bytes != TG_READ_OPEN;
+		const unsigned char *high = range->bytes + (has_low ? range->low_bytes : 0);
+
+		tg_btree_cursor_init(&reads->cursor, tg_load_acquire(&table->index), has_low ? range->bytes : NULL,
+							 has_low ? range->low_bytes : 0, range->low_inclusive, has_high ? high : NULL,
+							 has_high ? range->high_bytes : 0, range->high_inclusive, false);
+		reads->in_range = true;
+	}
+	for (unsigned looked = 0; looked < STEP_ROWS;)
+	{
+		unsigned count = tg_btree_cursor_next(&reads->cursor, rows, ROWS_AHEAD);
+
+		if (count == 0)
+		{
+			reads->in_range = false;
+			return TG_OK;
+		}
+		for (unsigned i = 0; i < count; i++)
+		{
+			tg_status status = judge_row(v, table, rows[i]);
+
+			if (status == TG_BUSY)
+				reads->in_range = false;
+			if (status != TG_OK)
+				return status;
+		}
+		looked += count;
+	}
+	return TG_AGAIN;
+}
+
+static tg_status
+step_ranges(const validation *v, tg_reads *reads)
+{
+	tg_table *table = reads->at_table->table;
+	unsigned done = 0;
+
+	for (; reads->at_range != NULL; reads->at_range = reads->at_range->next)
+	{
+		const tg_read_range *range = reads->at_range;
+		tg_status status = TG_OK;
+
+		if (range->forgotten)
+			continue;
+		if (++done > STEP_ROWS / 8)
+			return TG_AGAIN;
+		status = range->is_key ? step_key(v, table, range) : step_range(v, reads, table, range);
+		if (status != TG_OK)
+			return status;
+	}
+	return TG_OK;
+}
+
+static tg_status
+step_chunks(const validation *v, tg_reads *reads)
+{
+	tg_table *table = reads->at_table->table;
+	uint32_t count = tg_table_chunk_count(table);
+
+	for (unsigned i = 0; i < STEP_CHUNKS && reads->at_chunk < count; i++, reads->at_chunk++)
+	{
+		const tg_chunk *chunk = tg_table_chunk(table, reads->at_chunk);
+		tg_status status = chunk == NULL ? TG_OK : judge_chunk(v, chunk, true);
+
+		if (status != TG_OK)
+			return status;
+	}
+	return reads->at_chunk < count ? TG_AGAIN : TG_OK;
+}
+
+static void
+go_to_table(tg_reads *reads, tg_read_table *noted)
+{
+	reads->at_table = noted;
+	reads->at_word = 0;
+	reads->at_range = noted != NULL ? noted->ranges : NULL;
+	reads->at_chunk = 0;
+	reads->in_range = false;
+}
+
+void
+tg_validation_begin(tg_reads *reads, tg_time from, tg_time upto, bool upto_is_own)
+{
+	tg_assert(from <= upto);
+	reads->from = from;
+	reads->upto = upto;
+	reads->upto_is_own = upto_is_own;
+	go_to_table(reads, reads->tables);
+}
+
+/* What a conflict in the part of a table in hand is about. */
+static tg_conflict_kind
+conflict_kind(const tg_reads *reads)
+{
+	const tg_read_table *noted = reads->at_table;
+
+	if (noted->whole || noted->tentative > 0)
+		return TG_CONFLICT_TABLE;
+	if (reads->at_word < noted->count)
+		return TG_CONFLICT_ROW;
+	return reads->at_range->is_key ? TG_CONFLICT_KEY : TG_CONFLICT_RANGE;
+}
+
+tg_status
+tg_validation_step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *wait_out)
+{
+	const validation v = {.session = session, .from = reads->from, .upto = reads->upto, .wait_out = wait_out};
+	tg_read_table *noted = reads->at_table;
+	tg_status status;
+
+	tg_failpoint("validate");
+	if (tg_failpoint_refuses("validate_skip"))
+		return TG_OK;
+	if (tg_unlikely(reads->everything))
+	{
+		*conflict_out = (tg_conflict){.kind = TG_CONFLICT_UNKNOWN};
+		return reads->upto - reads->from > (reads->upto_is_own ? 1 : 0) ? TG_CHANGED : TG_OK;
+	}
+	if (noted == NULL)
+		return TG_OK;
+	tg_epoch_enter(session);
+	if (noted->whole || noted->tentative > 0)
+		status = step_chunks(&v, reads);
+	else
+	{
+		status = step_words(&v, reads);
+		if (status == TG_OK)
+			status = step_ranges(&v, reads);
+	}
+	tg_epoch_leave(session);
+	if (status == TG_CHANGED)
+		*conflict_out = (tg_conflict){.kind = conflict_kind(reads), .relation = noted->table->relation};
+	if (status != TG_OK)
+		return status;
+	go_to_table(reads, noted->next);
+	return reads->at_table == NULL ? TG_OK : TG_AGAIN;
+}
