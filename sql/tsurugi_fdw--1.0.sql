@@ -100,7 +100,14 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 CREATE VIEW collector AS SELECT * FROM tsurugi_fdw_collector();
 COMMENT ON VIEW collector IS 'garbage: write logs that wait, and what was done since the start';
 
-GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, runtime, collector TO PUBLIC;
+CREATE FUNCTION tsurugi_fdw_conflicts(OUT reason text, OUT failures bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW conflicts AS SELECT * FROM tsurugi_fdw_conflicts();
+COMMENT ON VIEW conflicts IS 'serialization failures (40001) since the start, by what a concurrent commit had changed';
+
+GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, runtime, collector, conflicts TO PUBLIC;
 
 -- Views: what tells of others' work
 

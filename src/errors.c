@@ -105,14 +105,17 @@ tsurugi_error_not_unique(Relation relation, const tsurugi_relation *described, c
 }
 
 void
-tsurugi_error_conflict(Relation relation, tsurugi_change change)
+tsurugi_error_conflict(Relation relation, tg_conflict_kind kind)
 {
+	bool deleted = kind == TG_CONFLICT_DELETED;
+
+	tg_conflict_note(kind);
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					change == TSURUGI_DELETED ? errmsg("could not serialize access due to concurrent delete")
-											  : errmsg("could not serialize access due to concurrent update"),
+					deleted ? errmsg("could not serialize access due to concurrent delete")
+							: errmsg("could not serialize access due to concurrent update"),
 					errdetail("A row of foreign table \"%s\" was %s by a transaction that committed after this one's "
 							  "snapshot was taken.",
-							  RelationGetRelationName(relation), change == TSURUGI_DELETED ? "deleted" : "changed"),
+							  RelationGetRelationName(relation), deleted ? "deleted" : "changed"),
 					errhint("The transaction might succeed if retried."), errtable(relation)));
 	pg_unreachable();
 }
@@ -139,7 +142,7 @@ describe_conflict(const tg_conflict *conflict, const char *table)
 			return errdetail("Foreign table \"%s\", which this transaction has read as a whole, was changed by a "
 							 "concurrent transaction.",
 							 table);
-		case TG_CONFLICT_UNKNOWN:
+		default:
 			break;
 	}
 	return errdetail("There was too little memory to remember what this transaction has read, and a concurrent "
@@ -151,6 +154,7 @@ tsurugi_error_validation(const tg_conflict *conflict)
 {
 	char *table = conflict->kind == TG_CONFLICT_UNKNOWN ? NULL : get_rel_name(conflict->relation);
 
+	tg_conflict_note(conflict->kind);
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					errmsg("could not serialize access due to read/write dependencies among transactions"),
 					describe_conflict(conflict, table != NULL ? table : "?"),

@@ -54,7 +54,7 @@ extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_n
 extern void tsurugi_error_mixed(void) pg_attribute_noreturn();
 
 /* Raises 40001: a row to be written was committed after the snapshot. */
-extern void tsurugi_error_conflict(Relation relation, tsurugi_change change) pg_attribute_noreturn();
+extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind) pg_attribute_noreturn();
 
 /* Raises 53300: there is no session left for this backend. */
 extern void tsurugi_error_sessions(void) pg_attribute_noreturn();

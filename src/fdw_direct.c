@@ -374,7 +374,7 @@ modify_row(direct_modify *modify)
 		{
 			if (!modify->has_written)
 				tsurugi_scan_forget(scan);
-			tsurugi_renew_snapshot(modify->relation, status == TG_CHANGED ? TSURUGI_CHANGED : TSURUGI_DELETED,
+			tsurugi_renew_snapshot(modify->relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED,
 								   !modify->has_written);
 			return ROW_RESTART;
 		}

@@ -392,7 +392,7 @@ static inline void
 check_unchanged(const modify_state *modify, tg_status status)
 {
 	if (IsolationUsesXactSnapshot() && (status == TG_CHANGED || status == TG_NOT_FOUND))
-		tsurugi_error_conflict(modify->relation, status == TG_CHANGED ? TSURUGI_CHANGED : TSURUGI_DELETED);
+		tsurugi_error_conflict(modify->relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED);
 }
 
 /* EvalPlanQual with the newest version in place of the row: the plan's row for it, or NULL. */

@@ -221,14 +221,14 @@ extend_snapshot(void)
 }
 
 void
-tsurugi_renew_snapshot(Relation relation, tsurugi_change change, bool may_start_over)
+tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, bool may_start_over)
 {
 	if (!may_start_over)
-		tsurugi_error_conflict(relation, change);
+		tsurugi_error_conflict(relation, kind);
 	if (IsolationIsSerializable())
 		extend_snapshot();
 	else if (used || run_count > 1 || tsurugi_has_written())
-		tsurugi_error_conflict(relation, change);
+		tsurugi_error_conflict(relation, kind);
 	else
 		tsurugi_snapshot_redraw();
 }
@@ -259,7 +259,7 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 			tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT);
 			return false;
 		case TG_CHANGED:
-			tsurugi_renew_snapshot(relation, TSURUGI_CHANGED, true);
+			tsurugi_renew_snapshot(relation, TG_CONFLICT_UPDATED, true);
 			return false;
 		default:
 			return false; /* deleted meanwhile */

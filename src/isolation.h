@@ -42,21 +42,14 @@ extern void tsurugi_snapshot_is_used(void);
 
 /* --- conflicts --------------------------------------------------------------------- */
 
-/* What has become of a row that a statement is about to write, since its snapshot. */
-typedef enum tsurugi_change
-{
-	TSURUGI_CHANGED,
-	TSURUGI_DELETED
-} tsurugi_change;
-
 /*
- * A row to be written was committed after the snapshot (W5).  Makes the
+ * A row to be written was changed or deleted after the snapshot (W5).  Makes the
  * snapshot a later one if that is possible: REPEATABLE READ that has been told
  * nothing from the first; SERIALIZABLE if everything noted as read is still so.
  * The caller, who has forgotten what it noted of the row, then starts over,
  * with the snapshot asked for again.  Otherwise, or if the caller may not start over, raises 40001.
  */
-extern void tsurugi_renew_snapshot(Relation relation, tsurugi_change change, bool may_start_over);
+extern void tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, bool may_start_over);
 
 /*
  * The key of a row to be stored is taken by this row: is it there for the

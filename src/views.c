@@ -26,6 +26,7 @@ extern PGDLLEXPORT Datum tsurugi_fdw_tables(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_sessions(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_runtime(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_collector(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_conflicts(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(tsurugi_fdw_memory);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_memory_uses);
@@ -38,6 +39,7 @@ PG_FUNCTION_INFO_V1(tsurugi_fdw_tables);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_sessions);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_runtime);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_collector);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_conflicts);
 
 #define COLUMNS_MAX 20
 
@@ -454,5 +456,27 @@ tsurugi_fdw_collector(PG_FUNCTION_ARGS)
 	add_bigint(&row, report.chunks_settled);
 	add_bigint(&row, report.chunks_freed);
 	put_row(fcinfo, &row);
+	return (Datum) 0;
+}
+
+Datum
+tsurugi_fdw_conflicts(PG_FUNCTION_ARGS)
+{
+	static const char *const reasons[TG_CONFLICT_COUNT] = {[TG_CONFLICT_UPDATED] = "row to be written was changed",
+														   [TG_CONFLICT_DELETED] = "row to be written was deleted",
+														   [TG_CONFLICT_ROW] = "row read was changed",
+														   [TG_CONFLICT_KEY] = "key not found was inserted",
+														   [TG_CONFLICT_RANGE] = "range read was changed",
+														   [TG_CONFLICT_TABLE] = "table read was changed",
+														   [TG_CONFLICT_UNKNOWN] = "too little memory"};
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int kind = 0; kind < TG_CONFLICT_COUNT; kind++)
+	{
+		add_text(&row, reasons[kind]);
+		add_bigint(&row, tg_conflicts((tg_conflict_kind) kind));
+		put_row(fcinfo, &row);
+	}
 	return (Datum) 0;
 }

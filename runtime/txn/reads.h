@@ -79,14 +79,17 @@ extern size_t tg_reads_bytes(const tg_reads *reads);
 
 /* --- validation ------------------------------------------------------------------ */
 
-/* What somebody else's commit has changed of what was read. */
+/* Why a transaction cannot be serialized: what somebody else's commit has changed since its snapshot. */
 typedef enum tg_conflict_kind
 {
-	TG_CONFLICT_ROW,	/* a row was changed or deleted */
-	TG_CONFLICT_KEY,	/* a key that was not there was inserted */
-	TG_CONFLICT_RANGE,	/* a row of a range of keys was inserted, changed or deleted */
-	TG_CONFLICT_TABLE,	/* the same of a table read as a whole */
-	TG_CONFLICT_UNKNOWN /* something: memory was too short to remember what was read */
+	TG_CONFLICT_UPDATED, /* a row that is to be written was changed */
+	TG_CONFLICT_DELETED, /* or deleted */
+	TG_CONFLICT_ROW,	 /* of what was read: a row was changed or deleted */
+	TG_CONFLICT_KEY,	 /* a key that was not there was inserted */
+	TG_CONFLICT_RANGE,	 /* a row of a range of keys was inserted, changed or deleted */
+	TG_CONFLICT_TABLE,	 /* the same of a table read as a whole */
+	TG_CONFLICT_UNKNOWN, /* something: memory was too short to remember what was read */
+	TG_CONFLICT_COUNT
 } tg_conflict_kind;
 
 typedef struct tg_conflict

@@ -400,6 +400,18 @@ tg_txn_report_get(unsigned session_id, tg_txn_report *report)
 	return report->active;
 }
 
+void
+tg_conflict_note(tg_conflict_kind kind)
+{
+	tg_fetch_add_relaxed(&tg_txns->conflicts[kind], 1);
+}
+
+uint64_t
+tg_conflicts(tg_conflict_kind kind)
+{
+	return tg_load_relaxed(&tg_txns->conflicts[kind]);
+}
+
 uint64_t
 tg_txn_commits(void)
 {

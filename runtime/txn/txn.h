@@ -190,6 +190,10 @@ typedef struct tg_txn_report
 } tg_txn_report;
 
 extern bool tg_txn_report_get(unsigned session_id, tg_txn_report *report);
+/* Transactions that ended because of a conflict, by its kind; counted by the host, which decides on it. */
+extern void tg_conflict_note(tg_conflict_kind kind);
+extern uint64_t tg_conflicts(tg_conflict_kind kind);
+
 extern uint64_t tg_txn_commits(void);
 extern uint64_t tg_txn_aborts(void);
 

@@ -58,6 +58,7 @@ typedef struct tg_txn_shared
 {
 	uint64_t commits TG_CACHE_ALIGNED; /* atomic, for views */
 	uint64_t aborts TG_CACHE_ALIGNED;
+	uint64_t conflicts[TG_CONFLICT_COUNT]; /* atomic, for views */
 	unsigned txn_max;
 	tg_txn txn[];
 } tg_txn_shared;

@@ -1,8 +1,8 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(51);
+SELECT plan(54);
 
-SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'sessions', 'runtime', 'collector']);
+SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'sessions', 'runtime', 'collector', 'conflicts']);
 SELECT columns_are('tsurugi', 'memory',
 	ARRAY['limit_bytes', 'used', 'committed', 'peak', 'reserved', 'refused', 'huge', 'huge_pages']);
 SELECT columns_are('tsurugi', 'memory_uses', ARRAY['use', 'bytes']);
@@ -25,6 +25,8 @@ SELECT columns_are('tsurugi', 'runtime',
 	ARRAY['running', 'clock', 'horizon', 'epoch', 'epoch_confirmed', 'commits', 'aborts']);
 SELECT columns_are('tsurugi', 'collector',
 	ARRAY['logs_waiting', 'versions_removed', 'rows_closed', 'chunks_settled', 'chunks_freed']);
+
+SELECT columns_are('tsurugi', 'conflicts', ARRAY['reason', 'failures']);
 
 -- memory
 SELECT is(limit_bytes, setting::bigint * 1024 * 1024, 'the limit is the setting')
@@ -49,6 +51,8 @@ SELECT ok(epoch_confirmed <= epoch AND epoch > 0, 'epochs go on') FROM tsurugi.r
 SELECT lives_ok('SELECT * FROM tsurugi.jobs', 'jobs can be read');
 SELECT is(tsurugi.cancel_job(0), false, 'there is nothing to cancel');
 SELECT lives_ok('SELECT * FROM tsurugi.collector', 'the collector''s counts can be read');
+SELECT is(count(*), 7::bigint, 'conflicts have reasons') FROM tsurugi.conflicts WHERE reason IS NOT NULL;
+SELECT is(count(*), 0::bigint, 'and are counted') FROM tsurugi.conflicts WHERE failures IS NULL OR failures < 0;
 
 -- tables
 SET LOCAL client_min_messages = warning;

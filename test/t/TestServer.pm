@@ -88,6 +88,20 @@ sub wait
 	return $out;
 }
 
+# The same, but returns what was written to standard error.
+sub wait_messages
+{
+	my ($self) = @_;
+	my $mark = "done $self->{number}\n";
+
+	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
+	$self->{run}->pump while index($self->{out}, $mark) < 0 && $self->{run}->pumpable;
+	$self->{timer}->reset;
+	my $err = $self->{err};
+	$self->{out} = $self->{err} = '';
+	return $err;
+}
+
 sub query
 {
 	my ($self, $sql) = @_;
