@@ -50,9 +50,9 @@ for my $case (@cases)
 	my ($level, $read, $change, $write, $reason, $detail) = @$case;
 	my $before = failures($reason);
 
-	$session->query("BEGIN ISOLATION LEVEL $level");
-	$session->query($read);
-	$other->query($change);
+	$session->query("BEGIN ISOLATION LEVEL $level;");
+	$session->query("$read;");
+	$other->query("$change;");
 	$session->send("$write;\nCOMMIT;");
 	my $messages = $session->wait_messages;
 	like($messages, qr/ERROR:\s+40001/, "$level: $reason");
@@ -60,7 +60,7 @@ for my $case (@cases)
 	like($messages, qr/SCHEMA NAME:\s+public/, 'and the schema');
 	like($messages, qr/TABLE NAME:\s+account/, 'and the table');
 	is(failures($reason), $before + 1, 'and it is counted');
-	$session->query('ROLLBACK');
+	$session->query("ROLLBACK;");
 }
 
 $session->close;
