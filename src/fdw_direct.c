@@ -338,6 +338,7 @@ modify_row(direct_modify *modify)
 	tg_table *table = scan->described->table;
 	bool is_delete = scan->shape.direct == CMD_DELETE;
 	tsurugi_purpose purpose = is_delete ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE;
+	tg_version noted = TG_VERSION_NONE;
 	bool judged = false; /* the condition was met by what the snapshot sees */
 
 	context->ecxt_scantuple = slot;
@@ -408,7 +409,7 @@ modify_row(direct_modify *modify)
 				break;
 			case TG_EXISTS:
 				if (IsolationIsSerializable() &&
-					!tsurugi_key_is_seen(node->ss.ps.state, modify->relation, table, holder))
+					!tsurugi_key_is_seen(node->ss.ps.state, modify->relation, table, holder, &noted))
 					break;
 				tsurugi_error_duplicate(modify->relation, scan->described, modify->new_slot->tts_values,
 										modify->new_slot->tts_isnull);

@@ -448,13 +448,14 @@ replace_row(modify_state *modify, EState *estate, found_row *found, TupleTableSl
  * was found: who has the key may be the same row, moved there by somebody who was faster.
  */
 static void
-check_key_is_taken(modify_state *modify, EState *estate, const found_row *found, TupleTableSlot *slot)
+check_key_is_taken(modify_state *modify, EState *estate, const found_row *found, TupleTableSlot *slot,
+				   tg_version *noted)
 {
 	found_row again = *found;
 	tg_status status = look_at_newest(modify, estate, TG_DATA, false, &again);
 
 	if (IsolationIsSerializable() &&
-		!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, found->holder))
+		!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, found->holder, noted))
 		return;
 	if ((status == TG_OK || status == TG_CHANGED) && again.version == found->version)
 		tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
@@ -475,6 +476,7 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 	ExprContext *context = set->oc_ProjInfo->pi_exprContext;
 	found_row found = {.row = row};
 	bool level = IsolationUsesXactSnapshot();
+	tg_version noted = TG_VERSION_NONE;
 	tg_status status = look_at_newest(modify, estate, TG_DATA, level, &found);
 	TupleTableSlot *slot;
 	HeapTuple old = NULL;
@@ -525,7 +527,7 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 		case TG_AGAIN:
 			return false;
 		case TG_EXISTS:
-			check_key_is_taken(modify, estate, &found, slot);
+			check_key_is_taken(modify, estate, &found, slot, &noted);
 			return false;
 		default:
 			tsurugi_error(status, modify->relation);
@@ -553,6 +555,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 {
 	modify_state *modify = rinfo->ri_FdwState;
 	const unsigned char *key = modify->described->key_count == 0 ? NULL : modify->key;
+	tg_version noted = TG_VERSION_NONE;
 	size_t key_bytes;
 
 	restore_trigger(modify);
@@ -583,7 +586,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				/* At REPEATABLE READ and above: as ExecCheckTIDVisible has it. */
 				if (IsolationUsesXactSnapshot() &&
 					(modify->on_conflict != ONCONFLICT_NONE || IsolationIsSerializable()) &&
-					!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, row))
+					!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, row, &noted))
 					break;
 				if (modify->on_conflict == ONCONFLICT_NONE)
 					tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
@@ -645,6 +648,7 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	modify_state *modify = rinfo->ri_FdwState;
 	uint32_t target = target_of(modify, planSlot);
 	tg_version judged = TG_VERSION_NONE; /* that the new row was recomputed from */
+	tg_version noted = TG_VERSION_NONE;
 	bool checked = false;
 	HeapTuple old = NULL;
 
@@ -692,7 +696,7 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				tsurugi_check_own_change(found.by_other_command, "updated");
 				return NULL;
 			case TG_EXISTS:
-				check_key_is_taken(modify, estate, &found, slot);
+				check_key_is_taken(modify, estate, &found, slot, &noted);
 				break;
 			default:
 				tsurugi_error(status, modify->relation);

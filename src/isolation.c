@@ -234,7 +234,7 @@ tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, bool may_start_
 }
 
 bool
-tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row)
+tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version *noted)
 {
 	uint32_t found = row;
 	tg_snapshot snapshot;
@@ -243,12 +243,16 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 	tg_status status;
 	tg_wait wait;
 
+	if (*noted != TG_VERSION_NONE)
+		tg_reads_forget_version(tsurugi_reads(), *noted);
+	*noted = TG_VERSION_NONE;
 	tsurugi_snapshot(estate, &snapshot);
 	tsurugi_writer(estate, TG_DATA, &writer);
 	tg_epoch_enter(writer.session);
 	status = tg_txn_newest(&writer, &snapshot, table, &found, &version, &wait);
-	if (status == TG_OK && found == row && tsurugi_tracks)
-		(void) tg_reads_add_version(writer.session, tsurugi_reads(), version);
+	if (status == TG_OK && found == row && tsurugi_tracks &&
+		tg_reads_add_version(writer.session, tsurugi_reads(), version))
+		*noted = version;
 	tg_epoch_leave(writer.session);
 	switch (status)
 	{

@@ -55,9 +55,11 @@ extern void tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, boo
  * The key of a row to be stored is taken by this row: is it there for the
  * snapshot, as it is now?  Then that is a read.  False: it is not what it was,
  * or was held by somebody, or the snapshot is a later one now; store again.
- * Raises 40001 as tsurugi_renew_snapshot does.
+ * Raises 40001 as tsurugi_renew_snapshot does.  *noted is the caller's, from
+ * TG_VERSION_NONE on: what the last call for the same row to be stored has
+ * noted, to be forgotten by the next.
  */
-extern bool tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row);
+extern bool tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version *noted);
 
 /* --- for transaction.c -------------------------------------------------------------- */
 
