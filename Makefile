@@ -1,6 +1,6 @@
 # tsurugi_fdw
 #
-#   make [DEBUG=1]   build the extension; DEBUG=1 turns assertions on
+#   make [DEBUG=1]   build the extension; DEBUG=1 turns assertions and failpoints on
 #   make install     install it into the PostgreSQL that PG_CONFIG belongs to
 #   make installcheck  regression and isolation tests against a running server
 #                    that has tsurugi_fdw in shared_preload_libraries
@@ -50,7 +50,7 @@ example:
 	@gcc -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -o build/first $(wildcard runtime/*.c runtime/*/*.c) -lurcu-cds
 	@build/first
 format:
-	clang-format-14 -i $(wildcard src/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/explore/*.[ch])
+	clang-format-14 -i $(wildcard src/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/explore/*.[ch] test/history/*.c)
 
 # Everything else needs PostgreSQL's own makefiles.
 ifneq ($(filter-out $(scripted) $(standalone),$(or $(MAKECMDGOALS),all)),)
@@ -72,7 +72,7 @@ ISOLATION = $(sort $(basename $(notdir $(wildcard test/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=test --load-extension=tsurugi_fdw
 
 # Only what is marked PGDLLEXPORT is visible outside the library.
-PG_CPPFLAGS = -MMD -MP '-DPGDLLEXPORT=__attribute__((visibility("default")))' $(if $(filter-out 0,$(DEBUG)),-DTG_DEBUG)
+PG_CPPFLAGS = -MMD -MP '-DPGDLLEXPORT=__attribute__((visibility("default")))' $(if $(filter-out 0,$(DEBUG)),-DTG_DEBUG -DTG_FAILPOINTS)
 PG_CFLAGS = -std=gnu11 -pthread -fvisibility=hidden -Wextra -Wno-declaration-after-statement \
 	-Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
 	$(if $(filter-out 0,$(WERROR)),-Werror)

@@ -10,6 +10,7 @@
 #define TG_RUNTIME_H
 
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/channel.h"
 #include "runtime/exec/process_channel.h"

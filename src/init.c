@@ -96,6 +96,39 @@ define_ddl_settings(void)
 static const struct config_enum_entry mixed_choices[] = {
 	{"strict", TSURUGI_MIXED_STRICT, false}, {"relaxed", TSURUGI_MIXED_RELAXED, false}, {NULL, 0, false}};
 
+#ifdef TG_FAILPOINTS
+
+static char *failpoints;
+
+static bool
+is_failing(const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = failpoints; (at = strstr(at, name)) != NULL; at += length)
+		if ((at == failpoints || at[-1] == ',') && (at[length] == '\0' || at[length] == ','))
+			return true;
+	return false;
+}
+
+static void
+assign_failpoints(const char *names, void *extra)
+{
+	tg_failpoint_set(names != NULL && names[0] != '\0' ? is_failing : NULL);
+}
+
+/* For tests of the tests: bugs to be planted.  Not in a build for use. */
+static void
+define_failpoint_setting(void)
+{
+	DefineCustomStringVariable("tsurugi_fdw.failpoints", "Names of failpoints that fail, separated by commas.", NULL,
+							   &failpoints, "", PGC_SUSET, GUC_NOT_IN_SAMPLE, NULL, assign_failpoints, NULL);
+}
+
+#else
+#define define_failpoint_setting() ((void) 0)
+#endif
+
 static void
 define_transaction_settings(void)
 {
@@ -174,6 +207,7 @@ _PG_init(void)
 	tsurugi_settings_define();
 	define_ddl_settings();
 	define_transaction_settings();
+	define_failpoint_setting();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 
 	tg_host_wake = wake;

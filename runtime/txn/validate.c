@@ -283,6 +283,8 @@ step_ranges(const validation *v, tg_reads *reads)
 			continue;
 		if (++done > STEP_ROWS / 8)
 			return TG_AGAIN;
+		if (!range->is_key && tg_failpoint_refuses("validate_ranges"))
+			continue;
 		status = range->is_key ? step_key(v, table, range) : step_range(v, reads, table, range);
 		if (status != TG_OK)
 			return status;
