@@ -122,7 +122,8 @@ static void
 define_failpoint_setting(void)
 {
 	DefineCustomStringVariable("tsurugi_fdw.failpoints", "Names of failpoints that fail, separated by commas.", NULL,
-							   &failpoints, "", PGC_SUSET, GUC_NOT_IN_SAMPLE, NULL, assign_failpoints, NULL);
+							   &failpoints, "", PGC_SUSET, GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL, assign_failpoints,
+							   NULL);
 }
 
 #else

@@ -6,6 +6,7 @@
 #
 #   SHORT, LONG    statements of the two runs (300, 1300)
 #   ROWS           rows in the table (10000)
+#   LEVEL          isolation level (read committed)
 #   TOP=N          show, after each measurement, where the most of its long run went:
 #                  N functions; with ANNOTATE=--inclusive=yes including what they call
 set -euo pipefail
@@ -15,6 +16,7 @@ tg_enter build bench instructions -- "$@"
 short=${SHORT:-300}
 long=${LONG:-1300}
 rows=${ROWS:-10000}
+level=${LEVEL:-read committed}
 counts=$TG_WORK/counts
 mkdir "$counts"
 
@@ -62,7 +64,7 @@ run_count()
 
 	wait_for_counts
 	rm -f "$counts"/*
-	output=$(PGOPTIONS="-c search_path=$schema" pgbench -n -M prepared -c 1 -t "$times" -f "test/bench/statements/$statement.sql" \
+	output=$(PGOPTIONS="-c search_path=$schema -c default_transaction_isolation=${level// /\\ }" pgbench -n -M prepared -c 1 -t "$times" -f "test/bench/statements/$statement.sql" \
 		-D rows="$rows" -D n=0 -D first="$first" postgres 2>&1) || { echo "$output" >&2; return 1; }
 	# pgbench has two sessions, one of them only to look; that one cancels out
 	wait_for_counts
@@ -98,13 +100,13 @@ run_count ours select1 10 >/dev/null
 
 echo "commit      $TG_COMMIT"
 echo "server      $(psql -XAtc 'SELECT version()')"
-echo "counted     backend instructions per prepared statement, ($long - $short runs), $rows rows, heap unlogged"
+echo "counted     backend instructions per prepared statement, ($long - $short runs), $rows rows, $level, heap unlogged"
 echo
 printf '%-18s %10s %10s   %s\n' '' heap ours 'ours of heap'
 measure heap select1
 printf '%-18s %10d\n' 'SELECT 1' "$result"
 profile
-for line in 'point:0.68' 'range:0.50' 'update:0.50' 'insert:0.70'; do
+for line in 'point:0.68' 'range:0.50' 'update:0.50' 'insert:0.70' 'transaction:0.60' 'mix:0.60'; do
 	statement=${line%:*}
 	measure heap "$statement"
 	heap=$result

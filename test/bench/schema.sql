@@ -11,6 +11,24 @@ CREATE SCHEMA ours;
 CREATE UNLOGGED TABLE heap.item (id bigint PRIMARY KEY, a int, b int, c text);
 CREATE FOREIGN TABLE ours.item (id bigint PRIMARY KEY, a int, b int, c text) SERVER tsurugi;
 
+-- transaction: pgbench's five statements, without the fillers
+CREATE UNLOGGED TABLE heap.branch (bid int PRIMARY KEY, balance int);
+CREATE UNLOGGED TABLE heap.teller (tid int PRIMARY KEY, balance int);
+CREATE UNLOGGED TABLE heap.account (aid int PRIMARY KEY, balance int);
+CREATE UNLOGGED TABLE heap.history (tid int, bid int, aid int, delta int);
+CREATE FOREIGN TABLE ours.branch (bid int PRIMARY KEY, balance int) SERVER tsurugi;
+CREATE FOREIGN TABLE ours.teller (tid int PRIMARY KEY, balance int) SERVER tsurugi;
+CREATE FOREIGN TABLE ours.account (aid int PRIMARY KEY, balance int) SERVER tsurugi;
+CREATE FOREIGN TABLE ours.history (tid int, bid int, aid int, delta int) SERVER tsurugi;
+INSERT INTO heap.branch VALUES (1, 0);
+INSERT INTO heap.teller SELECT i, 0 FROM generate_series(1, 10) i;
+INSERT INTO heap.account SELECT i, 0 FROM generate_series(1, 10000) i;
+INSERT INTO ours.branch SELECT * FROM heap.branch;
+INSERT INTO ours.teller SELECT * FROM heap.teller;
+INSERT INTO ours.account SELECT * FROM heap.account;
+VACUUM ANALYZE heap.branch, heap.teller, heap.account;
+ANALYZE ours.branch, ours.teller, ours.account;
+
 -- insert and COPY: narrow
 CREATE UNLOGGED TABLE heap.narrow (id bigint PRIMARY KEY, a int, b int);
 CREATE FOREIGN TABLE ours.narrow (id bigint PRIMARY KEY, a int, b int) SERVER tsurugi;
