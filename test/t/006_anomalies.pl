@@ -46,8 +46,9 @@ sub for_ordinary_tables
 	return $spec;
 }
 
-my %schedules = map { $_ => join('', spec_of($_) =~ /^permutation .*\n/mg) } qw(rc rr);
+my %schedules = map { $_ => join('', spec_of($_) =~ /^permutation .*\n/mg) } qw(rc rr ser);
 is($schedules{rr}, $schedules{rc}, 'REPEATABLE READ has the schedules of READ COMMITTED');
+is($schedules{ser}, $schedules{rc}, 'and so has SERIALIZABLE');
 
 my $rc = spec_of('rc');
 is(answer_to('rc', $rc), answer_to('rc_ordinary', for_ordinary_tables($rc)), 'READ COMMITTED: as ordinary tables');
