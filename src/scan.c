@@ -446,7 +446,8 @@ find_by_key(tsurugi_scan *scan)
 	scan->looked_up = true;
 again:
 	tg_epoch_enter(scan->session);
-	status = tg_txn_find(&scan->snapshot, scan->described->table, scan->key, scan->key_bytes, &scan->row, &version, &wait);
+	status =
+		tg_txn_find(&scan->snapshot, scan->described->table, scan->key, scan->key_bytes, &scan->row, &version, &wait);
 	if (tsurugi_tracks)
 		note_row(scan, status, scan->key_bytes, version);
 	if (status == TG_OK)
