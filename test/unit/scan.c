@@ -436,6 +436,9 @@ write_on(void *argument)
 	{
 		bool commit;
 
+		/* A machine that starves the collector is not to fill the memory: what is shown here are scans. */
+		while (tg_arena_committed() > tg_arena_limit() / 2 && !tg_load_acquire(&writers_stop))
+			usleep(200);
 		begin_writing(&self, own);
 		commit = move_money(&self);
 		end_writing(&self, commit);
