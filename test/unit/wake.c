@@ -171,11 +171,15 @@ test_way_to_sleep(bool stealing)
 
 /* --- pushes to others on their way ------------------------------------------------------ */
 
+#define DECOYS_MAX 50
+
 typedef struct pusher
 {
 	tg_task task;
 	uint32_t started;
-	counting *decoy; /* pushed at once, and run by another worker; may be NULL */
+	counting *decoys;		/* pushed at once, one after the other, and run by other workers */
+	uint32_t decoys_max;	/* until the gate is reached, at most */
+	uint32_t decoys_pushed; /* at least one of them, before started */
 	uint32_t may_push;
 	uint32_t pushed;
 	uint32_t children; /* that must run at once, each on a worker of its own, beside the parent */
@@ -200,13 +204,31 @@ run_child(tg_task *task, tg_worker *worker)
 	return TG_TURN_DONE;
 }
 
+/* A worker that is just about to sleep may be faster than who distributes, which then need not do anything. */
+static void
+push_decoys(pusher *pusher, tg_worker *worker)
+{
+	while (pusher->decoys_pushed < pusher->decoys_max)
+	{
+		counting *decoy = &pusher->decoys[pusher->decoys_pushed++];
+
+		tg_check(tg_task_submit(tg_worker_session(worker), worker, &decoy->task) == TG_OK);
+		/* The gate may be before the distributor's look at the decoy: that runs later then. */
+		for (unsigned i = 0; tg_load_acquire(decoy->total) < pusher->decoys_pushed || i < 100; i++)
+		{
+			if (tg_load_acquire(&gate_reached) != 0 || i * 20 > SOON_US)
+				return;
+			usleep(20);
+		}
+	}
+}
+
 static tg_turn
 run_pusher(tg_task *task, tg_worker *worker)
 {
 	pusher *pusher = (struct pusher *) task;
 
-	if (pusher->decoy)
-		tg_check(tg_task_submit(tg_worker_session(worker), worker, &pusher->decoy->task) == TG_OK);
+	push_decoys(pusher, worker);
 	tg_store_release(&pusher->started, 1);
 	if (!comes_true(&pusher->may_push, 1))
 		return TG_TURN_DONE;
@@ -260,15 +282,18 @@ static bool
 push_to_one_on_the_way(tg_distributor mode, const char *place, unsigned children)
 {
 	pusher *parent = take_zeroed(self, sizeof(pusher));
-	counting *errand = take_zeroed(self, sizeof(counting));
+	counting *errands = take_zeroed(self, sizeof(counting) * DECOYS_MAX);
+	uint32_t errand_count = 1;
 	uint32_t total = 0;
 	bool good = sleep_soon(0);
 
 	pusher_init(parent, children);
-	counting_init(errand, &total);
+	for (unsigned i = 0; i < DECOYS_MAX; i++)
+		counting_init(&errands[i], &total);
 	if (mode == TG_DISTRIBUTOR_THREAD)
 	{
-		parent->decoy = errand;
+		parent->decoys = errands;
+		parent->decoys_max = DECOYS_MAX;
 		gate_arm(place);
 	}
 	if (tg_task_submit_sticky(self, 0, &parent->task) != TG_OK)
@@ -280,17 +305,19 @@ push_to_one_on_the_way(tg_distributor mode, const char *place, unsigned children
 		gate_arm(place);
 		if (mode == TG_DISTRIBUTOR_WORKER)
 			(void) tg_worker_wake(tg_scheduler_shared, &tg_scheduler_shared->workers[1]); /* in vain */
-		if (tg_task_submit_sticky(self, mode == TG_DISTRIBUTOR_WORKER ? 0 : 1, &errand->task) != TG_OK)
+		if (tg_task_submit_sticky(self, mode == TG_DISTRIBUTOR_WORKER ? 0 : 1, &errands->task) != TG_OK)
 			abort();
 	}
+	else
+		errand_count = parent->decoys_pushed;
 	good = gate_is_reached() && good;
 	tg_store_release(&parent->may_push, 1);
 	good = comes_true(&parent->pushed, 1) && good;
 	gate_release();
-	good = comes_true(&parent->ended, children + 1) && parent->met && comes_true(&total, 1) && good;
+	good = comes_true(&parent->ended, children + 1) && parent->met && comes_true(&total, errand_count) && good;
 	good = pool_sleeps_soon() && good;
 	tg_free(self, parent, TG_USE_JOB);
-	tg_free(self, errand, TG_USE_JOB);
+	tg_free(self, errands, TG_USE_JOB);
 	return good;
 }
 
@@ -311,7 +338,10 @@ push_after_distribution(tg_distributor mode)
 	pusher_init(&parents[1], 0);
 	counting_init(decoy, &total);
 	if (mode == TG_DISTRIBUTOR_THREAD)
-		parents[0].decoy = decoy;
+	{
+		parents[0].decoys = decoy;
+		parents[0].decoys_max = 1;
+	}
 	if (tg_task_submit_sticky(self, 0, &parents[0].task) != TG_OK)
 		abort();
 	good = comes_true(&parents[0].started, 1) && good;
