@@ -105,25 +105,27 @@ check_kind(Relation relation)
 static void
 check_dependents(const Move *move)
 {
+	/* names with their schema: the user's search_path may lead elsewhere */
 	static const char *const question =
-		"SELECT string_agg(pg_describe_object(class, object, 0), E'\\n' ORDER BY pg_describe_object(class, object, 0)) "
-		"FROM (SELECT 'pg_trigger'::regclass AS class, oid AS object FROM pg_catalog.pg_trigger "
+		"SELECT pg_catalog.string_agg(pg_catalog.pg_describe_object(class, object, 0), E'\\n' "
+		"ORDER BY pg_catalog.pg_describe_object(class, object, 0)) "
+		"FROM (SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass AS class, oid AS object FROM pg_catalog.pg_trigger "
 		"      WHERE tgrelid = $1 AND NOT tgisinternal "
-		"  UNION SELECT 'pg_policy'::regclass, oid FROM pg_catalog.pg_policy WHERE polrelid = $1 "
-		"  UNION SELECT 'pg_rewrite'::regclass, oid FROM pg_catalog.pg_rewrite WHERE ev_class = $1 "
-		"  UNION SELECT 'pg_publication_rel'::regclass, oid FROM pg_catalog.pg_publication_rel WHERE prrelid = $1 "
-		"  UNION SELECT 'pg_statistic_ext'::regclass, oid FROM pg_catalog.pg_statistic_ext WHERE stxrelid = $1 "
-		"  UNION SELECT 'pg_constraint'::regclass, oid FROM pg_catalog.pg_constraint "
+		"  UNION SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, oid FROM pg_catalog.pg_policy WHERE polrelid = $1 "
+		"  UNION SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, oid FROM pg_catalog.pg_rewrite WHERE ev_class = $1 "
+		"  UNION SELECT 'pg_catalog.pg_publication_rel'::pg_catalog.regclass, oid FROM pg_catalog.pg_publication_rel WHERE prrelid = $1 "
+		"  UNION SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, oid FROM pg_catalog.pg_statistic_ext WHERE stxrelid = $1 "
+		"  UNION SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, oid FROM pg_catalog.pg_constraint "
 		"        WHERE contype = 'f' AND (conrelid = $1 OR confrelid = $1) "
 		"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d "
-		"        WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $1 AND d.deptype = 'n' "
-		"          AND NOT (d.classid = 'pg_constraint'::regclass AND EXISTS (SELECT FROM pg_catalog.pg_constraint c "
+		"        WHERE d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = $1 AND d.deptype = 'n' "
+		"          AND NOT (d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_constraint c "
 		"                   WHERE c.oid = d.objid AND c.conrelid = $1)) "
-		"          AND NOT (d.classid = 'pg_attrdef'::regclass AND EXISTS (SELECT FROM pg_catalog.pg_attrdef a "
+		"          AND NOT (d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_attrdef a "
 		"                   WHERE a.oid = d.objid AND a.adrelid = $1)) "
 		"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d "
 		"        JOIN pg_catalog.pg_class r ON r.oid = $1 JOIN pg_catalog.pg_type t ON t.oid = r.reltype "
-		"        WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray) AND d.deptype = 'n') dependents";
+		"        WHERE d.refclassid = 'pg_catalog.pg_type'::pg_catalog.regclass AND d.refobjid IN (t.oid, t.typarray) AND d.deptype = 'n') dependents";
 	Oid types[] = {OIDOID};
 	Datum values[] = {ObjectIdGetDatum(move->old)};
 	char *list;
@@ -202,7 +204,7 @@ hand_over_sequences(const Move *move)
 				run("ALTER SEQUENCE %s OWNED BY %s.%s", qualified(lfirst_oid(cell)), move->qfresh,
 					quote_identifier(column));
 			else if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_INTERNAL, &owner, &owned) && owned == attnum)
-				run("SELECT pg_catalog.setval(%u::oid::regclass, last_value, is_called) FROM %s",
+				run("SELECT pg_catalog.setval(%u::pg_catalog.oid::pg_catalog.regclass, last_value, is_called) FROM %s",
 					getIdentitySequence(move->fresh, get_attnum(move->fresh, column), false),
 					qualified(lfirst_oid(cell)));
 		}
