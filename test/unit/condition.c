@@ -22,7 +22,6 @@
 #else
 #define ROUNDS 30000
 #endif
-#define NEVER_US 20000000 /* of the watcher's tick */
 
 /* A condition on a word. */
 typedef struct event
@@ -88,19 +87,6 @@ look(void)
 
 	tg_scheduler_report_get(&report);
 	return report;
-}
-
-static void
-pool_start_quiet(unsigned workers)
-{
-	tg_scheduler_settings settings = tg_scheduler_settings_default(workers);
-
-	settings.worker_suspend_ms = SUSPEND_LONG_MS;
-	settings.hang_ms = SOON_US / 1000;
-	settings.watcher_interval_us = NEVER_US;
-	tg_scheduler_settings_set(&settings);
-	if (tg_scheduler_start() != TG_OK)
-		abort();
 }
 
 static bool

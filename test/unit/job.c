@@ -21,20 +21,6 @@
 #include "test/unit/pool.h"
 #include "test/unit/unit.h"
 
-static bool
-job_ends(const tg_job *job)
-{
-	uint64_t end = tg_clock_us() + SOON_US;
-
-	while (tg_job_state_get(job) != TG_JOB_DONE)
-	{
-		if (tg_clock_us() > end)
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
 static unsigned
 jobs_registered(void)
 {
@@ -173,7 +159,7 @@ test_report(void)
 	tree = tree_new(self, 14, NULL);
 	tg_job_expect(tree->job, tree->node_count - 1);
 	unit_ok(tg_job_state_get(tree->job) == TG_JOB_NEW && jobs_registered() == 1, "a new job is registered");
-	unit_ok(tree_start(self, tree) && job_ends(tree->job), "it starts and ends");
+	unit_ok(tree_start(self, tree) && job_is_done_soon(tree->job), "it starts and ends");
 	unit_ok(tree_is_right(tree, true), "its teardown ran once, after all its tasks");
 	unit_ok(tg_job_status(tree->job) == TG_OK, "its status is good");
 	for (unsigned i = 0; i < TG_JOB_MAX && !report.id; i++)
@@ -218,7 +204,7 @@ start_jobs(unsigned number, void *argument)
 				tg_pause();
 			tg_job_cancel(session, tree->job);
 		}
-		right = right && job_ends(tree->job) && tree_is_right(tree, !starters->cancel);
+		right = right && job_is_done_soon(tree->job) && tree_is_right(tree, !starters->cancel);
 		if (starters->cancel && right)
 			right = tree->ran_at_teardown == tree->node_count - 1 || tg_job_status(tree->job) == TG_CANCELLED;
 		if (!right)
@@ -455,7 +441,7 @@ test_parked(void)
 	tg_task_unpark(self, &parked->task);
 	tg_job_cancel(self, job);
 	tg_task_unpark(self, &parked->task);
-	unit_ok(job_ends(job) && parked->teardowns == 1, "cancelled and unparked it ends");
+	unit_ok(job_is_done_soon(job) && parked->teardowns == 1, "cancelled and unparked it ends");
 	tg_job_release(self, job);
 	tg_free(self, parked, TG_USE_JOB);
 
@@ -465,7 +451,7 @@ test_parked(void)
 			"its job is cancelled and given up");
 	tg_task_unpark(self, &parked->task);
 	pool_start(1);
-	unit_ok(job_ends(job) && parked->teardowns == 1, "and ends in the next pool");
+	unit_ok(job_is_done_soon(job) && parked->teardowns == 1, "and ends in the next pool");
 	unit_ok(pool_stop(), "which stops");
 	tg_job_release(self, job);
 	tg_free(self, parked, TG_USE_JOB);
@@ -501,7 +487,7 @@ test_stop(void)
 	unit_ok(tg_job_start(self, trees[0]->job, &trees[0]->nodes[1].task) == TG_STOPPED, "no job starts without a pool");
 	unit_ok(trees[0]->teardowns == 0 && tg_job_state_get(trees[0]->job) == TG_JOB_NEW, "nothing of it has run");
 	pool_start(2);
-	unit_ok(tree_start(self, trees[0]) && job_ends(trees[0]->job) && tree_is_right(trees[0], true),
+	unit_ok(tree_start(self, trees[0]) && job_is_done_soon(trees[0]->job) && tree_is_right(trees[0], true),
 			"it can be started in the next one");
 	unit_ok(pool_stop(), "which stops");
 	tree_free(self, trees[0]);
@@ -633,7 +619,7 @@ report_body(unsigned number, void *argument)
 		{
 			tree *tree = tree_new(session, 1 + i % 4, NULL);
 
-			tg_check(tree_start(session, tree) && job_ends(tree->job));
+			tg_check(tree_start(session, tree) && job_is_done_soon(tree->job));
 			tree_free(session, tree);
 		}
 		tg_store_release(&reported_left, 0);

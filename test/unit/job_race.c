@@ -129,20 +129,6 @@ member_start(tg_session *session, member *member)
 		abort();
 }
 
-static bool
-job_ends(const tg_job *job)
-{
-	uint64_t end = tg_clock_us() + SOON_US;
-
-	while (tg_job_state_get(job) != TG_JOB_DONE)
-	{
-		if (tg_clock_us() > end)
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
 static void
 member_let_go(member *member)
 {
@@ -154,7 +140,7 @@ member_let_go(member *member)
 static bool
 member_is_right(const member *member, uint32_t callbacks)
 {
-	return job_ends(member->job) && member->callbacks == callbacks && member->teardowns == 1 &&
+	return job_is_done_soon(member->job) && member->callbacks == callbacks && member->teardowns == 1 &&
 		   member->completes == 1 && member->torn_at < member->completed_at &&
 		   member->state_at_complete == TG_JOB_RUNNING;
 }
@@ -282,7 +268,7 @@ birth_at_cancel(void)
 {
 	/* The flag is set.  The parent's task has a child now, before anybody looks for children. */
 	tg_task_unpark(self, &family[0].task);
-	tg_check(job_ends(family[0].job));
+	tg_check(job_is_done_soon(family[0].job));
 }
 
 static void
@@ -510,7 +496,7 @@ test_refused(void)
 			"and nothing else has run");
 	pool_start(1);
 	member_start(self, &family[0]);
-	unit_ok(job_ends(family[0].job) && family[0].teardowns == 1 && family[0].was_cancelled,
+	unit_ok(job_is_done_soon(family[0].job) && family[0].teardowns == 1 && family[0].was_cancelled,
 			"the job can be started later, and is cancelled");
 	family_release(1);
 	unit_ok(pool_stop(), "the pool stops");

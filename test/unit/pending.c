@@ -18,7 +18,6 @@
 #else
 #define ROUNDS 10000
 #endif
-#define NEVER_US 20000000 /* of the watcher's tick */
 
 typedef struct event
 {
@@ -70,21 +69,10 @@ waiting_count(void)
 static void
 pool_start_trying(unsigned workers, unsigned try_count)
 {
-	tg_scheduler_settings settings = tg_scheduler_settings_default(workers);
+	tg_scheduler_settings settings = settings_quiet(workers);
 
 	settings.worker_try_count = try_count;
-	settings.worker_suspend_ms = SUSPEND_LONG_MS;
-	settings.hang_ms = SOON_US / 1000;
-	settings.watcher_interval_us = NEVER_US;
-	tg_scheduler_settings_set(&settings);
-	if (tg_scheduler_start() != TG_OK)
-		abort();
-}
-
-static void
-pool_start_quiet(unsigned workers)
-{
-	pool_start_trying(workers, 1000);
+	pool_start_as(&settings);
 }
 
 /* --- the list ---------------------------------------------------------------------------- */
@@ -133,7 +121,7 @@ test_rounds(tg_worker *worker)
 	unit_ok(fair, "in turns");
 	unit_ok(last == 16 * MANY && rounds == 16 * MANY / 8, "after 16 misses each has left");
 	unit_equal(waiting_count(), MANY, "for the watcher");
-	pool_start_quiet(1); /* takes them */
+	pool_start_trying(1, 1000); /* takes them */
 	for (unsigned i = 0; i < MANY; i++)
 		tg_store_relaxed(&events[i].holds, 1);
 	tg_condition_poke();
@@ -166,7 +154,7 @@ test_ready(tg_worker *worker)
 	unit_ok(tg_pending_is_empty(&worker->pending) && waiting_count() == 2,
 			"a flush gives all that are left to the watcher");
 	events[0].holds = events[2].holds = 1;
-	pool_start_quiet(1);
+	pool_start_trying(1, 1000);
 	unit_ok(comes_true(&events[0].runs, 1) && comes_true(&events[2].runs, 1) && pool_stop(), "which finds them ready");
 	tg_free(self, events, TG_USE_JOB);
 }
@@ -222,7 +210,7 @@ test_by_worker(void)
 	parent *parent = take_zeroed(self, sizeof(struct parent));
 	event *events = events_new(1);
 
-	pool_start_quiet(1);
+	pool_start_trying(1, 1000);
 	events->holds = 1;
 	submit_parent(parent, events, 1);
 	unit_ok(comes_true(&events->runs, 1), "a condition that a task submits, and that holds, runs");
@@ -298,14 +286,14 @@ test_end(void)
 	event *events = events_new(5);
 	bool all = true;
 
-	pool_start_quiet(2);
+	pool_start_trying(2, 1000);
 	submit_parent(parent, events, 5);
 	unit_ok(pool_stop() && parent->ended == 1, "the pool stops just after a task has submitted conditions");
 	unit_equal(waiting_count(), 5, "they wait at the watcher");
 	for (unsigned i = 0; i < 5; i++)
 		tg_store_relaxed(&events[i].holds, 1);
 	tg_condition_poke();
-	pool_start_quiet(2);
+	pool_start_trying(2, 1000);
 	for (unsigned i = 0; i < 5; i++)
 		all = all && comes_true(&events[i].runs, 1);
 	unit_ok(all && pool_stop(), "and run with the next one");

@@ -10,12 +10,14 @@
 
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
+#include "runtime/sched/job.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/sched/worker.h"
 #include "test/unit/unit.h"
 
 #define SOON_US 8000000		  /* what must happen, happens within this, on a slow machine with sanitizers */
+#define NEVER_US 20000000	  /* of the watcher's tick */
 #define SUSPEND_LONG_MS 20000 /* a lost wake-up shows, as it costs this long */
 
 static tg_session *self; /* the main thread's */
@@ -65,6 +67,34 @@ pool_start(unsigned workers)
 		abort();
 }
 
+/* Without ticks of the watcher, which would do what is to be shown. */
+static inline tg_scheduler_settings
+settings_quiet(unsigned workers)
+{
+	tg_scheduler_settings settings = tg_scheduler_settings_default(workers);
+
+	settings.worker_suspend_ms = SUSPEND_LONG_MS;
+	settings.hang_ms = SOON_US / 1000;
+	settings.watcher_interval_us = NEVER_US;
+	return settings;
+}
+
+static inline void
+pool_start_as(const tg_scheduler_settings *settings)
+{
+	tg_scheduler_settings_set(settings);
+	if (tg_scheduler_start() != TG_OK)
+		abort();
+}
+
+static inline void
+pool_start_quiet(unsigned workers)
+{
+	tg_scheduler_settings settings = settings_quiet(workers);
+
+	pool_start_as(&settings);
+}
+
 static inline bool
 pool_stop(void)
 {
@@ -95,6 +125,21 @@ comes_true(const uint32_t *word, uint32_t value)
 			return false;
 		if (++rounds > 100)
 			sched_yield();
+	}
+	return true;
+}
+
+/* Waits until the job is DONE. */
+static inline bool
+job_is_done_soon(const tg_job *job)
+{
+	uint64_t end = tg_clock_us() + SOON_US;
+
+	while (tg_job_state_get(job) != TG_JOB_DONE)
+	{
+		if (tg_clock_us() > end)
+			return false;
+		sched_yield();
 	}
 	return true;
 }

@@ -18,7 +18,6 @@
 #include "test/unit/pool.h"
 #include "test/unit/unit.h"
 
-#define NEVER_US 20000000 /* of the watcher's tick */
 
 typedef struct alarm_clock
 {
@@ -190,19 +189,6 @@ test_heap(void)
 }
 
 /* --- live ------------------------------------------------------------------------------ */
-
-static void
-pool_start_quiet(unsigned workers)
-{
-	tg_scheduler_settings settings = tg_scheduler_settings_default(workers);
-
-	settings.worker_suspend_ms = SUSPEND_LONG_MS;
-	settings.hang_ms = SOON_US / 1000;
-	settings.watcher_interval_us = NEVER_US;
-	tg_scheduler_settings_set(&settings);
-	if (tg_scheduler_start() != TG_OK)
-		abort();
-}
 
 static int
 compare_us(const void *one, const void *other)
