@@ -7,8 +7,13 @@
 #include "src/errors.h"
 
 #include "access/genam.h"
-#include "utils/lsyscache.h"
+#include "access/relation.h"
+#include "executor/tuptable.h"
 #include "utils/rel.h"
+
+#include "src/row.h"
+#include "src/session.h"
+#include "src/snapshot.h"
 
 static void
 error_no_memory(Relation relation)
@@ -104,44 +109,102 @@ tsurugi_error_not_unique(Relation relation, const tsurugi_relation *described, c
 	pg_unreachable();
 }
 
+/*
+ * "Row (id)=(1)", or "A row" where more is not known or not to be shown.  A version that is there for
+ * a published snapshot, or TG_VERSION_NONE.  is_key: "Key (id)=(1)".
+ */
+static const char *
+describe_version(Relation relation, tg_version version, bool is_key)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+	TupleTableSlot *slot;
+	Relation index;
+	tsurugi_row row;
+	char *key;
+
+	if (version == TG_VERSION_NONE || described->key_count == 0)
+		return is_key ? "A key" : "A row";
+	tsurugi_row_init(&row, described);
+	tsurugi_row_read(&row, version);
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+	tsurugi_row_to_slot(&row, 0, slot);
+	index = index_open(described->key_index, AccessShareLock);
+	key = describe_row_key(index, described, slot->tts_values, slot->tts_isnull);
+	index_close(index, AccessShareLock);
+	if (key == NULL)
+		return is_key ? "A key" : "A row";
+	return psprintf("%s %s", is_key ? "Key" : "Row", key);
+}
+
+/* The version of a row that a snapshot sees, which may wait for nobody. */
+static tg_version
+find_version(const tg_snapshot *snapshot, tg_table *table, uint32_t row)
+{
+	tg_session *session = tsurugi_session();
+	tg_version version;
+	tg_status status;
+	tg_wait wait;
+
+	tg_epoch_enter(session);
+	status = tg_txn_read(snapshot, table, row, &version, &wait);
+	tg_epoch_leave(session);
+	return status == TG_OK ? version : TG_VERSION_NONE;
+}
+
+/* As the transaction has seen the row; one that it has not seen, as it is now. */
+static const char *
+describe_row(Relation relation, uint32_t row)
+{
+	tg_table *table = tsurugi_relation_get(relation)->table;
+	tg_snapshot snapshot = {.time = tsurugi_snapshot_time(), .txn = tsurugi_session()->id, .command = PG_UINT32_MAX};
+	tg_version version = find_version(&snapshot, table, row);
+
+	if (version == TG_VERSION_NONE)
+	{
+		tsurugi_snapshot_take(CurrentMemoryContext, &snapshot);
+		version = find_version(&snapshot, table, row);
+	}
+	return describe_version(relation, version, false);
+}
+
 void
-tsurugi_error_conflict(Relation relation, tg_conflict_kind kind)
+tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row)
 {
 	bool deleted = kind == TG_CONFLICT_DELETED;
+	const char *subject = describe_row(relation, row);
 
 	tg_conflict_note(kind);
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					deleted ? errmsg("could not serialize access due to concurrent delete")
 							: errmsg("could not serialize access due to concurrent update"),
-					errdetail("A row of foreign table \"%s\" was %s by a transaction that committed after this one's "
+					errdetail("%s of foreign table \"%s\" was %s by a transaction that committed after this one's "
 							  "snapshot was taken.",
-							  RelationGetRelationName(relation), deleted ? "deleted" : "changed"),
+							  subject, RelationGetRelationName(relation), deleted ? "deleted" : "changed"),
 					errhint("The transaction might succeed if retried."), errtable(relation)));
 	pg_unreachable();
 }
 
 static int
-describe_conflict(const tg_conflict *conflict, const char *table)
+describe_conflict(tg_conflict_kind kind, const char *table, const char *subject)
 {
-	switch (conflict->kind)
+	switch (kind)
 	{
 		case TG_CONFLICT_ROW:
-			return errdetail("A row of foreign table \"%s\" that this transaction has read was changed by a "
+			return errdetail("%s of foreign table \"%s\", which this transaction has read, was changed by a "
 							 "concurrent transaction.",
-							 table);
+							 subject, table);
 		case TG_CONFLICT_KEY:
-			return errdetail("A key of foreign table \"%s\" that this transaction has not found was inserted by a "
+			return errdetail("%s of foreign table \"%s\", which this transaction has not found, was inserted by a "
 							 "concurrent transaction.",
-							 table);
+							 subject, table);
 		case TG_CONFLICT_RANGE:
-			return errdetail(
-				"Foreign table \"%s\" was changed by a concurrent transaction in a range of keys that this "
-				"transaction has read.",
-				table);
+			return errdetail("%s of foreign table \"%s\" was changed by a concurrent transaction, in a range of "
+							 "keys that this transaction has read.",
+							 subject, table);
 		case TG_CONFLICT_TABLE:
-			return errdetail("Foreign table \"%s\", which this transaction has read as a whole, was changed by a "
-							 "concurrent transaction.",
-							 table);
+			return errdetail("%s of foreign table \"%s\", which this transaction has read as a whole, was changed "
+							 "by a concurrent transaction.",
+							 subject, table);
 		default:
 			break;
 	}
@@ -152,17 +215,18 @@ describe_conflict(const tg_conflict *conflict, const char *table)
 void
 tsurugi_error_validation(const tg_conflict *conflict)
 {
-	char *table = conflict->kind == TG_CONFLICT_UNKNOWN ? NULL : get_rel_name(conflict->relation);
+	Relation relation =
+		conflict->kind == TG_CONFLICT_UNKNOWN ? NULL : try_relation_open(conflict->relation, AccessShareLock);
+	const char *subject = "";
 
+	if (relation != NULL)
+		subject = describe_version(relation, conflict->version, conflict->kind == TG_CONFLICT_KEY);
 	tg_conflict_note(conflict->kind);
-	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					errmsg("could not serialize access due to read/write dependencies among transactions"),
-					describe_conflict(conflict, table != NULL ? table : "?"),
-					errhint("The transaction might succeed if retried."),
-					table == NULL ? 0
-								  : (err_generic_string(PG_DIAG_SCHEMA_NAME,
-														get_namespace_name(get_rel_namespace(conflict->relation))),
-									 err_generic_string(PG_DIAG_TABLE_NAME, table))));
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to read/write dependencies among transactions"),
+			 describe_conflict(conflict->kind, relation != NULL ? RelationGetRelationName(relation) : "?", subject),
+			 errhint("The transaction might succeed if retried."), relation != NULL ? errtable(relation) : 0));
 	pg_unreachable();
 }
 

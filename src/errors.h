@@ -53,8 +53,8 @@ extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_n
 /* Raises 0A000: a SERIALIZABLE transaction wrote foreign and ordinary tables. */
 extern void tsurugi_error_mixed(void) pg_attribute_noreturn();
 
-/* Raises 40001: a row to be written was committed after the snapshot. */
-extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind) pg_attribute_noreturn();
+/* Raises 40001: this row, which was to be written, was changed or deleted after the snapshot. */
+extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row) pg_attribute_noreturn();
 
 /* Raises 53300: there is no session left for this backend. */
 extern void tsurugi_error_sessions(void) pg_attribute_noreturn();

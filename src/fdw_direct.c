@@ -376,7 +376,7 @@ modify_row(direct_modify *modify)
 			if (!modify->has_written)
 				tsurugi_scan_forget(scan);
 			tsurugi_renew_snapshot(modify->relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED,
-								   !modify->has_written);
+								   scan->row, !modify->has_written);
 			return ROW_RESTART;
 		}
 		if (status == TG_NOT_FOUND || status == TG_SELF)

@@ -389,10 +389,11 @@ look_at_newest(modify_state *modify, EState *estate, tg_claim claim, bool seen, 
  * the transaction: the executor has been told of it as it was.
  */
 static inline void
-check_unchanged(const modify_state *modify, tg_status status)
+check_unchanged(const modify_state *modify, tg_status status, uint32_t target)
 {
 	if (IsolationUsesXactSnapshot() && (status == TG_CHANGED || status == TG_NOT_FOUND))
-		tsurugi_error_conflict(modify->relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED);
+		tsurugi_error_conflict(modify->relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED,
+							   target);
 }
 
 /* EvalPlanQual with the newest version in place of the row: the plan's row for it, or NULL. */
@@ -658,7 +659,7 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		found_row found = {.row = target};
 		tg_status status = look_at_newest(modify, estate, TG_DATA, true, &found);
 
-		check_unchanged(modify, status);
+		check_unchanged(modify, status, target);
 		if (status == TG_CHANGED && found.version != judged)
 		{
 			slot = recompute_update(modify, estate, rinfo, found.row, &old);
@@ -750,7 +751,7 @@ tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		found_row found = {.row = target};
 		tg_status status = look_at_newest(modify, estate, TG_ESSENTIAL, true, &found);
 
-		check_unchanged(modify, status);
+		check_unchanged(modify, status, target);
 		if (status == TG_CHANGED && found.version != judged)
 		{
 			if (!reconsider_delete(modify, estate, rinfo, found.row, slot, &old))

@@ -221,14 +221,14 @@ extend_snapshot(void)
 }
 
 void
-tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, bool may_start_over)
+tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, bool may_start_over)
 {
 	if (!may_start_over)
-		tsurugi_error_conflict(relation, kind);
+		tsurugi_error_conflict(relation, kind, row);
 	if (IsolationIsSerializable())
 		extend_snapshot();
 	else if (used || run_count > 1 || tsurugi_has_written())
-		tsurugi_error_conflict(relation, kind);
+		tsurugi_error_conflict(relation, kind, row);
 	else
 		tsurugi_snapshot_redraw();
 }
@@ -269,7 +269,7 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 			tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT);
 			return false;
 		case TG_CHANGED:
-			tsurugi_renew_snapshot(relation, TG_CONFLICT_UPDATED, true);
+			tsurugi_renew_snapshot(relation, TG_CONFLICT_UPDATED, row, true);
 			return false;
 		default:
 			return false; /* deleted meanwhile */

@@ -49,7 +49,7 @@ extern void tsurugi_snapshot_is_used(void);
  * The caller, who has forgotten what it noted of the row, then starts over,
  * with the snapshot asked for again.  Otherwise, or if the caller may not start over, raises 40001.
  */
-extern void tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, bool may_start_over);
+extern void tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, bool may_start_over);
 
 /*
  * The key of a row to be stored is taken by this row: is it there for the

@@ -95,7 +95,8 @@ typedef enum tg_conflict_kind
 typedef struct tg_conflict
 {
 	tg_conflict_kind kind;
-	uint32_t relation; /* the host's number of the table; 0 if unknown */
+	uint32_t relation;	/* the host's number of the table; 0 if unknown */
+	tg_version version; /* a committed one that has begun or ended since; TG_VERSION_NONE if unknown */
 } tg_conflict;
 
 /*

@@ -65,6 +65,7 @@ typedef struct validation
 	tg_time from;
 	tg_time upto;
 	tg_wait *wait_out;
+	tg_version *changed_out; /* with TG_CHANGED: which */
 } validation;
 
 static inline moment
@@ -117,6 +118,7 @@ judge_version(const validation *v, tg_version version)
 {
 	const tg_header *headers = tg_chunk_headers(tg_version_chunk(version));
 
+	*v->changed_out = version;
 	return headers == NULL ? TG_OK : judge(v, &headers[tg_version_slot(version)].end);
 }
 
@@ -132,15 +134,18 @@ judge_chunk(const validation *v, const tg_chunk *chunk, bool begins)
 	for (unsigned word = 0; word < tg_chunk_bitmap_words(chunk); word++)
 		for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1)
 		{
-			const tg_header *header = &headers[word * 64 + (unsigned) __builtin_ctzll(bits)];
+			unsigned slot = word * 64 + (unsigned) __builtin_ctzll(bits);
 			tg_status status = TG_OK;
 
 			if (begins)
-				status = judge(v, &header->begin);
+				status = judge(v, &headers[slot].begin);
 			if (status == TG_OK)
-				status = judge(v, &header->end);
-			if (status != TG_OK)
+				status = judge(v, &headers[slot].end);
+			if (tg_unlikely(status != TG_OK))
+			{
+				*v->changed_out = tg_version_make(chunk, slot);
 				return status;
+			}
 		}
 	return TG_OK;
 }
@@ -177,6 +182,7 @@ judge_row(const validation *v, tg_table *table, uint32_t row)
 		if (header == NULL)
 			return TG_OK; /* settled: R has seen it */
 		header += tg_version_slot(version);
+		*v->changed_out = version;
 		switch (moment_of(v, &header->begin))
 		{
 			case WITHIN:
@@ -345,7 +351,9 @@ conflict_kind(const tg_reads *reads)
 tg_status
 tg_validation_step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *wait_out)
 {
-	const validation v = {.session = session, .from = reads->from, .upto = reads->upto, .wait_out = wait_out};
+	tg_version changed = TG_VERSION_NONE;
+	const validation v = {
+		.session = session, .from = reads->from, .upto = reads->upto, .wait_out = wait_out, .changed_out = &changed};
 	tg_read_table *noted = reads->at_table;
 	tg_status status;
 
@@ -370,7 +378,8 @@ tg_validation_step(tg_session *session, tg_reads *reads, tg_conflict *conflict_o
 	}
 	tg_epoch_leave(session);
 	if (status == TG_CHANGED)
-		*conflict_out = (tg_conflict){.kind = conflict_kind(reads), .relation = noted->table->relation};
+		*conflict_out =
+			(tg_conflict){.kind = conflict_kind(reads), .relation = noted->table->relation, .version = changed};
 	if (status != TG_OK)
 		return status;
 	go_to_table(reads, noted->next);

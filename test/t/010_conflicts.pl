@@ -29,20 +29,27 @@ sub failures
 # level, what is read, what another does, how it ends, reason, pattern of the detail
 my @cases = (
 	[ 'REPEATABLE READ', 'SELECT FROM account', 'UPDATE account SET v = 1 WHERE id = 1', 'UPDATE account SET v = 2 WHERE id = 1',
-		'row to be written was changed', qr/A row of foreign table "account" was changed by/ ],
+		'row to be written was changed', qr/Row \(id\)=\(1\) of foreign table "account" was changed by/ ],
 	[ 'REPEATABLE READ', 'SELECT FROM account', 'DELETE FROM account WHERE id = 2', 'UPDATE account SET v = 2 WHERE id = 2',
-		'row to be written was deleted', qr/A row of foreign table "account" was deleted by/ ],
+		'row to be written was deleted', qr/Row \(id\)=\(2\) of foreign table "account" was deleted by/ ],
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE id = 3', 'UPDATE account SET v = 1 WHERE id = 3', 'UPDATE other SET v = 1',
-		'row read was changed', qr/A row of foreign table "account" that this transaction has read/ ],
+		'row read was changed', qr/Row \(id\)=\(3\) of foreign table "account", which this transaction has read, was changed/ ],
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE id = 20', 'INSERT INTO account VALUES (20, 0)', 'UPDATE other SET v = 1',
-		'key not found was inserted', qr/A key of foreign table "account" that this transaction has not found/ ],
+		'key not found was inserted', qr/Key \(id\)=\(20\) of foreign table "account", which this transaction has not found/ ],
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE id > 3 AND id < 6', 'UPDATE account SET v = 3 WHERE id = 4',
-		'UPDATE other SET v = 1', 'range read was changed', qr/Foreign table "account" was changed .* in a range of keys/ ],
+		'UPDATE other SET v = 1', 'range read was changed', qr/Row \(id\)=\(4\) of foreign table "account" was changed .* in a range of keys/ ],
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE v = 77', 'INSERT INTO account VALUES (30, 77)', 'UPDATE other SET v = 1',
-		'table read was changed', qr/Foreign table "account", which this transaction has read as a whole/ ],
+		'table read was changed', qr/Row \(id\)=\(30\) of foreign table "account", which this transaction has read as a whole/ ],
 	# found when the snapshot is to be extended, not at the commit
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE id = 3', 'UPDATE account SET v = 9 WHERE id IN (3, 4)',
-		'UPDATE account SET v = 5 WHERE id = 4', 'row read was changed', qr/that this transaction has read/ ],
+		'UPDATE account SET v = 5 WHERE id = 4', 'row read was changed', qr/Row \(id\)=\(3\) of .*, which this transaction has read/ ],
+	# the key of a row that has got another one: as it was seen
+	[ 'REPEATABLE READ', 'SELECT FROM account', 'UPDATE account SET id = 40 WHERE id = 5', 'DELETE FROM account WHERE id = 5',
+		'row to be written was changed', qr/Row \(id\)=\(5\) of foreign table "account" was changed by/ ],
+	# of a row that the snapshot has not seen
+	[ 'REPEATABLE READ', 'SELECT FROM account', 'INSERT INTO account VALUES (50, 0)',
+		'INSERT INTO account VALUES (50, 1) ON CONFLICT (id) DO UPDATE SET v = 2',
+		'row to be written was changed', qr/Row \(id\)=\(50\) of foreign table "account" was changed by/ ],
 );
 
 for my $case (@cases)
@@ -61,6 +68,24 @@ for my $case (@cases)
 	like($messages, qr/TABLE NAME:\s+account/, 'and the table');
 	is(failures($reason), $before + 1, 'and it is counted');
 	$session->query("ROLLBACK;");
+}
+
+# who may not see the key's columns is not shown them
+$node->safe_psql('postgres', q{
+	CREATE ROLE blind LOGIN;
+	GRANT SELECT (v), UPDATE ON account, other TO blind;
+});
+$session->query('SET ROLE blind;');
+for my $case ([ 'REPEATABLE READ', 'UPDATE account SET v = v + 1' ], [ 'SERIALIZABLE', 'UPDATE other SET v = 2' ])
+{
+	my ($level, $write) = @$case;
+
+	$session->query("BEGIN ISOLATION LEVEL $level;");
+	$session->query('SELECT sum(v) FROM account;');
+	$other->query('UPDATE account SET v = v + 1 WHERE id = 6;');
+	$session->send("$write;\nCOMMIT;");
+	like($session->wait_messages, qr/DETAIL:  A row of foreign table "account"/, "$level: the key is not shown");
+	$session->query('ROLLBACK;');
 }
 
 $session->close;
