@@ -107,7 +107,23 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 CREATE VIEW conflicts AS SELECT * FROM tsurugi_fdw_conflicts();
 COMMENT ON VIEW conflicts IS 'serialization failures (40001) since the start, by what a concurrent commit had changed';
 
-GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, runtime, collector, conflicts TO PUBLIC;
+CREATE FUNCTION tsurugi_fdw_transactions(
+	OUT pid integer, OUT database oid, OUT role oid, OUT isolation text, OUT read_only boolean, OUT state text,
+	OUT snapshot bigint, OUT writes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW transactions AS
+SELECT t.pid, d.datname AS database, r.rolname AS role, t.isolation, t.read_only, t.state,
+	clock_timestamp() - a.xact_start AS age, t.snapshot, t.writes,
+	CASE WHEN a.wait_event_type = 'Lock' THEN pg_blocking_pids(t.pid) END AS waits_for
+FROM tsurugi_fdw_transactions() t
+	LEFT JOIN pg_stat_activity a ON a.pid = t.pid
+	LEFT JOIN pg_database d ON d.oid = t.database
+	LEFT JOIN pg_roles r ON r.oid = t.role;
+COMMENT ON VIEW transactions IS 'running transactions that hold a snapshot or have written; those of other roles need pg_read_all_stats';
+
+GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, runtime, collector, conflicts, transactions TO PUBLIC;
 
 -- Views: what tells of others' work
 

@@ -89,7 +89,10 @@ begin_level(void)
 	begun = true;
 	tsurugi_tracks = IsolationIsSerializable() && !(XactReadOnly && GetCurrentTransactionNestLevel() == 1);
 	if (!RecoveryInProgress() && OidIsValid(get_foreign_data_wrapper_oid("tsurugi_fdw", true)))
+	{
 		tsurugi_snapshot_draw();
+		tsurugi_session_describe(XactIsoLevel, XactReadOnly);
+	}
 }
 
 static bool
@@ -300,6 +303,8 @@ tsurugi_isolation_end(void)
 {
 	if (reads != NULL)
 		tg_reads_destroy(tsurugi_session(), reads);
+	if (begun && tsurugi_own_session != NULL)
+		tsurugi_session_describe(XACT_READ_COMMITTED, false);
 	reads = NULL;
 	run_count = 0;
 	begun = false;

@@ -12,6 +12,7 @@
 
 #include "src/session.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -57,6 +58,15 @@ tsurugi_session_owner_get(unsigned id)
 	return owners[id];
 }
 
+void
+tsurugi_session_describe(int isolation, bool read_only)
+{
+	tsurugi_session_owner *owner = &owners[tsurugi_session()->id];
+
+	owner->isolation = isolation;
+	owner->read_only = read_only;
+}
+
 static void
 end_session(int code, Datum argument)
 {
@@ -77,8 +87,10 @@ tsurugi_session_open(void)
 						errmsg("tables of tsurugi_fdw cannot be accessed during recovery")));
 	if (tg_session_open(&session) != TG_OK)
 		tsurugi_error_sessions();
-	owners[session->id] =
-		(tsurugi_session_owner){.process_id = MyProcPid, .database = MyDatabaseId, .role = GetUserId()};
+	owners[session->id] = (tsurugi_session_owner){.process_id = MyProcPid,
+												  .database = MyDatabaseId,
+												  .role = GetSessionUserId(),
+												  .isolation = XACT_READ_COMMITTED};
 	tsurugi_own_session = session;
 	on_shmem_exit(end_session, (Datum) 0);
 	return session;

@@ -26,19 +26,28 @@ tsurugi_session(void)
 	return tsurugi_session_open();
 }
 
-/* Who a session belongs to, for views; a process id of 0: nobody, or a thread of the worker. */
+/*
+ * Who a session belongs to, for views; a process id of 0: nobody, or a thread of the worker.
+ * Each on cache lines of its own, because some write theirs in every transaction.
+ */
 typedef struct tsurugi_session_owner
 {
 	int process_id;
 	Oid database;
 	Oid role;
-} tsurugi_session_owner;
+	/* of the running transaction; as at READ COMMITTED where nobody has said otherwise */
+	int isolation;
+	bool read_only;
+} pg_attribute_aligned(PG_CACHE_LINE_SIZE) tsurugi_session_owner;
 
 /* The number of sessions, for all processes and threads there can be.  After PostgreSQL knows its own number. */
 extern unsigned tsurugi_session_max(void);
 
 /* The owner of a session, by its number. */
 extern tsurugi_session_owner tsurugi_session_owner_get(unsigned id);
+
+/* Says what the running transaction of this backend is; to be taken back at its end. */
+extern void tsurugi_session_describe(int isolation, bool read_only);
 
 /* Bytes of PostgreSQL's shared memory for the owners, and their making, at server start. */
 extern Size tsurugi_session_shared_bytes(void);

@@ -7,8 +7,12 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
+#include "catalog/pg_authid.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
@@ -24,6 +28,7 @@ extern PGDLLEXPORT Datum tsurugi_fdw_jobs(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_cancel_job(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_tables(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_sessions(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_transactions(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_runtime(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_collector(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_conflicts(PG_FUNCTION_ARGS);
@@ -37,6 +42,7 @@ PG_FUNCTION_INFO_V1(tsurugi_fdw_jobs);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_cancel_job);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_tables);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_sessions);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_transactions);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_runtime);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_collector);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_conflicts);
@@ -419,6 +425,66 @@ tsurugi_fdw_sessions(PG_FUNCTION_ARGS)
 	{
 		if (tg_session_is_open(id))
 			put_session(fcinfo, id);
+	}
+	return (Datum) 0;
+}
+
+static const char *
+isolation_name(int isolation)
+{
+	switch (isolation)
+	{
+		case XACT_SERIALIZABLE:
+			return "serializable";
+		case XACT_REPEATABLE_READ:
+			return "repeatable read";
+		default:
+			return "read committed";
+	}
+}
+
+static void
+put_transaction(FunctionCallInfo fcinfo, const tsurugi_session_owner *owner, const tg_txn_report *report,
+				tg_time snapshot)
+{
+	static const char *const states[] = {[TG_STAGE_RUNNING] = "running",
+										 [TG_STAGE_COMMITTING] = "committing",
+										 [TG_STAGE_AVAILABLE] = "available",
+										 [TG_STAGE_ABORTING] = "aborting"};
+	Row row = {0};
+
+	add_datum(&row, Int32GetDatum(owner->process_id));
+	add_datum(&row, ObjectIdGetDatum(owner->database));
+	add_datum(&row, ObjectIdGetDatum(owner->role));
+	add_text(&row, isolation_name(owner->isolation));
+	add_datum(&row, BoolGetDatum(owner->read_only));
+	add_text(&row, states[report->stage]);
+	add_optional(&row, snapshot);
+	add_bigint(&row, report->writes);
+	put_row(fcinfo, &row);
+}
+
+/* Backends that hold a snapshot or have written; one's own roles', and with pg_read_all_stats everybody's. */
+Datum
+tsurugi_fdw_transactions(PG_FUNCTION_ARGS)
+{
+	bool sees_all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (unsigned id = 0; id < tg_session_max(); id++)
+	{
+		tsurugi_session_owner owner = tsurugi_session_owner_get(id);
+		tg_txn_report report = {0};
+		tg_time snapshot;
+
+		if (!tg_session_is_open(id) || owner.process_id == 0 ||
+			!(sees_all || has_privs_of_role(GetUserId(), owner.role)))
+			continue;
+		snapshot = tg_snapshot_oldest(id);
+		if (!tg_txn_report_get(id, &report))
+			report = (tg_txn_report){0};
+		if (report.active || snapshot != 0)
+			put_transaction(fcinfo, &owner, &report, snapshot);
 	}
 	return (Datum) 0;
 }

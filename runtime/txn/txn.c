@@ -389,12 +389,19 @@ tg_txn_abort(tg_session *session, tg_txn *txn)
 bool
 tg_txn_report_get(unsigned session_id, tg_txn_report *report)
 {
+	static const tg_txn_stage stages[] = {
+		[TG_TXN_IDLE] = TG_STAGE_RUNNING,		  [TG_TXN_ACTIVE] = TG_STAGE_RUNNING,
+		[TG_TXN_PREPARING] = TG_STAGE_COMMITTING, [TG_TXN_PREPARED] = TG_STAGE_COMMITTING,
+		[TG_TXN_COMMITTED] = TG_STAGE_AVAILABLE,  [TG_TXN_ABORTED] = TG_STAGE_ABORTING};
 	const tg_txn *txn;
+	tg_txn_state state;
 
 	if (session_id >= tg_txns->txn_max)
 		return false;
 	txn = &tg_txns->txn[session_id];
-	report->active = (tg_load_acquire(&txn->state) & TG_STATE_MASK) != TG_TXN_IDLE;
+	state = (tg_txn_state) (tg_load_acquire(&txn->state) & TG_STATE_MASK);
+	report->active = state != TG_TXN_IDLE;
+	report->stage = stages[state];
 	report->host = tg_load_relaxed(&txn->host);
 	report->writes = tg_load_relaxed(&txn->writes);
 	return report->active;

@@ -182,9 +182,19 @@ extern bool tg_txn_has_writes(const tg_txn *txn);
 
 /* --- figures ------------------------------------------------------------------------ */
 
+/* Where a transaction is between its first write and its end, as Tsurugi's users know it. */
+typedef enum tg_txn_stage
+{
+	TG_STAGE_RUNNING,
+	TG_STAGE_COMMITTING, /* its commit timestamp is drawn, what it has read is being validated */
+	TG_STAGE_AVAILABLE,	 /* committed: everybody sees what it wrote, while that is being stamped */
+	TG_STAGE_ABORTING
+} tg_txn_stage;
+
 typedef struct tg_txn_report
 {
 	bool active;
+	tg_txn_stage stage;
 	uint64_t host;
 	uint64_t writes;
 } tg_txn_report;

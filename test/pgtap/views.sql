@@ -1,8 +1,8 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(54);
+SELECT plan(60);
 
-SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'sessions', 'runtime', 'collector', 'conflicts']);
+SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'sessions', 'runtime', 'collector', 'conflicts', 'transactions']);
 SELECT columns_are('tsurugi', 'memory',
 	ARRAY['limit_bytes', 'used', 'committed', 'peak', 'reserved', 'refused', 'huge', 'huge_pages']);
 SELECT columns_are('tsurugi', 'memory_uses', ARRAY['use', 'bytes']);
@@ -27,6 +27,8 @@ SELECT columns_are('tsurugi', 'collector',
 	ARRAY['logs_waiting', 'versions_removed', 'rows_closed', 'chunks_settled', 'chunks_freed']);
 
 SELECT columns_are('tsurugi', 'conflicts', ARRAY['reason', 'failures']);
+SELECT columns_are('tsurugi', 'transactions', ARRAY['pid', 'database', 'role', 'isolation', 'read_only', 'state', 'age',
+	'snapshot', 'writes', 'waits_for']);
 
 -- memory
 SELECT is(limit_bytes, setting::bigint * 1024 * 1024, 'the limit is the setting')
@@ -78,8 +80,13 @@ SELECT ok(in_transaction AND writes >= 2, 'with a transaction that has written')
 FROM tsurugi.sessions WHERE pid = pg_backend_pid();
 SELECT is(database, current_database(), 'in this database') FROM tsurugi.sessions WHERE pid = pg_backend_pid();
 SELECT is(role, session_user, 'as this role') FROM tsurugi.sessions WHERE pid = pg_backend_pid();
+SELECT results_eq('SELECT database, role, isolation, read_only, state, snapshot, waits_for FROM tsurugi.transactions WHERE pid = pg_backend_pid()',
+	'SELECT current_database(), session_user, ''read committed'', false, ''running'', NULL::bigint, NULL::int[]',
+	'the transaction is one that runs');
+SELECT ok(writes >= 2 AND age > '0', 'has written, and an age') FROM tsurugi.transactions WHERE pid = pg_backend_pid();
 DECLARE reader CURSOR FOR SELECT * FROM seen;
 MOVE 1 FROM reader;
+SELECT ok(snapshot > 0, 'a cursor makes a snapshot') FROM tsurugi.transactions WHERE pid = pg_backend_pid();
 SELECT ok(oldest_snapshot > 0, 'an open cursor reads at a moment') FROM tsurugi.sessions WHERE pid = pg_backend_pid();
 CLOSE reader;
 SELECT ok(count(*) > 0, 'the threads of the pool have sessions, too') FROM tsurugi.sessions WHERE pid IS NULL;
@@ -105,11 +112,13 @@ SELECT throws_ok('SELECT tsurugi.cancel_job(1)', '42501', NULL, 'nor may everybo
 SELECT throws_ok('SELECT * FROM tsurugi.tsurugi_fdw_sessions()', '42501', NULL, 'nor the function behind them');
 SELECT lives_ok('SELECT * FROM tsurugi.memory, tsurugi.runtime', 'figures without names are');
 SELECT lives_ok('SELECT * FROM tsurugi.tables', 'tables are');
+SELECT is(count(*), 0::bigint, 'transactions of others are not shown') FROM tsurugi.transactions;
 RESET ROLE;
 GRANT pg_read_all_stats TO views_stranger;
 SET LOCAL ROLE views_stranger;
 SELECT lives_ok('SELECT * FROM tsurugi.jobs', 'pg_read_all_stats sees jobs');
 SELECT lives_ok('SELECT * FROM tsurugi.sessions', 'and sessions');
+SELECT is(count(*), 1::bigint, 'and transactions of others') FROM tsurugi.transactions WHERE pid = pg_backend_pid();
 RESET ROLE;
 
 -- what is dropped is counted no more

@@ -88,6 +88,24 @@ for my $case ([ 'REPEATABLE READ', 'UPDATE account SET v = v + 1' ], [ 'SERIALIZ
 	$session->query('ROLLBACK;');
 }
 
+# who waits, for whom, and at which level
+$session->query('RESET ROLE;');
+my $pid = $session->query('SELECT pg_backend_pid();');
+my $other_pid = $other->query('SELECT pg_backend_pid();');
+$session->query('BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE account SET v = 0 WHERE id = 1;');
+$other->query('BEGIN ISOLATION LEVEL REPEATABLE READ;');
+$other->send('UPDATE account SET v = 1 WHERE id = 1;');
+ok($node->poll_query_until('postgres', qq{
+	SELECT waits_for = ARRAY[$pid] FROM tsurugi.transactions
+	WHERE pid = $other_pid AND isolation = 'repeatable read' AND state = 'running' AND snapshot > 0}),
+	'a transaction waits for another');
+is($node->safe_psql('postgres', "SELECT isolation, writes, waits_for IS NULL FROM tsurugi.transactions WHERE pid = $pid"),
+	'serializable|1|t', 'which waits for nobody');
+$session->query('COMMIT;');
+$other->wait;
+$other->query('COMMIT;');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.transactions'), 0, 'both have ended');
+
 $session->close;
 $other->close;
 $node->stop;
