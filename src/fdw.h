@@ -111,11 +111,26 @@ extern TupleTableSlot *tsurugiExecForeignDelete(EState *estate, ResultRelInfo *r
 extern void tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo);
 extern int tsurugiIsForeignRelUpdatable(Relation rel);
 
+/* fdw_move.c: of one result relation whose rows an UPDATE takes to other partitions */
+typedef struct tsurugi_move
+{
+	bool hidden; /* the executor does not see the two below: the row in hand has moved */
+	List *checks;
+	ProjectionInfo *returning;
+	ProjectionInfo *identity; /* NULL until a row with RETURNING moves */
+	TupleTableSlot *returned;
+} tsurugi_move;
+
 /*
- * For a row that its own transaction has changed since the running command
- * began: whether another command was the first to do so.  Inside an epoch.
+ * Stores a row, whose old version has been deleted from the source, in the
+ * partition that it belongs to.  The result is for ExecForeignUpdate to return,
+ * with AFTER UPDATE triggers silenced; NULL if a trigger has swallowed the row.
  */
-extern bool tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest);
+extern TupleTableSlot *tsurugi_move_insert(tsurugi_move *move, ModifyTableState *mtstate, ResultRelInfo *source,
+										   TupleTableSlot *slot, TupleTableSlot *planSlot);
+
+/* Gives back to the executor, before the next row, what it was not to see of a hidden move. */
+extern void tsurugi_move_end(tsurugi_move *move, ResultRelInfo *source);
 
 /* fdw_explain.c */
 extern void tsurugiExplainForeignScan(ForeignScanState *node, ExplainState *es);

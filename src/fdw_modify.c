@@ -66,7 +66,8 @@ typedef struct modify_state
 	bool has_old;		   /* old is wanted */
 	bool has_snapshot;
 	tg_snapshot snapshot;
-	bool *silenced;			/* a flag of the trigger descriptor to be set again, or NULL */
+	bool *silenced; /* a flag of the trigger descriptor to be set again, or NULL */
+	tsurugi_move move;
 	tsurugi_row row;		/* to be stored */
 	tsurugi_row old;		/* UPDATE, DELETE, DO UPDATE: the newest version */
 	unsigned char *key_old; /* UPDATE, DO UPDATE */
@@ -119,20 +120,6 @@ tsurugiIsForeignRelUpdatable(Relation rel)
 
 /* --- beginning ------------------------------------------------------------------------- */
 
-/* Whether storing a row of this shape may have to detoast or to widen a value. */
-static bool
-has_varlena(const tsurugi_relation *described)
-{
-	for (int i = 0; i < described->attribute_count; i++)
-	{
-		tsurugi_form form = (tsurugi_form) described->codecs[i].form;
-
-		if (form == TSURUGI_VARLENA || form == TSURUGI_NUMERIC8 || form == TSURUGI_NUMERIC16)
-			return true;
-	}
-	return false;
-}
-
 static modify_state *
 make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
@@ -146,10 +133,11 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->mtstate = mtstate;
 	modify->on_conflict = plan == NULL ? ONCONFLICT_NONE : plan->onConflictAction;
 	modify->ctid = InvalidAttrNumber;
-	modify->copies = has_varlena(described);
+	modify->copies = tsurugi_row_may_copy(described);
 	modify->checks_partition = false;
 	modify->has_snapshot = false;
 	modify->silenced = NULL;
+	modify->move = (tsurugi_move){0};
 	modify->key_old = modify->key + key_bytes;
 	if (mtstate->operation != CMD_DELETE)
 		tsurugi_row_init(&modify->row, described);
@@ -250,6 +238,13 @@ check_new_row(const modify_state *modify, EState *estate, ResultRelInfo *rinfo, 
 		ExecConstraints(rinfo, slot, estate);
 }
 
+/* Whether the new row of an UPDATE belongs to another partition. */
+static bool
+leaves_partition(const modify_state *modify, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot)
+{
+	return modify->relation->rd_rel->relispartition && !ExecPartitionCheck(rinfo, slot, estate, false);
+}
+
 /*
  * Makes the executor pass over the AFTER ROW triggers of this event for the
  * row in hand: the descriptor is the statement's own copy.  Every callback
@@ -266,13 +261,15 @@ silence_trigger(modify_state *modify, bool *flag)
 }
 
 static inline void
-restore_trigger(modify_state *modify)
+restore_executor(modify_state *modify, ResultRelInfo *rinfo)
 {
 	if (tg_unlikely(modify->silenced != NULL))
 	{
 		*modify->silenced = true;
 		modify->silenced = NULL;
 	}
+	if (tg_unlikely(modify->move.hidden))
+		tsurugi_move_end(&modify->move, rinfo);
 }
 
 /* AFTER ROW UPDATE triggers for a row that is not the one the executor knows of. */
@@ -316,43 +313,6 @@ finish_new_row(const modify_state *modify, EState *estate, ResultRelInfo *rinfo,
 }
 
 /* --- rows that are there ------------------------------------------------------------------- */
-
-static inline bool
-is_own_since(tg_time time, const tg_writer *writer)
-{
-	return tg_time_is_reference(time) && tg_reference_txn(time) == writer->session->id &&
-		   tg_reference_command(time) >= writer->command;
-}
-
-/*
- * Of a row that the own transaction has changed since the running command
- * began: whether another command was the first to do so.  Inside an epoch.
- */
-bool
-tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest)
-{
-	uint32_t first = writer->command;
-
-	for (tg_version version = newest; version != TG_VERSION_NONE;)
-	{
-		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
-		tg_time begin;
-		tg_time end;
-
-		if (header == NULL)
-			break;
-		header += tg_version_slot(version);
-		end = tg_load_acquire(&header->end);
-		begin = tg_load_acquire(&header->begin);
-		if (is_own_since(end, writer))
-			first = tg_reference_command(end);
-		if (!is_own_since(begin, writer))
-			break;
-		first = tg_reference_command(begin);
-		version = tg_load_acquire(&header->older);
-	}
-	return first != writer->command;
-}
 
 /*
  * Finds the newest version of found->row and reads it: tg_txn_newest's results.
@@ -512,7 +472,10 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 		old = old_tuple(modify, estate, set->oc_Existing);
 	if (!finish_new_row(modify, estate, rinfo, old, slot))
 		return true;
-	check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK, modify->relation->rd_rel->relispartition);
+	if (leaves_partition(modify, estate, rinfo, slot))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("invalid ON UPDATE specification"),
+						errdetail("The result tuple would appear in a different partition than the original tuple.")));
+	check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK, false);
 	status = replace_row(modify, estate, &found, slot);
 	switch (status)
 	{
@@ -559,7 +522,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	tg_version noted = TG_VERSION_NONE;
 	size_t key_bytes;
 
-	restore_trigger(modify);
+	restore_executor(modify, rinfo);
 	/* All at once: what follows asks for one column after the other. */
 	slot_getallattrs(slot);
 	/* An UPDATE may have moved the row here from another partition. */
@@ -643,6 +606,50 @@ recompute_update(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uin
 	return finish_new_row(modify, estate, rinfo, *old_out, slot) ? slot : NULL;
 }
 
+static tg_status
+delete_row(modify_state *modify, EState *estate, const found_row *found)
+{
+	tg_writer writer;
+
+	tsurugi_writer(estate, TG_ESSENTIAL, &writer);
+	return tg_txn_delete(&writer, modify->described->table, found->row, found->version);
+}
+
+/*
+ * A row is about to be deleted because its new version belongs to another
+ * partition.  False: a BEFORE DELETE trigger forbids it.  *old_out as above.
+ */
+static bool
+may_leave(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, TupleTableSlot *slot,
+		  HeapTuple *old_out)
+{
+	TupleTableSlot *old = rinfo->ri_oldTupleSlot;
+
+	if (rinfo == modify->mtstate->rootResultRelInfo)
+		ExecPartitionCheckEmitError(rinfo, slot, estate);
+	if (rinfo->ri_TrigDesc == NULL)
+		return true;
+	ExecMaterializeSlot(slot); /* it may have been made of the old one */
+	tsurugi_row_to_slot(&modify->old, row, old);
+	old->tts_tableOid = RelationGetRelid(modify->relation);
+	*old_out = old_tuple(modify, estate, old);
+	return !rinfo->ri_TrigDesc->trig_delete_before_row ||
+		   ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, *old_out, NULL);
+}
+
+/* The row has been deleted: what is left to do of its move. */
+static TupleTableSlot *
+finish_move(modify_state *modify, EState *estate, ResultRelInfo *rinfo, HeapTuple old, TupleTableSlot *slot,
+			TupleTableSlot *planSlot)
+{
+	if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_delete_after_row)
+		ExecARDeleteTriggers(estate, rinfo, NULL, old, NULL, false);
+	slot = tsurugi_move_insert(&modify->move, modify->mtstate, rinfo, slot, planSlot);
+	if (slot != NULL && rinfo->ri_TrigDesc != NULL)
+		silence_trigger(modify, &rinfo->ri_TrigDesc->trig_update_after_row);
+	return slot;
+}
+
 TupleTableSlot *
 tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
@@ -651,9 +658,10 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	tg_version judged = TG_VERSION_NONE; /* that the new row was recomputed from */
 	tg_version noted = TG_VERSION_NONE;
 	bool checked = false;
+	bool leaves = false;
 	HeapTuple old = NULL;
 
-	restore_trigger(modify);
+	restore_executor(modify, rinfo);
 	for (;;)
 	{
 		found_row found = {.row = target};
@@ -670,16 +678,22 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		}
 		if (status == TG_OK || status == TG_CHANGED)
 		{
-			/* A row never stays in a partition that it does not belong to; moving it is not possible from here. */
 			if (!checked)
-				check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK,
-							  modify->relation->rd_rel->relispartition);
+			{
+				leaves = leaves_partition(modify, estate, rinfo, slot);
+				if (leaves && !may_leave(modify, estate, rinfo, found.row, slot, &old))
+					return NULL;
+				if (!leaves)
+					check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK, false);
+			}
 			checked = true;
-			status = replace_row(modify, estate, &found, slot);
+			status = leaves ? delete_row(modify, estate, &found) : replace_row(modify, estate, &found, slot);
 		}
 		switch (status)
 		{
 			case TG_OK:
+				if (leaves)
+					return finish_move(modify, estate, rinfo, old, slot, planSlot);
 				if (judged != TG_VERSION_NONE && rinfo->ri_TrigDesc != NULL)
 				{
 					fire_after_update(estate, rinfo, old, slot);
@@ -727,15 +741,6 @@ reconsider_delete(modify_state *modify, EState *estate, ResultRelInfo *rinfo, ui
 		   ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, *old_out, NULL);
 }
 
-static tg_status
-delete_row(modify_state *modify, EState *estate, const found_row *found)
-{
-	tg_writer writer;
-
-	tsurugi_writer(estate, TG_ESSENTIAL, &writer);
-	return tg_txn_delete(&writer, modify->described->table, found->row, found->version);
-}
-
 /* slot is for RETURNING: the row as it was deleted. */
 TupleTableSlot *
 tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
@@ -745,7 +750,7 @@ tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	tg_version judged = TG_VERSION_NONE;
 	HeapTuple old = NULL;
 
-	restore_trigger(modify);
+	restore_executor(modify, rinfo);
 	for (;;)
 	{
 		found_row found = {.row = target};

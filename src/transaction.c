@@ -334,3 +334,38 @@ tsurugi_transaction_init(void)
 	RegisterXactCallback(at_transaction_event, NULL);
 	RegisterSubXactCallback(at_subtransaction_event, NULL);
 }
+
+/* --- own changes --------------------------------------------------------------------- */
+
+static inline bool
+is_own_since(tg_time time, const tg_writer *writer)
+{
+	return tg_time_is_reference(time) && tg_reference_txn(time) == writer->session->id &&
+		   tg_reference_command(time) >= writer->command;
+}
+
+bool
+tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest)
+{
+	uint32_t first = writer->command;
+
+	for (tg_version version = newest; version != TG_VERSION_NONE;)
+	{
+		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+		tg_time begin;
+		tg_time end;
+
+		if (header == NULL)
+			break;
+		header += tg_version_slot(version);
+		end = tg_load_acquire(&header->end);
+		begin = tg_load_acquire(&header->begin);
+		if (is_own_since(end, writer))
+			first = tg_reference_command(end);
+		if (!is_own_since(begin, writer))
+			break;
+		first = tg_reference_command(begin);
+		version = tg_load_acquire(&header->older);
+	}
+	return first != writer->command;
+}

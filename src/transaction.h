@@ -57,4 +57,10 @@ extern void tsurugi_track_transaction(tg_reads *reads);
 /* Raises 25000 where the transaction has been validated. */
 extern void tsurugi_check_not_prepared(void);
 
+/*
+ * For a row that its own transaction has changed since the running command
+ * began: whether another command was the first to do so.  Inside an epoch.
+ */
+extern bool tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest);
+
 #endif /* TSURUGI_TRANSACTION_H */

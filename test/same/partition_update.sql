@@ -1,0 +1,116 @@
+-- UPDATE that takes a row to another partition; triggers on the way, RETURNING, check options, policies.
+CREATE TABLE whole (k int, v text, w int GENERATED ALWAYS AS (k * 2) STORED) PARTITION BY RANGE (k);
+CREATE TABLE low PARTITION OF whole FOR VALUES FROM (0) TO (10);
+-- another order of columns, one that is gone, a default that does not count
+CREATE TABLE middle (w int GENERATED ALWAYS AS (k * 2) STORED, gone int, v text DEFAULT 'default', k int NOT NULL);
+ALTER TABLE middle DROP COLUMN gone;
+ALTER TABLE whole ATTACH PARTITION middle FOR VALUES FROM (10) TO (20);
+-- always an ordinary one
+CREATE TABLE high PARTITION OF whole FOR VALUES FROM (20) TO (30) USING heap;
+CREATE TABLE names (k int PRIMARY KEY, name text);
+
+INSERT INTO whole SELECT g, 'v' || g FROM generate_series(0, 29) g;
+INSERT INTO names SELECT g, 'name' || g FROM generate_series(0, 29) g;
+SELECT tableoid::regclass, count(*), sum(w) FROM whole GROUP BY 1 ORDER BY 1;
+
+-- there and back, with RETURNING of the place it comes to
+UPDATE whole SET k = k + 10 WHERE k IN (1, 11) RETURNING tableoid::regclass, *;
+UPDATE whole SET k = 2 WHERE k = 21 RETURNING tableoid::regclass, whole, k + w AS sum;
+UPDATE whole SET k = k - 1 WHERE k = 10 RETURNING tableoid::regclass, *;
+UPDATE whole w SET k = n.k + 15, v = n.name FROM names n WHERE w.k = n.k AND n.k = 3 RETURNING w.tableoid::regclass, w.*, n.*;
+UPDATE whole SET v = repeat('long', 1000) WHERE k = 4;
+UPDATE whole SET k = 14 WHERE v LIKE 'longlong%' RETURNING tableoid::regclass, length(v);
+UPDATE whole SET k = 24 WHERE v LIKE 'longlong%' RETURNING tableoid::regclass, length(v);
+-- every row moves once
+UPDATE whole SET k = (k + 10) % 30;
+UPDATE whole SET k = (k + 10) % 30 RETURNING k IS NULL;
+SELECT tableoid::regclass, count(*), sum(k), sum(w) FROM whole GROUP BY 1 ORDER BY 1;
+WITH moved AS (UPDATE whole SET k = k + 20 WHERE k < 3 RETURNING *) SELECT * FROM moved ORDER BY k, v;
+-- nowhere to go
+UPDATE whole SET k = 99 WHERE k = 5;
+UPDATE whole SET k = NULL WHERE k = 5;
+UPDATE low SET k = 15 WHERE k = 5;
+UPDATE middle SET k = 5 WHERE k = 15;
+SELECT tableoid::regclass, count(*), sum(k), sum(w) FROM whole GROUP BY 1 ORDER BY 1;
+
+-- triggers of all kinds
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE '% % % on %: % -> %', tg_when, tg_op, tg_level, tg_table_name,
+		CASE WHEN tg_op IN ('UPDATE', 'DELETE') AND tg_level = 'ROW' THEN old::text END,
+		CASE WHEN tg_op IN ('UPDATE', 'INSERT') AND tg_level = 'ROW' THEN new::text END;
+	RETURN CASE WHEN tg_op = 'DELETE' THEN old ELSE new END;
+END $$;
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE FUNCTION mark() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN new.v := new.v || '!'; RETURN new; END $$;
+TRUNCATE whole;
+INSERT INTO whole VALUES (1, 'one'), (2, 'two'), (11, 'eleven'), (12, 'twelve'), (21, 'twenty-one');
+CREATE TRIGGER before_row BEFORE INSERT OR UPDATE OR DELETE ON whole FOR EACH ROW EXECUTE FUNCTION tell();
+CREATE TRIGGER after_row AFTER INSERT OR UPDATE OR DELETE ON whole FOR EACH ROW EXECUTE FUNCTION tell();
+CREATE TRIGGER before_statement BEFORE INSERT OR UPDATE OR DELETE ON whole EXECUTE FUNCTION tell();
+CREATE TRIGGER after_statement AFTER INSERT OR UPDATE OR DELETE ON whole EXECUTE FUNCTION tell();
+UPDATE whole SET k = 13 WHERE k = 1 RETURNING *;
+UPDATE whole SET k = 22 WHERE k = 2;
+UPDATE whole SET k = 3 WHERE k = 21;
+UPDATE whole SET v = 'stays' WHERE k = 11;
+-- a move, and a row that stays, by one statement
+UPDATE whole SET k = k + 7 WHERE k IN (11, 13);
+CREATE TRIGGER mark BEFORE INSERT ON middle FOR EACH ROW EXECUTE FUNCTION mark();
+UPDATE whole SET k = 14 WHERE k = 3 RETURNING tableoid::regclass, *;
+-- a trigger keeps the row from leaving, another one swallows it
+CREATE TRIGGER keep BEFORE DELETE ON middle FOR EACH ROW EXECUTE FUNCTION refuse();
+UPDATE whole SET k = 4 WHERE k = 14 RETURNING *;
+DROP TRIGGER keep ON middle;
+CREATE TRIGGER swallow BEFORE INSERT ON low FOR EACH ROW EXECUTE FUNCTION refuse();
+UPDATE whole SET k = 4 WHERE k = 14 RETURNING *;
+DROP TRIGGER swallow ON low;
+SELECT tableoid::regclass, * FROM whole ORDER BY k, v;
+DROP TRIGGER before_row ON whole;
+DROP TRIGGER after_row ON whole;
+DROP TRIGGER before_statement ON whole;
+DROP TRIGGER after_statement ON whole;
+
+-- constraints of the place it comes to
+ALTER TABLE low ADD CONSTRAINT short CHECK (length(v) < 10);
+UPDATE whole SET k = 5, v = 'far too long for it' WHERE k = 12;
+UPDATE whole SET k = 5, v = NULL WHERE k = 12;
+SELECT tableoid::regclass, * FROM whole ORDER BY k, v;
+
+-- views
+CREATE VIEW under AS SELECT k, v FROM whole WHERE k < 25 WITH CHECK OPTION;
+UPDATE under SET k = 26 WHERE k = 5;
+UPDATE under SET k = 16 WHERE k = 5 RETURNING *;
+
+-- policies
+CREATE ROLE sam;
+GRANT SELECT, UPDATE ON whole TO sam;
+ALTER TABLE whole ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON whole USING (true) WITH CHECK (k <> 17);
+SET ROLE sam;
+UPDATE whole SET k = 17 WHERE k = 22;
+UPDATE whole SET k = 18 WHERE k = 22;
+UPDATE whole SET k = 17 WHERE k = 18;
+UPDATE whole SET k = 8 WHERE k = 18 RETURNING tableoid::regclass, *;
+RESET ROLE;
+SELECT tableoid::regclass, * FROM whole ORDER BY k, v;
+DROP TABLE whole CASCADE;
+DROP ROLE sam;
+
+-- two levels
+CREATE TABLE top (a int, b text) PARTITION BY LIST (b);
+CREATE TABLE top_x PARTITION OF top FOR VALUES IN ('x') PARTITION BY RANGE (a);
+CREATE TABLE top_x_low PARTITION OF top_x FOR VALUES FROM (0) TO (10);
+CREATE TABLE top_rest PARTITION OF top DEFAULT;
+INSERT INTO top VALUES (1, 'x'), (2, 'y');
+UPDATE top SET b = 'z' WHERE b = 'x' RETURNING tableoid::regclass, *;
+UPDATE top SET b = 'x' WHERE a = 2 RETURNING tableoid::regclass, *;
+UPDATE top_x SET b = 'y';
+UPDATE top_x SET a = 11;
+BEGIN;
+UPDATE top SET b = CASE b WHEN 'x' THEN 'y' ELSE 'x' END;
+SAVEPOINT s;
+UPDATE top SET b = CASE b WHEN 'x' THEN 'y' ELSE 'x' END;
+ROLLBACK TO s;
+SELECT tableoid::regclass, * FROM top ORDER BY a;
+ROLLBACK;
+SELECT tableoid::regclass, * FROM top ORDER BY a;

@@ -1,0 +1,73 @@
+# One script, two kinds of tables, the same answers.
+#
+# Each file of test/same is run twice by psql, in databases of its own: with
+# ordinary tables and, through tsurugi_fdw.create_table, with tables in memory.
+# Everything psql prints has to be equal: rows, command tags, notices, and
+# errors with their SQLSTATE and all their fields (schema, table, column, data
+# type, constraint).  Rewritten before they are compared are only the words
+# "foreign table" where PostgreSQL says what kind of table it is.
+#
+# Where the answers cannot be equal a file says so:
+#   \if :memory ... \else ... \endif
+use strict;
+use warnings;
+use lib 'test/t';
+use TestServer;
+use File::Basename;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = TestServer::start('same', max_connections => 20, autovacuum => 'off');
+my $directory = dirname($0) . '/../same';
+
+$node->safe_psql('postgres', 'CREATE DATABASE model');
+$node->safe_psql('model', $_)
+	for 'CREATE EXTENSION tsurugi_fdw', 'CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw',
+	'GRANT USAGE ON FOREIGN SERVER tsurugi TO PUBLIC', 'GRANT CREATE ON SCHEMA public TO PUBLIC';
+
+# What psql prints for a file, with tables in memory or not.
+sub answers
+{
+	my ($file, $name, $memory) = @_;
+	my $database = $name . ($memory ? '_memory' : '_ordinary');
+	my $out = '';
+
+	$node->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE model STRATEGY file_copy");
+	# one name, so that a script may print it
+	IPC::Run::run(
+		[
+			'psql', '-Xaq', '-v', 'VERBOSITY=verbose', '-v', 'SHOW_CONTEXT=never', '-v', "memory=$memory",
+			'-v', 'ECHO=all', '-f', $file,
+			'-d', $node->connstr($database)
+			  . " options='-c tsurugi_fdw.create_table=" . ($memory ? 'on' : 'off') . "'"
+		],
+		'<', \undef, '>', \$out, '2>&1');
+	# a script that leaves nothing in memory compares nothing
+	my $tables = $node->safe_psql($database, 'SELECT count(*) FROM pg_foreign_table');
+	$out .= "no table in memory\n" if $memory && $tables == 0;
+	$node->safe_psql('postgres', "DROP DATABASE $database");
+	$out =~ s/^LOCATION:.*\n//mg;
+	$out =~ s/^psql:.*?: //mg;
+	$out =~ s/_memory\b|_ordinary\b//g;
+	$out =~ s/\bforeign table\b/table/g;
+	$out =~ s/\bFOREIGN TABLE\b/TABLE/g;
+	return $out;
+}
+
+my @files = @ARGV ? @ARGV : sort glob("$directory/*.sql");
+for my $file (@files)
+{
+	my $name = basename($file, '.sql');
+	my $ordinary = answers($file, $name, 0);
+	my $memory = answers($file, $name, 1);
+
+	if (!ok($ordinary eq $memory, $name))
+	{
+		my $path = PostgreSQL::Test::Utils::tempdir();
+		PostgreSQL::Test::Utils::append_to_file("$path/ordinary", $ordinary);
+		PostgreSQL::Test::Utils::append_to_file("$path/memory", $memory);
+		diag(scalar `diff -U3 $path/ordinary $path/memory`);
+	}
+}
+$node->stop;
+done_testing();
