@@ -308,7 +308,7 @@ write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_
 			*holder = moved_to;
 		return status;
 	}
-	return tg_txn_update(writer, table, *row, version, modify->new.values, modify->new.nulls);
+	return tg_txn_update(writer, table, *row, version, modify->new.values, modify->new.nulls, wait);
 }
 
 /* The conditions that the key has answered, on the row in the slot. */
@@ -390,7 +390,7 @@ modify_row(direct_modify *modify)
 				return ROW_PASSED;
 			if (modify->condition != NULL && (changed || !judged) && !ExecQual(modify->condition, context))
 				return ROW_PASSED;
-			status = is_delete ? tg_txn_delete(&writer, table, row, version)
+			status = is_delete ? tg_txn_delete(&writer, table, row, version, &wait)
 							   : write_new_row(modify, &writer, &row, version, &wait, &holder);
 		}
 		switch (status)

@@ -397,7 +397,8 @@ replace_row(modify_state *modify, EState *estate, found_row *found, TupleTableSl
 		status = tg_txn_move(&writer, table, found->row, found->version, modify->key, key_bytes, modify->row.values,
 							 modify->row.nulls, &row, &found->wait);
 	else
-		status = tg_txn_update(&writer, table, found->row, found->version, modify->row.values, modify->row.nulls);
+		status = tg_txn_update(&writer, table, found->row, found->version, modify->row.values, modify->row.nulls,
+							   &found->wait);
 	if (status == TG_OK)
 		tsurugi_row_id_to_tid(row, &slot->tts_tid);
 	found->holder = row;
@@ -607,12 +608,12 @@ recompute_update(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uin
 }
 
 static tg_status
-delete_row(modify_state *modify, EState *estate, const found_row *found)
+delete_row(modify_state *modify, EState *estate, found_row *found)
 {
 	tg_writer writer;
 
 	tsurugi_writer(estate, TG_ESSENTIAL, &writer);
-	return tg_txn_delete(&writer, modify->described->table, found->row, found->version);
+	return tg_txn_delete(&writer, modify->described->table, found->row, found->version, &found->wait);
 }
 
 /*

@@ -44,7 +44,7 @@ typedef struct Part
 	struct Part *outer;
 	SubTransactionId id;
 	unsigned number;
-	tg_log_mark mark;
+	tg_txn_mark mark;
 } Part;
 
 static tg_txn *own_txn; /* NULL: nothing written yet */

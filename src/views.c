@@ -127,9 +127,9 @@ Datum
 tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS)
 {
 	static const char *const names[TG_USE_COUNT] = {
-		[TG_USE_TABLE] = "tables", [TG_USE_CHUNK] = "chunks",	[TG_USE_HEADER] = "headers",
-		[TG_USE_BLOB] = "blobs",   [TG_USE_INDEX] = "indexes",	[TG_USE_LOG] = "logs",
-		[TG_USE_JOB] = "jobs",	   [TG_USE_RUNTIME] = "runtime"};
+		[TG_USE_TABLE] = "tables", [TG_USE_CHUNK] = "chunks",  [TG_USE_HEADER] = "headers",
+		[TG_USE_BLOB] = "blobs",   [TG_USE_INDEX] = "indexes", [TG_USE_LOG] = "logs",
+		[TG_USE_LOCK] = "locks",   [TG_USE_JOB] = "jobs",	   [TG_USE_RUNTIME] = "runtime"};
 	tg_arena_report report;
 	Row row = {0};
 

@@ -36,6 +36,7 @@ typedef enum tg_use
 	TG_USE_BLOB,	/* long values */
 	TG_USE_INDEX,	/* B+tree nodes */
 	TG_USE_LOG,		/* write logs of transactions, garbage lists */
+	TG_USE_LOCK,	/* row locks without a write */
 	TG_USE_JOB,		/* jobs, tasks, output buffers */
 	TG_USE_RUNTIME, /* sessions, queues and other fixed parts */
 	TG_USE_COUNT

@@ -52,19 +52,29 @@ tg_head_is_closed(tg_version head)
 
 /*
  * Times: a commit timestamp, TG_TIME_NEVER (as an end: not ended; as a begin:
- * not there), or, with the top bit set, a reference.
+ * not there), TG_TIME_LOCKED (as an end only: not ended, and somebody holds a
+ * lock on the row, txn/row_lock.h), or, with the top bit set, a reference.
  */
 typedef uint64_t tg_time;
 
 #define TG_TIME_FIRST ((tg_time) 1) /* the clock's first value; what was there before everything */
 #define TG_TIME_NEVER ((tg_time) INT64_MAX)
+#define TG_TIME_LOCKED (TG_TIME_NEVER - 1) /* later than every commit, like NEVER */
+
+/* Of an end: the version has not been ended, locked or not. */
+static inline bool
+tg_time_is_open(tg_time end)
+{
+	return (end | 1) == TG_TIME_NEVER;
+}
 
 /*
- * A reference: 1 bit tag, 2 spare, 13 transaction slot, 16 subtransaction (own
- * numbering of those that wrote; the last number stands for all further ones),
- * 32 command.
+ * A reference: 1 bit tag, 1 spare, 1 whether the key is kept, 13 transaction
+ * slot, 16 subtransaction (own numbering of those that wrote; the last number
+ * stands for all further ones), 32 command.
  */
 #define TG_REFERENCE ((tg_time) 1 << 63)
+#define TG_REFERENCE_KEEPS_KEY ((tg_time) 1 << 61) /* of an end: by an UPDATE that keeps the key */
 #define TG_TXN_MAX 8192
 #define TG_SUBTXN_LAST 0xffff
 

@@ -19,9 +19,9 @@
  * the row as a reader or a waiting writer may find it:
  *	INSERT	the head is closed, then the index entry is removed (W3), then begin is NEVER
  *	REVIVE	the head goes back to the dead version, then begin is NEVER
- *	UPDATE	the head goes back to the replaced version, then its end is NEVER: from here on others can
- *			take it; the new version's begin is NEVER
- *	DELETE	successor 0, end is NEVER
+ *	UPDATE	the head goes back to the replaced version, then its end is NEVER (or LOCKED, row_lock.h, 5): from
+ *			here on others can take it; the new version's begin is NEVER
+ *	DELETE	successor 0, end is NEVER (or LOCKED)
  * A writer that meets a reference of an aborted transaction still has to wait: W4's "ended" means undone.
  * The collector frees slots, blobs and row ids an epoch later.
  *
@@ -36,6 +36,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
 #include "runtime/storage/collector.h"
+#include "runtime/txn/row_lock.h"
 
 #define LANES_INTERVAL_US 100000 /* between two looks at all lanes */
 
@@ -55,6 +56,8 @@ tg_txn_create(void)
 	if (status != TG_OK)
 		return status;
 	tg_txns = tg_alloc_zeroed(session, sizeof(tg_txn_shared) + txn_max * sizeof(tg_txn), TG_USE_RUNTIME, TG_DATA);
+	if (tg_txns != NULL && (tg_txns->row_locks = tg_row_locks_create(session)) == NULL)
+		tg_txns = NULL;
 	if (tg_txns != NULL)
 	{
 		tg_txns->txn_max = txn_max;
@@ -104,6 +107,7 @@ tg_txn_begin(tg_session *session, uint64_t host)
 	txn->session = session;
 	txn->reads = NULL;
 	txn->subtxn_count = 0;
+	tg_assert(txn->locks == NULL && txn->lock_count == 0);
 	tg_store_relaxed(&txn->writes, 0);
 	tg_store_relaxed(&txn->host, host);
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
@@ -123,14 +127,15 @@ tg_txn_has_writes(const tg_txn *txn)
 }
 
 void
-tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_log_mark *mark_out, unsigned *number_out)
+tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark_out, unsigned *number_out)
 {
 	(void) session;
 	tg_assert(state_of(txn) == TG_TXN_ACTIVE);
 	if (txn->subtxn_count < TG_SUBTXN_LAST)
 		txn->subtxn_count++;
 	*number_out = txn->subtxn_count;
-	*mark_out = tg_write_log_mark(txn->log);
+	mark_out->log = tg_write_log_mark(txn->log);
+	mark_out->locks = txn->lock_count;
 }
 
 /* --- undo --------------------------------------------------------------------- */
@@ -170,33 +175,48 @@ undo_insert(tg_session *session, tg_version version)
 	tg_store_release(&tg_version_header(version)->begin, TG_TIME_NEVER);
 }
 
-/* UPDATE and REVIVE: the version before is the newest again. */
+/* The version before is the newest again. */
 static void
-undo_replacement(tg_version version, bool was_live)
+undo_revive(tg_version version)
 {
-	tg_table *table = tg_version_chunk(version)->table;
 	tg_header *header = tg_version_header(version);
-	tg_version older = tg_load_relaxed(&header->older);
-	tg_version *head = tg_row_head(table, tg_version_row(version));
+	tg_version *head = tg_row_head(tg_version_chunk(version)->table, tg_version_row(version));
 
-	tg_assert(tg_load_relaxed(head) == version && older != TG_VERSION_NONE);
-	tg_store_release(head, older);
-	if (was_live)
-	{
-		/* While the older one is still locked, so that it and its blobs are there. */
-		tg_version_strip(version, older);
-		tg_store_release(&tg_version_header(older)->end, TG_TIME_NEVER);
-	}
+	tg_assert(tg_load_relaxed(head) == version && header->older != TG_VERSION_NONE);
+	tg_store_release(head, tg_load_relaxed(&header->older));
 	tg_store_release(&header->begin, TG_TIME_NEVER);
 }
 
 static void
-undo_delete(tg_version version)
+undo_update(tg_version version)
+{
+	tg_table *table = tg_version_chunk(version)->table;
+	uint32_t row = tg_version_row(version);
+	tg_header *header = tg_version_header(version);
+	tg_version older = tg_load_relaxed(&header->older);
+
+	tg_assert(tg_load_relaxed(tg_row_head(table, row)) == version && older != TG_VERSION_NONE);
+	/* While the older one is still taken, so that it and its blobs are there. */
+	tg_version_strip(version, older);
+	/* Its other half is in mark (row_lock.c). */
+	tg_store_seq_cst(tg_row_head(table, row), older);
+	if (tg_likely(tg_load_seq_cst(&header->end) == TG_TIME_NEVER))
+		tg_store_release(&tg_version_header(older)->end, TG_TIME_NEVER);
+	else
+		tg_row_lock_reopen(table, row, older);
+	tg_store_release(&header->begin, TG_TIME_NEVER);
+}
+
+static void
+undo_delete(const tg_txn *txn, tg_version version)
 {
 	tg_header *header = tg_version_header(version);
 
 	tg_store_relaxed(&header->successor, 0);
-	tg_store_release(&header->end, TG_TIME_NEVER);
+	if (tg_likely(txn->lock_count == 0))
+		tg_store_release(&header->end, TG_TIME_NEVER);
+	else
+		tg_row_lock_reopen(tg_version_chunk(version)->table, tg_version_row(version), version);
 }
 
 void
@@ -221,13 +241,13 @@ tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 			case TG_WRITE_REVIVE:
 				if (tg_unlikely(txn->reads != NULL))
 					note_undone_key(session, txn, entry.version);
-				undo_replacement(entry.version, false);
+				undo_revive(entry.version);
 				break;
 			case TG_WRITE_UPDATE:
-				undo_replacement(entry.version, true);
+				undo_update(entry.version);
 				break;
 			case TG_WRITE_DELETE:
-				undo_delete(entry.version);
+				undo_delete(txn, entry.version);
 				break;
 		}
 	}
@@ -236,13 +256,14 @@ tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 }
 
 void
-tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_log_mark mark)
+tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark)
 {
 	bool mine = tg_lane_enter(session, &txn->lane);
 
 	tg_check(mine);
 	tg_epoch_enter(session);
-	tg_txn_undo(session, txn, mark);
+	tg_row_lock_release(session, txn, mark.locks);
+	tg_txn_undo(session, txn, mark.log);
 	tg_epoch_leave(session);
 	tg_lane_leave(session, &txn->lane);
 }
@@ -275,6 +296,17 @@ stamp(const tg_txn *txn, tg_time time)
 		for (uint32_t i = 0; i < entry->count; i++)
 			tg_store_release(&header[i].begin, time);
 	}
+}
+
+/* Locks go as soon as the outcome is there to see. */
+static void
+release_locks(tg_session *session, tg_txn *txn)
+{
+	if (tg_likely(txn->lock_count == 0))
+		return;
+	tg_epoch_enter(session);
+	tg_row_lock_release(session, txn, 0);
+	tg_epoch_leave(session);
 }
 
 static void
@@ -355,9 +387,11 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 			time = draw_time(txn);
 		}
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED);
+		release_locks(session, txn);
 		finish_log(session, txn, time);
 		tg_snapshot_withdraw(session, entry);
 	}
+	release_locks(session, txn);
 	tg_fetch_add_relaxed(&tg_txns->commits, 1);
 	become_idle(txn);
 	tg_lane_leave(session, &txn->lane);
@@ -374,6 +408,7 @@ tg_txn_abort(tg_session *session, tg_txn *txn)
 	txn->reads = NULL; /* nothing is going to be validated */
 	tg_store_release(&txn->state, TG_TXN_ABORTED);
 	tg_failpoint("txn_aborted");
+	release_locks(session, txn);
 	tg_epoch_enter(session);
 	tg_txn_undo(session, txn, TG_LOG_MARK_START);
 	tg_epoch_leave(session);

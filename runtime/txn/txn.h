@@ -76,14 +76,20 @@ extern void tg_txn_commit(tg_session *session, tg_txn *txn);
 extern void tg_txn_abort(tg_session *session, tg_txn *txn);
 
 /*
- * Starts a subtransaction's part of the work, before its first write.  Its
- * writes carry *number_out (1 …; TG_SUBTXN_LAST stands for all further ones),
+ * Starts a subtransaction's part of the work, before its first write or lock.  These
+ * carry *number_out (1 …; TG_SUBTXN_LAST stands for all further ones),
  * so that who waits for them knows which part to wait for.
  */
-extern void tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_log_mark *mark_out, unsigned *number_out);
+typedef struct tg_txn_mark
+{
+	tg_log_mark log;
+	uint32_t locks; /* row locks held */
+} tg_txn_mark;
 
-/* Takes back what was written since the mark.  Cannot fail. */
-extern void tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_log_mark mark);
+extern void tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark_out, unsigned *number_out);
+
+/* Takes back what was written or locked since the mark.  Cannot fail. */
+extern void tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark);
 
 /* --- reading, inside an epoch ---------------------------------------------------- */
 
@@ -159,14 +165,16 @@ extern tg_status tg_txn_newest(const tg_writer *writer, const tg_snapshot *snaps
 
 /*
  * Replaces exactly this version by new values with the same key.  TG_OK;
- * TG_AGAIN (somebody was faster: ask for the newest again); TG_NO_MEMORY.
+ * TG_AGAIN (somebody was faster: ask for the newest again); TG_BUSY (somebody holds a lock on the row that
+ * does not let it pass: wait, then ask for the newest again); TG_NO_MEMORY.
  * Strings of values that lie in a blob of the old version are shared.
  */
 extern tg_status tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
-							   const tg_value *values, const bool *nulls) TG_MUST_USE;
+							   const tg_value *values, const bool *nulls, tg_wait *wait_out) TG_MUST_USE;
 
-/* Ends exactly this version.  TG_OK, TG_AGAIN, TG_NO_MEMORY. */
-extern tg_status tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version) TG_MUST_USE;
+/* Ends exactly this version.  TG_OK, TG_AGAIN, TG_BUSY, TG_NO_MEMORY. */
+extern tg_status tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
+							   tg_wait *wait_out) TG_MUST_USE;
 
 /*
  * Replaces exactly this version where the key changes: a new row under the new
@@ -176,6 +184,27 @@ extern tg_status tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_
 extern tg_status tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 							 const void *key, size_t key_bytes, const tg_value *values, const bool *nulls,
 							 uint32_t *row_out, tg_wait *wait_out) TG_MUST_USE;
+
+/* How strong a lock on a row is, in PostgreSQL's terms: row_lock.h has the table of what stands against what. */
+typedef enum tg_lock_mode
+{
+	TG_LOCK_KEY_SHARE,	   /* the row keeps its key */
+	TG_LOCK_SHARE,		   /* it stays as it is */
+	TG_LOCK_NO_KEY_UPDATE, /* as an UPDATE that keeps the key */
+	TG_LOCK_UPDATE		   /* as one that changes it, or a DELETE */
+} tg_lock_mode;
+
+/*
+ * Locks a row without writing it (W7), until the transaction has ended or the
+ * writer's subtransaction is rolled back.  Inside an epoch.  Results are those of
+ * tg_txn_newest: TG_OK and TG_CHANGED: it is locked, and *version_out is its
+ * newest version; TG_BUSY: held by somebody, whose write or lock stands against the mode;
+ * TG_SELF: the running command or a later one has changed it, it is not locked; also TG_NO_MEMORY.
+ * For KEY SHARE the version shown may have been replaced by somebody who has not ended,
+ * and keeps its key.
+ */
+extern tg_status tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
+							 tg_lock_mode mode, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
 /* Whether there is anything to commit: written, and not taken back. */
 extern bool tg_txn_has_writes(const tg_txn *txn);

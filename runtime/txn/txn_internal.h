@@ -49,8 +49,10 @@ struct tg_txn
 	tg_write_log *log;
 	tg_reads *reads; /* NULL: nothing is validated */
 	unsigned subtxn_count;
-	unsigned prepared_entry; /* snapshot published since before C was drawn, while PREPARED */
-	uint64_t writes;		 /* atomic, for views */
+	struct tg_row_lock *locks; /* newest first (row_lock.c) */
+	uint32_t lock_count;	   /* atomic, for views */
+	unsigned prepared_entry;   /* snapshot published since before C was drawn, while PREPARED */
+	uint64_t writes;		   /* atomic, for views */
 } TG_CACHE_ALIGNED;
 
 /* What all descriptors share; in the arena. */
@@ -59,6 +61,7 @@ typedef struct tg_txn_shared
 	uint64_t commits TG_CACHE_ALIGNED; /* atomic, for views */
 	uint64_t aborts TG_CACHE_ALIGNED;
 	uint64_t conflicts[TG_CONFLICT_COUNT]; /* atomic, for views */
+	struct tg_row_locks *row_locks;
 	unsigned txn_max;
 	tg_txn txn[];
 } tg_txn_shared;
@@ -193,6 +196,15 @@ tg_wait_for_outcome(const tg_time *word, tg_wait *wait_out)
 	wait_out->subtxn = 0;
 	return found;
 }
+
+/*
+ * tg_txn_newest for one who means to lock the row in this mode.  *head_out is the
+ * row's newest version as it was judged, which for KEY SHARE may be another's
+ * that has not ended, above *version_out.
+ */
+extern tg_status tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
+								   uint32_t *row_inout, tg_lock_mode mode, tg_version *head_out,
+								   tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
 /* Takes back what the log holds after the mark and hands it to the collector. */
 extern void tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark);

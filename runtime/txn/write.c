@@ -7,17 +7,19 @@
  * the row, after which nothing fails; then the head; then the log entry.
  *
  * What takes a row:
- * - a live row: compare-and-swap of its newest version's end, NEVER -> {T, command} (W1)
+ * - a live row: compare-and-swap of its newest version's end, NEVER -> {T, command} (W1);
+ *   LOCKED -> {T, command} if nobody holds a lock that stands against it (W7, row_lock.h)
  * - a dead row: compare-and-swap of its head, dead version -> new version (W3)
  * - a fresh row under a key: the index entry (W3); nobody reaches the row but by it, or by a scan
  *   that finds the version not visible
  *
- * Invariant H: a version whose end is NEVER and whose begin is not is its row's
+ * Invariant H: a version whose end is NEVER or LOCKED and whose begin is not NEVER is its row's
  * head.  Replacing sets end before the head; undoing swings the head back
- * before it sets end to NEVER.  Therefore the compare-and-swap of end alone decides, and
+ * before it sets end to NEVER or LOCKED.  Therefore the compare-and-swap of end alone decides, and
  * the head is then stored, not swapped.  A dead version's end never becomes NEVER again but by the
  * rollback of the one who ended it.
  */
+#include "runtime/txn/row_lock.h"
 #include "runtime/txn/txn_internal.h"
 
 static inline void
@@ -115,7 +117,7 @@ judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *ve
 		case TG_FATE_PREPARED:
 			return tg_wait_for(&header->end, wait_out) ? KEY_TAKEN : KEY_AGAIN;
 		case TG_FATE_AT:
-			return time == TG_TIME_NEVER ? KEY_LIVE : KEY_DEAD;
+			return tg_time_is_open(time) ? KEY_LIVE : KEY_DEAD;
 		default:
 			return KEY_DEAD;
 	}
@@ -261,9 +263,58 @@ last_of_life(const tg_snapshot *snapshot, tg_version head, bool moved, uint32_t 
 	return head;
 }
 
+static inline tg_status
+sight_of(const tg_snapshot *snapshot, tg_time begin)
+{
+	return snapshot != NULL && begin <= snapshot->time ? TG_OK : TG_CHANGED;
+}
+
+/*
+ * A row whose newest version is that of a transaction that has not ended, for
+ * a KEY SHARE lock: it need not wait if that one has done nothing but replace the row
+ * under its key (row_lock.h, 4), and is shown the version below.  TG_BUSY: it must wait.
+ */
+static tg_status
+newest_below(const tg_writer *writer, const tg_snapshot *snapshot, tg_version head, tg_version *version_out,
+			 tg_wait *wait_out)
+{
+	tg_version version = head;
+	const tg_header *header = tg_version_header(head);
+	tg_time end = tg_load_acquire(&header->end);
+	tg_time begin;
+
+	if (tg_time_is_reference(end))
+		return (end & TG_REFERENCE_KEEPS_KEY) == 0 && tg_wait_for(&header->end, wait_out) ? TG_BUSY : TG_AGAIN;
+	for (;;)
+	{
+		tg_version older = tg_load_acquire(&header->older);
+		const tg_header *headers;
+
+		if (older == TG_VERSION_NONE || (tg_load_relaxed(&header->life) & TG_LIFE_NEW) != 0)
+			return tg_wait_for(&header->begin, wait_out) ? TG_BUSY : TG_AGAIN;
+		version = older;
+		headers = tg_chunk_headers(tg_version_chunk(version));
+		*version_out = version;
+		if (headers == NULL)
+			return sight_of(snapshot, TG_TIME_FIRST);
+		header = headers + tg_version_slot(version);
+		if (tg_time_resolve(&header->begin, writer->session->id, &begin) == TG_FATE_AT)
+			return begin == TG_TIME_NEVER ? TG_AGAIN : sight_of(snapshot, begin);
+	}
+}
+
 tg_status
 tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
 			  tg_version *version_out, tg_wait *wait_out)
+{
+	tg_version head;
+
+	return tg_txn_newest_for(writer, snapshot, table, row_inout, TG_LOCK_UPDATE, &head, version_out, wait_out);
+}
+
+tg_status
+tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
+				  tg_lock_mode mode, tg_version *head_out, tg_version *version_out, tg_wait *wait_out)
 {
 	unsigned round = 0;
 	bool moved = false;
@@ -282,6 +333,7 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 		if (tg_head_is_closed(head) || head == TG_VERSION_NONE)
 			return TG_NOT_FOUND;
 		newest = snapshot == NULL ? head : last_of_life(snapshot, head, moved, mark);
+		*head_out = head;
 		*version_out = newest;
 		header = tg_chunk_headers(tg_version_chunk(newest));
 		if (header == NULL)
@@ -291,7 +343,14 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 		begun = tg_time_resolve(&header->begin, writer->session->id, &begin);
 		if (begun == TG_FATE_OPEN || begun == TG_FATE_PREPARED)
 		{
-			if (tg_wait_for(&header->begin, wait_out))
+			if (mode == TG_LOCK_KEY_SHARE)
+			{
+				tg_status status = newest_below(writer, moved ? NULL : snapshot, newest, version_out, wait_out);
+
+				if (status != TG_AGAIN)
+					return status;
+			}
+			else if (tg_wait_for(&header->begin, wait_out))
 				return TG_BUSY;
 			continue;
 		}
@@ -304,7 +363,9 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:
-				if (tg_wait_for(&header->end, wait_out))
+				/* Who keeps the key is about to change the head. */
+				if ((mode != TG_LOCK_KEY_SHARE || (end & TG_REFERENCE_KEEPS_KEY) == 0) &&
+					tg_wait_for(&header->end, wait_out))
 					return TG_BUSY;
 				continue;
 			case TG_FATE_OWN:
@@ -312,8 +373,9 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 			case TG_FATE_AT:
 				break;
 		}
-		if (end == TG_TIME_NEVER)
-			return !moved && snapshot != NULL && (begun == TG_FATE_OWN || begin <= snapshot->time) ? TG_OK : TG_CHANGED;
+		if (tg_time_is_open(end))
+			return !moved && snapshot != NULL && begun == TG_FATE_OWN ? TG_OK
+																	  : sight_of(moved ? NULL : snapshot, begin);
 		if (tg_load_acquire(tg_row_head(table, *row_inout)) != head)
 			continue; /* replaced, not deleted, between the two looks */
 		if (tg_load_relaxed(&header->successor) == 0)
@@ -327,7 +389,7 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 
 static tg_status
 update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, const tg_value *values,
-	   const bool *nulls)
+	   const bool *nulls, tg_wait *wait_out)
 {
 	tg_time reference = tg_writer_reference(writer);
 	tg_time never = TG_TIME_NEVER;
@@ -353,12 +415,16 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	tg_store_relaxed(&header->life, tg_load_relaxed(&old_header->life) & TG_LIFE_SEVERAL);
 	tg_store_release(&header->older, old);
 	tg_store_release(&header->begin, reference);
-	if (!tg_cas_acq_rel(&old_header->end, &never, reference))
+	if (tg_likely(tg_cas_acq_rel(&old_header->end, &never, reference | TG_REFERENCE_KEEPS_KEY)))
+		tg_store_release(tg_row_head(table, row), version);
+	else
 	{
-		status = TG_AGAIN;
-		goto fail;
+		status = never != TG_TIME_LOCKED ? TG_AGAIN
+										 : tg_row_lock_pass(writer, table, row, old, reference | TG_REFERENCE_KEEPS_KEY,
+															TG_LOCK_NO_KEY_UPDATE, version, wait_out);
+		if (status != TG_OK)
+			goto fail;
 	}
-	tg_store_release(tg_row_head(table, row), version);
 	note(writer, table, TG_WRITE_UPDATE, version, 0);
 	return TG_OK;
 
@@ -369,15 +435,16 @@ fail:
 
 tg_status
 tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, const tg_value *values,
-			  const bool *nulls)
+			  const bool *nulls, tg_wait *wait_out)
 {
 	enter(writer);
-	return leave(writer, update(writer, table, row, version, values, nulls));
+	return leave(writer, update(writer, table, row, version, values, nulls, wait_out));
 }
 
 /* successor: the version that a move has made, in its row; or TG_VERSION_NONE */
 static tg_status
-end_version(const tg_writer *writer, tg_table *table, tg_version version, tg_version successor)
+end_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, tg_version successor,
+			tg_wait *wait_out)
 {
 	tg_time never = TG_TIME_NEVER;
 	tg_header *header;
@@ -391,8 +458,14 @@ end_version(const tg_writer *writer, tg_table *table, tg_version version, tg_ver
 		return status;
 	header += tg_version_slot(version);
 	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
-	if (!tg_cas_acq_rel(&header->end, &never, tg_writer_reference(writer)))
-		return TG_AGAIN;
+	if (tg_unlikely(!tg_cas_acq_rel(&header->end, &never, tg_writer_reference(writer))))
+	{
+		status = never != TG_TIME_LOCKED ? TG_AGAIN
+										 : tg_row_lock_pass(writer, table, row, version, tg_writer_reference(writer),
+															TG_LOCK_UPDATE, TG_VERSION_NONE, wait_out);
+		if (status != TG_OK)
+			return status;
+	}
 	if (successor != TG_VERSION_NONE)
 	{
 		tg_store_relaxed(&header->life, (tg_load_relaxed(&header->life) & TG_LIFE_FLAGS) | tg_version_mark(successor));
@@ -403,20 +476,18 @@ end_version(const tg_writer *writer, tg_table *table, tg_version version, tg_ver
 }
 
 tg_status
-tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version)
+tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, tg_wait *wait_out)
 {
-	(void) row;
 	enter(writer);
-	return leave(writer, end_version(writer, table, version, TG_VERSION_NONE));
+	return leave(writer, end_version(writer, table, row, version, TG_VERSION_NONE, wait_out));
 }
 
-/* Whether somebody has ended a version that was its row's newest a moment ago. */
-static bool
-has_ended(tg_version version)
+static tg_time
+end_of(tg_version version)
 {
 	const tg_header *headers = tg_chunk_headers(tg_version_chunk(version));
 
-	return headers != NULL && tg_load_acquire(&headers[tg_version_slot(version)].end) != TG_TIME_NEVER;
+	return headers == NULL ? TG_TIME_NEVER : tg_load_acquire(&headers[tg_version_slot(version)].end);
 }
 
 /*
@@ -425,19 +496,23 @@ has_ended(tg_version version)
  * the new row is undone through the log, because its entry was there to see.
  */
 static tg_status
-move(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
+move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, const void *key, size_t key_bytes,
 	 const tg_value *values, const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
 {
 	tg_log_mark mark = tg_write_log_mark(writer->txn->log);
 	tg_version made;
-	tg_status status = insert(writer, table, key, key_bytes, values, nulls, row_out, &made, wait_out);
+	tg_status status;
 
+	/* To spare the new row: it would have to go again. */
+	if (end_of(version) == TG_TIME_LOCKED && tg_row_lock_is_held(writer, table, row, TG_LOCK_UPDATE, wait_out))
+		return TG_BUSY;
+	status = insert(writer, table, key, key_bytes, values, nulls, row_out, &made, wait_out);
 	/* Who holds the new key may have moved this very row there. */
-	if ((status == TG_EXISTS || status == TG_BUSY) && has_ended(version))
+	if ((status == TG_EXISTS || status == TG_BUSY) && !tg_time_is_open(end_of(version)))
 		return TG_AGAIN;
 	if (status != TG_OK)
 		return status;
-	status = end_version(writer, table, version, made);
+	status = end_version(writer, table, row, version, made, wait_out);
 	if (status != TG_OK)
 		tg_txn_undo(writer->session, writer->txn, mark);
 	return status;
@@ -447,7 +522,6 @@ tg_status
 tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, const void *key,
 			size_t key_bytes, const tg_value *values, const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
 {
-	(void) row;
 	enter(writer);
-	return leave(writer, move(writer, table, version, key, key_bytes, values, nulls, row_out, wait_out));
+	return leave(writer, move(writer, table, row, version, key, key_bytes, values, nulls, row_out, wait_out));
 }

@@ -37,7 +37,7 @@ SELECT ok(used > 0 AND used <= committed AND committed <= peak AND peak <= reser
 FROM tsurugi.memory;
 SELECT ok(huge_pages IN ('off', 'asked for', 'not allowed by the system'), 'huge pages are accounted for') FROM tsurugi.memory;
 SELECT set_eq('SELECT use FROM tsurugi.memory_uses',
-	ARRAY['tables', 'chunks', 'headers', 'blobs', 'indexes', 'logs', 'jobs', 'runtime'], 'all uses are listed');
+	ARRAY['tables', 'chunks', 'headers', 'blobs', 'indexes', 'logs', 'locks', 'jobs', 'runtime'], 'all uses are listed');
 
 -- workers and jobs
 SELECT ok(count(*) > 0, 'there are workers') FROM tsurugi.workers;

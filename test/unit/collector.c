@@ -152,7 +152,7 @@ test_open(void)
 	must_delete(a, 21);
 	commit(a);
 	{
-		tg_log_mark mark;
+		tg_txn_mark mark;
 
 		must_insert(b, 22);
 		tg_txn_savepoint(b->session, b->txn, &mark, &b->subtxn);
@@ -259,7 +259,7 @@ test_open_in_confirm(void)
 
 /* One step of one client: whatever it meets, it does not wait. */
 static void
-step(client *client, unsigned keys, tg_log_mark *mark, bool *has_mark)
+step(client *client, unsigned keys, tg_txn_mark *mark, bool *has_mark)
 {
 	uint64_t key = dice(client, keys);
 	unsigned what = dice(client, 100);
@@ -297,7 +297,7 @@ step(client *client, unsigned keys, tg_log_mark *mark, bool *has_mark)
 static void
 test_random(void)
 {
-	tg_log_mark marks[CLIENTS];
+	tg_txn_mark marks[CLIENTS];
 	bool has_mark[CLIENTS] = {false};
 	tg_session *reader = clients[5].session;
 	unsigned faults = 0;
@@ -351,7 +351,7 @@ static void
 thread_body(unsigned number, void *argument)
 {
 	client *client = &clients[number];
-	tg_log_mark mark;
+	tg_txn_mark mark;
 	bool has_mark = false;
 
 	if (number < CLIENTS - 1)

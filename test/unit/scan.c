@@ -365,11 +365,11 @@ change_row(test_writer *self, uint64_t id, change what, int64_t *amount)
 				if ((int64_t) balance.word + *amount < 0)
 					break;
 				make_values(id, balance.word + (uint64_t) *amount, values, nulls, datum);
-				status = tg_txn_update(&self->writer, table, row, version, values, nulls);
+				status = tg_txn_update(&self->writer, table, row, version, values, nulls, &wait);
 				break;
 			case CHANGE_DELETE:
 				*amount = (int64_t) balance.word;
-				status = tg_txn_delete(&self->writer, table, row, version);
+				status = tg_txn_delete(&self->writer, table, row, version, &wait);
 				break;
 			case CHANGE_ID:
 				make_values((uint64_t) *amount, balance.word, values, nulls, datum);

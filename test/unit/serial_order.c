@@ -150,7 +150,7 @@ run_transaction(client *c, unsigned *seed)
 		{
 			/* Something is done and taken back: what it read stays. */
 			history part = h;
-			tg_log_mark mark;
+			tg_txn_mark mark;
 			unsigned number;
 
 			tg_txn_savepoint(c->session, c->txn, &mark, &number);

@@ -246,8 +246,8 @@ set(client *c, int64_t id, int64_t amount, int64_t *old_out)
 		}
 		if (status != TG_OK)
 			return status;
-		status = amount == ABSENT ? tg_txn_delete(&c->writer, table, row, version)
-								  : tg_txn_update(&c->writer, table, row, version, values, nulls);
+		status = amount == ABSENT ? tg_txn_delete(&c->writer, table, row, version, &wait)
+								  : tg_txn_update(&c->writer, table, row, version, values, nulls, &wait);
 		if (status != TG_AGAIN)
 			return status;
 	}

@@ -158,10 +158,10 @@ change(client *c, int64_t id, int64_t amount, bool delete_it, int64_t new_id, tg
 	if (status != TG_OK && status != TG_CHANGED)
 		return status;
 	if (delete_it)
-		return tg_txn_delete(&c->writer, table, row, version);
+		return tg_txn_delete(&c->writer, table, row, version, wait);
 	values[1].word += (uint64_t) amount;
 	if (new_id == id)
-		return tg_txn_update(&c->writer, table, row, version, values, nulls);
+		return tg_txn_update(&c->writer, table, row, version, values, nulls, wait);
 	values[0].word = (uint64_t) new_id;
 	fill(values, nulls, new_id, (int64_t) values[1].word, "moved");
 	return tg_txn_move(&c->writer, table, row, version, key, key_of(new_id, key), values, nulls, &row, wait);
@@ -328,8 +328,8 @@ test_savepoints(void)
 	client a;
 	client b;
 	tg_wait wait;
-	tg_log_mark mark;
-	tg_log_mark inner;
+	tg_txn_mark mark;
+	tg_txn_mark inner;
 	unsigned number;
 	unsigned inner_number;
 
@@ -394,7 +394,7 @@ transfer_thread(unsigned number)
 	{
 		int64_t from = rand_r(&seed) % ACCOUNTS;
 		int64_t to = rand_r(&seed) % ACCOUNTS;
-		tg_log_mark mark;
+		tg_txn_mark mark;
 		unsigned subtxn;
 		tg_wait wait;
 		tg_status status;

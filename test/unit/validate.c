@@ -156,7 +156,7 @@ static void
 test_own(client *a, client *b)
 {
 	int64_t amounts[KEYS];
-	tg_log_mark mark;
+	tg_txn_mark mark;
 	unsigned number;
 	int64_t old;
 

@@ -191,6 +191,7 @@ update(client *client, const tg_writer *writer, uint32_t row, tg_version version
 	bool nulls[COLUMNS];
 	text texts[2];
 	unsigned changed = dice(client, 4);
+	tg_wait wait;
 
 	values_of(version, values, nulls);
 	for (unsigned i = 0; i < 2; i++)
@@ -201,7 +202,7 @@ update(client *client, const tg_writer *writer, uint32_t row, tg_version version
 			text_make(client, values[0].word, &values[1 + i], &texts[i]);
 		}
 	}
-	return tg_txn_update(writer, table, row, version, values, nulls);
+	return tg_txn_update(writer, table, row, version, values, nulls, &wait);
 }
 
 static inline tg_status
@@ -227,7 +228,7 @@ change_row(client *client, uint64_t key, change change, uint64_t new_key)
 	if (status == TG_OK && change == CHANGE_UPDATE)
 		status = update(client, &writer, row, version);
 	else if (status == TG_OK && change == CHANGE_DELETE)
-		status = tg_txn_delete(&writer, table, row, version);
+		status = tg_txn_delete(&writer, table, row, version, &wait);
 	else if (status == TG_OK)
 		status = move(client, &writer, row, version, new_key);
 	tg_epoch_leave(client->session);

@@ -1,0 +1,714 @@
+/*
+ * row_lock_model.c
+ *	  The protocol of runtime/txn/row_lock.h, all its interleavings.
+ *
+ * One row, which is the key of a foreign key, and up to four transactions, each step
+ * of theirs one access to what they share, in any order, one after another:
+ *
+ *	child	inserts a row that refers to this one: locks it KEY SHARE; commits, or rolls back
+ *	sharer	locks it SHARE, for a while
+ *	updater	replaces it under its key; commits, or rolls back
+ *	deleter	deletes it, then looks for children that have committed; commits, or rolls back
+ *	holder	locks it UPDATE, deletes it, takes that back (a savepoint), holds it on
+ *
+ * How a reference is resolved, stamped and reused is left to others' arguments:
+ * a commit is one step here, and version slots are not used again.  Who has to
+ * wait starts over.  All states are visited.  Faults: two transactions that hold
+ * what stands against each other, a child without its row, a mark that is left when
+ * nobody holds a lock, a state that nobody can leave.  Then the same with a rule
+ * left out, each of which must show.
+ */
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "test/unit/unit.h"
+
+enum
+{
+	THREADS = 4,
+	RUNS = 2,
+	VERSIONS = 1 + THREADS * RUNS /* each run's own */
+};
+
+/* Of begin: 0 not there.  Of end: 0 not ended. */
+enum
+{
+	NEVER = 0,
+	LOCKED = 1,
+	PAST = 2,		/* a commit */
+	REFERENCE = 16, /* plus the number of the thread */
+	KEEPS_KEY = 64
+};
+
+typedef enum kind
+{
+	NOBODY,
+	CHILD,
+	SHARER,
+	UPDATER,
+	DELETER,
+	HOLDER
+} kind;
+
+typedef enum mode
+{
+	NO_MODE,
+	KEY_SHARE,
+	SHARE,
+	NO_KEY_UPDATE,
+	UPDATE
+} mode;
+
+typedef enum rule
+{
+	ALL_RULES,
+	NO_MARK,		   /* left out: a locker makes end LOCKED (1) */
+	ENTRY_AFTERWARDS,  /* he adds his entry in the same section (2) */
+	NO_CONFLICT,	   /* a writer looks for entries */
+	NOT_HANDED_ON,	   /* the new version is LOCKED as well (3) */
+	HEAD_AFTERWARDS,   /* it becomes the head before the latch is left (3) */
+	ANY_WRITER_PASSES, /* only a writer who keeps the key lets a KEY SHARE lock pass (4) */
+	UNDO_LOOKS_FIRST,  /* undo looks at end after it has swung the head back (5) */
+	LOOKED_ONCE,	   /* a locker looks at the head again (5) */
+	UNDO_UNLOCKED,	   /* undo gives the older version LOCKED (5) */
+	DELETE_UNLOCKED,   /* so does that of a DELETE (6) */
+	UNMARK_AFTERWARDS, /* the last one takes the mark back under the latch (2) */
+	NO_UNMARK
+} rule;
+
+typedef struct thread
+{
+	uint8_t at;	   /* what it does next */
+	uint8_t runs;  /* that are over */
+	uint8_t head;  /* that it found */
+	uint8_t made;  /* version, if updater */
+	uint8_t holds; /* mode, for the check of what may be held at once */
+	uint8_t back;  /* of the holder: he has taken his DELETE back */
+} thread;
+
+typedef struct model
+{
+	uint8_t head;
+	uint8_t begin[VERSIONS];
+	uint8_t end[VERSIONS];
+	uint8_t older[VERSIONS]; /* plus 1 */
+	uint8_t latch;			 /* thread, plus 1 */
+	uint8_t entry[THREADS];	 /* mode */
+	uint8_t children;		 /* committed */
+	thread threads[THREADS];
+} model;
+
+typedef struct scenario
+{
+	uint8_t kinds[THREADS];
+	uint8_t runs[THREADS];
+} scenario;
+
+static const scenario scenarios[] = {
+	{{CHILD, CHILD, UPDATER, DELETER}, {1, 1, 1, 1}},
+	{{CHILD, UPDATER, DELETER}, {2, 2, 1}},
+	{{CHILD, SHARER, UPDATER}, {2, 1, 2}},
+	{{HOLDER, CHILD, UPDATER, SHARER}, {1, 1, 1, 1}},
+	{{CHILD, UPDATER, UPDATER, DELETER}, {1, 1, 1, 1}},
+};
+
+static const scenario *played;
+static rule left_out;
+static const char *fault;
+
+/* --- the states seen ---------------------------------------------------------------- */
+
+#define SEEN_BITS 22
+
+static uint64_t *seen; /* fingerprints, never 0 */
+static uint64_t seen_count;
+static uint64_t states_seen; /* of all scenarios */
+
+static bool
+is_new(const model *state)
+{
+	const unsigned char *bytes = (const unsigned char *) state;
+	uint64_t print = UINT64_C(14695981039346656037);
+	uint64_t place;
+
+	for (size_t i = 0; i < sizeof(*state); i++)
+		print = (print ^ bytes[i]) * UINT64_C(1099511628211);
+	print ^= print >> 31;
+	print = print * UINT64_C(0x9E3779B97F4A7C15) | 1;
+	for (place = print >> (64 - SEEN_BITS); seen[place] != 0; place = (place + 1) & (((uint64_t) 1 << SEEN_BITS) - 1))
+	{
+		if (seen[place] == print)
+			return false;
+	}
+	seen[place] = print;
+	tg_check(++seen_count < (uint64_t) 1 << (SEEN_BITS - 1));
+	return true;
+}
+
+static void
+fail(const char *what)
+{
+	if (fault == NULL)
+		fault = what;
+}
+
+/* --- what several do ---------------------------------------------------------------- */
+
+static bool
+stands_against(mode a, mode b)
+{
+	static const uint8_t weakest_against[] = {[NO_MODE] = UPDATE + 1,
+											  [KEY_SHARE] = UPDATE,
+											  [SHARE] = NO_KEY_UPDATE,
+											  [NO_KEY_UPDATE] = SHARE,
+											  [UPDATE] = KEY_SHARE};
+
+	return b != NO_MODE && b >= weakest_against[a];
+}
+
+static bool
+entries_against(const model *state, unsigned self, mode wanted)
+{
+	for (unsigned i = 0; i < THREADS; i++)
+		if (i != self && stands_against(state->entry[i], wanted))
+			return true;
+	return false;
+}
+
+static bool
+has_entries(const model *state)
+{
+	for (unsigned i = 0; i < THREADS; i++)
+		if (state->entry[i] != NO_MODE)
+			return true;
+	return false;
+}
+
+static bool
+is_open(uint8_t end)
+{
+	return end == NEVER || end == LOCKED;
+}
+
+enum
+{
+	OUTSIDE,
+	BEGIN_FOUND,
+	BELOW,
+
+	/* locking */
+	ENTER,
+	LOOK_AT_HEAD,
+	MARK,
+	LOOK_AGAIN,
+	TAKE_BACK,
+	ADD_ENTRY,
+	LEAVE,
+	ADD_ENTRY_LATE,
+	LEAVE_FOR_NOTHING,
+	HOLD,
+
+	/* releasing */
+	RELEASE,
+	REMOVE_ENTRY,
+	UNMARK,
+	RELEASED,
+	UNMARK_LATE,
+
+	/* writing */
+	TAKE,
+	SET_HEAD,
+	PASS,
+	PASS_HAND_ON,
+	PASS_TAKE,
+	PASS_HEAD,
+	PASS_LEAVE,
+	PASS_HEAD_LATE,
+	WRITTEN,
+	CHECKED, /* deleter: no child was there */
+
+	/* undoing */
+	UNDO,
+	UNDO_LOOK,
+	UNDO_OPEN,
+	UNDO_HEAD_LATE,
+	UNDO_ENTER,
+	UNDO_REOPEN,
+	UNDO_BEGIN
+};
+
+static void
+end_run(thread *self)
+{
+	uint8_t runs = self->runs + 1;
+
+	memset(self, 0, sizeof(*self));
+	self->runs = runs;
+}
+
+static mode
+mode_of(unsigned number)
+{
+	static const uint8_t modes[] = {
+		[CHILD] = KEY_SHARE, [SHARER] = SHARE, [UPDATER] = NO_KEY_UPDATE, [DELETER] = UPDATE, [HOLDER] = UPDATE};
+
+	return modes[played->kinds[number]];
+}
+
+static bool
+is_writer(unsigned number)
+{
+	return played->kinds[number] == UPDATER || played->kinds[number] == DELETER;
+}
+
+static bool
+enter_latch(model *state, unsigned number, uint8_t next)
+{
+	if (state->latch != 0)
+		return false;
+	state->latch = (uint8_t) (number + 1);
+	state->threads[number].at = next;
+	return true;
+}
+
+static void
+leave_latch(model *state, thread *self, uint8_t next)
+{
+	state->latch = 0;
+	self->at = next;
+}
+
+/* tg_txn_newest_for: the head; then its begin; then its end. */
+static void
+find(const model *state, unsigned number, thread *self)
+{
+	uint8_t found;
+
+	switch (self->at)
+	{
+		case OUTSIDE:
+			self->head = state->head;
+			self->at = BEGIN_FOUND;
+			break;
+		case BEGIN_FOUND:
+			found = state->begin[self->head];
+			if (found == PAST)
+				self->at = BELOW;
+			else if (found != NEVER && mode_of(number) == KEY_SHARE && state->older[self->head] != 0)
+				self->at = BELOW;
+			else
+				self->at = OUTSIDE;
+			break;
+		default:
+			found = state->end[self->head];
+			if (is_open(found))
+				self->at = is_writer(number) ? TAKE : ENTER;
+			else if (found == PAST && state->head == self->head)
+				end_run(self); /* deleted */
+			else
+				self->at = OUTSIDE;
+			/* a KEY SHARE lock waits for who deletes the row, not for who is about to change the head */
+			if (left_out == ANY_WRITER_PASSES && mode_of(number) == KEY_SHARE && found >= REFERENCE)
+				self->at = ADD_ENTRY_LATE;
+			break;
+	}
+}
+
+/* mark and lock_row (row_lock.c). */
+static bool
+lock_row(model *state, unsigned number, thread *self)
+{
+	switch (self->at)
+	{
+		case ENTER:
+			return enter_latch(state, number, LOOK_AT_HEAD);
+		case LOOK_AT_HEAD:
+			self->at = state->head != self->head ? LEAVE_FOR_NOTHING : left_out == NO_MARK ? ADD_ENTRY : MARK;
+			return true;
+		case MARK:
+			if (state->end[self->head] == NEVER)
+			{
+				state->end[self->head] = LOCKED;
+				self->at = left_out == LOOKED_ONCE ? ADD_ENTRY : LOOK_AGAIN;
+			}
+			else
+				self->at = state->end[self->head] == LOCKED ? ADD_ENTRY : LEAVE_FOR_NOTHING;
+			return true;
+		case LOOK_AGAIN:
+			self->at = state->head == self->head ? ADD_ENTRY : TAKE_BACK;
+			return true;
+		case TAKE_BACK:
+			state->end[self->head] = NEVER;
+			self->at = LEAVE_FOR_NOTHING;
+			return true;
+		case ADD_ENTRY:
+			if (left_out == ENTRY_AFTERWARDS)
+				leave_latch(state, self, ADD_ENTRY_LATE);
+			else if (entries_against(state, number, mode_of(number)))
+				self->at = LEAVE_FOR_NOTHING;
+			else
+			{
+				state->entry[number] = mode_of(number);
+				self->at = LEAVE;
+			}
+			return true;
+		case LEAVE:
+			leave_latch(state, self, HOLD);
+			self->holds = mode_of(number);
+			return true;
+		case ADD_ENTRY_LATE:
+			if (entries_against(state, number, mode_of(number)))
+				self->at = OUTSIDE;
+			else
+			{
+				state->entry[number] = mode_of(number);
+				self->at = HOLD;
+				self->holds = mode_of(number);
+			}
+			return true;
+		default: /* LEAVE_FOR_NOTHING */
+			leave_latch(state, self, OUTSIDE);
+			return true;
+	}
+}
+
+static bool
+release(model *state, unsigned number, thread *self)
+{
+	switch (self->at)
+	{
+		case RELEASE:
+			self->holds = NO_MODE;
+			return enter_latch(state, number, REMOVE_ENTRY);
+		case REMOVE_ENTRY:
+			state->entry[number] = NO_MODE;
+			self->head = state->head;
+			self->at = has_entries(state) || left_out == NO_UNMARK ? RELEASED : UNMARK;
+			if (self->at == UNMARK && left_out == UNMARK_AFTERWARDS)
+				leave_latch(state, self, UNMARK_LATE);
+			return true;
+		case UNMARK:
+			if (state->end[self->head] == LOCKED)
+				state->end[self->head] = NEVER;
+			self->at = RELEASED;
+			return true;
+		case UNMARK_LATE:
+			if (state->end[self->head] == LOCKED)
+				state->end[self->head] = NEVER;
+			end_run(self);
+			return true;
+		default: /* RELEASED */
+			state->latch = 0;
+			end_run(self);
+			return true;
+	}
+}
+
+static uint8_t
+reference_of(unsigned number)
+{
+	return (uint8_t) (REFERENCE + number + (played->kinds[number] == UPDATER ? KEEPS_KEY : 0));
+}
+
+static void
+has_written(unsigned number, thread *self)
+{
+	self->at = WRITTEN;
+	self->holds = mode_of(number);
+}
+
+static bool
+write_row(model *state, unsigned number, thread *self)
+{
+	bool updates = played->kinds[number] == UPDATER;
+	uint8_t *end = &state->end[self->head];
+
+	switch (self->at)
+	{
+		case TAKE:
+			if (*end != NEVER && *end != LOCKED)
+			{
+				self->at = OUTSIDE;
+				return true;
+			}
+			if (updates)
+			{
+				self->made = (uint8_t) (1 + number * RUNS + self->runs);
+				state->begin[self->made] = (uint8_t) (REFERENCE + number);
+				state->older[self->made] = self->head + 1;
+			}
+			if (*end == LOCKED)
+				self->at = PASS;
+			else
+			{
+				*end = reference_of(number);
+				has_written(number, self);
+				if (updates)
+					self->at = SET_HEAD;
+			}
+			return true;
+		case SET_HEAD:
+		case PASS_HEAD_LATE:
+			state->head = self->made;
+			has_written(number, self);
+			return true;
+		case PASS:
+			if (!enter_latch(state, number, PASS_HAND_ON))
+				return false;
+			if (*end != LOCKED || (left_out != NO_CONFLICT && entries_against(state, number, mode_of(number))))
+			{
+				if (updates)
+				{
+					state->begin[self->made] = NEVER;
+					state->older[self->made] = 0;
+				}
+				leave_latch(state, self, OUTSIDE);
+			}
+			return true;
+		case PASS_HAND_ON:
+			if (updates && left_out != NOT_HANDED_ON)
+				state->end[self->made] = LOCKED;
+			self->at = PASS_TAKE;
+			return true;
+		case PASS_TAKE:
+			*end = reference_of(number);
+			self->at = !updates || left_out == HEAD_AFTERWARDS ? PASS_LEAVE : PASS_HEAD;
+			return true;
+		case PASS_HEAD:
+			state->head = self->made;
+			self->at = PASS_LEAVE;
+			return true;
+		default: /* PASS_LEAVE */
+			state->latch = 0;
+			has_written(number, self);
+			if (updates && left_out == HEAD_AFTERWARDS)
+				self->at = PASS_HEAD_LATE;
+			return true;
+	}
+}
+
+static bool
+undo(model *state, unsigned number, thread *self)
+{
+	bool updates = played->kinds[number] == UPDATER;
+	uint8_t *end = &state->end[self->head];
+
+	self->holds = played->kinds[number] == HOLDER ? UPDATE : NO_MODE;
+	switch (self->at)
+	{
+		case UNDO:
+			if (!updates)
+			{
+				/* Only its own entries can be there. */
+				if (state->entry[number] != NO_MODE && left_out != DELETE_UNLOCKED)
+				{
+					self->at = UNDO_ENTER;
+					return true;
+				}
+				*end = NEVER;
+				self->at = UNDO_BEGIN;
+				return true;
+			}
+			if (left_out == UNDO_LOOKS_FIRST)
+				self->at = state->end[self->made] == NEVER ? UNDO_HEAD_LATE : UNDO_ENTER;
+			else
+			{
+				state->head = self->head;
+				self->at = UNDO_LOOK;
+			}
+			return true;
+		case UNDO_HEAD_LATE:
+			state->head = self->head;
+			self->at = UNDO_OPEN;
+			return true;
+		case UNDO_LOOK:
+			self->at = state->end[self->made] == NEVER || left_out == UNDO_UNLOCKED ? UNDO_OPEN : UNDO_ENTER;
+			return true;
+		case UNDO_OPEN:
+			*end = NEVER;
+			self->at = UNDO_BEGIN;
+			return true;
+		case UNDO_ENTER:
+			return enter_latch(state, number, UNDO_REOPEN);
+		case UNDO_REOPEN:
+			if (updates)
+				state->head = self->head;
+			*end = has_entries(state) ? LOCKED : NEVER;
+			leave_latch(state, self, UNDO_BEGIN);
+			return true;
+		default: /* UNDO_BEGIN */
+			if (updates)
+				state->begin[self->made] = NEVER;
+			if (played->kinds[number] == HOLDER)
+				self->at = HOLD;
+			else
+				end_run(self);
+			return true;
+	}
+}
+
+static void
+commit(model *state, unsigned number, thread *self)
+{
+	state->end[self->head] = PAST;
+	if (played->kinds[number] == UPDATER)
+		state->begin[self->made] = PAST;
+	end_run(self);
+}
+
+/* Each returns whether it could step; choice is 0 or 1. */
+static bool
+step(model *state, unsigned number, unsigned choice)
+{
+	thread *self = &state->threads[number];
+	kind kind = played->kinds[number];
+
+	if (kind == NOBODY || (self->at == OUTSIDE && self->runs == played->runs[number]))
+		return false;
+	if (choice != 0 && self->at != HOLD && self->at != WRITTEN)
+		return false;
+	if (self->at <= BELOW)
+		find(state, number, self);
+	else if (self->at <= LEAVE_FOR_NOTHING)
+		return lock_row(state, number, self);
+	else if (self->at == HOLD)
+	{
+		if (kind == HOLDER && !self->back)
+		{
+			if (choice != 0)
+				return false;
+			/* His own lock: he passes, and takes it back. */
+			self->back = 1;
+			self->head = state->head;
+			state->end[self->head] = reference_of(number);
+			self->at = UNDO;
+			return true;
+		}
+		if (kind == CHILD && choice == 0)
+			state->children++;
+		self->at = RELEASE;
+	}
+	else if (self->at <= UNMARK_LATE)
+		return release(state, number, self);
+	else if (self->at < WRITTEN)
+		return write_row(state, number, self);
+	else if (self->at == WRITTEN)
+	{
+		if (choice != 0)
+			self->at = UNDO;
+		else if (kind == DELETER)
+			self->at = state->children > 0 ? UNDO : CHECKED;
+		else
+			commit(state, number, self);
+	}
+	else if (self->at == CHECKED)
+		commit(state, number, self);
+	else
+		return undo(state, number, self);
+	return true;
+}
+
+/* --- all states --------------------------------------------------------------------- */
+
+static void
+check_state(const model *state)
+{
+	for (unsigned i = 0; i < THREADS; i++)
+		for (unsigned j = 0; j < i; j++)
+			if (stands_against(state->threads[i].holds, state->threads[j].holds))
+				fail("two hold what stands against each other");
+	if (state->children > 0 && state->end[state->head] == PAST && state->begin[state->head] == PAST)
+		fail("a child has no parent");
+}
+
+static void
+check_end(const model *state)
+{
+	for (unsigned i = 0; i < THREADS; i++)
+		if (state->threads[i].at != OUTSIDE || state->threads[i].runs != played->runs[i])
+			fail("somebody cannot go on");
+	if (state->begin[state->head] != PAST)
+		fail("the head is none of a commit");
+	if (state->end[state->head] != PAST && state->end[state->head] != NEVER)
+		fail("a mark is left");
+}
+
+static void
+explore(const model *state, unsigned depth)
+{
+	bool stepped = false;
+
+	tg_check(depth < 4000);
+	if (fault != NULL || !is_new(state))
+		return;
+	states_seen++;
+	check_state(state);
+	for (unsigned i = 0; i < THREADS; i++)
+		for (unsigned choice = 0; choice < 2; choice++)
+		{
+			model next = *state;
+
+			if (!step(&next, i, choice))
+				continue;
+			stepped = true;
+			explore(&next, depth + 1);
+			if (fault != NULL)
+				return;
+		}
+	if (!stepped)
+		check_end(state);
+}
+
+static void
+explore_all(void)
+{
+	model start = {.begin = {PAST}};
+
+	fault = NULL;
+	states_seen = 0;
+	for (unsigned i = 0; i < sizeof(scenarios) / sizeof(*scenarios) && fault == NULL; i++)
+	{
+		memset(seen, 0, sizeof(*seen) << SEEN_BITS);
+		seen_count = 0;
+		played = &scenarios[i];
+		explore(&start, 0);
+	}
+}
+
+int
+main(void)
+{
+	static const struct
+	{
+		rule rule;
+		const char *name;
+	} rules[] = {
+		{NO_MARK, "a lock without a mark"},
+		{ENTRY_AFTERWARDS, "the entry after the latch"},
+		{NO_CONFLICT, "a writer who does not look for entries"},
+		{NOT_HANDED_ON, "a new version without the mark"},
+		{HEAD_AFTERWARDS, "the new head after the latch"},
+		{ANY_WRITER_PASSES, "KEY SHARE beside any writer"},
+		{UNDO_LOOKS_FIRST, "undo that looks before it swings the head"},
+		{LOOKED_ONCE, "a locker who looks at the head once"},
+		{UNDO_UNLOCKED, "an undone update without the mark"},
+		{DELETE_UNLOCKED, "an undone delete without the mark"},
+		{UNMARK_AFTERWARDS, "the mark taken back after the latch"},
+		{NO_UNMARK, "the mark left where it is"},
+	};
+
+	seen = calloc((size_t) 1 << SEEN_BITS, sizeof(*seen));
+	if (seen == NULL)
+		unit_bail("no memory");
+	explore_all();
+	unit_ok(fault == NULL, "with all rules nothing goes wrong in %" PRIu64 " states%s%s", states_seen,
+			fault == NULL ? "" : ": ", fault == NULL ? "" : fault);
+	for (unsigned i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+	{
+		left_out = rules[i].rule;
+		explore_all();
+		unit_ok(fault != NULL, "%s shows: %s", rules[i].name, fault == NULL ? "nothing" : fault);
+	}
+	free(seen);
+	return unit_done();
+}
