@@ -17,11 +17,12 @@
 #   make lint        the same as make test SUITES=lint
 #   make demo        the guided tour
 #   make psql        psql on a private cluster until you quit
+#   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 
-scripted = test lint demo psql bench bench-instructions bench-sched
+scripted = test lint demo psql postgres-regress bench bench-instructions bench-sched
 standalone = unit explore example format
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
@@ -34,6 +35,8 @@ demo:
 	@demo/run.sh
 psql:
 	@test/psql.sh
+postgres-regress:
+	@test/postgres_regress.sh
 bench:
 	@test/bench/run.sh
 bench-instructions:
