@@ -24,12 +24,14 @@
 
 #include "src/access_method.h"
 #include "src/altered.h"
+#include "src/create.h"
 #include "src/key_clause.h"
 #include "src/keys.h"
 #include "src/partition.h"
 #include "src/relation.h"
 #include "src/retype.h"
 #include "src/rewrite.h"
+#include "src/type_users.h"
 
 /* What an ALTER asks for besides what PostgreSQL does. */
 typedef struct Wishes
@@ -68,9 +70,33 @@ note_conditions(const AlterTableCmd *command, Wishes *wishes)
 	}
 }
 
+/* What says how a heap lies on the disk, and nothing else: no meaning here, as in CREATE TABLE. */
+static bool
+is_about_storage(const AlterTableCmd *command)
+{
+	switch (command->subtype)
+	{
+		case AT_SetRelOptions:
+			tsurugi_check_storage_parameters(castNode(List, command->def));
+			return true;
+		case AT_ResetRelOptions:
+		case AT_SetTableSpace:
+		case AT_SetLogged:
+		case AT_SetUnLogged:
+		case AT_SetCompression:
+		case AT_ClusterOn:
+		case AT_DropCluster:
+			return true;
+		default:
+			return false;
+	}
+}
+
 static void
 strip_command(AlterTableCmd *command, Wishes *wishes, const char *table, List **commands)
 {
+	if (is_about_storage(command))
+		return;
 	if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def))
 	{
 		tsurugi_key_clause_take(&wishes->key, table, (Constraint *) command->def, ((Constraint *) command->def)->keys);
@@ -275,7 +301,7 @@ verify_attached(Oid parent, const AlterTableStmt *statement)
 		attached = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
 		if (OidIsValid(attached))
 			tsurugi_partition_verify(attached);
-		tsurugi_partition_verify_default(parent);
+		tsurugi_partition_verify_default(parent, true);
 	}
 }
 
@@ -309,6 +335,7 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 	}
 	if (tsurugi_access_method_run(relation_id, written))
 		return;
+	tsurugi_check_row_type(relation_id, written);
 	note_type_changes(utility, relation_id, written);
 	if (!tsurugi_is_our_table(relation_id))
 	{

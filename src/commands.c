@@ -2,10 +2,12 @@
  * commands.c
  *	  Statements that PostgreSQL has for its own tables only.
  *
- * COPY t TO, COPY ... FREEZE, LOCK TABLE, VACUUM, DROP TABLE and COMMENT ON
- * TABLE are refused, or do nothing, for foreign tables.  Each is run here in a
- * form that works: as another statement of PostgreSQL's where there is one, so
- * that rights, options and messages stay PostgreSQL's.
+ * COPY t TO, COPY ... FREEZE, LOCK TABLE, VACUUM, CLUSTER, REINDEX TABLE, DROP
+ * TABLE and COMMENT ON TABLE are refused, or do nothing, for foreign tables.  Each
+ * is run here in a form that works: as another statement of PostgreSQL's where
+ * there is one, so that rights, options and messages stay PostgreSQL's.
+ *
+ * VACUUM FULL, CLUSTER and REINDEX TABLE write a table anew (rewrite.h).
  */
 #include "postgres.h"
 
@@ -18,15 +20,21 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "commands/vacuum.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
+#include "parser/parse_node.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+
+#include "src/relation.h"
+#include "src/rewrite.h"
 
 static bool
 names_our_table(const RangeVar *name)
@@ -259,14 +267,69 @@ run_on(const tsurugi_utility *utility, VacuumStmt *written, List *tables, bool i
 	tsurugi_utility_run_instead(utility, (Node *) statement);
 }
 
-/* Our tables have nothing to vacuum, their garbage is collected all the time; ANALYZE is what is left. */
+/* What an option of VACUUM may be; where it has no meaning here, it is passed over. */
+static void
+check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out)
+{
+	static const char *const names[] = {"verbose",		 "skip_locked",	  "analyze",  "freeze",
+										"index_cleanup", "process_toast", "truncate", "disable_page_skipping"};
+	bool parallel = false;
+	ListCell *cell;
+
+	*full_out = false;
+	foreach (cell, vacuum->options)
+	{
+		DefElem *option = lfirst(cell);
+		bool known = false;
+
+		for (int i = 0; i < lengthof(names); i++)
+			known |= strcmp(option->defname, names[i]) == 0;
+		if (strcmp(option->defname, "full") == 0)
+			*full_out = defGetBoolean(option);
+		else if (strcmp(option->defname, "parallel") == 0)
+			parallel = option->arg != NULL && defGetInt32(option) > 0;
+		else if (!known)
+			ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("unrecognized VACUUM option \"%s\"", option->defname),
+							parser_errposition(parse, option->location)));
+	}
+	if (*full_out && parallel)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("VACUUM FULL cannot be performed in parallel")));
+}
+
+/* VACUUM of our tables; one that another role owns is passed over with a warning. */
+static void
+vacuum_ours(List *tables, bool full)
+{
+	ListCell *cell;
+
+	foreach (cell, tables)
+	{
+		Oid id = RangeVarGetRelid(((VacuumRelation *) lfirst(cell))->relation,
+								  full ? AccessExclusiveLock : ShareUpdateExclusiveLock, false);
+		Relation table = table_open(id, NoLock);
+
+		if (vacuum_is_relation_owner(id, table->rd_rel, VACOPT_VACUUM) && full)
+		{
+			CheckTableNotInUse(table, "VACUUM");
+			tsurugi_table_compact(table, false);
+		}
+		table_close(table, NoLock);
+	}
+}
+
+/* Garbage of our tables is collected all the time: FULL and ANALYZE are what is left. */
 static void
 vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 {
+	ParseState *parse = make_parsestate(NULL);
 	List *ours = NIL;
 	List *others = NIL;
+	bool full;
 	ListCell *cell;
 
+	parse->p_sourcetext = utility->text;
+	check_vacuum_options(parse, written, &full);
+	free_parsestate(parse);
 	PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "VACUUM");
 	foreach (cell, written->rels)
 	{
@@ -277,6 +340,7 @@ vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 		else
 			others = lappend(others, copyObject(table));
 	}
+	vacuum_ours(ours, full);
 	/* VACUUM goes on in transactions of its own, so it comes last */
 	if (is_analyzing(written))
 		run_on(utility, written, ours, false, options_of_analyze(written));
@@ -299,6 +363,101 @@ vacuums_our_table(VacuumStmt *vacuum)
 			return true;
 	}
 	return false;
+}
+
+/* --- CLUSTER, REINDEX TABLE ---------------------------------------------------------------------- */
+
+static void
+check_owner(const RangeVar *name, Oid relation, Oid previous, void *argument)
+{
+	if (OidIsValid(relation) && !pg_class_ownercheck(relation, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relation)), name->relname);
+}
+
+static Relation
+open_to_rewrite(const RangeVar *name, const char *command)
+{
+	Relation table = table_open(RangeVarGetRelidExtended(name, AccessExclusiveLock, 0, check_owner, NULL), NoLock);
+
+	CheckTableNotInUse(table, command);
+	return table;
+}
+
+static void
+check_options(const char *text, List *options, const char *command, const char *const *names)
+{
+	ParseState *parse = make_parsestate(NULL);
+	ListCell *cell;
+
+	parse->p_sourcetext = text;
+	foreach (cell, options)
+	{
+		DefElem *option = lfirst(cell);
+		const char *const *name = names;
+
+		while (*name != NULL && strcmp(option->defname, *name) != 0)
+			name++;
+		if (*name == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_SYNTAX_ERROR), errmsg("unrecognized %s option \"%s\"", command, option->defname),
+					 parser_errposition(parse, option->location)));
+	}
+	free_parsestate(parse);
+}
+
+/* The index that CLUSTER names has to be one that the store can read all rows from in order: the primary key's. */
+static void
+check_cluster_index(Relation table, Oid key_index, const char *name)
+{
+	Oid index;
+
+	if (name == NULL)
+	{
+		if (!OidIsValid(key_index))
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+							errmsg("there is no previously clustered index for table \"%s\"",
+								   RelationGetRelationName(table))));
+		return;
+	}
+	index = get_relname_relid(name, RelationGetNamespace(table));
+	if (!OidIsValid(index))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("index \"%s\" for table \"%s\" does not exist", name, RelationGetRelationName(table))));
+	if (!list_member_oid(RelationGetIndexList(table), index))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("\"%s\" is not an index for table \"%s\"", name, RelationGetRelationName(table))));
+	if (index != key_index)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot cluster on index \"%s\"", name),
+						errdetail("Tables in memory are clustered by their primary keys.")));
+}
+
+/* Rows that follow each other by key lie next to each other then, as they do in PostgreSQL's tables. */
+static void
+cluster_table(const char *text, const ClusterStmt *cluster)
+{
+	static const char *const options[] = {"verbose", NULL};
+	Relation table;
+
+	check_options(text, cluster->params, "CLUSTER", options);
+	table = open_to_rewrite(cluster->relation, "CLUSTER");
+	check_cluster_index(table, tsurugi_relation_get(table)->key_index, cluster->indexname);
+	tsurugi_table_compact(table, true);
+	table_close(table, NoLock);
+}
+
+static void
+reindex_table(const char *text, const ReindexStmt *reindex)
+{
+	static const char *const options[] = {"verbose", "concurrently", "tablespace", NULL};
+	Relation table;
+
+	check_options(text, reindex->params, "REINDEX", options);
+	table = open_to_rewrite(reindex->relation, "REINDEX TABLE");
+	if (RelationGetIndexList(table) == NIL)
+		ereport(NOTICE, (errmsg("table \"%s\" has no indexes to reindex", RelationGetRelationName(table))));
+	else
+		tsurugi_table_compact(table, false);
+	table_close(table, NoLock);
 }
 
 /* --- DROP TABLE, COMMENT ON TABLE --------------------------------------------------------------- */
@@ -425,6 +584,18 @@ tsurugi_command_run(const tsurugi_utility *utility)
 	if (IsA(tree, VacuumStmt) && vacuums_our_table((VacuumStmt *) tree))
 	{
 		vacuum_tables(utility, (VacuumStmt *) tree);
+		return true;
+	}
+	if (IsA(tree, ClusterStmt) && ((ClusterStmt *) tree)->relation != NULL &&
+		names_our_table(((ClusterStmt *) tree)->relation))
+	{
+		cluster_table(utility->text, (ClusterStmt *) tree);
+		return true;
+	}
+	if (IsA(tree, ReindexStmt) && ((ReindexStmt *) tree)->kind == REINDEX_OBJECT_TABLE &&
+		names_our_table(((ReindexStmt *) tree)->relation))
+	{
+		reindex_table(utility->text, (ReindexStmt *) tree);
 		return true;
 	}
 	if (IsA(tree, DropStmt) && ((DropStmt *) tree)->removeType == OBJECT_TABLE)

@@ -23,6 +23,7 @@
 #include "src/create.h"
 
 #include "access/relation.h"
+#include "access/reloptions.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -37,6 +38,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_node.h"
 #include "parser/parse_utilcmd.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/tcopprot.h"
@@ -89,6 +91,17 @@ check_explicit(const RangeVar *table, bool is_typed)
 						errmsg("typed tables cannot use access method \"%s\"", TSURUGI_METHOD)));
 }
 
+void
+tsurugi_check_storage_parameters(List *parameters)
+{
+	static char *namespaces[] = HEAP_RELOPT_NAMESPACES;
+
+	(void) heap_reloptions(RELKIND_RELATION, transformRelOptions((Datum) 0, parameters, NULL, namespaces, true, false),
+						   true);
+	(void) heap_reloptions(RELKIND_TOASTVALUE,
+						   transformRelOptions((Datum) 0, parameters, "toast", namespaces, true, false), true);
+}
+
 CreateForeignTableStmt *
 tsurugi_create_as_foreign(CreateStmt *written)
 {
@@ -101,6 +114,7 @@ tsurugi_create_as_foreign(CreateStmt *written)
 		check_explicit(written->relation, written->ofTypename != NULL);
 	else if (!is_implied(written->relation, written->accessMethod) || written->ofTypename != NULL)
 		return NULL;
+	tsurugi_check_storage_parameters(written->options);
 	statement = makeNode(CreateForeignTableStmt);
 	base = copyObject(written);
 	statement->base = *base;
@@ -135,6 +149,11 @@ columns_of_query(const Query *query, const List *names)
 			column = strVal(lfirst(name));
 			name = lnext(names, name);
 		}
+		if (!OidIsValid(exprCollation(value)) && type_is_collatable(exprType(value)))
+			ereport(ERROR, (errcode(ERRCODE_INDETERMINATE_COLLATION),
+							errmsg("no collation was derived for column \"%s\" with collatable type %s", column,
+								   format_type_be(exprType(value))),
+							errhint("Use the COLLATE clause to set the collation explicitly.")));
 		columns = lappend(columns, makeColumnDef(column, exprType(value), exprTypmod(value), exprCollation(value)));
 	}
 	if (name != NULL)
@@ -250,6 +269,8 @@ tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written
 	}
 	create->relation->schemaname = get_namespace_name(namespace);
 	create->tableElts = columns_of_query(query, into->colNames);
+	create->oncommit = into->onCommit;
+	create->options = copyObject(into->options);
 	create->accessMethod = pstrdup(TSURUGI_METHOD);
 	tsurugi_utility_run_part(utility, (Node *) create);
 	CommandCounterIncrement();
@@ -286,10 +307,15 @@ like_column(const FormData_pg_attribute *attribute, bits32 options)
 
 /* The table that a LIKE names, with the right to look at it. */
 static Relation
-open_liked(const RangeVar *name)
+open_liked(ParseState *parse, const RangeVar *name)
 {
-	Relation relation = relation_openrv(name, AccessShareLock);
-	char kind = relation->rd_rel->relkind;
+	ParseCallbackState position;
+	Relation relation;
+	char kind;
+
+	setup_parser_errposition_callback(&position, parse, name->location);
+	relation = relation_openrv(name, AccessShareLock);
+	kind = relation->rd_rel->relkind;
 
 	if (kind != RELKIND_RELATION && kind != RELKIND_VIEW && kind != RELKIND_MATVIEW && kind != RELKIND_COMPOSITE_TYPE &&
 		kind != RELKIND_FOREIGN_TABLE && kind != RELKIND_PARTITIONED_TABLE)
@@ -303,13 +329,14 @@ open_liked(const RangeVar *name)
 	}
 	else if (pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(kind), RelationGetRelationName(relation));
+	cancel_parser_errposition_callback(&position);
 	return relation;
 }
 
 static List *
-expand_like(TableLikeClause *clause, List *elements)
+expand_like(ParseState *parse, TableLikeClause *clause, List *elements)
 {
-	Relation relation = open_liked(clause->relation);
+	Relation relation = open_liked(parse, clause->relation);
 	TupleDesc attributes = RelationGetDescr(relation);
 
 	for (int i = 0; i < attributes->natts; i++)
@@ -325,25 +352,28 @@ expand_like(TableLikeClause *clause, List *elements)
 }
 
 List *
-tsurugi_like_expand(CreateStmt *statement)
+tsurugi_like_expand(CreateStmt *statement, const char *text)
 {
+	ParseState *parse = make_parsestate(NULL);
 	List *elements = NIL;
 	List *clauses = NIL;
 	ListCell *cell;
 
+	parse->p_sourcetext = text;
 	foreach (cell, statement->tableElts)
 	{
 		Node *element = lfirst(cell);
 
 		if (IsA(element, TableLikeClause))
 		{
-			elements = expand_like((TableLikeClause *) element, elements);
+			elements = expand_like(parse, (TableLikeClause *) element, elements);
 			clauses = lappend(clauses, element);
 		}
 		else
 			elements = lappend(elements, element);
 	}
 	statement->tableElts = elements;
+	free_parsestate(parse);
 	return clauses;
 }
 

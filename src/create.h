@@ -25,12 +25,15 @@ extern CreateForeignTableStmt *tsurugi_create_as_foreign(CreateStmt *written);
 /* CREATE TABLE ... AS, SELECT INTO.  False: it makes a table of PostgreSQL's; nothing was done. */
 extern bool tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written);
 
+/* Raises what PostgreSQL raises for a heap's storage parameters that are none; they have no meaning here. */
+extern void tsurugi_check_storage_parameters(List *parameters);
+
 /*
  * Puts the columns of a LIKE in the place of each such clause, and returns the
  * clauses: what else they ask for is to be made by tsurugi_like_finish once
- * the table is there, under this name.
+ * the table is there, under this name.  text: the statement as it was written.
  */
-extern List *tsurugi_like_expand(CreateStmt *statement);
+extern List *tsurugi_like_expand(CreateStmt *statement, const char *text);
 extern void tsurugi_like_finish(const tsurugi_utility *utility, RangeVar *table, List *clauses);
 
 #endif /* TSURUGI_CREATE_H */

@@ -26,6 +26,7 @@
 #include "src/keys.h"
 #include "src/partition.h"
 #include "src/relation.h"
+#include "src/type_users.h"
 #include "src/utility.h"
 
 static ProcessUtility_hook_type previous_utility_hook;
@@ -98,7 +99,7 @@ create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
 	Oid namespace = RangeVarGetAndCheckCreationNamespace(statement->base.relation, NoLock, NULL);
 	bool skipped =
 		statement->base.if_not_exists && OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
-	List *likes = tsurugi_like_expand(&statement->base);
+	List *likes = tsurugi_like_expand(&statement->base, utility->text);
 	tsurugi_key_clause key = tsurugi_key_clause_of_table(&statement->base);
 	Relation relation;
 	Oid relation_id;
@@ -132,7 +133,7 @@ verify_beside(const CreateStmt *statement)
 	CommandCounterIncrement();
 	parent = RangeVarGetRelid(linitial_node(RangeVar, statement->inhRelations), NoLock, true);
 	if (OidIsValid(parent))
-		tsurugi_partition_verify_default(parent);
+		tsurugi_partition_verify_default(parent, false);
 }
 
 /* --- CREATE SERVER ------------------------------------------------------------------------------ */
@@ -193,6 +194,8 @@ run_ddl(const tsurugi_utility *utility)
 		create_table(utility, (CreateForeignTableStmt *) tree);
 	else if (IsA(tree, AlterTableStmt))
 		tsurugi_alter_run(utility, (AlterTableStmt *) tree);
+	else if (IsA(tree, AlterDomainStmt))
+		tsurugi_alter_domain(utility, (AlterDomainStmt *) tree);
 	else if (IsA(tree, CreateForeignServerStmt))
 		create_server(utility, (CreateForeignServerStmt *) tree);
 	else

@@ -18,17 +18,25 @@
 #include "src/rewrite.h"
 #include "src/utility.h"
 
-static bool
-belongs(Relation relation)
+static void
+refuse(Relation relation, const char *message)
 {
-	return tsurugi_table_satisfies(relation, RelationGetPartitionQual(relation));
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION), errmsg(message, RelationGetRelationName(relation)), errtable(relation)));
 }
 
-/* Looks at our tables among the table and those below it. */
+/*
+ * Looks at our tables among the partition and those below it, for the bounds
+ * of the partition.  What those below remember of their own may be out of date:
+ * PostgreSQL invalidates only the partition itself.  The error names the table
+ * that has the row, or the partition.
+ */
 static void
-verify(Oid table, const char *message)
+verify(Oid partition, const char *message, bool names_table)
 {
-	List *tables = find_all_inheritors(table, AccessExclusiveLock, NULL);
+	List *tables = find_all_inheritors(partition, AccessExclusiveLock, NULL);
+	Relation top = table_open(partition, NoLock);
+	List *bounds = RelationGetPartitionQual(top);
 	ListCell *cell;
 
 	foreach (cell, tables)
@@ -38,24 +46,25 @@ verify(Oid table, const char *message)
 		if (!tsurugi_is_our_table(lfirst_oid(cell)))
 			continue;
 		relation = table_open(lfirst_oid(cell), NoLock);
-		if (!belongs(relation))
-			ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION), errmsg(message, RelationGetRelationName(relation)),
-							errtable(relation)));
+		if (!tsurugi_table_satisfies(relation, map_partition_varattnos(bounds, 1, relation, top)))
+			refuse(names_table ? relation : top, message);
 		table_close(relation, NoLock);
 	}
+	table_close(top, NoLock);
 }
 
 void
 tsurugi_partition_verify(Oid table)
 {
-	verify(table, "partition constraint of relation \"%s\" is violated by some row");
+	verify(table, "partition constraint of relation \"%s\" is violated by some row", true);
 }
 
 void
-tsurugi_partition_verify_default(Oid parent)
+tsurugi_partition_verify_default(Oid parent, bool attached)
 {
 	Oid other = get_default_partition_oid(parent);
 
 	if (OidIsValid(other))
-		verify(other, "updated partition constraint for default partition \"%s\" would be violated by some row");
+		verify(other, "updated partition constraint for default partition \"%s\" would be violated by some row",
+			   attached);
 }

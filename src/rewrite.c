@@ -15,8 +15,12 @@
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/typcache.h"
 
 #include "src/errors.h"
 #include "src/keys.h"
@@ -34,6 +38,7 @@ typedef struct Rows
 {
 	MemoryContext context;
 	tg_chunk_scan scan;
+	tg_range_scan *range; /* in the order of the key; NULL: as they are stored */
 	tg_vectors *vectors;
 	int column_count; /* that are read: those of the layout that the catalogs know, too */
 	unsigned at;
@@ -64,6 +69,16 @@ open_rows(tg_table *table, int attribute_count)
 	return rows;
 }
 
+/* Puts the rows in the order of the table's key; before the first. */
+static void
+order_by_key(Rows *rows)
+{
+	rows->range = MemoryContextAllocZero(rows->context, sizeof(*rows->range));
+	rows->range->table = rows->scan.table;
+	rows->range->snapshot = rows->scan.snapshot;
+	tg_btree_cursor_init(&rows->range->cursor, rows->scan.table->index, NULL, 0, true, NULL, 0, true, false);
+}
+
 /* Goes to the next row.  False: there is none. */
 static bool
 next_row(Rows *rows)
@@ -71,6 +86,8 @@ next_row(Rows *rows)
 	if (++rows->at < rows->vectors->count)
 		return true;
 	rows->at = 0;
+	if (rows->range != NULL)
+		return tsurugi_read_range(rows->range, rows->vectors, TG_SLOT_MAX) > 0;
 	return tsurugi_read_chunks(&rows->scan, rows->vectors) > 0;
 }
 
@@ -380,6 +397,21 @@ copy_row(Copy *copy, const Rows *rows)
 	MemoryContextSwitchTo(caller);
 }
 
+/* NULL as a value of the column's type, if that is a domain which may refuse it (ATExecAddColumn); else NULL. */
+static Node *
+domain_null(const FormData_pg_attribute *attribute)
+{
+	int32 typmod = attribute->atttypmod;
+	Oid base;
+
+	if (!DomainHasConstraints(attribute->atttypid))
+		return NULL;
+	base = getBaseTypeAndTypmod(attribute->atttypid, &typmod);
+	return coerce_to_target_type(NULL, (Node *) makeNullConst(base, typmod, get_typcollation(base)), base,
+								 attribute->atttypid, attribute->atttypmod, COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST,
+								 -1);
+}
+
 /* The defaults of added columns that have one other than NULL. */
 static ExprState **
 prepare_defaults(Relation relation, const Bitmapset *added, EState *estate, bool *any_out)
@@ -396,6 +428,8 @@ prepare_defaults(Relation relation, const Bitmapset *added, EState *estate, bool
 			TupleDescAttr(RelationGetDescr(relation), attnum - 1)->attisdropped)
 			continue;
 		expression = build_column_default(relation, attnum);
+		if (expression == NULL)
+			expression = domain_null(TupleDescAttr(RelationGetDescr(relation), attnum - 1));
 		if (expression == NULL || (IsA(expression, Const) && ((Const *) expression)->constisnull))
 			continue;
 		defaults[attnum - 1] = ExecPrepareExpr((Expr *) expression, estate);
@@ -444,7 +478,7 @@ prepare_conversions(Copy *copy, const tsurugi_retype *retype)
 }
 
 static void
-copy_rows(Relation relation, tg_table *old, tg_table *fresh, const tsurugi_relation *described, const Bitmapset *added,
+copy_rows(Relation relation, Rows *rows, tg_table *fresh, const tsurugi_relation *described,
 		  const tsurugi_retype *retype, ExprState **defaults, EState *estate)
 {
 	int count = described->attribute_count;
@@ -456,7 +490,6 @@ copy_rows(Relation relation, tg_table *old, tg_table *fresh, const tsurugi_relat
 				 .slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual),
 				 .values = (tg_value *) TYPEALIGN(sizeof(tg_value), palloc0((count + 1) * sizeof(tg_value))),
 				 .nulls = palloc0((count + 1) * sizeof(bool))};
-	Rows *rows = open_rows(old, readable_columns(described, added));
 
 	prepare_conversions(&copy, retype);
 	while (next_row(rows))
@@ -528,7 +561,8 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 
 		/* from here on the end of the transaction knows both */
 		tsurugi_storage_replace(relation, fresh);
-		copy_rows(relation, old, fresh, described, added, retype, defaults, estate);
+		copy_rows(relation, open_rows(old, readable_columns(described, added)), fresh, described, retype, defaults,
+				  estate);
 	}
 	else
 		tsurugi_table_verify(relation, not_null_of(relation, added), false);
@@ -538,4 +572,28 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 	CommandCounterIncrement();
 	if (retype != NULL)
 		tsurugi_table_verify(relation, NULL, true);
+}
+
+void
+tsurugi_table_compact(Relation relation, bool by_key)
+{
+	tg_table *old = tsurugi_storage_find(RelationGetRelid(relation));
+	const tsurugi_relation *described;
+	tg_table *fresh;
+	EState *estate;
+	bool any;
+	Rows *rows;
+
+	if (old == NULL)
+		return;
+	described = tsurugi_relation_describe(relation);
+	estate = CreateExecutorState();
+	fresh = tsurugi_storage_make(relation, described->kinds, described->attribute_count, &described->key_spec);
+	tsurugi_storage_replace(relation, fresh);
+	rows = open_rows(old, described->attribute_count);
+	if (by_key)
+		order_by_key(rows);
+	copy_rows(relation, rows, fresh, described, NULL, prepare_defaults(relation, NULL, estate, &any), estate);
+	FreeExecutorState(estate);
+	(void) tsurugi_relation_get(relation);
 }

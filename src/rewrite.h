@@ -20,6 +20,12 @@
  */
 extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype);
 
+/*
+ * Writes the rows into a fresh storage: chunks full, indexes without gaps.  In
+ * the order of the key, which is there then, or as they are stored.
+ */
+extern void tsurugi_table_compact(Relation relation, bool by_key);
+
 /* Raises 23502 if one of the columns (attribute numbers) has a NULL, 23514 if a row violates a CHECK constraint. */
 extern void tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks);
 

@@ -544,24 +544,29 @@ tsurugi_read_chunks(tg_chunk_scan *scan, tg_vectors *vectors)
 	}
 }
 
-/* The same of a range. */
+unsigned
+tsurugi_read_range(tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
+{
+	for (;;)
+	{
+		unsigned count;
+
+		CHECK_FOR_INTERRUPTS();
+		count = tg_range_scan_next(tsurugi_session(), scan, vectors, limit);
+		if (likely(count > 0 || !scan->busy))
+			return count;
+		tsurugi_wait_for_outcome(&scan->wait);
+	}
+}
+
+/* The next batch of a range; after a first one that is small. */
 static unsigned
 read_range(tsurugi_scan *scan)
 {
 	unsigned limit = scan->limit;
 
 	scan->limit = RANGE_ROWS;
-	for (;;)
-	{
-		unsigned count;
-
-		CHECK_FOR_INTERRUPTS();
-		count = tg_range_scan_next(scan->session, scan->range, scan->own, limit);
-		if (likely(count > 0 || !scan->range->busy))
-			return count;
-		tsurugi_wait_for_outcome(&scan->range->wait);
-		limit = RANGE_ROWS;
-	}
+	return tsurugi_read_range(scan->range, scan->own, limit);
 }
 
 /* The next batch that is not empty. */

@@ -147,6 +147,9 @@ extern void tsurugi_scan_keep(tsurugi_scan *scan);
  */
 extern unsigned tsurugi_read_chunks(tg_chunk_scan *scan, tg_vectors *vectors);
 
+/* The same of tg_range_scan_next. */
+extern unsigned tsurugi_read_range(tg_range_scan *scan, tg_vectors *vectors, unsigned limit);
+
 /* Gives back what the scan holds outside of its memory context. */
 extern void tsurugi_scan_end(tsurugi_scan *scan);
 

@@ -1,0 +1,264 @@
+/*
+ * type_users.c
+ *	  ALTER DOMAIN and ALTER TYPE, of types that columns of our tables have.
+ *
+ * PostgreSQL looks for the columns that have a type, or contain it, among its
+ * own tables only.  So a domain could get a condition that rows of ours violate,
+ * and a composite type another layout than the values that are stored.  Here
+ * the same is done for ours, with the words of get_rels_with_domain and
+ * find_composite_type_dependencies:
+ *
+ * - columns of the domain, or of a domain over it, are looked at, after
+ *   PostgreSQL has done its part and with writers kept out;
+ * - a domain that is a part of a column's type (array, range, composite) cannot
+ *   get a new condition, a composite type that is one no other types of its
+ *   columns.
+ */
+#include "postgres.h"
+
+#include "src/type_users.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parse_type.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "src/rewrite.h"
+
+/* A column of a table of ours. */
+typedef struct type_user
+{
+	Oid table;
+	AttrNumber attnum;
+	bool contains; /* the type is a part of the column's */
+} type_user;
+
+/* --- who uses a type ---------------------------------------------------------------------- */
+
+static List *find_users(Oid type, bool contains, List *users);
+
+static List *
+note_user(const FormData_pg_depend *depend, bool contains, List *users)
+{
+	type_user *user;
+	Oid row_type;
+
+	if (tsurugi_is_our_table(depend->objid))
+	{
+		user = palloc(sizeof(*user));
+		*user = (type_user){.table = depend->objid, .attnum = depend->objsubid, .contains = contains};
+		users = lappend(users, user);
+	}
+	row_type = get_rel_type_id(depend->objid);
+	return OidIsValid(row_type) ? find_users(row_type, true, users) : users;
+}
+
+/* Adds the columns of our tables that have the type, or a type that it is a part of. */
+static List *
+find_users(Oid type, bool contains, List *users)
+{
+	Relation depends = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	check_stack_depth();
+	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(TypeRelationId));
+	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(type));
+	scan = systable_beginscan(depends, DependReferenceIndexId, true, NULL, 2, key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		const FormData_pg_depend *depend = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (depend->classid == RelationRelationId && depend->objsubid > 0)
+			users = note_user(depend, contains, users);
+		else if (depend->classid == TypeRelationId)
+			users = find_users(depend->objid, contains || get_typtype(depend->objid) != TYPTYPE_DOMAIN, users);
+	}
+	systable_endscan(scan);
+	table_close(depends, AccessShareLock);
+	return users;
+}
+
+static void
+refuse(Oid type, const type_user *user)
+{
+	Oid row_of = get_typ_typrelid(type);
+	const char *column = get_attname(user->table, user->attnum, false);
+
+	if (OidIsValid(row_of) && get_rel_relkind(row_of) != RELKIND_COMPOSITE_TYPE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot alter table \"%s\" because column \"%s.%s\" uses its row type",
+							   get_rel_name(row_of), get_rel_name(user->table), column)));
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot alter type \"%s\" because column \"%s.%s\" uses it",
+															format_type_be(type), get_rel_name(user->table), column)));
+}
+
+/* By table, and by column. */
+static int
+compare_users(const ListCell *a, const ListCell *b)
+{
+	const type_user *left = lfirst(a);
+	const type_user *right = lfirst(b);
+
+	if (left->table != right->table)
+		return left->table < right->table ? -1 : 1;
+	return left->attnum - right->attnum;
+}
+
+void
+tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement)
+{
+	Oid type = get_rel_type_id(relation);
+	bool changes = false;
+	List *users;
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+		changes |= lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType;
+	if (!changes || !OidIsValid(type))
+		return;
+	users = find_users(type, true, NIL);
+	if (users != NIL)
+		refuse(type, linitial(users));
+}
+
+/* --- ALTER DOMAIN ----------------------------------------------------------------------------- */
+
+/* The column, as a value of the domain's base type. */
+static Node *
+put_column(Node *node, void *column)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, CoerceToDomainValue))
+	{
+		const CoerceToDomainValue *value = (CoerceToDomainValue *) node;
+
+		return (Node *) makeRelabelType(copyObject(column), value->typeId, value->typeMod, value->collation,
+										COERCE_IMPLICIT_CAST);
+	}
+	return expression_tree_mutator(node, put_column, column);
+}
+
+static bool
+is_checked(const FormData_pg_constraint *constraint)
+{
+	return constraint->contype == CONSTRAINT_CHECK && constraint->convalidated;
+}
+
+/* The validated CHECK constraints of the domain, as conditions on a column. */
+static List *
+conditions_of(Oid domain, Var *column)
+{
+	Relation constraints = table_open(ConstraintRelationId, AccessShareLock);
+	List *conditions = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(domain));
+	scan = systable_beginscan(constraints, ConstraintTypidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool null;
+		Datum expression;
+
+		if (!is_checked((Form_pg_constraint) GETSTRUCT(tuple)))
+			continue;
+		expression = heap_getattr(tuple, Anum_pg_constraint_conbin, RelationGetDescr(constraints), &null);
+		if (!null)
+			conditions = lappend(conditions, put_column(stringToNode(TextDatumGetCString(expression)), column));
+	}
+	systable_endscan(scan);
+	table_close(constraints, AccessShareLock);
+	return conditions;
+}
+
+static List *
+not_null_condition(Var *column)
+{
+	NullTest *test = makeNode(NullTest);
+
+	test->arg = (Expr *) column;
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	return list_make1(test);
+}
+
+/* Looks at the rows of one column. */
+static void
+verify_column(Oid domain, const type_user *user, bool not_null)
+{
+	Relation table = table_open(user->table, ShareLock);
+	const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(table), user->attnum - 1);
+	Var *column = makeVar(1, user->attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
+	bool met = tsurugi_table_satisfies(table, not_null ? not_null_condition(column) : conditions_of(domain, column));
+
+	if (!met && not_null)
+		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+						errmsg("column \"%s\" of table \"%s\" contains null values", NameStr(attribute->attname),
+							   RelationGetRelationName(table)),
+						errtablecol(table, user->attnum)));
+	if (!met)
+		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+						errmsg("column \"%s\" of table \"%s\" contains values that violate the new constraint",
+							   NameStr(attribute->attname), RelationGetRelationName(table)),
+						errtablecol(table, user->attnum)));
+	table_close(table, NoLock);
+}
+
+/* Whether the statement brings a condition that values have to meet. */
+static bool
+adds_condition(const AlterDomainStmt *statement)
+{
+	switch (statement->subtype)
+	{
+		case 'O': /* SET NOT NULL */
+		case 'V': /* VALIDATE CONSTRAINT */
+			return true;
+		case 'C': /* ADD CONSTRAINT */
+			return !castNode(Constraint, statement->def)->skip_validation;
+		default:
+			return false;
+	}
+}
+
+void
+tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDomainStmt *statement)
+{
+	Oid domain;
+	List *users;
+	ListCell *cell;
+
+	tsurugi_utility_run(utility);
+	if (!adds_condition(statement))
+		return;
+	CommandCounterIncrement();
+	domain = typenameTypeId(NULL, makeTypeNameFromNameList(copyObject(statement->typeName)));
+	users = find_users(domain, false, NIL);
+	list_sort(users, compare_users);
+	foreach (cell, users)
+	{
+		const type_user *user = lfirst(cell);
+
+		if (user->contains)
+			refuse(domain, user);
+		verify_column(domain, user, statement->subtype == 'O');
+	}
+}

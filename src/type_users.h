@@ -1,0 +1,18 @@
+/*
+ * type_users.h
+ *	  ALTER DOMAIN and ALTER TYPE, of types that columns of our tables have.
+ */
+#ifndef TSURUGI_TYPE_USERS_H
+#define TSURUGI_TYPE_USERS_H
+
+#include "postgres.h"
+
+#include "src/utility.h"
+
+/* ALTER DOMAIN, with the rows of our tables looked at for the new condition. */
+extern void tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDomainStmt *statement);
+
+/* Refuses to change the type of a column of this relation, or composite type, if a table of ours stores its rows. */
+extern void tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement);
+
+#endif /* TSURUGI_TYPE_USERS_H */

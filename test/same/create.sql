@@ -1,0 +1,44 @@
+-- What CREATE TABLE takes and refuses.
+CREATE TABLE a (t text COLLATE "C", u text COLLATE "POSIX");
+INSERT INTO a VALUES ('x', 'y');
+CREATE TABLE b AS SELECT t || u AS tu FROM a;
+CREATE TABLE b AS SELECT (t || u) COLLATE "C" AS tu FROM a;
+CREATE TABLE c (k int) ON COMMIT DELETE ROWS;
+CREATE TABLE c ON COMMIT DROP AS SELECT 1 AS one;
+CREATE TABLE c (k int) WITH (fillfactor = 70);
+CREATE TABLE d (k int) WITH (fillfactor = 7);
+CREATE TABLE d (k int) WITH ("Fillfactor" = 70);
+CREATE TABLE d WITH (nothing = 1) AS SELECT 1 AS one;
+CREATE TABLE d WITH (autovacuum_enabled = off, toast.autovacuum_enabled = off) AS SELECT 1 AS one;
+CREATE TABLE e (LIKE nowhere);
+CREATE SEQUENCE numbers;
+CREATE TABLE e (k int, LIKE numbers);
+CREATE TABLE e (k int, LIKE a INCLUDING ALL, x text DEFAULT 'x');
+INSERT INTO e VALUES (1, 'a', 'b');
+SELECT * FROM e;
+SELECT * FROM d;
+CREATE TABLE a (k int);
+CREATE TABLE IF NOT EXISTS a (k int);
+CREATE TABLE IF NOT EXISTS a AS SELECT 1;
+CREATE TABLE x (k int, k text);
+CREATE TABLE x (k nothing);
+CREATE TABLE x (k int DEFAULT 'x');
+CREATE TABLE x (k int CHECK (l > 0));
+CREATE TABLE x AS SELECT 1 AS k, 2 AS k;
+
+-- rows that are there when a partition comes beside a default one, which is a table of tables
+CREATE TABLE whole (k int, v text) PARTITION BY LIST (v);
+CREATE TABLE rest PARTITION OF whole DEFAULT PARTITION BY RANGE (k);
+CREATE TABLE rest_low (v text, k int);
+ALTER TABLE rest ATTACH PARTITION rest_low FOR VALUES FROM (0) TO (10);
+INSERT INTO whole VALUES (1, 'a'), (2, 'b');
+CREATE TABLE part_b (k int, v text);
+-- PostgreSQL warns that it does not look into foreign tables; we do
+SET client_min_messages = error;
+ALTER TABLE whole ATTACH PARTITION part_b FOR VALUES IN ('b');
+CREATE TABLE part_a PARTITION OF whole FOR VALUES IN ('a');
+DELETE FROM whole WHERE v = 'b';
+ALTER TABLE whole ATTACH PARTITION part_b FOR VALUES IN ('b');
+INSERT INTO whole VALUES (3, 'b') RETURNING tableoid::regclass;
+INSERT INTO rest VALUES (3, 'b');
+INSERT INTO rest_low VALUES ('b', 3);

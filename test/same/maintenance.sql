@@ -1,0 +1,73 @@
+-- VACUUM, CLUSTER, REINDEX, and ALTERs that are about a heap on the disk.
+CREATE TABLE t (k int PRIMARY KEY, v text, big text) WITH (fillfactor = 50);
+INSERT INTO t SELECT (g * 7) % 100, 'v' || g, repeat('x', 3000) FROM generate_series(0, 99) g;
+DELETE FROM t WHERE k % 3 = 0;
+VACUUM t;
+VACUUM (FULL, ANALYZE) t;
+VACUUM (FREEZE, VERBOSE off, INDEX_CLEANUP off, PARALLEL 0) t;
+VACUUM (nothing) t;
+VACUUM (FULL, PARALLEL 2) t;
+BEGIN;
+VACUUM t;
+ROLLBACK;
+SELECT count(*), sum(k), count(DISTINCT big) FROM t;
+CLUSTER t USING t_pkey;
+SELECT k FROM t LIMIT 5;
+INSERT INTO t VALUES (0), (99);
+INSERT INTO t VALUES (0);
+CLUSTER VERBOSE t USING nothing;
+CLUSTER (nothing) t;
+CREATE TABLE u (k int PRIMARY KEY);
+CLUSTER t USING u_pkey;
+REINDEX TABLE t;
+REINDEX (VERBOSE off) TABLE t;
+REINDEX TABLE CONCURRENTLY t;
+REINDEX INDEX t_pkey;
+INSERT INTO t VALUES (1);
+CREATE TABLE bare (v int);
+REINDEX TABLE bare;
+SELECT count(*), sum(k) FROM t;
+-- rolled back
+BEGIN;
+INSERT INTO t VALUES (200);
+REINDEX TABLE t;
+CLUSTER t USING t_pkey;
+INSERT INTO t VALUES (201);
+SELECT count(*), sum(k) FROM t;
+ROLLBACK;
+SELECT count(*), sum(k) FROM t;
+-- rights
+CREATE ROLE maintenance_role;
+GRANT ALL ON t TO maintenance_role;
+SET ROLE maintenance_role;
+VACUUM t;
+VACUUM FULL t;
+CLUSTER t USING t_pkey;
+REINDEX TABLE t;
+RESET ROLE;
+REVOKE ALL ON t FROM maintenance_role;
+DROP ROLE maintenance_role;
+
+ALTER TABLE t SET (fillfactor = 90, autovacuum_enabled = off);
+ALTER TABLE t SET (fillfactor = 9);
+ALTER TABLE t SET (nothing = 9);
+ALTER TABLE t RESET (fillfactor);
+ALTER TABLE t CLUSTER ON t_pkey, SET TABLESPACE pg_default, ALTER COLUMN v SET COMPRESSION pglz, ADD COLUMN w int DEFAULT 3;
+ALTER TABLE t SET WITHOUT CLUSTER;
+ALTER TABLE t SET UNLOGGED;
+ALTER TABLE t SET LOGGED;
+ALTER TABLE t ALTER COLUMN big SET STORAGE external;
+ALTER TABLE t ALTER COLUMN v SET STATISTICS 10, ALTER COLUMN v SET (n_distinct = 5);
+SELECT k, v, w FROM t ORDER BY k LIMIT 3;
+
+-- statistics
+CREATE TABLE s (a int, b int, c text);
+INSERT INTO s SELECT g % 10, g % 10, 'c' || g FROM generate_series(1, 1000) g;
+CREATE STATISTICS s_ab (ndistinct, dependencies, mcv) ON a, b FROM s;
+CREATE STATISTICS s_expression ON (a + b) FROM s;
+ANALYZE s;
+ANALYZE s (a, nothing);
+SELECT attname, n_distinct, null_frac FROM pg_stats WHERE tablename = 's' ORDER BY 1;
+SELECT statistics_name, n_distinct, dependencies, most_common_freqs[1] FROM pg_stats_ext WHERE tablename = 's' ORDER BY 1;
+SELECT n_distinct FROM pg_stats_ext_exprs WHERE tablename = 's';
+SELECT reltuples FROM pg_class WHERE relname = 's';
