@@ -95,11 +95,20 @@ end_record(void *argument)
 		hand_over_time(record);
 }
 
+/* What SERIALIZABLE has read is validated as of a later time (S1), so it needs more than its one moment. */
+static tg_time
+publish_transaction_time(void)
+{
+	if (IsolationIsSerializable())
+		return tg_snapshot_publish_from(tsurugi_session(), &transaction_entry);
+	return tg_snapshot_publish(tsurugi_session(), &transaction_entry);
+}
+
 void
 tsurugi_snapshot_draw(void)
 {
 	if (transaction_time == 0)
-		transaction_time = tg_snapshot_publish(tsurugi_session(), &transaction_entry);
+		transaction_time = publish_transaction_time();
 }
 
 static void
@@ -118,7 +127,7 @@ tsurugi_snapshot_redraw(void)
 	unsigned old = transaction_entry;
 
 	tg_assert(transaction_time != 0);
-	set_transaction_time(tg_snapshot_publish(tsurugi_session(), &transaction_entry));
+	set_transaction_time(publish_transaction_time());
 	tg_snapshot_withdraw(tsurugi_session(), old);
 }
 

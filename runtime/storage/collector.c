@@ -1,87 +1,120 @@
 /*
  * collector.c
- *	  From the logs of transactions that have ended to free memory.
+ *	  From the logs of transactions that have ended to free memory, in cycles.
  *
- * A log's pieces go through these queues, all but the inbox the runner's own:
+ * What a cycle does in its stages (cycle.h), cut into quanta; whoever has time joins:
  *
- *	  give --> inbox --+--committed--> waiting --horizon >= C--> prune --> confirm --epoch--> free
- *					   |			   in order of C			   | ^		   ^			  |
- *					   |									  open | | retry   |		 open |
- *					   |										   v |		   |			  v
- *					   |										 open <----------------------+
- *					   +--undone-------------------------------------------> confirm
+ *	GATHER	who reads at which times (readings); then the logs that have been given, into
+ *			the order of C, and those up to the readings' bound are the cycle's work,
+ *			with the entries whose keepers have gone, and rolled-back logs
+ *	PRUNE	unlinks what is garbage (prune.c)
+ *	PRUNED	notes the epoch;  EPOCH waits until it is over
+ *	FREE	blobs and slots of replaced versions, and what was rolled back;
+ *	CLOSE	then dead versions and row ids: prune.c, 9
+ *	TIDY	files the entries that have to stay
  *
- * prune.c says what pruning and freeing an entry are, and who owns what.
+ * A log's piece goes
  *
- * 1. When the horizon computed is H, every log with C <= H has been given.  A
- *	  committer has a snapshot R < C published from before it draws C until after
- *	  it has given its log.  H >= C was computed by somebody who read a clock value
- *	  of C or more, hence, by horizon.c 1 and 2, found that entry withdrawn and sees
- *	  the log given.  The inbox is emptied after the horizon was computed.  So logs are
- *	  pruned in the order of C, and nobody stamps a version that is garbage.
- * 2. Epochs ascend along confirm, for they are noted when a piece is put there.
- *	  The first one's is the one to look at.
- * 3. A piece whose DELETEs could not all be pruned is freed but for these, cut to
- *	  them, and waits in open.  It is tried again only if something has come since
- *	  that may have helped: a log with other things than inserts was taken, or a
- *	  REVIVE was pruned (and a piece that comes from confirm may have missed both).  And
- *	  only if an eighth as many entries were worked on as are open, or a second has
- *	  passed: so it costs a constant share.
- * 4. One runner at a time: whoever swaps running.  It allocates nothing, so a
- *	  short memory does not stop it.
+ *	  give --> inbox --GATHER--> waiting --C <= bound--> work --PRUNE, FREE, CLOSE--> freed
+ *						  |								  ^			   |
+ *						  +--------- rolled back ---------+			   | kept entries
+ *														  |			   v
+ *			   keeper gone, or perhaps helped, or stray --+-- keepers, open, strays
+ *
+ * 1. When the bound gathered is B, every log with C <= B has been given (horizon.c, 9),
+ *	  and every version with an end at or below B is stamped.  The inbox is emptied after that.
+ * 2. An entry that is kept for somebody who reads (G3) is filed under the lowest
+ *	  point within its version's time, its keeper.  Points are published afresh only above
+ *	  the bound, so as long as its keeper is published the version stays, and when it is not
+ *	  the entry is at hand again: prune.c, 8.  Where that is not possible (no
+ *	  memory to file it, too many keepers) the whole piece is a stray, and comes up each cycle.
+ * 3. A dead version that waits for another transaction (open) is tried again if something
+ *	  has come since that may have helped: a log with other things than inserts.  And
+ *	  only if an eighth as many entries were worked on as are open, or a second has passed: so it
+ *	  costs a constant share.
+ * 4. Nothing in PRUNE, FREE and CLOSE allocates, so a short memory does not stop them.
+ * 5. A row is pruned by one participant at a time: by whoever gets its part of the row
+ *	  guards.  Who does not puts the piece back and leaves.
+ * 6. Participants are in an epoch within a quantum, never between two; but EPOCH begins when
+ *	  all have left PRUNE.
+ *
+ * Sweeps (sweep.c) go on beside, by whoever finds nothing to join.
  *
  * When nothing is given, nothing waits, and the clock stands still, the
- * watcher's check reads a few words and the task stays parked.
+ * watcher's check reads a few words and the tasks stay parked.
  *
- * Left out: gaps between snapshots (G3), tax (runtime.md), merging sparse chunks,
- * and skipping the garbage of dropped tables.
+ * Left out: skipping the garbage of dropped tables.  Departures from runtime.md: a log is
+ * given when its transaction ends, so no session has to be asked for it, and none keeps one;
+ * and no ticket takes a quantum from a participant that was put to sleep in it, because all participants
+ * run at normal priority: they come back.
  */
 #include "runtime/storage/collector.h"
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/storage/collector_internal.h"
+#include "runtime/storage/cycle.h"
 #include "runtime/storage/horizon.h"
 
 #define TURN_BUDGET 512			/* entries of one turn of the task: some 50 µs */
 #define CHECK_INTERVAL_US 10000 /* of the watcher's check */
-#define WAIT_MS_MIN 10			/* look again at the horizon, which had not moved: at first, */
+#define WAIT_MS_MIN 10			/* look again at who reads, if something waits for that: at first, */
 #define WAIT_MS_MAX 1000		/* and at last */
 #define OPEN_SHARE 8			/* of open entries, to be worked on before these are tried again */
 #define OPEN_MS_MAX 1000		/* but no longer than this after something may have helped them */
 #define NEVER_MS UINT64_MAX
+#define KEEPERS_MAX 64
+#define FILED_ENTRIES_MAX 4096 /* of a piece with filed entries: one participant's at a time */
+#define ROW_GUARDS 1024
+#define GUARD_COST 16 /* of finding a row guarded: the quantum had better end */
 
-typedef struct queue
+typedef struct keeper
 {
-	tg_write_log *first;
-	tg_write_log *last;
-} queue;
+	tg_time point;
+	tg_write_log *filed; /* a stack of pieces */
+} keeper;
 
 /* In the arena. */
 typedef struct collector
 {
-	tg_write_log *inbox TG_CACHE_ALIGNED; /* atomic: a stack; any session pushes, the runner takes all */
+	tg_cycle cycle;
+
+	tg_write_log *inbox TG_CACHE_ALIGNED; /* atomic: a stack; any session pushes, GATHER takes all */
 	uint64_t pieces;					  /* atomic: given and not yet freed */
 
-	uint32_t running TG_CACHE_ALIGNED; /* atomic: somebody is the runner */
+	tg_write_log *kept TG_CACHE_ALIGNED; /* atomic: a stack; of FREE and CLOSE for TIDY */
+	bool helped;						 /* atomic: something has happened that may help open entries */
+	uint64_t worked;					 /* atomic: entries worked on since these were tried */
+	bool progress;						 /* atomic: in this cycle something was not there for nothing */
+	bool freed;							 /* atomic: in this cycle slots were given back */
 
-	/* the runner's; atomic where others look */
-	tg_time horizon;		  /* atomic */
-	queue waiting;			  /* committed, ascending by ended */
-	queue confirm;			  /* unlinked, ascending by epoch */
-	queue open;				  /* have open entries only */
-	queue retry;			  /* the same, to be tried again now */
-	uint64_t open_count;	  /* entries of these two */
-	uint64_t worked;		  /* entries worked on since they were tried */
-	bool open_stale;		  /* something has happened that may help them */
-	uint64_t open_ms;		  /* since when */
-	tg_log_block *keep_block; /* while the first of confirm is freed: */
-	uint32_t keep_entry;	  /* its open entries before this place are kept */
+	/* of the only one in GATHER, PRUNED and TIDY; readings is constant in between */
+	tg_readings readings TG_CACHE_ALIGNED;
+	bool gathering;			/* the readings are this cycle's */
+	tg_write_log *incoming; /* taken from the inbox, oldest first */
+	tg_write_log *waiting;	/* committed, ascending by ended */
+	tg_write_log *waiting_last;
+	bool has_due;
+	tg_write_log *due; /* taken out of these for this cycle: the last one, then by previous */
+	tg_write_log *strays;
+	tg_write_log *open;	  /* a stack of pieces with filed entries */
+	uint64_t open_count;  /* entries of these */
+	uint64_t helped_ms;	  /* since when; 0: not */
+	tg_write_log *filing; /* TIDY has got so far */
+	keeper keepers[KEEPERS_MAX];
+	unsigned keeper_count;
+	uint64_t epoch; /* atomic: in which the cycle's garbage was unlinked */
 	unsigned wait_ms;
 	uint64_t wake_ms; /* atomic: when to run though nothing was given; NEVER_MS */
-	tg_prune_counts counts;
+	tg_time horizon;  /* atomic, for views */
+
+	uint32_t sweeping TG_CACHE_ALIGNED; /* atomic: somebody sweeps */
 	tg_sweep sweep;
+
+	tg_prune_counts counts TG_CACHE_ALIGNED;
+	uint32_t row_guards[ROW_GUARDS] TG_CACHE_ALIGNED; /* atomic: by hash of table and row */
 
 	/* the watcher's */
 	bool submitted TG_CACHE_ALIGNED;
@@ -109,35 +142,17 @@ tg_collector_create(void)
 	return TG_OK;
 }
 
-/* --- queues --------------------------------------------------------------- */
-
-/* Puts a piece behind another, or first (NULL). */
-static void
-queue_insert(queue *queue, tg_write_log *after, tg_write_log *piece)
-{
-	piece->previous = after;
-	piece->next = after != NULL ? after->next : queue->first;
-	*(after != NULL ? &after->next : &queue->first) = piece;
-	*(piece->next != NULL ? &piece->next->previous : &queue->last) = piece;
-}
-
-static void
-queue_append(queue *queue, tg_write_log *piece)
-{
-	queue_insert(queue, queue->last, piece);
-}
-
-static tg_write_log *
-queue_take(queue *queue)
-{
-	tg_write_log *piece = queue->first;
-
-	queue->first = piece->next;
-	*(piece->next != NULL ? &piece->next->previous : &queue->last) = NULL;
-	return piece;
-}
-
 /* --- giving --------------------------------------------------------------- */
+
+static void
+push(tg_write_log **stack, tg_write_log *first, tg_write_log *last)
+{
+	tg_write_log *top = tg_load_relaxed(stack);
+
+	do
+		tg_store_relaxed(&last->next, top);
+	while (!tg_cas_acq_rel(stack, &top, first)); /* the release pairs with the exchange of whoever takes all */
+}
 
 void
 tg_collector_give(tg_write_log *log)
@@ -147,22 +162,19 @@ tg_collector_give(tg_write_log *log)
 
 	if (log == NULL)
 		return;
-	/* The committer's snapshot is still published: see 1. */
-	tg_assert(log->ended == 0 || log->ended > tg_load_relaxed(&shared->horizon));
 	for (; oldest->below != NULL; oldest = oldest->below, count++)
 	{
 		oldest->next = oldest->below;
 		oldest->below->ended = log->ended;
 	}
 	tg_fetch_add_relaxed(&shared->pieces, count);
-	oldest->next = tg_load_relaxed(&shared->inbox);
-	while (!tg_cas_acq_rel(&shared->inbox, &oldest->next, log))
-		; /* the release pairs with the exchange in take_inbox */
+	push(&shared->inbox, log, oldest);
 }
 
 static void
 destroy_piece(tg_session *session, tg_write_log *piece)
 {
+	piece->below = NULL;
 	tg_write_log_destroy(session, piece);
 	tg_fetch_add_relaxed(&shared->pieces, (uint64_t) -1);
 }
@@ -173,78 +185,6 @@ piece_rewind(tg_write_log *piece)
 	piece->at_block = &piece->first;
 	piece->at_entry = 0;
 }
-
-static void
-help_open(void)
-{
-	if (!shared->open_stale)
-		shared->open_ms = tg_now_ms();
-	shared->open_stale = true;
-}
-
-/* What is unlinked now is free for use when the epoch that is noted is over.  So epochs ascend along the queue. */
-static void
-await_epoch(tg_write_log *piece)
-{
-	piece_rewind(piece);
-	piece->epoch = tg_epoch_now();
-	queue_append(&shared->confirm, piece);
-}
-
-static void
-sort_in(tg_session *session, tg_write_log *piece)
-{
-	tg_write_log *after = shared->waiting.last;
-
-	piece->below = NULL;
-	shared->worked++;
-	if (!piece->lasting)
-		help_open();
-	if (piece->ended == 0)
-	{
-		piece->garbage = 1; /* or none: it does not matter which */
-		await_epoch(piece);
-		return;
-	}
-	if (piece->lasting)
-	{
-		destroy_piece(session, piece);
-		return;
-	}
-	/* Logs come nearly in order, and of one transaction the older piece first. */
-	while (after != NULL && after->ended > piece->ended)
-		after = after->previous;
-	piece_rewind(piece);
-	queue_insert(&shared->waiting, after, piece);
-}
-
-static void
-take_inbox(tg_session *session)
-{
-	tg_write_log *newest;
-	tg_write_log *oldest = NULL;
-
-	if (tg_load_relaxed(&shared->inbox) == NULL)
-		return;
-	newest = tg_exchange_acq_rel(&shared->inbox, NULL);
-	while (newest != NULL)
-	{
-		tg_write_log *next = newest->next;
-
-		newest->next = oldest;
-		oldest = newest;
-		newest = next;
-	}
-	while (oldest != NULL)
-	{
-		tg_write_log *next = oldest->next;
-
-		sort_in(session, oldest);
-		oldest = next;
-	}
-}
-
-/* --- the two passes over a piece ------------------------------------------ */
 
 static tg_log_entry *
 next_entry(tg_write_log *piece)
@@ -259,191 +199,421 @@ next_entry(tg_write_log *piece)
 	return &piece->at_block->entry[piece->at_entry++];
 }
 
-/* Prunes entries of a piece; returns what is left of the budget, and if that is not 0 it got to the end. */
-static unsigned
-prune_piece(tg_session *session, tg_write_log *piece, unsigned budget)
+static inline void
+spend(unsigned *budget, unsigned cost)
 {
-	tg_epoch_enter(session);
-	while (budget > 0)
-	{
-		tg_log_entry *entry = next_entry(piece);
-		unsigned cost;
-
-		if (entry == NULL)
-			break;
-		cost = entry->kind == TG_WRITE_DELETE ? TG_ROW_COST : 1;
-		if (tg_prune_entry(session, entry, &shared->counts))
-			help_open();
-		if (entry->kind == TG_WRITE_DELETE)
-			piece->open++;
-		else if (entry->kind != TG_GARBAGE_NONE)
-			piece->garbage++;
-		shared->worked++;
-		budget -= cost < budget ? cost : budget;
-	}
-	tg_epoch_leave(session);
-	return budget;
+	*budget -= cost < *budget ? cost : *budget;
 }
 
-/* Sends a piece that has been pruned, or freed, on its way. */
-static void
-send_on(tg_session *session, tg_write_log *piece)
-{
-	if (piece->garbage > 0 || (piece->open > 0 && !piece->cut))
-		await_epoch(piece);
-	else if (piece->open > 0)
-	{
-		shared->open_count += piece->open;
-		queue_append(&shared->open, piece);
-	}
-	else
-		destroy_piece(session, piece);
-}
+/* --- gathering ------------------------------------------------------------ */
 
-/* An open entry stays, in front of those that are not needed any more. */
 static void
-keep(const tg_log_entry *entry)
+put_to_work(tg_write_log *piece)
 {
-	if (shared->keep_entry == shared->keep_block->capacity)
-	{
-		shared->keep_block = shared->keep_block->next;
-		shared->keep_entry = 0;
-	}
-	shared->keep_block->entry[shared->keep_entry++] = *entry;
-}
-
-/* Leaves a piece with nothing but the entries that were kept. */
-static void
-cut_to_kept(tg_session *session, tg_write_log *piece)
-{
-	tg_log_block *block = shared->keep_block->next;
-
-	shared->keep_block->next = NULL;
-	shared->keep_block->count = shared->keep_entry;
-	piece->last = shared->keep_block;
+	piece->below = NULL;
 	piece->garbage = 0;
-	piece->cut = true;
-	while (block != NULL)
-	{
-		tg_log_block *next = block->next;
+	piece->rows = 0;
+	piece->kept = 0;
+	piece_rewind(piece);
+	tg_cycle_put(&shared->cycle, piece);
+}
 
-		tg_free(session, block, TG_USE_LOG);
-		block = next;
+static void
+put_all_to_work(tg_write_log **filed)
+{
+	while (*filed != NULL)
+	{
+		tg_write_log *piece = *filed;
+
+		*filed = piece->below;
+		put_to_work(piece);
 	}
 }
 
-/* Frees entries of a piece whose epoch is over; result as of prune_piece. */
-static unsigned
-free_piece(tg_session *session, tg_write_log *piece, unsigned budget)
+/* What has been filed and may go now. */
+static void
+call_filed(void)
 {
-	if (piece->at_block == &piece->first && piece->at_entry == 0)
-	{
-		shared->keep_block = &piece->first;
-		shared->keep_entry = 0;
-	}
-	tg_epoch_enter(session);
-	while (budget > 0)
-	{
-		const tg_log_entry *entry = next_entry(piece);
-		unsigned cost;
+	unsigned left = 0;
+	bool is_helped = tg_load_relaxed(&shared->helped);
 
-		if (entry == NULL)
-			break;
-		if (piece->ended == 0)
-			cost = tg_free_undone(session, entry, &shared->counts);
+	for (unsigned i = 0; i < shared->keeper_count; i++)
+	{
+		keeper *keeper = &shared->keepers[i];
+		unsigned place = tg_readings_from(&shared->readings, keeper->point);
+
+		if (place < shared->readings.count && shared->readings.point[place] == keeper->point)
+			shared->keepers[left++] = *keeper;
 		else
-		{
-			cost = tg_free_pruned(session, entry, &shared->counts);
-			if (entry->kind == TG_WRITE_DELETE)
-				keep(entry);
-		}
-		shared->worked++;
-		budget -= cost < budget ? cost : budget;
+			put_all_to_work(&keeper->filed);
 	}
-	tg_epoch_leave(session);
-	return budget;
-}
+	shared->keeper_count = left;
+	put_all_to_work(&shared->strays);
 
-/* --- running -------------------------------------------------------------- */
-
-static bool
-is_confirmed(uint64_t epoch)
-{
-	if (tg_load_acquire(tg_epoch_global) == epoch)
-		tg_epoch_advance();
-	return tg_epoch_confirmed() > epoch;
-}
-
-static unsigned
-free_confirmed(tg_session *session, unsigned budget)
-{
-	tg_write_log *piece;
-
-	while (budget > 0 && (piece = shared->confirm.first) != NULL && is_confirmed(piece->epoch))
+	if (is_helped && shared->helped_ms == 0)
+		shared->helped_ms = tg_now_ms();
+	if (is_helped && shared->open != NULL &&
+		(tg_load_relaxed(&shared->worked) >= shared->open_count / OPEN_SHARE ||
+		 tg_now_ms() >= shared->helped_ms + OPEN_MS_MAX))
 	{
-		budget = free_piece(session, piece, budget);
-		shared->sweep.dirty = true;
-		if (budget == 0)
-			break;
-		budget--;
-		(void) queue_take(&shared->confirm);
-		cut_to_kept(session, piece);
-		if (piece->open > 0)
-			help_open(); /* what happened while it was not in open, it has missed */
-		send_on(session, piece);
-	}
-	return budget;
-}
-
-static unsigned
-prune_waiting(tg_session *session, unsigned budget)
-{
-	tg_write_log *piece;
-
-	while (budget > 0 && (piece = shared->waiting.first) != NULL && piece->ended <= shared->horizon)
-	{
-		shared->wait_ms = WAIT_MS_MIN;
-		budget = prune_piece(session, piece, budget);
-		if (budget == 0)
-			break;
-		budget--;
-		send_on(session, queue_take(&shared->waiting));
-	}
-	return budget;
-}
-
-static bool
-open_is_due(void)
-{
-	return shared->open_stale &&
-		   (shared->worked >= shared->open_count / OPEN_SHARE || tg_now_ms() >= shared->open_ms + OPEN_MS_MAX);
-}
-
-static unsigned
-prune_open(tg_session *session, unsigned budget)
-{
-	if (shared->retry.first == NULL && shared->open.first != NULL && open_is_due())
-	{
-		shared->retry = shared->open;
-		shared->open = (queue){NULL, NULL};
-		shared->open_stale = false;
+		tg_store_relaxed(&shared->helped, false);
+		tg_store_relaxed(&shared->worked, 0);
+		shared->helped_ms = 0;
 		shared->open_count = 0;
-		shared->worked = 0;
-		for (tg_write_log *piece = shared->retry.first; piece != NULL; piece = piece->next)
-		{
-			piece_rewind(piece);
-			piece->open = 0;
-		}
+		put_all_to_work(&shared->open);
 	}
-	while (budget > 0 && shared->retry.first != NULL)
+}
+
+static void
+take_inbox(void)
+{
+	tg_write_log *newest = tg_exchange_acq_rel(&shared->inbox, NULL);
+
+	while (newest != NULL)
 	{
-		budget = prune_piece(session, shared->retry.first, budget);
-		if (budget == 0)
-			break;
-		budget--;
-		send_on(session, queue_take(&shared->retry));
+		tg_write_log *next = tg_load_relaxed(&newest->next);
+
+		newest->next = shared->incoming;
+		shared->incoming = newest;
+		newest = next;
 	}
-	return budget;
+}
+
+/* Logs come nearly in order of C, and of one transaction the older piece first. */
+static void
+sort_in(tg_session *session, tg_write_log *piece)
+{
+	tg_write_log *after = shared->waiting_last;
+
+	piece->below = NULL;
+	if (!piece->lasting)
+		tg_store_relaxed(&shared->helped, true);
+	if (piece->ended == 0)
+	{
+		put_to_work(piece);
+		return;
+	}
+	if (piece->lasting)
+	{
+		destroy_piece(session, piece);
+		return;
+	}
+	while (after != NULL && after->ended > piece->ended)
+		after = after->previous;
+	piece->previous = after;
+	piece->next = after != NULL ? after->next : shared->waiting;
+	*(after != NULL ? &after->next : &shared->waiting) = piece;
+	*(piece->next != NULL ? &piece->next->previous : &shared->waiting_last) = piece;
+}
+
+/* Takes all up to a piece (or none) out of those that wait; what is the first then. */
+static tg_write_log *
+waiting_after(tg_write_log *due)
+{
+	tg_write_log *first = due != NULL ? due->next : shared->waiting;
+
+	if (first != NULL)
+		first->previous = NULL;
+	else
+		shared->waiting_last = NULL;
+	return first;
+}
+
+/* True when done. */
+static bool
+gather(tg_session *session, unsigned *budget)
+{
+	if (!shared->gathering)
+	{
+		shared->gathering = true;
+		tg_store_relaxed(&shared->progress, false);
+		tg_store_relaxed(&shared->freed, false);
+		tg_readings_gather(&shared->readings); /* first: 1 */
+		tg_store_relaxed(&shared->horizon, shared->readings.horizon);
+		tg_failpoint("collector_gathered");
+		take_inbox();
+		call_filed();
+	}
+	while (*budget > 0 && shared->incoming != NULL)
+	{
+		tg_write_log *piece = shared->incoming;
+
+		shared->incoming = piece->next;
+		tg_store_relaxed(&shared->progress, true);
+		sort_in(session, piece);
+		spend(budget, 1);
+	}
+	/* The newest first, so that the oldest is on top: what is below goes before what is above. */
+	if (*budget > 0 && !shared->has_due)
+	{
+		shared->due = shared->waiting_last;
+		while (shared->due != NULL && shared->due->ended > shared->readings.bound)
+			shared->due = shared->due->previous;
+		shared->waiting = waiting_after(shared->due);
+		shared->has_due = true;
+	}
+	while (*budget > 0 && shared->due != NULL)
+	{
+		tg_write_log *piece = shared->due;
+
+		shared->due = piece->previous;
+		put_to_work(piece);
+		spend(budget, 1);
+	}
+	if (*budget == 0)
+		return false;
+	shared->gathering = false;
+	shared->has_due = false;
+	return true;
+}
+
+/* --- pruning -------------------------------------------------------------- */
+
+static uint32_t *
+row_guard(const tg_log_entry *entry)
+{
+	uint64_t hash = (uint64_t) (uintptr_t) tg_version_chunk(entry->version)->table * 0x9e3779b97f4a7c15 + entry->count;
+
+	return &shared->row_guards[(hash ^ hash >> 32) % ROW_GUARDS];
+}
+
+/* False if somebody else prunes the row, or one beside it. */
+static bool
+prune_guarded(tg_session *session, tg_log_entry *entry)
+{
+	uint32_t *guard = row_guard(entry);
+
+	if (tg_load_relaxed(guard) != 0 || tg_exchange_acq_rel(guard, 1) != 0)
+		return false;
+	tg_failpoint("collector_prune");
+	tg_prune_entry(session, entry, &shared->readings, &shared->counts);
+	tg_store_release(guard, 0);
+	return true;
+}
+
+static void
+count_pruned(tg_write_log *piece, const tg_log_entry *entry)
+{
+	switch (entry->kind)
+	{
+		case TG_GARBAGE_NONE:
+			break;
+		case TG_GARBAGE_DEAD:
+		case TG_GARBAGE_ROW:
+			tg_store_relaxed(&shared->helped, true); /* what is above it */
+			piece->rows++;
+			piece->garbage++;
+			break;
+		case TG_GARBAGE_RUN:
+			piece->garbage++;
+			break;
+		default:
+			piece->kept++;
+			break;
+	}
+}
+
+/* Prunes entries of a piece; true if it got to the end. */
+static bool
+prune_piece(tg_session *session, tg_write_log *piece, unsigned *budget)
+{
+	tg_log_entry *entry;
+
+	if (piece->ended == 0)
+	{
+		piece->garbage = 1; /* or none: it does not matter which */
+		return true;
+	}
+	while (*budget > 0 && (entry = next_entry(piece)) != NULL)
+	{
+		unsigned cost = entry->kind == TG_WRITE_UPDATE ? 1 : TG_ROW_COST;
+
+		switch (entry->kind)
+		{
+			case TG_WRITE_REVIVE:
+				tg_store_relaxed(&shared->helped, true);
+				entry->kind = TG_GARBAGE_NONE;
+				break;
+			case TG_WRITE_INSERT:
+				entry->kind = TG_GARBAGE_NONE;
+				break;
+			case TG_GARBAGE_NONE:
+				break;
+			default:
+				if (!prune_guarded(session, entry))
+				{
+					piece->at_entry--;
+					spend(budget, GUARD_COST);
+					return false;
+				}
+				count_pruned(piece, entry);
+				break;
+		}
+		spend(budget, cost);
+	}
+	return *budget > 0;
+}
+
+static void
+prune(tg_session *session, unsigned *budget)
+{
+	tg_write_log *piece;
+
+	while (*budget > 0 && (piece = tg_cycle_take(&shared->cycle)) != NULL)
+	{
+		unsigned before = *budget;
+		bool is_done;
+
+		tg_epoch_enter(session);
+		is_done = prune_piece(session, piece, budget);
+		tg_epoch_leave(session);
+		tg_fetch_add_relaxed(&shared->worked, before - *budget);
+		if (!is_done)
+		{
+			tg_cycle_put(&shared->cycle, piece);
+			return;
+		}
+		spend(budget, 1);
+		if (piece->garbage > 0)
+			tg_store_relaxed(&shared->progress, true);
+		piece_rewind(piece);
+		if (piece->garbage > 0 || piece->kept > 0)
+			tg_cycle_put_done(&shared->cycle, piece);
+		else
+			destroy_piece(session, piece);
+	}
+}
+
+/* --- freeing -------------------------------------------------------------- */
+
+/* Frees entries of a piece; true if it got to the end. */
+static bool
+free_piece(tg_session *session, tg_write_log *piece, bool runs, unsigned *budget)
+{
+	tg_log_entry *entry;
+
+	if (piece->garbage == 0)
+		return true;
+	while (*budget > 0 && (entry = next_entry(piece)) != NULL)
+		spend(budget, piece->ended == 0 ? tg_free_undone(session, entry, &shared->counts)
+										: tg_free_pruned(session, entry, runs, &shared->counts));
+	return *budget > 0;
+}
+
+/* FREE and CLOSE. */
+static void
+free_all(tg_session *session, bool runs, unsigned *budget)
+{
+	tg_write_log *piece;
+
+	while (*budget > 0 && (piece = tg_cycle_take(&shared->cycle)) != NULL)
+	{
+		bool is_done;
+
+		tg_epoch_enter(session);
+		is_done = free_piece(session, piece, runs, budget);
+		tg_epoch_leave(session);
+		tg_store_relaxed(&shared->freed, true);
+		if (!is_done)
+		{
+			tg_cycle_put(&shared->cycle, piece);
+			return;
+		}
+		spend(budget, 1);
+		piece_rewind(piece);
+		if (runs && piece->rows > 0)
+			tg_cycle_put_done(&shared->cycle, piece);
+		else if (piece->kept > 0)
+		{
+			piece->garbage = 0;
+			push(&shared->kept, piece, piece);
+		}
+		else
+			destroy_piece(session, piece);
+	}
+}
+
+/* --- filing --------------------------------------------------------------- */
+
+/* Where the entry is to be filed, or NULL. */
+static tg_write_log **
+file_for(const tg_log_entry *entry)
+{
+	tg_time point;
+
+	if (entry->kind == TG_GARBAGE_OPEN)
+	{
+		shared->open_count++;
+		return &shared->open;
+	}
+	point = tg_prune_keeper(entry, &shared->readings);
+	if (point == 0)
+		return NULL;
+	for (unsigned i = 0; i < shared->keeper_count; i++)
+	{
+		if (shared->keepers[i].point == point)
+			return &shared->keepers[i].filed;
+	}
+	if (shared->keeper_count == KEEPERS_MAX)
+		return NULL;
+	shared->keepers[shared->keeper_count] = (keeper){.point = point};
+	return &shared->keepers[shared->keeper_count++].filed;
+}
+
+static bool
+file_entry(tg_session *session, tg_log_entry *entry)
+{
+	tg_write_log **file = file_for(entry);
+	tg_write_log *top;
+
+	if (file == NULL)
+		return false;
+	top = *file;
+	if (tg_write_log_carry(session, file, tg_version_chunk(entry->version)->table, entry) != TG_OK)
+		return false;
+	if (*file != top)
+	{
+		(*file)->ended = TG_TIME_FIRST;
+		tg_fetch_add_relaxed(&shared->pieces, 1);
+	}
+	if (++(*file)->kept >= FILED_ENTRIES_MAX)
+		(*file)->sealed = true;
+	entry->kind = TG_GARBAGE_NONE;
+	return true;
+}
+
+/* True when done. */
+static bool
+tidy(tg_session *session, unsigned *budget)
+{
+	if (shared->filing == NULL)
+		shared->filing = tg_exchange_acq_rel(&shared->kept, NULL);
+	while (shared->filing != NULL)
+	{
+		tg_write_log *piece = shared->filing;
+		bool is_stray = false;
+		tg_log_entry *entry;
+
+		while (*budget > 0 && (entry = next_entry(piece)) != NULL)
+		{
+			if (entry->kind == TG_WRITE_UPDATE || entry->kind == TG_WRITE_DELETE || entry->kind == TG_GARBAGE_OPEN)
+				is_stray |= !file_entry(session, entry);
+			spend(budget, 1);
+		}
+		piece->garbage |= is_stray; /* over several quanta */
+		if (*budget == 0)
+			return false;
+		spend(budget, 1);
+		shared->filing = tg_load_relaxed(&piece->next);
+		if (piece->garbage != 0)
+		{
+			piece->below = shared->strays;
+			shared->strays = piece;
+		}
+		else
+			destroy_piece(session, piece);
+	}
+	return true;
 }
 
 /* Sets when to look again though nothing has been given. */
@@ -453,13 +623,11 @@ set_alarm(void)
 	uint64_t now = tg_now_ms();
 	uint64_t wake = NEVER_MS;
 
-	if (shared->open.first != NULL && shared->open_stale)
+	if (tg_load_relaxed(&shared->progress))
+		shared->wait_ms = WAIT_MS_MIN;
+	if (shared->open != NULL && tg_load_relaxed(&shared->helped))
 		wake = now + OPEN_MS_MAX;
-	if (tg_sweep_is_unfinished(&shared->sweep) && tg_load_relaxed(&shared->sweep.at_ms) < wake)
-		wake = tg_load_relaxed(&shared->sweep.at_ms);
-	if (shared->confirm.first != NULL)
-		wake = now + WAIT_MS_MIN;
-	else if (shared->waiting.first != NULL)
+	if (shared->waiting != NULL || shared->strays != NULL || shared->keeper_count > 0)
 	{
 		wake = now + shared->wait_ms < wake ? now + shared->wait_ms : wake;
 		shared->wait_ms = shared->wait_ms * 2 < WAIT_MS_MAX ? shared->wait_ms * 2 : WAIT_MS_MAX;
@@ -467,44 +635,153 @@ set_alarm(void)
 	tg_store_relaxed(&shared->wake_ms, wake);
 }
 
-static bool
-run(tg_session *session, unsigned budget)
-{
-	if (shared->waiting.first != NULL || tg_load_relaxed(&shared->inbox) != NULL)
-	{
-		/* In this order: 1. */
-		tg_store_relaxed(&shared->horizon, tg_horizon_compute());
-		take_inbox(session);
-	}
-	for (;;)
-	{
-		unsigned before = budget;
+/* --- a cycle -------------------------------------------------------------- */
 
-		budget = free_confirmed(session, budget);
-		budget = prune_waiting(session, budget);
-		budget = prune_open(session, budget);
-		if (budget == 0)
-			return true;
-		if (budget == before)
+/* To the stage's next one for many, or to the end if there is nothing for it. */
+static tg_stage
+go_on(tg_stage next)
+{
+	if (tg_load_relaxed(&shared->cycle.work) == NULL)
+		next = TG_STAGE_TIDY;
+	tg_cycle_move(&shared->cycle, next);
+	return next;
+}
+
+/* What the last one out of a stage does. */
+static void
+prepare(tg_stage stage)
+{
+	switch (stage)
+	{
+		case TG_STAGE_PRUNED:
+			tg_failpoint("collector_pruned");
+			tg_cycle_turn_over(&shared->cycle);
+			tg_store_relaxed(&shared->epoch, tg_epoch_now());
+			(void) go_on(TG_STAGE_EPOCH);
+			break;
+		case TG_STAGE_FREED:
+			tg_failpoint("collector_freed");
+			tg_cycle_turn_over(&shared->cycle);
+			(void) go_on(TG_STAGE_CLOSE);
+			break;
+		case TG_STAGE_TIDY:
+			tg_cycle_move(&shared->cycle, TG_STAGE_TIDY); /* for whoever comes next */
+			break;
+		default:
+			tg_assert(stage == TG_STAGE_NONE);
 			break;
 	}
-	tg_retire_poll(session);
-	return tg_sweep_is_due(&shared->sweep) && tg_sweep_run(session, &shared->sweep, budget);
+}
+
+/* Does some of the work of the stage that was joined, and leaves it. */
+static void
+participate(tg_session *session, tg_stage stage, unsigned *budget)
+{
+	switch (stage)
+	{
+		case TG_STAGE_GATHER:
+			if (gather(session, budget))
+			{
+				(void) go_on(TG_STAGE_PRUNE);
+				return;
+			}
+			break;
+		case TG_STAGE_PRUNE:
+			prune(session, budget);
+			break;
+		case TG_STAGE_FREE:
+		case TG_STAGE_CLOSE:
+			free_all(session, stage == TG_STAGE_FREE, budget);
+			break;
+		default:
+			tg_assert(stage == TG_STAGE_TIDY);
+			if (tidy(session, budget))
+			{
+				if (tg_load_relaxed(&shared->freed))
+					tg_store_relaxed(&shared->sweep.dirty, true);
+				set_alarm();
+				tg_cycle_move(&shared->cycle, TG_STAGE_IDLE);
+				return;
+			}
+			break;
+	}
+	prepare(tg_cycle_leave(&shared->cycle));
+}
+
+static bool
+is_confirmed(uint64_t epoch)
+{
+	if (tg_load_acquire(tg_epoch_global) == epoch)
+		tg_epoch_advance();
+	return tg_epoch_confirmed() > epoch;
+}
+
+/* Something has been given, or is filed and may have become free. */
+static bool
+has_cause(void)
+{
+	return tg_load_relaxed(&shared->inbox) != NULL || tg_now_ms() >= tg_load_relaxed(&shared->wake_ms);
+}
+
+/*
+ * Works on the cycle while there is something for one more to do.  If it may, it
+ * opens one, and further ones while they lead to something.
+ */
+static void
+run(tg_session *session, bool may_open, unsigned *budget)
+{
+	bool has_opened = false;
+
+	while (*budget > 0)
+	{
+		tg_stage stage = tg_cycle_join(&shared->cycle);
+
+		if (stage != TG_STAGE_NONE)
+		{
+			unsigned before = *budget;
+
+			participate(session, stage, budget);
+			if (*budget == before && tg_cycle_stage(&shared->cycle) == stage)
+				return; /* others have it all */
+			continue;
+		}
+		stage = tg_cycle_stage(&shared->cycle);
+		if (stage == TG_STAGE_IDLE && may_open &&
+			(!has_opened || tg_load_relaxed(&shared->inbox) != NULL || tg_load_relaxed(&shared->progress)))
+		{
+			has_opened = true;
+			(void) tg_cycle_start(&shared->cycle, TG_STAGE_IDLE);
+		}
+		else if (stage == TG_STAGE_EPOCH && is_confirmed(tg_load_relaxed(&shared->epoch)))
+			(void) tg_cycle_start(&shared->cycle, TG_STAGE_EPOCH);
+		else
+			return;
+	}
+}
+
+static bool
+sweep(tg_session *session, unsigned budget)
+{
+	bool more = false;
+
+	if (tg_load_relaxed(&shared->sweeping) != 0 || tg_exchange_acq_rel(&shared->sweeping, 1) != 0)
+		return false;
+	if (tg_sweep_is_due(&shared->sweep))
+		more = tg_sweep_run(session, &shared->sweep, budget);
+	tg_store_relaxed(&shared->sweep.unfinished, tg_sweep_is_unfinished(&shared->sweep));
+	tg_store_release(&shared->sweeping, 0);
+	return more;
 }
 
 bool
 tg_collector_run(tg_session *session, unsigned budget)
 {
-	bool more;
-
 	tg_assert(!tg_epoch_inside(session));
-	/* The acquire pairs with the release below: the runner before is done with the queues. */
-	if (tg_load_relaxed(&shared->running) != 0 || tg_exchange_acq_rel(&shared->running, 1) != 0)
-		return false;
-	more = run(session, budget);
-	set_alarm();
-	tg_store_release(&shared->running, 0);
-	return more;
+	run(session, true, &budget);
+	if (budget == 0)
+		return true;
+	tg_retire_poll(session);
+	return sweep(session, budget);
 }
 
 /* --- the pool ------------------------------------------------------------- */
@@ -522,9 +799,10 @@ check(tg_session *session)
 {
 	uint64_t now = tg_now_ms();
 	bool clock_moved = tg_load_relaxed(tg_clock) != tg_load_relaxed(&shared->sweep.clock);
+	bool is_sweeping = clock_moved || tg_load_relaxed(&shared->sweep.unfinished);
 
-	if (tg_load_relaxed(&shared->inbox) == NULL && now < tg_load_relaxed(&shared->wake_ms) &&
-		!(clock_moved && now >= tg_load_relaxed(&shared->sweep.at_ms)))
+	if (tg_cycle_stage(&shared->cycle) == TG_STAGE_IDLE && !has_cause() &&
+		!(is_sweeping && now >= tg_load_relaxed(&shared->sweep.at_ms)))
 		return;
 	if (shared->submitted)
 		tg_task_unpark(session, &shared->task);

@@ -2,9 +2,9 @@
  * collector.h
  *	  Takes away what no snapshot can see any more.
  *
- * Works on the write logs of transactions that have ended.  A committed log
- * waits until the horizon has reached its commit timestamp; then superseded
- * versions are cut off their chains, rows that were deleted are closed and
+ * Works on the write logs of transactions that have ended, in cycles that
+ * any number of sessions may take part in.  Replaced versions that nobody reads, between
+ * snapshots too, are cut out of their chains, rows that were deleted are closed and
  * their index entries removed; an epoch later slots, blobs and row ids are free
  * for use.  A rolled-back log only has the second half to do.  Besides it
  * sweeps over chunks that have been quiet and takes their headers away.
@@ -24,8 +24,8 @@ extern tg_status tg_collector_create(void) TG_MUST_USE;
 /*
  * Hands over a log, all its pieces; NULL is allowed.  Either committed: every
  * version is stamped and ended = C is set in the newest piece; the committer
- * has had a snapshot published, without a gap, since before it drew C, and
- * withdraws it only after this call (so the horizon reaches C only when the
+ * has had a snapshot published that stands for later times, too, without a gap, since before it drew C, and
+ * withdraws it only after this call (so readings are bounded by C only when the
  * collector has the log: collector.c, 1).  Or undone: ended = 0, all entries
  * unlinked.  Any session; cannot fail.
  */
@@ -33,7 +33,7 @@ extern void tg_collector_give(tg_write_log *log);
 
 /*
  * Does up to budget entries' worth of work; true if there is more that could
- * be done at once.  One caller at a time (others return false at once).
+ * be done at once.  Any number of sessions at a time.
  */
 extern bool tg_collector_run(tg_session *session, unsigned budget);
 

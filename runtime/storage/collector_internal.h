@@ -10,23 +10,26 @@
 #include <time.h>
 
 #include "runtime/mem/session.h"
+#include "runtime/storage/horizon.h"
 #include "runtime/storage/table.h"
 #include "runtime/storage/version.h"
 #include "runtime/storage/write_log.h"
 
 /* --- prune.c ------------------------------------------------------------------ */
 
-/* What pruning makes of an entry's kind, beside tg_write; a DELETE that stays one is open. */
+/* What pruning makes of an entry's kind; an UPDATE or DELETE that stays one is kept for somebody who reads. */
 typedef enum tg_garbage
 {
 	TG_GARBAGE_NONE = 16,
-	TG_GARBAGE_VERSION, /* the entry's version */
-	TG_GARBAGE_ROW		/* the same, and its row */
+	TG_GARBAGE_RUN,	 /* the entry's version leads a run that was cut out */
+	TG_GARBAGE_DEAD, /* a dead version was cut off */
+	TG_GARBAGE_ROW,	 /* the same, and its row */
+	TG_GARBAGE_OPEN	 /* a dead version that waits for what another transaction becomes, or for what is below it */
 } tg_garbage;
 
 #define TG_ROW_COST 4 /* of closing or freeing a row, in entries of the budget */
 
-/* Since start; atomic: written by the runner, read by views. */
+/* Since start; atomic. */
 typedef struct tg_prune_counts
 {
 	uint64_t versions_removed;
@@ -34,30 +37,34 @@ typedef struct tg_prune_counts
 } tg_prune_counts;
 
 /*
- * Unlinks the garbage of an entry of a committed log, the horizon having
- * reached its C, and rewrites the entry; or leaves a DELETE open.  True if an
- * open DELETE may have been helped.  Inside an epoch.
+ * Prunes the row of an entry of a committed log, an UPDATE, a DELETE or an open one, and
+ * rewrites the entry's kind.  Inside an epoch; nobody else prunes the row now.
  */
-extern bool tg_prune_entry(tg_session *session, tg_log_entry *entry, tg_prune_counts *counts);
+extern void tg_prune_entry(tg_session *session, tg_log_entry *entry, const tg_readings *readings,
+						   tg_prune_counts *counts);
 
-/* Frees what an entry owns, an epoch later: of a pruned log, or of an undone one.  Returns the cost.  Inside an epoch. */
-extern unsigned tg_free_pruned(tg_session *session, const tg_log_entry *entry, tg_prune_counts *counts);
+/* Of an entry that was kept: the lowest point that it is kept for, or else the lowest of all; 0 if there is none. */
+extern tg_time tg_prune_keeper(const tg_log_entry *entry, const tg_readings *readings);
+
+/* Frees what an entry owns, an epoch later: of an undone log; of a pruned one, first runs, then dead versions.  The cost. */
 extern unsigned tg_free_undone(tg_session *session, const tg_log_entry *entry, tg_prune_counts *counts);
+extern unsigned tg_free_pruned(tg_session *session, tg_log_entry *entry, bool runs, tg_prune_counts *counts);
 
 /* --- sweep.c ------------------------------------------------------------------ */
 
 #define TG_SWEEP_INTERVAL_MS 1000
 
-/* A walk over all chunks; the collector's runner only, unless it says atomic. */
+/* A walk over all chunks; one sweeps at a time.  What others look at says atomic. */
 typedef struct tg_sweep
 {
-	bool active;	/* one is under way: the fields to limit hold where it is */
-	bool dirty;		/* since the last one began, garbage was freed somewhere */
-	bool marked;	/* a chunk's headers were marked: another step is due */
-	bool waiting;	/* a chunk was left alone, because it was changed after limit */
-	uint64_t table; /* position in the catalog */
-	tg_table *at;	/* retained; NULL: the next one */
-	uint32_t chunk; /* of it */
+	bool active;	 /* one is under way: the fields to limit hold where it is */
+	bool dirty;		 /* atomic: since the last one began, garbage was freed somewhere */
+	bool unfinished; /* atomic: tg_sweep_is_unfinished, for the watcher */
+	bool marked;	 /* a chunk's headers were marked: another step is due */
+	bool waiting;	 /* a chunk was left alone, because it was changed after limit */
+	uint64_t table;	 /* position in the catalog */
+	tg_table *at;	 /* retained; NULL: the next one */
+	uint32_t chunk;	 /* of it */
 	tg_time horizon;
 	tg_time limit;			 /* chunks touched later are not quiet */
 	uint64_t clock;			 /* atomic (written by the runner, read by the watcher): when the last sweep began */

@@ -2,14 +2,15 @@
  * horizon.c
  *	  Who still reads at which time: one array of entries per session.
  *
- * An entry is 0 (free) or a time T: its owner reads, or will read, at times not
- * before T.  Publishing is
+ * An entry is 0 (free), a time T, or T with the mark FROM: its owner reads at T,
+ * or at times not before T.  Publishing is
  *
- *	  bound = clock;  entry = bound;  R = clock;  entry = R
+ *	  bound = clock;  entry = FROM | bound;  R = clock;  entry = R
  *
- * and computing the horizon is
+ * (or the entry stays as it is), and gathering is
  *
- *	  H = clock;  for every entry that is not 0: H = min(H, entry)
+ *	  B = clock;  for every entry: FROM | T: B = min(B, T);  T: T is a point
+ *	  H = min(B, points)
  *
  * 1. Nobody ever reads at a time below a horizon computed before.  The store of
  *	  the bound, both loads of the clock, and the loads of entries in a computation
@@ -40,20 +41,34 @@
  * 6. Raising an entry replaces a time by a later one that the clock has had, with a
  *	  release, as a withdrawal does: there is no moment without either, and whoever
  *	  computes sees one of the two.
+ * 7. Garbage is a version that is in nobody's reach now and in nobody's later: its
+ *	  end is at or below B, and no point lies from its begin to before its end.  Who
+ *	  publishes later reads at B or later (1).  Who is a point here may take a point over for
+ *	  a job (5), and nothing else.
+ * 8. Holding (tg_snapshot_hold): exchange entry for FROM | T, then load the clock, K.
+ *	  A version whose end is drawn later than K stays as long as the entry.
+ *	  For a gathering that found the entry still a point loaded its B before that, so
+ *	  before the exchange in S, and B <= K; and one that finds FROM | T has B <= T <= K.
+ * 9. When B is gathered, every log with C <= B has been given to the collector: a
+ *	  committer has an entry FROM | T with T < C from before it draws C until after it has
+ *	  given its log.  Points do not do for that; see collector.c.
  *
  * Departure from «store a lower bound, fence»: no separate fence; the exchange
  * that stores the bound is one on the machines that need one, and tools that
  * check orderings understand it.
  *
  * Left out: the ring of mixed transactions and the preserve list (G1's other
- * terms), and the gaps between snapshots (G3).
+ * terms).
  */
 #include "runtime/storage/horizon.h"
+
+#include <string.h>
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 
 #define SHARED_ENTRY (TG_SNAPSHOTS_PER_SESSION - 1)
+#define FROM ((tg_time) 1 << 63) /* stands for every time from there on */
 
 /* Written by the session's owner only; all but the entries is read by nobody else. */
 typedef struct snapshots
@@ -111,13 +126,12 @@ static void __attribute__((noinline)) seen_grow(uint32_t id)
 		;
 }
 
-tg_time
-tg_snapshot_publish(tg_session *session, unsigned *entry_out)
+/* An entry to publish in, with a lower bound; *shared_out: it is to stay one. */
+static inline unsigned
+take_entry(tg_session *session, bool *shared_out)
 {
 	snapshots *mine = &shared->session[session->id];
 	unsigned entry = (unsigned) __builtin_ctz(~mine->taken);
-	tg_time bound;
-	tg_time time;
 
 	/*
 	 * The load may be relaxed: seen never falls, and the id is below it only
@@ -125,22 +139,62 @@ tg_snapshot_publish(tg_session *session, unsigned *entry_out)
 	 */
 	if (tg_unlikely(tg_load_relaxed(&shared->seen) <= session->id))
 		seen_grow(session->id);
-	if (tg_unlikely(entry >= SHARED_ENTRY))
+	*shared_out = tg_unlikely(entry >= SHARED_ENTRY);
+	if (*shared_out)
 	{
-		*entry_out = SHARED_ENTRY;
-		if (mine->shared_count++ > 0)
-			return tg_load_seq_cst(tg_clock);
 		entry = SHARED_ENTRY;
+		if (mine->shared_count++ > 0)
+			return entry;
 	}
 	tg_assert(tg_load_relaxed(&mine->entry[entry]) == 0);
 	mine->taken |= 1u << entry;
+	(void) tg_exchange_seq_cst(&mine->entry[entry], FROM | tg_load_relaxed(tg_clock));
+	return entry;
+}
+
+tg_time
+tg_snapshot_publish(tg_session *session, unsigned *entry_out)
+{
+	bool is_shared;
+	unsigned entry = take_entry(session, &is_shared);
+	tg_time time = tg_load_seq_cst(tg_clock);
+
 	*entry_out = entry;
-	bound = tg_load_relaxed(tg_clock);
-	(void) tg_exchange_seq_cst(&mine->entry[entry], bound);
-	time = tg_load_seq_cst(tg_clock);
-	if (time != bound)
-		tg_store_release(&mine->entry[entry], time);
+	if (tg_likely(!is_shared))
+		tg_store_release(&shared->session[session->id].entry[entry], time);
 	return time;
+}
+
+tg_time
+tg_snapshot_publish_from(tg_session *session, unsigned *entry_out)
+{
+	bool is_shared;
+
+	*entry_out = take_entry(session, &is_shared);
+	return tg_load_seq_cst(tg_clock);
+}
+
+tg_time
+tg_snapshot_hold(tg_session *session)
+{
+	snapshots *mine = &shared->session[session->id];
+	tg_time newest = 0;
+	unsigned entry = 0;
+
+	for (uint32_t taken = mine->taken; taken != 0; taken &= taken - 1)
+	{
+		unsigned i = (unsigned) __builtin_ctz(taken);
+		tg_time time = tg_load_relaxed(&mine->entry[i]) & ~FROM;
+
+		if (time >= newest)
+		{
+			newest = time;
+			entry = i;
+		}
+	}
+	if (newest != 0)
+		(void) tg_exchange_seq_cst(&mine->entry[entry], FROM | newest);
+	return tg_load_seq_cst(tg_clock);
 }
 
 void
@@ -163,8 +217,8 @@ tg_snapshot_raise(tg_session *session, unsigned entry, tg_time time)
 	tg_assert(entry < TG_SNAPSHOTS_PER_SESSION && (mine->taken >> entry & 1) != 0);
 	if (entry == SHARED_ENTRY)
 		return; /* others stand behind it */
-	tg_assert(tg_load_relaxed(&mine->entry[entry]) <= time);
-	tg_store_release(&mine->entry[entry], time);
+	tg_assert((tg_load_relaxed(&mine->entry[entry]) & ~FROM) <= time);
+	tg_store_release(&mine->entry[entry], (tg_load_relaxed(&mine->entry[entry]) & FROM) | time);
 }
 
 void
@@ -214,7 +268,7 @@ tg_snapshot_withdraw_job(unsigned entry)
 static inline tg_time
 earlier(tg_time time, tg_time published)
 {
-	return published != 0 && published < time ? published : time;
+	return published != 0 && (published & ~FROM) < time ? published & ~FROM : time;
 }
 
 tg_time
@@ -231,6 +285,65 @@ tg_horizon_compute(void)
 	for (unsigned i = 0; i < TG_SNAPSHOTS_OF_JOBS; i++)
 		time = earlier(time, tg_load_acquire(&shared->job[i]));
 	return time;
+}
+
+static inline void
+lower_bound(tg_readings *readings, tg_time bound)
+{
+	if (bound < readings->bound)
+		readings->bound = bound;
+}
+
+/* Sorted in from the end: sessions come in no order, but most points are new ones, and few. */
+static void
+add_point(tg_readings *readings, tg_time time)
+{
+	unsigned place = tg_readings_from(readings, time);
+
+	if (place < readings->count && readings->point[place] == time)
+		return;
+	if (readings->count == TG_POINTS_MAX)
+	{
+		/* The highest one has no room: from it on, everything may be read. */
+		lower_bound(readings, place == TG_POINTS_MAX ? time : readings->point[TG_POINTS_MAX - 1]);
+		if (place == TG_POINTS_MAX)
+			return;
+		readings->count--;
+	}
+	memmove(&readings->point[place + 1], &readings->point[place], (readings->count - place) * sizeof(tg_time));
+	readings->point[place] = time;
+	readings->count++;
+}
+
+static inline void
+add_entry(tg_readings *readings, tg_time entry)
+{
+	if (entry == 0)
+		return;
+	if ((entry & FROM) != 0)
+		lower_bound(readings, entry & ~FROM);
+	else
+		add_point(readings, entry);
+}
+
+void
+tg_readings_gather(tg_readings *readings)
+{
+	uint32_t seen;
+
+	readings->bound = tg_load_seq_cst(tg_clock);
+	readings->count = 0;
+	seen = tg_load_seq_cst(&shared->seen);
+	for (uint32_t id = 0; id < seen; id++)
+	{
+		for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION; i++)
+			add_entry(readings, tg_load_seq_cst(&shared->session[id].entry[i]));
+	}
+	for (unsigned i = 0; i < TG_SNAPSHOTS_OF_JOBS; i++)
+		add_entry(readings, tg_load_acquire(&shared->job[i]));
+	/* From the bound on points make no difference. */
+	readings->count = tg_readings_from(readings, readings->bound);
+	readings->horizon = readings->count > 0 ? readings->point[0] : readings->bound;
 }
 
 tg_time

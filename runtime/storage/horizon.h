@@ -6,10 +6,15 @@
  * (transactions.md, «Garbage»).  A session has a bounded array of entries; when
  * it is full, further snapshots share one entry that keeps the smallest as a
  * lower bound.  A job owns entries of its own.
+ *
+ * What is published is either a point, one time that somebody reads at, or
+ * stands for every time from there on: a lower bound, the snapshot of a
+ * transaction that validates as of a later time, a committer.
  */
 #ifndef TG_HORIZON_H
 #define TG_HORIZON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/base/status.h"
@@ -28,8 +33,23 @@ extern tg_time tg_snapshot_publish(tg_session *session, unsigned *entry_out);
 extern void tg_snapshot_withdraw(tg_session *session, unsigned entry);
 
 /*
+ * The same for who needs more than what was there at that time: all that has
+ * ended since, too.  SERIALIZABLE, until it has been validated; a committer, until the
+ * collector has its log.
+ */
+extern tg_time tg_snapshot_publish_from(tg_session *session, unsigned *entry_out);
+
+/*
+ * Makes the session's newest entry stand for every later time, too, and returns
+ * a clock value: what has not ended by then stays as long as the entry.  For one who
+ * goes on with a version newer than its snapshot.  If nothing is published, nothing changes.
+ */
+extern tg_time tg_snapshot_hold(tg_session *session);
+
+/*
  * Replaces a published time by a later one, loaded from the clock, in one store:
- * for a reader whose next reads are all at the later one.  Owner of the session.
+ * for a reader whose next reads are all at the later one.  What the entry stands
+ * for stays: a point, or all from there on.  Owner of the session.
  */
 extern void tg_snapshot_raise(tg_session *session, unsigned entry, tg_time time);
 
@@ -42,6 +62,52 @@ extern void tg_snapshot_withdraw_job(unsigned entry);
 
 /* G1: every published snapshot and lower bound is at least this, and always will be. */
 extern tg_time tg_horizon_compute(void);
+
+/*
+ * G3: all the times that are read at, as of one moment.  Of points, the lowest
+ * so many; those above are within «from bound on».
+ */
+#define TG_POINTS_MAX 1024
+
+typedef struct tg_readings
+{
+	tg_time horizon; /* as of tg_horizon_compute */
+	tg_time bound;	 /* from here on everything may be read */
+	unsigned count;
+	tg_time point[TG_POINTS_MAX]; /* ascending, below the bound */
+} tg_readings;
+
+extern void tg_readings_gather(tg_readings *readings);
+
+/* The place of the first point that is not before a time; count if there is none. */
+static inline unsigned
+tg_readings_from(const tg_readings *readings, tg_time time)
+{
+	unsigned low = 0;
+
+	for (unsigned high = readings->count; low < high;)
+	{
+		unsigned middle = (low + high) / 2;
+
+		if (readings->point[middle] < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* G2 and G3: whether nobody can see a version that was there from begin to before end, both timestamps. */
+static inline bool
+tg_readings_miss(const tg_readings *readings, tg_time begin, tg_time end)
+{
+	unsigned place;
+
+	if (end > readings->bound)
+		return false;
+	place = tg_readings_from(readings, begin);
+	return place == readings->count || readings->point[place] >= end;
+}
 
 /* A session that has gone: withdraws all it had. */
 extern void tg_snapshot_withdraw_all(tg_session *session);

@@ -1,62 +1,76 @@
 /*
  * prune.c
- *	  What one log entry's garbage is: unlinking it, and freeing it later.
+ *	  What a row's garbage is: unlinking it, and freeing it later.
  *
  * Pruning unlinks: afterwards neither head nor chain nor index leads to a
- * garbage version.  Freeing follows when an epoch has passed: blobs and slot in
- * one step, then the row id of a closed row.  collector.c sees to the order:
- * the entries of committed logs are pruned in the order of C, those of one
- * transaction in the order of its writes.
+ * garbage version.  Freeing follows when an epoch has passed: blobs and slot,
+ * and the row id of a closed row.  In one cycle of the collector all pruning is
+ * done before any freeing, and all pruning goes by the same readings (cycle.h,
+ * collector.c).  Entries may be pruned in any order and by several participants;
+ * one row is pruned by one of them at a time.
  *
  * Who owns what (each version is freed by exactly one entry):
  *
- * 1. A version that a commit has ended belongs to the entry that ended it: that
- *	  of the UPDATE which replaced it (pruning puts the old version's word in place
- *	  of the new one's), or that of the DELETE.  REVIVE and INSERT own nothing.  By
- *	  W1 a version is ended by one commit at most.  Of an undone log INSERT owns its
- *	  versions and their rows, UPDATE and REVIVE their new version, DELETE nothing.
- * 2. A row belongs to the entry whose compare-and-swap closed it, together with
+ * 1. A version that a commit has ended belongs to the entry that ended it, by
+ *	  W1 one at most: an UPDATE's or a DELETE's.  REVIVE and INSERT own nothing.  Of
+ *	  an undone log INSERT owns its versions and their rows, UPDATE and REVIVE their
+ *	  new version, DELETE nothing.
+ * 2. A row belongs to the DELETE whose compare-and-swap closed it, together with
  *	  the version that was its head.
  *
- * Pruning:
+ * What is garbage, given the readings (G2, G3):
  *
- * 3. Edges of a chain (new.older = old) are cut from the oldest up: whoever cuts
- *	  an edge finds old.older NONE, and a version is unlinked when the one edge, or
- *	  the head, that leads to it is gone.  An UPDATE's edge is cut by its own entry,
- *	  after the entry of the one who wrote what it replaced.
- * 4. The edge v.older = d of a REVIVE is cut by d's owner, a DELETE, or, if that
- *	  one could not, by the REVIVE's own entry.  When the DELETE is pruned,
+ * 3. A version that was replaced, [begin, end) both stamped: garbage if the
+ *	  readings miss that interval.  It follows that its log has been given, and
+ *	  the version above it is committed and stamped, and will never be undone.
+ * 4. But one that begins a life, or that an UPDATE of the key has made (both are
+ *	  LIFE_NEW), only if its end is at or below the horizon.  For W5 looks, from the
+ *	  version that its snapshot sees, for the end of that life, or for the version with
+ *	  a mark: who does so has a snapshot from before that version, which keeps it.
+ *	  When it goes and there is another life below, the version above takes the flag over.
+ *	  So LIFE_NEW on a version tells that what is below it, if anything, is dead.
+ * 5. A dead version (ended by a DELETE): the same, but if it names a successor only at
+ *	  or below the horizon, by 4; and it goes last of its life: when nothing is below it.
+ *	  Then
  *	  - head = d: the row is closed by compare-and-swap, then its index entry is
  *		removed (W3);
- *	  - head = v, v.older = d, v committed and stamped: the edge is cut;
- *	  - else (v is not stamped, or there are versions above v) the DELETE stays open
- *		and is tried again later.  v may be undone: then the head is d again.  Or v
- *		commits: then its own pruning cuts the edge and tells d's entry so, by 5.
- *	  An edge is never cut while v may be undone, because undoing needs it.  Waiting
- *	  costs no order: below d nothing is left, and what is above d does not need
- *	  it.  Meanwhile d, its row and the word d keep their meaning: d is not freed.
- * 5. Unlinked versions have begin = NEVER, from after the unlinking on: no scan
- *	  sees the slot's next tenant by this one's begin (table.h, tg_slot_give), and
- *	  an open DELETE sees that its version has been unlinked.
+ *	  - the version above it is committed and stamped: it is cut off there;
+ *	  - else it stays open, and is tried again later.  An edge is never cut while
+ *		what is above may be undone, because undoing needs it.
+ *
+ * Unlinking:
+ *
+ * 6. Who prunes any entry of a row walks its chain from the head and cuts out every run
+ *	  of replaced versions that is garbage:
+ *
+ *		above -> g1 -> g2 -> ... -> gk -> below		becomes		above -> below
+ *
+ *	  A reader that stands on one of the run goes on along it: the edges inside stay.
+ *	  So a hot row's chain is walked once a cycle, not once for each of its entries: these
+ *	  find their version unlinked.
+ * 7. Afterwards g1's begin says that it leads a run, and which version is above it;
+ *	  those of the rest, that they belong to one.  All of these are later than any
+ *	  time (version.h).  A dead version that was unlinked has begin NEVER.  No scan sees the
+ *	  slot's next tenant by this one's begin (table.h, tg_slot_give).
+ * 8. Garbage by the readings is exactly what the entries at hand own: readings are
+ *	  gathered before logs are taken, and an entry that is kept is at hand again as soon as
+ *	  what it was kept for is gone (collector.c).  So each unlinked version's own entry comes by in the same
+ *	  cycle: the leader's frees the run, the others' nothing.
  *
  * Blobs:
  *
- * 6. A version may share blobs, column by column, with the version that it
- *	  replaced and no other; so a blob's holders follow each other in a chain, and
- *	  it belongs to the newest.  Pruning an UPDATE strips the old version of the
- *	  blobs that the new one shares (tg_version_strip), while both are there;
- *	  undoing strips the new one of those that the old one shares.  From then on a
- *	  version's blobs are its own, and freeing asks no neighbour, who may be gone.
- * 7. Stripping changes values, which are else immutable.  It may, because values
- *	  are only read of versions that the reader's snapshot sees, with the snapshot
- *	  published.  A garbage version has end <= horizon: no snapshot that is or can
- *	  be published sees it.  A version being undone is seen by its own transaction's
- *	  later commands only, and those have ended: a subtransaction's cursors are gone
- *	  before it is undone.  The values that index entries are found by (d in 4, an
- *	  undone INSERT) are of versions that were not stripped.  The blobs themselves
- *	  are not touched.
+ * 9. A version may share blobs, column by column, with the version that it
+ *	  replaced and no other; so a blob's holders follow each other in a chain.  Of a run a
+ *	  blob goes, unless the version above the run has it or the one below, with its lowest
+ *	  holder.  Both neighbours are there while the run is freed: they are not garbage by these readings,
+ *	  unless they are dead; and dead versions are freed after all runs are.
+ *	  A version that begins a life shares nothing with what is below it.
+ * 10. Nothing of a version changes before an epoch has passed since it was unlinked,
+ *	  so who met it inside an epoch may read it.  But one that is undone is stripped
+ *	  of what it shares while both are there (tg_version_strip): it is seen by its own
+ *	  transaction's later commands only, and those have ended.
  *
- * An undone version needs no horizon: it was unlinked before its log was given,
+ * An undone version needs no readings: it was unlinked before its log was given,
  * and no snapshot but its own transaction's ever saw it.
  */
 #include "runtime/base/atomic.h"
@@ -65,7 +79,13 @@
 #include "runtime/storage/collector_internal.h"
 #include "runtime/storage/key.h"
 
-/* --- pruning -------------------------------------------------------------- */
+/* Begin of an unlinked version: TG_TIME_UNLINKED and one of these. */
+#define IN_RUN ((tg_time) 1 << 61) /* not the first of it; nothing else is said */
+#define SLOT_BITS 10			   /* of a leader: the version above, its chunk's address in units of 64 bytes */
+
+_Static_assert(1 << SLOT_BITS == TG_SLOT_MAX, "a slot fits");
+
+/* --- words ---------------------------------------------------------------- */
 
 /* The header of a version that is not settled. */
 static inline tg_header *
@@ -77,62 +97,111 @@ header_of(tg_version version)
 	return headers + tg_version_slot(version);
 }
 
-/* Nothing leads to the version any more: 5. */
-static void
-mark_unlinked(tg_version version)
+static inline bool
+is_stamped(tg_time time)
 {
-	tg_store_release(&header_of(version)->begin, TG_TIME_NEVER);
+	return time < TG_TIME_UNLINKED;
 }
 
+static inline bool
+is_unlinked(tg_time begin)
+{
+	return !tg_time_is_reference(begin) && begin >= TG_TIME_UNLINKED;
+}
+
+static inline tg_time
+leader_word(tg_version above)
+{
+	return TG_TIME_UNLINKED | above >> 22 << SLOT_BITS | tg_version_slot(above);
+}
+
+static inline tg_version
+leader_above(tg_time begin)
+{
+	tg_time word = begin & ~TG_TIME_UNLINKED;
+
+	return word >> SLOT_BITS << 22 | (word & (TG_SLOT_MAX - 1));
+}
+
+static inline bool
+is_in_run(tg_time begin)
+{
+	return begin == (TG_TIME_UNLINKED | IN_RUN);
+}
+
+/* --- pruning -------------------------------------------------------------- */
+
+/* 3, 4 and 5, but for what is above and below. */
 static bool
-is_unlinked(tg_version version)
+is_garbage(const tg_header *header, const tg_readings *readings)
 {
-	return tg_load_relaxed(&header_of(version)->begin) == TG_TIME_NEVER;
+	tg_time begin = tg_load_acquire(&header->begin);
+	tg_time end = tg_load_acquire(&header->end);
+
+	if (!is_stamped(begin) || !is_stamped(end))
+		return false;
+	if ((tg_load_relaxed(&header->life) & TG_LIFE_NEW) != 0 || tg_load_relaxed(&header->successor) != 0)
+		return end <= readings->horizon;
+	return tg_readings_miss(readings, begin, end);
 }
 
-static void
-prune_update(tg_log_entry *entry)
+/* Cuts out the run of garbage below a version, if there is one; returns what is below it then. */
+static tg_version
+cut_run(tg_version above, const tg_readings *readings)
 {
-	tg_header *header = header_of(entry->version);
-	tg_version old = tg_load_relaxed(&header->older);
+	tg_header *header = header_of(above);
+	tg_version first = tg_load_acquire(&header->older);
+	tg_version below = first;
+	uint32_t life = tg_load_relaxed(&header->life);
 
-	tg_assert(old != TG_VERSION_NONE && tg_load_relaxed(&header_of(old)->older) == TG_VERSION_NONE);
-	tg_store_release(&header->older, TG_VERSION_NONE);
-	tg_version_strip(old, entry->version);
-	mark_unlinked(old);
-	entry->version = old;
-	entry->kind = TG_GARBAGE_VERSION;
-}
-
-/* True if there was an edge left to cut. */
-static bool
-prune_revive(tg_log_entry *entry)
-{
-	tg_header *header = header_of(entry->version);
-	tg_version dead = tg_load_relaxed(&header->older);
-
-	if (dead != TG_VERSION_NONE)
+	while (below != TG_VERSION_NONE && (life & TG_LIFE_NEW) == 0 && is_garbage(header_of(below), readings))
 	{
-		/* The entry of its DELETE has been pruned, being earlier, and was left open. */
-		tg_assert(tg_load_relaxed(&header_of(dead)->older) == TG_VERSION_NONE);
-		tg_store_release(&header->older, TG_VERSION_NONE);
-		mark_unlinked(dead);
+		life = tg_load_relaxed(&header_of(below)->life);
+		below = tg_load_acquire(&header_of(below)->older);
 	}
-	entry->kind = TG_GARBAGE_NONE;
-	return dead != TG_VERSION_NONE;
+	if (below == first)
+		return below;
+	if ((life & TG_LIFE_NEW) != 0 && below != TG_VERSION_NONE)
+		(void) tg_fetch_or_acq_rel(&header->life, TG_LIFE_NEW);
+	tg_store_release(&header->older, below);
+	for (tg_version version = first; version != below;)
+	{
+		tg_header *cut = header_of(version);
+
+		tg_store_release(&cut->begin, version == first ? leader_word(above) : TG_TIME_UNLINKED | IN_RUN);
+		version = tg_load_relaxed(&cut->older);
+	}
+	return below;
+}
+
+/* Prunes the chain of a row; returns the version above the one asked for, or NONE. */
+static tg_version
+prune_chain(tg_version head, const tg_readings *readings, tg_version wanted)
+{
+	tg_version above = head;
+	tg_version found = TG_VERSION_NONE;
+
+	while (tg_chunk_headers(tg_version_chunk(above)) != NULL) /* or it is settled: there is nothing below */
+	{
+		tg_version below = cut_run(above, readings);
+
+		if (below == TG_VERSION_NONE)
+			break;
+		if (below == wanted)
+			found = above;
+		above = below;
+	}
+	return found;
 }
 
 /* Closes the row if the dead version is its head. */
 static bool
-close_row(tg_session *session, tg_version dead)
+close_row(tg_session *session, tg_table *table, uint32_t row, tg_version dead)
 {
-	tg_table *table = tg_version_chunk(dead)->table;
-	uint32_t row = tg_version_row(dead);
 	tg_btree *index = tg_load_acquire(&table->index);
 	tg_version expected = dead;
 
-	if (tg_load_acquire(tg_row_head(table, row)) != dead ||
-		!tg_cas_acq_rel(tg_row_head(table, row), &expected, TG_HEAD_CLOSED))
+	if (!tg_cas_acq_rel(tg_row_head(table, row), &expected, TG_HEAD_CLOSED))
 		return false;
 	if (index != NULL)
 	{
@@ -145,78 +214,106 @@ close_row(tg_session *session, tg_version dead)
 	return true;
 }
 
-/* Cuts the dead version off a reviving one that is the head and has committed. */
-static bool
-cut_revived(tg_version dead)
-{
-	tg_version head = tg_load_acquire(tg_row_head(tg_version_chunk(dead)->table, tg_version_row(dead)));
-	tg_header *header;
-	tg_time begin;
-
-	if (tg_head_is_closed(head) || head == dead)
-		return false;
-	header = tg_chunk_headers(tg_version_chunk(head));
-	if (header == NULL)
-		return false;
-	header += tg_version_slot(head);
-	if (tg_load_acquire(&header->older) != dead)
-		return false;
-	begin = tg_load_acquire(&header->begin);
-	if (tg_time_is_reference(begin) || begin == TG_TIME_NEVER)
-		return false;
-	tg_store_release(&header->older, TG_VERSION_NONE);
-	return true;
-}
-
+/* A dead version: the last of its life, or nothing is done. */
 static void
-prune_delete(tg_session *session, tg_log_entry *entry, tg_prune_counts *counts)
+prune_dead(tg_session *session, tg_log_entry *entry, tg_version above, const tg_readings *readings,
+		   tg_prune_counts *counts)
 {
 	tg_version dead = entry->version;
+	tg_header *header = header_of(dead);
+	tg_version below;
 
-	tg_assert(tg_load_relaxed(&header_of(dead)->older) == TG_VERSION_NONE);
-	if (is_unlinked(dead))
-		entry->kind = TG_GARBAGE_VERSION;
-	else if (close_row(session, dead))
+	if (!is_garbage(header, readings))
+		return;
+	entry->kind = TG_GARBAGE_OPEN;
+	below = tg_load_acquire(&header->older);
+	if (below != TG_VERSION_NONE)
 	{
-		mark_unlinked(dead);
+		if (is_stamped(tg_load_acquire(&header_of(below)->begin)) && !is_garbage(header_of(below), readings))
+			entry->kind = TG_WRITE_DELETE; /* somebody still reads what is below */
+		return;
+	}
+	if (above == TG_VERSION_NONE)
+	{
+		if (!close_row(session, tg_version_chunk(dead)->table, entry->count, dead))
+			return; /* somebody revives it now */
 		entry->kind = TG_GARBAGE_ROW;
-		tg_store_relaxed(&counts->rows_closed, counts->rows_closed + 1);
+		tg_fetch_add_relaxed(&counts->rows_closed, 1);
 	}
-	else if (cut_revived(dead))
+	else
 	{
-		mark_unlinked(dead);
-		entry->kind = TG_GARBAGE_VERSION;
+		if (!is_stamped(tg_load_acquire(&header_of(above)->begin)))
+			return;
+		tg_store_release(&header_of(above)->older, TG_VERSION_NONE);
+		entry->kind = TG_GARBAGE_DEAD;
 	}
+	tg_store_release(&header->begin, TG_TIME_NEVER);
 }
 
-bool
-tg_prune_entry(tg_session *session, tg_log_entry *entry, tg_prune_counts *counts)
+void
+tg_prune_entry(tg_session *session, tg_log_entry *entry, const tg_readings *readings, tg_prune_counts *counts)
 {
-	switch (entry->kind)
+	tg_table *table = tg_version_chunk(entry->version)->table;
+	tg_header *header = header_of(entry->version);
+	tg_version above;
+
+	tg_assert(entry->kind == TG_WRITE_UPDATE || entry->kind == TG_WRITE_DELETE || entry->kind == TG_GARBAGE_OPEN);
+	if (!is_unlinked(tg_load_acquire(&header->begin)))
 	{
-		case TG_WRITE_INSERT:
-			entry->kind = TG_GARBAGE_NONE;
-			return false;
-		case TG_WRITE_REVIVE:
-			return prune_revive(entry);
-		case TG_WRITE_UPDATE:
-			prune_update(entry);
-			return false;
-		default:
-			tg_assert(entry->kind == TG_WRITE_DELETE);
-			prune_delete(session, entry, counts);
-			return false;
+		tg_version head = tg_load_acquire(tg_row_head(table, entry->count));
+
+		tg_assert(!tg_head_is_closed(head) && head != TG_VERSION_NONE);
+		above = prune_chain(head, readings, entry->version);
+		if (entry->kind != TG_WRITE_UPDATE)
+		{
+			prune_dead(session, entry, above, readings, counts);
+			return;
+		}
+		if (!is_unlinked(tg_load_relaxed(&header->begin)))
+			return;
 	}
+	tg_assert(entry->kind == TG_WRITE_UPDATE);
+	entry->kind = is_in_run(tg_load_relaxed(&header->begin)) ? TG_GARBAGE_NONE : TG_GARBAGE_RUN;
+}
+
+/* The lowest point within the time that a version was there, or 0. */
+static tg_time
+point_within(const tg_header *header, const tg_readings *readings)
+{
+	unsigned place = tg_readings_from(readings, tg_load_relaxed(&header->begin));
+
+	if (place == readings->count || readings->point[place] >= tg_load_relaxed(&header->end))
+		return 0;
+	return readings->point[place];
+}
+
+tg_time
+tg_prune_keeper(const tg_log_entry *entry, const tg_readings *readings)
+{
+	const tg_header *header = header_of(entry->version);
+	tg_version below = tg_load_relaxed(&header->older);
+	tg_time keeper;
+
+	if (tg_load_relaxed(&header->end) > readings->bound)
+		return 0;
+	keeper = point_within(header, readings);
+	if (keeper == 0 && entry->kind == TG_WRITE_DELETE && below != TG_VERSION_NONE)
+		keeper = point_within(header_of(below), readings);
+	if (keeper != 0)
+		return keeper;
+	/* Else it waits for the horizon, which is the lowest point. */
+	return readings->count > 0 ? readings->point[0] : 0;
 }
 
 /* --- freeing -------------------------------------------------------------- */
 
 static void
-free_version(tg_session *session, tg_version version, tg_prune_counts *counts)
+free_version(tg_session *session, tg_version version, tg_version above, tg_version below, tg_prune_counts *counts)
 {
-	tg_version_blobs_free(session, version, TG_VERSION_NONE, TG_VERSION_NONE);
+	tg_version_blobs_free(session, version, above, below);
+	tg_store_release(&header_of(version)->begin, TG_TIME_NEVER);
 	tg_slot_give(session, version);
-	tg_store_relaxed(&counts->versions_removed, counts->versions_removed + 1);
+	tg_fetch_add_relaxed(&counts->versions_removed, 1);
 }
 
 static void
@@ -225,8 +322,30 @@ free_row(tg_session *session, tg_version version, tg_prune_counts *counts)
 	tg_table *table = tg_version_chunk(version)->table;
 	uint32_t row = tg_version_row(version);
 
-	free_version(session, version, counts);
+	free_version(session, version, TG_VERSION_NONE, TG_VERSION_NONE, counts);
 	tg_row_give(session, table, row);
+}
+
+/* The leader of a run and all behind it. */
+static unsigned
+free_run(tg_session *session, tg_version version, tg_prune_counts *counts)
+{
+	tg_version above = leader_above(tg_load_acquire(&header_of(version)->begin));
+	unsigned cost = 0;
+
+	for (bool is_last = false; !is_last; cost++)
+	{
+		const tg_header *header = header_of(version);
+		tg_version below = tg_load_acquire(&header->older);
+
+		/* Below one that begins a life is something else's, and may be free by now. */
+		if ((tg_load_relaxed(&header->life) & TG_LIFE_NEW) != 0)
+			below = TG_VERSION_NONE;
+		is_last = below == TG_VERSION_NONE || !is_in_run(tg_load_acquire(&header_of(below)->begin));
+		free_version(session, version, above, below, counts);
+		version = below;
+	}
+	return cost;
 }
 
 unsigned
@@ -240,7 +359,7 @@ tg_free_undone(tg_session *session, const tg_log_entry *entry, tg_prune_counts *
 			return entry->count * TG_ROW_COST;
 		case TG_WRITE_REVIVE:
 		case TG_WRITE_UPDATE:
-			free_version(session, entry->version, counts);
+			free_version(session, entry->version, TG_VERSION_NONE, TG_VERSION_NONE, counts);
 			return 1;
 		default:
 			return 1;
@@ -248,14 +367,21 @@ tg_free_undone(tg_session *session, const tg_log_entry *entry, tg_prune_counts *
 }
 
 unsigned
-tg_free_pruned(tg_session *session, const tg_log_entry *entry, tg_prune_counts *counts)
+tg_free_pruned(tg_session *session, tg_log_entry *entry, bool runs, tg_prune_counts *counts)
 {
-	if (entry->kind == TG_GARBAGE_ROW)
+	unsigned cost = 1;
+
+	if (runs && entry->kind == TG_GARBAGE_RUN)
+		cost = free_run(session, entry->version, counts);
+	else if (!runs && entry->kind == TG_GARBAGE_ROW)
 	{
 		free_row(session, entry->version, counts);
-		return TG_ROW_COST;
+		cost = TG_ROW_COST;
 	}
-	if (entry->kind == TG_GARBAGE_VERSION)
-		free_version(session, entry->version, counts);
-	return 1;
+	else if (!runs && entry->kind == TG_GARBAGE_DEAD)
+		free_version(session, entry->version, TG_VERSION_NONE, TG_VERSION_NONE, counts);
+	else
+		return cost;
+	entry->kind = TG_GARBAGE_NONE;
+	return cost;
 }

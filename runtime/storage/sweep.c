@@ -43,7 +43,7 @@ tg_sweep_is_due(tg_sweep *sweep)
 		return true;
 	if (tg_now_ms() < tg_load_relaxed(&sweep->at_ms))
 		return false;
-	if (sweep->dirty || sweep->marked || tg_load_relaxed(tg_clock) != tg_load_relaxed(&sweep->clock))
+	if (tg_load_relaxed(&sweep->dirty) || sweep->marked || tg_load_relaxed(tg_clock) != tg_load_relaxed(&sweep->clock))
 		return true;
 	return sweep->waiting && limit_of(sweep, tg_horizon_compute()) > sweep->limit;
 }
@@ -51,7 +51,7 @@ tg_sweep_is_due(tg_sweep *sweep)
 bool
 tg_sweep_is_unfinished(const tg_sweep *sweep)
 {
-	return sweep->active || sweep->dirty || sweep->marked || sweep->waiting;
+	return sweep->active || tg_load_relaxed(&sweep->dirty) || sweep->marked || sweep->waiting;
 }
 
 static void
@@ -62,7 +62,7 @@ begin(tg_sweep *sweep)
 	tg_store_relaxed(&sweep->clock, tg_load_relaxed(tg_clock));
 	tg_store_relaxed(&sweep->at_ms, tg_now_ms() + tg_sweep_interval_ms);
 	sweep->active = true;
-	sweep->dirty = false;
+	tg_store_relaxed(&sweep->dirty, false);
 	sweep->marked = false;
 	sweep->waiting = false;
 	sweep->table = 0;

@@ -69,6 +69,12 @@ tg_time_is_open(tg_time end)
 }
 
 /*
+ * As a begin, from here up to NEVER: of a version that nothing leads to any
+ * more; not there for anybody, either.  What it says, prune.c knows.
+ */
+#define TG_TIME_UNLINKED ((tg_time) 1 << 62)
+
+/*
  * A reference: 1 bit tag, 1 spare, 1 whether the key is kept, 13 transaction
  * slot, 16 subtransaction (own numbering of those that wrote; the last number
  * stands for all further ones), 32 command.
@@ -120,8 +126,9 @@ typedef struct tg_header
 
 /*
  * A row whose key is deleted and inserted again goes on with another life (W3).
- * LIFE_NEW: the version begins one, on top of a dead version; LIFE_SEVERAL: it
- * does, or one below it.
+ * LIFE_NEW: the version begins one, on top of a dead version (or did one that stood
+ * between them), or is what an UPDATE of the key has made; LIFE_SEVERAL: it begins one, or one
+ * below it does.
  */
 #define TG_LIFE_NEW 1
 #define TG_LIFE_SEVERAL 2

@@ -206,6 +206,18 @@ tg_write_log_append(tg_write_log *log, tg_table *table, tg_write kind, tg_versio
 	check_piece(log);
 }
 
+tg_status
+tg_write_log_carry(tg_session *session, tg_write_log **log, tg_table *table, const tg_log_entry *entry)
+{
+	tg_status status = tg_write_log_reserve(session, log, table, TG_ESSENTIAL);
+
+	if (status != TG_OK)
+		return status;
+	(*log)->lasting = false;
+	(*log)->last->entry[(*log)->last->count++] = *entry;
+	return TG_OK;
+}
+
 /* --- marks and undoing ---------------------------------------------------- */
 
 tg_log_mark
@@ -275,12 +287,12 @@ tg_version_strip(tg_version version, tg_version neighbour)
 /* --- reading, ending ------------------------------------------------------ */
 
 tg_log_cursor
-tg_write_log_begin(const tg_write_log *log)
+tg_write_log_begin(tg_write_log *log)
 {
 	return (tg_log_cursor){.piece = log, .block = log != NULL ? &log->first : NULL, .entry = 0};
 }
 
-const tg_log_entry *
+tg_log_entry *
 tg_write_log_next(tg_log_cursor *cursor)
 {
 	while (cursor->piece != NULL)

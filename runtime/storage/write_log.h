@@ -40,10 +40,15 @@ typedef enum tg_write
 	TG_WRITE_DELETE	 /* version: ended, nothing new */
 } tg_write;
 
+/*
+ * An entry.  Once the commit has stamped it, an UPDATE's names the version that
+ * was replaced: from then on UPDATE and DELETE are each the owner of the one
+ * version that they ended.
+ */
 typedef struct tg_log_entry
 {
 	tg_version version;
-	uint32_t count; /* INSERT: slots, else 1 */
+	uint32_t count; /* INSERT: slots; UPDATE and DELETE, once stamped: the row; else 1 */
 	uint32_t kind;	/* tg_write */
 } tg_log_entry;
 
@@ -86,12 +91,11 @@ typedef struct tg_write_log
 	tg_log_block *last;		/* newest block; the oldest is first */
 
 	/* the collector's */
-	struct tg_write_log *next; /* in one of its queues */
+	struct tg_write_log *next; /* atomic; in one of its lists */
 	struct tg_write_log *previous;
-	uint64_t epoch;	  /* in which its garbage was unlinked */
 	uint32_t garbage; /* entries with something to free */
-	uint32_t open;	  /* entries that wait for what another transaction becomes */
-	bool cut;		  /* to its open entries */
+	uint32_t rows;	  /* of them, dead versions, which go last */
+	uint32_t kept;	  /* entries that stay for a later cycle */
 
 	tg_log_table tables_first[TG_LOG_TABLES_MIN];
 	tg_log_block first; /* must be last: its entries follow */
@@ -113,6 +117,13 @@ extern tg_status tg_write_log_reserve(tg_session *session, tg_write_log **log, t
  * called after the write, with nothing that can fail in between.
  */
 extern void tg_write_log_append(tg_write_log *log, tg_table *table, tg_write kind, tg_version version, int rows);
+
+/*
+ * Takes over an entry of another log, as it is, for the collector.  As
+ * reserving and appending; TG_NO_MEMORY: nothing was changed.
+ */
+extern tg_status tg_write_log_carry(tg_session *session, tg_write_log **log, tg_table *table,
+									const tg_log_entry *entry) TG_MUST_USE;
 
 /* --- marks and undoing ----------------------------------------------------------- */
 
@@ -164,13 +175,13 @@ extern void tg_version_strip(tg_version version, tg_version neighbour);
  */
 typedef struct tg_log_cursor
 {
-	const tg_write_log *piece;
-	const tg_log_block *block;
+	tg_write_log *piece;
+	tg_log_block *block;
 	uint32_t entry;
 } tg_log_cursor;
 
-extern tg_log_cursor tg_write_log_begin(const tg_write_log *log);
-extern const tg_log_entry *tg_write_log_next(tg_log_cursor *cursor);
+extern tg_log_cursor tg_write_log_begin(tg_write_log *log);
+extern tg_log_entry *tg_write_log_next(tg_log_cursor *cursor);
 
 /* Adds what the pieces inserted and deleted to their tables' row_count: once, at commit. */
 extern void tg_write_log_count_rows(const tg_write_log *log);

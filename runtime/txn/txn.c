@@ -270,31 +270,41 @@ tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark)
 
 /* --- the end ------------------------------------------------------------------ */
 
+/* The entries then name the versions that they ended, for the collector. */
 static void
 stamp(const tg_txn *txn, tg_time time)
 {
 	tg_log_cursor cursor = tg_write_log_begin(txn->log);
-	const tg_log_entry *entry;
+	tg_log_entry *entry;
 
 	while ((entry = tg_write_log_next(&cursor)) != NULL)
 	{
 		tg_header *header = tg_version_header(entry->version);
 
 		tg_chunk_touch(tg_version_chunk(entry->version), time);
-		if (entry->kind == TG_WRITE_DELETE)
+		switch ((tg_write) entry->kind)
 		{
-			tg_store_release(&header->end, time);
-			continue;
-		}
-		if (entry->kind == TG_WRITE_UPDATE)
-		{
-			tg_version older = tg_load_relaxed(&header->older);
+			case TG_WRITE_DELETE:
+				entry->count = tg_version_row(entry->version);
+				tg_store_release(&header->end, time);
+				break;
+			case TG_WRITE_UPDATE:
+			{
+				tg_version older = tg_load_relaxed(&header->older);
 
-			tg_chunk_touch(tg_version_chunk(older), time);
-			tg_store_release(&tg_version_header(older)->end, time);
+				tg_chunk_touch(tg_version_chunk(older), time);
+				tg_store_release(&tg_version_header(older)->end, time);
+				tg_store_release(&header->begin, time);
+				entry->count = tg_version_row(entry->version);
+				entry->version = older;
+				break;
+			}
+			case TG_WRITE_REVIVE:
+			case TG_WRITE_INSERT:
+				for (uint32_t i = 0; i < entry->count; i++)
+					tg_store_release(&header[i].begin, time);
+				break;
 		}
-		for (uint32_t i = 0; i < entry->count; i++)
-			tg_store_release(&header[i].begin, time);
 	}
 }
 
@@ -338,7 +348,7 @@ tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot)
 
 	tg_check(mine);
 	tg_assert(state_of(txn) == TG_TXN_ACTIVE && txn->log != NULL && txn->reads != NULL);
-	(void) tg_snapshot_publish(session, &txn->prepared_entry);
+	(void) tg_snapshot_publish_from(session, &txn->prepared_entry);
 	time = draw_time(txn);
 	tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_PREPARED);
 	tg_failpoint("txn_prepared");
@@ -383,7 +393,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 			time = tg_load_relaxed(&txn->state) >> TG_STATE_BITS;
 		else
 		{
-			(void) tg_snapshot_publish(session, &entry);
+			(void) tg_snapshot_publish_from(session, &entry);
 			time = draw_time(txn);
 		}
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED);

@@ -234,8 +234,8 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 /*
  * The last version of the life of a row that the snapshot has seen or, if
  * moved, that the version with this mark began; the head if there is no such
- * life.  All versions from the one looked for upwards are there: what has ended
- * after a published snapshot is nobody's garbage.
+ * life.  The version looked for is there, and with it each that begins a life
+ * above it (prune.c, 4); others between may be missing.
  */
 static tg_version
 last_of_life(const tg_snapshot *snapshot, tg_version head, bool moved, uint32_t mark)
@@ -303,6 +303,19 @@ newest_below(const tg_writer *writer, const tg_snapshot *snapshot, tg_version he
 	}
 }
 
+/*
+ * Before a version newer than the snapshot is handed up: no point that is
+ * published protects it, so whoever ends it now could have it collected while
+ * the caller evaluates it, or compares its end to NEVER.  Looked at again
+ * afterwards, and not ended, it stays (horizon.c, 8).
+ */
+static bool
+hold(const tg_writer *writer)
+{
+	(void) tg_snapshot_hold(writer->session);
+	return true;
+}
+
 tg_status
 tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
 			  tg_version *version_out, tg_wait *wait_out)
@@ -318,6 +331,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 {
 	unsigned round = 0;
 	bool moved = false;
+	bool held = false;
 	uint32_t mark = 0;
 
 	tg_assert(tg_epoch_inside(writer->session));
@@ -336,8 +350,13 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		*head_out = head;
 		*version_out = newest;
 		header = tg_chunk_headers(tg_version_chunk(newest));
-		if (header == NULL)
+		if (header == NULL && (!moved || held))
 			return moved ? TG_CHANGED : TG_OK; /* settled: everybody sees it */
+		if (header == NULL)
+		{
+			held = hold(writer);
+			continue;
+		}
 		header += tg_version_slot(newest);
 
 		begun = tg_time_resolve(&header->begin, writer->session->id, &begin);
@@ -347,8 +366,10 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 			{
 				tg_status status = newest_below(writer, moved ? NULL : snapshot, newest, version_out, wait_out);
 
-				if (status != TG_AGAIN)
+				if (status != TG_AGAIN && (status != TG_CHANGED || held))
 					return status;
+				if (status == TG_CHANGED)
+					held = hold(writer);
 			}
 			else if (tg_wait_for(&header->begin, wait_out))
 				return TG_BUSY;
@@ -374,8 +395,14 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 				break;
 		}
 		if (tg_time_is_open(end))
-			return !moved && snapshot != NULL && begun == TG_FATE_OWN ? TG_OK
-																	  : sight_of(moved ? NULL : snapshot, begin);
+		{
+			if (!moved && snapshot != NULL && (begun == TG_FATE_OWN || begin <= snapshot->time))
+				return TG_OK;
+			if (held)
+				return TG_CHANGED;
+			held = hold(writer);
+			continue;
+		}
 		if (tg_load_acquire(tg_row_head(table, *row_inout)) != head)
 			continue; /* replaced, not deleted, between the two looks */
 		if (tg_load_relaxed(&header->successor) == 0)
@@ -468,7 +495,9 @@ end_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version v
 	}
 	if (successor != TG_VERSION_NONE)
 	{
-		tg_store_relaxed(&header->life, (tg_load_relaxed(&header->life) & TG_LIFE_FLAGS) | tg_version_mark(successor));
+		/* Atomic: the collector may set a flag meanwhile. */
+		(void) tg_fetch_and_acq_rel(&header->life, TG_LIFE_FLAGS);
+		(void) tg_fetch_or_acq_rel(&header->life, tg_version_mark(successor));
 		tg_store_relaxed(&header->successor, tg_version_row(successor) + 1);
 	}
 	note(writer, table, TG_WRITE_DELETE, version, -1);
@@ -512,6 +541,8 @@ move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 		return TG_AGAIN;
 	if (status != TG_OK)
 		return status;
+	/* It stays while somebody may follow its mark: prune.c, 4. */
+	tg_store_relaxed(&tg_version_header(made)->life, tg_load_relaxed(&tg_version_header(made)->life) | TG_LIFE_NEW);
 	status = end_version(writer, table, row, version, made, wait_out);
 	if (status != TG_OK)
 		tg_txn_undo(writer->session, writer->txn, mark);

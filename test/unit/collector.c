@@ -58,6 +58,7 @@ test_chains(void)
 	check_exact(3, "keys changed");
 }
 
+/* G2 and G3: what a snapshot sees stays; of what came and went since, nothing. */
 static void
 test_snapshot(void)
 {
@@ -68,34 +69,94 @@ test_snapshot(void)
 	tg_collector_report before;
 	tg_collector_report after;
 
-	must_insert(a, 10);
-	must_insert(a, 11);
-	commit(a);
-	collect(100);
-	time = tg_snapshot_publish(reader, &entry);
-	tg_collector_report_get(&before);
-	for (unsigned i = 0; i < 5; i++)
+	for (unsigned way = 0; way < 2; way++)
 	{
-		must_update(a, 10);
+		bool from = way == 1; /* a reader that stands for all later times, too */
+
+		must_insert(a, 10);
+		must_insert(a, 11);
+		must_insert(a, 12);
 		commit(a);
+		collect(100);
+		time = from ? tg_snapshot_publish_from(reader, &entry) : tg_snapshot_publish(reader, &entry);
+		tg_collector_report_get(&before);
+		for (unsigned i = 0; i < 5; i++)
+		{
+			must_update(a, 10);
+			commit(a);
+		}
+		must_delete(a, 11);
+		commit(a);
+		must_insert(a, 12 + 1);
+		must_update(a, 12 + 1);
+		commit(a);
+		must_delete(a, 12 + 1);
+		commit(a);
+		collect(100);
+		tg_collector_report_get(&after);
+		if (from)
+			unit_equal(after.versions_removed, before.versions_removed, "nothing that has ended since goes");
+		else
+		{
+			unit_equal(after.versions_removed - before.versions_removed, 4 + 2,
+					   "the versions that came and went since go");
+			unit_equal(after.rows_closed - before.rows_closed, 1, "and the row that did");
+		}
+		unit_ok(look(reader, time, 10) == 1 && look(reader, time, 11) == 1, "what it sees stays");
+		tg_snapshot_withdraw(reader, entry);
+		collect(100);
+		tg_collector_report_get(&after);
+		unit_equal(after.versions_removed - before.versions_removed, 8, "withdrawn: all goes");
+		unit_equal(after.rows_closed - before.rows_closed, 2, "and the row");
+		check_exact(100, "after a snapshot");
+		empty();
 	}
-	must_delete(a, 11);
-	commit(a);
-	must_insert(a, 11);
-	commit(a);
-	must_delete(a, 11);
+}
+
+/* Many snapshots over many versions of a row: as many versions stay as snapshots see different ones, and the newest. */
+static void
+test_gaps(void)
+{
+	client *a = &clients[0];
+	tg_session *readers[3] = {clients[3].session, clients[4].session, clients[5].session};
+	unsigned entries[3][12];
+	tg_time times[3][12];
+	unsigned faults = 0;
+	tg_collector_report before;
+	tg_collector_report after;
+
+	must_insert(a, 1);
 	commit(a);
 	collect(100);
-	tg_collector_report_get(&after);
-	unit_equal(after.versions_removed, before.versions_removed, "nothing goes as long as a snapshot may see it");
-	unit_ok(look(reader, time, 10) == 1 && look(reader, time, 11) == 1, "and it does see it");
-	unit_equal(after.logs_waiting, 8, "the logs wait");
-	tg_snapshot_withdraw(reader, entry);
+	tg_collector_report_get(&before);
+	for (unsigned i = 0; i < 36; i++)
+	{
+		times[i % 3][i / 3] = tg_snapshot_publish(readers[i % 3], &entries[i % 3][i / 3]);
+		for (unsigned j = 0; j < 3 + i % 2; j++)
+		{
+			must_update(a, 1);
+			commit(a);
+		}
+		if (i % 4 == 0)
+			collect(1 + i % 3);
+	}
 	collect(100);
 	tg_collector_report_get(&after);
-	unit_equal(after.versions_removed - before.versions_removed, 7, "withdrawn: all of it goes");
-	unit_equal(after.rows_closed - before.rows_closed, 1, "the row with it");
-	check_exact(100, "after a snapshot");
+	unit_equal(after.versions_removed - before.versions_removed, 36 * 3 + 18 - 36, "only what is seen stays");
+	for (unsigned i = 0; i < 36; i++)
+	{
+		unsigned j = i * 5 % 36; /* in another order */
+
+		for (unsigned k = 0; k < 36; k++)
+			faults += times[k % 3][k / 3] != 0 && look(readers[k % 3], times[k % 3][k / 3], 1) != 1;
+		tg_snapshot_withdraw(readers[j % 3], entries[j % 3][j / 3]);
+		times[j % 3][j / 3] = 0;
+		collect(100);
+		tg_collector_report_get(&after);
+		faults += after.versions_removed - before.versions_removed != 36 * 3 + 18 - 36 + i + 1;
+	}
+	unit_equal(faults, 0, "each one keeps its version to its end, and no longer");
+	check_exact(100, "after gaps");
 }
 
 /* A row is deleted, then revived by somebody who has not ended when the delete is pruned. */
@@ -406,6 +467,7 @@ main(void)
 	test_chains();
 	empty();
 	test_snapshot();
+	test_gaps();
 	empty();
 	test_open();
 	empty();
