@@ -86,6 +86,8 @@ extern void tsurugiBeginForeignScan(ForeignScanState *node, int eflags);
 extern TupleTableSlot *tsurugiIterateForeignScan(ForeignScanState *node);
 extern void tsurugiReScanForeignScan(ForeignScanState *node);
 extern void tsurugiEndForeignScan(ForeignScanState *node);
+
+/* fdw_lock.c */
 extern void tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTableSlot *slot,
 									 bool *updated);
 extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);

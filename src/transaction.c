@@ -180,6 +180,9 @@ describe_wait(void *argument)
 		case TSURUGI_TO_DELETE:
 			errcontext("while deleting row in relation \"%s\"", name);
 			break;
+		case TSURUGI_TO_LOCK:
+			errcontext("while locking row in relation \"%s\"", name);
+			break;
 	}
 }
 
@@ -273,7 +276,9 @@ at_transaction_event(XactEvent event, void *argument)
 		case XACT_EVENT_PRE_PREPARE:
 			if (own_txn != NULL || tsurugi_storage_is_changed())
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-								errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")));
+								tsurugi_has_written() || tsurugi_storage_is_changed()
+									? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
+									: errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:

@@ -34,7 +34,8 @@ typedef enum tsurugi_purpose
 {
 	TSURUGI_TO_INSERT,
 	TSURUGI_TO_UPDATE,
-	TSURUGI_TO_DELETE
+	TSURUGI_TO_DELETE,
+	TSURUGI_TO_LOCK
 } tsurugi_purpose;
 
 /*
