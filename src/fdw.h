@@ -92,6 +92,19 @@ extern void tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum row
 									 bool *updated);
 extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
 
+/*
+ * fdw_tid.c.  Adds a path by ctid if a condition asks for places; true if no
+ * other path can answer it.
+ */
+extern bool tsurugi_tid_add_path(PlannerInfo *root, RelOptInfo *baserel);
+extern bool tsurugi_is_tid_path(const ForeignPath *path);
+extern ForeignScan *tsurugi_tid_plan(RelOptInfo *baserel, const ForeignPath *path, List *tlist, List *scan_clauses);
+extern bool tsurugi_is_tid_scan(const ForeignScan *plan);
+extern void tsurugi_tid_begin(ForeignScanState *node);
+extern TupleTableSlot *tsurugi_tid_next(ForeignScanState *node);
+extern void tsurugi_tid_restart(ForeignScanState *node);
+extern void tsurugi_tid_explain(ForeignScanState *node, ExplainState *es);
+
 /* fdw_direct.c */
 extern bool tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
 extern void tsurugiBeginDirectModify(ForeignScanState *node, int eflags);

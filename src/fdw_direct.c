@@ -142,7 +142,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 	ListCell *cell;
 	ListCell *cell2;
 
-	if (scan == NULL || (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
+	if (scan == NULL || tsurugi_is_tid_scan(scan) || (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
 		!only_row_identity_is_junk(scan->scan.plan.targetlist))
 		return false;
 	/* A row of a partitioned table may have to move; the executor's path notices. */

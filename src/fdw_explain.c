@@ -180,6 +180,11 @@ tsurugiExplainForeignScan(ForeignScanState *node, ExplainState *es)
 {
 	tsurugi_shape shape;
 
+	if (tsurugi_is_tid_scan((ForeignScan *) node->ss.ps.plan))
+	{
+		tsurugi_tid_explain(node, es);
+		return;
+	}
 	get_shape(node, &shape);
 	show_way("Tsurugi Scan", "", &shape, es);
 	show_key_condition(node, &shape, es);

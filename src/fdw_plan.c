@@ -472,6 +472,8 @@ tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntablei
 	path_choice *table = choose(&notes->described, baserel, NIL);
 	path_choice *choice = choose(&notes->described, baserel, baserel->baserestrictinfo);
 
+	if (tsurugi_tid_add_path(root, baserel))
+		return;
 	add_scan_path(root, baserel, table, NIL, baserel->lateral_relids, baserel->rows);
 	if (choice->shape.way == TSURUGI_WAY_KEY)
 		add_scan_path(root, baserel, choice, NIL, baserel->lateral_relids, 1);
@@ -551,9 +553,9 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 					  List *scan_clauses, Plan *outer_plan)
 {
 	const plan_notes *notes = baserel->fdw_private;
-	const path_choice *choice = linitial(best_path->fdw_private);
+	const path_choice *choice;
 	Bitmapset *attributes = NULL;
-	tsurugi_shape shape = choice->shape;
+	tsurugi_shape shape;
 	List *conditions = NIL;
 	List *by_key = NIL;
 	List *private;
@@ -561,6 +563,10 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	bool never_rechecked;
 	ListCell *cell;
 
+	if (tsurugi_is_tid_path(best_path))
+		return tsurugi_tid_plan(baserel, best_path, tlist, scan_clauses);
+	choice = linitial(best_path->fdw_private);
+	shape = choice->shape;
 	foreach (cell, scan_clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);

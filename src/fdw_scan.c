@@ -15,18 +15,25 @@ tsurugiBeginForeignScan(ForeignScanState *node, int eflags)
 {
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
+	if (tsurugi_is_tid_scan((ForeignScan *) node->ss.ps.plan))
+	{
+		tsurugi_tid_begin(node);
+		return;
+	}
 	node->fdw_state = tsurugi_scan_make(node);
 	tsurugi_scan_start(node->fdw_state);
 	if (node->ss.ps.state->es_epq_active == NULL)
 		node->ss.ps.ExecProcNode = tsurugi_scan_run;
 }
 
-/* For rechecks: their executor state gives the node another row in place of this one. */
+/* By ctid; and for rechecks: their executor state gives the node another row in place of this one. */
 TupleTableSlot *
 tsurugiIterateForeignScan(ForeignScanState *node)
 {
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 
+	if (tsurugi_is_tid_scan((ForeignScan *) node->ss.ps.plan))
+		return tsurugi_tid_next(node);
 	if (!tsurugi_scan_next(node->fdw_state))
 		return ExecClearTuple(slot);
 	tsurugi_scan_fill(node->fdw_state, slot);
@@ -36,12 +43,15 @@ tsurugiIterateForeignScan(ForeignScanState *node)
 void
 tsurugiReScanForeignScan(ForeignScanState *node)
 {
-	tsurugi_scan_restart(node->fdw_state);
+	if (tsurugi_is_tid_scan((ForeignScan *) node->ss.ps.plan))
+		tsurugi_tid_restart(node);
+	else
+		tsurugi_scan_restart(node->fdw_state);
 }
 
 void
 tsurugiEndForeignScan(ForeignScanState *node)
 {
-	if (node->fdw_state != NULL)
+	if (node->fdw_state != NULL && !tsurugi_is_tid_scan((ForeignScan *) node->ss.ps.plan))
 		tsurugi_scan_end(node->fdw_state);
 }

@@ -21,6 +21,8 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
+#include "utils/portal.h"
+#include "tcop/pquery.h"
 #include "utils/wait_event.h"
 
 #include "src/errors.h"
@@ -112,7 +114,9 @@ tsurugi_scan_make(ForeignScanState *node)
 	tsurugi_shape_from_list(list_nth(plan->fdw_private, TSURUGI_PRIVATE_SHAPE), &scan->shape);
 	init_columns(scan, plan, list_nth(plan->fdw_private, TSURUGI_PRIVATE_COLUMNS));
 	scan->slot_natts = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor->natts;
-	scan->wants_ctid = plan->fsSystemCol;
+	/* A cursor is asked for the place of its row by WHERE CURRENT OF. */
+	scan->wants_ctid =
+		plan->fsSystemCol || scan->shape.way != TSURUGI_WAY_TABLE || (ActivePortal != NULL && *ActivePortal->name);
 	scan->plain = node->ss.ps.qual == NULL && node->ss.ps.ps_ProjInfo == NULL;
 	/* Columns that are not read stay NULL; and as ForeignNext (nodeForeignscan.c) does for each row: */
 	memset(node->ss.ss_ScanTupleSlot->tts_isnull, true, scan->slot_natts * sizeof(bool));

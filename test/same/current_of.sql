@@ -1,0 +1,99 @@
+-- WHERE CURRENT OF, and rows by ctid.
+\set ON_ERROR_ROLLBACK on
+CREATE TABLE t (k int PRIMARY KEY, v text);
+INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, 10) g;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM t WHERE k > 2;
+UPDATE t SET v = 'none' WHERE CURRENT OF c;
+FETCH c;
+UPDATE t SET v = 'current' WHERE CURRENT OF c RETURNING *;
+UPDATE t SET v = v || ' twice' WHERE CURRENT OF c RETURNING *;
+FETCH 2 c;
+DELETE FROM t WHERE CURRENT OF c RETURNING *;
+DELETE FROM t WHERE CURRENT OF c;
+FETCH c;
+MOVE ALL FROM c;
+DELETE FROM t WHERE CURRENT OF c;
+SELECT * FROM t ORDER BY k;
+CLOSE c;
+DELETE FROM t WHERE CURRENT OF c;
+ROLLBACK;
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT v FROM t WHERE k = 4;
+FETCH c;
+UPDATE t SET v = upper(v) WHERE CURRENT OF c RETURNING k, v;
+DECLARE d CURSOR FOR SELECT v FROM t WHERE k BETWEEN 8 AND 9 ORDER BY k DESC;
+FETCH d;
+UPDATE t SET v = upper(v) WHERE CURRENT OF d RETURNING k, v;
+DECLARE e CURSOR FOR SELECT count(*) FROM t;
+FETCH e;
+UPDATE t SET v = upper(v) WHERE CURRENT OF e;
+ROLLBACK;
+-- in a function
+CREATE FUNCTION count_up() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	c CURSOR FOR SELECT * FROM t ORDER BY k;
+	n int := 0;
+BEGIN
+	FOR r IN c LOOP
+		n := n + 1;
+		IF r.k % 2 = 0 THEN
+			UPDATE t SET v = 'number ' || n WHERE CURRENT OF c;
+		ELSE
+			DELETE FROM t WHERE CURRENT OF c;
+		END IF;
+	END LOOP;
+	RETURN n;
+END $$;
+SELECT count_up();
+SELECT * FROM t ORDER BY k;
+-- a view, a join in the cursor, prepared, triggers on the way
+CREATE VIEW w AS SELECT * FROM t WHERE k < 10;
+BEGIN;
+DECLARE c CURSOR FOR SELECT t.*, x FROM t, (VALUES (1), (2)) AS x (x) WHERE k < 5;
+FETCH c;
+ROLLBACK;
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% %', old, new; RETURN new; END $$;
+CREATE TRIGGER tell BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION tell();
+BEGIN;
+SET LOCAL enable_seqscan = off;
+DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k;
+FETCH 2 c;
+PREPARE p AS UPDATE t SET v = $1 WHERE CURRENT OF c RETURNING *;
+EXECUTE p ('one');
+FETCH c;
+EXECUTE p ('two');
+ROLLBACK;
+-- partitions
+CREATE TABLE whole (k int, v text) PARTITION BY RANGE (k);
+CREATE TABLE low PARTITION OF whole FOR VALUES FROM (0) TO (10);
+CREATE TABLE high PARTITION OF whole FOR VALUES FROM (10) TO (20);
+INSERT INTO whole VALUES (1, 'a'), (11, 'b'), (12, 'c');
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM whole;
+FETCH c;
+UPDATE whole SET v = 'A' WHERE CURRENT OF c RETURNING *;
+FETCH c;
+UPDATE whole SET v = 'B' WHERE CURRENT OF c RETURNING *;
+UPDATE whole SET k = 2 WHERE CURRENT OF c RETURNING tableoid::regclass, *;
+FETCH c;
+DELETE FROM whole WHERE CURRENT OF c RETURNING *;
+SELECT tableoid::regclass, * FROM whole ORDER BY k;
+ROLLBACK;
+
+-- by ctid
+SELECT (SELECT v FROM t AS u WHERE u.ctid = t.ctid) FROM t ORDER BY k;
+SELECT count(*) FROM t WHERE ctid = ANY (ARRAY(SELECT ctid FROM t WHERE k > 4));
+SELECT count(*) FROM t WHERE ctid = '(0,0)';
+SELECT count(*) FROM t WHERE ctid = '(4294967295,65535)';
+SELECT count(*) FROM t WHERE ctid = '(1000000,1)';
+SELECT count(*) FROM t WHERE ctid IN ('(1000000,1)', NULL, '(0,40000)');
+SELECT count(*) FROM t WHERE ctid = NULL;
+SELECT count(*) FROM t WHERE ctid <> ALL (ARRAY(SELECT ctid FROM t WHERE k > 4));
+DELETE FROM t WHERE ctid = ANY (ARRAY(SELECT min(ctid) FROM t GROUP BY k % 4));
+SELECT count(*) FROM t;
+INSERT INTO t VALUES (100, 'x') RETURNING ctid IS NOT NULL, tableoid::regclass;
+UPDATE t SET v = 'y' WHERE ctid = (SELECT ctid FROM t WHERE k = 100) RETURNING *;
+UPDATE t SET v = 'z' FROM (SELECT ctid AS place FROM t) s WHERE t.ctid = s.place AND k = 100 RETURNING t.*;
+SELECT t FROM t WHERE k = 100;
+SELECT row_to_json(t), t IS NULL, (t).v FROM t WHERE k = 100;
