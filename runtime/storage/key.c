@@ -11,6 +11,10 @@
  * others stand for themselves, and text, which has neither, costs one byte more
  * than its length.  Order: the terminator is below any byte of an encoding, the
  * codes for 0 and 1 are in order and below 2.
+ *
+ * Descending columns have all bytes of their encoding turned over: of two
+ * encodings none is a prefix of the other, so some byte of both decides, and
+ * the other way round.  Whether a nullable column is NULL is a byte before it.
  */
 #include "runtime/storage/key.h"
 
@@ -22,6 +26,11 @@
 
 #define TERMINATOR 0
 #define ESCAPE 1 /* followed by the byte it stands for (0 or 1), plus 1 */
+
+/* Before a nullable column. */
+#define NULL_FIRST 0
+#define NOT_NULL 1
+#define NULL_LAST 2
 
 #define SIGN_64 ((uint64_t) 1 << 63)
 #define SIGN_32 ((uint32_t) 1 << 31)
@@ -135,8 +144,9 @@ append_string(unsigned char *key, size_t at, const tg_key_part *part, const tg_s
 	return put_string(key, at, data, bytes);
 }
 
-size_t
-tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind, const tg_value *value)
+/* The encoding of a value in ascending order. */
+static size_t
+append_value(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind, const tg_value *value)
 {
 	unsigned bytes = kind <= TG_KIND_8 ? 1u << kind : 16;
 	__int128 number;
@@ -187,6 +197,52 @@ tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind ki
 			break;
 	}
 	return at + bytes;
+}
+
+static size_t
+append_mark(unsigned char *key, size_t at, unsigned char mark)
+{
+	tg_assert(at <= TG_KEY_BYTES_MAX);
+	if (at == TG_KEY_BYTES_MAX)
+		return SIZE_MAX;
+	key[at] = mark;
+	return at + 1;
+}
+
+size_t
+tg_key_append_null(unsigned char *key, size_t at, const tg_key_part *part)
+{
+	tg_assert((part->order & TG_KEY_NULLABLE) != 0);
+	return append_mark(key, at, (part->order & TG_KEY_NULLS_FIRST) != 0 ? NULL_FIRST : NULL_LAST);
+}
+
+size_t
+tg_key_append_not_null(unsigned char *key, size_t at, const tg_key_part *part)
+{
+	return (part->order & TG_KEY_NULLABLE) != 0 ? append_mark(key, at, NOT_NULL) : at;
+}
+
+size_t
+tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind, const tg_value *value)
+{
+	size_t from;
+	size_t end;
+
+	if (tg_likely(part->order == 0))
+		return append_value(key, at, part, kind, value);
+	from = tg_key_append_not_null(key, at, part);
+	if (from == SIZE_MAX)
+		return SIZE_MAX;
+	end = append_value(key, from, part, kind, value);
+	if ((part->order & TG_KEY_DESCENDING) != 0)
+	{
+		/* of a string without room, too: all that there was room for */
+		size_t written = end != SIZE_MAX ? end : kind == TG_KIND_STRING ? TG_KEY_BYTES_MAX : from;
+
+		for (size_t i = from; i < written; i++)
+			key[i] = (unsigned char) ~key[i];
+	}
+	return end;
 }
 
 tg_status

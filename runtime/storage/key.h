@@ -30,11 +30,22 @@ typedef enum tg_key_code
 
 #define TG_KEY_COLUMN_MAX 32 /* PostgreSQL's INDEX_MAX_KEYS */
 
+/*
+ * Flags of a part's order.  A nullable one is a byte, NULL or not, before the
+ * encoding (keys of one leaf share it as a rule, so it costs nothing); a
+ * descending one has the bits of its encoding turned over, but not that byte:
+ * where the NULLs are is said by itself.  A primary key's parts have none of them.
+ */
+#define TG_KEY_NULLABLE 1
+#define TG_KEY_NULLS_FIRST 2 /* if nullable; else they are last */
+#define TG_KEY_DESCENDING 4
+
 typedef struct tg_key_part
 {
 	uint16_t column;	  /* index in the layout */
 	uint8_t code;		  /* tg_key_code */
 	uint8_t header_bytes; /* of a blob of this column: the host's header before the payload */
+	uint8_t order;		  /* TG_KEY_NULLABLE … */
 } tg_key_part;
 
 typedef struct tg_key_spec
@@ -51,6 +62,14 @@ typedef struct tg_key_spec
  */
 extern size_t tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind,
 							const tg_value *value);
+
+/*
+ * The same for a NULL, of a nullable part; and what every value that is not NULL
+ * begins with (nothing, if the part is not nullable): the bound of a range that
+ * is open on one side but shall have no NULLs.
+ */
+extern size_t tg_key_append_null(unsigned char *key, size_t at, const tg_key_part *part);
+extern size_t tg_key_append_not_null(unsigned char *key, size_t at, const tg_key_part *part);
 
 /*
  * The key of a row: values[i] is the value of layout column i.  TG_TOO_LARGE past

@@ -53,30 +53,58 @@ sign(int order)
 
 typedef int (*oracle)(const tg_value *a, const tg_value *b);
 
-/* Encodes all, compares all pairs with the oracle. */
+/* Encodes all, compares all pairs with the oracle, whose word is turned over for a descending part. */
 static void
-check_order(const char *name, tg_key_code code, tg_kind kind, const tg_value *values, unsigned count, oracle compare)
+check_part(const char *name, const tg_key_part *part, tg_kind kind, const tg_value *values, unsigned count,
+		   oracle compare)
 {
 	static encoding encodings[VALUES_MAX];
-	const tg_key_part part = {.code = (uint8_t) code, .header_bytes = HEADER_BYTES};
+	int direction = (part->order & TG_KEY_DESCENDING) != 0 ? -1 : 1;
+	bool nulls_first = (part->order & TG_KEY_NULLS_FIRST) != 0;
+	encoding null = {.bytes = 0};
+	encoding not_null = {.bytes = 0};
 	unsigned wrong = 0;
 	unsigned prefixes = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		encodings[i].bytes = tg_key_append(encodings[i].key, 0, &part, kind, &values[i]);
+		encodings[i].bytes = tg_key_append(encodings[i].key, 0, part, kind, &values[i]);
+	if ((part->order & TG_KEY_NULLABLE) != 0)
+	{
+		null.bytes = tg_key_append_null(null.key, 0, part);
+		not_null.bytes = tg_key_append_not_null(not_null.key, 0, part);
+	}
 	for (unsigned i = 0; i < count; i++)
 	{
+		if (null.bytes > 0)
+		{
+			wrong += (compare_encodings(&null, &encodings[i]) < 0) != nulls_first;
+			prefixes += memcmp(encodings[i].key, not_null.key, not_null.bytes) != 0;
+		}
 		for (unsigned j = 0; j < count; j++)
 		{
 			const encoding *a = &encodings[i];
 			const encoding *b = &encodings[j];
 
-			wrong += sign(compare_encodings(a, b)) != sign(compare(&values[i], &values[j]));
+			wrong += sign(compare_encodings(a, b)) != direction * sign(compare(&values[i], &values[j]));
 			prefixes += a->bytes < b->bytes && memcmp(a->key, b->key, a->bytes) == 0;
 		}
 	}
 	unit_equal(wrong, 0, "%s: pairs in the wrong order, of %u", name, count * count);
 	unit_equal(prefixes, 0, "%s: encodings that begin another", name);
+}
+
+static void
+check_order(const char *name, tg_key_code code, tg_kind kind, const tg_value *values, unsigned count, oracle compare)
+{
+	static const uint8_t orders[] = {0, TG_KEY_DESCENDING, TG_KEY_NULLABLE, TG_KEY_NULLABLE | TG_KEY_DESCENDING,
+									 TG_KEY_NULLABLE | TG_KEY_NULLS_FIRST | TG_KEY_DESCENDING};
+	tg_key_part part = {.code = (uint8_t) code, .header_bytes = HEADER_BYTES};
+
+	for (unsigned i = 0; i < sizeof(orders); i++)
+	{
+		part.order = orders[i];
+		check_part(name, &part, kind, values, count, compare);
+	}
 }
 
 /* --- fixed widths ------------------------------------------------------------------ */
@@ -401,6 +429,8 @@ check_limit(void)
 	static unsigned char key[TG_KEY_BYTES_MAX];
 	const tg_key_part text = {.code = TG_KEY_STRING, .header_bytes = HEADER_BYTES};
 	const tg_key_part number = {.code = TG_KEY_SIGNED};
+	const tg_key_part falling = {.code = TG_KEY_STRING, .header_bytes = HEADER_BYTES, .order = TG_KEY_DESCENDING};
+	const tg_key_part nullable = {.code = TG_KEY_SIGNED, .order = TG_KEY_NULLABLE};
 	tg_value value;
 
 	memset(memory, 'x', sizeof(memory));
@@ -415,6 +445,11 @@ check_limit(void)
 	unit_equal(tg_key_append(key, 0, &text, TG_KIND_STRING, &value), SIZE_MAX, "one too many of them");
 	unit_equal(tg_key_append(key, TG_KEY_BYTES_MAX - 8, &number, TG_KIND_8, &value), TG_KEY_BYTES_MAX, "a number fits");
 	unit_equal(tg_key_append(key, TG_KEY_BYTES_MAX - 7, &number, TG_KIND_8, &value), SIZE_MAX, "a number does not");
+	unit_equal(tg_key_append(key, 0, &falling, TG_KIND_STRING, &value), SIZE_MAX, "nor the text, falling,");
+	unit_ok(key[0] == (unsigned char) ~1 && key[1] == (unsigned char) ~1 &&
+				key[TG_KEY_BYTES_MAX - 1] == (unsigned char) ~'x',
+			"of which all that there is room for is written");
+	unit_equal(tg_key_append_null(key, TG_KEY_BYTES_MAX, &nullable), SIZE_MAX, "nor a NULL");
 }
 
 static void
