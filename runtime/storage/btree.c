@@ -581,7 +581,8 @@ tg_btree_insert(tg_session *session, tg_btree *tree, const void *key, size_t key
 }
 
 tg_status
-tg_btree_remove(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes, uint32_t row)
+tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes, uint32_t row,
+				   tg_btree_may_go may_go, const void *argument)
 {
 	tg_search_key search = tg_search_key_make(key, key_bytes);
 
@@ -598,8 +599,23 @@ tg_btree_remove(tg_session *session, tg_btree *tree, const void *key, size_t key
 		tg_failpoint("btree_lock");
 		if (!tg_node_lock(leaf, path.steps[path.depth - 1].version))
 			continue;
+		if (may_go != NULL)
+		{
+			tg_fence_seq_cst();
+			if (!may_go(argument))
+			{
+				tg_node_unlock_unchanged(leaf);
+				return TG_EXISTS;
+			}
+		}
 		tg_node_remove(leaf, path.steps[path.depth - 1].index);
 		tg_node_unlock(leaf);
 		return TG_OK;
 	}
+}
+
+tg_status
+tg_btree_remove(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes, uint32_t row)
+{
+	return tg_btree_remove_if(session, tree, key, key_bytes, row, NULL, NULL);
 }

@@ -47,6 +47,15 @@ extern tg_status tg_btree_insert(tg_session *session, tg_btree *tree, const void
 extern tg_status tg_btree_remove(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes, uint32_t row);
 
 /*
+ * The same if, moreover, it may go, which is asked once, with the leaf locked:
+ * after a full fence, so who looks for the entry after a fence of his own, and
+ * finds it, is seen in what he did before.  TG_OK; TG_NOT_FOUND; TG_EXISTS: it may not.
+ */
+typedef bool (*tg_btree_may_go)(const void *argument);
+extern tg_status tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,
+									uint32_t row, tg_btree_may_go may_go, const void *argument);
+
+/*
  * A position in a range scan.  Bounds are byte strings of the caller that live
  * as long as the cursor; NULL is open.  A prefix of a key as the upper bound
  * with include_prefix = true includes every key that starts with it.
@@ -68,6 +77,7 @@ typedef struct tg_btree_cursor
 	bool backward;
 	bool started;
 	bool done;
+	bool at_fence;							  /* position is the end of a leaf, not a key handed out */
 	uint32_t position_bytes;				  /* length of position */
 	unsigned char position[TG_KEY_BYTES_MAX]; /* last key handed out; only the first position_bytes are ever touched */
 } tg_btree_cursor;
@@ -83,6 +93,17 @@ extern void tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const 
  * The epoch may have been left between two calls.
  */
 extern unsigned tg_btree_cursor_next(tg_btree_cursor *cursor, uint32_t *rows, unsigned count);
+
+/* Where a cursor puts keys: of each two bytes of length, in the machine's order, then the key. */
+typedef struct tg_btree_keys
+{
+	unsigned char *bytes;
+	size_t capacity; /* at least TG_KEY_BYTES_MAX + 2 */
+	size_t used;
+} tg_btree_keys;
+
+/* The same with their keys, in an empty room for keys; also ends where that has no place for the next one. */
+extern unsigned tg_btree_cursor_next_keys(tg_btree_cursor *cursor, uint32_t *rows, unsigned count, tg_btree_keys *keys);
 
 /* Figures for views and the planner: walked, not exact under change. */
 typedef struct tg_btree_report

@@ -8,7 +8,7 @@
  *	 ... aa | aab  ab | b ...		| before "aab", and | after everything that starts with "a"
  *
  * A cursor reads one leaf at a time, without a lock: it descends to the leaf
- * next to its position, copies rows into the caller's array and the key of the
+ * next to its position, copies rows (and keys, if wanted) into the caller's array and the key of the
  * last one, or else the leaf's fence, aside, and looks at the leaf's version.
  * Unchanged: the position moves on to that key.  Changed: the leaf is read
  * again; after TG_SCAN_TRIES_MAX times under its lock, so that writers cannot
@@ -190,38 +190,65 @@ typedef struct leaf_read
 	unsigned char key[TG_KEY_BYTES_MAX];
 } leaf_read;
 
-/* Copies bytes of a node, one by one: a loop that compilers do not make a memcpy of. */
+/*
+ * Copies bytes of a node to where a key of target_length bytes ends; a key has
+ * place for room bytes.  In loops that compilers do not make a memcpy of.
+ */
 TG_SEARCH unsigned
-copy_bytes(const tg_node *node, unsigned offset, unsigned length, unsigned char *target, unsigned target_length)
+copy_bytes(const tg_node *node, unsigned offset, unsigned length, unsigned char *target, unsigned target_length,
+		   unsigned room)
 {
-	if (tg_unlikely(offset + length > node->bytes || target_length + length > TG_KEY_BYTES_MAX))
+	const unsigned char *source = (const unsigned char *) node + offset;
+	unsigned i = 0;
+
+	if (tg_unlikely(offset + length > node->bytes || target_length + length > room))
 		return target_length;
-	for (unsigned i = 0; i < length; i++)
-		target[target_length + i] = tg_load_relaxed((const unsigned char *) node + offset + i);
+	target += target_length;
+	for (; i + 8 <= length; i += 8)
+		*(tg_unaligned_64 *) (target + i) = *(const tg_unaligned_64 *) (source + i);
+	for (; i < length; i++)
+		target[i] = tg_load_relaxed(source + i);
 	return target_length + length;
 }
 
-/* As tg_node_key, but of a node that may change. */
+/* As tg_node_key, but of a node that may change, and cut if there is no room. */
 TG_SEARCH unsigned
-copy_key(const tg_node *leaf, unsigned index, unsigned char *key_out)
+copy_key(const tg_node *leaf, unsigned index, unsigned char *key_out, unsigned room)
 {
 	const tg_slot *slot = tg_node_slot(leaf, sizeof(tg_leaf_slot), index);
 	unsigned length = tg_load_relaxed(&slot->length);
 	uint32_t head = tg_load_relaxed(&slot->head);
 	unsigned bytes =
-		copy_bytes(leaf, tg_load_relaxed(&leaf->prefix_offset), tg_load_relaxed(&leaf->prefix_bytes), key_out, 0);
+		copy_bytes(leaf, tg_load_relaxed(&leaf->prefix_offset), tg_load_relaxed(&leaf->prefix_bytes), key_out, 0, room);
 
-	for (unsigned i = 0; i < TG_NODE_HEAD_BYTES && i < length && bytes < TG_KEY_BYTES_MAX; i++)
+	for (unsigned i = 0; i < TG_NODE_HEAD_BYTES && i < length && bytes < room; i++)
 		key_out[bytes++] = (unsigned char) (head >> (24 - 8 * i));
 	if (length > TG_NODE_HEAD_BYTES)
-		bytes = copy_bytes(leaf, tg_load_relaxed(&slot->offset), tg_slot_tail(length), key_out, bytes);
+		bytes = copy_bytes(leaf, tg_load_relaxed(&slot->offset), tg_slot_tail(length), key_out, bytes, room);
 	return bytes;
+}
+
+/* Appends an entry's key.  False: it has no place. */
+TG_SEARCH bool
+append_key(const tg_node *leaf, unsigned index, tg_btree_keys *keys)
+{
+	const tg_slot *slot = tg_node_slot(leaf, sizeof(tg_leaf_slot), index);
+	size_t room = keys->capacity - keys->used;
+	unsigned char *key = keys->bytes + keys->used;
+	unsigned bytes;
+
+	if (tg_load_relaxed(&leaf->prefix_bytes) + tg_load_relaxed(&slot->length) + sizeof(uint16_t) > room)
+		return false;
+	bytes = copy_key(leaf, index, key + sizeof(uint16_t), (unsigned) (room - sizeof(uint16_t)));
+	*(tg_unaligned_16 *) key = (uint16_t) bytes;
+	keys->used += sizeof(uint16_t) + bytes;
+	return true;
 }
 
 /* Reads at most count rows between two cuts from a leaf.  True only if the leaf is unchanged or locked. */
 static TG_OPTIMISTIC void
 read_leaf(const tg_node *leaf, const key_cut *from, const key_cut *to, bool backward, uint32_t *rows, unsigned count,
-		  leaf_read *read)
+		  tg_btree_keys *keys, leaf_read *read)
 {
 	unsigned slots = tg_search_count(leaf, sizeof(tg_leaf_slot));
 	unsigned begin = count_before(leaf, sizeof(tg_leaf_slot), backward ? to : from, backward ? to->kind : from->kind);
@@ -229,6 +256,15 @@ read_leaf(const tg_node *leaf, const key_cut *from, const key_cut *to, bool back
 	unsigned there = begin < end ? end - begin : 0;
 	bool bound_here = backward ? begin > 0 : end < slots;
 
+	if (keys != NULL)
+	{
+		unsigned fits = 0;
+
+		while (fits < there && fits < count && append_key(leaf, backward ? end - 1 - fits : begin + fits, keys))
+			fits++;
+		if (fits < there)
+			count = fits;
+	}
 	read->count = there < count ? there : count;
 	read->at_fence = false;
 	for (unsigned i = 0; i < read->count; i++)
@@ -236,7 +272,8 @@ read_leaf(const tg_node *leaf, const key_cut *from, const key_cut *to, bool back
 	if (there > count)
 	{
 		read->done = false;
-		read->key_bytes = copy_key(leaf, backward ? end - count : begin + count - 1, read->key);
+		read->key_bytes =
+			count == 0 ? 0 : copy_key(leaf, backward ? end - count : begin + count - 1, read->key, TG_KEY_BYTES_MAX);
 	}
 	else
 	{
@@ -248,9 +285,9 @@ read_leaf(const tg_node *leaf, const key_cut *from, const key_cut *to, bool back
 			return;
 		read->at_fence = there < count;
 		if (read->at_fence)
-			read->key_bytes = copy_bytes(leaf, offset, length, read->key, 0);
+			read->key_bytes = copy_bytes(leaf, offset, length, read->key, 0, TG_KEY_BYTES_MAX);
 		else
-			read->key_bytes = copy_key(leaf, backward ? begin : end - 1, read->key);
+			read->key_bytes = copy_key(leaf, backward ? begin : end - 1, read->key, TG_KEY_BYTES_MAX);
 	}
 }
 
@@ -268,15 +305,21 @@ tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, s
 	cursor->backward = backward;
 	cursor->started = false;
 	cursor->done = false;
+	cursor->at_fence = false;
 	cursor->position_bytes = 0;
 }
 
 unsigned
 tg_btree_cursor_next(tg_btree_cursor *cursor, uint32_t *rows, unsigned count)
 {
+	return tg_btree_cursor_next_keys(cursor, rows, count, NULL);
+}
+
+unsigned
+tg_btree_cursor_next_keys(tg_btree_cursor *cursor, uint32_t *rows, unsigned count, tg_btree_keys *keys)
+{
 	key_cut low = low_cut(cursor->low, cursor->low_bytes, cursor->low_inclusive);
 	key_cut high = high_cut(cursor->high, cursor->high_bytes, cursor->high_inclusive);
-	cut_kind position_kind = cursor->backward ? CUT_BEFORE : CUT_AFTER;
 	unsigned total = 0;
 	unsigned tries = 0;
 
@@ -287,23 +330,33 @@ tg_btree_cursor_next(tg_btree_cursor *cursor, uint32_t *rows, unsigned count)
 		leaf_read read;
 		tg_node *leaf;
 		uint64_t version;
+		size_t used = keys != NULL ? keys->used : 0;
 		bool is_true;
 
+		/* the fence itself is the next leaf's */
 		if (cursor->started)
-			from = make_cut(position_kind, cursor->position, cursor->position_bytes);
+			from = make_cut(cursor->backward || cursor->at_fence ? CUT_BEFORE : CUT_AFTER, cursor->position,
+							cursor->position_bytes);
 		leaf = find_cut(cursor->tree, &from, cursor->backward, &version);
 		if (++tries > TG_SCAN_TRIES_MAX)
 		{
 			if (!tg_node_lock(leaf, version))
 				continue;
 		}
-		read_leaf(leaf, &from, cursor->backward ? &low : &high, cursor->backward, rows + total, count - total, &read);
+		read_leaf(leaf, &from, cursor->backward ? &low : &high, cursor->backward, rows + total, count - total, keys,
+				  &read);
 		tg_failpoint("btree_read");
 		is_true = tries > TG_SCAN_TRIES_MAX || tg_node_unchanged(leaf, version);
 		if (tries > TG_SCAN_TRIES_MAX)
 			tg_node_unlock_unchanged(leaf);
 		if (!is_true)
+		{
+			if (keys != NULL)
+				keys->used = used;
 			continue;
+		}
+		if (read.count == 0 && !read.done && !read.at_fence)
+			break; /* no place for another key */
 		tries = 0;
 		total += read.count;
 		cursor->done = read.done;
@@ -312,8 +365,7 @@ tg_btree_cursor_next(tg_btree_cursor *cursor, uint32_t *rows, unsigned count)
 		cursor->started = true;
 		cursor->position_bytes = read.key_bytes;
 		memcpy(cursor->position, read.key, read.key_bytes);
-		/* the fence itself is the next leaf's */
-		position_kind = cursor->backward || read.at_fence ? CUT_BEFORE : CUT_AFTER;
+		cursor->at_fence = read.at_fence;
 	}
 	return total;
 }

@@ -20,6 +20,7 @@
 /* Loads from any address, of memory that may change; not through memcpy, which ThreadSanitizer intercepts. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) tg_unaligned_64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) tg_unaligned_32;
+typedef uint16_t __attribute__((aligned(1), may_alias)) tg_unaligned_16;
 
 TG_SEARCH uint64_t
 tg_big_endian_64(const unsigned char *bytes)
