@@ -29,6 +29,7 @@
 #include "runtime/storage/catalog.h"
 #include "runtime/storage/collector.h"
 #include "runtime/storage/horizon.h"
+#include "runtime/storage/index.h"
 #include "runtime/storage/key.h"
 #include "runtime/storage/lease.h"
 #include "runtime/storage/table.h"

@@ -305,7 +305,7 @@ write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_
 		if (status == TG_OK)
 			*row = moved_to;
 		else
-			*holder = moved_to;
+			*holder = wait->row;
 		return status;
 	}
 	return tg_txn_update(writer, table, *row, version, modify->new.values, modify->new.nulls, wait);

@@ -401,7 +401,7 @@ replace_row(modify_state *modify, EState *estate, found_row *found, TupleTableSl
 							   &found->wait);
 	if (status == TG_OK)
 		tsurugi_row_id_to_tid(row, &slot->tts_tid);
-	found->holder = row;
+	found->holder = found->wait.row; /* if TG_EXISTS */
 	return status;
 }
 

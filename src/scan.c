@@ -292,12 +292,8 @@ open_range(tsurugi_scan *scan)
 	/* Not in the current context, which is the row's. */
 	if (scan->range == NULL)
 		scan->range = MemoryContextAlloc(scan->node->ss.ps.state->es_query_cxt, sizeof(tg_range_scan));
-	scan->range->table = scan->described->table;
-	scan->range->snapshot = scan->snapshot;
-	scan->range->busy = false;
-	scan->range->pending_count = 0;
-	tg_btree_cursor_init(&scan->range->cursor, scan->described->table->index, low > 0 ? scan->key : NULL, low,
-						 low_inclusive, high > 0 ? scan->key_high : NULL, high, high_inclusive, shape->backward);
+	tg_range_scan_init(scan->range, scan->described->table, NULL, &scan->snapshot, low > 0 ? scan->key : NULL, low,
+					   low_inclusive, high > 0 ? scan->key_high : NULL, high, high_inclusive, shape->backward);
 	scan->limit = RANGE_ROWS_FIRST;
 	return true;
 }
@@ -377,7 +373,7 @@ note_source(tsurugi_scan *scan)
 	tg_table *table = scan->described->table;
 
 	if (scan->shape.way == TSURUGI_WAY_RANGE)
-		scan->noted_range = tg_reads_add_range(scan->session, tsurugi_reads(), table, &scan->range->cursor);
+		scan->noted_range = tg_reads_add_range(scan->session, tsurugi_reads(), table, NULL, &scan->range->cursor);
 	else if (scan->shape.way == TSURUGI_WAY_TABLE)
 	{
 		scan->noted_table = scan->shape.direct != CMD_UNKNOWN;
@@ -420,7 +416,7 @@ static void
 note_row(tsurugi_scan *scan, tg_status status, size_t key_bytes, tg_version version)
 {
 	if (status == TG_NOT_FOUND)
-		tg_reads_add_key(scan->session, tsurugi_reads(), scan->described->table, scan->key, key_bytes);
+		tg_reads_add_key(scan->session, tsurugi_reads(), scan->described->table, NULL, scan->key, key_bytes);
 	else if (status == TG_OK)
 	{
 		if (tg_reads_add_version(scan->session, tsurugi_reads(), version))

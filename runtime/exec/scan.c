@@ -30,6 +30,9 @@
  * 5. A row whose sight depends on how a commit ends stops the call before it
  *	  (V1): the caller waits, outside the epoch, and goes on there.  Row ids that a
  *	  range scan has taken from the index by then are kept.
+ * 6. Along a secondary index a row may be met at several entries, one for each key
+ *	  that one of its versions has.  It is handed out at the entry of the version that is
+ *	  seen, and there only: each entry is compared with the key of the version.
  */
 #include "runtime/exec/scan.h"
 
@@ -208,6 +211,20 @@ tg_chunk_scan_next(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors
 
 /* --- by key range -------------------------------------------------------------------- */
 
+void
+tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *index, const tg_snapshot *snapshot, const void *low,
+				   size_t low_bytes, bool low_inclusive, const void *high, size_t high_bytes, bool high_inclusive,
+				   bool backward)
+{
+	scan->table = table;
+	scan->index = index;
+	scan->snapshot = *snapshot;
+	scan->busy = false;
+	scan->pending_count = 0;
+	tg_btree_cursor_init(&scan->cursor, tg_index_tree(table, index), low, low_bytes, low_inclusive, high, high_bytes,
+						 high_inclusive, backward);
+}
+
 /* Versions found one after the other in ascending slots of one chunk, which are gathered together. */
 typedef struct neighbours
 {
@@ -227,12 +244,15 @@ flush_neighbours(neighbours *found, tg_vectors *vectors)
 }
 
 /*
- * Appends what the snapshot sees of these rows, in their order.  Returns how
- * many it has looked at: all, unless the scan is busy.
+ * Appends what the snapshot sees of the pending rows, up to count, in their
+ * order.  Returns how many it has looked at, all, unless the scan is busy; *entries_out
+ * is where the entry of the next one is.
  */
 static unsigned
-append_rows(tg_range_scan *scan, tg_vectors *vectors, const uint32_t *rows, unsigned count)
+append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsigned char **entries_out)
 {
+	const unsigned char *entries = scan->entries;
+	const uint32_t *rows = scan->pending;
 	neighbours found = {.chunk = NULL};
 	unsigned i;
 
@@ -240,6 +260,8 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, const uint32_t *rows, unsi
 	{
 		tg_version version;
 		unsigned slot;
+		const unsigned char *key = NULL;
+		size_t key_bytes = 0;
 		tg_status status = tg_txn_read(&scan->snapshot, scan->table, rows[i], &version, &scan->wait);
 
 		if (tg_unlikely(status == TG_BUSY))
@@ -247,7 +269,9 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, const uint32_t *rows, unsi
 			scan->busy = true;
 			break;
 		}
-		if (status != TG_OK)
+		if (scan->index != NULL)
+			entries = tg_index_entry_next(entries, &key, &key_bytes);
+		if (status != TG_OK || (scan->index != NULL && !tg_index_has_key(scan->index, version, key, key_bytes)))
 			continue;
 		slot = tg_version_slot(version);
 		if (found.count > 0 && (tg_version_chunk(version) != found.chunk || slot <= found.slots[found.count - 1]))
@@ -257,15 +281,18 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, const uint32_t *rows, unsi
 	}
 	if (found.count > 0)
 		flush_neighbours(&found, vectors);
+	*entries_out = entries;
 	return i;
 }
 
-/* Keeps the rows from done on for the next call. */
+/* Keeps the rows from done on for the next call, and their entries. */
 static void
-keep_pending(tg_range_scan *scan, unsigned done, unsigned count)
+keep_pending(tg_range_scan *scan, unsigned done, unsigned count, const unsigned char *entries)
 {
 	scan->pending_count = count - done;
 	memmove(scan->pending, scan->pending + done, scan->pending_count * sizeof(uint32_t));
+	if (scan->index != NULL)
+		memmove(scan->entries, entries, (size_t) (scan->entries + sizeof(scan->entries) - entries));
 }
 
 /* One epoch's worth, up to limit rows in vectors; false at the end of the range. */
@@ -278,14 +305,17 @@ append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 	for (unsigned looked = 0; more && !scan->busy && looked < EPOCH_ROWS && vectors->count < limit;)
 	{
 		unsigned ask = limit - vectors->count < TG_RANGE_ROWS_AHEAD ? limit - vectors->count : TG_RANGE_ROWS_AHEAD;
-		unsigned count = tg_btree_cursor_next(&scan->cursor, scan->pending, ask);
+		tg_btree_keys keys = {.bytes = scan->entries, .capacity = sizeof(scan->entries)};
+		unsigned count =
+			tg_btree_cursor_next_keys(&scan->cursor, scan->pending, ask, scan->index != NULL ? &keys : NULL);
+		const unsigned char *entries;
 		unsigned done;
 
 		more = count > 0;
 		looked += count;
-		done = append_rows(scan, vectors, scan->pending, count);
+		done = append_rows(scan, vectors, count, &entries);
 		if (tg_unlikely(done < count))
-			keep_pending(scan, done, count);
+			keep_pending(scan, done, count, entries);
 	}
 	tg_epoch_leave(session);
 	return more;
@@ -296,12 +326,13 @@ static bool
 append_pending(tg_session *session, tg_range_scan *scan, tg_vectors *vectors)
 {
 	unsigned count = scan->pending_count;
+	const unsigned char *entries;
 	unsigned done;
 
 	tg_epoch_enter(session);
-	done = append_rows(scan, vectors, scan->pending, count);
+	done = append_rows(scan, vectors, count, &entries);
 	tg_epoch_leave(session);
-	keep_pending(scan, done, count);
+	keep_pending(scan, done, count, entries);
 	return done == count;
 }
 

@@ -44,17 +44,30 @@ extern unsigned tg_chunk_scan_append(tg_session *session, tg_chunk_scan *scan, t
 /* --- by key range, in place ----------------------------------------------------------- */
 
 #define TG_RANGE_ROWS_AHEAD 128 /* row ids taken from the index at once */
+#define TG_RANGE_KEY_BYTES 4096 /* and, of a secondary index, so many bytes of entries */
 
 typedef struct tg_range_scan
 {
 	tg_table *table;
+	tg_index *index; /* NULL: the primary key */
 	tg_snapshot snapshot;
 	bool busy;				/* as of a chunk scan */
 	tg_wait wait;			/* if busy */
 	uint32_t pending_count; /* rows at the end of pending that have been taken from the index and not looked at */
 	uint32_t pending[TG_RANGE_ROWS_AHEAD];
-	tg_btree_cursor cursor; /* prepared by the caller, who also sets busy and pending_count to 0 */
+	tg_btree_cursor cursor;
+	unsigned char entries[TG_RANGE_KEY_BYTES]; /* of the pending rows, if of a secondary index */
 } tg_range_scan;
+
+/*
+ * Along an index (NULL: the primary key) between two bounds, which are as those
+ * of a cursor: of a secondary index they are keys or beginnings of keys, never
+ * entries, since the row's number behind the key is the index's own matter.  The
+ * bounds belong to the caller and live as long as the scan.
+ */
+extern void tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *index, const tg_snapshot *snapshot,
+							   const void *low, size_t low_bytes, bool low_inclusive, const void *high,
+							   size_t high_bytes, bool high_inclusive, bool backward);
 
 /* As above, in key order; takes at most limit rows (≤ capacity), so that a first call can ask for few. */
 extern unsigned tg_range_scan_next(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit);

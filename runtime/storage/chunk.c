@@ -450,7 +450,8 @@ tg_version_blobs_free(tg_session *session, tg_version version, tg_version neighb
 
 		if (!tg_string_is_out(&cell->string))
 			continue;
-		if (!has_blob(neighbour_a, column, blob) && !has_blob(neighbour_b, column, blob))
+		if ((cell->string.word & TG_STRING_LENT) == 0 && !has_blob(neighbour_a, column, blob) &&
+			!has_blob(neighbour_b, column, blob))
 		{
 			bytes += (int64_t) tg_alloc_bytes(blob);
 			tg_free(session, blob, TG_USE_BLOB);
@@ -532,7 +533,7 @@ free_marked_blob(tg_session *session, tg_value *cell)
 		tg_free(session, (void *) cell->string.blob, TG_USE_BLOB);
 }
 
-/* Every cell of the chunk's allocated slots that leads to a blob. */
+/* Every cell of the chunk's allocated slots that leads to a blob, but for those that were stripped: theirs may be gone. */
 static void
 visit_cells(tg_session *session, tg_chunk *chunk, cell_visitor visitor)
 {
@@ -545,7 +546,7 @@ visit_cells(tg_session *session, tg_chunk *chunk, cell_visitor visitor)
 			tg_value *cell = cell_of(chunk, layout->strings[i], slot);
 
 			/* Cells of free slots are empty (4). */
-			if (tg_string_is_out(&cell->string))
+			if (tg_string_is_out(&cell->string) && (cell->string.word & TG_STRING_LENT) == 0)
 				visitor(session, cell);
 		}
 	}

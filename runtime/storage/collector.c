@@ -439,6 +439,11 @@ prune_piece(tg_session *session, tg_write_log *piece, unsigned *budget)
 				break;
 			case TG_GARBAGE_NONE:
 				break;
+			case TG_WRITE_UNDONE_ROW:
+			case TG_WRITE_UNDONE_VERSION:
+				entry->kind = entry->kind == TG_WRITE_UNDONE_ROW ? TG_GARBAGE_ROW : TG_GARBAGE_DEAD;
+				count_pruned(piece, entry);
+				break;
 			default:
 				if (!prune_guarded(session, entry))
 				{

@@ -14,7 +14,7 @@
  * 1. A version that a commit has ended belongs to the entry that ended it, by
  *	  W1 one at most: an UPDATE's or a DELETE's.  REVIVE and INSERT own nothing.  Of
  *	  an undone log INSERT owns its versions and their rows, UPDATE and REVIVE their
- *	  new version, DELETE nothing.
+ *	  new version, DELETE nothing.  UNDONE entries, of whichever log, own what their names say.
  * 2. A row belongs to the DELETE whose compare-and-swap closed it, together with
  *	  the version that was its head.
  *
@@ -47,7 +47,8 @@
  *
  *	  A reader that stands on one of the run goes on along it: the edges inside stay.
  *	  So a hot row's chain is walked once a cycle, not once for each of its entries: these
- *	  find their version unlinked.
+ *	  find their version unlinked.  Right after an edge has been cut, entries of secondary
+ *	  indexes that only what was cut out needed are removed (index.c).
  * 7. Afterwards g1's begin says that it leads a run, and which version is above it;
  *	  those of the rest, that they belong to one.  All of these are later than any
  *	  time (version.h).  A dead version that was unlinked has begin NEVER.  No scan sees the
@@ -67,8 +68,8 @@
  *	  A version that begins a life shares nothing with what is below it.
  * 10. Nothing of a version changes before an epoch has passed since it was unlinked,
  *	  so who met it inside an epoch may read it.  But one that is undone is stripped
- *	  of what it shares while both are there (tg_version_strip): it is seen by its own
- *	  transaction's later commands only, and those have ended.
+ *	  of what it shares while both are there (tg_version_strip): a bit of a cell, which
+ *	  changes nothing for who reads the value at that moment.
  *
  * An undone version needs no readings: it was unlinked before its log was given,
  * and no snapshot but its own transaction's ever saw it.
@@ -77,6 +78,7 @@
 #include "runtime/base/check.h"
 #include "runtime/storage/btree.h"
 #include "runtime/storage/collector_internal.h"
+#include "runtime/storage/index.h"
 #include "runtime/storage/key.h"
 
 /* Begin of an unlinked version: TG_TIME_UNLINKED and one of these. */
@@ -147,7 +149,7 @@ is_garbage(const tg_header *header, const tg_readings *readings)
 
 /* Cuts out the run of garbage below a version, if there is one; returns what is below it then. */
 static tg_version
-cut_run(tg_version above, const tg_readings *readings)
+cut_run(tg_session *session, tg_version above, const tg_readings *readings)
 {
 	tg_header *header = header_of(above);
 	tg_version first = tg_load_acquire(&header->older);
@@ -168,6 +170,7 @@ cut_run(tg_version above, const tg_readings *readings)
 	{
 		tg_header *cut = header_of(version);
 
+		tg_indexes_forget(session, version, above);
 		tg_store_release(&cut->begin, version == first ? leader_word(above) : TG_TIME_UNLINKED | IN_RUN);
 		version = tg_load_relaxed(&cut->older);
 	}
@@ -176,14 +179,14 @@ cut_run(tg_version above, const tg_readings *readings)
 
 /* Prunes the chain of a row; returns the version above the one asked for, or NONE. */
 static tg_version
-prune_chain(tg_version head, const tg_readings *readings, tg_version wanted)
+prune_chain(tg_session *session, tg_version head, const tg_readings *readings, tg_version wanted)
 {
 	tg_version above = head;
 	tg_version found = TG_VERSION_NONE;
 
 	while (tg_chunk_headers(tg_version_chunk(above)) != NULL) /* or it is settled: there is nothing below */
 	{
-		tg_version below = cut_run(above, readings);
+		tg_version below = cut_run(session, above, readings);
 
 		if (below == TG_VERSION_NONE)
 			break;
@@ -211,6 +214,7 @@ close_row(tg_session *session, tg_table *table, uint32_t row, tg_version dead)
 		/* Not found: an inserter that met the closed row has helped. */
 		(void) tg_btree_remove(session, index, key, key_bytes, row);
 	}
+	tg_indexes_forget(session, dead, TG_VERSION_NONE);
 	return true;
 }
 
@@ -245,6 +249,7 @@ prune_dead(tg_session *session, tg_log_entry *entry, tg_version above, const tg_
 		if (!is_stamped(tg_load_acquire(&header_of(above)->begin)))
 			return;
 		tg_store_release(&header_of(above)->older, TG_VERSION_NONE);
+		tg_indexes_forget(session, dead, above);
 		entry->kind = TG_GARBAGE_DEAD;
 	}
 	tg_store_release(&header->begin, TG_TIME_NEVER);
@@ -263,7 +268,7 @@ tg_prune_entry(tg_session *session, tg_log_entry *entry, const tg_readings *read
 		tg_version head = tg_load_acquire(tg_row_head(table, entry->count));
 
 		tg_assert(!tg_head_is_closed(head) && head != TG_VERSION_NONE);
-		above = prune_chain(head, readings, entry->version);
+		above = prune_chain(session, head, readings, entry->version);
 		if (entry->kind != TG_WRITE_UPDATE)
 		{
 			prune_dead(session, entry, above, readings, counts);
@@ -357,8 +362,12 @@ tg_free_undone(tg_session *session, const tg_log_entry *entry, tg_prune_counts *
 			for (uint32_t i = 0; i < entry->count; i++)
 				free_row(session, entry->version + i, counts);
 			return entry->count * TG_ROW_COST;
+		case TG_WRITE_UNDONE_ROW:
+			free_row(session, entry->version, counts);
+			return TG_ROW_COST;
 		case TG_WRITE_REVIVE:
 		case TG_WRITE_UPDATE:
+		case TG_WRITE_UNDONE_VERSION:
 			free_version(session, entry->version, TG_VERSION_NONE, TG_VERSION_NONE, counts);
 			return 1;
 		default:

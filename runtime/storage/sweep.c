@@ -22,6 +22,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/storage/catalog.h"
 #include "runtime/storage/horizon.h"
+#include "runtime/storage/index.h"
 
 #define CHUNK_COST 1
 #define SETTLE_COST 16 /* it looks at every header */
@@ -134,6 +135,7 @@ tg_sweep_run(tg_session *session, tg_sweep *sweep, unsigned budget)
 				return false;
 			}
 		}
+		tg_indexes_reap(session, sweep->at);
 		budget = look_at_table(session, sweep, budget);
 		if (budget > 0)
 		{

@@ -20,6 +20,8 @@
  */
 #include "runtime/storage/table_internal.h"
 
+#include "runtime/storage/index.h"
+
 #define ROOT_PAGES (TG_ROW_MAX / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE + 1)
 #define HEAD_NEXT_SHIFT 16 /* of a listed row's head: the next one's id, plus 1 */
 
@@ -61,6 +63,7 @@ destroy(tg_session *session, tg_table *table)
 	destroy_rows(session, table);
 	if (table->index != NULL)
 		tg_btree_destroy(session, table->index);
+	tg_indexes_destroy(session, table);
 	while (table->layout != NULL)
 	{
 		tg_layout *layout = table->layout;

@@ -27,6 +27,7 @@
 #include "runtime/storage/version.h"
 
 typedef struct tg_table tg_table;
+typedef struct tg_index tg_index; /* index.h */
 
 #define TG_COLUMN_MAX 1664
 #define TG_ROW_MAX ((uint32_t) 0xfffffff0) /* rows of a table, dead ones not yet collected included */
@@ -198,6 +199,8 @@ struct tg_table
 	tg_layout *layout; /* newest; atomic */
 	tg_btree *index;   /* NULL: no primary key; atomic */
 	tg_key_spec key;   /* of index */
+	tg_index *indexes; /* the secondary ones; atomic, changed under the table's latch */
+	tg_index *dropped; /* those whose memory has to wait; under the table's latch */
 
 	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once */
 	tg_version *small[TG_SMALL_SEGMENTS];

@@ -33,6 +33,7 @@ typedef enum tg_kind
 #define TG_STRING_INLINE_MAX 12
 #define TG_STRING_OUT ((uint32_t) 1 << 31)	/* in word: out of line, the rest is the length */
 #define TG_STRING_HOST ((uint32_t) 1 << 30) /* in word, input only: blob points to the host's memory, to be copied */
+#define TG_STRING_LENT TG_STRING_HOST		/* in word, stored only: the blob is another version's, which frees it */
 #define TG_STRING_LENGTH (TG_STRING_HOST - 1)
 
 typedef struct tg_string

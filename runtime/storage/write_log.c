@@ -29,6 +29,7 @@
 
 #include <string.h>
 
+#include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 
 #define PIECE_BYTES (sizeof(tg_write_log) + TG_LOG_BLOCK_ENTRIES_MIN * sizeof(tg_log_entry))
@@ -206,6 +207,30 @@ tg_write_log_append(tg_write_log *log, tg_table *table, tg_write kind, tg_versio
 	check_piece(log);
 }
 
+tg_log_entry
+tg_write_log_take_back(tg_write_log *log, int rows)
+{
+	tg_log_entry *newest = piece_newest(log);
+	tg_log_entry taken = *newest;
+	uint32_t kind = newest->kind == TG_WRITE_INSERT ? TG_WRITE_UNDONE_ROW : TG_WRITE_UNDONE_VERSION;
+
+	tg_assert(!log->sealed && newest->kind <= TG_WRITE_UPDATE);
+	log->tables[log->table_recent].rows -= rows;
+	log->lasting = false;
+	taken.version += taken.count - 1;
+	if (taken.count == 1)
+		newest->kind = kind;
+	else
+	{
+		newest->count--;
+		tg_assert(log->last->count < log->last->capacity);
+		log->last->entry[log->last->count++] = (tg_log_entry){.version = taken.version, .count = 1, .kind = kind};
+	}
+	taken.count = 1;
+	check_piece(log);
+	return taken;
+}
+
 tg_status
 tg_write_log_carry(tg_session *session, tg_write_log **log, tg_table *table, const tg_log_entry *entry)
 {
@@ -280,7 +305,7 @@ tg_version_strip(tg_version version, tg_version neighbour)
 		cell = (tg_string *) (chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity) + slot;
 		other_cell = (const tg_string *) tg_chunk_column(other, column) + other_slot;
 		if (tg_string_is_out(cell) && tg_string_is_out(other_cell) && cell->blob == other_cell->blob)
-			tg_string_make_inline(cell, "", 0);
+			tg_store_relaxed(&cell->word, cell->word | TG_STRING_LENT);
 	}
 }
 

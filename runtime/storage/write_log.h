@@ -37,7 +37,11 @@ typedef enum tg_write
 	TG_WRITE_INSERT, /* version … version + count - 1: first versions of fresh rows */
 	TG_WRITE_REVIVE, /* version: on a dead row; its older is the dead version */
 	TG_WRITE_UPDATE, /* version: its older is the version it replaced */
-	TG_WRITE_DELETE	 /* version: ended, nothing new */
+	TG_WRITE_DELETE, /* version: ended, nothing new */
+
+	/* a write that was undone by itself, the transaction going on: waits here for the collector */
+	TG_WRITE_UNDONE_ROW,	/* of an INSERT: version and its row */
+	TG_WRITE_UNDONE_VERSION /* of a REVIVE or an UPDATE: version */
 } tg_write;
 
 /*
@@ -119,6 +123,13 @@ extern tg_status tg_write_log_reserve(tg_session *session, tg_write_log **log, t
 extern void tg_write_log_append(tg_write_log *log, tg_table *table, tg_write kind, tg_version version, int rows);
 
 /*
+ * The newest write, an INSERT, REVIVE or UPDATE noted just before, is being undone
+ * by itself; there is still room for the entry that an insertion beside others
+ * has not used.  rows as it was noted.  Returns its kind and version as they were.
+ */
+extern tg_log_entry tg_write_log_take_back(tg_write_log *log, int rows);
+
+/*
  * Takes over an entry of another log, as it is, for the collector.  As
  * reserving and appending; TG_NO_MEMORY: nothing was changed.
  */
@@ -157,9 +168,9 @@ extern tg_log_mark tg_write_log_mark(tg_write_log *log);
 extern bool tg_write_log_pop(tg_write_log **log, tg_log_mark mark, tg_write_log **undone, tg_log_entry *entry_out);
 
 /*
- * Makes the string cells of a version that share a blob with the same column of
- * neighbour empty; from then on all its blobs are its own, whatever becomes of
- * the neighbour.  For a version whose values nobody reads any more: one that is
+ * Marks the string cells of a version that share a blob with the same column of
+ * neighbour as lent: they are the neighbour's, the version's other blobs are its
+ * own, whatever becomes of either.  For a version that is
  * being undone, or that no snapshot sees.  Why that is right: prune.c, 6 and 7.
  */
 extern void tg_version_strip(tg_version version, tg_version neighbour);

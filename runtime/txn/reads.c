@@ -57,6 +57,8 @@ free_details(tg_session *session, tg_read_table *noted)
 	{
 		tg_read_range *next = range->next;
 
+		if (range->index != NULL)
+			tg_index_release(session, range->index);
 		tg_free(session, range, TG_USE_LOG);
 		range = next;
 	}
@@ -287,7 +289,7 @@ tg_reads_forget_version(tg_reads *reads, tg_version version)
 
 /* A fresh one with room for these bytes, linked in; NULL: the table is noted as a whole, or everything. */
 static tg_read_range *
-add_range(tg_session *session, tg_reads *reads, tg_table *table, size_t capacity)
+add_range(tg_session *session, tg_reads *reads, tg_table *table, tg_index *index, size_t capacity)
 {
 	tg_read_table *noted = take_table(session, reads, table);
 	size_t bytes = sizeof(tg_read_range) + capacity;
@@ -303,6 +305,9 @@ add_range(tg_session *session, tg_reads *reads, tg_table *table, size_t capacity
 		return NULL;
 	}
 	noted->range_bytes += bytes;
+	if (index != NULL)
+		tg_index_retain(index);
+	range->index = index;
 	range->capacity = (uint32_t) capacity;
 	range->forgotten = false;
 	range->next = noted->ranges;
@@ -311,23 +316,30 @@ add_range(tg_session *session, tg_reads *reads, tg_table *table, size_t capacity
 }
 
 void
-tg_reads_add_key(tg_session *session, tg_reads *reads, tg_table *table, const void *key, size_t key_bytes)
+tg_reads_add_key(tg_session *session, tg_reads *reads, tg_table *table, tg_index *index, const void *key,
+				 size_t key_bytes)
 {
-	tg_read_range *range = add_range(session, reads, table, key_bytes);
+	tg_read_range *range = add_range(session, reads, table, index, index != NULL ? 2 * key_bytes : key_bytes);
 
 	if (range == NULL)
 		return;
 	range->is_key = true;
 	range->low_bytes = (uint32_t) key_bytes;
 	memcpy(range->bytes, key, key_bytes);
+	if (index == NULL)
+		return;
+	range->low_inclusive = range->high_inclusive = true;
+	range->high_bytes = (uint32_t) key_bytes;
+	memcpy(range->bytes + key_bytes, key, key_bytes);
 }
 
 tg_read_range *
-tg_reads_add_range(tg_session *session, tg_reads *reads, tg_table *table, const tg_btree_cursor *cursor)
+tg_reads_add_range(tg_session *session, tg_reads *reads, tg_table *table, tg_index *index,
+				   const tg_btree_cursor *cursor)
 {
 	size_t low = cursor->low != NULL ? cursor->low_bytes : 0;
 	size_t high = cursor->high != NULL ? cursor->high_bytes : 0;
-	tg_read_range *range = add_range(session, reads, table, low + high + RANGE_BYTES_SPARE);
+	tg_read_range *range = add_range(session, reads, table, index, low + high + RANGE_BYTES_SPARE);
 
 	if (range == NULL)
 		return NULL;

@@ -21,15 +21,22 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/storage/btree.h"
+#include "runtime/storage/index.h"
 #include "runtime/storage/table.h"
 
 typedef struct tg_reads tg_reads; /* opaque: see reads_internal.h */
 
-/* Who holds what a writer wants, or has to end before a reader knows what it sees. */
+/*
+ * Who holds what a writer wants, or has to end before a reader knows what it
+ * sees (TG_BUSY); and of a write that met a unique key, where (TG_EXISTS, and TG_BUSY of
+ * a write that makes a version).
+ */
 typedef struct tg_wait
 {
 	uint64_t host;	 /* of the holder */
 	unsigned subtxn; /* its subtransaction's number, 0: top level or later than TG_SUBTXN_LAST */
+	uint32_t row;	 /* that has the key, or may turn out to have it */
+	tg_index *index; /* whose key it is; NULL: the primary key's, or nobody's */
 } tg_wait;
 
 /* An empty one.  TG_NO_MEMORY. */
@@ -42,8 +49,9 @@ extern void tg_reads_destroy(tg_session *session, tg_reads *reads);
  */
 extern bool tg_reads_add_version(tg_session *session, tg_reads *reads, tg_version version);
 
-/* A key that the snapshot sees no row of. */
-extern void tg_reads_add_key(tg_session *session, tg_reads *reads, tg_table *table, const void *key, size_t key_bytes);
+/* A key that the snapshot sees no row of; index NULL: of the primary key. */
+extern void tg_reads_add_key(tg_session *session, tg_reads *reads, tg_table *table, tg_index *index, const void *key,
+							 size_t key_bytes);
 
 /*
  * Every row of a table, there or not.  Tentative: it may be forgotten again, so
@@ -52,12 +60,12 @@ extern void tg_reads_add_key(tg_session *session, tg_reads *reads, tg_table *tab
 extern void tg_reads_add_table(tg_session *session, tg_reads *reads, tg_table *table, bool tentative);
 
 /*
- * A range of keys, as a cursor has it that is about to begin.  What is returned
- * names it for the next two calls; valid as long as the read set, whatever
- * becomes of it.
+ * A range of keys of an index (NULL: of the primary key), as a cursor has it
+ * that is about to begin.  What is returned names it for the next two calls;
+ * valid as long as the read set, whatever becomes of it.
  */
 typedef struct tg_read_range tg_read_range;
-extern tg_read_range *tg_reads_add_range(tg_session *session, tg_reads *reads, tg_table *table,
+extern tg_read_range *tg_reads_add_range(tg_session *session, tg_reads *reads, tg_table *table, tg_index *index,
 										 const tg_btree_cursor *cursor);
 
 /* The cursor will not go on: what lies behind its position was not read. */

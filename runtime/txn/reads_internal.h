@@ -25,10 +25,11 @@ _Static_assert((TG_READ_CHUNK & (TG_SLOT_MAX - 1)) == 0 && (TG_READ_CHUNK & TG_H
 struct tg_read_range
 {
 	struct tg_read_range *next;
+	tg_index *index;	/* NULL: the primary key; else a reference is held */
 	uint32_t capacity;	/* bytes there is room for */
 	uint32_t low_bytes; /* TG_READ_OPEN: no bound */
 	uint32_t high_bytes;
-	bool is_key; /* one key, in low, that was not there */
+	bool is_key; /* one key, in low (of a secondary index: in high, too), that was not there */
 	bool low_inclusive;
 	bool high_inclusive;
 	bool forgotten;

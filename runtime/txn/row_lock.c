@@ -143,6 +143,7 @@ find_conflict(const lock_part *part, const tg_table *table, uint32_t row, uint32
 static tg_status
 wait_for_holder(const tg_row_lock *lock, tg_wait *wait_out)
 {
+	wait_out->index = NULL;
 	wait_out->host = tg_load_acquire(&tg_txns->txn[lock->txn].host);
 	wait_out->subtxn = lock->subtxn == TG_SUBTXN_LAST ? 0 : lock->subtxn;
 	return TG_BUSY;

@@ -22,6 +22,7 @@
  *	UPDATE	the head goes back to the replaced version, then its end is NEVER (or LOCKED, row_lock.h, 5): from
  *			here on others can take it; the new version's begin is NEVER
  *	DELETE	successor 0, end is NEVER (or LOCKED)
+ * Entries of secondary indexes that only an undone version needed go when it is out of the chain (index.c).
  * A writer that meets a reference of an aborted transaction still has to wait: W4's "ended" means undone.
  * The collector frees slots, blobs and row ids an epoch later.
  *
@@ -36,6 +37,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
 #include "runtime/storage/collector.h"
+#include "runtime/storage/index.h"
 #include "runtime/txn/row_lock.h"
 
 #define LANES_INTERVAL_US 100000 /* between two looks at all lanes */
@@ -152,7 +154,24 @@ note_undone_key(tg_session *session, tg_txn *txn, tg_version version)
 	unsigned char key[TG_KEY_BYTES_MAX];
 
 	if (tg_load_acquire(&table->index) != NULL)
-		tg_reads_add_key(session, txn->reads, table, key, tg_key_of_version(&table->key, version, key));
+		tg_reads_add_key(session, txn->reads, table, NULL, key, tg_key_of_version(&table->key, version, key));
+}
+
+/* The same of the unique keys, but for those that the version before has, too. */
+static void
+note_undone_unique(tg_session *session, tg_txn *txn, tg_version version, tg_version older)
+{
+	tg_table *table = tg_version_chunk(version)->table;
+
+	for (tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+	{
+		tg_index_key key;
+
+		if (!index->spec.unique || (older != TG_VERSION_NONE && tg_index_is_same(index, version, older)) ||
+			tg_index_key_of_version(index, version, &key) != TG_OK || !key.present || key.distinct)
+			continue;
+		tg_reads_add_key(session, txn->reads, table, index, key.entry, key.bytes);
+	}
 }
 
 static void
@@ -172,23 +191,25 @@ undo_insert(tg_session *session, tg_version version)
 		/* An inserter that met the closed row may have removed the entry already. */
 		(void) tg_btree_remove(session, index, key, key_bytes, row);
 	}
+	tg_indexes_forget(session, version, TG_VERSION_NONE);
 	tg_store_release(&tg_version_header(version)->begin, TG_TIME_NEVER);
 }
 
 /* The version before is the newest again. */
 static void
-undo_revive(tg_version version)
+undo_revive(tg_session *session, tg_version version)
 {
 	tg_header *header = tg_version_header(version);
 	tg_version *head = tg_row_head(tg_version_chunk(version)->table, tg_version_row(version));
 
 	tg_assert(tg_load_relaxed(head) == version && header->older != TG_VERSION_NONE);
 	tg_store_release(head, tg_load_relaxed(&header->older));
+	tg_indexes_forget(session, version, tg_load_relaxed(&header->older));
 	tg_store_release(&header->begin, TG_TIME_NEVER);
 }
 
 static void
-undo_update(tg_version version)
+undo_update(tg_session *session, tg_version version)
 {
 	tg_table *table = tg_version_chunk(version)->table;
 	uint32_t row = tg_version_row(version);
@@ -200,6 +221,7 @@ undo_update(tg_version version)
 	tg_version_strip(version, older);
 	/* Its other half is in mark (row_lock.c). */
 	tg_store_seq_cst(tg_row_head(table, row), older);
+	tg_indexes_forget(session, version, older);
 	if (tg_likely(tg_load_seq_cst(&header->end) == TG_TIME_NEVER))
 		tg_store_release(&tg_version_header(older)->end, TG_TIME_NEVER);
 	else
@@ -219,6 +241,42 @@ undo_delete(const tg_txn *txn, tg_version version)
 		tg_row_lock_reopen(tg_version_chunk(version)->table, tg_version_row(version), version);
 }
 
+/* Notes what the undoing of a write must not make forgotten. */
+static void
+note_undone(tg_session *session, tg_txn *txn, tg_write kind, tg_version version)
+{
+	if (kind != TG_WRITE_UPDATE)
+		note_undone_key(session, txn, version);
+	if (tg_index_first(tg_version_chunk(version)->table) != NULL)
+		note_undone_unique(session, txn, version, tg_load_relaxed(&tg_version_header(version)->older));
+}
+
+static void
+undo_write(tg_session *session, tg_txn *txn, tg_write kind, tg_version version)
+{
+	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
+	if (tg_unlikely(txn->reads != NULL) && kind <= TG_WRITE_UPDATE)
+		note_undone(session, txn, kind, version);
+	switch (kind)
+	{
+		case TG_WRITE_INSERT:
+			undo_insert(session, version);
+			break;
+		case TG_WRITE_REVIVE:
+			undo_revive(session, version);
+			break;
+		case TG_WRITE_UPDATE:
+			undo_update(session, version);
+			break;
+		case TG_WRITE_DELETE:
+			undo_delete(txn, version);
+			break;
+		case TG_WRITE_UNDONE_ROW:
+		case TG_WRITE_UNDONE_VERSION:
+			break;
+	}
+}
+
 void
 tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 {
@@ -227,32 +285,19 @@ tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 
 	while (tg_write_log_pop(&txn->log, mark, &undone, &entry))
 	{
-		tg_chunk_touch(tg_version_chunk(entry.version), tg_load_relaxed(tg_clock));
-		switch ((tg_write) entry.kind)
-		{
-			case TG_WRITE_INSERT:
-				for (uint32_t i = entry.count; i-- > 0;)
-				{
-					if (tg_unlikely(txn->reads != NULL))
-						note_undone_key(session, txn, entry.version + i);
-					undo_insert(session, entry.version + i);
-				}
-				break;
-			case TG_WRITE_REVIVE:
-				if (tg_unlikely(txn->reads != NULL))
-					note_undone_key(session, txn, entry.version);
-				undo_revive(entry.version);
-				break;
-			case TG_WRITE_UPDATE:
-				undo_update(entry.version);
-				break;
-			case TG_WRITE_DELETE:
-				undo_delete(txn, entry.version);
-				break;
-		}
+		for (uint32_t i = entry.count; i-- > 0;)
+			undo_write(session, txn, (tg_write) entry.kind, entry.version + i);
 	}
 	if (undone != NULL)
 		tg_collector_give(undone);
+}
+
+void
+tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows)
+{
+	tg_log_entry entry = tg_write_log_take_back(txn->log, rows);
+
+	undo_write(session, txn, (tg_write) entry.kind, entry.version);
 }
 
 void
@@ -304,6 +349,9 @@ stamp(const tg_txn *txn, tg_time time)
 				for (uint32_t i = 0; i < entry->count; i++)
 					tg_store_release(&header[i].begin, time);
 				break;
+			case TG_WRITE_UNDONE_ROW:
+			case TG_WRITE_UNDONE_VERSION:
+				break; /* it never begins */
 		}
 	}
 }

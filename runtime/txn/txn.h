@@ -143,9 +143,10 @@ typedef struct tg_writer
 } tg_writer;
 
 /*
- * Inserts.  key NULL: table without a primary key.  TG_OK; TG_EXISTS (the key
- * is taken, *row_out is the row); TG_BUSY (by somebody who has not ended); TG_NO_MEMORY,
- * TG_TOO_LARGE, TG_FULL.
+ * Inserts.  key NULL: table without a primary key.  The secondary indexes are
+ * maintained by the way, here and in what follows.  TG_OK; TG_EXISTS (a unique
+ * key is taken: *wait_out says whose and by which row, which *row_out is too);
+ * TG_BUSY (by somebody who has not ended); TG_NO_MEMORY, TG_TOO_LARGE, TG_FULL.
  */
 extern tg_status tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes,
 							   const tg_value *values, const bool *nulls, uint32_t *row_out,
@@ -164,10 +165,23 @@ extern tg_status tg_txn_newest(const tg_writer *writer, const tg_snapshot *snaps
 							   uint32_t *row_inout, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * Replaces exactly this version by new values with the same key.  TG_OK;
+ * Whether values could be inserted: looks for them under a unique index, or
+ * (NULL) under all of them, and under the primary key if a key is given.  Changes
+ * nothing and takes nothing: by the time of the insertion another one may have
+ * come.  TG_OK: nobody has them.  TG_EXISTS, TG_BUSY: as tg_txn_insert would
+ * say.  TG_TOO_LARGE.
+ */
+extern tg_status tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes,
+							  tg_index *index, const tg_value *values, const bool *nulls,
+							  tg_wait *wait_out) TG_MUST_USE;
+
+/*
+ * Replaces exactly this version by new values with the same primary key.  TG_OK;
  * TG_AGAIN (somebody was faster: ask for the newest again); TG_BUSY (somebody holds a lock on the row that
- * does not let it pass: wait, then ask for the newest again); TG_NO_MEMORY.
- * Strings of values that lie in a blob of the old version are shared.
+ * does not let it pass, or a unique key: wait, then ask for the newest again); TG_EXISTS (a unique key is
+ * taken, as of an insertion); TG_NO_MEMORY, TG_TOO_LARGE.
+ * Strings of values that lie in a blob of the old version are shared.  An index whose columns keep their
+ * values is not touched.
  */
 extern tg_status tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 							   const tg_value *values, const bool *nulls, tg_wait *wait_out) TG_MUST_USE;

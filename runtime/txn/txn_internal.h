@@ -177,6 +177,7 @@ tg_wait_for(const tg_time *word, tg_wait *wait_out)
 
 	if (!tg_time_is_reference(reference))
 		return false;
+	wait_out->index = NULL;
 	wait_out->host = tg_load_acquire(&tg_txn_of_reference(reference)->host);
 	wait_out->subtxn = tg_reference_subtxn(reference);
 	if (wait_out->subtxn == TG_SUBTXN_LAST)
@@ -208,5 +209,19 @@ extern tg_status tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *s
 
 /* Takes back what the log holds after the mark and hands it to the collector. */
 extern void tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark);
+
+/* Takes the newest write back, which made a version; what it leaves is the collector's when the transaction has ended. */
+extern void tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows);
+
+/* --- unique.c --------------------------------------------------------------------- */
+
+/*
+ * Makes sure that the entries of a version, its row's head now, are there, but
+ * for those that older (or NONE) has, too.  except: a row whose live version is
+ * about to be ended by the same write; or TG_ROW_MAX.  TG_OK; TG_EXISTS, TG_BUSY,
+ * TG_TOO_LARGE, TG_NO_MEMORY: some of them are there now.
+ */
+extern tg_status tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
+								tg_version older, uint32_t except, tg_wait *wait_out) TG_MUST_USE;
 
 #endif /* TG_TXN_INTERNAL_H */

@@ -30,6 +30,11 @@
  *	  entry; one that was inserted has got its own.  (The range is read again; the
  *	  versions of leaves are not compared: that would spare the walk where no key
  *	  came or went, but not the look at each row.)
+ *	  Of a secondary index an entry is about those versions of its row that have its
+ *	  key: others are passed over, whether they have begun within the span or have been
+ *	  seen.  A row that leaves the range ends the version it was there with, whose entry is
+ *	  still there, since somebody may see it; one that enters begins a version, and had made
+ *	  its entry before it drew its C'.
  * 5. A whole table: begins and ends of all versions, chunk by chunk, those chunks
  *	  included that have come since.  Chunks without headers hold nothing that
  *	  any published snapshot does not see (settle.c).  What has begun and ended within the span may have been
@@ -47,6 +52,7 @@
 #define STEP_ROWS 512	  /* entries of a range */
 #define STEP_CHUNKS 4	  /* chunks, of up to 1,024 slots */
 #define ROWS_AHEAD 128	  /* row ids taken from the index at once */
+#define KEYS_AHEAD 4096	  /* and, of a secondary index, bytes of their entries */
 #define OUTCOME_LOOKS 512 /* at a PREPARED one before the caller is told to wait */
 
 /* When an event took place. */
@@ -166,9 +172,24 @@ judge_newcomer(const validation *v, const tg_header *header)
 	}
 }
 
-/* Rule 3. */
+/* An entry of a secondary index: which versions it is about. */
+typedef struct entry_of
+{
+	const tg_index *index;
+	const unsigned char *key;
+	size_t key_bytes;
+} entry_of;
+
+/* Whether an entry is about a version; NULL: of the primary key, and so about all. */
+static inline bool
+is_about(const entry_of *entry, tg_version version)
+{
+	return entry == NULL || tg_index_has_key(entry->index, version, entry->key, entry->key_bytes);
+}
+
+/* Rules 3 and 4. */
 static tg_status
-judge_row(const validation *v, tg_table *table, uint32_t row)
+judge_row(const validation *v, tg_table *table, uint32_t row, const entry_of *entry)
 {
 	tg_version version = tg_load_acquire(tg_row_head(table, row));
 
@@ -186,7 +207,7 @@ judge_row(const validation *v, tg_table *table, uint32_t row)
 		switch (moment_of(v, &header->begin))
 		{
 			case WITHIN:
-				status = judge_newcomer(v, header);
+				status = is_about(entry, version) ? judge_newcomer(v, header) : TG_NOT_FOUND;
 				if (status != TG_NOT_FOUND)
 					return status;
 				version = tg_load_acquire(&header->older);
@@ -194,7 +215,7 @@ judge_row(const validation *v, tg_table *table, uint32_t row)
 			case UNKNOWN:
 				return TG_BUSY;
 			case BEFORE:
-				return judge(v, &header->end);
+				return is_about(entry, version) ? judge(v, &header->end) : TG_OK;
 			case AFTER:
 			case OWN:
 				version = tg_load_acquire(&header->older);
@@ -231,13 +252,15 @@ step_key(const validation *v, tg_table *table, const tg_read_range *range)
 
 	if (tg_btree_find(tg_load_acquire(&table->index), range->bytes, range->low_bytes, &row) != TG_OK)
 		return TG_OK;
-	return judge_row(v, table, row);
+	return judge_row(v, table, row, NULL);
 }
 
 /* A range that has to wait is read from its beginning again. */
 static tg_status
 step_range(const validation *v, tg_reads *reads, tg_table *table, const tg_read_range *range)
 {
+	tg_index *index = range->index;
+	unsigned char bytes[KEYS_AHEAD];
 	uint32_t rows[ROWS_AHEAD];
 
 	if (!reads->in_range)
@@ -246,14 +269,16 @@ step_range(const validation *v, tg_reads *reads, tg_table *table, const tg_read_
 		bool has_high = range->high_bytes != TG_READ_OPEN;
 		const unsigned char *high = range->bytes + (has_low ? range->low_bytes : 0);
 
-		tg_btree_cursor_init(&reads->cursor, tg_load_acquire(&table->index), has_low ? range->bytes : NULL,
+		tg_btree_cursor_init(&reads->cursor, tg_index_tree(table, index), has_low ? range->bytes : NULL,
 							 has_low ? range->low_bytes : 0, range->low_inclusive, has_high ? high : NULL,
 							 has_high ? range->high_bytes : 0, range->high_inclusive, false);
 		reads->in_range = true;
 	}
 	for (unsigned looked = 0; looked < STEP_ROWS;)
 	{
-		unsigned count = tg_btree_cursor_next(&reads->cursor, rows, ROWS_AHEAD);
+		tg_btree_keys keys = {.bytes = bytes, .capacity = sizeof(bytes)};
+		unsigned count = tg_btree_cursor_next_keys(&reads->cursor, rows, ROWS_AHEAD, index != NULL ? &keys : NULL);
+		const unsigned char *at = bytes;
 
 		if (count == 0)
 		{
@@ -262,8 +287,12 @@ step_range(const validation *v, tg_reads *reads, tg_table *table, const tg_read_
 		}
 		for (unsigned i = 0; i < count; i++)
 		{
-			tg_status status = judge_row(v, table, rows[i]);
+			entry_of entry = {.index = index};
+			tg_status status;
 
+			if (index != NULL)
+				at = tg_index_entry_next(at, &entry.key, &entry.key_bytes);
+			status = judge_row(v, table, rows[i], index != NULL ? &entry : NULL);
 			if (status == TG_BUSY)
 				reads->in_range = false;
 			if (status != TG_OK)
@@ -291,7 +320,7 @@ step_ranges(const validation *v, tg_reads *reads)
 			return TG_AGAIN;
 		if (!range->is_key && tg_failpoint_refuses("validate_ranges"))
 			continue;
-		status = range->is_key ? step_key(v, table, range) : step_range(v, reads, table, range);
+		status = range->is_key && range->index == NULL ? step_key(v, table, range) : step_range(v, reads, table, range);
 		if (status != TG_OK)
 			return status;
 	}

@@ -4,7 +4,9 @@
  *
  * Order of every write: room in the log first, then a slot, then the values,
  * all of which may fail and are given back; then the one atomic step that takes
- * the row, after which nothing fails; then the head; then the log entry.
+ * the row; then the head; then the log entry; then the entries of secondary
+ * indexes (unique.c).  If these are refused, the write is undone by itself, as a
+ * rollback would undo it: others may have met it.  Else nothing fails once the row is taken.
  *
  * What takes a row:
  * - a live row: compare-and-swap of its newest version's end, NEVER -> {T, command} (W1);
@@ -169,9 +171,10 @@ revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *ke
 	}
 }
 
+/* except: as in tg_entries_add. */
 static tg_status
 insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, const tg_value *values,
-	   const bool *nulls, uint32_t *row_out, tg_version *version_out, tg_wait *wait_out)
+	   const bool *nulls, uint32_t except, uint32_t *row_out, tg_version *version_out, tg_wait *wait_out)
 {
 	tg_btree *index = tg_load_acquire(&table->index);
 	tg_version version;
@@ -205,16 +208,30 @@ insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_byt
 				status = revive(writer, table, index, key, key_bytes, version, row, wait_out);
 		} while (status == TG_AGAIN);
 	}
-	if (row == fresh && status == TG_OK)
-	{
-		note(writer, table, TG_WRITE_INSERT, version, 1);
-		*row_out = fresh;
-		return TG_OK;
-	}
-	/* The fresh row is not needed, and no entry has ever led to it. */
 	*row_out = row;
+	if (row == fresh && status == TG_OK)
+		note(writer, table, TG_WRITE_INSERT, version, 1);
+	else
+	{
+		/* The fresh row is not needed, and no entry has ever led to it. */
+		if (status != TG_OK)
+		{
+			wait_out->index = NULL;
+			wait_out->row = row;
+			drop_version(writer, version, TG_VERSION_NONE);
+		}
+		tg_row_give(writer->session, table, fresh);
+	}
 	if (status != TG_OK)
-		drop_version(writer, version, TG_VERSION_NONE);
+		return status;
+	status = tg_entries_add(writer, table, row, version, TG_VERSION_NONE, except, wait_out);
+	if (tg_unlikely(status != TG_OK))
+	{
+		tg_txn_undo_newest(writer->session, writer->txn, 1);
+		*row_out = wait_out->row;
+	}
+	return status;
+
 no_version:
 	tg_row_give(writer->session, table, fresh);
 	return status;
@@ -228,7 +245,7 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 
 	tg_assert((key != NULL) == (table->index != NULL));
 	enter(writer);
-	return leave(writer, insert(writer, table, key, key_bytes, values, nulls, row_out, &version, wait_out));
+	return leave(writer, insert(writer, table, key, key_bytes, values, nulls, TG_ROW_MAX, row_out, &version, wait_out));
 }
 
 /*
@@ -414,11 +431,27 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 	}
 }
 
+/*
+ * Whether a new version keeps all keys that a foreign key could refer to: what
+ * PostgreSQL asks to tell a NO KEY UPDATE from an UPDATE.
+ */
+static bool
+keeps_keys(const tg_table *table, tg_version version, tg_version old)
+{
+	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+	{
+		if (index->spec.unique && !index->spec.partial && !tg_index_is_same(index, version, old))
+			return false;
+	}
+	return true;
+}
+
 static tg_status
 update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, const tg_value *values,
 	   const bool *nulls, tg_wait *wait_out)
 {
 	tg_time reference = tg_writer_reference(writer);
+	tg_time taken;
 	tg_time never = TG_TIME_NEVER;
 	tg_header *old_header;
 	tg_header *header;
@@ -442,18 +475,23 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	tg_store_relaxed(&header->life, tg_load_relaxed(&old_header->life) & TG_LIFE_SEVERAL);
 	tg_store_release(&header->older, old);
 	tg_store_release(&header->begin, reference);
-	if (tg_likely(tg_cas_acq_rel(&old_header->end, &never, reference | TG_REFERENCE_KEEPS_KEY)))
+	taken = keeps_keys(table, version, old) ? reference | TG_REFERENCE_KEEPS_KEY : reference;
+	if (tg_likely(tg_cas_acq_rel(&old_header->end, &never, taken)))
 		tg_store_release(tg_row_head(table, row), version);
 	else
 	{
-		status = never != TG_TIME_LOCKED ? TG_AGAIN
-										 : tg_row_lock_pass(writer, table, row, old, reference | TG_REFERENCE_KEEPS_KEY,
-															TG_LOCK_NO_KEY_UPDATE, version, wait_out);
+		status = never != TG_TIME_LOCKED
+					 ? TG_AGAIN
+					 : tg_row_lock_pass(writer, table, row, old, taken,
+										taken != reference ? TG_LOCK_NO_KEY_UPDATE : TG_LOCK_UPDATE, version, wait_out);
 		if (status != TG_OK)
 			goto fail;
 	}
 	note(writer, table, TG_WRITE_UPDATE, version, 0);
-	return TG_OK;
+	status = tg_entries_add(writer, table, row, version, old, TG_ROW_MAX, wait_out);
+	if (tg_unlikely(status != TG_OK))
+		tg_txn_undo_newest(writer->session, writer->txn, 0);
+	return status;
 
 fail:
 	drop_version(writer, version, old);
@@ -521,21 +559,20 @@ end_of(tg_version version)
 
 /*
  * The new row first, which can be refused without having changed anything;
- * then the end of the old version, which only somebody faster can refuse: then
- * the new row is undone through the log, because its entry was there to see.
+ * then the end of the old version, which only somebody faster, or want of
+ * memory, can refuse: then the new row is undone, because it was there to see.
  */
 static tg_status
 move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, const void *key, size_t key_bytes,
 	 const tg_value *values, const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
 {
-	tg_log_mark mark = tg_write_log_mark(writer->txn->log);
 	tg_version made;
 	tg_status status;
 
 	/* To spare the new row: it would have to go again. */
 	if (end_of(version) == TG_TIME_LOCKED && tg_row_lock_is_held(writer, table, row, TG_LOCK_UPDATE, wait_out))
 		return TG_BUSY;
-	status = insert(writer, table, key, key_bytes, values, nulls, row_out, &made, wait_out);
+	status = insert(writer, table, key, key_bytes, values, nulls, row, row_out, &made, wait_out);
 	/* Who holds the new key may have moved this very row there. */
 	if ((status == TG_EXISTS || status == TG_BUSY) && !tg_time_is_open(end_of(version)))
 		return TG_AGAIN;
@@ -545,7 +582,7 @@ move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 	tg_store_relaxed(&tg_version_header(made)->life, tg_load_relaxed(&tg_version_header(made)->life) | TG_LIFE_NEW);
 	status = end_version(writer, table, row, version, made, wait_out);
 	if (status != TG_OK)
-		tg_txn_undo(writer->session, writer->txn, mark);
+		tg_txn_undo_newest(writer->session, writer->txn, 1);
 	return status;
 }
 

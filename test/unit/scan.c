@@ -193,11 +193,7 @@ scan_range(tg_session *own, const tg_snapshot *snapshot, uint64_t low, uint64_t 
 	size_t high_bytes = make_key(high, high_key);
 	tg_range_scan scan;
 
-	scan.table = table;
-	scan.snapshot = *snapshot;
-	scan.busy = false;
-	scan.pending_count = 0;
-	tg_btree_cursor_init(&scan.cursor, table->index, low_key, low_bytes, true, high_key, high_bytes, false, backward);
+	tg_range_scan_init(&scan, table, NULL, snapshot, low_key, low_bytes, true, high_key, high_bytes, false, backward);
 	while (tg_range_scan_next(own, &scan, vectors, limit) > 0)
 	{
 		look(seen, vectors, backward ? DESCENDING : ASCENDING);

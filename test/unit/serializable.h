@@ -191,7 +191,7 @@ find(client *c, int64_t id, uint32_t *row_out, int64_t *amount_out, tg_version *
 		tg_epoch_enter(c->session);
 		status = tg_txn_find(&c->snapshot, table, key, key_bytes, row_out, &version, &wait);
 		if (status == TG_NOT_FOUND)
-			tg_reads_add_key(c->session, c->reads, table, key, key_bytes);
+			tg_reads_add_key(c->session, c->reads, table, NULL, key, key_bytes);
 		if (status == TG_OK)
 		{
 			*amount_out = amount_of(version);
@@ -261,15 +261,15 @@ get_range(client *c, int64_t low, int64_t high, unsigned limit, int64_t *amounts
 	unsigned char high_key[16];
 	size_t low_bytes = key_of(low, low_key);
 	size_t high_bytes = key_of(high, high_key);
-	tg_range_scan scan = {.table = table, .snapshot = c->snapshot};
+	tg_range_scan scan;
 	tg_read_range *noted;
 	int64_t read_to = high;
 	unsigned count;
 
 	for (int64_t id = low; id < high; id++)
 		amounts[id] = ABSENT;
-	tg_btree_cursor_init(&scan.cursor, table->index, low_key, low_bytes, true, high_key, high_bytes, false, false);
-	noted = tg_reads_add_range(c->session, c->reads, table, &scan.cursor);
+	tg_range_scan_init(&scan, table, NULL, &c->snapshot, low_key, low_bytes, true, high_key, high_bytes, false, false);
+	noted = tg_reads_add_range(c->session, c->reads, table, NULL, &scan.cursor);
 	while ((count = tg_range_scan_next(c->session, &scan, c->vectors, limit)) > 0 || scan.busy)
 	{
 		for (unsigned i = 0; i < count; i++)

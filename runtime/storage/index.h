@@ -1,0 +1,183 @@
+/*
+ * index.h
+ *	  Secondary indexes: other orders of a table's rows, unique ones among them.
+ *
+ * A table has a list of them beside its primary key.  An index holds entries
+ * (key, row): the encoding of some columns as they are stored (key.h), with the
+ * row's number in four bytes behind it, so that no two entries are equal and
+ * all entries of a key are those that begin with it.  Whatever an index is
+ * about that is no plain column, an expression or a predicate, the host has
+ * computed into a column of the table's layout that users do not see.
+ *
+ * An entry says that some version of the row has that key, not which.  Readers
+ * look for the version that they see and pass the entry over if that one has
+ * another key (a stale entry).  What keeps entries and versions together is
+ * argued in index.c; what makes a unique index unique, in txn/unique.c.
+ *
+ * The host's lock on the table decides who may create and drop.
+ */
+#ifndef TG_INDEX_H
+#define TG_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime/base/latch.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/storage/btree.h"
+#include "runtime/storage/key.h"
+#include "runtime/storage/table.h"
+
+#define TG_INDEX_ROW_BYTES 4 /* of an entry, behind its key: the row's number, big-endian */
+
+/* Longest key of a secondary index. */
+#define TG_INDEX_KEY_BYTES_MAX (TG_KEY_BYTES_MAX - TG_INDEX_ROW_BYTES)
+
+typedef struct tg_index_spec
+{
+	uint32_t host;			 /* the host's number for it (pg_class oid): for find and for messages */
+	bool unique;			 /* no two live rows have the same key */
+	bool nulls_not_distinct; /* unique: a NULL is equal to a NULL; else a key with one is never taken */
+	bool partial;			 /* a version has an entry only if this column, of kind 1, is neither NULL nor 0 */
+	uint16_t predicate;
+	tg_key_spec key; /* parts of columns that may be NULL are TG_KEY_NULLABLE */
+} tg_index_spec;
+
+/* Holds what a unique key's writers pass one by one; several, so that they seldom meet. */
+#define TG_INDEX_STRIPES 16
+
+typedef struct tg_index_stripe
+{
+	tg_latch latch TG_CACHE_ALIGNED; /* TG_RANK_INDEX */
+} tg_index_stripe;
+
+/* All constant but for what says otherwise. */
+struct tg_index
+{
+	struct tg_index *next;		   /* atomic: of the same table; stays when it is dropped */
+	struct tg_index *next_dropped; /* under the table's latch */
+	tg_table *table;			   /* not a reference */
+	tg_btree *tree;
+	tg_index_stripe *stripes; /* of a unique index: TG_INDEX_STRIPES; else NULL */
+	uint32_t references;	  /* atomic */
+	uint64_t epoch;			  /* in which it was dropped; under the table's latch */
+	tg_index_spec spec;
+};
+
+/* --- life --------------------------------------------------------------------------- */
+
+/*
+ * An empty index in the table's list, behind the others.  Every write that
+ * begins from now on maintains it, and so does the collector.  If the table may
+ * have rows, fill it (exec/index_build.h) before anybody reads by it.
+ * TG_NO_MEMORY.  Outside an epoch.
+ */
+extern tg_status tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
+								 tg_index **index_out) TG_MUST_USE;
+
+/*
+ * Takes it out of the list.  Its memory goes when nobody can be in it any more:
+ * at once, as a rule, or else with a later call, the collector's sweep or the
+ * table.  Nobody begins to read by it meanwhile.  Outside an epoch; cannot fail.
+ */
+extern void tg_index_drop(tg_session *session, tg_index *index);
+
+/* Frees what tg_index_drop had to leave, as far as it may go by now.  Any session. */
+extern void tg_indexes_reap(tg_session *session, tg_table *table);
+
+/* The table goes, and nobody is in it. */
+extern void tg_indexes_destroy(tg_session *session, tg_table *table);
+
+/* For those who keep it beyond the host's lock on the table; they keep the table, too. */
+extern void tg_index_retain(tg_index *index);
+extern void tg_index_release(tg_session *session, tg_index *index);
+
+/* The table's index with this number, or NULL; the first index, or the next one.  Under the host's lock, or in an epoch. */
+extern tg_index *tg_index_find(const tg_table *table, uint32_t host);
+
+static inline tg_index *
+tg_index_first(const tg_table *table)
+{
+	return tg_load_acquire(&table->indexes);
+}
+
+static inline tg_index *
+tg_index_next(const tg_index *index)
+{
+	return tg_load_acquire(&index->next);
+}
+
+/* The tree of an index of a table; NULL stands for its primary key. */
+static inline tg_btree *
+tg_index_tree(const tg_table *table, const tg_index *index)
+{
+	return index != NULL ? index->tree : tg_load_acquire(&table->index);
+}
+
+/* Entries, nodes, bytes, height: tg_btree_report_get(index->tree, &report). */
+
+/* --- keys --------------------------------------------------------------------------- */
+
+/* A version's key, or that of values about to be stored, by layout column. */
+typedef struct tg_index_key
+{
+	bool present;	/* the version has an entry: the predicate holds */
+	bool distinct;	/* it has a NULL that makes it differ from every key, itself included */
+	uint32_t bytes; /* of the key, without the row */
+	unsigned char entry[TG_KEY_BYTES_MAX];
+} tg_index_key;
+
+/* Of values of the table's newest layout.  TG_TOO_LARGE past TG_INDEX_KEY_BYTES_MAX. */
+extern tg_status tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool *nulls,
+										tg_index_key *key_out) TG_MUST_USE;
+
+/* Of a stored version: one's own, one that somebody sees, or one that is in its row's chain.  Inside an epoch. */
+extern tg_status tg_index_key_of_version(const tg_index *index, tg_version version, tg_index_key *key_out) TG_MUST_USE;
+
+/* Whether a version has this key. */
+extern bool tg_index_has_key(const tg_index *index, tg_version version, const unsigned char *key, size_t key_bytes);
+
+/* Puts the row's number behind the key; the length of the entry. */
+extern size_t tg_index_entry_make(tg_index_key *key, uint32_t row);
+
+/* Of what tg_btree_cursor_next_keys has handed out: an entry's key without the row, and where the next one is. */
+static inline const unsigned char *
+tg_index_entry_next(const unsigned char *at, const unsigned char **key_out, size_t *key_bytes_out)
+{
+	uint16_t bytes;
+
+	memcpy(&bytes, at, sizeof(bytes));
+	*key_out = at + sizeof(bytes);
+	*key_bytes_out = bytes - TG_INDEX_ROW_BYTES;
+	return at + sizeof(bytes) + bytes;
+}
+
+/*
+ * Whether two versions of a row certainly have the same entry, by their columns
+ * alone.  False says nothing.  Inside an epoch.
+ */
+extern bool tg_index_is_same(const tg_index *index, tg_version a, tg_version b);
+
+/* --- entries ------------------------------------------------------------------------ */
+
+/*
+ * Makes sure that a version's entry is there.  The version is its row's head
+ * already, and a full fence has been passed since (index.c, 2).  Inside an
+ * epoch.  TG_NO_MEMORY.
+ */
+extern tg_status tg_index_entry_add(tg_session *session, tg_index *index, tg_index_key *key, uint32_t row,
+									tg_claim claim) TG_MUST_USE;
+
+/*
+ * A version has been cut out of its row's chain (or its row was closed): those
+ * of its entries that no version left in the chain has are removed, from every
+ * index of its table.  Its values are still as they were stored; neighbour, or
+ * NONE, is one that is in the chain now and may well have the same keys.
+ * Inside the epoch in which it was cut.  Any session.
+ */
+extern void tg_indexes_forget(tg_session *session, tg_version gone, tg_version neighbour);
+
+#endif /* TG_INDEX_H */

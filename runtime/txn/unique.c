@@ -1,0 +1,277 @@
+/*
+ * unique.c
+ *	  Entries of secondary indexes for what a transaction writes; unique keys.
+ *
+ * A unique index has no two live rows of one key.  Who gives a row a key does so
+ * under a latch of the index, chosen by the key's hash (the entries of a key may
+ * lie in several leaves, so a leaf's lock would not do): he looks at every other
+ * entry of the key and judges its row by its newest version, as an insertion judges the
+ * row of its primary key (W3, W4), and then adds his own.
+ *
+ *	newest version						has the key					has not
+ *	live, committed or own				TG_EXISTS					nothing: the entry is stale
+ *	ended by an open transaction		TG_BUSY: it may come back	nothing
+ *	ended by a commit, or by oneself	nothing						nothing
+ *	made by an open transaction, and	TG_BUSY						the same, if an older one of that
+ *	live or not											transaction's, or what they all
+ *																	replaced, has it
+ *
+ * Why no key is given away twice.  Two writers of one key pass the latch one
+ * after the other.  The first one's version was his row's head and its entry there
+ * before he let go of the latch, so the second finds the entry and, on his way to
+ * the newest version, that version or what came of it:
+ * - it is there: committed or open, EXISTS or BUSY;
+ * - it has been undone: the row was judged as it was before, and has not got the key
+ *	 again but by passing the latch;
+ * - it has been ended or replaced by another key: for good, if by a commit; else BUSY.
+ * A version that keeps the key of the one before, which is live and its writer's to
+ * replace, needs no latch: the key is that row's already.  A version on a dead
+ * row needs one even if the dead version has the key, for others may have it by now.
+ *
+ * Who waits waits outside, with his own write undone, for the end of a
+ * transaction; the latch is held for a descent, a look at each entry of the key, and
+ * an insertion.
+ *
+ * A key with a NULL differs from every other, unless the index says otherwise.
+ */
+#include "runtime/txn/txn_internal.h"
+
+#include <string.h>
+
+#include "runtime/base/failpoint.h"
+#include "runtime/storage/index.h"
+
+#define ROWS_AHEAD 16
+
+/* --- judging ------------------------------------------------------------------------ */
+
+/* index NULL: the primary key, which a row keeps for life. */
+static inline bool
+has_key(const tg_index *index, tg_version version, const tg_index_key *key)
+{
+	return index == NULL || tg_index_has_key(index, version, key->entry, key->bytes);
+}
+
+/*
+ * The newest version is of an open transaction.  TG_BUSY if one of the versions
+ * that may turn out to be the newest has the key: that transaction's own, and the one
+ * before, if it was live.
+ */
+static tg_status
+judge_open(const tg_writer *writer, const tg_index *index, tg_version newest, const tg_index_key *key)
+{
+	for (tg_version version = newest; version != TG_VERSION_NONE;)
+	{
+		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+		tg_time time;
+		tg_fate begun;
+
+		if (header == NULL)
+			return has_key(index, version, key) ? TG_BUSY : TG_OK;
+		header += tg_version_slot(version);
+		begun = tg_time_resolve(&header->begin, writer->session->id, &time);
+		if (begun == TG_FATE_AT && time != TG_TIME_NEVER)
+		{
+			/* what they replaced, unless it was dead */
+			if (tg_time_resolve(&header->end, writer->session->id, &time) == TG_FATE_AT && !tg_time_is_open(time))
+				return TG_OK;
+			return has_key(index, version, key) ? TG_BUSY : TG_OK;
+		}
+		/* (one that has just been undone has no part in it) */
+		if (begun != TG_FATE_AT && has_key(index, version, key))
+			return TG_BUSY;
+		version = tg_load_acquire(&header->older);
+	}
+	return TG_OK;
+}
+
+/* What another row's entry of the key says. */
+static tg_status
+judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint32_t row, const tg_index_key *key,
+		  tg_wait *wait_out)
+{
+	unsigned round = 0;
+
+	for (;; tg_spin(&round))
+	{
+		tg_version newest = tg_load_acquire(tg_row_head(table, row));
+		const tg_header *header;
+		tg_time time;
+		bool taken;
+
+		if (tg_head_is_closed(newest) || newest == TG_VERSION_NONE)
+			return TG_OK;
+		header = tg_chunk_headers(tg_version_chunk(newest));
+		if (header == NULL)
+			return has_key(index, newest, key) ? TG_EXISTS : TG_OK;
+		header += tg_version_slot(newest);
+		switch (tg_time_resolve(&header->begin, writer->session->id, &time))
+		{
+			case TG_FATE_OPEN:
+			case TG_FATE_PREPARED:
+				if (judge_open(writer, index, newest, key) == TG_OK)
+					return TG_OK;
+				if (tg_wait_for(&header->begin, wait_out))
+					return TG_BUSY;
+				continue;
+			case TG_FATE_AT:
+				if (time == TG_TIME_NEVER)
+					continue; /* being undone: the head is about to change */
+				break;
+			case TG_FATE_OWN:
+				break;
+		}
+		taken = has_key(index, newest, key);
+		switch (tg_time_resolve(&header->end, writer->session->id, &time))
+		{
+			case TG_FATE_OPEN:
+			case TG_FATE_PREPARED:
+				if (!taken)
+					return TG_OK;
+				if (tg_wait_for(&header->end, wait_out))
+					return TG_BUSY;
+				continue;
+			case TG_FATE_OWN:
+				return TG_OK;
+			case TG_FATE_AT:
+				if (tg_time_is_open(time))
+					return taken ? TG_EXISTS : TG_OK;
+				if (tg_load_acquire(tg_row_head(table, row)) != newest)
+					continue; /* replaced, not deleted, between the two looks */
+				return TG_OK;
+		}
+	}
+}
+
+/* All entries of the key but those of two rows.  Inside an epoch. */
+static tg_status
+judge_key(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
+		  tg_wait *wait_out)
+{
+	tg_btree_cursor cursor;
+	uint32_t rows[ROWS_AHEAD];
+	unsigned count;
+
+	tg_btree_cursor_init(&cursor, index->tree, key->entry, key->bytes, true, key->entry, key->bytes, true, false);
+	while ((count = tg_btree_cursor_next(&cursor, rows, ROWS_AHEAD)) > 0)
+	{
+		for (unsigned i = 0; i < count; i++)
+		{
+			tg_status status;
+
+			if (rows[i] == own || rows[i] == except)
+				continue;
+			status = judge_row(writer, index->table, index, rows[i], key, wait_out);
+			if (status != TG_OK)
+			{
+				wait_out->index = index;
+				wait_out->row = rows[i];
+				return status;
+			}
+		}
+	}
+	return TG_OK;
+}
+
+/* --- adding ------------------------------------------------------------------------- */
+
+static tg_latch *
+latch_of(const tg_index *index, const tg_index_key *key)
+{
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (uint32_t i = 0; i < key->bytes; i++)
+		hash = (hash ^ key->entry[i]) * 0x100000001b3;
+	return &index->stripes[(hash ^ hash >> 32) % TG_INDEX_STRIPES].latch;
+}
+
+static tg_status
+add_entry(const tg_writer *writer, tg_index *index, tg_index_key *key, uint32_t row, uint32_t except, tg_wait *wait_out)
+{
+	tg_latch *latch;
+	tg_status status;
+
+	if (!index->spec.unique || key->distinct)
+		return tg_index_entry_add(writer->session, index, key, row, writer->claim);
+	latch = latch_of(index, key);
+	tg_latch_acquire(latch);
+	status = tg_failpoint_refuses("unique_unjudged") ? TG_OK : judge_key(writer, index, key, row, except, wait_out);
+	tg_failpoint("unique_judged");
+	if (status == TG_OK)
+		status = tg_index_entry_add(writer->session, index, key, row, writer->claim);
+	tg_latch_release(latch);
+	return status;
+}
+
+tg_status
+tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, tg_version older,
+			   uint32_t except, tg_wait *wait_out)
+{
+	tg_index *index = tg_index_first(table);
+
+	if (tg_likely(index == NULL))
+		return TG_OK;
+	tg_fence_seq_cst(); /* index.c, 2: the head before the look at any entry */
+	for (; index != NULL; index = tg_index_next(index))
+	{
+		tg_index_key key;
+		tg_status status;
+
+		if (older != TG_VERSION_NONE && tg_index_is_same(index, version, older))
+			continue;
+		status = tg_index_key_of_version(index, version, &key);
+		if (status == TG_OK && key.present)
+			status = add_entry(writer, index, &key, row, except, wait_out);
+		if (status != TG_OK)
+			return status;
+	}
+	return TG_OK;
+}
+
+/* --- looking ------------------------------------------------------------------------ */
+
+static tg_status
+probe_index(const tg_writer *writer, tg_index *index, const tg_value *values, const bool *nulls, tg_wait *wait_out)
+{
+	tg_index_key key;
+	tg_status status = tg_index_key_of_values(index, values, nulls, &key);
+
+	if (status != TG_OK || !key.present || key.distinct)
+		return status;
+	return judge_key(writer, index, &key, TG_ROW_MAX, TG_ROW_MAX, wait_out);
+}
+
+static tg_status
+probe_primary(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, tg_wait *wait_out)
+{
+	uint32_t row;
+	tg_status status;
+
+	if (tg_btree_find(tg_load_acquire(&table->index), key, key_bytes, &row) != TG_OK)
+		return TG_OK;
+	status = judge_row(writer, table, NULL, row, NULL, wait_out);
+	wait_out->index = NULL;
+	wait_out->row = row;
+	return status;
+}
+
+tg_status
+tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, tg_index *index,
+			 const tg_value *values, const bool *nulls, tg_wait *wait_out)
+{
+	tg_status status = TG_OK;
+
+	tg_epoch_enter(writer->session);
+	if (key != NULL)
+		status = probe_primary(writer, table, key, key_bytes, wait_out);
+	if (index != NULL && status == TG_OK)
+		status = probe_index(writer, index, values, nulls, wait_out);
+	else if (index == NULL)
+	{
+		for (index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
+			if (index->spec.unique)
+				status = probe_index(writer, index, values, nulls, wait_out);
+	}
+	tg_epoch_leave(writer->session);
+	return status;
+}
