@@ -38,7 +38,7 @@ typedef struct tsurugi_session_owner
 	/* of the running transaction; as at READ COMMITTED where nobody has said otherwise */
 	int isolation;
 	bool read_only;
-} pg_attribute_aligned(PG_CACHE_LINE_SIZE) tsurugi_session_owner;
+} TG_CACHE_ALIGNED tsurugi_session_owner;
 
 /* The number of sessions, for all processes and threads there can be.  After PostgreSQL knows its own number. */
 extern unsigned tsurugi_session_max(void);
