@@ -42,9 +42,14 @@
  *	  scrollable cursors, a state that is running already (a cursor left open,
  *	  recursion), parallel workers.
  *
- * What is left of a point query's time is waiting for memory.  So the start
- * asks for the row's cache lines, and privileges, portal and protocol are dealt
- * with while they come; the run finds the row as if nothing had been.
+ * What is left of a point query's time is waiting for memory, and more for the
+ * translation of addresses that this process has not used for long than for the
+ * data: with pages of 4 KiB a line of the page table, and one of the
+ * hypervisor's, come from memory first.  A prefetch, too, keeps the processor
+ * until its address is translated.  So the start asks for the leaf, the row's
+ * head, its chunk and its cells as early as each is known, what does not depend
+ * on each other at once, and snapshot, privileges, portal and protocol are dealt
+ * with while they come.
  *
  * Modifications are not kept: their states hold expressions, triggers, and the
  * relation's constraints.
@@ -261,6 +266,9 @@ begin_execution(Kept *kept, QueryDesc *query, Relation relation, int flags)
 	kept->outer = running;
 	running = kept;
 
+	context->ecxt_param_list_info = query->params;
+	tsurugi_scan_expect_leaf(node->fdw_state);
+
 	/* as standard_ExecutorStart and InitPlan */
 	estate->es_query_cxt = kept->execution;
 	estate->es_direction = ForwardScanDirection;
@@ -279,7 +287,6 @@ begin_execution(Kept *kept, QueryDesc *query, Relation relation, int flags)
 	node->ss.ps.plan = query->plannedstmt->planTree;
 	node->ss.ss_currentRelation = relation;
 	context->ecxt_per_query_memory = kept->execution;
-	context->ecxt_param_list_info = query->params;
 	tsurugi_scan_start(node->fdw_state);
 
 	query->estate = estate;

@@ -361,6 +361,7 @@ begin_at_level(tsurugi_scan *scan)
 {
 	/* The transaction's snapshot may have been renewed. */
 	tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
+	scan->row_expected = false;
 	/* A direct modification may start over until it has written. */
 	if (scan->shape.direct == CMD_UNKNOWN)
 		tsurugi_snapshot_is_used();
@@ -446,8 +447,11 @@ find_by_key(tsurugi_scan *scan)
 	scan->looked_up = true;
 again:
 	tg_epoch_enter(scan->session);
-	status =
-		tg_txn_find(&scan->snapshot, scan->described->table, scan->key, scan->key_bytes, &scan->row, &version, &wait);
+	if (scan->row_expected)
+		status = tg_txn_read(&scan->snapshot, scan->described->table, scan->row, &version, &wait);
+	else
+		status = tg_txn_find(&scan->snapshot, scan->described->table, scan->key, scan->key_bytes, &scan->row, &version,
+							 &wait);
 	if (tsurugi_tracks)
 		note_row(scan, status, scan->key_bytes, version);
 	if (status == TG_OK)
@@ -472,12 +476,29 @@ again:
 }
 
 void
+tsurugi_scan_expect_leaf(tsurugi_scan *scan)
+{
+	scan->row_expected = false;
+	if (scan->shape.way != TSURUGI_WAY_KEY || !make_key(scan))
+		return;
+	tg_epoch_enter(scan->session);
+	tg_btree_expect(tg_load_acquire(&scan->described->table->index), scan->key, scan->key_bytes);
+	tg_epoch_leave(scan->session);
+}
+
+/*
+ * What it finds is what the run would find, as long as the scan's snapshot stays
+ * the same.  If that sees a version under the key, now or at the run, the key
+ * leads to that row from before the snapshot's time until it is withdrawn: a
+ * row somebody may see is neither closed nor given to others.  If it sees none,
+ * neither does it see one of another row that has come here meanwhile.
+ */
+void
 tsurugi_scan_expect_row(tsurugi_scan *scan)
 {
 	tg_table *table = scan->described->table;
 
-	scan->row_expected = false;
-	if (scan->shape.way != TSURUGI_WAY_KEY || !make_key(scan))
+	if (scan->key_bytes == 0)
 		return;
 	tg_epoch_enter(scan->session);
 	if (tg_btree_find(tg_load_acquire(&table->index), scan->key, scan->key_bytes, &scan->row) == TG_OK)
@@ -491,20 +512,19 @@ tsurugi_scan_expect_row(tsurugi_scan *scan)
 void
 tsurugi_scan_expect_cells(tsurugi_scan *scan)
 {
+	tg_table *table = scan->described->table;
 	tg_version head;
 
 	if (!scan->row_expected)
 		return;
 	tg_epoch_enter(scan->session);
-	head = tg_load_acquire(tg_row_head(scan->described->table, scan->row));
+	head = tg_load_acquire(tg_row_head(table, scan->row));
 	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
 	{
-		const tg_chunk *chunk = tg_version_chunk(head);
+		const tg_layout *layout = tg_load_acquire(&table->layout);
 
 		for (int i = 0; i < Min(scan->column_count, CELLS_EXPECTED); i++)
-			if (tg_chunk_has_column(chunk, scan->columns[i]))
-				__builtin_prefetch((const char *) tg_chunk_column(chunk, scan->columns[i]) +
-								   ((size_t) tg_version_slot(head) << Min(scan->kinds[i], TG_KIND_16)));
+			tg_version_expect(layout, head, scan->columns[i]);
 	}
 	tg_epoch_leave(scan->session);
 }
@@ -709,6 +729,7 @@ tsurugi_scan_restart(tsurugi_scan *scan)
 	scan->ready = false;
 	scan->done = false;
 	scan->looked_up = false;
+	scan->row_expected = false;
 	scan->key_bytes = 0;
 	scan->vectors = NULL;
 	scan->count = 0;

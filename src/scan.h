@@ -55,7 +55,7 @@ typedef struct tsurugi_scan
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
 	size_t key_bytes;  /* KEY: 0: not made yet */
-	bool row_expected; /* KEY: row is what the index had for the key, a while ago */
+	bool row_expected; /* KEY: row is what the index had for the key, at or after the snapshot's time */
 	bool ready;		   /* keys are made, the source is open */
 	bool done;		   /* nothing more will come */
 	bool looked_up;	   /* KEY: the row was looked for */
@@ -100,10 +100,12 @@ extern void tsurugi_scan_start(tsurugi_scan *scan);
 
 /*
  * Between the start of a look-up and its run PostgreSQL has other things to
- * do, during which cache lines can come.  These two, in this order and with
- * some time between them, ask for the lines that the run will need; what they
- * find has no other effect.
+ * do, during which cache lines can come.  These three, in this order and with
+ * some time between them, ask for the lines that the run will need: the first
+ * may come before tsurugi_scan_start, the others come after it.  The run
+ * goes on with the row that the second has found.
  */
+extern void tsurugi_scan_expect_leaf(tsurugi_scan *scan);
 extern void tsurugi_scan_expect_row(tsurugi_scan *scan);
 extern void tsurugi_scan_expect_cells(tsurugi_scan *scan);
 

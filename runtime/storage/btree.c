@@ -144,6 +144,29 @@ tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_o
 	}
 }
 
+TG_OPTIMISTIC void
+tg_btree_expect(const tg_btree *tree, const void *key, size_t key_bytes)
+{
+	tg_search_key search = tg_search_key_make(key, key_bytes);
+	tg_node *node;
+	uint64_t version;
+
+	if (!tg_descent_enter(tree, &node, &version))
+		return;
+	while (node->level > 1)
+	{
+		if (!tg_descent_step(&node, &version, tg_search_child(node, &search)))
+			return;
+	}
+	if (node->level == 1)
+	{
+		const char *leaf = (const char *) tg_load_relaxed(tg_node_child(node, tg_search_child(node, &search)));
+
+		__builtin_prefetch(leaf);
+		__builtin_prefetch(leaf + TG_CACHE_LINE);
+	}
+}
+
 /* --- restructuring ---------------------------------------------------------------- */
 
 /* The nodes from the root to a leaf, as seen by one descent. */

@@ -34,6 +34,9 @@ extern void tg_btree_destroy(tg_session *session, tg_btree *tree);
 /* Row of a key.  TG_OK or TG_NOT_FOUND. */
 extern tg_status tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_out) TG_MUST_USE;
 
+/* Asks for the leaf that the key belongs to, for a find a little later. */
+extern void tg_btree_expect(const tg_btree *tree, const void *key, size_t key_bytes);
+
 /*
  * Find or insert, atomically: the step that two inserters of a key meet at.
  * TG_OK: inserted.  TG_EXISTS: there is an entry already, *row_inout gets its

@@ -33,6 +33,48 @@ kind_bytes(uint8_t kind)
 	return kind <= TG_KIND_8 ? 1u << kind : 16;
 }
 
+size_t
+tg_chunk_bytes(const tg_layout *layout, unsigned capacity)
+{
+	size_t words = (capacity + 63) / 64;
+	size_t bytes = sizeof(tg_chunk) + (size_t) capacity * (layout->slot_bytes + sizeof(uint32_t)) +
+				   (layout->column_count + 1u) * words * sizeof(uint64_t);
+
+	return (bytes + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
+}
+
+/* What an allocation of so many bytes occupies: small ones hardly more, others whole pages. */
+static size_t
+occupied_bytes(size_t bytes)
+{
+	if (bytes <= PAGED_ABOVE_BYTES)
+		return bytes;
+	return (bytes + TG_PAGE_BYTES - 1) & ~(size_t) (TG_PAGE_BYTES - 1);
+}
+
+/*
+ * A full chunk: of the capacities between half of what is allowed and all of it,
+ * the one that costs the fewest bytes per slot.
+ */
+static unsigned
+full_capacity(const tg_layout *layout)
+{
+	unsigned capacity_max = TG_SLOT_MAX;
+	unsigned best;
+
+	while (capacity_max > CAPACITY_STEP && tg_chunk_bytes(layout, capacity_max) > CHUNK_BYTES_MAX)
+		capacity_max -= CAPACITY_STEP;
+	best = capacity_max;
+	for (unsigned capacity = capacity_max; capacity >= CAPACITY_STEP && capacity >= capacity_max / 2;
+		 capacity -= CAPACITY_STEP)
+	{
+		if (occupied_bytes(tg_chunk_bytes(layout, capacity)) * best <
+			occupied_bytes(tg_chunk_bytes(layout, best)) * capacity)
+			best = capacity;
+	}
+	return best;
+}
+
 tg_status
 tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_count, tg_layout **layout_out)
 {
@@ -83,58 +125,16 @@ tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_coun
 	layout->kinds = kinds_copy;
 	layout->offsets = offsets;
 	layout->strings = strings;
+	layout->full_capacity = (uint16_t) full_capacity(layout);
 	*layout_out = layout;
 	return TG_OK;
-}
-
-size_t
-tg_chunk_bytes(const tg_layout *layout, unsigned capacity)
-{
-	size_t words = (capacity + 63) / 64;
-	size_t bytes = sizeof(tg_chunk) + (size_t) capacity * (layout->slot_bytes + sizeof(uint32_t)) +
-				   (layout->column_count + 1u) * words * sizeof(uint64_t);
-
-	return (bytes + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
-}
-
-/* What an allocation of so many bytes occupies: small ones hardly more, others whole pages. */
-static size_t
-occupied_bytes(size_t bytes)
-{
-	if (bytes <= PAGED_ABOVE_BYTES)
-		return bytes;
-	return (bytes + TG_PAGE_BYTES - 1) & ~(size_t) (TG_PAGE_BYTES - 1);
-}
-
-/*
- * A full chunk: of the capacities between half of what is allowed and all of it,
- * the one that costs the fewest bytes per slot.
- */
-static unsigned
-full_capacity(const tg_layout *layout)
-{
-	unsigned capacity_max = TG_SLOT_MAX;
-	unsigned best;
-
-	while (capacity_max > CAPACITY_STEP && tg_chunk_bytes(layout, capacity_max) > CHUNK_BYTES_MAX)
-		capacity_max -= CAPACITY_STEP;
-	best = capacity_max;
-	for (unsigned capacity = capacity_max; capacity >= CAPACITY_STEP && capacity >= capacity_max / 2;
-		 capacity -= CAPACITY_STEP)
-	{
-		if (occupied_bytes(tg_chunk_bytes(layout, capacity)) * best <
-			occupied_bytes(tg_chunk_bytes(layout, best)) * capacity)
-			best = capacity;
-	}
-	return best;
 }
 
 unsigned
 tg_chunk_capacity(const tg_layout *layout, uint32_t chunk_count)
 {
-	unsigned full = full_capacity(layout);
-
-	if (chunk_count < sizeof(first_capacities) / sizeof(first_capacities[0]) && first_capacities[chunk_count] < full)
+	if (chunk_count < sizeof(first_capacities) / sizeof(first_capacities[0]) &&
+		first_capacities[chunk_count] < layout->full_capacity)
 		return first_capacities[chunk_count];
-	return full;
+	return layout->full_capacity;
 }

@@ -41,6 +41,7 @@ typedef struct tg_layout
 	struct tg_layout *next; /* older layouts of the table */
 	uint16_t column_count;
 	uint16_t string_count;	 /* columns of kind STRING; they come first in strings[] */
+	uint16_t full_capacity;	 /* slots of a chunk, once the table has some */
 	uint32_t slot_bytes;	 /* values of one slot, all columns */
 	const uint8_t *kinds;	 /* tg_kind by column */
 	const uint32_t *offsets; /* by column: bytes per slot that lie before it; wider columns first */
@@ -54,23 +55,25 @@ typedef struct tg_layout
  */
 struct tg_chunk
 {
-	tg_table *table;
-	const tg_layout *layout;
+	/* all that a point read needs, in one cache line */
 	struct tg_header *headers; /* atomic; NULL: all settled; low bit: about to be taken away (settle.c) */
-	uint16_t capacity;		   /* slots; a multiple of 16 */
-	uint16_t leased;		   /* atomic, changed under the table's latch: a session allocates from it */
-	uint32_t index;			   /* in the table's directory */
-	uint32_t free_count;	   /* atomic: slots free */
-	uint32_t listed;		   /* atomic, changed under the table's latch: tg_listed */
-	tg_chunk *next_partial;	   /* both under the table's latch */
+	const tg_layout *layout;
+	unsigned char *values;
+	uint64_t null_columns; /* atomic, only grows: bit of each column that may hold a NULL; bit 63: of all from 63 on */
+	uint64_t *nulls;	   /* atomic words; bit slot of word column * words + slot / 64 is set if NULL */
+	uint32_t *rows;		   /* row id by slot */
+	tg_table *table;
+	uint16_t capacity; /* slots; a multiple of 16 */
+	uint16_t leased;   /* atomic, changed under the table's latch: a session allocates from it */
+	uint32_t index;	   /* in the table's directory */
+
+	uint64_t *free;			/* atomic words; bit set: slot is free; also set for the bits past the capacity */
+	uint32_t free_count;	/* atomic: slots free */
+	uint32_t listed;		/* atomic, changed under the table's latch: tg_listed */
+	tg_chunk *next_partial; /* both under the table's latch */
 	tg_chunk *previous_partial;
 	uint64_t touched;	   /* atomic, only grows: a clock value at or after the last change of a header */
 	uint64_t settle_epoch; /* the collector's: when headers were marked */
-	unsigned char *values;
-	uint32_t *rows;		   /* row id by slot */
-	uint64_t null_columns; /* atomic, only grows: bit of each column that may hold a NULL; bit 63: of all from 63 on */
-	uint64_t *nulls;	   /* atomic words; bit slot of word column * words + slot / 64 is set if NULL */
-	uint64_t *free;		   /* atomic words; bit set: slot is free; also set for the bits past the capacity */
 } TG_CACHE_ALIGNED;
 
 /* Whether a chunk is in its table's list of chunks with free slots. */
@@ -182,6 +185,24 @@ tg_chunk_value(const tg_chunk *chunk, unsigned column, unsigned slot, tg_value *
 			*value = ((const tg_value *) base)[slot];
 			break;
 	}
+}
+
+/*
+ * Asks for the cache lines of a value, and for the one that tells where it lies,
+ * all at once: the place is guessed to be that in a full chunk of this layout.
+ * Most of what such a value costs is the translation of two addresses that
+ * nobody has used for long, and one of them need not wait for the other.
+ * Always inline, because GCC takes a call that only prefetches for one without effect.
+ */
+static inline __attribute__((always_inline)) void
+tg_version_expect(const tg_layout *layout, tg_version version, unsigned column)
+{
+	const char *chunk = (const char *) tg_version_chunk(version);
+	unsigned kind = layout->kinds[column];
+
+	__builtin_prefetch(chunk);
+	__builtin_prefetch(chunk + sizeof(tg_chunk) + (size_t) layout->offsets[column] * layout->full_capacity +
+					   ((size_t) tg_version_slot(version) << (kind <= TG_KIND_8 ? kind : 4)));
 }
 
 #define TG_SMALL_SEGMENTS 8 /* rows below TG_SEGMENT_ROWS: segments of 64, 64, 128, 256 … */

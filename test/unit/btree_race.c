@@ -207,6 +207,7 @@ run_rival(unsigned number, void *argument)
 			(void) tg_fetch_add_relaxed(&run->won, 1);
 		else
 			count_failure(run, status == TG_EXISTS && row / THREADS == rank && row % THREADS != number);
+		tg_btree_expect(run->tree, own->bytes, own->length);
 		count_failure(run, tg_btree_find(run->tree, own->bytes, own->length, &found) == TG_OK && found == row);
 		tg_epoch_leave(session);
 	}
