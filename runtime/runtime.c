@@ -90,5 +90,6 @@ tg_runtime_session_end(tg_session *session)
 	tg_lane_abandon(session);
 	tg_leases_end(session);
 	tg_snapshot_withdraw_all(session);
+	tg_tax_forget(session);
 	tg_session_close(session);
 }

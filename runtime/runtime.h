@@ -33,6 +33,7 @@
 #include "runtime/storage/key.h"
 #include "runtime/storage/lease.h"
 #include "runtime/storage/table.h"
+#include "runtime/storage/tax.h"
 #include "runtime/storage/value.h"
 #include "runtime/txn/txn.h"
 

@@ -414,7 +414,7 @@ modify_row(direct_modify *modify)
 				tsurugi_error_duplicate(modify->relation, scan->described, modify->new_slot->tts_values,
 										modify->new_slot->tts_isnull);
 			default:
-				tsurugi_error(status, modify->relation);
+				tsurugi_refused(status, modify->relation);
 		}
 		CHECK_FOR_INTERRUPTS();
 	}

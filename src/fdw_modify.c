@@ -495,7 +495,8 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 			check_key_is_taken(modify, estate, &found, slot, &noted);
 			return false;
 		default:
-			tsurugi_error(status, modify->relation);
+			tsurugi_refused(status, modify->relation);
+			return false;
 	}
 }
 
@@ -567,7 +568,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				tsurugi_wait(&wait, modify->relation, TSURUGI_TO_INSERT);
 				break;
 			default:
-				tsurugi_error(status, modify->relation);
+				tsurugi_refused(status, modify->relation);
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -715,7 +716,7 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				check_key_is_taken(modify, estate, &found, slot, &noted);
 				break;
 			default:
-				tsurugi_error(status, modify->relation);
+				tsurugi_refused(status, modify->relation);
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -789,7 +790,7 @@ tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				tsurugi_check_own_change(found.by_other_command, "deleted");
 				return NULL;
 			default:
-				tsurugi_error(status, modify->relation);
+				tsurugi_refused(status, modify->relation);
 		}
 		CHECK_FOR_INTERRUPTS();
 	}

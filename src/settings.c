@@ -57,6 +57,8 @@ static int serializer;
 static int lane_turn;
 static double watcher_interval_ms;
 static int hang_timeout_ms;
+static double min_mutator_utilization;
+static double mutator_window_ms;
 
 unsigned
 tsurugi_worker_count(void)
@@ -223,6 +225,40 @@ define_queues(const tg_scheduler_settings *initial)
 				  "Otherwise to each in turn.", &preferred_worker, initial->preferred_worker, PGC_SIGHUP);
 }
 
+/* --- collection --------------------------------------------------------------- */
+
+static void
+set_tax(double utilization, double window_ms)
+{
+	tg_tax_settings((unsigned) (utilization * 1000 + 0.5), (unsigned) (window_ms * 1000));
+}
+
+static void
+assign_utilization(double value, void *extra)
+{
+	set_tax(value, mutator_window_ms);
+}
+
+static void
+assign_window(double value, void *extra)
+{
+	set_tax(min_mutator_utilization, value);
+}
+
+static void
+define_collection(void)
+{
+	DefineCustomRealVariable("tsurugi_fdw.min_mutator_utilization",
+							 "Share of its running time that a session keeps for itself while there is garbage.",
+							 "The rest it may have to give to the collection, unless others have time for that.  "
+							 "When memory is short it has to give more.",
+							 &min_mutator_utilization, 0.8, 0, 1, PGC_SUSET, 0, NULL, assign_utilization, NULL);
+	DefineCustomRealVariable("tsurugi_fdw.mutator_window",
+							 "Time over which a session's share in the collection of garbage is reckoned.",
+							 "It is asked for no more than one window's part at a time.", &mutator_window_ms, 10, 1,
+							 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, assign_window, NULL);
+}
+
 void
 tsurugi_settings_define(void)
 {
@@ -231,4 +267,5 @@ tsurugi_settings_define(void)
 	define_kinds(&initial);
 	define_workers(&initial);
 	define_queues(&initial);
+	define_collection();
 }

@@ -179,6 +179,8 @@ begin_record(MemoryContext context, const void *run, Snapshot snapshot, CommandI
 						errmsg("tables of tsurugi_fdw cannot be accessed in a parallel worker"),
 						errhint("Declare the function that does so PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
 	tsurugi_check_not_prepared();
+	if (tg_unlikely(tsurugi_owes))
+		tsurugi_pay();
 	record = MemoryContextAlloc(context, sizeof(*record));
 	record->run = run;
 	record->snapshot = snapshot;

@@ -30,7 +30,9 @@
 #include "storage/proc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "utils/timestamp.h"
 
+#include "src/errors.h"
 #include "src/isolation.h"
 #include "src/session.h"
 #include "src/settings.h"
@@ -38,6 +40,8 @@
 #include "src/storage.h"
 
 #define COLLECT_AT_LEAST 100 /* entries of write logs, where there is no pool */
+#define SAFE_POINT_WRITES 64 /* between two looks at what is owed */
+#define ROOM_MS_MAX 1000	 /* to collect for, before memory is refused */
 
 typedef struct Part
 {
@@ -51,6 +55,9 @@ static tg_txn *own_txn; /* NULL: nothing written yet */
 static uint64_t own_host;
 static Part *parts;	  /* in TopTransactionContext */
 static bool prepared; /* validated, about to be committed */
+
+bool tsurugi_owes;
+static unsigned writes_noted; /* writes since the collection's tax was last looked at */
 
 /* --- writing -------------------------------------------------------------------- */
 
@@ -96,6 +103,75 @@ begin_transaction(void)
 	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
 	own_txn = tg_txn_begin(session, own_host);
 	tsurugi_isolation_begin(own_txn);
+	writes_noted = 0;
+	tg_tax_begin(session);
+}
+
+/* --- the collection of garbage ----------------------------------------------------- */
+
+static void
+note_tax(tg_session *session, uint64_t writes, bool is_over)
+{
+	tg_tax_note(session, writes, is_over);
+	tsurugi_owes = tg_tax_due(session) > 0;
+}
+
+void
+tsurugi_pay(void)
+{
+	tsurugi_owes = false;
+	tg_tax_pay(tsurugi_session(), NULL, NULL);
+}
+
+/* Between two writes of a long statement. */
+static void
+pass_safe_point(void)
+{
+	writes_noted = 0;
+	tg_tax_begin(tsurugi_session());
+	note_tax(tsurugi_session(), SAFE_POINT_WRITES, false);
+	if (tsurugi_owes)
+		tsurugi_pay();
+}
+
+/* The transaction waited for still runs. */
+static bool
+must_wait(void *argument)
+{
+	const VirtualTransactionId *holder = argument;
+
+	return !VirtualXactLock(*holder, false);
+}
+
+/* Who has to wait pays first, as long as the wait lasts. */
+static void
+pay_while_waiting(VirtualTransactionId holder)
+{
+	note_tax(tsurugi_session(), 0, true);
+	if (tsurugi_owes)
+		tg_tax_pay(tsurugi_session(), must_wait, &holder);
+	tsurugi_owes = false;
+}
+
+static bool
+make_room(void)
+{
+	tg_session *session = tsurugi_session();
+	TimestampTz start = GetCurrentTimestamp();
+	size_t committed = tg_arena_committed();
+
+	tg_assert(!tg_epoch_inside(session));
+	while (tg_collector_make_room(session) && !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), ROOM_MS_MAX))
+		CHECK_FOR_INTERRUPTS();
+	tg_alloc_flush(session);
+	return tg_arena_committed() < committed;
+}
+
+void
+tsurugi_refused(tg_status status, Relation relation)
+{
+	if (status != TG_NO_MEMORY || !make_room())
+		tsurugi_error(status, relation);
 }
 
 /* What another extension does in a PRE_COMMIT callback of its own comes too late: nobody would validate it. */
@@ -136,6 +212,8 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 		tsurugi_check_not_prepared();
 	if (own_txn == NULL)
 		begin_transaction();
+	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES))
+		pass_safe_point();
 	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
 		begin_part(id);
 	writer_out->session = tsurugi_session();
@@ -195,6 +273,8 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 	ErrorContextCallback context = {.callback = describe_wait, .arg = &waiting, .previous = error_context_stack};
 
 	tg_assert(!tg_epoch_inside(tsurugi_session()));
+	pay_while_waiting((VirtualTransactionId){.backendId = (BackendId) (wait->host >> 32),
+											 .localTransactionId = (LocalTransactionId) wait->host});
 	error_context_stack = &context;
 	if (wait->subtxn == 0 || wait->subtxn >= TG_SUBTXN_LAST || (wait->host == over.host && wait->subtxn == over.subtxn))
 	{
@@ -257,6 +337,7 @@ end_transaction(bool committed)
 			tg_txn_commit(tsurugi_session(), own_txn);
 		else
 			tg_txn_abort(tsurugi_session(), own_txn);
+		note_tax(tsurugi_session(), report.writes % SAFE_POINT_WRITES, true);
 	}
 	own_txn = NULL;
 	parts = NULL;

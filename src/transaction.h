@@ -26,6 +26,20 @@ extern void tsurugi_transaction_init(void);
  */
 extern void tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out);
 
+/*
+ * The session owes a part of its time to the collection of garbage: it pays
+ * before the next statement, or before it waits.  By who holds nothing.
+ */
+extern bool tsurugi_owes;
+extern void tsurugi_pay(void);
+
+/*
+ * A write of the relation was refused: the error, but for want of memory only after a
+ * collection that has made no room.  If it returns, the write is to be tried again.
+ * Outside an epoch.
+ */
+extern void tsurugi_refused(tg_status status, Relation relation);
+
 /* Whether the transaction has written anything, taken back or not. */
 extern bool tsurugi_has_written(void);
 

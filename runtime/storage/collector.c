@@ -50,6 +50,8 @@
  */
 #include "runtime/storage/collector.h"
 
+#include <sched.h>
+
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
@@ -57,8 +59,10 @@
 #include "runtime/storage/collector_internal.h"
 #include "runtime/storage/cycle.h"
 #include "runtime/storage/horizon.h"
+#include "runtime/storage/tax.h"
 
-#define TURN_BUDGET 512			/* entries of one turn of the task: some 50 µs */
+#define TASKS 8					/* that may be at it in the pool */
+#define GIVEN_MAX 4096			/* pieces of logs: more than that, and sessions open cycles themselves */
 #define CHECK_INTERVAL_US 10000 /* of the watcher's check */
 #define WAIT_MS_MIN 10			/* look again at who reads, if something waits for that: at first, */
 #define WAIT_MS_MAX 1000		/* and at last */
@@ -68,6 +72,7 @@
 #define KEEPERS_MAX 64
 #define FILED_ENTRIES_MAX 4096 /* of a piece with filed entries: one participant's at a time */
 #define ROW_GUARDS 1024
+#define ROOM_BUDGET 4096
 #define GUARD_COST 16 /* of finding a row guarded: the quantum had better end */
 
 typedef struct keeper
@@ -83,10 +88,12 @@ typedef struct collector
 
 	tg_write_log *inbox TG_CACHE_ALIGNED; /* atomic: a stack; any session pushes, GATHER takes all */
 	uint64_t pieces;					  /* atomic: given and not yet freed */
+	uint64_t given;						  /* atomic: since a cycle last looked, about */
 
 	tg_write_log *kept TG_CACHE_ALIGNED; /* atomic: a stack; of FREE and CLOSE for TIDY */
 	bool helped;						 /* atomic: something has happened that may help open entries */
 	uint64_t worked;					 /* atomic: entries worked on since these were tried */
+	uint64_t cycle_worked;				 /* atomic: in this cycle */
 	bool progress;						 /* atomic: in this cycle something was not there for nothing */
 	bool freed;							 /* atomic: in this cycle slots were given back */
 
@@ -105,7 +112,8 @@ typedef struct collector
 	tg_write_log *filing; /* TIDY has got so far */
 	keeper keepers[KEEPERS_MAX];
 	unsigned keeper_count;
-	uint64_t epoch; /* atomic: in which the cycle's garbage was unlinked */
+	uint64_t epoch;	   /* atomic: in which the cycle's garbage was unlinked */
+	uint64_t epoch_ms; /* atomic: when */
 	unsigned wait_ms;
 	uint64_t wake_ms; /* atomic: when to run though nothing was given; NEVER_MS */
 	tg_time horizon;  /* atomic, for views */
@@ -116,9 +124,9 @@ typedef struct collector
 	tg_prune_counts counts TG_CACHE_ALIGNED;
 	uint32_t row_guards[ROW_GUARDS] TG_CACHE_ALIGNED; /* atomic: by hash of table and row */
 
-	/* the watcher's */
-	bool submitted TG_CACHE_ALIGNED;
-	tg_task task;
+	/* the first's are the watcher's, each other one's those of the task before */
+	tg_task tasks[TASKS] TG_CACHE_ALIGNED;
+	bool submitted[TASKS];
 } collector;
 
 static collector *shared; /* set by tg_collector_create, inherited */
@@ -139,7 +147,7 @@ tg_collector_create(void)
 	shared->wait_ms = WAIT_MS_MIN;
 	shared->wake_ms = NEVER_MS;
 	tg_arena_root_set(TG_ROOT_COLLECTOR, shared);
-	return TG_OK;
+	return tg_tax_create();
 }
 
 /* --- giving --------------------------------------------------------------- */
@@ -168,6 +176,7 @@ tg_collector_give(tg_write_log *log)
 		oldest->below->ended = log->ended;
 	}
 	tg_fetch_add_relaxed(&shared->pieces, count);
+	tg_fetch_add_relaxed(&shared->given, count);
 	push(&shared->inbox, log, oldest);
 }
 
@@ -327,6 +336,8 @@ gather(tg_session *session, unsigned *budget)
 	{
 		shared->gathering = true;
 		tg_store_relaxed(&shared->progress, false);
+		tg_store_relaxed(&shared->cycle_worked, 0);
+		tg_store_relaxed(&shared->given, 0);
 		tg_store_relaxed(&shared->freed, false);
 		tg_readings_gather(&shared->readings); /* first: 1 */
 		tg_store_relaxed(&shared->horizon, shared->readings.horizon);
@@ -473,6 +484,7 @@ prune(tg_session *session, unsigned *budget)
 		is_done = prune_piece(session, piece, budget);
 		tg_epoch_leave(session);
 		tg_fetch_add_relaxed(&shared->worked, before - *budget);
+		tg_fetch_add_relaxed(&shared->cycle_worked, before - *budget);
 		if (!is_done)
 		{
 			tg_cycle_put(&shared->cycle, piece);
@@ -513,11 +525,13 @@ free_all(tg_session *session, bool runs, unsigned *budget)
 
 	while (*budget > 0 && (piece = tg_cycle_take(&shared->cycle)) != NULL)
 	{
+		unsigned before = *budget;
 		bool is_done;
 
 		tg_epoch_enter(session);
 		is_done = free_piece(session, piece, runs, budget);
 		tg_epoch_leave(session);
+		tg_fetch_add_relaxed(&shared->cycle_worked, before - *budget);
 		tg_store_relaxed(&shared->freed, true);
 		if (!is_done)
 		{
@@ -662,6 +676,7 @@ prepare(tg_stage stage)
 			tg_failpoint("collector_pruned");
 			tg_cycle_turn_over(&shared->cycle);
 			tg_store_relaxed(&shared->epoch, tg_epoch_now());
+			tg_store_relaxed(&shared->epoch_ms, tg_now_ms());
 			(void) go_on(TG_STAGE_EPOCH);
 			break;
 		case TG_STAGE_FREED:
@@ -705,6 +720,7 @@ participate(tg_session *session, tg_stage stage, unsigned *budget)
 				if (tg_load_relaxed(&shared->freed))
 					tg_store_relaxed(&shared->sweep.dirty, true);
 				set_alarm();
+				tg_tax_cycle_ended(tg_load_relaxed(&shared->cycle_worked));
 				tg_cycle_move(&shared->cycle, TG_STAGE_IDLE);
 				return;
 			}
@@ -778,24 +794,92 @@ sweep(tg_session *session, unsigned budget)
 	return more;
 }
 
+unsigned
+tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *more_out)
+{
+	unsigned left = budget;
+
+	tg_assert(!tg_epoch_inside(session));
+	run(session, may_open, &left);
+	*more_out = left == 0;
+	if (left > 0)
+	{
+		tg_retire_poll(session);
+		if (sweep(session, left))
+		{
+			*more_out = true;
+			left = 0;
+		}
+	}
+	return budget - left;
+}
+
 bool
 tg_collector_run(tg_session *session, unsigned budget)
 {
-	tg_assert(!tg_epoch_inside(session));
-	run(session, true, &budget);
-	if (budget == 0)
-		return true;
-	tg_retire_poll(session);
-	return sweep(session, budget);
+	bool more;
+
+	(void) tg_collector_quantum(session, budget, true, &more);
+	return more;
+}
+
+bool
+tg_collector_has_work(void)
+{
+	tg_stage stage = tg_cycle_stage(&shared->cycle);
+
+	if (tg_unlikely(tg_load_relaxed(&shared->given) > GIVEN_MAX))
+	{
+		if (stage == TG_STAGE_IDLE)
+			(void) tg_cycle_start(&shared->cycle, TG_STAGE_IDLE);
+		else if (stage == TG_STAGE_EPOCH && is_confirmed(tg_load_relaxed(&shared->epoch)))
+			(void) tg_cycle_start(&shared->cycle, TG_STAGE_EPOCH);
+	}
+	return stage != TG_STAGE_IDLE && stage != TG_STAGE_EPOCH;
+}
+
+bool
+tg_collector_make_room(tg_session *session)
+{
+	uint64_t removed = tg_load_relaxed(&shared->counts.versions_removed);
+	uint64_t freed = tg_load_relaxed(&shared->sweep.chunks_freed);
+	bool more;
+
+	tg_store_relaxed(&shared->sweep.at_ms, 0);
+	(void) tg_collector_quantum(session, ROOM_BUDGET, true, &more);
+	if (!more && tg_cycle_stage(&shared->cycle) != TG_STAGE_IDLE)
+		sched_yield(); /* somebody else is at it, or inside an epoch */
+	return more || tg_cycle_stage(&shared->cycle) != TG_STAGE_IDLE ||
+		   tg_load_relaxed(&shared->counts.versions_removed) != removed ||
+		   tg_load_relaxed(&shared->sweep.chunks_freed) != freed;
 }
 
 /* --- the pool ------------------------------------------------------------- */
 
+static void
+wake_task(tg_session *session, unsigned number)
+{
+	if (shared->submitted[number])
+		tg_task_unpark(session, &shared->tasks[number]);
+	else
+		shared->submitted[number] = tg_task_submit(session, NULL, &shared->tasks[number]) == TG_OK;
+}
+
+/*
+ * One quantum; then other tasks of the pool have their turn.  The task of the
+ * next number joins if there is enough for it, too; only this one wakes it.
+ */
 static tg_turn
 run_turn(tg_task *task, tg_worker *worker)
 {
-	(void) task;
-	return tg_collector_run(tg_worker_session(worker), TURN_BUDGET) ? TG_TURN_AGAIN : TG_TURN_PARK;
+	unsigned number = (unsigned) (task - shared->tasks);
+	tg_session *session = tg_worker_session(worker);
+
+	if (!tg_tax_work(session))
+		return TG_TURN_PARK;
+	if (number + 1 < TASKS && tg_load_relaxed(&shared->cycle.work) != NULL)
+		wake_task(session, number + 1);
+	return TG_TURN_AGAIN;
 }
 
 /* An unparking too many, or one that comes while the task is at work, does no harm. */
@@ -806,32 +890,38 @@ check(tg_session *session)
 	bool clock_moved = tg_load_relaxed(tg_clock) != tg_load_relaxed(&shared->sweep.clock);
 	bool is_sweeping = clock_moved || tg_load_relaxed(&shared->sweep.unfinished);
 
-	if (tg_cycle_stage(&shared->cycle) == TG_STAGE_IDLE && !has_cause() &&
-		!(is_sweeping && now >= tg_load_relaxed(&shared->sweep.at_ms)))
-		return;
-	if (shared->submitted)
-		tg_task_unpark(session, &shared->task);
-	else
-		shared->submitted = tg_task_submit(session, NULL, &shared->task) == TG_OK;
+	if (tg_cycle_stage(&shared->cycle) != TG_STAGE_IDLE || has_cause() ||
+		(is_sweeping && now >= tg_load_relaxed(&shared->sweep.at_ms)))
+		wake_task(session, 0);
 }
 
 void
 tg_collector_attach(void)
 {
-	shared->submitted = false;
-	tg_task_init(&shared->task, run_turn, NULL);
+	for (unsigned i = 0; i < TASKS; i++)
+	{
+		shared->submitted[i] = false;
+		tg_task_init(&shared->tasks[i], run_turn, NULL);
+	}
 	tg_watcher_add(check, CHECK_INTERVAL_US);
 }
 
 void
 tg_collector_report_get(tg_collector_report *report)
 {
+	static const char *const stage_names[] = {"idle", "gather", "prune", "prune", "epoch",
+											  "free", "free",	"close", "tidy"};
+	tg_stage stage = tg_cycle_stage(&shared->cycle);
+
 	*report = (tg_collector_report){
 		.logs_waiting = tg_load_relaxed(&shared->pieces),
 		.versions_removed = tg_load_relaxed(&shared->counts.versions_removed),
 		.rows_closed = tg_load_relaxed(&shared->counts.rows_closed),
 		.chunks_settled = tg_load_relaxed(&shared->sweep.chunks_settled),
 		.chunks_freed = tg_load_relaxed(&shared->sweep.chunks_freed),
+		.cycles = tg_cycle_number(&shared->cycle),
+		.stage = stage_names[stage],
+		.epoch_waits_ms = stage == TG_STAGE_EPOCH ? tg_now_ms() - tg_load_relaxed(&shared->epoch_ms) : 0,
 		.horizon = tg_load_relaxed(&shared->horizon),
 	};
 }

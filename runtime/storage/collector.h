@@ -19,6 +19,7 @@
 #include "runtime/storage/catalog.h"
 #include "runtime/storage/write_log.h"
 
+/* With what tax.h needs. */
 extern tg_status tg_collector_create(void) TG_MUST_USE;
 
 /*
@@ -37,6 +38,25 @@ extern void tg_collector_give(tg_write_log *log);
  */
 extern bool tg_collector_run(tg_session *session, unsigned budget);
 
+/*
+ * The same for who pays for it (tax.h): returns what was done of the budget.
+ * may_open: it may open a cycle, too.  *more_out: there is more to be done at once.
+ */
+extern unsigned tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *more_out);
+
+/*
+ * Whether a cycle is open that one more could work on.  If much has been given
+ * that nobody looks at, it opens one: so it goes on without the pool's threads.
+ */
+extern bool tg_collector_has_work(void);
+
+/*
+ * Before a session is refused memory: goes through one cycle and a sweep, or as
+ * far as others let it; no longer than a fraction of a millisecond at a time, so it is
+ * to be called again.  False if there is nothing more to be hoped for.
+ */
+extern bool tg_collector_make_room(tg_session *session);
+
 /* Makes the collector a watcher check and a task of the pool.  In the worker process, before the scheduler starts. */
 extern void tg_collector_attach(void);
 
@@ -47,7 +67,10 @@ typedef struct tg_collector_report
 	uint64_t rows_closed;
 	uint64_t chunks_settled; /* header arrays taken away */
 	uint64_t chunks_freed;
-	tg_time horizon; /* as last computed */
+	uint64_t cycles; /* begun since start */
+	const char *stage;
+	uint64_t epoch_waits_ms; /* how long the present cycle has been waiting for an epoch */
+	tg_time horizon;		 /* as last computed */
 } tg_collector_report;
 
 extern void tg_collector_report_get(tg_collector_report *report);

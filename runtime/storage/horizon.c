@@ -174,27 +174,33 @@ tg_snapshot_publish_from(tg_session *session, unsigned *entry_out)
 	return tg_load_seq_cst(tg_clock);
 }
 
-tg_time
-tg_snapshot_hold(tg_session *session)
+/* Marks those of a time, or all; whether there were any. */
+static bool
+hold_entries(snapshots *mine, tg_time time)
 {
-	snapshots *mine = &shared->session[session->id];
-	tg_time newest = 0;
-	unsigned entry = 0;
+	bool found = false;
 
 	for (uint32_t taken = mine->taken; taken != 0; taken &= taken - 1)
 	{
-		unsigned i = (unsigned) __builtin_ctz(taken);
-		tg_time time = tg_load_relaxed(&mine->entry[i]) & ~FROM;
+		tg_time *entry = &mine->entry[__builtin_ctz(taken)];
+		tg_time from = tg_load_relaxed(entry) | FROM;
 
-		if (time >= newest)
-		{
-			newest = time;
-			entry = i;
-		}
+		if (time != 0 && (from & ~FROM) != time)
+			continue;
+		(void) tg_exchange_seq_cst(entry, from);
+		found = true;
 	}
-	if (newest != 0)
-		(void) tg_exchange_seq_cst(&mine->entry[entry], FROM | newest);
-	return tg_load_seq_cst(tg_clock);
+	return found;
+}
+
+void
+tg_snapshot_hold(tg_session *session, tg_time time)
+{
+	snapshots *mine = &shared->session[session->id];
+
+	if (!hold_entries(mine, time) && time != 0)
+		(void) hold_entries(mine, 0);
+	(void) tg_load_seq_cst(tg_clock); /* 8 */
 }
 
 void

@@ -40,11 +40,11 @@ extern void tg_snapshot_withdraw(tg_session *session, unsigned entry);
 extern tg_time tg_snapshot_publish_from(tg_session *session, unsigned *entry_out);
 
 /*
- * Makes the session's newest entry stand for every later time, too, and returns
- * a clock value: what has not ended by then stays as long as the entry.  For one who
- * goes on with a version newer than its snapshot.  If nothing is published, nothing changes.
+ * Makes the session's entries of this time (0, or if there are none: all its
+ * entries) stand for every later time, too: what is looked at afterwards, and has not
+ * ended, stays as long as they.  For one who goes on with a version newer than its snapshot.
  */
-extern tg_time tg_snapshot_hold(tg_session *session);
+extern void tg_snapshot_hold(tg_session *session, tg_time time);
 
 /*
  * Replaces a published time by a later one, loaded from the clock, in one store:

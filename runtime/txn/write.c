@@ -327,9 +327,9 @@ newest_below(const tg_writer *writer, const tg_snapshot *snapshot, tg_version he
  * afterwards, and not ended, it stays (horizon.c, 8).
  */
 static bool
-hold(const tg_writer *writer)
+hold(const tg_writer *writer, const tg_snapshot *snapshot)
 {
-	(void) tg_snapshot_hold(writer->session);
+	tg_snapshot_hold(writer->session, snapshot != NULL ? snapshot->time : 0);
 	return true;
 }
 
@@ -371,7 +371,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 			return moved ? TG_CHANGED : TG_OK; /* settled: everybody sees it */
 		if (header == NULL)
 		{
-			held = hold(writer);
+			held = hold(writer, snapshot);
 			continue;
 		}
 		header += tg_version_slot(newest);
@@ -386,7 +386,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 				if (status != TG_AGAIN && (status != TG_CHANGED || held))
 					return status;
 				if (status == TG_CHANGED)
-					held = hold(writer);
+					held = hold(writer, snapshot);
 			}
 			else if (tg_wait_for(&header->begin, wait_out))
 				return TG_BUSY;
@@ -417,7 +417,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 				return TG_OK;
 			if (held)
 				return TG_CHANGED;
-			held = hold(writer);
+			held = hold(writer, snapshot);
 			continue;
 		}
 		if (tg_load_acquire(tg_row_head(table, *row_inout)) != head)

@@ -42,6 +42,15 @@ ok($node->poll_query_until('postgres', q{
 is(TestServer::sqlstate($node, "INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series(3000000, 3005000) i"),
 	'00000', 'so that there is room again');
 
+# Garbage is no reason to refuse: who meets the limit collects it first.  Each
+# statement here leaves as much garbage as there is data.
+$node->safe_psql('postgres', "CREATE FOREIGN TABLE g (id int PRIMARY KEY, v text) SERVER tsurugi");
+is(TestServer::sqlstate($node, 'TRUNCATE t'), '00000', 'emptied');
+is(TestServer::sqlstate($node, "INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 25000) i"), '00000', 'a table of a third of the memory');
+my $updates = $node->safe_psql('postgres', join(';', ("UPDATE g SET v = repeat('z', 200)") x 20) . '; SELECT count(*) FROM g');
+is($updates, '25000', 'is updated as a whole, again and again');
+is($node->safe_psql('postgres', "DROP FOREIGN TABLE g; INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series(1, 40000) i; SELECT count(*) FROM t"), '40000', 'and dropped');
+
 # A lower limit than what is in use refuses new data, and nothing else.
 $node->append_conf('postgresql.conf', "tsurugi_fdw.memory = '16MB'");
 $node->reload;

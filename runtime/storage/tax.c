@@ -1,0 +1,328 @@
+/*
+ * tax.c
+ *	  Debts, the bank, the pace.
+ *
+ * After D. Bacon, P. Cheng, V. T. Rajan, «A real-time garbage collector with low
+ * overhead and consistent utilization» (2003), and J. Auerbach et al.,
+ * «Tax-and-spend: democratic scheduling for real-time garbage collection» (2008).
+ *
+ *	  runs --note--> debt --pay--> bank (what others did before)
+ *							  \--> quanta (what is left)
+ *
+ * 1. Debt grows by running time × (1 - utilization), in force while a cycle has work,
+ *	  and is paid at points where the session holds nothing.  It is never more than
+ *	  one window's tax: what a session could not pay in time is forgiven, and the pace (4)
+ *	  sees to it that the garbage is collected nevertheless.
+ * 2. A session that pays does whole quanta, so it is kept for at most one quantum longer than it
+ *	  owes; a debt below one is carried over.
+ * 3. The bank's balance is capped by the work of one cycle, and zeroed when a cycle
+ *	  ends: a quiet night must not excuse a busy morning.
+ * 4. The bound on memory goes first.  The utilization in force falls from the
+ *	  session's target to 0 while free memory falls from 30 % of the limit to none; and when a
+ *	  cycle had noticeably more to do than the one before, garbage grows: then each write
+ *	  also pays for so many entries (surcharge), more of them with each such
+ *	  cycle, fewer with each other one.
+ * 5. How many entries make a quantum is measured: the mean cost of an entry over
+ *	  quanta that were used up.  One that took eight times as long as meant was
+ *	  interrupted, and says nothing.
+ *
+ * A session's account is written by its owner only; views read it.
+ */
+#include "runtime/storage/tax.h"
+
+#include <string.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/sched/park.h"
+#include "runtime/storage/collector.h"
+
+#define ENTRY_NS_FIRST 150
+#define ENTRY_NS_MIN 10
+#define ENTRY_NS_MAX 20000
+#define MEASURE_SHARE 8	   /* a new measure's weight */
+#define SURCHARGE_STEP 500 /* in a thousand entries for a write */
+#define SURCHARGE_MAX 8000
+#define GROWTH_LEAST 4096		/* entries: below, a cycle is small whatever the last one was */
+#define FREE_SHARE_PERMILLE 300 /* of the limit: with less memory free the target falls */
+
+/* In the arena. */
+typedef struct account
+{
+	uint64_t since_us; /* owner's: runs since then; 0: does not */
+	uint64_t debt_us;  /* the rest atomic, for views */
+	uint64_t ran_us;
+	uint64_t paid_us;
+	uint64_t withdrawn_us;
+	uint32_t target;
+	uint32_t effective;
+	uint64_t recent_ran_us; /* decaying */
+	uint64_t recent_paid_us;
+} TG_CACHE_ALIGNED account;
+
+typedef struct tax
+{
+	int64_t bank_us TG_CACHE_ALIGNED; /* atomic; any session */
+	int64_t bank_max_us;			  /* atomic */
+	uint64_t deposited_us TG_CACHE_ALIGNED;
+	uint64_t withdrawn_us;
+	uint64_t paid_us;
+	uint64_t quanta;
+	uint64_t quanta_long;
+	uint32_t entry_ns TG_CACHE_ALIGNED; /* atomic; whoever measures */
+	uint32_t surcharge;					/* atomic; who ends a cycle */
+	uint64_t worked;					/* in the cycle before; who ends a cycle */
+	account accounts[];
+} tax;
+
+static tax *shared; /* set by tg_tax_create, inherited */
+
+/* The process's own. */
+static unsigned target_permille = 1000;
+static unsigned window_us = 10000;
+
+tg_status
+tg_tax_create(void)
+{
+	unsigned session_max = tg_session_max();
+	tg_session *session;
+	tg_status status;
+
+	status = tg_session_open(&session);
+	if (status != TG_OK)
+		return status;
+	shared = tg_alloc_zeroed(session, sizeof(tax) + session_max * sizeof(account), TG_USE_RUNTIME, TG_ESSENTIAL);
+	tg_session_close(session);
+	if (shared == NULL)
+		return TG_NO_MEMORY;
+	shared->entry_ns = ENTRY_NS_FIRST;
+	tg_arena_root_set(TG_ROOT_TAX, shared);
+	return TG_OK;
+}
+
+void
+tg_tax_settings(unsigned utilization_permille, unsigned window)
+{
+	tg_assert(utilization_permille <= 1000);
+	target_permille = utilization_permille;
+	window_us = window;
+}
+
+/* --- debts ---------------------------------------------------------------- */
+
+/* 4 */
+static unsigned
+effective_permille(void)
+{
+	size_t limit = tg_arena_limit();
+	size_t used = tg_arena_committed();
+	size_t free = used < limit ? limit - used : 0;
+	size_t wanted = limit / 1000 * FREE_SHARE_PERMILLE;
+
+	return free >= wanted ? target_permille : (unsigned) (target_permille * (free / 1024) / (wanted / 1024 + 1));
+}
+
+void
+tg_tax_begin(tg_session *session)
+{
+	account *account = &shared->accounts[session->id];
+
+	if (account->since_us == 0 && tg_collector_has_work())
+		account->since_us = tg_clock_us();
+}
+
+void
+tg_tax_note(tg_session *session, uint64_t writes, bool is_over)
+{
+	account *account = &shared->accounts[session->id];
+	unsigned surcharge = tg_load_relaxed(&shared->surcharge);
+	unsigned effective;
+	uint64_t now;
+	uint64_t ran;
+	uint64_t debt;
+
+	if (account->since_us == 0)
+		return;
+	now = tg_clock_us();
+	ran = now - account->since_us;
+	if (ran > window_us)
+		ran = window_us;
+	account->since_us = is_over ? 0 : now;
+	effective = effective_permille();
+	debt = account->debt_us + ran * (1000 - effective) / 1000;
+	if (debt > (uint64_t) window_us * (1000 - effective) / 1000)
+		debt = (uint64_t) window_us * (1000 - effective) / 1000;
+	if (tg_unlikely(surcharge > 0))
+		debt += writes * surcharge * tg_load_relaxed(&shared->entry_ns) / 1000000;
+	tg_store_relaxed(&account->debt_us, debt);
+	tg_store_relaxed(&account->ran_us, account->ran_us + ran);
+	tg_store_relaxed(&account->target, target_permille);
+	tg_store_relaxed(&account->effective, effective);
+	tg_store_relaxed(&account->recent_ran_us, account->recent_ran_us + ran);
+	if (account->recent_ran_us > 16 * (uint64_t) window_us)
+	{
+		tg_store_relaxed(&account->recent_ran_us, account->recent_ran_us / 2);
+		tg_store_relaxed(&account->recent_paid_us, account->recent_paid_us / 2);
+	}
+}
+
+unsigned
+tg_tax_due(const tg_session *session)
+{
+	uint64_t debt = shared->accounts[session->id].debt_us;
+
+	return debt < TG_QUANTUM_US ? 0 : (unsigned) (debt < UINT32_MAX ? debt : UINT32_MAX);
+}
+
+void
+tg_tax_forget(tg_session *session)
+{
+	memset(&shared->accounts[session->id], 0, sizeof(account));
+}
+
+/* --- the bank --------------------------------------------------------------- */
+
+static void
+deposit(uint64_t us)
+{
+	int64_t most = tg_load_relaxed(&shared->bank_max_us);
+
+	tg_fetch_add_relaxed(&shared->deposited_us, us);
+	if (tg_fetch_add_relaxed(&shared->bank_us, (int64_t) us) + (int64_t) us > most)
+		tg_store_relaxed(&shared->bank_us, most); /* lossy beside others: it is a limit, not an account book */
+}
+
+static uint64_t
+withdraw(uint64_t us)
+{
+	int64_t balance = tg_load_relaxed(&shared->bank_us);
+	int64_t taken;
+
+	do
+	{
+		taken = balance < (int64_t) us ? balance : (int64_t) us;
+		if (taken <= 0)
+			return 0;
+	} while (!tg_cas_acq_rel(&shared->bank_us, &balance, balance - taken));
+	tg_fetch_add_relaxed(&shared->withdrawn_us, (uint64_t) taken);
+	return (uint64_t) taken;
+}
+
+/* --- quanta ----------------------------------------------------------------- */
+
+/* Microseconds that it took, at least 1; 0 if there was nothing to do.  *more_out: there is more. */
+static uint64_t
+do_quantum(tg_session *session, bool may_open, bool *more_out)
+{
+	unsigned entry_ns = tg_load_relaxed(&shared->entry_ns);
+	unsigned budget = TG_QUANTUM_US * 1000 / entry_ns + 1;
+	uint64_t began = tg_clock_us();
+	unsigned done = tg_collector_quantum(session, budget, may_open, more_out);
+	uint64_t took;
+
+	if (done == 0)
+		return 0;
+	took = tg_clock_us() - began;
+	tg_fetch_add_relaxed(&shared->quanta, 1);
+	if (took > 2 * TG_QUANTUM_US)
+		tg_fetch_add_relaxed(&shared->quanta_long, 1);
+	if (done >= budget && took < 8 * TG_QUANTUM_US)
+	{
+		uint64_t measured = (took * 1000 + 500) / done;
+		uint64_t mean = (entry_ns * (uint64_t) (MEASURE_SHARE - 1) + measured) / MEASURE_SHARE;
+
+		if (mean < ENTRY_NS_MIN)
+			mean = ENTRY_NS_MIN;
+		tg_store_relaxed(&shared->entry_ns, (uint32_t) (mean < ENTRY_NS_MAX ? mean : ENTRY_NS_MAX));
+	}
+	return took > 0 ? took : 1;
+}
+
+void
+tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
+{
+	account *account = &shared->accounts[session->id];
+	uint64_t debt = account->debt_us;
+	uint64_t taken = withdraw(debt);
+	uint64_t paid = 0;
+	bool more = true;
+
+	debt -= taken;
+	while (debt >= TG_QUANTUM_US && more && (go_on == NULL || go_on(argument)))
+	{
+		uint64_t us = do_quantum(session, false, &more);
+
+		if (us == 0)
+			debt = 0; /* nothing left to pay for */
+		else
+			debt -= us < debt ? us : debt;
+		paid += us;
+	}
+	if (!more)
+		debt = 0;
+	tg_fetch_add_relaxed(&shared->paid_us, paid);
+	tg_store_relaxed(&account->debt_us, debt);
+	tg_store_relaxed(&account->withdrawn_us, account->withdrawn_us + taken);
+	tg_store_relaxed(&account->paid_us, account->paid_us + paid);
+	tg_store_relaxed(&account->recent_paid_us, account->recent_paid_us + paid);
+}
+
+bool
+tg_tax_work(tg_session *session)
+{
+	bool more;
+	uint64_t us = do_quantum(session, true, &more);
+
+	if (us > 0)
+		deposit(us);
+	return more;
+}
+
+void
+tg_tax_cycle_ended(uint64_t worked)
+{
+	uint32_t surcharge = shared->surcharge;
+	bool grows = worked > GROWTH_LEAST && worked > shared->worked + shared->worked / 4;
+
+	if (grows && surcharge < SURCHARGE_MAX)
+		surcharge += SURCHARGE_STEP;
+	else if (!grows && surcharge > 0)
+		surcharge -= SURCHARGE_STEP / 2;
+	tg_store_relaxed(&shared->surcharge, surcharge);
+	shared->worked = worked;
+	tg_store_relaxed(&shared->bank_max_us, (int64_t) (worked * tg_load_relaxed(&shared->entry_ns) / 1000));
+	tg_store_relaxed(&shared->bank_us, 0);
+}
+
+/* --- figures ------------------------------------------------------------------ */
+
+void
+tg_tax_report_get(tg_tax_report *report)
+{
+	*report = (tg_tax_report){.bank_us = tg_load_relaxed(&shared->bank_us),
+							  .bank_max_us = tg_load_relaxed(&shared->bank_max_us),
+							  .deposited_us = tg_load_relaxed(&shared->deposited_us),
+							  .withdrawn_us = tg_load_relaxed(&shared->withdrawn_us),
+							  .paid_us = tg_load_relaxed(&shared->paid_us),
+							  .quanta = tg_load_relaxed(&shared->quanta),
+							  .quanta_long = tg_load_relaxed(&shared->quanta_long),
+							  .entry_ns = tg_load_relaxed(&shared->entry_ns),
+							  .surcharge = tg_load_relaxed(&shared->surcharge)};
+}
+
+void
+tg_tax_session_report_get(unsigned session_id, tg_tax_session_report *report)
+{
+	const account *account = &shared->accounts[session_id];
+	uint64_t ran = tg_load_relaxed(&account->recent_ran_us);
+	uint64_t paid = tg_load_relaxed(&account->recent_paid_us);
+
+	*report =
+		(tg_tax_session_report){.target_permille = tg_load_relaxed(&account->target),
+								.effective_permille = tg_load_relaxed(&account->effective),
+								.achieved_permille = ran + paid > 0 ? (unsigned) (1000 * ran / (ran + paid)) : 1000,
+								.ran_us = tg_load_relaxed(&account->ran_us),
+								.paid_us = tg_load_relaxed(&account->paid_us),
+								.withdrawn_us = tg_load_relaxed(&account->withdrawn_us),
+								.debt_us = tg_load_relaxed(&account->debt_us)};
+}
