@@ -163,6 +163,20 @@ refuse_key_of_child(Oid table, const char *column)
 	table_close(relation, NoLock);
 }
 
+/* USING is evaluated here, for each table by its own columns; PostgreSQL, which would have to do it for its tables, is not told. */
+static void
+refuse_mixed_tree(List *tables)
+{
+	ListCell *cell;
+
+	foreach (cell, tables)
+		if (!tsurugi_is_our_table(lfirst_oid(cell)))
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("cannot alter the type of a column with USING on a table in memory that ordinary "
+								   "tables inherit"),
+							errdetail("Table \"%s\" is an ordinary one.", get_rel_name(lfirst_oid(cell)))));
+}
+
 /* A change of a column's type reaches the tables that inherit it. */
 static void
 note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement)
@@ -178,11 +192,8 @@ note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTable
 		if (command->subtype != AT_AlterColumnType)
 			continue;
 		tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
-		if (list_length(tables) > 1 && tsurugi_is_our_table(relation) &&
-			castNode(ColumnDef, command->def)->raw_default != NULL)
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("cannot alter the type of a column with USING on a table in memory that others "
-								   "inherit")));
+		if (tsurugi_is_our_table(relation) && castNode(ColumnDef, command->def)->raw_default != NULL)
+			refuse_mixed_tree(tables);
 		foreach (table, tables)
 		{
 			if (!tsurugi_is_our_table(lfirst_oid(table)))

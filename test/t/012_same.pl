@@ -36,7 +36,7 @@ sub answers
 	# one name, so that a script may print it
 	IPC::Run::run(
 		[
-			'psql', '-Xaq', '-v', 'VERBOSITY=verbose', '-v', 'SHOW_CONTEXT=never', '-v', "memory=$memory",
+			'psql', '-XaqA', '-v', 'VERBOSITY=verbose', '-v', 'SHOW_CONTEXT=never', '-v', "memory=$memory",
 			'-v', 'ECHO=all', '-f', $file,
 			'-d', $node->connstr($database)
 			  . " options='-c tsurugi_fdw.create_table=" . ($memory ? 'on' : 'off') . "'"
