@@ -59,6 +59,7 @@
 #include "runtime/storage/collector_internal.h"
 #include "runtime/storage/cycle.h"
 #include "runtime/storage/horizon.h"
+#include "runtime/storage/preserve.h"
 #include "runtime/storage/tax.h"
 
 #define TASKS 8					/* that may be at it in the pool */
@@ -646,6 +647,8 @@ set_alarm(void)
 		shared->wait_ms = WAIT_MS_MIN;
 	if (shared->open != NULL && tg_load_relaxed(&shared->helped))
 		wake = now + OPEN_MS_MAX;
+	if (!tg_preserve_is_empty() && now + WAIT_MS_MAX < wake)
+		wake = now + WAIT_MS_MAX; /* entries of LONGs that have ended leave when a horizon is computed */
 	if (shared->waiting != NULL || shared->strays != NULL || shared->keeper_count > 0)
 	{
 		wake = now + shared->wait_ms < wake ? now + shared->wait_ms : wake;
@@ -805,6 +808,7 @@ tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *
 	if (left > 0)
 	{
 		tg_retire_poll(session);
+		tg_preserve_tidy(session);
 		if (sweep(session, left))
 		{
 			*more_out = true;

@@ -57,8 +57,14 @@
  * that stores the bound is one on the machines that need one, and tools that
  * check orderings understand it.
  *
- * Left out: the ring of mixed transactions and the preserve list (G1's other
- * terms).
+ * 10. A READ ONLY transaction's snapshot may lie before its lower bound, at the base of a LONG that is
+ *	  listed (L6); and a LONG's own base stands on the list alone.  So the bases of all listed ones are points,
+ *	  the whole computation then runs under the list's latch, as does the lowering (G1; preserve.c, 3).
+ *	  Where the list is found empty after the scan, no latch is needed: whoever publishes an entry later
+ *	  draws R_L later, and remembers only such as were published later still; so no base of theirs is below
+ *	  the clock value that the scan began with.
+ *
+ * Left out: the ring of mixed transactions (G1).
  */
 #include "runtime/storage/horizon.h"
 
@@ -66,6 +72,8 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/storage/preserve.h"
 
 #define SHARED_ENTRY (TG_SNAPSHOTS_PER_SESSION - 1)
 #define FROM ((tg_time) 1 << 63) /* stands for every time from there on */
@@ -105,9 +113,10 @@ tg_horizon_create(void)
 	if (status != TG_OK)
 		return status;
 	shared = tg_alloc_zeroed(session, sizeof(horizon) + session_max * sizeof(snapshots), TG_USE_RUNTIME, TG_ESSENTIAL);
+	status = shared == NULL ? TG_NO_MEMORY : tg_preserve_create(session);
 	tg_session_close(session);
-	if (shared == NULL)
-		return TG_NO_MEMORY;
+	if (status != TG_OK)
+		return status;
 	tg_assert((uintptr_t) shared % TG_CACHE_LINE == 0);
 	shared->session_max = session_max;
 	tg_clock = &shared->clock;
@@ -149,6 +158,7 @@ take_entry(tg_session *session, bool *shared_out)
 	tg_assert(tg_load_relaxed(&mine->entry[entry]) == 0);
 	mine->taken |= 1u << entry;
 	(void) tg_exchange_seq_cst(&mine->entry[entry], FROM | tg_load_relaxed(tg_clock));
+	tg_failpoint("snapshot_bound");
 	return entry;
 }
 
@@ -228,6 +238,16 @@ tg_snapshot_raise(tg_session *session, unsigned entry, tg_time time)
 }
 
 void
+tg_snapshot_lower(tg_session *session, unsigned entry, tg_time time)
+{
+	snapshots *mine = &shared->session[session->id];
+
+	tg_assert(entry < TG_SNAPSHOTS_PER_SESSION && (mine->taken >> entry & 1) != 0);
+	if (time < (tg_load_relaxed(&mine->entry[entry]) & ~FROM))
+		tg_store_release(&mine->entry[entry], entry == SHARED_ENTRY ? FROM | time : time);
+}
+
+void
 tg_snapshot_withdraw_all(tg_session *session)
 {
 	snapshots *mine = &shared->session[session->id];
@@ -277,8 +297,8 @@ earlier(tg_time time, tg_time published)
 	return published != 0 && (published & ~FROM) < time ? published & ~FROM : time;
 }
 
-tg_time
-tg_horizon_compute(void)
+static tg_time
+scan_published(void)
 {
 	tg_time time = tg_load_seq_cst(tg_clock);
 	uint32_t seen = tg_load_seq_cst(&shared->seen);
@@ -332,24 +352,74 @@ add_entry(tg_readings *readings, tg_time entry)
 		add_point(readings, entry);
 }
 
-void
-tg_readings_gather(tg_readings *readings)
+/* From the bound on points make no difference. */
+static void
+finish_readings(tg_readings *readings)
+{
+	readings->count = tg_readings_from(readings, readings->bound);
+	readings->horizon = readings->count > 0 ? readings->point[0] : readings->bound;
+}
+
+static void
+scan_readings(tg_readings *readings, bool locked)
 {
 	uint32_t seen;
 
+	(void) locked;
 	readings->bound = tg_load_seq_cst(tg_clock);
 	readings->count = 0;
 	seen = tg_load_seq_cst(&shared->seen);
 	for (uint32_t id = 0; id < seen; id++)
 	{
+		tg_failpoint(locked ? "horizon_locked" : "horizon_session");
 		for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION; i++)
 			add_entry(readings, tg_load_seq_cst(&shared->session[id].entry[i]));
 	}
 	for (unsigned i = 0; i < TG_SNAPSHOTS_OF_JOBS; i++)
 		add_entry(readings, tg_load_acquire(&shared->job[i]));
-	/* From the bound on points make no difference. */
-	readings->count = tg_readings_from(readings, readings->bound);
-	readings->horizon = readings->count > 0 ? readings->point[0] : readings->bound;
+	finish_readings(readings);
+}
+
+/* L6: what a READ ONLY transaction may read at because of a LONG; 0: nothing. */
+static inline tg_time
+base_of(const tg_preserve *entry)
+{
+	return tg_failpoint_refuses("skip_base") ? 0 : entry->base;
+}
+
+void
+tg_readings_gather(tg_readings *readings)
+{
+	scan_readings(readings, false);
+	tg_failpoint("horizon_scanned");
+	if (tg_likely(tg_preserve_is_empty()))
+		return;
+	/* 10. */
+	tg_preserve_lock();
+	scan_readings(readings, true);
+	tg_preserve_drop(readings->horizon);
+	for (const tg_preserve *entry = tg_preserve_first(); entry != NULL; entry = entry->next)
+		add_entry(readings, base_of(entry));
+	finish_readings(readings);
+	tg_preserve_unlock();
+}
+
+tg_time
+tg_horizon_compute(void)
+{
+	tg_time time = scan_published();
+
+	tg_failpoint("horizon_scanned");
+	if (tg_likely(tg_preserve_is_empty()))
+		return time;
+	/* 10. */
+	tg_preserve_lock();
+	time = scan_published();
+	tg_preserve_drop(time);
+	for (const tg_preserve *entry = tg_preserve_first(); entry != NULL; entry = entry->next)
+		time = earlier(time, base_of(entry));
+	tg_preserve_unlock();
+	return time;
 }
 
 tg_time

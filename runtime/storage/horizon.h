@@ -54,13 +54,22 @@ extern void tg_snapshot_hold(tg_session *session, tg_time time);
 extern void tg_snapshot_raise(tg_session *session, unsigned entry, tg_time time);
 
 /*
+ * Replaces a published time by an earlier one that no horizon can have passed: the base of a LONG on the preserve list, under
+ * whose latch the caller is (L6).  Owner of the session.
+ */
+extern void tg_snapshot_lower(tg_session *session, unsigned entry, tg_time time);
+
+/*
  * Publishes a time that is published already, by the caller's session, for a
  * job that may outlive it.  TG_FULL.
  */
 extern tg_status tg_snapshot_publish_job(tg_time time, unsigned *entry_out) TG_MUST_USE;
 extern void tg_snapshot_withdraw_job(unsigned entry);
 
-/* G1: every published snapshot and lower bound is at least this, and always will be. */
+/*
+ * G1: every published snapshot and lower bound is at least this, and always will be.  Drops those LONGs from the
+ * preserve list that have been over for everybody.
+ */
 extern tg_time tg_horizon_compute(void);
 
 /*
