@@ -35,6 +35,7 @@
 #include "runtime/storage/table.h"
 #include "runtime/storage/tax.h"
 #include "runtime/storage/value.h"
+#include "runtime/txn/kinds.h"
 #include "runtime/txn/txn.h"
 
 typedef struct tg_runtime_config

@@ -534,7 +534,11 @@ tsurugi_fdw_conflicts(PG_FUNCTION_ARGS)
 														   [TG_CONFLICT_KEY] = "key not found was inserted",
 														   [TG_CONFLICT_RANGE] = "range read was changed",
 														   [TG_CONFLICT_TABLE] = "table read was changed",
-														   [TG_CONFLICT_UNKNOWN] = "too little memory"};
+														   [TG_CONFLICT_UNKNOWN] = "too little memory",
+														   [TG_CONFLICT_TAKEN] = "row to be written was held",
+														   [TG_CONFLICT_PRESERVED_WRITE] = "write preserved area",
+														   [TG_CONFLICT_PRESERVED_READ] = "read preserved area",
+														   [TG_CONFLICT_EARLIER_LONG] = "read area of earlier LONG"};
 	Row row = {0};
 
 	InitMaterializedSRF(fcinfo, 0);

@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
 
 #define TG_SPIN_PAUSES 128
 
@@ -15,6 +16,7 @@
 static inline void
 tg_spin(unsigned *round)
 {
+	tg_failpoint("spin");
 	if (++*round <= TG_SPIN_PAUSES)
 		tg_pause();
 	else

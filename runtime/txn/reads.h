@@ -26,6 +26,16 @@
 
 typedef struct tg_reads tg_reads; /* opaque: see reads_internal.h */
 
+/* What for. */
+typedef enum tg_wait_kind
+{
+	TG_WAIT_ROW,	  /* somebody has written or locked a row, or a key */
+	TG_WAIT_OUTCOME,  /* somebody's commit is under way */
+	TG_WAIT_PRESERVE, /* a LONG preserves what is to be written or read */
+	TG_WAIT_WRITER,	  /* a LONG's start: somebody writes what it preserves */
+	TG_WAIT_LONG	  /* a LONG's start: another LONG goes first */
+} tg_wait_kind;
+
 /*
  * Who holds what a writer wants, or has to end before a reader knows what it
  * sees (TG_BUSY); and of a write that met a unique key, where (TG_EXISTS, and TG_BUSY of
@@ -35,6 +45,8 @@ typedef struct tg_wait
 {
 	uint64_t host;	 /* of the holder */
 	unsigned subtxn; /* its subtransaction's number, 0: top level or later than TG_SUBTXN_LAST */
+	unsigned txn;	 /* its descriptor's number */
+	tg_wait_kind kind;
 	uint32_t row;	 /* that has the key, or may turn out to have it */
 	tg_index *index; /* whose key it is; NULL: the primary key's, or nobody's */
 } tg_wait;
@@ -90,13 +102,17 @@ extern size_t tg_reads_bytes(const tg_reads *reads);
 /* Why a transaction cannot be serialized: what somebody else's commit has changed since its snapshot. */
 typedef enum tg_conflict_kind
 {
-	TG_CONFLICT_UPDATED, /* a row that is to be written was changed */
-	TG_CONFLICT_DELETED, /* or deleted */
-	TG_CONFLICT_ROW,	 /* of what was read: a row was changed or deleted */
-	TG_CONFLICT_KEY,	 /* a key that was not there was inserted */
-	TG_CONFLICT_RANGE,	 /* a row of a range of keys was inserted, changed or deleted */
-	TG_CONFLICT_TABLE,	 /* the same of a table read as a whole */
-	TG_CONFLICT_UNKNOWN, /* something: memory was too short to remember what was read */
+	TG_CONFLICT_UPDATED,		 /* a row that is to be written was changed */
+	TG_CONFLICT_DELETED,		 /* or deleted */
+	TG_CONFLICT_ROW,			 /* of what was read: a row was changed or deleted */
+	TG_CONFLICT_KEY,			 /* a key that was not there was inserted */
+	TG_CONFLICT_RANGE,			 /* a row of a range of keys was inserted, changed or deleted */
+	TG_CONFLICT_TABLE,			 /* the same of a table read as a whole */
+	TG_CONFLICT_UNKNOWN,		 /* something: memory was too short to remember what was read */
+	TG_CONFLICT_TAKEN,			 /* SHORT: a row to be written is held by somebody else */
+	TG_CONFLICT_PRESERVED_WRITE, /* what is to be written is preserved by a LONG */
+	TG_CONFLICT_PRESERVED_READ,	 /* what was read is preserved by a LONG (S3, S4) */
+	TG_CONFLICT_EARLIER_LONG,	 /* a LONG has read what an earlier LONG preserves (L3) */
 	TG_CONFLICT_COUNT
 } tg_conflict_kind;
 
@@ -105,6 +121,7 @@ typedef struct tg_conflict
 	tg_conflict_kind kind;
 	uint32_t relation;	/* the host's number of the table; 0 if unknown */
 	tg_version version; /* a committed one that has begun or ended since; TG_VERSION_NONE if unknown */
+	uint64_t other;		/* the other transaction's host word, where it is a LONG that preserves the area; else 0 */
 } tg_conflict;
 
 /*

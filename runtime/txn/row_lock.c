@@ -146,6 +146,8 @@ wait_for_holder(const tg_row_lock *lock, tg_wait *wait_out)
 	wait_out->index = NULL;
 	wait_out->host = tg_load_acquire(&tg_txns->txn[lock->txn].host);
 	wait_out->subtxn = lock->subtxn == TG_SUBTXN_LAST ? 0 : lock->subtxn;
+	wait_out->txn = lock->txn;
+	wait_out->kind = TG_WAIT_ROW;
 	return TG_BUSY;
 }
 
@@ -290,6 +292,16 @@ tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *tabl
 		status = tg_txn_newest_for(writer, snapshot, table, row_inout, mode, &head, version_out, wait_out);
 		if (status != TG_OK && status != TG_CHANGED)
 			break;
+		/* Who means to write the row minds the preserve list now (W0). */
+		if (mode >= TG_LOCK_NO_KEY_UPDATE && tg_txn_kind_of(writer->txn) != TG_TXN_LONG)
+		{
+			locked = tg_txn_mind(writer, table, *version_out, NULL, 0, wait_out);
+			if (locked != TG_OK)
+			{
+				status = locked;
+				break;
+			}
+		}
 		locked = lock_row(writer, table, *row_inout, head, mode, wait_out);
 		if (locked == TG_OK)
 			break;

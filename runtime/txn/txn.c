@@ -33,6 +33,7 @@
 #include "runtime/txn/txn_internal.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
@@ -112,8 +113,52 @@ tg_txn_begin(tg_session *session, uint64_t host)
 	tg_assert(txn->locks == NULL && txn->lock_count == 0);
 	tg_store_relaxed(&txn->writes, 0);
 	tg_store_relaxed(&txn->host, host);
+	if (tg_unlikely(txn->is_described))
+	{
+		tg_txn_describe(txn, TG_TXN_ORDINARY, TG_READ_COMMITTED, NULL);
+		txn->is_described = false;
+	}
+	tg_store_relaxed(&txn->snapshot, 0);
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
 	return txn;
+}
+
+void
+tg_txn_describe(tg_txn *txn, tg_txn_kind kind, tg_isolation isolation, const char *label)
+{
+	char text[TG_TXN_LABEL_BYTES] = "";
+	uint64_t words[TG_TXN_LABEL_BYTES / 8];
+
+	if (label != NULL)
+		strncpy(text, label, sizeof(text) - 1);
+	memcpy(words, text, sizeof(words));
+	/* Reports read it all, or begin again: the life is odd meanwhile. */
+	tg_store_relaxed(&txn->life, txn->life + 1);
+	tg_fence_release();
+	tg_store_relaxed(&txn->kind, kind);
+	tg_store_relaxed(&txn->isolation, kind == TG_TXN_ORDINARY ? isolation : TG_SERIALIZABLE);
+	for (unsigned i = 0; i < TG_TXN_LABEL_BYTES / 8; i++)
+		tg_store_relaxed(&txn->label[i], words[i]);
+	tg_store_release(&txn->life, txn->life + 1);
+	txn->is_described = true;
+}
+
+tg_txn_kind
+tg_txn_kind_of(const tg_txn *txn)
+{
+	return (tg_txn_kind) tg_load_relaxed(&txn->kind);
+}
+
+void
+tg_txn_note_snapshot(tg_txn *txn, tg_time snapshot)
+{
+	tg_store_relaxed(&txn->snapshot, snapshot);
+}
+
+const tg_conflict *
+tg_txn_conflict(const tg_txn *txn)
+{
+	return &txn->conflict;
 }
 
 void
@@ -368,16 +413,19 @@ release_locks(tg_session *session, tg_txn *txn)
 }
 
 static void
-become_idle(tg_txn *txn)
+become_idle(tg_session *session, tg_txn *txn)
 {
 	txn->log = NULL;
+	if (tg_unlikely(txn->preserve != NULL))
+		tg_long_forget(session, txn);
+	tg_txn_unregister(session, txn);
 	/* T3: after the last reference is gone. */
 	tg_store_release(&txn->state, TG_TXN_IDLE);
 }
 
 /* T1: PREPARING is there to see before C is drawn. */
-static tg_time
-draw_time(tg_txn *txn)
+tg_time
+tg_txn_draw(tg_txn *txn)
 {
 	tg_time time;
 
@@ -397,7 +445,7 @@ tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot)
 	tg_check(mine);
 	tg_assert(state_of(txn) == TG_TXN_ACTIVE && txn->log != NULL && txn->reads != NULL);
 	(void) tg_snapshot_publish_from(session, &txn->prepared_entry);
-	time = draw_time(txn);
+	time = tg_txn_draw(txn);
 	tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_PREPARED);
 	tg_failpoint("txn_prepared");
 	tg_validation_begin(txn->reads, snapshot, time, true);
@@ -411,7 +459,6 @@ finish_log(tg_session *session, tg_txn *txn, tg_time time)
 	tg_write_log *log = txn->log;
 	bool lasting;
 
-	tg_failpoint("txn_committed");
 	tg_epoch_enter(session);
 	stamp(txn, time);
 	tg_write_log_count_rows(log);
@@ -432,7 +479,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 
 	tg_check(mine);
 	tg_assert(prepared || state_of(txn) == TG_TXN_ACTIVE);
-	if (txn->log != NULL)
+	if (txn->log != NULL || txn->preserve != NULL)
 	{
 		unsigned entry = txn->prepared_entry;
 		tg_time time;
@@ -442,16 +489,18 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 		else
 		{
 			(void) tg_snapshot_publish_from(session, &entry);
-			time = draw_time(txn);
+			time = tg_likely(txn->preserve == NULL) ? tg_txn_draw(txn) : tg_long_draw_end(txn);
 		}
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED);
+		tg_failpoint("txn_committed");
 		release_locks(session, txn);
-		finish_log(session, txn, time);
+		if (txn->log != NULL)
+			finish_log(session, txn, time);
 		tg_snapshot_withdraw(session, entry);
 	}
 	release_locks(session, txn);
 	tg_fetch_add_relaxed(&tg_txns->commits, 1);
-	become_idle(txn);
+	become_idle(session, txn);
 	tg_lane_leave(session, &txn->lane);
 }
 
@@ -464,6 +513,8 @@ tg_txn_abort(tg_session *session, tg_txn *txn)
 	tg_check(mine);
 	tg_assert(prepared || state_of(txn) == TG_TXN_ACTIVE);
 	txn->reads = NULL; /* nothing is going to be validated */
+	if (txn->preserve != NULL)
+		tg_long_begin_abort(txn);
 	tg_store_release(&txn->state, TG_TXN_ABORTED);
 	tg_failpoint("txn_aborted");
 	release_locks(session, txn);
@@ -472,12 +523,47 @@ tg_txn_abort(tg_session *session, tg_txn *txn)
 	tg_epoch_leave(session);
 	if (prepared)
 		tg_snapshot_withdraw(session, txn->prepared_entry);
+	if (txn->preserve != NULL)
+		tg_long_undone(txn);
 	tg_fetch_add_relaxed(&tg_txns->aborts, 1);
-	become_idle(txn);
+	become_idle(session, txn);
 	tg_lane_leave(session, &txn->lane);
 }
 
 /* --- figures -------------------------------------------------------------------- */
+
+/* What tg_txn_describe wrote, of one call. */
+static void
+report_description(const tg_txn *txn, tg_txn_report *report)
+{
+	unsigned round = 0;
+
+	for (;; tg_spin(&round))
+	{
+		uint32_t life = tg_load_acquire(&txn->life);
+		uint64_t words[TG_TXN_LABEL_BYTES / 8];
+
+		report->kind = (tg_txn_kind) tg_load_relaxed(&txn->kind);
+		report->isolation = (tg_isolation) tg_load_relaxed(&txn->isolation);
+		for (unsigned i = 0; i < TG_TXN_LABEL_BYTES / 8; i++)
+			words[i] = tg_load_relaxed(&txn->label[i]);
+		tg_fence_acquire();
+		memcpy(report->label, words, sizeof(words));
+		if ((life & 1) == 0 && tg_load_relaxed(&txn->life) == life)
+			return;
+	}
+}
+
+static void
+report_wait(const tg_txn *txn, tg_txn_report *report)
+{
+	uint32_t waits = tg_load_acquire(&txn->waits);
+
+	report->waits = waits != 0;
+	report->wait = (tg_wait){.host = tg_load_relaxed(&txn->waits_host),
+							 .txn = tg_load_relaxed(&txn->waits_txn),
+							 .kind = (tg_wait_kind) (waits != 0 ? waits - 1 : 0)};
+}
 
 bool
 tg_txn_report_get(unsigned session_id, tg_txn_report *report)
@@ -497,6 +583,9 @@ tg_txn_report_get(unsigned session_id, tg_txn_report *report)
 	report->stage = stages[state];
 	report->host = tg_load_relaxed(&txn->host);
 	report->writes = tg_load_relaxed(&txn->writes);
+	report->snapshot = tg_load_relaxed(&txn->snapshot);
+	report_description(txn, report);
+	report_wait(txn, report);
 	return report->active;
 }
 

@@ -56,6 +56,37 @@ typedef struct tg_snapshot
  */
 extern tg_txn *tg_txn_begin(tg_session *session, uint64_t host);
 
+/* Tsurugi's kinds of transactions (kinds.h), and what is none of them. */
+typedef enum tg_txn_kind
+{
+	TG_TXN_ORDINARY,
+	TG_TXN_SHORT,
+	TG_TXN_LONG,
+	TG_TXN_READ_ONLY
+} tg_txn_kind;
+
+typedef enum tg_isolation
+{
+	TG_READ_COMMITTED,
+	TG_REPEATABLE_READ,
+	TG_SERIALIZABLE
+} tg_isolation;
+
+#define TG_TXN_LABEL_BYTES 64 /* the terminator included; longer ones are cut */
+
+/*
+ * Says what it is; before its first read or write.  Otherwise, and after tg_txn_begin, it is ordinary,
+ * READ COMMITTED and without a label.  The other kinds are SERIALIZABLE.  label may be NULL.
+ */
+extern void tg_txn_describe(tg_txn *txn, tg_txn_kind kind, tg_isolation isolation, const char *label);
+extern tg_txn_kind tg_txn_kind_of(const tg_txn *txn);
+
+/* For reports: the snapshot it reads at now; 0: none.  Its owner's. */
+extern void tg_txn_note_snapshot(tg_txn *txn, tg_time snapshot);
+
+/* Why the last call with this transaction was TG_CONFLICT. */
+extern const tg_conflict *tg_txn_conflict(const tg_txn *txn);
+
 /*
  * At SERIALIZABLE: notes what the transaction must validate; the read set is the
  * caller's and lives until the transaction has ended.
@@ -130,7 +161,13 @@ typedef enum tg_sight
 /* Whether a version of a chunk is seen; the header is of the chunk's as loaded. */
 extern tg_sight tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out);
 
-/* --- writing ---------------------------------------------------------------------- */
+/* --- writing ----------------------------------------------------------------------
+ *
+ * Every write, and tg_txn_newest, minds the preserve list (W0, L2, L4; kinds.h) and may say
+ * so: TG_BUSY, wait for a LONG; TG_CONFLICT, and tg_txn_conflict tells why (SHORT also where
+ * anything else would have been TG_BUSY); TG_FORBIDDEN, a LONG has not preserved it.
+ * tg_txn_lock minds it from NO KEY UPDATE on, and leaves it to the host whether a SHORT waits.
+ */
 
 /* A write: who, as which subtransaction and command. */
 typedef struct tg_writer
@@ -240,7 +277,15 @@ typedef struct tg_txn_report
 	tg_txn_stage stage;
 	uint64_t host;
 	uint64_t writes;
+	tg_txn_kind kind;
+	tg_isolation isolation;
+	char label[TG_TXN_LABEL_BYTES];
+	tg_time snapshot; /* LONG: R_L.  0: none, or not told */
+	bool waits;		  /* between tg_wait_begin and tg_wait_end: for this one */
+	tg_wait wait;
 } tg_txn_report;
+
+/* Of any session's transaction, without waiting for anybody.  False: none is active. */
 
 extern bool tg_txn_report_get(unsigned session_id, tg_txn_report *report);
 /* Transactions that ended because of a conflict, by its kind; counted by the host, which decides on it. */

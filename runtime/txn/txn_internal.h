@@ -10,6 +10,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/spin.h"
 #include "runtime/sched/lane.h"
+#include "runtime/txn/kinds.h"
 #include "runtime/txn/reads.h"
 #include "runtime/txn/txn.h"
 
@@ -37,6 +38,17 @@ typedef enum tg_txn_state
 #define TG_STATE_BITS 3
 #define TG_STATE_MASK ((uint64_t) (1 << TG_STATE_BITS) - 1)
 
+/* Tables that a transaction can be registered as a writer of one by one; with more it is one of all tables. */
+#define TG_REGISTERED_MAX 8
+
+/* A LONG that was on the list when the transaction registered (W0). */
+typedef struct tg_seen
+{
+	struct tg_seen *next;
+	const tg_table *table; /* registered for; NULL: for all */
+	tg_preserve *entry;	   /* pinned */
+} tg_seen;
+
 struct tg_txn
 {
 	/* read by everyone who meets a reference; written by the owner */
@@ -48,11 +60,33 @@ struct tg_txn
 	tg_session *session;
 	tg_write_log *log;
 	tg_reads *reads; /* NULL: nothing is validated */
+	tg_table *clear; /* a table whose writes need no look at the preserve list; NULL: none */
 	unsigned subtxn_count;
+	bool is_described;		   /* the next life has to be described anew */
 	struct tg_row_lock *locks; /* newest first (row_lock.c) */
 	uint32_t lock_count;	   /* atomic, for views */
 	unsigned prepared_entry;   /* snapshot published since before C was drawn, while PREPARED */
 	uint64_t writes;		   /* atomic, for views */
+	tg_conflict conflict;	   /* what the last TG_CONFLICT was about */
+
+	/* kinds.c's */
+	tg_preserve *preserve;	  /* LONG: its entry */
+	unsigned preserve_entry;  /* LONG: its published snapshot, once it has started */
+	unsigned remembered;	  /* LONG: how many others it remembered at L1 (c) */
+	tg_seen *seen;			  /* changed under the preserve list's latch, read there by others */
+	uint32_t registered_used; /* places of registered in use are below */
+
+	/* for others: written by the owner, all of it atomic */
+	tg_table *registered[TG_REGISTERED_MAX]; /* W0: it writes these, or is about to; NULL: free place */
+	uint32_t registered_all;				 /* more than fit */
+	uint32_t life;							 /* odd while the next four change together */
+	uint32_t kind;							 /* tg_txn_kind */
+	uint32_t isolation;						 /* tg_isolation */
+	uint64_t label[TG_TXN_LABEL_BYTES / 8];
+	tg_time snapshot;
+	uint32_t waits; /* tg_wait_kind, plus 1; 0: for nobody */
+	uint32_t waits_txn;
+	uint64_t waits_host;
 } TG_CACHE_ALIGNED;
 
 /* What all descriptors share; in the arena. */
@@ -63,6 +97,8 @@ typedef struct tg_txn_shared
 	uint64_t conflicts[TG_CONFLICT_COUNT]; /* atomic, for views */
 	struct tg_row_locks *row_locks;
 	unsigned txn_max;
+	uint64_t starters
+		TG_CACHE_ALIGNED; /* LONGs that wait for their start; atomic, changed under the preserve list's latch */
 	tg_txn txn[];
 } tg_txn_shared;
 
@@ -182,6 +218,8 @@ tg_wait_for(const tg_time *word, tg_wait *wait_out)
 	wait_out->subtxn = tg_reference_subtxn(reference);
 	if (wait_out->subtxn == TG_SUBTXN_LAST)
 		wait_out->subtxn = 0;
+	wait_out->txn = tg_reference_txn(reference);
+	wait_out->kind = TG_WAIT_ROW;
 	return tg_load_acquire(word) == reference;
 }
 
@@ -195,6 +233,7 @@ tg_wait_for_outcome(const tg_time *word, tg_wait *wait_out)
 	bool found = tg_wait_for(word, wait_out);
 
 	wait_out->subtxn = 0;
+	wait_out->kind = TG_WAIT_OUTCOME;
 	return found;
 }
 
@@ -223,5 +262,66 @@ extern void tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows);
  */
 extern tg_status tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 								tg_version older, uint32_t except, tg_wait *wait_out) TG_MUST_USE;
+
+/* T1: PREPARING, then C, which is returned. */
+extern tg_time tg_txn_draw(tg_txn *txn);
+
+/* --- register.c, kinds.c ------------------------------------------------------------------------------ */
+
+/*
+ * W0, L2, L4: may the transaction write this version, or, if NONE, this key (NULL: the table has none)?  TG_OK, TG_BUSY,
+ * TG_CONFLICT, TG_FORBIDDEN, TG_NO_MEMORY.
+ */
+extern tg_status tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version version, const void *key,
+									  size_t key_bytes, tg_wait *wait_out) TG_MUST_USE;
+
+/* The same, all but nothing for further writes to a table where no LONG was about. */
+static inline tg_status TG_MUST_USE
+tg_txn_mind(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
+			tg_wait *wait_out)
+{
+	if (tg_likely(writer->txn->clear == table))
+		return TG_OK;
+	return tg_txn_mind_preserve(writer, table, version, key, key_bytes, wait_out);
+}
+
+/* It has ended: forgets what it was registered for, wakes who waits for that. */
+extern void tg_txn_unregister(tg_session *session, tg_txn *txn);
+
+/* L1 (b): is the transaction registered as a writer in the entry's areas, without having seen it?  Under the latch. */
+extern bool tg_txn_is_writer_in(const tg_txn *txn, const tg_preserve *entry);
+
+/* What a LONG may wait for at its start has changed.  Without the latch. */
+extern void tg_long_wake_starters(void);
+
+/* A LONG's end (L5): C_L is drawn, and is known to who looks at the list. */
+extern tg_time tg_long_draw_end(tg_txn *txn);
+extern void tg_long_begin_abort(tg_txn *txn);
+extern void tg_long_undone(tg_txn *txn);
+extern void tg_long_forget(tg_session *session, tg_txn *txn);
+
+/*
+ * The next one that is in the way of the entry's start, other LONGs first: *long_at the last one of them, NULL
+ * at first; then descriptors from *at on.  Under the latch.
+ */
+extern bool tg_long_next_obstacle(const tg_preserve *entry, unsigned *at, const tg_preserve **long_at,
+								  tg_wait *wait_out);
+
+static inline tg_wait
+tg_wait_for_long(const tg_preserve *entry, tg_wait_kind kind)
+{
+	return (tg_wait){.host = entry->host, .txn = entry->txn, .kind = kind};
+}
+
+static inline tg_status
+tg_txn_give_up(tg_txn *txn, tg_conflict_kind kind, const tg_table *table, uint64_t other)
+{
+	txn->conflict = (tg_conflict){.kind = kind, .relation = table->relation, .other = other};
+	return TG_CONFLICT;
+}
+
+/* S3: C lies within no LONG that preserves what was read.  TG_OK or TG_CHANGED. */
+extern tg_status tg_reads_check_commit(tg_session *session, const tg_reads *reads, tg_time time,
+									   tg_conflict *conflict_out) TG_MUST_USE;
 
 #endif /* TG_TXN_INTERNAL_H */

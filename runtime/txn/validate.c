@@ -1,6 +1,6 @@
 /*
  * validate.c
- *	  Whether what a transaction has read is still so (S1, S2).
+ *	  Whether what a transaction has read is still so (S1, S2), and nobody else's (S3, kinds.c).
  *
  * Read at from (its snapshot R), asked as of upto: the own C, after C has been
  * drawn; or R', loaded from the clock, where the snapshot is to be extended (W5).
@@ -377,8 +377,8 @@ conflict_kind(const tg_reads *reads)
 	return reads->at_range->is_key ? TG_CONFLICT_KEY : TG_CONFLICT_RANGE;
 }
 
-tg_status
-tg_validation_step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *wait_out)
+static tg_status
+step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *wait_out)
 {
 	tg_version changed = TG_VERSION_NONE;
 	const validation v = {
@@ -413,4 +413,15 @@ tg_validation_step(tg_session *session, tg_reads *reads, tg_conflict *conflict_o
 		return status;
 	go_to_table(reads, noted->next);
 	return reads->at_table == NULL ? TG_OK : TG_AGAIN;
+}
+
+tg_status
+tg_validation_step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *wait_out)
+{
+	tg_status status = step(session, reads, conflict_out, wait_out);
+
+	/* S3; as of R' (W5) it is left to the end. */
+	if (status == TG_OK && reads->upto_is_own)
+		status = tg_reads_check_commit(session, reads, reads->upto, conflict_out);
+	return status;
 }

@@ -1,6 +1,6 @@
 /*
  * write.c
- *	  Inserting, replacing and ending versions (W1 to W5).
+ *	  Inserting, replacing and ending versions (W0 to W5).
  *
  * Order of every write: room in the log first, then a slot, then the values,
  * all of which may fail and are given back; then the one atomic step that takes
@@ -24,6 +24,8 @@
 #include "runtime/txn/row_lock.h"
 #include "runtime/txn/txn_internal.h"
 
+#include "runtime/base/failpoint.h"
+
 static inline void
 enter(const tg_writer *writer)
 {
@@ -40,6 +42,16 @@ leave(const tg_writer *writer, tg_status status)
 	tg_epoch_leave(writer->session);
 	tg_lane_leave(writer->session, &writer->txn->lane);
 	return status;
+}
+
+/* W4: a SHORT does not wait for rows. */
+static inline tg_status
+refuse_to_wait(const tg_writer *writer, tg_table *table, tg_status status)
+{
+	if (tg_likely(status != TG_BUSY) || tg_txn_kind_of(writer->txn) != TG_TXN_SHORT)
+		return status;
+	writer->txn->conflict = (tg_conflict){.kind = TG_CONFLICT_TAKEN, .relation = table->relation};
+	return TG_CONFLICT;
 }
 
 static void
@@ -242,10 +254,14 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 			  const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
 {
 	tg_version version;
+	tg_status status;
 
 	tg_assert((key != NULL) == (table->index != NULL));
 	enter(writer);
-	return leave(writer, insert(writer, table, key, key_bytes, values, nulls, TG_ROW_MAX, row_out, &version, wait_out));
+	status = tg_txn_mind(writer, table, TG_VERSION_NONE, key, key_bytes, wait_out);
+	if (status == TG_OK)
+		status = insert(writer, table, key, key_bytes, values, nulls, TG_ROW_MAX, row_out, &version, wait_out);
+	return leave(writer, refuse_to_wait(writer, table, status));
 }
 
 /*
@@ -337,9 +353,26 @@ tg_status
 tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
 			  tg_version *version_out, tg_wait *wait_out)
 {
-	tg_version head;
+	tg_version head = tg_load_acquire(tg_row_head(table, *row_inout));
+	uint32_t row = *row_inout;
+	tg_status status = TG_OK;
 
-	return tg_txn_newest_for(writer, snapshot, table, row_inout, TG_LOCK_UPDATE, &head, version_out, wait_out);
+	tg_assert(tg_epoch_inside(writer->session));
+	/* W0 before W4.  All versions of a row have one key. */
+	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
+		status = tg_txn_mind(writer, table, head, NULL, 0, wait_out);
+	if (status != TG_OK)
+		return status;
+	tg_failpoint("newest");
+	status = tg_txn_newest_for(writer, snapshot, table, row_inout, TG_LOCK_UPDATE, &head, version_out, wait_out);
+	if (tg_unlikely(*row_inout != row) && (status == TG_OK || status == TG_CHANGED))
+	{
+		tg_status minds = tg_txn_mind(writer, table, *version_out, NULL, 0, wait_out);
+
+		if (minds != TG_OK)
+			return minds;
+	}
+	return refuse_to_wait(writer, table, status);
 }
 
 tg_status
@@ -351,7 +384,6 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 	bool held = false;
 	uint32_t mark = 0;
 
-	tg_assert(tg_epoch_inside(writer->session));
 	for (;; tg_spin(&round))
 	{
 		tg_version head = tg_load_acquire(tg_row_head(table, *row_inout));
@@ -502,8 +534,13 @@ tg_status
 tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, const tg_value *values,
 			  const bool *nulls, tg_wait *wait_out)
 {
+	tg_status status;
+
 	enter(writer);
-	return leave(writer, update(writer, table, row, version, values, nulls, wait_out));
+	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
+	if (status == TG_OK)
+		status = update(writer, table, row, version, values, nulls, wait_out);
+	return leave(writer, refuse_to_wait(writer, table, status));
 }
 
 /* successor: the version that a move has made, in its row; or TG_VERSION_NONE */
@@ -545,8 +582,13 @@ end_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version v
 tg_status
 tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, tg_wait *wait_out)
 {
+	tg_status status;
+
 	enter(writer);
-	return leave(writer, end_version(writer, table, row, version, TG_VERSION_NONE, wait_out));
+	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
+	if (status == TG_OK)
+		status = end_version(writer, table, row, version, TG_VERSION_NONE, wait_out);
+	return leave(writer, refuse_to_wait(writer, table, status));
 }
 
 static tg_time
@@ -590,6 +632,14 @@ tg_status
 tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, const void *key,
 			size_t key_bytes, const tg_value *values, const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
 {
+	tg_status status;
+
 	enter(writer);
-	return leave(writer, move(writer, table, row, version, key, key_bytes, values, nulls, row_out, wait_out));
+	/* The old key and the new one (W0). */
+	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
+	if (status == TG_OK)
+		status = tg_txn_mind(writer, table, TG_VERSION_NONE, key, key_bytes, wait_out);
+	if (status == TG_OK)
+		status = move(writer, table, row, version, key, key_bytes, values, nulls, row_out, wait_out);
+	return leave(writer, refuse_to_wait(writer, table, status));
 }

@@ -1,0 +1,306 @@
+/*
+ * register.c
+ *	  Writers mind the preserve list (W0, L2, L4).
+ *
+ * Registration and list are a Dekker pair (preserve.h): a writer stores its registration, fences, loads the count; a LONG
+ * raises the count, fences, looks at the registrations.  A registration stays until the transaction has
+ * committed and stamped, or undone.  L1 (b) takes COMMITTED for the end already: the registration was loaded before the state,
+ * so the transaction that made it has ended, or it is a later one's, which has seen the entry, as it was published before.
+ *
+ * Wake-ups: whatever a LONG may wait for at its start ends in a store of the registration and a fence, or under the
+ * latch; afterwards the count of starters is loaded.  A starter raises that count, under the latch, before it looks.
+ */
+#include "runtime/base/failpoint.h"
+#include "runtime/sched/condition.h"
+#include "runtime/txn/txn_internal.h"
+
+/* --- waking LONGs that wait for their start ------------------------------------------------ */
+
+void
+tg_long_wake_starters(void)
+{
+	bool poke = false;
+
+	if (tg_likely(tg_load_seq_cst(&tg_txns->starters) == 0) || tg_failpoint_refuses("skip_wake"))
+		return;
+	tg_preserve_lock();
+	for (tg_preserve *entry = tg_preserve_first(); entry != NULL; entry = entry->next)
+	{
+		if (!entry->waits)
+			continue;
+		if (entry->waiter != NULL)
+			tg_host_wake(entry->waiter);
+		else
+			poke = true;
+	}
+	tg_preserve_unlock();
+	if (poke)
+		tg_condition_poke();
+}
+
+/* --- W0: registering ------------------------------------------------------------------------ */
+
+static bool
+is_registered(const tg_txn *txn, const tg_table *table)
+{
+	if (tg_load_relaxed(&txn->registered_all))
+		return true;
+	for (unsigned i = 0; i < txn->registered_used; i++)
+		if (tg_load_relaxed(&txn->registered[i]) == table)
+			return true;
+	return false;
+}
+
+/* Under the latch. */
+static void
+forget_seen(tg_session *session, tg_txn *txn, const tg_table *table, bool all)
+{
+	tg_seen **link = &txn->seen;
+
+	while (*link != NULL)
+	{
+		tg_seen *seen = *link;
+
+		if (!all && seen->table != table)
+		{
+			link = &seen->next;
+			continue;
+		}
+		*link = seen->next;
+		tg_preserve_unpin(seen->entry);
+		tg_free(session, seen, TG_USE_LOG);
+	}
+}
+
+/* Remembers those that are on the list (W0).  table NULL: for every table.  Under the latch. */
+static tg_status
+see_all(tg_session *session, tg_txn *txn, const tg_table *table, bool *any_out)
+{
+	for (tg_preserve *entry = tg_preserve_first(); entry != NULL; entry = entry->next)
+	{
+		tg_seen *seen;
+
+		if (tg_preserve_has_ended(entry) || (table != NULL && !tg_areas_has_table(entry->areas, table)))
+			continue;
+		seen = tg_failpoint_refuses("see") ? NULL : tg_alloc(session, sizeof(*seen), TG_USE_LOG, TG_DATA);
+		if (seen == NULL)
+			return TG_NO_MEMORY;
+		*seen = (tg_seen){.next = txn->seen, .table = table, .entry = entry};
+		tg_preserve_pin(entry);
+		txn->seen = seen;
+		*any_out = true;
+	}
+	return TG_OK;
+}
+
+/* Takes a place, or all tables at once if there is none; false if nothing was changed. */
+static tg_table **
+take_place(tg_txn *txn)
+{
+	for (unsigned i = 0; i < txn->registered_used; i++)
+		if (tg_load_relaxed(&txn->registered[i]) == NULL)
+			return &txn->registered[i];
+	return txn->registered_used < TG_REGISTERED_MAX ? &txn->registered[txn->registered_used++] : NULL;
+}
+
+/* W0: registers, fence, looks at the list. */
+static tg_status
+register_writer(tg_session *session, tg_txn *txn, tg_table *table)
+{
+	tg_table **place = take_place(txn);
+	tg_status status;
+	bool any = false;
+
+	if (tg_failpoint_refuses("skip_w0"))
+		place = take_place(txn);
+	else if (place != NULL)
+		tg_store_then_fence(place, table);
+	else
+		tg_store_then_fence(&txn->registered_all, 1);
+	tg_failpoint("w0_registered");
+	if (tg_likely(tg_preserve_is_empty()))
+		return TG_OK;
+	tg_preserve_lock();
+	status = see_all(session, txn, place != NULL ? table : NULL, &any);
+	if (status != TG_OK)
+	{
+		forget_seen(session, txn, place != NULL ? table : NULL, false);
+		if (place != NULL)
+			tg_store_release(place, NULL);
+		else
+			tg_store_release(&txn->registered_all, 0);
+	}
+	tg_preserve_unlock();
+	/* kinds.c, 2: those that were seen need not wait for this one.  After a failure nobody has to. */
+	if (any)
+		tg_long_wake_starters();
+	return status;
+}
+
+/* W0: who has to wait takes back what it has registered for and not written. */
+static void
+take_back(tg_session *session, tg_txn *txn)
+{
+	if (tg_failpoint_refuses("skip_take_back"))
+		return;
+	txn->clear = NULL;
+	tg_preserve_lock();
+	if (tg_load_relaxed(&txn->registered_all))
+	{
+		if (txn->log == NULL)
+		{
+			tg_store_release(&txn->registered_all, 0);
+			forget_seen(session, txn, NULL, false);
+		}
+	}
+	for (unsigned i = 0; i < txn->registered_used; i++)
+	{
+		tg_table *table = tg_load_relaxed(&txn->registered[i]);
+
+		if (table == NULL || tg_write_log_has_table(txn->log, table))
+			continue;
+		forget_seen(session, txn, table, false);
+		tg_store_release(&txn->registered[i], NULL);
+	}
+	tg_preserve_unlock();
+	tg_long_wake_starters();
+}
+
+/* --- W0, L2, L4: may it be written? ----------------------------------------------------------- */
+
+static bool
+has_read(const tg_txn *txn)
+{
+	return txn->reads != NULL && !tg_reads_is_empty(txn->reads);
+}
+
+/* L2: a writer meets a LONG's area. */
+static tg_status
+meet_long(const tg_writer *writer, const tg_table *table, const tg_preserve *entry, tg_wait *wait_out)
+{
+	tg_txn *txn = writer->txn;
+
+	if (tg_load_relaxed(&txn->kind) == TG_TXN_SHORT ||
+		(tg_load_relaxed(&txn->isolation) == TG_SERIALIZABLE && has_read(txn)))
+		return tg_txn_give_up(txn, TG_CONFLICT_PRESERVED_WRITE, table, entry->host);
+	*wait_out = tg_wait_for_long(entry, TG_WAIT_PRESERVE);
+	take_back(writer->session, txn);
+	return TG_BUSY;
+}
+
+static bool
+has_target(const tg_areas *areas, const tg_table *table, tg_version version, const void *key, size_t key_bytes)
+{
+	return version != TG_VERSION_NONE ? tg_areas_has_version(areas, version)
+									  : tg_areas_has_key(areas, table, key, key_bytes);
+}
+
+tg_status
+tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
+					 tg_wait *wait_out)
+{
+	tg_txn *txn = writer->txn;
+	bool minds = false;
+
+	/* L4.  A LONG does not register: its preserve is its registration. */
+	if (tg_load_relaxed(&txn->kind) == TG_TXN_LONG && txn->preserve != NULL)
+		return has_target(txn->preserve->areas, table, version, key, key_bytes) || tg_failpoint_refuses("skip_l4")
+				   ? TG_OK
+				   : TG_FORBIDDEN;
+	if (!is_registered(txn, table))
+	{
+		tg_status status = register_writer(writer->session, txn, table);
+
+		if (status != TG_OK)
+			return status;
+	}
+	/* The list of those seen is the owner's, but for its changes; entries are pinned. */
+	for (tg_seen *seen = txn->seen; seen != NULL; seen = seen->next)
+	{
+		if ((seen->table != NULL && seen->table != table) || tg_preserve_has_ended(seen->entry))
+			continue;
+		minds = true;
+		if (tg_failpoint_refuses("skip_l2"))
+			continue;
+		if (has_target(seen->entry->areas, table, version, key, key_bytes))
+			return meet_long(writer, table, seen->entry, wait_out);
+	}
+	if (!minds)
+		txn->clear = table;
+	return TG_OK;
+}
+
+tg_status
+tg_txn_register(const tg_writer *writer, tg_table *table, tg_wait *wait_out)
+{
+	const tg_area whole = {.table = table};
+	tg_txn *txn = writer->txn;
+
+	if (tg_likely(txn->clear == table))
+		return TG_OK;
+	if (tg_load_relaxed(&txn->kind) == TG_TXN_LONG && txn->preserve != NULL)
+		return tg_areas_has_table(txn->preserve->areas, table) ? TG_OK : TG_FORBIDDEN;
+	if (!is_registered(txn, table))
+	{
+		tg_status status = register_writer(writer->session, txn, table);
+
+		if (status != TG_OK)
+			return status;
+	}
+	for (tg_seen *seen = txn->seen; seen != NULL; seen = seen->next)
+	{
+		if (!tg_preserve_has_ended(seen->entry) && tg_areas_cover_area(seen->entry->areas, &whole))
+			return meet_long(writer, table, seen->entry, wait_out);
+	}
+	return TG_OK;
+}
+
+static bool
+has_seen(const tg_txn *txn, const tg_preserve *entry, const tg_table *table)
+{
+	for (const tg_seen *seen = txn->seen; seen != NULL; seen = seen->next)
+		if (seen->entry == entry && (seen->table == NULL || seen->table == table))
+			return true;
+	return false;
+}
+
+/* L1 (b); kinds.c, 2: is the transaction registered as a writer in the entry's areas, without having seen it? */
+bool
+tg_txn_is_writer_in(const tg_txn *txn, const tg_preserve *entry)
+{
+	if (tg_load_acquire(&txn->registered_all))
+		return !has_seen(txn, entry, NULL) && (tg_load_acquire(&txn->state) & TG_STATE_MASK) != TG_TXN_COMMITTED;
+	for (unsigned i = 0; i < TG_REGISTERED_MAX; i++)
+	{
+		const tg_table *table = tg_load_acquire(&txn->registered[i]);
+
+		if (table != NULL && tg_areas_has_table(entry->areas, table) && !has_seen(txn, entry, table) &&
+			(tg_load_acquire(&txn->state) & TG_STATE_MASK) != TG_TXN_COMMITTED)
+			return true;
+	}
+	return false;
+}
+
+void
+tg_txn_unregister(tg_session *session, tg_txn *txn)
+{
+	unsigned used = txn->registered_used;
+
+	txn->clear = NULL;
+	if (tg_likely(used == 0 && !tg_load_relaxed(&txn->registered_all)))
+		return;
+	if (tg_unlikely(txn->seen != NULL))
+	{
+		tg_preserve_lock();
+		forget_seen(session, txn, NULL, true);
+		tg_preserve_unlock();
+	}
+	for (unsigned i = 1; i < used; i++)
+		tg_store_release(&txn->registered[i], NULL);
+	txn->registered_used = 0;
+	if (tg_unlikely(tg_load_relaxed(&txn->registered_all)))
+		tg_store_release(&txn->registered_all, 0);
+	/* The fence is of all of them. */
+	tg_store_then_fence(&txn->registered[0], NULL);
+	tg_long_wake_starters();
+}

@@ -1,0 +1,109 @@
+/*
+ * waits.c
+ *	  Who waits for whom, and circles of waits (W6).
+ *
+ * The host's detector sees waits that are its own. This one sees those that it cannot: a LONG's
+ * wait for its start, which ends when somebody takes a registration back,
+ * and whatever else was announced by tg_wait_begin. An edge is published before its owner looks at others', so
+ * who closes a circle last sees all of it; and an edge counts only while its reason holds, which is asked for
+ * each edge when the circle is looked for: a LONG's edges are found anew, of the
+ * others it is asked whether the one waited for is still that transaction, and has not ended.
+ */
+#include "runtime/txn/txn_internal.h"
+
+/* --- W6: circles of waits ------------------------------------------------------------------------------------ */
+
+void
+tg_wait_begin(tg_session *session, const tg_wait *wait)
+{
+	tg_txn *txn = &tg_txns->txn[session->id];
+
+	tg_store_relaxed(&txn->waits_txn, wait->txn);
+	tg_store_relaxed(&txn->waits_host, wait->host);
+	/* The edge first, then the look at others' edges: whoever closes a circle last sees all of it. */
+	tg_store_then_fence(&txn->waits, (uint32_t) wait->kind + 1);
+}
+
+void
+tg_wait_end(tg_session *session)
+{
+	tg_store_release(&tg_txns->txn[session->id].waits, 0);
+}
+
+typedef struct search
+{
+	unsigned target;
+	uint64_t visited[TG_TXN_MAX / 64];
+	unsigned depth;
+	uint32_t stack[TG_TXN_MAX];
+} search;
+
+static void
+visit(search *s, unsigned txn)
+{
+	if (txn >= tg_txns->txn_max || (s->visited[txn / 64] >> txn % 64 & 1) != 0)
+		return;
+	s->visited[txn / 64] |= (uint64_t) 1 << txn % 64;
+	s->stack[s->depth++] = txn;
+}
+
+static const tg_preserve *
+starter_of(unsigned txn)
+{
+	for (const tg_preserve *entry = tg_preserve_first(); entry != NULL; entry = entry->next)
+		if (entry->waits && entry->txn == txn)
+			return entry;
+	return NULL;
+}
+
+/* Those that a transaction waits for, as far as the reason still holds.  Under the latch. */
+static void
+visit_those_ahead(search *s, unsigned number)
+{
+	const tg_preserve *entry = starter_of(number);
+	const tg_txn *txn = &tg_txns->txn[number];
+	uint32_t kind = tg_load_acquire(&txn->waits);
+	uint32_t ahead = tg_load_relaxed(&txn->waits_txn);
+	uint64_t state;
+
+	if (entry != NULL)
+	{
+		const tg_preserve *long_at = NULL;
+		unsigned at = 0;
+		tg_wait wait;
+
+		while (tg_long_next_obstacle(entry, &at, &long_at, &wait))
+			visit(s, wait.txn);
+		return;
+	}
+	if (kind == 0 || ahead >= tg_txns->txn_max)
+		return;
+	state = tg_load_acquire(&tg_txns->txn[ahead].state) & TG_STATE_MASK;
+	if (state != TG_TXN_IDLE && state != TG_TXN_COMMITTED &&
+		tg_load_relaxed(&tg_txns->txn[ahead].host) == tg_load_relaxed(&txn->waits_host))
+		visit(s, ahead);
+}
+
+bool
+tg_wait_closes_circle(tg_session *session, const tg_wait *wait)
+{
+	search s = {.target = session->id};
+	bool found = false;
+
+	/* A LONG is spared: others in the circle look, too, and it has only waits for ordinary ones in it. */
+	if (tg_load_relaxed(&tg_txns->txn[session->id].kind) == TG_TXN_LONG &&
+		(tg_load_relaxed(&tg_txns->txn[session->id].state) & TG_STATE_MASK) != TG_TXN_IDLE)
+		return false;
+	tg_preserve_lock();
+	visit(&s, wait->txn);
+	while (s.depth > 0 && !found)
+	{
+		unsigned next = s.stack[--s.depth];
+
+		found = next == s.target;
+		if (!found)
+			visit_those_ahead(&s, next);
+	}
+	tg_preserve_unlock();
+	return found;
+}
