@@ -82,6 +82,31 @@ FROM tsurugi_fdw_tables() t
 	LEFT JOIN pg_database d ON d.oid = t.database;
 COMMENT ON VIEW tables IS 'tables of all databases (those of others by their OID): committed rows, and bytes of row heads, column chunks, version headers, long values, key';
 
+CREATE FUNCTION table_size(relation regclass)
+RETURNS bigint
+LANGUAGE sql STABLE STRICT
+AS $$
+	SELECT t.table_bytes + t.chunk_bytes + t.header_bytes + t.blob_bytes + t.index_bytes
+	FROM @extschema@.tsurugi_fdw_tables() t
+	WHERE t.relation = $1 AND t.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
+$$;
+COMMENT ON FUNCTION table_size(regclass) IS 'bytes of a table in memory, its key included; NULL for any other';
+
+-- As in Tsurugi's own foreign data wrapper
+
+CREATE FUNCTION tg_show_tables(
+	remote_schema text DEFAULT NULL, server_name text DEFAULT NULL, mode text DEFAULT 'summary', pretty boolean DEFAULT true)
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_show_tables' LANGUAGE C STABLE;
+COMMENT ON FUNCTION tg_show_tables(text, text, text, boolean) IS 'tables of a server, in a schema or, if there is none of this name, in all; mode: summary or detail';
+
+CREATE FUNCTION tg_verify_tables(
+	remote_schema text DEFAULT NULL, server_name text DEFAULT NULL, local_schema text DEFAULT NULL,
+	mode text DEFAULT 'summary', pretty boolean DEFAULT true)
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_verify_tables' LANGUAGE C STABLE;
+COMMENT ON FUNCTION tg_verify_tables(text, text, text, text, boolean) IS 'tables of a server compared with the foreign tables of the same names in a schema: names, types and order of their columns';
+
 CREATE FUNCTION tsurugi_fdw_runtime(
 	OUT running boolean, OUT clock bigint, OUT horizon bigint, OUT epoch bigint, OUT epoch_confirmed bigint,
 	OUT commits bigint, OUT aborts bigint)

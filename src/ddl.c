@@ -21,6 +21,7 @@
 #include "src/altered.h"
 #include "src/commands.h"
 #include "src/create.h"
+#include "src/import.h"
 #include "src/key_clause.h"
 #include "src/isolation.h"
 #include "src/keys.h"
@@ -196,6 +197,8 @@ run_ddl(const tsurugi_utility *utility)
 		tsurugi_alter_run(utility, (AlterTableStmt *) tree);
 	else if (IsA(tree, AlterDomainStmt))
 		tsurugi_alter_domain(utility, (AlterDomainStmt *) tree);
+	else if (IsA(tree, ImportForeignSchemaStmt))
+		tsurugi_import_run(utility, (ImportForeignSchemaStmt *) tree);
 	else if (IsA(tree, CreateForeignServerStmt))
 		create_server(utility, (CreateForeignServerStmt *) tree);
 	else

@@ -51,6 +51,7 @@ static const FdwRoutine routine = {
 	.ExplainDirectModify = tsurugiExplainDirectModify,
 	.AnalyzeForeignTable = tsurugiAnalyzeForeignTable,
 	.ExecForeignTruncate = tsurugiExecForeignTruncate,
+	.ImportForeignSchema = tsurugiImportForeignSchema,
 };
 
 PG_FUNCTION_INFO_V1(tsurugi_fdw_handler);

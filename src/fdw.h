@@ -156,4 +156,7 @@ extern void tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es)
 /* fdw_analyze.c */
 extern bool tsurugiAnalyzeForeignTable(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages);
 
+/* import.c */
+extern List *tsurugiImportForeignSchema(ImportForeignSchemaStmt *stmt, Oid serverOid);
+
 #endif /* TSURUGI_FDW_H */
