@@ -32,6 +32,11 @@
  * transaction; the latch is held for a descent, a look at each entry of the key, and
  * an insertion.
  *
+ * A LONG preserves rows by primary key, so somebody else may have taken a key that it writes, or given
+ * it back, in a row that it does not preserve (L5).  Its place is R_L: so it is asked as well whether a row that it
+ * sees, its own writes done, has the key.  Where the two answers differ, another's commit after R_L is the reason, and it
+ * has to give up; the only reason that is not another LONG.
+ *
  * A key with a NULL differs from every other, unless the index says otherwise.
  */
 #include "runtime/txn/txn_internal.h"
@@ -143,10 +148,57 @@ judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint3
 	}
 }
 
+/* L5: what a LONG sees has the key, in another row than these two.  TG_EXISTS, TG_OK, TG_BUSY. */
+static tg_status
+look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
+			  tg_wait *wait_out)
+{
+	const tg_snapshot snapshot = {
+		.time = writer->txn->preserve->start, .txn = writer->session->id, .command = UINT32_MAX};
+	tg_btree_cursor cursor;
+	uint32_t rows[ROWS_AHEAD];
+	unsigned count;
+
+	tg_btree_cursor_init(&cursor, index->tree, key->entry, key->bytes, true, key->entry, key->bytes, true, false);
+	while ((count = tg_btree_cursor_next(&cursor, rows, ROWS_AHEAD)) > 0)
+	{
+		for (unsigned i = 0; i < count; i++)
+		{
+			tg_version version;
+			tg_status status;
+
+			if (rows[i] == own || rows[i] == except)
+				continue;
+			status = tg_txn_read(&snapshot, index->table, rows[i], &version, wait_out);
+			if (status == TG_BUSY || (status == TG_OK && has_key(index, version, key)))
+				return status == TG_BUSY ? TG_BUSY : TG_EXISTS;
+		}
+	}
+	return TG_OK;
+}
+
+/* status: what the newest versions say. */
+static tg_status
+judge_for_long(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
+			   tg_status status, tg_wait *wait_out)
+{
+	tg_wait wait = {0};
+	tg_status at_start;
+
+	if (status == TG_BUSY || tg_failpoint_refuses("skip_l5_unique"))
+		return status;
+	at_start = look_at_start(writer, index, key, own, except, &wait);
+	if (at_start == TG_BUSY)
+		*wait_out = wait;
+	if (at_start == TG_BUSY || at_start == status)
+		return at_start;
+	return tg_txn_give_up(writer->txn, status == TG_EXISTS ? TG_CONFLICT_KEY : TG_CONFLICT_ROW, index->table, 0);
+}
+
 /* All entries of the key but those of two rows.  Inside an epoch. */
 static tg_status
-judge_key(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
-		  tg_wait *wait_out)
+judge_newest(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
+			 tg_wait *wait_out)
 {
 	tg_btree_cursor cursor;
 	uint32_t rows[ROWS_AHEAD];
@@ -171,6 +223,17 @@ judge_key(const tg_writer *writer, tg_index *index, const tg_index_key *key, uin
 		}
 	}
 	return TG_OK;
+}
+
+static tg_status
+judge_key(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
+		  tg_wait *wait_out)
+{
+	tg_status status = judge_newest(writer, index, key, own, except, wait_out);
+
+	if (tg_likely(writer->txn->preserve == NULL))
+		return status;
+	return judge_for_long(writer, index, key, own, except, status, wait_out);
 }
 
 /* --- adding ------------------------------------------------------------------------- */

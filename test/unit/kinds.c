@@ -117,9 +117,9 @@ begin_long(client *c, unsigned number, const tg_area *area, unsigned count)
 }
 
 static tg_status
-put(client *c, tg_table *table, int64_t id)
+put_value(client *c, tg_table *table, int64_t id, int64_t value)
 {
-	const tg_value values[2] = {{.word = (uint64_t) id}, {.word = 1}};
+	const tg_value values[2] = {{.word = (uint64_t) id}, {.word = (uint64_t) value}};
 	const bool nulls[2] = {false, false};
 	unsigned char key[16];
 	uint32_t row;
@@ -127,17 +127,24 @@ put(client *c, tg_table *table, int64_t id)
 	return tg_txn_insert(&c->writer, table, key, key_of(id, key), values, nulls, &row, &c->wait);
 }
 
+static tg_status
+put(client *c, tg_table *table, int64_t id)
+{
+	return put_value(c, table, id, 1);
+}
+
 /* UPDATE; to another key if that is not the same. */
 static tg_status
-change(client *c, tg_table *table, int64_t id, int64_t to)
+change_row(client *c, tg_table *table, int64_t id, int64_t to, int64_t value)
 {
-	const tg_value values[2] = {{.word = (uint64_t) to}, {.word = 2}};
+	const tg_value values[2] = {{.word = (uint64_t) to}, {.word = (uint64_t) value}};
 	const bool nulls[2] = {false, false};
 	unsigned char key[16];
 	tg_version version;
 	tg_status status;
 	uint32_t row;
 
+	c->snapshot.command = ++c->writer.command;
 	tg_epoch_enter(c->session);
 	status = tg_txn_find(&c->snapshot, table, key, key_of(id, key), &row, &version, &c->wait);
 	if (status == TG_OK)
@@ -148,6 +155,18 @@ change(client *c, tg_table *table, int64_t id, int64_t to)
 	if (id == to)
 		return tg_txn_update(&c->writer, table, row, version, values, nulls, &c->wait);
 	return tg_txn_move(&c->writer, table, row, version, key, key_of(to, key), values, nulls, &row, &c->wait);
+}
+
+static tg_status
+change(client *c, tg_table *table, int64_t id, int64_t to)
+{
+	return change_row(c, table, id, to, 2);
+}
+
+static tg_status
+change_value(client *c, tg_table *table, int64_t id, int64_t value)
+{
+	return change_row(c, table, id, id, value);
 }
 
 /* Reads a key as SERIALIZABLE does. */
@@ -536,6 +555,50 @@ test_circle(void)
 	check_empty("a circle");
 }
 
+/* L5: a LONG preserves keys 1 to 3; others take and give back keys of another column, which is unique. */
+static void
+test_unique(void)
+{
+	const uint8_t kinds[] = {TG_KIND_8, TG_KIND_8};
+	const tg_key_spec primary = {.part_count = 1, .part = {{.column = 0, .code = TG_KEY_SIGNED}}};
+	const tg_index_spec spec = {
+		.host = 5, .unique = true, .key = {.part_count = 1, .part = {{.column = 1, .code = TG_KEY_SIGNED}}}};
+	tg_area area;
+	tg_table *table;
+	tg_index *index;
+	client a;
+	client b;
+
+	if (tg_table_create(sessions[0], 1, 99, kinds, 2, &primary, &table) != TG_OK ||
+		tg_index_create(sessions[0], table, &spec, &index) != TG_OK)
+		unit_bail("no index");
+	begin(&b, 1, TG_TXN_ORDINARY, TG_READ_COMMITTED);
+	unit_ok(put_value(&b, table, 1, 10) == TG_OK && put_value(&b, table, 4, 40) == TG_OK &&
+				put_value(&b, table, 5, 50) == TG_OK,
+			"rows with unique values");
+	end(&b, true);
+	area = area_of(table, 1, 3);
+	begin_long(&a, 0, &area, 1);
+	begin(&b, 1, TG_TXN_ORDINARY, TG_READ_COMMITTED);
+	unit_ok(change_value(&b, table, 4, 41) == TG_OK && change_value(&b, table, 5, 51) == TG_OK, "others change values");
+	unit_equal(put_value(&a, table, 2, 41), TG_BUSY, "one that is about to be taken is waited for");
+	end(&b, true);
+
+	unit_equal(put_value(&a, table, 2, 20), TG_OK, "a LONG takes a free value");
+	unit_equal(put_value(&a, table, 3, 20), TG_EXISTS, "once");
+	unit_equal(put_value(&a, table, 3, 10), TG_EXISTS, "one that is taken it does not");
+	unit_equal(change_value(&a, table, 1, 11), TG_OK, "its own it may change");
+	unit_equal(put_value(&a, table, 3, 10), TG_OK, "and use again");
+	unit_ok(change_value(&a, table, 2, 41) == TG_CONFLICT && tg_txn_conflict(a.txn)->kind == TG_CONFLICT_KEY,
+			"one that was taken after its start: it gives up");
+	unit_ok(change_value(&a, table, 2, 40) == TG_CONFLICT && tg_txn_conflict(a.txn)->kind == TG_CONFLICT_ROW,
+			"one that was given back after its start, likewise");
+	end(&a, true);
+	tg_leases_forget(table);
+	tg_table_release(sessions[0], table);
+	check_empty("unique values");
+}
+
 static void
 test_reports(void)
 {
@@ -602,6 +665,7 @@ main(void)
 	test_short();
 	test_many_tables();
 	test_refused();
+	test_unique();
 	test_circle();
 	test_reports();
 	tg_failpoint_set(NULL);
