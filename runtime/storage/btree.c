@@ -82,13 +82,13 @@ fail:
 	return TG_NO_MEMORY;
 }
 
-static void
-free_subtree(tg_session *session, tg_node *node)
+void
+tg_btree_free_subtree(tg_session *session, tg_node *node)
 {
 	if (node->level > 0)
 	{
 		for (unsigned i = 0; i <= node->count; i++)
-			free_subtree(session, *tg_node_child(node, i));
+			tg_btree_free_subtree(session, *tg_node_child(node, i));
 	}
 	tg_free(session, node, TG_USE_INDEX);
 }
@@ -96,7 +96,7 @@ free_subtree(tg_session *session, tg_node *node)
 void
 tg_btree_destroy(tg_session *session, tg_btree *tree)
 {
-	free_subtree(session, tree->root);
+	tg_btree_free_subtree(session, tree->root);
 	tg_free(session, tree, TG_USE_INDEX);
 }
 

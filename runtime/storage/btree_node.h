@@ -334,6 +334,9 @@ extern void tg_node_remove(tg_node *node, unsigned index);
 
 /* --- the tree as a whole ---------------------------------------------------- */
 
+/* Frees a node and all below it; nobody is in them. */
+extern void tg_btree_free_subtree(tg_session *session, tg_node *node);
+
 /* Asserts the invariants of all nodes, in every build.  Nobody changes the tree meanwhile. */
 extern void tg_btree_check(const tg_btree *tree);
 

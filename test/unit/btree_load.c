@@ -1,0 +1,201 @@
+/*
+ * btree_load.c
+ *	  Trees made of sorted keys at once, and cursors that hand out keys.
+ *
+ * Of every shape of keys and many sizes: the invariants hold, each key is found,
+ * a cursor hands out all keys as they are, and the tree goes on living as any other.
+ */
+#include "runtime/storage/btree_load.h"
+
+#include "runtime/storage/btree_node.h"
+#include "test/unit/btree_universe.h"
+#include "test/unit/unit.h"
+
+static void
+drain(void)
+{
+	tg_epoch_advance();
+	tg_retire_poll(main_session);
+}
+
+static tg_status
+load_keys(const universe *world, unsigned count, tg_btree *tree)
+{
+	tg_btree_load *load;
+	tg_status status = tg_btree_load_begin(main_session, &load);
+
+	if (status != TG_OK)
+		return status;
+	for (unsigned rank = 0; rank < count && status == TG_OK; rank++)
+		status = tg_btree_load_add(main_session, load, world->keys[rank].bytes, world->keys[rank].length, rank);
+	tg_epoch_enter(main_session);
+	if (status == TG_OK)
+		status = tg_btree_load_finish(main_session, load, tree);
+	if (status != TG_OK)
+		tg_btree_load_abandon(main_session, load);
+	tg_epoch_leave(main_session);
+	return status;
+}
+
+/* Every key by a cursor, with little room for keys, either way. */
+static bool
+keys_agree(tg_btree *tree, const universe *world, unsigned count, bool backward, size_t room, unsigned batch)
+{
+	unsigned char *bytes = malloc(room); /* exact, for AddressSanitizer */
+	uint32_t *rows = malloc(batch * sizeof(uint32_t));
+	unsigned expected = 0;
+	bool agrees = true;
+	tg_btree_cursor cursor;
+
+	tg_btree_cursor_init(&cursor, tree, NULL, 0, true, NULL, 0, true, backward);
+	for (;;)
+	{
+		tg_btree_keys keys = {.bytes = bytes, .capacity = room};
+		const unsigned char *at = bytes;
+		unsigned got;
+
+		tg_epoch_enter(main_session);
+		got = tg_btree_cursor_next_keys(&cursor, rows, batch, &keys);
+		tg_epoch_leave(main_session);
+		if (got == 0)
+			break;
+		for (unsigned i = 0; i < got; i++, expected++)
+		{
+			unsigned rank = backward ? count - 1 - expected : expected;
+			uint16_t length;
+
+			memcpy(&length, at, sizeof(length));
+			agrees = agrees && expected < count && rows[i] == rank && length == world->keys[rank].length &&
+					 memcmp(at + sizeof(length), world->keys[rank].bytes, length) == 0;
+			at += sizeof(length) + length;
+		}
+		agrees = agrees && at == bytes + keys.used;
+	}
+	free(rows);
+	free(bytes);
+	return agrees && expected == count;
+}
+
+/* Goes on inserting and removing. */
+static bool
+lives_on(tg_btree *tree, universe *world)
+{
+	random_state state = {7};
+	bool right = true;
+
+	for (unsigned i = 0; i < world->count; i++)
+	{
+		unsigned rank = below(&state, world->count);
+		uint32_t row;
+
+		if (world->present[rank])
+			right = right && remove_key(main_session, tree, world, rank, rank) == TG_OK;
+		else
+			right = right && insert_key(main_session, tree, world, rank, &row, TG_DATA) == TG_OK;
+		world->present[rank] = !world->present[rank];
+	}
+	tg_btree_check(tree);
+	return right && finds_agree(tree, world);
+}
+
+static void
+test_shape(shape kind, unsigned size)
+{
+	universe world = make_universe(kind, size, size);
+	bool right = true;
+	tg_btree *tree = NULL;
+
+	/* all the little trees, some large ones */
+	for (unsigned count = 0; count <= world.count; count += count < 40 ? 1 : 1 + count * 3 / 2)
+	{
+		tree = make_tree();
+		right = right && load_keys(&world, count, tree) == TG_OK;
+		tg_btree_check(tree);
+		right = right && keys_agree(tree, &world, count, false, 4096, 128);
+		tg_btree_destroy(main_session, tree);
+	}
+	tree = make_tree();
+	right = right && load_keys(&world, world.count, tree) == TG_OK;
+	tg_btree_check(tree);
+	for (unsigned rank = 0; rank < world.count; rank++)
+		world.present[rank] = true;
+	unit_ok(right && finds_agree(tree, &world), "%s: %u keys are found", shape_names[kind], world.count);
+	unit_ok(keys_agree(tree, &world, world.count, true, 4096, 100) &&
+				keys_agree(tree, &world, world.count, false, TG_KEY_BYTES_MAX + 2, 7) &&
+				keys_agree(tree, &world, world.count, true, TG_KEY_BYTES_MAX + 2, 1000),
+			"%s: a cursor hands them out, whatever the room", shape_names[kind]);
+	unit_ok(lives_on(tree, &world), "%s: the tree lives on", shape_names[kind]);
+	tg_btree_destroy(main_session, tree);
+	free_universe(&world);
+}
+
+/* Dense keys: what the loader says about room. */
+static void
+test_fill(void)
+{
+	universe world = make_universe(SHAPE_DENSE, 100000, 1);
+	tg_btree *tree = make_tree();
+	tg_btree_report report;
+
+	(void) !load_keys(&world, world.count, tree);
+	tg_epoch_enter(main_session);
+	tg_btree_report_get(tree, &report);
+	tg_epoch_leave(main_session);
+	unit_ok(report.bytes < (uint64_t) world.count * 15, "%" PRIu64 " bytes for %u keys", report.bytes, world.count);
+	unit_equal(report.entries, world.count, "all of them");
+	tg_btree_destroy(main_session, tree);
+	free_universe(&world);
+}
+
+static void
+test_refusal(shape kind)
+{
+	universe world = make_universe(kind, 3000, 3);
+	tg_btree *tree = make_tree();
+	tg_arena_report before;
+	tg_arena_report after;
+	unsigned refused = 0;
+
+	drain();
+	tg_arena_report_get(&before);
+	for (size_t room = 0; room < 64; room++)
+	{
+		tg_status status;
+
+		tg_alloc_flush(main_session);
+		tg_arena_trim();
+		tg_arena_limit_set(tg_arena_committed() + room * room * 256);
+		status = load_keys(&world, world.count, tree);
+		tg_arena_limit_set(ARENA_BYTES);
+		if (status == TG_OK)
+			break;
+		refused++;
+		tg_btree_check(tree);
+	}
+	tg_arena_report_get(&after);
+	unit_ok(refused > 3, "%s: memory is refused at %u places", shape_names[kind], refused);
+	tg_btree_destroy(main_session, tree);
+	tree = make_tree();
+	drain();
+	tg_arena_report_get(&after);
+	unit_ok(after.used_by[TG_USE_INDEX] == before.used_by[TG_USE_INDEX] &&
+				after.used_by[TG_USE_JOB] == before.used_by[TG_USE_JOB],
+			"%s: nothing is left of it", shape_names[kind]);
+	tg_btree_destroy(main_session, tree);
+	free_universe(&world);
+}
+
+int
+main(void)
+{
+	if (!open_arena())
+		return 1;
+	for (shape kind = 0; kind < SHAPE_COUNT; kind++)
+		test_shape(kind, 2000 * EFFORT);
+	test_fill();
+	test_refusal(SHAPE_SPARSE);
+	test_refusal(SHAPE_LONG);
+	test_refusal(SHAPE_SHARED);
+	close_arena();
+	return unit_done();
+}
