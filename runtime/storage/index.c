@@ -428,7 +428,7 @@ is_without_holder(const void *argument)
 	{
 		const tg_header *headers = tg_chunk_headers(tg_version_chunk(version));
 
-		if (tg_index_is_same(search->index, version, search->gone) ||
+		if ((search->gone != TG_VERSION_NONE && tg_index_is_same(search->index, version, search->gone)) ||
 			tg_index_has_key(search->index, version, search->key->entry, search->key->bytes))
 			return false;
 		if (headers == NULL)
@@ -465,4 +465,15 @@ tg_indexes_forget(tg_session *session, tg_version gone, tg_version neighbour)
 	tg_fence_seq_cst();
 	for (; index != NULL; index = tg_index_next(index))
 		forget_entry(session, index, gone, neighbour);
+}
+
+void
+tg_index_entry_recheck(tg_session *session, tg_index *index, tg_index_key *key, uint32_t row)
+{
+	const holder_search search = {.index = index, .key = key, .gone = TG_VERSION_NONE, .row = row};
+
+	tg_fence_seq_cst(); /* the entry before the look at the chain */
+	if (is_without_holder(&search))
+		(void) tg_btree_remove_if(session, index->tree, key->entry, tg_index_entry_make(key, row), row,
+								  is_without_holder, &search);
 }

@@ -180,4 +180,11 @@ extern tg_status tg_index_entry_add(tg_session *session, tg_index *index, tg_ind
  */
 extern void tg_indexes_forget(tg_session *session, tg_version gone, tg_version neighbour);
 
+/*
+ * An entry was added for a version that others may have cut out meanwhile: it goes
+ * again if no version in the row's chain has its key.  In the epoch in which the
+ * version was there; for builds.
+ */
+extern void tg_index_entry_recheck(tg_session *session, tg_index *index, tg_index_key *key, uint32_t row);
+
 #endif /* TG_INDEX_H */

@@ -213,6 +213,13 @@ extern tg_status tg_txn_probe(const tg_writer *writer, tg_table *table, const vo
 							  tg_wait *wait_out) TG_MUST_USE;
 
 /*
+ * For builds: what a row that has an entry of this key says to one who wants the
+ * key.  TG_OK, TG_EXISTS, TG_BUSY as tg_txn_probe.  Inside an epoch.
+ */
+extern tg_status tg_unique_judge(tg_session *session, tg_index *index, const tg_index_key *key, uint32_t row,
+								 tg_wait *wait_out) TG_MUST_USE;
+
+/*
  * Replaces exactly this version by new values with the same primary key.  TG_OK;
  * TG_AGAIN (somebody was faster: ask for the newest again); TG_BUSY (somebody holds a lock on the row that
  * does not let it pass, or a unique key: wait, then ask for the newest again); TG_EXISTS (a unique key is

@@ -338,3 +338,11 @@ tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t k
 	tg_epoch_leave(writer->session);
 	return status;
 }
+
+tg_status
+tg_unique_judge(tg_session *session, tg_index *index, const tg_index_key *key, uint32_t row, tg_wait *wait_out)
+{
+	const tg_writer writer = {.session = session};
+
+	return judge_row(&writer, index->table, index, row, key, wait_out);
+}
