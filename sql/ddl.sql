@@ -11,11 +11,13 @@ CREATE FOREIGN TABLE in_column (id bigint PRIMARY KEY, v text DEFAULT 'none') SE
 CREATE FOREIGN TABLE named (a int CONSTRAINT named_key PRIMARY KEY, b int CHECK (b > 0)) SERVER ddl;
 CREATE FOREIGN TABLE pair (a int, b text, c int, CONSTRAINT pair_key PRIMARY KEY (b, a)) SERVER ddl;
 CREATE FOREIGN TABLE numbered (id serial PRIMARY KEY NOT DEFERRABLE, g int GENERATED ALWAYS AS (id * 2) STORED) SERVER ddl;
+CREATE FOREIGN TABLE included (id int, v int, PRIMARY KEY (id) INCLUDE (v) WITH (fillfactor = 50)) SERVER ddl;
 CREATE FOREIGN TABLE identified (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v int) SERVER ddl;
 \d in_column
 \d named
 \d pair
 \d numbered
+\d included
 CREATE FOREIGN TABLE IF NOT EXISTS pair (a int PRIMARY KEY) SERVER ddl;
 CREATE FOREIGN TABLE pair (a int PRIMARY KEY) SERVER ddl;
 INSERT INTO numbered DEFAULT VALUES;
@@ -73,11 +75,8 @@ CREATE FOREIGN TABLE bad (id int, PRIMARY KEY (nope)) SERVER ddl;
 CREATE FOREIGN TABLE bad (id int, PRIMARY KEY (id, id)) SERVER ddl;
 CREATE FOREIGN TABLE bad (id int PRIMARY KEY, v int PRIMARY KEY) SERVER ddl;
 CREATE FOREIGN TABLE bad (id int PRIMARY KEY DEFERRABLE) SERVER ddl;
-CREATE FOREIGN TABLE bad (id int, v int, PRIMARY KEY (id) INCLUDE (v)) SERVER ddl;
-CREATE FOREIGN TABLE bad (id int, PRIMARY KEY (id) WITH (fillfactor = 50)) SERVER ddl;
 CREATE FOREIGN TABLE bad (id int CONSTRAINT pair_key PRIMARY KEY) SERVER ddl;
-CREATE FOREIGN TABLE bad (id int UNIQUE) SERVER ddl;
-CREATE INDEX ON plain (a);
+CREATE FOREIGN TABLE bad (id int, EXCLUDE (id WITH =)) SERVER ddl;
 SELECT count(*) FROM pg_class WHERE relname LIKE 'bad%';
 
 -- ALTER: columns

@@ -60,9 +60,20 @@ SELECT check_type(t, l) FROM (VALUES
 	('numeric(10,2)', '{-99999999.99,-0.01,0,0.01,99999999.99,NaN}'),
 	('numeric(18,18)', '{-0.999999999999999999,0,0.000000000000000001,NaN}'),
 	('numeric(38,10)', '{-9999999999999999999999999999.9999999999,-1,0,0.0000000001,9999999999999999999999999999.9999999999,NaN}'),
+	('numeric', '{-Infinity,-1e20,-10000.5,-10000,-1.5,-1,-0.00010001,-0.0001,0,0.00001,0.5,1,9999,10000,123456789.987654321,1e20,Infinity,NaN}'),
+	('numeric(50,2)', '{-1e40,-0.01,0,0.01,1e40,NaN}'),
+	('name', '{a,A,aa,b}'),
 	('varchar(8) COLLATE "C"', '{a,A,aa,ab,é}'),
 	('char(4) COLLATE "POSIX"', '{a,A,aa,ab}'),
-	('bytea', '{\\x,\\x00,\\x0001,\\x01,\\xff}')) AS x (t, l);
+	('bytea', '{\\x,\\x00,\\x0001,\\x01,\\xff}'),
+	-- by equality only
+	('int[]', '{"{}","{NULL}","{1}","{1,2}","{{1,2}}","[0:1]={1,2}"}'),
+	('numeric[]', '{"{1.5}","{1.50,2}"}'),
+	('bit varying(8)', '{0,1,00,10,1010}'),
+	('inet', '{10.0.0.1,10.0.0.1/8,::1}'),
+	('timetz', '{00:00+00,01:00+02,12:00-05}'),
+	('numrange', '{empty,"[1,2)","(1,2)","(,5.0)","(,)"}'),
+	('jsonb', '{true,1.50,"\"x\"","[1]","{}","[]","[[]]"}')) AS x (t, l);
 
 -- Equality only: enums, and text in a language's order
 CREATE TYPE key_mood AS ENUM ('sad', 'ok', 'happy');
@@ -92,11 +103,17 @@ INSERT INTO spelled VALUES (0, '1 mon', 'a', 1);
 INSERT INTO spelled VALUES ('-0', '30 days', 'a  ', 1.000);
 SELECT * FROM spelled WHERE f = '-0' AND i = '30 days' AND c = 'a' AND n = 1.00;
 
+CREATE TYPE key_pair AS (n numeric, w text);
+CREATE FOREIGN TABLE canonical (n numeric, j jsonb, r numrange, p key_pair, PRIMARY KEY (n, j, r, p)) SERVER key;
+INSERT INTO canonical VALUES (1.0, '{"a": [1.0, "x"], "b": null}', '[1,2)', '(5,w)');
+INSERT INTO canonical VALUES (1.000, '{"b": null, "a": [1, "x"]}', '[1.00,2.0)', '(5.0,w)');
+INSERT INTO canonical VALUES (1.000, '{"b": null, "a": [1, "y"]}', '[1.00,2.0)', '(5.0,w)'), (1.000, '{"b": null, "a": [1, "x"]}', '[1.00,2.0]', '(5.0,w)'), (1.000, '{"b": null, "a": [1, "x"]}', '[1.00,2.0)', '(5.0,)');
+SELECT * FROM canonical WHERE n = 1.00 AND j = '{"b": null, "a": [1.00, "x"]}' AND r = '[1,2.0)' AND p = '(5.00,w)'::key_pair;
+
 -- Refused types
 CREATE FOREIGN TABLE bad (k json PRIMARY KEY) SERVER key;
-CREATE FOREIGN TABLE bad (k numeric PRIMARY KEY) SERVER key;
-CREATE FOREIGN TABLE bad (k numeric(50, 2) PRIMARY KEY) SERVER key;
-CREATE FOREIGN TABLE bad (k int[] PRIMARY KEY) SERVER key;
+CREATE FOREIGN TABLE bad (k tsvector PRIMARY KEY) SERVER key;
+CREATE FOREIGN TABLE bad (k tsvector[] PRIMARY KEY) SERVER key;
 CREATE COLLATION key_loose (provider = icu, locale = 'und', deterministic = false);
 CREATE FOREIGN TABLE bad (k text COLLATE key_loose PRIMARY KEY) SERVER key;
 
@@ -136,5 +153,6 @@ DROP SERVER key CASCADE;
 DROP ROLE key_writer;
 DROP FUNCTION check_type(text, text);
 DROP TYPE key_mood;
+DROP TYPE key_pair;
 DROP DOMAIN key_positive;
 DROP COLLATION key_loose;

@@ -80,7 +80,22 @@ SELECT d.datname AS database,
 	t.table_bytes + t.chunk_bytes + t.header_bytes + t.blob_bytes + t.index_bytes AS total_bytes
 FROM tsurugi_fdw_tables() t
 	LEFT JOIN pg_database d ON d.oid = t.database;
-COMMENT ON VIEW tables IS 'tables of all databases (those of others by their OID): committed rows, and bytes of row heads, column chunks, version headers, long values, key';
+COMMENT ON VIEW tables IS 'tables of all databases (those of others by their OID): committed rows, and bytes of row heads, column chunks, version headers, long values, keys and indexes';
+
+CREATE FUNCTION tsurugi_fdw_indexes(OUT relation oid, OUT index oid, OUT entries bigint, OUT bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+-- the storage numbers the primary key 0
+CREATE VIEW indexes AS
+SELECT n.nspname AS schema, t.relname AS relation, c.relname AS index,
+	pg_get_indexdef(c.oid) AS definition, i.indisunique AS is_unique, i.indisvalid AS is_valid, x.entries, x.bytes
+FROM tsurugi_fdw_indexes() x
+	JOIN pg_index i ON i.indrelid = x.relation AND CASE WHEN i.indisprimary THEN 0 ELSE i.indexrelid END = x.index
+	JOIN pg_class c ON c.oid = i.indexrelid
+	JOIN pg_class t ON t.oid = i.indrelid
+	JOIN pg_namespace n ON n.oid = t.relnamespace;
+COMMENT ON VIEW indexes IS 'keys and indexes of this database''s tables, which pg_indexes does not list: entries and bytes';
 
 CREATE FUNCTION table_size(relation regclass)
 RETURNS bigint
@@ -148,7 +163,7 @@ FROM tsurugi_fdw_transactions() t
 	LEFT JOIN pg_roles r ON r.oid = t.role;
 COMMENT ON VIEW transactions IS 'running transactions that hold a snapshot or have written; those of other roles need pg_read_all_stats';
 
-GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, runtime, collector, conflicts, transactions TO PUBLIC;
+GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, indexes, runtime, collector, conflicts, transactions TO PUBLIC;
 
 -- Views: what tells of others' work
 

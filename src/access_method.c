@@ -51,7 +51,7 @@ typedef struct Move
 	char *name;
 	char *qold;
 	char *qfresh;
-	char *key_name; /* of the primary key's constraint, or NULL */
+	List *index_names; /* in the order of OIDs */
 } Move;
 
 static void run(const char *format, ...) pg_attribute_printf(1, 2);
@@ -302,15 +302,19 @@ copy_comments(const Move *move)
 		CreateComments(move->fresh, RelationRelationId, 0, comment);
 }
 
-static char *
-key_name(Oid relation_id)
+/* The names of a table's indexes in the order of OIDs, in which LIKE makes them, too. */
+static List *
+index_names(Oid relation_id)
 {
 	Relation relation = table_open(relation_id, NoLock);
-	Oid index = RelationGetPrimaryKeyIndex(relation);
-	char *name = OidIsValid(index) ? get_constraint_name(get_index_constraint(index)) : NULL;
+	List *indexes = RelationGetIndexList(relation);
+	List *names = NIL;
+	ListCell *cell;
 
 	table_close(relation, NoLock);
-	return name;
+	foreach (cell, indexes)
+		names = lappend(names, get_rel_name(lfirst_oid(cell)));
+	return names;
 }
 
 /* --- the move ----------------------------------------------------------------------------------- */
@@ -330,13 +334,19 @@ make_fresh(Move *move, const char *method)
 static void
 give_names_back(const Move *move, List *identities)
 {
-	char *fresh_key = key_name(move->fresh);
+	char *namespace = get_namespace_name(get_rel_namespace(move->fresh));
+	List *fresh_names = index_names(move->fresh);
 	ListCell *cell;
+	ListCell *cell2;
 
 	run("ALTER TABLE %s RENAME TO %s", move->qfresh, quote_identifier(move->name));
-	if (move->key_name != NULL && strcmp(move->key_name, fresh_key) != 0)
-		run("ALTER TABLE %s RENAME CONSTRAINT %s TO %s", move->qold, quote_identifier(fresh_key),
-			quote_identifier(move->key_name));
+	forboth (cell, move->index_names, cell2, fresh_names)
+	{
+		/* a constraint's name goes with its index's */
+		if (strcmp(lfirst(cell), lfirst(cell2)) != 0)
+			run("ALTER INDEX %s RENAME TO %s", quote_qualified_identifier(namespace, lfirst(cell2)),
+				quote_identifier(lfirst(cell)));
+	}
 	foreach (cell, identities)
 	{
 		Oid sequence = getIdentitySequence(move->fresh, get_attnum(move->fresh, linitial(lfirst(cell))), false);
@@ -361,7 +371,7 @@ move_table(Oid relation_id, const char *method)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	check_dependents(&move);
-	move.key_name = key_name(relation_id);
+	move.index_names = index_names(relation_id);
 	identities = identity_names(&move);
 	make_fresh(&move, method);
 	copy_rows(&move);

@@ -5,28 +5,38 @@
  * Keys are taken out of the statement and made afterwards; types are noted
  * before the catalogs change; and the rows that are there are looked at for new
  * conditions, which PostgreSQL does not.
+ *
+ * Where a column changes its type PostgreSQL rebuilds the indexes that depend
+ * on it, and cannot for ours: they are dropped before, and made again
+ * afterwards from their definitions, as PostgreSQL does it.
  */
 #include "postgres.h"
 
 #include "src/alter.h"
 
+#include "access/genam.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "commands/comment.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "parser/parser.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "src/access_method.h"
 #include "src/altered.h"
 #include "src/create.h"
+#include "src/index_entry.h"
 #include "src/key_clause.h"
-#include "src/keys.h"
 #include "src/partition.h"
 #include "src/relation.h"
 #include "src/retype.h"
@@ -36,7 +46,8 @@
 /* What an ALTER asks for besides what PostgreSQL does. */
 typedef struct Wishes
 {
-	tsurugi_key_clause key;
+	List *keys;		/* Constraint nodes */
+	List *rebuilds; /* of Rebuild */
 	List *not_null; /* names of columns */
 	bool checks;
 	bool adds_columns;
@@ -93,47 +104,158 @@ is_about_storage(const AlterTableCmd *command)
 }
 
 static void
-strip_command(AlterTableCmd *command, Wishes *wishes, const char *table, List **commands)
+strip_command(AlterTableCmd *command, Wishes *wishes, List **commands)
 {
 	if (is_about_storage(command))
 		return;
 	if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def))
 	{
-		tsurugi_key_clause_take(&wishes->key, table, (Constraint *) command->def, ((Constraint *) command->def)->keys);
+		wishes->keys = lappend(wishes->keys, command->def);
 		return;
 	}
 	if (command->subtype == AT_AddColumn)
 	{
 		wishes->adds_columns = true;
-		tsurugi_key_clause_of_column((ColumnDef *) command->def, &wishes->key, table);
+		wishes->keys = tsurugi_key_clauses_of_column((ColumnDef *) command->def, wishes->keys);
 	}
+	if (command->subtype == AT_AlterColumnType)
+		castNode(ColumnDef, command->def)->raw_default = NULL; /* has been noted */
 	note_conditions(command, wishes);
 	*commands = lappend(*commands, command);
 }
 
-static Wishes
-strip_alter(AlterTableStmt *statement)
+static void
+strip_alter(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 {
-	Wishes wishes = {0};
 	List *commands = NIL;
 	ListCell *cell;
 
 	foreach (cell, statement->cmds)
-		strip_command(lfirst(cell), &wishes, statement->relation->relname, &commands);
-	statement->cmds = list_concat(commands, tsurugi_key_clause_set_not_null(&wishes.key));
-	return wishes;
+		strip_command(lfirst(cell), wishes, &commands);
+	statement->cmds = list_concat(commands, tsurugi_key_clauses_set_not_null(relation, wishes->keys));
 }
 
-static bool
-is_in_key(const tsurugi_relation *described, AttrNumber attnum)
+/* --- indexes on columns whose type changes ---------------------------------------------- */
+
+/* An index that is dropped, to be made again. */
+typedef struct Rebuild
 {
-	for (int i = 0; i < described->key_count; i++)
+	Oid table;
+	char *definition; /* the statement that makes it */
+	char *comment;	  /* or NULL; on the constraint, if it has one */
+	Oid commented;	  /* the catalog that the comment is in */
+	char *name;
+} Rebuild;
+
+static bool
+depends_on(Relation index, AttrNumber attnum)
+{
+	Bitmapset *attributes = NULL;
+
+	for (int i = 0; i < index->rd_index->indnatts; i++)
 	{
-		if (described->key[i].attnum == attnum)
+		if (index->rd_index->indkey.values[i] == attnum)
+			return true;
+	}
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &attributes);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &attributes);
+	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attributes);
+}
+
+static Rebuild *
+make_rebuild(Oid table, Oid index, Oid constraint)
+{
+	Rebuild *rebuild = palloc0(sizeof(*rebuild));
+
+	rebuild->table = table;
+	rebuild->definition =
+		OidIsValid(constraint) ? pg_get_constraintdef_command(constraint) : pg_get_indexdef_string(index);
+	rebuild->commented = OidIsValid(constraint) ? ConstraintRelationId : RelationRelationId;
+	rebuild->comment = GetComment(OidIsValid(constraint) ? constraint : index, rebuild->commented, 0);
+	rebuild->name = get_rel_name(index);
+	return rebuild;
+}
+
+/* Whether the statement itself drops the constraint. */
+static bool
+drops_constraint(const AlterTableStmt *statement, Oid constraint)
+{
+	const char *name = OidIsValid(constraint) ? get_constraint_name(constraint) : NULL;
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+
+		if (name != NULL && command->subtype == AT_DropConstraint && strcmp(command->name, name) == 0)
 			return true;
 	}
 	return false;
 }
+
+/* Drops the indexes of a table that depend on a column, and notes how to make them again. */
+static void
+drop_indexes(Oid table, const char *column, const AlterTableStmt *statement, Wishes *wishes)
+{
+	Relation relation = table_open(table, AccessExclusiveLock);
+	AttrNumber attnum = get_attnum(table, column);
+	List *indexes = attnum > 0 ? RelationGetIndexList(relation) : NIL;
+	ListCell *cell;
+
+	foreach (cell, indexes)
+	{
+		Relation index = index_open(lfirst_oid(cell), AccessExclusiveLock);
+		bool concerned = depends_on(index, attnum);
+		Oid constraint = get_index_constraint(lfirst_oid(cell));
+		ObjectAddress object;
+
+		index_close(index, NoLock);
+		if (!concerned || drops_constraint(statement, constraint))
+			continue;
+		wishes->rebuilds = lappend(wishes->rebuilds, make_rebuild(table, lfirst_oid(cell), constraint));
+		if (OidIsValid(constraint))
+			ObjectAddressSet(object, ConstraintRelationId, constraint);
+		else
+			ObjectAddressSet(object, RelationRelationId, lfirst_oid(cell));
+		performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+		CommandCounterIncrement();
+	}
+	table_close(relation, NoLock);
+}
+
+/* The index, or the constraint, of a definition that PostgreSQL has written. */
+static IndexStmt *
+parse_definition(const char *definition)
+{
+	Node *statement = linitial_node(RawStmt, raw_parser(definition, RAW_PARSE_DEFAULT))->stmt;
+
+	if (IsA(statement, IndexStmt))
+		return (IndexStmt *) statement;
+	return tsurugi_index_of_constraint(
+		castNode(Constraint, linitial_node(AlterTableCmd, castNode(AlterTableStmt, statement)->cmds)->def));
+}
+
+static void
+rebuild_indexes(const Wishes *wishes)
+{
+	ListCell *cell;
+
+	foreach (cell, wishes->rebuilds)
+	{
+		const Rebuild *rebuild = lfirst(cell);
+		Relation relation = table_open(rebuild->table, AccessExclusiveLock);
+		Oid index =
+			tsurugi_index_entry_create(relation, parse_definition(rebuild->definition), rebuild->definition, false);
+
+		if (rebuild->comment != NULL)
+			CreateComments(rebuild->commented == RelationRelationId ? index : get_index_constraint(index),
+						   rebuild->commented, 0, rebuild->comment);
+		tsurugi_altered_note(rebuild->table);
+		table_close(relation, NoLock);
+	}
+}
+
+/* --- types ---------------------------------------------------------------------------------- */
 
 /* A column of this table gets another type. */
 static void
@@ -145,21 +267,6 @@ note_type_change(const tsurugi_utility *utility, Oid table, const AlterTableCmd 
 
 	tsurugi_retype_add(retype, relation, command, utility->text);
 	MemoryContextSwitchTo(caller);
-	table_close(relation, NoLock);
-}
-
-/* PostgreSQL would look for the index of a key and rebuild it as one of its own. */
-static void
-refuse_key_of_child(Oid table, const char *column)
-{
-	Relation relation = table_open(table, AccessExclusiveLock);
-
-	if (is_in_key(tsurugi_relation_describe(relation), get_attnum(table, column)))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot alter the type of column \"%s\" because it is in the primary key of table "
-							   "\"%s\"",
-							   column, RelationGetRelationName(relation)),
-						errhint("Drop the primary key first and add it again afterwards.")));
 	table_close(relation, NoLock);
 }
 
@@ -179,7 +286,7 @@ refuse_mixed_tree(List *tables)
 
 /* A change of a column's type reaches the tables that inherit it. */
 static void
-note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement)
+note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement, Wishes *wishes)
 {
 	ListCell *cell;
 	ListCell *table;
@@ -198,66 +305,13 @@ note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTable
 		{
 			if (!tsurugi_is_our_table(lfirst_oid(table)))
 				continue;
-			if (lfirst_oid(table) != relation)
-				refuse_key_of_child(lfirst_oid(table), command->name);
 			note_type_change(utility, lfirst_oid(table), command);
+			drop_indexes(lfirst_oid(table), command->name, statement, wishes);
 		}
 	}
 }
 
-/*
- * PostgreSQL cannot rebuild a key of ours: one that has a column whose type
- * changes is dropped by the same statement, and made again when it is done.
- */
-static void
-replace_key(Oid relation_id, AlterTableStmt *statement, Wishes *wishes)
-{
-	Relation relation = table_open(relation_id, AccessExclusiveLock);
-	const tsurugi_relation *described = tsurugi_relation_describe(relation);
-	AlterTableCmd *drop;
-	bool replace = false;
-	ListCell *cell;
-
-	foreach (cell, statement->cmds)
-	{
-		AlterTableCmd *command = lfirst(cell);
-
-		if (command->subtype == AT_DropConstraint)
-			replace = false; /* it may be the key; if not, PostgreSQL says what stands in the way */
-		if (command->subtype != AT_AlterColumnType)
-			continue;
-		castNode(ColumnDef, command->def)->raw_default = NULL; /* has been noted */
-		replace |= is_in_key(described, get_attnum(relation_id, command->name));
-	}
-	if (replace && !wishes->key.found)
-	{
-		drop = makeNode(AlterTableCmd);
-		drop->subtype = AT_DropConstraint;
-		drop->name = get_constraint_name(described->key_constraint);
-		drop->behavior = DROP_RESTRICT;
-		statement->cmds = lcons(drop, statement->cmds);
-		wishes->key.found = true;
-		wishes->key.name = drop->name;
-		wishes->key.comment = GetComment(described->key_constraint, ConstraintRelationId, 0);
-		for (int i = 0; i < described->key_count; i++)
-			wishes->key.columns =
-				lappend(wishes->key.columns, makeString(get_attname(relation_id, described->key[i].attnum, false)));
-	}
-	table_close(relation, NoLock);
-}
-
-static void
-make_key(Oid relation_id, const tsurugi_key_clause *key)
-{
-	Relation relation = table_open(relation_id, AccessExclusiveLock);
-
-	tsurugi_key_create(relation, key->name, key->columns);
-	if (key->comment != NULL)
-		CreateComments(get_relation_constraint_oid(relation_id, key->name, false), ConstraintRelationId, 0,
-					   key->comment);
-	tsurugi_altered_note(relation_id);
-	table_close(relation, NoLock);
-}
+/* --- what the rows that are there have to meet ------------------------------------------------ */
 
 static void
 verify_table(Oid relation_id, const Wishes *wishes)
@@ -316,19 +370,36 @@ verify_attached(Oid parent, const AlterTableStmt *statement)
 	}
 }
 
+/* --- the statement ------------------------------------------------------------------------------ */
+
 /* Of a table that is not ours. */
 static void
-alter_other_table(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement)
+alter_other_table(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement, Wishes *wishes)
 {
-	Wishes wishes = {0};
 	ListCell *cell;
 
 	foreach (cell, statement->cmds)
-		note_conditions(lfirst(cell), &wishes);
+		note_conditions(lfirst(cell), wishes);
 	tsurugi_utility_run(utility);
+	rebuild_indexes(wishes);
 	tsurugi_altered_follow();
-	verify_tables(relation, statement, &wishes);
+	verify_tables(relation, statement, wishes);
 	verify_attached(relation, statement);
+}
+
+/* What is left to do in the catalogs. */
+static void
+finish_entries(const tsurugi_utility *utility, Oid relation_id, const Wishes *wishes)
+{
+	Relation relation = table_open(relation_id, AccessExclusiveLock);
+
+	if (wishes->keys != NIL)
+	{
+		tsurugi_key_clauses_make(relation, wishes->keys, utility->text);
+		tsurugi_altered_note(relation_id);
+	}
+	table_close(relation, NoLock);
+	rebuild_indexes(wishes);
 }
 
 void
@@ -336,7 +407,7 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 {
 	Oid relation_id = RangeVarGetRelid(written->relation, NoLock, true);
 	AlterTableStmt *statement;
-	Wishes wishes;
+	Wishes wishes = {0};
 
 	/* what cannot be altered PostgreSQL refuses in its own words */
 	if (!OidIsValid(relation_id) || !pg_class_ownercheck(relation_id, GetUserId()))
@@ -347,23 +418,22 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 	if (tsurugi_access_method_run(relation_id, written))
 		return;
 	tsurugi_check_row_type(relation_id, written);
-	note_type_changes(utility, relation_id, written);
+	note_type_changes(utility, relation_id, written, &wishes);
 	if (!tsurugi_is_our_table(relation_id))
 	{
-		alter_other_table(utility, relation_id, written);
+		alter_other_table(utility, relation_id, written, &wishes);
 		return;
 	}
 	statement = copyObject(written);
-	wishes = strip_alter(statement);
-	replace_key(relation_id, statement, &wishes);
+	strip_alter(relation_id, statement, &wishes);
 	if (!wishes.adds_columns)
-		tsurugi_key_clause_check(relation_id, &wishes.key);
+		tsurugi_key_clauses_check(relation_id, wishes.keys);
 	tsurugi_utility_run_instead(utility, (Node *) statement);
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
 		return;
-	if (wishes.key.found)
-		make_key(relation_id, &wishes.key);
+	if (wishes.keys != NIL || wishes.rebuilds != NIL)
+		finish_entries(utility, relation_id, &wishes);
 	tsurugi_altered_follow();
 	verify_tables(relation_id, statement, &wishes);
 }

@@ -4,8 +4,8 @@
  *
  * The object access hook sees what really happens to relations, whatever
  * statement it comes from (CASCADE, DROP OWNED, a parent's ALTER): dropped
- * tables and databases are noted for the commit; added columns and dropped keys
- * in the list of the innermost DDL statement, at whose end the storages follow.
+ * tables and databases are noted for the commit; added columns, dropped indexes
+ * and changed owners in the list of the innermost DDL statement, at whose end the storages follow.
  */
 #include "postgres.h"
 
@@ -21,17 +21,19 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "src/index_entry.h"
 #include "src/rewrite.h"
 #include "src/storage.h"
 #include "src/utility.h"
 
 static object_access_hook_type previous_object_access_hook;
 
-/* A table whose storage has to follow. */
+/* A table whose storage has to follow, or the owner of whose indexes. */
 struct tsurugi_altered
 {
 	tsurugi_altered *next;
 	Oid relation;
+	bool stored;			/* the storage has to be compared with the catalogs; else only the owner */
 	Bitmapset *added;		/* attribute numbers */
 	tsurugi_retype *retype; /* what becomes of columns with another type, or NULL */
 };
@@ -39,7 +41,7 @@ struct tsurugi_altered
 static tsurugi_ddl_statement *innermost;
 
 static tsurugi_altered *
-note_altered(Oid relation)
+find_altered(Oid relation)
 {
 	tsurugi_altered *altered;
 
@@ -54,6 +56,15 @@ note_altered(Oid relation)
 	altered->relation = relation;
 	altered->next = innermost->altered;
 	innermost->altered = altered;
+	return altered;
+}
+
+static tsurugi_altered *
+note_altered(Oid relation)
+{
+	tsurugi_altered *altered = find_altered(relation);
+
+	altered->stored = true;
 	return altered;
 }
 
@@ -91,8 +102,26 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0 && innermost != NULL &&
 			 tsurugi_is_our_table(object_id))
 		note_added_column(object_id, sub_id);
+	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id == 0 && innermost != NULL &&
+			 tsurugi_is_our_table(object_id))
+		(void) find_altered(object_id);
 	else if (class_id == DatabaseRelationId && access == OAT_DROP)
 		tsurugi_storage_drop_database(object_id);
+}
+
+/* What is altered may be locked by less than follows, where it is not the storage. */
+static void
+follow(const tsurugi_altered *altered)
+{
+	Relation relation;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(altered->relation)))
+		return;
+	relation = table_open(altered->relation, altered->stored ? AccessExclusiveLock : AccessShareLock);
+	tsurugi_index_entries_own(relation);
+	if (altered->stored)
+		tsurugi_table_follow(relation, altered->added, altered->retype);
+	table_close(relation, NoLock);
 }
 
 void
@@ -102,18 +131,9 @@ tsurugi_altered_follow(void)
 		return;
 	CommandCounterIncrement();
 	for (tsurugi_altered *altered = innermost->altered; altered != NULL; altered = altered->next)
-	{
-		Relation relation;
-
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(altered->relation)))
-			continue;
-		relation = table_open(altered->relation, AccessExclusiveLock);
-		tsurugi_table_follow(relation, altered->added, altered->retype);
-		table_close(relation, NoLock);
-	}
+		follow(altered);
 	innermost->altered = NULL;
 }
-
 
 void
 tsurugi_altered_note(Oid relation)

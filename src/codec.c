@@ -356,9 +356,6 @@ tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_ou
 		*ordered_out = false;
 		return true;
 	}
-	*reason_out = codec->type == NUMERICOID ? gettext_noop("A key column of type numeric needs a precision of at most "
-														   "38 digits and a scale of at least 0.")
-											: gettext_noop("Its type has no stored form that is ordered or equal byte "
-														   "by byte.");
+	*reason_out = gettext_noop("Its type has no stored form that is ordered or equal byte by byte.");
 	return false;
 }

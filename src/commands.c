@@ -33,6 +33,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "src/index_command.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
 
@@ -598,6 +599,10 @@ tsurugi_command_run(const tsurugi_utility *utility)
 		reindex_table(utility->text, (ReindexStmt *) tree);
 		return true;
 	}
+	if (IsA(tree, ReindexStmt))
+		return tsurugi_index_command_rebuild(utility, (ReindexStmt *) tree);
+	if (IsA(tree, DropStmt) && ((DropStmt *) tree)->removeType == OBJECT_INDEX)
+		return tsurugi_index_command_drop(utility, (DropStmt *) tree);
 	if (IsA(tree, DropStmt) && ((DropStmt *) tree)->removeType == OBJECT_TABLE)
 		return drop_tables(utility, (DropStmt *) tree);
 	if (IsA(tree, CommentStmt) && ((CommentStmt *) tree)->objtype == OBJECT_TABLE)

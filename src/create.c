@@ -377,32 +377,6 @@ tsurugi_like_expand(CreateStmt *statement, const char *text)
 	return clauses;
 }
 
-/* A primary key, as the ALTER that makes one; other indexes are refused where CREATE INDEX is. */
-static Node *
-like_index(const IndexStmt *index)
-{
-	AlterTableStmt *alter;
-	AlterTableCmd *command;
-	Constraint *key;
-	ListCell *cell;
-
-	if (!index->primary)
-		return (Node *) index;
-	alter = makeNode(AlterTableStmt);
-	command = makeNode(AlterTableCmd);
-	key = makeNode(Constraint);
-	key->contype = CONSTR_PRIMARY;
-	key->location = -1;
-	foreach (cell, index->indexParams)
-		key->keys = lappend(key->keys, makeString(pstrdup(lfirst_node(IndexElem, cell)->name)));
-	command->subtype = AT_AddConstraint;
-	command->def = (Node *) key;
-	alter->relation = copyObject(index->relation);
-	alter->cmds = list_make1(command);
-	alter->objtype = OBJECT_TABLE;
-	return (Node *) alter;
-}
-
 /* The comment on a column of the model, on the column of the same name. */
 static Node *
 like_comment(const RangeVar *table, Oid model, const FormData_pg_attribute *attribute)
@@ -458,11 +432,8 @@ tsurugi_like_finish(const tsurugi_utility *utility, RangeVar *table, List *claus
 		statements = list_concat(expandTableLikeClause(table, lfirst(clause)), like_comments(table, lfirst(clause)));
 		foreach (cell, statements)
 		{
-			Node *statement = lfirst(cell);
-
 			CommandCounterIncrement();
-			tsurugi_utility_run_part(utility,
-									 IsA(statement, IndexStmt) ? like_index((IndexStmt *) statement) : statement);
+			tsurugi_utility_run_part(utility, lfirst(cell));
 		}
 	}
 }

@@ -22,9 +22,9 @@
 #include "src/commands.h"
 #include "src/create.h"
 #include "src/import.h"
-#include "src/key_clause.h"
+#include "src/index_command.h"
 #include "src/isolation.h"
-#include "src/keys.h"
+#include "src/key_clause.h"
 #include "src/partition.h"
 #include "src/relation.h"
 #include "src/type_users.h"
@@ -76,20 +76,21 @@ tsurugi_is_our_table(Oid relation)
 /* --- CREATE FOREIGN TABLE ----------------------------------------------------------------- */
 
 static void
-create_key(const tsurugi_utility *utility, Oid relation_id, const tsurugi_key_clause *key)
+create_keys(const tsurugi_utility *utility, Oid relation_id, List *keys)
 {
 	AlterTableStmt *alter = makeNode(AlterTableStmt);
 	Relation relation;
 
-	tsurugi_key_clause_check(relation_id, key);
+	tsurugi_key_clauses_check(relation_id, keys);
 	alter->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relation_id)), get_rel_name(relation_id), -1);
 	alter->relation->inh = false;
-	alter->cmds = tsurugi_key_clause_set_not_null(key);
+	alter->cmds = tsurugi_key_clauses_set_not_null(relation_id, keys);
 	alter->objtype = OBJECT_FOREIGN_TABLE;
-	tsurugi_utility_run_part(utility, (Node *) alter);
+	if (alter->cmds != NIL)
+		tsurugi_utility_run_part(utility, (Node *) alter);
 	CommandCounterIncrement();
 	relation = table_open(relation_id, AccessExclusiveLock);
-	tsurugi_key_create(relation, key->name, key->columns);
+	tsurugi_key_clauses_make(relation, keys, utility->text);
 	table_close(relation, NoLock);
 }
 
@@ -101,7 +102,7 @@ create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
 	bool skipped =
 		statement->base.if_not_exists && OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
 	List *likes = tsurugi_like_expand(&statement->base, utility->text);
-	tsurugi_key_clause key = tsurugi_key_clause_of_table(&statement->base);
+	List *keys = tsurugi_key_clauses_of_table(&statement->base);
 	Relation relation;
 	Oid relation_id;
 
@@ -112,8 +113,8 @@ create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
 	relation_id = get_relname_relid(statement->base.relation->relname, namespace);
 	if (!OidIsValid(relation_id))
 		return; /* an event trigger has taken it away */
-	if (key.found)
-		create_key(utility, relation_id, &key);
+	if (keys != NIL)
+		create_keys(utility, relation_id, keys);
 	if (likes != NIL)
 		tsurugi_like_finish(utility, makeRangeVar(get_namespace_name(namespace), statement->base.relation->relname, -1),
 							likes);
@@ -163,7 +164,7 @@ is_on_our_server(CreateForeignTableStmt *statement)
 		return tsurugi_is_our_server(server->serverid);
 	/* PostgreSQL would complain about the key, and not about what is wrong */
 	copy = copyObject(statement);
-	if (!statement->base.if_not_exists && tsurugi_key_clause_of_table(&copy->base).found)
+	if (!statement->base.if_not_exists && tsurugi_key_clauses_of_table(&copy->base) != NIL)
 		(void) GetForeignServerByName(statement->servername, false);
 	return false;
 }
@@ -199,6 +200,8 @@ run_ddl(const tsurugi_utility *utility)
 		tsurugi_alter_domain(utility, (AlterDomainStmt *) tree);
 	else if (IsA(tree, ImportForeignSchemaStmt))
 		tsurugi_import_run(utility, (ImportForeignSchemaStmt *) tree);
+	else if (IsA(tree, IndexStmt) && tsurugi_index_command_create(utility, (IndexStmt *) tree))
+		;
 	else if (IsA(tree, CreateForeignServerStmt))
 		create_server(utility, (CreateForeignServerStmt *) tree);
 	else

@@ -7,6 +7,8 @@
 #include "src/errors.h"
 
 #include "access/genam.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
 #include "access/relation.h"
 #include "executor/tuptable.h"
 #include "utils/rel.h"
@@ -68,26 +70,24 @@ tsurugi_error(tg_status status, Relation relation)
 	pg_unreachable();
 }
 
-/* "(id)=(1)", or NULL for who may not see the columns of the key. */
+/* "(id)=(1)", or NULL for who may not see the columns of the index. */
 static char *
-describe_row_key(Relation index, const tsurugi_relation *described, const Datum *values, const bool *nulls)
+describe_key(Relation index, TupleTableSlot *slot)
 {
-	Datum key_values[INDEX_MAX_KEYS];
-	bool key_nulls[INDEX_MAX_KEYS];
+	EState *estate = CreateExecutorState();
+	Datum values[INDEX_MAX_KEYS];
+	bool nulls[INDEX_MAX_KEYS];
 
-	for (int i = 0; i < described->key_count; i++)
-	{
-		key_values[i] = values[described->key[i].attnum - 1];
-		key_nulls[i] = nulls[described->key[i].attnum - 1];
-	}
-	return BuildIndexValueDescription(index, key_values, key_nulls);
+	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
+	FormIndexDatum(BuildIndexInfo(index), slot, estate, values, nulls);
+	return BuildIndexValueDescription(index, values, nulls);
 }
 
 void
-tsurugi_error_duplicate(Relation relation, const tsurugi_relation *described, const Datum *values, const bool *nulls)
+tsurugi_error_duplicate(Relation relation, Oid index_id, TupleTableSlot *slot)
 {
-	Relation index = index_open(described->key_index, AccessShareLock);
-	char *key = describe_row_key(index, described, values, nulls);
+	Relation index = index_open(index_id, AccessShareLock);
+	char *key = describe_key(index, slot);
 
 	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
 					errmsg("duplicate key value violates unique constraint \"%s\"", RelationGetRelationName(index)),
@@ -97,10 +97,10 @@ tsurugi_error_duplicate(Relation relation, const tsurugi_relation *described, co
 }
 
 void
-tsurugi_error_not_unique(Relation relation, const tsurugi_relation *described, const Datum *values, const bool *nulls)
+tsurugi_error_not_unique(Relation relation, Oid index_id, TupleTableSlot *slot)
 {
-	Relation index = index_open(described->key_index, AccessShareLock);
-	char *key = describe_row_key(index, described, values, nulls);
+	Relation index = index_open(index_id, AccessShareLock);
+	char *key = describe_key(index, slot);
 
 	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
 					errmsg("could not create unique index \"%s\"", RelationGetRelationName(index)),
@@ -129,7 +129,7 @@ describe_version(Relation relation, tg_version version, bool is_key)
 	slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
 	tsurugi_row_to_slot(&row, 0, slot);
 	index = index_open(described->key_index, AccessShareLock);
-	key = describe_row_key(index, described, slot->tts_values, slot->tts_isnull);
+	key = describe_key(index, slot);
 	index_close(index, AccessShareLock);
 	if (key == NULL)
 		return is_key ? "A key" : "A row";

@@ -30,15 +30,13 @@ tsurugi_check(tg_status status, Relation relation)
 }
 
 /*
- * Raises 23505 for a row whose key is taken; values and nulls by attribute of
- * the refused row.  The key is shown to those who may SELECT its columns.
+ * Raises 23505 for a row whose key in a unique index is taken; the slot is of the
+ * relation's shape.  The key is shown to those who may SELECT its columns.
  */
-extern void tsurugi_error_duplicate(Relation relation, const tsurugi_relation *described, const Datum *values,
-									const bool *nulls) pg_attribute_noreturn();
+extern void tsurugi_error_duplicate(Relation relation, Oid index, TupleTableSlot *slot) pg_attribute_noreturn();
 
-/* The same for a row that stands in the way of a key that is to be made. */
-extern void tsurugi_error_not_unique(Relation relation, const tsurugi_relation *described, const Datum *values,
-									 const bool *nulls) pg_attribute_noreturn();
+/* The same for a row that stands in the way of an index that is to be made. */
+extern void tsurugi_error_not_unique(Relation relation, Oid index, TupleTableSlot *slot) pg_attribute_noreturn();
 
 /*
  * A row was changed by the running command before (a join found it twice):

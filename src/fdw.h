@@ -18,11 +18,11 @@
 typedef enum tsurugi_way
 {
 	TSURUGI_WAY_TABLE, /* the whole table, chunk by chunk */
-	TSURUGI_WAY_KEY,   /* one row, by its whole key */
-	TSURUGI_WAY_RANGE  /* a range of keys, in order */
+	TSURUGI_WAY_KEY,   /* one row, by its whole primary key; several, one after the other */
+	TSURUGI_WAY_RANGE  /* a range of an index, in order; several, one after the other */
 } tsurugi_way;
 
-/* One end of a range, on the key column after those that are fixed. */
+/* One end of a range, on the column of the index after those that are fixed. */
 typedef enum tsurugi_bound
 {
 	TSURUGI_BOUND_NONE,
@@ -42,17 +42,21 @@ typedef enum tsurugi_private
 } tsurugi_private;
 
 /*
- * fdw_exprs holds, in this order: the values of the fixed key columns, the low
- * bound, the high bound; of direct modifications the condition, the conditions
+ * fdw_exprs holds, in this order: the values of the fixed columns (arrays, where
+ * that is what fixes them; nothing for IS NULL), the low bound, the high bound; of direct modifications the condition, the conditions
  * that the key answers, the new values (UPDATE); each where the shape says that
  * there is one.
  */
 typedef struct tsurugi_shape
 {
 	int way;		 /* tsurugi_way */
-	int fixed_count; /* leading key columns that are compared for equality */
+	int index;		 /* the Oid of KEY's and RANGE's */
+	int fixed_count; /* leading columns that are compared for equality */
+	int arrays;		 /* those of them that may have any value of an array: bit by column */
+	int nulls;		 /* those of them that are to be NULL */
 	int low;		 /* tsurugi_bound */
 	int high;		 /* tsurugi_bound */
+	int not_null;	 /* RANGE: the column after those that are fixed is not to be NULL */
 	int backward;	 /* RANGE: descending */
 	int condition;	 /* a direct modification evaluates a condition */
 	int direct;		 /* CmdType of a direct modification, or CMD_UNKNOWN */
@@ -61,11 +65,14 @@ typedef struct tsurugi_shape
 	int number;		 /* of the plan, in this backend, if its executor state may be kept; else 0 */
 } tsurugi_shape;
 
-#define TSURUGI_SHAPE_COUNT 10
+#define TSURUGI_SHAPE_COUNT 14
 
 /* fdw_plan.c */
 extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);
 extern void tsurugi_shape_from_list(List *list, tsurugi_shape *shape);
+
+/* How many values it is compared with: the first ones of fdw_exprs. */
+extern int tsurugi_shape_value_count(const tsurugi_shape *shape);
 
 /* The number in a ForeignScan's shape; 0 also for another wrapper's, as far as one can see. */
 extern uint32_t tsurugi_plan_number(const ForeignScan *plan);

@@ -236,6 +236,7 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 		modify->set_count++;
 	}
 	tsurugi_row_init(&modify->new, described);
+	modify->new.hidden = tsurugi_hidden_prepare(described, estate);
 	modify->new_slot = ExecInitExtraTupleSlot(estate, RelationGetDescr(modify->relation), &TTSOpsVirtual);
 	modify->new_slot->tts_tableOid = RelationGetRelid(modify->relation);
 	if (modify->sets_key)
@@ -281,13 +282,13 @@ make_new_row(direct_modify *modify)
 
 		tsurugi_row_set(&modify->new, column, slot->tts_values[column], slot->tts_isnull[column]);
 	}
+	if (modify->new.hidden != NULL)
+		tsurugi_row_compute_hidden(&modify->new, slot, &modify->old);
 	MemoryContextSwitchTo(saved);
 }
 
-/* *holder: the row that has the new key, if that is taken. */
 static tg_status
-write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_version version, tg_wait *wait,
-			  uint32_t *holder)
+write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_version version, tg_wait *wait)
 {
 	tg_table *table = modify->scan->described->table;
 	size_t bytes;
@@ -304,8 +305,6 @@ write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_
 							 &moved_to, wait);
 		if (status == TG_OK)
 			*row = moved_to;
-		else
-			*holder = wait->row;
 		return status;
 	}
 	return tg_txn_update(writer, table, *row, version, modify->new.values, modify->new.nulls, wait);
@@ -325,6 +324,20 @@ key_still_matches(direct_modify *modify)
 		MemoryContextSwitchTo(saved);
 	}
 	return ExecQual(modify->recheck, modify->node->ss.ps.ps_ExprContext);
+}
+
+/* Whether a version is still its row's newest: who has the key of a refused row may be the row itself, changed meanwhile. */
+static bool
+is_newest(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version)
+{
+	tg_version newest;
+	tg_status status;
+	tg_wait wait;
+
+	tg_epoch_enter(writer->session);
+	status = tg_txn_newest(writer, NULL, table, &row, &newest, &wait);
+	tg_epoch_leave(writer->session);
+	return (status == TG_OK || status == TG_CHANGED) && newest == version;
 }
 
 /* Writes the scan's current row. */
@@ -358,7 +371,6 @@ modify_row(direct_modify *modify)
 		tg_wait wait;
 		bool by_other = false;
 		uint32_t row = scan->row;
-		uint32_t holder = 0; /* of a key that is taken */
 
 		tsurugi_writer(node->ss.ps.state, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
 		tg_epoch_enter(scan->session);
@@ -391,7 +403,7 @@ modify_row(direct_modify *modify)
 			if (modify->condition != NULL && (changed || !judged) && !ExecQual(modify->condition, context))
 				return ROW_PASSED;
 			status = is_delete ? tg_txn_delete(&writer, table, row, version, &wait)
-							   : write_new_row(modify, &writer, &row, version, &wait, &holder);
+							   : write_new_row(modify, &writer, &row, version, &wait);
 		}
 		switch (status)
 		{
@@ -409,10 +421,12 @@ modify_row(direct_modify *modify)
 				break;
 			case TG_EXISTS:
 				if (IsolationIsSerializable() &&
-					!tsurugi_key_is_seen(node->ss.ps.state, modify->relation, table, holder, &noted))
+					!tsurugi_key_is_seen(node->ss.ps.state, modify->relation, table, wait.row, &noted))
 					break;
-				tsurugi_error_duplicate(modify->relation, scan->described, modify->new_slot->tts_values,
-										modify->new_slot->tts_isnull);
+				if (is_newest(&writer, table, row, version))
+					tsurugi_error_duplicate(modify->relation, tsurugi_index_oid(scan->described, wait.index),
+											modify->new_slot);
+				break;
 			default:
 				tsurugi_refused(status, modify->relation);
 		}
@@ -434,6 +448,7 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(node->ss.ps.ps_ExprContext);
+		ResetPerTupleExprContext(estate); /* constraints and hidden columns */
 		outcome = modify_row(modify);
 		if (outcome != ROW_WRITTEN)
 		{

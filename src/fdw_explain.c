@@ -3,7 +3,7 @@
  *	  EXPLAIN: which way a node runs, and with ANALYZE which way it ran.
  *
  *	Tsurugi Scan: key range, ascending, in place
- *	Key Cond: (id > 10)
+ *	Key Cond: (id > 10)								of a secondary index: Index Name, Index Cond
  *	Tsurugi Source: in place, 2 batches				with ANALYZE
  *
  * Without ANALYZE nothing is shown that depends on the contents of the table.
@@ -12,9 +12,11 @@
 
 #include "src/fdw.h"
 
+#include "access/genam.h"
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/ruleutils.h"
 
 #include "src/scan.h"
@@ -77,50 +79,88 @@ show_condition(const char *label, Expr *condition, ForeignScanState *node, Expla
 	ExplainPropertyText(label, deparse_expression((Node *) condition, context, es->verbose, false), es);
 }
 
-/* "column operator value" for the i-th value that the key is compared with. */
-static char *
-key_comparison(ForeignScanState *node, List *context, int i, int column, const char *operator)
+/* What is shown of the conditions that an index answers, while it is put together. */
+typedef struct Shown
 {
-	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	Relation relation = node->ss.ss_currentRelation;
-	AttrNumber attnum = tsurugi_relation_get(relation)->key[column].attnum;
+	ForeignScanState *node;
+	Relation index;
+	List *context;
+	int count; /* conditions */
+	int value; /* the next one of the plan's values */
+	StringInfoData text;
+} Shown;
 
-	return psprintf("(%s %s %s)",
-					quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(relation), attnum - 1)->attname)), operator,
-					deparse_expression(list_nth(plan->fdw_exprs, i), context, false, false));
+/* A column of the index: the table's, or an expression. */
+static char *
+describe_column(const Shown *shown, int column)
+{
+	Relation relation = shown->node->ss.ss_currentRelation;
+	const int16 *attnums = shown->index->rd_index->indkey.values;
+	int expression = 0;
+
+	if (attnums[column] != 0)
+		return pstrdup(
+			quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(relation), attnums[column] - 1)->attname)));
+	for (int i = 0; i < column; i++)
+		expression += attnums[i] == 0;
+	return deparse_expression(list_nth(RelationGetIndexExpressions(shown->index), expression),
+							  deparse_context_for(RelationGetRelationName(relation), RelationGetRelid(relation)), false,
+							  false);
+}
+
+/* "column rest" */
+static void
+add_condition(Shown *shown, int column, const char *rest)
+{
+	appendStringInfo(&shown->text, "%s(%s %s)", shown->count++ > 0 ? " AND " : "", describe_column(shown, column),
+					 rest);
+}
+
+static void
+add_comparison(Shown *shown, int column, const char *format)
+{
+	const List *values = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
+
+	add_condition(shown, column,
+				  psprintf(format, deparse_expression(list_nth(values, shown->value++), shown->context, false, false)));
 }
 
 /*
- * Conditions that the key answers are not among the plan's own, which
- * PostgreSQL shows.  Made from what the key is compared with: a plan whose
+ * Conditions that the index answers are not among the plan's own, which
+ * PostgreSQL shows.  Made from what its columns are compared with: a plan whose
  * output is its tuple has no conditions to recheck.
  */
 static void
-show_key_condition(ForeignScanState *node, const tsurugi_shape *shape, ExplainState *es)
+show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, ExplainState *es)
 {
-	List *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors_of(node));
-	StringInfoData text;
-	int count = 0;
+	Shown shown = {.node = node};
+	bool primary;
 
-	initStringInfo(&text);
-	for (int i = 0; i < shape->fixed_count; i++, count++)
-		appendStringInfo(&text, "%s%s", count > 0 ? " AND " : "", key_comparison(node, context, count, i, "="));
+	if (shape->way == TSURUGI_WAY_TABLE)
+		return;
+	shown.index = index_open(shape->index, AccessShareLock);
+	shown.context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors_of(node));
+	initStringInfo(&shown.text);
+	for (int i = 0; i < shape->fixed_count; i++)
+	{
+		if ((shape->nulls >> i & 1) != 0)
+			add_condition(&shown, i, "IS NULL");
+		else
+			add_comparison(&shown, i, (shape->arrays >> i & 1) != 0 ? "= ANY (%s)" : "= %s");
+	}
 	if (shape->low != TSURUGI_BOUND_NONE)
-	{
-		appendStringInfo(&text, "%s%s", count > 0 ? " AND " : "",
-						 key_comparison(node, context, count, shape->fixed_count,
-										shape->low == TSURUGI_BOUND_INCLUSIVE ? ">=" : ">"));
-		count++;
-	}
+		add_comparison(&shown, shape->fixed_count, shape->low == TSURUGI_BOUND_INCLUSIVE ? ">= %s" : "> %s");
 	if (shape->high != TSURUGI_BOUND_NONE)
-	{
-		appendStringInfo(&text, "%s%s", count > 0 ? " AND " : "",
-						 key_comparison(node, context, count, shape->fixed_count,
-										shape->high == TSURUGI_BOUND_INCLUSIVE ? "<=" : "<"));
-		count++;
-	}
-	if (count > 0)
-		ExplainPropertyText("Key Cond", count == 1 ? text.data : psprintf("(%s)", text.data), es);
+		add_comparison(&shown, shape->fixed_count, shape->high == TSURUGI_BOUND_INCLUSIVE ? "<= %s" : "< %s");
+	if (shape->not_null)
+		add_condition(&shown, shape->fixed_count, "IS NOT NULL");
+	primary = shown.index->rd_index->indisprimary;
+	if (!primary)
+		ExplainPropertyText("Index Name", RelationGetRelationName(shown.index), es);
+	index_close(shown.index, NoLock);
+	if (shown.count > 0)
+		ExplainPropertyText(primary ? "Key Cond" : "Index Cond",
+							shown.count == 1 ? shown.text.data : psprintf("(%s)", shown.text.data), es);
 }
 
 /* --- ways -------------------------------------------------------------------------- */
@@ -134,23 +174,28 @@ get_shape(const ForeignScanState *node, tsurugi_shape *shape)
 }
 
 static const char *
-name_of_way(const tsurugi_shape *shape)
+name_of_way(ForeignScanState *node, const tsurugi_shape *shape)
 {
-	const char *keys = "all keys";
+	const char *index;
+	const char *keys;
 
 	if (shape->way == TSURUGI_WAY_KEY)
-		return "key look-up";
+		return shape->arrays == 0 ? "key look-up" : "key look-ups";
 	if (shape->way == TSURUGI_WAY_TABLE)
 		return "whole table";
-	if (shape->fixed_count > 0 || shape->low != TSURUGI_BOUND_NONE || shape->high != TSURUGI_BOUND_NONE)
-		keys = "key range";
+	index = shape->index == tsurugi_relation_get(node->ss.ss_currentRelation)->key_index ? "key" : "index";
+	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&
+		!shape->not_null)
+		keys = strcmp(index, "key") == 0 ? "all keys" : "whole index";
+	else
+		keys = psprintf("%s range%s", index, shape->arrays == 0 ? "" : "s");
 	return psprintf("%s, %s", keys, shape->backward ? "descending" : "ascending");
 }
 
 static void
-show_way(const char *label, const char *prefix, const tsurugi_shape *shape, ExplainState *es)
+show_way(ForeignScanState *node, const char *label, const char *prefix, const tsurugi_shape *shape, ExplainState *es)
 {
-	const char *way = name_of_way(shape);
+	const char *way = name_of_way(node, shape);
 
 	if (shape->way == TSURUGI_WAY_TABLE && tsurugi_scan_pool_rows >= 0)
 		way = psprintf("%s%s, by tasks of the pool from %d rows on", prefix, way, tsurugi_scan_pool_rows);
@@ -186,8 +231,8 @@ tsurugiExplainForeignScan(ForeignScanState *node, ExplainState *es)
 		return;
 	}
 	get_shape(node, &shape);
-	show_way("Tsurugi Scan", "", &shape, es);
-	show_key_condition(node, &shape, es);
+	show_way(node, "Tsurugi Scan", "", &shape, es);
+	show_index_condition(node, &shape, es);
 	show_source(node->fdw_state, &shape, es);
 }
 
@@ -215,11 +260,11 @@ tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es)
 	tsurugi_shape shape;
 
 	get_shape(node, &shape);
-	show_way(label_of(plan->operation), "direct, ", &shape, es);
-	show_key_condition(node, &shape, es);
+	show_way(node, label_of(plan->operation), "direct, ", &shape, es);
+	show_index_condition(node, &shape, es);
 	if (shape.condition)
 	{
-		int at = shape.fixed_count + (shape.low != TSURUGI_BOUND_NONE) + (shape.high != TSURUGI_BOUND_NONE);
+		int at = tsurugi_shape_value_count(&shape);
 
 		show_condition("Filter", list_nth(plan->fdw_exprs, at), node, es);
 	}

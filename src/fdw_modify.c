@@ -22,8 +22,11 @@
  *	  what they make of it is right; what they did elsewhere is done twice.
  *	  AFTER ROW triggers are then fired from here, because the executor would
  *	  show them the old row as it was: see fire_after_update.
- * 3. INSERT ... ON CONFLICT: the primary key is the only unique key, hence the
- *	  only arbiter.  DO UPDATE does not hold a row that its WHERE refuses.
+ * 3. INSERT ... ON CONFLICT: the storage names the unique index that has refused
+ *	  the row.  If that is no arbiter, the arbiters are asked before it is an error,
+ *	  as PostgreSQL asks them first.  A row that had an arbiter's key may have another
+ *	  one by the time it is read; then it is no conflict any more (under the primary
+ *	  key it would be another row).  DO UPDATE does not hold a row that its WHERE refuses.
  * 4. At REPEATABLE READ and above what has changed since the snapshot ends the
  *	  transaction with 40001: instead of EvalPlanQual, and for a row that
  *	  INSERT ... ON CONFLICT meets, if the snapshot cannot be renewed (isolation.c).
@@ -46,6 +49,7 @@
 #include "parser/parsetree.h"
 #include "utils/memutils.h"
 
+#include "src/arbiter.h"
 #include "src/errors.h"
 #include "src/isolation.h"
 #include "src/row.h"
@@ -79,8 +83,7 @@ typedef struct found_row
 {
 	uint32_t row;
 	tg_version version;
-	tg_wait wait;		   /* if TG_BUSY */
-	uint32_t holder;	   /* of the new key, if TG_EXISTS */
+	tg_wait wait;		   /* if TG_BUSY; and who has the new row's key, if TG_EXISTS */
 	bool by_other_command; /* if TG_SELF: not by the running one */
 } found_row;
 
@@ -97,18 +100,6 @@ tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *
 List *
 tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
 {
-	if (plan->arbiterIndexes != NIL)
-	{
-		Relation relation = table_open(planner_rt_fetch(resultRelation, root)->relid, NoLock);
-		ListCell *cell;
-
-		foreach (cell, plan->arbiterIndexes)
-			if (lfirst_oid(cell) != tsurugi_relation_get(relation)->key_index)
-				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-								errmsg("ON CONFLICT is supported on the primary key of foreign table \"%s\" only",
-									   RelationGetRelationName(relation))));
-		table_close(relation, NoLock);
-	}
 	return NIL;
 }
 
@@ -140,7 +131,10 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->move = (tsurugi_move){0};
 	modify->key_old = modify->key + key_bytes;
 	if (mtstate->operation != CMD_DELETE)
+	{
 		tsurugi_row_init(&modify->row, described);
+		modify->row.hidden = tsurugi_hidden_prepare(described, mtstate->ps.state);
+	}
 	modify->has_old = mtstate->operation != CMD_INSERT || modify->on_conflict == ONCONFLICT_UPDATE;
 	if (modify->has_old)
 		tsurugi_row_init(&modify->old, described);
@@ -401,7 +395,6 @@ replace_row(modify_state *modify, EState *estate, found_row *found, TupleTableSl
 							   &found->wait);
 	if (status == TG_OK)
 		tsurugi_row_id_to_tid(row, &slot->tts_tid);
-	found->holder = found->wait.row; /* if TG_EXISTS */
 	return status;
 }
 
@@ -417,10 +410,10 @@ check_key_is_taken(modify_state *modify, EState *estate, const found_row *found,
 	tg_status status = look_at_newest(modify, estate, TG_DATA, false, &again);
 
 	if (IsolationIsSerializable() &&
-		!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, found->holder, noted))
+		!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, found->wait.row, noted))
 		return;
 	if ((status == TG_OK || status == TG_CHANGED) && again.version == found->version)
-		tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
+		tsurugi_error_duplicate(modify->relation, tsurugi_index_oid(modify->described, found->wait.index), slot);
 }
 
 /* --- INSERT ------------------------------------------------------------------------------------ */
@@ -431,9 +424,10 @@ check_key_is_taken(modify_state *modify, EState *estate, const found_row *found,
  * row, or NULL if nothing is to be done.
  */
 static bool
-update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, TupleTableSlot *excluded,
-				TupleTableSlot **result_out)
+update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, const tg_wait *holder,
+				TupleTableSlot *excluded, TupleTableSlot **result_out)
 {
+	uint32_t row = holder->row;
 	const OnConflictSetState *set = rinfo->ri_onConflict;
 	ExprContext *context = set->oc_ProjInfo->pi_exprContext;
 	found_row found = {.row = row};
@@ -451,7 +445,8 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint
 	if (status == TG_BUSY)
 		tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
 	/* A row that has another key now is no conflict any more; one that has changed may not be seen. */
-	if ((status != TG_OK && (status != TG_CHANGED || level)) || found.row != row)
+	if ((status != TG_OK && (status != TG_CHANGED || level)) || found.row != row ||
+		!tsurugi_has_same_key(holder->index, &modify->old, &modify->row))
 		return false;
 
 	*result_out = NULL;
@@ -535,6 +530,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	for (;;)
 	{
 		TupleTableSlot *result = NULL;
+		bool is_conflict = false;
 		tg_writer writer;
 		tg_status status;
 		uint32_t row;
@@ -543,6 +539,9 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		tsurugi_writer(estate, TG_DATA, &writer);
 		status = tg_txn_insert(&writer, modify->described->table, key, key_bytes, modify->row.values, modify->row.nulls,
 							   &row, &wait);
+		if (status == TG_EXISTS && modify->on_conflict != ONCONFLICT_NONE)
+			status =
+				tsurugi_ask_arbiters(&writer, &modify->row, rinfo->ri_onConflictArbiterIndexes, &wait, &is_conflict);
 		switch (status)
 		{
 			case TG_OK:
@@ -550,14 +549,13 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				return slot;
 			case TG_EXISTS:
 				/* At REPEATABLE READ and above: as ExecCheckTIDVisible has it. */
-				if (IsolationUsesXactSnapshot() &&
-					(modify->on_conflict != ONCONFLICT_NONE || IsolationIsSerializable()) &&
-					!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, row, &noted))
+				if (IsolationUsesXactSnapshot() && (is_conflict || IsolationIsSerializable()) &&
+					!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, wait.row, &noted))
 					break;
-				if (modify->on_conflict == ONCONFLICT_NONE)
-					tsurugi_error_duplicate(modify->relation, modify->described, slot->tts_values, slot->tts_isnull);
+				if (!is_conflict)
+					tsurugi_error_duplicate(modify->relation, tsurugi_index_oid(modify->described, wait.index), slot);
 				if (modify->on_conflict == ONCONFLICT_UPDATE &&
-					!update_existing(modify, estate, rinfo, row, slot, &result))
+					!update_existing(modify, estate, rinfo, &wait, slot, &result))
 				{
 					key_bytes = make_row(modify, estate, slot);
 					break;

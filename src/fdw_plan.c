@@ -1,22 +1,17 @@
 /*
  * fdw_plan.c
- *	  Planning a foreign scan: which conditions become a key look-up or a key
- *	  range, in which order the rows come, what it costs.
+ *	  Planning a foreign scan: which indexes can be used and how (fdw_match.c),
+ *	  in which order the rows come, what it costs.
  *
- * A condition on a key column is taken over if its operator belongs to the
- * btree family of the key column's type and its other side does not depend on
- * the table; it is then evaluated by the key alone and leaves the scan's
- * conditions (it stays among the recheck conditions, for rows that somebody
- * else has changed).  Everything else is evaluated by PostgreSQL on each row.
+ * Paths: the whole table; for each index the part that the conditions leave,
+ * in its order both ways; and inner sides of nested loops.  Conditions that an
+ * index answers stay among the recheck conditions, for rows that somebody else has
+ * changed.  Everything else is evaluated by PostgreSQL on each row.
  */
 #include "postgres.h"
 
 #include "src/fdw.h"
 
-#include "access/stratnum.h"
-#include "catalog/pg_operator_d.h"
-#include "catalog/pg_opfamily_d.h"
-#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -25,11 +20,10 @@
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
-#include "optimizer/tlist.h"
-#include "parser/parse_coerce.h"
-#include "utils/lsyscache.h"
+#include "port/pg_bitutils.h"
 #include "utils/rel.h"
 
+#include "src/fdw_match.h"
 #include "src/scan.h"
 
 /*
@@ -41,39 +35,29 @@
 #define COST_OF_DESCENT (8 * cpu_operator_cost)
 #define COST_OF_BATCHES (100 * cpu_operator_cost)
 #define COST_OF_ROW_BY_KEY (0.5 * cpu_tuple_cost)
+#define COST_OF_ROW_BY_INDEX (0.6 * cpu_tuple_cost) /* whose key has to be looked at again */
 #define COST_OF_ROW_BY_SCAN (0.3 * cpu_tuple_cost)
 
 /* Planner's notes on a base relation (fdw_private of its RelOptInfo). */
 typedef struct plan_notes
 {
-	tsurugi_relation described; /* a copy: the cache may be reset while planning goes on */
-	Cost qual_cost;				/* of all conditions, per row */
+	const tsurugi_relation *described;
+	Cost qual_cost; /* of all conditions, per row */
+	int candidate_count;
+	tsurugi_candidate *candidates;
 } plan_notes;
-
-/* One condition that the key can take. */
-typedef struct key_condition
-{
-	RestrictInfo *rinfo;
-	int column; /* of the key */
-	StrategyNumber strategy;
-	Expr *value;
-} key_condition;
-
-/* How a path reads: kept in its fdw_private. */
-typedef struct path_choice
-{
-	tsurugi_shape shape;
-	List *values;	  /* Expr, as in fdw_exprs */
-	List *conditions; /* RestrictInfo that the key answers */
-} path_choice;
 
 /* --- the plan's notes to the executor --------------------------------------------- */
 
 List *
 tsurugi_shape_to_list(const tsurugi_shape *shape)
 {
-	List *list = list_make5_int(shape->way, shape->fixed_count, shape->low, shape->high, shape->backward);
+	List *list = list_make5_int(shape->way, shape->index, shape->fixed_count, shape->arrays, shape->nulls);
 
+	list = lappend_int(list, shape->low);
+	list = lappend_int(list, shape->high);
+	list = lappend_int(list, shape->not_null);
+	list = lappend_int(list, shape->backward);
 	list = lappend_int(list, shape->condition);
 	list = lappend_int(list, shape->direct);
 	list = lappend_int(list, shape->recheck);
@@ -86,15 +70,26 @@ tsurugi_shape_from_list(List *list, tsurugi_shape *shape)
 {
 	Assert(list_length(list) == TSURUGI_SHAPE_COUNT);
 	shape->way = list_nth_int(list, 0);
-	shape->fixed_count = list_nth_int(list, 1);
-	shape->low = list_nth_int(list, 2);
-	shape->high = list_nth_int(list, 3);
-	shape->backward = list_nth_int(list, 4);
-	shape->condition = list_nth_int(list, 5);
-	shape->direct = list_nth_int(list, 6);
-	shape->recheck = list_nth_int(list, 7);
-	shape->counts = list_nth_int(list, 8);
-	shape->number = list_nth_int(list, 9);
+	shape->index = list_nth_int(list, 1);
+	shape->fixed_count = list_nth_int(list, 2);
+	shape->arrays = list_nth_int(list, 3);
+	shape->nulls = list_nth_int(list, 4);
+	shape->low = list_nth_int(list, 5);
+	shape->high = list_nth_int(list, 6);
+	shape->not_null = list_nth_int(list, 7);
+	shape->backward = list_nth_int(list, 8);
+	shape->condition = list_nth_int(list, 9);
+	shape->direct = list_nth_int(list, 10);
+	shape->recheck = list_nth_int(list, 11);
+	shape->counts = list_nth_int(list, 12);
+	shape->number = list_nth_int(list, 13);
+}
+
+int
+tsurugi_shape_value_count(const tsurugi_shape *shape)
+{
+	return shape->fixed_count - pg_popcount32((uint32) shape->nulls) + (shape->low != TSURUGI_BOUND_NONE) +
+		   (shape->high != TSURUGI_BOUND_NONE);
 }
 
 uint32_t
@@ -111,175 +106,45 @@ tsurugi_plan_number(const ForeignScan *plan)
 	return (uint32_t) list_nth_int(shape, TSURUGI_SHAPE_COUNT - 1);
 }
 
-/* --- conditions on key columns ------------------------------------------------------- */
-
-static Expr *
-strip_relabel(Expr *expr)
-{
-	while (IsA(expr, RelabelType))
-		expr = ((RelabelType *) expr)->arg;
-	return expr;
-}
-
-/* The key column that an expression is, or -1. */
-static int
-key_column_of(const tsurugi_relation *described, Index relid, Expr *expr)
-{
-	Var *var = (Var *) strip_relabel(expr);
-
-	if (!IsA(var, Var) || var->varno != relid || var->varlevelsup != 0)
-		return -1;
-	for (int i = 0; i < described->key_count; i++)
-		if (described->key[i].attnum == var->varattno)
-			return i;
-	return -1;
-}
-
-static bool
-is_integer(Oid type)
-{
-	return type == INT2OID || type == INT4OID || type == INT8OID;
-}
-
-static bool
-match_condition(const tsurugi_relation *described, RelOptInfo *baserel, RestrictInfo *rinfo, key_condition *condition)
-{
-	OpExpr *clause = (OpExpr *) rinfo->clause;
-	const tsurugi_key_column *key;
-	Oid opno;
-	int strategy;
-	Oid left_type;
-	Oid right_type;
-
-	if (rinfo->pseudoconstant || !IsA(clause, OpExpr) || list_length(clause->args) != 2)
-		return false;
-	opno = clause->opno;
-	condition->rinfo = rinfo;
-	condition->value = lsecond(clause->args);
-	condition->column = key_column_of(described, baserel->relid, linitial(clause->args));
-	if (condition->column < 0)
-	{
-		opno = get_commutator(opno);
-		condition->value = linitial(clause->args);
-		condition->column = key_column_of(described, baserel->relid, lsecond(clause->args));
-		if (condition->column < 0 || !OidIsValid(opno))
-			return false;
-	}
-	key = &described->key[condition->column];
-	if (!op_in_opfamily(opno, key->family))
-		return false;
-	get_op_opfamily_properties(opno, key->family, false, &strategy, &left_type, &right_type);
-	condition->strategy = strategy;
-	if (left_type != right_type && !(is_integer(left_type) && is_integer(right_type)))
-		return false;
-	if (OidIsValid(key->collation) && clause->inputcollid != key->collation)
-		return false;
-	if (condition->strategy != BTEqualStrategyNumber)
-	{
-		/* A bound has to be representable as a stored value: a numeric one need not be. */
-		if (!key->ordered || key->type == NUMERICOID)
-			return false;
-	}
-	return !bms_is_member(baserel->relid, pull_varnos(NULL, (Node *) condition->value)) &&
-		   !contain_volatile_functions((Node *) condition->value);
-}
-
-/* The first condition on a key column with one of two strategies, or NULL. */
-static key_condition *
-find_condition(List *conditions, int column, StrategyNumber strategy, StrategyNumber other)
-{
-	ListCell *cell;
-
-	foreach (cell, conditions)
-	{
-		key_condition *condition = lfirst(cell);
-
-		if (condition->column == column && (condition->strategy == strategy || condition->strategy == other))
-			return condition;
-	}
-	return NULL;
-}
+/* --- size --------------------------------------------------------------------------------- */
 
 static void
-take_condition(path_choice *choice, key_condition *condition)
+note_candidates(RelOptInfo *baserel, plan_notes *notes)
 {
-	choice->values = lappend(choice->values, condition->value);
-	choice->conditions = lappend(choice->conditions, condition->rinfo);
-}
-
-/* The best use of the key for these RestrictInfos; way TABLE if there is none. */
-static path_choice *
-choose(const tsurugi_relation *described, RelOptInfo *baserel, List *rinfos)
-{
-	path_choice *choice = palloc0(sizeof(path_choice));
-	tsurugi_shape *shape = &choice->shape;
-	List *conditions = NIL;
-	key_condition *low;
-	key_condition *high;
 	ListCell *cell;
 
-	foreach (cell, rinfos)
+	notes->candidates = palloc(Max(list_length(baserel->indexlist), 1) * sizeof(tsurugi_candidate));
+	foreach (cell, baserel->indexlist)
 	{
-		key_condition condition;
+		IndexOptInfo *info = lfirst(cell);
 
-		if (match_condition(described, baserel, lfirst_node(RestrictInfo, cell), &condition))
-		{
-			key_condition *kept = palloc(sizeof(key_condition));
-
-			*kept = condition;
-			conditions = lappend(conditions, kept);
-		}
+		if (info->indpred != NIL && !info->predOK)
+			continue;
+		for (int i = 0; i < notes->described->index_count; i++)
+			if (notes->described->indexes[i].oid == info->indexoid)
+				notes->candidates[notes->candidate_count++] =
+					(tsurugi_candidate){.info = info,
+										.index = &notes->described->indexes[i],
+										.implied = tsurugi_implied_conditions(baserel, info)};
 	}
-
-	shape->way = TSURUGI_WAY_TABLE;
-	shape->direct = CMD_UNKNOWN;
-	while (shape->fixed_count < described->key_count)
-	{
-		key_condition *equal =
-			find_condition(conditions, shape->fixed_count, BTEqualStrategyNumber, BTEqualStrategyNumber);
-
-		if (equal == NULL)
-			break;
-		take_condition(choice, equal);
-		shape->fixed_count++;
-	}
-	if (described->key_count > 0 && shape->fixed_count == described->key_count)
-	{
-		shape->way = TSURUGI_WAY_KEY;
-		return choice;
-	}
-
-	low = find_condition(conditions, shape->fixed_count, BTGreaterStrategyNumber, BTGreaterEqualStrategyNumber);
-	high = find_condition(conditions, shape->fixed_count, BTLessStrategyNumber, BTLessEqualStrategyNumber);
-	if (low != NULL)
-	{
-		take_condition(choice, low);
-		shape->low = low->strategy == BTGreaterStrategyNumber ? TSURUGI_BOUND_EXCLUSIVE : TSURUGI_BOUND_INCLUSIVE;
-	}
-	if (high != NULL)
-	{
-		take_condition(choice, high);
-		shape->high = high->strategy == BTLessStrategyNumber ? TSURUGI_BOUND_EXCLUSIVE : TSURUGI_BOUND_INCLUSIVE;
-	}
-	if (shape->fixed_count > 0 || low != NULL || high != NULL)
-		shape->way = TSURUGI_WAY_RANGE;
-	return choice;
 }
 
-/* --- size --------------------------------------------------------------------------------- */
+static bool
+is_one_row(const tsurugi_choice *choice)
+{
+	return choice->one_row && choice->shape.arrays == 0;
+}
 
 void
 tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 {
 	plan_notes *notes = palloc0(sizeof(plan_notes));
 	Relation relation = RelationIdGetRelation(foreigntableid);
-	const tsurugi_relation *described = tsurugi_relation_get(relation);
-	tg_table *table = described->table;
+	tg_table *table;
 	QualCost cost;
 
-	notes->described = *described;
-	notes->described.key = memcpy(palloc(sizeof(tsurugi_key_column) * Max(described->key_count, 1)), described->key,
-								  sizeof(tsurugi_key_column) * described->key_count);
+	notes->described = tsurugi_relation_get(relation);
+	table = notes->described->table;
 	baserel->fdw_private = notes;
 
 	/* Live figures: nobody has to ANALYZE for the number of rows. */
@@ -287,9 +152,12 @@ tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntabl
 	baserel->pages =
 		(BlockNumber) ((tg_load_relaxed(&table->chunk_bytes) + tg_load_relaxed(&table->blob_bytes)) / BLCKSZ);
 	RelationClose(relation);
+	check_index_predicates(root, baserel);
+	note_candidates(baserel, notes);
 	set_baserel_size_estimates(root, baserel);
-	if (choose(&notes->described, baserel, baserel->baserestrictinfo)->shape.way == TSURUGI_WAY_KEY)
-		baserel->rows = 1;
+	for (int i = 0; i < notes->candidate_count; i++)
+		if (is_one_row(tsurugi_choose(root, baserel, &notes->candidates[i], baserel->baserestrictinfo)))
+			baserel->rows = 1;
 
 	cost_qual_eval(&cost, baserel->baserestrictinfo, root);
 	notes->qual_cost = cost.per_tuple;
@@ -297,18 +165,22 @@ tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntabl
 
 /* --- paths ---------------------------------------------------------------------------------- */
 
-/* Rows that the key's conditions leave. */
+/* Rows that the index's conditions leave. */
 static double
-rows_by_key(PlannerInfo *root, RelOptInfo *baserel, const path_choice *choice)
+rows_by_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_choice *choice)
 {
-	if (choice->shape.way == TSURUGI_WAY_KEY)
+	double rows;
+
+	if (is_one_row(choice))
 		return 1;
-	return clamp_row_est(baserel->tuples * clauselist_selectivity(root, choice->conditions, 0, JOIN_INNER, NULL));
+	rows = clamp_row_est(baserel->tuples *
+						 clauselist_selectivity(root, choice->conditions, baserel->relid, JOIN_INNER, NULL));
+	return choice->one_row ? Min(rows, choice->turns) : rows;
 }
 
 static void
-add_scan_path(PlannerInfo *root, RelOptInfo *baserel, const path_choice *choice, List *pathkeys, Relids required_outer,
-			  double rows)
+add_scan_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, const tsurugi_choice *choice,
+			  List *pathkeys, Relids required_outer, double rows)
 {
 	const plan_notes *notes = baserel->fdw_private;
 	Cost startup = baserel->reltarget->cost.startup;
@@ -321,89 +193,74 @@ add_scan_path(PlannerInfo *root, RelOptInfo *baserel, const path_choice *choice,
 	}
 	else
 	{
-		double read = rows_by_key(root, baserel, choice);
+		double read = rows_by_index(root, baserel, choice);
+		Cost row = candidate->index->primary ? COST_OF_ROW_BY_KEY : COST_OF_ROW_BY_INDEX;
 
 		startup += COST_OF_DESCENT;
-		run = read * (COST_OF_ROW_BY_KEY + notes->qual_cost);
+		run = (choice->turns - 1) * COST_OF_DESCENT + read * (row + notes->qual_cost);
 	}
 	run += rows * baserel->reltarget->cost.per_tuple;
 	add_path(baserel,
 			 (Path *) create_foreignscan_path(root, baserel, NULL, rows, startup, startup + run, pathkeys,
-											  required_outer, NULL, list_make1(unconstify(path_choice *, choice))));
+											  required_outer, NULL, list_make1(unconstify(tsurugi_choice *, choice))));
 }
 
 /*
- * The order in which a range comes, as far as somebody wants it: the pathkeys
- * of the key's columns.  Columns fixed by the query are passed over.
+ * The order in which a range comes, as far as somebody wants it, and as far as
+ * the index's columns lie in the order of their type.
  */
 static List *
-range_pathkeys(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_relation *described, bool backward)
+range_pathkeys(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, bool backward)
 {
-	List *pathkeys = NIL;
+	IndexOptInfo ordered = *candidate->info;
 
-	for (int i = 0; i < described->key_count; i++)
-	{
-		const tsurugi_key_column *key = &described->key[i];
-		const FormData_pg_attribute *attribute;
-		Relation relation;
-		PathKey *pathkey;
-		List *made;
-		Var *var;
-		Oid opno;
-		Expr *expr;
-
-		if (!key->ordered)
-			break;
-		relation = RelationIdGetRelation(described->oid);
-		attribute = TupleDescAttr(RelationGetDescr(relation), key->attnum - 1);
-		var =
-			makeVar(baserel->relid, key->attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
-		RelationClose(relation);
-		expr = (Expr *) var;
-		/* varchar and the like are compared as the type of the operator class. */
-		if (var->vartype != key->opcintype && IsBinaryCoercible(var->vartype, key->opcintype))
-			expr = (Expr *) makeRelabelType(expr, key->opcintype, -1, var->varcollid, COERCE_IMPLICIT_CAST);
-		opno = get_opfamily_member(key->family, key->opcintype, key->opcintype,
-								   backward ? BTGreaterStrategyNumber : BTLessStrategyNumber);
-		if (!OidIsValid(opno))
-			break;
-		made = build_expression_pathkey(root, expr, NULL, opno, baserel->relids, false);
-		if (made == NIL)
-			break;
-		pathkey = linitial(made);
-		if (!EC_MUST_BE_REDUNDANT(pathkey->pk_eclass) && !list_member_ptr(pathkeys, pathkey))
-			pathkeys = lappend(pathkeys, pathkey);
-	}
-	return pathkeys;
+	ordered.nkeycolumns = 0;
+	while (ordered.nkeycolumns < candidate->index->key_count && candidate->index->key[ordered.nkeycolumns].ordered)
+		ordered.nkeycolumns++;
+	return truncate_useless_pathkeys(
+		root, baserel, build_index_pathkeys(root, &ordered, backward ? BackwardScanDirection : ForwardScanDirection));
 }
 
 static void
-add_ordered_paths(PlannerInfo *root, RelOptInfo *baserel, const path_choice *choice)
+add_range_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
+				const tsurugi_choice *choice)
 {
-	const plan_notes *notes = baserel->fdw_private;
+	/* worth reading for what it leaves out, whatever the order */
+	bool leaves_out = choice->shape.way != TSURUGI_WAY_TABLE || candidate->info->indpred != NIL;
 
 	for (int backward = 0; backward <= 1; backward++)
 	{
-		List *pathkeys = range_pathkeys(root, baserel, &notes->described, backward);
-		path_choice *ordered;
+		List *pathkeys = range_pathkeys(root, baserel, candidate, backward);
+		tsurugi_choice *ordered;
 
-		if (pathkeys == NIL && (backward || choice->shape.way == TSURUGI_WAY_TABLE))
+		if (pathkeys == NIL && (backward || !leaves_out))
 			continue;
-		ordered = palloc(sizeof(path_choice));
+		ordered = palloc(sizeof(tsurugi_choice));
 		*ordered = *choice;
-		ordered->shape.way = TSURUGI_WAY_RANGE;
+		if (choice->shape.way == TSURUGI_WAY_TABLE)
+			ordered->shape.way = TSURUGI_WAY_RANGE;
 		ordered->shape.backward = backward;
-		add_scan_path(root, baserel, ordered, pathkeys, baserel->lateral_relids, baserel->rows);
+		add_scan_path(root, baserel, candidate, ordered, pathkeys, baserel->lateral_relids, baserel->rows);
 	}
 }
 
-/* Finds the members of equivalence classes that are a column of the key. */
-static bool
-is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
+/* A column of an index that is looked for among the members of equivalence classes. */
+typedef struct sought_column
 {
-	const plan_notes *notes = rel->fdw_private;
+	const tsurugi_candidate *candidate;
+	int column;
+} sought_column;
 
-	return key_column_of(&notes->described, rel->relid, em->em_expr) == *(int *) arg;
+static bool
+is_sought(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
+{
+	const sought_column *sought = arg;
+	const IndexOptInfo *info = sought->candidate->info;
+	Oid collation = info->indexcollations[sought->column];
+
+	return list_member_oid(ec->ec_opfamilies, info->opfamily[sought->column]) &&
+		   (!OidIsValid(collation) || collation == ec->ec_collation) &&
+		   match_index_to_operand((Node *) em->em_expr, sought->column, sought->candidate->info);
 }
 
 static List *
@@ -421,31 +278,41 @@ add_outer(List *outers, RelOptInfo *baserel, Relids clause_relids)
 	return lappend(outers, outer);
 }
 
-/*
- * Inner sides of nested loops: for each set of other relations that supplies
- * values for key columns, and for all of them together.
- */
-static void
-add_parameterized_paths(PlannerInfo *root, RelOptInfo *baserel)
+/* The sets of other relations that supply values for columns of an index. */
+static List *
+find_outers(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate)
 {
-	const plan_notes *notes = baserel->fdw_private;
 	List *outers = NIL;
-	Relids all = NULL;
 	ListCell *cell;
 
 	foreach (cell, baserel->joininfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-		key_condition condition;
 
-		if (join_clause_is_movable_to(rinfo, baserel) && match_condition(&notes->described, baserel, rinfo, &condition))
+		if (join_clause_is_movable_to(rinfo, baserel) && tsurugi_condition_matches(baserel, candidate, rinfo))
 			outers = add_outer(outers, baserel, rinfo->clause_relids);
 	}
-	if (baserel->has_eclass_joins)
-		for (int i = 0; i < notes->described.key_count; i++)
-			foreach (cell, generate_implied_equalities_for_column(root, baserel, is_key_member, &i,
-																  baserel->lateral_referencers))
-				outers = add_outer(outers, baserel, lfirst_node(RestrictInfo, cell)->clause_relids);
+	for (int i = 0; baserel->has_eclass_joins && i < candidate->index->key_count; i++)
+	{
+		sought_column sought = {candidate, i};
+
+		foreach (cell, generate_implied_equalities_for_column(root, baserel, is_sought, &sought,
+															  baserel->lateral_referencers))
+			outers = add_outer(outers, baserel, lfirst_node(RestrictInfo, cell)->clause_relids);
+	}
+	return outers;
+}
+
+/*
+ * Inner sides of nested loops: for each set of other relations that supplies
+ * values for an index's columns, and for all of them together.
+ */
+static void
+add_parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate)
+{
+	List *outers = find_outers(root, baserel, candidate);
+	Relids all = NULL;
+	ListCell *cell;
 
 	foreach (cell, outers)
 		all = bms_union(all, lfirst(cell));
@@ -456,12 +323,11 @@ add_parameterized_paths(PlannerInfo *root, RelOptInfo *baserel)
 	{
 		Relids outer = lfirst(cell);
 		ParamPathInfo *param = get_baserel_parampathinfo(root, baserel, outer);
-		path_choice *choice =
-			choose(&notes->described, baserel, list_concat_copy(param->ppi_clauses, baserel->baserestrictinfo));
+		tsurugi_choice *choice =
+			tsurugi_choose(root, baserel, candidate, list_concat_copy(param->ppi_clauses, baserel->baserestrictinfo));
 
 		if (choice->shape.way != TSURUGI_WAY_TABLE)
-			add_scan_path(root, baserel, choice, NIL, outer,
-						  choice->shape.way == TSURUGI_WAY_KEY ? 1 : param->ppi_rows);
+			add_scan_path(root, baserel, candidate, choice, NIL, outer, is_one_row(choice) ? 1 : param->ppi_rows);
 	}
 }
 
@@ -469,18 +335,22 @@ void
 tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 {
 	const plan_notes *notes = baserel->fdw_private;
-	path_choice *table = choose(&notes->described, baserel, NIL);
-	path_choice *choice = choose(&notes->described, baserel, baserel->baserestrictinfo);
 
 	if (tsurugi_tid_add_path(root, baserel))
 		return;
-	add_scan_path(root, baserel, table, NIL, baserel->lateral_relids, baserel->rows);
-	if (choice->shape.way == TSURUGI_WAY_KEY)
-		add_scan_path(root, baserel, choice, NIL, baserel->lateral_relids, 1);
-	else if (notes->described.key_count > 0)
-		add_ordered_paths(root, baserel, choice);
-	if (notes->described.key_count > 0)
-		add_parameterized_paths(root, baserel);
+	add_scan_path(root, baserel, NULL, tsurugi_choose(root, baserel, NULL, NIL), NIL, baserel->lateral_relids,
+				  baserel->rows);
+	for (int i = 0; i < notes->candidate_count; i++)
+	{
+		const tsurugi_candidate *candidate = &notes->candidates[i];
+		tsurugi_choice *choice = tsurugi_choose(root, baserel, candidate, baserel->baserestrictinfo);
+
+		if (choice->shape.way == TSURUGI_WAY_KEY && choice->shape.arrays == 0)
+			add_scan_path(root, baserel, candidate, choice, NIL, baserel->lateral_relids, 1);
+		else
+			add_range_paths(root, baserel, candidate, choice);
+		add_parameterized_paths(root, baserel, candidate);
+	}
 }
 
 /* --- plan ------------------------------------------------------------------------------------- */
@@ -533,12 +403,12 @@ direct_tlist(PlannerInfo *root, RelOptInfo *baserel, List *tlist, List *conditio
  * the next (prepared.c): a place by key, and nothing to be computed.  0 for others.
  */
 static int
-plan_number(const path_choice *choice, List *output, List *conditions)
+plan_number(const tsurugi_choice *choice, List *output, List *conditions)
 {
 	static uint32_t last_number;
 	ListCell *cell;
 
-	if (choice->shape.way == TSURUGI_WAY_TABLE || output == NIL || conditions != NIL)
+	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.arrays != 0 || output == NIL || conditions != NIL)
 		return 0;
 	foreach (cell, choice->values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))
@@ -553,7 +423,7 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 					  List *scan_clauses, Plan *outer_plan)
 {
 	const plan_notes *notes = baserel->fdw_private;
-	const path_choice *choice;
+	const tsurugi_choice *choice;
 	Bitmapset *attributes = NULL;
 	tsurugi_shape shape;
 	List *conditions = NIL;
@@ -585,7 +455,7 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	if (never_rechecked)
 		output = direct_tlist(root, baserel, tlist, conditions);
 	shape.number = plan_number(choice, output, conditions);
-	private = list_make3(tsurugi_shape_to_list(&shape), tsurugi_columns_of(&notes->described, attributes), NIL);
+	private = list_make3(tsurugi_shape_to_list(&shape), tsurugi_columns_of(notes->described, attributes), NIL);
 	/* Conditions that the key answers are evaluated for rechecks only. */
 	return make_foreignscan(tlist, conditions, baserel->relid, choice->values, private, output,
 							never_rechecked ? NIL : by_key, outer_plan);

@@ -1,53 +1,28 @@
 /*
  * key_clause.c
- *	  Primary keys in statements, which PostgreSQL refuses for foreign tables.
+ *	  PRIMARY KEY and UNIQUE in statements, which PostgreSQL refuses for foreign tables.
  */
 #include "postgres.h"
 
 #include "src/key_clause.h"
 
+#include "access/relation.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-
-static void
-refuse_key_option(const char *what)
-{
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("primary keys of tables in memory do not support %s", what)));
-}
-
-void
-tsurugi_key_clause_take(tsurugi_key_clause *key, const char *table, const Constraint *constraint, List *columns)
-{
-	if (key->found)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-						errmsg("multiple primary keys for table \"%s\" are not allowed", table)));
-	if (constraint->deferrable || constraint->initdeferred)
-		refuse_key_option("DEFERRABLE");
-	if (constraint->including != NIL)
-		refuse_key_option("INCLUDE");
-	if (constraint->options != NIL)
-		refuse_key_option("storage parameters");
-	if (constraint->indexspace != NULL)
-		refuse_key_option("USING INDEX TABLESPACE");
-	if (constraint->indexname != NULL)
-		refuse_key_option("USING INDEX");
-	key->found = true;
-	key->name = constraint->conname;
-	key->columns = columns;
-}
+#include "src/index_entry.h"
 
 bool
 tsurugi_is_key_clause(Node *node)
 {
-	return IsA(node, Constraint) && ((Constraint *) node)->contype == CONSTR_PRIMARY;
+	return IsA(node, Constraint) &&
+		   (((Constraint *) node)->contype == CONSTR_PRIMARY || ((Constraint *) node)->contype == CONSTR_UNIQUE);
 }
 
-void
-tsurugi_key_clause_of_column(ColumnDef *column, tsurugi_key_clause *key, const char *table)
+List *
+tsurugi_key_clauses_of_column(ColumnDef *column, List *keys)
 {
-	bool after_key = false;
+	Constraint *key = NULL; /* the clause before, if it is one */
 	ListCell *cell;
 
 	foreach (cell, column->constraints)
@@ -56,68 +31,36 @@ tsurugi_key_clause_of_column(ColumnDef *column, tsurugi_key_clause *key, const c
 
 		if (tsurugi_is_key_clause((Node *) constraint))
 		{
-			tsurugi_key_clause_take(key, table, constraint, list_make1(makeString(column->colname)));
+			key = constraint;
+			key->keys = list_make1(makeString(pstrdup(column->colname)));
+			keys = lappend(keys, key);
 			column->constraints = foreach_delete_current (column->constraints, cell);
-			after_key = true;
 			continue;
 		}
+		if (key == NULL)
+			continue;
 		switch (constraint->contype)
 		{
 			case CONSTR_ATTR_DEFERRABLE:
 			case CONSTR_ATTR_DEFERRED:
-				if (after_key)
-					refuse_key_option("DEFERRABLE");
-				break;
+				key->deferrable = true;
+				/* FALLTHROUGH */
 			case CONSTR_ATTR_NOT_DEFERRABLE:
 			case CONSTR_ATTR_IMMEDIATE:
-				if (after_key)
-					column->constraints = foreach_delete_current (column->constraints, cell);
+				column->constraints = foreach_delete_current (column->constraints, cell);
 				break;
 			default:
-				after_key = false;
+				key = NULL;
 				break;
 		}
 	}
-}
-
-static AlterTableCmd *
-make_set_not_null(const char *column)
-{
-	AlterTableCmd *command = makeNode(AlterTableCmd);
-
-	command->subtype = AT_SetNotNull;
-	command->name = pstrdup(column);
-	return command;
+	return keys;
 }
 
 List *
-tsurugi_key_clause_set_not_null(const tsurugi_key_clause *key)
+tsurugi_key_clauses_of_table(CreateStmt *statement)
 {
-	List *commands = NIL;
-	ListCell *cell;
-
-	foreach (cell, key->columns)
-		commands = lappend(commands, make_set_not_null(strVal(lfirst(cell))));
-	return commands;
-}
-
-void
-tsurugi_key_clause_check(Oid relation, const tsurugi_key_clause *key)
-{
-	ListCell *cell;
-
-	foreach (cell, key->columns)
-	{
-		if (get_attnum(relation, strVal(lfirst(cell))) == InvalidAttrNumber)
-			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-							errmsg("column \"%s\" named in key does not exist", strVal(lfirst(cell)))));
-	}
-}
-
-tsurugi_key_clause
-tsurugi_key_clause_of_table(CreateStmt *statement)
-{
-	tsurugi_key_clause key = {0};
+	List *keys = NIL;
 	ListCell *cell;
 
 	foreach (cell, statement->tableElts)
@@ -125,13 +68,136 @@ tsurugi_key_clause_of_table(CreateStmt *statement)
 		Node *element = lfirst(cell);
 
 		if (IsA(element, ColumnDef))
-			tsurugi_key_clause_of_column((ColumnDef *) element, &key, statement->relation->relname);
+			keys = tsurugi_key_clauses_of_column((ColumnDef *) element, keys);
 		else if (tsurugi_is_key_clause(element))
 		{
-			tsurugi_key_clause_take(&key, statement->relation->relname, (Constraint *) element,
-									((Constraint *) element)->keys);
+			keys = lappend(keys, element);
 			statement->tableElts = foreach_delete_current (statement->tableElts, cell);
 		}
 	}
-	return key;
+	return keys;
+}
+
+static AlterTableCmd *
+make_set_not_null(char *column)
+{
+	AlterTableCmd *command = makeNode(AlterTableCmd);
+
+	command->subtype = AT_SetNotNull;
+	command->name = column;
+	return command;
+}
+
+/* The columns of an index that is to become a primary key. */
+static List *
+columns_of_index(Oid relation, const char *name)
+{
+	Oid oid = get_relname_relid(name, get_rel_namespace(relation));
+	List *columns = NIL;
+	Relation index;
+
+	if (!OidIsValid(oid))
+		return NIL; /* to be complained about by who makes the constraint */
+	index = relation_open(oid, AccessShareLock);
+	if (index->rd_index != NULL && index->rd_index->indrelid == relation)
+	{
+		for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+			if (index->rd_index->indkey.values[i] != 0)
+				columns = lappend(columns, makeString(get_attname(relation, index->rd_index->indkey.values[i], false)));
+	}
+	relation_close(index, NoLock);
+	return columns;
+}
+
+List *
+tsurugi_key_clauses_set_not_null(Oid relation, List *keys)
+{
+	List *commands = NIL;
+	ListCell *cell;
+	ListCell *column;
+
+	foreach (cell, keys)
+	{
+		const Constraint *key = lfirst(cell);
+		List *columns = key->indexname == NULL ? key->keys : columns_of_index(relation, key->indexname);
+
+		if (key->contype != CONSTR_PRIMARY)
+			continue;
+		foreach (column, columns)
+			commands = lappend(commands, make_set_not_null(pstrdup(strVal(lfirst(column)))));
+	}
+	return commands;
+}
+
+void
+tsurugi_key_clauses_check(Oid relation, List *keys)
+{
+	ListCell *cell;
+	ListCell *column;
+
+	foreach (cell, keys)
+	{
+		foreach (column, lfirst_node(Constraint, cell)->keys)
+		{
+			if (get_attnum(relation, strVal(lfirst(column))) == InvalidAttrNumber)
+				ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+								errmsg("column \"%s\" named in key does not exist", strVal(lfirst(column)))));
+		}
+	}
+}
+
+/* Clauses that say the same make one index; one that has a name gives it (transformIndexConstraints). */
+static List *
+merge(List *keys, Constraint *key)
+{
+	ListCell *cell;
+
+	foreach (cell, keys)
+	{
+		Constraint *before = lfirst(cell);
+
+		if (before->indexname == NULL && key->indexname == NULL && equal(before->keys, key->keys) &&
+			equal(before->including, key->including) && before->nulls_not_distinct == key->nulls_not_distinct &&
+			before->deferrable == key->deferrable)
+		{
+			if (before->conname == NULL)
+				before->conname = key->conname;
+			return keys;
+		}
+	}
+	return lappend(keys, key);
+}
+
+void
+tsurugi_key_clauses_make(Relation relation, List *keys, const char *text)
+{
+	const char *table = RelationGetRelationName(relation);
+	List *merged = NIL;
+	int primary_count = 0;
+	ListCell *cell;
+
+	/* the primary key first, so that it keeps its nature */
+	foreach (cell, keys)
+	{
+		if (lfirst_node(Constraint, cell)->contype != CONSTR_PRIMARY)
+			continue;
+		if (++primary_count > 1)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+							errmsg("multiple primary keys for table \"%s\" are not allowed", table)));
+		merged = lappend(merged, lfirst(cell));
+	}
+	foreach (cell, keys)
+	{
+		if (lfirst_node(Constraint, cell)->contype != CONSTR_PRIMARY)
+			merged = merge(merged, lfirst(cell));
+	}
+	foreach (cell, merged)
+	{
+		const Constraint *key = lfirst(cell);
+
+		if (key->indexname != NULL)
+			tsurugi_index_entry_adopt(relation, key);
+		else
+			(void) tsurugi_index_entry_create(relation, tsurugi_index_of_constraint(key), text, true);
+	}
 }

@@ -1,156 +1,255 @@
 /*
  * keys.c
- *	  Primary keys of foreign tables as entries in PostgreSQL's catalogs.
+ *	  What the catalogs say of a table's indexes, as the storage understands it.
  *
- * PostgreSQL refuses keys on foreign tables in its parser, not in its
- * catalogs: index_create() with SKIP_BUILD and PARTITIONED makes an entry of
- * relkind 'I', which has no storage.  PostgreSQL then knows the key (\d, ON
- * CONFLICT, GROUP BY, names, dependencies, DROP, pg_dump) and plans no path
- * over it, because it plans none over a partitioned index.  A plain 'i' would
- * be opened by the planner, and crash it.
- *
- * This rests on exported functions, but on no promise: the regression tests
- * ddl and key show each use.
+ * The storage makes keys of columns as they are stored (runtime/storage/key.h).
+ * So what an index has that is no plain column whose stored form is equal byte
+ * by byte gets a hidden column: an expression its value, a predicate whether it
+ * holds, and a column of such a type its canonical bytes.  Hidden columns are
+ * numbered in the order of the indexes' OIDs, and lie behind the attributes; two indexes
+ * share those that are the same.
  */
 #include "postgres.h"
 
 #include "src/keys.h"
 
-#include "access/htup_details.h"
-#include "access/xact.h"
+#include "access/genam.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
-#include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
 #include "commands/defrem.h"
-#include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
-#include "nodes/value.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
-_Static_assert(TG_KEY_COLUMN_MAX >= INDEX_MAX_KEYS, "a key of PostgreSQL's has no more columns than ours");
+#include "src/canonical.h"
 
-static void
-refuse_column(const char *name, const char *reason)
+/* --- which types, and how -------------------------------------------------------------------- */
+
+/* How values of a type are in a key. */
+typedef struct Form
 {
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("column \"%s\" cannot be in a primary key of a table in memory", name),
-					errdetail_internal("%s", _(reason))));
-}
-
-/* The attribute of a key's column, which must be there once, and of a type that keys can have. */
-static AttrNumber
-find_column(Relation relation, const char *name, const AttrNumber *before, int before_count)
-{
-	AttrNumber attnum = get_attnum(RelationGetRelid(relation), name);
-	tsurugi_codec codec;
-	const char *reason;
 	uint8_t code;
 	bool ordered;
+	bool canonical;
+	const char *reason; /* why they cannot be */
+} Form;
 
-	if (attnum == InvalidAttrNumber)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("column \"%s\" named in key does not exist", name)));
-	if (attnum < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("index creation on system columns is not supported")));
-	for (int i = 0; i < before_count; i++)
-	{
-		if (before[i] == attnum)
-			ereport(ERROR, (errcode(ERRCODE_DUPLICATE_COLUMN),
-							errmsg("column \"%s\" appears twice in primary key constraint", name)));
-	}
-	tsurugi_codec_init(&codec, TupleDescAttr(RelationGetDescr(relation), attnum - 1));
-	if (!tsurugi_key_code(&codec, &code, &ordered, &reason))
-		refuse_column(name, reason);
-	return attnum;
+/* These classes compare bytes, whatever the collation. */
+static bool
+is_pattern_family(Oid family)
+{
+	return family == TEXT_PATTERN_BTREE_FAM_OID || family == BPCHAR_PATTERN_BTREE_FAM_OID;
 }
 
-static IndexInfo *
-make_index_info(const AttrNumber *attnums, int count)
+/* False: they cannot be in one. */
+static bool
+choose_form(const tsurugi_codec *codec, Oid family, Form *form)
 {
-	IndexInfo *info = makeIndexInfo(count, count, BTREE_AM_OID, NIL, NIL, true, false, true, false);
+	Oid usual = GetDefaultOpClass(codec->type, BTREE_AM_OID);
 
-	memcpy(info->ii_IndexAttrNumbers, attnums, count * sizeof(AttrNumber));
-	return info;
+	*form = (Form){0};
+	if (!is_pattern_family(family) && (!OidIsValid(usual) || get_opclass_family(usual) != family))
+	{
+		form->reason = gettext_noop("Its operator class is not the default one of its type.");
+		return false;
+	}
+	if (tsurugi_key_code(codec, &form->code, &form->ordered, &form->reason))
+	{
+		form->ordered |= is_pattern_family(family);
+		return true;
+	}
+	if (!tsurugi_canonical_is_possible(codec->type, codec->collation, &form->ordered))
+		return false;
+	form->canonical = true;
+	form->code = TG_KEY_STRING;
+	return true;
+}
+
+static void
+init_codec(tsurugi_codec *codec, Oid type, int32 typmod, Oid collation)
+{
+	FormData_pg_attribute attribute = {.atttypid = type, .atttypmod = typmod, .attcollation = collation};
+
+	get_typlenbyvalalign(type, &attribute.attlen, &attribute.attbyval, &attribute.attalign);
+	tsurugi_codec_init(codec, &attribute);
 }
 
 void
-tsurugi_key_create(Relation relation, const char *name, List *columns)
+tsurugi_key_check(const char *name, Oid type, int32 typmod, Oid collation, Oid class)
 {
-	AttrNumber attnums[INDEX_MAX_KEYS];
-	Oid collations[INDEX_MAX_KEYS];
-	Oid classes[INDEX_MAX_KEYS];
-	int16 options[INDEX_MAX_KEYS] = {0};
-	List *names = NIL;
-	ListCell *cell;
-	int count = 0;
+	tsurugi_codec codec;
+	Form form;
 
-	if (list_length(columns) > INDEX_MAX_KEYS)
+	init_codec(&codec, type, typmod, collation);
+	if (!choose_form(&codec, get_opclass_family(class), &form))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("column \"%s\" cannot be in an index of a table in memory", name),
+						errdetail_internal("%s", _(form.reason))));
+}
+
+/* --- describing ---------------------------------------------------------------------------------- */
+
+/* The number of the hidden column with this source, new if there is none yet. */
+static int
+hidden_column(tsurugi_relation *described, Expr *source, bool canonical, const tsurugi_codec *origin,
+			  const tsurugi_codec *stored)
+{
+	int number = described->attribute_count + described->hidden_count;
+
+	for (int i = 0; i < described->hidden_count; i++)
+	{
+		if (described->hidden[i].canonical == canonical && equal(described->hidden[i].source, source))
+			return described->attribute_count + i;
+	}
+	if (number >= TG_COLUMN_MAX)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
-						errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));
-	if (OidIsValid(RelationGetPrimaryKeyIndex(relation)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-				 errmsg("multiple primary keys for table \"%s\" are not allowed", RelationGetRelationName(relation))));
-	foreach (cell, columns)
-	{
-		Form_pg_attribute attribute;
-
-		attnums[count] = find_column(relation, strVal(lfirst(cell)), attnums, count);
-		attribute = TupleDescAttr(RelationGetDescr(relation), attnums[count] - 1);
-		collations[count] = attribute->attcollation;
-		classes[count] = GetDefaultOpClass(attribute->atttypid, BTREE_AM_OID);
-		names = lappend(names, pstrdup(NameStr(attribute->attname)));
-		count++;
-	}
-	if (name == NULL)
-		name =
-			ChooseRelationName(RelationGetRelationName(relation), NULL, "pkey", RelationGetNamespace(relation), true);
-	(void) index_create(relation, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, make_index_info(attnums, count),
-						names, BTREE_AM_OID, InvalidOid, collations, classes, options, (Datum) 0,
-						INDEX_CREATE_IS_PRIMARY | INDEX_CREATE_ADD_CONSTRAINT | INDEX_CREATE_SKIP_BUILD |
-							INDEX_CREATE_PARTITIONED,
-						0, false, false, NULL);
-	CommandCounterIncrement();
+						errmsg("too many columns and indexes on expressions in relation with OID %u", described->oid)));
+	described->hidden = described->hidden == NULL
+							? palloc(sizeof(tsurugi_hidden))
+							: repalloc(described->hidden, (described->hidden_count + 1) * sizeof(tsurugi_hidden));
+	described->hidden[described->hidden_count++] =
+		(tsurugi_hidden){.source = copyObject(source), .canonical = canonical, .origin = *origin};
+	described->codecs = repalloc(described->codecs, (number + 1) * sizeof(tsurugi_codec));
+	described->kinds = repalloc(described->kinds, number + 1);
+	described->codecs[number] = *stored;
+	described->kinds[number] = stored->kind;
+	return number;
 }
 
-void
-tsurugi_key_describe(tsurugi_relation *described, Oid index)
+static void
+init_canonical_codec(tsurugi_codec *codec)
 {
-	HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
-	Form_pg_index form;
+	init_codec(codec, BYTEAOID, -1, InvalidOid);
+}
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index);
-	form = (Form_pg_index) GETSTRUCT(tuple);
-	described->key_index = index;
-	described->key_constraint = get_index_constraint(index);
-	described->key_count = form->indnkeyatts;
-	described->key = palloc0(form->indnkeyatts * sizeof(tsurugi_key_column));
-	described->key_spec.part_count = form->indnkeyatts;
+/* expression: NULL for a plain column. */
+static void
+describe_column(tsurugi_relation *described, Relation relation, Relation index, int at, Expr *expression, bool primary,
+				tsurugi_key_column *column)
+{
+	int16 option = index->rd_indoption[at];
+	tsurugi_codec codec;
+	Form form;
+
+	column->attnum = index->rd_index->indkey.values[at];
+	if (expression == NULL)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), column->attnum - 1);
+
+		codec = described->codecs[column->attnum - 1];
+		expression =
+			(Expr *) makeVar(1, column->attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
+	}
+	else
+		init_codec(&codec, exprType((Node *) expression), exprTypmod((Node *) expression), InvalidOid);
+	codec.collation = index->rd_indcollation[at];
+	column->type = codec.type;
+	column->collation = index->rd_indcollation[at];
+	column->family = index->rd_opfamily[at];
+	column->opcintype = index->rd_opcintype[at];
+	if (!choose_form(&codec, column->family, &form))
+		elog(ERROR, "column %d of index %u cannot be in a key: %s", at + 1, RelationGetRelid(index), form.reason);
+	column->ordered = form.ordered;
+	column->canonical = form.canonical;
+	column->codec = codec;
+	if (form.canonical)
+		init_canonical_codec(&column->codec);
+	column->part.code = form.code;
+	column->part.header_bytes = column->codec.header_bytes;
+	column->part.column = column->attnum != 0 && !form.canonical
+							  ? column->attnum - 1
+							  : hidden_column(described, expression, form.canonical, &codec, &column->codec);
+	if (!primary)
+		column->part.order = TG_KEY_NULLABLE | ((option & INDOPTION_NULLS_FIRST) != 0 ? TG_KEY_NULLS_FIRST : 0) |
+							 ((option & INDOPTION_DESC) != 0 ? TG_KEY_DESCENDING : 0);
+}
+
+static void
+describe_predicate(tsurugi_relation *described, Relation index, tg_index_spec *spec)
+{
+	List *conditions = RelationGetIndexPredicate(index);
+	tsurugi_codec codec;
+
+	if (conditions == NIL)
+		return;
+	init_codec(&codec, BOOLOID, -1, InvalidOid);
+	spec->partial = true;
+	spec->predicate = hidden_column(described, make_ands_explicit(conditions), false, &codec, &codec);
+}
+
+static void
+describe_index(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	const FormData_pg_index *form = index->rd_index;
+	List *expressions = RelationGetIndexExpressions(index);
+	ListCell *next = list_head(expressions);
+
+	out->oid = RelationGetRelid(index);
+	out->constraint = get_index_constraint(out->oid);
+	out->primary = form->indisprimary;
+	out->key_count = form->indnkeyatts;
+	out->key = palloc0(form->indnkeyatts * sizeof(tsurugi_key_column));
+	out->spec.host = out->oid;
+	out->spec.unique = form->indisunique;
+	out->spec.nulls_not_distinct = form->indnullsnotdistinct;
+	out->spec.key.part_count = form->indnkeyatts;
 	for (int i = 0; i < form->indnkeyatts; i++)
 	{
-		tsurugi_key_column *column = &described->key[i];
-		const tsurugi_codec *codec = &described->codecs[form->indkey.values[i] - 1];
-		Oid class = GetDefaultOpClass(codec->type, BTREE_AM_OID);
-		const char *reason;
+		Expr *expression = NULL;
 
-		column->attnum = form->indkey.values[i];
-		column->type = codec->type;
-		column->collation = codec->collation;
-		column->family = get_opclass_family(class);
-		column->opcintype = get_opclass_input_type(class);
-		column->part.column = column->attnum - 1;
-		column->part.header_bytes = codec->header_bytes;
-		if (!tsurugi_key_code(codec, &column->part.code, &column->ordered, &reason))
-			elog(ERROR, "column %d of relation %u cannot be in a key: %s", column->attnum, described->oid, reason);
-		described->key_spec.part[i] = column->part;
+		if (form->indkey.values[i] == 0)
+		{
+			expression = lfirst(next);
+			next = lnext(expressions, next);
+		}
+		describe_column(described, relation, index, i, expression, out->primary, &out->key[i]);
+		out->spec.key.part[i] = out->key[i].part;
 	}
-	ReleaseSysCache(tuple);
+	describe_predicate(described, index, &out->spec);
 }
+
+/* Of the indexes' OIDs, the primary key's first. */
+static List *
+primary_first(List *indexes, Oid primary)
+{
+	if (!OidIsValid(primary))
+		return indexes;
+	return lcons_oid(primary, list_delete_oid(indexes, primary));
+}
+
+void
+tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
+{
+	List *oids = primary_first(RelationGetIndexList(relation), RelationGetPrimaryKeyIndex(relation));
+	ListCell *cell;
+
+	described->indexes = palloc0(Max(list_length(oids), 1) * sizeof(tsurugi_index));
+	foreach (cell, oids)
+	{
+		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		describe_index(described, relation, index, &described->indexes[described->index_count++]);
+		index_close(index, AccessShareLock);
+	}
+	if (described->index_count > 0 && described->indexes[0].primary)
+	{
+		const tsurugi_index *primary = &described->indexes[0];
+
+		described->key_index = primary->oid;
+		described->key_count = primary->key_count;
+		described->key = primary->key;
+		described->key_spec = primary->spec.key;
+	}
+	described->column_count = described->attribute_count + described->hidden_count;
+}
+
+/* --- comparing ---------------------------------------------------------------------------------- */
 
 bool
 tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b)
@@ -159,7 +258,41 @@ tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b)
 		return false;
 	for (int i = 0; i < a->part_count; i++)
 	{
-		if (a->part[i].column != b->part[i].column || a->part[i].code != b->part[i].code)
+		if (a->part[i].column != b->part[i].column || a->part[i].code != b->part[i].code ||
+			a->part[i].order != b->part[i].order)
+			return false;
+	}
+	return true;
+}
+
+bool
+tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b)
+{
+	return a->host == b->host && a->unique == b->unique && a->nulls_not_distinct == b->nulls_not_distinct &&
+		   a->partial == b->partial && (!a->partial || a->predicate == b->predicate) &&
+		   tsurugi_key_is_same(&a->key, &b->key);
+}
+
+bool
+tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
+{
+	if (a->index_count != b->index_count || a->hidden_count != b->hidden_count)
+		return false;
+	for (int i = 0; i < a->index_count; i++)
+	{
+		if (a->indexes[i].constraint != b->indexes[i].constraint || a->indexes[i].primary != b->indexes[i].primary ||
+			!tsurugi_index_is_same(&a->indexes[i].spec, &b->indexes[i].spec))
+			return false;
+		for (int k = 0; k < a->indexes[i].key_count; k++)
+		{
+			if (a->indexes[i].key[k].collation != b->indexes[i].key[k].collation ||
+				a->indexes[i].key[k].family != b->indexes[i].key[k].family)
+				return false;
+		}
+	}
+	for (int i = 0; i < a->hidden_count; i++)
+	{
+		if (a->hidden[i].canonical != b->hidden[i].canonical || !equal(a->hidden[i].source, b->hidden[i].source))
 			return false;
 	}
 	return true;

@@ -1,29 +1,28 @@
 /*
  * keys.h
- *	  Primary keys of foreign tables as entries in PostgreSQL's catalogs.
- *
- * The one place that makes and reads them.
+ *	  What the catalogs say of a table's indexes, as the storage understands it.
  */
 #ifndef TSURUGI_KEYS_H
 #define TSURUGI_KEYS_H
 
-#include "nodes/pg_list.h"
 #include "utils/rel.h"
 
 #include "src/relation.h"
 
-/*
- * Makes the entries of a primary key: pg_class, pg_index, pg_constraint, and
- * what depends on what.  name NULL: table_pkey or the like.  columns: String
- * nodes.  The relation is exclusively locked, its key columns are NOT NULL.
- * The storage does not follow by itself.
- */
-extern void tsurugi_key_create(Relation relation, const char *name, List *columns);
+/* Whether a value of this type can be in a key under this operator class; raises 0A000 if not.  name is for the message. */
+extern void tsurugi_key_check(const char *name, Oid type, int32 typmod, Oid collation, Oid class);
 
-/* Fills in the key's part of a description.  index is the key's entry in pg_class. */
-extern void tsurugi_key_describe(tsurugi_relation *described, Oid index);
+/*
+ * Describes the indexes of a relation and its hidden columns, in the current
+ * memory context; the rest of the description is there.
+ */
+extern void tsurugi_keys_describe(tsurugi_relation *described, Relation relation);
 
 /* Two keys are stored the same way. */
 extern bool tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b);
+extern bool tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b);
+
+/* Two descriptions have the same indexes and hidden columns. */
+extern bool tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b);
 
 #endif /* TSURUGI_KEYS_H */

@@ -12,7 +12,8 @@
  * make it different needs a lock on the relation that conflicts with the
  * statement's, or is refused by CheckTableNotInUse in the same backend.  So a
  * description that PostgreSQL has declared stale for other reasons (ANALYZE,
- * GRANT) is made again, found to be equal, and the old one is kept.
+ * GRANT) is made again, found to be equal, and the old one is kept.  One that is
+ * not equal stays until the transaction ends, for planners and cursors.
  */
 #include "postgres.h"
 
@@ -56,11 +57,9 @@ tsurugi_relation_describe(Relation relation)
 {
 	TupleDesc columns = RelationGetDescr(relation);
 	tsurugi_relation *described = palloc0(sizeof(*described));
-	Oid index;
 
 	described->oid = RelationGetRelid(relation);
 	described->attribute_count = columns->natts;
-	described->column_count = columns->natts;
 	described->codecs = palloc0(Max(columns->natts, 1) * sizeof(tsurugi_codec));
 	described->kinds = palloc0(Max(columns->natts, 1));
 	for (int i = 0; i < columns->natts; i++)
@@ -68,24 +67,21 @@ tsurugi_relation_describe(Relation relation)
 		tsurugi_codec_init(&described->codecs[i], TupleDescAttr(columns, i));
 		described->kinds[i] = described->codecs[i].kind;
 	}
-	index = RelationGetPrimaryKeyIndex(relation);
-	if (OidIsValid(index))
-		tsurugi_key_describe(described, index);
+	tsurugi_keys_describe(described, relation);
 	return described;
 }
 
 static bool
 is_same(const tsurugi_relation *a, const tsurugi_relation *b)
 {
-	if (a->attribute_count != b->attribute_count || a->key_index != b->key_index ||
-		a->key_constraint != b->key_constraint)
+	if (a->attribute_count != b->attribute_count)
 		return false;
 	for (int i = 0; i < a->attribute_count; i++)
 	{
 		if (!tsurugi_codec_same(&a->codecs[i], &b->codecs[i]))
 			return false;
 	}
-	return true;
+	return tsurugi_keys_are_same(a, b);
 }
 
 /* Makes the entry's description anew, or finds that it is still right. */
@@ -118,8 +114,9 @@ refresh_description(Entry *entry, Relation relation)
 		MemoryContextDelete(context);
 		return;
 	}
+	/* statements that run may still use it */
 	if (entry->context != NULL)
-		MemoryContextDelete(entry->context);
+		MemoryContextSetParent(entry->context, TopTransactionContext);
 	entry->described = described;
 	entry->described->revision = ++last_revision;
 	entry->context = context;
@@ -144,8 +141,10 @@ follow_layout(tsurugi_relation *described, Relation relation)
 {
 	const tg_layout *layout = tg_load_acquire(&described->table->layout);
 
-	if (layout->column_count < described->attribute_count)
+	if (layout->column_count < described->attribute_count + described->hidden_count)
 	{
+		if (described->hidden_count > 0)
+			mismatch(described);
 		memcpy(described->kinds, layout->kinds, layout->column_count);
 		tsurugi_check(
 			tg_table_layout_add(tsurugi_session(), described->table, described->kinds, described->attribute_count),
@@ -179,9 +178,8 @@ refresh_storage(Entry *entry, Relation relation)
 	tsurugi_relation *described = entry->described;
 	uint64_t generation = tg_load_acquire(tg_catalog_generation);
 
-	described->table =
-		tsurugi_storage_get(relation, described->kinds, described->attribute_count, &described->key_spec);
-	if (!tsurugi_key_is_same(&described->table->key, &described->key_spec))
+	described->table = tsurugi_storage_get(relation, described);
+	if (!tsurugi_storage_has_keys(described->table, described))
 		mismatch(described);
 	follow_layout(described, relation);
 	entry->generation = generation;

@@ -14,21 +14,51 @@
 #include "runtime/runtime.h"
 #include "src/codec.h"
 
+/* A column of an index's key. */
 typedef struct tsurugi_key_column
 {
-	AttrNumber attnum;
-	bool ordered; /* range conditions and ORDER BY may use it (and the columns before it) */
-	Oid type;	  /* base type */
+	AttrNumber attnum; /* 0: an expression */
+	bool ordered;	   /* range conditions and ORDER BY may use it (and the columns before it) */
+	bool canonical;	   /* the stored column is what tsurugi_canonical makes of the value */
+	Oid type;		   /* base type */
 	Oid collation;
 	Oid family; /* operator family of its btree operators */
 	Oid opcintype;
-	tg_key_part part; /* for tg_key_append */
+	tg_key_part part;	 /* for tg_key_append */
+	tsurugi_codec codec; /* of the stored column */
 } tsurugi_key_column;
 
 /*
- * Attribute a is column a - 1, dropped ones included.  Columns from
- * attribute_count on are left over from an ALTER that was rolled back: they
- * are written as NULL and never read.
+ * An index: an entry of PostgreSQL's catalogs, and what the storage makes of
+ * it.  The primary key is one, too.
+ */
+typedef struct tsurugi_index
+{
+	Oid oid;
+	Oid constraint; /* or InvalidOid */
+	bool primary;
+	int key_count;
+	tsurugi_key_column *key;
+	tg_index_spec spec;
+} tsurugi_index;
+
+/*
+ * A column of the storage that users do not see: the value of an expression, or
+ * of a column whose own stored form is not equal byte by byte, for a key; or
+ * that of a predicate.
+ */
+typedef struct tsurugi_hidden
+{
+	Expr *source;		  /* on the table's columns, as in the catalogs */
+	bool canonical;		  /* stored is what tsurugi_canonical makes of it */
+	tsurugi_codec origin; /* of the source's value, if canonical */
+} tsurugi_hidden;
+
+/*
+ * Attribute a is column a - 1, dropped ones included.  Behind the attributes
+ * lie the hidden columns.  What lies behind those is left over from an ALTER that was
+ * rolled back, or from an index that was dropped: it is written as NULL and
+ * never read.
  */
 typedef struct tsurugi_relation
 {
@@ -36,12 +66,16 @@ typedef struct tsurugi_relation
 	uint64_t revision;	   /* changes when PostgreSQL says that the relation may have changed; never comes again */
 	tg_table *table;	   /* the storage; kept by the lock on the relation */
 	int attribute_count;   /* the tuple descriptor's natts */
-	int column_count;	   /* columns of the storage's layout: values of a row to write; >= attribute_count */
+	int hidden_count;	   /* columns that users do not see */
+	int column_count;	   /* columns of the storage's layout: values of a row to write; >= both together */
 	tsurugi_codec *codecs; /* column_count of them */
 	uint8_t *kinds;		   /* tg_kind of each, as in the layout */
-	Oid key_index;		   /* pg_class entry of the primary key, or InvalidOid */
-	Oid key_constraint;
-	int key_count; /* columns of the key, 0: none */
+	tsurugi_hidden *hidden;
+	int index_count;
+	tsurugi_index *indexes; /* the primary key first, if there is one */
+	/* of the primary key: */
+	Oid key_index; /* pg_class entry, or InvalidOid */
+	int key_count; /* columns, 0: none */
 	tsurugi_key_column *key;
 	tg_key_spec key_spec;
 } tsurugi_relation;
@@ -51,10 +85,16 @@ extern void tsurugi_relation_init(void);
 
 /*
  * The description of an open, locked foreign table of ours.  The pointer stays
- * good for as long as the relation stays open (a statement's run); it is asked
- * for again by the next one.  Storage that is not there is created, empty.
+ * good to the end of the transaction; it is asked for again by the next statement.  Storage that is not there is created, empty.
  */
 extern tsurugi_relation *tsurugi_relation_get(Relation relation);
+
+/* The entry in pg_class of an index that the storage names, which names the primary key by NULL. */
+static inline Oid
+tsurugi_index_oid(const tsurugi_relation *described, const tg_index *index)
+{
+	return index == NULL ? described->key_index : index->spec.host;
+}
 
 /*
  * What the catalogs say, without a look at the storage (table is NULL), in the

@@ -23,6 +23,7 @@
 #include "utils/typcache.h"
 
 #include "src/errors.h"
+#include "src/hidden.h"
 #include "src/keys.h"
 #include "src/relation.h"
 #include "src/scan.h"
@@ -268,9 +269,10 @@ typedef struct Copy
 	ExprState **defaults; /* by column; NULL: none, or not added */
 	EState *estate;
 	TupleTableSlot *slot;
-	const tsurugi_retype *retype; /* or NULL, as are the next two */
-	ExprState **conversions;	  /* by column; NULL: stays as it is */
-	TupleTableSlot *before;		  /* the row as it was */
+	const tsurugi_retype *retype;  /* or NULL, as are the next two */
+	ExprState **conversions;	   /* by column; NULL: stays as it is */
+	TupleTableSlot *before;		   /* the row as it was */
+	tsurugi_hidden_states *hidden; /* or NULL */
 	tg_value *values;
 	bool *nulls;
 } Copy;
@@ -329,7 +331,7 @@ insert_row(Copy *copy)
 	status = tg_txn_insert(&writer, copy->fresh, described->key_count > 0 ? key : NULL, key_bytes, copy->values,
 						   copy->nulls, &row, &wait);
 	if (status == TG_EXISTS)
-		tsurugi_error_not_unique(copy->relation, described, copy->slot->tts_values, copy->slot->tts_isnull);
+		tsurugi_error_not_unique(copy->relation, tsurugi_index_oid(described, wait.index), copy->slot);
 	tsurugi_check(status, copy->relation);
 }
 
@@ -393,6 +395,8 @@ copy_row(Copy *copy, const Rows *rows)
 	else
 		take_row(copy, rows);
 	fill_defaults(copy);
+	if (copy->hidden != NULL)
+		tsurugi_hidden_compute(copy->hidden, copy->slot, copy->values, copy->nulls);
 	insert_row(copy);
 	MemoryContextSwitchTo(caller);
 }
@@ -481,13 +485,14 @@ static void
 copy_rows(Relation relation, Rows *rows, tg_table *fresh, const tsurugi_relation *described,
 		  const tsurugi_retype *retype, ExprState **defaults, EState *estate)
 {
-	int count = described->attribute_count;
+	int count = described->column_count;
 	Copy copy = {.relation = relation,
 				 .described = described,
 				 .fresh = fresh,
 				 .defaults = defaults,
 				 .estate = estate,
 				 .slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual),
+				 .hidden = tsurugi_hidden_prepare(described, estate),
 				 .values = (tg_value *) TYPEALIGN(sizeof(tg_value), palloc0((count + 1) * sizeof(tg_value))),
 				 .nulls = palloc0((count + 1) * sizeof(bool))};
 
@@ -539,34 +544,88 @@ must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
 	return false;
 }
 
+/* --- following --------------------------------------------------------------------------- */
+
+/* The rows have to be stored anew: other columns, other kinds, another key, an index more. */
+static bool
+must_rewrite(const tsurugi_relation *described, const tg_table *table)
+{
+	int count = described->attribute_count;
+
+	/* hidden columns lie behind the attributes */
+	if (table->hidden != 0 && table->hidden < count)
+		return true;
+	if (kinds_differ(described, tg_load_acquire(&table->layout)) ||
+		!tsurugi_key_is_same(&table->key, &described->key_spec))
+		return true;
+	for (int i = 0; i < described->index_count; i++)
+	{
+		const tsurugi_index *index = &described->indexes[i];
+		const tg_index *there;
+
+		if (index->primary)
+			continue;
+		there = tg_index_find(table, index->oid);
+		if (there == NULL || !tsurugi_index_is_same(&there->spec, &index->spec))
+			return true;
+	}
+	return false;
+}
+
+/* Lets go of the indexes that the catalogs do not have. */
+static void
+drop_indexes(tg_table *table, const tsurugi_relation *described)
+{
+	tg_index *next;
+
+	for (tg_index *index = tg_index_first(table); index != NULL; index = next)
+	{
+		bool wanted = false;
+
+		next = tg_index_next(index);
+		for (int i = 0; i < described->index_count; i++)
+			wanted |= described->indexes[i].oid == index->spec.host;
+		if (!wanted)
+			tsurugi_storage_drop_index(table, index);
+	}
+}
+
+/* Puts an empty storage in the place of the relation's: the end of the transaction knows both. */
+static tg_table *
+replace_storage(Relation relation, const tsurugi_relation *described)
+{
+	tg_table *fresh = tsurugi_storage_make(relation, described);
+
+	tsurugi_storage_replace(relation, fresh);
+	return fresh;
+}
+
 void
 tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype)
 {
-	tg_table *old = tsurugi_storage_find(RelationGetRelid(relation));
+	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 	const tsurugi_relation *described;
 	EState *estate;
 	ExprState **defaults;
 	bool fill;
 
-	if (old == NULL)
+	if (table == NULL)
 		return;
 	described = tsurugi_relation_describe(relation);
 	estate = CreateExecutorState();
 	defaults = prepare_defaults(relation, added, estate, &fill);
-	if (must_convert(retype, described) || fill || kinds_differ(described, tg_load_acquire(&old->layout)) ||
-		!tsurugi_key_is_same(&old->key, &described->key_spec))
+	if (must_convert(retype, described) || fill || must_rewrite(described, table))
 	{
-		tg_table *fresh =
-			tsurugi_storage_make(relation, described->kinds, described->attribute_count, &described->key_spec);
+		tg_table *old = table;
 
-		/* from here on the end of the transaction knows both */
-		tsurugi_storage_replace(relation, fresh);
-		copy_rows(relation, open_rows(old, readable_columns(described, added)), fresh, described, retype, defaults,
+		table = replace_storage(relation, described);
+		copy_rows(relation, open_rows(old, readable_columns(described, added)), table, described, retype, defaults,
 				  estate);
 	}
 	else
 		tsurugi_table_verify(relation, not_null_of(relation, added), false);
 	FreeExecutorState(estate);
+	drop_indexes(table, described);
 	/* the layout follows, too */
 	(void) tsurugi_relation_get(relation);
 	CommandCounterIncrement();
@@ -588,8 +647,7 @@ tsurugi_table_compact(Relation relation, bool by_key)
 		return;
 	described = tsurugi_relation_describe(relation);
 	estate = CreateExecutorState();
-	fresh = tsurugi_storage_make(relation, described->kinds, described->attribute_count, &described->key_spec);
-	tsurugi_storage_replace(relation, fresh);
+	fresh = replace_storage(relation, described);
 	rows = open_rows(old, described->attribute_count);
 	if (by_key)
 		order_by_key(rows);

@@ -13,7 +13,7 @@
 #include "src/retype.h"
 
 /*
- * Makes the storage agree with the catalogs: key, added columns (attribute
+ * Makes the storage agree with the catalogs: key, indexes, added columns (attribute
  * numbers) with their defaults.  If need be by copying the rows into a fresh
  * storage, which the end of the transaction decides on.  retype: what becomes
  * of columns whose type has changed, NULL if none has.

@@ -17,6 +17,7 @@ tsurugi_row_init(tsurugi_row *row, const tsurugi_relation *described)
 	/* The cells are 16 bytes wide and want their alignment. */
 	memory = palloc(count * (sizeof(tg_value) + sizeof(bool) + TSURUGI_SCRATCH_BYTES) + sizeof(tg_value));
 	row->described = described;
+	row->hidden = NULL;
 	row->values = (tg_value *) TYPEALIGN(sizeof(tg_value), memory);
 	row->scratch = (char *) (row->values + count);
 	row->nulls = (bool *) (row->scratch + (size_t) count * TSURUGI_SCRATCH_BYTES);
@@ -55,7 +56,7 @@ tsurugi_row_to_slot(const tsurugi_row *row, uint32_t row_id, TupleTableSlot *slo
 }
 
 /* A string of the host's that has the very bytes of a stored one. */
-static bool
+static inline bool
 is_same_string(const tg_value *value, const tg_value *stored)
 {
 	return (value->string.word & TG_STRING_HOST) != 0 && tg_string_is_out(&stored->string) &&
@@ -66,7 +67,7 @@ is_same_string(const tg_value *value, const tg_value *stored)
 bool
 tsurugi_row_may_copy(const tsurugi_relation *described)
 {
-	for (int i = 0; i < described->attribute_count; i++)
+	for (int i = 0; i < described->attribute_count + described->hidden_count; i++)
 	{
 		tsurugi_form form = (tsurugi_form) described->codecs[i].form;
 
@@ -74,6 +75,14 @@ tsurugi_row_may_copy(const tsurugi_relation *described)
 			return true;
 	}
 	return false;
+}
+
+static inline void
+share_string(tsurugi_row *row, int column, const tsurugi_row *old)
+{
+	if (!row->nulls[column] && !old->nulls[column] && row->described->kinds[column] == TG_KIND_STRING &&
+		is_same_string(&row->values[column], &old->values[column]))
+		row->values[column] = old->values[column];
 }
 
 void
@@ -86,12 +95,23 @@ tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row 
 	{
 		tsurugi_row_set(row, i, slot->tts_values[i],
 						slot->tts_isnull[i] || described->codecs[i].form == TSURUGI_NOTHING);
-		if (old != NULL && !row->nulls[i] && !old->nulls[i] && described->kinds[i] == TG_KIND_STRING &&
-			is_same_string(&row->values[i], &old->values[i]))
-			row->values[i] = old->values[i];
+		if (old != NULL)
+			share_string(row, i, old);
 	}
 	for (int i = described->attribute_count; i < described->column_count; i++)
 		row->nulls[i] = true;
+	if (row->hidden != NULL)
+		tsurugi_row_compute_hidden(row, slot, old);
+}
+
+void
+tsurugi_row_compute_hidden(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old)
+{
+	int end = row->described->attribute_count + row->described->hidden_count;
+
+	tsurugi_hidden_compute(row->hidden, slot, row->values, row->nulls);
+	for (int i = row->described->attribute_count; old != NULL && i < end; i++)
+		share_string(row, i, old);
 }
 
 void
@@ -109,7 +129,7 @@ tsurugi_key_capacity(const tsurugi_relation *described)
 
 	for (int i = 0; i < described->key_count; i++)
 	{
-		tg_kind kind = (tg_kind) described->kinds[described->key[i].attnum - 1];
+		tg_kind kind = (tg_kind) described->kinds[described->key[i].part.column];
 
 		if (kind == TG_KIND_STRING)
 			return TG_KEY_BYTES_MAX;

@@ -9,6 +9,7 @@
 #include "storage/itemptr.h"
 
 #include "runtime/runtime.h"
+#include "src/hidden.h"
 #include "src/relation.h"
 
 /*
@@ -18,12 +19,13 @@
 typedef struct tsurugi_row
 {
 	const tsurugi_relation *described;
-	tg_value *values; /* column_count */
+	tsurugi_hidden_states *hidden; /* of rows that are written, if the relation has such columns; else NULL */
+	tg_value *values;			   /* column_count */
 	bool *nulls;
 	char *scratch; /* TSURUGI_SCRATCH_BYTES each */
 } tsurugi_row;
 
-/* In the current memory context. */
+/* In the current memory context.  Who writes rows sets hidden. */
 extern void tsurugi_row_init(tsurugi_row *row, const tsurugi_relation *described);
 
 /* Reads every column of a version.  Inside an epoch. */
@@ -41,6 +43,9 @@ extern void tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const 
 
 /* Whether that may need memory: a value has to be detoasted or widened. */
 extern bool tsurugi_row_may_copy(const tsurugi_relation *described);
+
+/* The part of it that computes the hidden columns; row->hidden is not NULL. */
+extern void tsurugi_row_compute_hidden(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old);
 
 /* Takes one column from a datum. */
 static inline void

@@ -1,8 +1,9 @@
 /*
  * scan.c
- *	  A running scan: makes the key, opens the source, steps from row to row.
+ *	  A running scan: opens the source, steps from row to row.
  *
- * One row by key and ranges of keys are read in place, by the backend itself.
+ * One row by key and ranges of an index are read in place, by the backend itself;
+ * several, where there are lists of values, one after the other (scan_key.c).
  * A whole table is read in place too, or, from tsurugi_fdw.scan_pool_rows rows
  * on, by tasks of the pool that fill buffers of an output channel.  Between two
  * rows the session is quiescent: blobs that a slot points to stay, because the
@@ -13,14 +14,10 @@
 #include "src/scan.h"
 
 #include "access/xact.h"
-#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "storage/latch.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/numeric.h"
 #include "utils/portal.h"
 #include "tcop/pquery.h"
 #include "utils/wait_event.h"
@@ -28,6 +25,7 @@
 #include "src/errors.h"
 #include "src/isolation.h"
 #include "src/row.h"
+#include "src/scan_key.h"
 #include "src/session.h"
 #include "src/settings.h"
 #include "src/snapshot.h"
@@ -79,29 +77,6 @@ init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
 	}
 }
 
-static void
-init_key_values(tsurugi_scan *scan, ForeignScan *plan)
-{
-	const tsurugi_shape *shape = &scan->shape;
-	size_t capacity = tsurugi_key_capacity(scan->described);
-
-	scan->key_value_count =
-		shape->fixed_count + (shape->low != TSURUGI_BOUND_NONE) + (shape->high != TSURUGI_BOUND_NONE);
-	scan->key_values = palloc0(sizeof(tsurugi_key_value) * Max(scan->key_value_count, 1) + 2 * capacity);
-	scan->key = (unsigned char *) (scan->key_values + Max(scan->key_value_count, 1));
-	scan->key_high = scan->key + capacity;
-	for (int i = 0; i < scan->key_value_count; i++)
-	{
-		tsurugi_key_value *value = &scan->key_values[i];
-
-		value->column = &scan->described->key[Min(i, shape->fixed_count)];
-		value->expr = list_nth(plan->fdw_exprs, i);
-		value->type = exprType((Node *) value->expr);
-		if (!tsurugi_is_plain_value(value->expr))
-			value->state = ExecInitExpr(value->expr, &scan->node->ss.ps);
-	}
-}
-
 tsurugi_scan *
 tsurugi_scan_make(ForeignScanState *node)
 {
@@ -122,7 +97,7 @@ tsurugi_scan_make(ForeignScanState *node)
 	memset(node->ss.ss_ScanTupleSlot->tts_isnull, true, scan->slot_natts * sizeof(bool));
 	node->ss.ss_ScanTupleSlot->tts_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
 	if (scan->shape.way != TSURUGI_WAY_TABLE)
-		init_key_values(scan, plan);
+		tsurugi_scan_key_init(scan, plan);
 	return scan;
 }
 
@@ -130,170 +105,26 @@ void
 tsurugi_scan_start(tsurugi_scan *scan)
 {
 	tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
+	scan->stored =
+		scan->index == NULL || scan->index->primary ? NULL : tg_index_find(scan->described->table, scan->index->oid);
 }
 
-/* --- the key ----------------------------------------------------------------------------- */
-
-/* Where a value lies among what a column can hold. */
-typedef enum fit
-{
-	FIT_WITHIN,
-	FIT_BELOW,
-	FIT_ABOVE,
-	FIT_LONG,	/* beyond the longest key: the key made is cut, and below the value */
-	FIT_NOWHERE /* NULL, or a number between two that the column can hold */
-} fit;
-
-static Datum
-value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
-{
-	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
-
-	if (value->state != NULL)
-		return ExecEvalExprSwitchContext(value->state, context, null);
-	if (IsA(value->expr, Const))
-	{
-		*null = ((Const *) value->expr)->constisnull;
-		return ((Const *) value->expr)->constvalue;
-	}
-	else
-	{
-		/* As ExecEvalParamExtern (execExprInterp.c). */
-		int id = ((Param *) value->expr)->paramid;
-		ParamListInfo params = context->ecxt_param_list_info;
-		ParamExternData workspace;
-		ParamExternData *param;
-
-		if (params == NULL || id <= 0 || id > params->numParams)
-			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no value found for parameter %d", id)));
-		param =
-			params->paramFetch != NULL ? params->paramFetch(params, id, false, &workspace) : &params->params[id - 1];
-		if (!OidIsValid(param->ptype))
-			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no value found for parameter %d", id)));
-		*null = param->isnull;
-		return param->value;
-	}
-}
-
-static fit
-fit_integer(int64 number, tg_kind kind, tg_value *out)
-{
-	int64 high = kind == TG_KIND_2 ? PG_INT16_MAX : kind == TG_KIND_4 ? PG_INT32_MAX : PG_INT64_MAX;
-
-	out->word = number;
-	return number > high ? FIT_ABOVE : number < -high - 1 ? FIT_BELOW : FIT_WITHIN;
-}
-
-/* A numeric(p,s) column holds only numbers of its scale and size. */
-static fit
-fit_numeric(const tsurugi_codec *codec, Datum datum, tg_value *out)
-{
-	Numeric number = DatumGetNumeric(datum);
-
-	if (!numeric_is_nan(number))
-	{
-		int precision = ((codec->typmod - VARHDRSZ) >> 16) & 0xffff;
-		char *limit;
-		Datum bound;
-
-		if (numeric_is_inf(number) || DatumGetInt32(DirectFunctionCall1(numeric_min_scale, datum)) > codec->scale)
-			return FIT_NOWHERE;
-		limit = psprintf("1e%d", precision - codec->scale);
-		bound =
-			DirectFunctionCall3(numeric_in, CStringGetDatum(limit), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-		if (DatumGetBool(DirectFunctionCall2(numeric_ge, DirectFunctionCall1(numeric_abs, datum), bound)))
-			return FIT_NOWHERE;
-	}
-	tsurugi_value(codec, datum, out);
-	return FIT_WITHIN;
-}
-
-static fit
-fit_value(const tsurugi_key_value *value, const tsurugi_codec *codec, Datum datum, tg_value *out)
-{
-	if (value->type == INT8OID)
-		return fit_integer(DatumGetInt64(datum), codec->kind, out);
-	if (value->type == INT4OID)
-		return fit_integer(DatumGetInt32(datum), codec->kind, out);
-	if (value->type == INT2OID)
-		return fit_integer(DatumGetInt16(datum), codec->kind, out);
-	if (codec->form == TSURUGI_NUMERIC8 || codec->form == TSURUGI_NUMERIC16)
-		return fit_numeric(codec, datum, out);
-	tsurugi_value(codec, datum, out);
-	return FIT_WITHIN;
-}
-
-/* Appends the i-th value to a key.  *bytes is the new length. */
-static fit
-append_value(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
-{
-	const tsurugi_key_value *value = &scan->key_values[i];
-	const tsurugi_codec *codec = &scan->described->codecs[value->column->attnum - 1];
-	tg_value stored;
-	bool null;
-	Datum datum = value_of(scan, value, &null);
-	fit where;
-
-	if (null)
-		return FIT_NOWHERE;
-	where = fit_value(value, codec, datum, &stored);
-	if (where == FIT_WITHIN)
-	{
-		*bytes = tg_key_append(key, *bytes, &value->column->part, (tg_kind) codec->kind, &stored);
-		if (*bytes == SIZE_MAX)
-		{
-			*bytes = TG_KEY_BYTES_MAX;
-			return FIT_LONG;
-		}
-	}
-	return where;
-}
-
-/* The fixed columns' values; false if no row can have them. */
-static bool
-make_fixed(tsurugi_scan *scan, size_t *bytes)
-{
-	*bytes = 0;
-	for (int i = 0; i < scan->shape.fixed_count; i++)
-		if (append_value(scan, i, scan->key, bytes) != FIT_WITHIN)
-			return false;
-	return true;
-}
+/* --- ranges ------------------------------------------------------------------------------------ */
 
 static bool
 open_range(tsurugi_scan *scan)
 {
-	const tsurugi_shape *shape = &scan->shape;
-	bool low_inclusive = true;
-	bool high_inclusive = true;
-	size_t low;
-	size_t high;
+	tsurugi_range_end first;
+	tsurugi_range_end last;
 
-	if (!make_fixed(scan, &low))
+	if (!tsurugi_scan_make_range(scan, &first, &last))
 		return false;
-	high = low;
-	memcpy(scan->key_high, scan->key, low);
-	if (shape->low != TSURUGI_BOUND_NONE)
-	{
-		fit where = append_value(scan, shape->fixed_count, scan->key, &low);
-
-		if (where == FIT_NOWHERE || where == FIT_ABOVE)
-			return false;
-		low_inclusive = where == FIT_BELOW || (where == FIT_WITHIN && shape->low == TSURUGI_BOUND_INCLUSIVE);
-	}
-	if (shape->high != TSURUGI_BOUND_NONE)
-	{
-		fit where = append_value(scan, scan->key_value_count - 1, scan->key_high, &high);
-
-		if (where == FIT_NOWHERE || where == FIT_BELOW)
-			return false;
-		high_inclusive = where == FIT_ABOVE || where == FIT_LONG || shape->high == TSURUGI_BOUND_INCLUSIVE;
-	}
 	/* Not in the current context, which is the row's. */
 	if (scan->range == NULL)
 		scan->range = MemoryContextAlloc(scan->node->ss.ps.state->es_query_cxt, sizeof(tg_range_scan));
-	tg_range_scan_init(scan->range, scan->described->table, NULL, &scan->snapshot, low > 0 ? scan->key : NULL, low,
-					   low_inclusive, high > 0 ? scan->key_high : NULL, high, high_inclusive, shape->backward);
+	tg_range_scan_init(scan->range, scan->described->table, scan->stored, &scan->snapshot,
+					   first.bytes > 0 ? first.key : NULL, first.bytes, first.inclusive,
+					   last.bytes > 0 ? last.key : NULL, last.bytes, last.inclusive, scan->shape.backward);
 	scan->limit = RANGE_ROWS_FIRST;
 	return true;
 }
@@ -374,7 +205,8 @@ note_source(tsurugi_scan *scan)
 	tg_table *table = scan->described->table;
 
 	if (scan->shape.way == TSURUGI_WAY_RANGE)
-		scan->noted_range = tg_reads_add_range(scan->session, tsurugi_reads(), table, NULL, &scan->range->cursor);
+		scan->noted_range =
+			tg_reads_add_range(scan->session, tsurugi_reads(), table, scan->stored, &scan->range->cursor);
 	else if (scan->shape.way == TSURUGI_WAY_TABLE)
 	{
 		scan->noted_table = scan->shape.direct != CMD_UNKNOWN;
@@ -426,23 +258,13 @@ note_row(tsurugi_scan *scan, tg_status status, size_t key_bytes, tg_version vers
 }
 
 static bool
-make_key(tsurugi_scan *scan)
-{
-	size_t bytes;
-	bool made = make_fixed(scan, &bytes);
-
-	scan->key_bytes = made ? bytes : 0;
-	return made;
-}
-
-static bool
 find_by_key(tsurugi_scan *scan)
 {
 	tg_version version;
 	tg_status status;
 	tg_wait wait;
 
-	if (scan->looked_up || (scan->key_bytes == 0 && !make_key(scan)))
+	if (scan->looked_up || (scan->key_bytes == 0 && !tsurugi_scan_make_key(scan)))
 		return false;
 	scan->looked_up = true;
 again:
@@ -479,7 +301,7 @@ void
 tsurugi_scan_expect_leaf(tsurugi_scan *scan)
 {
 	scan->row_expected = false;
-	if (scan->shape.way != TSURUGI_WAY_KEY || !make_key(scan))
+	if (scan->shape.way != TSURUGI_WAY_KEY || scan->shape.arrays != 0 || !tsurugi_scan_make_key(scan))
 		return;
 	tg_epoch_enter(scan->session);
 	tg_btree_expect(tg_load_acquire(&scan->described->table->index), scan->key, scan->key_bytes);
@@ -607,14 +429,24 @@ next_vectors(tsurugi_scan *scan)
 		   0;
 }
 
+/* One combination of values. */
+static bool
+next_of_turn(tsurugi_scan *scan)
+{
+	return (scan->ready || open_source(scan)) &&
+		   (scan->shape.way == TSURUGI_WAY_KEY ? find_by_key(scan) : next_vectors(scan));
+}
+
 bool
 tsurugi_scan_next_batch(tsurugi_scan *scan)
 {
 	bool found = false;
 
-	if (!scan->done && (scan->ready || open_source(scan)))
-		found = scan->shape.way == TSURUGI_WAY_KEY ? find_by_key(scan) : next_vectors(scan);
-	scan->done = scan->done || !found;
+	while (!scan->done && !found)
+	{
+		found = next_of_turn(scan);
+		scan->done = !found && !tsurugi_scan_next_turn(scan);
+	}
 	scan->position = 0;
 	scan->count = !found ? 0 : scan->vectors != NULL ? scan->vectors->count : 1;
 	return found;
@@ -726,6 +558,7 @@ void
 tsurugi_scan_restart(tsurugi_scan *scan)
 {
 	tsurugi_scan_end(scan);
+	tsurugi_scan_forget_arrays(scan);
 	scan->ready = false;
 	scan->done = false;
 	scan->looked_up = false;

@@ -12,13 +12,25 @@
 #include "src/fdw.h"
 #include "src/relation.h"
 
-/* The value that a key column is compared with. */
+/* A column's part of a key, encoded. */
+typedef struct tsurugi_key_bytes
+{
+	size_t bytes;
+	unsigned char *data;
+} tsurugi_key_bytes;
+
+/* The value that a column of an index is compared with. */
 typedef struct tsurugi_key_value
 {
 	const tsurugi_key_column *column;
-	Oid type;		  /* of the value; an integer column takes the other integer types too */
-	Expr *expr;		  /* if plain: read without an expression state */
+	Oid type;	/* of the value, or of the array's elements; an integer column takes the other integer types too */
+	Expr *expr; /* if plain: read without an expression state */
 	ExprState *state; /* everything else */
+	bool is_array;
+	/* an array's elements, sorted and without duplicates, and the one whose turn it is: */
+	tsurugi_key_bytes *elements;
+	int element_count;
+	int turn;
 } tsurugi_key_value;
 
 /* What happened, for EXPLAIN ANALYZE. */
@@ -33,6 +45,8 @@ typedef struct tsurugi_scan
 {
 	ForeignScanState *node;
 	const tsurugi_relation *described;
+	const tsurugi_index *index; /* KEY, RANGE */
+	tg_index *stored;			/* the same, in the storage; NULL: the primary key */
 	tg_session *session;
 	tg_snapshot snapshot;
 	tsurugi_shape shape;
@@ -52,13 +66,14 @@ typedef struct tsurugi_scan
 	/* the key */
 	int key_value_count;
 	tsurugi_key_value *key_values; /* fixed ones, low, high */
+	MemoryContext elements;		   /* of the arrays among them; NULL: not computed */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
 	size_t key_bytes;  /* KEY: 0: not made yet */
 	bool row_expected; /* KEY: row is what the index had for the key, at or after the snapshot's time */
 	bool ready;		   /* keys are made, the source is open */
 	bool done;		   /* nothing more will come */
-	bool looked_up;	   /* KEY: the row was looked for */
+	bool looked_up;	   /* KEY: the row was looked for, in this turn */
 
 	/* where rows come from; one of these */
 	tg_value *cells; /* KEY: the row's columns */

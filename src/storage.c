@@ -9,6 +9,7 @@
  *	            at abort                         at commit
  *	CREATED     taken out                        -
  *	REPLACED    the old one is put back          the old one is given up
+ *	UNINDEXED   it is unique again               the index is dropped
  *	DROPPED     -                                taken out
  *	DATABASE    -                                all of it taken out
  *
@@ -29,6 +30,7 @@
 #include "utils/memutils.h"
 
 #include "src/errors.h"
+#include "src/keys.h"
 #include "src/relation.h"
 #include "src/session.h"
 
@@ -36,6 +38,7 @@ typedef enum ChangeKind
 {
 	CHANGE_CREATED,
 	CHANGE_REPLACED,
+	CHANGE_UNINDEXED,
 	CHANGE_DROPPED,
 	CHANGE_DATABASE
 } ChangeKind;
@@ -47,7 +50,8 @@ typedef struct Change
 	SubTransactionId part;
 	Oid database;
 	Oid relation;
-	tg_table *old; /* REPLACED: with the map's reference */
+	tg_table *old;	 /* REPLACED: with the map's reference; UNINDEXED: with one of ours */
+	tg_index *index; /* UNINDEXED: with a reference */
 } Change;
 
 static Change *changes; /* in TopTransactionContext */
@@ -63,6 +67,7 @@ make_change(ChangeKind kind, SubTransactionId part, Oid database, Oid relation)
 	change->database = database;
 	change->relation = relation;
 	change->old = NULL;
+	change->index = NULL;
 	return change;
 }
 
@@ -89,14 +94,50 @@ tsurugi_storage_find(Oid relation)
 	return tg_catalog_find(MyDatabaseId, relation);
 }
 
-tg_table *
-tsurugi_storage_make(Relation relation, const uint8_t *kinds, int column_count, const tg_key_spec *key)
+static bool
+has_index(const tg_table *table, const tsurugi_index *described)
 {
+	const tg_index *index = tg_index_find(table, described->oid);
+
+	return index != NULL && tsurugi_index_is_same(&index->spec, &described->spec);
+}
+
+bool
+tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *described)
+{
+	if (!tsurugi_key_is_same(&table->key, &described->key_spec))
+		return false;
+	for (int i = 0; i < described->index_count; i++)
+	{
+		if (!described->indexes[i].primary && !has_index(table, &described->indexes[i]))
+			return false;
+	}
+	return true;
+}
+
+tg_table *
+tsurugi_storage_make(Relation relation, const tsurugi_relation *described)
+{
+	tg_status status;
 	tg_table *table;
 
-	tsurugi_check(
-		tg_table_create(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), kinds, column_count, key, &table),
-		relation);
+	status = tg_table_create(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), described->kinds,
+							 described->attribute_count + described->hidden_count, &described->key_spec, &table);
+	tsurugi_check(status, relation);
+	if (described->hidden_count > 0)
+		table->hidden = described->attribute_count;
+	for (int i = 0; i < described->index_count && status == TG_OK; i++)
+	{
+		tg_index *index;
+
+		if (!described->indexes[i].primary)
+			status = tg_index_create(tsurugi_session(), table, &described->indexes[i].spec, &index);
+	}
+	if (status != TG_OK)
+	{
+		give_up(table);
+		tsurugi_error(status, relation);
+	}
 	return table;
 }
 
@@ -116,7 +157,7 @@ put_table(Relation relation, tg_table *fresh)
 }
 
 static void
-create_storage(Relation relation, const uint8_t *kinds, int column_count, const tg_key_spec *key)
+create_storage(Relation relation, const tsurugi_relation *described)
 {
 	bool is_new = relation->rd_createSubid != InvalidSubTransactionId;
 	/* a lost one may have been altered before it was found missing, and an ALTER can be taken back; others only share it */
@@ -128,13 +169,13 @@ create_storage(Relation relation, const uint8_t *kinds, int column_count, const 
 		ereport(WARNING, (errmsg("foreign table \"%s\" has lost its contents", RelationGetRelationName(relation)),
 						  errdetail("Tables of tsurugi_fdw are kept in memory: a restart of the server empties them, "
 									"and a copy of a database does not copy them.")));
-	(void) put_table(relation, tsurugi_storage_make(relation, kinds, column_count, key));
+	(void) put_table(relation, tsurugi_storage_make(relation, described));
 	if (is_own)
 		note_change(change);
 }
 
 tg_table *
-tsurugi_storage_get(Relation relation, const uint8_t *kinds, int column_count, const tg_key_spec *key)
+tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 {
 	/* the number 0 is no subtransaction's (transaction.c) */
 	LOCKTAG tag = {.locktag_field1 = MyDatabaseId,
@@ -147,7 +188,7 @@ tsurugi_storage_get(Relation relation, const uint8_t *kinds, int column_count, c
 		return table;
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	if (tsurugi_storage_find(RelationGetRelid(relation)) == NULL)
-		create_storage(relation, kinds, column_count, key);
+		create_storage(relation, described);
 	(void) LockRelease(&tag, ExclusiveLock, false);
 	return tsurugi_storage_find(RelationGetRelid(relation));
 }
@@ -162,6 +203,23 @@ tsurugi_storage_replace(Relation relation, tg_table *fresh)
 	if (change->old == NULL)
 		change->kind = CHANGE_CREATED;
 	note_change(change);
+}
+
+void
+tsurugi_storage_drop_index(tg_table *table, tg_index *index)
+{
+	Change *change;
+
+	if (tg_index_is_retired(index))
+		return;
+	change = make_change(CHANGE_UNINDEXED, GetCurrentSubTransactionId(), MyDatabaseId, table->relation);
+	/* ends do not come in the order of lives */
+	tg_table_retain(table);
+	tg_index_retain(index);
+	change->old = table;
+	change->index = index;
+	note_change(change);
+	tg_index_retire(index, true);
 }
 
 void
@@ -186,12 +244,22 @@ tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_
 		Relation relation = lfirst(cell);
 		const tsurugi_relation *described = tsurugi_relation_get(relation);
 
-		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described->kinds, described->attribute_count,
-															   &described->key_spec));
+		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described));
 	}
 }
 
 /* --- ends ----------------------------------------------------------------------- */
+
+static void
+end_index(const Change *change, bool drop)
+{
+	tg_session *session = tsurugi_session();
+
+	if (drop)
+		tg_index_drop(session, change->index);
+	tg_index_release(session, change->index);
+	tg_table_release(session, change->old);
+}
 
 static void
 take_back(const Change *change)
@@ -207,6 +275,11 @@ take_back(const Change *change)
 			elog(PANIC, "could not put the storage of relation %u back", change->relation);
 		give_up(fresh);
 	}
+	else if (change->kind == CHANGE_UNINDEXED)
+	{
+		tg_index_retire(change->index, false);
+		end_index(change, false);
+	}
 }
 
 static void
@@ -220,6 +293,9 @@ finish(const Change *change)
 			break;
 		case CHANGE_REPLACED:
 			give_up(change->old);
+			break;
+		case CHANGE_UNINDEXED:
+			end_index(change, true);
 			break;
 		case CHANGE_DROPPED:
 			give_up(tg_catalog_take(tsurugi_session(), change->database, change->relation));

@@ -10,7 +10,7 @@
 
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "src/relation.h"
 
 /* The storage of an open, locked relation of this database, or NULL. */
 extern tg_table *tsurugi_storage_find(Oid relation);
@@ -21,14 +21,23 @@ extern tg_table *tsurugi_storage_find(Oid relation);
  * a restart of the server.  Goes with the relation's creation if that is
  * rolled back.
  */
-extern tg_table *tsurugi_storage_get(Relation relation, const uint8_t *kinds, int column_count, const tg_key_spec *key);
+extern tg_table *tsurugi_storage_get(Relation relation, const tsurugi_relation *described);
 
-/* A new storage of nobody's, one reference; relation is for the message of an error. */
-extern tg_table *tsurugi_storage_make(Relation relation, const uint8_t *kinds, int column_count,
-									  const tg_key_spec *key);
+/* A new, empty storage of nobody's, one reference, with its indexes. */
+extern tg_table *tsurugi_storage_make(Relation relation, const tsurugi_relation *described);
+
+/* Whether a storage has the keys and indexes of a description.  It may have more. */
+extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *described);
 
 /* Puts it in the place of the relation's, which is exclusively locked.  Takes the reference over. */
 extern void tsurugi_storage_replace(Relation relation, tg_table *fresh);
+
+/*
+ * The end of an index that the catalogs have no more: from now on it keeps
+ * nobody from anything.  The relation is exclusively locked; the end of the
+ * transaction decides.
+ */
+extern void tsurugi_storage_drop_index(tg_table *table, tg_index *index);
 
 /* At commit: the storage of a relation, or of all of a database, goes. */
 extern void tsurugi_storage_drop(Oid relation);

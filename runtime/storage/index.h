@@ -64,6 +64,7 @@ struct tg_index
 	tg_index_stripe *stripes; /* of a unique index: TG_INDEX_STRIPES; else NULL */
 	uint32_t references;	  /* atomic */
 	uint64_t epoch;			  /* in which it was dropped; under the table's latch */
+	bool retired;			  /* atomic: going to be dropped; its keys are free for all, its entries are maintained */
 	tg_index_spec spec;
 };
 
@@ -108,6 +109,23 @@ static inline tg_index *
 tg_index_next(const tg_index *index)
 {
 	return tg_load_acquire(&index->next);
+}
+
+/*
+ * A unique index that a transaction drops keeps nobody from anything from then on, and
+ * is unique again if the drop is taken back, together with what that transaction
+ * wrote meanwhile.  Nobody else writes to the table (the host's lock).
+ */
+static inline void
+tg_index_retire(tg_index *index, bool retired)
+{
+	tg_store_release(&index->retired, retired);
+}
+
+static inline bool
+tg_index_is_retired(const tg_index *index)
+{
+	return tg_load_acquire(&index->retired);
 }
 
 /* The tree of an index of a table; NULL stands for its primary key. */

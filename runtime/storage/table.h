@@ -222,6 +222,7 @@ struct tg_table
 	tg_key_spec key;   /* of index */
 	tg_index *indexes; /* the secondary ones; atomic, changed under the table's latch */
 	tg_index *dropped; /* those whose memory has to wait; under the table's latch */
+	uint32_t hidden;   /* the host's: from this column on the layout has none of the user's; 0: it has no others */
 
 	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once */
 	tg_version *small[TG_SMALL_SEGMENTS];

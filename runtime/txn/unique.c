@@ -254,7 +254,7 @@ add_entry(const tg_writer *writer, tg_index *index, tg_index_key *key, uint32_t 
 	tg_latch *latch;
 	tg_status status;
 
-	if (!index->spec.unique || key->distinct)
+	if (!index->spec.unique || key->distinct || tg_index_is_retired(index))
 		return tg_index_entry_add(writer->session, index, key, row, writer->claim);
 	latch = latch_of(index, key);
 	tg_latch_acquire(latch);
@@ -332,7 +332,7 @@ tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t k
 	else if (index == NULL)
 	{
 		for (index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
-			if (index->spec.unique)
+			if (index->spec.unique && !tg_index_is_retired(index))
 				status = probe_index(writer, index, values, nulls, wait_out);
 	}
 	tg_epoch_leave(writer->session);

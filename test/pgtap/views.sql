@@ -2,7 +2,7 @@
 BEGIN;
 SELECT plan(60);
 
-SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'sessions', 'runtime', 'collector', 'conflicts', 'transactions']);
+SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'conflicts', 'transactions']);
 SELECT columns_are('tsurugi', 'memory',
 	ARRAY['limit_bytes', 'used', 'committed', 'peak', 'reserved', 'refused', 'huge', 'huge_pages']);
 SELECT columns_are('tsurugi', 'memory_uses', ARRAY['use', 'bytes']);

@@ -1,0 +1,52 @@
+/*
+ * arbiter.c
+ *	  INSERT ... ON CONFLICT: which unique index decides.
+ *
+ * PostgreSQL asks the arbiters before it inserts; the storage says which key has
+ * refused a row.  If that is no arbiter's, the arbiters are asked then, so that the
+ * conflict that has been provided for is the one that counts.
+ */
+#include "postgres.h"
+
+#include "src/arbiter.h"
+
+tg_status
+tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_wait *holder,
+					 bool *is_arbiter_out)
+{
+	tg_table *table = row->described->table;
+	ListCell *cell;
+
+	*is_arbiter_out = arbiters == NIL || list_member_oid(arbiters, tsurugi_index_oid(row->described, holder->index));
+	if (*is_arbiter_out)
+		return TG_EXISTS;
+	foreach (cell, arbiters)
+	{
+		tg_index *index = tg_index_find(table, lfirst_oid(cell));
+		tg_wait found;
+		tg_status status;
+
+		if (index == NULL)
+			continue; /* the primary key, which refuses first */
+		status = tg_txn_probe(writer, table, NULL, 0, index, row->values, row->nulls, &found);
+		if (status == TG_OK)
+			continue;
+		*holder = found;
+		*is_arbiter_out = status == TG_EXISTS;
+		return status;
+	}
+	return TG_EXISTS;
+}
+
+bool
+tsurugi_has_same_key(const tg_index *index, const tsurugi_row *a, const tsurugi_row *b)
+{
+	tg_index_key key_a;
+	tg_index_key key_b;
+
+	if (index == NULL)
+		return true;
+	return tg_index_key_of_values(index, a->values, a->nulls, &key_a) == TG_OK &&
+		   tg_index_key_of_values(index, b->values, b->nulls, &key_b) == TG_OK && key_a.present &&
+		   key_a.bytes == key_b.bytes && memcmp(key_a.entry, key_b.entry, key_a.bytes) == 0;
+}

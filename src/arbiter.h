@@ -1,0 +1,23 @@
+/*
+ * arbiter.h
+ *	  INSERT ... ON CONFLICT: which unique index decides.
+ */
+#ifndef TSURUGI_ARBITER_H
+#define TSURUGI_ARBITER_H
+
+#include "nodes/pg_list.h"
+
+#include "src/row.h"
+
+/*
+ * A row has been refused because of a key that *holder names.  Whether that is
+ * an arbiter's (their OIDs; NIL: all are); if not, whether an arbiter refuses it, too,
+ * and *holder is its.  TG_EXISTS and *is_arbiter_out; TG_BUSY: wait.
+ */
+extern tg_status tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_wait *holder,
+									  bool *is_arbiter_out);
+
+/* Whether two rows have the same key in an index; NULL is the primary key, which a row has for life. */
+extern bool tsurugi_has_same_key(const tg_index *index, const tsurugi_row *a, const tsurugi_row *b);
+
+#endif /* TSURUGI_ARBITER_H */

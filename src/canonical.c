@@ -1,0 +1,407 @@
+/*
+ * canonical.c
+ *	  Values as bytes that are equal exactly where the values are.
+ *
+ *	type              bytes
+ *	numeric           class, weight, digits of base 10000, 0: in the numbers' order
+ *	name              its characters: in order
+ *	bit, inet, timetz as stored: what PostgreSQL compares is all there is
+ *	array             dimensions, then elements
+ *	range             emptiness, then bounds
+ *	composite         columns
+ *	jsonb             the tokens of its iterator: keys are unique and sorted in it
+ *	key.h's types     as in a key
+ *
+ * Parts of a value follow each other with what it takes to tell where each
+ * ends: a byte for NULL or not, and the length.
+ *
+ * Left out: types of extensions, multiranges, text search, xml (which
+ * has no equality), and text whose collation takes different strings for equal.
+ */
+#include "postgres.h"
+
+#include "src/canonical.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type_d.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+#include "utils/rangetypes.h"
+#include "utils/typcache.h"
+
+#include "src/codec.h"
+
+/* What numeric_send writes in the place of the sign. */
+#define NUMERIC_SENT_NEGATIVE 0x4000
+#define NUMERIC_SENT_NAN 0xC000
+#define NUMERIC_SENT_INFINITY 0xD000
+#define NUMERIC_SENT_MINUS_INFINITY 0xF000
+
+/* Classes of numbers, in order. */
+enum
+{
+	MINUS_INFINITY,
+	NEGATIVE,
+	ZERO,
+	POSITIVE,
+	INFINITY_,
+	NOT_A_NUMBER
+};
+
+static void append_value(StringInfo bytes, Oid type, Oid collation, Datum value);
+
+/* --- what is possible ------------------------------------------------------------------ */
+
+static bool
+is_plain(const tsurugi_codec *codec)
+{
+	const char *reason;
+	uint8_t code;
+	bool ordered;
+
+	return tsurugi_key_code(codec, &code, &ordered, &reason);
+}
+
+static void
+init_codec(tsurugi_codec *codec, Oid type, Oid collation)
+{
+	FormData_pg_attribute attribute = {.atttypid = type, .atttypmod = -1};
+
+	get_typlenbyvalalign(type, &attribute.attlen, &attribute.attbyval, &attribute.attalign);
+	tsurugi_codec_init(codec, &attribute);
+	codec->collation = collation;
+}
+
+/* A part of a value, which may be of a domain. */
+static bool
+part_is_possible(Oid type, Oid collation)
+{
+	tsurugi_codec codec;
+	bool ordered;
+
+	type = getBaseType(type);
+	init_codec(&codec, type, type_is_collatable(type) ? collation : InvalidOid);
+	return is_plain(&codec) || tsurugi_canonical_is_possible(type, codec.collation, &ordered);
+}
+
+static bool
+columns_are_possible(Oid type)
+{
+	TupleDesc columns = lookup_rowtype_tupdesc(type, -1);
+	bool possible = true;
+
+	for (int i = 0; i < columns->natts; i++)
+	{
+		const FormData_pg_attribute *column = TupleDescAttr(columns, i);
+
+		possible = possible && (column->attisdropped || part_is_possible(column->atttypid, column->attcollation));
+	}
+	ReleaseTupleDesc(columns);
+	return possible;
+}
+
+bool
+tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
+{
+	Oid element;
+
+	check_stack_depth();
+	*ordered_out = false;
+	switch (type)
+	{
+		case NUMERICOID:
+			*ordered_out = true;
+			return true;
+		case NAMEOID:
+			*ordered_out = lc_collate_is_c(collation);
+			return *ordered_out || get_collation_isdeterministic(collation);
+		case BITOID:
+		case VARBITOID:
+		case INETOID:
+		case CIDROID:
+		case TIMETZOID:
+		case JSONBOID:
+			return true;
+		default:
+			break;
+	}
+	element = get_element_type(type);
+	if (OidIsValid(element))
+		return part_is_possible(element, collation);
+	if (type_is_range(type))
+	{
+		const TypeCacheEntry *range = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+
+		return part_is_possible(range->rngelemtype->type_id, range->rng_collation);
+	}
+	return get_typtype(type) == TYPTYPE_COMPOSITE && columns_are_possible(type);
+}
+
+/* --- making bytes ------------------------------------------------------------------------ */
+
+static void
+append_16(StringInfo bytes, uint16 word)
+{
+	word = pg_hton16(word);
+	appendBinaryStringInfo(bytes, (char *) &word, sizeof(word));
+}
+
+static void
+append_32(StringInfo bytes, uint32 word)
+{
+	word = pg_hton32(word);
+	appendBinaryStringInfo(bytes, (char *) &word, sizeof(word));
+}
+
+/* Of a negative number everything but the class is turned over.  The digits end with 0, and each is one more than it is. */
+static void
+append_numeric(StringInfo bytes, Datum value)
+{
+	const char *sent = VARDATA_ANY(DatumGetByteaPP(DirectFunctionCall1(numeric_send, value)));
+	uint16 words[4];
+	uint16 mask;
+	const char *digits = sent + sizeof(words);
+
+	memcpy(words, sent, sizeof(words));
+	for (int i = 0; i < lengthof(words); i++)
+		words[i] = pg_ntoh16(words[i]);
+	/* number of digits, weight of the first, sign, display scale */
+	if (words[2] >= NUMERIC_SENT_NAN || words[0] == 0)
+	{
+		appendStringInfoCharMacro(bytes, words[2] == NUMERIC_SENT_NAN			   ? NOT_A_NUMBER
+										 : words[2] == NUMERIC_SENT_INFINITY	   ? INFINITY_
+										 : words[2] == NUMERIC_SENT_MINUS_INFINITY ? MINUS_INFINITY
+																				   : ZERO);
+		return;
+	}
+	mask = words[2] == NUMERIC_SENT_NEGATIVE ? 0xffff : 0;
+	appendStringInfoCharMacro(bytes, mask != 0 ? NEGATIVE : POSITIVE);
+	append_16(bytes, (words[1] ^ 0x8000) ^ mask);
+	for (int i = 0; i < words[0]; i++)
+	{
+		uint16 digit;
+
+		memcpy(&digit, digits + i * sizeof(digit), sizeof(digit));
+		append_16(bytes, (pg_ntoh16(digit) + 1) ^ mask);
+	}
+	append_16(bytes, mask);
+}
+
+/* A part of a value: NULL or not, length, bytes. */
+static void
+append_part(StringInfo bytes, Oid type, Oid collation, Datum value, bool null)
+{
+	int start;
+	uint32 length;
+
+	appendStringInfoCharMacro(bytes, !null);
+	if (null)
+		return;
+	start = bytes->len;
+	append_32(bytes, 0);
+	append_value(bytes, getBaseType(type), collation, value);
+	length = pg_hton32(bytes->len - start - (int) sizeof(length));
+	memcpy(bytes->data + start, &length, sizeof(length));
+}
+
+static void
+append_array(StringInfo bytes, Oid element, Oid collation, Datum value)
+{
+	ArrayType *array = DatumGetArrayTypeP(value);
+	Datum *values;
+	bool *nulls;
+	int count;
+	int16 length;
+	bool by_value;
+	char align;
+
+	append_32(bytes, ARR_NDIM(array));
+	for (int i = 0; i < ARR_NDIM(array); i++)
+	{
+		append_32(bytes, ARR_DIMS(array)[i]);
+		append_32(bytes, ARR_LBOUND(array)[i]);
+	}
+	get_typlenbyvalalign(element, &length, &by_value, &align);
+	deconstruct_array(array, element, length, by_value, align, &values, &nulls, &count);
+	for (int i = 0; i < count; i++)
+		append_part(bytes, element, collation, values[i], nulls[i]);
+}
+
+static void
+append_bound(StringInfo bytes, const TypeCacheEntry *range, const RangeBound *bound)
+{
+	appendStringInfoCharMacro(bytes, bound->inclusive);
+	append_part(bytes, range->rngelemtype->type_id, range->rng_collation, bound->val, bound->infinite);
+}
+
+static void
+append_range(StringInfo bytes, Oid type, Datum value)
+{
+	TypeCacheEntry *range = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+	RangeBound lower;
+	RangeBound upper;
+	bool empty;
+
+	range_deserialize(range, DatumGetRangeTypeP(value), &lower, &upper, &empty);
+	appendStringInfoCharMacro(bytes, empty);
+	if (empty)
+		return;
+	append_bound(bytes, range, &lower);
+	append_bound(bytes, range, &upper);
+}
+
+static void
+append_composite(StringInfo bytes, Oid type, Datum value)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(value);
+	TupleDesc columns = lookup_rowtype_tupdesc_copy(type, -1);
+	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
+	Datum *values = palloc(Max(columns->natts, 1) * sizeof(Datum));
+	bool *nulls = palloc(Max(columns->natts, 1));
+
+	ItemPointerSetInvalid(&tuple.t_self);
+	heap_deform_tuple(&tuple, columns, values, nulls);
+	for (int i = 0; i < columns->natts; i++)
+	{
+		const FormData_pg_attribute *column = TupleDescAttr(columns, i);
+
+		if (!column->attisdropped)
+			append_part(bytes, column->atttypid, column->attcollation, values[i], nulls[i]);
+	}
+}
+
+static void
+append_jsonb(StringInfo bytes, Datum value)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(&DatumGetJsonbP(value)->root);
+	JsonbIteratorToken token;
+	JsonbValue part;
+
+	while ((token = JsonbIteratorNext(&iterator, &part, false)) != WJB_DONE)
+	{
+		appendStringInfoCharMacro(bytes, token);
+		/* a scalar is an array of one, marked as such */
+		if (token == WJB_BEGIN_ARRAY)
+			appendStringInfoCharMacro(bytes, part.val.array.rawScalar);
+		if (token != WJB_KEY && token != WJB_VALUE && token != WJB_ELEM)
+			continue;
+		appendStringInfoCharMacro(bytes, part.type);
+		if (part.type == jbvString)
+		{
+			append_32(bytes, part.val.string.len);
+			appendBinaryStringInfo(bytes, part.val.string.val, part.val.string.len);
+		}
+		else if (part.type == jbvNumeric)
+			append_numeric(bytes, NumericGetDatum(part.val.numeric));
+		else if (part.type == jbvBool)
+			appendStringInfoCharMacro(bytes, part.val.boolean);
+	}
+}
+
+static void
+append_plain(StringInfo bytes, const tsurugi_codec *codec, Datum value)
+{
+	tg_key_part part = {.header_bytes = codec->header_bytes};
+	tg_value stored;
+	const char *reason;
+	bool ordered;
+
+	(void) tsurugi_key_code(codec, &part.code, &ordered, &reason);
+	tsurugi_value(codec, value, &stored);
+	if (codec->kind == TG_KIND_STRING)
+	{
+		const tg_string *string = &stored.string;
+		bool out = tg_string_is_out(string);
+		const char *data = out ? (const char *) string->blob + codec->header_bytes : string->bytes;
+		int length =
+			out ? (int) tg_string_blob_bytes(string) - codec->header_bytes : (int) tg_string_inline_bytes(string);
+
+		/* of any length, and without a blank-padded string's blanks */
+		while (part.code == TG_KEY_BLANK && length > 0 && data[length - 1] == ' ')
+			length--;
+		appendBinaryStringInfo(bytes, data, length);
+	}
+	else
+	{
+		unsigned char key[sizeof(tg_value)];
+
+		appendBinaryStringInfo(bytes, (char *) key, (int) tg_key_append(key, 0, &part, (tg_kind) codec->kind, &stored));
+	}
+}
+
+/* Of a base type. */
+static void
+append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
+{
+	tsurugi_codec codec;
+	Oid element;
+
+	check_stack_depth();
+	switch (type)
+	{
+		case NUMERICOID:
+			append_numeric(bytes, value);
+			return;
+		case NAMEOID:
+			appendStringInfoString(bytes, NameStr(*DatumGetName(value)));
+			return;
+		case BITOID:
+		case VARBITOID:
+		case INETOID:
+		case CIDROID:
+		{
+			struct varlena *flat = PG_DETOAST_DATUM_PACKED(value);
+
+			appendBinaryStringInfo(bytes, VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat));
+			return;
+		}
+		case TIMETZOID:
+			appendBinaryStringInfo(bytes, (char *) &DatumGetTimeTzADTP(value)->time, sizeof(TimeADT));
+			appendBinaryStringInfo(bytes, (char *) &DatumGetTimeTzADTP(value)->zone, sizeof(int32));
+			return;
+		case JSONBOID:
+			append_jsonb(bytes, value);
+			return;
+		default:
+			break;
+	}
+	element = get_element_type(type);
+	if (OidIsValid(element))
+	{
+		append_array(bytes, element, collation, value);
+		return;
+	}
+	if (type_is_range(type))
+	{
+		append_range(bytes, type, value);
+		return;
+	}
+	if (get_typtype(type) == TYPTYPE_COMPOSITE)
+	{
+		append_composite(bytes, type, value);
+		return;
+	}
+	init_codec(&codec, type, collation);
+	append_plain(bytes, &codec, value);
+}
+
+Datum
+tsurugi_canonical(Oid type, Oid collation, Datum value)
+{
+	StringInfoData bytes;
+
+	initStringInfo(&bytes);
+	appendStringInfoSpaces(&bytes, VARHDRSZ);
+	append_value(&bytes, type, collation, value);
+	SET_VARSIZE(bytes.data, bytes.len);
+	return PointerGetDatum(bytes.data);
+}

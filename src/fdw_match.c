@@ -1,0 +1,333 @@
+/*
+ * fdw_match.c
+ *	  Which conditions an index of ours can answer, and how.
+ *
+ * A condition on a column of the index is taken over if its operator belongs to
+ * the column's btree family and its other side does not depend on the table.
+ * The columns from the first one on are fixed, each by a value, by the values of an
+ * array, or by IS NULL; the next one may have bounds:
+ *
+ *	(a, b, c)    a = 1 AND b IN (2, 3) AND c > 4
+ *	             fixed by value, by array, low bound: two ranges
+ *
+ * What an index answers is evaluated by it alone and leaves the scan's
+ * conditions; so does what a partial index's predicate implies.
+ */
+#include "postgres.h"
+
+#include "src/fdw_match.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+
+typedef enum ConditionKind
+{
+	CONDITION_VALUE, /* column operator value */
+	CONDITION_ARRAY, /* column = ANY (value) */
+	CONDITION_NULL,
+	CONDITION_NOT_NULL
+} ConditionKind;
+
+/* One condition that the index can take. */
+typedef struct Condition
+{
+	RestrictInfo *rinfo;
+	int column; /* of the index */
+	ConditionKind kind;
+	StrategyNumber strategy; /* of VALUE */
+	Expr *value;			 /* of VALUE and ARRAY */
+} Condition;
+
+/* --- single conditions --------------------------------------------------------------- */
+
+/* The column of the index that an expression is, or -1. */
+static int
+column_of(const tsurugi_candidate *candidate, Node *expression)
+{
+	for (int i = 0; i < candidate->index->key_count; i++)
+		if (match_index_to_operand(expression, i, candidate->info))
+			return i;
+	return -1;
+}
+
+static bool
+is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/* Whether the column's family has the operator, for types whose values can be compared as they are stored. */
+static bool
+match_operator(const tsurugi_key_column *key, Oid operator, Oid collation, StrategyNumber *strategy_out)
+{
+	Oid left_type;
+	Oid right_type;
+	int strategy;
+
+	if (!OidIsValid(operator) || !op_in_opfamily(operator, key->family))
+		return false;
+	get_op_opfamily_properties(operator, key->family, false, &strategy, &left_type, &right_type);
+	*strategy_out = strategy;
+	if (left_type != right_type && !(is_integer(left_type) && is_integer(right_type)))
+		return false;
+	if (OidIsValid(key->collation) && collation != key->collation)
+		return false;
+	/* A bound has to be representable as a stored value: a number need not be one of the column's scale. */
+	return strategy == BTEqualStrategyNumber || (key->ordered && (key->type != NUMERICOID || key->canonical));
+}
+
+static bool
+match_comparison(const tsurugi_candidate *candidate, const OpExpr *clause, Condition *condition)
+{
+	Oid operator= clause->opno;
+
+	if (list_length(clause->args) != 2)
+		return false;
+	condition->kind = CONDITION_VALUE;
+	condition->value = lsecond(clause->args);
+	condition->column = column_of(candidate, linitial(clause->args));
+	if (condition->column < 0)
+	{
+		operator= get_commutator(operator);
+		condition->value = linitial(clause->args);
+		condition->column = column_of(candidate, lsecond(clause->args));
+	}
+	return condition->column >= 0 && match_operator(&candidate->index->key[condition->column], operator,
+													clause->inputcollid, &condition->strategy);
+}
+
+static bool
+match_array(const tsurugi_candidate *candidate, const ScalarArrayOpExpr *clause, Condition *condition)
+{
+	condition->kind = CONDITION_ARRAY;
+	condition->value = lsecond(clause->args);
+	condition->column = column_of(candidate, linitial(clause->args));
+	return clause->useOr && condition->column >= 0 &&
+		   match_operator(&candidate->index->key[condition->column], clause->opno, clause->inputcollid,
+						  &condition->strategy) &&
+		   condition->strategy == BTEqualStrategyNumber;
+}
+
+static bool
+match_null_test(const tsurugi_candidate *candidate, const NullTest *clause, Condition *condition)
+{
+	condition->kind = clause->nulltesttype == IS_NULL ? CONDITION_NULL : CONDITION_NOT_NULL;
+	condition->value = NULL;
+	/* the primary key has no NULLs to be found by */
+	condition->column = clause->argisrow || candidate->index->primary ? -1 : column_of(candidate, (Node *) clause->arg);
+	return condition->column >= 0;
+}
+
+/* A boolean column by itself, or NOT: as if it were compared. */
+static bool
+match_boolean(const tsurugi_candidate *candidate, Node *clause, Condition *condition)
+{
+	bool value = !is_notclause(clause);
+
+	if (!value)
+		clause = (Node *) get_notclausearg(clause);
+	condition->kind = CONDITION_VALUE;
+	condition->strategy = BTEqualStrategyNumber;
+	condition->column = column_of(candidate, clause);
+	if (condition->column < 0 || candidate->index->key[condition->column].family != BOOL_BTREE_FAM_OID)
+		return false;
+	condition->value = (Expr *) makeBoolConst(value, false);
+	return true;
+}
+
+static bool
+match_clause(const tsurugi_candidate *candidate, RestrictInfo *rinfo, Condition *condition)
+{
+	Node *clause = (Node *) rinfo->clause;
+
+	if (rinfo->pseudoconstant)
+		return false;
+	switch (nodeTag(clause))
+	{
+		case T_OpExpr:
+			return match_comparison(candidate, (OpExpr *) clause, condition);
+		case T_ScalarArrayOpExpr:
+			return match_array(candidate, (ScalarArrayOpExpr *) clause, condition);
+		case T_NullTest:
+			return match_null_test(candidate, (NullTest *) clause, condition);
+		default:
+			return exprType(clause) == BOOLOID && match_boolean(candidate, clause, condition);
+	}
+}
+
+static bool
+match(RelOptInfo *baserel, const tsurugi_candidate *candidate, RestrictInfo *rinfo, Condition *condition)
+{
+	condition->rinfo = rinfo;
+	return match_clause(candidate, rinfo, condition) &&
+		   (condition->value == NULL || (!bms_is_member(baserel->relid, pull_varnos(NULL, (Node *) condition->value)) &&
+										 !contain_volatile_functions((Node *) condition->value)));
+}
+
+bool
+tsurugi_condition_matches(RelOptInfo *baserel, const tsurugi_candidate *candidate, RestrictInfo *rinfo)
+{
+	Condition condition;
+
+	return match(baserel, candidate, rinfo, &condition);
+}
+
+/* --- all of them together -------------------------------------------------------------- */
+
+static List *
+match_all(RelOptInfo *baserel, const tsurugi_candidate *candidate, List *rinfos)
+{
+	List *conditions = NIL;
+	ListCell *cell;
+
+	foreach (cell, rinfos)
+	{
+		Condition condition;
+
+		if (match(baserel, candidate, lfirst_node(RestrictInfo, cell), &condition))
+			conditions = lappend(conditions, memcpy(palloc(sizeof(condition)), &condition, sizeof(condition)));
+	}
+	return conditions;
+}
+
+/* The first condition of a kind on a column; of values, with one of two strategies.  Or NULL. */
+static Condition *
+find(List *conditions, int column, ConditionKind kind, StrategyNumber strategy, StrategyNumber other)
+{
+	ListCell *cell;
+
+	foreach (cell, conditions)
+	{
+		Condition *condition = lfirst(cell);
+
+		if (condition->column == column && condition->kind == kind &&
+			(kind != CONDITION_VALUE || condition->strategy == strategy || condition->strategy == other))
+			return condition;
+	}
+	return NULL;
+}
+
+static void
+take(tsurugi_choice *choice, const Condition *condition)
+{
+	if (condition->value != NULL)
+		choice->values = lappend(choice->values, condition->value);
+	choice->conditions = list_append_unique_ptr(choice->conditions, condition->rinfo);
+}
+
+/* Fixes the next column, if something does. */
+static bool
+fix_column(tsurugi_choice *choice, List *conditions)
+{
+	tsurugi_shape *shape = &choice->shape;
+	int column = shape->fixed_count;
+	const Condition *condition =
+		find(conditions, column, CONDITION_VALUE, BTEqualStrategyNumber, BTEqualStrategyNumber);
+
+	if (condition == NULL)
+	{
+		condition = find(conditions, column, CONDITION_ARRAY, 0, 0);
+		if (condition != NULL)
+		{
+			shape->arrays |= 1 << column;
+			choice->turns *= Max(estimate_array_length((Node *) condition->value), 1);
+		}
+	}
+	if (condition == NULL)
+	{
+		condition = find(conditions, column, CONDITION_NULL, 0, 0);
+		if (condition != NULL)
+		{
+			shape->nulls |= 1 << column;
+			choice->one_row = false;
+		}
+	}
+	if (condition == NULL)
+		return false;
+	take(choice, condition);
+	shape->fixed_count++;
+	return true;
+}
+
+/* Bounds on the column after the fixed ones. */
+static void
+bound_column(tsurugi_choice *choice, List *conditions)
+{
+	tsurugi_shape *shape = &choice->shape;
+	int column = shape->fixed_count;
+	const Condition *low =
+		find(conditions, column, CONDITION_VALUE, BTGreaterStrategyNumber, BTGreaterEqualStrategyNumber);
+	const Condition *high = find(conditions, column, CONDITION_VALUE, BTLessStrategyNumber, BTLessEqualStrategyNumber);
+	const Condition *not_null = find(conditions, column, CONDITION_NOT_NULL, 0, 0);
+
+	if (low != NULL)
+	{
+		take(choice, low);
+		shape->low = low->strategy == BTGreaterStrategyNumber ? TSURUGI_BOUND_EXCLUSIVE : TSURUGI_BOUND_INCLUSIVE;
+	}
+	if (high != NULL)
+	{
+		take(choice, high);
+		shape->high = high->strategy == BTLessStrategyNumber ? TSURUGI_BOUND_EXCLUSIVE : TSURUGI_BOUND_INCLUSIVE;
+	}
+	if (not_null != NULL)
+	{
+		take(choice, not_null);
+		shape->not_null = low == NULL && high == NULL;
+	}
+}
+
+List *
+tsurugi_implied_conditions(RelOptInfo *baserel, const IndexOptInfo *info)
+{
+	List *implied = NIL;
+	ListCell *cell;
+
+	foreach (cell, info->indpred == NIL ? NIL : baserel->baserestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst(cell);
+
+		if (!contain_mutable_functions((Node *) rinfo->clause) &&
+			predicate_implied_by(list_make1(rinfo->clause), info->indpred, false))
+			implied = lappend(implied, rinfo);
+	}
+	return implied;
+}
+
+tsurugi_choice *
+tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, List *rinfos)
+{
+	tsurugi_choice *choice = palloc0(sizeof(tsurugi_choice));
+	tsurugi_shape *shape = &choice->shape;
+	List *conditions;
+	int count;
+
+	shape->way = TSURUGI_WAY_TABLE;
+	shape->direct = CMD_UNKNOWN;
+	choice->turns = 1;
+	if (candidate == NULL)
+		return choice;
+	shape->index = candidate->index->oid;
+	count = candidate->index->key_count;
+	choice->one_row = candidate->index->spec.unique;
+	conditions = match_all(baserel, candidate, rinfos);
+	while (shape->fixed_count < count && fix_column(choice, conditions))
+		;
+	if (shape->fixed_count < count)
+	{
+		choice->one_row = false;
+		bound_column(choice, conditions);
+	}
+	if (choice->conditions != NIL)
+		shape->way = candidate->index->primary && shape->fixed_count == count ? TSURUGI_WAY_KEY : TSURUGI_WAY_RANGE;
+	choice->conditions = list_concat_unique_ptr(choice->conditions, candidate->implied);
+	return choice;
+}

@@ -1,0 +1,134 @@
+/*
+ * index_command.c
+ *	  CREATE INDEX, REINDEX and DROP INDEX CONCURRENTLY on foreign tables.
+ *
+ * The entry in the catalogs is made here (index_entry.c); the storage follows at
+ * the end of the statement, as for ALTER TABLE (altered.c).  CONCURRENTLY is
+ * taken at its word only as far as transaction blocks go: others wait, for as
+ * long as the build takes.
+ */
+#include "postgres.h"
+
+#include "src/index_command.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "src/altered.h"
+#include "src/index_entry.h"
+#include "src/rewrite.h"
+
+static void
+create_index(const tsurugi_utility *utility, IndexStmt *statement)
+{
+	Oid table =
+		RangeVarGetRelidExtended(statement->relation, AccessExclusiveLock, 0, RangeVarCallbackOwnsRelation, NULL);
+	Relation relation = table_open(table, NoLock);
+	ObjectAddress address;
+
+	CheckTableNotInUse(relation, "CREATE INDEX");
+	ObjectAddressSet(address, RelationRelationId, tsurugi_index_entry_create(relation, statement, utility->text, true));
+	if (OidIsValid(address.objectId))
+		tsurugi_altered_note(table);
+	table_close(relation, NoLock);
+	tsurugi_altered_follow();
+	if (OidIsValid(address.objectId))
+		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) statement);
+}
+
+/* With event triggers, as ProcessUtilitySlow has them. */
+bool
+tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written)
+{
+	bool complete = utility->context != PROCESS_UTILITY_SUBCOMMAND;
+	bool collects;
+
+	if (!tsurugi_is_our_table(RangeVarGetRelid(written->relation, NoLock, true)))
+		return false;
+	if (written->concurrent)
+		PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
+	collects = complete && EventTriggerBeginCompleteQuery();
+	PG_TRY();
+	{
+		if (complete)
+			EventTriggerDDLCommandStart((Node *) written);
+		create_index(utility, copyObject(written));
+		if (complete)
+		{
+			EventTriggerSQLDrop((Node *) written);
+			EventTriggerDDLCommandEnd((Node *) written);
+		}
+	}
+	PG_FINALLY();
+	{
+		if (collects)
+			EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
+	return true;
+}
+
+/* Of an index of a table of ours. */
+static bool
+is_our_index(Oid index)
+{
+	return OidIsValid(index) && get_rel_relkind(index) == RELKIND_PARTITIONED_INDEX &&
+		   tsurugi_is_our_table(IndexGetRelation(index, true));
+}
+
+bool
+tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written)
+{
+	DropStmt *drop;
+
+	/* of several PostgreSQL says that it drops one at a time */
+	if (!written->concurrent || list_length(written->objects) != 1 ||
+		!is_our_index(RangeVarGetRelid(makeRangeVarFromNameList(linitial(written->objects)), NoLock, true)))
+		return false;
+	PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "DROP INDEX CONCURRENTLY");
+	drop = copyObject(written);
+	drop->concurrent = false;
+	tsurugi_utility_run_instead(utility, (Node *) drop);
+	return true;
+}
+
+/* --- REINDEX ------------------------------------------------------------------------------- */
+
+/* What REINDEX asks of an index. */
+static void
+check_before_rebuild(const RangeVar *name, Oid relation, Oid previous, void *argument)
+{
+	if (OidIsValid(relation) && !pg_class_ownercheck(relation, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relation)), name->relname);
+}
+
+bool
+tsurugi_index_command_rebuild(const tsurugi_utility *utility, ReindexStmt *written)
+{
+	Oid index = written->kind == REINDEX_OBJECT_INDEX ? RangeVarGetRelid(written->relation, NoLock, true) : InvalidOid;
+	Relation relation;
+
+	if (!is_our_index(index))
+		return false;
+	/* the table first, as DROP INDEX does */
+	LockRelationOid(IndexGetRelation(index, false), AccessExclusiveLock);
+	if (RangeVarGetRelidExtended(written->relation, AccessExclusiveLock, 0, check_before_rebuild, NULL) != index)
+		return tsurugi_index_command_rebuild(utility, written); /* the name has another meaning now */
+	relation = table_open(IndexGetRelation(index, false), NoLock);
+	CheckTableNotInUse(relation, "REINDEX INDEX");
+	tsurugi_table_compact(relation, false);
+	table_close(relation, NoLock);
+	return true;
+}

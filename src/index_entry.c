@@ -1,0 +1,555 @@
+/*
+ * index_entry.c
+ *	  Indexes of foreign tables as entries in PostgreSQL's catalogs.
+ *
+ * PostgreSQL refuses indexes and keys on foreign tables in its parser and in
+ * DefineIndex, not in its catalogs: index_create() with SKIP_BUILD and
+ * PARTITIONED makes an entry of relkind 'I', which has no storage.  PostgreSQL
+ * then knows the index (\d, ON CONFLICT, GROUP BY, names, dependencies, DROP,
+ * pg_dump) and plans no path over it, because it plans none over a partitioned
+ * index.  A plain 'i' would be opened by the planner, and crash it.
+ *
+ * What DefineIndex checks of a statement is checked here, in its words.
+ * Storage parameters and tablespaces say how an index lies on the disk, and have
+ * no meaning here.
+ *
+ * This rests on exported functions, but on no promise: the regression tests
+ * ddl, key and index show each use.
+ */
+#include "postgres.h"
+
+#include "src/index_entry.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_opclass.h"
+#include "commands/comment.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_utilcmd.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "src/keys.h"
+
+_Static_assert(TG_KEY_COLUMN_MAX >= INDEX_MAX_KEYS, "an index of PostgreSQL's has no more columns than ours");
+
+/* What index_create wants to know, gathered column by column. */
+typedef struct Definition
+{
+	Relation relation;
+	const IndexStmt *statement;
+	IndexInfo *info;
+	List *names; /* of the columns */
+	Oid collations[INDEX_MAX_KEYS];
+	Oid classes[INDEX_MAX_KEYS];
+	int16 options[INDEX_MAX_KEYS];
+} Definition;
+
+/* --- statements of constraints --------------------------------------------------------- */
+
+static IndexElem *
+make_element(const char *column)
+{
+	IndexElem *element = makeNode(IndexElem);
+
+	element->name = pstrdup(column);
+	element->ordering = SORTBY_DEFAULT;
+	element->nulls_ordering = SORTBY_NULLS_DEFAULT;
+	return element;
+}
+
+IndexStmt *
+tsurugi_index_of_constraint(const Constraint *constraint)
+{
+	IndexStmt *index = makeNode(IndexStmt);
+	ListCell *cell;
+
+	index->unique = true;
+	index->primary = constraint->contype == CONSTR_PRIMARY;
+	index->isconstraint = true;
+	index->nulls_not_distinct = constraint->nulls_not_distinct;
+	index->deferrable = constraint->deferrable;
+	index->initdeferred = constraint->initdeferred;
+	index->idxname = constraint->conname;
+	index->accessMethod = DEFAULT_INDEX_TYPE;
+	foreach (cell, constraint->keys)
+	{
+		const char *column = strVal(lfirst(cell));
+		ListCell *other;
+
+		foreach (other, index->indexParams)
+		{
+			if (strcmp(lfirst_node(IndexElem, other)->name, column) == 0)
+				ereport(ERROR, (errcode(ERRCODE_DUPLICATE_COLUMN),
+								index->primary ? errmsg("column \"%s\" appears twice in primary key constraint", column)
+											   : errmsg("column \"%s\" appears twice in unique constraint", column)));
+		}
+		index->indexParams = lappend(index->indexParams, make_element(column));
+	}
+	foreach (cell, constraint->including)
+		index->indexIncludingParams = lappend(index->indexIncludingParams, make_element(strVal(lfirst(cell))));
+	return index;
+}
+
+/* --- names, as DefineIndex chooses them -------------------------------------------------- */
+
+/* A name for a column of the index that no column before has; an expression has none of its own. */
+static char *
+choose_column_name(const IndexElem *element, List *before)
+{
+	const char *origin = element->indexcolname != NULL ? element->indexcolname
+						 : element->name != NULL	   ? element->name
+													   : "expr";
+	char name[NAMEDATALEN];
+	bool taken = true;
+
+	strlcpy(name, origin, NAMEDATALEN);
+	for (int number = 1; taken; number++)
+	{
+		ListCell *cell;
+
+		taken = false;
+		foreach (cell, before)
+			taken |= strcmp(name, lfirst(cell)) == 0;
+		if (taken)
+		{
+			char digits[16];
+			int length;
+
+			snprintf(digits, sizeof(digits), "%d", number);
+			length = pg_mbcliplen(origin, strlen(origin), NAMEDATALEN - 1 - strlen(digits));
+			memcpy(name, origin, length);
+			strcpy(name + length, digits);
+		}
+	}
+	return pstrdup(name);
+}
+
+/* "a_b_expr", at most a name's length. */
+static char *
+join_names(List *names)
+{
+	StringInfoData joined;
+	ListCell *cell;
+
+	initStringInfo(&joined);
+	foreach (cell, names)
+	{
+		if (joined.len > 0)
+			appendStringInfoChar(&joined, '_');
+		appendStringInfoString(&joined, lfirst(cell));
+		if (joined.len >= NAMEDATALEN)
+			break;
+	}
+	if (joined.len >= NAMEDATALEN)
+		joined.data[pg_mbcliplen(joined.data, joined.len, NAMEDATALEN - 1)] = '\0';
+	return joined.data;
+}
+
+static char *
+choose_name(const Definition *definition)
+{
+	const char *table = RelationGetRelationName(definition->relation);
+	Oid namespace = RelationGetNamespace(definition->relation);
+
+	if (definition->statement->primary)
+		return ChooseRelationName(table, NULL, "pkey", namespace, true);
+	return ChooseRelationName(table, join_names(definition->names), definition->statement->isconstraint ? "key" : "idx",
+							  namespace, definition->statement->isconstraint);
+}
+
+/* --- columns ------------------------------------------------------------------------------ */
+
+static void
+refuse_system_columns(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("index creation on system columns is not supported")));
+}
+
+static void
+check_no_system_columns(Node *expression)
+{
+	Bitmapset *attributes = NULL;
+
+	pull_varattnos(expression, 1, &attributes);
+	for (int attnum = FirstLowInvalidHeapAttributeNumber + 1; attnum < 0; attnum++)
+	{
+		if (bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attributes))
+			refuse_system_columns();
+	}
+}
+
+static bool
+is_mutable(Node *expression)
+{
+	return contain_mutable_functions((Node *) expression_planner(copyObject((Expr *) expression)));
+}
+
+/* A column by its name. */
+static void
+set_attribute(Definition *definition, const char *name, int at, Oid *type_out, int32 *typmod_out, Oid *collation_out)
+{
+	AttrNumber attnum = get_attnum(RelationGetRelid(definition->relation), name);
+	const FormData_pg_attribute *attribute;
+
+	if (attnum == InvalidAttrNumber)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+						definition->statement->isconstraint ? errmsg("column \"%s\" named in key does not exist", name)
+															: errmsg("column \"%s\" does not exist", name)));
+	if (attnum < 0)
+		refuse_system_columns();
+	attribute = TupleDescAttr(RelationGetDescr(definition->relation), attnum - 1);
+	definition->info->ii_IndexAttrNumbers[at] = attnum;
+	*type_out = attribute->atttypid;
+	*typmod_out = attribute->atttypmod;
+	*collation_out = attribute->attcollation;
+}
+
+/* An expression, which may be nothing but a column in parentheses. */
+static void
+set_expression(Definition *definition, Node *expression, int at, Oid *type_out, int32 *typmod_out, Oid *collation_out)
+{
+	*type_out = exprType(expression);
+	*typmod_out = exprTypmod(expression);
+	*collation_out = exprCollation(expression);
+	/* what COLLATE says is in the collation now */
+	while (IsA(expression, CollateExpr))
+		expression = (Node *) ((CollateExpr *) expression)->arg;
+	if (IsA(expression, Var) && ((Var *) expression)->varattno != InvalidAttrNumber)
+	{
+		if (((Var *) expression)->varattno < 0)
+			refuse_system_columns();
+		definition->info->ii_IndexAttrNumbers[at] = ((Var *) expression)->varattno;
+		return;
+	}
+	check_no_system_columns(expression);
+	if (is_mutable(expression))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+						errmsg("functions in index expression must be marked IMMUTABLE")));
+	definition->info->ii_IndexAttrNumbers[at] = 0;
+	definition->info->ii_Expressions = lappend(definition->info->ii_Expressions, expression);
+}
+
+static Oid
+choose_collation(const IndexElem *element, Oid type, Oid collation)
+{
+	if (element->collation != NIL)
+		collation = get_collation_oid(element->collation, false);
+	if (!type_is_collatable(type))
+	{
+		if (OidIsValid(collation))
+			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+							errmsg("collations are not supported by type %s", format_type_be(type))));
+		return InvalidOid;
+	}
+	if (!OidIsValid(collation))
+		ereport(ERROR, (errcode(ERRCODE_INDETERMINATE_COLLATION),
+						errmsg("could not determine which collation to use for index expression"),
+						errhint("Use the COLLATE clause to set the collation explicitly.")));
+	return collation;
+}
+
+static int16
+sort_options(const IndexElem *element)
+{
+	bool descending = element->ordering == SORTBY_DESC;
+	bool nulls_first = element->nulls_ordering == SORTBY_NULLS_FIRST ||
+					   (element->nulls_ordering == SORTBY_NULLS_DEFAULT && descending);
+
+	if (element->ordering == SORTBY_USING)
+		elog(ERROR, "USING is not allowed in CREATE INDEX");
+	return (descending ? INDOPTION_DESC : 0) | (nulls_first ? INDOPTION_NULLS_FIRST : 0);
+}
+
+static void
+set_key_column(Definition *definition, const IndexElem *element, int at)
+{
+	Oid type;
+	int32 typmod;
+	Oid collation;
+
+	if (element->name != NULL)
+		set_attribute(definition, element->name, at, &type, &typmod, &collation);
+	else
+		set_expression(definition, element->expr, at, &type, &typmod, &collation);
+	if (element->opclassopts != NIL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("indexes of tables in memory do not support parameters of operator classes")));
+	definition->collations[at] = choose_collation(element, type, collation);
+	definition->classes[at] = ResolveOpClass(element->opclass, type, DEFAULT_INDEX_TYPE, BTREE_AM_OID);
+	definition->options[at] = sort_options(element);
+	tsurugi_key_check(list_nth(definition->names, at), type, typmod, definition->collations[at],
+					  definition->classes[at]);
+}
+
+static void
+refuse_of_included(const char *what)
+{
+	ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION), errmsg("including column does not support %s", what)));
+}
+
+/* A column that is only kept beside the key. */
+static void
+set_included_column(Definition *definition, const IndexElem *element, int at)
+{
+	Oid type;
+	int32 typmod;
+	Oid collation;
+
+	if (element->collation != NIL)
+		refuse_of_included("a collation");
+	if (element->opclass != NIL)
+		refuse_of_included("an operator class");
+	if (element->ordering != SORTBY_DEFAULT)
+		refuse_of_included("ASC/DESC options");
+	if (element->nulls_ordering != SORTBY_NULLS_DEFAULT)
+		refuse_of_included("NULLS FIRST/LAST options");
+	if (element->name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("expressions are not supported in included columns")));
+	set_attribute(definition, element->name, at, &type, &typmod, &collation);
+}
+
+static void
+set_columns(Definition *definition)
+{
+	List *elements = list_concat_copy(definition->statement->indexParams, definition->statement->indexIncludingParams);
+	int key_count = list_length(definition->statement->indexParams);
+	ListCell *cell;
+
+	foreach (cell, elements)
+		definition->names = lappend(definition->names, choose_column_name(lfirst(cell), definition->names));
+	foreach (cell, elements)
+	{
+		int at = foreach_current_index(cell);
+
+		if (at < key_count)
+			set_key_column(definition, lfirst(cell), at);
+		else
+			set_included_column(definition, lfirst(cell), at);
+	}
+}
+
+/* --- the entry --------------------------------------------------------------------------- */
+
+static void
+refuse_option(const char *what, const char *hint)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("tables in memory do not support %s", what),
+					hint != NULL ? errhint("%s", hint) : 0));
+}
+
+static void
+check_options(const IndexStmt *statement)
+{
+	if (statement->deferrable || statement->initdeferred)
+		refuse_option("deferrable keys", "Keys are checked at once, row by row.");
+	if (statement->excludeOpNames != NIL)
+		refuse_option("exclusion constraints", NULL);
+	if (statement->accessMethod != NULL && strcmp(statement->accessMethod, DEFAULT_INDEX_TYPE) != 0)
+	{
+		if (strcmp(statement->accessMethod, "hash") != 0)
+		{
+			(void) get_index_am_oid(statement->accessMethod, false);
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("access method \"%s\" is not supported for tables in memory", statement->accessMethod),
+					 errhint("Their indexes are B-trees: USING btree.")));
+		}
+		ereport(NOTICE, (errmsg("substituting access method \"btree\" for access method \"hash\"")));
+	}
+	if (list_length(statement->indexParams) + list_length(statement->indexIncludingParams) > INDEX_MAX_KEYS)
+		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
+						errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));
+}
+
+static void
+check_right_to_create(Relation relation)
+{
+	Oid namespace = RelationGetNamespace(relation);
+	AclResult result = pg_namespace_aclcheck(namespace, GetUserId(), ACL_CREATE);
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_SCHEMA, get_namespace_name(namespace));
+}
+
+static void
+set_predicate(Definition *definition)
+{
+	Node *predicate = definition->statement->whereClause;
+
+	if (predicate == NULL)
+		return;
+	check_no_system_columns(predicate);
+	if (is_mutable(predicate))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+						errmsg("functions in index predicate must be marked IMMUTABLE")));
+	definition->info->ii_Predicate = make_ands_implicit((Expr *) predicate);
+}
+
+Oid
+tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *text, bool check_rights)
+{
+	Definition definition = {.relation = relation, .statement = statement};
+	bits16 flags = INDEX_CREATE_SKIP_BUILD | INDEX_CREATE_PARTITIONED;
+	int key_count = list_length(statement->indexParams);
+	char *name;
+	Oid index;
+
+	check_options(statement);
+	if (check_rights)
+		check_right_to_create(relation);
+	if (!statement->transformed)
+		definition.statement = statement = transformIndexStmt(RelationGetRelid(relation), statement, text);
+	definition.info = makeIndexInfo(key_count + list_length(statement->indexIncludingParams), key_count, BTREE_AM_OID,
+									NIL, NIL, statement->unique, statement->nulls_not_distinct, true, false);
+	set_columns(&definition);
+	set_predicate(&definition);
+	if (statement->primary)
+	{
+		index_check_primary_key(relation, definition.info, true, statement);
+		flags |= INDEX_CREATE_IS_PRIMARY;
+	}
+	if (statement->isconstraint)
+		flags |= INDEX_CREATE_ADD_CONSTRAINT;
+	if (statement->if_not_exists)
+		flags |= INDEX_CREATE_IF_NOT_EXISTS;
+	name = statement->idxname != NULL ? statement->idxname : choose_name(&definition);
+	index = index_create(relation, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, definition.info,
+						 definition.names, BTREE_AM_OID, InvalidOid, definition.collations, definition.classes,
+						 definition.options, (Datum) 0, flags, 0, false, false, NULL);
+	if (!OidIsValid(index))
+		return InvalidOid;
+	if (statement->idxcomment != NULL)
+		CreateComments(index, RelationRelationId, 0, statement->idxcomment);
+	CommandCounterIncrement();
+	return index;
+}
+
+/* --- constraints of indexes that are there ------------------------------------------------- */
+
+static void
+refuse_index(const char *problem, Relation index, const char *detail)
+{
+	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg(problem, RelationGetRelationName(index)),
+					detail != NULL ? errdetail("%s", detail) : 0));
+}
+
+static void
+check_adoptable(Relation relation, Relation index, bool primary)
+{
+	static const char *const detail = "Cannot create a primary key or unique constraint using such an index.";
+
+	if (OidIsValid(get_index_constraint(RelationGetRelid(index))))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is already associated with a constraint", RelationGetRelationName(index))));
+	if (index->rd_index->indrelid != RelationGetRelid(relation))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("index \"%s\" does not belong to table \"%s\"", RelationGetRelationName(index),
+							   RelationGetRelationName(relation))));
+	if (!index->rd_index->indisunique)
+		refuse_index("\"%s\" is not a unique index", index, detail);
+	if (RelationGetIndexExpressions(index) != NIL)
+		refuse_index("index \"%s\" contains expressions", index, detail);
+	if (RelationGetIndexPredicate(index) != NIL)
+		refuse_index("\"%s\" is a partial index", index, detail);
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+	{
+		Oid type = get_atttype(RelationGetRelid(relation), index->rd_index->indkey.values[i]);
+
+		if (index->rd_indoption[i] != 0 ||
+			index->rd_opfamily[i] != get_opclass_family(GetDefaultOpClass(type, BTREE_AM_OID)))
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("index \"%s\" column number %d does not have default sorting behavior",
+								   RelationGetRelationName(index), i + 1),
+							errdetail("%s", detail)));
+	}
+	if (primary && index->rd_index->indnullsnotdistinct)
+		refuse_index("primary keys cannot use NULLS NOT DISTINCT indexes: \"%s\"", index, NULL);
+}
+
+void
+tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint)
+{
+	Oid namespace = RelationGetNamespace(relation);
+	Oid oid = get_relname_relid(constraint->indexname, namespace);
+	bool primary = constraint->contype == CONSTR_PRIMARY;
+	char *name = constraint->conname;
+	IndexInfo *info;
+	Relation index;
+
+	if (!OidIsValid(oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("index \"%s\" does not exist", constraint->indexname)));
+	if (constraint->deferrable || constraint->initdeferred)
+		refuse_option("deferrable keys", "Keys are checked at once, row by row.");
+	index = index_open(oid, AccessShareLock);
+	check_adoptable(relation, index, primary);
+	info = BuildIndexInfo(index);
+	if (primary)
+		index_check_primary_key(relation, info, true, NULL);
+	if (name == NULL)
+		name = pstrdup(constraint->indexname);
+	index_close(index, NoLock);
+	if (strcmp(name, constraint->indexname) != 0)
+	{
+		ereport(NOTICE, (errmsg("ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"%s\" to \"%s\"",
+								constraint->indexname, name)));
+		RenameRelationInternal(oid, name, false, true);
+		CommandCounterIncrement();
+	}
+	(void) index_constraint_create(relation, oid, InvalidOid, info, name,
+								   primary ? CONSTRAINT_PRIMARY : CONSTRAINT_UNIQUE,
+								   INDEX_CONSTR_CREATE_UPDATE_INDEX | INDEX_CONSTR_CREATE_REMOVE_OLD_DEPS |
+									   (primary ? INDEX_CONSTR_CREATE_MARK_AS_PRIMARY : 0),
+								   false, false);
+	CommandCounterIncrement();
+}
+
+/* --- owners ---------------------------------------------------------------------------------- */
+
+static Oid
+owner_of(Oid relation)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relation);
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+void
+tsurugi_index_entries_own(Relation relation)
+{
+	List *indexes = RelationGetIndexList(relation);
+	ListCell *cell;
+
+	foreach (cell, indexes)
+	{
+		if (owner_of(lfirst_oid(cell)) != relation->rd_rel->relowner)
+			ATExecChangeOwner(lfirst_oid(cell), relation->rd_rel->relowner, true, AccessExclusiveLock);
+	}
+	list_free(indexes);
+}

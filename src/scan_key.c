@@ -1,0 +1,452 @@
+/*
+ * scan_key.c
+ *	  The keys that a scan looks for, from the values that its plan compares with.
+ *
+ * A value need not be one that the column can hold: another integer type's, a number
+ * of more digits, a string longer than any key.  Where it lies among those that
+ * the column can hold decides what is found.
+ *
+ * Where columns may have any value of an array, one combination of values after
+ * the other has its turn: the arrays sorted as the index is, the last column's
+ * fastest, so that rows come in the index's order all the same.
+ */
+#include "postgres.h"
+
+#include "src/scan_key.h"
+
+#include "catalog/pg_type_d.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+
+#include "src/canonical.h"
+
+/* --- setting up ---------------------------------------------------------------------- */
+
+/* Bytes that a buffer for parts of the index's keys needs. */
+static size_t
+key_capacity(const tsurugi_index *index)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < index->key_count; i++)
+	{
+		if (index->key[i].codec.kind == TG_KIND_STRING)
+			return TG_KEY_BYTES_MAX + 1;
+		bytes += sizeof(tg_value) + 1;
+	}
+	return bytes;
+}
+
+static const tsurugi_index *
+find_index(const tsurugi_relation *described, Oid oid)
+{
+	for (int i = 0; i < described->index_count; i++)
+	{
+		if (described->indexes[i].oid == oid)
+			return &described->indexes[i];
+	}
+	elog(ERROR, "index %u of relation %u is not there", oid, described->oid);
+}
+
+static void
+init_value(tsurugi_scan *scan, int i, int column, bool is_array, Expr *expr)
+{
+	tsurugi_key_value *value = &scan->key_values[i];
+
+	value->column = &scan->index->key[column];
+	value->expr = expr;
+	value->is_array = is_array;
+	value->type = exprType((Node *) expr);
+	if (is_array)
+		value->type = get_base_element_type(value->type);
+	if (!tsurugi_is_plain_value(expr))
+		value->state = ExecInitExpr(expr, &scan->node->ss.ps);
+}
+
+void
+tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
+{
+	const tsurugi_shape *shape = &scan->shape;
+	size_t capacity;
+	int i = 0;
+
+	scan->index = find_index(scan->described, shape->index);
+	capacity = key_capacity(scan->index);
+	scan->key_value_count = tsurugi_shape_value_count(shape);
+	scan->key_values = palloc0(sizeof(tsurugi_key_value) * Max(scan->key_value_count, 1) + 2 * capacity);
+	scan->key = (unsigned char *) (scan->key_values + Max(scan->key_value_count, 1));
+	scan->key_high = scan->key + capacity;
+	for (int column = 0; column < shape->fixed_count; column++)
+	{
+		if ((shape->nulls >> column & 1) == 0)
+		{
+			init_value(scan, i, column, (shape->arrays >> column & 1) != 0, list_nth(plan->fdw_exprs, i));
+			i++;
+		}
+	}
+	for (; i < scan->key_value_count; i++)
+		init_value(scan, i, shape->fixed_count, false, list_nth(plan->fdw_exprs, i));
+}
+
+/* --- values ------------------------------------------------------------------------------ */
+
+/* Where a value lies among what a column can hold. */
+typedef enum fit
+{
+	FIT_WITHIN,
+	FIT_BELOW,
+	FIT_ABOVE,
+	FIT_LONG,	/* beyond the longest key: the key made is cut, and below the value */
+	FIT_NOWHERE /* NULL, or a number between two that the column can hold */
+} fit;
+
+static Datum
+value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
+{
+	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
+
+	if (value->state != NULL)
+		return ExecEvalExprSwitchContext(value->state, context, null);
+	if (IsA(value->expr, Const))
+	{
+		*null = ((Const *) value->expr)->constisnull;
+		return ((Const *) value->expr)->constvalue;
+	}
+	else
+	{
+		/* As ExecEvalParamExtern (execExprInterp.c). */
+		int id = ((Param *) value->expr)->paramid;
+		ParamListInfo params = context->ecxt_param_list_info;
+		ParamExternData workspace;
+		ParamExternData *param;
+
+		if (params == NULL || id <= 0 || id > params->numParams)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no value found for parameter %d", id)));
+		param =
+			params->paramFetch != NULL ? params->paramFetch(params, id, false, &workspace) : &params->params[id - 1];
+		if (!OidIsValid(param->ptype))
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no value found for parameter %d", id)));
+		*null = param->isnull;
+		return param->value;
+	}
+}
+
+static fit
+fit_integer(int64 number, tg_kind kind, tg_value *out)
+{
+	int64 high = kind == TG_KIND_2 ? PG_INT16_MAX : kind == TG_KIND_4 ? PG_INT32_MAX : PG_INT64_MAX;
+
+	out->word = number;
+	return number > high ? FIT_ABOVE : number < -high - 1 ? FIT_BELOW : FIT_WITHIN;
+}
+
+/* A numeric(p,s) column holds only numbers of its scale and size. */
+static fit
+fit_numeric(const tsurugi_codec *codec, Datum datum, tg_value *out)
+{
+	Numeric number = DatumGetNumeric(datum);
+
+	if (!numeric_is_nan(number))
+	{
+		int precision = ((codec->typmod - VARHDRSZ) >> 16) & 0xffff;
+		char *limit;
+		Datum bound;
+
+		if (numeric_is_inf(number) || DatumGetInt32(DirectFunctionCall1(numeric_min_scale, datum)) > codec->scale)
+			return FIT_NOWHERE;
+		limit = psprintf("1e%d", precision - codec->scale);
+		bound =
+			DirectFunctionCall3(numeric_in, CStringGetDatum(limit), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+		if (DatumGetBool(DirectFunctionCall2(numeric_ge, DirectFunctionCall1(numeric_abs, datum), bound)))
+			return FIT_NOWHERE;
+	}
+	tsurugi_value(codec, datum, out);
+	return FIT_WITHIN;
+}
+
+static fit
+fit_value(const tsurugi_key_value *value, Datum datum, tg_value *out)
+{
+	const tsurugi_key_column *column = value->column;
+
+	if (value->type == INT8OID)
+		return fit_integer(DatumGetInt64(datum), column->codec.kind, out);
+	if (value->type == INT4OID)
+		return fit_integer(DatumGetInt32(datum), column->codec.kind, out);
+	if (value->type == INT2OID)
+		return fit_integer(DatumGetInt16(datum), column->codec.kind, out);
+	if (column->codec.form == TSURUGI_NUMERIC8 || column->codec.form == TSURUGI_NUMERIC16)
+		return fit_numeric(&column->codec, datum, out);
+	tsurugi_value(&column->codec, column->canonical ? tsurugi_canonical(column->type, column->collation, datum) : datum,
+				  out);
+	return FIT_WITHIN;
+}
+
+/* Appends a value that is not NULL to a key.  *bytes is the new length. */
+static fit
+append_datum(const tsurugi_key_value *value, Datum datum, unsigned char *key, size_t *bytes)
+{
+	tg_value stored;
+	fit where = fit_value(value, datum, &stored);
+
+	if (where == FIT_WITHIN)
+	{
+		*bytes = tg_key_append(key, *bytes, &value->column->part, (tg_kind) value->column->codec.kind, &stored);
+		if (*bytes == SIZE_MAX)
+		{
+			*bytes = TG_KEY_BYTES_MAX;
+			return FIT_LONG;
+		}
+	}
+	return where;
+}
+
+/* The same of the i-th value. */
+static fit
+append_value(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
+{
+	bool null;
+	Datum datum = value_of(scan, &scan->key_values[i], &null);
+
+	return null ? FIT_NOWHERE : append_datum(&scan->key_values[i], datum, key, bytes);
+}
+
+/* --- arrays ------------------------------------------------------------------------------- */
+
+static int
+compare_elements(const void *a, const void *b)
+{
+	const tsurugi_key_bytes *left = a;
+	const tsurugi_key_bytes *right = b;
+	int order = memcmp(left->data, right->data, Min(left->bytes, right->bytes));
+
+	return order != 0 ? order : (left->bytes > right->bytes) - (left->bytes < right->bytes);
+}
+
+/* In the order of the scan, each once. */
+static void
+sort_elements(tsurugi_key_value *value, bool backward)
+{
+	int count = 0;
+
+	qsort(value->elements, value->element_count, sizeof(tsurugi_key_bytes), compare_elements);
+	for (int i = 0; i < value->element_count; i++)
+	{
+		if (count == 0 || compare_elements(&value->elements[count - 1], &value->elements[i]) != 0)
+			value->elements[count++] = value->elements[i];
+	}
+	value->element_count = count;
+	for (int i = 0; backward && i < count / 2; i++)
+	{
+		tsurugi_key_bytes other = value->elements[i];
+
+		value->elements[i] = value->elements[count - 1 - i];
+		value->elements[count - 1 - i] = other;
+	}
+}
+
+/* Computes an array and encodes its elements; those that no row can have are left out. */
+static void
+make_elements(tsurugi_scan *scan, tsurugi_key_value *value)
+{
+	bool null;
+	Datum datum = value_of(scan, value, &null);
+	ArrayType *array;
+	Datum *elements;
+	bool *nulls;
+	int count;
+	int16 length;
+	bool by_value;
+	char align;
+
+	value->turn = 0;
+	value->element_count = 0;
+	if (null)
+		return;
+	array = DatumGetArrayTypeP(datum);
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &align);
+	deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, align, &elements, &nulls, &count);
+	value->elements = MemoryContextAllocHuge(scan->elements, Max(count, 1) * sizeof(tsurugi_key_bytes));
+	for (int i = 0; i < count; i++)
+	{
+		size_t bytes = 0;
+
+		/* key is not in use yet */
+		if (nulls[i] || append_datum(value, elements[i], scan->key, &bytes) != FIT_WITHIN)
+			continue;
+		value->elements[value->element_count].bytes = bytes;
+		value->elements[value->element_count++].data =
+			memcpy(MemoryContextAlloc(scan->elements, bytes), scan->key, bytes);
+	}
+	sort_elements(value, scan->shape.backward);
+}
+
+/* All arrays, once per scan. */
+static void
+make_arrays(tsurugi_scan *scan)
+{
+	if (scan->elements != NULL)
+		return;
+	scan->elements =
+		AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt, "tsurugi_fdw array keys", ALLOCSET_SMALL_SIZES);
+	for (int i = 0; i < scan->key_value_count; i++)
+	{
+		if (scan->key_values[i].is_array)
+			make_elements(scan, &scan->key_values[i]);
+	}
+}
+
+void
+tsurugi_scan_forget_arrays(tsurugi_scan *scan)
+{
+	if (scan->elements != NULL)
+		MemoryContextDelete(scan->elements);
+	scan->elements = NULL;
+}
+
+bool
+tsurugi_scan_next_turn(tsurugi_scan *scan)
+{
+	for (int i = scan->key_value_count - 1; scan->elements != NULL && i >= 0; i--)
+	{
+		tsurugi_key_value *value = &scan->key_values[i];
+
+		if (!value->is_array)
+			continue;
+		if (++value->turn < value->element_count)
+		{
+			scan->ready = false;
+			scan->looked_up = false;
+			scan->key_bytes = 0;
+			return true;
+		}
+		value->turn = 0;
+	}
+	return false;
+}
+
+/* --- whole keys and ranges ----------------------------------------------------------------- */
+
+/* The part of a column that is fixed.  False if no row can have it. */
+static bool
+append_fixed(tsurugi_scan *scan, int column, int *i, size_t *bytes)
+{
+	const tsurugi_key_value *value = &scan->key_values[*i];
+
+	if ((scan->shape.nulls >> column & 1) != 0)
+	{
+		*bytes = tg_key_append_null(scan->key, *bytes, &scan->index->key[column].part);
+		return *bytes != SIZE_MAX;
+	}
+	if (!value->is_array)
+		return append_value(scan, (*i)++, scan->key, bytes) == FIT_WITHIN;
+	(*i)++;
+	if (value->element_count == 0 || *bytes + value->elements[value->turn].bytes > TG_KEY_BYTES_MAX)
+		return false;
+	memcpy(scan->key + *bytes, value->elements[value->turn].data, value->elements[value->turn].bytes);
+	*bytes += value->elements[value->turn].bytes;
+	return true;
+}
+
+/* The fixed columns' values; false if no row can have them. */
+static bool
+make_fixed(tsurugi_scan *scan, size_t *bytes)
+{
+	int i = 0;
+
+	if (scan->shape.arrays != 0)
+		make_arrays(scan);
+	*bytes = 0;
+	for (int column = 0; column < scan->shape.fixed_count; column++)
+		if (!append_fixed(scan, column, &i, bytes))
+			return false;
+	return true;
+}
+
+/* An end without a bound, or with one beyond all values: where the NULLs begin. */
+static void
+end_at_nulls(const tsurugi_scan *scan, tsurugi_range_end *end)
+{
+	end->bytes = tg_key_append_not_null(end->key, end->bytes, &scan->index->key[scan->shape.fixed_count].part);
+}
+
+/* False if no value is on the right side. */
+static bool
+make_low(tsurugi_scan *scan, tsurugi_range_end *low)
+{
+	fit where;
+
+	if (scan->shape.low == TSURUGI_BOUND_NONE)
+	{
+		end_at_nulls(scan, low);
+		return true;
+	}
+	where =
+		append_value(scan, scan->key_value_count - 1 - (scan->shape.high != TSURUGI_BOUND_NONE), low->key, &low->bytes);
+	if (where == FIT_BELOW)
+		end_at_nulls(scan, low);
+	low->inclusive = where == FIT_BELOW || (where == FIT_WITHIN && scan->shape.low == TSURUGI_BOUND_INCLUSIVE);
+	return where != FIT_NOWHERE && where != FIT_ABOVE;
+}
+
+static bool
+make_high(tsurugi_scan *scan, tsurugi_range_end *high)
+{
+	fit where;
+
+	if (scan->shape.high == TSURUGI_BOUND_NONE)
+	{
+		end_at_nulls(scan, high);
+		return true;
+	}
+	where = append_value(scan, scan->key_value_count - 1, high->key, &high->bytes);
+	if (where == FIT_ABOVE)
+		end_at_nulls(scan, high);
+	high->inclusive = where == FIT_ABOVE || where == FIT_LONG || scan->shape.high == TSURUGI_BOUND_INCLUSIVE;
+	return where != FIT_NOWHERE && where != FIT_BELOW;
+}
+
+static bool
+make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	const tsurugi_shape *shape = &scan->shape;
+	bool descending;
+
+	*first = (tsurugi_range_end){.key = scan->key, .inclusive = true};
+	*last = (tsurugi_range_end){.key = scan->key_high, .inclusive = true};
+	if (!make_fixed(scan, &first->bytes))
+		return false;
+	last->bytes = first->bytes;
+	memcpy(scan->key_high, scan->key, first->bytes);
+	if (shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE && !shape->not_null)
+		return true;
+	descending = (scan->index->key[shape->fixed_count].part.order & TG_KEY_DESCENDING) != 0;
+	return make_low(scan, descending ? last : first) && make_high(scan, descending ? first : last);
+}
+
+bool
+tsurugi_scan_make_key(tsurugi_scan *scan)
+{
+	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	size_t bytes;
+	bool made = make_fixed(scan, &bytes);
+
+	MemoryContextSwitchTo(caller);
+	scan->key_bytes = made ? bytes : 0;
+	return made;
+}
+
+bool
+tsurugi_scan_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	bool made = make_range(scan, first, last);
+
+	MemoryContextSwitchTo(caller);
+	return made;
+}

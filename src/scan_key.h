@@ -1,0 +1,33 @@
+/*
+ * scan_key.h
+ *	  The keys that a scan looks for.  For scan.c.
+ */
+#ifndef TSURUGI_SCAN_KEY_H
+#define TSURUGI_SCAN_KEY_H
+
+#include "src/scan.h"
+
+/* Fills in the index and the values of a scan by KEY or RANGE. */
+extern void tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan);
+
+/* KEY: makes the key of the current turn.  False if no row can have it. */
+extern bool tsurugi_scan_make_key(tsurugi_scan *scan);
+
+/* One end of a range of keys; the bytes are a key's beginning, none: open. */
+typedef struct tsurugi_range_end
+{
+	unsigned char *key; /* in the scan */
+	size_t bytes;
+	bool inclusive;
+} tsurugi_range_end;
+
+/* RANGE: makes the range of the current turn, in the order of the index.  False if it is empty. */
+extern bool tsurugi_scan_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last);
+
+/* Goes on to the next combination of arrays' elements.  False: all have had their turn. */
+extern bool tsurugi_scan_next_turn(tsurugi_scan *scan);
+
+/* Lets the arrays be computed again. */
+extern void tsurugi_scan_forget_arrays(tsurugi_scan *scan);
+
+#endif /* TSURUGI_SCAN_KEY_H */
