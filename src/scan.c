@@ -33,7 +33,6 @@
 
 #define RANGE_ROWS_FIRST 16 /* rows of a range's first batch: LIMIT 1 is common */
 #define RANGE_ROWS 128		/* of the later ones */
-#define CELLS_EXPECTED 8	/* cells that are fetched into the cache ahead of time */
 
 /* --- setting up ---------------------------------------------------------------------- */
 
@@ -295,60 +294,6 @@ again:
 		goto again;
 	}
 	return status == TG_OK;
-}
-
-void
-tsurugi_scan_expect_leaf(tsurugi_scan *scan)
-{
-	scan->row_expected = false;
-	if (scan->shape.way != TSURUGI_WAY_KEY || scan->shape.arrays != 0 || !tsurugi_scan_make_key(scan))
-		return;
-	tg_epoch_enter(scan->session);
-	tg_btree_expect(tg_load_acquire(&scan->described->table->index), scan->key, scan->key_bytes);
-	tg_epoch_leave(scan->session);
-}
-
-/*
- * What it finds is what the run would find, as long as the scan's snapshot stays
- * the same.  If that sees a version under the key, now or at the run, the key
- * leads to that row from before the snapshot's time until it is withdrawn: a
- * row somebody may see is neither closed nor given to others.  If it sees none,
- * neither does it see one of another row that has come here meanwhile.
- */
-void
-tsurugi_scan_expect_row(tsurugi_scan *scan)
-{
-	tg_table *table = scan->described->table;
-
-	if (scan->key_bytes == 0)
-		return;
-	tg_epoch_enter(scan->session);
-	if (tg_btree_find(tg_load_acquire(&table->index), scan->key, scan->key_bytes, &scan->row) == TG_OK)
-	{
-		__builtin_prefetch(tg_row_head(table, scan->row));
-		scan->row_expected = true;
-	}
-	tg_epoch_leave(scan->session);
-}
-
-void
-tsurugi_scan_expect_cells(tsurugi_scan *scan)
-{
-	tg_table *table = scan->described->table;
-	tg_version head;
-
-	if (!scan->row_expected)
-		return;
-	tg_epoch_enter(scan->session);
-	head = tg_load_acquire(tg_row_head(table, scan->row));
-	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
-	{
-		const tg_layout *layout = tg_load_acquire(&table->layout);
-
-		for (int i = 0; i < Min(scan->column_count, CELLS_EXPECTED); i++)
-			tg_version_expect(layout, head, scan->columns[i]);
-	}
-	tg_epoch_leave(scan->session);
 }
 
 /* The job's next buffer; sleeps while there is none, and can be interrupted. */

@@ -69,11 +69,13 @@ typedef struct tsurugi_scan
 	MemoryContext elements;		   /* of the arrays among them; NULL: not computed */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
-	size_t key_bytes;  /* KEY: 0: not made yet */
-	bool row_expected; /* KEY: row is what the index had for the key, at or after the snapshot's time */
-	bool ready;		   /* keys are made, the source is open */
-	bool done;		   /* nothing more will come */
-	bool looked_up;	   /* KEY: the row was looked for, in this turn */
+	size_t key_bytes;	   /* KEY: 0: not made yet */
+	uint32_t row_ahead;	   /* KEY: of the last row that was found, by how much its id was above the key */
+	bool row_ahead_steady; /* so it was with the one before */
+	bool row_expected;	   /* KEY: row is what the index had for the key, at or after the snapshot's time */
+	bool ready;			   /* keys are made, the source is open */
+	bool done;			   /* nothing more will come */
+	bool looked_up;		   /* KEY: the row was looked for, in this turn */
 
 	/* where rows come from; one of these */
 	tg_value *cells; /* KEY: the row's columns */
@@ -114,11 +116,11 @@ extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
 extern void tsurugi_scan_start(tsurugi_scan *scan);
 
 /*
- * Between the start of a look-up and its run PostgreSQL has other things to
- * do, during which cache lines can come.  These three, in this order and with
- * some time between them, ask for the lines that the run will need: the first
- * may come before tsurugi_scan_start, the others come after it.  The run
- * goes on with the row that the second has found.
+ * scan_expect.c.  Between the start of a look-up and its run PostgreSQL has
+ * other things to do, during which cache lines can come.  These three, in this
+ * order and with some time between them, ask for the lines that the run will
+ * need: the first may come before tsurugi_scan_start, the others come after it.
+ * The run goes on with the row that the second has found.
  */
 extern void tsurugi_scan_expect_leaf(tsurugi_scan *scan);
 extern void tsurugi_scan_expect_row(tsurugi_scan *scan);

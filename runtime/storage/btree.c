@@ -47,6 +47,8 @@
 #include "runtime/storage/btree_node.h"
 #include "runtime/storage/btree_search.h"
 
+#define LEAF_ENTRIES ((TG_NODE_BYTES - sizeof(tg_node)) / sizeof(tg_leaf_slot)) /* of keys without tails */
+
 static const tg_span open_fence = {NULL, 0};
 
 /* --- create and destroy ------------------------------------------------------ */
@@ -144,6 +146,31 @@ tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_o
 	}
 }
 
+/*
+ * Asks for the slots that a search of the leaf will look at, guessing that its
+ * keys are numbers without gaps: then their distance from the separator before
+ * the leaf is their place in it.  They are those between two hints of a full leaf.
+ */
+TG_SEARCH void
+expect_slots(const tg_node *parent, unsigned before, const tg_search_key *key, const char *leaf)
+{
+	const unsigned range = LEAF_ENTRIES / (TG_NODE_HINTS + 1);
+	unsigned prefix_bytes = tg_load_relaxed(&parent->prefix_bytes);
+	unsigned rest = key->length - prefix_bytes;
+	unsigned distance;
+
+	if (rest == 0 || rest > TG_NODE_HEAD_BYTES)
+		return; /* also if the node has changed and rest is nonsense */
+	distance = (tg_search_head(key, prefix_bytes) -
+				tg_load_relaxed(&tg_node_slot(parent, sizeof(tg_inner_slot), before)->head)) >>
+			   (8 * (TG_NODE_HEAD_BYTES - rest));
+	if (distance >= LEAF_ENTRIES)
+		return;
+	for (unsigned line = 0; line < 4; line++)
+		__builtin_prefetch(leaf + sizeof(tg_node) + distance / range * range * sizeof(tg_leaf_slot) +
+						   line * TG_CACHE_LINE);
+}
+
 TG_OPTIMISTIC void
 tg_btree_expect(const tg_btree *tree, const void *key, size_t key_bytes)
 {
@@ -160,10 +187,13 @@ tg_btree_expect(const tg_btree *tree, const void *key, size_t key_bytes)
 	}
 	if (node->level == 1)
 	{
-		const char *leaf = (const char *) tg_load_relaxed(tg_node_child(node, tg_search_child(node, &search)));
+		unsigned index = tg_search_child(node, &search);
+		const char *leaf = (const char *) tg_load_relaxed(tg_node_child(node, index));
 
 		__builtin_prefetch(leaf);
 		__builtin_prefetch(leaf + TG_CACHE_LINE);
+		if (index > 0)
+			expect_slots(node, index - 1, &search, leaf);
 	}
 }
 

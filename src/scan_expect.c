@@ -1,0 +1,108 @@
+/*
+ * scan_expect.c
+ *	  A look-up asks for the memory that it will need.
+ *
+ *	  key --> inner nodes --> leaf --> row's head --> chunk, cells
+ *
+ * Nearly every look-up finds the last four outside of the processor's caches, and
+ * their addresses outside of its translation buffers.  Each follows from the one
+ * before, so they are asked for in steps, and between two steps PostgreSQL does
+ * what has to be done anyway.  Some can be guessed before they are known, and are
+ * asked for earlier: the slots in the leaf (btree.c), the head (below), the cells
+ * (table.h).  A wrong guess costs a few lines of the caches.
+ */
+#include "postgres.h"
+
+#include "src/scan.h"
+
+#include "port/pg_bswap.h"
+
+#include "src/scan_key.h"
+
+#define CELLS_EXPECTED 8 /* cells that are fetched into the cache ahead of time */
+
+/* The key's last bytes as a number. */
+static inline uint32_t
+key_number(const tsurugi_scan *scan)
+{
+	uint32_t number;
+
+	if (scan->key_bytes < sizeof(number))
+		return 0;
+	memcpy(&number, scan->key + scan->key_bytes - sizeof(number), sizeof(number));
+	return pg_ntoh32(number);
+}
+
+/*
+ * Rows that came in the order of their keys, from a sequence say, have ids in
+ * that order, too.  While that is so the row's head need not wait for the leaf.
+ */
+static inline void
+expect_head(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+	uint32_t row = key_number(scan) + scan->row_ahead;
+
+	if (scan->row_ahead_steady && row < tg_load_acquire(&table->row_next))
+		__builtin_prefetch(tg_row_head(table, row));
+}
+
+void
+tsurugi_scan_expect_leaf(tsurugi_scan *scan)
+{
+	scan->row_expected = false;
+	if (scan->shape.way != TSURUGI_WAY_KEY || scan->shape.arrays != 0 || !tsurugi_scan_make_key(scan))
+		return;
+	tg_epoch_enter(scan->session);
+	expect_head(scan);
+	tg_btree_expect(tg_load_acquire(&scan->described->table->index), scan->key, scan->key_bytes);
+	tg_epoch_leave(scan->session);
+}
+
+/*
+ * What it finds is what the run would find, as long as the scan's snapshot stays
+ * the same.  If that sees a version under the key, now or at the run, the key
+ * leads to that row from before the snapshot's time until it is withdrawn: a
+ * row somebody may see is neither closed nor given to others.  If it sees none,
+ * neither does it see one of another row that has come here meanwhile.
+ */
+void
+tsurugi_scan_expect_row(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+
+	if (scan->key_bytes == 0)
+		return;
+	tg_epoch_enter(scan->session);
+	if (tg_btree_find(tg_load_acquire(&table->index), scan->key, scan->key_bytes, &scan->row) == TG_OK)
+	{
+		uint32_t ahead = scan->row - key_number(scan);
+
+		__builtin_prefetch(tg_row_head(table, scan->row));
+		scan->row_ahead_steady = ahead == scan->row_ahead;
+		scan->row_ahead = ahead;
+		scan->row_expected = true;
+	}
+	tg_epoch_leave(scan->session);
+}
+
+void
+tsurugi_scan_expect_cells(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+	tg_version head;
+
+	if (!scan->row_expected)
+		return;
+	tg_epoch_enter(scan->session);
+	head = tg_load_acquire(tg_row_head(table, scan->row));
+	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
+	{
+		const tg_layout *layout = tg_load_acquire(&table->layout);
+
+		for (int i = 0; i < Min(scan->column_count, CELLS_EXPECTED); i++)
+			if (scan->columns[i] < layout->column_count)
+				tg_version_expect(layout, head, scan->columns[i]);
+	}
+	tg_epoch_leave(scan->session);
+}
