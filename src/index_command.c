@@ -128,7 +128,7 @@ tsurugi_index_command_rebuild(const tsurugi_utility *utility, ReindexStmt *writt
 		return tsurugi_index_command_rebuild(utility, written); /* the name has another meaning now */
 	relation = table_open(IndexGetRelation(index, false), NoLock);
 	CheckTableNotInUse(relation, "REINDEX INDEX");
-	tsurugi_table_compact(relation, false);
+	tsurugi_table_rebuild_index(relation, index);
 	table_close(relation, NoLock);
 	return true;
 }

@@ -24,6 +24,7 @@
 
 #include "src/errors.h"
 #include "src/hidden.h"
+#include "src/index_build.h"
 #include "src/keys.h"
 #include "src/relation.h"
 #include "src/scan.h"
@@ -331,7 +332,7 @@ insert_row(Copy *copy)
 	status = tg_txn_insert(&writer, copy->fresh, described->key_count > 0 ? key : NULL, key_bytes, copy->values,
 						   copy->nulls, &row, &wait);
 	if (status == TG_EXISTS)
-		tsurugi_error_not_unique(copy->relation, tsurugi_index_oid(described, wait.index), copy->slot);
+		tsurugi_error_not_unique(copy->relation, described->key_index, copy->slot);
 	tsurugi_check(status, copy->relation);
 }
 
@@ -546,14 +547,24 @@ must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
 
 /* --- following --------------------------------------------------------------------------- */
 
-/* The rows have to be stored anew: other columns, other kinds, another key, an index more. */
+/* Whether an index has hidden columns. */
+static bool
+has_hidden_columns(const tsurugi_relation *described, const tsurugi_index *index)
+{
+	if (index->spec.partial)
+		return true;
+	for (int i = 0; i < index->key_count; i++)
+		if (index->key[i].part.column >= described->attribute_count)
+			return true;
+	return false;
+}
+
+/* The rows have to be stored anew: other columns, hidden ones among them, other kinds, another primary key. */
 static bool
 must_rewrite(const tsurugi_relation *described, const tg_table *table)
 {
-	int count = described->attribute_count;
-
 	/* hidden columns lie behind the attributes */
-	if (table->hidden != 0 && table->hidden < count)
+	if (table->hidden != 0 && table->hidden < described->attribute_count)
 		return true;
 	if (kinds_differ(described, tg_load_acquire(&table->layout)) ||
 		!tsurugi_key_is_same(&table->key, &described->key_spec))
@@ -566,15 +577,15 @@ must_rewrite(const tsurugi_relation *described, const tg_table *table)
 		if (index->primary)
 			continue;
 		there = tg_index_find(table, index->oid);
-		if (there == NULL || !tsurugi_index_is_same(&there->spec, &index->spec))
+		if (there == NULL ? has_hidden_columns(described, index) : !tsurugi_index_is_same(&there->spec, &index->spec))
 			return true;
 	}
 	return false;
 }
 
-/* Lets go of the indexes that the catalogs do not have. */
+/* Makes and fills the indexes that the table does not have, and lets go of those that the catalogs do not have. */
 static void
-drop_indexes(tg_table *table, const tsurugi_relation *described)
+follow_indexes(Relation relation, tg_table *table, const tsurugi_relation *described)
 {
 	tg_index *next;
 
@@ -588,13 +599,18 @@ drop_indexes(tg_table *table, const tsurugi_relation *described)
 		if (!wanted)
 			tsurugi_storage_drop_index(table, index);
 	}
+	for (int i = 0; i < described->index_count; i++)
+	{
+		if (!described->indexes[i].primary && tg_index_find(table, described->indexes[i].oid) == NULL)
+			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]));
+	}
 }
 
-/* Puts an empty storage in the place of the relation's: the end of the transaction knows both. */
+/* Puts an empty storage without secondary indexes in the place of the relation's: the end of the transaction knows both. */
 static tg_table *
 replace_storage(Relation relation, const tsurugi_relation *described)
 {
-	tg_table *fresh = tsurugi_storage_make(relation, described);
+	tg_table *fresh = tsurugi_storage_make(relation, described, false);
 
 	tsurugi_storage_replace(relation, fresh);
 	return fresh;
@@ -625,7 +641,7 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 	else
 		tsurugi_table_verify(relation, not_null_of(relation, added), false);
 	FreeExecutorState(estate);
-	drop_indexes(table, described);
+	follow_indexes(relation, table, described);
 	/* the layout follows, too */
 	(void) tsurugi_relation_get(relation);
 	CommandCounterIncrement();
@@ -653,5 +669,27 @@ tsurugi_table_compact(Relation relation, bool by_key)
 		order_by_key(rows);
 	copy_rows(relation, rows, fresh, described, NULL, prepare_defaults(relation, NULL, estate, &any), estate);
 	FreeExecutorState(estate);
+	follow_indexes(relation, fresh, described);
 	(void) tsurugi_relation_get(relation);
+}
+
+void
+tsurugi_table_rebuild_index(Relation relation, Oid index_id)
+{
+	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
+	const tsurugi_relation *described = tsurugi_relation_describe(relation);
+
+	for (int i = 0; table != NULL && i < described->index_count; i++)
+	{
+		if (described->indexes[i].oid != index_id)
+			continue;
+		if (described->indexes[i].primary)
+		{
+			tsurugi_table_compact(relation, false);
+			return;
+		}
+		/* the old one is read by, and kept up to date, until the transaction ends */
+		tsurugi_storage_drop_index(table, tg_index_find(table, index_id));
+		tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]));
+	}
 }

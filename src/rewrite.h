@@ -26,6 +26,9 @@ extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, cons
  */
 extern void tsurugi_table_compact(Relation relation, bool by_key);
 
+/* Makes one of its indexes anew; the primary key's by storing the rows anew. */
+extern void tsurugi_table_rebuild_index(Relation relation, Oid index);
+
 /* Raises 23502 if one of the columns (attribute numbers) has a NULL, 23514 if a row violates a CHECK constraint. */
 extern void tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks);
 

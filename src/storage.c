@@ -9,6 +9,7 @@
  *	            at abort                         at commit
  *	CREATED     taken out                        -
  *	REPLACED    the old one is put back          the old one is given up
+ *	INDEXED     the index is dropped             -
  *	UNINDEXED   it is unique again               the index is dropped
  *	DROPPED     -                                taken out
  *	DATABASE    -                                all of it taken out
@@ -38,6 +39,7 @@ typedef enum ChangeKind
 {
 	CHANGE_CREATED,
 	CHANGE_REPLACED,
+	CHANGE_INDEXED,
 	CHANGE_UNINDEXED,
 	CHANGE_DROPPED,
 	CHANGE_DATABASE
@@ -50,8 +52,8 @@ typedef struct Change
 	SubTransactionId part;
 	Oid database;
 	Oid relation;
-	tg_table *old;	 /* REPLACED: with the map's reference; UNINDEXED: with one of ours */
-	tg_index *index; /* UNINDEXED: with a reference */
+	tg_table *old;	 /* REPLACED: with the map's reference; INDEXED, UNINDEXED: with one of ours */
+	tg_index *index; /* INDEXED, UNINDEXED: with a reference */
 } Change;
 
 static Change *changes; /* in TopTransactionContext */
@@ -116,7 +118,7 @@ tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *describe
 }
 
 tg_table *
-tsurugi_storage_make(Relation relation, const tsurugi_relation *described)
+tsurugi_storage_make(Relation relation, const tsurugi_relation *described, bool indexed)
 {
 	tg_status status;
 	tg_table *table;
@@ -126,7 +128,7 @@ tsurugi_storage_make(Relation relation, const tsurugi_relation *described)
 	tsurugi_check(status, relation);
 	if (described->hidden_count > 0)
 		table->hidden = described->attribute_count;
-	for (int i = 0; i < described->index_count && status == TG_OK; i++)
+	for (int i = 0; indexed && i < described->index_count && status == TG_OK; i++)
 	{
 		tg_index *index;
 
@@ -169,7 +171,7 @@ create_storage(Relation relation, const tsurugi_relation *described)
 		ereport(WARNING, (errmsg("foreign table \"%s\" has lost its contents", RelationGetRelationName(relation)),
 						  errdetail("Tables of tsurugi_fdw are kept in memory: a restart of the server empties them, "
 									"and a copy of a database does not copy them.")));
-	(void) put_table(relation, tsurugi_storage_make(relation, described));
+	(void) put_table(relation, tsurugi_storage_make(relation, described, true));
 	if (is_own)
 		note_change(change);
 }
@@ -205,20 +207,35 @@ tsurugi_storage_replace(Relation relation, tg_table *fresh)
 	note_change(change);
 }
 
-void
-tsurugi_storage_drop_index(tg_table *table, tg_index *index)
+/* With references, for ends do not come in the order of lives. */
+static void
+note_index_change(ChangeKind kind, tg_table *table, tg_index *index)
 {
-	Change *change;
+	Change *change = make_change(kind, GetCurrentSubTransactionId(), MyDatabaseId, table->relation);
 
-	if (tg_index_is_retired(index))
-		return;
-	change = make_change(CHANGE_UNINDEXED, GetCurrentSubTransactionId(), MyDatabaseId, table->relation);
-	/* ends do not come in the order of lives */
 	tg_table_retain(table);
 	tg_index_retain(index);
 	change->old = table;
 	change->index = index;
 	note_change(change);
+}
+
+tg_index *
+tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described)
+{
+	tg_index *index;
+
+	tsurugi_check(tg_index_create(tsurugi_session(), table, &described->spec, &index), relation);
+	note_index_change(CHANGE_INDEXED, table, index);
+	return index;
+}
+
+void
+tsurugi_storage_drop_index(tg_table *table, tg_index *index)
+{
+	if (tg_index_is_retired(index))
+		return;
+	note_index_change(CHANGE_UNINDEXED, table, index);
 	tg_index_retire(index, true);
 }
 
@@ -244,7 +261,7 @@ tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_
 		Relation relation = lfirst(cell);
 		const tsurugi_relation *described = tsurugi_relation_get(relation);
 
-		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described));
+		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described, true));
 	}
 }
 
@@ -275,6 +292,8 @@ take_back(const Change *change)
 			elog(PANIC, "could not put the storage of relation %u back", change->relation);
 		give_up(fresh);
 	}
+	else if (change->kind == CHANGE_INDEXED)
+		end_index(change, true);
 	else if (change->kind == CHANGE_UNINDEXED)
 	{
 		tg_index_retire(change->index, false);
@@ -294,8 +313,9 @@ finish(const Change *change)
 		case CHANGE_REPLACED:
 			give_up(change->old);
 			break;
+		case CHANGE_INDEXED:
 		case CHANGE_UNINDEXED:
-			end_index(change, true);
+			end_index(change, change->kind == CHANGE_UNINDEXED);
 			break;
 		case CHANGE_DROPPED:
 			give_up(tg_catalog_take(tsurugi_session(), change->database, change->relation));

@@ -23,8 +23,8 @@ extern tg_table *tsurugi_storage_find(Oid relation);
  */
 extern tg_table *tsurugi_storage_get(Relation relation, const tsurugi_relation *described);
 
-/* A new, empty storage of nobody's, one reference, with its indexes. */
-extern tg_table *tsurugi_storage_make(Relation relation, const tsurugi_relation *described);
+/* A new, empty storage of nobody's, one reference; with its secondary indexes, or without. */
+extern tg_table *tsurugi_storage_make(Relation relation, const tsurugi_relation *described, bool indexed);
 
 /* Whether a storage has the keys and indexes of a description.  It may have more. */
 extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *described);
@@ -33,10 +33,11 @@ extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relati
 extern void tsurugi_storage_replace(Relation relation, tg_table *fresh);
 
 /*
- * The end of an index that the catalogs have no more: from now on it keeps
- * nobody from anything.  The relation is exclusively locked; the end of the
- * transaction decides.
+ * A new, empty index of the relation's storage; and the end of one that the
+ * catalogs have no more: from now on it keeps nobody from anything.  The
+ * relation is exclusively locked; the end of the transaction decides.
  */
+extern tg_index *tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described);
 extern void tsurugi_storage_drop_index(tg_table *table, tg_index *index);
 
 /* At commit: the storage of a relation, or of all of a database, goes. */
