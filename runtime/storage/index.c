@@ -50,7 +50,8 @@
  *	  reference goes when the epoch of the unlinking is over.  Who uses an index
  *	  beyond an epoch has a reference of his own, or the host's lock.
  *
- * What a build has to do beside this is in exec/index_build.c.
+ * What a build has to do beside this is in exec/index_build.c.  Both are explored by
+ * test/explore/explore_index.c.
  *
  * Left out: telling by the entry alone that it is nobody's but one version's, so that
  * readers need not compare keys; a bound on the walk, which is as long as what the

@@ -202,9 +202,8 @@ bool
 machine_is_local(unsigned thread, const machine_access *access)
 {
 	if (access->kind == EXPLORE_FENCE)
-		return memory == EXPLORE_SC ||
-			   (memory == EXPLORE_TSO && waiting_counts[thread] == 0 && access->order != EXPLORE_EVERYWHERE) ||
-			   (memory == EXPLORE_C11 && access->order != EXPLORE_SEQ_CST && access->order != EXPLORE_EVERYWHERE);
+		return memory == EXPLORE_SC || (access->order != EXPLORE_SEQ_CST && access->order != EXPLORE_EVERYWHERE) ||
+			   (memory == EXPLORE_TSO && waiting_counts[thread] == 0 && access->order != EXPLORE_EVERYWHERE);
 	if (access->kind == EXPLORE_STORE && memory == EXPLORE_TSO)
 		return access->order != EXPLORE_SEQ_CST;
 	if (access->kind == EXPLORE_LOAD)
@@ -237,8 +236,10 @@ queued_read(unsigned thread, unsigned location)
 static unsigned
 queued_alternatives(unsigned thread, const machine_access *access)
 {
-	bool needs_empty = access->kind == EXPLORE_FENCE || is_update(access) ||
-					   (access->kind == EXPLORE_STORE && access->order == EXPLORE_SEQ_CST);
+	/* acquire and release fences are nothing on x86 */
+	bool is_strong = access->order == EXPLORE_SEQ_CST || access->order == EXPLORE_EVERYWHERE;
+	bool needs_empty =
+		is_update(access) || ((access->kind == EXPLORE_FENCE || access->kind == EXPLORE_STORE) && is_strong);
 
 	for (unsigned i = 0; i < thread_count; i++)
 	{
