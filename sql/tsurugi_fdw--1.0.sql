@@ -148,15 +148,17 @@ CREATE VIEW conflicts AS SELECT * FROM tsurugi_fdw_conflicts();
 COMMENT ON VIEW conflicts IS 'serialization failures (40001) since the start, by what a concurrent commit had changed';
 
 CREATE FUNCTION tsurugi_fdw_transactions(
-	OUT pid integer, OUT database oid, OUT role oid, OUT isolation text, OUT read_only boolean, OUT state text,
-	OUT snapshot bigint, OUT writes bigint)
+	OUT pid integer, OUT database oid, OUT role oid, OUT kind text, OUT label text, OUT isolation text,
+	OUT read_only boolean, OUT state text, OUT snapshot bigint, OUT writes bigint, OUT waits_for integer[],
+	OUT write_preserve text[])
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW transactions AS
-SELECT t.pid, d.datname AS database, r.rolname AS role, t.isolation, t.read_only, t.state,
+SELECT t.pid, d.datname AS database, r.rolname AS role, t.kind, t.label, t.isolation, t.read_only, t.state,
 	clock_timestamp() - a.xact_start AS age, t.snapshot, t.writes,
-	CASE WHEN a.wait_event_type = 'Lock' THEN pg_blocking_pids(t.pid) END AS waits_for
+	CASE WHEN a.wait_event_type = 'Lock' THEN pg_blocking_pids(t.pid) ELSE t.waits_for END AS waits_for,
+	t.write_preserve
 FROM tsurugi_fdw_transactions() t
 	LEFT JOIN pg_stat_activity a ON a.pid = t.pid
 	LEFT JOIN pg_database d ON d.oid = t.database
@@ -200,3 +202,38 @@ REVOKE ALL ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions(), cancel_job(bi
 GRANT EXECUTE ON FUNCTION cancel_job(bigint) TO pg_signal_backend;
 GRANT EXECUTE ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions() TO pg_read_all_stats;
 GRANT SELECT ON jobs, sessions TO pg_read_all_stats;
+
+-- Tsurugi's kinds of transactions, by the names that its users know
+
+CREATE FUNCTION tg_set_transaction(transaction_type text)
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_set_transaction' LANGUAGE C STRICT VOLATILE;
+
+CREATE FUNCTION tg_set_transaction(transaction_type text, priority text)
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_set_transaction' LANGUAGE C STRICT VOLATILE;
+
+CREATE FUNCTION tg_set_transaction(transaction_type text, priority text, label text)
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_set_transaction' LANGUAGE C STRICT VOLATILE;
+
+CREATE FUNCTION tg_set_write_preserve(VARIADIC tables text[])
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_set_write_preserve' LANGUAGE C STRICT VOLATILE;
+
+CREATE FUNCTION tg_set_inclusive_read_areas(VARIADIC tables text[])
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_set_inclusive_read_areas' LANGUAGE C STRICT VOLATILE;
+
+CREATE FUNCTION tg_set_exclusive_read_areas(VARIADIC tables text[])
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_set_exclusive_read_areas' LANGUAGE C STRICT VOLATILE;
+
+CREATE FUNCTION tg_show_transaction()
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_show_transaction' LANGUAGE C STRICT VOLATILE;
+
+CREATE FUNCTION write_preserve_range("table" regclass, low text[], high text[], bounds text DEFAULT '[)')
+RETURNS json
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_write_preserve_range' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION write_preserve_range(regclass, text[], text[], text) IS 'adds a range of primary keys to what the next long transaction preserves; NULL is an open end';

@@ -211,11 +211,11 @@ run_ddl(const tsurugi_utility *utility)
 	tsurugi_altered_follow();
 }
 
-/* For SERIALIZABLE: COPY makes no executor run. */
+/* COPY makes no executor run. */
 static void
 note_copy(const CopyStmt *statement)
 {
-	if (statement->is_from && statement->relation != NULL && IsolationIsSerializable())
+	if (statement->is_from && statement->relation != NULL)
 		tsurugi_isolation_note_copy(RangeVarGetRelid(statement->relation, NoLock, true));
 }
 

@@ -11,11 +11,14 @@
 #include "executor/executor.h"
 #include "access/relation.h"
 #include "executor/tuptable.h"
+#include "storage/proc.h"
+#include "storage/sinvaladt.h"
 #include "utils/rel.h"
 
 #include "src/row.h"
 #include "src/session.h"
 #include "src/snapshot.h"
+#include "src/transaction.h"
 
 static void
 error_no_memory(Relation relation)
@@ -39,11 +42,29 @@ error_too_large(Relation relation)
 			 errdetail("Keys can have up to %d bytes as they are stored.", TG_KEY_BYTES_MAX), errtable(relation)));
 }
 
+static void
+error_not_preserved(Relation relation)
+{
+	ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+					errmsg("cannot write to what the long transaction has not preserved"),
+					relation != NULL ? errdetail("The row of table \"%s\" is not in its write preserve.",
+												 RelationGetRelationName(relation))
+									 : 0,
+					errhint("Name the table in tsurugi_fdw.write_preserve before the transaction's first access."),
+					relation != NULL ? errtable(relation) : 0));
+}
+
 void
 tsurugi_error(tg_status status, Relation relation)
 {
 	switch (status)
 	{
+		case TG_CONFLICT:
+			tsurugi_error_validation(tsurugi_transaction_conflict());
+			break;
+		case TG_FORBIDDEN:
+			error_not_preserved(relation);
+			break;
 		case TG_NO_MEMORY:
 			error_no_memory(relation);
 			break;
@@ -184,11 +205,41 @@ tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row)
 	pg_unreachable();
 }
 
-static int
-describe_conflict(tg_conflict_kind kind, const char *table, const char *subject)
+const char *
+tsurugi_describe_other(uint64_t host)
 {
-	switch (kind)
+	PGPROC *other = BackendIdGetProc((BackendId) (host >> 32));
+	int process_id = other != NULL ? other->pid : 0;
+
+	for (unsigned id = 0; id < tg_session_max(); id++)
 	{
+		tg_txn_report report;
+
+		if (tg_txn_report_get(id, &report) && report.host == host && report.kind == TG_TXN_LONG)
+			return psprintf("process %d (long transaction \"%s\")", process_id, report.label);
+	}
+	return psprintf("process %d", process_id);
+}
+
+static int
+describe_conflict(const tg_conflict *conflict, const char *table, const char *subject)
+{
+	const char *other = tsurugi_describe_other(conflict->other);
+
+	switch (conflict->kind)
+	{
+		case TG_CONFLICT_TAKEN:
+			return errdetail("%s of foreign table \"%s\" is being changed by %s, and short transactions do not wait.",
+							 subject, table, other);
+		case TG_CONFLICT_PRESERVED_WRITE:
+			return errdetail("%s of foreign table \"%s\" is in the write preserve of %s.", subject, table, other);
+		case TG_CONFLICT_PRESERVED_READ:
+			return errdetail("Foreign table \"%s\", which this transaction reads, is in the write preserve of %s.",
+							 table, other);
+		case TG_CONFLICT_EARLIER_LONG:
+			return errdetail("Foreign table \"%s\" is in the write preserve of %s, which began before this long "
+							 "transaction and had not ended.",
+							 table, other);
 		case TG_CONFLICT_ROW:
 			return errdetail("%s of foreign table \"%s\", which this transaction has read, was changed by a "
 							 "concurrent transaction.",
@@ -222,11 +273,13 @@ tsurugi_error_validation(const tg_conflict *conflict)
 	if (relation != NULL)
 		subject = describe_version(relation, conflict->version, conflict->kind == TG_CONFLICT_KEY);
 	tg_conflict_note(conflict->kind);
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not serialize access due to read/write dependencies among transactions"),
-			 describe_conflict(conflict->kind, relation != NULL ? RelationGetRelationName(relation) : "?", subject),
-			 errhint("The transaction might succeed if retried."), relation != NULL ? errtable(relation) : 0));
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to read/write dependencies among transactions"),
+					describe_conflict(conflict, relation != NULL ? RelationGetRelationName(relation) : "?", subject),
+					conflict->kind == TG_CONFLICT_EARLIER_LONG
+						? errhint("Declare what it reads in tsurugi_fdw.inclusive_read_areas: then its start waits.")
+						: errhint("The transaction might succeed if retried."),
+					relation != NULL ? errtable(relation) : 0));
 	pg_unreachable();
 }
 

@@ -45,8 +45,11 @@ extern void tsurugi_error_not_unique(Relation relation, Oid index, TupleTableSlo
  */
 extern void tsurugi_check_own_change(bool by_other_command, const char *verb);
 
-/* Raises 40001: what was read has been changed. */
+/* Raises 40001: what was read has been changed, or is preserved by others. */
 extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_noreturn();
+
+/* "process 123 (long transaction "x")", for details: whose word for a transaction this is. */
+extern const char *tsurugi_describe_other(uint64_t host);
 
 /* Raises 0A000: a SERIALIZABLE transaction wrote foreign and ordinary tables. */
 extern void tsurugi_error_mixed(void) pg_attribute_noreturn();

@@ -31,6 +31,7 @@
 
 #include "src/errors.h"
 #include "src/isolation.h"
+#include "src/kinds.h"
 #include "src/row.h"
 #include "src/scan.h"
 #include "src/transaction.h"
@@ -383,7 +384,7 @@ modify_row(direct_modify *modify)
 
 		if (status == TG_SELF)
 			tsurugi_check_own_change(by_other, is_delete ? "deleted" : "updated");
-		else if ((status == TG_CHANGED || status == TG_NOT_FOUND) && IsolationUsesXactSnapshot())
+		else if ((status == TG_CHANGED || status == TG_NOT_FOUND) && tsurugi_has_one_snapshot())
 		{
 			if (!modify->has_written)
 				tsurugi_scan_forget(scan);
@@ -393,7 +394,7 @@ modify_row(direct_modify *modify)
 		}
 		if (status == TG_NOT_FOUND || status == TG_SELF)
 			return ROW_PASSED;
-		if (status != TG_BUSY)
+		if (status == TG_OK || status == TG_CHANGED)
 		{
 			bool changed = status == TG_CHANGED;
 
@@ -410,7 +411,7 @@ modify_row(direct_modify *modify)
 			case TG_OK:
 				if (modify->new_slot != NULL)
 					tsurugi_row_id_to_tid(row, &modify->new_slot->tts_tid);
-				if (!modify->has_written && IsolationUsesXactSnapshot())
+				if (!modify->has_written && tsurugi_has_one_snapshot())
 					tsurugi_scan_keep(scan);
 				modify->has_written = true;
 				return ROW_WRITTEN;
@@ -420,7 +421,7 @@ modify_row(direct_modify *modify)
 			case TG_AGAIN:
 				break;
 			case TG_EXISTS:
-				if (IsolationIsSerializable() &&
+				if (tsurugi_is_validated() &&
 					!tsurugi_key_is_seen(node->ss.ps.state, modify->relation, table, wait.row, &noted))
 					break;
 				if (is_newest(&writer, table, row, version))
@@ -472,7 +473,7 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 		rinfo->ri_projectReturning->pi_exprContext->ecxt_scantuple = slot;
 		return slot;
 	}
-	if (IsolationUsesXactSnapshot())
+	if (tsurugi_has_one_snapshot())
 		tsurugi_snapshot_is_used();
 	return ExecClearTuple(node->ss.ss_ScanTupleSlot);
 }

@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 
 #include "src/errors.h"
+#include "src/kinds.h"
 #include "src/row.h"
 #include "src/session.h"
 #include "src/snapshot.h"
@@ -142,7 +143,7 @@ lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row)
 				break;
 			case TG_CHANGED:
 			case TG_NOT_FOUND:
-				if (IsolationUsesXactSnapshot())
+				if (tsurugi_has_one_snapshot())
 					tsurugi_error_conflict(erm->relation,
 										   status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED, first);
 				return status;

@@ -52,6 +52,7 @@
 #include "src/arbiter.h"
 #include "src/errors.h"
 #include "src/isolation.h"
+#include "src/kinds.h"
 #include "src/row.h"
 #include "src/session.h"
 #include "src/snapshot.h"
@@ -321,7 +322,7 @@ look_at_newest(modify_state *modify, EState *estate, tg_claim claim, bool seen, 
 	if (!modify->has_snapshot)
 	{
 		tsurugi_snapshot(estate, &modify->snapshot);
-		modify->has_snapshot = !IsolationUsesXactSnapshot(); /* that one may be renewed */
+		modify->has_snapshot = !tsurugi_has_one_snapshot(); /* that one may be renewed */
 	}
 	tsurugi_writer(estate, claim, &writer);
 	tg_epoch_enter(writer.session);
@@ -345,7 +346,7 @@ look_at_newest(modify_state *modify, EState *estate, tg_claim claim, bool seen, 
 static inline void
 check_unchanged(const modify_state *modify, tg_status status, uint32_t target)
 {
-	if (IsolationUsesXactSnapshot() && (status == TG_CHANGED || status == TG_NOT_FOUND))
+	if (tsurugi_has_one_snapshot() && (status == TG_CHANGED || status == TG_NOT_FOUND))
 		tsurugi_error_conflict(modify->relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED,
 							   target);
 }
@@ -409,7 +410,7 @@ check_key_is_taken(modify_state *modify, EState *estate, const found_row *found,
 	found_row again = *found;
 	tg_status status = look_at_newest(modify, estate, TG_DATA, false, &again);
 
-	if (IsolationIsSerializable() &&
+	if (tsurugi_is_validated() &&
 		!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, found->wait.row, noted))
 		return;
 	if ((status == TG_OK || status == TG_CHANGED) && again.version == found->version)
@@ -431,7 +432,7 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, cons
 	const OnConflictSetState *set = rinfo->ri_onConflict;
 	ExprContext *context = set->oc_ProjInfo->pi_exprContext;
 	found_row found = {.row = row};
-	bool level = IsolationUsesXactSnapshot();
+	bool level = tsurugi_has_one_snapshot();
 	tg_version noted = TG_VERSION_NONE;
 	tg_status status = look_at_newest(modify, estate, TG_DATA, level, &found);
 	TupleTableSlot *slot;
@@ -444,6 +445,8 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, cons
 								"constrained values.")));
 	if (status == TG_BUSY)
 		tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
+	if (status == TG_CONFLICT || status == TG_FORBIDDEN)
+		tsurugi_error(status, modify->relation);
 	/* A row that has another key now is no conflict any more; one that has changed may not be seen. */
 	if ((status != TG_OK && (status != TG_CHANGED || level)) || found.row != row ||
 		!tsurugi_has_same_key(holder->index, &modify->old, &modify->row))
@@ -549,7 +552,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				return slot;
 			case TG_EXISTS:
 				/* At REPEATABLE READ and above: as ExecCheckTIDVisible has it. */
-				if (IsolationUsesXactSnapshot() && (is_conflict || IsolationIsSerializable()) &&
+				if (tsurugi_has_one_snapshot() && (is_conflict || tsurugi_is_validated()) &&
 					!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, wait.row, &noted))
 					break;
 				if (!is_conflict)

@@ -33,6 +33,7 @@
 #include "utils/selfuncs.h"
 
 #include "src/isolation.h"
+#include "src/kinds.h"
 #include "src/row.h"
 #include "src/session.h"
 #include "src/snapshot.h"
@@ -299,8 +300,12 @@ tsurugi_tid_next(ForeignScanState *node)
 
 	if (scan->places == NULL)
 	{
-		if (IsolationUsesXactSnapshot())
+		if (tsurugi_has_one_snapshot())
 		{
+			tg_area area = {.table = scan->described->table};
+
+			if (tsurugi_minds_areas)
+				tsurugi_check_read(node->ss.ss_currentRelation, &area);
 			/* The transaction's snapshot may have been renewed; from here on it stands. */
 			tsurugi_snapshot(node->ss.ps.state, &scan->snapshot);
 			tsurugi_snapshot_is_used();

@@ -23,6 +23,7 @@
 #include "src/ddl.h"
 #include "src/fdw.h"
 #include "src/isolation.h"
+#include "src/kinds.h"
 #include "src/prepared.h"
 #include "src/relation.h"
 #include "src/session.h"
@@ -208,6 +209,7 @@ _PG_init(void)
 	tsurugi_settings_define();
 	define_ddl_settings();
 	define_transaction_settings();
+	tsurugi_kinds_define();
 	define_failpoint_setting();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 

@@ -25,16 +25,21 @@
  *	  a read set before it is told: versions found by key, keys not found, ranges,
  *	  whole tables.  A scan by the pool's tasks is noted by the backend that starts
  *	  it, as the whole table.  What was read in a subtransaction stays noted when that is rolled back.
- * 5. PRE_COMMIT draws C and validates as of it (S1, S2); what comes after, in
+ * 5. PRE_COMMIT draws C and validates as of it (S1, S2, S3); what comes after, in
  *	  PostgreSQL or in other extensions, may still fail and abort.  A transaction
- *	  that wrote nothing here has nothing to validate (S4), and one that is READ ONLY
- *	  from its first statement on notes nothing.  DEFERRABLE has nothing to wait
- *	  for: every snapshot is a moment in the order of commits.
+ *	  that wrote nothing here has nothing to validate, its snapshot being a moment in
+ *	  the order of commits, unless it lies within a LONG that preserves what was
+ *	  read (S4).  So one that is READ ONLY from its first statement on notes nothing if
+ *	  there is no LONG when its snapshot has been drawn: later ones begin later.  DEFERRABLE
+ *	  waits for the LONGs that are in the way of a fresh snapshot, and notes nothing.
  * 6. W5: the snapshot is extended to a later moment R' as of which what was noted is
  *	  validated.  Scans that are open go on: of what they have noted nothing has
  *	  changed up to R', so it is the same at both moments, and none of it is garbage
  *	  at R'.
- * 7. M3: PostgreSQL finds cycles among ordinary tables, this file among foreign
+ * 7. L2: before an area is read it is asked whether a LONG preserves it: then reading it would end in 40001
+ *	  at the commit.  Who has been told nothing yet waits for that LONG and takes a new snapshot.
+ * 8. Tsurugi's SHORT (kinds.c) is SERIALIZABLE, whatever PostgreSQL's level is.
+ * 9. M3: PostgreSQL finds cycles among ordinary tables, this file among foreign
  *	  ones, and nobody those that lead through both.  So a SERIALIZABLE transaction that wrote rows
  *	  of both is refused, unless tsurugi_fdw.serializable_mixed says otherwise.  It
  *	  wrote ordinary rows if a statement or COPY was aimed at such a table and
@@ -62,6 +67,7 @@
 #include "utils/lsyscache.h"
 
 #include "src/errors.h"
+#include "src/kinds.h"
 #include "src/session.h"
 #include "src/snapshot.h"
 #include "src/transaction.h"
@@ -80,19 +86,56 @@ static tg_reads *reads;		  /* NULL: nothing noted */
 
 /* --- beginning ---------------------------------------------------------------------- */
 
+static void
+set_tracking(bool tracks)
+{
+	tsurugi_tracks = tracks;
+	tsurugi_minds_areas = tracks;
+}
+
 /* READ ONLY stays so once there is a snapshot, but for a subtransaction's, which ends with it. */
 static void
 begin_level(void)
 {
+	bool read_only = XactReadOnly && GetCurrentTransactionNestLevel() == 1;
+
 	if (begun)
 		return;
-	begun = true;
-	tsurugi_tracks = IsolationIsSerializable() && !(XactReadOnly && GetCurrentTransactionNestLevel() == 1);
 	if (!RecoveryInProgress() && OidIsValid(get_foreign_data_wrapper_oid("tsurugi_fdw", true)))
 	{
-		tsurugi_snapshot_draw();
-		tsurugi_session_describe(XactIsoLevel, XactReadOnly);
+		if (IsolationIsSerializable() && read_only && XactDeferrable)
+			tsurugi_snapshot_draw_safe(true);
+		else
+			tsurugi_snapshot_draw();
+		tsurugi_session_describe(XactIsoLevel, TG_TXN_ORDINARY, XactReadOnly, tsurugi_transaction_label);
 	}
+	begun = true;
+	/* Rule 5: after the snapshot has been drawn. */
+	set_tracking(IsolationIsSerializable() && !(read_only && (XactDeferrable || tg_preserve_is_empty())));
+}
+
+void
+tsurugi_isolation_leave_level(void)
+{
+	set_tracking(false);
+}
+
+void
+tsurugi_isolation_enter_kind(void)
+{
+	if (tsurugi_kind == TG_TXN_ORDINARY)
+		return;
+	begun = true;
+	if (tsurugi_kind == TG_TXN_SHORT)
+	{
+		/* One that REPEATABLE READ has drawn is not good enough: it is not to be validated. */
+		if (tsurugi_snapshot_time() != 0 && !IsolationIsSerializable())
+			tsurugi_snapshot_redraw();
+		else
+			tsurugi_snapshot_draw();
+		set_tracking(true);
+	}
+	tsurugi_session_describe(XACT_SERIALIZABLE, tsurugi_kind, XactReadOnly, tsurugi_transaction_label);
 }
 
 static bool
@@ -113,6 +156,13 @@ is_ordinary(Oid relation)
 	return kind == RELKIND_RELATION && get_rel_persistence(relation) != RELPERSISTENCE_TEMP;
 }
 
+/* The kind may not be known yet. */
+static bool
+may_be_serializable(void)
+{
+	return tsurugi_is_serializable() || tsurugi_transaction_type != TG_TXN_ORDINARY;
+}
+
 static void
 note_targets(const PlannedStmt *statement)
 {
@@ -126,18 +176,20 @@ note_targets(const PlannedStmt *statement)
 void
 tsurugi_isolation_note_copy(Oid relation)
 {
-	if (IsolationIsSerializable() && is_ordinary(relation))
+	if (may_be_serializable() && is_ordinary(relation))
 		aims_at_ordinary = true;
 }
 
 static void
 executor_start(QueryDesc *query, int eflags)
 {
-	if (IsolationUsesXactSnapshot() && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
+	if ((IsolationUsesXactSnapshot() || may_be_serializable()) && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
+		!IsParallelWorker())
 	{
 		run_count++;
-		begin_level();
-		if (IsolationIsSerializable() && !aims_at_ordinary && query->plannedstmt->resultRelations != NIL)
+		if (IsolationUsesXactSnapshot())
+			begin_level();
+		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && may_be_serializable())
 			note_targets(query->plannedstmt);
 	}
 	if (previous_executor_start != NULL)
@@ -168,10 +220,16 @@ tsurugi_reads(void)
 void
 tsurugi_isolation_begin(tg_txn *txn)
 {
-	if (!IsolationUsesXactSnapshot())
-		return;
-	begin_level();
-	tsurugi_snapshot_draw();
+	tg_txn_describe(txn, tsurugi_kind,
+					tsurugi_is_serializable()	  ? TG_SERIALIZABLE
+					: IsolationUsesXactSnapshot() ? TG_REPEATABLE_READ
+												  : TG_READ_COMMITTED,
+					tsurugi_transaction_label);
+	if (tsurugi_kind == TG_TXN_ORDINARY && IsolationUsesXactSnapshot())
+	{
+		begin_level();
+		tsurugi_snapshot_draw();
+	}
 	if (tsurugi_tracks)
 		tg_txn_track(txn, tsurugi_reads());
 }
@@ -208,6 +266,27 @@ validate(tg_conflict *conflict)
 	}
 }
 
+void
+tsurugi_isolation_check_read(const tg_area *area)
+{
+	for (;;)
+	{
+		bool told = used || run_count > 1 || tsurugi_has_written() || (reads != NULL && !tg_reads_is_empty(reads));
+		tg_conflict conflict;
+		tg_status status;
+		tg_wait wait;
+
+		status = tg_preserve_check_read(area, tsurugi_snapshot_time(), tsurugi_kind != TG_TXN_SHORT && !told, &wait,
+										&conflict);
+		if (status == TG_OK)
+			return;
+		if (status != TG_BUSY)
+			tsurugi_error_validation(&conflict);
+		tsurugi_wait_for_long(&wait);
+		tsurugi_snapshot_redraw();
+	}
+}
+
 static void
 extend_snapshot(void)
 {
@@ -228,9 +307,9 @@ tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, b
 {
 	if (!may_start_over)
 		tsurugi_error_conflict(relation, kind, row);
-	if (IsolationIsSerializable())
+	if (tsurugi_is_validated())
 		extend_snapshot();
-	else if (used || run_count > 1 || tsurugi_has_written())
+	else if (tsurugi_kind != TG_TXN_ORDINARY || used || run_count > 1 || tsurugi_has_written())
 		tsurugi_error_conflict(relation, kind, row);
 	else
 		tsurugi_snapshot_redraw();
@@ -274,6 +353,9 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 		case TG_CHANGED:
 			tsurugi_renew_snapshot(relation, TG_CONFLICT_UPDATED, row, true);
 			return false;
+		case TG_CONFLICT:
+		case TG_FORBIDDEN:
+			tsurugi_error(status, relation);
 		default:
 			return false; /* deleted meanwhile */
 	}
@@ -286,8 +368,13 @@ tsurugi_isolation_prepare(tg_txn *txn)
 {
 	tg_conflict conflict;
 
-	if (!IsolationIsSerializable() || txn == NULL || !tg_txn_has_writes(txn))
+	if (txn == NULL || !tg_txn_has_writes(txn))
+	{
+		if (reads != NULL && !tg_reads_is_empty(reads) &&
+			tg_reads_check_snapshot(tsurugi_session(), reads, tsurugi_snapshot_time(), &conflict) != TG_OK)
+			tsurugi_error_validation(&conflict);
 		return;
+	}
 	if (tsurugi_serializable_mixed == TSURUGI_MIXED_STRICT && aims_at_ordinary &&
 		TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		tsurugi_error_mixed();
@@ -304,7 +391,7 @@ tsurugi_isolation_end(void)
 	if (reads != NULL)
 		tg_reads_destroy(tsurugi_session(), reads);
 	if (begun && tsurugi_own_session != NULL)
-		tsurugi_session_describe(XACT_READ_COMMITTED, false);
+		tsurugi_session_describe(XACT_READ_COMMITTED, TG_TXN_ORDINARY, false, "");
 	reads = NULL;
 	run_count = 0;
 	begun = false;

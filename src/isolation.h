@@ -61,6 +61,18 @@ extern void tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uin
  */
 extern bool tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version *noted);
 
+/* --- for kinds.c -------------------------------------------------------------------- */
+
+/*
+ * The transaction turns out to be of one of Tsurugi's kinds: before that one's
+ * own snapshot is drawn, and after.
+ */
+extern void tsurugi_isolation_leave_level(void);
+extern void tsurugi_isolation_enter_kind(void);
+
+/* L2, for SERIALIZABLE and SHORT. */
+extern void tsurugi_isolation_check_read(const tg_area *area);
+
 /* --- for transaction.c -------------------------------------------------------------- */
 
 /* The store's transaction has begun. */

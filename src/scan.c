@@ -24,6 +24,7 @@
 
 #include "src/errors.h"
 #include "src/isolation.h"
+#include "src/kinds.h"
 #include "src/row.h"
 #include "src/scan_key.h"
 #include "src/session.h"
@@ -185,10 +186,12 @@ make_vectors(tsurugi_scan *scan, unsigned rows)
 
 /* --- stepping ---------------------------------------------------------------------------------- */
 
-/* At REPEATABLE READ and above. */
+/* Where the transaction has one snapshot; key and range are known. */
 static void
 begin_at_level(tsurugi_scan *scan)
 {
+	if (tsurugi_minds_areas)
+		tsurugi_check_scan(scan);
 	/* The transaction's snapshot may have been renewed. */
 	tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
 	scan->row_expected = false;
@@ -216,8 +219,8 @@ note_source(tsurugi_scan *scan)
 static bool
 open_source(tsurugi_scan *scan)
 {
-	if (IsolationUsesXactSnapshot())
-		begin_at_level(scan);
+	bool one_snapshot = tsurugi_has_one_snapshot();
+
 	scan->ready = true;
 	scan->figures.started = true;
 	switch ((tsurugi_way) scan->shape.way)
@@ -227,11 +230,18 @@ open_source(tsurugi_scan *scan)
 		case TSURUGI_WAY_RANGE:
 			if (!open_range(scan))
 				return false;
+			if (one_snapshot)
+			{
+				begin_at_level(scan);
+				scan->range->snapshot = scan->snapshot;
+			}
 			if (tsurugi_tracks)
 				note_source(scan);
 			make_vectors(scan, RANGE_ROWS);
 			return true;
 		case TSURUGI_WAY_TABLE:
+			if (one_snapshot)
+				begin_at_level(scan);
 			if (tsurugi_tracks)
 				note_source(scan);
 			if (open_job(scan))
@@ -266,6 +276,8 @@ find_by_key(tsurugi_scan *scan)
 	if (scan->looked_up || (scan->key_bytes == 0 && !tsurugi_scan_make_key(scan)))
 		return false;
 	scan->looked_up = true;
+	if (tsurugi_has_one_snapshot())
+		begin_at_level(scan);
 again:
 	tg_epoch_enter(scan->session);
 	if (scan->row_expected)

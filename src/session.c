@@ -59,12 +59,14 @@ tsurugi_session_owner_get(unsigned id)
 }
 
 void
-tsurugi_session_describe(int isolation, bool read_only)
+tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const char *label)
 {
 	tsurugi_session_owner *owner = &owners[tsurugi_session()->id];
 
 	owner->isolation = isolation;
+	owner->kind = kind;
 	owner->read_only = read_only;
+	strlcpy(owner->label, label, sizeof(owner->label));
 }
 
 static void

@@ -37,7 +37,9 @@ typedef struct tsurugi_session_owner
 	Oid role;
 	/* of the running transaction; as at READ COMMITTED where nobody has said otherwise */
 	int isolation;
+	tg_txn_kind kind;
 	bool read_only;
+	char label[TG_TXN_LABEL_BYTES];
 } TG_CACHE_ALIGNED tsurugi_session_owner;
 
 /* The number of sessions, for all processes and threads there can be.  After PostgreSQL knows its own number. */
@@ -47,7 +49,7 @@ extern unsigned tsurugi_session_max(void);
 extern tsurugi_session_owner tsurugi_session_owner_get(unsigned id);
 
 /* Says what the running transaction of this backend is; to be taken back at its end. */
-extern void tsurugi_session_describe(int isolation, bool read_only);
+extern void tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const char *label);
 
 /* Bytes of PostgreSQL's shared memory for the owners, and their making, at server start. */
 extern Size tsurugi_session_shared_bytes(void);

@@ -17,7 +17,7 @@
  * 2. A time stays published while a record that uses it lives.  If the source
  *    goes first (a cursor opened by a function lives on), a sharer takes over.
  * 3. The end of the transaction withdraws all; the memory may go later.
- * 4. At REPEATABLE READ and above every record has the transaction's time, and
+ * 4. At REPEATABLE READ and above, and in Tsurugi's kinds of transactions, every record has the transaction's time, and
  *    follows when that is renewed (isolation.c); but for the fresh ones.
  */
 #include "postgres.h"
@@ -28,6 +28,7 @@
 #include "access/xact.h"
 #include "utils/snapmgr.h"
 
+#include "src/kinds.h"
 #include "src/session.h"
 #include "src/transaction.h"
 
@@ -51,7 +52,7 @@ static tg_time transaction_time;
 static unsigned transaction_entry;
 
 /* A time that is no record's own. */
-#define ENTRY_NONE UINT_MAX
+#define ENTRY_NONE TSURUGI_ENTRY_OF_LONG
 
 static void
 unlink_record(Record *record)
@@ -99,7 +100,7 @@ end_record(void *argument)
 static tg_time
 publish_transaction_time(void)
 {
-	if (IsolationIsSerializable())
+	if (tsurugi_is_validated())
 		return tg_snapshot_publish_from(tsurugi_session(), &transaction_entry);
 	return tg_snapshot_publish(tsurugi_session(), &transaction_entry);
 }
@@ -118,6 +119,22 @@ set_transaction_time(tg_time time)
 	for (Record *record = records; record != NULL; record = record->outer)
 		if (record->of_transaction)
 			record->seen.time = time;
+}
+
+static void
+withdraw_transaction_time(void)
+{
+	if (transaction_time != 0 && transaction_entry != TSURUGI_ENTRY_OF_LONG)
+		tg_snapshot_withdraw(tsurugi_session(), transaction_entry);
+	transaction_time = 0;
+}
+
+void
+tsurugi_snapshot_adopt(tg_time time, unsigned entry)
+{
+	withdraw_transaction_time();
+	transaction_entry = entry;
+	set_transaction_time(time);
 }
 
 /* The new one is published before the old one is withdrawn: there is no moment without a lower bound (W5). */
@@ -149,7 +166,7 @@ find_time(Record *record, bool fresh)
 {
 	record->source = NULL;
 	record->entry = ENTRY_NONE;
-	record->of_transaction = !fresh && IsolationUsesXactSnapshot();
+	record->of_transaction = !fresh && tsurugi_has_one_snapshot();
 	if (record->of_transaction)
 	{
 		tsurugi_snapshot_draw();
@@ -181,6 +198,8 @@ begin_record(MemoryContext context, const void *run, Snapshot snapshot, CommandI
 	tsurugi_check_not_prepared();
 	if (tg_unlikely(tsurugi_owes))
 		tsurugi_pay();
+	if (!fresh)
+		tsurugi_access();
 	record = MemoryContextAlloc(context, sizeof(*record));
 	record->run = run;
 	record->snapshot = snapshot;
@@ -235,9 +254,7 @@ tsurugi_snapshot_end_all(void)
 		if (record->source == NULL && record->entry != ENTRY_NONE)
 			tg_snapshot_withdraw(tsurugi_session(), record->entry);
 	}
-	if (transaction_time != 0)
-		tg_snapshot_withdraw(tsurugi_session(), transaction_entry);
-	transaction_time = 0;
+	withdraw_transaction_time();
 }
 
 void

@@ -35,6 +35,13 @@ extern void tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_o
 extern void tsurugi_snapshot_draw(void);
 extern void tsurugi_snapshot_redraw(void);
 
+/*
+ * For kinds.c: a moment that is published already takes the place of what may have
+ * been drawn; TSURUGI_ENTRY_OF_LONG: it is not to be withdrawn.
+ */
+#define TSURUGI_ENTRY_OF_LONG UINT_MAX
+extern void tsurugi_snapshot_adopt(tg_time time, unsigned entry);
+
 /* The moment drawn; and a later one in its place, as of which what was read has been validated. */
 extern tg_time tsurugi_snapshot_time(void);
 extern void tsurugi_snapshot_extend(tg_time later);

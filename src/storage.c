@@ -32,6 +32,7 @@
 
 #include "src/errors.h"
 #include "src/keys.h"
+#include "src/kinds.h"
 #include "src/relation.h"
 #include "src/session.h"
 
@@ -198,9 +199,10 @@ tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 void
 tsurugi_storage_replace(Relation relation, tg_table *fresh)
 {
-	Change *change =
-		make_change(CHANGE_REPLACED, GetCurrentSubTransactionId(), MyDatabaseId, RelationGetRelid(relation));
+	Change *change;
 
+	tsurugi_check_may_replace(relation);
+	change = make_change(CHANGE_REPLACED, GetCurrentSubTransactionId(), MyDatabaseId, RelationGetRelid(relation));
 	change->old = put_table(relation, fresh);
 	if (change->old == NULL)
 		change->kind = CHANGE_CREATED;

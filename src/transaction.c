@@ -34,6 +34,7 @@
 
 #include "src/errors.h"
 #include "src/isolation.h"
+#include "src/kinds.h"
 #include "src/session.h"
 #include "src/settings.h"
 #include "src/snapshot.h"
@@ -174,6 +175,28 @@ tsurugi_refused(tg_status status, Relation relation)
 		tsurugi_error(status, relation);
 }
 
+tg_txn *
+tsurugi_transaction_open(void)
+{
+	if (own_txn == NULL)
+		begin_transaction();
+	return own_txn;
+}
+
+void
+tsurugi_transaction_give_up(void)
+{
+	if (own_txn != NULL)
+		tg_txn_abort(tsurugi_session(), own_txn);
+	own_txn = NULL;
+}
+
+const tg_conflict *
+tsurugi_transaction_conflict(void)
+{
+	return tg_txn_conflict(own_txn);
+}
+
 /* What another extension does in a PRE_COMMIT callback of its own comes too late: nobody would validate it. */
 void
 tsurugi_check_not_prepared(void)
@@ -211,7 +234,11 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 	if (tg_unlikely(prepared))
 		tsurugi_check_not_prepared();
 	if (own_txn == NULL)
-		begin_transaction();
+	{
+		tsurugi_access();
+		tsurugi_check_may_write();
+		(void) tsurugi_transaction_open();
+	}
 	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES))
 		pass_safe_point();
 	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
@@ -276,7 +303,11 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 	pay_while_waiting((VirtualTransactionId){.backendId = (BackendId) (wait->host >> 32),
 											 .localTransactionId = (LocalTransactionId) wait->host});
 	error_context_stack = &context;
-	if (wait->subtxn == 0 || wait->subtxn >= TG_SUBTXN_LAST || (wait->host == over.host && wait->subtxn == over.subtxn))
+	tg_wait_begin(tsurugi_session(), wait);
+	if (wait->kind == TG_WAIT_PRESERVE)
+		tsurugi_wait_for_long(wait);
+	else if (wait->subtxn == 0 || wait->subtxn >= TG_SUBTXN_LAST ||
+			 (wait->host == over.host && wait->subtxn == over.subtxn))
 	{
 		VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
 									   .localTransactionId = (LocalTransactionId) wait->host};
@@ -291,6 +322,7 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 		(void) LockRelease(&tag, ShareLock, false);
 		over = *wait;
 	}
+	tg_wait_end(tsurugi_session());
 	error_context_stack = context.previous;
 	CHECK_FOR_INTERRUPTS();
 }
@@ -345,6 +377,9 @@ end_transaction(bool committed)
 	tsurugi_storage_end(committed);
 	tsurugi_snapshot_end_all();
 	tsurugi_isolation_end();
+	tsurugi_kind_end();
+	if (!committed && tsurugi_own_session != NULL)
+		tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
 	if (tsurugi_own_session != NULL)
 		tidy_up(tsurugi_own_session, report.writes);
 }
@@ -357,7 +392,8 @@ at_transaction_event(XactEvent event, void *argument)
 		case XACT_EVENT_PRE_PREPARE:
 			if (own_txn != NULL || tsurugi_storage_is_changed())
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-								tsurugi_has_written() || tsurugi_storage_is_changed()
+								tsurugi_kind == TG_TXN_LONG ? errmsg("cannot PREPARE a long transaction")
+								: tsurugi_has_written() || tsurugi_storage_is_changed()
 									? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
 									: errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
 			break;
@@ -371,7 +407,7 @@ at_transaction_event(XactEvent event, void *argument)
 			end_transaction(false);
 			break;
 		case XACT_EVENT_PRE_COMMIT:
-			if (IsolationIsSerializable())
+			if (tsurugi_is_serializable())
 			{
 				prepared = true;
 				tsurugi_isolation_prepare(own_txn);
@@ -408,6 +444,8 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionI
 
 	if (!committed && event != SUBXACT_EVENT_ABORT_SUB)
 		return;
+	if (!committed && tsurugi_own_session != NULL)
+		tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
 	if (parts != NULL && parts->id == id)
 		end_part(parent, committed);
 	tsurugi_storage_end_part(id, parent, committed);

@@ -66,6 +66,16 @@ extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose
  */
 extern void tsurugi_wait_for_outcome(const tg_wait *wait);
 
+/*
+ * For kinds.c: the store's transaction, begun if it is not there yet; and its end
+ * where its beginning has failed.
+ */
+extern tg_txn *tsurugi_transaction_open(void);
+extern void tsurugi_transaction_give_up(void);
+
+/* For errors.c: why the store refused what was asked last (TG_CONFLICT). */
+extern const tg_conflict *tsurugi_transaction_conflict(void);
+
 /* For isolation.c: the store's transaction, if there is one, validates these. */
 extern void tsurugi_track_transaction(tg_reads *reads);
 

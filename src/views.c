@@ -9,10 +9,14 @@
 
 #include "access/xact.h"
 #include "catalog/pg_authid.h"
+#include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/proc.h"
+#include "storage/sinvaladt.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
@@ -505,6 +509,41 @@ tsurugi_fdw_sessions(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* Names of the tables that a LONG preserves, as an array; of other databases their OIDs. */
+static Datum
+preserved_tables(unsigned id, bool *none_out)
+{
+	tg_preserve_report *reports = palloc(TG_PRESERVE_MAX * sizeof(*reports));
+	unsigned count = tg_preserve_report_get(reports, TG_PRESERVE_MAX);
+	ArrayBuildState *names = NULL;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		char *name;
+
+		if (reports[i].txn != id || reports[i].ended)
+			continue;
+		name = reports[i].database == MyDatabaseId
+				   ? DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(reports[i].relation)))
+				   : psprintf("%u", reports[i].relation);
+		if (reports[i].is_range)
+			name = psprintf("%s (range)", name);
+		names = accumArrayResult(names, CStringGetTextDatum(name), false, TEXTOID, CurrentMemoryContext);
+	}
+	*none_out = names == NULL;
+	return names == NULL ? (Datum) 0 : makeArrayResult(names, CurrentMemoryContext);
+}
+
+/* Whom somebody waits for, if it is not a lock of PostgreSQL's. */
+static Datum
+waits_for(const tg_txn_report *report)
+{
+	PGPROC *other = BackendIdGetProc((BackendId) (report->wait.host >> 32));
+	Datum process_id = Int32GetDatum(other != NULL ? other->pid : 0);
+
+	return PointerGetDatum(construct_array(&process_id, 1, INT4OID, sizeof(int32), true, TYPALIGN_INT));
+}
+
 static const char *
 isolation_name(int isolation)
 {
@@ -520,23 +559,42 @@ isolation_name(int isolation)
 }
 
 static void
-put_transaction(FunctionCallInfo fcinfo, const tsurugi_session_owner *owner, const tg_txn_report *report,
+put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owner *owner, const tg_txn_report *report,
 				tg_time snapshot)
 {
 	static const char *const states[] = {[TG_STAGE_RUNNING] = "running",
 										 [TG_STAGE_COMMITTING] = "committing",
 										 [TG_STAGE_AVAILABLE] = "available",
 										 [TG_STAGE_ABORTING] = "aborting"};
+	static const char *const kinds[] = {[TG_TXN_ORDINARY] = "default",
+										[TG_TXN_SHORT] = "short",
+										[TG_TXN_LONG] = "long",
+										[TG_TXN_READ_ONLY] = "read_only"};
+	bool no_preserve;
+	Datum preserve = preserved_tables(id, &no_preserve);
 	Row row = {0};
 
 	add_datum(&row, Int32GetDatum(owner->process_id));
 	add_datum(&row, ObjectIdGetDatum(owner->database));
 	add_datum(&row, ObjectIdGetDatum(owner->role));
+	add_text(&row, kinds[report->active ? report->kind : owner->kind]);
+	if (report->active || owner->label[0] != '\0')
+		add_text(&row, report->active ? report->label : owner->label);
+	else
+		add_null(&row);
 	add_text(&row, isolation_name(owner->isolation));
 	add_datum(&row, BoolGetDatum(owner->read_only));
 	add_text(&row, states[report->stage]);
 	add_optional(&row, snapshot);
 	add_bigint(&row, report->writes);
+	if (report->waits)
+		add_datum(&row, waits_for(report));
+	else
+		add_null(&row);
+	if (no_preserve)
+		add_null(&row);
+	else
+		add_datum(&row, preserve);
 	put_row(fcinfo, &row);
 }
 
@@ -560,7 +618,7 @@ tsurugi_fdw_transactions(PG_FUNCTION_ARGS)
 		if (!tg_txn_report_get(id, &report))
 			report = (tg_txn_report){0};
 		if (report.active || snapshot != 0)
-			put_transaction(fcinfo, &owner, &report, snapshot);
+			put_transaction(fcinfo, id, &owner, &report, snapshot);
 	}
 	return (Datum) 0;
 }

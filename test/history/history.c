@@ -6,8 +6,9 @@
  *
  *	history CONNINFO LEVEL [EXPECT [CLIENTS TRANSACTIONS [SEED]]]
  *
- * LEVEL is what the clients run at; EXPECT, the level whose promises are checked, is
- * the same if not given: rc, rr, ser.  Uses (and empties) a table history (id int primary
+ * LEVEL is what the clients run at: rc, rr, ser, or kinds: each transaction of one of
+ * Tsurugi's kinds (a LONG preserves a range of the keys) or SERIALIZABLE.  EXPECT, the level whose promises are checked,
+ * is the same if not given; ser for kinds.  Uses (and empties) a table history (id int primary
  * key, items text).  Exit status 0: nothing found; 1: prints the smallest
  * cycle found, or the reading that should not be; 2: could not be run.
  *
@@ -78,8 +79,20 @@ typedef struct client
 	transaction *transactions;
 } client;
 
-static const char *const levels[] = {"rc", "rr", "ser"};
-static const char *const level_names[] = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"};
+/* What a transaction is.  Of those that a level's clients run, one is chosen at random. */
+typedef enum style
+{
+	PLAIN,
+	SHORT,
+	LONG,
+	READ_ONLY
+} style;
+
+#define LEVELS 4
+#define KINDS 3 /* a level, of all styles */
+
+static const char *const levels[] = {"rc", "rr", "ser", "kinds"};
+static const char *const level_names[] = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", "SERIALIZABLE"};
 static int level;
 static int expected;
 static int client_count = 6;
@@ -221,8 +234,15 @@ read_lists(client *c, transaction *t, int low, int high, bool by_scan)
 	return true;
 }
 
+/* Some of the keys that clients work on, which a LONG preserves. */
+typedef struct range
+{
+	int low;
+	int high;
+} range;
+
 static bool
-run_operation(client *c, transaction *t, int first_key, int item)
+run_operation(client *c, transaction *t, style style, const range *preserve, int first_key, int item)
 {
 	int key = first_key + random_below(c, KEYS_AT_A_TIME);
 	int width = 2 + random_below(c, 4);
@@ -232,7 +252,11 @@ run_operation(client *c, transaction *t, int first_key, int item)
 		case 0:
 		case 1:
 		case 2:
-			return append_or_delete(c, t, key, item);
+			if (style == LONG)
+				key = preserve->low + random_below(c, preserve->high - preserve->low + 1);
+			if (style != READ_ONLY)
+				return append_or_delete(c, t, key, item);
+			return read_lists(c, t, key, key + 1, false);
 		case 3:
 			return read_lists(c, t, key, key + width, false);
 		case 4:
@@ -243,16 +267,36 @@ run_operation(client *c, transaction *t, int first_key, int item)
 }
 
 static void
+begin(client *c, style style, const range *preserve)
+{
+	static const char *const types[] = {
+		[PLAIN] = "default", [SHORT] = "short", [LONG] = "long", [READ_ONLY] = "read_only"};
+	char statement[256];
+
+	snprintf(statement, sizeof(statement), "BEGIN ISOLATION LEVEL %s", level_names[level]);
+	PQclear(run(c, statement));
+	if (style == PLAIN)
+		return;
+	snprintf(
+		statement, sizeof(statement),
+		"SET LOCAL tsurugi_fdw.transaction_type = %s; SET LOCAL tsurugi_fdw.write_preserve = 'history [{%d},{%d}]'",
+		types[style], preserve->low, preserve->high);
+	PQclear(run(c, statement));
+}
+
+static void
 run_transaction(client *c, transaction *t, int first_key)
 {
+	static const style styles[] = {PLAIN, PLAIN, PLAIN, SHORT, SHORT, LONG, LONG, READ_ONLY};
 	int operations = 1 + random_below(c, OPERATIONS_MAX);
+	style style = level == KINDS ? styles[random_below(c, 8)] : PLAIN;
+	range preserve = {.low = first_key + random_below(c, KEYS_AT_A_TIME)};
 	bool goes_on = true;
-	char begin[64];
 
-	snprintf(begin, sizeof(begin), "BEGIN ISOLATION LEVEL %s", level_names[level]);
-	PQclear(run(c, begin));
+	preserve.high = preserve.low + random_below(c, first_key + KEYS_AT_A_TIME - preserve.low);
+	begin(c, style, &preserve);
 	for (int i = 0; goes_on && i < operations; i++)
-		goes_on = run_operation(c, t, first_key, t->number * OPERATIONS_MAX + i);
+		goes_on = run_operation(c, t, style, &preserve, first_key, t->number * OPERATIONS_MAX + i);
 	if (goes_on && random_below(c, 16) == 0)
 		goes_on = false; /* on purpose */
 	if (goes_on)
@@ -660,7 +704,7 @@ build(void)
 static int
 number_of_level(const char *name)
 {
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < LEVELS; i++)
 		if (strcmp(name, levels[i]) == 0)
 			return i;
 	give_up("there is no level %s", name);
@@ -674,10 +718,12 @@ main(int argc, char **argv)
 	bool wrong;
 
 	if (argc < 3)
-		give_up("usage: history CONNINFO rc|rr|ser [EXPECT [CLIENTS TRANSACTIONS [SEED]]]");
+		give_up("usage: history CONNINFO rc|rr|ser|kinds [EXPECT [CLIENTS TRANSACTIONS [SEED]]]");
 	level = expected = number_of_level(argv[2]);
 	if (argc > 3)
 		expected = number_of_level(argv[3]);
+	if (expected == KINDS)
+		expected--;
 	if (argc > 5)
 	{
 		client_count = atoi(argv[4]);
@@ -703,7 +749,7 @@ main(int argc, char **argv)
 	build();
 	wrong = found > 0;
 	wrong = find_cycle() || wrong;
-	printf("%d transactions at %s, %d of them not committed: %s\n", client_count * transaction_count,
-		   level_names[level], failures, wrong ? "wrong" : "nothing found");
+	printf("%d transactions of %s, %d of them not committed: %s\n", client_count * transaction_count, levels[level],
+		   failures, wrong ? "wrong" : "nothing found");
 	return wrong ? 1 : 0;
 }

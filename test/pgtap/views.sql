@@ -27,8 +27,8 @@ SELECT columns_are('tsurugi', 'collector',
 	ARRAY['logs_waiting', 'versions_removed', 'rows_closed', 'chunks_settled', 'chunks_freed']);
 
 SELECT columns_are('tsurugi', 'conflicts', ARRAY['reason', 'failures']);
-SELECT columns_are('tsurugi', 'transactions', ARRAY['pid', 'database', 'role', 'isolation', 'read_only', 'state', 'age',
-	'snapshot', 'writes', 'waits_for']);
+SELECT columns_are('tsurugi', 'transactions', ARRAY['pid', 'database', 'role', 'kind', 'label', 'isolation', 'read_only',
+	'state', 'age', 'snapshot', 'writes', 'waits_for', 'write_preserve']);
 
 -- memory
 SELECT is(limit_bytes, setting::bigint * 1024 * 1024, 'the limit is the setting')
@@ -53,7 +53,7 @@ SELECT ok(epoch_confirmed <= epoch AND epoch > 0, 'epochs go on') FROM tsurugi.r
 SELECT lives_ok('SELECT * FROM tsurugi.jobs', 'jobs can be read');
 SELECT is(tsurugi.cancel_job(0), false, 'there is nothing to cancel');
 SELECT lives_ok('SELECT * FROM tsurugi.collector', 'the collector''s counts can be read');
-SELECT is(count(*), 7::bigint, 'conflicts have reasons') FROM tsurugi.conflicts WHERE reason IS NOT NULL;
+SELECT is(count(*), 11::bigint, 'conflicts have reasons') FROM tsurugi.conflicts WHERE reason IS NOT NULL;
 SELECT is(count(*), 0::bigint, 'and are counted') FROM tsurugi.conflicts WHERE failures IS NULL OR failures < 0;
 
 -- tables
@@ -80,8 +80,8 @@ SELECT ok(in_transaction AND writes >= 2, 'with a transaction that has written')
 FROM tsurugi.sessions WHERE pid = pg_backend_pid();
 SELECT is(database, current_database(), 'in this database') FROM tsurugi.sessions WHERE pid = pg_backend_pid();
 SELECT is(role, session_user, 'as this role') FROM tsurugi.sessions WHERE pid = pg_backend_pid();
-SELECT results_eq('SELECT database, role, isolation, read_only, state, snapshot, waits_for FROM tsurugi.transactions WHERE pid = pg_backend_pid()',
-	'SELECT current_database(), session_user, ''read committed'', false, ''running'', NULL::bigint, NULL::int[]',
+SELECT results_eq('SELECT database, role, kind, isolation, read_only, state, snapshot, waits_for, write_preserve FROM tsurugi.transactions WHERE pid = pg_backend_pid()',
+	'SELECT current_database(), session_user, ''default'', ''read committed'', false, ''running'', NULL::bigint, NULL::int[], NULL::text[]',
 	'the transaction is one that runs');
 SELECT ok(writes >= 2 AND age > '0', 'has written, and an age') FROM tsurugi.transactions WHERE pid = pg_backend_pid();
 DECLARE reader CURSOR FOR SELECT * FROM seen;

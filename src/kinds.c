@@ -1,0 +1,470 @@
+/*
+ * kinds.c
+ *	  Tsurugi's kinds of transactions, chosen by settings: SHORT, LONG and READ ONLY.
+ *
+ * The settings say what the next transaction is; they are PostgreSQL's settings, so SET LOCAL, roles
+ * and rollback work on them.  A transaction is made what they say by its first
+ * access to a table of ours, and stays that; settings changed afterwards are for the next one.
+ *
+ * 1. SHORT is SERIALIZABLE (isolation.c) that gets 40001 instead of waiting for rows.
+ * 2. LONG: the names of its areas are resolved and rights checked, the tables locked until the end of
+ *	  the transaction (also where the first access is in a subtransaction that is rolled
+ *	  back: by the top level's resource owner), the preserve is published, and its start waited
+ *	  for (L1).  An error takes all of that back: then the transaction has not begun.
+ *	  Nothing that it reads is noted.  Areas are asked for before they are read (L3).
+ * 3. READ ONLY reads at a safe snapshot (L6), taken at the first access; DEFERRABLE at
+ *	  a fresh one, after a wait for the LONGs in its way.  So does PostgreSQL's own SERIALIZABLE
+ *	  READ ONLY DEFERRABLE (isolation.c).
+ * 4. M4.  Ordinary tables are read at PostgreSQL's own snapshots, which are of other
+ *	  moments than R_L or a safe snapshot: stock PostgreSQL gives no way to take both at once once
+ *	  a statement has been analysed.  Who relies on both reads ordinary tables in another transaction.
+ *
+ * Waits (W6).  For a LONG: its virtual transaction's lock, as for rows, so that it
+ * shows in pg_locks, and lock_timeout and cancel work.  A circle through a LONG that
+ * waits for its start, on a latch, is not seen by PostgreSQL's detector: each
+ * deadlock_timeout the waiter follows the edges of the store, and gives up with 40P01 if
+ * they lead back to it.  It does so from the handler of a timeout, because the wait
+ * is inside PostgreSQL's; the handler cancels it, and the error is given its right name here.
+ * A LONG's start waits on the latch, because who is in its way may get out
+ * of it without ending (W0).  That takes no longer than a statement's
+ * start, so after two deadlock_timeouts it waits for the end of that transaction by PostgreSQL's
+ * lock, and circles through ordinary locks are found: those may end a LONG.
+ */
+#include "postgres.h"
+
+#include "src/kinds.h"
+
+#include "access/parallel.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/resowner.h"
+#include "utils/timeout.h"
+#include "utils/wait_event.h"
+
+#include "src/areas.h"
+#include "src/errors.h"
+#include "src/isolation.h"
+#include "src/scan.h"
+#include "src/session.h"
+#include "src/snapshot.h"
+#include "src/transaction.h"
+
+#define PRIORITY_MAX 100
+#define LATCH_PERIODS 2 /* deadlock_timeouts that a LONG's start waits on its latch */
+
+int tsurugi_transaction_type;
+int tsurugi_transaction_priority;
+char *tsurugi_transaction_label;
+char *tsurugi_write_preserve;
+char *tsurugi_inclusive_read_areas;
+char *tsurugi_exclusive_read_areas;
+
+tg_txn_kind tsurugi_kind;
+bool tsurugi_kind_is_known;
+bool tsurugi_minds_areas;
+
+/* Of a READ ONLY transaction that has declared what it reads. */
+static tg_areas *read_include;
+static tg_areas *read_exclude;
+
+/* --- settings ------------------------------------------------------------------------------ */
+
+/* Of several names for a value the first is the one that is shown. */
+static const struct config_enum_entry types[] = {
+	{"default", TG_TXN_ORDINARY, false}, {"short", TG_TXN_SHORT, false},
+	{"occ", TG_TXN_SHORT, false},		 {"long", TG_TXN_LONG, false},
+	{"ltx", TG_TXN_LONG, false},		 {"read_only", TG_TXN_READ_ONLY, false},
+	{"rtx", TG_TXN_READ_ONLY, false},	 {NULL, 0, false}};
+
+static bool
+check_label(char **label, void **extra, GucSource source)
+{
+	if (strlen(*label) < TG_TXN_LABEL_BYTES)
+		return true;
+	GUC_check_errdetail("Labels can have up to %d bytes.", TG_TXN_LABEL_BYTES - 1);
+	return false;
+}
+
+static void
+define_areas(const char *name, const char *meaning, char **value)
+{
+	DefineCustomStringVariable(name, meaning,
+							   "Tables, each with or without a range of keys, separated by commas; "
+							   "found by search_path when the transaction first accesses a table.",
+							   value, "", PGC_USERSET, GUC_LIST_INPUT, NULL, NULL, NULL);
+}
+
+void
+tsurugi_kinds_define(void)
+{
+	DefineCustomEnumVariable("tsurugi_fdw.transaction_type", "What transactions are to tables of tsurugi_fdw.",
+							 "default: what their isolation level says; short (occ), long (ltx), read_only (rtx): "
+							 "serializable, Tsurugi's kinds.",
+							 &tsurugi_transaction_type, TG_TXN_ORDINARY, types, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("tsurugi_fdw.transaction_priority",
+							"Which of several long transactions that wait for their start goes first: the higher one.",
+							NULL, &tsurugi_transaction_priority, 0, -PRIORITY_MAX, PRIORITY_MAX, PGC_USERSET, 0, NULL,
+							NULL, NULL);
+	DefineCustomStringVariable("tsurugi_fdw.transaction_label", "Name of transactions, for views and errors.", NULL,
+							   &tsurugi_transaction_label, "pgsql-transaction", PGC_USERSET, 0, check_label, NULL,
+							   NULL);
+	define_areas("tsurugi_fdw.write_preserve", "What a long transaction may write, and nobody else meanwhile.",
+				 &tsurugi_write_preserve);
+	define_areas("tsurugi_fdw.inclusive_read_areas",
+				 "What a long or read-only transaction is going to read, and nothing else.",
+				 &tsurugi_inclusive_read_areas);
+	define_areas("tsurugi_fdw.exclusive_read_areas", "What a long or read-only transaction is not going to read.",
+				 &tsurugi_exclusive_read_areas);
+}
+
+/* --- waiting for a LONG ------------------------------------------------------------------------ */
+
+static const tg_wait *waited_for; /* by tsurugi_wait_for_long; NULL: nobody is */
+static volatile sig_atomic_t closes_circle;
+
+/* A timeout's handler: it may interrupt PostgreSQL's lock manager, but none of ours. */
+static void
+look_for_circle(void)
+{
+	if (waited_for == NULL || !tg_wait_closes_circle(tsurugi_own_session, waited_for))
+		return;
+	closes_circle = true;
+	QueryCancelPending = true;
+	InterruptPending = true;
+	SetLatch(MyLatch);
+}
+
+static void
+error_circle(const tg_wait *wait)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_DEADLOCK_DETECTED), errmsg("deadlock detected"),
+			 errdetail("This transaction waits for %s, which waits for it.", tsurugi_describe_other(wait->host))));
+}
+
+static void
+lock_out(const tg_wait *wait)
+{
+	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
+								   .localTransactionId = (LocalTransactionId) wait->host};
+
+	(void) VirtualXactLock(holder, true);
+}
+
+void
+tsurugi_wait_for_long(const tg_wait *wait)
+{
+	static TimeoutId timeout = MAX_TIMEOUTS;
+	tg_session *session = tsurugi_session();
+	volatile bool circle = false;
+
+	if (timeout == MAX_TIMEOUTS)
+		timeout = RegisterTimeout(USER_TIMEOUT, look_for_circle);
+	tg_wait_begin(session, wait);
+	PG_TRY();
+	{
+		circle = tg_wait_closes_circle(session, wait);
+		if (!circle)
+		{
+			closes_circle = false;
+			waited_for = wait;
+			enable_timeout_every(timeout, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), DeadlockTimeout),
+								 DeadlockTimeout);
+			lock_out(wait);
+		}
+	}
+	PG_CATCH();
+	{
+		waited_for = NULL;
+		disable_timeout(timeout, false);
+		if (closes_circle)
+		{
+			FlushErrorState();
+			error_circle(wait);
+		}
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	waited_for = NULL;
+	disable_timeout(timeout, false);
+	tg_wait_end(session);
+	if (circle)
+		error_circle(wait);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* --- beginning --------------------------------------------------------------------------------- */
+
+/* Until the transaction ends, whatever becomes of the subtransaction. */
+static void
+lock_tables(const tg_area *areas, unsigned count, LOCKMODE lock)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	for (unsigned i = 0; i < count; i++)
+		LockRelationOid(areas[i].table->relation, lock);
+	CurrentResourceOwner = owner;
+}
+
+static void
+resolve(tg_long_config *config)
+{
+	config->preserve = tsurugi_areas_resolve(tsurugi_write_preserve, TSURUGI_AREA_TO_WRITE, &config->preserve_count);
+	config->include = tsurugi_areas_resolve(tsurugi_inclusive_read_areas, TSURUGI_AREA_TO_READ, &config->include_count);
+	config->exclude = tsurugi_areas_resolve(tsurugi_exclusive_read_areas, TSURUGI_AREA_TO_READ, &config->exclude_count);
+	lock_tables(config->preserve, config->preserve_count, RowExclusiveLock);
+	lock_tables(config->include, config->include_count, AccessShareLock);
+	lock_tables(config->exclude, config->exclude_count, AccessShareLock);
+}
+
+/* Milliseconds from a moment until now. */
+static long
+elapsed(TimestampTz since)
+{
+	return TimestampDifferenceMilliseconds(since, GetCurrentTimestamp());
+}
+
+static void
+wait_on_latch(TimestampTz began, TimestampTz since)
+{
+	long left = LATCH_PERIODS * (long) DeadlockTimeout - elapsed(since);
+
+	if (LockTimeout > 0)
+	{
+		if (elapsed(began) >= LockTimeout)
+			ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout")));
+		left = Min(left, LockTimeout - elapsed(began));
+	}
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Max(left, 1), PG_WAIT_EXTENSION);
+}
+
+/* L1 (b) and (c). */
+static tg_time
+wait_for_start(tg_txn *txn)
+{
+	tg_session *session = tsurugi_session();
+	TimestampTz began = GetCurrentTimestamp();
+	TimestampTz since = began; /* of the present one in the way */
+	tg_wait before = {0};
+
+	for (;;)
+	{
+		tg_status status;
+		tg_time start;
+		tg_wait wait;
+
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		status = tg_long_start(session, txn, &start, &wait);
+		if (status == TG_OK)
+			return start;
+		if (status != TG_BUSY)
+			tsurugi_error(status, NULL);
+		if (wait.host != before.host)
+			since = GetCurrentTimestamp();
+		before = wait;
+		tg_wait_begin(session, &wait);
+		if (elapsed(since) < LATCH_PERIODS * (long) DeadlockTimeout)
+			wait_on_latch(began, since);
+		else
+			lock_out(&wait);
+		tg_wait_end(session);
+	}
+}
+
+static void
+begin_long(void)
+{
+	tg_long_config config = {.priority = tsurugi_transaction_priority, .waiter = MyLatch};
+	tg_session *session = tsurugi_session();
+
+	resolve(&config);
+	tsurugi_kind = TG_TXN_LONG;
+	PG_TRY();
+	{
+		tg_txn *txn = tsurugi_transaction_open();
+
+		tsurugi_check(tg_long_publish(session, txn, &config), NULL);
+		tsurugi_snapshot_adopt(wait_for_start(txn), TSURUGI_ENTRY_OF_LONG);
+	}
+	PG_CATCH();
+	{
+		tsurugi_transaction_give_up();
+		tsurugi_kind = TG_TXN_ORDINARY;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	tsurugi_minds_areas = true;
+}
+
+void
+tsurugi_snapshot_draw_safe(bool deferrable)
+{
+	tg_session *session = tsurugi_session();
+
+	for (;;)
+	{
+		tg_status status;
+		unsigned entry;
+		tg_time time;
+		tg_wait wait;
+
+		status = tg_snapshot_publish_safe(session, deferrable, read_include, read_exclude, &time, &entry, &wait);
+		if (status == TG_OK)
+		{
+			tsurugi_snapshot_adopt(time, entry);
+			return;
+		}
+		if (status != TG_BUSY)
+			tsurugi_error(status, NULL);
+		tsurugi_wait_for_long(&wait);
+	}
+}
+
+static void
+forget_areas(void)
+{
+	if (read_include != NULL)
+		tg_areas_destroy(tsurugi_session(), read_include);
+	if (read_exclude != NULL)
+		tg_areas_destroy(tsurugi_session(), read_exclude);
+	read_include = read_exclude = NULL;
+}
+
+static void
+begin_read_only(void)
+{
+	tg_long_config config = {0};
+	tg_session *session = tsurugi_session();
+
+	resolve(&config);
+	forget_areas(); /* of a beginning that failed */
+	tsurugi_check(tg_areas_create(session, config.include, config.include_count, &read_include), NULL);
+	tsurugi_check(tg_areas_create(session, config.exclude, config.exclude_count, &read_exclude), NULL);
+	tsurugi_snapshot_draw_safe(XactDeferrable);
+	tsurugi_kind = TG_TXN_READ_ONLY;
+	tsurugi_minds_areas = read_include != NULL || read_exclude != NULL;
+	XactReadOnly = true;
+}
+
+void
+tsurugi_kind_begin(void)
+{
+	if (IsParallelWorker())
+		return;
+	if (tsurugi_transaction_priority != 0 && tsurugi_transaction_type != TG_TXN_LONG)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only long transactions have priorities"),
+						errhint("Reset tsurugi_fdw.transaction_priority, or set tsurugi_fdw.transaction_type to "
+								"\"long\".")));
+	if (tsurugi_transaction_type != TG_TXN_ORDINARY)
+		tsurugi_isolation_leave_level();
+	switch ((tg_txn_kind) tsurugi_transaction_type)
+	{
+		case TG_TXN_ORDINARY:
+			break;
+		case TG_TXN_SHORT:
+			tsurugi_kind = TG_TXN_SHORT;
+			break;
+		case TG_TXN_LONG:
+			begin_long();
+			break;
+		case TG_TXN_READ_ONLY:
+			begin_read_only();
+			break;
+	}
+	tsurugi_kind_is_known = true;
+	tsurugi_isolation_enter_kind();
+}
+
+/* --- reading and writing ----------------------------------------------------------------------------------- */
+
+void
+tsurugi_check_read(Relation relation, const tg_area *area)
+{
+	tg_status status;
+
+	switch (tsurugi_kind)
+	{
+		case TG_TXN_LONG:
+			status = tg_long_check_read(tsurugi_transaction_open(), area);
+			break;
+		case TG_TXN_READ_ONLY:
+			status = (read_include != NULL && !tg_areas_cover_area(read_include, area)) ||
+							 (read_exclude != NULL && tg_areas_meet_area(read_exclude, area))
+						 ? TG_FORBIDDEN
+						 : TG_OK;
+			break;
+		default:
+			tsurugi_isolation_check_read(area);
+			return;
+	}
+	if (status == TG_FORBIDDEN)
+		ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+						errmsg("table \"%s\" is not among the areas that the transaction has declared to read",
+							   RelationGetRelationName(relation)),
+						errhint("See tsurugi_fdw.inclusive_read_areas and tsurugi_fdw.exclusive_read_areas."),
+						errtable(relation)));
+	tsurugi_check(status, relation);
+}
+
+void
+tsurugi_check_scan(const tsurugi_scan *scan)
+{
+	tg_area area = {.table = scan->described->table};
+
+	if (scan->shape.way == TSURUGI_WAY_KEY)
+	{
+		area.low = area.high = scan->key;
+		area.low_bytes = area.high_bytes = (uint32_t) scan->key_bytes;
+		area.low_inclusive = area.high_inclusive = true;
+	}
+	else if (scan->shape.way == TSURUGI_WAY_RANGE && scan->stored == NULL)
+	{
+		/* of the primary key; by another index the whole table is read */
+		const tg_btree_cursor *cursor = &scan->range->cursor;
+
+		area.low = cursor->low;
+		area.low_bytes = cursor->low_bytes;
+		area.low_inclusive = cursor->low_inclusive;
+		area.high = cursor->high;
+		area.high_bytes = cursor->high_bytes;
+		area.high_inclusive = cursor->high_inclusive;
+	}
+	tsurugi_check_read(scan->node->ss.ss_currentRelation, &area);
+}
+
+void
+tsurugi_check_may_write(void)
+{
+	if (tsurugi_kind == TG_TXN_READ_ONLY)
+		ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+						errmsg("cannot write to tables of tsurugi_fdw in a read-only transaction"),
+						errdetail("The transaction began with tsurugi_fdw.transaction_type \"read_only\".")));
+}
+
+void
+tsurugi_check_may_replace(Relation relation)
+{
+	tsurugi_check_may_write();
+	if (tsurugi_kind == TG_TXN_LONG)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot truncate or rewrite table \"%s\" in a long transaction",
+							   RelationGetRelationName(relation)),
+						errtable(relation)));
+}
+
+void
+tsurugi_kind_end(void)
+{
+	if (read_include != NULL || read_exclude != NULL)
+		forget_areas();
+	tsurugi_kind = TG_TXN_ORDINARY;
+	tsurugi_kind_is_known = false;
+	tsurugi_minds_areas = false;
+}
