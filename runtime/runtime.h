@@ -11,6 +11,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/base/spin.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/channel.h"
 #include "runtime/exec/index_build.h"

@@ -19,6 +19,16 @@ CREATE FOREIGN DATA WRAPPER tsurugi_fdw
 	HANDLER tsurugi_fdw_handler
 	VALIDATOR tsurugi_fdw_validator;
 
+-- The triggers of foreign keys; of no use for anything else
+
+CREATE FUNCTION tsurugi_fdw_foreign_key_check()
+RETURNS trigger
+AS 'MODULE_PATHNAME' LANGUAGE C;
+
+CREATE FUNCTION tsurugi_fdw_foreign_key_action()
+RETURNS trigger
+AS 'MODULE_PATHNAME' LANGUAGE C;
+
 -- Views: what everybody may see
 
 CREATE FUNCTION tsurugi_fdw_memory(

@@ -35,6 +35,7 @@
 #include "src/access_method.h"
 #include "src/altered.h"
 #include "src/create.h"
+#include "src/foreign_key.h"
 #include "src/index_entry.h"
 #include "src/key_clause.h"
 #include "src/partition.h"
@@ -46,9 +47,11 @@
 /* What an ALTER asks for besides what PostgreSQL does. */
 typedef struct Wishes
 {
-	List *keys;		/* Constraint nodes */
-	List *rebuilds; /* of Rebuild */
-	List *not_null; /* names of columns */
+	List *keys;			/* Constraint nodes */
+	List *foreign_keys; /* likewise */
+	List *rebuilds;		/* of Rebuild */
+	List *validated;	/* names of constraints */
+	List *not_null;		/* names of columns */
 	bool checks;
 	bool adds_columns;
 } Wishes;
@@ -72,6 +75,7 @@ note_conditions(const AlterTableCmd *command, Wishes *wishes)
 			break;
 		case AT_ValidateConstraint:
 			wishes->checks = true;
+			wishes->validated = lappend(wishes->validated, command->name);
 			break;
 		case AT_SetNotNull:
 			wishes->not_null = lappend(wishes->not_null, command->name);
@@ -106,7 +110,7 @@ is_about_storage(const AlterTableCmd *command)
 static void
 strip_command(AlterTableCmd *command, Wishes *wishes, List **commands)
 {
-	if (is_about_storage(command))
+	if (is_about_storage(command) || tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
 		return;
 	if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def))
 	{
@@ -349,6 +353,19 @@ verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishe
 	}
 }
 
+static void
+finish_foreign_keys(Oid relation, const Wishes *wishes)
+{
+	ListCell *cell;
+
+	tsurugi_foreign_keys_create(relation, wishes->foreign_keys);
+	foreach (cell, wishes->validated)
+	{
+		CommandCounterIncrement();
+		tsurugi_foreign_key_validate(relation, lfirst(cell));
+	}
+}
+
 /* A table that has become a partition, and the default partition beside it. */
 static void
 verify_attached(Oid parent, const AlterTableStmt *statement)
@@ -374,15 +391,26 @@ verify_attached(Oid parent, const AlterTableStmt *statement)
 
 /* Of a table that is not ours. */
 static void
-alter_other_table(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement, Wishes *wishes)
+alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement, Wishes *wishes)
 {
+	AlterTableStmt *changed = copyObject(statement);
 	ListCell *cell;
 
-	foreach (cell, statement->cmds)
-		note_conditions(lfirst(cell), wishes);
-	tsurugi_utility_run(utility);
+	foreach (cell, changed->cmds)
+	{
+		tsurugi_foreign_keys_check_alter(relation, lfirst(cell));
+		if (tsurugi_foreign_keys_take_command(lfirst(cell), false, &wishes->foreign_keys))
+			changed->cmds = foreach_delete_current (changed->cmds, cell);
+		else
+			note_conditions(lfirst(cell), wishes);
+	}
+	if (wishes->foreign_keys != NIL)
+		tsurugi_utility_run_instead(utility, (Node *) changed);
+	else
+		tsurugi_utility_run(utility);
 	rebuild_indexes(wishes);
 	tsurugi_altered_follow();
+	finish_foreign_keys(relation, wishes);
 	verify_tables(relation, statement, wishes);
 	verify_attached(relation, statement);
 }
@@ -435,5 +463,6 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 	if (wishes.keys != NIL || wishes.rebuilds != NIL)
 		finish_entries(utility, relation_id, &wishes);
 	tsurugi_altered_follow();
+	finish_foreign_keys(relation_id, &wishes);
 	verify_tables(relation_id, statement, &wishes);
 }

@@ -21,6 +21,7 @@
 #include "src/altered.h"
 #include "src/commands.h"
 #include "src/create.h"
+#include "src/foreign_key.h"
 #include "src/import.h"
 #include "src/index_command.h"
 #include "src/isolation.h"
@@ -102,6 +103,7 @@ create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
 	bool skipped =
 		statement->base.if_not_exists && OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
 	List *likes = tsurugi_like_expand(&statement->base, utility->text);
+	List *foreign_keys = tsurugi_foreign_keys_take(&statement->base, true);
 	List *keys = tsurugi_key_clauses_of_table(&statement->base);
 	Relation relation;
 	Oid relation_id;
@@ -122,6 +124,29 @@ create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
 	relation = table_open(relation_id, AccessExclusiveLock);
 	(void) tsurugi_relation_get(relation);
 	table_close(relation, NoLock);
+	tsurugi_foreign_keys_create(relation_id, foreign_keys);
+}
+
+/* A table of PostgreSQL's.  True if it has foreign keys to tables of ours, and was made. */
+static bool
+create_referencing(const tsurugi_utility *utility, CreateStmt *written)
+{
+	CreateStmt *statement = copyObject(written);
+	List *keys = tsurugi_foreign_keys_take(statement, false);
+	Oid namespace;
+	bool skipped;
+
+	if (keys == NIL)
+		return false;
+	namespace = RangeVarGetAndCheckCreationNamespace(statement->relation, NoLock, NULL);
+	skipped = statement->if_not_exists && OidIsValid(get_relname_relid(statement->relation->relname, namespace));
+	tsurugi_utility_run_instead(utility, (Node *) statement);
+	if (!skipped)
+	{
+		CommandCounterIncrement();
+		tsurugi_foreign_keys_create(get_relname_relid(statement->relation->relname, namespace), keys);
+	}
+	return true;
 }
 
 /* The parent of a new partition. */
@@ -187,6 +212,8 @@ run_ddl(const tsurugi_utility *utility)
 	Node *tree = utility->statement->utilityStmt;
 
 	if (IsA(tree, CreateStmt) && create_as_foreign(utility, (CreateStmt *) tree))
+		;
+	else if (IsA(tree, CreateStmt) && create_referencing(utility, (CreateStmt *) tree))
 		;
 	else if (IsA(tree, CreateTableAsStmt) && tsurugi_create_run_as(utility, (CreateTableAsStmt *) tree))
 		;

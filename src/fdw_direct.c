@@ -34,6 +34,7 @@
 #include "src/kinds.h"
 #include "src/row.h"
 #include "src/scan.h"
+#include "src/snapshot.h"
 #include "src/transaction.h"
 
 typedef struct direct_modify
@@ -351,6 +352,7 @@ modify_row(direct_modify *modify)
 	tsurugi_scan *scan = modify->scan;
 	tg_table *table = scan->described->table;
 	bool is_delete = scan->shape.direct == CMD_DELETE;
+	bool of_now = tsurugi_snapshot_is_of_now(node->ss.ps.state);
 	tsurugi_purpose purpose = is_delete ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE;
 	tg_version noted = TG_VERSION_NONE;
 	bool judged = false; /* the condition was met by what the snapshot sees */
@@ -389,11 +391,13 @@ modify_row(direct_modify *modify)
 			if (!modify->has_written)
 				tsurugi_scan_forget(scan);
 			tsurugi_renew_snapshot(modify->relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED,
-								   scan->row, !modify->has_written);
+								   scan->row, !modify->has_written && !of_now);
 			return ROW_RESTART;
 		}
 		if (status == TG_NOT_FOUND || status == TG_SELF)
 			return ROW_PASSED;
+		if (of_now && status == TG_OK)
+			tsurugi_crosscheck(node->ss.ps.state, modify->relation, table, row, version);
 		if (status == TG_OK || status == TG_CHANGED)
 		{
 			bool changed = status == TG_CHANGED;

@@ -336,6 +336,8 @@ look_at_newest(modify_state *modify, EState *estate, tg_claim claim, bool seen, 
 	else if (status == TG_SELF)
 		found->by_other_command = tsurugi_was_changed_by_other_command(&writer, found->version);
 	tg_epoch_leave(writer.session);
+	if (status == TG_OK && tsurugi_snapshot_is_of_now(estate))
+		tsurugi_crosscheck(estate, modify->relation, modify->described->table, found->row, found->version);
 	return status;
 }
 

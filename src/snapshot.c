@@ -18,7 +18,12 @@
  *    goes first (a cursor opened by a function lives on), a sharer takes over.
  * 3. The end of the transaction withdraws all; the memory may go later.
  * 4. At REPEATABLE READ and above, and in Tsurugi's kinds of transactions, every record has the transaction's time, and
- *    follows when that is renewed (isolation.c); but for the fresh ones.
+ *    follows when that is renewed (isolation.c); but for the fresh ones.  Those
+ *    are for who asks for them, and for runs with a snapshot to cross-check with:
+ *    the triggers of foreign keys look for new rows by GetLatestSnapshot, and want none
+ *    changed that the transaction does not see (ri_PerformCheck, ri_triggers.c).
+ * 5. A time is taken when everybody whose commit PostgreSQL's snapshots show has
+ *    committed here (session.c); so no statement sees the ordinary half of a commit without this one.
  */
 #include "postgres.h"
 
@@ -28,6 +33,7 @@
 #include "access/xact.h"
 #include "utils/snapmgr.h"
 
+#include "src/errors.h"
 #include "src/kinds.h"
 #include "src/session.h"
 #include "src/transaction.h"
@@ -50,6 +56,8 @@ static Record *records;
 /* At REPEATABLE READ and above: the transaction's one time.  0: none yet. */
 static tg_time transaction_time;
 static unsigned transaction_entry;
+
+static bool fresh_runs;
 
 /* A time that is no record's own. */
 #define ENTRY_NONE TSURUGI_ENTRY_OF_LONG
@@ -100,6 +108,7 @@ end_record(void *argument)
 static tg_time
 publish_transaction_time(void)
 {
+	tsurugi_session_wait_for_mixed();
 	if (tsurugi_is_validated())
 		return tg_snapshot_publish_from(tsurugi_session(), &transaction_entry);
 	return tg_snapshot_publish(tsurugi_session(), &transaction_entry);
@@ -182,6 +191,7 @@ find_time(Record *record, bool fresh)
 			return;
 		}
 	}
+	tsurugi_session_wait_for_mixed();
 	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
 }
 
@@ -215,6 +225,45 @@ begin_record(MemoryContext context, const void *run, Snapshot snapshot, CommandI
 	return record;
 }
 
+bool
+tsurugi_snapshot_begin_fresh(void)
+{
+	bool outer = fresh_runs;
+
+	fresh_runs = true;
+	return outer;
+}
+
+void
+tsurugi_snapshot_end_fresh(bool outer)
+{
+	fresh_runs = outer;
+}
+
+bool
+tsurugi_snapshot_is_of_now(const EState *estate)
+{
+	return estate->es_crosscheck_snapshot != InvalidSnapshot;
+}
+
+void
+tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version version)
+{
+	tg_session *session = tsurugi_session();
+	tg_version seen = TG_VERSION_NONE;
+	tg_snapshot snapshot;
+	tg_status status;
+	tg_wait wait;
+
+	tsurugi_snapshot(estate, &snapshot);
+	snapshot.time = transaction_time;
+	tg_epoch_enter(session);
+	status = tg_txn_read(&snapshot, table, row, &seen, &wait);
+	tg_epoch_leave(session);
+	if (status == TG_NOT_FOUND || (status == TG_OK && seen != version))
+		tsurugi_error_conflict(relation, TG_CONFLICT_UPDATED, row);
+}
+
 void
 tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 {
@@ -231,7 +280,8 @@ tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 	{
 		Snapshot snapshot = estate->es_snapshot != NULL ? estate->es_snapshot : GetActiveSnapshot();
 
-		record = begin_record(estate->es_query_cxt, estate, estate->es_snapshot, snapshot->curcid, false);
+		record = begin_record(estate->es_query_cxt, estate, estate->es_snapshot, snapshot->curcid,
+							  fresh_runs || tsurugi_snapshot_is_of_now(estate));
 	}
 	*snapshot_out = record->seen;
 }

@@ -10,6 +10,7 @@
 #define TSURUGI_SNAPSHOT_H
 
 #include "nodes/execnodes.h"
+#include "utils/rel.h"
 
 #include "runtime/runtime.h"
 
@@ -26,6 +27,21 @@ extern void tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out);
  * one wrote, and at every isolation level what is committed by now.
  */
 extern void tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out);
+
+/*
+ * Executor runs that begin between these two have a moment of their own at
+ * every isolation level.  The first returns what the second is to be told; it is also called after an error.
+ */
+extern bool tsurugi_snapshot_begin_fresh(void);
+extern void tsurugi_snapshot_end_fresh(bool outer);
+
+/*
+ * A run that changes rows as of now, within a transaction of REPEATABLE READ or
+ * above: the actions of foreign keys.  Rows that the transaction does not see are no
+ * business of its: raises 40001 for one.
+ */
+extern bool tsurugi_snapshot_is_of_now(const EState *estate);
+extern void tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version version);
 
 /*
  * For isolation.c, at REPEATABLE READ and above: draws the transaction's moment

@@ -369,6 +369,7 @@ end_transaction(bool committed)
 			tg_txn_commit(tsurugi_session(), own_txn);
 		else
 			tg_txn_abort(tsurugi_session(), own_txn);
+		tsurugi_session_mixed_end();
 		note_tax(tsurugi_session(), report.writes % SAFE_POINT_WRITES, true);
 	}
 	own_txn = NULL;
@@ -412,6 +413,8 @@ at_transaction_event(XactEvent event, void *argument)
 				prepared = true;
 				tsurugi_isolation_prepare(own_txn);
 			}
+			if (own_txn != NULL && tg_txn_has_writes(own_txn) && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+				tsurugi_session_mixed_begin(GetTopTransactionIdIfAny());
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 			break;

@@ -589,6 +589,14 @@ tg_txn_report_get(unsigned session_id, tg_txn_report *report)
 	return report->active;
 }
 
+bool
+tg_txn_has_outcome(unsigned session_id)
+{
+	tg_txn_state state = (tg_txn_state) (tg_load_acquire(&tg_txns->txn[session_id].state) & TG_STATE_MASK);
+
+	return state == TG_TXN_IDLE || state == TG_TXN_COMMITTED || state == TG_TXN_ABORTED;
+}
+
 void
 tg_conflict_note(tg_conflict_kind kind)
 {

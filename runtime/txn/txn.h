@@ -295,6 +295,10 @@ typedef struct tg_txn_report
 /* Of any session's transaction, without waiting for anybody.  False: none is active. */
 
 extern bool tg_txn_report_get(unsigned session_id, tg_txn_report *report);
+
+/* Whether a session's transaction has committed or aborted, or there is none. */
+extern bool tg_txn_has_outcome(unsigned session_id);
+
 /* Transactions that ended because of a conflict, by its kind; counted by the host, which decides on it. */
 extern void tg_conflict_note(tg_conflict_kind kind);
 extern uint64_t tg_conflicts(tg_conflict_kind kind);

@@ -1,0 +1,624 @@
+/*
+ * foreign_key.c
+ *	  Foreign keys to and from tables in memory: statements and catalogs.
+ *
+ * PostgreSQL refuses foreign keys by the kind of the tables, in the parser and
+ * in ALTER TABLE, but what makes one is an entry in pg_constraint and four
+ * triggers.  Made here, they are to PostgreSQL what its own are: \d, pg_dump,
+ * dependencies, DROP and RENAME, TRUNCATE's refusal, the planner's estimates.
+ *
+ *	on an ordinary table	PostgreSQL's own trigger functions
+ *	on a table of ours		referencing: our check; referenced: PostgreSQL's actions, by a function of ours
+ *							(foreign_key_check.c says why)
+ *
+ * What PostgreSQL's functions do to the other table is SQL, and the row locks (fdw_lock.c) and snapshots (snapshot.c) below it see to it
+ * that no orphan can come to be:
+ *
+ * 1. Who inserts a referencing row locks the referenced one KEY SHARE until he
+ *	  ends; who deletes it, or changes its key, waits for him, and then looks for referencing
+ *	  rows with a snapshot taken after that: he finds it.
+ * 2. If the deleter is first, the inserter waits for him, and then finds nothing to lock.
+ * 3. The snapshot of 2 is fresh also at REPEATABLE READ and above: PostgreSQL's
+ *	  triggers ask for one by giving another, the transaction's own, to cross-check with.
+ * 4. What a transaction that wrote both kinds of tables has committed in the
+ *	  ordinary ones is there to see before what it has committed here, by some instructions.
+ *	  Who takes a snapshot waits for them (session.c).
+ *
+ * Constraint triggers are not possible on foreign tables, because their rows
+ * cannot be kept for later; so such a foreign key is checked at the end of each statement and cannot
+ * be DEFERRABLE.  Partitioned tables as the one side are left out.
+ */
+#include "postgres.h"
+
+#include "src/foreign_key.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/stratnum.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_func.h"
+#include "parser/parse_relation.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "access/skey.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "src/utility.h"
+
+/* A foreign key about to be made. */
+typedef struct new_key
+{
+	const Constraint *clause;
+	Relation child;
+	Relation parent;
+	char *name;
+	Oid index; /* of the parent's unique key */
+	int count;
+	int parent_count; /* the same, once that has been checked */
+	int16 child_columns[INDEX_MAX_KEYS];
+	int16 parent_columns[INDEX_MAX_KEYS];
+	Oid classes[INDEX_MAX_KEYS];
+	Oid parent_child[INDEX_MAX_KEYS]; /* equality operators */
+	Oid parent_parent[INDEX_MAX_KEYS];
+	Oid child_child[INDEX_MAX_KEYS];
+	int set_count; /* ON DELETE SET NULL (columns) */
+	int16 set_columns[INDEX_MAX_KEYS];
+} new_key;
+
+/* --- clauses --------------------------------------------------------------------------- */
+
+static bool
+is_taken(Node *node, bool is_ours)
+{
+	Constraint *clause = (Constraint *) node;
+
+	return IsA(node, Constraint) && clause->contype == CONSTR_FOREIGN &&
+		   (is_ours || tsurugi_is_our_table(RangeVarGetRelid(clause->pktable, NoLock, true)));
+}
+
+/* What follows a column's constraint says when it is checked. */
+static void
+take_of_column(ColumnDef *column, bool is_ours, List **keys)
+{
+	Constraint *taken = NULL;
+	ListCell *cell;
+
+	foreach (cell, column->constraints)
+	{
+		Constraint *constraint = lfirst_node(Constraint, cell);
+
+		if (is_taken((Node *) constraint, is_ours))
+		{
+			taken = constraint;
+			taken->fk_attrs = list_make1(makeString(pstrdup(column->colname)));
+			taken->initially_valid = true;
+			*keys = lappend(*keys, taken);
+			column->constraints = foreach_delete_current (column->constraints, cell);
+			continue;
+		}
+		switch (constraint->contype)
+		{
+			case CONSTR_ATTR_DEFERRABLE:
+			case CONSTR_ATTR_DEFERRED:
+			case CONSTR_ATTR_NOT_DEFERRABLE:
+			case CONSTR_ATTR_IMMEDIATE:
+				if (taken == NULL)
+					break;
+				taken->deferrable |= constraint->contype == CONSTR_ATTR_DEFERRABLE;
+				taken->initdeferred |= constraint->contype == CONSTR_ATTR_DEFERRED;
+				column->constraints = foreach_delete_current (column->constraints, cell);
+				break;
+			default:
+				taken = NULL;
+				break;
+		}
+	}
+}
+
+List *
+tsurugi_foreign_keys_take(CreateStmt *statement, bool is_ours)
+{
+	List *keys = NIL;
+	ListCell *cell;
+
+	foreach (cell, statement->tableElts)
+	{
+		Node *element = lfirst(cell);
+
+		if (IsA(element, ColumnDef))
+			take_of_column((ColumnDef *) element, is_ours, &keys);
+		else if (is_taken(element, is_ours))
+		{
+			keys = lappend(keys, element);
+			statement->tableElts = foreach_delete_current (statement->tableElts, cell);
+		}
+	}
+	return keys;
+}
+
+bool
+tsurugi_foreign_keys_take_command(AlterTableCmd *command, bool is_ours, List **keys)
+{
+	if (command->subtype == AT_AddColumn)
+		take_of_column(castNode(ColumnDef, command->def), is_ours, keys);
+	else if (command->subtype == AT_AddConstraint && is_taken(command->def, is_ours))
+	{
+		*keys = lappend(*keys, command->def);
+		return true;
+	}
+	return false;
+}
+
+/* --- what it refers to ------------------------------------------------------------------- */
+
+static void
+check_tables(const new_key *key)
+{
+	char kind = key->parent->rd_rel->relkind;
+	char persistence = key->child->rd_rel->relpersistence;
+
+	if (key->child->rd_rel->relkind == RELKIND_PARTITIONED_TABLE || kind == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("foreign keys between partitioned tables and tables in memory are not supported"),
+						errhint("Add them to the partitions.")));
+	if (kind != RELKIND_RELATION && !tsurugi_is_our_table(RelationGetRelid(key->parent)))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("referenced relation \"%s\" is not a table", RelationGetRelationName(key->parent))));
+	if (IsSystemRelation(key->parent) && !allowSystemTableMods)
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("permission denied: \"%s\" is a system catalog", RelationGetRelationName(key->parent))));
+	if (persistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+						errmsg("constraints on temporary tables may reference only temporary tables")));
+	if (persistence == RELPERSISTENCE_PERMANENT && key->parent->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+						errmsg("constraints on permanent tables may reference only permanent tables")));
+	if (key->clause->deferrable || key->clause->initdeferred)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("foreign keys of and to tables in memory do not support DEFERRABLE")));
+}
+
+static int
+find_columns(Relation relation, const List *names, int16 *columns)
+{
+	int count = 0;
+	ListCell *cell;
+
+	if (list_length(names) > INDEX_MAX_KEYS)
+		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
+						errmsg("cannot have more than %d keys in a foreign key", INDEX_MAX_KEYS)));
+	foreach (cell, names)
+	{
+		const char *name = strVal(lfirst(cell));
+		AttrNumber attnum = attnameAttNum(relation, name, true);
+
+		if (attnum == InvalidAttrNumber)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+							errmsg("column \"%s\" referenced in foreign key constraint does not exist", name)));
+		if (attnum < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("system columns cannot be used in foreign keys")));
+		columns[count++] = attnum;
+	}
+	return count;
+}
+
+/* Whether the index is on exactly these columns, in any order; then the operator class of each. */
+static bool
+index_fits(HeapTuple tuple, new_key *key)
+{
+	Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
+	oidvector *classes;
+	bool null;
+
+	if (index->indnkeyatts != key->parent_count || !index->indisunique || !index->indisvalid ||
+		!heap_attisnull(tuple, Anum_pg_index_indpred, NULL) || !heap_attisnull(tuple, Anum_pg_index_indexprs, NULL))
+		return false;
+	classes = (oidvector *) DatumGetPointer(SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &null));
+	for (int i = 0; i < key->parent_count; i++)
+	{
+		int at = 0;
+
+		while (at < key->parent_count && index->indkey.values[at] != key->parent_columns[i])
+			at++;
+		if (at == key->parent_count)
+			return false;
+		key->classes[i] = classes->values[at];
+	}
+	return true;
+}
+
+static void
+find_index(new_key *key)
+{
+	bool deferrable = false;
+	ListCell *cell;
+
+	for (int i = 0; i < key->parent_count; i++)
+		for (int j = 0; j < i; j++)
+			if (key->parent_columns[i] == key->parent_columns[j])
+				ereport(ERROR, (errcode(ERRCODE_INVALID_FOREIGN_KEY),
+								errmsg("foreign key referenced-columns list must not contain duplicates")));
+	foreach (cell, RelationGetIndexList(key->parent))
+	{
+		HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
+		bool fits;
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
+		fits = index_fits(tuple, key);
+		if (fits && !((Form_pg_index) GETSTRUCT(tuple))->indimmediate)
+		{
+			deferrable = true;
+			fits = false;
+		}
+		ReleaseSysCache(tuple);
+		if (fits)
+		{
+			key->index = lfirst_oid(cell);
+			return;
+		}
+	}
+	if (deferrable)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("cannot use a deferrable unique constraint for referenced table \"%s\"",
+							   RelationGetRelationName(key->parent))));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_FOREIGN_KEY),
+					errmsg("there is no unique constraint matching given keys for referenced table \"%s\"",
+						   RelationGetRelationName(key->parent))));
+}
+
+/* The primary key's columns are those that are meant if none are named. */
+static int
+find_primary_key(const new_key *key, int16 *columns)
+{
+	Oid index = RelationGetPrimaryKeyIndex(key->parent);
+	HeapTuple tuple;
+	int count;
+
+	if (!OidIsValid(index))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no primary key for referenced table \"%s\"",
+																  RelationGetRelationName(key->parent))));
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	count = ((Form_pg_index) GETSTRUCT(tuple))->indnkeyatts;
+	memcpy(columns, ((Form_pg_index) GETSTRUCT(tuple))->indkey.values, count * sizeof(int16));
+	ReleaseSysCache(tuple);
+	return count;
+}
+
+static void
+find_all_columns(new_key *key)
+{
+	const Constraint *clause = key->clause;
+
+	key->count = find_columns(key->child, clause->fk_attrs, key->child_columns);
+	key->set_count = find_columns(key->child, clause->fk_del_set_cols, key->set_columns);
+	for (int i = 0; i < key->set_count; i++)
+	{
+		int at = 0;
+
+		while (at < key->count && key->child_columns[at] != key->set_columns[i])
+			at++;
+		if (at == key->count)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+							errmsg("column \"%s\" referenced in ON DELETE SET action must be part of foreign key",
+								   strVal(list_nth(clause->fk_del_set_cols, i)))));
+	}
+	key->parent_count = clause->pk_attrs == NIL ? find_primary_key(key, key->parent_columns)
+												: find_columns(key->parent, clause->pk_attrs, key->parent_columns);
+	find_index(key);
+	if (key->count != key->parent_count)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_FOREIGN_KEY),
+						errmsg("number of referencing and referenced columns for foreign key disagree")));
+}
+
+/* REFERENCES on the table, or on each of the columns. */
+static void
+check_rights(const new_key *key)
+{
+	Oid parent = RelationGetRelid(key->parent);
+
+	if (pg_class_aclcheck(parent, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK)
+		return;
+	for (int i = 0; i < key->count; i++)
+	{
+		AclResult result = pg_attribute_aclcheck(parent, key->parent_columns[i], GetUserId(), ACL_REFERENCES);
+
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, get_relkind_objtype(key->parent->rd_rel->relkind),
+						   RelationGetRelationName(key->parent));
+	}
+}
+
+static void
+check_generated(const new_key *key)
+{
+	char update = key->clause->fk_upd_action;
+	char delete = key->clause->fk_del_action;
+
+	for (int i = 0; i < key->count; i++)
+	{
+		if (!TupleDescAttr(RelationGetDescr(key->child), key->child_columns[i] - 1)->attgenerated)
+			continue;
+		if (update == FKCONSTR_ACTION_SETNULL || update == FKCONSTR_ACTION_SETDEFAULT ||
+			update == FKCONSTR_ACTION_CASCADE)
+			ereport(ERROR,
+					(errcode(ERRCODE_SYNTAX_ERROR),
+					 errmsg("invalid %s action for foreign key constraint containing generated column", "ON UPDATE")));
+		if (delete == FKCONSTR_ACTION_SETNULL || delete == FKCONSTR_ACTION_SETDEFAULT)
+			ereport(ERROR,
+					(errcode(ERRCODE_SYNTAX_ERROR),
+					 errmsg("invalid %s action for foreign key constraint containing generated column", "ON DELETE")));
+	}
+}
+
+/*
+ * The operators that compare the i-th columns: of the index's family, for the
+ * types as they are, or, if both can be cast to the index's type, for that one.
+ */
+static void
+find_operators(new_key *key, int i)
+{
+	Oid family = get_opclass_family(key->classes[i]);
+	Oid type = get_opclass_input_type(key->classes[i]);
+	Oid parent_type = TupleDescAttr(RelationGetDescr(key->parent), key->parent_columns[i] - 1)->atttypid;
+	Oid child_type = TupleDescAttr(RelationGetDescr(key->child), key->child_columns[i] - 1)->atttypid;
+	Oid base = getBaseType(child_type);
+	Oid both[2] = {parent_type, child_type};
+	Oid wanted[2] = {type, type};
+
+	key->parent_parent[i] = get_opfamily_member(family, type, type, BTEqualStrategyNumber);
+	if (!OidIsValid(key->parent_parent[i]))
+		elog(ERROR, "missing equality operator for type %u in operator family %u", type, family);
+	key->parent_child[i] = get_opfamily_member(family, type, base, BTEqualStrategyNumber);
+	key->child_child[i] = get_opfamily_member(family, base, base, BTEqualStrategyNumber);
+	if (OidIsValid(key->parent_child[i]) && OidIsValid(key->child_child[i]))
+		return;
+	if (!can_coerce_type(2, both, wanted, COERCION_IMPLICIT))
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("foreign key constraint \"%s\" cannot be implemented", key->name),
+						errdetail("Key columns \"%s\" and \"%s\" are of incompatible types: %s and %s.",
+								  get_attname(RelationGetRelid(key->child), key->child_columns[i], false),
+								  get_attname(RelationGetRelid(key->parent), key->parent_columns[i], false),
+								  format_type_be(child_type), format_type_be(parent_type))));
+	key->parent_child[i] = key->child_child[i] = key->parent_parent[i];
+}
+
+/* The columns' names, as much of them as a name has room for. */
+static char *
+name_addition(const List *columns)
+{
+	StringInfoData text;
+	ListCell *cell;
+
+	initStringInfo(&text);
+	foreach (cell, columns)
+	{
+		appendStringInfo(&text, "%s%s", text.len > 0 ? "_" : "", strVal(lfirst(cell)));
+		if (text.len >= NAMEDATALEN)
+			break;
+	}
+	return text.data;
+}
+
+static void
+choose_name(new_key *key)
+{
+	if (key->clause->conname == NULL)
+		key->name = ChooseConstraintName(RelationGetRelationName(key->child), name_addition(key->clause->fk_attrs),
+										 "fkey", RelationGetNamespace(key->child), NIL);
+	else if (ConstraintNameIsUsed(CONSTRAINT_RELATION, RelationGetRelid(key->child), key->clause->conname))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("constraint \"%s\" for relation \"%s\" already exists",
+														   key->clause->conname, RelationGetRelationName(key->child))));
+	else
+		key->name = key->clause->conname;
+}
+
+/* --- entries in the catalogs ----------------------------------------------------------------- */
+
+static Oid
+create_constraint(const new_key *key)
+{
+	return CreateConstraintEntry(
+		key->name, RelationGetNamespace(key->child), CONSTRAINT_FOREIGN, false, false, key->clause->initially_valid,
+		InvalidOid, RelationGetRelid(key->child), key->child_columns, key->count, key->count, InvalidOid, key->index,
+		RelationGetRelid(key->parent), key->parent_columns, key->parent_child, key->parent_parent, key->child_child,
+		key->count, key->clause->fk_upd_action, key->clause->fk_del_action, key->set_columns, key->set_count,
+		key->clause->fk_matchtype, NULL, NULL, NULL, true, 0, true, false);
+}
+
+/* A trigger of a foreign table is not made for a constraint; that it belongs to one is noted afterwards. */
+static void
+set_referenced_table(Oid trigger, Oid other)
+{
+	Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
+	SysScanDesc scan;
+	ScanKeyData by_oid;
+	HeapTuple tuple;
+
+	ScanKeyInit(&by_oid, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(catalog, TriggerOidIndexId, true, NULL, 1, &by_oid);
+	tuple = heap_copytuple(systable_getnext(scan));
+	systable_endscan(scan);
+	((Form_pg_trigger) GETSTRUCT(tuple))->tgconstrrelid = other;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+}
+
+static void
+create_trigger(Relation relation, Relation other, Oid constraint, Oid index, const char *name, Oid function,
+			   int16 event)
+{
+	bool is_foreign = relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
+	CreateTrigStmt *trigger = makeNode(CreateTrigStmt);
+	ObjectAddress made;
+
+	trigger->isconstraint = !is_foreign;
+	trigger->trigname = pstrdup(name);
+	trigger->row = true;
+	trigger->timing = TRIGGER_TYPE_AFTER;
+	trigger->events = event;
+	made = CreateTrigger(trigger, NULL, RelationGetRelid(relation), RelationGetRelid(other), constraint, index,
+						 function, InvalidOid, NULL, true, false);
+	CommandCounterIncrement();
+	if (is_foreign)
+	{
+		set_referenced_table(made.objectId, RelationGetRelid(other));
+		CacheInvalidateRelcache(relation);
+		CommandCounterIncrement();
+	}
+}
+
+static Oid
+action_function(char action, bool is_delete)
+{
+	switch (action)
+	{
+		case FKCONSTR_ACTION_NOACTION:
+			return is_delete ? F_RI_FKEY_NOACTION_DEL : F_RI_FKEY_NOACTION_UPD;
+		case FKCONSTR_ACTION_RESTRICT:
+			return is_delete ? F_RI_FKEY_RESTRICT_DEL : F_RI_FKEY_RESTRICT_UPD;
+		case FKCONSTR_ACTION_CASCADE:
+			return is_delete ? F_RI_FKEY_CASCADE_DEL : F_RI_FKEY_CASCADE_UPD;
+		case FKCONSTR_ACTION_SETNULL:
+			return is_delete ? F_RI_FKEY_SETNULL_DEL : F_RI_FKEY_SETNULL_UPD;
+		case FKCONSTR_ACTION_SETDEFAULT:
+			return is_delete ? F_RI_FKEY_SETDEFAULT_DEL : F_RI_FKEY_SETDEFAULT_UPD;
+		default:
+			elog(ERROR, "unrecognized action %d of a foreign key", (int) action);
+	}
+}
+
+static Oid
+own_function(char *name)
+{
+	return LookupFuncName(list_make2(makeString("tsurugi"), makeString(name)), 0, NULL, false);
+}
+
+static void
+create_triggers(const new_key *key, Oid constraint)
+{
+	bool ours = key->parent->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
+	Oid own = ours ? own_function("tsurugi_fdw_foreign_key_action") : InvalidOid;
+
+	create_trigger(key->parent, key->child, constraint, key->index, "RI_ConstraintTrigger_a",
+				   ours ? own : action_function(key->clause->fk_del_action, true), TRIGGER_TYPE_DELETE);
+	create_trigger(key->parent, key->child, constraint, key->index, "RI_ConstraintTrigger_a",
+				   ours ? own : action_function(key->clause->fk_upd_action, false), TRIGGER_TYPE_UPDATE);
+	ours = key->child->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
+	own = ours ? own_function("tsurugi_fdw_foreign_key_check") : InvalidOid;
+	create_trigger(key->child, key->parent, constraint, key->index, "RI_ConstraintTrigger_c",
+				   ours ? own : F_RI_FKEY_CHECK_INS, TRIGGER_TYPE_INSERT);
+	create_trigger(key->child, key->parent, constraint, key->index, "RI_ConstraintTrigger_c",
+				   ours ? own : F_RI_FKEY_CHECK_UPD, TRIGGER_TYPE_UPDATE);
+}
+
+static void
+create_key(Oid relation, const Constraint *clause)
+{
+	new_key key = {.clause = clause};
+	Oid constraint;
+
+	key.child = table_open(relation, ShareRowExclusiveLock);
+	key.parent = table_openrv(clause->pktable, ShareRowExclusiveLock);
+	check_tables(&key);
+	find_all_columns(&key);
+	check_rights(&key);
+	check_generated(&key);
+	choose_name(&key);
+	for (int i = 0; i < key.count; i++)
+		find_operators(&key, i);
+	constraint = create_constraint(&key);
+	CommandCounterIncrement();
+	create_triggers(&key, constraint);
+	if (!clause->skip_validation)
+		tsurugi_foreign_key_check_table(key.child, key.parent, constraint);
+	table_close(key.parent, NoLock);
+	table_close(key.child, NoLock);
+}
+
+void
+tsurugi_foreign_keys_create(Oid relation, List *keys)
+{
+	ListCell *cell;
+
+	foreach (cell, keys)
+	{
+		CommandCounterIncrement();
+		create_key(relation, lfirst_node(Constraint, cell));
+	}
+}
+
+/* --- later changes ------------------------------------------------------------------------------ */
+
+/* The table's foreign key of this name, if it is of a table of ours or refers to one; InvalidOid. */
+static Oid
+find_key(Oid relation, const char *name, Oid *parent_out)
+{
+	Oid constraint = get_relation_constraint_oid(relation, name, true);
+	HeapTuple tuple;
+	Form_pg_constraint form;
+
+	if (!OidIsValid(constraint))
+		return InvalidOid;
+	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	*parent_out = form->confrelid;
+	if (form->contype != CONSTRAINT_FOREIGN ||
+		!(tsurugi_is_our_table(relation) || tsurugi_is_our_table(form->confrelid)))
+		constraint = InvalidOid;
+	ReleaseSysCache(tuple);
+	return constraint;
+}
+
+void
+tsurugi_foreign_key_validate(Oid relation, const char *name)
+{
+	Oid parent;
+	Oid constraint = find_key(relation, name, &parent);
+	Relation child;
+	Relation referenced;
+
+	if (!OidIsValid(constraint))
+		return;
+	child = table_open(relation, ShareUpdateExclusiveLock);
+	referenced = table_open(parent, RowShareLock);
+	tsurugi_foreign_key_check_table(child, referenced, constraint);
+	table_close(referenced, NoLock);
+	table_close(child, NoLock);
+}
+
+void
+tsurugi_foreign_keys_check_alter(Oid relation, AlterTableCmd *command)
+{
+	Oid parent;
+
+	if (command->subtype == AT_AlterConstraint &&
+		OidIsValid(find_key(relation, castNode(Constraint, command->def)->conname, &parent)) &&
+		(castNode(Constraint, command->def)->deferrable || castNode(Constraint, command->def)->initdeferred))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("foreign keys of and to tables in memory do not support DEFERRABLE")));
+}

@@ -1,0 +1,43 @@
+/*
+ * foreign_key.h
+ *	  Foreign keys to and from tables in memory.
+ *
+ * They are taken out of the tree before PostgreSQL sees it, which refuses them
+ * by the kind of the table, and made afterwards.
+ */
+#ifndef TSURUGI_FOREIGN_KEY_H
+#define TSURUGI_FOREIGN_KEY_H
+
+#include "nodes/parsenodes.h"
+#include "utils/rel.h"
+
+/*
+ * Takes the foreign keys out of a CREATE TABLE: of a table of ours all, of
+ * another those to tables of ours.  Returns Constraint nodes.
+ */
+extern List *tsurugi_foreign_keys_take(CreateStmt *statement, bool is_ours);
+
+/*
+ * The same of one command of ALTER TABLE, adding to *keys.  True if nothing is left
+ * of it.
+ */
+extern bool tsurugi_foreign_keys_take_command(AlterTableCmd *command, bool is_ours, List **keys);
+
+/* Makes them, and looks at the rows that are there unless NOT VALID says otherwise. */
+extern void tsurugi_foreign_keys_create(Oid relation, List *keys);
+
+/*
+ * VALIDATE CONSTRAINT has marked a constraint: looks at the rows, if it is a
+ * foreign key of a table of ours.
+ */
+extern void tsurugi_foreign_key_validate(Oid relation, const char *name);
+
+/* Raises what ALTER TABLE cannot do to a foreign key of this table that has to do with us. */
+extern void tsurugi_foreign_keys_check_alter(Oid relation, AlterTableCmd *command);
+
+/* --- foreign_key_check.c ------------------------------------------------------------ */
+
+/* Whether every row of the referencing table has its referenced one.  Raises 23503. */
+extern void tsurugi_foreign_key_check_table(Relation child, Relation parent, Oid constraint);
+
+#endif /* TSURUGI_FOREIGN_KEY_H */

@@ -1,0 +1,439 @@
+/*
+ * foreign_key_check.c
+ *	  The triggers of foreign keys on tables of ours, and the look at all rows.
+ *
+ * On referenced tables PostgreSQL's functions do what is to be done, called
+ * from here.  If they were the triggers themselves, PostgreSQL would know them
+ * and not queue events for which it sees beforehand that there is nothing to
+ * do; but on a foreign table the first trigger of a row has to be queued,
+ * because it fetches the row for the others (AfterTriggerSaveEvent, trigger.c).
+ *
+ * The trigger on referencing tables is in the place of PostgreSQL's
+ * RI_FKey_check_ins and _upd, which ask the table's access method whether the
+ * row is still there.  It asks as they do:
+ *
+ *	SELECT 1 FROM ONLY referenced x WHERE key = $1 [AND ...] FOR KEY SHARE OF x
+ *
+ * as the owner of the referenced table, with a prepared statement for each
+ * constraint.  Unlike theirs it asks for every version that was stored in a
+ * statement, also for one that another trigger has changed again since: for
+ * foreign tables the executor does not say which row it was.
+ *
+ * At SERIALIZABLE the question is no read that has to be validated: the lock
+ * keeps the answer what it is until the end, and an update of the referenced
+ * row beside its key is no conflict.
+ */
+#include "postgres.h"
+
+#include "src/foreign_key.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_constraint.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgrprotos.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "src/isolation.h"
+#include "src/snapshot.h"
+
+#define FETCH_ROWS 1000
+
+extern PGDLLEXPORT Datum tsurugi_fdw_foreign_key_action(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS);
+
+/* What is known of a constraint, in this backend. */
+typedef struct known_key
+{
+	Oid constraint; /* hash key */
+	bool valid;		/* pg_constraint has not changed since */
+	NameData name;
+	Oid child;
+	Oid parent;
+	bool full; /* MATCH FULL */
+	char on_update;
+	char on_delete;
+	int count;
+	AttrNumber child_columns[INDEX_MAX_KEYS];
+	AttrNumber parent_columns[INDEX_MAX_KEYS];
+	Oid operators[INDEX_MAX_KEYS]; /* referenced = referencing */
+	SPIPlanPtr plan;			   /* NULL: none yet */
+} known_key;
+
+static HTAB *known_keys;
+
+/* --- constraints ------------------------------------------------------------------------- */
+
+static void
+forget_keys(Datum argument, int cache, uint32 hash)
+{
+	HASH_SEQ_STATUS status;
+	known_key *key;
+
+	hash_seq_init(&status, known_keys);
+	while ((key = hash_seq_search(&status)) != NULL)
+		key->valid = false;
+}
+
+static void
+read_constraint(known_key *key)
+{
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(key->constraint));
+	Form_pg_constraint form;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", key->constraint);
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	if (form->contype != CONSTRAINT_FOREIGN)
+		elog(ERROR, "constraint %u is not a foreign key constraint", key->constraint);
+	key->name = form->conname;
+	key->child = form->conrelid;
+	key->parent = form->confrelid;
+	key->full = form->confmatchtype == FKCONSTR_MATCH_FULL;
+	key->on_update = form->confupdtype;
+	key->on_delete = form->confdeltype;
+	DeconstructFkConstraintRow(tuple, &key->count, key->child_columns, key->parent_columns, key->operators, NULL, NULL,
+							   NULL, NULL);
+	ReleaseSysCache(tuple);
+	key->valid = true;
+}
+
+static known_key *
+find_key(Oid constraint)
+{
+	known_key *key;
+	bool found;
+
+	if (known_keys == NULL)
+	{
+		HASHCTL config = {.keysize = sizeof(Oid), .entrysize = sizeof(known_key)};
+
+		known_keys = hash_create("foreign keys of tsurugi_fdw", 16, &config, HASH_ELEM | HASH_BLOBS);
+		CacheRegisterSyscacheCallback(CONSTROID, forget_keys, (Datum) 0);
+	}
+	key = hash_search(known_keys, &constraint, HASH_ENTER, &found);
+	if (!found)
+	{
+		key->valid = false;
+		key->plan = NULL;
+	}
+	if (key->plan != NULL && (!key->valid || !SPI_plan_is_valid(key->plan)))
+	{
+		/* A name in it may have changed. */
+		SPI_freeplan(key->plan);
+		key->plan = NULL;
+	}
+	if (!key->valid)
+		read_constraint(key);
+	return key;
+}
+
+static Oid
+type_of(Relation relation, AttrNumber column)
+{
+	return TupleDescAttr(RelationGetDescr(relation), column - 1)->atttypid;
+}
+
+static void
+make_plan(known_key *key, Relation child, Relation parent)
+{
+	Oid types[INDEX_MAX_KEYS];
+	StringInfoData query;
+	SPIPlanPtr plan;
+
+	initStringInfo(&query);
+	appendStringInfo(
+		&query, "SELECT 1 FROM ONLY %s x WHERE ",
+		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(parent)), RelationGetRelationName(parent)));
+	for (int i = 0; i < key->count; i++)
+	{
+		char parameter[16];
+
+		types[i] = type_of(child, key->child_columns[i]);
+		snprintf(parameter, sizeof(parameter), "$%d", i + 1);
+		if (i > 0)
+			appendStringInfoString(&query, " AND ");
+		generate_operator_clause(&query, quote_identifier(get_attname(key->parent, key->parent_columns[i], false)),
+								 type_of(parent, key->parent_columns[i]), key->operators[i], parameter, types[i]);
+	}
+	appendStringInfoString(&query, " FOR KEY SHARE OF x");
+	plan = SPI_prepare(query.data, key->count, types);
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare returned %s for %s", SPI_result_code_string(SPI_result), query.data);
+	SPI_keepplan(plan);
+	key->plan = plan;
+}
+
+/* --- one row -------------------------------------------------------------------------------- */
+
+static bool
+may_see_key(const known_key *key)
+{
+	if (check_enable_rls(key->child, InvalidOid, true) == RLS_ENABLED)
+		return false;
+	if (pg_class_aclcheck(key->child, GetUserId(), ACL_SELECT) == ACLCHECK_OK)
+		return true;
+	for (int i = 0; i < key->count; i++)
+		if (pg_attribute_aclcheck(key->child, key->child_columns[i], GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+			return false;
+	return true;
+}
+
+/* "(a, b)=(1, 2)" */
+static char *
+describe_key(const known_key *key, Relation child, const Datum *values)
+{
+	StringInfoData names;
+	StringInfoData texts;
+
+	initStringInfo(&names);
+	initStringInfo(&texts);
+	for (int i = 0; i < key->count; i++)
+	{
+		Oid output;
+		bool varlena;
+
+		getTypeOutputInfo(type_of(child, key->child_columns[i]), &output, &varlena);
+		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", get_attname(key->child, key->child_columns[i], false));
+		appendStringInfo(&texts, "%s%s", i > 0 ? ", " : "", OidOutputFunctionCall(output, values[i]));
+	}
+	return psprintf("(%s)=(%s)", names.data, texts.data);
+}
+
+static void
+error_missing(const known_key *key, Relation child, Relation parent, const Datum *values)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("insert or update on table \"%s\" violates foreign key constraint \"%s\"",
+					RelationGetRelationName(child), NameStr(key->name)),
+			 may_see_key(key) ? errdetail("Key %s is not present in table \"%s\".", describe_key(key, child, values),
+										  RelationGetRelationName(parent))
+							  : errdetail("Key is not present in table \"%s\".", RelationGetRelationName(parent)),
+			 errtableconstraint(child, NameStr(key->name))));
+}
+
+/* Whether there is something to look for: not if a column is NULL. */
+static bool
+refers(const known_key *key, Relation child, const bool *nulls)
+{
+	int null_count = 0;
+
+	for (int i = 0; i < key->count; i++)
+		null_count += nulls[i];
+	if (key->full && null_count > 0 && null_count < key->count)
+		ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						errmsg("insert or update on table \"%s\" violates foreign key constraint \"%s\"",
+							   RelationGetRelationName(child), NameStr(key->name)),
+						errdetail("MATCH FULL does not allow mixing of null and nonnull key values."),
+						errtableconstraint(child, NameStr(key->name))));
+	return null_count == 0;
+}
+
+/* Locks the referenced row.  False: there is none.  Connected to SPI. */
+static bool
+lock_referenced(known_key *key, Relation child, Relation parent, Datum *values)
+{
+	bool tracks = tsurugi_tracks;
+	Oid user;
+	int context;
+	int result;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(parent->rd_rel->relowner, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+	if (key->plan == NULL)
+		make_plan(key, child, parent);
+	PG_TRY();
+	{
+		tsurugi_tracks = false;
+		result = SPI_execute_snapshot(key->plan, values, NULL, InvalidSnapshot, InvalidSnapshot, false, false, 1);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_tracks = tracks;
+	}
+	PG_END_TRY();
+	SetUserIdAndSecContext(user, context);
+	if (result != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute_snapshot returned %s", SPI_result_code_string(result));
+	return SPI_processed > 0;
+}
+
+/* Whether an UPDATE has left the columns as they were, byte by byte. */
+static bool
+is_unchanged(const known_key *key, Relation child, TupleTableSlot *old, TupleTableSlot *new)
+{
+	for (int i = 0; i < key->count; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(child), key->child_columns[i] - 1);
+		bool old_null;
+		bool new_null;
+		Datum old_value = slot_getattr(old, key->child_columns[i], &old_null);
+		Datum new_value = slot_getattr(new, key->child_columns[i], &new_null);
+
+		if (old_null != new_null ||
+			(!old_null && !datum_image_eq(old_value, new_value, attribute->attbyval, attribute->attlen)))
+			return false;
+	}
+	return true;
+}
+
+/* --- triggers ------------------------------------------------------------------------------- */
+
+static const TriggerData *
+trigger_data(FunctionCallInfo fcinfo, const char *function)
+{
+	const TriggerData *data = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(data->tg_event) || !TRIGGER_FIRED_FOR_ROW(data->tg_event) ||
+		!OidIsValid(data->tg_trigger->tgconstraint))
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("function \"%s\" can only be the trigger of a foreign key", function)));
+	return data;
+}
+
+PG_FUNCTION_INFO_V1(tsurugi_fdw_foreign_key_action);
+
+Datum
+tsurugi_fdw_foreign_key_action(PG_FUNCTION_ARGS)
+{
+	const TriggerData *data = trigger_data(fcinfo, "tsurugi_fdw_foreign_key_action");
+	const known_key *key = find_key(data->tg_trigger->tgconstraint);
+	bool is_delete = TRIGGER_FIRED_BY_DELETE(data->tg_event);
+
+	if (!RI_FKey_pk_upd_check_required(data->tg_trigger, data->tg_relation, data->tg_trigslot,
+									   is_delete ? NULL : data->tg_newslot))
+		return PointerGetDatum(NULL);
+	switch (is_delete ? key->on_delete : key->on_update)
+	{
+		case FKCONSTR_ACTION_RESTRICT:
+			return is_delete ? RI_FKey_restrict_del(fcinfo) : RI_FKey_restrict_upd(fcinfo);
+		case FKCONSTR_ACTION_CASCADE:
+			return is_delete ? RI_FKey_cascade_del(fcinfo) : RI_FKey_cascade_upd(fcinfo);
+		case FKCONSTR_ACTION_SETNULL:
+			return is_delete ? RI_FKey_setnull_del(fcinfo) : RI_FKey_setnull_upd(fcinfo);
+		case FKCONSTR_ACTION_SETDEFAULT:
+			return is_delete ? RI_FKey_setdefault_del(fcinfo) : RI_FKey_setdefault_upd(fcinfo);
+		default:
+			return is_delete ? RI_FKey_noaction_del(fcinfo) : RI_FKey_noaction_upd(fcinfo);
+	}
+}
+
+PG_FUNCTION_INFO_V1(tsurugi_fdw_foreign_key_check);
+
+Datum
+tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
+{
+	const TriggerData *data = trigger_data(fcinfo, "tsurugi_fdw_foreign_key_check");
+	known_key *key = find_key(data->tg_trigger->tgconstraint);
+	TupleTableSlot *row = data->tg_trigslot;
+	Datum values[INDEX_MAX_KEYS];
+	bool nulls[INDEX_MAX_KEYS];
+	Relation parent;
+
+	if (key->child != RelationGetRelid(data->tg_relation))
+		elog(ERROR, "wrong table for the trigger of constraint %u", key->constraint);
+	if (TRIGGER_FIRED_BY_UPDATE(data->tg_event))
+	{
+		row = data->tg_newslot;
+		if (is_unchanged(key, data->tg_relation, data->tg_trigslot, row))
+			return PointerGetDatum(NULL);
+	}
+	for (int i = 0; i < key->count; i++)
+		values[i] = slot_getattr(row, key->child_columns[i], &nulls[i]);
+	if (!refers(key, data->tg_relation, nulls))
+		return PointerGetDatum(NULL);
+	parent = table_open(key->parent, RowShareLock);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (!lock_referenced(key, data->tg_relation, parent, values))
+		error_missing(key, data->tg_relation, parent, values);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	table_close(parent, NoLock);
+	return PointerGetDatum(NULL);
+}
+
+/* --- all rows --------------------------------------------------------------------------------- */
+
+/* Row by row, for one who may not read the referenced table. */
+static void
+check_each_row(Relation child, Relation parent, Oid constraint)
+{
+	known_key *key = find_key(constraint);
+	StringInfoData query;
+	Portal rows;
+
+	initStringInfo(&query);
+	for (int i = 0; i < key->count; i++)
+		appendStringInfo(&query, "%s %s", i == 0 ? "SELECT" : ",",
+						 quote_identifier(get_attname(key->child, key->child_columns[i], false)));
+	appendStringInfo(
+		&query, " FROM ONLY %s",
+		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(child)), RelationGetRelationName(child)));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	rows = SPI_cursor_open_with_args(NULL, query.data, 0, NULL, NULL, NULL, false, CURSOR_OPT_NO_SCROLL);
+	for (;;)
+	{
+		SPITupleTable *fetched;
+
+		SPI_cursor_fetch(rows, true, FETCH_ROWS);
+		fetched = SPI_tuptable;
+		if (SPI_processed == 0)
+			break;
+		for (uint64 at = 0; at < fetched->numvals; at++)
+		{
+			Datum values[INDEX_MAX_KEYS];
+			bool nulls[INDEX_MAX_KEYS];
+
+			for (int i = 0; i < key->count; i++)
+				values[i] = SPI_getbinval(fetched->vals[at], fetched->tupdesc, i + 1, &nulls[i]);
+			if (refers(key, child, nulls) && !lock_referenced(key, child, parent, values))
+				error_missing(key, child, parent, values);
+		}
+		SPI_freetuptable(fetched);
+	}
+	SPI_cursor_close(rows);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+}
+
+void
+tsurugi_foreign_key_check_table(Relation child, Relation parent, Oid constraint)
+{
+	known_key *key = find_key(constraint);
+	Trigger trigger = {.tgname = NameStr(key->name),
+					   .tgenabled = TRIGGER_FIRES_ON_ORIGIN,
+					   .tgisinternal = true,
+					   .tgconstrrelid = RelationGetRelid(parent),
+					   .tgconstraint = constraint};
+	bool outer = tsurugi_snapshot_begin_fresh();
+
+	PG_TRY();
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (!RI_Initial_Check(&trigger, child, parent))
+			check_each_row(child, parent, constraint);
+		PopActiveSnapshot();
+	}
+	PG_FINALLY();
+	{
+		tsurugi_snapshot_end_fresh(outer);
+	}
+	PG_END_TRY();
+}
