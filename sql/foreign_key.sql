@@ -103,6 +103,18 @@ DECLARE
 	'DELETE FROM pp WHERE aa = 1',
 	'ALTER TABLE pp RENAME TO p',
 	'DROP TABLE c, f, p',
+	-- a unique key that is not the primary one
+	'CREATE TABLE p (id int PRIMARY KEY, code text UNIQUE, v int) ' || parent,
+	'CREATE TABLE c (code text REFERENCES p (code) ON UPDATE CASCADE) ' || child,
+	'INSERT INTO p VALUES (1, ''a''), (2, ''b''), (3, NULL), (4, NULL)',
+	'INSERT INTO c VALUES (''a''), (NULL)',
+	'INSERT INTO c VALUES (''z'')',
+	'UPDATE p SET code = ''aa'' WHERE id = 1',
+	'UPDATE p SET id = 10 WHERE id = 1',
+	'DELETE FROM p WHERE code = ''aa''',
+	'DELETE FROM p WHERE code IS NULL',
+	'INSERT INTO answers SELECT NULL, NULL, ''c'', string_agg(c::text, '' '' ORDER BY code) FROM c',
+	'DROP TABLE c, p',
 	-- what is refused
 	'CREATE TABLE p (id int PRIMARY KEY, v text, w int) ' || parent,
 	'CREATE TABLE c (id text, n int) ' || child,

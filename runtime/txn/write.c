@@ -331,6 +331,10 @@ newest_below(const tg_writer *writer, const tg_snapshot *snapshot, tg_version he
 		if (headers == NULL)
 			return sight_of(snapshot, TG_TIME_FIRST);
 		header = headers + tg_version_slot(version);
+		/* Replaced under another unique key. */
+		end = tg_load_acquire(&header->end);
+		if (tg_time_is_reference(end) && (end & TG_REFERENCE_KEEPS_KEY) == 0)
+			return tg_wait_for(&header->end, wait_out) ? TG_BUSY : TG_AGAIN;
 		if (tg_time_resolve(&header->begin, writer->session->id, &begin) == TG_FATE_AT)
 			return begin == TG_TIME_NEVER ? TG_AGAIN : sight_of(snapshot, begin);
 	}
