@@ -41,7 +41,8 @@
  * A run is an array of 16-byte records, and the entries' bytes.  It is sorted by the
  * eight bytes behind what all its entries have in common, by their bytes from the last to
  * the first (radix sort, those that do not differ left out), then records of the same eight
- * bytes by the rest.
+ * bytes by the rest.  For merging, the words of all runs are those behind what all entries have
+ * in common, so that few comparisons look at the entries.
  *
  * Two references keep a build: the caller's and the job's.  Runs belong to the build.
  */
@@ -64,6 +65,7 @@
 #define STEP_ENTRIES 20000 /* merged in a step */
 #define STEP_CHUNKS 4	   /* of a step of ADD */
 #define EPOCH_ENTRIES 512
+#define RECORDS_AHEAD 4 /* of a run, whose entries' bytes are asked for */
 
 /* Of an entry. */
 #define ENTRY_LIVE 1	 /* of its row's live version */
@@ -88,8 +90,16 @@ typedef struct build_run
 	uint32_t capacity;
 	uint32_t used;
 	uint32_t room;
+	uint32_t prefix;   /* bytes before the words */
 	uint32_t position; /* MERGE: of the next record */
 } build_run;
+
+/* Of the runs that are merged: the word of its next record is looked at here. */
+typedef struct merge_place
+{
+	uint64_t word;
+	build_run *run;
+} merge_place;
 
 typedef enum build_phase
 {
@@ -132,7 +142,7 @@ struct tg_index_build
 	unsigned spawned_count; /* tasks that are on their way; first task only */
 	build_task *tasks;
 	tg_btree_load *load;
-	build_run **heap; /* MERGE: runs by their next record, the least first */
+	merge_place *heap; /* MERGE: runs by their next record, the least first */
 	uint32_t heap_count;
 	bool has_last;
 	bool last_is_judged; /* VERIFY: the rows of the last key have been */
@@ -244,10 +254,9 @@ common_prefix(const build_run *run)
 }
 
 static void
-set_words(build_run *run)
+set_words(build_run *run, unsigned prefix)
 {
-	unsigned prefix = common_prefix(run);
-
+	run->prefix = prefix;
 	for (uint32_t i = 0; i < run->count; i++)
 	{
 		run_record *record = &run->records[i];
@@ -292,9 +301,9 @@ sort_run(tg_session *session, build_run *run)
 	uint64_t any = 0;
 	run_record *other;
 
-	if (run->count < 2)
+	if (run->count == 0)
 		return TG_OK;
-	set_words(run);
+	set_words(run, common_prefix(run));
 	for (uint32_t i = 0; i < run->count; i++)
 	{
 		all &= run->records[i].word;
@@ -662,20 +671,24 @@ next_record(const build_run *run)
 	return &run->records[run->position];
 }
 
-static bool
-is_before(const build_run *a, const build_run *b)
+static inline bool
+is_before(const merge_place *a, const merge_place *b)
 {
-	const run_record *left = next_record(a);
-	const run_record *right = next_record(b);
+	const run_record *left;
+	const run_record *right;
 
-	return compare_bytes(bytes_of(a, left), left->bytes, bytes_of(b, right), right->bytes) < 0;
+	if (tg_likely(a->word != b->word))
+		return a->word < b->word;
+	left = next_record(a->run);
+	right = next_record(b->run);
+	return compare_bytes(bytes_of(a->run, left), left->bytes, bytes_of(b->run, right), right->bytes) < 0;
 }
 
-/* Lets the run at this place of the heap sink to where it belongs. */
+/* Lets a run sink from this place of the heap to where it belongs. */
 static void
-sink(tg_index_build *build, uint32_t place)
+sink(tg_index_build *build, uint32_t place, merge_place sinking)
 {
-	build_run *run = build->heap[place];
+	merge_place *heap = build->heap;
 
 	for (;;)
 	{
@@ -683,30 +696,74 @@ sink(tg_index_build *build, uint32_t place)
 
 		if (child >= build->heap_count)
 			break;
-		if (child + 1 < build->heap_count && is_before(build->heap[child + 1], build->heap[child]))
+		if (child + 1 < build->heap_count && is_before(&heap[child + 1], &heap[child]))
 			child++;
-		if (!is_before(build->heap[child], run))
+		if (!is_before(&heap[child], &sinking))
 			break;
-		build->heap[place] = build->heap[child];
+		heap[place] = heap[child];
 		place = child;
 	}
-	build->heap[place] = run;
+	heap[place] = sinking;
+}
+
+/* The run on top has gone on. */
+static void
+sink_top(tg_index_build *build)
+{
+	merge_place top = build->heap[0];
+
+	if (top.run->position == top.run->count)
+	{
+		build->heap_count--;
+		top = build->heap[build->heap_count];
+	}
+	else
+	{
+		top.word = next_record(top.run)->word;
+		if (top.run->position + RECORDS_AHEAD < top.run->count)
+			__builtin_prefetch(bytes_of(top.run, next_record(top.run) + RECORDS_AHEAD));
+	}
+	if (build->heap_count > 0)
+		sink(build, 0, top);
+}
+
+/* What the entries of all runs have in common. */
+static unsigned
+common_prefix_of_runs(const build_run *runs)
+{
+	unsigned common = runs != NULL ? runs->prefix : 0;
+
+	for (const build_run *run = runs; run != NULL; run = run->next)
+	{
+		const unsigned char *first = bytes_of(runs, &runs->records[0]);
+		const unsigned char *other = bytes_of(run, &run->records[0]);
+		unsigned limit = run->prefix < common ? run->prefix : common;
+
+		for (common = 0; common < limit && first[common] == other[common];)
+			common++;
+	}
+	return common;
 }
 
 static tg_status
 begin_merge(tg_session *session, tg_index_build *build)
 {
+	unsigned prefix = common_prefix_of_runs(build->runs);
 	uint32_t count = 0;
 
 	for (build_run *run = build->runs; run != NULL; run = run->next)
 		count++;
-	build->heap = tg_alloc(session, (count + 1) * sizeof(build_run *), TG_USE_JOB, TG_DATA);
+	build->heap = tg_alloc(session, (count + 1) * sizeof(merge_place), TG_USE_JOB, TG_DATA);
 	if (build->heap == NULL)
 		return TG_NO_MEMORY;
 	for (build_run *run = build->runs; run != NULL; run = run->next)
-		build->heap[build->heap_count++] = run;
+	{
+		if (run->prefix != prefix)
+			set_words(run, prefix);
+		build->heap[build->heap_count++] = (merge_place){.word = run->records[0].word, .run = run};
+	}
 	for (uint32_t i = build->heap_count / 2; i-- > 0;)
-		sink(build, i);
+		sink(build, i, build->heap[i]);
 	return tg_btree_load_begin(session, &build->load);
 }
 
@@ -779,14 +836,12 @@ step_merge(tg_session *session, tg_index_build *build, tg_index_build_report *re
 
 	for (unsigned i = 0; i < STEP_ENTRIES && status == TG_OK && build->heap_count > 0; i++)
 	{
-		build_run *run = build->heap[0];
+		build_run *run = build->heap[0].run;
 		const run_record *record = next_record(run);
 
 		status = load_entry(session, build, bytes_of(run, record), record, report);
-		if (++run->position == run->count)
-			build->heap[0] = build->heap[--build->heap_count];
-		if (build->heap_count > 0)
-			sink(build, 0);
+		run->position++;
+		sink_top(build);
 	}
 	if (status == TG_OK)
 		status = build->heap_count > 0 ? TG_AGAIN : finish_merge(session, build);
