@@ -1,4 +1,4 @@
-# pg_dump writes the key, and its output restores, rows included where asked for.
+# pg_dump writes keys and indexes, and its output restores, rows included where asked for.
 use strict;
 use warnings;
 use FindBin;
@@ -10,7 +10,10 @@ use Test::More;
 my $node = TestServer::start('dump');
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE t (a int, b text COLLATE "C", c numeric(10,2) NOT NULL DEFAULT 1.5 CHECK (c > 0), d jsonb,
-		CONSTRAINT t_key PRIMARY KEY (b, a)) SERVER tsurugi;
+		CONSTRAINT t_key PRIMARY KEY (b, a), UNIQUE NULLS NOT DISTINCT (c)) SERVER tsurugi;
+	CREATE INDEX t_expr ON t (lower(b) DESC, (a % 7)) INCLUDE (c) WHERE a > 5;
+	CREATE UNIQUE INDEX t_partial ON t (d, a) WHERE c > 10;
+	COMMENT ON INDEX t_expr IS 'by expression';
 	COMMENT ON CONSTRAINT t_key ON t IS 'the key';
 	INSERT INTO t SELECT i, 'b' || i % 10, i, '{"a": [1, 2]}' FROM generate_series(1, 1000) i;
 });
@@ -22,6 +25,12 @@ $node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template0');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('restored'), '-f', $dump ], 'its output restores');
 is($node->safe_psql('restored', 'SELECT count(*), sum(a), sum(c), min(d::text) FROM t'), '1000|500500|500500.00|{"a": [1, 2]}', 'with the rows');
 is($node->safe_psql('restored', "SELECT a FROM t WHERE b = 'b3' AND a = 13"), '13', 'the key finds them');
+is($node->safe_psql('restored', "SELECT string_agg(indexrelid::regclass || ' ' || indisunique, ',' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 't'::regclass"),
+	't_c_key true,t_expr false,t_key true,t_partial true', 'all indexes are there');
+like($node->safe_psql('restored', "EXPLAIN (COSTS OFF) SELECT count(*) FROM t WHERE lower(b) = 'b3' AND a % 7 = 1 AND a > 5"), qr/Index Name: t_expr/, 'and are used');
+is($node->safe_psql('restored', "SELECT count(*) FROM t WHERE lower(b) = 'b3' AND a % 7 = 1 AND a > 5"), '14', 'they find what there is');
+is(TestServer::sqlstate($node, "INSERT INTO t VALUES (1001, 'b', 13)", 'restored'), '23505', 'unique constraints hold');
+is($node->safe_psql('restored', "SELECT obj_description('t_expr'::regclass)"), 'by expression', 'comments on indexes too');
 is(TestServer::sqlstate($node, "INSERT INTO t VALUES (13, 'b3', 1)", 'restored'), '23505', 'and is unique');
 is($node->safe_psql('restored', "SELECT obj_description(oid) FROM pg_constraint WHERE conname = 't_key'"), 'the key', 'comments too');
 $node->command_ok([ 'pg_dump', '--include-foreign-data=tsurugi', '-f', "$dump.2", $node->connstr('restored') ], 'dumped again');

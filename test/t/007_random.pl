@@ -32,21 +32,21 @@ my %types = (
 	'varchar(4)' => { value => \&quoted, key => 1 },
 	'char(3)' => { value => sub { "'" . pick('a' .. 'd') x int(rand 4) . "'" }, key => 1 },
 	'numeric(6,2)' => { value => sub { pick(int(rand 30), sprintf('%.3f', rand 20), "'NaN'", -1.5) }, key => 1 },
-	'numeric' => { value => sub { pick(int(rand 30), sprintf('%.5f', rand 20), '1e30', "'NaN'") } },
+	'numeric' => { value => sub { pick(int(rand 30), sprintf('%.5f', rand 20), '1e30', "'NaN'") }, key => 1 },
 	'float8' => { value => sub { pick(int(rand 30) / 4, "'NaN'", "'-Infinity'", 0, "'-0'") }, key => 1 },
 	'boolean' => { value => sub { pick('true', 'false') }, key => 1 },
 	'date' => { value => sub { "'2020-01-01'::date + " . int(rand 30) }, key => 1 },
 	'timestamptz' => { value => sub { "'2020-01-01 00:00+00'::timestamptz + '" . int(rand 30) . " hours'" }, key => 1 },
 	'uuid' => { value => sub { sprintf "'00000000-0000-0000-0000-%012d'", rand 30 }, key => 1 },
 	'bytea' => { value => sub { pick("''", "'\\x00'", "'\\x0001ff'", "'\\xff'", "'abc'") }, key => 1 },
-	'interval' => { value => sub { pick("'1 day'", "'24 hours'", "'1 mon'", "'30 days'", "'00:01'") } },
-	'inet' => { value => sub { "'10.0.0." . int(rand 20) . pick('', '/24') . "'" } },
-	'jsonb' => { value => sub { pick(q('{"a": 1}'), q('[1, 2]'), q('{"a": {"b": null}}'), q('"s"')) } },
-	'int[]' => { value => sub { "'{" . join(',', map { int rand 4 } 1 .. rand 4) . "}'" } },
-	'int4range' => { value => sub { "'[" . int(rand 9) . "," . (9 + int rand 9) . ")'" } },
-	'mood' => { value => sub { pick("'sad'", "'ok'", "'happy'") } },
-	'small' => { value => sub { int rand 110 } },
-	'pair' => { value => sub { 'row(' . int(rand 5) . ", 'p')" } });
+	'interval' => { value => sub { pick("'1 day'", "'24 hours'", "'1 mon'", "'30 days'", "'00:01'") }, key => 1 },
+	'inet' => { value => sub { "'10.0.0." . int(rand 20) . pick('', '/24') . "'" }, key => 1 },
+	'jsonb' => { value => sub { pick(q('{"a": 1}'), q('[1, 2]'), q('{"a": {"b": null}}'), q('"s"')) }, key => 1 },
+	'int[]' => { value => sub { "'{" . join(',', map { int rand 4 } 1 .. rand 4) . "}'" }, key => 1 },
+	'int4range' => { value => sub { "'[" . int(rand 9) . "," . (9 + int rand 9) . ")'" }, key => 1 },
+	'mood' => { value => sub { pick("'sad'", "'ok'", "'happy'") }, key => 1 },
+	'small' => { value => sub { int rand 110 }, key => 1 },
+	'pair' => { value => sub { 'row(' . int(rand 5) . ", 'p')" }, key => 1 });
 
 sub value_of
 {
@@ -76,13 +76,65 @@ sub make_table
 	my $definition = join ', ', map { "$_->{name} $_->{type}" . (!$_->{key} && rand() < 0.1 ? ' NOT NULL' : '') } @columns;
 	$definition .= ', PRIMARY KEY (' . join(', ', map { $_->{name} } @key) . ')' if @key;
 	$definition .= ', CONSTRAINT bound CHECK (n < 55)' if rand() < 0.3;
-	return { columns => \@columns, key => \@key, definition => $definition };
+	my $table = { columns => \@columns, key => \@key, uniques => [], indexed => [ @key ] };
+	$table->{uniques} = [ { names => join(', ', map { $_->{name} } @key), where => '' } ] if @key;
+	for (1 .. rand 3)
+	{
+		my @some = some_columns($table);
+		my $names = join ', ', map { $_->{name} } @some;
+
+		$definition .= ', UNIQUE ' . pick('', 'NULLS NOT DISTINCT ') . "($names)";
+		push @{ $table->{uniques} }, { names => $names, where => '' };
+		push @{ $table->{indexed} }, @some;
+	}
+	$table->{definition} = $definition;
+	return $table;
+}
+
+# For a unique index: not n, which UPDATEs count up, so that it would depend on their order what is met.
+sub some_columns
+{
+	my ($table) = @_;
+	my @able = grep { $_->{name} ne 'n' } @{ $table->{columns} };
+
+	return splice @able, rand @able, 1 if rand() < 0.5 || @able < 2;
+	return splice @able, 0, 2;
+}
+
+# CREATE INDEX, on a table that may have rows; DROP INDEX; and what stores a table anew beside its indexes.
+sub definition_statement
+{
+	my ($table) = @_;
+	my $number = ++$table->{index_count};
+	my $kind = rand;
+
+	if ($kind < 0.25)
+	{
+		my @some = some_columns($table);
+		my $names = join ', ', map { $_->{name} } @some;
+		my $where = rand() < 0.5 ? ' WHERE n > ' . int rand 20 : '';
+
+		push @{ $table->{uniques} }, { names => $names, where => $where };
+		push @{ $table->{indexed} }, @some;
+		return "CREATE UNIQUE INDEX T_$number ON T ($names)$where";
+	}
+	if ($kind < 0.7)
+	{
+		my @some = map { pick(@{ $table->{columns} }) } 1 .. 1 + rand 3;
+
+		push @{ $table->{indexed} }, @some;
+		return "CREATE INDEX T_$number ON T (" . join(', ', map { $_->{name} . pick('', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') } @some) . ')' .
+			pick('', '', ' WHERE n IS NOT NULL', ' WHERE n % 3 = ' . int rand 3);
+	}
+	return "CREATE INDEX T_$number ON T ((n % 3), (coalesce(n, 0) + 1))" if $kind < 0.8;
+	return 'DROP INDEX IF EXISTS T_' . (1 + int rand $number) if $kind < 0.95;
+	return 'ALTER TABLE T ALTER n TYPE ' . pick('int', 'bigint', 'numeric');
 }
 
 sub condition
 {
 	my ($table, $prefix) = @_;
-	my $column = rand() < 0.6 && @{ $table->{key} } ? pick(@{ $table->{key} }) : pick(@{ $table->{columns} });
+	my $column = rand() < 0.6 && @{ $table->{indexed} } ? pick(@{ $table->{indexed} }) : pick(@{ $table->{columns} });
 	my $name = "$prefix$column->{name}";
 
 	return pick(sub { "$name = " . literal($column) },
@@ -94,6 +146,8 @@ sub condition
 		sub { "$name IS " . pick('', 'NOT ') . 'NULL' },
 		sub { "$name IS DISTINCT FROM " . literal($column) },
 		sub { "NOT ($name = " . literal($column) . ')' },
+		sub { "${prefix}n > " . int(rand 25) },
+		sub { "coalesce(${prefix}n, 0) + 1 " . pick('=', '>', '<') . ' ' . int(rand 25) },
 		sub { "${prefix}n % 3 = " . int(rand 3) })->();
 }
 
@@ -129,11 +183,12 @@ sub statement
 	my $kind = rand 100;
 
 	return 'INSERT INTO T VALUES ' . join(', ', map { row($table) } 1 .. 1 + rand 3) . ' RETURNING *' if $kind < 25;
-	if ($kind < 32 && @key)
+	if ($kind < 32 && @{ $table->{uniques} })
 	{
-		my $names = join ', ', map { $_->{name} } @key;
+		my $unique = pick(@{ $table->{uniques} });
 
-		return 'INSERT INTO T VALUES ' . row($table) . " ON CONFLICT ($names) " .
+		return 'INSERT INTO T VALUES ' . row($table) . ' ON CONFLICT DO NOTHING RETURNING *' if rand() < 0.3;
+		return 'INSERT INTO T VALUES ' . row($table) . " ON CONFLICT ($unique->{names})$unique->{where} " .
 			pick('DO NOTHING', 'DO UPDATE SET n = EXCLUDED.n', 'DO UPDATE SET n = T.n + 1 WHERE T.n > 3') . ' RETURNING *';
 	}
 	return "UPDATE T SET " . assignment($table) . " WHERE $where RETURNING *" if $kind < 45;
@@ -177,7 +232,22 @@ $node->safe_psql('postgres', q{
 		EXECUTE format('WITH q AS (%s) SELECT count(*) || coalesce(string_agg(q::text, E''\n'' ORDER BY q::text COLLATE "C"), '''') FROM q', statement) INTO rows;
 		RETURN rows;
 	EXCEPTION WHEN OTHERS THEN
-		RETURN sqlstate || ' ' || replace(sqlerrm, target, 'T');
+		-- which of two keys is met first depends on the order of the rows
+		RETURN sqlstate || ' ' || CASE WHEN sqlstate = '23505' AND statement !~ '^INSERT INTO \w+ VALUES' THEN '' ELSE replace(sqlerrm, target, 'T') END;
+	END $$;
+	CREATE FUNCTION define(statement text) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE target text; message text; before text;
+	BEGIN
+		FOREACH target IN ARRAY ARRAY['theirs', 'ours'] LOOP
+			before := message;
+			BEGIN
+				EXECUTE regexp_replace(statement, '\mT(\M|_)', target || '\1', 'g');
+				message := 'done';
+			EXCEPTION WHEN OTHERS THEN
+				message := sqlstate || ' ' || replace(replace(sqlerrm, target, 'T'), 'foreign table', 'table');
+			END;
+		END LOOP;
+		RETURN CASE WHEN message = before THEN 'DEFINED ' || message ELSE format(E'DIFFERS %s\nordinary: %s\nin memory: %s', statement, before, message) END;
 	END $$;
 	CREATE FUNCTION compare(statement text) RETURNS text LANGUAGE plpgsql AS $$
 	DECLARE theirs text := answer(statement, 'theirs'); ours text := answer(statement, 'ours');
@@ -225,6 +295,7 @@ for my $number (1 .. $tables)
 		}
 		print $out "SELECT compare('SELECT * FROM T');\n" if rand() < 0.05;
 		print $out "ANALYZE ours, theirs;\n" if rand() < 0.003;
+		print $out 'SELECT define($s$' . definition_statement($table) . "\$s\$);\n" if rand() < 0.02;
 		$left -= $size;
 		$count += $size;
 	}
@@ -241,7 +312,10 @@ my %answers;
 $answers{$1}++ while $stdout =~ /^SAME (.*)$/mg;
 note join ', ', map { "$_: $answers{$_}" } sort keys %answers;
 cmp_ok($answers{rows}, '>', $statements / 2, 'most returned rows');
-is(join(' ', grep { /^42/ } keys %answers), '', 'none was wrong in itself');
+my $defined = () = $stdout =~ /^DEFINED done/mg;
+cmp_ok($defined, '>', $statements / 250, "$defined indexes came and went");
+# but that an arbiter may have been dropped, or not been made
+is(join(' ', grep { /^42/ && !/^42P10/ } keys %answers), '', 'none was wrong in itself');
 my @differences = $stdout =~ /^DIFFERS .*\n(?:(?!DIFFERS).*\n?){0,6}/mg;
 is(scalar @differences, 0, 'the answers are the same') or diag map { substr($_, 0, 600) } @differences[ 0 .. ($#differences < 4 ? $#differences : 4) ];
 $node->stop;
