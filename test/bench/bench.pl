@@ -4,7 +4,7 @@
 # printed.  "CPU" is the time of all of the server's processes per statement.
 #
 # Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
-# ONLY (names of parts: point update insert tpcb copy scan memory).
+# ONLY (names of parts: point update upsert insert tpcb copy fill join scan memory).
 use strict;
 use warnings;
 use File::Basename;
@@ -16,7 +16,7 @@ my $seconds = $ENV{SECONDS_EACH} || 4;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
 my $scale = $ENV{SCALE} || 10;
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update insert tpcb copy scan memory');
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert insert tpcb copy fill join scan memory');
 my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
 my $ticks_per_second = 0 + `getconf CLK_TCK`;
 my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
@@ -150,6 +150,16 @@ sub bench_update
 	}
 }
 
+# ON CONFLICT DO UPDATE of rows that are there.
+sub bench_upsert
+{
+	for my $clients (1, 8)
+	{
+		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, $clients, script('upsert')) } ] } qw(heap ours));
+		show_rates("ON CONFLICT, $clients clients", $rate, $cpu, ['>= 1.30']);
+	}
+}
+
 sub bench_insert
 {
 	for my $clients (1, 8)
@@ -193,6 +203,29 @@ sub bench_copy
 	show_times("COPY of $copy_rows rows", $time, '>= 1.50');
 	sql("TRUNCATE $_.narrow") for qw(heap ours);
 	unlink $file;
+}
+
+# INSERT ... SELECT, from a table of the same kind.
+sub bench_fill
+{
+	my ($time) = compare(map {
+			my $schema = $_;
+			[ $schema => sub {
+				sql("TRUNCATE $schema.narrow");
+				timed(sub { sql("INSERT INTO $schema.narrow SELECT id, a, b FROM $schema.item WHERE id <= $copy_rows") }) } ]
+		} qw(heap ours));
+	show_times("INSERT ... SELECT of $copy_rows rows", $time, '>= 1.50');
+	sql("TRUNCATE $_.narrow") for qw(heap ours);
+}
+
+# The inner side of a nested loop, by key: PostgreSQL would hash so many rows.
+sub bench_join
+{
+	my $loop = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_memoize = off; SET enable_material = off; SET max_parallel_workers_per_gather = 0';
+	my $outer = "(SELECT 1 + (g * 7919::bigint) % $rows AS id FROM generate_series(1, 200000) g) o";
+	my ($time) = compare(map { my $schema = $_;
+			[ $schema => sub { timed(sub { sql("$loop; SELECT sum(i.b) FROM $outer JOIN $schema.item i USING (id)") }) } ] } qw(heap ours));
+	show_times('nested loop, 200000 look-ups', $time, '>= 1.20');
 }
 
 # No client takes part: what is read is counted and dropped in the server.
@@ -248,8 +281,8 @@ sql('CHECKPOINT');
 
 row('', 'SELECT 1', 'heap', 'ours', 'ours');
 my $failed = 0;
-for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
-	[ copy => \&bench_copy ], [ scan => \&bench_scan ], [ memory => \&bench_memory ])
+for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
+	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ])
 {
 	next unless $only{ $part->[0] };
 	next if eval { $part->[1]->(); 1 };
