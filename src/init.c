@@ -102,7 +102,7 @@ static const struct config_enum_entry mixed_choices[] = {
 static char *failpoints;
 
 static bool
-is_failing(const char *name)
+is_listed(const char *name)
 {
 	size_t length = strlen(name);
 
@@ -112,19 +112,31 @@ is_failing(const char *name)
 	return false;
 }
 
+static bool
+is_failing(const char *name)
+{
+	char stop[NAMEDATALEN];
+
+	snprintf(stop, sizeof(stop), "stop:%s", name);
+	if (is_listed(stop))
+		(void) raise(SIGSTOP);
+	return is_listed(name);
+}
+
 static void
 assign_failpoints(const char *names, void *extra)
 {
 	tg_failpoint_set(names != NULL && names[0] != '\0' ? is_failing : NULL);
 }
 
-/* For tests of the tests: bugs to be planted.  Not in a build for use. */
+/* For tests: bugs to be planted, places to stand still at.  Not in a build for use. */
 static void
 define_failpoint_setting(void)
 {
-	DefineCustomStringVariable("tsurugi_fdw.failpoints", "Names of failpoints that fail, separated by commas.", NULL,
-							   &failpoints, "", PGC_SUSET, GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL, assign_failpoints,
-							   NULL);
+	DefineCustomStringVariable("tsurugi_fdw.failpoints",
+							   "Names of failpoints that fail, or after stop: stop the process, separated by commas.",
+							   NULL, &failpoints, "", PGC_SUSET, GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL,
+							   assign_failpoints, NULL);
 }
 
 #else

@@ -92,7 +92,7 @@ tsurugi_session_wait_for_mixed(void)
 {
 	unsigned max = tsurugi_session_max();
 
-	if (tg_likely(tg_load_seq_cst(&shared->mixed_count) == 0))
+	if (tg_likely(tg_load_seq_cst(&shared->mixed_count) == 0) || tg_failpoint_refuses("mixed_commit"))
 		return;
 	for (unsigned id = 0; id < max; id++)
 	{
