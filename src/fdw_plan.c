@@ -25,6 +25,7 @@
 
 #include "src/fdw_match.h"
 #include "src/scan.h"
+#include "src/transaction.h"
 
 /*
  * Costs, in PostgreSQL's units: a row found by key and a row of a scan, as
@@ -148,7 +149,7 @@ tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntabl
 	baserel->fdw_private = notes;
 
 	/* Live figures: nobody has to ANALYZE for the number of rows. */
-	baserel->tuples = Max((double) tg_load_relaxed(&table->row_count), 0);
+	baserel->tuples = (double) tsurugi_row_count(table);
 	baserel->pages =
 		(BlockNumber) ((tg_load_relaxed(&table->chunk_bytes) + tg_load_relaxed(&table->blob_bytes)) / BLCKSZ);
 	RelationClose(relation);

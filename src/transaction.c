@@ -191,6 +191,16 @@ tsurugi_transaction_give_up(void)
 	own_txn = NULL;
 }
 
+int64
+tsurugi_row_count(const tg_table *table)
+{
+	int64 rows = tg_load_relaxed(&table->row_count);
+
+	if (own_txn != NULL)
+		rows += tg_txn_rows(own_txn, table);
+	return Max(rows, 0);
+}
+
 const tg_conflict *
 tsurugi_transaction_conflict(void)
 {

@@ -73,6 +73,9 @@ extern void tsurugi_wait_for_outcome(const tg_wait *wait);
 extern tg_txn *tsurugi_transaction_open(void);
 extern void tsurugi_transaction_give_up(void);
 
+/* Rows of a table, for estimates: those committed, and what the own transaction has done to them. */
+extern int64 tsurugi_row_count(const tg_table *table);
+
 /* For errors.c: why the store refused what was asked last (TG_CONFLICT). */
 extern const tg_conflict *tsurugi_transaction_conflict(void);
 

@@ -155,6 +155,12 @@ tg_txn_note_snapshot(tg_txn *txn, tg_time snapshot)
 	tg_store_relaxed(&txn->snapshot, snapshot);
 }
 
+int64_t
+tg_txn_rows(const tg_txn *txn, const tg_table *table)
+{
+	return tg_write_log_rows(txn->log, table);
+}
+
 const tg_conflict *
 tg_txn_conflict(const tg_txn *txn)
 {

@@ -84,6 +84,9 @@ extern tg_txn_kind tg_txn_kind_of(const tg_txn *txn);
 /* For reports: the snapshot it reads at now; 0: none.  Its owner's. */
 extern void tg_txn_note_snapshot(tg_txn *txn, tg_time snapshot);
 
+/* What the transaction has inserted into a table by now, less what it has deleted.  Session owner. */
+extern int64_t tg_txn_rows(const tg_txn *txn, const tg_table *table);
+
 /* Why the last call with this transaction was TG_CONFLICT. */
 extern const tg_conflict *tg_txn_conflict(const tg_txn *txn);
 

@@ -71,5 +71,9 @@ takes("DELETE FROM weather WHERE origin = 'JFK' AND time_hour < '2013-01-02'", q
 takes("UPDATE planes p SET seats = 0 FROM notes n WHERE p.tailnum = n.note", qr/row by row/, 'UPDATE by a join: row by row');
 takes('SELECT * FROM weather WHERE EXISTS (SELECT 1 FROM notes n WHERE n.origin = weather.origin AND n.at = weather.time_hour)',
 	qr/Hash|Nested Loop/, 'a semi-join');
+# rows that the transaction has just made count, too
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE fresh (id int, v int) SERVER tsurugi});
+unlike($node->safe_psql('postgres', q{BEGIN; INSERT INTO fresh SELECT g, g FROM generate_series(1, 20000) g;
+	EXPLAIN (COSTS OFF) SELECT count(*) FROM fresh a JOIN fresh b USING (id)}), qr/Nested Loop/, 'a table filled by the same transaction is not taken for empty');
 $node->stop;
 done_testing();
