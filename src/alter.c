@@ -50,6 +50,7 @@ typedef struct Wishes
 	List *keys;			/* Constraint nodes */
 	List *foreign_keys; /* likewise */
 	List *rebuilds;		/* of Rebuild */
+	List *dropped_keys; /* of tsurugi_dropped_key: foreign keys */
 	List *validated;	/* names of constraints */
 	List *not_null;		/* names of columns */
 	bool checks;
@@ -227,6 +228,17 @@ drop_indexes(Oid table, const char *column, const AlterTableStmt *statement, Wis
 	table_close(relation, NoLock);
 }
 
+/* The same of foreign keys, at either end of which the column is. */
+static void
+drop_foreign_keys(Oid table, const char *column, const AlterTableStmt *statement, Wishes *wishes)
+{
+	ListCell *cell;
+
+	foreach (cell, tsurugi_foreign_keys_of_column(table, column))
+		if (!drops_constraint(statement, lfirst_oid(cell)))
+			wishes->dropped_keys = lappend(wishes->dropped_keys, tsurugi_foreign_key_drop(lfirst_oid(cell)));
+}
+
 /* The index, or the constraint, of a definition that PostgreSQL has written. */
 static IndexStmt *
 parse_definition(const char *definition)
@@ -307,6 +319,7 @@ note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTable
 			refuse_mixed_tree(tables);
 		foreach (table, tables)
 		{
+			drop_foreign_keys(lfirst_oid(table), command->name, statement, wishes);
 			if (!tsurugi_is_our_table(lfirst_oid(table)))
 				continue;
 			note_type_change(utility, lfirst_oid(table), command);
@@ -357,6 +370,9 @@ static void
 finish_foreign_keys(Oid relation, const Wishes *wishes)
 {
 	ListCell *cell;
+
+	foreach (cell, wishes->dropped_keys)
+		tsurugi_foreign_key_restore(lfirst(cell));
 
 	tsurugi_foreign_keys_create(relation, wishes->foreign_keys);
 	foreach (cell, wishes->validated)

@@ -38,6 +38,7 @@
 #include "access/stratnum.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
+#include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am_d.h"
@@ -46,18 +47,22 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_trigger.h"
+#include "commands/comment.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_func.h"
 #include "parser/parse_relation.h"
+#include "parser/parser.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "access/skey.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "src/utility.h"
@@ -621,4 +626,90 @@ tsurugi_foreign_keys_check_alter(Oid relation, AlterTableCmd *command)
 		(castNode(Constraint, command->def)->deferrable || castNode(Constraint, command->def)->initdeferred))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("foreign keys of and to tables in memory do not support DEFERRABLE")));
+}
+
+/* --- changes of a column's type ------------------------------------------------------------------- */
+
+struct tsurugi_dropped_key
+{
+	Oid child;
+	char *name;
+	char *definition; /* the ALTER TABLE that makes it */
+	char *comment;	  /* or NULL */
+};
+
+/* Whether one of the constraint's arrays of columns has this one. */
+static bool
+has_column(HeapTuple tuple, Relation catalog, AttrNumber field, AttrNumber column)
+{
+	bool null;
+	Datum array = heap_getattr(tuple, field, RelationGetDescr(catalog), &null);
+	ArrayType *columns;
+
+	if (null)
+		return false;
+	columns = DatumGetArrayTypeP(array);
+	for (int i = 0; i < ARR_DIMS(columns)[0]; i++)
+		if (((int16 *) ARR_DATA_PTR(columns))[i] == column)
+			return true;
+	return false;
+}
+
+List *
+tsurugi_foreign_keys_of_column(Oid relation, const char *column)
+{
+	AttrNumber attnum = get_attnum(relation, column);
+	Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
+	List *found = NIL;
+	SysScanDesc scan;
+	ScanKeyData by_type;
+	HeapTuple tuple;
+
+	ScanKeyInit(&by_type, Anum_pg_constraint_contype, BTEqualStrategyNumber, F_CHAREQ,
+				CharGetDatum(CONSTRAINT_FOREIGN));
+	scan = systable_beginscan(catalog, InvalidOid, false, NULL, 1, &by_type);
+	while ((tuple = systable_getnext(scan)) != NULL)
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (((form->conrelid == relation && has_column(tuple, catalog, Anum_pg_constraint_conkey, attnum)) ||
+			 (form->confrelid == relation && has_column(tuple, catalog, Anum_pg_constraint_confkey, attnum))) &&
+			(tsurugi_is_our_table(form->conrelid) || tsurugi_is_our_table(form->confrelid)))
+			found = lappend_oid(found, form->oid);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return found;
+}
+
+tsurugi_dropped_key *
+tsurugi_foreign_key_drop(Oid constraint)
+{
+	tsurugi_dropped_key *key = palloc(sizeof(*key));
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	ObjectAddress object;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	key->child = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
+	ReleaseSysCache(tuple);
+	key->name = get_constraint_name(constraint);
+	key->definition = pg_get_constraintdef_command(constraint);
+	key->comment = GetComment(constraint, ConstraintRelationId, 0);
+	ObjectAddressSet(object, ConstraintRelationId, constraint);
+	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	CommandCounterIncrement();
+	return key;
+}
+
+void
+tsurugi_foreign_key_restore(const tsurugi_dropped_key *key)
+{
+	Node *statement = linitial_node(RawStmt, raw_parser(key->definition, RAW_PARSE_DEFAULT))->stmt;
+	const AlterTableCmd *command = linitial_node(AlterTableCmd, castNode(AlterTableStmt, statement)->cmds);
+
+	tsurugi_foreign_keys_create(key->child, list_make1(command->def));
+	if (key->comment != NULL)
+		CreateComments(get_relation_constraint_oid(key->child, key->name, false), ConstraintRelationId, 0,
+					   key->comment);
 }

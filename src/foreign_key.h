@@ -35,6 +35,16 @@ extern void tsurugi_foreign_key_validate(Oid relation, const char *name);
 /* Raises what ALTER TABLE cannot do to a foreign key of this table that has to do with us. */
 extern void tsurugi_foreign_keys_check_alter(Oid relation, AlterTableCmd *command);
 
+/*
+ * PostgreSQL does not rebuild them where a column changes its type.  Those that have
+ * to do with us and with this column, at either end (a list of oids); and to drop one
+ * and make it again when the column has changed.
+ */
+typedef struct tsurugi_dropped_key tsurugi_dropped_key;
+extern List *tsurugi_foreign_keys_of_column(Oid relation, const char *column);
+extern tsurugi_dropped_key *tsurugi_foreign_key_drop(Oid constraint);
+extern void tsurugi_foreign_key_restore(const tsurugi_dropped_key *key);
+
 /* --- foreign_key_check.c ------------------------------------------------------------ */
 
 /* Whether every row of the referencing table has its referenced one.  Raises 23503. */
