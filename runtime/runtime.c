@@ -43,6 +43,7 @@ tg_runtime_start(const tg_scheduler_settings *settings)
 	tg_collector_attach();
 	tg_txn_attach();
 	tg_process_channel_register();
+	tg_process_txn_register();
 	return tg_scheduler_start();
 }
 

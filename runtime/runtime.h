@@ -38,6 +38,8 @@
 #include "runtime/storage/tax.h"
 #include "runtime/storage/value.h"
 #include "runtime/txn/kinds.h"
+#include "runtime/txn/process_txn.h"
+#include "runtime/txn/shared.h"
 #include "runtime/txn/txn.h"
 
 typedef struct tg_runtime_config

@@ -19,6 +19,7 @@ typedef enum tg_rank
 {
 	TG_RANK_CATALOG = 1, /* storage tables by oid */
 	TG_RANK_INDEX,		 /* keys of a unique index */
+	TG_RANK_SHARED,		 /* transactions that a lease owns */
 	TG_RANK_PRESERVE,	 /* the LONG transactions */
 	TG_RANK_TABLE,		 /* a table's lists of chunks and rows */
 	TG_RANK_ROW_LOCK,	 /* a part of the row locks */

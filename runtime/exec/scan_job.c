@@ -359,7 +359,7 @@ tg_scan_job_start(tg_session *session, const tg_scan_job_config *config, tg_scan
 	tg_table_retain(scan->table);
 	if ((status = create_channel(session, scan, config->waiter)) != TG_OK)
 		goto fail;
-	if ((status = tg_snapshot_publish_job(scan->snapshot.time, &scan->horizon_entry)) != TG_OK)
+	if ((status = tg_snapshot_publish_job(scan->snapshot.time, false, &scan->horizon_entry)) != TG_OK)
 		goto fail;
 	published = true;
 	if ((status = create_job(session, scan, config)) != TG_OK)

@@ -183,6 +183,9 @@ enum
 	TG_COMMAND_LANE,   /* tg_lane_command; completes with what the operation says, its data as data */
 	TG_COMMAND_CHANNEL_ACQUIRE, /* exec/process_channel.h, as the next one */
 	TG_COMMAND_CHANNEL_STAGE,
+	TG_COMMAND_TRANSACTION_BEGIN, /* txn/process_txn.h, as the next two */
+	TG_COMMAND_TRANSACTION_COMMIT,
+	TG_COMMAND_TRANSACTION_ABORT,
 	TG_COMMAND_APPLICATION = 16 /* from here on */
 };
 

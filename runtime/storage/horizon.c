@@ -261,7 +261,7 @@ tg_snapshot_withdraw_all(tg_session *session)
 /* --- jobs ----------------------------------------------------------------- */
 
 tg_status
-tg_snapshot_publish_job(tg_time time, unsigned *entry_out)
+tg_snapshot_publish_job(tg_time time, bool from, unsigned *entry_out)
 {
 	uint32_t first = tg_load_relaxed(&shared->job_hint);
 
@@ -271,7 +271,8 @@ tg_snapshot_publish_job(tg_time time, unsigned *entry_out)
 		uint32_t entry = (first + i) % TG_SNAPSHOTS_OF_JOBS;
 		tg_time free = 0;
 
-		if (tg_load_relaxed(&shared->job[entry]) == 0 && tg_cas_seq_cst(&shared->job[entry], &free, time))
+		if (tg_load_relaxed(&shared->job[entry]) == 0 &&
+			tg_cas_seq_cst(&shared->job[entry], &free, from ? FROM | time : time))
 		{
 			tg_store_relaxed(&shared->job_hint, entry + 1);
 			*entry_out = entry;
@@ -279,6 +280,15 @@ tg_snapshot_publish_job(tg_time time, unsigned *entry_out)
 		}
 	}
 	return TG_FULL;
+}
+
+void
+tg_snapshot_raise_job(unsigned entry, tg_time time)
+{
+	tg_time before = tg_load_relaxed(&shared->job[entry]);
+
+	tg_assert(entry < TG_SNAPSHOTS_OF_JOBS && (before & ~FROM) <= time);
+	tg_store_release(&shared->job[entry], (before & FROM) | time);
 }
 
 void

@@ -61,9 +61,12 @@ extern void tg_snapshot_lower(tg_session *session, unsigned entry, tg_time time)
 
 /*
  * Publishes a time that is published already, by the caller's session, for a
- * job that may outlive it.  TG_FULL.
+ * job that may outlive it; from: to stand for all later times, too, as the session's does.  TG_FULL.
  */
-extern tg_status tg_snapshot_publish_job(tg_time time, unsigned *entry_out) TG_MUST_USE;
+extern tg_status tg_snapshot_publish_job(tg_time time, bool from, unsigned *entry_out) TG_MUST_USE;
+
+/* As tg_snapshot_raise.  Whoever has the entry. */
+extern void tg_snapshot_raise_job(unsigned entry, tg_time time);
 extern void tg_snapshot_withdraw_job(unsigned entry);
 
 /*

@@ -115,7 +115,8 @@ extern tg_status tg_txn_register(const tg_writer *writer, tg_table *table, tg_wa
 
 /*
  * Around a wait that a TG_BUSY asked for, so that others see the edge (W6, and reports).  Published first, looked at
- * afterwards.
+ * afterwards.  An error of the host's that ends the wait has to be followed by tg_wait_end, too: an edge that
+ * stands makes others see circles.
  */
 extern void tg_wait_begin(tg_session *session, const tg_wait *wait);
 extern void tg_wait_end(tg_session *session);

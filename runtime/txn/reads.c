@@ -38,6 +38,7 @@ tg_reads_create(tg_session *session, tg_reads **reads_out)
 
 	if (reads == NULL)
 		return TG_NO_MEMORY;
+	reads->own = session->id;
 	reads->tables = NULL;
 	reads->recent = NULL;
 	reads->everything = false;
@@ -238,7 +239,7 @@ grow_words(tg_session *session, tg_read_table *noted)
 
 /* Inside an epoch. */
 static bool
-is_own(const tg_session *session, tg_version version)
+is_own(const tg_reads *reads, tg_version version)
 {
 	const tg_header *headers = tg_chunk_headers(tg_version_chunk(version));
 	tg_time begin;
@@ -246,7 +247,7 @@ is_own(const tg_session *session, tg_version version)
 	if (headers == NULL)
 		return false;
 	begin = tg_load_relaxed(&headers[tg_version_slot(version)].begin);
-	return tg_time_is_reference(begin) && tg_reference_txn(begin) == session->id;
+	return tg_time_is_reference(begin) && tg_reference_txn(begin) == reads->own;
 }
 
 bool
@@ -255,7 +256,7 @@ tg_reads_add_version(tg_session *session, tg_reads *reads, tg_version version)
 	tg_read_table *noted;
 
 	/* Nobody else can change it; and if it is taken back, what it replaced was noted when it was read. */
-	if (is_own(session, version))
+	if (is_own(reads, version))
 		return false;
 	noted = take_table(session, reads, tg_version_chunk(version)->table);
 	if (noted == NULL || noted->whole)

@@ -57,6 +57,7 @@ struct tg_reads
 {
 	tg_read_table *tables;
 	tg_read_table *recent; /* table noted last, or NULL */
+	uint32_t own;		   /* the transaction's number */
 	bool everything;	   /* there was no memory for a table: any commit is a conflict */
 
 	/* validation in progress */

@@ -251,13 +251,17 @@ lock_row(const tg_writer *writer, tg_table *table, uint32_t row, tg_version head
 	lock = tg_alloc(session, sizeof(tg_row_lock), TG_USE_LOCK, writer->claim);
 	if (lock == NULL)
 		return TG_NO_MEMORY;
-	*lock = (tg_row_lock){
-		.before = txn->locks, .table = table, .row = row, .txn = session->id, .subtxn = writer->subtxn, .mode = mode};
+	*lock = (tg_row_lock){.before = txn->locks,
+						  .table = table,
+						  .row = row,
+						  .txn = tg_writer_number(writer),
+						  .subtxn = writer->subtxn,
+						  .mode = mode};
 
 	tg_latch_acquire(&part->latch);
 	if (!mark(table, row, head, header))
 		status = TG_AGAIN;
-	else if ((other = find_conflict(part, table, row, session->id, mode, &covered)) != NULL)
+	else if ((other = find_conflict(part, table, row, tg_writer_number(writer), mode, &covered)) != NULL)
 		status = wait_for_holder(other, wait_out);
 	else if (!covered)
 	{
@@ -277,12 +281,11 @@ tg_status
 tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
 			tg_lock_mode mode, tg_version *version_out, tg_wait *wait_out)
 {
-	bool mine = tg_lane_enter(writer->session, &writer->txn->lane);
+	bool entered = tg_txn_enter(writer->session, writer->txn);
 	uint32_t first = *row_inout;
 	unsigned round = 0;
 	tg_status status;
 
-	tg_check(mine);
 	for (;; tg_spin(&round))
 	{
 		tg_version head;
@@ -311,7 +314,7 @@ tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *tabl
 			break;
 		}
 	}
-	tg_lane_leave(writer->session, &writer->txn->lane);
+	tg_txn_leave(writer->session, writer->txn, entered);
 	return status;
 }
 
@@ -330,7 +333,7 @@ tg_row_lock_pass(const tg_writer *writer, tg_table *table, uint32_t row, tg_vers
 	tg_latch_acquire(&part->latch);
 	if (tg_load_acquire(&header->end) != TG_TIME_LOCKED)
 		status = TG_AGAIN;
-	else if ((other = find_conflict(part, table, row, writer->session->id, mode, &covered)) != NULL)
+	else if ((other = find_conflict(part, table, row, tg_writer_number(writer), mode, &covered)) != NULL)
 		status = wait_for_holder(other, wait_out);
 	else
 	{
@@ -353,7 +356,7 @@ tg_row_lock_is_held(const tg_writer *writer, tg_table *table, uint32_t row, tg_l
 	bool covered;
 
 	tg_latch_acquire(&part->latch);
-	other = find_conflict(part, table, row, writer->session->id, mode, &covered);
+	other = find_conflict(part, table, row, tg_writer_number(writer), mode, &covered);
 	if (other != NULL)
 		(void) wait_for_holder(other, wait_out);
 	tg_latch_release(&part->latch);

@@ -37,22 +37,26 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
+#include "runtime/txn/reads_internal.h"
+#include "runtime/txn/shared.h"
 #include "runtime/storage/collector.h"
 #include "runtime/storage/index.h"
 #include "runtime/txn/row_lock.h"
 
-#define LANES_INTERVAL_US 100000 /* between two looks at all lanes */
+#define LANES_INTERVAL_US 100000   /* between two looks at all lanes */
+#define LEASES_INTERVAL_US 1000000 /* and at all leases */
 
 tg_txn_shared *tg_txns;
 
 tg_status
 tg_txn_create(void)
 {
-	unsigned txn_max = tg_session_max();
+	unsigned session_max = tg_session_max();
+	unsigned txn_max = session_max + TG_SHARED_MAX;
 	tg_session *session;
 	tg_status status;
 
-	/* A reference has room for so many; every session has the descriptor of its own number. */
+	/* A reference has room for so many; every session has the descriptor of its own number, shared ones follow. */
 	if (txn_max > TG_TXN_MAX)
 		return TG_TOO_LARGE;
 	status = tg_session_open(&session);
@@ -60,6 +64,8 @@ tg_txn_create(void)
 		return status;
 	tg_txns = tg_alloc_zeroed(session, sizeof(tg_txn_shared) + txn_max * sizeof(tg_txn), TG_USE_RUNTIME, TG_DATA);
 	if (tg_txns != NULL && (tg_txns->row_locks = tg_row_locks_create(session)) == NULL)
+		tg_txns = NULL;
+	if (tg_txns != NULL && tg_shared_create(session, session_max) != TG_OK)
 		tg_txns = NULL;
 	if (tg_txns != NULL)
 	{
@@ -93,6 +99,7 @@ void
 tg_txn_attach(void)
 {
 	tg_watcher_add(look_at_lanes, LANES_INTERVAL_US);
+	tg_watcher_add(tg_shared_look_at_leases, LEASES_INTERVAL_US);
 }
 
 static inline tg_txn_state
@@ -104,7 +111,13 @@ state_of(const tg_txn *txn)
 tg_txn *
 tg_txn_begin(tg_session *session, uint64_t host)
 {
-	tg_txn *txn = &tg_txns->txn[session->id];
+	return tg_txn_begin_at(session, session->id, host);
+}
+
+tg_txn *
+tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host)
+{
+	tg_txn *txn = &tg_txns->txn[number];
 
 	tg_assert(state_of(txn) == TG_TXN_IDLE && txn->log == NULL);
 	txn->session = session;
@@ -119,6 +132,7 @@ tg_txn_begin(tg_session *session, uint64_t host)
 		txn->is_described = false;
 	}
 	tg_store_relaxed(&txn->snapshot, 0);
+	tg_store_relaxed(&txn->waits, 0); /* an error may have ended the last wait */
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
 	return txn;
 }
@@ -171,6 +185,7 @@ void
 tg_txn_track(tg_txn *txn, tg_reads *reads)
 {
 	txn->reads = reads;
+	reads->own = tg_txn_number(txn);
 }
 
 bool
@@ -354,14 +369,13 @@ tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows)
 void
 tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark)
 {
-	bool mine = tg_lane_enter(session, &txn->lane);
+	bool entered = tg_txn_enter(session, txn);
 
-	tg_check(mine);
 	tg_epoch_enter(session);
 	tg_row_lock_release(session, txn, mark.locks);
 	tg_txn_undo(session, txn, mark.log);
 	tg_epoch_leave(session);
-	tg_lane_leave(session, &txn->lane);
+	tg_txn_leave(session, txn, entered);
 }
 
 /* --- the end ------------------------------------------------------------------ */
@@ -445,17 +459,16 @@ tg_txn_draw(tg_txn *txn)
 void
 tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot)
 {
-	bool mine = tg_lane_enter(session, &txn->lane);
+	bool entered = tg_txn_enter(session, txn);
 	tg_time time;
 
-	tg_check(mine);
 	tg_assert(state_of(txn) == TG_TXN_ACTIVE && txn->log != NULL && txn->reads != NULL);
 	(void) tg_snapshot_publish_from(session, &txn->prepared_entry);
 	time = tg_txn_draw(txn);
 	tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_PREPARED);
 	tg_failpoint("txn_prepared");
 	tg_validation_begin(txn->reads, snapshot, time, true);
-	tg_lane_leave(session, &txn->lane);
+	tg_txn_leave(session, txn, entered);
 }
 
 /* Stamps, and hands the log to the collector. */
@@ -480,10 +493,9 @@ finish_log(tg_session *session, tg_txn *txn, tg_time time)
 void
 tg_txn_commit(tg_session *session, tg_txn *txn)
 {
-	bool mine = tg_lane_enter(session, &txn->lane);
+	bool entered = tg_txn_enter(session, txn);
 	bool prepared = state_of(txn) == TG_TXN_PREPARED;
 
-	tg_check(mine);
 	tg_assert(prepared || state_of(txn) == TG_TXN_ACTIVE);
 	if (txn->log != NULL || txn->preserve != NULL)
 	{
@@ -507,16 +519,15 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 	release_locks(session, txn);
 	tg_fetch_add_relaxed(&tg_txns->commits, 1);
 	become_idle(session, txn);
-	tg_lane_leave(session, &txn->lane);
+	tg_txn_leave(session, txn, entered);
 }
 
 void
 tg_txn_abort(tg_session *session, tg_txn *txn)
 {
-	bool mine = tg_lane_enter(session, &txn->lane);
+	bool entered = tg_txn_enter(session, txn);
 	bool prepared = state_of(txn) == TG_TXN_PREPARED;
 
-	tg_check(mine);
 	tg_assert(prepared || state_of(txn) == TG_TXN_ACTIVE);
 	txn->reads = NULL; /* nothing is going to be validated */
 	if (txn->preserve != NULL)
@@ -533,7 +544,7 @@ tg_txn_abort(tg_session *session, tg_txn *txn)
 		tg_long_undone(txn);
 	tg_fetch_add_relaxed(&tg_txns->aborts, 1);
 	become_idle(session, txn);
-	tg_lane_leave(session, &txn->lane);
+	tg_txn_leave(session, txn, entered);
 }
 
 /* --- figures -------------------------------------------------------------------- */

@@ -105,6 +105,42 @@ typedef struct tg_txn_shared
 /* Set by tg_txn_create in the server's first process; children inherit it. */
 extern tg_txn_shared *tg_txns;
 
+/* Its place among the descriptors: what references and snapshots name it by. */
+static inline unsigned
+tg_txn_number(const tg_txn *txn)
+{
+	return (unsigned) (txn - tg_txns->txn);
+}
+
+static inline unsigned
+tg_writer_number(const tg_writer *writer)
+{
+	return tg_txn_number(writer->txn);
+}
+
+/*
+ * Enters the transaction's lane; false if the session is in it already, as a lane's operation is.  A
+ * backend's own transaction is nobody else's, and who works in a shared one (shared.h) holds its lane.
+ */
+static inline bool
+tg_txn_enter(tg_session *session, tg_txn *txn)
+{
+	bool mine;
+
+	if (tg_unlikely(session->lane == &txn->lane))
+		return false;
+	mine = tg_lane_enter(session, &txn->lane);
+	tg_check(mine);
+	return true;
+}
+
+static inline void
+tg_txn_leave(tg_session *session, tg_txn *txn, bool entered)
+{
+	if (tg_likely(entered))
+		tg_lane_leave(session, &txn->lane);
+}
+
 static inline tg_txn *
 tg_txn_of_reference(tg_time reference)
 {
@@ -182,7 +218,7 @@ tg_time_resolve(const tg_time *word, uint32_t own, tg_time *time_out)
 static inline tg_time
 tg_writer_reference(const tg_writer *writer)
 {
-	return tg_reference_make(writer->session->id, writer->subtxn, writer->command);
+	return tg_reference_make(tg_writer_number(writer), writer->subtxn, writer->command);
 }
 
 /* Notes that a header of the chunk changed: the sweep leaves the chunk alone for a while (settle.c). */
@@ -262,6 +298,9 @@ extern void tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows);
  */
 extern tg_status tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 								tg_version older, uint32_t except, tg_wait *wait_out) TG_MUST_USE;
+
+/* tg_txn_begin with this descriptor. */
+extern tg_txn *tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host);
 
 /* T1: PREPARING, then C, which is returned. */
 extern tg_time tg_txn_draw(tg_txn *txn);

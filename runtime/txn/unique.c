@@ -74,11 +74,11 @@ judge_open(const tg_writer *writer, const tg_index *index, tg_version newest, co
 		if (header == NULL)
 			return has_key(index, version, key) ? TG_BUSY : TG_OK;
 		header += tg_version_slot(version);
-		begun = tg_time_resolve(&header->begin, writer->session->id, &time);
+		begun = tg_time_resolve(&header->begin, tg_writer_number(writer), &time);
 		if (begun == TG_FATE_AT && time != TG_TIME_NEVER)
 		{
 			/* what they replaced, unless it was dead */
-			if (tg_time_resolve(&header->end, writer->session->id, &time) == TG_FATE_AT && !tg_time_is_open(time))
+			if (tg_time_resolve(&header->end, tg_writer_number(writer), &time) == TG_FATE_AT && !tg_time_is_open(time))
 				return TG_OK;
 			return has_key(index, version, key) ? TG_BUSY : TG_OK;
 		}
@@ -110,7 +110,7 @@ judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint3
 		if (header == NULL)
 			return has_key(index, newest, key) ? TG_EXISTS : TG_OK;
 		header += tg_version_slot(newest);
-		switch (tg_time_resolve(&header->begin, writer->session->id, &time))
+		switch (tg_time_resolve(&header->begin, tg_writer_number(writer), &time))
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:
@@ -127,7 +127,7 @@ judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint3
 				break;
 		}
 		taken = has_key(index, newest, key);
-		switch (tg_time_resolve(&header->end, writer->session->id, &time))
+		switch (tg_time_resolve(&header->end, tg_writer_number(writer), &time))
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:
@@ -154,7 +154,7 @@ look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key,
 			  tg_wait *wait_out)
 {
 	const tg_snapshot snapshot = {
-		.time = writer->txn->preserve->start, .txn = writer->session->id, .command = UINT32_MAX};
+		.time = writer->txn->preserve->start, .txn = tg_writer_number(writer), .command = UINT32_MAX};
 	tg_btree_cursor cursor;
 	uint32_t rows[ROWS_AHEAD];
 	unsigned count;

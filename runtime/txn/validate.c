@@ -67,7 +67,7 @@ typedef enum moment
 
 typedef struct validation
 {
-	const tg_session *session;
+	uint32_t own; /* the transaction's number */
 	tg_time from;
 	tg_time upto;
 	tg_wait *wait_out;
@@ -88,7 +88,7 @@ moment_of(const validation *v, const tg_time *word)
 		tg_time time;
 		moment at;
 
-		switch (tg_time_resolve(word, v->session->id, &time))
+		switch (tg_time_resolve(word, v->own, &time))
 		{
 			case TG_FATE_AT:
 				return moment_of_time(v, time);
@@ -382,7 +382,7 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 {
 	tg_version changed = TG_VERSION_NONE;
 	const validation v = {
-		.session = session, .from = reads->from, .upto = reads->upto, .wait_out = wait_out, .changed_out = &changed};
+		.own = reads->own, .from = reads->from, .upto = reads->upto, .wait_out = wait_out, .changed_out = &changed};
 	tg_read_table *noted = reads->at_table;
 	tg_status status;
 

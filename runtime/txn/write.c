@@ -26,21 +26,20 @@
 
 #include "runtime/base/failpoint.h"
 
-static inline void
+static inline bool
 enter(const tg_writer *writer)
 {
-	bool mine = tg_lane_enter(writer->session, &writer->txn->lane);
+	bool entered = tg_txn_enter(writer->session, writer->txn);
 
-	/* Nobody else works in a backend's transaction: see lane.h for when that changes. */
-	tg_check(mine);
 	tg_epoch_enter(writer->session);
+	return entered;
 }
 
 static inline tg_status
-leave(const tg_writer *writer, tg_status status)
+leave(const tg_writer *writer, bool entered, tg_status status)
 {
 	tg_epoch_leave(writer->session);
-	tg_lane_leave(writer->session, &writer->txn->lane);
+	tg_txn_leave(writer->session, writer->txn, entered);
 	return status;
 }
 
@@ -113,7 +112,7 @@ judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *ve
 	if (header == NULL)
 		return KEY_LIVE;
 	header += tg_version_slot(head);
-	switch (tg_time_resolve(&header->begin, writer->session->id, &time))
+	switch (tg_time_resolve(&header->begin, tg_writer_number(writer), &time))
 	{
 		case TG_FATE_OPEN:
 		case TG_FATE_PREPARED:
@@ -125,7 +124,7 @@ judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *ve
 		case TG_FATE_OWN:
 			break;
 	}
-	switch (tg_time_resolve(&header->end, writer->session->id, &time))
+	switch (tg_time_resolve(&header->end, tg_writer_number(writer), &time))
 	{
 		case TG_FATE_OPEN:
 		case TG_FATE_PREPARED:
@@ -255,13 +254,14 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 {
 	tg_version version;
 	tg_status status;
+	bool entered;
 
 	tg_assert((key != NULL) == (table->index != NULL));
-	enter(writer);
+	entered = enter(writer);
 	status = tg_txn_mind(writer, table, TG_VERSION_NONE, key, key_bytes, wait_out);
 	if (status == TG_OK)
 		status = insert(writer, table, key, key_bytes, values, nulls, TG_ROW_MAX, row_out, &version, wait_out);
-	return leave(writer, refuse_to_wait(writer, table, status));
+	return leave(writer, entered, refuse_to_wait(writer, table, status));
 }
 
 /*
@@ -335,7 +335,7 @@ newest_below(const tg_writer *writer, const tg_snapshot *snapshot, tg_version he
 		end = tg_load_acquire(&header->end);
 		if (tg_time_is_reference(end) && (end & TG_REFERENCE_KEEPS_KEY) == 0)
 			return tg_wait_for(&header->end, wait_out) ? TG_BUSY : TG_AGAIN;
-		if (tg_time_resolve(&header->begin, writer->session->id, &begin) == TG_FATE_AT)
+		if (tg_time_resolve(&header->begin, tg_writer_number(writer), &begin) == TG_FATE_AT)
 			return begin == TG_TIME_NEVER ? TG_AGAIN : sight_of(snapshot, begin);
 	}
 }
@@ -412,7 +412,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		}
 		header += tg_version_slot(newest);
 
-		begun = tg_time_resolve(&header->begin, writer->session->id, &begin);
+		begun = tg_time_resolve(&header->begin, tg_writer_number(writer), &begin);
 		if (begun == TG_FATE_OPEN || begun == TG_FATE_PREPARED)
 		{
 			if (mode == TG_LOCK_KEY_SHARE)
@@ -433,7 +433,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		if (begun == TG_FATE_OWN && tg_reference_command(begin) >= writer->command)
 			return TG_SELF;
 
-		switch (tg_time_resolve(&header->end, writer->session->id, &end))
+		switch (tg_time_resolve(&header->end, tg_writer_number(writer), &end))
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:
@@ -539,12 +539,13 @@ tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version
 			  const bool *nulls, tg_wait *wait_out)
 {
 	tg_status status;
+	bool entered;
 
-	enter(writer);
+	entered = enter(writer);
 	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
 	if (status == TG_OK)
 		status = update(writer, table, row, version, values, nulls, wait_out);
-	return leave(writer, refuse_to_wait(writer, table, status));
+	return leave(writer, entered, refuse_to_wait(writer, table, status));
 }
 
 /* successor: the version that a move has made, in its row; or TG_VERSION_NONE */
@@ -587,12 +588,13 @@ tg_status
 tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, tg_wait *wait_out)
 {
 	tg_status status;
+	bool entered;
 
-	enter(writer);
+	entered = enter(writer);
 	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
 	if (status == TG_OK)
 		status = end_version(writer, table, row, version, TG_VERSION_NONE, wait_out);
-	return leave(writer, refuse_to_wait(writer, table, status));
+	return leave(writer, entered, refuse_to_wait(writer, table, status));
 }
 
 static tg_time
@@ -637,13 +639,14 @@ tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version v
 			size_t key_bytes, const tg_value *values, const bool *nulls, uint32_t *row_out, tg_wait *wait_out)
 {
 	tg_status status;
+	bool entered;
 
-	enter(writer);
+	entered = enter(writer);
 	/* The old key and the new one (W0). */
 	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
 	if (status == TG_OK)
 		status = tg_txn_mind(writer, table, TG_VERSION_NONE, key, key_bytes, wait_out);
 	if (status == TG_OK)
 		status = move(writer, table, row, version, key, key_bytes, values, nulls, row_out, wait_out);
-	return leave(writer, refuse_to_wait(writer, table, status));
+	return leave(writer, entered, refuse_to_wait(writer, table, status));
 }

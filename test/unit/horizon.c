@@ -111,15 +111,15 @@ test_jobs(void)
 	unsigned taken = 0;
 	tg_time time = tg_snapshot_publish(session, &entry);
 
-	while (taken < TG_SNAPSHOTS_OF_JOBS && tg_snapshot_publish_job(time, &jobs[taken]) == TG_OK)
+	while (taken < TG_SNAPSHOTS_OF_JOBS && tg_snapshot_publish_job(time, false, &jobs[taken]) == TG_OK)
 		taken++;
 	unit_equal(taken, TG_SNAPSHOTS_OF_JOBS, "as many jobs' snapshots as there are entries");
-	unit_ok(tg_snapshot_publish_job(time, &more) == TG_FULL, "one more is refused");
+	unit_ok(tg_snapshot_publish_job(time, false, &more) == TG_FULL, "one more is refused");
 	tg_snapshot_withdraw(session, entry);
 	tick();
 	unit_equal(tg_horizon_compute(), time, "a job's entry outlives the session's");
 	tg_snapshot_withdraw_job(jobs[77]);
-	unit_ok(tg_snapshot_publish_job(time, &jobs[77]) == TG_OK, "an entry given back can be had again");
+	unit_ok(tg_snapshot_publish_job(time, false, &jobs[77]) == TG_OK, "an entry given back can be had again");
 	for (unsigned i = 0; i < taken; i++)
 		tg_snapshot_withdraw_job(jobs[i]);
 	unit_equal(tg_horizon_compute(), tg_load_relaxed(tg_clock), "all withdrawn");
@@ -144,7 +144,7 @@ read_once(stress *stress, tg_session *session, unsigned round)
 	unsigned job;
 	unsigned inner;
 	tg_time time = tg_snapshot_publish(session, &entry);
-	bool has_job = round % 3 == 0 && tg_snapshot_publish_job(time, &job) == TG_OK;
+	bool has_job = round % 3 == 0 && tg_snapshot_publish_job(time, false, &job) == TG_OK;
 
 	if (round % 5 == 0)
 	{

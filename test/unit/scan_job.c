@@ -339,7 +339,8 @@ check_failed_starts(void)
 	tg_arena_report report;
 	tg_scan_job *scan;
 
-	while (snapshot_count < TG_SNAPSHOTS_OF_JOBS && tg_snapshot_publish_job(time, &snapshots[snapshot_count]) == TG_OK)
+	while (snapshot_count < TG_SNAPSHOTS_OF_JOBS &&
+		   tg_snapshot_publish_job(time, false, &snapshots[snapshot_count]) == TG_OK)
 		snapshot_count++;
 	unit_ok(start(time, 2, 0, 1, &scan) == TG_FULL && job_bytes_are_back(), "no entry in the horizon: TG_FULL");
 	while (snapshot_count > 0)

@@ -1,0 +1,564 @@
+/*
+ * shared.c
+ *	  Transactions that a lease owns.
+ *
+ *	                        commit: the only user
+ *	  RUNNING --------------------------------------> COMMITTING --> AVAILABLE --> STORED
+ *	     |                                                |			(nothing is written
+ *	     | abort, a commit beside another user,           |			 anywhere yet: one
+ *	     | the lease is over                              |			 follows the other)
+ *	     v                                                v not serializable
+ *	  ABORTING --(the last user has left)--> ABORTED <----+
+ *
+ * 1. Who works in it is a user (ending.h), and changes it in its lane; the lane says who works now, the word who is still
+ *	  going to.
+ *	  Whoever the word tells to end it does so in the lane: in place if it is free or his own, else as the
+ *	  lane's next operation (the others in the queue find that it is ending, and do nothing).
+ * 2. Its snapshot, where it has one of its own, is published in a job's entry, because no session outlives it for certain. A
+ *	  session that works in it publishes one besides, for what it meets that is newer (tg_snapshot_hold).
+ * 3. The end is one call of one session: C, validation, COMMITTED.  Another's outcome is waited for in it, by looking.
+ * 4. A place is given away when nobody has it open any more and its outcome has been there to ask for as long as the lease.
+ *	  So a tg_shared that is open stays what it is.
+ */
+#include "runtime/txn/shared.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/base/failpoint.h"
+#include "runtime/base/latch.h"
+#include "runtime/sched/park.h"
+#include "runtime/txn/ending.h"
+#include "runtime/txn/kinds.h"
+#include "runtime/txn/txn_internal.h"
+
+#define HOST_SHARED ((uint64_t) 1 << 63) /* in the host's word for one of these: it is no host's */
+#define PLACE_BITS 8
+
+_Static_assert(TG_SHARED_MAX <= 1 << PLACE_BITS, "a place fits into the host's word");
+
+struct tg_shared
+{
+	uint64_t ending TG_CACHE_ALIGNED; /* atomic */
+	uint64_t deadline_us;			  /* atomic: of the lease, or of the outcome */
+	uint32_t state;					  /* atomic: tg_shared_state */
+	uint32_t expired;				  /* atomic */
+
+	/* under the latch */
+	bool in_use;
+	uint32_t open_count;
+	tg_handle handle;
+	uint64_t role;
+
+	/* constant while it is in use */
+	tg_txn *txn;
+	uint64_t lease_us;
+	tg_isolation isolation;
+
+	/* under the lane */
+	tg_reads *reads;
+	tg_time snapshot; /* 0: none yet, or one for each operation */
+	unsigned snapshot_entry;
+	uint32_t command;
+	unsigned operation_entry; /* published by the session at work */
+	bool entered;			  /* it has entered the lane, which ends with the operation */
+	tg_conflict conflict;
+	bool has_conflict; /* atomic */
+	tg_operation end;
+};
+
+/* In the arena. */
+typedef struct shareds
+{
+	tg_latch latch;
+	unsigned first_txn;
+	uint64_t incarnation; /* under the latch */
+	tg_shared place[TG_SHARED_MAX];
+} shareds;
+
+static shareds *all; /* set by tg_shared_create, inherited */
+
+tg_status
+tg_shared_create(tg_session *session, unsigned first_txn)
+{
+	all = tg_alloc_zeroed(session, sizeof(*all), TG_USE_RUNTIME, TG_DATA);
+	if (all == NULL)
+		return TG_NO_MEMORY;
+	tg_latch_init(&all->latch, TG_RANK_SHARED);
+	all->first_txn = first_txn;
+	return TG_OK;
+}
+
+bool
+tg_wait_is_for_shared(const tg_wait *wait)
+{
+	return (wait->host & HOST_SHARED) != 0;
+}
+
+static inline bool
+has_ended(const tg_shared *shared)
+{
+	uint32_t state = tg_load_acquire(&shared->state);
+
+	return state == TG_SHARED_STORED || state == TG_SHARED_ABORTED;
+}
+
+static inline bool
+tracks(const tg_shared *shared)
+{
+	return shared->isolation == TG_SERIALIZABLE;
+}
+
+void
+tg_shared_renew(tg_shared *shared)
+{
+	tg_store_relaxed(&shared->deadline_us, tg_clock_us() + shared->lease_us);
+}
+
+/* --- places; under the latch ----------------------------------------------------------- */
+
+static tg_shared *
+find(const tg_handle *handle)
+{
+	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
+	{
+		tg_shared *shared = &all->place[i];
+
+		if (shared->in_use && memcmp(&shared->handle, handle, sizeof(*handle)) == 0)
+			return shared;
+	}
+	return NULL;
+}
+
+/* Rule 4. */
+static bool
+may_go(const tg_shared *shared, uint64_t now)
+{
+	return shared->open_count == 0 && has_ended(shared) && tg_load_relaxed(&shared->deadline_us) <= now;
+}
+
+static tg_shared *
+find_place(void)
+{
+	uint64_t now = tg_clock_us();
+
+	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
+	{
+		tg_shared *shared = &all->place[i];
+
+		if (!shared->in_use || may_go(shared, now))
+			return shared;
+	}
+	return NULL;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+static tg_status
+take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
+{
+	tg_shared *shared;
+	unsigned number;
+
+	if (find(&config->handle) != NULL)
+		return TG_EXISTS;
+	shared = find_place();
+	if (shared == NULL)
+		return TG_FULL;
+	number = (unsigned) (shared - all->place);
+	shared->handle = config->handle;
+	shared->role = config->role;
+	shared->open_count = 0;
+	shared->lease_us = (uint64_t) config->lease_ms * 1000;
+	shared->isolation = config->kind == TG_TXN_SHORT ? TG_SERIALIZABLE : config->isolation;
+	shared->reads = reads;
+	shared->snapshot = 0;
+	shared->command = 0;
+	shared->has_conflict = false;
+	shared->txn =
+		tg_txn_begin_at(session, all->first_txn + number, HOST_SHARED | ++all->incarnation << PLACE_BITS | number);
+	tg_txn_describe(shared->txn, config->kind, config->isolation, config->label);
+	if (reads != NULL)
+		tg_txn_track(shared->txn, reads);
+	tg_store_relaxed(&shared->expired, 0);
+	tg_store_relaxed(&shared->state, TG_SHARED_RUNNING);
+	tg_store_release(&shared->ending, 0);
+	tg_shared_renew(shared);
+	shared->in_use = true;
+	return TG_OK;
+}
+
+tg_status
+tg_shared_begin(tg_session *session, const tg_shared_config *config)
+{
+	tg_reads *reads = NULL;
+	tg_status status;
+
+	tg_assert(config->kind == TG_TXN_ORDINARY || config->kind == TG_TXN_SHORT);
+	if (config->kind == TG_TXN_SHORT || config->isolation == TG_SERIALIZABLE)
+	{
+		status = tg_reads_create(session, &reads);
+		if (status != TG_OK)
+			return status;
+	}
+	tg_latch_acquire(&all->latch);
+	status = take_place(session, config, reads);
+	tg_latch_release(&all->latch);
+	if (status != TG_OK && reads != NULL)
+		tg_reads_destroy(session, reads);
+	return status;
+}
+
+tg_status
+tg_shared_open(const tg_handle *handle, uint64_t role, tg_shared **shared_out)
+{
+	tg_shared *shared;
+
+	tg_latch_acquire(&all->latch);
+	shared = find(handle);
+	if (shared != NULL && (shared->role != role || may_go(shared, tg_clock_us())))
+		shared = NULL;
+	if (shared != NULL)
+		shared->open_count++;
+	tg_latch_release(&all->latch);
+	*shared_out = shared;
+	return shared != NULL ? TG_OK : TG_NOT_FOUND;
+}
+
+void
+tg_shared_close(tg_shared *shared)
+{
+	tg_latch_acquire(&all->latch);
+	tg_assert(shared->open_count > 0);
+	shared->open_count--;
+	tg_latch_release(&all->latch);
+}
+
+tg_lane *
+tg_shared_lane(tg_shared *shared)
+{
+	return &shared->txn->lane;
+}
+
+tg_reads *
+tg_shared_reads(tg_shared *shared)
+{
+	return shared->reads;
+}
+
+/* --- ending; in the lane --------------------------------------------------------------------- */
+
+static void
+forget_work(tg_session *session, tg_shared *shared)
+{
+	if (shared->reads != NULL)
+		tg_reads_destroy(session, shared->reads);
+	shared->reads = NULL;
+	if (shared->snapshot != 0)
+		tg_snapshot_withdraw_job(shared->snapshot_entry);
+	shared->snapshot = 0;
+	tg_shared_renew(shared);
+}
+
+static void
+abort_work(tg_session *session, tg_shared *shared)
+{
+	tg_store_release(&shared->state, TG_SHARED_ABORTING);
+	tg_failpoint("shared_aborting");
+	tg_txn_abort(session, shared->txn);
+	forget_work(session, shared);
+	tg_store_release(&shared->state, TG_SHARED_ABORTED);
+}
+
+static void
+run_end(tg_operation *operation, tg_session *session)
+{
+	abort_work(session, (tg_shared *) ((char *) operation - offsetof(tg_shared, end)));
+}
+
+/* For who has been told to abort it.  Rule 1. */
+static void
+end_by_abort(tg_session *session, tg_shared *shared)
+{
+	tg_lane *lane = tg_shared_lane(shared);
+	unsigned round = 0;
+
+	if (session->lane == lane)
+	{
+		abort_work(session, shared);
+		return;
+	}
+	shared->end.run = run_end;
+	while (!tg_lane_enter(session, lane))
+	{
+		if (tg_lane_submit(session, lane, &shared->end) == TG_OK)
+			return;
+		tg_spin(&round); /* the pool stops: who has the lane runs what is queued, and leaves */
+	}
+	abort_work(session, shared);
+	tg_lane_leave(session, lane);
+}
+
+static void
+stop_using(tg_session *session, tg_shared *shared)
+{
+	if (tg_ending_leave(&shared->ending))
+		end_by_abort(session, shared);
+}
+
+void
+tg_shared_abort(tg_session *session, tg_shared *shared)
+{
+	if (tg_ending_abort(&shared->ending))
+		end_by_abort(session, shared);
+}
+
+tg_status
+tg_shared_hold(tg_shared *shared)
+{
+	return tg_ending_use(&shared->ending) ? TG_OK : TG_STOPPED;
+}
+
+void
+tg_shared_let_go(tg_session *session, tg_shared *shared)
+{
+	tg_shared_renew(shared);
+	stop_using(session, shared);
+}
+
+/* --- operations -------------------------------------------------------------------------------- */
+
+/*
+ * Takes the lane, then becomes a user, and gives both back the other way round: so who commits, in the
+ * lane, finds no user who is but about to come or to go.  *entered_out: the lane was not his already.
+ */
+static tg_status
+take_turn(tg_session *session, tg_shared *shared, bool *entered_out)
+{
+	tg_lane *lane = tg_shared_lane(shared);
+
+	*entered_out = session->lane != lane;
+	if (*entered_out && !tg_lane_enter(session, lane))
+		return TG_BUSY;
+	if (tg_ending_use(&shared->ending))
+		return TG_OK;
+	if (*entered_out)
+		tg_lane_leave(session, lane);
+	return TG_STOPPED;
+}
+
+static void
+end_turn(tg_session *session, tg_shared *shared, bool entered)
+{
+	stop_using(session, shared);
+	if (entered)
+		tg_lane_leave(session, tg_shared_lane(shared));
+}
+
+/* The operation's own, and, where there is to be one, the transaction's, published before the other can go. */
+static tg_status
+publish(tg_session *session, tg_shared *shared, tg_time *time_out)
+{
+	tg_status status = TG_OK;
+
+	*time_out = tracks(shared) ? tg_snapshot_publish_from(session, &shared->operation_entry)
+							   : tg_snapshot_publish(session, &shared->operation_entry);
+	if (shared->isolation == TG_READ_COMMITTED)
+		return TG_OK;
+	if (shared->snapshot == 0)
+	{
+		status = tg_snapshot_publish_job(*time_out, tracks(shared), &shared->snapshot_entry);
+		if (status == TG_OK)
+			shared->snapshot = *time_out;
+		else
+			tg_snapshot_withdraw(session, shared->operation_entry);
+	}
+	*time_out = shared->snapshot;
+	return status;
+}
+
+tg_status
+tg_shared_enter(tg_session *session, tg_shared *shared, tg_claim claim, tg_writer *writer_out,
+				tg_snapshot *snapshot_out)
+{
+	tg_status status;
+	tg_time time;
+	bool entered;
+
+	status = take_turn(session, shared, &entered);
+	if (status != TG_OK)
+		return status;
+	tg_failpoint("shared_entered");
+	status = publish(session, shared, &time);
+	if (status != TG_OK)
+	{
+		end_turn(session, shared, entered);
+		return status;
+	}
+	shared->entered = entered;
+	shared->command++;
+	tg_txn_note_snapshot(shared->txn, time);
+	*writer_out = (tg_writer){.session = session, .txn = shared->txn, .command = shared->command, .claim = claim};
+	*snapshot_out = (tg_snapshot){.time = time, .txn = tg_txn_number(shared->txn), .command = shared->command};
+	return TG_OK;
+}
+
+/* Another's outcome comes soon, and nobody of those who are waited for waits for this one (V1, S1). */
+static tg_status
+validate(tg_session *session, tg_shared *shared)
+{
+	unsigned round = 0;
+
+	for (;;)
+	{
+		tg_wait wait;
+		tg_status status = tg_validation_step(session, shared->reads, &shared->conflict, &wait);
+
+		if (status == TG_OK || status == TG_CHANGED)
+			return status == TG_OK ? TG_OK : TG_CONFLICT;
+		if (status == TG_BUSY)
+			tg_spin(&round);
+	}
+}
+
+tg_status
+tg_shared_extend(tg_session *session, tg_shared *shared, tg_snapshot *snapshot_out)
+{
+	tg_time later = tg_load_seq_cst(tg_clock);
+	tg_status status;
+
+	tg_assert(session->lane == tg_shared_lane(shared) && tracks(shared));
+	tg_validation_begin(shared->reads, shared->snapshot, later, false);
+	status = validate(session, shared);
+	if (status != TG_OK)
+	{
+		tg_store_relaxed(&shared->has_conflict, true);
+		return status;
+	}
+	tg_snapshot_raise_job(shared->snapshot_entry, later);
+	shared->snapshot = later;
+	tg_txn_note_snapshot(shared->txn, later);
+	snapshot_out->time = later;
+	return TG_OK;
+}
+
+void
+tg_shared_leave(tg_session *session, tg_shared *shared)
+{
+	bool entered = shared->entered;
+
+	tg_assert(session->lane == tg_shared_lane(shared));
+	tg_snapshot_withdraw(session, shared->operation_entry);
+	tg_shared_renew(shared);
+	end_turn(session, shared, entered);
+}
+
+/* What can fail at the end: S1 to S4. */
+static tg_status
+prepare(tg_session *session, tg_shared *shared)
+{
+	if (!tracks(shared) || shared->snapshot == 0)
+		return TG_OK;
+	if (!tg_txn_has_writes(shared->txn))
+		return tg_reads_check_snapshot(session, shared->reads, shared->snapshot, &shared->conflict);
+	tg_txn_prepare(session, shared->txn, shared->snapshot);
+	return validate(session, shared);
+}
+
+tg_status
+tg_shared_commit(tg_session *session, tg_shared *shared)
+{
+	tg_status status;
+	bool entered;
+
+	status = take_turn(session, shared, &entered);
+	if (status != TG_OK)
+		return status;
+	if (!tg_ending_commit(&shared->ending))
+	{
+		end_turn(session, shared, entered);
+		return TG_STOPPED;
+	}
+	tg_store_release(&shared->state, TG_SHARED_COMMITTING);
+	tg_failpoint("shared_committing");
+	status = prepare(session, shared);
+	if (status == TG_OK)
+	{
+		tg_txn_commit(session, shared->txn);
+		tg_store_release(&shared->state, TG_SHARED_AVAILABLE);
+		forget_work(session, shared);
+		tg_store_release(&shared->state, TG_SHARED_STORED);
+	}
+	else
+	{
+		tg_store_relaxed(&shared->has_conflict, true);
+		abort_work(session, shared);
+	}
+	end_turn(session, shared, entered);
+	return status;
+}
+
+/* --- leases ---------------------------------------------------------------------------------- */
+
+void
+tg_shared_look_at_leases(tg_session *session)
+{
+	uint64_t now = tg_clock_us();
+
+	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
+	{
+		tg_shared *shared = &all->place[i];
+		bool is_over = false;
+
+		tg_latch_acquire(&all->latch);
+		/* Who is at work holds the lease. */
+		if (shared->in_use && tg_load_relaxed(&shared->deadline_us) <= now &&
+			tg_ending_users(tg_load_acquire(&shared->ending)) == 0)
+		{
+			is_over = tg_ending_abort(&shared->ending);
+			if (is_over)
+				tg_store_relaxed(&shared->expired, 1);
+			else if (may_go(shared, now))
+				shared->in_use = false;
+		}
+		tg_latch_release(&all->latch);
+		if (is_over)
+			end_by_abort(session, shared);
+	}
+}
+
+/* --- figures ------------------------------------------------------------------------------------ */
+
+void
+tg_shared_report_get(const tg_shared *shared, tg_shared_report *report)
+{
+	uint64_t deadline_us = tg_load_relaxed(&shared->deadline_us);
+	uint64_t ending = tg_load_acquire(&shared->ending);
+	uint64_t now = tg_clock_us();
+
+	*report = (tg_shared_report){.state = (tg_shared_state) tg_load_acquire(&shared->state),
+								 .expired = tg_load_relaxed(&shared->expired) != 0,
+								 .users = tg_ending_users(ending),
+								 .lease_left_us = deadline_us > now ? deadline_us - now : 0,
+								 .txn = tg_txn_number(shared->txn)};
+	if (report->state == TG_SHARED_RUNNING && (ending & TG_GOING_TO_ABORT) != 0)
+		report->state = TG_SHARED_ABORTING;
+	report->has_conflict = tg_load_relaxed(&shared->has_conflict) && report->state == TG_SHARED_ABORTED;
+	if (report->has_conflict)
+		report->conflict = shared->conflict;
+}
+
+bool
+tg_shared_report_at(unsigned i, tg_shared_report *report)
+{
+	bool in_use;
+
+	if (i >= TG_SHARED_MAX)
+		return false;
+	tg_latch_acquire(&all->latch);
+	in_use = all->place[i].in_use;
+	if (in_use)
+		tg_shared_report_get(&all->place[i], report);
+	tg_latch_release(&all->latch);
+	return in_use;
+}

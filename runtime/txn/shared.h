@@ -1,0 +1,129 @@
+/*
+ * shared.h
+ *	  Transactions that a lease owns, and several sessions work in.
+ *
+ * Begun for a request from outside, worked in by whoever has its handle, one operation at a time (its
+ * lane), and ended by any of them, or by the watcher when nobody has done
+ * anything in it for its lease.  Its outcome can be asked for by handle for one lease more.
+ *
+ *	tg_shared_begin(…, &handle)								a session, a process' Step
+ *	tg_shared_open(handle) -> tg_shared						each that takes part
+ *		tg_shared_enter -> writer, snapshot					an operation: tg_txn_* with these, inside an epoch
+ *		tg_shared_leave										where they ask for that, as ever
+ *		tg_shared_commit or tg_shared_abort
+ *	tg_shared_close											each that has opened it
+ *
+ * An operation is run in place, or by the lane (tg_lane_submit on tg_shared_lane, TG_COMMAND_LANE); inside the
+ * lane's operation, enter finds it entered.  An operation that is told to wait (TG_BUSY of a write) leaves, and is repeated later.
+ *
+ * Kinds: the three isolation levels, and SHORT.  No savepoints.
+ */
+#ifndef TG_SHARED_H
+#define TG_SHARED_H
+
+#include "runtime/sched/lane.h"
+#include "runtime/txn/txn.h"
+
+#define TG_SHARED_MAX 64 /* at a time, those ended whose outcome can still be asked for included */
+
+typedef struct tg_shared tg_shared; /* opaque: shared.c */
+
+/* Whoever has it may work in the transaction, if the role is the same too.  The host makes it, at random. */
+typedef struct tg_handle
+{
+	uint64_t secret[2];
+} tg_handle;
+
+typedef struct tg_shared_config
+{
+	tg_handle handle;
+	uint64_t role;	  /* the host's word */
+	tg_txn_kind kind; /* ORDINARY or SHORT */
+	tg_isolation isolation;
+	const char *label;
+	uint32_t lease_ms;
+} tg_shared_config;
+
+/* TG_FULL, TG_NO_MEMORY; TG_EXISTS: the handle is taken. */
+extern tg_status tg_shared_begin(tg_session *session, const tg_shared_config *config) TG_MUST_USE;
+
+/* TG_NOT_FOUND: there is no such transaction of this role, or its outcome has been forgotten. */
+extern tg_status tg_shared_open(const tg_handle *handle, uint64_t role, tg_shared **shared_out) TG_MUST_USE;
+extern void tg_shared_close(tg_shared *shared);
+
+extern tg_lane *tg_shared_lane(tg_shared *shared);
+
+/*
+ * An operation begins: a command of the transaction, with the snapshot it reads at.  TG_STOPPED: the transaction is going to end,
+ * or has ended; TG_BUSY: somebody else's operation is running, try again or let the lane run it.
+ */
+extern tg_status tg_shared_enter(tg_session *session, tg_shared *shared, tg_claim claim, tg_writer *writer_out,
+								 tg_snapshot *snapshot_out) TG_MUST_USE;
+
+/* What it reads at SERIALIZABLE and SHORT is noted here; NULL at other levels.  Inside an operation. */
+extern tg_reads *tg_shared_reads(tg_shared *shared);
+
+/* W5, inside an operation: extends the snapshot; TG_OK and the new one, or TG_CONFLICT. */
+extern tg_status tg_shared_extend(tg_session *session, tg_shared *shared, tg_snapshot *snapshot_out) TG_MUST_USE;
+
+/* The operation ends; renews the lease. */
+extern void tg_shared_leave(tg_session *session, tg_shared *shared);
+
+/*
+ * For a task that is going to make operations, or reads in it without: meanwhile it is not committed, an abort is put off, and its
+ * lease does not end.  TG_STOPPED: it is going to end, or has ended.
+ */
+extern tg_status tg_shared_hold(tg_shared *shared) TG_MUST_USE;
+extern void tg_shared_let_go(tg_session *session, tg_shared *shared);
+
+/*
+ * Commits it.  TG_OK; TG_CONFLICT: it could not be serialized, and is aborted; TG_STOPPED: it had ended, or somebody holds
+ * it, and it is aborted therefore; TG_BUSY as enter.  From inside an operation of the lane, or from outside; not between enter and leave.
+ */
+extern tg_status tg_shared_commit(tg_session *session, tg_shared *shared) TG_MUST_USE;
+
+/* Aborts it, now or when who is at work in it leaves.  Any number of times. */
+extern void tg_shared_abort(tg_session *session, tg_shared *shared);
+
+/* The lease begins anew. */
+extern void tg_shared_renew(tg_shared *shared);
+
+/* Tsurugi's names of where a transaction is. */
+typedef enum tg_shared_state
+{
+	TG_SHARED_RUNNING,
+	TG_SHARED_COMMITTING, /* going to commit */
+	TG_SHARED_AVAILABLE,  /* committed: seen by everybody */
+	TG_SHARED_STORED,	  /* and as durable as it gets */
+	TG_SHARED_ABORTING,
+	TG_SHARED_ABORTED
+} tg_shared_state;
+
+typedef struct tg_shared_report
+{
+	tg_shared_state state;
+	bool expired;		  /* aborted because of its lease */
+	tg_conflict conflict; /* why it could not be serialized; relation 0 and kind UNKNOWN if it was not that */
+	bool has_conflict;
+	uint64_t users;
+	uint64_t lease_left_us;
+	unsigned txn; /* its descriptor's number */
+} tg_shared_report;
+
+extern void tg_shared_report_get(const tg_shared *shared, tg_shared_report *report);
+
+/* Of the i-th that there is room for, for views; false: none. */
+extern bool tg_shared_report_at(unsigned i, tg_shared_report *report);
+
+/* Whether a wait is for one of these: nobody's end wakes the host then, it looks again after a while. */
+extern bool tg_wait_is_for_shared(const tg_wait *wait);
+
+/* --- for this room ------------------------------------------------------------------- */
+
+/* At server start; descriptors of shared transactions are behind those of sessions, from first_txn on. */
+extern tg_status tg_shared_create(tg_session *session, unsigned first_txn) TG_MUST_USE;
+
+/* A check of the watcher: leases. */
+extern void tg_shared_look_at_leases(tg_session *session);
+
+#endif /* TG_SHARED_H */
