@@ -7,6 +7,7 @@
 #   SHORT, LONG    statements of the two runs (300, 1300)
 #   ROWS           rows in the table (10000)
 #   LEVEL          isolation level (read committed)
+#   ONLY           only these statements, by name
 #   TOP=N          show, after each measurement, where the most of its long run went:
 #                  N functions; with ANNOTATE=--inclusive=yes including what they call
 set -euo pipefail
@@ -106,8 +107,10 @@ printf '%-18s %10s %10s   %s\n' '' heap ours 'ours of heap'
 measure heap select1
 printf '%-18s %10d\n' 'SELECT 1' "$result"
 profile
-for line in 'point:0.68' 'range:0.50' 'update:0.50' 'insert:0.70' 'transaction:0.60' 'mix:0.60'; do
+for line in 'point:0.68' 'range:0.50' 'update:0.50' 'insert:0.70' 'transaction:0.60' 'mix:0.60' \
+	'index_point:0.77' 'index_range:0.77' 'index_update:0.77' 'index_upsert:0.77'; do
 	statement=${line%:*}
+	[ -z "${ONLY:-}" ] || [[ " $ONLY " == *" $statement "* ]] || continue
 	measure heap "$statement"
 	heap=$result
 	profile

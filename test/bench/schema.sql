@@ -29,6 +29,18 @@ INSERT INTO ours.account SELECT * FROM heap.account;
 VACUUM ANALYZE heap.branch, heap.teller, heap.account;
 ANALYZE ours.branch, ours.teller, ours.account;
 
+-- secondary indexes: k is unique, s is not, and in no order
+CREATE UNLOGGED TABLE heap.keyed (id bigint PRIMARY KEY, k int, s int, v int);
+CREATE FOREIGN TABLE ours.keyed (id bigint PRIMARY KEY, k int, s int, v int) SERVER tsurugi;
+INSERT INTO heap.keyed SELECT i, i, i::bigint * 7919 % :rows, 0 FROM generate_series(1, :rows) i;
+INSERT INTO ours.keyed SELECT * FROM heap.keyed;
+CREATE UNIQUE INDEX keyed_k ON heap.keyed (k);
+CREATE INDEX keyed_s ON heap.keyed (s);
+CREATE UNIQUE INDEX keyed_k ON ours.keyed (k);
+CREATE INDEX keyed_s ON ours.keyed (s);
+VACUUM ANALYZE heap.keyed;
+ANALYZE ours.keyed;
+
 -- insert and COPY: narrow
 CREATE UNLOGGED TABLE heap.narrow (id bigint PRIMARY KEY, a int, b int);
 CREATE FOREIGN TABLE ours.narrow (id bigint PRIMARY KEY, a int, b int) SERVER tsurugi;

@@ -1,0 +1,2 @@
+\set k random(1, :rows)
+SELECT v FROM keyed WHERE k = :k;
