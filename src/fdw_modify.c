@@ -542,6 +542,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		tg_wait wait;
 
 		tsurugi_writer(estate, TG_DATA, &writer);
+		writer.probes = modify->on_conflict != ONCONFLICT_NONE;
 		status = tg_txn_insert(&writer, modify->described->table, key, key_bytes, modify->row.values, modify->row.nulls,
 							   &row, &wait);
 		if (status == TG_EXISTS && modify->on_conflict != ONCONFLICT_NONE)

@@ -260,6 +260,7 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 		estate != NULL && estate->es_snapshot != NULL ? estate->es_output_cid : GetCurrentCommandId(true);
 	writer_out->subtxn = parts == NULL ? 0 : parts->number;
 	writer_out->claim = claim;
+	writer_out->probes = false;
 }
 
 bool

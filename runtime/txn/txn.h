@@ -180,6 +180,7 @@ typedef struct tg_writer
 	uint32_t command;
 	unsigned subtxn;
 	tg_claim claim; /* TG_DATA; TG_ESSENTIAL for deletes */
+	bool probes; /* an insertion that meets a unique key will not be the last thing done: it looks before it writes */
 } tg_writer;
 
 /*

@@ -336,6 +336,9 @@ tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t k
 				status = probe_index(writer, index, values, nulls, wait_out);
 	}
 	tg_epoch_leave(writer->session);
+	/* W4: a SHORT does not wait */
+	if (tg_unlikely(status == TG_BUSY) && tg_txn_kind_of(writer->txn) == TG_TXN_SHORT)
+		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, table, 0);
 	return status;
 }
 

@@ -7,6 +7,8 @@
  * the row; then the head; then the log entry; then the entries of secondary
  * indexes (unique.c).  If these are refused, the write is undone by itself, as a
  * rollback would undo it: others may have met it.  Else nothing fails once the row is taken.
+ * What has been undone so stays until the transaction has ended; so who inserts many rows
+ * and expects that keys are taken looks before (writer.probes).
  *
  * What takes a row:
  * - a live row: compare-and-swap of its newest version's end, NEVER -> {T, command} (W1);
@@ -259,6 +261,12 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 	tg_assert((key != NULL) == (table->index != NULL));
 	entered = enter(writer);
 	status = tg_txn_mind(writer, table, TG_VERSION_NONE, key, key_bytes, wait_out);
+	if (status == TG_OK && writer->probes && tg_index_first(table) != NULL)
+	{
+		status = tg_txn_probe(writer, table, key, key_bytes, NULL, values, nulls, wait_out);
+		if (status == TG_EXISTS)
+			*row_out = wait_out->row;
+	}
 	if (status == TG_OK)
 		status = insert(writer, table, key, key_bytes, values, nulls, TG_ROW_MAX, row_out, &version, wait_out);
 	return leave(writer, entered, refuse_to_wait(writer, table, status));

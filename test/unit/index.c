@@ -329,6 +329,28 @@ test_refused(void)
 	check_exact(&a, "rolled back");
 }
 
+/* Who looks before he writes leaves nothing for the end of the transaction. */
+static void
+test_probing(void)
+{
+	tg_arena_report before;
+	tg_arena_report after;
+
+	begin(&a);
+	(void) !put(&a, 60, 60, 60, true);
+	a.writer.probes = true;
+	tg_arena_report_get(&before);
+	for (int i = 0; i < 2000; i++)
+		(void) !put(&a, 61, 61, 60, false);
+	unit_equal(put(&a, 61, 60, 61, true), TG_EXISTS, "refused as well");
+	unit_ok(a.wait.index == indexes[BY_FLAGGED], "by the right one");
+	tg_arena_report_get(&after);
+	unit_ok(after.used == before.used, "and nothing is left of it in the transaction");
+	unit_equal(put(&a, 61, 61, 61, true), TG_OK, "what is free is inserted");
+	end(&a, true);
+	check_exact(&a, "looked before");
+}
+
 static void
 test_large(void)
 {
@@ -479,6 +501,7 @@ main(void)
 	test_revive();
 	test_savepoint();
 	test_refused();
+	test_probing();
 	test_large();
 	test_memory();
 	for (uint64_t seed = 1; seed <= 6; seed++)
