@@ -125,7 +125,7 @@ open_range(tsurugi_scan *scan)
 	tg_range_scan_init(scan->range, scan->described->table, scan->stored, &scan->snapshot,
 					   first.bytes > 0 ? first.key : NULL, first.bytes, first.inclusive,
 					   last.bytes > 0 ? last.key : NULL, last.bytes, last.inclusive, scan->shape.backward);
-	scan->limit = RANGE_ROWS_FIRST;
+	scan->limit = scan->one_row ? 1 : RANGE_ROWS_FIRST;
 	return true;
 }
 
@@ -237,7 +237,7 @@ open_source(tsurugi_scan *scan)
 			}
 			if (tsurugi_tracks)
 				note_source(scan);
-			make_vectors(scan, RANGE_ROWS);
+			make_vectors(scan, scan->one_row ? 1 : RANGE_ROWS);
 			return true;
 		case TSURUGI_WAY_TABLE:
 			if (one_snapshot)
@@ -364,6 +364,9 @@ read_range(tsurugi_scan *scan)
 {
 	unsigned limit = scan->limit;
 
+	if (scan->one_row && scan->looked_up)
+		return 0;
+	scan->looked_up = true;
 	scan->limit = RANGE_ROWS;
 	return tsurugi_read_range(scan->range, scan->own, limit);
 }

@@ -75,7 +75,8 @@ typedef struct tsurugi_scan
 	bool row_expected;	   /* KEY: row is what the index had for the key, at or after the snapshot's time */
 	bool ready;			   /* keys are made, the source is open */
 	bool done;			   /* nothing more will come */
-	bool looked_up;		   /* KEY: the row was looked for, in this turn */
+	bool one_row;		   /* RANGE: of a whole key of a unique index */
+	bool looked_up;		   /* KEY, and RANGE of one row: it was looked for, in this turn */
 
 	/* where rows come from; one of these */
 	tg_value *cells; /* KEY: the row's columns */

@@ -78,6 +78,7 @@ tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 	scan->index = find_index(scan->described, shape->index);
 	capacity = key_capacity(scan->index);
 	scan->key_value_count = tsurugi_shape_value_count(shape);
+	scan->one_row = scan->index->spec.unique && shape->fixed_count == scan->index->key_count && shape->nulls == 0;
 	scan->key_values = palloc0(sizeof(tsurugi_key_value) * Max(scan->key_value_count, 1) + 2 * capacity);
 	scan->key = (unsigned char *) (scan->key_values + Max(scan->key_value_count, 1));
 	scan->key_high = scan->key + capacity;
