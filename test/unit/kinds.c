@@ -5,7 +5,9 @@
  */
 #include "test/unit/unit.h"
 
+#include <semaphore.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/base/failpoint.h"
 #include "runtime/runtime.h"
@@ -631,6 +633,59 @@ test_reports(void)
 	check_empty("reports");
 }
 
+/* --- by the pool ------------------------------------------------------------------------------ */
+
+static tg_condition condition;
+static const tg_txn *starter;
+static sem_t may_start;
+
+static bool
+check_start(tg_condition *self, tg_session *session)
+{
+	(void) self;
+	(void) session;
+	return tg_long_may_start(starter);
+}
+
+static tg_turn
+tell(tg_task *task, tg_worker *worker)
+{
+	(void) task;
+	(void) worker;
+	sem_post(&may_start);
+	return TG_TURN_DONE;
+}
+
+/* A start that is waited for by a condition, which is looked at only when it is poked. */
+static void
+test_condition(void)
+{
+	const tg_scheduler_settings settings = tg_scheduler_settings_default(1);
+	const tg_area area = {.table = tables[0]};
+	struct timespec limit;
+	client a;
+	client b;
+
+	if (tg_runtime_start(&settings) != TG_OK)
+		unit_bail("no pool");
+	sem_init(&may_start, 0, 0);
+	begin(&b, 1, TG_TXN_ORDINARY, TG_READ_COMMITTED);
+	unit_equal(change(&b, tables[0], 1, 1), TG_OK, "a writer");
+	begin(&a, 0, TG_TXN_LONG, TG_SERIALIZABLE);
+	unit_ok(publish(&a, &area, 1) == TG_OK && start(&a) == TG_BUSY, "a LONG waits for it");
+	starter = a.txn;
+	tg_condition_init(&condition, tell, check_start, 0, NULL);
+	unit_equal(tg_condition_submit(sessions[0], NULL, &condition), TG_OK, "by a condition");
+	end(&b, true);
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 30;
+	unit_ok(sem_timedwait(&may_start, &limit) == 0, "whose body runs when the writer has ended");
+	unit_equal(start(&a), TG_OK, "then it starts");
+	end(&a, true);
+	unit_ok(tg_runtime_stop(5000), "the pool stops");
+	check_empty("a condition");
+}
+
 int
 main(void)
 {
@@ -668,6 +723,7 @@ main(void)
 	test_unique();
 	test_circle();
 	test_reports();
+	test_condition();
 	tg_failpoint_set(NULL);
 	return unit_done();
 }
