@@ -21,8 +21,9 @@
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
+#   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test lint demo psql postgres-regress bench bench-instructions bench-sched
+scripted = test lint demo psql postgres-regress bench bench-instructions bench-sched bench-kernel
 standalone = unit explore example format
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
@@ -43,6 +44,8 @@ bench-instructions:
 	@test/bench/instructions.sh
 bench-sched:
 	@test/bench/sched.sh
+bench-kernel:
+	@test/bench/ycsb.sh
 unit:
 	@$(MAKE) --no-print-directory -f test/unit/Makefile check
 explore:

@@ -56,9 +56,12 @@ tg_runtime_stop(unsigned limit_ms)
 tg_status
 tg_runtime_open(unsigned workers, tg_session **session_out)
 {
-	const tg_runtime_config config = {
-		.arena = {.reserve_bytes = ALONE_RESERVE_BYTES, .limit_bytes = ALONE_BYTES, .session_max = workers + 16},
-		.worker_max = workers};
+	const tg_runtime_config config = {.arena = {.reserve_bytes = ALONE_RESERVE_BYTES,
+												.limit_bytes = ALONE_BYTES,
+												.session_max = workers + 16,
+												.huge_pages = true,
+												.one_process = true},
+									  .worker_max = workers};
 	const tg_scheduler_settings settings = tg_scheduler_settings_default(workers);
 	tg_status status = tg_runtime_map(&config.arena);
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that a target needs, and only those missing.
 #
-#   test/setup.sh GROUP...      groups: build, test, lint, bench, instructions, runtime, sched
+#   test/setup.sh GROUP...      groups: build, test, lint, bench, instructions, runtime, sched, kernel
 #
 # With everything there it asks dpkg and returns: nothing is fetched.  It needs
 # root, or sudo.  Installing Debian's postgresql-15 would create and start a
@@ -18,6 +18,7 @@ packages_of()
 		bench) echo perl ;;
 		instructions) echo valgrind libc6-dbg ;;
 		runtime) echo gcc libc6-dev liburcu-dev ;;
+		kernel) echo gcc libc6-dev liblmdb-dev librocksdb-dev liburcu-dev libwiredtiger-dev perl ;;
 		sched) echo gcc g++ libc6-dev liburcu-dev clang-14 libomp-14-dev libtbb-dev perl ;;
 		*) echo "setup.sh: unknown group \"$1\"" >&2; return 1 ;;
 	esac

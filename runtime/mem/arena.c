@@ -58,6 +58,7 @@ static struct
 	size_t limit;	  /* bytes, as last set by this process or one before it */
 	unsigned session_max;
 	bool huge_asked;
+	bool one_process;
 } arena;
 
 #ifdef TG_POISON_ASAN
@@ -99,7 +100,8 @@ static char *
 mapping_create(size_t bytes)
 {
 	size_t whole = bytes + HUGE_PAGE_BYTES;
-	char *memory = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int sharing = arena.one_process ? MAP_PRIVATE : MAP_SHARED;
+	char *memory = mmap(NULL, whole, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	size_t before;
 
 	if (memory == MAP_FAILED)
@@ -165,6 +167,7 @@ tg_arena_create(const tg_arena_config *config)
 
 	tg_check(arena.mapping == NULL);
 	tg_assert(config->session_max > 0);
+	arena.one_process = config->one_process;
 	if (!arena_map(reserve, config->session_max) && !arena_map(config->limit_bytes, config->session_max))
 		return TG_NO_MEMORY;
 	arena.limit = config->limit_bytes & ~((size_t) TG_PAGE_BYTES - 1);
@@ -181,10 +184,16 @@ tg_arena_create(const tg_arena_config *config)
 	return TG_OK;
 }
 
+bool
+tg_arena_empty(void *begin, size_t bytes)
+{
+	return madvise(begin, bytes, arena.one_process ? MADV_DONTNEED : MADV_REMOVE) == 0;
+}
+
 void
 tg_arena_reset(void)
 {
-	tg_check(madvise(arena.mapping, arena.parts.end, MADV_REMOVE) == 0);
+	tg_check(tg_arena_empty(arena.mapping, arena.parts.end));
 	tg_unpoison(arena.mapping, arena.parts.end);
 	arena_setup();
 }
@@ -220,11 +229,13 @@ tg_arena_root(tg_root root)
 
 /* --- figures ------------------------------------------------------------------------- */
 
-/* Whether the kernel may back shared memory with huge pages: "always within_size [advise] never deny force". */
+/* Whether the kernel may back such memory with huge pages: "always within_size [advise] never deny force". */
 static bool
 huge_possible(void)
 {
-	FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "r");
+	FILE *file = fopen(arena.one_process ? "/sys/kernel/mm/transparent_hugepage/enabled"
+										 : "/sys/kernel/mm/transparent_hugepage/shmem_enabled",
+					   "r");
 	char line[128] = "";
 	bool possible;
 
@@ -258,7 +269,8 @@ huge_mapped(void)
 
 		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
 			inside = begin < data_end && end > data_begin;
-		else if (inside && sscanf(line, "ShmemPmdMapped: %lu kB", &size) == 1)
+		else if (inside &&
+				 sscanf(line, arena.one_process ? "AnonHugePages: %lu kB" : "ShmemPmdMapped: %lu kB", &size) == 1)
 			kilobytes += size;
 	}
 	(void) fclose(file);

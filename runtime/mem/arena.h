@@ -57,6 +57,7 @@ typedef struct tg_arena_config
 	size_t limit_bytes;	  /* the limit to begin with */
 	unsigned session_max; /* number of sessions */
 	bool huge_pages;	  /* ask for them (madvise) */
+	bool one_process;	  /* nobody is forked that uses it: private memory, for which systems give huge pages sooner */
 } tg_arena_config;
 
 extern tg_status tg_arena_create(const tg_arena_config *config) TG_MUST_USE;
@@ -106,7 +107,7 @@ typedef struct tg_arena_report
 	size_t used_by[TG_USE_COUNT]; /* live objects by use */
 	size_t huge;				  /* bytes that this process sees backed by huge pages; 0 if the kernel does not tell */
 	bool huge_asked;			  /* madvise was accepted */
-	bool huge_possible;			  /* the kernel's setting allows them for shared memory */
+	bool huge_possible;			  /* the kernel's setting allows them for such memory */
 	uint64_t refused;			  /* claims refused since start */
 } tg_arena_report;
 

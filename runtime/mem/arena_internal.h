@@ -85,6 +85,9 @@ tg_page_address(uint32_t page)
 	return tg_page_base + ((size_t) page << TG_PAGE_SHIFT);
 }
 
+/* Gives memory back to the system; what is read there next is zero.  False if the system refuses. */
+extern bool tg_arena_empty(void *begin, size_t bytes);
+
 extern size_t tg_pages_state_bytes(void);
 extern void tg_pages_setup(void *state, uint32_t give_back_pages);
 extern void tg_pages_limit_set(size_t limit_bytes);

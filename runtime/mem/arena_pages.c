@@ -40,7 +40,6 @@
 
 #include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "runtime/base/check.h"
 #include "runtime/base/latch.h"
@@ -307,7 +306,7 @@ idle_purge(size_t keep, uint32_t granule)
 			break;
 		span_leave(span, begin, end);
 		tg_latch_release(&state->latch);
-		taken = madvise(tg_page_address(begin), (size_t) (end - begin) << TG_PAGE_SHIFT, MADV_REMOVE) == 0;
+		taken = tg_arena_empty(tg_page_address(begin), (size_t) (end - begin) << TG_PAGE_SHIFT);
 		tg_latch_acquire(&state->latch);
 		span_left(begin, end, taken);
 	}

@@ -4,7 +4,8 @@
 # printed.  "CPU" is the time of all of the server's processes per statement.
 #
 # Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
-# ONLY (names of parts: point update upsert insert tpcb copy fill join scan memory).
+# ONLY (names of parts: point update upsert insert tpcb copy fill join scan memory
+# serializable hot levels).
 use strict;
 use warnings;
 use File::Basename;
@@ -16,7 +17,7 @@ my $seconds = $ENV{SECONDS_EACH} || 4;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
 my $scale = $ENV{SCALE} || 10;
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert insert tpcb copy fill join scan memory');
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert insert tpcb copy fill join scan memory serializable hot levels');
 my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
 my $ticks_per_second = 0 + `getconf CLK_TCK`;
 my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
@@ -67,23 +68,28 @@ sub server_cpu
 
 sub bind_postmaster { system("taskset -cp $_[0] $postmaster >/dev/null") == 0 or die "taskset failed\n"; }
 
+# Of the transactions of pgbench's runs.
+our $level = 'read committed';
+
 # One run of pgbench: transactions per second, and CPU in microseconds per transaction.
+# What cannot be serialized is tried again.
 sub pgbench
 {
 	my ($schema, $clients, @options) = @_;
 	my $threads = $clients < 2 ? 1 : 2;
-	local $ENV{PGOPTIONS} = "-c search_path=$schema,public";
+	local $ENV{PGOPTIONS} = "-c search_path=$schema,public -c default_transaction_isolation=" . $level =~ s/ /\\ /r;
 	# One client and its backend take turns: on one CPU, or what is measured is how
 	# the system wakes another.  New backends inherit it from the postmaster.
 	my $pin = $clients == 1 ? 'taskset -c 0' : '';
 	bind_postmaster('0') if $pin;
 	my $cpu = server_cpu();
-	my $output = `$pin pgbench -n -M prepared -c $clients -j $threads -T $seconds @options postgres 2>&1`;
+	my $output = `$pin pgbench -n -M prepared --max-tries=1000 -c $clients -j $threads -T $seconds @options postgres 2>&1`;
 	$cpu = server_cpu() - $cpu;
 	bind_postmaster($all_cpus) if $pin;
 	my ($rate) = $output =~ /^tps = ([\d.]+)/m;
 	my ($count) = $output =~ /transactions actually processed: (\d+)/;
-	die "pgbench failed:\n$output" unless $? == 0 && $rate && $count;
+	my ($failed) = $output =~ /^number of failed transactions: (\d+)/m;
+	die "pgbench failed:\n$output" unless $? == 0 && $rate && $count && !$failed;
 	return ($rate, $cpu / $count * 1e6);
 }
 
@@ -177,15 +183,23 @@ sub bench_insert
 
 sub bench_tpcb
 {
-	local $ENV{PGOPTIONS} = '-c search_path=heap';
-	system("pgbench -i -q -s $scale --unlogged-tables postgres >$work/pgbench_init.log 2>&1") == 0 or die "pgbench -i failed, see $work/pgbench_init.log\n";
-	delete local $ENV{PGOPTIONS};
-	system('psql', '-Xq', '-f', "$here/tpcb.sql") == 0 or die "tpcb.sql failed\n";
+	make_tpcb();
 	for my $clients (1, 8)
 	{
 		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, $clients, '-b tpcb-like') } ] } qw(heap ours));
 		show_rates("pgbench TPC-B, $clients clients", $rate, $cpu, ['>= 1.30']);
 	}
+}
+
+# pgbench's tables in both schemas, once.
+my $tpcb_made;
+sub make_tpcb
+{
+	return if $tpcb_made++;
+	local $ENV{PGOPTIONS} = '-c search_path=heap';
+	system("pgbench -i -q -s $scale --unlogged-tables postgres >$work/pgbench_init.log 2>&1") == 0 or die "pgbench -i failed, see $work/pgbench_init.log\n";
+	delete local $ENV{PGOPTIONS};
+	system('psql', '-Xq', '-f', "$here/tpcb.sql") == 0 or die "tpcb.sql failed\n";
 }
 
 sub bench_copy
@@ -239,6 +253,56 @@ sub bench_scan
 	show_times("scan, rows dropped", $time, '>= 1.00');
 }
 
+sub at_level { local $level = shift; return pgbench(@_); }
+
+# Four reads and an update by key, a transaction.
+sub bench_serializable
+{
+	my $accounts = 100_000;
+
+	for my $table ('CREATE UNLOGGED TABLE heap.mix (id int PRIMARY KEY, balance int)', 'CREATE FOREIGN TABLE ours.mix (id int PRIMARY KEY, balance int) SERVER tsurugi')
+	{
+		sql($table);
+	}
+	sql("INSERT INTO $_.mix SELECT i, 0 FROM generate_series(1, $accounts) i") for qw(heap ours);
+	sql('VACUUM ANALYZE heap.mix');
+	sql('ANALYZE ours.mix');
+	for my $clients (1, 8)
+	{
+		my ($rate, $cpu) = compare(map { my $schema = $_;
+				[ $schema => sub { at_level('serializable', $schema, $clients, script('serializable'), "-D accounts=$accounts") } ] } qw(heap ours));
+		show_rates("SERIALIZABLE mix, $clients clients", $rate, $cpu, ['>= 1.50']);
+	}
+	sql('DROP TABLE heap.mix');
+	sql('DROP FOREIGN TABLE ours.mix');
+}
+
+# One row that all clients update, each statement a transaction.  No statement may fail, at whatever level.
+sub bench_hot
+{
+	for my $ours ('read committed', 'repeatable read', 'serializable')
+	{
+		my ($rate, $cpu) = compare(
+			[ heap => sub { pgbench('heap', 8, script('hot')) } ],
+			[ ours => sub { at_level($ours, 'ours', 8, script('hot'), '--max-tries=1') } ]);
+		show_rates("hot row, ours $ours", $rate, $cpu, ['>= 1.00']);
+	}
+}
+
+# What SERIALIZABLE costs pgbench's transaction: both columns are ours.
+sub bench_levels
+{
+	make_tpcb();
+	for my $clients (1, 8)
+	{
+		my ($rate, $cpu) = compare(map { my $of = $_; [ $of => sub { at_level($of, 'ours', $clients, '-b tpcb-like') } ] } 'read committed', 'serializable');
+		row("pgbench, $clients clients, 1/s", '', (map { sprintf('%.0f', $_) } @$rate{ 'read committed', 'serializable' }),
+			sprintf('%.2f of READ COMMITTED  (target >= 0.87)', $rate->{serializable} / $rate->{'read committed'}));
+		row('    CPU, us', '', (map { sprintf('%.1f', $_) } @$cpu{ 'read committed', 'serializable' }),
+			sprintf('%.2f of READ COMMITTED  (target <= 1.15)', $cpu->{serializable} / $cpu->{'read committed'}));
+	}
+}
+
 # A fresh table each: what a row and its index entry take, nothing updated yet.
 sub bench_memory
 {
@@ -282,7 +346,8 @@ sql('CHECKPOINT');
 row('', 'SELECT 1', 'heap', 'ours', 'ours');
 my $failed = 0;
 for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
-	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ])
+	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ],
+	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ])
 {
 	next unless $only{ $part->[0] };
 	next if eval { $part->[1]->(); 1 };

@@ -617,10 +617,13 @@ test_fallback(void)
 }
 
 static void
-test_huge_pages(void)
+test_huge_pages(bool one_process)
 {
-	tg_arena_config config = {
-		.reserve_bytes = 256 * MIB, .limit_bytes = 256 * MIB, .session_max = 40, .huge_pages = true};
+	tg_arena_config config = {.reserve_bytes = 256 * MIB,
+							  .limit_bytes = 256 * MIB,
+							  .session_max = 40,
+							  .huge_pages = true,
+							  .one_process = one_process};
 	void *objects[64];
 	tg_arena_report report;
 
@@ -631,8 +634,8 @@ test_huge_pages(void)
 	report = report_now();
 	unit_ok(report.huge_asked || !report.huge_possible, "huge pages can be asked for");
 	unit_ok(report.huge == 0 || report.huge_possible, "and are reported only where the kernel allows them");
-	printf("# huge pages: asked %d, possible %d, %zu of %zu bytes\n", report.huge_asked, report.huge_possible,
-		   report.huge, report.committed);
+	printf("# huge pages%s: asked %d, possible %d, %zu of %zu bytes\n", one_process ? " in private memory" : "",
+		   report.huge_asked, report.huge_possible, report.huge, report.committed);
 	for (unsigned i = 0; i < 64; i++)
 		tg_free(session, objects[i * 37 % 64], TG_USE_CHUNK);
 	unit_ok(report_now().idle <= 10 * MIB, "idle huge pages are kept within the bound, too");
@@ -752,6 +755,7 @@ main(void)
 #endif
 	arena_end();
 	test_fallback();
-	test_huge_pages();
+	test_huge_pages(false);
+	test_huge_pages(true);
 	return unit_done();
 }

@@ -1,0 +1,1 @@
+UPDATE branch SET balance = balance + 1 WHERE bid = 1;
