@@ -118,6 +118,12 @@ extern void tg_retire(tg_session *session, void *object, tg_use use);
 extern void tg_retire_poll(tg_session *session);
 
 /*
+ * Polls; if then nothing waits, gives up the room that was reserved: for an owner
+ * that is about to sleep.  Session owner.
+ */
+extern void tg_retire_rest(tg_session *session);
+
+/*
  * Makes this session's retirements orphans, for others to free: for an owner
  * that will be away for long.  Session owner; room reserved before is gone.
  */

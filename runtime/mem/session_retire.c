@@ -303,12 +303,12 @@ tg_retire_abandon(tg_session *session)
 	retirement->polled_ago = 0;
 }
 
-void
-tg_retirement_depart(tg_session *session)
+/* Nothing is in the blocks. */
+static void
+free_blocks(tg_session *session)
 {
 	tg_retirement *retirement = session->retirement;
 
-	tg_retire_abandon(session);
 	if (retirement->newest != NULL)
 		tg_free(session, retirement->newest, TG_USE_RUNTIME);
 	while (retirement->spares != NULL)
@@ -319,4 +319,19 @@ tg_retirement_depart(tg_session *session)
 		tg_free(session, block, TG_USE_RUNTIME);
 	}
 	memset(retirement, 0, sizeof(*retirement));
+}
+
+void
+tg_retire_rest(tg_session *session)
+{
+	tg_retire_poll(session);
+	if (session->retirement->count == 0)
+		free_blocks(session);
+}
+
+void
+tg_retirement_depart(tg_session *session)
+{
+	tg_retire_abandon(session);
+	free_blocks(session);
 }

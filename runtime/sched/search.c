@@ -168,7 +168,7 @@ rest(tg_scheduler *scheduler, tg_worker *worker, search *search)
 		search->rounds = 0;
 	else
 	{
-		tg_retire_poll(worker->session);
+		tg_retire_rest(worker->session);
 		search->in_vain = suspend(scheduler, worker);
 		search->rounds = search->in_vain ? 0 : try_count;
 	}

@@ -34,9 +34,9 @@
  * mirrored, the left-most): ascending keys fill the nodes, and the new node
  * begins empty.
  *
- * Left out: merging.  A leaf that lost all its entries stays and is used again
- * by keys between its fences; nodes are given back with the tree only.  A large
- * node stays large.  Ascending keys within a group (a key's second column) are
+ * Merging: btree_merge.c.
+ *
+ * Left out: a large node stays large.  Ascending keys within a group (a key's second column) are
  * split in the middle; PostgreSQL's "split after new tuple" is not followed.
  */
 #include "runtime/storage/btree.h"
@@ -639,12 +639,12 @@ tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t 
 {
 	tg_search_key search = tg_search_key_make(key, key_bytes);
 
-	(void) session;
 	for (;;)
 	{
 		tree_path path;
 		tg_node *leaf;
 		uint32_t other;
+		unsigned left;
 
 		if (find_place(tree, &search, &path, &other) != TG_EXISTS || other != row)
 			return TG_NOT_FOUND;
@@ -662,7 +662,10 @@ tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t 
 			}
 		}
 		tg_node_remove(leaf, path.steps[path.depth - 1].index);
+		left = leaf->count;
 		tg_node_unlock(leaf);
+		if (left <= TG_NODE_SPARSE && left % TG_NODE_SPARSE_STEP == 0 && path.depth > 1)
+			tg_btree_merge(session, tree, key, key_bytes);
 		return TG_OK;
 	}
 }

@@ -56,6 +56,16 @@
 #define TG_NODE_HINTS 16
 #define TG_NODE_HEAD_BYTES 4
 
+/* With so many entries left, and fewer, a node looks for a neighbour to merge with, now and then. */
+#define TG_NODE_SPARSE 64
+#define TG_NODE_SPARSE_STEP 16
+
+/*
+ * The key's leaf has lost entries: merges it with a neighbour if the two fit into
+ * one node, and then its parents likewise.  Inside an epoch.  May do nothing.
+ */
+extern void tg_btree_merge(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes);
+
 /* Below this many entries a full small node is grown rather than split. */
 #define TG_NODE_GROW_ENTRIES 8
 

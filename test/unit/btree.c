@@ -142,6 +142,14 @@ operate(tg_btree *tree, universe *world, unsigned rank, unsigned operation)
 }
 
 static void
+report_of(tg_btree *tree, tg_btree_report *report)
+{
+	tg_epoch_enter(main_session);
+	tg_btree_report_get(tree, report);
+	tg_epoch_leave(main_session);
+}
+
+static void
 test_shape(shape kind)
 {
 	unsigned size = kind == SHAPE_LONG || kind == SHAPE_LONGEST || kind == SHAPE_CHAIN ? 700 : 4000;
@@ -164,34 +172,73 @@ test_shape(shape kind)
 	unit_ok(ranges_agree(tree, &world, &state, EFFORT), "%s: ranges agree, both ways", shape_names[kind]);
 	for (unsigned rank = 0; rank < world.count; rank++)
 		present += world.present[rank];
-	tg_epoch_enter(main_session);
-	tg_btree_report_get(tree, &report);
-	tg_epoch_leave(main_session);
+	report_of(tree, &report);
 	unit_equal(report.entries, present, "%s: report counts the entries (%" PRIu64 " nodes, height %u)",
 			   shape_names[kind], report.nodes, report.height);
 	if (kind == SHAPE_LONG || kind == SHAPE_LONGEST)
 		unit_ok(report.bytes > report.nodes * TG_NODE_BYTES, "%s: there are large nodes", shape_names[kind]);
 
-	/* runs of removals leave empty leaves, which scans pass and inserts fill again */
+	/* runs of removals make leaves merge, and inserts split them again */
 	for (unsigned rank = world.count / 5; rank < world.count; rank++)
 	{
 		if (rank < world.count / 2 || rank > world.count * 3 / 5)
 			agrees = agrees && operate(tree, &world, rank, 1);
 	}
 	tg_btree_check(tree);
-	unit_ok(agrees && ranges_agree(tree, &world, &state, EFFORT), "%s: ranges agree across empty leaves",
+	unit_ok(agrees && ranges_agree(tree, &world, &state, EFFORT), "%s: ranges agree where leaves have gone",
 			shape_names[kind]);
 	for (unsigned rank = world.count; rank-- > 0;)
 		agrees = agrees && operate(tree, &world, rank, 2);
 	tg_btree_check(tree);
 	unit_ok(agrees && finds_agree(tree, &world) && ranges_agree(tree, &world, &state, 1),
-			"%s: empty leaves are filled again", shape_names[kind]);
+			"%s: and where they have come again", shape_names[kind]);
 	for (unsigned rank = 0; rank < world.count; rank++)
 		agrees = agrees && operate(tree, &world, rank, 1);
 	tg_btree_check(tree);
-	unit_ok(agrees && ranges_agree(tree, &world, &state, 1), "%s: a tree of empty leaves is empty", shape_names[kind]);
+	unit_ok(agrees && ranges_agree(tree, &world, &state, 1), "%s: an emptied tree is empty", shape_names[kind]);
+	report_of(tree, &report);
+	/* two fences of the longest keys leave a small node no room for a merge */
+	unit_ok((report.nodes == 1 && report.height == 1) || (kind == SHAPE_LONG && report.nodes < 50),
+			"%s: and is one leaf (%" PRIu64 " nodes, height %u)", shape_names[kind], report.nodes, report.height);
 	tg_btree_destroy(main_session, tree);
 	free_universe(&world);
+}
+
+/* A queue: ascending keys come at the one end and go at the other. */
+static void
+test_queue(void)
+{
+	tg_btree *tree;
+	tg_btree_report report;
+	uint64_t nodes_max = 0;
+	uint64_t first = 0;
+
+	if (tg_btree_create(main_session, &tree) != TG_OK)
+		abort();
+	tg_epoch_enter(main_session);
+	for (uint64_t next = 0; next < 60000; next++)
+	{
+		uint64_t key = __builtin_bswap64(next);
+		uint32_t row = (uint32_t) next;
+
+		if (tg_btree_insert(main_session, tree, &key, sizeof(key), &row, TG_DATA) != TG_OK)
+			abort();
+		for (; next - first > 1000 && next % 1000 == 999; first++)
+		{
+			key = __builtin_bswap64(first);
+			if (tg_btree_remove(main_session, tree, &key, sizeof(key), (uint32_t) first) != TG_OK)
+				abort();
+		}
+		if (next % 5000 == 4999)
+		{
+			tg_btree_check(tree);
+			tg_btree_report_get(tree, &report);
+			nodes_max = report.nodes > nodes_max ? report.nodes : nodes_max;
+		}
+	}
+	tg_epoch_leave(main_session);
+	unit_ok(nodes_max <= 12, "a queue of 2000 keys has at most %" PRIu64 " nodes", nodes_max);
+	tg_btree_destroy(main_session, tree);
 }
 
 static void
@@ -406,6 +453,7 @@ main(void)
 	test_limits();
 	for (shape kind = 0; kind < SHAPE_COUNT; kind++)
 		test_shape(kind);
+	test_queue();
 	test_batches();
 	test_cost();
 	test_share();

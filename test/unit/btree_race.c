@@ -30,10 +30,12 @@ typedef struct contest
 	uint64_t seed;
 } contest;
 
+static unsigned stable_step = 3;
+
 static bool
 is_stable(unsigned rank)
 {
-	return rank % 3 == 0;
+	return rank % stable_step == 0;
 }
 
 static void
@@ -183,6 +185,61 @@ test_owners(shape kind, unsigned size, unsigned rounds)
 	}
 	unit_equal(failures, 0, "%s: owners, finders and scanners agree", shape_names[kind]);
 	unit_ok(agrees, "%s: what is left is what the owners left", shape_names[kind]);
+}
+
+/* The tree grows to its full size and shrinks to its stable keys, again and again: leaves split and merge. */
+static void
+run_wave(unsigned number, void *argument)
+{
+	contest *run = argument;
+	universe *world = &run->world;
+	random_state state = {run->seed + number};
+	tg_session *session;
+	uint32_t row;
+
+	if (tg_session_open(&session) != TG_OK)
+		abort();
+	for (unsigned wave = 0; wave < run->operations; wave++)
+	{
+		for (unsigned rank = number; rank < world->count; rank += THREADS)
+		{
+			if (is_stable(rank))
+				count_failure(run, find_key(session, run->tree, world, rank) == TG_OK);
+			else if (wave % 2 == 0)
+				count_failure(run, insert_key(session, run->tree, world, rank, &row, TG_DATA) == TG_OK);
+			else
+				count_failure(run, remove_key(session, run->tree, world, rank, rank) == TG_OK);
+			if (rank / THREADS % 64 == 0)
+				count_failure(run, scan_once(session, run, &state));
+		}
+		tg_epoch_advance();
+		tg_retire_poll(session);
+	}
+	tg_session_close(session);
+}
+
+static void
+test_waves(shape kind, unsigned size)
+{
+	contest run = {.tree = make_tree(), .world = make_universe(kind, size, 9), .operations = 8, .seed = 3};
+	tg_btree_report report;
+	uint32_t row;
+
+	stable_step = 60;
+	for (unsigned rank = 0; rank < run.world.count; rank += stable_step)
+	{
+		run.world.present[rank] = true;
+		(void) insert_key(main_session, run.tree, &run.world, rank, &row, TG_DATA);
+	}
+	unit_threads(THREADS, run_wave, &run);
+	tg_btree_check(run.tree);
+	tg_btree_report_get(run.tree, &report);
+	unit_equal(run.failures, 0, "%s: waves of inserts and removals", shape_names[kind]);
+	unit_ok(finds_agree(run.tree, &run.world), "%s: the stable keys are left", shape_names[kind]);
+	unit_ok(report.nodes <= size / 200, "%s: in %" PRIu64 " nodes", shape_names[kind], report.nodes);
+	stable_step = 3;
+	tg_btree_destroy(main_session, run.tree);
+	free_universe(&run.world);
 }
 
 /* All insert all keys, each its own row, most at about the same time. */
@@ -405,6 +462,8 @@ main(void)
 	test_owners(SHAPE_DENSE, 3000, EFFORT * 5);
 	test_owners(SHAPE_LONG, 500, EFFORT * 5);
 	test_owners(SHAPE_MIXED, 3000, EFFORT * 5);
+	test_waves(SHAPE_DENSE, 8000);
+	test_waves(SHAPE_MIXED, 6000);
 	test_rivals(SHAPE_DENSE, 30000 * EFFORT);
 	test_rivals(SHAPE_MIXED, 1000 * EFFORT);
 #ifdef TG_FAILPOINTS
