@@ -142,13 +142,42 @@ CREATE VIEW runtime AS SELECT * FROM tsurugi_fdw_runtime();
 COMMENT ON VIEW runtime IS 'whether the pool runs; commit clock and the horizon that garbage is collected up to; epochs; transactions that wrote, since the start';
 
 CREATE FUNCTION tsurugi_fdw_collector(
-	OUT logs_waiting bigint, OUT versions_removed bigint, OUT rows_closed bigint, OUT chunks_settled bigint,
-	OUT chunks_freed bigint)
+	OUT stage text, OUT cycles bigint, OUT logs_waiting bigint, OUT versions_held bigint, OUT versions_removed bigint,
+	OUT rows_closed bigint, OUT chunks_settled bigint, OUT chunks_freed bigint, OUT oldest_snapshot bigint,
+	OUT oldest_snapshot_pid integer, OUT oldest_snapshot_holds bigint, OUT epoch_lag bigint, OUT epoch_pid integer,
+	OUT epoch_wait_ms bigint, OUT quanta bigint, OUT quanta_long bigint, OUT bank_us bigint, OUT deposited_us bigint,
+	OUT withdrawn_us bigint, OUT paid_us bigint, OUT surcharge bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW collector AS SELECT * FROM tsurugi_fdw_collector();
-COMMENT ON VIEW collector IS 'garbage: write logs that wait, and what was done since the start';
+COMMENT ON VIEW collector IS 'garbage: what the present cycle does, what waits, what is kept for snapshots, what was done since the start; whose snapshot is the oldest and how many versions it keeps; who holds back the epoch; quanta, their microseconds in the bank and paid by sessions';
+
+CREATE FUNCTION tsurugi_fdw_garbage(
+	OUT database oid, OUT relation oid, OUT versions bigint, OUT free_slots bigint, OUT chunks bigint,
+	OUT chunks_sparse bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW garbage AS
+SELECT d.datname AS database,
+	CASE WHEN d.datname = current_database() THEN g.relation::regclass::text ELSE g.relation::text END AS relation,
+	g.versions, g.free_slots, g.chunks, g.chunks_sparse
+FROM tsurugi_fdw_garbage() g
+	LEFT JOIN pg_database d ON d.oid = g.database;
+COMMENT ON VIEW garbage IS 'by table: versions beside those of its committed rows, garbage or not yet committed; free slots for versions; chunks, and of them those more than half free';
+
+CREATE FUNCTION tsurugi_fdw_taxes(
+	OUT pid integer, OUT role oid, OUT target float8, OUT effective float8, OUT achieved float8, OUT ran_us bigint,
+	OUT paid_us bigint, OUT withdrawn_us bigint, OUT debt_us bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW taxes AS
+SELECT t.pid, r.rolname AS role, t.target, t.effective, t.achieved, t.ran_us, t.paid_us, t.withdrawn_us, t.debt_us
+FROM tsurugi_fdw_taxes() t
+	LEFT JOIN pg_roles r ON r.oid = t.role;
+COMMENT ON VIEW taxes IS 'what sessions pay for the collection: utilization as set, as memory allows and as achieved; microseconds run while there was garbage, paid, taken from the bank, owed; those of other roles need pg_read_all_stats';
 
 CREATE FUNCTION tsurugi_fdw_conflicts(OUT reason text, OUT failures bigint)
 RETURNS SETOF record
@@ -175,7 +204,7 @@ FROM tsurugi_fdw_transactions() t
 	LEFT JOIN pg_roles r ON r.oid = t.role;
 COMMENT ON VIEW transactions IS 'running transactions that hold a snapshot or have written; those of other roles need pg_read_all_stats';
 
-GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, indexes, runtime, collector, conflicts, transactions TO PUBLIC;
+GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, transactions TO PUBLIC;
 
 -- Views: what tells of others' work
 

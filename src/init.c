@@ -9,6 +9,9 @@
  */
 #include "postgres.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include "src/settings.h"
 
 #include "fmgr.h"
@@ -113,13 +116,21 @@ is_listed(const char *name)
 }
 
 static bool
+is_listed_for(const char *what, const char *name)
+{
+	char text[NAMEDATALEN];
+
+	snprintf(text, sizeof(text), "%s:%s", what, name);
+	return is_listed(text);
+}
+
+static bool
 is_failing(const char *name)
 {
-	char stop[NAMEDATALEN];
-
-	snprintf(stop, sizeof(stop), "stop:%s", name);
-	if (is_listed(stop))
+	if (is_listed_for("stop", name))
 		(void) raise(SIGSTOP);
+	if (is_listed_for("kill", name))
+		(void) kill(getpid(), SIGKILL);
 	return is_listed(name);
 }
 
@@ -133,10 +144,9 @@ assign_failpoints(const char *names, void *extra)
 static void
 define_failpoint_setting(void)
 {
-	DefineCustomStringVariable("tsurugi_fdw.failpoints",
-							   "Names of failpoints that fail, or after stop: stop the process, separated by commas.",
-							   NULL, &failpoints, "", PGC_SUSET, GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL,
-							   assign_failpoints, NULL);
+	DefineCustomStringVariable(
+		"tsurugi_fdw.failpoints", "Names of failpoints that fail, or after stop: or kill: stop or end the process.",
+		NULL, &failpoints, "", PGC_SUSET, GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL, assign_failpoints, NULL);
 }
 
 #else

@@ -312,6 +312,7 @@ again:
 static bool
 next_buffer(tsurugi_scan *scan)
 {
+	tsurugi_snapshot_check();
 	for (;;)
 	{
 		tg_status status = tg_scan_job_next(scan->session, scan->job, &scan->vectors);
@@ -336,6 +337,7 @@ tsurugi_read_chunks(tg_chunk_scan *scan, tg_vectors *vectors)
 		unsigned count;
 
 		CHECK_FOR_INTERRUPTS();
+		tsurugi_snapshot_check();
 		count = tg_chunk_scan_next(tsurugi_session(), scan, vectors);
 		if (likely(count > 0 || !scan->busy))
 			return count;
@@ -351,6 +353,7 @@ tsurugi_read_range(tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
 		unsigned count;
 
 		CHECK_FOR_INTERRUPTS();
+		tsurugi_snapshot_check();
 		count = tg_range_scan_next(tsurugi_session(), scan, vectors, limit);
 		if (likely(count > 0 || !scan->busy))
 			return count;

@@ -16,6 +16,8 @@
 
 #include "utils/guc.h"
 
+#include "src/snapshot_watch.h"
+
 #define WORKERS_MAX 1024
 #define CORES_MAX 4096
 #define JOB_LEVEL_MAX 60
@@ -268,4 +270,5 @@ tsurugi_settings_define(void)
 	define_workers(&initial);
 	define_queues(&initial);
 	define_collection();
+	tsurugi_snapshot_watch_init();
 }

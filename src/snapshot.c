@@ -36,6 +36,7 @@
 #include "src/errors.h"
 #include "src/kinds.h"
 #include "src/session.h"
+#include "src/snapshot_watch.h"
 #include "src/transaction.h"
 
 typedef struct Record
@@ -47,6 +48,7 @@ typedef struct Record
 	struct Record *source; /* whose time this is; NULL: its own */
 	unsigned entry;		   /* of its own time */
 	bool of_transaction;   /* the time is the transaction's */
+	TimestampTz taken;
 	tg_snapshot seen;
 	MemoryContextCallback callback;
 } Record;
@@ -55,6 +57,7 @@ static Record *records;
 
 /* At REPEATABLE READ and above: the transaction's one time.  0: none yet. */
 static tg_time transaction_time;
+static TimestampTz transaction_taken;
 static unsigned transaction_entry;
 
 static bool fresh_runs;
@@ -108,6 +111,7 @@ end_record(void *argument)
 static tg_time
 publish_transaction_time(void)
 {
+	transaction_taken = GetCurrentStatementStartTimestamp();
 	tsurugi_session_wait_for_mixed();
 	if (tsurugi_is_validated())
 		return tg_snapshot_publish_from(tsurugi_session(), &transaction_entry);
@@ -180,6 +184,8 @@ find_time(Record *record, bool fresh)
 	{
 		tsurugi_snapshot_draw();
 		record->seen.time = transaction_time;
+		record->taken = transaction_taken;
+		tsurugi_snapshot_check_age(transaction_taken);
 		return;
 	}
 	for (Record *other = records; other != NULL && record->snapshot != NULL; other = other->outer)
@@ -188,11 +194,22 @@ find_time(Record *record, bool fresh)
 		{
 			record->source = other->source != NULL ? other->source : other;
 			record->seen.time = other->seen.time;
+			record->taken = other->taken;
 			return;
 		}
 	}
 	tsurugi_session_wait_for_mixed();
+	record->taken = GetCurrentStatementStartTimestamp();
 	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
+}
+
+void
+tsurugi_snapshot_check(void)
+{
+	if (tg_likely(tsurugi_snapshot_age_limit_ms == 0))
+		return;
+	for (const Record *record = records; record != NULL; record = record->outer)
+		tsurugi_snapshot_check_age(record->taken);
 }
 
 static Record *

@@ -21,6 +21,9 @@
  */
 extern void tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out);
 
+/* Between two batches of rows: raises 72000 if one of the session's snapshots is too old (snapshot_watch.h). */
+extern void tsurugi_snapshot_check(void);
+
 /*
  * A fresh one outside the executor (ANALYZE, ALTER …), published until the
  * memory context is reset or deleted.  Sees what commands before the current

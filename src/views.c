@@ -22,6 +22,7 @@
 
 #include "runtime/runtime.h"
 #include "src/session.h"
+#include "src/snapshot_watch.h"
 
 extern PGDLLEXPORT Datum tsurugi_fdw_memory(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS);
@@ -36,6 +37,8 @@ extern PGDLLEXPORT Datum tsurugi_fdw_sessions(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_transactions(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_runtime(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_collector(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_garbage(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum tsurugi_fdw_taxes(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_conflicts(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(tsurugi_fdw_memory);
@@ -51,9 +54,11 @@ PG_FUNCTION_INFO_V1(tsurugi_fdw_sessions);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_transactions);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_runtime);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_collector);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_garbage);
+PG_FUNCTION_INFO_V1(tsurugi_fdw_taxes);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_conflicts);
 
-#define COLUMNS_MAX 20
+#define COLUMNS_MAX 24
 
 /* A row being put together, column by column. */
 typedef struct Row
@@ -642,20 +647,141 @@ tsurugi_fdw_runtime(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* A process id, or NULL for a thread of the worker. */
+static void
+add_process(Row *row, unsigned session_id)
+{
+	int process_id = tsurugi_session_owner_get(session_id).process_id;
+
+	if (process_id != 0)
+		add_datum(row, Int32GetDatum(process_id));
+	else
+		add_null(row);
+}
+
+static void
+add_epoch(Row *row)
+{
+	unsigned id;
+	uint64_t epoch;
+	bool held = tg_epoch_holder(&id, &epoch);
+
+	add_bigint(row, held ? tg_load_acquire(tg_epoch_global) - epoch : 0);
+	if (held)
+		add_process(row, id);
+	else
+		add_null(row);
+}
+
+static void
+add_oldest_snapshot(Row *row)
+{
+	unsigned id;
+	tg_time time;
+
+	if (!tsurugi_snapshot_oldest(&id, &time))
+	{
+		add_null(row);
+		add_null(row);
+		add_null(row);
+		return;
+	}
+	add_bigint(row, time);
+	add_process(row, id);
+	add_bigint(row, tg_collector_held_for(time));
+}
+
 Datum
 tsurugi_fdw_collector(PG_FUNCTION_ARGS)
 {
 	tg_collector_report report;
+	tg_tax_report tax;
 	Row row = {0};
 
 	InitMaterializedSRF(fcinfo, 0);
 	tg_collector_report_get(&report);
+	tg_tax_report_get(&tax);
+	add_text(&row, report.stage);
+	add_bigint(&row, report.cycles);
 	add_bigint(&row, report.logs_waiting);
+	add_bigint(&row, report.versions_held);
 	add_bigint(&row, report.versions_removed);
 	add_bigint(&row, report.rows_closed);
 	add_bigint(&row, report.chunks_settled);
 	add_bigint(&row, report.chunks_freed);
+	add_oldest_snapshot(&row);
+	add_epoch(&row);
+	add_bigint(&row, report.epoch_waits_ms);
+	add_bigint(&row, tax.quanta);
+	add_bigint(&row, tax.quanta_long);
+	add_bigint(&row, tax.bank_us);
+	add_bigint(&row, tax.deposited_us);
+	add_bigint(&row, tax.withdrawn_us);
+	add_bigint(&row, tax.paid_us);
+	add_bigint(&row, tax.surcharge);
 	put_row(fcinfo, &row);
+	return (Datum) 0;
+}
+
+Datum
+tsurugi_fdw_garbage(PG_FUNCTION_ARGS)
+{
+	tg_session *session = tsurugi_session();
+	uint64_t position = 0;
+	tg_table *table;
+
+	InitMaterializedSRF(fcinfo, 0);
+	while ((table = tg_catalog_next(&position)) != NULL)
+	{
+		tg_table_slots slots;
+		int64_t rows = tg_load_relaxed(&table->row_count);
+		Row row = {0};
+
+		tg_epoch_enter(session);
+		tg_table_slots_count(table, &slots);
+		tg_epoch_leave(session);
+		add_datum(&row, ObjectIdGetDatum((Oid) table->database));
+		add_datum(&row, ObjectIdGetDatum((Oid) table->relation));
+		add_bigint(&row, slots.taken > (uint64) rows ? slots.taken - (uint64) rows : 0);
+		add_bigint(&row, slots.free);
+		add_bigint(&row, slots.chunks);
+		add_bigint(&row, slots.chunks_sparse);
+		tg_table_release(session, table);
+		put_row(fcinfo, &row);
+	}
+	return (Datum) 0;
+}
+
+/* Sessions that have been taxed; one's own roles', and with pg_read_all_stats everybody's. */
+Datum
+tsurugi_fdw_taxes(PG_FUNCTION_ARGS)
+{
+	bool sees_all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (unsigned id = 0; id < tg_session_max(); id++)
+	{
+		tsurugi_session_owner owner = tsurugi_session_owner_get(id);
+		tg_tax_session_report report;
+		Row row = {0};
+
+		if (!tg_session_is_open(id) || owner.process_id == 0 ||
+			!(sees_all || has_privs_of_role(GetUserId(), owner.role)))
+			continue;
+		tg_tax_session_report_get(id, &report);
+		if (report.ran_us == 0)
+			continue;
+		add_datum(&row, Int32GetDatum(owner.process_id));
+		add_datum(&row, ObjectIdGetDatum(owner.role));
+		add_datum(&row, Float8GetDatum(report.target_permille / 1000.0));
+		add_datum(&row, Float8GetDatum(report.effective_permille / 1000.0));
+		add_datum(&row, Float8GetDatum(report.achieved_permille / 1000.0));
+		add_bigint(&row, report.ran_us);
+		add_bigint(&row, report.paid_us);
+		add_bigint(&row, report.withdrawn_us);
+		add_bigint(&row, report.debt_us);
+		put_row(fcinfo, &row);
+	}
 	return (Datum) 0;
 }
 

@@ -28,6 +28,7 @@
 #include "utils/wait_event.h"
 
 #include "src/settings.h"
+#include "src/snapshot_watch.h"
 
 #define RESTART_S 1
 #define MESSAGES_MS 500	   /* how long a message may wait for the log */
@@ -106,6 +107,7 @@ tsurugi_fdw_worker_main(Datum argument)
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, MESSAGES_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		log_messages();
+		tsurugi_snapshot_watch();
 		if (ConfigReloadPending)
 			reload();
 	}

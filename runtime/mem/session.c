@@ -193,3 +193,22 @@ tg_epoch_confirmed(void)
 	}
 	return confirmed;
 }
+
+bool
+tg_epoch_holder(unsigned *session_id_out, uint64_t *epoch_out)
+{
+	uint32_t top = tg_load_relaxed(&state->top);
+
+	*epoch_out = 0;
+	for (uint32_t id = 0; id < top; id++)
+	{
+		uint64_t epoch = tg_load_relaxed(&state->sessions[id].epoch);
+
+		if (epoch != 0 && (*epoch_out == 0 || epoch < *epoch_out))
+		{
+			*epoch_out = epoch;
+			*session_id_out = id;
+		}
+	}
+	return *epoch_out != 0;
+}

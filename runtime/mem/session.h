@@ -96,6 +96,9 @@ extern void tg_epoch_advance(void);
 /* The smallest epoch a session inside holds, or the global one.  Nothing unlinked before it is seen any more. */
 extern uint64_t tg_epoch_confirmed(void);
 
+/* For views: the session that has been inside for the longest time, as epochs count; false: nobody is inside. */
+extern bool tg_epoch_holder(unsigned *session_id_out, uint64_t *epoch_out);
+
 /*
  * Makes sure that the next count calls of tg_retire have room to be noted.
  * TG_NO_MEMORY otherwise.  Called before something is unlinked, so that what

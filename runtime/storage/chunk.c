@@ -462,6 +462,27 @@ tg_version_blobs_free(tg_session *session, tg_version version, tg_version neighb
 		tg_fetch_add_relaxed(&chunk->table->blob_bytes, -bytes);
 }
 
+void
+tg_table_slots_count(tg_table *table, tg_table_slots *slots)
+{
+	uint32_t count = tg_table_chunk_count(table);
+
+	*slots = (tg_table_slots){0};
+	for (uint32_t i = 0; i < count; i++)
+	{
+		const tg_chunk *chunk = tg_table_chunk(table, i);
+		uint32_t free;
+
+		if (chunk == NULL)
+			continue;
+		free = tg_load_relaxed(&chunk->free_count);
+		slots->chunks++;
+		slots->chunks_sparse += free > chunk->capacity / 2u;
+		slots->taken += chunk->capacity - free;
+		slots->free += free;
+	}
+}
+
 /* --- the end --------------------------------------------------------------------------- */
 
 bool

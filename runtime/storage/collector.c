@@ -78,7 +78,8 @@
 
 typedef struct keeper
 {
-	tg_time point;
+	tg_time point;		 /* atomic */
+	uint64_t count;		 /* atomic: entries */
 	tg_write_log *filed; /* a stack of pieces */
 } keeper;
 
@@ -112,9 +113,9 @@ typedef struct collector
 	uint64_t helped_ms;	  /* since when; 0: not */
 	tg_write_log *filing; /* TIDY has got so far */
 	keeper keepers[KEEPERS_MAX];
-	unsigned keeper_count;
-	uint64_t epoch;	   /* atomic: in which the cycle's garbage was unlinked */
-	uint64_t epoch_ms; /* atomic: when */
+	unsigned keeper_count; /* atomic */
+	uint64_t epoch;		   /* atomic: in which the cycle's garbage was unlinked */
+	uint64_t epoch_ms;	   /* atomic: when */
 	unsigned wait_ms;
 	uint64_t wake_ms; /* atomic: when to run though nothing was given; NEVER_MS */
 	tg_time horizon;  /* atomic, for views */
@@ -240,6 +241,15 @@ put_all_to_work(tg_write_log **filed)
 	}
 }
 
+/* Views read both meanwhile. */
+static void
+move_keeper(keeper *to, const keeper *from)
+{
+	tg_store_relaxed(&to->point, from->point);
+	tg_store_relaxed(&to->count, from->count);
+	to->filed = from->filed;
+}
+
 /* What has been filed and may go now. */
 static void
 call_filed(void)
@@ -253,11 +263,11 @@ call_filed(void)
 		unsigned place = tg_readings_from(&shared->readings, keeper->point);
 
 		if (place < shared->readings.count && shared->readings.point[place] == keeper->point)
-			shared->keepers[left++] = *keeper;
+			move_keeper(&shared->keepers[left++], keeper);
 		else
 			put_all_to_work(&keeper->filed);
 	}
-	shared->keeper_count = left;
+	tg_store_relaxed(&shared->keeper_count, left);
 	put_all_to_work(&shared->strays);
 
 	if (is_helped && shared->helped_ms == 0)
@@ -559,6 +569,7 @@ free_all(tg_session *session, bool runs, unsigned *budget)
 static tg_write_log **
 file_for(const tg_log_entry *entry)
 {
+	unsigned number;
 	tg_time point;
 
 	if (entry->kind == TG_GARBAGE_OPEN)
@@ -569,15 +580,17 @@ file_for(const tg_log_entry *entry)
 	point = tg_prune_keeper(entry, &shared->readings);
 	if (point == 0)
 		return NULL;
-	for (unsigned i = 0; i < shared->keeper_count; i++)
-	{
-		if (shared->keepers[i].point == point)
-			return &shared->keepers[i].filed;
-	}
-	if (shared->keeper_count == KEEPERS_MAX)
+	for (number = 0; number < shared->keeper_count && shared->keepers[number].point != point; number++)
+		;
+	if (number == KEEPERS_MAX)
 		return NULL;
-	shared->keepers[shared->keeper_count] = (keeper){.point = point};
-	return &shared->keepers[shared->keeper_count++].filed;
+	if (number == shared->keeper_count)
+	{
+		move_keeper(&shared->keepers[number], &(keeper){.point = point});
+		tg_store_relaxed(&shared->keeper_count, number + 1);
+	}
+	tg_store_relaxed(&shared->keepers[number].count, shared->keepers[number].count + 1);
+	return &shared->keepers[number].filed;
 }
 
 static bool
@@ -910,6 +923,20 @@ tg_collector_attach(void)
 	tg_watcher_add(check, CHECK_INTERVAL_US);
 }
 
+uint64_t
+tg_collector_held_for(tg_time time)
+{
+	unsigned count = tg_load_relaxed(&shared->keeper_count);
+	uint64_t held = 0;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		if (time == TG_TIME_NEVER || tg_load_relaxed(&shared->keepers[i].point) == time)
+			held += tg_load_relaxed(&shared->keepers[i].count);
+	}
+	return held;
+}
+
 void
 tg_collector_report_get(tg_collector_report *report)
 {
@@ -919,6 +946,7 @@ tg_collector_report_get(tg_collector_report *report)
 
 	*report = (tg_collector_report){
 		.logs_waiting = tg_load_relaxed(&shared->pieces),
+		.versions_held = tg_collector_held_for(TG_TIME_NEVER),
 		.versions_removed = tg_load_relaxed(&shared->counts.versions_removed),
 		.rows_closed = tg_load_relaxed(&shared->counts.rows_closed),
 		.chunks_settled = tg_load_relaxed(&shared->sweep.chunks_settled),

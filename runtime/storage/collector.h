@@ -50,6 +50,9 @@ extern unsigned tg_collector_quantum(tg_session *session, unsigned budget, bool 
  */
 extern bool tg_collector_has_work(void);
 
+/* Versions that are kept for who reads at this time (NEVER: for all), and would else be gone; about. */
+extern uint64_t tg_collector_held_for(tg_time time);
+
 /*
  * Before a session is refused memory: goes through one cycle and a sweep, or as
  * far as others let it; no longer than a fraction of a millisecond at a time, so it is
@@ -63,6 +66,7 @@ extern void tg_collector_attach(void);
 typedef struct tg_collector_report
 {
 	uint64_t logs_waiting;	   /* handed over and not yet done with */
+	uint64_t versions_held;	   /* kept for who still reads them */
 	uint64_t versions_removed; /* since start */
 	uint64_t rows_closed;
 	uint64_t chunks_settled; /* header arrays taken away */

@@ -359,6 +359,17 @@ tg_table_chunk(tg_table *table, uint32_t index)
 	return tg_load_acquire(&tg_load_acquire(&table->chunks[segment])[index + 8 - (8u << segment)]);
 }
 
+/* A moment's figures of all chunks; others may be at work.  Inside an epoch. */
+typedef struct tg_table_slots
+{
+	uint64_t chunks;
+	uint64_t chunks_sparse; /* of them, with more than half of their slots free */
+	uint64_t taken;			/* slots with a version, whatever its state */
+	uint64_t free;
+} tg_table_slots;
+
+extern void tg_table_slots_count(tg_table *table, tg_table_slots *slots);
+
 /*
  * Frees a chunk whose slots are all free, unless a session has leased it or it
  * is the table's last one.  True if it was.  Any session, inside an epoch.

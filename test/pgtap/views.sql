@@ -1,8 +1,8 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(60);
+SELECT plan(62);
 
-SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'conflicts', 'transactions']);
+SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'transactions']);
 SELECT columns_are('tsurugi', 'memory',
 	ARRAY['limit_bytes', 'used', 'committed', 'peak', 'reserved', 'refused', 'huge', 'huge_pages']);
 SELECT columns_are('tsurugi', 'memory_uses', ARRAY['use', 'bytes']);
@@ -24,7 +24,12 @@ SELECT columns_are('tsurugi', 'sessions',
 SELECT columns_are('tsurugi', 'runtime',
 	ARRAY['running', 'clock', 'horizon', 'epoch', 'epoch_confirmed', 'commits', 'aborts']);
 SELECT columns_are('tsurugi', 'collector',
-	ARRAY['logs_waiting', 'versions_removed', 'rows_closed', 'chunks_settled', 'chunks_freed']);
+	ARRAY['stage', 'cycles', 'logs_waiting', 'versions_held', 'versions_removed', 'rows_closed', 'chunks_settled',
+	'chunks_freed', 'oldest_snapshot', 'oldest_snapshot_pid', 'oldest_snapshot_holds', 'epoch_lag', 'epoch_pid',
+	'epoch_wait_ms', 'quanta', 'quanta_long', 'bank_us', 'deposited_us', 'withdrawn_us', 'paid_us', 'surcharge']);
+SELECT columns_are('tsurugi', 'garbage', ARRAY['database', 'relation', 'versions', 'free_slots', 'chunks', 'chunks_sparse']);
+SELECT columns_are('tsurugi', 'taxes', ARRAY['pid', 'role', 'target', 'effective', 'achieved', 'ran_us', 'paid_us',
+	'withdrawn_us', 'debt_us']);
 
 SELECT columns_are('tsurugi', 'conflicts', ARRAY['reason', 'failures']);
 SELECT columns_are('tsurugi', 'transactions', ARRAY['pid', 'database', 'role', 'kind', 'label', 'isolation', 'read_only',
