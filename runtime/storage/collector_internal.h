@@ -57,20 +57,20 @@ extern unsigned tg_free_pruned(tg_session *session, tg_log_entry *entry, bool ru
 /* A walk over all chunks; one sweeps at a time.  What others look at says atomic. */
 typedef struct tg_sweep
 {
-	bool active;	 /* one is under way: the fields to limit hold where it is */
-	bool dirty;		 /* atomic: since the last one began, garbage was freed somewhere */
-	bool unfinished; /* atomic: tg_sweep_is_unfinished, for the watcher */
-	bool marked;	 /* a chunk's headers were marked: another step is due */
-	bool waiting;	 /* a chunk was left alone, because it was changed after limit */
-	uint64_t table;	 /* position in the catalog */
-	tg_table *at;	 /* retained; NULL: the next one */
-	uint32_t chunk;	 /* of it */
+	bool active;	/* one is under way: the fields to limit hold where it is */
+	bool marked;	/* a chunk's headers were marked: another step is due */
+	bool waiting;	/* a chunk was left alone, because it was changed after limit */
+	uint64_t table; /* position in the catalog */
+	tg_table *at;	/* retained; NULL: the next one */
+	uint32_t chunk; /* of it */
 	tg_time horizon;
 	tg_time limit;			 /* chunks touched later are not quiet */
 	uint64_t clock;			 /* atomic (written by the runner, read by the watcher): when the last sweep began */
 	uint64_t at_ms;			 /* atomic, likewise: when the next one may begin */
 	uint64_t chunks_settled; /* atomic, likewise */
 	uint64_t chunks_freed;	 /* atomic, likewise */
+	bool dirty;				 /* atomic: since the last one began, garbage was freed somewhere */
+	bool unfinished;		 /* atomic: tg_sweep_is_unfinished, for the watcher */
 } tg_sweep;
 
 extern unsigned tg_sweep_interval_ms; /* TG_SWEEP_INTERVAL_MS; a test sets it to 0 */

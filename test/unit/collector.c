@@ -404,6 +404,7 @@ test_random(void)
 /* --- threads ---------------------------------------------------------------- */
 
 #define STEPS 20000
+#define COLLECTORS 3 /* at once */
 
 static uint32_t writers; /* atomic: still at it */
 static uint32_t wrong;	 /* atomic */
@@ -411,7 +412,8 @@ static uint32_t wrong;	 /* atomic */
 static void
 thread_body(unsigned number, void *argument)
 {
-	client *client = &clients[number];
+	client *client = &clients[number < CLIENTS ? number : 0];
+	tg_session *own = NULL;
 	tg_txn_mark mark;
 	bool has_mark = false;
 
@@ -423,10 +425,12 @@ thread_body(unsigned number, void *argument)
 		tg_fetch_add_acq_rel(&writers, (uint32_t) -1);
 		return;
 	}
-	while (tg_load_acquire(&writers) > 0)
+	if (number >= CLIENTS && tg_session_open(&own) != TG_OK)
+		abort();
+	for (unsigned round = 0; tg_load_acquire(&writers) > 0; round++)
 	{
-		if (number == CLIENTS)
-			(void) tg_collector_run(session, 100);
+		if (number >= CLIENTS)
+			(void) tg_collector_run(own, round % 7 == 0 ? 1 : 100);
 		else
 		{
 			unsigned entry;
@@ -443,6 +447,8 @@ thread_body(unsigned number, void *argument)
 			tg_snapshot_withdraw(client->session, entry);
 		}
 	}
+	if (own != NULL)
+		tg_session_close(own);
 	(void) argument;
 }
 
@@ -452,8 +458,8 @@ test_threads(void)
 	tg_collector_report report;
 
 	writers = CLIENTS - 1;
-	unit_threads(CLIENTS + 1, thread_body, NULL);
-	unit_equal(wrong, 0, "a snapshot sees the same twice, next to writers and the collector");
+	unit_threads(CLIENTS + COLLECTORS, thread_body, NULL);
+	unit_equal(wrong, 0, "a snapshot sees the same twice, next to writers and collectors");
 	check_exact(100, "after threads");
 	tg_collector_report_get(&report);
 	unit_ok(report.versions_removed > 1000, "%" PRIu64 " versions were removed so far", report.versions_removed);
