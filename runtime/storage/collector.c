@@ -907,6 +907,8 @@ check(tg_session *session)
 	bool clock_moved = tg_load_relaxed(tg_clock) != tg_load_relaxed(&shared->sweep.clock);
 	bool is_sweeping = clock_moved || tg_load_relaxed(&shared->sweep.unfinished);
 
+	if (tg_failpoint_refuses("collector_pool"))
+		return; /* sessions collect, or nobody */
 	if (tg_cycle_stage(&shared->cycle) != TG_STAGE_IDLE || has_cause() ||
 		(is_sweeping && now >= tg_load_relaxed(&shared->sweep.at_ms)))
 		wake_task(session, 0);
