@@ -379,7 +379,9 @@ tg_preserve_drop(tg_time horizon)
 		tg_preserve *entry = *link;
 		bool is_over = tg_outcome_time(tg_load_relaxed(&entry->outcome)) <= horizon;
 
-		if (tg_preserve_has_ended(entry) && (is_over || (is_aborted(entry) && tg_failpoint_refuses("drop_aborted"))))
+		if (is_aborted(entry) ? tg_failpoint_refuses("drop_aborted") : tg_failpoint_refuses("drop_committed"))
+			is_over = true;
+		if (tg_preserve_has_ended(entry) && is_over)
 		{
 			*link = entry->next;
 			entry->listed = false;

@@ -298,6 +298,7 @@ tg_status
 tg_snapshot_publish_safe(tg_session *session, bool deferrable, const tg_areas *include, const tg_areas *exclude,
 						 tg_time *snapshot_out, unsigned *entry_out, tg_wait *wait_out)
 {
+	bool looked_first = tg_failpoint_refuses("list_first") && tg_preserve_is_empty();
 	tg_time fresh = tg_snapshot_publish(session, entry_out);
 	tg_time safe = fresh;
 	const tg_preserve *in_question = NULL;
@@ -305,7 +306,7 @@ tg_snapshot_publish_safe(tg_session *session, bool deferrable, const tg_areas *i
 	*snapshot_out = fresh;
 	tg_failpoint("safe_loaded");
 	/* The clock was loaded before this look at the list. */
-	if (tg_likely(tg_preserve_is_empty()) || tg_failpoint_refuses("skip_l6"))
+	if (tg_likely(tg_preserve_is_empty()) || looked_first || tg_failpoint_refuses("skip_l6"))
 		return TG_OK;
 	tg_preserve_lock();
 	for (const tg_preserve *entry = tg_preserve_first(); entry != NULL; entry = entry->next)

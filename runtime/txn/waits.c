@@ -9,6 +9,7 @@
  * each edge when the circle is looked for: a LONG's edges are found anew, of the
  * others it is asked whether the one waited for is still that transaction, and has not ended.
  */
+#include "runtime/base/failpoint.h"
 #include "runtime/txn/txn_internal.h"
 
 /* --- W6: circles of waits ------------------------------------------------------------------------------------ */
@@ -90,6 +91,8 @@ tg_wait_closes_circle(tg_session *session, const tg_wait *wait)
 	search s = {.target = session->id};
 	bool found = false;
 
+	if (tg_failpoint_refuses("skip_circle"))
+		return false;
 	/* A LONG is spared: others in the circle look, too, and it has only waits for ordinary ones in it. */
 	if (tg_load_relaxed(&tg_txns->txn[session->id].kind) == TG_TXN_LONG &&
 		(tg_load_relaxed(&tg_txns->txn[session->id].state) & TG_STATE_MASK) != TG_TXN_IDLE)
