@@ -39,11 +39,11 @@
  *	  reference.  A writer who was let pass gives the new version LOCKED before it becomes
  *	  the head, and makes it the head before he leaves the latch.  (The row of a holder's own
  *	  deletion and new insertion is an exception: until he ends, everybody waits for him anyway.)
- * 4. A KEY SHARE lock does not wait for an UPDATE that keeps the key and has
- *	  not ended: it goes to the version that this one has made, and is good for the one
- *	  below, which is what the locker is shown.  Whether the update keeps the key
- *	  says a bit of its reference in the old version's end, so that a deleter can be told from one
- *	  who is about to make the new version the head.
+ * 4. A KEY SHARE lock does not wait for an UPDATE that keeps the row's unique keys and
+ *	  has not ended: it goes to the version that this one has made, and is good for the one
+ *	  below, which is what the locker is shown.  Whether the keys are kept says a bit of the
+ *	  reference in the end of each version that was replaced, so that a deleter can be told
+ *	  from one who is about to make the new version the head.
  * 5. Such a lock may come while the update is undone.  Undo swings the head back,
  *	  then looks at the end of the version it takes back; the locker makes that LOCKED,
  *	  then looks at the head again; all four sequentially consistent, so at least one sees the

@@ -221,25 +221,42 @@ test_savepoints(void)
 	check_exact(1000, "savepoints");
 }
 
+/* Sweeps until there is nothing left to do. */
+static void
+settle(void)
+{
+	for (unsigned i = 0; i < 10; i++)
+	{
+		tg_epoch_advance();
+		collect(1000000);
+	}
+}
+
 static void
 test_many(void)
 {
 	client *a = &clients[0];
 	const unsigned count = 20000;
 	unsigned marked = 0;
+	int64_t settled;
 
 	for (unsigned i = 0; i < count; i++)
 		must_insert(a, 1000 + i);
 	commit(a);
-	collect(100000);
+	leases_end();
+	settle();
+	settled = table->header_bytes;
 	for (unsigned i = 0; i < count; i++)
 		must_lock(a, 1000 + i, TG_LOCK_SHARE);
+	unit_ok(table->header_bytes > settled, "locks bring headers back");
 	unit_ok(lock_bytes() >= count * 40 && lock_bytes() <= count * 80, "%u locks take %zu bytes", count, lock_bytes());
 	commit(a);
 	unit_equal(lock_bytes(), 0, "and then none");
 	for (unsigned i = 0; i < count; i++)
 		marked += is_marked(1000 + i);
 	unit_equal(marked, 0, "no row is marked");
+	settle();
+	unit_ok(table->header_bytes <= settled, "and the headers go again, without any other commit");
 	for (unsigned i = 0; i < count; i++)
 		must_delete(a, 1000 + i);
 	commit(a);
@@ -442,6 +459,7 @@ int
 main(void)
 {
 	begin();
+	tg_sweep_interval_ms = 0;
 	test_modes();
 	test_updates();
 	test_savepoints();
