@@ -27,6 +27,7 @@
 #include "src/fdw.h"
 #include "src/isolation.h"
 #include "src/kinds.h"
+#include "src/mixed.h"
 #include "src/prepared.h"
 #include "src/relation.h"
 #include "src/session.h"
@@ -182,6 +183,7 @@ request_shared_memory(void)
 	if (previous_shmem_request_hook != NULL)
 		previous_shmem_request_hook();
 	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
 	if (tg_runtime_map(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 						errmsg("could not reserve %d MB of address space for tsurugi_fdw", memory_mb),
@@ -200,6 +202,7 @@ start_shared_memory(void)
 		previous_shmem_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	tsurugi_session_shared_create();
+	tsurugi_mixed_shared_create();
 	LWLockRelease(AddinShmemInitLock);
 	if (tg_runtime_create(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("tsurugi_fdw.memory is too small to start with"),

@@ -68,6 +68,7 @@
 
 #include "src/errors.h"
 #include "src/kinds.h"
+#include "src/mixed.h"
 #include "src/session.h"
 #include "src/snapshot.h"
 #include "src/transaction.h"
@@ -192,6 +193,8 @@ executor_start(QueryDesc *query, int eflags)
 		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && may_be_serializable())
 			note_targets(query->plannedstmt);
 	}
+	else if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
+		tsurugi_mixed_match(query);
 	if (previous_executor_start != NULL)
 		previous_executor_start(query, eflags);
 	else

@@ -16,7 +16,6 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "storage/procarray.h"
 #include "storage/shmem.h"
 
 #include "src/errors.h"
@@ -27,14 +26,8 @@
 
 tg_session *tsurugi_own_session;
 
-/* In PostgreSQL's shared memory. */
-typedef struct SharedSessions
-{
-	uint32 mixed_count;				/* atomic: sessions with an xid in mixed */
-	tsurugi_session_owner owners[]; /* by session number; written by the owner of the session */
-} SharedSessions;
-
-static SharedSessions *shared;
+/* In PostgreSQL's shared memory, by session number.  Written by the owner of the session. */
+static tsurugi_session_owner *owners;
 
 unsigned
 tsurugi_session_max(void)
@@ -47,7 +40,7 @@ tsurugi_session_max(void)
 Size
 tsurugi_session_shared_bytes(void)
 {
-	return add_size(sizeof(SharedSessions), mul_size(tsurugi_session_max(), sizeof(tsurugi_session_owner)));
+	return mul_size(tsurugi_session_max(), sizeof(*owners));
 }
 
 void
@@ -55,70 +48,20 @@ tsurugi_session_shared_create(void)
 {
 	bool found;
 
-	shared = ShmemInitStruct("tsurugi_fdw sessions", tsurugi_session_shared_bytes(), &found);
-	memset(shared, 0, tsurugi_session_shared_bytes());
-}
-
-/* --- commits in ordinary tables and here -------------------------------------------------- */
-
-void
-tsurugi_session_mixed_begin(TransactionId xid)
-{
-	tg_fetch_add_seq_cst(&shared->mixed_count, 1);
-	tg_store_seq_cst(&shared->owners[tsurugi_session()->id].mixed, xid);
-}
-
-void
-tsurugi_session_mixed_end(void)
-{
-	uint32 *mixed = &shared->owners[tsurugi_session()->id].mixed;
-
-	if (*mixed == InvalidTransactionId)
-		return;
-	tg_store_release(mixed, InvalidTransactionId);
-	tg_fetch_add_seq_cst(&shared->mixed_count, (uint32) -1);
-}
-
-/* Between ProcArrayEndTransaction and our commit callback: some instructions. */
-static bool
-is_half_committed(unsigned id, TransactionId xid)
-{
-	return tg_load_acquire(&shared->owners[id].mixed) == xid && !TransactionIdIsInProgress(xid) &&
-		   !tg_txn_has_outcome(id);
-}
-
-void
-tsurugi_session_wait_for_mixed(void)
-{
-	unsigned max = tsurugi_session_max();
-
-	if (tg_likely(tg_load_seq_cst(&shared->mixed_count) == 0) || tg_failpoint_refuses("mixed_commit"))
-		return;
-	for (unsigned id = 0; id < max; id++)
-	{
-		TransactionId xid = tg_load_acquire(&shared->owners[id].mixed);
-		unsigned round = 0;
-
-		if (xid == InvalidTransactionId || id == tsurugi_session()->id)
-			continue;
-		while (is_half_committed(id, xid))
-		{
-			CHECK_FOR_INTERRUPTS();
-			tg_spin(&round);
-		}
-	}
+	owners = ShmemInitStruct("tsurugi_fdw sessions", tsurugi_session_shared_bytes(), &found);
+	memset(owners, 0, tsurugi_session_shared_bytes());
 }
 
 tsurugi_session_owner
 tsurugi_session_owner_get(unsigned id)
 {
-	return shared->owners[id];
+	return owners[id];
 }
 
 void
 tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const char *label)
 {
-	tsurugi_session_owner *owner = &shared->owners[tsurugi_session()->id];
+	tsurugi_session_owner *owner = &owners[tsurugi_session()->id];
 
 	owner->isolation = isolation;
 	owner->kind = kind;
@@ -132,7 +75,7 @@ end_session(int code, Datum argument)
 	tg_session *session = tsurugi_own_session;
 
 	tsurugi_own_session = NULL;
-	shared->owners[session->id].process_id = 0;
+	owners[session->id].process_id = 0;
 	tg_runtime_session_end(session);
 }
 
@@ -146,10 +89,10 @@ tsurugi_session_open(void)
 						errmsg("tables of tsurugi_fdw cannot be accessed during recovery")));
 	if (tg_session_open(&session) != TG_OK)
 		tsurugi_error_sessions();
-	shared->owners[session->id] = (tsurugi_session_owner){.process_id = MyProcPid,
-														  .database = MyDatabaseId,
-														  .role = GetSessionUserId(),
-														  .isolation = XACT_READ_COMMITTED};
+	owners[session->id] = (tsurugi_session_owner){.process_id = MyProcPid,
+												  .database = MyDatabaseId,
+												  .role = GetSessionUserId(),
+												  .isolation = XACT_READ_COMMITTED};
 	tsurugi_own_session = session;
 	on_shmem_exit(end_session, (Datum) 0);
 	return session;

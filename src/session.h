@@ -40,7 +40,6 @@ typedef struct tsurugi_session_owner
 	tg_txn_kind kind;
 	bool read_only;
 	char label[TG_TXN_LABEL_BYTES];
-	uint32 mixed; /* atomic: the xid of a transaction that is about to commit in ordinary tables and here, or 0 */
 } TG_CACHE_ALIGNED tsurugi_session_owner;
 
 /* The number of sessions, for all processes and threads there can be.  After PostgreSQL knows its own number. */
@@ -51,20 +50,6 @@ extern tsurugi_session_owner tsurugi_session_owner_get(unsigned id);
 
 /* Says what the running transaction of this backend is; to be taken back at its end. */
 extern void tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const char *label);
-
-/*
- * Around a commit of what was written in ordinary tables, under this xid, and
- * here: begun before anybody can see it; ended when it has ended here (no call is
- * needed if it was not begun).
- */
-extern void tsurugi_session_mixed_begin(TransactionId xid);
-extern void tsurugi_session_mixed_end(void);
-
-/*
- * Waits until every transaction whose changes of ordinary tables are there to see
- * has committed here, too.  Before a snapshot is taken.
- */
-extern void tsurugi_session_wait_for_mixed(void);
 
 /* Bytes of PostgreSQL's shared memory for the owners, and their making, at server start. */
 extern Size tsurugi_session_shared_bytes(void);

@@ -35,6 +35,7 @@
 
 #include "src/errors.h"
 #include "src/kinds.h"
+#include "src/mixed.h"
 #include "src/session.h"
 #include "src/snapshot_watch.h"
 #include "src/transaction.h"
@@ -64,6 +65,11 @@ static bool fresh_runs;
 
 /* A time that is no record's own. */
 #define ENTRY_NONE TSURUGI_ENTRY_OF_LONG
+
+/* A moment drawn for a run that has not asked for it yet.  0: none. */
+static tg_time expected_time;
+static unsigned expected_entry;
+static Snapshot expected_for; /* compared only */
 
 static void
 unlink_record(Record *record)
@@ -112,7 +118,7 @@ static tg_time
 publish_transaction_time(void)
 {
 	transaction_taken = GetCurrentStatementStartTimestamp();
-	tsurugi_session_wait_for_mixed();
+	tsurugi_mixed_wait_for_outcomes();
 	if (tsurugi_is_validated())
 		return tg_snapshot_publish_from(tsurugi_session(), &transaction_entry);
 	return tg_snapshot_publish(tsurugi_session(), &transaction_entry);
@@ -147,6 +153,7 @@ tsurugi_snapshot_adopt(tg_time time, unsigned entry)
 {
 	withdraw_transaction_time();
 	transaction_entry = entry;
+	transaction_taken = GetCurrentTimestamp();
 	set_transaction_time(time);
 }
 
@@ -175,6 +182,28 @@ tsurugi_snapshot_extend(tg_time later)
 }
 
 static void
+withdraw_expected(void)
+{
+	if (expected_time != 0)
+		tg_snapshot_withdraw(tsurugi_session(), expected_entry);
+	expected_time = 0;
+	expected_for = NULL;
+}
+
+void
+tsurugi_snapshot_expect(void)
+{
+	withdraw_expected();
+	expected_time = tg_snapshot_publish(tsurugi_session(), &expected_entry);
+}
+
+void
+tsurugi_snapshot_expect_for(Snapshot snapshot)
+{
+	expected_for = snapshot;
+}
+
+static void
 find_time(Record *record, bool fresh)
 {
 	record->source = NULL;
@@ -198,8 +227,16 @@ find_time(Record *record, bool fresh)
 			return;
 		}
 	}
-	tsurugi_session_wait_for_mixed();
 	record->taken = GetCurrentStatementStartTimestamp();
+	if (tg_unlikely(expected_for != NULL) && expected_for == record->snapshot)
+	{
+		record->seen.time = expected_time;
+		record->entry = expected_entry;
+		expected_time = 0;
+		expected_for = NULL;
+		return;
+	}
+	tsurugi_mixed_wait_for_outcomes();
 	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
 }
 
@@ -322,6 +359,7 @@ tsurugi_snapshot_end_all(void)
 			tg_snapshot_withdraw(tsurugi_session(), record->entry);
 	}
 	withdraw_transaction_time();
+	withdraw_expected();
 }
 
 void

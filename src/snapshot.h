@@ -65,6 +65,13 @@ extern void tsurugi_snapshot_adopt(tg_time time, unsigned entry);
 extern tg_time tsurugi_snapshot_time(void);
 extern void tsurugi_snapshot_extend(tg_time later);
 
+/*
+ * For mixed.c, at READ COMMITTED: draws a moment, in place of one that nobody has used, for
+ * the run that is about to start with this snapshot.
+ */
+extern void tsurugi_snapshot_expect(void);
+extern void tsurugi_snapshot_expect_for(Snapshot snapshot);
+
 /* For transaction.c: ends of transactions and subtransactions. */
 extern void tsurugi_snapshot_end_all(void);
 extern void tsurugi_snapshot_end_part(SubTransactionId part, SubTransactionId parent, bool committed);

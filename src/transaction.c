@@ -35,6 +35,7 @@
 #include "src/errors.h"
 #include "src/isolation.h"
 #include "src/kinds.h"
+#include "src/mixed.h"
 #include "src/session.h"
 #include "src/settings.h"
 #include "src/snapshot.h"
@@ -380,9 +381,9 @@ end_transaction(bool committed)
 			tg_txn_commit(tsurugi_session(), own_txn);
 		else
 			tg_txn_abort(tsurugi_session(), own_txn);
-		tsurugi_session_mixed_end();
 		note_tax(tsurugi_session(), report.writes % SAFE_POINT_WRITES, true);
 	}
+	tsurugi_mixed_end();
 	own_txn = NULL;
 	parts = NULL;
 	prepared = false;
@@ -412,6 +413,7 @@ at_transaction_event(XactEvent event, void *argument)
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
 		case XACT_EVENT_PARALLEL_COMMIT:
+			tg_failpoint("commit");
 			end_transaction(true);
 			break;
 		case XACT_EVENT_ABORT:
@@ -419,13 +421,15 @@ at_transaction_event(XactEvent event, void *argument)
 			end_transaction(false);
 			break;
 		case XACT_EVENT_PRE_COMMIT:
+			/* M2: announced before C is drawn. */
+			if (own_txn != NULL && tg_txn_has_writes(own_txn) && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+				tsurugi_mixed_begin();
 			if (tsurugi_is_serializable())
 			{
 				prepared = true;
 				tsurugi_isolation_prepare(own_txn);
 			}
-			if (own_txn != NULL && tg_txn_has_writes(own_txn) && TransactionIdIsValid(GetTopTransactionIdIfAny()))
-				tsurugi_session_mixed_begin(GetTopTransactionIdIfAny());
+			tg_failpoint("pre_commit");
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 			break;
@@ -458,8 +462,12 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionI
 
 	if (!committed && event != SUBXACT_EVENT_ABORT_SUB)
 		return;
-	if (!committed && tsurugi_own_session != NULL)
-		tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
+	if (!committed)
+	{
+		tsurugi_mixed_end_part();
+		if (tsurugi_own_session != NULL)
+			tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
+	}
 	if (parts != NULL && parts->id == id)
 		end_part(parent, committed);
 	tsurugi_storage_end_part(id, parent, committed);
