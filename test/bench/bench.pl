@@ -4,7 +4,7 @@
 # printed.  "CPU" is the time of all of the server's processes per statement.
 #
 # Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
-# ONLY (names of parts: point update upsert insert tpcb copy fill join scan memory
+# ONLY (names of parts: point update upsert index insert tpcb copy fill join scan memory
 # serializable hot levels).
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my $seconds = $ENV{SECONDS_EACH} || 4;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
 my $scale = $ENV{SCALE} || 10;
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert insert tpcb copy fill join scan memory serializable hot levels');
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index insert tpcb copy fill join scan memory serializable hot levels');
 my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
 my $ticks_per_second = 0 + `getconf CLK_TCK`;
 my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
@@ -163,6 +163,27 @@ sub bench_upsert
 	{
 		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, $clients, script('upsert')) } ] } qw(heap ours));
 		show_rates("ON CONFLICT, $clients clients", $rate, $cpu, ['>= 1.30']);
+	}
+}
+
+# Secondary keys: one row by a unique one, 100 rows by another, and making an index.
+sub bench_index
+{
+	for my $line ([ 'index_point', 'by unique key' ], [ 'index_range', '100 rows by key' ])
+	{
+		my ($statement, $name) = @$line;
+		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, 1, script($statement)) } ] } qw(heap ours));
+		show_rates("$name, 1 client", $rate, $cpu, ['>= 1.30']);
+	}
+	for my $line ([ 's', 'INDEX' ], [ 'k', 'UNIQUE INDEX' ])
+	{
+		my ($column, $kind) = @$line;
+		my ($time) = compare(map { my $schema = $_;
+				[ $schema => sub {
+					my $time = timed(sub { sql("CREATE $kind made ON $schema.keyed ($column)") });
+					sql("DROP INDEX $schema.made");
+					return $time } ] } qw(heap ours));
+		show_times("CREATE $kind", $time, '>= 2.00');
 	}
 }
 
@@ -345,7 +366,7 @@ sql('CHECKPOINT');
 
 row('', 'SELECT 1', 'heap', 'ours', 'ours');
 my $failed = 0;
-for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
+for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
 	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ],
 	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ])
 {
