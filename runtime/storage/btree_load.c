@@ -77,15 +77,16 @@ need_level(tg_session *session, tg_btree_load *load, unsigned number)
 	return TG_OK;
 }
 
-/* Whether the draft, with one more key, is more than a node should have. */
+/* Whether the draft, with one more key, is more than a node should have; if not, what room it has for it. */
 static bool
-is_full(const tg_node *draft, tg_span key)
+is_full(const tg_node *draft, tg_span key, tg_room *room_out)
 {
 	unsigned stride = tg_node_stride(draft);
 	unsigned used = draft->bytes - draft->heap + (unsigned) sizeof(tg_node) + draft->count * stride;
 	unsigned prefix_bytes = draft->prefix_bytes;
 	tg_room room = tg_node_room(draft, key);
 
+	*room_out = room;
 	if (draft->count == 0)
 		return false;
 	if (room == TG_ROOM_NONE || room == TG_ROOM_PREFIX)
@@ -132,20 +133,15 @@ finish_draft(tg_session *session, tg_btree_load *load, unsigned number, tg_span 
 	return TG_OK;
 }
 
-static void
-append(tg_node *draft, tg_span key, uintptr_t value)
-{
-	tg_node_insert(draft, draft->count, key, value, tg_node_room(draft, key));
-}
-
 /* A node of the level below that begins at this fence. */
 static tg_status
 add_child(tg_session *session, tg_btree_load *load, unsigned number, tg_span low, tg_node *child)
 {
 	load_level *level = load->levels[number];
 	tg_node *draft = &level->draft.node;
+	tg_room room;
 
-	if (level->is_begun && is_full(draft, low))
+	if (level->is_begun && is_full(draft, low, &room))
 	{
 		tg_status status = finish_draft(session, load, number, low);
 
@@ -153,7 +149,7 @@ add_child(tg_session *session, tg_btree_load *load, unsigned number, tg_span low
 			return status;
 	}
 	if (level->is_begun)
-		append(draft, low, (uintptr_t) child);
+		tg_node_insert(draft, draft->count, low, (uintptr_t) child, room);
 	else
 		draft->first = child;
 	level->is_begun = true;
@@ -165,6 +161,8 @@ tg_btree_load_add(tg_session *session, tg_btree_load *load, const void *key, siz
 {
 	tg_span span = {key, (unsigned) key_bytes};
 	load_level *level;
+	tg_node *draft;
+	tg_room room;
 	tg_status status = need_level(session, load, 0);
 
 	if (status != TG_OK)
@@ -172,17 +170,19 @@ tg_btree_load_add(tg_session *session, tg_btree_load *load, const void *key, siz
 	if (key_bytes > TG_KEY_BYTES_MAX)
 		return TG_TOO_LARGE;
 	level = load->levels[0];
-	if (level->is_begun && is_full(&level->draft.node, span))
+	draft = &level->draft.node;
+	if (is_full(draft, span, &room))
 	{
-		unsigned common = tg_node_common_with(&level->draft.node, level->draft.node.count - 1U, span);
+		unsigned common = tg_node_common_with(draft, draft->count - 1U, span);
 
 		/* Above the last key, so it is longer than what they have in common. */
 		tg_assert(common < span.length);
 		status = finish_draft(session, load, 0, (tg_span){span.bytes, common + 1});
 		if (status != TG_OK)
 			return status;
+		room = tg_node_room(draft, span);
 	}
-	append(&level->draft.node, span, row);
+	tg_node_insert(draft, draft->count, span, row, room);
 	level->is_begun = true;
 	return TG_OK;
 }
