@@ -176,4 +176,6 @@ tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTab
 	/* The slot is one for heap tuples, which have their ctid inside. */
 	if (TTS_IS_HEAPTUPLE(slot))
 		((HeapTupleTableSlot *) slot)->tuple->t_self = slot->tts_tid;
+	/* For WHERE CURRENT OF a cursor that locks rows (execCurrentOf). */
+	erm->curCtid = slot->tts_tid;
 }
