@@ -8,6 +8,7 @@
  *	bit, inet, timetz as stored: what PostgreSQL compares is all there is
  *	array             dimensions, then elements
  *	range             emptiness, then bounds
+ *	multirange        its ranges
  *	composite         columns
  *	jsonb             the tokens of its iterator: keys are unique and sorted in it
  *	key.h's types     as in a key
@@ -15,7 +16,7 @@
  * Parts of a value follow each other with what it takes to tell where each
  * ends: a byte for NULL or not, and the length.
  *
- * Left out: types of extensions, multiranges, text search, xml (which
+ * Left out: types of extensions, text search, xml (which
  * has no equality), and text whose collation takes different strings for equal.
  */
 #include "postgres.h"
@@ -34,6 +35,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
+#include "utils/multirangetypes.h"
 #include "utils/pg_locale.h"
 #include "utils/rangetypes.h"
 #include "utils/typcache.h"
@@ -143,6 +145,8 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 
 		return part_is_possible(range->rngelemtype->type_id, range->rng_collation);
 	}
+	if (type_is_multirange(type))
+		return tsurugi_canonical_is_possible(get_multirange_range(type), InvalidOid, ordered_out);
 	return get_typtype(type) == TYPTYPE_COMPOSITE && columns_are_possible(type);
 }
 
@@ -257,6 +261,18 @@ append_range(StringInfo bytes, Oid type, Datum value)
 		return;
 	append_bound(bytes, range, &lower);
 	append_bound(bytes, range, &upper);
+}
+
+static void
+append_multirange(StringInfo bytes, Oid type, Datum value)
+{
+	TypeCacheEntry *multirange = lookup_type_cache(type, TYPECACHE_MULTIRANGE_INFO);
+	RangeType **ranges;
+	int32 count;
+
+	multirange_deserialize(multirange->rngtype, DatumGetMultirangeTypeP(value), &count, &ranges);
+	for (int i = 0; i < count; i++)
+		append_range(bytes, multirange->rngtype->type_id, RangeTypePGetDatum(ranges[i]));
 }
 
 static void
@@ -383,6 +399,11 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 	if (type_is_range(type))
 	{
 		append_range(bytes, type, value);
+		return;
+	}
+	if (type_is_multirange(type))
+	{
+		append_multirange(bytes, type, value);
 		return;
 	}
 	if (get_typtype(type) == TYPTYPE_COMPOSITE)

@@ -321,7 +321,24 @@ tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_ou
 		case BOOLOID:
 		case CHAROID:
 		case OIDOID:
+		case REGCLASSOID:
+		case REGTYPEOID:
+		case REGPROCOID:
+		case REGPROCEDUREOID:
+		case REGOPEROID:
+		case REGOPERATOROID:
+		case REGROLEOID:
+		case REGNAMESPACEOID:
+		case REGCONFIGOID:
+		case REGDICTIONARYOID:
+		case REGCOLLATIONOID:
+		case XID8OID:
+		case LSNOID:
 			*code_out = TG_KEY_UNSIGNED;
+			return true;
+		case TIDOID: /* its bytes are in the machine's order */
+			*code_out = TG_KEY_BYTES16;
+			*ordered_out = false;
 			return true;
 		case FLOAT4OID:
 			*code_out = TG_KEY_FLOAT4;

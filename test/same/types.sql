@@ -135,3 +135,40 @@ SELECT * FROM on_each($q$WITH d AS (DELETE FROM TABLE_ WHERE v IS NULL RETURNING
 SELECT * FROM on_each($q$WITH u AS (UPDATE TABLE_ SET v = v WHERE id > 0 RETURNING v) SELECT md5(string_agg(v::text, ',' ORDER BY v::text)) FROM u$q$);
 SELECT * FROM on_each($q$WITH u AS (UPDATE TABLE_ a SET v = (SELECT b.v FROM TABLE_ b ORDER BY id LIMIT 1) RETURNING v) SELECT md5(string_agg(v::text, ',' ORDER BY v::text)) FROM u$q$);
 SELECT * FROM on_each($q$SELECT count(*) FROM TABLE_ a, TABLE_ b WHERE a.v::text = b.v::text$q$);
+
+-- with an index, and as a primary key; not of types of extensions, nor for text search
+DELETE FROM samples WHERE samples.type IN ('citext', 'hstore', 'tsvector', 'tsquery');
+DELETE FROM samples WHERE length(value) > 100; -- no key is that long
+CREATE FUNCTION do_each(statement text) RETURNS TABLE (type text, answer text) LANGUAGE plpgsql AS $$
+DECLARE
+	t record;
+BEGIN
+	FOR t IN SELECT s.type, min(s.id) AS number FROM samples s GROUP BY 1 ORDER BY 2 LOOP
+		BEGIN
+			EXECUTE replace(replace(statement, 'TABLE_', 'type_' || t.number), 'TYPE_', t.type);
+		EXCEPTION WHEN OTHERS THEN
+			type := t.type;
+			answer := sqlstate || ' ' || sqlerrm;
+			RETURN NEXT;
+		END;
+	END LOOP;
+END $$;
+SELECT * FROM do_each('TRUNCATE TABLE_');
+SELECT * FROM do_each('CREATE INDEX ON TABLE_ (v)');
+SELECT * FROM do_each($q$INSERT INTO TABLE_ SELECT id, value::TYPE_ FROM samples WHERE type = 'TYPE_'$q$);
+SET enable_seqscan = off;
+SELECT * FROM on_each($q$SELECT count(*) FROM TABLE_ a WHERE a.v = (SELECT v FROM TABLE_ ORDER BY id LIMIT 1)$q$);
+SELECT * FROM on_each($q$SELECT count(*) FROM TABLE_ a WHERE a.v > (SELECT v FROM TABLE_ ORDER BY id LIMIT 1)$q$);
+SELECT * FROM on_each($q$SELECT count(*) FROM TABLE_ a WHERE a.v <= (SELECT v FROM TABLE_ ORDER BY id OFFSET 1 LIMIT 1)$q$);
+SELECT * FROM on_each($q$SELECT count(*) FROM TABLE_ a WHERE a.v IS NULL$q$);
+SELECT * FROM on_each($q$SELECT count(*) FROM samples s, TABLE_ a WHERE s.type = 'TYPE_' AND a.v = s.value::TYPE_$q$);
+SELECT * FROM on_each($q$SELECT string_agg(v::text, ' ') FROM (SELECT v FROM TABLE_ ORDER BY v) s$q$);
+SELECT * FROM on_each($q$SELECT string_agg(v::text, ' ') FROM (SELECT v FROM TABLE_ ORDER BY v DESC) s$q$);
+SELECT * FROM on_each($q$SELECT max(v) FROM TABLE_$q$);
+RESET enable_seqscan;
+SELECT * FROM do_each('DELETE FROM TABLE_ WHERE v IS NULL');
+SELECT * FROM do_each('ALTER TABLE TABLE_ ADD UNIQUE (v)');
+SELECT * FROM do_each($q$INSERT INTO TABLE_ SELECT 1000 + id, value::TYPE_ FROM samples WHERE type = 'TYPE_' AND value IS NOT NULL$q$);
+SELECT * FROM do_each($q$INSERT INTO TABLE_ SELECT 1000 + id, value::TYPE_ FROM samples WHERE type = 'TYPE_' AND value IS NOT NULL ON CONFLICT (v) DO NOTHING$q$);
+SELECT * FROM do_each('ALTER TABLE TABLE_ DROP CONSTRAINT IF EXISTS TABLE__pkey, ADD PRIMARY KEY (v)');
+SELECT * FROM on_each($q$SELECT string_agg(id::text, ' ') FROM (SELECT id FROM TABLE_ ORDER BY v, id) s$q$);
