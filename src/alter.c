@@ -24,6 +24,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "commands/comment.h"
+#include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "parser/parser.h"
@@ -331,9 +332,9 @@ note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTable
 /* --- what the rows that are there have to meet ------------------------------------------------ */
 
 static void
-verify_table(Oid relation_id, const Wishes *wishes)
+verify_table(Oid relation_id, const Wishes *wishes, LOCKMODE lock)
 {
-	Relation relation = table_open(relation_id, AccessExclusiveLock);
+	Relation relation = table_open(relation_id, lock);
 	Bitmapset *not_null = NULL;
 	ListCell *cell;
 
@@ -352,17 +353,20 @@ verify_table(Oid relation_id, const Wishes *wishes)
 static void
 verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishes)
 {
+	LOCKMODE lock;
 	List *tables;
 	ListCell *cell;
 
 	if (!wishes->checks && wishes->not_null == NIL)
 		return;
+	/* PostgreSQL has it: VALIDATE lets others write, whose rows meet the condition already. */
+	lock = AlterTableGetLockLevel(statement->cmds);
 	CommandCounterIncrement();
 	tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
 	foreach (cell, tables)
 	{
 		if (tsurugi_is_our_table(lfirst_oid(cell)))
-			verify_table(lfirst_oid(cell), wishes);
+			verify_table(lfirst_oid(cell), wishes, lock);
 	}
 }
 
