@@ -5,7 +5,7 @@
 #
 # Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
 # ONLY (names of parts: point update upsert index insert tpcb copy fill join scan memory
-# serializable hot levels).
+# serializable hot levels long), CONTRACTS (100000, of part long).
 use strict;
 use warnings;
 use File::Basename;
@@ -17,7 +17,7 @@ my $seconds = $ENV{SECONDS_EACH} || 4;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
 my $scale = $ENV{SCALE} || 10;
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index insert tpcb copy fill join scan memory serializable hot levels');
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index insert tpcb copy fill join scan memory serializable hot levels long');
 my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
 my $ticks_per_second = 0 + `getconf CLK_TCK`;
 my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
@@ -324,6 +324,92 @@ sub bench_levels
 	}
 }
 
+# What the online clients' backends have used so far.
+sub online_cpu
+{
+	my $ticks = 0;
+	$ticks += cpu_of($_, 0) for split ' ', sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench'");
+	return $ticks / $ticks_per_second;
+}
+
+# Two online clients at SERIALIZABLE, at a pace (0: as fast as they can), while the code runs, which gets how long it has.
+# Transactions per second, CPU of their backends in microseconds per transaction, those of a hundred that were tried again.
+sub online
+{
+	my ($schema, $contracts, $pace, $code) = @_;
+	my $log = "$work/online.log";
+	my $limit = 5 * $seconds;
+	my $rate = $pace > 0 ? sprintf('-R %.0f', $pace) : '';
+	my ($cpu, $time);
+
+	defined(my $pid = fork) or die;
+	if ($pid == 0)
+	{
+		$ENV{PGOPTIONS} = "-c search_path=$schema,public -c default_transaction_isolation=serializable";
+		exec "exec pgbench -n -M prepared --max-tries=1000 -c 2 -j 1 -T $limit $rate " . join(' ', script('online')) . " -D contracts=$contracts postgres >$log 2>&1";
+	}
+	sleep 0.5;
+	($cpu, $time) = (online_cpu(), time);
+	$code->($limit - 1.5);
+	my $left = $limit - 1 - (time - $time);
+	sleep $left if $left > 0;
+	($cpu, $time) = (online_cpu() - $cpu, time - $time);
+	waitpid $pid, 0;
+	my $output = join "\n", read_lines($log);
+	my ($tps) = $output =~ /^tps = ([\d.]+)/m;
+	my ($failed) = $output =~ /^number of failed transactions: (\d+)/m;
+	die "pgbench failed:\n$output" unless $? == 0 && $tps && !$failed;
+	my ($retried) = $output =~ /^number of transactions retried: \d+ \(([\d.]+)%/m;
+	return ($tps, $cpu / ($tps * $time) * 1e6, $retried);
+}
+
+# The batch, tried once: seconds, and whether it got through.  What it found must be exact.
+sub batch
+{
+	my ($schema, $contracts) = @_;
+	my $kind = $schema eq 'heap' ? 'SET LOCAL transaction_isolation = serializable'
+		: "SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = 'ours.result'";
+	my $statement = "BEGIN; $kind; INSERT INTO $schema.result SELECT id, total, sum(amount) FROM $schema.contract JOIN $schema.contract_history ON contract = id GROUP BY id, total; COMMIT";
+
+	sql("TRUNCATE $schema.result");
+	my $through;
+	my $time = timed(sub { $through = system(qq(psql -XAtqv ON_ERROR_STOP=1 -c "$statement" >$work/batch.log 2>&1)) == 0 });
+	return ($time, 0) unless $through;
+	my $good = sql("SELECT count(*) FROM $schema.result WHERE total = summed");
+	die "$schema: $good of $contracts results are right\n" unless $good == $contracts;
+	return ($time, 1);
+}
+
+# A batch that reads all contracts and their history and writes a result for each, in one
+# serializable transaction, beside online clients at half their own maximum.
+sub bench_long
+{
+	my $contracts = $ENV{CONTRACTS} || 100_000;
+
+	system('psql', '-Xq', '-v', "contracts=$contracts", '-f', "$here/long.sql") == 0 or die "long.sql failed\n";
+	for my $schema (qw(heap ours))
+	{
+		my @alone = map { (batch($schema, $contracts))[0] } 1 .. $rounds;
+		my ($most) = online($schema, $contracts, 0, sub {});
+		my ($rate_alone, $cpu_alone, $retried_alone) = online($schema, $contracts, $most / 2, sub {});
+		my ($through, $tries, @beside) = (0, 0);
+		my ($rate, $cpu, $retried) = online($schema, $contracts, $most / 2, sub {
+			my $end = time + shift;
+			do
+			{
+				my ($time, $good) = batch($schema, $contracts);
+				push @beside, $time;
+				$tries++;
+				$through += $good;
+			} while (time + median(@beside) < $end);
+		});
+		printf "%s: batch alone %.2f s; beside clients %d of %d got through, %.2f s (%.2f of alone%s)\n", $schema, median(@alone),
+			$through, $tries, median(@beside), median(@beside) / median(@alone), $schema eq 'ours' ? '; target all, <= 1.5' : '';
+		printf "    clients, 1/s: most %.0f, paced alone %.0f, beside the batch %.0f; their CPU, us: %.1f, %.1f (%.2f%s); tried again: %.2f %%, %.2f %%\n",
+			$most, $rate_alone, $rate, $cpu_alone, $cpu, $cpu / $cpu_alone, $schema eq 'ours' ? '; target <= 1.2' : '', $retried_alone, $retried;
+	}
+}
+
 # A fresh table each: what a row and its index entry take, nothing updated yet.
 sub bench_memory
 {
@@ -368,7 +454,8 @@ row('', 'SELECT 1', 'heap', 'ours', 'ours');
 my $failed = 0;
 for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
 	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ],
-	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ])
+	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ],
+	[ long => \&bench_long ])
 {
 	next unless $only{ $part->[0] };
 	next if eval { $part->[1]->(); 1 };
