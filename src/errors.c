@@ -211,6 +211,8 @@ tsurugi_describe_other(uint64_t host)
 	PGPROC *other = BackendIdGetProc((BackendId) (host >> 32));
 	int process_id = other != NULL ? other->pid : 0;
 
+	if (process_id == 0)
+		return "another transaction";
 	for (unsigned id = 0; id < tg_session_max(); id++)
 	{
 		tg_txn_report report;

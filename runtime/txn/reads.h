@@ -121,7 +121,8 @@ typedef struct tg_conflict
 	tg_conflict_kind kind;
 	uint32_t relation;	/* the host's number of the table; 0 if unknown */
 	tg_version version; /* a committed one that has begun or ended since; TG_VERSION_NONE if unknown */
-	uint64_t other;		/* the other transaction's host word, where it is a LONG that preserves the area; else 0 */
+	uint64_t
+		other; /* the other transaction's host word: of a LONG that preserves the area, or who holds a row; else 0 */
 } tg_conflict;
 
 /*

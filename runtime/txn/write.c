@@ -47,11 +47,11 @@ leave(const tg_writer *writer, bool entered, tg_status status)
 
 /* W4: a SHORT does not wait for rows. */
 static inline tg_status
-refuse_to_wait(const tg_writer *writer, tg_table *table, tg_status status)
+refuse_to_wait(const tg_writer *writer, tg_table *table, tg_status status, const tg_wait *wait)
 {
 	if (tg_likely(status != TG_BUSY) || tg_txn_kind_of(writer->txn) != TG_TXN_SHORT)
 		return status;
-	writer->txn->conflict = (tg_conflict){.kind = TG_CONFLICT_TAKEN, .relation = table->relation};
+	writer->txn->conflict = (tg_conflict){.kind = TG_CONFLICT_TAKEN, .relation = table->relation, .other = wait->host};
 	return TG_CONFLICT;
 }
 
@@ -269,7 +269,7 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 	}
 	if (status == TG_OK)
 		status = insert(writer, table, key, key_bytes, values, nulls, TG_ROW_MAX, row_out, &version, wait_out);
-	return leave(writer, entered, refuse_to_wait(writer, table, status));
+	return leave(writer, entered, refuse_to_wait(writer, table, status, wait_out));
 }
 
 /*
@@ -384,7 +384,7 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 		if (minds != TG_OK)
 			return minds;
 	}
-	return refuse_to_wait(writer, table, status);
+	return refuse_to_wait(writer, table, status, wait_out);
 }
 
 tg_status
@@ -553,7 +553,7 @@ tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version
 	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
 	if (status == TG_OK)
 		status = update(writer, table, row, version, values, nulls, wait_out);
-	return leave(writer, entered, refuse_to_wait(writer, table, status));
+	return leave(writer, entered, refuse_to_wait(writer, table, status, wait_out));
 }
 
 /* successor: the version that a move has made, in its row; or TG_VERSION_NONE */
@@ -602,7 +602,7 @@ tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version
 	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
 	if (status == TG_OK)
 		status = end_version(writer, table, row, version, TG_VERSION_NONE, wait_out);
-	return leave(writer, entered, refuse_to_wait(writer, table, status));
+	return leave(writer, entered, refuse_to_wait(writer, table, status, wait_out));
 }
 
 static tg_time
@@ -656,5 +656,5 @@ tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version v
 		status = tg_txn_mind(writer, table, TG_VERSION_NONE, key, key_bytes, wait_out);
 	if (status == TG_OK)
 		status = move(writer, table, row, version, key, key_bytes, values, nulls, row_out, wait_out);
-	return leave(writer, entered, refuse_to_wait(writer, table, status));
+	return leave(writer, entered, refuse_to_wait(writer, table, status, wait_out));
 }

@@ -106,6 +106,52 @@ $other->wait;
 $other->query('COMMIT;');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.transactions'), 0, 'both have ended');
 
+# a LONG that waits for its start, and what those read whom it refuses
+$other->query("SET tsurugi_fdw.transaction_type = long; SET tsurugi_fdw.write_preserve = account;
+	SET tsurugi_fdw.transaction_label = 'batch';");
+$session->query('BEGIN; UPDATE account SET v = 3 WHERE id = 1;');
+$other->query('BEGIN;');
+$other->send('SELECT FROM account WHERE id = 2;');
+ok($node->poll_query_until('postgres', qq{
+	SELECT waits_for = ARRAY[$pid] FROM tsurugi.transactions
+	WHERE pid = $other_pid AND kind = 'long' AND label = 'batch' AND write_preserve = '{account}' AND snapshot IS NULL}),
+	'a LONG waits for a writer');
+$session->query('COMMIT;');
+$other->wait;
+is($node->safe_psql('postgres', "SELECT snapshot > 0, waits_for IS NULL FROM tsurugi.transactions WHERE pid = $other_pid"),
+	't|t', 'and has started');
+my $batch = qr/process $other_pid \(long transaction "batch"\)/;
+for my $case (
+	[ 'short', 'SELECT 1', 'UPDATE account SET v = 4 WHERE id = 1', 'write preserved area', qr/"account" is in the write preserve of $batch/ ],
+	[ 'default', 'SELECT FROM other', 'UPDATE account SET v = 4 WHERE id = 1', 'write preserved area', qr/"account" is in the write preserve of $batch/ ],
+	[ 'default', 'SELECT FROM account WHERE id = 1; UPDATE other SET v = 3', 'COMMIT', 'read preserved area',
+		qr/"account", which this transaction reads, is in the write preserve of $batch/, 'before' ],
+	[ 'long', 'SELECT FROM other', 'SELECT FROM account WHERE id = 1', 'read area of earlier LONG',
+		qr/"account" is in the write preserve of $batch, which began before/ ])
+{
+	my ($type, $read, $last, $reason, $detail, $before) = @$case;
+	my $count = failures($reason);
+
+	$other->query('ROLLBACK;') if $before;
+	$session->query("BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL tsurugi_fdw.transaction_type = $type; $read;");
+	$other->query('BEGIN; SELECT FROM account WHERE id = 2;') if $before;
+	$session->send("$last;");
+	my $messages = $session->wait_messages;
+	like($messages, qr/ERROR:\s+40001/, "$type: $reason");
+	like($messages, $detail, 'says whose');
+	$session->query('ROLLBACK;');
+	is(failures($reason), $count + 1, 'and it is counted');
+}
+$other->query('ROLLBACK;');
+
+# who holds a row that a SHORT wants
+$other->query('RESET tsurugi_fdw.transaction_type; BEGIN; UPDATE account SET v = 5 WHERE id = 1;');
+$session->query('BEGIN; SET LOCAL tsurugi_fdw.transaction_type = short;');
+$session->send('UPDATE account SET v = 6 WHERE id = 1;');
+like($session->wait_messages, qr/is being changed by process $other_pid, and short transactions do not wait/, 'SHORT: a row is held');
+$session->query('ROLLBACK;');
+$other->query('ROLLBACK;');
+
 $session->close;
 $other->close;
 $node->stop;
