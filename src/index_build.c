@@ -14,7 +14,6 @@
 #include "storage/latch.h"
 #include "utils/wait_event.h"
 
-#include "runtime/exec/index_build.h"
 #include "src/errors.h"
 #include "src/row.h"
 #include "src/session.h"

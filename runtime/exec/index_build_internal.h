@@ -1,0 +1,175 @@
+/*
+ * index_build_internal.h
+ *	  What the files behind index_build.h share.
+ */
+#ifndef TG_INDEX_BUILD_INTERNAL_H
+#define TG_INDEX_BUILD_INTERNAL_H
+
+#include <string.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/exec/index_build.h"
+#include "runtime/sched/job.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/storage/btree_load.h"
+
+#define TG_BUILD_EPOCH_ENTRIES 512 /* looked at in one epoch */
+
+/* Of an entry. */
+#define TG_ENTRY_LIVE 1		/* of its row's live version */
+#define TG_ENTRY_DISTINCT 2 /* it has a NULL that no other is equal to */
+
+typedef struct tg_run_record
+{
+	uint64_t word;	/* eight bytes of the key, big-endian */
+	uint32_t at;	/* of the entry's bytes */
+	uint16_t bytes; /* of the entry */
+	uint16_t flags;
+} tg_run_record;
+
+_Static_assert(sizeof(tg_run_record) == 16, "a record is 16 bytes");
+
+typedef struct tg_build_run
+{
+	struct tg_build_run *next;
+	tg_run_record *records;
+	unsigned char *bytes;
+	uint32_t count;
+	uint32_t capacity;
+	uint32_t used;
+	uint32_t room;
+	uint32_t prefix;   /* bytes before the words */
+	uint32_t position; /* MERGE: of the next record */
+} tg_build_run;
+
+/* Of the runs that are merged: the word of its next record is looked at here. */
+typedef struct tg_merge_place
+{
+	uint64_t word;
+	tg_build_run *run;
+} tg_merge_place;
+
+typedef enum tg_build_phase
+{
+	TG_BUILD_START,
+	TG_BUILD_COLLECT,
+	TG_BUILD_MERGE,
+	TG_BUILD_RECHECK,
+	TG_BUILD_ADD,
+	TG_BUILD_VERIFY,
+	TG_BUILD_DONE
+} tg_build_phase;
+
+typedef struct tg_build_task
+{
+	tg_task task; /* first */
+	tg_index_build *build;
+} tg_build_task;
+
+struct tg_index_build
+{
+	uint32_t next_chunk; /* atomic: tasks count it up, by morsels */
+
+	/* constant once it has begun */
+	tg_table *table TG_CACHE_ALIGNED; /* a reference */
+	tg_index *index;				  /* a reference */
+	bool exclusive;
+	void *waiter;
+	uint64_t owner;
+	unsigned own; /* the caller's transaction */
+	uint32_t chunk_count;
+	uint32_t morsel_chunks;
+
+	uint32_t references; /* atomic */
+	tg_build_run *runs;	 /* atomic: a stack; the caller's once all is collected */
+
+	/* the caller's */
+	tg_build_phase phase;
+	tg_job *job; /* NULL: collected in place */
+	unsigned task_count;
+	unsigned spawned_count; /* tasks that are on their way; first task only */
+	tg_build_task *tasks;
+	tg_btree_load *load;
+	tg_merge_place *heap; /* MERGE: runs by their next record, the least first */
+	uint32_t heap_count;
+	bool has_last;
+	bool last_is_judged; /* VERIFY: the rows of the last key have been */
+	uint32_t last_bytes;
+	unsigned char last[TG_KEY_BYTES_MAX]; /* MERGE: the entry loaded last; VERIFY: the last key */
+	uint32_t live_row;					  /* MERGE: of the last key, a row that has it; or TG_ROW_MAX */
+	tg_build_run *rechecked;			  /* RECHECK: run in hand */
+	uint32_t at_chunk;					  /* ADD */
+	tg_btree_cursor cursor;				  /* VERIFY */
+	bool in_verify;
+	uint64_t done;
+};
+
+/* --- index_build.c --- */
+
+typedef struct tg_found_entry
+{
+	tg_index_key key;
+	uint32_t row;
+	uint16_t flags;
+} tg_found_entry;
+
+/*
+ * The entry of a slot's version, if it has one and should: TG_OK; TG_NOT_FOUND;
+ * TG_TOO_LARGE.  Inside an epoch.
+ */
+extern tg_status tg_build_find_entry(const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers,
+									 unsigned slot, tg_found_entry *found) TG_MUST_USE;
+
+/* Memory is short for runs: the slow way needs none but the tree's. */
+extern tg_status tg_build_go_slow(tg_session *session, tg_index_build *build);
+
+static inline uint32_t
+tg_entry_row(const unsigned char *entry, size_t bytes)
+{
+	const unsigned char *row = entry + bytes - TG_INDEX_ROW_BYTES;
+
+	return (uint32_t) row[0] << 24 | (uint32_t) row[1] << 16 | (uint32_t) row[2] << 8 | row[3];
+}
+
+static inline void
+tg_build_report_twins(tg_index_build *build, uint32_t a, uint32_t b, tg_index_build_report *report)
+{
+	report->rows[0] = a;
+	report->rows[1] = b;
+	report->twin = tg_load_acquire(tg_row_head(build->table, b));
+}
+
+/* --- index_run.c --- */
+
+extern void tg_run_free(tg_session *session, tg_build_run *run);
+
+/* Chunks [first, end) into as many sorted runs as it takes.  TG_NO_MEMORY, TG_TOO_LARGE. */
+extern tg_status tg_run_collect(tg_session *session, tg_index_build *build, uint32_t first, uint32_t end) TG_MUST_USE;
+
+/* Makes the words those behind so many bytes, which all entries have in common. */
+extern void tg_run_set_words(tg_build_run *run, unsigned prefix);
+
+static inline const unsigned char *
+tg_run_bytes(const tg_build_run *run, const tg_run_record *record)
+{
+	return run->bytes + record->at;
+}
+
+static inline int
+tg_run_compare(const unsigned char *a, unsigned a_bytes, const unsigned char *b, unsigned b_bytes)
+{
+	int order = memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes);
+
+	return order != 0 ? order : (int) a_bytes - (int) b_bytes;
+}
+
+/* --- index_merge.c, index_add.c: steps of their phases, as tg_index_build_step --- */
+
+extern tg_status tg_build_step_merge(tg_session *session, tg_index_build *build,
+									 tg_index_build_report *report) TG_MUST_USE;
+extern tg_status tg_build_step_recheck(tg_session *session, tg_index_build *build) TG_MUST_USE;
+extern tg_status tg_build_step_add(tg_session *session, tg_index_build *build) TG_MUST_USE;
+extern tg_status tg_build_step_verify(tg_session *session, tg_index_build *build,
+									  tg_index_build_report *report) TG_MUST_USE;
+
+#endif /* TG_INDEX_BUILD_INTERNAL_H */
