@@ -20,10 +20,11 @@
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
+#   make bench-collection   memory and latencies while garbage is collected
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test lint demo psql postgres-regress bench bench-instructions bench-sched bench-kernel
+scripted = test lint demo psql postgres-regress bench bench-instructions bench-collection bench-sched bench-kernel
 standalone = unit explore example format
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
@@ -42,6 +43,8 @@ bench:
 	@test/bench/run.sh
 bench-instructions:
 	@test/bench/instructions.sh
+bench-collection:
+	@test/bench/collection.sh
 bench-sched:
 	@test/bench/sched.sh
 bench-kernel:

@@ -953,7 +953,7 @@ tg_collector_report_get(tg_collector_report *report)
 		.rows_closed = tg_load_relaxed(&shared->counts.rows_closed),
 		.chunks_settled = tg_load_relaxed(&shared->sweep.chunks_settled),
 		.chunks_freed = tg_load_relaxed(&shared->sweep.chunks_freed),
-		.cycles = tg_cycle_number(&shared->cycle),
+		.cycles = tg_load_relaxed(&shared->cycle.number),
 		.stage = stage_names[stage],
 		.epoch_waits_ms = stage == TG_STAGE_EPOCH ? tg_now_ms() - tg_load_relaxed(&shared->epoch_ms) : 0,
 		.horizon = tg_load_relaxed(&shared->horizon),

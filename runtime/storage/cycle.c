@@ -7,7 +7,8 @@
  *	  it stays, and who left it before has nothing more to do with it.
  * 2. Who leaves a stage for many as the only participant, having found the work
  *	  empty, moves it on in the same compare-and-swap.  Only participants put work, and
- *	  nobody joined since (the word would have changed): so it is empty.  If it was not,
+ *	  nobody joined since: the word counts joins, for somebody who joins, puts a piece back and
+ *	  leaves would else leave it as it was.  So the work is empty.  If it was not,
  *	  the stage stays, perhaps with nobody in it, and whoever joins next goes on.
  * 3. A stage for many that nobody is in may be joined though its work is empty:
  *	  so it is left, and moved on, at once.
@@ -17,7 +18,7 @@
  *	  once.  Because nobody else takes meanwhile, the piece on top that was read cannot have
  *	  been taken and put again: no ABA.  Whoever finds it held goes without.
  *
- * test/unit/cycle.c tries every interleaving of a few participants.
+ * test/explore/explore_cycle.c tries every schedule of a few participants on this code.
  */
 #include "runtime/storage/cycle.h"
 
@@ -26,8 +27,8 @@
 
 #define STAGE_MASK ((uint64_t) 0xff)
 #define PARTICIPANT ((uint64_t) 1 << 8)
-#define PARTICIPANTS ((uint64_t) 0xffffff << 8)
-#define CYCLE ((uint64_t) 1 << 32)
+#define PARTICIPANTS ((uint64_t) 0xffff << 8)
+#define JOIN ((uint64_t) 1 << 24)
 
 static inline tg_stage
 stage_of(uint64_t word)
@@ -55,7 +56,7 @@ tg_cycle_join(tg_cycle *cycle)
 			return TG_STAGE_NONE;
 		if (!is_empty && (!is_for_many(stage) || tg_load_relaxed(&cycle->work) == NULL))
 			return TG_STAGE_NONE;
-		if (tg_cas_acq_rel(&cycle->word, &word, word + PARTICIPANT))
+		if (tg_cas_acq_rel(&cycle->word, &word, word + PARTICIPANT + JOIN))
 			return stage;
 	}
 }
@@ -95,7 +96,11 @@ tg_cycle_start(tg_cycle *cycle, tg_stage from)
 	tg_assert(from == TG_STAGE_IDLE || from == TG_STAGE_EPOCH);
 	if (stage_of(word) != from)
 		return false;
-	return tg_cas_acq_rel(&cycle->word, &word, (word + 1) + (from == TG_STAGE_IDLE ? CYCLE : 0));
+	if (!tg_cas_acq_rel(&cycle->word, &word, word + 1))
+		return false;
+	if (from == TG_STAGE_IDLE)
+		tg_fetch_add_relaxed(&cycle->number, 1);
+	return true;
 }
 
 /* --- pieces --------------------------------------------------------------- */

@@ -40,9 +40,10 @@ typedef enum tg_stage
 /* In the arena; all zero is IDLE.  Any session. */
 typedef struct tg_cycle
 {
-	uint64_t word TG_CACHE_ALIGNED;		 /* atomic: number of the cycle << 32 | participants << 8 | stage */
+	uint64_t word TG_CACHE_ALIGNED;		 /* atomic: joins so far << 24 | participants << 8 | stage */
 	tg_write_log *work TG_CACHE_ALIGNED; /* atomic: a stack; anybody puts, who holds taking takes */
 	uint32_t taking;					 /* atomic */
+	uint64_t number;					 /* atomic: cycles begun */
 	tg_write_log *done TG_CACHE_ALIGNED; /* atomic: a stack; anybody puts, the only one takes all */
 } tg_cycle;
 
@@ -65,12 +66,6 @@ static inline tg_stage
 tg_cycle_stage(const tg_cycle *cycle)
 {
 	return (tg_stage) (tg_load_acquire(&cycle->word) & 0xff);
-}
-
-static inline unsigned
-tg_cycle_number(const tg_cycle *cycle)
-{
-	return (unsigned) (tg_load_relaxed(&cycle->word) >> 32);
 }
 
 /* A piece of the stage's work, or NULL. */

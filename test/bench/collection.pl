@@ -1,0 +1,253 @@
+#!/usr/bin/perl
+# Memory and latency while garbage is collected: called by collection.sh with a
+# cluster running.  The same load on an unlogged heap table, with autovacuum as
+# shipped but looking every 10 s, and on a table of ours: single-row updates by
+# key, with
+#
+#   uniform, zipf          keys equally likely, or as 1 / rank^0.99
+#   uniform-reader ...     while a REPEATABLE READ transaction keeps its snapshot
+#   uniform-cursor         while a cursor is open that has read one row
+#   delete                 while half of the rows are deleted by one statement in mid-run
+#   utilization            by two roles at once, min_mutator_utilization 0.9 and 0.5, beside that delete
+#   cost                   with the collection held off by an open transaction's SERIALIZABLE snapshot, and without
+#   memory                 bytes of a row, of MEMORY_ROWS rows
+#
+# Memory is sampled every half second: heap, its relation and index; ours, all
+# that is in use.  "most" is the most that it was, as a multiple of what the
+# rows took before; a row of ours that was changed lately needs a header of 32 bytes.
+#
+# Environment: SECONDS_EACH (60), ROWS (1000000), CLIENTS (8), MEMORY_ROWS (10000000), ONLY.
+use strict;
+use warnings;
+use Time::HiRes qw(time sleep);
+use POSIX qw(:sys_wait_h);
+
+my $seconds = $ENV{SECONDS_EACH} || 60;
+my $rows = $ENV{ROWS} || 1_000_000;
+my $clients = $ENV{CLIENTS} || 8;
+my $memory_rows = $ENV{MEMORY_ROWS} || 10_000_000;
+my @all = qw(uniform zipf uniform-reader zipf-reader uniform-cursor delete utilization cost memory);
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || join ' ', @all);
+my $work = $ENV{TG_WORK} or die "to be run by collection.sh\n";
+my %server = (heap => 'UNLOGGED TABLE', ours => 'FOREIGN TABLE');
+
+sub sql
+{
+	my ($statement) = @_;
+	open(my $psql, '-|', 'psql', '-XAtqv', 'ON_ERROR_STOP=1', '-c', $statement) or die;
+	my $answer = join '', <$psql>;
+	close $psql or die "failed: $statement\n";
+	chomp $answer;
+	return $answer;
+}
+
+sub write_file
+{
+	my ($name, $text) = @_;
+	open(my $out, '>', "$work/$name") or die;
+	print $out $text;
+	close $out or die;
+	return "$work/$name";
+}
+
+# pgbench's own Zipf distribution wants an exponent above 1: this inverts the
+# continuous one of 0.99.
+my $update = "UPDATE item SET a = a + 1 WHERE id = :id;\n";
+my %script = (
+	uniform => write_file('uniform.sql', "\\set id random(1, :rows)\n$update"),
+	zipf => write_file('zipf.sql',
+		"\\set u random(0, 999999999)\n\\set id greatest(1, least(:rows, int(pow((pow(:rows, 0.01) - 1) * :u / 1000000000.0 + 1, 100))))\n$update"));
+
+sub make_table
+{
+	my ($schema, $count) = @_;
+	my $foreign = $schema eq 'ours' ? 'SERVER tsurugi' : '';
+
+	sql("CREATE $server{$schema} $schema.item (id bigint PRIMARY KEY, a int, b int, c text) $foreign");
+	sql("INSERT INTO $schema.item SELECT i, i % 1000, i / 7, left(repeat(md5(i::text), 3), 80) FROM generate_series(1, $count) i");
+	sql($schema eq 'heap' ? "VACUUM ANALYZE $schema.item" : "ANALYZE $schema.item");
+	sleep 4 if $schema eq 'ours'; # version headers go
+	return bytes($schema);
+}
+
+sub drop_table { my ($schema) = @_; sql($schema eq 'ours' ? 'DROP FOREIGN TABLE ours.item' : 'DROP TABLE heap.item'); }
+
+sub bytes
+{
+	my ($schema) = @_;
+	return sql("SELECT pg_relation_size('heap.item') + pg_relation_size('heap.item_pkey')") if $schema eq 'heap';
+	return sql("SELECT sum(bytes) FROM tsurugi.memory_uses WHERE use NOT IN ('jobs', 'runtime')");
+}
+
+# Starts a command; waits for it by finish().
+sub start
+{
+	my (@command) = @_;
+	my $pid = fork // die;
+	return $pid if $pid;
+	open(STDOUT, '>', '/dev/null');
+	exec @command or die;
+}
+
+sub finish { waitpid($_[0], 0); }
+
+sub start_pgbench
+{
+	my ($schema, $keys, $count, $name, $role) = @_;
+	unlink glob "$work/log_$name.*";
+	local $ENV{PGOPTIONS} = "-c search_path=$schema,public";
+	local $ENV{PGUSER} = $role if defined $role;
+	return start('pgbench', '-n', '-M', 'prepared', '-c', $count, '-j', 2, '-T', $seconds, '-D', "rows=$rows", '-l',
+		'--log-prefix', "$work/log_$name", '-f', $script{$keys}, 'postgres');
+}
+
+# What pgbench has logged: [end in s, latency in us] by transaction.
+sub logged
+{
+	my ($name) = @_;
+	my @all;
+	for my $file (glob "$work/log_$name.*")
+	{
+		open(my $in, '<', $file) or die;
+		while (<$in>) { my @f = split ' '; push @all, [ $f[4] + $f[5] / 1e6, $f[2] ]; }
+	}
+	unlink glob "$work/log_$name.*";
+	die "nothing was logged\n" unless @all;
+	return sort { $a->[0] <=> $b->[0] } @all;
+}
+
+sub percentile { my ($share, @times) = @_; my @sorted = sort { $a <=> $b } @times; return $sorted[ int($share * $#sorted) ]; }
+
+sub rate_between { my ($from, $to, @log) = @_; return grep({ $_->[0] >= $from && $_->[0] < $to } @log) / ($to - $from); }
+
+# Runs the load with something beside it; samples memory.
+sub load
+{
+	my ($schema, $keys, $beside, $at) = @_;
+	my $before = make_table($schema, $rows);
+	my @beside = $beside && !$at ? (start(@$beside)) : ();
+	sleep 1 if @beside;
+	my $began = time;
+	my $pid = start_pgbench($schema, $keys, $clients, $schema);
+	my ($most, $delete_began, $delete_ended) = (0);
+	while (waitpid($pid, WNOHANG) == 0)
+	{
+		my $now = bytes($schema);
+		$most = $now if $now > $most;
+		if ($at && !$delete_began && time - $began > $at)
+		{
+			$delete_began = time;
+			push @beside, start(@$beside);
+		}
+		sleep 0.5;
+	}
+	my @log = logged($schema);
+	my $held = $schema eq 'ours' ? sql('SELECT versions_held FROM tsurugi.collector') : '';
+	finish($_) for @beside;
+	drop_table($schema);
+	my $first = $log[0][0];
+	my $last = $log[-1][0];
+	my $tenth = ($last - $first) / 6;
+	return {rate => @log / ($last - $first), most => $most / $before, held => $held, log => \@log, delete => $delete_began,
+		kept => rate_between($last - $tenth, $last, @log) / (rate_between($first, $first + $tenth, @log) || 1)};
+}
+
+sub row { printf "%-22s %-6s %10s %14s %12s %14s\n", @_; }
+
+my $hold = $seconds + 5;
+
+sub beside
+{
+	my ($schema, $what) = @_;
+	return undef unless $what;
+	my $table = "$schema.item";
+	return ['psql', '-Xq', '-c', "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM (SELECT FROM $table LIMIT 1) x; SELECT pg_sleep($hold); COMMIT"]
+		if $what eq 'reader';
+	return ['psql', '-Xq', '-c', "BEGIN; DECLARE c CURSOR FOR SELECT * FROM $table ORDER BY id; FETCH 1 FROM c; SELECT pg_sleep($hold); COMMIT"]
+		if $what eq 'cursor';
+	return ['psql', '-Xq', '-c', "DELETE FROM $table WHERE id % 2 = 0"];
+}
+
+sub bench_load
+{
+	my ($name) = @_;
+	my ($keys, $what) = split /-/, $name;
+	for my $schema (qw(heap ours))
+	{
+		my $r = load($schema, $keys, beside($schema, $what));
+		row($name, $schema, sprintf('%.0f', $r->{rate}), sprintf('%.2f', $r->{kept}), sprintf('%.2f', $r->{most}),
+			$schema eq 'ours' ? sprintf('%.2f', 1 + $r->{held} / $rows) : '');
+	}
+}
+
+# p99 in the seconds after the delete has begun, against that of the seconds before.
+sub bench_delete
+{
+	for my $schema (qw(heap ours))
+	{
+		my $r = load($schema, 'uniform', beside($schema, 'delete'), $seconds / 3);
+		my @before = map { $_->[1] } grep { $_->[0] < $r->{delete} } @{ $r->{log} };
+		my @after = map { $_->[1] } grep { $_->[0] >= $r->{delete} && $_->[0] < $r->{delete} + $seconds / 3 } @{ $r->{log} };
+		printf "%-22s %-6s p99 %.0f us before, %.0f us beside the delete and its collection: %.2f times (target <= 1.50); p50 %.0f, %.0f\n",
+			'delete', $schema, percentile(0.99, @before), percentile(0.99, @after),
+			percentile(0.99, @after) / percentile(0.99, @before), percentile(0.5, @before), percentile(0.5, @after);
+	}
+}
+
+sub bench_utilization
+{
+	make_table('ours', $rows);
+	for my $role ([ 'latency', 0.9 ], [ 'batch', 0.5 ])
+	{
+		sql("CREATE ROLE $role->[0] LOGIN; GRANT USAGE ON SCHEMA ours TO $role->[0]; GRANT SELECT, UPDATE ON ours.item TO $role->[0]; "
+			. "ALTER ROLE $role->[0] SET tsurugi_fdw.min_mutator_utilization = $role->[1]");
+	}
+	my @pids = map { start_pgbench('ours', 'uniform', int($clients / 2) || 1, $_, $_) } qw(latency batch);
+	sleep $seconds / 3;
+	my $delete = start(@{ beside('ours', 'delete') });
+	finish($_) for @pids, $delete;
+	for my $role (qw(latency batch))
+	{
+		my @log = logged($role);
+		printf "%-22s %-8s %.0f/s, p50 %.0f us, p99 %.0f us, p99.9 %.0f us\n", 'utilization', $role eq 'latency' ? '0.9' : '0.5',
+			@log / $seconds, map({ percentile($_, map { $_->[1] } @log) } 0.5, 0.99, 0.999);
+	}
+	drop_table('ours');
+}
+
+# While a SERIALIZABLE transaction is open nothing that has ended since goes: no collection, but more memory.
+sub bench_cost
+{
+	my $off = load('ours', 'uniform', ['psql', '-Xq', '-c', "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM (SELECT FROM ours.item LIMIT 1) x; SELECT pg_sleep($hold); COMMIT"]);
+	my $on = load('ours', 'uniform');
+	printf "%-22s %.0f/s without collection, %.0f/s with: %.1f %% (target <= 10)\n", 'cost', $off->{rate}, $on->{rate},
+		100 * (1 - $on->{rate} / $off->{rate});
+}
+
+sub bench_memory
+{
+	my %bytes = map { my $bytes = make_table($_, $memory_rows); drop_table($_); ($_ => $bytes / $memory_rows) } qw(heap ours);
+	printf "%-22s %d rows: heap and its key %.1f bytes a row, ours %.1f: %.2f (target <= 1.00)\n", 'memory', $memory_rows,
+		$bytes{heap}, $bytes{ours}, $bytes{ours} / $bytes{heap};
+}
+
+$| = 1;
+print "commit      $ENV{TG_COMMIT}\n";
+print 'server      ', sql('SELECT version()'), "\n";
+print "machine     ", `nproc` =~ s/\n//r, " CPUs\n";
+print "runs        $seconds s each, $rows rows of (bigint, int, int, text(80)), $clients clients, prepared single-row updates by key\n\n";
+sql('CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw; CREATE SCHEMA heap; CREATE SCHEMA ours');
+
+row('', '', 'updates/s', 'last/first', 'memory', 'versions a row');
+row('  (target)', '', '', '>= 0.95', '<= 1.30', '<= 2');
+my $failed = 0;
+for my $name (@all)
+{
+	next unless $only{$name};
+	my $code = {delete => \&bench_delete, utilization => \&bench_utilization, cost => \&bench_cost, memory => \&bench_memory}->{$name} // \&bench_load;
+	next if eval { $code->($name); 1 };
+	print "$name: not measured: $@";
+	$failed = 1;
+	eval { drop_table($_) } for qw(heap ours);
+}
+exit $failed;

@@ -1,0 +1,260 @@
+/*
+ * explore_cycle.c
+ *	  Last one out: every schedule of a collection cycle's stages.
+ *
+ * runtime/storage/cycle.c is compiled as it is.  Some pieces are the work of
+ * PRUNE; participants join, take, work on a piece, put it back half done or aside, and leave.
+ * Who is last holds PRUNED, and turns what was put aside over to FREE, where the same
+ * goes on.  Each joins so many times; what all of them leave undone stays.
+ *
+ * Shown, for every schedule: a piece is worked on by one at a time; what is done to it in FREE happens
+ * after all that was done in PRUNE, to any piece; no piece is lost or done twice; the stage is moved on by one, with
+ * nobody else in it; and a stage with nothing left that nobody is in is moved on by whoever
+ * joins next.  Then the orders that cycle.c's argument names are planted away.
+ */
+#include <string.h>
+
+#include "test/explore/explore.h"
+
+#include "runtime/storage/cycle.c"
+
+#include "test/unit/unit.h"
+
+#define PIECES_MAX 2
+#define STATES_MAX 30000000
+
+typedef struct scenario
+{
+	const char *name;
+	unsigned participants;
+	unsigned joins;		/* of each */
+	unsigned pieces;	/* of work */
+	unsigned puts_back; /* times that a piece may be put back */
+} scenario;
+
+typedef struct piece
+{
+	tg_write_log log; /* its next is what the lists use */
+	explore_plain contents;
+	uint8_t put_back;
+	uint8_t pruned;
+	uint8_t freed;
+} piece;
+
+typedef struct shared_world
+{
+	tg_cycle cycle;
+	piece pieces[PIECES_MAX];
+	explore_plain stage_contents; /* written by who is alone in a stage, read by all others */
+	uint8_t inside[16];			  /* participants by stage */
+	uint8_t moves[16];			  /* to a stage */
+} shared_world;
+
+static shared_world *world;
+static unsigned ends; /* of the whole, in all schedules */
+
+bool
+tg_failpoint_refuses(const char *name)
+{
+	(void) name;
+	return false;
+}
+
+/* --- the program -------------------------------------------------------------------------- */
+
+static void
+setup(const void *pointer)
+{
+	const scenario *scenario = pointer;
+
+	world = explore_allocate(sizeof(*world));
+	memset(world, 0, sizeof(*world));
+	EXPLORE_FIELD(&world->cycle.word, EXPLORE_SHARED);
+	EXPLORE_FIELD(&world->cycle.work, EXPLORE_SHARED);
+	EXPLORE_FIELD(&world->cycle.taking, EXPLORE_SHARED);
+	EXPLORE_FIELD(&world->cycle.done, EXPLORE_SHARED);
+	explore_unwatched(&world->cycle.number);
+	for (unsigned i = 0; i < scenario->pieces; i++)
+		EXPLORE_FIELD(&world->pieces[i].log.next, EXPLORE_SHARED);
+	tg_store_relaxed(&world->cycle.word, TG_STAGE_PRUNE);
+	for (unsigned i = 0; i < scenario->pieces; i++)
+		tg_cycle_put(&world->cycle, &world->pieces[i].log);
+}
+
+static void
+work_on(const scenario *scenario, tg_stage stage, piece *piece)
+{
+	explore_plain_read(&world->stage_contents);
+	explore_plain_write(&piece->contents);
+	if (stage == TG_STAGE_PRUNE)
+	{
+		if (piece->pruned > 0 || piece->freed > 0)
+			explore_violation("pruned after it was");
+		if (piece->put_back < scenario->puts_back)
+		{
+			piece->put_back++;
+			tg_cycle_put(&world->cycle, &piece->log);
+			return;
+		}
+		piece->pruned++;
+		tg_cycle_put_done(&world->cycle, &piece->log);
+		return;
+	}
+	if (piece->freed > 0)
+		explore_violation("freed twice");
+	for (unsigned i = 0; i < scenario->pieces; i++)
+	{
+		if (world->pieces[i].pruned != 1)
+			explore_violation("freed before all were pruned");
+	}
+	piece->freed++;
+}
+
+/* The caller holds the stage. */
+static void
+move_on(const scenario *scenario, tg_stage stage)
+{
+	explore_plain_write(&world->stage_contents);
+	if (++world->moves[stage] > 1)
+		explore_violation("a stage was entered twice");
+	for (unsigned i = 0; i < scenario->pieces; i++)
+	{
+		if (world->pieces[i].pruned != 1 || (stage == TG_STAGE_FREED && world->pieces[i].freed != 1))
+			explore_violation("moved on with something undone");
+		explore_plain_write(&world->pieces[i].contents);
+	}
+	if (stage == TG_STAGE_PRUNED)
+	{
+		tg_cycle_turn_over(&world->cycle);
+		tg_cycle_move(&world->cycle, TG_STAGE_FREE);
+		return;
+	}
+	ends++;
+	tg_cycle_move(&world->cycle, TG_STAGE_IDLE);
+}
+
+static void
+thread(unsigned number, const void *pointer)
+{
+	const scenario *scenario = pointer;
+
+	(void) number;
+	for (unsigned i = 0; i < scenario->joins; i++)
+	{
+		tg_stage stage;
+		tg_stage held;
+		tg_write_log *log;
+
+		explore_checkpoint(i, NULL, 0);
+		stage = tg_cycle_join(&world->cycle);
+		if (stage == TG_STAGE_NONE)
+			continue;
+		log = tg_cycle_take(&world->cycle);
+		if (log != NULL)
+			work_on(scenario, stage, (piece *) log);
+		held = tg_cycle_leave(&world->cycle);
+		if (held != TG_STAGE_NONE)
+			move_on(scenario, held);
+	}
+}
+
+static void
+finish(const void *pointer)
+{
+	const scenario *scenario = pointer;
+	uint64_t word = tg_load_relaxed(&world->cycle.word);
+	tg_stage stage = stage_of(word);
+	unsigned listed = 0;
+	unsigned due = 0;
+
+	if ((word & PARTICIPANTS) != 0)
+		explore_violation("somebody is still in");
+	for (const tg_write_log *log = tg_load_relaxed(&world->cycle.work); log != NULL; log = tg_load_relaxed(&log->next))
+		listed++;
+	if (is_for_many(stage) && listed == 0 &&
+		(tg_cycle_join(&world->cycle) != stage || tg_cycle_leave(&world->cycle) != stage + 1))
+		explore_violation("nothing is left, and nobody can move on");
+	for (const tg_write_log *log = tg_load_relaxed(&world->cycle.done); log != NULL; log = tg_load_relaxed(&log->next))
+		listed++;
+	for (unsigned i = 0; i < scenario->pieces; i++)
+		due += world->pieces[i].freed == 0;
+	if (listed != due)
+		explore_violation("%u pieces are listed, %u are due", listed, due);
+}
+
+static explore_result
+explore_scenario(const scenario *scenario, explore_memory memory, const explore_plant *plant)
+{
+	explore_program program = {.thread_count = scenario->participants,
+							   .alike_from = EXPLORE_THREADS,
+							   .config = scenario,
+							   .setup = setup,
+							   .thread = thread,
+							   .finish = finish};
+
+	ends = 0;
+	return explore(&program, memory, plant, STATES_MAX);
+}
+
+/* --- as it is, and with something planted --------------------------------------------------- */
+
+static const scenario two = {.name = "2 participants x 2, 1 piece", .participants = 2, .joins = 2, .pieces = 1};
+static const scenario back = {
+	.name = "2 participants x 3, 1 piece, put back twice", .participants = 2, .joins = 3, .pieces = 1, .puts_back = 2};
+static const scenario three = {.name = "3 participants x 1, 1 piece", .participants = 3, .joins = 1, .pieces = 1};
+static const scenario more = {
+	.name = "2 participants x 4, 2 pieces, put back", .participants = 2, .joins = 4, .pieces = 2, .puts_back = 1};
+
+static void
+test_as_it_is(const scenario *scenario)
+{
+	for (explore_memory memory = EXPLORE_SC; memory < EXPLORE_MEMORIES; memory++)
+	{
+		explore_result result = explore_scenario(scenario, memory, NULL);
+
+		unit_ok(!result.violated && result.complete && ends > 0, "%s, %s: %llu states, %.2g schedules%s",
+				scenario->name, explore_memory_names[memory], (unsigned long long) result.states, result.schedules,
+				result.reason);
+		if (result.violated)
+			explore_print_schedule();
+	}
+}
+
+static const struct
+{
+	const char *name;
+	const scenario *scenario;
+	explore_memory memory; /* that shows it */
+	explore_plant plant;
+} weaknesses[] = {
+	{"joining is no one step", &two, EXPLORE_SC, {"tg_cycle_join", "tg_cas_acq_rel(&cycle->word)", EXPLORE_SPLIT}},
+	{"leaving is no one step", &two, EXPLORE_SC, {"tg_cycle_leave", "tg_cas_acq_rel(&cycle->word)", EXPLORE_SPLIT}},
+	{"leaving is relaxed", &two, EXPLORE_C11, {"tg_cycle_leave", "tg_cas_acq_rel(&cycle->word)", EXPLORE_RELAX}},
+	{"putting aside is relaxed", &back, EXPLORE_C11, {"push", "tg_cas_acq_rel(stack)", EXPLORE_RELAX}},
+};
+
+static void
+test_planted(void)
+{
+	for (unsigned i = 0; i < sizeof(weaknesses) / sizeof(weaknesses[0]); i++)
+	{
+		explore_result result = explore_scenario(weaknesses[i].scenario, weaknesses[i].memory, &weaknesses[i].plant);
+
+		unit_ok(result.violated && result.planted, "%s: caught on %s, after %llu states: %s", weaknesses[i].name,
+				explore_memory_names[weaknesses[i].memory], (unsigned long long) result.states, result.reason);
+	}
+}
+
+int
+main(int argument_count, char **arguments)
+{
+	test_as_it_is(&two);
+	test_as_it_is(&back);
+	if (argument_count > 1 && strcmp(arguments[1], "long") == 0)
+	{
+		test_as_it_is(&three);
+		test_as_it_is(&more);
+	}
+	test_planted();
+	return unit_done();
+}
