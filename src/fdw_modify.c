@@ -13,9 +13,8 @@
  *	          │    └── deleted, or own change ─▶ skipped ◀──────────────┘   │
  *	          └───────────────────────────────────┴── somebody was faster ◀─┘
  *
- * 1. A write replaces exactly the version that the new row was computed from.
- *	  So the row need not be locked before; what was computed in vain is
- *	  computed again.
+ * 1. A write replaces exactly the version that the new row was computed from.  So the
+ *	  row need not be locked before; what was computed in vain is computed again.
  * 2. For foreign tables the executor fires BEFORE ROW triggers ahead of these
  *	  callbacks, with the row as the snapshot sees it.  Where that row has
  *	  changed since, they are fired a second time, with the row as it is now, so that
