@@ -22,10 +22,8 @@
  *	  AFTER ROW triggers are then fired from here, because the executor would
  *	  show them the old row as it was: see fire_after_update.
  * 3. INSERT ... ON CONFLICT: the storage names the unique index that has refused
- *	  the row.  If that is no arbiter, the arbiters are asked before it is an error,
- *	  as PostgreSQL asks them first.  A row that had an arbiter's key may have another
- *	  one by the time it is read; then it is no conflict any more (under the primary
- *	  key it would be another row).  DO UPDATE does not hold a row that its WHERE refuses.
+ *	  the row (arbiter.c).  A row that had its key may have another one by the time
+ *	  it is read, and is no conflict then.  DO UPDATE does not hold a row that its WHERE refuses.
  * 4. At REPEATABLE READ and above what has changed since the snapshot ends the
  *	  transaction with 40001: instead of EvalPlanQual, and for a row that
  *	  INSERT ... ON CONFLICT meets, if the snapshot cannot be renewed (isolation.c).

@@ -32,7 +32,6 @@ extern PGDLLEXPORT Datum tsurugi_fdw_scheduler(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_jobs(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_cancel_job(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_tables(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_indexes(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_sessions(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_transactions(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_runtime(PG_FUNCTION_ARGS);
@@ -49,7 +48,6 @@ PG_FUNCTION_INFO_V1(tsurugi_fdw_scheduler);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_jobs);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_cancel_job);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_tables);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_indexes);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_sessions);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_transactions);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_runtime);
@@ -404,70 +402,6 @@ tsurugi_fdw_tables(PG_FUNCTION_ARGS)
 		for (int i = 2; i < 8; i++)
 			add_bigint(&row, figures[i]);
 		put_row(fcinfo, &row);
-	}
-	return (Datum) 0;
-}
-
-/* An index; number 0 is the primary key. */
-typedef struct IndexFigures
-{
-	Oid number;
-	tg_btree_report report;
-} IndexFigures;
-
-/* Those of a table: the primary key's first, if it has one.  Returns how many there are; fills in as many as fit. */
-static int
-look_at_indexes(tg_session *session, tg_table *table, IndexFigures *figures, int capacity)
-{
-	int count = 0;
-
-	tg_epoch_enter(session);
-	if (tg_index_tree(table, NULL) != NULL && count++ < capacity)
-		figures[0] = (IndexFigures){.report = report_of(tg_index_tree(table, NULL))};
-	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
-		if (!tg_index_is_retired(index) && count++ < capacity)
-			figures[count - 1] = (IndexFigures){.number = index->spec.host, .report = report_of(index->tree)};
-	tg_epoch_leave(session);
-	return count;
-}
-
-/* Of this database: the names of others' indexes are not known here. */
-Datum
-tsurugi_fdw_indexes(PG_FUNCTION_ARGS)
-{
-	tg_session *session = tsurugi_session();
-	int capacity = 64;
-	IndexFigures *figures = palloc(capacity * sizeof(IndexFigures));
-	uint64_t position = 0;
-	uint64_t next = 0;
-	tg_table *table;
-
-	InitMaterializedSRF(fcinfo, 0);
-	while ((table = tg_catalog_next(&next)) != NULL)
-	{
-		Oid relation = table->relation;
-		int count = table->database == MyDatabaseId ? look_at_indexes(session, table, figures, capacity) : 0;
-
-		/* before anything can fail */
-		tg_table_release(session, table);
-		if (count > capacity)
-		{
-			capacity = count;
-			figures = repalloc(figures, capacity * sizeof(IndexFigures));
-			next = position; /* the same table again */
-			continue;
-		}
-		position = next;
-		for (int i = 0; i < count; i++)
-		{
-			Row row = {0};
-
-			add_datum(&row, ObjectIdGetDatum(relation));
-			add_datum(&row, ObjectIdGetDatum(figures[i].number));
-			add_bigint(&row, figures[i].report.entries);
-			add_bigint(&row, figures[i].report.bytes);
-			put_row(fcinfo, &row);
-		}
 	}
 	return (Datum) 0;
 }
