@@ -219,11 +219,8 @@ tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 /* --- what the executor leaves to us ------------------------------------------------------ */
 
 static void
-check_new_row(const modify_state *modify, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, WCOKind kind,
-			  bool partition)
+check_new_row(const modify_state *modify, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, WCOKind kind)
 {
-	if (partition)
-		(void) ExecPartitionCheck(rinfo, slot, estate, true);
 	if (rinfo->ri_WithCheckOptions != NIL)
 		ExecWithCheckOptions(kind, rinfo, slot, estate);
 	if (RelationGetDescr(modify->relation)->constr != NULL)
@@ -473,7 +470,7 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, cons
 	if (leaves_partition(modify, estate, rinfo, slot))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("invalid ON UPDATE specification"),
 						errdetail("The result tuple would appear in a different partition than the original tuple.")));
-	check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK, false);
+	check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK);
 	status = replace_row(modify, estate, &found, slot);
 	switch (status)
 	{
@@ -525,9 +522,10 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	/* All at once: what follows asks for one column after the other. */
 	slot_getallattrs(slot);
 	/* An UPDATE may have moved the row here from another partition. */
+	if (modify->checks_partition)
+		(void) ExecPartitionCheck(rinfo, slot, estate, true);
 	check_new_row(modify, estate, rinfo, slot,
-				  modify->mtstate->operation == CMD_UPDATE ? WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK,
-				  modify->checks_partition);
+				  modify->mtstate->operation == CMD_UPDATE ? WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK);
 	key_bytes = make_row(modify, estate, slot);
 	for (;;)
 	{
@@ -687,7 +685,7 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				if (leaves && !may_leave(modify, estate, rinfo, found.row, slot, &old))
 					return NULL;
 				if (!leaves)
-					check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK, false);
+					check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK);
 			}
 			checked = true;
 			status = leaves ? delete_row(modify, estate, &found) : replace_row(modify, estate, &found, slot);
