@@ -185,6 +185,7 @@ UNUSED_HERE(void tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, c
 									  bool low_inclusive, const void *high, size_t high_bytes, bool high_inclusive,
 									  bool backward))
 UNUSED_HERE(unsigned tg_btree_cursor_next(tg_btree_cursor *cursor, uint32_t *rows, unsigned count))
+UNUSED_HERE(tg_txn_kind tg_txn_kind_of(const tg_txn *txn))
 UNUSED_HERE(uint64_t tg_epoch_now(void))
 UNUSED_HERE(void tg_epoch_advance(void))
 UNUSED_HERE(uint64_t tg_epoch_confirmed(void))
