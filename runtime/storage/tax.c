@@ -34,6 +34,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
 #include "runtime/storage/collector.h"
 
@@ -43,7 +44,8 @@
 #define MEASURE_SHARE 8	   /* a new measure's weight */
 #define SURCHARGE_STEP 500 /* in a thousand entries for a write */
 #define SURCHARGE_MAX 8000
-#define GROWTH_LEAST 4096		/* entries: below, a cycle is small whatever the last one was */
+#define GROWTH_LEAST 4096 /* entries: below, a cycle is small whatever the last one was */
+#define EAGER_QUANTA 32
 #define FREE_SHARE_PERMILLE 300 /* of the limit: with less memory free the target falls */
 
 /* In the arena. */
@@ -106,6 +108,13 @@ tg_tax_settings(unsigned utilization_permille, unsigned window)
 	tg_assert(utilization_permille <= 1000);
 	target_permille = utilization_permille;
 	window_us = window;
+}
+
+/* For tests: every session collects at every opportunity, an entry at a time. */
+static inline bool
+is_eager(void)
+{
+	return tg_failpoint_refuses("collector_eager");
 }
 
 /* --- debts ---------------------------------------------------------------- */
@@ -171,6 +180,8 @@ tg_tax_due(const tg_session *session)
 {
 	uint64_t debt = shared->accounts[session->id].debt_us;
 
+	if (is_eager())
+		return TG_QUANTUM_US;
 	return debt < TG_QUANTUM_US ? 0 : (unsigned) (debt < UINT32_MAX ? debt : UINT32_MAX);
 }
 
@@ -215,7 +226,7 @@ static uint64_t
 do_quantum(tg_session *session, bool may_open, bool *more_out)
 {
 	unsigned entry_ns = tg_load_relaxed(&shared->entry_ns);
-	unsigned budget = TG_QUANTUM_US * 1000 / entry_ns + 1;
+	unsigned budget = is_eager() ? 1 : TG_QUANTUM_US * 1000 / entry_ns + 1;
 	uint64_t began = tg_clock_us();
 	unsigned done = tg_collector_quantum(session, budget, may_open, more_out);
 	uint64_t took;
@@ -248,6 +259,8 @@ tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 	bool more = true;
 
 	debt -= taken;
+	for (unsigned i = 0; i < EAGER_QUANTA && is_eager(); i++)
+		(void) do_quantum(session, true, &more);
 	while (debt >= TG_QUANTUM_US && more && (go_on == NULL || go_on(argument)))
 	{
 		uint64_t us = do_quantum(session, false, &more);

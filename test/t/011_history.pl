@@ -45,8 +45,14 @@ is($status, 1, 'READ COMMITTED is not REPEATABLE READ');
 
 SKIP:
 {
-	skip 'built without failpoints', 10
+	skip 'built without failpoints', 14
 		if $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't';
+	# all sessions collect all the time, an entry at a time
+	for my $level (qw(rc rr ser kinds))
+	{
+		($output, $status) = history($level, $level, 7, 'collector_eager');
+		is($status, 0, "$level, while everybody collects: nothing that the level forbids") or diag($output);
+	}
 	# rules of LONG and READ ONLY that are left out: as rare as their schedules are, so several seeds
 	for my $case ([ 'ser', qw(validate_skip) ], [ 'ser', qw(validate_ranges) ], [ 'kinds', qw(skip_s3) ],
 		[ 'kinds', qw(skip_l3) ], [ 'kinds', qw(skip_l6) ])
