@@ -23,6 +23,7 @@
 #include "runtime/runtime.h"
 #include "src/session.h"
 #include "src/snapshot_watch.h"
+#include "src/view_row.h"
 
 extern PGDLLEXPORT Datum tsurugi_fdw_memory(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS);
@@ -55,62 +56,6 @@ PG_FUNCTION_INFO_V1(tsurugi_fdw_collector);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_garbage);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_taxes);
 PG_FUNCTION_INFO_V1(tsurugi_fdw_conflicts);
-
-#define COLUMNS_MAX 24
-
-/* A row being put together, column by column. */
-typedef struct Row
-{
-	Datum values[COLUMNS_MAX];
-	bool nulls[COLUMNS_MAX];
-	int count;
-} Row;
-
-static void
-add_datum(Row *row, Datum value)
-{
-	row->nulls[row->count] = false;
-	row->values[row->count++] = value;
-}
-
-static void
-add_bigint(Row *row, uint64 value)
-{
-	add_datum(row, Int64GetDatum((int64) value));
-}
-
-static void
-add_text(Row *row, const char *value)
-{
-	add_datum(row, CStringGetTextDatum(value));
-}
-
-static void
-add_null(Row *row)
-{
-	row->nulls[row->count] = true;
-	row->values[row->count++] = (Datum) 0;
-}
-
-/* 0 is for nothing. */
-static void
-add_optional(Row *row, uint64 value)
-{
-	if (value != 0)
-		add_bigint(row, value);
-	else
-		add_null(row);
-}
-
-static void
-put_row(FunctionCallInfo fcinfo, Row *row)
-{
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-
-	Assert(row->count == result->setDesc->natts);
-	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
-	row->count = 0;
-}
 
 Datum
 tsurugi_fdw_memory(PG_FUNCTION_ARGS)

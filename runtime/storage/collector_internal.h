@@ -10,6 +10,8 @@
 #include <time.h>
 
 #include "runtime/mem/session.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/storage/cycle.h"
 #include "runtime/storage/horizon.h"
 #include "runtime/storage/table.h"
 #include "runtime/storage/version.h"
@@ -93,5 +95,124 @@ extern bool tg_sweep_is_unfinished(const tg_sweep *sweep);
 
 /* Goes on with a sweep, or begins one.  True if it is not at its end. */
 extern bool tg_sweep_run(tg_session *session, tg_sweep *sweep, unsigned budget);
+
+/* --- collector.c ------------------------------------------------------------------ */
+
+#define TG_COLLECTOR_TASKS 8 /* that may be at it in the pool */
+#define TG_KEEPERS_MAX 64
+#define TG_ROW_GUARDS 1024
+#define TG_OPEN_MS_MAX 1000 /* but no longer than this after something may have helped them */
+
+typedef struct tg_keeper
+{
+	tg_time point;		 /* atomic */
+	uint64_t count;		 /* atomic: entries */
+	tg_write_log *filed; /* a stack of pieces */
+} tg_keeper;
+
+/* In the arena. */
+typedef struct tg_collector
+{
+	tg_cycle cycle;
+
+	tg_write_log *inbox TG_CACHE_ALIGNED; /* atomic: a stack; any session pushes, GATHER takes all */
+	uint64_t pieces;					  /* atomic: given and not yet freed */
+	uint64_t given;						  /* atomic: since a cycle last looked, about */
+
+	tg_write_log *kept TG_CACHE_ALIGNED; /* atomic: a stack; of FREE and CLOSE for TIDY */
+	bool helped;						 /* atomic: something has happened that may help open entries */
+	uint64_t worked;					 /* atomic: entries worked on since these were tried */
+	uint64_t cycle_worked;				 /* atomic: in this cycle */
+	bool progress;						 /* atomic: in this cycle something was not there for nothing */
+	bool freed;							 /* atomic: in this cycle slots were given back */
+
+	/* of the only one in GATHER, PRUNED and TIDY; readings is constant in between */
+	tg_readings readings TG_CACHE_ALIGNED;
+	bool gathering;			/* the readings are this cycle's */
+	tg_write_log *incoming; /* taken from the inbox, oldest first */
+	tg_write_log *waiting;	/* committed, ascending by ended */
+	tg_write_log *waiting_last;
+	bool has_due;
+	tg_write_log *due; /* taken out of these for this cycle: the last one, then by previous */
+	tg_write_log *strays;
+	tg_write_log *open;	  /* a stack of pieces with filed entries */
+	uint64_t open_count;  /* entries of these */
+	uint64_t helped_ms;	  /* since when; 0: not */
+	tg_write_log *filing; /* TIDY has got so far */
+	tg_keeper keepers[TG_KEEPERS_MAX];
+	unsigned keeper_count; /* atomic */
+	uint64_t epoch;		   /* atomic: in which the cycle's garbage was unlinked */
+	uint64_t epoch_ms;	   /* atomic: when */
+	unsigned wait_ms;
+	uint64_t wake_ms; /* atomic: when to run though nothing was given; NEVER_MS */
+	tg_time horizon;  /* atomic, for views */
+
+	uint32_t sweeping TG_CACHE_ALIGNED; /* atomic: somebody sweeps */
+	tg_sweep sweep;
+
+	tg_prune_counts counts TG_CACHE_ALIGNED;
+	uint32_t row_guards[TG_ROW_GUARDS] TG_CACHE_ALIGNED; /* atomic: by hash of table and row */
+
+	/* the first's are the watcher's, each other one's those of the task before */
+	tg_task tasks[TG_COLLECTOR_TASKS] TG_CACHE_ALIGNED;
+	bool submitted[TG_COLLECTOR_TASKS];
+} tg_collector;
+
+extern tg_collector *tg_collector_shared; /* set by tg_collector_create, inherited */
+
+static inline void
+tg_piece_rewind(tg_write_log *piece)
+{
+	piece->at_block = &piece->first;
+	piece->at_entry = 0;
+}
+
+static inline tg_log_entry *
+tg_piece_next(tg_write_log *piece)
+{
+	while (piece->at_entry == piece->at_block->count)
+	{
+		if (piece->at_block->next == NULL)
+			return NULL;
+		piece->at_block = piece->at_block->next;
+		piece->at_entry = 0;
+	}
+	return &piece->at_block->entry[piece->at_entry++];
+}
+
+static inline void
+tg_spend(unsigned *budget, unsigned cost)
+{
+	*budget -= cost < *budget ? cost : *budget;
+}
+
+/* The piece is done with. */
+static inline void
+tg_piece_destroy(tg_session *session, tg_write_log *piece)
+{
+	piece->below = NULL;
+	tg_write_log_destroy(session, piece);
+	tg_fetch_add_relaxed(&tg_collector_shared->pieces, (uint64_t) -1);
+}
+
+/* The only one in GATHER or TIDY makes it work of the cycle. */
+static inline void
+tg_put_to_work(tg_write_log *piece)
+{
+	piece->below = NULL;
+	piece->garbage = 0;
+	piece->rows = 0;
+	piece->kept = 0;
+	tg_piece_rewind(piece);
+	tg_cycle_put(&tg_collector_shared->cycle, piece);
+}
+
+/* --- collector_file.c: by the only one in GATHER, and in TIDY ------------------------ */
+
+/* What has been filed and may go now becomes work. */
+extern void tg_filed_call(void);
+
+/* Files the entries of the cycle's pieces that have to stay.  True when done. */
+extern bool tg_filed_tidy(tg_session *session, unsigned *budget);
 
 #endif /* TG_COLLECTOR_INTERNAL_H */
