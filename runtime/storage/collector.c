@@ -600,6 +600,12 @@ tg_collector_run(tg_session *session, unsigned budget)
 }
 
 bool
+tg_collector_is_open(void)
+{
+	return tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE;
+}
+
+bool
 tg_collector_has_work(void)
 {
 	tg_stage stage = tg_cycle_stage(&tg_collector_shared->cycle);

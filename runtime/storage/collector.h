@@ -44,6 +44,9 @@ extern bool tg_collector_run(tg_session *session, unsigned budget);
  */
 extern unsigned tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *more_out);
 
+/* Whether a cycle is open. */
+extern bool tg_collector_is_open(void);
+
 /*
  * Whether a cycle is open that one more could work on.  If much has been given
  * that nobody looks at, it opens one: so it goes on without the pool's threads.

@@ -15,8 +15,9 @@
  *	  sees to it that the garbage is collected nevertheless.
  * 2. A session that pays does whole quanta, so it is kept for at most one quantum longer than it
  *	  owes; a debt below one is carried over.
- * 3. The bank's balance is capped by the work of one cycle, and zeroed when a cycle
- *	  ends: a quiet night must not excuse a busy morning.
+ * 3. What is done while no cycle is open is not deposited, and the bank is emptied when
+ *	  a cycle ends: so it never holds more than what has been done of the present one, and a quiet
+ *	  night does not excuse a busy morning.
  * 4. The bound on memory goes first.  The utilization in force falls from the
  *	  session's target to 0 while free memory falls from 30 % of the limit to none; and when a
  *	  cycle had noticeably more to do than the one before, garbage grows: then each write
@@ -65,7 +66,6 @@ typedef struct account
 typedef struct tax
 {
 	int64_t bank_us TG_CACHE_ALIGNED; /* atomic; any session */
-	int64_t bank_max_us;			  /* atomic */
 	uint64_t deposited_us TG_CACHE_ALIGNED;
 	uint64_t withdrawn_us;
 	uint64_t paid_us;
@@ -196,11 +196,8 @@ tg_tax_forget(tg_session *session)
 static void
 deposit(uint64_t us)
 {
-	int64_t most = tg_load_relaxed(&shared->bank_max_us);
-
 	tg_fetch_add_relaxed(&shared->deposited_us, us);
-	if (tg_fetch_add_relaxed(&shared->bank_us, (int64_t) us) + (int64_t) us > most)
-		tg_store_relaxed(&shared->bank_us, most); /* lossy beside others: it is a limit, not an account book */
+	tg_fetch_add_relaxed(&shared->bank_us, (int64_t) us);
 }
 
 static uint64_t
@@ -286,7 +283,7 @@ tg_tax_work(tg_session *session)
 	bool more;
 	uint64_t us = do_quantum(session, true, &more);
 
-	if (us > 0)
+	if (us > 0 && tg_collector_is_open())
 		deposit(us);
 	return more;
 }
@@ -303,7 +300,6 @@ tg_tax_cycle_ended(uint64_t worked)
 		surcharge -= SURCHARGE_STEP / 2;
 	tg_store_relaxed(&shared->surcharge, surcharge);
 	shared->worked = worked;
-	tg_store_relaxed(&shared->bank_max_us, (int64_t) (worked * tg_load_relaxed(&shared->entry_ns) / 1000));
 	tg_store_relaxed(&shared->bank_us, 0);
 }
 
@@ -313,7 +309,6 @@ void
 tg_tax_report_get(tg_tax_report *report)
 {
 	*report = (tg_tax_report){.bank_us = tg_load_relaxed(&shared->bank_us),
-							  .bank_max_us = tg_load_relaxed(&shared->bank_max_us),
 							  .deposited_us = tg_load_relaxed(&shared->deposited_us),
 							  .withdrawn_us = tg_load_relaxed(&shared->withdrawn_us),
 							  .paid_us = tg_load_relaxed(&shared->paid_us),

@@ -58,7 +58,6 @@ extern void tg_tax_cycle_ended(uint64_t worked);
 typedef struct tg_tax_report
 {
 	int64_t bank_us;
-	int64_t bank_max_us;
 	uint64_t deposited_us; /* since start, as all below */
 	uint64_t withdrawn_us;
 	uint64_t paid_us; /* by sessions' own quanta */

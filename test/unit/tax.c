@@ -1,0 +1,169 @@
+/*
+ * tax.c
+ *	  What a session owes for the time that it runs, and how it is paid: nothing
+ *	  without a cycle; a share of the time, but never more than a window's;
+ *	  from the bank first, then in quanta; more when memory is short or
+ *	  garbage grows.
+ */
+#include "runtime/storage/tax.h"
+
+#include "runtime/sched/park.h"
+#include "test/unit/writers.h"
+
+#define WINDOW_US 10000
+#define ROWS 3000
+
+static void
+run_for(unsigned us)
+{
+	uint64_t end = tg_clock_us() + us;
+
+	while (tg_clock_us() < end)
+		tg_pause();
+}
+
+/* What the session owes after having run for so long. */
+static unsigned
+owes_after(tg_session *session, unsigned us, uint64_t writes)
+{
+	tg_tax_begin(session);
+	run_for(us);
+	tg_tax_note(session, writes, true);
+	return tg_tax_due(session);
+}
+
+/* Garbage of so many rows, and a cycle that is open and has only just begun. */
+static void
+open_cycle(unsigned rows)
+{
+	collect(1000);
+	for (unsigned i = 0; i < rows; i++)
+	{
+		must_update(&clients[0], i);
+		commit(&clients[0]);
+	}
+	for (unsigned i = 0; i < 10 && !tg_collector_has_work(); i++)
+		(void) tg_collector_run(session, 2);
+	unit_ok(tg_collector_has_work(), "a cycle is open");
+}
+
+static uint64_t
+paid_us(void)
+{
+	tg_tax_report report;
+
+	tg_tax_report_get(&report);
+	return report.paid_us;
+}
+
+static void
+test_debt(void)
+{
+	tg_session *a = clients[1].session;
+	tg_tax_session_report report;
+	unsigned owed;
+
+	tg_tax_settings(800, WINDOW_US);
+	collect(1000);
+	unit_equal(owes_after(a, 1000, 0), 0, "no cycle is open: nothing is owed");
+	open_cycle(ROWS);
+	owed = owes_after(a, 2000, 0);
+	unit_ok(owed >= 400 && owed <= 2000, "a fifth of the time is owed (%u us of 2000 or somewhat more)", owed);
+	owed = owes_after(a, 5 * WINDOW_US, 0);
+	unit_equal(owed, WINDOW_US / 5, "but not more than one window's part");
+	tg_tax_session_report_get(a->id, &report);
+	unit_ok(report.target_permille == 800 && report.effective_permille == 800, "memory is not short");
+	tg_tax_settings(1000, WINDOW_US);
+	tg_tax_forget(a);
+	unit_equal(owes_after(a, 2000, 0), 0, "who keeps all of its time owes nothing");
+	tg_tax_settings(800, WINDOW_US);
+}
+
+static bool
+never(void *argument)
+{
+	(void) argument;
+	return false;
+}
+
+static void
+test_payment(void)
+{
+	tg_session *a = clients[1].session;
+	tg_tax_report report;
+	uint64_t before;
+
+	open_cycle(ROWS);
+	(void) owes_after(a, 2000, 0);
+	before = paid_us();
+	tg_tax_pay(a, never, NULL);
+	unit_ok(paid_us() == before && tg_tax_due(a) > 0, "who is not let pays nothing, and owes it further");
+	tg_tax_pay(a, NULL, NULL);
+	unit_ok(paid_us() > before && tg_tax_due(a) == 0, "it pays in quanta");
+
+	open_cycle(ROWS);
+	for (unsigned i = 0; i < 2; i++)
+		(void) tg_tax_work(session);
+	tg_tax_report_get(&report);
+	unit_ok(report.bank_us > 0, "who has time makes a deposit (%" PRId64 " us)", report.bank_us);
+	before = report.withdrawn_us;
+	(void) owes_after(a, 1000, 0);
+	tg_tax_pay(a, never, NULL);
+	tg_tax_report_get(&report);
+	unit_ok(report.withdrawn_us > before, "from which debts are paid first");
+	collect(1000);
+	tg_tax_report_get(&report);
+	unit_equal(report.bank_us, 0, "at the end of the cycle the bank is empty");
+	(void) tg_tax_work(session);
+	tg_tax_report_get(&report);
+	unit_equal(report.bank_us, 0, "and nothing is deposited without a cycle");
+	(void) owes_after(a, 2000, 0);
+	tg_tax_pay(a, NULL, NULL);
+	unit_equal(tg_tax_due(a), 0, "with nothing left to do, nothing is owed");
+}
+
+static void
+test_pace(void)
+{
+	tg_session *a = clients[1].session;
+	tg_tax_report report;
+	tg_tax_session_report effective;
+
+	tg_tax_cycle_ended(10000);
+	tg_tax_cycle_ended(20000);
+	tg_tax_cycle_ended(40000);
+	tg_tax_report_get(&report);
+	unit_ok(report.surcharge > 0, "garbage grows from cycle to cycle: writes pay for it, too");
+	for (unsigned i = 0; i < 20; i++)
+		tg_tax_cycle_ended(40000);
+	tg_tax_report_get(&report);
+	unit_equal(report.surcharge, 0, "no longer, when it does not");
+
+	open_cycle(ROWS);
+	tg_arena_limit_set(tg_arena_committed() * 10 / 9);
+	tg_tax_forget(a);
+	(void) owes_after(a, 1000, 0);
+	tg_tax_session_report_get(a->id, &effective);
+	unit_ok(effective.effective_permille < 400 && effective.effective_permille > 150,
+			"a tenth of the memory is free: of 0.8, %u in a thousand are left", effective.effective_permille);
+	tg_arena_limit_set(tg_arena_committed());
+	(void) owes_after(a, 1000, 0);
+	tg_tax_session_report_get(a->id, &effective);
+	unit_equal(effective.effective_permille, 0, "none is: nothing is");
+	tg_arena_limit_set(256 * MIB);
+}
+
+int
+main(void)
+{
+	begin();
+	for (uint64_t key = 0; key < ROWS; key++)
+		must_insert(&clients[0], key);
+	commit(&clients[0]);
+	test_debt();
+	test_payment();
+	test_pace();
+	collect(1000);
+	end();
+	return unit_done();
+}
