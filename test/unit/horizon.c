@@ -101,6 +101,63 @@ test_many(void)
 	tg_session_close(session);
 }
 
+/* G3 by the readings against its words, for every interval; entries are points, or stand for all later times. */
+static void
+test_readings(void)
+{
+	static tg_readings readings;
+	tg_session *sessions[3] = {session_new(), session_new(), session_new()};
+	unsigned faults = 0;
+	unsigned missed = 0;
+	uint64_t random = 1;
+
+	for (unsigned round = 0; round < 200; round++)
+	{
+		unsigned entry[8];
+		tg_time time[8];
+		bool from[8];
+		tg_time first = tg_load_relaxed(tg_clock);
+		tg_time clock;
+
+		for (unsigned i = 0; i < 8; i++)
+		{
+			random = random * 6364136223846793005 + 1442695040888963407;
+			for (unsigned j = 0; j < (random >> 40) % 3; j++)
+				tick();
+			from[i] = (random >> 50) % 8 == 0;
+			time[i] = from[i] ? tg_snapshot_publish_from(sessions[i % 3], &entry[i])
+							  : tg_snapshot_publish(sessions[i % 3], &entry[i]);
+		}
+		tick();
+		if (round % 4 == 3)
+		{
+			tg_snapshot_hold(sessions[1], time[4]);
+			for (unsigned i = 1; i < 8; i += 3)
+				from[i] |= time[i] == time[4];
+		}
+		clock = tg_load_relaxed(tg_clock);
+		tg_readings_gather(&readings);
+		for (tg_time begin = first; begin <= clock; begin++)
+		{
+			for (tg_time end = begin; end <= clock + 1; end++)
+			{
+				bool is_read = end > clock; /* somebody may come who reads before it */
+
+				for (unsigned i = 0; i < 8; i++)
+					is_read |= from[i] ? time[i] < end : begin <= time[i] && time[i] < end;
+				faults += tg_readings_miss(&readings, begin, end) == is_read;
+				missed += !is_read;
+			}
+		}
+		faults += readings.horizon != tg_horizon_compute();
+		for (unsigned i = 0; i < 8; i++)
+			tg_snapshot_withdraw(sessions[i % 3], entry[i]);
+	}
+	unit_equal(faults, 0, "a version is garbage exactly if nobody reads within its time (%u are)", missed);
+	for (unsigned i = 0; i < 3; i++)
+		tg_session_close(sessions[i]);
+}
+
 static void
 test_jobs(void)
 {
@@ -215,6 +272,7 @@ main(void)
 	begin();
 	test_one();
 	test_many();
+	test_readings();
 	test_jobs();
 	test_stress();
 	tg_arena_destroy();
