@@ -131,7 +131,7 @@ merged_prefix(const node_pair *pair, unsigned char *key)
 	const tg_node *left = pair->left;
 	const tg_node *right = pair->right;
 
-	/* Inner nodes take the separator, too; to leave out its prefix costs nothing worth having. */
+	/* Inner nodes take the separator, too; merged_need allows for its prefix. */
 	if (left->level > 0)
 		return 0;
 	if (left->count == 0 && right->count == 0)
@@ -161,8 +161,12 @@ merged_need(const node_pair *pair, unsigned prefix_bytes, unsigned separator_byt
 					tg_node_need(right, 0, right->count, prefix_bytes, 0, 0) - (unsigned) sizeof(tg_node) -
 					prefix_bytes;
 
+	/*
+	 * An inner node gets a prefix as it is filled.  In the worst case, of keys
+	 * no longer than a head, it saves nothing and is as long as one of them.
+	 */
 	if (left->level > 0)
-		need += tg_node_stride(left) + tg_slot_tail(separator_bytes);
+		need += tg_node_stride(left) + tg_slot_tail(separator_bytes) + TG_NODE_HEAD_BYTES;
 	return need;
 }
 

@@ -241,6 +241,39 @@ test_queue(void)
 	tg_btree_destroy(main_session, tree);
 }
 
+/*
+ * A stack: ascending keys come and go at the same end, as those of a load that is
+ * rolled back do.  One that came between them has split a leaf, so that the inner
+ * node over it is full.  In the end its neighbour has one child and they merge if
+ * there is room for all entries, and for the byte that their keys begin with.
+ */
+static void
+test_stack(void)
+{
+	enum
+	{
+		COUNT = 100000
+	};
+	tg_btree *tree = make_tree();
+	tg_btree_report report;
+	bool agrees = true;
+
+	tg_epoch_enter(main_session);
+	for (unsigned i = 0; i <= 2 * COUNT; i++)
+	{
+		uint32_t row = i < COUNT ? 2 * i : i == COUNT ? 1001 : 2 * (2 * COUNT - i);
+		unsigned char key[4] = {1, row >> 16, row >> 8 & 0xff, row & 0xff};
+
+		agrees = agrees && (i <= COUNT ? tg_btree_insert(main_session, tree, key, sizeof(key), &row, TG_DATA)
+									   : tg_btree_remove(main_session, tree, key, sizeof(key), row)) == TG_OK;
+	}
+	tg_epoch_leave(main_session);
+	tg_btree_check(tree);
+	tg_btree_report_get(tree, &report);
+	unit_ok(agrees && report.nodes == 1, "a stack of %d keys goes as it came", COUNT);
+	tg_btree_destroy(main_session, tree);
+}
+
 static void
 test_batches(void)
 {
@@ -454,6 +487,7 @@ main(void)
 	for (shape kind = 0; kind < SHAPE_COUNT; kind++)
 		test_shape(kind);
 	test_queue();
+	test_stack();
 	test_batches();
 	test_cost();
 	test_share();
