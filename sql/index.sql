@@ -143,6 +143,17 @@ SELECT steps('CREATE TABLE h (id int PRIMARY KEY, v text)', 'CREATE INDEX h_uppe
 	'CREATE INDEX h_n ON h ((n + 1))', 'SELECT id FROM h WHERE n + 1 = 5', 'DROP INDEX h_part', 'INSERT INTO h VALUES (4, ''b'')', 'ALTER TABLE h DROP COLUMN n', 'ALTER TABLE h ALTER v TYPE int USING length(v)', 'TABLE h');
 SELECT indexes('h');
 
+-- A composite type grows, and keys stay what they are
+CREATE TYPE index_pair AS (x int, y text);
+SELECT steps('CREATE TABLE pairs (p index_pair PRIMARY KEY, q index_pair[] UNIQUE)', 'INSERT INTO pairs VALUES ((1, ''a''), ARRAY[(1, NULL)]::index_pair[]), ((NULL, NULL), ''{}'')');
+ALTER TYPE index_pair ADD ATTRIBUTE z int;
+SELECT steps('INSERT INTO pairs VALUES ((1, ''a'', NULL))', 'INSERT INTO pairs VALUES ((NULL, NULL, NULL))', 'INSERT INTO pairs VALUES ((1, ''a'', 1), ARRAY[(1, NULL, NULL)]::index_pair[])',
+	'INSERT INTO pairs VALUES ((1, ''a'', 1), ARRAY[(1, NULL, 2)]::index_pair[])', 'INSERT INTO pairs VALUES ((1, ''a'', 1))', 'SELECT * FROM pairs WHERE p = (1, ''a'', NULL)::index_pair');
+ALTER TYPE index_pair DROP ATTRIBUTE y;
+DROP TABLE index_ours.pairs;
+ALTER TYPE index_pair DROP ATTRIBUTE y;
+DROP TYPE index_pair CASCADE;
+
 -- LIKE, and moves between the two kinds
 SELECT steps('CREATE TABLE copied (LIKE h INCLUDING ALL)', 'CREATE TABLE again (id int PRIMARY KEY, a int UNIQUE, b text)', 'CREATE INDEX again_expr ON again (lower(b)) WHERE a > 0', 'COMMENT ON INDEX again_expr IS ''kept''',
 	'INSERT INTO again VALUES (1, 1, ''B''), (2, -1, ''b'')', 'CREATE TABLE copy_again (LIKE again INCLUDING ALL)');

@@ -9,7 +9,8 @@
  *	array             dimensions, then elements
  *	range             emptiness, then bounds
  *	multirange        its ranges
- *	composite         columns
+ *	composite         columns up to the last that is not NULL: values stay as they
+ *	                  are when the type gets one more
  *	jsonb             the tokens of its iterator: keys are unique and sorted in it
  *	key.h's types     as in a key
  *
@@ -284,9 +285,13 @@ append_composite(StringInfo bytes, Oid type, Datum value)
 	Datum *values = palloc(Max(columns->natts, 1) * sizeof(Datum));
 	bool *nulls = palloc(Max(columns->natts, 1));
 
+	int count = columns->natts;
+
 	ItemPointerSetInvalid(&tuple.t_self);
 	heap_deform_tuple(&tuple, columns, values, nulls);
-	for (int i = 0; i < columns->natts; i++)
+	while (count > 0 && (nulls[count - 1] || TupleDescAttr(columns, count - 1)->attisdropped))
+		count--;
+	for (int i = 0; i < count; i++)
 	{
 		const FormData_pg_attribute *column = TupleDescAttr(columns, i);
 

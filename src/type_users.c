@@ -12,7 +12,7 @@
  *   PostgreSQL has done its part and with writers kept out;
  * - a domain that is a part of a column's type (array, range, composite) cannot
  *   get a new condition, a composite type that is one no other types of its
- *   columns.
+ *   columns, and lose none while keys are made of them (canonical.h).
  */
 #include "postgres.h"
 
@@ -31,12 +31,14 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_type.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "src/relation.h"
 #include "src/rewrite.h"
 
 /* A column of a table of ours. */
@@ -121,21 +123,43 @@ compare_users(const ListCell *a, const ListCell *b)
 	return left->attnum - right->attnum;
 }
 
+/* Whether a key of the table has what the column's values are made of in it. */
+static bool
+is_taken_apart(const type_user *user)
+{
+	Relation table = table_open(user->table, AccessShareLock);
+	const tsurugi_relation *described = tsurugi_relation_describe(table);
+	Bitmapset *columns = NULL;
+
+	for (int i = 0; i < described->hidden_count; i++)
+	{
+		if (described->hidden[i].canonical)
+			pull_varattnos((Node *) described->hidden[i].source, 1, &columns);
+	}
+	table_close(table, AccessShareLock);
+	return bms_is_member(user->attnum - FirstLowInvalidHeapAttributeNumber, columns);
+}
+
 void
 tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement)
 {
 	Oid type = get_rel_type_id(relation);
 	bool changes = false;
-	List *users;
+	bool drops = false;
 	ListCell *cell;
 
 	foreach (cell, statement->cmds)
+	{
 		changes |= lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType;
-	if (!changes || !OidIsValid(type))
+		drops |= lfirst_node(AlterTableCmd, cell)->subtype == AT_DropColumn;
+	}
+	if ((!changes && !drops) || !OidIsValid(type))
 		return;
-	users = find_users(type, true, NIL);
-	if (users != NIL)
-		refuse(type, linitial(users));
+	foreach (cell, find_users(type, true, NIL))
+	{
+		if (changes || is_taken_apart(lfirst(cell)))
+			refuse(type, lfirst(cell));
+	}
 }
 
 /* --- ALTER DOMAIN ----------------------------------------------------------------------------- */
