@@ -75,7 +75,10 @@ SET tsurugi_fdw.scan_pool_rows = -2;
 SET tsurugi_fdw.memory = '1GB';
 ALTER SYSTEM SET tsurugi_fdw.memory = '1kB';
 ALTER SYSTEM SET tsurugi_fdw.huge_pages = 'perhaps';
+-- a line each, so that a new one changes one line
+\a\t
 SELECT name, setting, unit, context FROM pg_settings WHERE name LIKE 'tsurugi\_fdw.%' AND name NOT IN ('tsurugi_fdw.memory', 'tsurugi_fdw.workers') ORDER BY name;
+\a\t
 
 -- A function for parallel workers cannot read our tables in them
 CREATE FUNCTION sum_items() RETURNS bigint PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT sum(v) FROM item); END';
