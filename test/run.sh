@@ -73,12 +73,12 @@ run_unit()
 		run_tap "${run[@]}" "${programs[@]}"
 }
 
-# pg_regress or its isolation sister: make variable, pattern of the tests, directory of the output.
+# pg_regress or its isolation sister: make variable, pattern of the tests, directory of the output, what is special.
 run_regress()
 {
-	local variable=$1 pattern=$2 output=$3 names=() other=ISOLATION file log=$TG_WORK/$1.log status=0 passed failed
+	local variable=$1 pattern=$2 output=$3 how=${4:-} names=() other=ISOLATION file log=$TG_WORK/$1.log status=0 passed failed
 
-	title "$(tr '[:upper:]' '[:lower:]' <<<"$variable") tests"
+	title "$(tr '[:upper:]' '[:lower:]' <<<"$variable") tests$how"
 	[ "$variable" = REGRESS ] || other=REGRESS
 	for file in $(tests_in "$pattern"); do
 		[[ $file == *--* ]] || names+=("$(basename "${file%.*}")")
@@ -162,7 +162,11 @@ if wanted regress || wanted isolation || wanted pgtap || wanted tap; then
 				count 0 1 0
 			else
 				! wanted regress || run_regress REGRESS 'sql/*.sql' .
-				! wanted isolation || run_regress ISOLATION 'test/specs/*.spec' output_iso
+				if wanted isolation; then
+					run_regress ISOLATION 'test/specs/*.spec' output_iso
+					PGOPTIONS="-c tsurugi_fdw.failpoints=collector_eager" run_regress ISOLATION 'test/specs/*.spec' output_iso \
+						", while every session collects an entry at a time"
+				fi
 				! wanted pgtap || run_pgtap
 				look_for_crashes
 				tg_stop
