@@ -12,6 +12,7 @@
  */
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/condition.h"
+#include "runtime/txn/shared.h"
 #include "runtime/txn/txn_internal.h"
 
 /* --- waking LONGs that wait for their start ------------------------------------------------ */
@@ -195,9 +196,8 @@ has_target(const tg_areas *areas, const tg_table *table, tg_version version, con
 									  : tg_areas_has_key(areas, table, key, key_bytes);
 }
 
-tg_status
-tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
-					 tg_wait *wait_out)
+static tg_status
+mind(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes, tg_wait *wait_out)
 {
 	tg_txn *txn = writer->txn;
 	bool minds = false;
@@ -225,9 +225,28 @@ tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version versio
 		if (has_target(seen->entry->areas, table, version, key, key_bytes))
 			return meet_long(writer, table, seen->entry, wait_out);
 	}
-	if (!minds)
+	if (!minds && txn->shared == NULL)
 		txn->clear = table;
 	return TG_OK;
+}
+
+tg_status
+tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
+					 tg_wait *wait_out)
+{
+	tg_txn *txn = writer->txn;
+	tg_status status;
+	bool entered;
+
+	if (tg_likely(txn->shared == NULL))
+		return mind(writer, table, version, key, key_bytes, wait_out);
+	/* Somebody else may end it at any moment out of the lane. */
+	entered = tg_txn_enter(writer->session, txn);
+	status = tg_shared_judge(txn->shared, table);
+	if (status == TG_OK)
+		status = mind(writer, table, version, key, key_bytes, wait_out);
+	tg_txn_leave(writer->session, txn, entered);
+	return status;
 }
 
 tg_status

@@ -17,6 +17,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
+#include "runtime/txn/shared.h"
 #include "runtime/txn/txn_internal.h"
 
 #define PART_BITS 8
@@ -286,6 +287,15 @@ tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *tabl
 	unsigned round = 0;
 	tg_status status;
 
+	if (tg_unlikely(writer->txn->shared != NULL))
+	{
+		status = tg_shared_judge(writer->txn->shared, table);
+		if (status != TG_OK)
+		{
+			tg_txn_leave(writer->session, writer->txn, entered);
+			return status;
+		}
+	}
 	for (;; tg_spin(&round))
 	{
 		tg_version head;

@@ -1,6 +1,6 @@
 /*
  * shared.c
- *	  Transactions that a lease owns.
+ *	  Transactions that several sessions work in.
  *
  *	                        commit: the only user
  *	  RUNNING --------------------------------------> COMMITTING --> AVAILABLE --> STORED
@@ -18,7 +18,10 @@
  *	  session that works in it publishes one besides, for what it meets that is newer (tg_snapshot_hold).
  * 3. The end is one call of one session: C, validation, COMMITTED.  Another's outcome is waited for in it, by looking.
  * 4. A place is given away when nobody has it open any more and its outcome has been there to ask for as long as the lease.
- *	  So a tg_shared that is open stays what it is.
+ *	  So a tg_shared that is open stays what it is.  Nor while its lane has work, or somebody is about to put some there.
+ * 5. An owner does not wait for others' leave (tg_shared_abandon): its abort is done in the lane at once, and whoever is
+ *	  told by the word to do it, later, finds it done.  Until they leave, the others find nothing of it: what it wrote is
+ *	  taken back, and no other transaction has its number while they have it open (4).
  */
 #include "runtime/txn/shared.h"
 
@@ -54,6 +57,8 @@ struct tg_shared
 	tg_txn *txn;
 	uint64_t lease_us;
 	tg_isolation isolation;
+	unsigned table_count;
+	uint32_t tables[TG_SHARED_TABLES_MAX];
 
 	/* under the lane */
 	tg_reads *reads;
@@ -134,7 +139,8 @@ find(const tg_handle *handle)
 static bool
 may_go(const tg_shared *shared, uint64_t now)
 {
-	return shared->open_count == 0 && has_ended(shared) && tg_load_relaxed(&shared->deadline_us) <= now;
+	return shared->open_count == 0 && has_ended(shared) && tg_load_relaxed(&shared->deadline_us) <= now &&
+		   tg_lane_is_free(&shared->txn->lane);
 }
 
 static tg_shared *
@@ -171,12 +177,16 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared->open_count = 0;
 	shared->lease_us = (uint64_t) config->lease_ms * 1000;
 	shared->isolation = config->kind == TG_TXN_SHORT ? TG_SERIALIZABLE : config->isolation;
+	shared->table_count = config->table_count;
+	for (unsigned i = 0; i < config->table_count; i++)
+		shared->tables[i] = config->tables[i];
 	shared->reads = reads;
 	shared->snapshot = 0;
 	shared->command = 0;
 	shared->has_conflict = false;
 	shared->txn =
 		tg_txn_begin_at(session, all->first_txn + number, HOST_SHARED | ++all->incarnation << PLACE_BITS | number);
+	shared->txn->shared = shared;
 	tg_txn_describe(shared->txn, config->kind, config->isolation, config->label);
 	if (reads != NULL)
 		tg_txn_track(shared->txn, reads);
@@ -195,6 +205,7 @@ tg_shared_begin(tg_session *session, const tg_shared_config *config)
 	tg_status status;
 
 	tg_assert(config->kind == TG_TXN_ORDINARY || config->kind == TG_TXN_SHORT);
+	tg_assert(config->table_count <= TG_SHARED_TABLES_MAX);
 	if (config->kind == TG_TXN_SHORT || config->isolation == TG_SERIALIZABLE)
 	{
 		status = tg_reads_create(session, &reads);
@@ -246,6 +257,35 @@ tg_shared_reads(tg_shared *shared)
 	return shared->reads;
 }
 
+tg_txn *
+tg_shared_txn(tg_shared *shared)
+{
+	return shared->txn;
+}
+
+uint32_t
+tg_shared_command(const tg_shared *shared)
+{
+	return shared->command;
+}
+
+void
+tg_shared_set_command(tg_shared *shared, uint32_t command)
+{
+	shared->command = command;
+}
+
+tg_status
+tg_shared_judge(const tg_shared *shared, const tg_table *table)
+{
+	if (has_ended(shared))
+		return TG_STOPPED;
+	for (unsigned i = 0; i < shared->table_count; i++)
+		if (shared->tables[i] == table->relation)
+			return TG_OK;
+	return shared->table_count == 0 ? TG_OK : TG_FORBIDDEN;
+}
+
 /* --- ending; in the lane --------------------------------------------------------------------- */
 
 static void
@@ -263,6 +303,8 @@ forget_work(tg_session *session, tg_shared *shared)
 static void
 abort_work(tg_session *session, tg_shared *shared)
 {
+	if (has_ended(shared))
+		return; /* rule 5 */
 	tg_store_release(&shared->state, TG_SHARED_ABORTING);
 	tg_failpoint("shared_aborting");
 	tg_txn_abort(session, shared->txn);
@@ -311,6 +353,17 @@ tg_shared_abort(tg_session *session, tg_shared *shared)
 {
 	if (tg_ending_abort(&shared->ending))
 		end_by_abort(session, shared);
+}
+
+void
+tg_shared_abandon(tg_session *session, tg_shared *shared)
+{
+	bool entered;
+
+	(void) tg_ending_abort(&shared->ending);
+	entered = tg_txn_enter(session, shared->txn);
+	abort_work(session, shared);
+	tg_txn_leave(session, shared->txn, entered);
 }
 
 tg_status
@@ -466,7 +519,7 @@ prepare(tg_session *session, tg_shared *shared)
 }
 
 tg_status
-tg_shared_commit(tg_session *session, tg_shared *shared)
+tg_shared_prepare(tg_session *session, tg_shared *shared)
 {
 	tg_status status;
 	bool entered;
@@ -482,7 +535,23 @@ tg_shared_commit(tg_session *session, tg_shared *shared)
 	tg_store_release(&shared->state, TG_SHARED_COMMITTING);
 	tg_failpoint("shared_committing");
 	status = prepare(session, shared);
-	if (status == TG_OK)
+	if (status != TG_OK)
+	{
+		tg_store_relaxed(&shared->has_conflict, true);
+		abort_work(session, shared);
+		end_turn(session, shared, entered);
+	}
+	else if (entered)
+		tg_lane_leave(session, tg_shared_lane(shared)); /* it stays its only user: nobody else comes */
+	return status;
+}
+
+void
+tg_shared_finish(tg_session *session, tg_shared *shared, bool commits)
+{
+	bool entered = tg_txn_enter(session, shared->txn);
+
+	if (commits)
 	{
 		tg_txn_commit(session, shared->txn);
 		tg_store_release(&shared->state, TG_SHARED_AVAILABLE);
@@ -490,11 +559,17 @@ tg_shared_commit(tg_session *session, tg_shared *shared)
 		tg_store_release(&shared->state, TG_SHARED_STORED);
 	}
 	else
-	{
-		tg_store_relaxed(&shared->has_conflict, true);
 		abort_work(session, shared);
-	}
 	end_turn(session, shared, entered);
+}
+
+tg_status
+tg_shared_commit(tg_session *session, tg_shared *shared)
+{
+	tg_status status = tg_shared_prepare(session, shared);
+
+	if (status == TG_OK)
+		tg_shared_finish(session, shared, true);
 	return status;
 }
 
@@ -517,13 +592,19 @@ tg_shared_look_at_leases(tg_session *session)
 		{
 			is_over = tg_ending_abort(&shared->ending);
 			if (is_over)
+			{
 				tg_store_relaxed(&shared->expired, 1);
+				shared->open_count++; /* rule 4 */
+			}
 			else if (may_go(shared, now))
 				shared->in_use = false;
 		}
 		tg_latch_release(&all->latch);
 		if (is_over)
+		{
 			end_by_abort(session, shared);
+			tg_shared_close(shared);
+		}
 	}
 }
 

@@ -1,8 +1,8 @@
 /*
  * shared.h
- *	  Transactions that a lease owns, and several sessions work in.
+ *	  Transactions that several sessions work in, owned by a lease or by one of them.
  *
- * Begun for a request from outside, worked in by whoever has its handle, one operation at a time (its
+ * Owned by a lease: begun for a request from outside, worked in by whoever has its handle, one operation at a time (its
  * lane), and ended by any of them, or by the watcher when nobody has done
  * anything in it for its lease.  Its outcome can be asked for by handle for one lease more.
  *
@@ -17,6 +17,12 @@
  * lane's operation, enter finds it entered.  An operation that is told to wait (TG_BUSY of a write) leaves, and is repeated later.
  *
  * Kinds: the three isolation levels, and SHORT.  No savepoints.
+ *
+ * Owned by a session of the host, which exports its transaction: that one alone ends it, by tg_shared_prepare
+ * and tg_shared_finish; the lease only ends it sooner.  Who works in it has it open, and holds it meanwhile.  The host puts
+ * their work in a row by turns of its own, and publishes snapshots, so they call tg_txn_* without enter and leave: each
+ * call has the lane, and finds out in it whether the transaction has ended (TG_STOPPED), or may not write
+ * the table (TG_FORBIDDEN).
  */
 #ifndef TG_SHARED_H
 #define TG_SHARED_H
@@ -25,6 +31,7 @@
 #include "runtime/txn/txn.h"
 
 #define TG_SHARED_MAX 64 /* at a time, those ended whose outcome can still be asked for included */
+#define TG_SHARED_TABLES_MAX 64
 
 typedef struct tg_shared tg_shared; /* opaque: shared.c */
 
@@ -42,6 +49,9 @@ typedef struct tg_shared_config
 	tg_isolation isolation;
 	const char *label;
 	uint32_t lease_ms;
+	/* what it may write, by the host's names of the tables; a count of 0: everything */
+	const uint32_t *tables;
+	unsigned table_count;
 } tg_shared_config;
 
 /* TG_FULL, TG_NO_MEMORY; TG_EXISTS: the handle is taken. */
@@ -82,8 +92,26 @@ extern void tg_shared_let_go(tg_session *session, tg_shared *shared);
  */
 extern tg_status tg_shared_commit(tg_session *session, tg_shared *shared) TG_MUST_USE;
 
+/*
+ * The same in two steps, for an owner who can still fail between them: after TG_OK it is finished, one way or the other,
+ * by the same session.
+ */
+extern tg_status tg_shared_prepare(tg_session *session, tg_shared *shared) TG_MUST_USE;
+extern void tg_shared_finish(tg_session *session, tg_shared *shared, bool commits);
+
+/*
+ * Its owner goes: aborts it at once, unless it has ended.  Who holds it is told TG_STOPPED by what he tries next; its
+ * descriptor is nobody else's as long as he has it open.
+ */
+extern void tg_shared_abandon(tg_session *session, tg_shared *shared);
+
 /* Aborts it, now or when who is at work in it leaves.  Any number of times. */
 extern void tg_shared_abort(tg_session *session, tg_shared *shared);
+
+/* For the host's turns: the transaction; and the first command number of the turn at hand, of the next one. */
+extern tg_txn *tg_shared_txn(tg_shared *shared);
+extern uint32_t tg_shared_command(const tg_shared *shared);
+extern void tg_shared_set_command(tg_shared *shared, uint32_t command);
 
 /* The lease begins anew. */
 extern void tg_shared_renew(tg_shared *shared);
@@ -122,6 +150,9 @@ extern bool tg_wait_is_for_shared(const tg_wait *wait);
 
 /* At server start; descriptors of shared transactions are behind those of sessions, from first_txn on. */
 extern tg_status tg_shared_create(tg_session *session, unsigned first_txn) TG_MUST_USE;
+
+/* Whether it may be worked in, and write this table: TG_OK, TG_STOPPED, TG_FORBIDDEN.  In its lane. */
+extern tg_status tg_shared_judge(const tg_shared *shared, const tg_table *table) TG_MUST_USE;
 
 /* A check of the watcher: leases. */
 extern void tg_shared_look_at_leases(tg_session *session);

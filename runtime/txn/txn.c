@@ -121,6 +121,7 @@ tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host)
 
 	tg_assert(state_of(txn) == TG_TXN_IDLE && txn->log == NULL);
 	txn->session = session;
+	txn->shared = NULL;
 	txn->reads = NULL;
 	txn->subtxn_count = 0;
 	tg_assert(txn->locks == NULL && txn->lock_count == 0);

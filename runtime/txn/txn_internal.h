@@ -62,12 +62,13 @@ struct tg_txn
 	tg_reads *reads; /* NULL: nothing is validated */
 	tg_table *clear; /* a table whose writes need no look at the preserve list; NULL: none */
 	unsigned subtxn_count;
-	bool is_described;		   /* the next life has to be described anew */
-	struct tg_row_lock *locks; /* newest first (row_lock.c) */
-	uint32_t lock_count;	   /* atomic, for views */
-	unsigned prepared_entry;   /* snapshot published since before C was drawn, while PREPARED */
-	uint64_t writes;		   /* atomic, for views */
-	tg_conflict conflict;	   /* what the last TG_CONFLICT was about */
+	bool is_described;				/* the next life has to be described anew */
+	struct tg_row_lock *locks;		/* newest first (row_lock.c) */
+	const struct tg_shared *shared; /* whose it is; NULL: a backend's own */
+	uint32_t lock_count;			/* atomic, for views */
+	unsigned prepared_entry;		/* snapshot published since before C was drawn, while PREPARED */
+	uint64_t writes;				/* atomic, for views */
+	tg_conflict conflict;			/* what the last TG_CONFLICT was about */
 
 	/* kinds.c's */
 	tg_preserve *preserve;	  /* LONG: its entry */
@@ -120,17 +121,21 @@ tg_writer_number(const tg_writer *writer)
 
 /*
  * Enters the transaction's lane; false if the session is in it already, as a lane's operation is.  A
- * backend's own transaction is nobody else's, and who works in a shared one (shared.h) holds its lane.
+ * backend's own transaction is nobody else's; for another's operation in a shared one it waits, some
+ * microseconds (shared.h).
  */
 static inline bool
 tg_txn_enter(tg_session *session, tg_txn *txn)
 {
-	bool mine;
+	unsigned round = 0;
 
 	if (tg_unlikely(session->lane == &txn->lane))
 		return false;
-	mine = tg_lane_enter(session, &txn->lane);
-	tg_check(mine);
+	while (tg_unlikely(!tg_lane_enter(session, &txn->lane)))
+	{
+		tg_assert(txn->shared != NULL);
+		tg_spin(&round);
+	}
 	return true;
 }
 

@@ -205,6 +205,51 @@ test_ends(void)
 	tg_shared_close(shared);
 }
 
+/* One that a session owns: others' calls without enter, two steps of a commit, an end that waits for nobody. */
+static void
+test_owned(void)
+{
+	const uint32_t elsewhere[] = {7};
+	const uint32_t tables[] = {7, table->relation};
+	tg_shared_config config = make_config(TG_READ_COMMITTED);
+	tg_writer writer = {.session = sessions[1]};
+	tg_shared *shared;
+
+	config.tables = elsewhere;
+	config.table_count = 1;
+	shared = begin(&config);
+	writer.txn = tg_shared_txn(shared);
+	unit_equal(insert(&writer, 13), TG_FORBIDDEN, "a table that it may not write");
+	tg_shared_abandon(sessions[0], shared);
+	tg_shared_close(shared);
+
+	config = make_config(TG_READ_COMMITTED);
+	config.tables = tables;
+	config.table_count = 2;
+	shared = begin(&config);
+	writer.txn = tg_shared_txn(shared);
+	unit_ok(tg_shared_hold(shared) == TG_OK && insert(&writer, 13) == TG_OK, "one that it may");
+	tg_shared_abandon(sessions[0], shared);
+	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(13), "its owner's abort waits for nobody");
+	unit_equal(insert(&writer, 14), TG_STOPPED, "who holds it is told");
+	tg_shared_let_go(sessions[1], shared);
+	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(14), "and has nothing to do at the end");
+	tg_shared_close(shared);
+
+	config = make_config(TG_READ_COMMITTED);
+	for (int commits = 0; commits <= 1; commits++)
+	{
+		config.handle.secret[0] = ++handles;
+		shared = begin(&config);
+		writer.txn = tg_shared_txn(shared);
+		unit_ok(insert(&writer, 15) == TG_OK && tg_shared_prepare(sessions[0], shared) == TG_OK, "going to commit");
+		unit_ok(state_of(shared) == TG_SHARED_COMMITTING && tg_shared_hold(shared) == TG_STOPPED, "nobody joins it");
+		tg_shared_finish(sessions[0], shared, commits != 0);
+		unit_ok(is_there(15) == (commits != 0), commits != 0 ? "committed" : "the owner failed");
+		tg_shared_close(shared);
+	}
+}
+
 static void
 test_serializable(void)
 {
@@ -590,6 +635,7 @@ main(void)
 		unit_bail("no table");
 	test_several();
 	test_ends();
+	test_owned();
 	test_serializable();
 	test_lease();
 	test_many();
