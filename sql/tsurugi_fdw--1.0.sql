@@ -276,3 +276,37 @@ CREATE FUNCTION write_preserve_range("table" regclass, low text[], high text[], 
 RETURNS json
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_write_preserve_range' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION write_preserve_range(regclass, text[], text[], text) IS 'adds a range of primary keys to what the next long transaction preserves; NULL is an open end';
+
+-- One transaction that several sessions work in
+
+CREATE FUNCTION export_transaction(VARIADIC tables text[])
+RETURNS text
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_export_transaction' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION export_transaction(text[]) IS 'the handle by which other sessions of the same role can change these tables in the running transaction';
+
+CREATE FUNCTION attach_transaction(handle text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_attach_transaction' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION attach_transaction(text) IS 'from now on the session works in an exported transaction, as far as tables of tsurugi_fdw are concerned';
+
+CREATE FUNCTION detach_transaction()
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_detach_transaction' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION detach_transaction() IS 'the session works in transactions of its own again; false if it did';
+
+CREATE FUNCTION renew_transaction(handle text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_renew_transaction' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION renew_transaction(text) IS 'lets the lease of an exported transaction begin anew; false if it is not running any more';
+
+CREATE FUNCTION transaction_status(handle text)
+RETURNS text
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_transaction_status' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION transaction_status(text) IS 'running, committing, available, stored, aborting or aborted; known for one lease after the end';
+
+CREATE FUNCTION transaction_error(handle text)
+RETURNS text
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_transaction_error' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION transaction_error(text) IS 'why an exported transaction was aborted; NULL if it was not';
+
+REVOKE ALL ON FUNCTION export_transaction(text[]), attach_transaction(text) FROM PUBLIC;

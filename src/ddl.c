@@ -28,6 +28,7 @@
 #include "src/key_clause.h"
 #include "src/partition.h"
 #include "src/relation.h"
+#include "src/shared_transaction.h"
 #include "src/type_users.h"
 #include "src/utility.h"
 
@@ -269,6 +270,7 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 			tsurugi_utility_run(&utility);
 		return;
 	}
+	tsurugi_shared_check_command("change definitions");
 	tsurugi_altered_begin(&statement);
 	PG_TRY();
 	{

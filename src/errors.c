@@ -17,6 +17,7 @@
 
 #include "src/row.h"
 #include "src/session.h"
+#include "src/shared_transaction.h"
 #include "src/snapshot.h"
 #include "src/transaction.h"
 
@@ -63,6 +64,7 @@ tsurugi_error(tg_status status, Relation relation)
 			tsurugi_error_validation(tsurugi_transaction_conflict());
 			break;
 		case TG_FORBIDDEN:
+			tsurugi_shared_check_table(relation);
 			error_not_preserved(relation);
 			break;
 		case TG_NO_MEMORY:
@@ -82,6 +84,7 @@ tsurugi_error(tg_status status, Relation relation)
 					(errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling statement because its job was cancelled")));
 			break;
 		case TG_STOPPED:
+			tsurugi_shared_check_alive();
 			ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the worker of tsurugi_fdw is not running"),
 							errhint("It is restarted by itself; try again in a moment.")));
 			break;
@@ -177,7 +180,8 @@ static const char *
 describe_row(Relation relation, uint32_t row)
 {
 	tg_table *table = tsurugi_relation_get(relation)->table;
-	tg_snapshot snapshot = {.time = tsurugi_snapshot_time(), .txn = tsurugi_session()->id, .command = PG_UINT32_MAX};
+	tg_snapshot snapshot = {
+		.time = tsurugi_snapshot_time(), .txn = tsurugi_transaction_number(), .command = PG_UINT32_MAX};
 	tg_version version = find_version(&snapshot, table, row);
 
 	if (version == TG_VERSION_NONE)
@@ -209,8 +213,11 @@ const char *
 tsurugi_describe_other(uint64_t host)
 {
 	PGPROC *other = BackendIdGetProc((BackendId) (host >> 32));
+	const tg_wait wait = {.host = host};
 	int process_id = other != NULL ? other->pid : 0;
 
+	if (tg_wait_is_for_shared(&wait))
+		return "a transaction that several sessions work in";
 	if (process_id == 0)
 		return "another transaction";
 	for (unsigned id = 0; id < tg_session_max(); id++)

@@ -31,6 +31,7 @@
 #include "src/prepared.h"
 #include "src/relation.h"
 #include "src/session.h"
+#include "src/shared_transaction.h"
 #include "src/transaction.h"
 #include "src/worker.h"
 
@@ -235,6 +236,7 @@ _PG_init(void)
 	define_ddl_settings();
 	define_transaction_settings();
 	tsurugi_kinds_define();
+	tsurugi_shared_define();
 	define_failpoint_setting();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 

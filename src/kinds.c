@@ -51,6 +51,7 @@
 #include "src/isolation.h"
 #include "src/scan.h"
 #include "src/session.h"
+#include "src/shared_transaction.h"
 #include "src/snapshot.h"
 #include "src/transaction.h"
 
@@ -266,7 +267,8 @@ wait_for_start(tg_txn *txn)
 			return start;
 		if (status != TG_BUSY)
 			tsurugi_error(status, NULL);
-		if (wait.host != before.host)
+		/* A shared transaction holds no lock that its end could be waited for by. */
+		if (wait.host != before.host || tg_wait_is_for_shared(&wait))
 			since = GetCurrentTimestamp();
 		before = wait;
 		tg_wait_begin(session, &wait);
@@ -362,6 +364,11 @@ tsurugi_kind_begin(void)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only long transactions have priorities"),
 						errhint("Reset tsurugi_fdw.transaction_priority, or set tsurugi_fdw.transaction_type to "
 								"\"long\".")));
+	if (tsurugi_shared_join())
+	{
+		tsurugi_kind_is_known = true;
+		return;
+	}
 	if (tsurugi_transaction_type != TG_TXN_ORDINARY)
 		tsurugi_isolation_leave_level();
 	switch ((tg_txn_kind) tsurugi_transaction_type)
@@ -452,6 +459,7 @@ void
 tsurugi_check_may_replace(Relation relation)
 {
 	tsurugi_check_may_write();
+	tsurugi_shared_check_command("truncate or rewrite tables");
 	if (tsurugi_kind == TG_TXN_LONG)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot truncate or rewrite table \"%s\" in a long transaction",

@@ -64,7 +64,11 @@ typedef struct Mixed
 	pg_atomic_uint32 newest_xid; /* announced; 0: none yet */
 	unsigned gate_closers;
 	ConditionVariable changed; /* somebody has ended, or the gate is open */
-	TransactionId xids[];	   /* atomic: of those under way, by session number */
+	struct
+	{
+		TransactionId xid; /* atomic; of one under way, or 0 */
+		unsigned txn;	   /* its number here, from before xid is set */
+	} session[];		   /* by number */
 } Mixed;
 
 static Mixed *mixed;
@@ -74,7 +78,7 @@ static bool keeps_gate;
 Size
 tsurugi_mixed_shared_bytes(void)
 {
-	return add_size(sizeof(Mixed), mul_size(tsurugi_session_max(), sizeof(TransactionId)));
+	return add_size(sizeof(Mixed), mul_size(tsurugi_session_max(), sizeof(mixed->session[0])));
 }
 
 void
@@ -116,14 +120,15 @@ announce(TransactionId xid)
 }
 
 void
-tsurugi_mixed_begin(void)
+tsurugi_mixed_begin(unsigned txn)
 {
 	TransactionId xid = GetTopTransactionId();
 
 	while (!announce(xid))
 		ConditionVariableSleep(&mixed->changed, PG_WAIT_EXTENSION);
 	is_announced = true;
-	tg_store_seq_cst(&mixed->xids[tsurugi_session()->id], xid);
+	mixed->session[tsurugi_session()->id].txn = txn;
+	tg_store_seq_cst(&mixed->session[tsurugi_session()->id].xid, xid);
 	ConditionVariableCancelSleep();
 }
 
@@ -151,7 +156,7 @@ tsurugi_mixed_end(void)
 	if (!is_announced)
 		return;
 	is_announced = false;
-	tg_store_release(&mixed->xids[tsurugi_session()->id], InvalidTransactionId);
+	tg_store_release(&mixed->session[tsurugi_session()->id].xid, InvalidTransactionId);
 	pg_atomic_fetch_add_u64(&mixed->ended, 1);
 	ConditionVariableBroadcast(&mixed->changed);
 }
@@ -173,7 +178,8 @@ is_quiet(uint64 *announced_out)
 static bool
 is_half_committed(unsigned id, TransactionId xid)
 {
-	return tg_load_acquire(&mixed->xids[id]) == xid && !TransactionIdIsInProgress(xid) && !tg_txn_has_outcome(id);
+	return tg_load_acquire(&mixed->session[id].xid) == xid && !TransactionIdIsInProgress(xid) &&
+		   !tg_txn_has_outcome(mixed->session[id].txn);
 }
 
 void
@@ -186,7 +192,7 @@ tsurugi_mixed_wait_for_outcomes(void)
 		return;
 	for (unsigned id = 0; id < max; id++)
 	{
-		TransactionId xid = tg_load_acquire(&mixed->xids[id]);
+		TransactionId xid = tg_load_acquire(&mixed->session[id].xid);
 		unsigned round = 0;
 
 		if (xid == InvalidTransactionId || id == tsurugi_session()->id)

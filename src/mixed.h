@@ -19,9 +19,9 @@ extern void tsurugi_mixed_wait_for_outcomes(void);
 
 /*
  * PRE_COMMIT of a transaction that has an xid and wrote here, before its commit
- * timestamp is drawn.  May wait, and be interrupted.
+ * timestamp is drawn: by the transaction of this number.  May wait, and be interrupted.
  */
-extern void tsurugi_mixed_begin(void);
+extern void tsurugi_mixed_begin(unsigned txn);
 
 /*
  * Ahead of an executor run at READ COMMITTED: if it reads tables of both kinds, its snapshot and the moment

@@ -37,6 +37,7 @@
 #include "src/kinds.h"
 #include "src/mixed.h"
 #include "src/session.h"
+#include "src/shared_transaction.h"
 #include "src/snapshot_watch.h"
 #include "src/transaction.h"
 
@@ -252,7 +253,6 @@ tsurugi_snapshot_check(void)
 static Record *
 begin_record(MemoryContext context, const void *run, Snapshot snapshot, CommandId command, bool fresh)
 {
-	tg_session *session = tsurugi_session();
 	Record *record;
 
 	if (IsParallelWorker())
@@ -268,8 +268,8 @@ begin_record(MemoryContext context, const void *run, Snapshot snapshot, CommandI
 	record->run = run;
 	record->snapshot = snapshot;
 	record->part = GetCurrentSubTransactionId();
-	record->seen.txn = session->id;
-	record->seen.command = command;
+	record->seen.txn = tsurugi_transaction_number();
+	record->seen.command = command + tsurugi_shared_first_command;
 	record->callback.func = end_record;
 	record->callback.arg = record;
 	find_time(record, fresh);

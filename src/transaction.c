@@ -38,6 +38,7 @@
 #include "src/mixed.h"
 #include "src/session.h"
 #include "src/settings.h"
+#include "src/shared_transaction.h"
 #include "src/snapshot.h"
 #include "src/storage.h"
 
@@ -55,8 +56,9 @@ typedef struct Part
 
 static tg_txn *own_txn; /* NULL: nothing written yet */
 static uint64_t own_host;
-static Part *parts;	  /* in TopTransactionContext */
-static bool prepared; /* validated, about to be committed */
+static Part *parts;	   /* in TopTransactionContext */
+static bool prepared;  /* validated, about to be committed */
+static bool is_shared; /* own_txn is one that several sessions work in (shared_transaction.c) */
 
 bool tsurugi_owes;
 static unsigned writes_noted; /* writes since the collection's tax was last looked at */
@@ -192,12 +194,22 @@ tsurugi_transaction_give_up(void)
 	own_txn = NULL;
 }
 
+void
+tsurugi_transaction_join(tg_txn *txn)
+{
+	tg_assert(own_txn == NULL);
+	own_txn = txn;
+	is_shared = true;
+	writes_noted = 0;
+	tg_tax_begin(tsurugi_session());
+}
+
 int64
 tsurugi_row_count(const tg_table *table)
 {
 	int64 rows = tg_load_relaxed(&table->row_count);
 
-	if (own_txn != NULL)
+	if (own_txn != NULL && !is_shared)
 		rows += tg_txn_rows(own_txn, table);
 	return Max(rows, 0);
 }
@@ -253,15 +265,26 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES))
 		pass_safe_point();
 	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
+	{
+		if (is_shared)
+			tsurugi_error_shared_savepoint();
 		begin_part(id);
+	}
 	writer_out->session = tsurugi_session();
 	writer_out->txn = own_txn;
 	/* COPY's executor state has no snapshot, and no command either */
 	writer_out->command =
 		estate != NULL && estate->es_snapshot != NULL ? estate->es_output_cid : GetCurrentCommandId(true);
+	writer_out->command += tsurugi_shared_first_command;
 	writer_out->subtxn = parts == NULL ? 0 : parts->number;
 	writer_out->claim = claim;
 	writer_out->probes = false;
+}
+
+unsigned
+tsurugi_transaction_number(void)
+{
+	return is_shared ? tsurugi_shared_number() : tsurugi_session()->id;
 }
 
 bool
@@ -269,7 +292,7 @@ tsurugi_has_written(void)
 {
 	tg_txn_report report;
 
-	return own_txn != NULL && tg_txn_report_get(tsurugi_session()->id, &report) && report.writes > 0;
+	return own_txn != NULL && tg_txn_report_get(tsurugi_transaction_number(), &report) && report.writes > 0;
 }
 
 /* --- waiting --------------------------------------------------------------------- */
@@ -312,12 +335,16 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 	ErrorContextCallback context = {.callback = describe_wait, .arg = &waiting, .previous = error_context_stack};
 
 	tg_assert(!tg_epoch_inside(tsurugi_session()));
-	pay_while_waiting((VirtualTransactionId){.backendId = (BackendId) (wait->host >> 32),
-											 .localTransactionId = (LocalTransactionId) wait->host});
+	if (!tg_wait_is_for_shared(wait))
+		pay_while_waiting((VirtualTransactionId){.backendId = (BackendId) (wait->host >> 32),
+												 .localTransactionId = (LocalTransactionId) wait->host});
 	error_context_stack = &context;
+	tsurugi_shared_limit_wait();
 	tg_wait_begin(tsurugi_session(), wait);
 	if (wait->kind == TG_WAIT_PRESERVE)
 		tsurugi_wait_for_long(wait);
+	else if (tg_wait_is_for_shared(wait))
+		tsurugi_wait_for_shared(wait);
 	else if (wait->subtxn == 0 || wait->subtxn >= TG_SUBTXN_LAST ||
 			 (wait->host == over.host && wait->subtxn == over.subtxn))
 	{
@@ -335,6 +362,7 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 		over = *wait;
 	}
 	tg_wait_end(tsurugi_session());
+	tsurugi_shared_unlimit_wait();
 	error_context_stack = context.previous;
 	CHECK_FOR_INTERRUPTS();
 }
@@ -346,7 +374,10 @@ tsurugi_wait_for_outcome(const tg_wait *wait)
 								   .localTransactionId = (LocalTransactionId) wait->host};
 
 	tg_assert(!tg_epoch_inside(tsurugi_session()));
-	(void) VirtualXactLock(holder, true);
+	if (tg_wait_is_for_shared(wait))
+		tsurugi_wait_for_shared(wait);
+	else
+		(void) VirtualXactLock(holder, true);
 	CHECK_FOR_INTERRUPTS();
 }
 
@@ -374,7 +405,9 @@ end_transaction(bool committed)
 {
 	tg_txn_report report = {0};
 
-	if (own_txn != NULL)
+	if (is_shared)
+		note_tax(tsurugi_session(), writes_noted, true);
+	else if (own_txn != NULL)
 	{
 		(void) tg_txn_report_get(tsurugi_session()->id, &report);
 		if (committed)
@@ -383,8 +416,10 @@ end_transaction(bool committed)
 			tg_txn_abort(tsurugi_session(), own_txn);
 		note_tax(tsurugi_session(), report.writes % SAFE_POINT_WRITES, true);
 	}
+	tsurugi_shared_end(committed);
 	tsurugi_mixed_end();
 	own_txn = NULL;
+	is_shared = false;
 	parts = NULL;
 	prepared = false;
 	tsurugi_storage_end(committed);
@@ -403,6 +438,7 @@ at_transaction_event(XactEvent event, void *argument)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_PREPARE:
+			tsurugi_shared_check_prepare();
 			if (own_txn != NULL || tsurugi_storage_is_changed())
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 								tsurugi_kind == TG_TXN_LONG ? errmsg("cannot PREPARE a long transaction")
@@ -422,14 +458,16 @@ at_transaction_event(XactEvent event, void *argument)
 			break;
 		case XACT_EVENT_PRE_COMMIT:
 			/* M2: announced before C is drawn. */
-			if (own_txn != NULL && tg_txn_has_writes(own_txn) && TransactionIdIsValid(GetTopTransactionIdIfAny()))
-				tsurugi_mixed_begin();
+			if (own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn) &&
+				TransactionIdIsValid(GetTopTransactionIdIfAny()))
+				tsurugi_mixed_begin(tsurugi_session()->id);
 			if (tsurugi_is_serializable())
 			{
 				prepared = true;
 				tsurugi_isolation_prepare(own_txn);
 			}
 			tg_failpoint("pre_commit");
+			tsurugi_shared_pre_commit();
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 			break;
@@ -465,6 +503,7 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionI
 	if (!committed)
 	{
 		tsurugi_mixed_end_part();
+		tsurugi_shared_unlimit_wait();
 		if (tsurugi_own_session != NULL)
 			tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
 	}
@@ -486,7 +525,7 @@ tsurugi_transaction_init(void)
 static inline bool
 is_own_since(tg_time time, const tg_writer *writer)
 {
-	return tg_time_is_reference(time) && tg_reference_txn(time) == writer->session->id &&
+	return tg_time_is_reference(time) && tg_reference_txn(time) == tsurugi_transaction_number() &&
 		   tg_reference_command(time) >= writer->command;
 }
 

@@ -73,6 +73,12 @@ extern void tsurugi_wait_for_outcome(const tg_wait *wait);
 extern tg_txn *tsurugi_transaction_open(void);
 extern void tsurugi_transaction_give_up(void);
 
+/* For shared_transaction.c: the transaction works in this one, which others work in, too, and which it does not end. */
+extern void tsurugi_transaction_join(tg_txn *txn);
+
+/* What the own changes are to be known by. */
+extern unsigned tsurugi_transaction_number(void);
+
 /* Rows of a table, for estimates: those committed, and what the own transaction has done to them. */
 extern int64 tsurugi_row_count(const tg_table *table);
 

@@ -102,10 +102,12 @@ sub wait_messages
 	return $err;
 }
 
+# A statement, with its semicolon or without, or a command of psql.
 sub query
 {
 	my ($self, $sql) = @_;
 
+	$sql .= ';' unless $sql =~ /;\s*$|^\\/;
 	return $self->send($sql)->wait;
 }
 

@@ -1,0 +1,57 @@
+/*
+ * shared_transaction.h
+ *	  Several sessions in one transaction.
+ *
+ * A session exports its transaction and ends it; others attach to it.  What an
+ * attached session does to tables of ours in transactions of its own is a part of that one: seen by nobody else before
+ * its owner commits, and gone if it does not.
+ */
+#ifndef TSURUGI_SHARED_TRANSACTION_H
+#define TSURUGI_SHARED_TRANSACTION_H
+
+#include "utils/rel.h"
+
+#include "runtime/runtime.h"
+
+/* Makes the setting known to the server; when the library is loaded. */
+extern void tsurugi_shared_define(void);
+
+/*
+ * At the first access to a table of ours: true if the session's transaction is part of another, or
+ * exported; from then on it has the turn.  May wait, and raises errors: 25P02, 55P03, 0A000.
+ */
+extern bool tsurugi_shared_join(void);
+
+/* Having joined: its number; and what to add to PostgreSQL's command numbers, 0 if it has not. */
+extern unsigned tsurugi_shared_number(void);
+extern uint32 tsurugi_shared_first_command;
+
+/* --- what the session may do; all of these return if it takes part in none -------------- */
+
+/* 0A000: "cannot ... in a transaction that is shared". */
+extern void tsurugi_shared_check_command(const char *what);
+extern void tsurugi_error_shared_savepoint(void) pg_attribute_noreturn();
+
+/* For errors.c, of what the runtime has refused: 55000 for a table that was not exported; 25P02. */
+extern void tsurugi_shared_check_table(Relation relation);
+extern void tsurugi_shared_check_alive(void);
+
+/* --- waiting ---------------------------------------------------------------------------- */
+
+/* Until an exported transaction has ended; 55P03 after the limit.  Outside an epoch. */
+extern void tsurugi_wait_for_shared(const tg_wait *wait);
+
+/*
+ * Around PostgreSQL's own waits in one that is shared, no longer than the lease: part of the
+ * way to a deadlock may lead through sessions that do not wait, which no detector sees.  The latter also after an error.
+ */
+extern void tsurugi_shared_limit_wait(void);
+extern void tsurugi_shared_unlimit_wait(void);
+
+/* --- for transaction.c: ends ------------------------------------------------------------- */
+
+extern void tsurugi_shared_check_prepare(void); /* PREPARE TRANSACTION */
+extern void tsurugi_shared_pre_commit(void);	/* all that can fail */
+extern void tsurugi_shared_end(bool committed);
+
+#endif /* TSURUGI_SHARED_TRANSACTION_H */
