@@ -3,9 +3,12 @@
  *	  What a session owes for the time that it runs, and how it is paid: nothing
  *	  without a cycle; a share of the time, but never more than a window's;
  *	  from the bank first, then in quanta; more when memory is short or
- *	  garbage grows.
+ *	  garbage grows.  And that this is enough: on a machine with no CPU to spare who
+ *	  writes keeps what is left of it within bounds.
  */
 #include "runtime/storage/tax.h"
+
+#include <unistd.h>
 
 #include "runtime/sched/park.h"
 #include "test/unit/writers.h"
@@ -153,6 +156,111 @@ test_pace(void)
 	tg_arena_limit_set(256 * MIB);
 }
 
+/* --- nobody else collects, and every CPU is taken ------------------------------ */
+
+#define PAYERS 2
+#define HOGS_MAX (UNIT_THREADS_MAX - PAYERS)
+#ifdef __SANITIZE_THREAD__
+#define WRITES 12500 /* of each who pays */
+#else
+#define WRITES 50000
+#endif
+#define UNPAID 5000 /* and of each who does not */
+#define ENDLESS_S 60
+
+typedef struct crowd
+{
+	unsigned writers; /* that have yet to end; atomic */
+	bool pay;
+	unsigned writes; /* of each */
+	uint64_t most_waiting[PAYERS];
+	uint64_t longest_us[PAYERS]; /* between two cycles' beginnings */
+} crowd;
+
+static void
+write_and_pay(client *client, unsigned number, crowd *crowd)
+{
+	tg_collector_report report;
+	uint64_t cycles = 0;
+	uint64_t since = 0;
+
+	for (unsigned i = 0; i < crowd->writes; i++)
+	{
+		uint64_t now;
+
+		tg_tax_begin(client->session);
+		must_update(client, i % (ROWS / PAYERS) * PAYERS + number);
+		commit(client);
+		tg_tax_note(client->session, 1, true);
+		if (crowd->pay && tg_tax_due(client->session) > 0)
+			tg_tax_pay(client->session, NULL, NULL);
+		tg_retire_poll(client->session);
+
+		tg_collector_report_get(&report);
+		now = tg_clock_us();
+		if (report.logs_waiting > crowd->most_waiting[number])
+			crowd->most_waiting[number] = report.logs_waiting;
+		if (cycles != 0 && report.cycles != cycles && now - since > crowd->longest_us[number])
+			crowd->longest_us[number] = now - since;
+		if (report.cycles != cycles)
+			since = now;
+		cycles = report.cycles;
+	}
+}
+
+static void
+crowd_body(unsigned number, void *argument)
+{
+	crowd *crowd = argument;
+
+	if (number < PAYERS)
+	{
+		write_and_pay(&clients[1 + number], number, crowd);
+		tg_fetch_add_relaxed(&crowd->writers, -1u);
+	}
+	while (tg_load_relaxed(&crowd->writers) > 0)
+		tg_pause();
+}
+
+static void
+run_crowd(crowd *crowd)
+{
+	unsigned hogs = 2 * (unsigned) sysconf(_SC_NPROCESSORS_ONLN);
+
+	crowd->writers = PAYERS;
+	unit_threads(PAYERS + (hogs < HOGS_MAX ? hogs : HOGS_MAX), crowd_body, crowd);
+}
+
+static void
+test_hogs(void)
+{
+	crowd paying = {.pay = true, .writes = WRITES};
+	crowd idle = {.pay = false, .writes = UNPAID};
+	tg_collector_report before;
+	tg_collector_report after;
+	uint64_t most;
+	uint64_t longest;
+
+	tg_tax_settings(800, WINDOW_US);
+	collect(1000);
+	tg_collector_report_get(&before);
+	run_crowd(&paying);
+	tg_collector_report_get(&after);
+	most = paying.most_waiting[0] > paying.most_waiting[1] ? paying.most_waiting[0] : paying.most_waiting[1];
+	longest = paying.longest_us[0] > paying.longest_us[1] ? paying.longest_us[0] : paying.longest_us[1];
+	printf("# %" PRIu64 " cycles, at most %" PRIu64 " logs waited, %" PRIu64 " us from cycle to cycle\n",
+		   after.cycles - before.cycles, most, longest);
+	unit_ok(after.cycles - before.cycles >= 2,
+			"CPUs are taken, nobody has time: who writes collects, cycle after cycle");
+	unit_ok(most < PAYERS * WRITES / 4 * 3, "so not all of what was written waits");
+	unit_ok(longest < ENDLESS_S * 1000000ull, "and each cycle ends");
+
+	collect(1000);
+	run_crowd(&idle);
+	unit_equal(logs_waiting(), PAYERS * UNPAID, "nobody else does: without taxes all of it waits");
+	collect(1000);
+}
+
 int
 main(void)
 {
@@ -163,7 +271,8 @@ main(void)
 	test_debt();
 	test_payment();
 	test_pace();
-	collect(1000);
+	test_hogs();
+	check_exact(1000, "at the end");
 	end();
 	return unit_done();
 }
