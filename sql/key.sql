@@ -114,8 +114,41 @@ SELECT * FROM canonical WHERE n = 1.00 AND j = '{"b": null, "a": [1.00, "x"]}' A
 CREATE FOREIGN TABLE bad (k json PRIMARY KEY) SERVER key;
 CREATE FOREIGN TABLE bad (k tsvector PRIMARY KEY) SERVER key;
 CREATE FOREIGN TABLE bad (k tsvector[] PRIMARY KEY) SERVER key;
-CREATE COLLATION key_loose (provider = icu, locale = 'und', deterministic = false);
-CREATE FOREIGN TABLE bad (k text COLLATE key_loose PRIMARY KEY) SERVER key;
+
+-- Strings that are equal, but not byte by byte; types of extensions
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS citext;
+CREATE EXTENSION IF NOT EXISTS hstore;
+RESET client_min_messages;
+CREATE COLLATION key_loose (provider = icu, locale = '@colStrength=secondary', deterministic = false);
+CREATE FOREIGN TABLE loose (t text COLLATE key_loose, c char(5) COLLATE key_loose, i citext, h hstore, a citext[], n int, PRIMARY KEY (t, c, i, h, a)) SERVER key;
+INSERT INTO loose VALUES ('Key', 'Ab', 'Case', 'a=>1, b=>NULL', '{X,NULL}', 1);
+INSERT INTO loose VALUES ('kEY', 'aB ', 'cASE', 'b=>NULL, a=>1', '{x,NULL}', 2);
+INSERT INTO loose VALUES ('kEY', 'aB ', 'cASE', 'b=>NULL, a=>1', '{x,NULL}', 2) ON CONFLICT (t, c, i, h, a) DO UPDATE SET n = loose.n + excluded.n RETURNING *;
+INSERT INTO loose VALUES ('key', 'ab', 'case', 'a=>1, b=>""', '{x,NULL}', 3), ('key', 'ab', 'cas', 'a=>1, b=>NULL', '{x,NULL}', 4), ('ke', 'ab', 'case', 'a=>1, b=>NULL', '{x,NULL}', 5);
+EXPLAIN (COSTS OFF) SELECT n FROM loose WHERE t = 'KEY' AND c = 'AB' AND i = 'CASE' AND h = 'b=>NULL,a=>1' AND a = '{x,NULL}';
+SELECT n FROM loose WHERE t = 'KEY' AND c = 'AB' AND i = 'CASE' AND h = 'b=>NULL,a=>1' AND a = '{x,NULL}';
+CREATE TABLE loose_words (w text COLLATE key_loose, i citext) USING heap;
+INSERT INTO loose_words SELECT w, w FROM unnest('{a,A,ab,aB,Ä,ä,Äb,b,B,-,"","A-b",ß,ss,z,Z,é,É,e}'::text[]) w;
+CREATE FOREIGN TABLE loose_index (w text COLLATE key_loose, i citext) SERVER key;
+INSERT INTO loose_index SELECT * FROM loose_words;
+CREATE INDEX ON loose_index (w);
+CREATE INDEX ON loose_index (i);
+\set VERBOSITY terse
+CREATE UNIQUE INDEX ON loose_index (i);
+\set VERBOSITY default
+CREATE INDEX ON loose_index (w text_pattern_ops);
+EXPLAIN (COSTS OFF) SELECT w FROM loose_index WHERE w > 'A' AND w <= 'E' ORDER BY w;
+-- the same words as in an ordinary table, for each word as bounds
+SELECT count(*), sum((here IS DISTINCT FROM there)::int) AS different
+FROM (SELECT ARRAY(SELECT w FROM loose_index f WHERE f.w >= low.w AND f.w < high.w ORDER BY w COLLATE "C") AS here,
+             ARRAY(SELECT w FROM loose_words o WHERE o.w >= low.w AND o.w < high.w ORDER BY w COLLATE "C") AS there
+      FROM loose_words low, loose_words high) pairs;
+SELECT count(*), sum((here <> there)::int) AS different
+FROM (SELECT (SELECT count(*) FROM loose_index f WHERE f.i = o.i) AS here, (SELECT count(*) FROM loose_words f WHERE f.i = o.i) AS there FROM loose_words o) words;
+DROP FOREIGN TABLE loose, loose_index;
+DROP TABLE loose_words;
+DROP EXTENSION citext, hstore;
 
 -- Catalog: functional dependency, ON CONFLICT's arbiter, what LIKE copies
 CREATE FOREIGN TABLE dependent (id int PRIMARY KEY, a text, b text) SERVER key;

@@ -12,19 +12,29 @@
  *	composite         columns up to the last that is not NULL: values stay as they
  *	                  are when the type gets one more
  *	jsonb             the tokens of its iterator: keys are unique and sorted in it
+ *	text whose collation takes different strings for equal: ICU's sort key, in order
+ *	citext            in lower case; in order if its collation is C
+ *	hstore            as stored: pairs are unique and sorted in it
  *	key.h's types     as in a key
  *
  * Parts of a value follow each other with what it takes to tell where each
  * ends: a byte for NULL or not, and the length.
  *
- * Left out: types of extensions, text search, xml (which
- * has no equality), and text whose collation takes different strings for equal.
+ * Only ICU has collations that are not deterministic.  Its sort keys compare as the
+ * strings do; PostgreSQL hashes such text by them, too (hashtext).
+ *
+ * A type of an extension is known by the function that compares it: what is said of
+ * its values here was read in that function.
+ *
+ * Left out: other types of extensions, text search, and xml (which has no equality).
  */
 #include "postgres.h"
 
 #include "src/canonical.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
@@ -34,11 +44,13 @@
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/fmgrprotos.h"
+#include "utils/formatting.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/multirangetypes.h"
 #include "utils/pg_locale.h"
 #include "utils/rangetypes.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "src/codec.h"
@@ -48,6 +60,9 @@
 #define NUMERIC_SENT_NAN 0xC000
 #define NUMERIC_SENT_INFINITY 0xD000
 #define NUMERIC_SENT_MINUS_INFINITY 0xF000
+
+/* In the first word of an hstore, but not in those that PostgreSQL 8.4 stored (hstore.h). */
+#define HSTORE_NEW_VERSION 0x80000000
 
 /* Classes of numbers, in order. */
 enum
@@ -112,6 +127,44 @@ columns_are_possible(Oid type)
 	return possible;
 }
 
+static bool
+is_loose(Oid collation)
+{
+	return OidIsValid(collation) && !lc_collate_is_c(collation) && !get_collation_isdeterministic(collation);
+}
+
+/* Whether values are compared by this function of an extension's library. */
+static bool
+is_compared_by(Oid type, const char *library, const char *function)
+{
+	const TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_CMP_PROC);
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(entry->cmp_proc));
+	Datum binary;
+	bool null;
+	bool same;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	binary = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_probin, &null);
+	same = !null && strcmp(TextDatumGetCString(binary), library) == 0;
+	if (same)
+		same = strcmp(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &null)), function) == 0;
+	ReleaseSysCache(tuple);
+	return same;
+}
+
+static bool
+is_citext(Oid type)
+{
+	return is_compared_by(type, "$libdir/citext", "citext_cmp");
+}
+
+static bool
+is_hstore(Oid type)
+{
+	return is_compared_by(type, "$libdir/hstore", "hstore_cmp");
+}
+
 bool
 tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 {
@@ -134,6 +187,11 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 		case TIMETZOID:
 		case JSONBOID:
 			return true;
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+			*ordered_out = is_loose(collation);
+			return *ordered_out;
 		default:
 			break;
 	}
@@ -148,7 +206,15 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 	}
 	if (type_is_multirange(type))
 		return tsurugi_canonical_is_possible(get_multirange_range(type), InvalidOid, ordered_out);
-	return get_typtype(type) == TYPTYPE_COMPOSITE && columns_are_possible(type);
+	if (get_typtype(type) == TYPTYPE_COMPOSITE)
+		return columns_are_possible(type);
+	if (is_citext(type))
+	{
+		/* it compares letters in lower case by the collation, for order only: for = by bytes */
+		*ordered_out = lc_collate_is_c(collation);
+		return !is_loose(collation);
+	}
+	return is_hstore(type);
 }
 
 /* --- making bytes ------------------------------------------------------------------------ */
@@ -329,6 +395,53 @@ append_jsonb(StringInfo bytes, Datum value)
 }
 
 static void
+append_sort_key(StringInfo bytes, Oid type, Oid collation, Datum value)
+{
+#ifdef USE_ICU
+	const struct varlena *flat = PG_DETOAST_DATUM_PACKED(value);
+	const UCollator *collator = pg_newlocale_from_collation(collation)->info.icu.ucol;
+	int length = VARSIZE_ANY_EXHDR(flat);
+	UChar *characters;
+	int32 count;
+	int32 key_bytes;
+
+	if (type == BPCHAROID)
+		length = bpchartruelen(VARDATA_ANY(flat), length);
+	count = icu_to_uchar(&characters, VARDATA_ANY(flat), length);
+	key_bytes = ucol_getSortKey(collator, characters, count, NULL, 0);
+	enlargeStringInfo(bytes, key_bytes);
+	(void) ucol_getSortKey(collator, characters, count, (uint8_t *) bytes->data + bytes->len, key_bytes);
+	bytes->len += key_bytes - 1; /* without the zero at its end */
+	pfree(characters);
+#else
+	elog(ERROR, "collation %u is not deterministic", collation);
+#endif
+}
+
+/* As citext.c does for both sides of a comparison. */
+static void
+append_citext(StringInfo bytes, Datum value)
+{
+	const struct varlena *flat = PG_DETOAST_DATUM_PACKED(value);
+
+	appendStringInfoString(bytes, str_tolower(VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat), DEFAULT_COLLATION_OID));
+}
+
+static void
+append_hstore(StringInfo bytes, Datum value)
+{
+	const struct varlena *flat = PG_DETOAST_DATUM_PACKED(value);
+	uint32 count = 0;
+
+	memcpy(&count, VARDATA_ANY(flat), Min(VARSIZE_ANY_EXHDR(flat), sizeof(count)));
+	if ((count & HSTORE_NEW_VERSION) == 0)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("an hstore in the format of PostgreSQL 8.4 cannot be in an index of a table in memory"),
+						errhint("Use value || '' in its place.")));
+	appendBinaryStringInfo(bytes, VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat));
+}
+
+static void
 append_plain(StringInfo bytes, const tsurugi_codec *codec, Datum value)
 {
 	tg_key_part part = {.header_bytes = codec->header_bytes};
@@ -392,6 +505,13 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 		case JSONBOID:
 			append_jsonb(bytes, value);
 			return;
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+			if (!is_loose(collation))
+				break;
+			append_sort_key(bytes, type, collation, value);
+			return;
 		default:
 			break;
 	}
@@ -417,7 +537,12 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 		return;
 	}
 	init_codec(&codec, type, collation);
-	append_plain(bytes, &codec, value);
+	if (is_plain(&codec))
+		append_plain(bytes, &codec, value);
+	else if (is_citext(type))
+		append_citext(bytes, value);
+	else
+		append_hstore(bytes, value);
 }
 
 Datum

@@ -286,15 +286,12 @@ tsurugi_value_by_reference(const tsurugi_codec *codec, Datum datum, tg_value *va
 	}
 }
 
-/* Strings: bytes decide equality, but not the order of a language. */
+/* Strings: bytes decide equality, unless the collation is not deterministic, but not the order of a language. */
 static bool
-string_key_code(const tsurugi_codec *codec, bool *ordered_out, const char **reason_out)
+string_key_code(const tsurugi_codec *codec, bool *ordered_out)
 {
 	*ordered_out = lc_collate_is_c(codec->collation);
-	if (*ordered_out || get_collation_isdeterministic(codec->collation))
-		return true;
-	*reason_out = gettext_noop("Its collation is not deterministic.");
-	return false;
+	return *ordered_out || get_collation_isdeterministic(codec->collation);
 }
 
 bool
@@ -360,10 +357,10 @@ tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_ou
 		case TEXTOID:
 		case VARCHAROID:
 			*code_out = TG_KEY_STRING;
-			return string_key_code(codec, ordered_out, reason_out);
+			return string_key_code(codec, ordered_out);
 		case BPCHAROID:
 			*code_out = TG_KEY_BLANK;
-			return string_key_code(codec, ordered_out, reason_out);
+			return string_key_code(codec, ordered_out);
 		default:
 			break;
 	}
