@@ -7,7 +7,9 @@
 #include "runtime/runtime.h"
 #include "test/bench/ycsb.h"
 
-#define WAITS_MAX 200 /* for a row's holder; two transactions may wait for each other */
+#define SPINS 50	   /* looks at a row that somebody holds, before the processor is left to others */
+#define SPIN_PAUSES 32 /* between two of them; a transaction takes some 15 us */
+#define AHEAD 4		   /* values of a scan that are asked for ahead of being copied */
 #define HEADER_BYTES 4
 
 static tg_table *table;
@@ -189,23 +191,38 @@ copy_value(const tg_string *string, unsigned char *value)
 }
 
 /*
- * The row that the snapshot sees.  value not NULL: for reading it; then it is
- * noted.  Who only writes a row depends on nothing that it has read.
+ * The row of a key, by the index alone: whether the snapshot sees it is asked
+ * next.  What is going to be looked at in a row is asked for at once: its chunk and its
+ * value need not wait for each other.
  */
-static tg_status
-find(ycsb_thread *thread, uint64_t key, uint32_t *row_out, unsigned char *value)
+static void
+find_row(uint64_t key, uint32_t *row_out)
 {
 	unsigned char bytes[16];
 	size_t key_bytes = make_key(key, bytes);
-	tg_version version;
-	tg_status status;
-	tg_wait wait;
+	tg_version head;
 
+	if (tg_btree_find(tg_load_acquire(&table->index), bytes, key_bytes, row_out) != TG_OK)
+		ycsb_fail("tsurugi", "a key is missing");
+	head = tg_load_acquire(tg_row_head(table, *row_out));
+	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
+		tg_version_expect(tg_load_acquire(&table->layout), head, 1);
+}
+
+bool
+ycsb_read(ycsb_thread *thread, uint64_t key, unsigned char *value)
+{
 	for (;;)
 	{
+		tg_version version;
+		tg_status status;
+		uint32_t row;
+		tg_wait wait;
+
 		tg_epoch_enter(thread->session);
-		status = tg_txn_find(&thread->snapshot, table, bytes, key_bytes, row_out, &version, &wait);
-		if (status == TG_OK && value != NULL)
+		find_row(key, &row);
+		status = tg_txn_read(&thread->snapshot, table, row, &version, &wait);
+		if (status == TG_OK)
 		{
 			tg_value cell = {0};
 
@@ -215,20 +232,12 @@ find(ycsb_thread *thread, uint64_t key, uint32_t *row_out, unsigned char *value)
 				(void) tg_reads_add_version(thread->session, thread->reads, version);
 		}
 		tg_epoch_leave(thread->session);
+		if (status == TG_OK)
+			return true;
 		if (status != TG_BUSY)
-			return status;
+			ycsb_fail("tsurugi", "a row is not seen");
 		sched_yield();
 	}
-}
-
-bool
-ycsb_read(ycsb_thread *thread, uint64_t key, unsigned char *value)
-{
-	uint32_t row;
-
-	if (find(thread, key, &row, value) != TG_OK)
-		ycsb_fail("tsurugi", "a key is missing");
-	return true;
 }
 
 static void
@@ -242,24 +251,44 @@ make_row(uint64_t key, const unsigned char *value, char *memory, tg_value values
 
 static const bool no_nulls[2];
 
+/*
+ * For the holder of a row: it is about to end, unless it has lost its processor
+ * or waits, too.  False: for this one, so one of both has to give up (W6).
+ */
+static bool
+wait_for_holder(ycsb_thread *thread, const tg_wait *wait, unsigned looks)
+{
+	bool circle;
+
+	tg_wait_begin(thread->session, wait);
+	circle = tg_wait_closes_circle(thread->session, wait);
+	if (!circle && looks >= SPINS)
+		sched_yield();
+	for (unsigned i = 0; i < SPIN_PAUSES && !circle && looks < SPINS; i++)
+		tg_pause();
+	tg_wait_end(thread->session);
+	return !circle;
+}
+
+/* Who only writes a row depends on nothing that it has read: nothing is noted. */
 bool
 ycsb_update(ycsb_thread *thread, uint64_t key, const unsigned char *value)
 {
 	char memory[HEADER_BYTES + YCSB_VALUE_BYTES];
 	tg_value values[2];
+	unsigned looks = 0;
 
 	make_row(key, value, memory, values);
 	thread->writes++;
-	for (unsigned waits = 0; waits < WAITS_MAX;)
+	for (;;)
 	{
 		tg_version version;
 		tg_status status;
 		uint32_t row;
 		tg_wait wait;
 
-		if (find(thread, key, &row, NULL) != TG_OK)
-			ycsb_fail("tsurugi", "a key is missing");
 		tg_epoch_enter(thread->session);
+		find_row(key, &row);
 		status = tg_txn_newest(&thread->writer, &thread->snapshot, table, &row, &version, &wait);
 		tg_epoch_leave(thread->session);
 		/* its own earlier write */
@@ -280,13 +309,13 @@ ycsb_update(ycsb_thread *thread, uint64_t key, const unsigned char *value)
 		}
 		if (status != TG_BUSY && status != TG_AGAIN)
 			ycsb_fail("tsurugi", "an update fails");
-		if (status == TG_BUSY)
+		if (status == TG_BUSY && !wait_for_holder(thread, &wait, looks++))
 		{
-			waits++;
-			sched_yield();
+			(void) give_up(thread);
+			sched_yield(); /* or it would run into the same one again, who has not gone on yet */
+			return false;
 		}
 	}
-	return give_up(thread);
 }
 
 bool
@@ -326,8 +355,16 @@ ycsb_scan(ycsb_thread *thread, uint64_t key, unsigned count, unsigned char *valu
 		if (got == 0 && !thread->scan.busy)
 			break;
 		for (unsigned i = 0; i < got; i++)
-			copy_value(&((const tg_value *) thread->vectors->data[0])[i].string,
-					   values + (size_t) done++ * YCSB_VALUE_BYTES);
+		{
+			const tg_value *cells = thread->vectors->data[0];
+
+			if (i + AHEAD < got)
+			{
+				__builtin_prefetch(cells[i + AHEAD].string.blob);
+				__builtin_prefetch((const char *) cells[i + AHEAD].string.blob + TG_CACHE_LINE);
+			}
+			copy_value(&cells[i].string, values + (size_t) done++ * YCSB_VALUE_BYTES);
+		}
 		if (thread->scan.busy)
 			sched_yield();
 	}
