@@ -121,6 +121,8 @@ SELECT steps('INSERT INTO t VALUES (54, 51, NULL, NULL, ''2000-01-01'')', 'INSER
 SELECT steps('ALTER INDEX t_b_idx RENAME TO by_b', 'COMMENT ON INDEX by_b IS ''of b''', 'ALTER TABLE t RENAME CONSTRAINT named TO d_once', 'REINDEX INDEX by_b',
 	'REINDEX TABLE t', 'COMMENT ON CONSTRAINT t_a_key ON t IS ''of a''', 'ALTER TABLE t ALTER a TYPE bigint', 'ALTER TABLE t ALTER b TYPE varchar(30)',
 	'SELECT obj_description(''by_b''::regclass), obj_description(oid) FROM pg_constraint WHERE conname = ''t_a_key'' AND conrelid = ''t''::regclass');
+SELECT steps('ALTER INDEX by_b SET (fillfactor = 70, deduplicate_items = off)', 'ALTER INDEX by_b RESET (fillfactor, deduplicate_items)', 'ALTER INDEX by_b SET (nonsense = 1)', 'ALTER INDEX by_b SET TABLESPACE pg_default',
+	'ALTER INDEX by_b OWNER TO current_user', 'ALTER INDEX by_b OWNER TO pg_monitor', 'CREATE INDEX ON t (a) WITH (nonsense = 1)');
 SELECT indexes('t');
 SELECT steps('INSERT INTO t VALUES (55, 51, NULL, NULL, ''2000-01-01'')', 'ALTER TABLE t DROP COLUMN c', 'ALTER TABLE t ADD COLUMN e int DEFAULT 7 UNIQUE', 'ALTER TABLE t ADD COLUMN e int CONSTRAINT e_once UNIQUE CHECK (e > 0), ADD UNIQUE (e, a)', 'UPDATE t SET e = 1');
 SELECT indexes('t');

@@ -37,6 +37,7 @@
 #include "src/altered.h"
 #include "src/create.h"
 #include "src/foreign_key.h"
+#include "src/index_command.h"
 #include "src/index_entry.h"
 #include "src/key_clause.h"
 #include "src/partition.h"
@@ -464,6 +465,8 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 		return;
 	}
 	if (tsurugi_access_method_run(relation_id, written))
+		return;
+	if (tsurugi_index_command_alter(utility, written))
 		return;
 	tsurugi_check_row_type(relation_id, written);
 	note_type_changes(utility, relation_id, written, &wishes);

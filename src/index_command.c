@@ -1,6 +1,6 @@
 /*
  * index_command.c
- *	  CREATE INDEX, REINDEX and DROP INDEX CONCURRENTLY on foreign tables.
+ *	  CREATE INDEX, ALTER INDEX, REINDEX and DROP INDEX CONCURRENTLY on foreign tables.
  *
  * The entry in the catalogs is made here (index_entry.c); the storage follows at
  * the end of the statement, as for ALTER TABLE (altered.c).  CONCURRENTLY is
@@ -11,6 +11,7 @@
 
 #include "src/index_command.h"
 
+#include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
@@ -86,6 +87,62 @@ is_our_index(Oid index)
 {
 	return OidIsValid(index) && get_rel_relkind(index) == RELKIND_PARTITIONED_INDEX &&
 		   tsurugi_is_our_table(IndexGetRelation(index, true));
+}
+
+static bool
+has_owner(Oid relation_id, Oid role)
+{
+	Relation relation = relation_open(relation_id, AccessShareLock);
+	bool has = relation->rd_rel->relowner == role;
+
+	relation_close(relation, AccessShareLock);
+	return has;
+}
+
+/*
+ * What ALTER INDEX may ask for although it changes nothing: as for ALTER TABLE,
+ * what says how an index lies on the disk; the owner, as PostgreSQL has it.  For
+ * the entry is one of a partitioned index, where PostgreSQL refuses both.
+ */
+static bool
+changes_nothing(Oid index, const AlterTableCmd *command)
+{
+	switch (command->subtype)
+	{
+		case AT_SetRelOptions:
+			tsurugi_check_index_parameters(castNode(List, command->def));
+			return true;
+		case AT_ResetRelOptions:
+		case AT_SetTableSpace:
+			return true;
+		case AT_ChangeOwner:
+			if (!has_owner(index, get_rolespec_oid(command->newowner, false)))
+				ereport(WARNING, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+								  errmsg("cannot change owner of index \"%s\"", get_rel_name(index)),
+								  errhint("Change the ownership of the index's table, instead.")));
+			return true;
+		default:
+			return false;
+	}
+}
+
+bool
+tsurugi_index_command_alter(const tsurugi_utility *utility, AlterTableStmt *written)
+{
+	Oid index = RangeVarGetRelid(written->relation, NoLock, true);
+	AlterTableStmt *alter;
+	ListCell *cell;
+
+	if (!is_our_index(index))
+		return false;
+	alter = copyObject(written);
+	foreach (cell, alter->cmds)
+	{
+		if (changes_nothing(index, lfirst(cell)))
+			alter->cmds = foreach_delete_current (alter->cmds, cell);
+	}
+	tsurugi_utility_run_instead(utility, (Node *) alter);
+	return true;
 }
 
 bool

@@ -1,6 +1,6 @@
 /*
  * index_command.h
- *	  CREATE INDEX, REINDEX and DROP INDEX CONCURRENTLY on foreign tables.
+ *	  CREATE INDEX, ALTER INDEX, REINDEX and DROP INDEX CONCURRENTLY on foreign tables.
  */
 #ifndef TSURUGI_INDEX_COMMAND_H
 #define TSURUGI_INDEX_COMMAND_H
@@ -9,6 +9,7 @@
 
 /* False: the statement is not about a table of ours; nothing was done. */
 extern bool tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written);
+extern bool tsurugi_index_command_alter(const tsurugi_utility *utility, AlterTableStmt *written);
 extern bool tsurugi_index_command_rebuild(const tsurugi_utility *utility, ReindexStmt *written);
 extern bool tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written);
 

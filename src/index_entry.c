@@ -22,7 +22,9 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/nbtree.h"
 #include "access/relation.h"
+#include "access/reloptions.h"
 #include "access/sysattr.h"
 #include "access/xact.h"
 #include "catalog/index.h"
@@ -357,9 +359,16 @@ refuse_option(const char *what, const char *hint)
 					hint != NULL ? errhint("%s", hint) : 0));
 }
 
+void
+tsurugi_check_index_parameters(List *parameters)
+{
+	(void) btoptions(transformRelOptions((Datum) 0, parameters, NULL, NULL, false, false), true);
+}
+
 static void
 check_options(const IndexStmt *statement)
 {
+	tsurugi_check_index_parameters(statement->options);
 	if (statement->deferrable || statement->initdeferred)
 		refuse_option("deferrable keys", "Keys are checked at once, row by row.");
 	if (statement->excludeOpNames != NIL)

@@ -10,6 +10,9 @@
 #include "nodes/parsenodes.h"
 #include "utils/rel.h"
 
+/* Raises an error if one of the WITH parameters is none of a B-tree's; they have no meaning here. */
+extern void tsurugi_check_index_parameters(List *parameters);
+
 /* The index that a PRIMARY KEY or UNIQUE clause stands for; not one with USING INDEX. */
 extern IndexStmt *tsurugi_index_of_constraint(const Constraint *constraint);
 
