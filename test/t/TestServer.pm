@@ -77,6 +77,7 @@ sub wait
 
 	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
 	$self->{run}->pump while index($self->{out}, $mark) < 0 && $self->{run}->pumpable;
+	$self->{run}->pump_nb if $self->{run}->pumpable; # an error written just before the mark
 	$self->{timer}->reset;
 	my $out = $self->{out};
 	my $err = $self->{err};
@@ -96,6 +97,7 @@ sub wait_messages
 
 	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
 	$self->{run}->pump while index($self->{out}, $mark) < 0 && $self->{run}->pumpable;
+	$self->{run}->pump_nb if $self->{run}->pumpable; # an error written just before the mark
 	$self->{timer}->reset;
 	my $err = $self->{err};
 	$self->{out} = $self->{err} = '';
