@@ -5,7 +5,7 @@
 #
 # Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
 # ONLY (names of parts: point update upsert index insert tpcb copy fill join scan memory
-# serializable hot levels long), CONTRACTS (100000, of part long).
+# serializable hot levels long long_ranges), CONTRACTS (100000, of part long).
 use strict;
 use warnings;
 use File::Basename;
@@ -17,7 +17,7 @@ my $seconds = $ENV{SECONDS_EACH} || 4;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
 my $scale = $ENV{SCALE} || 10;
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index insert tpcb copy fill join scan memory serializable hot levels long');
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index insert tpcb copy fill join scan memory serializable hot levels long long_ranges');
 my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
 my $ticks_per_second = 0 + `getconf CLK_TCK`;
 my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
@@ -332,11 +332,12 @@ sub online_cpu
 	return $ticks / $ticks_per_second;
 }
 
-# Two online clients at SERIALIZABLE, at a pace (0: as fast as they can), while the code runs, which gets how long it has.
+# Clients at a pace (0: as fast as they can), while the code runs, which gets how long it has.  $load: their settings, how many
+# they are, how often each transaction is tried (that one fails for good is an error), pgbench's options.
 # Transactions per second, CPU of their backends in microseconds per transaction, those of a hundred that were tried again.
 sub online
 {
-	my ($schema, $contracts, $pace, $code) = @_;
+	my ($schema, $load, $pace, $code) = @_;
 	my $log = "$work/online.log";
 	my $limit = 5 * $seconds;
 	my $rate = $pace > 0 ? sprintf('-R %.0f', $pace) : '';
@@ -345,8 +346,8 @@ sub online
 	defined(my $pid = fork) or die;
 	if ($pid == 0)
 	{
-		$ENV{PGOPTIONS} = "-c search_path=$schema,public -c default_transaction_isolation=serializable";
-		exec "exec pgbench -n -M prepared --max-tries=1000 -c 2 -j 1 -T $limit $rate " . join(' ', script('online')) . " -D contracts=$contracts postgres >$log 2>&1";
+		$ENV{PGOPTIONS} = "-c search_path=$schema,public $load->{settings}";
+		exec "exec pgbench -n -M prepared --max-tries=$load->{tries} -c $load->{clients} -j 1 -T $limit $rate @{ $load->{options} } postgres >$log 2>&1";
 	}
 	sleep 0.5;
 	($cpu, $time) = (online_cpu(), time);
@@ -385,15 +386,21 @@ sub batch
 sub bench_long
 {
 	my $contracts = $ENV{CONTRACTS} || 100_000;
+	my $load = {
+		settings => '-c default_transaction_isolation=serializable',
+		clients => 2,
+		tries => 1000,
+		options => [ script('online'), "-D contracts=$contracts" ]
+	};
 
 	system('psql', '-Xq', '-v', "contracts=$contracts", '-f', "$here/long.sql") == 0 or die "long.sql failed\n";
 	for my $schema (qw(heap ours))
 	{
 		my @alone = map { (batch($schema, $contracts))[0] } 1 .. $rounds;
-		my ($most) = online($schema, $contracts, 0, sub {});
-		my ($rate_alone, $cpu_alone, $retried_alone) = online($schema, $contracts, $most / 2, sub {});
+		my ($most) = online($schema, $load, 0, sub {});
+		my ($rate_alone, $cpu_alone, $retried_alone) = online($schema, $load, $most / 2, sub {});
 		my ($through, $tries, @beside) = (0, 0);
-		my ($rate, $cpu, $retried) = online($schema, $contracts, $most / 2, sub {
+		my ($rate, $cpu, $retried) = online($schema, $load, $most / 2, sub {
 			my $end = time + shift;
 			do
 			{
@@ -408,6 +415,34 @@ sub bench_long
 		printf "    clients, 1/s: most %.0f, paced alone %.0f, beside the batch %.0f; their CPU, us: %.1f, %.1f (%.2f%s); tried again: %.2f %%, %.2f %%\n",
 			$most, $rate_alone, $rate, $cpu_alone, $cpu, $cpu / $cpu_alone, $schema eq 'ours' ? '; target <= 1.2' : '', $retried_alone, $retried;
 	}
+}
+
+# A LONG that updates the first hundredth of the rows, again and again, beside four SHORT writers on the rest of
+# that table and on another one, each in a range of its own, at half their own maximum: nobody fails.
+sub bench_long_ranges
+{
+	my $last = int($rows / 100);
+	my $load = { settings => '-c tsurugi_fdw.transaction_type=short', clients => 4, tries => 1, options => [ script('ranges') ] };
+	my $batch = sub {
+		return timed(sub {
+			sql("BEGIN; SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = 'ours.item [{1},{$last}]';
+				UPDATE ours.item SET b = b + 1 WHERE id BETWEEN 1 AND $last; COMMIT");
+		});
+	};
+	my @alone = map { $batch->() } 1 .. $rounds;
+	my ($most) = online('ours', $load, 0, sub {});
+	my ($rate_alone, $cpu_alone) = online('ours', $load, $most / 2, sub {});
+	my $sum = sql('SELECT sum(b) FROM ours.item');
+	my @beside;
+	my ($rate, $cpu) = online('ours', $load, $most / 2, sub {
+		my $end = time + shift;
+		do { push @beside, $batch->() } while (time + median(@beside) < $end);
+	});
+	die "updates of the LONG are missing\n" unless sql('SELECT sum(b) FROM ours.item') == $sum + @beside * $last;
+	printf "LONG, %d rows: alone %.3f s; beside 4 SHORT writers all %d got through, %.3f s (%.2f of alone)\n", $last, median(@alone),
+		scalar @beside, median(@beside), median(@beside) / median(@alone);
+	printf "    the writers, 1/s: most %.0f, paced alone %.0f, beside the LONG %.0f, none failed; their CPU, us: %.1f, %.1f (%.2f; target <= 1.1)\n",
+		$most, $rate_alone, $rate, $cpu_alone, $cpu, $cpu / $cpu_alone;
 }
 
 # A fresh table each: what a row and its index entry take, nothing updated yet.
@@ -455,7 +490,8 @@ my $failed = 0;
 for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
 	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ],
 	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ],
-	[ long => \&bench_long ])
+	[ long => \&bench_long ],
+	[ long_ranges => \&bench_long_ranges ])
 {
 	next unless $only{ $part->[0] };
 	next if eval { $part->[1]->(); 1 };
