@@ -19,5 +19,20 @@ UPDATE tid_t SET v = 'x' WHERE CURRENT OF c;
 ROLLBACK;
 -- PostgreSQL has no place for these in the rows of foreign tables
 SELECT xmin FROM tid_t;
+INSERT INTO tid_t VALUES (3, 'three') RETURNING xmin;
+INSERT INTO tid_t VALUES (2, 'x') ON CONFLICT (k) DO UPDATE SET v = tid_t.xmin;
+INSERT INTO tid_t VALUES (2, 'x') ON CONFLICT (k) DO UPDATE SET v = 'y' WHERE tid_t.cmin IS NULL;
+UPDATE tid_t SET v = 'x' RETURNING k, xmax;
+UPDATE tid_t SET v = 'x' FROM generate_series(1, 2) i WHERE k = i RETURNING cmin;
+DELETE FROM tid_t USING generate_series(1, 2) i WHERE k = i RETURNING (SELECT cmax);
+CREATE TABLE tid_parent (k int, v text) PARTITION BY LIST (k);
+CREATE TABLE tid_heap PARTITION OF tid_parent FOR VALUES IN (1);
+CREATE FOREIGN TABLE tid_memory PARTITION OF tid_parent FOR VALUES IN (2) SERVER tid;
+-- (PostgreSQL has none for the ordinary partition, either: the row comes by way of the parent)
+INSERT INTO tid_parent VALUES (1, 'one') RETURNING xmin IS NULL AS null;
+INSERT INTO tid_parent VALUES (2, 'two') RETURNING xmin IS NULL AS null;
+UPDATE tid_parent SET k = 2 RETURNING xmin IS NULL AS null;
+TABLE tid_parent;
+DROP TABLE tid_parent;
 DROP FOREIGN TABLE tid_t;
 DROP SERVER tid;

@@ -100,6 +100,12 @@ extern void tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum row
 extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
 
 /*
+ * fdw_plan.c.  Refuses to return, or to use in ON CONFLICT DO UPDATE, what rows in memory do not
+ * have: xmin, xmax, cmin and cmax of the plan's result relation.
+ */
+extern void tsurugi_refuse_system_columns(const ModifyTable *plan, Index relation);
+
+/*
  * fdw_tid.c.  Adds a path by ctid if a condition asks for places; true if no
  * other path can answer it.
  */

@@ -98,6 +98,7 @@ tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *
 List *
 tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
 {
+	tsurugi_refuse_system_columns(plan, resultRelation);
 	return NIL;
 }
 
@@ -211,6 +212,10 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 void
 tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
+	/* COPY has no plan.  The columns are named by the plan's first relation, whatever partition a row goes to. */
+	if (mtstate->ps.plan != NULL)
+		tsurugi_refuse_system_columns((ModifyTable *) mtstate->ps.plan,
+									  linitial_int(((ModifyTable *) mtstate->ps.plan)->resultRelations));
 	if (rinfo->ri_FdwState == NULL)
 		rinfo->ri_FdwState = make_state(mtstate, rinfo);
 	prepare_inserts(rinfo->ri_FdwState, rinfo);

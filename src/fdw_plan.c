@@ -12,6 +12,7 @@
 
 #include "src/fdw.h"
 
+#include "access/sysattr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -460,4 +461,38 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	/* Conditions that the key answers are evaluated for rechecks only. */
 	return make_foreignscan(tlist, conditions, baserel->relid, choice->values, private, output,
 							never_rechecked ? NIL : by_key, outer_plan);
+}
+
+/* --- system columns -------------------------------------------------------------------- */
+
+static bool
+has_absent_column(Node *expressions, Index relation)
+{
+	List *vars = pull_var_clause(expressions, PVC_RECURSE_PLACEHOLDERS);
+	ListCell *cell;
+
+	foreach (cell, vars)
+	{
+		const Var *var = lfirst_node(Var, cell);
+
+		if (var->varno == relation && var->varattno < 0 && var->varattno != SelfItemPointerAttributeNumber &&
+			var->varattno != TableOidAttributeNumber)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A scan's slots know that they have none.  A row that is written may be in one
+ * for heap tuples, which would hand out what it finds in the header.
+ */
+void
+tsurugi_refuse_system_columns(const ModifyTable *plan, Index relation)
+{
+	if ((plan->returningLists != NIL && has_absent_column((Node *) plan->returningLists, relation)) ||
+		(plan->onConflictSet != NIL && has_absent_column((Node *) plan->onConflictSet, relation)) ||
+		(plan->onConflictWhere != NULL && has_absent_column(plan->onConflictWhere, relation)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot retrieve a system column in this context"),
+				 errdetail("Rows of tables in memory have no \"xmin\", \"xmax\", \"cmin\" and \"cmax\".")));
 }
