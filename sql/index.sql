@@ -138,6 +138,9 @@ BEGIN;
 CREATE INDEX CONCURRENTLY ON index_ours.t (b);
 ROLLBACK;
 
+-- A constraint takes no index with another collation than its column's
+SELECT steps('CREATE UNIQUE INDEX other ON t (b COLLATE "POSIX", a)', 'ALTER TABLE t ADD UNIQUE USING INDEX other', 'DROP INDEX other');
+
 -- Hidden columns stay hidden: columns come and go beside indexes on expressions
 SELECT steps('CREATE TABLE h (id int PRIMARY KEY, v text)', 'CREATE INDEX h_upper ON h (upper(v))', 'CREATE UNIQUE INDEX h_part ON h (v) WHERE id > 2', 'INSERT INTO h VALUES (1, ''a''), (2, ''A''), (3, ''b'')',
 	'SELECT * FROM h WHERE upper(v) = ''A'' ORDER BY id', 'ALTER TABLE h ADD COLUMN n int', 'ALTER TABLE h ADD COLUMN m text DEFAULT ''long enough not to be inline''', 'UPDATE h SET n = id * 2, v = v || v WHERE id < 3',

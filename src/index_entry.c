@@ -483,10 +483,11 @@ check_adoptable(Relation relation, Relation index, bool primary)
 		refuse_index("\"%s\" is a partial index", index, detail);
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 	{
-		Oid type = get_atttype(RelationGetRelid(relation), index->rd_index->indkey.values[i]);
+		const FormData_pg_attribute *attribute =
+			TupleDescAttr(RelationGetDescr(relation), index->rd_index->indkey.values[i] - 1);
 
-		if (index->rd_indoption[i] != 0 ||
-			index->rd_opfamily[i] != get_opclass_family(GetDefaultOpClass(type, BTREE_AM_OID)))
+		if (index->rd_indoption[i] != 0 || index->rd_indcollation[i] != attribute->attcollation ||
+			index->rd_opfamily[i] != get_opclass_family(GetDefaultOpClass(attribute->atttypid, BTREE_AM_OID)))
 			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 							errmsg("index \"%s\" column number %d does not have default sorting behavior",
 								   RelationGetRelationName(index), i + 1),
