@@ -139,7 +139,7 @@ CREATE INDEX CONCURRENTLY ON index_ours.t (b);
 ROLLBACK;
 
 -- A constraint takes no index with another collation than its column's
-SELECT steps('CREATE UNIQUE INDEX other ON t (b COLLATE "POSIX", a)', 'ALTER TABLE t ADD UNIQUE USING INDEX other', 'DROP INDEX other');
+SELECT steps('CREATE UNIQUE INDEX other ON t (b COLLATE "POSIX", a)', 'ALTER TABLE t ADD UNIQUE USING INDEX other', 'DROP INDEX other', 'CREATE INDEX ON t (b COLLATE nope)');
 
 -- Hidden columns stay hidden: columns come and go beside indexes on expressions
 SELECT steps('CREATE TABLE h (id int PRIMARY KEY, v text)', 'CREATE INDEX h_upper ON h (upper(v))', 'CREATE UNIQUE INDEX h_part ON h (v) WHERE id > 2', 'INSERT INTO h VALUES (1, ''a''), (2, ''A''), (3, ''b'')',

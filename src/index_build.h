@@ -10,8 +10,8 @@
 #include "src/relation.h"
 
 /*
- * Fills an index that is in the table's list, and empty.  The relation is
- * exclusively locked.  Raises 23505 if it is to be unique and rows are not; can be
+ * Fills an index that is in the table's list, and empty.  Nobody else writes to the
+ * relation (ShareLock).  Raises 23505 if it is to be unique and rows are not; can be
  * interrupted.  After an error the index is no good.
  */
 extern void tsurugi_index_build(Relation relation, tg_index *index);

@@ -2,10 +2,18 @@
  * index_command.c
  *	  CREATE INDEX, ALTER INDEX, REINDEX and DROP INDEX CONCURRENTLY on foreign tables.
  *
- * The entry in the catalogs is made here (index_entry.c); the storage follows at
- * the end of the statement, as for ALTER TABLE (altered.c).  CONCURRENTLY is
- * taken at its word only as far as transaction blocks go: others wait, for as
- * long as the build takes.
+ * The entry in the catalogs is made here (index_entry.c), and the storage of an
+ * index on plain columns.  Where the rows have to be stored anew, for hidden
+ * columns, the storage follows at the end of the statement, as for ALTER TABLE
+ * (altered.c).  CONCURRENTLY is taken at its word only as far as transaction
+ * blocks go: writers wait, for as long as the build takes.
+ *
+ * On plain columns others read meanwhile, as PostgreSQL's CREATE INDEX lets them
+ * (ShareLock): the build changes nothing but the new tree, and nobody plans by an
+ * index that is not in his catalogs yet.  Whoever locks rows keeps them open
+ * (TG_TIME_LOCKED), so they count as live.  Two indexes can be made on one table at once,
+ * in two transactions, and each knows only its own: so the storage is not compared with
+ * the catalogs here, which would drop the other's.
  */
 #include "postgres.h"
 
@@ -17,7 +25,9 @@
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "commands/defrem.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
@@ -26,22 +36,70 @@
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "src/altered.h"
 #include "src/index_entry.h"
+#include "src/keys.h"
+#include "src/relation.h"
 #include "src/rewrite.h"
+
+/* --- CREATE INDEX --------------------------------------------------------------------------- */
+
+/* A column of the index by its name; what does not exist is complained of later. */
+static bool
+element_needs_hidden(Oid table, const IndexElem *element)
+{
+	HeapTuple tuple = SearchSysCacheAttName(table, element->name);
+	Form_pg_attribute attribute;
+	Oid collation;
+	Oid class;
+	bool needs;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	attribute = (Form_pg_attribute) GETSTRUCT(tuple);
+	collation = element->collation != NIL ? get_collation_oid(element->collation, true) : attribute->attcollation;
+	class = element->opclass != NIL ? get_opclass_oid(BTREE_AM_OID, element->opclass, true)
+									: GetDefaultOpClass(attribute->atttypid, BTREE_AM_OID);
+	needs = OidIsValid(class) && (OidIsValid(collation) || !type_is_collatable(attribute->atttypid)) &&
+			tsurugi_key_needs_hidden(attribute->atttypid, attribute->atttypmod, collation, class);
+	ReleaseSysCache(tuple);
+	return needs;
+}
+
+/* Two who come with this lock and then want a stronger one meet in a deadlock: so it is known before. */
+static LOCKMODE
+choose_lock(Oid table, const IndexStmt *statement)
+{
+	ListCell *cell;
+
+	if (statement->whereClause != NULL)
+		return AccessExclusiveLock;
+	foreach (cell, statement->indexParams)
+	{
+		const IndexElem *element = lfirst(cell);
+
+		if (element->name == NULL || element_needs_hidden(table, element))
+			return AccessExclusiveLock;
+	}
+	return ShareLock;
+}
 
 static void
 create_index(const tsurugi_utility *utility, IndexStmt *statement)
 {
-	Oid table =
-		RangeVarGetRelidExtended(statement->relation, AccessExclusiveLock, 0, RangeVarCallbackOwnsRelation, NULL);
+	LOCKMODE lock = choose_lock(RangeVarGetRelid(statement->relation, NoLock, true), statement);
+	Oid table = RangeVarGetRelidExtended(statement->relation, lock, 0, RangeVarCallbackOwnsRelation, NULL);
 	Relation relation = table_open(table, NoLock);
 	ObjectAddress address;
 
 	CheckTableNotInUse(relation, "CREATE INDEX");
+	/* a storage that was lost comes back as others know it: they may share it already */
+	if (lock == ShareLock)
+		(void) tsurugi_relation_get(relation);
 	ObjectAddressSet(address, RelationRelationId, tsurugi_index_entry_create(relation, statement, utility->text, true));
-	if (OidIsValid(address.objectId))
+	if (OidIsValid(address.objectId) && !(lock == ShareLock && tsurugi_table_add_index(relation, address.objectId)))
 		tsurugi_altered_note(table);
 	table_close(relation, NoLock);
 	tsurugi_altered_follow();

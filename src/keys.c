@@ -93,6 +93,16 @@ tsurugi_key_check(const char *name, Oid type, int32 typmod, Oid collation, Oid c
 						errdetail_internal("%s", _(form.reason))));
 }
 
+bool
+tsurugi_key_needs_hidden(Oid type, int32 typmod, Oid collation, Oid class)
+{
+	tsurugi_codec codec;
+	Form form;
+
+	init_codec(&codec, type, typmod, collation);
+	return choose_form(&codec, get_opclass_family(class), &form) && form.canonical;
+}
+
 /* --- describing ---------------------------------------------------------------------------------- */
 
 /* The number of the hidden column with this source, new if there is none yet. */

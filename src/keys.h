@@ -13,6 +13,12 @@
 extern void tsurugi_key_check(const char *name, Oid type, int32 typmod, Oid collation, Oid class);
 
 /*
+ * Whether a column of this type in a key needs a hidden one beside it, so that
+ * the rows have to be stored anew.  False also for what cannot be in a key.
+ */
+extern bool tsurugi_key_needs_hidden(Oid type, int32 typmod, Oid collation, Oid class);
+
+/*
  * Describes the indexes of a relation and its hidden columns, in the current
  * memory context; the rest of the description is there.
  */

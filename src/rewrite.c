@@ -673,6 +673,23 @@ tsurugi_table_compact(Relation relation, bool by_key)
 	(void) tsurugi_relation_get(relation);
 }
 
+bool
+tsurugi_table_add_index(Relation relation, Oid index)
+{
+	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
+	const tsurugi_relation *described = tsurugi_relation_describe(relation);
+
+	if (table == NULL || must_rewrite(described, table))
+		return false;
+	/* nothing is dropped: what the catalogs do not show may be others' new indexes */
+	for (int i = 0; i < described->index_count; i++)
+	{
+		if (described->indexes[i].oid == index)
+			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]));
+	}
+	return true;
+}
+
 void
 tsurugi_table_rebuild_index(Relation relation, Oid index_id)
 {

@@ -2,7 +2,7 @@
  * rewrite.h
  *	  Storage that follows an ALTER, and rows that have to be looked at for one.
  *
- * All for a relation that the caller has locked exclusively.
+ * All for a relation that the caller has locked exclusively, where nothing else is said.
  */
 #ifndef TSURUGI_REWRITE_H
 #define TSURUGI_REWRITE_H
@@ -25,6 +25,12 @@ extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, cons
  * the order of the key, which is there then, or as they are stored.
  */
 extern void tsurugi_table_compact(Relation relation, bool by_key);
+
+/*
+ * Makes and fills the storage of a new index, while others may read (ShareLock).
+ * False: the rows have to be stored anew for it.
+ */
+extern bool tsurugi_table_add_index(Relation relation, Oid index);
 
 /* Makes one of its indexes anew; the primary key's by storing the rows anew. */
 extern void tsurugi_table_rebuild_index(Relation relation, Oid index);

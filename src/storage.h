@@ -33,9 +33,9 @@ extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relati
 extern void tsurugi_storage_replace(Relation relation, tg_table *fresh);
 
 /*
- * A new, empty index of the relation's storage; and the end of one that the
- * catalogs have no more: from now on it keeps nobody from anything.  The
- * relation is exclusively locked; the end of the transaction decides.
+ * A new, empty index of the relation's storage (nobody else writes: ShareLock); and
+ * the end of one that the catalogs have no more: from now on it keeps nobody from
+ * anything (the relation is exclusively locked).  The end of the transaction decides.
  */
 extern tg_index *tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described);
 extern void tsurugi_storage_drop_index(tg_table *table, tg_index *index);
