@@ -290,9 +290,7 @@ tsurugi_transaction_number(void)
 bool
 tsurugi_has_written(void)
 {
-	tg_txn_report report;
-
-	return own_txn != NULL && tg_txn_report_get(tsurugi_transaction_number(), &report) && report.writes > 0;
+	return own_txn != NULL && tg_txn_write_count(own_txn) > 0;
 }
 
 /* --- waiting --------------------------------------------------------------------- */
@@ -403,18 +401,18 @@ tidy_up(tg_session *session, uint64_t writes)
 static void
 end_transaction(bool committed)
 {
-	tg_txn_report report = {0};
+	uint64_t writes = 0;
 
 	if (is_shared)
 		note_tax(tsurugi_session(), writes_noted, true);
 	else if (own_txn != NULL)
 	{
-		(void) tg_txn_report_get(tsurugi_session()->id, &report);
+		writes = tg_txn_write_count(own_txn);
 		if (committed)
 			tg_txn_commit(tsurugi_session(), own_txn);
 		else
 			tg_txn_abort(tsurugi_session(), own_txn);
-		note_tax(tsurugi_session(), report.writes % SAFE_POINT_WRITES, true);
+		note_tax(tsurugi_session(), writes % SAFE_POINT_WRITES, true);
 	}
 	tsurugi_shared_end(committed);
 	tsurugi_mixed_end();
@@ -429,7 +427,7 @@ end_transaction(bool committed)
 	if (!committed && tsurugi_own_session != NULL)
 		tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
 	if (tsurugi_own_session != NULL)
-		tidy_up(tsurugi_own_session, report.writes);
+		tidy_up(tsurugi_own_session, writes);
 }
 
 static void

@@ -127,35 +127,36 @@ tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host)
 	tg_assert(txn->locks == NULL && txn->lock_count == 0);
 	tg_store_relaxed(&txn->writes, 0);
 	tg_store_relaxed(&txn->host, host);
-	if (tg_unlikely(txn->is_described))
-	{
-		tg_txn_describe(txn, TG_TXN_ORDINARY, TG_READ_COMMITTED, NULL);
-		txn->is_described = false;
-	}
+	tg_txn_describe(txn, TG_TXN_ORDINARY, TG_READ_COMMITTED, NULL);
 	tg_store_relaxed(&txn->snapshot, 0);
 	tg_store_relaxed(&txn->waits, 0); /* an error may have ended the last wait */
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
 	return txn;
 }
 
+/* Nothing is written if nothing else is to be said than of the place's last transaction, as mostly. */
 void
 tg_txn_describe(tg_txn *txn, tg_txn_kind kind, tg_isolation isolation, const char *label)
 {
-	char text[TG_TXN_LABEL_BYTES] = "";
+	char text[TG_TXN_LABEL_BYTES];
 	uint64_t words[TG_TXN_LABEL_BYTES / 8];
+	bool has_label = label != NULL && *label != '\0';
 
-	if (label != NULL)
-		strncpy(text, label, sizeof(text) - 1);
+	if (kind != TG_TXN_ORDINARY)
+		isolation = TG_SERIALIZABLE;
+	if (tg_likely(!has_label && txn->label[0] == 0 && txn->kind == kind && txn->isolation == isolation))
+		return;
+	strncpy(text, has_label ? label : "", sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
 	memcpy(words, text, sizeof(words));
 	/* Reports read it all, or begin again: the life is odd meanwhile. */
 	tg_store_relaxed(&txn->life, txn->life + 1);
 	tg_fence_release();
 	tg_store_relaxed(&txn->kind, kind);
-	tg_store_relaxed(&txn->isolation, kind == TG_TXN_ORDINARY ? isolation : TG_SERIALIZABLE);
+	tg_store_relaxed(&txn->isolation, isolation);
 	for (unsigned i = 0; i < TG_TXN_LABEL_BYTES / 8; i++)
 		tg_store_relaxed(&txn->label[i], words[i]);
 	tg_store_release(&txn->life, txn->life + 1);
-	txn->is_described = true;
 }
 
 tg_txn_kind
@@ -193,6 +194,12 @@ bool
 tg_txn_has_writes(const tg_txn *txn)
 {
 	return txn->log != NULL;
+}
+
+uint64_t
+tg_txn_write_count(const tg_txn *txn)
+{
+	return tg_load_relaxed(&txn->writes);
 }
 
 void

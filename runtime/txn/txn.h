@@ -271,6 +271,9 @@ extern tg_status tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapsho
 /* Whether there is anything to commit: written, and not taken back. */
 extern bool tg_txn_has_writes(const tg_txn *txn);
 
+/* How often it has written, what was taken back included. */
+extern uint64_t tg_txn_write_count(const tg_txn *txn);
+
 /* --- figures ------------------------------------------------------------------------ */
 
 /* Where a transaction is between its first write and its end, as Tsurugi's users know it. */

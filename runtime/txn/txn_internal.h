@@ -62,7 +62,6 @@ struct tg_txn
 	tg_reads *reads; /* NULL: nothing is validated */
 	tg_table *clear; /* a table whose writes need no look at the preserve list; NULL: none */
 	unsigned subtxn_count;
-	bool is_described;				/* the next life has to be described anew */
 	struct tg_row_lock *locks;		/* newest first (row_lock.c) */
 	const struct tg_shared *shared; /* whose it is; NULL: a backend's own */
 	uint32_t lock_count;			/* atomic, for views */
