@@ -101,9 +101,11 @@ extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseSt
 
 /*
  * fdw_plan.c.  Refuses to return, or to use in ON CONFLICT DO UPDATE, what rows in memory do not
- * have: xmin, xmax, cmin and cmax of the plan's result relation.
+ * have: xmin, xmax, cmin and cmax of the plan's result relation (its first one names those of
+ * rows that are routed, whatever partition they go to).
  */
 extern void tsurugi_refuse_system_columns(const ModifyTable *plan, Index relation);
+extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
 
 /*
  * fdw_tid.c.  Adds a path by ctid if a condition asks for places; true if no
@@ -127,7 +129,6 @@ extern void tsurugiEndDirectModify(ForeignScanState *node);
 /* fdw_modify.c */
 extern void tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte,
 										   Relation target_relation);
-extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
 extern void tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
 									  int subplan_index, int eflags);
 extern TupleTableSlot *tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,

@@ -95,13 +95,6 @@ tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *
 	add_row_identity_var(root, ctid, rtindex, "ctid");
 }
 
-List *
-tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
-{
-	tsurugi_refuse_system_columns(plan, resultRelation);
-	return NIL;
-}
-
 int
 tsurugiIsForeignRelUpdatable(Relation rel)
 {
@@ -212,10 +205,10 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 void
 tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
-	/* COPY has no plan.  The columns are named by the plan's first relation, whatever partition a row goes to. */
-	if (mtstate->ps.plan != NULL)
-		tsurugi_refuse_system_columns((ModifyTable *) mtstate->ps.plan,
-									  linitial_int(((ModifyTable *) mtstate->ps.plan)->resultRelations));
+	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan; /* NULL: COPY */
+
+	if (plan != NULL)
+		tsurugi_refuse_system_columns(plan, linitial_int(plan->resultRelations));
 	if (rinfo->ri_FdwState == NULL)
 		rinfo->ri_FdwState = make_state(mtstate, rinfo);
 	prepare_inserts(rinfo->ri_FdwState, rinfo);

@@ -496,3 +496,10 @@ tsurugi_refuse_system_columns(const ModifyTable *plan, Index relation)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot retrieve a system column in this context"),
 				 errdetail("Rows of tables in memory have no \"xmin\", \"xmax\", \"cmin\" and \"cmax\".")));
 }
+
+List *
+tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
+{
+	tsurugi_refuse_system_columns(plan, resultRelation);
+	return NIL;
+}
