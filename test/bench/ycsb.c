@@ -33,7 +33,7 @@
 
 #define OPERATIONS 10
 #define LOAD_BATCH 1000
-#define SETTLE_SECONDS 3 /* after the load: collectors, compaction */
+#define SETTLE_SECONDS 5 /* after the load: collectors, compaction */
 
 typedef enum kind
 {
