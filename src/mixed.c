@@ -214,6 +214,8 @@ reads_both_kinds(const PlannedStmt *statement)
 	bool ordinary = false;
 	ListCell *cell;
 
+	if (list_length(statement->rtable) < 2)
+		return false;
 	foreach (cell, statement->rtable)
 	{
 		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
