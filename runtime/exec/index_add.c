@@ -56,6 +56,8 @@ tg_build_step_add(tg_session *session, tg_index_build *build)
 	}
 	if (status != TG_OK || build->at_chunk < build->chunk_count)
 		return status != TG_OK ? status : TG_AGAIN;
+	/* Every row has its entries; who sees this sees them. */
+	tg_store_release(&build->index->filling, false);
 	build->phase = build->index->spec.unique ? TG_BUILD_VERIFY : TG_BUILD_DONE;
 	return build->phase == TG_BUILD_DONE ? TG_OK : TG_AGAIN;
 }

@@ -19,6 +19,11 @@
  * whatever is without an entry is stamped, and versions with a reference are left alone,
  * for their slots may belong to somebody else at any moment.
  *
+ * An UPDATE that keeps a key relies on the entry that is there already.  While the index is filled there may
+ * be none: the old version may be cut out before the build comes to it, the new one is a reference when
+ * the build passes it, and neither would get an entry.  So until all are added writers add theirs in
+ * any case (filling).
+ *
  * Versions that go meanwhile.  The collector works on.  A version that it cuts out
  * after the build has read it, and whose entry it looked for before the build added it, would leave an
  * entry for good.  So who adds looks at the chain again, after a full fence; with the remover's own

@@ -205,6 +205,7 @@ tg_build_step_recheck(tg_session *session, tg_index_build *build)
 		if (run->position < run->count)
 			return TG_AGAIN;
 	}
+	tg_store_release(&build->index->filling, false);
 	build->phase = TG_BUILD_DONE;
 	return TG_OK;
 }

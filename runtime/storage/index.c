@@ -90,6 +90,7 @@ tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
 	if (index == NULL)
 		return TG_NO_MEMORY;
 	tg_assert(spec->key.part_count > 0 && spec->key.part_count <= TG_KEY_COLUMN_MAX);
+	index->filling = tg_load_acquire(&table->row_next) > 0;
 	index->table = table;
 	index->spec = *spec;
 	index->references = 1;

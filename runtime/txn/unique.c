@@ -280,7 +280,8 @@ tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_versio
 		tg_index_key key;
 		tg_status status;
 
-		if (older != TG_VERSION_NONE && tg_index_is_same(index, version, older))
+		/* While it is filled, the older version may be cut out before the build comes to it (index_build.c). */
+		if (older != TG_VERSION_NONE && !tg_load_acquire(&index->filling) && tg_index_is_same(index, version, older))
 			continue;
 		status = tg_index_key_of_version(index, version, &key);
 		if (status == TG_OK && key.present)
