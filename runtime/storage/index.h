@@ -65,7 +65,7 @@ struct tg_index
 	uint32_t references;	  /* atomic */
 	uint64_t epoch;			  /* in which it was dropped; under the table's latch */
 	bool retired;			  /* atomic: going to be dropped; its keys are free for all, its entries are maintained */
-	bool filling;			  /* atomic: made for a table with rows and not built yet (index_build.c) */
+	uint32_t filling;		  /* atomic: made for a table with rows and not built yet (index_build.c) */
 	tg_index_spec spec;
 };
 

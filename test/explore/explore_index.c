@@ -210,7 +210,9 @@ setup_table(const scenario *scenario)
 	EXPLORE_FIELD(&world->heads[0], EXPLORE_SHARED);
 	world->index.table = &world->table;
 	world->index.spec.key.part_count = 1;
+	world->index.filling = scenario->deeds[0] == DEED_BUILD;
 	EXPLORE_FIELD(&world->index.next, EXPLORE_CONSTANT);
+	EXPLORE_FIELD(&world->index.filling, EXPLORE_CONSTANT);
 }
 
 static void

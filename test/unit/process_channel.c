@@ -23,7 +23,7 @@ typedef struct producer
 {
 	tg_channel *channel;
 	uint64_t count;	   /* buffers to fill */
-	uint64_t leave_at; /* buffers acquired: the process ends then, acquires outstanding */
+	uint64_t leave_at; /* buffers acquired: the process ends then, as soon as more are asked for */
 	uint64_t acquired;
 	uint64_t staged;
 	uint64_t asked;
@@ -92,7 +92,7 @@ producer_step(void *state, tg_process_step *step)
 		   producer->asked - producer->staged < PRODUCERS)
 		ask(producer, step);
 	if (producer->staged == producer->count || producer->staged + producer->refused == producer->asked ||
-		(producer->leave_at > 0 && producer->acquired == producer->leave_at))
+		(producer->leave_at > 0 && producer->acquired == producer->leave_at && producer->asked > producer->acquired))
 		step->status = TG_STEP_COMPLETE;
 }
 
