@@ -14,14 +14,11 @@
  */
 #include <string.h>
 
-#include "test/explore/explore.h"
+#include "test/explore/evidence.h"
 
 #include "runtime/storage/cycle.c"
 
-#include "test/unit/unit.h"
-
 #define PIECES_MAX 2
-#define STATES_MAX 30000000
 
 typedef struct scenario
 {
@@ -182,18 +179,17 @@ finish(const void *pointer)
 		explore_violation("%u pieces are listed, %u are due", listed, due);
 }
 
-static explore_result
-explore_scenario(const scenario *scenario, explore_memory memory, const explore_plant *plant)
+static explore_program
+program_of(const void *pointer)
 {
-	explore_program program = {.thread_count = scenario->participants,
-							   .alike_from = EXPLORE_THREADS,
-							   .config = scenario,
-							   .setup = setup,
-							   .thread = thread,
-							   .finish = finish};
+	const scenario *scenario = pointer;
 
-	ends = 0;
-	return explore(&program, memory, plant, STATES_MAX);
+	return (explore_program){.thread_count = scenario->participants,
+							 .alike_from = EXPLORE_THREADS,
+							 .config = scenario,
+							 .setup = setup,
+							 .thread = thread,
+							 .finish = finish};
 }
 
 /* --- as it is, and with something planted --------------------------------------------------- */
@@ -208,42 +204,15 @@ static const scenario more = {
 static void
 test_as_it_is(const scenario *scenario)
 {
-	for (explore_memory memory = EXPLORE_SC; memory < EXPLORE_MEMORIES; memory++)
-	{
-		explore_result result = explore_scenario(scenario, memory, NULL);
-
-		unit_ok(!result.violated && result.complete && ends > 0, "%s, %s: %llu states, %.2g schedules%s",
-				scenario->name, explore_memory_names[memory], (unsigned long long) result.states, result.schedules,
-				result.reason);
-		if (result.violated)
-			explore_print_schedule();
-	}
+	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_C11, &ends);
 }
 
-static const struct
-{
-	const char *name;
-	const scenario *scenario;
-	explore_memory memory; /* that shows it */
-	explore_plant plant;
-} weaknesses[] = {
+static const explore_weakness weaknesses[] = {
 	{"joining is no one step", &two, EXPLORE_SC, {"tg_cycle_join", "tg_cas_acq_rel(&cycle->word)", EXPLORE_SPLIT}},
 	{"leaving is no one step", &two, EXPLORE_SC, {"tg_cycle_leave", "tg_cas_acq_rel(&cycle->word)", EXPLORE_SPLIT}},
 	{"leaving is relaxed", &two, EXPLORE_C11, {"tg_cycle_leave", "tg_cas_acq_rel(&cycle->word)", EXPLORE_RELAX}},
 	{"putting aside is relaxed", &back, EXPLORE_C11, {"push", "tg_cas_acq_rel(stack)", EXPLORE_RELAX}},
 };
-
-static void
-test_planted(void)
-{
-	for (unsigned i = 0; i < sizeof(weaknesses) / sizeof(weaknesses[0]); i++)
-	{
-		explore_result result = explore_scenario(weaknesses[i].scenario, weaknesses[i].memory, &weaknesses[i].plant);
-
-		unit_ok(result.violated && result.planted, "%s: caught on %s, after %llu states: %s", weaknesses[i].name,
-				explore_memory_names[weaknesses[i].memory], (unsigned long long) result.states, result.reason);
-	}
-}
 
 int
 main(int argument_count, char **arguments)
@@ -255,6 +224,6 @@ main(int argument_count, char **arguments)
 		test_as_it_is(&three);
 		test_as_it_is(&more);
 	}
-	test_planted();
+	explore_planted(program_of, weaknesses, EXPLORE_COUNT(weaknesses));
 	return unit_done();
 }

@@ -16,14 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/explore/explore.h"
+#include "test/explore/evidence.h"
 
 #include "runtime/mem/session.c"
 
-#include "test/unit/unit.h"
-
 #define READERS_MAX 2
-#define STATES_MAX 30000000
 
 #define WHOLE 1
 #define REUSED 2
@@ -215,18 +212,17 @@ finish(const void *pointer)
 		explore_violation("nobody is inside, and the present epoch is not confirmed");
 }
 
-static explore_result
-explore_scenario(const scenario *scenario, explore_memory memory, const explore_plant *plant)
+static explore_program
+program_of(const void *pointer)
 {
-	explore_program program = {.thread_count = scenario->readers + 1 + (scenario->is_told || scenario->is_apart),
-							   .alike_from = EXPLORE_THREADS,
-							   .config = scenario,
-							   .setup = setup,
-							   .thread = thread,
-							   .finish = finish};
+	const scenario *scenario = pointer;
 
-	reuses = 0;
-	return explore(&program, memory, plant, STATES_MAX);
+	return (explore_program){.thread_count = scenario->readers + 1 + (scenario->is_told || scenario->is_apart),
+							 .alike_from = EXPLORE_THREADS,
+							 .config = scenario,
+							 .setup = setup,
+							 .thread = thread,
+							 .finish = finish};
 }
 
 /* --- as it is, and with something planted --------------------------------------------------- */
@@ -246,25 +242,10 @@ static const scenario impatient = {
 static void
 test_as_it_is(const scenario *scenario)
 {
-	for (explore_memory memory = EXPLORE_SC; memory < EXPLORE_MEMORIES; memory++)
-	{
-		explore_result result = explore_scenario(scenario, memory, NULL);
-
-		unit_ok(!result.violated && result.complete && reuses > 0, "%s, %s: %llu states, %.2g schedules%s",
-				scenario->name, explore_memory_names[memory], (unsigned long long) result.states, result.schedules,
-				result.reason);
-		if (result.violated)
-			explore_print_schedule();
-	}
+	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_C11, &reuses);
 }
 
-static const struct
-{
-	const char *name;
-	const scenario *scenario;
-	explore_memory memory; /* that shows it */
-	explore_plant plant;
-} weaknesses[] = {
+static const explore_weakness weaknesses[] = {
 	{"the fence of enter is missing",
 	 &one,
 	 EXPLORE_TSO,
@@ -287,15 +268,11 @@ static const struct
 static void
 test_planted(void)
 {
-	explore_result result = explore_scenario(&impatient, EXPLORE_SC, NULL);
+	const explore_program program = program_of(&impatient);
+	explore_result result = explore(&program, EXPLORE_SC, NULL, EXPLORE_STATES_MAX);
 
 	unit_ok(result.violated, "%s: caught on sc: %s", impatient.name, result.reason);
-	for (unsigned i = 0; i < sizeof(weaknesses) / sizeof(weaknesses[0]); i++)
-	{
-		result = explore_scenario(weaknesses[i].scenario, weaknesses[i].memory, &weaknesses[i].plant);
-		unit_ok(result.violated && result.planted, "%s: caught on %s, after %llu states: %s", weaknesses[i].name,
-				explore_memory_names[weaknesses[i].memory], (unsigned long long) result.states, result.reason);
-	}
+	explore_planted(program_of, weaknesses, EXPLORE_COUNT(weaknesses));
 }
 
 int

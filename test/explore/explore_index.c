@@ -16,15 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/explore/explore.h"
+#include "test/explore/evidence.h"
 
 #include "runtime/storage/index.c"
 #include "runtime/txn/unique.c"
 
 #include "runtime/storage/btree_node.h"
-#include "test/unit/unit.h"
 
-#define STATES_MAX 30000000
 #define TRIES_MAX 3 /* of a step that somebody else has made vain */
 #define KEYS 3		/* 1 and 2 are used */
 #define VERSIONS 4	/* from the oldest up */
@@ -312,17 +310,17 @@ finish(const void *pointer)
 	}
 }
 
-static explore_result
-explore_scenario(const scenario *scenario, explore_memory memory, const explore_plant *plant)
+static explore_program
+program_of(const void *pointer)
 {
-	explore_program program = {.thread_count = 2,
-							   .alike_from = EXPLORE_THREADS,
-							   .config = scenario,
-							   .setup = setup,
-							   .thread = thread,
-							   .finish = finish};
+	const scenario *scenario = pointer;
 
-	return explore(&program, memory, plant, STATES_MAX);
+	return (explore_program){.thread_count = 2,
+							 .alike_from = EXPLORE_THREADS,
+							 .config = scenario,
+							 .setup = setup,
+							 .thread = thread,
+							 .finish = finish};
 }
 
 #define OF_1 (1 << 1)
@@ -356,24 +354,10 @@ static const scenario built_used = {
 static void
 test_as_it_is(const scenario *scenario)
 {
-	for (explore_memory memory = EXPLORE_SC; memory < EXPLORE_MEMORIES; memory++)
-	{
-		explore_result result = explore_scenario(scenario, memory, NULL);
-
-		unit_ok(!result.violated && result.complete, "%s, %s: %llu states, %.2g schedules%s", scenario->name,
-				explore_memory_names[memory], (unsigned long long) result.states, result.schedules, result.reason);
-		if (result.violated)
-			explore_print_schedule();
-	}
+	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_C11, NULL);
 }
 
-static const struct
-{
-	const char *name;
-	const scenario *scenario;
-	explore_memory memory; /* that shows it */
-	explore_plant plant;
-} weaknesses[] = {
+static const explore_weakness weaknesses[] = {
 	{"the writer's fence is missing", &used_again, EXPLORE_TSO, {"tg_entries_add", "tg_fence_seq_cst()", EXPLORE_OMIT}},
 	{"the fence under the leaf's lock is missing",
 	 &used_again,
@@ -386,18 +370,6 @@ static const struct
 	 {"tg_index_entry_recheck", "tg_fence_seq_cst()", EXPLORE_OMIT}},
 };
 
-static void
-test_planted(void)
-{
-	for (unsigned i = 0; i < sizeof(weaknesses) / sizeof(weaknesses[0]); i++)
-	{
-		explore_result result = explore_scenario(weaknesses[i].scenario, weaknesses[i].memory, &weaknesses[i].plant);
-
-		unit_ok(result.violated && result.planted, "%s: caught on %s, after %llu states: %s", weaknesses[i].name,
-				explore_memory_names[weaknesses[i].memory], (unsigned long long) result.states, result.reason);
-	}
-}
-
 int
 main(void)
 {
@@ -407,6 +379,6 @@ main(void)
 	test_as_it_is(&one_goes);
 	test_as_it_is(&built);
 	test_as_it_is(&built_used);
-	test_planted();
+	explore_planted(program_of, weaknesses, EXPLORE_COUNT(weaknesses));
 	return unit_done();
 }

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/explore/explore.h"
+#include "test/explore/evidence.h"
 
 /* The settings are in the world, as all that is shared. */
 #define tg_settings_live (*explored_settings)
@@ -34,11 +34,8 @@
 
 #include "runtime/sched/lane.c"
 
-#include "test/unit/unit.h"
-
 #define SUBMITTERS_MAX 2
 #define OPERATIONS_MAX 3 /* of one submitter */
-#define STATES_MAX 30000000
 
 tg_scheduler_settings *explored_settings;
 
@@ -260,18 +257,18 @@ finish(const void *pointer)
 		explore_violation("all have run, and the lane is not free");
 }
 
-static explore_result
-explore_scenario(const scenario *scenario, explore_memory memory, const explore_plant *plant)
+static explore_program
+program_of(const void *pointer)
 {
-	explore_program program = {.thread_count = scenario->submitters + scenario->workers,
-							   .alike_from = EXPLORE_THREADS,
-							   .may_wait = true,
-							   .config = scenario,
-							   .setup = setup,
-							   .thread = thread,
-							   .finish = finish};
+	const scenario *scenario = pointer;
 
-	return explore(&program, memory, plant, STATES_MAX);
+	return (explore_program){.thread_count = scenario->submitters + scenario->workers,
+							 .alike_from = EXPLORE_THREADS,
+							 .may_wait = true,
+							 .config = scenario,
+							 .setup = setup,
+							 .thread = thread,
+							 .finish = finish};
 }
 
 /* --- as it is, and with something planted --------------------------------------------------- */
@@ -318,28 +315,14 @@ static const scenario two_by_two = {.name = "2 submitters x 2, 1 worker, turns o
 									.turns_max = 4};
 
 static void
-test_as_it_is(const scenario *scenario, explore_memory last)
+test_as_it_is(const scenario *scenario)
 {
-	for (explore_memory memory = EXPLORE_SC; memory <= last; memory++)
-	{
-		explore_result result = explore_scenario(scenario, memory, NULL);
-
-		unit_ok(!result.violated && result.complete, "%s, %s: %llu states, %.2g schedules%s", scenario->name,
-				explore_memory_names[memory], (unsigned long long) result.states, result.schedules, result.reason);
-		if (result.violated)
-			explore_print_schedule();
-	}
+	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_C11, NULL);
 }
 
 #define WORD "(&lane->word)"
 
-static const struct
-{
-	const char *name;
-	const scenario *scenario;
-	explore_memory memory; /* that shows it */
-	explore_plant plant;
-} weaknesses[] = {
+static const explore_weakness weaknesses[] = {
 	{"a link is stored relaxed",
 	 &two_by_two,
 	 EXPLORE_C11,
@@ -367,30 +350,18 @@ static const struct
 	 {"tg_lane_submit", "tg_fetch_add_acq_rel" WORD, EXPLORE_SPLIT}},
 };
 
-static void
-test_planted(void)
-{
-	for (unsigned i = 0; i < sizeof(weaknesses) / sizeof(weaknesses[0]); i++)
-	{
-		explore_result result = explore_scenario(weaknesses[i].scenario, weaknesses[i].memory, &weaknesses[i].plant);
-
-		unit_ok(result.violated && result.planted, "%s: caught on %s, after %llu states: %s", weaknesses[i].name,
-				explore_memory_names[weaknesses[i].memory], (unsigned long long) result.states, result.reason);
-	}
-}
-
 int
 main(int argument_count, char **arguments)
 {
-	test_as_it_is(&one, EXPLORE_C11);
-	test_as_it_is(&three, EXPLORE_C11);
-	test_as_it_is(&two_workers, EXPLORE_C11);
-	test_as_it_is(&two_submitters, EXPLORE_C11);
+	test_as_it_is(&one);
+	test_as_it_is(&three);
+	test_as_it_is(&two_workers);
+	test_as_it_is(&two_submitters);
 	if (argument_count > 1 && strcmp(arguments[1], "long") == 0)
 	{
-		test_as_it_is(&three_two_workers, EXPLORE_C11);
-		test_as_it_is(&two_by_two, EXPLORE_C11);
+		test_as_it_is(&three_two_workers);
+		test_as_it_is(&two_by_two);
 	}
-	test_planted();
+	explore_planted(program_of, weaknesses, EXPLORE_COUNT(weaknesses));
 	return unit_done();
 }

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/explore/explore.h"
+#include "test/explore/evidence.h"
 
 #include "runtime/sched/queue.c"
 #include "runtime/sched/wake.c"
@@ -43,10 +43,7 @@ ring_allocate(size_t bytes)
 #undef malloc
 #undef free
 
-#include "test/unit/unit.h"
-
 #define TASKS_MAX 3
-#define STATES_MAX 30000000
 
 tg_scheduler *tg_scheduler_shared;
 bool tg_fence_light_is_free = true;
@@ -327,19 +324,19 @@ finish(const void *pointer)
 		explore_violation("asleep without the alarm");
 }
 
-static explore_result
-explore_scenario(const scenario *scenario, explore_memory memory, const explore_plant *plant)
+static explore_program
+program_of(const void *pointer)
 {
-	explore_program program = {.thread_count = scenario->workers + (scenario->submissions > 0),
-							   .alike_from = EXPLORE_THREADS,
-							   .has_everywhere = scenario->pushes,
-							   .may_wait = true,
-							   .config = scenario,
-							   .setup = setup,
-							   .thread = thread,
-							   .finish = finish};
+	const scenario *scenario = pointer;
 
-	return explore(&program, memory, plant, STATES_MAX);
+	return (explore_program){.thread_count = scenario->workers + (scenario->submissions > 0),
+							 .alike_from = EXPLORE_THREADS,
+							 .has_everywhere = scenario->pushes,
+							 .may_wait = true,
+							 .config = scenario,
+							 .setup = setup,
+							 .thread = thread,
+							 .finish = finish};
 }
 
 /* --- as it is ----------------------------------------------------------------------------- */
@@ -378,32 +375,14 @@ static const struct
 static void
 test_as_it_is(bool is_long)
 {
-	for (unsigned i = 0; i < sizeof(searches) / sizeof(searches[0]); i++)
-	{
-		const scenario *scenario = searches[i].scenario;
-		explore_memory last = is_long ? searches[i].memory_last : searches[i].memory_last_short;
-
-		for (explore_memory memory = EXPLORE_SC; memory <= last && last < EXPLORE_MEMORIES; memory++)
-		{
-			explore_result result = explore_scenario(scenario, memory, NULL);
-
-			unit_ok(!result.violated && result.complete, "%s, %s: %llu states, %.2g schedules%s", scenario->name,
-					explore_memory_names[memory], (unsigned long long) result.states, result.schedules, result.reason);
-			if (result.violated)
-				explore_print_schedule();
-		}
-	}
+	for (unsigned i = 0; i < EXPLORE_COUNT(searches); i++)
+		explore_as_it_is(program_of, searches[i].scenario, searches[i].scenario->name,
+						 is_long ? searches[i].memory_last : searches[i].memory_last_short, NULL);
 }
 
 /* --- with something planted ------------------------------------------------------------- */
 
-static const struct
-{
-	const char *name;
-	const scenario *scenario;
-	explore_memory memory; /* that shows it */
-	explore_plant plant;
-} weaknesses[] = {
+static const explore_weakness weaknesses[] = {
 	{"a submitter's fence is missing",
 	 &one_for_one,
 	 EXPLORE_C11,
@@ -431,22 +410,10 @@ static const struct
 	{"sleepers are counted without the latch", &one_for_two, EXPLORE_SC, {"explore_lock", "lock", EXPLORE_OMIT}},
 };
 
-static void
-test_planted(void)
-{
-	for (unsigned i = 0; i < sizeof(weaknesses) / sizeof(weaknesses[0]); i++)
-	{
-		explore_result result = explore_scenario(weaknesses[i].scenario, weaknesses[i].memory, &weaknesses[i].plant);
-
-		unit_ok(result.violated && result.planted, "%s: caught on %s, after %llu states: %s", weaknesses[i].name,
-				explore_memory_names[weaknesses[i].memory], (unsigned long long) result.states, result.reason);
-	}
-}
-
 int
 main(int argument_count, char **arguments)
 {
 	test_as_it_is(argument_count > 1 && strcmp(arguments[1], "long") == 0);
-	test_planted();
+	explore_planted(program_of, weaknesses, EXPLORE_COUNT(weaknesses));
 	return unit_done();
 }
