@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "test/unit/unit.h"
+#include "test/unit/states.h"
 
 #define WORKERS 3
 #define COMMITTERS 2
@@ -55,34 +55,6 @@ enum
 
 static rule left_out;
 static const char *fault;
-
-/* --- states seen ------------------------------------------------------------------------ */
-
-#define SEEN_MAX (1 << 20)
-
-static model *seen; /* open addressing */
-static unsigned seen_count;
-
-static bool
-is_new(const model *state)
-{
-	const unsigned char *bytes = (const unsigned char *) state;
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (unsigned i = 0; i < sizeof(*state); i++)
-		hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
-	for (unsigned place = (unsigned) (hash >> 20) % SEEN_MAX;; place = (place + 1) % SEEN_MAX)
-	{
-		if (seen[place].word == UINT64_MAX)
-		{
-			seen[place] = *state;
-			seen_count++;
-			return true;
-		}
-		if (memcmp(&seen[place], state, sizeof(*state)) == 0)
-			return false;
-	}
-}
 
 /* --- steps ---------------------------------------------------------------------------------- */
 
@@ -190,7 +162,7 @@ visit(const model *state)
 {
 	bool over = true;
 
-	if (!is_new(state))
+	if (!states_add(state, sizeof(*state)))
 		return;
 	for (unsigned actor = 0; actor < ACTORS && fault == NULL; actor++)
 	{
@@ -213,22 +185,18 @@ main(void)
 {
 	const model start = {.word = 0};
 
-	seen = malloc(SEEN_MAX * sizeof(model));
-	if (seen == NULL)
-		unit_bail("no memory");
 	for (int i = 0; i < RULES; i++)
 	{
-		for (unsigned place = 0; place < SEEN_MAX; place++)
-			seen[place].word = UINT64_MAX;
-		seen_count = 0;
+		states_begin();
 		fault = NULL;
 		left_out = (rule) i;
 		visit(&start);
 		if (i == ALL_RULES)
-			unit_ok(fault == NULL, "%u states: %s", seen_count, fault != NULL ? fault : "ended once, by one");
+			unit_ok(fault == NULL, "%" PRIu64 " states: %s", states_count,
+					fault != NULL ? fault : "ended once, by one");
 		else
 			unit_ok(fault != NULL, "%s: %s", rule_names[i], fault != NULL ? fault : "nothing");
 	}
-	free(seen);
+	states_end();
 	return unit_done();
 }

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "test/unit/unit.h"
+#include "test/unit/states.h"
 
 /*
  * Actors take one atomic step at a time, in every order.  A submitter counts,
@@ -46,34 +46,8 @@ typedef enum model_fault
 	FAULT_LEAVE_FORGETS /* a leave that does not hand over */
 } model_fault;
 
-#define SEEN_BITS 20
-
-static model *seen;
-static uint32_t seen_count;
 static model_fault fault;
 static const char *trouble;
-
-static bool
-seen_add(const model *state)
-{
-	uint64_t hash = 14695981039346656037u;
-	static const model none;
-
-	for (size_t i = 0; i < sizeof(model); i++)
-		hash = (hash ^ ((const uint8_t *) state)[i]) * 1099511628211u;
-	for (uint32_t slot = (uint32_t) (hash >> 20) % (1u << SEEN_BITS);; slot = (slot + 1) % (1u << SEEN_BITS))
-	{
-		if (memcmp(&seen[slot], state, sizeof(model)) == 0)
-			return false;
-		if (memcmp(&seen[slot], &none, sizeof(model)) == 0)
-		{
-			seen[slot] = *state;
-			if (++seen_count > (1u << SEEN_BITS) / 2)
-				abort();
-			return true;
-		}
-	}
-}
 
 static unsigned
 model_owners(const model *state)
@@ -214,7 +188,7 @@ model_explore(const model *state)
 {
 	bool moved = false;
 
-	if (trouble || !seen_add(state))
+	if (trouble || !states_add(state, sizeof(*state)))
 		return;
 	if (model_owners(state) > 1)
 		trouble = "two owners";
@@ -248,16 +222,11 @@ model_run(model_fault with)
 {
 	model start = {0};
 
-	seen = calloc(1u << SEEN_BITS, sizeof(model));
-	if (!seen)
-		abort();
-	seen_count = 0;
+	states_begin();
 	fault = with;
 	trouble = NULL;
-	/* The all-zero state marks free slots of the table: begin with the first submitter's first step. */
-	(void) submitter_step(&start, 0);
 	model_explore(&start);
-	free(seen);
+	states_end();
 	return trouble;
 }
 
@@ -266,7 +235,7 @@ test_model(void)
 {
 	const char *found = model_run(FAULT_NONE);
 
-	unit_ok(!found, "in every interleaving (%u states): one owner, none stranded; found: %s", seen_count,
+	unit_ok(!found, "in every interleaving (%" PRIu64 " states): one owner, none stranded; found: %s", states_count,
 			found ? found : "nothing");
 	found = model_run(FAULT_PUSH_FIRST);
 	unit_ok(found, "a submitter that pushes before it counts is caught: %s", found ? found : "not");

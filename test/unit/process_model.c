@@ -18,11 +18,10 @@
  */
 #include "runtime/sched/process_state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/sched/park.h"
-#include "test/unit/unit.h"
+#include "test/unit/states.h"
 
 #define SENDERS 2
 #ifdef __SANITIZE_THREAD__ /* which makes it slow, and has nothing to find in one thread */
@@ -71,8 +70,7 @@ typedef struct world
 	uint8_t turn[WORKERS];
 	uint8_t rest[WORKERS];
 	uint8_t may_rest[WORKERS];
-	uint8_t used; /* always 1: tells a state from a free place */
-	uint8_t zero[4 - COMPLETERS];
+	uint8_t zero[5 - COMPLETERS];
 } world;
 
 _Static_assert(sizeof(world) == 2 * 4 + 6 + ACTORS + 3 * WORKERS + 5 - COMPLETERS, "no padding");
@@ -89,34 +87,9 @@ typedef enum fault
 	FAULT_LOOK_TOO_SOON	  /* looks at the queue before Step and commands */
 } fault;
 
-#define PLACES (1u << 20)
-
-static world *places;
-static uint32_t place_count;
 static fault planted;
 static const char *trouble;
 static bool gone[16][16]; /* arrows, by words */
-
-static bool
-is_new(const world *state)
-{
-	uint64_t hash = 14695981039346656037u;
-
-	for (size_t i = 0; i < sizeof(*state); i++)
-		hash = (hash ^ ((const uint8_t *) state)[i]) * 1099511628211u;
-	for (uint32_t place = (uint32_t) (hash >> 24) % PLACES;; place = (place + 1) % PLACES)
-	{
-		if (!places[place].used)
-		{
-			places[place] = *state;
-			if (++place_count > PLACES / 4 * 3)
-				unit_bail("the model outgrows its table");
-			return true;
-		}
-		if (memcmp(&places[place], state, sizeof(*state)) == 0)
-			return false;
-	}
-}
 
 /* --- who adds and wakes --------------------------------------------------------------- */
 
@@ -340,7 +313,7 @@ explore(const world *state)
 {
 	bool moved = false;
 
-	if (trouble || !is_new(state))
+	if (trouble || !states_add(state, sizeof(*state)))
 		return;
 	check_world(state);
 	for (unsigned i = 0; i < ACTORS + WORKERS && !trouble; i++)
@@ -361,16 +334,13 @@ explore(const world *state)
 static const char *
 run_model(fault with)
 {
-	world start = {.word = TG_PROCESS_READY, .queued = 1, .used = 1};
+	world start = {.word = TG_PROCESS_READY, .queued = 1};
 
-	places = calloc(PLACES, sizeof(world));
-	if (!places)
-		abort();
-	place_count = 0;
+	states_begin();
 	planted = with;
 	trouble = NULL;
 	explore(&start);
-	free(places);
+	states_end();
 	return trouble;
 }
 
@@ -388,7 +358,7 @@ main(void)
 	const char *found = run_model(FAULT_NONE);
 	const uint32_t wake = TG_PROCESS_RUNNING | TG_PROCESS_WAKE;
 
-	unit_ok(!found, "in every interleaving (%u states) nothing is left lying; found: %s", place_count,
+	unit_ok(!found, "in every interleaving (%" PRIu64 " states) nothing is left lying; found: %s", states_count,
 			found ? found : "nothing");
 	unit_ok(gone[TG_PROCESS_READY][TG_PROCESS_RUNNING] && gone[TG_PROCESS_RUNNING][wake] &&
 				gone[TG_PROCESS_RUNNING][TG_PROCESS_READY] && gone[TG_PROCESS_RUNNING][TG_PROCESS_BLOCKED] &&

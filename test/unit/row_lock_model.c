@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "test/unit/unit.h"
+#include "test/unit/states.h"
 
 enum
 {
@@ -116,34 +116,7 @@ static const scenario *played;
 static rule left_out;
 static const char *fault;
 
-/* --- the states seen ---------------------------------------------------------------- */
-
-#define SEEN_BITS 22
-
-static uint64_t *seen; /* fingerprints, never 0 */
-static uint64_t seen_count;
 static uint64_t states_seen; /* of all scenarios */
-
-static bool
-is_new(const model *state)
-{
-	const unsigned char *bytes = (const unsigned char *) state;
-	uint64_t print = UINT64_C(14695981039346656037);
-	uint64_t place;
-
-	for (size_t i = 0; i < sizeof(*state); i++)
-		print = (print ^ bytes[i]) * UINT64_C(1099511628211);
-	print ^= print >> 31;
-	print = print * UINT64_C(0x9E3779B97F4A7C15) | 1;
-	for (place = print >> (64 - SEEN_BITS); seen[place] != 0; place = (place + 1) & (((uint64_t) 1 << SEEN_BITS) - 1))
-	{
-		if (seen[place] == print)
-			return false;
-	}
-	seen[place] = print;
-	tg_check(++seen_count < (uint64_t) 1 << (SEEN_BITS - 1));
-	return true;
-}
 
 static void
 fail(const char *what)
@@ -639,7 +612,7 @@ explore(const model *state, unsigned depth)
 	bool stepped = false;
 
 	tg_check(depth < 4000);
-	if (fault != NULL || !is_new(state))
+	if (fault != NULL || !states_add(state, sizeof(*state)))
 		return;
 	states_seen++;
 	check_state(state);
@@ -668,8 +641,7 @@ explore_all(void)
 	states_seen = 0;
 	for (unsigned i = 0; i < sizeof(scenarios) / sizeof(*scenarios) && fault == NULL; i++)
 	{
-		memset(seen, 0, sizeof(*seen) << SEEN_BITS);
-		seen_count = 0;
+		states_begin();
 		played = &scenarios[i];
 		explore(&start, 0);
 	}
@@ -697,9 +669,6 @@ main(void)
 		{NO_UNMARK, "the mark left where it is"},
 	};
 
-	seen = calloc((size_t) 1 << SEEN_BITS, sizeof(*seen));
-	if (seen == NULL)
-		unit_bail("no memory");
 	explore_all();
 	unit_ok(fault == NULL, "with all rules nothing goes wrong in %" PRIu64 " states%s%s", states_seen,
 			fault == NULL ? "" : ": ", fault == NULL ? "" : fault);
@@ -709,6 +678,6 @@ main(void)
 		explore_all();
 		unit_ok(fault != NULL, "%s shows: %s", rules[i].name, fault == NULL ? "nothing" : fault);
 	}
-	free(seen);
+	states_end();
 	return unit_done();
 }

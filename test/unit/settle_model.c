@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "test/unit/unit.h"
+#include "test/unit/states.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define EPOCHS 2
@@ -108,12 +108,8 @@ static const uint8_t *runs_max;
 static rule left_out;
 static const char *fault;
 
-/* --- the states seen ---------------------------------------------------------------- */
+/* --- what stays the same ------------------------------------------------------------ */
 
-#define SEEN_BITS 23
-
-static uint64_t *seen; /* fingerprints, never 0 */
-static uint64_t seen_count;
 static uint64_t states_seen; /* of all scenarios */
 
 /* Forgets what can make no difference any more, so that fewer states are different. */
@@ -131,27 +127,6 @@ simplify(model *state)
 	}
 	if ((state->headers & 1) == 0 && state->threads[COLLECTOR].epoch == 0)
 		state->settle_epoch = 0;
-}
-
-static bool
-is_new(const model *state)
-{
-	const unsigned char *bytes = (const unsigned char *) state;
-	uint64_t print = UINT64_C(14695981039346656037);
-	uint64_t place;
-
-	for (size_t i = 0; i < sizeof(*state); i++)
-		print = (print ^ bytes[i]) * UINT64_C(1099511628211);
-	print ^= print >> 31;
-	print = print * UINT64_C(0x9E3779B97F4A7C15) | 1;
-	for (place = print >> (64 - SEEN_BITS); seen[place] != 0; place = (place + 1) & (((uint64_t) 1 << SEEN_BITS) - 1))
-	{
-		if (seen[place] == print)
-			return false;
-	}
-	seen[place] = print;
-	tg_check(++seen_count < (uint64_t) 1 << (SEEN_BITS - 1));
-	return true;
 }
 
 /* --- what several do ------------------------------------------------------------------ */
@@ -627,7 +602,7 @@ visit(model *state)
 	if (fault != NULL || state->threads[READER].at == DONE)
 		return;
 	simplify(state);
-	if (!is_new(state))
+	if (!states_add(state, sizeof(*state)))
 		return;
 	for (unsigned i = 0; i < THREADS; i++)
 	{
@@ -679,10 +654,9 @@ search(rule without)
 			state.is_free = true;
 			state.began[0] = 0;
 		}
-		memset(seen, 0, sizeof(*seen) << SEEN_BITS);
-		seen_count = 0;
+		states_begin();
 		visit(&state);
-		states_seen += seen_count;
+		states_seen += states_count;
 	}
 }
 
@@ -696,9 +670,6 @@ check_rule(rule without, const char *name)
 int
 main(void)
 {
-	seen = malloc(sizeof(*seen) << SEEN_BITS);
-	if (seen == NULL)
-		abort();
 	search(ALL_RULES);
 	unit_ok(fault == NULL, "the protocol is right in all of %" PRIu64 " states%s%s", states_seen,
 			fault != NULL ? ": " : "", fault != NULL ? fault : "");
@@ -712,6 +683,6 @@ main(void)
 	check_rule(GIVEN_AT_ONCE, "an epoch before a slot is given");
 	check_rule(NOT_MARKED_DEAD, "a version cut out has begun never");
 	check_rule(HORIZON_NOT_HELD, "a committer holds the horizon until it has stamped");
-	free(seen);
+	states_end();
 	return unit_done();
 }
