@@ -69,8 +69,8 @@ sub send
 	return $self;
 }
 
-# Waits for what was sent last; returns its output, or "ERROR <SQLSTATE>".
-sub wait
+# Waits for what was sent last; returns the mark that ends its output, that and what was written to standard error.
+sub wait_mark
 {
 	my ($self) = @_;
 	my $mark = "done $self->{number}\n";
@@ -79,9 +79,17 @@ sub wait
 	$self->{run}->pump while index($self->{out}, $mark) < 0 && $self->{run}->pumpable;
 	$self->{run}->pump_nb if $self->{run}->pumpable; # an error written just before the mark
 	$self->{timer}->reset;
-	my $out = $self->{out};
-	my $err = $self->{err};
+	my @written = ($mark, $self->{out}, $self->{err});
 	$self->{out} = $self->{err} = '';
+	return @written;
+}
+
+# The same; returns its output, or "ERROR <SQLSTATE>".
+sub wait
+{
+	my ($self) = @_;
+	my ($mark, $out, $err) = $self->wait_mark;
+
 	return "ERROR $1" if $err =~ /(?:ERROR|FATAL):\s+(\w{5})/;
 	$out =~ s/\Q$mark\E//;
 	$out =~ s/^done \d+\n//mg;
@@ -93,15 +101,8 @@ sub wait
 sub wait_messages
 {
 	my ($self) = @_;
-	my $mark = "done $self->{number}\n";
 
-	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
-	$self->{run}->pump while index($self->{out}, $mark) < 0 && $self->{run}->pumpable;
-	$self->{run}->pump_nb if $self->{run}->pumpable; # an error written just before the mark
-	$self->{timer}->reset;
-	my $err = $self->{err};
-	$self->{out} = $self->{err} = '';
-	return $err;
+	return ($self->wait_mark)[2];
 }
 
 # A statement, with its semicolon or without, or a command of psql.

@@ -463,7 +463,7 @@ test_drop(void)
 	empty(&a);
 	for (int64_t id = 0; id < IDS; id++)
 		insert_committed(&a, id, (int) id, (int) id, true);
-	collect(&a);
+	collect_all(a.session);
 	tg_arena_report_get(&before);
 	index = indexes[BY_NUMBER];
 	tg_index_drop(a.session, index);
@@ -481,7 +481,7 @@ test_drop(void)
 	tg_indexes_reap(a.session, table);
 	unit_ok(table->dropped == NULL, "until he has left");
 	drop_all(&a);
-	collect(&a);
+	collect_all(a.session);
 	(void) make_index(a.session, BY_NUMBER);
 	insert_committed(&a, 1, 1, 1, true);
 	check_exact(&a, "a new one");

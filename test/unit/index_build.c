@@ -372,7 +372,7 @@ run_builder(race *run)
 		{
 			static __thread seen_rows all;
 
-			collect(&c);
+			collect_all(c.session);
 			begin(&c);
 			read_table(&c, &all);
 			left += count_faults(&c, which, &all);

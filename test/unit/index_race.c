@@ -190,21 +190,28 @@ insert_again(client *c)
 	end(c, true);
 }
 
+/* A table with one row. */
+static void
+fresh_row(client *c)
+{
+	fresh_table(c->session, true);
+	begin(c);
+	(void) !put(c, 1, 10, 10, true);
+	end(c, true);
+}
+
 /* The collector takes the old version's entries away; just then the row gets its old keys again. */
 static void
 test_meet_collector(client *a, client *b)
 {
 	for (unsigned passes = 0; passes < 3; passes++)
 	{
-		fresh_table(a->session, true);
-		begin(a);
-		(void) !put(a, 1, 10, 10, true);
-		end(a, true);
+		fresh_row(a);
 		begin(a);
 		(void) !change(a, 1, 1, 11, 11, 1);
 		end(a, true);
 		arrange("btree_lock", passes, b, write_back);
-		collect(a);
+		collect_all(a->session);
 		unit_ok(has_met(), "an entry that is about to be removed, %u, is found and used", passes);
 		check_exact(a, "met the collector");
 	}
@@ -216,10 +223,7 @@ test_meet_undo(client *a, client *b)
 {
 	for (unsigned passes = 0; passes < 3; passes++)
 	{
-		fresh_table(a->session, true);
-		begin(a);
-		(void) !put(a, 1, 10, 10, true);
-		end(a, true);
+		fresh_row(a);
 		begin(a);
 		(void) !drop(a, 1);
 		end(a, true);

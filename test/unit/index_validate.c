@@ -154,7 +154,7 @@ test_ranges(bool backward)
 		begin_tracked();
 		read_range(backward, 100);
 		happen(&happenings[i]);
-		collect(&b);
+		collect_all(b.session);
 		unit_equal(finish(), happenings[i].expected, "%s", happenings[i].name);
 	}
 }

@@ -17,6 +17,7 @@
 #include "runtime/storage/btree_node.h"
 #include "runtime/storage/collector.h"
 #include "runtime/storage/collector_internal.h"
+#include "test/unit/collecting.h"
 #include "test/unit/unit.h"
 
 #define MIB ((size_t) 1 << 20)
@@ -439,18 +440,6 @@ index_is_right(client *c, unsigned which)
 	return some.count == expected && memcmp(some.rows, all.rows, expected * sizeof(row_values)) == 0;
 }
 
-static inline void
-collect(client *c)
-{
-	for (int i = 0; i < 20; i++)
-	{
-		tg_epoch_advance();
-		while (tg_collector_run(c->session, 10000))
-			;
-		tg_retire_poll(c->session);
-	}
-}
-
 /* How many pairs of rows have the same key of a unique index. */
 static inline unsigned
 count_twins(const seen_rows *all, unsigned which)
@@ -496,7 +485,7 @@ count_all_faults(client *c)
 	seen_rows *all = malloc(sizeof(*all));
 	unsigned faults = 0;
 
-	collect(c);
+	collect_all(c->session);
 	begin(c);
 	read_table(c, all);
 	for (unsigned which = 0; which < INDEXES; which++)
@@ -513,7 +502,7 @@ check_exact(client *c, const char *name)
 	seen_rows *all = malloc(sizeof(*all));
 	tg_arena_report arena;
 
-	collect(c);
+	collect_all(c->session);
 	tg_leases_forget(table);
 	begin(c);
 	read_table(c, all);
@@ -521,7 +510,7 @@ check_exact(client *c, const char *name)
 		unit_equal(count_faults(c, which, all), 0, "%s: index %u has one entry for each row, and no key twice", name,
 				   which);
 	end(c, false);
-	collect(c);
+	collect_all(c->session);
 	tg_arena_report_get(&arena);
 	unit_equal(arena.used_by[TG_USE_LOG], 0, "%s: no log is left", name);
 	unit_equal(table->row_count, all->count, "%s: the row count is right", name);

@@ -562,19 +562,6 @@ no_headers(void)
 	return none;
 }
 
-static bool
-comes_true(bool (*condition)(void))
-{
-	for (int i = 0; i < WAIT_SECONDS * 1000; i++)
-	{
-		if (condition())
-			return true;
-		tg_retire_poll(session);
-		usleep(1000);
-	}
-	return false;
-}
-
 static void
 check_at_rest(void)
 {
@@ -595,7 +582,7 @@ check_at_rest(void)
 	tg_snapshot_withdraw(session, after_entry);
 	tg_leases_end(session); /* or the chunk in use keeps its headers */
 
-	unit_ok(comes_true(no_headers), "headers go in time");
+	unit_ok(holds_in_time(session, no_headers), "headers go in time");
 	after = take_snapshot(session, &after_entry);
 	check_all(&after, expected, "settled");
 	tg_snapshot_withdraw(session, after_entry);
@@ -716,10 +703,10 @@ static void
 check_nothing_is_left(void)
 {
 	tg_leases_end(session);
-	unit_ok(comes_true(garbage_is_gone), "the collector comes to its end");
+	unit_ok(holds_in_time(session, garbage_is_gone), "the collector comes to its end");
 	tg_check(tg_catalog_take(session, 1, 2) == table);
 	tg_table_release(session, table);
-	unit_ok(comes_true(bytes_are_back), "all memory is back");
+	unit_ok(holds_in_time(session, bytes_are_back), "all memory is back");
 }
 
 int

@@ -24,19 +24,6 @@
 
 static tg_session *session; /* the consumer's: this thread's */
 
-static bool
-comes_true(bool (*condition)(void))
-{
-	for (int i = 0; i < WAIT_SECONDS * 10000; i++)
-	{
-		if (condition())
-			return true;
-		tg_retire_poll(session);
-		usleep(100);
-	}
-	return false;
-}
-
 static double
 now(clockid_t clock)
 {
@@ -111,7 +98,7 @@ static void
 drop_table(void)
 {
 	tg_leases_end(session);
-	tg_check(comes_true(garbage_is_gone));
+	tg_check(holds_in_time(session, garbage_is_gone));
 	tg_check(tg_catalog_take(session, 1, 2) == table);
 	tg_table_release(session, table);
 }
@@ -243,7 +230,7 @@ check_small_tables(void)
 		sum = scan_all(2, 10, 0);
 		unit_ok(sum.status == TG_NOT_FOUND && sum.count == counts[i], "%" PRIu64 " rows, no column", counts[i]);
 		drop_table();
-		unit_ok(comes_true(bytes_are_back), "%" PRIu64 " rows: nothing is left", counts[i]);
+		unit_ok(holds_in_time(session, bytes_are_back), "%" PRIu64 " rows: nothing is left", counts[i]);
 	}
 }
 
@@ -276,7 +263,7 @@ check_added_column(void)
 	free(vectors);
 	unit_ok(sum.count == 5000 && sum.absent == 3000 && sum.doubles == 2000, "the same in place");
 	drop_table();
-	unit_ok(comes_true(bytes_are_back), "an added column: nothing is left");
+	unit_ok(holds_in_time(session, bytes_are_back), "an added column: nothing is left");
 }
 
 /* The consumer leaves after any number of buffers, at once for one, or pausing so that tasks are parked. */
@@ -301,7 +288,7 @@ check_early_end(void)
 			usleep(round);
 		tg_scan_job_end(session, scan);
 		tg_snapshot_withdraw(session, entry);
-		clean = comes_true(job_bytes_are_back) && comes_true(horizon_is_free);
+		clean = holds_in_time(session, job_bytes_are_back) && holds_in_time(session, horizon_is_free);
 	}
 	unit_ok(right, "ended early: what came before is there");
 	unit_ok(clean, "ended early: nothing is left");
@@ -322,7 +309,7 @@ check_drop(void)
 	unit_ok(sum.status == TG_NOT_FOUND && sum.count == ROWS, "a dropped table can be read to the end");
 	tg_scan_job_end(session, scan);
 	tg_snapshot_withdraw(session, entry);
-	unit_ok(comes_true(bytes_are_back), "and goes with its last reader");
+	unit_ok(holds_in_time(session, bytes_are_back), "and goes with its last reader");
 }
 
 static void
@@ -400,7 +387,7 @@ check_cancel(void)
 		pthread_join(thread, NULL);
 		stopped = stopped && stopped_well;
 		tg_snapshot_withdraw(session, entry);
-		clean = comes_true(job_bytes_are_back);
+		clean = holds_in_time(session, job_bytes_are_back);
 		tg_check(tg_scheduler_start() == TG_OK);
 	}
 	unit_ok(ended && stopped, "cancelled at any moment: consumer and pool come to an end");
@@ -433,7 +420,7 @@ check_stop(void)
 	double took;
 
 	tg_check(start(time, 2, 64, 1, &scan) == TG_OK);
-	tg_check(take_rows(scan, 3).count == 3 * 64 && comes_true(all_workers_sleep));
+	tg_check(take_rows(scan, 3).count == 3 * 64 && holds_in_time(session, all_workers_sleep));
 	took = now(CLOCK_MONOTONIC);
 	unit_ok(tg_runtime_stop(2 * WAIT_SECONDS * 1000), "the pool stops with all tasks of a scan parked");
 	took = now(CLOCK_MONOTONIC) - took;
@@ -495,7 +482,7 @@ measure(uint64_t rows, unsigned tasks)
 	measure_in_place(rows, "headers");
 	measure_job(tasks, "headers");
 	tg_leases_end(session);
-	tg_check(comes_true(no_headers));
+	tg_check(holds_in_time(session, no_headers));
 	measure_in_place(rows, "settled");
 	measure_job(tasks, "settled");
 	return 0;
@@ -529,7 +516,7 @@ main(int argument_count, char **arguments)
 	check_drop();
 	make_table(1);
 	insert_rows(0, ROWS);
-	tg_check(comes_true(garbage_is_gone));
+	tg_check(holds_in_time(session, garbage_is_gone));
 	tg_arena_report_get(&bytes_before);
 	check_early_end();
 	check_cancel();

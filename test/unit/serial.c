@@ -140,20 +140,6 @@ load_is_right(const load *load)
 	return right;
 }
 
-static bool
-job_ends(const tg_job *job)
-{
-	uint64_t end = tg_clock_us() + SOON_US;
-
-	while (tg_job_state_get(job) != TG_JOB_DONE)
-	{
-		if (tg_clock_us() > end)
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
 static void
 kind_set(tg_scheduler_kind kind, unsigned workers)
 {
@@ -185,7 +171,7 @@ runs_at_home(tg_job_config config)
 
 	tg_check(tg_job_start(self, load->job, &load->task) == TG_OK);
 	at_home = tg_job_state_get(load->job) == TG_JOB_DONE && load->away == 0;
-	tg_check(job_ends(load->job) && load_is_right(load));
+	tg_check(job_is_done_soon(load->job) && load_is_right(load));
 	tg_check(tg_job_report_of(load->job, &report) && report.in_place == (load->at_home > 0));
 	tg_check(load->torn_at_home == at_home && (at_home || load->at_home == 0));
 	load_free(self, load);
@@ -253,7 +239,8 @@ jobs_body(unsigned number, void *argument)
 	{
 		load *load = load_new_as(session, i % 5, load_config(number % 2 ? 10 : 60));
 
-		tg_check(tg_job_start(session, load->job, &load->task) == TG_OK && job_ends(load->job) && load_is_right(load));
+		tg_check(tg_job_start(session, load->job, &load->task) == TG_OK && job_is_done_soon(load->job) &&
+				 load_is_right(load));
 		load_free(session, load);
 	}
 	tg_session_close(session);
@@ -283,21 +270,22 @@ test_growth(void)
 
 	load = load_new(TG_SERIAL_QUEUED_MAX + 1, 0);
 	tg_check(tg_job_start(self, load->job, &load->task) == TG_OK);
-	unit_ok(job_ends(load->job) && load_is_right(load) && load->at_home == 1 && load->away == TG_SERIAL_QUEUED_MAX + 1,
+	unit_ok(job_is_done_soon(load->job) && load_is_right(load) && load->at_home == 1 &&
+				load->away == TG_SERIAL_QUEUED_MAX + 1,
 			"with one more queued they all go to the pool, each once");
 	load_free(self, load);
 
 	load = load_new(1, 0);
 	load->leaves[0].turns = TG_SERIAL_RUN_MAX * 2;
 	tg_check(tg_job_start(self, load->job, &load->task) == TG_OK);
-	unit_ok(job_ends(load->job) && load_is_right(load) && load->at_home == TG_SERIAL_RUN_MAX,
+	unit_ok(job_is_done_soon(load->job) && load_is_right(load) && load->at_home == TG_SERIAL_RUN_MAX,
 			"after so many turns it goes to the pool");
 	load_free(self, load);
 
 	load = load_new(3, 0);
 	load->busy_us = 110000;
 	tg_check(tg_job_start(self, load->job, &load->task) == TG_OK);
-	unit_ok(job_ends(load->job) && load_is_right(load) && load->at_home == 1 && load->away == 3,
+	unit_ok(job_is_done_soon(load->job) && load_is_right(load) && load->at_home == 1 && load->away == 3,
 			"so do the tasks that wait when a tick has gone by");
 	load_free(self, load);
 
@@ -347,7 +335,7 @@ test_stop_at_move(void)
 		tg_failpoint_set(stop_at_move);
 		tg_check(tg_job_start(self, load->job, &load->task) == TG_OK);
 		tg_failpoint_set(NULL);
-		unit_ok(job_ends(load->job) && load_is_right(load) && load->away == stop_at,
+		unit_ok(job_is_done_soon(load->job) && load_is_right(load) && load->away == stop_at,
 				"the pool stops after it took %u tasks: the others run in place, "
 				"each once",
 				stop_at);
@@ -480,7 +468,7 @@ test_fork(bool with_pool)
 	tg_check(tg_job_start(self, job, &root->frame.task) == TG_OK);
 	unit_ok(with_pool || tg_job_state_get(job) == TG_JOB_DONE, "a job that forks and joins, %s",
 			with_pool ? "in place and in the pool" : "in place");
-	unit_ok(job_ends(job) && sum == count * (count + 1) / 2, "joins what it forked");
+	unit_ok(job_is_done_soon(job) && sum == count * (count + 1) / 2, "joins what it forked");
 	tg_job_release(self, job);
 	unit_ok(pool_stop(), "the pool stops");
 }
@@ -553,7 +541,7 @@ test_park(void)
 			"a task in place parks: its job runs on, its starter too");
 	tg_store_release(&parker->go, 1);
 	tg_task_unpark(self, &parker->task);
-	unit_ok(job_ends(parker->job) && !parker->ended_at_home && parker->turns == 2, "it goes on in the pool");
+	unit_ok(job_is_done_soon(parker->job) && !parker->ended_at_home && parker->turns == 2, "it goes on in the pool");
 	parker_free(parker);
 	unit_ok(pool_stop(), "the pool stops");
 
@@ -569,7 +557,7 @@ test_park(void)
 	tg_store_release(&parker->go, 1);
 	tg_task_unpark(self, &parker->task);
 	kind_start(TG_KIND_SERIAL, 1);
-	unit_ok(job_ends(parker->job) && !parker->ended_at_home, "it ends in the next pool");
+	unit_ok(job_is_done_soon(parker->job) && !parker->ended_at_home, "it ends in the next pool");
 	parker_free(parker);
 	unit_ok(pool_stop(), "the pool stops");
 }
@@ -602,7 +590,7 @@ test_abandon(bool with_pool)
 	}
 	tg_serial_abandon(self);
 	load->leaves[2].runs = 1; /* for load_is_right */
-	unit_ok(job_ends(load->job) && load_is_right(load), "a job one of whose tasks jumped out in place ends");
+	unit_ok(job_is_done_soon(load->job) && load_is_right(load), "a job one of whose tasks jumped out in place ends");
 	unit_ok(tg_job_status(load->job) == TG_CANCELLED && tg_job_is_cancelled(load->job) && !tg_epoch_inside(self),
 			"as cancelled");
 	unit_equal(load->away, with_pool ? 2 : 0, "what was left of it has run %s", with_pool ? "in the pool" : "in place");

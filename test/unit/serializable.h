@@ -6,6 +6,7 @@
 #ifndef TG_UNIT_SERIALIZABLE_H
 #define TG_UNIT_SERIALIZABLE_H
 
+#include "test/unit/collecting.h"
 #include "test/unit/unit.h"
 
 #include <sched.h>
@@ -309,18 +310,6 @@ get_all(client *c, int64_t *amounts)
 }
 
 static inline void
-collect(client *c)
-{
-	for (int i = 0; i < 20; i++)
-	{
-		tg_epoch_advance();
-		while (tg_collector_run(c->session, 10000))
-			;
-		tg_retire_poll(c->session);
-	}
-}
-
-static inline void
 empty(client *c)
 {
 	int64_t old;
@@ -329,7 +318,7 @@ empty(client *c)
 	for (int64_t id = 0; id < KEYS; id++)
 		(void) !set(c, id, ABSENT, &old);
 	end(c, true);
-	collect(c);
+	collect_all(c->session);
 }
 
 #endif /* TG_UNIT_SERIALIZABLE_H */

@@ -3,6 +3,7 @@
  *	  Transactions on one table: what each snapshot sees, who waits for whom,
  *	  what rollback leaves, and that concurrent transfers keep their sum.
  */
+#include "test/unit/collecting.h"
 #include "test/unit/unit.h"
 
 #include <stdlib.h>
@@ -174,18 +175,6 @@ add(client *c, int64_t id, int64_t amount, tg_wait *wait)
 }
 
 static void
-collect(client *c)
-{
-	for (int i = 0; i < 50; i++)
-	{
-		tg_epoch_advance();
-		while (tg_collector_run(c->session, 10000))
-			;
-		tg_retire_poll(c->session);
-	}
-}
-
-static void
 test_visibility(void)
 {
 	static const char long_text[] = "a text that does not fit into sixteen bytes";
@@ -315,7 +304,7 @@ test_visibility(void)
 	(void) !change(&a, 2, 0, true, 2, &wait);
 	statement_end(&a);
 	tg_txn_commit(a.session, a.txn);
-	collect(&a);
+	collect_all(a.session);
 	unit_ok(tg_load_relaxed(&table->row_count) == 0, "the count of rows is exact");
 	client_close(&a);
 	client_close(&b);
@@ -371,7 +360,7 @@ test_savepoints(void)
 	unit_ok(get(&a, 1) == -1, "and everything");
 	statement_end(&a);
 	unit_ok(tg_load_relaxed(&table->row_count) == 0, "nothing is counted");
-	collect(&a);
+	collect_all(a.session);
 	client_close(&a);
 	client_close(&b);
 }
@@ -517,7 +506,7 @@ test_transfers(void)
 	statement_end(&c);
 	unit_ok(sum == ACCOUNTS * BALANCE, "and so it is at the end");
 
-	collect(&c);
+	collect_all(c.session);
 	tg_arena_report_get(&after);
 	unit_ok(after.used_by[TG_USE_BLOB] - before.used_by[TG_USE_BLOB] == ACCOUNTS * 40,
 			"one blob per account is left: %zu bytes more", after.used_by[TG_USE_BLOB] - before.used_by[TG_USE_BLOB]);

@@ -10,6 +10,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "runtime/mem/session.h"
 
 #define WAIT_SECONDS 30
 
@@ -53,6 +56,20 @@ wait_for_wake(void)
 	waiter.woken = false;
 	pthread_mutex_unlock(&waiter.mutex);
 	return woken;
+}
+
+/* Waits until it does; gives back meanwhile what the session has retired. */
+static inline bool
+holds_in_time(tg_session *session, bool (*condition)(void))
+{
+	for (unsigned i = 0; i < WAIT_SECONDS * 10000; i++)
+	{
+		if (condition())
+			return true;
+		tg_retire_poll(session);
+		usleep(100);
+	}
+	return false;
 }
 
 #endif /* TG_UNIT_WAITER_H */
