@@ -22,7 +22,10 @@
  * An UPDATE that keeps a key relies on the entry that is there already.  While the index is filled there may
  * be none: the old version may be cut out before the build comes to it, the new one is a reference when
  * the build passes it, and neither would get an entry.  So until all are added writers add theirs in
- * any case (filling).
+ * any case (filling).  It is set before the index is in the list, so who does not see it set either
+ * does not see the index, and has been waited for by the host, or has acquired the store that ended it.
+ * The older version that he goes by then has its entry: it was stamped when the build passed it, or its own
+ * writer, who had seen the index and the flag, or came by here in the same way, added it.
  *
  * Versions that go meanwhile.  The collector works on.  A version that it cuts out
  * after the build has read it, and whose entry it looked for before the build added it, would leave an
@@ -309,26 +312,36 @@ step_collect(tg_session *session, tg_index_build *build, tg_index_build_report *
 	return status == TG_OK ? TG_AGAIN : end_collection(session, build, status);
 }
 
-tg_status
-tg_index_build_step(tg_session *session, tg_index_build *build, tg_index_build_report *report_out)
+static tg_status
+step_phase(tg_session *session, tg_index_build *build, tg_index_build_report *report)
 {
-	*report_out = (tg_index_build_report){.done = build->done, .expected = build->chunk_count};
 	switch (build->phase)
 	{
 		case TG_BUILD_START:
 			return step_start(session, build);
 		case TG_BUILD_COLLECT:
-			return step_collect(session, build, report_out);
+			return step_collect(session, build, report);
 		case TG_BUILD_MERGE:
-			return tg_build_step_merge(session, build, report_out);
+			return tg_build_step_merge(session, build, report);
 		case TG_BUILD_RECHECK:
 			return tg_build_step_recheck(session, build);
 		case TG_BUILD_ADD:
 			return tg_build_step_add(session, build);
 		case TG_BUILD_VERIFY:
-			return tg_build_step_verify(session, build, report_out);
+			return tg_build_step_verify(session, build, report);
 		case TG_BUILD_DONE:
 			break;
 	}
 	return TG_OK;
+}
+
+tg_status
+tg_index_build_step(tg_session *session, tg_index_build *build, tg_index_build_report *report_out)
+{
+	tg_status status;
+
+	*report_out = (tg_index_build_report){.expected = build->chunk_count};
+	status = step_phase(session, build, report_out);
+	report_out->done = build->done;
+	return status;
 }

@@ -452,6 +452,62 @@ test_meet(void)
 
 #endif
 
+/*
+ * A row whose key stays, while a build passes by: its old version lies behind where the
+ * build is, and goes before it comes there; the new one before, and is a reference then.
+ */
+#define PASSED_ROWS 6000
+
+static void
+test_passed_by(void)
+{
+	tg_index_build_report report;
+	tg_status status;
+
+	fresh_table(a.session, false);
+	begin(&a);
+	(void) !put(&a, 0, 0, 0, true);
+	end(&a, true);
+	begin(&b);
+	for (int64_t id = 1; id < PASSED_ROWS; id++)
+		(void) !put(&b, id, (int) id, (int) id, true);
+	end(&b, true);
+	for (unsigned which = 0; which < INDEXES; which++)
+	{
+		const tg_index_build_config config = {.index = make_index(a.session, which)};
+		int64_t id = PASSED_ROWS - 10 + which;
+		tg_index_build *running;
+		tg_btree_report entries;
+		tg_version before;
+		tg_version after;
+		tg_value values[COLUMNS];
+		bool nulls[COLUMNS];
+		uint32_t row;
+
+		begin(&a);
+		(void) !newest(&a, id, &row, &before, values, nulls);
+		status = which == BY_TEXT ? change(&a, id, id, 100000, SAME, SAME)
+								  : change(&a, id, id, SAME, 100000 + (int) which, SAME);
+		unit_equal(status, TG_OK, "a row is changed beside key %u", which);
+		(void) !newest(&a, id, &row, &after, values, nulls);
+		(void) !tg_index_build_begin(b.session, &config, &running);
+		status = tg_index_build_step(b.session, running, &report);
+		unit_ok(status == TG_AGAIN && tg_version_chunk(after)->index < report.done &&
+					report.done <= tg_version_chunk(before)->index,
+				"the build is between its versions");
+		end(&a, true);
+		collect(&a);
+		while (status == TG_AGAIN)
+			status = tg_index_build_step(b.session, running, &report);
+		unit_equal(status, TG_OK, "it comes to its end");
+		tg_index_build_end(b.session, running);
+		tg_epoch_enter(a.session);
+		tg_btree_report_get(indexes[which]->tree, &entries);
+		tg_epoch_leave(a.session);
+		unit_equal(entries.entries, PASSED_ROWS, "every row is in it");
+	}
+}
+
 int
 main(void)
 {
@@ -469,6 +525,7 @@ main(void)
 #ifdef TG_FAILPOINTS
 	test_meet();
 #endif
+	test_passed_by();
 	fresh_table(a.session, false);
 	fill(&a, MANY);
 	test_pool(0);
