@@ -28,6 +28,8 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "src/scan_fit.h"
+
 typedef enum ConditionKind
 {
 	CONDITION_VALUE, /* column operator value */
@@ -58,13 +60,7 @@ column_of(const tsurugi_candidate *candidate, Node *expression)
 	return -1;
 }
 
-static bool
-is_integer(Oid type)
-{
-	return type == INT2OID || type == INT4OID || type == INT8OID;
-}
-
-/* Whether the column's family has the operator, for types whose values can be compared as they are stored. */
+/* Whether the column's family has the operator, for types whose values have their place among the column's. */
 static bool
 match_operator(const tsurugi_key_column *key, Oid operator, Oid collation, StrategyNumber *strategy_out)
 {
@@ -76,12 +72,11 @@ match_operator(const tsurugi_key_column *key, Oid operator, Oid collation, Strat
 		return false;
 	get_op_opfamily_properties(operator, key->family, false, &strategy, &left_type, &right_type);
 	*strategy_out = strategy;
-	if (left_type != right_type && !(is_integer(left_type) && is_integer(right_type)))
+	if (!tsurugi_fits(left_type, right_type))
 		return false;
 	if (OidIsValid(key->collation) && collation != key->collation)
 		return false;
-	/* A bound has to be representable as a stored value: a number need not be one of the column's scale. */
-	return strategy == BTEqualStrategyNumber || (key->ordered && (key->type != NUMERICOID || key->canonical));
+	return strategy == BTEqualStrategyNumber || key->ordered;
 }
 
 static bool

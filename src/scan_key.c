@@ -2,9 +2,8 @@
  * scan_key.c
  *	  The keys that a scan looks for, from the values that its plan compares with.
  *
- * A value need not be one that the column can hold: another integer type's, a number
- * of more digits, a string longer than any key.  Where it lies among those that
- * the column can hold decides what is found.
+ * A value need not be one that the column can hold (scan_fit.h).  Where it lies among
+ * those that it can decides what is found.
  *
  * Where columns may have any value of an array, one combination of values after
  * the other has its turn: the arrays sorted as the index is, the last column's
@@ -14,16 +13,13 @@
 
 #include "src/scan_key.h"
 
-#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/numeric.h"
 
-#include "src/canonical.h"
+#include "src/scan_fit.h"
 
 /* --- setting up ---------------------------------------------------------------------- */
 
@@ -96,16 +92,6 @@ tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 
 /* --- values ------------------------------------------------------------------------------ */
 
-/* Where a value lies among what a column can hold. */
-typedef enum fit
-{
-	FIT_WITHIN,
-	FIT_BELOW,
-	FIT_ABOVE,
-	FIT_LONG,	/* beyond the longest key: the key made is cut, and below the value */
-	FIT_NOWHERE /* NULL, or a number between two that the column can hold */
-} fit;
-
 static Datum
 value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
 {
@@ -137,78 +123,27 @@ value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
 	}
 }
 
-static fit
-fit_integer(int64 number, tg_kind kind, tg_value *out)
-{
-	int64 high = kind == TG_KIND_2 ? PG_INT16_MAX : kind == TG_KIND_4 ? PG_INT32_MAX : PG_INT64_MAX;
-
-	out->word = number;
-	return number > high ? FIT_ABOVE : number < -high - 1 ? FIT_BELOW : FIT_WITHIN;
-}
-
-/* A numeric(p,s) column holds only numbers of its scale and size. */
-static fit
-fit_numeric(const tsurugi_codec *codec, Datum datum, tg_value *out)
-{
-	Numeric number = DatumGetNumeric(datum);
-
-	if (!numeric_is_nan(number))
-	{
-		int precision = ((codec->typmod - VARHDRSZ) >> 16) & 0xffff;
-		char *limit;
-		Datum bound;
-
-		if (numeric_is_inf(number) || DatumGetInt32(DirectFunctionCall1(numeric_min_scale, datum)) > codec->scale)
-			return FIT_NOWHERE;
-		limit = psprintf("1e%d", precision - codec->scale);
-		bound =
-			DirectFunctionCall3(numeric_in, CStringGetDatum(limit), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-		if (DatumGetBool(DirectFunctionCall2(numeric_ge, DirectFunctionCall1(numeric_abs, datum), bound)))
-			return FIT_NOWHERE;
-	}
-	tsurugi_value(codec, datum, out);
-	return FIT_WITHIN;
-}
-
-static fit
-fit_value(const tsurugi_key_value *value, Datum datum, tg_value *out)
-{
-	const tsurugi_key_column *column = value->column;
-
-	if (value->type == INT8OID)
-		return fit_integer(DatumGetInt64(datum), column->codec.kind, out);
-	if (value->type == INT4OID)
-		return fit_integer(DatumGetInt32(datum), column->codec.kind, out);
-	if (value->type == INT2OID)
-		return fit_integer(DatumGetInt16(datum), column->codec.kind, out);
-	if (column->codec.form == TSURUGI_NUMERIC8 || column->codec.form == TSURUGI_NUMERIC16)
-		return fit_numeric(&column->codec, datum, out);
-	tsurugi_value(&column->codec, column->canonical ? tsurugi_canonical(column->type, column->collation, datum) : datum,
-				  out);
-	return FIT_WITHIN;
-}
-
 /* Appends a value that is not NULL to a key.  *bytes is the new length. */
-static fit
+static tsurugi_fit
 append_datum(const tsurugi_key_value *value, Datum datum, unsigned char *key, size_t *bytes)
 {
 	tg_value stored;
-	fit where = fit_value(value, datum, &stored);
+	tsurugi_fit where = tsurugi_fit_value(value->column, value->type, datum, &stored);
 
-	if (where == FIT_WITHIN)
+	if (where == FIT_WITHIN || where == FIT_BETWEEN)
 	{
 		*bytes = tg_key_append(key, *bytes, &value->column->part, (tg_kind) value->column->codec.kind, &stored);
 		if (*bytes == SIZE_MAX)
 		{
-			*bytes = TG_KEY_BYTES_MAX;
-			return FIT_LONG;
+			*bytes = TG_KEY_BYTES_MAX; /* a string beyond the longest key: that one is below it */
+			return FIT_BETWEEN;
 		}
 	}
 	return where;
 }
 
 /* The same of the i-th value. */
-static fit
+static tsurugi_fit
 append_value(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
 {
 	bool null;
@@ -380,7 +315,7 @@ end_at_nulls(const tsurugi_scan *scan, tsurugi_range_end *end)
 static bool
 make_low(tsurugi_scan *scan, tsurugi_range_end *low)
 {
-	fit where;
+	tsurugi_fit where;
 
 	if (scan->shape.low == TSURUGI_BOUND_NONE)
 	{
@@ -398,7 +333,7 @@ make_low(tsurugi_scan *scan, tsurugi_range_end *low)
 static bool
 make_high(tsurugi_scan *scan, tsurugi_range_end *high)
 {
-	fit where;
+	tsurugi_fit where;
 
 	if (scan->shape.high == TSURUGI_BOUND_NONE)
 	{
@@ -408,7 +343,7 @@ make_high(tsurugi_scan *scan, tsurugi_range_end *high)
 	where = append_value(scan, scan->key_value_count - 1, high->key, &high->bytes);
 	if (where == FIT_ABOVE)
 		end_at_nulls(scan, high);
-	high->inclusive = where == FIT_ABOVE || where == FIT_LONG || scan->shape.high == TSURUGI_BOUND_INCLUSIVE;
+	high->inclusive = where == FIT_ABOVE || where == FIT_BETWEEN || scan->shape.high == TSURUGI_BOUND_INCLUSIVE;
 	return where != FIT_NOWHERE && where != FIT_BELOW;
 }
 
