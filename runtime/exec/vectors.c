@@ -102,7 +102,7 @@ tg_vectors_init(void *memory, const uint16_t *columns, const uint8_t *kinds, uns
 /* --- one version --------------------------------------------------------------------- */
 
 void
-tg_vectors_append(tg_vectors *vectors, tg_version version)
+tg_vectors_append(tg_vectors *vectors, tg_version version, uint32_t row)
 {
 	const tg_chunk *chunk = tg_version_chunk(version);
 	unsigned slot = tg_version_slot(version);
@@ -129,7 +129,7 @@ tg_vectors_append(tg_vectors *vectors, tg_version version)
 			((uint64_t *) vectors->data[i])[at] = value.word;
 		}
 	}
-	vectors->rows[at] = chunk->rows[slot];
+	vectors->rows[at] = row;
 	vectors->count = at + 1;
 }
 
@@ -263,7 +263,8 @@ copy_nulls(uint8_t *nulls, const uint64_t *bitmap, const uint16_t *slots, unsign
 }
 
 void
-tg_vectors_gather(tg_vectors *vectors, const tg_chunk *chunk, const uint16_t *slots, unsigned slot_count)
+tg_vectors_gather(tg_vectors *vectors, const tg_chunk *chunk, const uint16_t *slots, const uint32_t *rows,
+				  unsigned slot_count)
 {
 	unsigned at = vectors->count;
 	unsigned words = tg_chunk_bitmap_words(chunk);
@@ -295,7 +296,9 @@ tg_vectors_gather(tg_vectors *vectors, const tg_chunk *chunk, const uint16_t *sl
 		else
 			memset(vectors->nulls[i] + at, 0, slot_count);
 	}
-	if (neighbours)
+	if (rows != NULL)
+		memcpy(vectors->rows + at, rows, slot_count * sizeof(uint32_t));
+	else if (neighbours)
 		memcpy(vectors->rows + at, chunk->rows + slots[0], slot_count * sizeof(uint32_t));
 	else
 		for (unsigned i = 0; i < slot_count; i++)

@@ -187,6 +187,15 @@ tg_chunk_value(const tg_chunk *chunk, unsigned column, unsigned slot, tg_value *
 	}
 }
 
+/* Where a value lies. */
+static inline const void *
+tg_chunk_cell(const tg_chunk *chunk, unsigned column, unsigned slot)
+{
+	unsigned kind = chunk->layout->kinds[column];
+
+	return (const char *) tg_chunk_column(chunk, column) + ((size_t) slot << (kind <= TG_KIND_8 ? kind : 4));
+}
+
 /*
  * Asks for the cache lines of a value, and for the one that tells where it lies,
  * all at once: the place is guessed to be that in a full chunk of this layout.

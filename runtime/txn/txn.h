@@ -127,19 +127,19 @@ extern void tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mar
 
 /* --- reading, inside an epoch ---------------------------------------------------- */
 
-/* The part of tg_txn_read for rows that are not settled. */
+/* The part of tg_txn_read_head for rows that are not settled. */
 extern tg_status tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out,
 								   tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * The version of a row that the snapshot sees.  TG_OK or TG_NOT_FOUND; TG_BUSY:
- * that depends on how somebody's commit ends, wait for it outside the epoch.
+ * The version of a row that the snapshot sees, by a head of the row that was loaded
+ * after the snapshot's time: what it sees is at that head or below.  TG_OK or
+ * TG_NOT_FOUND; TG_BUSY: that depends on how somebody's commit ends, wait for it
+ * outside the epoch.
  */
 static inline tg_status TG_MUST_USE
-tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_out, tg_wait *wait_out)
+tg_txn_read_head(const tg_snapshot *snapshot, tg_version head, tg_version *version_out, tg_wait *wait_out)
 {
-	tg_version head = tg_load_acquire(tg_row_head(table, row));
-
 	/* The common case: a settled version is what everybody sees. */
 	if (tg_likely(!tg_head_is_closed(head) && head != TG_VERSION_NONE &&
 				  tg_chunk_headers(tg_version_chunk(head)) == NULL))
@@ -148,6 +148,13 @@ tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_versi
 		return TG_OK;
 	}
 	return tg_txn_read_chain(snapshot, head, version_out, wait_out);
+}
+
+/* The same by the row. */
+static inline tg_status TG_MUST_USE
+tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_out, tg_wait *wait_out)
+{
+	return tg_txn_read_head(snapshot, tg_load_acquire(tg_row_head(table, row)), version_out, wait_out);
 }
 
 /* The same by key, *row_out as well. */

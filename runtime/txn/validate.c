@@ -13,6 +13,9 @@
  *	ACTIVE							later: upto was drawn before the look, and PREPARING comes before C' (T1)
  *	ABORTED							never
  *
+ * The clock grows by one for each C, so if upto is from, or the own C right behind it, there is no such C' and
+ * nothing to look at.
+ *
  * Waiting for PREPARED(C') with C' < upto cannot go round in a circle: whoever
  * is waited for waits for smaller ones only.
  *
@@ -245,6 +248,32 @@ step_words(const validation *v, tg_reads *reads)
 	return reads->at_word < noted->count ? TG_AGAIN : TG_OK;
 }
 
+/*
+ * Asks for what judge_row is going to look at first, of all rows before the first of them is judged: their misses
+ * overlap.
+ */
+static void
+expect_rows(tg_table *table, const uint32_t *rows, unsigned count)
+{
+	tg_version heads[ROWS_AHEAD];
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		heads[i] = tg_load_relaxed(tg_row_head(table, rows[i]));
+		__builtin_prefetch(tg_version_chunk(heads[i]));
+	}
+	for (unsigned i = 0; i < count; i++)
+	{
+		const tg_header *headers;
+
+		if (tg_head_is_closed(heads[i]) || heads[i] == TG_VERSION_NONE)
+			continue;
+		headers = tg_chunk_headers(tg_version_chunk(heads[i]));
+		if (headers != NULL)
+			__builtin_prefetch(&headers[tg_version_slot(heads[i])]);
+	}
+}
+
 static tg_status
 step_key(const validation *v, tg_table *table, const tg_read_range *range)
 {
@@ -285,6 +314,7 @@ step_range(const validation *v, tg_reads *reads, tg_table *table, const tg_read_
 			reads->in_range = false;
 			return TG_OK;
 		}
+		expect_rows(table, rows, count);
 		for (unsigned i = 0; i < count; i++)
 		{
 			entry_of entry = {.index = index};
@@ -354,6 +384,13 @@ go_to_table(tg_reads *reads, tg_read_table *noted)
 	reads->in_range = false;
 }
 
+/* Whether anybody else can have committed in (from, upto]. */
+static inline bool
+is_span_empty(const tg_reads *reads)
+{
+	return reads->upto - reads->from <= (reads->upto_is_own ? 1 : 0);
+}
+
 void
 tg_validation_begin(tg_reads *reads, tg_time from, tg_time upto, bool upto_is_own)
 {
@@ -361,7 +398,7 @@ tg_validation_begin(tg_reads *reads, tg_time from, tg_time upto, bool upto_is_ow
 	reads->from = from;
 	reads->upto = upto;
 	reads->upto_is_own = upto_is_own;
-	go_to_table(reads, reads->tables);
+	go_to_table(reads, is_span_empty(reads) ? NULL : reads->tables);
 }
 
 /* What a conflict in the part of a table in hand is about. */
@@ -392,7 +429,7 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 	if (tg_unlikely(reads->everything))
 	{
 		*conflict_out = (tg_conflict){.kind = TG_CONFLICT_UNKNOWN};
-		return reads->upto - reads->from > (reads->upto_is_own ? 1 : 0) ? TG_CHANGED : TG_OK;
+		return is_span_empty(reads) ? TG_OK : TG_CHANGED;
 	}
 	if (noted == NULL)
 		return TG_OK;

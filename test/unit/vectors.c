@@ -253,7 +253,7 @@ check_gather(unsigned capacity, unsigned column_count, null_pattern nulls)
 					slots[count++] = (uint16_t) slot;
 			for (unsigned i = 0; i < count; i++)
 				source[vectors->count + i] = slots[i];
-			tg_vectors_gather(vectors, test.chunk, slots, count);
+			tg_vectors_gather(vectors, test.chunk, slots, NULL, count);
 			if (count == room)
 				break;
 		}
@@ -267,7 +267,7 @@ check_gather(unsigned capacity, unsigned column_count, null_pattern nulls)
 	vectors->count = 0;
 	for (unsigned slot = 0; slot < capacity; slot++)
 	{
-		tg_vectors_append(vectors, tg_version_make(test.chunk, slot));
+		tg_vectors_append(vectors, tg_version_make(test.chunk, slot), test.chunk->rows[slot]);
 		right = right && vectors->count == slot + 1 && row_is_right(vectors, slot, &test, slot);
 	}
 	unit_ok(right, "append: %u slots, %u of 6 columns there, null pattern %d", capacity, column_count, (int) nulls);
@@ -280,14 +280,18 @@ check_no_columns(void)
 {
 	tg_vectors *vectors = make_vectors(NULL, 0, 64);
 	const uint16_t slots[] = {0, 2, 63};
+	const uint32_t given[] = {70, 50, 60};
 	test_chunk test;
 
 	make_chunk(&test, 64, KINDS, NULLS_NONE, 5);
-	tg_vectors_gather(vectors, test.chunk, slots, 3);
-	tg_vectors_gather(vectors, test.chunk, slots, 0);
-	tg_vectors_append(vectors, tg_version_make(test.chunk, 1));
+	tg_vectors_gather(vectors, test.chunk, slots, NULL, 3);
+	tg_vectors_gather(vectors, test.chunk, slots, NULL, 0);
+	tg_vectors_append(vectors, tg_version_make(test.chunk, 1), test.chunk->rows[1]);
 	unit_ok(vectors->count == 4 && row_is_right(vectors, 1, &test, 2) && row_is_right(vectors, 3, &test, 1),
 			"without columns there are row ids and a count");
+	tg_vectors_gather(vectors, test.chunk, slots, given, 3);
+	unit_ok(vectors->count == 7 && memcmp(vectors->rows + 4, given, sizeof(given)) == 0,
+			"row ids that are known are taken");
 	free(test.chunk);
 	free(vectors);
 }
@@ -327,13 +331,13 @@ report_speed(void)
 		for (int i = 0; i < rounds; i++)
 		{
 			vectors->count = 0;
-			tg_vectors_gather(vectors, test.chunk, all, 1024);
+			tg_vectors_gather(vectors, test.chunk, all, NULL, 1024);
 		}
 		middle = now();
 		for (int i = 0; i < rounds; i++)
 		{
 			vectors->count = 0;
-			tg_vectors_gather(vectors, test.chunk, half, half_count);
+			tg_vectors_gather(vectors, test.chunk, half, NULL, half_count);
 		}
 		printf("# kind %s: %.2f ns a row for neighbours, %.2f for a selection\n", names[column],
 			   (middle - start) * 1e9 / rounds / 1024, (now() - middle) * 1e9 / rounds / half_count);
