@@ -68,7 +68,6 @@ SELECT twice(s) FROM unnest(ARRAY['CREATE INDEX ON t (nope)', 'CREATE INDEX ON t
 -- refused here only
 CREATE INDEX ON index_ours.t USING gin (b);
 CREATE INDEX ON index_ours.t USING hash (a) WITH (fillfactor = 70);
-ALTER TABLE index_ours.t ADD UNIQUE (a) DEFERRABLE;
 ALTER TABLE index_ours.t ADD EXCLUDE (a WITH =);
 DROP INDEX index_ours.t_a_idx1;
 

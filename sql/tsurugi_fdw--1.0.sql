@@ -29,6 +29,12 @@ CREATE FUNCTION tsurugi_fdw_foreign_key_action()
 RETURNS trigger
 AS 'MODULE_PATHNAME' LANGUAGE C;
 
+-- The trigger of deferrable keys, likewise
+
+CREATE FUNCTION tsurugi_fdw_unique_check()
+RETURNS trigger
+AS 'MODULE_PATHNAME' LANGUAGE C;
+
 -- Views: what everybody may see
 
 CREATE FUNCTION tsurugi_fdw_memory(

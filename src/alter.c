@@ -36,6 +36,8 @@
 #include "src/access_method.h"
 #include "src/altered.h"
 #include "src/create.h"
+#include "src/deferred.h"
+#include "src/deferred_key.h"
 #include "src/foreign_key.h"
 #include "src/index_command.h"
 #include "src/index_entry.h"
@@ -54,6 +56,7 @@ typedef struct Wishes
 	List *rebuilds;		/* of Rebuild */
 	List *dropped_keys; /* of tsurugi_dropped_key: foreign keys */
 	List *validated;	/* names of constraints */
+	List *altered;		/* of AlterTableCmd: ALTER CONSTRAINT */
 	List *not_null;		/* names of columns */
 	bool checks;
 	bool adds_columns;
@@ -115,6 +118,11 @@ strip_command(AlterTableCmd *command, Wishes *wishes, List **commands)
 {
 	if (is_about_storage(command) || tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
 		return;
+	if (command->subtype == AT_AlterConstraint)
+	{
+		wishes->altered = lappend(wishes->altered, command);
+		return;
+	}
 	if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def))
 	{
 		wishes->keys = lappend(wishes->keys, command->def);
@@ -371,6 +379,16 @@ verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishe
 	}
 }
 
+/* Keys that have been made again, and that the storage lets be violated. */
+static void
+verify_rebuilt(const Wishes *wishes)
+{
+	ListCell *cell;
+
+	foreach (cell, wishes->rebuilds)
+		tsurugi_deferrable_keys_verify(((const Rebuild *) lfirst(cell))->table);
+}
+
 static void
 finish_foreign_keys(Oid relation, const Wishes *wishes)
 {
@@ -380,6 +398,8 @@ finish_foreign_keys(Oid relation, const Wishes *wishes)
 		tsurugi_foreign_key_restore(lfirst(cell));
 
 	tsurugi_foreign_keys_create(relation, wishes->foreign_keys);
+	foreach (cell, wishes->altered)
+		tsurugi_foreign_key_alter(relation, lfirst(cell));
 	foreach (cell, wishes->validated)
 	{
 		CommandCounterIncrement();
@@ -419,7 +439,6 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 
 	foreach (cell, changed->cmds)
 	{
-		tsurugi_foreign_keys_check_alter(relation, lfirst(cell));
 		if (tsurugi_foreign_keys_take_command(lfirst(cell), false, &wishes->foreign_keys))
 			changed->cmds = foreach_delete_current (changed->cmds, cell);
 		else
@@ -431,6 +450,7 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 		tsurugi_utility_run(utility);
 	rebuild_indexes(wishes);
 	tsurugi_altered_follow();
+	verify_rebuilt(wishes);
 	finish_foreign_keys(relation, wishes);
 	verify_tables(relation, statement, wishes);
 	verify_attached(relation, statement);
@@ -475,6 +495,7 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 		alter_other_table(utility, relation_id, written, &wishes);
 		return;
 	}
+	tsurugi_deferred_check_none(relation_id, "ALTER TABLE");
 	statement = copyObject(written);
 	strip_alter(relation_id, statement, &wishes);
 	if (!wishes.adds_columns)
@@ -486,6 +507,9 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 	if (wishes.keys != NIL || wishes.rebuilds != NIL)
 		finish_entries(utility, relation_id, &wishes);
 	tsurugi_altered_follow();
+	if (wishes.keys != NIL)
+		tsurugi_deferrable_keys_verify(relation_id);
+	verify_rebuilt(&wishes);
 	finish_foreign_keys(relation_id, &wishes);
 	verify_tables(relation_id, statement, &wishes);
 }

@@ -10,6 +10,26 @@
 
 #include "src/arbiter.h"
 
+#include "utils/lsyscache.h"
+
+/* As ExecCheckIndexConstraints has it. */
+void
+tsurugi_check_arbiters(Relation relation, const List *arbiters)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+
+	for (int i = 0; i < described->index_count; i++)
+	{
+		const tsurugi_index *index = &described->indexes[i];
+
+		if (index->deferrable && (arbiters == NIL || list_member_oid(arbiters, index->oid)))
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+							errmsg("ON CONFLICT does not support deferrable unique constraints/exclusion constraints "
+								   "as arbiters"),
+							errtableconstraint(relation, get_rel_name(index->oid))));
+	}
+}
+
 tg_status
 tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_wait *holder,
 					 bool *is_arbiter_out)

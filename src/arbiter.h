@@ -9,6 +9,9 @@
 
 #include "src/row.h"
 
+/* Raises 55000 if one of the arbiters (their OIDs; NIL: all unique indexes) is DEFERRABLE. */
+extern void tsurugi_check_arbiters(Relation relation, const List *arbiters);
+
 /*
  * A row has been refused because of a key that *holder names.  Whether that is
  * an arbiter's (their OIDs; NIL: all are); if not, whether an arbiter refuses it, too,

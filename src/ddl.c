@@ -21,6 +21,7 @@
 #include "src/altered.h"
 #include "src/commands.h"
 #include "src/create.h"
+#include "src/deferred.h"
 #include "src/foreign_key.h"
 #include "src/import.h"
 #include "src/index_command.h"
@@ -268,6 +269,8 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 			note_copy((CopyStmt *) planned->utilityStmt);
 		if (!tsurugi_command_run(&utility))
 			tsurugi_utility_run(&utility);
+		if (IsA(planned->utilityStmt, ConstraintsSetStmt))
+			tsurugi_deferred_set((ConstraintsSetStmt *) planned->utilityStmt);
 		return;
 	}
 	tsurugi_shared_check_command("change definitions");

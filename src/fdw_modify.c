@@ -187,6 +187,8 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 	rinfo->ri_FdwState = modify;
 	if (mtstate->operation != CMD_DELETE)
 		prepare_inserts(modify, rinfo);
+	if (modify->on_conflict != ONCONFLICT_NONE)
+		tsurugi_check_arbiters(rinfo->ri_RelationDesc, ((ModifyTable *) mtstate->ps.plan)->arbiterIndexes);
 	if (mtstate->operation == CMD_INSERT)
 		take_rows_of_plan(mtstate, rinfo);
 	else
@@ -211,6 +213,8 @@ tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 		tsurugi_refuse_system_columns(plan, linitial_int(plan->resultRelations));
 	if (rinfo->ri_FdwState == NULL)
 		rinfo->ri_FdwState = make_state(mtstate, rinfo);
+	if (((modify_state *) rinfo->ri_FdwState)->on_conflict != ONCONFLICT_NONE)
+		tsurugi_check_arbiters(rinfo->ri_RelationDesc, NIL);
 	prepare_inserts(rinfo->ri_FdwState, rinfo);
 }
 

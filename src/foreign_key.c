@@ -25,8 +25,9 @@
  *	  Who takes a snapshot waits for them (session.c).
  *
  * Constraint triggers are not possible on foreign tables, because their rows
- * cannot be kept for later; so such a foreign key is checked at the end of each statement and cannot
- * be DEFERRABLE.  Partitioned tables as the one side are left out.
+ * cannot be kept for later.  So the triggers there fire at the end of each statement, and one whose
+ * constraint is deferred puts the row aside by itself (deferred.h); ordinary tables' are
+ * PostgreSQL's to defer.  Partitioned tables as the one side are left out.
  */
 #include "postgres.h"
 
@@ -55,6 +56,7 @@
 #include "parser/parse_func.h"
 #include "parser/parse_relation.h"
 #include "parser/parser.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -65,6 +67,7 @@
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
+#include "src/key_clause.h"
 #include "src/utility.h"
 
 /* A foreign key about to be made. */
@@ -103,6 +106,7 @@ static void
 take_of_column(ColumnDef *column, bool is_ours, List **keys)
 {
 	Constraint *taken = NULL;
+	bool refused = false; /* to be deferrable */
 	ListCell *cell;
 
 	foreach (cell, column->constraints)
@@ -112,28 +116,17 @@ take_of_column(ColumnDef *column, bool is_ours, List **keys)
 		if (is_taken((Node *) constraint, is_ours))
 		{
 			taken = constraint;
+			refused = false;
 			taken->fk_attrs = list_make1(makeString(pstrdup(column->colname)));
 			taken->initially_valid = true;
 			*keys = lappend(*keys, taken);
 			column->constraints = foreach_delete_current (column->constraints, cell);
 			continue;
 		}
-		switch (constraint->contype)
-		{
-			case CONSTR_ATTR_DEFERRABLE:
-			case CONSTR_ATTR_DEFERRED:
-			case CONSTR_ATTR_NOT_DEFERRABLE:
-			case CONSTR_ATTR_IMMEDIATE:
-				if (taken == NULL)
-					break;
-				taken->deferrable |= constraint->contype == CONSTR_ATTR_DEFERRABLE;
-				taken->initdeferred |= constraint->contype == CONSTR_ATTR_DEFERRED;
-				column->constraints = foreach_delete_current (column->constraints, cell);
-				break;
-			default:
-				taken = NULL;
-				break;
-		}
+		if (taken == NULL || !tsurugi_take_attribute(taken, constraint, &refused))
+			taken = NULL;
+		else
+			column->constraints = foreach_delete_current (column->constraints, cell);
 	}
 }
 
@@ -195,9 +188,6 @@ check_tables(const new_key *key)
 	if (persistence == RELPERSISTENCE_PERMANENT && key->parent->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 						errmsg("constraints on permanent tables may reference only permanent tables")));
-	if (key->clause->deferrable || key->clause->initdeferred)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("foreign keys of and to tables in memory do not support DEFERRABLE")));
 }
 
 static int
@@ -295,9 +285,14 @@ static int
 find_primary_key(const new_key *key, int16 *columns)
 {
 	Oid index = RelationGetPrimaryKeyIndex(key->parent);
+	Oid deferrable;
 	HeapTuple tuple;
 	int count;
 
+	if (!OidIsValid(index) && get_primary_key_attnos(RelationGetRelid(key->parent), true, &deferrable) != NULL)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("cannot use a deferrable primary key for referenced table \"%s\"",
+							   RelationGetRelationName(key->parent))));
 	if (!OidIsValid(index))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no primary key for referenced table \"%s\"",
 																  RelationGetRelationName(key->parent))));
@@ -444,12 +439,13 @@ choose_name(new_key *key)
 static Oid
 create_constraint(const new_key *key)
 {
-	return CreateConstraintEntry(
-		key->name, RelationGetNamespace(key->child), CONSTRAINT_FOREIGN, false, false, key->clause->initially_valid,
-		InvalidOid, RelationGetRelid(key->child), key->child_columns, key->count, key->count, InvalidOid, key->index,
-		RelationGetRelid(key->parent), key->parent_columns, key->parent_child, key->parent_parent, key->child_child,
-		key->count, key->clause->fk_upd_action, key->clause->fk_del_action, key->set_columns, key->set_count,
-		key->clause->fk_matchtype, NULL, NULL, NULL, true, 0, true, false);
+	return CreateConstraintEntry(key->name, RelationGetNamespace(key->child), CONSTRAINT_FOREIGN,
+								 key->clause->deferrable, key->clause->initdeferred, key->clause->initially_valid,
+								 InvalidOid, RelationGetRelid(key->child), key->child_columns, key->count, key->count,
+								 InvalidOid, key->index, RelationGetRelid(key->parent), key->parent_columns,
+								 key->parent_child, key->parent_parent, key->child_child, key->count,
+								 key->clause->fk_upd_action, key->clause->fk_del_action, key->set_columns,
+								 key->set_count, key->clause->fk_matchtype, NULL, NULL, NULL, true, 0, true, false);
 }
 
 /* A trigger of a foreign table is not made for a constraint; that it belongs to one is noted afterwards. */
@@ -471,15 +467,18 @@ set_referenced_table(Oid trigger, Oid other)
 	table_close(catalog, RowExclusiveLock);
 }
 
+/* clause: says whether it can be deferred; NULL: not */
 static void
 create_trigger(Relation relation, Relation other, Oid constraint, Oid index, const char *name, Oid function,
-			   int16 event)
+			   int16 event, const Constraint *clause)
 {
 	bool is_foreign = relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
 	CreateTrigStmt *trigger = makeNode(CreateTrigStmt);
 	ObjectAddress made;
 
 	trigger->isconstraint = !is_foreign;
+	trigger->deferrable = !is_foreign && clause != NULL && clause->deferrable;
+	trigger->initdeferred = trigger->deferrable && clause->initdeferred;
 	trigger->trigname = pstrdup(name);
 	trigger->row = true;
 	trigger->timing = TRIGGER_TYPE_AFTER;
@@ -524,19 +523,22 @@ own_function(char *name)
 static void
 create_triggers(const new_key *key, Oid constraint)
 {
+	const Constraint *clause = key->clause;
 	bool ours = key->parent->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
 	Oid own = ours ? own_function("tsurugi_fdw_foreign_key_action") : InvalidOid;
 
 	create_trigger(key->parent, key->child, constraint, key->index, "RI_ConstraintTrigger_a",
-				   ours ? own : action_function(key->clause->fk_del_action, true), TRIGGER_TYPE_DELETE);
+				   ours ? own : action_function(clause->fk_del_action, true), TRIGGER_TYPE_DELETE,
+				   clause->fk_del_action == FKCONSTR_ACTION_NOACTION ? clause : NULL);
 	create_trigger(key->parent, key->child, constraint, key->index, "RI_ConstraintTrigger_a",
-				   ours ? own : action_function(key->clause->fk_upd_action, false), TRIGGER_TYPE_UPDATE);
+				   ours ? own : action_function(clause->fk_upd_action, false), TRIGGER_TYPE_UPDATE,
+				   clause->fk_upd_action == FKCONSTR_ACTION_NOACTION ? clause : NULL);
 	ours = key->child->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
 	own = ours ? own_function("tsurugi_fdw_foreign_key_check") : InvalidOid;
 	create_trigger(key->child, key->parent, constraint, key->index, "RI_ConstraintTrigger_c",
-				   ours ? own : F_RI_FKEY_CHECK_INS, TRIGGER_TYPE_INSERT);
+				   ours ? own : F_RI_FKEY_CHECK_INS, TRIGGER_TYPE_INSERT, clause);
 	create_trigger(key->child, key->parent, constraint, key->index, "RI_ConstraintTrigger_c",
-				   ours ? own : F_RI_FKEY_CHECK_UPD, TRIGGER_TYPE_UPDATE);
+				   ours ? own : F_RI_FKEY_CHECK_UPD, TRIGGER_TYPE_UPDATE, clause);
 }
 
 static void
@@ -616,16 +618,64 @@ tsurugi_foreign_key_validate(Oid relation, const char *name)
 	table_close(child, NoLock);
 }
 
-void
-tsurugi_foreign_keys_check_alter(Oid relation, AlterTableCmd *command)
+/* The constraint's triggers on an ordinary table: PostgreSQL defers them itself (ATExecAlterConstraint). */
+static void
+alter_triggers(Oid constraint, bool deferrable, bool deferred)
 {
+	Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgconstraint, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(constraint));
+	scan = systable_beginscan(catalog, TriggerConstraintIndexId, true, NULL, 1, &key);
+	while ((tuple = systable_getnext(scan)) != NULL)
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+
+		CacheInvalidateRelcacheByRelid(form->tgrelid);
+		if (form->tgfoid != F_RI_FKEY_NOACTION_DEL && form->tgfoid != F_RI_FKEY_NOACTION_UPD)
+			continue;
+		tuple = heap_copytuple(tuple);
+		form = (Form_pg_trigger) GETSTRUCT(tuple);
+		form->tgdeferrable = deferrable;
+		form->tginitdeferred = deferred;
+		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+		heap_freetuple(tuple);
+	}
+	systable_endscan(scan);
+	table_close(catalog, RowExclusiveLock);
+}
+
+void
+tsurugi_foreign_key_alter(Oid relation, const AlterTableCmd *command)
+{
+	const Constraint *clause = (Constraint *) command->def;
+	Relation catalog;
+	HeapTuple tuple;
+	Form_pg_constraint form;
+	Oid constraint;
 	Oid parent;
 
-	if (command->subtype == AT_AlterConstraint &&
-		OidIsValid(find_key(relation, castNode(Constraint, command->def)->conname, &parent)) &&
-		(castNode(Constraint, command->def)->deferrable || castNode(Constraint, command->def)->initdeferred))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("foreign keys of and to tables in memory do not support DEFERRABLE")));
+	LockRelationOid(relation, ShareRowExclusiveLock);
+	if (!OidIsValid(get_relation_constraint_oid(relation, clause->conname, true)))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("constraint \"%s\" of relation \"%s\" does not exist",
+																  clause->conname, get_rel_name(relation))));
+	constraint = find_key(relation, clause->conname, &parent);
+	if (!OidIsValid(constraint))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("constraint \"%s\" of relation \"%s\" is not a foreign key constraint", clause->conname,
+							   get_rel_name(relation))));
+	catalog = table_open(ConstraintRelationId, RowExclusiveLock);
+	tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	form->condeferrable = clause->deferrable;
+	form->condeferred = clause->initdeferred;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+	alter_triggers(constraint, clause->deferrable, clause->initdeferred);
+	CommandCounterIncrement();
 }
 
 /* --- changes of a column's type ------------------------------------------------------------------- */
@@ -679,6 +729,7 @@ tsurugi_foreign_keys_of_column(Oid relation, const char *column)
 	}
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);
+	list_sort(found, list_oid_cmp); /* as they were made */
 	return found;
 }
 

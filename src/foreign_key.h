@@ -32,8 +32,8 @@ extern void tsurugi_foreign_keys_create(Oid relation, List *keys);
  */
 extern void tsurugi_foreign_key_validate(Oid relation, const char *name);
 
-/* Raises what ALTER TABLE cannot do to a foreign key of this table that has to do with us. */
-extern void tsurugi_foreign_keys_check_alter(Oid relation, AlterTableCmd *command);
+/* ALTER CONSTRAINT of a foreign key of a table of ours. */
+extern void tsurugi_foreign_key_alter(Oid relation, const AlterTableCmd *command);
 
 /*
  * PostgreSQL does not rebuild them where a column changes its type.  Those that have

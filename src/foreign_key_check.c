@@ -19,6 +19,10 @@
  * statement, also for one that another trigger has changed again since: for
  * foreign tables the executor does not say which row it was.
  *
+ * A constraint that is deferred has its rows put aside (deferred.h), and is asked about
+ * them at the end.  Then the row may be gone, or have got another value, so one without a
+ * referenced row is looked for once more.
+ *
  * At SERIALIZABLE the question is no read that has to be validated: the lock
  * keeps the answer what it is until the end, and an update of the referenced
  * row beside its key is no conflict.
@@ -48,6 +52,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "src/deferred.h"
 #include "src/isolation.h"
 #include "src/snapshot.h"
 
@@ -65,13 +70,16 @@ typedef struct known_key
 	Oid child;
 	Oid parent;
 	bool full; /* MATCH FULL */
+	bool deferrable;
+	bool initially_deferred;
 	char on_update;
 	char on_delete;
 	int count;
 	AttrNumber child_columns[INDEX_MAX_KEYS];
 	AttrNumber parent_columns[INDEX_MAX_KEYS];
-	Oid operators[INDEX_MAX_KEYS]; /* referenced = referencing */
-	SPIPlanPtr plan;			   /* NULL: none yet */
+	Oid operators[INDEX_MAX_KEYS];		 /* referenced = referencing */
+	Oid child_operators[INDEX_MAX_KEYS]; /* referencing = referencing */
+	SPIPlanPtr plan;					 /* NULL: none yet */
 } known_key;
 
 static HTAB *known_keys;
@@ -106,8 +114,10 @@ read_constraint(known_key *key)
 	key->full = form->confmatchtype == FKCONSTR_MATCH_FULL;
 	key->on_update = form->confupdtype;
 	key->on_delete = form->confdeltype;
-	DeconstructFkConstraintRow(tuple, &key->count, key->child_columns, key->parent_columns, key->operators, NULL, NULL,
-							   NULL, NULL);
+	key->deferrable = form->condeferrable;
+	key->initially_deferred = form->condeferred;
+	DeconstructFkConstraintRow(tuple, &key->count, key->child_columns, key->parent_columns, key->operators, NULL,
+							   key->child_operators, NULL, NULL);
 	ReleaseSysCache(tuple);
 	key->valid = true;
 }
@@ -292,6 +302,134 @@ is_unchanged(const known_key *key, Relation child, TupleTableSlot *old, TupleTab
 	return true;
 }
 
+/* --- later ---------------------------------------------------------------------------------- */
+
+/* The columns of a row that the key is about; the others NULL. */
+static MinimalTuple
+key_of_row(Relation relation, TupleTableSlot *row, const AttrNumber *columns, int count)
+{
+	int natts = RelationGetDescr(relation)->natts;
+	Datum *values = palloc0(natts * sizeof(Datum));
+	bool *nulls = palloc(natts * sizeof(bool));
+
+	memset(nulls, true, natts * sizeof(bool));
+	for (int i = 0; i < count; i++)
+		values[columns[i] - 1] = slot_getattr(row, columns[i], &nulls[columns[i] - 1]);
+	return heap_form_minimal_tuple(RelationGetDescr(relation), values, nulls);
+}
+
+static bool
+waits(const known_key *key)
+{
+	return key->deferrable && tsurugi_is_deferred(key->constraint, key->initially_deferred);
+}
+
+/*
+ * Whether there is still a row with these columns: a check that was deferred is about
+ * rows that are there when it is made, and the row may be gone, or have been changed, by then.
+ */
+static bool
+is_there(const known_key *key, Relation child, Datum *values, const bool *nulls)
+{
+	Oid types[INDEX_MAX_KEYS];
+	char spaces[INDEX_MAX_KEYS + 1] = "";
+	StringInfoData query;
+	Oid user;
+	int context;
+	bool found;
+
+	initStringInfo(&query);
+	appendStringInfo(
+		&query, "SELECT 1 FROM ONLY %s x WHERE ",
+		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(child)), RelationGetRelationName(child)));
+	for (int i = 0; i < key->count; i++)
+	{
+		const char *column = quote_identifier(get_attname(key->child, key->child_columns[i], false));
+		char parameter[16];
+
+		types[i] = type_of(child, key->child_columns[i]);
+		spaces[i] = nulls[i] ? 'n' : ' ';
+		snprintf(parameter, sizeof(parameter), "$%d", i + 1);
+		if (i > 0)
+			appendStringInfoString(&query, " AND ");
+		if (nulls[i])
+			appendStringInfo(&query, "%s IS NULL", column);
+		else
+			generate_operator_clause(&query, column, types[i], key->child_operators[i], parameter, types[i]);
+	}
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(child->rd_rel->relowner, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+	if (SPI_execute_with_args(query.data, key->count, types, values, spaces, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute_with_args failed for %s", query.data);
+	found = SPI_processed > 0;
+	SetUserIdAndSecContext(user, context);
+	return found;
+}
+
+static void
+check_later(Oid constraint, Relation child, MinimalTuple row)
+{
+	known_key *key = find_key(constraint);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(child), &TTSOpsMinimalTuple);
+	Relation parent = table_open(key->parent, RowShareLock);
+	Datum values[INDEX_MAX_KEYS];
+	bool nulls[INDEX_MAX_KEYS];
+	int null_count = 0;
+
+	ExecStoreMinimalTuple(row, slot, false);
+	for (int i = 0; i < key->count; i++)
+	{
+		values[i] = slot_getattr(slot, key->child_columns[i], &nulls[i]);
+		null_count += nulls[i];
+	}
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (!(null_count == 0 && lock_referenced(key, child, parent, values)) && is_there(key, child, values, nulls) &&
+		refers(key, child, nulls))
+		error_missing(key, child, parent, values);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	ExecDropSingleTupleTableSlot(slot);
+	table_close(parent, NoLock);
+}
+
+/* The trigger of NO ACTION once more, for a row that was deleted, or its key changed. */
+static void
+fire_later(PGFunction function, TriggerEvent event, Oid constraint, Relation parent, MinimalTuple row)
+{
+	known_key *key = find_key(constraint);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(parent), &TTSOpsMinimalTuple);
+	Trigger trigger = {.tgname = NameStr(key->name),
+					   .tgenabled = TRIGGER_FIRES_ON_ORIGIN,
+					   .tgisinternal = true,
+					   .tgconstrrelid = key->child,
+					   .tgconstraint = constraint};
+	TriggerData data = {.type = T_TriggerData,
+						.tg_event = event | TRIGGER_EVENT_ROW | TRIGGER_EVENT_AFTER,
+						.tg_relation = parent,
+						.tg_trigger = &trigger,
+						.tg_trigslot = slot,
+						.tg_newslot = slot};
+	LOCAL_FCINFO(fcinfo, 0);
+
+	ExecStoreMinimalTuple(row, slot, false);
+	InitFunctionCallInfoData(*fcinfo, NULL, 0, InvalidOid, (Node *) &data, NULL);
+	(void) function(fcinfo);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+static void
+delete_later(Oid constraint, Relation parent, MinimalTuple row)
+{
+	fire_later(RI_FKey_noaction_del, TRIGGER_EVENT_DELETE, constraint, parent, row);
+}
+
+static void
+update_later(Oid constraint, Relation parent, MinimalTuple row)
+{
+	fire_later(RI_FKey_noaction_upd, TRIGGER_EVENT_UPDATE, constraint, parent, row);
+}
+
 /* --- triggers ------------------------------------------------------------------------------- */
 
 static const TriggerData *
@@ -329,8 +467,15 @@ tsurugi_fdw_foreign_key_action(PG_FUNCTION_ARGS)
 		case FKCONSTR_ACTION_SETDEFAULT:
 			return is_delete ? RI_FKey_setdefault_del(fcinfo) : RI_FKey_setdefault_upd(fcinfo);
 		default:
-			return is_delete ? RI_FKey_noaction_del(fcinfo) : RI_FKey_noaction_upd(fcinfo);
+			break;
 	}
+	/* of the actions, only this one can be deferred */
+	if (!waits(key))
+		return is_delete ? RI_FKey_noaction_del(fcinfo) : RI_FKey_noaction_upd(fcinfo);
+	tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation,
+						 is_delete ? delete_later : update_later,
+						 key_of_row(data->tg_relation, data->tg_trigslot, key->parent_columns, key->count));
+	return PointerGetDatum(NULL);
 }
 
 PG_FUNCTION_INFO_V1(tsurugi_fdw_foreign_key_check);
@@ -343,6 +488,7 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 	TupleTableSlot *row = data->tg_trigslot;
 	Datum values[INDEX_MAX_KEYS];
 	bool nulls[INDEX_MAX_KEYS];
+	int null_count = 0;
 	Relation parent;
 
 	if (key->child != RelationGetRelid(data->tg_relation))
@@ -354,7 +500,17 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 			return PointerGetDatum(NULL);
 	}
 	for (int i = 0; i < key->count; i++)
+	{
 		values[i] = slot_getattr(row, key->child_columns[i], &nulls[i]);
+		null_count += nulls[i];
+	}
+	if (waits(key))
+	{
+		if (null_count == 0 || (key->full && null_count < key->count))
+			tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation, check_later,
+								 key_of_row(data->tg_relation, row, key->child_columns, key->count));
+		return PointerGetDatum(NULL);
+	}
 	if (!refers(key, data->tg_relation, nulls))
 		return PointerGetDatum(NULL);
 	parent = table_open(key->parent, RowShareLock);

@@ -48,6 +48,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "src/deferred_key.h"
 #include "src/keys.h"
 
 _Static_assert(TG_KEY_COLUMN_MAX >= INDEX_MAX_KEYS, "an index of PostgreSQL's has no more columns than ours");
@@ -353,10 +354,10 @@ set_columns(Definition *definition)
 /* --- the entry --------------------------------------------------------------------------- */
 
 static void
-refuse_option(const char *what, const char *hint)
+refuse_exclusion(void)
 {
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("tables in memory do not support %s", what),
-					hint != NULL ? errhint("%s", hint) : 0));
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("tables in memory do not support %s", "exclusion constraints")));
 }
 
 void
@@ -369,10 +370,8 @@ static void
 check_options(const IndexStmt *statement)
 {
 	tsurugi_check_index_parameters(statement->options);
-	if (statement->deferrable || statement->initdeferred)
-		refuse_option("deferrable keys", "Keys are checked at once, row by row.");
 	if (statement->excludeOpNames != NIL)
-		refuse_option("exclusion constraints", NULL);
+		refuse_exclusion();
 	if (statement->accessMethod != NULL && strcmp(statement->accessMethod, DEFAULT_INDEX_TYPE) != 0)
 	{
 		if (strcmp(statement->accessMethod, "hash") != 0)
@@ -447,6 +446,8 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 						 definition.options, (Datum) 0, flags, 0, false, false, NULL);
 	if (!OidIsValid(index))
 		return InvalidOid;
+	if (statement->deferrable)
+		tsurugi_key_set_deferrable(relation, index, statement->initdeferred);
 	if (statement->idxcomment != NULL)
 		CreateComments(index, RelationRelationId, 0, statement->idxcomment);
 	CommandCounterIncrement();
@@ -510,8 +511,6 @@ tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint)
 	if (!OidIsValid(oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("index \"%s\" does not exist", constraint->indexname)));
-	if (constraint->deferrable || constraint->initdeferred)
-		refuse_option("deferrable keys", "Keys are checked at once, row by row.");
 	index = index_open(oid, AccessShareLock);
 	check_adoptable(relation, index, primary);
 	info = BuildIndexInfo(index);
@@ -532,6 +531,8 @@ tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint)
 								   INDEX_CONSTR_CREATE_UPDATE_INDEX | INDEX_CONSTR_CREATE_REMOVE_OLD_DEPS |
 									   (primary ? INDEX_CONSTR_CREATE_MARK_AS_PRIMARY : 0),
 								   false, false);
+	if (constraint->deferrable)
+		tsurugi_key_set_deferrable(relation, oid, constraint->initdeferred);
 	CommandCounterIncrement();
 }
 

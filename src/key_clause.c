@@ -19,10 +19,36 @@ tsurugi_is_key_clause(Node *node)
 		   (((Constraint *) node)->contype == CONSTR_PRIMARY || ((Constraint *) node)->contype == CONSTR_UNIQUE);
 }
 
+bool
+tsurugi_take_attribute(Constraint *constraint, const Constraint *attribute, bool *refused)
+{
+	switch (attribute->contype)
+	{
+		case CONSTR_ATTR_DEFERRABLE:
+			constraint->deferrable = true;
+			break;
+		case CONSTR_ATTR_DEFERRED:
+			constraint->deferrable = constraint->initdeferred = true;
+			break;
+		case CONSTR_ATTR_NOT_DEFERRABLE:
+			*refused = true;
+			break;
+		case CONSTR_ATTR_IMMEDIATE:
+			break;
+		default:
+			return false;
+	}
+	if (*refused && constraint->initdeferred)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR), errmsg("constraint declared INITIALLY DEFERRED must be DEFERRABLE")));
+	return true;
+}
+
 List *
 tsurugi_key_clauses_of_column(ColumnDef *column, List *keys)
 {
 	Constraint *key = NULL; /* the clause before, if it is one */
+	bool refused = false;	/* to be deferrable */
 	ListCell *cell;
 
 	foreach (cell, column->constraints)
@@ -32,27 +58,16 @@ tsurugi_key_clauses_of_column(ColumnDef *column, List *keys)
 		if (tsurugi_is_key_clause((Node *) constraint))
 		{
 			key = constraint;
+			refused = false;
 			key->keys = list_make1(makeString(pstrdup(column->colname)));
 			keys = lappend(keys, key);
 			column->constraints = foreach_delete_current (column->constraints, cell);
 			continue;
 		}
-		if (key == NULL)
-			continue;
-		switch (constraint->contype)
-		{
-			case CONSTR_ATTR_DEFERRABLE:
-			case CONSTR_ATTR_DEFERRED:
-				key->deferrable = true;
-				/* FALLTHROUGH */
-			case CONSTR_ATTR_NOT_DEFERRABLE:
-			case CONSTR_ATTR_IMMEDIATE:
-				column->constraints = foreach_delete_current (column->constraints, cell);
-				break;
-			default:
-				key = NULL;
-				break;
-		}
+		if (key == NULL || !tsurugi_take_attribute(key, constraint, &refused))
+			key = NULL;
+		else
+			column->constraints = foreach_delete_current (column->constraints, cell);
 	}
 	return keys;
 }
@@ -158,7 +173,7 @@ merge(List *keys, Constraint *key)
 
 		if (before->indexname == NULL && key->indexname == NULL && equal(before->keys, key->keys) &&
 			equal(before->including, key->including) && before->nulls_not_distinct == key->nulls_not_distinct &&
-			before->deferrable == key->deferrable)
+			before->deferrable == key->deferrable && before->initdeferred == key->initdeferred)
 		{
 			if (before->conname == NULL)
 				before->conname = key->conname;

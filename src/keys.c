@@ -202,11 +202,12 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 
 	out->oid = RelationGetRelid(index);
 	out->constraint = get_index_constraint(out->oid);
-	out->primary = form->indisprimary;
+	out->primary = form->indisprimary && form->indimmediate;
+	out->deferrable = form->indisunique && !form->indimmediate;
 	out->key_count = form->indnkeyatts;
 	out->key = palloc0(form->indnkeyatts * sizeof(tsurugi_key_column));
 	out->spec.host = out->oid;
-	out->spec.unique = form->indisunique;
+	out->spec.unique = form->indisunique && form->indimmediate;
 	out->spec.nulls_not_distinct = form->indnullsnotdistinct;
 	out->spec.key.part_count = form->indnkeyatts;
 	for (int i = 0; i < form->indnkeyatts; i++)

@@ -37,6 +37,7 @@ typedef struct tsurugi_index
 	Oid oid;
 	Oid constraint; /* or InvalidOid */
 	bool primary;
+	bool deferrable; /* unique, and the storage does not know of it (deferred_key.c) */
 	int key_count;
 	tsurugi_key_column *key;
 	tg_index_spec spec;

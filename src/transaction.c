@@ -32,6 +32,7 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
+#include "src/deferred.h"
 #include "src/errors.h"
 #include "src/isolation.h"
 #include "src/kinds.h"
@@ -421,6 +422,7 @@ end_transaction(bool committed)
 	parts = NULL;
 	prepared = false;
 	tsurugi_storage_end(committed);
+	tsurugi_deferred_end();
 	tsurugi_snapshot_end_all();
 	tsurugi_isolation_end();
 	tsurugi_kind_end();
@@ -455,6 +457,7 @@ at_transaction_event(XactEvent event, void *argument)
 			end_transaction(false);
 			break;
 		case XACT_EVENT_PRE_COMMIT:
+			tsurugi_deferred_run_all();
 			/* M2: announced before C is drawn. */
 			if (own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn) &&
 				TransactionIdIsValid(GetTopTransactionIdIfAny()))
@@ -496,6 +499,7 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionI
 {
 	bool committed = event == SUBXACT_EVENT_COMMIT_SUB;
 
+	tsurugi_deferred_note_part(event);
 	if (!committed && event != SUBXACT_EVENT_ABORT_SUB)
 		return;
 	if (!committed)

@@ -224,6 +224,15 @@ extern tg_status tg_txn_probe(const tg_writer *writer, tg_table *table, const vo
 							  tg_wait *wait_out) TG_MUST_USE;
 
 /*
+ * Whether more than one row has the key of these values, under an index that is not unique: for
+ * one who has written one of them.  TG_OK: none but one, and nobody else's is open, so that it
+ * need not be asked again unless the key is written again.  TG_EXISTS, TG_BUSY: as above; waits: the
+ * caller is going to.  TG_TOO_LARGE.
+ */
+extern tg_status tg_txn_recheck(const tg_writer *writer, tg_index *index, const tg_value *values, const bool *nulls,
+								bool waits, tg_wait *wait_out) TG_MUST_USE;
+
+/*
  * For builds: what a row that has an entry of this key says to one who wants the
  * key.  TG_OK, TG_EXISTS, TG_BUSY as tg_txn_probe.  Inside an epoch.
  */

@@ -38,6 +38,13 @@
  * has to give up; the only reason that is not another LONG.
  *
  * A key with a NULL differs from every other, unless the index says otherwise.
+ *
+ * A key that may be given away twice for a while (the host's DEFERRABLE) has an index
+ * that is not unique, and its writers look for themselves, some time after they have
+ * added their entries (tg_txn_recheck).  Of two writers of one key, each adds its entry,
+ * passes a full fence, and looks: one of them at least finds the other's.  Who
+ * found nobody need not look again; who found somebody looks once more before the
+ * commit, waits there for whoever is open, and so finds what the other has committed.
  */
 #include "runtime/txn/txn_internal.h"
 
@@ -148,10 +155,10 @@ judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint3
 	}
 }
 
-/* L5: what a LONG sees has the key, in another row than these two.  TG_EXISTS, TG_OK, TG_BUSY. */
+/* L5: what a LONG sees has the key, in another row than these two, and more of them than are allowed.  TG_EXISTS, TG_OK, TG_BUSY. */
 static tg_status
 look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
-			  tg_wait *wait_out)
+			  unsigned allowed, tg_wait *wait_out)
 {
 	const tg_snapshot snapshot = {
 		.time = writer->txn->preserve->start, .txn = tg_writer_number(writer), .command = UINT32_MAX};
@@ -170,8 +177,10 @@ look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key,
 			if (rows[i] == own || rows[i] == except)
 				continue;
 			status = tg_txn_read(&snapshot, index->table, rows[i], &version, wait_out);
-			if (status == TG_BUSY || (status == TG_OK && has_key(index, version, key)))
-				return status == TG_BUSY ? TG_BUSY : TG_EXISTS;
+			if (status == TG_BUSY)
+				return TG_BUSY;
+			if (status == TG_OK && has_key(index, version, key) && allowed-- == 0)
+				return TG_EXISTS;
 		}
 	}
 	return TG_OK;
@@ -180,14 +189,14 @@ look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key,
 /* status: what the newest versions say. */
 static tg_status
 judge_for_long(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
-			   tg_status status, tg_wait *wait_out)
+			   unsigned allowed, tg_status status, tg_wait *wait_out)
 {
 	tg_wait wait = {0};
 	tg_status at_start;
 
 	if (status == TG_BUSY || tg_failpoint_refuses("skip_l5_unique"))
 		return status;
-	at_start = look_at_start(writer, index, key, own, except, &wait);
+	at_start = look_at_start(writer, index, key, own, except, allowed, &wait);
 	if (at_start == TG_BUSY)
 		*wait_out = wait;
 	if (at_start == TG_BUSY || at_start == status)
@@ -195,14 +204,19 @@ judge_for_long(const tg_writer *writer, tg_index *index, const tg_index_key *key
 	return tg_txn_give_up(writer->txn, status == TG_EXISTS ? TG_CONFLICT_KEY : TG_CONFLICT_ROW, index->table, 0);
 }
 
-/* All entries of the key but those of two rows.  Inside an epoch. */
+/*
+ * All entries of the key but those of two rows.  TG_EXISTS if more rows than are allowed have
+ * it; TG_BUSY if those that may come to have it would be more.  Inside an epoch.
+ */
 static tg_status
 judge_newest(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
-			 tg_wait *wait_out)
+			 unsigned allowed, tg_wait *wait_out)
 {
 	tg_btree_cursor cursor;
 	uint32_t rows[ROWS_AHEAD];
 	unsigned count;
+	unsigned found = 0;
+	bool busy = false;
 
 	tg_btree_cursor_init(&cursor, index->tree, key->entry, key->bytes, true, key->entry, key->bytes, true, false);
 	while ((count = tg_btree_cursor_next(&cursor, rows, ROWS_AHEAD)) > 0)
@@ -214,26 +228,31 @@ judge_newest(const tg_writer *writer, tg_index *index, const tg_index_key *key, 
 			if (rows[i] == own || rows[i] == except)
 				continue;
 			status = judge_row(writer, index->table, index, rows[i], key, wait_out);
-			if (status != TG_OK)
+			if (status == TG_OK)
+				continue;
+			busy |= status == TG_BUSY;
+			if (found < allowed)
 			{
-				wait_out->index = index;
-				wait_out->row = rows[i];
-				return status;
+				found += status == TG_EXISTS;
+				continue;
 			}
+			wait_out->index = index;
+			wait_out->row = rows[i];
+			return status;
 		}
 	}
-	return TG_OK;
+	return busy && found == allowed ? TG_BUSY : TG_OK;
 }
 
 static tg_status
 judge_key(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
-		  tg_wait *wait_out)
+		  unsigned allowed, tg_wait *wait_out)
 {
-	tg_status status = judge_newest(writer, index, key, own, except, wait_out);
+	tg_status status = judge_newest(writer, index, key, own, except, allowed, wait_out);
 
 	if (tg_likely(writer->txn->preserve == NULL))
 		return status;
-	return judge_for_long(writer, index, key, own, except, status, wait_out);
+	return judge_for_long(writer, index, key, own, except, allowed, status, wait_out);
 }
 
 /* --- adding ------------------------------------------------------------------------- */
@@ -258,7 +277,7 @@ add_entry(const tg_writer *writer, tg_index *index, tg_index_key *key, uint32_t 
 		return tg_index_entry_add(writer->session, index, key, row, writer->claim);
 	latch = latch_of(index, key);
 	tg_latch_acquire(latch);
-	status = tg_failpoint_refuses("unique_unjudged") ? TG_OK : judge_key(writer, index, key, row, except, wait_out);
+	status = tg_failpoint_refuses("unique_unjudged") ? TG_OK : judge_key(writer, index, key, row, except, 0, wait_out);
 	tg_failpoint("unique_judged");
 	if (status == TG_OK)
 		status = tg_index_entry_add(writer->session, index, key, row, writer->claim);
@@ -295,14 +314,15 @@ tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_versio
 /* --- looking ------------------------------------------------------------------------ */
 
 static tg_status
-probe_index(const tg_writer *writer, tg_index *index, const tg_value *values, const bool *nulls, tg_wait *wait_out)
+probe_index(const tg_writer *writer, tg_index *index, const tg_value *values, const bool *nulls, unsigned allowed,
+			tg_wait *wait_out)
 {
 	tg_index_key key;
 	tg_status status = tg_index_key_of_values(index, values, nulls, &key);
 
 	if (status != TG_OK || !key.present || key.distinct)
 		return status;
-	return judge_key(writer, index, &key, TG_ROW_MAX, TG_ROW_MAX, wait_out);
+	return judge_key(writer, index, &key, TG_ROW_MAX, TG_ROW_MAX, allowed, wait_out);
 }
 
 static tg_status
@@ -329,17 +349,32 @@ tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t k
 	if (key != NULL)
 		status = probe_primary(writer, table, key, key_bytes, wait_out);
 	if (index != NULL && status == TG_OK)
-		status = probe_index(writer, index, values, nulls, wait_out);
+		status = probe_index(writer, index, values, nulls, 0, wait_out);
 	else if (index == NULL)
 	{
 		for (index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
 			if (index->spec.unique && !tg_index_is_retired(index))
-				status = probe_index(writer, index, values, nulls, wait_out);
+				status = probe_index(writer, index, values, nulls, 0, wait_out);
 	}
 	tg_epoch_leave(writer->session);
 	/* W4: a SHORT does not wait */
 	if (tg_unlikely(status == TG_BUSY) && tg_txn_kind_of(writer->txn) == TG_TXN_SHORT)
 		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, table, 0);
+	return status;
+}
+
+tg_status
+tg_txn_recheck(const tg_writer *writer, tg_index *index, const tg_value *values, const bool *nulls, bool waits,
+			   tg_wait *wait_out)
+{
+	tg_status status;
+
+	tg_epoch_enter(writer->session);
+	tg_fence_seq_cst(); /* one's own entries before the look at the others' */
+	status = probe_index(writer, index, values, nulls, 1, wait_out);
+	tg_epoch_leave(writer->session);
+	if (tg_unlikely(status == TG_BUSY) && waits && tg_txn_kind_of(writer->txn) == TG_TXN_SHORT)
+		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, index->table, 0);
 	return status;
 }
 

@@ -253,6 +253,42 @@ test_probe(void)
 	end(&a, false);
 }
 
+static tg_status
+recheck(client *c, int number)
+{
+	const row_values row = {0, number, NOTHING, false};
+	tg_value values[COLUMNS];
+	bool nulls[COLUMNS];
+	text_memory memory;
+
+	make_values(&row, values, nulls, &memory);
+	return tg_txn_recheck(&c->writer, indexes[BY_NUMBER], values, nulls, true, &c->wait);
+}
+
+/* Writers who look afterwards whether they are the only ones. */
+static void
+test_recheck(void)
+{
+	begin(&a);
+	begin(&b);
+	(void) !put(&a, 70, 77, NOTHING, false);
+	unit_equal(recheck(&a, 77), TG_OK, "the only one");
+	(void) !put(&b, 71, 77, NOTHING, false);
+	unit_equal(recheck(&b, 77), TG_BUSY, "another one has it and is open");
+	unit_equal(recheck(&a, 77), TG_BUSY, "now for the first one, too");
+	unit_equal(recheck(&a, NOTHING), TG_OK, "a NULL is never taken");
+	end(&a, true);
+	unit_equal(recheck(&b, 77), TG_EXISTS, "the other one has committed");
+	next_command(&b);
+	(void) !drop(&b, 71);
+	unit_equal(recheck(&b, 77), TG_OK, "one of the two is gone");
+	begin(&a);
+	(void) !drop(&a, 70);
+	unit_equal(recheck(&b, 77), TG_OK, "who has none of them does not wait");
+	end(&a, true);
+	end(&b, false);
+}
+
 /* A row whose primary key is inserted again goes on with the same entries or others. */
 static void
 test_revive(void)
@@ -498,6 +534,7 @@ main(void)
 	test_stale();
 	test_unique();
 	test_probe();
+	test_recheck();
 	test_revive();
 	test_savepoint();
 	test_refused();

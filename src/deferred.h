@@ -1,0 +1,40 @@
+/*
+ * deferred.h
+ *	  Constraints of tables in memory that are checked when their transaction commits.
+ */
+#ifndef TSURUGI_DEFERRED_H
+#define TSURUGI_DEFERRED_H
+
+#include "access/htup.h"
+#include "access/xact.h"
+#include "nodes/parsenodes.h"
+#include "utils/rel.h"
+
+/*
+ * Looks at what a row has said, and raises the constraint's error.  The row is
+ * as it was added, in the form that ExecStoreMinimalTuple takes.
+ */
+typedef void (*tsurugi_deferred_check)(Oid constraint, Relation relation, MinimalTuple row);
+
+/*
+ * Whether a constraint that is DEFERRABLE waits for the end of the transaction
+ * by now: as SET CONSTRAINTS has it, or else as it is declared.
+ */
+extern bool tsurugi_is_deferred(Oid constraint, bool initially);
+
+/* Notes a check for later.  The row is copied. */
+extern void tsurugi_deferred_add(Oid constraint, bool initially, Relation relation, tsurugi_deferred_check check,
+								 MinimalTuple row);
+
+/* PostgreSQL has run this statement: the same for the constraints of tables of ours. */
+extern void tsurugi_deferred_set(const ConstraintsSetStmt *statement);
+
+/* Raises 55006 if a check of this table has been deferred: its definition is to stay. */
+extern void tsurugi_deferred_check_none(Oid relation, const char *command);
+
+/* For transaction.c: before the commit; at the end; at each event of a subtransaction. */
+extern void tsurugi_deferred_run_all(void);
+extern void tsurugi_deferred_end(void);
+extern void tsurugi_deferred_note_part(SubXactEvent event);
+
+#endif /* TSURUGI_DEFERRED_H */
