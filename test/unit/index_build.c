@@ -496,7 +496,7 @@ test_passed_by(void)
 					report.done <= tg_version_chunk(before)->index,
 				"the build is between its versions");
 		end(&a, true);
-		collect(&a);
+		collect_all(a.session);
 		while (status == TG_AGAIN)
 			status = tg_index_build_step(b.session, running, &report);
 		unit_equal(status, TG_OK, "it comes to its end");
