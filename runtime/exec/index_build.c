@@ -4,8 +4,8 @@
  *
  *	COLLECT	tasks of the pool, or the caller, take morsels of chunks; the entries of the versions in
  *			them become runs, each sorted
- *	MERGE	the caller merges the runs and loads the tree (btree_load.h); a unique index's
- *			twins show, for they follow each other
+ *	MERGE	the runs are merged, by tasks again, each a range of keys, and the tree is loaded
+ *			(btree_load.h); a unique index's twins show, for they follow each other
  *	RECHECK	what was loaded for versions that may have gone meanwhile is looked at again
  *
  *	ADD		instead of these, where others write meanwhile or memory is short for runs: each entry is
@@ -120,6 +120,7 @@ release_build(tg_session *session, tg_index_build *build)
 {
 	if (tg_fetch_add_acq_rel(&build->references, (uint32_t) -1) != 1)
 		return;
+	tg_build_free_parts(session, build);
 	free_runs(session, build);
 	if (build->tasks != NULL)
 		tg_free(session, build->tasks, TG_USE_JOB);
@@ -159,17 +160,13 @@ tg_index_build_end(tg_session *session, tg_index_build *build)
 			tg_job_cancel(session, build->job);
 		tg_job_release(session, build->job);
 	}
-	if (build->load != NULL)
-		tg_btree_load_abandon(session, build->load);
-	if (build->heap != NULL)
-		tg_free(session, build->heap, TG_USE_JOB);
 	release_build(session, build);
 }
 
 /* --- by tasks of the pool ---------------------------------------------------------------- */
 
 static tg_turn
-run_build_task(tg_task *task, tg_worker *worker)
+run_collect_task(tg_task *task, tg_worker *worker)
 {
 	tg_index_build *build = ((tg_build_task *) task)->build;
 
@@ -200,7 +197,7 @@ run_first_task(tg_task *task, tg_worker *worker)
 
 	for (; build->spawned_count < build->task_count; build->spawned_count++)
 		tg_job_spawn(worker, task->job, &build->tasks[build->spawned_count].task);
-	return run_build_task(task, worker);
+	return build->run_task(task, worker);
 }
 
 static void
@@ -209,9 +206,9 @@ tear_down(tg_job *job, tg_session *session)
 	release_build(session, tg_job_argument(job));
 }
 
-/* False: there is no pool, or no room. */
-static bool
-start_job(tg_session *session, tg_index_build *build)
+bool
+tg_build_start_job(tg_session *session, tg_index_build *build, tg_turn (*run_task)(tg_task *task, tg_worker *worker),
+				   uint32_t task_limit)
 {
 	const tg_job_config config = {.kind = "index",
 								  .owner = build->owner,
@@ -221,21 +218,23 @@ start_job(tg_session *session, tg_index_build *build)
 								  .argument = build,
 								  .teardown = tear_down,
 								  .waiter = build->waiter};
-	uint32_t morsels = (build->chunk_count + build->morsel_chunks - 1) / build->morsel_chunks;
 
-	if (!tg_scheduler_is_running() || morsels < 2)
+	if (!tg_scheduler_is_running() || task_limit < 2)
 		return false;
-	build->task_count = tg_worker_count() < TASK_MAX ? tg_worker_count() : TASK_MAX;
-	if (build->task_count > morsels)
-		build->task_count = morsels;
-	build->tasks = tg_alloc_zeroed(session, build->task_count * sizeof(tg_build_task), TG_USE_JOB, TG_DATA);
+	if (build->tasks == NULL)
+		build->tasks = tg_alloc(session, TASK_MAX * sizeof(tg_build_task), TG_USE_JOB, TG_DATA);
 	if (build->tasks == NULL || tg_job_create(session, &config, &build->job) != TG_OK)
 		return false;
+	build->run_task = run_task;
+	build->task_count = tg_worker_count() < TASK_MAX ? tg_worker_count() : TASK_MAX;
+	if (build->task_count > task_limit)
+		build->task_count = task_limit;
 	tg_job_expect(build->job, build->chunk_count);
 	for (unsigned i = 0; i < build->task_count; i++)
 	{
 		build->tasks[i].build = build;
-		tg_task_init(&build->tasks[i].task, i == 0 ? run_first_task : run_build_task, build->job);
+		build->tasks[i].part = NULL;
+		tg_task_init(&build->tasks[i].task, i == 0 ? run_first_task : run_task, build->job);
 	}
 	build->spawned_count = 1;
 	(void) tg_fetch_add_acq_rel(&build->references, 1);
@@ -245,6 +244,26 @@ start_job(tg_session *session, tg_index_build *build)
 	build->job = NULL;
 	(void) tg_fetch_add_acq_rel(&build->references, (uint32_t) -1);
 	return false;
+}
+
+tg_status
+tg_build_wait_job(tg_session *session, tg_index_build *build, tg_index_build_report *report)
+{
+	tg_status status;
+
+	if (tg_job_state_get(build->job) != TG_JOB_DONE)
+	{
+		if (tg_job_is_cancelled(build->job) && !tg_scheduler_is_running())
+			return TG_STOPPED; /* its tasks may have been given up */
+		report->sleep = true;
+		return TG_BUSY;
+	}
+	status = tg_job_status(build->job);
+	if (status == TG_OK && tg_job_is_cancelled(build->job))
+		status = TG_CANCELLED;
+	tg_job_release(session, build->job);
+	build->job = NULL;
+	return status;
 }
 
 /* --- steps -------------------------------------------------------------------------------- */
@@ -257,17 +276,16 @@ step_start(tg_session *session, tg_index_build *build)
 	build->morsel_chunks = MORSEL_CHUNKS_MAX;
 	if (share < build->morsel_chunks)
 		build->morsel_chunks = share > 0 ? share : 1;
-	(void) start_job(session, build);
 	build->phase = TG_BUILD_COLLECT;
+	(void) tg_build_start_job(session, build, run_collect_task,
+							  (build->chunk_count + build->morsel_chunks - 1) / build->morsel_chunks);
 	return TG_AGAIN;
 }
 
 tg_status
 tg_build_go_slow(tg_session *session, tg_index_build *build)
 {
-	if (build->load != NULL)
-		tg_btree_load_abandon(session, build->load);
-	build->load = NULL;
+	tg_build_free_parts(session, build);
 	free_runs(session, build);
 	build->phase = TG_BUILD_ADD;
 	return TG_AGAIN;
@@ -293,17 +311,8 @@ step_collect(tg_session *session, tg_index_build *build, tg_index_build_report *
 
 	if (build->job != NULL)
 	{
-		if (tg_job_state_get(build->job) != TG_JOB_DONE)
-		{
-			if (tg_job_is_cancelled(build->job) && !tg_scheduler_is_running())
-				return TG_STOPPED; /* its tasks may have been given up */
-			report->sleep = true;
-			return TG_BUSY;
-		}
-		status = tg_job_status(build->job);
-		if (status == TG_OK && tg_job_is_cancelled(build->job))
-			status = TG_CANCELLED;
-		return end_collection(session, build, status);
+		status = tg_build_wait_job(session, build, report);
+		return status == TG_BUSY || status == TG_STOPPED ? status : end_collection(session, build, status);
 	}
 	if (!take_morsel(build, &first, &end))
 		return end_collection(session, build, TG_OK);

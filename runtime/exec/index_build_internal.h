@@ -39,15 +39,31 @@ typedef struct tg_build_run
 	uint32_t used;
 	uint32_t room;
 	uint32_t prefix;   /* bytes before the words */
-	uint32_t position; /* MERGE: of the next record */
+	uint32_t position; /* RECHECK: of the next record */
 } tg_build_run;
 
-/* Of the runs that are merged: the word of its next record is looked at here. */
+/* Of a run that is merged, what lies in the part: the word of its next record is looked at here. */
 typedef struct tg_merge_place
 {
 	uint64_t word;
-	tg_build_run *run;
+	const tg_build_run *run;
+	uint32_t position;
+	uint32_t end;
 } tg_merge_place;
+
+/* MERGE: the keys from one on up to where the next part begins. */
+typedef struct tg_build_part
+{
+	const unsigned char *low; /* in a run; NULL: the least keys */
+	uint32_t low_bytes;
+	uint32_t live_row;	  /* of the last key, a row that has it; or TG_ROW_MAX */
+	tg_btree_load *load;  /* NULL: not begun, or joined */
+	tg_merge_place *heap; /* runs by their next record, the least first */
+	uint32_t heap_count;
+	uint32_t last_bytes;
+	const unsigned char *last; /* the entry loaded last, in a run */
+	uint32_t twins[2];		   /* TG_EXISTS */
+} tg_build_part;
 
 typedef enum tg_build_phase
 {
@@ -64,11 +80,13 @@ typedef struct tg_build_task
 {
 	tg_task task; /* first */
 	tg_index_build *build;
+	tg_build_part *part; /* MERGE: in hand */
 } tg_build_task;
 
 struct tg_index_build
 {
 	uint32_t next_chunk; /* atomic: tasks count it up, by morsels */
+	uint32_t next_part;	 /* atomic, likewise */
 
 	/* constant once it has begun */
 	tg_table *table TG_CACHE_ALIGNED; /* a reference */
@@ -85,22 +103,21 @@ struct tg_index_build
 
 	/* the caller's */
 	tg_build_phase phase;
-	tg_job *job; /* NULL: collected in place */
+	tg_job *job; /* NULL: in place */
+	tg_turn (*run_task)(tg_task *task, tg_worker *worker);
 	unsigned task_count;
 	unsigned spawned_count; /* tasks that are on their way; first task only */
 	tg_build_task *tasks;
-	tg_btree_load *load;
-	tg_merge_place *heap; /* MERGE: runs by their next record, the least first */
-	uint32_t heap_count;
-	bool has_last;
-	bool last_is_judged; /* VERIFY: the rows of the last key have been */
-	uint32_t last_bytes;
-	unsigned char last[TG_KEY_BYTES_MAX]; /* MERGE: the entry loaded last; VERIFY: the last key */
-	uint32_t live_row;					  /* MERGE: of the last key, a row that has it; or TG_ROW_MAX */
-	tg_build_run *rechecked;			  /* RECHECK: run in hand */
-	uint32_t at_chunk;					  /* ADD */
-	tg_btree_cursor cursor;				  /* VERIFY */
+	tg_build_part *parts;	 /* MERGE; each is one task's */
+	uint32_t part_count;	 /* constant while the tasks run */
+	tg_build_run *rechecked; /* RECHECK: run in hand */
+	uint32_t at_chunk;		 /* ADD */
+	tg_btree_cursor cursor;	 /* VERIFY */
 	bool in_verify;
+	bool has_last;		 /* VERIFY: the last key */
+	bool last_is_judged; /* its rows have been */
+	uint32_t last_bytes;
+	unsigned char last[TG_KEY_BYTES_MAX];
 	uint64_t done;
 };
 
@@ -120,8 +137,16 @@ typedef struct tg_found_entry
 extern tg_status tg_build_find_entry(const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers,
 									 unsigned slot, tg_found_entry *found) TG_MUST_USE;
 
-/* Memory is short for runs: the slow way needs none but the tree's. */
+/* Memory is short for runs: the slow way needs none but the tree's.  No job runs. */
 extern tg_status tg_build_go_slow(tg_session *session, tg_index_build *build);
+
+/* Starts a job of that many tasks at most, which run run_task.  False: there is no pool, or no room. */
+extern bool tg_build_start_job(tg_session *session, tg_index_build *build,
+							   tg_turn (*run_task)(tg_task *task, tg_worker *worker), uint32_t task_limit);
+
+/* Of a job: TG_BUSY, or as it ended; then it is no more. */
+extern tg_status tg_build_wait_job(tg_session *session, tg_index_build *build,
+								   tg_index_build_report *report) TG_MUST_USE;
 
 static inline uint32_t
 tg_entry_row(const unsigned char *entry, size_t bytes)
@@ -162,6 +187,10 @@ tg_run_compare(const unsigned char *a, unsigned a_bytes, const unsigned char *b,
 
 	return order != 0 ? order : (int) a_bytes - (int) b_bytes;
 }
+
+/* --- index_merge.c --- */
+
+extern void tg_build_free_parts(tg_session *session, tg_index_build *build);
 
 /* --- index_merge.c, index_add.c: steps of their phases, as tg_index_build_step --- */
 

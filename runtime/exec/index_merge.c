@@ -2,19 +2,30 @@
  * index_merge.c
  *	  Builds of indexes: merging runs into a tree, and looking again.
  *
+ * The keys are cut into parts of about the same size, as a sample of the runs' entries says.  Each part begins
+ * with a key that some entry has, without its row: so no part is empty, and all entries of a key, and so
+ * twins, are in one.  A task merges one part after the other, by a heap of the runs, into a load of its own; in
+ * the end the caller joins the loads.  Without a pool there is one part, and the caller merges it by steps.
+ *
  * What has to be looked at again, and why, is in index_build.c.
  */
 #include "runtime/exec/index_build_internal.h"
 
-#define STEP_ENTRIES 20000 /* merged in a step */
-#define RECORDS_AHEAD 4	   /* of a run, whose entries' bytes are asked for */
+#include <stdlib.h>
 
-/* --- merging ------------------------------------------------------------------------------ */
+#define STEP_ENTRIES 20000 /* merged in a step, or between two looks at what else there is */
+#define RECORDS_AHEAD 4	   /* of a run, whose entries' bytes are asked for */
+#define PARTS_PER_TASK 4   /* they do not take the same time */
+#define PARTS_MAX 256
+#define SAMPLES_PER_RUN 32
+#define PART_ENTRIES_MIN 10000
+
+/* --- one part ----------------------------------------------------------------------------- */
 
 static inline const tg_run_record *
-next_record(const tg_build_run *run)
+next_record(const tg_merge_place *place)
 {
-	return &run->records[run->position];
+	return &place->run->records[place->position];
 }
 
 static inline bool
@@ -25,24 +36,24 @@ is_before(const tg_merge_place *a, const tg_merge_place *b)
 
 	if (tg_likely(a->word != b->word))
 		return a->word < b->word;
-	left = next_record(a->run);
-	right = next_record(b->run);
+	left = next_record(a);
+	right = next_record(b);
 	return tg_run_compare(tg_run_bytes(a->run, left), left->bytes, tg_run_bytes(b->run, right), right->bytes) < 0;
 }
 
 /* Lets a run sink from this place of the heap to where it belongs. */
 static void
-sink(tg_index_build *build, uint32_t place, tg_merge_place sinking)
+sink(tg_build_part *part, uint32_t place, tg_merge_place sinking)
 {
-	tg_merge_place *heap = build->heap;
+	tg_merge_place *heap = part->heap;
 
 	for (;;)
 	{
 		uint32_t child = 2 * place + 1;
 
-		if (child >= build->heap_count)
+		if (child >= part->heap_count)
 			break;
-		if (child + 1 < build->heap_count && is_before(&heap[child + 1], &heap[child]))
+		if (child + 1 < part->heap_count && is_before(&heap[child + 1], &heap[child]))
 			child++;
 		if (!is_before(&heap[child], &sinking))
 			break;
@@ -52,26 +63,154 @@ sink(tg_index_build *build, uint32_t place, tg_merge_place sinking)
 	heap[place] = sinking;
 }
 
-/* The run on top has gone on. */
+/* The run on top goes on. */
 static void
-sink_top(tg_index_build *build)
+sink_top(tg_build_part *part)
 {
-	tg_merge_place top = build->heap[0];
+	tg_merge_place top = part->heap[0];
 
-	if (top.run->position == top.run->count)
+	top.position++;
+	if (top.position == top.end)
 	{
-		build->heap_count--;
-		top = build->heap[build->heap_count];
+		part->heap_count--;
+		top = part->heap[part->heap_count];
 	}
 	else
 	{
-		top.word = next_record(top.run)->word;
-		if (top.run->position + RECORDS_AHEAD < top.run->count)
-			__builtin_prefetch(tg_run_bytes(top.run, next_record(top.run) + RECORDS_AHEAD));
+		top.word = next_record(&top)->word;
+		if (top.position + RECORDS_AHEAD < top.end)
+			__builtin_prefetch(tg_run_bytes(top.run, next_record(&top) + RECORDS_AHEAD));
 	}
-	if (build->heap_count > 0)
-		sink(build, 0, top);
+	if (part->heap_count > 0)
+		sink(part, 0, top);
 }
+
+/* Where entries from a key on begin in a run. */
+static uint32_t
+find_in_run(const tg_build_run *run, const unsigned char *key, uint32_t key_bytes)
+{
+	uint32_t low = 0;
+	uint32_t high = run->count;
+
+	while (low < high)
+	{
+		uint32_t middle = low + (high - low) / 2;
+		const tg_run_record *record = &run->records[middle];
+
+		if (tg_run_compare(tg_run_bytes(run, record), record->bytes, key, key_bytes) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static tg_status
+begin_part(tg_session *session, tg_index_build *build, tg_build_part *part)
+{
+	const tg_build_part *next = part + 1 < build->parts + build->part_count ? part + 1 : NULL;
+	uint32_t run_count = 0;
+
+	for (const tg_build_run *run = build->runs; run != NULL; run = run->next)
+		run_count++;
+	part->live_row = TG_ROW_MAX;
+	part->heap = tg_alloc(session, (run_count + 1) * sizeof(tg_merge_place), TG_USE_JOB, TG_DATA);
+	if (part->heap == NULL)
+		return TG_NO_MEMORY;
+	for (const tg_build_run *run = build->runs; run != NULL; run = run->next)
+	{
+		tg_merge_place place = {.run = run, .end = run->count};
+
+		if (part->low != NULL)
+			place.position = find_in_run(run, part->low, part->low_bytes);
+		if (next != NULL)
+			place.end = find_in_run(run, next->low, next->low_bytes);
+		if (place.position == place.end)
+			continue;
+		place.word = next_record(&place)->word;
+		part->heap[part->heap_count++] = place;
+	}
+	for (uint32_t i = part->heap_count / 2; i-- > 0;)
+		sink(part, i, part->heap[i]);
+	return tg_btree_load_begin(session, part->low, part->low_bytes, &part->load);
+}
+
+/* Loads an entry, unless it is the one loaded last: several versions of a row may have one key. */
+static tg_status
+load_entry(tg_session *session, const tg_index_build *build, tg_build_part *part, const unsigned char *entry,
+		   const tg_run_record *record)
+{
+	uint32_t row = tg_entry_row(entry, record->bytes);
+	bool is_same_key = part->last != NULL && record->bytes == part->last_bytes &&
+					   memcmp(entry, part->last, record->bytes - TG_INDEX_ROW_BYTES) == 0;
+	bool is_same = is_same_key && memcmp(entry, part->last, record->bytes) == 0;
+
+	if (!is_same_key)
+		part->live_row = TG_ROW_MAX;
+	if (build->index->spec.unique && (record->flags & (TG_ENTRY_LIVE | TG_ENTRY_DISTINCT)) == TG_ENTRY_LIVE)
+	{
+		if (part->live_row != TG_ROW_MAX)
+		{
+			part->twins[0] = part->live_row;
+			part->twins[1] = row;
+			return TG_EXISTS;
+		}
+		part->live_row = row;
+	}
+	part->last = entry;
+	part->last_bytes = record->bytes;
+	return is_same ? TG_OK : tg_btree_load_add(session, part->load, entry, record->bytes, row);
+}
+
+/* Some entries more; TG_OK: that was all. */
+static tg_status
+merge_part(tg_session *session, tg_index_build *build, tg_build_part *part)
+{
+	tg_status status = part->load == NULL ? begin_part(session, build, part) : TG_OK;
+
+	for (unsigned i = 0; i < STEP_ENTRIES && status == TG_OK && part->heap_count > 0; i++)
+	{
+		const tg_merge_place *top = &part->heap[0];
+		const tg_run_record *record = next_record(top);
+
+		status = load_entry(session, build, part, tg_run_bytes(top->run, record), record);
+		sink_top(part);
+	}
+	return status == TG_OK && part->heap_count > 0 ? TG_AGAIN : status;
+}
+
+static tg_turn
+run_merge_task(tg_task *task, tg_worker *worker)
+{
+	tg_build_task *own = (tg_build_task *) task;
+	tg_index_build *build = own->build;
+
+	for (;;)
+	{
+		tg_status status;
+
+		if (tg_job_is_cancelled(task->job) || tg_job_status(task->job) != TG_OK)
+			return TG_TURN_DONE;
+		if (tg_should_yield(worker))
+			return TG_TURN_AGAIN;
+		if (own->part == NULL)
+		{
+			uint32_t number = tg_fetch_add_relaxed(&build->next_part, 1);
+
+			if (number >= build->part_count)
+				return TG_TURN_DONE;
+			own->part = &build->parts[number];
+		}
+		status = merge_part(tg_worker_session(worker), build, own->part);
+		if (status == TG_AGAIN)
+			continue;
+		if (status != TG_OK)
+			tg_job_fail(task->job, status);
+		own->part = NULL;
+	}
+}
+
+/* --- cutting ------------------------------------------------------------------------------ */
 
 /* What the entries of all runs have in common. */
 static unsigned
@@ -91,92 +230,205 @@ common_prefix_of_runs(const tg_build_run *runs)
 	return common;
 }
 
+typedef struct merge_sample
+{
+	const unsigned char *key;
+	uint32_t bytes; /* without the row */
+} merge_sample;
+
+static int
+compare_samples(const void *a, const void *b)
+{
+	const merge_sample *left = a;
+	const merge_sample *right = b;
+
+	return tg_run_compare(left->key, left->bytes, right->key, right->bytes);
+}
+
+static merge_sample
+sample_of(const tg_build_run *run, uint32_t position)
+{
+	const tg_run_record *record = &run->records[position];
+
+	return (merge_sample){tg_run_bytes(run, record), record->bytes - TG_INDEX_ROW_BYTES};
+}
+
+static uint32_t
+take_samples(const tg_index_build *build, merge_sample *samples, merge_sample *least)
+{
+	uint32_t count = 0;
+
+	for (const tg_build_run *run = build->runs; run != NULL; run = run->next)
+	{
+		merge_sample first = sample_of(run, 0);
+
+		if (run == build->runs || compare_samples(&first, least) < 0)
+			*least = first;
+		for (uint64_t i = 0; i < SAMPLES_PER_RUN; i++)
+			samples[count++] = sample_of(run, (uint32_t) (run->count * i / SAMPLES_PER_RUN));
+	}
+	qsort(samples, count, sizeof(merge_sample), compare_samples);
+	return count;
+}
+
+/* Cuts the keys into so many parts at most; fewer where many entries have one key. */
+static tg_status
+cut_parts(tg_session *session, tg_index_build *build, uint32_t run_count, uint32_t part_limit)
+{
+	merge_sample *samples;
+	merge_sample last = {0};
+	uint32_t count;
+
+	build->parts = tg_alloc_zeroed(session, part_limit * sizeof(tg_build_part), TG_USE_JOB, TG_DATA);
+	if (build->parts == NULL)
+		return TG_NO_MEMORY;
+	build->part_count = 1;
+	if (part_limit == 1)
+		return TG_OK;
+	samples = tg_alloc(session, (size_t) run_count * SAMPLES_PER_RUN * sizeof(merge_sample), TG_USE_JOB, TG_DATA);
+	if (samples == NULL)
+		return TG_NO_MEMORY;
+	count = take_samples(build, samples, &last); /* the first part has the least key at least */
+	for (uint32_t i = 1; i < part_limit; i++)
+	{
+		const merge_sample *begin = &samples[(uint64_t) count * i / part_limit];
+
+		if (compare_samples(begin, &last) <= 0)
+			continue;
+		last = *begin;
+		build->parts[build->part_count].low = begin->key;
+		build->parts[build->part_count++].low_bytes = begin->bytes;
+	}
+	tg_free(session, samples, TG_USE_JOB);
+	return TG_OK;
+}
+
+void
+tg_build_free_parts(tg_session *session, tg_index_build *build)
+{
+	for (uint32_t i = 0; i < build->part_count; i++)
+	{
+		if (build->parts[i].load != NULL)
+			tg_btree_load_abandon(session, build->parts[i].load);
+		if (build->parts[i].heap != NULL)
+			tg_free(session, build->parts[i].heap, TG_USE_JOB);
+	}
+	if (build->parts != NULL)
+		tg_free(session, build->parts, TG_USE_JOB);
+	build->parts = NULL;
+	build->part_count = 0;
+}
+
+/* --- all ---------------------------------------------------------------------------------- */
+
 static tg_status
 begin_merge(tg_session *session, tg_index_build *build)
 {
 	unsigned prefix = common_prefix_of_runs(build->runs);
-	uint32_t count = 0;
+	uint32_t part_limit = 1;
+	uint64_t entries = 0;
+	uint32_t runs = 0;
+	tg_status status;
 
 	for (tg_build_run *run = build->runs; run != NULL; run = run->next)
-		count++;
-	build->heap = tg_alloc(session, (count + 1) * sizeof(tg_merge_place), TG_USE_JOB, TG_DATA);
-	if (build->heap == NULL)
-		return TG_NO_MEMORY;
-	for (tg_build_run *run = build->runs; run != NULL; run = run->next)
 	{
+		entries += run->count;
+		runs++;
 		if (run->prefix != prefix)
 			tg_run_set_words(run, prefix);
-		build->heap[build->heap_count++] = (tg_merge_place){.word = run->records[0].word, .run = run};
 	}
-	for (uint32_t i = build->heap_count / 2; i-- > 0;)
-		sink(build, i, build->heap[i]);
-	return tg_btree_load_begin(session, &build->load);
-}
-
-/* Loads an entry, unless it is the one loaded last: several versions of a row may have one key. */
-static tg_status
-load_entry(tg_session *session, tg_index_build *build, const unsigned char *entry, const tg_run_record *record,
-		   tg_index_build_report *report)
-{
-	uint32_t row = tg_entry_row(entry, record->bytes);
-	bool is_same_key = build->has_last && record->bytes == build->last_bytes &&
-					   memcmp(entry, build->last, record->bytes - TG_INDEX_ROW_BYTES) == 0;
-
-	if (!is_same_key)
-		build->live_row = TG_ROW_MAX;
-	if (build->index->spec.unique && (record->flags & (TG_ENTRY_LIVE | TG_ENTRY_DISTINCT)) == TG_ENTRY_LIVE)
+	if (tg_scheduler_is_running() && entries >= 2 * PART_ENTRIES_MIN)
 	{
-		if (build->live_row != TG_ROW_MAX)
-		{
-			tg_build_report_twins(build, build->live_row, row, report);
-			return TG_EXISTS;
-		}
-		build->live_row = row;
+		part_limit = tg_worker_count() * PARTS_PER_TASK;
+		if (part_limit > PARTS_MAX)
+			part_limit = PARTS_MAX;
+		if (part_limit > entries / PART_ENTRIES_MIN)
+			part_limit = (uint32_t) (entries / PART_ENTRIES_MIN);
 	}
-	if (is_same_key && memcmp(entry, build->last, record->bytes) == 0)
-		return TG_OK;
-	memcpy(build->last, entry, record->bytes);
-	build->last_bytes = record->bytes;
-	build->has_last = true;
-	return tg_btree_load_add(session, build->load, entry, record->bytes, row);
+	status = cut_parts(session, build, runs, part_limit);
+	if (status == TG_OK)
+		(void) tg_build_start_job(session, build, run_merge_task, build->part_count);
+	return status;
 }
 
+/* What the tasks have made becomes the tree. */
 static tg_status
 finish_merge(tg_session *session, tg_index_build *build)
 {
-	tg_status status;
+	tg_build_part *parts = build->parts;
+	tg_status status = TG_OK;
 
+	for (uint32_t i = 1; i < build->part_count && status == TG_OK; i++)
+	{
+		status = tg_btree_load_join(session, parts[0].load, parts[i].load);
+		if (status == TG_OK)
+			parts[i].load = NULL;
+	}
+	if (status != TG_OK)
+		return status;
 	tg_epoch_enter(session);
-	status = tg_btree_load_finish(session, build->load, build->index->tree);
+	status = tg_btree_load_finish(session, parts[0].load, build->index->tree);
 	tg_epoch_leave(session);
 	if (status != TG_OK)
 		return status;
-	build->load = NULL;
+	parts[0].load = NULL;
+	tg_build_free_parts(session, build);
 	build->phase = TG_BUILD_RECHECK;
 	build->rechecked = build->runs;
-	for (tg_build_run *run = build->runs; run != NULL; run = run->next)
-		run->position = 0;
+	return TG_AGAIN;
+}
+
+static void
+report_twins(tg_index_build *build, tg_index_build_report *report)
+{
+	for (uint32_t i = 0; i < build->part_count; i++)
+	{
+		const tg_build_part *part = &build->parts[i];
+
+		if (part->twins[0] != part->twins[1])
+			tg_build_report_twins(build, part->twins[0], part->twins[1], report);
+	}
+}
+
+/* The parts, one after the other, if nobody else merges them. */
+static tg_status
+merge_in_place(tg_session *session, tg_index_build *build)
+{
+	uint32_t number = tg_load_relaxed(&build->next_part);
+	tg_status status;
+
+	if (number >= build->part_count)
+		return TG_OK;
+	status = merge_part(session, build, &build->parts[number]);
+	if (status != TG_OK)
+		return status;
+	tg_store_relaxed(&build->next_part, number + 1);
 	return TG_AGAIN;
 }
 
 tg_status
 tg_build_step_merge(tg_session *session, tg_index_build *build, tg_index_build_report *report)
 {
-	tg_status status = build->heap == NULL ? begin_merge(session, build) : TG_OK;
+	tg_status status;
 
-	for (unsigned i = 0; i < STEP_ENTRIES && status == TG_OK && build->heap_count > 0; i++)
+	if (build->parts == NULL)
 	{
-		tg_build_run *run = build->heap[0].run;
-		const tg_run_record *record = next_record(run);
-
-		status = load_entry(session, build, tg_run_bytes(run, record), record, report);
-		run->position++;
-		sink_top(build);
+		status = begin_merge(session, build);
+		if (status == TG_OK)
+			status = TG_AGAIN;
 	}
+	else if (build->job != NULL)
+		status = tg_build_wait_job(session, build, report);
+	else
+		status = merge_in_place(session, build);
 	if (status == TG_OK)
-		status = build->heap_count > 0 ? TG_AGAIN : finish_merge(session, build);
+		status = finish_merge(session, build);
+	if (status == TG_EXISTS)
+		report_twins(build, report);
 	return status == TG_NO_MEMORY ? tg_build_go_slow(session, build) : status;
 }
+
+/* --- looking again ------------------------------------------------------------------------ */
 
 /* Entries of versions that others may have cut out meanwhile. */
 tg_status
@@ -191,7 +443,7 @@ tg_build_step_recheck(tg_session *session, tg_index_build *build)
 		tg_epoch_enter(session);
 		for (; run->position < run->count && looked < TG_BUILD_EPOCH_ENTRIES; run->position++)
 		{
-			const tg_run_record *record = next_record(run);
+			const tg_run_record *record = &run->records[run->position];
 			tg_index_key key;
 
 			if ((record->flags & TG_ENTRY_LIVE) != 0)

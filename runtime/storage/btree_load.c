@@ -5,17 +5,22 @@
  * Each level has one node in the making, its draft: a large node outside the
  * tree, which entries are appended to until they would fill a node of the tree
  * to TARGET_SHARE.  Then the node is made of the draft, with the place where the next
- * entry begins as its upper fence, and goes up as an entry of the draft above; its
- * lower fence is the separator there.
+ * entry begins as its upper fence; its lower fence is the separator above it.
  *
- *		draft 1:	first | sep B | sep C | ...			low fence of the draft: that of its first child
- *					  |		  |		 |
- *		leaves:		  A		  B		 C		draft 0: what comes behind C
+ *		loading:	A -> B -> C, and draft 0: what comes behind C
+ *		the end:	draft 1:	first | sep B | sep C | ...			low fence of the draft: that of its first child
+ *								  |		  |		 |
+ *					leaves:		  A		  B		 C
+ *
+ * The leaves are in a chain until the end, by the word that inner nodes have for
+ * their first child.  So parts of a tree are made by several at once: the last draft of
+ * one becomes a leaf up to where the next part begins, and the chains become one.  The
+ * levels above are a hundredth of the work.
  *
  * A separator is the shortest beginning of the next key that is above the last
- * one; between inner nodes it is the entry that would have been next, whose child
- * becomes the first of the node to come.  So all of btree_node.h's invariants hold of
- * what is made, N4 and N7 among them.
+ * one, or where a part begins; between inner nodes it is the entry that would have been
+ * next, whose child becomes the first of the node to come.  So all of btree_node.h's
+ * invariants hold of what is made, N4 and N7 among them.
  *
  * A node of few, long entries is made large, as splitting would have it.
  */
@@ -41,18 +46,13 @@ typedef struct load_level
 
 struct tg_btree_load
 {
-	unsigned level_count;
+	tg_node *leaves; /* made, by their first */
+	tg_node *last_leaf;
+	unsigned level_count; /* of drafts; one until the end */
 	load_level *levels[TG_BTREE_LEVELS_MAX];
 };
 
 static const tg_span open_fence = {NULL, 0};
-
-tg_status
-tg_btree_load_begin(tg_session *session, tg_btree_load **load_out)
-{
-	*load_out = tg_alloc_zeroed(session, sizeof(tg_btree_load), TG_USE_JOB, TG_DATA);
-	return *load_out == NULL ? TG_NO_MEMORY : TG_OK;
-}
 
 /* An empty draft that begins at a fence. */
 static void
@@ -74,6 +74,23 @@ need_level(tg_session *session, tg_btree_load *load, unsigned number)
 		return TG_NO_MEMORY;
 	begin_draft(load->levels[number], number, open_fence);
 	load->level_count = number + 1;
+	return TG_OK;
+}
+
+tg_status
+tg_btree_load_begin(tg_session *session, const void *low, size_t low_bytes, tg_btree_load **load_out)
+{
+	tg_btree_load *load = tg_alloc_zeroed(session, sizeof(tg_btree_load), TG_USE_JOB, TG_DATA);
+
+	if (load == NULL)
+		return TG_NO_MEMORY;
+	if (need_level(session, load, 0) != TG_OK)
+	{
+		tg_free(session, load, TG_USE_JOB);
+		return TG_NO_MEMORY;
+	}
+	begin_draft(load->levels[0], 0, (tg_span){low, (unsigned) low_bytes});
+	*load_out = load;
 	return TG_OK;
 }
 
@@ -103,26 +120,57 @@ is_full(const tg_node *draft, tg_span key, tg_room *room_out)
 
 static tg_status add_child(tg_session *session, tg_btree_load *load, unsigned number, tg_span low, tg_node *child);
 
-/* Makes a node of the draft, up to this fence, and hands it up. */
+/* A node of the draft's entries, up to this fence. */
+static tg_status
+make_node(tg_session *session, const tg_node *draft, tg_span high, tg_node **node_out)
+{
+	unsigned need = tg_node_need(draft, 0, draft->count, tg_node_range_prefix(draft, 0, draft->count), draft->low_bytes,
+								 high.length);
+	unsigned bytes = need <= TG_NODE_BYTES ? TG_NODE_BYTES : TG_NODE_BYTES_LARGE;
+	tg_node *node = tg_alloc(session, bytes, TG_USE_INDEX, TG_DATA);
+
+	if (node == NULL)
+		return TG_NO_MEMORY;
+	tg_assert(need <= bytes);
+	tg_node_init(node, bytes, draft->level);
+	tg_node_fill(node, draft, 0, draft->count, tg_node_low(draft), high);
+	node->first = draft->first;
+	*node_out = node;
+	return TG_OK;
+}
+
+/* The same, into the chain. */
+static tg_status
+finish_leaf(tg_session *session, tg_btree_load *load, tg_span high)
+{
+	load_level *level = load->levels[0];
+	tg_node *leaf;
+	tg_status status = make_node(session, &level->draft.node, high, &leaf);
+
+	if (status != TG_OK)
+		return status;
+	leaf->first = NULL;
+	if (load->leaves == NULL)
+		load->leaves = leaf;
+	else
+		load->last_leaf->first = leaf;
+	load->last_leaf = leaf;
+	begin_draft(level, 0, high);
+	return TG_OK;
+}
+
+/* Makes an inner node of the draft, up to this fence, and hands it up. */
 static tg_status
 finish_draft(tg_session *session, tg_btree_load *load, unsigned number, tg_span high)
 {
 	const tg_node *draft = &load->levels[number]->draft.node;
-	unsigned need = tg_node_need(draft, 0, draft->count, tg_node_range_prefix(draft, 0, draft->count), draft->low_bytes,
-								 high.length);
-	unsigned bytes = need <= TG_NODE_BYTES ? TG_NODE_BYTES : TG_NODE_BYTES_LARGE;
 	tg_node *node;
 	tg_status status = need_level(session, load, number + 1);
 
+	if (status == TG_OK)
+		status = make_node(session, draft, high, &node);
 	if (status != TG_OK)
 		return status;
-	node = tg_alloc(session, bytes, TG_USE_INDEX, TG_DATA);
-	if (node == NULL)
-		return TG_NO_MEMORY;
-	tg_assert(need <= bytes);
-	tg_node_init(node, bytes, number);
-	tg_node_fill(node, draft, 0, draft->count, tg_node_low(draft), high);
-	node->first = draft->first;
 	status = add_child(session, load, number + 1, tg_node_low(draft), node);
 	if (status != TG_OK)
 	{
@@ -160,24 +208,20 @@ tg_status
 tg_btree_load_add(tg_session *session, tg_btree_load *load, const void *key, size_t key_bytes, uint32_t row)
 {
 	tg_span span = {key, (unsigned) key_bytes};
-	load_level *level;
-	tg_node *draft;
+	load_level *level = load->levels[0];
+	tg_node *draft = &level->draft.node;
 	tg_room room;
-	tg_status status = need_level(session, load, 0);
 
-	if (status != TG_OK)
-		return status;
 	if (key_bytes > TG_KEY_BYTES_MAX)
 		return TG_TOO_LARGE;
-	level = load->levels[0];
-	draft = &level->draft.node;
 	if (is_full(draft, span, &room))
 	{
 		unsigned common = tg_node_common_with(draft, draft->count - 1U, span);
+		tg_status status;
 
 		/* Above the last key, so it is longer than what they have in common. */
 		tg_assert(common < span.length);
-		status = finish_draft(session, load, 0, (tg_span){span.bytes, common + 1});
+		status = finish_leaf(session, load, (tg_span){span.bytes, common + 1});
 		if (status != TG_OK)
 			return status;
 		room = tg_node_room(draft, span);
@@ -187,7 +231,7 @@ tg_btree_load_add(tg_session *session, tg_btree_load *load, const void *key, siz
 	return TG_OK;
 }
 
-/* --- the end ---------------------------------------------------------------------------- */
+/* --- parts ------------------------------------------------------------------------------ */
 
 static void
 free_levels(tg_session *session, tg_btree_load *load)
@@ -196,6 +240,34 @@ free_levels(tg_session *session, tg_btree_load *load)
 		tg_free(session, load->levels[i], TG_USE_JOB);
 	tg_free(session, load, TG_USE_JOB);
 }
+
+tg_status
+tg_btree_load_join(tg_session *session, tg_btree_load *load, tg_btree_load *next)
+{
+	load_level *draft = load->levels[0];
+	tg_span begin = tg_node_low(next->leaves != NULL ? next->leaves : &next->levels[0]->draft.node);
+
+	tg_assert(begin.bytes != NULL && load->level_count == 1 && next->level_count == 1);
+	if (draft->is_begun)
+	{
+		tg_status status = finish_leaf(session, load, begin);
+
+		if (status != TG_OK)
+			return status;
+	}
+	/* (Without a leaf it has had no entry, and without an entry the next would begin where nobody ends.) */
+	tg_assert(load->last_leaf != NULL);
+	load->last_leaf->first = next->leaves;
+	if (next->last_leaf != NULL)
+		load->last_leaf = next->last_leaf;
+	load->levels[0] = next->levels[0];
+	next->levels[0] = draft;
+	next->leaves = NULL;
+	free_levels(session, next);
+	return TG_OK;
+}
+
+/* --- the end ---------------------------------------------------------------------------- */
 
 void
 tg_btree_load_abandon(tg_session *session, tg_btree_load *load)
@@ -207,6 +279,13 @@ tg_btree_load_abandon(tg_session *session, tg_btree_load *load)
 		for (unsigned j = 0; level->is_begun && j <= level->draft.node.count; j++)
 			tg_btree_free_subtree(session, *tg_node_child(&level->draft.node, j));
 	}
+	while (load->leaves != NULL)
+	{
+		tg_node *leaf = load->leaves;
+
+		load->leaves = leaf->first;
+		tg_free(session, leaf, TG_USE_INDEX);
+	}
 	free_levels(session, load);
 }
 
@@ -216,7 +295,7 @@ is_above_root(const tg_btree_load *load, unsigned number)
 {
 	const tg_node *draft = &load->levels[number]->draft.node;
 
-	return number + 1 == load->level_count && number > 0 && draft->count == 0 && draft->low_offset == 0;
+	return number + 1 == load->level_count && draft->count == 0 && draft->low_offset == 0;
 }
 
 static void
@@ -237,27 +316,57 @@ install(tg_session *session, tg_btree *tree, tg_node *root)
 	}
 }
 
+/* The levels above the leaves; *root_out is NULL if there are none.  After TG_NO_MEMORY it can go on. */
+static tg_status
+build_levels(tg_session *session, tg_btree_load *load, tg_node **root_out)
+{
+	tg_status status = TG_OK;
+	unsigned number = 1;
+
+	*root_out = NULL;
+	if (load->levels[0]->is_begun)
+		status = finish_leaf(session, load, open_fence);
+	if (status == TG_OK && load->leaves != NULL)
+		status = need_level(session, load, 1);
+	while (status == TG_OK && load->leaves != NULL)
+	{
+		tg_node *leaf = load->leaves;
+		tg_node *next = leaf->first;
+
+		leaf->first = NULL;
+		status = add_child(session, load, 1, tg_node_low(leaf), leaf);
+		if (status == TG_OK)
+			load->leaves = next;
+		else
+			leaf->first = next;
+	}
+	if (status != TG_OK || load->level_count == 1)
+		return status;
+	/* A level's last draft is finished before the one above it is looked at; that may make it grow, or a new one. */
+	for (; !is_above_root(load, number); number++)
+	{
+		if (!load->levels[number]->is_begun)
+			continue; /* as it was left by a try that memory ended */
+		status = finish_draft(session, load, number, open_fence);
+		if (status != TG_OK)
+			return status;
+	}
+	*root_out = load->levels[number]->draft.node.first;
+	return TG_OK;
+}
+
 tg_status
 tg_btree_load_finish(tg_session *session, tg_btree_load *load, tg_btree *tree)
 {
-	unsigned number = 0;
+	tg_node *root;
 	tg_status status = tg_retire_reserve(session, 1);
 
+	if (status == TG_OK)
+		status = build_levels(session, load, &root);
 	if (status != TG_OK)
 		return status;
-	if (load->level_count > 0)
-	{
-		/* A level's last draft is finished before the one above it is looked at; that may make it grow, or a new one. */
-		for (; !is_above_root(load, number); number++)
-		{
-			if (!load->levels[number]->is_begun)
-				continue; /* as it was left by a try that memory ended */
-			status = finish_draft(session, load, number, open_fence);
-			if (status != TG_OK)
-				return status;
-		}
-		install(session, tree, load->levels[number]->draft.node.first);
-	}
+	if (root != NULL)
+		install(session, tree, root);
 	free_levels(session, load);
 	return TG_OK;
 }

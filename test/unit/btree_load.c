@@ -2,7 +2,7 @@
  * btree_load.c
  *	  Trees made of sorted keys at once, and cursors that hand out keys.
  *
- * Of every shape of keys and many sizes: the invariants hold, each key is found,
+ * Of every shape of keys and many sizes, in one piece and of joined parts: the invariants hold, each key is found,
  * a cursor hands out all keys as they are, and the tree goes on living as any other.
  */
 #include "runtime/storage/btree_load.h"
@@ -18,23 +18,46 @@ drain(void)
 	tg_retire_poll(main_session);
 }
 
+#define PARTS_MAX 8
+
+/* In parts of about the same size; each begins with its first key. */
+static tg_status
+load_parts(const universe *world, unsigned count, tg_btree *tree, unsigned parts)
+{
+	tg_btree_load *load[PARTS_MAX] = {NULL};
+	tg_status status = TG_OK;
+	unsigned rank = 0;
+
+	if (parts > count)
+		parts = count > 0 ? count : 1;
+	for (unsigned part = 0; part < parts && status == TG_OK; part++)
+	{
+		status = tg_btree_load_begin(main_session, part > 0 ? world->keys[rank].bytes : NULL,
+									 part > 0 ? world->keys[rank].length : 0, &load[part]);
+		for (; status == TG_OK && rank < (uint64_t) count * (part + 1) / parts; rank++)
+			status =
+				tg_btree_load_add(main_session, load[part], world->keys[rank].bytes, world->keys[rank].length, rank);
+	}
+	for (unsigned part = 1; part < parts && status == TG_OK; part++)
+	{
+		status = tg_btree_load_join(main_session, load[0], load[part]);
+		if (status == TG_OK)
+			load[part] = NULL;
+	}
+	tg_epoch_enter(main_session);
+	if (status == TG_OK)
+		status = tg_btree_load_finish(main_session, load[0], tree);
+	for (unsigned part = 0; part < parts && status != TG_OK; part++)
+		if (load[part] != NULL)
+			tg_btree_load_abandon(main_session, load[part]);
+	tg_epoch_leave(main_session);
+	return status;
+}
+
 static tg_status
 load_keys(const universe *world, unsigned count, tg_btree *tree)
 {
-	tg_btree_load *load;
-	tg_status status = tg_btree_load_begin(main_session, &load);
-
-	if (status != TG_OK)
-		return status;
-	for (unsigned rank = 0; rank < count && status == TG_OK; rank++)
-		status = tg_btree_load_add(main_session, load, world->keys[rank].bytes, world->keys[rank].length, rank);
-	tg_epoch_enter(main_session);
-	if (status == TG_OK)
-		status = tg_btree_load_finish(main_session, load, tree);
-	if (status != TG_OK)
-		tg_btree_load_abandon(main_session, load);
-	tg_epoch_leave(main_session);
-	return status;
+	return load_parts(world, count, tree, 1);
 }
 
 /* Every key by a cursor, with little room for keys, either way. */
@@ -109,14 +132,19 @@ test_shape(shape kind, unsigned size)
 	for (unsigned count = 0; count <= world.count; count += count < 40 ? 1 : 1 + count * 3 / 2)
 	{
 		tree = make_tree();
-		right = right && load_keys(&world, count, tree) == TG_OK;
+		right = right && load_parts(&world, count, tree, 1 + count % PARTS_MAX) == TG_OK;
 		tg_btree_check(tree);
 		right = right && keys_agree(tree, &world, count, false, 4096, 128);
 		tg_btree_destroy(main_session, tree);
 	}
-	tree = make_tree();
-	right = right && load_keys(&world, world.count, tree) == TG_OK;
-	tg_btree_check(tree);
+	for (unsigned parts = 1; parts <= PARTS_MAX; parts++)
+	{
+		tree = make_tree();
+		right = right && load_parts(&world, world.count, tree, parts) == TG_OK;
+		tg_btree_check(tree);
+		if (parts < PARTS_MAX)
+			tg_btree_destroy(main_session, tree);
+	}
 	for (unsigned rank = 0; rank < world.count; rank++)
 		world.present[rank] = true;
 	unit_ok(right && finds_agree(tree, &world), "%s: %u keys are found", shape_names[kind], world.count);
