@@ -55,18 +55,95 @@ SELECT * FROM am.described;
 SELECT count(*), sum(id), min(v), sum(twice), sum(n), sum(always) FROM am.moving;
 INSERT INTO am.moving (v) VALUES ('after') RETURNING *;
 
+-- what follows: views, foreign keys in both directions, triggers, statistics
+CREATE TABLE am.parent (id int PRIMARY KEY);
+INSERT INTO am.parent SELECT i FROM generate_series(1, 2000) i;
+CREATE TABLE am.child (id int CONSTRAINT up REFERENCES am.moving ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED);
+COMMENT ON CONSTRAINT up ON am.child IS 'up';
+INSERT INTO am.child VALUES (7), (8);
+ALTER TABLE am.moving ADD CONSTRAINT root FOREIGN KEY (id) REFERENCES am.parent, ADD CONSTRAINT self FOREIGN KEY (id) REFERENCES am.moving NOT VALID;
+CREATE VIEW am.looking WITH (security_barrier = true, check_option = local) AS SELECT id, v FROM am.moving WHERE id < 100;
+CREATE VIEW am.above AS SELECT l.id, m.v FROM am.looking l JOIN am.moving m USING (id) GROUP BY l.id, m.id;
+GRANT SELECT ON am.looking TO am_reader;
+CREATE FUNCTION am.said() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE NOTICE ''% % %'', tg_name, tg_op, tg_level; RETURN new; END';
+CREATE TRIGGER fires AFTER INSERT ON am.moving EXECUTE FUNCTION am.said();
+CREATE TRIGGER looks BEFORE UPDATE OF v ON am.moving FOR EACH ROW WHEN (old.v <> new.v) EXECUTE FUNCTION am.said();
+CREATE TRIGGER sleeps AFTER INSERT ON am.moving EXECUTE FUNCTION am.said();
+ALTER TABLE am.moving DISABLE TRIGGER sleeps;
+COMMENT ON TRIGGER looks ON am.moving IS 'it looks';
+CREATE STATISTICS am.both (dependencies) ON id, n FROM am.moving;
+COMMENT ON STATISTICS am.both IS 'both';
+ALTER STATISTICS am.both SET STATISTICS 50;
+ALTER TABLE am.moving ALTER v SET STATISTICS 33, ALTER v SET (n_distinct = 5);
+CREATE TABLE am.before (place int, what text);
+CREATE PROCEDURE am.tell() LANGUAGE sql AS $$
+	INSERT INTO am.before
+	SELECT 1, v::regclass || pg_get_viewdef(v) || coalesce(reloptions::text, '') || coalesce(relacl::text, '') FROM pg_class, unnest(ARRAY['am.looking'::regclass, 'am.above']) v WHERE oid = v
+	UNION ALL SELECT 2, conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) || convalidated || coalesce(obj_description(oid, 'pg_constraint'), '')
+		FROM pg_constraint WHERE contype = 'f' AND connamespace = 'am'::regnamespace
+	UNION ALL SELECT 3, pg_get_triggerdef(oid) || tgenabled::text || coalesce(obj_description(oid, 'pg_trigger'), '') FROM pg_trigger WHERE tgrelid = 'am.moving'::regclass AND NOT tgisinternal
+	UNION ALL SELECT 4, pg_get_statisticsobjdef(oid) || coalesce(obj_description(oid, 'pg_statistic_ext'), '') || stxstattarget FROM pg_statistic_ext
+	UNION ALL SELECT * FROM (SELECT 5, attname || attstattarget || (SELECT string_agg(o, ' ') FROM unnest(attoptions) o WHERE o ~ 'distinct') FROM pg_attribute WHERE attrelid = 'am.moving'::regclass) a (place, what) WHERE what IS NOT NULL;
+$$;
+CALL am.tell();
+SELECT what FROM am.before ORDER BY place, what;
+ALTER TABLE am.moving SET ACCESS METHOD tsurugi;
+BEGIN;
+UPDATE am.before SET place = -place;
+CALL am.tell();
+SELECT coalesce(a.what, b.what), a.place, b.place FROM (SELECT * FROM am.before WHERE place < 0) b FULL JOIN (SELECT * FROM am.before WHERE place > 0) a USING (what) WHERE a IS NULL OR b IS NULL;
+ROLLBACK;
+SELECT relkind FROM am.described;
+SELECT count(*) FROM am.looking;
+SELECT * FROM am.above WHERE id < 3 ORDER BY id;
+INSERT INTO am.looking VALUES (1998, 'x');
+INSERT INTO am.moving (id) VALUES (5000);
+INSERT INTO am.moving (id) VALUES (1999);
+UPDATE am.moving SET v = 'changed' WHERE id = 1999;
+INSERT INTO am.child VALUES (6000);
+DELETE FROM am.moving WHERE id = 7;
+SELECT * FROM am.child;
+DELETE FROM am.parent WHERE id = 9;
+ALTER TABLE am.moving SET ACCESS METHOD heap;
+BEGIN;
+UPDATE am.before SET place = -place;
+CALL am.tell();
+SELECT coalesce(a.what, b.what), a.place, b.place FROM (SELECT * FROM am.before WHERE place < 0) b FULL JOIN (SELECT * FROM am.before WHERE place > 0) a USING (what) WHERE a IS NULL OR b IS NULL;
+ROLLBACK;
+SELECT relkind FROM am.described;
+SELECT * FROM am.child;
+
 -- what stands in the way
-CREATE VIEW am.looking AS SELECT * FROM am.moving;
-CREATE TABLE am.child (id int REFERENCES am.moving);
 CREATE FUNCTION am.takes(am.moving) RETURNS int LANGUAGE sql AS 'SELECT 1';
-CREATE FUNCTION am.nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
-CREATE TRIGGER fires AFTER INSERT ON am.moving EXECUTE FUNCTION am.nothing();
+CREATE MATERIALIZED VIEW am.kept AS SELECT count(*) FROM am.moving;
+CREATE VIEW am.rows AS SELECT m FROM am.moving m;
+CREATE RULE silent AS ON DELETE TO am.moving DO NOTHING;
+CREATE TRIGGER truncates AFTER TRUNCATE ON am.moving EXECUTE FUNCTION am.said();
+CREATE CONSTRAINT TRIGGER constrains AFTER INSERT ON am.moving FOR EACH ROW EXECUTE FUNCTION am.said();
+CREATE TRIGGER collects AFTER INSERT ON am.moving REFERENCING NEW TABLE AS fresh EXECUTE FUNCTION am.said();
+CREATE POLICY few ON am.moving USING (id > 5);
+CREATE TABLE am.parted (id int REFERENCES am.moving) PARTITION BY LIST (id);
 ALTER TABLE am.moving SET ACCESS METHOD tsurugi;
 ALTER TABLE am.moving SET ACCESS METHOD tsurugi, ADD COLUMN x int;
-DROP VIEW am.looking;
-DROP TABLE am.child;
+DROP MATERIALIZED VIEW am.kept;
+DROP VIEW am.rows;
+DROP RULE silent ON am.moving;
+DROP TRIGGER truncates ON am.moving;
+DROP TRIGGER constrains ON am.moving;
+DROP TRIGGER collects ON am.moving;
+DROP POLICY few ON am.moving;
 DROP FUNCTION am.takes;
-DROP TRIGGER fires ON am.moving;
+DROP TABLE am.parted;
+ALTER TABLE am.moving ENABLE ROW LEVEL SECURITY;
+ALTER TABLE am.moving SET ACCESS METHOD tsurugi;
+ALTER TABLE am.moving DISABLE ROW LEVEL SECURITY;
+-- a view of somebody else
+RESET ROLE;
+ALTER VIEW am.above OWNER TO am_reader;
+SET ROLE am_owner;
+ALTER TABLE am.moving SET ACCESS METHOD tsurugi;
+DROP VIEW am.looking CASCADE;
+DROP TABLE am.child;
 CREATE UNIQUE INDEX ON am.moving (v);
 ALTER TABLE am.moving SET ACCESS METHOD tsurugi;
 SELECT relkind FROM am.described;

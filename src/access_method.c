@@ -9,9 +9,9 @@
  * are given back: all in the statement's transaction, under an exclusive lock,
  * as statements of PostgreSQL's own.
  *
- * The relation gets a new OID.  What refers to the old one and would be lost
- * (views, foreign keys, triggers, policies, rules, publications, extended
- * statistics, functions of its row type) makes the statement fail with a list.
+ * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics
+ * follow (followers.h); what cannot (policies, rules, publications, materialized views,
+ * functions of its row type) makes the statement fail with a list.
  */
 #include "postgres.h"
 
@@ -41,6 +41,7 @@
 #include "utils/syscache.h"
 
 #include "src/create.h"
+#include "src/followers.h"
 
 /* One move; names are quoted where they begin with "q". */
 typedef struct Move
@@ -96,48 +97,11 @@ check_kind(Relation relation)
 		what = "a typed table";
 	else if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		what = "a temporary table";
+	else if (relation->rd_rel->relrowsecurity || relation->rd_rel->relforcerowsecurity)
+		what = "a table with row-level security";
 	if (what != NULL)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot move table \"%s\" into or out of memory", name), errdetail("It is %s.", what)));
-}
-
-/* What refers to the table, and would be gone with it. */
-static void
-check_dependents(const Move *move)
-{
-	/* names with their schema: the user's search_path may lead elsewhere */
-	static const char *const question =
-		"SELECT pg_catalog.string_agg(pg_catalog.pg_describe_object(class, object, 0), E'\\n' "
-		"ORDER BY pg_catalog.pg_describe_object(class, object, 0)) "
-		"FROM (SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass AS class, oid AS object FROM pg_catalog.pg_trigger "
-		"      WHERE tgrelid = $1 AND NOT tgisinternal "
-		"  UNION SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, oid FROM pg_catalog.pg_policy WHERE polrelid = $1 "
-		"  UNION SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, oid FROM pg_catalog.pg_rewrite WHERE ev_class = $1 "
-		"  UNION SELECT 'pg_catalog.pg_publication_rel'::pg_catalog.regclass, oid FROM pg_catalog.pg_publication_rel WHERE prrelid = $1 "
-		"  UNION SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, oid FROM pg_catalog.pg_statistic_ext WHERE stxrelid = $1 "
-		"  UNION SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, oid FROM pg_catalog.pg_constraint "
-		"        WHERE contype = 'f' AND (conrelid = $1 OR confrelid = $1) "
-		"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d "
-		"        WHERE d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = $1 AND d.deptype = 'n' "
-		"          AND NOT (d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_constraint c "
-		"                   WHERE c.oid = d.objid AND c.conrelid = $1)) "
-		"          AND NOT (d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_attrdef a "
-		"                   WHERE a.oid = d.objid AND a.adrelid = $1)) "
-		"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d "
-		"        JOIN pg_catalog.pg_class r ON r.oid = $1 JOIN pg_catalog.pg_type t ON t.oid = r.reltype "
-		"        WHERE d.refclassid = 'pg_catalog.pg_type'::pg_catalog.regclass AND d.refobjid IN (t.oid, t.typarray) AND d.deptype = 'n') dependents";
-	Oid types[] = {OIDOID};
-	Datum values[] = {ObjectIdGetDatum(move->old)};
-	char *list;
-
-	if (SPI_execute_with_args(question, 1, types, values, NULL, true, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not look for dependent objects");
-	list = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	if (list != NULL)
-		ereport(ERROR, (errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-						errmsg("cannot move table \"%s\" into or out of memory because other objects depend on it",
-							   move->name),
-						errdetail_internal("%s", list)));
 }
 
 static AttrNumber
@@ -326,7 +290,8 @@ make_fresh(Move *move, const char *method)
 	char *name = ChooseRelationName(move->name, NULL, "moved", namespace, false);
 
 	move->qfresh = quote_qualified_identifier(get_namespace_name(namespace), name);
-	run("CREATE TABLE %s (LIKE %s INCLUDING ALL) USING %s", move->qfresh, move->qold, quote_identifier(method));
+	run("CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING STATISTICS) USING %s", move->qfresh, move->qold,
+		quote_identifier(method));
 	move->fresh = get_relname_relid(name, namespace);
 	run("ALTER TABLE %s OWNER TO %s", move->qfresh, quote_identifier(GetUserNameFromId(move->owner, false)));
 }
@@ -339,7 +304,6 @@ give_names_back(const Move *move, List *identities)
 	ListCell *cell;
 	ListCell *cell2;
 
-	run("ALTER TABLE %s RENAME TO %s", move->qfresh, quote_identifier(move->name));
 	forboth (cell, move->index_names, cell2, fresh_names)
 	{
 		/* a constraint's name goes with its index's */
@@ -356,11 +320,34 @@ give_names_back(const Move *move, List *identities)
 	}
 }
 
+/* The new relation gets the name, and the old one another. */
+static void
+swap_names(Move *move)
+{
+	Oid namespace = get_rel_namespace(move->old);
+	char *name = ChooseRelationName(move->name, NULL, "left", namespace, false);
+
+	run("ALTER TABLE %s RENAME TO %s", move->qold, quote_identifier(name));
+	run("ALTER TABLE %s RENAME TO %s", move->qfresh, quote_identifier(move->name));
+	move->qfresh = move->qold;
+	move->qold = quote_qualified_identifier(get_namespace_name(namespace), name);
+}
+
+static void
+run_all(const List *statements)
+{
+	ListCell *cell;
+
+	foreach (cell, statements)
+		run("%s", (char *) lfirst(cell));
+}
+
 static void
 move_table(Oid relation_id, const char *method)
 {
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
 	Move move = {.old = relation_id, .owner = relation->rd_rel->relowner};
+	tsurugi_followers followers;
 	List *identities;
 
 	CheckTableNotInUse(relation, "ALTER TABLE");
@@ -370,7 +357,8 @@ move_table(Oid relation_id, const char *method)
 	move.qold = qualified(relation_id);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	check_dependents(&move);
+	tsurugi_followers_check(relation_id, move.name, strcmp(method, TSURUGI_METHOD) == 0);
+	tsurugi_followers_collect(relation_id, &followers);
 	move.index_names = index_names(relation_id);
 	identities = identity_names(&move);
 	make_fresh(&move, method);
@@ -380,8 +368,12 @@ move_table(Oid relation_id, const char *method)
 	copy_column_rights(&move);
 	copy_comments(&move);
 	CommandCounterIncrement();
+	swap_names(&move);
+	run_all(followers.replace);
+	run_all(followers.drop);
 	run("DROP TABLE %s", move.qold);
 	give_names_back(&move, identities);
+	run_all(followers.create);
 	SPI_finish();
 }
 

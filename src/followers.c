@@ -1,0 +1,172 @@
+/*
+ * followers.c
+ *	  What belongs to a table, or refers to it, and goes with it where it becomes another relation.
+ *
+ * PostgreSQL writes definitions (pg_get_viewdef and the like) that name the table;
+ * run again when another relation has its name, they are about that one.
+ *
+ *	views					replaced, so that they stay the same objects, with their rights,
+ *							triggers and whatever refers to them
+ *	foreign keys, both ways	dropped, and made again; rows are checked anew
+ *	triggers, statistics	go with the old table, and are made again
+ *
+ * With their comments, owners and settings.  Questions name everything with its schema:
+ * the user's search_path may lead elsewhere.  The rights that each needs are PostgreSQL's to ask for.
+ */
+#include "postgres.h"
+
+#include "src/followers.h"
+
+#include "catalog/pg_type_d.h"
+#include "executor/spi.h"
+
+/* --- what cannot ----------------------------------------------------------------------------- */
+
+/*
+ * $1: the table; $2: it becomes a foreign table.  Whatever depends on it (deptype n), but for what is its
+ * own and for what follows.
+ */
+static const char *const others_question =
+	"WITH own AS (SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, $1 AS object "
+	"  UNION ALL SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 "
+	"  UNION ALL SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, t.oid FROM pg_catalog.pg_class r "
+	"    JOIN pg_catalog.pg_type b ON b.oid = r.reltype JOIN pg_catalog.pg_type t ON t.oid IN (b.oid, b.typarray) WHERE r.oid = $1), "
+	"found AS (SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass AS class, oid AS object FROM pg_catalog.pg_trigger "
+	"    WHERE tgrelid = $1 AND NOT tgisinternal AND $2 "
+	"      AND (tgconstraint <> 0 OR tgoldtable IS NOT NULL OR tgnewtable IS NOT NULL OR tgtype::pg_catalog.int4 & 32 <> 0) "
+	"  UNION SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, oid FROM pg_catalog.pg_policy WHERE polrelid = $1 "
+	"  UNION SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, oid FROM pg_catalog.pg_rewrite WHERE ev_class = $1 "
+	"  UNION SELECT 'pg_catalog.pg_publication_rel'::pg_catalog.regclass, oid FROM pg_catalog.pg_publication_rel WHERE prrelid = $1 "
+	"  UNION SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, c.oid FROM pg_catalog.pg_constraint c "
+	"    JOIN pg_catalog.pg_class o ON o.oid IN (c.conrelid, c.confrelid) "
+	"    WHERE contype = 'f' AND (conrelid = $1 OR confrelid = $1) AND (conparentid <> 0 OR (o.relkind = 'p' AND $2)) "
+	"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d JOIN own ON d.refclassid = own.class AND d.refobjid = own.object "
+	"    WHERE d.deptype = 'n' "
+	"      AND NOT (d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_constraint "
+	"        WHERE oid = d.objid AND (conrelid = $1 OR (contype = 'f' AND confrelid = $1)))) "
+	"      AND NOT (d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_attrdef "
+	"        WHERE oid = d.objid AND adrelid = $1)) "
+	"      AND NOT (d.classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_trigger "
+	"        WHERE oid = d.objid AND (tgrelid = $1 OR tgisinternal))) "
+	"      AND NOT (d.classid = 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_statistic_ext "
+	"        WHERE oid = d.objid AND stxrelid = $1)) "
+	"      AND NOT (d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_rewrite w "
+	"        JOIN pg_catalog.pg_class v ON v.oid = w.ev_class WHERE w.oid = d.objid AND w.rulename = '_RETURN' AND v.relkind = 'v') "
+	"        AND d.refclassid <> 'pg_catalog.pg_type'::pg_catalog.regclass)) "
+	"SELECT pg_catalog.string_agg(pg_catalog.pg_describe_object(class, object, 0), E'\\n' "
+	"  ORDER BY pg_catalog.pg_describe_object(class, object, 0)) FROM found";
+
+void
+tsurugi_followers_check(Oid relation, const char *name, bool into_memory)
+{
+	Oid types[] = {OIDOID, BOOLOID};
+	Datum values[] = {ObjectIdGetDatum(relation), BoolGetDatum(into_memory)};
+	char *list;
+
+	if (SPI_execute_with_args(others_question, 2, types, values, NULL, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for dependent objects");
+	list = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (list != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot move table \"%s\" into or out of memory because other objects depend on it", name),
+				 errdetail_internal("%s", list)));
+}
+
+/* --- what follows ------------------------------------------------------------------------------ */
+
+/* The rows of a question with one column of text. */
+static List *
+ask(const char *question, Oid relation)
+{
+	Oid types[] = {OIDOID};
+	Datum values[] = {ObjectIdGetDatum(relation)};
+	List *texts = NIL;
+
+	if (SPI_execute_with_args(question, 1, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for what belongs to relation %u", relation);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		char *text = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+
+		if (text != NULL)
+			texts = lappend(texts, text);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return texts;
+}
+
+static const char *const views_question =
+	"SELECT pg_catalog.format('CREATE OR REPLACE VIEW %I.%I%s AS %s', n.nspname, v.relname, "
+	"  ' WITH (' || pg_catalog.array_to_string(v.reloptions, ', ') || ')', pg_catalog.pg_get_viewdef(v.oid)) "
+	"FROM pg_catalog.pg_class v JOIN pg_catalog.pg_namespace n ON n.oid = v.relnamespace WHERE v.relkind = 'v' AND v.oid IN ("
+	"  SELECT w.ev_class FROM pg_catalog.pg_rewrite w JOIN pg_catalog.pg_depend d "
+	"    ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid "
+	"  WHERE w.rulename = '_RETURN' AND "
+	"    ((d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = $1) OR "
+	"     (d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.refobjid IN "
+	"       (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1)))) ORDER BY v.oid";
+
+static const char *const drops_question =
+	"SELECT pg_catalog.format('ALTER TABLE %I.%I DROP CONSTRAINT %I', n.nspname, r.relname, c.conname) "
+	"FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid "
+	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace "
+	"WHERE c.contype = 'f' AND c.confrelid = $1 AND c.conrelid <> $1 ORDER BY c.oid";
+
+static const char *const keys_question =
+	"SELECT pg_catalog.format('ALTER TABLE %I.%I ADD CONSTRAINT %I %s', n.nspname, r.relname, c.conname, "
+	"  pg_catalog.pg_get_constraintdef(c.oid)) "
+	"FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid "
+	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace "
+	"WHERE c.contype = 'f' AND (c.conrelid = $1 OR c.confrelid = $1) ORDER BY c.oid";
+
+static const char *const key_comments_question =
+	"SELECT pg_catalog.format('COMMENT ON CONSTRAINT %I ON %I.%I IS %L', c.conname, n.nspname, r.relname, d.description) "
+	"FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid "
+	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace JOIN pg_catalog.pg_description d "
+	"  ON d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objoid = c.oid "
+	"WHERE c.contype = 'f' AND (c.conrelid = $1 OR c.confrelid = $1) ORDER BY c.oid";
+
+static const char *const triggers_question =
+	"SELECT s.statement FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class r ON r.oid = t.tgrelid "
+	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace, LATERAL (VALUES "
+	"  (1, pg_catalog.pg_get_triggerdef(t.oid)), "
+	"  (2, CASE t.tgenabled WHEN 'O' THEN NULL ELSE pg_catalog.format('ALTER TABLE %I.%I %s TRIGGER %I', n.nspname, r.relname, "
+	"    CASE t.tgenabled WHEN 'D' THEN 'DISABLE' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE ALWAYS' END, t.tgname) END), "
+	"  (3, 'COMMENT ON TRIGGER ' || pg_catalog.quote_ident(t.tgname) || pg_catalog.format(' ON %I.%I IS ', n.nspname, r.relname) "
+	"    || pg_catalog.quote_literal(pg_catalog.obj_description(t.oid, 'pg_trigger')))) AS s (place, statement) "
+	"WHERE t.tgrelid = $1 AND NOT t.tgisinternal ORDER BY t.oid, s.place";
+
+static const char *const statistics_question =
+	"SELECT s.statement FROM pg_catalog.pg_statistic_ext e JOIN pg_catalog.pg_namespace n ON n.oid = e.stxnamespace, LATERAL (VALUES "
+	"  (1, pg_catalog.pg_get_statisticsobjdef(e.oid)), "
+	"  (2, CASE WHEN e.stxstattarget >= 0 THEN pg_catalog.format('ALTER STATISTICS %I.%I SET STATISTICS %s', n.nspname, e.stxname, "
+	"    e.stxstattarget) END), "
+	"  (3, pg_catalog.format('COMMENT ON STATISTICS %I.%I IS ', n.nspname, e.stxname) "
+	"    || pg_catalog.quote_literal(pg_catalog.obj_description(e.oid, 'pg_statistic_ext'))), "
+	"  (4, CASE WHEN e.stxowner <> (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = CURRENT_USER) "
+	"    THEN pg_catalog.format('ALTER STATISTICS %I.%I OWNER TO %I', n.nspname, e.stxname, pg_catalog.pg_get_userbyid(e.stxowner)) "
+	"    END)) AS s (place, statement) WHERE e.stxrelid = $1 ORDER BY e.oid, s.place";
+
+/* What ALTER COLUMN says of what ANALYZE is to do. */
+static const char *const columns_question =
+	"SELECT s.statement FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class r ON r.oid = a.attrelid "
+	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace, LATERAL (VALUES "
+	"  (CASE WHEN a.attstattarget >= 0 THEN pg_catalog.format('ALTER TABLE %I.%I ALTER COLUMN %I SET STATISTICS %s', n.nspname, "
+	"    r.relname, a.attname, a.attstattarget) END), "
+	"  (pg_catalog.format('ALTER TABLE %I.%I ALTER COLUMN %I SET (', n.nspname, r.relname, a.attname) "
+	"    || (SELECT pg_catalog.string_agg(o, ', ') FROM pg_catalog.unnest(a.attoptions) o WHERE pg_catalog.starts_with(o, 'n_distinct')) || ')')) "
+	"  AS s (statement) "
+	"WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
+
+void
+tsurugi_followers_collect(Oid relation, tsurugi_followers *followers)
+{
+	followers->replace = ask(views_question, relation);
+	followers->drop = ask(drops_question, relation);
+	followers->create = ask(columns_question, relation);
+	followers->create = list_concat(followers->create, ask(keys_question, relation));
+	followers->create = list_concat(followers->create, ask(key_comments_question, relation));
+	followers->create = list_concat(followers->create, ask(triggers_question, relation));
+	followers->create = list_concat(followers->create, ask(statistics_question, relation));
+}

@@ -1,0 +1,26 @@
+/*
+ * followers.h
+ *	  What belongs to a table, or refers to it, and goes with it where it becomes another relation.
+ */
+#ifndef TSURUGI_FOLLOWERS_H
+#define TSURUGI_FOLLOWERS_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+/* Statements, as text. */
+typedef struct tsurugi_followers
+{
+	List *replace; /* when the new relation has the name, and the old one is still there */
+	List *drop;	   /* then */
+	List *create;  /* when the old one is gone */
+} tsurugi_followers;
+
+/* Raises 2BP01 with a list if something cannot go with it.  Connected to SPI, as is the next one. */
+extern void tsurugi_followers_check(Oid relation, const char *name, bool into_memory);
+
+/* What is to be run, in the current memory context; under the search_path and the name that are in force now. */
+extern void tsurugi_followers_collect(Oid relation, tsurugi_followers *followers);
+
+#endif /* TSURUGI_FOLLOWERS_H */
