@@ -24,8 +24,10 @@
 #include "commands/vacuum.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "parser/parse_node.h"
+#include "rewrite/rewriteHandler.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -41,6 +43,14 @@ static bool
 names_our_table(const RangeVar *name)
 {
 	return tsurugi_is_our_table(RangeVarGetRelid(name, NoLock, true));
+}
+
+static bool
+names_view(const RangeVar *name)
+{
+	Oid relation = RangeVarGetRelid(name, NoLock, true);
+
+	return OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_VIEW;
 }
 
 /* --- COPY t TO -------------------------------------------------------------------------- */
@@ -155,13 +165,13 @@ copy_without_freeze(const tsurugi_utility *utility, CopyStmt *written)
 
 /* The rights that PostgreSQL asks for in this mode (LockTableAclCheck). */
 static void
-check_lock_right(Oid relation, LOCKMODE mode)
+check_lock_right(Oid relation, LOCKMODE mode, Oid user)
 {
 	AclMode rights = mode == AccessShareLock	? ACL_SELECT
 					 : mode == RowExclusiveLock ? ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE
 												: ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
 
-	if (pg_class_aclcheck(relation, GetUserId(), rights) != ACLCHECK_OK)
+	if (pg_class_aclcheck(relation, user, rights) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relation)), get_rel_name(relation));
 }
 
@@ -169,7 +179,7 @@ static void
 check_before_lock(const RangeVar *name, Oid relation, Oid previous, void *mode)
 {
 	if (OidIsValid(relation))
-		check_lock_right(relation, *(LOCKMODE *) mode);
+		check_lock_right(relation, *(LOCKMODE *) mode, GetUserId());
 }
 
 static void
@@ -183,13 +193,12 @@ lock_child(Oid relation, LOCKMODE mode, bool nowait)
 }
 
 static void
-lock_our_table(const RangeVar *name, LOCKMODE mode, bool nowait)
+lock_children(Oid relation, LOCKMODE mode, bool nowait)
 {
-	Oid relation = RangeVarGetRelidExtended(name, mode, nowait ? RVR_NOWAIT : 0, check_before_lock, &mode);
 	List *tables;
 	ListCell *cell;
 
-	if (!name->inh || !has_subclass(relation))
+	if (!has_subclass(relation))
 		return;
 	tables = find_all_inheritors(relation, NoLock, NULL);
 	foreach (cell, tables)
@@ -197,6 +206,67 @@ lock_our_table(const RangeVar *name, LOCKMODE mode, bool nowait)
 		if (lfirst_oid(cell) != relation)
 			lock_child(lfirst_oid(cell), mode, nowait);
 	}
+}
+
+static void
+lock_our_table(const RangeVar *name, LOCKMODE mode, bool nowait)
+{
+	Oid relation = RangeVarGetRelidExtended(name, mode, nowait ? RVR_NOWAIT : 0, check_before_lock, &mode);
+
+	if (name->inh)
+		lock_children(relation, mode, nowait);
+}
+
+/* A view that has been locked, and below it whatever PostgreSQL locks; ours it passes over (LockViewRecurse). */
+typedef struct LockedView
+{
+	Oid user; /* whose rights count */
+	LOCKMODE mode;
+	bool nowait;
+	List *above;
+} LockedView;
+
+static void lock_below_view(Oid view_id, LOCKMODE mode, bool nowait, List *above);
+
+static bool
+lock_below(Node *node, LockedView *locked)
+{
+	ListCell *cell;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, lock_below, locked);
+	foreach (cell, ((Query *) node)->rtable)
+	{
+		const RangeTblEntry *entry = lfirst(cell);
+
+		if (entry->rtekind != RTE_RELATION || list_member_oid(locked->above, entry->relid))
+			continue;
+		if (entry->relkind == RELKIND_VIEW)
+			lock_below_view(entry->relid, locked->mode, locked->nowait, locked->above);
+		else if (tsurugi_is_our_table(entry->relid))
+		{
+			check_lock_right(entry->relid, locked->mode, locked->user);
+			lock_child(entry->relid, locked->mode, locked->nowait);
+			if (entry->inh)
+				lock_children(entry->relid, locked->mode, locked->nowait);
+		}
+	}
+	return query_tree_walker((Query *) node, lock_below, locked, QTW_IGNORE_JOINALIASES);
+}
+
+static void
+lock_below_view(Oid view_id, LOCKMODE mode, bool nowait, List *above)
+{
+	Relation view = table_open(view_id, NoLock);
+	LockedView locked = {.user = RelationHasSecurityInvoker(view) ? GetUserId() : view->rd_rel->relowner,
+						 .mode = mode,
+						 .nowait = nowait,
+						 .above = lappend_oid(list_copy(above), view_id)};
+
+	(void) lock_below((Node *) get_view_query(view), &locked);
+	table_close(view, NoLock);
 }
 
 /* One after the other, in the order they are written in: PostgreSQL's promise. */
@@ -218,6 +288,8 @@ lock_tables(const tsurugi_utility *utility, LockStmt *written)
 
 			lock->relations = list_make1(copyObject(name));
 			tsurugi_utility_run_instead(utility, (Node *) lock);
+			if (names_view(name))
+				lock_below_view(RangeVarGetRelid(name, NoLock, false), written->mode, written->nowait, NIL);
 		}
 	}
 }
@@ -549,13 +621,13 @@ comment_on_table(const tsurugi_utility *utility, CommentStmt *written)
 /* --- the way in --------------------------------------------------------------------------------- */
 
 static bool
-locks_our_table(const LockStmt *lock)
+locks_our_table_or_view(const LockStmt *lock)
 {
 	ListCell *cell;
 
 	foreach (cell, lock->relations)
 	{
-		if (names_our_table(lfirst(cell)))
+		if (names_our_table(lfirst(cell)) || names_view(lfirst(cell)))
 			return true;
 	}
 	return false;
@@ -577,7 +649,7 @@ tsurugi_command_run(const tsurugi_utility *utility)
 		copy_table_to(utility, copy);
 		return true;
 	}
-	if (IsA(tree, LockStmt) && locks_our_table((LockStmt *) tree))
+	if (IsA(tree, LockStmt) && locks_our_table_or_view((LockStmt *) tree))
 	{
 		lock_tables(utility, (LockStmt *) tree);
 		return true;

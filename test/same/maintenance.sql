@@ -71,3 +71,59 @@ SELECT attname, n_distinct, null_frac FROM pg_stats WHERE tablename = 's' ORDER 
 SELECT statistics_name, n_distinct, dependencies, most_common_freqs[1] FROM pg_stats_ext WHERE tablename = 's' ORDER BY 1;
 SELECT n_distinct FROM pg_stats_ext_exprs WHERE tablename = 's';
 SELECT reltuples FROM pg_class WHERE relname = 's';
+
+-- LOCK TABLE of views: what is below them is locked, with the rights of their owners
+CREATE TABLE locked (id int PRIMARY KEY);
+CREATE TABLE locked_child () INHERITS (locked);
+CREATE VIEW locked_view AS SELECT * FROM locked WHERE id IN (SELECT id FROM locked);
+CREATE VIEW locked_above AS SELECT v.id FROM locked_view v;
+CREATE VIEW locked_invoker WITH (security_invoker) AS SELECT * FROM locked;
+CREATE ROLE same_locker;
+GRANT ALL ON locked_view, locked_above, locked_invoker TO same_locker;
+BEGIN;
+LOCK TABLE locked_above IN SHARE MODE;
+SELECT relation::regclass, mode FROM pg_locks WHERE relation::regclass::text LIKE 'locked%' AND pid = pg_backend_pid() ORDER BY 1, 2;
+ROLLBACK;
+SET ROLE same_locker;
+BEGIN;
+LOCK TABLE locked_above NOWAIT;
+ROLLBACK;
+BEGIN;
+LOCK TABLE locked_invoker;
+ROLLBACK;
+LOCK TABLE locked_view;
+RESET ROLE;
+DROP TABLE locked CASCADE;
+DROP OWNED BY same_locker;
+DROP ROLE same_locker;
+
+-- one more partition beside a default one
+CREATE TABLE parted (a int, b int) PARTITION BY LIST (a);
+CREATE TABLE parted_other PARTITION OF parted DEFAULT PARTITION BY LIST (b);
+CREATE TABLE parted_first PARTITION OF parted_other FOR VALUES IN (1);
+CREATE TABLE parted_second PARTITION OF parted_other DEFAULT;
+INSERT INTO parted VALUES (5, 1), (6, 2);
+CREATE TABLE parted_more PARTITION OF parted FOR VALUES IN (5);
+CREATE TABLE parted_more PARTITION OF parted FOR VALUES IN (7);
+CREATE TABLE parted_late (a int, b int);
+ALTER TABLE parted ATTACH PARTITION parted_late FOR VALUES IN (6);
+ALTER TABLE parted ATTACH PARTITION parted_late FOR VALUES IN (8);
+DROP TABLE parted;
+
+-- an index that is no constraint's
+CREATE TABLE classes (a text);
+CREATE UNIQUE INDEX classes_pattern ON classes (a text_pattern_ops);
+CREATE UNIQUE INDEX classes_varchar ON classes (a varchar_ops);
+DO $$
+DECLARE
+	name text;
+BEGIN
+	FOREACH name IN ARRAY ARRAY['classes_pattern', 'classes_varchar'] LOOP
+		BEGIN
+			EXECUTE format('ALTER TABLE classes ADD CONSTRAINT classes_a UNIQUE USING INDEX %I', name);
+		EXCEPTION WHEN wrong_object_type THEN
+			RAISE NOTICE '%', SQLERRM;
+		END;
+	END LOOP;
+END $$;
+DROP TABLE classes;
