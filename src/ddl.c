@@ -262,6 +262,7 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 									 .destination = destination,
 									 .completion = completion};
 	tsurugi_ddl_statement statement;
+	int held_back;
 
 	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)
 	{
@@ -274,6 +275,7 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 		return;
 	}
 	tsurugi_shared_check_command("change definitions");
+	held_back = tsurugi_partition_hold_back(planned->utilityStmt);
 	tsurugi_altered_begin(&statement);
 	PG_TRY();
 	{
@@ -281,6 +283,7 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	}
 	PG_FINALLY();
 	{
+		tsurugi_partition_let_through(held_back);
 		tsurugi_altered_end(&statement);
 	}
 	PG_END_TRY();
@@ -292,4 +295,5 @@ tsurugi_ddl_init(void)
 	previous_utility_hook = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;
 	tsurugi_altered_init();
+	tsurugi_partition_init();
 }

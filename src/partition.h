@@ -7,6 +7,8 @@
 
 #include "postgres.h"
 
+#include "nodes/nodes.h"
+
 /* The table has been attached: raises 23514 if one of its rows, or of those below it, does not belong there. */
 extern void tsurugi_partition_verify(Oid table);
 
@@ -16,5 +18,16 @@ extern void tsurugi_partition_verify(Oid table);
  * is PostgreSQL's for ATTACH.
  */
 extern void tsurugi_partition_verify_default(Oid parent, bool attached);
+
+/*
+ * Around a statement that may give a table one more partition: PostgreSQL does not tell that
+ * it has not looked at the default one, if what it has passed over is ours.  The first returns what the
+ * second is to be told; it is also called after an error.
+ */
+extern int tsurugi_partition_hold_back(const Node *tree);
+extern void tsurugi_partition_let_through(int before);
+
+/* Once, where the library is loaded. */
+extern void tsurugi_partition_init(void);
 
 #endif /* TSURUGI_PARTITION_H */
