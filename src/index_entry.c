@@ -467,6 +467,8 @@ static void
 check_adoptable(Relation relation, Relation index, bool primary)
 {
 	static const char *const detail = "Cannot create a primary key or unique constraint using such an index.";
+	const oidvector *classes;
+	bool null;
 
 	if (OidIsValid(get_index_constraint(RelationGetRelid(index))))
 		ereport(ERROR,
@@ -482,13 +484,15 @@ check_adoptable(Relation relation, Relation index, bool primary)
 		refuse_index("index \"%s\" contains expressions", index, detail);
 	if (RelationGetIndexPredicate(index) != NIL)
 		refuse_index("\"%s\" is a partial index", index, detail);
+	classes = (const oidvector *) DatumGetPointer(
+		SysCacheGetAttr(INDEXRELID, index->rd_indextuple, Anum_pg_index_indclass, &null));
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 	{
 		const FormData_pg_attribute *attribute =
 			TupleDescAttr(RelationGetDescr(relation), index->rd_index->indkey.values[i] - 1);
 
 		if (index->rd_indoption[i] != 0 || index->rd_indcollation[i] != attribute->attcollation ||
-			index->rd_opfamily[i] != get_opclass_family(GetDefaultOpClass(attribute->atttypid, BTREE_AM_OID)))
+			classes->values[i] != GetDefaultOpClass(attribute->atttypid, BTREE_AM_OID))
 			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 							errmsg("index \"%s\" column number %d does not have default sorting behavior",
 								   RelationGetRelationName(index), i + 1),
