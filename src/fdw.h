@@ -105,6 +105,9 @@ extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseSt
  * rows that are routed, whatever partition they go to).
  */
 extern void tsurugi_refuse_system_columns(const ModifyTable *plan, Index relation);
+
+/* The same of what a scan is to read: attribute numbers as pull_varattnos has them. */
+extern void tsurugi_refuse_absent_columns(const Bitmapset *attributes);
 extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
 
 /*

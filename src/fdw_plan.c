@@ -452,6 +452,7 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	}
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
 	pull_varattnos((Node *) conditions, baserel->relid, &attributes);
+	tsurugi_refuse_absent_columns(attributes);
 
 	never_rechecked = root->parse->commandType == CMD_SELECT && root->rowMarks == NIL;
 	if (never_rechecked)
@@ -464,6 +465,24 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 }
 
 /* --- system columns -------------------------------------------------------------------- */
+
+static void
+refuse_system_column(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot retrieve a system column in this context"),
+					errdetail("Rows of tables in memory have no \"xmin\", \"xmax\", \"cmin\" and \"cmax\"."),
+					errhint("To tell versions of a row apart, count them in a column of its own.")));
+}
+
+void
+tsurugi_refuse_absent_columns(const Bitmapset *attributes)
+{
+	int first = TableOidAttributeNumber + 1 - FirstLowInvalidHeapAttributeNumber;
+	int found = bms_next_member(attributes, first - 1);
+
+	if (found >= first && found < SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber)
+		refuse_system_column();
+}
 
 static bool
 has_absent_column(Node *expressions, Index relation)
@@ -492,9 +511,7 @@ tsurugi_refuse_system_columns(const ModifyTable *plan, Index relation)
 	if ((plan->returningLists != NIL && has_absent_column((Node *) plan->returningLists, relation)) ||
 		(plan->onConflictSet != NIL && has_absent_column((Node *) plan->onConflictSet, relation)) ||
 		(plan->onConflictWhere != NULL && has_absent_column(plan->onConflictWhere, relation)))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot retrieve a system column in this context"),
-				 errdetail("Rows of tables in memory have no \"xmin\", \"xmax\", \"cmin\" and \"cmax\".")));
+		refuse_system_column();
 }
 
 List *

@@ -156,8 +156,12 @@ tsurugi_tid_plan(RelOptInfo *baserel, const ForeignPath *path, List *tlist, List
 	RestrictInfo *condition = lsecond(path->fdw_private);
 	Expr *places = places_of(baserel, condition);
 	List *recheck = IsA(places, CurrentOfExpr) ? NIL : list_make1(condition->clause);
+	Bitmapset *attributes = NULL;
 
 	scan_clauses = extract_actual_clauses(list_difference_ptr(scan_clauses, list_make1(condition)), false);
+	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
+	pull_varattnos((Node *) scan_clauses, baserel->relid, &attributes);
+	tsurugi_refuse_absent_columns(attributes);
 	return make_foreignscan(tlist, scan_clauses, baserel->relid, list_make1(places), list_make1(list_make1_int(0)), NIL,
 							recheck, NULL);
 }
