@@ -223,11 +223,6 @@ tsurugi_reads(void)
 void
 tsurugi_isolation_begin(tg_txn *txn)
 {
-	tg_txn_describe(txn, tsurugi_kind,
-					tsurugi_is_serializable()	  ? TG_SERIALIZABLE
-					: IsolationUsesXactSnapshot() ? TG_REPEATABLE_READ
-												  : TG_READ_COMMITTED,
-					tsurugi_transaction_label);
 	if (tsurugi_kind == TG_TXN_ORDINARY && IsolationUsesXactSnapshot())
 	{
 		begin_level();

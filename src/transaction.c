@@ -106,7 +106,11 @@ begin_transaction(void)
 						errmsg("cannot change tables of tsurugi_fdw during a parallel operation")));
 	tsurugi_settings_follow();
 	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
-	own_txn = tg_txn_begin(session, own_host);
+	own_txn = tg_txn_begin_as(session, own_host, tsurugi_kind,
+							  tsurugi_is_serializable()		? TG_SERIALIZABLE
+							  : IsolationUsesXactSnapshot() ? TG_REPEATABLE_READ
+															: TG_READ_COMMITTED,
+							  tsurugi_transaction_label);
 	tsurugi_isolation_begin(own_txn);
 	writes_noted = 0;
 	tg_tax_begin(session);

@@ -185,9 +185,9 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared->command = 0;
 	shared->has_conflict = false;
 	shared->txn =
-		tg_txn_begin_at(session, all->first_txn + number, HOST_SHARED | ++all->incarnation << PLACE_BITS | number);
+		tg_txn_begin_at(session, all->first_txn + number, HOST_SHARED | ++all->incarnation << PLACE_BITS | number,
+						config->kind, config->isolation, config->label);
 	shared->txn->shared = shared;
-	tg_txn_describe(shared->txn, config->kind, config->isolation, config->label);
 	if (reads != NULL)
 		tg_txn_track(shared->txn, reads);
 	tg_store_relaxed(&shared->expired, 0);

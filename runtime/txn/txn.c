@@ -111,11 +111,18 @@ state_of(const tg_txn *txn)
 tg_txn *
 tg_txn_begin(tg_session *session, uint64_t host)
 {
-	return tg_txn_begin_at(session, session->id, host);
+	return tg_txn_begin_at(session, session->id, host, TG_TXN_ORDINARY, TG_READ_COMMITTED, NULL);
 }
 
 tg_txn *
-tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host)
+tg_txn_begin_as(tg_session *session, uint64_t host, tg_txn_kind kind, tg_isolation isolation, const char *label)
+{
+	return tg_txn_begin_at(session, session->id, host, kind, isolation, label);
+}
+
+tg_txn *
+tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host, tg_txn_kind kind, tg_isolation isolation,
+				const char *label)
 {
 	tg_txn *txn = &tg_txns->txn[number];
 
@@ -127,7 +134,7 @@ tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host)
 	tg_assert(txn->locks == NULL && txn->lock_count == 0);
 	tg_store_relaxed(&txn->writes, 0);
 	tg_store_relaxed(&txn->host, host);
-	tg_txn_describe(txn, TG_TXN_ORDINARY, TG_READ_COMMITTED, NULL);
+	tg_txn_describe(txn, kind, isolation, label);
 	tg_store_relaxed(&txn->snapshot, 0);
 	tg_store_relaxed(&txn->waits, 0); /* an error may have ended the last wait */
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
@@ -140,13 +147,14 @@ tg_txn_describe(tg_txn *txn, tg_txn_kind kind, tg_isolation isolation, const cha
 {
 	char text[TG_TXN_LABEL_BYTES];
 	uint64_t words[TG_TXN_LABEL_BYTES / 8];
-	bool has_label = label != NULL && *label != '\0';
 
 	if (kind != TG_TXN_ORDINARY)
 		isolation = TG_SERIALIZABLE;
-	if (tg_likely(!has_label && txn->label[0] == 0 && txn->kind == kind && txn->isolation == isolation))
+	if (label == NULL)
+		label = "";
+	if (tg_likely(txn->kind == kind && txn->isolation == isolation && strcmp((const char *) txn->label, label) == 0))
 		return;
-	strncpy(text, has_label ? label : "", sizeof(text) - 1);
+	strncpy(text, label, sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	memcpy(words, text, sizeof(words));
 	/* Reports read it all, or begin again: the life is odd meanwhile. */

@@ -79,6 +79,10 @@ typedef enum tg_isolation
  * READ COMMITTED and without a label.  The other kinds are SERIALIZABLE.  label may be NULL.
  */
 extern void tg_txn_describe(tg_txn *txn, tg_txn_kind kind, tg_isolation isolation, const char *label);
+
+/* Both in one. */
+extern tg_txn *tg_txn_begin_as(tg_session *session, uint64_t host, tg_txn_kind kind, tg_isolation isolation,
+							   const char *label);
 extern tg_txn_kind tg_txn_kind_of(const tg_txn *txn);
 
 /* For reports: the snapshot it reads at now; 0: none.  Its owner's. */

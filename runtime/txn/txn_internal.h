@@ -303,8 +303,9 @@ extern void tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows);
 extern tg_status tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 								tg_version older, uint32_t except, tg_wait *wait_out) TG_MUST_USE;
 
-/* tg_txn_begin with this descriptor. */
-extern tg_txn *tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host);
+/* tg_txn_begin_as with this descriptor. */
+extern tg_txn *tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host, tg_txn_kind kind,
+							   tg_isolation isolation, const char *label);
 
 /* T1: PREPARING, then C, which is returned. */
 extern tg_time tg_txn_draw(tg_txn *txn);
