@@ -9,7 +9,7 @@ INSERT INTO item SELECT i, i * 10, 'name ' || i FROM generate_series(1, 100) i;
 
 -- how many states this session keeps, and how many of them run
 CREATE VIEW kept AS SELECT count(*) FROM pg_backend_memory_contexts WHERE ident = 'kept by tsurugi_fdw';
-CREATE VIEW running AS SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'tsurugi_fdw execution';
+CREATE VIEW running AS SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'tsurugi_fdw execution' AND ident = 'running';
 
 -- From the second sighting of the same plan on
 SET plan_cache_mode = force_generic_plan;
@@ -259,6 +259,77 @@ SET ROLE regress_prepared;
 EXECUTE by_view(1);
 RESET ROLE;
 DROP VIEW item_view;
+-- that come from elsewhere: a group, an attribute of the role, ownership; and that are taken back
+CREATE ROLE regress_prepared_group;
+GRANT SELECT ON item TO regress_prepared_group;
+EXECUTE look(2);
+SET ROLE regress_prepared;
+EXECUTE look(2);
+RESET ROLE;
+GRANT regress_prepared_group TO regress_prepared;
+SET ROLE regress_prepared;
+EXECUTE look(2);
+EXECUTE look(3);
+RESET ROLE;
+ALTER ROLE regress_prepared NOINHERIT;
+SET ROLE regress_prepared;
+EXECUTE look(2);
+RESET ROLE;
+ALTER ROLE regress_prepared INHERIT;
+SET ROLE regress_prepared;
+EXECUTE look(2);
+RESET ROLE;
+REVOKE regress_prepared_group FROM regress_prepared;
+SET ROLE regress_prepared;
+EXECUTE look(2);
+RESET ROLE;
+ALTER ROLE regress_prepared SUPERUSER;
+SET ROLE regress_prepared;
+EXECUTE look(2);
+RESET ROLE;
+ALTER ROLE regress_prepared NOSUPERUSER;
+SET ROLE regress_prepared;
+EXECUTE look(2);
+RESET ROLE;
+ALTER FOREIGN TABLE item OWNER TO regress_prepared;
+SET ROLE regress_prepared;
+EXECUTE look(2);
+EXECUTE look(3);
+EXECUTE look(4);
+RESET ROLE;
+ALTER FOREIGN TABLE item OWNER TO CURRENT_USER;
+SET ROLE regress_prepared;
+EXECUTE look(2);
+RESET ROLE;
+BEGIN;
+GRANT SELECT ON item TO regress_prepared;
+SET LOCAL ROLE regress_prepared;
+EXECUTE look(2);
+EXECUTE look(3);
+EXECUTE look(4);
+ROLLBACK;
+SET ROLE regress_prepared;
+EXECUTE look(2);
+RESET ROLE;
+CREATE FUNCTION as_owner(n int) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE found text;
+BEGIN
+	SELECT name INTO found FROM item WHERE id = n;
+	RETURN found;
+END $$;
+SELECT as_owner(n) FROM generate_series(2, 5) n;
+SET ROLE regress_prepared;
+SELECT as_owner(n) FROM generate_series(2, 5) n;
+RESET ROLE;
+ALTER FUNCTION as_owner SECURITY INVOKER;
+SELECT as_owner(2);
+SET ROLE regress_prepared;
+SELECT as_owner(2);
+RESET ROLE;
+SELECT as_owner(2);
+DROP FUNCTION as_owner;
+REVOKE ALL ON item FROM regress_prepared_group;
+DROP ROLE regress_prepared_group;
 
 -- Row security, where there can be some: on a partitioned table above
 CREATE TABLE above (id int NOT NULL, v int) PARTITION BY RANGE (id);

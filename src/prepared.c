@@ -6,16 +6,17 @@
  * state and tearing it down: memory contexts, a range table, two tuple
  * descriptors, a slot, our scan.  All of it follows from the plan alone, so
  * it is made once and kept, and an execution only fills in what is its own:
- * snapshot, parameters, opened relation, memory.  The state is a genuine one,
- * made by ExecInitNode, so that everything between start and end is
- * PostgreSQL's: ExecutorRun, ExecutorFinish, portals, EXPLAIN of a running
- * query by other libraries.
+ * snapshot, parameters, opened relation.  The state is a genuine one,
+ * made by ExecInitNode, so that between start and end everybody finds what they
+ * expect: ExecutorRun for any receiver, ExecutorFinish, portals, EXPLAIN of a running
+ * query by other libraries.  Only rows for the extended protocol's Execute go
+ * without a receiver (data_row.c).
  *
  *	            second sighting of the number
  *	(nothing) ────────────────────────────────▶ free ──start──▶ running
  *	    ▲                                        │ ▲               │ │
  *	    └── stale, or place taken by another ────┘ └──── end ──────┘ │
- *	    └────── the execution's memory goes without an end (error) ──┘
+ *	    └────── the caller's memory goes without an end (error) ─────┘
  *
  * A plan is known by a number that GetForeignPlan has written into it and by
  * the address of the statement; each alone could come again, both together
@@ -29,15 +30,18 @@
  *	  there is no function whose definition, privileges or remembered values
  *	  could be out of date.
  * 2. A free state points to nothing that does not live as long: not to the
- *	  plan, the relation, a snapshot, parameters.
+ *	  plan, a snapshot, parameters.
  * 3. What was made from the catalogs is of this revision of the relation's
- *	  description; any invalidation of the relation makes another.
- *	  Privileges are checked at each start, and the relation is opened for
- *	  each execution: DROP and ALTER find it in use as always.
- * 4. es_query_cxt is an execution's own, made in the caller's memory as
- *	  always.  Others allocate in it; it goes at the end, or with the caller's
- *	  memory after an error.  Its going is what ends "running": there is no
- *	  other way to hear of all errors.
+ *	  description; any invalidation of the relation makes another.  So it is with
+ *	  the relation's descriptor, which is pinned for each execution: DROP and ALTER find
+ *	  it in use as always.  Privileges are those of each start: that a role was allowed
+ *	  is remembered until any row changes that could be a reason (pg_class, pg_attribute, pg_authid,
+ *	  pg_auth_members, pg_database), which PostgreSQL's caches, where a check would look, hear of at the same moment.
+ * 4. es_query_cxt is the state's; others allocate in it, and it is emptied at the
+ *	  end.  An execution that is not ended, because of an error, ends with its caller's
+ *	  memory, from which PostgreSQL would have allocated es_query_cxt: there is no
+ *	  other way to hear of all errors.  The state goes with it.
+ *	  The snapshot is not registered once more: the query's descriptor has done that, and outlives the execution.
  * 5. Whatever else is unusual goes PostgreSQL's way: EXPLAIN, instruments,
  *	  scrollable cursors, a state that is running already (a cursor left open,
  *	  recursion), parallel workers.
@@ -61,14 +65,21 @@
 #include "access/parallel.h"
 #include "access/table.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "parser/parsetree.h"
+#include "tcop/pquery.h"
+#include "utils/acl.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
+#include "src/data_row.h"
 #include "src/fdw.h"
 #include "src/relation.h"
 #include "src/scan.h"
+#include "src/snapshot.h"
 
 #define PLACE_COUNT 64	  /* a state takes 16 kB */
 #define SIGHTED_COUNT 512 /* plannings that a prepared statement's first two executions may lie apart */
@@ -79,18 +90,26 @@ typedef struct Kept
 	uint32_t number;
 	const PlannedStmt *planned; /* compared only */
 	uint64_t revision;
-	Oid relation;
-	Index relation_index; /* in the range table, from 0 */
-	MemoryContext memory; /* of all this */
+	Oid oid;
+	Relation relation;		 /* of this revision */
+	Index relation_index;	 /* in the range table, from 0 */
+	MemoryContext memory;	 /* of all this */
+	MemoryContext execution; /* es_query_cxt */
 	EState *estate;
 	ForeignScanState *node;
-	int slot_count; /* as made */
+	tsurugi_run_record *record;
+	tsurugi_data_row *row; /* NULL: rows go by the receiver */
+	int slot_count;		   /* as made */
+	bool one_row;		   /* at most */
+
+	/* who was allowed to run it, when privileges were of this age; 0: nobody */
+	Oid allowed;
+	uint64_t allowed_age;
 
 	/* while it runs */
+	MemoryContext caller;				  /* whose going ends it after an error; NULL: free */
+	MemoryContextCallback execution_gone; /* of the caller's memory */
 	struct Kept *outer;					  /* the one that was started before */
-	MemoryContext execution;			  /* es_query_cxt; NULL: free */
-	MemoryContextCallback execution_gone; /* of it */
-	bool ended;							  /* in order */
 } Kept;
 
 typedef struct Place
@@ -102,6 +121,7 @@ typedef struct Place
 static Place places[PLACE_COUNT];
 static uint32_t sighted[SIGHTED_COUNT]; /* numbers, by their remainder */
 static Kept *running;					/* the last one started */
+static uint64_t privileges_age = 1;		/* grows when somebody's privileges may have changed */
 
 /* --- making ------------------------------------------------------------------------- */
 
@@ -165,7 +185,6 @@ forget_execution(Kept *kept)
 	EState *estate = kept->estate;
 	ForeignScanState *node = kept->node;
 
-	estate->es_query_cxt = kept->memory;
 	estate->es_plannedstmt = NULL;
 	estate->es_range_table = NIL;
 	estate->es_relations[kept->relation_index] = NULL;
@@ -175,7 +194,6 @@ forget_execution(Kept *kept)
 	estate->es_queryEnv = NULL;
 	node->ss.ps.plan = NULL;
 	node->ss.ss_currentRelation = NULL;
-	node->ss.ps.ps_ExprContext->ecxt_per_query_memory = kept->memory;
 	node->ss.ps.ps_ExprContext->ecxt_param_list_info = NULL;
 }
 
@@ -199,17 +217,25 @@ make(uint32_t number, PlannedStmt *planned)
 	node = castNode(ForeignScanState, ExecInitNode(planned->planTree, estate, EXEC_FLAG_EXPLAIN_ONLY));
 	if (node->ss.ps.ps_ProjInfo == NULL)
 	{
+		const tsurugi_scan *scan;
+
 		make_scan(node);
+		scan = node->fdw_state;
 		kept = palloc0(sizeof(*kept));
 		kept->number = number;
 		kept->planned = planned;
-		kept->relation = RelationGetRelid(node->ss.ss_currentRelation);
+		kept->relation = node->ss.ss_currentRelation;
+		kept->oid = RelationGetRelid(kept->relation);
 		kept->relation_index = ((ForeignScan *) node->ss.ps.plan)->scan.scanrelid - 1;
-		kept->revision = ((tsurugi_scan *) node->fdw_state)->described->revision;
+		kept->revision = scan->described->revision;
 		kept->memory = estate->es_query_cxt;
+		kept->execution = AllocSetContextCreate(kept->memory, "tsurugi_fdw execution", ALLOCSET_SMALL_SIZES);
 		kept->estate = estate;
 		kept->node = node;
+		kept->record = tsurugi_snapshot_record_make();
+		kept->row = tsurugi_data_row_make(node->ss.ps.ps_ResultTupleDesc);
 		kept->slot_count = list_length(estate->es_tupleTable);
+		kept->one_row = scan->shape.way == TSURUGI_WAY_KEY && scan->shape.arrays == 0;
 	}
 	ExecCloseRangeTableRelations(estate);
 	MemoryContextSwitchTo(caller);
@@ -219,6 +245,8 @@ make(uint32_t number, PlannedStmt *planned)
 		return NULL;
 	}
 	forget_execution(kept);
+	estate->es_query_cxt = kept->execution;
+	node->ss.ps.ps_ExprContext->ecxt_per_query_memory = kept->execution;
 	MemoryContextSetIdentifier(kept->memory, "kept by tsurugi_fdw");
 	MemoryContextSetParent(kept->memory, CacheMemoryContext);
 	return kept;
@@ -236,46 +264,69 @@ discard(Kept *kept)
 
 /* --- running ---------------------------------------------------------------------------- */
 
-/* Rule 4: however the execution has ended. */
 static void
-execution_gone(void *argument)
+stop_running(Kept *kept)
 {
-	Kept *kept = argument;
 	Kept **link = &running;
 
 	while (*link != kept)
 		link = &(*link)->outer;
 	*link = kept->outer;
-	kept->execution = NULL;
-	if (!kept->ended)
-		discard(kept);
+	kept->caller = NULL;
+	MemoryContextSetIdentifier(kept->execution, NULL);
+	tsurugi_snapshot_record_end(kept->record);
+}
+
+/* Rule 4: the caller's memory goes. */
+static void
+execution_gone(void *argument)
+{
+	Kept *kept = argument;
+
+	stop_running(kept);
+	discard(kept);
 }
 
 static void
-begin_execution(Kept *kept, QueryDesc *query, Relation relation, int flags)
+start_running(Kept *kept)
+{
+	kept->caller = CurrentMemoryContext;
+	kept->execution_gone.func = execution_gone;
+	kept->execution_gone.arg = kept;
+	MemoryContextRegisterResetCallback(kept->caller, &kept->execution_gone);
+	MemoryContextSetIdentifier(kept->execution, "running");
+	kept->outer = running;
+	running = kept;
+}
+
+/* As MemoryContextUnregisterResetCallback of later versions of PostgreSQL. */
+static void
+forget_caller(Kept *kept)
+{
+	MemoryContextCallback **link = &kept->caller->reset_cbs;
+
+	while (*link != &kept->execution_gone)
+		link = &(*link)->next;
+	*link = (*link)->next;
+}
+
+static void
+begin_execution(Kept *kept, QueryDesc *query, int flags)
 {
 	EState *estate = kept->estate;
 	ForeignScanState *node = kept->node;
 	ExprContext *context = node->ss.ps.ps_ExprContext;
 
-	kept->execution = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw execution", ALLOCSET_DEFAULT_SIZES);
-	kept->execution_gone.func = execution_gone;
-	kept->execution_gone.arg = kept;
-	MemoryContextRegisterResetCallback(kept->execution, &kept->execution_gone);
-	kept->ended = false;
-	kept->outer = running;
-	running = kept;
-
+	start_running(kept);
 	context->ecxt_param_list_info = query->params;
 	tsurugi_scan_expect_leaf(node->fdw_state);
 
 	/* as standard_ExecutorStart and InitPlan */
-	estate->es_query_cxt = kept->execution;
 	estate->es_direction = ForwardScanDirection;
-	estate->es_snapshot = RegisterSnapshot(query->snapshot);
+	estate->es_snapshot = query->snapshot;
 	estate->es_plannedstmt = query->plannedstmt;
 	estate->es_range_table = query->plannedstmt->rtable;
-	estate->es_relations[kept->relation_index] = relation;
+	estate->es_relations[kept->relation_index] = kept->relation;
 	estate->es_param_list_info = query->params;
 	estate->es_sourceText = query->sourceText;
 	estate->es_queryEnv = query->queryEnv;
@@ -285,8 +336,8 @@ begin_execution(Kept *kept, QueryDesc *query, Relation relation, int flags)
 	estate->es_use_parallel_mode = false;
 	estate->es_jit_flags = query->plannedstmt->jitFlags;
 	node->ss.ps.plan = query->plannedstmt->planTree;
-	node->ss.ss_currentRelation = relation;
-	context->ecxt_per_query_memory = kept->execution;
+	node->ss.ss_currentRelation = kept->relation;
+	tsurugi_snapshot_record_begin(kept->record, estate);
 	tsurugi_scan_start(node->fdw_state);
 
 	query->estate = estate;
@@ -294,28 +345,95 @@ begin_execution(Kept *kept, QueryDesc *query, Relation relation, int flags)
 	query->tupDesc = node->ss.ps.ps_ResultTupleDesc;
 }
 
+/* Opens the relation; false if it is not as it was. */
+static bool
+open_relation(Kept *kept)
+{
+	const tsurugi_scan *scan = kept->node->fdw_state;
+	const tsurugi_relation *described;
+
+	if (likely(tsurugi_relation_is_as_described(kept->oid, scan->described, kept->revision)))
+	{
+		RelationIncrementReferenceCount(kept->relation);
+		return true;
+	}
+	kept->relation = table_open(kept->oid, NoLock);
+	described = tsurugi_relation_get(kept->relation);
+	if (described == scan->described && described->revision == kept->revision)
+		return true;
+	table_close(kept->relation, NoLock);
+	return false;
+}
+
+/* Rule 3. */
+static void
+check_privileges(Kept *kept, const QueryDesc *query)
+{
+	uint64_t age = privileges_age;
+
+	if (likely(kept->allowed == GetUserId() && kept->allowed_age == age && ExecutorCheckPerms_hook == NULL))
+		return;
+	ExecCheckRTPerms(query->plannedstmt->rtable, true);
+	kept->allowed = GetUserId();
+	kept->allowed_age = age;
+}
+
 /*
  * Starts a free state; false if it is stale.  An error from begin_execution on
- * leaves it running, until the execution's memory goes.
+ * leaves it running, until the caller's memory goes.
  */
 static bool
 start_kept(Kept *kept, QueryDesc *query, int flags)
 {
 	tsurugi_scan *scan = kept->node->fdw_state;
-	const tsurugi_relation *described;
-	Relation relation;
 
-	relation = table_open(kept->relation, NoLock);
-	described = tsurugi_relation_get(relation);
-	if (described != scan->described || described->revision != kept->revision)
-	{
-		table_close(relation, NoLock);
+	if (!open_relation(kept))
 		return false;
-	}
-	begin_execution(kept, query, relation, flags);
+	begin_execution(kept, query, flags);
 	tsurugi_scan_expect_row(scan);
-	ExecCheckRTPerms(query->plannedstmt->rtable, true);
+	check_privileges(kept, query);
 	tsurugi_scan_expect_cells(scan);
+	return true;
+}
+
+/* ExecutePlan (execMain.c), and what the receiver would do.  The number of rows. */
+static uint64
+send_rows(Kept *kept, uint64 count, const int16 *formats)
+{
+	PlanState *node = &kept->node->ss.ps;
+	uint64 sent = 0;
+
+	MemoryContextSwitchTo(node->ps_ExprContext->ecxt_per_tuple_memory);
+	while (count == 0 || sent < count)
+	{
+		TupleTableSlot *slot = tsurugi_scan_run(node);
+
+		if (TupIsNull(slot))
+			break;
+		tsurugi_data_row_send(kept->row, slot, formats);
+		sent++;
+		if (kept->one_row)
+			break;
+		MemoryContextReset(node->ps_ExprContext->ecxt_per_tuple_memory);
+	}
+	return sent;
+}
+
+/* Runs it without its receiver, whose state costs more than one row; false if it is needed. */
+static bool
+run_kept(Kept *kept, QueryDesc *query, ScanDirection direction, uint64 count)
+{
+	const PlanState *node = &kept->node->ss.ps;
+	MemoryContext caller = CurrentMemoryContext;
+
+	if (kept->row == NULL || direction != ForwardScanDirection || query->totaltime != NULL ||
+		node->instrument != NULL || node->ExecProcNode != tsurugi_scan_run || ActivePortal == NULL ||
+		ActivePortal->queryDesc != query || ActivePortal->formats == NULL ||
+		!tsurugi_data_row_serves(kept->row, query->dest, ActivePortal->formats))
+		return false;
+	kept->estate->es_direction = direction;
+	kept->estate->es_processed = send_rows(kept, count, ActivePortal->formats);
+	MemoryContextSwitchTo(caller);
 	return true;
 }
 
@@ -342,19 +460,22 @@ end_kept(Kept *kept, QueryDesc *query)
 	/* as standard_ExecutorEnd and what it calls */
 	tsurugi_scan_detach(node->fdw_state);
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
-	table_close(node->ss.ss_currentRelation, NoLock);
-	UnregisterSnapshot(estate->es_snapshot);
+	RelationClose(kept->relation);
+	forget_caller(kept);
+	stop_running(kept);
 	if (is_as_made(kept))
 	{
-		MemoryContext execution = kept->execution;
-
 		MemoryContextReset(node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+		MemoryContextReset(kept->execution);
+		if (kept->row != NULL)
+			tsurugi_data_row_rest(kept->row);
 		forget_execution(kept);
-		kept->ended = true;
-		MemoryContextDelete(execution);
 	}
 	else
-		FreeExecutorState(estate); /* with the execution's memory goes the rest */
+	{
+		FreeExecutorState(estate);
+		discard(kept);
+	}
 	query->tupDesc = NULL;
 	query->estate = NULL;
 	query->planstate = NULL;
@@ -379,7 +500,7 @@ take_place(Place *place, uint32_t number, PlannedStmt *planned)
 		bool used = place->used;
 
 		place->used = false;
-		if (used || place->kept->execution != NULL)
+		if (used || place->kept->caller != NULL)
 			return NULL;
 		discard(place->kept);
 	}
@@ -397,7 +518,7 @@ find_free(uint32_t number, PlannedStmt *planned)
 	if (kept == NULL || kept->number != number || kept->planned != planned)
 		return take_place(place, number, planned);
 	place->used = true;
-	return kept->execution == NULL ? kept : NULL;
+	return kept->caller == NULL ? kept : NULL;
 }
 
 static bool
@@ -425,24 +546,49 @@ start_query(QueryDesc *query, int flags)
 		standard_ExecutorStart(query, flags);
 }
 
+/* The running state of a query; NULL: PostgreSQL has started it. */
+static inline Kept *
+find_running(const QueryDesc *query)
+{
+	Kept *kept = running;
+
+	while (kept != NULL && kept->estate != query->estate)
+		kept = kept->outer;
+	return kept;
+}
+
+static void
+run_query(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
+{
+	Kept *kept = find_running(query);
+
+	if (kept == NULL || !run_kept(kept, query, direction, count))
+		standard_ExecutorRun(query, direction, count, once);
+}
+
 static void
 end_query(QueryDesc *query)
 {
-	for (Kept *kept = running; kept != NULL; kept = kept->outer)
-	{
-		if (kept->estate == query->estate)
-		{
-			end_kept(kept, query);
-			return;
-		}
-	}
-	standard_ExecutorEnd(query);
+	Kept *kept = find_running(query);
+
+	if (kept != NULL)
+		end_kept(kept, query);
+	else
+		standard_ExecutorEnd(query);
+}
+
+static void
+privileges_changed(Datum argument, int cache, uint32 hash)
+{
+	privileges_age++;
 }
 
 void
 tsurugi_prepared_init(void)
 {
-	if (ExecutorStart_hook != NULL || ExecutorEnd_hook != NULL)
+	static const int caches[] = {RELOID, ATTNUM, AUTHOID, AUTHMEMROLEMEM, DATABASEOID};
+
+	if (ExecutorStart_hook != NULL || ExecutorRun_hook != NULL || ExecutorEnd_hook != NULL)
 	{
 		ereport(LOG, (errmsg("tsurugi_fdw is not the first library that hooks into the executor"),
 					  errdetail("Prepared statements that look up one row are slower."),
@@ -450,5 +596,8 @@ tsurugi_prepared_init(void)
 		return;
 	}
 	ExecutorStart_hook = start_query;
+	ExecutorRun_hook = run_query;
 	ExecutorEnd_hook = end_query;
+	for (int i = 0; i < lengthof(caches); i++)
+		CacheRegisterSyscacheCallback(caches[i], privileges_changed, (Datum) 0);
 }

@@ -227,6 +227,23 @@ tsurugi_relation_get(Relation relation)
 	return entry->described;
 }
 
+bool
+tsurugi_relation_is_as_described(Oid oid, const tsurugi_relation *described, uint64_t revision)
+{
+	Entry *entry = last_entry;
+
+	if (tg_unlikely(entry == NULL || entry->oid != oid))
+	{
+		entry = entries == NULL ? NULL : hash_search(entries, &oid, HASH_FIND, NULL);
+		if (entry == NULL)
+			return false;
+	}
+	if (entry->described != described || described->revision != revision || !is_current(entry))
+		return false;
+	last_entry = entry;
+	return true;
+}
+
 /* --- invalidation -------------------------------------------------------------------- */
 
 /* May come at any lock: only marks. */

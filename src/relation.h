@@ -90,6 +90,12 @@ extern void tsurugi_relation_init(void);
  */
 extern tsurugi_relation *tsurugi_relation_get(Relation relation);
 
+/*
+ * Whether this is what the function above would return for that relation, still of this revision, at little cost.  True means,
+ * too, that PostgreSQL has not let go of the relation's descriptor since: that takes an invalidation.
+ */
+extern bool tsurugi_relation_is_as_described(Oid oid, const tsurugi_relation *described, uint64_t revision);
+
 /* The entry in pg_class of an index that the storage names, which names the primary key by NULL. */
 static inline Oid
 tsurugi_index_oid(const tsurugi_relation *described, const tg_index *index)

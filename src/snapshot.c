@@ -2,7 +2,8 @@
  * snapshot.c
  *	  What a running statement sees of the store.
  *
- * A record per executor run, in the run's own memory, linked innermost first.
+ * A record per executor run, in the run's own memory, or in that of a state which is kept for
+ * many runs (prepared.c), linked innermost first.
  * A point query makes one record, publishes one time, withdraws it when its
  * memory goes: no table is searched, and the list has one element.
  *
@@ -41,19 +42,21 @@
 #include "src/snapshot_watch.h"
 #include "src/transaction.h"
 
-typedef struct Record
+typedef struct tsurugi_run_record
 {
-	struct Record *outer;
-	const void *run;	   /* the EState, or the memory context */
-	Snapshot snapshot;	   /* NULL: not to be shared */
-	SubTransactionId part; /* that it was made in */
-	struct Record *source; /* whose time this is; NULL: its own */
-	unsigned entry;		   /* of its own time */
-	bool of_transaction;   /* the time is the transaction's */
+	struct tsurugi_run_record *outer;
+	const void *run;				   /* the EState, or the memory context; NULL: it has ended, or not begun */
+	Snapshot snapshot;				   /* NULL: not to be shared */
+	SubTransactionId part;			   /* that it was made in */
+	struct tsurugi_run_record *source; /* whose time this is; NULL: its own */
+	unsigned entry;					   /* of its own time */
+	bool of_transaction;			   /* the time is the transaction's */
 	TimestampTz taken;
 	tg_snapshot seen;
 	MemoryContextCallback callback;
-} Record;
+} tsurugi_run_record;
+
+typedef tsurugi_run_record Record;
 
 static Record *records;
 
@@ -250,11 +253,10 @@ tsurugi_snapshot_check(void)
 		tsurugi_snapshot_check_age(record->taken);
 }
 
-static Record *
-begin_record(MemoryContext context, const void *run, Snapshot snapshot, CommandId command, bool fresh)
+/* An error leaves it as it was: of no run. */
+static void
+begin_record(Record *record, const void *run, Snapshot snapshot, CommandId command, bool fresh)
 {
-	Record *record;
-
 	if (IsParallelWorker())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("tables of tsurugi_fdw cannot be accessed in a parallel worker"),
@@ -264,19 +266,47 @@ begin_record(MemoryContext context, const void *run, Snapshot snapshot, CommandI
 		tsurugi_pay();
 	if (!fresh)
 		tsurugi_access();
-	record = MemoryContextAlloc(context, sizeof(*record));
-	record->run = run;
 	record->snapshot = snapshot;
 	record->part = GetCurrentSubTransactionId();
 	record->seen.txn = tsurugi_transaction_number();
 	record->seen.command = command + tsurugi_shared_first_command;
-	record->callback.func = end_record;
-	record->callback.arg = record;
 	find_time(record, fresh);
+	record->run = run;
 	record->outer = records;
 	records = record;
+}
+
+/* Ends with the memory. */
+static Record *
+make_record(MemoryContext context, const void *run, Snapshot snapshot, CommandId command, bool fresh)
+{
+	Record *record = MemoryContextAlloc(context, sizeof(*record));
+
+	begin_record(record, run, snapshot, command, fresh);
+	record->callback.func = end_record;
+	record->callback.arg = record;
 	MemoryContextRegisterResetCallback(context, &record->callback);
 	return record;
+}
+
+tsurugi_run_record *
+tsurugi_snapshot_record_make(void)
+{
+	return palloc0(sizeof(Record));
+}
+
+void
+tsurugi_snapshot_record_begin(tsurugi_run_record *record, const EState *estate)
+{
+	tg_assert(record->run == NULL && estate->es_crosscheck_snapshot == InvalidSnapshot);
+	begin_record(record, estate, estate->es_snapshot, estate->es_snapshot->curcid, fresh_runs);
+}
+
+void
+tsurugi_snapshot_record_end(tsurugi_run_record *record)
+{
+	end_record(record);
+	record->run = NULL;
 }
 
 bool
@@ -334,8 +364,8 @@ tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 	{
 		Snapshot snapshot = estate->es_snapshot != NULL ? estate->es_snapshot : GetActiveSnapshot();
 
-		record = begin_record(estate->es_query_cxt, estate, estate->es_snapshot, snapshot->curcid,
-							  fresh_runs || tsurugi_snapshot_is_of_now(estate));
+		record = make_record(estate->es_query_cxt, estate, estate->es_snapshot, snapshot->curcid,
+							 fresh_runs || tsurugi_snapshot_is_of_now(estate));
 	}
 	*snapshot_out = record->seen;
 }
@@ -343,7 +373,7 @@ tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 void
 tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out)
 {
-	*snapshot_out = begin_record(context, context, NULL, GetCurrentCommandId(false), true)->seen;
+	*snapshot_out = make_record(context, context, NULL, GetCurrentCommandId(false), true)->seen;
 }
 
 void

@@ -21,6 +21,16 @@
  */
 extern void tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out);
 
+/*
+ * For executor states that serve one run after the other: a record, in the current memory context, that such a
+ * run begins before it asks for its snapshot, and ends when it is over, also after an error.
+ */
+typedef struct tsurugi_run_record tsurugi_run_record;
+
+extern tsurugi_run_record *tsurugi_snapshot_record_make(void);
+extern void tsurugi_snapshot_record_begin(tsurugi_run_record *record, const EState *estate);
+extern void tsurugi_snapshot_record_end(tsurugi_run_record *record);
+
 /* Between two batches of rows: raises 72000 if one of the session's snapshots is too old (snapshot_watch.h). */
 extern void tsurugi_snapshot_check(void);
 

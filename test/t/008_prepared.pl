@@ -63,6 +63,21 @@ sub take
 	return $data;
 }
 
+# Of a row: in hexadecimal.
+sub fields
+{
+	my ($body) = @_;
+	my ($count) = unpack('n', substr $body, 0, 2, '');
+	my @fields;
+
+	for (1 .. $count)
+	{
+		my $length = unpack('l>', substr $body, 0, 4, '');
+		push @fields, $length < 0 ? 'NULL' : unpack('H*', substr $body, 0, $length, '');
+	}
+	return @fields;
+}
+
 sub answer
 {
 	my ($self) = @_;
@@ -74,7 +89,7 @@ sub answer
 		my ($type, $length) = unpack('a N', $self->take(5));
 		my $body = $length > 4 ? $self->take($length - 4) : '';
 
-		push @seen, join(',', map { unpack('H*', $_) } unpack('n/(N/a*)', $body)) if $type eq 'D';
+		push @seen, join(',', fields($body)) if $type eq 'D';
 		push @seen, unpack('Z*', $body) if $type eq 'C';
 		push @seen, 'suspended' if $type eq 's';
 		push @seen, 'ERROR ' . ($body =~ /C(\w{5})\0/)[0] if $type eq 'E';
@@ -93,7 +108,7 @@ $node->safe_psql('postgres', q{
 	INSERT INTO t SELECT i, i, 'n' || i FROM generate_series(1, 100) i;
 });
 my $kept = q{SELECT count(*) FROM pg_backend_memory_contexts WHERE ident = 'kept by tsurugi_fdw'};
-my $running = q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'tsurugi_fdw execution'};
+my $running = q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'tsurugi_fdw execution' AND ident = 'running'};
 
 # --- the extended protocol ------------------------------------------------------------
 
@@ -113,6 +128,72 @@ is($wire->bind('', 'look', 0, 5)->execute('', 1)->execute('', 1)->sync, '35,6e35
 is($wire->bind('', 'look', 0, 5)->sync, '', 'started and never run');
 is($wire->bind('', 'look', 0, 5)->execute('', 1)->sync, '35,6e35 suspended', 'begun and never finished');
 
+# Every type, text and binary, by settings that change what is written: a state is kept from the second execution
+# on, and what it sends is what PostgreSQL has sent for the first one.
+my @types = (
+	int2 => '-32768', int4 => '-2147483648', int8 => '-9223372036854775808', oid => '4294967295', bool => 't', char3 => 'a', name => 'nämé',
+	text => 'täxt', varchar => '', bytea => '\x00ff', float4 => '0.1', float8 => '1e-300', numeric => '-1.50', "numeric(6,2)" => '1234.56', date => '2020-02-29',
+	time => '23:59:59.5', timestamp => '1999-12-31 23:59:59.999999', timestamptz => '2020-02-29 12:00:00+00', interval => '1 mon 2 days 3.5s', uuid => '00112233-4455-6677-8899-aabbccddeeff',
+	json => '{"a": [1]}', jsonb => '{"ä": [1]}', inet => '10.0.0.1/8', macaddr => '08:00:2b:01:02:03', bit3 => '101', varbit => '1', point => '(1,2)', money => '$1.00',
+	'int4[]' => '{1,NULL,-3}', 'text[]' => '{ä,"b c",NULL}', int4range => '[1,5)', regclass => 'pg_class', tsvector => "''a'':1", xid => '7', pg_lsn => '0/16', '"char"' => 'x');
+my (@names, @values);
+while (my ($type, $value) = splice @types, 0, 2)
+{
+	push @names, sprintf('c%d %s', scalar @names, $type =~ s/^(char|bit)3$/$1(3)/r);
+	push @values, "'$value'";
+}
+my $columns = join ', ', map { (split)[0] } @names;
+$node->safe_psql('postgres', 'CREATE FOREIGN TABLE every (id int PRIMARY KEY, ' . join(', ', @names) . ') SERVER tsurugi');
+$node->safe_psql('postgres', 'INSERT INTO every VALUES (1, ' . join(', ', @values) . '), (2' . ', NULL' x @names . '), (3, ' .
+	join(', ', map { /\b(text|varchar)$/ ? "repeat('wide ä', 20000)" : 'NULL' } @names) . ')');
+$wire->parse('every', "SELECT $columns, id FROM every WHERE id = \$1")->sync;
+for my $setting ('DateStyle = ISO', 'DateStyle = German', 'IntervalStyle = iso_8601', 'TimeZone = "Asia/Tokyo"', 'bytea_output = escape', 'extra_float_digits = -5', 'client_encoding = latin1')
+{
+	$wire->parse('', "SET $setting")->bind('', '', 0)->execute('', 0)->sync;
+	for my $id (1 .. 3)
+	{
+		for my $binary (0, 1)
+		{
+			# a plan that nobody has run is PostgreSQL's
+			$wire->parse('fresh', "SELECT $columns, id FROM every WHERE id = \$1")->sync;
+			my $expected = $wire->bind('', 'fresh', $binary, $id)->execute('', 0)->sync;
+			$wire->add('C', pack('a Z*', 'S', 'fresh'))->sync;
+			my @seen = map { $wire->bind('', 'every', $binary, $id)->execute('', 0)->sync } 1 .. 3;
+			ok($expected =~ / SELECT 1$/ && $seen[0] eq $expected && $seen[1] eq $expected && $seen[2] eq $expected,
+				"every type, row $id, " . ($binary ? 'binary' : 'text') . ", $setting");
+		}
+	}
+}
+is($wire->bind('', 'every', 2, 1)->execute('', 0)->sync, 'ERROR 22023', 'a format that is none');
+is($wire->parse('', q{SET client_encoding = utf8})->bind('', '', 0)->execute('', 0)->sync, 'SET', 'and on');
+# types that somebody may change are PostgreSQL's affair
+$node->safe_psql('postgres', q{CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN small AS int CHECK (VALUE < 10);
+	CREATE FOREIGN TABLE felt (id int PRIMARY KEY, m mood, d small) SERVER tsurugi; INSERT INTO felt VALUES (1, 'glad', 7)});
+$wire->parse('felt', 'SELECT m, d FROM felt WHERE id = $1')->sync;
+is($wire->bind('', 'felt', 0, 1)->execute('', 0)->sync, '676c6164,37 SELECT 1', 'of a type made by a user') for 1 .. 3;
+$node->safe_psql('postgres', q{ALTER TYPE mood RENAME VALUE 'glad' TO 'happy'});
+is($wire->bind('', 'felt', 0, 1)->execute('', 0)->sync, '6861707079,37 SELECT 1', 'which has changed');
+$node->safe_psql('postgres', 'DROP FOREIGN TABLE felt, every; DROP TYPE mood; DROP DOMAIN small');
+is($wire->parse('', 'DEALLOCATE every')->bind('', '', 0)->execute('', 0)->parse('', 'DEALLOCATE felt')->bind('', '', 0)->execute('', 0)->sync,
+	'DEALLOCATE DEALLOCATE', 'done with them');
+
+# privileges are those of each execution, also where another session has changed them
+$node->safe_psql('postgres', q{CREATE ROLE reader; CREATE ROLE group_of_readers; GRANT SELECT ON t TO group_of_readers; GRANT group_of_readers TO reader});
+$wire->parse('', 'SET ROLE reader')->bind('', '', 0)->execute('', 0)->sync;
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e31 SELECT 1', 'allowed by a group') for 1 .. 3;
+$node->safe_psql('postgres', q{REVOKE group_of_readers FROM reader});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, 'ERROR 42501', 'which the role has left');
+$node->safe_psql('postgres', q{GRANT SELECT (id, name, v) ON t TO reader});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e31 SELECT 1', 'allowed by column') for 1 .. 3;
+$node->safe_psql('postgres', q{REVOKE SELECT (v) ON t FROM reader});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, 'ERROR 42501', 'not any more');
+$node->safe_psql('postgres', q{GRANT pg_read_all_data TO reader});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e31 SELECT 1', 'allowed to read everything');
+$node->safe_psql('postgres', q{DROP OWNED BY reader; REVOKE pg_read_all_data FROM reader});
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, 'ERROR 42501', 'nor that');
+$wire->parse('', 'RESET ROLE')->bind('', '', 0)->execute('', 0)->sync;
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e31 SELECT 1', 'who is allowed goes on');
+
 # two portals over the same statement, and a third after the first has been closed
 is($wire->parse('', 'BEGIN')->bind('', '', 0)->execute('', 0)->bind('a', 'look', 0, 1)->bind('b', 'look', 1, 2)
 		->parse('', $running)->bind('', '', 0)->execute('', 0)
@@ -131,7 +212,7 @@ for my $i (1 .. 3)
 # --- other libraries, and other sessions ------------------------------------------------
 
 is($node->safe_psql('postgres', q{
-	SELECT calls > 15 AND rows > 10 FROM pg_stat_statements WHERE query = 'SELECT v, name FROM t WHERE id = $1'}),
+	SELECT sum(calls) > 15 AND sum(rows) > 10 FROM pg_stat_statements WHERE query = 'SELECT v, name FROM t WHERE id = $1'}),
 	't', 'pg_stat_statements counts them');
 
 $node->safe_psql('postgres', q{UPDATE t SET name = 'new' WHERE id = 1});
