@@ -10,14 +10,16 @@
  *	      +--------------- LISTED <----------------------------+
  *	         reclaimed
  *
- * 1. One session at a time allocates from a chunk: the one that has leased it.
- *	  Any session gives slots back.
+ * 1. Two kinds of sessions allocate from a chunk: the one that has leased it, and any that
+ *	  replaces one of its versions and finds a slot free; for then the row stays
+ *	  where it was, among its neighbours.  The version replaced stands in the chunk meanwhile,
+ *	  so that is not reclaimed.  Who clears a slot's bit has the slot.  Any session gives slots back.
  * 2. leased, listed, the list and the directory change under the table's latch.
  * 3. A chunk is in the list of its table (LISTED) exactly if it may be leased;
  *	  then it is not leased.  Chunks of older layouts are dropped from the
  *	  list when they come up, and not listed again.
- * 4. A free slot's begin is NEVER in whatever headers there are, and its string
- *	  cells are empty.  So a chunk is freed without a look at its slots, and
+ * 4. A free slot's header says nothing (begin and end NEVER, all else zero) in whatever
+ *	  headers there are, and its string cells are empty.  So a chunk is freed without a look at its slots, and
  *	  each out-of-line cell of an allocated slot leads to a live blob.
  * 5. A FULL chunk gets listed when so many slots are free that leasing it pays.
  *	  Giver and the end of a lease are a Dekker pair: a giver adds to free_count,
@@ -244,11 +246,12 @@ tg_slot_give(tg_session *session, tg_version version)
 	uint64_t bit = (uint64_t) 1 << slot % 64;
 	tg_table *table = chunk->table;
 	uint32_t threshold = chunk->capacity / LISTED_SHARE;
+	tg_header *header = tg_chunk_headers(chunk) + slot;
 
 	tg_assert(tg_epoch_inside(session));
 	tg_assert(slot < chunk->capacity && (tg_load_relaxed(&chunk->free[slot / 64]) & bit) == 0);
 	tg_assert(tg_chunk_headers(chunk) != NULL);
-	tg_assert(tg_load_relaxed(&tg_chunk_headers(chunk)[slot].begin) == TG_TIME_NEVER);
+	tg_assert(tg_load_relaxed(&header->begin) == TG_TIME_NEVER);
 	for (unsigned i = 0; i < chunk->layout->string_count; i++)
 	{
 		const tg_value *cells = tg_chunk_column(chunk, chunk->layout->strings[i]);
@@ -256,6 +259,11 @@ tg_slot_give(tg_session *session, tg_version version)
 		tg_assert(!tg_string_is_out(&cells[slot].string));
 	}
 
+	/* For whoever judges ends as well, between its taking and its next begin. */
+	tg_store_relaxed(&header->end, TG_TIME_NEVER);
+	tg_store_relaxed(&header->older, TG_VERSION_NONE);
+	tg_store_relaxed(&header->successor, 0);
+	tg_store_relaxed(&header->life, 0);
 	/* The release hands the slot's memory over to who takes it next. */
 	(void) tg_fetch_or_acq_rel(&chunk->free[slot / 64], bit);
 	if (tg_fetch_add_seq_cst(&chunk->free_count, 1) + 1 < threshold)

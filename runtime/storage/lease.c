@@ -40,6 +40,7 @@
 #define LEASE_MAX 8
 #define CLAIMED ((uintptr_t) 1)
 #define BLOB_BYTES_PENDING_MAX (64 * 1024)
+#define COLUMNS_AHEAD 4 /* whose cells are fetched into the cache before they are written */
 
 typedef struct tg_lease
 {
@@ -274,8 +275,7 @@ find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out)
 {
 	while (cursor < chunk->capacity)
 	{
-		/* The acquire pairs with the release in tg_slot_give. */
-		uint64_t bits = tg_load_acquire(&chunk->free[cursor / 64]) & ~UINT64_C(0) << cursor % 64;
+		uint64_t bits = tg_load_relaxed(&chunk->free[cursor / 64]) & ~UINT64_C(0) << cursor % 64;
 
 		if (bits != 0)
 		{
@@ -321,35 +321,112 @@ find_chunk(tg_session *session, tg_table *table, tg_lease *lease, tg_claim claim
 }
 
 /*
- * Headers first, then the slot's, then its bit: a scan that finds the bit
- * cleared finds the headers, too (settle.c, «Scans»).
+ * Asks for what is going to be written of a slot, all at once: what is atomic between the writes would wait for
+ * each of them.
  */
+static inline void
+expect_slot(const tg_chunk *chunk, const tg_header *headers, unsigned slot)
+{
+	unsigned columns = chunk->layout->column_count < COLUMNS_AHEAD ? chunk->layout->column_count : COLUMNS_AHEAD;
+
+	__builtin_prefetch(&headers[slot], 1);
+	__builtin_prefetch(&chunk->rows[slot], 1);
+	for (unsigned column = 0; column < columns; column++)
+		__builtin_prefetch(tg_chunk_cell(chunk, column, slot), 1);
+}
+
+/*
+ * Takes a slot that was seen free; false if somebody else has.  Headers first, then the
+ * bit: a scan that finds the bit cleared finds the headers, too (settle.c, «Scans»).  What is in
+ * the slot's own header its giver has written.
+ */
+static inline tg_status
+claim_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim, bool *claimed_out)
+{
+	uint64_t bit = (uint64_t) 1 << slot % 64;
+	tg_header *headers;
+	tg_status status = tg_chunk_headers_write(session, chunk, claim, &headers);
+
+	if (status != TG_OK)
+		return status;
+	expect_slot(chunk, headers, slot);
+	/* The acquire pairs with the release in tg_slot_give. */
+	*claimed_out = (tg_fetch_and_acq_rel(&chunk->free[slot / 64], ~bit) & bit) != 0;
+	if (!*claimed_out)
+		return TG_OK;
+	(void) tg_fetch_add_relaxed(&chunk->free_count, -1);
+	tg_assert(tg_load_relaxed(&headers[slot].begin) == TG_TIME_NEVER &&
+			  tg_load_relaxed(&headers[slot].end) == TG_TIME_NEVER &&
+			  tg_load_relaxed(&headers[slot].older) == TG_VERSION_NONE && tg_load_relaxed(&headers[slot].life) == 0);
+	return TG_OK;
+}
+
 tg_status
 tg_slot_take(tg_session *session, tg_table *table, tg_claim claim, tg_version *version_out)
 {
 	tg_lease *lease = open_lease(session, table);
-	tg_chunk *chunk;
-	tg_header *header;
-	unsigned slot;
-	tg_status status;
+	bool claimed = false;
 
 	tg_assert(tg_epoch_inside(session));
-	status = find_chunk(session, table, lease, claim, &slot);
-	if (status != TG_OK)
-		return status;
-	chunk = lease->chunk;
-	status = tg_chunk_headers_write(session, chunk, claim, &header);
-	if (status != TG_OK)
-		return status;
-	header += slot;
-	tg_assert(tg_load_relaxed(&header->begin) == TG_TIME_NEVER); /* as of every free slot */
-	tg_store_relaxed(&header->end, TG_TIME_NEVER);
-	tg_store_relaxed(&header->older, TG_VERSION_NONE);
-	tg_store_relaxed(&header->successor, 0);
-	tg_store_relaxed(&header->life, 0);
-	(void) tg_fetch_and_acq_rel(&chunk->free[slot / 64], ~((uint64_t) 1 << slot % 64));
-	(void) tg_fetch_add_relaxed(&chunk->free_count, -1);
-	lease->cursor = slot + 1;
-	*version_out = tg_version_make(chunk, slot);
+	while (!claimed)
+	{
+		unsigned slot;
+		tg_status status = find_chunk(session, table, lease, claim, &slot);
+
+		if (status == TG_OK)
+			status = claim_slot(session, lease->chunk, slot, claim, &claimed);
+		if (status != TG_OK)
+			return status;
+		lease->cursor = slot + 1;
+		*version_out = tg_version_make(lease->chunk, slot);
+	}
 	return TG_OK;
+}
+
+/* The first free slot from one on, round the chunk by words of its bitmap; false if there is none. */
+static bool
+find_slot_near(const tg_chunk *chunk, unsigned near, unsigned *slot_out)
+{
+	unsigned words = tg_chunk_bitmap_words(chunk);
+
+	for (unsigned i = 0; i < words; i++)
+	{
+		unsigned word = (near / 64 + i) % words;
+		uint64_t bits = tg_load_relaxed(&chunk->free[word]);
+
+		if (word == words - 1 && chunk->capacity % 64 != 0)
+			bits &= ((uint64_t) 1 << chunk->capacity % 64) - 1;
+		if (bits == 0)
+			continue;
+		if (bits >> near % 64 != 0)
+			bits = bits >> near % 64 << near % 64;
+		*slot_out = word * 64 + (unsigned) __builtin_ctzll(bits);
+		return true;
+	}
+	return false;
+}
+
+tg_status
+tg_slot_take_near(tg_session *session, tg_table *table, tg_version near, tg_claim claim, tg_version *version_out)
+{
+	tg_chunk *chunk = tg_version_chunk(near);
+	uint32_t listed = tg_load_relaxed(&chunk->listed);
+	unsigned slot;
+
+	if (chunk->capacity == chunk->layout->full_capacity && chunk->layout == tg_load_acquire(&table->layout) &&
+		tg_load_relaxed(&chunk->free_count) > 0 && !tg_load_relaxed(&chunk->leased) &&
+		(listed == TG_LISTED || listed == TG_UNLISTED) && find_slot_near(chunk, tg_version_slot(near), &slot))
+	{
+		bool claimed;
+		tg_status status = claim_slot(session, chunk, slot, claim, &claimed);
+
+		if (status != TG_OK)
+			return status;
+		if (claimed)
+		{
+			*version_out = tg_version_make(chunk, slot);
+			return TG_OK;
+		}
+	}
+	return tg_slot_take(session, table, claim, version_out);
 }

@@ -311,6 +311,14 @@ extern tg_status tg_slot_take(tg_session *session, tg_table *table, tg_claim cla
 							  tg_version *version_out) TG_MUST_USE;
 
 /*
+ * The same for a version that is to replace another one, which nobody frees meanwhile:
+ * from that one's chunk if it has a free slot and is of full size (small tables are hot
+ * ones, where sessions had better keep apart), and as near to it as can be.
+ */
+extern tg_status tg_slot_take_near(tg_session *session, tg_table *table, tg_version near, tg_claim claim,
+								   tg_version *version_out) TG_MUST_USE;
+
+/*
  * Gives a slot back; it may be taken again at once.  Its begin is TG_TIME_NEVER
  * and its blobs are gone (tg_version_blobs_free, or never stored).  Any session,
  * inside an epoch.

@@ -63,14 +63,17 @@ note(const tg_writer *writer, tg_table *table, tg_write kind, tg_version version
 }
 
 /*
- * A slot with these values, not visible to anybody: begin is NEVER.  It is
- * given back by drop_version as long as nobody else has seen it.
+ * A slot with these values, not visible to anybody: begin is NEVER.  old: the version that
+ * it is to replace, or TG_VERSION_NONE.  It is given back by drop_version as long as nobody else
+ * has seen it.
  */
 static tg_status
-make_version(const tg_writer *writer, tg_table *table, uint32_t row, const tg_value *values, const bool *nulls,
-			 tg_version *version_out)
+make_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, const tg_value *values,
+			 const bool *nulls, tg_version *version_out)
 {
-	tg_status status = tg_slot_take(writer->session, table, writer->claim, version_out);
+	tg_status status = old != TG_VERSION_NONE
+						   ? tg_slot_take_near(writer->session, table, old, writer->claim, version_out)
+						   : tg_slot_take(writer->session, table, writer->claim, version_out);
 
 	if (status != TG_OK)
 		return status;
@@ -201,7 +204,7 @@ insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_byt
 	status = tg_row_take(writer->session, table, writer->claim, &fresh);
 	if (status != TG_OK)
 		return status;
-	status = make_version(writer, table, fresh, values, nulls, &version);
+	status = make_version(writer, table, fresh, TG_VERSION_NONE, values, nulls, &version);
 	if (status != TG_OK)
 		goto no_version;
 
@@ -505,7 +508,7 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	status = tg_write_log_reserve(writer->session, &writer->txn->log, table, writer->claim);
 	if (status != TG_OK)
 		return status;
-	status = make_version(writer, table, row, values, nulls, &version);
+	status = make_version(writer, table, row, old, values, nulls, &version);
 	if (status != TG_OK)
 		return status;
 	status = tg_chunk_headers_write(writer->session, tg_version_chunk(old), writer->claim, &old_header);

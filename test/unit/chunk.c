@@ -5,6 +5,8 @@
  */
 #include "runtime/storage/table_internal.h"
 
+#include <pthread.h>
+
 #include "test/unit/storage_unit.h"
 
 /* --- layout ------------------------------------------------------------------------ */
@@ -235,6 +237,149 @@ test_layout_add(void)
 	unit_equal(used_bytes(), before, "nothing is left of both layouts");
 }
 
+/* --- slots near others ------------------------------------------------------------------------------ */
+
+enum
+{
+	SMALL = 16 + 64 + 256,
+	FULL = 992
+};
+
+/* A table with three small chunks and two of full size, no slot of them free. */
+static tg_table *
+make_full_table(tg_version versions[SMALL + 2 * FULL])
+{
+	tg_table *table = make_table(NULL);
+
+	tg_epoch_enter(session);
+	for (unsigned i = 0; i < SMALL + 2 * FULL; i++)
+		if (tg_slot_take(session, table, TG_DATA, &versions[i]) != TG_OK)
+			abort();
+	tg_epoch_leave(session);
+	tg_leases_end(session);
+	return table;
+}
+
+static tg_version
+take_near(tg_table *table, tg_version near)
+{
+	tg_version version;
+
+	if (tg_slot_take_near(session, table, near, TG_DATA, &version) != TG_OK)
+		abort();
+	return version;
+}
+
+static void
+test_near(void)
+{
+	static tg_version versions[SMALL + 2 * FULL];
+	size_t before = used_bytes();
+	tg_table *table = make_full_table(versions);
+	const tg_version *full = versions + SMALL;
+
+	tg_epoch_enter(session);
+	tg_slot_give(session, full[10]);
+	tg_slot_give(session, full[63]);
+	tg_slot_give(session, full[200]);
+	tg_slot_give(session, full[FULL - 1]);
+	tg_slot_give(session, versions[0]);
+	unit_ok(take_near(table, full[20]) == full[63], "the next free slot of the same word");
+	unit_ok(take_near(table, full[20]) == full[10], "or one before it");
+	unit_ok(take_near(table, full[100]) == full[200], "or the next words'");
+	unit_ok(take_near(table, full[20]) == full[FULL - 1], "up to the chunk's last slot");
+	unit_ok(is_fresh(full[63]) && is_fresh(full[10]), "they are fresh");
+	unit_equal(tg_table_chunk(table, 3)->free_count, 0, "and counted");
+	unit_ok(tg_version_chunk(take_near(table, full[20])) != tg_version_chunk(full[20]), "then any other chunk's");
+	unit_ok(tg_version_chunk(take_near(table, versions[1])) != tg_table_chunk(table, 0),
+			"of a small chunk's none is taken so");
+	tg_slot_give(session, full[FULL + 5]);
+	tg_store_seq_cst(&tg_table_chunk(table, 4)->leased, 1);
+	unit_ok(tg_version_chunk(take_near(table, full[FULL])) != tg_version_chunk(full[FULL]), "nor of a leased one's");
+	tg_store_seq_cst(&tg_table_chunk(table, 4)->leased, 0);
+	tg_epoch_leave(session);
+	end_table(table);
+	unit_equal(used_bytes(), before, "nothing is left of them");
+}
+
+#define NEAR_THREADS 4
+#define NEAR_ROUNDS (20000 * EFFORT)
+
+static struct
+{
+	tg_table *table;
+	tg_version near;
+	uint32_t owned[FULL]; /* atomic */
+	uint32_t twice;		  /* atomic */
+} near;
+
+/* Takes slots near one, or (every other thread) where its lease is, and gives them back. */
+static void *
+run_near(void *argument)
+{
+	bool leases = argument != NULL;
+	tg_session *own;
+
+	if (tg_session_open(&own) != TG_OK)
+		abort();
+	for (unsigned round = 0; round < NEAR_ROUNDS; round++)
+	{
+		tg_version taken[3];
+
+		tg_epoch_enter(own);
+		for (unsigned i = 0; i < 3; i++)
+		{
+			tg_status status = leases ? tg_slot_take(own, near.table, TG_DATA, &taken[i])
+									  : tg_slot_take_near(own, near.table, near.near, TG_DATA, &taken[i]);
+
+			if (status != TG_OK)
+				abort();
+			if (tg_version_chunk(taken[i]) == tg_version_chunk(near.near) &&
+				tg_exchange_acq_rel(&near.owned[tg_version_slot(taken[i])], 1) != 0)
+				tg_fetch_add_relaxed(&near.twice, 1);
+		}
+		for (unsigned i = 0; i < 3; i++)
+		{
+			if (tg_version_chunk(taken[i]) == tg_version_chunk(near.near))
+				tg_store_release(&near.owned[tg_version_slot(taken[i])], 0);
+			tg_slot_give(own, taken[i]);
+		}
+		tg_epoch_leave(own);
+		if (leases && round % 16 == 0)
+			tg_leases_end(own);
+	}
+	tg_leases_end(own);
+	tg_session_close(own);
+	return NULL;
+}
+
+static void
+test_near_race(void)
+{
+	static tg_version versions[SMALL + 2 * FULL];
+	size_t before = used_bytes();
+	pthread_t threads[NEAR_THREADS];
+	const tg_chunk *chunk;
+
+	near.table = make_full_table(versions);
+	near.near = versions[SMALL + 100];
+	chunk = tg_version_chunk(near.near);
+	tg_epoch_enter(session);
+	for (unsigned i = 0; i < 70; i++)
+		tg_slot_give(session, versions[SMALL + 101 + i]);
+	tg_epoch_leave(session);
+	for (unsigned i = 0; i < NEAR_THREADS; i++)
+		if (pthread_create(&threads[i], NULL, run_near, i % 2 != 0 ? &near : NULL) != 0)
+			abort();
+	for (unsigned i = 0; i < NEAR_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	unit_equal(tg_load_relaxed(&near.twice), 0, "no slot is taken twice, near or by lease");
+	unit_equal(chunk->free_count, 70, "and as many are free as before");
+	unit_ok(!chunk->leased && chunk->listed == TG_LISTED, "in a chunk that is listed");
+	end_table(near.table);
+	unit_equal(used_bytes(), before, "nothing is left of them");
+}
+
 /* --- values ---------------------------------------------------------------------------------------- */
 
 static void
@@ -364,6 +509,8 @@ main(void)
 	test_slots();
 	test_reclaim();
 	test_layout_add();
+	test_near();
+	test_near_race();
 	test_values();
 	test_sharing();
 	return end_storage();
