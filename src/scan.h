@@ -69,14 +69,13 @@ typedef struct tsurugi_scan
 	MemoryContext elements;		   /* of the arrays among them; NULL: not computed */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
-	size_t key_bytes;	   /* KEY: 0: not made yet */
-	uint32_t row_ahead;	   /* KEY: of the last row that was found, by how much its id was above the key */
-	bool row_ahead_steady; /* so it was with the one before */
-	bool row_expected;	   /* KEY: row is what the index had for the key, at or after the snapshot's time */
-	bool ready;			   /* keys are made, the source is open */
-	bool done;			   /* nothing more will come */
-	bool one_row;		   /* RANGE: of a whole key of a unique index */
-	bool looked_up;		   /* KEY, and RANGE of one row: it was looked for, in this turn */
+	size_t key_bytes;		/* KEY: 0: not made yet */
+	tg_row_guess row_guess; /* KEY */
+	bool row_expected;		/* KEY: row is what the index had for the key, at or after the snapshot's time */
+	bool ready;				/* keys are made, the source is open */
+	bool done;				/* nothing more will come */
+	bool one_row;			/* RANGE: of a whole key of a unique index */
+	bool looked_up;			/* KEY, and RANGE of one row: it was looked for, in this turn */
 
 	/* where rows come from; one of these */
 	tg_value *cells; /* KEY: the row's columns */

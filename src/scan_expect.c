@@ -15,35 +15,18 @@
 
 #include "src/scan.h"
 
-#include "port/pg_bswap.h"
-
 #include "src/scan_key.h"
 
 #define CELLS_EXPECTED 8 /* cells that are fetched into the cache ahead of time */
 
-/* The key's last bytes as a number. */
-static inline uint32_t
-key_number(const tsurugi_scan *scan)
-{
-	uint32_t number;
-
-	if (scan->key_bytes < sizeof(number))
-		return 0;
-	memcpy(&number, scan->key + scan->key_bytes - sizeof(number), sizeof(number));
-	return pg_ntoh32(number);
-}
-
-/*
- * Rows that came in the order of their keys, from a sequence say, have ids in
- * that order, too.  While that is so the row's head need not wait for the leaf.
- */
+/* While the guess is good the row's head need not wait for the leaf. */
 static inline void
-expect_head(tsurugi_scan *scan)
+expect_head(const tsurugi_scan *scan)
 {
 	tg_table *table = scan->described->table;
-	uint32_t row = key_number(scan) + scan->row_ahead;
+	uint32_t row;
 
-	if (scan->row_ahead_steady && row < tg_load_acquire(&table->row_next))
+	if (tg_row_guess_get(&scan->row_guess, table, scan->key, scan->key_bytes, &row))
 		__builtin_prefetch(tg_row_head(table, row));
 }
 
@@ -76,11 +59,8 @@ tsurugi_scan_expect_row(tsurugi_scan *scan)
 	tg_epoch_enter(scan->session);
 	if (tg_btree_find(tg_load_acquire(&table->index), scan->key, scan->key_bytes, &scan->row) == TG_OK)
 	{
-		uint32_t ahead = scan->row - key_number(scan);
-
 		__builtin_prefetch(tg_row_head(table, scan->row));
-		scan->row_ahead_steady = ahead == scan->row_ahead;
-		scan->row_ahead = ahead;
+		tg_row_guess_learn(&scan->row_guess, scan->key, scan->key_bytes, scan->row);
 		scan->row_expected = true;
 	}
 	tg_epoch_leave(scan->session);

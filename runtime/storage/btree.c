@@ -104,6 +104,31 @@ tg_btree_destroy(tg_session *session, tg_btree *tree)
 
 /* --- find ---------------------------------------------------------------------- */
 
+/*
+ * Asks for the slots that a search of the leaf will look at, guessing that its
+ * keys are numbers without gaps: then their distance from the separator before
+ * the leaf is their place in it.  They are those between two hints of a full leaf.
+ */
+TG_SEARCH void
+expect_slots(const tg_node *parent, unsigned before, const tg_search_key *key, const char *leaf)
+{
+	const unsigned range = LEAF_ENTRIES / (TG_NODE_HINTS + 1);
+	unsigned prefix_bytes = tg_load_relaxed(&parent->prefix_bytes);
+	unsigned rest = key->length - prefix_bytes;
+	unsigned distance;
+
+	if (rest == 0 || rest > TG_NODE_HEAD_BYTES)
+		return; /* also if the node has changed and rest is nonsense */
+	distance = (tg_search_head(key, prefix_bytes) -
+				tg_load_relaxed(&tg_node_slot(parent, sizeof(tg_inner_slot), before)->head)) >>
+			   (8 * (TG_NODE_HEAD_BYTES - rest));
+	if (distance >= LEAF_ENTRIES)
+		return;
+	for (unsigned line = 0; line < 4; line++)
+		__builtin_prefetch(leaf + sizeof(tg_node) + distance / range * range * sizeof(tg_leaf_slot) +
+						   line * TG_CACHE_LINE);
+}
+
 /* The leaf that the key belongs to.  False: start again. */
 TG_SEARCH bool
 find_leaf(const tg_btree *tree, const tg_search_key *key, tg_node **leaf_out, uint64_t *version_out)
@@ -112,7 +137,11 @@ find_leaf(const tg_btree *tree, const tg_search_key *key, tg_node **leaf_out, ui
 		return false;
 	while ((*leaf_out)->level > 0)
 	{
-		if (tg_unlikely(!tg_descent_step(leaf_out, version_out, tg_search_child(*leaf_out, key))))
+		unsigned index = tg_search_child(*leaf_out, key);
+
+		if ((*leaf_out)->level == 1 && index > 0)
+			expect_slots(*leaf_out, index - 1, key, (const char *) tg_load_relaxed(tg_node_child(*leaf_out, index)));
+		if (tg_unlikely(!tg_descent_step(leaf_out, version_out, index)))
 			return false;
 	}
 	return true;
@@ -144,31 +173,6 @@ tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_o
 		*row_out = row;
 		return TG_OK;
 	}
-}
-
-/*
- * Asks for the slots that a search of the leaf will look at, guessing that its
- * keys are numbers without gaps: then their distance from the separator before
- * the leaf is their place in it.  They are those between two hints of a full leaf.
- */
-TG_SEARCH void
-expect_slots(const tg_node *parent, unsigned before, const tg_search_key *key, const char *leaf)
-{
-	const unsigned range = LEAF_ENTRIES / (TG_NODE_HINTS + 1);
-	unsigned prefix_bytes = tg_load_relaxed(&parent->prefix_bytes);
-	unsigned rest = key->length - prefix_bytes;
-	unsigned distance;
-
-	if (rest == 0 || rest > TG_NODE_HEAD_BYTES)
-		return; /* also if the node has changed and rest is nonsense */
-	distance = (tg_search_head(key, prefix_bytes) -
-				tg_load_relaxed(&tg_node_slot(parent, sizeof(tg_inner_slot), before)->head)) >>
-			   (8 * (TG_NODE_HEAD_BYTES - rest));
-	if (distance >= LEAF_ENTRIES)
-		return;
-	for (unsigned line = 0; line < 4; line++)
-		__builtin_prefetch(leaf + sizeof(tg_node) + distance / range * range * sizeof(tg_leaf_slot) +
-						   line * TG_CACHE_LINE);
 }
 
 TG_OPTIMISTIC void

@@ -214,6 +214,37 @@ tg_version_expect(const tg_layout *layout, tg_version version, unsigned column)
 					   ((size_t) tg_version_slot(version) << (kind <= TG_KIND_8 ? kind : 4)));
 }
 
+/*
+ * Rows that came in the order of their keys, from a sequence say, have ids in that
+ * order, too.  Who looks up many keys keeps a guess, empty at first: while it proves
+ * right, a row's head need not wait for the leaf.  Wrong, it costs some lines of the caches.
+ */
+typedef struct tg_row_guess
+{
+	uint32_t ahead; /* of the last key, as a number, its row was */
+	bool steady;	/* and of the one before */
+} tg_row_guess;
+
+/* The last bytes of a key as a number. */
+static inline uint32_t
+tg_row_guess_number(const void *key, size_t key_bytes)
+{
+	const unsigned char *end = (const unsigned char *) key + key_bytes;
+
+	if (key_bytes < sizeof(uint32_t))
+		return 0;
+	return (uint32_t) end[-4] << 24 | (uint32_t) end[-3] << 16 | (uint32_t) end[-2] << 8 | end[-1];
+}
+
+static inline void
+tg_row_guess_learn(tg_row_guess *guess, const void *key, size_t key_bytes, uint32_t row)
+{
+	uint32_t ahead = row - tg_row_guess_number(key, key_bytes);
+
+	guess->steady = ahead == guess->ahead;
+	guess->ahead = ahead;
+}
+
 #define TG_SMALL_SEGMENTS 8 /* rows below TG_SEGMENT_ROWS: segments of 64, 64, 128, 256 … */
 #define TG_SEGMENT_ROWS 8192
 #define TG_SEGMENTS_PER_PAGE 512
@@ -289,6 +320,24 @@ tg_row_head(tg_table *table, uint32_t row)
 	}
 	page = tg_load_acquire(&tg_load_acquire(&table->root)[row / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE]);
 	return tg_load_acquire(&page[row / TG_SEGMENT_ROWS % TG_SEGMENTS_PER_PAGE]) + row % TG_SEGMENT_ROWS;
+}
+
+/* The row that a key is guessed to lead to; false: no guess. */
+static inline bool
+tg_row_guess_get(const tg_row_guess *guess, const tg_table *table, const void *key, size_t key_bytes, uint32_t *row_out)
+{
+	*row_out = tg_row_guess_number(key, key_bytes) + guess->ahead;
+	return guess->steady && *row_out < tg_load_acquire(&table->row_next);
+}
+
+/* Asks for what a look at one column of a row's newest version needs.  Inside an epoch. */
+static inline __attribute__((always_inline)) void
+tg_row_expect(tg_table *table, uint32_t row, unsigned column)
+{
+	tg_version head = tg_load_acquire(tg_row_head(table, row));
+
+	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
+		tg_version_expect(tg_load_acquire(&table->layout), head, column);
 }
 
 /*

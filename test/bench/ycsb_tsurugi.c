@@ -26,6 +26,7 @@ struct ycsb_thread
 	tg_writer writer;
 	tg_snapshot snapshot;
 	unsigned entry;
+	tg_row_guess guess;
 	uint64_t writes;
 	tg_vectors *vectors;
 	tg_range_scan scan;
@@ -194,21 +195,23 @@ copy_value(const tg_string *string, unsigned char *value)
 
 /*
  * The row of a key, by the index alone: whether the snapshot sees it is asked
- * next.  What is going to be looked at in a row is asked for at once: its chunk and its
- * value need not wait for each other.
+ * next.  What is going to be looked at in a row is asked for as soon as the row is known, or
+ * can be guessed.
  */
 static void
-find_row(uint64_t key, uint32_t *row_out)
+find_row(ycsb_thread *thread, uint64_t key, uint32_t *row_out)
 {
 	unsigned char bytes[16];
 	size_t key_bytes = make_key(key, bytes);
-	tg_version head;
+	uint32_t guessed = TG_ROW_MAX;
 
+	if (tg_row_guess_get(&thread->guess, table, bytes, key_bytes, &guessed))
+		tg_row_expect(table, guessed, 1);
 	if (tg_btree_find(tg_load_acquire(&table->index), bytes, key_bytes, row_out) != TG_OK)
 		ycsb_fail("tsurugi", "a key is missing");
-	head = tg_load_acquire(tg_row_head(table, *row_out));
-	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
-		tg_version_expect(tg_load_acquire(&table->layout), head, 1);
+	tg_row_guess_learn(&thread->guess, bytes, key_bytes, *row_out);
+	if (*row_out != guessed)
+		tg_row_expect(table, *row_out, 1);
 }
 
 bool
@@ -222,7 +225,7 @@ ycsb_read(ycsb_thread *thread, uint64_t key, unsigned char *value)
 		tg_wait wait;
 
 		tg_epoch_enter(thread->session);
-		find_row(key, &row);
+		find_row(thread, key, &row);
 		status = tg_txn_read(&thread->snapshot, table, row, &version, &wait);
 		if (status == TG_OK)
 		{
@@ -290,7 +293,7 @@ ycsb_update(ycsb_thread *thread, uint64_t key, const unsigned char *value)
 		tg_wait wait;
 
 		tg_epoch_enter(thread->session);
-		find_row(key, &row);
+		find_row(thread, key, &row);
 		status = tg_txn_newest(&thread->writer, &thread->snapshot, table, &row, &version, &wait);
 		tg_epoch_leave(thread->session);
 		/* its own earlier write */
