@@ -46,7 +46,8 @@
 #define EPOCH_ROWS 1024
 
 #define STRAYS_MAX 4	/* of a portion of rows by key: with more, what is looked at next is asked for */
-#define COLUMNS_AHEAD 4 /* and of so many columns */
+#define COLUMNS_AHEAD 4 /* of so many columns */
+#define BLOB_BYTES_AHEAD (3 * TG_CACHE_LINE)
 
 #define BITMAP_WORDS (TG_SLOT_MAX / 64)
 
@@ -310,11 +311,19 @@ expect_blobs(const tg_vectors *vectors, unsigned from)
 		if (vectors->kinds[i] != TG_KIND_STRING)
 			continue;
 		for (unsigned at = from; at < vectors->count; at++)
-			if (!vectors->nulls[i][at] && tg_string_is_out(&cells[at].string))
-			{
-				__builtin_prefetch(cells[at].string.blob);
-				__builtin_prefetch((const char *) cells[at].string.blob + TG_CACHE_LINE);
-			}
+		{
+			const char *blob = cells[at].string.blob;
+			uint32_t bytes;
+
+			if (vectors->nulls[i][at] || !tg_string_is_out(&cells[at].string))
+				continue;
+			bytes = tg_string_blob_bytes(&cells[at].string);
+			if (bytes > BLOB_BYTES_AHEAD)
+				bytes = BLOB_BYTES_AHEAD;
+			for (uint32_t byte = 0; byte < bytes; byte += TG_CACHE_LINE)
+				__builtin_prefetch(blob + byte);
+			__builtin_prefetch(blob + bytes - 1);
+		}
 	}
 }
 

@@ -422,6 +422,14 @@ large_alloc(tg_cache *cache, size_t bytes, tg_use use, tg_claim claim, bool *zer
 	return tg_page_address(span);
 }
 
+static inline void
+expect_object(const char *object, uint32_t bytes)
+{
+	__builtin_prefetch(object, 1);
+	if (bytes > TG_CACHE_LINE)
+		__builtin_prefetch(object + TG_CACHE_LINE, 1);
+}
+
 static inline void *
 small_alloc(tg_cache *cache, size_t bytes, tg_use use, tg_claim claim)
 {
@@ -432,6 +440,9 @@ small_alloc(tg_cache *cache, size_t bytes, tg_use use, tg_claim claim)
 	if (tg_unlikely(cache->counts[class] == 0) && !magazine_fill(cache, class, claim))
 		return refuse();
 	object = cache->slots[shape->slot_first + --cache->counts[class]];
+	/* the next one, which lies anywhere: its first write need not wait then */
+	if (tg_likely(cache->counts[class] > 0))
+		expect_object(cache->slots[shape->slot_first + cache->counts[class] - 1], shape->bytes);
 	cache_book(cache, use, shape->bytes);
 	tg_unpoison(object, shape->bytes);
 	tg_assert(tg_poison_is_intact(object, shape->bytes)); /* else somebody wrote to it after it was freed */

@@ -286,6 +286,8 @@ prune_piece(tg_session *session, tg_write_log *piece, unsigned *budget)
 		piece->garbage = 1; /* or none: it does not matter which */
 		return true;
 	}
+	if (piece->at_block == NULL)
+		tg_prune_expect(piece);
 	while (*budget > 0 && (entry = tg_piece_next(piece)) != NULL)
 	{
 		unsigned cost = entry->kind == TG_WRITE_UPDATE ? 1 : TG_ROW_COST;
@@ -362,6 +364,8 @@ free_piece(tg_session *session, tg_write_log *piece, bool runs, unsigned *budget
 
 	if (piece->garbage == 0)
 		return true;
+	if (runs && piece->at_block == NULL)
+		tg_free_expect(piece);
 	while (*budget > 0 && (entry = tg_piece_next(piece)) != NULL)
 		tg_spend(budget, piece->ended == 0 ? tg_free_undone(session, entry, &tg_collector_shared->counts)
 										   : tg_free_pruned(session, entry, runs, &tg_collector_shared->counts));

@@ -48,6 +48,10 @@ extern void tg_prune_entry(tg_session *session, tg_log_entry *entry, const tg_re
 /* Of an entry that was kept: the lowest point that it is kept for, or else the lowest of all; 0 if there is none. */
 extern tg_time tg_prune_keeper(const tg_log_entry *entry, const tg_readings *readings);
 
+/* Ask for what pruning, or freeing, the first entries of a piece will look at.  Inside an epoch. */
+extern void tg_prune_expect(const tg_write_log *piece);
+extern void tg_free_expect(const tg_write_log *piece);
+
 /* Frees what an entry owns, an epoch later: of an undone log; of a pruned one, first runs, then dead versions.  The cost. */
 extern unsigned tg_free_undone(tg_session *session, const tg_log_entry *entry, tg_prune_counts *counts);
 extern unsigned tg_free_pruned(tg_session *session, tg_log_entry *entry, bool runs, tg_prune_counts *counts);

@@ -83,6 +83,7 @@
 
 /* Begin of an unlinked version: TG_TIME_UNLINKED and one of these. */
 #define IN_RUN ((tg_time) 1 << 61) /* not the first of it; nothing else is said */
+#define STRINGS_AHEAD 4			   /* columns whose cells are asked for ahead */
 #define SLOT_BITS 10			   /* of a leader: the version above, its chunk's address in units of 64 bytes */
 
 _Static_assert(1 << SLOT_BITS == TG_SLOT_MAX, "a slot fits");
@@ -308,6 +309,70 @@ tg_prune_keeper(const tg_log_entry *entry, const tg_readings *readings)
 		return keeper;
 	/* Else it waits for the horizon, which is the lowest point. */
 	return readings->count > 0 ? readings->point[0] : 0;
+}
+
+/* --- expecting ------------------------------------------------------------ */
+
+/*
+ * Entries are of rows that lie anywhere, and what is looked at of one follows in steps: each is made of all
+ * entries of a piece's first block before the next one, so that their misses overlap.  Inside an
+ * epoch.
+ */
+void
+tg_prune_expect(const tg_write_log *piece)
+{
+	const tg_log_block *block = &piece->first;
+
+	for (uint32_t i = 0; i < block->count; i++)
+	{
+		const tg_log_entry *entry = &block->entry[i];
+
+		if (entry->kind != TG_WRITE_UPDATE && entry->kind != TG_WRITE_DELETE)
+			continue;
+		__builtin_prefetch(header_of(entry->version), 1);
+		__builtin_prefetch(tg_row_head(tg_version_chunk(entry->version)->table, entry->count));
+	}
+	for (uint32_t i = 0; i < block->count; i++)
+	{
+		const tg_log_entry *entry = &block->entry[i];
+		const tg_header *headers;
+		tg_version head;
+
+		if (entry->kind != TG_WRITE_UPDATE && entry->kind != TG_WRITE_DELETE)
+			continue;
+		head = tg_load_acquire(tg_row_head(tg_version_chunk(entry->version)->table, entry->count));
+		if (tg_head_is_closed(head) || head == TG_VERSION_NONE)
+			continue;
+		headers = tg_chunk_headers(tg_version_chunk(head));
+		if (headers != NULL)
+			__builtin_prefetch(&headers[tg_version_slot(head)], 1);
+	}
+}
+
+/* The cells of strings of a version, or of NONE. */
+static void
+expect_strings(tg_version version)
+{
+	const tg_chunk *chunk = tg_version_chunk(version);
+
+	for (unsigned i = 0; version != TG_VERSION_NONE && i < chunk->layout->string_count && i < STRINGS_AHEAD; i++)
+		__builtin_prefetch(tg_chunk_cell(chunk, chunk->layout->strings[i], tg_version_slot(version)), 1);
+}
+
+void
+tg_free_expect(const tg_write_log *piece)
+{
+	const tg_log_block *block = &piece->first;
+
+	for (uint32_t i = 0; i < block->count; i++)
+		if (block->entry[i].kind == TG_GARBAGE_RUN)
+		{
+			__builtin_prefetch(header_of(block->entry[i].version), 1);
+			expect_strings(block->entry[i].version);
+		}
+	for (uint32_t i = 0; i < block->count; i++)
+		if (block->entry[i].kind == TG_GARBAGE_RUN)
+			expect_strings(leader_above(tg_load_acquire(&header_of(block->entry[i].version)->begin)));
 }
 
 /* --- freeing -------------------------------------------------------------- */
