@@ -24,6 +24,7 @@
 #include "runtime/sched/fork.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/lane.h"
+#include "runtime/sched/park.h"
 #include "runtime/sched/process.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/sched/serial.h"

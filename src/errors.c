@@ -306,6 +306,19 @@ tsurugi_error_mixed(void)
 }
 
 void
+tsurugi_error_too_late(void)
+{
+	tg_conflict_note(TG_CONFLICT_UNKNOWN);
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access to foreign and ordinary tables"),
+			 errdetail("Since the snapshot of ordinary tables was taken, transactions have committed that changed "
+					   "tables of both kinds."),
+			 errhint("The transaction might succeed if retried.")));
+	pg_unreachable();
+}
+
+void
 tsurugi_error_sessions(void)
 {
 	ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken"),

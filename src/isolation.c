@@ -30,7 +30,8 @@
  *	  that wrote nothing here has nothing to validate, its snapshot being a moment in
  *	  the order of commits, unless it lies within a LONG that preserves what was
  *	  read (S4).  So one that is READ ONLY from its first statement on notes nothing if
- *	  there is no LONG when its snapshot has been drawn: later ones begin later.  DEFERRABLE
+ *	  there is no LONG when its snapshot has been drawn: later ones begin later.  Unless it excludes
+ *	  commits (mixed.c): then it is no such moment, and the transaction is validated as of a C like one that wrote.  DEFERRABLE
  *	  waits for the LONGs that are in the way of a fresh snapshot, and notes nothing.
  * 6. W5: the snapshot is extended to a later moment R' as of which what was noted is
  *	  validated.  Scans that are open go on: of what they have noted nothing has
@@ -112,7 +113,8 @@ begin_level(void)
 	}
 	begun = true;
 	/* Rule 5: after the snapshot has been drawn. */
-	set_tracking(IsolationIsSerializable() && !(read_only && (XactDeferrable || tg_preserve_is_empty())));
+	set_tracking(IsolationIsSerializable() &&
+				 !(read_only && (XactDeferrable || (tg_preserve_is_empty() && tsurugi_snapshot_excluded() == NULL))));
 }
 
 void
@@ -184,6 +186,7 @@ tsurugi_isolation_note_copy(Oid relation)
 static void
 executor_start(QueryDesc *query, int eflags)
 {
+	tg_failpoint("executor_start");
 	if ((IsolationUsesXactSnapshot() || may_be_serializable()) && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
 		!IsParallelWorker())
 	{
@@ -193,8 +196,6 @@ executor_start(QueryDesc *query, int eflags)
 		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && may_be_serializable())
 			note_targets(query->plannedstmt);
 	}
-	else if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
-		tsurugi_mixed_match(query);
 	if (previous_executor_start != NULL)
 		previous_executor_start(query, eflags);
 	else
@@ -281,36 +282,42 @@ tsurugi_isolation_check_read(const tg_area *area)
 		if (status != TG_BUSY)
 			tsurugi_error_validation(&conflict);
 		tsurugi_wait_for_long(&wait);
-		tsurugi_snapshot_redraw();
+		if (!tsurugi_snapshot_redraw())
+			tsurugi_error_too_late();
 	}
 }
 
-static void
+static bool
 extend_snapshot(void)
 {
-	tg_time later = tg_load_seq_cst(tg_clock);
+	const tg_exclusions *excluded;
 	tg_conflict conflict;
+	tg_time later;
 
+	if (!tsurugi_snapshot_find_later(&later, &excluded))
+		return false;
 	if (reads != NULL)
 	{
 		tg_validation_begin(reads, tsurugi_snapshot_time(), later, false);
+		tg_validation_exclude(reads, tsurugi_snapshot_excluded(), excluded);
 		if (!validate(&conflict))
 			tsurugi_error_validation(&conflict);
 	}
-	tsurugi_snapshot_extend(later);
+	tsurugi_snapshot_extend(later, excluded);
+	return true;
 }
 
 void
 tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, bool may_start_over)
 {
-	if (!may_start_over)
+	bool renewed = false;
+
+	if (may_start_over && tsurugi_is_validated())
+		renewed = extend_snapshot();
+	else if (may_start_over && tsurugi_kind == TG_TXN_ORDINARY && !used && run_count <= 1 && !tsurugi_has_written())
+		renewed = tsurugi_snapshot_redraw();
+	if (!renewed)
 		tsurugi_error_conflict(relation, kind, row);
-	if (tsurugi_is_validated())
-		extend_snapshot();
-	else if (tsurugi_kind != TG_TXN_ORDINARY || used || run_count > 1 || tsurugi_has_written())
-		tsurugi_error_conflict(relation, kind, row);
-	else
-		tsurugi_snapshot_redraw();
 }
 
 bool
@@ -361,6 +368,25 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 
 /* --- the end ------------------------------------------------------------------------ */
 
+/* S4.  A snapshot with exclusions is no moment: then as of a C, like one that has written. */
+static void
+check_reads(void)
+{
+	tg_time time = tsurugi_snapshot_time();
+	tg_conflict conflict;
+
+	if (tg_likely(tsurugi_snapshot_excluded() == NULL || tg_failpoint_refuses("mixed_reads")))
+	{
+		if (tg_reads_check_snapshot(tsurugi_session(), reads, time, &conflict) != TG_OK)
+			tsurugi_error_validation(&conflict);
+		return;
+	}
+	tg_validation_begin(reads, time, tg_fetch_add_seq_cst(tg_clock, 1) + 1, true);
+	tg_validation_exclude(reads, tsurugi_snapshot_excluded(), NULL);
+	if (!validate(&conflict))
+		tsurugi_error_validation(&conflict);
+}
+
 void
 tsurugi_isolation_prepare(tg_txn *txn)
 {
@@ -368,9 +394,8 @@ tsurugi_isolation_prepare(tg_txn *txn)
 
 	if (txn == NULL || !tg_txn_has_writes(txn))
 	{
-		if (reads != NULL && !tg_reads_is_empty(reads) &&
-			tg_reads_check_snapshot(tsurugi_session(), reads, tsurugi_snapshot_time(), &conflict) != TG_OK)
-			tsurugi_error_validation(&conflict);
+		if (reads != NULL && !tg_reads_is_empty(reads))
+			check_reads();
 		return;
 	}
 	if (tsurugi_serializable_mixed == TSURUGI_MIXED_STRICT && aims_at_ordinary &&
@@ -378,7 +403,9 @@ tsurugi_isolation_prepare(tg_txn *txn)
 		tsurugi_error_mixed();
 	if (reads == NULL || tg_reads_is_empty(reads))
 		return;
-	tg_txn_prepare(tsurugi_session(), txn, tsurugi_snapshot_time());
+	if (!tsurugi_mixed_has_begun())
+		(void) tg_txn_prepare(tsurugi_session(), txn, tsurugi_snapshot_time());
+	tg_validation_exclude(reads, tsurugi_snapshot_excluded(), NULL);
 	if (!validate(&conflict))
 		tsurugi_error_validation(&conflict);
 }

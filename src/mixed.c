@@ -2,36 +2,48 @@
  * mixed.c
  *	  Commits of transactions that wrote foreign and ordinary tables, seen as a whole.
  *
- * Such a transaction becomes visible twice: in ordinary tables at PostgreSQL's own moment h, in
- * foreign ones when it is COMMITTED here, at its commit timestamp C.
+ * Such a transaction, a mixed one, becomes visible twice: in ordinary tables at PostgreSQL's own moment h, in
+ * foreign ones when it is COMMITTED(C) here.
  *
- *	PRE_COMMIT					PostgreSQL's commit					COMMIT callback
- *	announced; SERIALIZABLE: C	record, flush, h: heap rows seen	C, COMMITTED(C), ended
+ *	PRE_COMMIT				PostgreSQL's commit					COMMIT callback
+ *	open: C, PREPARED(C)	record, flush, h: heap rows seen	ended: E = clock, then COMMITTED(C)
  *
- * A statement has PostgreSQL's snapshot H and reads foreign tables at R, drawn after H was
- * taken.  It must not see one half (M2).
+ * A statement has PostgreSQL's snapshot H and reads foreign tables at R, loaded from the clock after H was
+ * taken.  It must not see one half, nor what was built on a half (M2), at any level.
  *
- * H shows the ordinary half, C > R.  So h was before R was drawn, and C after it.  Between h and the outcome
- * lie some instructions: whoever draws R waits until nobody announced is there any more.  At every level.
+ * 1. H shows the ordinary half: h was before H, C was drawn before h, R is loaded after H, so C <= R.  The
+ *	  foreign half is there to see, or PREPARED for some instructions more, which are waited for at the row (V1).
+ * 2. H does not show it.  If C <= R, it is excluded from the snapshot.  What was built on it here came after COMMITTED(C),
+ *	  and so has a C > E; therefore R is lowered to E.  If it has not ended when it is looked at, what is
+ *	  built on it has a C > R anyway.
+ * 3. Nothing of that is lost that H shows: E is loaded after h, which is after H; what H shows had drawn its
+ *	  C by then.
+ * 4. R is loaded first, then it is looked who is open or has ended (one lock for all of that).  Who is not found there yet draws
+ *	  a C > R: the draw is made under the lock.  The lock is not taken where H shows all up to the newest xid of a mixed commit:
+ *	  that is stored before C is drawn, and loaded after R, all sequentially consistent.
  *
- * C <= R, and H does not show the ordinary half.  READ COMMITTED: two counters, announced and ended.  If
- * nothing was under way when R was drawn, every mixed commit has ended before R, or is announced after it and has a C > R.
+ * Who has ended is kept in a ring, in the order of E, for those who have taken H and not R yet, which takes
+ * microseconds, and for SERIALIZABLE, whose snapshot may be extended later, with the same H (W5).  Which are recent enough for
+ * a snapshot to be asked about them is seen by the newest xid that had completed by their end, L, which grows in the
+ * ring: xmax of a snapshot taken later is above it.
  *
- * 1. The usual case: announced == ended; the newest xid announced is older than all that ran when H was
- *	  taken, so H shows all of them; R is drawn; announced is as it was.  Then H and R show
- *	  the same.
- * 2. Otherwise: nothing is under way, R is drawn, a new snapshot H' is taken, and
- *	  announced is as it was before R.  Then no mixed commit was under way from
- *	  before R until after H', and both show the same ones.
- * 3. If that fails ATTEMPTS times, with a short wait for a change between them: the gate is closed, which keeps those from
- *	  announcing that come now, and 2 succeeds once the others have ended.
+ * 5. The horizon respects C - 1 of all that are open or in the ring (tg_horizon_keep), because who excludes C reads what was there
+ *	  before it.  He publishes that himself, from C - 1 on, under the lock.
+ * 6. That lasts KEPT_MS; so long, and for RING commits, a snapshot may take to get its R.  Later it fails with
+ *	  40001 if there was a mixed commit that it does not show.  An entry
+ *	  stays in the ring, to be asked for, until a newer xid has completed: snapshots taken from then on are known to show it.
+ * 7. In the ring each has the lowest C of its own and of those that were open when it ended.  Who ended later was open
+ *	  then or has drawn its C afterwards: so that of the oldest one that is kept is the lowest of all.
  *
- * A statement that reads only one kind of table, which is most of them, does nothing of this.
- * What a statement runs with its own snapshot (functions that are not volatile)
- * shares R with it.
+ * A snapshot with exclusions is not a moment in the order of C: SERIALIZABLE is validated although it wrote nothing
+ * (isolation.c), and a scan with it is not handed to the pool, because the exclusions are in this process's memory.
  *
- * Left out.  At REPEATABLE READ and above H is taken before anybody can be asked, and stays: what others
- * commit between H and R is seen in foreign tables only.
+ * Departures from transactions.md.  An entry leaves the ring by age and number, not by everybody's advertised xmin: no
+ * processes are looked at, and one old snapshot holds nothing up.  C is drawn by whoever announces, under
+ * the same lock, so there is nobody announced without a C.
+ *
+ * Left out.  READ ONLY, DEFERRABLE and LONG among ordinary tables (M2a); SHORT where PostgreSQL's level is
+ * READ COMMITTED, and so its snapshot another one for each statement: the first one's is matched.
  * An xid that another library takes in a PRE_COMMIT callback after ours is not noticed.
  */
 #include "postgres.h"
@@ -40,292 +52,340 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "miscadmin.h"
-#include "storage/condition_variable.h"
 #include "storage/lwlock.h"
-#include "storage/procarray.h"
 #include "storage/shmem.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/wait_event.h"
 
 #include "src/session.h"
 #include "src/snapshot.h"
 
-#define ATTEMPTS 3
-#define ATTEMPT_MS 10
+#define RING 1024 /* at least; and more than there are sessions */
+#define KEPT_MS 1000
 
-/* In PostgreSQL's shared memory.  Under the lock; the counters can be read without. */
+typedef struct Commit
+{
+	TransactionId xid;
+	unsigned session; /* while it is open */
+	tg_time time;	  /* C */
+
+	/* of one that has ended */
+	tg_time bound;	  /* E */
+	tg_time lowest;	  /* rule 7 */
+	uint64 completed; /* L */
+	uint64 ended_us;
+} Commit;
+
+/* In PostgreSQL's shared memory.  Under the lock, but for what is atomic. */
 typedef struct Mixed
 {
 	LWLock lock;
-	pg_atomic_uint64 announced;
-	pg_atomic_uint64 ended;
-	pg_atomic_uint32 newest_xid; /* announced; 0: none yet */
-	unsigned gate_closers;
-	ConditionVariable changed; /* somebody has ended, or the gate is open */
-	struct
-	{
-		TransactionId xid; /* atomic; of one under way, or 0 */
-		unsigned txn;	   /* its number here, from before xid is set */
-	} session[];		   /* by number */
+	uint64 newest;	  /* atomic: the highest xid ever of a mixed commit; 0: there was none */
+	uint64 due_us;	  /* atomic: when somebody should look what is too old; 0: not needed */
+	uint64 forgotten; /* L of the last one that has left the ring, or 0 */
+	uint64 ended;	  /* ever; the ring has the last ones, from */
+	uint64 listed;	  /* this one on, and the horizon respects them from */
+	uint64 kept;	  /* this one on */
+	unsigned ring_size;
+	unsigned open_count;
+	Commit commits[]; /* the ring, then those that are open, in no order */
 } Mixed;
 
 static Mixed *mixed;
-static bool is_announced; /* the own transaction is under way */
-static bool keeps_gate;
+static Commit *open_commits;
+static bool is_open; /* the own transaction */
+
+/* Of a snapshot that is being matched: room for all there can be. */
+static tg_time *found;
+
+static unsigned
+ring_size(void)
+{
+	return Max(RING, 2 * tsurugi_session_max());
+}
 
 Size
 tsurugi_mixed_shared_bytes(void)
 {
-	return add_size(sizeof(Mixed), mul_size(tsurugi_session_max(), sizeof(mixed->session[0])));
+	return add_size(sizeof(Mixed), mul_size(ring_size() + tsurugi_session_max(), sizeof(Commit)));
 }
 
 void
 tsurugi_mixed_shared_create(void)
 {
 	static int tranche; /* the children inherit its name */
-	bool found;
+	bool there;
 
-	mixed = ShmemInitStruct("tsurugi_fdw mixed commits", tsurugi_mixed_shared_bytes(), &found);
+	mixed = ShmemInitStruct("tsurugi_fdw mixed commits", tsurugi_mixed_shared_bytes(), &there);
 	memset(mixed, 0, tsurugi_mixed_shared_bytes());
 	tranche = tranche != 0 ? tranche : LWLockNewTrancheId();
 	LWLockRegisterTranche(tranche, "tsurugi_fdw mixed commits");
 	LWLockInitialize(&mixed->lock, tranche);
-	pg_atomic_init_u64(&mixed->announced, 0);
-	pg_atomic_init_u64(&mixed->ended, 0);
-	pg_atomic_init_u32(&mixed->newest_xid, InvalidTransactionId);
-	ConditionVariableInit(&mixed->changed);
+	mixed->ring_size = ring_size();
+	open_commits = mixed->commits + mixed->ring_size;
+}
+
+/* --- the ring ------------------------------------------------------------------------ */
+
+static inline Commit *
+ended_commit(uint64 number)
+{
+	return &mixed->commits[number % mixed->ring_size];
+}
+
+/* The newest xid that has completed.  It may be read without PostgreSQL's lock: it grows, and any later one does. */
+static inline uint64
+newest_completed(void)
+{
+	return tg_load_acquire((uint64 *) &ShmemVariableCache->latestCompletedXid.value);
+}
+
+/* An xid of the present, without wrap-around. */
+static inline uint64
+full(TransactionId xid)
+{
+	uint64 near = newest_completed();
+
+	return near + (int32) (xid - (TransactionId) near);
+}
+
+static tg_time
+lowest_open(tg_time time)
+{
+	for (unsigned i = 0; i < mixed->open_count; i++)
+		time = Min(time, open_commits[i].time);
+	return time;
+}
+
+static void
+forget_oldest(void)
+{
+	mixed->forgotten = ended_commit(mixed->listed++)->completed;
+	mixed->kept = Max(mixed->kept, mixed->listed);
+}
+
+/* Rule 6. */
+static void
+forget_old(uint64 now_us)
+{
+	bool keeps = tg_failpoint_refuses("mixed_keep");
+
+	while (mixed->kept < mixed->ended && !keeps &&
+		   (tg_failpoint_refuses("mixed_forget") || now_us >= ended_commit(mixed->kept)->ended_us + KEPT_MS * 1000))
+		mixed->kept++;
+	while (mixed->listed < mixed->kept && ended_commit(mixed->listed)->completed < newest_completed())
+		forget_oldest();
+}
+
+/* After every change. */
+static void
+note_change(uint64 now_us)
+{
+	tg_time lowest = TG_TIME_NEVER;
+
+	if (mixed->kept < mixed->ended)
+		lowest = ended_commit(mixed->kept)->lowest;
+	else if (mixed->open_count > 0)
+		lowest = lowest_open(TG_TIME_NEVER);
+	tg_horizon_keep(lowest == TG_TIME_NEVER ? 0 : lowest - 1);
+	tg_store_relaxed(&mixed->due_us, mixed->listed < mixed->ended ? now_us + KEPT_MS * 1000 : 0);
 }
 
 /* --- commits ------------------------------------------------------------------------- */
 
-static bool
-announce(TransactionId xid)
-{
-	bool done = false;
-
-	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
-	if (mixed->gate_closers == 0)
-	{
-		TransactionId newest = pg_atomic_read_u32(&mixed->newest_xid);
-
-		if (!TransactionIdIsValid(newest) || TransactionIdFollows(xid, newest))
-			pg_atomic_write_u32(&mixed->newest_xid, xid);
-		pg_atomic_fetch_add_u64(&mixed->announced, 1);
-		done = true;
-	}
-	LWLockRelease(&mixed->lock);
-	return done;
-}
-
 void
-tsurugi_mixed_begin(unsigned txn)
+tsurugi_mixed_begin(tg_txn *txn)
 {
 	TransactionId xid = GetTopTransactionId();
+	uint64 now_us = tg_clock_us();
+	Commit *commit;
 
-	while (!announce(xid))
-		ConditionVariableSleep(&mixed->changed, PG_WAIT_EXTENSION);
-	is_announced = true;
-	mixed->session[tsurugi_session()->id].txn = txn;
-	tg_store_seq_cst(&mixed->session[tsurugi_session()->id].xid, xid);
-	ConditionVariableCancelSleep();
+	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
+	forget_old(now_us);
+	/* Rules 4 and 5: both are there to see before C is drawn. */
+	if (full(xid) > mixed->newest)
+		tg_store_seq_cst(&mixed->newest, full(xid));
+	if (mixed->kept == mixed->ended && mixed->open_count == 0)
+		tg_horizon_keep(tg_load_seq_cst(tg_clock));
+	commit = &open_commits[mixed->open_count++];
+	commit->xid = xid;
+	commit->session = tsurugi_session()->id;
+	commit->time = tg_txn_prepare(tsurugi_session(), txn, tsurugi_snapshot_time());
+	note_change(now_us);
+	is_open = true;
+	LWLockRelease(&mixed->lock);
+}
+
+bool
+tsurugi_mixed_has_begun(void)
+{
+	return is_open;
+}
+
+/* Takes the own one out. */
+static Commit
+close_own(void)
+{
+	unsigned i = 0;
+	Commit own;
+
+	while (open_commits[i].session != tsurugi_session()->id)
+		i++;
+	own = open_commits[i];
+	open_commits[i] = open_commits[--mixed->open_count];
+	is_open = false;
+	return own;
 }
 
 static void
-open_gate(void)
+add_to_ring(Commit own, uint64 now_us)
 {
-	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
-	mixed->gate_closers--;
+	if (mixed->ended - mixed->listed == mixed->ring_size)
+		forget_oldest();
+	own.bound = tg_failpoint_refuses("mixed_no_bound") ? TG_TIME_NEVER : tg_load_seq_cst(tg_clock);
+	own.lowest = lowest_open(own.time);
+	own.completed = newest_completed();
+	own.ended_us = now_us;
+	*ended_commit(mixed->ended++) = own;
+}
+
+/* Nothing that takes long, on a session's way from one transaction to the next. */
+static void
+tidy_up(void)
+{
+	uint64 due_us = tg_load_relaxed(&mixed->due_us);
+	uint64 now_us;
+
+	if (tg_likely(due_us == 0))
+		return;
+	now_us = tg_clock_us();
+	if (now_us < due_us || !LWLockConditionalAcquire(&mixed->lock, LW_EXCLUSIVE))
+		return;
+	forget_old(now_us);
+	note_change(now_us);
 	LWLockRelease(&mixed->lock);
-	keeps_gate = false;
-	ConditionVariableBroadcast(&mixed->changed);
 }
 
 void
-tsurugi_mixed_end_part(void)
+tsurugi_mixed_end(bool committed)
 {
-	if (keeps_gate)
-		open_gate();
-}
+	uint64 now_us;
 
-void
-tsurugi_mixed_end(void)
-{
-	tsurugi_mixed_end_part();
-	if (!is_announced)
-		return;
-	is_announced = false;
-	tg_store_release(&mixed->session[tsurugi_session()->id].xid, InvalidTransactionId);
-	pg_atomic_fetch_add_u64(&mixed->ended, 1);
-	ConditionVariableBroadcast(&mixed->changed);
-}
-
-/* Whether nothing is under way; *announced_out have been announced so far. */
-static bool
-is_quiet(uint64 *announced_out)
-{
-	/* In this order: who is counted as ended was announced before. */
-	*announced_out = pg_atomic_read_u64(&mixed->announced);
-	pg_read_barrier();
-	return pg_atomic_read_u64(&mixed->ended) >= *announced_out;
-}
-
-
-/* --- outcomes --------------------------------------------------------------------------- */
-
-/* Between ProcArrayEndTransaction and our commit callback: some instructions. */
-static bool
-is_half_committed(unsigned id, TransactionId xid)
-{
-	return tg_load_acquire(&mixed->session[id].xid) == xid && !TransactionIdIsInProgress(xid) &&
-		   !tg_txn_has_outcome(mixed->session[id].txn);
-}
-
-void
-tsurugi_mixed_wait_for_outcomes(void)
-{
-	unsigned max = tsurugi_session_max();
-	uint64 announced;
-
-	if (likely(is_quiet(&announced)) || tg_failpoint_refuses("mixed_commit"))
-		return;
-	for (unsigned id = 0; id < max; id++)
+	if (tg_likely(!is_open))
 	{
-		TransactionId xid = tg_load_acquire(&mixed->session[id].xid);
-		unsigned round = 0;
-
-		if (xid == InvalidTransactionId || id == tsurugi_session()->id)
-			continue;
-		while (is_half_committed(id, xid))
-		{
-			CHECK_FOR_INTERRUPTS();
-			tg_spin(&round);
-		}
+		tidy_up();
+		return;
 	}
+	now_us = tg_clock_us();
+	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
+	forget_old(now_us);
+	if (committed)
+		add_to_ring(close_own(), now_us);
+	else
+		(void) close_own();
+	note_change(now_us);
+	LWLockRelease(&mixed->lock);
 }
 
-/* --- statements ------------------------------------------------------------------------ */
+/* --- snapshots ------------------------------------------------------------------------ */
 
-static bool
-reads_both_kinds(const PlannedStmt *statement)
+/* The snapshot was taken after the end of one with this L, and so after those of all before it. */
+static inline bool
+is_later(Snapshot host, uint64 completed)
 {
-	bool foreign = false;
-	bool ordinary = false;
-	ListCell *cell;
+	FullTransactionId next = FullTransactionIdFromU64(completed);
 
-	if (list_length(statement->rtable) < 2)
-		return false;
-	foreach (cell, statement->rtable)
-	{
-		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+	FullTransactionIdAdvance(&next); /* that may be the xmax of one taken before */
+	return full(host->xmax) > U64FromFullTransactionId(next);
+}
 
-		if (entry->rtekind != RTE_RELATION)
-			continue;
-		if (entry->relkind == RELKIND_FOREIGN_TABLE)
-			foreign = true;
-		else if ((entry->relkind == RELKIND_RELATION || entry->relkind == RELKIND_MATVIEW) &&
-				 entry->relid >= FirstNormalObjectId)
-			ordinary = true;
-	}
-	return foreign && ordinary;
+static inline bool
+is_unseen(const Commit *commit, Snapshot host)
+{
+	return XidInMVCCSnapshot(commit->xid, host);
 }
 
 /*
- * Nothing has been announced since.  R was drawn, or the snapshot taken, before this look: the barrier pairs with those of
- * announce and of the draw of C, which come in this order.
+ * Rule 2: finds those that the snapshot does not show, and lowers *bound.  False: there may have been
+ * others.
  */
 static bool
-is_unchanged(uint64 announced)
+find_unseen(Snapshot host, unsigned *count_out, tg_time *bound)
 {
-	pg_memory_barrier();
-	return pg_atomic_read_u64(&mixed->announced) == announced;
+	unsigned count = 0;
+	uint64 number = mixed->ended;
+
+	for (unsigned i = 0; i < mixed->open_count; i++)
+	{
+		const Commit *commit = &open_commits[i];
+
+		if (commit->session != tsurugi_session()->id && is_unseen(commit, host))
+			found[count++] = commit->time;
+	}
+	*count_out = count;
+	for (; number > mixed->listed; number--)
+	{
+		const Commit *commit = ended_commit(number - 1);
+
+		if (is_later(host, commit->completed))
+			return true;
+		if (!is_unseen(commit, host))
+			continue;
+		if (number <= mixed->kept)
+			return false;
+		found[count++] = commit->time;
+		*bound = Min(*bound, commit->bound);
+		*count_out = count;
+	}
+	return mixed->forgotten == 0 || is_later(host, mixed->forgotten);
 }
 
-/* Rule 1. */
-static bool
-matches_as_it_is(const QueryDesc *query)
+/* Of those found the ones that have to be excluded. */
+static const tg_exclusions *
+make_exclusions(unsigned count, tg_time bound, tg_time *lowest_out)
 {
-	TransactionId newest;
-	uint64 announced;
+	tg_exclusions *excluded;
+	unsigned kept = 0;
 
-	if (!is_quiet(&announced))
-		return false;
-	newest = pg_atomic_read_u32(&mixed->newest_xid);
-	if (TransactionIdIsValid(newest) && !TransactionIdPrecedes(newest, query->snapshot->xmin))
-		return false;
-	tsurugi_snapshot_expect();
-	return is_unchanged(announced);
+	*lowest_out = TG_TIME_NEVER;
+	for (unsigned i = 0; i < count; i++)
+	{
+		if (found[i] > bound)
+			continue;
+		*lowest_out = Min(*lowest_out, found[i]);
+		found[kept++] = found[i];
+	}
+	if (kept == 0)
+		return NULL;
+	excluded = MemoryContextAlloc(TopTransactionContext, sizeof(tg_exclusions) + kept * sizeof(tg_time));
+	excluded->count = kept;
+	memcpy(excluded->time, found, kept * sizeof(tg_time));
+	return excluded;
 }
 
-/* The run's snapshot, registered by its descriptor and pushed by its caller, gives way to a new one. */
-static void
-renew_snapshot(QueryDesc *query)
+bool
+tsurugi_mixed_match(Snapshot host, unsigned entry, tg_time *time, const tg_exclusions **excluded_out)
 {
-	CommandId command = query->snapshot->curcid;
+	tg_time lowest;
+	uint64 newest;
+	unsigned count;
+	bool known;
 
-	PopActiveSnapshot();
-	UnregisterSnapshot(query->snapshot);
-	query->snapshot = RegisterSnapshot(GetLatestSnapshot());
-	query->snapshot->curcid = command;
-	PushActiveSnapshot(query->snapshot);
-}
-
-/* Rule 2. */
-static bool
-matches_anew(QueryDesc *query)
-{
-	uint64 announced;
-
-	if (!is_quiet(&announced))
-		return false;
-	tsurugi_snapshot_expect();
-	renew_snapshot(query);
-	return is_unchanged(announced);
-}
-
-static void
-close_gate(void)
-{
-	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
-	mixed->gate_closers++;
-	keeps_gate = true;
+	*excluded_out = NULL;
+	tg_failpoint("mixed_match");
+	if (host == NULL || tg_failpoint_refuses("skip_match"))
+		return true;
+	newest = tg_load_seq_cst(&mixed->newest);
+	if (tg_likely(newest == 0 || newest < full(host->xmin)))
+		return true;
+	if (found == NULL)
+		found = MemoryContextAlloc(TopMemoryContext, (tsurugi_session_max() + mixed->ring_size) * sizeof(tg_time));
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	known = find_unseen(host, &count, time);
+	*excluded_out = make_exclusions(count, *time, &lowest);
+	if (*excluded_out != NULL)
+		tg_snapshot_lower_from(tsurugi_session(), entry, lowest - 1); /* rule 5 */
 	LWLockRelease(&mixed->lock);
-}
-
-/* Nobody but this run, and who started it, has the snapshot. */
-static bool
-is_renewable(const QueryDesc *query)
-{
-	return query->snapshot->regd_count == 1 && query->snapshot->active_count == 1 && ActiveSnapshotSet() &&
-		   GetActiveSnapshot() == query->snapshot;
-}
-
-void
-tsurugi_mixed_match(QueryDesc *query)
-{
-	bool matches;
-
-	tg_failpoint("executor_start");
-	if (tg_failpoint_refuses("skip_match") || query->snapshot == InvalidSnapshot ||
-		query->crosscheck_snapshot != InvalidSnapshot || !reads_both_kinds(query->plannedstmt))
-		return;
-	matches = matches_as_it_is(query);
-	if (!matches && !is_renewable(query))
-		return;
-	for (int i = 0; !matches && i < ATTEMPTS; i++)
-	{
-		matches = matches_anew(query);
-		if (!matches)
-			(void) ConditionVariableTimedSleep(&mixed->changed, ATTEMPT_MS, PG_WAIT_EXTENSION);
-	}
-	if (!matches)
-	{
-		close_gate();
-		while (!matches_anew(query))
-			ConditionVariableSleep(&mixed->changed, PG_WAIT_EXTENSION);
-		open_gate();
-	}
-	ConditionVariableCancelSleep();
-	tsurugi_snapshot_expect_for(query->snapshot);
+	return known;
 }

@@ -5,32 +5,33 @@
 #ifndef TSURUGI_MIXED_H
 #define TSURUGI_MIXED_H
 
-#include "executor/execdesc.h"
+#include "utils/snapshot.h"
+
+#include "runtime/runtime.h"
 
 /* Bytes of PostgreSQL's shared memory, and their making, at server start. */
 extern Size tsurugi_mixed_shared_bytes(void);
 extern void tsurugi_mixed_shared_create(void);
 
 /*
- * Waits until every transaction whose changes of ordinary tables are there to see
- * has committed here, too.  Before a moment is drawn.
+ * PRE_COMMIT of a transaction that has an xid and wrote here: draws its commit timestamp, which
+ * nobody may have done yet, and prepares it (tg_txn_prepare).
  */
-extern void tsurugi_mixed_wait_for_outcomes(void);
+extern void tsurugi_mixed_begin(tg_txn *txn);
+
+/* Whether the current transaction has passed there. */
+extern bool tsurugi_mixed_has_begun(void);
 
 /*
- * PRE_COMMIT of a transaction that has an xid and wrote here, before its commit
- * timestamp is drawn: by the transaction of this number.  May wait, and be interrupted.
+ * At the end of every transaction: after PostgreSQL's part of it, before it ends here.
  */
-extern void tsurugi_mixed_begin(unsigned txn);
+extern void tsurugi_mixed_end(bool committed);
 
 /*
- * Ahead of an executor run at READ COMMITTED: if it reads tables of both kinds, its snapshot and the moment
- * at which it reads foreign tables show the same mixed commits.  May give the run a newer snapshot; may wait.
+ * A time that has been published in this entry, after PostgreSQL's snapshot (NULL: none) was taken, is
+ * made one at which foreign tables show the same mixed commits as that: made earlier, and with exclusions,
+ * which stay until the transaction ends.  False: that is not known any more.
  */
-extern void tsurugi_mixed_match(QueryDesc *query);
-
-/* The transaction has ended, its part here too; or a subtransaction was taken back. */
-extern void tsurugi_mixed_end(void);
-extern void tsurugi_mixed_end_part(void);
+extern bool tsurugi_mixed_match(Snapshot host, unsigned entry, tg_time *time, const tg_exclusions **excluded_out);
 
 #endif /* TSURUGI_MIXED_H */

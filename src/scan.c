@@ -157,8 +157,10 @@ open_job(tsurugi_scan *scan)
 		.object = scan->described->oid,
 	};
 
-	if (tsurugi_scan_pool_rows < 0 || tsurugi_row_count(scan->described->table) < tsurugi_scan_pool_rows ||
-		!tg_scheduler_is_running() || tg_scan_job_start(scan->session, &config, &scan->job) != TG_OK)
+	/* Exclusions are in this process's memory. */
+	if (scan->snapshot.excluded != NULL || tsurugi_scan_pool_rows < 0 ||
+		tsurugi_row_count(scan->described->table) < tsurugi_scan_pool_rows || !tg_scheduler_is_running() ||
+		tg_scan_job_start(scan->session, &config, &scan->job) != TG_OK)
 		return false;
 	if (scan->job_end.func == NULL)
 	{

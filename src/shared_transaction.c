@@ -340,7 +340,7 @@ pre_commit_owner(void)
 	{
 		prepared = true;
 		if (tg_txn_has_writes(txn) && TransactionIdIsValid(GetTopTransactionIdIfAny()))
-			tsurugi_mixed_begin(number);
+			tsurugi_mixed_begin(txn);
 		return;
 	}
 	tg_shared_report_get(shared, &report);

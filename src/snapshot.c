@@ -23,8 +23,7 @@
  *    are for who asks for them, and for runs with a snapshot to cross-check with:
  *    the triggers of foreign keys look for new rows by GetLatestSnapshot, and want none
  *    changed that the transaction does not see (ri_PerformCheck, ri_triggers.c).
- * 5. A time is taken when everybody whose commit PostgreSQL's snapshots show has
- *    committed here (session.c); so no statement sees the ordinary half of a commit without this one.
+ * 5. A time fits PostgreSQL's snapshot (mixed.c): that of the run, or of the transaction.
  */
 #include "postgres.h"
 
@@ -62,6 +61,7 @@ static Record *records;
 
 /* At REPEATABLE READ and above: the transaction's one time.  0: none yet. */
 static tg_time transaction_time;
+static const tg_exclusions *transaction_excluded;
 static TimestampTz transaction_taken;
 static unsigned transaction_entry;
 
@@ -69,11 +69,6 @@ static bool fresh_runs;
 
 /* A time that is no record's own. */
 #define ENTRY_NONE TSURUGI_ENTRY_OF_LONG
-
-/* A moment drawn for a run that has not asked for it yet.  0: none. */
-static tg_time expected_time;
-static unsigned expected_entry;
-static Snapshot expected_for; /* compared only */
 
 static void
 unlink_record(Record *record)
@@ -100,9 +95,13 @@ hand_over_time(Record *record)
 			heir = other;
 	}
 	if (heir != NULL)
+	{
 		heir->entry = record->entry;
-	else
-		tg_snapshot_withdraw(tsurugi_session(), record->entry);
+		return;
+	}
+	tg_snapshot_withdraw(tsurugi_session(), record->entry);
+	if (tg_unlikely(record->seen.excluded != NULL))
+		pfree((void *) record->seen.excluded);
 }
 
 static void
@@ -117,31 +116,55 @@ end_record(void *argument)
 		hand_over_time(record);
 }
 
+/* PostgreSQL's snapshot that the transaction's time belongs to; of Tsurugi's kinds at READ COMMITTED the present one. */
+static Snapshot
+host_snapshot(void)
+{
+	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+}
+
 /* What SERIALIZABLE has read is validated as of a later time (S1), so it needs more than its one moment. */
 static tg_time
-publish_transaction_time(void)
+publish_transaction_time(unsigned *entry_out, const tg_exclusions **excluded_out)
 {
-	transaction_taken = GetCurrentStatementStartTimestamp();
-	tsurugi_mixed_wait_for_outcomes();
-	if (tsurugi_is_validated())
-		return tg_snapshot_publish_from(tsurugi_session(), &transaction_entry);
-	return tg_snapshot_publish(tsurugi_session(), &transaction_entry);
+	tg_session *session = tsurugi_session();
+	tg_time time =
+		tsurugi_is_validated() ? tg_snapshot_publish_from(session, entry_out) : tg_snapshot_publish(session, entry_out);
+
+	if (!tsurugi_mixed_match(host_snapshot(), *entry_out, &time, excluded_out))
+	{
+		tg_snapshot_withdraw(session, *entry_out);
+		tsurugi_error_too_late();
+	}
+	return time;
+}
+
+static void
+set_transaction_time(tg_time time, const tg_exclusions *excluded)
+{
+	transaction_time = time;
+	transaction_excluded = excluded;
+	for (Record *record = records; record != NULL; record = record->outer)
+		if (record->of_transaction)
+		{
+			record->seen.time = time;
+			record->seen.excluded = excluded;
+		}
 }
 
 void
 tsurugi_snapshot_draw(void)
 {
-	if (transaction_time == 0)
-		transaction_time = publish_transaction_time();
-}
+	const tg_exclusions *excluded;
+	unsigned entry;
+	tg_time time;
 
-static void
-set_transaction_time(tg_time time)
-{
-	transaction_time = time;
-	for (Record *record = records; record != NULL; record = record->outer)
-		if (record->of_transaction)
-			record->seen.time = time;
+	if (transaction_time != 0)
+		return;
+	time = publish_transaction_time(&entry, &excluded);
+	transaction_taken = GetCurrentStatementStartTimestamp();
+	transaction_entry = entry;
+	set_transaction_time(time, excluded);
 }
 
 static void
@@ -150,6 +173,7 @@ withdraw_transaction_time(void)
 	if (transaction_time != 0 && transaction_entry != TSURUGI_ENTRY_OF_LONG)
 		tg_snapshot_withdraw(tsurugi_session(), transaction_entry);
 	transaction_time = 0;
+	transaction_excluded = NULL;
 }
 
 void
@@ -158,18 +182,26 @@ tsurugi_snapshot_adopt(tg_time time, unsigned entry)
 	withdraw_transaction_time();
 	transaction_entry = entry;
 	transaction_taken = GetCurrentTimestamp();
-	set_transaction_time(time);
+	set_transaction_time(time, NULL);
 }
 
 /* The new one is published before the old one is withdrawn: there is no moment without a lower bound (W5). */
-void
+bool
 tsurugi_snapshot_redraw(void)
 {
+	tg_time before = transaction_time;
 	unsigned old = transaction_entry;
+	const tg_exclusions *excluded;
+	unsigned entry;
+	tg_time time;
 
-	tg_assert(transaction_time != 0);
-	set_transaction_time(publish_transaction_time());
+	tg_assert(before != 0);
+	time = publish_transaction_time(&entry, &excluded);
+	transaction_taken = GetCurrentStatementStartTimestamp();
+	transaction_entry = entry;
+	set_transaction_time(time, excluded);
 	tg_snapshot_withdraw(tsurugi_session(), old);
+	return time > before;
 }
 
 tg_time
@@ -178,33 +210,26 @@ tsurugi_snapshot_time(void)
 	return transaction_time;
 }
 
-void
-tsurugi_snapshot_extend(tg_time later)
+const tg_exclusions *
+tsurugi_snapshot_excluded(void)
 {
-	tg_snapshot_raise(tsurugi_session(), transaction_entry, later);
-	set_transaction_time(later);
+	return transaction_excluded;
 }
 
-static void
-withdraw_expected(void)
+bool
+tsurugi_snapshot_find_later(tg_time *later_out, const tg_exclusions **excluded_out)
 {
-	if (expected_time != 0)
-		tg_snapshot_withdraw(tsurugi_session(), expected_entry);
-	expected_time = 0;
-	expected_for = NULL;
-}
-
-void
-tsurugi_snapshot_expect(void)
-{
-	withdraw_expected();
-	expected_time = tg_snapshot_publish(tsurugi_session(), &expected_entry);
+	*later_out = tg_load_seq_cst(tg_clock);
+	return tsurugi_mixed_match(host_snapshot(), transaction_entry, later_out, excluded_out) &&
+		   *later_out > transaction_time;
 }
 
 void
-tsurugi_snapshot_expect_for(Snapshot snapshot)
+tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded)
 {
-	expected_for = snapshot;
+	if (excluded == NULL)
+		tg_snapshot_raise(tsurugi_session(), transaction_entry, later);
+	set_transaction_time(later, excluded);
 }
 
 static void
@@ -217,6 +242,7 @@ find_time(Record *record, bool fresh)
 	{
 		tsurugi_snapshot_draw();
 		record->seen.time = transaction_time;
+		record->seen.excluded = transaction_excluded;
 		record->taken = transaction_taken;
 		tsurugi_snapshot_check_age(transaction_taken);
 		return;
@@ -227,21 +253,18 @@ find_time(Record *record, bool fresh)
 		{
 			record->source = other->source != NULL ? other->source : other;
 			record->seen.time = other->seen.time;
+			record->seen.excluded = other->seen.excluded;
 			record->taken = other->taken;
 			return;
 		}
 	}
 	record->taken = GetCurrentStatementStartTimestamp();
-	if (tg_unlikely(expected_for != NULL) && expected_for == record->snapshot)
-	{
-		record->seen.time = expected_time;
-		record->entry = expected_entry;
-		expected_time = 0;
-		expected_for = NULL;
-		return;
-	}
-	tsurugi_mixed_wait_for_outcomes();
 	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
+	if (!tsurugi_mixed_match(record->snapshot, record->entry, &record->seen.time, &record->seen.excluded))
+	{
+		tg_snapshot_withdraw(tsurugi_session(), record->entry);
+		tsurugi_error_too_late();
+	}
 }
 
 void
@@ -341,6 +364,7 @@ tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t 
 
 	tsurugi_snapshot(estate, &snapshot);
 	snapshot.time = transaction_time;
+	snapshot.excluded = transaction_excluded;
 	tg_epoch_enter(session);
 	status = tg_txn_read(&snapshot, table, row, &seen, &wait);
 	tg_epoch_leave(session);
@@ -389,7 +413,6 @@ tsurugi_snapshot_end_all(void)
 			tg_snapshot_withdraw(tsurugi_session(), record->entry);
 	}
 	withdraw_transaction_time();
-	withdraw_expected();
 }
 
 void

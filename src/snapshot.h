@@ -58,11 +58,11 @@ extern void tsurugi_crosscheck(EState *estate, Relation relation, tg_table *tabl
 
 /*
  * For isolation.c, at REPEATABLE READ and above: draws the transaction's moment
- * if there is none yet; draws a later one in its place, for runs that have not
- * told anybody anything yet.
+ * if there is none yet; draws another one in its place, for runs that have not
+ * told anybody anything yet.  False: that one is not later.
  */
 extern void tsurugi_snapshot_draw(void);
-extern void tsurugi_snapshot_redraw(void);
+extern bool tsurugi_snapshot_redraw(void);
 
 /*
  * For kinds.c: a moment that is published already takes the place of what may have
@@ -71,16 +71,16 @@ extern void tsurugi_snapshot_redraw(void);
 #define TSURUGI_ENTRY_OF_LONG UINT_MAX
 extern void tsurugi_snapshot_adopt(tg_time time, unsigned entry);
 
-/* The moment drawn; and a later one in its place, as of which what was read has been validated. */
+/* The moment drawn, and what is committed up to it and not seen (mixed.c). */
 extern tg_time tsurugi_snapshot_time(void);
-extern void tsurugi_snapshot_extend(tg_time later);
+extern const tg_exclusions *tsurugi_snapshot_excluded(void);
 
 /*
- * For mixed.c, at READ COMMITTED: draws a moment, in place of one that nobody has used, for
- * the run that is about to start with this snapshot.
+ * Finds a later one, with the same snapshot of PostgreSQL's; it takes that one's place when what was read
+ * has been validated as of it.  False: there is none.
  */
-extern void tsurugi_snapshot_expect(void);
-extern void tsurugi_snapshot_expect_for(Snapshot snapshot);
+extern bool tsurugi_snapshot_find_later(tg_time *later_out, const tg_exclusions **excluded_out);
+extern void tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded);
 
 /* For transaction.c: ends of transactions and subtransactions. */
 extern void tsurugi_snapshot_end_all(void);

@@ -58,7 +58,7 @@ typedef struct Part
 static tg_txn *own_txn; /* NULL: nothing written yet */
 static uint64_t own_host;
 static Part *parts;	   /* in TopTransactionContext */
-static bool prepared;  /* validated, about to be committed */
+static bool prepared;  /* its C is drawn, it is about to be committed */
 static bool is_shared; /* own_txn is one that several sessions work in (shared_transaction.c) */
 
 bool tsurugi_owes;
@@ -230,9 +230,8 @@ void
 tsurugi_check_not_prepared(void)
 {
 	if (prepared)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-				 errmsg("cannot access tables of tsurugi_fdw in a serializable transaction that is committing")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+						errmsg("cannot access tables of tsurugi_fdw in a transaction that is committing")));
 }
 
 void
@@ -408,6 +407,7 @@ end_transaction(bool committed)
 {
 	uint64_t writes = 0;
 
+	tsurugi_mixed_end(committed);
 	if (is_shared)
 		note_tax(tsurugi_session(), writes_noted, true);
 	else if (own_txn != NULL)
@@ -420,7 +420,6 @@ end_transaction(bool committed)
 		note_tax(tsurugi_session(), writes % SAFE_POINT_WRITES, true);
 	}
 	tsurugi_shared_end(committed);
-	tsurugi_mixed_end();
 	own_txn = NULL;
 	is_shared = false;
 	parts = NULL;
@@ -462,10 +461,12 @@ at_transaction_event(XactEvent event, void *argument)
 			break;
 		case XACT_EVENT_PRE_COMMIT:
 			tsurugi_deferred_run_all();
-			/* M2: announced before C is drawn. */
 			if (own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn) &&
 				TransactionIdIsValid(GetTopTransactionIdIfAny()))
-				tsurugi_mixed_begin(tsurugi_session()->id);
+			{
+				prepared = true;
+				tsurugi_mixed_begin(own_txn);
+			}
 			if (tsurugi_is_serializable())
 			{
 				prepared = true;
@@ -508,7 +509,6 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionI
 		return;
 	if (!committed)
 	{
-		tsurugi_mixed_end_part();
 		tsurugi_shared_unlimit_wait();
 		if (tsurugi_own_session != NULL)
 			tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */

@@ -100,7 +100,7 @@ sight_of(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out
 	tg_time end = tg_load_acquire(&header->end);
 
 	_Static_assert(TG_UNSEEN == 0 && TG_SEEN == 1, "a sight counts selected slots");
-	if (tg_likely(!tg_time_is_reference(begin | end)))
+	if (tg_likely(!tg_time_is_reference(begin | end) && snapshot->excluded == NULL))
 		return (tg_sight) ((begin <= snapshot->time) & (end > snapshot->time));
 	return tg_txn_sees(snapshot, header, wait_out);
 }

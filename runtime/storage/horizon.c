@@ -64,7 +64,12 @@
  *	  draws R_L later, and remembers only such as were published later still; so no base of theirs is below
  *	  the clock value that the scan began with.
  *
- * Left out: the ring of mixed transactions (G1).
+ * 11. What the host keeps (tg_horizon_keep) it may need for a snapshot that some session is about to publish at a time before
+ *	  its own lower bound: so a computation that does not see it must see that entry.  The first time that is kept is loaded
+ *	  from the clock and stored, K, before any C that it is for is drawn, all sequentially consistent: who loads the clock, then
+ *	  K, and finds nothing kept, has B < C, and C - 1 is what is needed.  It is given up, with a release, after the session's
+ *	  entry has been lowered: who loads that acquires it, and looks at the sessions afterwards.
+ *	  (transactions.md, G1, has the ring after the sessions, and no entry that is handed over.)
  */
 #include "runtime/storage/horizon.h"
 
@@ -94,6 +99,7 @@ typedef struct horizon
 	uint64_t clock TG_CACHE_ALIGNED;	/* atomic; every committer */
 	uint32_t seen TG_CACHE_ALIGNED;		/* atomic: highest session id that has published, plus 1; rarely written */
 	uint32_t session_max;				/* constant */
+	tg_time kept TG_CACHE_ALIGNED;		/* atomic: FROM | what the host keeps, or 0; changed by the host */
 	uint32_t job_hint TG_CACHE_ALIGNED; /* atomic: where a free entry may be; any session */
 	tg_time job[TG_SNAPSHOTS_OF_JOBS] TG_CACHE_ALIGNED; /* atomic; claimed by compare-and-swap from 0 */
 	snapshots session[];
@@ -248,6 +254,22 @@ tg_snapshot_lower(tg_session *session, unsigned entry, tg_time time)
 }
 
 void
+tg_snapshot_lower_from(tg_session *session, unsigned entry, tg_time time)
+{
+	snapshots *mine = &shared->session[session->id];
+	tg_time before = tg_load_relaxed(&mine->entry[entry]) & ~FROM;
+
+	tg_assert(entry < TG_SNAPSHOTS_PER_SESSION && (mine->taken >> entry & 1) != 0);
+	tg_store_release(&mine->entry[entry], FROM | (time < before ? time : before));
+}
+
+void
+tg_horizon_keep(tg_time from)
+{
+	tg_store_seq_cst(&shared->kept, from == 0 ? 0 : FROM | from);
+}
+
+void
 tg_snapshot_withdraw_all(tg_session *session)
 {
 	snapshots *mine = &shared->session[session->id];
@@ -311,8 +333,10 @@ static tg_time
 scan_published(void)
 {
 	tg_time time = tg_load_seq_cst(tg_clock);
-	uint32_t seen = tg_load_seq_cst(&shared->seen);
+	uint32_t seen;
 
+	time = earlier(time, tg_load_seq_cst(&shared->kept)); /* 11: before the sessions */
+	seen = tg_load_seq_cst(&shared->seen);
 	for (uint32_t id = 0; id < seen; id++)
 	{
 		for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION; i++)
@@ -378,6 +402,7 @@ scan_readings(tg_readings *readings, bool locked)
 	(void) locked;
 	readings->bound = tg_load_seq_cst(tg_clock);
 	readings->count = 0;
+	add_entry(readings, tg_load_seq_cst(&shared->kept)); /* 11: before the sessions */
 	seen = tg_load_seq_cst(&shared->seen);
 	for (uint32_t id = 0; id < seen; id++)
 	{

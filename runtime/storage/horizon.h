@@ -24,6 +24,24 @@
 #define TG_SNAPSHOTS_PER_SESSION 16
 #define TG_SNAPSHOTS_OF_JOBS 256
 
+/* Commits that a snapshot does not see though they are not after its time (M2). */
+typedef struct tg_exclusions
+{
+	unsigned count;
+	tg_time time[];
+} tg_exclusions;
+
+static inline bool
+tg_is_excluded(const tg_exclusions *excluded, tg_time time)
+{
+	if (tg_likely(excluded == NULL))
+		return false;
+	for (unsigned i = 0; i < excluded->count; i++)
+		if (excluded->time[i] == time)
+			return true;
+	return false;
+}
+
 extern uint64_t *tg_clock; /* the commit clock; set by tg_horizon_create and inherited by children */
 
 extern tg_status tg_horizon_create(void) TG_MUST_USE;
@@ -58,6 +76,18 @@ extern void tg_snapshot_raise(tg_session *session, unsigned entry, tg_time time)
  * whose latch the caller is (L6).  Owner of the session.
  */
 extern void tg_snapshot_lower(tg_session *session, unsigned entry, tg_time time);
+
+/*
+ * Makes it stand for all from an earlier time on that the host still keeps (tg_horizon_keep), for as long as this call takes.
+ * Owner of the session.
+ */
+extern void tg_snapshot_lower_from(tg_session *session, unsigned entry, tg_time time);
+
+/*
+ * What the host needs beside all snapshots: everything from this time on; 0: nothing.  The first one is loaded
+ * from the clock; later ones are not before it.  One caller at a time.
+ */
+extern void tg_horizon_keep(tg_time from);
 
 /*
  * Publishes a time that is published already, by the caller's session, for a

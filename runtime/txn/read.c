@@ -13,6 +13,9 @@
  * outcome.  It looks for a while, and then is told whom to wait for, outside the
  * epoch.  Such waits are for a C at or below the snapshot, and the one waited for
  * waits, in its validation, for smaller ones only: no circle.
+ *
+ * A snapshot may exclude commits (M2).  Then it excludes what was built on them, too: that has a C above the
+ * snapshot's time.  So in the chain of a row the versions that have begun for it are still the older part.
  */
 #include "runtime/txn/txn_internal.h"
 
@@ -30,13 +33,13 @@ has_happened(const tg_snapshot *snapshot, const tg_time *word)
 		switch (tg_time_resolve(word, snapshot->txn, &time))
 		{
 			case TG_FATE_AT:
-				return time <= snapshot->time ? TG_SEEN : TG_UNSEEN;
+				return tg_snapshot_covers(snapshot, time) ? TG_SEEN : TG_UNSEEN;
 			case TG_FATE_OWN:
 				return tg_reference_command(time) < snapshot->command ? TG_SEEN : TG_UNSEEN;
 			case TG_FATE_OPEN:
 				return TG_UNSEEN;
 			case TG_FATE_PREPARED:
-				if (time > snapshot->time)
+				if (!tg_snapshot_covers(snapshot, time))
 					return TG_UNSEEN;
 				if (looks >= PREPARED_LOOKS)
 					return TG_UNDECIDED;

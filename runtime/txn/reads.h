@@ -21,6 +21,7 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/storage/btree.h"
+#include "runtime/storage/horizon.h"
 #include "runtime/storage/index.h"
 #include "runtime/storage/table.h"
 
@@ -130,6 +131,9 @@ typedef struct tg_conflict
  * from?  upto is the transaction's own C, or has been loaded from the clock.
  */
 extern void tg_validation_begin(tg_reads *reads, tg_time from, tg_time upto, bool upto_is_own);
+
+/* Next: which commits up to from, and up to upto, were not seen, or will not be (M2).  Both stay until it is over. */
+extern void tg_validation_exclude(tg_reads *reads, const tg_exclusions *from, const tg_exclusions *upto);
 
 /*
  * One step, of some hundred rows.  TG_OK: nothing has changed; TG_CHANGED:

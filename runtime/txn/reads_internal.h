@@ -64,6 +64,8 @@ struct tg_reads
 	tg_time from;
 	tg_time upto;
 	bool upto_is_own; /* the C of the transaction itself */
+	const tg_exclusions *from_excluded;
+	const tg_exclusions *upto_excluded;
 	tg_read_table *at_table;
 	struct tg_read_range *at_range;
 	uint32_t at_word;

@@ -11,7 +11,8 @@
  *
  * A SERIALIZABLE transaction that wrote goes a longer way (tg_txn_prepare), because
  * the host must be able to fail after C is drawn: PREPARING, C, PREPARED(C), then
- * validation as of C (validate.c), then 2 and 3, or ABORTED.  One that wrote nothing
+ * validation as of C (validate.c), then 2 and 3, or ABORTED.  So does, at every level, one that wrote the host's tables, too
+ * (M2): who sees those has loaded a time at or after C.  A SERIALIZABLE one that wrote nothing
  * has nothing to validate (S4): its reads are what its snapshot sees, and every
  * snapshot is a moment between two commits in the order of C.
  *
@@ -475,19 +476,27 @@ tg_txn_draw(tg_txn *txn)
 	return time;
 }
 
-void
+static inline tg_time
+draw_end(tg_txn *txn)
+{
+	return tg_likely(txn->preserve == NULL) ? tg_txn_draw(txn) : tg_long_draw_end(txn);
+}
+
+tg_time
 tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot)
 {
 	bool entered = tg_txn_enter(session, txn);
 	tg_time time;
 
-	tg_assert(state_of(txn) == TG_TXN_ACTIVE && txn->log != NULL && txn->reads != NULL);
+	tg_assert(state_of(txn) == TG_TXN_ACTIVE && txn->log != NULL);
 	(void) tg_snapshot_publish_from(session, &txn->prepared_entry);
-	time = tg_txn_draw(txn);
+	time = draw_end(txn);
 	tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_PREPARED);
 	tg_failpoint("txn_prepared");
-	tg_validation_begin(txn->reads, snapshot, time, true);
+	if (txn->reads != NULL)
+		tg_validation_begin(txn->reads, snapshot, time, true);
 	tg_txn_leave(session, txn, entered);
+	return time;
 }
 
 /* Stamps, and hands the log to the collector. */
@@ -526,7 +535,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 		else
 		{
 			(void) tg_snapshot_publish_from(session, &entry);
-			time = tg_likely(txn->preserve == NULL) ? tg_txn_draw(txn) : tg_long_draw_end(txn);
+			time = draw_end(txn);
 		}
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED);
 		tg_failpoint("txn_committed");
@@ -623,14 +632,6 @@ tg_txn_report_get(unsigned session_id, tg_txn_report *report)
 	report_description(txn, report);
 	report_wait(txn, report);
 	return report->active;
-}
-
-bool
-tg_txn_has_outcome(unsigned session_id)
-{
-	tg_txn_state state = (tg_txn_state) (tg_load_acquire(&tg_txns->txn[session_id].state) & TG_STATE_MASK);
-
-	return state == TG_TXN_IDLE || state == TG_TXN_COMMITTED || state == TG_TXN_ABORTED;
 }
 
 void

@@ -38,15 +38,23 @@ extern void tg_txn_attach(void);
 /* --- snapshots ------------------------------------------------------------------ */
 
 /*
- * What a statement sees: commits up to time, and of transaction txn what
+ * What a statement sees: commits up to time, but for excluded ones, and of transaction txn what
  * earlier commands wrote.  Copied freely; valid while its time is published.
  */
 typedef struct tg_snapshot
 {
 	tg_time time;
-	uint32_t txn;	  /* own descriptor's number (the session's id) */
-	uint32_t command; /* own writes of smaller commands are seen */
+	uint32_t txn;				   /* own descriptor's number (the session's id) */
+	uint32_t command;			   /* own writes of smaller commands are seen */
+	const tg_exclusions *excluded; /* the owner's memory; NULL, as mostly: none */
 } tg_snapshot;
+
+/* V2, M2: whether what was committed then is seen. */
+static inline bool
+tg_snapshot_covers(const tg_snapshot *snapshot, tg_time time)
+{
+	return time <= snapshot->time && tg_likely(!tg_is_excluded(snapshot->excluded, time));
+}
 
 /* --- life -------------------------------------------------------------------------- */
 
@@ -101,11 +109,12 @@ extern const tg_conflict *tg_txn_conflict(const tg_txn *txn);
 extern void tg_txn_track(tg_txn *txn, tg_reads *reads);
 
 /*
- * First half of a commit that validates (M1): draws C and begins the validation of
- * what was read at R; the caller steps it and then commits or aborts.  Until
- * then the transaction is PREPARED, and who has to know its outcome waits.
+ * First half of a commit (M1), of one that validates or that the host makes visible elsewhere first (M2): draws C,
+ * which is returned, and, if reads are tracked, begins the validation of what was read at R; the caller
+ * steps it and then commits or aborts.  Until then the transaction is PREPARED, and who has to
+ * know its outcome waits.
  */
-extern void tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot);
+extern tg_time tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot);
 
 /* Ends it: one atomic store makes all it wrote visible (T2), then stamps.  Cannot fail. */
 extern void tg_txn_commit(tg_session *session, tg_txn *txn);
@@ -322,9 +331,6 @@ typedef struct tg_txn_report
 /* Of any session's transaction, without waiting for anybody.  False: none is active. */
 
 extern bool tg_txn_report_get(unsigned session_id, tg_txn_report *report);
-
-/* Whether a session's transaction has committed or aborted, or there is none. */
-extern bool tg_txn_has_outcome(unsigned session_id);
 
 /* Transactions that ended because of a conflict, by its kind; counted by the host, which decides on it. */
 extern void tg_conflict_note(tg_conflict_kind kind);

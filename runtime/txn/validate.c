@@ -15,6 +15,7 @@
  *
  * The clock grows by one for each C, so if upto is from, or the own C right behind it, there is no such C' and
  * nothing to look at.
+ * What is excluded from R (M2) has not been seen, though it is before R, so then there is; what is excluded from R' is later than that.
  *
  * Waiting for PREPARED(C') with C' < upto cannot go round in a circle: whoever
  * is waited for waits for smaller ones only.
@@ -73,6 +74,8 @@ typedef struct validation
 	uint32_t own; /* the transaction's number */
 	tg_time from;
 	tg_time upto;
+	const tg_exclusions *from_excluded;
+	const tg_exclusions *upto_excluded;
 	tg_wait *wait_out;
 	tg_version *changed_out; /* with TG_CHANGED: which */
 } validation;
@@ -80,7 +83,9 @@ typedef struct validation
 static inline moment
 moment_of_time(const validation *v, tg_time time)
 {
-	return time <= v->from ? BEFORE : time <= v->upto ? WITHIN : AFTER;
+	if (time <= v->from && tg_likely(!tg_is_excluded(v->from_excluded, time)))
+		return BEFORE;
+	return time <= v->upto && tg_likely(!tg_is_excluded(v->upto_excluded, time)) ? WITHIN : AFTER;
 }
 
 static moment
@@ -398,7 +403,17 @@ tg_validation_begin(tg_reads *reads, tg_time from, tg_time upto, bool upto_is_ow
 	reads->from = from;
 	reads->upto = upto;
 	reads->upto_is_own = upto_is_own;
+	tg_validation_exclude(reads, NULL, NULL);
 	go_to_table(reads, is_span_empty(reads) ? NULL : reads->tables);
+}
+
+void
+tg_validation_exclude(tg_reads *reads, const tg_exclusions *from, const tg_exclusions *upto)
+{
+	reads->from_excluded = from;
+	reads->upto_excluded = upto;
+	if (from != NULL)
+		go_to_table(reads, reads->tables);
 }
 
 /* What a conflict in the part of a table in hand is about. */
@@ -418,8 +433,13 @@ static tg_status
 step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *wait_out)
 {
 	tg_version changed = TG_VERSION_NONE;
-	const validation v = {
-		.own = reads->own, .from = reads->from, .upto = reads->upto, .wait_out = wait_out, .changed_out = &changed};
+	const validation v = {.own = reads->own,
+						  .from = reads->from,
+						  .upto = reads->upto,
+						  .from_excluded = reads->from_excluded,
+						  .upto_excluded = reads->upto_excluded,
+						  .wait_out = wait_out,
+						  .changed_out = &changed};
 	tg_read_table *noted = reads->at_table;
 	tg_status status;
 

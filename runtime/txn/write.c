@@ -310,7 +310,7 @@ last_of_life(const tg_snapshot *snapshot, tg_version head, bool moved, uint32_t 
 static inline tg_status
 sight_of(const tg_snapshot *snapshot, tg_time begin)
 {
-	return snapshot != NULL && begin <= snapshot->time ? TG_OK : TG_CHANGED;
+	return snapshot != NULL && tg_snapshot_covers(snapshot, begin) ? TG_OK : TG_CHANGED;
 }
 
 /*
@@ -460,7 +460,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		}
 		if (tg_time_is_open(end))
 		{
-			if (!moved && snapshot != NULL && (begun == TG_FATE_OWN || begin <= snapshot->time))
+			if (!moved && snapshot != NULL && (begun == TG_FATE_OWN || tg_snapshot_covers(snapshot, begin)))
 				return TG_OK;
 			if (held)
 				return TG_CHANGED;
