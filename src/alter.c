@@ -24,6 +24,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "commands/comment.h"
+#include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
@@ -432,27 +433,29 @@ verify_attached(Oid parent, const AlterTableStmt *statement)
 
 /* Of a table that is not ours. */
 static void
-alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement, Wishes *wishes)
+alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
 {
 	AlterTableStmt *changed = copyObject(statement);
+	Wishes wishes = {0};
 	ListCell *cell;
 
+	note_type_changes(utility, relation, statement, &wishes);
 	foreach (cell, changed->cmds)
 	{
-		if (tsurugi_foreign_keys_take_command(lfirst(cell), false, &wishes->foreign_keys))
+		if (tsurugi_foreign_keys_take_command(lfirst(cell), false, &wishes.foreign_keys))
 			changed->cmds = foreach_delete_current (changed->cmds, cell);
 		else
-			note_conditions(lfirst(cell), wishes);
+			note_conditions(lfirst(cell), &wishes);
 	}
-	if (wishes->foreign_keys != NIL)
+	if (wishes.foreign_keys != NIL)
 		tsurugi_utility_run_instead(utility, (Node *) changed);
 	else
 		tsurugi_utility_run(utility);
-	rebuild_indexes(wishes);
+	rebuild_indexes(&wishes);
 	tsurugi_altered_follow();
-	verify_rebuilt(wishes);
-	finish_foreign_keys(relation, wishes);
-	verify_tables(relation, statement, wishes);
+	verify_rebuilt(&wishes);
+	finish_foreign_keys(relation, &wishes);
+	verify_tables(relation, statement, &wishes);
 	verify_attached(relation, statement);
 }
 
@@ -471,32 +474,14 @@ finish_entries(const tsurugi_utility *utility, Oid relation_id, const Wishes *wi
 	rebuild_indexes(wishes);
 }
 
-void
-tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
+static void
+alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
 {
-	Oid relation_id = RangeVarGetRelid(written->relation, NoLock, true);
-	AlterTableStmt *statement;
+	AlterTableStmt *statement = copyObject(written);
 	Wishes wishes = {0};
 
-	/* what cannot be altered PostgreSQL refuses in its own words */
-	if (!OidIsValid(relation_id) || !pg_class_ownercheck(relation_id, GetUserId()))
-	{
-		tsurugi_utility_run(utility);
-		return;
-	}
-	if (tsurugi_access_method_run(relation_id, written))
-		return;
-	if (tsurugi_index_command_alter(utility, written))
-		return;
-	tsurugi_check_row_type(relation_id, written);
-	note_type_changes(utility, relation_id, written, &wishes);
-	if (!tsurugi_is_our_table(relation_id))
-	{
-		alter_other_table(utility, relation_id, written, &wishes);
-		return;
-	}
 	tsurugi_deferred_check_none(relation_id, "ALTER TABLE");
-	statement = copyObject(written);
+	note_type_changes(utility, relation_id, written, &wishes);
 	strip_alter(relation_id, statement, &wishes);
 	if (!wishes.adds_columns)
 		tsurugi_key_clauses_check(relation_id, wishes.keys);
@@ -512,4 +497,56 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 	verify_rebuilt(&wishes);
 	finish_foreign_keys(relation_id, &wishes);
 	verify_tables(relation_id, statement, &wishes);
+}
+
+/*
+ * PostgreSQL would run event triggers when its part is done.  They are run here instead, so
+ * that they see the whole: tables about to be written anew, and the table as it is at the end.
+ */
+static void
+alter_with_events(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
+{
+	tsurugi_utility part = *utility;
+
+	if (utility->context == PROCESS_UTILITY_SUBCOMMAND || !EventTriggerBeginCompleteQuery())
+	{
+		alter_our_table(utility, relation_id, written);
+		return;
+	}
+	part.context = PROCESS_UTILITY_SUBCOMMAND;
+	PG_TRY();
+	{
+		EventTriggerDDLCommandStart((Node *) written);
+		tsurugi_altered_announce((Node *) written);
+		alter_our_table(&part, relation_id, written);
+		EventTriggerSQLDrop((Node *) written);
+		EventTriggerDDLCommandEnd((Node *) written);
+	}
+	PG_FINALLY();
+	{
+		EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
+}
+
+void
+tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
+{
+	Oid relation_id = RangeVarGetRelid(written->relation, NoLock, true);
+
+	/* what cannot be altered PostgreSQL refuses in its own words */
+	if (!OidIsValid(relation_id) || !pg_class_ownercheck(relation_id, GetUserId()))
+	{
+		tsurugi_utility_run(utility);
+		return;
+	}
+	if (tsurugi_access_method_run(relation_id, written))
+		return;
+	if (tsurugi_index_command_alter(utility, written))
+		return;
+	tsurugi_check_row_type(relation_id, written);
+	if (tsurugi_is_our_table(relation_id))
+		alter_with_events(utility, relation_id, written);
+	else
+		alter_other_table(utility, relation_id, written);
 }

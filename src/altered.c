@@ -17,6 +17,7 @@
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "commands/event_trigger.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -119,6 +120,13 @@ follow(const tsurugi_altered *altered)
 		return;
 	relation = table_open(altered->relation, altered->stored ? AccessExclusiveLock : AccessShareLock);
 	tsurugi_index_entries_own(relation);
+	if (altered->stored && innermost->announced != NULL)
+	{
+		int reason = tsurugi_table_rewrite_reason(relation, altered->added, altered->retype);
+
+		if (reason != 0)
+			EventTriggerTableRewrite(innermost->announced, altered->relation, reason);
+	}
 	if (altered->stored)
 		tsurugi_table_follow(relation, altered->added, altered->retype);
 	table_close(relation, NoLock);
@@ -133,6 +141,12 @@ tsurugi_altered_follow(void)
 	for (tsurugi_altered *altered = innermost->altered; altered != NULL; altered = altered->next)
 		follow(altered);
 	innermost->altered = NULL;
+}
+
+void
+tsurugi_altered_announce(Node *tree)
+{
+	innermost->announced = tree;
 }
 
 void

@@ -17,6 +17,7 @@ typedef struct tsurugi_ddl_statement
 	struct tsurugi_ddl_statement *outer;
 	MemoryContext context; /* of the list; made when it is needed */
 	tsurugi_altered *altered;
+	Node *announced; /* or NULL */
 } tsurugi_ddl_statement;
 
 /* Around each DDL statement; the end also after an error. */
@@ -31,6 +32,9 @@ extern tsurugi_retype **tsurugi_altered_retype(Oid relation, MemoryContext *call
 
 /* Lets the storages of all tables noted so far follow. */
 extern void tsurugi_altered_follow(void);
+
+/* Event triggers are told of tables that the running statement writes anew, as this one. */
+extern void tsurugi_altered_announce(Node *tree);
 
 /* Sets the object access hook.  Once, where the library is loaded. */
 extern void tsurugi_altered_init(void);

@@ -13,9 +13,11 @@
 #include "src/rewrite.h"
 
 #include "access/xact.h"
+#include "commands/event_trigger.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/lsyscache.h"
@@ -614,6 +616,29 @@ replace_storage(Relation relation, const tsurugi_relation *described)
 
 	tsurugi_storage_replace(relation, fresh);
 	return fresh;
+}
+
+int
+tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const tsurugi_retype *retype)
+{
+	int reason = 0;
+	int attnum = -1;
+
+	if (retype != NULL && must_convert(retype, tsurugi_relation_describe(relation)))
+		reason |= AT_REWRITE_COLUMN_REWRITE;
+	while ((attnum = bms_next_member(added, attnum)) >= 0)
+	{
+		const FormData_pg_attribute *attribute;
+		Node *value;
+
+		if (attnum > RelationGetNumberOfAttributes(relation))
+			continue;
+		attribute = TupleDescAttr(RelationGetDescr(relation), attnum - 1);
+		value = attribute->attisdropped ? NULL : build_column_default(relation, attnum);
+		if (value != NULL && (attribute->attgenerated != '\0' || contain_volatile_functions(value)))
+			reason |= AT_REWRITE_DEFAULT_VAL;
+	}
+	return reason;
 }
 
 void

@@ -21,6 +21,12 @@
 extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype);
 
 /*
+ * Why PostgreSQL would write a table of its own anew for that, for its event triggers
+ * (AT_REWRITE_...); 0 if it would not.
+ */
+extern int tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const tsurugi_retype *retype);
+
+/*
  * Writes the rows into a fresh storage: chunks full, indexes without gaps.  In
  * the order of the key, which is there then, or as they are stored.
  */
