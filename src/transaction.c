@@ -63,6 +63,7 @@ static bool is_shared; /* own_txn is one that several sessions work in (shared_t
 
 bool tsurugi_owes;
 static unsigned writes_noted; /* writes since the collection's tax was last looked at */
+static uint64_t claims_noted; /* the session's, at that time */
 
 /* --- writing -------------------------------------------------------------------- */
 
@@ -112,7 +113,8 @@ begin_transaction(void)
 															: TG_READ_COMMITTED,
 							  tsurugi_transaction_label);
 	tsurugi_isolation_begin(own_txn);
-	writes_noted = 0;
+	writes_noted = 1;
+	claims_noted = session->claims;
 	tg_tax_begin(session);
 }
 
@@ -132,13 +134,16 @@ tsurugi_pay(void)
 	tg_tax_pay(tsurugi_session(), NULL, NULL);
 }
 
-/* Between two writes of a long statement. */
+/* Between two writes of a transaction: after some of them, or when one has claimed memory. */
 static void
-pass_safe_point(void)
+pass_safe_point(tg_session *session)
 {
+	unsigned writes = writes_noted;
+
 	writes_noted = 0;
-	tg_tax_begin(tsurugi_session());
-	note_tax(tsurugi_session(), SAFE_POINT_WRITES, false);
+	claims_noted = session->claims;
+	tg_tax_begin(session);
+	note_tax(session, writes, false);
 	if (tsurugi_owes)
 		tsurugi_pay();
 }
@@ -206,6 +211,7 @@ tsurugi_transaction_join(tg_txn *txn)
 	own_txn = txn;
 	is_shared = true;
 	writes_noted = 0;
+	claims_noted = tsurugi_session()->claims;
 	tg_tax_begin(tsurugi_session());
 }
 
@@ -266,8 +272,8 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 		tsurugi_check_may_write();
 		(void) tsurugi_transaction_open();
 	}
-	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES))
-		pass_safe_point();
+	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES || tsurugi_session()->claims != claims_noted))
+		pass_safe_point(tsurugi_session());
 	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
 	{
 		if (is_shared)
@@ -417,7 +423,7 @@ end_transaction(bool committed)
 			tg_txn_commit(tsurugi_session(), own_txn);
 		else
 			tg_txn_abort(tsurugi_session(), own_txn);
-		note_tax(tsurugi_session(), writes % SAFE_POINT_WRITES, true);
+		note_tax(tsurugi_session(), writes_noted, true);
 	}
 	tsurugi_shared_end(committed);
 	own_txn = NULL;

@@ -593,6 +593,7 @@ tsurugi_fdw_collector(PG_FUNCTION_ARGS)
 	add_bigint(&row, report.epoch_waits_ms);
 	add_bigint(&row, tax.quanta);
 	add_bigint(&row, tax.quanta_long);
+	add_bigint(&row, tax.stood_back);
 	add_bigint(&row, tax.bank_us);
 	add_bigint(&row, tax.deposited_us);
 	add_bigint(&row, tax.withdrawn_us);

@@ -409,11 +409,13 @@ refuse(void)
 }
 
 static void *
-large_alloc(tg_cache *cache, size_t bytes, tg_use use, tg_claim claim, bool *zeroed_out)
+large_alloc(tg_session *session, size_t bytes, tg_use use, tg_claim claim, bool *zeroed_out)
 {
 	size_t page_count = (bytes + TG_PAGE_BYTES - 1) / TG_PAGE_BYTES;
+	tg_cache *cache = session->cache;
 	uint32_t span;
 
+	session->claims++;
 	if (bytes > (size_t) tg_page_total * TG_PAGE_BYTES)
 		return refuse();
 	if (!span_take_hard(cache, (uint32_t) page_count, TG_KIND_LARGE, claim, &span, zeroed_out))
@@ -431,14 +433,19 @@ expect_object(const char *object, uint32_t bytes)
 }
 
 static inline void *
-small_alloc(tg_cache *cache, size_t bytes, tg_use use, tg_claim claim)
+small_alloc(tg_session *session, size_t bytes, tg_use use, tg_claim claim)
 {
 	unsigned class = class_of(bytes);
 	const class_shape *shape = &shapes[class];
+	tg_cache *cache = session->cache;
 	void *object;
 
-	if (tg_unlikely(cache->counts[class] == 0) && !magazine_fill(cache, class, claim))
-		return refuse();
+	if (tg_unlikely(cache->counts[class] == 0))
+	{
+		session->claims++;
+		if (!magazine_fill(cache, class, claim))
+			return refuse();
+	}
 	object = cache->slots[shape->slot_first + --cache->counts[class]];
 	/* the next one, which lies anywhere: its first write need not wait then */
 	if (tg_likely(cache->counts[class] > 0))
@@ -458,8 +465,8 @@ tg_alloc(tg_session *session, size_t bytes, tg_use use, tg_claim claim)
 	if (tg_failpoint_refuses("alloc"))
 		return refuse();
 	if (tg_likely(bytes <= TG_SMALL_BYTES_MAX))
-		return small_alloc(session->cache, bytes, use, claim);
-	return large_alloc(session->cache, bytes, use, claim, &zeroed);
+		return small_alloc(session, bytes, use, claim);
+	return large_alloc(session, bytes, use, claim, &zeroed);
 }
 
 void *
@@ -471,9 +478,9 @@ tg_alloc_zeroed(tg_session *session, size_t bytes, tg_use use, tg_claim claim)
 	if (tg_failpoint_refuses("alloc"))
 		return refuse();
 	if (tg_likely(bytes <= TG_SMALL_BYTES_MAX))
-		object = small_alloc(session->cache, bytes, use, claim);
+		object = small_alloc(session, bytes, use, claim);
 	else
-		object = large_alloc(session->cache, bytes, use, claim, &zeroed);
+		object = large_alloc(session, bytes, use, claim, &zeroed);
 	if (object != NULL && !zeroed)
 		memset(object, 0, bytes);
 	return object;

@@ -29,6 +29,7 @@ struct tg_session
 	struct tg_cache *cache;			  /* constant: its free objects and accounts (arena_internal.h) */
 	struct tg_retirement *retirement; /* constant: what it retired (session_internal.h) */
 	struct tg_lane *lane;			  /* owner only: the lane that it works in, or NULL (sched/lane.h) */
+	uint64_t claims;				  /* owner only: how often an allocation went beyond its cache */
 	bool open;						  /* written under the table's latch, read by all */
 } TG_CACHE_ALIGNED;
 

@@ -41,13 +41,25 @@
 
 bool tg_fence_light_is_free = false;
 
-uint64_t
-tg_clock_us(void)
+static uint64_t
+read_us(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+uint64_t
+tg_clock_us(void)
+{
+	return read_us(CLOCK_MONOTONIC);
+}
+
+uint64_t
+tg_thread_us(void)
+{
+	return read_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 bool

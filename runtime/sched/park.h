@@ -91,4 +91,7 @@ tg_fence_light(void)
 /* Microseconds of the monotonic clock, the same in all processes. */
 extern uint64_t tg_clock_us(void);
 
+/* Microseconds for which this thread has had a CPU. */
+extern uint64_t tg_thread_us(void);
+
 #endif /* TG_PARK_H */

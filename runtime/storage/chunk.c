@@ -35,7 +35,7 @@
 
 #include <string.h>
 
-#define LISTED_SHARE 16	  /* a full chunk is listed when 1/16 of it is free */
+#define LISTED_SHARE 64	  /* a full chunk is listed when 1/64 of it is free: so much larger stays a table */
 #define DIRECTORY_FIRST 8 /* entries of the directory's first segment */
 #define BLOB_MARK_BYTES sizeof(void *)
 

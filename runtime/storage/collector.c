@@ -609,6 +609,12 @@ tg_collector_is_open(void)
 	return tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE;
 }
 
+uint64_t
+tg_collector_given(void)
+{
+	return tg_load_relaxed(&tg_collector_shared->given);
+}
+
 bool
 tg_collector_has_work(void)
 {

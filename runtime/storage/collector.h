@@ -53,6 +53,9 @@ extern bool tg_collector_is_open(void);
  */
 extern bool tg_collector_has_work(void);
 
+/* Pieces of logs given since a cycle last took what had been; about. */
+extern uint64_t tg_collector_given(void);
+
 /* Versions that are kept for who reads at this time (NEVER: for all), and would else be gone; about. */
 extern uint64_t tg_collector_held_for(tg_time time);
 

@@ -14,7 +14,9 @@
  *	  one window's tax: what a session could not pay in time is forgiven, and the pace (4)
  *	  sees to it that the garbage is collected nevertheless.
  * 2. A session that pays does whole quanta, so it is kept for at most one quantum longer than it
- *	  owes; a debt below one is carried over.
+ *	  owes; a debt below one is carried over.  It is looked at when a transaction ends, every 64 writes, and when
+ *	  an allocation went beyond the session's cache; what a commit owes is paid when the session's
+ *	  next statement begins.
  * 3. What is done while no cycle is open is not deposited, and the bank is emptied when
  *	  a cycle ends: so it never holds more than what has been done of the present one, and a quiet
  *	  night does not excuse a busy morning.
@@ -22,12 +24,23 @@
  *	  session's target to 0 while free memory falls from 30 % of the limit to none; and when a
  *	  cycle had noticeably more to do than the one before, garbage grows: then each write
  *	  also pays for so many entries (surcharge), more of them with each such
- *	  cycle, fewer with each other one.
+ *	  cycle, fewer with each other one; and within a cycle as soon as more has been given than the one
+ *	  before had to do, for a cycle that nobody but the taxed works on may be long.
  * 5. How many entries make a quantum is measured: the mean cost of an entry over
- *	  quanta that were used up.  One that took eight times as long as meant was
- *	  interrupted, and says nothing.
+ *	  quanta that were used up.  That, and what is deposited, is the thread's own time, for one that
+ *	  was put to sleep in a quantum has done no more for it.  Debts and payments are time on the wall,
+ *	  both, because that is what a session's client waits for; and so is the price of an entry in a surcharge.
+ * 6. A thread of the pool that is put to sleep in a quantum holds up its stage, and there is
+ *	  no CPU to spare.  If writers are being taxed at that time, it stands back until the watcher looks again:
+ *	  they are on a CPU already, and each gives as much as its setting says, whereas what the
+ *	  pool takes from them it takes from all alike.  Not while memory is short or garbage
+ *	  grows for several cycles (4): then both collect.  Without writers, or if they keep all of their time, the pool goes on.
  *
  * A session's account is written by its owner only; views read it.
+ *
+ * Departures from runtime.md.  Only who writes owes: a reader makes no garbage, and what it
+ * keeps from being collected no work of its own would free.  The surcharge is on rows written, not on bytes allocated:
+ * a version is one entry to collect, whatever it holds.  The bank needs no cap of its own (3).
  */
 #include "runtime/storage/tax.h"
 
@@ -45,6 +58,8 @@
 #define MEASURE_SHARE 8	   /* a new measure's weight */
 #define SURCHARGE_STEP 500 /* in a thousand entries for a write */
 #define SURCHARGE_MAX 8000
+#define LOST_US 100		  /* without a CPU in a quantum: it was put to sleep */
+#define TAXED_MS 100	  /* so long after a note, somebody is being taxed */
 #define GROWTH_LEAST 4096 /* entries: below, a cycle is small whatever the last one was */
 #define EAGER_QUANTA 32
 #define FREE_SHARE_PERMILLE 300 /* of the limit: with less memory free the target falls */
@@ -71,9 +86,12 @@ typedef struct tax
 	uint64_t paid_us;
 	uint64_t quanta;
 	uint64_t quanta_long;
+	uint64_t stood_back;
+	uint64_t taxed_ms TG_CACHE_ALIGNED; /* atomic; any session: when one last ran that owes */
 	uint32_t entry_ns TG_CACHE_ALIGNED; /* atomic; whoever measures */
+	uint32_t price_ns;					/* likewise */
 	uint32_t surcharge;					/* atomic; who ends a cycle */
-	uint64_t worked;					/* in the cycle before; who ends a cycle */
+	uint64_t worked;					/* atomic: in the cycle before; who ends a cycle */
 	account accounts[];
 } tax;
 
@@ -98,6 +116,7 @@ tg_tax_create(void)
 	if (shared == NULL)
 		return TG_NO_MEMORY;
 	shared->entry_ns = ENTRY_NS_FIRST;
+	shared->price_ns = ENTRY_NS_FIRST;
 	tg_arena_root_set(TG_ROOT_TAX, shared);
 	return TG_OK;
 }
@@ -119,16 +138,16 @@ is_eager(void)
 
 /* --- debts ---------------------------------------------------------------- */
 
-/* 4 */
+/* 4: what is in force of any target, in a thousand. */
 static unsigned
-effective_permille(void)
+memory_permille(void)
 {
 	size_t limit = tg_arena_limit();
 	size_t used = tg_arena_committed();
 	size_t free = used < limit ? limit - used : 0;
 	size_t wanted = limit / 1000 * FREE_SHARE_PERMILLE;
 
-	return free >= wanted ? target_permille : (unsigned) (target_permille * (free / 1024) / (wanted / 1024 + 1));
+	return free >= wanted ? 1000 : (unsigned) (1000 * (free / 1024) / (wanted / 1024 + 1));
 }
 
 void
@@ -140,11 +159,35 @@ tg_tax_begin(tg_session *session)
 		account->since_us = tg_clock_us();
 }
 
+/* 4: entries that a write pays for, in a thousand. */
+static inline unsigned
+surcharge_in_force(void)
+{
+	unsigned surcharge = tg_load_relaxed(&shared->surcharge);
+	uint64_t given = tg_collector_given();
+	uint64_t worked;
+
+	if (tg_likely(given < GROWTH_LEAST))
+		return surcharge;
+	worked = tg_load_relaxed(&shared->worked);
+	given /= worked > GROWTH_LEAST ? worked : GROWTH_LEAST;
+	return given < (SURCHARGE_MAX - surcharge) / SURCHARGE_STEP ? surcharge + (unsigned) given * SURCHARGE_STEP
+																: SURCHARGE_MAX;
+}
+
+/* Others read it far more often than it changes. */
+static inline void
+note_taxed(uint64_t now_ms)
+{
+	if (tg_load_relaxed(&shared->taxed_ms) < now_ms)
+		tg_store_relaxed(&shared->taxed_ms, now_ms);
+}
+
 void
 tg_tax_note(tg_session *session, uint64_t writes, bool is_over)
 {
 	account *account = &shared->accounts[session->id];
-	unsigned surcharge = tg_load_relaxed(&shared->surcharge);
+	unsigned surcharge = surcharge_in_force();
 	unsigned effective;
 	uint64_t now;
 	uint64_t ran;
@@ -157,12 +200,14 @@ tg_tax_note(tg_session *session, uint64_t writes, bool is_over)
 	if (ran > window_us)
 		ran = window_us;
 	account->since_us = is_over ? 0 : now;
-	effective = effective_permille();
+	effective = target_permille * memory_permille() / 1000;
+	if (effective < 1000)
+		note_taxed(now / 1000);
 	debt = account->debt_us + ran * (1000 - effective) / 1000;
 	if (debt > (uint64_t) window_us * (1000 - effective) / 1000)
 		debt = (uint64_t) window_us * (1000 - effective) / 1000;
 	if (tg_unlikely(surcharge > 0))
-		debt += writes * surcharge * tg_load_relaxed(&shared->entry_ns) / 1000000;
+		debt += writes * surcharge * tg_load_relaxed(&shared->price_ns) / 1000000;
 	tg_store_relaxed(&account->debt_us, debt);
 	tg_store_relaxed(&account->ran_us, account->ran_us + ran);
 	tg_store_relaxed(&account->target, target_permille);
@@ -218,30 +263,46 @@ withdraw(uint64_t us)
 
 /* --- quanta ----------------------------------------------------------------- */
 
-/* Microseconds that it took, at least 1; 0 if there was nothing to do.  *more_out: there is more. */
+/* Entries took so long: goes into the mean. */
+static void
+measure(uint32_t *mean_ns, uint64_t us, unsigned entries)
+{
+	uint64_t measured = (us * 1000 + 500) / entries;
+	uint64_t mean = (tg_load_relaxed(mean_ns) * (uint64_t) (MEASURE_SHARE - 1) + measured) / MEASURE_SHARE;
+
+	if (mean < ENTRY_NS_MIN)
+		mean = ENTRY_NS_MIN;
+	tg_store_relaxed(mean_ns, (uint32_t) (mean < ENTRY_NS_MAX ? mean : ENTRY_NS_MAX));
+}
+
+/*
+ * Microseconds that it took, on the wall and, if asked for, of this thread, both at least 1; 0 if there was nothing to
+ * do.  *more_out: there is more.
+ */
 static uint64_t
-do_quantum(tg_session *session, bool may_open, bool *more_out)
+do_quantum(tg_session *session, bool may_open, uint64_t *thread_us_out, bool *more_out)
 {
 	unsigned entry_ns = tg_load_relaxed(&shared->entry_ns);
 	unsigned budget = is_eager() ? 1 : TG_QUANTUM_US * 1000 / entry_ns + 1;
 	uint64_t began = tg_clock_us();
+	uint64_t thread_began = tg_thread_us();
 	unsigned done = tg_collector_quantum(session, budget, may_open, more_out);
+	uint64_t thread_took;
 	uint64_t took;
 
 	if (done == 0)
 		return 0;
+	thread_took = tg_thread_us() - thread_began;
 	took = tg_clock_us() - began;
 	tg_fetch_add_relaxed(&shared->quanta, 1);
-	if (took > 2 * TG_QUANTUM_US)
+	if (thread_took > 2 * TG_QUANTUM_US)
 		tg_fetch_add_relaxed(&shared->quanta_long, 1);
-	if (done >= budget && took < 8 * TG_QUANTUM_US)
+	if (thread_us_out != NULL)
+		*thread_us_out = thread_took > 0 ? thread_took : 1;
+	if (done >= budget)
 	{
-		uint64_t measured = (took * 1000 + 500) / done;
-		uint64_t mean = (entry_ns * (uint64_t) (MEASURE_SHARE - 1) + measured) / MEASURE_SHARE;
-
-		if (mean < ENTRY_NS_MIN)
-			mean = ENTRY_NS_MIN;
-		tg_store_relaxed(&shared->entry_ns, (uint32_t) (mean < ENTRY_NS_MAX ? mean : ENTRY_NS_MAX));
+		measure(&shared->entry_ns, thread_took, done);
+		measure(&shared->price_ns, took, done);
 	}
 	return took > 0 ? took : 1;
 }
@@ -257,10 +318,10 @@ tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 
 	debt -= taken;
 	for (unsigned i = 0; i < EAGER_QUANTA && is_eager(); i++)
-		(void) do_quantum(session, true, &more);
+		(void) do_quantum(session, true, NULL, &more);
 	while (debt >= TG_QUANTUM_US && more && (go_on == NULL || go_on(argument)))
 	{
-		uint64_t us = do_quantum(session, false, &more);
+		uint64_t us = do_quantum(session, false, NULL, &more);
 
 		if (us == 0)
 			debt = 0; /* nothing left to pay for */
@@ -277,14 +338,30 @@ tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 	tg_store_relaxed(&account->recent_paid_us, account->recent_paid_us + paid);
 }
 
+/* 6 */
+static bool
+others_pay(void)
+{
+	return tg_clock_us() / 1000 < tg_load_relaxed(&shared->taxed_ms) + TAXED_MS &&
+		   surcharge_in_force() <= SURCHARGE_STEP && memory_permille() == 1000;
+}
+
 bool
 tg_tax_work(tg_session *session)
 {
 	bool more;
-	uint64_t us = do_quantum(session, true, &more);
+	uint64_t thread_us;
+	uint64_t us = do_quantum(session, true, &thread_us, &more);
 
-	if (us > 0 && tg_collector_is_open())
-		deposit(us);
+	if (us == 0)
+		return more;
+	if (tg_collector_is_open())
+		deposit(thread_us);
+	if (more && us > thread_us + LOST_US && others_pay())
+	{
+		tg_fetch_add_relaxed(&shared->stood_back, 1);
+		return false;
+	}
 	return more;
 }
 
@@ -299,7 +376,7 @@ tg_tax_cycle_ended(uint64_t worked)
 	else if (!grows && surcharge > 0)
 		surcharge -= SURCHARGE_STEP / 2;
 	tg_store_relaxed(&shared->surcharge, surcharge);
-	shared->worked = worked;
+	tg_store_relaxed(&shared->worked, worked);
 	tg_store_relaxed(&shared->bank_us, 0);
 }
 
@@ -314,8 +391,9 @@ tg_tax_report_get(tg_tax_report *report)
 							  .paid_us = tg_load_relaxed(&shared->paid_us),
 							  .quanta = tg_load_relaxed(&shared->quanta),
 							  .quanta_long = tg_load_relaxed(&shared->quanta_long),
+							  .stood_back = tg_load_relaxed(&shared->stood_back),
 							  .entry_ns = tg_load_relaxed(&shared->entry_ns),
-							  .surcharge = tg_load_relaxed(&shared->surcharge)};
+							  .surcharge = surcharge_in_force()};
 }
 
 void

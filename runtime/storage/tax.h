@@ -47,7 +47,7 @@ extern void tg_tax_forget(tg_session *session);
 
 /* --- who has time, and the collector ------------------------------------------------ */
 
-/* Does a quantum's worth of collection and deposits it.  True if there is more to do at once. */
+/* Does a quantum's worth of collection and deposits it.  True if there is more to do at once, and nobody better for it. */
 extern bool tg_tax_work(tg_session *session);
 
 /* At a cycle's end: how many entries it has worked on.  Empties the bank, sets the pace. */
@@ -62,7 +62,8 @@ typedef struct tg_tax_report
 	uint64_t withdrawn_us;
 	uint64_t paid_us; /* by sessions' own quanta */
 	uint64_t quanta;
-	uint64_t quanta_long; /* that took more than twice as long as meant */
+	uint64_t quanta_long; /* that took more than twice as long as meant, on a CPU */
+	uint64_t stood_back;  /* how often a thread of the pool left it to the sessions, for want of a CPU */
 	unsigned entry_ns;	  /* what an entry costs, as measured */
 	unsigned surcharge;	  /* entries that a write pays for beside its time, in a thousand */
 } tg_tax_report;

@@ -3,11 +3,12 @@
  *	  What a session owes for the time that it runs, and how it is paid: nothing
  *	  without a cycle; a share of the time, but never more than a window's;
  *	  from the bank first, then in quanta; more when memory is short or
- *	  garbage grows.  And that this is enough: on a machine with no CPU to spare who
+ *	  garbage grows; that the pool stands back for writers where CPUs are short.  And that this is enough: on a machine with no CPU to spare who
  *	  writes keeps what is left of it within bounds.
  */
 #include "runtime/storage/tax.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "runtime/sched/park.h"
@@ -143,6 +144,16 @@ test_pace(void)
 	unit_equal(report.surcharge, 0, "no longer, when it does not");
 
 	open_cycle(ROWS);
+	tg_tax_settings(1000, WINDOW_US);
+	unit_equal(owes_after(a, 0, 1000), 0, "nor as long as a cycle is open that takes what is given");
+	for (unsigned i = 0; i < 3 * 4096; i++)
+	{
+		must_update(&clients[0], i % ROWS);
+		commit(&clients[0]);
+	}
+	unit_ok(owes_after(a, 0, 1000) > 0, "it piles up while one is open: they pay at once");
+	tg_tax_settings(800, WINDOW_US);
+	open_cycle(ROWS);
 	tg_arena_limit_set(tg_arena_committed() * 10 / 9);
 	tg_tax_forget(a);
 	(void) owes_after(a, 1000, 0);
@@ -154,6 +165,83 @@ test_pace(void)
 	tg_tax_session_report_get(a->id, &effective);
 	unit_equal(effective.effective_permille, 0, "none is: nothing is");
 	tg_arena_limit_set(256 * MIB);
+}
+
+/* --- who has no CPU --------------------------------------------------------------- */
+
+#define QUANTA_MAX 1000
+
+static bool sleeps; /* in the next quantum, once */
+
+static bool
+sleep_once(const char *name)
+{
+	if (sleeps && strcmp(name, "collector_prune") == 0)
+	{
+		sleeps = false;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* Works until it was put to sleep in a quantum; whether it goes on with the next one. */
+static bool
+goes_on(void)
+{
+	bool more = true;
+
+	sleeps = true;
+	for (unsigned i = 0; sleeps && i < QUANTA_MAX; i++)
+		more = tg_tax_work(session);
+	unit_ok(!sleeps, "it was put to sleep");
+	return more;
+}
+
+/* A cycle with something to prune; garbage has not grown for long. */
+static void
+open_calm_cycle(void)
+{
+	open_cycle(ROWS);
+	for (unsigned i = 0; i < 20; i++)
+		tg_tax_cycle_ended(0);
+}
+
+static void
+test_standing_back(void)
+{
+	tg_session *a = clients[1].session;
+	tg_tax_report report;
+	uint64_t before;
+
+	tg_tax_report_get(&report);
+	before = report.stood_back;
+	tg_failpoint_set(sleep_once);
+	usleep(110000);
+	open_calm_cycle();
+	unit_ok(goes_on(), "nobody is taxed: who was put to sleep goes on");
+	open_calm_cycle();
+	tg_tax_settings(1000, WINDOW_US);
+	(void) owes_after(a, 100, 0);
+	unit_ok(goes_on(), "nor is who keeps all of its time");
+	open_calm_cycle();
+	tg_tax_settings(800, WINDOW_US);
+	(void) owes_after(a, 100, 0);
+	unit_ok(!goes_on(), "writers are: it leaves it to them");
+	tg_tax_report_get(&report);
+	unit_ok(report.stood_back > before, "as the figures say");
+	open_calm_cycle();
+	tg_arena_limit_set(tg_arena_committed() * 10 / 9);
+	(void) owes_after(a, 100, 0);
+	unit_ok(goes_on(), "memory is short: both collect");
+	tg_arena_limit_set(256 * MIB);
+	open_calm_cycle();
+	tg_tax_cycle_ended(10000);
+	tg_tax_cycle_ended(20000);
+	tg_tax_cycle_ended(40000);
+	(void) owes_after(a, 100, 0);
+	unit_ok(goes_on(), "garbage grows: both collect");
+	tg_failpoint_set(NULL);
+	collect(1000);
 }
 
 /* --- nobody else collects, and every CPU is taken ------------------------------ */
@@ -271,6 +359,7 @@ main(void)
 	test_debt();
 	test_payment();
 	test_pace();
+	test_standing_back();
 	test_hogs();
 	check_exact(1000, "at the end");
 	end();
