@@ -19,6 +19,7 @@
 #include "runtime/exec/scan.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/presence.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/condition.h"
 #include "runtime/sched/fork.h"

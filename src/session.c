@@ -26,6 +26,8 @@
 
 tg_session *tsurugi_own_session;
 
+static tg_session *away_session; /* or that one */
+
 /* In PostgreSQL's shared memory, by session number.  Written by the owner of the session. */
 static tsurugi_session_owner *owners;
 
@@ -72,7 +74,7 @@ tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const 
 static void
 end_session(int code, Datum argument)
 {
-	tg_session *session = tsurugi_own_session;
+	tg_session *session = tsurugi_session();
 
 	tsurugi_own_session = NULL;
 	owners[session->id].process_id = 0;
@@ -82,8 +84,15 @@ end_session(int code, Datum argument)
 tg_session *
 tsurugi_session_open(void)
 {
-	tg_session *session;
+	tg_session *session = away_session;
 
+	if (session != NULL)
+	{
+		tg_session_come_back(session);
+		away_session = NULL;
+		tsurugi_own_session = session;
+		return session;
+	}
 	if (RecoveryInProgress())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("tables of tsurugi_fdw cannot be accessed during recovery")));
@@ -96,4 +105,12 @@ tsurugi_session_open(void)
 	tsurugi_own_session = session;
 	on_shmem_exit(end_session, (Datum) 0);
 	return session;
+}
+
+void
+tsurugi_session_go_away(void)
+{
+	away_session = tsurugi_own_session;
+	tsurugi_own_session = NULL;
+	tg_session_go_away(away_session);
 }

@@ -7,14 +7,17 @@
 
 #include "runtime/runtime.h"
 
-/* NULL until the first use.  Read by tsurugi_session only. */
+/* NULL until the first use, and while the backend is away: when it has nothing to do for the session. */
 extern tg_session *tsurugi_own_session;
 
 /* The slow half of tsurugi_session. */
 extern tg_session *tsurugi_session_open(void);
 
+/* Until the next use others may take back what the session keeps (mem/presence.h). */
+extern void tsurugi_session_go_away(void);
+
 /*
- * The session, opened at first use and ended when the backend exits, after
+ * The session, opened at first use, come back to, and ended when the backend exits, after
  * PostgreSQL's own abort.  Raises an error during recovery (0A000), or if all
  * sessions are taken (53300).
  */

@@ -311,7 +311,7 @@ at_exit(int code, Datum argument)
 {
 	if (shared == NULL)
 		return;
-	tg_shared_abort(tsurugi_own_session, shared);
+	tg_shared_abort(tsurugi_session(), shared);
 	part();
 }
 

@@ -142,6 +142,7 @@ pass_safe_point(tg_session *session)
 
 	writes_noted = 0;
 	claims_noted = session->claims;
+	tg_session_answer(session);
 	tg_tax_begin(session);
 	note_tax(session, writes, false);
 	if (tsurugi_owes)
@@ -406,6 +407,7 @@ tidy_up(tg_session *session, uint64_t writes)
 	}
 	if (tg_unlikely(tg_retire_count(session) > 0))
 		tg_retire_abandon(session);
+	tsurugi_session_go_away();
 }
 
 static void

@@ -46,6 +46,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
 #include "runtime/mem/arena_poison.h"
+#include "runtime/mem/presence.h"
 #include "runtime/mem/session.h"
 
 #define CLASS_EXACT_BYTES_MAX 256
@@ -462,6 +463,7 @@ tg_alloc(tg_session *session, size_t bytes, tg_use use, tg_claim claim)
 {
 	bool zeroed;
 
+	tg_assert(tg_session_is_in_hand(session));
 	if (tg_failpoint_refuses("alloc"))
 		return refuse();
 	if (tg_likely(bytes <= TG_SMALL_BYTES_MAX))
@@ -513,6 +515,7 @@ tg_free(tg_session *session, void *object, tg_use use)
 	uint32_t page = tg_page_of(object);
 	uint8_t kind = tg_page_kinds[page];
 
+	tg_assert(tg_session_is_in_hand(session));
 	tg_assert(object_is_sound(object)); /* else it was freed before, or never handed out */
 	if (tg_likely(kind <= TG_CLASS_COUNT))
 	{

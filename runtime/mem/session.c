@@ -55,6 +55,7 @@
 #include <string.h>
 
 #include "runtime/base/latch.h"
+#include "runtime/mem/presence.h"
 #include "runtime/mem/session_internal.h"
 
 typedef struct sessions_state
@@ -124,6 +125,7 @@ tg_session_open(tg_session **session_out)
 		return TG_FULL;
 	tg_assert(tg_load_relaxed(&session->epoch) == 0 && session->depth == 0);
 	session->lane = NULL;
+	tg_store_relaxed(&session->presence, TG_PRESENT); /* perhaps it was asked when nobody had it */
 	*session_out = session;
 	return TG_OK;
 }
@@ -151,6 +153,19 @@ tg_session_is_open(unsigned id)
 {
 	tg_assert(id < state->session_max);
 	return tg_load_relaxed(&state->sessions[id].open);
+}
+
+unsigned
+tg_session_top(void)
+{
+	return tg_load_relaxed(&state->top);
+}
+
+tg_session *
+tg_session_at(unsigned id)
+{
+	tg_assert(id < state->session_max);
+	return &state->sessions[id];
 }
 
 void

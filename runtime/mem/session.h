@@ -31,6 +31,7 @@ struct tg_session
 	struct tg_lane *lane;			  /* owner only: the lane that it works in, or NULL (sched/lane.h) */
 	uint64_t claims;				  /* owner only: how often an allocation went beyond its cache */
 	bool open;						  /* written under the table's latch, read by all */
+	uint32_t presence;				  /* atomic: tg_presence (presence.h) */
 } TG_CACHE_ALIGNED;
 
 extern uint64_t *tg_epoch_global; /* set by tg_arena_create: the global epoch, 1 to begin with */
@@ -44,6 +45,10 @@ extern void tg_session_close(tg_session *session);
 /* Number of sessions there can be, and the i-th (open or not). */
 extern unsigned tg_session_max(void);
 extern bool tg_session_is_open(unsigned id);
+
+/* Those ever opened are below. */
+extern unsigned tg_session_top(void);
+extern tg_session *tg_session_at(unsigned id);
 
 /*
  * Enter: store the epoch, full fence, read the global one again.  The fence

@@ -43,10 +43,20 @@
  * When nothing is given, nothing waits, and the clock stands still, the
  * watcher's check reads a few words and the tasks stay parked.
  *
- * Left out: skipping the garbage of dropped tables.  Departures from runtime.md: a log is
- * given when its transaction ends, so no session has to be asked for it, and none keeps one;
- * and no ticket takes a quantum from a participant that was put to sleep in it, because all participants
- * run at normal priority: they come back.
+ * Left out: skipping the garbage of dropped tables.  Departures from runtime.md:
+ *
+ * - A log is given when its transaction ends, so no session has to be asked for it, and none keeps one:
+ *	 the cycle needs no round that confirms it.  What sessions keep, their caches and leases, they give
+ *	 back when asked, or others do for who is away (mem/presence.h): before memory is refused all of
+ *	 them, else those that have been away for a second or more.
+ * - The collector's threads are the pool's, and its quanta are tasks, each submitted again to the queue that a worker
+ *	 looks at last: so it is what workers do when they have nothing else, but a pool that
+ *	 always has goes on collecting, one round in 61.
+ * - No ticket takes a quantum from a participant that was put to sleep in it.  Another one could only redo it
+ *	 if the half-done quantum had no effect yet, so all of pruning and freeing would have to be done twice, by
+ *	 compare-and-swap.  All participants run at normal priority, so they come back; meanwhile they
+ *	 hold up the end of a stage, which nobody waits for: work goes on into the next cycle's inbox.  A thread of the
+ *	 pool that finds itself put to sleep stands back for the sessions (tax.c, 6).
  */
 #include "runtime/storage/collector.h"
 
@@ -57,7 +67,9 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/storage/collector_internal.h"
+#include "runtime/mem/presence.h"
 #include "runtime/storage/horizon.h"
+#include "runtime/storage/lease.h"
 #include "runtime/storage/preserve.h"
 #include "runtime/storage/tax.h"
 
@@ -67,10 +79,19 @@
 #define WAIT_MS_MAX 1000		/* and at last */
 #define NEVER_MS UINT64_MAX
 #define ROOM_BUDGET 4096
+#define LOOK_MS 1000  /* between looks at who is away */
 #define GUARD_COST 16 /* of finding a row guarded: the quantum had better end */
 
 
 tg_collector *tg_collector_shared;
+
+/* A session's duty: what it has taken in advance. */
+static void
+give_back(tg_session *session)
+{
+	tg_leases_end(session);
+	tg_alloc_flush(session);
+}
 
 tg_status
 tg_collector_create(void)
@@ -88,6 +109,7 @@ tg_collector_create(void)
 	tg_collector_shared->wait_ms = WAIT_MS_MIN;
 	tg_collector_shared->wake_ms = NEVER_MS;
 	tg_arena_root_set(TG_ROOT_COLLECTOR, tg_collector_shared);
+	tg_duty_set(give_back);
 	return tg_tax_create();
 }
 
@@ -573,6 +595,16 @@ sweep(tg_session *session, unsigned budget)
 	return more;
 }
 
+/* Who has been away for long keeps nothing; a chunk that he has leased has been left alone by sweeps. */
+static void
+visit(tg_session *session)
+{
+	tg_session_answer(session);
+	if (tg_load_relaxed(&tg_collector_shared->visits_due) &&
+		tg_exchange_acq_rel(&tg_collector_shared->visits_due, 0) != 0 && tg_presence_visit(session, false) > 0)
+		tg_store_relaxed(&tg_collector_shared->sweep.dirty, true);
+}
+
 unsigned
 tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *more_out)
 {
@@ -585,6 +617,7 @@ tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *
 	{
 		tg_retire_poll(session);
 		tg_preserve_tidy(session);
+		visit(session);
 		if (sweep(session, left))
 		{
 			*more_out = true;
@@ -635,13 +668,15 @@ tg_collector_make_room(tg_session *session)
 {
 	uint64_t removed = tg_load_relaxed(&tg_collector_shared->counts.versions_removed);
 	uint64_t freed = tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed);
+	bool visited;
 	bool more;
 
 	tg_store_relaxed(&tg_collector_shared->sweep.at_ms, 0);
+	visited = tg_presence_visit(session, true) > 0;
 	(void) tg_collector_quantum(session, ROOM_BUDGET, true, &more);
 	if (!more && tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE)
 		sched_yield(); /* somebody else is at it, or inside an epoch */
-	return more || tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE ||
+	return visited || more || tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE ||
 		   tg_load_relaxed(&tg_collector_shared->counts.versions_removed) != removed ||
 		   tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed) != freed;
 }
@@ -675,6 +710,8 @@ run_turn(tg_task *task, tg_worker *worker)
 	return TG_TURN_AGAIN;
 }
 
+static uint64_t look_ms; /* the watcher's own: when to look next who is away */
+
 /* An unparking too many, or one that comes while the task is at work, does no harm. */
 static void
 check(tg_session *session)
@@ -685,7 +722,14 @@ check(tg_session *session)
 
 	if (tg_failpoint_refuses("collector_pool"))
 		return; /* sessions collect, or nobody */
+	if (now >= look_ms)
+	{
+		look_ms = now + LOOK_MS;
+		if (tg_presence_look())
+			tg_store_relaxed(&tg_collector_shared->visits_due, 1);
+	}
 	if (tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE || has_cause() ||
+		tg_load_relaxed(&tg_collector_shared->visits_due) ||
 		(is_sweeping && now >= tg_load_relaxed(&tg_collector_shared->sweep.at_ms)))
 		wake_task(session, 0);
 }

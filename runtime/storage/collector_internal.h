@@ -154,6 +154,8 @@ typedef struct tg_collector
 	uint32_t sweeping TG_CACHE_ALIGNED; /* atomic: somebody sweeps */
 	tg_sweep sweep;
 
+	uint32_t visits_due TG_CACHE_ALIGNED; /* atomic: sessions have been away for long; the watcher sets it */
+
 	tg_prune_counts counts TG_CACHE_ALIGNED;
 	uint32_t row_guards[TG_ROW_GUARDS] TG_CACHE_ALIGNED; /* atomic: by hash of table and row */
 

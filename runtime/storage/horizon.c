@@ -70,6 +70,16 @@
  *	  K, and finds nothing kept, has B < C, and C - 1 is what is needed.  It is given up, with a release, after the session's
  *	  entry has been lowered: who loads that acquires it, and looks at the sessions afterwards.
  *	  (transactions.md, G1, has the ring after the sessions, and no entry that is handed over.)
+ *
+ * Left out: snapshots for some tables only.  That a READ COMMITTED statement will not look at table B could
+ * be proved from its plan: every relation in it is another one, every function immutable and the host's own (of any
+ * other nobody knows what it reads, and it reads at this snapshot), no trigger, foreign key or cursor hangs on it, and no
+ * outer statement shares the snapshot.  What it would save is one version of each row of B that
+ * changes while the statement runs, however often it changes and however long that lasts, for such a snapshot is a
+ * point (7).  What it would cost: a set of tables with each entry, point and keeper (collector.c, 2), so that what
+ * garbage is depends on the table; the plan walked before each snapshot is taken, where a point SELECT
+ * is counted in instructions; and a proof that one call of a function that was overlooked makes void, unnoticed.
+ * Those snapshots that do hold back everything after them (FROM) are transactions', of which no plan says what they read next.
  */
 #include "runtime/storage/horizon.h"
 

@@ -35,6 +35,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
+#include "runtime/mem/presence.h"
 #include "runtime/storage/table_internal.h"
 
 #define LEASE_MAX 8
@@ -165,6 +166,7 @@ open_lease(tg_session *session, tg_table *table)
 	tg_lease *lease = find_lease(session, table);
 	unsigned round = 0;
 
+	tg_assert(tg_session_is_in_hand(session));
 	while (lease == NULL)
 	{
 		tg_table *victim;

@@ -14,6 +14,11 @@ sub poll { return $node->poll_query_until("postgres", $_[0]) }
 
 sql(q{CREATE FOREIGN TABLE t (id int PRIMARY KEY, n int) SERVER tsurugi; INSERT INTO t SELECT i, 0 FROM generate_series(1, 1000) i});
 
+# A session that writes a row and then does nothing (looked at below).
+my $idle = TestServer::Session->new($node);
+sql('CREATE FOREIGN TABLE idle (id int PRIMARY KEY) SERVER tsurugi');
+is($idle->query('INSERT INTO idle VALUES (1) RETURNING id;'), '1', 'a session writes a row, and is idle');
+
 # --- a long reader ---------------------------------------------------------------
 
 my $reader = TestServer::Session->new($node);
@@ -53,19 +58,28 @@ is(ask('FETCH 2 FROM c'), "2|31\n3|31", 'and reads it');
 ask('COMMIT');
 $reader->close;
 
+# --- an idle session -------------------------------------------------------------
+
+ok(poll("SELECT header_bytes = 0 FROM tsurugi.tables WHERE relation = 'idle'"), 'an idle session keeps no chunk to write to: its headers go');
+is($idle->query('INSERT INTO idle VALUES (2) RETURNING id;'), '2', 'it goes on');
+$idle->close;
+
 # --- deaths -----------------------------------------------------------------------
 
 # A table of nearly half the memory is updated as a whole: the second time the
 # session meets the limit, and collects, since nobody else does.
 $node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = 'collector_pool'");
 $node->restart;
-for my $point (qw(collector_gathered collector_prune collector_pruned collector_freed cycle_take))
+for my $point (qw(collector_gathered collector_prune collector_pruned collector_freed cycle_take presence_visit))
 {
 	sql(q{CREATE FOREIGN TABLE IF NOT EXISTS g (id int PRIMARY KEY, v text) SERVER tsurugi;
 		INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 36000) i});
+	my $away = TestServer::Session->new($node);
+	is($away->query('SELECT count(*) FROM g;'), '36000', 'somebody is there, and idle');
 	my ($code, $out, $err) = $node->psql('postgres',
 		"SET tsurugi_fdw.failpoints = 'kill:$point';" . join(';', ("UPDATE g SET v = repeat('z', 200)") x 4));
 	isnt($code, 0, "a backend dies at $point");
+	eval { $away->close };
 	ok($node->poll_query_until('postgres', 'SELECT true'), 'the server comes back');
 	is(sql('SELECT count(*) FROM g'), '0', 'and begins anew');
 }
