@@ -62,8 +62,8 @@ static bool prepared;  /* its C is drawn, it is about to be committed */
 static bool is_shared; /* own_txn is one that several sessions work in (shared_transaction.c) */
 
 bool tsurugi_owes;
-static unsigned writes_noted; /* writes since the collection's tax was last looked at */
-static uint64_t claims_noted; /* the session's, at that time */
+static unsigned writes_noted;  /* writes since the collection's tax was last looked at */
+static uint64_t claimed_noted; /* by the session, at that time */
 
 /* --- writing -------------------------------------------------------------------- */
 
@@ -114,7 +114,8 @@ begin_transaction(void)
 							  tsurugi_transaction_label);
 	tsurugi_isolation_begin(own_txn);
 	writes_noted = 1;
-	claims_noted = session->claims;
+	tg_claims_begin(session);
+	claimed_noted = session->claimed;
 	tg_tax_begin(session);
 }
 
@@ -141,7 +142,7 @@ pass_safe_point(tg_session *session)
 	unsigned writes = writes_noted;
 
 	writes_noted = 0;
-	claims_noted = session->claims;
+	claimed_noted = session->claimed;
 	tg_session_answer(session);
 	tg_tax_begin(session);
 	note_tax(session, writes, false);
@@ -212,7 +213,8 @@ tsurugi_transaction_join(tg_txn *txn)
 	own_txn = txn;
 	is_shared = true;
 	writes_noted = 0;
-	claims_noted = tsurugi_session()->claims;
+	tg_claims_begin(tsurugi_session());
+	claimed_noted = tsurugi_session()->claimed;
 	tg_tax_begin(tsurugi_session());
 }
 
@@ -273,7 +275,7 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 		tsurugi_check_may_write();
 		(void) tsurugi_transaction_open();
 	}
-	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES || tsurugi_session()->claims != claims_noted))
+	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES || tsurugi_session()->claimed != claimed_noted))
 		pass_safe_point(tsurugi_session());
 	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
 	{
@@ -405,6 +407,7 @@ tidy_up(tg_session *session, uint64_t writes)
 		tg_epoch_advance();
 		(void) tg_collector_run(session, (unsigned) Min(2 * writes + COLLECT_AT_LEAST, UINT_MAX));
 	}
+	tg_claims_end(session);
 	if (tg_unlikely(tg_retire_count(session) > 0))
 		tg_retire_abandon(session);
 	tsurugi_session_go_away();

@@ -8,7 +8,8 @@
  * used of it.  Past the limit TG_DATA claims are refused; TG_ESSENTIAL claims
  * (what DELETE, rollback, commit and collection need) go on into the reserve,
  * which is a quarter of the limit
- * (above what was in use, where the limit was lowered below that).
+ * (above what was in use, where the limit was lowered below that).  Who has claimed
+ * much is refused before who has claimed little: the last 32nd of the limit is theirs.
  *
  * What counts against the limit are pages in use: objects, free parts of their
  * pages, and sessions' caches.  The map of pages (17 bytes for each ever used)
@@ -47,6 +48,7 @@ extern const char *const tg_use_names[TG_USE_COUNT];
 typedef enum tg_claim
 {
 	TG_DATA,	 /* refused at the limit */
+	TG_BULK,	 /* refused somewhat before it: made of TG_DATA, see tg_claims_begin */
 	TG_ESSENTIAL /* may use the reserve */
 } tg_claim;
 
@@ -143,6 +145,15 @@ extern void tg_free(tg_session *session, void *object, tg_use use);
 
 /* Bytes that the object really occupies. */
 extern size_t tg_alloc_bytes(const void *object);
+
+/*
+ * From here to the end the session's claims are one transaction's: once they are more
+ * than a 64th of the limit, its TG_DATA claims are TG_BULK.  So a
+ * transaction that is too big for the memory is refused while others still find some.
+ * The session's owner only.
+ */
+extern void tg_claims_begin(tg_session *session);
+extern void tg_claims_end(tg_session *session);
 
 /* Gives the session's cached objects back to the arena.  The session's owner only. */
 extern void tg_alloc_flush(tg_session *session);

@@ -88,6 +88,9 @@ tg_page_address(uint32_t page)
 /* Gives memory back to the system; what is read there next is zero.  False if the system refuses. */
 extern bool tg_arena_empty(void *begin, size_t bytes);
 
+#define TG_BULK_SHARE 64   /* who has claimed more than this part of the limit */
+#define TG_BULK_RESERVE 32 /* is refused this part of it before the limit */
+
 extern size_t tg_pages_state_bytes(void);
 extern void tg_pages_setup(void *state, uint32_t give_back_pages);
 extern void tg_pages_limit_set(size_t limit_bytes);

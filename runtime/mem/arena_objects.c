@@ -409,6 +409,12 @@ refuse(void)
 	return NULL;
 }
 
+static inline tg_claim
+claim_of(const tg_session *session, tg_claim claim)
+{
+	return claim == TG_DATA && session->claimed > session->bulk_from ? TG_BULK : claim;
+}
+
 static void *
 large_alloc(tg_session *session, size_t bytes, tg_use use, tg_claim claim, bool *zeroed_out)
 {
@@ -416,10 +422,10 @@ large_alloc(tg_session *session, size_t bytes, tg_use use, tg_claim claim, bool 
 	tg_cache *cache = session->cache;
 	uint32_t span;
 
-	session->claims++;
+	session->claimed += page_count * TG_PAGE_BYTES;
 	if (bytes > (size_t) tg_page_total * TG_PAGE_BYTES)
 		return refuse();
-	if (!span_take_hard(cache, (uint32_t) page_count, TG_KIND_LARGE, claim, &span, zeroed_out))
+	if (!span_take_hard(cache, (uint32_t) page_count, TG_KIND_LARGE, claim_of(session, claim), &span, zeroed_out))
 		return refuse();
 	cache_book(cache, use, (int64_t) (page_count * TG_PAGE_BYTES));
 	return tg_page_address(span);
@@ -443,8 +449,8 @@ small_alloc(tg_session *session, size_t bytes, tg_use use, tg_claim claim)
 
 	if (tg_unlikely(cache->counts[class] == 0))
 	{
-		session->claims++;
-		if (!magazine_fill(cache, class, claim))
+		session->claimed += (uint64_t) shape->magazine_max / 2 * shape->bytes;
+		if (!magazine_fill(cache, class, claim_of(session, claim)))
 			return refuse();
 	}
 	object = cache->slots[shape->slot_first + --cache->counts[class]];
@@ -544,6 +550,18 @@ tg_alloc_bytes(const void *object)
 
 	tg_assert(object_is_sound(object));
 	return kind <= TG_CLASS_COUNT ? shapes[kind].bytes : (size_t) tg_pages[page].page_count * TG_PAGE_BYTES;
+}
+
+void
+tg_claims_begin(tg_session *session)
+{
+	session->bulk_from = session->claimed + tg_pages_limit() / TG_BULK_SHARE;
+}
+
+void
+tg_claims_end(tg_session *session)
+{
+	session->bulk_from = UINT64_MAX;
 }
 
 void

@@ -440,6 +440,8 @@ claim_fits(uint32_t page_count, tg_claim claim)
 
 		limit = (base > limit ? base : limit) + limit / 4;
 	}
+	else if (claim == TG_BULK)
+		limit -= limit / TG_BULK_RESERVE;
 	return state->committed + page_count <= limit;
 }
 

@@ -29,7 +29,8 @@ struct tg_session
 	struct tg_cache *cache;			  /* constant: its free objects and accounts (arena_internal.h) */
 	struct tg_retirement *retirement; /* constant: what it retired (session_internal.h) */
 	struct tg_lane *lane;			  /* owner only: the lane that it works in, or NULL (sched/lane.h) */
-	uint64_t claims;				  /* owner only: how often an allocation went beyond its cache */
+	uint64_t claimed;				  /* owner only: bytes, all that its allocations took from beyond its cache */
+	uint64_t bulk_from;				  /* owner only: of these; from there on its claims are TG_BULK */
 	bool open;						  /* written under the table's latch, read by all */
 	uint32_t presence;				  /* atomic: tg_presence (presence.h) */
 } TG_CACHE_ALIGNED;

@@ -45,6 +45,29 @@ ok($node->poll_query_until('postgres', q{
 is(TestServer::sqlstate($node, "INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series(3000000, 3005000) i"),
 	'00000', 'so that there is room again');
 
+# Who has claimed much is refused before who has not: a transaction that has filled what it could of
+# the memory, down to the last row, leaves some of it to others.
+my $greedy = TestServer::Session->new($node);
+$greedy->query('BEGIN');
+my $next = 5000000;
+for my $rows (10000, 1000, 100, 10, 1)
+{
+	for (;;)
+	{
+		my $last = $next + $rows - 1;
+		$greedy->query('SAVEPOINT s');
+		last if $greedy->query("INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series($next, $last) i") eq 'ERROR 53200';
+		$greedy->query('RELEASE s');
+		$next += $rows;
+	}
+	$greedy->query('ROLLBACK TO s');
+}
+is(TestServer::sqlstate($node, "INSERT INTO u SELECT i, repeat('z', 200) FROM generate_series(1, 1000) i"), '00000',
+	'beside a transaction that has taken all it could get others go on');
+is(TestServer::sqlstate($node, "UPDATE u SET v = v || 'z'"), '00000', 'with updates, too');
+is($greedy->query('INSERT INTO t SELECT 4999999, repeat($$y$$, 500000)'), 'ERROR 53200', 'which itself is refused');
+$greedy->close;
+
 # Garbage is no reason to refuse: who meets the limit collects it first.  Each
 # statement here leaves as much garbage as there is data.
 $node->safe_psql('postgres', "CREATE FOREIGN TABLE g (id int PRIMARY KEY, v text) SERVER tsurugi");

@@ -216,6 +216,40 @@ test_values(void)
 
 /* --- limit ---------------------------------------------------------------------------- */
 
+/* Who has claimed much is refused before who has not. */
+static void
+test_bulk(void)
+{
+	size_t limit = 8 * MIB;
+	tg_session *other;
+	void **objects = malloc(limit / 20000 * sizeof(void *));
+	unsigned count = 0;
+	void *small;
+
+	if (tg_session_open(&other) != TG_OK)
+		abort();
+	tg_arena_limit_set(limit);
+	tg_claims_begin(session);
+	while ((objects[count] = tg_alloc(session, 20480, TG_USE_BLOB, TG_DATA)) != NULL)
+		count++;
+	unit_ok(tg_arena_committed() > limit / 100 * 95 && tg_arena_committed() <= limit - limit / 32,
+			"a transaction that claims all it can get is refused a 32nd before the limit");
+	tg_claims_begin(other);
+	small = tg_alloc(other, limit / 64, TG_USE_BLOB, TG_DATA);
+	unit_ok(small != NULL, "another one, that claims a 64th, is not");
+	tg_free(other, small, TG_USE_BLOB);
+	unit_ok(tg_alloc(session, 20480, TG_USE_BLOB, TG_DATA) == NULL, "the first still is");
+	tg_claims_end(session);
+	small = tg_alloc(session, 20480, TG_USE_BLOB, TG_DATA);
+	unit_ok(small != NULL, "when it has ended it is like any other");
+	tg_free(session, small, TG_USE_BLOB);
+	while (count-- > 0)
+		tg_free(session, objects[count], TG_USE_BLOB);
+	free(objects);
+	tg_session_close(other);
+	tg_arena_limit_set(16 * GIB);
+}
+
 /* Claims objects of so many bytes until one is refused; how many pages' worth were committed by then. */
 static size_t
 fill_up(size_t bytes, tg_claim claim, void **objects, unsigned *count)
@@ -743,6 +777,7 @@ main(void)
 	test_limit(88);
 	test_limit(5000);
 	test_limit(100000);
+	test_bulk();
 	test_accounts();
 	test_give_back();
 	test_joining();
