@@ -17,6 +17,34 @@
 /* --- rows -------------------------------------------------------------------------------- */
 
 static void
+test_guess(void)
+{
+	tg_row_guess guess = {0};
+	tg_table *table = make_table(NULL);
+	unsigned char key[8] = {0x80};
+	uint32_t row;
+
+	for (unsigned i = 0; i < 100; i++)
+		if (tg_row_take(session, table, TG_DATA, &row) != TG_OK)
+			abort();
+	key[7] = 200;
+	unit_ok(!tg_row_guess_get(&guess, table, key, sizeof(key), &row), "nothing is guessed at first");
+	tg_row_guess_learn(&guess, key, sizeof(key), 7);
+	unit_ok(!tg_row_guess_get(&guess, table, key, sizeof(key), &row), "nor after one row");
+	key[7] = 203;
+	tg_row_guess_learn(&guess, key, sizeof(key), 10);
+	key[6] = 1;
+	key[7] = 4; /* 260 */
+	unit_ok(tg_row_guess_get(&guess, table, key, sizeof(key), &row) && row == 67, "but as soon as ids follow keys");
+	key[7] = 94;
+	unit_ok(!tg_row_guess_get(&guess, table, key, sizeof(key), &row), "and never a row that there is not");
+	key[7] = 4;
+	tg_row_guess_learn(&guess, key, sizeof(key), 11);
+	unit_ok(!tg_row_guess_get(&guess, table, key, sizeof(key), &row), "nor after a wrong guess");
+	end_table(table);
+}
+
+static void
 test_rows(void)
 {
 	const unsigned count = 40000;
@@ -370,6 +398,7 @@ int
 main(void)
 {
 	start_storage();
+	test_guess();
 	test_rows();
 	test_row_limit();
 	test_nothing_left();
