@@ -135,6 +135,88 @@ test_threads(client *c)
 
 /* --- met in the middle -------------------------------------------------------------- */
 
+/* --- keys that may be given twice for a while ------------------------------------------------ */
+
+#define SHARED_NUMBER 500
+
+static unsigned deferred_committed; /* atomic */
+static unsigned deferred_refused;	/* atomic */
+static unsigned deferred_wrong;		/* atomic: commits after which two rows had the number */
+
+static tg_status
+recheck(client *c, bool waits)
+{
+	const row_values row = {0, SHARED_NUMBER, NOTHING, false};
+	tg_value values[COLUMNS];
+	bool nulls[COLUMNS];
+	text_memory memory;
+
+	make_values(&row, values, nulls, &memory);
+	return tg_txn_recheck(&c->writer, indexes[BY_NUMBER], values, nulls, waits, &c->wait);
+}
+
+static unsigned
+count_shared(client *c)
+{
+	static __thread seen_rows seen;
+	unsigned found = 0;
+
+	begin(c);
+	read_table(c, &seen);
+	end(c, false);
+	for (unsigned i = 0; i < seen.count; i++)
+		found += seen.rows[i].number == SHARED_NUMBER;
+	return found;
+}
+
+/* As a host does it for a deferred key: looks once, and, unless it was alone then, again before the commit. */
+static void
+write_shared(unsigned number, void *argument)
+{
+	int64_t id = 2 + (int64_t) number;
+	client c;
+
+	(void) argument;
+	client_open(&c, number);
+	for (int i = 0; i < TRANSACTIONS / 4; i++)
+	{
+		bool alone;
+
+		begin(&c);
+		if (put(&c, id, SHARED_NUMBER, NOTHING, false) != TG_OK)
+			unit_bail("an id of its own is taken");
+		alone = recheck(&c, false) == TG_OK;
+		if (dice(&c, 2) == 0)
+			sched_yield();
+		if (!alone && recheck(&c, true) != TG_OK)
+		{
+			tg_fetch_add_relaxed(&deferred_refused, 1);
+			end(&c, false);
+			continue;
+		}
+		end(&c, true);
+		tg_fetch_add_relaxed(&deferred_committed, 1);
+		sched_yield();
+		if (count_shared(&c) > 1)
+			tg_fetch_add_relaxed(&deferred_wrong, 1);
+		begin(&c);
+		if (drop(&c, id) != TG_OK)
+			unit_bail("a row of its own is gone");
+		end(&c, true);
+	}
+	client_close(&c);
+}
+
+static void
+test_deferred(client *c)
+{
+	fresh_table(c->session, true);
+	unit_threads(WRITERS, write_shared, NULL);
+	unit_equal(deferred_wrong, 0, "no two rows kept the same number");
+	unit_ok(deferred_committed > 0, "%u commits, %u had to give up", deferred_committed, deferred_refused);
+	check_exact(c, "deferred");
+}
+
 #ifdef TG_FAILPOINTS
 
 static struct
@@ -291,6 +373,7 @@ main(void)
 	client_open(&a, 1);
 	client_open(&b, 2);
 	test_threads(&a);
+	test_deferred(&a);
 #ifdef TG_FAILPOINTS
 	test_meet_collector(&a, &b);
 	test_meet_undo(&a, &b);
