@@ -109,7 +109,10 @@ add_index_infos(PlannerInfo *root, Oid relation_oid, bool inhparent, RelOptInfo 
 		const tsurugi_relation *described = tsurugi_relation_get(relation);
 
 		for (int i = 0; i < described->index_count; i++)
-			rel->indexlist = lappend(rel->indexlist, index_info(&described->indexes[i], rel, relation));
+		{
+			if (described->indexes[i].valid)
+				rel->indexlist = lappend(rel->indexlist, index_info(&described->indexes[i], rel, relation));
+		}
 		RelationClose(relation);
 	}
 }

@@ -5,8 +5,8 @@
  * The entry in the catalogs is made here (index_entry.c), and the storage of an
  * index on plain columns.  Where the rows have to be stored anew, for hidden
  * columns, the storage follows at the end of the statement, as for ALTER TABLE
- * (altered.c).  CONCURRENTLY is taken at its word only as far as transaction
- * blocks go: writers wait, for as long as the build takes.
+ * (altered.c).  CONCURRENTLY is taken at its word where they have not (index_concurrent.c);
+ * else only as far as transaction blocks go.
  *
  * On plain columns others read meanwhile, as PostgreSQL's CREATE INDEX lets them
  * (ShareLock): the build changes nothing but the new tree, and nobody plans by an
@@ -29,16 +29,19 @@
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
+#include "commands/progress.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/backend_progress.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "src/altered.h"
+#include "src/index_concurrent.h"
 #include "src/index_entry.h"
 #include "src/keys.h"
 #include "src/relation.h"
@@ -90,19 +93,34 @@ static void
 create_index(const tsurugi_utility *utility, IndexStmt *statement)
 {
 	LOCKMODE lock = choose_lock(RangeVarGetRelid(statement->relation, NoLock, true), statement);
-	Oid table = RangeVarGetRelidExtended(statement->relation, lock, 0, RangeVarCallbackOwnsRelation, NULL);
-	Relation relation = table_open(table, NoLock);
+	Oid table;
+	Relation relation;
 	ObjectAddress address;
 
+	if (lock == ShareLock && statement->concurrent)
+	{
+		ObjectAddressSet(address, RelationRelationId, tsurugi_index_create_concurrently(statement, utility->text));
+		if (OidIsValid(address.objectId))
+			EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) statement);
+		return;
+	}
+	statement->concurrent = false;
+	table = RangeVarGetRelidExtended(statement->relation, lock, 0, RangeVarCallbackOwnsRelation, NULL);
+	relation = table_open(table, NoLock);
+	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, table);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_COMMAND_CREATE);
 	CheckTableNotInUse(relation, "CREATE INDEX");
 	/* a storage that was lost comes back as others know it: they may share it already */
 	if (lock == ShareLock)
 		(void) tsurugi_relation_get(relation);
 	ObjectAddressSet(address, RelationRelationId, tsurugi_index_entry_create(relation, statement, utility->text, true));
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_INDEX_OID, address.objectId);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, BTREE_AM_OID);
 	if (OidIsValid(address.objectId) && !(lock == ShareLock && tsurugi_table_add_index(relation, address.objectId)))
 		tsurugi_altered_note(table);
 	table_close(relation, NoLock);
 	tsurugi_altered_follow();
+	pgstat_progress_end_command();
 	if (OidIsValid(address.objectId))
 		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) statement);
 }
@@ -244,6 +262,7 @@ tsurugi_index_command_rebuild(const tsurugi_utility *utility, ReindexStmt *writt
 	relation = table_open(IndexGetRelation(index, false), NoLock);
 	CheckTableNotInUse(relation, "REINDEX INDEX");
 	tsurugi_table_rebuild_index(relation, index);
+	tsurugi_index_entry_validate(relation, index);
 	table_close(relation, NoLock);
 	return true;
 }

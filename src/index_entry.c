@@ -44,6 +44,7 @@
 #include "optimizer/optimizer.h"
 #include "parser/parse_utilcmd.h"
 #include "utils/acl.h"
+#include "utils/inval.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -440,6 +441,8 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 		flags |= INDEX_CREATE_ADD_CONSTRAINT;
 	if (statement->if_not_exists)
 		flags |= INDEX_CREATE_IF_NOT_EXISTS;
+	if (statement->concurrent)
+		flags |= INDEX_CREATE_INVALID; /* until it is filled */
 	name = statement->idxname != NULL ? statement->idxname : choose_name(&definition);
 	index = index_create(relation, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, definition.info,
 						 definition.names, BTREE_AM_OID, InvalidOid, definition.collations, definition.classes,
@@ -478,6 +481,9 @@ check_adoptable(Relation relation, Relation index, bool primary)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("index \"%s\" does not belong to table \"%s\"", RelationGetRelationName(index),
 							   RelationGetRelationName(relation))));
+	if (!index->rd_index->indisvalid)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("index \"%s\" is not valid", RelationGetRelationName(index))));
 	if (!index->rd_index->indisunique)
 		refuse_index("\"%s\" is not a unique index", index, detail);
 	if (RelationGetIndexExpressions(index) != NIL)
@@ -537,6 +543,18 @@ tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint)
 								   false, false);
 	if (constraint->deferrable)
 		tsurugi_key_set_deferrable(relation, oid, constraint->initdeferred);
+	CommandCounterIncrement();
+}
+
+/* --- validity ---------------------------------------------------------------------------------- */
+
+void
+tsurugi_index_entry_validate(Relation relation, Oid index)
+{
+	if (get_index_isvalid(index))
+		return;
+	index_set_state_flags(index, INDEX_CREATE_SET_VALID);
+	CacheInvalidateRelcache(relation); /* plans, too */
 	CommandCounterIncrement();
 }
 

@@ -18,15 +18,19 @@ extern IndexStmt *tsurugi_index_of_constraint(const Constraint *constraint);
 
 /*
  * Makes the entries of an index: pg_class, pg_index, with a constraint
- * pg_constraint, and what depends on what.  The relation is exclusively locked;
- * the columns of a primary key are NOT NULL; *statement is scribbled on, text
- * is where it was written.  InvalidOid: IF NOT EXISTS, and there is one.  The
+ * pg_constraint, and what depends on what.  The relation is exclusively locked
+ * (CONCURRENTLY: by ShareUpdateExclusiveLock, and the index is not valid yet);
+ * the columns of a primary key are NOT NULL; *statement is scribbled on, text is
+ * where it was written.  InvalidOid: IF NOT EXISTS, and there is one.  The
  * storage does not follow by itself.
  */
 extern Oid tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *text, bool check_rights);
 
 /* ADD CONSTRAINT ... USING INDEX: makes the constraint of an index that is there. */
 extern void tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint);
+
+/* An index that is not valid is, from now on. */
+extern void tsurugi_index_entry_validate(Relation relation, Oid index);
 
 /* The indexes of a table get its owner, which ALTER ... OWNER leaves undone. */
 extern void tsurugi_index_entries_own(Relation relation);

@@ -204,6 +204,7 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 	out->constraint = get_index_constraint(out->oid);
 	out->primary = form->indisprimary && form->indimmediate;
 	out->deferrable = form->indisunique && !form->indimmediate;
+	out->valid = form->indisvalid;
 	out->key_count = form->indnkeyatts;
 	out->key = palloc0(form->indnkeyatts * sizeof(tsurugi_key_column));
 	out->spec.host = out->oid;
@@ -292,6 +293,7 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 	for (int i = 0; i < a->index_count; i++)
 	{
 		if (a->indexes[i].constraint != b->indexes[i].constraint || a->indexes[i].primary != b->indexes[i].primary ||
+			a->indexes[i].valid != b->indexes[i].valid ||
 			!tsurugi_index_is_same(&a->indexes[i].spec, &b->indexes[i].spec))
 			return false;
 		for (int k = 0; k < a->indexes[i].key_count; k++)

@@ -37,6 +37,7 @@ typedef struct tsurugi_index
 	Oid oid;
 	Oid constraint; /* or InvalidOid */
 	bool primary;
+	bool valid;		 /* else the storage need not have it, or not all of it: nobody looks into it */
 	bool deferrable; /* unique, and the storage does not know of it (deferred_key.c) */
 	int key_count;
 	tsurugi_key_column *key;

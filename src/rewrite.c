@@ -576,7 +576,7 @@ must_rewrite(const tsurugi_relation *described, const tg_table *table)
 		const tsurugi_index *index = &described->indexes[i];
 		const tg_index *there;
 
-		if (index->primary)
+		if (index->primary || !index->valid)
 			continue;
 		there = tg_index_find(table, index->oid);
 		if (there == NULL ? has_hidden_columns(described, index) : !tsurugi_index_is_same(&there->spec, &index->spec))
@@ -603,8 +603,10 @@ follow_indexes(Relation relation, tg_table *table, const tsurugi_relation *descr
 	}
 	for (int i = 0; i < described->index_count; i++)
 	{
-		if (!described->indexes[i].primary && tg_index_find(table, described->indexes[i].oid) == NULL)
-			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]));
+		const tsurugi_index *index = &described->indexes[i];
+
+		if (!index->primary && index->valid && tg_index_find(table, index->oid) == NULL)
+			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, index), true);
 	}
 }
 
@@ -710,7 +712,7 @@ tsurugi_table_add_index(Relation relation, Oid index)
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
-			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]));
+			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]), true);
 	}
 	return true;
 }
@@ -723,6 +725,8 @@ tsurugi_table_rebuild_index(Relation relation, Oid index_id)
 
 	for (int i = 0; table != NULL && i < described->index_count; i++)
 	{
+		tg_index *old = tg_index_find(table, index_id);
+
 		if (described->indexes[i].oid != index_id)
 			continue;
 		if (described->indexes[i].primary)
@@ -731,7 +735,8 @@ tsurugi_table_rebuild_index(Relation relation, Oid index_id)
 			return;
 		}
 		/* the old one is read by, and kept up to date, until the transaction ends */
-		tsurugi_storage_drop_index(table, tg_index_find(table, index_id));
-		tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]));
+		if (old != NULL)
+			tsurugi_storage_drop_index(table, old);
+		tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]), true);
 	}
 }

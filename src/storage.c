@@ -112,7 +112,9 @@ tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *describe
 		return false;
 	for (int i = 0; i < described->index_count; i++)
 	{
-		if (!described->indexes[i].primary && !has_index(table, &described->indexes[i]))
+		const tsurugi_index *index = &described->indexes[i];
+
+		if (!index->primary && index->valid && !has_index(table, index))
 			return false;
 	}
 	return true;
@@ -133,7 +135,7 @@ tsurugi_storage_make(Relation relation, const tsurugi_relation *described, bool 
 	{
 		tg_index *index;
 
-		if (!described->indexes[i].primary)
+		if (!described->indexes[i].primary && described->indexes[i].valid)
 			status = tg_index_create(tsurugi_session(), table, &described->indexes[i].spec, &index);
 	}
 	if (status != TG_OK)

@@ -33,7 +33,7 @@ extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relati
 extern void tsurugi_storage_replace(Relation relation, tg_table *fresh);
 
 /*
- * A new, empty index of the relation's storage (nobody else writes: ShareLock); and
+ * A new, empty index of the relation's storage (nobody else writes: ShareLock; or it is not valid yet); and
  * the end of one that the catalogs have no more: from now on it keeps nobody from
  * anything (the relation is exclusively locked).  The end of the transaction decides.
  */

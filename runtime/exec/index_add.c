@@ -52,7 +52,7 @@ tg_build_step_add(tg_session *session, tg_index_build *build)
 		if (chunk != NULL)
 			status = add_chunk(session, build, chunk);
 		tg_epoch_leave(session);
-		build->done = ++build->at_chunk;
+		tg_store_relaxed(&build->done, ++build->at_chunk);
 	}
 	if (status != TG_OK || build->at_chunk < build->chunk_count)
 		return status != TG_OK ? status : TG_AGAIN;
@@ -176,7 +176,7 @@ tg_build_step_verify(tg_session *session, tg_index_build *build, tg_index_build_
 	tg_epoch_enter(session);
 	status = verify_epoch(session, build, report);
 	tg_epoch_leave(session);
-	if (status == TG_BUSY)
+	if (status == TG_BUSY || status == TG_EXISTS)
 		build->in_verify = false; /* from the beginning */
 	return status;
 }

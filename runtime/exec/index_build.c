@@ -186,7 +186,10 @@ run_collect_task(tg_task *task, tg_worker *worker)
 		if (status != TG_OK)
 			tg_job_fail(task->job, status);
 		else
+		{
+			(void) tg_fetch_add_relaxed(&build->done, end - first);
 			tg_job_progress(task->job, end - first, 0);
+		}
 	}
 }
 
@@ -317,7 +320,7 @@ step_collect(tg_session *session, tg_index_build *build, tg_index_build_report *
 	if (!take_morsel(build, &first, &end))
 		return end_collection(session, build, TG_OK);
 	status = tg_run_collect(session, build, first, end);
-	build->done += end - first;
+	(void) tg_fetch_add_relaxed(&build->done, end - first);
 	return status == TG_OK ? TG_AGAIN : end_collection(session, build, status);
 }
 
@@ -351,6 +354,26 @@ tg_index_build_step(tg_session *session, tg_index_build *build, tg_index_build_r
 
 	*report_out = (tg_index_build_report){.expected = build->chunk_count};
 	status = step_phase(session, build, report_out);
-	report_out->done = build->done;
+	report_out->stage = build->phase == TG_BUILD_VERIFY										 ? TG_BUILD_VERIFIES
+						: build->phase == TG_BUILD_MERGE || build->phase == TG_BUILD_RECHECK ? TG_BUILD_LOADS
+																							 : TG_BUILD_READS;
+	report_out->done = tg_load_relaxed(&build->done);
+	report_out->loaded = tg_load_relaxed(&build->loaded);
+	report_out->to_load = build->to_load;
 	return status;
+}
+
+tg_version
+tg_index_build_twin(const tg_index_build *build, const tg_snapshot *snapshot, const tg_index_build_report *report)
+{
+	for (unsigned i = 0; i < 2; i++)
+	{
+		tg_version version;
+		tg_wait wait;
+
+		if (tg_txn_read(snapshot, build->table, report->rows[i], &version, &wait) == TG_OK &&
+			tg_index_has_key(build->index, version, build->last, build->last_bytes))
+			return version;
+	}
+	return TG_VERSION_NONE;
 }

@@ -36,15 +36,26 @@ typedef struct tg_index_build_config
 	uint64_t owner; /* as of a scan's job */
 } tg_index_build_config;
 
+typedef enum tg_index_build_stage
+{
+	TG_BUILD_READS,	   /* chunks */
+	TG_BUILD_LOADS,	   /* entries into the tree; not while others write */
+	TG_BUILD_VERIFIES, /* that no key is there twice; only while others write */
+} tg_index_build_stage;
+
 /* What a step met. */
 typedef struct tg_index_build_report
 {
 	bool sleep;		  /* TG_BUSY: nothing to wait for but the waiter being woken; else wait says for whom */
 	tg_wait wait;	  /* TG_BUSY, if somebody's end decides whether a key is there twice */
 	uint32_t rows[2]; /* TG_EXISTS: two rows with the same key of a unique index */
-	tg_version twin;  /* the newest version of one of them, for the message; valid while the table is locked */
-	uint64_t done;	  /* chunks, for a view of progress */
+	tg_version
+		twin; /* exclusive: the newest version of one of them, for the message; valid while the table is locked */
+	tg_index_build_stage stage; /* for a view of progress */
+	uint64_t done;				/* chunks */
 	uint64_t expected;
+	uint64_t loaded; /* entries */
+	uint64_t to_load;
 } tg_index_build_report;
 
 /* TG_NO_MEMORY.  Outside an epoch, as the rest. */
@@ -59,6 +70,13 @@ extern tg_status tg_index_build_begin(tg_session *session, const tg_index_build_
  */
 extern tg_status tg_index_build_step(tg_session *session, tg_index_build *build,
 									 tg_index_build_report *report_out) TG_MUST_USE;
+
+/*
+ * After TG_EXISTS while others write: a version of one of the rows that the snapshot sees and that has the key, or
+ * NONE: then another step tells whether there are still two.  Inside an epoch.
+ */
+extern tg_version tg_index_build_twin(const tg_index_build *build, const tg_snapshot *snapshot,
+									  const tg_index_build_report *report);
 
 /* At any time, also in the middle; cannot fail. */
 extern void tg_index_build_end(tg_session *session, tg_index_build *build);

@@ -87,6 +87,8 @@ struct tg_index_build
 {
 	uint32_t next_chunk; /* atomic: tasks count it up, by morsels */
 	uint32_t next_part;	 /* atomic, likewise */
+	uint64_t done;		 /* atomic: chunks, and entries that are loaded, for a view of progress */
+	uint64_t loaded;
 
 	/* constant once it has begun */
 	tg_table *table TG_CACHE_ALIGNED; /* a reference */
@@ -118,7 +120,7 @@ struct tg_index_build
 	bool last_is_judged; /* its rows have been */
 	uint32_t last_bytes;
 	unsigned char last[TG_KEY_BYTES_MAX];
-	uint64_t done;
+	uint64_t to_load;
 };
 
 /* --- index_build.c --- */

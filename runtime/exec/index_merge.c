@@ -77,9 +77,11 @@ sink_top(tg_build_part *part)
 	}
 	else
 	{
-		top.word = next_record(&top)->word;
+		const tg_run_record *record = next_record(&top);
+
+		top.word = record->word;
 		if (top.position + RECORDS_AHEAD < top.end)
-			__builtin_prefetch(tg_run_bytes(top.run, next_record(&top) + RECORDS_AHEAD));
+			__builtin_prefetch(tg_run_bytes(top.run, record + RECORDS_AHEAD));
 	}
 	if (part->heap_count > 0)
 		sink(part, 0, top);
@@ -127,7 +129,7 @@ begin_part(tg_session *session, tg_index_build *build, tg_build_part *part)
 			place.end = find_in_run(run, next->low, next->low_bytes);
 		if (place.position == place.end)
 			continue;
-		place.word = next_record(&place)->word;
+		place.word = run->records[place.position].word;
 		part->heap[part->heap_count++] = place;
 	}
 	for (uint32_t i = part->heap_count / 2; i-- > 0;)
@@ -167,8 +169,9 @@ static tg_status
 merge_part(tg_session *session, tg_index_build *build, tg_build_part *part)
 {
 	tg_status status = part->load == NULL ? begin_part(session, build, part) : TG_OK;
+	unsigned i = 0;
 
-	for (unsigned i = 0; i < STEP_ENTRIES && status == TG_OK && part->heap_count > 0; i++)
+	for (; i < STEP_ENTRIES && status == TG_OK && part->heap_count > 0; i++)
 	{
 		const tg_merge_place *top = &part->heap[0];
 		const tg_run_record *record = next_record(top);
@@ -176,6 +179,7 @@ merge_part(tg_session *session, tg_index_build *build, tg_build_part *part)
 		status = load_entry(session, build, part, tg_run_bytes(top->run, record), record);
 		sink_top(part);
 	}
+	(void) tg_fetch_add_relaxed(&build->loaded, i);
 	return status == TG_OK && part->heap_count > 0 ? TG_AGAIN : status;
 }
 
@@ -326,24 +330,23 @@ begin_merge(tg_session *session, tg_index_build *build)
 {
 	unsigned prefix = common_prefix_of_runs(build->runs);
 	uint32_t part_limit = 1;
-	uint64_t entries = 0;
 	uint32_t runs = 0;
 	tg_status status;
 
 	for (tg_build_run *run = build->runs; run != NULL; run = run->next)
 	{
-		entries += run->count;
+		build->to_load += run->count;
 		runs++;
 		if (run->prefix != prefix)
 			tg_run_set_words(run, prefix);
 	}
-	if (tg_scheduler_is_running() && entries >= 2 * PART_ENTRIES_MIN)
+	if (tg_scheduler_is_running() && build->to_load >= 2 * PART_ENTRIES_MIN)
 	{
 		part_limit = tg_worker_count() * PARTS_PER_TASK;
 		if (part_limit > PARTS_MAX)
 			part_limit = PARTS_MAX;
-		if (part_limit > entries / PART_ENTRIES_MIN)
-			part_limit = (uint32_t) (entries / PART_ENTRIES_MIN);
+		if (part_limit > build->to_load / PART_ENTRIES_MIN)
+			part_limit = (uint32_t) (build->to_load / PART_ENTRIES_MIN);
 	}
 	status = cut_parts(session, build, runs, part_limit);
 	if (status == TG_OK)
