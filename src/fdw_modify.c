@@ -116,7 +116,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->mtstate = mtstate;
 	modify->on_conflict = plan == NULL ? ONCONFLICT_NONE : plan->onConflictAction;
 	modify->ctid = InvalidAttrNumber;
-	modify->copies = tsurugi_row_may_copy(described);
+	modify->copies = described->may_copy;
 	modify->checks_partition = false;
 	modify->has_snapshot = false;
 	modify->silenced = NULL;

@@ -52,6 +52,20 @@ static uint64_t last_revision;
 
 /* --- describing ------------------------------------------------------------------- */
 
+/* Storing a row may need memory: a value has to be detoasted or widened. */
+static bool
+may_copy(const tsurugi_relation *described)
+{
+	for (int i = 0; i < described->attribute_count + described->hidden_count; i++)
+	{
+		tsurugi_form form = (tsurugi_form) described->codecs[i].form;
+
+		if (form == TSURUGI_VARLENA || form == TSURUGI_NUMERIC8 || form == TSURUGI_NUMERIC16)
+			return true;
+	}
+	return false;
+}
+
 tsurugi_relation *
 tsurugi_relation_describe(Relation relation)
 {
@@ -68,6 +82,7 @@ tsurugi_relation_describe(Relation relation)
 		described->kinds[i] = described->codecs[i].kind;
 	}
 	tsurugi_keys_describe(described, relation);
+	described->may_copy = may_copy(described);
 	return described;
 }
 

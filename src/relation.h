@@ -73,6 +73,7 @@ typedef struct tsurugi_relation
 	tsurugi_codec *codecs; /* column_count of them */
 	uint8_t *kinds;		   /* tg_kind of each, as in the layout */
 	tsurugi_hidden *hidden;
+	bool may_copy; /* storing a row may need memory of the current context */
 	int index_count;
 	tsurugi_index *indexes; /* the primary key first, if there is one */
 	/* of the primary key: */

@@ -64,19 +64,6 @@ is_same_string(const tg_value *value, const tg_value *stored)
 		   memcmp(value->string.blob, stored->string.blob, tg_string_blob_bytes(&value->string)) == 0;
 }
 
-bool
-tsurugi_row_may_copy(const tsurugi_relation *described)
-{
-	for (int i = 0; i < described->attribute_count + described->hidden_count; i++)
-	{
-		tsurugi_form form = (tsurugi_form) described->codecs[i].form;
-
-		if (form == TSURUGI_VARLENA || form == TSURUGI_NUMERIC8 || form == TSURUGI_NUMERIC16)
-			return true;
-	}
-	return false;
-}
-
 static inline void
 share_string(tsurugi_row *row, int column, const tsurugi_row *old)
 {

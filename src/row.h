@@ -41,9 +41,6 @@ extern void tsurugi_row_to_slot(const tsurugi_row *row, uint32_t row_id, TupleTa
  */
 extern void tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old);
 
-/* Whether that may need memory: a value has to be detoasted or widened. */
-extern bool tsurugi_row_may_copy(const tsurugi_relation *described);
-
 /* The part of it that computes the hidden columns; row->hidden is not NULL. */
 extern void tsurugi_row_compute_hidden(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old);
 
