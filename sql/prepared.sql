@@ -525,6 +525,45 @@ SELECT total(100);
 SET auto_explain.log_min_duration = -1;
 EXECUTE look(2);
 
+-- Where a row lies is guessed from where the last ones lay: rows in the order of their keys, then some elsewhere,
+-- some gone, some of other chunks, others under the old keys
+CREATE FOREIGN TABLE in_order (id int PRIMARY KEY, v int, w text) SERVER prepared;
+CREATE TABLE mirror (id int PRIMARY KEY, v int, w text);
+PREPARE guess (int) AS SELECT v, w FROM in_order WHERE id = $1;
+CREATE FUNCTION wrong_guesses() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	found record;
+	expected record;
+	wrong bigint := 0;
+BEGIN
+	FOR i IN -5..2600 LOOP
+		SELECT v, w INTO expected FROM mirror WHERE id = i;
+		EXECUTE format('EXECUTE guess(%s)', i) INTO found;
+		wrong := wrong + (found IS DISTINCT FROM expected)::int;
+	END LOOP;
+	RETURN wrong;
+END $$;
+INSERT INTO in_order SELECT i, -i, 'w' || i FROM generate_series(1, 2500) i;
+INSERT INTO mirror SELECT * FROM in_order;
+SELECT wrong_guesses();
+UPDATE in_order SET v = 0 WHERE id % 3 = 0;
+DELETE FROM in_order WHERE id BETWEEN 1000 AND 1500 OR id % 7 = 0;
+INSERT INTO in_order SELECT i, i, NULL FROM generate_series(1400, 1000, -1) i WHERE i % 7 > 0;
+TRUNCATE mirror;
+INSERT INTO mirror SELECT * FROM in_order;
+SELECT wrong_guesses();
+ALTER FOREIGN TABLE in_order ADD COLUMN x int DEFAULT 1;
+SELECT wrong_guesses();
+TRUNCATE in_order, mirror;
+SELECT wrong_guesses();
+INSERT INTO in_order SELECT 2600 - i, i, 'again' FROM generate_series(1, 2500) i;
+INSERT INTO mirror SELECT id, v, w FROM in_order;
+SELECT wrong_guesses();
+DEALLOCATE guess;
+DROP FUNCTION wrong_guesses;
+DROP FOREIGN TABLE in_order;
+DROP TABLE mirror;
+
 -- There are 64 places
 DO $$
 DECLARE

@@ -172,6 +172,7 @@ make_scan(ForeignScanState *node)
 		tg_assert(scan->key_values[i].state == NULL);
 		scan->key_values[i].expr = copyObject(scan->key_values[i].expr);
 	}
+	scan->learns = true;
 	node->fdw_state = scan;
 	/* Without ExecProcNodeFirst, which is for instruments and for deep trees. */
 	node->ss.ps.ExecProcNodeReal = tsurugi_scan_run;
@@ -426,14 +427,17 @@ run_kept(Kept *kept, QueryDesc *query, ScanDirection direction, uint64 count)
 	const PlanState *node = &kept->node->ss.ps;
 	MemoryContext caller = CurrentMemoryContext;
 
-	if (kept->row == NULL || direction != ForwardScanDirection || query->totaltime != NULL ||
-		node->instrument != NULL || node->ExecProcNode != tsurugi_scan_run || ActivePortal == NULL ||
-		ActivePortal->queryDesc != query || ActivePortal->formats == NULL ||
-		!tsurugi_data_row_serves(kept->row, query->dest, ActivePortal->formats))
+	if (kept->row == NULL || direction != ForwardScanDirection || node->instrument != NULL ||
+		node->ExecProcNode != tsurugi_scan_run || ActivePortal == NULL || ActivePortal->queryDesc != query ||
+		ActivePortal->formats == NULL || !tsurugi_data_row_serves(kept->row, query->dest, ActivePortal->formats))
 		return false;
+	if (query->totaltime != NULL)
+		InstrStartNode(query->totaltime);
 	kept->estate->es_direction = direction;
 	kept->estate->es_processed = send_rows(kept, count, ActivePortal->formats);
 	MemoryContextSwitchTo(caller);
+	if (query->totaltime != NULL)
+		InstrStopNode(query->totaltime, kept->estate->es_processed);
 	return true;
 }
 

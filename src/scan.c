@@ -300,6 +300,8 @@ again:
 			if (!scan->cell_nulls[i])
 				tg_chunk_value(chunk, scan->columns[i], slot, &scan->cells[i]);
 		}
+		if (scan->learns)
+			tsurugi_scan_learn(scan, chunk, slot);
 	}
 	tg_epoch_leave(scan->session);
 	if (unlikely(status == TG_BUSY))

@@ -71,11 +71,16 @@ typedef struct tsurugi_scan
 	unsigned char *key_high;
 	size_t key_bytes;		/* KEY: 0: not made yet */
 	tg_row_guess row_guess; /* KEY */
-	bool row_expected;		/* KEY: row is what the index had for the key, at or after the snapshot's time */
-	bool ready;				/* keys are made, the source is open */
-	bool done;				/* nothing more will come */
-	bool one_row;			/* RANGE: of a whole key of a unique index */
-	bool looked_up;			/* KEY, and RANGE of one row: it was looked for, in this turn */
+	uint32_t
+		place_ahead; /* KEY: of the last row that was found, by how much its place was above its id, chunks counted as full ones */
+	bool place_ahead_steady; /* so it was with the one before */
+	bool learns;			 /* KEY: the guesses are of use */
+	bool all_expected;		 /* KEY: they were; nothing else is to be asked for */
+	bool row_expected;		 /* KEY: row is what the index had for the key, at or after the snapshot's time */
+	bool ready;				 /* keys are made, the source is open */
+	bool done;				 /* nothing more will come */
+	bool one_row;			 /* RANGE: of a whole key of a unique index */
+	bool looked_up;			 /* KEY, and RANGE of one row: it was looked for, in this turn */
 
 	/* where rows come from; one of these */
 	tg_value *cells; /* KEY: the row's columns */
@@ -125,6 +130,9 @@ extern void tsurugi_scan_start(tsurugi_scan *scan);
 extern void tsurugi_scan_expect_leaf(tsurugi_scan *scan);
 extern void tsurugi_scan_expect_row(tsurugi_scan *scan);
 extern void tsurugi_scan_expect_cells(tsurugi_scan *scan);
+
+/* After a look-up that has found a row: where it lay. */
+extern void tsurugi_scan_learn(tsurugi_scan *scan, const tg_chunk *chunk, unsigned slot);
 
 /* The part of the next function that opens the source or gets a batch. */
 extern bool tsurugi_scan_next_batch(tsurugi_scan *scan);

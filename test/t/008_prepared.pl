@@ -209,6 +209,17 @@ for my $i (1 .. 3)
 	is($wire->bind('', 'look', 0, $i)->execute('', 0)->sync, sprintf('3%d,6e3%d SELECT 1', $i, $i), "afterwards, execution $i");
 }
 
+# an interrupt in the middle of the rows
+$node->safe_psql('postgres', 'CREATE FOREIGN TABLE many (id int PRIMARY KEY) SERVER tsurugi; INSERT INTO many SELECT generate_series(1, 200000)');
+$wire->parse('range', 'SELECT id FROM many WHERE id > $1 ORDER BY id')->sync;
+is($wire->bind('', 'range', 0, 199998)->execute('', 0)->sync, '313939393939 323030303030 SELECT 2', 'a range') for 1 .. 3;
+$wire->parse('', 'SET statement_timeout = 2')->bind('', '', 0)->execute('', 0)->sync;
+like($wire->bind('', 'range', 0, 0)->execute('', 0)->sync, qr/ERROR 57014$/, 'a timeout') for 1 .. 3;
+$wire->parse('', 'RESET statement_timeout')->bind('', '', 0)->execute('', 0)->sync;
+is($wire->parse('', $running)->bind('', '', 0)->execute('', 0)->sync, '30 SELECT 1', 'ends the execution');
+like($wire->bind('', 'range', 0, 0)->execute('', 0)->sync, qr/323030303030 SELECT 200000$/, 'and the next one finds all') for 1 .. 3;
+$node->safe_psql('postgres', 'DROP FOREIGN TABLE many');
+
 # --- other libraries, and other sessions ------------------------------------------------
 
 is($node->safe_psql('postgres', q{
