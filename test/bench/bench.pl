@@ -71,26 +71,66 @@ sub bind_postmaster { system("taskset -cp $_[0] $postmaster >/dev/null") == 0 or
 # Of the transactions of pgbench's runs.
 our $level = 'read committed';
 
+# Starts a pgbench; a handle to read what it says.
+sub start_pgbench
+{
+	my ($schema, $clients, $name, $pin, @options) = @_;
+	local $ENV{PGOPTIONS} = "-c search_path=$schema,public -c default_transaction_isolation=" . $level =~ s/ /\\ /r;
+	local $ENV{PGAPPNAME} = $name;
+	my $threads = $clients < 2 ? 1 : 2;
+	open(my $out, '-|', "$pin pgbench -n -M prepared --max-tries=1000 -c $clients -j $threads -T $seconds @options postgres 2>&1") or die;
+	return $out;
+}
+
+# Transactions per second, and how many there were.
+sub finish_pgbench
+{
+	my ($out) = @_;
+	my $output = join '', <$out>;
+	close $out;
+	my ($rate) = $output =~ /^tps = ([\d.]+)/m;
+	my ($count) = $output =~ /transactions actually processed: (\d+)/;
+	my ($failed) = $output =~ /^number of failed transactions: (\d+)/m;
+	die "pgbench failed:\n$output" unless $? == 0 && $rate && $count && !$failed;
+	return ($rate, $count);
+}
+
+# A pgbench of one client for each of that many CPUs, where its backend runs, too: they take turns.  Left to itself
+# the system puts client and backend together or apart, and what is measured is how it wakes another CPU.
+sub run_pairs
+{
+	my ($schema, $clients, @options) = @_;
+	bind_postmaster('0');
+	my @out = map { start_pgbench($schema, 1, "pair_$_", "taskset -c $_", @options) } 0 .. $clients - 1;
+	if ($clients > 1)
+	{
+		sleep 0.15;
+		for (split ' ', sql(q{SELECT pid || '/' || substr(application_name, 6) FROM pg_stat_activity WHERE application_name LIKE 'pair\_%'}))
+		{
+			my ($pid, $on) = split '/';
+			system("taskset -cp $on $pid >/dev/null") == 0 or die "taskset failed\n";
+		}
+	}
+	my ($rate, $count) = (0, 0);
+	for my $out (@out)
+	{
+		my @figures = finish_pgbench($out);
+		$rate += $figures[0];
+		$count += $figures[1];
+	}
+	bind_postmaster($all_cpus);
+	return ($rate, $count);
+}
+
 # One run of pgbench: transactions per second, and CPU in microseconds per transaction.
 # What cannot be serialized is tried again.
 sub pgbench
 {
 	my ($schema, $clients, @options) = @_;
-	my $threads = $clients < 2 ? 1 : 2;
-	local $ENV{PGOPTIONS} = "-c search_path=$schema,public -c default_transaction_isolation=" . $level =~ s/ /\\ /r;
-	# One client and its backend take turns: on one CPU, or what is measured is how
-	# the system wakes another.  New backends inherit it from the postmaster.
-	my $pin = $clients == 1 ? 'taskset -c 0' : '';
-	bind_postmaster('0') if $pin;
+	my $pairs = $clients <= 2 && $clients <= `nproc`;
 	my $cpu = server_cpu();
-	my $output = `$pin pgbench -n -M prepared --max-tries=1000 -c $clients -j $threads -T $seconds @options postgres 2>&1`;
-	$cpu = server_cpu() - $cpu;
-	bind_postmaster($all_cpus) if $pin;
-	my ($rate) = $output =~ /^tps = ([\d.]+)/m;
-	my ($count) = $output =~ /transactions actually processed: (\d+)/;
-	my ($failed) = $output =~ /^number of failed transactions: (\d+)/m;
-	die "pgbench failed:\n$output" unless $? == 0 && $rate && $count && !$failed;
-	return ($rate, $cpu / $count * 1e6);
+	my ($rate, $count) = $pairs ? run_pairs(@_) : finish_pgbench(start_pgbench($schema, $clients, 'pgbench', '', @options));
+	return ($rate, (server_cpu() - $cpu) / $count * 1e6);
 }
 
 # Rounds of runs that take turns: sides are [name, code returning (value, cpu)].
