@@ -352,6 +352,7 @@ claim_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim, 
 	if (status != TG_OK)
 		return status;
 	expect_slot(chunk, headers, slot);
+	tg_failpoint("slot_claim");
 	/* The acquire pairs with the release in tg_slot_give. */
 	*claimed_out = (tg_fetch_and_acq_rel(&chunk->free[slot / 64], ~bit) & bit) != 0;
 	if (!*claimed_out)
