@@ -62,10 +62,11 @@ typedef struct tsurugi_shape
 	int direct;		 /* CmdType of a direct modification, or CMD_UNKNOWN */
 	int recheck;	 /* a direct modification has conditions that the key answers */
 	int counts;		 /* a direct modification's rows are the statement's */
+	int locks;		 /* CmdType of an UPDATE or DELETE whose rows may be locked as they are read, or CMD_UNKNOWN */
 	int number;		 /* of the plan, in this backend, if its executor state may be kept; else 0 */
 } tsurugi_shape;
 
-#define TSURUGI_SHAPE_COUNT 14
+#define TSURUGI_SHAPE_COUNT 15
 
 /* fdw_plan.c */
 extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);
@@ -122,6 +123,9 @@ extern void tsurugi_tid_begin(ForeignScanState *node);
 extern TupleTableSlot *tsurugi_tid_next(ForeignScanState *node);
 extern void tsurugi_tid_restart(ForeignScanState *node);
 extern void tsurugi_tid_explain(ForeignScanState *node, ExplainState *es);
+
+/* scan_lock.c: notes in the scan of the table to be changed that it is to lock its rows. */
+extern void tsurugi_plan_early_locks(const ModifyTable *plan, Index relation);
 
 /* fdw_direct.c */
 extern bool tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);

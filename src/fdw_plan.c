@@ -64,6 +64,7 @@ tsurugi_shape_to_list(const tsurugi_shape *shape)
 	list = lappend_int(list, shape->direct);
 	list = lappend_int(list, shape->recheck);
 	list = lappend_int(list, shape->counts);
+	list = lappend_int(list, shape->locks);
 	return lappend_int(list, shape->number);
 }
 
@@ -84,7 +85,8 @@ tsurugi_shape_from_list(List *list, tsurugi_shape *shape)
 	shape->direct = list_nth_int(list, 10);
 	shape->recheck = list_nth_int(list, 11);
 	shape->counts = list_nth_int(list, 12);
-	shape->number = list_nth_int(list, 13);
+	shape->locks = list_nth_int(list, 13);
+	shape->number = list_nth_int(list, 14);
 }
 
 int
@@ -518,5 +520,6 @@ List *
 tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
 {
 	tsurugi_refuse_system_columns(plan, resultRelation);
+	tsurugi_plan_early_locks(plan, resultRelation);
 	return NIL;
 }

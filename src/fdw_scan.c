@@ -13,6 +13,8 @@
 void
 tsurugiBeginForeignScan(ForeignScanState *node, int eflags)
 {
+	tsurugi_scan *scan;
+
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	if (tsurugi_is_tid_scan((ForeignScan *) node->ss.ps.plan))
@@ -20,10 +22,12 @@ tsurugiBeginForeignScan(ForeignScanState *node, int eflags)
 		tsurugi_tid_begin(node);
 		return;
 	}
-	node->fdw_state = tsurugi_scan_make(node);
-	tsurugi_scan_start(node->fdw_state);
-	if (node->ss.ps.state->es_epq_active == NULL)
-		node->ss.ps.ExecProcNode = tsurugi_scan_run;
+	node->fdw_state = scan = tsurugi_scan_make(node);
+	tsurugi_scan_start(scan);
+	if (node->ss.ps.state->es_epq_active != NULL)
+		return;
+	scan->locks = tsurugi_scan_locks(scan);
+	node->ss.ps.ExecProcNode = scan->locks ? tsurugi_scan_run_locking : tsurugi_scan_run;
 }
 
 /* By ctid; and for rechecks: their executor state gives the node another row in place of this one. */

@@ -46,9 +46,8 @@
  *	  wrote ordinary rows if a statement or COPY was aimed at such a table and
  *	  an xid has been assigned.  Temporary tables are nobody else's and do not count.
  *
- * Departures.  Row locks of scans that feed a modification (W5) are taken where
- * a statement is done in one go (fdw_direct.c).  Where the executor hands over row
- * by row (triggers, generated columns, joins) the row has been told of before it is
+ * Departures.  Rows are locked early (W5) by fdw_direct.c and scan_lock.c.  In joins whose target is not one row
+ * named by its key the row has been told of before it is
  * locked, and one that has changed ends the transaction, as with ordinary tables.
  * A statement of several rows starts over only before its first write.
  */

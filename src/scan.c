@@ -197,8 +197,8 @@ begin_at_level(tsurugi_scan *scan)
 	/* The transaction's snapshot may have been renewed. */
 	tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
 	scan->row_expected = false;
-	/* A direct modification may start over until it has written. */
-	if (scan->shape.direct == CMD_UNKNOWN)
+	/* A direct modification may start over until it has written, another one until it has locked a row. */
+	if (scan->shape.direct == CMD_UNKNOWN && (!scan->locks || scan->has_handed_up))
 		tsurugi_snapshot_is_used();
 }
 
@@ -213,7 +213,7 @@ note_source(tsurugi_scan *scan)
 			tg_reads_add_range(scan->session, tsurugi_reads(), table, scan->stored, &scan->range->cursor);
 	else if (scan->shape.way == TSURUGI_WAY_TABLE)
 	{
-		scan->noted_table = scan->shape.direct != CMD_UNKNOWN;
+		scan->noted_table = scan->shape.direct != CMD_UNKNOWN || (scan->locks && !scan->has_handed_up);
 		tg_reads_add_table(scan->session, tsurugi_reads(), table, scan->noted_table);
 	}
 }

@@ -80,6 +80,8 @@ typedef struct tsurugi_scan
 	bool ready;				 /* keys are made, the source is open */
 	bool done;				 /* nothing more will come */
 	bool one_row;			 /* RANGE: of a whole key of a unique index */
+	bool locks;				 /* rows are locked before they are handed up (scan_lock.c) */
+	bool has_handed_up;		 /* and one was, or there is none */
 	bool looked_up;			 /* KEY, and RANGE of one row: it was looked for, in this turn */
 
 	/* where rows come from; one of these */
@@ -158,11 +160,15 @@ extern void tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot);
 /* The node's ExecProcNode: steps, evaluates the plan's conditions, projects. */
 extern TupleTableSlot *tsurugi_scan_run(PlanState *pstate);
 
+/* scan_lock.c: whether the scan is to lock its rows, in this transaction; and then its ExecProcNode. */
+extern bool tsurugi_scan_locks(const tsurugi_scan *scan);
+extern TupleTableSlot *tsurugi_scan_run_locking(PlanState *pstate);
+
 /* Starts over; key values are computed again. */
 extern void tsurugi_scan_restart(tsurugi_scan *scan);
 
 /*
- * For direct modifications at SERIALIZABLE: nobody has been told what this
+ * For direct modifications and early locks at SERIALIZABLE: nobody has been told what this
  * scan has read, it is going to start over; or it has to stay noted.
  */
 extern void tsurugi_scan_forget(tsurugi_scan *scan);

@@ -19,6 +19,8 @@
  */
 #include "runtime/txn/txn_internal.h"
 
+#include "runtime/base/failpoint.h"
+
 /* Looks at a PREPARED one before the caller is told to wait: its end may be a few instructions away. */
 #define PREPARED_LOOKS 512
 
@@ -39,7 +41,7 @@ has_happened(const tg_snapshot *snapshot, const tg_time *word)
 			case TG_FATE_OPEN:
 				return TG_UNSEEN;
 			case TG_FATE_PREPARED:
-				if (!tg_snapshot_covers(snapshot, time))
+				if (!tg_snapshot_covers(snapshot, time) || tg_failpoint_refuses("prepared_unseen"))
 					return TG_UNSEEN;
 				if (looks >= PREPARED_LOOKS)
 					return TG_UNDECIDED;

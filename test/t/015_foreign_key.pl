@@ -49,7 +49,7 @@ SKIP:
 		CREATE TABLE mc (id int, p int REFERENCES hp) USING tsurugi;
 	});
 	my $orphans = 'SELECT count(*) FROM mc WHERE p NOT IN (SELECT id FROM hp)';
-	for my $bug ('', 'mixed_commit')
+	for my $bug ('', 'prepared_unseen')
 	{
 		my $child = TestServer::Session->new($node);
 		my $parent = TestServer::Session->new($node);
@@ -57,7 +57,7 @@ SKIP:
 
 		$node->safe_psql('postgres', 'TRUNCATE hp, mc; INSERT INTO hp VALUES (1)');
 		$parent->query("SET tsurugi_fdw.failpoints = '$bug';");
-		$child->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'stop:txn_preparing'; INSERT INTO mc VALUES (1, 1);");
+		$child->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'stop:commit'; INSERT INTO mc VALUES (1, 1);");
 		$child->send('COMMIT;');
 		my $stopped = 0;
 		for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
