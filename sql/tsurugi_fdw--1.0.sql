@@ -290,20 +290,40 @@ RETURNS text
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_export_transaction' LANGUAGE C STRICT VOLATILE;
 COMMENT ON FUNCTION export_transaction(text[]) IS 'the handle by which other sessions of the same role can change these tables in the running transaction';
 
+CREATE FUNCTION begin_transaction(VARIADIC tables text[])
+RETURNS text
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_begin_transaction' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION begin_transaction(text[]) IS 'begins a transaction that no session owns, in which these tables can be changed by whoever has its handle';
+
 CREATE FUNCTION attach_transaction(handle text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_attach_transaction' LANGUAGE C STRICT VOLATILE;
-COMMENT ON FUNCTION attach_transaction(text) IS 'from now on the session works in an exported transaction, as far as tables of tsurugi_fdw are concerned';
+COMMENT ON FUNCTION attach_transaction(text) IS 'from now on the session works in a shared transaction, as far as tables of tsurugi_fdw are concerned';
 
 CREATE FUNCTION detach_transaction()
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_detach_transaction' LANGUAGE C STRICT VOLATILE;
 COMMENT ON FUNCTION detach_transaction() IS 'the session works in transactions of its own again; false if it did';
 
+CREATE FUNCTION commit_transaction(handle text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_commit_transaction' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION commit_transaction(text) IS 'commits a transaction that no session owns, at once';
+
+CREATE FUNCTION abort_transaction(handle text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_abort_transaction' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION abort_transaction(text) IS 'aborts a transaction that no session owns, at once or when who is at work in it is done';
+
+CREATE FUNCTION dispose_transaction(handle text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_dispose_transaction' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION dispose_transaction(text) IS 'the handle is not needed any more: a transaction that no session owns is aborted if it runs; the outcome is forgotten';
+
 CREATE FUNCTION renew_transaction(handle text)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_renew_transaction' LANGUAGE C STRICT VOLATILE;
-COMMENT ON FUNCTION renew_transaction(text) IS 'lets the lease of an exported transaction begin anew; false if it is not running any more';
+COMMENT ON FUNCTION renew_transaction(text) IS 'lets the lease of a shared transaction begin anew; false if it is not running any more';
 
 CREATE FUNCTION transaction_status(handle text)
 RETURNS text
@@ -313,6 +333,21 @@ COMMENT ON FUNCTION transaction_status(text) IS 'running, committing, available,
 CREATE FUNCTION transaction_error(handle text)
 RETURNS text
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_transaction_error' LANGUAGE C STRICT VOLATILE;
-COMMENT ON FUNCTION transaction_error(text) IS 'why an exported transaction was aborted; NULL if it was not';
+COMMENT ON FUNCTION transaction_error(text) IS 'why a shared transaction was aborted; NULL if it was not';
 
-REVOKE ALL ON FUNCTION export_transaction(text[]), attach_transaction(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION export_transaction(text[]), begin_transaction(text[]), attach_transaction(text) FROM PUBLIC;
+
+CREATE FUNCTION tsurugi_fdw_shared_transactions(
+	OUT state text, OUT owner text, OUT pid integer, OUT database oid, OUT role oid, OUT kind text, OUT label text,
+	OUT isolation text, OUT users bigint, OUT writes bigint, OUT lease_left interval, OUT error text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_shared_transactions' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW shared_transactions AS
+SELECT t.state, t.owner, t.pid, d.datname AS database, r.rolname AS role, t.kind, t.label, t.isolation, t.users, t.writes,
+	t.lease_left, t.error
+FROM tsurugi_fdw_shared_transactions() t
+	LEFT JOIN pg_database d ON d.oid = t.database
+	LEFT JOIN pg_roles r ON r.oid = t.role;
+COMMENT ON VIEW shared_transactions IS 'transactions that several sessions work in, those that have ended included for one lease; who owns them, how many are at work; those of other roles need pg_read_all_stats';
+GRANT SELECT ON shared_transactions TO PUBLIC;

@@ -27,6 +27,7 @@
 #include "src/fdw.h"
 #include "src/isolation.h"
 #include "src/kinds.h"
+#include "src/lease_locks.h"
 #include "src/mixed.h"
 #include "src/prepared.h"
 #include "src/relation.h"
@@ -185,6 +186,7 @@ request_shared_memory(void)
 		previous_shmem_request_hook();
 	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
 	if (tg_runtime_map(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 						errmsg("could not reserve %d MB of address space for tsurugi_fdw", memory_mb),
@@ -204,6 +206,7 @@ start_shared_memory(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	tsurugi_session_shared_create();
 	tsurugi_mixed_shared_create();
+	tsurugi_lease_locks_create();
 	LWLockRelease(AddinShmemInitLock);
 	if (tg_runtime_create(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("tsurugi_fdw.memory is too small to start with"),

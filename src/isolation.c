@@ -70,6 +70,7 @@
 #include "src/kinds.h"
 #include "src/mixed.h"
 #include "src/session.h"
+#include "src/shared_transaction.h"
 #include "src/snapshot.h"
 #include "src/transaction.h"
 
@@ -84,6 +85,21 @@ static bool begun;			  /* the fields below are of this transaction */
 static bool used;			  /* somebody has been told something from R */
 static bool aims_at_ordinary; /* SERIALIZABLE: a statement was aimed at ordinary tables */
 static tg_reads *reads;		  /* NULL: nothing noted */
+static bool reads_are_shared; /* they are those of a transaction that several sessions work in */
+
+const char *
+tsurugi_isolation_name(int isolation)
+{
+	switch (isolation)
+	{
+		case XACT_SERIALIZABLE:
+			return "serializable";
+		case XACT_REPEATABLE_READ:
+			return "repeatable read";
+		default:
+			return "read committed";
+	}
+}
 
 /* --- beginning ---------------------------------------------------------------------- */
 
@@ -165,6 +181,12 @@ may_be_serializable(void)
 	return tsurugi_is_serializable() || tsurugi_transaction_type != TG_TXN_ORDINARY;
 }
 
+static bool
+minds_ordinary(void)
+{
+	return may_be_serializable() || tsurugi_shared_takes_part();
+}
+
 static void
 note_targets(const PlannedStmt *statement)
 {
@@ -178,7 +200,7 @@ note_targets(const PlannedStmt *statement)
 void
 tsurugi_isolation_note_copy(Oid relation)
 {
-	if (may_be_serializable() && is_ordinary(relation))
+	if (minds_ordinary() && is_ordinary(relation))
 		aims_at_ordinary = true;
 }
 
@@ -186,13 +208,15 @@ static void
 executor_start(QueryDesc *query, int eflags)
 {
 	tg_failpoint("executor_start");
-	if ((IsolationUsesXactSnapshot() || may_be_serializable()) && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
-		!IsParallelWorker())
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
 	{
-		run_count++;
-		if (IsolationUsesXactSnapshot())
-			begin_level();
-		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && may_be_serializable())
+		if (IsolationUsesXactSnapshot() || may_be_serializable())
+		{
+			run_count++;
+			if (IsolationUsesXactSnapshot())
+				begin_level();
+		}
+		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && minds_ordinary())
 			note_targets(query->plannedstmt);
 	}
 	if (previous_executor_start != NULL)
@@ -206,6 +230,18 @@ tsurugi_isolation_init(void)
 {
 	previous_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
+}
+
+void
+tsurugi_isolation_join(tg_reads *shared)
+{
+	begun = true;
+	used = true;
+	reads = shared;
+	reads_are_shared = true;
+	set_tracking(tsurugi_is_validated() && !tg_failpoint_refuses("skip_shared_reads"));
+	tsurugi_session_describe(tsurugi_is_serializable() ? XACT_SERIALIZABLE : XactIsoLevel, tsurugi_kind, XactReadOnly,
+							 tsurugi_transaction_label);
 }
 
 tg_reads *
@@ -293,7 +329,13 @@ extend_snapshot(void)
 	tg_conflict conflict;
 	tg_time later;
 
-	if (!tsurugi_snapshot_find_later(&later, &excluded))
+	if (reads_are_shared)
+	{
+		/* PostgreSQL's snapshots are each session's own: there is none for this one to show the same mixed commits as. */
+		later = tg_load_seq_cst(tg_clock);
+		excluded = NULL;
+	}
+	else if (!tsurugi_snapshot_find_later(&later, &excluded))
 		return false;
 	if (reads != NULL)
 	{
@@ -303,6 +345,7 @@ extend_snapshot(void)
 			tsurugi_error_validation(&conflict);
 	}
 	tsurugi_snapshot_extend(later, excluded);
+	tsurugi_shared_note_extended(later);
 	return true;
 }
 
@@ -367,6 +410,19 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 
 /* --- the end ------------------------------------------------------------------------ */
 
+bool
+tsurugi_isolation_wrote_ordinary(void)
+{
+	return aims_at_ordinary && TransactionIdIsValid(GetTopTransactionIdIfAny());
+}
+
+void
+tsurugi_isolation_check_mixed(void)
+{
+	if (tsurugi_serializable_mixed == TSURUGI_MIXED_STRICT && tsurugi_isolation_wrote_ordinary())
+		tsurugi_error_mixed();
+}
+
 /* S4.  A snapshot with exclusions is no moment: then as of a C, like one that has written. */
 static void
 check_reads(void)
@@ -397,9 +453,7 @@ tsurugi_isolation_prepare(tg_txn *txn)
 			check_reads();
 		return;
 	}
-	if (tsurugi_serializable_mixed == TSURUGI_MIXED_STRICT && aims_at_ordinary &&
-		TransactionIdIsValid(GetTopTransactionIdIfAny()))
-		tsurugi_error_mixed();
+	tsurugi_isolation_check_mixed();
 	if (reads == NULL || tg_reads_is_empty(reads))
 		return;
 	if (!tsurugi_mixed_has_begun())
@@ -412,11 +466,12 @@ tsurugi_isolation_prepare(tg_txn *txn)
 void
 tsurugi_isolation_end(void)
 {
-	if (reads != NULL)
+	if (reads != NULL && !reads_are_shared)
 		tg_reads_destroy(tsurugi_session(), reads);
 	if (begun && tsurugi_own_session != NULL)
 		tsurugi_session_describe(XACT_READ_COMMITTED, TG_TXN_ORDINARY, false, "");
 	reads = NULL;
+	reads_are_shared = false;
 	run_count = 0;
 	begun = false;
 	used = false;

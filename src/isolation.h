@@ -26,6 +26,9 @@ extern int tsurugi_serializable_mixed;
 /* Registers the executor's hook.  Once, where the library is loaded. */
 extern void tsurugi_isolation_init(void);
 
+/* PostgreSQL's name of a level (XACT_...); READ UNCOMMITTED is READ COMMITTED. */
+extern const char *tsurugi_isolation_name(int isolation);
+
 /* --- reading ----------------------------------------------------------------------- */
 
 /* The transaction is SERIALIZABLE and may write: what it reads is noted.  Read-only for everybody else. */
@@ -72,6 +75,20 @@ extern void tsurugi_isolation_enter_kind(void);
 
 /* L2, for SERIALIZABLE and SHORT. */
 extern void tsurugi_isolation_check_read(const tg_area *area);
+
+/* --- for shared_transaction.c ------------------------------------------------------- */
+
+/*
+ * The transaction has joined one that several sessions work in, whose snapshot has been adopted; above READ COMMITTED.
+ * reads: its, or NULL.
+ */
+extern void tsurugi_isolation_join(tg_reads *shared);
+
+/* Whether it wrote rows of ordinary tables; noted at SERIALIZABLE, and by sessions that take part in a shared one. */
+extern bool tsurugi_isolation_wrote_ordinary(void);
+
+/* M3: raises 0A000 if so, unless tsurugi_fdw.serializable_mixed allows it. */
+extern void tsurugi_isolation_check_mixed(void);
 
 /* --- for transaction.c -------------------------------------------------------------- */
 

@@ -132,7 +132,7 @@ static volatile sig_atomic_t closes_circle;
 static void
 look_for_circle(void)
 {
-	if (waited_for == NULL || !tg_wait_closes_circle(tsurugi_own_session, waited_for))
+	if (waited_for == NULL || !tg_wait_closes_circle_of(tsurugi_transaction_number(), waited_for))
 		return;
 	closes_circle = true;
 	QueryCancelPending = true;
@@ -140,8 +140,8 @@ look_for_circle(void)
 	SetLatch(MyLatch);
 }
 
-static void
-error_circle(const tg_wait *wait)
+void
+tsurugi_error_circle(const tg_wait *wait)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_DEADLOCK_DETECTED), errmsg("deadlock detected"),
@@ -161,15 +161,15 @@ void
 tsurugi_wait_for_long(const tg_wait *wait)
 {
 	static TimeoutId timeout = MAX_TIMEOUTS;
-	tg_session *session = tsurugi_session();
+	unsigned number = tsurugi_transaction_number();
 	volatile bool circle = false;
 
 	if (timeout == MAX_TIMEOUTS)
 		timeout = RegisterTimeout(USER_TIMEOUT, look_for_circle);
-	tg_wait_begin(session, wait);
+	tg_wait_begin_of(number, wait);
 	PG_TRY();
 	{
-		circle = tg_wait_closes_circle(session, wait);
+		circle = tg_wait_closes_circle_of(number, wait);
 		if (!circle)
 		{
 			closes_circle = false;
@@ -186,16 +186,16 @@ tsurugi_wait_for_long(const tg_wait *wait)
 		if (closes_circle)
 		{
 			FlushErrorState();
-			error_circle(wait);
+			tsurugi_error_circle(wait);
 		}
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	waited_for = NULL;
 	disable_timeout(timeout, false);
-	tg_wait_end(session);
+	tg_wait_end_of(number);
 	if (circle)
-		error_circle(wait);
+		tsurugi_error_circle(wait);
 	CHECK_FOR_INTERRUPTS();
 }
 

@@ -82,6 +82,9 @@ extern void tsurugi_snapshot_draw_safe(bool deferrable);
 /* Waits for the end of a LONG.  Outside an epoch; raises 40P01 if that one waits for this transaction. */
 extern void tsurugi_wait_for_long(const tg_wait *wait);
 
+/* Raises 40P01: the own wait for this one leads back to the transaction. */
+extern void tsurugi_error_circle(const tg_wait *wait) pg_attribute_noreturn();
+
 /* Raises 25006 in a READ ONLY transaction. */
 extern void tsurugi_check_may_write(void);
 

@@ -2,9 +2,9 @@
  * shared_transaction.h
  *	  Several sessions in one transaction.
  *
- * A session exports its transaction and ends it; others attach to it.  What an
+ * A session exports its transaction and ends it, or begins one that its lease owns; others attach to it.  What an
  * attached session does to tables of ours in transactions of its own is a part of that one: seen by nobody else before
- * its owner commits, and gone if it does not.
+ * that commits, and gone if it does not.
  */
 #ifndef TSURUGI_SHARED_TRANSACTION_H
 #define TSURUGI_SHARED_TRANSACTION_H
@@ -12,6 +12,8 @@
 #include "utils/rel.h"
 
 #include "runtime/runtime.h"
+
+extern int tsurugi_shared_lease_ms; /* the setting */
 
 /* Makes the setting known to the server; when the library is loaded. */
 extern void tsurugi_shared_define(void);
@@ -26,11 +28,16 @@ extern bool tsurugi_shared_join(void);
 extern unsigned tsurugi_shared_number(void);
 extern uint32 tsurugi_shared_first_command;
 
+/* Its snapshot is this one now (isolation.c); if the transaction has joined one. */
+extern void tsurugi_shared_note_extended(tg_time later);
+
+/* Whether the session is attached, or has exported its transaction. */
+extern bool tsurugi_shared_takes_part(void);
+
 /* --- what the session may do; all of these return if it takes part in none -------------- */
 
 /* 0A000: "cannot ... in a transaction that is shared". */
 extern void tsurugi_shared_check_command(const char *what);
-extern void tsurugi_error_shared_savepoint(void) pg_attribute_noreturn();
 
 /* For errors.c, of what the runtime has refused: 55000 for a table that was not exported; 25P02. */
 extern void tsurugi_shared_check_table(Relation relation);
@@ -47,6 +54,25 @@ extern void tsurugi_wait_for_shared(const tg_wait *wait);
  */
 extern void tsurugi_shared_limit_wait(void);
 extern void tsurugi_shared_unlimit_wait(void);
+
+/* --- for shared_functions.c ------------------------------------------------------------ */
+
+/* From now on the session takes part in this one, which is open; owns: ends it.  Ahead of that: */
+extern void tsurugi_shared_take_part(tg_shared *opened, bool owns);
+extern void tsurugi_shared_register_exit(void);
+
+/* Not any more: false if it did not; raises 55000, 25001. */
+extern bool tsurugi_shared_detach(void);
+
+/* All of a commit that can fail: raises 40001, 25P02. */
+extern void tsurugi_shared_commit(tg_shared *opened);
+
+/* The name of its isolation level. */
+extern const char *tsurugi_shared_isolation_name(const tg_shared_report *report);
+
+/* Why it was aborted; as an error: 25P02. */
+extern const char *tsurugi_shared_describe_abort(const tg_shared_report *report);
+extern void tsurugi_error_shared_ended(const tg_shared_report *report, const char *hint) pg_attribute_noreturn();
 
 /* --- for transaction.c: ends ------------------------------------------------------------- */
 

@@ -31,6 +31,7 @@
 #include "utils/memutils.h"
 
 #include "src/errors.h"
+#include "src/lease_locks.h"
 #include "src/keys.h"
 #include "src/kinds.h"
 #include "src/relation.h"
@@ -252,6 +253,7 @@ tsurugi_storage_drop(Oid relation)
 void
 tsurugi_storage_drop_database(Oid database)
 {
+	tsurugi_lease_check_database(database);
 	note_change(make_change(CHANGE_DATABASE, GetCurrentSubTransactionId(), database, InvalidOid));
 }
 
@@ -325,6 +327,7 @@ finish(const Change *change)
 			give_up(tg_catalog_take(tsurugi_session(), change->database, change->relation));
 			break;
 		case CHANGE_DATABASE:
+			tsurugi_lease_end_database(change->database);
 			while ((table = tg_catalog_take_any(tsurugi_session(), change->database)) != NULL)
 				give_up(table);
 			break;

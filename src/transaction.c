@@ -207,10 +207,11 @@ tsurugi_transaction_give_up(void)
 }
 
 void
-tsurugi_transaction_join(tg_txn *txn)
+tsurugi_transaction_join(tg_txn *txn, uint64_t host)
 {
 	tg_assert(own_txn == NULL);
 	own_txn = txn;
+	own_host = host;
 	is_shared = true;
 	writes_noted = 0;
 	tg_claims_begin(tsurugi_session());
@@ -278,11 +279,7 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES || tsurugi_session()->claimed != claimed_noted))
 		pass_safe_point(tsurugi_session());
 	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
-	{
-		if (is_shared)
-			tsurugi_error_shared_savepoint();
 		begin_part(id);
-	}
 	writer_out->session = tsurugi_session();
 	writer_out->txn = own_txn;
 	/* COPY's executor state has no snapshot, and no command either */
@@ -342,6 +339,8 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 {
 	/* A part whose lock was free: if it still holds rows, they are the whole transaction's by now. */
 	static tg_wait over;
+	bool is_part =
+		wait->subtxn != 0 && wait->subtxn < TG_SUBTXN_LAST && (wait->host != over.host || wait->subtxn != over.subtxn);
 	Waiting waiting = {.relation = relation, .purpose = purpose};
 	ErrorContextCallback context = {.callback = describe_wait, .arg = &waiting, .previous = error_context_stack};
 
@@ -351,20 +350,10 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 												 .localTransactionId = (LocalTransactionId) wait->host});
 	error_context_stack = &context;
 	tsurugi_shared_limit_wait();
-	tg_wait_begin(tsurugi_session(), wait);
+	tg_wait_begin_of(tsurugi_transaction_number(), wait);
 	if (wait->kind == TG_WAIT_PRESERVE)
 		tsurugi_wait_for_long(wait);
-	else if (tg_wait_is_for_shared(wait))
-		tsurugi_wait_for_shared(wait);
-	else if (wait->subtxn == 0 || wait->subtxn >= TG_SUBTXN_LAST ||
-			 (wait->host == over.host && wait->subtxn == over.subtxn))
-	{
-		VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
-									   .localTransactionId = (LocalTransactionId) wait->host};
-
-		(void) VirtualXactLock(holder, true);
-	}
-	else
+	else if (is_part)
 	{
 		LOCKTAG tag = part_lock_tag(wait->host, wait->subtxn);
 
@@ -372,7 +361,16 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 		(void) LockRelease(&tag, ShareLock, false);
 		over = *wait;
 	}
-	tg_wait_end(tsurugi_session());
+	else if (tg_wait_is_for_shared(wait))
+		tsurugi_wait_for_shared(wait);
+	else
+	{
+		VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
+									   .localTransactionId = (LocalTransactionId) wait->host};
+
+		(void) VirtualXactLock(holder, true);
+	}
+	tg_wait_end_of(tsurugi_transaction_number());
 	tsurugi_shared_unlimit_wait();
 	error_context_stack = context.previous;
 	CHECK_FOR_INTERRUPTS();
@@ -478,13 +476,14 @@ at_transaction_event(XactEvent event, void *argument)
 				prepared = true;
 				tsurugi_mixed_begin(own_txn);
 			}
-			if (tsurugi_is_serializable())
+			if (tsurugi_is_serializable() && !is_shared)
 			{
 				prepared = true;
 				tsurugi_isolation_prepare(own_txn);
 			}
 			tg_failpoint("pre_commit");
 			tsurugi_shared_pre_commit();
+			prepared |= is_shared && tsurugi_is_serializable();
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 			break;
@@ -522,7 +521,7 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionI
 	{
 		tsurugi_shared_unlimit_wait();
 		if (tsurugi_own_session != NULL)
-			tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
+			tg_wait_end_of(tsurugi_transaction_number()); /* an error may have ended a wait */
 	}
 	if (parts != NULL && parts->id == id)
 		end_part(parent, committed);

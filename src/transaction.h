@@ -74,7 +74,7 @@ extern tg_txn *tsurugi_transaction_open(void);
 extern void tsurugi_transaction_give_up(void);
 
 /* For shared_transaction.c: the transaction works in this one, which others work in, too, and which it does not end. */
-extern void tsurugi_transaction_join(tg_txn *txn);
+extern void tsurugi_transaction_join(tg_txn *txn, uint64_t host);
 
 /* What the own changes are to be known by. */
 extern unsigned tsurugi_transaction_number(void);

@@ -21,6 +21,7 @@
 #include "utils/tuplestore.h"
 
 #include "runtime/runtime.h"
+#include "src/isolation.h"
 #include "src/session.h"
 #include "src/snapshot_watch.h"
 #include "src/view_row.h"
@@ -428,20 +429,6 @@ waits_for(const tg_txn_report *report)
 	return PointerGetDatum(construct_array(&process_id, 1, INT4OID, sizeof(int32), true, TYPALIGN_INT));
 }
 
-static const char *
-isolation_name(int isolation)
-{
-	switch (isolation)
-	{
-		case XACT_SERIALIZABLE:
-			return "serializable";
-		case XACT_REPEATABLE_READ:
-			return "repeatable read";
-		default:
-			return "read committed";
-	}
-}
-
 static void
 put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owner *owner, const tg_txn_report *report,
 				tg_time snapshot)
@@ -466,7 +453,7 @@ put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owne
 		add_text(&row, report->active ? report->label : owner->label);
 	else
 		add_null(&row);
-	add_text(&row, isolation_name(owner->isolation));
+	add_text(&row, tsurugi_isolation_name(owner->isolation));
 	add_datum(&row, BoolGetDatum(owner->read_only));
 	add_text(&row, states[report->stage]);
 	add_optional(&row, snapshot);

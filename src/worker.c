@@ -3,8 +3,8 @@
  *	  The background worker that the pool's threads live in.
  *
  * Its main thread is the only one that talks to PostgreSQL: it writes the
- * runtime's messages to the log, follows the configuration, and ends in order
- * on SIGTERM.  A worker that ends in any other way leaves latches and half-done
+ * runtime's messages to the log, keeps table locks for transactions that no session owns, follows the configuration,
+ * and ends in order on SIGTERM.  A worker that ends in any other way leaves latches and half-done
  * work behind in shared memory, so a guard turns every such end into an
  * abnormal exit, which PostgreSQL answers with a crash restart.
  *
@@ -27,6 +27,7 @@
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
+#include "src/lease_locks.h"
 #include "src/settings.h"
 #include "src/snapshot_watch.h"
 
@@ -35,7 +36,7 @@
 #define STOP_LIMIT_MS 5000 /* for tasks to run out */
 #define MESSAGE_BYTES 512
 
-/* No thread is running: the process may end as it likes. */
+/* No thread is running, and nobody relies on the process: it may end as it likes. */
 static bool threads_joined = true;
 
 void
@@ -102,17 +103,19 @@ tsurugi_fdw_worker_main(Datum argument)
 	BackgroundWorkerUnblockSignals();
 
 	start_threads();
+	tsurugi_lease_locks_worker_begin();
 	while (!ShutdownRequestPending)
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, MESSAGES_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		log_messages();
 		tsurugi_snapshot_watch();
+		tsurugi_lease_locks_worker_look();
 		if (ConfigReloadPending)
 			reload();
 	}
 
-	threads_joined = tg_runtime_stop(STOP_LIMIT_MS);
+	threads_joined = tg_runtime_stop(STOP_LIMIT_MS) && tsurugi_lease_locks_worker_end();
 	log_messages();
 	/* not 0: a worker that was stopped while the server goes on is to be started again */
 	proc_exit(1);

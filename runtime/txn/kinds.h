@@ -113,19 +113,37 @@ extern tg_status tg_txn_register(const tg_writer *writer, tg_table *table, tg_wa
 
 /* --- waiting --------------------------------------------------------------------------- */
 
+/* The next three for a transaction that is not the session's own: by its descriptor's number. */
+extern void tg_wait_begin_of(unsigned number, const tg_wait *wait);
+extern void tg_wait_end_of(unsigned number);
+extern bool tg_wait_closes_circle_of(unsigned number, const tg_wait *wait);
+
 /*
  * Around a wait that a TG_BUSY asked for, so that others see the edge (W6, and reports).  Published first, looked at
  * afterwards.  An error of the host's that ends the wait has to be followed by tg_wait_end, too: an edge that
  * stands makes others see circles.
  */
-extern void tg_wait_begin(tg_session *session, const tg_wait *wait);
-extern void tg_wait_end(tg_session *session);
+static inline void
+tg_wait_begin(tg_session *session, const tg_wait *wait)
+{
+	tg_wait_begin_of(session->id, wait);
+}
+
+static inline void
+tg_wait_end(tg_session *session)
+{
+	tg_wait_end_of(session->id);
+}
 
 /*
  * Whether the wait that was begun closes a circle of waits that all still hold: then somebody in it has to give up (40P01), and
  * this one does, unless it is a LONG.  For waits that the host's own detector does not see.  Any number of times.
  */
-extern bool tg_wait_closes_circle(tg_session *session, const tg_wait *wait);
+static inline bool
+tg_wait_closes_circle(tg_session *session, const tg_wait *wait)
+{
+	return tg_wait_closes_circle_of(session->id, wait);
+}
 
 /* --- figures ----------------------------------------------------------------------------- */
 

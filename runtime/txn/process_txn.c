@@ -22,7 +22,7 @@ complete(tg_session *session, tg_ticket ticket, tg_status status)
 static void
 drop_transaction(tg_session *session, void *data)
 {
-	tg_shared_abort(session, data);
+	tg_shared_abort(session, data, TG_SHARED_FAILED, NULL);
 	tg_shared_close(data);
 }
 
@@ -68,7 +68,7 @@ run_abort(tg_operation *operation, tg_session *session)
 {
 	ending *end = ending_of(operation);
 
-	tg_shared_abort(session, end->shared);
+	tg_shared_abort(session, end->shared, TG_SHARED_ASKED, NULL);
 	complete(session, end->ticket, TG_OK);
 	tg_free(session, end, TG_USE_JOB);
 }

@@ -22,6 +22,8 @@
  * 5. An owner does not wait for others' leave (tg_shared_abandon): its abort is done in the lane at once, and whoever is
  *	  told by the word to do it, later, finds it done.  Until they leave, the others find nothing of it: what it wrote is
  *	  taken back, and no other transaction has its number while they have it open (4).
+ * 6. What users go on with until they leave, out of the lane, goes with the last of them: the read set and
+ *	  the snapshot are given back by the one who is told to end it, or has committed it, and by nobody else.
  */
 #include "runtime/txn/shared.h"
 
@@ -45,17 +47,21 @@ struct tg_shared
 	uint64_t ending TG_CACHE_ALIGNED; /* atomic */
 	uint64_t deadline_us;			  /* atomic: of the lease, or of the outcome */
 	uint32_t state;					  /* atomic: tg_shared_state */
-	uint32_t expired;				  /* atomic */
 
 	/* under the latch */
 	bool in_use;
 	uint32_t open_count;
 	tg_handle handle;
 	uint64_t role;
+	tg_shared_reason reason;
+	char text[TG_SHARED_TEXT_BYTES];
 
 	/* constant while it is in use */
 	tg_txn *txn;
+	uint64_t host;
 	uint64_t lease_us;
+	uint64_t owner;
+	tg_txn_kind kind;
 	tg_isolation isolation;
 	unsigned table_count;
 	uint32_t tables[TG_SHARED_TABLES_MAX];
@@ -67,8 +73,7 @@ struct tg_shared
 	uint32_t command;
 	unsigned operation_entry; /* published by the session at work */
 	bool entered;			  /* it has entered the lane, which ends with the operation */
-	tg_conflict conflict;
-	bool has_conflict; /* atomic */
+	tg_conflict conflict;	  /* written before the state that makes it known */
 	tg_operation end;
 };
 
@@ -139,8 +144,8 @@ find(const tg_handle *handle)
 static bool
 may_go(const tg_shared *shared, uint64_t now)
 {
-	return shared->open_count == 0 && has_ended(shared) && tg_load_relaxed(&shared->deadline_us) <= now &&
-		   tg_lane_is_free(&shared->txn->lane);
+	return (shared->open_count == 0 || tg_failpoint_refuses("skip_open")) && has_ended(shared) &&
+		   tg_load_relaxed(&shared->deadline_us) <= now && tg_lane_is_free(&shared->txn->lane);
 }
 
 static tg_shared *
@@ -175,7 +180,11 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared->handle = config->handle;
 	shared->role = config->role;
 	shared->open_count = 0;
+	shared->reason = TG_SHARED_NOT_ABORTED;
+	shared->text[0] = '\0';
 	shared->lease_us = (uint64_t) config->lease_ms * 1000;
+	shared->owner = config->owner;
+	shared->kind = config->kind;
 	shared->isolation = config->kind == TG_TXN_SHORT ? TG_SERIALIZABLE : config->isolation;
 	shared->table_count = config->table_count;
 	for (unsigned i = 0; i < config->table_count; i++)
@@ -183,14 +192,12 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared->reads = reads;
 	shared->snapshot = 0;
 	shared->command = 0;
-	shared->has_conflict = false;
+	shared->host = HOST_SHARED | ++all->incarnation << PLACE_BITS | number;
 	shared->txn =
-		tg_txn_begin_at(session, all->first_txn + number, HOST_SHARED | ++all->incarnation << PLACE_BITS | number,
-						config->kind, config->isolation, config->label);
+		tg_txn_begin_at(session, all->first_txn + number, shared->host, config->kind, config->isolation, config->label);
 	shared->txn->shared = shared;
 	if (reads != NULL)
 		tg_txn_track(shared->txn, reads);
-	tg_store_relaxed(&shared->expired, 0);
 	tg_store_relaxed(&shared->state, TG_SHARED_RUNNING);
 	tg_store_release(&shared->ending, 0);
 	tg_shared_renew(shared);
@@ -288,6 +295,35 @@ tg_shared_judge(const tg_shared *shared, const tg_table *table)
 
 /* --- ending; in the lane --------------------------------------------------------------------- */
 
+/* Why it is aborted is told once.  Under the latch. */
+static void
+note_reason(tg_shared *shared, tg_shared_reason reason, const char *text)
+{
+	if (shared->reason != TG_SHARED_NOT_ABORTED)
+		return;
+	shared->reason = reason;
+	if (text != NULL)
+		strncpy(shared->text, text, sizeof(shared->text) - 1);
+	shared->text[sizeof(shared->text) - 1] = '\0';
+}
+
+/* Sets the flag, with the reason if nobody was sooner.  As tg_ending_abort. */
+static bool
+begin_abort(tg_shared *shared, tg_shared_reason reason, const char *text)
+{
+	bool told = false;
+
+	tg_latch_acquire(&all->latch);
+	if (tg_ending_is_open(tg_load_relaxed(&shared->ending)))
+	{
+		note_reason(shared, reason, text);
+		told = tg_ending_abort(&shared->ending) || tg_failpoint_refuses("skip_put_off");
+	}
+	tg_latch_release(&all->latch);
+	return told;
+}
+
+/* Rule 6. */
 static void
 forget_work(tg_session *session, tg_shared *shared)
 {
@@ -297,7 +333,6 @@ forget_work(tg_session *session, tg_shared *shared)
 	if (shared->snapshot != 0)
 		tg_snapshot_withdraw_job(shared->snapshot_entry);
 	shared->snapshot = 0;
-	tg_shared_renew(shared);
 }
 
 static void
@@ -308,14 +343,21 @@ abort_work(tg_session *session, tg_shared *shared)
 	tg_store_release(&shared->state, TG_SHARED_ABORTING);
 	tg_failpoint("shared_aborting");
 	tg_txn_abort(session, shared->txn);
-	forget_work(session, shared);
+	tg_shared_renew(shared);
 	tg_store_release(&shared->state, TG_SHARED_ABORTED);
+}
+
+static void
+end_work(tg_session *session, tg_shared *shared)
+{
+	abort_work(session, shared);
+	forget_work(session, shared);
 }
 
 static void
 run_end(tg_operation *operation, tg_session *session)
 {
-	abort_work(session, (tg_shared *) ((char *) operation - offsetof(tg_shared, end)));
+	end_work(session, (tg_shared *) ((char *) operation - offsetof(tg_shared, end)));
 }
 
 /* For who has been told to abort it.  Rule 1. */
@@ -327,7 +369,7 @@ end_by_abort(tg_session *session, tg_shared *shared)
 
 	if (session->lane == lane)
 	{
-		abort_work(session, shared);
+		end_work(session, shared);
 		return;
 	}
 	shared->end.run = run_end;
@@ -337,7 +379,7 @@ end_by_abort(tg_session *session, tg_shared *shared)
 			return;
 		tg_spin(&round); /* the pool stops: who has the lane runs what is queued, and leaves */
 	}
-	abort_work(session, shared);
+	end_work(session, shared);
 	tg_lane_leave(session, lane);
 }
 
@@ -349,21 +391,28 @@ stop_using(tg_session *session, tg_shared *shared)
 }
 
 void
-tg_shared_abort(tg_session *session, tg_shared *shared)
+tg_shared_abort(tg_session *session, tg_shared *shared, tg_shared_reason reason, const char *text)
 {
-	if (tg_ending_abort(&shared->ending))
+	if (begin_abort(shared, reason, text))
 		end_by_abort(session, shared);
+}
+
+static void
+abandon(tg_session *session, tg_shared *shared, tg_shared_reason reason)
+{
+	bool told = begin_abort(shared, reason, NULL);
+	bool entered = tg_txn_enter(session, shared->txn);
+
+	abort_work(session, shared);
+	if (told || tg_failpoint_refuses("forget_early"))
+		forget_work(session, shared);
+	tg_txn_leave(session, shared->txn, entered);
 }
 
 void
 tg_shared_abandon(tg_session *session, tg_shared *shared)
 {
-	bool entered;
-
-	(void) tg_ending_abort(&shared->ending);
-	entered = tg_txn_enter(session, shared->txn);
-	abort_work(session, shared);
-	tg_txn_leave(session, shared->txn, entered);
+	abandon(session, shared, TG_SHARED_GIVEN_UP);
 }
 
 tg_status
@@ -418,6 +467,8 @@ publish(tg_session *session, tg_shared *shared, tg_time *time_out)
 							   : tg_snapshot_publish(session, &shared->operation_entry);
 	if (shared->isolation == TG_READ_COMMITTED)
 		return TG_OK;
+	if (shared->snapshot == 0 && tg_failpoint_refuses("skip_shared_entry"))
+		return TG_OK;
 	if (shared->snapshot == 0)
 	{
 		status = tg_snapshot_publish_job(*time_out, tracks(shared), &shared->snapshot_entry);
@@ -456,6 +507,19 @@ tg_shared_enter(tg_session *session, tg_shared *shared, tg_claim claim, tg_write
 	return TG_OK;
 }
 
+tg_status
+tg_shared_draw(tg_session *session, tg_shared *shared, tg_time *time_out, unsigned *entry_out)
+{
+	bool entered = tg_txn_enter(session, shared->txn);
+	tg_status status = has_ended(shared) ? TG_STOPPED : publish(session, shared, time_out);
+
+	*entry_out = shared->operation_entry;
+	if (status == TG_OK)
+		tg_txn_note_snapshot(shared->txn, *time_out);
+	tg_txn_leave(session, shared->txn, entered);
+	return status;
+}
+
 /* Another's outcome comes soon, and nobody of those who are waited for waits for this one (V1, S1). */
 static tg_status
 validate(tg_session *session, tg_shared *shared)
@@ -474,6 +538,14 @@ validate(tg_session *session, tg_shared *shared)
 	}
 }
 
+void
+tg_shared_set_snapshot(tg_shared *shared, tg_time time)
+{
+	tg_snapshot_raise_job(shared->snapshot_entry, time);
+	shared->snapshot = time;
+	tg_txn_note_snapshot(shared->txn, time);
+}
+
 tg_status
 tg_shared_extend(tg_session *session, tg_shared *shared, tg_snapshot *snapshot_out)
 {
@@ -484,13 +556,8 @@ tg_shared_extend(tg_session *session, tg_shared *shared, tg_snapshot *snapshot_o
 	tg_validation_begin(shared->reads, shared->snapshot, later, false);
 	status = validate(session, shared);
 	if (status != TG_OK)
-	{
-		tg_store_relaxed(&shared->has_conflict, true);
 		return status;
-	}
-	tg_snapshot_raise_job(shared->snapshot_entry, later);
-	shared->snapshot = later;
-	tg_txn_note_snapshot(shared->txn, later);
+	tg_shared_set_snapshot(shared, later);
 	snapshot_out->time = later;
 	return TG_OK;
 }
@@ -518,6 +585,32 @@ prepare(tg_session *session, tg_shared *shared)
 	return validate(session, shared);
 }
 
+/* What was going to commit does not. */
+static void
+end_unprepared(tg_session *session, tg_shared *shared, tg_shared_reason reason)
+{
+	tg_latch_acquire(&all->latch);
+	note_reason(shared, reason, NULL);
+	tg_latch_release(&all->latch);
+	end_work(session, shared);
+}
+
+/* As tg_ending_commit. */
+static bool
+begin_commit(tg_shared *shared)
+{
+	bool alone;
+
+	tg_latch_acquire(&all->latch);
+	alone = tg_ending_commit(&shared->ending);
+	if (tg_failpoint_refuses("skip_users"))
+		alone = true;
+	if (!alone)
+		note_reason(shared, TG_SHARED_REFUSED, NULL); /* unless it was going to be aborted already */
+	tg_latch_release(&all->latch);
+	return alone;
+}
+
 tg_status
 tg_shared_prepare(tg_session *session, tg_shared *shared)
 {
@@ -527,7 +620,7 @@ tg_shared_prepare(tg_session *session, tg_shared *shared)
 	status = take_turn(session, shared, &entered);
 	if (status != TG_OK)
 		return status;
-	if (!tg_ending_commit(&shared->ending))
+	if (!begin_commit(shared))
 	{
 		end_turn(session, shared, entered);
 		return TG_STOPPED;
@@ -537,8 +630,7 @@ tg_shared_prepare(tg_session *session, tg_shared *shared)
 	status = prepare(session, shared);
 	if (status != TG_OK)
 	{
-		tg_store_relaxed(&shared->has_conflict, true);
-		abort_work(session, shared);
+		end_unprepared(session, shared, TG_SHARED_CONFLICTED);
 		end_turn(session, shared, entered);
 	}
 	else if (entered)
@@ -555,11 +647,13 @@ tg_shared_finish(tg_session *session, tg_shared *shared, bool commits)
 	{
 		tg_txn_commit(session, shared->txn);
 		tg_store_release(&shared->state, TG_SHARED_AVAILABLE);
+		tg_failpoint("shared_available");
 		forget_work(session, shared);
+		tg_shared_renew(shared);
 		tg_store_release(&shared->state, TG_SHARED_STORED);
 	}
 	else
-		abort_work(session, shared);
+		end_unprepared(session, shared, TG_SHARED_GIVEN_UP);
 	end_turn(session, shared, entered);
 }
 
@@ -588,12 +682,12 @@ tg_shared_look_at_leases(tg_session *session)
 		tg_latch_acquire(&all->latch);
 		/* Who is at work holds the lease. */
 		if (shared->in_use && tg_load_relaxed(&shared->deadline_us) <= now &&
-			tg_ending_users(tg_load_acquire(&shared->ending)) == 0)
+			(tg_ending_users(tg_load_acquire(&shared->ending)) == 0 || tg_failpoint_refuses("skip_lease_of_users")))
 		{
 			is_over = tg_ending_abort(&shared->ending);
 			if (is_over)
 			{
-				tg_store_relaxed(&shared->expired, 1);
+				note_reason(shared, TG_SHARED_EXPIRED, NULL);
 				shared->open_count++; /* rule 4 */
 			}
 			else if (may_go(shared, now))
@@ -608,25 +702,67 @@ tg_shared_look_at_leases(tg_session *session)
 	}
 }
 
-/* --- figures ------------------------------------------------------------------------------------ */
+void
+tg_shared_abandon_leased(tg_session *session, bool (*is_concerned)(uint64_t role, uint64_t argument), uint64_t argument)
+{
+	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
+	{
+		tg_shared *shared = &all->place[i];
+		bool is_leased;
+
+		tg_latch_acquire(&all->latch);
+		is_leased = shared->in_use && shared->owner == 0 && !has_ended(shared) &&
+					(is_concerned == NULL || is_concerned(shared->role, argument));
+		if (is_leased)
+			shared->open_count++; /* rule 4 */
+		tg_latch_release(&all->latch);
+		if (!is_leased)
+			continue;
+		abandon(session, shared, TG_SHARED_STOPPED);
+		tg_shared_close(shared);
+	}
+}
 
 void
-tg_shared_report_get(const tg_shared *shared, tg_shared_report *report)
+tg_shared_forget(tg_shared *shared)
+{
+	if (has_ended(shared))
+		tg_store_relaxed(&shared->deadline_us, 0);
+}
+
+/* --- figures ------------------------------------------------------------------------------------ */
+
+/* Under the latch. */
+static void
+report_get(const tg_shared *shared, tg_shared_report *report)
 {
 	uint64_t deadline_us = tg_load_relaxed(&shared->deadline_us);
 	uint64_t ending = tg_load_acquire(&shared->ending);
 	uint64_t now = tg_clock_us();
 
 	*report = (tg_shared_report){.state = (tg_shared_state) tg_load_acquire(&shared->state),
-								 .expired = tg_load_relaxed(&shared->expired) != 0,
+								 .reason = shared->reason,
 								 .users = tg_ending_users(ending),
 								 .lease_left_us = deadline_us > now ? deadline_us - now : 0,
-								 .txn = tg_txn_number(shared->txn)};
+								 .role = shared->role,
+								 .owner = shared->owner,
+								 .kind = shared->kind,
+								 .isolation = shared->isolation,
+								 .txn = tg_txn_number(shared->txn),
+								 .host = shared->host};
+	memcpy(report->text, shared->text, sizeof(report->text));
 	if (report->state == TG_SHARED_RUNNING && (ending & TG_GOING_TO_ABORT) != 0)
 		report->state = TG_SHARED_ABORTING;
-	report->has_conflict = tg_load_relaxed(&shared->has_conflict) && report->state == TG_SHARED_ABORTED;
-	if (report->has_conflict)
+	if (report->reason == TG_SHARED_CONFLICTED && report->state == TG_SHARED_ABORTED)
 		report->conflict = shared->conflict;
+}
+
+void
+tg_shared_report_get(const tg_shared *shared, tg_shared_report *report)
+{
+	tg_latch_acquire(&all->latch);
+	report_get(shared, report);
+	tg_latch_release(&all->latch);
 }
 
 bool
@@ -639,7 +775,7 @@ tg_shared_report_at(unsigned i, tg_shared_report *report)
 	tg_latch_acquire(&all->latch);
 	in_use = all->place[i].in_use;
 	if (in_use)
-		tg_shared_report_get(&all->place[i], report);
+		report_get(&all->place[i], report);
 	tg_latch_release(&all->latch);
 	return in_use;
 }

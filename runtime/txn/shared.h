@@ -16,12 +16,14 @@
  * An operation is run in place, or by the lane (tg_lane_submit on tg_shared_lane, TG_COMMAND_LANE); inside the
  * lane's operation, enter finds it entered.  An operation that is told to wait (TG_BUSY of a write) leaves, and is repeated later.
  *
- * Kinds: the three isolation levels, and SHORT.  No savepoints.
+ * Kinds: the three isolation levels, and SHORT.
  *
  * Owned by a session of the host, which exports its transaction: that one alone ends it, by tg_shared_prepare
- * and tg_shared_finish; the lease only ends it sooner.  Who works in it has it open, and holds it meanwhile.  The host puts
- * their work in a row by turns of its own, and publishes snapshots, so they call tg_txn_* without enter and leave: each
- * call has the lane, and finds out in it whether the transaction has ended (TG_STOPPED), or may not write
+ * and tg_shared_finish; the lease only ends it sooner.
+ *
+ * Sessions of the host take turns of its own, whoever owns the transaction: one works at a time, has it open, and holds it
+ * meanwhile.  So they need no enter and leave: they draw the snapshot (tg_shared_draw) and call tg_txn_*, savepoints
+ * included.  Each call has the lane, and finds out in it whether the transaction has ended (TG_STOPPED), or may not write
  * the table (TG_FORBIDDEN).
  */
 #ifndef TG_SHARED_H
@@ -44,14 +46,14 @@ typedef struct tg_handle
 typedef struct tg_shared_config
 {
 	tg_handle handle;
-	uint64_t role;	  /* the host's word */
+	uint64_t role;	/* the host's word */
+	uint64_t owner; /* the host's word for the session that owns it; 0: its lease does */
+	const char *label;
+	const uint32_t *tables; /* what it may write, by the host's names of the tables; a count of 0: everything */
+	unsigned table_count;
+	uint32_t lease_ms;
 	tg_txn_kind kind; /* ORDINARY or SHORT */
 	tg_isolation isolation;
-	const char *label;
-	uint32_t lease_ms;
-	/* what it may write, by the host's names of the tables; a count of 0: everything */
-	const uint32_t *tables;
-	unsigned table_count;
 } tg_shared_config;
 
 /* TG_FULL, TG_NO_MEMORY; TG_EXISTS: the handle is taken. */
@@ -105,13 +107,51 @@ extern void tg_shared_finish(tg_session *session, tg_shared *shared, bool commit
  */
 extern void tg_shared_abandon(tg_session *session, tg_shared *shared);
 
-/* Aborts it, now or when who is at work in it leaves.  Any number of times. */
-extern void tg_shared_abort(tg_session *session, tg_shared *shared);
+/* Why it has been aborted, or is going to be: the first reason that was given. */
+typedef enum tg_shared_reason
+{
+	TG_SHARED_NOT_ABORTED,
+	TG_SHARED_EXPIRED,	  /* nobody did anything in it for its lease */
+	TG_SHARED_GIVEN_UP,	  /* its owner rolled it back, or went */
+	TG_SHARED_ASKED,	  /* somebody asked for it, by the handle */
+	TG_SHARED_FAILED,	  /* somebody who worked in it failed, or went */
+	TG_SHARED_REFUSED,	  /* it was to be committed while others were at work in it */
+	TG_SHARED_CONFLICTED, /* it could not be serialized */
+	TG_SHARED_STOPPED	  /* what its owner, a lease, lives in was stopped */
+} tg_shared_reason;
 
-/* For the host's turns: the transaction; and the first command number of the turn at hand, of the next one. */
+#define TG_SHARED_TEXT_BYTES 256
+
+/*
+ * Aborts it, now or when who is at work in it leaves.  Any number of times; unless it is going to end already, reason and text
+ * (NULL: none; cut if it is long) are kept.
+ */
+extern void tg_shared_abort(tg_session *session, tg_shared *shared, tg_shared_reason reason, const char *text);
+
+/* Aborts at once, as tg_shared_abandon does, what leases own: all of it, or of roles (the host's words) that are concerned. */
+extern void tg_shared_abandon_leased(tg_session *session, bool (*is_concerned)(uint64_t role, uint64_t argument),
+									 uint64_t argument);
+
+/* Its outcome need not be kept any longer for whoever may ask: forgotten when nobody has it open.  Nothing if it has not ended. */
+extern void tg_shared_forget(tg_shared *shared);
+
+/* --- for the host's turns ------------------------------------------------------------ */
+
 extern tg_txn *tg_shared_txn(tg_shared *shared);
+
+/* The first command number of the turn at hand, of the next one. */
 extern uint32_t tg_shared_command(const tg_shared *shared);
 extern void tg_shared_set_command(tg_shared *shared, uint32_t command);
+
+/*
+ * Above READ COMMITTED: the transaction's snapshot, drawn now if nobody has drawn it yet.  *entry_out is published by the session
+ * besides (rule 2 in shared.c) and is the caller's to withdraw.  TG_STOPPED; TG_FULL.
+ */
+extern tg_status tg_shared_draw(tg_session *session, tg_shared *shared, tg_time *time_out,
+								unsigned *entry_out) TG_MUST_USE;
+
+/* W5: from now on it is this one, as of which what was read has been validated. */
+extern void tg_shared_set_snapshot(tg_shared *shared, tg_time time);
 
 /* The lease begins anew. */
 extern void tg_shared_renew(tg_shared *shared);
@@ -130,12 +170,17 @@ typedef enum tg_shared_state
 typedef struct tg_shared_report
 {
 	tg_shared_state state;
-	bool expired;		  /* aborted because of its lease */
-	tg_conflict conflict; /* why it could not be serialized; relation 0 and kind UNKNOWN if it was not that */
-	bool has_conflict;
+	tg_shared_reason reason;
+	char text[TG_SHARED_TEXT_BYTES]; /* what came with it */
+	tg_conflict conflict;			 /* TG_SHARED_CONFLICTED, once it is aborted */
 	uint64_t users;
-	uint64_t lease_left_us;
-	unsigned txn; /* its descriptor's number */
+	uint64_t lease_left_us; /* or until its outcome is forgotten */
+	uint64_t role;
+	uint64_t owner;
+	tg_txn_kind kind;
+	tg_isolation isolation;
+	unsigned txn;  /* its descriptor's number */
+	uint64_t host; /* and word */
 } tg_shared_report;
 
 extern void tg_shared_report_get(const tg_shared *shared, tg_shared_report *report);

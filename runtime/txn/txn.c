@@ -214,13 +214,16 @@ tg_txn_write_count(const tg_txn *txn)
 void
 tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark_out, unsigned *number_out)
 {
-	(void) session;
-	tg_assert(state_of(txn) == TG_TXN_ACTIVE);
+	bool entered = tg_txn_enter(session, txn);
+
+	/* One that others may end: the first write after this finds out. */
+	tg_assert(state_of(txn) == TG_TXN_ACTIVE || txn->shared != NULL);
 	if (txn->subtxn_count < TG_SUBTXN_LAST)
 		txn->subtxn_count++;
 	*number_out = txn->subtxn_count;
 	mark_out->log = tg_write_log_mark(txn->log);
 	mark_out->locks = txn->lock_count;
+	tg_txn_leave(session, txn, entered);
 }
 
 /* --- undo --------------------------------------------------------------------- */

@@ -15,9 +15,9 @@
 /* --- W6: circles of waits ------------------------------------------------------------------------------------ */
 
 void
-tg_wait_begin(tg_session *session, const tg_wait *wait)
+tg_wait_begin_of(unsigned number, const tg_wait *wait)
 {
-	tg_txn *txn = &tg_txns->txn[session->id];
+	tg_txn *txn = &tg_txns->txn[number];
 
 	tg_store_relaxed(&txn->waits_txn, wait->txn);
 	tg_store_relaxed(&txn->waits_host, wait->host);
@@ -26,9 +26,9 @@ tg_wait_begin(tg_session *session, const tg_wait *wait)
 }
 
 void
-tg_wait_end(tg_session *session)
+tg_wait_end_of(unsigned number)
 {
-	tg_store_release(&tg_txns->txn[session->id].waits, 0);
+	tg_store_release(&tg_txns->txn[number].waits, 0);
 }
 
 typedef struct search
@@ -86,16 +86,16 @@ visit_those_ahead(search *s, unsigned number)
 }
 
 bool
-tg_wait_closes_circle(tg_session *session, const tg_wait *wait)
+tg_wait_closes_circle_of(unsigned number, const tg_wait *wait)
 {
-	search s = {.target = session->id};
+	search s = {.target = number};
 	bool found = false;
 
 	if (tg_failpoint_refuses("skip_circle"))
 		return false;
 	/* A LONG is spared: others in the circle look, too, and it has only waits for ordinary ones in it. */
-	if (tg_load_relaxed(&tg_txns->txn[session->id].kind) == TG_TXN_LONG &&
-		(tg_load_relaxed(&tg_txns->txn[session->id].state) & TG_STATE_MASK) != TG_TXN_IDLE)
+	if (tg_load_relaxed(&tg_txns->txn[number].kind) == TG_TXN_LONG &&
+		(tg_load_relaxed(&tg_txns->txn[number].state) & TG_STATE_MASK) != TG_TXN_IDLE)
 		return false;
 	tg_preserve_lock();
 	visit(&s, wait->txn);

@@ -1,8 +1,8 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(62);
+SELECT plan(64);
 
-SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'transactions']);
+SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'transactions', 'shared_transactions']);
 SELECT columns_are('tsurugi', 'memory',
 	ARRAY['limit_bytes', 'used', 'committed', 'peak', 'reserved', 'refused', 'huge', 'huge_pages']);
 SELECT columns_are('tsurugi', 'memory_uses', ARRAY['use', 'bytes']);
@@ -34,6 +34,8 @@ SELECT columns_are('tsurugi', 'taxes', ARRAY['pid', 'role', 'target', 'effective
 SELECT columns_are('tsurugi', 'conflicts', ARRAY['reason', 'failures']);
 SELECT columns_are('tsurugi', 'transactions', ARRAY['pid', 'database', 'role', 'kind', 'label', 'isolation', 'read_only',
 	'state', 'age', 'snapshot', 'writes', 'waits_for', 'write_preserve']);
+SELECT columns_are('tsurugi', 'shared_transactions', ARRAY['state', 'owner', 'pid', 'database', 'role', 'kind', 'label',
+	'isolation', 'users', 'writes', 'lease_left', 'error']);
 
 -- memory
 SELECT is(limit_bytes, setting::bigint * 1024 * 1024, 'the limit is the setting')
@@ -118,6 +120,7 @@ SELECT throws_ok('SELECT * FROM tsurugi.tsurugi_fdw_sessions()', '42501', NULL, 
 SELECT lives_ok('SELECT * FROM tsurugi.memory, tsurugi.runtime', 'figures without names are');
 SELECT lives_ok('SELECT * FROM tsurugi.tables', 'tables are');
 SELECT is(count(*), 0::bigint, 'transactions of others are not shown') FROM tsurugi.transactions;
+SELECT is(count(*), 0::bigint, 'nor those that several sessions work in') FROM tsurugi.shared_transactions;
 RESET ROLE;
 GRANT pg_read_all_stats TO views_stranger;
 SET LOCAL ROLE views_stranger;

@@ -164,7 +164,7 @@ test_several(void)
 	unit_ok(is_there(1) && is_there(2) && state_of(shared) == TG_SHARED_STORED, "then all of it is there");
 	unit_ok(put(sessions[0], shared, 3) == TG_STOPPED && tg_shared_commit(sessions[0], shared) == TG_STOPPED,
 			"and nothing is added");
-	tg_shared_abort(sessions[0], shared);
+	tg_shared_abort(sessions[0], shared, TG_SHARED_ASKED, NULL);
 	unit_equal(state_of(shared), TG_SHARED_STORED, "an abort comes too late");
 	tg_shared_close(other);
 	tg_shared_close(shared);
@@ -185,11 +185,11 @@ test_ends(void)
 	unit_ok(put(sessions[1], shared, 11) == TG_BUSY && tg_shared_commit(sessions[1], shared) == TG_BUSY,
 			"there is one at a time");
 	unit_equal(insert(&writer, 10), TG_OK, "it works");
-	tg_shared_abort(sessions[1], shared);
+	tg_shared_abort(sessions[1], shared, TG_SHARED_ASKED, NULL);
 	unit_ok(state_of(shared) == TG_SHARED_ABORTING && insert(&writer, 12) == TG_OK, "an abort is put off");
 	tg_shared_leave(sessions[0], shared);
 	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(10), "until that is done");
-	tg_shared_abort(sessions[1], shared);
+	tg_shared_abort(sessions[1], shared, TG_SHARED_ASKED, NULL);
 	unit_equal(put(sessions[0], shared, 13), TG_STOPPED, "that was it");
 	tg_shared_close(shared);
 
@@ -272,7 +272,8 @@ test_serializable(void)
 	tg_shared_leave(sessions[1], shared);
 	unit_equal(tg_shared_commit(sessions[1], shared), TG_CONFLICT, "nor committed");
 	tg_shared_report_get(shared, &report);
-	unit_ok(report.state == TG_SHARED_ABORTED && report.has_conflict && report.conflict.kind == TG_CONFLICT_KEY,
+	unit_ok(report.state == TG_SHARED_ABORTED && report.reason == TG_SHARED_CONFLICTED &&
+				report.conflict.kind == TG_CONFLICT_KEY,
 			"and it is known why");
 	unit_ok(!is_there(21), "nothing of it is left");
 	tg_shared_close(shared);
@@ -314,7 +315,8 @@ test_lease(void)
 	usleep(40000);
 	tg_shared_look_at_leases(sessions[3]);
 	tg_shared_report_get(shared, &report);
-	unit_ok(report.state == TG_SHARED_ABORTED && report.expired && !is_there(30), "it is over some time");
+	unit_ok(report.state == TG_SHARED_ABORTED && report.reason == TG_SHARED_EXPIRED && !is_there(30),
+			"it is over some time");
 	tg_shared_close(shared);
 	unit_equal(tg_shared_open(&config.handle, ROLE, &other), TG_OK, "the outcome stays for another");
 	usleep(40000);
@@ -344,12 +346,12 @@ test_many(void)
 	unit_ok(tg_shared_report_at(0, &report) && !tg_shared_report_at(TG_SHARED_MAX, &report), "views see them");
 	for (unsigned i = 0; i < count; i++)
 	{
-		tg_shared_abort(sessions[1], shared[i]);
+		tg_shared_abort(sessions[1], shared[i], TG_SHARED_ASKED, NULL);
 		tg_shared_close(shared[i]);
 	}
 	unit_equal(tg_shared_begin(sessions[0], &configs[count]), TG_OK, "and again for others, once they have ended");
 	unit_equal(tg_shared_open(&configs[count].handle, ROLE, &shared[0]), TG_OK, "one of them");
-	tg_shared_abort(sessions[0], shared[0]);
+	tg_shared_abort(sessions[0], shared[0], TG_SHARED_ASKED, NULL);
 	tg_shared_close(shared[0]);
 }
 
@@ -421,7 +423,7 @@ test_lane(void)
 	config = make_config(TG_READ_COMMITTED);
 	shared = begin(&config);
 	submit_loads(shared, 2000);
-	tg_shared_abort(sessions[1], shared);
+	tg_shared_abort(sessions[1], shared, TG_SHARED_ASKED, NULL);
 	unit_ok(comes_to(&loaded, &refused, LOADS), "an abort beside them: what has not begun does nothing");
 	for (int i = 0; i < WAIT_MS && state_of(shared) != TG_SHARED_ABORTED; i++)
 		usleep(1000);
@@ -579,7 +581,7 @@ race(unsigned number, void *argument)
 				tg_fetch_add_acq_rel(&written, 1);
 		}
 		if (number == 3 && round % 3 == 0)
-			tg_shared_abort(session, arena);
+			tg_shared_abort(session, arena, TG_SHARED_ASKED, NULL);
 		if (number >= 2)
 		{
 			tg_status status;

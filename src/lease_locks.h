@@ -1,0 +1,41 @@
+/*
+ * lease_locks.h
+ *	  Table locks of transactions that only a lease owns.
+ */
+#ifndef TSURUGI_LEASE_LOCKS_H
+#define TSURUGI_LEASE_LOCKS_H
+
+#include "runtime/runtime.h"
+
+/* Bytes of PostgreSQL's shared memory, and their making, at server start. */
+extern Size tsurugi_lease_locks_bytes(void);
+extern void tsurugi_lease_locks_create(void);
+
+/*
+ * Has the tables, of this database, locked until the transaction has ended.  The caller holds the same locks.  Raises 55P03 if
+ * somebody waits for a stronger one, 57P03 without the worker; may be interrupted.
+ */
+extern void tsurugi_lease_locks_take(const tg_shared_report *report, const uint32_t *tables, unsigned count);
+
+/* Such a transaction may have ended. */
+extern void tsurugi_lease_locks_look(void);
+
+/* Waits, for some time at most, until the locks of one that has ended are gone. */
+extern void tsurugi_lease_locks_wait(const tg_shared_report *report);
+
+/*
+ * A database is going to be dropped: raises 55006 if such a transaction runs in it.  Is dropped for certain, and nobody is
+ * connected to it: ends those that have come since.
+ */
+extern void tsurugi_lease_check_database(Oid database);
+extern void tsurugi_lease_end_database(Oid database);
+
+/* --- the worker's main thread ------------------------------------------------------------ */
+
+extern void tsurugi_lease_locks_worker_begin(void);
+extern void tsurugi_lease_locks_worker_look(void);
+
+/* Ends all those transactions: nobody would keep their tables.  False if that cannot be done. */
+extern bool tsurugi_lease_locks_worker_end(void);
+
+#endif /* TSURUGI_LEASE_LOCKS_H */
