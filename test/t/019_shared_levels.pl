@@ -245,6 +245,47 @@ is($other->query(q{SET tsurugi_fdw.transaction_lease = '300ms'; UPDATE t SET v =
 is($owner->query('COMMIT'), '', 'the one waited for goes on');
 detach();
 
+# --- without the rules: each promise is broken ---------------------------------------------------------
+
+SKIP: {
+	skip 'built without failpoints', 10
+		if $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't';
+
+	# one read set for all
+	reset_rows();
+	begin('serializable');
+	$a->query(q{SET tsurugi_fdw.failpoints = 'skip_shared_reads'});
+	is($a->query('SELECT sum(v) FROM t'), '0', 'a reads, and it is noted nowhere');
+	is($b->query('INSERT INTO u VALUES (1, 0)'), '', 'b writes what that comes to');
+	is($other->query('UPDATE t SET v = 5 WHERE id = 5'), '', 'somebody changes what a has read');
+	is($owner->query('COMMIT'), '', 'what is not serializable is committed');
+	detach();
+	reset_rows();
+
+	# ordinary tables of attached sessions
+	my $before = $other->query('SELECT count(*) FROM ordinary');
+	begin('read committed');
+	$a->query(q{SET tsurugi_fdw.failpoints = 'skip_shared_ordinary'});
+	is($a->query('BEGIN; INSERT INTO u VALUES (7, 7); INSERT INTO ordinary VALUES (7); COMMIT'), '', 'both kinds of tables by an attached session');
+	is($owner->query('ROLLBACK'), '', 'and the shared one is rolled back');
+	$a->query('RESET tsurugi_fdw.failpoints');
+	detach();
+	is($other->query('SELECT count(*) FROM u'), '0', 'one half is not there');
+	is($other->query('SELECT count(*) FROM ordinary'), $before + 1, 'the other is');
+
+	# circles
+	$handle = begin('read committed');
+	$a->query('UPDATE t SET v = 1 WHERE id = 1');
+	$other->query(q{BEGIN; UPDATE t SET v = 2 WHERE id = 2; SET LOCAL tsurugi_fdw.failpoints = 'skip_circle'; SET LOCAL lock_timeout = '300ms'});
+	$b->send('/* attached */ UPDATE t SET v = 1 WHERE id = 2;');
+	wait_for_waiter('/\* attached');
+	is($other->query('UPDATE t SET v = 2 WHERE id = 1'), 'ERROR 55P03', 'a circle of waits that nobody looks for');
+	$other->query('ROLLBACK');
+	is($b->wait, '', 'ends with a timeout');
+	$owner->query('ROLLBACK');
+	detach();
+}
+
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'userlock'}), '0', 'no lock is left');
 $_->close for $owner, $a, $b, $other, $second;
 is($node->safe_psql('postgres', 'DROP FOREIGN TABLE t, u; SELECT 1'), '1', 'nothing is left behind');

@@ -1,0 +1,381 @@
+/*
+ * shared_rules.c
+ *	  Rules of shared transactions, each shown twice: what it promises, and that the promise is broken
+ *	  when the rule is taken out by its failpoint.
+ *
+ * Everything runs in one thread, so that the order of events is the scenario's own.
+ */
+#include "test/unit/unit.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/failpoint.h"
+#include "runtime/runtime.h"
+#include "runtime/txn/txn_internal.h"
+
+#define LEASE_MS 20
+
+static tg_session *mine;
+static tg_session *theirs;
+static tg_table *table;
+static uint64_t handles;
+static const char *bug;
+
+static bool
+is_planted(const char *name)
+{
+	return bug != NULL && strcmp(name, bug) == 0;
+}
+
+/* --- working in one ------------------------------------------------------------------------- */
+
+static tg_shared *
+begin(tg_isolation isolation, uint32_t lease_ms)
+{
+	const tg_shared_config config = {
+		.handle = {{++handles, 7}}, .role = 1, .isolation = isolation, .label = "rules", .lease_ms = lease_ms};
+	tg_shared *shared;
+
+	if (tg_shared_begin(mine, &config) != TG_OK || tg_shared_open(&config.handle, 1, &shared) != TG_OK)
+		unit_bail("no transaction");
+	return shared;
+}
+
+static size_t
+key_of(int64_t id, unsigned char *key)
+{
+	const tg_key_part part = {.column = 0, .code = TG_KEY_SIGNED};
+	const tg_value value = {.word = (uint64_t) id};
+
+	return tg_key_append(key, 0, &part, TG_KIND_8, &value);
+}
+
+static tg_status
+insert(tg_session *session, tg_txn *txn, int64_t id)
+{
+	const tg_writer writer = {.session = session, .txn = txn, .command = 1, .claim = TG_DATA};
+	const tg_value values[2] = {{.word = (uint64_t) id}, {.word = 1}};
+	const bool nulls[2] = {false, false};
+	unsigned char key[16];
+	uint32_t row;
+	tg_wait wait;
+
+	return tg_txn_insert(&writer, table, key, key_of(id, key), values, nulls, &row, &wait);
+}
+
+static tg_status
+find(tg_session *session, tg_time time, int64_t id, uint32_t *row_out, tg_version *version_out)
+{
+	const tg_snapshot snapshot = {.time = time, .txn = session->id, .command = 1};
+	unsigned char key[16];
+	size_t key_bytes = key_of(id, key);
+	tg_status status;
+	tg_wait wait;
+
+	tg_epoch_enter(session);
+	status = tg_txn_find(&snapshot, table, key, key_bytes, row_out, version_out, &wait);
+	tg_epoch_leave(session);
+	return status;
+}
+
+static bool
+is_there(int64_t id)
+{
+	tg_version version;
+	unsigned entry;
+	tg_time time = tg_snapshot_publish(mine, &entry);
+	uint32_t row;
+	bool found = find(mine, time, id, &row, &version) == TG_OK;
+
+	tg_snapshot_withdraw(mine, entry);
+	return found;
+}
+
+/* Somebody else's transaction, which inserts or deletes a row. */
+static void
+commit_insert(int64_t id)
+{
+	tg_txn *txn = tg_txn_begin(theirs, 1);
+
+	if (insert(theirs, txn, id) != TG_OK)
+		unit_bail("no row");
+	tg_txn_commit(theirs, txn);
+}
+
+static void
+commit_delete(int64_t id)
+{
+	tg_txn *txn = tg_txn_begin(theirs, 1);
+	const tg_writer writer = {.session = theirs, .txn = txn, .command = 1, .claim = TG_DATA};
+	tg_version version;
+	unsigned entry;
+	tg_time time = tg_snapshot_publish(theirs, &entry);
+	uint32_t row;
+	tg_wait wait;
+
+	if (find(theirs, time, id, &row, &version) != TG_OK || tg_txn_delete(&writer, table, row, version, &wait) != TG_OK)
+		unit_bail("no row to delete");
+	tg_snapshot_withdraw(theirs, entry);
+	tg_txn_commit(theirs, txn);
+}
+
+static void
+collect(void)
+{
+	for (int i = 0; i < 20; i++)
+	{
+		tg_epoch_advance();
+		(void) tg_collector_run(theirs, 1000);
+		tg_retire_abandon(mine);
+		tg_retire_abandon(theirs);
+	}
+}
+
+static tg_shared_state
+state_of(const tg_shared *shared)
+{
+	tg_shared_report report;
+
+	tg_shared_report_get(shared, &report);
+	return report.state;
+}
+
+/* --- scenarios: true if the promise is kept ----------------------------------------------------- */
+
+/* A commit does not take half of what another user is doing. */
+static bool
+keep_users(int64_t id)
+{
+	tg_shared *shared = begin(TG_READ_COMMITTED, 60000);
+	bool kept;
+
+	kept = tg_shared_hold(shared) == TG_OK && insert(mine, tg_shared_txn(shared), id) == TG_OK;
+	kept &= tg_shared_commit(theirs, shared) == TG_STOPPED;
+	kept &= insert(mine, tg_shared_txn(shared), id + 1) == TG_OK;
+	tg_shared_let_go(mine, shared);
+	kept &= state_of(shared) == TG_SHARED_ABORTED && !is_there(id);
+	tg_shared_close(shared);
+	return kept;
+}
+
+/* An abort is not done beneath somebody who is at work. */
+static bool
+keep_put_off(int64_t id)
+{
+	tg_shared *shared = begin(TG_READ_COMMITTED, 60000);
+	bool kept = tg_shared_hold(shared) == TG_OK;
+
+	tg_shared_abort(theirs, shared, TG_SHARED_ASKED, NULL);
+	kept &= state_of(shared) == TG_SHARED_ABORTING && insert(mine, tg_shared_txn(shared), id) == TG_OK;
+	tg_shared_let_go(mine, shared);
+	kept &= state_of(shared) == TG_SHARED_ABORTED && !is_there(id);
+	tg_shared_close(shared);
+	return kept;
+}
+
+/* A lease does not end while somebody is at work. */
+static bool
+keep_lease_of_users(int64_t id)
+{
+	tg_shared *shared = begin(TG_READ_COMMITTED, LEASE_MS);
+	bool kept;
+
+	kept = tg_shared_hold(shared) == TG_OK && insert(mine, tg_shared_txn(shared), id) == TG_OK;
+	usleep(2 * LEASE_MS * 1000);
+	tg_shared_look_at_leases(theirs);
+	tg_shared_let_go(mine, shared);
+	kept &= tg_shared_commit(mine, shared) == TG_OK && is_there(id);
+	tg_shared_close(shared);
+	return kept;
+}
+
+/* Who has one open finds this one, however long ago it has ended. */
+static bool
+keep_open(int64_t id)
+{
+	tg_shared *shared = begin(TG_READ_COMMITTED, 0);
+	tg_shared_report before;
+	tg_shared_report after;
+
+	(void) id;
+	tg_shared_report_get(shared, &before);
+	tg_shared_abort(mine, shared, TG_SHARED_ASKED, NULL);
+	for (int i = 0; i < 2; i++)
+	{
+		tg_shared *other = begin(TG_READ_COMMITTED, 0);
+
+		tg_shared_abort(mine, other, TG_SHARED_GIVEN_UP, NULL);
+		if (other != shared)
+			tg_shared_close(other);
+	}
+	tg_shared_report_get(shared, &after);
+	tg_shared_close(shared);
+	return after.host == before.host && after.reason == TG_SHARED_ASKED;
+}
+
+/* What the snapshot shows stays while no session is there that has drawn it. */
+static bool
+keep_shared_entry(int64_t id)
+{
+	tg_shared *shared = begin(TG_REPEATABLE_READ, 60000);
+	tg_version version;
+	unsigned entry;
+	tg_time time;
+	uint32_t row;
+	bool kept;
+
+	commit_insert(id);
+	if (tg_shared_draw(mine, shared, &time, &entry) != TG_OK)
+		unit_bail("no snapshot");
+	tg_snapshot_withdraw(mine, entry); /* the session goes */
+	commit_delete(id);
+	collect();
+	if (tg_shared_draw(theirs, shared, &time, &entry) != TG_OK)
+		unit_bail("no snapshot");
+	kept = find(theirs, time, id, &row, &version) == TG_OK;
+	tg_snapshot_withdraw(theirs, entry);
+	tg_shared_abort(mine, shared, TG_SHARED_GIVEN_UP, NULL);
+	tg_shared_close(shared);
+	return kept;
+}
+
+/* The read set is there as long as somebody may be noting something in it. */
+static bool
+keep_reads(int64_t id)
+{
+	tg_shared *shared = begin(TG_SERIALIZABLE, 60000);
+	bool kept = tg_shared_hold(shared) == TG_OK;
+
+	(void) id;
+	tg_shared_abandon(theirs, shared);
+	kept &= state_of(shared) == TG_SHARED_ABORTED && tg_shared_reads(shared) != NULL;
+	tg_shared_let_go(mine, shared);
+	kept &= tg_shared_reads(shared) == NULL;
+	tg_shared_close(shared);
+	return kept;
+}
+
+static void
+check(const char *name, bool (*is_kept)(int64_t id), const char *rule)
+{
+	static int64_t id;
+
+	unit_ok(is_kept(id += 10), "%s", name);
+	bug = rule;
+	unit_ok(!is_kept(id += 10), "not without the rule: %s", rule);
+	bug = NULL;
+}
+
+/* --- what needs no failpoint ---------------------------------------------------------------------- */
+
+/* Parts, in turns of several sessions; one that is ended beneath them. */
+static void
+test_parts(void)
+{
+	tg_shared *shared = begin(TG_SERIALIZABLE, 60000);
+	tg_txn *txn = tg_shared_txn(shared);
+	tg_txn_mark outer;
+	tg_txn_mark inner;
+	unsigned number;
+
+	unit_ok(tg_shared_hold(shared) == TG_OK && insert(mine, txn, 1001) == TG_OK, "one session writes");
+	tg_shared_let_go(mine, shared);
+	unit_equal(tg_shared_hold(shared), TG_OK, "another has the turn");
+	tg_txn_savepoint(theirs, txn, &outer, &number);
+	unit_ok(insert(theirs, txn, 1002) == TG_OK && number == 1, "and writes in a part");
+	tg_txn_savepoint(theirs, txn, &inner, &number);
+	unit_ok(insert(theirs, txn, 1003) == TG_OK && number == 2, "and in one within");
+	tg_txn_rollback_to(theirs, txn, inner);
+	unit_equal(insert(theirs, txn, 1004), TG_OK, "which is taken back");
+	tg_shared_let_go(theirs, shared);
+	unit_equal(tg_shared_commit(mine, shared), TG_OK, "a commit");
+	unit_ok(is_there(1001) && is_there(1002) && !is_there(1003) && is_there(1004), "of the rest");
+	tg_shared_close(shared);
+
+	shared = begin(TG_SERIALIZABLE, 60000);
+	txn = tg_shared_txn(shared);
+	unit_equal(tg_shared_hold(shared), TG_OK, "a session");
+	tg_txn_savepoint(theirs, txn, &outer, &number);
+	unit_equal(insert(theirs, txn, 1005), TG_OK, "writes in a part");
+	tg_txn_savepoint(theirs, txn, &inner, &number);
+	tg_shared_abandon(mine, shared);
+	unit_equal(insert(theirs, txn, 1006), TG_STOPPED, "the owner has gone");
+	tg_txn_rollback_to(theirs, txn, inner);
+	tg_txn_savepoint(theirs, txn, &inner, &number);
+	tg_txn_rollback_to(theirs, txn, outer);
+	tg_shared_let_go(theirs, shared);
+	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(1005), "there is nothing to be taken back");
+	tg_shared_close(shared);
+}
+
+static void
+test_reasons(void)
+{
+	tg_shared *shared = begin(TG_READ_COMMITTED, 60000);
+	tg_shared_report report;
+	char text[2 * TG_SHARED_TEXT_BYTES];
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	unit_equal(tg_shared_hold(shared), TG_OK, "somebody is at work");
+	tg_shared_abort(theirs, shared, TG_SHARED_FAILED, text);
+	tg_shared_abort(theirs, shared, TG_SHARED_ASKED, "later");
+	tg_shared_let_go(mine, shared);
+	tg_shared_report_get(shared, &report);
+	unit_ok(report.reason == TG_SHARED_FAILED && strlen(report.text) == TG_SHARED_TEXT_BYTES - 1,
+			"the first reason is kept, as far as there is room");
+	tg_shared_close(shared);
+
+	shared = begin(TG_READ_COMMITTED, 60000);
+	unit_equal(tg_shared_commit(mine, shared), TG_OK, "a commit");
+	tg_shared_abort(theirs, shared, TG_SHARED_ASKED, NULL);
+	tg_shared_report_get(shared, &report);
+	unit_ok(report.reason == TG_SHARED_NOT_ABORTED && report.state == TG_SHARED_STORED, "is not aborted afterwards");
+	tg_shared_close(shared);
+}
+
+static bool
+is_odd(uint64_t role, uint64_t argument)
+{
+	return role % 2 == argument;
+}
+
+static void
+test_abandon_leased(void)
+{
+	tg_shared *shared = begin(TG_READ_COMMITTED, 60000);
+
+	unit_equal(insert(mine, tg_shared_txn(shared), 2001), TG_OK, "a row");
+	tg_shared_abandon_leased(theirs, is_odd, 0);
+	unit_equal(state_of(shared), TG_SHARED_RUNNING, "other roles' are abandoned");
+	tg_shared_abandon_leased(theirs, is_odd, 1);
+	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(2001), "the role's are");
+	tg_shared_close(shared);
+}
+
+int
+main(void)
+{
+	const uint8_t kinds[] = {TG_KIND_8, TG_KIND_8};
+	const tg_key_spec key = {.part_count = 1, .part = {{.column = 0, .code = TG_KEY_SIGNED}}};
+
+	if (tg_runtime_open(2, &mine) != TG_OK || tg_session_open(&theirs) != TG_OK)
+		unit_bail("no runtime");
+	if (tg_table_create(mine, 1, 2, kinds, 2, &key, &table) != TG_OK)
+		unit_bail("no table");
+	tg_failpoint_set(is_planted);
+	check("a commit beside a user is refused", keep_users, "skip_users");
+	check("an abort is put off", keep_put_off, "skip_put_off");
+	check("users hold the lease", keep_lease_of_users, "skip_lease_of_users");
+	check("a place that is open stays", keep_open, "skip_open");
+	check("the snapshot is the transaction's own", keep_shared_entry, "skip_shared_entry");
+	check("the read set goes with the last user", keep_reads, "forget_early");
+	tg_failpoint_set(NULL);
+	test_parts();
+	test_reasons();
+	test_abandon_leased();
+	tg_runtime_session_end(theirs);
+	unit_ok(tg_runtime_close(mine), "the pool stops");
+	return unit_done();
+}
