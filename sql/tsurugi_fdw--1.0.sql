@@ -149,7 +149,7 @@ COMMENT ON VIEW runtime IS 'whether the pool runs; commit clock and the horizon 
 
 CREATE FUNCTION tsurugi_fdw_collector(
 	OUT stage text, OUT cycles bigint, OUT logs_waiting bigint, OUT versions_held bigint, OUT versions_removed bigint,
-	OUT rows_closed bigint, OUT chunks_settled bigint, OUT chunks_freed bigint, OUT oldest_snapshot bigint,
+	OUT rows_closed bigint, OUT chunks_settled bigint, OUT chunks_freed bigint, OUT versions_moved bigint, OUT oldest_snapshot bigint,
 	OUT oldest_snapshot_pid integer, OUT oldest_snapshot_holds bigint, OUT epoch_lag bigint, OUT epoch_pid integer,
 	OUT epoch_wait_ms bigint, OUT quanta bigint, OUT quanta_long bigint, OUT stood_back bigint, OUT bank_us bigint,
 	OUT deposited_us bigint, OUT withdrawn_us bigint, OUT paid_us bigint, OUT surcharge bigint)

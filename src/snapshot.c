@@ -360,6 +360,7 @@ tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t 
 	tg_version seen = TG_VERSION_NONE;
 	tg_snapshot snapshot;
 	tg_status status;
+	bool is_same;
 	tg_wait wait;
 
 	tsurugi_snapshot(estate, &snapshot);
@@ -367,8 +368,9 @@ tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t 
 	snapshot.excluded = transaction_excluded;
 	tg_epoch_enter(session);
 	status = tg_txn_read(&snapshot, table, row, &seen, &wait);
+	is_same = seen == version || tg_version_is_copy(version);
 	tg_epoch_leave(session);
-	if (status == TG_NOT_FOUND || (status == TG_OK && seen != version))
+	if (status == TG_NOT_FOUND || (status == TG_OK && !is_same))
 		tsurugi_error_conflict(relation, TG_CONFLICT_UPDATED, row);
 }
 

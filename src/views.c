@@ -575,6 +575,7 @@ tsurugi_fdw_collector(PG_FUNCTION_ARGS)
 	add_bigint(&row, report.rows_closed);
 	add_bigint(&row, report.chunks_settled);
 	add_bigint(&row, report.chunks_freed);
+	add_bigint(&row, report.versions_moved);
 	add_oldest_snapshot(&row);
 	add_epoch(&row);
 	add_bigint(&row, report.epoch_waits_ms);

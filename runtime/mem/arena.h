@@ -155,6 +155,12 @@ extern size_t tg_alloc_bytes(const void *object);
 extern void tg_claims_begin(tg_session *session);
 extern void tg_claims_end(tg_session *session);
 
+/*
+ * Whether no more than half of the memory that the object shares with others of its size is in
+ * use: if all that lie so are allocated anew, and freed, whole spans of pages become free.
+ */
+extern bool tg_alloc_is_sparse(const void *object);
+
 /* Gives the session's cached objects back to the arena.  The session's owner only. */
 extern void tg_alloc_flush(tg_session *session);
 

@@ -552,6 +552,23 @@ tg_alloc_bytes(const void *object)
 	return kind <= TG_CLASS_COUNT ? shapes[kind].bytes : (size_t) tg_pages[page].page_count * TG_PAGE_BYTES;
 }
 
+/* What is claimed next comes from the slabs that are first in the lists, which so become dense one after the other. */
+bool
+tg_alloc_is_sparse(const void *object)
+{
+	uint32_t page = tg_page_of(object);
+	uint8_t kind = tg_page_kinds[page];
+	bool is_sparse;
+
+	tg_assert(object_is_sound(object));
+	if (kind > TG_CLASS_COUNT)
+		return false;
+	tg_latch_acquire(&state->classes[kind].latch);
+	is_sparse = tg_pages[page - tg_pages[page].back].out <= shapes[kind].object_count / 2;
+	tg_latch_release(&state->classes[kind].latch);
+	return is_sparse;
+}
+
 void
 tg_claims_begin(tg_session *session)
 {

@@ -8,7 +8,11 @@
  *	      |          leased |   \ ended with slots free        | slots given
  *	      |                 |    v                             v
  *	      +--------------- LISTED <----------------------------+
- *	         reclaimed
+ *	      |  reclaimed       |  ^                              |
+ *	      |          emptied |  | no room elsewhere            |
+ *	      |                  v  |                              |
+ *	      +--------------- EMPTYING <--------------------------+
+ *	         reclaimed                 emptied (compact.c)
  *
  * 1. Two kinds of sessions allocate from a chunk: the one that has leased it, and any that
  *	  replaces one of its versions and finds a slot free; for then the row stays
@@ -17,7 +21,8 @@
  * 2. leased, listed, the list and the directory change under the table's latch.
  * 3. A chunk is in the list of its table (LISTED) exactly if it may be leased;
  *	  then it is not leased.  Chunks of older layouts are dropped from the
- *	  list when they come up, and not listed again.
+ *	  list when they come up, and not listed again.  Of one that is being emptied
+ *	  no slot is taken (but by who had looked before), so that it has fewer versions all the time.
  * 4. A free slot's header says nothing (begin and end NEVER, all else zero) in whatever
  *	  headers there are, and its string cells are empty.  So a chunk is freed without a look at its slots, and
  *	  each out-of-line cell of an allocated slot leads to a live blob.
@@ -187,6 +192,34 @@ publish_chunk(tg_session *session, tg_table *table, tg_chunk *chunk, tg_claim cl
 	return status;
 }
 
+/* The first that is listed and of the newest layout, leased; or NULL.  Under the latch. */
+static tg_chunk *
+lease_listed(tg_table *table)
+{
+	tg_chunk *chunk;
+
+	while ((chunk = table->partial) != NULL)
+	{
+		unlist_chunk(table, chunk);
+		if (chunk->layout != table->layout)
+			continue;
+		tg_store_seq_cst(&chunk->leased, 1);
+		break;
+	}
+	return chunk;
+}
+
+tg_chunk *
+tg_chunk_lease_listed(tg_table *table)
+{
+	tg_chunk *chunk;
+
+	tg_latch_acquire(&table->latch);
+	chunk = lease_listed(table);
+	tg_latch_release(&table->latch);
+	return chunk;
+}
+
 tg_status
 tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **chunk_out)
 {
@@ -197,18 +230,14 @@ tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **
 
 	tg_latch_acquire(&table->latch);
 	layout = table->layout;
-	while ((chunk = table->partial) != NULL)
+	chunk = lease_listed(table);
+	capacity = tg_chunk_capacity(layout, live_chunks(table));
+	tg_latch_release(&table->latch);
+	if (chunk != NULL)
 	{
-		unlist_chunk(table, chunk);
-		if (chunk->layout != layout)
-			continue;
-		tg_store_seq_cst(&chunk->leased, 1);
-		tg_latch_release(&table->latch);
 		*chunk_out = chunk;
 		return TG_OK;
 	}
-	capacity = tg_chunk_capacity(layout, live_chunks(table));
-	tg_latch_release(&table->latch);
 
 	chunk = make_chunk(session, table, layout, capacity, claim);
 	if (chunk == NULL)
@@ -234,6 +263,39 @@ tg_chunk_lease_end(tg_chunk *chunk)
 	tg_assert(chunk->leased && chunk->listed == TG_UNLISTED);
 	(void) tg_exchange_seq_cst(&chunk->leased, 0);
 	if (tg_load_seq_cst(&chunk->free_count) > 0 && chunk->layout == table->layout)
+		list_chunk(table, chunk);
+	tg_latch_release(&table->latch);
+}
+
+bool
+tg_chunk_emptying_begin(tg_chunk *chunk)
+{
+	tg_table *table = chunk->table;
+	bool begun;
+
+	tg_latch_acquire(&table->latch);
+	begun = !chunk->leased && (chunk->listed == TG_LISTED || chunk->listed == TG_UNLISTED) &&
+			chunk->layout == table->layout && table->partial != NULL &&
+			(table->partial != chunk || chunk->next_partial != NULL);
+	if (begun)
+	{
+		if (chunk->listed == TG_LISTED)
+			unlist_chunk(table, chunk);
+		tg_store_relaxed(&chunk->listed, TG_EMPTYING);
+	}
+	tg_latch_release(&table->latch);
+	return begun;
+}
+
+void
+tg_chunk_emptying_end(tg_chunk *chunk)
+{
+	tg_table *table = chunk->table;
+
+	tg_latch_acquire(&table->latch);
+	tg_assert(chunk->listed == TG_EMPTYING && !chunk->leased);
+	tg_store_relaxed(&chunk->listed, TG_UNLISTED);
+	if (tg_load_relaxed(&chunk->free_count) > 0 && chunk->layout == table->layout)
 		list_chunk(table, chunk);
 	tg_latch_release(&table->latch);
 }
@@ -425,6 +487,53 @@ tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg
 	if (bytes != 0)
 		tg_blob_bytes_add(session, chunk->table, bytes);
 	return TG_OK;
+}
+
+/* If its blob lies among sparse ones, and there is memory, the copy of a string gets one of its own. */
+static void
+copy_blob(tg_session *session, tg_table *table, tg_string *string)
+{
+	uint32_t bytes = tg_string_blob_bytes(string);
+	void *blob;
+
+	if (!tg_alloc_is_sparse(string->blob))
+		return;
+	/* Room for mark_blob. */
+	blob = tg_alloc(session, bytes < BLOB_MARK_BYTES ? BLOB_MARK_BYTES : bytes, TG_USE_BLOB, TG_DATA);
+	if (blob == NULL)
+		return;
+	memcpy(blob, string->blob, bytes);
+	string->blob = blob;
+	tg_blob_bytes_add(session, table, (int64_t) tg_alloc_bytes(blob));
+}
+
+void
+tg_version_copy(tg_session *session, tg_version version, tg_version from)
+{
+	tg_chunk *chunk = tg_version_chunk(version);
+	const tg_chunk *from_chunk = tg_version_chunk(from);
+	unsigned slot = tg_version_slot(version);
+	unsigned from_slot = tg_version_slot(from);
+	const tg_layout *layout = chunk->layout;
+
+	tg_assert(from_chunk->layout == layout);
+	for (unsigned column = 0; column < layout->column_count; column++)
+	{
+		bool is_string = layout->kinds[column] == TG_KIND_STRING;
+		bool null = tg_chunk_is_null(from_chunk, column, from_slot);
+		tg_value value;
+
+		store_null(chunk, column, slot, null);
+		if (null && is_string)
+			empty_cell(cell_of(chunk, column, slot));
+		if (null)
+			continue;
+		tg_chunk_value(from_chunk, column, from_slot, &value);
+		if (is_string && tg_string_is_out(&value.string))
+			copy_blob(session, chunk->table, &value.string);
+		store_value(chunk, column, slot, &value);
+	}
+	chunk->rows[slot] = from_chunk->rows[from_slot];
 }
 
 /* Whether a version (or NONE) has this blob in this column. */

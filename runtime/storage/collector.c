@@ -759,6 +759,7 @@ tg_collector_report_get(tg_collector_report *report)
 		.rows_closed = tg_load_relaxed(&tg_collector_shared->counts.rows_closed),
 		.chunks_settled = tg_load_relaxed(&tg_collector_shared->sweep.chunks_settled),
 		.chunks_freed = tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed),
+		.versions_moved = tg_load_relaxed(&tg_collector_shared->sweep.versions_moved),
 		.cycles = tg_load_relaxed(&tg_collector_shared->cycle.number),
 		.stage = stage_names[stage],
 		.epoch_waits_ms = stage == TG_STAGE_EPOCH ? tg_now_ms() - tg_load_relaxed(&tg_collector_shared->epoch_ms) : 0,

@@ -77,7 +77,8 @@ typedef struct tg_collector_report
 	uint64_t rows_closed;
 	uint64_t chunks_settled; /* header arrays taken away */
 	uint64_t chunks_freed;
-	uint64_t cycles; /* begun since start */
+	uint64_t versions_moved; /* out of sparse chunks */
+	uint64_t cycles;		 /* begun since start */
 	const char *stage;
 	uint64_t epoch_waits_ms; /* how long the present cycle has been waiting for an epoch */
 	tg_time horizon;		 /* as last computed */

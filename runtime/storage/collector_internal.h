@@ -11,6 +11,7 @@
 
 #include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
+#include "runtime/storage/compact.h"
 #include "runtime/storage/cycle.h"
 #include "runtime/storage/horizon.h"
 #include "runtime/storage/table.h"
@@ -64,17 +65,19 @@ extern unsigned tg_free_pruned(tg_session *session, tg_log_entry *entry, bool ru
 typedef struct tg_sweep
 {
 	bool active;	/* one is under way: the fields to limit hold where it is */
-	bool marked;	/* a chunk's headers were marked: another step is due */
-	bool waiting;	/* a chunk was left alone, because it was changed after limit */
+	bool marked;	/* a chunk's headers were marked, or a sparse chunk has to come later: another step is due */
+	bool waiting;	/* a chunk was left alone, because it was changed after limit, or has what is not settled */
 	uint64_t table; /* position in the catalog */
 	tg_table *at;	/* retained; NULL: the next one */
 	uint32_t chunk; /* of it */
+	tg_compaction compaction;
 	tg_time horizon;
 	tg_time limit;			 /* chunks touched later are not quiet */
 	uint64_t clock;			 /* atomic (written by the runner, read by the watcher): when the last sweep began */
 	uint64_t at_ms;			 /* atomic, likewise: when the next one may begin */
 	uint64_t chunks_settled; /* atomic, likewise */
 	uint64_t chunks_freed;	 /* atomic, likewise */
+	uint64_t versions_moved; /* atomic, likewise */
 	bool dirty;				 /* atomic: since the last one began, garbage was freed somewhere */
 	bool unfinished;		 /* atomic: tg_sweep_is_unfinished, for the watcher */
 } tg_sweep;

@@ -81,6 +81,17 @@ destroy(tg_session *session, tg_index *index)
 	tg_free(session, index, TG_USE_INDEX);
 }
 
+/* Who copied versions without having seen the new index has finished.  The other half is in txn/relocate.c, 7. */
+static void
+wait_for_relocation(const tg_table *table)
+{
+	unsigned round = 0;
+
+	tg_fence_seq_cst();
+	while (tg_load_acquire(&table->relocating) != 0 && !tg_failpoint_refuses("index_relocating"))
+		tg_spin(&round);
+}
+
 tg_status
 tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec, tg_index **index_out)
 {
@@ -111,6 +122,7 @@ tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
 		;
 	tg_store_release(link, index);
 	tg_latch_release(&table->latch);
+	wait_for_relocation(table);
 	*index_out = index;
 	return TG_OK;
 

@@ -112,6 +112,16 @@ tg_index_next(const tg_index *index)
 	return tg_load_acquire(&index->next);
 }
 
+/* Whether one of them is being filled.  Under the host's lock, or in an epoch. */
+static inline bool
+tg_indexes_are_filling(const tg_table *table)
+{
+	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+		if (tg_load_acquire(&index->filling))
+			return true;
+	return false;
+}
+
 /*
  * A unique index that a transaction drops keeps nobody from anything from then on, and
  * is unique again if the drop is taken back, together with what that transaction

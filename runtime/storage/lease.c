@@ -271,9 +271,8 @@ tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes)
 	tg_fetch_add_relaxed(&table->blob_bytes, bytes);
 }
 
-/* The first free slot from the cursor on; false if there is none. */
-static bool
-find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out)
+bool
+tg_chunk_find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out)
 {
 	while (cursor < chunk->capacity)
 	{
@@ -305,11 +304,12 @@ find_chunk(tg_session *session, tg_table *table, tg_lease *lease, tg_claim claim
 		{
 			if (chunk->layout == tg_load_acquire(&table->layout))
 			{
-				if (find_slot(chunk, lease->cursor, slot_out))
+				if (tg_chunk_find_slot(chunk, lease->cursor, slot_out))
 					return TG_OK;
 				/* Others gave slots back behind the cursor: a second round, if it pays. */
 				lease->cursor = 0;
-				if (tg_load_relaxed(&chunk->free_count) >= chunk->capacity / 4u && find_slot(chunk, 0, slot_out))
+				if (tg_load_relaxed(&chunk->free_count) >= chunk->capacity / 4u &&
+					tg_chunk_find_slot(chunk, 0, slot_out))
 					return TG_OK;
 			}
 			lease->chunk = NULL;
@@ -384,6 +384,17 @@ tg_slot_take(tg_session *session, tg_table *table, tg_claim claim, tg_version *v
 		*version_out = tg_version_make(lease->chunk, slot);
 	}
 	return TG_OK;
+}
+
+tg_status
+tg_chunk_take_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim, tg_version *version_out)
+{
+	bool claimed;
+	tg_status status = claim_slot(session, chunk, slot, claim, &claimed);
+
+	if (status == TG_OK)
+		*version_out = claimed ? tg_version_make(chunk, slot) : TG_VERSION_NONE;
+	return status;
 }
 
 /* The first free slot from one on, round the chunk by words of its bitmap; false if there is none. */

@@ -4,6 +4,7 @@
  *
  * A sweep walks the catalog's tables and their chunks, a few at a time.
  * - A chunk with nothing but free slots is given back.
+ * - A sparse one is emptied (compact.c), so that a later sweep can give it back.
  * - A chunk with headers that has been quiet is offered to settle.c, which
  *	 takes the headers away in two steps, an epoch apart; so it takes two sweeps.
  *
@@ -98,6 +99,21 @@ look_at_chunk(tg_session *session, tg_sweep *sweep, tg_chunk *chunk)
 	return SETTLE_COST;
 }
 
+/* Goes on with emptying the chunk if it is sparse.  False: not to its end. */
+static bool
+empty_sparse(tg_session *session, tg_sweep *sweep, tg_chunk *chunk, unsigned *budget)
+{
+	uint64_t moved = sweep->versions_moved;
+	tg_emptying emptying = tg_compact_chunk(session, &sweep->compaction, chunk, sweep->horizon, budget, &moved);
+
+	tg_store_relaxed(&sweep->versions_moved, moved);
+	if (emptying == TG_EMPTYING_LATER)
+		sweep->marked = true;
+	if (emptying == TG_EMPTYING_WAITS)
+		sweep->waiting = true;
+	return emptying != TG_EMPTYING_MORE;
+}
+
 /* The table's chunks from where the sweep is; returns what is left of the budget, 0 if it did not reach the end. */
 static unsigned
 look_at_table(tg_session *session, tg_sweep *sweep, unsigned budget)
@@ -107,10 +123,12 @@ look_at_table(tg_session *session, tg_sweep *sweep, unsigned budget)
 	tg_epoch_enter(session);
 	while (budget > 0 && sweep->chunk < count)
 	{
-		tg_chunk *chunk = tg_table_chunk(sweep->at, sweep->chunk++);
-		unsigned cost = chunk != NULL ? look_at_chunk(session, sweep, chunk) : CHUNK_COST;
+		tg_chunk *chunk = tg_table_chunk(sweep->at, sweep->chunk);
 
-		budget -= cost < budget ? cost : budget;
+		if (chunk != NULL && !empty_sparse(session, sweep, chunk, &budget))
+			break;
+		tg_spend(&budget, chunk != NULL ? look_at_chunk(session, sweep, chunk) : CHUNK_COST);
+		sweep->chunk++;
 	}
 	tg_epoch_leave(session);
 	return budget;
@@ -127,6 +145,7 @@ tg_sweep_run(tg_session *session, tg_sweep *sweep, unsigned budget)
 		{
 			sweep->at = tg_catalog_next(&sweep->table);
 			sweep->chunk = 0;
+			sweep->compaction = (tg_compaction){0};
 			if (sweep->at == NULL)
 			{
 				sweep->active = false;
@@ -139,6 +158,7 @@ tg_sweep_run(tg_session *session, tg_sweep *sweep, unsigned budget)
 		budget = look_at_table(session, sweep, budget);
 		if (budget > 0)
 		{
+			tg_compaction_end(&sweep->compaction);
 			tg_table_release(session, sweep->at);
 			sweep->at = NULL;
 			budget--;

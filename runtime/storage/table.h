@@ -81,6 +81,7 @@ typedef enum tg_listed
 {
 	TG_UNLISTED,
 	TG_LISTED,
+	TG_EMPTYING, /* not to be leased: what it still has is moved elsewhere (compact.c) */
 	TG_RECLAIMED /* taken out of the table for good */
 } tg_listed;
 
@@ -257,12 +258,13 @@ struct tg_table
 	uint32_t references; /* atomic; the last one out frees everything */
 	uint32_t row_next;	 /* atomic: row ids handed out so far */
 
-	tg_layout *layout; /* newest; atomic */
-	tg_btree *index;   /* NULL: no primary key; atomic */
-	tg_key_spec key;   /* of index */
-	tg_index *indexes; /* the secondary ones; atomic, changed under the table's latch */
-	tg_index *dropped; /* those whose memory has to wait; under the table's latch */
-	uint32_t hidden;   /* the host's: from this column on the layout has none of the user's; 0: it has no others */
+	tg_layout *layout;	 /* newest; atomic */
+	tg_btree *index;	 /* NULL: no primary key; atomic */
+	tg_key_spec key;	 /* of index */
+	tg_index *indexes;	 /* the secondary ones; atomic, changed under the table's latch */
+	tg_index *dropped;	 /* those whose memory has to wait; under the table's latch */
+	uint32_t hidden;	 /* the host's: from this column on the layout has none of the user's; 0: it has no others */
+	uint32_t relocating; /* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
 
 	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once */
 	tg_version *small[TG_SMALL_SEGMENTS];
@@ -389,6 +391,13 @@ extern void tg_slot_give(tg_session *session, tg_version version);
  */
 extern tg_status tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values,
 								  const bool *nulls, tg_claim claim) TG_MUST_USE;
+
+/*
+ * Makes a slot just taken a copy of a version of the same layout, before begin is
+ * set.  Blobs are shared, but for those among sparse ones (tg_alloc_is_sparse), which are
+ * copied if there is memory.  The version is live, and stays while the caller is in its epoch.
+ */
+extern void tg_version_copy(tg_session *session, tg_version version, tg_version from);
 
 /*
  * Frees the blobs of a version but for those that a neighbour in its row's

@@ -48,6 +48,16 @@ extern tg_status tg_chunk_lease(tg_session *session, tg_table *table, tg_claim c
 /* Ends the lease of a chunk; it is listed if it has any free slot. */
 extern void tg_chunk_lease_end(tg_chunk *chunk);
 
+/* Leases a chunk with free slots; NULL: none is listed. */
+extern tg_chunk *tg_chunk_lease_listed(tg_table *table);
+
+/*
+ * No slot of the chunk is taken from now on, if it has the newest layout, nobody has leased
+ * it, and another one has free slots.  Ends when it is reclaimed, or by tg_chunk_emptying_end.
+ */
+extern bool tg_chunk_emptying_begin(tg_chunk *chunk);
+extern void tg_chunk_emptying_end(tg_chunk *chunk);
+
 /* Headers for so many slots: all begin NEVER, nothing else said.  NULL if refused. */
 extern tg_header *tg_headers_alloc(tg_session *session, unsigned capacity, tg_claim claim);
 
@@ -55,6 +65,16 @@ extern tg_header *tg_headers_alloc(tg_session *session, unsigned capacity, tg_cl
 extern void tg_chunks_destroy(tg_session *session, tg_table *table);
 
 /* --- lease.c ----------------------------------------------------------------- */
+
+/* The first free slot from the cursor on; false if there is none. */
+extern bool tg_chunk_find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out);
+
+/*
+ * Takes a slot that was free of a chunk that the caller has leased, as tg_slot_take; *version_out
+ * is TG_VERSION_NONE if somebody else has it by now.  TG_NO_MEMORY.
+ */
+extern tg_status tg_chunk_take_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim,
+									tg_version *version_out) TG_MUST_USE;
 
 /* A number no other table of this arena gets. */
 extern uint64_t tg_incarnation_next(void);

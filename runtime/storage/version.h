@@ -120,7 +120,7 @@ typedef struct tg_header
 	tg_time begin;
 	tg_time end;
 	tg_version older;	/* the row's version before this one */
-	uint32_t successor; /* of an ended version: the row that an UPDATE of the key made, plus 1; else 0 */
+	uint32_t successor; /* of an ended version: the row that an UPDATE of the key made, plus 1; or COPY; else 0 */
 	uint32_t life;		/* flags, and with a successor its version's mark */
 } tg_header;
 
@@ -129,16 +129,22 @@ typedef struct tg_header
  * LIFE_NEW: the version begins one, on top of a dead version (or did one that stood
  * between them), or is what an UPDATE of the key has made; LIFE_SEVERAL: it begins one, or one
  * below it does.
+ * LIFE_COPY: the version is a copy of the one below it, made to empty that one's chunk.  Its begin
+ * tells scans which of the two is theirs; what it says, every snapshot sees (txn/relocate.c).
  */
 #define TG_LIFE_NEW 1
 #define TG_LIFE_SEVERAL 2
-#define TG_LIFE_FLAGS (TG_LIFE_NEW | TG_LIFE_SEVERAL)
+#define TG_LIFE_COPY 4
+#define TG_LIFE_FLAGS (TG_LIFE_NEW | TG_LIFE_SEVERAL | TG_LIFE_COPY)
 
-/* Tells versions of one chain from each other; leaves the flags' bits clear. */
+/* As a successor: the version has ended because the one above is its copy.  No row has this number. */
+#define TG_SUCCESSOR_COPY UINT32_MAX
+
+/* Tells versions of one chain from each other; leaves the flags' bits clear.  (A chunk has more than 128 bytes.) */
 static inline uint32_t
 tg_version_mark(tg_version version)
 {
-	return (uint32_t) (version >> 22 << 12) | tg_version_slot(version) << 2;
+	return (uint32_t) (version >> 23 << 13) | tg_version_slot(version) << 3;
 }
 
 _Static_assert(sizeof(tg_header) == 32, "a header must not straddle cache lines");

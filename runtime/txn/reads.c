@@ -14,7 +14,8 @@
  *	  ranges go on being noted beside it.
  * 4. The words name versions that the snapshot sees.  It stays published, or is
  *	  replaced by a later one as of which they have been found unchanged; so they
- *	  and their chunks stay (G2) until the transaction ends.
+ *	  and their chunks stay (G2) until the transaction ends.  (Validation puts the copy for a version
+ *	  that was copied by then: validate.c, 6.)
  *
  * Left out: merging of ranges that overlap.
  */
@@ -132,8 +133,8 @@ take_table(tg_session *session, tg_reads *reads, tg_table *table)
 	return noted;
 }
 
-static void
-make_whole(tg_session *session, tg_read_table *noted)
+void
+tg_reads_make_whole(tg_session *session, tg_read_table *noted)
 {
 	free_details(session, noted);
 	noted->whole = true;
@@ -149,7 +150,7 @@ tg_reads_add_table(tg_session *session, tg_reads *reads, tg_table *table, bool t
 	if (tentative)
 		noted->tentative++;
 	else
-		make_whole(session, noted);
+		tg_reads_make_whole(session, noted);
 }
 
 void
@@ -206,7 +207,7 @@ make_coarser(tg_session *session, tg_read_table *noted)
 		if (noted->count <= noted->capacity / 2)
 			return;
 	}
-	make_whole(session, noted);
+	tg_reads_make_whole(session, noted);
 }
 
 /* Makes room for a word, or the table coarser. */
@@ -223,7 +224,7 @@ grow_words(tg_session *session, tg_read_table *noted)
 	if (words == NULL)
 	{
 		if (noted->capacity == 0)
-			make_whole(session, noted);
+			tg_reads_make_whole(session, noted);
 		else
 			make_coarser(session, noted);
 		return;
@@ -302,7 +303,7 @@ add_range(tg_session *session, tg_reads *reads, tg_table *table, tg_index *index
 		range = tg_alloc(session, bytes, TG_USE_LOG, TG_DATA);
 	if (range == NULL)
 	{
-		make_whole(session, noted);
+		tg_reads_make_whole(session, noted);
 		return NULL;
 	}
 	noted->range_bytes += bytes;

@@ -53,6 +53,9 @@ typedef struct tg_read_table
 	size_t range_bytes;
 } tg_read_table;
 
+/* From now on the whole table is noted. */
+extern void tg_reads_make_whole(tg_session *session, tg_read_table *noted);
+
 struct tg_reads
 {
 	tg_read_table *tables;

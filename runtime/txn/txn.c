@@ -57,13 +57,13 @@ tg_txn_create(void)
 	tg_session *session;
 	tg_status status;
 
-	/* A reference has room for so many; every session has the descriptor of its own number, shared ones follow. */
-	if (txn_max > TG_TXN_MAX)
+	/* A reference has room for so many; every session has the descriptor of its own number, shared ones follow, then one. */
+	if (txn_max + 1 > TG_TXN_MAX)
 		return TG_TOO_LARGE;
 	status = tg_session_open(&session);
 	if (status != TG_OK)
 		return status;
-	tg_txns = tg_alloc_zeroed(session, sizeof(tg_txn_shared) + txn_max * sizeof(tg_txn), TG_USE_RUNTIME, TG_DATA);
+	tg_txns = tg_alloc_zeroed(session, sizeof(tg_txn_shared) + (txn_max + 1) * sizeof(tg_txn), TG_USE_RUNTIME, TG_DATA);
 	if (tg_txns != NULL && (tg_txns->row_locks = tg_row_locks_create(session)) == NULL)
 		tg_txns = NULL;
 	if (tg_txns != NULL && tg_shared_create(session, session_max) != TG_OK)
@@ -74,6 +74,7 @@ tg_txn_create(void)
 		for (unsigned i = 0; i < txn_max; i++)
 			tg_lane_init(&tg_txns->txn[i].lane);
 		tg_arena_root_set(TG_ROOT_TXN, tg_txns);
+		tg_relocate_create();
 	}
 	tg_session_close(session);
 	return tg_txns != NULL ? TG_OK : TG_NO_MEMORY;

@@ -184,6 +184,12 @@ typedef enum tg_sight
 /* Whether a version of a chunk is seen; the header is of the chunk's as loaded. */
 extern tg_sight tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out);
 
+/*
+ * Whether a version, which the row has now, is what every snapshot sees, though it may have begun after
+ * it: it was copied (relocate.c).  Inside an epoch.
+ */
+extern bool tg_version_is_copy(tg_version version);
+
 /* --- writing ----------------------------------------------------------------------
  *
  * Every write, and tg_txn_newest, minds the preserve list (W0, L2, L4; kinds.h) and may say

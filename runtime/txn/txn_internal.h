@@ -96,7 +96,7 @@ typedef struct tg_txn_shared
 	uint64_t aborts TG_CACHE_ALIGNED;
 	uint64_t conflicts[TG_CONFLICT_COUNT]; /* atomic, for views */
 	struct tg_row_locks *row_locks;
-	unsigned txn_max;
+	unsigned txn_max; /* of sessions, and shared ones; behind them is the relocator's descriptor (relocate.c) */
 	uint64_t starters
 		TG_CACHE_ALIGNED; /* LONGs that wait for their start; atomic, changed under the preserve list's latch */
 	tg_txn txn[];
@@ -251,8 +251,8 @@ tg_wait_for(const tg_time *word, tg_wait *wait_out)
 {
 	tg_time reference = tg_load_acquire(word);
 
-	if (!tg_time_is_reference(reference))
-		return false;
+	if (!tg_time_is_reference(reference) || tg_reference_txn(reference) == tg_txns->txn_max)
+		return false; /* the relocator's is gone in a moment */
 	wait_out->index = NULL;
 	wait_out->host = tg_load_acquire(&tg_txn_of_reference(reference)->host);
 	wait_out->subtxn = tg_reference_subtxn(reference);
@@ -285,6 +285,27 @@ tg_wait_for_outcome(const tg_time *word, tg_wait *wait_out)
 extern tg_status tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
 								   uint32_t *row_inout, tg_lock_mode mode, tg_version *head_out,
 								   tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
+
+/* --- relocate.c ------------------------------------------------------------------- */
+
+extern void tg_relocate_create(void);
+
+/* Whether the version is a copy: whenever it begins, every snapshot sees what it says. */
+static inline bool
+tg_header_is_copy(const tg_header *header)
+{
+	return (tg_load_relaxed(&header->life) & TG_LIFE_COPY) != 0;
+}
+
+/* Of a version that has ended: whether only because a copy of it goes on. */
+static inline bool
+tg_header_has_copy(const tg_header *header)
+{
+	return tg_load_relaxed(&header->successor) == TG_SUCCESSOR_COPY;
+}
+
+/* The copy, inside an epoch, for one whose snapshot sees the version; NONE: it has been cut out since it ended. */
+extern tg_version tg_version_copy_of(tg_version version);
 
 /* Takes back what the log holds after the mark and hands it to the collector. */
 extern void tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark);

@@ -43,6 +43,11 @@
  *	  included that have come since.  Chunks without headers hold nothing that
  *	  any published snapshot does not see (settle.c).  What has begun and ended within the span may have been
  *	  collected, and then does not count: as of upto it makes no difference.
+ * 6. A version that has only been copied elsewhere within the span (relocate.c) has neither
+ *	  ended, nor has the copy begun.  Rules 1 and 2 ask for the copy's end instead; rules 3 and 4 meet the copy
+ *	  first, and take it for one that has begun before; rule 5 finds it in its own chunk: it was there before
+ *	  the copying was committed, so before upto was drawn.  After an extension only the copy is sure to stay, so
+ *	  it takes the place of the version in the read set; of chunks that cannot be done, the table is noted instead.
  *
  * What the transaction itself wrote is passed over everywhere: a version that it
  * has ended has been locked by it since, and nobody else could.
@@ -126,19 +131,33 @@ judge(const validation *v, const tg_time *word)
 	return at == WITHIN ? TG_CHANGED : at == UNKNOWN ? TG_BUSY : TG_OK;
 }
 
-/* Rule 1. */
+/* Rules 1 and 6; the copy's copy cannot be within the span, but that need not be known here. */
 static tg_status
-judge_version(const validation *v, tg_version version)
+judge_version(const validation *v, tg_version *version_inout)
 {
-	const tg_header *headers = tg_chunk_headers(tg_version_chunk(version));
+	for (;;)
+	{
+		tg_version version = *version_inout;
+		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+		tg_status status;
 
-	*v->changed_out = version;
-	return headers == NULL ? TG_OK : judge(v, &headers[tg_version_slot(version)].end);
+		*v->changed_out = version;
+		if (header == NULL)
+			return TG_OK;
+		header += tg_version_slot(version);
+		status = judge(v, &header->end);
+		if (status != TG_CHANGED || !tg_header_has_copy(header) || tg_failpoint_refuses("validate_copied"))
+			return status;
+		version = tg_version_copy_of(version);
+		if (version == TG_VERSION_NONE)
+			return status;
+		*version_inout = version;
+	}
 }
 
-/* Rules 2 and 5. */
+/* Rules 2, 5 and 6.  *copied_out: within the span a version was copied elsewhere. */
 static tg_status
-judge_chunk(const validation *v, const tg_chunk *chunk, bool begins)
+judge_chunk(const validation *v, const tg_chunk *chunk, bool begins, bool *copied_out)
 {
 	uint64_t present[TG_SLOT_MAX / 64];
 	const tg_header *headers = tg_chunk_look(chunk, present);
@@ -151,15 +170,22 @@ judge_chunk(const validation *v, const tg_chunk *chunk, bool begins)
 			unsigned slot = word * 64 + (unsigned) __builtin_ctzll(bits);
 			tg_status status = TG_OK;
 
+			*v->changed_out = tg_version_make(chunk, slot);
 			if (begins)
 				status = judge(v, &headers[slot].begin);
+			if (tg_unlikely(status == TG_CHANGED) && tg_header_is_copy(&headers[slot]))
+				status = TG_OK;
 			if (status == TG_OK)
 				status = judge(v, &headers[slot].end);
-			if (tg_unlikely(status != TG_OK))
+			if (tg_unlikely(status == TG_CHANGED) && tg_header_has_copy(&headers[slot]))
 			{
-				*v->changed_out = tg_version_make(chunk, slot);
-				return status;
+				tg_version copied = tg_version_make(chunk, slot);
+
+				*copied_out = true;
+				status = begins ? TG_OK : judge_version(v, &copied);
 			}
+			if (tg_unlikely(status != TG_OK))
+				return status;
 		}
 	return TG_OK;
 }
@@ -207,12 +233,16 @@ judge_row(const validation *v, tg_table *table, uint32_t row, const entry_of *en
 	{
 		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
 		tg_status status;
+		moment begun;
 
 		if (header == NULL)
 			return TG_OK; /* settled: R has seen it */
 		header += tg_version_slot(version);
 		*v->changed_out = version;
-		switch (moment_of(v, &header->begin))
+		begun = moment_of(v, &header->begin);
+		if (begun == WITHIN && tg_header_is_copy(header) && !tg_failpoint_refuses("validate_copy_begins"))
+			begun = BEFORE;
+		switch (begun)
 		{
 			case WITHIN:
 				status = is_about(entry, version) ? judge_newcomer(v, header) : TG_NOT_FOUND;
@@ -235,20 +265,37 @@ judge_row(const validation *v, tg_table *table, uint32_t row, const entry_of *en
 
 /* --- steps ------------------------------------------------------------------------- */
 
-static tg_status
-step_words(const validation *v, tg_reads *reads)
+static void
+go_to_table(tg_reads *reads, tg_read_table *noted)
 {
-	const tg_read_table *noted = reads->at_table;
+	reads->at_table = noted;
+	reads->at_word = 0;
+	reads->at_range = noted != NULL ? noted->ranges : NULL;
+	reads->at_chunk = 0;
+	reads->in_range = false;
+}
+
+static tg_status
+step_words(const validation *v, tg_session *session, tg_reads *reads)
+{
+	tg_read_table *noted = reads->at_table;
 	uint32_t end = noted->count - reads->at_word > STEP_WORDS ? reads->at_word + STEP_WORDS : noted->count;
 
 	for (; reads->at_word < end; reads->at_word++)
 	{
-		tg_version word = noted->words[reads->at_word];
-		tg_status status =
-			(word & TG_READ_CHUNK) != 0 ? judge_chunk(v, tg_version_chunk(word), false) : judge_version(v, word);
+		tg_version *word = &noted->words[reads->at_word];
+		bool copied = false;
+		tg_status status = (*word & TG_READ_CHUNK) != 0 ? judge_chunk(v, tg_version_chunk(*word), false, &copied)
+														: judge_version(v, word);
 
 		if (status != TG_OK)
 			return status;
+		if (tg_unlikely(copied) && !reads->upto_is_own)
+		{
+			tg_reads_make_whole(session, noted);
+			go_to_table(reads, noted);
+			return TG_AGAIN;
+		}
 	}
 	return reads->at_word < noted->count ? TG_AGAIN : TG_OK;
 }
@@ -371,22 +418,13 @@ step_chunks(const validation *v, tg_reads *reads)
 	for (unsigned i = 0; i < STEP_CHUNKS && reads->at_chunk < count; i++, reads->at_chunk++)
 	{
 		const tg_chunk *chunk = tg_table_chunk(table, reads->at_chunk);
-		tg_status status = chunk == NULL ? TG_OK : judge_chunk(v, chunk, true);
+		bool copied = false;
+		tg_status status = chunk == NULL ? TG_OK : judge_chunk(v, chunk, true, &copied);
 
 		if (status != TG_OK)
 			return status;
 	}
 	return reads->at_chunk < count ? TG_AGAIN : TG_OK;
-}
-
-static void
-go_to_table(tg_reads *reads, tg_read_table *noted)
-{
-	reads->at_table = noted;
-	reads->at_word = 0;
-	reads->at_range = noted != NULL ? noted->ranges : NULL;
-	reads->at_chunk = 0;
-	reads->in_range = false;
 }
 
 /* Whether anybody else can have committed in (from, upto]. */
@@ -458,7 +496,7 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 		status = step_chunks(&v, reads);
 	else
 	{
-		status = step_words(&v, reads);
+		status = step_words(&v, session, reads);
 		if (status == TG_OK)
 			status = step_ranges(&v, reads);
 	}

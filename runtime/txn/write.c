@@ -352,6 +352,18 @@ newest_below(const tg_writer *writer, const tg_snapshot *snapshot, tg_version he
 }
 
 /*
+ * What to say of a version that began after the snapshot, once it is held: of a copy, that the
+ * snapshot sees it (relocate.c, 3).
+ */
+static tg_status
+changed(const tg_snapshot *snapshot, bool moved, tg_version version)
+{
+	if (snapshot == NULL || moved || tg_failpoint_refuses("copy_is_change"))
+		return TG_CHANGED;
+	return tg_version_is_copy(version) ? TG_OK : TG_CHANGED;
+}
+
+/*
  * Before a version newer than the snapshot is handed up: no point that is
  * published protects it, so whoever ends it now could have it collected while
  * the caller evaluates it, or compares its end to NEVER.  Looked at again
@@ -431,7 +443,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 				tg_status status = newest_below(writer, moved ? NULL : snapshot, newest, version_out, wait_out);
 
 				if (status != TG_AGAIN && (status != TG_CHANGED || held))
-					return status;
+					return status == TG_CHANGED ? changed(snapshot, moved, *version_out) : status;
 				if (status == TG_CHANGED)
 					held = hold(writer, snapshot);
 			}
@@ -463,7 +475,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 			if (!moved && snapshot != NULL && (begun == TG_FATE_OWN || tg_snapshot_covers(snapshot, begin)))
 				return TG_OK;
 			if (held)
-				return TG_CHANGED;
+				return changed(snapshot, moved, newest);
 			held = hold(writer, snapshot);
 			continue;
 		}

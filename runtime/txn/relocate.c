@@ -1,0 +1,235 @@
+/*
+ * relocate.c
+ *	  Versions go to other chunks, and nobody notices.
+ *
+ * To empty a sparse chunk (compact.c) its live versions are copied into slots of
+ * other chunks, and the copies take their places.  Taking a place is an UPDATE
+ * that changes nothing, by a transaction of nobody's with a descriptor of its own:
+ *
+ *	  head ---> v [b, NEVER)				head ---> v' [C, NEVER) --older--> v [b, C)
+ *
+ *	ACTIVE		each v' is given its reference, then v's end is swapped, NEVER -> reference (W1);
+ *				then v' is the head.  A v' that came too late is nothing at once: begin NEVER
+ *	PREPARING	C is drawn (T1)
+ *	COMMITTED	one store (T2): from here on all these copies are there, and the others are not
+ *	stamped		C stands in the words, the log goes to the collector, which frees each v when nobody
+ *				can see it any more (prune.c): chains, snapshots, blobs are as after any UPDATE
+ *
+ * So who finds versions, in chains or chunk by chunk, needs no rule: a snapshot
+ * before C sees v and one from C on v', never both and never none, whatever it has passed by
+ * then; scans of every kind, index searches and builds that have begun remain as they are.  And who
+ * holds v beyond an epoch keeps it as he keeps any version, by his snapshot.
+ *
+ * What needs rules is that nothing has been changed.  v is settled when it is copied: begin at or below a
+ * horizon, so at or below every snapshot that is, or ever will be, published.
+ *
+ * 1. Only a settled v is copied, neither ended nor locked; that it still is, the swap of its end decides.
+ *	  A writer, locker or deleter who was faster keeps his row; one who comes later fails to swap
+ *	  the end that he has read, as if an UPDATE had been faster, and looks again.
+ * 2. Nobody waits for this transaction as for others: it has no host, and is at an end after
+ *	  TG_COPIES_MAX rows, taking no latch and no memory while it has references.  Readers see past it; who would
+ *	  wait for it spins (tg_wait_for).
+ * 3. v' says so itself (LIFE_COPY), for as long as it has a header: every snapshot sees what it says, even one
+ *	  from before C.  So a writer whose snapshot is from before C, and who finds v' the newest version, has found what
+ *	  his snapshot sees: TG_OK, not TG_CHANGED.  (But he holds it, as any version newer than his snapshot.)
+ * 4. v says so, too (SUCCESSOR_COPY), before COMMITTED is there to see: so whoever finds v ended by C knows
+ *	  that the row has not changed.  Validation goes on with the copy, the version above v in the
+ *	  chain, if that is one: if what was above it has been cut out meanwhile (G3), the copy has ended.  (At SERIALIZABLE
+ *	  the chain is whole, because the snapshot stands for later times, too.)
+ * 5. v' begins a chain of its own once v has been cut off: older NONE.  Flags that tell lives apart stay
+ *	  below, because no other life is (LIFE_NEW, LIFE_SEVERAL: a settled version has nothing below it).  Nor does
+ *	  anybody follow a mark to v: who does so has a snapshot from before v.
+ * 6. Indexes lead to rows, not to versions, and v' has v's keys: no entry comes or goes.
+ * 7. But an index that is being filled by chunks relies on writers, who add entries beside it: it may
+ *	  have passed the chunk of v' before v' came, and may come to that of v when v is gone.  So
+ *	  nothing is copied in such a table.  Who copies says so, fence, and looks at the indexes; who
+ *	  creates one publishes it, fence, and waits while somebody copies (index.c).  One sees the other.
+ *
+ * One caller at a time, the sweep, so that one descriptor is enough.  Row counts, figures of transactions and
+ * whatever is noted of writers (W0) have nothing to do with it: it writes nothing.
+ *
+ * test/explore/explore_relocate.c tries every schedule of this code beside readers and writers.
+ */
+#include "runtime/storage/compact.h"
+
+#include "runtime/base/failpoint.h"
+#include "runtime/storage/collector.h"
+#include "runtime/storage/horizon.h"
+#include "runtime/storage/index.h"
+#include "runtime/storage/write_log.h"
+#include "runtime/txn/txn_internal.h"
+
+/* --- for those who meet copies ------------------------------------------------------- */
+
+bool
+tg_version_is_copy(tg_version version)
+{
+	const tg_header *headers = tg_chunk_headers(tg_version_chunk(version));
+
+	return headers != NULL && tg_header_is_copy(headers + tg_version_slot(version));
+}
+
+tg_version
+tg_version_copy_of(tg_version version)
+{
+	tg_table *table = tg_version_chunk(version)->table;
+	tg_version above = tg_load_acquire(tg_row_head(table, tg_version_row(version)));
+
+	if (tg_head_is_closed(above))
+		return TG_VERSION_NONE;
+	while (above != TG_VERSION_NONE)
+	{
+		const tg_header *headers = tg_chunk_headers(tg_version_chunk(above));
+		tg_version older;
+
+		if (headers == NULL)
+			return TG_VERSION_NONE;
+		older = tg_load_acquire(&headers[tg_version_slot(above)].older);
+		if (older == version)
+			return tg_header_is_copy(headers + tg_version_slot(above)) ? above : TG_VERSION_NONE;
+		above = older;
+	}
+	return TG_VERSION_NONE;
+}
+
+/* --- copying ------------------------------------------------------------------------- */
+
+/* A log with an entry of each copy; those that there is no memory for are left out. */
+static tg_write_log *
+make_log(tg_session *session, tg_table *table, const tg_copy *copies, unsigned *count_inout)
+{
+	tg_write_log *log = NULL;
+	unsigned noted;
+
+	for (noted = 0; noted < *count_inout; noted++)
+	{
+		if (tg_write_log_reserve(session, &log, table, TG_ESSENTIAL) != TG_OK)
+			break;
+		tg_write_log_append(log, table, TG_WRITE_UPDATE, copies[noted].from, 0);
+	}
+	*count_inout = noted;
+	return log;
+}
+
+/* A copy that came too late, before C is drawn: it must not be committed. */
+static void
+withdraw(tg_header *header)
+{
+	if (!tg_failpoint_refuses("relocate_late"))
+		tg_store_release(&header->begin, TG_TIME_NEVER);
+}
+
+/* The copy becomes the row's newest version.  False: somebody else has taken the row. */
+static bool
+take_place(const tg_copy *copy, tg_time reference)
+{
+	tg_table *table = tg_version_chunk(copy->to)->table;
+	tg_header *header = tg_version_header(copy->to);
+	tg_header *from = tg_version_header(copy->from);
+	tg_time never = TG_TIME_NEVER;
+
+	tg_store_relaxed(&header->life, TG_LIFE_COPY);
+	tg_store_release(&header->older, copy->from);
+	tg_store_release(&header->begin, reference);
+	if (!tg_cas_acq_rel(&from->end, &never, reference))
+	{
+		withdraw(header);
+		return false;
+	}
+	tg_store_relaxed(&from->successor, TG_SUCCESSOR_COPY);
+	tg_store_release(tg_row_head(table, tg_version_row(copy->to)), copy->to);
+	return true;
+}
+
+/* As stamp in txn.c; what the log says of copies that came too late is nobody's. */
+static void
+stamp(tg_write_log *log, const tg_copy *copies, unsigned count, tg_time time)
+{
+	tg_log_cursor cursor = tg_write_log_begin(log);
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		tg_log_entry *entry = tg_write_log_next(&cursor);
+
+		tg_assert(entry->version == copies[i].from);
+		if (!copies[i].taken)
+		{
+			entry->kind = TG_WRITE_INSERT; /* of which the collector takes nothing */
+			continue;
+		}
+		entry->count = tg_version_row(copies[i].to);
+		tg_chunk_touch(tg_version_chunk(copies[i].from), time);
+		tg_chunk_touch(tg_version_chunk(copies[i].to), time);
+		tg_store_release(&tg_version_header(copies[i].from)->end, time);
+		tg_store_release(&tg_version_header(copies[i].to)->begin, time);
+	}
+}
+
+/* Gives the slot of a copy back that has no place. */
+static void
+drop(tg_session *session, const tg_copy *copy)
+{
+	tg_store_release(&tg_version_header(copy->to)->begin, TG_TIME_NEVER);
+	tg_version_blobs_free(session, copy->to, copy->from, TG_VERSION_NONE);
+	tg_slot_give(session, copy->to);
+}
+
+/* All of the transaction.  Returns how many copies have taken their places; if any, the log is the collector's. */
+static unsigned
+run(tg_session *session, tg_copy *copies, unsigned count, tg_write_log *log)
+{
+	tg_txn *txn = &tg_txns->txn[tg_txns->txn_max];
+	tg_time reference = tg_reference_make(tg_txns->txn_max, 0, 0);
+	unsigned taken = 0;
+	unsigned entry;
+	tg_time time;
+
+	(void) tg_snapshot_publish_from(session, &entry); /* until the collector has the log: collector.h */
+	tg_store_release(&txn->state, TG_TXN_ACTIVE);
+	for (unsigned i = 0; i < count; i++)
+	{
+		copies[i].taken = take_place(&copies[i], reference);
+		taken += copies[i].taken;
+	}
+	tg_failpoint("relocate_taken");
+	if (taken > 0)
+	{
+		time = tg_txn_draw(txn);
+		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED);
+		tg_failpoint("relocate_committed");
+		stamp(log, copies, count, time);
+		log->ended = time;
+		tg_collector_give(log);
+	}
+	tg_snapshot_withdraw(session, entry);
+	tg_store_release(&txn->state, TG_TXN_IDLE); /* T3 */
+	return taken;
+}
+
+static unsigned
+relocate(tg_session *session, tg_table *table, tg_copy *copies, unsigned count)
+{
+	unsigned noted = count;
+	unsigned taken = 0;
+	tg_write_log *log = make_log(session, table, copies, &noted);
+
+	for (unsigned i = 0; i < count; i++)
+		copies[i].taken = false;
+	tg_store_then_fence(&table->relocating, 1);
+	tg_failpoint("relocate_looks");
+	if (noted > 0 && !tg_indexes_are_filling(table))
+		taken = run(session, copies, noted, log);
+	tg_store_release(&table->relocating, 0);
+	if (taken == 0)
+		tg_write_log_destroy(session, log);
+	for (unsigned i = 0; i < count; i++)
+		if (!copies[i].taken)
+			drop(session, &copies[i]);
+	return taken;
+}
+
+void
+tg_relocate_create(void)
+{
+	tg_relocate = relocate;
+}

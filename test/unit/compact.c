@@ -1,0 +1,274 @@
+/*
+ * compact.c
+ *	  Sparse chunks are emptied and given back, with what their strings took; what
+ *	  cannot be moved yet is moved later; where nothing can be gained nothing is done.
+ */
+#include <string.h>
+
+#include "runtime/base/failpoint.h"
+#include "test/unit/writers.h"
+
+#define ROWS 20000
+
+static bool
+refuse_memory(const char *name)
+{
+	return strcmp(name, "alloc") == 0;
+}
+
+static uint64_t
+moved(void)
+{
+	tg_collector_report report;
+
+	tg_collector_report_get(&report);
+	return report.versions_moved;
+}
+
+static tg_table_slots
+slots(void)
+{
+	tg_table_slots slots;
+
+	tg_epoch_enter(session);
+	tg_table_slots_count(table, &slots);
+	tg_epoch_leave(session);
+	return slots;
+}
+
+static void
+sweep(unsigned count, unsigned budget)
+{
+	for (unsigned i = 0; i < count; i++)
+		collect(budget);
+}
+
+static size_t
+committed(void)
+{
+	tg_arena_report report;
+
+	for (unsigned i = 0; i < CLIENTS; i++)
+		tg_alloc_flush(clients[i].session);
+	tg_alloc_flush(session);
+	tg_arena_trim();
+	tg_arena_report_get(&report);
+	return report.committed;
+}
+
+/* Texts of one length, so that their memory is that of one class. */
+static void
+insert_row(client *client, uint64_t key)
+{
+	tg_writer writer = writer_of(client);
+	unsigned char bytes[TG_KEY_BYTES_MAX];
+	size_t key_bytes = key_of(key, bytes);
+	tg_value values[COLUMNS] = {{.word = key}};
+	const bool nulls[COLUMNS] = {false, false, true};
+	char text[101];
+	uint32_t row;
+	tg_wait wait;
+
+	snprintf(text, sizeof(text), "%08u%092u", (unsigned) key, 0);
+	tg_string_make_host(&values[1].string, text, 100, 0);
+	must(tg_txn_insert(&writer, table, bytes, key_bytes, values, nulls, &row, &wait));
+}
+
+/* Of the live rows' strings, how many lie where others have gone. */
+static uint64_t
+sparse_strings(void)
+{
+	uint64_t sparse = 0;
+
+	tg_epoch_enter(session);
+	for (uint32_t row = 0; row < table->row_next; row++)
+	{
+		tg_version version = tg_load_acquire(tg_row_head(table, row));
+		tg_value value = {.word = 0};
+
+		if (tg_head_is_closed(version) || version == TG_VERSION_NONE)
+			continue;
+		tg_chunk_value(tg_version_chunk(version), 1, tg_version_slot(version), &value);
+		sparse += tg_alloc_is_sparse(value.string.blob);
+	}
+	tg_epoch_leave(session);
+	return sparse;
+}
+
+static void
+fill(void)
+{
+	for (uint64_t key = 0; key < ROWS; key++)
+		insert_row(&clients[0], key);
+	commit(&clients[0]);
+	leases_end();
+}
+
+/* Nine of ten rows go, anywhere. */
+static void
+thin_out(void)
+{
+	for (uint64_t key = 0; key < ROWS; key++)
+		if ((key * UINT64_C(0x9E3779B97F4A7C15) >> 32) % 10 != 0)
+			must_delete(&clients[0], key);
+	commit(&clients[0]);
+}
+
+static void
+clear(void)
+{
+	for (uint64_t key = 0; key < ROWS; key++)
+		(void) change_row(&clients[0], key, CHANGE_DELETE, 0);
+	commit(&clients[0]);
+	sweep(10, 1000);
+	check_exact(1000, "cleared");
+}
+
+/* All rows that are there, by their keys. */
+static bool
+is_as_thinned_out(void)
+{
+	unsigned entry;
+	tg_time time = tg_snapshot_publish(session, &entry);
+	int64_t seen = 0;
+	bool right = true;
+
+	for (uint64_t key = 0; key < ROWS; key++)
+	{
+		int result = look(session, time, key);
+
+		seen += result >= 0;
+		right = right && result != 0;
+	}
+	tg_snapshot_withdraw(session, entry);
+	return right && seen == table->row_count;
+}
+
+static void
+test_thinned_out(unsigned budget)
+{
+	size_t start = committed();
+	size_t full;
+	size_t after;
+	uint64_t before;
+
+	fill();
+	full = committed() - start;
+	sweep(4, 1000);
+	thin_out();
+	before = moved();
+	sweep(20, budget);
+	unit_ok(is_as_thinned_out(), "budget %u: the rows that were left are there", budget);
+	unit_ok(slots().chunks_sparse <= 1 && slots().chunks <= 4, "in %" PRIu64 " chunks", slots().chunks);
+	unit_ok(moved() - before <= (uint64_t) table->row_count, "having been moved once, or not");
+	unit_equal((uint64_t) table->header_bytes, 0, "which have settled");
+	check_exact(budget, "thinned out");
+	after = committed() - start;
+	unit_ok(after < full * 2 / 3, "memory has gone back: %zu of %zu KiB are left", after / 1024, full / 1024);
+	if (budget > 100) /* else what the collector frees comes in between, in any slab */
+		unit_ok(sparse_strings() < (uint64_t) table->row_count / 2, "the strings have moved together, too");
+	before = moved();
+	sweep(5, 1000);
+	unit_equal(moved(), before, "and then it rests");
+	clear();
+}
+
+/* A snapshot keeps what has been moved, a later one sees it elsewhere; and what it keeps from being moved is moved later. */
+static void
+test_snapshots(void)
+{
+	unsigned entries[2];
+	tg_time times[2];
+	unsigned wrong = 0;
+
+	fill();
+	sweep(4, 1000);
+	times[0] = tg_snapshot_publish(clients[4].session, &entries[0]);
+	thin_out();
+	sweep(10, 1000);
+	unit_equal(moved() > 0 && slots().chunks_sparse > 2, false, "nothing has gone for the earlier snapshot");
+	times[1] = tg_snapshot_publish(clients[5].session, &entries[1]);
+	for (uint64_t key = 0; key < ROWS; key += 3)
+		wrong += look(clients[4].session, times[0], key) != 1;
+	unit_equal(wrong, 0, "which sees all rows");
+	tg_snapshot_withdraw(clients[4].session, entries[0]);
+	sweep(10, 1000);
+	unit_ok(moved() > 0, "when it has gone, rows are moved before the later one's eyes");
+	unit_ok(is_as_thinned_out(), "which are there");
+	wrong = 0;
+	for (uint64_t key = 0; key < ROWS; key++)
+		wrong += look(clients[5].session, times[1], key) == 0;
+	unit_equal(wrong, 0, "for it, too");
+	tg_snapshot_withdraw(clients[5].session, entries[1]);
+	sweep(10, 1000);
+	unit_ok(slots().chunks <= 4, "and then chunks go");
+	clear();
+}
+
+/* A row that is held by somebody stays, and its chunk; the rest goes. */
+static void
+test_held(void)
+{
+	fill();
+	thin_out();
+	for (uint64_t key = 0; key < ROWS; key += 500)
+		(void) change_row(&clients[1], key, CHANGE_DELETE, 0);
+	sweep(10, 1000);
+	unit_ok(slots().chunks_sparse > 1, "chunks with rows that are being written stay");
+	roll_back(&clients[1]);
+	sweep(10, 1000);
+	unit_ok(slots().chunks <= 4 && is_as_thinned_out(), "and go when these have been left alone");
+	clear();
+}
+
+static void
+test_short_memory(void)
+{
+	fill();
+	thin_out();
+	tg_failpoint_set(refuse_memory);
+	sweep(10, 1000);
+	tg_failpoint_set(NULL);
+	unit_ok(is_as_thinned_out(), "without memory nothing is lost");
+	must_insert(&clients[0], ROWS + 1);
+	must_delete(&clients[0], ROWS + 1);
+	commit(&clients[0]);
+	leases_end();
+	sweep(20, 1000);
+	unit_ok(slots().chunks <= 4 && is_as_thinned_out(), "and it is done when there is some");
+	clear();
+}
+
+/* Slots that are free in chunks that stay are taken by whoever comes. */
+static void
+test_one_chunk(void)
+{
+	uint64_t before;
+
+	for (uint64_t key = 0; key < 10; key++)
+		must_insert(&clients[0], key);
+	commit(&clients[0]);
+	for (uint64_t key = 0; key < 7; key++)
+		must_delete(&clients[0], key);
+	commit(&clients[0]);
+	leases_end();
+	before = moved();
+	sweep(10, 1000);
+	unit_equal(moved(), before, "a single chunk stays as it is");
+	clear();
+}
+
+int
+main(void)
+{
+	begin();
+	tg_sweep_interval_ms = 0;
+	test_thinned_out(1000);
+	test_thinned_out(7);
+	test_snapshots();
+	test_held();
+	test_short_memory();
+	test_one_chunk();
+	end();
+	return unit_done();
+}
