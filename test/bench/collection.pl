@@ -10,6 +10,8 @@
 #   delete                 while half of the rows are deleted by one statement in mid-run
 #   utilization            by two roles at once, min_mutator_utilization 0.9 and 0.5, beside that delete
 #   cost                   with the collection held off by an open transaction's SERIALIZABLE snapshot, and without
+#   sparse                 what is left in use of the memory, and taken from the system, after nine of ten rows,
+#                          anywhere in the table, have been deleted; heap: and VACUUM has been there
 #   memory                 bytes of a row, of MEMORY_ROWS rows
 #
 # Memory is sampled every half second: heap, its relation and index; ours, all
@@ -31,7 +33,7 @@ my $seconds = $ENV{SECONDS_EACH} || 60;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $clients = $ENV{CLIENTS} || 8;
 my $memory_rows = $ENV{MEMORY_ROWS} || 10_000_000;
-my @all = qw(uniform zipf uniform-reader zipf-reader uniform-cursor delete utilization cost memory);
+my @all = qw(uniform zipf uniform-reader zipf-reader uniform-cursor delete utilization cost sparse memory);
 my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || join ' ', @all);
 my $work = $ENV{TG_WORK} or die "to be run by collection.sh\n";
 my %server = (heap => 'UNLOGGED TABLE', ours => 'FOREIGN TABLE');
@@ -255,6 +257,39 @@ sub bench_cost
 		100 * (1 - $on->{rate} / $off->{rate});
 }
 
+# What the rows that are left would take alone, then what they take.
+sub bench_sparse
+{
+	for my $schema (qw(heap ours))
+	{
+		my $alone = make_table($schema, int($rows / 10));
+		drop_table($schema);
+		my $start = $schema eq 'ours' ? sql('SELECT committed FROM tsurugi.memory') : 0;
+		my $before = make_table($schema, $rows);
+		my $taken_before = $schema eq 'ours' ? sql('SELECT committed FROM tsurugi.memory') - $start : $before;
+		sql("DELETE FROM $schema.item WHERE abs(hashint8(id)::bigint) % 10 <> 0");
+		my $began = time;
+		my ($after, $since) = (bytes($schema), time);
+		if ($schema eq 'heap')
+		{
+			sql("VACUUM $schema.item");
+			$after = bytes($schema);
+		}
+		# until nothing has gone for some sweeps
+		while ($schema eq 'ours' && time - $since < 5)
+		{
+			my $now = bytes($schema);
+			($after, $since) = ($now, time) if $now != $after;
+			sleep 0.2;
+		}
+		my $taken = $schema eq 'ours' ? sql('SELECT committed FROM tsurugi.memory') - $start : $after;
+		printf "%-22s %-6s %.1f MB before, %.1f after, %.2f times what its rows take alone; of the system %.1f, then %.1f MB%s\n",
+			'sparse', $schema, $before / 1e6, $after / 1e6, $after / $alone, $taken_before / 1e6, $taken / 1e6,
+			$schema eq 'ours' ? sprintf(', after %.1f s', $since - $began) : '';
+		drop_table($schema);
+	}
+}
+
 sub bench_memory
 {
 	my %bytes = map { my $bytes = make_table($_, $memory_rows); drop_table($_); ($_ => $bytes / $memory_rows) } qw(heap ours);
@@ -275,7 +310,7 @@ my $failed = 0;
 for my $name (@all)
 {
 	next unless $only{$name};
-	my $code = {delete => \&bench_delete, utilization => \&bench_utilization, cost => \&bench_cost, memory => \&bench_memory}->{$name} // \&bench_load;
+	my $code = {delete => \&bench_delete, utilization => \&bench_utilization, cost => \&bench_cost, sparse => \&bench_sparse, memory => \&bench_memory}->{$name} // \&bench_load;
 	next if eval { $code->($name); 1 };
 	print "$name: not measured: $@";
 	$failed = 1;
