@@ -36,6 +36,7 @@
 
 #include "src/index_build.h"
 #include "src/index_entry.h"
+#include "src/lease_locks.h"
 #include "src/storage.h"
 
 static void
@@ -56,6 +57,7 @@ wait_for_writers(const LockRelId *table, int phase)
 	SET_LOCKTAG_RELATION(tag, table->dbId, table->relId);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, phase);
 	WaitForLockers(tag, ShareLock, true);
+	tsurugi_lease_locks_wait_for(table->relId);
 }
 
 /* 1.  InvalidOid: there is one. */

@@ -175,6 +175,51 @@ tsurugi_lease_locks_wait(const tg_shared_report *report)
 	ConditionVariableCancelSleep();
 }
 
+static bool
+is_wanted_or_held(const Slot *slot)
+{
+	return slot->state == SLOT_WANTED || slot->state == SLOT_HELD;
+}
+
+static bool
+keeps(const Slot *slot, Oid table)
+{
+	for (unsigned i = 0; is_wanted_or_held(slot) && slot->database == MyDatabaseId && i < slot->count; i++)
+		if (slot->tables[i] == table)
+			return true;
+	return false;
+}
+
+static bool
+is_kept(uint64 host)
+{
+	const Slot *slot;
+	bool kept;
+
+	LWLockAcquire(&locks->lock, LW_SHARED);
+	slot = find_slot(host);
+	kept = slot != NULL && is_wanted_or_held(slot);
+	LWLockRelease(&locks->lock);
+	return kept;
+}
+
+void
+tsurugi_lease_locks_wait_for(Oid table)
+{
+	uint64 hosts[TG_SHARED_MAX];
+	unsigned count = 0;
+
+	LWLockAcquire(&locks->lock, LW_SHARED);
+	for (int i = 0; i < TG_SHARED_MAX; i++)
+		if (keeps(&locks->slots[i], table))
+			hosts[count++] = locks->slots[i].host;
+	LWLockRelease(&locks->lock);
+	for (unsigned i = 0; i < count; i++)
+		while (is_kept(hosts[i]))
+			ConditionVariableSleep(&locks->changed, PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
+}
+
 /* --- databases ------------------------------------------------------------------------ */
 
 /* The words for roles are shared_functions.c's. */

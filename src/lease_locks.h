@@ -24,6 +24,12 @@ extern void tsurugi_lease_locks_look(void);
 extern void tsurugi_lease_locks_wait(const tg_shared_report *report);
 
 /*
+ * Waits until those have ended that keep this table, of this database, now.  For who waits for writers without
+ * a lock that conflicts (WaitForLockers): that looks for transactions of PostgreSQL's, and the worker has none.
+ */
+extern void tsurugi_lease_locks_wait_for(Oid table);
+
+/*
  * A database is going to be dropped: raises 55006 if such a transaction runs in it.  Is dropped for certain, and nobody is
  * connected to it: ends those that have come since.
  */

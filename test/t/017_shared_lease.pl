@@ -196,6 +196,18 @@ SKIP: {
 	$client->query('RESET tsurugi_fdw.failpoints');
 }
 
+# an index that is made while others write has what it writes
+$handle = begin();
+attach($handle, $a);
+$a->query('INSERT INTO load VALUES (50, 5000)');
+$other->send('/* concurrently */ CREATE INDEX CONCURRENTLY load_v ON load (v);');
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '/* concurrently%' AND wait_event_type = 'Extension'}) or die;
+is(by_handle('commit_transaction', $handle, $b), '', 'committed beside the making of an index');
+is($other->wait, '', 'which waits for it');
+is($other->query('SET enable_seqscan = off; SELECT id FROM load WHERE v = 5000'), '50', 'and has its row');
+$other->query('RESET enable_seqscan; DELETE FROM load WHERE id = 50; DROP INDEX load_v');
+detach($a);
+
 # somebody waits for a stronger lock: whoever begins another one then is told at once
 $b->query('BEGIN; INSERT INTO load VALUES (4, 1)');
 $other->send('/* stronger */ ALTER FOREIGN TABLE load ADD COLUMN w int;');
