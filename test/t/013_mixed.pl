@@ -144,6 +144,7 @@ SKIP:
 		my $clock = $node->safe_psql('postgres', 'SELECT clock FROM tsurugi.runtime');
 		ok(stop_reader($level, '', 'DECLARE c CURSOR FOR SELECT v - 100 FROM inmemory WHERE id = 1;'), 'a cursor has stopped');
 		$writer->query("BEGIN ISOLATION LEVEL $level; $write COMMIT;");
+		is($node->safe_psql('postgres', "SELECT horizon <= $clock FROM tsurugi.runtime"), 't', 'the horizon respects who has no time yet');
 		is(go_on(), '', 'its time is before the commit');
 		$other->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'mixed_forget'; UPDATE ordinary SET v = 0 WHERE id = 2;
 			UPDATE inmemory SET v = 0 WHERE id = 2; COMMIT;");
