@@ -148,7 +148,7 @@ SKIP:
 		is(go_on(), '', 'its time is before the commit');
 		$other->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'mixed_forget'; UPDATE ordinary SET v = 0 WHERE id = 2;
 			UPDATE inmemory SET v = 0 WHERE id = 2; COMMIT;");
-		is($node->safe_psql('postgres', 'SELECT horizon FROM tsurugi.runtime'), $clock, 'the horizon stays before it');
+		is($node->safe_psql('postgres', "SELECT horizon <= $clock FROM tsurugi.runtime"), 't', 'the horizon stays before it');
 		$other->query('UPDATE inmemory SET v = v + 1 WHERE id = 1;') for 1 .. 3;
 		is($reader->query('FETCH c;'), 0, 'and what was there is read');
 		$reader->query('COMMIT;');
