@@ -94,6 +94,12 @@ tg_alloc_flush(tg_session *session)
 }
 
 void
+tg_claims_end(tg_session *session)
+{
+	(void) session;
+}
+
+void
 tg_cache_sum(const tg_cache *cache, int64_t used_sums[TG_USE_COUNT])
 {
 	(void) cache;
@@ -123,6 +129,7 @@ setup(const void *pointer)
 	{
 		EXPLORE_FIELD(&state->sessions[i].epoch, (int) i);
 		explore_unwatched(&state->sessions[i].open);
+		explore_unwatched(&state->sessions[i].presence);
 		if (tg_session_open(&world->sessions[i]) != TG_OK)
 			explore_violation("no session");
 	}

@@ -20,12 +20,14 @@ static tg_session *mine;
 static tg_session *theirs;
 static tg_table *table;
 static uint64_t handles;
-static const char *bug;
+static const char *bug; /* atomic */
 
 static bool
 is_planted(const char *name)
 {
-	return bug != NULL && strcmp(name, bug) == 0;
+	const char *planted = tg_load_acquire(&bug);
+
+	return planted != NULL && strcmp(name, planted) == 0;
 }
 
 /* --- working in one ------------------------------------------------------------------------- */
@@ -262,9 +264,9 @@ check(const char *name, bool (*is_kept)(int64_t id), const char *rule)
 	static int64_t id;
 
 	unit_ok(is_kept(id += 10), "%s", name);
-	bug = rule;
+	tg_store_release(&bug, rule);
 	unit_ok(!is_kept(id += 10), "not without the rule: %s", rule);
-	bug = NULL;
+	tg_store_release(&bug, NULL);
 }
 
 /* --- what needs no failpoint ---------------------------------------------------------------------- */
