@@ -580,16 +580,21 @@ run(tg_session *session, bool may_open, unsigned *budget)
 	}
 }
 
+/* True if it is not at its end.  *has_given_out: it has moved versions, and a cycle has something to do now. */
 static bool
-sweep(tg_session *session, unsigned budget)
+sweep(tg_session *session, unsigned budget, bool *has_given_out)
 {
 	bool more = false;
+	uint64_t moved;
 
+	*has_given_out = false;
 	if (tg_load_relaxed(&tg_collector_shared->sweeping) != 0 ||
 		tg_exchange_acq_rel(&tg_collector_shared->sweeping, 1) != 0)
 		return false;
+	moved = tg_collector_shared->sweep.versions_moved;
 	if (tg_sweep_is_due(&tg_collector_shared->sweep))
 		more = tg_sweep_run(session, &tg_collector_shared->sweep, budget);
+	*has_given_out = tg_collector_shared->sweep.versions_moved != moved;
 	tg_store_relaxed(&tg_collector_shared->sweep.unfinished, tg_sweep_is_unfinished(&tg_collector_shared->sweep));
 	tg_store_release(&tg_collector_shared->sweeping, 0);
 	return more;
@@ -618,7 +623,7 @@ tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *
 		tg_retire_poll(session);
 		tg_preserve_tidy(session);
 		visit(session);
-		if (sweep(session, left))
+		if (sweep(session, left, more_out))
 		{
 			*more_out = true;
 			left = 0;

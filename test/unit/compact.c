@@ -258,6 +258,23 @@ test_one_chunk(void)
 	clear();
 }
 
+/* A sweep that has got to its end has made work for a cycle, and says so. */
+static void
+test_collected(void)
+{
+	uint64_t before;
+
+	fill();
+	sweep(4, 1000);
+	thin_out();
+	before = moved();
+	for (unsigned i = 0; i < 20 && moved() == before; i++)
+		collect(100 * ROWS);
+	unit_ok(moved() > before, "a sweep has moved versions");
+	unit_equal(logs_waiting(), 0, "whose old ones have been collected by who goes on as long as there is more");
+	clear();
+}
+
 int
 main(void)
 {
@@ -269,6 +286,7 @@ main(void)
 	test_held();
 	test_short_memory();
 	test_one_chunk();
+	test_collected();
 	end();
 	return unit_done();
 }
