@@ -37,6 +37,8 @@
  *	  - the version above it is committed and stamped: it is cut off there;
  *	  - else it stays open, and is tried again later.  An edge is never cut while
  *		what is above may be undone, because undoing needs it.
+ *	  An open one may be none by later readings, for a lower bound may be published late (horizon.c).
+ *	  Then it waits for whom it is kept, no longer for a log that may help.
  *
  * Unlinking:
  *
@@ -229,7 +231,10 @@ prune_dead(tg_session *session, tg_log_entry *entry, tg_version above, const tg_
 	tg_version below;
 
 	if (!is_garbage(header, readings))
+	{
+		entry->kind = TG_WRITE_DELETE; /* for somebody's sake, though it may have been open before: 5 */
 		return;
+	}
 	entry->kind = TG_GARBAGE_OPEN;
 	below = tg_load_acquire(&header->older);
 	if (below != TG_VERSION_NONE)

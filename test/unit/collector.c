@@ -316,6 +316,36 @@ test_open_in_confirm(void)
 	check_exact(100, "open in confirm");
 }
 
+/*
+ * Nobody revives the row any more, but when that is looked at, somebody holds back the bound, whose own bound is an
+ * old one that he has published late.
+ */
+static void
+test_open_held_back(void)
+{
+	client *a = &clients[0];
+	client *b = &clients[1];
+	tg_session *reader = clients[5].session;
+	unsigned entry;
+	tg_time time;
+
+	must_insert(a, 1);
+	commit(a);
+	time = tg_snapshot_publish(reader, &entry);
+	tg_snapshot_withdraw(reader, entry);
+	must_delete(a, 1);
+	commit(a);
+	must_insert(b, 1);
+	collect(100);
+	unit_equal(logs_waiting(), 1, "the delete is open");
+	roll_back(b);
+	must(tg_snapshot_publish_job(time, true, &entry));
+	collect(100);
+	unit_equal(logs_waiting(), 1, "it is held back");
+	tg_snapshot_withdraw_job(entry);
+	check_exact(100, "no longer held back");
+}
+
 /* --- at random -------------------------------------------------------------- */
 
 /* One step of one client: whatever it meets, it does not wait. */
@@ -482,6 +512,8 @@ main(void)
 	test_epoch();
 	empty();
 	test_open_in_confirm();
+	empty();
+	test_open_held_back();
 	empty();
 	test_random();
 	empty();
