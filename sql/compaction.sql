@@ -28,7 +28,11 @@ BEGIN
 	END IF;
 END $$;
 
+-- with an ordinary table, so that this commit holds up the horizon for a while, though no other transaction ends
+BEGIN;
+CREATE TABLE ordinary ();
 INSERT INTO item SELECT i, i % 7, repeat(i::text, 20) FROM generate_series(1, 20000) i;
+COMMIT;
 SELECT set_config('compaction.moved', versions_moved::text, false) IS NOT NULL FROM tsurugi.collector;
 DELETE FROM item WHERE id % 10 <> 0;
 

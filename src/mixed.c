@@ -30,7 +30,8 @@
  * 5. The horizon respects C - 1 of all that are open or in the ring (tg_horizon_keep), because who excludes C reads what was there
  *	  before it.  He publishes that himself, from C - 1 on, under the lock.
  * 6. That lasts KEPT_MS; so long, and for RING commits, a snapshot may take to get its R.  Later it fails with
- *	  40001 if there was a mixed commit that it does not show.  An entry
+ *	  40001 if there was a mixed commit that it does not show.  Whoever ends a transaction looks whether the time is over,
+ *	  and so does the background worker: where nobody ends one for hours, the horizon would be held up for hours.  An entry
  *	  stays in the ring, to be asked for, until a newer xid has completed: snapshots taken from then on are known to show it.
  * 7. In the ring each has the lowest C of its own and of those that were open when it ended.  Who ended later was open
  *	  then or has drawn its C afterwards: so that of the oldest one that is kept is the lowest of all.
@@ -250,9 +251,8 @@ add_to_ring(Commit own, uint64 now_us)
 	*ended_commit(mixed->ended++) = own;
 }
 
-/* Nothing that takes long, on a session's way from one transaction to the next. */
-static void
-tidy_up(void)
+void
+tsurugi_mixed_tidy(void)
 {
 	uint64 due_us = tg_load_relaxed(&mixed->due_us);
 	uint64 now_us;
@@ -274,7 +274,7 @@ tsurugi_mixed_end(bool committed)
 
 	if (tg_likely(!is_open))
 	{
-		tidy_up();
+		tsurugi_mixed_tidy();
 		return;
 	}
 	now_us = tg_clock_us();

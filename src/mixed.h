@@ -27,6 +27,9 @@ extern bool tsurugi_mixed_has_begun(void);
  */
 extern void tsurugi_mixed_end(bool committed);
 
+/* Gives up what has been kept for long enough, if nobody else is at it.  Takes no time if there is nothing. */
+extern void tsurugi_mixed_tidy(void);
+
 /*
  * A time that has been published in this entry, after PostgreSQL's snapshot (NULL: none) was taken, is
  * made one at which foreign tables show the same mixed commits as that: made earlier, and with exclusions,

@@ -3,10 +3,10 @@
  *	  The background worker that the pool's threads live in.
  *
  * Its main thread is the only one that talks to PostgreSQL: it writes the
- * runtime's messages to the log, keeps table locks for transactions that no session owns, follows the configuration,
- * and ends in order on SIGTERM.  A worker that ends in any other way leaves latches and half-done
- * work behind in shared memory, so a guard turns every such end into an
- * abnormal exit, which PostgreSQL answers with a crash restart.
+ * runtime's messages to the log, keeps table locks for transactions that no session owns, gives up what
+ * mixed commits hold, follows the configuration, and ends in order on SIGTERM.  A worker that ends in any
+ * other way leaves latches and half-done work behind in shared memory, so a guard turns every such end into
+ * an abnormal exit, which PostgreSQL answers with a crash restart.
  *
  * Without the worker (max_worker_processes is exhausted, it is being
  * restarted) statements do all their work themselves; garbage is collected
@@ -28,6 +28,7 @@
 #include "utils/wait_event.h"
 
 #include "src/lease_locks.h"
+#include "src/mixed.h"
 #include "src/settings.h"
 #include "src/snapshot_watch.h"
 
@@ -111,6 +112,7 @@ tsurugi_fdw_worker_main(Datum argument)
 		log_messages();
 		tsurugi_snapshot_watch();
 		tsurugi_lease_locks_worker_look();
+		tsurugi_mixed_tidy();
 		if (ConfigReloadPending)
 			reload();
 	}
