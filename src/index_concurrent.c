@@ -29,6 +29,7 @@
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "utils/backend_progress.h"
 #include "utils/rel.h"
@@ -112,11 +113,30 @@ fill(Oid table, Oid index)
 	table_close(relation, NoLock);
 }
 
+typedef struct Unfinished
+{
+	Oid table;
+	Oid index;
+} Unfinished;
+
+/* After an error, or when the backend ends, before it gives up its locks. */
+static void
+give_up(int code, Datum argument)
+{
+	const Unfinished *unfinished = (const Unfinished *) DatumGetPointer(argument);
+	tg_table *table = tsurugi_storage_find(unfinished->table);
+	tg_index *index = table != NULL ? tg_index_find(table, unfinished->index) : NULL;
+
+	if (index != NULL)
+		tg_index_give_up(index);
+}
+
 Oid
 tsurugi_index_create_concurrently(IndexStmt *statement, const char *text)
 {
 	LockRelId table;
 	Oid index = make_entry(statement, text, &table);
+	Unfinished unfinished;
 
 	if (!OidIsValid(index))
 	{
@@ -126,10 +146,15 @@ tsurugi_index_create_concurrently(IndexStmt *statement, const char *text)
 	LockRelationIdForSession(&table, ShareUpdateExclusiveLock); /* an error releases it, too */
 	next_transaction();
 	wait_for_writers(&table, PROGRESS_CREATEIDX_PHASE_WAIT_1);
-	make_storage(table.relId, index);
-	next_transaction();
-	wait_for_writers(&table, PROGRESS_CREATEIDX_PHASE_WAIT_2);
-	fill(table.relId, index);
+	unfinished = (Unfinished){.table = table.relId, .index = index};
+	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(&unfinished));
+	{
+		make_storage(table.relId, index);
+		next_transaction();
+		wait_for_writers(&table, PROGRESS_CREATEIDX_PHASE_WAIT_2);
+		fill(table.relId, index);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(&unfinished));
 	UnlockRelationIdForSession(&table, ShareUpdateExclusiveLock);
 	pgstat_progress_end_command();
 	return index;

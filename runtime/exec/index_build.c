@@ -25,7 +25,8 @@
  * any case (filling).  It is set before the index is in the list, so who does not see it set either
  * does not see the index, and has been waited for by the host, or has acquired the store that ended it.
  * The older version that he goes by then has its entry: it was stamped when the build passed it, or its own
- * writer, who had seen the index and the flag, or came by here in the same way, added it.
+ * writer, who had seen the index and the flag, or came by here in the same way, added it.  (Where a build is given up
+ * before, the flag is put out, too; such an index is never read by, and the next build is another's.)
  *
  * Versions that go meanwhile.  The collector works on.  A version that it cuts out
  * after the build has read it, and whose entry it looked for before the build added it, would leave an

@@ -65,7 +65,7 @@ struct tg_index
 	uint32_t references;	  /* atomic */
 	uint64_t epoch;			  /* in which it was dropped; under the table's latch */
 	bool retired;			  /* atomic: going to be dropped; its keys are free for all, its entries are maintained */
-	uint32_t filling;		  /* atomic: made for a table with rows and not built yet (index_build.c) */
+	uint32_t filling;		  /* atomic: made for a table with rows, and a build is to come or at it (index_build.c) */
 	tg_index_spec spec;
 };
 
@@ -120,6 +120,17 @@ tg_indexes_are_filling(const tg_table *table)
 		if (tg_load_acquire(&index->filling))
 			return true;
 	return false;
+}
+
+/*
+ * No build will come or go on: rows that were there may be without entries for good, and nobody ever reads by it.
+ * Until it is dropped it is maintained, but an UPDATE that keeps its key adds no entry, and versions are moved beside
+ * it (txn/relocate.c, 7).
+ */
+static inline void
+tg_index_give_up(tg_index *index)
+{
+	tg_store_release(&index->filling, false);
 }
 
 /*

@@ -107,6 +107,33 @@ $b->query('ROLLBACK;');
 $a->close;
 $b->close;
 
+# CREATE INDEX CONCURRENTLY in its second wait, when its index is there and empty: it is not waited for, whatever the end.
+my $indexes = sub { return $node->safe_psql('postgres', "SELECT entries, is_valid FROM tsurugi.indexes WHERE index = 'by_v'"); };
+for my $end ('cancel', 'terminate')
+{
+	($a, $b) = (TestServer::Session->new($node), TestServer::Session->new($node));
+	$pid_b = $b->query('SELECT pg_backend_pid();');
+	$a->query("BEGIN; UPDATE other SET v = 'y' WHERE id = 1;");
+	$b->send('CREATE INDEX CONCURRENTLY by_v ON other (v);');
+	ok($node->poll_query_until('postgres', "SELECT phase = 'waiting for writers before build' FROM pg_stat_progress_create_index"),
+		"$end: CREATE INDEX CONCURRENTLY waits");
+	my $c = TestServer::Session->new($node);
+	$c->query("BEGIN; UPDATE other SET v = 'z' WHERE id = 2;");
+	$a->query('COMMIT;');
+	ok($node->poll_query_until('postgres', "SELECT phase = 'waiting for writers before validation' FROM pg_stat_progress_create_index"),
+		'and a second time');
+	$node->safe_psql('postgres', "SELECT pg_${end}_backend($pid_b)");
+	is($b->wait, $end eq 'cancel' ? 'ERROR 57014' : 'ERROR 57P01', 'its end');
+	$c->query('COMMIT;');
+	is($node->safe_psql('postgres', "UPDATE other SET v = v WHERE id > 100; INSERT INTO other VALUES (2000, 'new'); SELECT count(*) FROM other"),
+		'1001', 'others write');
+	is($indexes->(), '1|f', 'and its index gets new keys, but none of old rows');
+	$node->safe_psql('postgres', 'REINDEX INDEX by_v');
+	is($indexes->(), '1001|t', 'until REINDEX makes it whole');
+	$node->safe_psql('postgres', "DROP INDEX by_v; UPDATE other SET v = 'x'; DELETE FROM other WHERE id = 2000");
+	$_->close for $a, $b, $c;
+}
+
 # All is given back.
 $node->safe_psql('postgres', 'DROP FOREIGN TABLE t, other');
 ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM tsurugi.jobs'), 'no job is left');
