@@ -42,7 +42,7 @@ BEGIN
 	END LOOP;
 	RETURN format('%s: %s of %s find rows', type, found, checked);
 END $$;
-SET enable_seqscan = off;
+SET enable_seqscan = off; SET jit = off; -- what is off costs so much that each query of it would be compiled
 \pset tuples_only on
 \pset format unaligned
 SELECT check_bounds(t, v, b) FROM (VALUES
@@ -69,7 +69,7 @@ SELECT check_bounds(t, v, b) FROM (VALUES
 	('char(3) COLLATE "C"', '{"","a","a b","abd","b"}', ARRAY['''a''', '''a  ''', '''abcd''', '''''', '''abd''::char(9)']),
 	('time(1)', '{00:00,12:00:00.1,24:00}', ARRAY['''12:00:00.05''', '''12:00:00.15''::time']),
 	('interval(0)', '{0,1 s,1 mon,30 days}', ARRAY['''0.5 s''', '''30 days'''])) AS x (t, v, b);
-RESET enable_seqscan;
+RESET enable_seqscan; RESET jit;
 
 -- lists of another type, joins, a partial index, and a zone that changes under a prepared statement
 CREATE FOREIGN TABLE account (id int PRIMARY KEY, balance numeric(12,2), at timestamptz, f float4) SERVER index_bound;
