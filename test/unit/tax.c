@@ -172,7 +172,8 @@ test_pace(void)
 
 #define QUANTA_MAX 1000
 
-static bool sleeps; /* in the next quantum, once */
+static bool sleeps;			/* in the next quantum, once */
+static tg_session *writing; /* meanwhile; or NULL */
 
 static bool
 sleep_once(const char *name)
@@ -181,17 +182,20 @@ sleep_once(const char *name)
 	{
 		sleeps = false;
 		usleep(1000);
+		if (writing != NULL)
+			(void) owes_after(writing, 100, 0);
 	}
 	return false;
 }
 
 /* Works until it was put to sleep in a quantum; whether it goes on with the next one. */
 static bool
-goes_on(void)
+goes_on(tg_session *writer)
 {
 	bool more = true;
 
 	sleeps = true;
+	writing = writer;
 	for (unsigned i = 0; sleeps && i < QUANTA_MAX; i++)
 		more = tg_tax_work(session);
 	unit_ok(!sleeps, "it was put to sleep");
@@ -219,28 +223,24 @@ test_standing_back(void)
 	tg_failpoint_set(sleep_once);
 	usleep(110000);
 	open_calm_cycle();
-	unit_ok(goes_on(), "nobody is taxed: who was put to sleep goes on");
+	unit_ok(goes_on(NULL), "nobody is taxed: who was put to sleep goes on");
 	open_calm_cycle();
 	tg_tax_settings(1000, WINDOW_US);
-	(void) owes_after(a, 100, 0);
-	unit_ok(goes_on(), "nor is who keeps all of its time");
+	unit_ok(goes_on(a), "nor is who keeps all of its time");
 	open_calm_cycle();
 	tg_tax_settings(800, WINDOW_US);
-	(void) owes_after(a, 100, 0);
-	unit_ok(!goes_on(), "writers are: it leaves it to them");
+	unit_ok(!goes_on(a), "writers are: it leaves it to them");
 	tg_tax_report_get(&report);
 	unit_ok(report.stood_back > before, "as the figures say");
 	open_calm_cycle();
 	tg_arena_limit_set(tg_arena_committed() * 10 / 9);
-	(void) owes_after(a, 100, 0);
-	unit_ok(goes_on(), "memory is short: both collect");
+	unit_ok(goes_on(a), "memory is short: both collect");
 	tg_arena_limit_set(256 * MIB);
 	open_calm_cycle();
 	tg_tax_cycle_ended(10000);
 	tg_tax_cycle_ended(20000);
 	tg_tax_cycle_ended(40000);
-	(void) owes_after(a, 100, 0);
-	unit_ok(goes_on(), "garbage grows: both collect");
+	unit_ok(goes_on(a), "garbage grows: both collect");
 	tg_failpoint_set(NULL);
 	collect(1000);
 }
