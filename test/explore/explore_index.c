@@ -13,7 +13,6 @@
  * key that a version of the chain has, and none of another.  Then each fence that
  * index.c's argument names is planted away.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "test/explore/evidence.h"
@@ -22,6 +21,7 @@
 #include "runtime/txn/unique.c"
 
 #include "runtime/storage/btree_node.h"
+#include "test/explore/around_index.h"
 
 #define TRIES_MAX 3 /* of a step that somebody else has made vain */
 #define KEYS 3		/* 1 and 2 are used */
@@ -165,29 +165,11 @@ tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t 
 
 /* What is compiled with it and not called. */
 
-#define UNUSED_HERE(declaration)                                                                                       \
-	declaration                                                                                                        \
-	{                                                                                                                  \
-		abort();                                                                                                       \
-	}
-
-UNUSED_HERE(void tg_latch_init(tg_latch *latch, tg_rank rank))
-UNUSED_HERE(void tg_latch_acquire(tg_latch *latch))
-UNUSED_HERE(void tg_latch_release(tg_latch *latch))
-UNUSED_HERE(void *tg_alloc_zeroed(tg_session *session, size_t bytes, tg_use use, tg_claim claim))
-UNUSED_HERE(void tg_free(tg_session *session, void *object, tg_use use))
-UNUSED_HERE(tg_status tg_btree_create(tg_session *session, tg_btree **tree_out))
-UNUSED_HERE(void tg_btree_destroy(tg_session *session, tg_btree *tree))
-UNUSED_HERE(tg_status tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_out))
 UNUSED_HERE(void tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, size_t low_bytes,
 									  bool low_inclusive, const void *high, size_t high_bytes, bool high_inclusive,
 									  bool backward))
 UNUSED_HERE(unsigned tg_btree_cursor_next(tg_btree_cursor *cursor, uint32_t *rows, unsigned count))
 UNUSED_HERE(tg_txn_kind tg_txn_kind_of(const tg_txn *txn))
-UNUSED_HERE(uint64_t tg_epoch_now(void))
-UNUSED_HERE(void tg_epoch_advance(void))
-UNUSED_HERE(uint64_t tg_epoch_confirmed(void))
-UNUSED_HERE(size_t tg_key_append_null(unsigned char *key, size_t at, const tg_key_part *part))
 
 /* --- the program -------------------------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
  * Then accesses that relocate.c's argument names are made weaker.  (A reader and a writer at once, beside
  * the mover, are too many for all schedules: test/unit/relocate_race.c.)
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "test/explore/evidence.h"
@@ -22,6 +21,8 @@
 #include "runtime/storage/index.c"
 #include "runtime/txn/read.c"
 #include "runtime/txn/relocate.c"
+
+#include "test/explore/around_index.h"
 
 #define ROWS 2
 #define SLOTS 2 /* of a chunk: one for each row */
@@ -159,30 +160,12 @@ tg_collector_give(tg_write_log *log)
 
 /* What is compiled with it and not called. */
 
-#define UNUSED_HERE(declaration)                                                                                       \
-	declaration                                                                                                        \
-	{                                                                                                                  \
-		abort();                                                                                                       \
-	}
-
-UNUSED_HERE(void tg_latch_init(tg_latch *latch, tg_rank rank))
-UNUSED_HERE(void tg_latch_acquire(tg_latch *latch))
-UNUSED_HERE(void tg_latch_release(tg_latch *latch))
-UNUSED_HERE(void *tg_alloc_zeroed(tg_session *session, size_t bytes, tg_use use, tg_claim claim))
-UNUSED_HERE(void tg_free(tg_session *session, void *object, tg_use use))
-UNUSED_HERE(tg_status tg_btree_create(tg_session *session, tg_btree **tree_out))
-UNUSED_HERE(void tg_btree_destroy(tg_session *session, tg_btree *tree))
-UNUSED_HERE(tg_status tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_out))
 UNUSED_HERE(tg_status tg_btree_insert(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,
 									  uint32_t *row_inout, tg_claim claim))
 UNUSED_HERE(tg_status tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,
 										 uint32_t row, tg_btree_may_go may_go, const void *argument))
-UNUSED_HERE(uint64_t tg_epoch_now(void))
-UNUSED_HERE(void tg_epoch_advance(void))
-UNUSED_HERE(uint64_t tg_epoch_confirmed(void))
 UNUSED_HERE(size_t tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind,
 								 const tg_value *value))
-UNUSED_HERE(size_t tg_key_append_null(unsigned char *key, size_t at, const tg_key_part *part))
 
 /* --- the world ---------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
  *	  SHORT, LONG and READ ONLY call by call: areas, what each kind is told by whom, what is refused,
  *	  memory that fails, and what views see.  The rules under concurrency: kinds_model.c, kinds_race.c.
  */
+#include "test/unit/integer_key.h"
 #include "test/unit/unit.h"
 
 #include <semaphore.h>
@@ -38,15 +39,6 @@ typedef struct client
 	tg_writer writer;
 	tg_wait wait;
 } client;
-
-static size_t
-key_of(int64_t id, unsigned char *key)
-{
-	const tg_key_part part = {.column = 0, .code = TG_KEY_SIGNED};
-	const tg_value value = {.word = (uint64_t) id};
-
-	return tg_key_append(key, 0, &part, TG_KIND_8, &value);
-}
 
 static void
 begin(client *c, unsigned number, tg_txn_kind kind, tg_isolation isolation)

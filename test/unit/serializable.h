@@ -7,6 +7,7 @@
 #define TG_UNIT_SERIALIZABLE_H
 
 #include "test/unit/collecting.h"
+#include "test/unit/integer_key.h"
 #include "test/unit/unit.h"
 
 #include <sched.h>
@@ -143,15 +144,6 @@ extend(client *c)
 	tg_snapshot_raise(c->session, c->entry, later);
 	c->snapshot.time = later;
 	return true;
-}
-
-static inline size_t
-key_of(int64_t id, unsigned char *key)
-{
-	const tg_key_part part = {.column = 0, .code = TG_KEY_SIGNED};
-	const tg_value value = {.word = (uint64_t) id};
-
-	return tg_key_append(key, 0, &part, TG_KIND_8, &value);
 }
 
 static inline tg_status

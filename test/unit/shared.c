@@ -3,6 +3,7 @@
  *	  Transactions that a lease owns: several sessions in one, its ends, its
  *	  lease; operations by the pool; a process that begins and ends one; all of it at once.
  */
+#include "test/unit/integer_key.h"
 #include "test/unit/unit.h"
 
 #include <semaphore.h>
@@ -43,15 +44,6 @@ begin(const tg_shared_config *config)
 	if (status != TG_OK || tg_shared_open(&config->handle, ROLE, &shared) != TG_OK)
 		unit_bail("no transaction");
 	return shared;
-}
-
-static size_t
-key_of(int64_t id, unsigned char *key)
-{
-	const tg_key_part part = {.column = 0, .code = TG_KEY_SIGNED};
-	const tg_value value = {.word = (uint64_t) id};
-
-	return tg_key_append(key, 0, &part, TG_KIND_8, &value);
 }
 
 static tg_status

@@ -5,6 +5,7 @@
  *
  * Everything runs in one thread, so that the order of events is the scenario's own.
  */
+#include "test/unit/integer_key.h"
 #include "test/unit/unit.h"
 
 #include <string.h>
@@ -42,15 +43,6 @@ begin(tg_isolation isolation, uint32_t lease_ms)
 	if (tg_shared_begin(mine, &config) != TG_OK || tg_shared_open(&config.handle, 1, &shared) != TG_OK)
 		unit_bail("no transaction");
 	return shared;
-}
-
-static size_t
-key_of(int64_t id, unsigned char *key)
-{
-	const tg_key_part part = {.column = 0, .code = TG_KEY_SIGNED};
-	const tg_value value = {.word = (uint64_t) id};
-
-	return tg_key_append(key, 0, &part, TG_KIND_8, &value);
 }
 
 static tg_status

@@ -4,6 +4,7 @@
  *	  what rollback leaves, and that concurrent transfers keep their sum.
  */
 #include "test/unit/collecting.h"
+#include "test/unit/integer_key.h"
 #include "test/unit/unit.h"
 
 #include <stdlib.h>
@@ -81,15 +82,6 @@ static void
 statement_end(client *c)
 {
 	tg_snapshot_withdraw(c->session, c->entry);
-}
-
-static size_t
-key_of(int64_t id, unsigned char *key)
-{
-	const tg_key_part part = {.column = 0, .code = TG_KEY_SIGNED};
-	const tg_value value = {.word = (uint64_t) id};
-
-	return tg_key_append(key, 0, &part, TG_KIND_8, &value);
 }
 
 static void

@@ -1,0 +1,30 @@
+/*
+ * around_index.h
+ *	  For searches that compile runtime/storage/index.c: what it refers to and none of them calls.
+ *	  Included behind it.
+ */
+#ifndef TG_EXPLORE_AROUND_INDEX_H
+#define TG_EXPLORE_AROUND_INDEX_H
+
+#include <stdlib.h>
+
+#define UNUSED_HERE(declaration)                                                                                       \
+	declaration                                                                                                        \
+	{                                                                                                                  \
+		abort();                                                                                                       \
+	}
+
+UNUSED_HERE(void tg_latch_init(tg_latch *latch, tg_rank rank))
+UNUSED_HERE(void tg_latch_acquire(tg_latch *latch))
+UNUSED_HERE(void tg_latch_release(tg_latch *latch))
+UNUSED_HERE(void *tg_alloc_zeroed(tg_session *session, size_t bytes, tg_use use, tg_claim claim))
+UNUSED_HERE(void tg_free(tg_session *session, void *object, tg_use use))
+UNUSED_HERE(tg_status tg_btree_create(tg_session *session, tg_btree **tree_out))
+UNUSED_HERE(void tg_btree_destroy(tg_session *session, tg_btree *tree))
+UNUSED_HERE(tg_status tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_out))
+UNUSED_HERE(uint64_t tg_epoch_now(void))
+UNUSED_HERE(void tg_epoch_advance(void))
+UNUSED_HERE(uint64_t tg_epoch_confirmed(void))
+UNUSED_HERE(size_t tg_key_append_null(unsigned char *key, size_t at, const tg_key_part *part))
+
+#endif /* TG_EXPLORE_AROUND_INDEX_H */
