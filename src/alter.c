@@ -480,7 +480,6 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	AlterTableStmt *statement = copyObject(written);
 	Wishes wishes = {0};
 
-	tsurugi_deferred_check_none(relation_id, "ALTER TABLE");
 	note_type_changes(utility, relation_id, written, &wishes);
 	strip_alter(relation_id, statement, &wishes);
 	if (!wishes.adds_columns)
@@ -529,6 +528,28 @@ alter_with_events(const tsurugi_utility *utility, Oid relation_id, AlterTableStm
 	PG_END_TRY();
 }
 
+/* As CheckAlterTableIsSafe, for checks that wait with us; where a foreign key goes, of the other table, too. */
+static void
+check_pending(Oid relation, const AlterTableStmt *statement)
+{
+	List *tables = list_make1_oid(relation);
+	ListCell *cell;
+
+	if (!tsurugi_deferred_any())
+		return;
+	if (statement->relation->inh)
+		tables = find_all_inheritors(relation, NoLock, NULL);
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype == AT_DropConstraint)
+			tables = lappend_oid(tables, tsurugi_foreign_key_parent(relation, command->name));
+	}
+	foreach (cell, tables)
+		tsurugi_deferred_check_none(lfirst_oid(cell), "ALTER TABLE");
+}
+
 void
 tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 {
@@ -540,6 +561,7 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 		tsurugi_utility_run(utility);
 		return;
 	}
+	check_pending(relation_id, written);
 	if (tsurugi_access_method_run(relation_id, written))
 		return;
 	if (tsurugi_index_command_alter(utility, written))

@@ -22,6 +22,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "src/deferred.h"
 #include "src/index_entry.h"
 #include "src/rewrite.h"
 #include "src/storage.h"
@@ -83,7 +84,10 @@ static void
 relation_is_dropped(Oid relation)
 {
 	if (tsurugi_is_our_table(relation))
+	{
+		tsurugi_deferred_check_none(relation, "DROP TABLE");
 		tsurugi_storage_drop(relation);
+	}
 	else if (get_rel_relkind(relation) == RELKIND_PARTITIONED_INDEX && innermost != NULL)
 	{
 		Oid table = IndexGetRelation(relation, true);
@@ -100,6 +104,8 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 		previous_object_access_hook(access, class_id, object_id, sub_id, argument);
 	if (class_id == RelationRelationId && access == OAT_DROP && sub_id == 0)
 		relation_is_dropped(object_id);
+	else if (class_id == RelationRelationId && access == OAT_TRUNCATE)
+		tsurugi_deferred_check_none(object_id, "TRUNCATE");
 	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0 && innermost != NULL &&
 			 tsurugi_is_our_table(object_id))
 		note_added_column(object_id, sub_id);

@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "src/deferred.h"
 #include "src/index_command.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
@@ -513,6 +514,7 @@ cluster_table(const char *text, const ClusterStmt *cluster)
 
 	check_options(text, cluster->params, "CLUSTER", options);
 	table = open_to_rewrite(cluster->relation, "CLUSTER");
+	tsurugi_deferred_check_none(RelationGetRelid(table), "CLUSTER");
 	check_cluster_index(table, tsurugi_relation_get(table)->key_index, cluster->indexname);
 	tsurugi_table_compact(table, true);
 	table_close(table, NoLock);

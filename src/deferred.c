@@ -285,6 +285,12 @@ tsurugi_deferred_check_none(Oid relation, const char *command)
 															command, get_rel_name(relation))));
 }
 
+bool
+tsurugi_deferred_any(void)
+{
+	return event_count > 0;
+}
+
 /* --- ends ----------------------------------------------------------------------------------- */
 
 void

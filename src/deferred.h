@@ -29,8 +29,12 @@ extern void tsurugi_deferred_add(Oid constraint, bool initially, Relation relati
 /* PostgreSQL has run this statement: the same for the constraints of tables of ours. */
 extern void tsurugi_deferred_set(const ConstraintsSetStmt *statement);
 
-/* Raises 55006 if a check of this table has been deferred: its definition is to stay. */
+/*
+ * Raises 55006 if a check of this table has been deferred: its definition, and what is in it, are to stay.
+ * The second, which is cheaper, says whether there is any check at all.
+ */
 extern void tsurugi_deferred_check_none(Oid relation, const char *command);
+extern bool tsurugi_deferred_any(void);
 
 /* For transaction.c: before the commit; at the end; at each event of a subtransaction. */
 extern void tsurugi_deferred_run_all(void);

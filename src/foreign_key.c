@@ -601,6 +601,14 @@ find_key(Oid relation, const char *name, Oid *parent_out)
 	return constraint;
 }
 
+Oid
+tsurugi_foreign_key_parent(Oid relation, const char *name)
+{
+	Oid parent = InvalidOid;
+
+	return OidIsValid(find_key(relation, name, &parent)) ? parent : InvalidOid;
+}
+
 void
 tsurugi_foreign_key_validate(Oid relation, const char *name)
 {

@@ -32,6 +32,9 @@ extern void tsurugi_foreign_keys_create(Oid relation, List *keys);
  */
 extern void tsurugi_foreign_key_validate(Oid relation, const char *name);
 
+/* The table that the foreign key of this name refers to; InvalidOid if it has nothing to do with us. */
+extern Oid tsurugi_foreign_key_parent(Oid relation, const char *name);
+
 /* ALTER CONSTRAINT of a foreign key of a table of ours. */
 extern void tsurugi_foreign_key_alter(Oid relation, const AlterTableCmd *command);
 

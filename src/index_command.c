@@ -41,6 +41,7 @@
 #include "utils/syscache.h"
 
 #include "src/altered.h"
+#include "src/deferred.h"
 #include "src/index_concurrent.h"
 #include "src/index_entry.h"
 #include "src/keys.h"
@@ -110,6 +111,7 @@ create_index(const tsurugi_utility *utility, IndexStmt *statement)
 	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, table);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_COMMAND_CREATE);
 	CheckTableNotInUse(relation, "CREATE INDEX");
+	tsurugi_deferred_check_none(table, "CREATE INDEX");
 	/* a storage that was lost comes back as others know it: they may share it already */
 	if (lock == ShareLock)
 		(void) tsurugi_relation_get(relation);
