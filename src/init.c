@@ -86,7 +86,7 @@ define_memory_settings(void)
 							"Reserves address space, not memory.", &memory_max_mb, 64 * 1024, 16, MAX_KILOBYTES,
 							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomEnumVariable("tsurugi_fdw.huge_pages", "Whether huge pages are asked for.",
-							 "The system gives them if its setting for shared memory allows it.", &huge_pages,
+							 "Where the system refuses them, tables lie on small ones.", &huge_pages,
 							 HUGE_PAGES_TRY_CHOICE, huge_pages_choices, PGC_POSTMASTER, 0, NULL, NULL, NULL);
 }
 

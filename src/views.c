@@ -73,7 +73,7 @@ tsurugi_fdw_memory(PG_FUNCTION_ARGS)
 	add_bigint(&row, report.reserved);
 	add_bigint(&row, report.refused);
 	add_bigint(&row, report.huge);
-	add_text(&row, !report.huge_asked ? "off" : !report.huge_possible ? "not allowed by the system" : "asked for");
+	add_text(&row, !report.huge_asked ? "off" : report.huge_refused ? "refused by the system" : "on");
 	put_row(fcinfo, &row);
 	return (Datum) 0;
 }

@@ -12,7 +12,6 @@
  */
 #include "runtime/mem/arena.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -25,7 +24,6 @@
 #include <pthread.h>
 #endif
 
-#define HUGE_PAGE_BYTES ((size_t) 2 << 20)
 #define PAGE_TOTAL_MAX (TG_PAGE_NONE - 1)
 
 const char *const tg_use_names[TG_USE_COUNT] = {
@@ -43,6 +41,7 @@ typedef struct layout
 	size_t sessions_state;
 	size_t retirements;
 	size_t caches;
+	size_t huge_state;
 	size_t kinds;
 	size_t pages;
 	size_t data;
@@ -89,28 +88,41 @@ layout_of(unsigned session_max, size_t page_total)
 	parts.sessions_state = layout_add(&parts, tg_sessions_state_bytes(session_max), TG_PAGE_BYTES);
 	parts.retirements = layout_add(&parts, session_max * sizeof(tg_retirement), TG_PAGE_BYTES);
 	parts.caches = layout_add(&parts, session_max * sizeof(tg_cache), TG_PAGE_BYTES);
+	parts.huge_state = layout_add(&parts, tg_huge_state_bytes((uint32_t) page_total), TG_PAGE_BYTES);
 	parts.kinds = layout_add(&parts, page_total * sizeof(*tg_page_kinds), TG_PAGE_BYTES);
 	parts.pages = layout_add(&parts, page_total * sizeof(*tg_pages), TG_PAGE_BYTES);
-	parts.data = layout_add(&parts, page_total << TG_PAGE_SHIFT, HUGE_PAGE_BYTES);
+	parts.data = layout_add(&parts, page_total << TG_PAGE_SHIFT, TG_HUGE_BYTES);
 	return parts;
 }
 
-/* Maps so many bytes, aligned to huge pages.  NULL if the system refuses. */
+/*
+ * Maps so many bytes, aligned to huge pages in the address space and, which a
+ * mapping cut off in front would not be, in itself: shared memory gets them at
+ * multiples of their size only.  NULL if the system refuses.
+ */
 static char *
 mapping_create(size_t bytes)
 {
-	size_t whole = bytes + HUGE_PAGE_BYTES;
+	size_t whole = bytes + TG_HUGE_BYTES;
 	int sharing = arena.one_process ? MAP_PRIVATE : MAP_SHARED;
-	char *memory = mmap(NULL, whole, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *room = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory;
 	size_t before;
 
-	if (memory == MAP_FAILED)
+	if (room == MAP_FAILED)
 		return NULL;
-	before = (HUGE_PAGE_BYTES - (uintptr_t) memory % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
+	before = (TG_HUGE_BYTES - (uintptr_t) room % TG_HUGE_BYTES) % TG_HUGE_BYTES;
+	memory =
+		mmap(room + before, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	if (memory == MAP_FAILED)
+	{
+		(void) munmap(room, whole);
+		return NULL;
+	}
 	if (before > 0)
-		(void) munmap(memory, before);
-	(void) munmap(memory + before + bytes, HUGE_PAGE_BYTES - before);
-	return memory + before;
+		(void) munmap(room, before);
+	(void) munmap(memory + bytes, TG_HUGE_BYTES - before);
+	return memory;
 }
 
 /* Maps room for a limit of so many bytes and the reserve above it. */
@@ -140,7 +152,8 @@ arena_setup(void)
 	tg_page_kinds = (uint8_t *) (mapping + parts->kinds);
 	tg_pages = (tg_page *) (mapping + parts->pages);
 	tg_page_base = mapping + parts->data;
-	tg_pages_setup(mapping + parts->pages_state, arena.huge_asked ? HUGE_PAGE_BYTES >> TG_PAGE_SHIFT : 1);
+	tg_pages_setup(mapping + parts->pages_state, arena.huge_asked ? TG_HUGE_PAGES : 1);
+	tg_huge_setup(mapping + parts->huge_state, arena.huge_asked);
 	tg_pages_limit_set(arena.limit);
 	tg_objects_setup(mapping + parts->objects_state);
 	tg_orphans_setup(mapping + parts->orphans_state);
@@ -229,54 +242,6 @@ tg_arena_root(tg_root root)
 
 /* --- figures ------------------------------------------------------------------------- */
 
-/* Whether the kernel may back such memory with huge pages: "always within_size [advise] never deny force". */
-static bool
-huge_possible(void)
-{
-	FILE *file = fopen(arena.one_process ? "/sys/kernel/mm/transparent_hugepage/enabled"
-										 : "/sys/kernel/mm/transparent_hugepage/shmem_enabled",
-					   "r");
-	char line[128] = "";
-	bool possible;
-
-	if (file == NULL)
-		return false;
-	if (fgets(line, sizeof(line), file) == NULL)
-		line[0] = '\0';
-	(void) fclose(file);
-	possible = strchr(line, '[') != NULL && strstr(line, "[never]") == NULL && strstr(line, "[deny]") == NULL;
-	return possible;
-}
-
-/* What this process has mapped by huge pages in the data pages, by /proc/self/smaps. */
-static size_t
-huge_mapped(void)
-{
-	FILE *file = fopen("/proc/self/smaps", "r");
-	uintptr_t data_begin = (uintptr_t) arena.mapping + arena.parts.data;
-	uintptr_t data_end = (uintptr_t) arena.mapping + arena.parts.end;
-	bool inside = false;
-	size_t kilobytes = 0;
-	char line[512];
-
-	if (file == NULL)
-		return 0;
-	while (fgets(line, sizeof(line), file) != NULL)
-	{
-		unsigned long begin;
-		unsigned long end;
-		unsigned long size;
-
-		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
-			inside = begin < data_end && end > data_begin;
-		else if (inside &&
-				 sscanf(line, arena.one_process ? "AnonHugePages: %lu kB" : "ShmemPmdMapped: %lu kB", &size) == 1)
-			kilobytes += size;
-	}
-	(void) fclose(file);
-	return kilobytes * 1024;
-}
-
 void
 tg_arena_report_get(tg_arena_report *report)
 {
@@ -292,9 +257,7 @@ tg_arena_report_get(tg_arena_report *report)
 		report->used += report->used_by[use];
 	}
 	report->refused = tg_objects_refused();
-	report->huge_asked = arena.huge_asked;
-	report->huge_possible = huge_possible();
-	report->huge = report->huge_possible ? huge_mapped() : 0;
+	tg_huge_report(report);
 }
 
 size_t

@@ -58,8 +58,8 @@ typedef struct tg_arena_config
 	size_t reserve_bytes; /* address space to reserve; falls back to limit_bytes and a quarter */
 	size_t limit_bytes;	  /* the limit to begin with */
 	unsigned session_max; /* number of sessions */
-	bool huge_pages;	  /* ask for them (madvise) */
-	bool one_process;	  /* nobody is forked that uses it: private memory, for which systems give huge pages sooner */
+	bool huge_pages;	  /* ask for them, see arena_huge.c */
+	bool one_process;	  /* nobody is forked that uses it: private memory */
 } tg_arena_config;
 
 extern tg_status tg_arena_create(const tg_arena_config *config) TG_MUST_USE;
@@ -107,16 +107,14 @@ typedef struct tg_arena_report
 	size_t idle;				  /* free pages not yet returned to the system; bounded, see arena_pages.c */
 	size_t used;				  /* live objects, all uses */
 	size_t used_by[TG_USE_COUNT]; /* live objects by use */
-	size_t huge;				  /* bytes that this process sees backed by huge pages; 0 if the kernel does not tell */
-	bool huge_asked;			  /* madvise was accepted */
-	bool huge_possible;			  /* the kernel's setting allows them for such memory */
+	size_t huge;				  /* bytes that the system has backed by huge pages */
+	bool huge_asked;			  /* they are wanted, and the system knows them */
+	bool huge_refused;			  /* but it does not give them to such memory */
 	uint64_t refused;			  /* claims refused since start */
 } tg_arena_report;
 
 /*
- * Any thread.  Where huge pages are possible it reads the kernel's view of the
- * mapping, which takes milliseconds: for views.  Sums over sessions at work are
- * not of one moment.
+ * Any thread; for views.  Sums over sessions at work are not of one moment.
  */
 extern void tg_arena_report_get(tg_arena_report *report);
 

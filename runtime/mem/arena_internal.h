@@ -27,6 +27,8 @@
 /* --- pages: arena_pages.c ------------------------------------------------- */
 
 #define TG_PAGE_SHIFT 12
+#define TG_HUGE_BYTES ((size_t) 2 << 20)
+#define TG_HUGE_PAGES ((uint32_t) (TG_HUGE_BYTES >> TG_PAGE_SHIFT))
 #define TG_PAGE_NONE UINT32_MAX
 
 /*
@@ -42,7 +44,7 @@ enum
 	TG_KIND_LARGE = 252,   /* span of one large object */
 	TG_KIND_LEAVING = 253, /* free, on its way back to the system */
 	TG_KIND_IDLE = 254,	   /* free, still backed by memory */
-	TG_KIND_RETURNED = 255 /* free, given back to the system or never touched: reads as zeroes */
+	TG_KIND_RETURNED = 255 /* free, given back to the system or never taken: reads as zeroes */
 };
 
 #define TG_OBJECT_NONE UINT16_MAX
@@ -119,6 +121,33 @@ extern void tg_pages_check(uint32_t (*slab_check)(uint32_t first));
 
 /* Fills the report's figures about pages. */
 extern void tg_pages_report(tg_arena_report *report);
+
+/* --- huge pages: arena_huge.c; under the pages' latch, unless said otherwise --- */
+
+/* Pages, in whole granules; empty if both are 0. */
+typedef struct tg_huge_span
+{
+	uint32_t begin;
+	uint32_t end;
+} tg_huge_span;
+
+extern size_t tg_huge_state_bytes(uint32_t page_total);
+extern void tg_huge_setup(void *memory, bool asks);
+
+/* RETURNED pages are being taken: which granules are to be asked for. */
+extern tg_huge_span tg_huge_take(uint32_t first, uint32_t page_count);
+
+/* Asks for them.  It calls the kernel: not under the latch. */
+extern void tg_huge_ask(tg_huge_span asked);
+
+/* Pages from begin to end went back to the system and are now part of that RETURNED span. */
+extern void tg_huge_returned(uint32_t begin, uint32_t end, uint32_t span_begin, uint32_t span_end);
+
+/* Fills the report's figures about huge pages.  Any thread, no latch. */
+extern void tg_huge_report(tg_arena_report *report);
+
+/* Asserts for a span what is said of states in arena_huge.c. */
+extern void tg_huge_check(uint32_t first, uint32_t page_count, bool returned);
 
 /* --- objects: arena_objects.c --------------------------------------------- */
 

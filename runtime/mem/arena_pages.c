@@ -17,7 +17,8 @@
  * 1. Every page belongs to exactly one span; two free neighbours of the same
  *	  sort never stand side by side while the latch is free.
  * 2. A RETURNED page reads as zeroes.  So sorts are never joined with each
- *	  other, or a large zeroed object would have to be cleared.
+ *	  other, or a large zeroed object would have to be cleared; but for what lies in one huge
+ *	  page with a span that becomes IDLE, or that page would never go as a whole.
  * 3. committed = pages of allocated spans.  idle = pages of IDLE spans.
  * 4. LEAVING pages belong to the thread that gives them back; nobody joins or
  *	  takes them.
@@ -26,8 +27,8 @@
  * So idle pages are kept, up to 8 MiB and a 16th of what is committed, but
  * never more than the limit leaves free; past that, down to half of it, the
  * longest spans go first.  A loop of take and give of one value therefore
- * reaches the kernel only if the value is beyond that.  Where huge pages were
- * asked for, whole aligned ones go, since a hole splits one; small pages go
+ * reaches the kernel only if the value is beyond that.  Where huge pages are
+ * asked for (arena_huge.c), whole ones go, since a hole splits one; small pages go
  * only if idle ones exceed twice the bound.
  *
  * The kernel is never called under the latch.  A claim that finds no span
@@ -195,8 +196,8 @@ span_link(uint32_t first, uint32_t page_count, uint8_t kind)
 	bins->filled[bin / 64] |= UINT64_C(1) << (bin % 64);
 }
 
-/* Links a span that becomes free, joined with free neighbours of its sort (invariant 1). */
-static void
+/* Links a span that becomes free, joined with free neighbours of its sort (invariant 1).  Where the whole begins. */
+static uint32_t
 span_link_joined(uint32_t first, uint32_t page_count, uint8_t kind)
 {
 	uint32_t behind = first + page_count;
@@ -215,6 +216,7 @@ span_link_joined(uint32_t first, uint32_t page_count, uint8_t kind)
 		span_unlink(behind);
 	}
 	span_link(first, page_count, kind);
+	return first;
 }
 
 /* --- giving back to the system --------------------------------------------- */
@@ -282,12 +284,16 @@ span_left(uint32_t begin, uint32_t end, bool taken)
 {
 	figure_subtract(&state->leaving, end - begin);
 	if (taken)
-		span_link_joined(begin, end - begin, TG_KIND_RETURNED);
+	{
+		uint32_t whole = span_link_joined(begin, end - begin, TG_KIND_RETURNED);
+
+		tg_huge_returned(begin, end, whole, whole + tg_pages[whole].page_count);
+	}
 	else
 	{
 		state->give_back_fails = true;
 		figure_add(&state->idle, end - begin);
-		span_link_joined(begin, end - begin, TG_KIND_IDLE);
+		(void) span_link_joined(begin, end - begin, TG_KIND_IDLE);
 	}
 }
 
@@ -422,6 +428,7 @@ tg_pages_check(uint32_t (*slab_check)(uint32_t first))
 			tg_check(span_is_linked(first));
 			idle += kind == TG_KIND_IDLE ? page_count : 0;
 		}
+		tg_huge_check(first, page_count, kind == TG_KIND_RETURNED);
 		kind_before = kind;
 	}
 	tg_check(idle == state->idle && committed == state->committed && state->leaving == 0);
@@ -476,6 +483,7 @@ bool
 tg_span_take(uint32_t page_count, uint8_t new_kind, tg_claim claim, uint32_t *first_out, bool *zeroed_out)
 {
 	uint32_t span = TG_PAGE_NONE;
+	tg_huge_span asked = {0};
 
 	tg_assert(page_count > 0);
 	tg_latch_acquire(&state->latch);
@@ -491,6 +499,8 @@ tg_span_take(uint32_t page_count, uint8_t new_kind, tg_claim claim, uint32_t *fi
 		span_unlink(span);
 		if (rest > 0)
 			span_link(span + page_count, rest, kind);
+		if (kind == TG_KIND_RETURNED)
+			asked = tg_huge_take(span, page_count);
 		span_mark(span, page_count, new_kind);
 		if (new_kind != TG_KIND_LARGE)
 			memset(&tg_page_kinds[span], new_kind, page_count);
@@ -506,7 +516,45 @@ tg_span_take(uint32_t page_count, uint8_t new_kind, tg_claim claim, uint32_t *fi
 	tg_latch_release(&state->latch);
 	if (span != TG_PAGE_NONE)
 		tg_unpoison(tg_page_address(span), (size_t) page_count << TG_PAGE_SHIFT);
+	tg_huge_ask(asked);
 	return span != TG_PAGE_NONE;
+}
+
+/*
+ * Takes RETURNED pages beside a span that becomes idle into it, as far as they lie in the same
+ * granules: if those are huge they are backed, and whole ones can go.
+ */
+static void
+span_absorb(uint32_t *first, uint32_t *page_count)
+{
+	uint32_t granule = state->give_back_pages;
+	uint32_t begin = *first & ~(granule - 1);
+	uint32_t behind = *first + *page_count;
+	uint32_t end = (behind + granule - 1) & ~(granule - 1);
+
+	if (begin < *first && tg_page_kinds[*first - 1] == TG_KIND_RETURNED)
+	{
+		uint32_t span = *first - tg_pages[*first - 1].page_count;
+
+		span_unlink(span);
+		if (span < begin)
+			span_link(span, begin - span, TG_KIND_RETURNED);
+		else
+			begin = span;
+		*page_count += *first - begin;
+		*first = begin;
+	}
+	if (behind < end && behind < tg_page_total && tg_page_kinds[behind] == TG_KIND_RETURNED)
+	{
+		uint32_t span_end = behind + tg_pages[behind].page_count;
+
+		span_unlink(behind);
+		if (span_end > end)
+			span_link(end, span_end - end, TG_KIND_RETURNED);
+		else
+			end = span_end;
+		*page_count += end - behind;
+	}
 }
 
 void
@@ -516,8 +564,9 @@ tg_span_give(uint32_t first, uint32_t page_count)
 	tg_poison(tg_page_address(first), (size_t) page_count << TG_PAGE_SHIFT);
 	tg_latch_acquire(&state->latch);
 	figure_subtract(&state->committed, page_count);
+	span_absorb(&first, &page_count);
 	figure_add(&state->idle, page_count);
-	span_link_joined(first, page_count, TG_KIND_IDLE);
+	(void) span_link_joined(first, page_count, TG_KIND_IDLE);
 	idle_bound();
 	tg_latch_release(&state->latch);
 }
