@@ -24,6 +24,7 @@ static const FdwRoutine routine = {
 
 	.GetForeignRelSize = tsurugiGetForeignRelSize,
 	.GetForeignPaths = tsurugiGetForeignPaths,
+	.ReparameterizeForeignPathByChild = tsurugiReparameterizeForeignPathByChild,
 	.GetForeignPlan = tsurugiGetForeignPlan,
 	.BeginForeignScan = tsurugiBeginForeignScan,
 	.IterateForeignScan = tsurugiIterateForeignScan,

@@ -83,6 +83,7 @@ extern List *tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *at
 
 extern void tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
 extern void tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
+extern List *tsurugiReparameterizeForeignPathByChild(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel);
 extern ForeignScan *tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid,
 										  ForeignPath *best_path, List *tlist, List *scan_clauses, Plan *outer_plan);
 
@@ -116,7 +117,7 @@ extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Inde
  * other path can answer it.
  */
 extern bool tsurugi_tid_add_path(PlannerInfo *root, RelOptInfo *baserel);
-extern bool tsurugi_is_tid_path(const ForeignPath *path);
+extern bool tsurugi_is_tid_private(const List *fdw_private);
 extern ForeignScan *tsurugi_tid_plan(RelOptInfo *baserel, const ForeignPath *path, List *tlist, List *scan_clauses);
 extern bool tsurugi_is_tid_scan(const ForeignScan *plan);
 extern void tsurugi_tid_begin(ForeignScanState *node);

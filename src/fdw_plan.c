@@ -15,6 +15,7 @@
 #include "access/sysattr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -357,6 +358,26 @@ tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntablei
 	}
 }
 
+/*
+ * Joins of partitioned tables are taken apart into joins of partitions; then the inner
+ * side of a nested loop gets its values from a partition instead of its parent.
+ */
+List *
+tsurugiReparameterizeForeignPathByChild(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
+{
+	tsurugi_choice *choice;
+
+	if (tsurugi_is_tid_private(fdw_private))
+		return fdw_private; /* its places depend on no other table */
+	choice = palloc(sizeof(tsurugi_choice));
+	*choice = *(const tsurugi_choice *) linitial(fdw_private);
+	choice->values = (List *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->values, child_rel->relids,
+																child_rel->top_parent_relids);
+	choice->conditions = (List *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->conditions,
+																	child_rel->relids, child_rel->top_parent_relids);
+	return list_make1(choice);
+}
+
 /* --- plan ------------------------------------------------------------------------------------- */
 
 List *
@@ -437,7 +458,7 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	bool never_rechecked;
 	ListCell *cell;
 
-	if (tsurugi_is_tid_path(best_path))
+	if (tsurugi_is_tid_private(best_path->fdw_private))
 		return tsurugi_tid_plan(baserel, best_path, tlist, scan_clauses);
 	choice = linitial(best_path->fdw_private);
 	shape = choice->shape;
@@ -447,7 +468,7 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 
 		if (rinfo->pseudoconstant)
 			continue;
-		if (list_member_ptr(choice->conditions, rinfo))
+		if (list_member(choice->conditions, rinfo)) /* equal, for those of a child are copies */
 			by_key = lappend(by_key, rinfo->clause);
 		else
 			conditions = lappend(conditions, rinfo->clause);

@@ -145,9 +145,9 @@ tsurugi_tid_add_path(PlannerInfo *root, RelOptInfo *baserel)
 
 /* Other paths have their choice only, and other plans a shape of several integers. */
 bool
-tsurugi_is_tid_path(const ForeignPath *path)
+tsurugi_is_tid_private(const List *fdw_private)
 {
-	return list_length(path->fdw_private) == 2;
+	return list_length(fdw_private) == 2;
 }
 
 ForeignScan *
