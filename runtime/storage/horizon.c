@@ -390,10 +390,10 @@ add_entry(tg_readings *readings, tg_time entry)
 {
 	if (entry == 0)
 		return;
-	if ((entry & FROM) != 0)
+	if ((entry & FROM) != 0 && !tg_failpoint_refuses("skip_g3"))
 		lower_bound(readings, entry & ~FROM);
 	else
-		add_point(readings, entry);
+		add_point(readings, entry & ~FROM);
 }
 
 /* From the bound on points make no difference. */
@@ -417,7 +417,7 @@ scan_readings(tg_readings *readings, bool locked)
 	for (uint32_t id = 0; id < seen; id++)
 	{
 		tg_failpoint(locked ? "horizon_locked" : "horizon_session");
-		for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION; i++)
+		for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION && !tg_failpoint_refuses("skip_g1"); i++)
 			add_entry(readings, tg_load_seq_cst(&shared->session[id].entry[i]));
 	}
 	for (unsigned i = 0; i < TG_SNAPSHOTS_OF_JOBS; i++)

@@ -78,6 +78,7 @@
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/storage/btree.h"
 #include "runtime/storage/collector_internal.h"
 #include "runtime/storage/index.h"
@@ -143,7 +144,7 @@ is_garbage(const tg_header *header, const tg_readings *readings)
 	tg_time begin = tg_load_acquire(&header->begin);
 	tg_time end = tg_load_acquire(&header->end);
 
-	if (!is_stamped(begin) || !is_stamped(end))
+	if (!is_stamped(begin) || !is_stamped(end) || tg_failpoint_refuses("skip_g2"))
 		return false;
 	if ((tg_load_relaxed(&header->life) & TG_LIFE_NEW) != 0 || tg_load_relaxed(&header->successor) != 0)
 		return end <= readings->horizon;
@@ -207,8 +208,8 @@ close_row(tg_session *session, tg_table *table, uint32_t row, tg_version dead)
 	tg_btree *index = tg_load_acquire(&table->index);
 	tg_version expected = dead;
 
-	if (!tg_cas_acq_rel(tg_row_head(table, row), &expected, TG_HEAD_CLOSED))
-		return false;
+	if (!tg_failpoint_refuses("skip_w3_close") && !tg_cas_acq_rel(tg_row_head(table, row), &expected, TG_HEAD_CLOSED))
+		return false; /* W3: closed first, the entry removed afterwards */
 	if (index != NULL)
 	{
 		unsigned char key[TG_KEY_BYTES_MAX];

@@ -81,6 +81,8 @@ see_all(tg_session *session, tg_txn *txn, const tg_table *table, bool *any_out)
 	{
 		tg_seen *seen;
 
+		if (entry->start == 0 && tg_failpoint_refuses("skip_l1a"))
+			continue;
 		if (tg_preserve_has_ended(entry) || (table != NULL && !tg_areas_has_table(entry->areas, table)))
 			continue;
 		seen = tg_failpoint_refuses("see") ? NULL : tg_alloc(session, sizeof(*seen), TG_USE_LOG, TG_DATA);

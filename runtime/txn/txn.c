@@ -342,7 +342,7 @@ static void
 undo_write(tg_session *session, tg_txn *txn, tg_write kind, tg_version version)
 {
 	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
-	if (tg_unlikely(txn->reads != NULL) && kind <= TG_WRITE_UPDATE)
+	if (tg_unlikely(txn->reads != NULL) && kind <= TG_WRITE_UPDATE && !tg_failpoint_refuses("skip_w2_reads"))
 		note_undone(session, txn, kind, version);
 	switch (kind)
 	{
@@ -394,7 +394,8 @@ tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark)
 
 	tg_epoch_enter(session);
 	tg_row_lock_release(session, txn, mark.locks);
-	tg_txn_undo(session, txn, mark.log);
+	if (!tg_failpoint_refuses("skip_w2"))
+		tg_txn_undo(session, txn, mark.log);
 	tg_epoch_leave(session);
 	tg_txn_leave(session, txn, entered);
 }
@@ -473,7 +474,8 @@ tg_txn_draw(tg_txn *txn)
 {
 	tg_time time;
 
-	tg_store_release(&txn->state, TG_TXN_PREPARING);
+	if (!tg_failpoint_refuses("skip_t1"))
+		tg_store_release(&txn->state, TG_TXN_PREPARING);
 	tg_failpoint("txn_preparing");
 	time = tg_fetch_add_seq_cst(tg_clock, 1) + 1;
 	tg_failpoint("txn_drawn");
@@ -511,7 +513,8 @@ finish_log(tg_session *session, tg_txn *txn, tg_time time)
 	bool lasting;
 
 	tg_epoch_enter(session);
-	stamp(txn, time);
+	if (!tg_failpoint_refuses("skip_t3"))
+		stamp(txn, time);
 	tg_write_log_count_rows(log);
 	log->ended = time;
 	lasting = tg_write_log_is_lasting(log);
@@ -541,7 +544,10 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 			(void) tg_snapshot_publish_from(session, &entry);
 			time = draw_end(txn);
 		}
-		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED);
+		if (tg_failpoint_refuses("skip_t2"))
+			tg_store_release(&txn->state, TG_TXN_COMMITTED); /* two stores: COMMITTED, and when */
+		tg_failpoint("txn_committing");
+		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED); /* T2 */
 		tg_failpoint("txn_committed");
 		release_locks(session, txn);
 		if (txn->log != NULL)

@@ -8,6 +8,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
 #include "runtime/sched/lane.h"
 #include "runtime/txn/kinds.h"
@@ -189,8 +190,9 @@ tg_time_resolve(const tg_time *word, uint32_t own, tg_time *time_out)
 		*time_out = time;
 		if (tg_reference_txn(time) == own)
 			return TG_FATE_OWN;
+		tg_failpoint("time_loaded");
 		state = tg_load_acquire(&txn->state);
-		again = tg_load_acquire(word);
+		again = tg_failpoint_refuses("skip_t3_again") ? time : tg_load_acquire(word);
 		if (again != time || tg_load_acquire(&txn->state) != state)
 		{
 			time = again;

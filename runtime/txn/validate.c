@@ -113,6 +113,8 @@ moment_of(const validation *v, const tg_time *word)
 				at = moment_of_time(v, time);
 				if (at != WITHIN)
 					return at;
+				if (tg_failpoint_refuses("skip_s1_wait"))
+					return AFTER;
 				if (looks < OUTCOME_LOOKS)
 					tg_spin(&looks);
 				else if (tg_wait_for_outcome(word, v->wait_out))
@@ -281,6 +283,8 @@ step_words(const validation *v, tg_session *session, tg_reads *reads)
 	tg_read_table *noted = reads->at_table;
 	uint32_t end = noted->count - reads->at_word > STEP_WORDS ? reads->at_word + STEP_WORDS : noted->count;
 
+	if (tg_failpoint_refuses("skip_s1"))
+		return TG_OK;
 	for (; reads->at_word < end; reads->at_word++)
 	{
 		tg_version *word = &noted->words[reads->at_word];
@@ -400,7 +404,7 @@ step_ranges(const validation *v, tg_reads *reads)
 			continue;
 		if (++done > STEP_ROWS / 8)
 			return TG_AGAIN;
-		if (!range->is_key && tg_failpoint_refuses("validate_ranges"))
+		if (range->is_key ? tg_failpoint_refuses("skip_s1_absent") : tg_failpoint_refuses("validate_ranges"))
 			continue;
 		status = range->is_key && range->index == NULL ? step_key(v, table, range) : step_range(v, reads, table, range);
 		if (status != TG_OK)
@@ -415,6 +419,8 @@ step_chunks(const validation *v, tg_reads *reads)
 	tg_table *table = reads->at_table->table;
 	uint32_t count = tg_table_chunk_count(table);
 
+	if (tg_failpoint_refuses("skip_s2_table"))
+		return TG_OK;
 	for (unsigned i = 0; i < STEP_CHUNKS && reads->at_chunk < count; i++, reads->at_chunk++)
 	{
 		const tg_chunk *chunk = tg_table_chunk(table, reads->at_chunk);

@@ -49,7 +49,8 @@ leave(const tg_writer *writer, bool entered, tg_status status)
 static inline tg_status
 refuse_to_wait(const tg_writer *writer, tg_table *table, tg_status status, const tg_wait *wait)
 {
-	if (tg_likely(status != TG_BUSY) || tg_txn_kind_of(writer->txn) != TG_TXN_SHORT)
+	if (tg_likely(status != TG_BUSY) || tg_txn_kind_of(writer->txn) != TG_TXN_SHORT ||
+		tg_failpoint_refuses("skip_w4_short"))
 		return status;
 	writer->txn->conflict = (tg_conflict){.kind = TG_CONFLICT_TAKEN, .relation = table->relation, .other = wait->host};
 	return TG_CONFLICT;
@@ -121,6 +122,8 @@ judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *ve
 	{
 		case TG_FATE_OPEN:
 		case TG_FATE_PREPARED:
+			if (tg_failpoint_refuses("skip_w4"))
+				return KEY_LIVE;
 			return tg_wait_for(&header->begin, wait_out) ? KEY_TAKEN : KEY_AGAIN;
 		case TG_FATE_AT:
 			if (time == TG_TIME_NEVER)
@@ -173,7 +176,8 @@ revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *ke
 				tg_version_chunk(version)->rows[tg_version_slot(version)] = row;
 				tg_store_relaxed(&tg_version_header(version)->life, TG_LIFE_NEW | TG_LIFE_SEVERAL);
 				tg_store_release(&tg_version_header(version)->older, dead);
-				if (tg_cas_acq_rel(tg_row_head(table, row), &dead, version))
+				tg_failpoint("revive_judged");
+				if (tg_cas_acq_rel(tg_row_head(table, row), &dead, version) || tg_failpoint_refuses("skip_w3"))
 				{
 					note(writer, table, TG_WRITE_REVIVE, version, 1);
 					return TG_OK;
@@ -472,7 +476,8 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		}
 		if (tg_time_is_open(end))
 		{
-			if (!moved && snapshot != NULL && (begun == TG_FATE_OWN || tg_snapshot_covers(snapshot, begin)))
+			if (!moved && snapshot != NULL &&
+				(begun == TG_FATE_OWN || tg_snapshot_covers(snapshot, begin) || tg_failpoint_refuses("skip_w5")))
 				return TG_OK;
 			if (held)
 				return changed(snapshot, moved, newest);
@@ -535,7 +540,7 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	tg_store_release(&header->older, old);
 	tg_store_release(&header->begin, reference);
 	taken = keeps_keys(table, version, old) ? reference | TG_REFERENCE_KEEPS_KEY : reference;
-	if (tg_likely(tg_cas_acq_rel(&old_header->end, &never, taken)))
+	if (tg_likely(tg_cas_acq_rel(&old_header->end, &never, taken)) || tg_failpoint_refuses("skip_w1"))
 		tg_store_release(tg_row_head(table, row), version);
 	else
 	{

@@ -587,6 +587,11 @@ test_unique(void)
 			"one that was taken after its start: it gives up");
 	unit_ok(change_value(&a, table, 2, 40) == TG_CONFLICT && tg_txn_conflict(a.txn)->kind == TG_CONFLICT_ROW,
 			"one that was given back after its start, likewise");
+	refused = "skip_l5_unique";
+	unit_equal(change_value(&a, table, 2, 41), TG_EXISTS,
+			   "left out, it is told of a duplicate that its start does not show");
+	unit_equal(change_value(&a, table, 2, 40), TG_OK, "and makes one there");
+	refused = NULL;
 	end(&a, true);
 	tg_leases_forget(table);
 	tg_table_release(sessions[0], table);

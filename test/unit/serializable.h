@@ -26,7 +26,7 @@ static inline void
 start(void)
 {
 	const tg_runtime_config config = {
-		.arena = {.reserve_bytes = (size_t) 4 << 30, .limit_bytes = (size_t) 1 << 30, .session_max = 64},
+		.arena = {.reserve_bytes = (size_t) 256 << 20, .limit_bytes = (size_t) 256 << 20, .session_max = 64},
 		.worker_max = 2,
 	};
 	const uint8_t kinds[] = {TG_KIND_8, TG_KIND_8};
