@@ -21,7 +21,7 @@
 
 typedef struct tg_run_record
 {
-	uint64_t word;	/* eight bytes of the key, big-endian */
+	uint64_t word;	/* eight bytes of the entry, big-endian; once the run is sorted, of no use */
 	uint32_t at;	/* of the entry's bytes */
 	uint16_t bytes; /* of the entry */
 	uint16_t flags;
@@ -38,11 +38,15 @@ typedef struct tg_build_run
 	uint32_t capacity;
 	uint32_t used;
 	uint32_t room;
-	uint32_t prefix;   /* bytes before the words */
-	uint32_t position; /* RECHECK: of the next record */
+	uint32_t prefix;	  /* bytes that all entries have in common */
+	uint32_t position;	  /* RECHECK: of the next record */
+	uint32_t dead_count;  /* entries that are of no live version */
+	uint32_t entry_bytes; /* of each; 0: they differ */
+	uint32_t last_row;	  /* until it is sorted: of the last entry */
+	bool rows_grow;		  /* until it is sorted: never is a row's number below that before it */
 } tg_build_run;
 
-/* Of a run that is merged, what lies in the part: the word of its next record is looked at here. */
+/* Of a run that is merged, what lies in the part: the word of its next entry is looked at here. */
 typedef struct tg_merge_place
 {
 	uint64_t word;
@@ -61,6 +65,7 @@ typedef struct tg_build_part
 	tg_merge_place *heap; /* runs by their next record, the least first */
 	uint32_t heap_count;
 	uint32_t last_bytes;
+	uint64_t last_word;
 	const unsigned char *last; /* the entry loaded last, in a run */
 	uint32_t twins[2];		   /* TG_EXISTS */
 } tg_build_part;
@@ -111,7 +116,8 @@ struct tg_index_build
 	unsigned spawned_count; /* tasks that are on their way; first task only */
 	tg_build_task *tasks;
 	tg_build_part *parts;	 /* MERGE; each is one task's */
-	uint32_t part_count;	 /* constant while the tasks run */
+	uint32_t part_count;	 /* constant while the tasks run, as is the next one */
+	uint32_t prefix;		 /* bytes that the entries of all runs have in common; the words are behind them */
 	tg_build_run *rechecked; /* RECHECK: run in hand */
 	uint32_t at_chunk;		 /* ADD */
 	tg_btree_cursor cursor;	 /* VERIFY */
@@ -173,8 +179,24 @@ extern void tg_run_free(tg_session *session, tg_build_run *run);
 /* Chunks [first, end) into as many sorted runs as it takes.  TG_NO_MEMORY, TG_TOO_LARGE. */
 extern tg_status tg_run_collect(tg_session *session, tg_index_build *build, uint32_t first, uint32_t end) TG_MUST_USE;
 
-/* Makes the words those behind so many bytes, which all entries have in common. */
-extern void tg_run_set_words(tg_build_run *run, unsigned prefix);
+/* An array of entries has so many bytes behind the last one, for who reads or writes words. */
+#define TG_RUN_SLACK 16
+
+/* Eight bytes of an entry from a place in it or its end on, big-endian; zeros behind its end. */
+static inline uint64_t
+tg_run_word(const unsigned char *entry, unsigned bytes, unsigned from)
+{
+	unsigned left = bytes - from;
+	uint64_t word;
+
+	memcpy(&word, entry + from, sizeof(word));
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	word = __builtin_bswap64(word);
+#endif
+	if (tg_likely(left >= sizeof(word)))
+		return word;
+	return left == 0 ? 0 : word & UINT64_MAX << (64 - 8 * left);
+}
 
 static inline const unsigned char *
 tg_run_bytes(const tg_build_run *run, const tg_run_record *record)

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 
 #define STEP_ENTRIES 20000 /* merged in a step, or between two looks at what else there is */
-#define RECORDS_AHEAD 4	   /* of a run, whose entries' bytes are asked for */
+#define RECORDS_AHEAD 8	   /* of a run, and bytes of entries, that are asked for: there are more runs than the */
+#define BYTES_AHEAD 128	   /* processor follows by itself */
 #define PARTS_PER_TASK 4   /* they do not take the same time */
 #define PARTS_MAX 256
 #define SAMPLES_PER_RUN 32
@@ -41,8 +42,8 @@ is_before(const tg_merge_place *a, const tg_merge_place *b)
 	return tg_run_compare(tg_run_bytes(a->run, left), left->bytes, tg_run_bytes(b->run, right), right->bytes) < 0;
 }
 
-/* Lets a run sink from this place of the heap to where it belongs. */
-static void
+/* Lets a run sink from this place of the heap to where it belongs.  Inlined, so that it is in registers. */
+static inline __attribute__((always_inline)) void
 sink(tg_build_part *part, uint32_t place, tg_merge_place sinking)
 {
 	tg_merge_place *heap = part->heap;
@@ -53,8 +54,14 @@ sink(tg_build_part *part, uint32_t place, tg_merge_place sinking)
 
 		if (child >= part->heap_count)
 			break;
-		if (child + 1 < part->heap_count && is_before(&heap[child + 1], &heap[child]))
-			child++;
+		if (child + 1 < part->heap_count)
+		{
+			/* which of the two cannot be guessed, so there is no branch for it */
+			if (tg_unlikely(heap[child].word == heap[child + 1].word))
+				child += is_before(&heap[child + 1], &heap[child]);
+			else
+				child += heap[child + 1].word < heap[child].word;
+		}
 		if (!is_before(&heap[child], &sinking))
 			break;
 		heap[place] = heap[child];
@@ -65,7 +72,7 @@ sink(tg_build_part *part, uint32_t place, tg_merge_place sinking)
 
 /* The run on top goes on. */
 static void
-sink_top(tg_build_part *part)
+sink_top(tg_build_part *part, unsigned prefix)
 {
 	tg_merge_place top = part->heap[0];
 
@@ -78,10 +85,11 @@ sink_top(tg_build_part *part)
 	else
 	{
 		const tg_run_record *record = next_record(&top);
+		const unsigned char *entry = tg_run_bytes(top.run, record);
 
-		top.word = record->word;
-		if (top.position + RECORDS_AHEAD < top.end)
-			__builtin_prefetch(tg_run_bytes(top.run, record + RECORDS_AHEAD));
+		top.word = tg_run_word(entry, record->bytes, prefix);
+		__builtin_prefetch(record + RECORDS_AHEAD);
+		__builtin_prefetch(entry + BYTES_AHEAD);
 	}
 	if (part->heap_count > 0)
 		sink(part, 0, top);
@@ -129,7 +137,7 @@ begin_part(tg_session *session, tg_index_build *build, tg_build_part *part)
 			place.end = find_in_run(run, next->low, next->low_bytes);
 		if (place.position == place.end)
 			continue;
-		place.word = run->records[place.position].word;
+		place.word = tg_run_word(tg_run_bytes(run, next_record(&place)), next_record(&place)->bytes, build->prefix);
 		part->heap[part->heap_count++] = place;
 	}
 	for (uint32_t i = part->heap_count / 2; i-- > 0;)
@@ -137,15 +145,32 @@ begin_part(tg_session *session, tg_index_build *build, tg_build_part *part)
 	return tg_btree_load_begin(session, part->low, part->low_bytes, &part->load);
 }
 
-/* Loads an entry, unless it is the one loaded last: several versions of a row may have one key. */
-static tg_status
-load_entry(tg_session *session, const tg_index_build *build, tg_build_part *part, const unsigned char *entry,
-		   const tg_run_record *record)
+/* Whether an entry has the key of the one loaded last. */
+static inline bool
+has_last_key(const tg_build_part *part, const unsigned char *entry, unsigned bytes, uint64_t word, unsigned prefix)
 {
+	unsigned key_bytes = bytes - TG_INDEX_ROW_BYTES;
+
+	if (part->last == NULL || bytes != part->last_bytes)
+		return false;
+	/* most keys differ within the word */
+	if (key_bytes >= prefix + 8
+			? word != part->last_word
+			: key_bytes > prefix && (word ^ part->last_word) >> (64 - 8 * (key_bytes - prefix)) != 0)
+		return false;
+	return memcmp(entry, part->last, key_bytes) == 0;
+}
+
+/* Loads the entry on top, unless it is the one loaded last: several versions of a row may have one key. */
+static tg_status
+load_top(tg_session *session, const tg_index_build *build, tg_build_part *part)
+{
+	const tg_merge_place *top = &part->heap[0];
+	const tg_run_record *record = next_record(top);
+	const unsigned char *entry = tg_run_bytes(top->run, record);
 	uint32_t row = tg_entry_row(entry, record->bytes);
-	bool is_same_key = part->last != NULL && record->bytes == part->last_bytes &&
-					   memcmp(entry, part->last, record->bytes - TG_INDEX_ROW_BYTES) == 0;
-	bool is_same = is_same_key && memcmp(entry, part->last, record->bytes) == 0;
+	bool is_same_key = has_last_key(part, entry, record->bytes, top->word, build->prefix);
+	bool is_same = is_same_key && tg_entry_row(part->last, part->last_bytes) == row;
 
 	if (!is_same_key)
 		part->live_row = TG_ROW_MAX;
@@ -161,6 +186,7 @@ load_entry(tg_session *session, const tg_index_build *build, tg_build_part *part
 	}
 	part->last = entry;
 	part->last_bytes = record->bytes;
+	part->last_word = top->word;
 	return is_same ? TG_OK : tg_btree_load_add(session, part->load, entry, record->bytes, row);
 }
 
@@ -173,11 +199,8 @@ merge_part(tg_session *session, tg_index_build *build, tg_build_part *part)
 
 	for (; i < STEP_ENTRIES && status == TG_OK && part->heap_count > 0; i++)
 	{
-		const tg_merge_place *top = &part->heap[0];
-		const tg_run_record *record = next_record(top);
-
-		status = load_entry(session, build, part, tg_run_bytes(top->run, record), record);
-		sink_top(part);
+		status = load_top(session, build, part);
+		sink_top(part, build->prefix);
 	}
 	(void) tg_fetch_add_relaxed(&build->loaded, i);
 	return status == TG_OK && part->heap_count > 0 ? TG_AGAIN : status;
@@ -328,7 +351,6 @@ tg_build_free_parts(tg_session *session, tg_index_build *build)
 static tg_status
 begin_merge(tg_session *session, tg_index_build *build)
 {
-	unsigned prefix = common_prefix_of_runs(build->runs);
 	uint32_t part_limit = 1;
 	uint32_t runs = 0;
 	tg_status status;
@@ -337,9 +359,8 @@ begin_merge(tg_session *session, tg_index_build *build)
 	{
 		build->to_load += run->count;
 		runs++;
-		if (run->prefix != prefix)
-			tg_run_set_words(run, prefix);
 	}
+	build->prefix = common_prefix_of_runs(build->runs);
 	if (tg_scheduler_is_running() && build->to_load >= 2 * PART_ENTRIES_MIN)
 	{
 		part_limit = tg_worker_count() * PARTS_PER_TASK;
@@ -443,6 +464,8 @@ tg_build_step_recheck(tg_session *session, tg_index_build *build)
 	{
 		tg_build_run *run = build->rechecked;
 
+		if (run->dead_count == 0)
+			continue;
 		tg_epoch_enter(session);
 		for (; run->position < run->count && looked < TG_BUILD_EPOCH_ENTRIES; run->position++)
 		{

@@ -5,8 +5,11 @@
  * A run is an array of 16-byte records, and the entries' bytes.  It is sorted by the
  * eight bytes behind what all its entries have in common, by their bytes from the last to
  * the first (radix sort, those that do not differ left out), then records of the same eight
- * bytes by the rest.  For merging, the words of all runs are those behind what all entries have
- * in common, so that few comparisons look at the entries.
+ * bytes by the rest.  Where the entries are as long as each other and come in the order of their rows, as they do
+ * unless rows have been updated, the rows' bytes are left out, too: the sort keeps the order of what is equal.
+ *
+ * Then the bytes are put into the order of the records, while both are in a cache: so who merges reads all runs
+ * from their beginning to their end, and the processor sees what comes.
  */
 #include "runtime/exec/index_build_internal.h"
 
@@ -33,8 +36,9 @@ make_run(tg_session *session, uint32_t slots)
 		return NULL;
 	run->capacity = slots;
 	run->room = slots * RUN_BYTES_PER_SLOT + TG_KEY_BYTES_MAX;
+	run->rows_grow = true;
 	run->records = tg_alloc(session, slots * sizeof(tg_run_record), TG_USE_JOB, TG_DATA);
-	run->bytes = tg_alloc(session, run->room, TG_USE_JOB, TG_DATA);
+	run->bytes = tg_alloc(session, run->room + TG_RUN_SLACK, TG_USE_JOB, TG_DATA);
 	if (run->records != NULL && run->bytes != NULL)
 		return run;
 	tg_run_free(session, run);
@@ -59,21 +63,27 @@ common_prefix(const tg_build_run *run)
 	return common;
 }
 
-void
-tg_run_set_words(tg_build_run *run, unsigned prefix)
+/* What differs among the words; 0 also if they are in order as they are. */
+static uint64_t
+set_words(tg_build_run *run)
 {
-	run->prefix = prefix;
+	uint64_t all = UINT64_MAX;
+	uint64_t any = 0;
+	uint64_t last = 0;
+	bool is_sorted = true;
+
 	for (uint32_t i = 0; i < run->count; i++)
 	{
 		tg_run_record *record = &run->records[i];
-		const unsigned char *bytes = tg_run_bytes(run, record) + prefix;
-		unsigned left = record->bytes - prefix;
-		uint64_t word = 0;
+		uint64_t word = tg_run_word(tg_run_bytes(run, record), record->bytes, run->prefix);
 
-		for (unsigned j = 0; j < 8; j++)
-			word = word << 8 | (j < left ? bytes[j] : 0);
 		record->word = word;
+		all &= word;
+		any |= word;
+		is_sorted &= word >= last;
+		last = word;
 	}
+	return is_sorted ? 0 : all ^ any;
 }
 
 /* By one byte of the words, keeping the order of those that are equal. */
@@ -100,35 +110,52 @@ compare_records(const void *a, const void *b, void *run)
 	return tg_run_compare(tg_run_bytes(run, left), left->bytes, tg_run_bytes(run, right), right->bytes);
 }
 
-static tg_status
-sort_run(tg_session *session, tg_build_run *run)
+/* The order that a stable sort begins with says what the words' last bytes, those of the rows, would. */
+static bool
+has_rows_in_order(const tg_build_run *run)
 {
-	uint64_t all = UINT64_MAX;
-	uint64_t any = 0;
+	return run->rows_grow && run->entry_bytes != 0 && run->entry_bytes - TG_INDEX_ROW_BYTES <= run->prefix + 8;
+}
+
+/* The words' bytes that are of keys, or may be. */
+static uint64_t
+key_bytes_of_words(const tg_build_run *run)
+{
+	unsigned key_bytes = run->entry_bytes - TG_INDEX_ROW_BYTES;
+
+	if (!has_rows_in_order(run) || key_bytes >= run->prefix + 8)
+		return UINT64_MAX;
+	return key_bytes <= run->prefix ? 0 : UINT64_MAX << (64 - 8 * (key_bytes - run->prefix));
+}
+
+static tg_status
+sort_by_words(tg_session *session, tg_build_run *run)
+{
+	uint64_t differs = set_words(run) & key_bytes_of_words(run);
 	tg_run_record *other;
 
-	if (run->count == 0)
+	if (differs == 0)
 		return TG_OK;
-	tg_run_set_words(run, common_prefix(run));
-	for (uint32_t i = 0; i < run->count; i++)
-	{
-		all &= run->records[i].word;
-		any |= run->records[i].word;
-	}
-	other = tg_alloc(session, run->count * sizeof(tg_run_record), TG_USE_JOB, TG_DATA);
+	other = tg_alloc(session, run->capacity * sizeof(tg_run_record), TG_USE_JOB, TG_DATA);
 	if (other == NULL)
 		return TG_NO_MEMORY;
 	for (unsigned shift = 0; shift < 64; shift += 8)
 	{
 		tg_run_record *sorted = other;
 
-		if (((all ^ any) >> shift & 0xff) == 0)
-			continue; /* the same in all */
+		if ((differs >> shift & 0xff) == 0)
+			continue;
 		sort_by_byte(run->records, sorted, run->count, shift);
 		other = run->records;
 		run->records = sorted;
 	}
 	tg_free(session, other, TG_USE_JOB);
+	return TG_OK;
+}
+
+static void
+sort_the_rest(tg_build_run *run)
+{
 	for (uint32_t i = 0; i < run->count;)
 	{
 		uint32_t end = i + 1;
@@ -139,7 +166,54 @@ sort_run(tg_session *session, tg_build_run *run)
 			qsort_r(&run->records[i], end - i, sizeof(tg_run_record), compare_records, run);
 		i = end;
 	}
+}
+
+/* From and to where there is the slack the slack: most entries are short. */
+static inline void
+copy_entry(unsigned char *to, const unsigned char *from, unsigned bytes)
+{
+	if (tg_likely(bytes <= TG_RUN_SLACK))
+		memcpy(to, from, TG_RUN_SLACK);
+	else
+		memcpy(to, from, bytes);
+}
+
+/* The entries' bytes, one after the other as the records are. */
+static tg_status
+order_bytes(tg_session *session, tg_build_run *run)
+{
+	unsigned char *ordered = tg_alloc(session, run->used + TG_RUN_SLACK, TG_USE_JOB, TG_DATA);
+	uint32_t at = 0;
+
+	if (ordered == NULL)
+		return TG_NO_MEMORY;
+	for (uint32_t i = 0; i < run->count; i++)
+	{
+		tg_run_record *record = &run->records[i];
+
+		copy_entry(ordered + at, tg_run_bytes(run, record), record->bytes);
+		record->at = at;
+		at += record->bytes;
+	}
+	tg_free(session, run->bytes, TG_USE_JOB);
+	run->bytes = ordered;
 	return TG_OK;
+}
+
+static tg_status
+sort_run(tg_session *session, tg_build_run *run)
+{
+	tg_status status;
+
+	if (run->count == 0)
+		return TG_OK;
+	run->prefix = common_prefix(run);
+	status = sort_by_words(session, run);
+	if (status != TG_OK)
+		return status;
+	if (!has_rows_in_order(run))
+		sort_the_rest(run);
+	return order_bytes(session, run);
 }
 
 /* Sorts a run and gives it to the build. */
@@ -168,7 +242,14 @@ append_entry(tg_build_run *run, tg_found_entry *found)
 	if (run->count == run->capacity || run->used + found->key.bytes + TG_INDEX_ROW_BYTES > run->room)
 		return false;
 	bytes = tg_index_entry_make(&found->key, found->row);
-	memcpy(run->bytes + run->used, found->key.entry, bytes);
+	copy_entry(run->bytes + run->used, found->key.entry, (unsigned) bytes);
+	if (run->count == 0)
+		run->entry_bytes = (uint32_t) bytes;
+	else if (run->entry_bytes != bytes)
+		run->entry_bytes = 0;
+	run->rows_grow &= run->count == 0 || run->last_row <= found->row;
+	run->last_row = found->row;
+	run->dead_count += (found->flags & TG_ENTRY_LIVE) == 0;
 	run->records[run->count++] = (tg_run_record){.at = run->used, .bytes = (uint16_t) bytes, .flags = found->flags};
 	run->used += (uint32_t) bytes;
 	return true;

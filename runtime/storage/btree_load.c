@@ -118,6 +118,22 @@ is_full(const tg_node *draft, tg_span key, tg_room *room_out)
 	return used > (draft->count < TG_NODE_GROW_ENTRIES ? TARGET_BYTES_LARGE : TARGET_BYTES);
 }
 
+/* is_full() for most entries: there is a place for it beside the others, all of which begin as it does. */
+static inline bool
+has_place(const tg_node *draft, tg_span key)
+{
+	tg_span prefix = tg_node_prefix(draft);
+	unsigned common = 0;
+	unsigned used;
+
+	if (draft->count < TG_NODE_GROW_ENTRIES || key.length < prefix.length)
+		return false;
+	while (common < prefix.length && key.bytes[common] == prefix.bytes[common])
+		common++;
+	used = draft->bytes - draft->heap + (unsigned) sizeof(tg_node) + (draft->count + 1U) * tg_node_stride(draft);
+	return common == prefix.length && used + tg_slot_tail(key.length - common) <= TARGET_BYTES;
+}
+
 static tg_status add_child(tg_session *session, tg_btree_load *load, unsigned number, tg_span low, tg_node *child);
 
 /* A node of the draft's entries, up to this fence. */
@@ -214,6 +230,11 @@ tg_btree_load_add(tg_session *session, tg_btree_load *load, const void *key, siz
 
 	if (key_bytes > TG_KEY_BYTES_MAX)
 		return TG_TOO_LARGE;
+	if (tg_likely(has_place(draft, span)))
+	{
+		tg_node_append(draft, span, row);
+		return TG_OK;
+	}
 	if (is_full(draft, span, &room))
 	{
 		unsigned common = tg_node_common_with(draft, draft->count - 1U, span);

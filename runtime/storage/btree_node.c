@@ -95,13 +95,36 @@ tg_node_range_prefix(const tg_node *node, unsigned from, unsigned to)
 
 /* --- building ------------------------------------------------------------------ */
 
+/* Up to eight bytes without a call: as two words, which may overlap. */
+static inline void
+copy_bytes(void *to, const unsigned char *from, unsigned length)
+{
+	if (length > 8)
+		memcpy(to, from, length);
+	else if (length >= 4)
+	{
+		uint32_t first;
+		uint32_t last;
+
+		memcpy(&first, from, 4);
+		memcpy(&last, from + length - 4, 4);
+		memcpy(to, &first, 4);
+		memcpy((char *) to + length - 4, &last, 4);
+	}
+	else if (length > 0)
+	{
+		((unsigned char *) to)[0] = from[0];
+		((unsigned char *) to)[length / 2] = from[length / 2];
+		((unsigned char *) to)[length - 1] = from[length - 1];
+	}
+}
+
 /* Puts bytes into the heap; their offset. */
 static uint16_t
 push_heap(tg_node *node, const unsigned char *bytes, unsigned length)
 {
 	node->heap = (uint16_t) (node->heap - length);
-	if (length > 0)
-		memcpy((char *) node + node->heap, bytes, length);
+	copy_bytes((char *) node + node->heap, bytes, length);
 	return node->heap;
 }
 
@@ -312,6 +335,14 @@ tg_node_insert(tg_node *node, unsigned index, tg_span key, uintptr_t value, tg_r
 	tg_store_relaxed(&node->count, (uint16_t) (count + 1));
 	tg_assert(sizeof(tg_node) + node->count * stride <= node->heap);
 	update_hints(node, index, count);
+}
+
+void
+tg_node_append(tg_node *node, tg_span key, uintptr_t value)
+{
+	set_slot(node, tg_node_slot(node, tg_node_stride(node), node->count), key, value);
+	node->count++;
+	tg_assert(sizeof(tg_node) + node->count * tg_node_stride(node) <= node->heap);
 }
 
 void

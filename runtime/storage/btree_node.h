@@ -340,6 +340,9 @@ extern tg_room tg_node_room(const tg_node *node, tg_span key);
 /* Inserts before entry index; room is what tg_node_room said and not one of the refusals.  value: row or child. */
 extern void tg_node_insert(tg_node *node, unsigned index, tg_span key, uintptr_t value, tg_room room);
 
+/* Behind all other entries, where there is room as things are.  The hints stay behind: for a node to be copied from. */
+extern void tg_node_append(tg_node *node, tg_span key, uintptr_t value);
+
 extern void tg_node_remove(tg_node *node, unsigned index);
 
 /* --- the tree as a whole ---------------------------------------------------- */

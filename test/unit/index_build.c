@@ -99,6 +99,27 @@ test_sizes(bool exclusive)
 	}
 }
 
+/* Entries as long as each other, many of one key, by their rows' order or not: that is how runs are sorted. */
+static void
+test_orders(void)
+{
+	fresh_table(a.session, false);
+	begin(&a);
+	for (int id = 0; id < 700; id++)
+		(void) !put(&a, id, id * 7919 % 40, 10000 + id, false);
+	end(&a, true);
+	build_all(&a, true, "in the rows' order");
+	check_exact(&a, "in the rows' order");
+	for (unsigned which = 0; which < INDEXES; which++)
+		tg_index_drop(a.session, indexes[which]);
+	begin(&a);
+	for (int id = 600; id > 0; id -= 3)
+		(void) !change(&a, id, id, id % 40, 10000 + id, 0);
+	end(&a, true);
+	build_all(&a, true, "in another one");
+	check_exact(&a, "in another one");
+}
+
 /* Versions that only b sees, dead rows, own ones. */
 static void
 test_versions(bool exclusive)
@@ -521,6 +542,7 @@ main(void)
 		test_twins(exclusive != 0);
 	}
 	test_limits();
+	test_orders();
 	test_race();
 #ifdef TG_FAILPOINTS
 	test_meet();
