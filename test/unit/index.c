@@ -253,18 +253,6 @@ test_probe(void)
 	end(&a, false);
 }
 
-static tg_status
-recheck(client *c, int number)
-{
-	const row_values row = {0, number, NOTHING, false};
-	tg_value values[COLUMNS];
-	bool nulls[COLUMNS];
-	text_memory memory;
-
-	make_values(&row, values, nulls, &memory);
-	return tg_txn_recheck(&c->writer, indexes[BY_NUMBER], values, nulls, true, &c->wait);
-}
-
 /* Writers who look afterwards whether they are the only ones. */
 static void
 test_recheck(void)
@@ -272,19 +260,19 @@ test_recheck(void)
 	begin(&a);
 	begin(&b);
 	(void) !put(&a, 70, 77, NOTHING, false);
-	unit_equal(recheck(&a, 77), TG_OK, "the only one");
+	unit_equal(recheck(&a, 77, true), TG_OK, "the only one");
 	(void) !put(&b, 71, 77, NOTHING, false);
-	unit_equal(recheck(&b, 77), TG_BUSY, "another one has it and is open");
-	unit_equal(recheck(&a, 77), TG_BUSY, "now for the first one, too");
-	unit_equal(recheck(&a, NOTHING), TG_OK, "a NULL is never taken");
+	unit_equal(recheck(&b, 77, true), TG_BUSY, "another one has it and is open");
+	unit_equal(recheck(&a, 77, true), TG_BUSY, "now for the first one, too");
+	unit_equal(recheck(&a, NOTHING, true), TG_OK, "a NULL is never taken");
 	end(&a, true);
-	unit_equal(recheck(&b, 77), TG_EXISTS, "the other one has committed");
+	unit_equal(recheck(&b, 77, true), TG_EXISTS, "the other one has committed");
 	next_command(&b);
 	(void) !drop(&b, 71);
-	unit_equal(recheck(&b, 77), TG_OK, "one of the two is gone");
+	unit_equal(recheck(&b, 77, true), TG_OK, "one of the two is gone");
 	begin(&a);
 	(void) !drop(&a, 70);
-	unit_equal(recheck(&b, 77), TG_OK, "who has none of them does not wait");
+	unit_equal(recheck(&b, 77, true), TG_OK, "who has none of them does not wait");
 	end(&a, true);
 	end(&b, false);
 }

@@ -143,18 +143,6 @@ static unsigned deferred_committed; /* atomic */
 static unsigned deferred_refused;	/* atomic */
 static unsigned deferred_wrong;		/* atomic: commits after which two rows had the number */
 
-static tg_status
-recheck(client *c, bool waits)
-{
-	const row_values row = {0, SHARED_NUMBER, NOTHING, false};
-	tg_value values[COLUMNS];
-	bool nulls[COLUMNS];
-	text_memory memory;
-
-	make_values(&row, values, nulls, &memory);
-	return tg_txn_recheck(&c->writer, indexes[BY_NUMBER], values, nulls, waits, &c->wait);
-}
-
 static unsigned
 count_shared(client *c)
 {
@@ -185,10 +173,10 @@ write_shared(unsigned number, void *argument)
 		begin(&c);
 		if (put(&c, id, SHARED_NUMBER, NOTHING, false) != TG_OK)
 			unit_bail("an id of its own is taken");
-		alone = recheck(&c, false) == TG_OK;
+		alone = recheck(&c, SHARED_NUMBER, false) == TG_OK;
 		if (dice(&c, 2) == 0)
 			sched_yield();
-		if (!alone && recheck(&c, true) != TG_OK)
+		if (!alone && recheck(&c, SHARED_NUMBER, true) != TG_OK)
 		{
 			tg_fetch_add_relaxed(&deferred_refused, 1);
 			end(&c, false);

@@ -340,6 +340,19 @@ drop(client *c, int64_t id)
 	}
 }
 
+/* Whether the own row with that number is the only one. */
+static inline tg_status
+recheck(client *c, int number, bool waits)
+{
+	const row_values row = {0, number, NOTHING, false};
+	tg_value values[COLUMNS];
+	bool nulls[COLUMNS];
+	text_memory memory;
+
+	make_values(&row, values, nulls, &memory);
+	return tg_txn_recheck(&c->writer, indexes[BY_NUMBER], values, nulls, waits, &c->wait);
+}
+
 /* --- reading -------------------------------------------------------------------------- */
 
 typedef struct seen_rows
