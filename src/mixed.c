@@ -32,16 +32,21 @@
  * 6. That lasts KEPT_MS; so long, and for RING commits, a snapshot may take to get its R.  Later it fails with
  *	  40001 if there was a mixed commit that it does not show.  Whoever ends a transaction looks whether the time is over,
  *	  and so does the background worker: where nobody ends one for hours, the horizon would be held up for hours.  An entry
- *	  stays in the ring, to be asked for, until a newer xid has completed: snapshots taken from then on are known to show it.
+ *	  stays in the ring, to be asked for, until a newer xid has completed KEPT_MS ago: snapshots taken since are known to show it.
  * 7. In the ring each has the lowest C of its own and of those that were open when it ended.  Who ended later was open
  *	  then or has drawn its C afterwards: so that of the oldest one that is kept is the lowest of all.
+ * 8. Who has read the ordinary half of a commit that has not ended here may build on it in foreign tables alone, and draw
+ *	  a C below that one's E.  So who is about to commit foreign rows waits in PRE_COMMIT for those that PostgreSQL has committed
+ *	  by then to end, which takes microseconds; those that have not come to their h are nothing that he can have seen.
  *
  * A snapshot with exclusions is not a moment in the order of C: SERIALIZABLE is validated although it wrote nothing
  * (isolation.c), and a scan with it is not handed to the pool, because the exclusions are in this process's memory.
  *
  * Departures from transactions.md.  An entry leaves the ring by age and number, not by everybody's advertised xmin: no
  * processes are looked at, and one old snapshot holds nothing up.  C is drawn by whoever announces, under
- * the same lock, so there is nobody announced without a C.
+ * the same lock, so there is nobody announced without a C.  Rule 8 is not there.
+ *
+ * test/unit/mixed_model.c has all of this as a program that tries every order of steps, with and without each rule.
  *
  * Left out.  READ ONLY, DEFERRABLE and LONG among ordinary tables (M2a); SHORT where PostgreSQL's level is
  * READ COMMITTED, and so its snapshot another one for each statement: the first one's is matched.
@@ -55,12 +60,15 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "src/session.h"
 #include "src/snapshot.h"
+#include "src/transaction.h"
 
 #define RING 1024 /* at least; and more than there are sessions */
 #define KEPT_MS 1000
@@ -69,6 +77,7 @@ typedef struct Commit
 {
 	TransactionId xid;
 	unsigned session; /* while it is open */
+	uint64 host;	  /* its virtual transaction */
 	tg_time time;	  /* C */
 
 	/* of one that has ended */
@@ -84,6 +93,9 @@ typedef struct Mixed
 	LWLock lock;
 	uint64 newest;	  /* atomic: the highest xid ever of a mixed commit; 0: there was none */
 	uint64 due_us;	  /* atomic: when somebody should look what is too old; 0: not needed */
+	uint64 under_way; /* atomic: how many are open; for rule 8 */
+	uint64 past;	  /* the newest xid that had completed when that was looked at, */
+	uint64 past_us;	  /* at this time */
 	uint64 forgotten; /* L of the last one that has left the ring, or 0 */
 	uint64 ended;	  /* ever; the ring has the last ones, from */
 	uint64 listed;	  /* this one on, and the horizon respects them from */
@@ -175,8 +187,12 @@ forget_old(uint64 now_us)
 	while (mixed->kept < mixed->ended && !keeps &&
 		   (tg_failpoint_refuses("mixed_forget") || now_us >= ended_commit(mixed->kept)->ended_us + KEPT_MS * 1000))
 		mixed->kept++;
-	while (mixed->listed < mixed->kept && ended_commit(mixed->listed)->completed < newest_completed())
+	if (now_us < mixed->past_us + KEPT_MS * 1000)
+		return;
+	while (mixed->listed < mixed->kept && ended_commit(mixed->listed)->completed < mixed->past)
 		forget_oldest();
+	mixed->past = newest_completed();
+	mixed->past_us = now_us;
 }
 
 /* After every change. */
@@ -190,6 +206,7 @@ note_change(uint64 now_us)
 	else if (mixed->open_count > 0)
 		lowest = lowest_open(TG_TIME_NEVER);
 	tg_horizon_keep(lowest == TG_TIME_NEVER ? 0 : lowest - 1);
+	tg_store_release(&mixed->under_way, mixed->open_count);
 	tg_store_relaxed(&mixed->due_us, mixed->listed < mixed->ended ? now_us + KEPT_MS * 1000 : 0);
 }
 
@@ -212,6 +229,7 @@ tsurugi_mixed_begin(tg_txn *txn)
 	commit = &open_commits[mixed->open_count++];
 	commit->xid = xid;
 	commit->session = tsurugi_session()->id;
+	commit->host = (uint64) MyBackendId << 32 | MyProc->lxid;
 	commit->time = tg_txn_prepare(tsurugi_session(), txn, tsurugi_snapshot_time());
 	note_change(now_us);
 	is_open = true;
@@ -222,6 +240,36 @@ bool
 tsurugi_mixed_has_begun(void)
 {
 	return is_open;
+}
+
+/* One that is committed in ordinary tables, or aborted, and has not ended here. */
+static bool
+find_half(tg_wait *wait_out)
+{
+	bool found = false;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	for (unsigned i = 0; i < mixed->open_count && !found; i++)
+	{
+		found = !TransactionIdIsInProgress(open_commits[i].xid);
+		*wait_out = (tg_wait){.host = open_commits[i].host, .kind = TG_WAIT_OUTCOME};
+	}
+	LWLockRelease(&mixed->lock);
+	return found;
+}
+
+/*
+ * Rule 8.  Who has seen an ordinary half has seen the lock released that it was announced under; and if there is nobody left here,
+ * E was loaded before that was stored, so the C that is drawn next is above it.
+ */
+void
+tsurugi_mixed_follow(void)
+{
+	tg_wait wait;
+
+	while (tg_unlikely(tg_load_acquire(&mixed->under_way) > 0) && !tg_failpoint_refuses("mixed_no_follow") &&
+		   find_half(&wait))
+		tsurugi_wait_for_outcome(&wait);
 }
 
 /* Takes the own one out. */

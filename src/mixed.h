@@ -19,6 +19,12 @@ extern void tsurugi_mixed_shared_create(void);
  */
 extern void tsurugi_mixed_begin(tg_txn *txn);
 
+/*
+ * PRE_COMMIT of one that wrote here alone: what it may have seen of others in ordinary tables is going to be before it here.
+ * May wait, for moments, and be interrupted.
+ */
+extern void tsurugi_mixed_follow(void);
+
 /* Whether the current transaction has passed there. */
 extern bool tsurugi_mixed_has_begun(void);
 

@@ -32,6 +32,7 @@
 #include "src/isolation.h"
 #include "src/kinds.h"
 #include "src/lease_locks.h"
+#include "src/mixed.h"
 #include "src/session.h"
 #include "src/shared_transaction.h"
 #include "src/storage.h"
@@ -297,6 +298,7 @@ tsurugi_fdw_commit_transaction(PG_FUNCTION_ARGS)
 	opened = open_to_end(PG_GETARG_TEXT_PP(0), &report);
 	PG_TRY();
 	{
+		tsurugi_mixed_follow();
 		tsurugi_shared_commit(opened);
 		tg_shared_finish(tsurugi_session(), opened, true);
 		tsurugi_lease_locks_wait(&report);

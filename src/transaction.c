@@ -476,6 +476,8 @@ at_transaction_event(XactEvent event, void *argument)
 				prepared = true;
 				tsurugi_mixed_begin(own_txn);
 			}
+			else if (own_txn != NULL && (is_shared || tg_txn_has_writes(own_txn)))
+				tsurugi_mixed_follow();
 			if (tsurugi_is_serializable() && !is_shared)
 			{
 				prepared = true;

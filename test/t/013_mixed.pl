@@ -163,6 +163,38 @@ SKIP:
 		is($reader->query($both), '2|2|0', 'for that snapshot only');
 	}
 
+	# what was built on an ordinary half, in foreign tables alone, while the foreign half is not there (rule 8)
+	my $other_pid = $other->query('SELECT pg_backend_pid();');
+	for my $bug ('', 'mixed_no_follow')
+	{
+		reset_rows();
+		ok(stop_reader('REPEATABLE READ', '', $both), 'a reader has stopped');
+		ok(stop_writer('commit', 'READ COMMITTED', $write), 'and a committer, between the two moments');
+		$other->query("SET tsurugi_fdw.failpoints = '$bug';");
+		$other->send('UPDATE inmemory SET v = (SELECT v - 100 FROM ordinary WHERE id = 1) WHERE id = 2;');
+		if ($bug eq '')
+		{
+			ok($node->poll_query_until('postgres',
+				"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $other_pid"), 'who builds on one half waits for the other');
+		}
+		else { is($other->wait, '', 'without the rule nobody waits'); }
+		is(go_on(), $bug eq '' ? '0|0|0' : '0|0|1', $bug eq '' ? 'and is not seen' : 'and what was built on a half is seen');
+		$reader->query('COMMIT;');
+		kill 'CONT', $writer_pid;
+		$writer->wait;
+		$other->wait if $bug eq '';
+		is($other->query('RESET tsurugi_fdw.failpoints;' . $both), '1|1|1', 'later all of it is there');
+	}
+
+	# a snapshot that shows all that has been forgotten is not too late, be it from before a newer xid completed (rule 6)
+	reset_rows();
+	$writer->query("BEGIN; $write COMMIT;");
+	ok(stop_reader('READ COMMITTED', '', $both), 'a reader has stopped after a commit');
+	$other->query('UPDATE ordinary SET v = v WHERE id = 2;');
+	$writer->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'mixed_forget'; $write COMMIT;");
+	is(go_on(), '1|1|0', 'which is forgotten, but not before the snapshot is old');
+	$reader->query('COMMIT;');
+
 	# a row whose newest version is excluded: READ COMMITTED goes on with it, the others would lose an update
 	for my $level (@levels)
 	{
