@@ -16,7 +16,7 @@
 
 #include "test/unit/unit.h"
 
-#define STATES_BITS 23
+static unsigned states_bits = 23; /* of the table: its size; to be changed before states_begin */
 
 static uint64_t *states_places; /* open addressing; 0 is free, and no fingerprint */
 static uint64_t states_count;
@@ -26,7 +26,7 @@ static inline void
 states_begin(void)
 {
 	free(states_places);
-	states_places = calloc((size_t) 1 << STATES_BITS, sizeof(*states_places));
+	states_places = calloc((size_t) 1 << states_bits, sizeof(*states_places));
 	if (states_places == NULL)
 		unit_bail("no memory");
 	states_count = 0;
@@ -50,14 +50,14 @@ states_add(const void *state, size_t bytes)
 		print = (print ^ ((const uint8_t *) state)[i]) * UINT64_C(1099511628211);
 	print ^= print >> 31;
 	print = print * UINT64_C(0x9E3779B97F4A7C15) | 1;
-	for (place = print >> (64 - STATES_BITS); states_places[place] != 0;
-		 place = (place + 1) & (((uint64_t) 1 << STATES_BITS) - 1))
+	for (place = print >> (64 - states_bits); states_places[place] != 0;
+		 place = (place + 1) & (((uint64_t) 1 << states_bits) - 1))
 	{
 		if (states_places[place] == print)
 			return false;
 	}
 	states_places[place] = print;
-	if (++states_count >= (uint64_t) 1 << (STATES_BITS - 1))
+	if (++states_count >= (uint64_t) 1 << (states_bits - 1))
 		unit_bail("the model outgrows its table");
 	return true;
 }
