@@ -1,6 +1,6 @@
 /*
  * chunk.c
- *	  Chunks: how they are made, found, shared out and freed; their values.
+ *	  Chunks: how they are made, found, shared out and freed.
  *
  *	              made                     exhausted, evicted
  *	  (nothing) --------> LEASED --------------------------> FULL
@@ -15,8 +15,8 @@
  *	         reclaimed                 emptied (compact.c)
  *
  * 1. Two kinds of sessions allocate from a chunk: the one that has leased it, and any that
- *	  replaces one of its versions and finds a slot free; for then the row stays
- *	  where it was, among its neighbours.  The version replaced stands in the chunk meanwhile,
+ *	  replaces a version in it, or of a row beside one in it, and finds a slot free; for then the row
+ *	  is among its neighbours.  That version stands in the chunk meanwhile (until the session's epoch ends),
  *	  so that is not reclaimed.  Who clears a slot's bit has the slot.  Any session gives slots back.
  * 2. leased, listed, the list and the directory change under the table's latch.
  * 3. A chunk is in the list of its table (LISTED) exactly if it may be leased;
@@ -24,8 +24,8 @@
  *	  list when they come up, and not listed again.  Of one that is being emptied
  *	  no slot is taken (but by who had looked before), so that it has fewer versions all the time.
  * 4. A free slot's header says nothing (begin and end NEVER, all else zero) in whatever
- *	  headers there are, and its string cells are empty.  So a chunk is freed without a look at its slots, and
- *	  each out-of-line cell of an allocated slot leads to a live blob.
+ *	  headers there are; its string cells are empty, or lead to blobs that are the slot's
+ *	  (chunk_values.c, 1).  So each out-of-line cell of any slot leads to a live blob.
  * 5. A FULL chunk gets listed when so many slots are free that leasing it pays.
  *	  Giver and the end of a lease are a Dekker pair: a giver adds to free_count,
  *	  then looks at leased; the end of a lease clears leased, then looks at
@@ -42,7 +42,6 @@
 
 #define LISTED_SHARE 64	  /* a full chunk is listed when 1/64 of it is free: so much larger stays a table */
 #define DIRECTORY_FIRST 8 /* entries of the directory's first segment */
-#define BLOB_MARK_BYTES sizeof(void *)
 
 tg_header *
 tg_headers_alloc(tg_session *session, unsigned capacity, tg_claim claim)
@@ -318,7 +317,7 @@ tg_slot_give(tg_session *session, tg_version version)
 	{
 		const tg_value *cells = tg_chunk_column(chunk, chunk->layout->strings[i]);
 
-		tg_assert(!tg_string_is_out(&cells[slot].string));
+		tg_assert(!tg_string_is_out(&cells[slot].string) || (cells[slot].string.word & TG_STRING_LENT) == 0);
 	}
 
 	/* For whoever judges ends as well, between its taking and its next begin. */
@@ -337,246 +336,6 @@ tg_slot_give(tg_session *session, tg_version version)
 	if (!chunk->leased && chunk->listed == TG_UNLISTED && chunk->layout == table->layout)
 		list_chunk(table, chunk);
 	tg_latch_release(&table->latch);
-}
-
-/* --- values ---------------------------------------------------------------------------- */
-
-static inline tg_value *
-cell_of(const tg_chunk *chunk, unsigned column, unsigned slot)
-{
-	return (tg_value *) (chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity) + slot;
-}
-
-static void
-empty_cell(tg_value *cell)
-{
-	memset(cell, 0, sizeof(*cell));
-}
-
-static inline bool
-is_host(const tg_string *string)
-{
-	return (string->word & TG_STRING_HOST) != 0;
-}
-
-/* Copies the host's strings into blobs; adds what they occupy to *bytes_out.  All or nothing. */
-static tg_status
-copy_strings(tg_session *session, tg_chunk *chunk, unsigned slot, const tg_value *values, const bool *nulls,
-			 tg_claim claim, int64_t *bytes_out)
-{
-	const tg_layout *layout = chunk->layout;
-	unsigned done;
-
-	for (done = 0; done < layout->string_count; done++)
-	{
-		unsigned column = layout->strings[done];
-		const tg_string *string = &values[column].string;
-		tg_value *cell = cell_of(chunk, column, slot);
-		uint32_t bytes;
-		void *blob;
-
-		tg_assert(!tg_string_is_out(&cell->string));
-		if (nulls[column] || !is_host(string))
-			continue;
-		bytes = tg_string_blob_bytes(string);
-		/* Room for mark_blob. */
-		blob = tg_alloc(session, bytes < BLOB_MARK_BYTES ? BLOB_MARK_BYTES : bytes, TG_USE_BLOB, claim);
-		if (blob == NULL)
-			goto fail;
-		memcpy(blob, string->blob, bytes);
-		*bytes_out += (int64_t) tg_alloc_bytes(blob);
-		cell->string = *string;
-		cell->string.word = TG_STRING_OUT | bytes;
-		cell->string.blob = blob;
-	}
-	return TG_OK;
-
-fail:
-	while (done-- > 0)
-	{
-		tg_value *cell = cell_of(chunk, layout->strings[done], slot);
-
-		if (tg_string_is_out(&cell->string))
-			tg_free(session, (void *) cell->string.blob, TG_USE_BLOB);
-		empty_cell(cell);
-	}
-	return TG_NO_MEMORY;
-}
-
-/*
- * The words are shared with slots that others read meanwhile, and with one that
- * was taken by the holder of an earlier lease: changed atomically, and only
- * where there is something to change.
- */
-static inline void
-store_null(tg_chunk *chunk, unsigned column, unsigned slot, bool null)
-{
-	uint64_t *word = &chunk->nulls[column * tg_chunk_bitmap_words(chunk) + slot / 64];
-	uint64_t bit = (uint64_t) 1 << slot % 64;
-
-	if (!tg_chunk_may_be_null(chunk, column))
-	{
-		if (!null)
-			return; /* the column's bitmap is all zero */
-		(void) tg_fetch_or_acq_rel(&chunk->null_columns, (uint64_t) 1 << (column < 63 ? column : 63));
-	}
-	if (((tg_load_relaxed(word) & bit) != 0) == null)
-		return;
-	if (null)
-		(void) tg_fetch_or_acq_rel(word, bit);
-	else
-		(void) tg_fetch_and_acq_rel(word, ~bit);
-}
-
-/* One value, not NULL, not to be copied into a blob. */
-static inline void
-store_value(tg_chunk *chunk, unsigned column, unsigned slot, const tg_value *value)
-{
-	void *base = chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity;
-
-	switch ((tg_kind) chunk->layout->kinds[column])
-	{
-		case TG_KIND_1:
-			((uint8_t *) base)[slot] = (uint8_t) value->word;
-			break;
-		case TG_KIND_2:
-			((uint16_t *) base)[slot] = (uint16_t) value->word;
-			break;
-		case TG_KIND_4:
-			((uint32_t *) base)[slot] = (uint32_t) value->word;
-			break;
-		case TG_KIND_8:
-			((uint64_t *) base)[slot] = value->word;
-			break;
-		case TG_KIND_16:
-			((tg_value *) base)[slot] = *value;
-			break;
-		case TG_KIND_STRING:
-			if (!is_host(&value->string))
-				((tg_value *) base)[slot] = *value;
-			break;
-	}
-}
-
-tg_status
-tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values, const bool *nulls,
-				 tg_claim claim)
-{
-	tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
-	const tg_layout *layout = chunk->layout;
-	int64_t bytes = 0;
-
-	/* First what can fail. */
-	if (layout->string_count > 0)
-	{
-		tg_status status = copy_strings(session, chunk, slot, values, nulls, claim, &bytes);
-
-		if (status != TG_OK)
-			return status;
-	}
-	for (unsigned column = 0; column < layout->column_count; column++)
-	{
-		store_null(chunk, column, slot, nulls[column]);
-		if (!nulls[column])
-			store_value(chunk, column, slot, &values[column]);
-		else if (layout->kinds[column] == TG_KIND_STRING)
-			empty_cell(cell_of(chunk, column, slot));
-	}
-	chunk->rows[slot] = row;
-	if (bytes != 0)
-		tg_blob_bytes_add(session, chunk->table, bytes);
-	return TG_OK;
-}
-
-/* If its blob lies among sparse ones, and there is memory, the copy of a string gets one of its own. */
-static void
-copy_blob(tg_session *session, tg_table *table, tg_string *string)
-{
-	uint32_t bytes = tg_string_blob_bytes(string);
-	void *blob;
-
-	if (!tg_alloc_is_sparse(string->blob))
-		return;
-	/* Room for mark_blob. */
-	blob = tg_alloc(session, bytes < BLOB_MARK_BYTES ? BLOB_MARK_BYTES : bytes, TG_USE_BLOB, TG_DATA);
-	if (blob == NULL)
-		return;
-	memcpy(blob, string->blob, bytes);
-	string->blob = blob;
-	tg_blob_bytes_add(session, table, (int64_t) tg_alloc_bytes(blob));
-}
-
-void
-tg_version_copy(tg_session *session, tg_version version, tg_version from)
-{
-	tg_chunk *chunk = tg_version_chunk(version);
-	const tg_chunk *from_chunk = tg_version_chunk(from);
-	unsigned slot = tg_version_slot(version);
-	unsigned from_slot = tg_version_slot(from);
-	const tg_layout *layout = chunk->layout;
-
-	tg_assert(from_chunk->layout == layout);
-	for (unsigned column = 0; column < layout->column_count; column++)
-	{
-		bool is_string = layout->kinds[column] == TG_KIND_STRING;
-		bool null = tg_chunk_is_null(from_chunk, column, from_slot);
-		tg_value value;
-
-		store_null(chunk, column, slot, null);
-		if (null && is_string)
-			empty_cell(cell_of(chunk, column, slot));
-		if (null)
-			continue;
-		tg_chunk_value(from_chunk, column, from_slot, &value);
-		if (is_string && tg_string_is_out(&value.string))
-			copy_blob(session, chunk->table, &value.string);
-		store_value(chunk, column, slot, &value);
-	}
-	chunk->rows[slot] = from_chunk->rows[from_slot];
-}
-
-/* Whether a version (or NONE) has this blob in this column. */
-static bool
-has_blob(tg_version version, unsigned column, const void *blob)
-{
-	const tg_chunk *chunk;
-	const tg_string *string;
-
-	if (version == TG_VERSION_NONE)
-		return false;
-	chunk = tg_version_chunk(version);
-	if (!tg_chunk_has_column(chunk, column))
-		return false;
-	string = &cell_of(chunk, column, tg_version_slot(version))->string;
-	return tg_string_is_out(string) && string->blob == blob;
-}
-
-void
-tg_version_blobs_free(tg_session *session, tg_version version, tg_version neighbour_a, tg_version neighbour_b)
-{
-	tg_chunk *chunk = tg_version_chunk(version);
-	const tg_layout *layout = chunk->layout;
-	int64_t bytes = 0;
-
-	for (unsigned i = 0; i < layout->string_count; i++)
-	{
-		unsigned column = layout->strings[i];
-		tg_value *cell = cell_of(chunk, column, tg_version_slot(version));
-		void *blob = (void *) cell->string.blob;
-
-		if (!tg_string_is_out(&cell->string))
-			continue;
-		if ((cell->string.word & TG_STRING_LENT) == 0 && !has_blob(neighbour_a, column, blob) &&
-			!has_blob(neighbour_b, column, blob))
-		{
-			bytes += (int64_t) tg_alloc_bytes(blob);
-			tg_free(session, blob, TG_USE_BLOB);
-		}
-		empty_cell(cell);
-	}
-	if (bytes != 0)
-		tg_fetch_add_relaxed(&chunk->table->blob_bytes, -bytes);
 }
 
 void
@@ -633,6 +392,7 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 	if (!reclaimed)
 		return false;
 
+	tg_chunk_spares_free(session, chunk);
 	headers = tg_chunk_headers(chunk);
 	tg_fetch_add_relaxed(&table->chunk_bytes, -(int64_t) tg_alloc_bytes(chunk));
 	if (headers != NULL)
@@ -671,7 +431,7 @@ free_marked_blob(tg_session *session, tg_value *cell)
 		tg_free(session, (void *) cell->string.blob, TG_USE_BLOB);
 }
 
-/* Every cell of the chunk's allocated slots that leads to a blob, but for those that were stripped: theirs may be gone. */
+/* Every cell of the chunk that leads to a blob, but for those that were stripped: theirs may be gone. */
 static void
 visit_cells(tg_session *session, tg_chunk *chunk, cell_visitor visitor)
 {
@@ -681,9 +441,9 @@ visit_cells(tg_session *session, tg_chunk *chunk, cell_visitor visitor)
 	{
 		for (unsigned slot = 0; slot < chunk->capacity; slot++)
 		{
-			tg_value *cell = cell_of(chunk, layout->strings[i], slot);
+			tg_value *cell = tg_chunk_cell_of(chunk, layout->strings[i], slot);
 
-			/* Cells of free slots are empty (4). */
+			/* Of free slots, too (4). */
 			if (tg_string_is_out(&cell->string) && (cell->string.word & TG_STRING_LENT) == 0)
 				visitor(session, cell);
 		}

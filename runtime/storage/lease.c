@@ -420,27 +420,31 @@ find_slot_near(const tg_chunk *chunk, unsigned near, unsigned *slot_out)
 	return false;
 }
 
-tg_status
-tg_slot_take_near(tg_session *session, tg_table *table, tg_version near, tg_claim claim, tg_version *version_out)
+/* Takes a slot near a version, if its chunk has one to be had; else *version_out is TG_VERSION_NONE. */
+static tg_status
+take_near(tg_session *session, tg_table *table, tg_version near, tg_claim claim, tg_version *version_out)
 {
 	tg_chunk *chunk = tg_version_chunk(near);
 	uint32_t listed = tg_load_relaxed(&chunk->listed);
 	unsigned slot;
 
-	if (chunk->capacity == chunk->layout->full_capacity && chunk->layout == tg_load_acquire(&table->layout) &&
-		tg_load_relaxed(&chunk->free_count) > 0 && !tg_load_relaxed(&chunk->leased) &&
-		(listed == TG_LISTED || listed == TG_UNLISTED) && find_slot_near(chunk, tg_version_slot(near), &slot))
-	{
-		bool claimed;
-		tg_status status = claim_slot(session, chunk, slot, claim, &claimed);
+	*version_out = TG_VERSION_NONE;
+	if (chunk->capacity != chunk->layout->full_capacity || chunk->layout != tg_load_acquire(&table->layout) ||
+		tg_load_relaxed(&chunk->free_count) == 0 || tg_load_relaxed(&chunk->leased) ||
+		(listed != TG_LISTED && listed != TG_UNLISTED) || !find_slot_near(chunk, tg_version_slot(near), &slot))
+		return TG_OK;
+	return tg_chunk_take_slot(session, chunk, slot, claim, version_out);
+}
 
-		if (status != TG_OK)
-			return status;
-		if (claimed)
-		{
-			*version_out = tg_version_make(chunk, slot);
-			return TG_OK;
-		}
-	}
+tg_status
+tg_slot_take_near(tg_session *session, tg_table *table, tg_version near, tg_version replaced, tg_claim claim,
+				  tg_version *version_out)
+{
+	tg_status status = take_near(session, table, near, claim, version_out);
+
+	if (status == TG_OK && *version_out == TG_VERSION_NONE && tg_version_chunk(near) != tg_version_chunk(replaced))
+		status = take_near(session, table, replaced, claim, version_out);
+	if (status != TG_OK || *version_out != TG_VERSION_NONE)
+		return status;
 	return tg_slot_take(session, table, claim, version_out);
 }

@@ -383,12 +383,19 @@ tg_free_expect(const tg_write_log *piece)
 
 /* --- freeing -------------------------------------------------------------- */
 
-static void
-free_version(tg_session *session, tg_version version, tg_version above, tg_version below, tg_prune_counts *counts)
+static inline void
+give_slot(tg_session *session, tg_version version)
 {
-	tg_version_blobs_free(session, version, above, below);
 	tg_store_release(&header_of(version)->begin, TG_TIME_NEVER);
 	tg_slot_give(session, version);
+}
+
+/* One that shares no blob with any that is there. */
+static void
+free_version(tg_session *session, tg_version version, tg_prune_counts *counts)
+{
+	tg_version_blobs_free(session, version, TG_VERSION_NONE, TG_VERSION_NONE);
+	give_slot(session, version);
 	tg_fetch_add_relaxed(&counts->versions_removed, 1);
 }
 
@@ -398,7 +405,7 @@ free_row(tg_session *session, tg_version version, tg_prune_counts *counts)
 	tg_table *table = tg_version_chunk(version)->table;
 	uint32_t row = tg_version_row(version);
 
-	free_version(session, version, TG_VERSION_NONE, TG_VERSION_NONE, counts);
+	free_version(session, version, counts);
 	tg_row_give(session, table, row);
 }
 
@@ -418,9 +425,11 @@ free_run(tg_session *session, tg_version version, tg_prune_counts *counts)
 		if ((tg_load_relaxed(&header->life) & TG_LIFE_NEW) != 0)
 			below = TG_VERSION_NONE;
 		is_last = below == TG_VERSION_NONE || !is_in_run(tg_load_acquire(&header_of(below)->begin));
-		free_version(session, version, above, below, counts);
+		tg_version_blobs_leave(session, version, above, below);
+		give_slot(session, version);
 		version = below;
 	}
+	tg_fetch_add_relaxed(&counts->versions_removed, cost);
 	return cost;
 }
 
@@ -439,7 +448,7 @@ tg_free_undone(tg_session *session, const tg_log_entry *entry, tg_prune_counts *
 		case TG_WRITE_REVIVE:
 		case TG_WRITE_UPDATE:
 		case TG_WRITE_UNDONE_VERSION:
-			free_version(session, entry->version, TG_VERSION_NONE, TG_VERSION_NONE, counts);
+			free_version(session, entry->version, counts);
 			return 1;
 		default:
 			return 1;
@@ -459,7 +468,7 @@ tg_free_pruned(tg_session *session, tg_log_entry *entry, bool runs, tg_prune_cou
 		cost = TG_ROW_COST;
 	}
 	else if (!runs && entry->kind == TG_GARBAGE_DEAD)
-		free_version(session, entry->version, TG_VERSION_NONE, TG_VERSION_NONE, counts);
+		free_version(session, entry->version, counts);
 	else
 		return cost;
 	entry->kind = TG_GARBAGE_NONE;

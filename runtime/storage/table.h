@@ -74,6 +74,7 @@ struct tg_chunk
 	tg_chunk *previous_partial;
 	uint64_t touched;	   /* atomic, only grows: a clock value at or after the last change of a header */
 	uint64_t settle_epoch; /* the collector's: when headers were marked */
+	uint32_t mixed;		   /* atomic, only grows: some version shares a blob with its older one, or has a large one */
 } TG_CACHE_ALIGNED;
 
 /* Whether a chunk is in its table's list of chunks with free slots. */
@@ -362,17 +363,18 @@ extern tg_status tg_slot_take(tg_session *session, tg_table *table, tg_claim cla
 							  tg_version *version_out) TG_MUST_USE;
 
 /*
- * The same for a version that is to replace another one, which nobody frees meanwhile:
- * from that one's chunk if it has a free slot and is of full size (small tables are hot
- * ones, where sessions had better keep apart), and as near to it as can be.
+ * The same for a version that is to replace another one: as near as can be to a version
+ * that it had better lie beside (that one, if there is none), or else to the one that it replaces.  From chunks of full size
+ * only (small tables are hot ones, where sessions had better keep apart) that have a free slot.  Nobody frees
+ * either version while the caller is in its epoch.
  */
-extern tg_status tg_slot_take_near(tg_session *session, tg_table *table, tg_version near, tg_claim claim,
-								   tg_version *version_out) TG_MUST_USE;
+extern tg_status tg_slot_take_near(tg_session *session, tg_table *table, tg_version near, tg_version replaced,
+								   tg_claim claim, tg_version *version_out) TG_MUST_USE;
 
 /*
  * Gives a slot back; it may be taken again at once.  Its begin is TG_TIME_NEVER
- * and its blobs are gone (tg_version_blobs_free, or never stored).  Any session,
- * inside an epoch.
+ * and its blobs are gone (tg_version_blobs_free, or never stored) or its own
+ * (tg_version_blobs_leave).  Any session, inside an epoch.
  *
  * A version that some snapshot could see gets its begin set to NEVER when it
  * is cut out of its chain, and its slot is given no sooner than an epoch later:
@@ -409,6 +411,13 @@ extern void tg_version_copy(tg_session *session, tg_version version, tg_version 
  */
 extern void tg_version_blobs_free(tg_session *session, tg_version version, tg_version neighbour_a,
 								  tg_version neighbour_b);
+
+/*
+ * The same for a version that was replaced, whose neighbours are these and whose slot is given next: where few slots of the chunk are
+ * free, a blob that is the version's alone stays with the slot, for the next version there
+ * to be written into (chunk.c, 6).
+ */
+extern void tg_version_blobs_leave(tg_session *session, tg_version version, tg_version above, tg_version below);
 
 static inline uint32_t
 tg_version_row(tg_version version)

@@ -64,6 +64,18 @@ extern tg_header *tg_headers_alloc(tg_session *session, unsigned capacity, tg_cl
 /* Frees every chunk of a table that nobody uses any more, its headers, and every blob once. */
 extern void tg_chunks_destroy(tg_session *session, tg_table *table);
 
+/* --- chunk_values.c ---------------------------------------------------------- */
+
+/* The cell of a slot in a column of kind STRING. */
+static inline tg_value *
+tg_chunk_cell_of(const tg_chunk *chunk, unsigned column, unsigned slot)
+{
+	return (tg_value *) (chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity) + slot;
+}
+
+/* Frees the blobs that free slots have kept, of a chunk that has no others and that no slot is taken of any more. */
+extern void tg_chunk_spares_free(tg_session *session, tg_chunk *chunk);
+
 /* --- lease.c ----------------------------------------------------------------- */
 
 /* The first free slot from the cursor on; false if there is none. */

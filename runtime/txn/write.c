@@ -28,6 +28,8 @@
 
 #include "runtime/base/failpoint.h"
 
+#define HEADS_PER_LINE (TG_CACHE_LINE / sizeof(tg_version))
+
 static inline bool
 enter(const tg_writer *writer)
 {
@@ -64,6 +66,31 @@ note(const tg_writer *writer, tg_table *table, tg_write kind, tg_version version
 }
 
 /*
+ * What a new version of a row had better lie beside: the version of the row with the number next to its own, whose head
+ * is in the same cache line.  So rows that had to leave their chunk, because no slot in it was free, come home with one of
+ * their next updates, and rows that were loaded one after the other stay together.  A version of another chunk
+ * must have been committed: then it is freed by the collector alone, after the caller's epoch, and
+ * its chunk, which a slot is taken from, is not reclaimed before.
+ */
+static tg_version
+neighbour_of(tg_table *table, uint32_t row, tg_version old)
+{
+	uint32_t beside = row % HEADS_PER_LINE != 0 ? row - 1 : row + 1;
+	const tg_header *headers;
+	tg_version head;
+
+	if (beside >= tg_load_acquire(&table->row_next))
+		return old;
+	head = tg_load_acquire(tg_row_head(table, beside));
+	if (tg_head_is_closed(head) || head == TG_VERSION_NONE)
+		return old;
+	if (tg_likely(tg_version_chunk(head) == tg_version_chunk(old)))
+		return head;
+	headers = tg_chunk_headers(tg_version_chunk(head));
+	return headers == NULL || tg_load_acquire(&headers[tg_version_slot(head)].begin) < TG_TIME_UNLINKED ? head : old;
+}
+
+/*
  * A slot with these values, not visible to anybody: begin is NEVER.  old: the version that
  * it is to replace, or TG_VERSION_NONE.  It is given back by drop_version as long as nobody else
  * has seen it.
@@ -72,9 +99,9 @@ static tg_status
 make_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, const tg_value *values,
 			 const bool *nulls, tg_version *version_out)
 {
-	tg_status status = old != TG_VERSION_NONE
-						   ? tg_slot_take_near(writer->session, table, old, writer->claim, version_out)
-						   : tg_slot_take(writer->session, table, writer->claim, version_out);
+	tg_status status = old != TG_VERSION_NONE ? tg_slot_take_near(writer->session, table, neighbour_of(table, row, old),
+																  old, writer->claim, version_out)
+											  : tg_slot_take(writer->session, table, writer->claim, version_out);
 
 	if (status != TG_OK)
 		return status;

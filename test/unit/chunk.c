@@ -263,13 +263,19 @@ make_full_table(tg_version versions[SMALL + 2 * FULL])
 }
 
 static tg_version
-take_near(tg_table *table, tg_version near)
+take_beside(tg_table *table, tg_version near, tg_version replaced)
 {
 	tg_version version;
 
-	if (tg_slot_take_near(session, table, near, TG_DATA, &version) != TG_OK)
+	if (tg_slot_take_near(session, table, near, replaced, TG_DATA, &version) != TG_OK)
 		abort();
 	return version;
+}
+
+static tg_version
+take_near(tg_table *table, tg_version near)
+{
+	return take_beside(table, near, near);
 }
 
 static void
@@ -298,7 +304,14 @@ test_near(void)
 	tg_slot_give(session, full[FULL + 5]);
 	tg_store_seq_cst(&tg_table_chunk(table, 4)->leased, 1);
 	unit_ok(tg_version_chunk(take_near(table, full[FULL])) != tg_version_chunk(full[FULL]), "nor of a leased one's");
+	unit_ok(take_beside(table, versions[1], full[FULL]) != full[FULL + 5],
+			"whether or not it has the version replaced");
 	tg_store_seq_cst(&tg_table_chunk(table, 4)->leased, 0);
+	unit_ok(take_beside(table, full[20], full[FULL]) == full[FULL + 5],
+			"else, if the neighbour's has none, of that of the version replaced");
+	tg_slot_give(session, full[FULL + 5]);
+	tg_slot_give(session, full[20]);
+	unit_ok(take_beside(table, full[30], full[FULL]) == full[20], "but the neighbour's goes first");
 	tg_epoch_leave(session);
 	end_table(table);
 	unit_equal(used_bytes(), before, "nothing is left of them");
@@ -343,7 +356,7 @@ run_near(void *argument)
 		for (unsigned i = 0; i < 3; i++)
 		{
 			tg_status status = leases ? tg_slot_take(own, near.table, TG_DATA, &taken[i])
-									  : tg_slot_take_near(own, near.table, near.near, TG_DATA, &taken[i]);
+									  : tg_slot_take_near(own, near.table, near.near, near.near, TG_DATA, &taken[i]);
 
 			if (status != TG_OK)
 				abort();
@@ -513,6 +526,154 @@ test_sharing(void)
 	unit_equal(used_bytes(), before, "nothing is left of the shared blobs");
 }
 
+/* --- blobs that stay with their slots ------------------------------------------------------------ */
+
+static void *
+blob_of(tg_version version)
+{
+	const tg_string *cell = tg_chunk_cell(tg_version_chunk(version), 3, tg_version_slot(version));
+
+	return tg_string_is_out(cell) ? (void *) cell->blob : NULL;
+}
+
+static size_t
+blob_bytes(tg_table *table)
+{
+	tg_arena_report report;
+
+	tg_leases_end(session);
+	tg_arena_report_get(&report);
+	unit_equal((uint64_t) table->blob_bytes, report.used_by[TG_USE_BLOB], "blobs are booked exactly");
+	return report.used_by[TG_USE_BLOB];
+}
+
+/* As the collector does with one that was replaced. */
+static void
+leave_slot(tg_version version, tg_version above, tg_version below)
+{
+	tg_epoch_enter(session);
+	tg_version_blobs_leave(session, version, above, below);
+	header_of(version)->begin = TG_TIME_NEVER;
+	tg_slot_give(session, version);
+	tg_epoch_leave(session);
+}
+
+static tg_status
+store_text(tg_version version, unsigned char *text, unsigned bytes, bool null)
+{
+	const bool nulls[4] = {false, false, false, null};
+	tg_value values[4] = {{.word = 1}, {.word = 2}, {.word = 3}};
+	tg_status status;
+
+	if (bytes <= TG_STRING_INLINE_MAX)
+		tg_string_make_inline(&values[3].string, text, bytes);
+	else
+		tg_string_make_host(&values[3].string, text, bytes, HEADER_BYTES);
+	tg_epoch_enter(session);
+	status = tg_version_store(session, version, 1, values, nulls, TG_DATA);
+	tg_epoch_leave(session);
+	return status;
+}
+
+static tg_version
+take_again(tg_table *table, tg_version expected)
+{
+	tg_version version;
+
+	tg_epoch_enter(session);
+	version = take_near(table, expected);
+	tg_epoch_leave(session);
+	unit_ok(version == expected, "the slot is taken again");
+	return version;
+}
+
+static bool
+refuse_alloc(const char *name)
+{
+	return strcmp(name, "alloc") == 0;
+}
+
+static void
+test_spares(void)
+{
+	static tg_version versions[SMALL + 2 * FULL];
+	static unsigned char text[8000];
+	size_t before = used_bytes();
+	tg_table *table = make_full_table(versions);
+	const tg_version *full = versions + SMALL;
+	tg_version shared;
+	void *blob;
+	size_t bytes;
+
+	memset(text, 'a', sizeof(text));
+	for (unsigned i = 0; i < 200; i++)
+		if (store_text(full[i], text, 80, false) != TG_OK)
+			abort();
+	bytes = blob_bytes(table);
+	blob = blob_of(full[7]);
+	leave_slot(full[7], full[8], TG_VERSION_NONE);
+	unit_equal(blob_bytes(table), bytes, "the blob of a version that was replaced stays with its slot");
+	(void) take_again(table, full[7]);
+	tg_failpoint_set(refuse_alloc);
+	unit_ok(store_text(full[7], text, 75, false) == TG_OK && blob_of(full[7]) == blob,
+			"and is the next version's, without an allocation");
+	leave_slot(full[7], full[8], TG_VERSION_NONE);
+	(void) take_again(table, full[7]);
+	unit_ok(store_text(full[7], text, 200, false) == TG_NO_MEMORY && blob_of(full[7]) == NULL,
+			"one that needs more room is refused where there is no memory, and nothing is kept");
+	tg_failpoint_set(NULL);
+	unit_ok(store_text(full[7], text, 200, false) == TG_OK, "else gets a blob of its own");
+	bytes = blob_bytes(table);
+	leave_slot(full[7], full[8], TG_VERSION_NONE);
+	(void) take_again(table, full[7]);
+	unit_ok(store_text(full[7], text, 80, false) == TG_OK && blob_bytes(table) < bytes, "as one that needs less");
+
+	bytes = blob_bytes(table);
+	leave_slot(full[7], full[8], TG_VERSION_NONE);
+	(void) take_again(table, full[7]);
+	unit_ok(store_text(full[7], text, 80, true) == TG_OK && blob_bytes(table) < bytes, "NULL needs none");
+	leave_slot(full[9], full[8], TG_VERSION_NONE);
+	(void) take_again(table, full[9]);
+	unit_ok(store_text(full[9], text, 5, false) == TG_OK && blob_of(full[9]) == NULL, "nor a short one");
+	leave_slot(full[7], full[8], TG_VERSION_NONE);
+	leave_slot(full[10], full[8], TG_VERSION_NONE);
+	(void) take_again(table, full[10]);
+	blob = blob_of(full[10]);
+	tg_epoch_enter(session);
+	tg_version_copy(session, full[10], full[11]);
+	tg_epoch_leave(session);
+	unit_ok(blob_of(full[10]) == blob && blob != blob_of(full[11]) && memcmp(blob, text, 80) == 0,
+			"a copy is written into the slot's own");
+
+	bytes = blob_bytes(table);
+	shared = add_sharing(table, full[12], 5);
+	unit_ok(blob_of(shared) == blob_of(full[12]), "one that two versions share");
+	leave_slot(full[12], shared, TG_VERSION_NONE);
+	unit_ok(blob_of(full[12]) == NULL && blob_bytes(table) == bytes, "goes on with the newer one");
+	(void) take_again(table, full[7]);
+	unit_ok(store_text(full[7], text, 8000, false) == TG_OK, "a large one");
+	leave_slot(full[7], full[8], TG_VERSION_NONE);
+	unit_ok(blob_of(full[7]) == NULL && blob_bytes(table) == bytes, "does not stay");
+
+	for (unsigned i = 20; i < 200; i++)
+		leave_slot(full[i], full[8], TG_VERSION_NONE);
+	unit_ok(blob_bytes(table) == bytes, "180 more where few slots are free");
+	for (unsigned i = 200; i < FULL; i++)
+		leave_slot(full[i], full[8], TG_VERSION_NONE);
+	for (unsigned i = 0; i < 20; i++)
+		if (i != 7 && i != 12)
+			leave_slot(full[i], shared, TG_VERSION_NONE);
+	unit_ok(blob_of(full[10]) == NULL, "and none where many are");
+	unit_ok(blob_of(full[150]) != NULL, "those that were kept wait");
+	tg_epoch_enter(session);
+	unit_ok(tg_chunk_reclaim(session, tg_version_chunk(full[0])), "until the chunk goes");
+	tg_epoch_leave(session);
+	give_slot(shared);
+	unit_equal(blob_bytes(table), 0, "then these go, too");
+	end_table(table);
+	unit_equal(used_bytes(), before, "nothing is left of them");
+}
+
 int
 main(void)
 {
@@ -526,5 +687,6 @@ main(void)
 	test_near_race();
 	test_values();
 	test_sharing();
+	test_spares();
 	return end_storage();
 }

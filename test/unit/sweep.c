@@ -1,8 +1,8 @@
 /*
  * sweep.c
  *	  Quiet chunks lose their headers, empty ones are given back, and then there
- *	  is nothing to do any more; the pool does all this by itself; a dropped
- *	  table's garbage goes with its last log.
+ *	  is nothing to do any more; rows that had to leave their chunk come home; the
+ *	  pool does all this by itself; a dropped table's garbage goes with its last log.
  */
 #include <unistd.h>
 
@@ -48,6 +48,74 @@ test_sweep(void)
 	tg_collector_report_get(&after);
 	unit_ok(after.chunks_freed > before.chunks_freed, "%" PRIu64 " empty chunks were given back", after.chunks_freed);
 	check_exact(100, "after reclaiming");
+}
+
+/* --- rows that come home ----------------------------------------------------- */
+
+#define HOME_FIRST 7000
+#define HOME_ROWS 3000 /* several chunks of full size */
+
+static tg_version
+head_of(uint64_t key)
+{
+	unsigned char bytes[TG_KEY_BYTES_MAX];
+	uint32_t row;
+
+	if (tg_btree_find(table->index, bytes, key_of(key, bytes), &row) != TG_OK)
+		abort();
+	return tg_load_acquire(tg_row_head(table, row));
+}
+
+static tg_chunk *
+chunk_of(uint64_t key)
+{
+	return tg_version_chunk(head_of(key));
+}
+
+/* Of rows that lie side by side, how many lie in the chunk of the one before. */
+static unsigned
+count_together(void)
+{
+	unsigned together = 0;
+
+	for (uint64_t key = HOME_FIRST + 1; key < HOME_FIRST + HOME_ROWS; key++)
+		together += chunk_of(key) == chunk_of(key - 1);
+	return together;
+}
+
+static void
+test_home(void)
+{
+	client *a = &clients[0];
+	unsigned before;
+	unsigned away;
+
+	for (uint64_t key = HOME_FIRST; key < HOME_FIRST + HOME_ROWS; key++)
+		must_insert(a, key);
+	commit(a);
+	leases_end();
+	collect(1000);
+	before = count_together();
+	for (uint64_t key = HOME_FIRST; key < HOME_FIRST + HOME_ROWS; key += 3)
+		must_update(a, key);
+	commit(a);
+	leases_end();
+	collect(1000);
+	away = count_together();
+	unit_ok(away < before - 1000, "rows leave chunks that have no free slot: %u of %u are beside others", away, before);
+	for (uint64_t key = HOME_FIRST; key < HOME_FIRST + HOME_ROWS; key += 3)
+		must_update(a, key);
+	commit(a);
+	leases_end();
+	collect(1000);
+	unit_ok(count_together() > before - 400, "and come home with their next update: %u", count_together());
+	check_exact(1000, "at home again");
+
+	for (uint64_t key = HOME_FIRST; key < HOME_FIRST + HOME_ROWS; key++)
+		must_delete(a, key);
+	commit(a);
+	leases_end();
+	check_exact(1000, "after coming home");
 }
 
 /* --- the pool --------------------------------------------------------------- */
@@ -128,6 +196,7 @@ main(void)
 	begin();
 	tg_sweep_interval_ms = 0;
 	test_sweep();
+	test_home();
 	test_pool();
 	test_drop();
 	end();
