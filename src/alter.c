@@ -114,9 +114,19 @@ is_about_storage(const AlterTableCmd *command)
 	}
 }
 
+/* ADD COLUMN IF NOT EXISTS of one that does: PostgreSQL passes it over, with all that is said of it. */
 static void
-strip_command(AlterTableCmd *command, Wishes *wishes, List **commands)
+pass_over_column(Oid relation, AlterTableCmd *command)
 {
+	if (command->subtype == AT_AddColumn && command->missing_ok &&
+		get_attnum(relation, castNode(ColumnDef, command->def)->colname) != InvalidAttrNumber)
+		castNode(ColumnDef, command->def)->constraints = NIL;
+}
+
+static void
+strip_command(Oid relation, AlterTableCmd *command, Wishes *wishes, List **commands)
+{
+	pass_over_column(relation, command);
 	if (is_about_storage(command) || tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
 		return;
 	if (command->subtype == AT_AlterConstraint)
@@ -147,7 +157,7 @@ strip_alter(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 	ListCell *cell;
 
 	foreach (cell, statement->cmds)
-		strip_command(lfirst(cell), wishes, &commands);
+		strip_command(relation, lfirst(cell), wishes, &commands);
 	statement->cmds = list_concat(commands, tsurugi_key_clauses_set_not_null(relation, wishes->keys));
 }
 
@@ -442,6 +452,7 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	note_type_changes(utility, relation, statement, &wishes);
 	foreach (cell, changed->cmds)
 	{
+		pass_over_column(relation, lfirst(cell));
 		if (tsurugi_foreign_keys_take_command(lfirst(cell), false, &wishes.foreign_keys))
 			changed->cmds = foreach_delete_current (changed->cmds, cell);
 		else
@@ -465,13 +476,13 @@ finish_entries(const tsurugi_utility *utility, Oid relation_id, const Wishes *wi
 {
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
 
+	rebuild_indexes(wishes); /* first: one of them may become a key */
 	if (wishes->keys != NIL)
 	{
 		tsurugi_key_clauses_make(relation, wishes->keys, utility->text);
 		tsurugi_altered_note(relation_id);
 	}
 	table_close(relation, NoLock);
-	rebuild_indexes(wishes);
 }
 
 static void
@@ -480,10 +491,10 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	AlterTableStmt *statement = copyObject(written);
 	Wishes wishes = {0};
 
+	strip_alter(relation_id, statement, &wishes); /* looks at indexes that the next one drops */
 	note_type_changes(utility, relation_id, written, &wishes);
-	strip_alter(relation_id, statement, &wishes);
 	if (!wishes.adds_columns)
-		tsurugi_key_clauses_check(relation_id, wishes.keys);
+		tsurugi_key_clauses_check(relation_id, wishes.keys, true);
 	tsurugi_utility_run_instead(utility, (Node *) statement);
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))

@@ -176,7 +176,7 @@ make_insert(Relation table, Query *query)
 	target->relid = RelationGetRelid(table);
 	target->relkind = table->rd_rel->relkind;
 	target->rellockmode = RowExclusiveLock;
-	target->requiredPerms = ACL_INSERT;
+	/* as CREATE TABLE AS of PostgreSQL, it asks for no right to INSERT */
 	target->eref = makeAlias(RelationGetRelationName(table), NIL);
 	source->rtekind = RTE_SUBQUERY;
 	source->subquery = query;

@@ -84,7 +84,7 @@ create_keys(const tsurugi_utility *utility, Oid relation_id, List *keys)
 	AlterTableStmt *alter = makeNode(AlterTableStmt);
 	Relation relation;
 
-	tsurugi_key_clauses_check(relation_id, keys);
+	tsurugi_key_clauses_check(relation_id, keys, false);
 	alter->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relation_id)), get_rel_name(relation_id), -1);
 	alter->relation->inh = false;
 	alter->cmds = tsurugi_key_clauses_set_not_null(relation_id, keys);
@@ -95,6 +95,23 @@ create_keys(const tsurugi_utility *utility, Oid relation_id, List *keys)
 	relation = table_open(relation_id, AccessExclusiveLock);
 	tsurugi_key_clauses_make(relation, keys, utility->text);
 	table_close(relation, NoLock);
+}
+
+/* There are no rows yet that a condition could not be valid for (transformCheckConstraints). */
+static void
+validate_checks(List *elements)
+{
+	ListCell *cell;
+
+	foreach (cell, elements)
+	{
+		Constraint *constraint = lfirst(cell);
+
+		if (!IsA(constraint, Constraint) || constraint->contype != CONSTR_CHECK)
+			continue;
+		constraint->skip_validation = false;
+		constraint->initially_valid = true;
+	}
 }
 
 static void
@@ -110,6 +127,7 @@ create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
 	Relation relation;
 	Oid relation_id;
 
+	validate_checks(statement->base.tableElts);
 	tsurugi_utility_run_instead(utility, (Node *) statement);
 	if (skipped)
 		return;

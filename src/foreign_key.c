@@ -215,6 +215,32 @@ find_columns(Relation relation, const List *names, int16 *columns)
 	return count;
 }
 
+/* The columns of ON DELETE SET, each once. */
+static void
+find_set_columns(new_key *key)
+{
+	const List *names = key->clause->fk_del_set_cols;
+	int named = find_columns(key->child, names, key->set_columns);
+
+	for (int i = 0; i < named; i++)
+	{
+		int16 column = key->set_columns[i];
+		int at = 0;
+
+		while (at < key->count && key->child_columns[at] != column)
+			at++;
+		if (at == key->count)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+							errmsg("column \"%s\" referenced in ON DELETE SET action must be part of foreign key",
+								   strVal(list_nth(names, i)))));
+		at = 0;
+		while (at < key->set_count && key->set_columns[at] != column)
+			at++;
+		if (at == key->set_count)
+			key->set_columns[key->set_count++] = column;
+	}
+}
+
 /* Whether the index is on exactly these columns, in any order; then the operator class of each. */
 static bool
 index_fits(HeapTuple tuple, new_key *key)
@@ -311,18 +337,7 @@ find_all_columns(new_key *key)
 	const Constraint *clause = key->clause;
 
 	key->count = find_columns(key->child, clause->fk_attrs, key->child_columns);
-	key->set_count = find_columns(key->child, clause->fk_del_set_cols, key->set_columns);
-	for (int i = 0; i < key->set_count; i++)
-	{
-		int at = 0;
-
-		while (at < key->count && key->child_columns[at] != key->set_columns[i])
-			at++;
-		if (at == key->count)
-			ereport(ERROR, (errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-							errmsg("column \"%s\" referenced in ON DELETE SET action must be part of foreign key",
-								   strVal(list_nth(clause->fk_del_set_cols, i)))));
-	}
+	find_set_columns(key);
 	key->parent_count = clause->pk_attrs == NIL ? find_primary_key(key, key->parent_columns)
 												: find_columns(key->parent, clause->pk_attrs, key->parent_columns);
 	find_index(key);

@@ -51,6 +51,7 @@
 
 #include "src/deferred_key.h"
 #include "src/keys.h"
+#include "src/owner.h"
 
 _Static_assert(TG_KEY_COLUMN_MAX >= INDEX_MAX_KEYS, "an index of PostgreSQL's has no more columns than ours");
 
@@ -201,10 +202,17 @@ check_no_system_columns(Node *expression)
 	}
 }
 
+/* Planning may call functions. */
 static bool
-is_mutable(Node *expression)
+is_mutable(Relation relation, Node *expression)
 {
-	return contain_mutable_functions((Node *) expression_planner(copyObject((Expr *) expression)));
+	tsurugi_caller caller;
+	bool is;
+
+	tsurugi_owner_begin(relation, &caller);
+	is = contain_mutable_functions((Node *) expression_planner(copyObject((Expr *) expression)));
+	tsurugi_owner_end(&caller);
+	return is;
 }
 
 /* A column by its name. */
@@ -245,7 +253,7 @@ set_expression(Definition *definition, Node *expression, int at, Oid *type_out, 
 		return;
 	}
 	check_no_system_columns(expression);
-	if (is_mutable(expression))
+	if (is_mutable(definition->relation, expression))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 						errmsg("functions in index expression must be marked IMMUTABLE")));
 	definition->info->ii_IndexAttrNumbers[at] = 0;
@@ -408,7 +416,7 @@ set_predicate(Definition *definition)
 	if (predicate == NULL)
 		return;
 	check_no_system_columns(predicate);
-	if (is_mutable(predicate))
+	if (is_mutable(definition->relation, predicate))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 						errmsg("functions in index predicate must be marked IMMUTABLE")));
 	definition->info->ii_Predicate = make_ands_implicit((Expr *) predicate);

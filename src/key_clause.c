@@ -145,14 +145,19 @@ tsurugi_key_clauses_set_not_null(Oid relation, List *keys)
 }
 
 void
-tsurugi_key_clauses_check(Oid relation, List *keys)
+tsurugi_key_clauses_check(Oid relation, List *keys, bool altering)
 {
 	ListCell *cell;
 	ListCell *column;
 
 	foreach (cell, keys)
 	{
-		foreach (column, lfirst_node(Constraint, cell)->keys)
+		const Constraint *key = lfirst(cell);
+
+		/* SET NOT NULL complains, as PostgreSQL's does */
+		if (altering && key->contype == CONSTR_PRIMARY)
+			continue;
+		foreach (column, key->keys)
 		{
 			if (get_attnum(relation, strVal(lfirst(column))) == InvalidAttrNumber)
 				ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),

@@ -34,6 +34,7 @@
 
 #include "src/errors.h"
 #include "src/keys.h"
+#include "src/owner.h"
 #include "src/session.h"
 #include "src/storage.h"
 
@@ -71,6 +72,7 @@ tsurugi_relation_describe(Relation relation)
 {
 	TupleDesc columns = RelationGetDescr(relation);
 	tsurugi_relation *described = palloc0(sizeof(*described));
+	tsurugi_caller caller;
 
 	described->oid = RelationGetRelid(relation);
 	described->attribute_count = columns->natts;
@@ -81,7 +83,10 @@ tsurugi_relation_describe(Relation relation)
 		tsurugi_codec_init(&described->codecs[i], TupleDescAttr(columns, i));
 		described->kinds[i] = described->codecs[i].kind;
 	}
+	/* planning what indexes are on may call functions */
+	tsurugi_owner_begin(relation, &caller);
 	tsurugi_keys_describe(described, relation);
+	tsurugi_owner_end(&caller);
 	described->may_copy = may_copy(described);
 	return described;
 }

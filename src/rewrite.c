@@ -28,6 +28,7 @@
 #include "src/hidden.h"
 #include "src/index_build.h"
 #include "src/keys.h"
+#include "src/owner.h"
 #include "src/relation.h"
 #include "src/scan.h"
 #include "src/session.h"
@@ -399,7 +400,13 @@ copy_row(Copy *copy, const Rows *rows)
 		take_row(copy, rows);
 	fill_defaults(copy);
 	if (copy->hidden != NULL)
+	{
+		tsurugi_caller caller_role;
+
+		tsurugi_owner_begin(copy->relation, &caller_role);
 		tsurugi_hidden_compute(copy->hidden, copy->slot, copy->values, copy->nulls);
+		tsurugi_owner_end(&caller_role);
+	}
 	insert_row(copy);
 	MemoryContextSwitchTo(caller);
 }
@@ -495,10 +502,13 @@ copy_rows(Relation relation, Rows *rows, tg_table *fresh, const tsurugi_relation
 				 .defaults = defaults,
 				 .estate = estate,
 				 .slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual),
-				 .hidden = tsurugi_hidden_prepare(described, estate),
 				 .values = (tg_value *) TYPEALIGN(sizeof(tg_value), palloc0((count + 1) * sizeof(tg_value))),
 				 .nulls = palloc0((count + 1) * sizeof(bool))};
+	tsurugi_caller caller;
 
+	tsurugi_owner_begin(relation, &caller);
+	copy.hidden = tsurugi_hidden_prepare(described, estate);
+	tsurugi_owner_end(&caller);
 	prepare_conversions(&copy, retype);
 	while (next_row(rows))
 		copy_row(&copy, rows);

@@ -42,3 +42,17 @@ ALTER TABLE whole ATTACH PARTITION part_b FOR VALUES IN ('b');
 INSERT INTO whole VALUES (3, 'b') RETURNING tableoid::regclass;
 INSERT INTO rest VALUES (3, 'b');
 INSERT INTO rest_low VALUES ('b', 3);
+
+-- no right to INSERT is needed to fill what one creates
+CREATE ROLE same_maker;
+ALTER DEFAULT PRIVILEGES FOR ROLE same_maker REVOKE INSERT ON TABLES FROM same_maker;
+GRANT CREATE ON SCHEMA public TO same_maker;
+SET SESSION AUTHORIZATION same_maker;
+CREATE TABLE filled AS SELECT 1 AS a;
+INSERT INTO filled VALUES (2);
+SELECT * FROM filled;
+RESET SESSION AUTHORIZATION;
+DROP TABLE filled;
+ALTER DEFAULT PRIVILEGES FOR ROLE same_maker GRANT INSERT ON TABLES TO same_maker;
+REVOKE CREATE ON SCHEMA public FROM same_maker;
+DROP ROLE same_maker;

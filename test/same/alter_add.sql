@@ -1,0 +1,21 @@
+-- what ALTER TABLE passes over, or does in an order of its own
+CREATE TABLE pk (tid int, id int, PRIMARY KEY (tid, id));
+CREATE TABLE fk (tid int, id int DEFAULT 0, FOREIGN KEY (tid, id) REFERENCES pk ON DELETE SET DEFAULT (id, id));
+SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'fk'::regclass::oid ORDER BY oid;
+INSERT INTO pk VALUES (1, 0), (1, 1), (1, 2);
+INSERT INTO fk VALUES (1, 1);
+DELETE FROM pk WHERE id = 1;
+SELECT * FROM fk;
+CREATE TABLE c (a int);
+ALTER TABLE c ADD COLUMN IF NOT EXISTS p int PRIMARY KEY, ADD COLUMN IF NOT EXISTS q int REFERENCES c (p);
+ALTER TABLE c ADD COLUMN IF NOT EXISTS p int PRIMARY KEY, ADD COLUMN IF NOT EXISTS q int REFERENCES c (p);
+SELECT conname FROM pg_constraint WHERE conrelid = 'c'::regclass ORDER BY 1;
+ALTER TABLE c ADD PRIMARY KEY (z);
+ALTER TABLE c ADD UNIQUE (z);
+CREATE TABLE d (f varchar(10));
+CREATE UNIQUE INDEX di ON d (f);
+ALTER TABLE d ADD PRIMARY KEY USING INDEX di, ALTER f TYPE text;
+INSERT INTO d VALUES (NULL);
+INSERT INTO d VALUES ('a'), ('a');
+CREATE TABLE e (a int CHECK (a > 0) , CHECK (a < 3) NOT VALID);
+SELECT conname, convalidated FROM pg_constraint WHERE conrelid = 'e'::regclass ORDER BY 1;
