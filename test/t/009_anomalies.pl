@@ -40,8 +40,8 @@ sub for_ordinary_tables
 {
 	my ($spec) = @_;
 
-	$spec =~ s/CREATE FOREIGN TABLE (.*) SERVER \w+;/CREATE TABLE $1;/;
-	$spec =~ s/DROP FOREIGN TABLE/DROP TABLE/;
+	$spec =~ s/CREATE FOREIGN TABLE (.*) SERVER \w+;/CREATE TABLE $1;/g;
+	$spec =~ s/DROP FOREIGN TABLE/DROP TABLE/g;
 	$spec =~ s/^\t(CREATE|DROP) SERVER.*\n//mg;
 	return $spec;
 }
