@@ -152,12 +152,13 @@ CREATE FUNCTION tsurugi_fdw_collector(
 	OUT rows_closed bigint, OUT chunks_settled bigint, OUT chunks_freed bigint, OUT versions_moved bigint, OUT oldest_snapshot bigint,
 	OUT oldest_snapshot_pid integer, OUT oldest_snapshot_holds bigint, OUT epoch_lag bigint, OUT epoch_pid integer,
 	OUT epoch_wait_ms bigint, OUT quanta bigint, OUT quanta_long bigint, OUT stood_back bigint, OUT bank_us bigint,
-	OUT deposited_us bigint, OUT withdrawn_us bigint, OUT paid_us bigint, OUT surcharge bigint)
+	OUT deposited_us bigint, OUT withdrawn_us bigint, OUT paid_us bigint, OUT surcharge bigint,
+	OUT pool_cpu_us bigint, OUT sessions_cpu_us bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW collector AS SELECT * FROM tsurugi_fdw_collector();
-COMMENT ON VIEW collector IS 'garbage: what the present cycle does, what waits, what is kept for snapshots, what was done since the start; whose snapshot is the oldest and how many versions it keeps; who holds back the epoch; quanta, how often the pool left them to sessions that need the CPUs, their microseconds in the bank and paid by sessions';
+COMMENT ON VIEW collector IS 'garbage: what the present cycle does, what waits, what is kept for snapshots, what was done since the start; whose snapshot is the oldest and how many versions it keeps; who holds back the epoch; quanta, how often the pool left them to sessions that need the CPUs, their microseconds in the bank and paid by sessions; processor time of the collection, of the pool and of sessions';
 
 CREATE FUNCTION tsurugi_fdw_garbage(
 	OUT database oid, OUT relation oid, OUT versions bigint, OUT free_slots bigint, OUT chunks bigint,

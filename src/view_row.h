@@ -12,7 +12,7 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
-#define VIEW_COLUMNS_MAX 24
+#define VIEW_COLUMNS_MAX 28
 
 /* A row being put together, column by column. */
 typedef struct Row

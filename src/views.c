@@ -587,6 +587,8 @@ tsurugi_fdw_collector(PG_FUNCTION_ARGS)
 	add_bigint(&row, tax.withdrawn_us);
 	add_bigint(&row, tax.paid_us);
 	add_bigint(&row, tax.surcharge);
+	add_bigint(&row, tax.pool_cpu_us);
+	add_bigint(&row, tax.sessions_cpu_us);
 	put_row(fcinfo, &row);
 	return (Datum) 0;
 }

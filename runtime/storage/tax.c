@@ -84,6 +84,8 @@ typedef struct tax
 	uint64_t deposited_us TG_CACHE_ALIGNED;
 	uint64_t withdrawn_us;
 	uint64_t paid_us;
+	uint64_t pool_cpu_us;
+	uint64_t sessions_cpu_us;
 	uint64_t quanta;
 	uint64_t quanta_long;
 	uint64_t stood_back;
@@ -276,8 +278,8 @@ measure(uint32_t *mean_ns, uint64_t us, unsigned entries)
 }
 
 /*
- * Microseconds that it took, on the wall and, if asked for, of this thread, both at least 1; 0 if there was nothing to
- * do.  *more_out: there is more.
+ * Microseconds that it took, on the wall, at least 1; 0 if there was nothing to do.  *thread_us_out: of this
+ * thread.  *more_out: there is more.
  */
 static uint64_t
 do_quantum(tg_session *session, bool may_open, uint64_t *thread_us_out, bool *more_out)
@@ -290,6 +292,7 @@ do_quantum(tg_session *session, bool may_open, uint64_t *thread_us_out, bool *mo
 	uint64_t thread_took;
 	uint64_t took;
 
+	*thread_us_out = 0;
 	if (done == 0)
 		return 0;
 	thread_took = tg_thread_us() - thread_began;
@@ -297,8 +300,7 @@ do_quantum(tg_session *session, bool may_open, uint64_t *thread_us_out, bool *mo
 	tg_fetch_add_relaxed(&shared->quanta, 1);
 	if (thread_took > 2 * TG_QUANTUM_US)
 		tg_fetch_add_relaxed(&shared->quanta_long, 1);
-	if (thread_us_out != NULL)
-		*thread_us_out = thread_took > 0 ? thread_took : 1;
+	*thread_us_out = thread_took;
 	if (done >= budget)
 	{
 		measure(&shared->entry_ns, thread_took, done);
@@ -314,15 +316,18 @@ tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 	uint64_t debt = account->debt_us;
 	uint64_t taken = withdraw(debt);
 	uint64_t paid = 0;
+	uint64_t thread_us;
+	uint64_t thread_us_sum = 0;
 	bool more = true;
 
 	debt -= taken;
 	for (unsigned i = 0; i < EAGER_QUANTA && is_eager(); i++)
-		(void) do_quantum(session, true, NULL, &more);
+		(void) do_quantum(session, true, &thread_us, &more);
 	while (debt >= TG_QUANTUM_US && more && (go_on == NULL || go_on(argument)))
 	{
-		uint64_t us = do_quantum(session, false, NULL, &more);
+		uint64_t us = do_quantum(session, false, &thread_us, &more);
 
+		thread_us_sum += thread_us;
 		if (us == 0)
 			debt = 0; /* nothing left to pay for */
 		else
@@ -332,6 +337,7 @@ tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 	if (!more)
 		debt = 0;
 	tg_fetch_add_relaxed(&shared->paid_us, paid);
+	tg_fetch_add_relaxed(&shared->sessions_cpu_us, thread_us_sum);
 	tg_store_relaxed(&account->debt_us, debt);
 	tg_store_relaxed(&account->withdrawn_us, account->withdrawn_us + taken);
 	tg_store_relaxed(&account->paid_us, account->paid_us + paid);
@@ -355,8 +361,9 @@ tg_tax_work(tg_session *session)
 
 	if (us == 0)
 		return more;
+	tg_fetch_add_relaxed(&shared->pool_cpu_us, thread_us);
 	if (tg_collector_is_open())
-		deposit(thread_us);
+		deposit(thread_us > 0 ? thread_us : 1);
 	if (more && us > thread_us + LOST_US && others_pay())
 	{
 		tg_fetch_add_relaxed(&shared->stood_back, 1);
@@ -389,6 +396,8 @@ tg_tax_report_get(tg_tax_report *report)
 							  .deposited_us = tg_load_relaxed(&shared->deposited_us),
 							  .withdrawn_us = tg_load_relaxed(&shared->withdrawn_us),
 							  .paid_us = tg_load_relaxed(&shared->paid_us),
+							  .pool_cpu_us = tg_load_relaxed(&shared->pool_cpu_us),
+							  .sessions_cpu_us = tg_load_relaxed(&shared->sessions_cpu_us),
 							  .quanta = tg_load_relaxed(&shared->quanta),
 							  .quanta_long = tg_load_relaxed(&shared->quanta_long),
 							  .stood_back = tg_load_relaxed(&shared->stood_back),

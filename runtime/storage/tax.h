@@ -60,7 +60,9 @@ typedef struct tg_tax_report
 	int64_t bank_us;
 	uint64_t deposited_us; /* since start, as all below */
 	uint64_t withdrawn_us;
-	uint64_t paid_us; /* by sessions' own quanta */
+	uint64_t paid_us;		  /* by sessions' own quanta */
+	uint64_t pool_cpu_us;	  /* processor time that quanta took, of the pool's threads */
+	uint64_t sessions_cpu_us; /* and of sessions */
 	uint64_t quanta;
 	uint64_t quanta_long; /* that took more than twice as long as meant, on a CPU */
 	uint64_t stood_back;  /* how often a thread of the pool left it to the sessions, for want of a CPU */

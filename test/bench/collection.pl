@@ -9,7 +9,8 @@
 #   uniform-cursor         while a cursor is open that has read one row
 #   delete                 while half of the rows are deleted by one statement in mid-run
 #   utilization            by two roles at once, min_mutator_utilization 0.9 and 0.5, beside that delete
-#   cost                   with the collection held off by an open transaction's SERIALIZABLE snapshot, and without
+#   cost                   of the collection: its CPU time by update, as a part of all; and throughput in short windows
+#                          against windows in between in which an open transaction's SERIALIZABLE snapshot holds it off
 #   sparse                 what is left in use of the memory, and taken from the system, after nine of ten rows,
 #                          anywhere in the table, have been deleted; heap: and VACUUM has been there
 #   memory                 bytes of a row, of MEMORY_ROWS rows
@@ -23,9 +24,11 @@
 # milliseconds of this script's own, is done, and «even» is the same ratio at equal
 # speed, by the CPU time that this work took in both sixths.
 #
-# Environment: SECONDS_EACH (60), ROWS (1000000), CLIENTS (8), MEMORY_ROWS (10000000), ONLY.
+# Environment: SECONDS_EACH (60), WINDOW (0.7, seconds), ROWS (1000000), CLIENTS (8), MEMORY_ROWS (10000000), ONLY.
 use strict;
 use warnings;
+use IO::Handle;
+use IPC::Open2;
 use Time::HiRes qw(time sleep clock_gettime CLOCK_PROCESS_CPUTIME_ID);
 use POSIX qw(:sys_wait_h);
 
@@ -33,6 +36,7 @@ my $seconds = $ENV{SECONDS_EACH} || 60;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $clients = $ENV{CLIENTS} || 8;
 my $memory_rows = $ENV{MEMORY_ROWS} || 10_000_000;
+my $window = $ENV{WINDOW} || 0.7;
 my @all = qw(uniform zipf uniform-reader zipf-reader uniform-cursor delete utilization cost sparse memory);
 my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || join ' ', @all);
 my $work = $ENV{TG_WORK} or die "to be run by collection.sh\n";
@@ -100,12 +104,12 @@ sub finish { waitpid($_[0], 0); }
 
 sub start_pgbench
 {
-	my ($schema, $keys, $count, $name, $role) = @_;
+	my ($schema, $keys, $count, $name, $role, $no_log) = @_;
 	unlink glob "$work/log_$name.*";
 	local $ENV{PGOPTIONS} = "-c search_path=$schema,public";
 	local $ENV{PGUSER} = $role if defined $role;
-	return start('pgbench', '-n', '-M', 'prepared', '-c', $count, '-j', 2, '-T', $seconds, '-D', "rows=$rows", '-l',
-		'--log-prefix', "$work/log_$name", '-f', $script{$keys}, 'postgres');
+	return start('pgbench', '-n', '-M', 'prepared', '-c', $count, '-j', 2, '-T', $seconds, '-D', "rows=$rows",
+		$no_log ? () : ('-l', '--log-prefix', "$work/log_$name"), '-f', $script{$keys}, 'postgres');
 }
 
 # What pgbench has logged: [end in s, latency in us] by transaction.
@@ -248,13 +252,116 @@ sub bench_utilization
 	drop_table('ours');
 }
 
-# While a SERIALIZABLE transaction is open nothing that has ended since goes: no collection, but more memory.
+# --- the cost -----------------------------------------------------------------
+
+# A psql that stays: one statement at a time, its answer back.
+sub talk
+{
+	my $pid = open2(my $from, my $to, 'psql', '-XAtq');
+	return {pid => $pid, to => $to, from => $from};
+}
+
+sub ask
+{
+	my ($psql, $statement) = @_;
+	my @answer;
+	print { $psql->{to} } "$statement;\n\\echo answered\n";
+	$psql->{to}->flush;
+	while (defined(my $line = readline $psql->{from}))
+	{
+		return join "\n", @answer if $line eq "answered\n";
+		chomp $line;
+		push @answer, $line;
+	}
+	die "no answer: $statement\n";
+}
+
+# Seconds that the threads of these processes have been on a CPU.
+sub cpu_of
+{
+	my $sum = 0;
+	for my $file (map { glob "/proc/$_/task/*/schedstat" } @_)
+	{
+		open(my $in, '<', $file) or next;
+		$sum += (split ' ', <$in>)[0];
+	}
+	return $sum / 1e9;
+}
+
+sub sorted_at { my ($share, @values) = @_; my @sorted = sort { $a <=> $b } @values; return $sorted[ int($share * $#sorted + 0.5) ]; }
+
+# The worker, which is a child of the same process as any backend.
+sub pool_process
+{
+	my ($backend) = @_;
+	my $postmaster = `ps -o ppid= -p $backend` + 0;
+
+	return map { /^\s*(\d+) .*tsurugi_fdw worker/ ? $1 : () } `ps -o pid=,args= --ppid $postmaster`;
+}
+
+# What there is of updates and CPU time by now.
+sub meter
+{
+	my ($psql, $pids) = @_;
+	my ($commits, $sessions) = split /\|/, ask($psql, 'SELECT r.commits, c.sessions_cpu_us FROM tsurugi.runtime r, tsurugi.collector c');
+	return {at => time, updates => $commits, sessions => $sessions / 1e6, pool => cpu_of(@{ $pids->{pool} }),
+		all => cpu_of(map { @$_ } values %$pids)};
+}
+
+# Runs on for a while; by update, in us: time, CPU of everybody, of the collection.
+sub window
+{
+	my ($psql, $pids, $length) = @_;
+	my $from = meter($psql, $pids);
+	sleep $length;
+	my $to = meter($psql, $pids);
+	my %spent = map { $_ => 1e6 * ($to->{$_} - $from->{$_}) / (($to->{updates} - $from->{updates}) || 1) } qw(at all pool sessions);
+	$spent{collection} = $spent{pool} + $spent{sessions};
+	return \%spent;
+}
+
+# While a SERIALIZABLE transaction is open nothing that has ended since goes: no collection, but more
+# memory.  What has been put off so is collected before the next pair of windows is measured, and counts for neither.
 sub bench_cost
 {
-	my $off = load('ours', 'uniform', ['psql', '-Xq', '-c', "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM (SELECT FROM ours.item LIMIT 1) x; SELECT pg_sleep($hold); COMMIT"]);
-	my $on = load('ours', 'uniform');
-	printf "%-22s %.0f/s without collection, %.0f/s with: %.1f %% (target <= 10)\n", 'cost', $off->{rate}, $on->{rate},
-		100 * (1 - $on->{rate} / $off->{rate});
+	make_table('ours', $rows);
+	my ($meter, $holder) = (talk(), talk());
+	my $pgbench = start_pgbench('ours', 'uniform', $clients, 'cost', undef, 1);
+	sleep 2;
+	my $pids = {
+		pool => [ pool_process(ask($meter, 'SELECT pg_backend_pid()')) ],
+		backends => [ split /\n/, ask($meter, "SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench'") ],
+		client => [$pgbench]};
+	my $ends = time + $seconds - 4;
+	my (@on, @off, @ratios);
+	while (time < $ends)
+	{
+		my $on = window($meter, $pids, $window);
+		ask($holder, 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT a FROM ours.item WHERE id = 1');
+		sleep 0.05;
+		my $off = window($meter, $pids, $window);
+		my $piled = ask($meter, 'SELECT logs_waiting FROM tsurugi.collector');
+		ask($holder, 'COMMIT');
+		while (time < $ends && ask($meter, 'SELECT logs_waiting FROM tsurugi.collector') > $piled / 10) { sleep 0.05; }
+		sleep 0.1;
+		# each window without it against those before it and after it
+		push @ratios, 1 - 2 * $off[-1]{at} / ($on[-1]{at} + $on->{at}) if @on;
+		push @on, $on;
+		push @off, $off;
+	}
+	finish($pgbench);
+	close $_->{to} for $meter, $holder;
+	finish($_->{pid}) for $meter, $holder;
+	drop_table('ours');
+	my %median = map { my $what = $_; ($what => sorted_at(0.5, map { $_->{$what} } @on)) } qw(at all pool sessions collection);
+	my @shares = map { 100 * $_->{collection} / $_->{all} } @on;
+	printf "%-22s %d windows of %.1f s each way, %.0f updates/s, %.2f CPUs busy\n", 'cost', scalar @on, $window, 1e6 / $median{at},
+		$median{all} / $median{at};
+	printf "%-22s CPU of the collection, us an update: %.2f of %.2f (server and client): median %.1f %% (quartiles %.1f, %.1f; target <= 10); pool %.2f, sessions %.2f; held off %.2f\n",
+		'', $median{collection}, $median{all}, map({ sorted_at($_, @shares) } 0.5, 0.25, 0.75), $median{pool}, $median{sessions},
+		sorted_at(0.5, map { $_->{collection} } @off);
+	printf "%-22s throughput lost beside windows without it: median %.1f %% (quartiles %.1f, %.1f)\n", '',
+		map { 100 * sorted_at($_, @ratios) } 0.5, 0.25, 0.75;
 }
 
 # What the rows that are left would take alone, then what they take.

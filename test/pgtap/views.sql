@@ -27,7 +27,7 @@ SELECT columns_are('tsurugi', 'collector',
 	ARRAY['stage', 'cycles', 'logs_waiting', 'versions_held', 'versions_removed', 'rows_closed', 'chunks_settled',
 	'chunks_freed', 'versions_moved', 'oldest_snapshot', 'oldest_snapshot_pid', 'oldest_snapshot_holds', 'epoch_lag',
 	'epoch_pid', 'epoch_wait_ms', 'quanta', 'quanta_long', 'stood_back', 'bank_us', 'deposited_us', 'withdrawn_us', 'paid_us',
-	'surcharge']);
+	'surcharge', 'pool_cpu_us', 'sessions_cpu_us']);
 SELECT columns_are('tsurugi', 'garbage', ARRAY['database', 'relation', 'versions', 'free_slots', 'chunks', 'chunks_sparse']);
 SELECT columns_are('tsurugi', 'taxes', ARRAY['pid', 'role', 'target', 'effective', 'achieved', 'ran_us', 'paid_us',
 	'withdrawn_us', 'debt_us']);
