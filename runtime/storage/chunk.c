@@ -270,12 +270,14 @@ bool
 tg_chunk_emptying_begin(tg_chunk *chunk)
 {
 	tg_table *table = chunk->table;
+	bool has_others;
 	bool begun;
 
 	tg_latch_acquire(&table->latch);
-	begun = !chunk->leased && (chunk->listed == TG_LISTED || chunk->listed == TG_UNLISTED) &&
-			chunk->layout == table->layout && table->partial != NULL &&
-			(table->partial != chunk || chunk->next_partial != NULL);
+	has_others = chunk->layout == table->layout
+					 ? table->partial != NULL && (table->partial != chunk || chunk->next_partial != NULL)
+					 : live_chunks(table) > 1;
+	begun = !chunk->leased && (chunk->listed == TG_LISTED || chunk->listed == TG_UNLISTED) && has_others;
 	if (begun)
 	{
 		if (chunk->listed == TG_LISTED)

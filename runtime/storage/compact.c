@@ -12,7 +12,7 @@
  *	   sparse      LISTED, leased for the copies
  *	  [x.....x.]     [xxxx....]		 ->	   [........]	[xxxxxx..]
  *
- * 1. No chunk is made for it, so each one that is emptied is one less.  A sparse
+ * 1. No chunk is made for it (but by 6), so each one that is emptied is one less.  A sparse
  *	  chunk has at most half of a chunk's versions and half is free in any other
  *	  that is sparse, so of two one goes.  Where the room ends first, the chunk is an
  *	  ordinary one again, and its free slots are to be had; it is not tried again while it is
@@ -31,8 +31,12 @@
  *	  that came and went together with the chunk's are: else most of the memory
  *	  that they took would stay theirs.  (Departure from storage.md, «a merge re-points».)
  *
- * Left out: chunks of an older layout, which nobody takes slots from either; heads of
- * dead rows, 8 bytes each, whose numbers are used again by rows to come: a number cannot
+ * 6. Versions of a chunk of an older layout go to one of the newest, where the columns that they do not have are NULL,
+ *	  as they were.  Nobody takes slots from such a chunk, so even where one has to be made for them, and nothing else is
+ *	  sparse, free slots that nobody could use become some that all can.  It is done once, for what is in the new
+ *	  chunk is of the newest layout.  (Not where the table has one chunk only.)
+ *
+ * Left out: heads of dead rows, 8 bytes each, whose numbers are used again by rows to come: a number cannot
  * change, for indexes and the host's statements know rows by it.
  */
 #include "runtime/storage/compact.h"
@@ -70,7 +74,19 @@ is_settled(const tg_header *header, tg_time horizon)
 		   tg_load_acquire(&header->older) == TG_VERSION_NONE;
 }
 
-/* A slot of a chunk with this layout; false if there is none. */
+/* Leases a chunk of the newest layout with free slots, one just made if the source's is older: 1, 6.  False: there is none. */
+static bool
+lease_target(tg_session *session, tg_compaction *compaction, const tg_chunk *source)
+{
+	tg_table *table = source->table;
+
+	compaction->cursor = 0;
+	compaction->target = tg_chunk_lease_listed(table);
+	return compaction->target != NULL || (source->layout != tg_load_acquire(&table->layout) &&
+										  tg_chunk_lease(session, table, TG_DATA, &compaction->target) == TG_OK);
+}
+
+/* A slot of a chunk of the newest layout; false if there is none. */
 static bool
 take_target(tg_session *session, tg_compaction *compaction, const tg_chunk *source, tg_version *version_out)
 {
@@ -78,12 +94,9 @@ take_target(tg_session *session, tg_compaction *compaction, const tg_chunk *sour
 	{
 		unsigned slot;
 
-		if (compaction->target == NULL)
-		{
-			compaction->target = tg_chunk_lease_listed(source->table);
-			compaction->cursor = 0;
-		}
-		if (compaction->target == NULL || compaction->target->layout != source->layout)
+		if (compaction->target != NULL && compaction->target->layout != tg_load_acquire(&source->table->layout))
+			tg_compaction_end(compaction); /* a column has been added meanwhile */
+		if (compaction->target == NULL && !lease_target(session, compaction, source))
 			return false;
 		if (tg_chunk_find_slot(compaction->target, compaction->cursor, &slot))
 		{

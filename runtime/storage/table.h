@@ -395,7 +395,7 @@ extern tg_status tg_version_store(tg_session *session, tg_version version, uint3
 								  const bool *nulls, tg_claim claim) TG_MUST_USE;
 
 /*
- * Makes a slot just taken a copy of a version of the same layout, before begin is
+ * Makes a slot just taken a copy of a version of the same or an older layout, before begin is
  * set.  Blobs are shared, but for those among sparse ones (tg_alloc_is_sparse), which are
  * copied if there is memory.  The version is live, and stays while the caller is in its epoch.
  */

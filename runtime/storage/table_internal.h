@@ -52,8 +52,8 @@ extern void tg_chunk_lease_end(tg_chunk *chunk);
 extern tg_chunk *tg_chunk_lease_listed(tg_table *table);
 
 /*
- * No slot of the chunk is taken from now on, if it has the newest layout, nobody has leased
- * it, and another one has free slots.  Ends when it is reclaimed, or by tg_chunk_emptying_end.
+ * No slot of the chunk is taken from now on, if nobody has leased it, and another one has free
+ * slots, or, if its layout is not the newest, is there at all.  Ends when it is reclaimed, or by tg_chunk_emptying_end.
  */
 extern bool tg_chunk_emptying_begin(tg_chunk *chunk);
 extern void tg_chunk_emptying_end(tg_chunk *chunk);

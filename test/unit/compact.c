@@ -275,6 +275,51 @@ test_collected(void)
 	clear();
 }
 
+/* Of the live rows, how many are in chunks with the last column, in which they have nothing. */
+static int64_t
+with_column(unsigned column)
+{
+	int64_t count = 0;
+
+	tg_epoch_enter(session);
+	for (uint32_t row = 0; row < table->row_next; row++)
+	{
+		tg_version version = tg_load_acquire(tg_row_head(table, row));
+
+		if (!tg_head_is_closed(version) && version != TG_VERSION_NONE)
+			count += tg_chunk_has_column(tg_version_chunk(version), column) &&
+					 tg_chunk_is_null(tg_version_chunk(version), column, tg_version_slot(version));
+	}
+	tg_epoch_leave(session);
+	return count;
+}
+
+/* Rows from before a column was added: there is no chunk yet that they could go to.  The last test: they have fewer columns. */
+static void
+test_older_layout(void)
+{
+	static const uint8_t more_kinds[COLUMNS + 1] = {TG_KIND_8, TG_KIND_STRING, TG_KIND_STRING, TG_KIND_4};
+	uint64_t before;
+
+	fill();
+	sweep(4, 1000);
+	must(tg_table_layout_add(session, table, more_kinds, COLUMNS + 1));
+	before = moved();
+	sweep(4, 1000);
+	unit_equal(moved(), before, "a column is added: full chunks stay as they are");
+	thin_out();
+	sweep(20, 100);
+	unit_ok(is_as_thinned_out(), "rows from before a column was added are there");
+	unit_ok(slots().chunks_sparse <= 1 && slots().chunks <= 4, "in %" PRIu64 " chunks", slots().chunks);
+	unit_equal((uint64_t) with_column(COLUMNS), (uint64_t) table->row_count,
+			   "of the new layout, with nothing in its column");
+	check_exact(1000, "of an older layout");
+	before = moved();
+	sweep(5, 1000);
+	unit_equal(moved(), before, "and then it rests");
+	clear();
+}
+
 int
 main(void)
 {
@@ -287,6 +332,7 @@ main(void)
 	test_short_memory();
 	test_one_chunk();
 	test_collected();
+	test_older_layout();
 	end();
 	return unit_done();
 }
