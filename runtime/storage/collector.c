@@ -38,7 +38,8 @@
  * 6. Participants are in an epoch within a quantum, never between two; but EPOCH begins when
  *	  all have left PRUNE.
  *
- * Filing: collector_file.c.  Sweeps (sweep.c) go on beside, by whoever finds nothing to join.
+ * The work of PRUNE, FREE and CLOSE: collector_pieces.c.  Filing: collector_file.c.  Sweeps (sweep.c) go on
+ * beside, by whoever finds nothing to join.
  *
  * When nothing is given, nothing waits, and the clock stands still, the
  * watcher's check reads a few words and the tasks stay parked.
@@ -79,9 +80,7 @@
 #define WAIT_MS_MAX 1000		/* and at last */
 #define NEVER_MS UINT64_MAX
 #define ROOM_BUDGET 4096
-#define LOOK_MS 1000  /* between looks at who is away */
-#define GUARD_COST 16 /* of finding a row guarded: the quantum had better end */
-
+#define LOOK_MS 1000 /* between looks at who is away */
 
 tg_collector *tg_collector_shared;
 
@@ -226,16 +225,24 @@ gather(tg_session *session, unsigned *budget)
 		sort_in(session, piece);
 		tg_spend(budget, 1);
 	}
-	/* The newest first, so that the oldest is on top: what is below goes before what is above. */
-	if (*budget > 0 && !tg_collector_shared->has_due)
+	/* From the oldest on: behind those that are due any number may wait for somebody who reads. */
+	while (*budget > 0 && !tg_collector_shared->has_due)
 	{
-		tg_collector_shared->due = tg_collector_shared->waiting_last;
-		while (tg_collector_shared->due != NULL &&
-			   tg_collector_shared->due->ended > tg_collector_shared->readings.bound)
-			tg_collector_shared->due = tg_collector_shared->due->previous;
-		tg_collector_shared->waiting = waiting_after(tg_collector_shared->due);
-		tg_collector_shared->has_due = true;
+		tg_write_log *due = tg_collector_shared->due;
+		tg_write_log *next = due != NULL ? due->next : tg_collector_shared->waiting;
+
+		if (next != NULL && next->ended <= tg_collector_shared->readings.bound)
+		{
+			tg_collector_shared->due = next;
+			tg_spend(budget, 1);
+		}
+		else
+		{
+			tg_collector_shared->waiting = waiting_after(due);
+			tg_collector_shared->has_due = true;
+		}
 	}
+	/* The newest first, so that the oldest is on top: what is below goes before what is above. */
 	while (*budget > 0 && tg_collector_shared->due != NULL)
 	{
 		tg_write_log *piece = tg_collector_shared->due;
@@ -251,183 +258,7 @@ gather(tg_session *session, unsigned *budget)
 	return true;
 }
 
-/* --- pruning -------------------------------------------------------------- */
-
-static uint32_t *
-row_guard(const tg_log_entry *entry)
-{
-	uint64_t hash = (uint64_t) (uintptr_t) tg_version_chunk(entry->version)->table * 0x9e3779b97f4a7c15 + entry->count;
-
-	return &tg_collector_shared->row_guards[(hash ^ hash >> 32) % TG_ROW_GUARDS];
-}
-
-/* False if somebody else prunes the row, or one beside it. */
-static bool
-prune_guarded(tg_session *session, tg_log_entry *entry)
-{
-	uint32_t *guard = row_guard(entry);
-
-	if (tg_load_relaxed(guard) != 0 || tg_exchange_acq_rel(guard, 1) != 0)
-		return false;
-	tg_failpoint("collector_prune");
-	tg_prune_entry(session, entry, &tg_collector_shared->readings, &tg_collector_shared->counts);
-	tg_store_release(guard, 0);
-	return true;
-}
-
-static void
-count_pruned(tg_write_log *piece, const tg_log_entry *entry)
-{
-	switch (entry->kind)
-	{
-		case TG_GARBAGE_NONE:
-			break;
-		case TG_GARBAGE_DEAD:
-		case TG_GARBAGE_ROW:
-			tg_store_relaxed(&tg_collector_shared->helped, true); /* what is above it */
-			piece->rows++;
-			piece->garbage++;
-			break;
-		case TG_GARBAGE_RUN:
-			piece->garbage++;
-			break;
-		default:
-			piece->kept++;
-			break;
-	}
-}
-
-/* Prunes entries of a piece; true if it got to the end. */
-static bool
-prune_piece(tg_session *session, tg_write_log *piece, unsigned *budget)
-{
-	tg_log_entry *entry;
-
-	if (piece->ended == 0)
-	{
-		piece->garbage = 1; /* or none: it does not matter which */
-		return true;
-	}
-	if (piece->at_block == NULL)
-		tg_prune_expect(piece);
-	while (*budget > 0 && (entry = tg_piece_next(piece)) != NULL)
-	{
-		unsigned cost = entry->kind == TG_WRITE_UPDATE ? 1 : TG_ROW_COST;
-
-		switch (entry->kind)
-		{
-			case TG_WRITE_REVIVE:
-				tg_store_relaxed(&tg_collector_shared->helped, true);
-				entry->kind = TG_GARBAGE_NONE;
-				break;
-			case TG_WRITE_INSERT:
-				entry->kind = TG_GARBAGE_NONE;
-				break;
-			case TG_GARBAGE_NONE:
-				break;
-			case TG_WRITE_UNDONE_ROW:
-			case TG_WRITE_UNDONE_VERSION:
-				entry->kind = entry->kind == TG_WRITE_UNDONE_ROW ? TG_GARBAGE_ROW : TG_GARBAGE_DEAD;
-				count_pruned(piece, entry);
-				break;
-			default:
-				if (!prune_guarded(session, entry))
-				{
-					piece->at_entry--;
-					tg_spend(budget, GUARD_COST);
-					return false;
-				}
-				count_pruned(piece, entry);
-				break;
-		}
-		tg_spend(budget, cost);
-	}
-	return *budget > 0;
-}
-
-static void
-prune(tg_session *session, unsigned *budget)
-{
-	tg_write_log *piece;
-
-	while (*budget > 0 && (piece = tg_cycle_take(&tg_collector_shared->cycle)) != NULL)
-	{
-		unsigned before = *budget;
-		bool is_done;
-
-		tg_epoch_enter(session);
-		is_done = prune_piece(session, piece, budget);
-		tg_epoch_leave(session);
-		tg_fetch_add_relaxed(&tg_collector_shared->worked, before - *budget);
-		tg_fetch_add_relaxed(&tg_collector_shared->cycle_worked, before - *budget);
-		if (!is_done)
-		{
-			tg_cycle_put(&tg_collector_shared->cycle, piece);
-			return;
-		}
-		tg_spend(budget, 1);
-		if (piece->garbage > 0)
-			tg_store_relaxed(&tg_collector_shared->progress, true);
-		tg_piece_rewind(piece);
-		if (piece->garbage > 0 || piece->kept > 0)
-			tg_cycle_put_done(&tg_collector_shared->cycle, piece);
-		else
-			tg_piece_destroy(session, piece);
-	}
-}
-
-/* --- freeing -------------------------------------------------------------- */
-
-/* Frees entries of a piece; true if it got to the end. */
-static bool
-free_piece(tg_session *session, tg_write_log *piece, bool runs, unsigned *budget)
-{
-	tg_log_entry *entry;
-
-	if (piece->garbage == 0)
-		return true;
-	if (runs && piece->at_block == NULL)
-		tg_free_expect(piece);
-	while (*budget > 0 && (entry = tg_piece_next(piece)) != NULL)
-		tg_spend(budget, piece->ended == 0 ? tg_free_undone(session, entry, &tg_collector_shared->counts)
-										   : tg_free_pruned(session, entry, runs, &tg_collector_shared->counts));
-	return *budget > 0;
-}
-
-/* FREE and CLOSE. */
-static void
-free_all(tg_session *session, bool runs, unsigned *budget)
-{
-	tg_write_log *piece;
-
-	while (*budget > 0 && (piece = tg_cycle_take(&tg_collector_shared->cycle)) != NULL)
-	{
-		unsigned before = *budget;
-		bool is_done;
-
-		tg_epoch_enter(session);
-		is_done = free_piece(session, piece, runs, budget);
-		tg_epoch_leave(session);
-		tg_fetch_add_relaxed(&tg_collector_shared->cycle_worked, before - *budget);
-		tg_store_relaxed(&tg_collector_shared->freed, true);
-		if (!is_done)
-		{
-			tg_cycle_put(&tg_collector_shared->cycle, piece);
-			return;
-		}
-		tg_spend(budget, 1);
-		tg_piece_rewind(piece);
-		if (runs && piece->rows > 0)
-			tg_cycle_put_done(&tg_collector_shared->cycle, piece);
-		else if (piece->kept > 0)
-		{
-			piece->garbage = 0;
-			push(&tg_collector_shared->kept, piece, piece);
-		}
-		else
-			tg_piece_destroy(session, piece);
-	}
-}
+/* --- the alarm ------------------------------------------------------------- */
 
 /* Sets when to look again though nothing has been given. */
 static void
@@ -505,11 +336,11 @@ participate(tg_session *session, tg_stage stage, unsigned *budget)
 			}
 			break;
 		case TG_STAGE_PRUNE:
-			prune(session, budget);
+			tg_pieces_prune(session, budget);
 			break;
 		case TG_STAGE_FREE:
 		case TG_STAGE_CLOSE:
-			free_all(session, stage == TG_STAGE_FREE, budget);
+			tg_pieces_free(session, stage == TG_STAGE_FREE, budget);
 			break;
 		default:
 			tg_assert(stage == TG_STAGE_TIDY);

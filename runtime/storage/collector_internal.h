@@ -1,6 +1,6 @@
 /*
  * collector_internal.h
- *	  What collector.c, prune.c and sweep.c share.  For these, and their test.
+ *	  What collector*.c, prune.c and sweep.c share.  For these, and their test.
  */
 #ifndef TG_COLLECTOR_INTERNAL_H
 #define TG_COLLECTOR_INTERNAL_H
@@ -49,9 +49,11 @@ extern void tg_prune_entry(tg_session *session, tg_log_entry *entry, const tg_re
 /* Of an entry that was kept: the lowest point that it is kept for, or else the lowest of all; 0 if there is none. */
 extern tg_time tg_prune_keeper(const tg_log_entry *entry, const tg_readings *readings);
 
-/* Ask for what pruning, or freeing, the first entries of a piece will look at.  Inside an epoch. */
-extern void tg_prune_expect(const tg_write_log *piece);
-extern void tg_free_expect(const tg_write_log *piece);
+#define TG_ENTRIES_AHEAD 16
+
+/* Ask for what pruning these entries, or freeing what they own, will look at.  Inside an epoch. */
+extern void tg_prune_expect(tg_log_entry *const *entries, unsigned count);
+extern void tg_free_expect(tg_log_entry *const *entries, unsigned count);
 
 /* Frees what an entry owns, an epoch later: of an undone log; of a pruned one, first runs, then dead versions.  The cost. */
 extern unsigned tg_free_undone(tg_session *session, const tg_log_entry *entry, tg_prune_counts *counts);
@@ -215,6 +217,13 @@ tg_put_to_work(tg_write_log *piece)
 	tg_piece_rewind(piece);
 	tg_cycle_put(&tg_collector_shared->cycle, piece);
 }
+
+/* --- collector_pieces.c: by each participant of a stage for many ---------------------- */
+
+extern void tg_pieces_prune(tg_session *session, unsigned *budget);
+
+/* runs: in FREE; else in CLOSE, dead versions and rows. */
+extern void tg_pieces_free(tg_session *session, bool runs, unsigned *budget);
 
 /* --- collector_file.c: by the only one in GATHER, and in TIDY ------------------------ */
 

@@ -15,7 +15,7 @@
  * 4. Every change of the word acquires and releases: what was done in a stage
  *	  happened before what is done in the next one.
  * 5. taking is held over two loads and a compare-and-swap, by one who tried for it
- *	  once.  Because nobody else takes meanwhile, the piece on top that was read cannot have
+ *	  once.  Because nobody else takes meanwhile, the piece on top that was read, and those below it, cannot have
  *	  been taken and put again: no ABA.  Whoever finds it held goes without.
  *
  * test/explore/explore_cycle.c tries every schedule of a few participants on this code.
@@ -106,40 +106,74 @@ tg_cycle_start(tg_cycle *cycle, tg_stage from)
 /* --- pieces --------------------------------------------------------------- */
 
 static void
-push(tg_write_log **stack, tg_write_log *piece)
+push(tg_write_log **stack, tg_write_log *first, tg_write_log *last)
 {
 	tg_write_log *top = tg_load_relaxed(stack);
 
 	do
-		tg_store_relaxed(&piece->next, top);
-	while (!tg_cas_acq_rel(stack, &top, piece)); /* the release pairs with the acquires of whoever takes it */
+		tg_store_relaxed(&last->next, top);
+	while (!tg_cas_acq_rel(stack, &top, first)); /* the release pairs with the acquires of whoever takes it */
+}
+
+static inline uint32_t
+entries_at_hand(const tg_write_log *piece)
+{
+	return piece->at_block != NULL ? piece->at_block->count - piece->at_entry : 0;
+}
+
+/* The last of those to be taken together, from this one on. */
+static tg_write_log *
+last_of(tg_write_log *piece, uint32_t entries)
+{
+	uint32_t at_hand = entries_at_hand(piece);
+	tg_write_log *next;
+
+	while (at_hand < entries && (next = tg_load_relaxed(&piece->next)) != NULL)
+	{
+		piece = next;
+		at_hand += entries_at_hand(piece);
+	}
+	return piece;
 }
 
 tg_write_log *
-tg_cycle_take(tg_cycle *cycle)
+tg_cycle_take(tg_cycle *cycle, uint32_t entries)
 {
-	tg_write_log *piece;
+	tg_write_log *first;
+	tg_write_log *last = NULL;
 
 	if (tg_load_relaxed(&cycle->taking) != 0 || tg_exchange_acq_rel(&cycle->taking, 1) != 0)
 		return NULL;
-	piece = tg_load_acquire(&cycle->work);
+	first = tg_load_acquire(&cycle->work);
 	tg_failpoint("cycle_take");
-	while (piece != NULL && !tg_cas_acq_rel(&cycle->work, &piece, tg_load_relaxed(&piece->next)))
-		;
+	do
+	{
+		if (first == NULL)
+			break;
+		last = last_of(first, entries);
+	} while (!tg_cas_acq_rel(&cycle->work, &first, tg_load_relaxed(&last->next)));
 	tg_store_release(&cycle->taking, 0);
-	return piece;
+	if (first != NULL)
+		tg_store_relaxed(&last->next, NULL);
+	return first;
 }
 
 void
 tg_cycle_put(tg_cycle *cycle, tg_write_log *piece)
 {
-	push(&cycle->work, piece);
+	push(&cycle->work, piece, piece);
+}
+
+void
+tg_cycle_put_back(tg_cycle *cycle, tg_write_log *pieces)
+{
+	push(&cycle->work, pieces, last_of(pieces, UINT32_MAX));
 }
 
 void
 tg_cycle_put_done(tg_cycle *cycle, tg_write_log *piece)
 {
-	push(&cycle->done, piece);
+	push(&cycle->done, piece, piece);
 }
 
 tg_write_log *

@@ -7,7 +7,7 @@
  *
  * A participant joins the present stage, does a quantum of its work, and leaves.
  * Many may be in PRUNE, FREE and CLOSE; their work is a list of pieces of write
- * logs, each taken by one of them, who puts it back if the quantum ends first.  The
+ * logs, each taken by one of them, several at a time, who puts back what the quantum ends before.  The
  * stage is over when no piece is left and nobody is in it; who finds that, on leaving,
  * holds the next stage, as the only one, and prepares it.
  *
@@ -68,11 +68,17 @@ tg_cycle_stage(const tg_cycle *cycle)
 	return (tg_stage) (tg_load_acquire(&cycle->word) & 0xff);
 }
 
-/* A piece of the stage's work, or NULL. */
-extern tg_write_log *tg_cycle_take(tg_cycle *cycle);
+/*
+ * Pieces of the stage's work, linked by next, or NULL: one, and further ones as long as those before have fewer than
+ * so many entries at hand, in the blocks that they are at.
+ */
+extern tg_write_log *tg_cycle_take(tg_cycle *cycle, uint32_t entries);
 
-/* Puts a piece (back); it is there for whoever comes next. */
+/* Puts a piece there for whoever comes next. */
 extern void tg_cycle_put(tg_cycle *cycle, tg_write_log *piece);
+
+/* Puts pieces back that were taken, at least one, linked by next as they were. */
+extern void tg_cycle_put_back(tg_cycle *cycle, tg_write_log *pieces);
 
 /* Puts a piece aside that this stage is done with. */
 extern void tg_cycle_put_done(tg_cycle *cycle, tg_write_log *piece);

@@ -320,65 +320,83 @@ tg_prune_keeper(const tg_log_entry *entry, const tg_readings *readings)
 /* --- expecting ------------------------------------------------------------ */
 
 /*
- * Entries are of rows that lie anywhere, and what is looked at of one follows in steps: each is made of all
- * entries of a piece's first block before the next one, so that their misses overlap.  Inside an
- * epoch.
+ * Entries are of rows that lie anywhere, and what is looked at of one follows in steps: each is made of all these
+ * entries before the next one, so that their misses overlap.  Inside an epoch.
  */
-void
-tg_prune_expect(const tg_write_log *piece)
+static inline bool
+is_to_prune(const tg_log_entry *entry)
 {
-	const tg_log_block *block = &piece->first;
+	return entry->kind == TG_WRITE_UPDATE || entry->kind == TG_WRITE_DELETE || entry->kind == TG_GARBAGE_OPEN;
+}
 
-	for (uint32_t i = 0; i < block->count; i++)
+/* NONE: there is none that has a header. */
+static inline tg_version
+head_of(const tg_log_entry *entry)
+{
+	tg_version head = tg_load_acquire(tg_row_head(tg_version_chunk(entry->version)->table, entry->count));
+
+	return tg_head_is_closed(head) ? TG_VERSION_NONE : head;
+}
+
+void
+tg_prune_expect(tg_log_entry *const *entries, unsigned count)
+{
+	tg_version heads[TG_ENTRIES_AHEAD];
+
+	for (unsigned i = 0; i < count; i++)
+		if (is_to_prune(entries[i]))
+			__builtin_prefetch(tg_version_chunk(entries[i]->version));
+	for (unsigned i = 0; i < count; i++)
+		if (is_to_prune(entries[i]))
+		{
+			__builtin_prefetch(header_of(entries[i]->version), 1);
+			__builtin_prefetch(tg_row_head(tg_version_chunk(entries[i]->version)->table, entries[i]->count));
+		}
+	for (unsigned i = 0; i < count; i++)
 	{
-		const tg_log_entry *entry = &block->entry[i];
-
-		if (entry->kind != TG_WRITE_UPDATE && entry->kind != TG_WRITE_DELETE)
-			continue;
-		__builtin_prefetch(header_of(entry->version), 1);
-		__builtin_prefetch(tg_row_head(tg_version_chunk(entry->version)->table, entry->count));
+		heads[i] = is_to_prune(entries[i]) ? head_of(entries[i]) : TG_VERSION_NONE;
+		if (heads[i] != TG_VERSION_NONE)
+			__builtin_prefetch(tg_version_chunk(heads[i]));
 	}
-	for (uint32_t i = 0; i < block->count; i++)
+	for (unsigned i = 0; i < count; i++)
 	{
-		const tg_log_entry *entry = &block->entry[i];
-		const tg_header *headers;
-		tg_version head;
+		const tg_header *headers = heads[i] != TG_VERSION_NONE ? tg_chunk_headers(tg_version_chunk(heads[i])) : NULL;
 
-		if (entry->kind != TG_WRITE_UPDATE && entry->kind != TG_WRITE_DELETE)
-			continue;
-		head = tg_load_acquire(tg_row_head(tg_version_chunk(entry->version)->table, entry->count));
-		if (tg_head_is_closed(head) || head == TG_VERSION_NONE)
-			continue;
-		headers = tg_chunk_headers(tg_version_chunk(head));
 		if (headers != NULL)
-			__builtin_prefetch(&headers[tg_version_slot(head)], 1);
+			__builtin_prefetch(&headers[tg_version_slot(heads[i])], 1);
 	}
 }
 
-/* The cells of strings of a version, or of NONE. */
+/* What freeing a version looks at beside its header. */
 static void
-expect_strings(tg_version version)
+expect_slot(tg_version version)
 {
 	const tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
 
-	for (unsigned i = 0; version != TG_VERSION_NONE && i < chunk->layout->string_count && i < STRINGS_AHEAD; i++)
-		__builtin_prefetch(tg_chunk_cell(chunk, chunk->layout->strings[i], tg_version_slot(version)), 1);
+	for (unsigned i = 0; i < chunk->layout->string_count && i < STRINGS_AHEAD; i++)
+		__builtin_prefetch(tg_chunk_cell(chunk, chunk->layout->strings[i], slot), 1);
+	__builtin_prefetch(&chunk->free[slot / 64], 1);
 }
 
 void
-tg_free_expect(const tg_write_log *piece)
+tg_free_expect(tg_log_entry *const *entries, unsigned count)
 {
-	const tg_log_block *block = &piece->first;
-
-	for (uint32_t i = 0; i < block->count; i++)
-		if (block->entry[i].kind == TG_GARBAGE_RUN)
+	for (unsigned i = 0; i < count; i++)
+		if (entries[i]->kind >= TG_GARBAGE_RUN && entries[i]->kind <= TG_GARBAGE_ROW)
 		{
-			__builtin_prefetch(header_of(block->entry[i].version), 1);
-			expect_strings(block->entry[i].version);
+			__builtin_prefetch(tg_version_chunk(entries[i]->version), 1);
+			__builtin_prefetch((const char *) tg_version_chunk(entries[i]->version) + TG_CACHE_LINE, 1);
 		}
-	for (uint32_t i = 0; i < block->count; i++)
-		if (block->entry[i].kind == TG_GARBAGE_RUN)
-			expect_strings(leader_above(tg_load_acquire(&header_of(block->entry[i].version)->begin)));
+	for (unsigned i = 0; i < count; i++)
+		if (entries[i]->kind >= TG_GARBAGE_RUN && entries[i]->kind <= TG_GARBAGE_ROW)
+		{
+			__builtin_prefetch(header_of(entries[i]->version), 1);
+			expect_slot(entries[i]->version);
+		}
+	for (unsigned i = 0; i < count; i++)
+		if (entries[i]->kind == TG_GARBAGE_RUN)
+			expect_slot(leader_above(tg_load_acquire(&header_of(entries[i]->version)->begin)));
 }
 
 /* --- freeing -------------------------------------------------------------- */

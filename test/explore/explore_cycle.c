@@ -27,6 +27,7 @@ typedef struct scenario
 	unsigned joins;		/* of each */
 	unsigned pieces;	/* of work */
 	unsigned puts_back; /* times that a piece may be put back */
+	unsigned takes;		/* how many at once; 0: one */
 } scenario;
 
 typedef struct piece
@@ -78,7 +79,8 @@ setup(const void *pointer)
 		tg_cycle_put(&world->cycle, &world->pieces[i].log);
 }
 
-static void
+/* A piece is worked on; false: it is to be put back. */
+static bool
 work_on(const scenario *scenario, tg_stage stage, piece *piece)
 {
 	explore_plain_read(&world->stage_contents);
@@ -90,12 +92,11 @@ work_on(const scenario *scenario, tg_stage stage, piece *piece)
 		if (piece->put_back < scenario->puts_back)
 		{
 			piece->put_back++;
-			tg_cycle_put(&world->cycle, &piece->log);
-			return;
+			return false;
 		}
 		piece->pruned++;
 		tg_cycle_put_done(&world->cycle, &piece->log);
-		return;
+		return true;
 	}
 	if (piece->freed > 0)
 		explore_violation("freed twice");
@@ -105,6 +106,7 @@ work_on(const scenario *scenario, tg_stage stage, piece *piece)
 			explore_violation("freed before all were pruned");
 	}
 	piece->freed++;
+	return true;
 }
 
 /* The caller holds the stage. */
@@ -146,9 +148,18 @@ thread(unsigned number, const void *pointer)
 		stage = tg_cycle_join(&world->cycle);
 		if (stage == TG_STAGE_NONE)
 			continue;
-		log = tg_cycle_take(&world->cycle);
-		if (log != NULL)
-			work_on(scenario, stage, (piece *) log);
+		log = tg_cycle_take(&world->cycle, scenario->takes);
+		while (log != NULL)
+		{
+			tg_write_log *next = tg_load_relaxed(&log->next);
+
+			if (!work_on(scenario, stage, (piece *) log))
+			{
+				tg_cycle_put_back(&world->cycle, log);
+				break;
+			}
+			log = next;
+		}
 		held = tg_cycle_leave(&world->cycle);
 		if (held != TG_STAGE_NONE)
 			move_on(scenario, held);
@@ -201,6 +212,13 @@ static const scenario three = {.name = "3 participants x 1, 1 piece", .participa
 static const scenario more = {
 	.name = "2 participants x 4, 2 pieces, put back", .participants = 2, .joins = 4, .pieces = 2, .puts_back = 1};
 
+static const scenario both = {.name = "2 participants x 2, 2 pieces, both at once, put back",
+							  .participants = 2,
+							  .joins = 2,
+							  .pieces = 2,
+							  .puts_back = 1,
+							  .takes = 2};
+
 static void
 test_as_it_is(const scenario *scenario)
 {
@@ -219,6 +237,7 @@ main(int argument_count, char **arguments)
 {
 	test_as_it_is(&two);
 	test_as_it_is(&back);
+	test_as_it_is(&both);
 	if (argument_count > 1 && strcmp(arguments[1], "long") == 0)
 	{
 		test_as_it_is(&three);
