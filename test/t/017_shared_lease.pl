@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use SharedTransaction;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -30,25 +31,6 @@ sub begin
 	return ($session // $client)->query(q{SELECT tsurugi.begin_transaction('load')});
 }
 
-sub by_handle
-{
-	my ($function, $handle, $session) = @_;
-
-	return ($session // $other)->query("SELECT tsurugi.$function('$handle')");
-}
-
-sub attach
-{
-	my ($handle, @sessions) = @_;
-
-	by_handle('attach_transaction', $handle, $_) for @sessions;
-}
-
-sub detach
-{
-	$_->query('SELECT tsurugi.detach_transaction()') for @_;
-}
-
 sub count
 {
 	return $other->query('SELECT count(*) FROM load');
@@ -64,12 +46,7 @@ sub locks
 # --- a load of several sessions at once: files, each session one, into one table ------------------
 
 my $directory = PostgreSQL::Test::Utils::tempdir();
-for my $i (0 .. $#loaders)
-{
-	my $first = $i * $ROWS;
-
-	append_to_file("$directory/$i", join('', map { "$_\t$i\n" } $first .. $first + $ROWS - 1));
-}
+append_to_file("$directory/$_", lines_of($_, $ROWS)) for 0 .. $#loaders;
 my $handle = begin();
 like($handle, qr/^[0-9a-f]{32}$/, 'a handle');
 attach($handle, @loaders);
@@ -81,15 +58,15 @@ is($node->safe_psql('postgres', q{SELECT state, owner, pid IS NULL, role = curre
 	lease_left BETWEEN '50s' AND '60s' FROM tsurugi.shared_transactions}), "running|lease|t|t|default|read committed|0|900|t|t", 'a view shows it');
 detach(@loaders);
 is(locks(), 'RowExclusiveLock', 'the worker keeps the table locked');
-is(by_handle('commit_transaction', $handle, $b), '', 'one of them commits it');
+is(by_handle($b, 'commit_transaction', $handle), '', 'one of them commits it');
 is(locks(), '', 'then the table is not locked any more');
 is(count(), $LOADERS * $ROWS, 'all of it is there');
-is(by_handle('transaction_status', $handle), 'stored', 'it is stored');
-is(by_handle('commit_transaction', $handle), 'ERROR 25P02', 'it is not committed twice');
-is(by_handle('abort_transaction', $handle), '', 'nor aborted');
-is(by_handle('transaction_status', $handle), 'stored', 'afterwards');
-is(by_handle('dispose_transaction', $handle), '', 'it can be forgotten');
-is(by_handle('transaction_status', $handle), 'ERROR 42704', 'before its time');
+is(by_handle($other, 'transaction_status', $handle), 'stored', 'it is stored');
+is(by_handle($other, 'commit_transaction', $handle), 'ERROR 25P02', 'it is not committed twice');
+is(by_handle($other, 'abort_transaction', $handle), '', 'nor aborted');
+is(by_handle($other, 'transaction_status', $handle), 'stored', 'afterwards');
+is(by_handle($other, 'dispose_transaction', $handle), '', 'it can be forgotten');
+is(by_handle($other, 'transaction_status', $handle), 'ERROR 42704', 'before its time');
 
 # the same, and one file is wrong: nothing of any
 append_to_file("$directory/wrong", "5\t5\n");
@@ -100,8 +77,8 @@ $loaders[$_]->send("\\copy load FROM '$directory/" . ($_ == 1 ? 'wrong' : $_) . 
 my @outcomes = map { $_->wait } @loaders;
 cmp_ok(scalar(grep { /^ERROR (23505|25P02)$/ } @outcomes), '>=', 1, 'a key is there twice');
 detach(@loaders);
-is(by_handle('commit_transaction', $handle), 'ERROR 25P02', 'no commit');
-like(by_handle('transaction_error', $handle), qr/^A session that worked in it failed with 23505: duplicate key/, 'it is known why');
+is(by_handle($other, 'commit_transaction', $handle), 'ERROR 25P02', 'no commit');
+like(by_handle($other, 'transaction_error', $handle), qr/^A session that worked in it failed with 23505: duplicate key/, 'it is known why');
 is(count(), 0, 'nothing of it is there');
 
 # --- its ends ---------------------------------------------------------------------------------
@@ -109,9 +86,9 @@ is(count(), 0, 'nothing of it is there');
 $handle = begin();
 attach($handle, $a);
 is($a->query('INSERT INTO load VALUES (1, 1)'), '', 'one writes');
-is(by_handle('abort_transaction', $handle), '', 'another aborts it');
-is(by_handle('transaction_status', $handle), 'aborted', 'at once');
-like(by_handle('transaction_error', $handle), qr/by its handle/, 'it is known why');
+is(by_handle($other, 'abort_transaction', $handle), '', 'another aborts it');
+is(by_handle($other, 'transaction_status', $handle), 'aborted', 'at once');
+like(by_handle($other, 'transaction_error', $handle), qr/by its handle/, 'it is known why');
 is(locks(), '', 'its table is not locked any more');
 is($a->query('SELECT 1 FROM load'), 'ERROR 25P02', 'who is attached is told');
 detach($a);
@@ -122,13 +99,13 @@ for my $end ('abort', 'commit')
 	$handle = begin();
 	attach($handle, $a);
 	$a->query('BEGIN; INSERT INTO load VALUES (1, 1)');
-	is(by_handle('transaction_status', $handle), 'running', 'running');
-	is(by_handle("${end}_transaction", $handle), $end eq 'abort' ? '' : 'ERROR 25P02', "$end beside somebody at work");
-	is(by_handle('transaction_status', $handle), 'aborting', 'is put off');
+	is(by_handle($other, 'transaction_status', $handle), 'running', 'running');
+	is(by_handle($other, "${end}_transaction", $handle), $end eq 'abort' ? '' : 'ERROR 25P02', "$end beside somebody at work");
+	is(by_handle($other, 'transaction_status', $handle), 'aborting', 'is put off');
 	is($node->safe_psql('postgres', q{SELECT users FROM tsurugi.shared_transactions WHERE state = 'aborting'}), '1', 'for one user');
 	is($a->query('INSERT INTO load VALUES (2, 1)'), '', 'who goes on');
 	is($a->query('COMMIT'), 'ERROR 25P02', 'and gets to know at the end');
-	is(by_handle('transaction_status', $handle), 'aborted', 'then it is aborted');
+	is(by_handle($other, 'transaction_status', $handle), 'aborted', 'then it is aborted');
 	detach($a);
 	is(count(), 0, 'nothing of it is there');
 }
@@ -152,7 +129,7 @@ $gone->send('INSERT INTO load SELECT 2, 1 FROM (SELECT pg_sleep(1000)) s;');
 $node->poll_query_until('postgres', "SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $pid") or die;
 $other->query("SELECT pg_terminate_backend($pid)");
 $node->poll_query_until('postgres', "SELECT tsurugi.transaction_status('$handle') = 'aborted'") or die;
-like(by_handle('transaction_error', $handle), qr/57P01/, 'a session that is terminated takes it along');
+like(by_handle($other, 'transaction_error', $handle), qr/57P01/, 'a session that is terminated takes it along');
 $gone->close;
 
 # its lease
@@ -162,8 +139,8 @@ attach($handle, $a);
 is($a->query('INSERT INTO load VALUES (2, 1)'), '', 'one writes');
 detach($a);
 $node->poll_query_until('postgres', "SELECT tsurugi.transaction_status('$handle') = 'aborted'") or die;
-like(by_handle('transaction_error', $handle), qr/transaction_lease/, 'nobody did anything for its lease');
-is(by_handle('commit_transaction', $handle), 'ERROR 25P02', 'nobody commits it');
+like(by_handle($other, 'transaction_error', $handle), qr/transaction_lease/, 'nobody did anything for its lease');
+is(by_handle($other, 'commit_transaction', $handle), 'ERROR 25P02', 'nobody commits it');
 $node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_locks WHERE relation = 'load'::regclass AND mode = 'RowExclusiveLock'})
 	or die 'its table stays locked';
 is(count(), 1, 'nothing of it is there');
@@ -184,14 +161,14 @@ detach($a);
 # without the worker's lock nothing is kept from anybody
 SKIP: {
 	skip 'built without failpoints', 2
-		if $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't';
+		if is_without_failpoints($node);
 	for my $rule ('', 'skip_lease_locks')
 	{
 		$client->query("SET tsurugi_fdw.failpoints = '$rule'");
 		$handle = begin();
 		is($other->query('BEGIN; LOCK TABLE load IN SHARE MODE NOWAIT'), $rule eq '' ? 'ERROR 55P03' : '', "a stronger lock: $rule");
 		$other->query('ROLLBACK');
-		by_handle('abort_transaction', $handle);
+		by_handle($other, 'abort_transaction', $handle);
 	}
 	$client->query('RESET tsurugi_fdw.failpoints');
 }
@@ -201,8 +178,8 @@ $handle = begin();
 attach($handle, $a);
 $a->query('INSERT INTO load VALUES (50, 5000)');
 $other->send('/* concurrently */ CREATE INDEX CONCURRENTLY load_v ON load (v);');
-$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '/* concurrently%' AND wait_event_type = 'Extension'}) or die;
-is(by_handle('commit_transaction', $handle, $b), '', 'committed beside the making of an index');
+wait_for_waiter($node, '/* concurrently */');
+is(by_handle($b, 'commit_transaction', $handle), '', 'committed beside the making of an index');
 is($other->wait, '', 'which waits for it');
 is($other->query('SET enable_seqscan = off; SELECT id FROM load WHERE v = 5000'), '50', 'and has its row');
 $other->query('RESET enable_seqscan; DELETE FROM load WHERE id = 50; DROP INDEX load_v');
@@ -211,13 +188,13 @@ detach($a);
 # somebody waits for a stronger lock: whoever begins another one then is told at once
 $b->query('BEGIN; INSERT INTO load VALUES (4, 1)');
 $other->send('/* stronger */ ALTER FOREIGN TABLE load ADD COLUMN w int;');
-$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '/* stronger%' AND wait_event_type = 'Lock'}) or die;
+wait_for_waiter($node, '/* stronger */');
 $client->query('BEGIN');
 $b->query('ROLLBACK');
 is($other->wait, '', 'a stronger lock is got when nobody is in the way');
 is($client->query(q{LOCK TABLE load IN ROW EXCLUSIVE MODE}), '', 'a lock');
 $other->send('/* stronger */ ALTER FOREIGN TABLE load DROP COLUMN w;');
-$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '/* stronger%' AND wait_event_type = 'Lock'}) or die;
+wait_for_waiter($node, '/* stronger */');
 is(begin(), 'ERROR 55P03', 'somebody waits for a stronger one');
 $client->query('ROLLBACK');
 is($other->wait, '', 'and gets it');
@@ -235,7 +212,7 @@ is(TestServer::sqlstate($node, "SET ROLE somebody; SELECT tsurugi.$_('$handle')"
 	for 'commit_transaction', 'abort_transaction', 'dispose_transaction', 'renew_transaction', 'transaction_error';
 is(TestServer::sqlstate($node, q{SET ROLE somebody; SELECT tsurugi.begin_transaction('load')}), '42501', 'nor may it begin one');
 is($node->safe_psql('postgres', 'SET ROLE somebody; SELECT count(*) FROM tsurugi.shared_transactions'), '0', 'or see one');
-is(by_handle('transaction_status', $handle), 'running', 'it runs');
+is(by_handle($other, 'transaction_status', $handle), 'running', 'it runs');
 $node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION tsurugi.begin_transaction(text[]) TO somebody');
 is(TestServer::sqlstate($node, q{SET ROLE somebody; SELECT tsurugi.begin_transaction('load')}), '42501', 'without a right to write the table');
 is($client->query(q{BEGIN READ ONLY; SELECT tsurugi.begin_transaction('load')}), 'ERROR 25006', 'in a read-only transaction');
@@ -244,15 +221,15 @@ is($client->query(q{BEGIN; CREATE FOREIGN TABLE young (id int PRIMARY KEY) SERVE
 	'ERROR 0A000', 'a table that is not there for others');
 $client->query('ROLLBACK');
 is($client->query(q{SELECT tsurugi.begin_transaction('load [{1},{2})')}), 'ERROR 22023', 'a range');
-by_handle('dispose_transaction', $handle);
-is(by_handle('transaction_status', $handle), 'ERROR 42704', 'a handle that was given back while it ran');
+by_handle($other, 'dispose_transaction', $handle);
+is(by_handle($other, 'transaction_status', $handle), 'ERROR 42704', 'a handle that was given back while it ran');
 is(locks(), '', 'and nothing of it is left');
 
 $client->query('BEGIN');
 $handle = $client->query(q{SELECT tsurugi.export_transaction('load')});
-is(by_handle('commit_transaction', $handle), 'ERROR 55000', 'one that a session owns is not committed by its handle');
-is(by_handle('abort_transaction', $handle), 'ERROR 55000', 'nor aborted');
-is(by_handle('dispose_transaction', $handle), '', 'to dispose of it');
+is(by_handle($other, 'commit_transaction', $handle), 'ERROR 55000', 'one that a session owns is not committed by its handle');
+is(by_handle($other, 'abort_transaction', $handle), 'ERROR 55000', 'nor aborted');
+is(by_handle($other, 'dispose_transaction', $handle), '', 'to dispose of it');
 is($client->query('COMMIT'), '', 'is nothing to it');
 
 # a database that one runs in
@@ -261,7 +238,7 @@ $node->safe_psql('another', q{CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurug
 	CREATE FOREIGN TABLE t (id int PRIMARY KEY) SERVER tsurugi});
 my $elsewhere = TestServer::Session->new($node, 'another');
 $handle = $elsewhere->query(q{SELECT tsurugi.begin_transaction('t')});
-is(by_handle('commit_transaction', $handle), 'ERROR 42704', 'a handle is for its database');
+is(by_handle($other, 'commit_transaction', $handle), 'ERROR 42704', 'a handle is for its database');
 is($elsewhere->query("SELECT tsurugi.attach_transaction('$handle'); INSERT INTO t VALUES (1); SELECT tsurugi.detach_transaction()"), "\nt", 'written');
 $elsewhere->close;
 $node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'another'}) or die;

@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use SharedTransaction qw(wait_for_waiter is_without_failpoints by_handle);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -29,7 +30,7 @@ sub begin
 	for my $session ($a, $b)
 	{
 		$session->query("SET default_transaction_isolation = '$level'");
-		$session->query("SELECT tsurugi.attach_transaction('$handle')");
+		by_handle($session, 'attach_transaction', $handle);
 	}
 	return $handle;
 }
@@ -42,15 +43,6 @@ sub detach
 sub reset_rows
 {
 	$other->query('DELETE FROM u; DELETE FROM t WHERE id > 10; UPDATE t SET v = 0');
-}
-
-sub wait_for_waiter
-{
-	my ($text) = @_;
-
-	$node->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '$text%' AND wait_event_type IN ('Lock', 'Extension')")
-		or die "nobody waits";
 }
 
 # --- one snapshot -------------------------------------------------------------------------------
@@ -165,7 +157,7 @@ is($b->query('SELECT string_agg(id::text, \',\' ORDER BY id) FROM t WHERE id > 1
 # a row that a part has let go of is free at once
 $a->query('BEGIN; SAVEPOINT s; UPDATE t SET v = 1 WHERE id = 9');
 $other->send('/* part */ UPDATE t SET v = 99 WHERE id = 9;');
-wait_for_waiter('/\* part');
+wait_for_waiter($node, '/* part');
 is($a->query('ROLLBACK TO s'), '', 'a savepoint is rolled back');
 is($other->wait, '', 'who waited for it goes on');
 is($a->query('UPDATE t SET v = v + 1 WHERE id = 9; COMMIT'), '', 'and a after that one');
@@ -214,7 +206,7 @@ $handle = begin('read committed');
 $a->query('UPDATE t SET v = 1 WHERE id = 1');
 $other->query('BEGIN; UPDATE t SET v = 2 WHERE id = 2');
 $b->send('/* attached */ UPDATE t SET v = 1 WHERE id = 2;');
-wait_for_waiter('/\* attached');
+wait_for_waiter($node, '/* attached');
 is($other->query('UPDATE t SET v = 2 WHERE id = 1'), 'ERROR 40P01', 'a deadlock');
 is($other->query('ROLLBACK'), '', 'is somebody else\'s');
 is($b->wait, '', 'the shared one goes on');
@@ -231,7 +223,7 @@ $second->query('BEGIN');
 $second->query(q{SELECT tsurugi.export_transaction('t')});
 $second->query('UPDATE t SET v = 2 WHERE id = 2');
 $b->send('/* attached */ UPDATE t SET v = 1 WHERE id = 2;');
-wait_for_waiter('/\* attached');
+wait_for_waiter($node, '/* attached');
 $second->send('/* other */ UPDATE t SET v = 2 WHERE id = 1;');
 my @outcomes = ($second->wait, $b->wait);
 cmp_ok(scalar(grep { $_ eq 'ERROR 40P01' } @outcomes), '>=', 1, 'a deadlock of two shared ones');
@@ -249,7 +241,7 @@ detach();
 
 SKIP: {
 	skip 'built without failpoints', 10
-		if $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't';
+		if is_without_failpoints($node);
 
 	# one read set for all
 	reset_rows();
@@ -278,7 +270,7 @@ SKIP: {
 	$a->query('UPDATE t SET v = 1 WHERE id = 1');
 	$other->query(q{BEGIN; UPDATE t SET v = 2 WHERE id = 2; SET LOCAL tsurugi_fdw.failpoints = 'skip_circle'; SET LOCAL lock_timeout = '300ms'});
 	$b->send('/* attached */ UPDATE t SET v = 1 WHERE id = 2;');
-	wait_for_waiter('/\* attached');
+	wait_for_waiter($node, '/* attached');
 	is($other->query('UPDATE t SET v = 2 WHERE id = 1'), 'ERROR 55P03', 'a circle of waits that nobody looks for');
 	$other->query('ROLLBACK');
 	is($b->wait, '', 'ends with a timeout');
