@@ -286,12 +286,12 @@ COMMENT ON FUNCTION write_preserve_range(regclass, text[], text[], text) IS 'add
 
 -- One transaction that several sessions work in
 
-CREATE FUNCTION export_transaction(VARIADIC tables text[])
+CREATE FUNCTION export_transaction(VARIADIC tables text[] DEFAULT '{}')
 RETURNS text
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_export_transaction' LANGUAGE C STRICT VOLATILE;
 COMMENT ON FUNCTION export_transaction(text[]) IS 'the handle by which other sessions of the same role can change these tables in the running transaction';
 
-CREATE FUNCTION begin_transaction(VARIADIC tables text[])
+CREATE FUNCTION begin_transaction(VARIADIC tables text[] DEFAULT '{}')
 RETURNS text
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_begin_transaction' LANGUAGE C STRICT VOLATILE;
 COMMENT ON FUNCTION begin_transaction(text[]) IS 'begins a transaction that no session owns, in which these tables can be changed by whoever has its handle';

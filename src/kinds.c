@@ -70,8 +70,9 @@ bool tsurugi_kind_is_known;
 bool tsurugi_minds_areas;
 
 /* Of a READ ONLY transaction that has declared what it reads. */
-static tg_areas *read_include;
-static tg_areas *read_exclude;
+static const tg_areas *read_include;
+static const tg_areas *read_exclude;
+static tg_areas *own_areas[2]; /* the same, if they are not those of a shared one */
 
 /* --- settings ------------------------------------------------------------------------------ */
 
@@ -123,6 +124,16 @@ tsurugi_kinds_define(void)
 				 &tsurugi_exclusive_read_areas);
 }
 
+const char *
+tsurugi_kind_name(tg_txn_kind kind)
+{
+	const struct config_enum_entry *type = types;
+
+	while (type->val != (int) kind)
+		type++;
+	return type->name;
+}
+
 /* --- waiting for a LONG ------------------------------------------------------------------------ */
 
 static const tg_wait *waited_for; /* by tsurugi_wait_for_long; NULL: nobody is */
@@ -164,6 +175,13 @@ tsurugi_wait_for_long(const tg_wait *wait)
 	unsigned number = tsurugi_transaction_number();
 	volatile bool circle = false;
 
+	if (tg_wait_is_for_shared(wait))
+	{
+		tg_wait_begin_of(number, wait);
+		tsurugi_wait_for_shared(wait);
+		tg_wait_end_of(number);
+		return;
+	}
 	if (timeout == MAX_TIMEOUTS)
 		timeout = RegisterTimeout(USER_TIMEOUT, look_for_circle);
 	tg_wait_begin_of(number, wait);
@@ -224,6 +242,24 @@ resolve(tg_long_config *config)
 	lock_tables(config->exclude, config->exclude_count, AccessShareLock);
 }
 
+static void
+check_priority(void)
+{
+	if (tsurugi_transaction_priority != 0 && tsurugi_transaction_type != TG_TXN_LONG)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only long transactions have priorities"),
+						errhint("Reset tsurugi_fdw.transaction_priority, or set tsurugi_fdw.transaction_type to "
+								"\"long\".")));
+}
+
+void
+tsurugi_kind_configure(tg_long_config *config)
+{
+	*config = (tg_long_config){.priority = tsurugi_transaction_priority, .waiter = MyLatch};
+	check_priority();
+	if (tsurugi_transaction_type == TG_TXN_LONG || tsurugi_transaction_type == TG_TXN_READ_ONLY)
+		resolve(config);
+}
+
 /* Milliseconds from a moment until now. */
 static long
 elapsed(TimestampTz since)
@@ -245,14 +281,36 @@ wait_on_latch(TimestampTz began, TimestampTz since)
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Max(left, 1), PG_WAIT_EXTENSION);
 }
 
+/* A LONG's wait for its start. */
+typedef struct Start
+{
+	TimestampTz began;
+	TimestampTz since; /* of the present one in the way */
+	uint64_t host;	   /* which is this one */
+} Start;
+
+/* The transaction of this number waits until somebody may have got out of the way. */
+static void
+wait_to_start(Start *start, unsigned number, const tg_wait *wait)
+{
+	/* A shared transaction holds no lock that its end could be waited for by. */
+	if (wait->host != start->host || tg_wait_is_for_shared(wait))
+		start->since = GetCurrentTimestamp();
+	start->host = wait->host;
+	tg_wait_begin_of(number, wait);
+	if (elapsed(start->since) < LATCH_PERIODS * (long) DeadlockTimeout)
+		wait_on_latch(start->began, start->since);
+	else
+		lock_out(wait);
+	tg_wait_end_of(number);
+}
+
 /* L1 (b) and (c). */
 static tg_time
 wait_for_start(tg_txn *txn)
 {
 	tg_session *session = tsurugi_session();
-	TimestampTz began = GetCurrentTimestamp();
-	TimestampTz since = began; /* of the present one in the way */
-	tg_wait before = {0};
+	Start waiting = {.began = GetCurrentTimestamp()};
 
 	for (;;)
 	{
@@ -267,26 +325,17 @@ wait_for_start(tg_txn *txn)
 			return start;
 		if (status != TG_BUSY)
 			tsurugi_error(status, NULL);
-		/* A shared transaction holds no lock that its end could be waited for by. */
-		if (wait.host != before.host || tg_wait_is_for_shared(&wait))
-			since = GetCurrentTimestamp();
-		before = wait;
-		tg_wait_begin(session, &wait);
-		if (elapsed(since) < LATCH_PERIODS * (long) DeadlockTimeout)
-			wait_on_latch(began, since);
-		else
-			lock_out(&wait);
-		tg_wait_end(session);
+		wait_to_start(&waiting, session->id, &wait);
 	}
 }
 
 static void
 begin_long(void)
 {
-	tg_long_config config = {.priority = tsurugi_transaction_priority, .waiter = MyLatch};
 	tg_session *session = tsurugi_session();
+	tg_long_config config;
 
-	resolve(&config);
+	tsurugi_kind_configure(&config);
 	tsurugi_kind = TG_TXN_LONG;
 	PG_TRY();
 	{
@@ -332,23 +381,26 @@ tsurugi_snapshot_draw_safe(bool deferrable)
 static void
 forget_areas(void)
 {
-	if (read_include != NULL)
-		tg_areas_destroy(tsurugi_session(), read_include);
-	if (read_exclude != NULL)
-		tg_areas_destroy(tsurugi_session(), read_exclude);
+	for (int i = 0; i < 2; i++)
+	{
+		tg_areas_destroy(tsurugi_session(), own_areas[i]);
+		own_areas[i] = NULL;
+	}
 	read_include = read_exclude = NULL;
 }
 
 static void
 begin_read_only(void)
 {
-	tg_long_config config = {0};
 	tg_session *session = tsurugi_session();
+	tg_long_config config;
 
-	resolve(&config);
+	tsurugi_kind_configure(&config);
 	forget_areas(); /* of a beginning that failed */
-	tsurugi_check(tg_areas_create(session, config.include, config.include_count, &read_include), NULL);
-	tsurugi_check(tg_areas_create(session, config.exclude, config.exclude_count, &read_exclude), NULL);
+	tsurugi_check(tg_areas_create(session, config.include, config.include_count, &own_areas[0]), NULL);
+	tsurugi_check(tg_areas_create(session, config.exclude, config.exclude_count, &own_areas[1]), NULL);
+	read_include = own_areas[0];
+	read_exclude = own_areas[1];
 	tsurugi_snapshot_draw_safe(XactDeferrable);
 	tsurugi_kind = TG_TXN_READ_ONLY;
 	tsurugi_minds_areas = read_include != NULL || read_exclude != NULL;
@@ -360,10 +412,7 @@ tsurugi_kind_begin(void)
 {
 	if (IsParallelWorker())
 		return;
-	if (tsurugi_transaction_priority != 0 && tsurugi_transaction_type != TG_TXN_LONG)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only long transactions have priorities"),
-						errhint("Reset tsurugi_fdw.transaction_priority, or set tsurugi_fdw.transaction_type to "
-								"\"long\".")));
+	check_priority();
 	if (tsurugi_shared_join())
 	{
 		tsurugi_kind_is_known = true;
@@ -389,6 +438,69 @@ tsurugi_kind_begin(void)
 	tsurugi_isolation_enter_kind();
 }
 
+/* --- shared by several sessions ------------------------------------------------------------------------- */
+
+/*
+ * The session waits for what it starts, until it does: so a circle may lead from what is in the way
+ * through a transaction that the session has meanwhile, which starting another one in it allows.
+ */
+static void
+check_circle(const tg_wait *started, const tg_wait *wait)
+{
+	uint64_t own = (uint64_t) MyBackendId << 32 | MyProc->lxid;
+
+	if (wait->host == own || tg_wait_closes_circle(tsurugi_session(), started))
+		tsurugi_error_circle(started);
+}
+
+void
+tsurugi_kind_start(tg_shared *opened, const tg_shared_report *report, const tg_long_config *config)
+{
+	const tg_wait started = {.host = report->host, .txn = report->txn, .kind = TG_WAIT_LONG};
+	tg_session *session = tsurugi_session();
+	Start waiting = {.began = GetCurrentTimestamp()};
+
+	for (;;)
+	{
+		tg_status status;
+		tg_wait wait;
+
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		status = tg_shared_start(session, opened, config, XactDeferrable, &wait);
+		if (status == TG_OK)
+			return;
+		if (status != TG_BUSY)
+			tsurugi_error(status, NULL);
+		tg_wait_begin(session, &started);
+		check_circle(&started, &wait);
+		if (report->kind == TG_TXN_LONG)
+			wait_to_start(&waiting, report->txn, &wait);
+		else
+			tsurugi_wait_for_long(&wait);
+		tg_wait_end(session);
+	}
+}
+
+void
+tsurugi_kind_join(tg_txn_kind kind)
+{
+	if (kind != TG_TXN_ORDINARY)
+		tsurugi_isolation_leave_level();
+	tsurugi_kind = kind;
+	if (kind == TG_TXN_READ_ONLY)
+		XactReadOnly = true;
+}
+
+void
+tsurugi_kind_mind_areas(const tg_shared *joined)
+{
+	read_include = tg_shared_include(joined);
+	read_exclude = tg_shared_exclude(joined);
+	if (tsurugi_kind == TG_TXN_LONG || read_include != NULL || read_exclude != NULL)
+		tsurugi_minds_areas = true;
+}
+
 /* --- reading and writing ----------------------------------------------------------------------------------- */
 
 void
@@ -399,7 +511,7 @@ tsurugi_check_read(Relation relation, const tg_area *area)
 	switch (tsurugi_kind)
 	{
 		case TG_TXN_LONG:
-			status = tg_long_check_read(tsurugi_transaction_open(), area);
+			status = tg_long_check_read(tsurugi_session(), tsurugi_transaction_open(), area);
 			break;
 		case TG_TXN_READ_ONLY:
 			status = (read_include != NULL && !tg_areas_cover_area(read_include, area)) ||

@@ -25,6 +25,9 @@ extern char *tsurugi_exclusive_read_areas;
 /* Makes the settings known to the server; when the library is loaded. */
 extern void tsurugi_kinds_define(void);
 
+/* As views show it. */
+extern const char *tsurugi_kind_name(tg_txn_kind kind);
+
 /* What the running transaction is.  Read-only for everybody but kinds.c. */
 extern tg_txn_kind tsurugi_kind;
 
@@ -93,5 +96,17 @@ extern void tsurugi_check_may_replace(Relation relation);
 
 /* For transaction.c: the transaction has ended. */
 extern void tsurugi_kind_end(void);
+
+/* --- those that several sessions work in ------------------------------------------------ */
+
+/* What the settings say of the next transaction, of a LONG or READ ONLY one its areas: they are locked until this one ends. */
+extern void tsurugi_kind_configure(tg_long_config *config);
+
+/* Starts one of such a kind as the session's own would be: may wait; raises errors, and it is to be aborted then. */
+extern void tsurugi_kind_start(tg_shared *opened, const tg_shared_report *report, const tg_long_config *config);
+
+/* The session's transaction is part of one, as long as that is held: ahead of tsurugi_isolation_join, and behind it. */
+extern void tsurugi_kind_join(tg_txn_kind kind);
+extern void tsurugi_kind_mind_areas(const tg_shared *joined);
 
 #endif /* TSURUGI_KINDS_H */

@@ -51,6 +51,7 @@ typedef struct Slot
 	uint64 host;
 	Oid database;
 	unsigned count;
+	unsigned to_write; /* so many first ones; the others are read */
 	Oid tables[TG_SHARED_TABLES_MAX];
 } Slot;
 
@@ -98,7 +99,7 @@ find_slot(uint64 host)
 
 /* False: no worker, or no room, which those that have ended are about to make. */
 static bool
-want(const tg_shared_report *report, const uint32_t *tables, unsigned count)
+want(const tg_shared_report *report, const uint32_t *tables, unsigned count, unsigned to_write)
 {
 	Slot *slot = NULL;
 
@@ -113,6 +114,7 @@ want(const tg_shared_report *report, const uint32_t *tables, unsigned count)
 		slot->host = report->host;
 		slot->database = MyDatabaseId;
 		slot->count = count;
+		slot->to_write = to_write;
 		for (unsigned i = 0; i < count; i++)
 			slot->tables[i] = tables[i];
 		SetLatch(locks->worker);
@@ -139,13 +141,13 @@ look_at(uint64 host)
 }
 
 void
-tsurugi_lease_locks_take(const tg_shared_report *report, const uint32_t *tables, unsigned count)
+tsurugi_lease_locks_take(const tg_shared_report *report, const uint32_t *tables, unsigned count, unsigned to_write)
 {
 	SlotState state;
 
 	if (tg_failpoint_refuses("skip_lease_locks"))
 		return;
-	if (!want(report, tables, count))
+	if (!want(report, tables, count, to_write))
 		tsurugi_error(TG_STOPPED, NULL);
 	while ((state = look_at(report->host)) == SLOT_WANTED)
 		ConditionVariableSleep(&locks->changed, PG_WAIT_EXTENSION);
@@ -184,7 +186,7 @@ is_wanted_or_held(const Slot *slot)
 static bool
 keeps(const Slot *slot, Oid table)
 {
-	for (unsigned i = 0; is_wanted_or_held(slot) && slot->database == MyDatabaseId && i < slot->count; i++)
+	for (unsigned i = 0; is_wanted_or_held(slot) && slot->database == MyDatabaseId && i < slot->to_write; i++)
 		if (slot->tables[i] == table)
 			return true;
 	return false;
@@ -267,6 +269,12 @@ table_tag(const Slot *slot, unsigned i)
 	return tag;
 }
 
+static LOCKMODE
+table_lock(const Slot *slot, unsigned i)
+{
+	return i < slot->to_write ? RowExclusiveLock : AccessShareLock;
+}
+
 static void
 unlock(const Slot *slot, unsigned count)
 {
@@ -274,7 +282,7 @@ unlock(const Slot *slot, unsigned count)
 	{
 		LOCKTAG tag = table_tag(slot, i);
 
-		(void) LockRelease(&tag, RowExclusiveLock, true);
+		(void) LockRelease(&tag, table_lock(slot, i), true);
 	}
 }
 
@@ -286,7 +294,7 @@ lock(const Slot *slot)
 	{
 		LOCKTAG tag = table_tag(slot, i);
 
-		if (LockAcquireExtended(&tag, RowExclusiveLock, true, true, false, NULL) == LOCKACQUIRE_NOT_AVAIL)
+		if (LockAcquireExtended(&tag, table_lock(slot, i), true, true, false, NULL) == LOCKACQUIRE_NOT_AVAIL)
 		{
 			unlock(slot, i);
 			return false;

@@ -12,10 +12,12 @@ extern Size tsurugi_lease_locks_bytes(void);
 extern void tsurugi_lease_locks_create(void);
 
 /*
- * Has the tables, of this database, locked until the transaction has ended.  The caller holds the same locks.  Raises 55P03 if
+ * Has the tables, of this database, locked until the transaction has ended: the first ones, that is to_write, to be
+ * written, the others to be read.  The caller holds the same locks.  Raises 55P03 if
  * somebody waits for a stronger one, 57P03 without the worker; may be interrupted.
  */
-extern void tsurugi_lease_locks_take(const tg_shared_report *report, const uint32_t *tables, unsigned count);
+extern void tsurugi_lease_locks_take(const tg_shared_report *report, const uint32_t *tables, unsigned count,
+									 unsigned to_write);
 
 /* Such a transaction may have ended. */
 extern void tsurugi_lease_locks_look(void);

@@ -20,6 +20,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/sinvaladt.h"
 #include "utils/acl.h"
@@ -63,8 +64,9 @@ extern PGDLLEXPORT Datum tsurugi_fdw_transaction_error(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum tsurugi_fdw_shared_transactions(PG_FUNCTION_ARGS);
 
 static const char *const states[] = {
-	[TG_SHARED_RUNNING] = "running", [TG_SHARED_COMMITTING] = "committing", [TG_SHARED_AVAILABLE] = "available",
-	[TG_SHARED_STORED] = "stored",	 [TG_SHARED_ABORTING] = "aborting",		[TG_SHARED_ABORTED] = "aborted"};
+	[TG_SHARED_WAITING] = "waiting",	 [TG_SHARED_RUNNING] = "running", [TG_SHARED_COMMITTING] = "committing",
+	[TG_SHARED_AVAILABLE] = "available", [TG_SHARED_STORED] = "stored",	  [TG_SHARED_ABORTING] = "aborting",
+	[TG_SHARED_ABORTED] = "aborted"};
 
 /* --- handles ------------------------------------------------------------------------------ */
 
@@ -118,8 +120,6 @@ list_tables(ArrayType *array)
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("names of tables must not be null")));
 		appendStringInfo(&list, "%s%s", i == 0 ? "" : ", ", TextDatumGetCString(names[i]));
 	}
-	if (count == 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("no tables to be shared were named")));
 	foreach (cell, tsurugi_areas_parse(list.data))
 		if (((tsurugi_area_name *) lfirst(cell))->is_range)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -143,12 +143,67 @@ check_may_take_part(const char *function)
 						errmsg("%s must be called before any access to tables of tsurugi_fdw", function)));
 }
 
-/* Begins one, of the level or kind of the session's, that may write these tables, which are locked; opened, with its handle. */
-static tg_shared *
-begin_shared(ArrayType *names, uint64_t owner, tg_shared_config *config)
+/* What a transaction that is about to begin keeps locked as long as it runs. */
+typedef struct Tables
 {
-	tg_area *areas;
-	uint32_t *tables;
+	uint32_t oids[TG_SHARED_TABLES_MAX];
+	unsigned count;
+	unsigned to_write; /* so many first ones */
+} Tables;
+
+static void
+add_tables(Tables *tables, const tg_area *areas, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+	{
+		unsigned at = 0;
+
+		while (at < tables->count && tables->oids[at] != areas[i].table->relation)
+			at++;
+		if (at == TG_SHARED_TABLES_MAX)
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("a transaction can be shared with 1 to %d tables", TG_SHARED_TABLES_MAX)));
+		if (at == tables->count)
+			tables->oids[tables->count++] = areas[i].table->relation;
+	}
+}
+
+/*
+ * The tables that are named, which are locked, and those of the areas of a LONG or READ ONLY one.  READ ONLY need not name
+ * any, nor a LONG that has a preserve; that which has none preserves the tables that it names.
+ */
+static void
+resolve_tables(ArrayType *names, tg_txn_kind kind, tg_long_config *areas, Tables *tables)
+{
+	tsurugi_area_use use = kind == TG_TXN_READ_ONLY ? TSURUGI_AREA_TO_READ : TSURUGI_AREA_TO_WRITE;
+	unsigned count;
+	tg_area *named;
+
+	tsurugi_kind_configure(areas);
+	named = tsurugi_areas_resolve(list_tables(names), use, &count);
+	if (kind == TG_TXN_LONG && areas->preserve_count == 0)
+	{
+		areas->preserve = named;
+		areas->preserve_count = count;
+	}
+	*tables = (Tables){0};
+	add_tables(tables, named, count);
+	if (kind == TG_TXN_LONG)
+		add_tables(tables, areas->preserve, areas->preserve_count);
+	if (kind != TG_TXN_READ_ONLY)
+	{
+		tables->to_write = tables->count;
+		if (tables->count == 0)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("no tables to be shared were named")));
+	}
+	add_tables(tables, areas->include, areas->include_count);
+	add_tables(tables, areas->exclude, areas->exclude_count);
+}
+
+/* Begins one, of the level or kind of the session's, that may write these tables; opened, with its handle. */
+static tg_shared *
+begin_shared(const Tables *tables, uint64_t owner, tg_shared_config *config)
+{
 	tg_shared *opened;
 	tg_status status;
 
@@ -159,20 +214,10 @@ begin_shared(ArrayType *names, uint64_t owner, tg_shared_config *config)
 											  : IsolationUsesXactSnapshot() ? TG_REPEATABLE_READ
 																			: TG_READ_COMMITTED,
 								 .label = tsurugi_transaction_label,
+								 .tables = tables->oids,
+								 .table_count = tables->to_write,
 								 .lease_ms = (uint32_t) tsurugi_shared_lease_ms};
-	if (config->kind != TG_TXN_ORDINARY && config->kind != TG_TXN_SHORT)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("long and read-only transactions cannot be shared by several sessions"),
-						errhint("Reset tsurugi_fdw.transaction_type.")));
 	tsurugi_shared_register_exit();
-	areas = tsurugi_areas_resolve(list_tables(names), TSURUGI_AREA_TO_WRITE, &config->table_count);
-	if (config->table_count == 0 || config->table_count > TG_SHARED_TABLES_MAX)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("a transaction can be shared with 1 to %d tables", TG_SHARED_TABLES_MAX)));
-	tables = palloc(config->table_count * sizeof(*tables));
-	for (unsigned i = 0; i < config->table_count; i++)
-		tables[i] = areas[i].table->relation;
-	config->tables = tables;
 	if (!pg_strong_random(&config->handle, sizeof(config->handle)))
 		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
 	status = tg_shared_begin(tsurugi_session(), config);
@@ -195,22 +240,52 @@ handle_text(const tg_handle *handle)
 	return cstring_to_text(digits);
 }
 
+/* One that reads only may be begun where nothing else may be done. */
+static void
+check_may_begin(const char *function)
+{
+	if (tsurugi_transaction_type != TG_TXN_READ_ONLY)
+		PreventCommandIfReadOnly(function);
+	PreventCommandIfParallelMode(function);
+}
+
 Datum
 tsurugi_fdw_export_transaction(PG_FUNCTION_ARGS)
 {
 	uint64_t owner = (uint64_t) MyBackendId << 32 | MyProc->lxid;
 	tg_shared_config config;
+	tg_shared_report report;
+	tg_long_config areas;
+	tg_shared *opened;
+	Tables tables;
 
 	check_may_take_part("export_transaction()");
-	PreventCommandIfReadOnly("export_transaction()");
+	check_may_begin("export_transaction()");
 	if (GetCurrentTransactionNestLevel() > 1)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot export a transaction from within a subtransaction")));
 	if (!IsTransactionBlock())
 		ereport(ERROR, (errcode(ERRCODE_NO_ACTIVE_SQL_TRANSACTION),
 						errmsg("%s can only be used in transaction blocks", "export_transaction()")));
-	tsurugi_shared_take_part(begin_shared(PG_GETARG_ARRAYTYPE_P(0), owner, &config), true);
+	resolve_tables(PG_GETARG_ARRAYTYPE_P(0), (tg_txn_kind) tsurugi_transaction_type, &areas, &tables);
+	opened = begin_shared(&tables, owner, &config);
+	tsurugi_shared_take_part(opened, true);
+	tg_shared_report_get(opened, &report);
+	if (report.state == TG_SHARED_WAITING)
+		tsurugi_kind_start(opened, &report, &areas); /* an error ends it with the transaction */
 	PG_RETURN_TEXT_P(handle_text(&config.handle));
+}
+
+/* One that nobody knows of yet, also where the backend exits. */
+static void
+give_up(int code, Datum opened)
+{
+	tg_shared *shared = (tg_shared *) DatumGetPointer(opened);
+
+	tg_shared_abort(tsurugi_session(), shared, TG_SHARED_GIVEN_UP, NULL);
+	tg_shared_forget(shared);
+	tg_shared_close(shared);
+	tsurugi_lease_locks_look();
 }
 
 Datum
@@ -218,28 +293,24 @@ tsurugi_fdw_begin_transaction(PG_FUNCTION_ARGS)
 {
 	tg_shared_config config;
 	tg_shared_report report;
+	tg_long_config areas;
 	tg_shared *opened;
+	Tables tables;
 
-	PreventCommandIfReadOnly("begin_transaction()");
-	PreventCommandIfParallelMode("begin_transaction()");
+	check_may_begin("begin_transaction()");
 	if (tsurugi_storage_is_changed())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot begin a shared transaction in one that has changed definitions")));
-	opened = begin_shared(PG_GETARG_ARRAYTYPE_P(0), 0, &config);
+	resolve_tables(PG_GETARG_ARRAYTYPE_P(0), (tg_txn_kind) tsurugi_transaction_type, &areas, &tables);
+	opened = begin_shared(&tables, 0, &config);
 	tg_shared_report_get(opened, &report);
-	PG_TRY();
+	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(opened));
 	{
-		tsurugi_lease_locks_take(&report, config.tables, config.table_count);
+		tsurugi_lease_locks_take(&report, tables.oids, tables.count, tables.to_write);
+		if (report.state == TG_SHARED_WAITING)
+			tsurugi_kind_start(opened, &report, &areas);
 	}
-	PG_CATCH();
-	{
-		tg_shared_abort(tsurugi_session(), opened, TG_SHARED_GIVEN_UP, NULL);
-		tg_shared_forget(opened);
-		tg_shared_close(opened);
-		tsurugi_lease_locks_look();
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(opened));
 	tg_shared_close(opened);
 	PG_RETURN_TEXT_P(handle_text(&config.handle));
 }
@@ -419,7 +490,7 @@ put_shared(FunctionCallInfo fcinfo, const tg_shared_report *report)
 		add_null(&row);
 	add_datum(&row, ObjectIdGetDatum((Oid) (report->role >> 32)));
 	add_datum(&row, ObjectIdGetDatum((Oid) report->role));
-	add_text(&row, report->kind == TG_TXN_SHORT ? "short" : "default");
+	add_text(&row, tsurugi_kind_name(report->kind));
 	if (tg_txn_report_get(report->txn, &txn) && txn.host == report->host)
 		add_text(&row, txn.label);
 	else

@@ -31,11 +31,11 @@
  *	  everybody's reads go to and which are validated at its end, or, when the snapshot is extended, by whoever has the
  *	  turn.  So who joins runs at the same level, which for ordinary tables is PostgreSQL's own.  What
  *	  depends on nobody having been told anything yet (isolation.c, 3) is not for sessions that share one.
+ *	  A LONG or READ ONLY one starts, and waits for its start, where it is exported or begun; who joins sees R_L, or the safe
+ *	  snapshot, and minds its areas.
  * 7. M1, M3.  The owner's ordinary tables are the other half of a mixed transaction, as ever.  An attached
  *	  session's would be committed earlier, or alone; so a transaction that has joined and wrote ordinary rows is refused
  *	  at its end.
- *
- * Left out: LONG and READ ONLY.
  */
 #include "postgres.h"
 
@@ -166,7 +166,7 @@ tsurugi_shared_check_command(const char *what)
 void
 tsurugi_shared_check_table(Relation relation)
 {
-	if (joined)
+	if (joined && (relation == NULL || !tg_shared_may_write(shared, RelationGetRelid(relation))))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						relation != NULL ? errmsg("foreign table \"%s\" is not one of the shared transaction's",
 												  RelationGetRelationName(relation))
@@ -322,9 +322,7 @@ tsurugi_shared_join(void)
 		tsurugi_shared_first_command = tg_shared_command(shared);
 		tsurugi_transaction_join(tg_shared_txn(shared), constant.host);
 	}
-	if (constant.kind != TG_TXN_ORDINARY)
-		tsurugi_isolation_leave_level();
-	tsurugi_kind = constant.kind;
+	tsurugi_kind_join(constant.kind);
 	if (constant.isolation != TG_READ_COMMITTED)
 	{
 		unsigned entry;
@@ -333,6 +331,7 @@ tsurugi_shared_join(void)
 		tsurugi_check(tg_shared_draw(tsurugi_session(), shared, &time, &entry), NULL);
 		tsurugi_snapshot_adopt(time, entry);
 		tsurugi_isolation_join(tg_shared_reads(shared));
+		tsurugi_kind_mind_areas(shared);
 	}
 	return true;
 }
@@ -455,15 +454,18 @@ static void
 pre_commit_owner(void)
 {
 	tg_txn *txn = tg_shared_txn(shared);
+	bool is_serializable = constant.isolation == TG_SERIALIZABLE;
+	bool is_long = constant.kind == TG_TXN_LONG;
 
 	leave();
-	/* M3; relaxed or not, C is drawn in one place. */
-	if (constant.isolation == TG_SERIALIZABLE && tsurugi_isolation_wrote_ordinary())
+	/* M3; where C is drawn for the validation it is not drawn once more, relaxed or not. */
+	if (is_long && tg_txn_has_writes(txn))
+		tsurugi_isolation_check_mixed();
+	else if (is_serializable && !is_long && tsurugi_isolation_wrote_ordinary())
 		tsurugi_error_mixed();
 	tsurugi_shared_commit(shared);
 	prepared = true;
-	if (constant.isolation != TG_SERIALIZABLE && tg_txn_has_writes(txn) &&
-		TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	if ((!is_serializable || is_long) && tg_txn_has_writes(txn) && TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		tsurugi_mixed_begin(txn);
 }
 

@@ -278,6 +278,8 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 	}
 	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES || tsurugi_session()->claimed != claimed_noted))
 		pass_safe_point(tsurugi_session());
+	if (tg_unlikely(is_shared))
+		tsurugi_check_may_write();
 	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
 		begin_part(id);
 	writer_out->session = tsurugi_session();

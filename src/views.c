@@ -22,6 +22,7 @@
 
 #include "runtime/runtime.h"
 #include "src/isolation.h"
+#include "src/kinds.h"
 #include "src/session.h"
 #include "src/snapshot_watch.h"
 #include "src/view_row.h"
@@ -437,10 +438,6 @@ put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owne
 										 [TG_STAGE_COMMITTING] = "committing",
 										 [TG_STAGE_AVAILABLE] = "available",
 										 [TG_STAGE_ABORTING] = "aborting"};
-	static const char *const kinds[] = {[TG_TXN_ORDINARY] = "default",
-										[TG_TXN_SHORT] = "short",
-										[TG_TXN_LONG] = "long",
-										[TG_TXN_READ_ONLY] = "read_only"};
 	bool no_preserve;
 	Datum preserve = preserved_tables(id, &no_preserve);
 	Row row = {0};
@@ -448,7 +445,7 @@ put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owne
 	add_datum(&row, Int32GetDatum(owner->process_id));
 	add_datum(&row, ObjectIdGetDatum(owner->database));
 	add_datum(&row, ObjectIdGetDatum(owner->role));
-	add_text(&row, kinds[report->active ? report->kind : owner->kind]);
+	add_text(&row, tsurugi_kind_name(report->active ? report->kind : owner->kind));
 	if (report->active || owner->label[0] != '\0')
 		add_text(&row, report->active ? report->label : owner->label);
 	else

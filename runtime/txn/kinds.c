@@ -217,13 +217,12 @@ tg_long_may_start(const tg_txn *txn)
 
 /* --- LONG: its reads and its end ---------------------------------------------------------------------- */
 
-tg_status
-tg_long_check_read(tg_txn *txn, const tg_area *area)
+static tg_status
+check_read(tg_txn *txn, const tg_area *area)
 {
 	const tg_preserve *own = txn->preserve;
 	tg_status status = TG_OK;
 
-	tg_assert(own != NULL && own->start != 0);
 	if ((own->include != NULL || own->exclude != NULL) && !tg_areas_cover_area(own->areas, area))
 	{
 		if ((own->include != NULL && !tg_areas_cover_area(own->include, area)) ||
@@ -246,6 +245,20 @@ tg_long_check_read(tg_txn *txn, const tg_area *area)
 	return status;
 }
 
+tg_status
+tg_long_check_read(tg_session *session, tg_txn *txn, const tg_area *area)
+{
+	tg_status status;
+	bool entered;
+
+	status = tg_txn_enter_shared(session, txn, NULL, &entered);
+	if (status != TG_OK)
+		return status;
+	status = check_read(txn, area);
+	tg_txn_leave(session, txn, entered);
+	return status;
+}
+
 tg_time
 tg_long_draw_end(tg_txn *txn)
 {
@@ -264,9 +277,13 @@ tg_long_draw_end(tg_txn *txn)
 void
 tg_long_begin_abort(tg_txn *txn)
 {
+	tg_preserve *entry = txn->preserve;
+
 	tg_preserve_lock();
-	set_waits(txn->preserve, false);
-	tg_store_release(&txn->preserve->outcome, outcome_make(TG_OUTCOME_ABORTED, 0));
+	if (txn->shared != NULL && entry->waits && entry->waiter != NULL)
+		tg_host_wake(entry->waiter); /* who starts it need not be who aborts it */
+	set_waits(entry, false);
+	tg_store_release(&entry->outcome, outcome_make(TG_OUTCOME_ABORTED, 0));
 	tg_preserve_unlock();
 }
 
@@ -286,8 +303,16 @@ void
 tg_long_forget(tg_session *session, tg_txn *txn)
 {
 	txn->preserve = NULL;
+	if (txn->shared != NULL)
+		return; /* its snapshot goes with the last user (shared.c, 6) */
 	if (txn->remembered != UINT32_MAX)
 		tg_snapshot_withdraw(session, txn->preserve_entry);
+	tg_long_tidy(session);
+}
+
+void
+tg_long_tidy(tg_session *session)
+{
 	(void) tg_horizon_compute(); /* perhaps nobody needs the entry any more */
 	tg_preserve_tidy(session);
 }

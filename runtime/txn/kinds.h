@@ -62,9 +62,10 @@ extern bool tg_long_may_start(const tg_txn *txn);
 
 /*
  * L3, and the declared areas.  Before an area is read: a table, a key, or the range of primary keys that the read is restricted
- * to; any other read has the whole table.  TG_CONFLICT; TG_FORBIDDEN: not declared.
+ * to; any other read has the whole table.  TG_CONFLICT; TG_FORBIDDEN: not declared; TG_STOPPED of
+ * a shared one.
  */
-extern tg_status tg_long_check_read(tg_txn *txn, const tg_area *area) TG_MUST_USE;
+extern tg_status tg_long_check_read(tg_session *session, tg_txn *txn, const tg_area *area) TG_MUST_USE;
 
 /* --- READ ONLY ---------------------------------------------------------------------- */
 

@@ -233,32 +233,42 @@ mind(const tg_writer *writer, tg_table *table, tg_version version, const void *k
 }
 
 tg_status
-tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
-					 tg_wait *wait_out)
+tg_txn_enter_shared(tg_session *session, tg_txn *txn, const tg_table *table, bool *entered_out)
 {
-	tg_txn *txn = writer->txn;
 	tg_status status;
-	bool entered;
 
+	*entered_out = false;
 	if (tg_likely(txn->shared == NULL))
-		return mind(writer, table, version, key, key_bytes, wait_out);
-	/* Somebody else may end it at any moment out of the lane. */
-	entered = tg_txn_enter(writer->session, txn);
+		return TG_OK;
+	*entered_out = tg_txn_enter(session, txn);
 	status = tg_shared_judge(txn->shared, table);
-	if (status == TG_OK)
-		status = mind(writer, table, version, key, key_bytes, wait_out);
-	tg_txn_leave(writer->session, txn, entered);
+	if (status != TG_OK)
+		tg_txn_leave(session, txn, *entered_out);
 	return status;
 }
 
 tg_status
-tg_txn_register(const tg_writer *writer, tg_table *table, tg_wait *wait_out)
+tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
+					 tg_wait *wait_out)
+{
+	tg_status status;
+	bool entered;
+
+	status = tg_txn_enter_shared(writer->session, writer->txn, table, &entered);
+	if (status != TG_OK)
+		return status;
+	status = mind(writer, table, version, key, key_bytes, wait_out);
+	tg_txn_leave(writer->session, writer->txn, entered);
+	return status;
+}
+
+/* Ahead of the first write, for any key. */
+static tg_status
+register_ahead(const tg_writer *writer, tg_table *table, tg_wait *wait_out)
 {
 	const tg_area whole = {.table = table};
 	tg_txn *txn = writer->txn;
 
-	if (tg_likely(txn->clear == table))
-		return TG_OK;
 	if (tg_load_relaxed(&txn->kind) == TG_TXN_LONG && txn->preserve != NULL)
 		return tg_areas_has_table(txn->preserve->areas, table) ? TG_OK : TG_FORBIDDEN;
 	if (!is_registered(txn, table))
@@ -274,6 +284,22 @@ tg_txn_register(const tg_writer *writer, tg_table *table, tg_wait *wait_out)
 			return meet_long(writer, table, seen->entry, wait_out);
 	}
 	return TG_OK;
+}
+
+tg_status
+tg_txn_register(const tg_writer *writer, tg_table *table, tg_wait *wait_out)
+{
+	tg_status status;
+	bool entered;
+
+	if (tg_likely(writer->txn->clear == table))
+		return TG_OK;
+	status = tg_txn_enter_shared(writer->session, writer->txn, table, &entered);
+	if (status != TG_OK)
+		return status;
+	status = register_ahead(writer, table, wait_out);
+	tg_txn_leave(writer->session, writer->txn, entered);
+	return status;
 }
 
 static bool

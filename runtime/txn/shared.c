@@ -2,7 +2,9 @@
  * shared.c
  *	  Transactions that several sessions work in.
  *
- *	                        commit: the only user
+ *	  WAITING (LONG, READ ONLY; its abort is as RUNNING's)
+ *	     | tg_shared_start
+ *	     v                  commit: the only user
  *	  RUNNING --------------------------------------> COMMITTING --> AVAILABLE --> STORED
  *	     |                                                |			(nothing is written
  *	     | abort, a commit beside another user,           |			 anywhere yet: one
@@ -22,80 +24,33 @@
  * 5. An owner does not wait for others' leave (tg_shared_abandon): its abort is done in the lane at once, and whoever is
  *	  told by the word to do it, later, finds it done.  Until they leave, the others find nothing of it: what it wrote is
  *	  taken back, and no other transaction has its number while they have it open (4).
- * 6. What users go on with until they leave, out of the lane, goes with the last of them: the read set and
+ * 6. What users go on with until they leave, out of the lane, goes with the last of them: the read set, declared areas and
  *	  the snapshot are given back by the one who is told to end it, or has committed it, and by nobody else.
  */
-#include "runtime/txn/shared.h"
+#include "runtime/txn/shared_internal.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
-#include "runtime/base/latch.h"
 #include "runtime/sched/park.h"
 #include "runtime/txn/ending.h"
-#include "runtime/txn/kinds.h"
-#include "runtime/txn/txn_internal.h"
 
 #define HOST_SHARED ((uint64_t) 1 << 63) /* in the host's word for one of these: it is no host's */
 #define PLACE_BITS 8
 
 _Static_assert(TG_SHARED_MAX <= 1 << PLACE_BITS, "a place fits into the host's word");
 
-struct tg_shared
-{
-	uint64_t ending TG_CACHE_ALIGNED; /* atomic */
-	uint64_t deadline_us;			  /* atomic: of the lease, or of the outcome */
-	uint32_t state;					  /* atomic: tg_shared_state */
-
-	/* under the latch */
-	bool in_use;
-	uint32_t open_count;
-	tg_handle handle;
-	uint64_t role;
-	tg_shared_reason reason;
-	char text[TG_SHARED_TEXT_BYTES];
-
-	/* constant while it is in use */
-	tg_txn *txn;
-	uint64_t host;
-	uint64_t lease_us;
-	uint64_t owner;
-	tg_txn_kind kind;
-	tg_isolation isolation;
-	unsigned table_count;
-	uint32_t tables[TG_SHARED_TABLES_MAX];
-
-	/* under the lane */
-	tg_reads *reads;
-	tg_time snapshot; /* 0: none yet, or one for each operation */
-	unsigned snapshot_entry;
-	uint32_t command;
-	unsigned operation_entry; /* published by the session at work */
-	bool entered;			  /* it has entered the lane, which ends with the operation */
-	tg_conflict conflict;	  /* written before the state that makes it known */
-	tg_operation end;
-};
-
-/* In the arena. */
-typedef struct shareds
-{
-	tg_latch latch;
-	unsigned first_txn;
-	uint64_t incarnation; /* under the latch */
-	tg_shared place[TG_SHARED_MAX];
-} shareds;
-
-static shareds *all; /* set by tg_shared_create, inherited */
+tg_shareds *tg_shared_all; /* set by tg_shared_create, inherited */
 
 tg_status
 tg_shared_create(tg_session *session, unsigned first_txn)
 {
-	all = tg_alloc_zeroed(session, sizeof(*all), TG_USE_RUNTIME, TG_DATA);
-	if (all == NULL)
+	tg_shared_all = tg_alloc_zeroed(session, sizeof(*tg_shared_all), TG_USE_RUNTIME, TG_DATA);
+	if (tg_shared_all == NULL)
 		return TG_NO_MEMORY;
-	tg_latch_init(&all->latch, TG_RANK_SHARED);
-	all->first_txn = first_txn;
+	tg_latch_init(&tg_shared_all->latch, TG_RANK_SHARED);
+	tg_shared_all->first_txn = first_txn;
 	return TG_OK;
 }
 
@@ -106,17 +61,22 @@ tg_wait_is_for_shared(const tg_wait *wait)
 }
 
 static inline bool
-has_ended(const tg_shared *shared)
+is_validated(tg_txn_kind kind, tg_isolation isolation)
 {
-	uint32_t state = tg_load_acquire(&shared->state);
-
-	return state == TG_SHARED_STORED || state == TG_SHARED_ABORTED;
+	return kind == TG_TXN_SHORT || (kind == TG_TXN_ORDINARY && isolation == TG_SERIALIZABLE);
 }
 
 static inline bool
 tracks(const tg_shared *shared)
 {
-	return shared->isolation == TG_SERIALIZABLE;
+	return is_validated(shared->kind, shared->isolation);
+}
+
+/* It reads at what tg_shared_start has drawn. */
+static inline bool
+is_started(tg_txn_kind kind)
+{
+	return kind == TG_TXN_LONG || kind == TG_TXN_READ_ONLY;
 }
 
 void
@@ -132,7 +92,7 @@ find(const tg_handle *handle)
 {
 	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
 	{
-		tg_shared *shared = &all->place[i];
+		tg_shared *shared = &tg_shared_all->place[i];
 
 		if (shared->in_use && memcmp(&shared->handle, handle, sizeof(*handle)) == 0)
 			return shared;
@@ -144,7 +104,7 @@ find(const tg_handle *handle)
 static bool
 may_go(const tg_shared *shared, uint64_t now)
 {
-	return (shared->open_count == 0 || tg_failpoint_refuses("skip_open")) && has_ended(shared) &&
+	return (shared->open_count == 0 || tg_failpoint_refuses("skip_open")) && tg_shared_has_ended(shared) &&
 		   tg_load_relaxed(&shared->deadline_us) <= now && tg_lane_is_free(&shared->txn->lane);
 }
 
@@ -155,7 +115,7 @@ find_place(void)
 
 	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
 	{
-		tg_shared *shared = &all->place[i];
+		tg_shared *shared = &tg_shared_all->place[i];
 
 		if (!shared->in_use || may_go(shared, now))
 			return shared;
@@ -176,7 +136,7 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared = find_place();
 	if (shared == NULL)
 		return TG_FULL;
-	number = (unsigned) (shared - all->place);
+	number = (unsigned) (shared - tg_shared_all->place);
 	shared->handle = config->handle;
 	shared->role = config->role;
 	shared->open_count = 0;
@@ -185,20 +145,21 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared->lease_us = (uint64_t) config->lease_ms * 1000;
 	shared->owner = config->owner;
 	shared->kind = config->kind;
-	shared->isolation = config->kind == TG_TXN_SHORT ? TG_SERIALIZABLE : config->isolation;
+	shared->isolation = config->kind != TG_TXN_ORDINARY ? TG_SERIALIZABLE : config->isolation;
 	shared->table_count = config->table_count;
 	for (unsigned i = 0; i < config->table_count; i++)
 		shared->tables[i] = config->tables[i];
 	shared->reads = reads;
+	shared->include = shared->exclude = NULL;
 	shared->snapshot = 0;
 	shared->command = 0;
-	shared->host = HOST_SHARED | ++all->incarnation << PLACE_BITS | number;
-	shared->txn =
-		tg_txn_begin_at(session, all->first_txn + number, shared->host, config->kind, config->isolation, config->label);
+	shared->host = HOST_SHARED | ++tg_shared_all->incarnation << PLACE_BITS | number;
+	shared->txn = tg_txn_begin_at(session, tg_shared_all->first_txn + number, shared->host, config->kind,
+								  config->isolation, config->label);
 	shared->txn->shared = shared;
 	if (reads != NULL)
 		tg_txn_track(shared->txn, reads);
-	tg_store_relaxed(&shared->state, TG_SHARED_RUNNING);
+	tg_store_relaxed(&shared->state, is_started(config->kind) ? TG_SHARED_WAITING : TG_SHARED_RUNNING);
 	tg_store_release(&shared->ending, 0);
 	tg_shared_renew(shared);
 	shared->in_use = true;
@@ -211,17 +172,16 @@ tg_shared_begin(tg_session *session, const tg_shared_config *config)
 	tg_reads *reads = NULL;
 	tg_status status;
 
-	tg_assert(config->kind == TG_TXN_ORDINARY || config->kind == TG_TXN_SHORT);
 	tg_assert(config->table_count <= TG_SHARED_TABLES_MAX);
-	if (config->kind == TG_TXN_SHORT || config->isolation == TG_SERIALIZABLE)
+	if (is_validated(config->kind, config->isolation))
 	{
 		status = tg_reads_create(session, &reads);
 		if (status != TG_OK)
 			return status;
 	}
-	tg_latch_acquire(&all->latch);
+	tg_latch_acquire(&tg_shared_all->latch);
 	status = take_place(session, config, reads);
-	tg_latch_release(&all->latch);
+	tg_latch_release(&tg_shared_all->latch);
 	if (status != TG_OK && reads != NULL)
 		tg_reads_destroy(session, reads);
 	return status;
@@ -232,13 +192,13 @@ tg_shared_open(const tg_handle *handle, uint64_t role, tg_shared **shared_out)
 {
 	tg_shared *shared;
 
-	tg_latch_acquire(&all->latch);
+	tg_latch_acquire(&tg_shared_all->latch);
 	shared = find(handle);
 	if (shared != NULL && (shared->role != role || may_go(shared, tg_clock_us())))
 		shared = NULL;
 	if (shared != NULL)
 		shared->open_count++;
-	tg_latch_release(&all->latch);
+	tg_latch_release(&tg_shared_all->latch);
 	*shared_out = shared;
 	return shared != NULL ? TG_OK : TG_NOT_FOUND;
 }
@@ -246,10 +206,10 @@ tg_shared_open(const tg_handle *handle, uint64_t role, tg_shared **shared_out)
 void
 tg_shared_close(tg_shared *shared)
 {
-	tg_latch_acquire(&all->latch);
+	tg_latch_acquire(&tg_shared_all->latch);
 	tg_assert(shared->open_count > 0);
 	shared->open_count--;
-	tg_latch_release(&all->latch);
+	tg_latch_release(&tg_shared_all->latch);
 }
 
 tg_lane *
@@ -282,15 +242,23 @@ tg_shared_set_command(tg_shared *shared, uint32_t command)
 	shared->command = command;
 }
 
+bool
+tg_shared_may_write(const tg_shared *shared, uint32_t relation)
+{
+	for (unsigned i = 0; i < shared->table_count; i++)
+		if (shared->tables[i] == relation)
+			return true;
+	return shared->table_count == 0;
+}
+
 tg_status
 tg_shared_judge(const tg_shared *shared, const tg_table *table)
 {
-	if (has_ended(shared))
+	if (tg_shared_has_ended(shared))
 		return TG_STOPPED;
-	for (unsigned i = 0; i < shared->table_count; i++)
-		if (shared->tables[i] == table->relation)
-			return TG_OK;
-	return shared->table_count == 0 ? TG_OK : TG_FORBIDDEN;
+	if (table == NULL)
+		return TG_OK;
+	return shared->kind != TG_TXN_READ_ONLY && tg_shared_may_write(shared, table->relation) ? TG_OK : TG_FORBIDDEN;
 }
 
 /* --- ending; in the lane --------------------------------------------------------------------- */
@@ -313,13 +281,13 @@ begin_abort(tg_shared *shared, tg_shared_reason reason, const char *text)
 {
 	bool told = false;
 
-	tg_latch_acquire(&all->latch);
+	tg_latch_acquire(&tg_shared_all->latch);
 	if (tg_ending_is_open(tg_load_relaxed(&shared->ending)))
 	{
 		note_reason(shared, reason, text);
 		told = tg_ending_abort(&shared->ending) || tg_failpoint_refuses("skip_put_off");
 	}
-	tg_latch_release(&all->latch);
+	tg_latch_release(&tg_shared_all->latch);
 	return told;
 }
 
@@ -330,15 +298,20 @@ forget_work(tg_session *session, tg_shared *shared)
 	if (shared->reads != NULL)
 		tg_reads_destroy(session, shared->reads);
 	shared->reads = NULL;
+	tg_areas_destroy(session, shared->include);
+	tg_areas_destroy(session, shared->exclude);
+	shared->include = shared->exclude = NULL;
 	if (shared->snapshot != 0)
 		tg_snapshot_withdraw_job(shared->snapshot_entry);
 	shared->snapshot = 0;
+	if (shared->kind == TG_TXN_LONG)
+		tg_long_tidy(session);
 }
 
 static void
 abort_work(tg_session *session, tg_shared *shared)
 {
-	if (has_ended(shared))
+	if (tg_shared_has_ended(shared))
 		return; /* rule 5 */
 	tg_store_release(&shared->state, TG_SHARED_ABORTING);
 	tg_failpoint("shared_aborting");
@@ -442,6 +415,12 @@ take_turn(tg_session *session, tg_shared *shared, bool *entered_out)
 	*entered_out = session->lane != lane;
 	if (*entered_out && !tg_lane_enter(session, lane))
 		return TG_BUSY;
+	if (tg_shared_waits_for_start(shared))
+	{
+		if (*entered_out)
+			tg_lane_leave(session, lane);
+		return TG_BUSY;
+	}
 	if (tg_ending_use(&shared->ending))
 		return TG_OK;
 	if (*entered_out)
@@ -511,7 +490,7 @@ tg_status
 tg_shared_draw(tg_session *session, tg_shared *shared, tg_time *time_out, unsigned *entry_out)
 {
 	bool entered = tg_txn_enter(session, shared->txn);
-	tg_status status = has_ended(shared) ? TG_STOPPED : publish(session, shared, time_out);
+	tg_status status = tg_shared_has_ended(shared) ? TG_STOPPED : publish(session, shared, time_out);
 
 	*entry_out = shared->operation_entry;
 	if (status == TG_OK)
@@ -589,9 +568,9 @@ prepare(tg_session *session, tg_shared *shared)
 static void
 end_unprepared(tg_session *session, tg_shared *shared, tg_shared_reason reason)
 {
-	tg_latch_acquire(&all->latch);
+	tg_latch_acquire(&tg_shared_all->latch);
 	note_reason(shared, reason, NULL);
-	tg_latch_release(&all->latch);
+	tg_latch_release(&tg_shared_all->latch);
 	end_work(session, shared);
 }
 
@@ -601,13 +580,13 @@ begin_commit(tg_shared *shared)
 {
 	bool alone;
 
-	tg_latch_acquire(&all->latch);
+	tg_latch_acquire(&tg_shared_all->latch);
 	alone = tg_ending_commit(&shared->ending);
 	if (tg_failpoint_refuses("skip_users"))
 		alone = true;
 	if (!alone)
 		note_reason(shared, TG_SHARED_REFUSED, NULL); /* unless it was going to be aborted already */
-	tg_latch_release(&all->latch);
+	tg_latch_release(&tg_shared_all->latch);
 	return alone;
 }
 
@@ -676,12 +655,12 @@ tg_shared_look_at_leases(tg_session *session)
 
 	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
 	{
-		tg_shared *shared = &all->place[i];
+		tg_shared *shared = &tg_shared_all->place[i];
 		bool is_over = false;
 
-		tg_latch_acquire(&all->latch);
-		/* Who is at work holds the lease. */
-		if (shared->in_use && tg_load_relaxed(&shared->deadline_us) <= now &&
+		tg_latch_acquire(&tg_shared_all->latch);
+		/* Who is at work holds the lease; so does who starts it. */
+		if (shared->in_use && tg_load_relaxed(&shared->deadline_us) <= now && !tg_shared_waits_for_start(shared) &&
 			(tg_ending_users(tg_load_acquire(&shared->ending)) == 0 || tg_failpoint_refuses("skip_lease_of_users")))
 		{
 			is_over = tg_ending_abort(&shared->ending);
@@ -693,7 +672,7 @@ tg_shared_look_at_leases(tg_session *session)
 			else if (may_go(shared, now))
 				shared->in_use = false;
 		}
-		tg_latch_release(&all->latch);
+		tg_latch_release(&tg_shared_all->latch);
 		if (is_over)
 		{
 			end_by_abort(session, shared);
@@ -707,15 +686,15 @@ tg_shared_abandon_leased(tg_session *session, bool (*is_concerned)(uint64_t role
 {
 	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
 	{
-		tg_shared *shared = &all->place[i];
+		tg_shared *shared = &tg_shared_all->place[i];
 		bool is_leased;
 
-		tg_latch_acquire(&all->latch);
-		is_leased = shared->in_use && shared->owner == 0 && !has_ended(shared) &&
+		tg_latch_acquire(&tg_shared_all->latch);
+		is_leased = shared->in_use && shared->owner == 0 && !tg_shared_has_ended(shared) &&
 					(is_concerned == NULL || is_concerned(shared->role, argument));
 		if (is_leased)
 			shared->open_count++; /* rule 4 */
-		tg_latch_release(&all->latch);
+		tg_latch_release(&tg_shared_all->latch);
 		if (!is_leased)
 			continue;
 		abandon(session, shared, TG_SHARED_STOPPED);
@@ -726,56 +705,6 @@ tg_shared_abandon_leased(tg_session *session, bool (*is_concerned)(uint64_t role
 void
 tg_shared_forget(tg_shared *shared)
 {
-	if (has_ended(shared))
+	if (tg_shared_has_ended(shared))
 		tg_store_relaxed(&shared->deadline_us, 0);
-}
-
-/* --- figures ------------------------------------------------------------------------------------ */
-
-/* Under the latch. */
-static void
-report_get(const tg_shared *shared, tg_shared_report *report)
-{
-	uint64_t deadline_us = tg_load_relaxed(&shared->deadline_us);
-	uint64_t ending = tg_load_acquire(&shared->ending);
-	uint64_t now = tg_clock_us();
-
-	*report = (tg_shared_report){.state = (tg_shared_state) tg_load_acquire(&shared->state),
-								 .reason = shared->reason,
-								 .users = tg_ending_users(ending),
-								 .lease_left_us = deadline_us > now ? deadline_us - now : 0,
-								 .role = shared->role,
-								 .owner = shared->owner,
-								 .kind = shared->kind,
-								 .isolation = shared->isolation,
-								 .txn = tg_txn_number(shared->txn),
-								 .host = shared->host};
-	memcpy(report->text, shared->text, sizeof(report->text));
-	if (report->state == TG_SHARED_RUNNING && (ending & TG_GOING_TO_ABORT) != 0)
-		report->state = TG_SHARED_ABORTING;
-	if (report->reason == TG_SHARED_CONFLICTED && report->state == TG_SHARED_ABORTED)
-		report->conflict = shared->conflict;
-}
-
-void
-tg_shared_report_get(const tg_shared *shared, tg_shared_report *report)
-{
-	tg_latch_acquire(&all->latch);
-	report_get(shared, report);
-	tg_latch_release(&all->latch);
-}
-
-bool
-tg_shared_report_at(unsigned i, tg_shared_report *report)
-{
-	bool in_use;
-
-	if (i >= TG_SHARED_MAX)
-		return false;
-	tg_latch_acquire(&all->latch);
-	in_use = all->place[i].in_use;
-	if (in_use)
-		report_get(&all->place[i], report);
-	tg_latch_release(&all->latch);
-	return in_use;
 }

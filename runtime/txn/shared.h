@@ -16,7 +16,8 @@
  * An operation is run in place, or by the lane (tg_lane_submit on tg_shared_lane, TG_COMMAND_LANE); inside the
  * lane's operation, enter finds it entered.  An operation that is told to wait (TG_BUSY of a write) leaves, and is repeated later.
  *
- * Kinds: the three isolation levels, and SHORT.
+ * Kinds: all of them.  LONG and READ ONLY have their snapshot, and a LONG its preserve, ahead of everything else: until
+ * tg_shared_start is TG_OK nobody works in them.
  *
  * Owned by a session of the host, which exports its transaction: that one alone ends it, by tg_shared_prepare
  * and tg_shared_finish; the lease only ends it sooner.
@@ -30,6 +31,7 @@
 #define TG_SHARED_H
 
 #include "runtime/sched/lane.h"
+#include "runtime/txn/kinds.h"
 #include "runtime/txn/txn.h"
 
 #define TG_SHARED_MAX 64 /* at a time, those ended whose outcome can still be asked for included */
@@ -52,12 +54,21 @@ typedef struct tg_shared_config
 	const uint32_t *tables; /* what it may write, by the host's names of the tables; a count of 0: everything */
 	unsigned table_count;
 	uint32_t lease_ms;
-	tg_txn_kind kind; /* ORDINARY or SHORT */
+	tg_txn_kind kind;
 	tg_isolation isolation;
 } tg_shared_config;
 
 /* TG_FULL, TG_NO_MEMORY; TG_EXISTS: the handle is taken. */
 extern tg_status tg_shared_begin(tg_session *session, const tg_shared_config *config) TG_MUST_USE;
+
+/*
+ * Starts a LONG as tg_long_publish and tg_long_start do; a READ ONLY one as tg_snapshot_publish_safe, with the
+ * config's include and exclude.  The session needs not outlive it.  TG_BUSY: *wait_out is in the way; the
+ * waiter is woken, and the call is made again, with the same arguments.  Its lease does not end meanwhile.  TG_STOPPED: it has
+ * ended.  After TG_FULL, TG_NO_MEMORY, TG_TOO_LARGE it is to be aborted.
+ */
+extern tg_status tg_shared_start(tg_session *session, tg_shared *shared, const tg_long_config *config, bool deferrable,
+								 tg_wait *wait_out) TG_MUST_USE;
 
 /* TG_NOT_FOUND: there is no such transaction of this role, or its outcome has been forgotten. */
 extern tg_status tg_shared_open(const tg_handle *handle, uint64_t role, tg_shared **shared_out) TG_MUST_USE;
@@ -67,7 +78,7 @@ extern tg_lane *tg_shared_lane(tg_shared *shared);
 
 /*
  * An operation begins: a command of the transaction, with the snapshot it reads at.  TG_STOPPED: the transaction is going to end,
- * or has ended; TG_BUSY: somebody else's operation is running, try again or let the lane run it.
+ * or has ended; TG_BUSY: somebody else's operation is running, try again or let the lane run it; or it has not started.
  */
 extern tg_status tg_shared_enter(tg_session *session, tg_shared *shared, tg_claim claim, tg_writer *writer_out,
 								 tg_snapshot *snapshot_out) TG_MUST_USE;
@@ -156,9 +167,17 @@ extern void tg_shared_set_snapshot(tg_shared *shared, tg_time time);
 /* The lease begins anew. */
 extern void tg_shared_renew(tg_shared *shared);
 
+/* What a READ ONLY one has declared to read, and not to read; for as long as the caller holds it. */
+extern const tg_areas *tg_shared_include(const tg_shared *shared);
+extern const tg_areas *tg_shared_exclude(const tg_shared *shared);
+
+/* Whether the table is one of those that it may write. */
+extern bool tg_shared_may_write(const tg_shared *shared, uint32_t relation);
+
 /* Tsurugi's names of where a transaction is. */
 typedef enum tg_shared_state
 {
+	TG_SHARED_WAITING, /* for its start: LONG, READ ONLY */
 	TG_SHARED_RUNNING,
 	TG_SHARED_COMMITTING, /* going to commit */
 	TG_SHARED_AVAILABLE,  /* committed: seen by everybody */
@@ -196,7 +215,7 @@ extern bool tg_wait_is_for_shared(const tg_wait *wait);
 /* At server start; descriptors of shared transactions are behind those of sessions, from first_txn on. */
 extern tg_status tg_shared_create(tg_session *session, unsigned first_txn) TG_MUST_USE;
 
-/* Whether it may be worked in, and write this table: TG_OK, TG_STOPPED, TG_FORBIDDEN.  In its lane. */
+/* Whether it may be worked in, and write this table (NULL: read): TG_OK, TG_STOPPED, TG_FORBIDDEN.  In its lane. */
 extern tg_status tg_shared_judge(const tg_shared *shared, const tg_table *table) TG_MUST_USE;
 
 /* A check of the watcher: leases. */

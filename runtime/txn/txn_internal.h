@@ -352,6 +352,13 @@ tg_txn_mind(const tg_writer *writer, tg_table *table, tg_version version, const 
 	return tg_txn_mind_preserve(writer, table, version, key, key_bytes, wait_out);
 }
 
+/*
+ * Ahead of what looks at a transaction's preserve or registrations out of a write: somebody else may end a shared one at any moment
+ * but in its lane, which is entered then (tg_txn_leave).  table NULL: to read.  TG_OK, TG_STOPPED, TG_FORBIDDEN: not entered.
+ */
+extern tg_status tg_txn_enter_shared(tg_session *session, tg_txn *txn, const tg_table *table,
+									 bool *entered_out) TG_MUST_USE;
+
 /* It has ended: forgets what it was registered for, wakes who waits for that. */
 extern void tg_txn_unregister(tg_session *session, tg_txn *txn);
 
@@ -366,6 +373,7 @@ extern tg_time tg_long_draw_end(tg_txn *txn);
 extern void tg_long_begin_abort(tg_txn *txn);
 extern void tg_long_undone(tg_txn *txn);
 extern void tg_long_forget(tg_session *session, tg_txn *txn);
+extern void tg_long_tidy(tg_session *session); /* a LONG's snapshot has been withdrawn */
 
 /*
  * The next one that is in the way of the entry's start, other LONGs first: *long_at the last one of them, NULL

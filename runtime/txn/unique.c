@@ -343,8 +343,12 @@ tg_status
 tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, tg_index *index,
 			 const tg_value *values, const bool *nulls, tg_wait *wait_out)
 {
-	tg_status status = TG_OK;
+	tg_status status;
+	bool entered;
 
+	status = tg_txn_enter_shared(writer->session, writer->txn, table, &entered);
+	if (status != TG_OK)
+		return status;
 	tg_epoch_enter(writer->session);
 	if (key != NULL)
 		status = probe_primary(writer, table, key, key_bytes, wait_out);
@@ -357,6 +361,7 @@ tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t k
 				status = probe_index(writer, index, values, nulls, 0, wait_out);
 	}
 	tg_epoch_leave(writer->session);
+	tg_txn_leave(writer->session, writer->txn, entered);
 	/* W4: a SHORT does not wait */
 	if (tg_unlikely(status == TG_BUSY) && tg_txn_kind_of(writer->txn) == TG_TXN_SHORT)
 		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, table, 0);
@@ -368,11 +373,16 @@ tg_txn_recheck(const tg_writer *writer, tg_index *index, const tg_value *values,
 			   tg_wait *wait_out)
 {
 	tg_status status;
+	bool entered;
 
+	status = tg_txn_enter_shared(writer->session, writer->txn, index->table, &entered);
+	if (status != TG_OK)
+		return status;
 	tg_epoch_enter(writer->session);
 	tg_fence_seq_cst(); /* one's own entries before the look at the others' */
 	status = probe_index(writer, index, values, nulls, 1, wait_out);
 	tg_epoch_leave(writer->session);
+	tg_txn_leave(writer->session, writer->txn, entered);
 	if (tg_unlikely(status == TG_BUSY) && waits && tg_txn_kind_of(writer->txn) == TG_TXN_SHORT)
 		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, index->table, 0);
 	return status;

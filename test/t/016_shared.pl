@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use SharedTransaction;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -31,38 +32,16 @@ sub begin
 	return $owner->query(q{SELECT tsurugi.export_transaction('load')});
 }
 
-sub attach
-{
-	my ($handle, @sessions) = @_;
-
-	$_->query("SELECT tsurugi.attach_transaction('$handle')") for @sessions;
-}
-
-sub detach
-{
-	$_->query('SELECT tsurugi.detach_transaction()') for @_;
-}
-
 sub status
 {
 	my ($handle) = @_;
 
-	return $other->query("SELECT tsurugi.transaction_status('$handle')");
+	return by_handle($other, 'transaction_status', $handle);
 }
 
 sub count
 {
 	return $other->query('SELECT rows()');
-}
-
-# Waits until a session's statement waits, for a lock or as waits of ours are shown.
-sub wait_for_waiter
-{
-	my ($text) = @_;
-
-	$node->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '$text%' AND pid <> pg_backend_pid() AND wait_event_type IN ('Lock', 'Extension')")
-		or die "nobody waits";
 }
 
 # --- a load, committed -----------------------------------------------------------------
@@ -193,7 +172,7 @@ $handle = begin();
 attach($handle, $a, $b);
 $a->query('BEGIN; INSERT INTO load VALUES (100600, 1)');
 $b->send('/* waits */ INSERT INTO load SELECT 100601, count(*) FROM load WHERE id = 100600;');
-wait_for_waiter('/* waits */');
+wait_for_waiter($node, '/* waits */');
 $a->query('COMMIT');
 is($b->wait, '', 'one after the other');
 is($b->query('SELECT v FROM load WHERE id = 100601'), '1', 'the next sees all of the one before');
@@ -202,7 +181,7 @@ is($other->query('UPDATE load SET v = 3 WHERE id = 100600'), '', 'what it wrote 
 is($other->query('INSERT INTO load VALUES (100600, 3)'), 'ERROR 55P03', 'nor is its key free');
 $other->query('RESET lock_timeout');
 $other->send('/* key */ INSERT INTO load VALUES (100600, 3);');
-wait_for_waiter('/* key */');
+wait_for_waiter($node, '/* key */');
 is($owner->query('COMMIT'), '', 'its end');
 is($other->wait, 'ERROR 23505', 'is waited for');
 detach($a, $b);
@@ -215,7 +194,7 @@ $other->query('BEGIN; UPDATE load SET v = 1 WHERE id = 1; LOCK TABLE ordinary');
 $a->query('BEGIN; INSERT INTO load VALUES (100700, 1)');
 $b->query('BEGIN; LOCK TABLE elsewhere IN SHARE MODE');
 $b->send('/* turn */ INSERT INTO load VALUES (100701, 1);');
-wait_for_waiter('/* turn */');
+wait_for_waiter($node, '/* turn */');
 my @ends = ($a->query('LOCK TABLE elsewhere'), $b->wait);
 is(scalar(grep { $_ eq 'ERROR 40P01' } @ends), 1, 'a deadlock through the turn is found');
 is($owner->query('COMMIT'), 'ERROR 25P02', 'and dooms it');
@@ -246,8 +225,7 @@ is(TestServer::sqlstate($node, q{SET ROLE somebody; BEGIN; SELECT tsurugi.export
 is($other->query(q{SELECT tsurugi.attach_transaction(repeat('0', 32))}), 'ERROR 42704', 'no such handle');
 is($other->query(q{SELECT tsurugi.attach_transaction('0x')}), 'ERROR 22023', 'no handle');
 is($other->query(q{SELECT tsurugi.export_transaction('load')}), 'ERROR 25P01', 'export without a transaction block');
-is($other->query(q{BEGIN; SET LOCAL tsurugi_fdw.transaction_type = 'long'; SELECT tsurugi.export_transaction('load')}), 'ERROR 0A000', 'kind');
-$other->query('ROLLBACK');
+is($other->query(q{SELECT tsurugi.begin_transaction()}), 'ERROR 22023', 'no tables');
 is($other->query(q{BEGIN; SELECT 1 FROM load LIMIT 1; SELECT tsurugi.export_transaction('load')}), 'ERROR 25001', 'too late');
 $other->query('ROLLBACK');
 is($other->query(q{BEGIN; SELECT tsurugi.export_transaction('ordinary')}), 'ERROR 42809', 'an ordinary table');

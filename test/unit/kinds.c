@@ -424,10 +424,10 @@ test_declared(void)
 												 .exclude_count = 1}),
 			   TG_OK, "a LONG declares what it reads");
 	unit_equal(start(&a), TG_OK, "and starts");
-	unit_equal(tg_long_check_read(a.txn, &read), TG_OK, "it reads that");
-	unit_equal(tg_long_check_read(a.txn, &own), TG_OK, "and its own");
-	unit_equal(tg_long_check_read(a.txn, &apart), TG_FORBIDDEN, "not what it has not declared");
-	unit_equal(tg_long_check_read(a.txn, &include), TG_FORBIDDEN, "nor what it has excluded");
+	unit_equal(tg_long_check_read(a.session, a.txn, &read), TG_OK, "it reads that");
+	unit_equal(tg_long_check_read(a.session, a.txn, &own), TG_OK, "and its own");
+	unit_equal(tg_long_check_read(a.session, a.txn, &apart), TG_FORBIDDEN, "not what it has not declared");
+	unit_equal(tg_long_check_read(a.session, a.txn, &include), TG_FORBIDDEN, "nor what it has excluded");
 
 	begin(&b, 1, TG_TXN_LONG, TG_SERIALIZABLE);
 	unit_equal(tg_long_publish(
@@ -441,12 +441,12 @@ test_declared(void)
 
 	begin_long(&a, 0, &own, 1);
 	begin_long(&b, 1, &include, 1);
-	unit_equal(tg_long_check_read(a.txn, &include), TG_OK, "L3: what a later LONG preserves may be read");
-	unit_equal(tg_long_check_read(b.txn, &own), TG_CONFLICT, "what an earlier one does may not");
+	unit_equal(tg_long_check_read(a.session, a.txn, &include), TG_OK, "L3: what a later LONG preserves may be read");
+	unit_equal(tg_long_check_read(b.session, b.txn, &own), TG_CONFLICT, "what an earlier one does may not");
 	unit_ok(tg_txn_conflict(b.txn)->kind == TG_CONFLICT_EARLIER_LONG && tg_txn_conflict(b.txn)->other == 100,
 			"and why");
 	end(&a, false);
-	unit_equal(tg_long_check_read(b.txn, &own), TG_OK, "unless that one has been aborted");
+	unit_equal(tg_long_check_read(b.session, b.txn, &own), TG_OK, "unless that one has been aborted");
 	end(&b, true);
 	check_empty("declared areas");
 }

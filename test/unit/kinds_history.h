@@ -559,7 +559,7 @@ run_op(client *c, const op *o)
 		areas_of(rows_of(o), &list);
 		for (unsigned i = 0; i < list.count; i++)
 		{
-			tg_status status = tg_long_check_read(c->txn, &list.areas[i]);
+			tg_status status = tg_long_check_read(c->session, c->txn, &list.areas[i]);
 
 			if (status != TG_OK)
 				return fail(c, status == TG_CONFLICT ? EARLIER_LONG : ASKED);

@@ -348,6 +348,122 @@ test_abandon_leased(void)
 	tg_shared_close(shared);
 }
 
+/* --- LONG and READ ONLY ----------------------------------------------------------------------------- */
+
+static tg_shared *
+begin_kind(tg_txn_kind kind, uint32_t lease_ms)
+{
+	const tg_shared_config config = {.handle = {{++handles, 7}}, .role = 1, .kind = kind, .lease_ms = lease_ms};
+	tg_shared *shared;
+
+	if (tg_shared_begin(mine, &config) != TG_OK || tg_shared_open(&config.handle, 1, &shared) != TG_OK)
+		unit_bail("no transaction");
+	return shared;
+}
+
+static tg_status
+start(tg_session *session, tg_shared *shared)
+{
+	const tg_area area = {.table = table};
+	const tg_long_config config = {.preserve = &area, .preserve_count = 1};
+	tg_wait wait;
+
+	return tg_shared_start(session, shared, &config, false, &wait);
+}
+
+static unsigned
+count_preserved(void)
+{
+	tg_preserve_report report;
+
+	return tg_preserve_report_get(&report, 1) > 0 && !report.ended;
+}
+
+static void
+test_long(int64_t id)
+{
+	tg_shared *shared = begin_kind(TG_TXN_LONG, LEASE_MS);
+	tg_txn *txn = tg_txn_begin(theirs, 1);
+	tg_snapshot snapshot;
+	tg_writer writer;
+
+	unit_equal(insert(theirs, txn, id), TG_OK, "somebody else writes");
+	unit_ok(start(mine, shared) == TG_BUSY && state_of(shared) == TG_SHARED_WAITING, "a LONG waits for its start");
+	unit_equal(tg_shared_enter(theirs, shared, TG_DATA, &writer, &snapshot), TG_BUSY, "nobody works in it before");
+	usleep(2 * LEASE_MS * 1000);
+	tg_shared_look_at_leases(theirs);
+	unit_equal(state_of(shared), TG_SHARED_WAITING, "its lease does not end meanwhile");
+	tg_txn_commit(theirs, txn);
+	unit_ok(start(mine, shared) == TG_OK && state_of(shared) == TG_SHARED_RUNNING, "it starts");
+	txn = tg_txn_begin(theirs, 1);
+	unit_equal(insert(theirs, txn, id + 1), TG_BUSY, "what it preserves nobody else writes");
+	tg_txn_abort(theirs, txn);
+	unit_equal(tg_shared_enter(theirs, shared, TG_DATA, &writer, &snapshot), TG_OK, "another session works in it");
+	unit_equal(insert(theirs, writer.txn, id + 1), TG_OK, "and writes there");
+	tg_shared_leave(theirs, shared);
+	unit_ok(tg_shared_commit(mine, shared) == TG_OK && is_there(id + 1), "it is committed");
+	unit_equal(count_preserved(), 0, "nothing is preserved any more");
+	tg_shared_close(shared);
+}
+
+/* It is stopped, by another session, before and after it has started; who was at work has it open. */
+static void
+test_long_stopped(int64_t id)
+{
+	for (int started = 0; started < 2; started++)
+	{
+		tg_shared *shared = begin_kind(TG_TXN_LONG, 60000);
+		tg_txn *txn = started ? NULL : tg_txn_begin(theirs, 1);
+		const tg_area area = {.table = table};
+		tg_writer writer = {.session = mine, .txn = tg_shared_txn(shared), .command = 1};
+		const tg_value values[2] = {{.word = 1}, {.word = 1}};
+		const bool nulls[2] = {false, false};
+		unsigned char key[16];
+		tg_wait wait;
+
+		if (!started && insert(theirs, txn, id) != TG_OK)
+			unit_bail("no row");
+		unit_equal(start(mine, shared), started ? TG_OK : TG_BUSY, started ? "one has started" : "one waits");
+		unit_ok(!started || tg_shared_hold(shared) == TG_OK, "somebody works in it");
+		tg_shared_abandon_leased(theirs, NULL, 0);
+		unit_ok(start(mine, shared) == TG_STOPPED && state_of(shared) == TG_SHARED_ABORTED, "it is stopped");
+		unit_equal(count_preserved(), 0, "and preserves nothing");
+		/* the preserve is gone under who was at work */
+		unit_equal(tg_long_check_read(mine, writer.txn, &area), TG_STOPPED, "who reads is told");
+		unit_equal(tg_txn_probe(&writer, table, key, key_of(1, key), NULL, values, nulls, &wait), TG_STOPPED,
+				   "who looks is");
+		unit_equal(insert(mine, writer.txn, id + 1), TG_STOPPED, "who writes is");
+		if (started)
+			tg_shared_let_go(mine, shared);
+		else
+			tg_txn_abort(theirs, txn);
+		tg_shared_close(shared);
+	}
+}
+
+/* The snapshot of one that reads only outlives the session that has drawn it. */
+static void
+test_read_only(int64_t id)
+{
+	tg_shared *shared = begin_kind(TG_TXN_READ_ONLY, 60000);
+	tg_version version;
+	unsigned entry;
+	tg_time time;
+	uint32_t row;
+
+	commit_insert(id);
+	unit_equal(start(mine, shared), TG_OK, "one that reads only starts at once");
+	unit_equal(insert(mine, tg_shared_txn(shared), id + 1), TG_FORBIDDEN, "it writes nothing");
+	commit_delete(id);
+	collect();
+	if (tg_shared_draw(theirs, shared, &time, &entry) != TG_OK)
+		unit_bail("no snapshot");
+	unit_ok(find(theirs, time, id, &row, &version) == TG_OK && !is_there(id), "others read at its moment");
+	tg_snapshot_withdraw(theirs, entry);
+	unit_equal(tg_shared_commit(theirs, shared), TG_OK, "it ends");
+	tg_shared_close(shared);
+}
+
 int
 main(void)
 {
@@ -369,6 +485,9 @@ main(void)
 	test_parts();
 	test_reasons();
 	test_abandon_leased();
+	test_long(5000);
+	test_long_stopped(5100);
+	test_read_only(5200);
 	tg_runtime_session_end(theirs);
 	unit_ok(tg_runtime_close(mine), "the pool stops");
 	return unit_done();

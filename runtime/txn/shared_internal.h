@@ -1,0 +1,75 @@
+/*
+ * shared_internal.h
+ *	  Transactions that several sessions work in: for shared*.c only.
+ */
+#ifndef TG_SHARED_INTERNAL_H
+#define TG_SHARED_INTERNAL_H
+
+#include "runtime/base/latch.h"
+#include "runtime/txn/kinds.h"
+#include "runtime/txn/shared.h"
+#include "runtime/txn/txn_internal.h"
+
+struct tg_shared
+{
+	uint64_t ending TG_CACHE_ALIGNED; /* atomic */
+	uint64_t deadline_us;			  /* atomic: of the lease, or of the outcome */
+	uint32_t state;					  /* atomic: tg_shared_state */
+
+	/* under the latch */
+	bool in_use;
+	uint32_t open_count;
+	tg_handle handle;
+	uint64_t role;
+	tg_shared_reason reason;
+	char text[TG_SHARED_TEXT_BYTES];
+
+	/* constant while it is in use */
+	tg_txn *txn;
+	uint64_t host;
+	uint64_t lease_us;
+	uint64_t owner;
+	tg_txn_kind kind;
+	tg_isolation isolation;
+	unsigned table_count;
+	uint32_t tables[TG_SHARED_TABLES_MAX];
+
+	/* under the lane */
+	tg_reads *reads;
+	tg_areas *include; /* READ ONLY */
+	tg_areas *exclude;
+	tg_time snapshot; /* 0: none yet, or one for each operation */
+	unsigned snapshot_entry;
+	uint32_t command;
+	unsigned operation_entry; /* published by the session at work */
+	bool entered;			  /* it has entered the lane, which ends with the operation */
+	tg_conflict conflict;	  /* written before the state that makes it known */
+	tg_operation end;
+};
+
+/* All of them; in the arena. */
+typedef struct tg_shareds
+{
+	tg_latch latch;
+	unsigned first_txn;
+	uint64_t incarnation; /* under the latch */
+	tg_shared place[TG_SHARED_MAX];
+} tg_shareds;
+
+extern tg_shareds *tg_shared_all;
+
+static inline bool
+tg_shared_has_ended(const tg_shared *shared)
+{
+	uint32_t state = tg_load_acquire(&shared->state);
+
+	return state == TG_SHARED_STORED || state == TG_SHARED_ABORTED;
+}
+
+static inline bool
+tg_shared_waits_for_start(const tg_shared *shared)
+{
+	return tg_load_acquire(&shared->state) == TG_SHARED_WAITING;
+}
+
+#endif /* TG_SHARED_INTERNAL_H */
