@@ -47,6 +47,7 @@
 #include "utils/wait_event.h"
 
 #include "src/areas.h"
+#include "src/circle.h"
 #include "src/errors.h"
 #include "src/isolation.h"
 #include "src/scan.h"
@@ -287,6 +288,7 @@ typedef struct Start
 	TimestampTz began;
 	TimestampTz since; /* of the present one in the way */
 	uint64_t host;	   /* which is this one */
+	tsurugi_circle circle;
 } Start;
 
 /* The transaction of this number waits until somebody may have got out of the way. */
@@ -298,6 +300,8 @@ wait_to_start(Start *start, unsigned number, const tg_wait *wait)
 		start->since = GetCurrentTimestamp();
 	start->host = wait->host;
 	tg_wait_begin_of(number, wait);
+	if (tg_wait_is_for_shared(wait))
+		tsurugi_circle_check(&start->circle, wait);
 	if (elapsed(start->since) < LATCH_PERIODS * (long) DeadlockTimeout)
 		wait_on_latch(start->began, start->since);
 	else

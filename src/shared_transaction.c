@@ -25,7 +25,8 @@
  * 4. The owner's abort does not wait for the others (tg_shared_abandon), so its table locks go when what
  *	  they protected has been taken back.  Who has joined gets 25P02 from the next thing it does, at the latest from its COMMIT.
  * 5. Waits.  For rows of a shared transaction nobody can wait by a lock of PostgreSQL's, because it has work
- *	  by sessions that have gone on to other things: it is looked at from time to time.  Only a part
+ *	  by sessions that have gone on to other things: it is looked at from time to time, and circles that lead
+ *	  through such waits are looked for (circle.c).  Only a part
  *	  that is not merged yet has its lock, as everywhere (transaction.c).
  * 6. Levels.  It has one isolation level, or kind, and above READ COMMITTED one snapshot and one read set, which
  *	  everybody's reads go to and which are validated at its end, or, when the snapshot is extended, by whoever has the
@@ -53,6 +54,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "src/circle.h"
 #include "src/errors.h"
 #include "src/isolation.h"
 #include "src/kinds.h"
@@ -221,17 +223,12 @@ void
 tsurugi_wait_for_shared(const tg_wait *wait)
 {
 	TimestampTz start = GetCurrentTimestamp();
-	TimestampTz looked = start; /* for a circle */
+	tsurugi_circle circle = {0};
 	tg_txn_report report;
 
 	while (tg_txn_report_get(wait->txn, &report) && report.host == wait->host)
 	{
-		if (TimestampDifferenceExceeds(looked, GetCurrentTimestamp(), DeadlockTimeout))
-		{
-			if (tg_wait_closes_circle_of(tsurugi_transaction_number(), wait))
-				tsurugi_error_circle(wait);
-			looked = GetCurrentTimestamp();
-		}
+		tsurugi_circle_check(&circle, wait);
 		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(), wait_ms_max()))
 			ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
 							errdetail("A transaction that several sessions work in has not ended.")));
@@ -243,16 +240,22 @@ tsurugi_wait_for_shared(const tg_wait *wait)
 
 /* --- joining ------------------------------------------------------------------------------- */
 
+LOCKTAG
+tsurugi_shared_turn(unsigned txn)
+{
+	/* A host's word has the number of a backend here (transaction.c), so the top bit tells them apart. */
+	return (LOCKTAG){.locktag_field1 = MyDatabaseId,
+					 .locktag_field2 = (uint32) 1 << 31,
+					 .locktag_field3 = txn,
+					 .locktag_type = LOCKTAG_USERLOCK,
+					 .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+}
+
 /* Rule 1.  Of the whole transaction, wherever in it the first access is. */
 static void
 take_turn(void)
 {
-	/* A host's word has the number of a backend here (transaction.c), so the top bit tells them apart. */
-	const LOCKTAG tag = {.locktag_field1 = MyDatabaseId,
-						 .locktag_field2 = (uint32) 1 << 31,
-						 .locktag_field3 = constant.txn,
-						 .locktag_type = LOCKTAG_USERLOCK,
-						 .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+	const LOCKTAG tag = tsurugi_shared_turn(constant.txn);
 	ResourceOwner owner = CurrentResourceOwner;
 	int before = LockTimeout;
 

@@ -9,6 +9,7 @@
 #ifndef TSURUGI_SHARED_TRANSACTION_H
 #define TSURUGI_SHARED_TRANSACTION_H
 
+#include "storage/lock.h"
 #include "utils/rel.h"
 
 #include "runtime/runtime.h"
@@ -45,7 +46,7 @@ extern void tsurugi_shared_check_alive(void);
 
 /* --- waiting ---------------------------------------------------------------------------- */
 
-/* Until an exported transaction has ended; 55P03 after the limit.  Outside an epoch. */
+/* Until a shared transaction has ended; 55P03 after the limit, 40P01 if that one waits for this.  Outside an epoch. */
 extern void tsurugi_wait_for_shared(const tg_wait *wait);
 
 /*
@@ -54,6 +55,9 @@ extern void tsurugi_wait_for_shared(const tg_wait *wait);
  */
 extern void tsurugi_shared_limit_wait(void);
 extern void tsurugi_shared_unlimit_wait(void);
+
+/* The lock that whoever works in a shared transaction holds, by its number, of this database. */
+extern LOCKTAG tsurugi_shared_turn(unsigned txn);
 
 /* --- for shared_functions.c ------------------------------------------------------------ */
 

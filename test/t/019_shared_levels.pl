@@ -230,6 +230,44 @@ cmp_ok(scalar(grep { $_ eq 'ERROR 40P01' } @outcomes), '>=', 1, 'a deadlock of t
 $_->query('ROLLBACK') for $second, $owner;
 detach();
 
+# through locks of PostgreSQL: of who works in it, and of its owner
+$node->safe_psql('postgres', 'CREATE TABLE locked (id int)');
+for my $through ($b, $owner)
+{
+	reset_rows();
+	$handle = begin('read committed');
+	$a->query('UPDATE t SET v = 1 WHERE id = 1');
+	$other->query('BEGIN; LOCK TABLE locked');
+	$through->send('/* through */ ' . ($through == $owner ? '' : 'BEGIN; UPDATE t SET v = 1 WHERE id = 3; ') . 'LOCK TABLE locked;');
+	wait_for_waiter($node, 'LOCK TABLE locked') if $through == $b;
+	wait_for_waiter($node, '/* through */') if $through == $owner;
+	is($other->query('UPDATE t SET v = 2 WHERE id = 1'), 'ERROR 40P01', 'a deadlock through a lock of ' . ($through == $owner ? 'the owner' : 'who works in it'));
+	is($other->query('ROLLBACK'), '', 'is somebody else\'s');
+	is($through->wait, '', 'the shared one goes on');
+	is($b->query('COMMIT'), '', 'to its end') if $through == $b;
+	is($owner->query('COMMIT'), '', 'and commits');
+	detach();
+}
+
+# who waits without a circle does so in peace: for longer than two looks
+$handle = begin('read committed');
+$a->query('UPDATE t SET v = 1 WHERE id = 1');
+my $third = TestServer::Session->new($node);
+$third->query('BEGIN; LOCK TABLE locked');
+$b->query('BEGIN; UPDATE t SET v = 1 WHERE id = 3');
+$b->send('/* through */ LOCK TABLE locked;');
+wait_for_waiter($node, '/* through */');
+$other->send('/* other */ UPDATE t SET v = 2 WHERE id = 1;');
+wait_for_waiter($node, '/* other */');
+$third->query('SELECT FROM pg_sleep(0.3)');
+is($third->query('ROLLBACK'), '', 'who is waited for ends');
+is($b->wait, '', 'then who worked in the shared one goes on');
+is($b->query('COMMIT'), '', 'to its end');
+is($owner->query('COMMIT'), '', 'that commits');
+is($other->wait, '', 'and who waited for it goes on');
+detach();
+$third->close;
+
 # a wait without a circle ends when the lease would
 $handle = begin('read committed');
 $a->query('UPDATE t SET v = 1 WHERE id = 1');
@@ -274,6 +312,12 @@ SKIP: {
 	is($other->query('UPDATE t SET v = 2 WHERE id = 1'), 'ERROR 55P03', 'a circle of waits that nobody looks for');
 	$other->query('ROLLBACK');
 	is($b->wait, '', 'ends with a timeout');
+	$other->query(q{BEGIN; LOCK TABLE locked; SET LOCAL tsurugi_fdw.failpoints = 'skip_circle'; SET LOCAL lock_timeout = '300ms'});
+	$owner->send('/* owner */ LOCK TABLE locked;');
+	wait_for_waiter($node, '/* owner */');
+	is($other->query('UPDATE t SET v = 2 WHERE id = 1'), 'ERROR 55P03', 'so does one through locks of PostgreSQL');
+	$other->query('ROLLBACK');
+	is($owner->wait, '', 'that goes on');
 	$owner->query('ROLLBACK');
 	detach();
 }
