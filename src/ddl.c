@@ -258,6 +258,19 @@ run_ddl(const tsurugi_utility *utility)
 	tsurugi_altered_follow();
 }
 
+/* Before it waits for the lock of the transaction that the session works in. */
+static void
+check_truncate(const TruncateStmt *statement)
+{
+	ListCell *cell;
+
+	if (!tsurugi_shared_takes_part())
+		return;
+	foreach (cell, statement->relations)
+		if (tsurugi_is_our_table(RangeVarGetRelid(lfirst(cell), NoLock, true)))
+			tsurugi_shared_check_command("truncate or rewrite tables");
+}
+
 /* COPY makes no executor run. */
 static void
 note_copy(const CopyStmt *statement)
@@ -286,6 +299,8 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	{
 		if (IsA(planned->utilityStmt, CopyStmt))
 			note_copy((CopyStmt *) planned->utilityStmt);
+		if (IsA(planned->utilityStmt, TruncateStmt))
+			check_truncate((TruncateStmt *) planned->utilityStmt);
 		if (!tsurugi_command_run(&utility))
 			tsurugi_utility_run(&utility);
 		if (IsA(planned->utilityStmt, ConstraintsSetStmt))

@@ -359,6 +359,14 @@ open_to_end(const text *handle, tg_shared_report *report)
 	pg_unreachable();
 }
 
+/* After an error, also where the backend exits: a place that stays open is nobody else's any more. */
+static void
+close_opened(int code, Datum opened)
+{
+	tg_shared_close((tg_shared *) DatumGetPointer(opened));
+	tsurugi_lease_locks_look();
+}
+
 Datum
 tsurugi_fdw_commit_transaction(PG_FUNCTION_ARGS)
 {
@@ -367,35 +375,16 @@ tsurugi_fdw_commit_transaction(PG_FUNCTION_ARGS)
 
 	PreventCommandIfParallelMode("commit_transaction()");
 	opened = open_to_end(PG_GETARG_TEXT_PP(0), &report);
-	PG_TRY();
+	PG_ENSURE_ERROR_CLEANUP(close_opened, PointerGetDatum(opened));
 	{
 		tsurugi_mixed_follow();
 		tsurugi_shared_commit(opened);
 		tg_shared_finish(tsurugi_session(), opened, true);
-		tsurugi_lease_locks_wait(&report);
 	}
-	PG_FINALLY();
-	{
-		tg_shared_close(opened);
-		tsurugi_lease_locks_look();
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(close_opened, PointerGetDatum(opened));
+	tg_shared_close(opened);
+	tsurugi_lease_locks_wait(&report);
 	PG_RETURN_VOID();
-}
-
-static void
-abort_opened(tg_shared *opened, const tg_shared_report *report)
-{
-	tg_shared_abort(tsurugi_session(), opened, TG_SHARED_ASKED, NULL);
-	PG_TRY();
-	{
-		tsurugi_lease_locks_wait(report);
-	}
-	PG_FINALLY();
-	{
-		tg_shared_close(opened);
-	}
-	PG_END_TRY();
 }
 
 Datum
@@ -406,7 +395,9 @@ tsurugi_fdw_abort_transaction(PG_FUNCTION_ARGS)
 
 	PreventCommandIfParallelMode("abort_transaction()");
 	opened = open_to_end(PG_GETARG_TEXT_PP(0), &report);
-	abort_opened(opened, &report);
+	tg_shared_abort(tsurugi_session(), opened, TG_SHARED_ASKED, NULL);
+	tg_shared_close(opened);
+	tsurugi_lease_locks_wait(&report);
 	PG_RETURN_VOID();
 }
 

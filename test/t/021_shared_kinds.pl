@@ -183,7 +183,8 @@ for my $case (
 	[ 'another table', 'INSERT INTO third VALUES (1)', 'ERROR 55000' ],
 	[ 'what it has not declared to read', 'SELECT count(*) FROM third', 'ERROR 25006' ],
 	[ 'in a SHORT', q{BEGIN; SET LOCAL tsurugi_fdw.transaction_type = 'short'; SELECT 1 FROM load}, 'ERROR 55000' ],
-	[ 'TRUNCATE', 'TRUNCATE third', 'ERROR 0A000' ])
+	[ 'TRUNCATE', 'TRUNCATE third', 'ERROR 0A000' ],
+	[ 'TRUNCATE of its own table', 'TRUNCATE load', 'ERROR 0A000' ])
 {
 	my ($name, $sql, $error) = @$case;
 
