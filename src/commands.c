@@ -334,11 +334,14 @@ static void
 run_on(const tsurugi_utility *utility, VacuumStmt *written, List *tables, bool is_vacuum, List *options)
 {
 	VacuumStmt *statement = copyObject(written);
+	MemoryContext caller = CurrentMemoryContext;
 
 	statement->rels = tables;
 	statement->is_vacuumcmd = is_vacuum;
 	statement->options = options;
 	tsurugi_utility_run_instead(utility, (Node *) statement);
+	/* of several tables each has a transaction of its own, and so has what comes after */
+	MemoryContextSwitchTo(caller);
 }
 
 /* What an option of VACUUM may be; where it has no meaning here, it is passed over. */
@@ -348,6 +351,7 @@ check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out
 	static const char *const names[] = {"verbose",		 "skip_locked",	  "analyze",  "freeze",
 										"index_cleanup", "process_toast", "truncate", "disable_page_skipping"};
 	bool parallel = false;
+	bool process_toast = true;
 	ListCell *cell;
 
 	*full_out = false;
@@ -362,18 +366,23 @@ check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out
 			*full_out = defGetBoolean(option);
 		else if (strcmp(option->defname, "parallel") == 0)
 			parallel = option->arg != NULL && defGetInt32(option) > 0;
+		else if (strcmp(option->defname, "process_toast") == 0)
+			process_toast = defGetBoolean(option);
 		else if (!known)
 			ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("unrecognized VACUUM option \"%s\"", option->defname),
 							parser_errposition(parse, option->location)));
 	}
 	if (*full_out && parallel)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("VACUUM FULL cannot be performed in parallel")));
+	if (*full_out && !process_toast)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("PROCESS_TOAST required with VACUUM FULL")));
 }
 
-/* VACUUM of our tables; one that another role owns is passed over with a warning. */
-static void
+/* VACUUM of our tables; one that another role owns is passed over with a warning.  Returns the others. */
+static List *
 vacuum_ours(List *tables, bool full)
 {
+	List *vacuumed = NIL;
 	ListCell *cell;
 
 	foreach (cell, tables)
@@ -382,13 +391,83 @@ vacuum_ours(List *tables, bool full)
 								  full ? AccessExclusiveLock : ShareUpdateExclusiveLock, false);
 		Relation table = table_open(id, NoLock);
 
-		if (vacuum_is_relation_owner(id, table->rd_rel, VACOPT_VACUUM) && full)
+		if (vacuum_is_relation_owner(id, table->rd_rel, VACOPT_VACUUM))
 		{
-			CheckTableNotInUse(table, "VACUUM");
-			tsurugi_table_compact(table, false);
+			vacuumed = lappend(vacuumed, lfirst(cell));
+			if (full)
+			{
+				CheckTableNotInUse(table, "VACUUM");
+				tsurugi_table_compact(table, false);
+			}
 		}
 		table_close(table, NoLock);
 	}
+	return vacuumed;
+}
+
+/* What a VACUUM is about. */
+typedef struct Vacuumed
+{
+	List *ours;
+	List *analyzed;	  /* partitioned tables with partitions of ours; ANALYZE reaches all of these */
+	List *partitions; /* others below them */
+	List *others;
+} Vacuumed;
+
+static List *
+partitions_of(const RangeVar *name)
+{
+	Oid id = RangeVarGetRelid(name, NoLock, true);
+
+	if (!OidIsValid(id) || get_rel_relkind(id) != RELKIND_PARTITIONED_TABLE)
+		return NIL;
+	return find_all_inheritors(id, NoLock, NULL);
+}
+
+static bool
+has_our_partition(const RangeVar *name)
+{
+	ListCell *cell;
+
+	foreach (cell, partitions_of(name))
+		if (tsurugi_is_our_table(lfirst_oid(cell)))
+			return true;
+	return false;
+}
+
+/* One that another role owns is passed over with a warning, but not what is below it. */
+static void
+add_partitions(VacuumRelation *table, Vacuumed *vacuumed)
+{
+	Relation parent = table_openrv(table->relation, AccessShareLock);
+	ListCell *cell;
+
+	if (vacuum_is_relation_owner(RelationGetRelid(parent), parent->rd_rel, VACOPT_VACUUM))
+		vacuumed->analyzed = lappend(vacuumed->analyzed, copyObject(table));
+	table_close(parent, AccessShareLock);
+	foreach (cell, partitions_of(table->relation))
+	{
+		Oid id = lfirst_oid(cell);
+		RangeVar *name = makeRangeVar(get_namespace_name(get_rel_namespace(id)), get_rel_name(id), -1);
+
+		if (tsurugi_is_our_table(id))
+			vacuumed->ours = lappend(vacuumed->ours, makeVacuumRelation(name, InvalidOid, NIL));
+		else if (get_rel_relkind(id) == RELKIND_RELATION)
+			vacuumed->partitions = lappend(vacuumed->partitions, makeVacuumRelation(name, InvalidOid, NIL));
+	}
+}
+
+/* VACUUM's options without ANALYZE. */
+static List *
+options_of_vacuum(const VacuumStmt *vacuum)
+{
+	List *options = copyObject(vacuum->options);
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (strcmp(((DefElem *) lfirst(cell))->defname, "analyze") == 0)
+			options = foreach_delete_current (options, cell);
+	return options;
 }
 
 /* Garbage of our tables is collected all the time: FULL and ANALYZE are what is left. */
@@ -396,8 +475,9 @@ static void
 vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 {
 	ParseState *parse = make_parsestate(NULL);
-	List *ours = NIL;
-	List *others = NIL;
+	Vacuumed vacuumed = {0};
+	List *direct = NIL; /* of our tables, those that are named */
+	List *analyzed;
 	bool full;
 	ListCell *cell;
 
@@ -410,16 +490,21 @@ vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 		VacuumRelation *table = lfirst(cell);
 
 		if (names_our_table(table->relation))
-			ours = lappend(ours, copyObject(table));
+			direct = lappend(direct, copyObject(table));
+		else if (has_our_partition(table->relation))
+			add_partitions(table, &vacuumed);
 		else
-			others = lappend(others, copyObject(table));
+			vacuumed.others = lappend(vacuumed.others, copyObject(table));
 	}
-	vacuum_ours(ours, full);
+	analyzed = list_concat(vacuum_ours(direct, full), vacuumed.analyzed);
+	(void) vacuum_ours(vacuumed.ours, full);
 	/* VACUUM goes on in transactions of its own, so it comes last */
-	if (is_analyzing(written))
-		run_on(utility, written, ours, false, options_of_analyze(written));
-	if (others != NIL)
-		run_on(utility, written, others, true, copyObject(written->options));
+	if (is_analyzing(written) && analyzed != NIL)
+		run_on(utility, written, analyzed, false, options_of_analyze(written));
+	if (vacuumed.partitions != NIL)
+		run_on(utility, written, vacuumed.partitions, true, options_of_vacuum(written));
+	if (vacuumed.others != NIL)
+		run_on(utility, written, vacuumed.others, true, copyObject(written->options));
 }
 
 static bool
@@ -433,7 +518,7 @@ vacuums_our_table(VacuumStmt *vacuum)
 	{
 		const VacuumRelation *table = lfirst(cell);
 
-		if (table->relation != NULL && names_our_table(table->relation))
+		if (table->relation != NULL && (names_our_table(table->relation) || has_our_partition(table->relation)))
 			return true;
 	}
 	return false;
