@@ -4,13 +4,13 @@
 # Runs the suite of PostgreSQL's source package twice on private clusters: as it
 # is, and with tsurugi_fdw.create_table = on, so that every plain CREATE TABLE of
 # it makes a table of ours.  Then tells for each file whether the answers are the
-# same, and if not, why (postgres_regress.pl).  A finder of bugs, not a test: what
-# PostgreSQL refuses on foreign tables makes differences that stay.
+# same, and if not, why: postgres_regress.causes names the causes.  Fails if a difference
+# has none, if the server crashes, and at internal errors of ours.
 #
 #   PG_SOURCE=dir   PostgreSQL 15's source; without, Debian's source package is fetched
 #   SCHEDULE=file   another schedule than the suite's own; or
 #   FILES="a b"     only these files, after test_setup and create_index
-#   OUT=dir         keeps answers and differences there: foreign/other.diff is the one to read
+#   OUT=dir         keeps answers and differences there: foreign/unexplained.diff is the one to read
 #   SERVER="a='b'"  one more line of postgresql.conf
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
@@ -55,7 +55,8 @@ run_suite()
 	local out=$TG_WORK/$1 statement
 
 	mkdir -p "$out"
-	tg_start "max_prepared_transactions = 2" "tsurugi_fdw.memory = 2GB" ${SERVER:+"$SERVER"}
+	tg_start "max_prepared_transactions = 2" "tsurugi_fdw.memory = 2GB" "log_line_prefix = '%m [%p] %q%a %e '" \
+		${SERVER:+"$SERVER"}
 	createdb -T template0 --lc-collate=C --lc-ctype=C regression
 	for statement in 'CREATE EXTENSION tsurugi_fdw' \
 		'CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw' \
@@ -91,8 +92,9 @@ regress=$(dirname "$(pg_config --pgxs)")/../test/regress/pg_regress
 build_library
 run_suite ordinary off
 run_suite foreign on
-perl test/postgres_regress.pl "$TG_WORK/ordinary" "$TG_WORK/foreign" \
-	$(sed -n -E 's/^(test|ignore): //p' "$TG_WORK/schedule" | tr ' ' '\n' | sort -u)
+status=0
+perl test/postgres_regress.pl "$suite" "$TG_WORK/ordinary" "$TG_WORK/foreign" \
+	$(sed -n -E 's/^(test|ignore): //p' "$TG_WORK/schedule" | tr ' ' '\n' | sort -u) || status=$?
 if [ -n "${OUT:-}" ]; then
 	mkdir -p "$OUT"
 	cp -r "$TG_WORK/ordinary" "$TG_WORK/foreign" "$OUT/"
@@ -100,3 +102,4 @@ fi
 if grep -E 'was terminated by signal|tsurugi_fdw: check failed' "$TG_WORK/foreign/server.log"; then
 	tg_fail "the server crashed"
 fi
+exit $status
