@@ -49,7 +49,11 @@
  *
  *	  A reader that stands on one of the run goes on along it: the edges inside stay.
  *	  So a hot row's chain is walked once a cycle, not once for each of its entries: these
- *	  find their version unlinked.  Right after an edge has been cut, entries of secondary
+ *	  find their version unlinked.  The walk is spared where the version that has replaced the entry's is
+ *	  still above it, which the entry knows if both are in one chunk, and is no garbage itself:
+ *	  then a run begins right below it.  What is above and below in the chain is other entries'.  That slot may have
+ *	  had other tenants since, but only who stands above the version leads to it and has not been unlinked or undone;
+ *	  and the chunk has headers as long as the version is in it.  Right after an edge has been cut, entries of secondary
  *	  indexes that only what was cut out needed are removed (index.c).
  * 7. Afterwards g1's begin says that it leads a run, and which version is above it;
  *	  those of the rest, that they belong to one.  All of these are later than any
@@ -201,6 +205,31 @@ prune_chain(tg_session *session, tg_version head, const tg_readings *readings, t
 	return found;
 }
 
+/* Of an UPDATE that knows: the version that has replaced its own, or who has that one's slot now. */
+static inline tg_version
+above_of(const tg_log_entry *entry)
+{
+	return tg_version_make(tg_version_chunk(entry->version), entry->above - 1u);
+}
+
+/* Cuts out the version of an UPDATE, and the run below it, without a walk from the head: 6.  False: that is needed. */
+static bool
+cut_directly(tg_session *session, const tg_log_entry *entry, const tg_readings *readings)
+{
+	const tg_header *header;
+	tg_version above;
+
+	if (entry->kind != TG_WRITE_UPDATE || entry->above == 0)
+		return false;
+	above = above_of(entry);
+	header = header_of(above);
+	if (is_unlinked(tg_load_acquire(&header->begin)) || tg_load_acquire(&header->older) != entry->version ||
+		is_garbage(header, readings))
+		return false;
+	(void) cut_run(session, above, readings);
+	return true;
+}
+
 /* Closes the row if the dead version is its head. */
 static bool
 close_row(tg_session *session, tg_table *table, uint32_t row, tg_version dead)
@@ -270,7 +299,7 @@ tg_prune_entry(tg_session *session, tg_log_entry *entry, const tg_readings *read
 	tg_version above;
 
 	tg_assert(entry->kind == TG_WRITE_UPDATE || entry->kind == TG_WRITE_DELETE || entry->kind == TG_GARBAGE_OPEN);
-	if (!is_unlinked(tg_load_acquire(&header->begin)))
+	if (!is_unlinked(tg_load_acquire(&header->begin)) && !cut_directly(session, entry, readings))
 	{
 		tg_version head = tg_load_acquire(tg_row_head(table, entry->count));
 
@@ -281,9 +310,9 @@ tg_prune_entry(tg_session *session, tg_log_entry *entry, const tg_readings *read
 			prune_dead(session, entry, above, readings, counts);
 			return;
 		}
-		if (!is_unlinked(tg_load_relaxed(&header->begin)))
-			return;
 	}
+	if (!is_unlinked(tg_load_relaxed(&header->begin)))
+		return;
 	tg_assert(entry->kind == TG_WRITE_UPDATE);
 	entry->kind = is_in_run(tg_load_relaxed(&header->begin)) ? TG_GARBAGE_NONE : TG_GARBAGE_RUN;
 }
@@ -347,14 +376,18 @@ tg_prune_expect(tg_log_entry *const *entries, unsigned count)
 		if (is_to_prune(entries[i]))
 			__builtin_prefetch(tg_version_chunk(entries[i]->version));
 	for (unsigned i = 0; i < count; i++)
-		if (is_to_prune(entries[i]))
-		{
-			__builtin_prefetch(header_of(entries[i]->version), 1);
+	{
+		if (!is_to_prune(entries[i]))
+			continue;
+		__builtin_prefetch(header_of(entries[i]->version), 1);
+		if (entries[i]->above != 0)
+			__builtin_prefetch(header_of(above_of(entries[i])), 1);
+		else
 			__builtin_prefetch(tg_row_head(tg_version_chunk(entries[i]->version)->table, entries[i]->count));
-		}
+	}
 	for (unsigned i = 0; i < count; i++)
 	{
-		heads[i] = is_to_prune(entries[i]) ? head_of(entries[i]) : TG_VERSION_NONE;
+		heads[i] = is_to_prune(entries[i]) && entries[i]->above == 0 ? head_of(entries[i]) : TG_VERSION_NONE;
 		if (heads[i] != TG_VERSION_NONE)
 			__builtin_prefetch(tg_version_chunk(heads[i]));
 	}
@@ -367,16 +400,21 @@ tg_prune_expect(tg_log_entry *const *entries, unsigned count)
 	}
 }
 
-/* What freeing a version looks at beside its header. */
+/* The cells of strings of a version. */
 static void
-expect_slot(tg_version version)
+expect_strings(tg_version version)
 {
 	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
 
 	for (unsigned i = 0; i < chunk->layout->string_count && i < STRINGS_AHEAD; i++)
-		__builtin_prefetch(tg_chunk_cell(chunk, chunk->layout->strings[i], slot), 1);
-	__builtin_prefetch(&chunk->free[slot / 64], 1);
+		__builtin_prefetch(tg_chunk_cell(chunk, chunk->layout->strings[i], tg_version_slot(version)), 1);
+}
+
+/* Whether freeing it looks at cells: of what was replaced only if some are shared (chunk_values.c, 2). */
+static inline bool
+has_strings_to_look_at(const tg_log_entry *entry)
+{
+	return entry->kind != TG_GARBAGE_RUN || tg_load_relaxed(&tg_version_chunk(entry->version)->mixed);
 }
 
 void
@@ -391,12 +429,16 @@ tg_free_expect(tg_log_entry *const *entries, unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		if (entries[i]->kind >= TG_GARBAGE_RUN && entries[i]->kind <= TG_GARBAGE_ROW)
 		{
+			const tg_chunk *chunk = tg_version_chunk(entries[i]->version);
+
 			__builtin_prefetch(header_of(entries[i]->version), 1);
-			expect_slot(entries[i]->version);
+			__builtin_prefetch(&chunk->free[tg_version_slot(entries[i]->version) / 64], 1);
+			if (has_strings_to_look_at(entries[i]))
+				expect_strings(entries[i]->version);
 		}
 	for (unsigned i = 0; i < count; i++)
-		if (entries[i]->kind == TG_GARBAGE_RUN)
-			expect_slot(leader_above(tg_load_acquire(&header_of(entries[i]->version)->begin)));
+		if (entries[i]->kind == TG_GARBAGE_RUN && has_strings_to_look_at(entries[i]))
+			expect_strings(leader_above(tg_load_acquire(&header_of(entries[i]->version)->begin)));
 }
 
 /* --- freeing -------------------------------------------------------------- */

@@ -34,6 +34,8 @@
 
 #define PIECE_BYTES (sizeof(tg_write_log) + TG_LOG_BLOCK_ENTRIES_MIN * sizeof(tg_log_entry))
 
+_Static_assert(offsetof(tg_write_log, table_count) == TG_CACHE_LINE,
+			   "what the collector looks at first is a cache line");
 _Static_assert(PIECE_BYTES <= 256, "a piece should fit the size class of 256 bytes");
 _Static_assert(sizeof(tg_log_entry) == 16, "an entry is 16 bytes");
 _Static_assert(sizeof(tg_log_block) + TG_LOG_BLOCK_ENTRIES_MAX * sizeof(tg_log_entry) <= 4096,
@@ -203,7 +205,7 @@ tg_write_log_append(tg_write_log *log, tg_table *table, tg_write kind, tg_versio
 		newest->count++; /* a word of the next chunk is further away than any count */
 		return;
 	}
-	log->last->entry[log->last->count++] = (tg_log_entry){.version = version, .count = 1, .kind = kind};
+	log->last->entry[log->last->count++] = (tg_log_entry){.version = version, .count = 1, .kind = (uint16_t) kind};
 	check_piece(log);
 }
 
@@ -212,7 +214,7 @@ tg_write_log_take_back(tg_write_log *log, int rows)
 {
 	tg_log_entry *newest = piece_newest(log);
 	tg_log_entry taken = *newest;
-	uint32_t kind = newest->kind == TG_WRITE_INSERT ? TG_WRITE_UNDONE_ROW : TG_WRITE_UNDONE_VERSION;
+	uint16_t kind = newest->kind == TG_WRITE_INSERT ? TG_WRITE_UNDONE_ROW : TG_WRITE_UNDONE_VERSION;
 
 	tg_assert(!log->sealed && newest->kind <= TG_WRITE_UPDATE);
 	log->tables[log->table_recent].rows -= rows;

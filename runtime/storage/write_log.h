@@ -53,7 +53,9 @@ typedef struct tg_log_entry
 {
 	tg_version version;
 	uint32_t count; /* INSERT: slots; UPDATE and DELETE, once stamped: the row; else 1 */
-	uint32_t kind;	/* tg_write */
+	uint16_t kind;	/* tg_write */
+	uint16_t
+		above; /* UPDATE, once stamped: the slot of the version that replaced it, plus 1, if in the same chunk; else 0 */
 } tg_log_entry;
 
 /* Entries of a block: the first one lies in the piece itself, further ones grow up to 4 KiB. */
@@ -81,26 +83,25 @@ typedef struct tg_log_table
 /* One piece.  Read freely; written by write_log.c, and by the collector once it has it. */
 typedef struct tg_write_log
 {
+	/* all that the collector looks at before it comes to the entries, in one cache line */
 	struct tg_write_log *below; /* the transaction's piece before this one */
 	tg_time ended;				/* C of a commit; 0: rolled back */
-	uint32_t number;			/* of the piece in its stack, from 1 */
-	bool sealed;				/* there is a mark above, or it is being undone: nothing is added any more */
-	bool lasting;				/* it has only inserts: no garbage once committed */
-	uint32_t table_count;
-	uint32_t table_capacity;
-	uint32_t table_recent;	/* place last reserved */
-	uint32_t at_entry;		/* with at_block: where undoing, or the collector, goes on */
-	tg_log_block *at_block; /* NULL: not begun */
-	tg_log_table *tables;	/* hashed by address, table_capacity places */
-	tg_log_block *last;		/* newest block; the oldest is first */
-
-	/* the collector's */
-	struct tg_write_log *next; /* atomic; in one of its lists */
+	struct tg_write_log *next;	/* the collector's; atomic; in one of its lists */
 	struct tg_write_log *previous;
-	uint32_t garbage; /* entries with something to free */
+	tg_log_block *at_block; /* with at_entry: where undoing, or the collector, goes on; NULL: not begun */
+	uint32_t at_entry;
+	uint32_t number;  /* of the piece in its stack, from 1 */
+	uint32_t garbage; /* the collector's: entries with something to free */
 	uint32_t rows;	  /* of them, dead versions, which go last */
 	uint32_t kept;	  /* entries that stay for a later cycle */
+	bool sealed;	  /* there is a mark above, or it is being undone: nothing is added any more */
+	bool lasting;	  /* it has only inserts: no garbage once committed */
 
+	uint32_t table_count;
+	uint32_t table_capacity;
+	uint32_t table_recent; /* place last reserved */
+	tg_log_table *tables;  /* hashed by address, table_capacity places */
+	tg_log_block *last;	   /* newest block; the oldest is first */
 	tg_log_table tables_first[TG_LOG_TABLES_MIN];
 	tg_log_block first; /* must be last: its entries follow */
 } tg_write_log;

@@ -428,6 +428,8 @@ stamp(const tg_txn *txn, tg_time time)
 				tg_store_release(&tg_version_header(older)->end, time);
 				tg_store_release(&header->begin, time);
 				entry->count = tg_version_row(entry->version);
+				if (tg_version_chunk(older) == tg_version_chunk(entry->version))
+					entry->above = (uint16_t) (tg_version_slot(entry->version) + 1);
 				entry->version = older;
 				break;
 			}
