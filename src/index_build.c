@@ -14,6 +14,7 @@
 #include "commands/progress.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/backend_progress.h"
 #include "utils/wait_event.h"
@@ -107,6 +108,13 @@ run_build(Relation relation, const tg_index *index, tg_index_build *build, bool 
 	}
 }
 
+/* After an error, too, and when the backend ends. */
+static void
+end_build(int code, Datum build)
+{
+	tg_index_build_end(tsurugi_session(), (tg_index_build *) DatumGetPointer(build));
+}
+
 void
 tsurugi_index_build(Relation relation, tg_index *index, bool exclusive)
 {
@@ -115,13 +123,10 @@ tsurugi_index_build(Relation relation, tg_index *index, bool exclusive)
 	tg_index_build *build;
 
 	tsurugi_check(tg_index_build_begin(tsurugi_session(), &config, &build), relation);
-	PG_TRY();
+	PG_ENSURE_ERROR_CLEANUP(end_build, PointerGetDatum(build));
 	{
 		run_build(relation, index, build, exclusive);
 	}
-	PG_FINALLY();
-	{
-		tg_index_build_end(tsurugi_session(), build);
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(end_build, PointerGetDatum(build));
+	end_build(0, PointerGetDatum(build));
 }
