@@ -161,6 +161,18 @@ tsurugi_altered_note(Oid relation)
 	(void) note_altered(relation);
 }
 
+void
+tsurugi_altered_forget(Oid relation)
+{
+	for (tsurugi_altered **link = &innermost->altered; *link != NULL;)
+	{
+		if ((*link)->relation == relation)
+			*link = (*link)->next;
+		else
+			link = &(*link)->next;
+	}
+}
+
 tsurugi_retype **
 tsurugi_altered_retype(Oid relation, MemoryContext *caller_out)
 {

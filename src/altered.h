@@ -27,6 +27,9 @@ extern void tsurugi_altered_end(tsurugi_ddl_statement *statement);
 /* The table's storage has to be compared with the catalogs. */
 extern void tsurugi_altered_note(Oid relation);
 
+/* It has not: the caller has seen to it. */
+extern void tsurugi_altered_forget(Oid relation);
+
 /* Where the statement keeps what becomes of the table's columns; its memory context becomes the current one. */
 extern tsurugi_retype **tsurugi_altered_retype(Oid relation, MemoryContext *caller_out);
 

@@ -33,10 +33,13 @@
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "src/deferred.h"
 #include "src/index_command.h"
+#include "src/index_concurrent.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
 
@@ -605,13 +608,50 @@ cluster_table(const char *text, const ClusterStmt *cluster)
 	table_close(table, NoLock);
 }
 
+/* Those of its indexes that are valid, as PostgreSQL's, but for the primary key's. */
 static void
-reindex_table(const char *text, const ReindexStmt *reindex)
+reindex_table_concurrently(const RangeVar *name)
+{
+	Oid table = RangeVarGetRelidExtended(name, ShareUpdateExclusiveLock, 0, check_owner, NULL);
+	Relation relation = table_open(table, NoLock);
+	MemoryContext context = AllocSetContextCreate(PortalContext, "tsurugi_fdw REINDEX", ALLOCSET_SMALL_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	Oid primary = tsurugi_relation_get(relation)->key_index;
+	List *indexes = list_copy(RelationGetIndexList(relation));
+	ListCell *cell;
+
+	MemoryContextSwitchTo(caller);
+	table_close(relation, NoLock);
+	if (indexes == NIL)
+		ereport(NOTICE, (errmsg("table \"%s\" has no indexes that can be reindexed concurrently", name->relname)));
+	foreach (cell, indexes)
+	{
+		Oid index = lfirst_oid(cell);
+
+		if (index == primary || !SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index)))
+			continue;
+		if (get_index_isvalid(index))
+			tsurugi_index_rebuild_concurrently(table, index);
+		else
+			ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							  errmsg("cannot reindex invalid index \"%s.%s\" concurrently, skipping",
+									 get_namespace_name(get_rel_namespace(index)), get_rel_name(index))));
+	}
+	MemoryContextDelete(context);
+}
+
+static void
+reindex_table(const tsurugi_utility *utility, const ReindexStmt *reindex)
 {
 	static const char *const options[] = {"verbose", "concurrently", "tablespace", NULL};
 	Relation table;
 
-	check_options(text, reindex->params, "REINDEX", options);
+	check_options(utility->text, reindex->params, "REINDEX", options);
+	if (tsurugi_reindex_is_concurrent(utility, reindex))
+	{
+		reindex_table_concurrently(reindex->relation);
+		return;
+	}
 	table = open_to_rewrite(reindex->relation, "REINDEX TABLE");
 	if (RelationGetIndexList(table) == NIL)
 		ereport(NOTICE, (errmsg("table \"%s\" has no indexes to reindex", RelationGetRelationName(table))));
@@ -755,7 +795,7 @@ tsurugi_command_run(const tsurugi_utility *utility)
 	if (IsA(tree, ReindexStmt) && ((ReindexStmt *) tree)->kind == REINDEX_OBJECT_TABLE &&
 		names_our_table(((ReindexStmt *) tree)->relation))
 	{
-		reindex_table(utility->text, (ReindexStmt *) tree);
+		reindex_table(utility, (ReindexStmt *) tree);
 		return true;
 	}
 	if (IsA(tree, ReindexStmt))

@@ -223,16 +223,73 @@ tsurugi_index_command_alter(const tsurugi_utility *utility, AlterTableStmt *writ
 	return true;
 }
 
+/* What DROP INDEX asks of an index (RangeVarCallbackForDropRelation). */
+static void
+check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argument)
+{
+	if (OidIsValid(relation) && !pg_class_ownercheck(relation, GetUserId()) &&
+		!pg_namespace_ownercheck(get_rel_namespace(relation), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, name->relname);
+}
+
+/* Of an index that may have another meaning by then: locks the table first, as PostgreSQL does.  False: it has. */
+static bool
+lock_named(const RangeVar *name, Oid index, LOCKMODE mode, RangeVarGetRelidCallback check)
+{
+	LockRelationOid(IndexGetRelation(index, false), mode);
+	return RangeVarGetRelidExtended(name, mode, 0, check, NULL) == index;
+}
+
+/* With event triggers, as ProcessUtilitySlow has them. */
+static void
+drop_concurrently(const tsurugi_utility *utility, DropStmt *written, Oid table, Oid index)
+{
+	bool complete = utility->context != PROCESS_UTILITY_SUBCOMMAND;
+	bool collects = complete && EventTriggerBeginCompleteQuery();
+
+	PG_TRY();
+	{
+		if (complete)
+			EventTriggerDDLCommandStart((Node *) written);
+		tsurugi_index_drop_concurrently(table, index);
+		if (complete)
+		{
+			EventTriggerSQLDrop((Node *) written);
+			EventTriggerDDLCommandEnd((Node *) written);
+		}
+	}
+	PG_FINALLY();
+	{
+		if (collects)
+			EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
+}
+
 bool
 tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written)
 {
+	const RangeVar *name;
 	DropStmt *drop;
+	Oid index;
+	Oid table;
 
-	/* of several PostgreSQL says that it drops one at a time */
-	if (!written->concurrent || list_length(written->objects) != 1 ||
-		!is_our_index(RangeVarGetRelid(makeRangeVarFromNameList(linitial(written->objects)), NoLock, true)))
+	/* of several, and of CASCADE, PostgreSQL says that it does not do that */
+	if (!written->concurrent || list_length(written->objects) != 1 || written->behavior == DROP_CASCADE)
+		return false;
+	name = makeRangeVarFromNameList(linitial(written->objects));
+	index = RangeVarGetRelid(name, NoLock, true);
+	if (!is_our_index(index))
 		return false;
 	PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "DROP INDEX CONCURRENTLY");
+	table = IndexGetRelation(index, false);
+	if (!lock_named(name, index, ShareUpdateExclusiveLock, check_before_drop))
+		return tsurugi_index_command_drop(utility, written); /* the name has another meaning now */
+	if (tsurugi_index_may_drop_concurrently(table, index))
+	{
+		drop_concurrently(utility, written, table, index);
+		return true;
+	}
 	drop = copyObject(written);
 	drop->concurrent = false;
 	tsurugi_utility_run_instead(utility, (Node *) drop);
@@ -250,19 +307,62 @@ check_before_rebuild(const RangeVar *name, Oid relation, Oid previous, void *arg
 }
 
 bool
+tsurugi_reindex_is_concurrent(const tsurugi_utility *utility, const ReindexStmt *written)
+{
+	bool concurrent = false;
+	ListCell *cell;
+
+	foreach (cell, written->params)
+	{
+		const DefElem *option = lfirst(cell);
+
+		if (strcmp(option->defname, "concurrently") == 0)
+			concurrent = defGetBoolean(lfirst(cell));
+	}
+	if (concurrent)
+		PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "REINDEX CONCURRENTLY");
+	return concurrent;
+}
+
+/* Of a primary key there is nothing beside the table that could be made anew. */
+static void
+rebuild_concurrently(Oid table, Oid index)
+{
+	Relation relation = table_open(table, NoLock);
+	bool primary = tsurugi_relation_get(relation)->key_index == index;
+
+	table_close(relation, NoLock);
+	if (!primary)
+		tsurugi_index_rebuild_concurrently(table, index);
+	else
+		ereport(NOTICE, (errmsg("primary key \"%s\" stays as it is", get_rel_name(index)),
+						 errdetail("It is where the table's rows are found by all who use it."),
+						 errhint("REINDEX without CONCURRENTLY writes the table anew.")));
+}
+
+bool
 tsurugi_index_command_rebuild(const tsurugi_utility *utility, ReindexStmt *written)
 {
 	Oid index = written->kind == REINDEX_OBJECT_INDEX ? RangeVarGetRelid(written->relation, NoLock, true) : InvalidOid;
+	Oid table;
 	Relation relation;
+	bool concurrent;
 
 	if (!is_our_index(index))
 		return false;
-	/* the table first, as DROP INDEX does */
-	LockRelationOid(IndexGetRelation(index, false), AccessExclusiveLock);
-	if (RangeVarGetRelidExtended(written->relation, AccessExclusiveLock, 0, check_before_rebuild, NULL) != index)
+	concurrent = tsurugi_reindex_is_concurrent(utility, written);
+	table = IndexGetRelation(index, false);
+	if (!lock_named(written->relation, index, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
+					check_before_rebuild))
 		return tsurugi_index_command_rebuild(utility, written); /* the name has another meaning now */
-	relation = table_open(IndexGetRelation(index, false), NoLock);
+	if (concurrent)
+	{
+		rebuild_concurrently(table, index);
+		return true;
+	}
+	relation = table_open(table, NoLock);
 	CheckTableNotInUse(relation, "REINDEX INDEX");
+	tsurugi_index_entry_revive(relation, index);
 	tsurugi_table_rebuild_index(relation, index);
 	tsurugi_index_entry_validate(relation, index);
 	table_close(relation, NoLock);

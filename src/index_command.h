@@ -13,4 +13,7 @@ extern bool tsurugi_index_command_alter(const tsurugi_utility *utility, AlterTab
 extern bool tsurugi_index_command_rebuild(const tsurugi_utility *utility, ReindexStmt *written);
 extern bool tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written);
 
+/* Whether REINDEX is to let others work; raises 25001 if it is, and in a transaction block. */
+extern bool tsurugi_reindex_is_concurrent(const tsurugi_utility *utility, const ReindexStmt *written);
+
 #endif /* TSURUGI_INDEX_COMMAND_H */

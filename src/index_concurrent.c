@@ -40,8 +40,8 @@
 #include "src/lease_locks.h"
 #include "src/storage.h"
 
-static void
-next_transaction(void)
+void
+tsurugi_next_transaction(void)
 {
 	if (ActiveSnapshotSet())
 		PopActiveSnapshot();
@@ -49,16 +49,22 @@ next_transaction(void)
 	StartTransactionCommand();
 }
 
-/* Until all have ended who have written to the table and may not know what has been committed. */
-static void
-wait_for_writers(const LockRelId *table, int phase)
+void
+tsurugi_wait_for_lockers(const LockRelId *table, LOCKMODE mode, int phase)
 {
 	LOCKTAG tag;
 
 	SET_LOCKTAG_RELATION(tag, table->dbId, table->relId);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, phase);
-	WaitForLockers(tag, ShareLock, true);
+	WaitForLockers(tag, mode, true);
 	tsurugi_lease_locks_wait_for(table->relId);
+}
+
+/* Until all have ended who have written to the table and may not know what has been committed. */
+static void
+wait_for_writers(const LockRelId *table, int phase)
+{
+	tsurugi_wait_for_lockers(table, ShareLock, phase);
 }
 
 /* 1.  InvalidOid: there is one. */
@@ -144,13 +150,13 @@ tsurugi_index_create_concurrently(IndexStmt *statement, const char *text)
 		return InvalidOid;
 	}
 	LockRelationIdForSession(&table, ShareUpdateExclusiveLock); /* an error releases it, too */
-	next_transaction();
+	tsurugi_next_transaction();
 	wait_for_writers(&table, PROGRESS_CREATEIDX_PHASE_WAIT_1);
 	unfinished = (Unfinished){.table = table.relId, .index = index};
 	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(&unfinished));
 	{
 		make_storage(table.relId, index);
-		next_transaction();
+		tsurugi_next_transaction();
 		wait_for_writers(&table, PROGRESS_CREATEIDX_PHASE_WAIT_2);
 		fill(table.relId, index);
 	}

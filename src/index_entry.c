@@ -26,8 +26,10 @@
 #include "access/relation.h"
 #include "access/reloptions.h"
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_constraint.h"
@@ -555,6 +557,28 @@ tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint)
 }
 
 /* --- validity ---------------------------------------------------------------------------------- */
+
+void
+tsurugi_index_entry_revive(Relation relation, Oid index)
+{
+	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+	Form_pg_index form;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	if (!form->indislive)
+	{
+		form->indislive = true;
+		form->indisready = true;
+		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+		CacheInvalidateRelcache(relation);
+		CommandCounterIncrement();
+	}
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+}
 
 void
 tsurugi_index_entry_validate(Relation relation, Oid index)

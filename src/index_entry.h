@@ -29,6 +29,9 @@ extern Oid tsurugi_index_entry_create(Relation relation, IndexStmt *statement, c
 /* ADD CONSTRAINT ... USING INDEX: makes the constraint of an index that is there. */
 extern void tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint);
 
+/* An index that an interrupted DROP INDEX CONCURRENTLY has left dead is one of the table's again, not valid. */
+extern void tsurugi_index_entry_revive(Relation relation, Oid index);
+
 /* An index that is not valid is, from now on. */
 extern void tsurugi_index_entry_validate(Relation relation, Oid index);
 

@@ -264,6 +264,17 @@ tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 /* --- comparing ---------------------------------------------------------------------------------- */
 
 bool
+tsurugi_index_has_hidden(const tsurugi_relation *described, const tsurugi_index *index)
+{
+	if (index->spec.partial)
+		return true;
+	for (int i = 0; i < index->key_count; i++)
+		if (index->key[i].part.column >= described->attribute_count)
+			return true;
+	return false;
+}
+
+bool
 tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b)
 {
 	if (a->part_count != b->part_count)

@@ -24,6 +24,9 @@ extern bool tsurugi_key_needs_hidden(Oid type, int32 typmod, Oid collation, Oid 
  */
 extern void tsurugi_keys_describe(tsurugi_relation *described, Relation relation);
 
+/* Whether an index has hidden columns, its own ones or shared with others. */
+extern bool tsurugi_index_has_hidden(const tsurugi_relation *described, const tsurugi_index *index);
+
 /* Two keys are stored the same way. */
 extern bool tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b);
 extern bool tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b);

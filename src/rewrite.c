@@ -559,18 +559,6 @@ must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
 
 /* --- following --------------------------------------------------------------------------- */
 
-/* Whether an index has hidden columns. */
-static bool
-has_hidden_columns(const tsurugi_relation *described, const tsurugi_index *index)
-{
-	if (index->spec.partial)
-		return true;
-	for (int i = 0; i < index->key_count; i++)
-		if (index->key[i].part.column >= described->attribute_count)
-			return true;
-	return false;
-}
-
 /* The rows have to be stored anew: other columns, hidden ones among them, other kinds, another primary key. */
 static bool
 must_rewrite(const tsurugi_relation *described, const tg_table *table)
@@ -589,7 +577,8 @@ must_rewrite(const tsurugi_relation *described, const tg_table *table)
 		if (index->primary || !index->valid)
 			continue;
 		there = tg_index_find(table, index->oid);
-		if (there == NULL ? has_hidden_columns(described, index) : !tsurugi_index_is_same(&there->spec, &index->spec))
+		if (there == NULL ? tsurugi_index_has_hidden(described, index)
+						  : !tsurugi_index_is_same(&there->spec, &index->spec))
 			return true;
 	}
 	return false;
@@ -607,7 +596,7 @@ follow_indexes(Relation relation, tg_table *table, const tsurugi_relation *descr
 
 		next = tg_index_next(index);
 		for (int i = 0; i < described->index_count; i++)
-			wanted |= described->indexes[i].oid == index->spec.host;
+			wanted |= described->indexes[i].oid == index->spec.host && tg_index_find(table, index->spec.host) == index;
 		if (!wanted)
 			tsurugi_storage_drop_index(table, index);
 	}

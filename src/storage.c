@@ -54,8 +54,9 @@ typedef struct Change
 	SubTransactionId part;
 	Oid database;
 	Oid relation;
-	tg_table *old;	 /* REPLACED: with the map's reference; INDEXED, UNINDEXED: with one of ours */
-	tg_index *index; /* INDEXED, UNINDEXED: with a reference */
+	tg_table *old;	  /* REPLACED: with the map's reference; INDEXED, UNINDEXED: with one of ours */
+	tg_index *index;  /* INDEXED, UNINDEXED: with a reference */
+	bool was_retired; /* UNINDEXED: before */
 } Change;
 
 static Change *changes; /* in TopTransactionContext */
@@ -213,7 +214,7 @@ tsurugi_storage_replace(Relation relation, tg_table *fresh)
 }
 
 /* With references, for ends do not come in the order of lives. */
-static void
+static Change *
 note_index_change(ChangeKind kind, tg_table *table, tg_index *index)
 {
 	Change *change = make_change(kind, GetCurrentSubTransactionId(), MyDatabaseId, table->relation);
@@ -223,6 +224,7 @@ note_index_change(ChangeKind kind, tg_table *table, tg_index *index)
 	change->old = table;
 	change->index = index;
 	note_change(change);
+	return change;
 }
 
 tg_index *
@@ -231,16 +233,19 @@ tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_ind
 	tg_index *index;
 
 	tsurugi_check(tg_index_create(tsurugi_session(), table, &described->spec, &index), relation);
-	note_index_change(CHANGE_INDEXED, table, index);
+	(void) note_index_change(CHANGE_INDEXED, table, index);
 	return index;
 }
 
 void
 tsurugi_storage_drop_index(tg_table *table, tg_index *index)
 {
-	if (tg_index_is_retired(index))
-		return;
-	note_index_change(CHANGE_UNINDEXED, table, index);
+	for (const Change *change = changes; change != NULL; change = change->next)
+	{
+		if (change->kind == CHANGE_UNINDEXED && change->index == index)
+			return;
+	}
+	note_index_change(CHANGE_UNINDEXED, table, index)->was_retired = tg_index_is_retired(index);
 	tg_index_retire(index, true);
 }
 
@@ -302,7 +307,7 @@ take_back(const Change *change)
 		end_index(change, true);
 	else if (change->kind == CHANGE_UNINDEXED)
 	{
-		tg_index_retire(change->index, false);
+		tg_index_retire(change->index, change->was_retired);
 		end_index(change, false);
 	}
 }

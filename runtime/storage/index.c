@@ -234,11 +234,15 @@ tg_indexes_destroy(tg_session *session, tg_table *table)
 tg_index *
 tg_index_find(const tg_table *table, uint32_t host)
 {
-	tg_index *index = tg_index_first(table);
+	tg_index *found = NULL;
 
-	while (index != NULL && index->spec.host != host)
-		index = tg_index_next(index);
-	return index;
+	for (tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+	{
+		if (index->spec.host != host || (found != NULL && !tg_index_is_retired(found)))
+			continue;
+		found = index;
+	}
+	return found;
 }
 
 /* --- keys --------------------------------------------------------------------------- */

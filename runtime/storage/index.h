@@ -97,7 +97,10 @@ extern void tg_indexes_destroy(tg_session *session, tg_table *table);
 extern void tg_index_retain(tg_index *index);
 extern void tg_index_release(tg_session *session, tg_index *index);
 
-/* The table's index with this number, or NULL; the first index, or the next one.  Under the host's lock, or in an epoch. */
+/*
+ * The table's index with this number (of two, the one that is not retired), or NULL; the first index, or the next
+ * one.  Under the host's lock, or in an epoch.
+ */
 extern tg_index *tg_index_find(const tg_table *table, uint32_t host);
 
 static inline tg_index *
@@ -134,9 +137,9 @@ tg_index_give_up(tg_index *index)
 }
 
 /*
- * A unique index that a transaction drops keeps nobody from anything from then on, and
- * is unique again if the drop is taken back, together with what that transaction
- * wrote meanwhile.  Nobody else writes to the table (the host's lock).
+ * An index that is going to be dropped keeps nobody from anything from then on, if it is unique, though whoever writes maintains
+ * it. If the drop is taken back it is unique again, together with what was written meanwhile, where nobody else writes to
+ * the table (the host's lock); where others do, it is not taken back.
  */
 static inline void
 tg_index_retire(tg_index *index, bool retired)

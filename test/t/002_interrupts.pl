@@ -134,6 +134,49 @@ for my $end ('cancel', 'terminate')
 	$_->close for $a, $b, $c;
 }
 
+# DROP INDEX and REINDEX CONCURRENTLY in each of their waits: others work, the next statement finishes what is left.
+my $bytes = sub { return $node->safe_psql('postgres', "SELECT index_bytes FROM tsurugi.tables WHERE relation = 'other'"); };
+my $index_flags = sub { return $node->safe_psql('postgres', "SELECT indisvalid, indislive FROM pg_index WHERE indexrelid = 'by_v'::regclass"); };
+my $before = $bytes->();
+my %progress = (build => 'waiting for writers before build', drop => 'waiting for readers before dropping');
+for my $case (
+	[ cancel => 'DROP INDEX CONCURRENTLY by_v', 1, undef, 'f|t' ], [ terminate => 'DROP INDEX CONCURRENTLY by_v', 2, undef, 'f|f' ],
+	[ terminate => 'REINDEX INDEX CONCURRENTLY by_v', 1, 'build', 't|t' ], [ cancel => 'REINDEX INDEX CONCURRENTLY by_v', 1, 'drop', 't|t' ])
+{
+	my ($end, $statement, $wait, $phase, $flags) = @$case;
+	my $name = "$end $statement, wait $wait" . ($phase ? ", $phase" : '');
+	$node->safe_psql('postgres', 'CREATE INDEX by_v ON other (v)');
+	my $bytes_with = $bytes->();
+	($a, $b) = (TestServer::Session->new($node), TestServer::Session->new($node));
+	my $c = TestServer::Session->new($node);
+	$pid_b = $b->query('SELECT pg_backend_pid();');
+	$a->query($phase && $phase eq 'build' ? 'BEGIN; UPDATE other SET id = id WHERE id = 1;' : 'BEGIN; SELECT count(*) FROM other;');
+	$b->send("$statement;");
+	$waiting->("pid = $pid_b AND wait_event = 'virtualxid'");
+	if ($wait == 2)
+	{
+		$c->query('BEGIN; SELECT count(*) FROM other;');
+		$a->query('COMMIT;');
+		ok($node->poll_query_until('postgres', "SELECT NOT indislive FROM pg_index WHERE indexrelid = 'by_v'::regclass"), "$name: a second wait");
+		$waiting->("pid = $pid_b AND wait_event = 'virtualxid'");
+	}
+	ok($node->poll_query_until('postgres', "SELECT phase = '$progress{$phase}' FROM pg_stat_progress_create_index"), "$name: waits") if $phase;
+	$node->safe_psql('postgres', "SELECT pg_${end}_backend($pid_b)");
+	is($b->wait, $end eq 'cancel' ? 'ERROR 57014' : 'ERROR 57P01', "$name: its end");
+	is($index_flags->(), $flags, "$name: what it leaves behind");
+	is($node->safe_psql('postgres', "INSERT INTO other VALUES (3000, 'new'); SET enable_seqscan = off; SELECT id FROM other WHERE v = 'new'"),
+		'3000', "$name: others work");
+	$_->query('COMMIT;') for $a, $c;
+	$node->safe_psql('postgres', 'REINDEX INDEX CONCURRENTLY by_v');
+	is($index_flags->(), 't|t', "$name: REINDEX makes it whole");
+	is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT id FROM other WHERE v = 'new'"), '3000', "$name: every row is found");
+	ok($node->poll_query_until('postgres', "SELECT index_bytes < 1.5 * $bytes_with FROM tsurugi.tables WHERE relation = 'other'"),
+		"$name: there is one of it");
+	$node->safe_psql('postgres', "DROP INDEX by_v; DELETE FROM other WHERE id = 3000");
+	$_->close for $a, $b, $c;
+}
+is($bytes->(), $before, 'and none in the end');
+
 # All is given back.
 $node->safe_psql('postgres', 'DROP FOREIGN TABLE t, other');
 ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM tsurugi.jobs'), 'no job is left');

@@ -60,6 +60,10 @@ BEGIN;
 CREATE INDEX t_expr ON t ((a + id));
 ROLLBACK;
 DROP INDEX t_pair;
+REINDEX INDEX CONCURRENTLY t_a;
+REINDEX TABLE CONCURRENTLY t;
+CREATE INDEX CONCURRENTLY t_free ON t (b, a);
+DROP INDEX CONCURRENTLY t_free;
 \sleep 50 ms
 });
 my @common = ('pgbench', '-n', '-T', $seconds, '-d', $node->connstr('postgres'));
