@@ -16,6 +16,7 @@
 #include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 #include "src/alter.h"
 #include "src/altered.h"
@@ -27,6 +28,7 @@
 #include "src/index_command.h"
 #include "src/isolation.h"
 #include "src/key_clause.h"
+#include "src/moment.h"
 #include "src/partition.h"
 #include "src/relation.h"
 #include "src/shared_transaction.h"
@@ -271,12 +273,17 @@ check_truncate(const TruncateStmt *statement)
 			tsurugi_shared_check_command("truncate or rewrite tables");
 }
 
-/* COPY makes no executor run. */
-static void
-note_copy(const CopyStmt *statement)
+/* COPY of a table makes no executor run.  True: there is another active snapshot for it. */
+static bool
+start_copy(const CopyStmt *statement)
 {
-	if (statement->is_from && statement->relation != NULL)
+	if (statement->relation == NULL)
+		return false;
+	if (statement->is_from)
 		tsurugi_isolation_note_copy(RangeVarGetRelid(statement->relation, NoLock, true));
+	else if (tsurugi_moment_matters())
+		return tsurugi_moment_start_copy(RangeVarGetRelid(statement->relation, NoLock, true));
+	return false;
 }
 
 static void
@@ -293,22 +300,26 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 									 .destination = destination,
 									 .completion = completion};
 	tsurugi_ddl_statement statement;
+	bool suspended;
 	int held_back;
 
 	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)
 	{
-		if (IsA(planned->utilityStmt, CopyStmt))
-			note_copy((CopyStmt *) planned->utilityStmt);
+		bool has_moment = IsA(planned->utilityStmt, CopyStmt) && start_copy((CopyStmt *) planned->utilityStmt);
+
 		if (IsA(planned->utilityStmt, TruncateStmt))
 			check_truncate((TruncateStmt *) planned->utilityStmt);
 		if (!tsurugi_command_run(&utility))
 			tsurugi_utility_run(&utility);
+		if (has_moment)
+			PopActiveSnapshot();
 		if (IsA(planned->utilityStmt, ConstraintsSetStmt))
 			tsurugi_deferred_set((ConstraintsSetStmt *) planned->utilityStmt);
 		return;
 	}
 	tsurugi_shared_check_command("change definitions");
 	held_back = tsurugi_partition_hold_back(planned->utilityStmt);
+	suspended = tsurugi_moment_suspend(IsA(planned->utilityStmt, AlterTableStmt));
 	tsurugi_altered_begin(&statement);
 	PG_TRY();
 	{
@@ -316,6 +327,7 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	}
 	PG_FINALLY();
 	{
+		(void) tsurugi_moment_suspend(suspended);
 		tsurugi_partition_let_through(held_back);
 		tsurugi_altered_end(&statement);
 	}

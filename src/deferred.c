@@ -36,6 +36,8 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "src/moment.h"
+
 typedef struct Setting
 {
 	Oid constraint;
@@ -224,11 +226,21 @@ static void
 run_event(const Event *event)
 {
 	Relation relation = try_relation_open(event->relation, AccessShareLock);
+	bool outer;
 
 	if (relation == NULL)
 		return; /* dropped since, and its constraints with it */
-	if (SearchSysCacheExists1(CONSTROID, ObjectIdGetDatum(event->constraint)))
-		event->check(event->constraint, relation, event->row);
+	outer = tsurugi_moment_suspend(true);
+	PG_TRY();
+	{
+		if (SearchSysCacheExists1(CONSTROID, ObjectIdGetDatum(event->constraint)))
+			event->check(event->constraint, relation, event->row);
+	}
+	PG_FINALLY();
+	{
+		(void) tsurugi_moment_suspend(outer);
+	}
+	PG_END_TRY();
 	relation_close(relation, NoLock);
 }
 

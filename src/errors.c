@@ -319,6 +319,22 @@ tsurugi_error_too_late(void)
 }
 
 void
+tsurugi_error_moment(void)
+{
+	tg_conflict_note(TG_CONFLICT_UNKNOWN);
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+		 errmsg("could not serialize access to foreign and ordinary tables"),
+		 errdetail(
+			 "The snapshot of ordinary tables and the one that this transaction reads foreign tables at do not show the "
+			 "same of the transactions that changed tables of both kinds."),
+		 errhint("Read ordinary tables together with a foreign table in the transaction's first statement, at "
+				 "READ COMMITTED or REPEATABLE READ.")));
+	pg_unreachable();
+}
+
+void
 tsurugi_error_sessions(void)
 {
 	ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken"),

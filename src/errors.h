@@ -57,6 +57,9 @@ extern void tsurugi_error_mixed(void) pg_attribute_noreturn();
 /* Raises 40001: a time to read foreign tables at, fit for PostgreSQL's snapshot, is not to be had any more (mixed.c). */
 extern void tsurugi_error_too_late(void) pg_attribute_noreturn();
 
+/* Raises 40001: LONG or READ ONLY would read ordinary tables as of another moment than foreign ones (moment.c). */
+extern void tsurugi_error_moment(void) pg_attribute_noreturn();
+
 /* Raises 40001: this row, which was to be written, was changed or deleted after the snapshot. */
 extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row) pg_attribute_noreturn();
 

@@ -69,6 +69,7 @@
 #include "src/errors.h"
 #include "src/kinds.h"
 #include "src/mixed.h"
+#include "src/moment.h"
 #include "src/session.h"
 #include "src/shared_transaction.h"
 #include "src/snapshot.h"
@@ -156,6 +157,12 @@ tsurugi_isolation_enter_kind(void)
 	tsurugi_session_describe(XACT_SERIALIZABLE, tsurugi_kind, XactReadOnly, tsurugi_transaction_label);
 }
 
+bool
+tsurugi_isolation_may_change_host_snapshot(void)
+{
+	return !IsolationUsesXactSnapshot() || (!IsolationIsSerializable() && run_count <= 1);
+}
+
 static bool
 is_ordinary(Oid relation)
 {
@@ -218,6 +225,8 @@ executor_start(QueryDesc *query, int eflags)
 		}
 		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && minds_ordinary())
 			note_targets(query->plannedstmt);
+		if (tg_unlikely(tsurugi_moment_matters()))
+			tsurugi_moment_start_run(query);
 	}
 	if (previous_executor_start != NULL)
 		previous_executor_start(query, eflags);

@@ -73,6 +73,11 @@ extern bool tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *tab
 extern void tsurugi_isolation_leave_level(void);
 extern void tsurugi_isolation_enter_kind(void);
 
+/* --- for moment.c --------------------------------------------------------------------- */
+
+/* Nobody has been told anything from PostgreSQL's snapshot that the next run would not get anyway, nor does it detect conflicts by it. */
+extern bool tsurugi_isolation_may_change_host_snapshot(void);
+
 /* L2, for SERIALIZABLE and SHORT. */
 extern void tsurugi_isolation_check_read(const tg_area *area);
 

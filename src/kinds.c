@@ -15,9 +15,8 @@
  * 3. READ ONLY reads at a safe snapshot (L6), taken at the first access; DEFERRABLE at
  *	  a fresh one, after a wait for the LONGs in its way.  So does PostgreSQL's own SERIALIZABLE
  *	  READ ONLY DEFERRABLE (isolation.c).
- * 4. M4.  Ordinary tables are read at PostgreSQL's own snapshots, which are of other
- *	  moments than R_L or a safe snapshot: stock PostgreSQL gives no way to take both at once once
- *	  a statement has been analysed.  Who relies on both reads ordinary tables in another transaction.
+ * 4. LONG and READ ONLY read ordinary tables at a snapshot that was taken with R_L or S, or that fits it, or not
+ *	  at all (moment.c).  PostgreSQL's DEFERRABLE reads them at its own safe snapshot, which is of another moment.
  *
  * Waits (W6).  For a LONG: its virtual transaction's lock, as for rows, so that it
  * shows in pg_locks, and lock_timeout and cancel work.  A circle through a LONG that
@@ -50,6 +49,8 @@
 #include "src/circle.h"
 #include "src/errors.h"
 #include "src/isolation.h"
+#include "src/mixed.h"
+#include "src/moment.h"
 #include "src/scan.h"
 #include "src/session.h"
 #include "src/shared_transaction.h"
@@ -321,10 +322,14 @@ wait_for_start(tg_txn *txn)
 		tg_status status;
 		tg_time start;
 		tg_wait wait;
+		bool whole;
 
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
+		whole = tsurugi_moment_begin();
 		status = tg_long_start(session, txn, &start, &wait);
+		if (whole)
+			tsurugi_moment_taken(status == TG_OK);
 		if (status == TG_OK)
 			return start;
 		if (status != TG_BUSY)
@@ -351,6 +356,7 @@ begin_long(void)
 	PG_CATCH();
 	{
 		tsurugi_transaction_give_up();
+		tsurugi_moment_drop();
 		tsurugi_kind = TG_TXN_ORDINARY;
 		PG_RE_THROW();
 	}
@@ -370,7 +376,20 @@ tsurugi_snapshot_draw_safe(bool deferrable)
 		tg_time time;
 		tg_wait wait;
 
+		bool whole = tsurugi_moment_begin();
+		bool late;
+
 		status = tg_snapshot_publish_safe(session, deferrable, read_include, read_exclude, &time, &entry, &wait);
+		late = whole && status == TG_OK && time < tsurugi_mixed_newest_time() && !tg_failpoint_refuses("moment_late");
+		if (whole)
+			tsurugi_moment_taken(status == TG_OK && !late);
+		if (late)
+		{
+			/* The start of a LONG, before what PostgreSQL's snapshot shows. */
+			tg_snapshot_withdraw(session, entry);
+			deferrable = true;
+			continue;
+		}
 		if (status == TG_OK)
 		{
 			tsurugi_snapshot_adopt(time, entry);

@@ -48,7 +48,10 @@
  *
  * test/unit/mixed_model.c has all of this as a program that tries every order of steps, with and without each rule.
  *
- * Left out.  READ ONLY, DEFERRABLE and LONG among ordinary tables (M2a); SHORT where PostgreSQL's level is
+ * 9. READ ONLY and LONG are not validated, so they need a moment in the order of C (M2a).  They get one by a gate (moment.c): a lock that
+ *	  committers share from before they draw C until they have ended.
+ *
+ * Left out.  PostgreSQL's DEFERRABLE among ordinary tables; SHORT where PostgreSQL's level is
  * READ COMMITTED, and so its snapshot another one for each statement: the first one's is matched.
  * An xid that another library takes in a PRE_COMMIT callback after ours is not noticed.
  */
@@ -59,11 +62,13 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "storage/lock.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
 #include "src/session.h"
@@ -97,6 +102,8 @@ typedef struct Mixed
 	uint64 past;	  /* the newest xid that had completed when that was looked at, */
 	uint64 past_us;	  /* at this time */
 	uint64 forgotten; /* L of the last one that has left the ring, or 0 */
+	tg_time left;	  /* the highest C of those that have left it */
+	tg_time last;	  /* and of all that have ended */
 	uint64 ended;	  /* ever; the ring has the last ones, from */
 	uint64 listed;	  /* this one on, and the horizon respects them from */
 	uint64 kept;	  /* this one on */
@@ -174,7 +181,10 @@ lowest_open(tg_time time)
 static void
 forget_oldest(void)
 {
-	mixed->forgotten = ended_commit(mixed->listed++)->completed;
+	const Commit *oldest = ended_commit(mixed->listed++);
+
+	mixed->forgotten = oldest->completed;
+	mixed->left = Max(mixed->left, oldest->time);
 	mixed->kept = Max(mixed->kept, mixed->listed);
 }
 
@@ -210,6 +220,45 @@ note_change(uint64 now_us)
 	tg_store_relaxed(&mixed->due_us, mixed->listed < mixed->ended ? now_us + KEPT_MS * 1000 : 0);
 }
 
+/* --- the gate ------------------------------------------------------------------------- */
+
+/* PostgreSQL's lock: who waits for it stands in a queue, is seen by its detector of deadlocks, and can be interrupted. */
+static LOCKTAG
+gate_tag(void)
+{
+	return (LOCKTAG){.locktag_type = LOCKTAG_USERLOCK, .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+}
+
+static void
+lock_gate(LOCKMODE mode)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	LOCKTAG tag = gate_tag();
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	(void) LockAcquire(&tag, mode, false, false);
+	CurrentResourceOwner = owner;
+}
+
+void
+tsurugi_mixed_close(void)
+{
+	if (!tg_failpoint_refuses("mixed_no_gate"))
+		lock_gate(ExclusiveLock);
+}
+
+void
+tsurugi_mixed_open(void)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	LOCKTAG tag = gate_tag();
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	if (!tg_failpoint_refuses("mixed_no_gate"))
+		(void) LockRelease(&tag, ExclusiveLock, false);
+	CurrentResourceOwner = owner;
+}
+
 /* --- commits ------------------------------------------------------------------------- */
 
 void
@@ -219,6 +268,7 @@ tsurugi_mixed_begin(tg_txn *txn)
 	uint64 now_us = tg_clock_us();
 	Commit *commit;
 
+	lock_gate(ShareLock); /* until the transaction has ended */
 	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
 	forget_old(now_us);
 	/* Rules 4 and 5: both are there to see before C is drawn. */
@@ -296,6 +346,7 @@ add_to_ring(Commit own, uint64 now_us)
 	own.lowest = lowest_open(own.time);
 	own.completed = newest_completed();
 	own.ended_us = now_us;
+	mixed->last = Max(mixed->last, own.time);
 	*ended_commit(mixed->ended++) = own;
 }
 
@@ -436,4 +487,38 @@ tsurugi_mixed_match(Snapshot host, unsigned entry, tg_time *time, const tg_exclu
 		tg_snapshot_lower_from(tsurugi_session(), entry, lowest - 1); /* rule 5 */
 	LWLockRelease(&mixed->lock);
 	return known;
+}
+
+/* --- moments ---------------------------------------------------------------------------- */
+
+tg_time
+tsurugi_mixed_newest_time(void)
+{
+	tg_time time;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	time = mixed->last;
+	LWLockRelease(&mixed->lock);
+	return time;
+}
+
+static inline bool
+fits(const Commit *commit, Snapshot host, tg_time time)
+{
+	return is_unseen(commit, host) ? commit->time > time : commit->time <= time;
+}
+
+bool
+tsurugi_mixed_fits(Snapshot host, tg_time time)
+{
+	bool all;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	all = mixed->forgotten == 0 || (is_later(host, mixed->forgotten) && mixed->left <= time);
+	for (unsigned i = 0; i < mixed->open_count && all; i++)
+		all = fits(&open_commits[i], host, time);
+	for (uint64 number = mixed->listed; number < mixed->ended && all; number++)
+		all = fits(ended_commit(number), host, time);
+	LWLockRelease(&mixed->lock);
+	return all;
 }

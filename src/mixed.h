@@ -25,6 +25,19 @@ extern void tsurugi_mixed_begin(tg_txn *txn);
  */
 extern void tsurugi_mixed_follow(void);
 
+/*
+ * Waits until no mixed commit is between PRE_COMMIT and its end, and lets none begin; then lets them go on.  Between the two is no more than
+ * the taking of snapshots.
+ */
+extern void tsurugi_mixed_close(void);
+extern void tsurugi_mixed_open(void);
+
+/* The highest C of a mixed commit that has ended. */
+extern tg_time tsurugi_mixed_newest_time(void);
+
+/* Whether the snapshot shows the mixed commits up to the time, and no others.  False: or that is not known any more. */
+extern bool tsurugi_mixed_fits(Snapshot host, tg_time time);
+
 /* Whether the current transaction has passed there. */
 extern bool tsurugi_mixed_has_begun(void);
 

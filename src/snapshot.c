@@ -348,6 +348,12 @@ tsurugi_snapshot_end_fresh(bool outer)
 }
 
 bool
+tsurugi_snapshot_is_fresh(void)
+{
+	return fresh_runs;
+}
+
+bool
 tsurugi_snapshot_is_of_now(const EState *estate)
 {
 	return estate->es_crosscheck_snapshot != InvalidSnapshot;

@@ -47,6 +47,7 @@ extern void tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_o
  */
 extern bool tsurugi_snapshot_begin_fresh(void);
 extern void tsurugi_snapshot_end_fresh(bool outer);
+extern bool tsurugi_snapshot_is_fresh(void);
 
 /*
  * A run that changes rows as of now, within a transaction of REPEATABLE READ or

@@ -37,6 +37,7 @@
 #include "src/isolation.h"
 #include "src/kinds.h"
 #include "src/mixed.h"
+#include "src/moment.h"
 #include "src/session.h"
 #include "src/settings.h"
 #include "src/shared_transaction.h"
@@ -440,6 +441,7 @@ end_transaction(bool committed)
 	tsurugi_snapshot_end_all();
 	tsurugi_isolation_end();
 	tsurugi_kind_end();
+	tsurugi_moment_end();
 	if (!committed && tsurugi_own_session != NULL)
 		tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
 	if (tsurugi_own_session != NULL)
@@ -452,6 +454,7 @@ at_transaction_event(XactEvent event, void *argument)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_PREPARE:
+			tsurugi_moment_drop();
 			tsurugi_shared_check_prepare();
 			if (own_txn != NULL || tsurugi_storage_is_changed())
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -488,6 +491,7 @@ at_transaction_event(XactEvent event, void *argument)
 			tg_failpoint("pre_commit");
 			tsurugi_shared_pre_commit();
 			prepared |= is_shared && tsurugi_is_serializable();
+			tsurugi_moment_drop();
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 			break;

@@ -1,0 +1,43 @@
+/*
+ * moment.h
+ *	  LONG and READ ONLY among ordinary tables: one moment for both.
+ */
+#ifndef TSURUGI_MOMENT_H
+#define TSURUGI_MOMENT_H
+
+#include "executor/execdesc.h"
+
+#include "src/kinds.h"
+
+/* The transaction is of these kinds, or is about to be. */
+static inline bool
+tsurugi_moment_matters(void)
+{
+	int kind = tsurugi_kind_is_known ? (int) tsurugi_kind : tsurugi_transaction_type;
+
+	return kind == TG_TXN_LONG || kind == TG_TXN_READ_ONLY;
+}
+
+/*
+ * An executor run is about to start, or COPY from an ordinary table: it gets the transaction's snapshot of ordinary tables, if
+ * it reads such and there is one; else its own has to fit the time that foreign tables are read at: 40001.  May wait, as the
+ * first access does.
+ */
+extern void tsurugi_moment_start_run(QueryDesc *query);
+extern bool tsurugi_moment_start_copy(Oid relation); /* true: the snapshot is active, to be popped */
+
+/*
+ * Around the taking of R_L, or S: PostgreSQL's snapshot is taken first, and no mixed commit is under way.  Where that is not to be,
+ * begin does nothing and is false.  The second one keeps it, or not.
+ */
+extern bool tsurugi_moment_begin(void);
+extern void tsurugi_moment_taken(bool keep);
+
+/* ALTER TABLE and deferred checks look at rows as of now.  Returns what is to be restored, also after an error. */
+extern bool tsurugi_moment_suspend(bool suspend);
+
+/* PRE_COMMIT, or the kind is given up; then the end. */
+extern void tsurugi_moment_drop(void);
+extern void tsurugi_moment_end(void);
+
+#endif /* TSURUGI_MOMENT_H */

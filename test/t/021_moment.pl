@@ -1,0 +1,224 @@
+# LONG and READ ONLY read foreign and ordinary tables as of one moment (src/moment.c): with committers stopped between
+# PostgreSQL's moment and ours, at each level, and with each rule taken out.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = TestServer::start('moment');
+my $writer = TestServer::Session->new($node);
+my $reader = TestServer::Session->new($node);
+my $other = TestServer::Session->new($node);
+my $both = 'SELECT (SELECT v FROM ordinary WHERE id = 1), (SELECT v FROM inmemory WHERE id = 1);';
+my $write = 'UPDATE ordinary SET v = v + 1 WHERE id = 1; UPDATE inmemory SET v = v + 1 WHERE id = 1;';
+
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE inmemory (id int PRIMARY KEY, v int) SERVER tsurugi;
+	CREATE FOREIGN TABLE mine (id int PRIMARY KEY, v int) SERVER tsurugi;
+	CREATE TABLE ordinary (id int PRIMARY KEY, v int);
+	CREATE TABLE parent (id int PRIMARY KEY);
+	CREATE TABLE child (p int REFERENCES parent);
+	CREATE TABLE child_inmemory (p int REFERENCES parent) USING tsurugi;
+	CREATE TABLE child_deferred (p int REFERENCES parent DEFERRABLE INITIALLY DEFERRED) USING tsurugi;
+	CREATE TABLE parent_inmemory (id int PRIMARY KEY) USING tsurugi;
+	CREATE TABLE child_of_inmemory (p int REFERENCES parent_inmemory ON DELETE CASCADE);
+	INSERT INTO parent_inmemory VALUES (1);
+	CREATE FUNCTION count_rows() RETURNS bigint VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT sum(v) FROM ordinary WHERE id = 1); END';
+	INSERT INTO mine VALUES (1, 0);
+});
+my $pid = $reader->query('SELECT pg_backend_pid();');
+my $writer_pid = $writer->query('SELECT pg_backend_pid();');
+
+sub has_stopped
+{
+	my ($pid) = @_;
+
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return 1 if slurp_file("/proc/$pid/stat") =~ /\) T /;
+		select(undef, undef, undef, 0.01);
+	}
+	return 0;
+}
+
+sub reset_rows
+{
+	$other->query('BEGIN; TRUNCATE inmemory, ordinary; INSERT INTO inmemory VALUES (1, 0), (2, 0);
+		INSERT INTO ordinary VALUES (1, 0), (2, 0); COMMIT;');
+}
+
+sub begin_reader
+{
+	my ($level, $kind, $bug) = @_;
+
+	$reader->query("BEGIN ISOLATION LEVEL $level; SET LOCAL tsurugi_fdw.transaction_type = '$kind';
+		SET LOCAL tsurugi_fdw.write_preserve = '" . ($kind eq 'long' ? 'mine, child_inmemory, child_deferred, parent_inmemory' : '') . "';
+		SET LOCAL tsurugi_fdw.failpoints = '" . ($bug // '') . "';");
+}
+
+sub stop_writer
+{
+	my ($place) = @_;
+
+	$writer->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'stop:$place'; $write");
+	$writer->send('COMMIT;');
+	return has_stopped($writer_pid);
+}
+
+sub go_on
+{
+	kill 'CONT', $writer_pid;
+	$writer->wait;
+}
+
+sub waits
+{
+	return $node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid");
+}
+
+my $has_failpoints = $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") ne 't';
+
+for my $kind ('long', 'read_only')
+{
+	for my $level ('READ COMMITTED', 'REPEATABLE READ')
+	{
+		# a transaction of these kinds stays at its moment, in both kinds of tables
+		reset_rows();
+		begin_reader($level, $kind);
+		is($reader->query($both), '0|0', "$kind, $level: the first statement");
+		$writer->query("BEGIN; $write COMMIT;");
+		is($reader->query($both), '0|0', 'the next one sees the same of both');
+		is($reader->query('SELECT v FROM ordinary WHERE id = 1;'), 0, 'and one of ordinary tables alone');
+		is($reader->query('SELECT count_rows() + (SELECT v FROM inmemory WHERE id = 1);'), 0, 'and a function');
+		is($reader->query('COPY ordinary TO STDOUT;') =~ s{\s+}{ }gr, '1 0 2 0', 'and COPY');
+		is($reader->query('DECLARE c CURSOR WITH HOLD FOR SELECT v FROM ordinary WHERE id = 1; SAVEPOINT a;'), '', 'a cursor');
+		is($reader->query('SELECT 1 / 0;'), 'ERROR 22012', 'an error');
+		is($reader->query("ROLLBACK TO a; $both"), '0|0', 'after a savepoint, too');
+		is($reader->query('COMMIT; FETCH c;'), 0, 'and a cursor that is held');
+		is($reader->query('CLOSE c;' . $both), '1|1', 'the next transaction sees all of it');
+
+		next if !$has_failpoints;
+		for my $place ('pre_commit', 'commit')
+		{
+			for my $bug ('', 'mixed_no_gate')
+			{
+				reset_rows();
+				ok(stop_writer($place), "$kind, $level: a committer has stopped at $place");
+				begin_reader($level, $kind, $bug);
+				$reader->send($both) if $bug eq '' || $place eq 'commit';
+				ok(waits(), 'who begins waits for it') if $bug eq '' || $place eq 'commit';
+				if ($bug ne '' && $place eq 'pre_commit')
+				{
+					# what is PREPARED by then would be seen once it has ended: half of it
+					$reader->query('SELECT v FROM ordinary WHERE id = 1 AND (SELECT v FROM mine) = 0;');
+					go_on();
+					is($reader->query($both), '0|1', 'without the gate it sees one half');
+				}
+				else
+				{
+					go_on();
+					is($reader->wait, '1|1', 'and sees both halves');
+				}
+				is($reader->query('COMMIT;'), '', 'and ends');
+			}
+		}
+
+		# without the snapshot each statement reads ordinary tables at its own
+		reset_rows();
+		begin_reader($level, $kind, 'moment_not_given');
+		$reader->query($both);
+		$writer->query("BEGIN; $write COMMIT;");
+		is($reader->query($both), $level eq 'READ COMMITTED' ? '1|0' : '0|0', 'the rule taken out');
+		$reader->query('COMMIT;');
+	}
+
+	# at PostgreSQL's SERIALIZABLE both are its own: they fit, or not
+	reset_rows();
+	begin_reader('SERIALIZABLE', $kind);
+	is($reader->query($both), '0|0', "$kind, SERIALIZABLE: no commit between the snapshots");
+	$writer->query("BEGIN; $write COMMIT;");
+	is($reader->query($both), '0|0', 'nor after them');
+	is($reader->query('COMMIT;'), '', 'it ends');
+	begin_reader('SERIALIZABLE', $kind);
+	$reader->query('SELECT v FROM ordinary WHERE id = 1;');
+	$writer->query("BEGIN; $write COMMIT;");
+	is($reader->query('SELECT v FROM inmemory WHERE id = 1;'), 2, 'a commit between them');
+	is($reader->query($both), 'ERROR 40001', 'is not seen by halves');
+	$reader->query('ROLLBACK;');
+}
+
+# READ ONLY that comes to ordinary tables later
+reset_rows();
+begin_reader('READ COMMITTED', 'read_only');
+is($reader->query('SELECT v FROM inmemory WHERE id = 1;'), 0, 'READ ONLY begins with foreign tables alone');
+is($reader->query($both), '0|0', 'and reads ordinary ones, while they fit');
+$writer->query("BEGIN; $write COMMIT;");
+is($reader->query('SELECT v FROM inmemory WHERE id = 1;'), 0, 'foreign ones ever after');
+is($reader->query($both), 'ERROR 40001', 'ordinary ones no longer');
+$reader->query('ROLLBACK;');
+
+# what LONG does in ordinary tables: its own changes are seen, foreign keys look at what is there now
+reset_rows();
+$reader->query("SET tsurugi_fdw.serializable_mixed = 'relaxed';");
+begin_reader('READ COMMITTED', 'long');
+is($reader->query($both), '0|0', 'LONG');
+$other->query('INSERT INTO parent VALUES (1); INSERT INTO child_of_inmemory VALUES (1); UPDATE ordinary SET v = 5 WHERE id = 2;');
+is($reader->query('SELECT count(*) FROM parent;'), 0, 'does not see what came later');
+is($reader->query('INSERT INTO child VALUES (1);'), '', 'but its foreign keys do');
+is($reader->query('INSERT INTO child_inmemory VALUES (1);'), '', 'those of foreign tables, too');
+is($reader->query('INSERT INTO child_deferred VALUES (1);'), '', 'deferred ones at the end');
+is($reader->query('DELETE FROM parent_inmemory;'), '', 'and their actions');
+is($reader->query('SELECT count(*) FROM child_of_inmemory;'), 0, 'which leave nothing');
+is($reader->query('INSERT INTO ordinary VALUES (3, 3) RETURNING v;'), 3, 'it writes');
+is($reader->query('SELECT sum(v) FROM ordinary;'), 3, 'and sees what it wrote');
+is($reader->query('UPDATE ordinary SET v = v + 1 WHERE id = 2 RETURNING v;'), 6, 'an update goes on with the newest version');
+is($reader->query('ALTER TABLE child ADD CONSTRAINT again FOREIGN KEY (p) REFERENCES parent;'), '', 'a constraint is checked as of now');
+is($reader->query('UPDATE mine SET v = v + 1 RETURNING v;'), 1, 'and in its area');
+is($reader->query('COMMIT;'), '', 'it commits');
+is($other->query('SELECT count(*) FROM child_of_inmemory;'), 0, 'and no orphan is left');
+
+# S before a commit that the snapshot of ordinary tables shows (L6): READ ONLY waits for the LONG
+for my $bug ($has_failpoints ? ('', 'moment_late') : (''))
+{
+	reset_rows();
+	$other->query("BEGIN; SET LOCAL tsurugi_fdw.transaction_type = 'long'; SET LOCAL tsurugi_fdw.write_preserve = 'mine';
+		SELECT v FROM mine;");
+	$writer->query("BEGIN; $write COMMIT;");
+	begin_reader('READ COMMITTED', 'read_only', $bug);
+	if ($bug eq '')
+	{
+		$reader->send($both);
+		ok(waits(), 'READ ONLY waits for a LONG that began before a commit of both');
+		$other->query('COMMIT;');
+		is($reader->wait, '1|1', 'and sees both halves');
+	}
+	else
+	{
+		is($reader->query($both), '1|0', 'without the rule it sees one');
+		$other->query('COMMIT;');
+	}
+	$reader->query('COMMIT;');
+}
+
+# a parallel plan would read at another snapshot
+reset_rows();
+$reader->query('SET force_parallel_mode = on; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;');
+begin_reader('READ COMMITTED', 'long');
+$reader->query($both);
+$writer->query("BEGIN; $write COMMIT;");
+is($reader->query('SELECT sum(v) FROM ordinary;'), 0, 'a parallel plan sees the same');
+$reader->query('COMMIT;');
+is($reader->query('SELECT sum(v) FROM ordinary;'), 1, 'and later what has been committed');
+
+# nothing is held back afterwards
+is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
+	AND backend_type = 'client backend'"), 0, 'no snapshot is left');
+is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'userlock'"), 0, 'no lock');
+unlike(slurp_file($node->logfile), qr/snapshot reference leak|WARNING/, 'nothing leaks');
+
+$_->close for $writer, $reader, $other;
+$node->stop;
+done_testing();
