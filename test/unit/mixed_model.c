@@ -13,7 +13,7 @@
  *	statement	PostgreSQL's snapshot (GetSnapshotData), tg_snapshot_publish (bound, clock, point), tsurugi_mixed_match,
  *				then row by row tg_txn_read_chain, and tg_txn_newest for the row to write: with W5's redrawing at REPEATABLE READ and
  *				extension at SERIALIZABLE (isolation.c), validation (validate.c)
- *	gate		what LONG and READ ONLY would need among ordinary tables (transactions.md, M2a), which mixed.c has not got yet
+ *	gate		tsurugi_moment_begin (moment.c) for LONG and READ ONLY among ordinary tables, or tsurugi_mixed_fits
  *	collector	tg_readings_gather entry by entry, then all versions that tg_readings_miss, of logs that it was given
  *	time		mixed.c's rule 6: it is over whenever somebody looks (forget_old), or never
  *
@@ -88,6 +88,7 @@ start(model *state)
 
 		state->threads[i].at = me->level == NONE		? PRE_COMMIT
 							   : me->level == WHOLE		? GATE_CLOSE
+							   : me->level == FITTED	? FIT_BOUND
 							   : left_out == HOST_FIRST ? TIME_EARLY
 														: HOST;
 		for (unsigned row = 0; row < ROWS && me->level == NONE; row++)
@@ -157,7 +158,12 @@ static const scenario scenarios[] = {
 				 {.level = WHOLE, .reads = X | Y}}},
 	{.name = "one moment, two commits",
 	 .scripts = {{.writes = X, .kind = MIXED}, {.writes = Y, .kind = MIXED}, {.level = WHOLE, .reads = X | Y}}},
-	{.name = "three commits, two readers",
+	{.name = "a moment that has to fit",
+	 .scripts = {{.writes = X, .kind = MIXED, .may_fail = true},
+				 {.writes = Y, .kind = MIXED},
+				 {.level = FITTED, .reads = X | Y}},
+	 .ages = 2},
+	{.name = "three commits, a reader",
 	 .scripts = {{.writes = X, .kind = MIXED, .may_fail = true},
 				 {.writes = Y, .kind = MIXED},
 				 {.level = RC, .writes = X, .kind = MIXED},
@@ -169,12 +175,12 @@ static const scenario scenarios[] = {
 				 {.level = RC, .reads = X, .writes = Y, .kind = FOREIGN},
 				 {.level = RR, .reads = X | Y}},
 	 .is_long = true},
-	{.name = "two commits, a foreign one, a reader, a collector twice",
+	{.name = "two commits, a foreign one, a reader, a collector",
 	 .scripts = {{.writes = X, .kind = MIXED},
 				 {.writes = Y, .kind = FOREIGN},
 				 {.level = RC, .writes = X, .kind = MIXED},
 				 {.level = RR, .reads = X | Y}},
-	 .collections = 2,
+	 .collections = 1,
 	 .ages = 1,
 	 .is_long = true},
 	{.name = "a commit, one that is extended, what is built on it, one moment",
@@ -254,6 +260,8 @@ static const struct
 	{FOLLOWER_WAITS, "a commit, what is built on its ordinary half, a reader",
 	 "nobody draws a C between the two moments of a commit that he may have seen"},
 	{GATE, "one moment, a commit, what is built on it", "no mixed commit is under way when LONG takes its snapshots"},
+	{FIT_ASKED, "a moment that has to fit", "a later snapshot is asked whether it fits"},
+	{FIT_OF_LEFT, "a moment that has to fit", "also of those that have left the ring"},
 };
 
 int

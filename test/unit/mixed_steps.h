@@ -27,6 +27,10 @@ enum
 	GATE_CLOSE,
 	GATE_HOST,
 	GATE_OPEN,
+	FIT_BOUND,
+	FIT_TIME,
+	FIT_HOST,
+	FIT,
 	PRE_COMMIT,
 	LOCK,
 	KEEP,
@@ -292,7 +296,7 @@ step_statement(model *state, unsigned number)
 	}
 }
 
-/* tsurugi_mixed_draw_whole: PostgreSQL's snapshot and the time while no mixed commit is under way. */
+/* moment.c: PostgreSQL's snapshot and the time while no mixed commit is under way; or the time, later a snapshot, and whether it fits. */
 static inline bool
 step_gate(model *state, unsigned number)
 {
@@ -311,11 +315,32 @@ step_gate(model *state, unsigned number)
 			self->entries[0] = FROM | state->clock;
 			self->at = GATE_OPEN;
 			return true;
-		default:
+		case GATE_OPEN:
 			self->read = state->clock;
 			self->entries[0] = self->read;
 			state->gate_closed = 0;
 			next_row(state, number);
+			return true;
+		case FIT_BOUND:
+			self->entries[0] = FROM | state->clock;
+			self->at = FIT_TIME;
+			return true;
+		case FIT_TIME:
+			self->read = state->clock;
+			self->entries[0] = self->read;
+			self->at = FIT_HOST;
+			return true;
+		case FIT_HOST:
+			take_host_snapshot(state, self);
+			self->at = FIT;
+			return true;
+		default:
+			if (state->lock != 0)
+				return false;
+			if (fits(state, number))
+				next_row(state, number);
+			else
+				give_up(state, number);
 			return true;
 	}
 }

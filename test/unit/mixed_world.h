@@ -54,7 +54,9 @@ typedef enum rule
 	ENTRY_NOT_RAISED,
 	PREPARED_WAITED,
 	FOLLOWER_WAITS,
-	GATE
+	GATE,
+	FIT_ASKED,
+	FIT_OF_LEFT
 } rule;
 
 typedef enum level
@@ -63,7 +65,8 @@ typedef enum level
 	RC,
 	RR,
 	SER,
-	WHOLE /* LONG, READ ONLY, DEFERRABLE: one moment of the order of C, not validated */
+	WHOLE, /* LONG, READ ONLY: one moment of the order of C, not validated; by the gate */
+	FITTED /* and where there is no gate: by asking */
 } level;
 
 typedef enum commit_kind
@@ -150,6 +153,7 @@ typedef struct model
 	uint8_t latest;	   /* the highest xid of them; xids are numbers of threads, plus 1 */
 	uint8_t newest;
 	uint8_t forgotten;
+	uint8_t left; /* the highest C of those that have left the ring */
 	uint8_t past; /* latest, at the last look */
 	uint8_t ended_count;
 	uint8_t listed;
@@ -237,6 +241,8 @@ forget_oldest(model *state)
 	ended *oldest = ring_place(state, state->listed++);
 
 	state->forgotten = oldest->completed;
+	if (state->threads[oldest->txn].time > state->left)
+		state->left = state->threads[oldest->txn].time;
 	memset(oldest, 0, sizeof(*oldest));
 	if (state->kept < state->listed)
 		state->kept = state->listed;
@@ -336,6 +342,28 @@ match(model *state, unsigned number, uint8_t *time, uint16_t *excluded, uint8_t 
 	if (!known && self->is_new)
 		fail("a snapshot that is new fails");
 	return known;
+}
+
+/* tsurugi_mixed_fits */
+static inline bool
+fits_one(const model *state, const thread *self, unsigned txn)
+{
+	return is_unseen(self, txn) == (state->threads[txn].time > self->read);
+}
+
+static inline bool
+fits(model *state, unsigned number)
+{
+	thread *self = &state->threads[number];
+	bool all = state->forgotten == 0 ||
+			   (is_later(self, state->forgotten) && (state->left <= self->read || left_out == FIT_OF_LEFT));
+
+	for (unsigned i = 0; i < THREADS; i++)
+		if ((state->open & bit(i)) != 0)
+			all = all && fits_one(state, self, i);
+	for (unsigned at = state->listed; at < state->ended_count; at++)
+		all = all && fits_one(state, self, ring_place(state, at)->txn);
+	return all || left_out == FIT_ASKED;
 }
 
 static inline void
@@ -510,7 +538,7 @@ judge(const model *state)
 		/* At READ COMMITTED a writer goes on with the newest version of its row. */
 		if ((self->basis & ~self->shown & ~bit(i)) != 0 && !(me->level == RC && me->writes != 0))
 			fail("what was built on a commit is seen without it");
-		if (self->result == DONE && (me->level == SER || me->level == WHOLE))
+		if (self->result == DONE && (me->level == SER || me->level == WHOLE || me->level == FITTED))
 		{
 			bool validated = me->level == SER && self->time != 0;
 
