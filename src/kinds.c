@@ -375,7 +375,6 @@ tsurugi_snapshot_draw_safe(bool deferrable)
 		unsigned entry;
 		tg_time time;
 		tg_wait wait;
-
 		bool whole = tsurugi_moment_begin();
 		bool late;
 
