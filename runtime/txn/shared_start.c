@@ -11,16 +11,19 @@
  */
 #include "runtime/txn/shared_internal.h"
 
+#include "runtime/base/failpoint.h"
+
 /* The snapshot, which the session has published. */
 static tg_status
 keep_snapshot(tg_session *session, tg_shared *shared, tg_time time, unsigned entry)
 {
-	tg_status status = tg_snapshot_publish_job(time, false, &shared->snapshot_entry);
+	bool keeps = !tg_failpoint_refuses("skip_shared_entry");
+	tg_status status = keeps ? tg_snapshot_publish_job(time, false, &shared->snapshot_entry) : TG_OK;
 
 	tg_snapshot_withdraw(session, entry);
 	if (status != TG_OK)
 		return status;
-	shared->snapshot = time;
+	shared->snapshot = keeps ? time : 0;
 	tg_txn_note_snapshot(shared->txn, time);
 	tg_shared_renew(shared);
 	tg_store_release(&shared->state, TG_SHARED_RUNNING);

@@ -34,15 +34,25 @@ is_planted(const char *name)
 /* --- working in one ------------------------------------------------------------------------- */
 
 static tg_shared *
-begin(tg_isolation isolation, uint32_t lease_ms)
+begin_kind(tg_txn_kind kind, tg_isolation isolation, uint32_t lease_ms)
 {
-	const tg_shared_config config = {
-		.handle = {{++handles, 7}}, .role = 1, .isolation = isolation, .label = "rules", .lease_ms = lease_ms};
+	const tg_shared_config config = {.handle = {{++handles, 7}},
+									 .role = 1,
+									 .kind = kind,
+									 .isolation = isolation,
+									 .label = "rules",
+									 .lease_ms = lease_ms};
 	tg_shared *shared;
 
 	if (tg_shared_begin(mine, &config) != TG_OK || tg_shared_open(&config.handle, 1, &shared) != TG_OK)
 		unit_bail("no transaction");
 	return shared;
+}
+
+static tg_shared *
+begin(tg_isolation isolation, uint32_t lease_ms)
+{
+	return begin_kind(TG_TXN_ORDINARY, isolation, lease_ms);
 }
 
 static tg_status
@@ -135,6 +145,37 @@ state_of(const tg_shared *shared)
 	return report.state;
 }
 
+/* The last user leaves: it is aborted then, and the row that was written in it is not there. */
+static bool
+ends_aborted(tg_shared *shared, int64_t id)
+{
+	bool aborted;
+
+	tg_shared_let_go(mine, shared);
+	aborted = state_of(shared) == TG_SHARED_ABORTED && !is_there(id);
+	tg_shared_close(shared);
+	return aborted;
+}
+
+/* Whether a session that comes later sees the row, though it has been deleted and nobody else reads it. */
+static bool
+is_seen_later(tg_shared *shared, int64_t id)
+{
+	tg_version version;
+	unsigned entry;
+	tg_time time;
+	uint32_t row;
+	bool seen;
+
+	commit_delete(id);
+	collect();
+	if (tg_shared_draw(theirs, shared, &time, &entry) != TG_OK)
+		unit_bail("no snapshot");
+	seen = find(theirs, time, id, &row, &version) == TG_OK;
+	tg_snapshot_withdraw(theirs, entry);
+	return seen;
+}
+
 /* --- scenarios: true if the promise is kept ----------------------------------------------------- */
 
 /* A commit does not take half of what another user is doing. */
@@ -147,10 +188,7 @@ keep_users(int64_t id)
 	kept = tg_shared_hold(shared) == TG_OK && insert(mine, tg_shared_txn(shared), id) == TG_OK;
 	kept &= tg_shared_commit(theirs, shared) == TG_STOPPED;
 	kept &= insert(mine, tg_shared_txn(shared), id + 1) == TG_OK;
-	tg_shared_let_go(mine, shared);
-	kept &= state_of(shared) == TG_SHARED_ABORTED && !is_there(id);
-	tg_shared_close(shared);
-	return kept;
+	return ends_aborted(shared, id) && kept;
 }
 
 /* An abort is not done beneath somebody who is at work. */
@@ -162,10 +200,7 @@ keep_put_off(int64_t id)
 
 	tg_shared_abort(theirs, shared, TG_SHARED_ASKED, NULL);
 	kept &= state_of(shared) == TG_SHARED_ABORTING && insert(mine, tg_shared_txn(shared), id) == TG_OK;
-	tg_shared_let_go(mine, shared);
-	kept &= state_of(shared) == TG_SHARED_ABORTED && !is_there(id);
-	tg_shared_close(shared);
-	return kept;
+	return ends_aborted(shared, id) && kept;
 }
 
 /* A lease does not end while somebody is at work. */
@@ -213,22 +248,15 @@ static bool
 keep_shared_entry(int64_t id)
 {
 	tg_shared *shared = begin(TG_REPEATABLE_READ, 60000);
-	tg_version version;
 	unsigned entry;
 	tg_time time;
-	uint32_t row;
 	bool kept;
 
 	commit_insert(id);
 	if (tg_shared_draw(mine, shared, &time, &entry) != TG_OK)
 		unit_bail("no snapshot");
 	tg_snapshot_withdraw(mine, entry); /* the session goes */
-	commit_delete(id);
-	collect();
-	if (tg_shared_draw(theirs, shared, &time, &entry) != TG_OK)
-		unit_bail("no snapshot");
-	kept = find(theirs, time, id, &row, &version) == TG_OK;
-	tg_snapshot_withdraw(theirs, entry);
+	kept = is_seen_later(shared, id);
 	tg_shared_abort(mine, shared, TG_SHARED_GIVEN_UP, NULL);
 	tg_shared_close(shared);
 	return kept;
@@ -246,6 +274,30 @@ keep_reads(int64_t id)
 	kept &= state_of(shared) == TG_SHARED_ABORTED && tg_shared_reads(shared) != NULL;
 	tg_shared_let_go(mine, shared);
 	kept &= tg_shared_reads(shared) == NULL;
+	tg_shared_close(shared);
+	return kept;
+}
+
+static tg_status
+start(tg_session *session, tg_shared *shared)
+{
+	const tg_area area = {.table = table};
+	const tg_long_config config = {.preserve = &area, .preserve_count = 1, .include = &area, .include_count = 1};
+	tg_wait wait;
+
+	return tg_shared_start(session, shared, &config, false, &wait);
+}
+
+/* So does the one that is drawn at a start. */
+static bool
+keep_start(int64_t id)
+{
+	tg_shared *shared = begin_kind(TG_TXN_READ_ONLY, TG_SERIALIZABLE, 60000);
+	bool kept;
+
+	commit_insert(id);
+	kept = start(mine, shared) == TG_OK && is_seen_later(shared, id);
+	tg_shared_abort(mine, shared, TG_SHARED_GIVEN_UP, NULL);
 	tg_shared_close(shared);
 	return kept;
 }
@@ -350,27 +402,6 @@ test_abandon_leased(void)
 
 /* --- LONG and READ ONLY ----------------------------------------------------------------------------- */
 
-static tg_shared *
-begin_kind(tg_txn_kind kind, uint32_t lease_ms)
-{
-	const tg_shared_config config = {.handle = {{++handles, 7}}, .role = 1, .kind = kind, .lease_ms = lease_ms};
-	tg_shared *shared;
-
-	if (tg_shared_begin(mine, &config) != TG_OK || tg_shared_open(&config.handle, 1, &shared) != TG_OK)
-		unit_bail("no transaction");
-	return shared;
-}
-
-static tg_status
-start(tg_session *session, tg_shared *shared)
-{
-	const tg_area area = {.table = table};
-	const tg_long_config config = {.preserve = &area, .preserve_count = 1};
-	tg_wait wait;
-
-	return tg_shared_start(session, shared, &config, false, &wait);
-}
-
 static unsigned
 count_preserved(void)
 {
@@ -382,7 +413,7 @@ count_preserved(void)
 static void
 test_long(int64_t id)
 {
-	tg_shared *shared = begin_kind(TG_TXN_LONG, LEASE_MS);
+	tg_shared *shared = begin_kind(TG_TXN_LONG, TG_SERIALIZABLE, LEASE_MS);
 	tg_txn *txn = tg_txn_begin(theirs, 1);
 	tg_snapshot snapshot;
 	tg_writer writer;
@@ -412,7 +443,7 @@ test_long_stopped(int64_t id)
 {
 	for (int started = 0; started < 2; started++)
 	{
-		tg_shared *shared = begin_kind(TG_TXN_LONG, 60000);
+		tg_shared *shared = begin_kind(TG_TXN_LONG, TG_SERIALIZABLE, 60000);
 		tg_txn *txn = started ? NULL : tg_txn_begin(theirs, 1);
 		const tg_area area = {.table = table};
 		tg_writer writer = {.session = mine, .txn = tg_shared_txn(shared), .command = 1};
@@ -441,27 +472,43 @@ test_long_stopped(int64_t id)
 	}
 }
 
-/* The snapshot of one that reads only outlives the session that has drawn it. */
 static void
 test_read_only(int64_t id)
 {
-	tg_shared *shared = begin_kind(TG_TXN_READ_ONLY, 60000);
-	tg_version version;
-	unsigned entry;
-	tg_time time;
-	uint32_t row;
+	tg_shared *shared = begin_kind(TG_TXN_READ_ONLY, TG_SERIALIZABLE, 60000);
 
-	commit_insert(id);
 	unit_equal(start(mine, shared), TG_OK, "one that reads only starts at once");
-	unit_equal(insert(mine, tg_shared_txn(shared), id + 1), TG_FORBIDDEN, "it writes nothing");
-	commit_delete(id);
-	collect();
-	if (tg_shared_draw(theirs, shared, &time, &entry) != TG_OK)
-		unit_bail("no snapshot");
-	unit_ok(find(theirs, time, id, &row, &version) == TG_OK && !is_there(id), "others read at its moment");
-	tg_snapshot_withdraw(theirs, entry);
+	unit_equal(insert(mine, tg_shared_txn(shared), id), TG_FORBIDDEN, "it writes nothing");
 	unit_equal(tg_shared_commit(theirs, shared), TG_OK, "it ends");
 	tg_shared_close(shared);
+}
+
+/* There is no room for what a start needs. */
+static void
+test_start_fails(void)
+{
+	static const struct
+	{
+		tg_txn_kind kind;
+		const char *refused;
+		tg_status status;
+	} cases[] = {{TG_TXN_LONG, "areas_create", TG_NO_MEMORY},
+				 {TG_TXN_LONG, "preserve_full", TG_FULL},
+				 {TG_TXN_READ_ONLY, "areas_create", TG_NO_MEMORY}};
+
+	tg_failpoint_set(is_planted);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		tg_shared *shared = begin_kind(cases[i].kind, TG_SERIALIZABLE, 60000);
+
+		tg_store_release(&bug, cases[i].refused);
+		unit_equal(start(mine, shared), cases[i].status, "a start that fails: %s", cases[i].refused);
+		tg_store_release(&bug, NULL);
+		tg_shared_abort(mine, shared, TG_SHARED_GIVEN_UP, NULL);
+		unit_ok(state_of(shared) == TG_SHARED_ABORTED && count_preserved() == 0, "nothing is left of it");
+		tg_shared_close(shared);
+	}
+	tg_failpoint_set(NULL);
 }
 
 int
@@ -480,6 +527,7 @@ main(void)
 	check("users hold the lease", keep_lease_of_users, "skip_lease_of_users");
 	check("a place that is open stays", keep_open, "skip_open");
 	check("the snapshot is the transaction's own", keep_shared_entry, "skip_shared_entry");
+	check("so is that of a start", keep_start, "skip_shared_entry");
 	check("the read set goes with the last user", keep_reads, "forget_early");
 	tg_failpoint_set(NULL);
 	test_parts();
@@ -488,6 +536,7 @@ main(void)
 	test_long(5000);
 	test_long_stopped(5100);
 	test_read_only(5200);
+	test_start_fails();
 	tg_runtime_session_end(theirs);
 	unit_ok(tg_runtime_close(mine), "the pool stops");
 	return unit_done();
