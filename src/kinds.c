@@ -12,6 +12,8 @@
  *	  back: by the top level's resource owner), the preserve is published, and its start waited
  *	  for (L1).  An error takes all of that back: then the transaction has not begun.
  *	  Nothing that it reads is noted.  Areas are asked for before they are read (L3).
+ *	  One that several sessions are going to work in (shared_transaction.c) is started in the same way, by the session
+ *	  that begins it, which is a waiter of its own: it may have a transaction that is in the way.
  * 3. READ ONLY reads at a safe snapshot (L6), taken at the first access; DEFERRABLE at
  *	  a fresh one, after a wait for the LONGs in its way.  So does PostgreSQL's own SERIALIZABLE
  *	  READ ONLY DEFERRABLE (isolation.c).
@@ -296,12 +298,14 @@ typedef struct Start
 static void
 wait_to_start(Start *start, unsigned number, const tg_wait *wait)
 {
-	/* A shared transaction holds no lock that its end could be waited for by. */
-	if (wait->host != start->host || tg_wait_is_for_shared(wait))
+	/* A shared transaction holds no lock that its end could be waited for by; and it may be ended while it waits itself. */
+	bool is_shared = tg_wait_is_for_shared(wait) || number != tsurugi_session()->id;
+
+	if (wait->host != start->host || is_shared)
 		start->since = GetCurrentTimestamp();
 	start->host = wait->host;
 	tg_wait_begin_of(number, wait);
-	if (tg_wait_is_for_shared(wait))
+	if (is_shared)
 		tsurugi_circle_check(&start->circle, wait);
 	if (elapsed(start->since) < LATCH_PERIODS * (long) DeadlockTimeout)
 		wait_on_latch(start->began, start->since);

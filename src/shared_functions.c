@@ -7,7 +7,7 @@
  *	attached to either		    attach_transaction(handle); COPY t ...; detach_transaction()
  *	by anybody, any time	    renew_transaction, transaction_status, transaction_error
  *
- * Who has a handle, in a session of the same role and database, may do with the transaction what it could do with one of its
+ * One is of the kind that the settings say where it begins.  Who has a handle, in a session of the same role and database, may do with the transaction what it could do with one of its
  * own.  One that a lease owns begins and ends when the functions are called, whatever becomes of the
  * transactions of PostgreSQL's that they are called in: those are others.  The tables it may write are
  * locked for as long as it runs (lease_locks.c); nothing else is kept of the session that has begun it.

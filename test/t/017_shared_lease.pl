@@ -132,6 +132,21 @@ $node->poll_query_until('postgres', "SELECT tsurugi.transaction_status('$handle'
 like(by_handle($other, 'transaction_error', $handle), qr/57P01/, 'a session that is terminated takes it along');
 $gone->close;
 
+# who commits goes while it waits for the worker to let the tables go: no place is lost with it
+$gone = TestServer::Session->new($node);
+$handle = begin();
+my ($keeper) = $other->query(q{SELECT DISTINCT pid FROM pg_locks l LEFT JOIN pg_stat_activity b USING (pid)
+	WHERE relation = 'load'::regclass AND b.pid IS NULL});
+$pid = $gone->query('SELECT pg_backend_pid()');
+kill 'STOP', $keeper;
+$gone->send("SELECT tsurugi.commit_transaction('$handle');");
+$node->poll_query_until('postgres', "SELECT tsurugi.transaction_status('$handle') = 'stored'") or die;
+$other->query("SELECT pg_terminate_backend($pid, 10000)");
+kill 'CONT', $keeper;
+is(by_handle($other, 'dispose_transaction', $handle), '', 'who commits goes');
+is(by_handle($other, 'transaction_status', $handle), 'ERROR 42704', 'and leaves nothing open');
+$gone->close;
+
 # its lease
 $client->query(q{SET tsurugi_fdw.transaction_lease = '1200ms'});
 $handle = begin();

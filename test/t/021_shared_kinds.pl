@@ -125,7 +125,7 @@ is(by_handle($a, 'abort_transaction', $other->wait), '', 'the second one starts'
 $other->query('RESET ALL');
 
 # ways out: each of them leaves nothing behind
-for my $way ('lock_timeout', 'cancelled', 'terminated')
+for my $way ('lock_timeout', 'cancelled', 'exported', 'terminated')
 {
 	my $session = $way eq 'terminated' ? TestServer::Session->new($node) : $client;
 	my $backend = $session->query('SELECT pg_backend_pid()');
@@ -133,10 +133,12 @@ for my $way ('lock_timeout', 'cancelled', 'terminated')
 	set_kind($session, 'long', 'load');
 	$other->query('BEGIN; INSERT INTO load VALUES (2, 1)');
 	$session->query(q{SET lock_timeout = '200ms'}) if $way eq 'lock_timeout';
-	$session->send('/* starts */ SELECT tsurugi.begin_transaction();');
+	$session->query('BEGIN') if $way eq 'exported';
+	$session->send('/* starts */ SELECT tsurugi.' . ($way eq 'exported' ? 'export' : 'begin') . '_transaction();');
 	wait_for_view('waiting') if $way ne 'lock_timeout';
-	$other->query('SELECT pg_' . ($way eq 'cancelled' ? 'cancel' : 'terminate') . "_backend($backend)") if $way ne 'lock_timeout';
-	is($session->wait, $way eq 'cancelled' ? 'ERROR 57014' : 'ERROR 55P03', "the wait is given up: $way") if $way ne 'terminated';
+	$other->query('SELECT pg_' . ($way eq 'terminated' ? 'terminate' : 'cancel') . "_backend($backend)") if $way ne 'lock_timeout';
+	is($session->wait, $way eq 'lock_timeout' ? 'ERROR 55P03' : 'ERROR 57014', "the wait is given up: $way") if $way ne 'terminated';
+	$session->query('ROLLBACK') if $way eq 'exported';
 	wait_for_view('');
 	is($other->query('INSERT INTO load VALUES (3, 1); ROLLBACK'), '', 'and nobody minds it');
 	is($a->query('INSERT INTO load VALUES (2, 1); DELETE FROM load WHERE id = 2'), '', 'nor later');
@@ -159,6 +161,18 @@ my $started = $client->wait;
 is(scalar(grep { $_ eq 'ERROR 40P01' } $circle, $started), 1, 'a circle through the start of one is found');
 $client->query('ROLLBACK');
 by_handle($other, 'abort_transaction', $started) if $started =~ /^[0-9a-f]+$/;
+
+# through a lock of PostgreSQL's
+$client->query('BEGIN; LOCK TABLE ordinary');
+$client->query(q{SET LOCAL tsurugi_fdw.transaction_type = 'long'; SET LOCAL tsurugi_fdw.write_preserve = 'load'});
+$other->query('BEGIN; INSERT INTO load VALUES (2, 1)');
+$client->send('/* starts */ SELECT tsurugi.begin_transaction();');
+wait_for_view('waiting');
+$other->send('/* locks */ LOCK TABLE ordinary;');
+is($client->wait, 'ERROR 40P01', 'so is one that leads through a lock of the session that starts it');
+$client->query('ROLLBACK');
+is($other->wait, '', 'who goes on');
+$other->query('ROLLBACK');
 
 # --- its areas ---------------------------------------------------------------------------------------
 
