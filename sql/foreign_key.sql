@@ -243,9 +243,25 @@ SELECT count(*) FROM pg_trigger WHERE tgrelid = 'c'::regclass;
 ALTER FOREIGN TABLE c DROP CONSTRAINT leaves;
 SELECT count(*) FROM pg_trigger WHERE tgrelid = 'c'::regclass;
 
+-- partitioned tables: as PostgreSQL shows them (test/same has the rest)
+CREATE TABLE whole_p (id int PRIMARY KEY, up int REFERENCES whole_p) PARTITION BY RANGE (id);
+CREATE TABLE whole_p1 PARTITION OF whole_p FOR VALUES FROM (0) TO (10) USING tsurugi;
+CREATE TABLE whole_p2 PARTITION OF whole_p FOR VALUES FROM (10) TO (20);
+CREATE TABLE whole_c (id int, p int REFERENCES whole_p ON DELETE CASCADE) PARTITION BY LIST (id);
+CREATE TABLE whole_c1 PARTITION OF whole_c FOR VALUES IN (1) USING tsurugi;
+CREATE TABLE whole_c2 PARTITION OF whole_c FOR VALUES IN (2);
+\d whole_p
+\d whole_p1
+\d whole_c1
+\d whole_c2
+ALTER TABLE whole_p DETACH PARTITION whole_p1;
+ALTER TABLE whole_c DETACH PARTITION whole_c1;
+\d whole_p1
+\d whole_c1
+DROP TABLE whole_p1, whole_c1, whole_c, whole_p;
+
 -- not possible
 CREATE TEMP TABLE d (t int REFERENCES tree);
-CREATE TABLE d (t int REFERENCES tree) PARTITION BY RANGE (t);
 CREATE UNLOGGED TABLE u (id int PRIMARY KEY);
 CREATE TABLE d (t int REFERENCES u) USING tsurugi;
 CREATE VIEW v AS SELECT 1 AS id;

@@ -40,13 +40,16 @@
 #include "src/deferred.h"
 #include "src/deferred_key.h"
 #include "src/foreign_key.h"
+#include "src/foreign_key_entry.h"
 #include "src/index_command.h"
 #include "src/index_entry.h"
 #include "src/key_clause.h"
 #include "src/partition.h"
+#include "src/partition_join.h"
 #include "src/relation.h"
 #include "src/retype.h"
 #include "src/rewrite.h"
+#include "src/snapshot.h"
 #include "src/type_users.h"
 
 /* What an ALTER asks for besides what PostgreSQL does. */
@@ -59,6 +62,7 @@ typedef struct Wishes
 	List *validated;	/* names of constraints */
 	List *altered;		/* of AlterTableCmd: ALTER CONSTRAINT */
 	List *not_null;		/* names of columns */
+	bool only;			/* not of what inherits */
 	bool checks;
 	bool adds_columns;
 } Wishes;
@@ -408,7 +412,7 @@ finish_foreign_keys(Oid relation, const Wishes *wishes)
 	foreach (cell, wishes->dropped_keys)
 		tsurugi_foreign_key_restore(lfirst(cell));
 
-	tsurugi_foreign_keys_create(relation, wishes->foreign_keys);
+	tsurugi_foreign_keys_create(relation, wishes->foreign_keys, wishes->only);
 	foreach (cell, wishes->altered)
 		tsurugi_foreign_key_alter(relation, lfirst(cell));
 	foreach (cell, wishes->validated)
@@ -439,6 +443,89 @@ verify_attached(Oid parent, const AlterTableStmt *statement)
 	}
 }
 
+/* PostgreSQL's part of DETACH looks at rows that refer to the partition, as of now. */
+static void
+detach(const tsurugi_utility *utility, const RangeVar *partition)
+{
+	bool outer = tsurugi_snapshot_begin_fresh();
+
+	PG_TRY();
+	{
+		tsurugi_partition_leave(partition);
+		tsurugi_utility_run(utility);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_snapshot_end_fresh(outer);
+	}
+	PG_END_TRY();
+}
+
+/* The statement as it is. */
+static void
+run_other(const tsurugi_utility *utility, const AlterTableStmt *statement)
+{
+	const AlterTableCmd *first = linitial_node(AlterTableCmd, statement->cmds);
+
+	if (first->subtype == AT_DetachPartition) /* stands alone */
+		detach(utility, castNode(PartitionCmd, first->def)->name);
+	else
+		tsurugi_utility_run(utility);
+}
+
+/*
+ * Keys of a partitioned table that has partitions of ours: PostgreSQL makes them for the table alone, which we
+ * take them out of the statement for.
+ */
+static bool
+take_spread_keys(Oid relation, AlterTableStmt *statement, Wishes *wishes)
+{
+	ListCell *cell;
+
+	if (get_rel_relkind(relation) != RELKIND_PARTITIONED_TABLE || !statement->relation->inh)
+		return false;
+	foreach (cell, statement->cmds)
+	{
+		AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype == AT_AddColumn)
+			wishes->keys = tsurugi_key_clauses_of_column((ColumnDef *) command->def, wishes->keys);
+		else if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def) &&
+				 ((Constraint *) command->def)->indexname == NULL)
+		{
+			wishes->keys = lappend(wishes->keys, command->def);
+			statement->cmds = foreach_delete_current (statement->cmds, cell);
+		}
+	}
+	if (wishes->keys == NIL)
+		return false;
+	statement->cmds = list_concat(statement->cmds, tsurugi_key_clauses_set_not_null(relation, wishes->keys));
+	return true;
+}
+
+static void
+make_spread_keys(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement, const Wishes *wishes)
+{
+	AlterTableStmt *alone = makeNode(AlterTableStmt);
+	ListCell *cell;
+
+	alone->relation = copyObject(statement->relation);
+	alone->relation->inh = false;
+	alone->objtype = OBJECT_TABLE;
+	foreach (cell, wishes->keys)
+	{
+		AlterTableCmd *command = makeNode(AlterTableCmd);
+
+		command->subtype = AT_AddConstraint;
+		command->def = lfirst(cell);
+		alone->cmds = lappend(alone->cmds, command);
+	}
+	CommandCounterIncrement();
+	tsurugi_utility_run_part(utility, (Node *) alone);
+	CommandCounterIncrement();
+	tsurugi_partition_keys_spread(relation);
+}
+
 /* --- the statement ------------------------------------------------------------------------------ */
 
 /* Of a table that is not ours. */
@@ -446,22 +533,27 @@ static void
 alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
 {
 	AlterTableStmt *changed = copyObject(statement);
-	Wishes wishes = {0};
+	bool holds_ours = tsurugi_holds_our_table(relation);
+	Wishes wishes = {.only = !statement->relation->inh};
 	ListCell *cell;
+
+	bool takes_keys = holds_ours && take_spread_keys(relation, changed, &wishes);
 
 	note_type_changes(utility, relation, statement, &wishes);
 	foreach (cell, changed->cmds)
 	{
 		pass_over_column(relation, lfirst(cell));
-		if (tsurugi_foreign_keys_take_command(lfirst(cell), false, &wishes.foreign_keys))
+		if (tsurugi_foreign_keys_take_command(lfirst(cell), holds_ours, &wishes.foreign_keys))
 			changed->cmds = foreach_delete_current (changed->cmds, cell);
 		else
 			note_conditions(lfirst(cell), &wishes);
 	}
-	if (wishes.foreign_keys != NIL)
+	if (wishes.foreign_keys != NIL || takes_keys)
 		tsurugi_utility_run_instead(utility, (Node *) changed);
 	else
-		tsurugi_utility_run(utility);
+		run_other(utility, statement);
+	if (takes_keys)
+		make_spread_keys(utility, relation, statement, &wishes);
 	rebuild_indexes(&wishes);
 	tsurugi_altered_follow();
 	verify_rebuilt(&wishes);
@@ -489,7 +581,7 @@ static void
 alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
 {
 	AlterTableStmt *statement = copyObject(written);
-	Wishes wishes = {0};
+	Wishes wishes = {.only = !written->relation->inh};
 
 	strip_alter(relation_id, statement, &wishes); /* looks at indexes that the next one drops */
 	note_type_changes(utility, relation_id, written, &wishes);

@@ -10,7 +10,9 @@
 
 #include "src/arbiter.h"
 
+#include "catalog/partition.h"
 #include "utils/lsyscache.h"
+#include "utils/relcache.h"
 
 /* As ExecCheckIndexConstraints has it. */
 void
@@ -28,6 +30,23 @@ tsurugi_check_arbiters(Relation relation, const List *arbiters)
 								   "as arbiters"),
 							errtableconstraint(relation, get_rel_name(index->oid))));
 	}
+}
+
+void
+tsurugi_check_routed_arbiters(Relation relation, const List *above)
+{
+	List *arbiters = NIL;
+	ListCell *cell;
+
+	foreach (cell, RelationGetIndexList(relation))
+	{
+		List *ancestors = get_rel_relispartition(lfirst_oid(cell)) ? get_partition_ancestors(lfirst_oid(cell)) : NIL;
+
+		if (list_length(list_difference_oid(ancestors, above)) < list_length(ancestors))
+			arbiters = lappend_oid(arbiters, lfirst_oid(cell));
+	}
+	if (arbiters != NIL || above == NIL)
+		tsurugi_check_arbiters(relation, arbiters);
 }
 
 tg_status

@@ -12,6 +12,9 @@
 /* Raises 55000 if one of the arbiters (their OIDs; NIL: all unique indexes) is DEFERRABLE. */
 extern void tsurugi_check_arbiters(Relation relation, const List *arbiters);
 
+/* The same for a partition that rows are routed to: the arbiters are the indexes above its own; NIL for all. */
+extern void tsurugi_check_routed_arbiters(Relation relation, const List *above);
+
 /*
  * A row has been refused because of a key that *holder names.  Whether that is
  * an arbiter's (their OIDs; NIL: all are); if not, whether an arbiter refuses it, too,

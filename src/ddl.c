@@ -30,6 +30,7 @@
 #include "src/key_clause.h"
 #include "src/moment.h"
 #include "src/partition.h"
+#include "src/partition_join.h"
 #include "src/relation.h"
 #include "src/shared_transaction.h"
 #include "src/type_users.h"
@@ -146,7 +147,7 @@ create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
 	relation = table_open(relation_id, AccessExclusiveLock);
 	(void) tsurugi_relation_get(relation);
 	table_close(relation, NoLock);
-	tsurugi_foreign_keys_create(relation_id, foreign_keys);
+	tsurugi_foreign_keys_create(relation_id, foreign_keys, false);
 }
 
 /* A table of PostgreSQL's.  True if it has foreign keys to tables of ours, and was made. */
@@ -166,7 +167,7 @@ create_referencing(const tsurugi_utility *utility, CreateStmt *written)
 	if (!skipped)
 	{
 		CommandCounterIncrement();
-		tsurugi_foreign_keys_create(get_relname_relid(statement->relation->relname, namespace), keys);
+		tsurugi_foreign_keys_create(get_relname_relid(statement->relation->relname, namespace), keys, false);
 	}
 	return true;
 }
@@ -232,6 +233,7 @@ static void
 run_ddl(const tsurugi_utility *utility)
 {
 	Node *tree = utility->statement->utilityStmt;
+	tsurugi_join *join = tsurugi_partition_join_begin(tree);
 
 	if (IsA(tree, CreateStmt) && create_as_foreign(utility, (CreateStmt *) tree))
 		;
@@ -257,6 +259,8 @@ run_ddl(const tsurugi_utility *utility)
 		tsurugi_utility_run(utility);
 	if (IsA(tree, CreateStmt) || IsA(tree, CreateForeignTableStmt))
 		verify_beside((CreateStmt *) tree);
+	if (join != NULL)
+		tsurugi_partition_join_finish(join);
 	tsurugi_altered_follow();
 }
 

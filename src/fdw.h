@@ -159,15 +159,30 @@ typedef struct tsurugi_move
 } tsurugi_move;
 
 /*
- * Stores a row, whose old version has been deleted from the source, in the
- * partition that it belongs to.  The result is for ExecForeignUpdate to return,
- * with AFTER UPDATE triggers silenced; NULL if a trigger has swallowed the row.
+ * A row has been deleted from the source because its new version belongs to another partition: stores
+ * it there, and fires what there is to fire.  old: for triggers, NULL if there are none.  The result is for
+ * ExecForeignUpdate to return, with AFTER UPDATE triggers silenced; NULL if a trigger has swallowed the row.
  */
 extern TupleTableSlot *tsurugi_move_insert(tsurugi_move *move, ModifyTableState *mtstate, ResultRelInfo *source,
-										   TupleTableSlot *slot, TupleTableSlot *planSlot);
+										   HeapTuple old, TupleTableSlot *slot, TupleTableSlot *planSlot);
 
 /* Gives back to the executor, before the next row, what it was not to see of a hidden move. */
 extern void tsurugi_move_end(tsurugi_move *move, ResultRelInfo *source);
+
+/*
+ * fdw_move_key.c: foreign keys that refer to rows which move.  Of a row that leaves the source, whose old version is
+ * given: what fires for its deletion; and, when it has been stored in the destination (NULL: it has not), for its update.
+ */
+extern void tsurugi_move_fire_delete(EState *estate, ResultRelInfo *source, HeapTuple old);
+extern void tsurugi_move_fire_update(EState *estate, ResultRelInfo *source, HeapTuple old, ResultRelInfo *destination,
+									 TupleTableSlot *new);
+
+/*
+ * Of a row that the executor brings from an ordinary partition.  The first, at the beginning, says whether
+ * the second is to be called for each that has been stored.
+ */
+extern bool tsurugi_move_prepare(ModifyTableState *mtstate);
+extern void tsurugi_move_arrived(ModifyTableState *mtstate, ResultRelInfo *destination, TupleTableSlot *new);
 
 /* fdw_explain.c */
 extern void tsurugiExplainForeignScan(ForeignScanState *node, ExplainState *es);

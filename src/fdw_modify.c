@@ -65,6 +65,7 @@ typedef struct modify_state
 	AttrNumber ctid;	   /* UPDATE, DELETE: in the rows of the plan */
 	bool copies;		   /* making a row to be stored may need memory */
 	bool checks_partition; /* inserts: the executor has not done it */
+	bool receives;		   /* rows that foreign keys may refer to, from ordinary partitions */
 	bool has_old;		   /* old is wanted */
 	bool has_snapshot;
 	tg_snapshot snapshot;
@@ -117,7 +118,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->on_conflict = plan == NULL ? ONCONFLICT_NONE : plan->onConflictAction;
 	modify->ctid = InvalidAttrNumber;
 	modify->copies = described->may_copy;
-	modify->checks_partition = false;
+	modify->checks_partition = modify->receives = false;
 	modify->has_snapshot = false;
 	modify->silenced = NULL;
 	modify->move = (tsurugi_move){0};
@@ -149,6 +150,7 @@ prepare_inserts(modify_state *modify, ResultRelInfo *rinfo)
 		rinfo->ri_NumIndices = 0;
 	}
 	/* As ExecInsert does it for ordinary tables; COPY does it by itself. */
+	modify->receives = rinfo->ri_RootResultRelInfo != NULL && tsurugi_move_prepare(modify->mtstate);
 	modify->checks_partition = modify->relation->rd_rel->relispartition && modify->mtstate->ps.plan != NULL &&
 							   (rinfo->ri_RootResultRelInfo == NULL ||
 								(rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_before_row));
@@ -214,7 +216,7 @@ tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	if (rinfo->ri_FdwState == NULL)
 		rinfo->ri_FdwState = make_state(mtstate, rinfo);
 	if (((modify_state *) rinfo->ri_FdwState)->on_conflict != ONCONFLICT_NONE)
-		tsurugi_check_arbiters(rinfo->ri_RelationDesc, NIL);
+		tsurugi_check_routed_arbiters(rinfo->ri_RelationDesc, plan->arbiterIndexes);
 	prepare_inserts(rinfo->ri_FdwState, rinfo);
 }
 
@@ -549,6 +551,8 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		{
 			case TG_OK:
 				tsurugi_row_id_to_tid(row, &slot->tts_tid);
+				if (tg_unlikely(modify->receives))
+					tsurugi_move_arrived(modify->mtstate, rinfo, slot);
 				return slot;
 			case TG_EXISTS:
 				/* At REPEATABLE READ and above: as ExecCheckTIDVisible has it. */
@@ -640,19 +644,6 @@ may_leave(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint32_t r
 		   ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, *old_out, NULL);
 }
 
-/* The row has been deleted: what is left to do of its move. */
-static TupleTableSlot *
-finish_move(modify_state *modify, EState *estate, ResultRelInfo *rinfo, HeapTuple old, TupleTableSlot *slot,
-			TupleTableSlot *planSlot)
-{
-	if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_delete_after_row)
-		ExecARDeleteTriggers(estate, rinfo, NULL, old, NULL, false);
-	slot = tsurugi_move_insert(&modify->move, modify->mtstate, rinfo, slot, planSlot);
-	if (slot != NULL && rinfo->ri_TrigDesc != NULL)
-		silence_trigger(modify, &rinfo->ri_TrigDesc->trig_update_after_row);
-	return slot;
-}
-
 TupleTableSlot *
 tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
@@ -696,7 +687,12 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		{
 			case TG_OK:
 				if (leaves)
-					return finish_move(modify, estate, rinfo, old, slot, planSlot);
+				{
+					slot = tsurugi_move_insert(&modify->move, modify->mtstate, rinfo, old, slot, planSlot);
+					if (slot != NULL && rinfo->ri_TrigDesc != NULL)
+						silence_trigger(modify, &rinfo->ri_TrigDesc->trig_update_after_row);
+					return slot;
+				}
 				if (judged != TG_VERSION_NONE && rinfo->ri_TrigDesc != NULL)
 				{
 					fire_after_update(estate, rinfo, old, slot);

@@ -180,13 +180,17 @@ project_returning(tsurugi_move *move, ModifyTableState *mtstate, ResultRelInfo *
 }
 
 TupleTableSlot *
-tsurugi_move_insert(tsurugi_move *move, ModifyTableState *mtstate, ResultRelInfo *source, TupleTableSlot *slot,
-					TupleTableSlot *planSlot)
+tsurugi_move_insert(tsurugi_move *move, ModifyTableState *mtstate, ResultRelInfo *source, HeapTuple old,
+					TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
+	EState *estate = mtstate->ps.state;
 	ResultRelInfo *destination;
-	TupleTableSlot *moved = route(mtstate, source, slot, &destination);
+	TupleTableSlot *moved;
 
+	tsurugi_move_fire_delete(estate, source, old);
+	moved = route(mtstate, source, slot, &destination);
 	moved = insert(mtstate, destination, moved, planSlot);
+	tsurugi_move_fire_update(estate, source, old, destination, moved);
 	if (moved == NULL)
 		return NULL;
 	move->hidden = true;

@@ -27,7 +27,9 @@
  * Constraint triggers are not possible on foreign tables, because their rows
  * cannot be kept for later.  So the triggers there fire at the end of each statement, and one whose
  * constraint is deferred puts the row aside by itself (deferred.h); ordinary tables' are
- * PostgreSQL's to defer.  Partitioned tables as the one side are left out.
+ * PostgreSQL's to defer.
+ *
+ * foreign_key_entry.c makes the entries, also for partitioned tables; partition_join.c gives them to new partitions.
  */
 #include "postgres.h"
 
@@ -42,18 +44,13 @@
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_opclass.h"
 #include "catalog/pg_trigger.h"
 #include "commands/comment.h"
-#include "commands/trigger.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "parser/parse_coerce.h"
-#include "parser/parse_func.h"
 #include "parser/parse_relation.h"
 #include "parser/parser.h"
 #include "storage/lmgr.h"
@@ -67,6 +64,7 @@
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
+#include "src/foreign_key_entry.h"
 #include "src/key_clause.h"
 #include "src/utility.h"
 
@@ -76,18 +74,9 @@ typedef struct new_key
 	const Constraint *clause;
 	Relation child;
 	Relation parent;
-	char *name;
-	Oid index; /* of the parent's unique key */
-	int count;
-	int parent_count; /* the same, once that has been checked */
-	int16 child_columns[INDEX_MAX_KEYS];
-	int16 parent_columns[INDEX_MAX_KEYS];
+	int parent_count; /* the same as made.count, once that has been checked */
 	Oid classes[INDEX_MAX_KEYS];
-	Oid parent_child[INDEX_MAX_KEYS]; /* equality operators */
-	Oid parent_parent[INDEX_MAX_KEYS];
-	Oid child_child[INDEX_MAX_KEYS];
-	int set_count; /* ON DELETE SET NULL (columns) */
-	int16 set_columns[INDEX_MAX_KEYS];
+	tsurugi_foreign_key made;
 } new_key;
 
 /* --- clauses --------------------------------------------------------------------------- */
@@ -98,7 +87,7 @@ is_taken(Node *node, bool is_ours)
 	Constraint *clause = (Constraint *) node;
 
 	return IsA(node, Constraint) && clause->contype == CONSTR_FOREIGN &&
-		   (is_ours || tsurugi_is_our_table(RangeVarGetRelid(clause->pktable, NoLock, true)));
+		   (is_ours || tsurugi_holds_our_table(RangeVarGetRelid(clause->pktable, NoLock, true)));
 }
 
 /* What follows a column's constraint says when it is checked. */
@@ -166,17 +155,33 @@ tsurugi_foreign_keys_take_command(AlterTableCmd *command, bool is_ours, List **k
 
 /* --- what it refers to ------------------------------------------------------------------- */
 
+/* A partitioned table's foreign key is its partitions', too, and holds for their rows. */
 static void
-check_tables(const new_key *key)
+check_whole(const new_key *key, bool only)
+{
+	if (only)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot use ONLY for foreign key on partitioned table \"%s\" referencing relation \"%s\"",
+						RelationGetRelationName(key->child), RelationGetRelationName(key->parent))));
+	if (key->clause->skip_validation && !key->clause->initially_valid)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot add NOT VALID foreign key on partitioned table \"%s\" referencing relation \"%s\"",
+						RelationGetRelationName(key->child), RelationGetRelationName(key->parent)),
+				 errdetail("This feature is not yet supported on partitioned tables.")));
+}
+
+static void
+check_tables(const new_key *key, bool only)
 {
 	char kind = key->parent->rd_rel->relkind;
 	char persistence = key->child->rd_rel->relpersistence;
 
-	if (key->child->rd_rel->relkind == RELKIND_PARTITIONED_TABLE || kind == RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("foreign keys between partitioned tables and tables in memory are not supported"),
-						errhint("Add them to the partitions.")));
-	if (kind != RELKIND_RELATION && !tsurugi_is_our_table(RelationGetRelid(key->parent)))
+	if (key->child->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		check_whole(key, only);
+	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+		!tsurugi_is_our_table(RelationGetRelid(key->parent)))
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("referenced relation \"%s\" is not a table", RelationGetRelationName(key->parent))));
 	if (IsSystemRelation(key->parent) && !allowSystemTableMods)
@@ -220,24 +225,24 @@ static void
 find_set_columns(new_key *key)
 {
 	const List *names = key->clause->fk_del_set_cols;
-	int named = find_columns(key->child, names, key->set_columns);
+	int named = find_columns(key->child, names, key->made.set_columns);
 
 	for (int i = 0; i < named; i++)
 	{
-		int16 column = key->set_columns[i];
+		int16 column = key->made.set_columns[i];
 		int at = 0;
 
-		while (at < key->count && key->child_columns[at] != column)
+		while (at < key->made.count && key->made.child_columns[at] != column)
 			at++;
-		if (at == key->count)
+		if (at == key->made.count)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
 							errmsg("column \"%s\" referenced in ON DELETE SET action must be part of foreign key",
 								   strVal(list_nth(names, i)))));
 		at = 0;
-		while (at < key->set_count && key->set_columns[at] != column)
+		while (at < key->made.set_count && key->made.set_columns[at] != column)
 			at++;
-		if (at == key->set_count)
-			key->set_columns[key->set_count++] = column;
+		if (at == key->made.set_count)
+			key->made.set_columns[key->made.set_count++] = column;
 	}
 }
 
@@ -257,7 +262,7 @@ index_fits(HeapTuple tuple, new_key *key)
 	{
 		int at = 0;
 
-		while (at < key->parent_count && index->indkey.values[at] != key->parent_columns[i])
+		while (at < key->parent_count && index->indkey.values[at] != key->made.parent_columns[i])
 			at++;
 		if (at == key->parent_count)
 			return false;
@@ -274,7 +279,7 @@ find_index(new_key *key)
 
 	for (int i = 0; i < key->parent_count; i++)
 		for (int j = 0; j < i; j++)
-			if (key->parent_columns[i] == key->parent_columns[j])
+			if (key->made.parent_columns[i] == key->made.parent_columns[j])
 				ereport(ERROR, (errcode(ERRCODE_INVALID_FOREIGN_KEY),
 								errmsg("foreign key referenced-columns list must not contain duplicates")));
 	foreach (cell, RelationGetIndexList(key->parent))
@@ -293,7 +298,7 @@ find_index(new_key *key)
 		ReleaseSysCache(tuple);
 		if (fits)
 		{
-			key->index = lfirst_oid(cell);
+			key->made.index = lfirst_oid(cell);
 			return;
 		}
 	}
@@ -336,12 +341,12 @@ find_all_columns(new_key *key)
 {
 	const Constraint *clause = key->clause;
 
-	key->count = find_columns(key->child, clause->fk_attrs, key->child_columns);
+	key->made.count = find_columns(key->child, clause->fk_attrs, key->made.child_columns);
 	find_set_columns(key);
-	key->parent_count = clause->pk_attrs == NIL ? find_primary_key(key, key->parent_columns)
-												: find_columns(key->parent, clause->pk_attrs, key->parent_columns);
+	key->parent_count = clause->pk_attrs == NIL ? find_primary_key(key, key->made.parent_columns)
+												: find_columns(key->parent, clause->pk_attrs, key->made.parent_columns);
 	find_index(key);
-	if (key->count != key->parent_count)
+	if (key->made.count != key->parent_count)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_FOREIGN_KEY),
 						errmsg("number of referencing and referenced columns for foreign key disagree")));
 }
@@ -354,9 +359,9 @@ check_rights(const new_key *key)
 
 	if (pg_class_aclcheck(parent, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK)
 		return;
-	for (int i = 0; i < key->count; i++)
+	for (int i = 0; i < key->made.count; i++)
 	{
-		AclResult result = pg_attribute_aclcheck(parent, key->parent_columns[i], GetUserId(), ACL_REFERENCES);
+		AclResult result = pg_attribute_aclcheck(parent, key->made.parent_columns[i], GetUserId(), ACL_REFERENCES);
 
 		if (result != ACLCHECK_OK)
 			aclcheck_error(result, get_relkind_objtype(key->parent->rd_rel->relkind),
@@ -370,9 +375,9 @@ check_generated(const new_key *key)
 	char update = key->clause->fk_upd_action;
 	char delete = key->clause->fk_del_action;
 
-	for (int i = 0; i < key->count; i++)
+	for (int i = 0; i < key->made.count; i++)
 	{
-		if (!TupleDescAttr(RelationGetDescr(key->child), key->child_columns[i] - 1)->attgenerated)
+		if (!TupleDescAttr(RelationGetDescr(key->child), key->made.child_columns[i] - 1)->attgenerated)
 			continue;
 		if (update == FKCONSTR_ACTION_SETNULL || update == FKCONSTR_ACTION_SETDEFAULT ||
 			update == FKCONSTR_ACTION_CASCADE)
@@ -395,27 +400,27 @@ find_operators(new_key *key, int i)
 {
 	Oid family = get_opclass_family(key->classes[i]);
 	Oid type = get_opclass_input_type(key->classes[i]);
-	Oid parent_type = TupleDescAttr(RelationGetDescr(key->parent), key->parent_columns[i] - 1)->atttypid;
-	Oid child_type = TupleDescAttr(RelationGetDescr(key->child), key->child_columns[i] - 1)->atttypid;
+	Oid parent_type = TupleDescAttr(RelationGetDescr(key->parent), key->made.parent_columns[i] - 1)->atttypid;
+	Oid child_type = TupleDescAttr(RelationGetDescr(key->child), key->made.child_columns[i] - 1)->atttypid;
 	Oid base = getBaseType(child_type);
 	Oid both[2] = {parent_type, child_type};
 	Oid wanted[2] = {type, type};
 
-	key->parent_parent[i] = get_opfamily_member(family, type, type, BTEqualStrategyNumber);
-	if (!OidIsValid(key->parent_parent[i]))
+	key->made.parent_parent[i] = get_opfamily_member(family, type, type, BTEqualStrategyNumber);
+	if (!OidIsValid(key->made.parent_parent[i]))
 		elog(ERROR, "missing equality operator for type %u in operator family %u", type, family);
-	key->parent_child[i] = get_opfamily_member(family, type, base, BTEqualStrategyNumber);
-	key->child_child[i] = get_opfamily_member(family, base, base, BTEqualStrategyNumber);
-	if (OidIsValid(key->parent_child[i]) && OidIsValid(key->child_child[i]))
+	key->made.parent_child[i] = get_opfamily_member(family, type, base, BTEqualStrategyNumber);
+	key->made.child_child[i] = get_opfamily_member(family, base, base, BTEqualStrategyNumber);
+	if (OidIsValid(key->made.parent_child[i]) && OidIsValid(key->made.child_child[i]))
 		return;
 	if (!can_coerce_type(2, both, wanted, COERCION_IMPLICIT))
 		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("foreign key constraint \"%s\" cannot be implemented", key->name),
+						errmsg("foreign key constraint \"%s\" cannot be implemented", key->made.name),
 						errdetail("Key columns \"%s\" and \"%s\" are of incompatible types: %s and %s.",
-								  get_attname(RelationGetRelid(key->child), key->child_columns[i], false),
-								  get_attname(RelationGetRelid(key->parent), key->parent_columns[i], false),
+								  get_attname(RelationGetRelid(key->child), key->made.child_columns[i], false),
+								  get_attname(RelationGetRelid(key->parent), key->made.parent_columns[i], false),
 								  format_type_be(child_type), format_type_be(parent_type))));
-	key->parent_child[i] = key->child_child[i] = key->parent_parent[i];
+	key->made.parent_child[i] = key->made.child_child[i] = key->made.parent_parent[i];
 }
 
 /* The columns' names, as much of them as a name has room for. */
@@ -439,156 +444,55 @@ static void
 choose_name(new_key *key)
 {
 	if (key->clause->conname == NULL)
-		key->name = ChooseConstraintName(RelationGetRelationName(key->child), name_addition(key->clause->fk_attrs),
-										 "fkey", RelationGetNamespace(key->child), NIL);
+		key->made.name = ChooseConstraintName(RelationGetRelationName(key->child), name_addition(key->clause->fk_attrs),
+											  "fkey", RelationGetNamespace(key->child), NIL);
 	else if (ConstraintNameIsUsed(CONSTRAINT_RELATION, RelationGetRelid(key->child), key->clause->conname))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("constraint \"%s\" for relation \"%s\" already exists",
 														   key->clause->conname, RelationGetRelationName(key->child))));
 	else
-		key->name = key->clause->conname;
+		key->made.name = key->clause->conname;
 }
 
-/* --- entries in the catalogs ----------------------------------------------------------------- */
-
-static Oid
-create_constraint(const new_key *key)
-{
-	return CreateConstraintEntry(key->name, RelationGetNamespace(key->child), CONSTRAINT_FOREIGN,
-								 key->clause->deferrable, key->clause->initdeferred, key->clause->initially_valid,
-								 InvalidOid, RelationGetRelid(key->child), key->child_columns, key->count, key->count,
-								 InvalidOid, key->index, RelationGetRelid(key->parent), key->parent_columns,
-								 key->parent_child, key->parent_parent, key->child_child, key->count,
-								 key->clause->fk_upd_action, key->clause->fk_del_action, key->set_columns,
-								 key->set_count, key->clause->fk_matchtype, NULL, NULL, NULL, true, 0, true, false);
-}
-
-/* A trigger of a foreign table is not made for a constraint; that it belongs to one is noted afterwards. */
-static void
-set_referenced_table(Oid trigger, Oid other)
-{
-	Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
-	SysScanDesc scan;
-	ScanKeyData by_oid;
-	HeapTuple tuple;
-
-	ScanKeyInit(&by_oid, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
-	scan = systable_beginscan(catalog, TriggerOidIndexId, true, NULL, 1, &by_oid);
-	tuple = heap_copytuple(systable_getnext(scan));
-	systable_endscan(scan);
-	((Form_pg_trigger) GETSTRUCT(tuple))->tgconstrrelid = other;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
-}
-
-/* clause: says whether it can be deferred; NULL: not */
-static void
-create_trigger(Relation relation, Relation other, Oid constraint, Oid index, const char *name, Oid function,
-			   int16 event, const Constraint *clause)
-{
-	bool is_foreign = relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
-	CreateTrigStmt *trigger = makeNode(CreateTrigStmt);
-	ObjectAddress made;
-
-	trigger->isconstraint = !is_foreign;
-	trigger->deferrable = !is_foreign && clause != NULL && clause->deferrable;
-	trigger->initdeferred = trigger->deferrable && clause->initdeferred;
-	trigger->trigname = pstrdup(name);
-	trigger->row = true;
-	trigger->timing = TRIGGER_TYPE_AFTER;
-	trigger->events = event;
-	made = CreateTrigger(trigger, NULL, RelationGetRelid(relation), RelationGetRelid(other), constraint, index,
-						 function, InvalidOid, NULL, true, false);
-	CommandCounterIncrement();
-	if (is_foreign)
-	{
-		set_referenced_table(made.objectId, RelationGetRelid(other));
-		CacheInvalidateRelcache(relation);
-		CommandCounterIncrement();
-	}
-}
-
-static Oid
-action_function(char action, bool is_delete)
-{
-	switch (action)
-	{
-		case FKCONSTR_ACTION_NOACTION:
-			return is_delete ? F_RI_FKEY_NOACTION_DEL : F_RI_FKEY_NOACTION_UPD;
-		case FKCONSTR_ACTION_RESTRICT:
-			return is_delete ? F_RI_FKEY_RESTRICT_DEL : F_RI_FKEY_RESTRICT_UPD;
-		case FKCONSTR_ACTION_CASCADE:
-			return is_delete ? F_RI_FKEY_CASCADE_DEL : F_RI_FKEY_CASCADE_UPD;
-		case FKCONSTR_ACTION_SETNULL:
-			return is_delete ? F_RI_FKEY_SETNULL_DEL : F_RI_FKEY_SETNULL_UPD;
-		case FKCONSTR_ACTION_SETDEFAULT:
-			return is_delete ? F_RI_FKEY_SETDEFAULT_DEL : F_RI_FKEY_SETDEFAULT_UPD;
-		default:
-			elog(ERROR, "unrecognized action %d of a foreign key", (int) action);
-	}
-}
-
-static Oid
-own_function(char *name)
-{
-	return LookupFuncName(list_make2(makeString("tsurugi"), makeString(name)), 0, NULL, false);
-}
+/* --- making one ------------------------------------------------------------------------------ */
 
 static void
-create_triggers(const new_key *key, Oid constraint)
+create_key(Oid relation, const Constraint *clause, bool only)
 {
-	const Constraint *clause = key->clause;
-	bool ours = key->parent->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
-	Oid own = ours ? own_function("tsurugi_fdw_foreign_key_action") : InvalidOid;
-
-	create_trigger(key->parent, key->child, constraint, key->index, "RI_ConstraintTrigger_a",
-				   ours ? own : action_function(clause->fk_del_action, true), TRIGGER_TYPE_DELETE,
-				   clause->fk_del_action == FKCONSTR_ACTION_NOACTION ? clause : NULL);
-	create_trigger(key->parent, key->child, constraint, key->index, "RI_ConstraintTrigger_a",
-				   ours ? own : action_function(clause->fk_upd_action, false), TRIGGER_TYPE_UPDATE,
-				   clause->fk_upd_action == FKCONSTR_ACTION_NOACTION ? clause : NULL);
-	ours = key->child->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
-	own = ours ? own_function("tsurugi_fdw_foreign_key_check") : InvalidOid;
-	create_trigger(key->child, key->parent, constraint, key->index, "RI_ConstraintTrigger_c",
-				   ours ? own : F_RI_FKEY_CHECK_INS, TRIGGER_TYPE_INSERT, clause);
-	create_trigger(key->child, key->parent, constraint, key->index, "RI_ConstraintTrigger_c",
-				   ours ? own : F_RI_FKEY_CHECK_UPD, TRIGGER_TYPE_UPDATE, clause);
-}
-
-static void
-create_key(Oid relation, const Constraint *clause)
-{
-	new_key key = {.clause = clause};
-	Oid constraint;
+	new_key key = {.clause = clause,
+				   .made = {.deferrable = clause->deferrable,
+							.deferred = clause->initdeferred,
+							.valid = clause->initially_valid,
+							.on_update = clause->fk_upd_action,
+							.on_delete = clause->fk_del_action,
+							.match = clause->fk_matchtype}};
+	List *leaves = NIL;
 
 	key.child = table_open(relation, ShareRowExclusiveLock);
 	key.parent = table_openrv(clause->pktable, ShareRowExclusiveLock);
-	check_tables(&key);
+	check_tables(&key, only);
 	find_all_columns(&key);
 	check_rights(&key);
 	check_generated(&key);
 	choose_name(&key);
-	for (int i = 0; i < key.count; i++)
+	for (int i = 0; i < key.made.count; i++)
 		find_operators(&key, i);
-	constraint = create_constraint(&key);
-	CommandCounterIncrement();
-	create_triggers(&key, constraint);
+	tsurugi_foreign_key_enter(&key.made, key.child, key.parent, &leaves);
 	if (!clause->skip_validation)
-		tsurugi_foreign_key_check_table(key.child, key.parent, constraint);
+		tsurugi_foreign_key_check_leaves(leaves);
 	table_close(key.parent, NoLock);
 	table_close(key.child, NoLock);
 }
 
 void
-tsurugi_foreign_keys_create(Oid relation, List *keys)
+tsurugi_foreign_keys_create(Oid relation, List *keys, bool only)
 {
 	ListCell *cell;
 
 	foreach (cell, keys)
 	{
 		CommandCounterIncrement();
-		create_key(relation, lfirst_node(Constraint, cell));
+		create_key(relation, lfirst_node(Constraint, cell), only);
 	}
 }
 
@@ -610,7 +514,7 @@ find_key(Oid relation, const char *name, Oid *parent_out)
 	form = (Form_pg_constraint) GETSTRUCT(tuple);
 	*parent_out = form->confrelid;
 	if (form->contype != CONSTRAINT_FOREIGN ||
-		!(tsurugi_is_our_table(relation) || tsurugi_is_our_table(form->confrelid)))
+		!(tsurugi_holds_our_table(relation) || tsurugi_holds_our_table(form->confrelid)))
 		constraint = InvalidOid;
 	ReleaseSysCache(tuple);
 	return constraint;
@@ -636,14 +540,14 @@ tsurugi_foreign_key_validate(Oid relation, const char *name)
 		return;
 	child = table_open(relation, ShareUpdateExclusiveLock);
 	referenced = table_open(parent, RowShareLock);
-	tsurugi_foreign_key_check_table(child, referenced, constraint);
+	tsurugi_foreign_key_check_leaves(list_make1_oid(constraint));
 	table_close(referenced, NoLock);
 	table_close(child, NoLock);
 }
 
-/* The constraint's triggers on an ordinary table: PostgreSQL defers them itself (ATExecAlterConstraint). */
+/* The constraint's triggers on an ordinary table: PostgreSQL defers them itself (ATExecAlterConstrRecurse). */
 static void
-alter_triggers(Oid constraint, bool deferrable, bool deferred)
+alter_triggers(Oid constraint, const Constraint *clause)
 {
 	Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
 	SysScanDesc scan;
@@ -661,8 +565,8 @@ alter_triggers(Oid constraint, bool deferrable, bool deferred)
 			continue;
 		tuple = heap_copytuple(tuple);
 		form = (Form_pg_trigger) GETSTRUCT(tuple);
-		form->tgdeferrable = deferrable;
-		form->tginitdeferred = deferred;
+		form->tgdeferrable = clause->deferrable;
+		form->tginitdeferred = clause->initdeferred;
 		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
 		heap_freetuple(tuple);
 	}
@@ -670,13 +574,62 @@ alter_triggers(Oid constraint, bool deferrable, bool deferred)
 	table_close(catalog, RowExclusiveLock);
 }
 
+/* A constraint, and those for the partitions of the table that it refers to. */
+static void
+alter_constraint(Relation catalog, Oid constraint, const Constraint *clause)
+{
+	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+	Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+	SysScanDesc scan;
+	ScanKeyData key;
+
+	form->condeferrable = clause->deferrable;
+	form->condeferred = clause->initdeferred;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	alter_triggers(constraint, clause);
+	ScanKeyInit(&key, Anum_pg_constraint_conparentid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(constraint));
+	scan = systable_beginscan(catalog, ConstraintParentIndexId, true, NULL, 1, &key);
+	while ((tuple = systable_getnext(scan)) != NULL)
+		alter_constraint(catalog, ((Form_pg_constraint) GETSTRUCT(tuple))->oid, clause);
+	systable_endscan(scan);
+}
+
+static char *
+table_of(Oid constraint)
+{
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	char *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	name = get_rel_name(((Form_pg_constraint) GETSTRUCT(tuple))->conrelid);
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+/* A part of a partitioned table's foreign key is altered with it, and not by itself. */
+static void
+check_topmost(Oid relation, Oid constraint)
+{
+	Oid topmost = constraint;
+	Oid parent;
+
+	while (OidIsValid(parent = tsurugi_constraint_parent(topmost)))
+		topmost = parent;
+	if (topmost != constraint)
+		ereport(ERROR, (errmsg("cannot alter constraint \"%s\" on relation \"%s\"", get_constraint_name(constraint),
+							   get_rel_name(relation)),
+						errdetail("Constraint \"%s\" is derived from constraint \"%s\" of relation \"%s\".",
+								  get_constraint_name(constraint), get_constraint_name(topmost), table_of(topmost)),
+						errhint("You may alter the constraint it derives from, instead.")));
+}
+
 void
 tsurugi_foreign_key_alter(Oid relation, const AlterTableCmd *command)
 {
 	const Constraint *clause = (Constraint *) command->def;
 	Relation catalog;
-	HeapTuple tuple;
-	Form_pg_constraint form;
 	Oid constraint;
 	Oid parent;
 
@@ -689,15 +642,10 @@ tsurugi_foreign_key_alter(Oid relation, const AlterTableCmd *command)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("constraint \"%s\" of relation \"%s\" is not a foreign key constraint", clause->conname,
 							   get_rel_name(relation))));
+	check_topmost(relation, constraint);
 	catalog = table_open(ConstraintRelationId, RowExclusiveLock);
-	tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
-	form = (Form_pg_constraint) GETSTRUCT(tuple);
-	form->condeferrable = clause->deferrable;
-	form->condeferred = clause->initdeferred;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
+	alter_constraint(catalog, constraint, clause);
 	table_close(catalog, RowExclusiveLock);
-	alter_triggers(constraint, clause->deferrable, clause->initdeferred);
 	CommandCounterIncrement();
 }
 
@@ -782,7 +730,7 @@ tsurugi_foreign_key_restore(const tsurugi_dropped_key *key)
 	Node *statement = linitial_node(RawStmt, raw_parser(key->definition, RAW_PARSE_DEFAULT))->stmt;
 	const AlterTableCmd *command = linitial_node(AlterTableCmd, castNode(AlterTableStmt, statement)->cmds);
 
-	tsurugi_foreign_keys_create(key->child, list_make1(command->def));
+	tsurugi_foreign_keys_create(key->child, list_make1(command->def), false);
 	if (key->comment != NULL)
 		CreateComments(get_relation_constraint_oid(key->child, key->name, false), ConstraintRelationId, 0,
 					   key->comment);

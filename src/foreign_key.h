@@ -23,8 +23,11 @@ extern List *tsurugi_foreign_keys_take(CreateStmt *statement, bool is_ours);
  */
 extern bool tsurugi_foreign_keys_take_command(AlterTableCmd *command, bool is_ours, List **keys);
 
-/* Makes them, and looks at the rows that are there unless NOT VALID says otherwise. */
-extern void tsurugi_foreign_keys_create(Oid relation, List *keys);
+/*
+ * Makes them, and looks at the rows that are there unless NOT VALID says otherwise.  only: the
+ * statement says so.
+ */
+extern void tsurugi_foreign_keys_create(Oid relation, List *keys, bool only);
 
 /*
  * VALIDATE CONSTRAINT has marked a constraint: looks at the rows, if it is a
@@ -50,7 +53,10 @@ extern void tsurugi_foreign_key_restore(const tsurugi_dropped_key *key);
 
 /* --- foreign_key_check.c ------------------------------------------------------------ */
 
-/* Whether every row of the referencing table has its referenced one.  Raises 23503. */
-extern void tsurugi_foreign_key_check_table(Relation child, Relation parent, Oid constraint);
+/* Whether every row of the referencing tables of these constraints has its referenced one.  Raises 23503. */
+extern void tsurugi_foreign_key_check_leaves(List *constraints);
+
+/* Whether ON UPDATE CASCADE is what the constraint says. */
+extern bool tsurugi_foreign_key_cascades(Oid constraint);
 
 #endif /* TSURUGI_FOREIGN_KEY_H */

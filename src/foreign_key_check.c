@@ -31,8 +31,10 @@
 
 #include "src/foreign_key.h"
 
+#include "access/attmap.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/tupconvert.h"
 #include "access/xact.h"
 #include "catalog/pg_constraint.h"
 #include "commands/trigger.h"
@@ -48,11 +50,13 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/partcache.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "src/deferred.h"
+#include "src/foreign_key_entry.h"
 #include "src/isolation.h"
 #include "src/snapshot.h"
 
@@ -152,6 +156,12 @@ find_key(Oid constraint)
 	return key;
 }
 
+bool
+tsurugi_foreign_key_cascades(Oid constraint)
+{
+	return find_key(constraint)->on_update == FKCONSTR_ACTION_CASCADE;
+}
+
 static Oid
 type_of(Relation relation, AttrNumber column)
 {
@@ -167,7 +177,7 @@ make_plan(known_key *key, Relation child, Relation parent)
 
 	initStringInfo(&query);
 	appendStringInfo(
-		&query, "SELECT 1 FROM ONLY %s x WHERE ",
+		&query, "SELECT 1 FROM %s%s x WHERE ", parent->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
 		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(parent)), RelationGetRelationName(parent)));
 	for (int i = 0; i < key->count; i++)
 	{
@@ -393,41 +403,52 @@ check_later(Oid constraint, Relation child, MinimalTuple row)
 	table_close(parent, NoLock);
 }
 
-/* The trigger of NO ACTION once more, for a row that was deleted, or its key changed. */
+/*
+ * Calls one of PostgreSQL's triggers of actions, for a table and a constraint that need not be those of the event.
+ * new: NULL for a DELETE.
+ */
 static void
-fire_later(PGFunction function, TriggerEvent event, Oid constraint, Relation parent, MinimalTuple row)
+call_action(PGFunction function, known_key *key, Relation parent, TupleTableSlot *old, TupleTableSlot *new)
 {
-	known_key *key = find_key(constraint);
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(parent), &TTSOpsMinimalTuple);
 	Trigger trigger = {.tgname = NameStr(key->name),
 					   .tgenabled = TRIGGER_FIRES_ON_ORIGIN,
 					   .tgisinternal = true,
 					   .tgconstrrelid = key->child,
-					   .tgconstraint = constraint};
+					   .tgconstraint = key->constraint};
 	TriggerData data = {.type = T_TriggerData,
-						.tg_event = event | TRIGGER_EVENT_ROW | TRIGGER_EVENT_AFTER,
+						.tg_event = (new == NULL ? TRIGGER_EVENT_DELETE : TRIGGER_EVENT_UPDATE) | TRIGGER_EVENT_ROW |
+									TRIGGER_EVENT_AFTER,
 						.tg_relation = parent,
 						.tg_trigger = &trigger,
-						.tg_trigslot = slot,
-						.tg_newslot = slot};
+						.tg_trigslot = old,
+						.tg_newslot = new};
 	LOCAL_FCINFO(fcinfo, 0);
 
-	ExecStoreMinimalTuple(row, slot, false);
 	InitFunctionCallInfoData(*fcinfo, NULL, 0, InvalidOid, (Node *) &data, NULL);
 	(void) function(fcinfo);
+}
+
+/* The trigger of NO ACTION, for a row that was deleted, or its key changed: it does not look at the new row. */
+static void
+fire_later(PGFunction function, bool is_delete, Oid constraint, Relation parent, MinimalTuple row)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(parent), &TTSOpsMinimalTuple);
+
+	ExecStoreMinimalTuple(row, slot, false);
+	call_action(function, find_key(constraint), parent, slot, is_delete ? NULL : slot);
 	ExecDropSingleTupleTableSlot(slot);
 }
 
 static void
 delete_later(Oid constraint, Relation parent, MinimalTuple row)
 {
-	fire_later(RI_FKey_noaction_del, TRIGGER_EVENT_DELETE, constraint, parent, row);
+	fire_later(RI_FKey_noaction_del, true, constraint, parent, row);
 }
 
 static void
 update_later(Oid constraint, Relation parent, MinimalTuple row)
 {
-	fire_later(RI_FKey_noaction_upd, TRIGGER_EVENT_UPDATE, constraint, parent, row);
+	fire_later(RI_FKey_noaction_upd, false, constraint, parent, row);
 }
 
 /* --- triggers ------------------------------------------------------------------------------- */
@@ -444,37 +465,102 @@ trigger_data(FunctionCallInfo fcinfo, const char *function)
 	return data;
 }
 
+static PGFunction
+action_function(char action, bool is_delete)
+{
+	switch (action)
+	{
+		case FKCONSTR_ACTION_RESTRICT:
+			return is_delete ? RI_FKey_restrict_del : RI_FKey_restrict_upd;
+		case FKCONSTR_ACTION_CASCADE:
+			return is_delete ? RI_FKey_cascade_del : RI_FKey_cascade_upd;
+		case FKCONSTR_ACTION_SETNULL:
+			return is_delete ? RI_FKey_setnull_del : RI_FKey_setnull_upd;
+		case FKCONSTR_ACTION_SETDEFAULT:
+			return is_delete ? RI_FKey_setdefault_del : RI_FKey_setdefault_upd;
+		default:
+			return is_delete ? RI_FKey_noaction_del : RI_FKey_noaction_upd;
+	}
+}
+
+/* new: NULL for a DELETE */
+static void
+act(known_key *key, Relation parent, TupleTableSlot *old, TupleTableSlot *new)
+{
+	char action = new == NULL ? key->on_delete : key->on_update;
+
+	/* of the actions, only this one can be deferred */
+	if (action == FKCONSTR_ACTION_NOACTION && waits(key))
+		tsurugi_deferred_add(key->constraint, key->initially_deferred, parent,
+							 new == NULL ? delete_later : update_later,
+							 key_of_row(parent, old, key->parent_columns, key->count));
+	else
+		call_action(action_function(action, new == NULL), key, parent, old, new);
+}
+
+/* Whether an UPDATE has taken a row out of this partition: the new row has not been stored there. */
+static bool
+has_moved(Relation partition, TupleTableSlot *new)
+{
+	List *bounds = RelationGetPartitionQual(partition);
+	EState *estate;
+	ExprContext *context;
+	bool stays;
+
+	if (bounds == NIL)
+		return false;
+	estate = CreateExecutorState();
+	context = GetPerTupleExprContext(estate);
+	context->ecxt_scantuple = new;
+	stays = ExecCheck(ExecPrepareCheck(bounds, estate), context);
+	FreeExecutorState(estate);
+	return !stays;
+}
+
+/* The row as the table above has it. */
+static TupleTableSlot *
+convert(Relation above, Relation partition, TupleTableSlot *row)
+{
+	AttrMap *map = build_attrmap_by_name(RelationGetDescr(partition), RelationGetDescr(above));
+
+	return execute_attr_map_slot(map, row, MakeSingleTupleTableSlot(RelationGetDescr(above), &TTSOpsVirtual));
+}
+
+/* A row has been moved to another partition: it is the whole table that it has been changed in. */
+static void
+act_above(known_key *key, Relation partition, TupleTableSlot *old, TupleTableSlot *new)
+{
+	Oid topmost = key->constraint;
+	Relation above;
+	Oid next;
+
+	while (OidIsValid(next = tsurugi_constraint_parent(topmost)))
+		topmost = next;
+	key = find_key(topmost);
+	above = table_open(key->parent, AccessShareLock);
+	old = convert(above, partition, old);
+	new = convert(above, partition, new);
+	act(key, above, old, new);
+	ExecDropSingleTupleTableSlot(old);
+	ExecDropSingleTupleTableSlot(new);
+	table_close(above, NoLock);
+}
+
 PG_FUNCTION_INFO_V1(tsurugi_fdw_foreign_key_action);
 
 Datum
 tsurugi_fdw_foreign_key_action(PG_FUNCTION_ARGS)
 {
 	const TriggerData *data = trigger_data(fcinfo, "tsurugi_fdw_foreign_key_action");
-	const known_key *key = find_key(data->tg_trigger->tgconstraint);
-	bool is_delete = TRIGGER_FIRED_BY_DELETE(data->tg_event);
+	known_key *key = find_key(data->tg_trigger->tgconstraint);
+	TupleTableSlot *new = TRIGGER_FIRED_BY_DELETE(data->tg_event) ? NULL : data->tg_newslot;
 
-	if (!RI_FKey_pk_upd_check_required(data->tg_trigger, data->tg_relation, data->tg_trigslot,
-									   is_delete ? NULL : data->tg_newslot))
+	if (!RI_FKey_pk_upd_check_required(data->tg_trigger, data->tg_relation, data->tg_trigslot, new))
 		return PointerGetDatum(NULL);
-	switch (is_delete ? key->on_delete : key->on_update)
-	{
-		case FKCONSTR_ACTION_RESTRICT:
-			return is_delete ? RI_FKey_restrict_del(fcinfo) : RI_FKey_restrict_upd(fcinfo);
-		case FKCONSTR_ACTION_CASCADE:
-			return is_delete ? RI_FKey_cascade_del(fcinfo) : RI_FKey_cascade_upd(fcinfo);
-		case FKCONSTR_ACTION_SETNULL:
-			return is_delete ? RI_FKey_setnull_del(fcinfo) : RI_FKey_setnull_upd(fcinfo);
-		case FKCONSTR_ACTION_SETDEFAULT:
-			return is_delete ? RI_FKey_setdefault_del(fcinfo) : RI_FKey_setdefault_upd(fcinfo);
-		default:
-			break;
-	}
-	/* of the actions, only this one can be deferred */
-	if (!waits(key))
-		return is_delete ? RI_FKey_noaction_del(fcinfo) : RI_FKey_noaction_upd(fcinfo);
-	tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation,
-						 is_delete ? delete_later : update_later,
-						 key_of_row(data->tg_relation, data->tg_trigslot, key->parent_columns, key->count));
+	if (new != NULL && data->tg_trigger->tgisclone &&has_moved(data->tg_relation, new))
+		act_above(key, data->tg_relation, data->tg_trigslot, new);
+	else
+		act(key, data->tg_relation, data->tg_trigslot, new);
 	return PointerGetDatum(NULL);
 }
 
@@ -569,23 +655,37 @@ check_each_row(Relation child, Relation parent, Oid constraint)
 		elog(ERROR, "SPI_finish failed");
 }
 
-void
-tsurugi_foreign_key_check_table(Relation child, Relation parent, Oid constraint)
+static void
+check_table(Oid constraint)
 {
 	known_key *key = find_key(constraint);
+	/* whoever has made or found the constraint has locked them */
+	Relation child = table_open(key->child, NoLock);
+	Relation parent = table_open(key->parent, NoLock);
 	Trigger trigger = {.tgname = NameStr(key->name),
 					   .tgenabled = TRIGGER_FIRES_ON_ORIGIN,
 					   .tgisinternal = true,
-					   .tgconstrrelid = RelationGetRelid(parent),
+					   .tgconstrrelid = key->parent,
 					   .tgconstraint = constraint};
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!RI_Initial_Check(&trigger, child, parent))
+		check_each_row(child, parent, constraint);
+	PopActiveSnapshot();
+	table_close(parent, NoLock);
+	table_close(child, NoLock);
+}
+
+void
+tsurugi_foreign_key_check_leaves(List *constraints)
+{
 	bool outer = tsurugi_snapshot_begin_fresh();
+	ListCell *cell;
 
 	PG_TRY();
 	{
-		PushActiveSnapshot(GetTransactionSnapshot());
-		if (!RI_Initial_Check(&trigger, child, parent))
-			check_each_row(child, parent, constraint);
-		PopActiveSnapshot();
+		foreach (cell, constraints)
+			check_table(lfirst_oid(cell));
 	}
 	PG_FINALLY();
 	{

@@ -42,9 +42,11 @@
 
 #include "src/altered.h"
 #include "src/deferred.h"
+#include "src/foreign_key_entry.h"
 #include "src/index_concurrent.h"
 #include "src/index_entry.h"
 #include "src/keys.h"
+#include "src/partition_join.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
 
@@ -128,6 +130,24 @@ create_index(const tsurugi_utility *utility, IndexStmt *statement)
 }
 
 /* With event triggers, as ProcessUtilitySlow has them. */
+/* A unique index of a partitioned table that has partitions of ours: PostgreSQL makes it for the table alone. */
+static bool
+create_spread(const tsurugi_utility *utility, IndexStmt *written)
+{
+	Oid table = RangeVarGetRelid(written->relation, NoLock, true);
+	IndexStmt *alone;
+
+	if (!written->unique || !written->relation->inh || written->concurrent ||
+		get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE || !tsurugi_holds_our_table(table))
+		return false;
+	alone = copyObject(written);
+	alone->relation->inh = false;
+	tsurugi_utility_run_instead(utility, (Node *) alone);
+	CommandCounterIncrement();
+	tsurugi_partition_keys_spread(table);
+	return true;
+}
+
 bool
 tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written)
 {
@@ -135,7 +155,7 @@ tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written)
 	bool collects;
 
 	if (!tsurugi_is_our_table(RangeVarGetRelid(written->relation, NoLock, true)))
-		return false;
+		return create_spread(utility, written);
 	if (written->concurrent)
 		PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
 	collects = complete && EventTriggerBeginCompleteQuery();

@@ -27,16 +27,28 @@ $node->safe_psql('source', q{
 	INSERT INTO hc SELECT generate_series(1, 100);
 	ALTER TABLE hc ADD CONSTRAINT late FOREIGN KEY (p) REFERENCES mp NOT VALID;
 	COMMENT ON CONSTRAINT "odd name" ON hc IS 'odd';
+	CREATE TABLE pp (id int PRIMARY KEY, up int REFERENCES pp) PARTITION BY RANGE (id);
+	CREATE TABLE pp1 PARTITION OF pp FOR VALUES FROM (0) TO (50) USING tsurugi;
+	CREATE TABLE pp2 PARTITION OF pp FOR VALUES FROM (50) TO (100);
+	CREATE TABLE pc (id int, p int REFERENCES pp ON UPDATE CASCADE DEFERRABLE, m int REFERENCES mp) PARTITION BY HASH (id);
+	CREATE TABLE pc1 PARTITION OF pc FOR VALUES WITH (MODULUS 2, REMAINDER 0) USING tsurugi;
+	CREATE TABLE pc2 PARTITION OF pc FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+	INSERT INTO pp SELECT i, NULLIF(i - 1, 0) FROM generate_series(1, 99) i;
+	INSERT INTO pc SELECT i, i, i FROM generate_series(1, 99) i;
 });
 my $archive = $node->basedir . '/archive';
-my $definitions = q{SELECT conrelid::regclass, conname, convalidated, pg_get_constraintdef(oid), obj_description(oid)
-	FROM pg_constraint WHERE contype = 'f' ORDER BY conrelid::regclass::text, conname};
+my $definitions = q{SELECT conrelid::regclass, conname, convalidated, pg_get_constraintdef(oid), obj_description(oid),
+	conparentid <> 0, (SELECT count(*) FROM pg_trigger WHERE tgconstraint = c.oid)
+	FROM pg_constraint c WHERE contype = 'f' ORDER BY conrelid::regclass::text, conname};
 $node->command_ok([ 'pg_dump', '-Fc', '--include-foreign-data=*', '-f', $archive, $node->connstr('source') ], 'a dump');
 $node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template0');
 $node->command_ok([ 'pg_restore', '-e', '-d', $node->connstr('restored'), $archive ], 'restores');
 is($node->safe_psql('restored', $definitions), $node->safe_psql('source', $definitions), 'with its foreign keys');
 is(TestServer::sqlstate($node, 'INSERT INTO mc (id, p) VALUES (1000, 1000)', 'restored'), '23503', 'which are checked');
 is(TestServer::sqlstate($node, 'DELETE FROM mp WHERE id = 1', 'restored'), '23503', 'on both sides');
+is(TestServer::sqlstate($node, 'INSERT INTO pc VALUES (100, 100)', 'restored'), '23503', 'also of partitioned tables');
+is(TestServer::sqlstate($node, 'UPDATE pp SET id = 100 - id WHERE id = 1', 'restored'), '23505', 'whose keys are there');
+is(TestServer::sqlstate($node, 'DELETE FROM pp WHERE id = 98', 'restored'), '23503', 'and actions');
 
 # --- a commit in ordinary tables and here --------------------------------------------------
 
