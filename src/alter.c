@@ -15,6 +15,7 @@
 #include "src/alter.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -55,6 +56,7 @@
 /* What an ALTER asks for besides what PostgreSQL does. */
 typedef struct Wishes
 {
+	Oid relation;
 	List *keys;			/* Constraint nodes */
 	List *foreign_keys; /* likewise */
 	List *rebuilds;		/* of Rebuild */
@@ -66,6 +68,21 @@ typedef struct Wishes
 	bool checks;
 	bool adds_columns;
 } Wishes;
+
+/* Whether the rows that are there are known to meet a constraint: then there is nothing to VALIDATE. */
+static bool
+is_valid(Oid relation, const char *name)
+{
+	Oid constraint = get_relation_constraint_oid(relation, name, true);
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	bool valid;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	valid = ((Form_pg_constraint) GETSTRUCT(tuple))->convalidated;
+	ReleaseSysCache(tuple);
+	return valid;
+}
 
 /* What the rows that are there have to meet: PostgreSQL does not look at them. */
 static void
@@ -85,6 +102,8 @@ note_conditions(const AlterTableCmd *command, Wishes *wishes)
 				wishes->checks |= ((Constraint *) lfirst(cell))->contype == CONSTR_CHECK;
 			break;
 		case AT_ValidateConstraint:
+			if (is_valid(wishes->relation, command->name))
+				break;
 			wishes->checks = true;
 			wishes->validated = lappend(wishes->validated, command->name);
 			break;
@@ -534,7 +553,7 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 {
 	AlterTableStmt *changed = copyObject(statement);
 	bool holds_ours = tsurugi_holds_our_table(relation);
-	Wishes wishes = {.only = !statement->relation->inh};
+	Wishes wishes = {.relation = relation, .only = !statement->relation->inh};
 	ListCell *cell;
 
 	bool takes_keys = holds_ours && take_spread_keys(relation, changed, &wishes);
@@ -581,7 +600,7 @@ static void
 alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
 {
 	AlterTableStmt *statement = copyObject(written);
-	Wishes wishes = {.only = !written->relation->inh};
+	Wishes wishes = {.relation = relation_id, .only = !written->relation->inh};
 
 	strip_alter(relation_id, statement, &wishes); /* looks at indexes that the next one drops */
 	note_type_changes(utility, relation_id, written, &wishes);

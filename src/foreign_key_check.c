@@ -15,13 +15,9 @@
  *	SELECT 1 FROM ONLY referenced x WHERE key = $1 [AND ...] FOR KEY SHARE OF x
  *
  * as the owner of the referenced table, with a prepared statement for each
- * constraint.  Unlike theirs it asks for every version that was stored in a
- * statement, also for one that another trigger has changed again since: for
- * foreign tables the executor does not say which row it was.
- *
- * A constraint that is deferred has its rows put aside (deferred.h), and is asked about
- * them at the end.  Then the row may be gone, or have got another value, so one without a
- * referenced row is looked for once more.
+ * constraint.  For foreign tables the executor does not say which row it was; but another trigger may have
+ * changed it again since, or, if the constraint is deferred and the row was put aside (deferred.h), another
+ * statement.  So one without a referenced row is looked for once more, by its values.
  *
  * At SERIALIZABLE the question is no read that has to be validated: the lock
  * keeps the answer what it is until the end, and an update of the referenced
@@ -376,31 +372,51 @@ is_there(const known_key *key, Relation child, Datum *values, const bool *nulls)
 	return found;
 }
 
+/* The columns of a row.  False: none of them says anything that could be wrong. */
+static bool
+read_row(const known_key *key, TupleTableSlot *row, Datum *values, bool *nulls)
+{
+	int null_count = 0;
+
+	for (int i = 0; i < key->count; i++)
+	{
+		values[i] = slot_getattr(row, key->child_columns[i], &nulls[i]);
+		null_count += nulls[i];
+	}
+	return null_count == 0 || (key->full && null_count < key->count);
+}
+
+/* A row that another trigger has changed since, or deleted, refers to nothing any more. */
+static void
+check_row(known_key *key, Relation child, Datum *values, const bool *nulls)
+{
+	Relation parent = table_open(key->parent, RowShareLock);
+	bool refers_to_one = true;
+
+	for (int i = 0; i < key->count; i++)
+		refers_to_one = refers_to_one && !nulls[i];
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (!(refers_to_one && lock_referenced(key, child, parent, values)) && is_there(key, child, values, nulls) &&
+		refers(key, child, nulls))
+		error_missing(key, child, parent, values);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	table_close(parent, NoLock);
+}
+
 static void
 check_later(Oid constraint, Relation child, MinimalTuple row)
 {
 	known_key *key = find_key(constraint);
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(child), &TTSOpsMinimalTuple);
-	Relation parent = table_open(key->parent, RowShareLock);
 	Datum values[INDEX_MAX_KEYS];
 	bool nulls[INDEX_MAX_KEYS];
-	int null_count = 0;
 
 	ExecStoreMinimalTuple(row, slot, false);
-	for (int i = 0; i < key->count; i++)
-	{
-		values[i] = slot_getattr(slot, key->child_columns[i], &nulls[i]);
-		null_count += nulls[i];
-	}
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (!(null_count == 0 && lock_referenced(key, child, parent, values)) && is_there(key, child, values, nulls) &&
-		refers(key, child, nulls))
-		error_missing(key, child, parent, values);
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "SPI_finish failed");
+	if (read_row(key, slot, values, nulls))
+		check_row(key, child, values, nulls);
 	ExecDropSingleTupleTableSlot(slot);
-	table_close(parent, NoLock);
 }
 
 /*
@@ -574,8 +590,6 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 	TupleTableSlot *row = data->tg_trigslot;
 	Datum values[INDEX_MAX_KEYS];
 	bool nulls[INDEX_MAX_KEYS];
-	int null_count = 0;
-	Relation parent;
 
 	if (key->child != RelationGetRelid(data->tg_relation))
 		elog(ERROR, "wrong table for the trigger of constraint %u", key->constraint);
@@ -585,28 +599,13 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 		if (is_unchanged(key, data->tg_relation, data->tg_trigslot, row))
 			return PointerGetDatum(NULL);
 	}
-	for (int i = 0; i < key->count; i++)
-	{
-		values[i] = slot_getattr(row, key->child_columns[i], &nulls[i]);
-		null_count += nulls[i];
-	}
+	if (!read_row(key, row, values, nulls))
+		return PointerGetDatum(NULL);
 	if (waits(key))
-	{
-		if (null_count == 0 || (key->full && null_count < key->count))
-			tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation, check_later,
-								 key_of_row(data->tg_relation, row, key->child_columns, key->count));
-		return PointerGetDatum(NULL);
-	}
-	if (!refers(key, data->tg_relation, nulls))
-		return PointerGetDatum(NULL);
-	parent = table_open(key->parent, RowShareLock);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (!lock_referenced(key, data->tg_relation, parent, values))
-		error_missing(key, data->tg_relation, parent, values);
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "SPI_finish failed");
-	table_close(parent, NoLock);
+		tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation, check_later,
+							 key_of_row(data->tg_relation, row, key->child_columns, key->count));
+	else
+		check_row(key, data->tg_relation, values, nulls);
 	return PointerGetDatum(NULL);
 }
 

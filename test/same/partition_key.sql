@@ -49,4 +49,4 @@ INSERT INTO one3 VALUES (21);
 ALTER TABLE one ATTACH PARTITION one3 FOR VALUES FROM (20) TO (30);
 SELECT conname, conparentid <> 0, conislocal, coninhcount FROM pg_constraint WHERE conname ~ 'one|mine' ORDER BY 1;
 INSERT INTO one VALUES (21);
-DROP TABLE late, one;
+DROP TABLE late;
