@@ -507,6 +507,7 @@ take_spread_keys(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 	{
 		AlterTableCmd *command = lfirst(cell);
 
+		pass_over_column(relation, command);
 		if (command->subtype == AT_AddColumn)
 			wishes->keys = tsurugi_key_clauses_of_column((ColumnDef *) command->def, wishes->keys);
 		else if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def) &&
