@@ -209,6 +209,19 @@ tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row)
 	pg_unreachable();
 }
 
+void
+tsurugi_error_stored_anew(Relation relation)
+{
+	tg_conflict_note(TG_CONFLICT_STORED_ANEW);
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to concurrent change of definition"),
+					errdetail("Foreign table \"%s\" was emptied, or its rows were stored anew, by a transaction that "
+							  "committed after this one's snapshot was taken.",
+							  RelationGetRelationName(relation)),
+					errhint("The transaction might succeed if retried."), errtable(relation)));
+	pg_unreachable();
+}
+
 const char *
 tsurugi_describe_other(uint64_t host)
 {

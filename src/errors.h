@@ -63,6 +63,9 @@ extern void tsurugi_error_moment(void) pg_attribute_noreturn();
 /* Raises 40001: this row, which was to be written, was changed or deleted after the snapshot. */
 extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row) pg_attribute_noreturn();
 
+/* Raises 40001: the table, which was to be read, was emptied, or stored anew, after the snapshot. */
+extern void tsurugi_error_stored_anew(Relation relation) pg_attribute_noreturn();
+
 /* Raises 53300: there is no session left for this backend. */
 extern void tsurugi_error_sessions(void) pg_attribute_noreturn();
 

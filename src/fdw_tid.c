@@ -187,7 +187,7 @@ tsurugi_tid_begin(ForeignScanState *node)
 	tsurugi_row_init(&scan->row, scan->described);
 	if (!IsA(places, CurrentOfExpr))
 		scan->value = ExecInitExpr(places, &node->ss.ps);
-	tsurugi_snapshot(node->ss.ps.state, &scan->snapshot);
+	tsurugi_snapshot_of(node->ss.ps.state, node->ss.ss_currentRelation, scan->described->table, &scan->snapshot);
 	node->fdw_state = scan;
 }
 
@@ -311,7 +311,8 @@ tsurugi_tid_next(ForeignScanState *node)
 			if (tsurugi_minds_areas)
 				tsurugi_check_read(node->ss.ss_currentRelation, &area);
 			/* The transaction's snapshot may have been renewed; from here on it stands. */
-			tsurugi_snapshot(node->ss.ps.state, &scan->snapshot);
+			tsurugi_snapshot_of(node->ss.ps.state, node->ss.ss_currentRelation, scan->described->table,
+								&scan->snapshot);
 			tsurugi_snapshot_is_used();
 		}
 		compute_places(node, scan);

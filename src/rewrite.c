@@ -5,8 +5,8 @@
  * A rewrite puts a fresh storage in the place of the old one and copies the
  * visible rows into it, as inserts of the current transaction: so an error or
  * a rollback takes it back, and memory runs out as it does for any insert.
- * As with PostgreSQL's own rewrites, a snapshot taken before does not find the
- * old rows in the new storage.
+ * A snapshot taken before would not find the old rows in the new storage, and
+ * fails (storage.c).
  */
 #include "postgres.h"
 

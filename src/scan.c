@@ -104,7 +104,8 @@ tsurugi_scan_make(ForeignScanState *node)
 void
 tsurugi_scan_start(tsurugi_scan *scan)
 {
-	tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
+	tsurugi_snapshot_of(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described->table,
+						&scan->snapshot);
 	scan->stored =
 		scan->index == NULL || scan->index->primary ? NULL : tg_index_find(scan->described->table, scan->index->oid);
 }
@@ -195,7 +196,8 @@ begin_at_level(tsurugi_scan *scan)
 	if (tsurugi_minds_areas)
 		tsurugi_check_scan(scan);
 	/* The transaction's snapshot may have been renewed. */
-	tsurugi_snapshot(scan->node->ss.ps.state, &scan->snapshot);
+	tsurugi_snapshot_of(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described->table,
+						&scan->snapshot);
 	scan->row_expected = false;
 	/* A direct modification may start over until it has written, another one until it has locked a row. */
 	if (scan->shape.direct == CMD_UNKNOWN && (!scan->locks || scan->has_handed_up))

@@ -403,6 +403,14 @@ tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 }
 
 void
+tsurugi_snapshot_of(EState *estate, Relation relation, const tg_table *table, tg_snapshot *snapshot_out)
+{
+	tsurugi_snapshot(estate, snapshot_out);
+	if (tg_unlikely(snapshot_out->time < tg_load_relaxed(&table->stored)))
+		tsurugi_error_stored_anew(relation);
+}
+
+void
 tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out)
 {
 	*snapshot_out = make_record(context, context, NULL, GetCurrentCommandId(false), true)->seen;

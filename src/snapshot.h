@@ -21,6 +21,9 @@
  */
 extern void tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out);
 
+/* The same for a run that reads the table: raises 40001 if the snapshot is from before its rows were stored. */
+extern void tsurugi_snapshot_of(EState *estate, Relation relation, const tg_table *table, tg_snapshot *snapshot_out);
+
 /*
  * For executor states that serve one run after the other: a record, in the current memory context, that such a
  * run begins before it asks for its snapshot, and ends when it is over, also after an error.

@@ -14,6 +14,10 @@
  *	DROPPED     -                                taken out
  *	DATABASE    -                                all of it taken out
  *
+ * Snapshots from before a replacement find nothing in the fresh storage.  PostgreSQL has
+ * them see an empty table after its own rewrites; here, where also an index may have
+ * the rows stored anew, they fail (tsurugi_snapshot_of).
+ *
  * A change belongs to the subtransaction it was made in, and goes to the
  * parent when that commits; CREATED belongs to the one that created the
  * relation, because the storage may come into being later than it.  The storage
@@ -322,6 +326,10 @@ finish(const Change *change)
 		case CHANGE_CREATED:
 			break;
 		case CHANGE_REPLACED:
+			/* A moment that all older snapshots are before; who locks the relation next, which is after this, takes his later. */
+			table = tg_catalog_find(change->database, change->relation);
+			if (table != NULL) /* else it was dropped then */
+				tg_store_relaxed(&table->stored, tg_fetch_add_seq_cst(tg_clock, 1) + 1);
 			give_up(change->old);
 			break;
 		case CHANGE_INDEXED:

@@ -665,7 +665,8 @@ tsurugi_fdw_conflicts(PG_FUNCTION_ARGS)
 														   [TG_CONFLICT_TAKEN] = "row to be written was held",
 														   [TG_CONFLICT_PRESERVED_WRITE] = "write preserved area",
 														   [TG_CONFLICT_PRESERVED_READ] = "read preserved area",
-														   [TG_CONFLICT_EARLIER_LONG] = "read area of earlier LONG"};
+														   [TG_CONFLICT_EARLIER_LONG] = "read area of earlier LONG",
+														   [TG_CONFLICT_STORED_ANEW] = "table was stored anew"};
 	Row row = {0};
 
 	InitMaterializedSRF(fcinfo, 0);

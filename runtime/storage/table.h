@@ -264,6 +264,7 @@ struct tg_table
 	tg_key_spec key;	 /* of index */
 	tg_index *indexes;	 /* the secondary ones; atomic, changed under the table's latch */
 	tg_index *dropped;	 /* those whose memory has to wait; under the table's latch */
+	uint64_t stored;	 /* the host's: snapshots from before it find nothing, and must not be told so; atomic */
 	uint32_t hidden;	 /* the host's: from this column on the layout has none of the user's; 0: it has no others */
 	uint32_t relocating; /* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
 

@@ -114,6 +114,7 @@ typedef enum tg_conflict_kind
 	TG_CONFLICT_PRESERVED_WRITE, /* what is to be written is preserved by a LONG */
 	TG_CONFLICT_PRESERVED_READ,	 /* what was read is preserved by a LONG (S3, S4) */
 	TG_CONFLICT_EARLIER_LONG,	 /* a LONG has read what an earlier LONG preserves (L3) */
+	TG_CONFLICT_STORED_ANEW,	 /* a table to be read was emptied, or its rows were stored anew */
 	TG_CONFLICT_COUNT
 } tg_conflict_kind;
 
