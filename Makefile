@@ -18,13 +18,14 @@
 #   make demo        the guided tour
 #   make psql        psql on a private cluster until you quit
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
+#   make soak        everything at once for a minute, with cancels and terminations
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-collection   memory and latencies while garbage is collected
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test lint demo psql postgres-regress bench bench-instructions bench-collection bench-sched bench-kernel
+scripted = test lint demo psql postgres-regress soak bench bench-instructions bench-collection bench-sched bench-kernel
 standalone = unit explore example format
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
@@ -39,6 +40,8 @@ psql:
 	@test/psql.sh
 postgres-regress:
 	@test/postgres_regress.sh
+soak:
+	@test/soak/soak.sh
 bench:
 	@test/bench/run.sh
 bench-instructions:

@@ -1,0 +1,20 @@
+-- Definitions and batches, beside all the others.
+SET lock_timeout = '5s';
+SET statement_timeout = '20s';
+CREATE INDEX account_balance ON account (balance, id);
+CREATE UNIQUE INDEX account_shifted ON account ((n + 0));
+CREATE INDEX CONCURRENTLY movement_delta ON movement (delta);
+SELECT count(*) FROM account WHERE balance > 0;
+ALTER FOREIGN TABLE account ADD COLUMN extra int DEFAULT 7;
+VACUUM ANALYZE account;
+DROP INDEX IF EXISTS account_balance, account_shifted, movement_delta;
+ALTER FOREIGN TABLE account DROP COLUMN extra;
+REINDEX TABLE movement;
+BEGIN;
+DELETE FROM movement WHERE id < (SELECT max(id) - 5000 FROM movement);
+ROLLBACK;
+BEGIN;
+SELECT tsurugi.tg_set_transaction('long');
+SELECT tsurugi.tg_set_write_preserve('movement');
+DELETE FROM movement WHERE delta = 0;
+COMMIT;
