@@ -7,7 +7,7 @@
  * is run here in a form that works: as another statement of PostgreSQL's where
  * there is one, so that rights, options and messages stay PostgreSQL's.
  *
- * VACUUM FULL, CLUSTER and REINDEX TABLE write a table anew (rewrite.h).
+ * CLUSTER and REINDEX TABLE write a table anew (rewrite.h); VACUUM has a file of its own.
  */
 #include "postgres.h"
 
@@ -21,7 +21,6 @@
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
-#include "commands/vacuum.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -40,8 +39,10 @@
 #include "src/deferred.h"
 #include "src/index_command.h"
 #include "src/index_concurrent.h"
+#include "src/index_entry.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
+#include "src/vacuum.h"
 
 static bool
 names_our_table(const RangeVar *name)
@@ -298,235 +299,6 @@ lock_tables(const tsurugi_utility *utility, LockStmt *written)
 	}
 }
 
-/* --- VACUUM ---------------------------------------------------------------------------------- */
-
-static bool
-is_analyzing(VacuumStmt *vacuum)
-{
-	bool analyzes = false;
-	ListCell *cell;
-
-	foreach (cell, vacuum->options)
-	{
-		DefElem *option = lfirst(cell);
-
-		if (strcmp(option->defname, "analyze") == 0)
-			analyzes = defGetBoolean(option);
-	}
-	return analyzes;
-}
-
-/* ANALYZE knows VERBOSE and SKIP_LOCKED of VACUUM's options. */
-static List *
-options_of_analyze(VacuumStmt *vacuum)
-{
-	List *options = NIL;
-	ListCell *cell;
-
-	foreach (cell, vacuum->options)
-	{
-		DefElem *option = lfirst(cell);
-
-		if (strcmp(option->defname, "verbose") == 0 || strcmp(option->defname, "skip_locked") == 0)
-			options = lappend(options, copyObject(option));
-	}
-	return options;
-}
-
-static void
-run_on(const tsurugi_utility *utility, VacuumStmt *written, List *tables, bool is_vacuum, List *options)
-{
-	VacuumStmt *statement = copyObject(written);
-	MemoryContext caller = CurrentMemoryContext;
-
-	statement->rels = tables;
-	statement->is_vacuumcmd = is_vacuum;
-	statement->options = options;
-	tsurugi_utility_run_instead(utility, (Node *) statement);
-	/* of several tables each has a transaction of its own, and so has what comes after */
-	MemoryContextSwitchTo(caller);
-}
-
-/* What an option of VACUUM may be; where it has no meaning here, it is passed over. */
-static void
-check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out)
-{
-	static const char *const names[] = {"verbose",		 "skip_locked",	  "analyze",  "freeze",
-										"index_cleanup", "process_toast", "truncate", "disable_page_skipping"};
-	bool parallel = false;
-	bool process_toast = true;
-	ListCell *cell;
-
-	*full_out = false;
-	foreach (cell, vacuum->options)
-	{
-		DefElem *option = lfirst(cell);
-		bool known = false;
-
-		for (int i = 0; i < lengthof(names); i++)
-			known |= strcmp(option->defname, names[i]) == 0;
-		if (strcmp(option->defname, "full") == 0)
-			*full_out = defGetBoolean(option);
-		else if (strcmp(option->defname, "parallel") == 0)
-			parallel = option->arg != NULL && defGetInt32(option) > 0;
-		else if (strcmp(option->defname, "process_toast") == 0)
-			process_toast = defGetBoolean(option);
-		else if (!known)
-			ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("unrecognized VACUUM option \"%s\"", option->defname),
-							parser_errposition(parse, option->location)));
-	}
-	if (*full_out && parallel)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("VACUUM FULL cannot be performed in parallel")));
-	if (*full_out && !process_toast)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("PROCESS_TOAST required with VACUUM FULL")));
-}
-
-/* VACUUM of our tables; one that another role owns is passed over with a warning.  Returns the others. */
-static List *
-vacuum_ours(List *tables, bool full)
-{
-	List *vacuumed = NIL;
-	ListCell *cell;
-
-	foreach (cell, tables)
-	{
-		Oid id = RangeVarGetRelid(((VacuumRelation *) lfirst(cell))->relation,
-								  full ? AccessExclusiveLock : ShareUpdateExclusiveLock, false);
-		Relation table = table_open(id, NoLock);
-
-		if (vacuum_is_relation_owner(id, table->rd_rel, VACOPT_VACUUM))
-		{
-			vacuumed = lappend(vacuumed, lfirst(cell));
-			if (full)
-			{
-				CheckTableNotInUse(table, "VACUUM");
-				tsurugi_table_compact(table, false);
-			}
-		}
-		table_close(table, NoLock);
-	}
-	return vacuumed;
-}
-
-/* What a VACUUM is about. */
-typedef struct Vacuumed
-{
-	List *ours;
-	List *analyzed;	  /* partitioned tables with partitions of ours; ANALYZE reaches all of these */
-	List *partitions; /* others below them */
-	List *others;
-} Vacuumed;
-
-static List *
-partitions_of(const RangeVar *name)
-{
-	Oid id = RangeVarGetRelid(name, NoLock, true);
-
-	if (!OidIsValid(id) || get_rel_relkind(id) != RELKIND_PARTITIONED_TABLE)
-		return NIL;
-	return find_all_inheritors(id, NoLock, NULL);
-}
-
-static bool
-has_our_partition(const RangeVar *name)
-{
-	ListCell *cell;
-
-	foreach (cell, partitions_of(name))
-		if (tsurugi_is_our_table(lfirst_oid(cell)))
-			return true;
-	return false;
-}
-
-/* One that another role owns is passed over with a warning, but not what is below it. */
-static void
-add_partitions(VacuumRelation *table, Vacuumed *vacuumed)
-{
-	Relation parent = table_openrv(table->relation, AccessShareLock);
-	ListCell *cell;
-
-	if (vacuum_is_relation_owner(RelationGetRelid(parent), parent->rd_rel, VACOPT_VACUUM))
-		vacuumed->analyzed = lappend(vacuumed->analyzed, copyObject(table));
-	table_close(parent, AccessShareLock);
-	foreach (cell, partitions_of(table->relation))
-	{
-		Oid id = lfirst_oid(cell);
-		RangeVar *name = makeRangeVar(get_namespace_name(get_rel_namespace(id)), get_rel_name(id), -1);
-
-		if (tsurugi_is_our_table(id))
-			vacuumed->ours = lappend(vacuumed->ours, makeVacuumRelation(name, InvalidOid, NIL));
-		else if (get_rel_relkind(id) == RELKIND_RELATION)
-			vacuumed->partitions = lappend(vacuumed->partitions, makeVacuumRelation(name, InvalidOid, NIL));
-	}
-}
-
-/* VACUUM's options without ANALYZE. */
-static List *
-options_of_vacuum(const VacuumStmt *vacuum)
-{
-	List *options = copyObject(vacuum->options);
-	ListCell *cell;
-
-	foreach (cell, options)
-		if (strcmp(((DefElem *) lfirst(cell))->defname, "analyze") == 0)
-			options = foreach_delete_current (options, cell);
-	return options;
-}
-
-/* Garbage of our tables is collected all the time: FULL and ANALYZE are what is left. */
-static void
-vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
-{
-	ParseState *parse = make_parsestate(NULL);
-	Vacuumed vacuumed = {0};
-	List *direct = NIL; /* of our tables, those that are named */
-	List *analyzed;
-	bool full;
-	ListCell *cell;
-
-	parse->p_sourcetext = utility->text;
-	check_vacuum_options(parse, written, &full);
-	free_parsestate(parse);
-	PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "VACUUM");
-	foreach (cell, written->rels)
-	{
-		VacuumRelation *table = lfirst(cell);
-
-		if (names_our_table(table->relation))
-			direct = lappend(direct, copyObject(table));
-		else if (has_our_partition(table->relation))
-			add_partitions(table, &vacuumed);
-		else
-			vacuumed.others = lappend(vacuumed.others, copyObject(table));
-	}
-	analyzed = list_concat(vacuum_ours(direct, full), vacuumed.analyzed);
-	(void) vacuum_ours(vacuumed.ours, full);
-	/* VACUUM goes on in transactions of its own, so it comes last */
-	if (is_analyzing(written) && analyzed != NIL)
-		run_on(utility, written, analyzed, false, options_of_analyze(written));
-	if (vacuumed.partitions != NIL)
-		run_on(utility, written, vacuumed.partitions, true, options_of_vacuum(written));
-	if (vacuumed.others != NIL)
-		run_on(utility, written, vacuumed.others, true, copyObject(written->options));
-}
-
-static bool
-vacuums_our_table(VacuumStmt *vacuum)
-{
-	ListCell *cell;
-
-	if (!vacuum->is_vacuumcmd)
-		return false;
-	foreach (cell, vacuum->rels)
-	{
-		const VacuumRelation *table = lfirst(cell);
-
-		if (table->relation != NULL && (names_our_table(table->relation) || has_our_partition(table->relation)))
-			return true;
-	}
-	return false;
-}
-
 /* --- CLUSTER, REINDEX TABLE ---------------------------------------------------------------------- */
 
 static void
@@ -640,11 +412,35 @@ reindex_table_concurrently(const RangeVar *name)
 	MemoryContextDelete(context);
 }
 
+/* An index that CREATE INDEX CONCURRENTLY has left behind has another chance. */
+static void
+reindex_invalid(Relation table, Oid index)
+{
+	if (get_index_isvalid(index))
+		return;
+	tsurugi_table_rebuild_index(table, index);
+	tsurugi_index_entry_validate(table, index);
+}
+
+static bool
+is_verbose(const List *options)
+{
+	bool verbose = false;
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (strcmp(((DefElem *) lfirst(cell))->defname, "verbose") == 0)
+			verbose = defGetBoolean(lfirst(cell));
+	return verbose;
+}
+
 static void
 reindex_table(const tsurugi_utility *utility, const ReindexStmt *reindex)
 {
 	static const char *const options[] = {"verbose", "concurrently", "tablespace", NULL};
 	Relation table;
+	List *indexes;
+	ListCell *cell;
 
 	check_options(utility->text, reindex->params, "REINDEX", options);
 	if (tsurugi_reindex_is_concurrent(utility, reindex))
@@ -653,10 +449,17 @@ reindex_table(const tsurugi_utility *utility, const ReindexStmt *reindex)
 		return;
 	}
 	table = open_to_rewrite(reindex->relation, "REINDEX TABLE");
-	if (RelationGetIndexList(table) == NIL)
+	indexes = RelationGetIndexList(table);
+	if (indexes == NIL)
 		ereport(NOTICE, (errmsg("table \"%s\" has no indexes to reindex", RelationGetRelationName(table))));
 	else
 		tsurugi_table_compact(table, false);
+	foreach (cell, indexes)
+	{
+		reindex_invalid(table, lfirst_oid(cell));
+		if (is_verbose(reindex->params))
+			ereport(INFO, (errmsg("index \"%s\" was reindexed", get_rel_name(lfirst_oid(cell)))));
+	}
 	table_close(table, NoLock);
 }
 
@@ -781,11 +584,8 @@ tsurugi_command_run(const tsurugi_utility *utility)
 		lock_tables(utility, (LockStmt *) tree);
 		return true;
 	}
-	if (IsA(tree, VacuumStmt) && vacuums_our_table((VacuumStmt *) tree))
-	{
-		vacuum_tables(utility, (VacuumStmt *) tree);
-		return true;
-	}
+	if (IsA(tree, VacuumStmt))
+		return tsurugi_vacuum_run(utility, (VacuumStmt *) tree);
 	if (IsA(tree, ClusterStmt) && ((ClusterStmt *) tree)->relation != NULL &&
 		names_our_table(((ClusterStmt *) tree)->relation))
 	{

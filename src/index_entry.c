@@ -380,7 +380,6 @@ tsurugi_check_index_parameters(List *parameters)
 static void
 check_options(const IndexStmt *statement)
 {
-	tsurugi_check_index_parameters(statement->options);
 	if (statement->excludeOpNames != NIL)
 		refuse_exclusion();
 	if (statement->accessMethod != NULL && strcmp(statement->accessMethod, DEFAULT_INDEX_TYPE) != 0)
@@ -395,6 +394,7 @@ check_options(const IndexStmt *statement)
 		}
 		ereport(NOTICE, (errmsg("substituting access method \"btree\" for access method \"hash\"")));
 	}
+	tsurugi_check_index_parameters(statement->options);
 	if (list_length(statement->indexParams) + list_length(statement->indexIncludingParams) > INDEX_MAX_KEYS)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
 						errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));

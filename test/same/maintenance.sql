@@ -127,3 +127,24 @@ BEGIN
 	END LOOP;
 END $$;
 DROP TABLE classes;
+
+-- REINDEX: what CONCURRENTLY asks for, and an index that was left behind
+CREATE TABLE without_indexes (a int);
+REINDEX TABLE without_indexes;
+REINDEX TABLE CONCURRENTLY without_indexes;
+CREATE TABLE left_behind (a int, b text);
+INSERT INTO left_behind VALUES (1, 'x'), (2, 'x');
+CREATE INDEX left_behind_a ON left_behind (a);
+CREATE UNIQUE INDEX CONCURRENTLY left_behind_b ON left_behind (b);
+SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indrelid = 'left_behind'::regclass ORDER BY indexrelid::regclass::text;
+REINDEX TABLE left_behind;
+REINDEX TABLE CONCURRENTLY left_behind;
+SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indrelid = 'left_behind'::regclass ORDER BY indexrelid::regclass::text;
+DELETE FROM left_behind WHERE a = 2;
+REINDEX TABLE left_behind;
+SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indrelid = 'left_behind'::regclass ORDER BY indexrelid::regclass::text;
+INSERT INTO left_behind VALUES (3, 'x');
+SELECT * FROM left_behind WHERE b = 'x';
+BEGIN;
+REINDEX TABLE CONCURRENTLY left_behind;
+ROLLBACK;

@@ -18,6 +18,7 @@ VACUUM (FREEZE, ANALYZE, VERBOSE OFF) vp2 (b), vp1;
 VACUUM (PROCESS_TOAST FALSE, FULL) vp;
 VACUUM (ANALYZE) vp (a, a);
 VACUUM (ANALYZE) vp (z);
+VACUUM (FULL) one, vp (a);
 CREATE ROLE same_vacuum;
 SET ROLE same_vacuum;
 VACUUM vp1;
