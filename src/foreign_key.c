@@ -695,7 +695,8 @@ tsurugi_foreign_keys_of_column(Oid relation, const char *column)
 
 		if (((form->conrelid == relation && has_column(tuple, catalog, Anum_pg_constraint_conkey, attnum)) ||
 			 (form->confrelid == relation && has_column(tuple, catalog, Anum_pg_constraint_confkey, attnum))) &&
-			(tsurugi_is_our_table(form->conrelid) || tsurugi_is_our_table(form->confrelid)))
+			!OidIsValid(form->conparentid) &&
+			(tsurugi_holds_our_table(form->conrelid) || tsurugi_holds_our_table(form->confrelid)))
 			found = lappend_oid(found, form->oid);
 	}
 	systable_endscan(scan);
