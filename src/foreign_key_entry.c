@@ -565,6 +565,11 @@ tsurugi_foreign_keys_join(Relation above, Relation partition, List **leaves)
 		Relation parent;
 
 		read_key(lfirst_oid(cell), &key, &child, &referenced);
+		if (referenced == RelationGetRelid(partition))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot attach table \"%s\" as a partition because it is referenced by foreign key \"%s\"",
+							RelationGetRelationName(partition), key.name)));
 		parent = table_open(referenced, ShareRowExclusiveLock);
 		add_referencing(&key, above, partition, parent, lfirst_oid(cell), find_triggers(lfirst_oid(cell), child, true),
 						leaves);

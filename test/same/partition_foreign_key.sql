@@ -340,3 +340,10 @@ ALTER TABLE q DETACH PARTITION q1 CONCURRENTLY;
 ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY;
 SELECT conname, conrelid::regclass, confrelid::regclass FROM pg_constraint WHERE contype in ('f', 'p') ORDER BY 1, 2, 3;
 INSERT INTO p1 VALUES (1, 2);
+-- a table that the other refers to is none of its partitions
+CREATE TABLE above (a int REFERENCES o) PARTITION BY LIST (a);
+ALTER TABLE above ATTACH PARTITION o FOR VALUES IN (1);
+CREATE TABLE o2 (a int PRIMARY KEY);
+ALTER TABLE above DROP CONSTRAINT above_a_fkey, ADD FOREIGN KEY (a) REFERENCES o2;
+ALTER TABLE above ATTACH PARTITION o2 FOR VALUES IN (1);
+DROP TABLE above, o2;
