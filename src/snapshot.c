@@ -11,7 +11,7 @@
  *	  record {run, snapshot, time, entry}
  *	  record {nested run, the same snapshot} ── source ──▶ the outer record: time shared
  *
- * 1. R belongs to a PostgreSQL snapshot: a nested run whose es_snapshot is the
+ * 1. R belongs to a PostgreSQL snapshot (M4): a nested run whose es_snapshot is the
  *    pointer of a live record's shares that record's time.  The pointer can be
  *    trusted while the record's run holds a reference on it: records of a
  *    subtransaction that was rolled back, whose runs may linger, are not shared.

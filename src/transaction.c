@@ -8,7 +8,7 @@
  * that number, which its resource owner holds.  So who waits for a row of the
  * part waits for that lock, ROLLBACK TO frees it, and everybody else waits for
  * the virtual transaction; PostgreSQL sees both waits, and finds deadlocks
- * that lead through them.
+ * that lead through them (W6).
  *
  *	parts   innermost first; only subtransactions that have written
  *	commit of a subtransaction   its part becomes the parent's, or goes into
@@ -16,7 +16,7 @@
  *	        it go on to wait for the whole transaction, as with PostgreSQL's
  *	        own subtransactions.  So a transaction holds one such lock per
  *	        level of nesting, not one per subtransaction.
- *	abort of a subtransaction    what was written since the mark is taken back
+ *	abort of a subtransaction    what was written since the mark is taken back (M5)
  */
 #include "postgres.h"
 
@@ -453,7 +453,7 @@ at_transaction_event(XactEvent event, void *argument)
 {
 	switch (event)
 	{
-		case XACT_EVENT_PRE_PREPARE:
+		case XACT_EVENT_PRE_PREPARE: /* M3: days may lie between the two commits */
 			tsurugi_moment_drop();
 			tsurugi_shared_check_prepare();
 			if (own_txn != NULL || tsurugi_storage_is_changed())
@@ -465,7 +465,7 @@ at_transaction_event(XactEvent event, void *argument)
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
-		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_COMMIT: /* M1: nothing fails any more */
 			tg_failpoint("commit");
 			end_transaction(true);
 			break;
@@ -473,12 +473,12 @@ at_transaction_event(XactEvent event, void *argument)
 		case XACT_EVENT_PARALLEL_ABORT:
 			end_transaction(false);
 			break;
-		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_COMMIT: /* M1: all that may fail; PostgreSQL may still fail after it */
 			tsurugi_deferred_run_all();
 			if (own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn) &&
 				TransactionIdIsValid(GetTopTransactionIdIfAny()))
 			{
-				prepared = true;
+				prepared = true; /* M2 */
 				tsurugi_mixed_begin(own_txn);
 			}
 			else if (own_txn != NULL && (is_shared || tg_txn_has_writes(own_txn)))
@@ -505,6 +505,7 @@ end_part(SubTransactionId parent, bool committed)
 
 	if (!committed)
 	{
+		/* M5: exactly what the subtransaction wrote or locked */
 		tg_txn_rollback_to(tsurugi_session(), own_txn, part->mark);
 		parts = part->outer;
 	}

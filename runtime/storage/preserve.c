@@ -342,6 +342,7 @@ tg_preserve_sequence_next(void)
 	return ++shared->sequence;
 }
 
+/* L1 (a). */
 tg_status
 tg_preserve_list(tg_preserve *entry)
 {
@@ -367,7 +368,7 @@ is_aborted(const tg_preserve *entry)
 	return tg_outcome_state(tg_load_relaxed(&entry->outcome)) == TG_OUTCOME_ABORTED;
 }
 
-/* Rule 2. */
+/* L5, and rule 2. */
 void
 tg_preserve_drop(tg_time horizon)
 {

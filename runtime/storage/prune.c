@@ -141,7 +141,7 @@ is_in_run(tg_time begin)
 
 /* --- pruning -------------------------------------------------------------- */
 
-/* 3, 4 and 5, but for what is above and below. */
+/* G2, G3: rules 3, 4 and 5, but for what is above and below. */
 static bool
 is_garbage(const tg_header *header, const tg_readings *readings)
 {

@@ -259,6 +259,7 @@ tg_long_check_read(tg_session *session, tg_txn *txn, const tg_area *area)
 	return status;
 }
 
+/* L5: C_L. */
 tg_time
 tg_long_draw_end(tg_txn *txn)
 {

@@ -24,7 +24,7 @@
 /* Looks at a PREPARED one before the caller is told to wait: its end may be a few instructions away. */
 #define PREPARED_LOOKS 512
 
-/* Whether the event that a word names (a begin, an end) has happened for the snapshot. */
+/* V1, V2: whether the event that a word names (a begin, an end) has happened for the snapshot. */
 static inline tg_sight
 has_happened(const tg_snapshot *snapshot, const tg_time *word)
 {

@@ -230,7 +230,7 @@ tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark_out, unsign
 /* --- undo --------------------------------------------------------------------- */
 
 /*
- * That a key could be inserted has told that it was not there: a read, which
+ * W2: that a key could be inserted has told that it was not there: a read, which
  * stays one.  While the entry stood nobody else could insert it (W3), so it is
  * noted only here.
  */
@@ -370,7 +370,7 @@ tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 	tg_write_log *undone = NULL;
 	tg_log_entry entry;
 
-	while (tg_write_log_pop(&txn->log, mark, &undone, &entry))
+	while (tg_write_log_pop(&txn->log, mark, &undone, &entry)) /* W2: backwards */
 	{
 		for (uint32_t i = entry.count; i-- > 0;)
 			undo_write(session, txn, (tg_write) entry.kind, entry.version + i);
@@ -402,7 +402,7 @@ tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark)
 
 /* --- the end ------------------------------------------------------------------ */
 
-/* The entries then name the versions that they ended, for the collector. */
+/* T3.  The entries then name the versions that they ended, for the collector. */
 static void
 stamp(const tg_txn *txn, tg_time time)
 {
@@ -445,7 +445,7 @@ stamp(const tg_txn *txn, tg_time time)
 	}
 }
 
-/* Locks go as soon as the outcome is there to see. */
+/* W7: locks go as soon as the outcome is there to see. */
 static void
 release_locks(tg_session *session, tg_txn *txn)
 {
@@ -479,7 +479,7 @@ tg_txn_draw(tg_txn *txn)
 	if (!tg_failpoint_refuses("skip_t1"))
 		tg_store_release(&txn->state, TG_TXN_PREPARING);
 	tg_failpoint("txn_preparing");
-	time = tg_fetch_add_seq_cst(tg_clock, 1) + 1;
+	time = tg_fetch_add_seq_cst(tg_clock, 1) + (tg_failpoint_refuses("stamp_early") ? 0 : 1);
 	tg_failpoint("txn_drawn");
 	return time;
 }

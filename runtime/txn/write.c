@@ -119,7 +119,7 @@ drop_version(const tg_writer *writer, tg_version version, tg_version shared_with
 	tg_slot_give(writer->session, version);
 }
 
-/* The state of a key's row, for one who wants to insert the key. */
+/* The state of a key's row, for one who wants to insert the key (W3, W4). */
 typedef enum key_state
 {
 	KEY_LIVE,
@@ -204,6 +204,7 @@ revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *ke
 				tg_store_relaxed(&tg_version_header(version)->life, TG_LIFE_NEW | TG_LIFE_SEVERAL);
 				tg_store_release(&tg_version_header(version)->older, dead);
 				tg_failpoint("revive_judged");
+				/* W3: the head is the lock of a dead row */
 				if (tg_cas_acq_rel(tg_row_head(table, row), &dead, version) || tg_failpoint_refuses("skip_w3"))
 				{
 					note(writer, table, TG_WRITE_REVIVE, version, 1);
@@ -466,6 +467,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		}
 		header += tg_version_slot(newest);
 
+		/* W4: who has made it, or ends it, and has not ended */
 		begun = tg_time_resolve(&header->begin, tg_writer_number(writer), &begin);
 		if (begun == TG_FATE_OPEN || begun == TG_FATE_PREPARED)
 		{
@@ -503,6 +505,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		}
 		if (tg_time_is_open(end))
 		{
+			/* W5: is it the one that the snapshot sees? */
 			if (!moved && snapshot != NULL &&
 				(begun == TG_FATE_OWN || tg_snapshot_covers(snapshot, begin) || tg_failpoint_refuses("skip_w5")))
 				return TG_OK;
@@ -567,6 +570,7 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	tg_store_release(&header->older, old);
 	tg_store_release(&header->begin, reference);
 	taken = keeps_keys(table, version, old) ? reference | TG_REFERENCE_KEEPS_KEY : reference;
+	/* W1; of a row that is locked W7 */
 	if (tg_likely(tg_cas_acq_rel(&old_header->end, &never, taken)) || tg_failpoint_refuses("skip_w1"))
 		tg_store_release(tg_row_head(table, row), version);
 	else

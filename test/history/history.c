@@ -208,7 +208,7 @@ append_or_delete(client *c, transaction *t, int key, int item)
 	return true;
 }
 
-/* by_scan: the condition is none that a key could answer. */
+/* by_scan: the whole table, in no order, with a condition that no key could answer. */
 static bool
 read_lists(client *c, transaction *t, int low, int high, bool by_scan)
 {
@@ -216,8 +216,14 @@ read_lists(client *c, transaction *t, int low, int high, bool by_scan)
 	PGresult *result;
 	int row = 0;
 
-	snprintf(statement, sizeof(statement), "SELECT id, items FROM history WHERE id%s >= %d AND id%s < %d ORDER BY id",
-			 by_scan ? " + 0" : "", low, by_scan ? " + 0" : "", high);
+	if (by_scan)
+		snprintf(
+			statement, sizeof(statement),
+			"SELECT * FROM (SELECT id, items FROM history WHERE id + 0 >= %d AND id + 0 < %d OFFSET 0) s ORDER BY id",
+			low, high);
+	else
+		snprintf(statement, sizeof(statement), "SELECT id, items FROM history WHERE id >= %d AND id < %d ORDER BY id",
+				 low, high);
 	if (high == low + 1)
 		snprintf(statement, sizeof(statement), "SELECT id, items FROM history WHERE id = %d", low);
 	result = run(c, statement);
