@@ -220,7 +220,7 @@ executor_start(QueryDesc *query, int eflags)
 		if (IsolationUsesXactSnapshot() || may_be_serializable())
 		{
 			run_count++;
-			if (IsolationUsesXactSnapshot())
+			if (IsolationUsesXactSnapshot() && !tg_failpoint_refuses("skip_m4_first"))
 				begin_level();
 		}
 		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && minds_ordinary())
@@ -428,7 +428,8 @@ tsurugi_isolation_wrote_ordinary(void)
 void
 tsurugi_isolation_check_mixed(void)
 {
-	if (tsurugi_serializable_mixed == TSURUGI_MIXED_STRICT && tsurugi_isolation_wrote_ordinary())
+	if (tsurugi_serializable_mixed == TSURUGI_MIXED_STRICT && tsurugi_isolation_wrote_ordinary() &&
+		!tg_failpoint_refuses("skip_m3"))
 		tsurugi_error_mixed();
 }
 

@@ -249,7 +249,7 @@ find_time(Record *record, bool fresh)
 	}
 	for (Record *other = records; other != NULL && record->snapshot != NULL; other = other->outer)
 	{
-		if (other->snapshot == record->snapshot)
+		if (other->snapshot == record->snapshot && !tg_failpoint_refuses("skip_m4"))
 		{
 			record->source = other->source != NULL ? other->source : other;
 			record->seen.time = other->seen.time;

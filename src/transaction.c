@@ -371,7 +371,10 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 		VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
 									   .localTransactionId = (LocalTransactionId) wait->host};
 
-		(void) VirtualXactLock(holder, true);
+		if (tg_failpoint_refuses("skip_w6"))
+			pg_usleep(1000); /* a wait that PostgreSQL does not know of */
+		else
+			(void) VirtualXactLock(holder, true);
 	}
 	tg_wait_end_of(tsurugi_transaction_number());
 	tsurugi_shared_unlimit_wait();
@@ -489,6 +492,11 @@ at_transaction_event(XactEvent event, void *argument)
 				tsurugi_isolation_prepare(own_txn);
 			}
 			tg_failpoint("pre_commit");
+			if (tg_failpoint_refuses("skip_m1") && own_txn != NULL && !is_shared)
+			{
+				tg_txn_commit(tsurugi_session(), own_txn);
+				own_txn = NULL;
+			}
 			tsurugi_shared_pre_commit();
 			prepared |= is_shared && tsurugi_is_serializable();
 			tsurugi_moment_drop();
@@ -506,7 +514,8 @@ end_part(SubTransactionId parent, bool committed)
 	if (!committed)
 	{
 		/* M5: exactly what the subtransaction wrote or locked */
-		tg_txn_rollback_to(tsurugi_session(), own_txn, part->mark);
+		if (!tg_failpoint_refuses("skip_m5"))
+			tg_txn_rollback_to(tsurugi_session(), own_txn, part->mark);
 		parts = part->outer;
 	}
 	else if (parent == TopSubTransactionId || (part->outer != NULL && part->outer->id == parent))

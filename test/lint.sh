@@ -165,6 +165,27 @@ word_faults()
 		--exclude-dir=.git --exclude-dir=build --exclude-dir=tmp_check --exclude=LICENSE --exclude='*.csv' .
 }
 
+# The table of runtime/txn/README.md: rules are named where they are said to be kept; failpoints are there, and in each test.
+rule_faults()
+{
+	local table=runtime/txn/README.md rule code points tests file point
+	while IFS='|' read -r _ rule _ code points tests _; do
+		rule=${rule// /}
+		for file in $(grep -oE '[^`, ]+\.[ch]\b' <<<"$code"); do
+			grep -qE "\\b$rule\\b" "$file" || echo "$table: $file does not name $rule"
+		done
+		for point in $(grep -oE '[a-z0-9_]+' <<<"$points"); do
+			grep -rqF --include='*.[ch]' "\"$point\"" runtime src || echo "$table: there is no failpoint $point"
+		done
+		for file in $(grep -oE '[^`, ]+\.(c|pl)\b' <<<"$tests"); do
+			grep -qE "\\b($(grep -oE '[a-z0-9_]+' <<<"$points" | paste -sd'|'))\\b" "$file" || echo "$table: $file takes nothing of $rule out"
+		done
+		for point in $(grep -oE '[a-z0-9_]+' <<<"$points"); do
+			grep -lqE "\\b$point\\b" $(grep -oE '[^`, ]+\.(c|pl)\b' <<<"$tests") || echo "$table: no test of $rule takes $point out"
+		done
+	done < <(grep -E '^\| [A-Z][0-9]' $table)
+}
+
 answer_faults()
 {
 	local file
@@ -211,6 +232,7 @@ rule "each source includes its own header first" "$(own_header_faults)"
 rule "no file is longer than 800 lines" "$(length_faults)"
 rule "each file begins with a comment" "$(head_faults)"
 rule "no words that only insiders know" "$(word_faults)"
+rule "rules are kept, and taken out, where their table says" "$(rule_faults)"
 rule "each test has an expected output" "$(answer_faults)"
 rule "scripts are well formed" "$(shell_faults)"
 rule "clang-format has nothing to say" "$(format_faults)"

@@ -1,0 +1,102 @@
+# Rules that PostgreSQL's side keeps (src/): each is kept, and is broken when it is taken out by its
+# failpoint.  The others': runtime/txn/README.md.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use Test::More;
+
+my $node = TestServer::start('host_rules', 'deadlock_timeout' => "'20ms'");
+my ($a, $b) = map { TestServer::Session->new($node) } 1 .. 2;
+
+if ($node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't')
+{
+	$_->close for $a, $b;
+	$node->stop;
+	plan skip_all => 'built without failpoints';
+}
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v int) SERVER tsurugi;
+	CREATE TABLE ordinary (id int PRIMARY KEY, v int);
+	CREATE FUNCTION rows_stable() RETURNS bigint STABLE LANGUAGE sql AS 'SELECT count(*) FROM t';
+});
+my $pid = $a->query('SELECT pg_backend_pid()');
+
+sub wait_for_lock
+{
+	$node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid") or die 'nobody waits';
+}
+
+# A scenario tells what comes of it: first as it is, then without the rule.
+sub rule
+{
+	my ($name, $failpoint, $scenario, $kept, $broken) = @_;
+
+	for my $planted ('', $failpoint)
+	{
+		$b->query('TRUNCATE t, ordinary; INSERT INTO t VALUES (1, 0), (2, 0); INSERT INTO ordinary VALUES (1, 0), (2, 0)');
+		$_->query("SET tsurugi_fdw.failpoints = '$planted'") for $a, $b;
+		is($scenario->(), $planted eq '' ? $kept : $broken, $planted eq '' ? $name : "left out, it shows ($failpoint)");
+		$_->query('ROLLBACK; RESET tsurugi_fdw.failpoints') for $a, $b;
+	}
+}
+
+rule('M1: what PostgreSQL does not commit is not there', 'skip_m1', sub {
+	$_->query('SET default_transaction_isolation = serializable; SET tsurugi_fdw.serializable_mixed = relaxed') for $a, $b;
+	$a->query('BEGIN; SELECT v FROM ordinary WHERE id = 1');
+	$b->query('BEGIN; SELECT v FROM ordinary WHERE id = 2; UPDATE ordinary SET v = 1 WHERE id = 1');
+	$a->query('UPDATE ordinary SET v = 1 WHERE id = 2; INSERT INTO t VALUES (3, 0)');
+	$b->query('COMMIT');
+	my $end = $a->query('COMMIT');
+	$_->query('RESET ALL') for $a, $b;
+	return $end . ' ' . $b->query('SELECT count(*) FROM t');
+}, 'ERROR 40001 2', 'ERROR 40001 3');
+
+# Each reads what the other writes, one of it here and one there: no order of the two is right.
+rule('M3: SERIALIZABLE that wrote both is refused', 'skip_m3', sub {
+	my ($x, $y) = ('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT sum(v) FROM', 'SET v = v + 1 WHERE id =');
+
+	$a->query("$x t WHERE id = 1; UPDATE ordinary $y 1; UPDATE t $y 2");
+	$b->query("$x ordinary WHERE id = 1; UPDATE t $y 1; UPDATE ordinary $y 2");
+	return join ' ', map { $_->query('COMMIT') || 'COMMIT' } $a, $b;
+}, 'ERROR 0A000 ERROR 0A000', 'COMMIT COMMIT');
+
+rule('M4: who runs with the same snapshot reads at the same time', 'skip_m4', sub {
+	$b->query('SELECT pg_advisory_lock(7)');
+	$a->send("SELECT (SELECT count(*) FROM t), pg_advisory_xact_lock(7), rows_stable();");
+	wait_for_lock();
+	$b->query('INSERT INTO t VALUES (3, 0); SELECT pg_advisory_unlock(7)');
+	return $a->wait;
+}, '2||2', '2||3');
+
+rule('M4: and a transaction from its first run on', 'skip_m4_first', sub {
+	$a->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+	$b->query('INSERT INTO t VALUES (3, 0)');
+	return $a->query('SELECT count(*) FROM t');
+}, '2', '3');
+
+rule('M5: a subtransaction takes its own back', 'skip_m5', sub {
+	$a->query('BEGIN; UPDATE t SET v = 1 WHERE id = 1; SAVEPOINT s; UPDATE t SET v = 2; INSERT INTO t VALUES (3, 3); ROLLBACK TO s; COMMIT');
+	return $b->query("SELECT string_agg(id || ' ' || v, ', ' ORDER BY id) FROM t");
+}, '1 1, 2 0', '1 2, 2 2, 3 3');
+
+rule('W5: a snapshot is extended if what was read is the same', 'validate_skip', sub {
+	$a->query('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM t WHERE id = 1');
+	$b->query('UPDATE t SET v = 1');
+	return $a->query('UPDATE t SET v = v + 1 WHERE id = 2 RETURNING v');
+}, 'ERROR 40001', '2');
+
+rule('W6: a circle of waits is found', 'skip_w6', sub {
+	$a->query("SET statement_timeout = '1s'; BEGIN; UPDATE t SET v = 1 WHERE id = 1");
+	$b->query('BEGIN; UPDATE t SET v = 2 WHERE id = 2');
+	$b->send('UPDATE t SET v = 2 WHERE id = 1;');
+	my $end = $a->query('UPDATE t SET v = 1 WHERE id = 2');
+	$a->query('ROLLBACK; RESET statement_timeout');
+	my $other = $b->wait;
+	return "$end$other" eq 'ERROR 40P01' ? 'a deadlock' : $end;
+}, 'a deadlock', 'ERROR 57014');
+
+$_->close for $a, $b;
+$node->stop;
+done_testing();
