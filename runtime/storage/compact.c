@@ -36,8 +36,8 @@
  *	  sparse, free slots that nobody could use become some that all can.  It is done once, for what is in the new
  *	  chunk is of the newest layout.  (Not where the table has one chunk only.)
  *
- * Left out: heads of dead rows, 8 bytes each, whose numbers are used again by rows to come: a number cannot
- * change, for indexes and the host's statements know rows by it.
+ * Left out: heads of dead rows between live ones, 8 bytes each, whose numbers are used again by rows to come: a number cannot
+ * change, for indexes and the host's statements know rows by it.  (Segments without a live row go: table.c, 4.)
  */
 #include "runtime/storage/compact.h"
 

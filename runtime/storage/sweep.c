@@ -3,7 +3,8 @@
  *	  Looks at every chunk once in a while: free ones go, quiet ones settle.
  *
  * A sweep walks the catalog's tables and their chunks, a few at a time.
- * - A chunk with nothing but free slots is given back.
+ * - Segments of heads all of whose rows are free are given back (table.c, 4), and so is
+ *	 a chunk with nothing but free slots.
  * - A sparse one is emptied (compact.c), so that a later sweep can give it back.
  * - A chunk with headers that has been quiet is offered to settle.c, which
  *	 takes the headers away in two steps, an epoch apart; so it takes two sweeps.
@@ -155,7 +156,8 @@ tg_sweep_run(tg_session *session, tg_sweep *sweep, unsigned budget)
 			}
 		}
 		tg_indexes_reap(session, sweep->at);
-		budget = look_at_table(session, sweep, budget);
+		if (tg_rows_trim(session, sweep->at, &budget))
+			budget = look_at_table(session, sweep, budget);
 		if (budget > 0)
 		{
 			tg_compaction_end(&sweep->compaction);

@@ -251,6 +251,15 @@ tg_row_guess_learn(tg_row_guess *guess, const void *key, size_t key_bytes, uint3
 #define TG_SEGMENT_ROWS 8192
 #define TG_SEGMENTS_PER_PAGE 512
 
+/* The free rows of a segment (of all small ones together); under the table's latch. */
+typedef struct tg_segment_rows
+{
+	uint32_t first; /* row id, plus 1; linked through the heads */
+	uint32_t count;
+	uint32_t next; /* of a list of segments: number, plus 1 */
+	uint32_t previous;
+} tg_segment_rows;
+
 struct tg_table
 {
 	uint64_t incarnation; /* unique in the life of the arena */
@@ -268,7 +277,7 @@ struct tg_table
 	uint32_t hidden;	 /* the host's: from this column on the layout has none of the user's; 0: it has no others */
 	uint32_t relocating; /* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
 
-	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once */
+	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once but for table.c, 4 */
 	tg_version *small[TG_SMALL_SEGMENTS];
 	tg_version ***root;
 
@@ -277,7 +286,10 @@ struct tg_table
 	uint32_t chunk_count; /* atomic: directory entries handed out; entries may be NULL again */
 
 	tg_latch latch TG_CACHE_ALIGNED; /* TG_RANK_TABLE: growth, free rows, list of chunks with free slots */
-	uint32_t free_row;				 /* first free row id, plus 1; linked through the heads */
+	tg_segment_rows small_rows;
+	uint32_t segments_partial; /* lists: some rows are free; */
+	uint32_t segments_empty;   /* all are (also read without the latch); */
+	uint32_t segments_absent;  /* and the segment has been given back */
 	uint32_t free_row_count;
 	uint32_t free_chunk_index_count; /* directory entries that are NULL and below chunk_count */
 	uint32_t free_chunk_index_low;	 /* none of them is below this one */
@@ -352,6 +364,12 @@ extern tg_status tg_row_take(tg_session *session, tg_table *table, tg_claim clai
 
 /* Gives back a row id that no reader can reach any more (never published, or closed an epoch ago).  Any session. */
 extern void tg_row_give(tg_session *session, tg_table *table, uint32_t row);
+
+/*
+ * Gives segments of heads back all of whose rows are free.  Any session.  False: not to the end, the
+ * budget is used up.
+ */
+extern bool tg_rows_trim(tg_session *session, tg_table *table, unsigned *budget);
 
 /* --- slots and versions -------------------------------------------------------- */
 

@@ -275,6 +275,97 @@ test_collected(void)
 	clear();
 }
 
+#define MORE_ROWS 30000 /* of keys from 0 on: a few segments of heads */
+
+static unsigned
+closed_heads(uint32_t from, uint32_t to)
+{
+	unsigned closed = 0;
+
+	for (uint32_t row = from; row < to; row++)
+		closed += tg_head_is_closed(tg_load_acquire(tg_row_head(table, row)));
+	return closed;
+}
+
+/* Deletes the rows of a segment, or every so manyth of them. */
+static void
+delete_segment(uint32_t segment, unsigned step)
+{
+	for (uint64_t key = 0; key < MORE_ROWS; key++)
+	{
+		unsigned char bytes[TG_KEY_BYTES_MAX];
+		uint32_t row;
+
+		if (tg_btree_find(table->index, bytes, key_of(key, bytes), &row) == TG_OK && row / TG_SEGMENT_ROWS == segment &&
+			row % step == 0)
+			must_delete(&clients[0], key);
+	}
+	commit(&clients[0]);
+}
+
+/* Rows that lie one behind the other go, and with them their heads; who still comes by their numbers finds them closed. */
+static void
+test_heads(void)
+{
+	const int64_t segment_bytes = TG_SEGMENT_ROWS * sizeof(tg_version);
+	tg_session *reader = clients[5].session;
+	const tg_version *held;
+	int64_t full;
+	uint32_t row_next;
+	unsigned missing = 0;
+
+	for (uint64_t key = 0; key < MORE_ROWS; key++)
+		insert_row(&clients[0], key);
+	commit(&clients[0]);
+	leases_end();
+	full = tg_load_relaxed(&table->table_bytes);
+	row_next = table->row_next;
+	delete_segment(1, 2);
+	delete_segment(2, 1);
+	tg_epoch_enter(reader);
+	held = tg_row_head(table, 2 * TG_SEGMENT_ROWS);
+	tg_epoch_leave(reader);
+	sweep(6, 50);
+	unit_equal((uint64_t) (full - tg_load_relaxed(&table->table_bytes)), (uint64_t) segment_bytes,
+			   "the segment goes in which all rows are free");
+	unit_ok(held != tg_row_head(table, 2 * TG_SEGMENT_ROWS) &&
+				closed_heads(2 * TG_SEGMENT_ROWS, 3 * TG_SEGMENT_ROWS) == TG_SEGMENT_ROWS,
+			"its rows are closed");
+	check_exact(1000, "a segment of heads is gone");
+
+	/* Somebody has the pointer while the next one goes. */
+	tg_collector_shared->sweep.at_ms = tg_now_ms() + 3600 * 1000; /* no sweep comes by itself */
+	delete_segment(1, 1);
+	while (logs_waiting() > 0)
+		collect(1000);
+	tg_epoch_enter(reader);
+	held = tg_row_head(table, TG_SEGMENT_ROWS);
+	tg_collector_shared->sweep.at_ms = 0;
+	sweep(6, 1000);
+	unit_ok(held != tg_row_head(table, TG_SEGMENT_ROWS), "the next one goes");
+	for (unsigned i = 0; i < TG_SEGMENT_ROWS; i++)
+		missing += !tg_head_is_closed(tg_load_acquire(&held[i]));
+	unit_equal(missing, 0, "and stays for who has met it");
+	tg_epoch_leave(reader);
+	sweep(6, 1000);
+	unit_equal((uint64_t) (full - tg_load_relaxed(&table->table_bytes)), 2 * (uint64_t) segment_bytes, "both are gone");
+
+	for (uint64_t key = 0; key < MORE_ROWS; key++)
+		(void) insert(&clients[0], key);
+	commit(&clients[0]);
+	leases_end();
+	unit_ok(table->row_next == row_next && tg_load_relaxed(&table->table_bytes) == full,
+			"new rows take their numbers: %u, before %u", table->row_next, row_next);
+	check_exact(1000, "segments came back");
+	for (uint64_t key = 0; key < MORE_ROWS; key++)
+		must_delete(&clients[0], key);
+	commit(&clients[0]);
+	sweep(6, 1000);
+	check_exact(1000, "all rows have gone");
+	unit_equal((uint64_t) (full - tg_load_relaxed(&table->table_bytes)), 2 * (uint64_t) segment_bytes,
+			   "with all that were handed out to the end");
+}
+
 /* Of the live rows, how many are in chunks with the last column, in which they have nothing. */
 static int64_t
 with_column(unsigned column)
@@ -332,6 +423,7 @@ main(void)
 	test_short_memory();
 	test_one_chunk();
 	test_collected();
+	test_heads();
 	test_older_layout();
 	end();
 	return unit_done();
