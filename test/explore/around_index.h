@@ -8,6 +8,11 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/latch.h"
+#include "runtime/mem/session.h"
+#include "runtime/storage/btree.h"
+#include "runtime/storage/key.h"
+
 #define UNUSED_HERE(declaration)                                                                                       \
 	declaration                                                                                                        \
 	{                                                                                                                  \

@@ -165,6 +165,8 @@ tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t 
 
 /* What is compiled with it and not called. */
 
+UNUSED_HERE(tg_status tg_txn_enter_shared(tg_session *session, tg_txn *txn, const tg_table *table, bool *entered_out))
+UNUSED_HERE(void tg_lane_hand_over(tg_session *session, tg_lane *lane))
 UNUSED_HERE(void tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, size_t low_bytes,
 									  bool low_inclusive, const void *high, size_t high_bytes, bool high_inclusive,
 									  bool backward))

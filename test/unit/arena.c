@@ -17,9 +17,9 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/mem/session.h"
+#include "test/unit/filled.h"
 #include "test/unit/unit.h"
 
-#define MIB ((size_t) 1 << 20)
 #define GIB ((size_t) 1 << 30)
 
 static tg_session *session; /* main's own */
@@ -38,41 +38,6 @@ arena_end(void)
 {
 	tg_session_close(session);
 	tg_arena_destroy();
-}
-
-static tg_arena_report
-report_now(void)
-{
-	tg_arena_report report;
-
-	tg_arena_report_get(&report);
-	return report;
-}
-
-/* --- patterns ------------------------------------------------------------------- */
-
-static uint8_t
-pattern_of(const void *object)
-{
-	return (uint8_t) (((uintptr_t) object >> 3) * 37 % 101);
-}
-
-static void *
-filled(tg_session *owner, size_t bytes, tg_use use, tg_claim claim)
-{
-	void *object = tg_alloc(owner, bytes, use, claim);
-
-	if (object != NULL)
-		memset(object, pattern_of(object), bytes);
-	return object;
-}
-
-static bool
-is_filled(const void *object, size_t bytes)
-{
-	const uint8_t *byte = object;
-
-	return byte[0] == pattern_of(object) && memcmp(byte, byte + 1, bytes - 1) == 0;
 }
 
 /* --- sizes, alignment, contents ---------------------------------------------------- */
@@ -352,29 +317,6 @@ test_accounts(void)
 	unit_ok(report_now().peak > committed + MIB, "the peak remembers");
 }
 
-/* Resident bytes of the arena's mapping, by /proc/self/smaps. */
-static size_t
-arena_resident(void)
-{
-	FILE *file = fopen("/proc/self/smaps", "r");
-	uintptr_t inside_address = (uintptr_t) tg_epoch_global;
-	bool inside = false;
-	unsigned long kilobytes = 0;
-	char line[512];
-
-	while (fgets(line, sizeof(line), file) != NULL)
-	{
-		unsigned long begin;
-		unsigned long end;
-
-		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
-			inside = inside_address >= begin && inside_address < end;
-		else if (inside)
-			(void) sscanf(line, "Rss: %lu kB", &kilobytes);
-	}
-	fclose(file);
-	return kilobytes * 1024;
-}
 
 static uint64_t
 page_faults(void)
@@ -650,93 +592,6 @@ test_fallback(void)
 	tg_arena_destroy();
 }
 
-/* Takes and gives of many lengths over huge pages, split and put together by trims: what is zeroed is, nothing overlaps. */
-static void
-huge_pages_random(void)
-{
-	enum
-	{
-		OBJECTS = 128,
-		ROUNDS = 4000
-	};
-	char *objects[OBJECTS] = {NULL};
-	size_t sizes[OBJECTS];
-	uint64_t random = 7;
-	unsigned not_zero = 0;
-	unsigned damaged = 0;
-
-	for (unsigned i = 0; i < ROUNDS; i++)
-	{
-		unsigned place;
-
-		random = random * 6364136223846793005 + 1442695040888963407;
-		place = random >> 33 & (OBJECTS - 1);
-		if (objects[place] == NULL)
-		{
-			sizes[place] = ((size_t) 20000 << (random >> 48) % 7) + (random >> 56) * 8;
-			objects[place] = tg_alloc_zeroed(session, sizes[place], TG_USE_CHUNK, TG_DATA);
-			if (objects[place] == NULL) /* the limit is near */
-				continue;
-			for (size_t at = 0; at < sizes[place]; at += 8)
-				not_zero += *(uint64_t *) (objects[place] + at) != 0;
-			memset(objects[place], pattern_of(objects[place]), sizes[place]);
-		}
-		else
-		{
-			damaged += !is_filled(objects[place], sizes[place]);
-			tg_free(session, objects[place], TG_USE_CHUNK);
-			objects[place] = NULL;
-		}
-		if (i % 256 == 0)
-		{
-			if (i % 512 == 0)
-				tg_arena_trim();
-			tg_arena_check();
-		}
-	}
-	unit_equal(not_zero, 0, "zeroed objects are, wherever they lie in huge pages");
-	unit_equal(damaged, 0, "and none overlaps another");
-	for (unsigned place = 0; place < OBJECTS; place++)
-	{
-		if (objects[place] != NULL)
-			tg_free(session, objects[place], TG_USE_CHUNK);
-	}
-	tg_arena_check();
-}
-
-static void
-test_huge_pages(bool one_process)
-{
-	tg_arena_config config = {.reserve_bytes = 256 * MIB,
-							  .limit_bytes = 256 * MIB,
-							  .session_max = 40,
-							  .huge_pages = true,
-							  .one_process = one_process};
-	void *objects[64];
-	tg_arena_report report;
-
-	if (tg_arena_create(&config) != TG_OK || tg_session_open(&session) != TG_OK)
-		abort();
-	for (unsigned i = 0; i < 64; i++)
-		objects[i] = filled(session, MIB + i * 5000, TG_USE_CHUNK, TG_DATA);
-	report = report_now();
-	unit_ok(report.huge_asked && (report.huge_refused || report.huge >= report.committed),
-			"huge pages are below all that is in use, or the system refuses them");
-	unit_ok(report.huge <= report.committed + report.idle + 2 * MIB, "and all of them are accounted for");
-	tg_arena_check();
-	printf("# huge pages%s: refused %d, %zu of %zu bytes\n", one_process ? " in private memory" : "",
-		   report.huge_refused, report.huge, report.committed);
-	for (unsigned i = 0; i < 64; i++)
-		tg_free(session, objects[i * 37 % 64], TG_USE_CHUNK);
-	unit_ok(report_now().idle <= 10 * MIB, "idle huge pages are kept within the bound, too");
-	tg_arena_limit_set(24 * MIB);
-	huge_pages_random();
-	tg_session_close(session);
-	tg_arena_trim();
-	unit_ok(arena_resident() < 4 * MIB, "and all go by a trim");
-	tg_arena_destroy();
-}
-
 /* --- debug builds --------------------------------------------------------------------------------- */
 
 #ifdef TG_DEBUG
@@ -848,7 +703,5 @@ main(void)
 #endif
 	arena_end();
 	test_fallback();
-	test_huge_pages(false);
-	test_huge_pages(true);
 	return unit_done();
 }

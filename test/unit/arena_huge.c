@@ -1,0 +1,112 @@
+/*
+ * arena_huge.c
+ *	  Huge pages below the data: asked for once, accounted for, given back as a whole; what
+ *	  lies in them is zeroed and whole as it is in small ones.
+ */
+#include "runtime/mem/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/mem/session.h"
+#include "test/unit/filled.h"
+#include "test/unit/unit.h"
+
+static tg_session *session;
+
+/* Takes and gives of many lengths over huge pages, split and put together by trims: what is zeroed is, nothing overlaps. */
+static void
+huge_pages_random(void)
+{
+	enum
+	{
+		OBJECTS = 128,
+		ROUNDS = 4000
+	};
+	char *objects[OBJECTS] = {NULL};
+	size_t sizes[OBJECTS];
+	uint64_t random = 7;
+	unsigned not_zero = 0;
+	unsigned damaged = 0;
+
+	for (unsigned i = 0; i < ROUNDS; i++)
+	{
+		unsigned place;
+
+		random = random * 6364136223846793005 + 1442695040888963407;
+		place = random >> 33 & (OBJECTS - 1);
+		if (objects[place] == NULL)
+		{
+			sizes[place] = ((size_t) 20000 << (random >> 48) % 7) + (random >> 56) * 8;
+			objects[place] = tg_alloc_zeroed(session, sizes[place], TG_USE_CHUNK, TG_DATA);
+			if (objects[place] == NULL) /* the limit is near */
+				continue;
+			for (size_t at = 0; at < sizes[place]; at += 8)
+				not_zero += *(uint64_t *) (objects[place] + at) != 0;
+			memset(objects[place], pattern_of(objects[place]), sizes[place]);
+		}
+		else
+		{
+			damaged += !is_filled(objects[place], sizes[place]);
+			tg_free(session, objects[place], TG_USE_CHUNK);
+			objects[place] = NULL;
+		}
+		if (i % 256 == 0)
+		{
+			if (i % 512 == 0)
+				tg_arena_trim();
+			tg_arena_check();
+		}
+	}
+	unit_equal(not_zero, 0, "zeroed objects are, wherever they lie in huge pages");
+	unit_equal(damaged, 0, "and none overlaps another");
+	for (unsigned place = 0; place < OBJECTS; place++)
+	{
+		if (objects[place] != NULL)
+			tg_free(session, objects[place], TG_USE_CHUNK);
+	}
+	tg_arena_check();
+}
+
+static void
+test_huge_pages(bool one_process)
+{
+	tg_arena_config config = {.reserve_bytes = 256 * MIB,
+							  .limit_bytes = 256 * MIB,
+							  .session_max = 40,
+							  .huge_pages = true,
+							  .one_process = one_process};
+	void *objects[64];
+	tg_arena_report report;
+
+	if (tg_arena_create(&config) != TG_OK || tg_session_open(&session) != TG_OK)
+		abort();
+	for (unsigned i = 0; i < 64; i++)
+		objects[i] = filled(session, MIB + i * 5000, TG_USE_CHUNK, TG_DATA);
+	report = report_now();
+	unit_ok(report.huge_asked && (report.huge_refused || report.huge >= report.committed),
+			"huge pages are below all that is in use, or the system refuses them");
+	unit_ok(report.huge <= report.committed + report.idle + 2 * MIB, "and all of them are accounted for");
+	tg_arena_check();
+	printf("# huge pages%s: refused %d, %zu of %zu bytes\n", one_process ? " in private memory" : "",
+		   report.huge_refused, report.huge, report.committed);
+	for (unsigned i = 0; i < 64; i++)
+		tg_free(session, objects[i * 37 % 64], TG_USE_CHUNK);
+	unit_ok(report_now().idle <= 10 * MIB, "idle huge pages are kept within the bound, too");
+	tg_arena_limit_set(24 * MIB);
+	huge_pages_random();
+	tg_session_close(session);
+	tg_arena_trim();
+	unit_ok(arena_resident() < 4 * MIB, "and all go by a trim");
+	tg_arena_destroy();
+}
+
+int
+main(void)
+{
+	alarm(600);
+	test_huge_pages(false);
+	test_huge_pages(true);
+	return unit_done();
+}
