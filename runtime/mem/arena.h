@@ -170,6 +170,12 @@ extern void tg_alloc_flush(tg_session *session);
  */
 extern void tg_arena_trim(void);
 
+/*
+ * Asks the system ahead for the huge page that is likely to be used next, if there is one: for
+ * a thread that nobody waits for, now and then.  Like tg_arena_trim.
+ */
+extern void tg_arena_prepare(void);
+
 /* Checks every page, slab and list, in every build: for tests.  Nobody else may be at work. */
 extern void tg_arena_check(void);
 

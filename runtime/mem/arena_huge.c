@@ -10,10 +10,12 @@
  * by the settings below /sys/kernel/mm/transparent_hugepage but "deny").
  *
  * A granule is an aligned stretch of 2 MiB.  It is asked for when the first page
- * of it is taken, by whoever takes it: then there is nothing to be copied and
- * nobody whom that would keep waiting, and the kernel clears at once what it
- * would have cleared page by page.  Other processes map it as a whole when they
- * first touch it.
+ * of it is taken: then there is nothing to be copied and nobody whom that would
+ * keep waiting, and the kernel clears at once what it would have cleared page by
+ * page, in a tenth of the time (110 us); but where a hypervisor gives memory
+ * only at its first use, 5 ms.  So the one behind those in use is asked for ahead, by a
+ * thread that nobody waits for (tg_arena_prepare), and whoever takes pages asks himself only if
+ * he was faster.  Other processes map it as a whole when they first touch it.
  *
  *	  UNTOUCHED --take--> ASKING --given--> HUGE
  *	      ^                 |                |
@@ -22,8 +24,8 @@
  *	      +-- all of it -- SMALL <-----------+
  *	          went back
  *
- * 1. A granule is UNTOUCHED if and only if all its pages are RETURNED (arena_pages.c).
- *	  It then lies within one free span, as neighbours of a sort are joined.
+ * 1. All pages of an UNTOUCHED granule are RETURNED (arena_pages.c), so that it lies within
+ *	  one free span, as neighbours of a sort are joined.  If all pages of another one are, it was asked for ahead.
  * 2. A granule is asked for once: what was split stays so until all of it has gone back, or who
  *	  takes and gives at the memory's limit would have it put together and split time and again.
  * 3. Pages of a HUGE granule that nobody has taken yet stay RETURNED, though they are backed: they read
@@ -43,6 +45,9 @@
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1's number; older C libraries have no name for it */
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* 5.14 */
+#endif
 
 enum
 {
@@ -56,6 +61,7 @@ enum
 typedef struct huge_state
 {
 	bool asks;			/* constant: they were wanted */
+	uint32_t next;		/* the granule to ask for ahead; 0: none */
 	bool refused;		/* the kernel knows no such thing, or must not: not asked any more */
 	uint8_t granules[]; /* state of each */
 } huge_state;
@@ -88,28 +94,52 @@ tg_huge_setup(void *memory, bool asks)
 	state->asks = asks;
 }
 
+/* Marks an UNTOUCHED granule that is about to be taken, or prepared.  Whether it is to be asked for. */
+static bool
+begin_asking(uint32_t granule)
+{
+	/* What does not end within the reservation has no room for a huge page. */
+	bool ask =
+		state->asks && !tg_load_relaxed(&state->refused) && (granule + 1) * (uint64_t) TG_HUGE_PAGES <= tg_page_total;
+
+	state->granules[granule] = ask ? ASKING : SMALL;
+	return ask;
+}
+
 tg_huge_span
 tg_huge_take(uint32_t first, uint32_t page_count)
 {
-	bool ask = state->asks && !tg_load_relaxed(&state->refused);
+	uint32_t behind = granule_of(first + page_count - 1) + 1;
 	tg_huge_span asked = {0};
 
-	for (uint32_t granule = granule_of(first); granule <= granule_of(first + page_count - 1); granule++)
+	for (uint32_t granule = granule_of(first); granule < behind; granule++)
 	{
-		if (state->granules[granule] != UNTOUCHED)
+		if (state->granules[granule] != UNTOUCHED || !begin_asking(granule))
 			continue;
-		/* What does not end within the reservation has no room for a huge page. */
-		if (!ask || (granule + 1) * (uint64_t) TG_HUGE_PAGES > tg_page_total)
-		{
-			state->granules[granule] = SMALL;
-			continue;
-		}
-		state->granules[granule] = ASKING;
 		if (asked.end == 0)
 			asked.begin = granule * TG_HUGE_PAGES;
 		asked.end = (granule + 1) * TG_HUGE_PAGES;
 	}
+	if (state->asks && behind < granule_total() && state->granules[behind] == UNTOUCHED)
+		tg_store_relaxed(&state->next, behind);
 	return asked;
+}
+
+bool
+tg_huge_is_wanted(void)
+{
+	return tg_load_relaxed(&state->next) != 0;
+}
+
+tg_huge_span
+tg_huge_prepare(void)
+{
+	uint32_t granule = state->next;
+
+	tg_store_relaxed(&state->next, 0);
+	if (granule == 0 || state->granules[granule] != UNTOUCHED || !begin_asking(granule))
+		return (tg_huge_span){0};
+	return (tg_huge_span){.begin = granule * TG_HUGE_PAGES, .end = (granule + 1) * TG_HUGE_PAGES};
 }
 
 void
@@ -121,9 +151,9 @@ tg_huge_ask(tg_huge_span asked)
 		uint8_t asking = ASKING;
 		uint8_t outcome = HUGE;
 
-		/* The kernel puts together what is there: one page has to be.  The first one is the asker's (1). */
-		*(volatile char *) memory = 0;
-		if (madvise(memory, TG_HUGE_BYTES, MADV_COLLAPSE) != 0)
+		/* The kernel puts together what is there: one page has to be.  It may be somebody's by now: we do not write to it. */
+		if (madvise(memory, TG_PAGE_BYTES, MADV_POPULATE_WRITE) != 0 ||
+			madvise(memory, TG_HUGE_BYTES, MADV_COLLAPSE) != 0)
 		{
 			outcome = SMALL;
 			if (errno == EINVAL)
@@ -167,6 +197,6 @@ tg_huge_check(uint32_t first, uint32_t page_count, bool returned)
 		uint32_t end = begin + TG_HUGE_PAGES < tg_page_total ? begin + TG_HUGE_PAGES : tg_page_total;
 		bool whole = returned && first <= begin && end <= first + page_count;
 
-		tg_check((state->granules[granule] == UNTOUCHED) == whole);
+		tg_check(state->granules[granule] != UNTOUCHED || whole);
 	}
 }

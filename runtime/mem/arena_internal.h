@@ -137,6 +137,10 @@ extern void tg_huge_setup(void *memory, bool asks);
 /* RETURNED pages are being taken: which granules are to be asked for. */
 extern tg_huge_span tg_huge_take(uint32_t first, uint32_t page_count);
 
+/* Whether one should be asked for ahead: any thread, no latch.  And which; empty if none. */
+extern bool tg_huge_is_wanted(void);
+extern tg_huge_span tg_huge_prepare(void);
+
 /* Asks for them.  It calls the kernel: not under the latch. */
 extern void tg_huge_ask(tg_huge_span asked);
 

@@ -381,6 +381,20 @@ tg_pages_trim(void)
 }
 
 void
+tg_arena_prepare(void)
+{
+	tg_huge_span asked = {0};
+
+	if (tg_likely(!tg_huge_is_wanted()))
+		return;
+	tg_latch_acquire(&state->latch);
+	if (state->committed + TG_HUGE_PAGES <= tg_load_relaxed(&state->limit))
+		asked = tg_huge_prepare();
+	tg_latch_release(&state->latch);
+	tg_huge_ask(asked);
+}
+
+void
 tg_pages_report(tg_arena_report *report)
 {
 	report->reserved = (size_t) tg_page_total << TG_PAGE_SHIFT;

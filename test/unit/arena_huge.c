@@ -102,11 +102,48 @@ test_huge_pages(bool one_process)
 	tg_arena_destroy();
 }
 
+/* The next one is there before anybody takes its pages, whose contents it leaves alone. */
+static void
+test_prepared(void)
+{
+	tg_arena_config config = {.reserve_bytes = 64 * MIB, .limit_bytes = 16 * MIB, .session_max = 4, .huge_pages = true};
+	tg_arena_report before;
+	tg_arena_report after;
+	char *object;
+
+	if (tg_arena_create(&config) != TG_OK || tg_session_open(&session) != TG_OK)
+		abort();
+	object = filled(session, 100000, TG_USE_CHUNK, TG_DATA);
+	before = report_now();
+	tg_arena_prepare();
+	tg_arena_prepare();
+	after = report_now();
+	unit_ok(after.huge_refused || after.huge == before.huge + 2 * MIB,
+			"one huge page is asked for ahead, and no other");
+	tg_arena_check();
+	unit_ok(is_filled(object, 100000), "what is there stays");
+	tg_free(session, object, TG_USE_CHUNK);
+	object = tg_alloc_zeroed(session, 5 * MIB, TG_USE_CHUNK, TG_DATA);
+	unit_ok(object != NULL && object[0] == 0 && memcmp(object, object + 1, 5 * MIB - 1) == 0, "and it is zeroed");
+	tg_arena_prepare();
+	tg_arena_check();
+	tg_arena_limit_set(4 * MIB);
+	before = report_now();
+	tg_arena_prepare();
+	unit_equal(report_now().huge, before.huge, "none beyond the limit");
+	tg_free(session, object, TG_USE_CHUNK);
+	tg_session_close(session);
+	tg_arena_trim();
+	tg_arena_check();
+	tg_arena_destroy();
+}
+
 int
 main(void)
 {
 	alarm(600);
 	test_huge_pages(false);
 	test_huge_pages(true);
+	test_prepared();
 	return unit_done();
 }
