@@ -94,6 +94,12 @@ tg_huge_setup(void *memory, bool asks)
 	state->asks = asks;
 }
 
+static bool
+is_untouched(uint32_t granule)
+{
+	return tg_load_relaxed(&state->granules[granule]) == UNTOUCHED;
+}
+
 /* Marks an UNTOUCHED granule that is about to be taken, or prepared.  Whether it is to be asked for. */
 static bool
 begin_asking(uint32_t granule)
@@ -102,7 +108,7 @@ begin_asking(uint32_t granule)
 	bool ask =
 		state->asks && !tg_load_relaxed(&state->refused) && (granule + 1) * (uint64_t) TG_HUGE_PAGES <= tg_page_total;
 
-	state->granules[granule] = ask ? ASKING : SMALL;
+	tg_store_relaxed(&state->granules[granule], ask ? ASKING : SMALL);
 	return ask;
 }
 
@@ -114,13 +120,13 @@ tg_huge_take(uint32_t first, uint32_t page_count)
 
 	for (uint32_t granule = granule_of(first); granule < behind; granule++)
 	{
-		if (state->granules[granule] != UNTOUCHED || !begin_asking(granule))
+		if (!is_untouched(granule) || !begin_asking(granule))
 			continue;
 		if (asked.end == 0)
 			asked.begin = granule * TG_HUGE_PAGES;
 		asked.end = (granule + 1) * TG_HUGE_PAGES;
 	}
-	if (state->asks && behind < granule_total() && state->granules[behind] == UNTOUCHED)
+	if (state->asks && behind < granule_total() && is_untouched(behind))
 		tg_store_relaxed(&state->next, behind);
 	return asked;
 }
@@ -137,7 +143,7 @@ tg_huge_prepare(void)
 	uint32_t granule = state->next;
 
 	tg_store_relaxed(&state->next, 0);
-	if (granule == 0 || state->granules[granule] != UNTOUCHED || !begin_asking(granule))
+	if (granule == 0 || !is_untouched(granule) || !begin_asking(granule))
 		return (tg_huge_span){0};
 	return (tg_huge_span){.begin = granule * TG_HUGE_PAGES, .end = (granule + 1) * TG_HUGE_PAGES};
 }
@@ -197,6 +203,6 @@ tg_huge_check(uint32_t first, uint32_t page_count, bool returned)
 		uint32_t end = begin + TG_HUGE_PAGES < tg_page_total ? begin + TG_HUGE_PAGES : tg_page_total;
 		bool whole = returned && first <= begin && end <= first + page_count;
 
-		tg_check(state->granules[granule] != UNTOUCHED || whole);
+		tg_check(!is_untouched(granule) || whole);
 	}
 }
