@@ -36,7 +36,7 @@ tg_runtime_create(const tg_runtime_config *config)
 	return tg_txn_create();
 }
 
-/* At every tick: a load; while memory grows, a huge page now and then, which takes 0.1 ms. */
+/* At every tick: a load; while memory grows, a huge page now and then (0.1 ms; on some hypervisors 5 ms). */
 static void
 prepare_memory(tg_session *session)
 {

@@ -46,9 +46,9 @@
  *	  scrollable cursors, a state that is running already (a cursor left open,
  *	  recursion), parallel workers.
  *
- * What is left of a point query's time is waiting for memory, and more for the
- * translation of addresses that this process has not used for long than for the
- * data: with pages of 4 KiB a line of the page table, and one of the
+ * What is left of a point query's time is waiting for memory and, where the arena
+ * has no huge pages, more for the translation of addresses than for the
+ * data: a line of the page table, and one of the
  * hypervisor's, come from memory first.  A prefetch, too, keeps the processor
  * until its address is translated.  So the start asks for the leaf, the row's
  * head, its chunk and its cells as early as each is known, what does not depend

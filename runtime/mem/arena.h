@@ -108,6 +108,7 @@ typedef struct tg_arena_report
 	size_t used;				  /* live objects, all uses */
 	size_t used_by[TG_USE_COUNT]; /* live objects by use */
 	size_t huge;				  /* bytes that the system has backed by huge pages */
+	size_t huge_declined;		  /* bytes that it was asked for in vain, since start */
 	bool huge_asked;			  /* they are wanted, and the system knows them */
 	bool huge_refused;			  /* but it does not give them to such memory */
 	uint64_t refused;			  /* claims refused since start */

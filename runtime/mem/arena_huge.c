@@ -61,8 +61,10 @@ enum
 typedef struct huge_state
 {
 	bool asks;			/* constant: they were wanted */
+	bool given;			/* the kernel has given one */
+	bool refused;		/* it knows no such thing, or must not: not asked any more */
 	uint32_t next;		/* the granule to ask for ahead; 0: none */
-	bool refused;		/* the kernel knows no such thing, or must not: not asked any more */
+	uint32_t declined;	/* askings in vain */
 	uint8_t granules[]; /* state of each */
 } huge_state;
 
@@ -100,13 +102,18 @@ is_untouched(uint32_t granule)
 	return tg_load_relaxed(&state->granules[granule]) == UNTOUCHED;
 }
 
+static bool
+is_asked(void)
+{
+	return state->asks && !tg_load_relaxed(&state->refused);
+}
+
 /* Marks an UNTOUCHED granule that is about to be taken, or prepared.  Whether it is to be asked for. */
 static bool
 begin_asking(uint32_t granule)
 {
 	/* What does not end within the reservation has no room for a huge page. */
-	bool ask =
-		state->asks && !tg_load_relaxed(&state->refused) && (granule + 1) * (uint64_t) TG_HUGE_PAGES <= tg_page_total;
+	bool ask = is_asked() && (granule + 1) * (uint64_t) TG_HUGE_PAGES <= tg_page_total;
 
 	tg_store_relaxed(&state->granules[granule], ask ? ASKING : SMALL);
 	return ask;
@@ -126,7 +133,7 @@ tg_huge_take(uint32_t first, uint32_t page_count)
 			asked.begin = granule * TG_HUGE_PAGES;
 		asked.end = (granule + 1) * TG_HUGE_PAGES;
 	}
-	if (state->asks && behind < granule_total() && is_untouched(behind))
+	if (is_asked() && behind < granule_total() && is_untouched(behind))
 		tg_store_relaxed(&state->next, behind);
 	return asked;
 }
@@ -155,17 +162,20 @@ tg_huge_ask(tg_huge_span asked)
 	{
 		char *memory = tg_page_address(page);
 		uint8_t asking = ASKING;
-		uint8_t outcome = HUGE;
-
 		/* The kernel puts together what is there: one page has to be.  It may be somebody's by now: we do not write to it. */
-		if (madvise(memory, TG_PAGE_BYTES, MADV_POPULATE_WRITE) != 0 ||
-			madvise(memory, TG_HUGE_BYTES, MADV_COLLAPSE) != 0)
+		bool given = madvise(memory, TG_PAGE_BYTES, MADV_POPULATE_WRITE) == 0 &&
+					 madvise(memory, TG_HUGE_BYTES, MADV_COLLAPSE) == 0;
+
+		if (given)
+			tg_store_relaxed(&state->given, true);
+		else
 		{
-			outcome = SMALL;
-			if (errno == EINVAL)
+			(void) tg_fetch_add_relaxed(&state->declined, 1);
+			/* Once it has given one, this says that somebody gave back pages of this granule meanwhile. */
+			if (errno == EINVAL && !tg_load_relaxed(&state->given))
 				tg_store_relaxed(&state->refused, true);
 		}
-		(void) tg_cas_acq_rel(&state->granules[granule_of(page)], &asking, outcome);
+		(void) tg_cas_acq_rel(&state->granules[granule_of(page)], &asking, given ? HUGE : SMALL);
 	}
 }
 
@@ -190,6 +200,7 @@ tg_huge_report(tg_arena_report *report)
 		if (tg_load_relaxed(&state->granules[granule]) == HUGE)
 			report->huge += TG_HUGE_BYTES;
 	}
+	report->huge_declined = tg_load_relaxed(&state->declined) * TG_HUGE_BYTES;
 	report->huge_asked = state->asks;
 	report->huge_refused = tg_load_relaxed(&state->refused);
 }
