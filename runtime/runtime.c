@@ -43,6 +43,12 @@ prepare_memory(tg_session *session)
 	tg_arena_prepare();
 }
 
+static void
+mend_memory(tg_session *session)
+{
+	tg_arena_mend();
+}
+
 tg_status
 tg_runtime_start(const tg_scheduler_settings *settings)
 {
@@ -50,6 +56,7 @@ tg_runtime_start(const tg_scheduler_settings *settings)
 	tg_collector_attach();
 	tg_txn_attach();
 	tg_watcher_add(prepare_memory, 0);
+	tg_watcher_add(mend_memory, TG_MEND_US);
 	tg_process_channel_register();
 	tg_process_txn_register();
 	return tg_scheduler_start();

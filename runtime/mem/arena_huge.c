@@ -18,16 +18,19 @@
  * he was faster.  Other processes map it as a whole when they first touch it.
  *
  *	  UNTOUCHED --take--> ASKING --given--> HUGE
- *	      ^                 |                |
- *	      |              refused        part of it goes back
- *	      |                 v                |
+ *	      ^                |  ^              |
+ *	      |          declined |         part of it goes back
+ *	      |                v  |mended        |
  *	      +-- all of it -- SMALL <-----------+
  *	          went back
  *
  * 1. All pages of an UNTOUCHED granule are RETURNED (arena_pages.c), so that it lies within
  *	  one free span, as neighbours of a sort are joined.  If all pages of another one are, it was asked for ahead.
- * 2. A granule is asked for once: what was split stays so until all of it has gone back, or who
- *	  takes and gives at the memory's limit would have it put together and split time and again.
+ * 2. What was split, or declined, is mended by nobody who takes pages, or who takes and gives at the memory's limit would
+ *	  have it put together and split time and again.  The thread that nobody waits for asks once more (tg_arena_mend) for a
+ *	  granule that has all its pages taken, or idle, in two rounds a second apart: the kernel copies
+ *	  it (0.3 ms), and no more memory is in use than before.  A load is what makes that worth while: versions' headers
+ *	  lie between what they belong to, and a third of all pages go back and are taken again.
  * 3. Pages of a HUGE granule that nobody has taken yet stay RETURNED, though they are backed: they read
  *	  as zeroes, and what is taken next may lie across the granule's end.  They count as idle, and go back, with
  *	  whichever neighbour is given back (span_absorb).
@@ -54,18 +57,35 @@ enum
 	UNTOUCHED, /* what an empty arena consists of */
 	ASKING,
 	HUGE,
-	SMALL
+	SMALL,
+	RIPE /* SMALL, and the round before this one has found it full */
 };
+
+#define ASK_TRIES 3
+
+#define MEND_LOOKS_MAX 64 /* granules in a call */
+#define MEND_PAUSE_MIN (1000000 / TG_MEND_US)
+#define MEND_PAUSE_MAX (64 * MEND_PAUSE_MIN)
+
+typedef struct granule
+{
+	uint8_t state;
+	uint16_t backed; /* pages that are not RETURNED, nor LEAVING; under the latch */
+} granule;
 
 /* In the arena. */
 typedef struct huge_state
 {
-	bool asks;			/* constant: they were wanted */
-	bool given;			/* the kernel has given one */
-	bool refused;		/* it knows no such thing, or must not: not asked any more */
-	uint32_t next;		/* the granule to ask for ahead; 0: none */
-	uint32_t declined;	/* askings in vain */
-	uint8_t granules[]; /* state of each */
+	bool asks;			 /* constant: they were wanted */
+	bool given;			 /* the kernel has given one */
+	bool refused;		 /* it knows no such thing, or must not: not asked any more */
+	uint32_t next;		 /* the granule to ask for ahead; 0: none */
+	uint32_t declined;	 /* askings in vain */
+	uint32_t behind;	 /* the granules that were ever taken lie before this one; under the latch */
+	uint32_t mend_at;	 /* where the round that mends is; under the latch */
+	uint32_t mend_calls; /* calls that it pauses for; under the latch */
+	uint32_t mend_pause; /* how many after each round: more while all is declined */
+	granule granules[];
 } huge_state;
 
 static huge_state *state;
@@ -83,10 +103,20 @@ granule_total(void)
 	return granule_of(tg_page_total - 1) + 1;
 }
 
+/* Pages of the granule that lie between those. */
+static uint32_t
+pages_within(uint32_t at, uint32_t begin, uint32_t end)
+{
+	uint32_t granule_begin = at * TG_HUGE_PAGES;
+	uint32_t granule_end = granule_begin + TG_HUGE_PAGES;
+
+	return (end < granule_end ? end : granule_end) - (begin > granule_begin ? begin : granule_begin);
+}
+
 size_t
 tg_huge_state_bytes(uint32_t page_total)
 {
-	return sizeof(huge_state) + page_total / TG_HUGE_PAGES + 1;
+	return sizeof(huge_state) + (page_total / TG_HUGE_PAGES + 1) * sizeof(granule);
 }
 
 void
@@ -94,12 +124,19 @@ tg_huge_setup(void *memory, bool asks)
 {
 	state = memory; /* the arena is empty: all are UNTOUCHED */
 	state->asks = asks;
+	state->mend_pause = MEND_PAUSE_MIN;
 }
 
-static bool
-is_untouched(uint32_t granule)
+static uint8_t
+state_of(uint32_t at)
 {
-	return tg_load_relaxed(&state->granules[granule]) == UNTOUCHED;
+	return tg_load_relaxed(&state->granules[at].state);
+}
+
+static void
+state_set(uint32_t at, uint8_t to)
+{
+	tg_store_relaxed(&state->granules[at].state, to);
 }
 
 static bool
@@ -110,13 +147,33 @@ is_asked(void)
 
 /* Marks an UNTOUCHED granule that is about to be taken, or prepared.  Whether it is to be asked for. */
 static bool
-begin_asking(uint32_t granule)
+begin_asking(uint32_t at)
 {
 	/* What does not end within the reservation has no room for a huge page. */
-	bool ask = is_asked() && (granule + 1) * (uint64_t) TG_HUGE_PAGES <= tg_page_total;
+	bool ask = is_asked() && (at + 1) * (uint64_t) TG_HUGE_PAGES <= tg_page_total;
 
-	tg_store_relaxed(&state->granules[granule], ask ? ASKING : SMALL);
+	state_set(at, ask ? ASKING : SMALL);
 	return ask;
+}
+
+static tg_huge_span
+span_of(uint32_t at)
+{
+	return (tg_huge_span){.begin = at * TG_HUGE_PAGES, .end = (at + 1) * TG_HUGE_PAGES};
+}
+
+void
+tg_huge_backed(uint32_t begin, uint32_t end)
+{
+	for (uint32_t at = granule_of(begin); at <= granule_of(end - 1); at++)
+		state->granules[at].backed += pages_within(at, begin, end);
+}
+
+void
+tg_huge_leaving(uint32_t begin, uint32_t end)
+{
+	for (uint32_t at = granule_of(begin); at <= granule_of(end - 1); at++)
+		state->granules[at].backed -= pages_within(at, begin, end);
 }
 
 tg_huge_span
@@ -125,16 +182,19 @@ tg_huge_take(uint32_t first, uint32_t page_count)
 	uint32_t behind = granule_of(first + page_count - 1) + 1;
 	tg_huge_span asked = {0};
 
-	for (uint32_t granule = granule_of(first); granule < behind; granule++)
+	for (uint32_t at = granule_of(first); at < behind; at++)
 	{
-		if (!is_untouched(granule) || !begin_asking(granule))
+		if (state_of(at) != UNTOUCHED || !begin_asking(at))
 			continue;
 		if (asked.end == 0)
-			asked.begin = granule * TG_HUGE_PAGES;
-		asked.end = (granule + 1) * TG_HUGE_PAGES;
+			asked.begin = at * TG_HUGE_PAGES;
+		asked.end = (at + 1) * TG_HUGE_PAGES;
 	}
-	if (is_asked() && behind < granule_total() && is_untouched(behind))
+	if (state->behind < behind)
+		state->behind = behind;
+	if (is_asked() && behind < granule_total() && state_of(behind) == UNTOUCHED)
 		tg_store_relaxed(&state->next, behind);
+	tg_huge_backed(first, first + page_count);
 	return asked;
 }
 
@@ -147,57 +207,109 @@ tg_huge_is_wanted(void)
 tg_huge_span
 tg_huge_prepare(void)
 {
-	uint32_t granule = state->next;
+	uint32_t at = state->next;
 
 	tg_store_relaxed(&state->next, 0);
-	if (granule == 0 || !is_untouched(granule) || !begin_asking(granule))
+	if (at == 0 || state_of(at) != UNTOUCHED || !begin_asking(at))
 		return (tg_huge_span){0};
-	return (tg_huge_span){.begin = granule * TG_HUGE_PAGES, .end = (granule + 1) * TG_HUGE_PAGES};
+	return span_of(at);
+}
+
+bool
+tg_huge_can_mend(void)
+{
+	return is_asked() && tg_load_relaxed(&state->given);
+}
+
+tg_huge_span
+tg_huge_mend(void)
+{
+	if (state->mend_calls > 0)
+	{
+		state->mend_calls--;
+		return (tg_huge_span){0};
+	}
+	for (unsigned looks = 0; looks < MEND_LOOKS_MAX && state->mend_at < state->behind; looks++)
+	{
+		uint32_t at = state->mend_at++;
+
+		if (state->granules[at].backed < TG_HUGE_PAGES)
+			continue;
+		if (state_of(at) == RIPE)
+		{
+			state_set(at, ASKING);
+			return span_of(at);
+		}
+		if (state_of(at) == SMALL)
+			state_set(at, RIPE);
+	}
+	if (state->mend_at >= state->behind)
+	{
+		state->mend_at = 0;
+		state->mend_calls = tg_load_relaxed(&state->mend_pause);
+	}
+	return (tg_huge_span){0};
 }
 
 void
+tg_huge_mended(bool given)
+{
+	uint32_t longer = tg_load_relaxed(&state->mend_pause) * 2;
+
+	tg_store_relaxed(&state->mend_pause, given ? MEND_PAUSE_MIN : longer < MEND_PAUSE_MAX ? longer : MEND_PAUSE_MAX);
+}
+bool
 tg_huge_ask(tg_huge_span asked)
 {
+	bool all = true;
+
 	for (uint32_t page = asked.begin; page < asked.end; page += TG_HUGE_PAGES)
 	{
 		char *memory = tg_page_address(page);
 		uint8_t asking = ASKING;
-		/* The kernel puts together what is there: one page has to be.  It may be somebody's by now: we do not write to it. */
-		bool given = madvise(memory, TG_PAGE_BYTES, MADV_POPULATE_WRITE) == 0 &&
-					 madvise(memory, TG_HUGE_BYTES, MADV_COLLAPSE) == 0;
+		bool given = false;
 
+		/* The kernel puts together what is there: one page has to be.  It may be somebody's by now: we do not write to it. */
+		if (madvise(memory, TG_PAGE_BYTES, MADV_POPULATE_WRITE) == 0)
+		{
+			/* EAGAIN: one of the pages was just being looked at, on another processor's list, say. */
+			for (unsigned tries = 0; tries < ASK_TRIES && !given && (tries == 0 || errno == EAGAIN); tries++)
+				given = madvise(memory, TG_HUGE_BYTES, MADV_COLLAPSE) == 0;
+		}
 		if (given)
 			tg_store_relaxed(&state->given, true);
 		else
 		{
+			all = false;
 			(void) tg_fetch_add_relaxed(&state->declined, 1);
 			/* Once it has given one, this says that somebody gave back pages of this granule meanwhile. */
 			if (errno == EINVAL && !tg_load_relaxed(&state->given))
 				tg_store_relaxed(&state->refused, true);
 		}
-		(void) tg_cas_acq_rel(&state->granules[granule_of(page)], &asking, given ? HUGE : SMALL);
+		(void) tg_cas_acq_rel(&state->granules[granule_of(page)].state, &asking, given ? HUGE : SMALL);
 	}
+	return all;
 }
 
 void
 tg_huge_returned(uint32_t begin, uint32_t end, uint32_t span_begin, uint32_t span_end)
 {
-	for (uint32_t granule = granule_of(begin); granule <= granule_of(end - 1); granule++)
+	for (uint32_t at = granule_of(begin); at <= granule_of(end - 1); at++)
 	{
-		uint32_t granule_begin = granule * TG_HUGE_PAGES;
+		uint32_t granule_begin = at * TG_HUGE_PAGES;
 		bool whole =
 			span_begin <= granule_begin && (span_end - granule_begin >= TG_HUGE_PAGES || span_end == tg_page_total);
 
-		tg_store_relaxed(&state->granules[granule], whole ? UNTOUCHED : SMALL);
+		state_set(at, whole ? UNTOUCHED : SMALL);
 	}
 }
 
 void
 tg_huge_report(tg_arena_report *report)
 {
-	for (uint32_t granule = 0; granule < granule_total(); granule++)
+	for (uint32_t at = 0; at < granule_total(); at++)
 	{
-		if (tg_load_relaxed(&state->granules[granule]) == HUGE)
+		if (state_of(at) == HUGE)
 			report->huge += TG_HUGE_BYTES;
 	}
 	report->huge_declined = tg_load_relaxed(&state->declined) * TG_HUGE_BYTES;
@@ -208,12 +320,19 @@ tg_huge_report(tg_arena_report *report)
 void
 tg_huge_check(uint32_t first, uint32_t page_count, bool returned)
 {
-	for (uint32_t granule = granule_of(first); granule <= granule_of(first + page_count - 1); granule++)
+	static uint32_t backed; /* of the granule at hand */
+
+	for (uint32_t at = granule_of(first); at <= granule_of(first + page_count - 1); at++)
 	{
-		uint32_t begin = granule * TG_HUGE_PAGES;
+		uint32_t begin = at * TG_HUGE_PAGES;
 		uint32_t end = begin + TG_HUGE_PAGES < tg_page_total ? begin + TG_HUGE_PAGES : tg_page_total;
 		bool whole = returned && first <= begin && end <= first + page_count;
 
-		tg_check(!is_untouched(granule) || whole);
+		tg_check(state_of(at) != UNTOUCHED || whole);
+		if (first <= begin)
+			backed = 0;
+		if (!returned)
+			backed += pages_within(at, first, first + page_count);
+		tg_check(first + page_count < end || backed == state->granules[at].backed);
 	}
 }

@@ -134,6 +134,10 @@ typedef struct tg_huge_span
 extern size_t tg_huge_state_bytes(uint32_t page_total);
 extern void tg_huge_setup(void *memory, bool asks);
 
+/* Pages between these are no longer RETURNED without having been taken, or are LEAVING. */
+extern void tg_huge_backed(uint32_t begin, uint32_t end);
+extern void tg_huge_leaving(uint32_t begin, uint32_t end);
+
 /* RETURNED pages are being taken: which granules are to be asked for. */
 extern tg_huge_span tg_huge_take(uint32_t first, uint32_t page_count);
 
@@ -141,8 +145,13 @@ extern tg_huge_span tg_huge_take(uint32_t first, uint32_t page_count);
 extern bool tg_huge_is_wanted(void);
 extern tg_huge_span tg_huge_prepare(void);
 
-/* Asks for them.  It calls the kernel: not under the latch. */
-extern void tg_huge_ask(tg_huge_span asked);
+/* Whether there is any sense in mending: any thread, no latch.  Which granule to ask for once more; empty if none.  How that ended. */
+extern bool tg_huge_can_mend(void);
+extern tg_huge_span tg_huge_mend(void);
+extern void tg_huge_mended(bool given);
+
+/* Asks for them.  Whether all were given.  It calls the kernel: not under the latch. */
+extern bool tg_huge_ask(tg_huge_span asked);
 
 /* Pages from begin to end went back to the system and are now part of that RETURNED span. */
 extern void tg_huge_returned(uint32_t begin, uint32_t end, uint32_t span_begin, uint32_t span_end);
@@ -150,7 +159,7 @@ extern void tg_huge_returned(uint32_t begin, uint32_t end, uint32_t span_begin, 
 /* Fills the report's figures about huge pages.  Any thread, no latch. */
 extern void tg_huge_report(tg_arena_report *report);
 
-/* Asserts for a span what is said of states in arena_huge.c. */
+/* Asserts for a span what is said of states in arena_huge.c; for all of them one after another. */
 extern void tg_huge_check(uint32_t first, uint32_t page_count, bool returned);
 
 /* --- objects: arena_objects.c --------------------------------------------- */

@@ -274,6 +274,7 @@ span_leave(uint32_t span, uint32_t begin, uint32_t end)
 	if (span_end > end)
 		span_link(end, span_end - end, TG_KIND_IDLE);
 	span_mark(begin, end - begin, TG_KIND_LEAVING);
+	tg_huge_leaving(begin, end);
 	figure_subtract(&state->idle, end - begin);
 	figure_add(&state->leaving, end - begin);
 }
@@ -292,6 +293,7 @@ span_left(uint32_t begin, uint32_t end, bool taken)
 	else
 	{
 		state->give_back_fails = true;
+		tg_huge_backed(begin, end);
 		figure_add(&state->idle, end - begin);
 		(void) span_link_joined(begin, end - begin, TG_KIND_IDLE);
 	}
@@ -391,7 +393,21 @@ tg_arena_prepare(void)
 	if (state->committed + TG_HUGE_PAGES <= tg_load_relaxed(&state->limit))
 		asked = tg_huge_prepare();
 	tg_latch_release(&state->latch);
-	tg_huge_ask(asked);
+	(void) tg_huge_ask(asked);
+}
+
+void
+tg_arena_mend(void)
+{
+	tg_huge_span asked;
+
+	if (!tg_huge_can_mend())
+		return;
+	tg_latch_acquire(&state->latch);
+	asked = tg_huge_mend();
+	tg_latch_release(&state->latch);
+	if (asked.end != 0)
+		tg_huge_mended(tg_huge_ask(asked));
 }
 
 void
@@ -530,7 +546,7 @@ tg_span_take(uint32_t page_count, uint8_t new_kind, tg_claim claim, uint32_t *fi
 	tg_latch_release(&state->latch);
 	if (span != TG_PAGE_NONE)
 		tg_unpoison(tg_page_address(span), (size_t) page_count << TG_PAGE_SHIFT);
-	tg_huge_ask(asked);
+	(void) tg_huge_ask(asked);
 	return span != TG_PAGE_NONE;
 }
 
@@ -555,6 +571,7 @@ span_absorb(uint32_t *first, uint32_t *page_count)
 			span_link(span, begin - span, TG_KIND_RETURNED);
 		else
 			begin = span;
+		tg_huge_backed(begin, *first);
 		*page_count += *first - begin;
 		*first = begin;
 	}
@@ -567,6 +584,7 @@ span_absorb(uint32_t *first, uint32_t *page_count)
 			span_link(end, span_end - end, TG_KIND_RETURNED);
 		else
 			end = span_end;
+		tg_huge_backed(behind, end);
 		*page_count += end - behind;
 	}
 }

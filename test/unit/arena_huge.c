@@ -144,6 +144,60 @@ test_prepared(void)
 	tg_arena_destroy();
 }
 
+/* What lost its huge pages, as every other object in them went back, has them again once it is full. */
+static void
+test_mended(void)
+{
+	enum
+	{
+		OBJECTS = 128
+	};
+	tg_arena_config config = {.reserve_bytes = 64 * MIB, .limit_bytes = 64 * MIB, .session_max = 4, .huge_pages = true};
+	char *objects[OBJECTS];
+	tg_arena_report report;
+	size_t before;
+	unsigned damaged = 0;
+
+	if (tg_arena_create(&config) != TG_OK || tg_session_open(&session) != TG_OK)
+		abort();
+	for (unsigned i = 0; i < OBJECTS; i++)
+		objects[i] = filled(session, 100000, TG_USE_CHUNK, TG_DATA);
+	for (unsigned i = 1; i < OBJECTS; i += 2)
+		tg_free(session, objects[i], TG_USE_CHUNK);
+	tg_arena_trim();
+	tg_arena_check();
+	before = asked_so_far();
+	unit_ok(report_now().huge <= 2 * MIB, "holes split huge pages");
+	for (unsigned i = 0; i < 1000; i++)
+		tg_arena_mend();
+	unit_equal(asked_so_far(), before, "with the holes in them they stay so");
+	for (unsigned i = 1; i < OBJECTS; i += 2)
+		objects[i] = filled(session, 100000, TG_USE_CHUNK, TG_DATA);
+	unit_ok(report_now().huge <= 4 * MIB, "nor does filling them mend them");
+	before = asked_so_far();
+	for (unsigned i = 0; i < 1000000 / TG_MEND_US; i++)
+		tg_arena_mend();
+	unit_equal(asked_so_far(), before, "one round sees them, and asks for none");
+	for (unsigned i = 0; i < 4000; i++)
+		tg_arena_mend();
+	report = report_now();
+	unit_ok(report.huge_refused ||
+				report.huge + report.huge_declined - before >= report.committed / (2 * MIB) * (2 * MIB),
+			"the next ones ask for each that is full");
+	unit_ok(report.huge <= report.committed + report.idle + 2 * MIB, "all of them are accounted for");
+	for (unsigned i = 0; i < OBJECTS; i++)
+	{
+		damaged += !is_filled(objects[i], 100000);
+		tg_free(session, objects[i], TG_USE_CHUNK);
+	}
+	unit_equal(damaged, 0, "and what lies in them stayed whole");
+	tg_arena_check();
+	tg_session_close(session);
+	tg_arena_trim();
+	tg_arena_check();
+	tg_arena_destroy();
+}
+
 int
 main(void)
 {
@@ -151,5 +205,6 @@ main(void)
 	test_huge_pages(false);
 	test_huge_pages(true);
 	test_prepared();
+	test_mended();
 	return unit_done();
 }
