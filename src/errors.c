@@ -210,6 +210,15 @@ tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row)
 }
 
 void
+tsurugi_error_moved(Relation relation)
+{
+	tg_conflict_note(TG_CONFLICT_UPDATED);
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("tuple to be locked was already moved to another partition due to concurrent update")));
+	pg_unreachable();
+}
+
+void
 tsurugi_error_stored_anew(Relation relation)
 {
 	tg_conflict_note(TG_CONFLICT_STORED_ANEW);

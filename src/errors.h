@@ -63,6 +63,22 @@ extern void tsurugi_error_moment(void) pg_attribute_noreturn();
 /* Raises 40001: this row, which was to be written, was changed or deleted after the snapshot. */
 extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row) pg_attribute_noreturn();
 
+/* Whether tg_txn_newest or tg_txn_lock says that a row is not as the snapshot sees it; and what kind of conflict that is. */
+static inline bool
+tsurugi_is_changed(tg_status status)
+{
+	return status == TG_CHANGED || status == TG_NOT_FOUND || status == TG_MOVED;
+}
+
+static inline tg_conflict_kind
+tsurugi_conflict_of(tg_status status)
+{
+	return status == TG_NOT_FOUND ? TG_CONFLICT_DELETED : TG_CONFLICT_UPDATED;
+}
+
+/* Raises 40001: an UPDATE has taken the row, which was to be written or locked, to another partition. */
+extern void tsurugi_error_moved(Relation relation) pg_attribute_noreturn();
+
 /* Raises 40001: the table, which was to be read, was emptied, or stored anew, after the snapshot. */
 extern void tsurugi_error_stored_anew(Relation relation) pg_attribute_noreturn();
 

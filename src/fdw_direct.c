@@ -386,14 +386,16 @@ modify_row(direct_modify *modify)
 
 		if (status == TG_SELF)
 			tsurugi_check_own_change(by_other, is_delete ? "deleted" : "updated");
-		else if ((status == TG_CHANGED || status == TG_NOT_FOUND) && tsurugi_has_one_snapshot())
+		else if (tsurugi_is_changed(status) && tsurugi_has_one_snapshot())
 		{
 			if (!modify->has_written)
 				tsurugi_scan_forget(scan);
-			tsurugi_renew_snapshot(modify->relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED,
-								   scan->row, !modify->has_written && !of_now);
+			tsurugi_renew_snapshot(modify->relation, tsurugi_conflict_of(status), scan->row,
+								   !modify->has_written && !of_now);
 			return ROW_RESTART;
 		}
+		if (status == TG_MOVED)
+			tsurugi_error_moved(modify->relation);
 		if (status == TG_NOT_FOUND || status == TG_SELF)
 			return ROW_PASSED;
 		if (of_now && status == TG_OK)

@@ -143,9 +143,11 @@ lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row)
 				break;
 			case TG_CHANGED:
 			case TG_NOT_FOUND:
+			case TG_MOVED:
 				if (tsurugi_has_one_snapshot())
-					tsurugi_error_conflict(erm->relation,
-										   status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED, first);
+					tsurugi_error_conflict(erm->relation, tsurugi_conflict_of(status), first);
+				if (status == TG_MOVED)
+					tsurugi_error_moved(erm->relation);
 				return status;
 			case TG_OK:
 			case TG_SELF:

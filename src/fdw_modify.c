@@ -341,14 +341,18 @@ look_at_newest(modify_state *modify, EState *estate, tg_claim claim, bool seen, 
 
 /*
  * At REPEATABLE READ and above a row that has changed since the snapshot ends
- * the transaction: the executor has been told of it as it was.
+ * the transaction: the executor has been told of it as it was.  One that is in another partition now does at
+ * READ COMMITTED, too: nobody knows where.
  */
 static inline void
 check_unchanged(const modify_state *modify, tg_status status, uint32_t target)
 {
-	if (tsurugi_has_one_snapshot() && (status == TG_CHANGED || status == TG_NOT_FOUND))
-		tsurugi_error_conflict(modify->relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED,
-							   target);
+	if (tg_likely(!tsurugi_is_changed(status)))
+		return;
+	if (tsurugi_has_one_snapshot())
+		tsurugi_error_conflict(modify->relation, tsurugi_conflict_of(status), target);
+	if (status == TG_MOVED)
+		tsurugi_error_moved(modify->relation);
 }
 
 /* EvalPlanQual with the newest version in place of the row: the plan's row for it, or NULL. */
@@ -614,11 +618,13 @@ recompute_update(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uin
 }
 
 static tg_status
-delete_row(modify_state *modify, EState *estate, found_row *found)
+delete_row(modify_state *modify, EState *estate, found_row *found, bool leaves)
 {
 	tg_writer writer;
 
 	tsurugi_writer(estate, TG_ESSENTIAL, &writer);
+	if (leaves)
+		return tg_txn_depart(&writer, modify->described->table, found->row, found->version, &found->wait);
 	return tg_txn_delete(&writer, modify->described->table, found->row, found->version, &found->wait);
 }
 
@@ -681,7 +687,7 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 					check_new_row(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK);
 			}
 			checked = true;
-			status = leaves ? delete_row(modify, estate, &found) : replace_row(modify, estate, &found, slot);
+			status = leaves ? delete_row(modify, estate, &found, true) : replace_row(modify, estate, &found, slot);
 		}
 		switch (status)
 		{
@@ -763,7 +769,7 @@ tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 			judged = found.version;
 		}
 		if (status == TG_OK || status == TG_CHANGED)
-			status = delete_row(modify, estate, &found);
+			status = delete_row(modify, estate, &found, false);
 		switch (status)
 		{
 			case TG_OK:

@@ -15,8 +15,8 @@
  * A destination that the same UPDATE scans later does not show the row again:
  * its row carries the running command.
  *
- * To others the row is a deleted one: who waited for it at READ COMMITTED passes
- * it over, where PostgreSQL, which marks such rows, raises 40001.
+ * The deletion says that the row goes on elsewhere (tg_txn_depart): who finds it gone raises 40001, as
+ * for ordinary partitions, instead of passing it over.
  *
  * The executor believes that the row was updated in place.  It is shown no AFTER
  * UPDATE trigger and no check option (evaluated here, for the destination); and

@@ -388,7 +388,7 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 	tsurugi_writer(estate, TG_DATA, &writer);
 	tg_epoch_enter(writer.session);
 	status = tg_txn_newest(&writer, &snapshot, table, &found, &version, &wait);
-	if (status == TG_NOT_FOUND)
+	if (status == TG_NOT_FOUND || status == TG_MOVED)
 	{
 		/* What the snapshot saw under the key is gone.  What stands there now came later, if it stands. */
 		found = row;

@@ -149,10 +149,10 @@ lock_row(tsurugi_scan *scan)
 				break;
 			case TG_CHANGED:
 			case TG_NOT_FOUND:
+			case TG_MOVED:
 				if (!scan->has_handed_up)
 					tsurugi_scan_forget(scan);
-				tsurugi_renew_snapshot(relation, status == TG_CHANGED ? TG_CONFLICT_UPDATED : TG_CONFLICT_DELETED,
-									   scan->row, !scan->has_handed_up);
+				tsurugi_renew_snapshot(relation, tsurugi_conflict_of(status), scan->row, !scan->has_handed_up);
 				return false;
 			default:
 				tsurugi_refused(status, relation);

@@ -13,6 +13,7 @@ typedef enum tg_status
 	TG_OK = 0,
 	TG_NO_MEMORY, /* the arena's limit is reached; nothing was changed */
 	TG_NOT_FOUND, /* no such key, row, version or object */
+	TG_MOVED,	  /* the row has left its table, and goes on in another one */
 	TG_EXISTS,	  /* the key is taken by a live row */
 	TG_BUSY,	  /* held by another transaction: wait for it, then repeat */
 	TG_AGAIN,	  /* somebody was faster: look again at once */

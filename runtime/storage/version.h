@@ -120,7 +120,7 @@ typedef struct tg_header
 	tg_time begin;
 	tg_time end;
 	tg_version older;	/* the row's version before this one */
-	uint32_t successor; /* of an ended version: the row that an UPDATE of the key made, plus 1; or COPY; else 0 */
+	uint32_t successor; /* of an ended version: the row that an UPDATE of the key made, plus 1; or as below; else 0 */
 	uint32_t life;		/* flags, and with a successor its version's mark */
 } tg_header;
 
@@ -137,8 +137,9 @@ typedef struct tg_header
 #define TG_LIFE_COPY 4
 #define TG_LIFE_FLAGS (TG_LIFE_NEW | TG_LIFE_SEVERAL | TG_LIFE_COPY)
 
-/* As a successor: the version has ended because the one above is its copy.  No row has this number. */
+/* As a successor: the version has ended because the one above is its copy.  No row has these numbers. */
 #define TG_SUCCESSOR_COPY UINT32_MAX
+#define TG_SUCCESSOR_ELSEWHERE (UINT32_MAX - 1) /* because the row goes on in another table */
 
 /* Tells versions of one chain from each other; leaves the flags' bits clear.  (A chunk has more than 128 bytes.) */
 static inline uint32_t

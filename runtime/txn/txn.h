@@ -226,6 +226,7 @@ extern tg_status tg_txn_insert(const tg_writer *writer, tg_table *table, const v
  * have moved to the row that an UPDATE of the key made: so a repeated call starts from the first row again, the
  * one that the snapshot sees).  TG_NOT_FOUND: deleted, even if its key has been inserted again.  TG_SELF: changed by the
  * writer's own command or a later one already; *version_out is what it made or ended.  TG_BUSY: wait.
+ * TG_MOVED: it has departed.
  * snapshot NULL: of whatever has the row now, TG_CHANGED.
  */
 extern tg_status tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
@@ -271,6 +272,10 @@ extern tg_status tg_txn_update(const tg_writer *writer, tg_table *table, uint32_
 
 /* Ends exactly this version.  TG_OK, TG_AGAIN, TG_BUSY, TG_NO_MEMORY. */
 extern tg_status tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
+							   tg_wait *wait_out) TG_MUST_USE;
+
+/* The same where the row goes on in another table, which the caller sees to: who looks for its newest version is told so. */
+extern tg_status tg_txn_depart(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 							   tg_wait *wait_out) TG_MUST_USE;
 
 /*

@@ -516,8 +516,13 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		}
 		if (tg_load_acquire(tg_row_head(table, *row_inout)) != head)
 			continue; /* replaced, not deleted, between the two looks */
-		if (tg_load_relaxed(&header->successor) == 0)
-			return TG_NOT_FOUND;
+		switch (tg_load_relaxed(&header->successor))
+		{
+			case 0:
+				return TG_NOT_FOUND;
+			case TG_SUCCESSOR_ELSEWHERE:
+				return TG_MOVED;
+		}
 		/* Its key was changed: W5 follows it to the row it became. */
 		*row_inout = tg_load_relaxed(&header->successor) - 1;
 		mark = tg_load_relaxed(&header->life) & ~(uint32_t) TG_LIFE_FLAGS;
@@ -643,8 +648,8 @@ end_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version v
 	return TG_OK;
 }
 
-tg_status
-tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, tg_wait *wait_out)
+static tg_status
+end_row(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, bool departs, tg_wait *wait_out)
 {
 	tg_status status;
 	bool entered;
@@ -653,7 +658,22 @@ tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version
 	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
 	if (status == TG_OK)
 		status = end_version(writer, table, row, version, TG_VERSION_NONE, wait_out);
+	/* Nobody asks before this transaction has ended. */
+	if (status == TG_OK && departs && !tg_failpoint_refuses("skip_w5_departed"))
+		tg_store_relaxed(&tg_version_header(version)->successor, TG_SUCCESSOR_ELSEWHERE);
 	return leave(writer, entered, refuse_to_wait(writer, table, status, wait_out));
+}
+
+tg_status
+tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, tg_wait *wait_out)
+{
+	return end_row(writer, table, row, version, false, wait_out);
+}
+
+tg_status
+tg_txn_depart(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, tg_wait *wait_out)
+{
+	return end_row(writer, table, row, version, true, wait_out);
 }
 
 static tg_time

@@ -403,6 +403,51 @@ keep_first_committer(void)
 	return get_now(2) == 31;
 }
 
+/* b takes row 2 away to another table. */
+static void
+depart(void)
+{
+	tg_version version;
+	tg_version noted;
+	int64_t amount;
+	uint32_t row;
+	tg_wait wait;
+
+	begin(&b);
+	if (find(&b, 2, &row, &amount, &noted) != TG_OK)
+		unit_bail("no row");
+	tg_epoch_enter(b.session);
+	if (tg_txn_newest(&b.writer, &b.snapshot, table, &row, &version, &wait) != TG_OK)
+		unit_bail("not the newest");
+	tg_epoch_leave(b.session);
+	if (tg_txn_depart(&b.writer, table, row, version, &wait) != TG_OK)
+		unit_bail("not ended");
+	end(&b, true);
+}
+
+/* A row that goes on elsewhere: a is told so, though what it sees is not what departed, which is not seen by anybody. */
+static bool
+keep_departed(void)
+{
+	tg_version version;
+	tg_version noted;
+	tg_status status;
+	int64_t amount;
+	uint32_t row;
+	tg_wait wait;
+
+	begin(&a);
+	(void) find(&a, 2, &row, &amount, &noted);
+	commit(&b, 2, 30);
+	depart();
+	collect();
+	commit(&b, 2, 40); /* another row with its key */
+	tg_epoch_enter(a.session);
+	status = tg_txn_newest(&a.writer, &a.snapshot, table, &row, &version, &wait);
+	tg_epoch_leave(a.session);
+	return status == TG_MOVED;
+}
+
 /* A snapshot is extended only if all that was read is the same as of then. */
 static bool
 keep_extension(void)
@@ -586,6 +631,7 @@ static const struct
 	{"W4: a holder that has not ended is waited for", keep_waiting_for_holder, "skip_w4"},
 	{"W4: but not by a SHORT", keep_short, "skip_w4_short"},
 	{"W5: a version later than the snapshot", keep_first_committer, "skip_w5"},
+	{"W5: a row that goes on elsewhere", keep_departed, "skip_w5_departed"},
 	{"W5: an extension validates what was read", keep_extension, "validate_skip"},
 	{"S1: rows that were read", keep_rows, "skip_s1"},
 	{"S1: keys that were not there", keep_absent, "skip_s1_absent"},

@@ -129,6 +129,24 @@ get(client *c, int64_t id)
 	return balance;
 }
 
+/* The newest version of the row that the client's snapshot sees, with its values. */
+static tg_status
+newest_of(client *c, int64_t id, uint32_t *row, tg_version *version, tg_value *values, tg_wait *wait)
+{
+	unsigned char key[16];
+	tg_status status;
+
+	tg_epoch_enter(c->session);
+	status = tg_txn_find(&c->snapshot, table, key, key_of(id, key), row, version, wait);
+	if (status == TG_OK)
+		status = tg_txn_newest(&c->writer, &c->snapshot, table, row, version, wait);
+	if (status == TG_OK || status == TG_CHANGED)
+		for (unsigned i = 0; i < 3; i++)
+			tg_chunk_value(tg_version_chunk(*version), i, tg_version_slot(*version), &values[i]);
+	tg_epoch_leave(c->session);
+	return status;
+}
+
 /* Adds to a balance; delete_it: deletes the row instead; new_id: changes the key. */
 static tg_status
 change(client *c, int64_t id, int64_t amount, bool delete_it, int64_t new_id, tg_wait *wait)
@@ -137,17 +155,9 @@ change(client *c, int64_t id, int64_t amount, bool delete_it, int64_t new_id, tg
 	tg_value values[3];
 	bool nulls[3] = {false, false, false};
 	tg_version version;
-	tg_status status;
 	uint32_t row;
+	tg_status status = newest_of(c, id, &row, &version, values, wait);
 
-	tg_epoch_enter(c->session);
-	status = tg_txn_find(&c->snapshot, table, key, key_of(id, key), &row, &version, wait);
-	if (status == TG_OK)
-		status = tg_txn_newest(&c->writer, &c->snapshot, table, &row, &version, wait);
-	if (status == TG_OK || status == TG_CHANGED)
-		for (unsigned i = 0; i < 3; i++)
-			tg_chunk_value(tg_version_chunk(version), i, tg_version_slot(version), &values[i]);
-	tg_epoch_leave(c->session);
 	if (status != TG_OK && status != TG_CHANGED)
 		return status;
 	if (delete_it)
@@ -301,6 +311,95 @@ test_visibility(void)
 	client_close(&a);
 	client_close(&b);
 	client_close(&c);
+}
+
+/* The row goes on in another table. */
+static tg_status
+depart(client *c, int64_t id, tg_wait *wait)
+{
+	tg_value values[3];
+	tg_version version;
+	uint32_t row;
+	tg_status status = newest_of(c, id, &row, &version, values, wait);
+
+	if (status != TG_OK && status != TG_CHANGED)
+		return status;
+	return tg_txn_depart(&c->writer, table, row, version, wait);
+}
+
+static void
+test_departure(void)
+{
+	unsigned char key[16];
+	tg_version version;
+	tg_status status;
+	uint32_t row;
+	client a;
+	client b;
+	tg_wait wait;
+
+	client_open(&a);
+	client_open(&b);
+	client_begin(&a);
+	statement(&a);
+	(void) !put(&a, 1, 10, "one", &wait);
+	statement_end(&a);
+	tg_txn_commit(a.session, a.txn);
+
+	client_begin(&a);
+	client_begin(&b);
+	statement(&a);
+	statement(&b);
+	unit_ok(depart(&a, 1, &wait) == TG_OK, "a row departs");
+	unit_ok(add(&b, 1, 1, &wait) == TG_BUSY, "others wait for how that ends");
+	statement_end(&a);
+	tg_txn_abort(a.session, a.txn);
+	unit_ok(add(&b, 1, 1, &wait) == TG_OK, "rollback brings it back");
+	statement_end(&b);
+	statement(&b);
+	unit_ok(change(&b, 1, 0, true, 1, &wait) == TG_OK, "a deletion afterwards");
+	client_begin(&a);
+	statement(&a);
+	statement_end(&b);
+	tg_txn_commit(b.session, b.txn);
+	unit_ok(add(&a, 1, 1, &wait) == TG_NOT_FOUND, "is a deletion");
+	statement_end(&a);
+
+	statement(&a);
+	unit_ok(put(&a, 1, 10, "one", &wait) == TG_OK, "the key again");
+	statement_end(&a);
+	statement(&a);
+	unit_ok(depart(&a, 1, &wait) == TG_OK, "departs in the transaction that has made it");
+	client_begin(&b);
+	statement_end(&a);
+	tg_txn_commit(a.session, a.txn);
+
+	client_begin(&a);
+	statement(&a);
+	(void) !put(&a, 2, 20, "two", &wait);
+	statement_end(&a);
+	tg_txn_commit(a.session, a.txn);
+	statement(&b);
+	client_begin(&a);
+	statement(&a);
+	unit_ok(depart(&a, 2, &wait) == TG_OK, "departs");
+	statement_end(&a);
+	tg_txn_commit(a.session, a.txn);
+	unit_ok(add(&b, 2, 1, &wait) == TG_MOVED, "who wants to write it is told");
+	tg_epoch_enter(b.session);
+	status = tg_txn_find(&b.snapshot, table, key, key_of(2, key), &row, &version, &wait);
+	if (status == TG_OK)
+		status = tg_txn_lock(&b.writer, &b.snapshot, table, &row, TG_LOCK_KEY_SHARE, &version, &wait);
+	tg_epoch_leave(b.session);
+	unit_ok(status == TG_MOVED, "or to lock it");
+	unit_ok(put(&b, 2, 21, "two", &wait) == TG_OK, "its key is free");
+	unit_ok(add(&b, 2, 1, &wait) == TG_MOVED, "and another row's");
+	statement_end(&b);
+	tg_txn_abort(b.session, b.txn);
+	collect_all(a.session);
+	unit_ok(tg_load_relaxed(&table->row_count) == 0, "nothing is left");
+	client_close(&a);
+	client_close(&b);
 }
 
 static void
@@ -516,6 +615,7 @@ main(void)
 {
 	start();
 	test_visibility();
+	test_departure();
 	test_savepoints();
 	test_transfers();
 	tg_arena_destroy();
