@@ -33,6 +33,29 @@ ALTER TABLE whole ATTACH PARTITION fifties FOR VALUES FROM (50) TO (60);
 ALTER TABLE whole ATTACH PARTITION fifties FOR VALUES FROM (60) TO (70);
 SELECT tableoid::regclass, * FROM whole ORDER BY k;
 
+-- indexes that tables in memory cannot have, and partitions that are others'
+CREATE FOREIGN DATA WRAPPER other;
+CREATE SERVER other FOREIGN DATA WRAPPER other;
+CREATE TABLE mixed (k int, v text, a int[], d tsvector) PARTITION BY RANGE (k);
+CREATE INDEX mixed_hash ON mixed USING hash (v);
+CREATE TABLE mixed_low PARTITION OF mixed FOR VALUES FROM (0) TO (10);
+CREATE FOREIGN TABLE mixed_high PARTITION OF mixed FOR VALUES FROM (10) TO (20) SERVER partition;
+CREATE INDEX ON mixed USING hash (k);
+CREATE INDEX ON mixed USING gin (a);
+CREATE INDEX ON mixed (a);
+CREATE INDEX ON mixed (d, k);
+CREATE INDEX ON mixed ((v || '!')) INCLUDE (d);
+CREATE INDEX ON mixed USING nothing (k);
+CREATE UNIQUE INDEX ON mixed (d, k);
+EXPLAIN (COSTS OFF) SELECT * FROM mixed WHERE a = '{1}' AND k > 9;
+CREATE FOREIGN TABLE mixed_other PARTITION OF mixed FOR VALUES FROM (20) TO (30) SERVER other;
+CREATE INDEX ON mixed (v, k);
+CREATE UNIQUE INDEX ON mixed (k);
+\d mixed
+\d mixed_high
+DROP TABLE mixed;
+DROP FOREIGN DATA WRAPPER other CASCADE;
+
 SET client_min_messages = warning;
 DROP TABLE whole;
 DROP SERVER partition CASCADE;

@@ -46,6 +46,7 @@
 #include "src/index_entry.h"
 #include "src/key_clause.h"
 #include "src/partition.h"
+#include "src/partition_index.h"
 #include "src/partition_join.h"
 #include "src/relation.h"
 #include "src/retype.h"
@@ -242,7 +243,11 @@ drops_constraint(const AlterTableStmt *statement, Oid constraint)
 	return false;
 }
 
-/* Drops the indexes of a table that depend on a column, and notes how to make them again. */
+/*
+ * Drops the indexes of a table that depend on a column, and notes how to make them again.  Those of
+ * a partitioned table go with their parts, which are not looked at then; nor where the table is the partition: PostgreSQL
+ * refuses that, or drops the whole index.
+ */
 static void
 drop_indexes(Oid table, const char *column, const AlterTableStmt *statement, Wishes *wishes)
 {
@@ -254,7 +259,7 @@ drop_indexes(Oid table, const char *column, const AlterTableStmt *statement, Wis
 	foreach (cell, indexes)
 	{
 		Relation index = index_open(lfirst_oid(cell), AccessExclusiveLock);
-		bool concerned = depends_on(index, attnum);
+		bool concerned = !index->rd_rel->relispartition && depends_on(index, attnum);
 		Oid constraint = get_index_constraint(lfirst_oid(cell));
 		ObjectAddress object;
 
@@ -304,13 +309,16 @@ rebuild_indexes(const Wishes *wishes)
 	{
 		const Rebuild *rebuild = lfirst(cell);
 		Relation relation = table_open(rebuild->table, AccessExclusiveLock);
-		Oid index =
-			tsurugi_index_entry_create(relation, parse_definition(rebuild->definition), rebuild->definition, false);
+		IndexStmt *statement = parse_definition(rebuild->definition);
+		Oid index = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE
+						? tsurugi_partition_index_make(relation, statement, rebuild->definition)
+						: tsurugi_index_entry_create(relation, statement, rebuild->definition, false);
 
 		if (rebuild->comment != NULL)
 			CreateComments(rebuild->commented == RelationRelationId ? index : get_index_constraint(index),
 						   rebuild->commented, 0, rebuild->comment);
-		tsurugi_altered_note(rebuild->table);
+		if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+			tsurugi_altered_note(rebuild->table);
 		table_close(relation, NoLock);
 	}
 }
@@ -364,10 +372,10 @@ note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTable
 		foreach (table, tables)
 		{
 			drop_foreign_keys(lfirst_oid(table), command->name, statement, wishes);
-			if (!tsurugi_is_our_table(lfirst_oid(table)))
-				continue;
-			note_type_change(utility, lfirst_oid(table), command);
-			drop_indexes(lfirst_oid(table), command->name, statement, wishes);
+			if (tsurugi_is_our_table(lfirst_oid(table)))
+				note_type_change(utility, lfirst_oid(table), command);
+			if (tsurugi_holds_our_table(lfirst_oid(table)))
+				drop_indexes(lfirst_oid(table), command->name, statement, wishes);
 		}
 	}
 }
@@ -420,7 +428,12 @@ verify_rebuilt(const Wishes *wishes)
 	ListCell *cell;
 
 	foreach (cell, wishes->rebuilds)
-		tsurugi_deferrable_keys_verify(((const Rebuild *) lfirst(cell))->table);
+	{
+		Relation relation = table_open(((const Rebuild *) lfirst(cell))->table, NoLock);
+
+		tsurugi_partition_keys_verify(relation);
+		table_close(relation, NoLock);
+	}
 }
 
 static void
@@ -527,6 +540,7 @@ static void
 make_spread_keys(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement, const Wishes *wishes)
 {
 	AlterTableStmt *alone = makeNode(AlterTableStmt);
+	List *before;
 	ListCell *cell;
 
 	alone->relation = copyObject(statement->relation);
@@ -541,9 +555,10 @@ make_spread_keys(const tsurugi_utility *utility, Oid relation, const AlterTableS
 		alone->cmds = lappend(alone->cmds, command);
 	}
 	CommandCounterIncrement();
+	before = tsurugi_partition_indexes(relation);
 	tsurugi_utility_run_part(utility, (Node *) alone);
 	CommandCounterIncrement();
-	tsurugi_partition_keys_spread(relation);
+	tsurugi_partition_indexes_spread(relation, before, AccessExclusiveLock, false);
 }
 
 /* --- the statement ------------------------------------------------------------------------------ */

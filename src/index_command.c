@@ -27,6 +27,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
 #include "commands/progress.h"
@@ -46,7 +47,7 @@
 #include "src/index_concurrent.h"
 #include "src/index_entry.h"
 #include "src/keys.h"
-#include "src/partition_join.h"
+#include "src/partition_index.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
 
@@ -129,33 +130,50 @@ create_index(const tsurugi_utility *utility, IndexStmt *statement)
 		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) statement);
 }
 
-/* With event triggers, as ProcessUtilitySlow has them. */
-/* A unique index of a partitioned table that has partitions of ours: PostgreSQL makes it for the table alone. */
+/* A partitioned table that has partitions of ours.  CONCURRENTLY PostgreSQL refuses there. */
 static bool
-create_spread(const tsurugi_utility *utility, IndexStmt *written)
+must_spread(const IndexStmt *written)
 {
 	Oid table = RangeVarGetRelid(written->relation, NoLock, true);
-	IndexStmt *alone;
 
-	if (!written->unique || !written->relation->inh || written->concurrent ||
-		get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE || !tsurugi_holds_our_table(table))
-		return false;
-	alone = copyObject(written);
-	alone->relation->inh = false;
-	tsurugi_utility_run_instead(utility, (Node *) alone);
-	CommandCounterIncrement();
-	tsurugi_partition_keys_spread(table);
-	return true;
+	return written->relation->inh && !written->concurrent && OidIsValid(table) &&
+		   get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE && tsurugi_holds_our_table(table);
 }
 
+/* PostgreSQL makes the index for the table alone, and we its parts. */
+static void
+create_spread(const tsurugi_utility *utility, IndexStmt *statement)
+{
+	LOCKMODE lock = choose_lock(RangeVarGetRelid(statement->relation, NoLock, true), statement);
+	Oid table = RangeVarGetRelidExtended(statement->relation, lock, 0, RangeVarCallbackOwnsRelation, NULL);
+	tsurugi_utility alone = *utility;
+	List *before;
+
+	/* in PostgreSQL's order, and at once as strongly as will be needed */
+	(void) find_all_inheritors(table, lock, NULL);
+	if (statement->accessMethod != NULL && strcmp(statement->accessMethod, "hash") == 0)
+	{
+		ereport(NOTICE, (errmsg("substituting access method \"btree\" for access method \"hash\"")));
+		statement->accessMethod = DEFAULT_INDEX_TYPE;
+	}
+	before = tsurugi_partition_indexes(table);
+	statement->relation->inh = false;
+	alone.context = PROCESS_UTILITY_SUBCOMMAND;
+	tsurugi_utility_run_instead(&alone, (Node *) statement);
+	CommandCounterIncrement();
+	tsurugi_partition_indexes_spread(table, before, lock, true);
+}
+
+/* With event triggers, as ProcessUtilitySlow has them. */
 bool
 tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written)
 {
 	bool complete = utility->context != PROCESS_UTILITY_SUBCOMMAND;
+	bool ours = tsurugi_is_our_table(RangeVarGetRelid(written->relation, NoLock, true));
 	bool collects;
 
-	if (!tsurugi_is_our_table(RangeVarGetRelid(written->relation, NoLock, true)))
-		return create_spread(utility, written);
+	if (!ours && !must_spread(written))
+		return false;
 	if (written->concurrent)
 		PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
 	collects = complete && EventTriggerBeginCompleteQuery();
@@ -163,7 +181,10 @@ tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written)
 	{
 		if (complete)
 			EventTriggerDDLCommandStart((Node *) written);
-		create_index(utility, copyObject(written));
+		if (ours)
+			create_index(utility, copyObject(written));
+		else
+			create_spread(utility, copyObject(written));
 		if (complete)
 		{
 			EventTriggerSQLDrop((Node *) written);

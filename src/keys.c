@@ -103,6 +103,34 @@ tsurugi_key_needs_hidden(Oid type, int32 typmod, Oid collation, Oid class)
 	return choose_form(&codec, get_opclass_family(class), &form) && form.canonical;
 }
 
+bool
+tsurugi_index_is_possible(Relation relation, Relation index)
+{
+	List *expressions = RelationGetIndexExpressions(index);
+	ListCell *next = list_head(expressions);
+
+	if (index->rd_rel->relam != BTREE_AM_OID)
+		return false;
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+	{
+		AttrNumber attnum = index->rd_index->indkey.values[i];
+		tsurugi_codec codec;
+		Form form;
+
+		if (attnum != 0)
+			tsurugi_codec_init(&codec, TupleDescAttr(RelationGetDescr(relation), attnum - 1));
+		else
+		{
+			init_codec(&codec, exprType(lfirst(next)), exprTypmod(lfirst(next)), InvalidOid);
+			next = lnext(expressions, next);
+		}
+		codec.collation = index->rd_indcollation[i];
+		if (!choose_form(&codec, index->rd_opfamily[i], &form))
+			return false;
+	}
+	return true;
+}
+
 /* --- describing ---------------------------------------------------------------------------------- */
 
 /* The number of the hidden column with this source, new if there is none yet. */

@@ -18,6 +18,9 @@ extern void tsurugi_key_check(const char *name, Oid type, int32 typmod, Oid coll
  */
 extern bool tsurugi_key_needs_hidden(Oid type, int32 typmod, Oid collation, Oid class);
 
+/* Whether a table in memory can have an index as this one of an ordinary or partitioned table. */
+extern bool tsurugi_index_is_possible(Relation relation, Relation index);
+
 /*
  * Describes the indexes of a relation and its hidden columns, in the current
  * memory context; the rest of the description is there.

@@ -1,10 +1,10 @@
 /*
  * partition_join.c
- *	  Keys and foreign keys of a partitioned table reach its partitions in memory.
+ *	  Indexes and foreign keys of a partitioned table reach a new partition in memory.
  *
  * PostgreSQL gives a new partition what the table has, but refuses to give unique
- * indexes and foreign keys to a foreign one, and foreign keys that refer to one to any.
- * So they are hidden from it while it makes the partition, and given to the partition
+ * indexes and foreign keys to a foreign one, and foreign keys that refer to one to any; other indexes it
+ * leaves out.  So they are hidden from it while it makes the partition, and given to the partition
  * afterwards, by us:
  *
  *	hidden		an index that is not live; a constraint of no known kind
@@ -50,7 +50,7 @@
 #include "src/deferred_key.h"
 #include "src/foreign_key.h"
 #include "src/foreign_key_entry.h"
-#include "src/index_entry.h"
+#include "src/partition_index.h"
 #include "src/relation.h"
 
 /* What no constraint is. */
@@ -106,27 +106,6 @@ hide(const tsurugi_join *join, bool hidden)
 		set_kind(lfirst_oid(cell), hidden ? HIDDEN : CONSTRAINT_FOREIGN);
 	CacheInvalidateRelcacheByRelid(join->parent);
 	CommandCounterIncrement();
-}
-
-static List *
-find_unique_indexes(Oid table)
-{
-	Relation relation = table_open(table, NoLock);
-	List *found = NIL;
-	ListCell *cell;
-
-	foreach (cell, RelationGetIndexList(relation))
-	{
-		HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
-
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
-		if (((Form_pg_index) GETSTRUCT(tuple))->indisunique)
-			found = lappend_oid(found, lfirst_oid(cell));
-		ReleaseSysCache(tuple);
-	}
-	table_close(relation, NoLock);
-	return found;
 }
 
 /* The foreign keys of a table, at either end; *ours: one refers to a table of ours. */
@@ -224,7 +203,7 @@ tsurugi_partition_join_begin(Node *tree)
 	LockRelationOid(join->parent, join->is_new ? AccessExclusiveLock : ShareUpdateExclusiveLock);
 	join->constraints = find_foreign_keys(join->parent, &refers_to_ours);
 	if (ours)
-		join->indexes = find_unique_indexes(join->parent);
+		join->indexes = tsurugi_partition_indexes(join->parent);
 	else if (!refers_to_ours)
 		return NULL;
 	if (join->indexes == NIL && join->constraints == NIL)
@@ -233,153 +212,7 @@ tsurugi_partition_join_begin(Node *tree)
 	return join;
 }
 
-/* --- unique indexes ---------------------------------------------------------------------------- */
-
-static void make_index(Relation above, Relation parent_index, Relation partition);
-
-/* An index of the partition that is what it would get, and no other's part; NULL. */
-static Relation
-find_same(Relation parent_index, Relation partition, AttrMap *map, bool constraint)
-{
-	IndexInfo *wanted = BuildIndexInfo(parent_index);
-	ListCell *cell;
-
-	foreach (cell, RelationGetIndexList(partition))
-	{
-		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-
-		if (!index->rd_rel->relispartition && index->rd_index->indisvalid &&
-			CompareIndexInfo(BuildIndexInfo(index), wanted, index->rd_indcollation, parent_index->rd_indcollation,
-							 index->rd_opfamily, parent_index->rd_opfamily, map) &&
-			(!constraint || OidIsValid(get_index_constraint(RelationGetRelid(index)))))
-			return index;
-		index_close(index, AccessShareLock);
-	}
-	return NULL;
-}
-
-static void
-attach_index(Relation index, Oid parent_index, Oid parent_constraint, Oid partition)
-{
-	Oid constraint = get_index_constraint(RelationGetRelid(index));
-
-	IndexSetParentIndex(index, parent_index);
-	if (OidIsValid(parent_constraint))
-		ConstraintSetParentConstraint(constraint, parent_constraint, partition);
-	CommandCounterIncrement();
-}
-
-static void
-set_valid(Oid index)
-{
-	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index);
-	((Form_pg_index) GETSTRUCT(tuple))->indisvalid = true;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
-	CommandCounterIncrement();
-}
-
-/* The parts of an index of a partitioned table, which has none yet for some of the partitions. */
-static void
-make_parts(Relation table, Oid index)
-{
-	PartitionDesc partitions = RelationGetPartitionDesc(table, true);
-	Relation parent_index = index_open(index, AccessShareLock);
-
-	for (int i = 0; i < partitions->nparts; i++)
-	{
-		Relation partition = table_open(partitions->oids[i], AccessExclusiveLock);
-
-		if (!OidIsValid(index_get_partition(partition, index)))
-			make_index(table, parent_index, partition);
-		table_close(partition, NoLock);
-	}
-	index_close(parent_index, NoLock);
-	set_valid(index);
-}
-
-static Oid
-create_index(Relation partition, IndexStmt *statement)
-{
-	Oid index;
-
-	if (tsurugi_is_our_table(RelationGetRelid(partition)))
-	{
-		index = tsurugi_index_entry_create(partition, statement, NULL, false);
-		tsurugi_altered_note(RelationGetRelid(partition));
-		return index;
-	}
-	/* not of what is below, which may be ours */
-	statement->relation = makeRangeVar(get_namespace_name(RelationGetNamespace(partition)),
-									   pstrdup(RelationGetRelationName(partition)), -1);
-	statement->relation->inh = false;
-	index = DefineIndex(RelationGetRelid(partition), statement, InvalidOid, InvalidOid, InvalidOid, false, false, false,
-						false, false)
-				.objectId;
-	CommandCounterIncrement();
-	if (partition->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		make_parts(partition, index);
-	return index;
-}
-
-/* The partition gets its part of an index of the table above. */
-static void
-make_index(Relation above, Relation parent_index, Relation partition)
-{
-	AttrMap *map = build_attrmap_by_name(RelationGetDescr(partition), RelationGetDescr(above));
-	Oid parent_constraint = get_index_constraint(RelationGetRelid(parent_index));
-	Relation index = find_same(parent_index, partition, map, OidIsValid(parent_constraint));
-
-	if (index == NULL)
-	{
-		Oid constraint;
-		IndexStmt *statement = generateClonedIndexStmt(NULL, parent_index, map, &constraint);
-
-		index = index_open(create_index(partition, statement), AccessShareLock);
-	}
-	attach_index(index, RelationGetRelid(parent_index), parent_constraint, RelationGetRelid(partition));
-	index_close(index, NoLock);
-}
-
 /* --- afterwards ---------------------------------------------------------------------------------- */
-
-/* Keys that the storage lets be violated have to be looked at. */
-static void
-verify_keys(Relation partition)
-{
-	PartitionDesc partitions;
-
-	if (tsurugi_is_our_table(RelationGetRelid(partition)))
-		tsurugi_deferrable_keys_verify(RelationGetRelid(partition));
-	if (partition->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		return;
-	partitions = RelationGetPartitionDesc(partition, true);
-	for (int i = 0; i < partitions->nparts; i++)
-	{
-		Relation below = table_open(partitions->oids[i], NoLock);
-
-		verify_keys(below);
-		table_close(below, NoLock);
-	}
-}
-
-void
-tsurugi_partition_keys_spread(Oid table)
-{
-	Relation relation = table_open(table, NoLock);
-	ListCell *cell;
-
-	foreach (cell, find_unique_indexes(table))
-		make_parts(relation, lfirst_oid(cell));
-	tsurugi_altered_follow();
-	verify_keys(relation);
-	table_close(relation, NoLock);
-}
 
 static void
 give(const tsurugi_join *join, Oid partition_id)
@@ -390,15 +223,10 @@ give(const tsurugi_join *join, Oid partition_id)
 	ListCell *cell;
 
 	foreach (cell, join->indexes)
-	{
-		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-
-		make_index(parent, index, partition);
-		index_close(index, NoLock);
-	}
+		tsurugi_partition_index_give(parent, lfirst_oid(cell), partition);
 	tsurugi_altered_follow();
 	if (!join->is_new && join->indexes != NIL)
-		verify_keys(partition);
+		tsurugi_partition_keys_verify(partition);
 	tsurugi_foreign_keys_join(parent, partition, &leaves);
 	if (!join->is_new)
 		tsurugi_foreign_key_check_leaves(leaves);

@@ -1,6 +1,6 @@
 /*
  * partition_join.h
- *	  Keys and foreign keys of a partitioned table reach its partitions in memory.
+ *	  Indexes and foreign keys of a partitioned table reach a new partition in memory.
  */
 #ifndef TSURUGI_PARTITION_JOIN_H
 #define TSURUGI_PARTITION_JOIN_H
@@ -19,11 +19,5 @@ extern void tsurugi_partition_join_finish(tsurugi_join *join);
 
 /* A partition is about to be detached. */
 extern void tsurugi_partition_leave(const RangeVar *name);
-
-/*
- * PRIMARY KEY, UNIQUE and CREATE UNIQUE INDEX on a table that has partitions in memory: PostgreSQL makes the
- * index on the table ONLY, and this one the partitions'.
- */
-extern void tsurugi_partition_keys_spread(Oid table);
 
 #endif /* TSURUGI_PARTITION_JOIN_H */

@@ -59,6 +59,8 @@ $node->safe_psql('rich', q{
 	CREATE TABLE whole (k int, v text) PARTITION BY RANGE (k);
 	CREATE TABLE part_heap PARTITION OF whole FOR VALUES FROM (0) TO (10) USING heap;
 	CREATE TABLE part_memory PARTITION OF whole DEFAULT;
+	CREATE INDEX whole_v ON whole (v) WHERE k > 3;
+	CREATE INDEX whole_only ON ONLY whole (k, v); CREATE INDEX memory_part ON part_memory (k, v); ALTER INDEX whole_only ATTACH PARTITION memory_part;
 	INSERT INTO whole SELECT i, 'v' || i FROM generate_series(0, 19) i;
 	ALTER TABLE whole ENABLE ROW LEVEL SECURITY;
 	CREATE POLICY all_of_it ON whole USING (k > 3);
@@ -80,7 +82,10 @@ $node->safe_psql('postgres', 'CREATE DATABASE poor TEMPLATE template0');
 $node->command_ok([ 'pg_restore', '-e', '-j2', '-d', $node->connstr('poor'), $archive ], 'restores');
 is($node->safe_psql('poor', $_), $node->safe_psql('rich', $_), $_)
 	for 'SELECT md5(string_agg(m::text, \',\' ORDER BY id)) FROM many m', 'SELECT tableoid::regclass, * FROM parent ORDER BY k',
-	'SELECT tableoid::regclass, count(*) FROM whole GROUP BY 1 ORDER BY 1', 'SELECT last_value FROM many_id_seq', 'SELECT * FROM elsewhere."Odd "" name"';
+	'SELECT tableoid::regclass, count(*) FROM whole GROUP BY 1 ORDER BY 1',
+	"SELECT i.indexrelid::regclass, indisvalid, inhparent::regclass FROM pg_index i LEFT JOIN pg_inherits ON inhrelid = i.indexrelid
+		WHERE indrelid IN ('whole'::regclass, 'part_heap'::regclass, 'part_memory'::regclass) ORDER BY 1::text",
+	'SELECT last_value FROM many_id_seq', 'SELECT * FROM elsewhere."Odd "" name"';
 $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.rich", $node->connstr('rich') ], 'dumped');
 $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.poor", $node->connstr('poor') ], 'dumped after restoring');
 is(slurp_file("$dump.poor") =~ s/restrict \w+//gr, slurp_file("$dump.rich") =~ s/restrict \w+//gr, 'both are the same');

@@ -1,0 +1,318 @@
+/*
+ * partition_index.c
+ *	  Indexes of partitioned tables, and their parts in partitions in memory.
+ *
+ * PostgreSQL makes an index of a partitioned table an entry without storage, and
+ * one in each partition that is attached to it (pg_inherits), or takes one that is there and
+ * the same.  It passes foreign partitions over, and makes no unique index
+ * where there are some.  So it makes the index of the table ONLY, which is not
+ * valid then, and the parts are made here, as DefineIndex makes them:
+ *
+ *	partition			its part
+ *	in memory			an entry (index_entry.c) and its storage
+ *	ordinary			DefineIndex's
+ *	partitioned			DefineIndex's for ONLY this one, then the parts below it
+ *	of other wrappers	none; a unique index is refused, in PostgreSQL's words
+ *
+ * Once all of them are there, and valid, the index is.  What follows is PostgreSQL's own: DROP, ATTACH and
+ * DETACH, dependencies, \d, pg_dump.
+ *
+ * An index that tables in memory cannot have (another access method than B-tree, types without an
+ * order or equality) is none of theirs: they go without it, if it is not unique, and a notice says so.
+ * USING hash makes a B-tree of the whole, if there are partitions in memory (index_command.c).  For pg_dump
+ * attaches parts by ALTER INDEX, which wants one access method in all.
+ */
+#include "postgres.h"
+
+#include "src/partition_index.h"
+
+#include "access/attmap.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "commands/defrem.h"
+#include "commands/progress.h"
+#include "commands/tablecmds.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_utilcmd.h"
+#include "partitioning/partdesc.h"
+#include "utils/backend_progress.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "src/altered.h"
+#include "src/deferred.h"
+#include "src/deferred_key.h"
+#include "src/index_entry.h"
+#include "src/keys.h"
+#include "src/relation.h"
+#include "src/rewrite.h"
+#include "src/utility.h"
+
+/* How parts are made. */
+typedef struct Manner
+{
+	LOCKMODE lock;
+	bool by_command; /* CREATE INDEX */
+	bool takes_any;	 /* also one that is not valid */
+	bool reports;	 /* the partitions that are done */
+} Manner;
+
+static bool make_part(Relation above, Relation parent_index, Relation partition, const Manner *manner);
+
+/* An index of the partition that is what it would get, and no other's part; NULL. */
+static Relation
+find_same(Relation parent_index, Relation partition, AttrMap *map, const Manner *manner)
+{
+	IndexInfo *wanted = BuildIndexInfo(parent_index);
+	bool constraint = OidIsValid(get_index_constraint(RelationGetRelid(parent_index)));
+	ListCell *cell;
+
+	foreach (cell, RelationGetIndexList(partition))
+	{
+		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (!index->rd_rel->relispartition && (manner->takes_any || index->rd_index->indisvalid) &&
+			CompareIndexInfo(BuildIndexInfo(index), wanted, index->rd_indcollation, parent_index->rd_indcollation,
+							 index->rd_opfamily, parent_index->rd_opfamily, map) &&
+			(!constraint || OidIsValid(get_index_constraint(RelationGetRelid(index)))))
+			return index;
+		index_close(index, AccessShareLock);
+	}
+	return NULL;
+}
+
+static void
+attach_part(Relation index, Relation parent_index, Oid partition)
+{
+	Oid constraint = get_index_constraint(RelationGetRelid(parent_index));
+
+	IndexSetParentIndex(index, RelationGetRelid(parent_index));
+	if (OidIsValid(constraint))
+		ConstraintSetParentConstraint(get_index_constraint(RelationGetRelid(index)), constraint, partition);
+	CommandCounterIncrement();
+}
+
+static void
+set_valid(Oid index)
+{
+	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	((Form_pg_index) GETSTRUCT(tuple))->indisvalid = true;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
+/* The parts of an index that has none yet for some of the partitions, or for all.  Whether it is valid. */
+static bool
+make_parts(Relation table, Oid index, const Manner *manner)
+{
+	PartitionDesc partitions = RelationGetPartitionDesc(table, true);
+	Relation parent_index = index_open(index, AccessShareLock);
+	Manner below = *manner;
+	bool valid = true;
+
+	below.reports = false;
+	if (manner->reports)
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_PARTITIONS_TOTAL, partitions->nparts);
+	for (int i = 0; i < partitions->nparts; i++)
+	{
+		Relation partition = table_open(partitions->oids[i], manner->lock);
+		Oid part = index_get_partition(partition, index);
+
+		valid &= OidIsValid(part) ? get_index_isvalid(part) : make_part(table, parent_index, partition, &below);
+		table_close(partition, NoLock);
+		if (manner->reports)
+			pgstat_progress_update_param(PROGRESS_CREATEIDX_PARTITIONS_DONE, i + 1);
+	}
+	index_close(parent_index, NoLock);
+	if (valid)
+		set_valid(index);
+	return valid;
+}
+
+/* In a partition of ours. */
+static void
+create_in_memory(Relation partition, IndexStmt *statement, Relation parent_index, const Manner *manner)
+{
+	Oid oid = RelationGetRelid(partition);
+	bool shared = manner->lock == ShareLock;
+	Relation index;
+
+	if (manner->by_command)
+		tsurugi_deferred_check_none(oid, "CREATE INDEX");
+	/* as in index_command.c */
+	if (shared)
+		(void) tsurugi_relation_get(partition);
+	index = index_open(tsurugi_index_entry_create(partition, statement, NULL, manner->by_command), AccessShareLock);
+	attach_part(index, parent_index, oid);
+	if (!shared || !tsurugi_table_add_index(partition, RelationGetRelid(index)))
+		tsurugi_altered_note(oid);
+	index_close(index, NoLock);
+}
+
+/* By DefineIndex, but for what is below it.  The part. */
+static Oid
+define(Relation table, IndexStmt *statement, Relation parent_index, const Manner *manner)
+{
+	bool by_command = manner->by_command;
+	Oid parent = parent_index == NULL ? InvalidOid : RelationGetRelid(parent_index);
+	Oid index;
+
+	statement->relation =
+		makeRangeVar(get_namespace_name(RelationGetNamespace(table)), pstrdup(RelationGetRelationName(table)), -1);
+	statement->relation->inh = false;
+	index = DefineIndex(RelationGetRelid(table), statement, InvalidOid, parent,
+						OidIsValid(parent) ? get_index_constraint(parent) : InvalidOid, !by_command, by_command, false,
+						false, !by_command)
+				.objectId;
+	CommandCounterIncrement();
+	return index;
+}
+
+/* --- what cannot be ---------------------------------------------------------------------------- */
+
+/* A partition that gets no part. */
+static bool
+goes_without(Relation above, Relation parent_index, Relation partition)
+{
+	bool unique = parent_index->rd_index->indisunique;
+
+	if (partition->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
+		return false;
+	if (!tsurugi_is_our_table(RelationGetRelid(partition)))
+	{
+		if (unique)
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot create unique index on partitioned table \"%s\"", RelationGetRelationName(above)),
+					 errdetail("Table \"%s\" contains partitions that are foreign tables.",
+							   RelationGetRelationName(above))));
+		return true;
+	}
+	if (unique || tsurugi_index_is_possible(above, parent_index))
+		return false;
+	ereport(NOTICE, (errmsg("index \"%s\" has no part in partition \"%s\"", RelationGetRelationName(parent_index),
+							RelationGetRelationName(partition)),
+					 errdetail("Tables in memory cannot have such an index.")));
+	return true;
+}
+
+/* --- parts ------------------------------------------------------------------------------------- */
+
+/* The partition gets its part of an index of the table above.  Whether that is valid. */
+static bool
+make_part(Relation above, Relation parent_index, Relation partition, const Manner *manner)
+{
+	AttrMap *map = build_attrmap_by_name(RelationGetDescr(partition), RelationGetDescr(above));
+	Relation same = find_same(parent_index, partition, map, manner);
+	IndexStmt *statement;
+	Oid constraint;
+	Oid index;
+
+	if (same != NULL)
+	{
+		bool valid = same->rd_index->indisvalid;
+
+		attach_part(same, parent_index, RelationGetRelid(partition));
+		index_close(same, NoLock);
+		return valid;
+	}
+	if (goes_without(above, parent_index, partition))
+		return true;
+	statement = generateClonedIndexStmt(NULL, parent_index, map, &constraint);
+	if (manner->by_command)
+		CheckTableNotInUse(partition, "CREATE INDEX");
+	if (partition->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+	{
+		create_in_memory(partition, statement, parent_index, manner);
+		return true;
+	}
+	index = define(partition, statement, parent_index, manner);
+	return partition->rd_rel->relkind != RELKIND_PARTITIONED_TABLE || make_parts(partition, index, manner);
+}
+
+List *
+tsurugi_partition_indexes(Oid table)
+{
+	Relation relation = table_open(table, NoLock);
+	List *indexes = RelationGetIndexList(relation);
+
+	table_close(relation, NoLock);
+	return indexes;
+}
+
+void
+tsurugi_partition_indexes_spread(Oid table, List *before, LOCKMODE lock, bool by_command)
+{
+	const Manner manner = {.lock = lock, .by_command = by_command, .takes_any = true, .reports = by_command};
+	Relation relation = table_open(table, NoLock);
+	List *made = list_difference_oid(RelationGetIndexList(relation), before);
+	ListCell *cell;
+
+	if (by_command)
+		pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, table);
+	foreach (cell, made)
+		(void) make_parts(relation, lfirst_oid(cell), &manner);
+	tsurugi_altered_follow();
+	if (by_command)
+		pgstat_progress_end_command();
+	else if (made != NIL)
+		tsurugi_partition_keys_verify(relation);
+	table_close(relation, NoLock);
+}
+
+void
+tsurugi_partition_index_give(Relation above, Oid index, Relation partition)
+{
+	const Manner manner = {.lock = AccessExclusiveLock};
+	Relation parent_index = index_open(index, AccessShareLock);
+
+	(void) make_part(above, parent_index, partition, &manner);
+	index_close(parent_index, NoLock);
+}
+
+Oid
+tsurugi_partition_index_make(Relation table, IndexStmt *statement, const char *text)
+{
+	const Manner manner = {.lock = AccessExclusiveLock, .takes_any = true};
+	Oid index;
+
+	if (!statement->transformed)
+		statement = transformIndexStmt(RelationGetRelid(table), statement, text);
+	index = define(table, statement, NULL, &manner);
+	(void) make_parts(table, index, &manner);
+	return index;
+}
+
+void
+tsurugi_partition_keys_verify(Relation table)
+{
+	PartitionDesc partitions;
+
+	if (tsurugi_is_our_table(RelationGetRelid(table)))
+		tsurugi_deferrable_keys_verify(RelationGetRelid(table));
+	if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return;
+	partitions = RelationGetPartitionDesc(table, true);
+	for (int i = 0; i < partitions->nparts; i++)
+	{
+		Relation below = table_open(partitions->oids[i], NoLock);
+
+		tsurugi_partition_keys_verify(below);
+		table_close(below, NoLock);
+	}
+}

@@ -1,0 +1,37 @@
+/*
+ * partition_index.h
+ *	  Indexes of partitioned tables, and their parts in partitions in memory.
+ */
+#ifndef TSURUGI_PARTITION_INDEX_H
+#define TSURUGI_PARTITION_INDEX_H
+
+#include "nodes/parsenodes.h"
+#include "storage/lock.h"
+#include "utils/rel.h"
+
+/* The indexes that a table has, valid or not, but for dead ones. */
+extern List *tsurugi_partition_indexes(Oid table);
+
+/*
+ * A statement has made indexes of a partitioned table ONLY, which had those before: makes their parts.  lock: of the
+ * table and all below it, which are locked so already; ShareLock or AccessExclusiveLock.  by_command: CREATE INDEX,
+ * which minds rights and who uses the partitions.
+ */
+extern void tsurugi_partition_indexes_spread(Oid table, List *before, LOCKMODE lock, bool by_command);
+
+/*
+ * A new partition, which is locked exclusively, gets its part of an index of the table above: one that it has and that is
+ * the same, or a new one.  The storage follows at the end of the statement.
+ */
+extern void tsurugi_partition_index_give(Relation above, Oid index, Relation partition);
+
+/*
+ * Makes an index of a partitioned table with all its parts; everything is locked exclusively.  *statement is scribbled on,
+ * text is where it was written.
+ */
+extern Oid tsurugi_partition_index_make(Relation table, IndexStmt *statement, const char *text);
+
+/* Raises 23505 for deferrable keys of a table and of what is below it: the storage lets them be violated. */
+extern void tsurugi_partition_keys_verify(Relation table);
+
+#endif /* TSURUGI_PARTITION_INDEX_H */
