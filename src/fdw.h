@@ -75,8 +75,12 @@ extern void tsurugi_shape_from_list(List *list, tsurugi_shape *shape);
 /* How many values it is compared with: the first ones of fdw_exprs. */
 extern int tsurugi_shape_value_count(const tsurugi_shape *shape);
 
-/* The number in a ForeignScan's shape; 0 also for another wrapper's, as far as one can see. */
+/* A number for a plan whose executor state may be kept from one execution to the next (prepared.c). */
+extern uint32_t tsurugi_plan_number_next(void);
+
+/* The number in a ForeignScan's shape, or in what is noted of an INSERT's table; 0 also for another wrapper's, as far as one can see. */
 extern uint32_t tsurugi_plan_number(const ForeignScan *plan);
+extern uint32_t tsurugi_insert_plan_number(const List *fdw_private);
 
 /* Attribute numbers (an integer list) in a set made by pull_varattnos; a whole-row reference means all. */
 extern List *tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *attributes);
@@ -133,6 +137,15 @@ extern bool tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index 
 extern void tsurugiBeginDirectModify(ForeignScanState *node, int eflags);
 extern TupleTableSlot *tsurugiIterateDirectModify(ForeignScanState *node);
 extern void tsurugiEndDirectModify(ForeignScanState *node);
+
+/*
+ * For an executor state that serves one execution after the other (prepared_modify.c).  The first makes what follows
+ * from plan and table, in the current memory context; the scan in it is then to be started for each execution,
+ * after which the last one forgets what was of it.
+ */
+extern void tsurugi_direct_make(ForeignScanState *node);
+extern struct tsurugi_scan *tsurugi_direct_scan(const ForeignScanState *node);
+extern void tsurugi_direct_rest(ForeignScanState *node);
 
 /* fdw_modify.c */
 extern void tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte,

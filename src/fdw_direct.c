@@ -132,6 +132,20 @@ placeholders(List *targetlist, bool alone)
 	return kept;
 }
 
+/* If a key finds what is to be changed, and is itself not to be computed: prepared_modify.c. */
+static int
+plan_number(const tsurugi_shape *shape, List *key_values)
+{
+	ListCell *cell;
+
+	if (shape->way == TSURUGI_WAY_TABLE || shape->arrays != 0)
+		return 0;
+	foreach (cell, key_values)
+		if (!tsurugi_is_plain_value(lfirst(cell)))
+			return 0;
+	return (int) tsurugi_plan_number_next();
+}
+
 bool
 tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
 {
@@ -166,6 +180,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 	shape.direct = plan->operation;
 	shape.condition = scan->scan.plan.qual != NIL;
 	shape.counts = plan->canSetTag;
+	shape.number = plan_number(&shape, scan->fdw_exprs);
 	if (shape.condition)
 	{
 		scan->fdw_exprs = lappend(scan->fdw_exprs, make_ands_explicit(scan->scan.plan.qual));
@@ -195,7 +210,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 /* --- running ------------------------------------------------------------------------------- */
 
 void
-tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
+tsurugi_direct_make(ForeignScanState *node)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	EState *estate = node->ss.ps.state;
@@ -205,15 +220,12 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 	int at;
 	ListCell *cell;
 
-	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
-		return;
 	modify = palloc0(sizeof(direct_modify) + list_length(set) * (sizeof(int) + sizeof(ExprState *)));
 	node->fdw_state = modify;
 	modify->node = node;
 	modify->rinfo = node->resultRelInfo;
 	modify->relation = node->resultRelInfo->ri_RelationDesc;
 	modify->scan = tsurugi_scan_make(node);
-	tsurugi_scan_start(modify->scan);
 	described = modify->scan->described;
 	tsurugi_row_init(&modify->old, described);
 
@@ -239,7 +251,8 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 	}
 	tsurugi_row_init(&modify->new, described);
 	modify->new.hidden = tsurugi_hidden_prepare(described, estate);
-	modify->new_slot = ExecInitExtraTupleSlot(estate, RelationGetDescr(modify->relation), &TTSOpsVirtual);
+	/* the scan's descriptor is a copy, which nobody counts references to */
+	modify->new_slot = ExecInitExtraTupleSlot(estate, node->ss.ss_ScanTupleSlot->tts_tupleDescriptor, &TTSOpsVirtual);
 	modify->new_slot->tts_tableOid = RelationGetRelid(modify->relation);
 	if (modify->sets_key)
 	{
@@ -248,6 +261,31 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 		modify->key = palloc(2 * capacity);
 		modify->key_old = modify->key + capacity;
 	}
+}
+
+tsurugi_scan *
+tsurugi_direct_scan(const ForeignScanState *node)
+{
+	return ((direct_modify *) node->fdw_state)->scan;
+}
+
+void
+tsurugi_direct_rest(ForeignScanState *node)
+{
+	direct_modify *modify = node->fdw_state;
+
+	tsurugi_scan_detach(modify->scan);
+	modify->recheck = NULL; /* compiled in the execution's memory */
+	modify->has_written = false;
+}
+
+void
+tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
+{
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+		return;
+	tsurugi_direct_make(node);
+	tsurugi_scan_start(tsurugi_direct_scan(node));
 }
 
 /* Computes the new row from the old one, which is in the scan's slot, and checks it. */

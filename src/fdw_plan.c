@@ -98,6 +98,28 @@ tsurugi_shape_value_count(const tsurugi_shape *shape)
 }
 
 uint32_t
+tsurugi_plan_number_next(void)
+{
+	static uint32_t last;
+
+	if (++last == 0)
+		last = 1;
+	return last;
+}
+
+/* What PlanForeignModify notes: the number, and the same inverted, which another wrapper's notes do not have by chance. */
+uint32_t
+tsurugi_insert_plan_number(const List *fdw_private)
+{
+	const List *numbers = fdw_private == NIL || !IsA(fdw_private, List) ? NIL : linitial(fdw_private);
+
+	if (numbers == NIL || !IsA(numbers, IntList) || list_length(numbers) != 2 ||
+		linitial_int(numbers) != ~lsecond_int(numbers))
+		return 0;
+	return (uint32_t) linitial_int(numbers);
+}
+
+uint32_t
 tsurugi_plan_number(const ForeignScan *plan)
 {
 	const List *private = plan->fdw_private;
@@ -430,7 +452,6 @@ direct_tlist(PlannerInfo *root, RelOptInfo *baserel, List *tlist, List *conditio
 static int
 plan_number(const tsurugi_choice *choice, List *output, List *conditions)
 {
-	static uint32_t last_number;
 	ListCell *cell;
 
 	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.arrays != 0 || output == NIL || conditions != NIL)
@@ -438,9 +459,7 @@ plan_number(const tsurugi_choice *choice, List *output, List *conditions)
 	foreach (cell, choice->values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))
 			return 0;
-	if (++last_number == 0)
-		last_number = 1;
-	return (int) last_number;
+	return (int) tsurugi_plan_number_next();
 }
 
 ForeignScan *
@@ -542,5 +561,11 @@ tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelat
 {
 	tsurugi_refuse_system_columns(plan, resultRelation);
 	tsurugi_plan_early_locks(plan, resultRelation);
+	if (plan->operation == CMD_INSERT && IsA(outerPlan(plan), Result))
+	{
+		int number = (int) tsurugi_plan_number_next();
+
+		return list_make1(list_make2_int(number, ~number));
+	}
 	return NIL;
 }

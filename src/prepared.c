@@ -1,6 +1,7 @@
 /*
  * prepared.c
- *	  Look-ups by key that are executed again and again keep their executor state.
+ *	  Look-ups and modifications by key that are executed again and again keep their
+ *	  executor state.
  *
  * For a point query most of the time in the executor goes into making its
  * state and tearing it down: memory contexts, a range table, two tuple
@@ -25,10 +26,10 @@
  * behind.  Who is there already gives way if it has not been used since the
  * last one that wanted its place.
  *
- * 1. Kept are only states without any expression: nothing but constants and
+ * 1. Of look-ups only those without any expression are kept: nothing but constants and
  *	  parameters is compared with the key, no condition, no projection.  So
  *	  there is no function whose definition, privileges or remembered values
- *	  could be out of date.
+ *	  could be out of date.  Modifications: prepared_modify.c.
  * 2. A free state points to nothing that does not live as long: not to the
  *	  plan, a snapshot, parameters.
  * 3. What was made from the catalogs is of this revision of the relation's
@@ -36,7 +37,7 @@
  *	  the relation's descriptor, which is pinned for each execution: DROP and ALTER find
  *	  it in use as always.  Privileges are those of each start: that a role was allowed
  *	  is remembered until any row changes that could be a reason (pg_class, pg_attribute, pg_authid,
- *	  pg_auth_members, pg_database), which PostgreSQL's caches, where a check would look, hear of at the same moment.
+ *	  pg_auth_members, pg_database; pg_proc, for functions that are called), which PostgreSQL's caches, where a check would look, hear of at the same moment.
  * 4. es_query_cxt is the state's; others allocate in it, and it is emptied at the
  *	  end.  An execution that is not ended, because of an error, ends with its caller's
  *	  memory, from which PostgreSQL would have allocated es_query_cxt: there is no
@@ -54,9 +55,6 @@
  * head, its chunk and its cells as early as each is known, what does not depend
  * on each other at once, and snapshot, privileges, portal and protocol are dealt
  * with while they come.
- *
- * Modifications are not kept: their states hold expressions, triggers, and the
- * relation's constraints.
  */
 #include "postgres.h"
 
@@ -64,12 +62,14 @@
 
 #include "access/parallel.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "parser/parsetree.h"
 #include "tcop/pquery.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
@@ -77,6 +77,7 @@
 
 #include "src/data_row.h"
 #include "src/fdw.h"
+#include "src/prepared_modify.h"
 #include "src/relation.h"
 #include "src/scan.h"
 #include "src/snapshot.h"
@@ -91,15 +92,20 @@ typedef struct Kept
 	const PlannedStmt *planned; /* compared only */
 	uint64_t revision;
 	Oid oid;
-	Relation relation;		 /* of this revision */
-	Index relation_index;	 /* in the range table, from 0 */
-	MemoryContext memory;	 /* of all this */
-	MemoryContext execution; /* es_query_cxt */
+	const tsurugi_relation *described; /* of this revision */
+	Relation relation;				   /* the same */
+	Index relation_index;			   /* in the range table, from 0 */
+	MemoryContext memory;			   /* of all this */
+	MemoryContext execution;		   /* es_query_cxt */
 	EState *estate;
-	ForeignScanState *node;
+	ForeignScanState *node;	  /* NULL: INSERT */
+	ModifyTableState *modify; /* NULL: a look-up */
+	ExprContext *per_tuple;	  /* es_per_tuple_exprcontext, of a modification */
+	List *functions;		  /* that it calls */
 	tsurugi_run_record *record;
 	tsurugi_data_row *row; /* NULL: rows go by the receiver */
 	int slot_count;		   /* as made */
+	int context_count;	   /* the same */
 	bool one_row;		   /* at most */
 
 	/* who was allowed to run it, when privileges were of this age; 0: nobody */
@@ -112,6 +118,12 @@ typedef struct Kept
 	struct Kept *outer;					  /* the one that was started before */
 } Kept;
 
+typedef struct Sighting
+{
+	uint32_t number;
+	bool refused; /* the plan is not to be kept */
+} Sighting;
+
 typedef struct Place
 {
 	Kept *kept;
@@ -119,7 +131,7 @@ typedef struct Place
 } Place;
 
 static Place places[PLACE_COUNT];
-static uint32_t sighted[SIGHTED_COUNT]; /* numbers, by their remainder */
+static Sighting sighted[SIGHTED_COUNT]; /* by the remainder of the number */
 static Kept *running;					/* the last one started */
 static uint64_t privileges_age = 1;		/* grows when somebody's privileges may have changed */
 
@@ -143,12 +155,17 @@ is_simple_scan(const ForeignScan *plan, const PlannedStmt *planned)
 }
 
 static bool
-may_be_kept(const PlannedStmt *planned)
+may_be_kept(const PlannedStmt *planned, List **functions_out)
 {
 	ListCell *cell;
 
+	if (IsParallelWorker())
+		return false;
+	if (IsA(planned->planTree, ModifyTable))
+		return tsurugi_modify_may_be_kept(planned, functions_out);
+	*functions_out = NIL;
 	if (planned->commandType != CMD_SELECT || planned->hasModifyingCTE || planned->rowMarks != NIL ||
-		planned->subplans != NIL || planned->paramExecTypes != NIL || planned->parallelModeNeeded || IsParallelWorker())
+		planned->subplans != NIL || planned->paramExecTypes != NIL || planned->parallelModeNeeded)
 		return false;
 	/* Else it may matter that the transaction is read-only (ExecCheckXactReadOnly). */
 	foreach (cell, planned->rtable)
@@ -179,12 +196,20 @@ make_scan(ForeignScanState *node)
 	node->ss.ps.ExecProcNode = tsurugi_scan_run;
 }
 
-/* Rule 2. */
+static void
+set_parameters(const Kept *kept, ParamListInfo parameters)
+{
+	ListCell *cell;
+
+	foreach (cell, kept->estate->es_exprcontexts)
+		((ExprContext *) lfirst(cell))->ecxt_param_list_info = parameters;
+}
+
+/* Rule 2.  A modification's nodes have a plan of their own. */
 static void
 forget_execution(Kept *kept)
 {
 	EState *estate = kept->estate;
-	ForeignScanState *node = kept->node;
 
 	estate->es_plannedstmt = NULL;
 	estate->es_range_table = NIL;
@@ -193,9 +218,48 @@ forget_execution(Kept *kept)
 	estate->es_param_list_info = NULL;
 	estate->es_sourceText = NULL;
 	estate->es_queryEnv = NULL;
-	node->ss.ps.plan = NULL;
-	node->ss.ss_currentRelation = NULL;
-	node->ss.ps.ps_ExprContext->ecxt_param_list_info = NULL;
+	set_parameters(kept, NULL);
+	if (kept->modify == NULL)
+	{
+		kept->node->ss.ps.plan = NULL;
+		kept->node->ss.ss_currentRelation = NULL;
+	}
+}
+
+/* The nodes of a look-up.  False: they are not what we need. */
+static bool
+make_look_up(Kept *kept, EState *estate, PlannedStmt *planned)
+{
+	ForeignScanState *node =
+		castNode(ForeignScanState, ExecInitNode(planned->planTree, estate, EXEC_FLAG_EXPLAIN_ONLY));
+	const tsurugi_scan *scan;
+
+	if (node->ss.ps.ps_ProjInfo != NULL)
+		return false;
+	make_scan(node);
+	scan = node->fdw_state;
+	kept->node = node;
+	kept->relation = node->ss.ss_currentRelation;
+	kept->relation_index = ((ForeignScan *) node->ss.ps.plan)->scan.scanrelid - 1;
+	kept->row = tsurugi_data_row_make(node->ss.ps.ps_ResultTupleDesc);
+	kept->one_row = scan->shape.way == TSURUGI_WAY_KEY && scan->shape.arrays == 0;
+	return true;
+}
+
+/* The same of a modification. */
+static bool
+make_modification(Kept *kept, EState *estate, PlannedStmt *planned)
+{
+	ModifyTable *plan = copyObject((ModifyTable *) planned->planTree);
+	int parameters = list_length(planned->paramExecTypes); /* EvalPlanQual's, which does not run here */
+
+	estate->es_param_exec_vals = parameters == 0 ? NULL : palloc0(parameters * sizeof(ParamExecData));
+	kept->modify = castNode(ModifyTableState, ExecInitNode((Plan *) plan, estate, EXEC_FLAG_EXPLAIN_ONLY));
+	kept->node = tsurugi_modify_node(kept->modify);
+	kept->relation = kept->modify->resultRelInfo->ri_RelationDesc;
+	kept->relation_index = kept->modify->resultRelInfo->ri_RangeTableIndex - 1;
+	kept->per_tuple = MakePerTupleExprContext(estate);
+	return tsurugi_modify_make(kept->modify);
 }
 
 /* A free state for this plan, or NULL.  As InitPlan (execMain.c) makes it. */
@@ -203,51 +267,49 @@ static Kept *
 make(uint32_t number, PlannedStmt *planned)
 {
 	MemoryContext caller = CurrentMemoryContext;
+	List *functions;
 	EState *estate;
-	ForeignScanState *node;
-	Kept *kept = NULL;
+	Kept *kept;
+	ListCell *cell;
+	bool made;
 
-	if (!may_be_kept(planned))
+	if (!may_be_kept(planned, &functions))
 		return NULL;
 	/* After an error it goes with the caller's memory. */
 	estate = CreateExecutorState();
 	MemoryContextSwitchTo(estate->es_query_cxt);
 	estate->es_plannedstmt = planned;
 	ExecInitRangeTable(estate, planned->rtable);
-	/* so that our callback makes no scan: it would belong to an execution */
-	node = castNode(ForeignScanState, ExecInitNode(planned->planTree, estate, EXEC_FLAG_EXPLAIN_ONLY));
-	if (node->ss.ps.ps_ProjInfo == NULL)
+	kept = palloc0(sizeof(*kept));
+	/* so that our callbacks make nothing: it would belong to an execution */
+	made = IsA(planned->planTree, ModifyTable) ? make_modification(kept, estate, planned)
+											   : make_look_up(kept, estate, planned);
+	if (made)
 	{
-		const tsurugi_scan *scan;
-
-		make_scan(node);
-		scan = node->fdw_state;
-		kept = palloc0(sizeof(*kept));
 		kept->number = number;
 		kept->planned = planned;
-		kept->relation = node->ss.ss_currentRelation;
+		kept->functions = list_copy(functions);
 		kept->oid = RelationGetRelid(kept->relation);
-		kept->relation_index = ((ForeignScan *) node->ss.ps.plan)->scan.scanrelid - 1;
-		kept->revision = scan->described->revision;
+		kept->described = tsurugi_relation_get(kept->relation);
+		kept->revision = kept->described->revision;
 		kept->memory = estate->es_query_cxt;
 		kept->execution = AllocSetContextCreate(kept->memory, "tsurugi_fdw execution", ALLOCSET_SMALL_SIZES);
 		kept->estate = estate;
-		kept->node = node;
 		kept->record = tsurugi_snapshot_record_make();
-		kept->row = tsurugi_data_row_make(node->ss.ps.ps_ResultTupleDesc);
 		kept->slot_count = list_length(estate->es_tupleTable);
-		kept->one_row = scan->shape.way == TSURUGI_WAY_KEY && scan->shape.arrays == 0;
+		kept->context_count = list_length(estate->es_exprcontexts);
 	}
 	ExecCloseRangeTableRelations(estate);
 	MemoryContextSwitchTo(caller);
-	if (kept == NULL)
+	if (!made)
 	{
 		FreeExecutorState(estate);
 		return NULL;
 	}
 	forget_execution(kept);
 	estate->es_query_cxt = kept->execution;
-	node->ss.ps.ps_ExprContext->ecxt_per_query_memory = kept->execution;
+	foreach (cell, estate->es_exprcontexts)
+		((ExprContext *) lfirst(cell))->ecxt_per_query_memory = kept->execution;
 	MemoryContextSetIdentifier(kept->memory, "kept by tsurugi_fdw");
 	MemoryContextSetParent(kept->memory, CacheMemoryContext);
 	return kept;
@@ -311,16 +373,23 @@ forget_caller(Kept *kept)
 	*link = (*link)->next;
 }
 
+/* NULL: INSERT. */
+static inline tsurugi_scan *
+scan_of(const Kept *kept)
+{
+	return kept->modify == NULL ? kept->node->fdw_state : tsurugi_modify_scan(kept->modify);
+}
+
 static void
 begin_execution(Kept *kept, QueryDesc *query, int flags)
 {
 	EState *estate = kept->estate;
 	ForeignScanState *node = kept->node;
-	ExprContext *context = node->ss.ps.ps_ExprContext;
 
 	start_running(kept);
-	context->ecxt_param_list_info = query->params;
-	tsurugi_scan_expect_leaf(node->fdw_state);
+	set_parameters(kept, query->params);
+	if (likely(node != NULL))
+		tsurugi_scan_expect_leaf(scan_of(kept));
 
 	/* as standard_ExecutorStart and InitPlan */
 	estate->es_direction = ForwardScanDirection;
@@ -336,33 +405,44 @@ begin_execution(Kept *kept, QueryDesc *query, int flags)
 	estate->es_finished = false;
 	estate->es_use_parallel_mode = false;
 	estate->es_jit_flags = query->plannedstmt->jitFlags;
-	node->ss.ps.plan = query->plannedstmt->planTree;
-	node->ss.ss_currentRelation = kept->relation;
-	tsurugi_snapshot_record_begin(kept->record, estate);
-	tsurugi_scan_start(node->fdw_state);
+	if (kept->modify != NULL)
+	{
+		estate->es_output_cid = GetCurrentCommandId(true);
+		tsurugi_modify_begin(kept->modify);
+	}
+	else
+	{
+		node->ss.ps.plan = query->plannedstmt->planTree;
+		node->ss.ss_currentRelation = kept->relation;
+	}
+	if (likely(node != NULL))
+	{
+		tsurugi_snapshot_record_begin(kept->record, estate);
+		tsurugi_scan_start(scan_of(kept));
+	}
 
 	query->estate = estate;
-	query->planstate = &node->ss.ps;
-	query->tupDesc = node->ss.ps.ps_ResultTupleDesc;
+	query->planstate = kept->modify != NULL ? &kept->modify->ps : &node->ss.ps;
+	query->tupDesc = query->planstate->ps_ResultTupleDesc;
 }
 
 /* Opens the relation; false if it is not as it was. */
 static bool
 open_relation(Kept *kept)
 {
-	const tsurugi_scan *scan = kept->node->fdw_state;
+	Relation relation;
 	const tsurugi_relation *described;
 
-	if (likely(tsurugi_relation_is_as_described(kept->oid, scan->described, kept->revision)))
+	if (likely(tsurugi_relation_is_as_described(kept->oid, kept->described, kept->revision)))
 	{
 		RelationIncrementReferenceCount(kept->relation);
 		return true;
 	}
-	kept->relation = table_open(kept->oid, NoLock);
-	described = tsurugi_relation_get(kept->relation);
-	if (described == scan->described && described->revision == kept->revision)
+	relation = table_open(kept->oid, NoLock);
+	described = tsurugi_relation_get(relation);
+	if (relation == kept->relation && described == kept->described && described->revision == kept->revision)
 		return true;
-	table_close(kept->relation, NoLock);
+	table_close(relation, NoLock);
 	return false;
 }
 
@@ -371,10 +451,18 @@ static void
 check_privileges(Kept *kept, const QueryDesc *query)
 {
 	uint64_t age = privileges_age;
+	ListCell *cell;
 
 	if (likely(kept->allowed == GetUserId() && kept->allowed_age == age && ExecutorCheckPerms_hook == NULL))
 		return;
 	ExecCheckRTPerms(query->plannedstmt->rtable, true);
+	foreach (cell, kept->functions)
+	{
+		AclResult result = pg_proc_aclcheck(lfirst_oid(cell), GetUserId(), ACL_EXECUTE);
+
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, OBJECT_FUNCTION, get_func_name(lfirst_oid(cell)));
+	}
 	kept->allowed = GetUserId();
 	kept->allowed_age = age;
 }
@@ -386,14 +474,16 @@ check_privileges(Kept *kept, const QueryDesc *query)
 static bool
 start_kept(Kept *kept, QueryDesc *query, int flags)
 {
-	tsurugi_scan *scan = kept->node->fdw_state;
+	tsurugi_scan *scan = scan_of(kept);
 
 	if (!open_relation(kept))
 		return false;
 	begin_execution(kept, query, flags);
-	tsurugi_scan_expect_row(scan);
+	if (likely(scan != NULL))
+		tsurugi_scan_expect_row(scan);
 	check_privileges(kept, query);
-	tsurugi_scan_expect_cells(scan);
+	if (likely(scan != NULL))
+		tsurugi_scan_expect_cells(scan);
 	return true;
 }
 
@@ -424,12 +514,15 @@ send_rows(Kept *kept, uint64 count, const int16 *formats)
 static bool
 run_kept(Kept *kept, QueryDesc *query, ScanDirection direction, uint64 count)
 {
-	const PlanState *node = &kept->node->ss.ps;
+	const PlanState *node;
 	MemoryContext caller = CurrentMemoryContext;
 
-	if (kept->row == NULL || direction != ForwardScanDirection || node->instrument != NULL ||
-		node->ExecProcNode != tsurugi_scan_run || ActivePortal == NULL || ActivePortal->queryDesc != query ||
-		ActivePortal->formats == NULL || !tsurugi_data_row_serves(kept->row, query->dest, ActivePortal->formats))
+	if (kept->row == NULL)
+		return false;
+	node = &kept->node->ss.ps;
+	if (direction != ForwardScanDirection || node->instrument != NULL || node->ExecProcNode != tsurugi_scan_run ||
+		ActivePortal == NULL || ActivePortal->queryDesc != query || ActivePortal->formats == NULL ||
+		!tsurugi_data_row_serves(kept->row, query->dest, ActivePortal->formats))
 		return false;
 	if (query->totaltime != NULL)
 		InstrStartNode(query->totaltime);
@@ -446,30 +539,49 @@ static bool
 is_as_made(const Kept *kept)
 {
 	const EState *estate = kept->estate;
-	const ExprContext *context = kept->node->ss.ps.ps_ExprContext;
+	ListCell *cell;
 
-	return list_length(estate->es_tupleTable) == kept->slot_count && list_length(estate->es_exprcontexts) == 1 &&
-		   estate->es_per_tuple_exprcontext == NULL && estate->es_subplanstates == NIL &&
+	foreach (cell, estate->es_exprcontexts)
+		if (((ExprContext *) lfirst(cell))->ecxt_callbacks != NULL)
+			return false;
+	return list_length(estate->es_tupleTable) == kept->slot_count &&
+		   list_length(estate->es_exprcontexts) == kept->context_count &&
+		   estate->es_per_tuple_exprcontext == kept->per_tuple && estate->es_subplanstates == NIL &&
 		   estate->es_auxmodifytables == NIL && estate->es_trig_target_relations == NIL &&
-		   estate->es_partition_directory == NULL && estate->es_jit == NULL && context != NULL &&
-		   context->ecxt_callbacks == NULL && kept->node->ss.ps.instrument == NULL;
+		   estate->es_partition_directory == NULL && estate->es_jit == NULL &&
+		   (kept->modify != NULL ? tsurugi_modify_is_as_made(kept->modify) : kept->node->ss.ps.instrument == NULL);
+}
+
+/* What the ends of its nodes do. */
+static void
+end_nodes(Kept *kept)
+{
+	ListCell *cell;
+
+	if (kept->modify != NULL)
+		tsurugi_modify_rest(kept->modify);
+	else
+		tsurugi_scan_detach(kept->node->fdw_state);
+	foreach (cell, kept->estate->es_tupleTable)
+		ExecClearTuple(lfirst(cell));
 }
 
 static void
 end_kept(Kept *kept, QueryDesc *query)
 {
 	EState *estate = kept->estate;
-	ForeignScanState *node = kept->node;
 
 	/* as standard_ExecutorEnd and what it calls */
-	tsurugi_scan_detach(node->fdw_state);
-	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	end_nodes(kept);
 	RelationClose(kept->relation);
 	forget_caller(kept);
 	stop_running(kept);
 	if (is_as_made(kept))
 	{
-		MemoryContextReset(node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+		ListCell *cell;
+
+		foreach (cell, estate->es_exprcontexts)
+			MemoryContextReset(((ExprContext *) lfirst(cell))->ecxt_per_tuple_memory);
 		MemoryContextReset(kept->execution);
 		if (kept->row != NULL)
 			tsurugi_data_row_rest(kept->row);
@@ -492,13 +604,15 @@ end_kept(Kept *kept, QueryDesc *query)
 static Kept *
 take_place(Place *place, uint32_t number, PlannedStmt *planned)
 {
-	uint32_t *sighting = &sighted[number % SIGHTED_COUNT];
+	Sighting *sighting = &sighted[number % SIGHTED_COUNT];
 
-	if (*sighting != number)
+	if (sighting->number != number)
 	{
-		*sighting = number;
+		*sighting = (Sighting){.number = number};
 		return NULL;
 	}
+	if (sighting->refused)
+		return NULL;
 	if (place->kept != NULL)
 	{
 		bool used = place->used;
@@ -509,6 +623,7 @@ take_place(Place *place, uint32_t number, PlannedStmt *planned)
 		discard(place->kept);
 	}
 	place->kept = make(number, planned);
+	sighting->refused = place->kept == NULL;
 	return place->kept;
 }
 
@@ -525,10 +640,21 @@ find_free(uint32_t number, PlannedStmt *planned)
 	return kept->caller == NULL ? kept : NULL;
 }
 
+/* The number of a plan whose state may be kept; else 0. */
+static inline uint32_t
+number_of(const PlannedStmt *planned)
+{
+	if (IsA(planned->planTree, ForeignScan))
+		return tsurugi_plan_number((ForeignScan *) planned->planTree);
+	if (IsA(planned->planTree, ModifyTable) && !XactReadOnly && !IsInParallelMode())
+		return tsurugi_modify_number((ModifyTable *) planned->planTree);
+	return 0;
+}
+
 static bool
 start_as_kept(QueryDesc *query, int flags)
 {
-	uint32_t number = tsurugi_plan_number((ForeignScan *) query->plannedstmt->planTree);
+	uint32_t number = number_of(query->plannedstmt);
 	Kept *kept;
 
 	if (number == 0 || (flags & ~EXEC_FLAG_SKIP_TRIGGERS) != 0 || query->instrument_options != 0 ||
@@ -546,7 +672,7 @@ start_as_kept(QueryDesc *query, int flags)
 static void
 start_query(QueryDesc *query, int flags)
 {
-	if (!IsA(query->plannedstmt->planTree, ForeignScan) || !start_as_kept(query, flags))
+	if (!start_as_kept(query, flags))
 		standard_ExecutorStart(query, flags);
 }
 
@@ -590,12 +716,12 @@ privileges_changed(Datum argument, int cache, uint32 hash)
 void
 tsurugi_prepared_init(void)
 {
-	static const int caches[] = {RELOID, ATTNUM, AUTHOID, AUTHMEMROLEMEM, DATABASEOID};
+	static const int caches[] = {RELOID, ATTNUM, AUTHOID, AUTHMEMROLEMEM, DATABASEOID, PROCOID};
 
 	if (ExecutorStart_hook != NULL || ExecutorRun_hook != NULL || ExecutorEnd_hook != NULL)
 	{
 		ereport(LOG, (errmsg("tsurugi_fdw is not the first library that hooks into the executor"),
-					  errdetail("Prepared statements that look up one row are slower."),
+					  errdetail("Prepared statements that look up or change one row are slower."),
 					  errhint("Write tsurugi_fdw first in shared_preload_libraries.")));
 		return;
 	}

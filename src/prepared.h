@@ -1,6 +1,6 @@
 /*
  * prepared.h
- *	  Look-ups by key that are executed again and again keep their executor state.
+ *	  Look-ups and modifications by key that are executed again and again keep their executor state.
  */
 #ifndef TSURUGI_PREPARED_H
 #define TSURUGI_PREPARED_H

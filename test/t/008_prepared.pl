@@ -209,6 +209,39 @@ for my $i (1 .. 3)
 	is($wire->bind('', 'look', 0, $i)->execute('', 0)->sync, sprintf('3%d,6e3%d SELECT 1', $i, $i), "afterwards, execution $i");
 }
 
+# modifications: what PostgreSQL tells of them, also of errors, and privileges that another session has changed
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE w (id int PRIMARY KEY, v bigint, name text) SERVER tsurugi; GRANT INSERT, SELECT, UPDATE, DELETE ON w TO reader});
+$wire->parse('ins', 'INSERT INTO w VALUES ($1, $2, $3)')->parse('up', 'UPDATE w SET v = v + $2 WHERE id = $1')->parse('del', 'DELETE FROM w WHERE id = $1')->sync;
+for my $i (1 .. 4)
+{
+	is($wire->bind('', 'ins', 0, $i, 10 * $i, 'wide ' x 2000)->execute('', 0)->bind('', 'up', 0, $i, $i)->execute('', 0)->bind('', 'up', 0, $i, 1)->execute('', 0)->sync,
+		'INSERT 0 1 UPDATE 1 UPDATE 1', "inserted and updated in one transaction, $i");
+	is($wire->bind('', 'ins', 0, $i, 0, '')->execute('', 0)->sync, 'ERROR 23505', "not twice, $i");
+	is($wire->bind('', 'up', 0, -$i, 1)->execute('', 0)->bind('', 'up', 0, $i, 'x')->sync, 'UPDATE 0 ERROR 22P02', "no row, and no value, $i");
+}
+is($wire->bind('', 'del', 0, $_)->execute('', 0)->bind('', 'del', 0, $_)->execute('', 0)->sync, 'DELETE 1 DELETE 0', "deleted, $_") for 1 .. 3;
+is($node->safe_psql('postgres', 'SELECT id, v, length(name) FROM w'), '4|45|10000', 'all of it was done once');
+is($wire->parse('', 'SET ROLE reader')->bind('', '', 0)->execute('', 0)->bind('', 'up', 0, 4, 1)->execute('', 0)->bind('', 'del', 0, 1)->execute('', 0)->sync,
+	'SET UPDATE 1 DELETE 0', 'allowed to another role');
+$node->safe_psql('postgres', q{REVOKE UPDATE, DELETE ON w FROM reader});
+is($wire->bind('', $_, 0, 4, ('1') x ($_ eq 'up'))->execute('', 0)->sync, 'ERROR 42501', "not any more: $_") for 'up', 'del';
+is($wire->bind('', 'ins', 0, 5, 5, '')->execute('', 0)->sync, 'INSERT 0 1', 'but this is');
+$node->safe_psql('postgres', q{GRANT UPDATE ON w TO reader; REVOKE EXECUTE ON FUNCTION int8pl(bigint, bigint) FROM PUBLIC});
+is($wire->bind('', 'up', 0, 4, 1)->execute('', 0)->sync, 'ERROR 42501', 'nor to call a function');
+$node->safe_psql('postgres', q{GRANT EXECUTE ON FUNCTION int8pl(bigint, bigint) TO PUBLIC});
+is($wire->bind('', 'up', 0, 4, 1)->execute('', 0)->parse('', 'RESET ROLE')->bind('', '', 0)->execute('', 0)->sync, 'UPDATE 1 RESET', 'allowed again');
+# in the log of another library, which takes the plan from the state
+is($wire->parse('', "LOAD 'auto_explain'")->bind('', '', 0)->execute('', 0)->parse('', 'SET auto_explain.log_min_duration = 0')->bind('', '', 0)->execute('', 0)
+		->bind('', 'up', 0, 4, 1)->execute('', 0)->bind('', 'ins', 0, 6, 6, '')->execute('', 0)
+		->parse('', 'SET auto_explain.log_min_duration = -1')->bind('', '', 0)->execute('', 0)->sync, 'LOAD SET UPDATE 1 INSERT 0 1 SET', 'logged');
+like(PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/Update on w.*Foreign Update on w.*Key Cond: \(id = \$1\).*Insert on w/s, 'with their plans');
+is($node->safe_psql('postgres', q{SELECT string_agg(calls || ' ' || rows, ', ' ORDER BY query) FROM
+		(SELECT query, sum(calls) AS calls, sum(rows) AS rows FROM pg_stat_statements WHERE query ~ '^(INSERT INTO|UPDATE|DELETE FROM) w' GROUP BY query) s}),
+	'7 3, 6 6, 15 11', 'pg_stat_statements counts them');
+is($wire->parse('', $running)->bind('', '', 0)->execute('', 0)->sync, '30 SELECT 1', 'none runs');
+$node->safe_psql('postgres', 'DROP FOREIGN TABLE w');
+is($wire->bind('', 'up', 0, 4, 1)->execute('', 0)->sync, 'ERROR 42P01', 'the table is gone');
+
 # an interrupt in the middle of the rows
 $node->safe_psql('postgres', 'CREATE FOREIGN TABLE many (id int PRIMARY KEY) SERVER tsurugi; INSERT INTO many SELECT generate_series(1, 200000)');
 $wire->parse('range', 'SELECT id FROM many WHERE id > $1 ORDER BY id')->sync;
