@@ -45,7 +45,8 @@
 #define EPOCH_CHUNKS 16
 #define EPOCH_ROWS 1024
 
-#define STRAYS_MAX 4	/* of a portion of rows by key: with more, what is looked at next is asked for */
+#define STRAYS_MAX 4	/* of rows by key: with more, what is looked at next is asked for, */
+#define PORTION 16		/* of so many at a time */
 #define COLUMNS_AHEAD 4 /* of so many columns */
 #define BLOB_BYTES_AHEAD (3 * TG_CACHE_LINE)
 
@@ -229,25 +230,6 @@ tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *index, const 
 						 high_inclusive, backward);
 }
 
-/* Versions found one after the other in ascending slots of one chunk, which are gathered together. */
-typedef struct neighbours
-{
-	const tg_chunk *chunk;
-	unsigned count;
-	uint16_t slots[TG_RANGE_ROWS_AHEAD];
-	uint32_t rows[TG_RANGE_ROWS_AHEAD];
-} neighbours;
-
-static inline void
-flush_neighbours(neighbours *found, tg_vectors *vectors)
-{
-	if (found->count == 1)
-		tg_vectors_append(vectors, tg_version_make(found->chunk, found->slots[0]), found->rows[0]);
-	else
-		tg_vectors_gather(vectors, found->chunk, found->slots, found->rows, found->count);
-	found->count = 0;
-}
-
 /*
  * The heads of rows; asks for the chunks that they lead to.  True if they lie anywhere: then
  * each costs cache misses of its own, which no processor foresees.
@@ -261,11 +243,8 @@ load_heads(tg_table *table, const uint32_t *rows, unsigned count, tg_version *he
 	for (unsigned i = 0; i < count; i++)
 	{
 		heads[i] = tg_load_acquire(tg_row_head(table, rows[i]));
-		if (heads[i] != neighbour)
-		{
-			__builtin_prefetch((const void *) tg_version_chunk(heads[i]));
-			strays++;
-		}
+		__builtin_prefetch((const void *) tg_version_chunk(heads[i]));
+		strays += heads[i] != neighbour; /* no branch: it would have to wait for the head */
 		neighbour = heads[i] + 1;
 	}
 	return strays > STRAYS_MAX;
@@ -327,33 +306,26 @@ expect_blobs(const tg_vectors *vectors, unsigned from)
 	}
 }
 
+/* Versions that are seen, and their rows. */
+typedef struct seen_versions
+{
+	unsigned count;
+	tg_version versions[TG_RANGE_ROWS_AHEAD];
+	uint32_t rows[TG_RANGE_ROWS_AHEAD];
+} seen_versions;
+
 /*
- * Appends what the snapshot sees of the pending rows, up to count, in their
- * order.  Returns how many it has looked at, all, unless the scan is busy; *entries_out
- * is where the entry of the next one is.
- *
- * Rows in the order of a key may lie anywhere, and what is looked at of one follows in
- * steps, head, chunk, header and cells, blob.  So each step is made of all
- * the rows before the next one: their misses overlap (Chen, Ailamaki, Gibbons, Mowry:
- * Improving Hash Join Performance through Prefetching, 2004, «group prefetching»).
+ * What the snapshot sees of the pending rows from one up to another, by their heads; *entries_inout
+ * is where the entry of the first one is.  Returns where it has stopped: before that end if the scan is busy.
  */
 static unsigned
-append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsigned char **entries_out)
+see_rows(tg_range_scan *scan, const tg_version *heads, unsigned from, unsigned to, const unsigned char **entries_inout,
+		 seen_versions *seen)
 {
-	const unsigned char *entries = scan->entries;
-	const uint32_t *rows = scan->pending;
-	neighbours found = {.chunk = NULL};
-	unsigned before = vectors->count;
-	tg_version heads[TG_RANGE_ROWS_AHEAD];
-	bool strays = load_heads(scan->table, rows, count, heads);
-	unsigned i;
-
-	if (strays)
-		expect_versions(vectors, heads, count);
-	for (i = 0; i < count; i++)
+	seen->count = 0;
+	for (unsigned i = from; i < to; i++)
 	{
 		tg_version version;
-		unsigned slot;
 		const unsigned char *key = NULL;
 		size_t key_bytes = 0;
 		tg_status status = tg_txn_read_head(&scan->snapshot, heads[i], &version, &scan->wait);
@@ -361,25 +333,77 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsi
 		if (tg_unlikely(status == TG_BUSY))
 		{
 			scan->busy = true;
-			break;
+			return i;
 		}
 		if (scan->index != NULL)
-			entries = tg_index_entry_next(entries, &key, &key_bytes);
+			*entries_inout = tg_index_entry_next(*entries_inout, &key, &key_bytes);
 		if (status != TG_OK || (scan->index != NULL && !tg_index_has_key(scan->index, version, key, key_bytes)))
 			continue;
-		slot = tg_version_slot(version);
-		if (found.count > 0 && (tg_version_chunk(version) != found.chunk || slot <= found.slots[found.count - 1]))
-			flush_neighbours(&found, vectors);
-		found.chunk = tg_version_chunk(version);
-		found.rows[found.count] = rows[i];
-		found.slots[found.count++] = (uint16_t) slot;
+		seen->versions[seen->count] = version;
+		seen->rows[seen->count++] = scan->pending[i];
 	}
-	if (found.count > 0)
-		flush_neighbours(&found, vectors);
+	return to;
+}
+
+/* Appends versions that lie one behind the other for the most part: in ascending slots of one chunk. */
+static void
+append_neighbours(tg_vectors *vectors, const seen_versions *seen)
+{
+	uint16_t slots[TG_RANGE_ROWS_AHEAD];
+
+	for (unsigned first = 0, end; first < seen->count; first = end)
+	{
+		const tg_chunk *chunk = tg_version_chunk(seen->versions[first]);
+
+		end = first;
+		do
+			slots[end - first] = (uint16_t) tg_version_slot(seen->versions[end]);
+		while (++end < seen->count && tg_version_chunk(seen->versions[end]) == chunk &&
+			   seen->versions[end] > seen->versions[end - 1]);
+		tg_vectors_gather(vectors, chunk, slots, seen->rows + first, end - first);
+	}
+}
+
+/*
+ * Appends what the snapshot sees of the pending rows, up to count, in their
+ * order.  Returns how many it has looked at, all, unless the scan is busy; *entries_out
+ * is where the entry of the next one is.
+ *
+ * Rows in the order of a key may lie anywhere, as updated ones do, and what is looked at of one follows in
+ * steps: head, chunk, header and cells, blob.  So each step is made of a portion of them before the next one, and
+ * of the portion behind it the step before: their misses overlap with each other, and with the work (Chen,
+ * Ailamaki, Gibbons, Mowry: Improving Hash Join Performance through Prefetching, 2004, «group prefetching» and
+ * «software-pipelined prefetching»).
+ */
+static unsigned
+append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsigned char **entries_out)
+{
+	tg_version heads[TG_RANGE_ROWS_AHEAD];
+	bool strays = load_heads(scan->table, scan->pending, count, heads);
+	unsigned portion = strays && count > PORTION ? PORTION : count;
+	unsigned done = 0;
+
+	*entries_out = scan->entries;
 	if (strays)
-		expect_blobs(vectors, before);
-	*entries_out = entries;
-	return i;
+		expect_versions(vectors, heads, portion);
+	while (done < count && !scan->busy)
+	{
+		unsigned end = count - done > portion ? done + portion : count;
+		unsigned before = vectors->count;
+		seen_versions seen;
+
+		if (strays)
+			expect_versions(vectors, heads + end, count - end > portion ? portion : count - end);
+		done = see_rows(scan, heads, done, end, entries_out, &seen);
+		if (!strays)
+			append_neighbours(vectors, &seen);
+		else
+		{
+			tg_vectors_collect(vectors, seen.versions, seen.rows, seen.count);
+			expect_blobs(vectors, before);
+		}
+	}
+	return done;
 }
 
 /* Keeps the rows from done on for the next call, and their entries. */

@@ -99,38 +99,67 @@ tg_vectors_init(void *memory, const uint16_t *columns, const uint8_t *kinds, uns
 	return vectors;
 }
 
-/* --- one version --------------------------------------------------------------------- */
+/* --- versions anywhere ----------------------------------------------------------------- */
+
+static inline uint64_t
+widen(const void *base, tg_kind kind, unsigned slot)
+{
+	switch (kind)
+	{
+		case TG_KIND_1:
+			return (uint64_t) (int64_t) ((const int8_t *) base)[slot];
+		case TG_KIND_2:
+			return (uint64_t) (int64_t) ((const int16_t *) base)[slot];
+		case TG_KIND_4:
+			return (uint64_t) (int64_t) ((const int32_t *) base)[slot];
+		default:
+			return ((const uint64_t *) base)[slot];
+	}
+}
+
+/* One column of them; versions that follow each other are mostly of one chunk. */
+static void
+collect_column(tg_vectors *vectors, unsigned vector, const tg_version *versions, unsigned count)
+{
+	unsigned column = vectors->columns[vector];
+	tg_kind kind = vectors->kinds[vector];
+	uint8_t *nulls = vectors->nulls[vector] + vectors->count;
+	uint64_t *words = (uint64_t *) vectors->data[vector] + vectors->count;
+	tg_value *cells = (tg_value *) vectors->data[vector] + vectors->count;
+	const tg_chunk *chunk = NULL;
+	const void *base = NULL;
+	bool may_be_null = false;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		unsigned slot = tg_version_slot(versions[i]);
+
+		if (tg_version_chunk(versions[i]) != chunk)
+		{
+			chunk = tg_version_chunk(versions[i]);
+			may_be_null = !tg_chunk_has_column(chunk, column) || tg_chunk_may_be_null(chunk, column);
+			base = tg_chunk_has_column(chunk, column) ? tg_chunk_column(chunk, column) : NULL;
+			tg_assert(base == NULL || chunk->layout->kinds[column] == kind);
+		}
+		tg_assert(slot < chunk->capacity);
+		nulls[i] = may_be_null && tg_chunk_is_null(chunk, column, slot);
+		if (nulls[i])
+			continue;
+		if (kind >= TG_KIND_16)
+			cells[i] = ((const tg_value *) base)[slot];
+		else
+			words[i] = widen(base, kind, slot);
+	}
+}
 
 void
-tg_vectors_append(tg_vectors *vectors, tg_version version, uint32_t row)
+tg_vectors_collect(tg_vectors *vectors, const tg_version *versions, const uint32_t *rows, unsigned version_count)
 {
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
-	unsigned at = vectors->count;
-
-	tg_assert(at < vectors->capacity && slot < chunk->capacity);
-
+	tg_assert(version_count <= vectors->capacity - vectors->count);
 	for (unsigned i = 0; i < vectors->column_count; i++)
-	{
-		unsigned column = vectors->columns[i];
-		bool null = tg_chunk_is_null(chunk, column, slot);
-
-		tg_assert(null || chunk->layout->kinds[column] == vectors->kinds[i]);
-		vectors->nulls[i][at] = null;
-		if (null)
-			continue;
-		if (vectors->kinds[i] >= TG_KIND_16)
-			tg_chunk_value(chunk, column, slot, (tg_value *) vectors->data[i] + at);
-		else
-		{
-			tg_value value;
-
-			tg_chunk_value(chunk, column, slot, &value);
-			((uint64_t *) vectors->data[i])[at] = value.word;
-		}
-	}
-	vectors->rows[at] = row;
-	vectors->count = at + 1;
+		collect_column(vectors, i, versions, version_count);
+	memcpy(vectors->rows + vectors->count, rows, version_count * sizeof(uint32_t));
+	vectors->count += version_count;
 }
 
 /* --- many slots of a chunk ----------------------------------------------------------- */

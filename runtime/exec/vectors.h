@@ -36,8 +36,9 @@ extern size_t tg_vectors_bytes(const uint8_t *kinds, unsigned column_count, unsi
 extern tg_vectors *tg_vectors_init(void *memory, const uint16_t *columns, const uint8_t *kinds, unsigned column_count,
 								   unsigned capacity);
 
-/* Appends the columns of a row's version.  Inside an epoch; count < capacity. */
-extern void tg_vectors_append(tg_vectors *vectors, tg_version version, uint32_t row);
+/* Appends versions that lie anywhere, and whose rows these are.  Inside an epoch; count + version_count ≤ capacity. */
+extern void tg_vectors_collect(tg_vectors *vectors, const tg_version *versions, const uint32_t *rows,
+							   unsigned version_count);
 
 /* Appends the selected slots (ascending) of one chunk.  rows: whose they are; NULL: the chunk knows.  count + slot_count ≤ capacity. */
 extern void tg_vectors_gather(tg_vectors *vectors, const tg_chunk *chunk, const uint16_t *slots, const uint32_t *rows,

@@ -56,6 +56,17 @@ tg_snapshot_covers(const tg_snapshot *snapshot, tg_time time)
 	return time <= snapshot->time && tg_likely(!tg_is_excluded(snapshot->excluded, time));
 }
 
+/* Whether the snapshot sees a version, as far as its times tell: false says nothing. */
+static inline bool
+tg_header_is_seen(const tg_snapshot *snapshot, const tg_header *header)
+{
+	tg_time begin = tg_load_acquire(&header->begin);
+	tg_time end = tg_load_acquire(&header->end);
+
+	/* A reference is later than any time. */
+	return begin <= snapshot->time && end > snapshot->time && !tg_time_is_reference(end) && snapshot->excluded == NULL;
+}
+
 /* --- life -------------------------------------------------------------------------- */
 
 /*
@@ -153,12 +164,16 @@ extern tg_status tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head,
 static inline tg_status TG_MUST_USE
 tg_txn_read_head(const tg_snapshot *snapshot, tg_version head, tg_version *version_out, tg_wait *wait_out)
 {
-	/* The common case: a settled version is what everybody sees. */
-	if (tg_likely(!tg_head_is_closed(head) && head != TG_VERSION_NONE &&
-				  tg_chunk_headers(tg_version_chunk(head)) == NULL))
+	if (tg_likely(!tg_head_is_closed(head) && head != TG_VERSION_NONE))
 	{
-		*version_out = head;
-		return TG_OK;
+		const tg_header *headers = tg_chunk_headers(tg_version_chunk(head));
+
+		/* The common cases: a settled version is what everybody sees; or its times tell. */
+		if (headers == NULL || tg_likely(tg_header_is_seen(snapshot, &headers[tg_version_slot(head)])))
+		{
+			*version_out = head;
+			return TG_OK;
+		}
 	}
 	return tg_txn_read_chain(snapshot, head, version_out, wait_out);
 }

@@ -263,15 +263,48 @@ check_gather(unsigned capacity, unsigned column_count, null_pattern nulls)
 	}
 	unit_ok(right, "gather: %u slots, %u of 6 columns there, null pattern %d", capacity, column_count, (int) nulls);
 
-	right = true;
-	vectors->count = 0;
-	for (unsigned slot = 0; slot < capacity; slot++)
-	{
-		tg_vectors_append(vectors, tg_version_make(test.chunk, slot), test.chunk->rows[slot]);
-		right = right && vectors->count == slot + 1 && row_is_right(vectors, slot, &test, slot);
-	}
-	unit_ok(right, "append: %u slots, %u of 6 columns there, null pattern %d", capacity, column_count, (int) nulls);
 	free(test.chunk);
+	free(vectors);
+}
+
+/* Versions of two chunks in any order, portion by portion, until the vectors are full. */
+static void
+check_collect(unsigned capacity, unsigned column_count, null_pattern nulls, null_pattern other_nulls)
+{
+	const uint16_t columns[] = {3, 5, 0, 1, 4, 2};
+	tg_vectors *vectors = make_vectors(columns, KINDS, 1024);
+	test_chunk tests[2];
+	unsigned seed = 23 * capacity + column_count;
+	bool right = true;
+
+	make_chunk(&tests[0], capacity, column_count, nulls, seed);
+	make_chunk(&tests[1], 1024, KINDS, other_nulls, seed + 1);
+	while (vectors->count < 1024)
+	{
+		unsigned before = vectors->count;
+		unsigned count = (unsigned) hash(seed++) % (1025 - before);
+		unsigned sources[1024]; /* slot * 2, and which chunk */
+		tg_version versions[1024];
+		uint32_t rows[1024];
+
+		for (unsigned i = 0; i < count; i++)
+		{
+			unsigned which = (unsigned) hash(seed++) % 4 == 0;
+			unsigned slot = (unsigned) hash(seed++) % tests[which].chunk->capacity;
+
+			sources[i] = slot * 2 + which;
+			versions[i] = tg_version_make(tests[which].chunk, slot);
+			rows[i] = tests[which].chunk->rows[slot];
+		}
+		tg_vectors_collect(vectors, versions, rows, count);
+		right = right && vectors->count == before + count;
+		for (unsigned i = 0; i < count && right; i++)
+			right = row_is_right(vectors, before + i, &tests[sources[i] % 2], sources[i] / 2);
+	}
+	unit_ok(right, "collect: %u slots, %u of 6 columns there, null patterns %d, %d", capacity, column_count,
+			(int) nulls, (int) other_nulls);
+	free(tests[0].chunk);
+	free(tests[1].chunk);
 	free(vectors);
 }
 
@@ -281,12 +314,14 @@ check_no_columns(void)
 	tg_vectors *vectors = make_vectors(NULL, 0, 64);
 	const uint16_t slots[] = {0, 2, 63};
 	const uint32_t given[] = {70, 50, 60};
+	tg_version version;
 	test_chunk test;
 
 	make_chunk(&test, 64, KINDS, NULLS_NONE, 5);
 	tg_vectors_gather(vectors, test.chunk, slots, NULL, 3);
 	tg_vectors_gather(vectors, test.chunk, slots, NULL, 0);
-	tg_vectors_append(vectors, tg_version_make(test.chunk, 1), test.chunk->rows[1]);
+	version = tg_version_make(test.chunk, 1);
+	tg_vectors_collect(vectors, &version, &test.chunk->rows[1], 1);
 	unit_ok(vectors->count == 4 && row_is_right(vectors, 1, &test, 2) && row_is_right(vectors, 3, &test, 1),
 			"without columns there are row ids and a count");
 	tg_vectors_gather(vectors, test.chunk, slots, given, 3);
@@ -358,6 +393,8 @@ main(void)
 		check_gather(1024, 3, nulls);
 		check_gather(48, KINDS, nulls);
 		check_gather(16, 1, nulls);
+		for (null_pattern other_nulls = 0; other_nulls < NULLS_PATTERNS; other_nulls++)
+			check_collect(48, 3, nulls, other_nulls);
 	}
 	check_no_columns();
 	report_speed();
