@@ -39,7 +39,7 @@ static bool
 expect_guessed(const tsurugi_scan *scan)
 {
 	tg_table *table = scan->described->table;
-	unsigned capacity = tg_load_acquire(&table->layout)->full_capacity;
+	unsigned filled = tg_load_acquire(&table->layout)->filled;
 	tg_chunk *chunk;
 	uint32_t place;
 	uint32_t row;
@@ -48,12 +48,12 @@ expect_guessed(const tsurugi_scan *scan)
 		return false;
 	__builtin_prefetch(tg_row_head(table, row));
 	place = row + scan->place_ahead;
-	if (!scan->place_ahead_steady || place / capacity >= tg_table_chunk_count(table))
+	if (!scan->place_ahead_steady || place / filled >= tg_table_chunk_count(table))
 		return false;
-	chunk = tg_table_chunk(table, place / capacity);
+	chunk = tg_table_chunk(table, place / filled);
 	if (chunk == NULL)
 		return false;
-	expect_version(scan, table, tg_version_make(chunk, place % capacity));
+	expect_version(scan, table, tg_version_make(chunk, place % filled));
 	return true;
 }
 
@@ -73,7 +73,7 @@ tsurugi_scan_expect_leaf(tsurugi_scan *scan)
 void
 tsurugi_scan_learn(tsurugi_scan *scan, const tg_chunk *chunk, unsigned slot)
 {
-	uint32_t place_ahead = chunk->index * chunk->layout->full_capacity + slot - scan->row;
+	uint32_t place_ahead = chunk->index * chunk->layout->filled + slot - scan->row;
 
 	tg_row_guess_learn(&scan->row_guess, scan->key, scan->key_bytes, scan->row);
 	scan->place_ahead_steady = place_ahead == scan->place_ahead;

@@ -14,7 +14,8 @@
  *
  * 1. No chunk is made for it (but by 6), so each one that is emptied is one less.  A sparse
  *	  chunk has at most half of a chunk's versions and half is free in any other
- *	  that is sparse, so of two one goes.  Where the room ends first, the chunk is an
+ *	  that is sparse, so of two one goes, or the other is not sparse any more (what is left to its own rows
+ *	  stays: chunk.c, 6).  Where the slots to be had end first, the chunk is an
  *	  ordinary one again, and its free slots are to be had; it is not tried again while it is
  *	  the only one with any.  So it comes to an end: a table that rests has at most one
  *	  sparse chunk, but for those that sessions have leased.

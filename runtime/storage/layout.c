@@ -19,6 +19,7 @@
 
 #define CHUNK_BYTES_MAX ((size_t) 512 * 1024)
 #define CAPACITY_STEP 16
+#define ROOM_SHARE 64 /* 1/64 of a full chunk is left to its rows' next versions */
 #define PAGED_ABOVE_BYTES ((size_t) 4 * TG_PAGE_BYTES)
 
 /* Slots of a table's first chunks: a thousand partitions of a few rows each must be cheap. */
@@ -126,6 +127,7 @@ tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_coun
 	layout->offsets = offsets;
 	layout->strings = strings;
 	layout->full_capacity = (uint16_t) full_capacity(layout);
+	layout->filled = (uint16_t) (layout->full_capacity - layout->full_capacity / ROOM_SHARE);
 	*layout_out = layout;
 	return TG_OK;
 }

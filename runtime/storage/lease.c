@@ -274,7 +274,7 @@ tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes)
 bool
 tg_chunk_find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out)
 {
-	while (cursor < chunk->capacity)
+	while (cursor < chunk->capacity && tg_load_relaxed(&chunk->free_count) > tg_chunk_room(chunk))
 	{
 		uint64_t bits = tg_load_relaxed(&chunk->free[cursor / 64]) & ~UINT64_C(0) << cursor % 64;
 

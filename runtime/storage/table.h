@@ -41,7 +41,8 @@ typedef struct tg_layout
 	struct tg_layout *next; /* older layouts of the table */
 	uint16_t column_count;
 	uint16_t string_count;	 /* columns of kind STRING; they come first in strings[] */
-	uint16_t full_capacity;	 /* slots of a chunk, once the table has some */
+	uint16_t full_capacity;	 /* slots of a chunk, once the table has some; */
+	uint16_t filled;		 /* so many of them inserts take: chunk.c, 6 */
 	uint32_t slot_bytes;	 /* values of one slot, all columns */
 	const uint8_t *kinds;	 /* tg_kind by column */
 	const uint32_t *offsets; /* by column: bytes per slot that lie before it; wider columns first */

@@ -45,10 +45,19 @@ extern void tg_rows_give(tg_table *table, const uint32_t *rows, unsigned count);
 /* A chunk to allocate from, leased: one with free slots, or a new one.  TG_NO_MEMORY. */
 extern tg_status tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **chunk_out) TG_MUST_USE;
 
-/* Ends the lease of a chunk; it is listed if it has any free slot. */
+/* Slots of a chunk that are left to the next versions of its rows. */
+static inline uint32_t
+tg_chunk_room(const tg_chunk *chunk)
+{
+	const tg_layout *layout = chunk->layout;
+
+	return chunk->capacity == layout->full_capacity ? layout->full_capacity - (uint32_t) layout->filled : 0;
+}
+
+/* Ends the lease of a chunk; it is listed if it has any slot to be had. */
 extern void tg_chunk_lease_end(tg_chunk *chunk);
 
-/* Leases a chunk with free slots; NULL: none is listed. */
+/* Leases a chunk with slots to be had; NULL: none is listed. */
 extern tg_chunk *tg_chunk_lease_listed(tg_table *table);
 
 /*
@@ -78,7 +87,7 @@ extern void tg_chunk_spares_free(tg_session *session, tg_chunk *chunk);
 
 /* --- lease.c ----------------------------------------------------------------- */
 
-/* The first free slot from the cursor on; false if there is none. */
+/* The first free slot from the cursor on; false if there is none, or none but what is left to the chunk's rows. */
 extern bool tg_chunk_find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out);
 
 /*

@@ -105,7 +105,7 @@ test_slots(void)
 {
 	enum
 	{
-		COUNT = 16 + 64 + 256 + 2 * 992
+		COUNT = 16 + 64 + 256 + 2 * 977
 	};
 	static tg_version versions[COUNT];
 	static const unsigned capacities[] = {16, 64, 256, 992, 992};
@@ -133,21 +133,21 @@ test_slots(void)
 	{
 		chunk = tg_table_chunk(table, i);
 		unit_equal(chunk->capacity, capacities[i], "capacity of chunk %u", i);
-		unit_equal(chunk->free_count, 0, "chunk %u is full", i);
+		unit_equal(chunk->free_count, chunk->capacity == 992 ? 15 : 0, "chunk %u is full, but for a 64th", i);
 		unit_equal((uint64_t) tg_alloc_bytes(chunk) - tg_chunk_bytes(chunk->layout, chunk->capacity) < TG_PAGE_BYTES,
 				   true, "chunk %u occupies what it should", i);
 	}
 	unit_ok(table->partial == NULL, "no chunk is listed");
 
-	/* Fewer than a 64th: not listed. */
+	/* Fewer than another 64th: not listed. */
 	chunk = tg_table_chunk(table, 3);
 	for (unsigned i = 0; i < 15; i++)
 	{
 		unit_equal(chunk->listed, TG_UNLISTED, "not listed with %u slots free", i) || (i = 15);
 		tg_slot_give(session, versions[16 + 64 + 256 + i * 3]);
 	}
-	unit_equal(chunk->listed, TG_LISTED, "listed when a 64th is free");
-	unit_equal(chunk->free_count, 15, "as its count says");
+	unit_equal(chunk->listed, TG_LISTED, "listed when another 64th is free");
+	unit_equal(chunk->free_count, 30, "as its count says");
 	wrong = 0;
 	for (unsigned i = 0; i < 15; i++)
 	{
@@ -157,6 +157,10 @@ test_slots(void)
 	}
 	unit_equal(wrong, 0, "those slots are taken again, ascending and fresh");
 	unit_equal(chunk->leased, 1, "its chunk is leased");
+	if (tg_slot_take(session, table, TG_DATA, &version) != TG_OK)
+		abort();
+	unit_ok(tg_version_chunk(version) != chunk && !chunk->leased && chunk->listed == TG_UNLISTED,
+			"of which the last 64th is not taken, nor is it listed");
 	tg_epoch_leave(session);
 	end_table(table);
 	unit_equal(used_bytes(), before, "nothing is left of the slots");
@@ -244,22 +248,15 @@ test_layout_add(void)
 enum
 {
 	SMALL = 16 + 64 + 256,
-	FULL = 992
+	FULL = 992,
+	FILLED = 977 /* by inserts */
 };
 
-/* A table with three small chunks and two of full size, no slot of them free. */
-static tg_table *
-make_full_table(tg_version versions[SMALL + 2 * FULL])
+static void
+take_slot(tg_table *table, tg_version *version_out)
 {
-	tg_table *table = make_table(NULL);
-
-	tg_epoch_enter(session);
-	for (unsigned i = 0; i < SMALL + 2 * FULL; i++)
-		if (tg_slot_take(session, table, TG_DATA, &versions[i]) != TG_OK)
-			abort();
-	tg_epoch_leave(session);
-	tg_leases_end(session);
-	return table;
+	if (tg_slot_take(session, table, TG_DATA, version_out) != TG_OK)
+		abort();
 }
 
 static tg_version
@@ -278,6 +275,27 @@ take_near(tg_table *table, tg_version near)
 	return take_beside(table, near, near);
 }
 
+/* A table with three small chunks and two of full size, no slot of them free. */
+static tg_table *
+make_full_table(tg_version versions[SMALL + 2 * FULL])
+{
+	tg_table *table = make_table(NULL);
+
+	tg_epoch_enter(session);
+	for (unsigned i = 0; i < SMALL + FILLED; i++)
+		take_slot(table, &versions[i]);
+	for (unsigned i = 0; i < FILLED; i++)
+		take_slot(table, &versions[SMALL + FULL + i]);
+	tg_leases_end(session);
+	for (unsigned i = FILLED; i < FULL; i++)
+	{
+		versions[SMALL + i] = take_near(table, versions[SMALL + i - 1]);
+		versions[SMALL + FULL + i] = take_near(table, versions[SMALL + FULL + i - 1]);
+	}
+	tg_epoch_leave(session);
+	return table;
+}
+
 static void
 test_near(void)
 {
@@ -285,7 +303,12 @@ test_near(void)
 	size_t before = used_bytes();
 	tg_table *table = make_full_table(versions);
 	const tg_version *full = versions + SMALL;
+	bool at_home = true;
 
+	for (unsigned i = 0; i < FULL; i++)
+		at_home = at_home && full[i] == tg_version_make(tg_table_chunk(table, 3), i) &&
+				  full[FULL + i] == tg_version_make(tg_table_chunk(table, 4), i);
+	unit_ok(at_home, "what inserts leave of a chunk is for versions near others in it");
 	tg_epoch_enter(session);
 	tg_slot_give(session, full[10]);
 	tg_slot_give(session, full[63]);
