@@ -71,6 +71,12 @@
  *	  entry has been lowered: who loads that acquires it, and looks at the sessions afterwards.
  *	  (transactions.md, G1, has the ring after the sessions, and no entry that is handed over.)
  *
+ * 12. A time may be taken over from any entry by any session (tg_snapshot_adopt), so that a computation may look at the heir too
+ *	  early and at the source too late.  Therefore the heir counts itself when it has stored, and a computation during
+ *	  which the count has changed starts again.  One that loads the same count before and after it either began after the heir
+ *	  had counted, and finds its entry; or it ended before that, when the source's stood.  All of that is sequentially
+ *	  consistent; a source that is found withdrawn was so after the heir had counted, which the last load then sees.
+ *
  * Left out: snapshots for some tables only.  That a READ COMMITTED statement will not look at table B could
  * be proved from its plan: every relation in it is another one, every function immutable and the host's own (of any
  * other nobody knows what it reads, and it reads at this snapshot), no trigger, foreign key or cursor hangs on it, and no
@@ -110,6 +116,7 @@ typedef struct horizon
 	uint32_t seen TG_CACHE_ALIGNED;		/* atomic: highest session id that has published, plus 1; rarely written */
 	uint32_t session_max;				/* constant */
 	tg_time kept TG_CACHE_ALIGNED;		/* atomic: FROM | what the host keeps, or 0; changed by the host */
+	uint64_t adopted;					/* atomic: how many times have been taken over; sessions */
 	uint32_t job_hint TG_CACHE_ALIGNED; /* atomic: where a free entry may be; any session */
 	tg_time job[TG_SNAPSHOTS_OF_JOBS] TG_CACHE_ALIGNED; /* atomic; claimed by compare-and-swap from 0 */
 	snapshots session[];
@@ -198,6 +205,20 @@ tg_snapshot_publish_from(tg_session *session, unsigned *entry_out)
 
 	*entry_out = take_entry(session, &is_shared);
 	return tg_load_seq_cst(tg_clock);
+}
+
+void
+tg_snapshot_adopt(tg_session *session, tg_time time, bool from, unsigned *entry_out)
+{
+	bool is_shared;
+	unsigned entry = take_entry(session, &is_shared);
+	tg_time *word = &shared->session[session->id].entry[entry];
+	tg_time before = tg_load_relaxed(word) & ~FROM;
+
+	tg_assert(time != 0 && !tg_time_is_reference(time) && (is_shared || time <= before));
+	tg_store_seq_cst(word, from || is_shared ? FROM | (time < before ? time : before) : time);
+	(void) tg_fetch_add_seq_cst(&shared->adopted, 1); /* 12 */
+	*entry_out = entry;
 }
 
 /* Marks those of a time, or all; whether there were any. */
@@ -339,8 +360,19 @@ earlier(tg_time time, tg_time published)
 	return published != 0 && (published & ~FROM) < time ? published & ~FROM : time;
 }
 
+/* 12: whether a time has been taken over since this was the count; else it is the count now. */
+static inline bool
+has_been_adopted(uint64_t *count)
+{
+	uint64_t now = tg_load_seq_cst(&shared->adopted);
+	bool changed = now != *count && !tg_failpoint_refuses("skip_adopted");
+
+	*count = now;
+	return changed;
+}
+
 static tg_time
-scan_published(void)
+scan_once(void)
 {
 	tg_time time = tg_load_seq_cst(tg_clock);
 	uint32_t seen;
@@ -354,6 +386,18 @@ scan_published(void)
 	}
 	for (unsigned i = 0; i < TG_SNAPSHOTS_OF_JOBS; i++)
 		time = earlier(time, tg_load_acquire(&shared->job[i]));
+	return time;
+}
+
+static tg_time
+scan_published(void)
+{
+	uint64_t adopted = tg_load_seq_cst(&shared->adopted);
+	tg_time time;
+
+	do
+		time = scan_once();
+	while (tg_unlikely(has_been_adopted(&adopted)));
 	return time;
 }
 
@@ -405,7 +449,7 @@ finish_readings(tg_readings *readings)
 }
 
 static void
-scan_readings(tg_readings *readings, bool locked)
+scan_readings_once(tg_readings *readings, bool locked)
 {
 	uint32_t seen;
 
@@ -423,6 +467,16 @@ scan_readings(tg_readings *readings, bool locked)
 	for (unsigned i = 0; i < TG_SNAPSHOTS_OF_JOBS; i++)
 		add_entry(readings, tg_load_acquire(&shared->job[i]));
 	finish_readings(readings);
+}
+
+static void
+scan_readings(tg_readings *readings, bool locked)
+{
+	uint64_t adopted = tg_load_seq_cst(&shared->adopted);
+
+	do
+		scan_readings_once(readings, locked);
+	while (tg_unlikely(has_been_adopted(&adopted)));
 }
 
 /* L6: what a READ ONLY transaction may read at because of a LONG; 0: nothing. */

@@ -84,6 +84,12 @@ extern void tg_snapshot_lower(tg_session *session, unsigned entry, tg_time time)
 extern void tg_snapshot_lower_from(tg_session *session, unsigned entry, tg_time time);
 
 /*
+ * Publishes a time that others have published, whoever they are; one of them has to until this returns.  from: to stand for all
+ * later times, too, as theirs does.  Owner of the session.
+ */
+extern void tg_snapshot_adopt(tg_session *session, tg_time time, bool from, unsigned *entry_out);
+
+/*
  * What the host needs beside all snapshots: everything from this time on; 0: nothing.  The first one is loaded
  * from the clock; later ones are not before it.  One caller at a time.
  */

@@ -1,12 +1,15 @@
 /*
  * horizon.c
  *	  The horizon never passes a time that somebody reads at: with one entry, with
- *	  more snapshots than entries, with jobs that outlive their session's entry,
+ *	  more snapshots than entries, with jobs that outlive their session's entry, with times that are handed over,
  *	  and while all of them come and go next to a committer and a collector.
  */
 #include "runtime/storage/horizon.h"
 
+#include <string.h>
+
 #include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
 #include "test/unit/unit.h"
 
 #define SESSIONS 16
@@ -183,6 +186,95 @@ test_jobs(void)
 	tg_session_close(session);
 }
 
+/* Between the looks at the heir's entry and the source's the time is handed over. */
+static struct
+{
+	tg_session *heir;
+	tg_session *source;
+	tg_time time;
+	unsigned source_entry;
+	unsigned heir_entry;
+	unsigned sessions_passed;
+	bool skip;
+} handed;
+
+static bool
+hand_over(const char *name)
+{
+	if (strcmp(name, "skip_adopted") == 0)
+		return handed.skip;
+	if (strcmp(name, "horizon_session") != 0 || handed.sessions_passed++ != handed.source->id)
+		return false;
+	tg_snapshot_adopt(handed.heir, handed.time, false, &handed.heir_entry);
+	tg_snapshot_withdraw(handed.source, handed.source_entry);
+	return false;
+}
+
+static void
+test_adopted(void)
+{
+	static tg_readings readings;
+
+	tg_session *sessions[] = {session_new(), session_new()};
+	bool in_order = sessions[0]->id < sessions[1]->id;
+
+	handed.heir = sessions[in_order ? 0 : 1];
+	handed.source = sessions[in_order ? 1 : 0];
+	for (int i = 0; i < 2; i++)
+	{
+		handed.skip = i == 1;
+		handed.sessions_passed = 0;
+		handed.time = tg_snapshot_publish(handed.source, &handed.source_entry);
+		tick();
+		tg_failpoint_set(hand_over);
+		tg_readings_gather(&readings);
+		tg_failpoint_set(NULL);
+		unit_ok((readings.horizon > handed.time) == handed.skip, handed.skip
+																	 ? "without the count of adoptions a time is lost"
+																	 : "a time is taken over beside a computation");
+		unit_equal(tg_horizon_compute(), handed.time, "it is there");
+		tg_snapshot_withdraw(handed.heir, handed.heir_entry);
+	}
+
+	handed.time = tg_snapshot_publish_from(handed.source, &handed.source_entry);
+	tick();
+	tg_snapshot_adopt(handed.heir, handed.time, true, &handed.heir_entry);
+	tg_snapshot_withdraw(handed.source, handed.source_entry);
+	tick();
+	tg_readings_gather(&readings);
+	unit_ok(!tg_readings_miss(&readings, handed.time + 1, handed.time + 2),
+			"one that stands for all later times goes on to");
+	tg_snapshot_withdraw(handed.heir, handed.heir_entry);
+	tg_session_close(handed.source);
+	tg_session_close(handed.heir);
+}
+
+/* The heir's entries are all taken: the last one is shared. */
+static void
+test_adopted_in_shared(void)
+{
+	tg_session *heir = session_new();
+	tg_session *source = session_new();
+	unsigned entries[TG_SNAPSHOTS_PER_SESSION + 1];
+	unsigned source_entry;
+	unsigned adopted;
+	tg_time time = tg_snapshot_publish(source, &source_entry);
+
+	tick();
+	for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION + 1; i++)
+		(void) tg_snapshot_publish(heir, &entries[i]);
+	tg_snapshot_adopt(heir, time, false, &adopted);
+	tg_snapshot_withdraw(source, source_entry);
+	unit_equal(tg_horizon_compute(), time, "an earlier time in the shared entry");
+	for (unsigned i = 0; i < TG_SNAPSHOTS_PER_SESSION + 1; i++)
+		tg_snapshot_withdraw(heir, entries[i]);
+	unit_equal(tg_horizon_compute(), time, "stays with its last user");
+	tg_snapshot_withdraw(heir, adopted);
+	unit_equal(tg_horizon_compute(), tg_load_relaxed(tg_clock), "and goes with it");
+	tg_session_close(source);
+	tg_session_close(heir);
+}
+
 /* --- all at once ---------------------------------------------------------- */
 
 typedef struct stress
@@ -193,6 +285,30 @@ typedef struct stress
 } stress;
 
 #define READERS 4
+
+static void
+check_time(stress *stress, tg_time time)
+{
+	if (tg_load_acquire(&stress->limit) > time)
+		tg_fetch_add_relaxed(&stress->faults, 1);
+}
+
+/* A time goes from one session to the other, and back. */
+static void
+adopt_once(stress *stress, tg_session *session, tg_session *other)
+{
+	unsigned entry;
+	unsigned heir;
+	tg_time time = tg_snapshot_publish(session, &entry);
+
+	tg_snapshot_adopt(other, time, false, &heir);
+	tg_snapshot_withdraw(session, entry);
+	check_time(stress, time);
+	tg_snapshot_adopt(session, time, false, &entry);
+	tg_snapshot_withdraw(other, heir);
+	check_time(stress, time);
+	tg_snapshot_withdraw(session, entry);
+}
 
 static void
 read_once(stress *stress, tg_session *session, unsigned round)
@@ -211,13 +327,11 @@ read_once(stress *stress, tg_session *session, unsigned round)
 			tg_fetch_add_relaxed(&stress->faults, 1);
 		tg_snapshot_withdraw(session, inner);
 	}
-	if (tg_load_acquire(&stress->limit) > time)
-		tg_fetch_add_relaxed(&stress->faults, 1);
+	check_time(stress, time);
 	tg_snapshot_withdraw(session, entry);
 	if (has_job)
 	{
-		if (tg_load_acquire(&stress->limit) > time)
-			tg_fetch_add_relaxed(&stress->faults, 1);
+		check_time(stress, time);
 		tg_snapshot_withdraw_job(job);
 	}
 }
@@ -232,9 +346,15 @@ stress_body(unsigned number, void *argument)
 		for (unsigned round = 0; round < ROUNDS;)
 		{
 			tg_session *session = session_new(); /* sessions come and go as well */
+			tg_session *other = session_new();
 
 			for (unsigned i = 0; i < 1000; i++, round++)
+			{
 				read_once(stress, session, round);
+				if (round % 7 == 0)
+					adopt_once(stress, session, other);
+			}
+			tg_session_close(other);
 			tg_session_close(session);
 		}
 		tg_fetch_add_acq_rel(&stress->readers, (uint32_t) -1);
@@ -274,6 +394,8 @@ main(void)
 	test_many();
 	test_readings();
 	test_jobs();
+	test_adopted();
+	test_adopted_in_shared();
 	test_stress();
 	tg_arena_destroy();
 	return unit_done();
