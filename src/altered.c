@@ -25,6 +25,7 @@
 #include "src/deferred.h"
 #include "src/index_entry.h"
 #include "src/rewrite.h"
+#include "src/snapshot_export.h"
 #include "src/storage.h"
 #include "src/utility.h"
 
@@ -102,7 +103,9 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 {
 	if (previous_object_access_hook != NULL)
 		previous_object_access_hook(access, class_id, object_id, sub_id, argument);
-	if (class_id == RelationRelationId && access == OAT_DROP && sub_id == 0)
+	if (access == OAT_FUNCTION_EXECUTE)
+		tsurugi_export_note_function(object_id);
+	else if (class_id == RelationRelationId && access == OAT_DROP && sub_id == 0)
 		relation_is_dropped(object_id);
 	else if (class_id == RelationRelationId && access == OAT_TRUNCATE)
 		tsurugi_deferred_check_none(object_id, "TRUNCATE");

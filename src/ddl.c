@@ -33,6 +33,7 @@
 #include "src/partition_join.h"
 #include "src/relation.h"
 #include "src/shared_transaction.h"
+#include "src/snapshot_export.h"
 #include "src/type_users.h"
 #include "src/utility.h"
 
@@ -319,6 +320,8 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 			PopActiveSnapshot();
 		if (IsA(planned->utilityStmt, ConstraintsSetStmt))
 			tsurugi_deferred_set((ConstraintsSetStmt *) planned->utilityStmt);
+		else if (IsA(planned->utilityStmt, VariableSetStmt))
+			tsurugi_export_import((VariableSetStmt *) planned->utilityStmt);
 		return;
 	}
 	tsurugi_shared_check_command("change definitions");

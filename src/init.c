@@ -33,6 +33,7 @@
 #include "src/relation.h"
 #include "src/session.h"
 #include "src/shared_transaction.h"
+#include "src/snapshot_export.h"
 #include "src/transaction.h"
 #include "src/worker.h"
 
@@ -187,6 +188,7 @@ request_shared_memory(void)
 	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
+	RequestAddinShmemSpace(tsurugi_export_shared_bytes());
 	if (tg_runtime_map(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 						errmsg("could not reserve %d MB of address space for tsurugi_fdw", memory_mb),
@@ -207,6 +209,7 @@ start_shared_memory(void)
 	tsurugi_session_shared_create();
 	tsurugi_mixed_shared_create();
 	tsurugi_lease_locks_create();
+	tsurugi_export_shared_create();
 	LWLockRelease(AddinShmemInitLock);
 	if (tg_runtime_create(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("tsurugi_fdw.memory is too small to start with"),

@@ -73,6 +73,7 @@
 #include "src/session.h"
 #include "src/shared_transaction.h"
 #include "src/snapshot.h"
+#include "src/snapshot_export.h"
 #include "src/transaction.h"
 
 int tsurugi_serializable_mixed;
@@ -111,17 +112,24 @@ set_tracking(bool tracks)
 	tsurugi_minds_areas = tracks;
 }
 
+bool
+tsurugi_isolation_has_tables(void)
+{
+	return !RecoveryInProgress() && OidIsValid(get_foreign_data_wrapper_oid("tsurugi_fdw", true));
+}
+
 /* READ ONLY stays so once there is a snapshot, but for a subtransaction's, which ends with it. */
 static void
 begin_level(void)
 {
 	bool read_only = XactReadOnly && GetCurrentTransactionNestLevel() == 1;
+	bool safe = IsolationIsSerializable() && read_only && XactDeferrable && !tsurugi_snapshot_is_imported();
 
 	if (begun)
 		return;
-	if (!RecoveryInProgress() && OidIsValid(get_foreign_data_wrapper_oid("tsurugi_fdw", true)))
+	if (tsurugi_isolation_has_tables())
 	{
-		if (IsolationIsSerializable() && read_only && XactDeferrable)
+		if (safe)
 			tsurugi_snapshot_draw_safe(true);
 		else
 			tsurugi_snapshot_draw();
@@ -130,7 +138,7 @@ begin_level(void)
 	begun = true;
 	/* Rule 5: after the snapshot has been drawn. */
 	set_tracking(IsolationIsSerializable() &&
-				 !(read_only && (XactDeferrable || (tg_preserve_is_empty() && tsurugi_snapshot_excluded() == NULL))));
+				 !(safe || (read_only && tg_preserve_is_empty() && tsurugi_snapshot_excluded() == NULL)));
 }
 
 void
@@ -148,7 +156,7 @@ tsurugi_isolation_enter_kind(void)
 	if (tsurugi_kind == TG_TXN_SHORT)
 	{
 		/* One that REPEATABLE READ has drawn is not good enough: it is not to be validated. */
-		if (tsurugi_snapshot_time() != 0 && !IsolationIsSerializable())
+		if (tsurugi_snapshot_time() != 0 && !IsolationIsSerializable() && !tsurugi_snapshot_is_imported())
 			tsurugi_snapshot_redraw();
 		else
 			tsurugi_snapshot_draw();
@@ -223,6 +231,8 @@ executor_start(QueryDesc *query, int eflags)
 			if (IsolationUsesXactSnapshot() && !tg_failpoint_refuses("skip_m4_first"))
 				begin_level();
 		}
+		if (tg_unlikely(tsurugi_export_is_noted))
+			tsurugi_export_look();
 		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && minds_ordinary())
 			note_targets(query->plannedstmt);
 		if (tg_unlikely(tsurugi_moment_matters()))
@@ -314,7 +324,8 @@ tsurugi_isolation_check_read(const tg_area *area)
 {
 	for (;;)
 	{
-		bool told = used || run_count > 1 || tsurugi_has_written() || (reads != NULL && !tg_reads_is_empty(reads));
+		bool told = used || run_count > 1 || tsurugi_has_written() || (reads != NULL && !tg_reads_is_empty(reads)) ||
+					tsurugi_snapshot_is_fixed();
 		tg_conflict conflict;
 		tg_status status;
 		tg_wait wait;
@@ -363,6 +374,7 @@ tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, b
 {
 	bool renewed = false;
 
+	may_start_over = may_start_over && !tsurugi_snapshot_is_fixed();
 	if (may_start_over && tsurugi_is_validated())
 		renewed = extend_snapshot();
 	else if (may_start_over && tsurugi_kind == TG_TXN_ORDINARY && !used && run_count <= 1 && !tsurugi_has_written())

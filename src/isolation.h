@@ -29,6 +29,9 @@ extern void tsurugi_isolation_init(void);
 /* PostgreSQL's name of a level (XACT_...); READ UNCOMMITTED is READ COMMITTED. */
 extern const char *tsurugi_isolation_name(int isolation);
 
+/* Whether the database may have tables of ours. */
+extern bool tsurugi_isolation_has_tables(void);
+
 /* --- reading ----------------------------------------------------------------------- */
 
 /* The transaction is SERIALIZABLE and may write: what it reads is noted.  Read-only for everybody else. */

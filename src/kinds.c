@@ -57,6 +57,7 @@
 #include "src/session.h"
 #include "src/shared_transaction.h"
 #include "src/snapshot.h"
+#include "src/snapshot_export.h"
 #include "src/transaction.h"
 
 #define PRIORITY_MAX 100
@@ -373,6 +374,8 @@ tsurugi_snapshot_draw_safe(bool deferrable)
 {
 	tg_session *session = tsurugi_session();
 
+	if (tsurugi_snapshot_is_imported())
+		return; /* one that is safe */
 	for (;;)
 	{
 		tg_status status;
@@ -439,6 +442,7 @@ tsurugi_kind_begin(void)
 	if (IsParallelWorker())
 		return;
 	check_priority();
+	tsurugi_export_check_kind();
 	if (tsurugi_shared_join())
 	{
 		tsurugi_kind_is_known = true;

@@ -119,7 +119,7 @@ reads_as_of_now(void)
 static void
 check_fit(Snapshot host)
 {
-	if (tsurugi_kind_is_known && !tsurugi_mixed_fits(host, tsurugi_snapshot_time()))
+	if (tsurugi_kind_is_known && !tsurugi_snapshot_is_imported() && !tsurugi_mixed_fits(host, tsurugi_snapshot_time()))
 		tsurugi_error_moment();
 }
 

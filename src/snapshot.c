@@ -64,6 +64,8 @@ static tg_time transaction_time;
 static const tg_exclusions *transaction_excluded;
 static TimestampTz transaction_taken;
 static unsigned transaction_entry;
+static bool is_fixed; /* others read at it, too */
+static bool is_imported;
 
 static bool fresh_runs;
 
@@ -174,6 +176,8 @@ withdraw_transaction_time(void)
 		tg_snapshot_withdraw(tsurugi_session(), transaction_entry);
 	transaction_time = 0;
 	transaction_excluded = NULL;
+	is_fixed = false;
+	is_imported = false;
 }
 
 void
@@ -183,6 +187,41 @@ tsurugi_snapshot_adopt(tg_time time, unsigned entry)
 	transaction_entry = entry;
 	transaction_taken = GetCurrentTimestamp();
 	set_transaction_time(time, NULL);
+}
+
+void
+tsurugi_snapshot_import(tg_time time, const tg_exclusions *excluded, TimestampTz taken, unsigned entry)
+{
+	withdraw_transaction_time();
+	transaction_entry = entry;
+	transaction_taken = taken;
+	set_transaction_time(time, excluded);
+	is_fixed = true;
+	is_imported = true;
+}
+
+void
+tsurugi_snapshot_fix(void)
+{
+	is_fixed = !tg_failpoint_refuses("skip_fix");
+}
+
+bool
+tsurugi_snapshot_is_fixed(void)
+{
+	return is_fixed;
+}
+
+bool
+tsurugi_snapshot_is_imported(void)
+{
+	return is_imported;
+}
+
+TimestampTz
+tsurugi_snapshot_taken(void)
+{
+	return transaction_taken;
 }
 
 /* The new one is published before the old one is withdrawn: there is no moment without a lower bound (W5). */

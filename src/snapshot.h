@@ -75,6 +75,16 @@ extern bool tsurugi_snapshot_redraw(void);
 #define TSURUGI_ENTRY_OF_LONG UINT_MAX
 extern void tsurugi_snapshot_adopt(tg_time time, unsigned entry);
 
+/*
+ * For snapshot_export.c: a moment of another session's, adopted in this entry, takes the place of what may have been drawn; the
+ * transaction's one stays what it is, as do imported ones: others read at it, too.
+ */
+extern void tsurugi_snapshot_import(tg_time time, const tg_exclusions *excluded, TimestampTz taken, unsigned entry);
+extern void tsurugi_snapshot_fix(void);
+extern bool tsurugi_snapshot_is_imported(void);
+extern bool tsurugi_snapshot_is_fixed(void);
+extern TimestampTz tsurugi_snapshot_taken(void);
+
 /* The moment drawn, and what is committed up to it and not seen (mixed.c). */
 extern tg_time tsurugi_snapshot_time(void);
 extern const tg_exclusions *tsurugi_snapshot_excluded(void);

@@ -42,6 +42,7 @@
 #include "src/settings.h"
 #include "src/shared_transaction.h"
 #include "src/snapshot.h"
+#include "src/snapshot_export.h"
 #include "src/storage.h"
 
 #define COLLECT_AT_LEAST 100 /* entries of write logs, where there is no pool */
@@ -441,6 +442,7 @@ end_transaction(bool committed)
 	prepared = false;
 	tsurugi_storage_end(committed);
 	tsurugi_deferred_end();
+	tsurugi_export_end();
 	tsurugi_snapshot_end_all();
 	tsurugi_isolation_end();
 	tsurugi_kind_end();

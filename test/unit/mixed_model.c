@@ -14,6 +14,7 @@
  *				then row by row tg_txn_read_chain, and tg_txn_newest for the row to write: with W5's redrawing at REPEATABLE READ and
  *				extension at SERIALIZABLE (isolation.c), validation (validate.c)
  *	gate		tsurugi_moment_begin (moment.c) for LONG and READ ONLY among ordinary tables, or tsurugi_mixed_fits
+ *	import		tg_snapshot_adopt (entry, count) of an exporter's time, under the lock of the list of exports (snapshot_export.c)
  *	collector	tg_readings_gather entry by entry, then all versions that tg_readings_miss, of logs that it was given
  *	time		mixed.c's rule 6: it is over whenever somebody looks (forget_old), or never
  *
@@ -89,6 +90,7 @@ start(model *state)
 		state->threads[i].at = me->level == NONE		? PRE_COMMIT
 							   : me->level == WHOLE		? GATE_CLOSE
 							   : me->level == FITTED	? FIT_BOUND
+							   : me->level == IMPORTED	? IMPORT
 							   : left_out == HOST_FIRST ? TIME_EARLY
 														: HOST;
 		for (unsigned row = 0; row < ROWS && me->level == NONE; row++)
@@ -163,6 +165,16 @@ static const scenario scenarios[] = {
 				 {.writes = Y, .kind = MIXED},
 				 {.level = FITTED, .reads = X | Y}},
 	 .ages = 2},
+	{.name = "an importer, its exporter, a commit, a collector",
+	 .scripts = {{.level = IMPORTED, .reads = X}, {.level = RR, .reads = X | Y}, {.writes = X, .kind = MIXED}},
+	 .collections = 1,
+	 .ages = 1},
+	{.name = "an importer, its exporter, a commit, what is built on it",
+	 .scripts = {{.level = IMPORTED, .reads = X | Y},
+				 {.level = RR, .reads = X},
+				 {.writes = X, .kind = MIXED, .may_fail = true},
+				 {.level = RC, .reads = X, .writes = Y, .kind = FOREIGN}},
+	 .is_long = true},
 	{.name = "three commits, a reader",
 	 .scripts = {{.writes = X, .kind = MIXED, .may_fail = true},
 				 {.writes = Y, .kind = MIXED},
@@ -262,6 +274,10 @@ static const struct
 	{GATE, "one moment, a commit, what is built on it", "no mixed commit is under way when LONG takes its snapshots"},
 	{FIT_ASKED, "a moment that has to fit", "a later snapshot is asked whether it fits"},
 	{FIT_OF_LEFT, "a moment that has to fit", "also of those that have left the ring"},
+	{ADOPTED_COUNTED, "an importer, its exporter, a commit, a collector",
+	 "the collector starts again when a time has been taken over"},
+	{ADOPTED_WHILE_THERE, "an importer, its exporter, a commit, a collector", "the exporter stays until it has been"},
+	{ADOPTED_EXCLUSIONS, "an importer, its exporter, a commit, a collector", "exclusions go with the time"},
 };
 
 int

@@ -31,6 +31,8 @@ enum
 	FIT_TIME,
 	FIT_HOST,
 	FIT,
+	IMPORT,
+	IMPORTING,
 	PRE_COMMIT,
 	LOCK,
 	KEEP,
@@ -345,6 +347,49 @@ step_gate(model *state, unsigned number)
 	}
 }
 
+/* snapshot_export.c: PostgreSQL's snapshot, R, exclusions and the entry are the exporter's, of the thread behind this one. */
+static inline bool
+step_import(model *state, unsigned number)
+{
+	thread *self = &state->threads[number];
+	const thread *source = &state->threads[number + 1];
+
+	if (self->at == IMPORT)
+	{
+		if (source->result == RUNNING && (source->at < READ || source->at > WRITE))
+			return false;
+		self->at = IMPORTING;
+		if (source->result != RUNNING)
+			give_up(state, number); /* it has gone */
+		self->shown = source->shown;
+		self->xmin = source->xmin;
+		self->xmax = source->xmax;
+		for (unsigned i = 0; i < THREADS; i++)
+			if ((self->shown & bit(i)) != 0 && state->threads[i].result != FAILED)
+				take_over(state, self, i);
+		self->read = source->read;
+		self->excluded = left_out == ADOPTED_EXCLUSIONS ? 0 : source->excluded;
+		self->lowest = source->entries[0];
+		return true;
+	}
+	if (self->entries[0] == 0)
+	{
+		self->entries[0] = self->lowest;
+		return true;
+	}
+	state->adopted++;
+	next_row(state, number);
+	return true;
+}
+
+/* The exporter does not end before the one that imports has adopted its time: that is under the lock of the list. */
+static inline bool
+is_imported(const model *state, unsigned number)
+{
+	return number > 0 && script_of(number - 1)->level == IMPORTED && state->threads[number - 1].at == IMPORTING &&
+		   left_out != ADOPTED_WHILE_THERE;
+}
+
 /* Does a mixed commit stand between PostgreSQL's moment and its end here? */
 static inline bool
 half_is_there(const model *state)
@@ -507,6 +552,8 @@ step_commit(model *state, unsigned number, unsigned choice)
 			self->at = GIVE;
 			return true;
 		case GIVE: /* and all entries are withdrawn */
+			if (is_imported(state, number))
+				return false;
 			if (me->writes != 0)
 				state->given |= bit(number);
 			self->result = DONE;
@@ -550,6 +597,8 @@ step_thread(model *state, unsigned number, unsigned choice)
 		return step_commit(state, number, choice);
 	if (choice != 0)
 		return false;
+	if (self->at >= IMPORT)
+		return step_import(state, number);
 	if (self->at >= GATE_CLOSE)
 		return step_gate(state, number);
 	return self->at >= LATER_TIME ? step_later(state, number) : step_statement(state, number);
@@ -604,6 +653,7 @@ step_collector(model *state)
 	switch (state->collector_at)
 	{
 		case GATHER_CLOCK:
+			state->adopted_before = state->adopted;
 			state->collector_bound = state->clock;
 			break;
 		case GATHER_KEPT:
@@ -615,8 +665,11 @@ step_collector(model *state)
 				add_entry(state, state->horizon_kept);
 			break;
 		case COLLECT:
-			collect(state);
-			state->collections++;
+			if (state->adopted == state->adopted_before || left_out == ADOPTED_COUNTED)
+			{
+				collect(state);
+				state->collections++;
+			}
 			state->collector_at = state->collector_bound = 0;
 			state->points = 0;
 			return true;

@@ -56,7 +56,10 @@ typedef enum rule
 	FOLLOWER_WAITS,
 	GATE,
 	FIT_ASKED,
-	FIT_OF_LEFT
+	FIT_OF_LEFT,
+	ADOPTED_COUNTED,
+	ADOPTED_WHILE_THERE,
+	ADOPTED_EXCLUSIONS
 } rule;
 
 typedef enum level
@@ -65,8 +68,9 @@ typedef enum level
 	RC,
 	RR,
 	SER,
-	WHOLE, /* LONG, READ ONLY: one moment of the order of C, not validated; by the gate */
-	FITTED /* and where there is no gate: by asking */
+	WHOLE,	 /* LONG, READ ONLY: one moment of the order of C, not validated; by the gate */
+	FITTED,	 /* and where there is no gate: by asking */
+	IMPORTED /* REPEATABLE READ, with the snapshot of the one behind it */
 } level;
 
 typedef enum commit_kind
@@ -171,7 +175,8 @@ typedef struct model
 	uint8_t collector_at;
 	uint8_t collections;
 	uint8_t collector_bound;
-	uint8_t unused;
+	uint8_t adopted; /* times taken over */
+	uint8_t adopted_before;
 	uint16_t points;
 	ended ring[RING];
 	thread threads[THREADS];
@@ -522,6 +527,9 @@ judge(const model *state)
 
 			if (self->found[row] == 0)
 				continue;
+			if (me->level == IMPORTED && state->threads[i + 1].found[row] != 0 &&
+				state->threads[i + 1].found[row] != self->found[row])
+				fail("an importer sees another moment");
 			found = place_of(state, row, self->found[row] - 1u);
 			if (found == VERSIONS)
 				fail("what never came to be is seen");

@@ -1,0 +1,33 @@
+/*
+ * snapshot_export.h
+ *	  Snapshots that are handed from session to session: pg_export_snapshot(), SET TRANSACTION SNAPSHOT.
+ */
+#ifndef TSURUGI_SNAPSHOT_EXPORT_H
+#define TSURUGI_SNAPSHOT_EXPORT_H
+
+#include "nodes/parsenodes.h"
+
+/* Bytes of PostgreSQL's shared memory, and their making, at server start. */
+extern Size tsurugi_export_shared_bytes(void);
+extern void tsurugi_export_shared_create(void);
+
+/* An expression that calls this function is about to be run. */
+extern void tsurugi_export_note_function(Oid function);
+
+/*
+ * Gives what the transaction has exported since the last time its snapshots of foreign tables.  Where that may be: a
+ * function was noted.  May wait, as the first access does; raises errors.
+ */
+extern bool tsurugi_export_is_noted;
+extern void tsurugi_export_look(void);
+
+/* The statement has been run by PostgreSQL: if it imports a snapshot, ours comes with it. */
+extern void tsurugi_export_import(const VariableSetStmt *statement);
+
+/* Ahead of what a transaction with an imported snapshot is going to be: raises 0A000 if that snapshot does not do for it. */
+extern void tsurugi_export_check_kind(void);
+
+/* The transaction has ended. */
+extern void tsurugi_export_end(void);
+
+#endif /* TSURUGI_SNAPSHOT_EXPORT_H */
