@@ -50,6 +50,7 @@
 #include "src/partition_join.h"
 #include "src/relation.h"
 #include "src/retype.h"
+#include "src/retype_tree.h"
 #include "src/rewrite.h"
 #include "src/snapshot.h"
 #include "src/type_users.h"
@@ -338,18 +339,38 @@ note_type_change(const tsurugi_utility *utility, Oid table, const AlterTableCmd 
 	table_close(relation, NoLock);
 }
 
-/* USING is evaluated here, for each table by its own columns; PostgreSQL, which would have to do it for its tables, is not told. */
-static void
-refuse_mixed_tree(List *tables)
+/* That PostgreSQL refuses to change by itself. */
+static bool
+is_inherited(Oid table, const char *column)
+{
+	HeapTuple tuple = SearchSysCacheAttName(table, column);
+	bool inherited;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	inherited = ((Form_pg_attribute) GETSTRUCT(tuple))->attinhcount > 0;
+	ReleaseSysCache(tuple);
+	return inherited;
+}
+
+static bool
+any_is_ours(List *tables)
 {
 	ListCell *cell;
 
 	foreach (cell, tables)
-		if (!tsurugi_is_our_table(lfirst_oid(cell)))
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("cannot alter the type of a column with USING on a table in memory that ordinary "
-								   "tables inherit"),
-							errdetail("Table \"%s\" is an ordinary one.", get_rel_name(lfirst_oid(cell)))));
+		if (tsurugi_is_our_table(lfirst_oid(cell)))
+			return true;
+	return false;
+}
+
+static void
+check_heirs(const tsurugi_utility *utility, Oid table, const AlterTableCmd *command)
+{
+	Relation relation = table_open(table, AccessExclusiveLock);
+
+	tsurugi_retype_check_heirs(relation, command, utility->text);
+	table_close(relation, NoLock);
 }
 
 /* A change of a column's type reaches the tables that inherit it. */
@@ -364,11 +385,11 @@ note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTable
 		const AlterTableCmd *command = lfirst(cell);
 		List *tables;
 
-		if (command->subtype != AT_AlterColumnType)
+		if (command->subtype != AT_AlterColumnType || is_inherited(relation, command->name))
 			continue;
 		tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
-		if (tsurugi_is_our_table(relation) && castNode(ColumnDef, command->def)->raw_default != NULL)
-			refuse_mixed_tree(tables);
+		if (list_length(tables) > 1 && any_is_ours(tables))
+			check_heirs(utility, relation, command);
 		foreach (table, tables)
 		{
 			drop_foreign_keys(lfirst_oid(table), command->name, statement, wishes);
@@ -378,6 +399,22 @@ note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTable
 				drop_indexes(lfirst_oid(table), command->name, statement, wishes);
 		}
 	}
+}
+
+/* PostgreSQL's part where USING reaches tables in memory and others.  changed: what is left for it of the statement. */
+static void
+run_mixed(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *written, AlterTableStmt *changed)
+{
+	List *types = NIL;
+	ListCell *cell;
+
+	foreach (cell, written->cmds)
+		if (lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType)
+			types = lappend(types, lfirst(cell));
+	foreach (cell, changed->cmds)
+		if (lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType)
+			changed->cmds = foreach_delete_current (changed->cmds, cell);
+	tsurugi_retype_run_mixed(utility, relation, types, changed);
 }
 
 /* --- what the rows that are there have to meet ------------------------------------------------ */
@@ -583,7 +620,9 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 		else
 			note_conditions(lfirst(cell), &wishes);
 	}
-	if (wishes.foreign_keys != NIL || takes_keys)
+	if (tsurugi_retype_is_mixed(relation, statement))
+		run_mixed(utility, relation, statement, changed);
+	else if (wishes.foreign_keys != NIL || takes_keys)
 		tsurugi_utility_run_instead(utility, (Node *) changed);
 	else
 		run_other(utility, statement);
@@ -622,7 +661,10 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	note_type_changes(utility, relation_id, written, &wishes);
 	if (!wishes.adds_columns)
 		tsurugi_key_clauses_check(relation_id, wishes.keys, true);
-	tsurugi_utility_run_instead(utility, (Node *) statement);
+	if (tsurugi_retype_is_mixed(relation_id, written))
+		run_mixed(utility, relation_id, written, statement);
+	else
+		tsurugi_utility_run_instead(utility, (Node *) statement);
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
 		return;
@@ -636,6 +678,15 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	verify_tables(relation_id, statement, &wishes);
 }
 
+static void
+alter_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
+{
+	if (tsurugi_is_our_table(relation_id))
+		alter_our_table(utility, relation_id, written);
+	else
+		alter_other_table(utility, relation_id, written);
+}
+
 /*
  * PostgreSQL would run event triggers when its part is done.  They are run here instead, so
  * that they see the whole: tables about to be written anew, and the table as it is at the end.
@@ -647,7 +698,7 @@ alter_with_events(const tsurugi_utility *utility, Oid relation_id, AlterTableStm
 
 	if (utility->context == PROCESS_UTILITY_SUBCOMMAND || !EventTriggerBeginCompleteQuery())
 	{
-		alter_our_table(utility, relation_id, written);
+		alter_table(utility, relation_id, written);
 		return;
 	}
 	part.context = PROCESS_UTILITY_SUBCOMMAND;
@@ -655,7 +706,7 @@ alter_with_events(const tsurugi_utility *utility, Oid relation_id, AlterTableStm
 	{
 		EventTriggerDDLCommandStart((Node *) written);
 		tsurugi_altered_announce((Node *) written);
-		alter_our_table(&part, relation_id, written);
+		alter_table(&part, relation_id, written);
 		EventTriggerSQLDrop((Node *) written);
 		EventTriggerDDLCommandEnd((Node *) written);
 	}
@@ -705,7 +756,7 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 	if (tsurugi_index_command_alter(utility, written))
 		return;
 	tsurugi_check_row_type(relation_id, written);
-	if (tsurugi_is_our_table(relation_id))
+	if (tsurugi_is_our_table(relation_id) || tsurugi_retype_is_mixed(relation_id, written))
 		alter_with_events(utility, relation_id, written);
 	else
 		alter_other_table(utility, relation_id, written);

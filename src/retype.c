@@ -11,6 +11,7 @@
 
 #include "src/retype.h"
 
+#include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -23,25 +24,44 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+/* USING on the columns of the relation. */
+static Node *
+transform_using(Relation relation, const AlterTableCmd *command, const char *text)
+{
+	ParseState *parse = make_parsestate(NULL);
+	Node *expression;
+
+	parse->p_sourcetext = text;
+	addNSItemToQuery(parse, addRangeTableEntryForRelation(parse, relation, AccessShareLock, NULL, false, true), false,
+					 true, true);
+	expression =
+		transformExpr(parse, copyObject(castNode(ColumnDef, command->def)->raw_default), EXPR_KIND_ALTER_COL_TRANSFORM);
+	free_parsestate(parse);
+	return expression;
+}
+
+void
+tsurugi_retype_check_heirs(Relation relation, const AlterTableCmd *command, const char *text)
+{
+	Bitmapset *attributes = NULL;
+
+	if (castNode(ColumnDef, command->def)->raw_default == NULL)
+		return;
+	pull_varattnos(transform_using(relation, command, text), 1, &attributes);
+	if (bms_is_member(InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber, attributes))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot convert whole-row table reference"),
+						errdetail("USING expression contains a whole-row table reference.")));
+}
+
 /* The expression of USING, or the column itself. */
 static Node *
 source_expression(Relation relation, const AlterTableCmd *command, const FormData_pg_attribute *attribute,
 				  const char *text)
 {
-	const ColumnDef *definition = castNode(ColumnDef, command->def);
-	ParseState *parse;
-	Node *expression;
-
-	if (definition->raw_default == NULL)
-		return (Node *) makeVar(1, attribute->attnum, attribute->atttypid, attribute->atttypmod,
-								attribute->attcollation, 0);
-	parse = make_parsestate(NULL);
-	parse->p_sourcetext = text;
-	addNSItemToQuery(parse, addRangeTableEntryForRelation(parse, relation, AccessShareLock, NULL, false, true), false,
-					 true, true);
-	expression = transformExpr(parse, copyObject(definition->raw_default), EXPR_KIND_ALTER_COL_TRANSFORM);
-	free_parsestate(parse);
-	return expression;
+	if (castNode(ColumnDef, command->def)->raw_default != NULL)
+		return transform_using(relation, command, text);
+	return (Node *) makeVar(1, attribute->attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation,
+							0);
 }
 
 static void

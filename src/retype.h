@@ -27,4 +27,7 @@ typedef struct tsurugi_retype
 extern void tsurugi_retype_add(tsurugi_retype **retype, Relation relation, const AlterTableCmd *command,
 							   const char *text);
 
+/* Of a table that others inherit from: raises PostgreSQL's error if USING is about its rows as wholes. */
+extern void tsurugi_retype_check_heirs(Relation relation, const AlterTableCmd *command, const char *text);
+
 #endif /* TSURUGI_RETYPE_H */
