@@ -225,6 +225,7 @@ tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *index, const 
 	scan->index = index;
 	scan->snapshot = *snapshot;
 	scan->busy = false;
+	scan->row_guessed = TG_ROW_MAX;
 	scan->pending_count = 0;
 	tg_btree_cursor_init(&scan->cursor, tg_index_tree(table, index), low, low_bytes, low_inclusive, high, high_bytes,
 						 high_inclusive, backward);
@@ -406,6 +407,31 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsi
 	return done;
 }
 
+/* Asks for the leaf, and for what the first of so many rows from the guessed one on lead to. */
+static void
+expect_guessed(tg_range_scan *scan, const tg_vectors *vectors, unsigned count)
+{
+	uint32_t first = scan->row_guessed;
+	uint32_t row_next = tg_load_acquire(&scan->table->row_next);
+	uint32_t rows[PORTION];
+	tg_version heads[PORTION];
+
+	scan->row_guessed = TG_ROW_MAX;
+	tg_btree_expect(scan->cursor.tree, scan->cursor.low, scan->cursor.low_bytes);
+	if (first >= row_next)
+		return;
+	if (count > row_next - first)
+		count = row_next - first;
+	for (unsigned i = 0; i < count; i += TG_CACHE_LINE / sizeof(tg_version))
+		__builtin_prefetch(tg_row_head(scan->table, first + i));
+	if (count > PORTION)
+		count = PORTION;
+	for (unsigned i = 0; i < count; i++)
+		rows[i] = first + i;
+	(void) load_heads(scan->table, rows, count, heads);
+	expect_versions(vectors, heads, count);
+}
+
 /* Keeps the rows from done on for the next call, and their entries. */
 static void
 keep_pending(tg_range_scan *scan, unsigned done, unsigned count, const unsigned char *entries)
@@ -423,6 +449,8 @@ append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 	bool more = true;
 
 	tg_epoch_enter(session);
+	if (scan->row_guessed != TG_ROW_MAX)
+		expect_guessed(scan, vectors, limit);
 	for (unsigned looked = 0; more && !scan->busy && looked < EPOCH_ROWS && vectors->count < limit;)
 	{
 		unsigned ask = limit - vectors->count < TG_RANGE_ROWS_AHEAD ? limit - vectors->count : TG_RANGE_ROWS_AHEAD;

@@ -53,6 +53,7 @@ typedef struct tg_range_scan
 	tg_snapshot snapshot;
 	bool busy;				/* as of a chunk scan */
 	tg_wait wait;			/* if busy */
+	uint32_t row_guessed;	/* TG_ROW_MAX: none; see tg_range_scan_guess */
 	uint32_t pending_count; /* rows at the end of pending that have been taken from the index and not looked at */
 	uint32_t pending[TG_RANGE_ROWS_AHEAD];
 	tg_btree_cursor cursor;
@@ -68,6 +69,16 @@ typedef struct tg_range_scan
 extern void tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *index, const tg_snapshot *snapshot,
 							   const void *low, size_t low_bytes, bool low_inclusive, const void *high,
 							   size_t high_bytes, bool high_inclusive, bool backward);
+
+/*
+ * Before the first call of next: a guess which row comes first (tg_row_guess), and that the others follow it.  What such rows
+ * lead to is asked for before the index is read.  Wrong, it costs some lines of the caches.
+ */
+static inline void
+tg_range_scan_guess(tg_range_scan *scan, uint32_t row)
+{
+	scan->row_guessed = row;
+}
 
 /* As above, in key order; takes at most limit rows (≤ capacity), so that a first call can ask for few. */
 extern unsigned tg_range_scan_next(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit);

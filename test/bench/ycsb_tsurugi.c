@@ -349,16 +349,21 @@ ycsb_scan(ycsb_thread *thread, uint64_t key, unsigned count, unsigned char *valu
 	size_t key_bytes = make_key(key, bytes);
 	tg_read_range *noted = NULL;
 	unsigned done = 0;
+	uint32_t row;
 
 	tg_range_scan_init(&thread->scan, table, NULL, &thread->snapshot, bytes, key_bytes, true, NULL, 0, true, false);
 	if (thread->txn != NULL)
 		noted = tg_reads_add_range(thread->session, thread->reads, table, NULL, &thread->scan.cursor);
+	if (tg_row_guess_get(&thread->guess, table, bytes, key_bytes, &row))
+		tg_range_scan_guess(&thread->scan, row);
 	while (done < count)
 	{
 		unsigned got = tg_range_scan_next(thread->session, &thread->scan, thread->vectors, count - done);
 
 		if (got == 0 && !thread->scan.busy)
 			break;
+		if (done == 0 && got > 0)
+			tg_row_guess_learn(&thread->guess, bytes, key_bytes, thread->vectors->rows[0]); /* if that is its key */
 		for (unsigned i = 0; i < got; i++)
 		{
 			const tg_value *cells = thread->vectors->data[0];

@@ -194,6 +194,9 @@ scan_range(tg_session *own, const tg_snapshot *snapshot, uint64_t low, uint64_t 
 	tg_range_scan scan;
 
 	tg_range_scan_init(&scan, table, NULL, snapshot, low_key, low_bytes, true, high_key, high_bytes, false, backward);
+	/* Guesses are right, wrong, or beyond all rows: it makes no difference. */
+	if (limit % 2 == 1)
+		tg_range_scan_guess(&scan, (uint32_t) (low * limit));
 	while (tg_range_scan_next(own, &scan, vectors, limit) > 0)
 	{
 		look(seen, vectors, backward ? DESCENDING : ASCENDING);
