@@ -322,21 +322,23 @@ prepare(tg_stage stage)
 	}
 }
 
-/* Does some of the work of the stage that was joined, and leaves it. */
-static void
+/* Does some of the work of the stage that was joined, and leaves it.  False: what is left of it somebody else holds. */
+static bool
 participate(tg_session *session, tg_stage stage, unsigned *budget)
 {
+	bool is_free = true;
+
 	switch (stage)
 	{
 		case TG_STAGE_GATHER:
 			if (gather(session, budget))
 			{
 				(void) go_on(TG_STAGE_PRUNE);
-				return;
+				return true;
 			}
 			break;
 		case TG_STAGE_PRUNE:
-			tg_pieces_prune(session, budget);
+			is_free = tg_pieces_prune(session, budget);
 			break;
 		case TG_STAGE_FREE:
 		case TG_STAGE_CLOSE:
@@ -351,11 +353,12 @@ participate(tg_session *session, tg_stage stage, unsigned *budget)
 				set_alarm();
 				tg_tax_cycle_ended(tg_load_relaxed(&tg_collector_shared->cycle_worked));
 				tg_cycle_move(&tg_collector_shared->cycle, TG_STAGE_IDLE);
-				return;
+				return true;
 			}
 			break;
 	}
 	prepare(tg_cycle_leave(&tg_collector_shared->cycle));
+	return is_free;
 }
 
 static bool
@@ -376,9 +379,9 @@ has_cause(void)
 
 /*
  * Works on the cycle while there is something for one more to do.  If it may, it
- * opens one, and further ones while they lead to something.
+ * opens one, and further ones while they lead to something.  False: somebody else holds what would be next.
  */
-static void
+static bool
 run(tg_session *session, bool may_open, unsigned *budget)
 {
 	bool has_opened = false;
@@ -391,9 +394,10 @@ run(tg_session *session, bool may_open, unsigned *budget)
 		{
 			unsigned before = *budget;
 
-			participate(session, stage, budget);
+			if (!participate(session, stage, budget))
+				return false;
 			if (*budget == before && tg_cycle_stage(&tg_collector_shared->cycle) == stage)
-				return; /* others have it all */
+				return true; /* others have it all */
 			continue;
 		}
 		stage = tg_cycle_stage(&tg_collector_shared->cycle);
@@ -407,8 +411,9 @@ run(tg_session *session, bool may_open, unsigned *budget)
 		else if (stage == TG_STAGE_EPOCH && is_confirmed(tg_load_relaxed(&tg_collector_shared->epoch)))
 			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_EPOCH);
 		else
-			return;
+			break;
 	}
+	return true;
 }
 
 /* True if it is not at its end.  *has_given_out: it has moved versions, and a cycle has something to do now. */
@@ -445,11 +450,12 @@ unsigned
 tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *more_out)
 {
 	unsigned left = budget;
+	bool is_free;
 
 	tg_assert(!tg_epoch_inside(session));
-	run(session, may_open, &left);
-	*more_out = left == 0;
-	if (left > 0)
+	is_free = run(session, may_open, &left);
+	*more_out = left == 0 || !is_free;
+	if (!*more_out)
 	{
 		tg_retire_poll(session);
 		tg_preserve_tidy(session);
@@ -493,8 +499,12 @@ tg_collector_has_work(void)
 	{
 		if (stage == TG_STAGE_IDLE)
 			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_IDLE);
-		else if (stage == TG_STAGE_EPOCH && is_confirmed(tg_load_relaxed(&tg_collector_shared->epoch)))
-			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_EPOCH);
+		else if (stage == TG_STAGE_EPOCH)
+		{
+			if (is_confirmed(tg_load_relaxed(&tg_collector_shared->epoch)))
+				(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_EPOCH);
+			return true;
+		}
 	}
 	return stage != TG_STAGE_IDLE && stage != TG_STAGE_EPOCH;
 }
@@ -504,13 +514,14 @@ tg_collector_make_room(tg_session *session)
 {
 	uint64_t removed = tg_load_relaxed(&tg_collector_shared->counts.versions_removed);
 	uint64_t freed = tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed);
+	unsigned done;
 	bool visited;
 	bool more;
 
 	tg_store_relaxed(&tg_collector_shared->sweep.at_ms, 0);
 	visited = tg_presence_visit(session, true) > 0;
-	(void) tg_collector_quantum(session, ROOM_BUDGET, true, &more);
-	if (!more && tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE)
+	done = tg_collector_quantum(session, ROOM_BUDGET, true, &more);
+	if ((!more || done == 0) && tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE)
 		sched_yield(); /* somebody else is at it, or inside an epoch */
 	return visited || more || tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE ||
 		   tg_load_relaxed(&tg_collector_shared->counts.versions_removed) != removed ||

@@ -40,7 +40,8 @@ extern bool tg_collector_run(tg_session *session, unsigned budget);
 
 /*
  * The same for who pays for it (tax.h): returns what was done of the budget.
- * may_open: it may open a cycle, too.  *more_out: there is more to be done at once.
+ * may_open: it may open a cycle, too.  *more_out: there is more to be done at once, but that somebody else may be at it
+ * (nothing was done then).
  */
 extern unsigned tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *more_out);
 
@@ -49,7 +50,8 @@ extern bool tg_collector_is_open(void);
 
 /*
  * Whether a cycle is open that one more could work on.  If much has been given
- * that nobody looks at, it opens one: so it goes on without the pool's threads.
+ * that nobody looks at, it opens one, so it goes on without the pool's threads; and says so of one, too, that waits
+ * for an epoch.
  */
 extern bool tg_collector_has_work(void);
 

@@ -220,7 +220,8 @@ tg_put_to_work(tg_write_log *piece)
 
 /* --- collector_pieces.c: by each participant of a stage for many ---------------------- */
 
-extern void tg_pieces_prune(tg_session *session, unsigned *budget);
+/* False: somebody else is at the row that is next, and perhaps sleeps. */
+extern bool tg_pieces_prune(tg_session *session, unsigned *budget);
 
 /* runs: in FREE; else in CLOSE, dead versions and rows. */
 extern void tg_pieces_free(tg_session *session, bool runs, unsigned *budget);

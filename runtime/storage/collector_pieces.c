@@ -11,8 +11,6 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/storage/collector_internal.h"
 
-#define GUARD_COST 16 /* of finding a row guarded: the quantum had better end */
-
 /* --- pieces taken together ------------------------------------------------- */
 
 /*
@@ -113,9 +111,9 @@ count_pruned(tg_write_log *piece, const tg_log_entry *entry)
 	}
 }
 
-/* Prunes entries of the piece in hand; true if it got to the end. */
+/* Prunes entries of the piece in hand; true if it got to the end.  *guarded_out: it did not, since somebody else has a row. */
 static bool
-prune_piece(tg_session *session, batch *batch, unsigned *budget)
+prune_piece(tg_session *session, batch *batch, unsigned *budget, bool *guarded_out)
 {
 	tg_write_log *piece = batch->pieces;
 	tg_log_entry *entry;
@@ -149,7 +147,7 @@ prune_piece(tg_session *session, batch *batch, unsigned *budget)
 				if (!prune_guarded(session, entry))
 				{
 					piece->at_entry--;
-					tg_spend(budget, GUARD_COST);
+					*guarded_out = true;
 					return false;
 				}
 				count_pruned(piece, entry);
@@ -180,27 +178,25 @@ note_worked(uint64_t *sum, unsigned worked)
 		tg_fetch_add_relaxed(sum, worked);
 }
 
-void
+bool
 tg_pieces_prune(tg_session *session, unsigned *budget)
 {
 	unsigned before = *budget;
+	bool is_guarded = false;
 	batch batch;
 
-	while (*budget > 0 && (batch = take_batch(tg_prune_expect)).pieces != NULL)
+	while (*budget > 0 && !is_guarded && (batch = take_batch(tg_prune_expect)).pieces != NULL)
 	{
-		bool is_done = true;
-
 		tg_epoch_enter(session);
-		while (*budget > 0 && batch.pieces != NULL && (is_done = prune_piece(session, &batch, budget)))
+		while (*budget > 0 && batch.pieces != NULL && prune_piece(session, &batch, budget, &is_guarded))
 			pass_pruned(session, batch_pass(&batch), budget);
 		tg_epoch_leave(session);
 		if (batch.pieces != NULL)
 			tg_cycle_put_back(&tg_collector_shared->cycle, batch.pieces);
-		if (!is_done)
-			break;
 	}
 	note_worked(&tg_collector_shared->worked, before - *budget);
 	note_worked(&tg_collector_shared->cycle_worked, before - *budget);
+	return !is_guarded;
 }
 
 /* --- freeing -------------------------------------------------------------- */
@@ -256,6 +252,7 @@ tg_pieces_free(tg_session *session, bool runs, unsigned *budget)
 	while (*budget > 0 && (batch = take_batch(tg_free_expect)).pieces != NULL)
 	{
 		tg_epoch_enter(session);
+		tg_failpoint("collector_free");
 		while (*budget > 0 && batch.pieces != NULL && free_piece(session, &batch, runs, budget))
 			pass_freed(session, batch_pass(&batch), runs, budget);
 		tg_epoch_leave(session);

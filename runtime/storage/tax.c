@@ -23,9 +23,9 @@
  * 4. The bound on memory goes first.  The utilization in force falls from the
  *	  session's target to 0 while free memory falls from 30 % of the limit to none; and when a
  *	  cycle had noticeably more to do than the one before, garbage grows: then each write
- *	  also pays for so many entries (surcharge), more of them with each such
- *	  cycle, fewer with each other one; and within a cycle as soon as more has been given than the one
- *	  before had to do, for a cycle that nobody but the taxed works on may be long.
+ *	  also pays for so many versions (surcharge), more of them with each such
+ *	  cycle, fewer with each other one; and within a cycle the more of them the more has been given since it
+ *	  began, for a cycle that nobody but the taxed works on may be long, and the next one would be as long again.
  * 5. How many entries make a quantum is measured: the mean cost of an entry over
  *	  quanta that were used up.  That, and what is deposited, is the thread's own time, for one that
  *	  was put to sleep in a quantum has done no more for it.  Debts and payments are time on the wall,
@@ -35,15 +35,19 @@
  *	  they are on a CPU already, and each gives as much as its setting says, whereas what the
  *	  pool takes from them it takes from all alike.  Not while memory is short or garbage
  *	  grows for several cycles (4): then both collect.  Without writers, or if they keep all of their time, the pool goes on.
+ * 7. A session that is put to sleep in a quantum, or anywhere in an epoch, holds up the cycle for those that go on writing.
+ *	  While garbage grows or memory is short (4), who owes and finds nothing but that pays by giving its CPU away: perhaps
+ *	  to the one that all wait for; and if not, writes do not run away from the collection as fast as they could.
  *
  * A session's account is written by its owner only; views read it.
  *
  * Departures from runtime.md.  Only who writes owes: a reader makes no garbage, and what it
  * keeps from being collected no work of its own would free.  The surcharge is on rows written, not on bytes allocated:
- * a version is one entry to collect, whatever it holds.  The bank needs no cap of its own (3).
+ * a version costs as much to collect, whatever it holds.  The bank needs no cap of its own (3).
  */
 #include "runtime/storage/tax.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "runtime/base/atomic.h"
@@ -56,8 +60,9 @@
 #define ENTRY_NS_MIN 10
 #define ENTRY_NS_MAX 20000
 #define MEASURE_SHARE 8	   /* a new measure's weight */
-#define SURCHARGE_STEP 500 /* in a thousand entries for a write */
-#define SURCHARGE_MAX 8000
+#define VERSION_ENTRIES 7  /* what a version costs from stage to stage that was replaced by a transaction of its own */
+#define SURCHARGE_STEP 500 /* in a thousand versions for a write */
+#define SURCHARGE_MAX 4000
 #define LOST_US 100		  /* without a CPU in a quantum: it was put to sleep */
 #define TAXED_MS 100	  /* so long after a note, somebody is being taxed */
 #define GROWTH_LEAST 4096 /* entries: below, a cycle is small whatever the last one was */
@@ -68,7 +73,7 @@
 typedef struct account
 {
 	uint64_t since_us; /* owner's: runs since then; 0: does not */
-	uint64_t debt_us;  /* the rest atomic, for views */
+	uint64_t debt_ns;  /* the rest atomic, for views; a write's surcharge is less than a microsecond */
 	uint64_t ran_us;
 	uint64_t paid_us;
 	uint64_t withdrawn_us;
@@ -161,19 +166,14 @@ tg_tax_begin(tg_session *session)
 		account->since_us = tg_clock_us();
 }
 
-/* 4: entries that a write pays for, in a thousand. */
+/* 4: versions that a write pays for, in a thousand. */
 static inline unsigned
 surcharge_in_force(void)
 {
 	unsigned surcharge = tg_load_relaxed(&shared->surcharge);
-	uint64_t given = tg_collector_given();
-	uint64_t worked;
+	uint64_t steps = tg_collector_given() / GROWTH_LEAST;
 
-	if (tg_likely(given < GROWTH_LEAST))
-		return surcharge;
-	worked = tg_load_relaxed(&shared->worked);
-	given /= worked > GROWTH_LEAST ? worked : GROWTH_LEAST;
-	return given < (SURCHARGE_MAX - surcharge) / SURCHARGE_STEP ? surcharge + (unsigned) given * SURCHARGE_STEP
+	return steps < (SURCHARGE_MAX - surcharge) / SURCHARGE_STEP ? surcharge + (unsigned) steps * SURCHARGE_STEP
 																: SURCHARGE_MAX;
 }
 
@@ -205,12 +205,12 @@ tg_tax_note(tg_session *session, uint64_t writes, bool is_over)
 	effective = target_permille * memory_permille() / 1000;
 	if (effective < 1000)
 		note_taxed(now / 1000);
-	debt = account->debt_us + ran * (1000 - effective) / 1000;
-	if (debt > (uint64_t) window_us * (1000 - effective) / 1000)
-		debt = (uint64_t) window_us * (1000 - effective) / 1000;
+	debt = account->debt_ns + ran * (1000 - effective);
+	if (debt > (uint64_t) window_us * (1000 - effective))
+		debt = (uint64_t) window_us * (1000 - effective);
 	if (tg_unlikely(surcharge > 0))
-		debt += writes * surcharge * tg_load_relaxed(&shared->price_ns) / 1000000;
-	tg_store_relaxed(&account->debt_us, debt);
+		debt += writes * surcharge * VERSION_ENTRIES * tg_load_relaxed(&shared->price_ns) / 1000;
+	tg_store_relaxed(&account->debt_ns, debt);
 	tg_store_relaxed(&account->ran_us, account->ran_us + ran);
 	tg_store_relaxed(&account->target, target_permille);
 	tg_store_relaxed(&account->effective, effective);
@@ -225,7 +225,7 @@ tg_tax_note(tg_session *session, uint64_t writes, bool is_over)
 unsigned
 tg_tax_due(const tg_session *session)
 {
-	uint64_t debt = shared->accounts[session->id].debt_us;
+	uint64_t debt = shared->accounts[session->id].debt_ns / 1000;
 
 	if (is_eager())
 		return TG_QUANTUM_US;
@@ -278,8 +278,8 @@ measure(uint32_t *mean_ns, uint64_t us, unsigned entries)
 }
 
 /*
- * Microseconds that it took, on the wall, at least 1; 0 if there was nothing to do.  *thread_us_out: of this
- * thread.  *more_out: there is more.
+ * Microseconds that it took, on the wall, at least 1; 0 if there was nothing to do, or somebody else is at it.
+ * *thread_us_out: of this thread.  *more_out: there is more.
  */
 static uint64_t
 do_quantum(tg_session *session, bool may_open, uint64_t *thread_us_out, bool *more_out)
@@ -309,11 +309,33 @@ do_quantum(tg_session *session, bool may_open, uint64_t *thread_us_out, bool *mo
 	return took > 0 ? took : 1;
 }
 
+/* 4: garbage grows, for several cycles or in this one; or memory is short. */
+static bool
+is_pressing(void)
+{
+	return surcharge_in_force() > SURCHARGE_STEP || memory_permille() < 1000;
+}
+
+/* 7: microseconds on the wall, at least 1; 0 if that is not called for. */
+static uint64_t
+give_way(void)
+{
+	uint64_t began = tg_clock_us();
+	uint64_t took;
+
+	if (!is_pressing() || !tg_collector_is_open())
+		return 0;
+	tg_failpoint("tax_gives_way");
+	(void) sched_yield();
+	took = tg_clock_us() - began;
+	return took > 0 ? took : 1;
+}
+
 void
 tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 {
 	account *account = &shared->accounts[session->id];
-	uint64_t debt = account->debt_us;
+	uint64_t debt = account->debt_ns / 1000;
 	uint64_t taken = withdraw(debt);
 	uint64_t paid = 0;
 	uint64_t thread_us;
@@ -328,17 +350,21 @@ tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 		uint64_t us = do_quantum(session, false, &thread_us, &more);
 
 		thread_us_sum += thread_us;
-		if (us == 0)
-			debt = 0; /* nothing left to pay for */
-		else
-			debt -= us < debt ? us : debt;
+		if (!more || us == 0)
+		{
+			uint64_t given_us = give_way();
+
+			us += given_us;
+			more = given_us > 0;
+		}
+		debt -= us < debt ? us : debt;
 		paid += us;
 	}
 	if (!more)
-		debt = 0;
+		debt = 0; /* nothing left to pay for */
 	tg_fetch_add_relaxed(&shared->paid_us, paid);
 	tg_fetch_add_relaxed(&shared->sessions_cpu_us, thread_us_sum);
-	tg_store_relaxed(&account->debt_us, debt);
+	tg_store_relaxed(&account->debt_ns, debt * 1000);
 	tg_store_relaxed(&account->withdrawn_us, account->withdrawn_us + taken);
 	tg_store_relaxed(&account->paid_us, account->paid_us + paid);
 	tg_store_relaxed(&account->recent_paid_us, account->recent_paid_us + paid);
@@ -348,8 +374,7 @@ tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 static bool
 others_pay(void)
 {
-	return tg_clock_us() / 1000 < tg_load_relaxed(&shared->taxed_ms) + TAXED_MS &&
-		   surcharge_in_force() <= SURCHARGE_STEP && memory_permille() == 1000;
+	return tg_clock_us() / 1000 < tg_load_relaxed(&shared->taxed_ms) + TAXED_MS && !is_pressing();
 }
 
 bool
@@ -360,7 +385,7 @@ tg_tax_work(tg_session *session)
 	uint64_t us = do_quantum(session, true, &thread_us, &more);
 
 	if (us == 0)
-		return more;
+		return false;
 	tg_fetch_add_relaxed(&shared->pool_cpu_us, thread_us);
 	if (tg_collector_is_open())
 		deposit(thread_us > 0 ? thread_us : 1);
@@ -376,11 +401,11 @@ void
 tg_tax_cycle_ended(uint64_t worked)
 {
 	uint32_t surcharge = shared->surcharge;
-	bool grows = worked > GROWTH_LEAST && worked > shared->worked + shared->worked / 4;
+	bool has_grown = worked > GROWTH_LEAST && worked > shared->worked + shared->worked / 4;
 
-	if (grows && surcharge < SURCHARGE_MAX)
+	if (has_grown && surcharge < SURCHARGE_MAX)
 		surcharge += SURCHARGE_STEP;
-	else if (!grows && surcharge > 0)
+	else if (!has_grown && surcharge > 0)
 		surcharge -= SURCHARGE_STEP / 2;
 	tg_store_relaxed(&shared->surcharge, surcharge);
 	tg_store_relaxed(&shared->worked, worked);
@@ -419,5 +444,5 @@ tg_tax_session_report_get(unsigned session_id, tg_tax_session_report *report)
 								.ran_us = tg_load_relaxed(&account->ran_us),
 								.paid_us = tg_load_relaxed(&account->paid_us),
 								.withdrawn_us = tg_load_relaxed(&account->withdrawn_us),
-								.debt_us = tg_load_relaxed(&account->debt_us)};
+								.debt_us = tg_load_relaxed(&account->debt_ns) / 1000};
 }

@@ -67,7 +67,7 @@ typedef struct tg_tax_report
 	uint64_t quanta_long; /* that took more than twice as long as meant, on a CPU */
 	uint64_t stood_back;  /* how often a thread of the pool left it to the sessions, for want of a CPU */
 	unsigned entry_ns;	  /* what an entry costs, as measured */
-	unsigned surcharge;	  /* entries that a write pays for beside its time, in a thousand */
+	unsigned surcharge;	  /* versions that a write pays for beside its time, in a thousand */
 } tg_tax_report;
 
 extern void tg_tax_report_get(tg_tax_report *report);

@@ -3,8 +3,8 @@
  *	  What a session owes for the time that it runs, and how it is paid: nothing
  *	  without a cycle; a share of the time, but never more than a window's;
  *	  from the bank first, then in quanta; more when memory is short or
- *	  garbage grows; that the pool stands back for writers where CPUs are short.  And that this is enough: on a machine with no CPU to spare who
- *	  writes keeps what is left of it within bounds.
+ *	  garbage grows; that the pool stands back for writers where CPUs are short.  And that this is enough: who writes
+ *	  keeps what is left of it within bounds, and goes on while somebody sleeps in the collection.
  */
 #include "runtime/storage/tax.h"
 
@@ -245,17 +245,16 @@ test_standing_back(void)
 	collect(1000);
 }
 
-/* --- nobody else collects, and every CPU is taken ------------------------------ */
+/* --- nobody else collects ----------------------------------------------------------- */
 
 #define PAYERS 2
-#define HOGS_MAX (UNIT_THREADS_MAX - PAYERS)
 #ifdef __SANITIZE_THREAD__
-#define WRITES 12500 /* of each who pays */
+#define WRITES 25000 /* of each who pays */
 #else
 #define WRITES 50000
 #endif
-#define UNPAID 5000 /* and of each who does not */
-#define ENDLESS_S 60
+#define UNPAID 5000		  /* and of each who does not */
+#define WAITING_MAX 20000 /* logs, five times what opens a cycle */
 
 typedef struct crowd
 {
@@ -264,38 +263,135 @@ typedef struct crowd
 	unsigned writes; /* of each */
 	uint64_t most_waiting[PAYERS];
 	uint64_t longest_us[PAYERS]; /* between two cycles' beginnings */
+	uint64_t cycles[PAYERS];	 /* seen last, */
+	uint64_t since_us[PAYERS];	 /* and when first */
 } crowd;
 
+/* The i-th write of a payer, in a transaction of its own, and what it owes for that. */
 static void
-write_and_pay(client *client, unsigned number, crowd *crowd)
+write_and_pay(crowd *crowd, unsigned number, unsigned i)
 {
+	client *client = &clients[1 + number];
 	tg_collector_report report;
-	uint64_t cycles = 0;
-	uint64_t since = 0;
+	uint64_t now;
 
-	for (unsigned i = 0; i < crowd->writes; i++)
-	{
-		uint64_t now;
+	tg_tax_begin(client->session);
+	must_update(client, i % (ROWS / PAYERS) * PAYERS + number);
+	commit(client);
+	tg_tax_note(client->session, 1, true);
+	if (crowd->pay && tg_tax_due(client->session) > 0)
+		tg_tax_pay(client->session, NULL, NULL);
+	tg_retire_poll(client->session);
 
-		tg_tax_begin(client->session);
-		must_update(client, i % (ROWS / PAYERS) * PAYERS + number);
-		commit(client);
-		tg_tax_note(client->session, 1, true);
-		if (crowd->pay && tg_tax_due(client->session) > 0)
-			tg_tax_pay(client->session, NULL, NULL);
-		tg_retire_poll(client->session);
-
-		tg_collector_report_get(&report);
-		now = tg_clock_us();
-		if (report.logs_waiting > crowd->most_waiting[number])
-			crowd->most_waiting[number] = report.logs_waiting;
-		if (cycles != 0 && report.cycles != cycles && now - since > crowd->longest_us[number])
-			crowd->longest_us[number] = now - since;
-		if (report.cycles != cycles)
-			since = now;
-		cycles = report.cycles;
-	}
+	tg_collector_report_get(&report);
+	now = tg_clock_us();
+	if (report.logs_waiting > crowd->most_waiting[number])
+		crowd->most_waiting[number] = report.logs_waiting;
+	if (report.cycles == crowd->cycles[number])
+		return;
+	if (crowd->cycles[number] != 0 && now - crowd->since_us[number] > crowd->longest_us[number])
+		crowd->longest_us[number] = now - crowd->since_us[number];
+	crowd->cycles[number] = report.cycles;
+	crowd->since_us[number] = now;
 }
+
+static inline uint64_t
+larger(const uint64_t of[PAYERS])
+{
+	return of[0] > of[1] ? of[0] : of[1];
+}
+
+/*
+ * In turns, so that nobody is put to sleep while the other one writes: what waits is a
+ * matter of taxes alone.
+ */
+static void
+test_keeping_pace(void)
+{
+	crowd paying = {.pay = true, .writes = WRITES};
+	crowd idle = {.pay = false, .writes = UNPAID};
+	tg_collector_report before;
+	tg_collector_report after;
+	uint64_t most;
+
+	tg_tax_settings(800, WINDOW_US);
+	collect(1000);
+	tg_collector_report_get(&before);
+	for (unsigned i = 0; i < WRITES * PAYERS; i++)
+		write_and_pay(&paying, i % PAYERS, i / PAYERS);
+	tg_collector_report_get(&after);
+	most = larger(paying.most_waiting);
+	printf("# %" PRIu64 " cycles, at most %" PRIu64 " logs waited\n", after.cycles - before.cycles, most);
+	unit_ok(after.cycles - before.cycles >= 2, "nobody has time: who writes collects, cycle after cycle");
+	unit_ok(most <= WAITING_MAX, "so that little waits, however much is written");
+
+	collect(1000);
+	for (unsigned i = 0; i < UNPAID * PAYERS; i++)
+		write_and_pay(&idle, i % PAYERS, i / PAYERS);
+	unit_equal(logs_waiting(), PAYERS * UNPAID, "nobody else does: without taxes all of it waits");
+	collect(1000);
+}
+
+/* --- somebody sleeps in a quantum, and others write ------------------------------------ */
+
+static crowd *awake; /* writes while somebody sleeps; or NULL */
+static unsigned ways_given;
+
+static bool
+write_meanwhile(const char *name)
+{
+	crowd *crowd = awake;
+
+	ways_given += strcmp(name, "tax_gives_way") == 0;
+	if (crowd == NULL || strcmp(name, "collector_prune") != 0)
+		return false;
+	awake = NULL;
+	for (unsigned i = 0; i < crowd->writes; i++)
+		write_and_pay(crowd, 1, i);
+	return false;
+}
+
+static void
+test_held_up(void)
+{
+	crowd other = {.pay = true, .writes = WRITES};
+	uint64_t cycles;
+	tg_collector_report report;
+
+	tg_tax_settings(800, WINDOW_US);
+	open_calm_cycle();
+	awake = &other;
+	ways_given = 0;
+	tg_collector_report_get(&report);
+	cycles = report.cycles;
+	tg_failpoint_set(write_meanwhile);
+	for (unsigned i = 0; awake != NULL && i < QUANTA_MAX; i++)
+		(void) tg_collector_run(session, 100);
+	tg_failpoint_set(NULL);
+	unit_ok(awake == NULL && larger(other.most_waiting) >= WRITES,
+			"while somebody sleeps in a quantum another one writes on, though what it writes waits");
+	unit_equal(larger(other.cycles), cycles, "for the cycle cannot end");
+	unit_ok(ways_given > 0, "it makes way for who sleeps, %u times", ways_given);
+	for (unsigned i = 0; i < WRITES && logs_waiting() > WRITES / 2; i++)
+		write_and_pay(&other, 1, i);
+	unit_ok(logs_waiting() <= WRITES / 2, "when that one is back, it catches up");
+	collect(1000);
+
+	/* Nobody sleeps, garbage does not grow: nobody makes way. */
+	ways_given = 0;
+	open_calm_cycle();
+	tg_failpoint_set(write_meanwhile);
+	(void) owes_after(clients[1].session, 2000, 0);
+	tg_tax_pay(clients[1].session, NULL, NULL);
+	tg_failpoint_set(NULL);
+	unit_equal(ways_given, 0, "it does not where garbage does not grow");
+	collect(1000);
+}
+
+/* --- every CPU is taken ------------------------------------------------------------------ */
+
+#define HOGS_MAX (UNIT_THREADS_MAX - PAYERS)
+#define ENDLESS_S 60
 
 static void
 crowd_body(unsigned number, void *argument)
@@ -304,49 +400,38 @@ crowd_body(unsigned number, void *argument)
 
 	if (number < PAYERS)
 	{
-		write_and_pay(&clients[1 + number], number, crowd);
+		for (unsigned i = 0; i < crowd->writes; i++)
+			write_and_pay(crowd, number, i);
 		tg_fetch_add_relaxed(&crowd->writers, -1u);
 	}
 	while (tg_load_relaxed(&crowd->writers) > 0)
 		tg_pause();
 }
 
-static void
-run_crowd(crowd *crowd)
-{
-	unsigned hogs = 2 * (unsigned) sysconf(_SC_NPROCESSORS_ONLN);
-
-	crowd->writers = PAYERS;
-	unit_threads(PAYERS + (hogs < HOGS_MAX ? hogs : HOGS_MAX), crowd_body, crowd);
-}
-
+/*
+ * How much waits at most is also a matter of who sleeps where, and for how long; but the others make way, and
+ * cycles end, for whoever is put to sleep comes back, and nobody else is needed.
+ */
 static void
 test_hogs(void)
 {
-	crowd paying = {.pay = true, .writes = WRITES};
-	crowd idle = {.pay = false, .writes = UNPAID};
+	unsigned hogs = 2 * (unsigned) sysconf(_SC_NPROCESSORS_ONLN);
+	crowd crowd = {.pay = true, .writes = WRITES, .writers = PAYERS};
 	tg_collector_report before;
 	tg_collector_report after;
-	uint64_t most;
 	uint64_t longest;
 
 	tg_tax_settings(800, WINDOW_US);
 	collect(1000);
 	tg_collector_report_get(&before);
-	run_crowd(&paying);
+	unit_threads(PAYERS + (hogs < HOGS_MAX ? hogs : HOGS_MAX), crowd_body, &crowd);
 	tg_collector_report_get(&after);
-	most = paying.most_waiting[0] > paying.most_waiting[1] ? paying.most_waiting[0] : paying.most_waiting[1];
-	longest = paying.longest_us[0] > paying.longest_us[1] ? paying.longest_us[0] : paying.longest_us[1];
+	longest = larger(crowd.longest_us);
 	printf("# %" PRIu64 " cycles, at most %" PRIu64 " logs waited, %" PRIu64 " us from cycle to cycle\n",
-		   after.cycles - before.cycles, most, longest);
-	unit_ok(after.cycles - before.cycles >= 2,
-			"CPUs are taken, nobody has time: who writes collects, cycle after cycle");
-	unit_ok(most < PAYERS * WRITES / 4 * 3, "so not all of what was written waits");
+		   after.cycles - before.cycles, larger(crowd.most_waiting), longest);
+	unit_ok(after.cycles - before.cycles >= 2, "CPUs are taken, nobody has time: who writes collects");
+	unit_ok(larger(crowd.most_waiting) < PAYERS * WRITES / 4 * 3, "so not all of what was written waits");
 	unit_ok(longest < ENDLESS_S * 1000000ull, "and each cycle ends");
-
-	collect(1000);
-	run_crowd(&idle);
-	unit_equal(logs_waiting(), PAYERS * UNPAID, "nobody else does: without taxes all of it waits");
 	collect(1000);
 }
 
@@ -361,6 +446,8 @@ main(void)
 	test_payment();
 	test_pace();
 	test_standing_back();
+	test_keeping_pace();
+	test_held_up();
 	test_hogs();
 	check_exact(1000, "at the end");
 	end();
