@@ -7,9 +7,10 @@
  *	   |  ^  ^              |  \___________________|___________________^ |
  *	   |  |  |              |   (visits of all)    |                     | done
  *	   |  |  +--------------+----------------------+------------ DONE <--+
- *	   |  |                       come back
- *	   v  | does its duty
- *	  ASKED
+ *	   |  |                       come back                       ^
+ *	   |  | does its duty                                         |
+ *	   v  |                                                       |
+ *	  ASKED, PRESENT -------------- rest: does its duty ----------+
  *
  * 1. What is the session's is touched by its owner while PRESENT or ASKED, by its
  *	  visitor while VISITED, and by nobody in the other states.  For only the owner leads out
@@ -57,6 +58,14 @@ tg_session_go_away(tg_session *session)
 	tg_assert(!tg_epoch_inside(session));
 	tg_session_answer(session);
 	tg_store_release(&session->presence, TG_AWAY);
+}
+
+void
+tg_session_rest(tg_session *session)
+{
+	tg_assert(!tg_epoch_inside(session));
+	session_duty(session);
+	tg_store_release(&session->presence, TG_DONE);
 }
 
 void

@@ -5,7 +5,7 @@
  * A session keeps things to be quick the next time: free objects, chunks and row
  * ids.  That is its duty to give back when others need them, at its next safe point.
  * An owner that sleeps has none: so it says when it goes (a backend that
- * turns to its client), and while it is away somebody else does its duty.  It cannot
+ * turns to its client, a worker that is suspended), and while it is away somebody else does its duty.  It cannot
  * come back meanwhile.
  */
 #ifndef TG_PRESENCE_H
@@ -44,6 +44,9 @@ tg_session_answer(tg_session *session)
 /* It will not touch what is the session's, or use it for anything, until it comes back. */
 extern void tg_session_go_away(tg_session *session);
 extern void tg_session_come_back(tg_session *session);
+
+/* Goes away, for long: does its duty before. */
+extern void tg_session_rest(tg_session *session);
 
 /* For assertions: somebody may use what is the session's. */
 static inline bool

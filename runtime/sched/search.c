@@ -15,6 +15,10 @@
  * millisecond 16 rounds took 4 % of a core and 250 rounds 34 %, for some 10 us that
  * a wake-up takes longer than it takes a searching worker to see the task.
  *
+ * Who sleeps is away (mem/presence.h), so what it has taken of memory in advance is
+ * to be had.  If nobody has woken it for KEEP_MS, or its longest sleep, it gives that back itself, before it
+ * sleeps on: a pool that rests keeps nothing, and nobody has to be woken to see to it.
+ *
  * Who searches is counted, and nobody may leave the search but by the functions
  * of wake.c, on which no wake-up's being lost rests.
  */
@@ -24,7 +28,9 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/presence.h"
 #include "runtime/sched/distribute.h"
+#include "runtime/sched/fork.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/topology.h"
 #include "runtime/sched/wake.h"
@@ -32,6 +38,7 @@
 #include "runtime/sched/worker.h"
 
 #define SPIN_TIGHT 4 /* rounds of a search without yielding */
+#define KEEP_MS 1000 /* of sleep, for which a worker keeps what it has taken in advance */
 
 /* --- stealing ------------------------------------------------------------------- */
 
@@ -116,27 +123,41 @@ sleep_us(unsigned us)
 	nanosleep(&time, NULL);
 }
 
-/* Sleeps until woken or the time is over.  True if there may be work. */
-static bool
-suspend(tg_scheduler *scheduler, tg_worker *worker)
-{
-	uint64_t timeout_us = (uint64_t) tg_load_relaxed(&tg_settings_live.worker_suspend_ms) * 1000;
-	bool notified;
-
-	tg_store_relaxed(&worker->suspensions, worker->suspensions + 1);
-	tg_store_relaxed(&worker->state, TG_WORKER_SUSPENDED);
-	notified = tg_worker_suspend(scheduler, worker, timeout_us);
-	tg_store_relaxed(&worker->wakeups, worker->wakeups + notified);
-	tg_store_relaxed(&worker->state, TG_WORKER_SEARCHING);
-	return notified;
-}
-
 /* What a search remembers between two rounds. */
 typedef struct search
 {
 	unsigned rounds; /* without work, since it began or slept */
 	bool in_vain;	 /* somebody has woken it since it last had work */
+	bool has_slept;	 /* for as long as it meant to */
 } search;
+
+/* Sleeps until woken or the time is over.  True if there may be work. */
+static bool
+suspend(tg_scheduler *scheduler, tg_worker *worker, search *search)
+{
+	uint64_t timeout_ms = tg_load_relaxed(&tg_settings_live.worker_suspend_ms);
+	bool notified;
+
+	tg_store_relaxed(&worker->suspensions, worker->suspensions + 1);
+	tg_store_relaxed(&worker->state, TG_WORKER_SUSPENDED);
+	tg_retire_rest(worker->session);
+	if (search->has_slept)
+	{
+		tg_frames_flush(worker);
+		tg_session_rest(worker->session);
+	}
+	else
+	{
+		timeout_ms = timeout_ms < KEEP_MS ? timeout_ms : KEEP_MS;
+		tg_session_go_away(worker->session);
+	}
+	notified = tg_worker_suspend(scheduler, worker, timeout_ms * 1000);
+	tg_session_come_back(worker->session);
+	search->has_slept = search->has_slept || !notified;
+	tg_store_relaxed(&worker->wakeups, worker->wakeups + notified);
+	tg_store_relaxed(&worker->state, TG_WORKER_SEARCHING);
+	return notified;
+}
 
 /* After a round that found nothing.  False: the pool ends, and there is nothing left. */
 static bool
@@ -168,8 +189,7 @@ rest(tg_scheduler *scheduler, tg_worker *worker, search *search)
 		search->rounds = 0;
 	else
 	{
-		tg_retire_rest(worker->session);
-		search->in_vain = suspend(scheduler, worker);
+		search->in_vain = suspend(scheduler, worker, search);
 		search->rounds = search->in_vain ? 0 : try_count;
 	}
 	return true;

@@ -32,6 +32,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/presence.h"
 #include "runtime/sched/condition_internal.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/message.h"
@@ -233,6 +234,7 @@ tick(tg_scheduler *scheduler, tg_session *session, uint64_t now)
 	bool active;
 
 	tg_store_relaxed(&scheduler->ticks, scheduler->ticks + 1);
+	tg_session_answer(session);
 	tg_epoch_advance();
 	active = tg_epoch_confirmed() < tg_epoch_now(); /* a session has been inside since before */
 	tg_retire_poll(session);
@@ -287,10 +289,14 @@ tick_and_pace(tg_scheduler *scheduler, tg_session *session, uint64_t now, uint64
 
 	tg_store_relaxed(&scheduler->watcher_is_deep, deep); /* if it goes on sleeping */
 	tg_fence_seq_cst();
-	if (!tick(scheduler, session, now))
-		return period_doubled(period_us, interval_us);
-	tg_store_relaxed(&scheduler->watcher_is_deep, 0);
-	return interval_us;
+	if (tick(scheduler, session, now))
+	{
+		tg_store_relaxed(&scheduler->watcher_is_deep, 0);
+		return interval_us;
+	}
+	if (deep)
+		tg_session_do_duty(session); /* what it has freed of orphans is others' */
+	return period_doubled(period_us, interval_us);
 }
 
 /* Sleeps at most until then.  True if poked. */

@@ -6,13 +6,15 @@
  * Two workers are held in long tasks, with full deques, and a third one steals
  * all: each stolen task writes down whose it was.  The number of changes from one
  * victim to the other tells the order.  The other settings show in counters, in
- * what state a worker is, and in the CPU time of the process.
+ * what state a worker is, and in the CPU time of the process.  What a worker that
+ * sleeps has kept of free memory is others', and in the end nobody's.
  */
 #include "runtime/sched/wake.h"
 
 #include <sys/resource.h>
 
 #include "runtime/base/check.h"
+#include "runtime/mem/presence.h"
 #include "test/unit/pool.h"
 #include "test/unit/unit.h"
 
@@ -253,6 +255,76 @@ test_staying_awake(void)
 	tg_free(self, errand, TG_USE_JOB);
 }
 
+/* --- what a sleeper keeps -------------------------------------------------------------- */
+
+#define HELD 64
+
+typedef struct hoarding
+{
+	tg_task task;
+	uint32_t done;
+} hoarding;
+
+/* Leaves free objects in the caches of its worker. */
+static tg_turn
+run_hoarding(tg_task *task, tg_worker *worker)
+{
+	tg_session *session = tg_worker_session(worker);
+	void *objects[HELD];
+
+	for (unsigned i = 0; i < HELD; i++)
+		objects[i] = tg_alloc(session, 4000, TG_USE_JOB, TG_DATA);
+	for (unsigned i = 0; i < HELD; i++)
+		tg_free(session, objects[i], TG_USE_JOB);
+	tg_store_release(&((hoarding *) task)->done, 1);
+	return TG_TURN_DONE;
+}
+
+static size_t
+committed(void)
+{
+	tg_alloc_flush(self);
+	tg_arena_trim();
+	return tg_arena_committed();
+}
+
+static void
+hoard(hoarding *errand)
+{
+	errand->done = 0;
+	tg_task_init(&errand->task, run_hoarding, NULL);
+	if (tg_task_submit_sticky(self, 0, &errand->task) != TG_OK || !comes_true(&errand->done, 1))
+		abort();
+}
+
+static void
+test_keeping(void)
+{
+	tg_scheduler_settings settings = settings_quiet(1);
+	hoarding *errand = take_zeroed(self, sizeof(hoarding));
+	uint64_t end = tg_clock_us() + SOON_US;
+	size_t before;
+
+	pool_start_as(&settings);
+	unit_ok(pool_sleeps_soon(), "a pool sleeps");
+	(void) tg_presence_visit(self, true);
+	before = committed();
+	hoard(errand);
+	unit_ok(pool_sleeps_soon() && committed() > before,
+			"a worker that had work keeps free memory when it goes to sleep");
+	unit_equal(tg_presence_visit(self, true), 1, "but others can take it: it is away");
+	unit_equal(committed(), before, "all");
+	hoard(errand);
+	settings.worker_suspend_ms = 2;
+	tg_scheduler_settings_set(&settings);
+	hoard(errand);
+	while (committed() != before && tg_clock_us() < end)
+		usleep(1000);
+	unit_equal(committed(), before, "what it keeps when nobody wakes it, it gives back itself");
+	unit_ok(pool_stop(), "the pool stops");
+	tg_free(self, errand, TG_USE_JOB);
+}
+
 int
 main(void)
 {
@@ -260,6 +332,7 @@ main(void)
 	test_victims();
 	test_rounds();
 	test_staying_awake();
+	test_keeping();
 	server_end();
 	return unit_done();
 }
