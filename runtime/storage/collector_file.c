@@ -10,6 +10,7 @@
 #include "runtime/storage/collector.h"
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/storage/collector_internal.h"
 #include "runtime/storage/horizon.h"
 
@@ -128,6 +129,7 @@ file_entry(tg_session *session, tg_log_entry *entry)
 bool
 tg_filed_tidy(tg_session *session, unsigned *budget)
 {
+	tg_failpoint("collector_tidy");
 	if (tg_collector_shared->filing == NULL)
 		tg_collector_shared->filing = tg_exchange_acq_rel(&tg_collector_shared->kept, NULL);
 	while (tg_collector_shared->filing != NULL)

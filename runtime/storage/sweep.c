@@ -22,6 +22,7 @@
 #include "runtime/storage/collector_internal.h"
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/storage/catalog.h"
 #include "runtime/storage/horizon.h"
 #include "runtime/storage/index.h"
@@ -122,6 +123,7 @@ look_at_table(tg_session *session, tg_sweep *sweep, unsigned budget)
 	uint32_t count = tg_table_chunk_count(sweep->at);
 
 	tg_epoch_enter(session);
+	tg_failpoint("collector_sweep");
 	while (budget > 0 && sweep->chunk < count)
 	{
 		tg_chunk *chunk = tg_table_chunk(sweep->at, sweep->chunk);
