@@ -249,7 +249,7 @@ test_standing_back(void)
 
 #define PAYERS 2
 #ifdef __SANITIZE_THREAD__
-#define WRITES 25000 /* of each who pays */
+#define WRITES 15000 /* of each who pays */
 #else
 #define WRITES 50000
 #endif
