@@ -5,7 +5,7 @@
 #
 # Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
 # ONLY (names of parts: point update upsert index insert tpcb copy fill join scan memory
-# serializable hot levels long long_ranges), CONTRACTS (100000, of part long).
+# serializable hot levels long long_ranges), CONTRACTS (30000) and CLIENTS (4) of part long.
 use strict;
 use warnings;
 use File::Basename;
@@ -364,24 +364,33 @@ sub bench_levels
 	}
 }
 
-# What the online clients' backends have used so far.
+# What the backends of that many online clients have used so far; nothing if they are not there (yet, or any more).
 sub online_cpu
 {
+	my ($clients) = @_;
+	my @pids = split ' ', sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench'");
 	my $ticks = 0;
-	$ticks += cpu_of($_, 0) for split ' ', sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench'");
+	return if @pids != $clients;
+	$ticks += cpu_of($_, 0) for @pids;
 	return $ticks / $ticks_per_second;
 }
 
-# Clients at a pace (0: as fast as they can), while the code runs, which gets how long it has.  $load: their settings, how many
-# they are, how often each transaction is tried (that one fails for good is an error), pgbench's options.
-# Transactions per second, CPU of their backends in microseconds per transaction, those of a hundred that were tried again.
+# Clients at a pace (0: as fast as they can), while the code runs, which gets how long it has, and what to call now and then:
+# it looks at the clients' CPU, which is known as of the last look before they ended.  $load: their settings, how many
+# they are, how often each transaction is tried (that one fails for good is an error of ours), for how long,
+# pgbench's options.  Transactions per second, CPU of their backends in microseconds per transaction, their latency in
+# milliseconds, tries in vain of a hundred transactions.
 sub online
 {
 	my ($schema, $load, $pace, $code) = @_;
 	my $log = "$work/online.log";
-	my $limit = 5 * $seconds;
+	my $limit = $load->{seconds};
 	my $rate = $pace > 0 ? sprintf('-R %.0f', $pace) : '';
-	my ($cpu, $time);
+	my @looks;
+	my $look = sub {
+		my $cpu = online_cpu($load->{clients});
+		push @looks, [ $cpu, time ] if defined $cpu;
+	};
 
 	defined(my $pid = fork) or die;
 	if ($pid == 0)
@@ -389,72 +398,137 @@ sub online
 		$ENV{PGOPTIONS} = "-c search_path=$schema,public $load->{settings}";
 		exec "exec pgbench -n -M prepared --max-tries=$load->{tries} -c $load->{clients} -j 1 -T $limit $rate @{ $load->{options} } postgres >$log 2>&1";
 	}
-	sleep 0.5;
-	($cpu, $time) = (online_cpu(), time);
-	$code->($limit - 1.5);
-	my $left = $limit - 1 - (time - $time);
+	my $start = time;
+	until (@looks || time > $start + $limit)
+	{
+		sleep 0.3;
+		$look->();
+	}
+	$code->($start + $limit - 1 - time, $look);
+	my $left = $start + $limit - 0.5 - time;
 	sleep $left if $left > 0;
-	($cpu, $time) = (online_cpu() - $cpu, time - $time);
+	$look->();
 	waitpid $pid, 0;
 	my $output = join "\n", read_lines($log);
 	my ($tps) = $output =~ /^tps = ([\d.]+)/m;
 	my ($failed) = $output =~ /^number of failed transactions: (\d+)/m;
-	die "pgbench failed:\n$output" unless $? == 0 && $tps && !$failed;
-	my ($retried) = $output =~ /^number of transactions retried: \d+ \(([\d.]+)%/m;
-	return ($tps, $cpu / ($tps * $time) * 1e6, $retried);
+	die "pgbench failed:\n$output" unless $? == 0 && $tps && ($schema eq 'heap' || !$failed);
+	my ($count) = $output =~ /^number of transactions actually processed: (\d+)/m;
+	my ($retries) = $output =~ /^total number of retries: (\d+)/m;
+	my ($latency) = $output =~ /^latency average = ([\d.]+) ms/m;
+	die "the clients had ended when they were looked at\n" if @looks < 2;
+	my ($cpu, $time) = map { $looks[-1][$_] - $looks[0][$_] } 0, 1;
+	return { rate => $tps, cpu => $cpu / ($tps * $time) * 1e6, latency => $latency, retries => 100 * ($retries || 0) / $count };
 }
 
-# The batch, tried once: seconds, and whether it got through.  What it found must be exact.
+# A loop that only computes, which takes about as long as the batch: what the machine leaves to anybody beside the clients.
+sub yardstick
+{
+	my ($rounds) = @_;
+	return timed(sub { my $sum = 0; $sum += $_ & 7 for 1 .. $rounds });
+}
+
+# The batch, tried once: the seconds of its transaction, or nothing if that could not be serialized.  What it found must be exact.
 sub batch
 {
-	my ($schema, $contracts) = @_;
-	my $kind = $schema eq 'heap' ? 'SET LOCAL transaction_isolation = serializable'
-		: "SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = 'ours.result'";
-	my $statement = "BEGIN; $kind; INSERT INTO $schema.result SELECT id, total, sum(amount) FROM $schema.contract JOIN $schema.contract_history ON contract = id GROUP BY id, total; COMMIT";
+	my ($schema, $statement, $contracts) = @_;
+	my $settings = $schema eq 'heap' ? '-c default_transaction_isolation=serializable'
+		: '-c tsurugi_fdw.transaction_type=long -c tsurugi_fdw.write_preserve=result';
 
 	sql("TRUNCATE $schema.result");
-	my $through;
-	my $time = timed(sub { $through = system(qq(psql -XAtqv ON_ERROR_STOP=1 -c "$statement" >$work/batch.log 2>&1)) == 0 });
-	return ($time, 0) unless $through;
+	my $log = "$work/batch.log";
+	my $output = do
+	{
+		local $ENV{PGOPTIONS} = "-c search_path=$schema,public $settings";
+		my $text = join ' ', grep { !/^--/ } read_lines("$here/statements/$statement.sql");
+		open(my $psql, '-|', 'bash', '-c', 'exec psql -XAtq -c "\timing" -c "$0" 2>"$1"', "BEGIN; $text COMMIT", $log) or die;
+		join '', <$psql>;
+	};
+	my $errors = join "\n", read_lines($log);
+	return if $errors =~ /could not serialize access/;
+	die "$schema: $errors\n" if $errors;
 	my $good = sql("SELECT count(*) FROM $schema.result WHERE total = summed");
 	die "$schema: $good of $contracts results are right\n" unless $good == $contracts;
-	return ($time, 1);
+	my ($ms) = $output =~ /^Time: ([\d.]+) ms/m or die "no time in: $output\n";
+	return $ms / 1000;
 }
 
-# A batch that reads all contracts and their history and writes a result for each, in one
-# serializable transaction, beside online clients at half their own maximum.
+# One kind of batch on one kind of table: alone and beside clients at that pace, in turns, as the history grows all the time.
+sub bench_batch
+{
+	my ($schema, $statement, $contracts, $load, $most) = @_;
+	my ($tries, $through, %all) = (0, 0);
+	my $time = median(map { batch($schema, $statement, $contracts) } 1 .. 3);
+	my $loops = int(1e6 * $time / yardstick(1e6));
+
+	$load->{seconds} = 2 + int($time > $seconds / 5 ? 5 * $time : $seconds);
+
+	for (1 .. $rounds)
+	{
+		my $without = online($schema, $load, $most / 2, sub {});
+		my (@alone, @beside, @loop_alone, @loop_beside);
+		my $alone = sub {
+			push @alone, batch($schema, $statement, $contracts);
+			push @loop_alone, yardstick($loops);
+		};
+
+		$alone->() for 1 .. 2;
+		my $with = online($schema, $load, $most / 2, sub {
+			my ($left, $look) = @_;
+			my $end = time + $left;
+			my $longest = 0;
+			while (time + $longest < $end)
+			{
+				my $start = time;
+				push @beside, batch($schema, $statement, $contracts);
+				push @loop_beside, yardstick($loops);
+				$longest = time - $start if time - $start > $longest;
+				$tries++;
+				$look->();
+			}
+		});
+		$alone->() for 1 .. 2;
+		$through += @beside;
+		push @{ $all{alone} }, median(@alone);
+		push @{ $all{loop} }, median(@loop_beside) / median(@loop_alone);
+		if (@beside)
+		{
+			push @{ $all{beside} }, median(@beside);
+			push @{ $all{ratio} }, median(@beside) / median(@alone);
+		}
+		push @{ $all{"without_$_"} }, $without->{$_} for keys %$without;
+		push @{ $all{"with_$_"} }, $with->{$_} for keys %$with;
+		push @{ $all{cpu_ratio} }, $with->{cpu} / $without->{cpu};
+	}
+	my %of = map { $_ => median(@{ $all{$_} }) } keys %all;
+	my $ours = $schema eq 'ours';
+	printf "%s, %s: alone %.3f s; beside clients %d of %d got through%s; a loop that computes for as long: %.2f of alone\n", $schema, $statement,
+		$of{alone}, $through, $tries, $through ? sprintf(' in %.3f s (%.2f of alone%s)', @of{qw(beside ratio)}, $ours ? '; target all, <= 1.5' : '') : '', $of{loop};
+	printf "    clients, 1/s: most %.0f, paced alone %.0f, beside %.0f; CPU, us: %.1f, %.1f (%.2f%s); latency, ms: %.2f, %.2f; tries in vain, of a hundred transactions: %.2f, %.2f\n",
+		$most, @of{qw(without_rate with_rate without_cpu with_cpu cpu_ratio)}, $ours ? '; target <= 1.2' : '', @of{qw(without_latency with_latency without_retries with_retries)};
+}
+
+# A batch that reads all contracts and their history and writes a result for each, in one serializable transaction, beside
+# online clients at half their own maximum: by one statement, and contract after contract.  None of ours may fail for a LONG.
 sub bench_long
 {
-	my $contracts = $ENV{CONTRACTS} || 100_000;
+	my $contracts = $ENV{CONTRACTS} || 30_000;
 	my $load = {
 		settings => '-c default_transaction_isolation=serializable',
-		clients => 2,
+		clients => $ENV{CLIENTS} || 4,
 		tries => 1000,
-		options => [ script('online'), "-D contracts=$contracts" ]
+		seconds => $seconds + 1,
+		options => [ "-f $here/statements/online_history.sql", "-f $here/statements/online_contract.sql", "-D contracts=$contracts" ]
 	};
 
 	system('psql', '-Xq', '-v', "contracts=$contracts", '-f', "$here/long.sql") == 0 or die "long.sql failed\n";
 	for my $schema (qw(heap ours))
 	{
-		my @alone = map { (batch($schema, $contracts))[0] } 1 .. $rounds;
-		my ($most) = online($schema, $load, 0, sub {});
-		my ($rate_alone, $cpu_alone, $retried_alone) = online($schema, $load, $most / 2, sub {});
-		my ($through, $tries, @beside) = (0, 0);
-		my ($rate, $cpu, $retried) = online($schema, $load, $most / 2, sub {
-			my $end = time + shift;
-			do
-			{
-				my ($time, $good) = batch($schema, $contracts);
-				push @beside, $time;
-				$tries++;
-				$through += $good;
-			} while (time + median(@beside) < $end);
-		});
-		printf "%s: batch alone %.2f s; beside clients %d of %d got through, %.2f s (%.2f of alone%s)\n", $schema, median(@alone),
-			$through, $tries, median(@beside), median(@beside) / median(@alone), $schema eq 'ours' ? '; target all, <= 1.5' : '';
-		printf "    clients, 1/s: most %.0f, paced alone %.0f, beside the batch %.0f; their CPU, us: %.1f, %.1f (%.2f%s); tried again: %.2f %%, %.2f %%\n",
-			$most, $rate_alone, $rate, $cpu_alone, $cpu, $cpu / $cpu_alone, $schema eq 'ours' ? '; target <= 1.2' : '', $retried_alone, $retried;
+		my $most = online($schema, $load, 0, sub {})->{rate};
+		bench_batch($schema, $_, $contracts, $load, $most) for qw(batch batch_rows);
 	}
+	my $for_long = sql("SELECT sum(failures) FROM tsurugi.conflicts WHERE reason LIKE '% area%'");
+	die "$for_long transactions failed for a LONG\n" if $for_long;
 }
 
 # A LONG that updates the first hundredth of the rows, again and again, beside four SHORT writers on the rest of
@@ -462,7 +536,7 @@ sub bench_long
 sub bench_long_ranges
 {
 	my $last = int($rows / 100);
-	my $load = { settings => '-c tsurugi_fdw.transaction_type=short', clients => 4, tries => 1, options => [ script('ranges') ] };
+	my $load = { settings => '-c tsurugi_fdw.transaction_type=short', clients => 4, tries => 1, seconds => 5 * $seconds, options => [ script('ranges') ] };
 	my $batch = sub {
 		return timed(sub {
 			sql("BEGIN; SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = 'ours.item [{1},{$last}]';
@@ -470,11 +544,11 @@ sub bench_long_ranges
 		});
 	};
 	my @alone = map { $batch->() } 1 .. $rounds;
-	my ($most) = online('ours', $load, 0, sub {});
-	my ($rate_alone, $cpu_alone) = online('ours', $load, $most / 2, sub {});
+	my $most = online('ours', $load, 0, sub {})->{rate};
+	my $without = online('ours', $load, $most / 2, sub {});
 	my $sum = sql('SELECT sum(b) FROM ours.item');
 	my @beside;
-	my ($rate, $cpu) = online('ours', $load, $most / 2, sub {
+	my $with = online('ours', $load, $most / 2, sub {
 		my $end = time + shift;
 		do { push @beside, $batch->() } while (time + median(@beside) < $end);
 	});
@@ -482,7 +556,7 @@ sub bench_long_ranges
 	printf "LONG, %d rows: alone %.3f s; beside 4 SHORT writers all %d got through, %.3f s (%.2f of alone)\n", $last, median(@alone),
 		scalar @beside, median(@beside), median(@beside) / median(@alone);
 	printf "    the writers, 1/s: most %.0f, paced alone %.0f, beside the LONG %.0f, none failed; their CPU, us: %.1f, %.1f (%.2f; target <= 1.1)\n",
-		$most, $rate_alone, $rate, $cpu_alone, $cpu, $cpu / $cpu_alone;
+		$most, $without->{rate}, $with->{rate}, $without->{cpu}, $with->{cpu}, $with->{cpu} / $without->{cpu};
 }
 
 # A fresh table each: what a row and its index entry take, nothing updated yet.

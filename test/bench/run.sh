@@ -7,5 +7,5 @@ set -euo pipefail
 tg_enter build bench -- "$@"
 
 tg_install
-tg_start "shared_buffers = 512MB" "max_wal_size = 8GB" "jit = off" "tsurugi_fdw.memory = '${MEMORY:-2GB}'"
+tg_start "shared_buffers = 512MB" "max_wal_size = 8GB" "jit = off" "max_pred_locks_per_transaction = 4096" "tsurugi_fdw.memory = '${MEMORY:-2GB}'"
 tg_run perl test/bench/bench.pl

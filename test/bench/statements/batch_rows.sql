@@ -1,0 +1,11 @@
+-- a result for each contract, one contract after the other
+DO $$
+DECLARE
+	one contract;
+	spent bigint;
+BEGIN
+	FOR one IN SELECT * FROM contract LOOP
+		SELECT sum(amount) INTO spent FROM contract_history WHERE contract = one.id;
+		INSERT INTO result VALUES (one.id, one.total, spent);
+	END LOOP;
+END $$;
