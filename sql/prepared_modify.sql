@@ -441,7 +441,7 @@ CREATE DOMAIN small AS int CHECK (VALUE < 100);
 CREATE FOREIGN TABLE felt (id int PRIMARY KEY, m mood, d small, a int[]) SERVER prepared_modify;
 INSERT INTO felt VALUES (1, 'sad', 1, '{1}');
 CREATE FOREIGN TABLE pair (a text COLLATE "C", b numeric(8,2), c int, PRIMARY KEY (a, b)) SERVER prepared_modify;
-CREATE FOREIGN TABLE stamped (id int PRIMARY KEY, at timestamptz) SERVER prepared_modify;
+CREATE FOREIGN TABLE stamped (id int PRIMARY KEY, at timestamptz, local timestamp) SERVER prepared_modify;
 CREATE FOREIGN TABLE keyless (a int, b int) SERVER prepared_modify;
 CREATE VIEW checked AS SELECT * FROM item WHERE v < 100000 WITH CHECK OPTION;
 CREATE VIEW unchecked AS SELECT * FROM item WHERE v < 100000;
@@ -462,7 +462,8 @@ SELECT statement, keeps(statement) FROM (VALUES
 	('INSERT INTO pair VALUES (''a'', $1::numeric / 3, 1)'),
 	('UPDATE pair SET c = c + 1 WHERE a = ''a'' AND b = 0.33'),
 	('INSERT INTO keyless VALUES ($1, $1)'),
-	('INSERT INTO stamped VALUES ($1, CURRENT_TIMESTAMP)'),
+	('INSERT INTO stamped VALUES ($1, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)'),
+	('UPDATE stamped SET at = now(), local = clock_timestamp() WHERE id = $1'),
 	('INSERT INTO unchecked VALUES ($1 + 6200, 1)')) s (statement);
 TABLE running;
 SELECT id, v, name FROM item WHERE id < 8 OR id > 5000 ORDER BY id;
@@ -475,7 +476,7 @@ SELECT statement, keeps(statement) FROM (VALUES
 	('UPDATE item SET v = 1 WHERE id = $1 RETURNING v'),
 	('UPDATE item SET v = plus(v, 1) WHERE id = $1'),
 	('UPDATE item SET v = next_one(id) WHERE id = $1'),
-	('UPDATE item SET v = random() WHERE id = $1'),
+	('UPDATE item SET v = ascii(version()) WHERE id = $1'),
 	('UPDATE item SET v = (SELECT 1 FROM ordinary WHERE id = $1) WHERE id = $1'),
 	('UPDATE item SET v = item.v FROM ordinary o WHERE item.id = $1 AND o.id = item.id'),
 	('UPDATE item SET name = to_char(now(), ''YYYY'') WHERE id = $1'),

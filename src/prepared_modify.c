@@ -12,7 +12,7 @@
  *	  compiled expressions may point into it.  They were compiled without parameters,
  *	  so each is fetched, when it is needed, from those of the execution.
  * 2. Expressions consist of the table's columns, constants, parameters, and immutable functions
- *	  that are PostgreSQL's own and written in C, of types that are given.  These are called without a look at
+ *	  that are PostgreSQL's own and written in C, of types that are given (and a few that are not immutable).  These are called without a look at
  *	  pg_proc, whatever somebody has done to it, so none can become another; what such a function remembers does
  *	  not depend on the catalogs; and none can execute a statement, this one least of all.
  *	  The permission to call them is one of the privileges, and looked at with them.
@@ -52,6 +52,30 @@ is_given_type(Oid type)
 	return type < FirstGenbkiObjectId && type != RECORDOID && type != ANYOID && !IsPolymorphicType(type);
 }
 
+/* The same of functions that are not immutable: the clock, the time zone, a sequence, chance. */
+static bool
+is_of_the_moment(Oid function)
+{
+	static const Oid functions[] = {F_NOW,
+									F_TRANSACTION_TIMESTAMP,
+									F_STATEMENT_TIMESTAMP,
+									F_CLOCK_TIMESTAMP,
+									F_TIMESTAMP_TIMESTAMPTZ,
+									F_TIMESTAMPTZ_TIMESTAMP,
+									F_DATE_TIMESTAMPTZ,
+									F_TIMESTAMPTZ_DATE,
+									F_TIME_TIMESTAMPTZ,
+									F_TIMETZ_TIMESTAMPTZ,
+									F_NEXTVAL,
+									F_RANDOM,
+									F_GEN_RANDOM_UUID};
+
+	for (int i = 0; i < lengthof(functions); i++)
+		if (functions[i] == function)
+			return true;
+	return false;
+}
+
 /* Rule 2. */
 static bool
 is_lasting_function(Oid function)
@@ -60,8 +84,8 @@ is_lasting_function(Oid function)
 	Form_pg_proc form;
 	bool lasts;
 
-	if (function == F_NEXTVAL)
-		return true; /* remembers what it does by itself, for the session */
+	if (is_of_the_moment(function))
+		return true;
 	if (function >= FirstGenbkiObjectId)
 		return false;
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
