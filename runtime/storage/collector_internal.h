@@ -62,12 +62,15 @@ extern unsigned tg_free_pruned(tg_session *session, tg_log_entry *entry, bool ru
 /* --- sweep.c ------------------------------------------------------------------ */
 
 #define TG_SWEEP_INTERVAL_MS 1000
+#define TG_SWEEP_FOLLOW_MS 50 /* from the end of one that has marked headers to the one that takes them away */
 
 /* A walk over all chunks; one sweeps at a time.  What others look at says atomic. */
 typedef struct tg_sweep
 {
 	bool active;	/* one is under way: the fields to limit hold where it is */
 	bool marked;	/* a chunk's headers were marked, or a sparse chunk has to come later: another step is due */
+	bool headers;	/* of what was marked, some were headers */
+	bool follows;	/* it only takes away what the one before has marked, or the next one will */
 	bool waiting;	/* a chunk was left alone, because it was changed after limit, or has what is not settled */
 	uint64_t table; /* position in the catalog */
 	tg_table *at;	/* retained; NULL: the next one */
@@ -75,7 +78,8 @@ typedef struct tg_sweep
 	tg_compaction compaction;
 	tg_time horizon;
 	tg_time limit;			 /* chunks touched later are not quiet */
-	uint64_t clock;			 /* atomic (written by the runner, read by the watcher): when the last sweep began */
+	uint64_t next_ms;		 /* when the next one that does not follow may begin */
+	uint64_t clock;			 /* atomic (written by the runner, read by the watcher): when the last such one began */
 	uint64_t at_ms;			 /* atomic, likewise: when the next one may begin */
 	uint64_t chunks_settled; /* atomic, likewise */
 	uint64_t chunks_freed;	 /* atomic, likewise */

@@ -7,7 +7,8 @@
  *	 a chunk with nothing but free slots.
  * - A sparse one is emptied (compact.c), so that a later sweep can give it back.
  * - A chunk with headers that has been quiet is offered to settle.c, which
- *	 takes the headers away in two steps, an epoch apart; so it takes two sweeps.
+ *	 takes the headers away in two steps, an epoch apart; so it takes two sweeps, the second of which follows
+ *	 soon, and moves no limit.
  *
  * 1. Quiet: no header of the chunk has changed since the sweep before this one
  *	  began, nor after the horizon (touched <= limit).  A chunk that is being
@@ -62,15 +63,33 @@ static void
 begin(tg_sweep *sweep)
 {
 	sweep->horizon = tg_horizon_compute();
-	sweep->limit = limit_of(sweep, sweep->horizon);
-	tg_store_relaxed(&sweep->clock, tg_load_relaxed(tg_clock));
-	tg_store_relaxed(&sweep->at_ms, tg_now_ms() + tg_sweep_interval_ms);
+	if (!sweep->follows)
+	{
+		sweep->limit = limit_of(sweep, sweep->horizon);
+		tg_store_relaxed(&sweep->clock, tg_load_relaxed(tg_clock));
+		sweep->next_ms = tg_now_ms() + tg_sweep_interval_ms;
+	}
+	tg_store_relaxed(&sweep->at_ms, sweep->next_ms);
 	sweep->active = true;
 	tg_store_relaxed(&sweep->dirty, false);
 	sweep->marked = false;
+	sweep->headers = false;
 	sweep->waiting = false;
 	sweep->table = 0;
 	sweep->at = NULL;
+}
+
+static void
+end(tg_sweep *sweep)
+{
+	uint64_t follow_ms = tg_now_ms() + TG_SWEEP_FOLLOW_MS;
+
+	sweep->active = false;
+	if (sweep->marked)
+		tg_epoch_advance(); /* or the next sweep might come too early */
+	sweep->follows = sweep->headers && !sweep->follows;
+	if (sweep->follows && follow_ms < sweep->next_ms)
+		tg_store_relaxed(&sweep->at_ms, follow_ms);
 }
 
 /* Returns what it cost.  Inside an epoch. */
@@ -97,7 +116,7 @@ look_at_chunk(tg_session *session, tg_sweep *sweep, tg_chunk *chunk)
 	if (tg_chunk_settle(session, chunk, sweep->horizon))
 		tg_store_relaxed(&sweep->chunks_settled, sweep->chunks_settled + 1);
 	else if (((uintptr_t) tg_load_relaxed(&chunk->headers) & TG_HEADERS_MARK) != 0)
-		sweep->marked = true;
+		sweep->marked = sweep->headers = true;
 	return SETTLE_COST;
 }
 
@@ -151,9 +170,7 @@ tg_sweep_run(tg_session *session, tg_sweep *sweep, unsigned budget)
 			sweep->compaction = (tg_compaction){0};
 			if (sweep->at == NULL)
 			{
-				sweep->active = false;
-				if (sweep->marked)
-					tg_epoch_advance(); /* or the next sweep might come too early */
+				end(sweep);
 				return false;
 			}
 		}

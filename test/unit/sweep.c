@@ -1,6 +1,6 @@
 /*
  * sweep.c
- *	  Quiet chunks lose their headers, empty ones are given back, and then there
+ *	  Quiet chunks lose their headers, soon after these are marked, empty ones are given back, and then there
  *	  is nothing to do any more; rows that had to leave their chunk come home; the
  *	  pool does all this by itself; a dropped table's garbage goes with its last log.
  */
@@ -48,6 +48,54 @@ test_sweep(void)
 	tg_collector_report_get(&after);
 	unit_ok(after.chunks_freed > before.chunks_freed, "%" PRIu64 " empty chunks were given back", after.chunks_freed);
 	check_exact(100, "after reclaiming");
+}
+
+static unsigned
+count_marked(void)
+{
+	unsigned marked = 0;
+
+	tg_epoch_enter(session);
+	for (uint32_t i = 0; i < tg_table_chunk_count(table); i++)
+	{
+		const tg_chunk *chunk = tg_table_chunk(table, i);
+
+		marked += chunk != NULL && ((uintptr_t) tg_load_relaxed(&chunk->headers) & TG_HEADERS_MARK) != 0;
+	}
+	tg_epoch_leave(session);
+	return marked;
+}
+
+/* Headers that are marked need not wait for the next interval. */
+static void
+test_follow(void)
+{
+	client *a = &clients[0];
+
+	for (uint64_t key = 1000; key < 6000; key++)
+		must_insert(a, key);
+	commit(a);
+	leases_end();
+	collect(1000);
+	unit_ok(table->header_bytes > 0 && count_marked() == 0, "chunks that were written since the sweep before are left");
+	tg_sweep_interval_ms = 3600 * 1000;
+	collect(1000);
+	unit_ok(table->header_bytes > 0 && count_marked() > 0, "the next one marks their headers");
+	for (unsigned i = 0; i < 1000 && table->header_bytes > 0; i++)
+	{
+		usleep(1000);
+		collect(1000);
+	}
+	unit_equal((uint64_t) table->header_bytes, 0, "and is followed by one that takes them away");
+	tg_store_relaxed(&tg_collector_shared->sweep.at_ms, 0);
+	tg_sweep_interval_ms = 0;
+
+	for (uint64_t key = 1000; key < 6000; key++)
+		must_delete(a, key);
+	commit(a);
+	leases_end();
+	for (unsigned i = 0; i < 10; i++)
+		collect(1000);
 }
 
 /* --- rows that come home ----------------------------------------------------- */
@@ -196,6 +244,7 @@ main(void)
 	begin();
 	tg_sweep_interval_ms = 0;
 	test_sweep();
+	test_follow();
 	test_home();
 	test_pool();
 	test_drop();
