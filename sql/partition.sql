@@ -56,6 +56,19 @@ CREATE UNIQUE INDEX ON mixed (k);
 DROP TABLE mixed;
 DROP FOREIGN DATA WRAPPER other CASCADE;
 
+-- transition tables, which PostgreSQL refuses of foreign partitions
+CREATE TABLE watched (k int PRIMARY KEY, v int) PARTITION BY RANGE (k);
+CREATE TABLE watched_low PARTITION OF watched FOR VALUES FROM (0) TO (10);
+CREATE FOREIGN TABLE watched_high PARTITION OF watched DEFAULT SERVER partition;
+CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '%', (SELECT array_agg(n) FROM n); RETURN NULL; END $$;
+CREATE TRIGGER watch AFTER UPDATE ON watched REFERENCING NEW TABLE AS n FOR EACH STATEMENT EXECUTE FUNCTION watch();
+INSERT INTO watched VALUES (1, 1), (11, 1) ON CONFLICT (k) DO UPDATE SET v = watched.v + 1;
+INSERT INTO watched VALUES (1, 1) ON CONFLICT (k) DO UPDATE SET v = watched.v + 1;
+INSERT INTO watched VALUES (1, 1), (11, 1) ON CONFLICT (k) DO UPDATE SET v = watched.v + 1;
+UPDATE watched SET v = 5;
+DROP TABLE watched;
+DROP FUNCTION watch();
+
 SET client_min_messages = warning;
 DROP TABLE whole;
 DROP SERVER partition CASCADE;

@@ -192,9 +192,9 @@ strip_alter(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 typedef struct Rebuild
 {
 	Oid table;
-	char *definition; /* the statement that makes it */
-	char *comment;	  /* or NULL; on the constraint, if it has one */
-	Oid commented;	  /* the catalog that the comment is in */
+	char *definition;	 /* the statement that makes it */
+	char *comment;		 /* on it, or NULL */
+	char *of_constraint; /* the same on its constraint */
 	char *name;
 } Rebuild;
 
@@ -221,8 +221,9 @@ make_rebuild(Oid table, Oid index, Oid constraint)
 	rebuild->table = table;
 	rebuild->definition =
 		OidIsValid(constraint) ? pg_get_constraintdef_command(constraint) : pg_get_indexdef_string(index);
-	rebuild->commented = OidIsValid(constraint) ? ConstraintRelationId : RelationRelationId;
-	rebuild->comment = GetComment(OidIsValid(constraint) ? constraint : index, rebuild->commented, 0);
+	rebuild->comment = GetComment(index, RelationRelationId, 0);
+	if (OidIsValid(constraint))
+		rebuild->of_constraint = GetComment(constraint, ConstraintRelationId, 0);
 	rebuild->name = get_rel_name(index);
 	return rebuild;
 }
@@ -311,13 +312,15 @@ rebuild_indexes(const Wishes *wishes)
 		const Rebuild *rebuild = lfirst(cell);
 		Relation relation = table_open(rebuild->table, AccessExclusiveLock);
 		IndexStmt *statement = parse_definition(rebuild->definition);
-		Oid index = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE
-						? tsurugi_partition_index_make(relation, statement, rebuild->definition)
-						: tsurugi_index_entry_create(relation, statement, rebuild->definition, false);
+		Oid index;
 
-		if (rebuild->comment != NULL)
-			CreateComments(rebuild->commented == RelationRelationId ? index : get_index_constraint(index),
-						   rebuild->commented, 0, rebuild->comment);
+		statement->idxcomment = rebuild->comment;
+		if (relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+			index = tsurugi_partition_index_make(relation, statement, rebuild->definition);
+		else
+			index = tsurugi_index_entry_create(relation, statement, rebuild->definition, false);
+		if (rebuild->of_constraint != NULL)
+			CreateComments(get_index_constraint(index), ConstraintRelationId, 0, rebuild->of_constraint);
 		if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 			tsurugi_altered_note(rebuild->table);
 		table_close(relation, NoLock);

@@ -11,6 +11,7 @@
 #include "src/arbiter.h"
 
 #include "catalog/partition.h"
+#include "commands/trigger.h"
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
 
@@ -75,6 +76,15 @@ tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbi
 		return status;
 	}
 	return TG_EXISTS;
+}
+
+/* In the words of ExecARUpdateTriggers, which the executor does not call then. */
+void
+tsurugi_check_conflict_capture(const TransitionCaptureState *capture)
+{
+	if (capture != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot collect transition tuples from child foreign tables")));
 }
 
 bool

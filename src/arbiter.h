@@ -23,6 +23,10 @@ extern void tsurugi_check_routed_arbiters(Relation relation, const List *above);
 extern tg_status tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_wait *holder,
 									  bool *is_arbiter_out);
 
+/* DO UPDATE of a row of a partition: raises 0A000 if a trigger of the table above wants a transition table of it. */
+struct TransitionCaptureState;
+extern void tsurugi_check_conflict_capture(const struct TransitionCaptureState *capture);
+
 /* Whether two rows have the same key in an index; NULL is the primary key, which a row has for life. */
 extern bool tsurugi_has_same_key(const tg_index *index, const tsurugi_row *a, const tsurugi_row *b);
 

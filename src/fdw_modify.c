@@ -340,9 +340,8 @@ look_at_newest(modify_state *modify, EState *estate, tg_claim claim, bool seen, 
 }
 
 /*
- * At REPEATABLE READ and above a row that has changed since the snapshot ends
- * the transaction: the executor has been told of it as it was.  One that is in another partition now does at
- * READ COMMITTED, too: nobody knows where.
+ * At REPEATABLE READ and above a row that has changed since the snapshot ends the transaction: the executor has been
+ * told of it as it was.  One that is in another partition now does at READ COMMITTED, too: nobody knows where.
  */
 static inline void
 check_unchanged(const modify_state *modify, tg_status status, uint32_t target)
@@ -483,6 +482,7 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, cons
 	switch (status)
 	{
 		case TG_OK:
+			tsurugi_check_conflict_capture(modify->mtstate->mt_oc_transition_capture);
 			fire_after_update(estate, rinfo, old, slot);
 			if (rinfo->ri_TrigDesc != NULL)
 				silence_trigger(modify, &rinfo->ri_TrigDesc->trig_insert_after_row);

@@ -64,6 +64,7 @@ typedef struct Manner
 	bool by_command; /* CREATE INDEX */
 	bool takes_any;	 /* also one that is not valid */
 	bool reports;	 /* the partitions that are done */
+	char *comment;	 /* on each, or NULL */
 } Manner;
 
 static bool make_part(Relation above, Relation parent_index, Relation partition, const Manner *manner);
@@ -234,6 +235,7 @@ make_part(Relation above, Relation parent_index, Relation partition, const Manne
 	if (goes_without(above, parent_index, partition))
 		return true;
 	statement = generateClonedIndexStmt(NULL, parent_index, map, &constraint);
+	statement->idxcomment = manner->comment;
 	if (manner->by_command)
 		CheckTableNotInUse(partition, "CREATE INDEX");
 	if (partition->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
@@ -288,7 +290,7 @@ tsurugi_partition_index_give(Relation above, Oid index, Relation partition)
 Oid
 tsurugi_partition_index_make(Relation table, IndexStmt *statement, const char *text)
 {
-	const Manner manner = {.lock = AccessExclusiveLock, .takes_any = true};
+	const Manner manner = {.lock = AccessExclusiveLock, .takes_any = true, .comment = statement->idxcomment};
 	Oid index;
 
 	if (!statement->transformed)
