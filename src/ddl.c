@@ -291,6 +291,20 @@ start_copy(const CopyStmt *statement)
 	return false;
 }
 
+/*
+ * Others make an executor run soon, when they have locked their tables: a snapshot that is older than the lock would not show what
+ * somebody has stored anew meanwhile.
+ */
+static bool
+fixes_moment(Node *tree)
+{
+	const CopyStmt *copy = IsA(tree, CopyStmt) ? (CopyStmt *) tree : NULL;
+
+	return !IsA(tree, ExecuteStmt) &&
+		   (copy == NULL ||
+			(copy->relation != NULL && !tsurugi_is_our_table(RangeVarGetRelid(copy->relation, NoLock, true))));
+}
+
 static void
 process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessUtilityContext context,
 				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *destination,
@@ -308,6 +322,8 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	bool suspended;
 	int held_back;
 
+	if (IsolationUsesXactSnapshot() && fixes_moment(planned->utilityStmt))
+		tsurugi_isolation_begin_statement();
 	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)
 	{
 		bool has_moment = IsA(planned->utilityStmt, CopyStmt) && start_copy((CopyStmt *) planned->utilityStmt);

@@ -3,11 +3,11 @@
  *	  What REPEATABLE READ and SERIALIZABLE add to a snapshot per statement.
  *
  * Both
- * 1. R is drawn in the transaction's first executor run, whether or not that
- *	  names a table of ours (M4), so that it is next to PostgreSQL's own snapshot.
- *	  PostgreSQL takes that at the analysis of the first statement: a commit
- *	  between the two is seen here and not in ordinary tables.  A statement
- *	  without an executor run (COPY FROM) draws R at its first row.  A transaction of
+ * 1. R is drawn as soon as the transaction has PostgreSQL's own snapshot, whether or not a table of ours is named (M4).  PostgreSQL takes
+ *	  that ahead of the first statement's analysis, or, where there is none, ahead of its run: we hear of it when the analysis is
+ *	  over, or when the utility statement or the executor starts, whichever is first.  A commit
+ *	  between the two is seen here and not in ordinary tables, if it changed one kind only (mixed.c): stock PostgreSQL
+ *	  has no hook in between, nor lets a transaction take its snapshot again.  A transaction of
  *	  a database without the wrapper draws nothing: it has no tables of ours.
  *
  * REPEATABLE READ
@@ -63,8 +63,10 @@
 #include "executor/executor.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
+#include "parser/analyze.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 #include "src/errors.h"
 #include "src/kinds.h"
@@ -80,6 +82,7 @@ int tsurugi_serializable_mixed;
 bool tsurugi_tracks;
 
 static ExecutorStart_hook_type previous_executor_start;
+static post_parse_analyze_hook_type previous_post_parse_analyze;
 
 /* All of the current transaction. */
 static uint64 run_count;
@@ -130,7 +133,7 @@ begin_level(void)
 	if (tsurugi_isolation_has_tables())
 	{
 		if (safe)
-			tsurugi_snapshot_draw_safe(true);
+			tsurugi_moment_draw_deferrable();
 		else
 			tsurugi_snapshot_draw();
 		tsurugi_session_describe(XactIsoLevel, TG_TXN_ORDINARY, XactReadOnly, tsurugi_transaction_label);
@@ -219,10 +222,33 @@ tsurugi_isolation_note_copy(Oid relation)
 		aims_at_ordinary = true;
 }
 
+/*
+ * Rule 1.  A statement that is analysed or run has an active snapshot if it needs one; at these levels that is
+ * PostgreSQL's for the transaction, by now.
+ */
+void
+tsurugi_isolation_begin_statement(void)
+{
+	if (!IsolationUsesXactSnapshot() || begun || !ActiveSnapshotSet() || IsParallelWorker() ||
+		tg_failpoint_refuses("skip_m4_first"))
+		return;
+	tg_failpoint("before_time");
+	begin_level();
+}
+
+static void
+statement_is_analysed(ParseState *state, Query *query, JumbleState *jumble)
+{
+	if (previous_post_parse_analyze != NULL)
+		previous_post_parse_analyze(state, query, jumble);
+	tsurugi_isolation_begin_statement();
+}
+
 static void
 executor_start(QueryDesc *query, int eflags)
 {
-	tg_failpoint("executor_start");
+	if (!begun)
+		tg_failpoint("before_time");
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
 	{
 		if (IsolationUsesXactSnapshot() || may_be_serializable())
@@ -249,6 +275,8 @@ tsurugi_isolation_init(void)
 {
 	previous_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
+	previous_post_parse_analyze = post_parse_analyze_hook;
+	post_parse_analyze_hook = statement_is_analysed;
 }
 
 void

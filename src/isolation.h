@@ -32,6 +32,9 @@ extern const char *tsurugi_isolation_name(int isolation);
 /* Whether the database may have tables of ours. */
 extern bool tsurugi_isolation_has_tables(void);
 
+/* A utility statement is about to be run. */
+extern void tsurugi_isolation_begin_statement(void);
+
 /* --- reading ----------------------------------------------------------------------- */
 
 /* The transaction is SERIALIZABLE and may write: what it reads is noted.  Read-only for everybody else. */

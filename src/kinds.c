@@ -18,7 +18,7 @@
  *	  a fresh one, after a wait for the LONGs in its way.  So does PostgreSQL's own SERIALIZABLE
  *	  READ ONLY DEFERRABLE (isolation.c).
  * 4. LONG and READ ONLY read ordinary tables at a snapshot that was taken with R_L or S, or that fits it, or not
- *	  at all (moment.c).  PostgreSQL's DEFERRABLE reads them at its own safe snapshot, which is of another moment.
+ *	  at all (moment.c); so does PostgreSQL's DEFERRABLE.
  *
  * Waits (W6).  For a LONG: its virtual transaction's lock, as for rows, so that it
  * shows in pg_locks, and lock_timeout and cancel work.  A circle through a LONG that

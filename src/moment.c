@@ -1,6 +1,6 @@
 /*
  * moment.c
- *	  LONG and READ ONLY among ordinary tables: one moment for both (M2a).
+ *	  LONG, READ ONLY and DEFERRABLE among ordinary tables: one moment for both (M2a).
  *
  * These kinds validate nothing.  So the time that they read foreign tables at has to be a moment in the order of C,
  * without exclusions (mixed.c), that PostgreSQL's snapshot fits: it shows the mixed commits up to that time, and no others.
@@ -22,6 +22,11 @@
  * 7. H belongs to the top transaction's resource owner, and is given back in PRE_COMMIT.  Until then it
  *	  holds back VACUUM, as a snapshot of REPEATABLE READ does.
  *
+ * 8. PostgreSQL's SERIALIZABLE READ ONLY DEFERRABLE has waited for its own snapshot, perhaps for minutes, when we hear of it.  If nobody
+ *	  has committed in ordinary tables since, and it fits a time drawn now, that is the moment.  Else H is a second safe
+ *	  snapshot (deferrable.c), taken by 1, waited for behind the gate, and given to every run: nobody has been told anything from the
+ *	  first, and a transaction with a safe snapshot has nothing more to do with PostgreSQL's detection.
+ *
  * Departure from transactions.md, M4: there H and R are taken at BEGIN, and otherwise ordinary tables refused.
  */
 #include "postgres.h"
@@ -36,12 +41,14 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
+#include "src/deferrable.h"
 #include "src/errors.h"
 #include "src/isolation.h"
 #include "src/mixed.h"
 #include "src/relation.h"
 #include "src/snapshot.h"
 
+bool tsurugi_moment_is_deferrable;
 static Snapshot held; /* H; NULL: none */
 static bool wanted;	  /* the statement that is starting reads ordinary tables */
 static bool suspended;
@@ -51,10 +58,12 @@ static bool suspended;
 bool
 tsurugi_moment_begin(void)
 {
-	if (!tsurugi_isolation_may_change_host_snapshot() || (tsurugi_transaction_type == TG_TXN_READ_ONLY && !wanted))
+	if (!tsurugi_moment_is_deferrable &&
+		(!tsurugi_isolation_may_change_host_snapshot() || (tsurugi_transaction_type == TG_TXN_READ_ONLY && !wanted)))
 		return false;
 	tsurugi_mixed_close();
-	held = RegisterSnapshotOnOwner(GetLatestSnapshot(), TopTransactionResourceOwner);
+	held = RegisterSnapshotOnOwner(tsurugi_moment_is_deferrable ? tsurugi_deferrable_take() : GetLatestSnapshot(),
+								   TopTransactionResourceOwner);
 	return true;
 }
 
@@ -72,14 +81,47 @@ tsurugi_moment_drop(void)
 	if (held != NULL)
 		UnregisterSnapshotFromOwner(held, TopTransactionResourceOwner);
 	held = NULL;
+	if (tsurugi_moment_is_deferrable)
+		tsurugi_deferrable_give_up();
 }
 
 void
 tsurugi_moment_end(void)
 {
 	held = NULL; /* after an error it goes with its owner */
+	tsurugi_moment_is_deferrable = false;
 	wanted = false;
 	suspended = false;
+}
+
+static bool
+show_the_same(Snapshot one, Snapshot other)
+{
+	return one->xmax == other->xmax && one->xcnt == other->xcnt &&
+		   memcmp(one->xip, other->xip, one->xcnt * sizeof(TransactionId)) == 0;
+}
+
+/* Rule 8: after the time has been drawn. */
+static bool
+host_is_of_now(void)
+{
+	Snapshot host = GetTransactionSnapshot();
+
+	return show_the_same(host, GetLatestSnapshot()) && tsurugi_mixed_fits(host, tsurugi_snapshot_time());
+}
+
+void
+tsurugi_moment_draw_deferrable(void)
+{
+	tsurugi_snapshot_draw_safe(true);
+	if (tg_failpoint_refuses("skip_deferrable_moment") || !tsurugi_deferrable_is_free() || host_is_of_now())
+		return;
+	tsurugi_moment_is_deferrable = true;
+	do
+	{
+		tsurugi_moment_drop();
+		tsurugi_snapshot_draw_safe(true);
+	} while (!tsurugi_deferrable_wait());
 }
 
 /* --- giving it ---------------------------------------------------------------------------- */
@@ -159,6 +201,11 @@ tsurugi_moment_start_run(QueryDesc *query)
 
 	if (query->crosscheck_snapshot != InvalidSnapshot || reads_as_of_now())
 		return;
+	if (tsurugi_moment_is_deferrable)
+	{
+		give_held(query);
+		return;
+	}
 	look_at_tables(query->plannedstmt, &ordinary, &ours);
 	if (ours && ordinary && !tsurugi_kind_is_known &&
 		(tsurugi_transaction_type == TG_TXN_LONG || query->plannedstmt->resultRelations == NIL))

@@ -1,6 +1,6 @@
 /*
  * moment.h
- *	  LONG and READ ONLY among ordinary tables: one moment for both.
+ *	  LONG, READ ONLY and DEFERRABLE among ordinary tables: one moment for both.
  */
 #ifndef TSURUGI_MOMENT_H
 #define TSURUGI_MOMENT_H
@@ -9,13 +9,16 @@
 
 #include "src/kinds.h"
 
-/* The transaction is of these kinds, or is about to be. */
+/* PostgreSQL's DEFERRABLE has a snapshot of ordinary tables that is not PostgreSQL's own. */
+extern bool tsurugi_moment_is_deferrable;
+
+/* That, or the transaction is of Tsurugi's kinds that have one, or is about to be. */
 static inline bool
 tsurugi_moment_matters(void)
 {
 	int kind = tsurugi_kind_is_known ? (int) tsurugi_kind : tsurugi_transaction_type;
 
-	return kind == TG_TXN_LONG || kind == TG_TXN_READ_ONLY;
+	return kind == TG_TXN_LONG || kind == TG_TXN_READ_ONLY || tsurugi_moment_is_deferrable;
 }
 
 /*
@@ -32,6 +35,12 @@ extern bool tsurugi_moment_start_copy(Oid relation); /* true: the snapshot is ac
  */
 extern bool tsurugi_moment_begin(void);
 extern void tsurugi_moment_taken(bool keep);
+
+/*
+ * Draws the transaction's snapshot for PostgreSQL's SERIALIZABLE READ ONLY DEFERRABLE, in the first statement: of the moment of
+ * PostgreSQL's own one, or both anew.  May wait for long.
+ */
+extern void tsurugi_moment_draw_deferrable(void);
 
 /* ALTER TABLE and deferred checks look at rows as of now.  Returns what is to be restored, also after an error. */
 extern bool tsurugi_moment_suspend(bool suspend);

@@ -14,7 +14,7 @@
  *	  others, by a snapshot that nobody else knows.
  * 2. The client gets the name when the run has ended, so nobody knows it before there is a record.  Left out: a function that hands the
  *	  name on by itself while it runs, and exports of logical decoding: who imports those draws a time of its own, as before.
- * 3. A record's time is published by the exporter, in an entry of its own, which does not move when the transaction's does; the
+ * 3. (M3) A record's time is published by the exporter, in an entry of its own, which does not move when the transaction's does; the
  *	  importer adopts it (horizon.c, 12) under the lock that the record is taken away under.  So the horizon is never without one
  *	  of the two; after that the exporter may go.
  * 4. If PostgreSQL has imported H, the exporter had not come to its end by then, so a record that is not found was

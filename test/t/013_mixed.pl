@@ -61,7 +61,7 @@ sub stop_reader
 {
 	my ($level, $bug, $statement) = @_;
 
-	$reader->query("BEGIN ISOLATION LEVEL $level; SET LOCAL tsurugi_fdw.failpoints = 'stop:executor_start,mixed_keep$bug';");
+	$reader->query("BEGIN ISOLATION LEVEL $level; SET LOCAL tsurugi_fdw.failpoints = 'stop:before_time,mixed_keep$bug';");
 	$reader->send($statement);
 	return has_stopped($pid);
 }
