@@ -15,6 +15,7 @@
 #include "runtime/base/status.h"
 #include "runtime/exec/channel.h"
 #include "runtime/exec/index_build.h"
+#include "runtime/exec/index_fill.h"
 #include "runtime/exec/process_channel.h"
 #include "runtime/exec/scan.h"
 #include "runtime/exec/vectors.h"

@@ -15,6 +15,8 @@
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
 
+#include "src/session.h"
+
 /* As ExecCheckIndexConstraints has it. */
 void
 tsurugi_check_arbiters(Relation relation, const List *arbiters)
@@ -88,14 +90,17 @@ tsurugi_check_conflict_capture(const TransitionCaptureState *capture)
 }
 
 bool
-tsurugi_has_same_key(const tg_index *index, const tsurugi_row *a, const tsurugi_row *b)
+tsurugi_has_key(const tg_index *index, tg_version version, const tsurugi_row *row)
 {
-	tg_index_key key_a;
-	tg_index_key key_b;
+	tg_index_key key;
+	bool has;
 
 	if (index == NULL)
 		return true;
-	return tg_index_key_of_values(index, a->values, a->nulls, &key_a) == TG_OK &&
-		   tg_index_key_of_values(index, b->values, b->nulls, &key_b) == TG_OK && key_a.present &&
-		   key_a.bytes == key_b.bytes && memcmp(key_a.entry, key_b.entry, key_a.bytes) == 0;
+	if (tg_index_key_of_values(index, row->values, row->nulls, tsurugi_row_hidden(row), &key) != TG_OK || !key.present)
+		return false;
+	tg_epoch_enter(tsurugi_session());
+	has = tg_index_has_key(index, version, key.entry, key.bytes);
+	tg_epoch_leave(tsurugi_session());
+	return has;
 }

@@ -27,7 +27,7 @@ extern tg_status tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row
 struct TransitionCaptureState;
 extern void tsurugi_check_conflict_capture(const struct TransitionCaptureState *capture);
 
-/* Whether two rows have the same key in an index; NULL is the primary key, which a row has for life. */
-extern bool tsurugi_has_same_key(const tg_index *index, const tsurugi_row *a, const tsurugi_row *b);
+/* Whether a version that is held has the key of a row, under an index that is not the primary key (NULL: it has). */
+extern bool tsurugi_has_key(const tg_index *index, tg_version version, const tsurugi_row *row);
 
 #endif /* TSURUGI_ARBITER_H */

@@ -145,6 +145,7 @@ judge(Relation relation, const tsurugi_relation *described, const tsurugi_index 
 		if (stored == NULL)
 			elog(ERROR, "index %u is not stored", index->oid);
 		tsurugi_writer(NULL, TG_DATA, &writer);
+		writer.hidden = tsurugi_row_hidden(&row);
 		status = tg_txn_recheck(&writer, stored, row.values, row.nulls, waits, &wait);
 		if (status != TG_BUSY || !waits)
 			break;

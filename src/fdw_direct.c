@@ -414,6 +414,7 @@ modify_row(direct_modify *modify)
 		uint32_t row = scan->row;
 
 		tsurugi_writer(node->ss.ps.state, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
+		writer.hidden = tsurugi_row_hidden(&modify->new);
 		tg_epoch_enter(scan->session);
 		status = tg_txn_newest(&writer, &scan->snapshot, table, &row, &version, &wait);
 		if (status == TG_OK || status == TG_CHANGED)
@@ -493,7 +494,7 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(node->ss.ps.ps_ExprContext);
-		ResetPerTupleExprContext(estate); /* constraints and hidden columns */
+		ResetPerTupleExprContext(estate); /* constraints and hidden values */
 		outcome = modify_row(modify);
 		if (outcome != ROW_WRITTEN)
 		{

@@ -391,6 +391,7 @@ replace_row(modify_state *modify, EState *estate, found_row *found, TupleTableSl
 		tsurugi_row_from_slot(&modify->row, slot, NULL);
 	MemoryContextSwitchTo(saved);
 	tsurugi_writer(estate, TG_DATA, &writer);
+	writer.hidden = tsurugi_row_hidden(&modify->row);
 	if (moves)
 		status = tg_txn_move(&writer, table, found->row, found->version, modify->key, key_bytes, modify->row.values,
 							 modify->row.nulls, &row, &found->wait);
@@ -452,7 +453,7 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, cons
 		tsurugi_error(status, modify->relation);
 	/* A row that has another key now is no conflict any more; one that has changed may not be seen. */
 	if ((status != TG_OK && (status != TG_CHANGED || level)) || found.row != row ||
-		!tsurugi_has_same_key(holder->index, &modify->old, &modify->row))
+		!tsurugi_has_key(holder->index, found.version, &modify->row))
 		return false;
 
 	*result_out = NULL;
@@ -545,6 +546,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		tg_wait wait;
 
 		tsurugi_writer(estate, TG_DATA, &writer);
+		writer.hidden = tsurugi_row_hidden(&modify->row);
 		writer.probes = modify->on_conflict != ONCONFLICT_NONE;
 		status = tg_txn_insert(&writer, modify->described->table, key, key_bytes, modify->row.values, modify->row.nulls,
 							   &row, &wait);

@@ -20,6 +20,7 @@
 #include "utils/wait_event.h"
 
 #include "src/errors.h"
+#include "src/index_fill.h"
 #include "src/row.h"
 #include "src/session.h"
 #include "src/snapshot.h"
@@ -122,6 +123,7 @@ tsurugi_index_build(Relation relation, tg_index *index, bool exclusive)
 		.index = index, .exclusive = exclusive, .waiter = MyLatch, .owner = MyProcPid};
 	tg_index_build *build;
 
+	tsurugi_index_fill(relation, index, exclusive);
 	tsurugi_check(tg_index_build_begin(tsurugi_session(), &config, &build), relation);
 	PG_ENSURE_ERROR_CLEANUP(end_build, PointerGetDatum(build));
 	{

@@ -2,14 +2,11 @@
  * index_command.c
  *	  CREATE INDEX, ALTER INDEX, REINDEX and DROP INDEX CONCURRENTLY on foreign tables.
  *
- * The entry in the catalogs is made here (index_entry.c), and the storage of an
- * index on plain columns.  Where the rows have to be stored anew, for hidden
- * columns, the storage follows at the end of the statement, as for ALTER TABLE
- * (altered.c).  CONCURRENTLY is taken at its word where they have not (index_concurrent.c);
- * else only as far as transaction blocks go.
+ * The entry in the catalogs is made here (index_entry.c), and the index's storage.
+ * CONCURRENTLY: index_concurrent.c.
  *
- * On plain columns others read meanwhile, as PostgreSQL's CREATE INDEX lets them
- * (ShareLock): the build changes nothing but the new tree, and nobody plans by an
+ * Others read meanwhile, as PostgreSQL's CREATE INDEX lets them (ShareLock): the build changes nothing
+ * but the new tree and what the index keeps of each version, and nobody plans by an
  * index that is not in his catalogs yet.  Whoever locks rows keeps them open
  * (TG_TIME_LOCKED), so they count as live.  Two indexes can be made on one table at once,
  * in two transactions, and each knows only its own: so the storage is not compared with
@@ -35,6 +32,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/backend_progress.h"
 #include "utils/lsyscache.h"
@@ -53,76 +51,39 @@
 
 /* --- CREATE INDEX --------------------------------------------------------------------------- */
 
-/* A column of the index by its name; what does not exist is complained of later. */
-static bool
-element_needs_hidden(Oid table, const IndexElem *element)
-{
-	HeapTuple tuple = SearchSysCacheAttName(table, element->name);
-	Form_pg_attribute attribute;
-	Oid collation;
-	Oid class;
-	bool needs;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	attribute = (Form_pg_attribute) GETSTRUCT(tuple);
-	collation = element->collation != NIL ? get_collation_oid(element->collation, true) : attribute->attcollation;
-	class = element->opclass != NIL ? get_opclass_oid(BTREE_AM_OID, element->opclass, true)
-									: GetDefaultOpClass(attribute->atttypid, BTREE_AM_OID);
-	needs = OidIsValid(class) && (OidIsValid(collation) || !type_is_collatable(attribute->atttypid)) &&
-			tsurugi_key_needs_hidden(attribute->atttypid, attribute->atttypmod, collation, class);
-	ReleaseSysCache(tuple);
-	return needs;
-}
-
-/* Two who come with this lock and then want a stronger one meet in a deadlock: so it is known before. */
-static LOCKMODE
-choose_lock(Oid table, const IndexStmt *statement)
-{
-	ListCell *cell;
-
-	if (statement->whereClause != NULL)
-		return AccessExclusiveLock;
-	foreach (cell, statement->indexParams)
-	{
-		const IndexElem *element = lfirst(cell);
-
-		if (element->name == NULL || element_needs_hidden(table, element))
-			return AccessExclusiveLock;
-	}
-	return ShareLock;
-}
-
 static void
 create_index(const tsurugi_utility *utility, IndexStmt *statement)
 {
-	LOCKMODE lock = choose_lock(RangeVarGetRelid(statement->relation, NoLock, true), statement);
 	Oid table;
 	Relation relation;
 	ObjectAddress address;
+	bool is_own;
 
-	if (lock == ShareLock && statement->concurrent)
+	if (statement->concurrent)
 	{
 		ObjectAddressSet(address, RelationRelationId, tsurugi_index_create_concurrently(statement, utility->text));
 		if (OidIsValid(address.objectId))
 			EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) statement);
 		return;
 	}
-	statement->concurrent = false;
-	table = RangeVarGetRelidExtended(statement->relation, lock, 0, RangeVarCallbackOwnsRelation, NULL);
+	table = RangeVarGetRelidExtended(statement->relation, ShareLock, 0, RangeVarCallbackOwnsRelation, NULL);
 	relation = table_open(table, NoLock);
 	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, table);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_COMMAND_CREATE);
 	CheckTableNotInUse(relation, "CREATE INDEX");
 	tsurugi_deferred_check_none(table, "CREATE INDEX");
+	/* it may be a part of what the table is being made or altered by */
+	is_own = CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
 	/* a storage that was lost comes back as others know it: they may share it already */
-	if (lock == ShareLock)
+	if (!is_own)
 		(void) tsurugi_relation_get(relation);
 	ObjectAddressSet(address, RelationRelationId, tsurugi_index_entry_create(relation, statement, utility->text, true));
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_INDEX_OID, address.objectId);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, BTREE_AM_OID);
-	if (OidIsValid(address.objectId) && !(lock == ShareLock && tsurugi_table_add_index(relation, address.objectId)))
+	if (OidIsValid(address.objectId) && is_own)
 		tsurugi_altered_note(table);
+	else if (OidIsValid(address.objectId))
+		tsurugi_table_add_index(relation, address.objectId);
 	table_close(relation, NoLock);
 	tsurugi_altered_follow();
 	pgstat_progress_end_command();
@@ -144,13 +105,12 @@ must_spread(const IndexStmt *written)
 static void
 create_spread(const tsurugi_utility *utility, IndexStmt *statement)
 {
-	LOCKMODE lock = choose_lock(RangeVarGetRelid(statement->relation, NoLock, true), statement);
-	Oid table = RangeVarGetRelidExtended(statement->relation, lock, 0, RangeVarCallbackOwnsRelation, NULL);
+	Oid table = RangeVarGetRelidExtended(statement->relation, ShareLock, 0, RangeVarCallbackOwnsRelation, NULL);
 	tsurugi_utility alone = *utility;
 	List *before;
 
-	/* in PostgreSQL's order, and at once as strongly as will be needed */
-	(void) find_all_inheritors(table, lock, NULL);
+	/* in PostgreSQL's order */
+	(void) find_all_inheritors(table, ShareLock, NULL);
 	if (statement->accessMethod != NULL && strcmp(statement->accessMethod, "hash") == 0)
 	{
 		ereport(NOTICE, (errmsg("substituting access method \"btree\" for access method \"hash\"")));
@@ -161,7 +121,7 @@ create_spread(const tsurugi_utility *utility, IndexStmt *statement)
 	alone.context = PROCESS_UTILITY_SUBCOMMAND;
 	tsurugi_utility_run_instead(&alone, (Node *) statement);
 	CommandCounterIncrement();
-	tsurugi_partition_indexes_spread(table, before, lock, true);
+	tsurugi_partition_indexes_spread(table, before, ShareLock, true);
 }
 
 /* With event triggers, as ProcessUtilitySlow has them. */
@@ -311,7 +271,6 @@ bool
 tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written)
 {
 	const RangeVar *name;
-	DropStmt *drop;
 	Oid index;
 	Oid table;
 
@@ -326,14 +285,7 @@ tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written)
 	table = IndexGetRelation(index, false);
 	if (!lock_named(name, index, ShareUpdateExclusiveLock, check_before_drop))
 		return tsurugi_index_command_drop(utility, written); /* the name has another meaning now */
-	if (tsurugi_index_may_drop_concurrently(table, index))
-	{
-		drop_concurrently(utility, written, table, index);
-		return true;
-	}
-	drop = copyObject(written);
-	drop->concurrent = false;
-	tsurugi_utility_run_instead(utility, (Node *) drop);
+	drop_concurrently(utility, written, table, index);
 	return true;
 }
 

@@ -9,7 +9,9 @@
  *	--- wait for all who write to the table: from now on who writes knows its name
  *	2. the storage's index, empty: who writes from now on maintains it, and respects it if it is unique
  *	--- wait for all who write to the table: what they wrote is committed, or undone
- *	3. it is filled with what is there (exec/index_build.c), and valid
+ *	3. what it keeps of each version is computed (index_fill.c), it is filled with what is there (exec/index_build.c), and valid
+ *
+ * Who knows the entry computes what the index keeps of the rows that he writes, before there is a place for it.
  *
  * Each version that some snapshot sees gets its entry, so there are no older snapshots to wait for.
  *

@@ -13,16 +13,12 @@
 #include "utils/rel.h"
 
 /*
- * Makes an index on plain columns while others write.  *statement is scribbled on, text is
+ * Makes an index while others write.  *statement is scribbled on, text is
  * where it was written.  InvalidOid: IF NOT EXISTS, and there is one.
  */
 extern Oid tsurugi_index_create_concurrently(IndexStmt *statement, const char *text);
 
-/*
- * Drops an index of a table of ours while others read and write; both are locked by ShareUpdateExclusiveLock.
- * Unless rows would have to be stored anew: then it may not be.
- */
-extern bool tsurugi_index_may_drop_concurrently(Oid table, Oid index);
+/* Drops an index of a table of ours while others read and write; both are locked by ShareUpdateExclusiveLock. */
 extern void tsurugi_index_drop_concurrently(Oid table, Oid index);
 
 /*

@@ -16,8 +16,6 @@
  *
  * After an error in 2 or 3 the entry stays, not valid or dead, as PostgreSQL's; DROP INDEX lets go of it,
  * REINDEX INDEX makes it whole.
- *
- * Hidden columns (keys.c) are numbered in the order of the indexes, so one that has some can go if none behind it has.
  */
 #include "postgres.h"
 
@@ -51,25 +49,6 @@ count_commit(XactEvent event, void *argument)
 		tg_index_retire(dropped->index, true);
 }
 
-/* Hidden columns of the indexes behind it would have other numbers without it. */
-static bool
-renumbers_hidden(const tsurugi_relation *described, Oid index)
-{
-	bool is_behind = false;
-
-	if (described->hidden_count == 0)
-		return false;
-	for (int i = 0; i < described->index_count; i++)
-	{
-		const tsurugi_index *other = &described->indexes[i];
-
-		if (is_behind && tsurugi_index_has_hidden(described, other))
-			return true;
-		is_behind |= other->oid == index && tsurugi_index_has_hidden(described, other);
-	}
-	return false;
-}
-
 /* 1 to 3, but for the last commit. */
 static void
 drop_entry(Oid index)
@@ -94,16 +73,6 @@ finish_drop(Oid table_id, tg_index *index)
 		tsurugi_storage_drop_index(table, index);
 	if (ActiveSnapshotSet())
 		PopActiveSnapshot();
-}
-
-bool
-tsurugi_index_may_drop_concurrently(Oid table, Oid index)
-{
-	Relation relation = table_open(table, NoLock);
-	bool may = !renumbers_hidden(tsurugi_relation_get(relation), index);
-
-	table_close(relation, NoLock);
-	return may;
 }
 
 void

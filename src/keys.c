@@ -4,10 +4,10 @@
  *
  * The storage makes keys of columns as they are stored (runtime/storage/key.h).
  * So what an index has that is no plain column whose stored form is equal byte
- * by byte gets a hidden column: an expression its value, a predicate whether it
- * holds, and a column of such a type its canonical bytes.  Hidden columns are
- * numbered in the order of the indexes' OIDs, and lie behind the attributes; two indexes
- * share those that are the same.
+ * by byte gets a hidden value: an expression its value, a predicate whether it
+ * holds, and a column of such a type its canonical bytes.  Each index keeps its own (storage/hidden.h), so
+ * that it comes and goes by itself.  But the primary key is what rows are found by for life, and is made of columns of
+ * the rows alone: its hidden values are such columns, behind the attributes.
  */
 #include "postgres.h"
 
@@ -94,16 +94,6 @@ tsurugi_key_check(const char *name, Oid type, int32 typmod, Oid collation, Oid c
 }
 
 bool
-tsurugi_key_needs_hidden(Oid type, int32 typmod, Oid collation, Oid class)
-{
-	tsurugi_codec codec;
-	Form form;
-
-	init_codec(&codec, type, typmod, collation);
-	return choose_form(&codec, get_opclass_family(class), &form) && form.canonical;
-}
-
-bool
 tsurugi_index_is_possible(Relation relation, Relation index)
 {
 	List *expressions = RelationGetIndexExpressions(index);
@@ -133,31 +123,59 @@ tsurugi_index_is_possible(Relation relation, Relation index)
 
 /* --- describing ---------------------------------------------------------------------------------- */
 
-/* The number of the hidden column with this source, new if there is none yet. */
+/* The number of a source, new if there is none yet. */
 static int
-hidden_column(tsurugi_relation *described, Expr *source, bool canonical, const tsurugi_codec *origin,
+number_source(tsurugi_relation *described, Expr *source, bool canonical, const tsurugi_codec *origin,
 			  const tsurugi_codec *stored)
 {
-	int number = described->attribute_count + described->hidden_count;
-
-	for (int i = 0; i < described->hidden_count; i++)
+	for (int i = 0; i < described->source_count; i++)
 	{
 		if (described->hidden[i].canonical == canonical && equal(described->hidden[i].source, source))
-			return described->attribute_count + i;
+			return i;
 	}
-	if (number >= TG_COLUMN_MAX)
-		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
-						errmsg("too many columns and indexes on expressions in relation with OID %u", described->oid)));
 	described->hidden = described->hidden == NULL
 							? palloc(sizeof(tsurugi_hidden))
-							: repalloc(described->hidden, (described->hidden_count + 1) * sizeof(tsurugi_hidden));
-	described->hidden[described->hidden_count++] =
-		(tsurugi_hidden){.source = copyObject(source), .canonical = canonical, .origin = *origin};
-	described->codecs = repalloc(described->codecs, (number + 1) * sizeof(tsurugi_codec));
-	described->kinds = repalloc(described->kinds, number + 1);
-	described->codecs[number] = *stored;
-	described->kinds[number] = stored->kind;
-	return number;
+							: repalloc(described->hidden, (described->source_count + 1) * sizeof(tsurugi_hidden));
+	described->hidden[described->source_count] =
+		(tsurugi_hidden){.source = copyObject(source), .canonical = canonical, .origin = *origin, .stored = *stored};
+	return described->source_count++;
+}
+
+/* The primary key's, which is described first: a column of the storage. */
+static int
+key_column(tsurugi_relation *described, int source)
+{
+	int column = described->attribute_count + source;
+
+	if (column >= TG_COLUMN_MAX)
+		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
+						errmsg("too many columns in relation with OID %u", described->oid)));
+	if (source == described->hidden_count)
+	{
+		described->hidden_count++;
+		described->codecs = repalloc(described->codecs, (column + 1) * sizeof(tsurugi_codec));
+		described->kinds = repalloc(described->kinds, column + 1);
+		described->codecs[column] = described->hidden[source].stored;
+		described->kinds[column] = described->hidden[source].stored.kind;
+	}
+	return column;
+}
+
+/* What stands for a column in an index's key or predicate. */
+static int
+hidden_column(tsurugi_relation *described, tsurugi_index *index, Expr *source, bool canonical,
+			  const tsurugi_codec *origin, const tsurugi_codec *stored)
+{
+	int number = number_source(described, source, canonical, origin, stored);
+
+	if (index->primary)
+		return key_column(described, number);
+	for (int i = 0; i < index->spec.hidden_count; i++)
+		if (index->sources[i] == number)
+			return TG_KEY_HIDDEN | i;
+	index->sources[index->spec.hidden_count] = number;
+	index->spec.hidden_kinds[index->spec.hidden_count] = stored->kind;
+	return TG_KEY_HIDDEN | index->spec.hidden_count++;
 }
 
 static void
@@ -168,9 +186,10 @@ init_canonical_codec(tsurugi_codec *codec)
 
 /* expression: NULL for a plain column. */
 static void
-describe_column(tsurugi_relation *described, Relation relation, Relation index, int at, Expr *expression, bool primary,
-				tsurugi_key_column *column)
+describe_column(tsurugi_relation *described, Relation relation, Relation index, int at, Expr *expression,
+				tsurugi_index *out)
 {
+	tsurugi_key_column *column = &out->key[at];
 	int16 option = index->rd_indoption[at];
 	tsurugi_codec codec;
 	Form form;
@@ -202,14 +221,14 @@ describe_column(tsurugi_relation *described, Relation relation, Relation index, 
 	column->part.header_bytes = column->codec.header_bytes;
 	column->part.column = column->attnum != 0 && !form.canonical
 							  ? column->attnum - 1
-							  : hidden_column(described, expression, form.canonical, &codec, &column->codec);
-	if (!primary)
+							  : hidden_column(described, out, expression, form.canonical, &codec, &column->codec);
+	if (!out->primary)
 		column->part.order = TG_KEY_NULLABLE | ((option & INDOPTION_NULLS_FIRST) != 0 ? TG_KEY_NULLS_FIRST : 0) |
 							 ((option & INDOPTION_DESC) != 0 ? TG_KEY_DESCENDING : 0);
 }
 
 static void
-describe_predicate(tsurugi_relation *described, Relation index, tg_index_spec *spec)
+describe_predicate(tsurugi_relation *described, Relation index, tsurugi_index *out)
 {
 	List *conditions = RelationGetIndexPredicate(index);
 	tsurugi_codec codec;
@@ -217,8 +236,8 @@ describe_predicate(tsurugi_relation *described, Relation index, tg_index_spec *s
 	if (conditions == NIL)
 		return;
 	init_codec(&codec, BOOLOID, -1, InvalidOid);
-	spec->partial = true;
-	spec->predicate = hidden_column(described, make_ands_explicit(conditions), false, &codec, &codec);
+	out->spec.partial = true;
+	out->spec.predicate = hidden_column(described, out, make_ands_explicit(conditions), false, &codec, &codec);
 }
 
 static void
@@ -235,6 +254,7 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 	out->valid = form->indisvalid;
 	out->key_count = form->indnkeyatts;
 	out->key = palloc0(form->indnkeyatts * sizeof(tsurugi_key_column));
+	out->sources = palloc((form->indnkeyatts + 1) * sizeof(int));
 	out->spec.host = out->oid;
 	out->spec.unique = form->indisunique && form->indimmediate;
 	out->spec.nulls_not_distinct = form->indnullsnotdistinct;
@@ -248,10 +268,10 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 			expression = lfirst(next);
 			next = lnext(expressions, next);
 		}
-		describe_column(described, relation, index, i, expression, out->primary, &out->key[i]);
+		describe_column(described, relation, index, i, expression, out);
 		out->spec.key.part[i] = out->key[i].part;
 	}
-	describe_predicate(described, index, &out->spec);
+	describe_predicate(described, index, out);
 }
 
 /* Of the indexes' OIDs, the primary key's first. */
@@ -292,17 +312,6 @@ tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 /* --- comparing ---------------------------------------------------------------------------------- */
 
 bool
-tsurugi_index_has_hidden(const tsurugi_relation *described, const tsurugi_index *index)
-{
-	if (index->spec.partial)
-		return true;
-	for (int i = 0; i < index->key_count; i++)
-		if (index->key[i].part.column >= described->attribute_count)
-			return true;
-	return false;
-}
-
-bool
 tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b)
 {
 	if (a->part_count != b->part_count)
@@ -321,19 +330,21 @@ tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b)
 {
 	return a->host == b->host && a->unique == b->unique && a->nulls_not_distinct == b->nulls_not_distinct &&
 		   a->partial == b->partial && (!a->partial || a->predicate == b->predicate) &&
+		   a->hidden_count == b->hidden_count && memcmp(a->hidden_kinds, b->hidden_kinds, a->hidden_count) == 0 &&
 		   tsurugi_key_is_same(&a->key, &b->key);
 }
 
 bool
 tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 {
-	if (a->index_count != b->index_count || a->hidden_count != b->hidden_count)
+	if (a->index_count != b->index_count || a->hidden_count != b->hidden_count || a->source_count != b->source_count)
 		return false;
 	for (int i = 0; i < a->index_count; i++)
 	{
 		if (a->indexes[i].constraint != b->indexes[i].constraint || a->indexes[i].primary != b->indexes[i].primary ||
 			a->indexes[i].valid != b->indexes[i].valid ||
-			!tsurugi_index_is_same(&a->indexes[i].spec, &b->indexes[i].spec))
+			!tsurugi_index_is_same(&a->indexes[i].spec, &b->indexes[i].spec) ||
+			memcmp(a->indexes[i].sources, b->indexes[i].sources, a->indexes[i].spec.hidden_count * sizeof(int)) != 0)
 			return false;
 		for (int k = 0; k < a->indexes[i].key_count; k++)
 		{
@@ -342,7 +353,7 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 				return false;
 		}
 	}
-	for (int i = 0; i < a->hidden_count; i++)
+	for (int i = 0; i < a->source_count; i++)
 	{
 		if (a->hidden[i].canonical != b->hidden[i].canonical || !equal(a->hidden[i].source, b->hidden[i].source))
 			return false;

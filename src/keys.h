@@ -12,29 +12,20 @@
 /* Whether a value of this type can be in a key under this operator class; raises 0A000 if not.  name is for the message. */
 extern void tsurugi_key_check(const char *name, Oid type, int32 typmod, Oid collation, Oid class);
 
-/*
- * Whether a column of this type in a key needs a hidden one beside it, so that
- * the rows have to be stored anew.  False also for what cannot be in a key.
- */
-extern bool tsurugi_key_needs_hidden(Oid type, int32 typmod, Oid collation, Oid class);
-
 /* Whether a table in memory can have an index as this one of an ordinary or partitioned table. */
 extern bool tsurugi_index_is_possible(Relation relation, Relation index);
 
 /*
- * Describes the indexes of a relation and its hidden columns, in the current
+ * Describes the indexes of a relation and their hidden values, in the current
  * memory context; the rest of the description is there.
  */
 extern void tsurugi_keys_describe(tsurugi_relation *described, Relation relation);
-
-/* Whether an index has hidden columns, its own ones or shared with others. */
-extern bool tsurugi_index_has_hidden(const tsurugi_relation *described, const tsurugi_index *index);
 
 /* Two keys are stored the same way. */
 extern bool tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b);
 extern bool tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b);
 
-/* Two descriptions have the same indexes and hidden columns. */
+/* Two descriptions have the same indexes and hidden values. */
 extern bool tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b);
 
 #endif /* TSURUGI_KEYS_H */

@@ -160,7 +160,9 @@ create_in_memory(Relation partition, IndexStmt *statement, Relation parent_index
 		(void) tsurugi_relation_get(partition);
 	index = index_open(tsurugi_index_entry_create(partition, statement, NULL, manner->by_command), AccessShareLock);
 	attach_part(index, parent_index, oid);
-	if (!shared || !tsurugi_table_add_index(partition, RelationGetRelid(index)))
+	if (shared)
+		tsurugi_table_add_index(partition, RelationGetRelid(index));
+	else
 		tsurugi_altered_note(oid);
 	index_close(index, NoLock);
 }

@@ -160,7 +160,7 @@ is_plain_table(Oid oid)
 				 GetFdwRoutineForRelation(relation, false)->BeginForeignScan == tsurugiBeginForeignScan &&
 				 relation->trigdesc == NULL && !relation->rd_rel->relispartition &&
 				 (constraints == NULL || (constraints->num_check == 0 && !constraints->has_generated_stored)) &&
-				 tsurugi_relation_get(relation)->hidden_count == 0;
+				 tsurugi_relation_get(relation)->source_count == 0;
 
 	table_close(relation, NoLock);
 	return plain;

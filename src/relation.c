@@ -64,7 +64,7 @@ may_copy(const tsurugi_relation *described)
 		if (form == TSURUGI_VARLENA || form == TSURUGI_NUMERIC8 || form == TSURUGI_NUMERIC16)
 			return true;
 	}
-	return false;
+	return described->source_count > described->hidden_count;
 }
 
 tsurugi_relation *

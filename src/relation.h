@@ -41,11 +41,12 @@ typedef struct tsurugi_index
 	bool deferrable; /* unique, and the storage does not know of it (deferred_key.c) */
 	int key_count;
 	tsurugi_key_column *key;
+	int *sources; /* of its hidden values (spec.hidden_count): numbers in the relation's hidden */
 	tg_index_spec spec;
 } tsurugi_index;
 
 /*
- * A column of the storage that users do not see: the value of an expression, or
+ * What is stored and users do not see: the value of an expression, or
  * of a column whose own stored form is not equal byte by byte, for a key; or
  * that of a predicate.
  */
@@ -54,13 +55,14 @@ typedef struct tsurugi_hidden
 	Expr *source;		  /* on the table's columns, as in the catalogs */
 	bool canonical;		  /* stored is what tsurugi_canonical makes of it */
 	tsurugi_codec origin; /* of the source's value, if canonical */
+	tsurugi_codec stored;
 } tsurugi_hidden;
 
 /*
  * Attribute a is column a - 1, dropped ones included.  Behind the attributes
- * lie the hidden columns.  What lies behind those is left over from an ALTER that was
- * rolled back, or from an index that was dropped: it is written as NULL and
- * never read.
+ * lie the hidden values that the primary key is made of; those of other indexes
+ * are not in the rows (storage/hidden.h).  What lies behind is left over from an ALTER that was
+ * rolled back: it is written as NULL and never read.
  */
 typedef struct tsurugi_relation
 {
@@ -68,7 +70,8 @@ typedef struct tsurugi_relation
 	uint64_t revision;	   /* changes when PostgreSQL says that the relation may have changed; never comes again */
 	tg_table *table;	   /* the storage; kept by the lock on the relation */
 	int attribute_count;   /* the tuple descriptor's natts */
-	int hidden_count;	   /* columns that users do not see */
+	int hidden_count;	   /* the first of hidden: columns of the storage */
+	int source_count;	   /* all of hidden */
 	int column_count;	   /* columns of the storage's layout: values of a row to write; >= both together */
 	tsurugi_codec *codecs; /* column_count of them */
 	uint8_t *kinds;		   /* tg_kind of each, as in the layout */

@@ -276,7 +276,7 @@ typedef struct Copy
 	const tsurugi_retype *retype;  /* or NULL, as are the next two */
 	ExprState **conversions;	   /* by column; NULL: stays as it is */
 	TupleTableSlot *before;		   /* the row as it was */
-	tsurugi_hidden_states *hidden; /* or NULL */
+	tsurugi_hidden_states *hidden; /* of the key, or NULL; the indexes are filled afterwards */
 	tg_value *values;
 	bool *nulls;
 } Copy;
@@ -399,12 +399,12 @@ copy_row(Copy *copy, const Rows *rows)
 	else
 		take_row(copy, rows);
 	fill_defaults(copy);
-	if (copy->hidden != NULL)
+	if (copy->described->hidden_count > 0)
 	{
 		tsurugi_caller caller_role;
 
 		tsurugi_owner_begin(copy->relation, &caller_role);
-		tsurugi_hidden_compute(copy->hidden, copy->slot, copy->values, copy->nulls);
+		tsurugi_hidden_compute_columns(copy->hidden, copy->slot, copy->values, copy->nulls);
 		tsurugi_owner_end(&caller_role);
 	}
 	insert_row(copy);
@@ -559,11 +559,11 @@ must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
 
 /* --- following --------------------------------------------------------------------------- */
 
-/* The rows have to be stored anew: other columns, hidden ones among them, other kinds, another primary key. */
+/* The rows have to be stored anew: other columns, other kinds, another primary key, or columns that it alone has. */
 static bool
 must_rewrite(const tsurugi_relation *described, const tg_table *table)
 {
-	/* hidden columns lie behind the attributes */
+	/* the key's hidden columns lie behind the attributes */
 	if (table->hidden != 0 && table->hidden < described->attribute_count)
 		return true;
 	if (kinds_differ(described, tg_load_acquire(&table->layout)) ||
@@ -577,8 +577,7 @@ must_rewrite(const tsurugi_relation *described, const tg_table *table)
 		if (index->primary || !index->valid)
 			continue;
 		there = tg_index_find(table, index->oid);
-		if (there == NULL ? tsurugi_index_has_hidden(described, index)
-						  : !tsurugi_index_is_same(&there->spec, &index->spec))
+		if (there != NULL && !tsurugi_index_is_same(&there->spec, &index->spec))
 			return true;
 	}
 	return false;
@@ -699,21 +698,18 @@ tsurugi_table_compact(Relation relation, bool by_key)
 	(void) tsurugi_relation_get(relation);
 }
 
-bool
+void
 tsurugi_table_add_index(Relation relation, Oid index)
 {
 	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 	const tsurugi_relation *described = tsurugi_relation_describe(relation);
 
-	if (table == NULL || must_rewrite(described, table))
-		return false;
 	/* nothing is dropped: what the catalogs do not show may be others' new indexes */
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
 			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]), true);
 	}
-	return true;
 }
 
 void

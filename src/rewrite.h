@@ -32,11 +32,8 @@ extern int tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *adde
  */
 extern void tsurugi_table_compact(Relation relation, bool by_key);
 
-/*
- * Makes and fills the storage of a new index, while others may read (ShareLock).
- * False: the rows have to be stored anew for it.
- */
-extern bool tsurugi_table_add_index(Relation relation, Oid index);
+/* Makes and fills the storage of a new index, while others may read (ShareLock). */
+extern void tsurugi_table_add_index(Relation relation, Oid index);
 
 /* Makes one of its indexes anew; the primary key's by storing the rows anew. */
 extern void tsurugi_table_rebuild_index(Relation relation, Oid index);

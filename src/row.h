@@ -19,7 +19,7 @@
 typedef struct tsurugi_row
 {
 	const tsurugi_relation *described;
-	tsurugi_hidden_states *hidden; /* of rows that are written, if the relation has such columns; else NULL */
+	tsurugi_hidden_states *hidden; /* of rows that are written, if the relation has hidden values; else NULL */
 	tg_value *values;			   /* column_count */
 	bool *nulls;
 	char *scratch; /* TSURUGI_SCRATCH_BYTES each */
@@ -41,8 +41,15 @@ extern void tsurugi_row_to_slot(const tsurugi_row *row, uint32_t row_id, TupleTa
  */
 extern void tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old);
 
-/* The part of it that computes the hidden columns; row->hidden is not NULL. */
+/* The part of it that computes what is hidden; row->hidden is not NULL. */
 extern void tsurugi_row_compute_hidden(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old);
+
+/* Of a row just filled, what indexes keep of it. */
+static inline const tg_hidden_row *
+tsurugi_row_hidden(const tsurugi_row *row)
+{
+	return tsurugi_hidden_row(row->hidden);
+}
 
 /* Takes one column from a datum. */
 static inline void

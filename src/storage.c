@@ -15,8 +15,8 @@
  *	DATABASE    -                                all of it taken out
  *
  * Snapshots from before a replacement find nothing in the fresh storage.  PostgreSQL has
- * them see an empty table after its own rewrites; here, where also an index may have
- * the rows stored anew, they fail (tsurugi_snapshot_of).
+ * them see an empty table after its own rewrites; here, where rows are stored anew for more than it does that for,
+ * they fail (tsurugi_snapshot_of).
  *
  * A change belongs to the subtransaction it was made in, and goes to the
  * parent when that commits; CREATED belongs to the one that created the

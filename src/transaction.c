@@ -292,6 +292,7 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 	writer_out->command += tsurugi_shared_first_command;
 	writer_out->subtxn = parts == NULL ? 0 : parts->number;
 	writer_out->claim = claim;
+	writer_out->hidden = NULL;
 	writer_out->probes = false;
 }
 

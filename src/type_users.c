@@ -131,7 +131,7 @@ is_taken_apart(const type_user *user)
 	const tsurugi_relation *described = tsurugi_relation_describe(table);
 	Bitmapset *columns = NULL;
 
-	for (int i = 0; i < described->hidden_count; i++)
+	for (int i = 0; i < described->source_count; i++)
 	{
 		if (described->hidden[i].canonical)
 			pull_varattnos((Node *) described->hidden[i].source, 1, &columns);

@@ -42,7 +42,10 @@ look_at_indexes(tg_session *session, tg_table *table, IndexFigures *figures, int
 		figures[0] = figures_of(InvalidOid, tg_index_tree(table, NULL));
 	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
 		if (!tg_index_is_retired(index) && tg_index_find(table, index->spec.host) == index && count++ < capacity)
+		{
 			figures[count - 1] = figures_of(index->spec.host, index->tree);
+			figures[count - 1].report.bytes += tg_index_hidden_bytes(index);
+		}
 	tg_epoch_leave(session);
 	return count;
 }

@@ -40,6 +40,7 @@
  * next one.  A scan may then find the new chunk instead of the old: neither has
  * anything that the scan's snapshot could see.
  */
+#include "runtime/storage/hidden.h"
 #include "runtime/storage/table_internal.h"
 
 #include <string.h>
@@ -102,12 +103,27 @@ live_chunks(const tg_table *table)
 	return table->chunk_count - table->free_chunk_index_count;
 }
 
+/* A segment of the directory, made if there is none. */
+static tg_status
+ensure_entries(tg_session *session, tg_table *table, unsigned segment, tg_claim claim)
+{
+	tg_chunk **entries;
+
+	if (table->chunks[segment] != NULL)
+		return TG_OK;
+	entries = tg_alloc_zeroed(session, ((size_t) DIRECTORY_FIRST << segment) * sizeof(*entries), TG_USE_TABLE, claim);
+	if (entries == NULL)
+		return TG_NO_MEMORY;
+	tg_fetch_add_relaxed(&table->table_bytes, (int64_t) tg_alloc_bytes(entries));
+	tg_store_release(&table->chunks[segment], entries);
+	return TG_OK;
+}
+
 /* An entry that is NULL: a used one, or the next. */
 static tg_status
 take_index(tg_session *session, tg_table *table, tg_claim claim, uint32_t *index_out)
 {
 	uint32_t index = table->chunk_count;
-	unsigned segment = 28 - (unsigned) __builtin_clz(index + DIRECTORY_FIRST);
 
 	if (table->free_chunk_index_count > 0)
 	{
@@ -120,37 +136,21 @@ take_index(tg_session *session, tg_table *table, tg_claim claim, uint32_t *index
 		*index_out = index;
 		return TG_OK;
 	}
-	if (table->chunks[segment] == NULL)
-	{
-		tg_chunk **entries =
-			tg_alloc_zeroed(session, ((size_t) DIRECTORY_FIRST << segment) * sizeof(*entries), TG_USE_TABLE, claim);
-
-		if (entries == NULL)
-			return TG_NO_MEMORY;
-		tg_fetch_add_relaxed(&table->table_bytes, (int64_t) tg_alloc_bytes(entries));
-		tg_store_release(&table->chunks[segment], entries);
-	}
 	*index_out = index;
-	return TG_OK;
+	return ensure_entries(session, table, 28 - (unsigned) __builtin_clz(index + DIRECTORY_FIRST), claim);
 }
 
 /* --- making and leasing -------------------------------------------------------------- */
 
-/* A chunk that nobody else knows, leased, with headers.  NULL if refused. */
+/* A chunk that nobody else knows, leased, without headers.  NULL if refused. */
 static tg_chunk *
-make_chunk(tg_session *session, tg_table *table, const tg_layout *layout, unsigned capacity, tg_claim claim)
+make_bare_chunk(tg_session *session, tg_table *table, const tg_layout *layout, unsigned capacity, tg_claim claim)
 {
 	unsigned words = (capacity + 63) / 64;
 	tg_chunk *chunk = tg_alloc_zeroed(session, tg_chunk_bytes(layout, capacity), TG_USE_CHUNK, claim);
 
 	if (chunk == NULL)
 		return NULL;
-	chunk->headers = tg_headers_alloc(session, capacity, claim);
-	if (chunk->headers == NULL)
-	{
-		tg_free(session, chunk, TG_USE_CHUNK);
-		return NULL;
-	}
 	chunk->table = table;
 	chunk->layout = layout;
 	chunk->capacity = (uint16_t) capacity;
@@ -163,6 +163,21 @@ make_chunk(tg_session *session, tg_table *table, const tg_layout *layout, unsign
 	chunk->free = chunk->nulls + (size_t) layout->column_count * words;
 	memset(chunk->free, 0xff, words * sizeof(uint64_t));
 	return chunk;
+}
+
+/* The same with headers. */
+static tg_chunk *
+make_chunk(tg_session *session, tg_table *table, const tg_layout *layout, unsigned capacity, tg_claim claim)
+{
+	tg_chunk *chunk = make_bare_chunk(session, table, layout, capacity, claim);
+
+	if (chunk == NULL)
+		return NULL;
+	chunk->headers = tg_headers_alloc(session, capacity, claim);
+	if (chunk->headers != NULL)
+		return chunk;
+	tg_free(session, chunk, TG_USE_CHUNK);
+	return NULL;
 }
 
 /* Frees it and its headers; it has no blobs. */
@@ -193,6 +208,57 @@ publish_chunk(tg_session *session, tg_table *table, tg_chunk *chunk, tg_claim cl
 	}
 	tg_latch_release(&table->latch);
 	return status;
+}
+
+/* Into the directory of a table of hidden values, if nobody else was faster.  *chunk_inout is what is there then. */
+static tg_status
+publish_companion(tg_session *session, tg_table *hidden, tg_chunk **chunk_inout, tg_claim claim)
+{
+	uint32_t index = (*chunk_inout)->index;
+	unsigned last = 28 - (unsigned) __builtin_clz(index + DIRECTORY_FIRST);
+	tg_status status = TG_OK;
+
+	tg_latch_acquire(&hidden->latch);
+	/* those before it, too: who walks the directory finds them */
+	for (unsigned segment = 0; segment <= last && status == TG_OK; segment++)
+		status = ensure_entries(session, hidden, segment, claim);
+	if (status == TG_OK && *directory_entry(hidden, index) != NULL)
+		*chunk_inout = *directory_entry(hidden, index);
+	else if (status == TG_OK)
+	{
+		/* Pairs with the acquire in tg_hidden_chunk. */
+		tg_store_release(directory_entry(hidden, index), *chunk_inout);
+		if (index >= hidden->chunk_count)
+			tg_store_release(&hidden->chunk_count, index + 1);
+	}
+	tg_latch_release(&hidden->latch);
+	return status;
+}
+
+tg_status
+tg_chunk_make_companion(tg_session *session, tg_table *hidden, const tg_chunk *chunk, tg_claim claim,
+						tg_chunk **companion_out)
+{
+	tg_chunk *fresh = make_bare_chunk(session, hidden, hidden->layout, chunk->capacity, claim);
+	tg_status status;
+
+	if (fresh == NULL)
+		return TG_NO_MEMORY;
+	fresh->index = chunk->index;
+	*companion_out = fresh;
+	status = publish_companion(session, hidden, companion_out, claim);
+	if (status == TG_OK && *companion_out == fresh)
+		tg_fetch_add_relaxed(&hidden->chunk_bytes, (int64_t) tg_alloc_bytes(fresh));
+	else
+		tg_free(session, fresh, TG_USE_CHUNK);
+	return status;
+}
+
+void
+tg_chunk_remove_companion(tg_chunk *companion)
+{
+	tg_fetch_add_relaxed(&companion->table->chunk_bytes, -(int64_t) tg_alloc_bytes(companion));
+	tg_store_release(directory_entry(companion->table, companion->index), NULL);
 }
 
 /* The first that is listed and of the newest layout, leased; or NULL.  Under the latch. */
@@ -326,6 +392,8 @@ tg_slot_give(tg_session *session, tg_version version)
 		tg_assert(!tg_string_is_out(&cells[slot].string) || (cells[slot].string.word & TG_STRING_LENT) == 0);
 	}
 
+	if (tg_unlikely(tg_load_acquire(&table->indexes) != NULL))
+		tg_hidden_forget(session, version);
 	/* For whoever judges ends as well, between its taking and its next begin. */
 	tg_store_relaxed(&header->end, TG_TIME_NEVER);
 	tg_store_relaxed(&header->older, TG_VERSION_NONE);
@@ -371,6 +439,8 @@ bool
 tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 {
 	tg_table *table = chunk->table;
+	unsigned companion_count = tg_hidden_count(table);
+	tg_chunk *companions = NULL;
 	tg_header *headers;
 	bool reclaimed = false;
 
@@ -378,7 +448,7 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 	/* The acquire pairs with the release in tg_slot_give: all slots were given, and their bits set. */
 	if (tg_load_acquire(&chunk->free_count) != chunk->capacity || tg_load_relaxed(&chunk->leased))
 		return false;
-	if (tg_retire_reserve(session, 2) != TG_OK)
+	if (tg_retire_reserve(session, 2 + companion_count) != TG_OK)
 		return false;
 
 	tg_latch_acquire(&table->latch);
@@ -388,6 +458,7 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 		if (chunk->listed == TG_LISTED)
 			unlist_chunk(table, chunk);
 		tg_store_relaxed(&chunk->listed, TG_RECLAIMED);
+		companions = tg_hidden_take(chunk, companion_count);
 		tg_store_release(directory_entry(table, chunk->index), NULL);
 		table->free_chunk_index_count++;
 		if (chunk->index < table->free_chunk_index_low || table->free_chunk_index_count == 1)
@@ -398,6 +469,13 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 	if (!reclaimed)
 		return false;
 
+	while (companions != NULL)
+	{
+		tg_chunk *next = companions->next_partial;
+
+		tg_retire(session, companions, TG_USE_CHUNK);
+		companions = next;
+	}
 	tg_chunk_spares_free(session, chunk);
 	headers = tg_chunk_headers(chunk);
 	tg_fetch_add_relaxed(&table->chunk_bytes, -(int64_t) tg_alloc_bytes(chunk));

@@ -372,12 +372,13 @@ has_been_adopted(uint64_t *count)
 }
 
 static tg_time
-scan_once(void)
+scan_once(bool with_kept)
 {
 	tg_time time = tg_load_seq_cst(tg_clock);
 	uint32_t seen;
 
-	time = earlier(time, tg_load_seq_cst(&shared->kept)); /* 11: before the sessions */
+	if (with_kept)
+		time = earlier(time, tg_load_seq_cst(&shared->kept)); /* 11: before the sessions */
 	seen = tg_load_seq_cst(&shared->seen);
 	for (uint32_t id = 0; id < seen; id++)
 	{
@@ -396,7 +397,7 @@ scan_published(void)
 	tg_time time;
 
 	do
-		time = scan_once();
+		time = scan_once(true);
 	while (tg_unlikely(has_been_adopted(&adopted)));
 	return time;
 }
@@ -519,6 +520,14 @@ tg_horizon_compute(void)
 		time = earlier(time, base_of(entry));
 	tg_preserve_unlock();
 	return time;
+}
+
+bool
+tg_horizon_is_kept_before(tg_time time)
+{
+	tg_time kept = tg_load_seq_cst(&shared->kept);
+
+	return earlier(time, kept) < time && scan_once(false) >= time;
 }
 
 tg_time

@@ -111,6 +111,9 @@ extern void tg_snapshot_withdraw_job(unsigned entry);
  */
 extern tg_time tg_horizon_compute(void);
 
+/* Whether it is before a time for nothing but what the host keeps, as far as can be told. */
+extern bool tg_horizon_is_kept_before(tg_time time);
+
 /*
  * G3: all the times that are read at, as of one moment.  Of points, the lowest
  * so many; those above are within «from bound on».

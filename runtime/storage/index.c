@@ -50,6 +50,8 @@
  *	  reference goes when the epoch of the unlinking is over.  Who uses an index
  *	  beyond an epoch has a reference of his own, or the host's lock.
  *
+ * A version whose hidden values are not known (hidden.c) has no key, as one that a predicate excludes.
+ *
  * What a build has to do beside this is in exec/index_build.c.  Both are explored by
  * test/explore/explore_index.c.
  *
@@ -65,6 +67,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
+#include "runtime/storage/hidden.h"
 #include "runtime/storage/version.h"
 
 #define DROP_LOOKS 1000 /* at the epoch, before the memory is left to others */
@@ -76,6 +79,8 @@ destroy(tg_session *session, tg_index *index)
 {
 	if (index->tree != NULL)
 		tg_btree_destroy(session, index->tree);
+	if (index->hidden != NULL)
+		tg_table_release(session, index->hidden);
 	if (index->stripes != NULL)
 		tg_free(session, index->stripes, TG_USE_INDEX);
 	tg_free(session, index, TG_USE_INDEX);
@@ -115,6 +120,8 @@ tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
 			tg_latch_init(&index->stripes[i].latch, TG_RANK_INDEX);
 	}
 	if (tg_btree_create(session, &index->tree) != TG_OK)
+		goto fail;
+	if (spec->hidden_count > 0 && tg_hidden_create(session, index) != TG_OK)
 		goto fail;
 	tg_indexes_reap(session, table);
 	tg_latch_acquire(&table->latch);
@@ -285,62 +292,132 @@ end_key(size_t at, tg_index_key *key)
 	return TG_OK;
 }
 
+/* Values that are at hand, by column, hidden or not. */
+typedef struct at_hand
+{
+	const uint8_t *kinds;
+	const tg_value *values;
+	const bool *nulls;
+	const tg_hidden_values *hidden;
+} at_hand;
+
+static inline bool
+is_hidden(unsigned column)
+{
+	return (column & TG_KEY_HIDDEN) != 0;
+}
+
+static inline bool
+is_null_at_hand(const at_hand *row, unsigned column)
+{
+	return is_hidden(column) ? row->hidden->nulls[column & ~TG_KEY_HIDDEN] : row->nulls[column];
+}
+
+static inline const tg_value *
+value_at_hand(const at_hand *row, unsigned column)
+{
+	return is_hidden(column) ? &row->hidden->values[column & ~TG_KEY_HIDDEN] : &row->values[column];
+}
+
 tg_status
-tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool *nulls, tg_index_key *key_out)
+tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool *nulls, const tg_hidden_row *hidden,
+					   tg_index_key *key_out)
 {
 	const tg_index_spec *spec = &index->spec;
-	const uint8_t *kinds = tg_load_acquire(&index->table->layout)->kinds;
+	const at_hand row = {.kinds = tg_load_acquire(&index->table->layout)->kinds,
+						 .values = values,
+						 .nulls = nulls,
+						 .hidden = spec->hidden_count > 0 ? tg_hidden_of(hidden, index) : NULL};
 	size_t at = 0;
 
 	key_out->distinct = false;
-	key_out->present = !spec->partial || (!nulls[spec->predicate] && values[spec->predicate].word != 0);
+	key_out->present = spec->hidden_count == 0 || row.hidden != NULL;
+	if (key_out->present && spec->partial)
+		key_out->present = !is_null_at_hand(&row, spec->predicate) && value_at_hand(&row, spec->predicate)->word != 0;
 	if (!key_out->present)
 		return TG_OK;
 	for (unsigned i = 0; i < spec->key.part_count && at != SIZE_MAX; i++)
 	{
 		const tg_key_part *part = &spec->key.part[i];
+		uint8_t kind =
+			is_hidden(part->column) ? spec->hidden_kinds[part->column & ~TG_KEY_HIDDEN] : row.kinds[part->column];
 
-		at = append_part(index, part, (tg_kind) kinds[part->column], &values[part->column], nulls[part->column], at,
-						 key_out);
+		at = append_part(index, part, (tg_kind) kind, value_at_hand(&row, part->column),
+						 is_null_at_hand(&row, part->column), at, key_out);
 	}
 	return end_key(at, key_out);
 }
 
+/* Where the columns of a version lie, as an index sees it. */
+typedef struct cells
+{
+	const tg_chunk *chunk;
+	const tg_chunk *companion;
+	unsigned slot;
+} cells;
+
+/* False: what the index needs of the version is not known. */
+static inline bool
+find_cells(const tg_index *index, tg_version version, cells *out)
+{
+	out->chunk = tg_version_chunk(version);
+	out->slot = tg_version_slot(version);
+	out->companion = NULL;
+	if (tg_likely(index->hidden == NULL))
+		return true;
+	out->companion = tg_hidden_chunk(index, out->chunk);
+	return tg_hidden_is_known(out->companion, out->slot);
+}
+
+/* The chunk that a column lies in, and its number there. */
+static inline const tg_chunk *
+chunk_of(const cells *of, unsigned *column_inout)
+{
+	if (tg_likely(!is_hidden(*column_inout)))
+		return of->chunk;
+	*column_inout &= ~TG_KEY_HIDDEN;
+	return of->companion;
+}
+
 /* Whether a version is one that the index is about. */
 static bool
-is_present(const tg_index *index, const tg_chunk *chunk, unsigned slot)
+is_present(const tg_index *index, const cells *of)
 {
+	unsigned column = index->spec.predicate;
+	const tg_chunk *chunk;
 	tg_value value;
 
 	if (!index->spec.partial)
 		return true;
-	if (tg_chunk_is_null(chunk, index->spec.predicate, slot))
+	chunk = chunk_of(of, &column);
+	if (tg_chunk_is_null(chunk, column, of->slot))
 		return false;
-	tg_chunk_value(chunk, index->spec.predicate, slot, &value);
+	tg_chunk_value(chunk, column, of->slot, &value);
 	return value.word != 0;
 }
 
 tg_status
 tg_index_key_of_version(const tg_index *index, tg_version version, tg_index_key *key_out)
 {
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
 	size_t at = 0;
+	cells of;
 
 	key_out->distinct = false;
-	key_out->present = is_present(index, chunk, slot);
+	key_out->present = find_cells(index, version, &of) && is_present(index, &of);
 	if (!key_out->present)
 		return TG_OK;
 	for (unsigned i = 0; i < index->spec.key.part_count && at != SIZE_MAX; i++)
 	{
 		const tg_key_part *part = &index->spec.key.part[i];
-		bool null = tg_chunk_is_null(chunk, part->column, slot);
+		unsigned column = part->column;
+		const tg_chunk *chunk = chunk_of(&of, &column);
+		bool null = tg_chunk_is_null(chunk, column, of.slot);
 		tg_value value;
 
 		/* a column that was added later has no kind in the chunk, and is NULL */
 		if (!null)
-			load_value(chunk, part->column, slot, &value);
-		at = append_part(index, part, null ? TG_KIND_1 : (tg_kind) chunk->layout->kinds[part->column], &value, null, at,
+			load_value(chunk, column, of.slot, &value);
+		at = append_part(index, part, null ? TG_KIND_1 : (tg_kind) chunk->layout->kinds[column], &value, null, at,
 						 key_out);
 	}
 	return end_key(at, key_out);
@@ -380,18 +457,19 @@ is_same_string(const tg_string *a, const tg_string *b)
 }
 
 static bool
-is_same_column(unsigned column, tg_version a, tg_version b)
+is_same_column(unsigned column, const cells *a, const cells *b)
 {
-	const tg_chunk *chunk_a = tg_version_chunk(a);
-	const tg_chunk *chunk_b = tg_version_chunk(b);
-	bool null = tg_chunk_is_null(chunk_a, column, tg_version_slot(a));
+	unsigned column_b = column;
+	const tg_chunk *chunk_a = chunk_of(a, &column);
+	const tg_chunk *chunk_b = chunk_of(b, &column_b);
+	bool null = tg_chunk_is_null(chunk_a, column, a->slot);
 	tg_value value_a;
 	tg_value value_b;
 
-	if (null || tg_chunk_is_null(chunk_b, column, tg_version_slot(b)))
-		return null && tg_chunk_is_null(chunk_b, column, tg_version_slot(b));
-	load_value(chunk_a, column, tg_version_slot(a), &value_a);
-	load_value(chunk_b, column, tg_version_slot(b), &value_b);
+	if (null || tg_chunk_is_null(chunk_b, column, b->slot))
+		return null && tg_chunk_is_null(chunk_b, column, b->slot);
+	load_value(chunk_a, column, a->slot, &value_a);
+	load_value(chunk_b, column, b->slot, &value_b);
 	switch ((tg_kind) chunk_a->layout->kinds[column])
 	{
 		case TG_KIND_16:
@@ -406,10 +484,15 @@ is_same_column(unsigned column, tg_version a, tg_version b)
 bool
 tg_index_is_same(const tg_index *index, tg_version a, tg_version b)
 {
+	cells cells_a;
+	cells cells_b;
+
+	if (!find_cells(index, a, &cells_a) || !find_cells(index, b, &cells_b))
+		return false;
 	for (unsigned i = 0; i < index->spec.key.part_count; i++)
-		if (!is_same_column(index->spec.key.part[i].column, a, b))
+		if (!is_same_column(index->spec.key.part[i].column, &cells_a, &cells_b))
 			return false;
-	return !index->spec.partial || is_same_column(index->spec.predicate, a, b);
+	return !index->spec.partial || is_same_column(index->spec.predicate, &cells_a, &cells_b);
 }
 
 /* --- entries ------------------------------------------------------------------------ */

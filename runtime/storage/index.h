@@ -7,7 +7,7 @@
  * row's number in four bytes behind it, so that no two entries are equal and
  * all entries of a key are those that begin with it.  Whatever an index is
  * about that is no plain column, an expression or a predicate, the host has
- * computed into a column of the table's layout that users do not see.
+ * computed, and the index keeps for each version (hidden.h).
  *
  * An entry says that some version of the row has that key, not which.  Readers
  * look for the version that they see and pass the entry over if that one has
@@ -36,6 +36,13 @@
 /* Longest key of a secondary index. */
 #define TG_INDEX_KEY_BYTES_MAX (TG_KEY_BYTES_MAX - TG_INDEX_ROW_BYTES)
 
+/*
+ * In the place of a column's number, of a part of the key or of the predicate: the rest is that of one of the
+ * index's hidden values.
+ */
+#define TG_KEY_HIDDEN 0x8000
+#define TG_INDEX_HIDDEN_MAX (TG_KEY_COLUMN_MAX + 1)
+
 typedef struct tg_index_spec
 {
 	uint32_t host;			 /* the host's number for it (pg_class oid): for find and for messages */
@@ -43,8 +50,24 @@ typedef struct tg_index_spec
 	bool nulls_not_distinct; /* unique: a NULL is equal to a NULL; else a key with one is never taken */
 	bool partial;			 /* a version has an entry only if this column, of kind 1, is neither NULL nor 0 */
 	uint16_t predicate;
-	tg_key_spec key; /* parts of columns that may be NULL are TG_KEY_NULLABLE */
+	uint8_t hidden_count;
+	uint8_t hidden_kinds[TG_INDEX_HIDDEN_MAX]; /* tg_kind of each */
+	tg_key_spec key;						   /* parts of columns that may be NULL are TG_KEY_NULLABLE */
 } tg_index_spec;
+
+/* The hidden values of a row about to be written, or looked for: those of each index (by its host's number). */
+typedef struct tg_hidden_values
+{
+	uint32_t host;
+	const tg_value *values;
+	const bool *nulls;
+} tg_hidden_values;
+
+typedef struct tg_hidden_row
+{
+	unsigned count;
+	const tg_hidden_values *of;
+} tg_hidden_row;
 
 /* Holds what a unique key's writers pass one by one; several, so that they seldom meet. */
 #define TG_INDEX_STRIPES 16
@@ -61,6 +84,7 @@ struct tg_index
 	struct tg_index *next_dropped; /* under the table's latch */
 	tg_table *table;			   /* not a reference */
 	tg_btree *tree;
+	tg_table *hidden;		  /* companions of the table's chunks (hidden.c), or NULL */
 	tg_index_stripe *stripes; /* of a unique index: TG_INDEX_STRIPES; else NULL */
 	uint32_t references;	  /* atomic */
 	uint64_t epoch;			  /* in which it was dropped; under the table's latch */
@@ -160,7 +184,17 @@ tg_index_tree(const tg_table *table, const tg_index *index)
 	return index != NULL ? index->tree : tg_load_acquire(&table->index);
 }
 
-/* Entries, nodes, bytes, height: tg_btree_report_get(index->tree, &report). */
+/* Entries, nodes, bytes, height: tg_btree_report_get(index->tree, &report).  Bytes of hidden values: */
+static inline uint64_t
+tg_index_hidden_bytes(const tg_index *index)
+{
+	const tg_table *hidden = index->hidden;
+
+	if (hidden == NULL)
+		return 0;
+	return (uint64_t) (tg_load_relaxed(&hidden->table_bytes) + tg_load_relaxed(&hidden->chunk_bytes) +
+					   tg_load_relaxed(&hidden->blob_bytes));
+}
 
 /* --- keys --------------------------------------------------------------------------- */
 
@@ -173,9 +207,22 @@ typedef struct tg_index_key
 	unsigned char entry[TG_KEY_BYTES_MAX];
 } tg_index_key;
 
-/* Of values of the table's newest layout.  TG_TOO_LARGE past TG_INDEX_KEY_BYTES_MAX. */
+/* An index's among those of a row; NULL: the host has none for it. */
+static inline const tg_hidden_values *
+tg_hidden_of(const tg_hidden_row *row, const tg_index *index)
+{
+	for (unsigned i = 0; row != NULL && i < row->count; i++)
+		if (row->of[i].host == index->spec.host)
+			return &row->of[i];
+	return NULL;
+}
+
+/*
+ * Of values of the table's newest layout, and hidden ones (NULL: there are none).  A key whose hidden values the host has
+ * not computed is not present.  TG_TOO_LARGE past TG_INDEX_KEY_BYTES_MAX.
+ */
 extern tg_status tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool *nulls,
-										tg_index_key *key_out) TG_MUST_USE;
+										const tg_hidden_row *hidden, tg_index_key *key_out) TG_MUST_USE;
 
 /* Of a stored version: one's own, one that somebody sees, or one that is in its row's chain.  Inside an epoch. */
 extern tg_status tg_index_key_of_version(const tg_index *index, tg_version version, tg_index_key *key_out) TG_MUST_USE;

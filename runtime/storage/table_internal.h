@@ -67,6 +67,16 @@ extern tg_chunk *tg_chunk_lease_listed(tg_table *table);
 extern bool tg_chunk_emptying_begin(tg_chunk *chunk);
 extern void tg_chunk_emptying_end(tg_chunk *chunk);
 
+/*
+ * A chunk of a table of hidden values (hidden.c), for all slots of a chunk of another table and at the same entry of the
+ * directory, all of its own slots free; or the one that somebody else has put there.  TG_NO_MEMORY.
+ */
+extern tg_status tg_chunk_make_companion(tg_session *session, tg_table *hidden, const tg_chunk *chunk, tg_claim claim,
+										 tg_chunk **companion_out) TG_MUST_USE;
+
+/* Out of the directory again; to be retired (TG_USE_CHUNK).  Takes no latch. */
+extern void tg_chunk_remove_companion(tg_chunk *companion);
+
 /* Headers for so many slots: all begin NEVER, nothing else said.  NULL if refused. */
 extern tg_header *tg_headers_alloc(tg_session *session, unsigned capacity, tg_claim claim);
 

@@ -39,7 +39,8 @@
  * 5. v' begins a chain of its own once v has been cut off: older NONE.  Flags that tell lives apart stay
  *	  below, because no other life is (LIFE_NEW, LIFE_SEVERAL: a settled version has nothing below it).  Nor does
  *	  anybody follow a mark to v: who does so has a snapshot from before v.
- * 6. Indexes lead to rows, not to versions, and v' has v's keys: no entry comes or goes.
+ * 6. Indexes lead to rows, not to versions, and v' has v's keys: no entry comes or goes.  What an index keeps
+ *	  for v it keeps for v', too; where there is no memory for that, v stays.
  * 7. But an index that is being filled by chunks relies on writers, who add entries beside it: it may
  *	  have passed the chunk of v' before v' came, and may come to that of v when v is gone.  So
  *	  nothing is copied in such a table.  Who copies says so, fence, and looks at the indexes; who
@@ -54,8 +55,8 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/storage/collector.h"
+#include "runtime/storage/hidden.h"
 #include "runtime/storage/horizon.h"
-#include "runtime/storage/index.h"
 #include "runtime/storage/write_log.h"
 #include "runtime/txn/txn_internal.h"
 
@@ -188,7 +189,7 @@ run(tg_session *session, tg_copy *copies, unsigned count, tg_write_log *log)
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
 	for (unsigned i = 0; i < count; i++)
 	{
-		copies[i].taken = take_place(&copies[i], reference);
+		copies[i].taken = copies[i].taken && take_place(&copies[i], reference);
 		taken += copies[i].taken;
 	}
 	tg_failpoint("relocate_taken");
@@ -218,7 +219,12 @@ relocate(tg_session *session, tg_table *table, tg_copy *copies, unsigned count)
 	tg_store_then_fence(&table->relocating, 1);
 	tg_failpoint("relocate_looks");
 	if (noted > 0 && !tg_indexes_are_filling(table))
+	{
+		/* storage/hidden.c, 6 */
+		for (unsigned i = 0; i < noted; i++)
+			copies[i].taken = tg_hidden_copy_all(session, copies[i].to, copies[i].from) == TG_OK;
 		taken = run(session, copies, noted, log);
+	}
 	tg_store_release(&table->relocating, 0);
 	if (taken == 0)
 		tg_write_log_destroy(session, log);

@@ -220,7 +220,8 @@ typedef struct tg_writer
 	tg_txn *txn;
 	uint32_t command;
 	unsigned subtxn;
-	tg_claim claim; /* TG_DATA; TG_ESSENTIAL for deletes */
+	tg_claim claim;				 /* TG_DATA; TG_ESSENTIAL for deletes */
+	const tg_hidden_row *hidden; /* of the row that is written, or looked for; NULL: it has none */
 	bool probes; /* an insertion that meets a unique key will not be the last thing done: it looks before it writes */
 } tg_writer;
 

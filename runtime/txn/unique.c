@@ -318,7 +318,7 @@ probe_index(const tg_writer *writer, tg_index *index, const tg_value *values, co
 			tg_wait *wait_out)
 {
 	tg_index_key key;
-	tg_status status = tg_index_key_of_values(index, values, nulls, &key);
+	tg_status status = tg_index_key_of_values(index, values, nulls, writer->hidden, &key);
 
 	if (status != TG_OK || !key.present || key.distinct)
 		return status;

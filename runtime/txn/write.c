@@ -23,6 +23,7 @@
  * the head is then stored, not swapped.  A dead version's end never becomes NEVER again but by the
  * rollback of the one who ended it.
  */
+#include "runtime/storage/hidden.h"
 #include "runtime/txn/row_lock.h"
 #include "runtime/txn/txn_internal.h"
 
@@ -106,6 +107,12 @@ make_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version 
 	if (status != TG_OK)
 		return status;
 	status = tg_version_store(writer->session, *version_out, row, values, nulls, writer->claim);
+	if (status == TG_OK && writer->hidden != NULL)
+	{
+		status = tg_hidden_store_all(writer->session, *version_out, writer->hidden, writer->claim);
+		if (status != TG_OK)
+			tg_version_blobs_free(writer->session, *version_out, old, TG_VERSION_NONE);
+	}
 	if (status != TG_OK)
 		tg_slot_give(writer->session, *version_out);
 	return status;

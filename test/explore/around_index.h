@@ -11,6 +11,7 @@
 #include "runtime/base/latch.h"
 #include "runtime/mem/session.h"
 #include "runtime/storage/btree.h"
+#include "runtime/storage/index.h"
 #include "runtime/storage/key.h"
 
 #define UNUSED_HERE(declaration)                                                                                       \
@@ -27,6 +28,8 @@ UNUSED_HERE(void tg_free(tg_session *session, void *object, tg_use use))
 UNUSED_HERE(tg_status tg_btree_create(tg_session *session, tg_btree **tree_out))
 UNUSED_HERE(void tg_btree_destroy(tg_session *session, tg_btree *tree))
 UNUSED_HERE(tg_status tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_out))
+UNUSED_HERE(tg_status tg_hidden_create(tg_session *session, tg_index *index))
+UNUSED_HERE(void tg_table_release(tg_session *session, tg_table *table))
 UNUSED_HERE(uint64_t tg_epoch_now(void))
 UNUSED_HERE(void tg_epoch_advance(void))
 UNUSED_HERE(uint64_t tg_epoch_confirmed(void))

@@ -153,6 +153,12 @@ tg_slot_give(tg_session *session, tg_version version)
 {
 }
 
+tg_status
+tg_hidden_copy_all(tg_session *session, tg_version version, tg_version from)
+{
+	return TG_OK;
+}
+
 void
 tg_collector_give(tg_write_log *log)
 {

@@ -29,8 +29,11 @@ build(client *c, tg_index *index, bool exclusive, tg_index_build_report *report)
 {
 	const tg_index_build_config config = {.index = index, .exclusive = exclusive};
 	tg_index_build *running;
-	tg_status status = tg_index_build_begin(c->session, &config, &running);
+	tg_status status = fill_index(c, index, exclusive);
 
+	if (status != TG_OK)
+		return status;
+	status = tg_index_build_begin(c->session, &config, &running);
 	while (status == TG_OK || status == TG_AGAIN || status == TG_BUSY)
 	{
 		status = tg_index_build_step(c->session, running, report);
@@ -535,18 +538,24 @@ main(void)
 	start(false);
 	client_open(&a, 1);
 	client_open(&b, 2);
-	for (unsigned exclusive = 0; exclusive < 2; exclusive++)
+	for (unsigned way = 0; way < 4; way++)
 	{
-		test_sizes(exclusive != 0);
-		test_versions(exclusive != 0);
-		test_twins(exclusive != 0);
+		hides = way >= 2;
+		test_sizes(way % 2 != 0);
+		test_versions(way % 2 != 0);
+		test_twins(way % 2 != 0);
 	}
-	test_limits();
-	test_orders();
-	test_race();
+	for (unsigned way = 0; way < 2; way++)
+	{
+		hides = way != 0;
+		test_limits();
+		test_orders();
+		test_race();
 #ifdef TG_FAILPOINTS
-	test_meet();
+		test_meet();
 #endif
+	}
+	hides = false;
 	test_passed_by();
 	fresh_table(a.session, false);
 	fill(&a, MANY);

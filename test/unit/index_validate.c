@@ -58,7 +58,7 @@ read_absent_text(int text)
 	tg_index_key key;
 
 	make_text(text, &values[2], &memory);
-	if (tg_index_key_of_values(indexes[BY_TEXT], values, nulls, &key) != TG_OK)
+	if (tg_index_key_of_values(indexes[BY_TEXT], values, nulls, NULL, &key) != TG_OK)
 		unit_bail("no key");
 	tg_reads_add_key(a.session, reads, table, indexes[BY_TEXT], key.entry, key.bytes);
 }

@@ -4,13 +4,15 @@
  *
  * Columns: id (the primary key), a number, a text, a flag; the second and
  * third may be NULL.  Three indexes: of the number; unique, of the text; unique
- * and partial, of the number, descending, where the flag is set.
+ * and partial, of the number, descending, where the flag is set.  If they hide, what they are about are
+ * hidden values, which are the same.
  */
 #ifndef TG_INDEXED_H
 #define TG_INDEXED_H
 
 #include <string.h>
 
+#include "runtime/exec/index_fill.h"
 #include "runtime/exec/scan.h"
 #include "runtime/runtime.h"
 #include "runtime/sched/scheduler.h"
@@ -31,6 +33,7 @@
 
 static tg_table *table;
 static tg_index *indexes[INDEXES];
+static bool hides;
 
 static const uint8_t kinds[COLUMNS] = {TG_KIND_8, TG_KIND_4, TG_KIND_STRING, TG_KIND_1};
 static const tg_key_part id_part = {.column = 0, .code = TG_KEY_SIGNED};
@@ -70,6 +73,13 @@ index_spec(unsigned which)
 						  .key = {.part_count = 1}};
 
 	spec.key.part[0] = *parts[which];
+	if (!hides)
+		return spec;
+	spec.key.part[0].column = TG_KEY_HIDDEN;
+	spec.predicate = TG_KEY_HIDDEN | 1;
+	spec.hidden_count = which == BY_FLAGGED ? 2 : 1;
+	spec.hidden_kinds[0] = which == BY_TEXT ? TG_KIND_STRING : TG_KIND_4;
+	spec.hidden_kinds[1] = TG_KIND_1;
 	return spec;
 }
 
@@ -217,6 +227,81 @@ make_values(const row_values *row, tg_value *values, bool *nulls, text_memory *m
 		make_text(row->text, &values[2], memory);
 }
 
+/* --- hidden values ---------------------------------------------------------------------- */
+
+typedef struct hidden_memory
+{
+	tg_value values[INDEXES][2];
+	bool nulls[INDEXES][2];
+	tg_hidden_values of[INDEXES];
+	tg_hidden_row row;
+} hidden_memory;
+
+/* Those of a row with these values; NULL if none are hidden. */
+static inline const tg_hidden_row *
+hide(const tg_value *values, const bool *nulls, hidden_memory *memory)
+{
+	if (!hides)
+		return NULL;
+	for (unsigned which = 0; which < INDEXES; which++)
+	{
+		unsigned column = which == BY_TEXT ? 2 : 1;
+		tg_value *hidden = memory->values[which];
+
+		hidden[0] = values[column];
+		memory->nulls[which][0] = nulls[column];
+		if (which == BY_TEXT && !nulls[column] && tg_string_is_out(&hidden->string))
+			hidden->string.word |= TG_STRING_HOST;
+		hidden[1].word = values[3].word;
+		memory->nulls[which][1] = nulls[3];
+		memory->of[which] = (tg_hidden_values){.host = 100 + which, .values = hidden, .nulls = memory->nulls[which]};
+	}
+	memory->row = (tg_hidden_row){.count = INDEXES, .of = memory->of};
+	return &memory->row;
+}
+
+/* As the host does: a version at a time is copied, computed with, and looked for again. */
+static inline tg_status
+fill_index(client *c, tg_index *index, bool exclusive)
+{
+	static __thread char text[TG_KEY_BYTES_MAX];
+	tg_index_fill fill;
+	const tg_hidden_row *row = NULL;
+	hidden_memory memory;
+	tg_status status = TG_OK;
+
+	if (index->hidden == NULL)
+		return TG_OK;
+	tg_index_fill_begin(c->session, &fill, index, exclusive);
+	while (status == TG_OK && !tg_index_fill_is_over(&fill))
+	{
+		tg_value values[COLUMNS];
+		bool nulls[COLUMNS];
+		tg_version version = TG_VERSION_NONE;
+
+		tg_epoch_enter(c->session);
+		if (row != NULL)
+		{
+			const tg_hidden_values *of = tg_hidden_of(row, index);
+
+			status = tg_index_fill_put(c->session, &fill, of->values, of->nulls);
+		}
+		if (status == TG_OK)
+			version = tg_index_fill_next(&fill);
+		for (unsigned i = 0; i < COLUMNS && version != TG_VERSION_NONE; i++)
+		{
+			nulls[i] = tg_chunk_is_null(tg_version_chunk(version), i, tg_version_slot(version));
+			if (!nulls[i])
+				tg_chunk_value(tg_version_chunk(version), i, tg_version_slot(version), &values[i]);
+		}
+		if (version != TG_VERSION_NONE && !nulls[2] && tg_string_is_out(&values[2].string))
+			values[2].string.blob = memcpy(text, values[2].string.blob, tg_string_blob_bytes(&values[2].string));
+		tg_epoch_leave(c->session);
+		row = version != TG_VERSION_NONE ? hide(values, nulls, &memory) : NULL;
+	}
+	return status;
+}
+
 static inline size_t
 id_key(int64_t id, unsigned char *key)
 {
@@ -243,10 +328,12 @@ put(client *c, int64_t id, int number, int text, bool flag)
 	tg_value values[COLUMNS];
 	bool nulls[COLUMNS];
 	text_memory memory;
+	hidden_memory hidden;
 	unsigned char key[16];
 	uint32_t row_id;
 
 	make_values(&row, values, nulls, &memory);
+	c->writer.hidden = hide(values, nulls, &hidden);
 	return tg_txn_insert(&c->writer, table, key, id_key(id, key), values, nulls, &row_id, &c->wait);
 }
 
@@ -285,6 +372,7 @@ change(client *c, int64_t id, int64_t id_new, int number, int text, int flag)
 		bool made_nulls[COLUMNS];
 		text_memory memory;
 		text_memory copy;
+		hidden_memory hidden;
 		unsigned char key[16];
 		tg_version version;
 		uint32_t row;
@@ -301,6 +389,7 @@ change(client *c, int64_t id, int64_t id_new, int number, int text, int flag)
 			values[i] = made[i];
 			nulls[i] = made_nulls[i];
 		}
+		c->writer.hidden = hide(values, nulls, &hidden);
 		if (id_new == id)
 			status = tg_txn_update(&c->writer, table, row, version, values, nulls, &c->wait);
 		else
@@ -348,8 +437,10 @@ recheck(client *c, int number, bool waits)
 	tg_value values[COLUMNS];
 	bool nulls[COLUMNS];
 	text_memory memory;
+	hidden_memory hidden;
 
 	make_values(&row, values, nulls, &memory);
+	c->writer.hidden = hide(values, nulls, &hidden);
 	return tg_txn_recheck(&c->writer, indexes[BY_NUMBER], values, nulls, waits, &c->wait);
 }
 

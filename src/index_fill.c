@@ -1,0 +1,212 @@
+/*
+ * index_fill.c
+ *	  What an index keeps of the rows that are there, computed.
+ *
+ * Expressions are PostgreSQL's to evaluate, in this backend, and may do what they like: so not in an epoch.  One
+ * version at a time is copied, in an epoch, with the strings that are needed of it; its values are computed; and in the
+ * next epoch they are stored and another version is looked for (exec/index_fill.h).  The sorting and
+ * building that follow are the pool's.
+ *
+ * Not only the rows that are visible now: every version that some snapshot sees, however old, so that whoever
+ * reads by the index finds what he would without it.  PostgreSQL computes the same ones.  But here what has ended is kept
+ * for a while after commits that changed ordinary tables, too, whether or not somebody sees it (mixed.c, 5): that is waited
+ * for, once, lest values of rows that have just been deleted be complained of.
+ */
+#include "postgres.h"
+
+#include "src/index_fill.h"
+
+#include "access/sysattr.h"
+#include "commands/progress.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "storage/latch.h"
+#include "utils/backend_progress.h"
+#include "utils/memutils.h"
+#include "utils/wait_event.h"
+
+#include "src/errors.h"
+#include "src/hidden.h"
+#include "src/owner.h"
+#include "src/row.h"
+#include "src/session.h"
+
+#define STRINGS_FIRST 8192
+#define HORIZON_LOOKS 150
+#define HORIZON_WAIT_MS 10
+
+typedef struct Fill
+{
+	const tsurugi_relation *described;
+	int index; /* of the relation */
+	tg_index_fill walk;
+	bool *needed; /* columns that the values are made of */
+	tsurugi_row row;
+	char *strings; /* of the row */
+	size_t capacity;
+	size_t used; /* more than the capacity: it was too small */
+	bool has_waited;
+} Fill;
+
+static void
+note_needed(Fill *fill)
+{
+	const tsurugi_index *index = &fill->described->indexes[fill->index];
+	Bitmapset *columns = NULL;
+	bool whole;
+
+	for (int i = 0; i < index->spec.hidden_count; i++)
+		pull_varattnos((Node *) fill->described->hidden[index->sources[i]].source, 1, &columns);
+	whole = bms_is_member(InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber, columns);
+	fill->needed = palloc(Max(fill->described->attribute_count, 1) * sizeof(bool));
+	for (int i = 0; i < fill->described->attribute_count; i++)
+		fill->needed[i] = fill->described->codecs[i].form != TSURUGI_NOTHING &&
+						  (whole || bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, columns));
+	bms_free(columns);
+}
+
+static void
+open_fill(Fill *fill, Relation relation, tg_index *index, bool exclusive)
+{
+	fill->described = tsurugi_relation_describe(relation);
+	for (fill->index = 0; fill->described->indexes[fill->index].oid != index->spec.host; fill->index++)
+		;
+	note_needed(fill);
+	tsurugi_row_init(&fill->row, fill->described);
+	fill->capacity = STRINGS_FIRST;
+	fill->strings = palloc(fill->capacity);
+	fill->has_waited = false;
+	tg_index_fill_begin(tsurugi_session(), &fill->walk, index, exclusive);
+}
+
+/* Until what keeps the version is over, or others have come in its place for long. */
+static void
+wait_for_horizon(Fill *fill)
+{
+	for (int i = 0; i < HORIZON_LOOKS && tg_index_fill_is_kept(&fill->walk); i++)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, HORIZON_WAIT_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	tg_index_fill_renew(&fill->walk);
+	fill->has_waited = true;
+}
+
+/* A string out of line is the caller's own then, as far as there is room.  Inside an epoch. */
+static void
+copy_string(Fill *fill, tg_string *string)
+{
+	size_t bytes = tg_string_blob_bytes(string);
+	char *copy = fill->strings + fill->used;
+
+	fill->used += MAXALIGN(bytes);
+	if (fill->used > fill->capacity)
+		return;
+	memcpy(copy, string->blob, bytes);
+	string->blob = copy;
+}
+
+/* Inside an epoch. */
+static void
+copy_version(Fill *fill, tg_version version)
+{
+	const tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+
+	fill->used = 0;
+	for (int i = 0; i < fill->described->attribute_count; i++)
+	{
+		tg_value *value = &fill->row.values[i];
+
+		fill->row.nulls[i] = !fill->needed[i] || tg_chunk_is_null(chunk, i, slot);
+		if (fill->row.nulls[i])
+			continue;
+		tg_chunk_value(chunk, i, slot, value);
+		if (fill->described->kinds[i] == TG_KIND_STRING && tg_string_is_out(&value->string))
+			copy_string(fill, &value->string);
+	}
+}
+
+/* Stores the values of the last version, if it had any, and goes to the next one.  False: there is none to compute. */
+static bool
+step(Fill *fill, Relation relation, const tg_hidden_values *values)
+{
+	tg_session *session = tsurugi_session();
+	tg_version version = TG_VERSION_NONE;
+	tg_status status = TG_OK;
+
+	tg_epoch_enter(session);
+	if (values != NULL)
+		status = tg_index_fill_put(session, &fill->walk, values->values, values->nulls);
+	if (status == TG_OK)
+		version = tg_index_fill_next(&fill->walk);
+	if (version != TG_VERSION_NONE)
+		copy_version(fill, version);
+	tg_epoch_leave(session);
+	tsurugi_check(status, relation);
+	if (version == TG_VERSION_NONE)
+	{
+		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, fill->walk.chunk);
+		return false;
+	}
+	if (fill->used <= fill->capacity)
+		return true;
+	pfree(fill->strings);
+	fill->capacity = fill->used;
+	fill->strings = MemoryContextAllocHuge(CurrentMemoryContext, fill->capacity);
+	return false;
+}
+
+static void
+fill_all(Fill *fill, Relation relation, tsurugi_hidden_states *states, EState *estate)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+	const tg_hidden_values *values = NULL;
+
+	slot->tts_tableOid = RelationGetRelid(relation);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, fill->walk.chunk_count);
+	while (!tg_index_fill_is_over(&fill->walk))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!step(fill, relation, values))
+		{
+			values = NULL;
+			continue;
+		}
+		if (!fill->has_waited && tg_index_fill_is_kept(&fill->walk))
+		{
+			wait_for_horizon(fill);
+			values = NULL;
+			continue;
+		}
+		ResetPerTupleExprContext(estate);
+		tsurugi_row_to_slot(&fill->row, 0, slot);
+		values = tsurugi_hidden_compute_index(states, slot, fill->index);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+void
+tsurugi_index_fill(Relation relation, tg_index *index, bool exclusive)
+{
+	MemoryContext context;
+	MemoryContext caller_context;
+	tsurugi_caller caller;
+	EState *estate;
+	Fill fill;
+
+	if (index->spec.hidden_count == 0)
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw index", ALLOCSET_DEFAULT_SIZES);
+	caller_context = MemoryContextSwitchTo(context);
+	estate = CreateExecutorState();
+	open_fill(&fill, relation, index, exclusive);
+	tsurugi_owner_begin(relation, &caller);
+	fill_all(&fill, relation, tsurugi_hidden_prepare(fill.described, estate), estate);
+	tsurugi_owner_end(&caller);
+	FreeExecutorState(estate);
+	MemoryContextSwitchTo(caller_context);
+	MemoryContextDelete(context);
+}
