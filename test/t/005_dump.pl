@@ -84,7 +84,7 @@ is($node->safe_psql('poor', $_), $node->safe_psql('rich', $_), $_)
 	for 'SELECT md5(string_agg(m::text, \',\' ORDER BY id)) FROM many m', 'SELECT tableoid::regclass, * FROM parent ORDER BY k',
 	'SELECT tableoid::regclass, count(*) FROM whole GROUP BY 1 ORDER BY 1',
 	"SELECT i.indexrelid::regclass, indisvalid, inhparent::regclass FROM pg_index i LEFT JOIN pg_inherits ON inhrelid = i.indexrelid
-		WHERE indrelid IN ('whole'::regclass, 'part_heap'::regclass, 'part_memory'::regclass) ORDER BY 1::text",
+		WHERE indrelid IN ('whole'::regclass, 'part_heap'::regclass, 'part_memory'::regclass) ORDER BY i.indexrelid::regclass::text",
 	'SELECT last_value FROM many_id_seq', 'SELECT * FROM elsewhere."Odd "" name"';
 $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.rich", $node->connstr('rich') ], 'dumped');
 $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.poor", $node->connstr('poor') ], 'dumped after restoring');
