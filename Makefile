@@ -15,6 +15,8 @@
 #
 #   make test [SUITES="lint unit regress isolation pgtap tap"]
 #   make lint        the same as make test SUITES=lint
+#   make test-eager  isolation specs, random histories and others of concurrency while every session
+#                    collects garbage at every opportunity, an entry at a time
 #   make demo        the guided tour
 #   make psql        psql on a private cluster until you quit
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
@@ -25,13 +27,16 @@
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test lint demo psql postgres-regress soak bench bench-instructions bench-collection bench-sched bench-kernel
+scripted = test test-eager lint demo psql postgres-regress soak bench bench-instructions bench-collection bench-sched bench-kernel
 standalone = unit explore example format
+eager_tests = 007_random 009_anomalies 011_history 013_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
 
 test:
 	@test/run.sh
+test-eager:
+	@EAGER=1 SUITES="isolation tap" TESTS="$(basename $(notdir $(wildcard test/specs/*.spec))) $(eager_tests)" test/run.sh
 lint:
 	@SUITES=lint test/run.sh
 demo:

@@ -5,6 +5,8 @@
 #
 #   SUITES="lint unit regress isolation pgtap tap"
 #   TESTS="a b"    only these tests of the suites, by name without suffix
+#   EAGER=1        sessions of the tests with a server collect at every opportunity, an entry at a time (make test-eager:
+#                  those of concurrency, as a whole; make test has some)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 tg_enter build test lint -- "$@"
@@ -15,6 +17,7 @@ for suite in $SUITES; do
 done
 totals=$TG_WORK/totals
 : >"$totals"
+eager="-c tsurugi_fdw.failpoints=collector_eager"
 
 title() { printf '\n== %s\n' "$*"; }
 
@@ -151,6 +154,7 @@ if wanted unit; then
 	run_unit thread thread
 	run_unit address address,undefined
 fi
+[ -z "${EAGER:-}" ] || export PGOPTIONS=$eager
 if wanted regress || wanted isolation || wanted pgtap || wanted tap; then
 	title "build with assertions"
 	if ! tg_install DEBUG=1 WERROR=1; then
@@ -163,8 +167,8 @@ if wanted regress || wanted isolation || wanted pgtap || wanted tap; then
 			else
 				! wanted regress || run_regress REGRESS 'sql/*.sql' .
 				if wanted isolation; then
-					run_regress ISOLATION 'test/specs/*.spec' output_iso
-					PGOPTIONS="-c tsurugi_fdw.failpoints=collector_eager" run_regress ISOLATION 'test/specs/*.spec' output_iso \
+					[ -n "${EAGER:-}" ] || run_regress ISOLATION 'test/specs/*.spec' output_iso
+					PGOPTIONS=$eager run_regress ISOLATION 'test/specs/*.spec' output_iso \
 						", while every session collects an entry at a time"
 				fi
 				! wanted pgtap || run_pgtap

@@ -44,7 +44,12 @@
  * When nothing is given, nothing waits, and the clock stands still, the
  * watcher's check reads a few words and the tasks stay parked.
  *
- * Left out: skipping the garbage of dropped tables.  Departures from runtime.md:
+ * Left out: skipping the garbage of dropped tables.  And pruning by whoever walks a chain, which is never free: a look-up
+ * and a scan begin at the newest version, so most see none that is garbage; who does walk would have to take the
+ * row's guard and write to lines that readers share; and it would go by other readings than the cycle, whose
+ * entries would then not own exactly what is unlinked (prune.c, 8).  A chain is as long as one cycle lets it get.
+ *
+ * Departures from runtime.md:
  *
  * - A log is given when its transaction ends, so no session has to be asked for it, and none keeps one:
  *	 the cycle needs no round that confirms it.  What sessions keep, their caches and leases, they give
