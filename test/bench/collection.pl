@@ -7,6 +7,8 @@
 #   uniform, zipf          keys equally likely, or as 1 / rank^0.99
 #   uniform-reader ...     while a REPEATABLE READ transaction keeps its snapshot
 #   uniform-cursor         while a cursor is open that has read one row
+#   reader, cursor         the same beside and without such a transaction in turns, in one run: throughput beside it
+#                          as a part of that before and after; each turn begins when what the one before has left is collected
 #   delete                 while half of the rows are deleted by one statement in mid-run
 #   utilization            by two roles at once, min_mutator_utilization 0.9 and 0.5, beside that delete
 #   cost                   of the collection: its CPU time by update, as a part of all; and throughput in short windows
@@ -24,7 +26,9 @@
 # milliseconds of this script's own, is done, and «even» is the same ratio at equal
 # speed, by the CPU time that this work took in both sixths.
 #
-# Environment: SECONDS_EACH (60), WINDOW (0.7, seconds), ROWS (1000000), CLIENTS (8), MEMORY_ROWS (10000000), ONLY.
+# What is not as it should be is marked with «!», and counted at the end.
+#
+# Environment: SECONDS_EACH (60), WINDOW (0.7, seconds; of cost), ROWS (1000000), CLIENTS (8), MEMORY_ROWS (10000000), ONLY.
 use strict;
 use warnings;
 use IO::Handle;
@@ -37,10 +41,21 @@ my $rows = $ENV{ROWS} || 1_000_000;
 my $clients = $ENV{CLIENTS} || 8;
 my $memory_rows = $ENV{MEMORY_ROWS} || 10_000_000;
 my $window = $ENV{WINDOW} || 0.7;
-my @all = qw(uniform zipf uniform-reader zipf-reader uniform-cursor delete utilization cost sparse memory);
+my @all = qw(uniform zipf uniform-reader zipf-reader uniform-cursor reader cursor delete utilization cost sparse memory);
 my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || join ' ', @all);
 my $work = $ENV{TG_WORK} or die "to be run by collection.sh\n";
 my %server = (heap => 'UNLOGGED TABLE', ours => 'FOREIGN TABLE');
+
+my $missed = 0;
+
+# A figure of ours, and whether it is as it should be: "<=" or ">=" a target.
+sub judged
+{
+	my ($text, $figure, $relation, $target) = @_;
+	return $text if $relation eq '<=' ? $figure <= $target : $figure >= $target;
+	$missed++;
+	return "$text !";
+}
 
 sub sql
 {
@@ -102,14 +117,16 @@ sub start
 
 sub finish { waitpid($_[0], 0); }
 
+# Options: role; length in seconds; told => file: each second's rate goes there, instead of a log of each transaction.
 sub start_pgbench
 {
-	my ($schema, $keys, $count, $name, $role, $no_log) = @_;
+	my ($schema, $keys, $count, $name, %option) = @_;
 	unlink glob "$work/log_$name.*";
 	local $ENV{PGOPTIONS} = "-c search_path=$schema,public";
-	local $ENV{PGUSER} = $role if defined $role;
-	return start('pgbench', '-n', '-M', 'prepared', '-c', $count, '-j', 2, '-T', $seconds, '-D', "rows=$rows",
-		$no_log ? () : ('-l', '--log-prefix', "$work/log_$name"), '-f', $script{$keys}, 'postgres');
+	local $ENV{PGUSER} = $option{role} if defined $option{role};
+	my @command = ('pgbench', '-n', '-M', 'prepared', '-c', $count, '-j', 2, '-T', $option{length} // $seconds, '-D', "rows=$rows", '-f', $script{$keys});
+	return start('sh', '-c', 'exec "$@" 2>"$0"', $option{told}, @command, '-P', 1, '--progress-timestamp', 'postgres') if $option{told};
+	return start(@command, '-l', '--log-prefix', "$work/log_$name", 'postgres');
 }
 
 # What pgbench has logged: [end in s, latency in us] by transaction.
@@ -212,8 +229,16 @@ sub bench_load
 	for my $schema (qw(heap ours))
 	{
 		my $r = load($schema, $keys, beside($schema, $what));
-		row($name, $schema, sprintf('%.0f', $r->{rate}), sprintf('%.2f', $r->{kept}), sprintf('%.2f', $r->{even}), sprintf('%.2f', $r->{most}),
-			$schema eq 'ours' ? sprintf('%.2f', 1 + $r->{held} / $rows) : '');
+		my @figures = map { sprintf '%.2f', $_ } @$r{qw(kept even most)};
+		my $versions = '';
+		if ($schema eq 'ours')
+		{
+			# beside a snapshot memory is what it keeps: that has a target of its own
+			$figures[1] = judged($figures[1], $r->{even}, '>=', 0.95);
+			$figures[2] = judged($figures[2], $r->{most}, '<=', 1.3) unless $what;
+			$versions = judged(sprintf('%.2f', 1 + $r->{held} / $rows), 1 + $r->{held} / $rows, '<=', 2);
+		}
+		row($name, $schema, sprintf('%.0f', $r->{rate}), @figures, $versions);
 	}
 }
 
@@ -225,34 +250,15 @@ sub bench_delete
 		my $r = load($schema, 'uniform', beside($schema, 'delete'), $seconds / 3);
 		my @before = map { $_->[1] } grep { $_->[0] < $r->{delete} } @{ $r->{log} };
 		my @after = map { $_->[1] } grep { $_->[0] >= $r->{delete} && $_->[0] < $r->{delete} + $seconds / 3 } @{ $r->{log} };
-		printf "%-22s %-6s p99 %.0f us before, %.0f us beside the delete and its collection: %.2f times (target <= 1.50); p50 %.0f, %.0f\n",
+		my $times = percentile(0.99, @after) / percentile(0.99, @before);
+		printf "%-22s %-6s p99 %.0f us before, %.0f us beside the delete and its collection: %s times%s; p50 %.0f, %.0f\n",
 			'delete', $schema, percentile(0.99, @before), percentile(0.99, @after),
-			percentile(0.99, @after) / percentile(0.99, @before), percentile(0.5, @before), percentile(0.5, @after);
+			$schema eq 'ours' ? judged(sprintf('%.2f', $times), $times, '<=', 1.5) : sprintf('%.2f', $times),
+			$schema eq 'ours' ? ' (target <= 1.50)' : '', percentile(0.5, @before), percentile(0.5, @after);
 	}
 }
 
-sub bench_utilization
-{
-	make_table('ours', $rows);
-	for my $role ([ 'latency', 0.9 ], [ 'batch', 0.5 ])
-	{
-		sql("CREATE ROLE $role->[0] LOGIN; GRANT USAGE ON SCHEMA ours TO $role->[0]; GRANT SELECT, UPDATE ON ours.item TO $role->[0]; "
-			. "ALTER ROLE $role->[0] SET tsurugi_fdw.min_mutator_utilization = $role->[1]");
-	}
-	my @pids = map { start_pgbench('ours', 'uniform', int($clients / 2) || 1, $_, $_) } qw(latency batch);
-	sleep $seconds / 3;
-	my $delete = start(@{ beside('ours', 'delete') });
-	finish($_) for @pids, $delete;
-	for my $role (qw(latency batch))
-	{
-		my @log = logged($role);
-		printf "%-22s %-8s %.0f/s, p50 %.0f us, p99 %.0f us, p99.9 %.0f us\n", 'utilization', $role eq 'latency' ? '0.9' : '0.5',
-			@log / $seconds, map({ percentile($_, map { $_->[1] } @log) } 0.5, 0.99, 0.999);
-	}
-	drop_table('ours');
-}
-
-# --- the cost -----------------------------------------------------------------
+# --- beside a snapshot ----------------------------------------------------------
 
 # A psql that stays: one statement at a time, its answer back.
 sub talk
@@ -276,6 +282,8 @@ sub ask
 	die "no answer: $statement\n";
 }
 
+sub hang_up { for (@_) { close $_->{to}; finish($_->{pid}); } }
+
 # Seconds that the threads of these processes have been on a CPU.
 sub cpu_of
 {
@@ -298,6 +306,109 @@ sub pool_process
 
 	return map { /^\s*(\d+) .*tsurugi_fdw worker/ ? $1 : () } `ps -o pid=,args= --ppid $postmaster`;
 }
+
+# Whose CPU time is looked at.
+sub pids_of
+{
+	my ($psql, $pgbench) = @_;
+	return {
+		pool => [ pool_process(ask($psql, 'SELECT pg_backend_pid()')) ],
+		backends => [ split /\n/, ask($psql, "SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench'") ],
+		client => [$pgbench]};
+}
+
+# Mean of the seconds that lie within a turn.
+sub rate_told
+{
+	my ($turn, @told) = @_;
+	my @within = map { $_->[1] } grep { $_->[0] - 1 >= $turn->[0] && $_->[0] <= $turn->[1] } @told;
+	my $sum = 0;
+
+	$sum += $_ for @within;
+	return $sum / (@within || die "a turn is too short\n");
+}
+
+# Without, beside, without, beside, without ...
+sub bench_beside
+{
+	my ($name) = @_;
+	my $turn = $seconds / 3 > 4 ? $seconds / 3 : 4;
+	my $turns = 5;
+
+	for my $schema (qw(heap ours))
+	{
+		make_table($schema, $rows);
+		my $holder = talk();
+		my $pgbench = start_pgbench($schema, 'uniform', $clients, 'beside', told => "$work/told", length => int($turns * ($turn + 8)));
+		my (@turns, $piled);
+		sleep 2;
+		my $pids = pids_of($holder, $pgbench);
+		for my $number (0 .. $turns - 1)
+		{
+			if ($number % 2)
+			{
+				ask($holder, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM (SELECT FROM $schema.item LIMIT 1) x") if $name eq 'reader';
+				ask($holder, "BEGIN; DECLARE c CURSOR FOR SELECT * FROM $schema.item ORDER BY id; FETCH 1 FROM c") if $name eq 'cursor';
+			}
+			my ($from, %spent) = (time, map { $_ => -cpu_of(@{ $pids->{$_} }) } keys %$pids);
+			sleep $turn;
+			$spent{$_} += cpu_of(@{ $pids->{$_} }) for keys %spent;
+			push @turns, [ $from, time, \%spent ];
+			$piled = ask($holder, 'SELECT versions_held FROM tsurugi.collector') if $number % 2 && $schema eq 'ours';
+			ask($holder, 'COMMIT') if $number % 2;
+			my $ends = time + 6;
+			if ($number % 2 && $schema eq 'ours') { sleep 0.1 while time < $ends && ask($holder, 'SELECT versions_held + logs_waiting FROM tsurugi.collector') > $rows / 50; }
+		}
+		kill TERM => $pgbench;
+		finish($pgbench);
+		hang_up($holder);
+		drop_table($schema);
+		open(my $in, '<', "$work/told") or die;
+		my @told = map { /^progress: ([\d.]+) s, ([\d.]+) tps/ ? [ $1, $2 ] : () } <$in>;
+		my @rates = map { rate_told($_, @told) } @turns;
+		my @parts = map { 2 * $rates[$_] / ($rates[ $_ - 1 ] + $rates[ $_ + 1 ]) } grep { $_ % 2 } 0 .. $#rates;
+		my ($mean, @cost) = (0);
+		$mean += $_ / @parts for @parts;
+		for my $number (0 .. $#turns)
+		{
+			my $updates = $rates[$number] * ($turns[$number][1] - $turns[$number][0]);
+			$cost[ $number % 2 ]{$_} += 1e6 * $turns[$number][2]{$_} / $updates / (int(@turns / 2) + ($number + 1) % 2) for keys %{ $turns[$number][2] };
+		}
+		printf "%-22s %-6s %.0f updates/s without, beside it %s of that%s; turns of %.0f s: %s%s\n", $name, $schema, $rates[0],
+			$schema eq 'ours' ? judged(sprintf('%.2f', $mean), $mean, '>=', 0.9) : sprintf('%.2f', $mean),
+			$schema eq 'ours' ? ' (target >= 0.90)' : '', $turn, join(', ', map { sprintf '%.0f', $_ } @rates),
+			$schema eq 'ours' ? sprintf('; %.2f versions a row at the end', 1 + $piled / $rows) : '';
+		printf "%-22s %-6s CPU us an update, without and beside it: %s\n", '', $schema,
+			join ', ', map { sprintf '%s %.2f and %.2f', $_, $cost[0]{$_} // 0, $cost[1]{$_} // 0 } qw(client backends pool);
+	}
+}
+
+sub bench_utilization
+{
+	make_table('ours', $rows);
+	for my $role ([ 'latency', 0.9 ], [ 'batch', 0.5 ])
+	{
+		sql("CREATE ROLE $role->[0] LOGIN; GRANT USAGE ON SCHEMA ours TO $role->[0]; GRANT SELECT, UPDATE ON ours.item TO $role->[0]; "
+			. "ALTER ROLE $role->[0] SET tsurugi_fdw.min_mutator_utilization = $role->[1]");
+	}
+	my @pids = map { start_pgbench('ours', 'uniform', int($clients / 2) || 1, $_, role => $_) } qw(latency batch);
+	sleep $seconds / 3;
+	my $delete = start(@{ beside('ours', 'delete') });
+	finish($_) for @pids, $delete;
+	my %p99;
+	for my $role (qw(batch latency))
+	{
+		my @log = logged($role);
+		my @latencies = map { percentile($_, map { $_->[1] } @log) } 0.5, 0.99, 0.999;
+		$p99{$role} = $latencies[1];
+		printf "%-22s %-6s %.0f/s, p50 %.0f us, p99 %s us%s, p99.9 %.0f us\n", 'utilization', $role eq 'latency' ? '0.9' : '0.5',
+			@log / $seconds, $latencies[0], $role eq 'latency' ? judged(sprintf('%.0f', $p99{latency}), $p99{latency}, '<=', $p99{batch}) : sprintf('%.0f', $p99{batch}),
+			$role eq 'latency' ? ' (target <= that of 0.5)' : '', $latencies[2];
+	}
+	drop_table('ours');
+}
+
+# --- the cost -----------------------------------------------------------------
 
 # What there is of updates and CPU time by now.
 sub meter
@@ -326,12 +437,9 @@ sub bench_cost
 {
 	make_table('ours', $rows);
 	my ($meter, $holder) = (talk(), talk());
-	my $pgbench = start_pgbench('ours', 'uniform', $clients, 'cost', undef, 1);
+	my $pgbench = start_pgbench('ours', 'uniform', $clients, 'cost', told => '/dev/null');
 	sleep 2;
-	my $pids = {
-		pool => [ pool_process(ask($meter, 'SELECT pg_backend_pid()')) ],
-		backends => [ split /\n/, ask($meter, "SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench'") ],
-		client => [$pgbench]};
+	my $pids = pids_of($meter, $pgbench);
 	my $ends = time + $seconds - 4;
 	my (@on, @off, @ratios);
 	while (time < $ends)
@@ -350,15 +458,15 @@ sub bench_cost
 		push @off, $off;
 	}
 	finish($pgbench);
-	close $_->{to} for $meter, $holder;
-	finish($_->{pid}) for $meter, $holder;
+	hang_up($meter, $holder);
 	drop_table('ours');
 	my %median = map { my $what = $_; ($what => sorted_at(0.5, map { $_->{$what} } @on)) } qw(at all pool sessions collection);
 	my @shares = map { 100 * $_->{collection} / $_->{all} } @on;
 	printf "%-22s %d windows of %.1f s each way, %.0f updates/s, %.2f CPUs busy\n", 'cost', scalar @on, $window, 1e6 / $median{at},
 		$median{all} / $median{at};
-	printf "%-22s CPU of the collection, us an update: %.2f of %.2f (server and client): median %.1f %% (quartiles %.1f, %.1f; target <= 10); pool %.2f, sessions %.2f; held off %.2f\n",
-		'', $median{collection}, $median{all}, map({ sorted_at($_, @shares) } 0.5, 0.25, 0.75), $median{pool}, $median{sessions},
+	printf "%-22s CPU of the collection, us an update: %.2f of %.2f (server and client): median %s %% (quartiles %.1f, %.1f; target <= 10); pool %.2f, sessions %.2f; held off %.2f\n",
+		'', $median{collection}, $median{all}, judged(sprintf('%.1f', sorted_at(0.5, @shares)), sorted_at(0.5, @shares), '<=', 10),
+		map({ sorted_at($_, @shares) } 0.25, 0.75), $median{pool}, $median{sessions},
 		sorted_at(0.5, map { $_->{collection} } @off);
 	printf "%-22s throughput lost beside windows without it: median %.1f %% (quartiles %.1f, %.1f)\n", '',
 		map { 100 * sorted_at($_, @ratios) } 0.5, 0.25, 0.75;
@@ -400,8 +508,9 @@ sub bench_sparse
 sub bench_memory
 {
 	my %bytes = map { my $bytes = make_table($_, $memory_rows); drop_table($_); ($_ => $bytes / $memory_rows) } qw(heap ours);
-	printf "%-22s %d rows: heap and its key %.1f bytes a row, ours %.1f: %.2f (target <= 1.00)\n", 'memory', $memory_rows,
-		$bytes{heap}, $bytes{ours}, $bytes{ours} / $bytes{heap};
+	my $part = $bytes{ours} / $bytes{heap};
+	printf "%-22s %d rows: heap and its key %.1f bytes a row, ours %.1f: %s (target <= 1.00)\n", 'memory', $memory_rows,
+		$bytes{heap}, $bytes{ours}, judged(sprintf('%.2f', $part), $part, '<=', 1);
 }
 
 $| = 1;
@@ -417,10 +526,11 @@ my $failed = 0;
 for my $name (@all)
 {
 	next unless $only{$name};
-	my $code = {delete => \&bench_delete, utilization => \&bench_utilization, cost => \&bench_cost, sparse => \&bench_sparse, memory => \&bench_memory}->{$name} // \&bench_load;
+	my $code = {reader => \&bench_beside, cursor => \&bench_beside, delete => \&bench_delete, utilization => \&bench_utilization, cost => \&bench_cost, sparse => \&bench_sparse, memory => \&bench_memory}->{$name} // \&bench_load;
 	next if eval { $code->($name); 1 };
 	print "$name: not measured: $@";
 	$failed = 1;
 	eval { drop_table($_) } for qw(heap ours);
 }
+print $missed ? "\n$missed not as they should be: marked with !\n" : "\nall as they should be\n" unless $failed;
 exit $failed;
