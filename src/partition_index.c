@@ -53,6 +53,7 @@
 #include "src/deferred_key.h"
 #include "src/index_entry.h"
 #include "src/keys.h"
+#include "src/owner.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
 #include "src/utility.h"
@@ -221,10 +222,18 @@ static bool
 make_part(Relation above, Relation parent_index, Relation partition, const Manner *manner)
 {
 	AttrMap *map = build_attrmap_by_name(RelationGetDescr(partition), RelationGetDescr(above));
-	Relation same = find_same(parent_index, partition, map, manner);
+	tsurugi_caller caller;
 	IndexStmt *statement;
+	bool without;
+	Relation same;
 	Oid constraint;
 	Oid index;
+
+	/* expressions of indexes call functions */
+	tsurugi_owner_begin(partition, &caller);
+	same = find_same(parent_index, partition, map, manner);
+	without = same == NULL && goes_without(above, parent_index, partition);
+	tsurugi_owner_end(&caller);
 
 	if (same != NULL)
 	{
@@ -234,7 +243,7 @@ make_part(Relation above, Relation parent_index, Relation partition, const Manne
 		index_close(same, NoLock);
 		return valid;
 	}
-	if (goes_without(above, parent_index, partition))
+	if (without)
 		return true;
 	statement = generateClonedIndexStmt(NULL, parent_index, map, &constraint);
 	statement->idxcomment = manner->comment;

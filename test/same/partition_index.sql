@@ -178,6 +178,21 @@ SELECT relname, relowner::regrole = current_user::regrole FROM pg_class WHERE re
 DROP SCHEMA closed CASCADE;
 DROP TABLE w;
 DROP ROLE partition_index_user;
+-- functions in indexes run as the owner
+CREATE ROLE partition_index_owner;
+CREATE FUNCTION owners(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS
+	$$ BEGIN ASSERT current_user = 'partition_index_owner', format('called by %s', current_user); RETURN $1; END $$;
+CREATE TABLE w (a int) PARTITION BY RANGE (a);
+CREATE TABLE w1 PARTITION OF w DEFAULT;
+ALTER TABLE w OWNER TO partition_index_owner;
+ALTER TABLE w1 OWNER TO partition_index_owner;
+INSERT INTO w VALUES (1), (50);
+CREATE INDEX ON w ((owners(a) + owners(0))) WHERE owners(a + 10) > owners(10);
+CREATE INDEX ON w ((owners(a) + owners(0))) WHERE owners(a + 10) > owners(10);
+SELECT "table", index, part_of FROM indexes;
+DROP TABLE w;
+DROP FUNCTION owners;
+DROP ROLE partition_index_owner;
 -- a part that is not valid
 CREATE TABLE w (a int, b int) PARTITION BY RANGE (a);
 CREATE TABLE w1 PARTITION OF w FOR VALUES FROM (0) TO (10);
