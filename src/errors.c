@@ -121,6 +121,16 @@ tsurugi_error_duplicate(Relation relation, Oid index_id, TupleTableSlot *slot)
 }
 
 void
+tsurugi_error_twice(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
+					errmsg("%s command cannot affect row a second time", "ON CONFLICT DO UPDATE"),
+					errhint("Ensure that no rows proposed for insertion within the same command have duplicate "
+							"constrained values.")));
+	pg_unreachable();
+}
+
+void
 tsurugi_error_not_unique(Relation relation, Oid index_id, TupleTableSlot *slot)
 {
 	Relation index = index_open(index_id, AccessShareLock);

@@ -13,20 +13,17 @@
  *	          │    └── deleted, or own change ─▶ skipped ◀──────────────┘   │
  *	          └───────────────────────────────────┴── somebody was faster ◀─┘
  *
- * 1. A write replaces exactly the version that the new row was computed from.  So the
- *	  row need not be locked before; what was computed in vain is computed again.
- * 2. For foreign tables the executor fires BEFORE ROW triggers ahead of these
- *	  callbacks, with the row as the snapshot sees it.  Where that row has
- *	  changed since, they are fired a second time, with the row as it is now, so that
- *	  what they make of it is right; what they did elsewhere is done twice.
- *	  AFTER ROW triggers are then fired from here, because the executor would
- *	  show them the old row as it was: see fire_after_update.
- * 3. INSERT ... ON CONFLICT: the storage names the unique index that has refused
- *	  the row (arbiter.c).  A row that had its key may have another one by the time
- *	  it is read, and is no conflict then.  DO UPDATE does not hold a row that its WHERE refuses.
- * 4. At REPEATABLE READ and above what has changed since the snapshot ends the
- *	  transaction with 40001: instead of EvalPlanQual, and for a row that
- *	  INSERT ... ON CONFLICT meets, if the snapshot cannot be renewed (isolation.c).
+ * 1. A write replaces exactly the version that the new row was computed from.  So the row need not be locked before;
+ *	  what was computed in vain is computed again.
+ * 2. For foreign tables the executor fires BEFORE ROW triggers ahead of these callbacks, with the row as
+ *	  the snapshot sees it.  Where that row has changed since, they are fired a second time, with the row as it is now,
+ *	  so that what they make of it is right; what they did elsewhere is done twice.  AFTER ROW triggers are then
+ *	  fired from here, because the executor would show them the old row as it was: see fire_after_update.
+ * 3. INSERT ... ON CONFLICT: the storage names the unique index that has refused the row (arbiter.c).  A row that had
+ *	  its key may have another one by the time it is read, and is no conflict then.  DO UPDATE does not hold a row that
+ *	  its WHERE refuses.
+ * 4. At REPEATABLE READ and above what has changed since the snapshot ends the transaction with 40001: instead of
+ *	  EvalPlanQual, and for a row that INSERT ... ON CONFLICT meets, if the snapshot cannot be renewed (isolation.c).
  */
 #include "postgres.h"
 
@@ -369,9 +366,8 @@ reevaluate(modify_state *modify, ResultRelInfo *rinfo, uint32_t row)
 }
 
 /*
- * Stores the slot's row in the place of a version, under its key, old or new.
- * Blobs are shared along the versions of one row only: a row that gets another
- * key is a new one and takes copies.
+ * Stores the slot's row in the place of a version, under its key, old or new.  Blobs are shared along the versions of
+ * one row only: a row that gets another key is a new one and takes copies.
  */
 static tg_status
 replace_row(modify_state *modify, EState *estate, found_row *found, TupleTableSlot *slot)
@@ -404,8 +400,8 @@ replace_row(modify_state *modify, EState *estate, found_row *found, TupleTableSl
 }
 
 /*
- * The new key of a row is taken.  That counts only if the row is still as it
- * was found: who has the key may be the same row, moved there by somebody who was faster.
+ * The new key of a row is taken.  That counts only if the row is still as it was found: who has the key may be the same
+ * row, moved there by somebody who was faster.
  */
 static void
 check_key_is_taken(modify_state *modify, EState *estate, const found_row *found, TupleTableSlot *slot,
@@ -424,9 +420,8 @@ check_key_is_taken(modify_state *modify, EState *estate, const found_row *found,
 /* --- INSERT ------------------------------------------------------------------------------------ */
 
 /*
- * ON CONFLICT DO UPDATE of the row that has the key (ExecOnConflictUpdate).
- * False: the row is not what it was, insert again.  *result_out is the new
- * row, or NULL if nothing is to be done.
+ * ON CONFLICT DO UPDATE of the row that has the key (ExecOnConflictUpdate).  False: the row is not what it was, insert
+ * again.  *result_out is the new row, or NULL if nothing is to be done.
  */
 static bool
 update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, const tg_wait *holder,
@@ -442,11 +437,14 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, cons
 	TupleTableSlot *slot;
 	HeapTuple old = NULL;
 
+	/* What the snapshot saw under the key may be gone, and this row our own (tsurugi_key_is_seen). */
+	if (level && status != TG_OK)
+	{
+		found.row = row;
+		status = look_at_newest(modify, estate, TG_DATA, false, &found);
+	}
 	if (status == TG_SELF)
-		ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
-						errmsg("%s command cannot affect row a second time", "ON CONFLICT DO UPDATE"),
-						errhint("Ensure that no rows proposed for insertion within the same command have duplicate "
-								"constrained values.")));
+		tsurugi_error_twice();
 	if (status == TG_BUSY)
 		tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
 	if (status == TG_CONFLICT || status == TG_FORBIDDEN)
@@ -493,7 +491,10 @@ update_existing(modify_state *modify, EState *estate, ResultRelInfo *rinfo, cons
 			tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
 			return false;
 		case TG_AGAIN:
-			return false;
+			if (look_at_newest(modify, estate, TG_DATA, false, &found) != TG_SELF)
+				return false;
+			tsurugi_check_own_change(found.by_other_command, "updated"); /* by SET: that counts, as with UPDATE */
+			return true;
 		case TG_EXISTS:
 			check_key_is_taken(modify, estate, &found, slot, &noted);
 			return false;
@@ -599,9 +600,8 @@ target_of(const modify_state *modify, TupleTableSlot *planSlot)
 }
 
 /*
- * The new row for a row that was committed after the snapshot, in the slot
- * that the executor computes new rows in.  NULL if the statement does not want
- * it any more.  *old_out is for triggers; NULL if there are none.
+ * The new row for a row that was committed after the snapshot, in the slot that the executor computes new rows in.  NULL
+ * if the statement does not want it any more.  *old_out is for triggers; NULL if there are none.
  */
 static TupleTableSlot *
 recompute_update(modify_state *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, HeapTuple *old_out)

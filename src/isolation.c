@@ -428,9 +428,9 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 	tsurugi_writer(estate, TG_DATA, &writer);
 	tg_epoch_enter(writer.session);
 	status = tg_txn_newest(&writer, &snapshot, table, &found, &version, &wait);
-	if (status == TG_NOT_FOUND || status == TG_MOVED)
+	if (status == TG_NOT_FOUND || status == TG_MOVED || found != row)
 	{
-		/* What the snapshot saw under the key is gone.  What stands there now came later, if it stands. */
+		/* What the snapshot saw under the key is gone, or has another key.  What stands there now came later, if it stands. */
 		found = row;
 		status = tg_txn_newest(&writer, NULL, table, &found, &version, &wait);
 	}

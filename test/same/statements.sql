@@ -109,3 +109,18 @@ ALTER TABLE t DROP COLUMN more;
 EXECUTE q (2);
 DROP TABLE t CASCADE;
 EXECUTE q (1);
+-- ON CONFLICT DO UPDATE of a row that what SET asks for has changed: the first change stays
+CREATE TABLE twice (k int PRIMARY KEY, v text);
+INSERT INTO twice VALUES (2, 'Yellow');
+WITH first AS (INSERT INTO twice VALUES (2, 'Blue') ON CONFLICT (k) DO UPDATE SET v = excluded.v || '!' RETURNING k, v)
+INSERT INTO twice VALUES (2, 'Red') ON CONFLICT (k) DO UPDATE SET (k, v) = (SELECT k, v FROM first WHERE first.k = twice.k) RETURNING k, v;
+TABLE twice;
+WITH first AS (DELETE FROM twice WHERE k = 2 RETURNING k, v)
+INSERT INTO twice VALUES (2, 'Red') ON CONFLICT (k) DO UPDATE SET v = (SELECT v || '?' FROM first) RETURNING k, v;
+TABLE twice;
+CREATE FUNCTION change_twice() RETURNS text LANGUAGE plpgsql AS $$ BEGIN UPDATE twice SET v = 'inside' WHERE k = 3; RETURN 'outside'; END $$;
+INSERT INTO twice VALUES (3, 'Green');
+INSERT INTO twice VALUES (3, 'Red') ON CONFLICT (k) DO UPDATE SET v = change_twice();
+TABLE twice;
+DROP TABLE twice;
+DROP FUNCTION change_twice;
