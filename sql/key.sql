@@ -112,8 +112,21 @@ SELECT * FROM canonical WHERE n = 1.00 AND j = '{"b": null, "a": [1.00, "x"]}' A
 
 -- Refused types
 CREATE FOREIGN TABLE bad (k json PRIMARY KEY) SERVER key;
-CREATE FOREIGN TABLE bad (k tsvector PRIMARY KEY) SERVER key;
-CREATE FOREIGN TABLE bad (k tsvector[] PRIMARY KEY) SERVER key;
+CREATE TYPE key_json AS (j json);
+CREATE FOREIGN TABLE bad (k key_json PRIMARY KEY) SERVER key;
+CREATE FOREIGN TABLE bad (k key_json[] PRIMARY KEY) SERVER key;
+
+-- Text search: equality is PostgreSQL's, which looks at sizes, positions and their weights, and not at weights in queries
+CREATE FOREIGN TABLE search (v tsvector, q tsquery, n int, PRIMARY KEY (v, q)) SERVER key;
+INSERT INTO search VALUES ('a:1A fat:2B,4C cat', 'fat & (cat | !rat)', 1), ('a:1 fat:2B,4C cat', 'fat & (cat | !rat)', 2), ('a:1A fat:2B,4C cat', 'fat & cat | !rat', 3), ('', '', 4);
+INSERT INTO search VALUES ('cat fat:4C,2B a:1A', 'fat:A & (cat | !rat)', 5);
+INSERT INTO search VALUES ('cat fat:4C,2B a:1A', 'fat <-> (cat | !rat)', 6), ('cat fat:4C,2B a:1A', 'fat <2> (cat | !rat)', 7);
+INSERT INTO search VALUES (''::tsvector, ''::tsquery, 8);
+SELECT n FROM search WHERE v = 'fat:2B,4C a:1A cat' AND q = 'fat:*B & (cat | !rat)';
+SELECT n FROM search WHERE v = 'fat:2B,4C a:1A cat' AND q = 'fat <2> (cat | !rat)';
+SELECT n FROM search WHERE v = strip('fat:2B,4C a:1A cat') AND q = 'fat';
+SELECT n FROM search WHERE v = '' AND q = '';
+EXPLAIN (COSTS off) SELECT n FROM search WHERE v = '' AND q = '';
 
 -- Strings that are equal, but not byte by byte; types of extensions
 SET client_min_messages = warning;

@@ -15,6 +15,8 @@
  *	text whose collation takes different strings for equal: ICU's sort key, in order
  *	citext            in lower case; in order if its collation is C
  *	hstore            as stored: pairs are unique and sorted in it
+ *	tsvector, tsquery what PostgreSQL compares: the size, then lexemes with their
+ *	                  positions, or operators and operands, but not the latter's weights
  *	key.h's types     as in a key
  *
  * Parts of a value follow each other with what it takes to tell where each
@@ -26,7 +28,7 @@
  * A type of an extension is known by the function that compares it: what is said of
  * its values here was read in that function.
  *
- * Left out: other types of extensions, text search, and xml (which has no equality).
+ * Left out: other types of extensions, and xml (which has no equality).
  */
 #include "postgres.h"
 
@@ -40,6 +42,7 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
+#include "tsearch/ts_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -186,6 +189,8 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 		case CIDROID:
 		case TIMETZOID:
 		case JSONBOID:
+		case TSVECTOROID:
+		case TSQUERYOID:
 			return true;
 		case TEXTOID:
 		case VARCHAROID:
@@ -441,6 +446,45 @@ append_hstore(StringInfo bytes, Datum value)
 	appendBinaryStringInfo(bytes, VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat));
 }
 
+/* silly_cmp_tsvector; lexemes are sorted. */
+static void
+append_tsvector(StringInfo bytes, TSVector vector)
+{
+	append_32(bytes, VARSIZE(vector));
+	for (const WordEntry *entry = ARRPTR(vector); entry < ARRPTR(vector) + vector->size; entry++)
+	{
+		append_16(bytes, entry->len << 1 | entry->haspos);
+		appendBinaryStringInfo(bytes, STRPTR(vector) + entry->pos, entry->len);
+		if (!entry->haspos)
+			continue;
+		append_16(bytes, POSDATALEN(vector, entry));
+		appendBinaryStringInfo(bytes, (char *) POSDATAPTR(vector, entry),
+							   POSDATALEN(vector, entry) * (int) sizeof(WordEntryPos));
+	}
+}
+
+/* CompareTSQ; the items are those of a tree, each operator before what it is applied to. */
+static void
+append_tsquery(StringInfo bytes, TSQuery query)
+{
+	append_32(bytes, VARSIZE(query));
+	for (const QueryItem *item = GETQUERY(query); item < GETQUERY(query) + query->size; item++)
+	{
+		appendStringInfoCharMacro(bytes, item->type);
+		if (item->type == QI_OPR)
+		{
+			appendStringInfoCharMacro(bytes, item->qoperator.oper);
+			if (item->qoperator.oper == OP_PHRASE)
+				append_16(bytes, item->qoperator.distance);
+		}
+		else
+		{
+			append_16(bytes, item->qoperand.length);
+			appendBinaryStringInfo(bytes, GETOPERAND(query) + item->qoperand.distance, item->qoperand.length);
+		}
+	}
+}
+
 static void
 append_plain(StringInfo bytes, const tsurugi_codec *codec, Datum value)
 {
@@ -504,6 +548,12 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 			return;
 		case JSONBOID:
 			append_jsonb(bytes, value);
+			return;
+		case TSVECTOROID:
+			append_tsvector(bytes, DatumGetTSVector(value));
+			return;
+		case TSQUERYOID:
+			append_tsquery(bytes, DatumGetTSQuery(value));
 			return;
 		case TEXTOID:
 		case VARCHAROID:
