@@ -40,6 +40,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "src/cluster.h"
 #include "src/create.h"
 #include "src/followers.h"
 
@@ -53,6 +54,7 @@ typedef struct Move
 	char *qold;
 	char *qfresh;
 	List *index_names; /* in the order of OIDs */
+	char *clustered;   /* of the index that it was clustered by, or NULL */
 } Move;
 
 static void run(const char *format, ...) pg_attribute_printf(1, 2);
@@ -311,6 +313,8 @@ give_names_back(const Move *move, List *identities)
 			run("ALTER INDEX %s RENAME TO %s", quote_qualified_identifier(namespace, lfirst(cell2)),
 				quote_identifier(lfirst(cell)));
 	}
+	if (move->clustered != NULL)
+		run("ALTER TABLE %s CLUSTER ON %s", move->qfresh, quote_identifier(move->clustered));
 	foreach (cell, identities)
 	{
 		Oid sequence = getIdentitySequence(move->fresh, get_attnum(move->fresh, linitial(lfirst(cell))), false);
@@ -353,6 +357,7 @@ move_table(Oid relation_id, const char *method)
 	CheckTableNotInUse(relation, "ALTER TABLE");
 	check_kind(relation);
 	move.name = pstrdup(RelationGetRelationName(relation));
+	move.clustered = get_rel_name(tsurugi_clustered_index(relation));
 	table_close(relation, NoLock);
 	move.qold = qualified(relation_id);
 	if (SPI_connect() != SPI_OK_CONNECT)

@@ -24,6 +24,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
+#include "commands/cluster.h"
 #include "commands/comment.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
@@ -37,6 +38,7 @@
 
 #include "src/access_method.h"
 #include "src/altered.h"
+#include "src/cluster.h"
 #include "src/create.h"
 #include "src/deferred.h"
 #include "src/deferred_key.h"
@@ -65,6 +67,7 @@ typedef struct Wishes
 	List *dropped_keys; /* of tsurugi_dropped_key: foreign keys */
 	List *validated;	/* names of constraints */
 	List *altered;		/* of AlterTableCmd: ALTER CONSTRAINT */
+	List *clustered;	/* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
 	List *not_null;		/* names of columns */
 	bool only;			/* not of what inherits */
 	bool checks;
@@ -131,8 +134,6 @@ is_about_storage(const AlterTableCmd *command)
 		case AT_SetLogged:
 		case AT_SetUnLogged:
 		case AT_SetCompression:
-		case AT_ClusterOn:
-		case AT_DropCluster:
 			return true;
 		default:
 			return false;
@@ -157,6 +158,11 @@ strip_command(Oid relation, AlterTableCmd *command, Wishes *wishes, List **comma
 	if (command->subtype == AT_AlterConstraint)
 	{
 		wishes->altered = lappend(wishes->altered, command);
+		return;
+	}
+	if (command->subtype == AT_ClusterOn || command->subtype == AT_DropCluster)
+	{
+		wishes->clustered = lappend(wishes->clustered, command);
 		return;
 	}
 	if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def))
@@ -196,6 +202,7 @@ typedef struct Rebuild
 	char *comment;		 /* on it, or NULL */
 	char *of_constraint; /* the same on its constraint */
 	char *name;
+	bool clustered; /* the table was, by this index */
 } Rebuild;
 
 static bool
@@ -225,6 +232,7 @@ make_rebuild(Oid table, Oid index, Oid constraint)
 	if (OidIsValid(constraint))
 		rebuild->of_constraint = GetComment(constraint, ConstraintRelationId, 0);
 	rebuild->name = get_rel_name(index);
+	rebuild->clustered = get_index_isclustered(index);
 	return rebuild;
 }
 
@@ -321,6 +329,8 @@ rebuild_indexes(const Wishes *wishes)
 			index = tsurugi_index_entry_create(relation, statement, rebuild->definition, false);
 		if (rebuild->of_constraint != NULL)
 			CreateComments(get_index_constraint(index), ConstraintRelationId, 0, rebuild->of_constraint);
+		if (rebuild->clustered)
+			mark_index_clustered(relation, index, true);
 		if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 			tsurugi_altered_note(rebuild->table);
 		table_close(relation, NoLock);
@@ -610,9 +620,8 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	AlterTableStmt *changed = copyObject(statement);
 	bool holds_ours = tsurugi_holds_our_table(relation);
 	Wishes wishes = {.relation = relation, .only = !statement->relation->inh};
-	ListCell *cell;
-
 	bool takes_keys = holds_ours && take_spread_keys(relation, changed, &wishes);
+	ListCell *cell;
 
 	note_type_changes(utility, relation, statement, &wishes);
 	foreach (cell, changed->cmds)
@@ -659,6 +668,7 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 {
 	AlterTableStmt *statement = copyObject(written);
 	Wishes wishes = {.relation = relation_id, .only = !written->relation->inh};
+	ListCell *cell;
 
 	strip_alter(relation_id, statement, &wishes); /* looks at indexes that the next one drops */
 	note_type_changes(utility, relation_id, written, &wishes);
@@ -679,6 +689,8 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	verify_rebuilt(&wishes);
 	finish_foreign_keys(relation_id, &wishes);
 	verify_tables(relation_id, statement, &wishes);
+	foreach (cell, wishes.clustered)
+		tsurugi_cluster_mark(relation_id, lfirst(cell));
 }
 
 static void

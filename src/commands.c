@@ -7,7 +7,7 @@
  * is run here in a form that works: as another statement of PostgreSQL's where
  * there is one, so that rights, options and messages stay PostgreSQL's.
  *
- * CLUSTER and REINDEX TABLE write a table anew (rewrite.h); VACUUM has a file of its own.
+ * REINDEX TABLE writes a table anew (rewrite.h); VACUUM and CLUSTER have files of their own.
  */
 #include "postgres.h"
 
@@ -36,7 +36,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "src/deferred.h"
+#include "src/cluster.h"
 #include "src/index_command.h"
 #include "src/index_concurrent.h"
 #include "src/index_entry.h"
@@ -299,10 +299,10 @@ lock_tables(const tsurugi_utility *utility, LockStmt *written)
 	}
 }
 
-/* --- CLUSTER, REINDEX TABLE ---------------------------------------------------------------------- */
+/* --- REINDEX TABLE ------------------------------------------------------------------------------- */
 
-static void
-check_owner(const RangeVar *name, Oid relation, Oid previous, void *argument)
+void
+tsurugi_check_owner(const RangeVar *name, Oid relation, Oid previous, void *argument)
 {
 	if (OidIsValid(relation) && !pg_class_ownercheck(relation, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relation)), name->relname);
@@ -311,7 +311,8 @@ check_owner(const RangeVar *name, Oid relation, Oid previous, void *argument)
 static Relation
 open_to_rewrite(const RangeVar *name, const char *command)
 {
-	Relation table = table_open(RangeVarGetRelidExtended(name, AccessExclusiveLock, 0, check_owner, NULL), NoLock);
+	Relation table =
+		table_open(RangeVarGetRelidExtended(name, AccessExclusiveLock, 0, tsurugi_check_owner, NULL), NoLock);
 
 	CheckTableNotInUse(table, command);
 	return table;
@@ -339,52 +340,11 @@ check_options(const char *text, List *options, const char *command, const char *
 	free_parsestate(parse);
 }
 
-/* The index that CLUSTER names has to be one that the store can read all rows from in order: the primary key's. */
-static void
-check_cluster_index(Relation table, Oid key_index, const char *name)
-{
-	Oid index;
-
-	if (name == NULL)
-	{
-		if (!OidIsValid(key_index))
-			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-							errmsg("there is no previously clustered index for table \"%s\"",
-								   RelationGetRelationName(table))));
-		return;
-	}
-	index = get_relname_relid(name, RelationGetNamespace(table));
-	if (!OidIsValid(index))
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("index \"%s\" for table \"%s\" does not exist", name, RelationGetRelationName(table))));
-	if (!list_member_oid(RelationGetIndexList(table), index))
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("\"%s\" is not an index for table \"%s\"", name, RelationGetRelationName(table))));
-	if (index != key_index)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot cluster on index \"%s\"", name),
-						errdetail("Tables in memory are clustered by their primary keys.")));
-}
-
-/* Rows that follow each other by key lie next to each other then, as they do in PostgreSQL's tables. */
-static void
-cluster_table(const char *text, const ClusterStmt *cluster)
-{
-	static const char *const options[] = {"verbose", NULL};
-	Relation table;
-
-	check_options(text, cluster->params, "CLUSTER", options);
-	table = open_to_rewrite(cluster->relation, "CLUSTER");
-	tsurugi_deferred_check_none(RelationGetRelid(table), "CLUSTER");
-	check_cluster_index(table, tsurugi_relation_get(table)->key_index, cluster->indexname);
-	tsurugi_table_compact(table, true);
-	table_close(table, NoLock);
-}
-
 /* Those of its indexes that are valid, as PostgreSQL's, but for the primary key's. */
 static void
 reindex_table_concurrently(const RangeVar *name)
 {
-	Oid table = RangeVarGetRelidExtended(name, ShareUpdateExclusiveLock, 0, check_owner, NULL);
+	Oid table = RangeVarGetRelidExtended(name, ShareUpdateExclusiveLock, 0, tsurugi_check_owner, NULL);
 	Relation relation = table_open(table, NoLock);
 	MemoryContext context = AllocSetContextCreate(PortalContext, "tsurugi_fdw REINDEX", ALLOCSET_SMALL_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
@@ -453,7 +413,7 @@ reindex_table(const tsurugi_utility *utility, const ReindexStmt *reindex)
 	if (indexes == NIL)
 		ereport(NOTICE, (errmsg("table \"%s\" has no indexes to reindex", RelationGetRelationName(table))));
 	else
-		tsurugi_table_compact(table, false);
+		tsurugi_table_compact(table, InvalidOid);
 	foreach (cell, indexes)
 	{
 		reindex_invalid(table, lfirst_oid(cell));
@@ -586,12 +546,8 @@ tsurugi_command_run(const tsurugi_utility *utility)
 	}
 	if (IsA(tree, VacuumStmt))
 		return tsurugi_vacuum_run(utility, (VacuumStmt *) tree);
-	if (IsA(tree, ClusterStmt) && ((ClusterStmt *) tree)->relation != NULL &&
-		names_our_table(((ClusterStmt *) tree)->relation))
-	{
-		cluster_table(utility->text, (ClusterStmt *) tree);
-		return true;
-	}
+	if (IsA(tree, ClusterStmt))
+		return tsurugi_cluster_run(utility, (ClusterStmt *) tree);
 	if (IsA(tree, ReindexStmt) && ((ReindexStmt *) tree)->kind == REINDEX_OBJECT_TABLE &&
 		names_our_table(((ReindexStmt *) tree)->relation))
 	{

@@ -10,4 +10,7 @@
 /* Runs a statement that names a table of ours, in the form that works on it.  False: it is not one; nothing was done. */
 extern bool tsurugi_command_run(const tsurugi_utility *utility);
 
+/* For RangeVarGetRelidExtended: the table has to be the user's own. */
+extern void tsurugi_check_owner(const RangeVar *name, Oid relation, Oid previous, void *argument);
+
 #endif /* TSURUGI_COMMANDS_H */

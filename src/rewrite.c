@@ -43,7 +43,7 @@ typedef struct Rows
 {
 	MemoryContext context;
 	tg_chunk_scan scan;
-	tg_range_scan *range; /* in the order of the key; NULL: as they are stored */
+	tg_range_scan *range; /* in the order of an index; NULL: as they are stored */
 	tg_vectors *vectors;
 	int column_count; /* that are read: those of the layout that the catalogs know, too */
 	unsigned at;
@@ -74,14 +74,12 @@ open_rows(tg_table *table, int attribute_count)
 	return rows;
 }
 
-/* Puts the rows in the order of the table's key; before the first. */
+/* Puts the rows in the order of an index, NULL: the primary key's; before the first. */
 static void
-order_by_key(Rows *rows)
+order_by(Rows *rows, tg_index *index)
 {
-	rows->range = MemoryContextAllocZero(rows->context, sizeof(*rows->range));
-	rows->range->table = rows->scan.table;
-	rows->range->snapshot = rows->scan.snapshot;
-	tg_btree_cursor_init(&rows->range->cursor, rows->scan.table->index, NULL, 0, true, NULL, 0, true, false);
+	rows->range = MemoryContextAlloc(rows->context, sizeof(*rows->range));
+	tg_range_scan_init(rows->range, rows->scan.table, index, &rows->scan.snapshot, NULL, 0, true, NULL, 0, true, false);
 }
 
 /* Goes to the next row.  False: there is none. */
@@ -675,7 +673,7 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 }
 
 void
-tsurugi_table_compact(Relation relation, bool by_key)
+tsurugi_table_compact(Relation relation, Oid order)
 {
 	tg_table *old = tsurugi_storage_find(RelationGetRelid(relation));
 	const tsurugi_relation *described;
@@ -690,8 +688,8 @@ tsurugi_table_compact(Relation relation, bool by_key)
 	estate = CreateExecutorState();
 	fresh = replace_storage(relation, described);
 	rows = open_rows(old, described->attribute_count);
-	if (by_key)
-		order_by_key(rows);
+	if (OidIsValid(order))
+		order_by(rows, order == described->key_index ? NULL : tg_index_find(old, order));
 	copy_rows(relation, rows, fresh, described, NULL, prepare_defaults(relation, NULL, estate, &any), estate);
 	FreeExecutorState(estate);
 	follow_indexes(relation, fresh, described);
@@ -726,7 +724,7 @@ tsurugi_table_rebuild_index(Relation relation, Oid index_id)
 			continue;
 		if (described->indexes[i].primary)
 		{
-			tsurugi_table_compact(relation, false);
+			tsurugi_table_compact(relation, InvalidOid);
 			return;
 		}
 		/* the old one is read by, and kept up to date, until the transaction ends */

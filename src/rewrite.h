@@ -28,9 +28,9 @@ extern int tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *adde
 
 /*
  * Writes the rows into a fresh storage: chunks full, indexes without gaps.  In
- * the order of the key, which is there then, or as they are stored.
+ * the order of an index that has all rows, or as they are stored (InvalidOid).
  */
-extern void tsurugi_table_compact(Relation relation, bool by_key);
+extern void tsurugi_table_compact(Relation relation, Oid order);
 
 /* Makes and fills the storage of a new index, while others may read (ShareLock). */
 extern void tsurugi_table_add_index(Relation relation, Oid index);

@@ -127,7 +127,7 @@ vacuum_ours(List *tables, bool full)
 			if (full)
 			{
 				CheckTableNotInUse(table, "VACUUM");
-				tsurugi_table_compact(table, false);
+				tsurugi_table_compact(table, InvalidOid);
 			}
 		}
 		table_close(table, NoLock);
