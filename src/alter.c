@@ -65,6 +65,7 @@ typedef struct Wishes
 	List *foreign_keys; /* likewise */
 	List *rebuilds;		/* of Rebuild */
 	List *dropped_keys; /* of tsurugi_dropped_key: foreign keys */
+	List *made_valid;	/* those of them that are to be validated */
 	List *validated;	/* names of constraints */
 	List *altered;		/* of AlterTableCmd: ALTER CONSTRAINT */
 	List *clustered;	/* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
@@ -298,6 +299,44 @@ drop_foreign_keys(Oid table, const char *column, const AlterTableStmt *statement
 			wishes->dropped_keys = lappend(wishes->dropped_keys, tsurugi_foreign_key_drop(lfirst_oid(cell)));
 }
 
+static void
+forget_validation(Wishes *wishes, const char *name)
+{
+	ListCell *cell;
+
+	foreach (cell, wishes->validated)
+		if (strcmp(lfirst(cell), name) == 0)
+			wishes->validated = foreach_delete_current (wishes->validated, cell);
+}
+
+/* VALIDATE CONSTRAINT of a foreign key that is dropped, to be made again: is done when it is made.  True if there is one. */
+static bool
+take_validations(Oid relation, AlterTableStmt *statement, Wishes *wishes)
+{
+	bool taken = false;
+	ListCell *cell;
+	ListCell *key;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype != AT_ValidateConstraint)
+			continue;
+		foreach (key, wishes->dropped_keys)
+		{
+			if (!tsurugi_foreign_key_is(lfirst(key), relation, command->name))
+				continue;
+			wishes->made_valid = lappend(wishes->made_valid, lfirst(key));
+			forget_validation(wishes, command->name);
+			statement->cmds = foreach_delete_current (statement->cmds, cell);
+			taken = true;
+			break;
+		}
+	}
+	return taken;
+}
+
 /* The index, or the constraint, of a definition that PostgreSQL has written. */
 static IndexStmt *
 parse_definition(const char *definition)
@@ -492,8 +531,7 @@ finish_foreign_keys(Oid relation, const Wishes *wishes)
 	ListCell *cell;
 
 	foreach (cell, wishes->dropped_keys)
-		tsurugi_foreign_key_restore(lfirst(cell));
-
+		tsurugi_foreign_key_restore(lfirst(cell), list_member_ptr(wishes->made_valid, lfirst(cell)));
 	tsurugi_foreign_keys_create(relation, wishes->foreign_keys, wishes->only);
 	foreach (cell, wishes->altered)
 		tsurugi_foreign_key_alter(relation, lfirst(cell));
@@ -621,9 +659,11 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	bool holds_ours = tsurugi_holds_our_table(relation);
 	Wishes wishes = {.relation = relation, .only = !statement->relation->inh};
 	bool takes_keys = holds_ours && take_spread_keys(relation, changed, &wishes);
+	bool takes_validations;
 	ListCell *cell;
 
 	note_type_changes(utility, relation, statement, &wishes);
+	takes_validations = take_validations(relation, changed, &wishes);
 	foreach (cell, changed->cmds)
 	{
 		pass_over_column(relation, lfirst(cell));
@@ -634,7 +674,7 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	}
 	if (tsurugi_retype_is_mixed(relation, statement))
 		run_mixed(utility, relation, statement, changed);
-	else if (wishes.foreign_keys != NIL || takes_keys)
+	else if (wishes.foreign_keys != NIL || takes_keys || takes_validations)
 		tsurugi_utility_run_instead(utility, (Node *) changed);
 	else
 		run_other(utility, statement);
@@ -672,6 +712,7 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 
 	strip_alter(relation_id, statement, &wishes); /* looks at indexes that the next one drops */
 	note_type_changes(utility, relation_id, written, &wishes);
+	(void) take_validations(relation_id, statement, &wishes);
 	if (!wishes.adds_columns)
 		tsurugi_key_clauses_check(relation_id, wishes.keys, true);
 	if (tsurugi_retype_is_mixed(relation_id, written))

@@ -725,12 +725,21 @@ tsurugi_foreign_key_drop(Oid constraint)
 	return key;
 }
 
+bool
+tsurugi_foreign_key_is(const tsurugi_dropped_key *key, Oid relation, const char *name)
+{
+	return key->child == relation && strcmp(key->name, name) == 0;
+}
+
 void
-tsurugi_foreign_key_restore(const tsurugi_dropped_key *key)
+tsurugi_foreign_key_restore(const tsurugi_dropped_key *key, bool validate)
 {
 	Node *statement = linitial_node(RawStmt, raw_parser(key->definition, RAW_PARSE_DEFAULT))->stmt;
 	const AlterTableCmd *command = linitial_node(AlterTableCmd, castNode(AlterTableStmt, statement)->cmds);
+	Constraint *clause = castNode(Constraint, command->def);
 
+	clause->skip_validation &= !validate;
+	clause->initially_valid |= validate;
 	tsurugi_foreign_keys_create(key->child, list_make1(command->def), false);
 	if (key->comment != NULL)
 		CreateComments(get_relation_constraint_oid(key->child, key->name, false), ConstraintRelationId, 0,

@@ -49,7 +49,10 @@ extern void tsurugi_foreign_key_alter(Oid relation, const AlterTableCmd *command
 typedef struct tsurugi_dropped_key tsurugi_dropped_key;
 extern List *tsurugi_foreign_keys_of_column(Oid relation, const char *column);
 extern tsurugi_dropped_key *tsurugi_foreign_key_drop(Oid constraint);
-extern void tsurugi_foreign_key_restore(const tsurugi_dropped_key *key);
+extern void tsurugi_foreign_key_restore(const tsurugi_dropped_key *key, bool validate);
+
+/* Whether it is the one of this name; of another table it is not. */
+extern bool tsurugi_foreign_key_is(const tsurugi_dropped_key *key, Oid relation, const char *name);
 
 /* --- foreign_key_check.c ------------------------------------------------------------ */
 

@@ -244,3 +244,18 @@ COPY bulkc FROM stdin;
 SELECT count(*) FROM bulkc;
 INSERT INTO bulkc VALUES (1, 2) ON CONFLICT DO NOTHING;
 DROP TABLE bulkc, bulk, na, re, p;
+\echo VALIDATE beside ALTER TYPE
+CREATE TABLE vp (id int PRIMARY KEY);
+CREATE TABLE vc (id int, p int);
+INSERT INTO vp VALUES (1);
+INSERT INTO vc VALUES (1, 1), (2, 2);
+ALTER TABLE vc ADD CONSTRAINT late FOREIGN KEY (p) REFERENCES vp NOT VALID;
+ALTER TABLE vc VALIDATE CONSTRAINT late, ALTER p TYPE bigint;
+SELECT atttypid::regtype, convalidated FROM pg_attribute, pg_constraint WHERE attrelid = 'vc'::regclass AND attname = 'p' AND conname = 'late';
+DELETE FROM vc WHERE id = 2;
+ALTER TABLE vc ALTER p TYPE bigint, VALIDATE CONSTRAINT late;
+SELECT atttypid::regtype, convalidated FROM pg_attribute, pg_constraint WHERE attrelid = 'vc'::regclass AND attname = 'p' AND conname = 'late';
+ALTER TABLE vc ALTER p TYPE int, VALIDATE CONSTRAINT late;
+ALTER TABLE vc ALTER p TYPE int, VALIDATE CONSTRAINT nothing;
+INSERT INTO vc VALUES (2, 2);
+DROP TABLE vc, vp;
