@@ -773,6 +773,26 @@ alter_with_events(const tsurugi_utility *utility, Oid relation_id, AlterTableStm
 	PG_END_TRY();
 }
 
+/* Of constraints PostgreSQL looks at no more than the table's own. */
+static bool
+reaches_inheritors(const AlterTableStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+		AlterTableType type = command->subtype;
+		bool adds_foreign_key =
+			type == AT_AddConstraint && castNode(Constraint, command->def)->contype == CONSTR_FOREIGN;
+
+		if (type != AT_AlterConstraint && type != AT_ValidateConstraint && type != AT_DropConstraint &&
+			!adds_foreign_key)
+			return true;
+	}
+	return false;
+}
+
 /* As CheckAlterTableIsSafe, for checks that wait with us; where a foreign key goes, of the other table, too. */
 static void
 check_pending(Oid relation, const AlterTableStmt *statement)
@@ -782,7 +802,7 @@ check_pending(Oid relation, const AlterTableStmt *statement)
 
 	if (!tsurugi_deferred_any())
 		return;
-	if (statement->relation->inh)
+	if (statement->relation->inh && reaches_inheritors(statement))
 		tables = find_all_inheritors(relation, NoLock, NULL);
 	foreach (cell, statement->cmds)
 	{

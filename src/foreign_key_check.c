@@ -590,6 +590,7 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 	TupleTableSlot *row = data->tg_trigslot;
 	Datum values[INDEX_MAX_KEYS];
 	bool nulls[INDEX_MAX_KEYS];
+	bool refers_to_one;
 
 	if (key->child != RelationGetRelid(data->tg_relation))
 		elog(ERROR, "wrong table for the trigger of constraint %u", key->constraint);
@@ -599,12 +600,12 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 		if (is_unchanged(key, data->tg_relation, data->tg_trigslot, row))
 			return PointerGetDatum(NULL);
 	}
-	if (!read_row(key, row, values, nulls))
-		return PointerGetDatum(NULL);
-	if (waits(key))
+	refers_to_one = read_row(key, row, values, nulls);
+	/* As with PostgreSQL, an inserted row is pending though it refers to nothing. */
+	if ((refers_to_one || TRIGGER_FIRED_BY_INSERT(data->tg_event)) && waits(key))
 		tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation, check_later,
 							 key_of_row(data->tg_relation, row, key->child_columns, key->count));
-	else
+	else if (refers_to_one)
 		check_row(key, data->tg_relation, values, nulls);
 	return PointerGetDatum(NULL);
 }
