@@ -773,48 +773,6 @@ alter_with_events(const tsurugi_utility *utility, Oid relation_id, AlterTableStm
 	PG_END_TRY();
 }
 
-/* Of constraints PostgreSQL looks at no more than the table's own. */
-static bool
-reaches_inheritors(const AlterTableStmt *statement)
-{
-	ListCell *cell;
-
-	foreach (cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
-		AlterTableType type = command->subtype;
-		bool adds_foreign_key =
-			type == AT_AddConstraint && castNode(Constraint, command->def)->contype == CONSTR_FOREIGN;
-
-		if (type != AT_AlterConstraint && type != AT_ValidateConstraint && type != AT_DropConstraint &&
-			!adds_foreign_key)
-			return true;
-	}
-	return false;
-}
-
-/* As CheckAlterTableIsSafe, for checks that wait with us; where a foreign key goes, of the other table, too. */
-static void
-check_pending(Oid relation, const AlterTableStmt *statement)
-{
-	List *tables = list_make1_oid(relation);
-	ListCell *cell;
-
-	if (!tsurugi_deferred_any())
-		return;
-	if (statement->relation->inh && reaches_inheritors(statement))
-		tables = find_all_inheritors(relation, NoLock, NULL);
-	foreach (cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst(cell);
-
-		if (command->subtype == AT_DropConstraint)
-			tables = lappend_oid(tables, tsurugi_foreign_key_parent(relation, command->name));
-	}
-	foreach (cell, tables)
-		tsurugi_deferred_check_none(lfirst_oid(cell), "ALTER TABLE");
-}
-
 void
 tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 {
@@ -826,7 +784,7 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 		tsurugi_utility_run(utility);
 		return;
 	}
-	check_pending(relation_id, written);
+	tsurugi_deferred_check_alter(relation_id, written);
 	if (tsurugi_access_method_run(relation_id, written))
 		return;
 	if (tsurugi_index_command_alter(utility, written))

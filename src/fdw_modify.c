@@ -15,13 +15,11 @@
  *
  * 1. A write replaces exactly the version that the new row was computed from.  So the row need not be locked before;
  *	  what was computed in vain is computed again.
- * 2. For foreign tables the executor fires BEFORE ROW triggers ahead of these callbacks, with the row as
- *	  the snapshot sees it.  Where that row has changed since, they are fired a second time, with the row as it is now,
- *	  so that what they make of it is right; what they did elsewhere is done twice.  AFTER ROW triggers are then
- *	  fired from here, because the executor would show them the old row as it was: see fire_after_update.
+ * 2. For foreign tables the executor fires BEFORE ROW triggers ahead of these callbacks, with the row as the snapshot
+ *	  sees it.  Where that row has changed since, they are fired again, with the row as it is now; what they did elsewhere is
+ *	  done twice.  AFTER ROW triggers are then fired from here: see fire_after_update.
  * 3. INSERT ... ON CONFLICT: the storage names the unique index that has refused the row (arbiter.c).  A row that had
- *	  its key may have another one by the time it is read, and is no conflict then.  DO UPDATE does not hold a row that
- *	  its WHERE refuses.
+ *	  its key may have another one when it is read: no conflict.  DO UPDATE does not hold a row that its WHERE refuses.
  * 4. At REPEATABLE READ and above what has changed since the snapshot ends the transaction with 40001: instead of
  *	  EvalPlanQual, and for a row that INSERT ... ON CONFLICT meets, if the snapshot cannot be renewed (isolation.c).
  */
