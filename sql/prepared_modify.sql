@@ -442,6 +442,8 @@ CREATE FOREIGN TABLE felt (id int PRIMARY KEY, m mood, d small, a int[]) SERVER 
 INSERT INTO felt VALUES (1, 'sad', 1, '{1}');
 CREATE FOREIGN TABLE pair (a text COLLATE "C", b numeric(8,2), c int, PRIMARY KEY (a, b)) SERVER prepared_modify;
 CREATE FOREIGN TABLE stamped (id int PRIMARY KEY, at timestamptz, local timestamp) SERVER prepared_modify;
+CREATE FOREIGN TABLE halved (id int PRIMARY KEY, v int) SERVER prepared_modify;
+CREATE INDEX ON halved ((v / 2));
 CREATE FOREIGN TABLE keyless (a int, b int) SERVER prepared_modify;
 CREATE VIEW checked AS SELECT * FROM item WHERE v < 100000 WITH CHECK OPTION;
 CREATE VIEW unchecked AS SELECT * FROM item WHERE v < 100000;
@@ -487,6 +489,8 @@ SELECT statement, keeps(statement) FROM (VALUES
 	('UPDATE felt SET a = a || $1 WHERE id = 1'),
 	('UPDATE felt SET d = $1 WHERE id = 1'),
 	('INSERT INTO felt (id) VALUES ($1 + 1)'),
+	('INSERT INTO halved VALUES ($1, $1)'),
+	('UPDATE halved SET v = v + 1 WHERE id = $1'),
 	('INSERT INTO item VALUES ($1 + 7000) RETURNING id'),
 	('INSERT INTO item VALUES ($1 + 7100), ($1 + 7200)'),
 	('INSERT INTO item VALUES ($1 + 7000) ON CONFLICT DO NOTHING'),
@@ -506,7 +510,7 @@ DROP TABLE ordinary;
 DROP VIEW checked, unchecked, kept, running;
 DROP FUNCTION many, careful, tell, keeps, plus, next_one;
 DROP SEQUENCE numbers;
-DROP FOREIGN TABLE item, felt, pair, stamped, keyless;
+DROP FOREIGN TABLE item, felt, pair, stamped, halved, keyless;
 DROP TYPE mood;
 DROP DOMAIN small;
 DROP SERVER prepared_modify;

@@ -20,7 +20,8 @@
  *	  hidden columns, and is no partition: those are compiled, by PostgreSQL or by us, where they are first needed, in the
  *	  execution's memory, and their functions are anybody's.  So nothing can be
  *	  queued for the end of the statement, and no statement trigger wants to fire.
- *	  To get one of these the table's description changes, and with it its revision.
+ *	  To get one of these the table's description changes, and with it its revision; so it does
+ *	  when the storage has become wider than the rows that a state has room for.
  * 4. What an execution may do: it takes the present command id when it starts; in a
  *	  transaction that is read-only PostgreSQL is to refuse it.
  * 5. RETURNING, ON CONFLICT, check options of views, several tables, sub-selects: PostgreSQL's way.
@@ -195,11 +196,11 @@ is_direct(const ModifyTable *plan, List **functions)
 static bool
 is_simple(const ModifyTable *plan, const PlannedStmt *planned)
 {
-	return planned->commandType == plan->operation && !planned->hasReturning && !planned->hasModifyingCTE &&
-		   !planned->parallelModeNeeded && planned->rowMarks == NIL && planned->subplans == NIL && plan->canSetTag &&
-		   plan->plan.initPlan == NIL && plan->rootRelation == 0 && list_length(plan->resultRelations) == 1 &&
-		   plan->withCheckOptionLists == NIL && plan->returningLists == NIL && plan->rowMarks == NIL &&
-		   plan->onConflictAction == ONCONFLICT_NONE && plan->mergeActionLists == NIL;
+	return planned->commandType == plan->operation && !planned->hasModifyingCTE && !planned->parallelModeNeeded &&
+		   planned->subplans == NIL && plan->canSetTag && plan->plan.initPlan == NIL && plan->rootRelation == 0 &&
+		   list_length(plan->resultRelations) == 1 && plan->withCheckOptionLists == NIL &&
+		   plan->returningLists == NIL && plan->rowMarks == NIL && plan->onConflictAction == ONCONFLICT_NONE &&
+		   plan->mergeActionLists == NIL;
 }
 
 uint32_t

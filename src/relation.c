@@ -173,6 +173,7 @@ follow_layout(tsurugi_relation *described, Relation relation)
 	}
 	if (layout->column_count > described->column_count)
 	{
+		described->revision = ++last_revision; /* who has room for the columns it had has none for these */
 		described->codecs = repalloc(described->codecs, layout->column_count * sizeof(tsurugi_codec));
 		described->kinds = repalloc(described->kinds, layout->column_count);
 		for (int i = described->column_count; i < layout->column_count; i++)

@@ -67,7 +67,8 @@ typedef struct tsurugi_hidden
 typedef struct tsurugi_relation
 {
 	Oid oid;
-	uint64_t revision;	   /* changes when PostgreSQL says that the relation may have changed; never comes again */
+	uint64_t
+		revision; /* changes with column_count, and when PostgreSQL says that the relation may have changed; never comes again */
 	tg_table *table;	   /* the storage; kept by the lock on the relation */
 	int attribute_count;   /* the tuple descriptor's natts */
 	int hidden_count;	   /* the first of hidden: columns of the storage */

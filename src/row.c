@@ -17,6 +17,7 @@ tsurugi_row_init(tsurugi_row *row, const tsurugi_relation *described)
 	/* The cells are 16 bytes wide and want their alignment. */
 	memory = palloc(count * (sizeof(tg_value) + sizeof(bool) + TSURUGI_SCRATCH_BYTES) + sizeof(tg_value));
 	row->described = described;
+	row->column_count = count;
 	row->hidden = NULL;
 	row->values = (tg_value *) TYPEALIGN(sizeof(tg_value), memory);
 	row->scratch = (char *) (row->values + count);
@@ -30,6 +31,7 @@ tsurugi_row_read(tsurugi_row *row, tg_version version)
 	const tg_chunk *chunk = tg_version_chunk(version);
 	unsigned slot = tg_version_slot(version);
 
+	tg_assert(row->column_count == row->described->column_count);
 	for (int i = 0; i < row->described->column_count; i++)
 	{
 		row->nulls[i] = tg_chunk_is_null(chunk, i, slot);
@@ -77,6 +79,7 @@ tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row 
 {
 	const tsurugi_relation *described = row->described;
 
+	tg_assert(row->column_count == described->column_count);
 	slot_getallattrs(slot);
 	for (int i = 0; i < described->attribute_count; i++)
 	{

@@ -19,8 +19,9 @@
 typedef struct tsurugi_row
 {
 	const tsurugi_relation *described;
+	int column_count;			   /* the description's, as it was made: who keeps it looks at the revision */
 	tsurugi_hidden_states *hidden; /* of rows that are written, if the relation has hidden values; else NULL */
-	tg_value *values;			   /* column_count */
+	tg_value *values;			   /* of each column */
 	bool *nulls;
 	char *scratch; /* TSURUGI_SCRATCH_BYTES each */
 } tsurugi_row;
