@@ -36,7 +36,7 @@
  *	  pool takes from them it takes from all alike.  Not while memory is short or garbage
  *	  grows for several cycles (4): then both collect.  Without writers, or if they keep all of their time, the pool goes on.
  * 7. A session that is put to sleep in a quantum, or anywhere in an epoch, holds up the cycle for those that go on writing.
- *	  While garbage grows or memory is short (4), who owes and finds nothing but that pays by giving its CPU away: perhaps
+ *	  While garbage grows (4), who owes and finds nothing but that pays by giving its CPU away: perhaps
  *	  to the one that all wait for; and if not, writes do not run away from the collection as fast as they could.
  *
  * A session's account is written by its owner only; views read it.
@@ -309,11 +309,11 @@ do_quantum(tg_session *session, bool may_open, uint64_t *thread_us_out, bool *mo
 	return took > 0 ? took : 1;
 }
 
-/* 4: garbage grows, for several cycles or in this one; or memory is short. */
+/* 4: garbage grows, for several cycles or in this one. */
 static bool
-is_pressing(void)
+is_growing(void)
 {
-	return surcharge_in_force() > SURCHARGE_STEP || memory_permille() < 1000;
+	return surcharge_in_force() > SURCHARGE_STEP;
 }
 
 /* 7: microseconds on the wall, at least 1; 0 if that is not called for. */
@@ -323,7 +323,7 @@ give_way(void)
 	uint64_t began = tg_clock_us();
 	uint64_t took;
 
-	if (!is_pressing() || !tg_collector_is_open())
+	if (!is_growing() || !tg_collector_is_open())
 		return 0;
 	tg_failpoint("tax_gives_way");
 	(void) sched_yield();
@@ -374,7 +374,8 @@ tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 static bool
 others_pay(void)
 {
-	return tg_clock_us() / 1000 < tg_load_relaxed(&shared->taxed_ms) + TAXED_MS && !is_pressing();
+	return tg_clock_us() / 1000 < tg_load_relaxed(&shared->taxed_ms) + TAXED_MS && !is_growing() &&
+		   memory_permille() == 1000;
 }
 
 bool
