@@ -38,6 +38,8 @@
 #include "src/shared_transaction.h"
 #include "src/transaction.h"
 
+#define SECOND_LOOK_MS 10
+
 /* A process that the wait leads to. */
 typedef struct Reached
 {
@@ -176,6 +178,14 @@ find_circle(const tg_wait *wait)
 	return name;
 }
 
+long
+tsurugi_circle_due_ms(const tsurugi_circle *circle)
+{
+	long passed = TimestampDifferenceMilliseconds(circle->looked, GetCurrentTimestamp());
+
+	return circle->found != 0 ? SECOND_LOOK_MS : Max(DeadlockTimeout - passed, 0) + 1;
+}
+
 void
 tsurugi_circle_check(tsurugi_circle *circle, const tg_wait *wait)
 {
@@ -186,7 +196,8 @@ tsurugi_circle_check(tsurugi_circle *circle, const tg_wait *wait)
 
 	if (circle->looked == 0)
 		circle->looked = now;
-	if (before == 0 && !TimestampDifferenceExceeds(circle->looked, now, DeadlockTimeout))
+	if (before == 0 ? !TimestampDifferenceExceeds(circle->looked, now, DeadlockTimeout)
+					: !TimestampDifferenceExceeds(circle->looked, now, SECOND_LOOK_MS))
 		return;
 	if (tg_wait_closes_circle_of(tsurugi_transaction_number(), wait))
 		tsurugi_error_circle(wait);

@@ -17,9 +17,12 @@ typedef struct tsurugi_circle
 } tsurugi_circle;
 
 /*
- * To be called again and again by who waits, without a lock of PostgreSQL's, for a transaction: looks each deadlock_timeout, and
+ * To be called again when it is due, by who waits, without a lock of PostgreSQL's, for a transaction: looks each deadlock_timeout, and
  * raises 40P01 if the wait leads back to this process.  Outside an epoch.
  */
 extern void tsurugi_circle_check(tsurugi_circle *circle, const tg_wait *wait);
+
+/* Milliseconds after which it is to be called again. */
+extern long tsurugi_circle_due_ms(const tsurugi_circle *circle);
 
 #endif /* TSURUGI_CIRCLE_H */

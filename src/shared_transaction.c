@@ -25,7 +25,7 @@
  * 4. The owner's abort does not wait for the others (tg_shared_abandon), so its table locks go when what
  *	  they protected has been taken back.  Who has joined gets 25P02 from the next thing it does, at the latest from its COMMIT.
  * 5. Waits.  For rows of a shared transaction nobody can wait by a lock of PostgreSQL's, because it has work
- *	  by sessions that have gone on to other things: it is looked at from time to time, and circles that lead
+ *	  by sessions that have gone on to other things: its end wakes them, and circles that lead
  *	  through such waits are looked for (circle.c).  Only a part
  *	  that is not merged yet has its lock, as everywhere (transaction.c).
  * 6. Levels.  It has one isolation level, or kind, and above READ COMMITTED one snapshot and one read set, which
@@ -65,7 +65,6 @@
 #include "src/transaction.h"
 
 #define LEASE_MS_MAX (24 * 60 * 60 * 1000)
-#define LOOK_MS 10 /* between two looks at a shared transaction that is waited for */
 
 int tsurugi_shared_lease_ms;
 uint32 tsurugi_shared_first_command;
@@ -219,23 +218,42 @@ tsurugi_shared_unlimit_wait(void)
 	lock_timeout = -1;
 }
 
+static bool
+is_not_over(const tg_wait *wait)
+{
+	tg_txn_report report;
+
+	return tg_txn_report_get(wait->txn, &report) && report.host == wait->host;
+}
+
 void
 tsurugi_wait_for_shared(const tg_wait *wait)
 {
 	TimestampTz start = GetCurrentTimestamp();
 	tsurugi_circle circle = {0};
-	tg_txn_report report;
 
-	while (tg_txn_report_get(wait->txn, &report) && report.host == wait->host)
+	tg_shared_wait_begin(tsurugi_session(), wait, MyLatch);
+	PG_TRY();
 	{
-		tsurugi_circle_check(&circle, wait);
-		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(), wait_ms_max()))
-			ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
-							errdetail("A transaction that several sessions work in has not ended.")));
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, LOOK_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		while (is_not_over(wait))
+		{
+			long left = wait_ms_max() - TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+
+			tsurugi_circle_check(&circle, wait);
+			if (left <= 0)
+				ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
+								errdetail("A transaction that several sessions work in has not ended.")));
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							 Min(left, tsurugi_circle_due_ms(&circle)), PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+		}
 	}
+	PG_FINALLY();
+	{
+		tg_shared_wait_end(tsurugi_session());
+	}
+	PG_END_TRY();
 }
 
 /* --- joining ------------------------------------------------------------------------------- */

@@ -26,6 +26,8 @@
  *	  taken back, and no other transaction has its number while they have it open (4).
  * 6. What users go on with until they leave, out of the lane, goes with the last of them: the read set, declared areas and
  *	  the snapshot are given back by the one who is told to end it, or has committed it, and by nobody else.
+ * 7. Who waits for its end says so, and then looks whether it has ended; who ends it says that, and then looks who waits.  There is a full
+ *	  fence between the two on either side, so one of them sees the other.
  */
 #include "runtime/txn/shared_internal.h"
 
@@ -46,7 +48,8 @@ tg_shareds *tg_shared_all; /* set by tg_shared_create, inherited */
 tg_status
 tg_shared_create(tg_session *session, unsigned first_txn)
 {
-	tg_shared_all = tg_alloc_zeroed(session, sizeof(*tg_shared_all), TG_USE_RUNTIME, TG_DATA);
+	tg_shared_all = tg_alloc_zeroed(session, sizeof(*tg_shared_all) + first_txn * sizeof(tg_shared_waiter),
+									TG_USE_RUNTIME, TG_DATA);
 	if (tg_shared_all == NULL)
 		return TG_NO_MEMORY;
 	tg_latch_init(&tg_shared_all->latch, TG_RANK_SHARED);
@@ -261,6 +264,37 @@ tg_shared_judge(const tg_shared *shared, const tg_table *table)
 	return shared->kind != TG_TXN_READ_ONLY && tg_shared_may_write(shared, table->relation) ? TG_OK : TG_FORBIDDEN;
 }
 
+/* --- waiting for the end ------------------------------------------------------------------ */
+
+void
+tg_shared_wait_begin(tg_session *session, const tg_wait *wait, void *waiter)
+{
+	tg_shared_waiter *mine = &tg_shared_all->waiters[session->id];
+
+	tg_store_relaxed(&mine->waiter, waiter);
+	tg_store_then_fence(&mine->host, wait->host);
+}
+
+void
+tg_shared_wait_end(tg_session *session)
+{
+	tg_store_relaxed(&tg_shared_all->waiters[session->id].host, 0);
+}
+
+/* Rule 7.  Its descriptor is idle, and its state is that of an end. */
+static void
+wake_waiters(const tg_shared *shared)
+{
+	tg_fence_seq_cst();
+	for (unsigned id = 0; id < tg_shared_all->first_txn; id++)
+	{
+		const tg_shared_waiter *other = &tg_shared_all->waiters[id];
+
+		if (tg_load_acquire(&other->host) == shared->host && !tg_failpoint_refuses("skip_shared_wake"))
+			tg_host_wake(tg_load_relaxed(&other->waiter));
+	}
+}
+
 /* --- ending; in the lane --------------------------------------------------------------------- */
 
 /* Why it is aborted is told once.  Under the latch. */
@@ -318,6 +352,7 @@ abort_work(tg_session *session, tg_shared *shared)
 	tg_txn_abort(session, shared->txn);
 	tg_shared_renew(shared);
 	tg_store_release(&shared->state, TG_SHARED_ABORTED);
+	wake_waiters(shared);
 }
 
 static void
@@ -630,6 +665,7 @@ tg_shared_finish(tg_session *session, tg_shared *shared, bool commits)
 		forget_work(session, shared);
 		tg_shared_renew(shared);
 		tg_store_release(&shared->state, TG_SHARED_STORED);
+		wake_waiters(shared);
 	}
 	else
 		end_unprepared(session, shared, TG_SHARED_GIVEN_UP);

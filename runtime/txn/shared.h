@@ -207,8 +207,15 @@ extern void tg_shared_report_get(const tg_shared *shared, tg_shared_report *repo
 /* Of the i-th that there is room for, for views; false: none. */
 extern bool tg_shared_report_at(unsigned i, tg_shared_report *report);
 
-/* Whether a wait is for one of these: nobody's end wakes the host then, it looks again after a while. */
+/* Whether a wait is for one of these: no lock of the host's stands for it then. */
 extern bool tg_wait_is_for_shared(const tg_wait *wait);
+
+/*
+ * Its end wakes the waiter (tg_host_wake), from here on until the second call: so whoever looks in between whether it has ended may sleep
+ * if it has not.  One wait of a session at a time.
+ */
+extern void tg_shared_wait_begin(tg_session *session, const tg_wait *wait, void *waiter);
+extern void tg_shared_wait_end(tg_session *session);
 
 /* --- for this room ------------------------------------------------------------------- */
 

@@ -47,6 +47,13 @@ struct tg_shared
 	tg_operation end;
 };
 
+/* Of a session that waits for one's end. */
+typedef struct tg_shared_waiter
+{
+	uint64_t host; /* atomic: that one's word; 0: it waits for none.  The session writes it, who ends one reads it */
+	void *waiter;  /* atomic: written before */
+} TG_CACHE_ALIGNED tg_shared_waiter;
+
 /* All of them; in the arena. */
 typedef struct tg_shareds
 {
@@ -54,6 +61,7 @@ typedef struct tg_shareds
 	unsigned first_txn;
 	uint64_t incarnation; /* under the latch */
 	tg_shared place[TG_SHARED_MAX];
+	tg_shared_waiter waiters[]; /* first_txn: one for each session */
 } tg_shareds;
 
 extern tg_shareds *tg_shared_all;

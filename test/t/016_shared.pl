@@ -259,6 +259,13 @@ is($owner->query('INSERT INTO load VALUES (100900, 1)'), '', 'an owner works, to
 is($owner->query('SELECT tsurugi.detach_transaction()'), 'ERROR 55000', 'but is not detached');
 is($owner->query('ROLLBACK'), '', 'and rolls back');
 begin();
+$owner->query('INSERT INTO load VALUES (100900, 1)');
+$other->query("SET deadlock_timeout = '10min'"); # what it would look after by itself
+$other->send('/* sleeps */ INSERT INTO load VALUES (100900, 2); DELETE FROM load WHERE id = 100900;');
+wait_for_waiter($node, '/* sleeps */');
+$owner->query('ROLLBACK');
+is($other->wait, '', 'its end wakes who waits for it');
+begin();
 is($owner->query('DROP FOREIGN TABLE load'), 'ERROR 0A000', 'nor changes definitions');
 $owner->query('ROLLBACK');
 is(count(), $before, 'nothing has changed');

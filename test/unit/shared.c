@@ -5,6 +5,7 @@
  */
 #include "test/unit/integer_key.h"
 #include "test/unit/unit.h"
+#include "test/unit/waiter.h"
 
 #include <semaphore.h>
 #include <string.h>
@@ -614,6 +615,62 @@ stumble(const char *name)
 	return false;
 }
 
+/* --- waiting for the end ------------------------------------------------------------------------- */
+
+#define WAKE_ROUNDS 300
+
+static tg_wait awaited; /* of the round */
+static uint32_t round_begun;
+static uint32_t round_done;
+static uint32_t wakes_lost;
+
+/* One ends a transaction while the other is about to wait for that. */
+static void
+wait_and_end(unsigned number, void *argument)
+{
+	for (uint32_t round = 1; round <= WAKE_ROUNDS; round++)
+	{
+		tg_txn_report report;
+
+		if (number == 0)
+		{
+			tg_shared_config config = make_config(TG_READ_COMMITTED);
+			tg_shared_report of_it;
+			tg_shared *shared;
+
+			config.lease_ms = 20; /* so that places come back */
+			shared = begin(&config);
+
+			tg_shared_report_get(shared, &of_it);
+			awaited = (tg_wait){.host = of_it.host, .txn = of_it.txn, .kind = TG_WAIT_OUTCOME};
+			tg_store_release(&round_begun, round);
+			if (round % 2 == 0 || tg_shared_commit(sessions[0], shared) != TG_OK)
+				tg_shared_abort(sessions[0], shared, TG_SHARED_ASKED, NULL);
+			tg_shared_close(shared);
+			while (tg_load_acquire(&round_done) < round)
+				usleep(1);
+			continue;
+		}
+		while (tg_load_acquire(&round_begun) < round)
+			;
+		waiter.woken = false;
+		tg_shared_wait_begin(sessions[1], &awaited, &waiter);
+		while (tg_txn_report_get(awaited.txn, &report) && report.host == awaited.host)
+			if (!wait_for_wake())
+				tg_fetch_add_relaxed(&wakes_lost, 1);
+		tg_shared_wait_end(sessions[1]);
+		tg_store_release(&round_done, round);
+	}
+}
+
+static void
+test_waiting(void)
+{
+	tg_host_wake = wake_waiter;
+	unit_threads(2, wait_and_end, NULL);
+	unit_equal(wakes_lost, 0, "no end is slept through");
+}
+
 int
 main(void)
 {
@@ -635,6 +692,7 @@ main(void)
 	test_many();
 	test_lane();
 	test_process();
+	test_waiting();
 	pthread_barrier_init(&barrier, NULL, SESSIONS);
 	tg_failpoint_set(stumble);
 	unit_threads(SESSIONS, race, NULL);

@@ -278,6 +278,57 @@ keep_reads(int64_t id)
 	return kept;
 }
 
+static unsigned wake_count;
+
+static void
+count_wake(void *word)
+{
+	wake_count += word == &wake_count;
+}
+
+static tg_wait
+wait_for(const tg_shared *shared)
+{
+	tg_shared_report report;
+
+	tg_shared_report_get(shared, &report);
+	return (tg_wait){.host = report.host, .txn = report.txn, .kind = TG_WAIT_OUTCOME};
+}
+
+/* Whoever waits for one's end is woken by it, however it ends; and by no other's. */
+static bool
+keep_wakes(int64_t id)
+{
+	void (*before)(void *) = tg_host_wake;
+	bool kept = true;
+
+	(void) id;
+	tg_host_wake = count_wake;
+	for (unsigned way = 0; way < 3; way++)
+	{
+		tg_shared *shared = begin(TG_READ_COMMITTED, 60000);
+		tg_shared *other = begin(TG_READ_COMMITTED, 60000);
+		tg_wait wait = wait_for(shared);
+
+		wake_count = 0;
+		tg_shared_wait_begin(theirs, &wait, &wake_count);
+		tg_shared_abandon(mine, other);
+		tg_shared_close(other);
+		kept &= wake_count == 0;
+		if (way == 0)
+			kept &= tg_shared_commit(mine, shared) == TG_OK;
+		else if (way == 1)
+			tg_shared_abort(mine, shared, TG_SHARED_ASKED, NULL);
+		else
+			tg_shared_abandon(mine, shared);
+		kept &= wake_count == 1;
+		tg_shared_wait_end(theirs);
+		tg_shared_close(shared);
+	}
+	tg_host_wake = before;
+	return kept;
+}
+
 static tg_status
 start(tg_session *session, tg_shared *shared)
 {
@@ -529,6 +580,7 @@ main(void)
 	check("the snapshot is the transaction's own", keep_shared_entry, "skip_shared_entry");
 	check("so is that of a start", keep_start, "skip_shared_entry");
 	check("the read set goes with the last user", keep_reads, "forget_early");
+	check("an end wakes who waits for it", keep_wakes, "skip_shared_wake");
 	tg_failpoint_set(NULL);
 	test_parts();
 	test_reasons();
