@@ -182,6 +182,7 @@ static const tg_exclusions *
 find_time(Export *export)
 {
 	const tg_exclusions *excluded;
+	Snapshot host;
 
 	if (tsurugi_has_one_snapshot())
 	{
@@ -195,8 +196,9 @@ find_time(Export *export)
 		tsurugi_snapshot_fix();
 		return excluded;
 	}
+	host = read_file(export->number);
 	export->time = tg_snapshot_publish(tsurugi_session(), &export->entry);
-	if (!tsurugi_mixed_match(read_file(export->number), export->entry, &export->time, &excluded))
+	if (!tsurugi_mixed_match(host, export->entry, &export->time, &excluded))
 	{
 		tg_snapshot_withdraw(tsurugi_session(), export->entry);
 		tsurugi_error_too_late();
