@@ -413,7 +413,7 @@ tsurugi_fdw_dispose_transaction(PG_FUNCTION_ARGS)
 		tg_shared_abort(tsurugi_session(), opened, TG_SHARED_ASKED, NULL);
 	tg_shared_forget(opened);
 	tg_shared_close(opened);
-	tsurugi_lease_locks_look();
+	tsurugi_lease_locks_wait(&report);
 	PG_RETURN_VOID();
 }
 
