@@ -36,17 +36,19 @@ SELECT tableoid::regclass, * FROM whole ORDER BY k;
 -- indexes that tables in memory cannot have, and partitions that are others'
 CREATE FOREIGN DATA WRAPPER other;
 CREATE SERVER other FOREIGN DATA WRAPPER other;
-CREATE TABLE mixed (k int, v text, a int[], d tsvector) PARTITION BY RANGE (k);
+CREATE OPERATOR CLASS others FOR TYPE int USING btree AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btint4cmp(int, int);
+CREATE TABLE mixed (k int, v text, a int[], d int) PARTITION BY RANGE (k);
 CREATE INDEX mixed_hash ON mixed USING hash (v);
 CREATE TABLE mixed_low PARTITION OF mixed FOR VALUES FROM (0) TO (10);
 CREATE FOREIGN TABLE mixed_high PARTITION OF mixed FOR VALUES FROM (10) TO (20) SERVER partition;
 CREATE INDEX ON mixed USING hash (k);
 CREATE INDEX ON mixed USING gin (a);
 CREATE INDEX ON mixed (a);
-CREATE INDEX ON mixed (d, k);
+CREATE INDEX ON mixed (d others, k);
 CREATE INDEX ON mixed ((v || '!')) INCLUDE (d);
 CREATE INDEX ON mixed USING nothing (k);
-CREATE UNIQUE INDEX ON mixed (d, k);
+CREATE UNIQUE INDEX ON mixed (d others, k);
 EXPLAIN (COSTS OFF) SELECT * FROM mixed WHERE a = '{1}' AND k > 9;
 CREATE FOREIGN TABLE mixed_other PARTITION OF mixed FOR VALUES FROM (20) TO (30) SERVER other;
 CREATE INDEX ON mixed (v, k);
@@ -54,6 +56,7 @@ CREATE UNIQUE INDEX ON mixed (k);
 \d mixed
 \d mixed_high
 DROP TABLE mixed;
+DROP OPERATOR FAMILY others USING btree;
 DROP FOREIGN DATA WRAPPER other CASCADE;
 
 -- transition tables, which PostgreSQL refuses of foreign partitions
