@@ -140,7 +140,7 @@ sub without_kind
 
 		if (@cells == 1 && !/^[-+]+$/)
 		{
-			$column = undef if /^\(/ || $_ eq '';
+			$column = undef if /^\(/ || $_ eq '' || /^\s*(?:\w+ )+"\S+"$/;
 		}
 		for my $i (0 .. $#cells)
 		{
