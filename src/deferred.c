@@ -312,8 +312,7 @@ reaches_inheritors(const AlterTableStmt *statement)
 		bool adds_foreign_key =
 			type == AT_AddConstraint && castNode(Constraint, command->def)->contype == CONSTR_FOREIGN;
 
-		if (type != AT_AlterConstraint && type != AT_ValidateConstraint && type != AT_DropConstraint &&
-			!adds_foreign_key)
+		if (type != AT_AlterConstraint && type != AT_ValidateConstraint && !adds_foreign_key)
 			return true;
 	}
 	return false;
