@@ -360,13 +360,17 @@ main(void)
 	start(true);
 	client_open(&a, 1);
 	client_open(&b, 2);
-	test_threads(&a);
-	test_deferred(&a);
+	for (unsigned way = 0; way < 2; way++)
+	{
+		hides = way != 0;
+		test_threads(&a);
+		test_deferred(&a);
 #ifdef TG_FAILPOINTS
-	test_meet_collector(&a, &b);
-	test_meet_undo(&a, &b);
-	test_twins(&a);
+		test_meet_collector(&a, &b);
+		test_meet_undo(&a, &b);
+		test_twins(&a);
 #endif
+	}
 	client_close(&b);
 	client_close(&a);
 	return unit_done();

@@ -34,6 +34,7 @@
 static tg_table *table;
 static tg_index *indexes[INDEXES];
 static bool hides;
+static void (*while_computed)(void); /* called once a version's hidden values have been, before they are stored */
 
 static const uint8_t kinds[COLUMNS] = {TG_KIND_8, TG_KIND_4, TG_KIND_STRING, TG_KIND_1};
 static const tg_key_part id_part = {.column = 0, .code = TG_KEY_SIGNED};
@@ -298,6 +299,8 @@ fill_index(client *c, tg_index *index, bool exclusive)
 			values[2].string.blob = memcpy(text, values[2].string.blob, tg_string_blob_bytes(&values[2].string));
 		tg_epoch_leave(c->session);
 		row = version != TG_VERSION_NONE ? hide(values, nulls, &memory) : NULL;
+		if (row != NULL && while_computed != NULL)
+			while_computed();
 	}
 	return status;
 }
