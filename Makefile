@@ -29,7 +29,7 @@
 
 scripted = test test-eager lint demo psql postgres-regress soak bench bench-instructions bench-collection bench-sched bench-kernel
 standalone = unit explore example format
-eager_tests = 007_random 009_anomalies 011_history 013_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
+eager_tests = 007_random 009_anomalies 011_history 027_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
 

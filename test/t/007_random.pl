@@ -171,7 +171,10 @@ sub assignment
 	my @others = grep { !$_->{key} } @{ $table->{columns} };
 	my $column = pick(@others);
 
-	return 'n = ' . pick('n + 1', 'n - 1', '-n', 'coalesce(n, 0) + 7') if rand() < 0.4;
+	# -n takes rows into the part of a table that a unique index is on, and others out of it: which come first matters there
+	my @changes = ('n + 1', 'n - 1', 'coalesce(n, 0) + 7', (grep { $_->{where} } @{ $table->{uniques} }) ? () : '-n');
+
+	return 'n = ' . pick(@changes) if rand() < 0.4;
 	return "$column->{name} = " . literal($column);
 }
 

@@ -4,7 +4,7 @@
 # That is asked whenever all of them have ended; and of tables in memory all the time, since what a
 # snapshot shows has been committed, and so checked.  FOREIGN_KEY_SEED repeats the scripts; a long run:
 #
-#	FOREIGN_KEY_ROUNDS=200 make test SUITES=tap TESTS=025_foreign_key_sessions
+#	FOREIGN_KEY_ROUNDS=200 make test SUITES=tap TESTS=031_foreign_key_sessions
 use strict;
 use warnings;
 use FindBin;

@@ -7,7 +7,7 @@
 # FOREIGN_KEY_SEED repeats a run, FOREIGN_KEY_ONLY=n runs one schema of it, FOREIGN_KEY_OUT=directory keeps what was
 # printed.  A long run:
 #
-#	FOREIGN_KEY_SCHEMAS=1000 make test SUITES=tap TESTS=024_foreign_key_random
+#	FOREIGN_KEY_SCHEMAS=1000 make test SUITES=tap TESTS=030_foreign_key_random
 use strict;
 use warnings;
 use FindBin;
