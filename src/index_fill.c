@@ -9,14 +9,16 @@
  *
  * Not only the rows that are visible now: every version that some snapshot sees, however old, so that whoever
  * reads by the index finds what he would without it.  PostgreSQL computes the same ones.  But here what has ended is kept
- * for a while after commits that changed ordinary tables, too, whether or not somebody sees it (mixed.c, 5): that is waited
- * for, once, lest values of rows that have just been deleted be complained of.
+ * for a while after commits that changed ordinary tables, too, whether or not somebody sees it (mixed.c, 5).  Lest
+ * values of rows that have just been deleted be complained of, theirs are computed in a subtransaction, and if one of
+ * them cannot be, or there are many, that while is waited for, once.
  */
 #include "postgres.h"
 
 #include "src/index_fill.h"
 
 #include "access/sysattr.h"
+#include "access/xact.h"
 #include "commands/progress.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -24,6 +26,7 @@
 #include "storage/latch.h"
 #include "utils/backend_progress.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/wait_event.h"
 
 #include "src/errors.h"
@@ -35,6 +38,7 @@
 #define STRINGS_FIRST 8192
 #define HORIZON_LOOKS 150
 #define HORIZON_WAIT_MS 10
+#define TRIALS_MAX 1000 /* a wait takes as long as that many, or some times more */
 
 typedef struct Fill
 {
@@ -46,6 +50,9 @@ typedef struct Fill
 	char *strings; /* of the row */
 	size_t capacity;
 	size_t used; /* more than the capacity: it was too small */
+	EState *estate;
+	tsurugi_hidden_states *states;
+	unsigned trials;
 	bool has_waited;
 } Fill;
 
@@ -67,6 +74,13 @@ note_needed(Fill *fill)
 }
 
 static void
+make_states(Fill *fill)
+{
+	fill->estate = CreateExecutorState();
+	fill->states = tsurugi_hidden_prepare(fill->described, fill->estate);
+}
+
+static void
 open_fill(Fill *fill, Relation relation, tg_index *index, bool exclusive)
 {
 	fill->described = tsurugi_relation_describe(relation);
@@ -76,6 +90,7 @@ open_fill(Fill *fill, Relation relation, tg_index *index, bool exclusive)
 	tsurugi_row_init(&fill->row, fill->described);
 	fill->capacity = STRINGS_FIRST;
 	fill->strings = palloc(fill->capacity);
+	fill->trials = 0;
 	fill->has_waited = false;
 	tg_index_fill_begin(tsurugi_session(), &fill->walk, index, exclusive);
 }
@@ -159,8 +174,60 @@ step(Fill *fill, Relation relation, const tg_hidden_values *values)
 	return false;
 }
 
+/*
+ * Computes values that nobody may ever want.  False: it failed, and what was compiled, and may be in the middle of
+ * something, is left to its memory context.
+ */
+static bool
+try_to_compute(Fill *fill, TupleTableSlot *slot, const tg_hidden_values **values_out)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool done = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		*values_out = tsurugi_hidden_compute_index(fill->states, slot, fill->index);
+		ReleaseCurrentSubTransaction();
+		done = true;
+	}
+	PG_CATCH();
+	{
+		int code = geterrcode();
+
+		if (code == ERRCODE_QUERY_CANCELED || ERRCODE_TO_CATEGORY(code) == ERRCODE_OPERATOR_INTERVENTION)
+			PG_RE_THROW();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		make_states(fill);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return done;
+}
+
+/* The values of the version in hand; NULL: look at it again. */
+static const tg_hidden_values *
+compute(Fill *fill, TupleTableSlot *slot)
+{
+	const tg_hidden_values *values = NULL;
+
+	ResetPerTupleExprContext(fill->estate);
+	tsurugi_row_to_slot(&fill->row, 0, slot);
+	if (fill->has_waited || !tg_index_fill_is_kept(&fill->walk))
+		return tsurugi_hidden_compute_index(fill->states, slot, fill->index);
+	if (fill->trials++ < TRIALS_MAX && try_to_compute(fill, slot, &values))
+		return values;
+	wait_for_horizon(fill);
+	return NULL;
+}
+
 static void
-fill_all(Fill *fill, Relation relation, tsurugi_hidden_states *states, EState *estate)
+fill_all(Fill *fill, Relation relation)
 {
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
 	const tg_hidden_values *values = NULL;
@@ -170,20 +237,7 @@ fill_all(Fill *fill, Relation relation, tsurugi_hidden_states *states, EState *e
 	while (!tg_index_fill_is_over(&fill->walk))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!step(fill, relation, values))
-		{
-			values = NULL;
-			continue;
-		}
-		if (!fill->has_waited && tg_index_fill_is_kept(&fill->walk))
-		{
-			wait_for_horizon(fill);
-			values = NULL;
-			continue;
-		}
-		ResetPerTupleExprContext(estate);
-		tsurugi_row_to_slot(&fill->row, 0, slot);
-		values = tsurugi_hidden_compute_index(states, slot, fill->index);
+		values = step(fill, relation, values) ? compute(fill, slot) : NULL;
 	}
 	ExecDropSingleTupleTableSlot(slot);
 }
@@ -194,19 +248,18 @@ tsurugi_index_fill(Relation relation, tg_index *index, bool exclusive)
 	MemoryContext context;
 	MemoryContext caller_context;
 	tsurugi_caller caller;
-	EState *estate;
 	Fill fill;
 
 	if (index->spec.hidden_count == 0)
 		return;
 	context = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw index", ALLOCSET_DEFAULT_SIZES);
 	caller_context = MemoryContextSwitchTo(context);
-	estate = CreateExecutorState();
 	open_fill(&fill, relation, index, exclusive);
 	tsurugi_owner_begin(relation, &caller);
-	fill_all(&fill, relation, tsurugi_hidden_prepare(fill.described, estate), estate);
+	make_states(&fill);
+	fill_all(&fill, relation);
 	tsurugi_owner_end(&caller);
-	FreeExecutorState(estate);
+	FreeExecutorState(fill.estate);
 	MemoryContextSwitchTo(caller_context);
 	MemoryContextDelete(context);
 }
