@@ -38,7 +38,7 @@
 #define STRINGS_FIRST 8192
 #define HORIZON_LOOKS 150
 #define HORIZON_WAIT_MS 10
-#define TRIALS_MAX 1000 /* a wait takes as long as that many, or some times more */
+#define TRIALS_MAX 1000 /* subtransactions: a table that was just emptied would have one for each row */
 
 typedef struct Fill
 {

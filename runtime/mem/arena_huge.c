@@ -258,6 +258,7 @@ tg_huge_mended(bool given)
 
 	tg_store_relaxed(&state->mend_pause, given ? MEND_PAUSE_MIN : longer < MEND_PAUSE_MAX ? longer : MEND_PAUSE_MAX);
 }
+
 bool
 tg_huge_ask(tg_huge_span asked)
 {

@@ -46,7 +46,7 @@ is($status, 1, 'READ COMMITTED is not REPEATABLE READ');
 SKIP:
 {
 	skip 'built without failpoints', 22
-		if $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't';
+		if !TestServer::has_failpoints($node);
 	# all sessions collect all the time, an entry at a time
 	for my $level (qw(rc rr ser kinds))
 	{

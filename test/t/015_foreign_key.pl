@@ -55,7 +55,7 @@ is(TestServer::sqlstate($node, 'DELETE FROM pp WHERE id = 98', 'restored'), '235
 SKIP:
 {
 	skip 'built without failpoints', 5
-		if $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't';
+		if !TestServer::has_failpoints($node);
 	$node->safe_psql('postgres', q{
 		CREATE TABLE hp (id int PRIMARY KEY);
 		CREATE TABLE mc (id int, p int REFERENCES hp) USING tsurugi;
@@ -71,13 +71,7 @@ SKIP:
 		$parent->query("SET tsurugi_fdw.failpoints = '$bug';");
 		$child->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'stop:commit'; INSERT INTO mc VALUES (1, 1);");
 		$child->send('COMMIT;');
-		my $stopped = 0;
-		for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-		{
-			last if ($stopped = slurp_file("/proc/$pid/stat") =~ /\) T /);
-			select(undef, undef, undef, 0.1);
-		}
-		ok($stopped, 'a transaction has committed in the ordinary tables, and not yet here');
+		ok(TestServer::has_stopped($pid), 'a transaction has committed in the ordinary tables, and not yet here');
 		$parent->send('DELETE FROM hp WHERE id = 1;');
 		# who does not wait has ended by then
 		for (1 .. 10) { $parent->{run}->pump_nb; select(undef, undef, undef, 0.05); }

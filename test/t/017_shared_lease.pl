@@ -72,12 +72,7 @@ is(by_handle($other, 'transaction_status', $handle), 'ERROR 42704', 'before its 
 append_to_file("$directory/wrong", "5\t5\n");
 $node->safe_psql('postgres', 'DELETE FROM load');
 $handle = begin();
-attach($handle, @loaders);
-$loaders[$_]->send("\\copy load FROM '$directory/" . ($_ == 1 ? 'wrong' : $_) . "'") for 0 .. $#loaders;
-my @outcomes = map { $_->wait } @loaders;
-cmp_ok(scalar(grep { /^ERROR (23505|25P02)$/ } @outcomes), '>=', 1, 'a key is there twice');
-detach(@loaders);
-is(by_handle($other, 'commit_transaction', $handle), 'ERROR 25P02', 'no commit');
+load_with_a_wrong_file($directory, $handle, $other, @loaders);
 like(by_handle($other, 'transaction_error', $handle), qr/^A session that worked in it failed with 23505: duplicate key/, 'it is known why');
 is(count(), 0, 'nothing of it is there');
 
@@ -176,7 +171,7 @@ detach($a);
 # without the worker's lock nothing is kept from anybody
 SKIP: {
 	skip 'built without failpoints', 2
-		if is_without_failpoints($node);
+		if !TestServer::has_failpoints($node);
 	for my $rule ('', 'skip_lease_locks')
 	{
 		$client->query("SET tsurugi_fdw.failpoints = '$rule'");

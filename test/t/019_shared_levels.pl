@@ -5,7 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
-use SharedTransaction qw(wait_for_waiter is_without_failpoints by_handle);
+use SharedTransaction qw(wait_for_waiter by_handle);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -279,7 +279,7 @@ detach();
 
 SKIP: {
 	skip 'built without failpoints', 10
-		if is_without_failpoints($node);
+		if !TestServer::has_failpoints($node);
 
 	# one read set for all
 	reset_rows();

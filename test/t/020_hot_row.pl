@@ -69,7 +69,7 @@ sub collide
 SKIP:
 {
 	skip 'built without failpoints', 1
-		if $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't';
+		if !TestServer::has_failpoints($node);
 
 	for my $level (@levels)
 	{

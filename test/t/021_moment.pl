@@ -32,18 +32,6 @@ $node->safe_psql('postgres', q{
 my $pid = $reader->query('SELECT pg_backend_pid();');
 my $writer_pid = $writer->query('SELECT pg_backend_pid();');
 
-sub has_stopped
-{
-	my ($pid) = @_;
-
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return 1 if slurp_file("/proc/$pid/stat") =~ /\) T /;
-		select(undef, undef, undef, 0.01);
-	}
-	return 0;
-}
-
 sub reset_rows
 {
 	$other->query('BEGIN; TRUNCATE inmemory, ordinary; INSERT INTO inmemory VALUES (1, 0), (2, 0);
@@ -65,7 +53,7 @@ sub stop_writer
 
 	$writer->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'stop:$place'; $write");
 	$writer->send('COMMIT;');
-	return has_stopped($writer_pid);
+	return TestServer::has_stopped($writer_pid);
 }
 
 sub go_on
@@ -79,7 +67,7 @@ sub waits
 	return $node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid");
 }
 
-my $has_failpoints = $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") ne 't';
+my $has_failpoints = TestServer::has_failpoints($node);
 
 for my $kind ('long', 'read_only')
 {

@@ -10,7 +10,7 @@ use Test::More;
 my $node = TestServer::start('host_rules', 'deadlock_timeout' => "'20ms'");
 my ($a, $b) = map { TestServer::Session->new($node) } 1 .. 2;
 
-if ($node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't')
+if (!TestServer::has_failpoints($node))
 {
 	$_->close for $a, $b;
 	$node->stop;

@@ -22,19 +22,7 @@ $node->safe_psql('postgres', q{
 });
 my $importer_pid = $importer->query('SELECT pg_backend_pid();');
 my $writer_pid = $writer->query('SELECT pg_backend_pid();');
-my $has_failpoints = $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") ne 't';
-
-sub has_stopped
-{
-	my ($pid) = @_;
-
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return 1 if slurp_file("/proc/$pid/stat") =~ /\) T /;
-		select(undef, undef, undef, 0.01);
-	}
-	return 0;
-}
+my $has_failpoints = TestServer::has_failpoints($node);
 
 sub reset_rows
 {
@@ -121,7 +109,7 @@ SKIP:
 			reset_rows();
 			$writer->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'stop:pre_commit'; $write");
 			$writer->send('COMMIT;');
-			ok(has_stopped($writer_pid), "$level: a committer of both has stopped");
+			ok(TestServer::has_stopped($writer_pid), "$level: a committer of both has stopped");
 			begin($exporter, $level, 'default', $bug);
 			my $id = $exporter->query('SELECT pg_export_snapshot();');
 			kill 'CONT', $writer_pid;
@@ -138,7 +126,7 @@ SKIP:
 	my $id = $exporter->query('SELECT pg_export_snapshot();');
 	begin($importer, 'REPEATABLE READ', 'default', 'stop:import');
 	$importer->send("SET TRANSACTION SNAPSHOT '$id';");
-	ok(has_stopped($importer_pid), 'an importer has stopped');
+	ok(TestServer::has_stopped($importer_pid), 'an importer has stopped');
 	$exporter->query('COMMIT;');
 	kill 'CONT', $importer_pid;
 	is($importer->wait, 'ERROR 55000', 'it notices that the exporter has gone');

@@ -20,19 +20,7 @@ $node->safe_psql('postgres', q{
 });
 my $pid = $reader->query('SELECT pg_backend_pid();');
 my $writer_pid = $writer->query('SELECT pg_backend_pid();');
-my $has_failpoints = $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") ne 't';
-
-sub has_stopped
-{
-	my ($pid) = @_;
-
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return 1 if slurp_file("/proc/$pid/stat") =~ /\) T /;
-		select(undef, undef, undef, 0.01);
-	}
-	return 0;
-}
+my $has_failpoints = TestServer::has_failpoints($node);
 
 sub reset_rows
 {
@@ -74,7 +62,7 @@ SKIP:
 		reset_rows();
 		$writer->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'stop:pre_commit'; $write");
 		$writer->send('COMMIT;');
-		ok(has_stopped($writer_pid), 'a committer of both has stopped');
+		ok(TestServer::has_stopped($writer_pid), 'a committer of both has stopped');
 		begin_reader($bug);
 		$reader->send('EXPLAIN SELECT 1;');
 		ok(waits_for('userlock'), 'it is waited for') if $bug eq '';

@@ -28,19 +28,6 @@ $writer->query('SET tsurugi_fdw.serializable_mixed = relaxed;');
 my $pid = $reader->query('SELECT pg_backend_pid();');
 my $writer_pid = $writer->query('SELECT pg_backend_pid();');
 
-# Waits until a process has stopped at its failpoint.
-sub has_stopped
-{
-	my ($pid) = @_;
-
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return 1 if slurp_file("/proc/$pid/stat") =~ /\) T /;
-		select(undef, undef, undef, 0.01);
-	}
-	return 0;
-}
-
 # The reader is where the condition on its pg_stat_activity says.
 sub reader_is
 {
@@ -63,7 +50,7 @@ sub stop_reader
 
 	$reader->query("BEGIN ISOLATION LEVEL $level; SET LOCAL tsurugi_fdw.failpoints = 'stop:before_time,mixed_keep$bug';");
 	$reader->send($statement);
-	return has_stopped($pid);
+	return TestServer::has_stopped($pid);
 }
 
 # It goes on.  Returns what it has seen.
@@ -81,13 +68,13 @@ sub stop_writer
 
 	$writer->query("BEGIN ISOLATION LEVEL $level; SET LOCAL tsurugi_fdw.failpoints = 'stop:$place,mixed_keep'; $statements");
 	$writer->send('COMMIT;');
-	return has_stopped($writer_pid);
+	return TestServer::has_stopped($writer_pid);
 }
 
 SKIP:
 {
 	skip 'built without failpoints', 1
-		if $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NULL") eq 't';
+		if !TestServer::has_failpoints($node);
 
 	for my $level (@levels)
 	{

@@ -91,12 +91,7 @@ is(by_handle($other, 'transaction_status', $handle), 'stored', 'it is stored');
 # the same, and one file is wrong: nothing of any
 $node->safe_psql('postgres', 'DELETE FROM load');
 $handle = begin();
-attach($handle, @loaders);
-$loaders[$_]->send("\\copy load FROM '$directory/" . ($_ == 1 ? 'wrong' : $_) . "'") for 0 .. $#loaders;
-my @outcomes = map { $_->wait } @loaders;
-cmp_ok(scalar(grep { /^ERROR (23505|25P02)$/ } @outcomes), '>=', 1, 'a key is there twice');
-detach(@loaders);
-is(by_handle($other, 'commit_transaction', $handle), 'ERROR 25P02', 'no commit');
+load_with_a_wrong_file($directory, $handle, $other, @loaders);
 is(count(), 0, 'nothing of it is there');
 is($other->query('INSERT INTO load VALUES (5, 5); DELETE FROM load'), '', 'nor is it preserved any more');
 

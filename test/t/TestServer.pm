@@ -41,6 +41,27 @@ sub bytes_used
 	return $node->safe_psql('postgres', 'SELECT used FROM tsurugi.memory');
 }
 
+# Whether the server was built with failpoints.
+sub has_failpoints
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NOT NULL") eq 't';
+}
+
+# Waits until a process has stopped at its failpoint.
+sub has_stopped
+{
+	my ($pid) = @_;
+
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return 1 if slurp_file("/proc/$pid/stat") =~ /\) T /;
+		select(undef, undef, undef, 0.01);
+	}
+	return 0;
+}
+
 package TestServer::Session;
 
 use IPC::Run;
