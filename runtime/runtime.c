@@ -44,9 +44,10 @@ prepare_memory(tg_session *session)
 }
 
 static void
-mend_memory(tg_session *session)
+tend_memory(tg_session *session)
 {
 	tg_arena_mend();
+	tg_arena_decay();
 }
 
 tg_status
@@ -56,7 +57,7 @@ tg_runtime_start(const tg_scheduler_settings *settings)
 	tg_collector_attach();
 	tg_txn_attach();
 	tg_watcher_add(prepare_memory, 0);
-	tg_watcher_add(mend_memory, TG_MEND_US);
+	tg_watcher_add(tend_memory, TG_TEND_US);
 	tg_process_channel_register();
 	tg_process_txn_register();
 	return tg_scheduler_start();
@@ -65,7 +66,10 @@ tg_runtime_start(const tg_scheduler_settings *settings)
 bool
 tg_runtime_stop(unsigned limit_ms)
 {
-	return tg_scheduler_stop(limit_ms);
+	if (!tg_scheduler_stop(limit_ms))
+		return false;
+	tg_arena_trim(); /* nobody tends what is idle any more */
+	return true;
 }
 
 tg_status

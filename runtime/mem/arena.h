@@ -179,10 +179,17 @@ extern void tg_arena_prepare(void);
 
 /*
  * Has pages put together that once were, or should have been, a huge page and are all in use again: one at most
- * in a call (0.3 ms), and none but after two rounds, a second apart if it is called every TG_MEND_US.  Like tg_arena_prepare.
+ * in a call (0.3 ms), and none but after two rounds, a second apart if it is called every TG_TEND_US.  Like tg_arena_prepare.
  */
-#define TG_MEND_US 20000
 extern void tg_arena_mend(void);
+
+/*
+ * Gives back what has been idle for five to ten seconds, 8 MiB in a call (1 ms), if it is called every TG_TEND_US;
+ * once it has been called more is kept idle, until tg_arena_trim.  Like tg_arena_prepare.
+ */
+extern void tg_arena_decay(void);
+
+#define TG_TEND_US 20000
 
 /* Checks every page, slab and list, in every build: for tests.  Nobody else may be at work. */
 extern void tg_arena_check(void);

@@ -64,7 +64,7 @@ enum
 #define ASK_TRIES 3
 
 #define MEND_LOOKS_MAX 64 /* granules in a call */
-#define MEND_PAUSE_MIN (1000000 / TG_MEND_US)
+#define MEND_PAUSE_MIN (1000000 / TG_TEND_US)
 #define MEND_PAUSE_MAX (64 * MEND_PAUSE_MIN)
 
 typedef struct granule

@@ -23,19 +23,20 @@
  * 4. LEAVING pages belong to the thread that gives them back; nobody joins or
  *	  takes them.
  *
- * Giving back costs a system call and, when the page is used again, a fault.
- * So idle pages are kept, up to 8 MiB and a 16th of what is committed, but
- * never more than the limit leaves free; past that, down to half of it, the
- * longest spans go first.  A loop of take and give of one value therefore
- * reaches the kernel only if the value is beyond that.  Where huge pages are
- * asked for (arena_huge.c), whole ones go, since a hole splits one; small pages go
- * only if idle ones exceed twice the bound.
+ * Giving back costs a system call and, when the page is used again, a fault,
+ * which is dear where a hypervisor has taken the page back meanwhile: loading a table that was
+ * emptied before spent a sixth of its time there, and split huge pages.  So idle pages are kept, up to 8 MiB and
+ * a 16th of what is committed for good; beyond that, up to half of what the limit leaves
+ * free, while they are used again now and then.  What was idle for a whole period of
+ * seconds goes by and by (tg_arena_decay): that is the least that was idle at any moment of
+ * it, as in TCMalloc's caches.  Where nobody calls that, as there is no pool, the first
+ * bound is the only one, and past it half goes at once.  The longest spans go first.  Where
+ * huge pages are asked for (arena_huge.c), whole ones go, since a hole splits one; small
+ * pages go only if idle ones exceed twice the first bound.
  *
  * The kernel is never called under the latch.  A claim that finds no span
  * while others are leaving waits for those; that is rare, as the reservation
  * usually is larger than the limit.
- *
- * Left out: decay by time (jemalloc).  The bound is small enough to keep.
  */
 #include "runtime/mem/arena_internal.h"
 
@@ -53,6 +54,8 @@
 
 #define IDLE_PAGES_MIN 2048 /* 8 MiB */
 #define IDLE_SHARE 16
+#define DECAY_PERIOD (5000000 / TG_TEND_US) /* calls */
+#define DECAY_STEP 2048						/* pages in a call: 400 MiB a second */
 
 /* Free spans of one sort, by length. */
 typedef struct span_bins
@@ -75,6 +78,11 @@ typedef struct pages_state
 	size_t peak;
 	size_t idle;
 	size_t leaving;
+
+	bool tended;		  /* tg_arena_decay is being called */
+	uint32_t decay_calls; /* in this period */
+	size_t idle_low;	  /* the fewest that were idle in it */
+	size_t surplus;		  /* of those that were so in all of the one before, what has to go */
 
 	span_bins idle_bins;
 	span_bins returned_bins;
@@ -99,6 +107,14 @@ figure_subtract(size_t *figure, size_t page_count)
 {
 	tg_assert(*figure >= page_count);
 	tg_store_relaxed(figure, *figure - page_count);
+}
+
+static void
+idle_subtract(size_t page_count)
+{
+	figure_subtract(&state->idle, page_count);
+	if (state->idle < state->idle_low)
+		state->idle_low = state->idle;
 }
 
 /* --- bins ----------------------------------------------------------------- */
@@ -222,13 +238,20 @@ span_link_joined(uint32_t first, uint32_t page_count, uint8_t kind)
 /* --- giving back to the system --------------------------------------------- */
 
 static size_t
-idle_max(void)
+unused(void)
 {
 	size_t limit = tg_load_relaxed(&state->limit);
-	size_t share = IDLE_PAGES_MIN + state->committed / IDLE_SHARE;
-	size_t unused = limit > state->committed ? limit - state->committed : 0;
 
-	return share < unused ? share : unused;
+	return limit > state->committed ? limit - state->committed : 0;
+}
+
+/* What is kept idle for good. */
+static size_t
+idle_share(void)
+{
+	size_t share = IDLE_PAGES_MIN + state->committed / IDLE_SHARE;
+
+	return share < unused() ? share : unused();
 }
 
 /* The part of a span that consists of whole granules.  False if there is none. */
@@ -275,7 +298,7 @@ span_leave(uint32_t span, uint32_t begin, uint32_t end)
 		span_link(end, span_end - end, TG_KIND_IDLE);
 	span_mark(begin, end - begin, TG_KIND_LEAVING);
 	tg_huge_leaving(begin, end);
-	figure_subtract(&state->idle, end - begin);
+	idle_subtract(end - begin);
 	figure_add(&state->leaving, end - begin);
 }
 
@@ -299,7 +322,10 @@ span_left(uint32_t begin, uint32_t end, bool taken)
 	}
 }
 
-/* Gives idle pages back until no more than keep are left.  Latch held on entry and exit, free in between. */
+/*
+ * Gives idle pages back, as whole granules, until no more than keep are left, or no such granule is.
+ * Latch held on entry and exit, free in between.
+ */
 static void
 idle_purge(size_t keep, uint32_t granule)
 {
@@ -308,10 +334,13 @@ idle_purge(size_t keep, uint32_t granule)
 		uint32_t begin;
 		uint32_t end;
 		uint32_t span = idle_find(granule, &begin, &end);
+		size_t enough = (state->idle - keep + granule - 1) & ~((size_t) granule - 1);
 		bool taken;
 
 		if (span == TG_PAGE_NONE)
 			break;
+		if (end - begin > enough)
+			begin = end - (uint32_t) enough;
 		span_leave(span, begin, end);
 		tg_latch_release(&state->latch);
 		taken = tg_arena_empty(tg_page_address(begin), (size_t) (end - begin) << TG_PAGE_SHIFT);
@@ -320,18 +349,24 @@ idle_purge(size_t keep, uint32_t granule)
 	}
 }
 
+/* Like idle_purge: whole huge pages, and small ones only where too many of them lie about. */
+static void
+idle_purge_huge(size_t keep)
+{
+	idle_purge(keep, state->give_back_pages);
+	if (state->idle > 2 * idle_share())
+		idle_purge(keep, 1);
+}
+
 /* Keeps idle pages within their bound.  Latch held on entry and exit. */
 static void
 idle_bound(void)
 {
-	size_t keep = idle_max();
+	size_t share = idle_share();
+	size_t bound = state->tended && share < unused() / 2 ? unused() / 2 : share;
 
-	if (tg_unlikely(state->idle > keep))
-	{
-		idle_purge(keep / 2, state->give_back_pages);
-		if (state->idle > keep * 2)
-			idle_purge(keep / 2, 1);
-	}
+	if (tg_unlikely(state->idle > bound))
+		idle_purge_huge(bound - share / 2);
 }
 
 /* --- set-up and figures ----------------------------------------------------- */
@@ -378,7 +413,30 @@ void
 tg_pages_trim(void)
 {
 	tg_latch_acquire(&state->latch);
+	state->tended = false;
 	idle_purge(0, 1);
+	tg_latch_release(&state->latch);
+}
+
+void
+tg_arena_decay(void)
+{
+	size_t share;
+	size_t step;
+
+	tg_latch_acquire(&state->latch);
+	state->tended = true;
+	share = idle_share();
+	if (++state->decay_calls >= DECAY_PERIOD)
+	{
+		state->surplus = state->idle_low > share ? state->idle_low - share : 0;
+		state->idle_low = state->idle;
+		state->decay_calls = 0;
+	}
+	step = state->surplus < DECAY_STEP ? state->surplus : DECAY_STEP;
+	state->surplus -= step;
+	if (step > 0 && state->idle > share)
+		idle_purge_huge(state->idle - share > step ? state->idle - step : share);
 	tg_latch_release(&state->latch);
 }
 
@@ -538,7 +596,7 @@ tg_span_take(uint32_t page_count, uint8_t new_kind, tg_claim claim, uint32_t *fi
 		if (state->committed > state->peak)
 			tg_store_relaxed(&state->peak, state->committed);
 		if (kind == TG_KIND_IDLE)
-			figure_subtract(&state->idle, page_count);
+			idle_subtract(page_count);
 		*first_out = span;
 		*zeroed_out = kind == TG_KIND_RETURNED;
 		idle_bound();

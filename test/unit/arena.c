@@ -358,6 +358,53 @@ test_give_back(void)
 	tg_arena_trim();
 }
 
+/* As the watcher does in so many seconds. */
+static void
+tend_for(unsigned seconds)
+{
+	for (unsigned i = 0; i < seconds * (1000000 / TG_TEND_US); i++)
+		tg_arena_decay();
+}
+
+/* Where idle pages are looked after, they are kept as long as they are used again now and then. */
+static void
+test_decay(void)
+{
+	size_t start = arena_resident();
+	uint64_t faults;
+	size_t idle;
+
+	tg_arena_limit_set(GIB);
+	tend_for(1);
+	tg_free(session, filled(session, 100 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
+	unit_ok(arena_resident() > start + 90 * MIB, "100 MB freed stay for a while");
+	faults = page_faults();
+	for (unsigned i = 0; i < 10; i++)
+	{
+		tend_for(3);
+		tg_free(session, filled(session, 100 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
+	}
+	unit_ok(page_faults() < faults + 200, "as long as they are used again every three seconds");
+	tg_arena_check();
+	for (unsigned i = 0; i < 10; i++)
+	{
+		tend_for(3);
+		tg_free(session, filled(session, 50 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
+	}
+	idle = report_now().idle;
+	unit_ok(idle >= 50 * MIB && idle <= 70 * MIB, "of which half are used: the others go");
+	tend_for(11);
+	unit_ok(arena_resident() < start + 10 * MIB, "used no more they go, but for some megabytes");
+	tg_free(session, filled(session, 700 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
+	unit_ok(report_now().idle <= 512 * MIB, "of what the limit leaves free half stays at the most");
+	tg_arena_limit_set(2 * GIB);
+	tg_arena_trim();
+	unit_ok(arena_resident() < start + MIB, "a trim ends the while");
+	tg_free(session, filled(session, 100 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
+	unit_ok(arena_resident() < start + 10 * MIB, "and then nobody looks after them");
+	tg_arena_trim();
+}
+
 /* Spans of all lengths, freed in another order, become one again. */
 static void
 test_joining(void)
@@ -693,6 +740,7 @@ main(void)
 	test_bulk();
 	test_accounts();
 	test_give_back();
+	test_decay();
 	test_joining();
 	test_threads();
 	test_threads_at_limit();

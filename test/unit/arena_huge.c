@@ -175,7 +175,7 @@ test_mended(void)
 		objects[i] = filled(session, 100000, TG_USE_CHUNK, TG_DATA);
 	unit_ok(report_now().huge <= 4 * MIB, "nor does filling them mend them");
 	before = asked_so_far();
-	for (unsigned i = 0; i < 1000000 / TG_MEND_US; i++)
+	for (unsigned i = 0; i < 1000000 / TG_TEND_US; i++)
 		tg_arena_mend();
 	unit_equal(asked_so_far(), before, "one round sees them, and asks for none");
 	for (unsigned i = 0; i < 4000; i++)
