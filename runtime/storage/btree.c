@@ -204,15 +204,17 @@ tg_btree_expect(const tg_btree *tree, const void *key, size_t key_bytes)
 /* --- restructuring ---------------------------------------------------------------- */
 
 /* The nodes from the root to a leaf, as seen by one descent. */
+typedef struct tree_step
+{
+	tg_node *node;
+	uint64_t version;
+	unsigned index; /* child taken; in the leaf: place of the key */
+} tree_step;
+
 typedef struct tree_path
 {
 	unsigned depth; /* number of steps */
-	struct
-	{
-		tg_node *node;
-		uint64_t version;
-		unsigned index; /* child taken; in the leaf: place of the key */
-	} steps[TG_BTREE_LEVELS_MAX];
+	tree_step steps[TG_BTREE_LEVELS_MAX];
 } tree_path;
 
 /* What becomes of a node without room. */
@@ -542,13 +544,17 @@ make_room(tg_session *session, tg_btree *tree, const tree_path *path, tg_span ke
 
 /* --- insert and remove ------------------------------------------------------------- */
 
-/* Like find_leaf, but remembers the way. */
+/*
+ * Like find_leaf, but remembers the way.  Ascending keys belong behind all others on each level, which a look at
+ * the last entry says; a level is asked only if the one above was so, which costs other keys a look at the root's.
+ */
 TG_SEARCH bool
-find_path(const tg_btree *tree, const tg_search_key *key, tree_path *path)
+find_path(const tg_btree *tree, const tg_search_key *key, tree_path *path, bool *behind_out)
 {
 	tg_node *node;
 	uint64_t version;
 	unsigned depth = 0;
+	bool behind = true;
 
 	if (!tg_descent_enter(tree, &node, &version))
 		return false;
@@ -558,13 +564,16 @@ find_path(const tg_btree *tree, const tg_search_key *key, tree_path *path)
 		path->steps[depth].version = version;
 		if (node->level == 0)
 			break;
-		path->steps[depth].index = tg_search_child(node, key);
+		behind = behind && tg_search_is_behind(node, sizeof(tg_inner_slot), key, &path->steps[depth].index);
+		if (!behind)
+			path->steps[depth].index = tg_search_child(node, key);
 		if (!tg_descent_step(&node, &version, path->steps[depth].index))
 			return false;
 		depth++;
 		tg_assert(depth < TG_BTREE_LEVELS_MAX);
 	}
 	path->depth = depth + 1;
+	*behind_out = behind;
 	return true;
 }
 
@@ -577,17 +586,19 @@ find_place(const tg_btree *tree, const tg_search_key *key, tree_path *path, uint
 {
 	for (;; tg_pause())
 	{
-		unsigned leaf;
-		bool found;
+		tree_step *leaf;
+		bool behind;
+		bool found = false;
 
-		if (!find_path(tree, key, path))
+		if (!find_path(tree, key, path, &behind))
 			continue;
-		leaf = path->depth - 1;
-		path->steps[leaf].index = tg_search_node(path->steps[leaf].node, sizeof(tg_leaf_slot), key, &found);
+		leaf = &path->steps[path->depth - 1];
+		if (!behind || !tg_search_is_behind(leaf->node, sizeof(tg_leaf_slot), key, &leaf->index))
+			leaf->index = tg_search_node(leaf->node, sizeof(tg_leaf_slot), key, &found);
 		if (found)
-			*row_out = tg_search_row(path->steps[leaf].node, path->steps[leaf].index);
+			*row_out = tg_search_row(leaf->node, leaf->index);
 		tg_failpoint("btree_read");
-		if (tg_node_unchanged(path->steps[leaf].node, path->steps[leaf].version))
+		if (tg_node_unchanged(leaf->node, leaf->version))
 			return found ? TG_EXISTS : TG_NOT_FOUND;
 	}
 }

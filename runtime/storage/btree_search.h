@@ -277,6 +277,18 @@ tg_search_child(const tg_node *node, const tg_search_key *key)
 	return index + found;
 }
 
+/* Does the key sort behind all entries, of which there are some?  Quicker than the search that would say so. */
+TG_SEARCH bool
+tg_search_is_behind(const tg_node *node, unsigned stride, const tg_search_key *key, unsigned *count_out)
+{
+	unsigned count = tg_search_count(node, stride);
+	unsigned prefix_bytes = tg_load_relaxed(&node->prefix_bytes);
+
+	*count_out = count;
+	return count > 0 && tg_search_prefix(node, key, prefix_bytes) == 0 &&
+		   tg_load_relaxed(&tg_node_slot(node, stride, count - 1)->head) < tg_search_head(key, prefix_bytes);
+}
+
 TG_SEARCH uint32_t
 tg_search_row(const tg_node *node, unsigned index)
 {
