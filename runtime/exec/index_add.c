@@ -20,20 +20,24 @@ add_chunk(tg_session *session, tg_index_build *build, const tg_chunk *chunk)
 
 	for (unsigned slot = 0; slot < chunk->capacity; slot++)
 	{
-		tg_found_entry found;
+		tg_found_entries found;
 		tg_status status;
 
 		if ((present[slot / 64] >> slot % 64 & 1) == 0)
 			continue;
-		status = tg_build_find_entry(build, chunk, headers, slot, &found);
+		status = tg_build_find_entries(build, chunk, headers, slot, &found);
 		if (status == TG_NOT_FOUND)
 			continue;
-		tg_failpoint("index_build_found");
-		if (status == TG_OK)
-			status = tg_index_entry_add(session, build->index, &found.key, found.row, TG_DATA);
 		if (status != TG_OK)
 			return status;
-		tg_index_entry_recheck(session, build->index, &found.key, found.row);
+		tg_failpoint("index_build_found");
+		while (tg_index_keys_next(&found.keys))
+		{
+			status = tg_index_entry_add(session, build->index, &found.keys.key, found.row, TG_DATA);
+			if (status != TG_OK)
+				return status;
+			tg_index_entry_recheck(session, build->index, &found.keys.key, found.row);
+		}
 	}
 	return TG_OK;
 }

@@ -61,8 +61,8 @@
 /* --- entries of versions -------------------------------------------------------------- */
 
 tg_status
-tg_build_find_entry(const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers, unsigned slot,
-					tg_found_entry *found)
+tg_build_find_entries(const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers, unsigned slot,
+					  tg_found_entries *found)
 {
 	tg_version version = tg_version_make(chunk, slot);
 	bool is_live = true;
@@ -79,11 +79,11 @@ tg_build_find_entry(const tg_index_build *build, const tg_chunk *chunk, const tg
 	}
 	found->row = tg_version_row(version);
 	is_live = is_live && tg_load_acquire(tg_row_head(build->table, found->row)) == version;
-	status = tg_index_key_of_version(build->index, version, &found->key);
+	status = tg_index_keys_open(build->index, version, &found->keys);
 	if (status != TG_OK)
 		return status;
-	found->flags = (is_live ? TG_ENTRY_LIVE : 0) | (found->key.distinct ? TG_ENTRY_DISTINCT : 0);
-	return found->key.present ? TG_OK : TG_NOT_FOUND;
+	found->flags = (is_live ? TG_ENTRY_LIVE : 0) | (found->keys.key.distinct ? TG_ENTRY_DISTINCT : 0);
+	return found->keys.count > 0 ? TG_OK : TG_NOT_FOUND;
 }
 
 /* The next morsel; false: there is none. */

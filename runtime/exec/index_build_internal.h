@@ -131,19 +131,20 @@ struct tg_index_build
 
 /* --- index_build.c --- */
 
-typedef struct tg_found_entry
+/* The entries of a version: their keys, which follow one after the other, and what they have in common. */
+typedef struct tg_found_entries
 {
-	tg_index_key key;
+	tg_index_keys keys;
 	uint32_t row;
 	uint16_t flags;
-} tg_found_entry;
+} tg_found_entries;
 
 /*
- * The entry of a slot's version, if it has one and should: TG_OK; TG_NOT_FOUND;
+ * The entries of a slot's version, if it has some and should: TG_OK; TG_NOT_FOUND;
  * TG_TOO_LARGE.  Inside an epoch.
  */
-extern tg_status tg_build_find_entry(const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers,
-									 unsigned slot, tg_found_entry *found) TG_MUST_USE;
+extern tg_status tg_build_find_entries(const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers,
+									   unsigned slot, tg_found_entries *found) TG_MUST_USE;
 
 /* Memory is short for runs: the slow way needs none but the tree's.  No job runs. */
 extern tg_status tg_build_go_slow(tg_session *session, tg_index_build *build);

@@ -17,6 +17,13 @@
 
 #define RUN_BYTES_PER_SLOT 32 /* room for entries' bytes; a run ends where it is used up */
 
+/* What a run has room for. */
+typedef struct room
+{
+	uint32_t entries;
+	uint32_t bytes;
+} room;
+
 void
 tg_run_free(tg_session *session, tg_build_run *run)
 {
@@ -28,16 +35,16 @@ tg_run_free(tg_session *session, tg_build_run *run)
 }
 
 static tg_build_run *
-make_run(tg_session *session, uint32_t slots)
+make_run(tg_session *session, const room *room)
 {
 	tg_build_run *run = tg_alloc_zeroed(session, sizeof(*run), TG_USE_JOB, TG_DATA);
 
 	if (run == NULL)
 		return NULL;
-	run->capacity = slots;
-	run->room = slots * RUN_BYTES_PER_SLOT + TG_KEY_BYTES_MAX;
+	run->capacity = room->entries;
+	run->room = room->bytes;
 	run->rows_grow = true;
-	run->records = tg_alloc(session, slots * sizeof(tg_run_record), TG_USE_JOB, TG_DATA);
+	run->records = tg_alloc(session, (size_t) run->capacity * sizeof(tg_run_record), TG_USE_JOB, TG_DATA);
 	run->bytes = tg_alloc(session, run->room + TG_RUN_SLACK, TG_USE_JOB, TG_DATA);
 	if (run->records != NULL && run->bytes != NULL)
 		return run;
@@ -136,7 +143,7 @@ sort_by_words(tg_session *session, tg_build_run *run)
 
 	if (differs == 0)
 		return TG_OK;
-	other = tg_alloc(session, run->capacity * sizeof(tg_run_record), TG_USE_JOB, TG_DATA);
+	other = tg_alloc(session, (size_t) run->capacity * sizeof(tg_run_record), TG_USE_JOB, TG_DATA);
 	if (other == NULL)
 		return TG_NO_MEMORY;
 	for (unsigned shift = 0; shift < 64; shift += 8)
@@ -233,16 +240,28 @@ finish_run(tg_session *session, tg_index_build *build, tg_build_run *run)
 	return TG_OK;
 }
 
-/* False: the run has no place for it. */
-static bool
-append_entry(tg_build_run *run, tg_found_entry *found)
+static inline uint32_t
+larger(uint32_t a, uint32_t b)
 {
-	size_t bytes;
+	return a > b ? a : b;
+}
 
-	if (run->count == run->capacity || run->used + found->key.bytes + TG_INDEX_ROW_BYTES > run->room)
-		return false;
-	bytes = tg_index_entry_make(&found->key, found->row);
-	copy_entry(run->bytes + run->used, found->key.entry, (unsigned) bytes);
+/* What all entries of a version take. */
+static room
+room_of(const tg_found_entries *found)
+{
+	uint32_t count = found->keys.count;
+	uint32_t key_bytes = found->keys.several ? tg_key_list_end(&found->keys.list, count - 1) : found->keys.key.bytes;
+
+	return (room){.entries = count, .bytes = key_bytes + count * TG_INDEX_ROW_BYTES};
+}
+
+static void
+append_entry(tg_build_run *run, tg_found_entries *found)
+{
+	size_t bytes = tg_index_entry_make(&found->keys.key, found->row);
+
+	copy_entry(run->bytes + run->used, found->keys.key.entry, (unsigned) bytes);
 	if (run->count == 0)
 		run->entry_bytes = (uint32_t) bytes;
 	else if (run->entry_bytes != bytes)
@@ -252,30 +271,42 @@ append_entry(tg_build_run *run, tg_found_entry *found)
 	run->dead_count += (found->flags & TG_ENTRY_LIVE) == 0;
 	run->records[run->count++] = (tg_run_record){.at = run->used, .bytes = (uint16_t) bytes, .flags = found->flags};
 	run->used += (uint32_t) bytes;
-	return true;
 }
 
-/* The entries of a chunk from a slot on; stops where the run is full, and returns that slot. */
+/*
+ * The entries of a chunk from a slot on; stops where the run has no place for those of the next version, at that slot:
+ * if the run is empty, *room_inout grows to what it would need.
+ */
 static tg_status
-collect_chunk(const tg_index_build *build, const tg_chunk *chunk, tg_build_run *run, unsigned *slot_inout)
+collect_chunk(const tg_index_build *build, const tg_chunk *chunk, tg_build_run *run, unsigned *slot_inout,
+			  room *room_inout)
 {
 	uint64_t present[TG_SLOT_MAX / 64];
 	const tg_header *headers = tg_chunk_look(chunk, present);
 
 	for (; *slot_inout < chunk->capacity; (*slot_inout)++)
 	{
-		tg_found_entry found;
+		tg_found_entries found;
 		tg_status status;
+		room wanted;
 
 		if ((present[*slot_inout / 64] >> *slot_inout % 64 & 1) == 0)
 			continue;
-		status = tg_build_find_entry(build, chunk, headers, *slot_inout, &found);
+		status = tg_build_find_entries(build, chunk, headers, *slot_inout, &found);
 		if (status == TG_NOT_FOUND)
 			continue;
 		if (status != TG_OK)
 			return status;
-		if (!append_entry(run, &found))
+		wanted = room_of(&found);
+		if (wanted.entries > run->capacity - run->count || wanted.bytes > run->room - run->used)
+		{
+			if (run->count == 0)
+				*room_inout = (room){.entries = larger(room_inout->entries, wanted.entries),
+									 .bytes = larger(room_inout->bytes, wanted.bytes)};
 			return TG_OK;
+		}
+		while (tg_index_keys_next(&found.keys))
+			append_entry(run, &found);
 	}
 	return TG_OK;
 }
@@ -283,11 +314,13 @@ collect_chunk(const tg_index_build *build, const tg_chunk *chunk, tg_build_run *
 tg_status
 tg_run_collect(tg_session *session, tg_index_build *build, uint32_t first, uint32_t end)
 {
+	uint32_t slots = (end - first) * TG_SLOT_MAX;
+	room room = {.entries = slots, .bytes = slots * RUN_BYTES_PER_SLOT + TG_KEY_BYTES_MAX};
 	unsigned slot = 0;
 
 	while (first < end)
 	{
-		tg_build_run *run = make_run(session, (end - first) * TG_SLOT_MAX);
+		tg_build_run *run = make_run(session, &room);
 		tg_status status = TG_OK;
 
 		if (run == NULL)
@@ -300,7 +333,7 @@ tg_run_collect(tg_session *session, tg_index_build *build, uint32_t first, uint3
 			tg_epoch_enter(session);
 			chunk = tg_table_chunk(build->table, first);
 			if (chunk != NULL)
-				status = collect_chunk(build, chunk, run, &slot);
+				status = collect_chunk(build, chunk, run, &slot, &room);
 			is_through = chunk == NULL || slot >= chunk->capacity;
 			tg_epoch_leave(session);
 			if (!is_through)

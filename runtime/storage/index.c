@@ -52,6 +52,10 @@
  *
  * A version whose hidden values are not known (hidden.c) has no key, as one that a predicate excludes.
  *
+ * An index with several entries for a version (index.h) needs no rule of its own: I, 1 and 2 are about a key at a time.
+ * 1 says «the same columns»; here, moreover, a key that the neighbour has is not looked for, nor is it when the neighbour stays
+ * and the version goes.
+ *
  * What a build has to do beside this is in exec/index_build.c.  Both are explored by
  * test/explore/explore_index.c.
  *
@@ -106,6 +110,7 @@ tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
 	if (index == NULL)
 		return TG_NO_MEMORY;
 	tg_assert(spec->key.part_count > 0 && spec->key.part_count <= TG_KEY_COLUMN_MAX);
+	tg_assert(!spec->several || (spec->key.part_count == 1 && !spec->unique));
 	index->filling = tg_load_acquire(&table->row_next) > 0;
 	index->table = table;
 	index->spec = *spec;
@@ -423,11 +428,57 @@ tg_index_key_of_version(const tg_index *index, tg_version version, tg_index_key 
 	return end_key(at, key_out);
 }
 
+void
+tg_index_list_of_version(const tg_index *index, tg_version version, tg_key_list *list_out)
+{
+	const tg_key_part *part = &index->spec.key.part[0];
+	unsigned column = part->column;
+	const tg_chunk *chunk;
+	tg_value value;
+	cells of;
+
+	tg_key_list_open_empty(list_out);
+	if (!find_cells(index, version, &of) || !is_present(index, &of))
+		return;
+	chunk = chunk_of(&of, &column);
+	if (tg_chunk_is_null(chunk, column, of.slot))
+		return;
+	load_value(chunk, column, of.slot, &value);
+	tg_key_list_open(list_out, &value.string, part->header_bytes);
+}
+
+tg_status
+tg_index_keys_open(const tg_index *index, tg_version version, tg_index_keys *keys_out)
+{
+	tg_status status;
+
+	keys_out->next = 0;
+	keys_out->several = index->spec.several;
+	if (tg_unlikely(keys_out->several))
+	{
+		tg_index_list_of_version(index, version, &keys_out->list);
+		keys_out->count = keys_out->list.count;
+		keys_out->key.present = true;
+		keys_out->key.distinct = false;
+		return TG_OK;
+	}
+	status = tg_index_key_of_version(index, version, &keys_out->key);
+	keys_out->count = keys_out->key.present;
+	return status;
+}
+
 bool
 tg_index_has_key(const tg_index *index, tg_version version, const unsigned char *key, size_t key_bytes)
 {
 	tg_index_key own;
 
+	if (tg_unlikely(index->spec.several))
+	{
+		tg_key_list list;
+
+		tg_index_list_of_version(index, version, &list);
+		return tg_key_list_has(&list, key, key_bytes);
+	}
 	return tg_index_key_of_version(index, version, &own) == TG_OK && own.present && own.bytes == key_bytes &&
 		   memcmp(own.entry, key, key_bytes) == 0;
 }
@@ -542,18 +593,24 @@ is_without_holder(const void *argument)
 static void
 forget_entry(tg_session *session, tg_index *index, tg_version gone, tg_version neighbour)
 {
-	tg_index_key key;
-	holder_search search = {.index = index, .key = &key, .gone = gone, .row = tg_version_row(gone)};
+	tg_index_keys keys;
+	holder_search search = {.index = index, .key = &keys.key, .gone = gone, .row = tg_version_row(gone)};
 
 	if (neighbour != TG_VERSION_NONE && tg_index_is_same(index, gone, neighbour))
 		return;
 	/* too large: refused when it was written, so it never had an entry */
 	if (tg_failpoint_refuses("index_kept"))
 		return;
-	if (tg_index_key_of_version(index, gone, &key) != TG_OK || !key.present)
+	if (tg_index_keys_open(index, gone, &keys) != TG_OK)
 		return;
-	(void) tg_btree_remove_if(session, index->tree, key.entry, tg_index_entry_make(&key, search.row), search.row,
-							  is_without_holder, &search);
+	while (tg_index_keys_next(&keys))
+	{
+		if (keys.several && neighbour != TG_VERSION_NONE &&
+			tg_index_has_key(index, neighbour, keys.key.entry, keys.key.bytes))
+			continue;
+		(void) tg_btree_remove_if(session, index->tree, keys.key.entry, tg_index_entry_make(&keys.key, search.row),
+								  search.row, is_without_holder, &search);
+	}
 }
 
 void

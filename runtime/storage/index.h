@@ -9,6 +9,16 @@
  * about that is no plain column, an expression or a predicate, the host has
  * computed, and the index keeps for each version (hidden.h).
  *
+ * An index may have several entries for a version («several»): the elements of an array, the words of a text, the parts of
+ * a cover.  Then the host makes all its keys, and the list of them (key_list.h) is a hidden value, the one part of
+ * the index's key.  A version whose list is NULL or empty has no entry.  To make such an index, the host
+ *	 - describes it: several, not unique, one part of the key: TG_KEY_STRING, of the hidden value that is the list, which is of
+ *	   TG_KIND_STRING; a predicate as any index may have
+ *	 - hands the list along with each row that is written (tg_hidden_row), and to the fill (exec/index_fill.h)
+ *	 - reads ranges of keys (exec/scan.h), where a row comes at each entry whose key the version that is seen has.
+ * Entries come and go by the lists alone: an UPDATE adds keys that the older version has not, and takes away those
+ * that no version of the row has any more.
+ *
  * An entry says that some version of the row has that key, not which.  Readers
  * look for the version that they see and pass the entry over if that one has
  * another key (a stale entry).  What keeps entries and versions together is
@@ -24,11 +34,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/base/check.h"
 #include "runtime/base/latch.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/storage/btree.h"
 #include "runtime/storage/key.h"
+#include "runtime/storage/key_list.h"
 #include "runtime/storage/table.h"
 
 #define TG_INDEX_ROW_BYTES 4 /* of an entry, behind its key: the row's number, big-endian */
@@ -48,6 +60,7 @@ typedef struct tg_index_spec
 	uint32_t host;			 /* the host's number for it (pg_class oid): for find and for messages */
 	bool unique;			 /* no two live rows have the same key */
 	bool nulls_not_distinct; /* unique: a NULL is equal to a NULL; else a key with one is never taken */
+	bool several;			 /* a version has any number of entries: the head comment has what goes with it */
 	bool partial;			 /* a version has an entry only if this column, of kind 1, is neither NULL nor 0 */
 	uint16_t predicate;
 	uint8_t hidden_count;
@@ -224,8 +237,45 @@ tg_hidden_of(const tg_hidden_row *row, const tg_index *index)
 extern tg_status tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool *nulls,
 										const tg_hidden_row *hidden, tg_index_key *key_out) TG_MUST_USE;
 
-/* Of a stored version: one's own, one that somebody sees, or one that is in its row's chain.  Inside an epoch. */
+/*
+ * Of a stored version: one's own, one that somebody sees, or one that is in its row's chain.  Inside an epoch.  Not of an
+ * index with several.
+ */
 extern tg_status tg_index_key_of_version(const tg_index *index, tg_version version, tg_index_key *key_out) TG_MUST_USE;
+
+/* All keys of such a version, one after the other; of an index that has not several: the one, or none. */
+typedef struct tg_index_keys
+{
+	tg_index_key key; /* the one in hand */
+	uint32_t count;
+	uint32_t next;
+	bool several;
+	tg_key_list list; /* if several; it stays as long as the epoch */
+} tg_index_keys;
+
+extern tg_status tg_index_keys_open(const tg_index *index, tg_version version, tg_index_keys *keys_out) TG_MUST_USE;
+
+/* Takes the next one in hand.  False: there is none. */
+static inline bool
+tg_index_keys_next(tg_index_keys *keys)
+{
+	tg_key_ref at;
+
+	if (keys->next == keys->count)
+		return false;
+	if (tg_unlikely(keys->several))
+	{
+		at = tg_key_list_get(&keys->list, keys->next);
+		tg_assert(at.bytes <= TG_INDEX_KEY_BYTES_MAX);
+		memcpy(keys->key.entry, at.key, at.bytes);
+		keys->key.bytes = at.bytes;
+	}
+	keys->next++;
+	return true;
+}
+
+/* Of an index with several: the list of a version, empty where it has none.  As above. */
+extern void tg_index_list_of_version(const tg_index *index, tg_version version, tg_key_list *list_out);
 
 /* Whether a version has this key. */
 extern bool tg_index_has_key(const tg_index *index, tg_version version, const unsigned char *key, size_t key_bytes);

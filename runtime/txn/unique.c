@@ -296,15 +296,17 @@ tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_versio
 	tg_fence_seq_cst(); /* index.c, 2: the head before the look at any entry */
 	for (; index != NULL; index = tg_index_next(index))
 	{
-		tg_index_key key;
+		bool inherits = older != TG_VERSION_NONE && !tg_load_acquire(&index->filling);
+		tg_index_keys keys;
 		tg_status status;
 
 		/* While it is filled, the older version may be cut out before the build comes to it (index_build.c). */
-		if (older != TG_VERSION_NONE && !tg_load_acquire(&index->filling) && tg_index_is_same(index, version, older))
+		if (inherits && tg_index_is_same(index, version, older))
 			continue;
-		status = tg_index_key_of_version(index, version, &key);
-		if (status == TG_OK && key.present)
-			status = add_entry(writer, index, &key, row, except, wait_out);
+		status = tg_index_keys_open(index, version, &keys);
+		while (status == TG_OK && tg_index_keys_next(&keys))
+			if (!keys.several || !inherits || !tg_index_has_key(index, older, keys.key.entry, keys.key.bytes))
+				status = add_entry(writer, index, &keys.key, row, except, wait_out);
 		if (status != TG_OK)
 			return status;
 	}

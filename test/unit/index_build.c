@@ -540,14 +540,14 @@ main(void)
 	client_open(&b, 2);
 	for (unsigned way = 0; way < 4; way++)
 	{
-		hides = way >= 2;
+		hides = several = way >= 2;
 		test_sizes(way % 2 != 0);
 		test_versions(way % 2 != 0);
 		test_twins(way % 2 != 0);
 	}
 	for (unsigned way = 0; way < 2; way++)
 	{
-		hides = way != 0;
+		hides = several = way != 0;
 		test_limits();
 		test_orders();
 		test_race();
@@ -555,7 +555,7 @@ main(void)
 		test_meet();
 #endif
 	}
-	hides = false;
+	hides = several = false;
 	test_passed_by();
 	fresh_table(a.session, false);
 	fill(&a, MANY);

@@ -362,8 +362,10 @@ main(void)
 	client_open(&b, 2);
 	for (unsigned way = 0; way < 2; way++)
 	{
-		hides = way != 0;
+		hides = several = way != 0;
+		fresh_table(a.session, true);
 		test_threads(&a);
+		several = false;
 		test_deferred(&a);
 #ifdef TG_FAILPOINTS
 		test_meet_collector(&a, &b);

@@ -5,7 +5,8 @@
  * Columns: id (the primary key), a number, a text, a flag; the second and
  * third may be NULL.  Three indexes: of the number; unique, of the text; unique
  * and partial, of the number, descending, where the flag is set.  If they hide, what they are about are
- * hidden values, which are the same.
+ * hidden values, which are the same.  If, moreover, there are several, the first index has an entry for each of the last bits of the
+ * number.
  */
 #ifndef TG_INDEXED_H
 #define TG_INDEXED_H
@@ -30,10 +31,12 @@
 #define BY_TEXT 1
 #define BY_FLAGGED 2
 #define INDEXES 3
+#define SEEN_MAX 4096
 
 static tg_table *table;
 static tg_index *indexes[INDEXES];
 static bool hides;
+static bool several;
 static void (*while_computed)(void); /* called once a version's hidden values have been, before they are stored */
 
 static const uint8_t kinds[COLUMNS] = {TG_KIND_8, TG_KIND_4, TG_KIND_STRING, TG_KIND_1};
@@ -81,6 +84,12 @@ index_spec(unsigned which)
 	spec.hidden_count = which == BY_FLAGGED ? 2 : 1;
 	spec.hidden_kinds[0] = which == BY_TEXT ? TG_KIND_STRING : TG_KIND_4;
 	spec.hidden_kinds[1] = TG_KIND_1;
+	spec.several = several && which == BY_NUMBER;
+	if (spec.several)
+	{
+		spec.hidden_kinds[0] = TG_KIND_STRING;
+		spec.key.part[0].code = TG_KEY_STRING;
+	}
 	return spec;
 }
 
@@ -236,7 +245,39 @@ typedef struct hidden_memory
 	bool nulls[INDEXES][2];
 	tg_hidden_values of[INDEXES];
 	tg_hidden_row row;
+	char list[1024];
 } hidden_memory;
+
+#define BITS 5
+#define BIT_BYTES_MAX 40
+
+/* The key of a bit, short or long. */
+static inline tg_key_ref
+bit_key(unsigned bit, unsigned char *memory)
+{
+	memset(memory, (int) bit, BIT_BYTES_MAX);
+	return (tg_key_ref){.key = memory, .bytes = bit % 3 == 0 ? BIT_BYTES_MAX : 2};
+}
+
+/* The list of a number's last bits. */
+static inline void
+make_list(unsigned number, tg_value *value, hidden_memory *memory)
+{
+	unsigned char bytes[BITS][BIT_BYTES_MAX];
+	tg_key_ref keys[2 * BITS];
+	unsigned count = 0;
+
+	/* from the last to the first, and each twice */
+	for (unsigned i = 2 * BITS; i-- > 0;)
+		if ((number >> i % BITS & 1) != 0)
+			keys[count++] = bit_key(i % BITS, bytes[i % BITS]);
+	count = tg_key_refs_sort(keys, count);
+	tg_key_list_write(memory->list, keys, count);
+	if (tg_key_list_bytes(keys, count) <= TG_STRING_INLINE_MAX)
+		tg_string_make_inline(&value->string, memory->list, (unsigned) tg_key_list_bytes(keys, count));
+	else
+		tg_string_make_host(&value->string, memory->list, (uint32_t) tg_key_list_bytes(keys, count), 0);
+}
 
 /* Those of a row with these values; NULL if none are hidden. */
 static inline const tg_hidden_row *
@@ -253,6 +294,8 @@ hide(const tg_value *values, const bool *nulls, hidden_memory *memory)
 		memory->nulls[which][0] = nulls[column];
 		if (which == BY_TEXT && !nulls[column] && tg_string_is_out(&hidden->string))
 			hidden->string.word |= TG_STRING_HOST;
+		if (several && which == BY_NUMBER && !nulls[column])
+			make_list((unsigned) values[column].word, hidden, memory);
 		hidden[1].word = values[3].word;
 		memory->nulls[which][1] = nulls[3];
 		memory->of[which] = (tg_hidden_values){.host = 100 + which, .values = hidden, .nulls = memory->nulls[which]};
@@ -452,13 +495,13 @@ recheck(client *c, int number, bool waits)
 typedef struct seen_rows
 {
 	unsigned count;
-	row_values rows[1024];
+	row_values rows[SEEN_MAX];
 } seen_rows;
 
 static inline void
 take_vectors(const tg_vectors *vectors, seen_rows *seen)
 {
-	for (unsigned i = 0; i < vectors->count && seen->count < 1024; i++)
+	for (unsigned i = 0; i < vectors->count && seen->count < SEEN_MAX; i++)
 	{
 		seen->rows[seen->count++] =
 			(row_values){.id = ((int64_t *) vectors->data[0])[i],
@@ -505,6 +548,8 @@ read_table(client *c, seen_rows *seen)
 static inline bool
 is_in_order(unsigned which, const row_values *a, const row_values *b)
 {
+	if (several && which == BY_NUMBER)
+		return true;
 	if (which == BY_TEXT) /* NULLs last */
 		return b->text == NOTHING || (a->text != NOTHING && a->text <= b->text);
 	if (which == BY_NUMBER) /* NULLs last */
@@ -521,12 +566,22 @@ compare_rows(const void *a, const void *b)
 	return (left->id > right->id) - (left->id < right->id);
 }
 
-/* Whether an index shows the snapshot what the table does: its rows, in its order, each once. */
+/* How many entries a row has. */
+static inline unsigned
+entries_of(unsigned which, const row_values *row)
+{
+	if (several && which == BY_NUMBER)
+		return row->number == NOTHING ? 0 : (unsigned) __builtin_popcount((unsigned) row->number % (1 << BITS));
+	return which != BY_FLAGGED || row->flag;
+}
+
+/* Whether an index shows the snapshot what the table does: its rows, in its order, each once for each entry. */
 static inline bool
 index_is_right(client *c, unsigned which)
 {
 	static __thread seen_rows all;
 	static __thread seen_rows some;
+	static __thread seen_rows wanted;
 	bool backward = dice(c, 2) == 0;
 	unsigned expected = 0;
 
@@ -538,13 +593,11 @@ index_is_right(client *c, unsigned which)
 			return false;
 	}
 	for (unsigned i = 0; i < all.count; i++)
-	{
-		if (which != BY_FLAGGED || all.rows[i].flag)
-			all.rows[expected++] = all.rows[i];
-	}
-	qsort(all.rows, expected, sizeof(row_values), compare_rows);
+		for (unsigned times = entries_of(which, &all.rows[i]); times > 0 && expected < SEEN_MAX; times--)
+			wanted.rows[expected++] = all.rows[i];
+	qsort(wanted.rows, expected, sizeof(row_values), compare_rows);
 	qsort(some.rows, some.count, sizeof(row_values), compare_rows);
-	return some.count == expected && memcmp(some.rows, all.rows, expected * sizeof(row_values)) == 0;
+	return some.count == expected && memcmp(some.rows, wanted.rows, expected * sizeof(row_values)) == 0;
 }
 
 /* How many pairs of rows have the same key of a unique index. */
@@ -581,7 +634,7 @@ count_faults(client *c, unsigned which, const seen_rows *all)
 	tg_btree_report_get(indexes[which]->tree, &report);
 	tg_epoch_leave(c->session);
 	for (unsigned i = 0; i < all->count; i++)
-		expected += which != BY_FLAGGED || all->rows[i].flag;
+		expected += entries_of(which, &all->rows[i]);
 	return (unsigned) (report.entries > expected ? report.entries - expected : expected - report.entries) +
 		   count_twins(all, which) + !index_is_right(c, which);
 }
@@ -631,7 +684,7 @@ static inline tg_status
 write_something(client *c, unsigned ids)
 {
 	int64_t id = dice(c, ids);
-	int number = (int) dice(c, 5) - 1;
+	int number = (int) dice(c, several ? 33 : 5) - 1;
 	int text = (int) dice(c, 12) - 1;
 
 	switch (dice(c, 8))

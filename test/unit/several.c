@@ -1,0 +1,444 @@
+/*
+ * several.c
+ *	  Indexes with several entries for a version: lists of keys; entries that come, stay and go with an
+ *	  UPDATE, a rollback, a savepoint, the collector; builds; versions with very many keys.
+ *
+ * Races are those of all indexes: index_race.c and index_build.c have such an index among theirs.
+ */
+#include "runtime/storage/key_list.h"
+
+#include "runtime/base/failpoint.h"
+#include "runtime/storage/cycle.h"
+#include "test/unit/indexed.h"
+
+static client a;
+static client b;
+
+static uint64_t
+entries(void)
+{
+	tg_btree_report report;
+
+	tg_epoch_enter(a.session);
+	tg_btree_report_get(indexes[BY_NUMBER]->tree, &report);
+	tg_epoch_leave(a.session);
+	return report.entries;
+}
+
+static void
+collect(void)
+{
+	collect_all(a.session);
+	tg_leases_forget(table);
+}
+
+/* --- lists ------------------------------------------------------------------------------ */
+
+static void
+check_list(const char *const *words, unsigned count, unsigned expected)
+{
+	tg_key_ref keys[64];
+	tg_key_list list;
+	tg_value value = {.word = 0};
+	size_t bytes;
+	char *memory;
+	unsigned kept;
+	bool in_order = true;
+
+	for (unsigned i = 0; i < count; i++)
+		keys[i] = (tg_key_ref){.key = (const unsigned char *) words[i], .bytes = (uint32_t) strlen(words[i])};
+	kept = tg_key_refs_sort(keys, count);
+	unit_equal(kept, expected, "%u keys are left of %u", expected, count);
+	bytes = tg_key_list_bytes(keys, kept);
+	memory = malloc(bytes + 3);
+	tg_key_list_write(memory + 3, keys, kept);
+	if (bytes <= TG_STRING_INLINE_MAX)
+		tg_string_make_inline(&value.string, memory + 3, (unsigned) bytes);
+	else
+		tg_string_make_host(&value.string, memory, (uint32_t) bytes + 3, 3);
+	tg_key_list_open(&list, &value.string, 3);
+	unit_equal(list.count, kept, "a list of %u", kept);
+	for (unsigned i = 0; i < list.count; i++)
+	{
+		tg_key_ref at = tg_key_list_get(&list, i);
+
+		in_order = in_order && at.bytes == keys[i].bytes && memcmp(at.key, keys[i].key, at.bytes) == 0 &&
+				   tg_key_list_has(&list, at.key, at.bytes) && tg_key_list_find(&list, at.key, at.bytes) == i;
+	}
+	unit_ok(in_order, "what it has, it has, in order");
+	for (unsigned i = 0; i < count; i++)
+		in_order = in_order && tg_key_list_has(&list, words[i], strlen(words[i]));
+	unit_ok(in_order && !tg_key_list_has(&list, "nothing", 7) && !tg_key_list_has(&list, "", 0), "and nothing else");
+	unit_equal(tg_key_list_find(&list, "", 0), 0, "before all");
+	unit_equal(tg_key_list_find(&list, "~", 1), kept, "behind all");
+	free(memory);
+}
+
+static void
+test_lists(void)
+{
+	static const char *const words[] = {"one", "two", "three", "four", "one", "five", "six", "two", "one"};
+	static const char *const short_words[] = {"b", "a", "b"};
+
+	check_list(words, 0, 0);
+	check_list(short_words, 3, 2);
+	check_list(words, 1, 1);
+	check_list(words, 9, 6);
+}
+
+/* --- what an UPDATE keeps ------------------------------------------------------------------ */
+
+static unsigned
+rows_with(client *c, unsigned bit)
+{
+	static seen_rows some;
+	unsigned char memory[BIT_BYTES_MAX];
+	tg_key_ref key = bit_key(bit, memory);
+
+	read_between(c, indexes[BY_NUMBER], key.key, key.bytes, true, key.key, key.bytes, true, false, 10, &some);
+	return some.count;
+}
+
+static void
+test_update(void)
+{
+	fresh_table(a.session, true);
+	begin(&a);
+	(void) !put(&a, 1, 7, 1, false); /* bits 0, 1, 2 */
+	(void) !put(&a, 2, 0, 2, false);
+	(void) !put(&a, 3, NOTHING, 3, false);
+	end(&a, true);
+	unit_equal(entries(), 3, "an entry for each bit, none for none");
+	begin(&b);
+	begin(&a);
+	(void) !change(&a, 1, 1, 14, SAME, SAME); /* 1, 2, 3 */
+	unit_equal(entries(), 4, "one has come, the others stay");
+	next_command(&a);
+	unit_ok(rows_with(&a, 0) == 0 && rows_with(&a, 1) == 1 && rows_with(&a, 3) == 1, "the writer finds the new keys");
+	unit_ok(rows_with(&b, 0) == 1 && rows_with(&b, 1) == 1 && rows_with(&b, 3) == 0, "others the old ones");
+	end(&a, false);
+	unit_equal(entries(), 3, "rolled back, it goes again");
+	begin(&a);
+	(void) !change(&a, 1, 1, 14, SAME, SAME);
+	end(&a, true);
+	collect();
+	unit_equal(entries(), 4, "committed, and the old one is seen");
+	unit_ok(rows_with(&b, 0) == 1 && rows_with(&b, 3) == 0, "by who is older");
+	end(&b, false);
+	collect();
+	unit_equal(entries(), 3, "nobody sees the old one any more");
+	begin(&a);
+	unit_ok(rows_with(&a, 0) == 0 && rows_with(&a, 1) == 1 && rows_with(&a, 3) == 1, "the new keys are there");
+	(void) !change(&a, 1, 1, SAME, 77, SAME);
+	end(&a, true);
+	collect();
+	unit_equal(entries(), 3, "an UPDATE of something else changes nothing");
+	begin(&a);
+	(void) !change(&a, 1, 1, 0, SAME, SAME);
+	(void) !change(&a, 2, 2, 31, SAME, SAME);
+	(void) !change(&a, 3, 3, 1, SAME, SAME);
+	end(&a, true);
+	collect();
+	unit_equal(entries(), 6, "all go, or all come");
+	begin(&a);
+	for (int64_t id = 1; id <= 3; id++)
+		(void) !drop(&a, id);
+	end(&a, true);
+	collect();
+	unit_equal(entries(), 0, "and go with their rows");
+	check_exact(&a, "updated");
+}
+
+static void
+test_savepoint(void)
+{
+	tg_txn_mark mark;
+
+	fresh_table(a.session, true);
+	begin(&a);
+	(void) !put(&a, 1, 3, 1, true);
+	tg_txn_savepoint(a.session, a.txn, &mark, &a.writer.subtxn);
+	next_command(&a);
+	(void) !change(&a, 1, 1, 6, SAME, SAME);
+	next_command(&a);
+	(void) !change(&a, 1, 1, 12, SAME, SAME);
+	(void) !put(&a, 2, 31, 2, true);
+	unit_equal(entries(), 4 + 5, "each version's keys");
+	tg_txn_rollback_to(a.session, a.txn, mark);
+	unit_equal(entries(), 2, "back at the savepoint");
+	end(&a, true);
+	check_exact(&a, "savepoint");
+}
+
+static void
+test_random(uint64_t seed)
+{
+	turns result;
+
+	fresh_table(a.session, true);
+	take_turns(&a, seed, 1200, &result);
+	unit_equal(result.wrong, 0, "seed %" PRIu64 ": every index shows each snapshot what the table does", seed);
+	check_exact(&a, "at random");
+}
+
+#ifdef TG_FAILPOINTS
+
+static const char *planted;
+
+static bool
+plant(const char *name)
+{
+	return strcmp(name, planted) == 0;
+}
+
+/* Without a step of the protocol, what is wrong is noticed. */
+static void
+test_planted(const char *name)
+{
+	unsigned noticed = 0;
+
+	planted = name;
+	for (unsigned tries = 0; tries < 20 && noticed == 0; tries++)
+	{
+		turns result;
+
+		fresh_table(a.session, true);
+		tg_failpoint_set(plant);
+		take_turns(&a, tries + 1, 400, &result);
+		tg_failpoint_set(NULL);
+		noticed = result.wrong + count_all_faults(&a);
+	}
+	unit_ok(noticed > 0, "noticed without %s", name);
+	fresh_table(a.session, true);
+}
+
+#endif
+
+/* --- very many ------------------------------------------------------------------------------ */
+
+#define HUGE_KEYS 1200
+#define HUGE_BYTES 300
+
+/* A row's list of that many keys; some of them, so many apart, have another beginning. */
+static char *
+make_huge(tg_value *value, unsigned count, unsigned bytes, unsigned apart)
+{
+	unsigned char *keys = calloc(count, bytes);
+	tg_key_ref *refs = malloc(count * sizeof(*refs));
+	char *list;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		unsigned char *key = keys + (size_t) i * bytes;
+
+		memcpy(
+			key,
+			(unsigned char[]){i % apart == 0, (unsigned char) (i >> 16), (unsigned char) (i >> 8), (unsigned char) i},
+			4);
+		refs[i] = (tg_key_ref){.key = key, .bytes = bytes};
+	}
+	count = tg_key_refs_sort(refs, count);
+	list = malloc(tg_key_list_bytes(refs, count));
+	tg_key_list_write(list, refs, count);
+	tg_string_make_host(&value->string, list, (uint32_t) tg_key_list_bytes(refs, count), 0);
+	free(refs);
+	free(keys);
+	return list;
+}
+
+static tg_status
+write_huge(tg_value *list, int64_t id, bool update)
+{
+	tg_value values[COLUMNS];
+	bool nulls[COLUMNS];
+	text_memory memory;
+	hidden_memory hidden;
+	const row_values row_of = {id, NOTHING, (int) id, false};
+	unsigned char key[16];
+	uint32_t row;
+
+	make_values(&row_of, values, nulls, &memory);
+	a.writer.hidden = hide(values, nulls, &hidden);
+	hidden.values[BY_NUMBER][0] = *list;
+	hidden.nulls[BY_NUMBER][0] = false;
+	if (update)
+	{
+		tg_value old[COLUMNS];
+		bool old_nulls[COLUMNS];
+		tg_version version;
+
+		if (newest(&a, id, &row, &version, old, old_nulls) != TG_OK)
+			return TG_NOT_FOUND;
+		return tg_txn_update(&a.writer, table, row, version, values, nulls, &a.wait);
+	}
+	return tg_txn_insert(&a.writer, table, key, id_key(id, key), values, nulls, &row, &a.wait);
+}
+
+/* More than a run of a build has room for; of these versions the lists are there, and the index is made again. */
+static void
+test_huge(void)
+{
+	static const unsigned counts[] = {HUGE_KEYS, 10, 2 * HUGE_KEYS, 1};
+	uint64_t expected = 0;
+	tg_value list;
+	char *memory;
+
+	fresh_table(a.session, true);
+	begin(&a);
+	for (unsigned i = 0; i < 4; i++)
+	{
+		memory = make_huge(&list, counts[i], i == 1 ? 2700 : HUGE_BYTES, 2);
+		unit_equal(write_huge(&list, i, false), TG_OK, "a row with %u keys", counts[i]);
+		free(memory);
+		expected += counts[i];
+	}
+	end(&a, true);
+	unit_equal(entries(), expected, "all have entries");
+	begin(&a);
+	memory = make_huge(&list, HUGE_KEYS, HUGE_BYTES, 3); /* some change their beginning */
+	unit_equal(write_huge(&list, 0, true), TG_OK, "it gets others");
+	free(memory);
+	end(&a, true);
+	unit_ok(entries() > expected && entries() < expected + HUGE_KEYS, "but not all are new");
+	collect();
+	unit_equal(entries(), expected, "and the others go");
+	begin(&a);
+	for (int64_t id = 0; id < 4; id++)
+		(void) !drop(&a, id);
+	end(&a, true);
+	collect();
+	unit_equal(entries(), 0, "all go");
+}
+
+/* The same by a build: the host hands the lists along. */
+static void
+test_huge_build(bool exclusive)
+{
+	static const unsigned counts[] = {3, HUGE_KEYS, 10, 2 * HUGE_KEYS, 1};
+	tg_index_build_config built = {.exclusive = exclusive};
+	tg_index_build_report report;
+	tg_index_build *running;
+	tg_index_fill fill;
+	uint64_t expected = 0;
+	unsigned at = 0;
+	tg_status status;
+
+	fresh_table(a.session, false);
+	begin(&a);
+	for (unsigned i = 0; i < 5; i++)
+		(void) !put(&a, i, NOTHING, (int) i, false);
+	end(&a, true);
+	built.index = make_index(a.session, BY_NUMBER);
+	tg_index_fill_begin(a.session, &fill, built.index, exclusive);
+	tg_epoch_enter(a.session);
+	while (!tg_index_fill_is_over(&fill))
+	{
+		tg_value list;
+		bool null = false;
+		char *memory;
+
+		if (tg_index_fill_next(&fill) == TG_VERSION_NONE)
+			continue;
+		memory = make_huge(&list, counts[at], at == 2 ? 2700 : HUGE_BYTES, 2);
+		if (tg_index_fill_put(a.session, &fill, &list, &null) != TG_OK)
+			unit_bail("no values");
+		expected += counts[at++];
+		free(memory);
+	}
+	tg_epoch_leave(a.session);
+	status = tg_index_build_begin(a.session, &built, &running);
+	do
+		status = tg_index_build_step(a.session, running, &report);
+	while (status == TG_AGAIN);
+	tg_index_build_end(a.session, running);
+	unit_equal(status, TG_OK, "built, with very many entries of a version");
+	unit_equal(entries(), expected, "it has all of them");
+	tg_btree_check(indexes[BY_NUMBER]->tree);
+	begin(&a);
+	for (int64_t id = 0; id < 5; id++)
+		(void) !drop(&a, id);
+	end(&a, true);
+	collect();
+	unit_equal(entries(), 0, "and they go");
+}
+
+/* --- what is moved, and what there is no memory for ------------------------------------------- */
+
+static void
+test_moved(void)
+{
+	fresh_table(a.session, true);
+	begin(&a);
+	for (int id = 0; id < 6000; id++)
+		(void) !put(&a, id, id, id, false);
+	end(&a, true);
+	begin(&a);
+	for (int id = 0; id < 6000; id++)
+		if (id % 20 != 0)
+			(void) !drop(&a, id);
+	end(&a, true);
+	tg_leases_forget(table);
+	check_exact(&a, "moved");
+	begin(&a);
+	for (int id = 0; id < 6000; id += 20)
+		(void) !change(&a, id, id, id + 1, SAME, SAME);
+	end(&a, true);
+	check_exact(&a, "changed after that");
+}
+
+static void
+test_memory(void)
+{
+	unsigned refused = 0;
+
+	fresh_table(a.session, true);
+	for (size_t room = 0; room < 60; room++)
+	{
+		tg_value list;
+		char *memory = make_huge(&list, HUGE_KEYS, HUGE_BYTES, 2);
+		tg_status status;
+
+		tg_alloc_flush(a.session);
+		tg_arena_trim();
+		begin(&a);
+		tg_arena_limit_set(tg_arena_committed() + room * 16384);
+		status = write_huge(&list, 1, false);
+		tg_arena_limit_set(512 * MIB);
+		unit_ok(status == TG_OK ? entries() == HUGE_KEYS : entries() == 0, "all entries or none");
+		refused += status == TG_NO_MEMORY;
+		end(&a, false);
+		free(memory);
+		collect();
+		if (status == TG_OK)
+			break;
+	}
+	unit_ok(refused > 1, "memory is refused %u times", refused);
+	unit_equal(entries(), 0, "nothing is left");
+}
+
+int
+main(void)
+{
+	tg_sweep_interval_ms = 0;
+	hides = several = true;
+	start(true);
+	client_open(&a, 1);
+	client_open(&b, 2);
+	test_lists();
+	test_update();
+	test_savepoint();
+	for (uint64_t seed = 1; seed <= 2; seed++)
+		test_random(seed);
+#ifdef TG_FAILPOINTS
+	test_planted("index_unasked"); /* entries go without a look at the chain */
+	test_planted("index_kept");	   /* entries stay */
+#endif
+	test_huge();
+	test_huge_build(true);
+	test_huge_build(false);
+	test_moved();
+	test_memory();
+	client_close(&b);
+	client_close(&a);
+	return unit_done();
+}
