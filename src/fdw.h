@@ -152,14 +152,16 @@ extern void tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, Ran
 										   Relation target_relation);
 extern void tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
 									  int subplan_index, int eflags);
-extern TupleTableSlot *tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
-												TupleTableSlot *planSlot);
 extern TupleTableSlot *tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
 												TupleTableSlot *planSlot);
 extern TupleTableSlot *tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
 												TupleTableSlot *planSlot);
 extern void tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo);
 extern int tsurugiIsForeignRelUpdatable(Relation rel);
+
+/* fdw_insert.c */
+extern TupleTableSlot *tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
+												TupleTableSlot *planSlot);
 
 /* fdw_move.c: of one result relation whose rows an UPDATE takes to other partitions */
 typedef struct tsurugi_move
