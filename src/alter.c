@@ -6,34 +6,25 @@
  * before the catalogs change; and the rows that are there are looked at for new
  * conditions, which PostgreSQL does not.
  *
- * Where a column changes its type PostgreSQL rebuilds the indexes that depend
- * on it, and cannot for ours: they are dropped before, and made again
- * afterwards from their definitions, as PostgreSQL does it.
+ * Where a column changes its type the indexes that depend on it are dropped before, and made again
+ * afterwards (rebuild.c); and so are foreign keys at either end of which it is.
  */
 #include "postgres.h"
 
 #include "src/alter.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
-#include "commands/cluster.h"
-#include "commands/comment.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
-#include "parser/parser.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
-#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "src/access_method.h"
@@ -45,11 +36,11 @@
 #include "src/foreign_key.h"
 #include "src/foreign_key_entry.h"
 #include "src/index_command.h"
-#include "src/index_entry.h"
 #include "src/key_clause.h"
 #include "src/partition.h"
 #include "src/partition_index.h"
 #include "src/partition_join.h"
+#include "src/rebuild.h"
 #include "src/relation.h"
 #include "src/retype.h"
 #include "src/retype_tree.h"
@@ -63,7 +54,7 @@ typedef struct Wishes
 	Oid relation;
 	List *keys;			/* Constraint nodes */
 	List *foreign_keys; /* likewise */
-	List *rebuilds;		/* of Rebuild */
+	List *rebuilds;		/* of indexes (rebuild.h) */
 	List *dropped_keys; /* of tsurugi_dropped_key: foreign keys */
 	List *made_valid;	/* those of them that are to be validated */
 	List *validated;	/* names of constraints */
@@ -193,109 +184,15 @@ strip_alter(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 	statement->cmds = list_concat(commands, tsurugi_key_clauses_set_not_null(relation, wishes->keys));
 }
 
-/* --- indexes on columns whose type changes ---------------------------------------------- */
-
-/* An index that is dropped, to be made again. */
-typedef struct Rebuild
-{
-	Oid table;
-	char *definition;	 /* the statement that makes it */
-	char *comment;		 /* on it, or NULL */
-	char *of_constraint; /* the same on its constraint */
-	char *name;
-	bool clustered; /* the table was, by this index */
-} Rebuild;
-
-static bool
-depends_on(Relation index, AttrNumber attnum)
-{
-	Bitmapset *attributes = NULL;
-
-	for (int i = 0; i < index->rd_index->indnatts; i++)
-	{
-		if (index->rd_index->indkey.values[i] == attnum)
-			return true;
-	}
-	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &attributes);
-	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &attributes);
-	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attributes);
-}
-
-static Rebuild *
-make_rebuild(Oid table, Oid index, Oid constraint)
-{
-	Rebuild *rebuild = palloc0(sizeof(*rebuild));
-
-	rebuild->table = table;
-	rebuild->definition =
-		OidIsValid(constraint) ? pg_get_constraintdef_command(constraint) : pg_get_indexdef_string(index);
-	rebuild->comment = GetComment(index, RelationRelationId, 0);
-	if (OidIsValid(constraint))
-		rebuild->of_constraint = GetComment(constraint, ConstraintRelationId, 0);
-	rebuild->name = get_rel_name(index);
-	rebuild->clustered = get_index_isclustered(index);
-	return rebuild;
-}
-
-/* Whether the statement itself drops the constraint. */
-static bool
-drops_constraint(const AlterTableStmt *statement, Oid constraint)
-{
-	const char *name = OidIsValid(constraint) ? get_constraint_name(constraint) : NULL;
-	ListCell *cell;
-
-	foreach (cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst(cell);
-
-		if (name != NULL && command->subtype == AT_DropConstraint && strcmp(command->name, name) == 0)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Drops the indexes of a table that depend on a column, and notes how to make them again.  Those of
- * a partitioned table go with their parts, which are not looked at then; nor where the table is the partition: PostgreSQL
- * refuses that, or drops the whole index.
- */
-static void
-drop_indexes(Oid table, const char *column, const AlterTableStmt *statement, Wishes *wishes)
-{
-	Relation relation = table_open(table, AccessExclusiveLock);
-	AttrNumber attnum = get_attnum(table, column);
-	List *indexes = attnum > 0 ? RelationGetIndexList(relation) : NIL;
-	ListCell *cell;
-
-	foreach (cell, indexes)
-	{
-		Relation index = index_open(lfirst_oid(cell), AccessExclusiveLock);
-		bool concerned = !index->rd_rel->relispartition && depends_on(index, attnum);
-		Oid constraint = get_index_constraint(lfirst_oid(cell));
-		ObjectAddress object;
-
-		index_close(index, NoLock);
-		if (!concerned || drops_constraint(statement, constraint))
-			continue;
-		wishes->rebuilds = lappend(wishes->rebuilds, make_rebuild(table, lfirst_oid(cell), constraint));
-		if (OidIsValid(constraint))
-			ObjectAddressSet(object, ConstraintRelationId, constraint);
-		else
-			ObjectAddressSet(object, RelationRelationId, lfirst_oid(cell));
-		performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
-		CommandCounterIncrement();
-	}
-	table_close(relation, NoLock);
-}
-
 /* The same of foreign keys, at either end of which the column is. */
+/* Drops the foreign keys at either end of which the column is, and notes how to make them again. */
 static void
 drop_foreign_keys(Oid table, const char *column, const AlterTableStmt *statement, Wishes *wishes)
 {
 	ListCell *cell;
 
 	foreach (cell, tsurugi_foreign_keys_of_column(table, column))
-		if (!drops_constraint(statement, lfirst_oid(cell)))
+		if (!tsurugi_rebuild_is_dropped_by(statement, lfirst_oid(cell)))
 			wishes->dropped_keys = lappend(wishes->dropped_keys, tsurugi_foreign_key_drop(lfirst_oid(cell)));
 }
 
@@ -335,45 +232,6 @@ take_validations(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 		}
 	}
 	return taken;
-}
-
-/* The index, or the constraint, of a definition that PostgreSQL has written. */
-static IndexStmt *
-parse_definition(const char *definition)
-{
-	Node *statement = linitial_node(RawStmt, raw_parser(definition, RAW_PARSE_DEFAULT))->stmt;
-
-	if (IsA(statement, IndexStmt))
-		return (IndexStmt *) statement;
-	return tsurugi_index_of_constraint(
-		castNode(Constraint, linitial_node(AlterTableCmd, castNode(AlterTableStmt, statement)->cmds)->def));
-}
-
-static void
-rebuild_indexes(const Wishes *wishes)
-{
-	ListCell *cell;
-
-	foreach (cell, wishes->rebuilds)
-	{
-		const Rebuild *rebuild = lfirst(cell);
-		Relation relation = table_open(rebuild->table, AccessExclusiveLock);
-		IndexStmt *statement = parse_definition(rebuild->definition);
-		Oid index;
-
-		statement->idxcomment = rebuild->comment;
-		if (relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-			index = tsurugi_partition_index_make(relation, statement, rebuild->definition);
-		else
-			index = tsurugi_index_entry_create(relation, statement, rebuild->definition, false);
-		if (rebuild->of_constraint != NULL)
-			CreateComments(get_index_constraint(index), ConstraintRelationId, 0, rebuild->of_constraint);
-		if (rebuild->clustered)
-			mark_index_clustered(relation, index, true);
-		if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-			tsurugi_altered_note(rebuild->table);
-		table_close(relation, NoLock);
-	}
 }
 
 /* --- types ---------------------------------------------------------------------------------- */
@@ -448,7 +306,7 @@ note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTable
 			if (tsurugi_is_our_table(lfirst_oid(table)))
 				note_type_change(utility, lfirst_oid(table), command);
 			if (tsurugi_holds_our_table(lfirst_oid(table)))
-				drop_indexes(lfirst_oid(table), command->name, statement, wishes);
+				wishes->rebuilds = tsurugi_rebuild_drop(lfirst_oid(table), command->name, statement, wishes->rebuilds);
 		}
 	}
 }
@@ -507,21 +365,6 @@ verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishe
 	{
 		if (tsurugi_is_our_table(lfirst_oid(cell)))
 			verify_table(lfirst_oid(cell), wishes, lock);
-	}
-}
-
-/* Keys that have been made again, and that the storage lets be violated. */
-static void
-verify_rebuilt(const Wishes *wishes)
-{
-	ListCell *cell;
-
-	foreach (cell, wishes->rebuilds)
-	{
-		Relation relation = table_open(((const Rebuild *) lfirst(cell))->table, NoLock);
-
-		tsurugi_partition_keys_verify(relation);
-		table_close(relation, NoLock);
 	}
 }
 
@@ -680,9 +523,9 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 		run_other(utility, statement);
 	if (takes_keys)
 		make_spread_keys(utility, relation, statement, &wishes);
-	rebuild_indexes(&wishes);
+	tsurugi_rebuild_make(wishes.rebuilds);
 	tsurugi_altered_follow();
-	verify_rebuilt(&wishes);
+	tsurugi_rebuild_verify(wishes.rebuilds);
 	finish_foreign_keys(relation, &wishes);
 	verify_tables(relation, statement, &wishes);
 	verify_attached(relation, statement);
@@ -694,7 +537,7 @@ finish_entries(const tsurugi_utility *utility, Oid relation_id, const Wishes *wi
 {
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
 
-	rebuild_indexes(wishes); /* first: one of them may become a key */
+	tsurugi_rebuild_make(wishes->rebuilds); /* first: one of them may become a key */
 	if (wishes->keys != NIL)
 	{
 		tsurugi_key_clauses_make(relation, wishes->keys, utility->text);
@@ -727,7 +570,7 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	tsurugi_altered_follow();
 	if (wishes.keys != NIL)
 		tsurugi_deferrable_keys_verify(relation_id);
-	verify_rebuilt(&wishes);
+	tsurugi_rebuild_verify(wishes.rebuilds);
 	finish_foreign_keys(relation_id, &wishes);
 	verify_tables(relation_id, statement, &wishes);
 	foreach (cell, wishes.clustered)

@@ -1,0 +1,27 @@
+/*
+ * rebuild.h
+ *	  Indexes on columns whose type an ALTER TABLE changes.
+ */
+#ifndef TSURUGI_REBUILD_H
+#define TSURUGI_REBUILD_H
+
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+
+/*
+ * Drops the indexes of a table that depend on a column, unless the statement does; the list with what it takes to make
+ * them again.
+ */
+extern List *tsurugi_rebuild_drop(Oid table, const char *column, const AlterTableStmt *statement, List *rebuilds);
+
+/* Makes them again. */
+extern void tsurugi_rebuild_make(const List *rebuilds);
+
+/* Looks at the rows for those of them that the storage lets be violated, when it has them. */
+extern void tsurugi_rebuild_verify(const List *rebuilds);
+
+/* Whether the statement itself drops the constraint; InvalidOid is none. */
+extern bool tsurugi_rebuild_is_dropped_by(const AlterTableStmt *statement, Oid constraint);
+
+#endif /* TSURUGI_REBUILD_H */
