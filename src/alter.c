@@ -20,7 +20,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
-#include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -577,43 +576,32 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 		tsurugi_cluster_mark(relation_id, lfirst(cell));
 }
 
-static void
-alter_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
+/* An ALTER TABLE between event triggers, which see the whole: tables about to be written anew, and the table as it is at the end. */
+typedef struct Alter
 {
-	if (tsurugi_is_our_table(relation_id))
-		alter_our_table(utility, relation_id, written);
+	Oid relation;
+	AlterTableStmt *written;
+} Alter;
+
+static void
+alter_between(const tsurugi_utility *utility, void *argument)
+{
+	const Alter *alter = argument;
+
+	if (tsurugi_is_our_table(alter->relation))
+		alter_our_table(utility, alter->relation, alter->written);
 	else
-		alter_other_table(utility, relation_id, written);
+		alter_other_table(utility, alter->relation, alter->written);
 }
 
-/*
- * PostgreSQL would run event triggers when its part is done.  They are run here instead, so
- * that they see the whole: tables about to be written anew, and the table as it is at the end.
- */
 static void
-alter_with_events(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
+alter_with_events(const tsurugi_utility *utility, Oid relation, AlterTableStmt *written)
 {
-	tsurugi_utility part = *utility;
+	Alter alter = {.relation = relation, .written = written};
 
-	if (utility->context == PROCESS_UTILITY_SUBCOMMAND || !EventTriggerBeginCompleteQuery())
-	{
-		alter_table(utility, relation_id, written);
-		return;
-	}
-	part.context = PROCESS_UTILITY_SUBCOMMAND;
-	PG_TRY();
-	{
-		EventTriggerDDLCommandStart((Node *) written);
+	if (utility->context != PROCESS_UTILITY_SUBCOMMAND)
 		tsurugi_altered_announce((Node *) written);
-		alter_table(&part, relation_id, written);
-		EventTriggerSQLDrop((Node *) written);
-		EventTriggerDDLCommandEnd((Node *) written);
-	}
-	PG_FINALLY();
-	{
-		EventTriggerEndCompleteQuery();
-	}
-	PG_END_TRY();
+	tsurugi_utility_with_events(utility, (Node *) written, alter_between, &alter);
 }
 
 void

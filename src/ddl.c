@@ -13,6 +13,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "commands/event_trigger.h"
 #include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
@@ -72,6 +73,33 @@ tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree)
 	part->stmt_location = utility->statement->stmt_location;
 	part->stmt_len = utility->statement->stmt_len;
 	ProcessUtility(part, utility->text, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+}
+
+void
+tsurugi_utility_with_events(const tsurugi_utility *utility, Node *written, tsurugi_utility_part run, void *argument)
+{
+	bool complete = utility->context != PROCESS_UTILITY_SUBCOMMAND;
+	bool collects = complete && EventTriggerBeginCompleteQuery();
+	tsurugi_utility part = *utility;
+
+	part.context = PROCESS_UTILITY_SUBCOMMAND;
+	PG_TRY();
+	{
+		if (complete)
+			EventTriggerDDLCommandStart(written);
+		run(&part, argument);
+		if (complete)
+		{
+			EventTriggerSQLDrop(written);
+			EventTriggerDDLCommandEnd(written);
+		}
+	}
+	PG_FINALLY();
+	{
+		if (collects)
+			EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
 }
 
 bool

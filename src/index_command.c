@@ -106,7 +106,6 @@ static void
 create_spread(const tsurugi_utility *utility, IndexStmt *statement)
 {
 	Oid table = RangeVarGetRelidExtended(statement->relation, ShareLock, 0, RangeVarCallbackOwnsRelation, NULL);
-	tsurugi_utility alone = *utility;
 	List *before;
 
 	/* in PostgreSQL's order */
@@ -118,45 +117,30 @@ create_spread(const tsurugi_utility *utility, IndexStmt *statement)
 	}
 	before = tsurugi_partition_indexes(table);
 	statement->relation->inh = false;
-	alone.context = PROCESS_UTILITY_SUBCOMMAND;
-	tsurugi_utility_run_instead(&alone, (Node *) statement);
+	tsurugi_utility_run_instead(utility, (Node *) statement);
 	CommandCounterIncrement();
 	tsurugi_partition_indexes_spread(table, before, ShareLock, true);
 }
 
-/* With event triggers, as ProcessUtilitySlow has them. */
+static void
+create_between(const tsurugi_utility *utility, void *argument)
+{
+	IndexStmt *written = argument;
+
+	if (must_spread(written))
+		create_spread(utility, copyObject(written));
+	else
+		create_index(utility, copyObject(written));
+}
+
 bool
 tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written)
 {
-	bool complete = utility->context != PROCESS_UTILITY_SUBCOMMAND;
-	bool ours = tsurugi_is_our_table(RangeVarGetRelid(written->relation, NoLock, true));
-	bool collects;
-
-	if (!ours && !must_spread(written))
+	if (!tsurugi_is_our_table(RangeVarGetRelid(written->relation, NoLock, true)) && !must_spread(written))
 		return false;
 	if (written->concurrent)
 		PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
-	collects = complete && EventTriggerBeginCompleteQuery();
-	PG_TRY();
-	{
-		if (complete)
-			EventTriggerDDLCommandStart((Node *) written);
-		if (ours)
-			create_index(utility, copyObject(written));
-		else
-			create_spread(utility, copyObject(written));
-		if (complete)
-		{
-			EventTriggerSQLDrop((Node *) written);
-			EventTriggerDDLCommandEnd((Node *) written);
-		}
-	}
-	PG_FINALLY();
-	{
-		if (collects)
-			EventTriggerEndCompleteQuery();
-	}
-	PG_END_TRY();
+	tsurugi_utility_with_events(utility, (Node *) written, create_between, written);
 	return true;
 }
 
@@ -241,30 +225,12 @@ lock_named(const RangeVar *name, Oid index, LOCKMODE mode, RangeVarGetRelidCallb
 	return RangeVarGetRelidExtended(name, mode, 0, check, NULL) == index;
 }
 
-/* With event triggers, as ProcessUtilitySlow has them. */
 static void
-drop_concurrently(const tsurugi_utility *utility, DropStmt *written, Oid table, Oid index)
+drop_between(const tsurugi_utility *utility, void *argument)
 {
-	bool complete = utility->context != PROCESS_UTILITY_SUBCOMMAND;
-	bool collects = complete && EventTriggerBeginCompleteQuery();
+	const Oid *index = argument;
 
-	PG_TRY();
-	{
-		if (complete)
-			EventTriggerDDLCommandStart((Node *) written);
-		tsurugi_index_drop_concurrently(table, index);
-		if (complete)
-		{
-			EventTriggerSQLDrop((Node *) written);
-			EventTriggerDDLCommandEnd((Node *) written);
-		}
-	}
-	PG_FINALLY();
-	{
-		if (collects)
-			EventTriggerEndCompleteQuery();
-	}
-	PG_END_TRY();
+	tsurugi_index_drop_concurrently(IndexGetRelation(*index, false), *index);
 }
 
 bool
@@ -272,7 +238,6 @@ tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written)
 {
 	const RangeVar *name;
 	Oid index;
-	Oid table;
 
 	/* of several, and of CASCADE, PostgreSQL says that it does not do that */
 	if (!written->concurrent || list_length(written->objects) != 1 || written->behavior == DROP_CASCADE)
@@ -282,10 +247,9 @@ tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written)
 	if (!is_our_index(index))
 		return false;
 	PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "DROP INDEX CONCURRENTLY");
-	table = IndexGetRelation(index, false);
 	if (!lock_named(name, index, ShareUpdateExclusiveLock, check_before_drop))
 		return tsurugi_index_command_drop(utility, written); /* the name has another meaning now */
-	drop_concurrently(utility, written, table, index);
+	tsurugi_utility_with_events(utility, (Node *) written, drop_between, &index);
 	return true;
 }
 

@@ -31,6 +31,16 @@ extern void tsurugi_utility_run_instead(const tsurugi_utility *utility, Node *tr
 /* Runs a statement of ours, from the hook on, as a part of what was written. */
 extern void tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree);
 
+/* A part of a statement, which fires no event triggers: its context is a part's. */
+typedef void (*tsurugi_utility_part)(const tsurugi_utility *utility, void *argument);
+
+/*
+ * Runs a part between the event triggers of what was written, as ProcessUtilitySlow has them: so
+ * that they see the whole.  If what was written is a part itself, there are none.
+ */
+extern void tsurugi_utility_with_events(const tsurugi_utility *utility, Node *written, tsurugi_utility_part run,
+										void *argument);
+
 /* Whether this is a foreign table of ours; InvalidOid is none. */
 extern bool tsurugi_is_our_table(Oid relation);
 
