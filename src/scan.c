@@ -84,6 +84,7 @@ tsurugi_scan_make(ForeignScanState *node)
 	tsurugi_scan *scan = palloc0(sizeof(tsurugi_scan));
 
 	scan->node = node;
+	scan->memory = CurrentMemoryContext;
 	scan->session = tsurugi_session();
 	scan->described = tsurugi_relation_get(node->ss.ss_currentRelation);
 	tsurugi_shape_from_list(list_nth(plan->fdw_private, TSURUGI_PRIVATE_SHAPE), &scan->shape);
@@ -120,9 +121,8 @@ open_range(tsurugi_scan *scan)
 
 	if (!tsurugi_scan_make_range(scan, &first, &last))
 		return false;
-	/* Not in the current context, which is the row's. */
 	if (scan->range == NULL)
-		scan->range = MemoryContextAlloc(scan->node->ss.ps.state->es_query_cxt, sizeof(tg_range_scan));
+		scan->range = MemoryContextAlloc(scan->memory, sizeof(tg_range_scan));
 	tg_range_scan_init(scan->range, scan->described->table, scan->stored, &scan->snapshot,
 					   first.bytes > 0 ? first.key : NULL, first.bytes, first.inclusive,
 					   last.bytes > 0 ? last.key : NULL, last.bytes, last.inclusive, scan->shape.backward);
@@ -177,12 +177,14 @@ open_job(tsurugi_scan *scan)
 static void
 make_vectors(tsurugi_scan *scan, unsigned rows)
 {
-	size_t bytes = tg_vectors_bytes(scan->kinds, scan->column_count, rows);
+	MemoryContext context = scan->one_row ? scan->memory : scan->node->ss.ps.state->es_query_cxt;
+	size_t bytes;
 	char *memory;
 
 	if (scan->own != NULL)
 		return;
-	memory = MemoryContextAllocHuge(scan->node->ss.ps.state->es_query_cxt, bytes + TG_CACHE_LINE);
+	bytes = tg_vectors_bytes(scan->kinds, scan->column_count, rows);
+	memory = MemoryContextAllocHuge(context, bytes + TG_CACHE_LINE);
 	scan->own = tg_vectors_init((void *) TYPEALIGN(TG_CACHE_LINE, memory), scan->columns, scan->kinds,
 								scan->column_count, rows);
 }
@@ -583,8 +585,8 @@ tsurugi_scan_detach(tsurugi_scan *scan)
 {
 	tsurugi_scan_restart(scan);
 	scan->noted_version = TG_VERSION_NONE;
-	scan->range = NULL;
-	scan->own = NULL;
+	if (!scan->one_row)
+		scan->own = NULL;
 	scan->job_end.func = NULL;
 	scan->figures = (tsurugi_scan_figures){0};
 }

@@ -44,6 +44,7 @@ typedef struct tsurugi_scan_figures
 typedef struct tsurugi_scan
 {
 	ForeignScanState *node;
+	MemoryContext memory; /* the scan's own: it may outlive the execution (prepared.c) */
 	const tsurugi_relation *described;
 	const tsurugi_index *index; /* KEY, RANGE */
 	tg_index *stored;			/* the same, in the storage; NULL: the primary key */
@@ -87,11 +88,11 @@ typedef struct tsurugi_scan
 	/* where rows come from; one of these */
 	tg_value *cells; /* KEY: the row's columns */
 	bool *cell_nulls;
-	tg_range_scan *range; /* RANGE */
+	tg_range_scan *range; /* RANGE; stays once it is made */
 	tg_chunk_scan chunks; /* TABLE, in place */
 	tg_scan_job *job;	  /* TABLE, by the pool */
 	MemoryContextCallback job_end;
-	tg_vectors *own;		   /* memory of RANGE and in-place TABLE */
+	tg_vectors *own;		   /* memory of RANGE and in-place TABLE; of one row it stays */
 	unsigned limit;			   /* RANGE: rows to ask for next */
 	const tg_vectors *vectors; /* the current batch; NULL: KEY, whose one row is in cells */
 	uint32_t count;			   /* rows of the batch */

@@ -100,11 +100,11 @@ is_before_prefix_end(const tg_node *node, const tg_slot *slot, const tg_search_k
 }
 
 static TG_OPTIMISTIC unsigned
-count_before_prefix_end(const tg_node *node, unsigned stride, const tg_search_key *key)
+count_before_prefix_end(const tg_node *node, unsigned stride, const tg_search_key *key, unsigned low)
 {
 	unsigned prefix_bytes = tg_load_relaxed(&node->prefix_bytes);
-	unsigned low = 0;
 	unsigned high = tg_search_count(node, stride);
+	unsigned step = 1;
 
 	if (key->length <= prefix_bytes)
 	{
@@ -121,21 +121,23 @@ count_before_prefix_end(const tg_node *node, unsigned stride, const tg_search_ke
 		if (order != 0)
 			return order < 0 ? 0 : high;
 	}
+	/* Most ranges are short: steps that double, until one is too long. */
 	while (low < high)
 	{
-		unsigned middle = low + (high - low) / 2;
+		unsigned middle = high - low > step ? low + step - 1 : low + (high - low) / 2;
 
 		if (is_before_prefix_end(node, tg_node_slot(node, stride, middle), key, prefix_bytes))
 			low = middle + 1;
 		else
 			high = middle;
+		step *= 2;
 	}
 	return low;
 }
 
-/* Number of entries before the cut. */
+/* Number of entries before the cut, if so many at the least are. */
 static TG_OPTIMISTIC unsigned
-count_before(const tg_node *node, unsigned stride, const key_cut *cut, cut_kind kind)
+count_before(const tg_node *node, unsigned stride, const key_cut *cut, cut_kind kind, unsigned least)
 {
 	unsigned index;
 	bool found;
@@ -147,7 +149,7 @@ count_before(const tg_node *node, unsigned stride, const key_cut *cut, cut_kind 
 		case CUT_HIGHEST:
 			return tg_search_count(node, stride);
 		case CUT_BEHIND_PREFIX:
-			return count_before_prefix_end(node, stride, &cut->key);
+			return count_before_prefix_end(node, stride, &cut->key, least);
 		case CUT_BEFORE:
 		case CUT_AFTER:
 			break;
@@ -172,7 +174,7 @@ find_cut(const tg_btree *tree, const key_cut *cut, bool backward, uint64_t *vers
 		bool valid = tg_descent_enter(tree, &node, version_out);
 
 		while (valid && node->level > 0)
-			valid = tg_descent_step(&node, version_out, count_before(node, sizeof(tg_inner_slot), cut, kind));
+			valid = tg_descent_step(&node, version_out, count_before(node, sizeof(tg_inner_slot), cut, kind, 0));
 		if (valid)
 			return node;
 	}
@@ -251,8 +253,10 @@ read_leaf(const tg_node *leaf, const key_cut *from, const key_cut *to, bool back
 		  tg_btree_keys *keys, leaf_read *read)
 {
 	unsigned slots = tg_search_count(leaf, sizeof(tg_leaf_slot));
-	unsigned begin = count_before(leaf, sizeof(tg_leaf_slot), backward ? to : from, backward ? to->kind : from->kind);
-	unsigned end = count_before(leaf, sizeof(tg_leaf_slot), backward ? from : to, backward ? from->kind : to->kind);
+	unsigned begin =
+		count_before(leaf, sizeof(tg_leaf_slot), backward ? to : from, backward ? to->kind : from->kind, 0);
+	unsigned end =
+		count_before(leaf, sizeof(tg_leaf_slot), backward ? from : to, backward ? from->kind : to->kind, begin);
 	unsigned there = begin < end ? end - begin : 0;
 	bool bound_here = backward ? begin > 0 : end < slots;
 
@@ -429,14 +433,14 @@ share_before(const tg_btree *tree, const key_cut *cut)
 
 		while (valid && node->level > 0)
 		{
-			index = count_before(node, sizeof(tg_inner_slot), cut, cut->kind);
+			index = count_before(node, sizeof(tg_inner_slot), cut, cut->kind, 0);
 			valid = weigh_children(node, version, index, &before, &inside) && tg_descent_step(&node, &version, index);
 			share += before * width;
 			width *= inside;
 		}
 		if (!valid)
 			continue;
-		index = count_before(node, sizeof(tg_leaf_slot), cut, cut->kind);
+		index = count_before(node, sizeof(tg_leaf_slot), cut, cut->kind, 0);
 		count = tg_search_count(node, sizeof(tg_leaf_slot));
 		if (count > 0)
 			share += width * index / count;

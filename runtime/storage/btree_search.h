@@ -57,6 +57,9 @@ tg_search_key_make(const void *bytes, size_t length)
 
 	if (length >= 8)
 		key.first = tg_big_endian_64(key.bytes);
+	else if (length >= 4) /* two loads that overlap */
+		key.first = (uint64_t) tg_big_endian_32(key.bytes) << 32 | (uint64_t) tg_big_endian_32(key.bytes + length - 4)
+																	   << (64 - 8 * length);
 	else
 	{
 		for (unsigned i = 0; i < length; i++)
