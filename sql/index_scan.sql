@@ -81,7 +81,7 @@ SELECT check_query('SELECT id FROM @ WHERE d = ''2020-01-05'' AND a < 6');
 SELECT check_query('SELECT id, c FROM @ WHERE f AND id > 1900 ORDER BY id');
 SELECT check_query('SELECT count(*) FROM @ WHERE f AND a = 3');
 SELECT check_query('SELECT count(*) FROM @ WHERE NOT f AND a = 3');
--- equality only: no order, no ranges
+-- enums, arrays; and text in a language's order, by equality only: no order, no ranges
 SELECT check_query('SELECT id FROM @ WHERE e = ''ok'' AND id < 10');
 SELECT check_query('SELECT e FROM @ WHERE e > ''ok'' ORDER BY e LIMIT 3');
 SELECT check_query('SELECT id FROM @ WHERE g = ''{3,1}''');

@@ -66,7 +66,7 @@ SELECT check_type(t, l) FROM (VALUES
 	('varchar(8) COLLATE "C"', '{a,A,aa,ab,é}'),
 	('char(4) COLLATE "POSIX"', '{a,A,aa,ab}'),
 	('bytea', '{\\x,\\x00,\\x0001,\\x01,\\xff}'),
-	-- by equality only
+	-- by bytes made for the purpose
 	('int[]', '{"{}","{NULL}","{1}","{1,2}","{{1,2}}","[0:1]={1,2}"}'),
 	('numeric[]', '{"{1.5}","{1.50,2}"}'),
 	('bit varying(8)', '{0,1,00,10,1010}'),
@@ -75,7 +75,7 @@ SELECT check_type(t, l) FROM (VALUES
 	('numrange', '{empty,"[1,2)","(1,2)","(,5.0)","(,)"}'),
 	('jsonb', '{true,1.50,"\"x\"","[1]","{}","[]","[[]]"}')) AS x (t, l);
 
--- Equality only: enums, and text in a language's order
+-- Enums; and text in a language's order, by equality only
 CREATE TYPE key_mood AS ENUM ('sad', 'ok', 'happy');
 CREATE FOREIGN TABLE moods (m key_mood PRIMARY KEY) SERVER key;
 INSERT INTO moods VALUES ('happy'), ('sad'), ('ok');

@@ -26,6 +26,7 @@
 #include "src/errors.h"
 #include "src/relation.h"
 #include "src/row.h"
+#include "src/scan_fit.h"
 
 /* --- reading and writing the list ---------------------------------------------------------- */
 
@@ -182,7 +183,6 @@ make_bound(Relation relation, const char *bound, const void **key_out, uint32_t 
 	for (int i = 0; i < count; i++)
 	{
 		const tsurugi_key_column *column = &described->key[i];
-		const tsurugi_codec *codec = &described->codecs[column->attnum - 1];
 		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation), column->attnum - 1);
 		tg_value value;
 		Oid function;
@@ -196,10 +196,10 @@ make_bound(Relation relation, const char *bound, const void **key_out, uint32_t 
 								   NameStr(attribute->attname), RelationGetRelationName(relation)),
 							errhint("Preserve the whole table.")));
 		getTypeInputInfo(attribute->atttypid, &function, &parameter);
-		tsurugi_value(codec,
-					  OidInputFunctionCall(function, TextDatumGetCString(values[i]), parameter, attribute->atttypmod),
-					  &value);
-		bytes = tg_key_append(key, bytes, &column->part, (tg_kind) codec->kind, &value);
+		(void) tsurugi_fit_value(
+			column, column->type,
+			OidInputFunctionCall(function, TextDatumGetCString(values[i]), parameter, attribute->atttypmod), &value);
+		bytes = tg_key_append(key, bytes, &column->part, (tg_kind) column->codec.kind, &value);
 		if (bytes == SIZE_MAX)
 			tsurugi_error(TG_TOO_LARGE, relation);
 	}

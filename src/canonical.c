@@ -2,25 +2,34 @@
  * canonical.c
  *	  Values as bytes that are equal exactly where the values are.
  *
- *	type              bytes
- *	numeric           class, weight, digits of base 10000, 0: in the numbers' order
- *	name              its characters: in order
- *	bit, inet, timetz as stored: what PostgreSQL compares is all there is
- *	array             dimensions, then elements
- *	range             emptiness, then bounds
- *	multirange        its ranges
- *	composite         columns up to the last that is not NULL: values stay as they
- *	                  are when the type gets one more
- *	jsonb             the tokens of its iterator: keys are unique and sorted in it
- *	text whose collation takes different strings for equal: ICU's sort key, in order
- *	citext            in lower case; in order if its collation is C
- *	hstore            as stored: pairs are unique and sorted in it
- *	tsvector, tsquery what PostgreSQL compares: the size, then lexemes with their
- *	                  positions, or operators and operands, but not the latter's weights
- *	key.h's types     as in a key
+ * Where the order of the bytes (memcmp, and what is a beginning of the other first) is
+ * PostgreSQL's, too, that is said below, with the function that was followed.
  *
- * Parts of a value follow each other with what it takes to tell where each
- * ends: a byte for NULL or not, and the length.
+ *	type              bytes                                                    in order
+ *	numeric           class, weight, digits of base 10000, 0                   yes
+ *	name              its characters                                           yes
+ *	bit               bytes, number of bits (bit_cmp)                          yes
+ *	inet              family, network, bits of it, address (network_cmp)       yes
+ *	timetz            the moment, then the zone (timetz_cmp)                   yes
+ *	array             elements, their number, dimensions (array_cmp)           as its elements
+ *	range             emptiness, then bounds (range_cmp)                       as its bounds
+ *	multirange        its ranges (multirange_cmp)                              as its bounds
+ *	composite         columns up to the last that is not NULL (record_cmp):    as its columns
+ *	                  values stay as they are when the type gets one more
+ *	jsonb             the tokens of its iterator: keys are unique and sorted   if the database's
+ *	                  in it (compareJsonbContainers)                           collation is C
+ *	text whose collation takes different strings for equal: ICU's sort key     yes
+ *	citext            in lower case                                            if its collation is C
+ *	hstore            as stored: pairs are unique and sorted in it             no
+ *	tsvector, tsquery what PostgreSQL compares: the size, then lexemes with    no
+ *	                  their positions, or operators and operands, but not
+ *	                  the latter's weights
+ *	key.h's types     as in a key                                              as there
+ *
+ * Parts of a value follow each other so that one with a smaller part comes first, whatever follows: a mark says
+ * what comes (in the order of the marks), and no part is the beginning of another: those
+ * of varying length end with 0, and 0 and 1 in them are escaped, as in key.c.  Marks
+ * are above 1, since key.c is going to escape all of it once more.
  *
  * Only ICU has collations that are not deterministic.  Its sort keys compare as the
  * strings do; PostgreSQL hashes such text by them, too (hashtext).
@@ -34,6 +43,8 @@
 
 #include "src/canonical.h"
 
+#include <sys/socket.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_proc.h"
@@ -46,8 +57,10 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
+#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/formatting.h"
+#include "utils/inet.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/multirangetypes.h"
@@ -55,8 +68,10 @@
 #include "utils/rangetypes.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
+#include "utils/varbit.h"
 
 #include "src/codec.h"
+#include "src/enum_order.h"
 
 /* What numeric_send writes in the place of the sign. */
 #define NUMERIC_SENT_NEGATIVE 0x4000
@@ -66,6 +81,28 @@
 
 /* In the first word of an hstore, but not in those that PostgreSQL 8.4 stored (hstore.h). */
 #define HSTORE_NEW_VERSION 0x80000000
+
+/* What comes next in a value, in order: the end of an array, a part, a NULL, or nothing but NULLs in a composite. */
+enum
+{
+	MARK_END = 2,
+	MARK_VALUE,
+	MARK_NULL,
+	MARK_REST
+};
+
+/* In the place of a part: a range's bound, or whether it is empty. */
+enum
+{
+	IS_EMPTY = 2,
+	OPEN_BELOW,
+	BOUNDED,
+	OPEN_ABOVE,
+	/* behind the bound, which is exactly there, or just below or above */
+	BOUND_BELOW = 2,
+	BOUND_HERE,
+	BOUND_ABOVE
+};
 
 /* Classes of numbers, in order. */
 enum
@@ -82,14 +119,14 @@ static void append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 
 /* --- what is possible ------------------------------------------------------------------ */
 
+/* As in a key, of its own accord. */
 static bool
-is_plain(const tsurugi_codec *codec)
+is_plain(const tsurugi_codec *codec, bool *ordered_out)
 {
 	const char *reason;
 	uint8_t code;
-	bool ordered;
 
-	return tsurugi_key_code(codec, &code, &ordered, &reason);
+	return tsurugi_key_code(codec, &code, ordered_out, &reason);
 }
 
 static void
@@ -102,20 +139,40 @@ init_codec(tsurugi_codec *codec, Oid type, Oid collation)
 	codec->collation = collation;
 }
 
-/* A part of a value, which may be of a domain. */
+/* A part of a value, which may be of a domain; *ordered_inout: whether the parts before are in order, then with it. */
 static bool
-part_is_possible(Oid type, Oid collation)
+part_is_possible(Oid type, Oid collation, bool *ordered_inout)
 {
 	tsurugi_codec codec;
 	bool ordered;
 
 	type = getBaseType(type);
 	init_codec(&codec, type, type_is_collatable(type) ? collation : InvalidOid);
-	return is_plain(&codec) || tsurugi_canonical_is_possible(type, codec.collation, &ordered);
+	if (!is_plain(&codec, &ordered) && !tsurugi_canonical_is_possible(type, codec.collation, &ordered))
+		return false;
+	*ordered_inout &= ordered || (type_is_enum(type) && tsurugi_enum_is_in_order(type));
+	return true;
+}
+
+/* Whether values of the type are compared by this function of PostgreSQL's, and not by one of a type's own. */
+static bool
+is_compared_as_usual(Oid type, Oid function)
+{
+	return lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc == function;
 }
 
 static bool
-columns_are_possible(Oid type)
+bounds_are_possible(Oid type, bool *ordered_inout)
+{
+	const TypeCacheEntry *range = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+	Oid bound = range->rngelemtype->type_id;
+
+	return is_compared_as_usual(getBaseType(bound), range->rng_cmp_proc_finfo.fn_oid) &&
+		   part_is_possible(bound, range->rng_collation, ordered_inout);
+}
+
+static bool
+columns_are_possible(Oid type, bool *ordered_inout)
 {
 	TupleDesc columns = lookup_rowtype_tupdesc(type, -1);
 	bool possible = true;
@@ -124,7 +181,8 @@ columns_are_possible(Oid type)
 	{
 		const FormData_pg_attribute *column = TupleDescAttr(columns, i);
 
-		possible = possible && (column->attisdropped || part_is_possible(column->atttypid, column->attcollation));
+		possible = possible &&
+				   (column->attisdropped || part_is_possible(column->atttypid, column->attcollation, ordered_inout));
 	}
 	ReleaseTupleDesc(columns);
 	return possible;
@@ -188,7 +246,11 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 		case INETOID:
 		case CIDROID:
 		case TIMETZOID:
+			*ordered_out = true;
+			return true;
 		case JSONBOID:
+			*ordered_out = lc_collate_is_c(DEFAULT_COLLATION_OID);
+			return true;
 		case TSVECTOROID:
 		case TSQUERYOID:
 			return true;
@@ -197,22 +259,24 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 		case BPCHAROID:
 			*ordered_out = is_loose(collation);
 			return *ordered_out;
+		case OIDVECTOROID:
+			*ordered_out = true;
+			return true;
 		default:
 			break;
 	}
+	*ordered_out = true;
 	element = get_element_type(type);
 	if (OidIsValid(element))
-		return part_is_possible(element, collation);
+		return is_compared_as_usual(type, F_BTARRAYCMP) && part_is_possible(element, collation, ordered_out);
 	if (type_is_range(type))
-	{
-		const TypeCacheEntry *range = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
-
-		return part_is_possible(range->rngelemtype->type_id, range->rng_collation);
-	}
+		return is_compared_as_usual(type, F_RANGE_CMP) && bounds_are_possible(type, ordered_out);
 	if (type_is_multirange(type))
-		return tsurugi_canonical_is_possible(get_multirange_range(type), InvalidOid, ordered_out);
+		return is_compared_as_usual(type, F_MULTIRANGE_CMP) &&
+			   bounds_are_possible(get_multirange_range(type), ordered_out);
 	if (get_typtype(type) == TYPTYPE_COMPOSITE)
-		return columns_are_possible(type);
+		return is_compared_as_usual(type, F_BTRECORDCMP) && columns_are_possible(type, ordered_out);
+	*ordered_out = false;
 	if (is_citext(type))
 	{
 		/* it compares letters in lower case by the collation, for order only: for = by bytes */
@@ -272,21 +336,64 @@ append_numeric(StringInfo bytes, Datum value)
 	append_16(bytes, mask);
 }
 
-/* A part of a value: NULL or not, length, bytes. */
 static void
-append_part(StringInfo bytes, Oid type, Oid collation, Datum value, bool null)
+append_64(StringInfo bytes, uint64 word)
 {
-	int start;
-	uint32 length;
+	word = pg_hton64(word);
+	appendBinaryStringInfo(bytes, (char *) &word, sizeof(word));
+}
 
-	appendStringInfoCharMacro(bytes, !null);
-	if (null)
+/* A number with a sign. */
+static void
+append_signed_32(StringInfo bytes, int32 number)
+{
+	append_32(bytes, (uint32) number ^ (uint32) 1 << 31);
+}
+
+/* Bytes of any length, so that more can follow. */
+static void
+append_string(StringInfo bytes, const char *data, int length)
+{
+	for (int i = 0; i < length; i++)
+	{
+		if ((unsigned char) data[i] > 1)
+			appendStringInfoCharMacro(bytes, data[i]);
+		else
+		{
+			appendStringInfoCharMacro(bytes, 1);
+			appendStringInfoCharMacro(bytes, data[i] + 1);
+		}
+	}
+	appendStringInfoCharMacro(bytes, 0);
+}
+
+/* A part of a value, which may be of a domain: what of its own accord is the beginning of no other value stays as it is. */
+static void
+append_part(StringInfo bytes, Oid type, Oid collation, Datum value)
+{
+	StringInfoData own;
+	tsurugi_codec codec;
+	bool ordered;
+
+	type = getBaseType(type);
+	init_codec(&codec, type, collation);
+	if (type == NUMERICOID || (codec.kind != TG_KIND_STRING && is_plain(&codec, &ordered)))
+	{
+		append_value(bytes, type, collation, value);
 		return;
-	start = bytes->len;
-	append_32(bytes, 0);
-	append_value(bytes, getBaseType(type), collation, value);
-	length = pg_hton32(bytes->len - start - (int) sizeof(length));
-	memcpy(bytes->data + start, &length, sizeof(length));
+	}
+	initStringInfo(&own);
+	append_value(&own, type, collation, value);
+	append_string(bytes, own.data, own.len);
+	pfree(own.data);
+}
+
+static void
+append_marked(StringInfo bytes, Oid type, Oid collation, Datum value, bool null)
+{
+	appendStringInfoCharMacro(bytes, null ? MARK_NULL : MARK_VALUE);
+	if (!null)
+		append_part(bytes, type, collation, value);
 }
 
 static void
@@ -300,23 +407,38 @@ append_array(StringInfo bytes, Oid element, Oid collation, Datum value)
 	bool by_value;
 	char align;
 
-	append_32(bytes, ARR_NDIM(array));
-	for (int i = 0; i < ARR_NDIM(array); i++)
-	{
-		append_32(bytes, ARR_DIMS(array)[i]);
-		append_32(bytes, ARR_LBOUND(array)[i]);
-	}
 	get_typlenbyvalalign(element, &length, &by_value, &align);
 	deconstruct_array(array, element, length, by_value, align, &values, &nulls, &count);
 	for (int i = 0; i < count; i++)
-		append_part(bytes, element, collation, values[i], nulls[i]);
+		append_marked(bytes, element, collation, values[i], nulls[i]);
+	appendStringInfoCharMacro(bytes, MARK_END);
+	appendStringInfoCharMacro(bytes, ARR_NDIM(array));
+	for (int i = 0; i < ARR_NDIM(array); i++)
+		append_signed_32(bytes, ARR_DIMS(array)[i]);
+	for (int i = 0; i < ARR_NDIM(array); i++)
+		append_signed_32(bytes, ARR_LBOUND(array)[i]);
+}
+
+/* btoidvectorcmp */
+static void
+append_oidvector(StringInfo bytes, const oidvector *oids)
+{
+	append_signed_32(bytes, oids->dim1);
+	for (int i = 0; i < oids->dim1; i++)
+		append_32(bytes, oids->values[i]);
 }
 
 static void
 append_bound(StringInfo bytes, const TypeCacheEntry *range, const RangeBound *bound)
 {
-	appendStringInfoCharMacro(bytes, bound->inclusive);
-	append_part(bytes, range->rngelemtype->type_id, range->rng_collation, bound->val, bound->infinite);
+	if (bound->infinite)
+	{
+		appendStringInfoCharMacro(bytes, bound->lower ? OPEN_BELOW : OPEN_ABOVE);
+		return;
+	}
+	appendStringInfoCharMacro(bytes, BOUNDED);
+	append_part(bytes, range->rngelemtype->type_id, range->rng_collation, bound->val);
+	appendStringInfoCharMacro(bytes, bound->inclusive ? BOUND_HERE : bound->lower ? BOUND_ABOVE : BOUND_BELOW);
 }
 
 static void
@@ -328,9 +450,11 @@ append_range(StringInfo bytes, Oid type, Datum value)
 	bool empty;
 
 	range_deserialize(range, DatumGetRangeTypeP(value), &lower, &upper, &empty);
-	appendStringInfoCharMacro(bytes, empty);
 	if (empty)
+	{
+		appendStringInfoCharMacro(bytes, IS_EMPTY);
 		return;
+	}
 	append_bound(bytes, range, &lower);
 	append_bound(bytes, range, &upper);
 }
@@ -355,7 +479,6 @@ append_composite(StringInfo bytes, Oid type, Datum value)
 	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
 	Datum *values = palloc(Max(columns->natts, 1) * sizeof(Datum));
 	bool *nulls = palloc(Max(columns->natts, 1));
-
 	int count = columns->natts;
 
 	ItemPointerSetInvalid(&tuple.t_self);
@@ -367,10 +490,15 @@ append_composite(StringInfo bytes, Oid type, Datum value)
 		const FormData_pg_attribute *column = TupleDescAttr(columns, i);
 
 		if (!column->attisdropped)
-			append_part(bytes, column->atttypid, column->attcollation, values[i], nulls[i]);
+			append_marked(bytes, column->atttypid, column->attcollation, values[i], nulls[i]);
 	}
+	appendStringInfoCharMacro(bytes, MARK_REST);
 }
 
+/*
+ * Of an array the number of elements comes before whether it is a scalar's, which is one of one.  The types of parts
+ * are in order by their numbers; what ends an array or object follows from its number of elements.
+ */
 static void
 append_jsonb(StringInfo bytes, Datum value)
 {
@@ -380,23 +508,53 @@ append_jsonb(StringInfo bytes, Datum value)
 
 	while ((token = JsonbIteratorNext(&iterator, &part, false)) != WJB_DONE)
 	{
-		appendStringInfoCharMacro(bytes, token);
-		/* a scalar is an array of one, marked as such */
-		if (token == WJB_BEGIN_ARRAY)
-			appendStringInfoCharMacro(bytes, part.val.array.rawScalar);
-		if (token != WJB_KEY && token != WJB_VALUE && token != WJB_ELEM)
+		if (token == WJB_END_ARRAY || token == WJB_END_OBJECT)
 			continue;
 		appendStringInfoCharMacro(bytes, part.type);
-		if (part.type == jbvString)
+		if (part.type == jbvArray)
 		{
-			append_32(bytes, part.val.string.len);
-			appendBinaryStringInfo(bytes, part.val.string.val, part.val.string.len);
+			append_32(bytes, part.val.array.nElems);
+			appendStringInfoCharMacro(bytes, !part.val.array.rawScalar);
 		}
+		else if (part.type == jbvObject)
+			append_32(bytes, part.val.object.nPairs);
+		else if (part.type == jbvString)
+			append_string(bytes, part.val.string.val, part.val.string.len);
 		else if (part.type == jbvNumeric)
 			append_numeric(bytes, NumericGetDatum(part.val.numeric));
 		else if (part.type == jbvBool)
 			appendStringInfoCharMacro(bytes, part.val.boolean);
 	}
+}
+
+static void
+append_bits(StringInfo bytes, VarBit *bits)
+{
+	append_string(bytes, (char *) VARBITS(bits), VARBITBYTES(bits));
+	append_signed_32(bytes, VARBITLEN(bits));
+}
+
+static void
+append_inet(StringInfo bytes, inet *address)
+{
+	int bits = ip_bits(address);
+
+	appendStringInfoCharMacro(bytes, ip_family(address));
+	for (int i = 0; i < ip_addrsize(address); i++)
+	{
+		int of_network = Min(Max(bits - i * 8, 0), 8);
+
+		appendStringInfoCharMacro(bytes, (char) (ip_addr(address)[i] & 0xff00 >> of_network));
+	}
+	appendStringInfoCharMacro(bytes, bits);
+	appendBinaryStringInfo(bytes, (char *) ip_addr(address), ip_addrsize(address));
+}
+
+static void
+append_timetz(StringInfo bytes, const TimeTzADT *time)
+{
+	append_64(bytes, (uint64) (time->time + time->zone * USECS_PER_SEC) ^ (uint64) 1 << 63);
+	append_signed_32(bytes, time->zone);
 }
 
 static void
@@ -521,6 +679,7 @@ static void
 append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 {
 	tsurugi_codec codec;
+	bool ordered;
 	Oid element;
 
 	check_stack_depth();
@@ -534,17 +693,17 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 			return;
 		case BITOID:
 		case VARBITOID:
+			append_bits(bytes, DatumGetVarBitP(value));
+			return;
 		case INETOID:
 		case CIDROID:
-		{
-			struct varlena *flat = PG_DETOAST_DATUM_PACKED(value);
-
-			appendBinaryStringInfo(bytes, VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat));
+			append_inet(bytes, DatumGetInetPP(value));
 			return;
-		}
 		case TIMETZOID:
-			appendBinaryStringInfo(bytes, (char *) &DatumGetTimeTzADTP(value)->time, sizeof(TimeADT));
-			appendBinaryStringInfo(bytes, (char *) &DatumGetTimeTzADTP(value)->zone, sizeof(int32));
+			append_timetz(bytes, DatumGetTimeTzADTP(value));
+			return;
+		case OIDVECTOROID:
+			append_oidvector(bytes, (const oidvector *) PG_DETOAST_DATUM(value));
 			return;
 		case JSONBOID:
 			append_jsonb(bytes, value);
@@ -587,7 +746,7 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 		return;
 	}
 	init_codec(&codec, type, collation);
-	if (is_plain(&codec))
+	if (is_plain(&codec, &ordered))
 		append_plain(bytes, &codec, value);
 	else if (is_citext(type))
 		append_citext(bytes, value);

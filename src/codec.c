@@ -16,6 +16,7 @@
 
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 #include "utils/typcache.h"
@@ -364,8 +365,10 @@ tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_ou
 		default:
 			break;
 	}
-	if (OidIsValid(codec->type) && type_is_enum(codec->type))
+	if (OidIsValid(codec->type) && type_is_enum(codec->type) &&
+		lookup_type_cache(codec->type, TYPECACHE_CMP_PROC)->cmp_proc == F_ENUM_CMP)
 	{
+		/* whether they are in order changes, and is looked at elsewhere (enum_order.h) */
 		*code_out = TG_KEY_UNSIGNED;
 		*ordered_out = false;
 		return true;

@@ -24,6 +24,7 @@
 #include "src/commands.h"
 #include "src/create.h"
 #include "src/deferred.h"
+#include "src/enum_order.h"
 #include "src/foreign_key.h"
 #include "src/import.h"
 #include "src/index_command.h"
@@ -276,6 +277,8 @@ run_ddl(const tsurugi_utility *utility)
 		create_table(utility, (CreateForeignTableStmt *) tree);
 	else if (IsA(tree, AlterTableStmt))
 		tsurugi_alter_run(utility, (AlterTableStmt *) tree);
+	else if (IsA(tree, AlterEnumStmt))
+		tsurugi_alter_enum(utility, (AlterEnumStmt *) tree);
 	else if (IsA(tree, AlterDomainStmt))
 		tsurugi_alter_domain(utility, (AlterDomainStmt *) tree);
 	else if (IsA(tree, ImportForeignSchemaStmt))

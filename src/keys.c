@@ -28,6 +28,7 @@
 #include "utils/lsyscache.h"
 
 #include "src/canonical.h"
+#include "src/enum_order.h"
 
 /* --- which types, and how -------------------------------------------------------------------- */
 
@@ -61,7 +62,8 @@ choose_form(const tsurugi_codec *codec, Oid family, Form *form)
 	}
 	if (tsurugi_key_code(codec, &form->code, &form->ordered, &form->reason))
 	{
-		form->ordered |= is_pattern_family(family);
+		form->ordered |=
+			is_pattern_family(family) || (type_is_enum(codec->type) && tsurugi_enum_is_in_order(codec->type));
 		return true;
 	}
 	if (!tsurugi_canonical_is_possible(codec->type, codec->collation, &form->ordered))
@@ -130,7 +132,10 @@ number_source(tsurugi_relation *described, Expr *source, bool canonical, const t
 {
 	for (int i = 0; i < described->source_count; i++)
 	{
-		if (described->hidden[i].canonical == canonical && equal(described->hidden[i].source, source))
+		const tsurugi_hidden *hidden = &described->hidden[i];
+
+		if (hidden->canonical == canonical && hidden->origin.collation == origin->collation &&
+			equal(hidden->source, source))
 			return i;
 	}
 	described->hidden = described->hidden == NULL
@@ -349,13 +354,16 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 		for (int k = 0; k < a->indexes[i].key_count; k++)
 		{
 			if (a->indexes[i].key[k].collation != b->indexes[i].key[k].collation ||
-				a->indexes[i].key[k].family != b->indexes[i].key[k].family)
+				a->indexes[i].key[k].family != b->indexes[i].key[k].family ||
+				a->indexes[i].key[k].ordered != b->indexes[i].key[k].ordered)
 				return false;
 		}
 	}
 	for (int i = 0; i < a->source_count; i++)
 	{
-		if (a->hidden[i].canonical != b->hidden[i].canonical || !equal(a->hidden[i].source, b->hidden[i].source))
+		if (a->hidden[i].canonical != b->hidden[i].canonical ||
+			a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
+			!equal(a->hidden[i].source, b->hidden[i].source))
 			return false;
 	}
 	return true;

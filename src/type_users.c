@@ -33,6 +33,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_type.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -160,6 +161,17 @@ tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement)
 		if (changes || is_taken_apart(lfirst(cell)))
 			refuse(type, lfirst(cell));
 	}
+}
+
+void
+tsurugi_lock_type_users(Oid type)
+{
+	List *users = find_users(type, false, NIL);
+	ListCell *cell;
+
+	list_sort(users, compare_users);
+	foreach (cell, users)
+		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
 }
 
 /* --- ALTER DOMAIN ----------------------------------------------------------------------------- */

@@ -15,4 +15,7 @@ extern void tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDoma
 /* Refuses to change the type of a column of this relation, or composite type, if a table of ours stores its rows. */
 extern void tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement);
 
+/* Keeps everybody else out of our tables that have columns of the type, or with it as a part. */
+extern void tsurugi_lock_type_users(Oid type);
+
 #endif /* TSURUGI_TYPE_USERS_H */

@@ -1,0 +1,181 @@
+-- Indexes in the order of types that are made of others: random values beside an ordinary table's.
+SET client_min_messages = warning;
+CREATE SERVER key_order FOREIGN DATA WRAPPER tsurugi_fdw;
+RESET client_min_messages;
+CREATE SCHEMA key_order;
+SET search_path = key_order, public;
+
+-- What values are made of: few different ones, so that longer ones have equal beginnings
+CREATE FUNCTION pick(VARIADIC list text[]) RETURNS text LANGUAGE sql VOLATILE AS
+	'SELECT list[1 + floor(random() * cardinality(list))::int]';
+CREATE FUNCTION number() RETURNS text LANGUAGE sql VOLATILE AS
+	$$SELECT pick('0', '1', '-1', '256', '-256', '65535', '2147483647', '-2147483648', '16843009')$$;
+CREATE FUNCTION word() RETURNS text LANGUAGE sql VOLATILE AS
+	$$SELECT pick('', 'a', 'b', 'ab', E'\x01', E'\x02', E'a\x01', E'a\x01\x01', 'aa', 'é', 'B', ' ', 'a ')$$;
+CREATE FUNCTION series(part text, count int) RETURNS SETOF text LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	RETURN QUERY EXECUTE format('SELECT (%s)::text FROM generate_series(1, %s)', part, count);
+END $$;
+CREATE FUNCTION bound(part text, empty text, brackets text) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+	a text; b text;
+BEGIN
+	IF random() < 0.1 THEN
+		RETURN empty;
+	END IF;
+	EXECUTE format('SELECT %s, %s', part, part) INTO a, b;
+	IF random() < 0.5 THEN
+		b := a;
+	END IF;
+	RETURN format('%s%s,%s%s', substr(brackets, 1 + floor(random() * 2)::int, 1),
+		CASE WHEN random() < 0.8 THEN '"' || a || '"' END, CASE WHEN random() < 0.8 THEN '"' || b || '"' END,
+		substr(brackets, 3 + floor(random() * 2)::int, 1));
+END $$;
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TYPE pair AS (n int, w text COLLATE "C");
+CREATE TYPE loose_pair AS (p pair, f float8, m mood);
+CREATE TYPE word_range AS RANGE (subtype = text, collation = "C");
+CREATE TYPE float_range AS RANGE (subtype = float8);
+CREATE DOMAIN few AS int[] CHECK (cardinality(value) < 9);
+
+-- Rows that do not come in the order, with NULLs where they belong
+CREATE FUNCTION out_of_order(tab text, ordering text, before text, nulls_first bool) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	found int;
+BEGIN
+	EXECUTE format('SELECT count(*) FROM (SELECT k, lag(k) OVER () b, row_number() OVER () r FROM (SELECT k FROM %s ORDER BY k %s) o) x
+		WHERE r > 1 AND (k %s b OR (%L AND b IS NOT NULL AND k IS NULL) OR (NOT %L AND b IS NULL AND k IS NOT NULL))',
+		tab, ordering, before, nulls_first, nulls_first) INTO found;
+	RETURN found;
+END $$;
+
+-- Compares an index's answers with those of an ordinary table.  value: SQL that makes a text; what the type does not take is left out
+CREATE FUNCTION check_order(type text, value text, count int = 70) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	plan text := '';
+	wrong text := '';
+	found int;
+BEGIN
+	EXECUTE format('CREATE TABLE there (n int, k %s)', type);
+	EXECUTE format('CREATE FOREIGN TABLE here (n int, k %s) SERVER key_order', type);
+	EXECUTE format('CREATE FOREIGN TABLE down (n int, k %s) SERVER key_order', type);
+	FOR i IN 1..count LOOP
+		EXECUTE 'SELECT ' || value INTO line;
+		BEGIN
+			EXECUTE format('INSERT INTO there VALUES (%s, %L)', i, line);
+		EXCEPTION WHEN data_exception THEN
+			NULL;
+		END;
+	END LOOP;
+	INSERT INTO there VALUES (0, NULL), (-1, NULL);
+	INSERT INTO here TABLE there;
+	INSERT INTO down TABLE there;
+	CREATE INDEX ON here (k);
+	CREATE INDEX ON down (k DESC);
+	FOR line IN EXPLAIN (COSTS OFF) SELECT k FROM here WHERE k > (SELECT k FROM there WHERE n = 1) ORDER BY k LOOP
+		plan := plan || line || E'\n';
+	END LOOP;
+	IF plan ~ 'Sort' OR plan !~ 'here_k_idx' THEN
+		wrong := E': not in order\n' || plan;
+	END IF;
+	found := out_of_order('here', '', '<', false) + out_of_order('here', 'DESC', '>', true)
+		+ out_of_order('down', 'DESC', '>', true) + out_of_order('down', '', '<', false);
+	IF found > 0 THEN
+		wrong := wrong || format(': %s rows out of order', found);
+	END IF;
+	SELECT count(*) INTO found FROM there v WHERE
+		(SELECT count(*) FROM here x WHERE x.k < v.k) <> (SELECT count(*) FROM there x WHERE x.k < v.k) OR
+		(SELECT count(*) FROM here x WHERE x.k >= v.k) <> (SELECT count(*) FROM there x WHERE x.k >= v.k) OR
+		(SELECT count(*) FROM down x WHERE x.k > v.k) <> (SELECT count(*) FROM there x WHERE x.k > v.k) OR
+		(SELECT count(*) FROM down x WHERE x.k <= v.k) <> (SELECT count(*) FROM there x WHERE x.k <= v.k) OR
+		(SELECT count(*) FROM here x WHERE x.k = v.k) <> (SELECT count(*) FROM there x WHERE x.k = v.k);
+	IF found > 0 THEN
+		wrong := wrong || format(': %s values with other answers', found);
+	END IF;
+	SELECT count(DISTINCT k) INTO found FROM there;
+	DROP TABLE there;
+	DROP FOREIGN TABLE here, down;
+	RETURN type || CASE WHEN found < 3 THEN ': too few values' ELSE '' END || wrong;
+END $$;
+
+DO 'BEGIN PERFORM setseed(0.5); END';
+SELECT check_order(t, v) FROM (VALUES
+	('int[]', $$pick('', '[0:' || '2]=') || '{' || array_to_string(ARRAY(SELECT series('pick(number(), number(), ''NULL'')', floor(random() * 4)::int)), ',') || '}'$$),
+	('int[]', $$format('[%s:%s][2:3]={{%s,%s},{%s,%s}}', pick('0', '-1'), pick('0', '1'), number(), number(), number(), number())$$),
+	('few', $$ARRAY(SELECT series('number()', floor(random() * 4)::int))::text$$),
+	('int2vector', $$pick('', '1 2', '1', '-1 5', '-1', '2 1', '2', '1 1', '1 1 1', '3', '2 2 2')$$),
+	('oidvector', $$pick('', '1 2', '1', '4294967295 5', '4294967295', '2 1', '2', '1 1', '1 1 1', '256')$$),
+	('text[] COLLATE "C"', $$ARRAY(SELECT series('word()', floor(random() * 4)::int))::text$$),
+	('numeric[]', $$ARRAY(SELECT series('random() * 4 - 2', floor(random() * 3)::int)::numeric(3, 1))::text$$),
+	('float8[]', $$ARRAY(SELECT series('pick(''NaN'', ''-0'', ''0'', ''1e300'', ''-1'', ''Infinity'')', floor(random() * 3)::int))::text$$),
+	('mood[]', $$ARRAY(SELECT series('pick(''sad'', ''ok'', ''happy'')', floor(random() * 4)::int))::text$$),
+	('pair', $$ROW(pick(NULL, number()), pick(NULL, word()))::text$$),
+	('loose_pair', $$ROW(ROW(pick(NULL, number()), pick(NULL, word())), pick(NULL, '1', '-1'), pick(NULL, 'sad', 'happy'))::text$$),
+	('pair[]', $$ARRAY(SELECT series('ROW(number(), pick(NULL, word()))', floor(random() * 3)::int))::text$$),
+	('int4range', $$bound('number()::int / 2', 'empty', '[(])')$$),
+	('numrange', $$bound('(random() * 4 - 2)::numeric(3, 1)', 'empty', '[(])')$$),
+	('float_range', $$bound('pick(''0'', ''-1'', ''1e10'')', 'empty', '[(])')$$),
+	('word_range', $$bound('pick(''a'', ''b'', ''aa'', ''ab'')', 'empty', '[(])')$$),
+	('daterange[]', $$ARRAY(SELECT series('bound(''make_date(2020, 1, 1 + floor(random() * 5)::int)'', ''empty'', ''[(])'')', floor(random() * 3)::int))::text$$),
+	('nummultirange', $$'{' || array_to_string(ARRAY(SELECT series('bound(''(random() * 4 - 2)::numeric(3, 1)'', ''empty'', ''[(])'')', floor(random() * 4)::int)), ',') || '}'$$),
+	('bit varying', $$(floor(random() * 1024)::int::bit(10)::text::bit varying(10) << 3)::text || pick('', '0', '00000000', '1')$$),
+	('inet', $$pick('10.', '0.', '255.') || pick('0', '128', '1') || '.0.' || pick('1', '0') || pick('', '/8', '/9', '/0', '/16', '/31')$$),
+	('inet', $$pick('::', '10.1.2.3', '::1', 'ff::', 'fe80::1') || pick('', '/8', '/32', '/0')$$),
+	('cidr', $$pick('10.', '0.', '255.') || pick('0.0.0/8', '0.0.0/16', '128.0.0/9', '1.0.0/24')$$),
+	('timetz', $$format('%s:00%s', pick('00', '01', '12', '23'), pick('+00', '+01', '-11', '+13', '-01:30'))$$),
+	('mood', $$pick('sad', 'ok', 'happy')$$),
+	('numeric', $$pick((random() * 3000 - 1500)::numeric(8, 3)::text, '1e-7', '1e20', 'NaN', '-Infinity')$$)) x (t, v);
+
+-- jsonb, whose strings are in order where the database's are
+SELECT CASE WHEN datcollate NOT IN ('C', 'POSIX') THEN 'jsonb' ELSE
+	check_order('jsonb', $$pick('1', '2.50', '2.5', '"a"', '"b"', '""', 'null', 'true', 'false', '[]', '{}', '[1]', '[1, 2]', '[2]', '["a"]', '["a", "b"]', '["aa"]', '[[]]', '[[1], 2]',
+	'[null]', '[{}]', '[{"a": 1}]', '{"a": 1}', '{"b": 1}', '{"a": 2}', '{"a": null}', '{"a": [], "b": 1}', '{"a": [1], "b": 1}', '{"aa": 1, "b": 2}', '[true, 1]', '[1, true]')$$) END
+FROM pg_database WHERE datname = current_database();
+
+-- Types that get one more column, or label, keep their places
+CREATE FOREIGN TABLE pairs (p pair PRIMARY KEY, m mood) SERVER key_order;
+CREATE INDEX ON pairs (m, p DESC);
+INSERT INTO pairs VALUES ('(1,a)', 'ok'), ('(1,)', 'happy'), ('(,a)', 'sad'), ('(,)', 'ok'), ('(0,a)', 'ok');
+ALTER TYPE pair ADD ATTRIBUTE x int;
+INSERT INTO pairs VALUES ('(1,a,3)', 'happy'), ('(1,,2)', 'sad'), ('(,,2)', 'ok');
+EXPLAIN (COSTS OFF) SELECT p FROM pairs WHERE p > '(1,a,)'::pair ORDER BY p;
+SELECT p FROM pairs ORDER BY p;
+SELECT p FROM pairs WHERE p >= '(1,a,)'::pair ORDER BY p;
+INSERT INTO pairs VALUES ('(1,a,)', 'ok');
+PREPARE by_mood AS SELECT m, p FROM pairs WHERE m >= 'sad' ORDER BY m, p DESC;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE by_mood;
+EXECUTE by_mood;
+ALTER TYPE mood ADD VALUE 'glad';
+EXPLAIN (COSTS OFF) EXECUTE by_mood;
+ALTER TYPE mood ADD VALUE 'so-so' BEFORE 'ok';
+UPDATE pairs SET m = 'so-so' WHERE p = '(0,a,)'::pair;
+EXPLAIN (COSTS OFF) EXECUTE by_mood;
+EXECUTE by_mood;
+SELECT m, p FROM pairs WHERE m = 'so-so';
+EXPLAIN (COSTS OFF) SELECT p FROM pairs WHERE p > '(1,a,)'::pair ORDER BY p;
+
+-- One column, two collations: each index has its own bytes
+CREATE COLLATION no_case (provider = icu, locale = '@colStrength=secondary', deterministic = false);
+CREATE COLLATION no_accent (provider = icu, locale = '@colStrength=primary', deterministic = false);
+CREATE FOREIGN TABLE words (w text COLLATE no_case) SERVER key_order;
+CREATE UNIQUE INDEX ON words (w);
+INSERT INTO words VALUES ('e'), ('é');
+CREATE INDEX ON words (w COLLATE no_accent);
+SELECT w FROM words WHERE w = 'E';
+SELECT w FROM words WHERE w = 'E' COLLATE no_accent ORDER BY w COLLATE "C";
+CREATE UNIQUE INDEX ON words (w COLLATE no_accent);
+
+-- Ranges of such keys that a LONG preserves
+CREATE FOREIGN TABLE amounts (n numeric, r int4range, PRIMARY KEY (n, r)) SERVER key_order;
+BEGIN;
+SET LOCAL tsurugi_fdw.transaction_type = 'long';
+SET LOCAL tsurugi_fdw.write_preserve = 'amounts [{1.50},{2.5,"[1,5)"}]';
+INSERT INTO amounts VALUES (1.5, 'empty'), (2.5, '[1,4]'), (2.50, 'empty');
+INSERT INTO amounts VALUES (2.5, '[1,5]');
+ROLLBACK;
+
+SET client_min_messages = warning;
+DROP SCHEMA key_order CASCADE;
+DROP SERVER key_order CASCADE;
