@@ -2,12 +2,12 @@
  * commands.c
  *	  Statements that PostgreSQL has for its own tables only.
  *
- * COPY t TO, COPY ... FREEZE, LOCK TABLE, VACUUM, CLUSTER, REINDEX TABLE, DROP
+ * COPY t TO, COPY ... FREEZE, LOCK TABLE, VACUUM, CLUSTER, REINDEX, DROP
  * TABLE and COMMENT ON TABLE are refused, or do nothing, for foreign tables.  Each
  * is run here in a form that works: as another statement of PostgreSQL's where
  * there is one, so that rights, options and messages stay PostgreSQL's.
  *
- * REINDEX TABLE writes a table anew (rewrite.h); VACUUM and CLUSTER have files of their own.
+ * VACUUM, CLUSTER and REINDEX have files of their own.
  */
 #include "postgres.h"
 
@@ -38,10 +38,7 @@
 
 #include "src/cluster.h"
 #include "src/index_command.h"
-#include "src/index_concurrent.h"
-#include "src/index_entry.h"
-#include "src/relation.h"
-#include "src/rewrite.h"
+#include "src/reindex.h"
 #include "src/vacuum.h"
 
 static bool
@@ -299,128 +296,13 @@ lock_tables(const tsurugi_utility *utility, LockStmt *written)
 	}
 }
 
-/* --- REINDEX TABLE ------------------------------------------------------------------------------- */
+/* --- rights ---------------------------------------------------------------------------------- */
 
 void
 tsurugi_check_owner(const RangeVar *name, Oid relation, Oid previous, void *argument)
 {
 	if (OidIsValid(relation) && !pg_class_ownercheck(relation, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relation)), name->relname);
-}
-
-static Relation
-open_to_rewrite(const RangeVar *name, const char *command)
-{
-	Relation table =
-		table_open(RangeVarGetRelidExtended(name, AccessExclusiveLock, 0, tsurugi_check_owner, NULL), NoLock);
-
-	CheckTableNotInUse(table, command);
-	return table;
-}
-
-static void
-check_options(const char *text, List *options, const char *command, const char *const *names)
-{
-	ParseState *parse = make_parsestate(NULL);
-	ListCell *cell;
-
-	parse->p_sourcetext = text;
-	foreach (cell, options)
-	{
-		DefElem *option = lfirst(cell);
-		const char *const *name = names;
-
-		while (*name != NULL && strcmp(option->defname, *name) != 0)
-			name++;
-		if (*name == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_SYNTAX_ERROR), errmsg("unrecognized %s option \"%s\"", command, option->defname),
-					 parser_errposition(parse, option->location)));
-	}
-	free_parsestate(parse);
-}
-
-/* Those of its indexes that are valid, as PostgreSQL's, but for the primary key's. */
-static void
-reindex_table_concurrently(const RangeVar *name)
-{
-	Oid table = RangeVarGetRelidExtended(name, ShareUpdateExclusiveLock, 0, tsurugi_check_owner, NULL);
-	Relation relation = table_open(table, NoLock);
-	MemoryContext context = AllocSetContextCreate(PortalContext, "tsurugi_fdw REINDEX", ALLOCSET_SMALL_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
-	Oid primary = tsurugi_relation_get(relation)->key_index;
-	List *indexes = list_copy(RelationGetIndexList(relation));
-	ListCell *cell;
-
-	MemoryContextSwitchTo(caller);
-	table_close(relation, NoLock);
-	if (indexes == NIL)
-		ereport(NOTICE, (errmsg("table \"%s\" has no indexes that can be reindexed concurrently", name->relname)));
-	foreach (cell, indexes)
-	{
-		Oid index = lfirst_oid(cell);
-
-		if (index == primary || !SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index)))
-			continue;
-		if (get_index_isvalid(index))
-			tsurugi_index_rebuild_concurrently(table, index);
-		else
-			ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							  errmsg("cannot reindex invalid index \"%s.%s\" concurrently, skipping",
-									 get_namespace_name(get_rel_namespace(index)), get_rel_name(index))));
-	}
-	MemoryContextDelete(context);
-}
-
-/* An index that CREATE INDEX CONCURRENTLY has left behind has another chance. */
-static void
-reindex_invalid(Relation table, Oid index)
-{
-	if (get_index_isvalid(index))
-		return;
-	tsurugi_table_rebuild_index(table, index);
-	tsurugi_index_entry_validate(table, index);
-}
-
-static bool
-is_verbose(const List *options)
-{
-	bool verbose = false;
-	ListCell *cell;
-
-	foreach (cell, options)
-		if (strcmp(((DefElem *) lfirst(cell))->defname, "verbose") == 0)
-			verbose = defGetBoolean(lfirst(cell));
-	return verbose;
-}
-
-static void
-reindex_table(const tsurugi_utility *utility, const ReindexStmt *reindex)
-{
-	static const char *const options[] = {"verbose", "concurrently", "tablespace", NULL};
-	Relation table;
-	List *indexes;
-	ListCell *cell;
-
-	check_options(utility->text, reindex->params, "REINDEX", options);
-	if (tsurugi_reindex_is_concurrent(utility, reindex))
-	{
-		reindex_table_concurrently(reindex->relation);
-		return;
-	}
-	table = open_to_rewrite(reindex->relation, "REINDEX TABLE");
-	indexes = RelationGetIndexList(table);
-	if (indexes == NIL)
-		ereport(NOTICE, (errmsg("table \"%s\" has no indexes to reindex", RelationGetRelationName(table))));
-	else
-		tsurugi_table_compact(table, InvalidOid);
-	foreach (cell, indexes)
-	{
-		reindex_invalid(table, lfirst_oid(cell));
-		if (is_verbose(reindex->params))
-			ereport(INFO, (errmsg("index \"%s\" was reindexed", get_rel_name(lfirst_oid(cell)))));
-	}
-	table_close(table, NoLock);
 }
 
 /* --- DROP TABLE, COMMENT ON TABLE --------------------------------------------------------------- */
@@ -548,14 +430,8 @@ tsurugi_command_run(const tsurugi_utility *utility)
 		return tsurugi_vacuum_run(utility, (VacuumStmt *) tree);
 	if (IsA(tree, ClusterStmt))
 		return tsurugi_cluster_run(utility, (ClusterStmt *) tree);
-	if (IsA(tree, ReindexStmt) && ((ReindexStmt *) tree)->kind == REINDEX_OBJECT_TABLE &&
-		names_our_table(((ReindexStmt *) tree)->relation))
-	{
-		reindex_table(utility, (ReindexStmt *) tree);
-		return true;
-	}
 	if (IsA(tree, ReindexStmt))
-		return tsurugi_index_command_rebuild(utility, (ReindexStmt *) tree);
+		return tsurugi_reindex_run(utility, (ReindexStmt *) tree);
 	if (IsA(tree, DropStmt) && ((DropStmt *) tree)->removeType == OBJECT_INDEX)
 		return tsurugi_index_command_drop(utility, (DropStmt *) tree);
 	if (IsA(tree, DropStmt) && ((DropStmt *) tree)->removeType == OBJECT_TABLE)

@@ -1,6 +1,6 @@
 /*
  * index_command.c
- *	  CREATE INDEX, ALTER INDEX, REINDEX and DROP INDEX CONCURRENTLY on foreign tables.
+ *	  CREATE INDEX, ALTER INDEX and DROP INDEX CONCURRENTLY on foreign tables.
  *
  * The entry in the catalogs is made here (index_entry.c), and the index's storage.
  * CONCURRENTLY: index_concurrent.c.
@@ -144,9 +144,8 @@ tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written)
 	return true;
 }
 
-/* Of an index of a table of ours. */
-static bool
-is_our_index(Oid index)
+bool
+tsurugi_is_our_index(Oid index)
 {
 	return OidIsValid(index) && get_rel_relkind(index) == RELKIND_PARTITIONED_INDEX &&
 		   tsurugi_is_our_table(IndexGetRelation(index, true));
@@ -196,7 +195,7 @@ tsurugi_index_command_alter(const tsurugi_utility *utility, AlterTableStmt *writ
 	AlterTableStmt *alter;
 	ListCell *cell;
 
-	if (!is_our_index(index))
+	if (!tsurugi_is_our_index(index))
 		return false;
 	alter = copyObject(written);
 	foreach (cell, alter->cmds)
@@ -217,9 +216,8 @@ check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argume
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, name->relname);
 }
 
-/* Of an index that may have another meaning by then: locks the table first, as PostgreSQL does.  False: it has. */
-static bool
-lock_named(const RangeVar *name, Oid index, LOCKMODE mode, RangeVarGetRelidCallback check)
+bool
+tsurugi_index_lock_named(const RangeVar *name, Oid index, LOCKMODE mode, RangeVarGetRelidCallback check)
 {
 	LockRelationOid(IndexGetRelation(index, false), mode);
 	return RangeVarGetRelidExtended(name, mode, 0, check, NULL) == index;
@@ -244,84 +242,11 @@ tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written)
 		return false;
 	name = makeRangeVarFromNameList(linitial(written->objects));
 	index = RangeVarGetRelid(name, NoLock, true);
-	if (!is_our_index(index))
+	if (!tsurugi_is_our_index(index))
 		return false;
 	PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "DROP INDEX CONCURRENTLY");
-	if (!lock_named(name, index, ShareUpdateExclusiveLock, check_before_drop))
+	if (!tsurugi_index_lock_named(name, index, ShareUpdateExclusiveLock, check_before_drop))
 		return tsurugi_index_command_drop(utility, written); /* the name has another meaning now */
 	tsurugi_utility_with_events(utility, (Node *) written, drop_between, &index);
-	return true;
-}
-
-/* --- REINDEX ------------------------------------------------------------------------------- */
-
-/* What REINDEX asks of an index. */
-static void
-check_before_rebuild(const RangeVar *name, Oid relation, Oid previous, void *argument)
-{
-	if (OidIsValid(relation) && !pg_class_ownercheck(relation, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relation)), name->relname);
-}
-
-bool
-tsurugi_reindex_is_concurrent(const tsurugi_utility *utility, const ReindexStmt *written)
-{
-	bool concurrent = false;
-	ListCell *cell;
-
-	foreach (cell, written->params)
-	{
-		const DefElem *option = lfirst(cell);
-
-		if (strcmp(option->defname, "concurrently") == 0)
-			concurrent = defGetBoolean(lfirst(cell));
-	}
-	if (concurrent)
-		PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "REINDEX CONCURRENTLY");
-	return concurrent;
-}
-
-/* Of a primary key there is nothing beside the table that could be made anew. */
-static void
-rebuild_concurrently(Oid table, Oid index)
-{
-	Relation relation = table_open(table, NoLock);
-	bool primary = tsurugi_relation_get(relation)->key_index == index;
-
-	table_close(relation, NoLock);
-	if (!primary)
-		tsurugi_index_rebuild_concurrently(table, index);
-	else
-		ereport(NOTICE, (errmsg("primary key \"%s\" stays as it is", get_rel_name(index)),
-						 errdetail("It is where the table's rows are found by all who use it."),
-						 errhint("REINDEX without CONCURRENTLY writes the table anew.")));
-}
-
-bool
-tsurugi_index_command_rebuild(const tsurugi_utility *utility, ReindexStmt *written)
-{
-	Oid index = written->kind == REINDEX_OBJECT_INDEX ? RangeVarGetRelid(written->relation, NoLock, true) : InvalidOid;
-	Oid table;
-	Relation relation;
-	bool concurrent;
-
-	if (!is_our_index(index))
-		return false;
-	concurrent = tsurugi_reindex_is_concurrent(utility, written);
-	table = IndexGetRelation(index, false);
-	if (!lock_named(written->relation, index, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
-					check_before_rebuild))
-		return tsurugi_index_command_rebuild(utility, written); /* the name has another meaning now */
-	if (concurrent)
-	{
-		rebuild_concurrently(table, index);
-		return true;
-	}
-	relation = table_open(table, NoLock);
-	CheckTableNotInUse(relation, "REINDEX INDEX");
-	tsurugi_index_entry_revive(relation, index);
-	tsurugi_table_rebuild_index(relation, index);
-	tsurugi_index_entry_validate(relation, index);
-	table_close(relation, NoLock);
 	return true;
 }
