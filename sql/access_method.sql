@@ -147,9 +147,43 @@ DROP TABLE am.child;
 CREATE UNIQUE INDEX ON am.moving (v);
 ALTER TABLE am.moving SET ACCESS METHOD tsurugi;
 SELECT relkind FROM am.described;
+CREATE TABLE am.heir () INHERITS (am.moving);
+ALTER TABLE am.heir SET ACCESS METHOD tsurugi;
+DROP TABLE am.heir;
 CREATE TABLE am.parted (id int) PARTITION BY LIST (id);
 CREATE TABLE am.part PARTITION OF am.parted FOR VALUES IN (1);
+ALTER TABLE am.parted SET ACCESS METHOD tsurugi;
+-- a partition that rows refer to cannot leave its place; others can, and event triggers see nothing of how
+ALTER TABLE am.parted ADD PRIMARY KEY (id);
+INSERT INTO am.parted VALUES (1);
+CREATE TABLE am.refers (id int REFERENCES am.parted);
+INSERT INTO am.refers VALUES (1);
 ALTER TABLE am.part SET ACCESS METHOD tsurugi;
+DROP TABLE am.refers;
+RESET ROLE;
+CREATE FUNCTION am.watch() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE
+	seen text;
+BEGIN
+	IF tg_event = 'table_rewrite' THEN
+		seen := pg_event_trigger_table_rewrite_oid()::regclass || ' ' || pg_event_trigger_table_rewrite_reason();
+	ELSIF tg_event = 'sql_drop' THEN
+		SELECT string_agg(object_identity, ', ') INTO seen FROM pg_event_trigger_dropped_objects();
+	ELSIF tg_event = 'ddl_command_end' THEN
+		SELECT string_agg(command_tag || ' ' || object_identity, ', ') INTO seen FROM pg_event_trigger_ddl_commands();
+	END IF;
+	RAISE NOTICE '% % %', tg_event, tg_tag, seen;
+END $$;
+CREATE EVENT TRIGGER starts ON ddl_command_start EXECUTE FUNCTION am.watch();
+CREATE EVENT TRIGGER ends ON ddl_command_end EXECUTE FUNCTION am.watch();
+CREATE EVENT TRIGGER drops ON sql_drop EXECUTE FUNCTION am.watch();
+CREATE EVENT TRIGGER rewrites ON table_rewrite EXECUTE FUNCTION am.watch();
+SET ROLE am_owner;
+ALTER TABLE am.part SET ACCESS METHOD tsurugi;
+RESET ROLE;
+DROP EVENT TRIGGER starts, ends, drops, rewrites;
+SET ROLE am_owner;
+SELECT tableoid::regclass, * FROM am.parted;
 CREATE TEMP TABLE passing (id int);
 ALTER TABLE passing SET ACCESS METHOD tsurugi;
 SET ROLE am_reader;

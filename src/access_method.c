@@ -9,6 +9,9 @@
  * are given back: all in the statement's transaction, under an exclusive lock,
  * as statements of PostgreSQL's own.
  *
+ * A partition is detached before, and attached again.  Others that inherit, or are inherited from, stay where they are: whether
+ * a column is a table's own, too, would be lost on the way.
+ *
  * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics
  * follow (followers.h); what cannot (policies, rules, publications, materialized views,
  * functions of its row type) makes the statement fail with a list.
@@ -25,11 +28,13 @@
 #include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/comment.h"
 #include "commands/defrem.h"
+#include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
@@ -38,6 +43,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "src/cluster.h"
@@ -55,11 +61,13 @@ typedef struct Move
 	char *qfresh;
 	List *index_names; /* in the order of OIDs */
 	char *clustered;   /* of the index that it was clustered by, or NULL */
+	char *detach;	   /* statements, of a partition; else NULL */
+	char *attach;
 } Move;
 
 static void run(const char *format, ...) pg_attribute_printf(1, 2);
 
-/* Runs one statement. */
+/* Runs one statement, as a part of the user's. */
 static void
 run(const char *format, ...)
 {
@@ -78,8 +86,17 @@ run(const char *format, ...)
 			break;
 		enlargeStringInfo(&text, needed);
 	}
-	if (SPI_execute(text.data, false, 0) < 0)
-		elog(ERROR, "could not run \"%s\"", text.data);
+	tsurugi_utility_runs_parts(true);
+	PG_TRY();
+	{
+		if (SPI_execute(text.data, false, 0) < 0)
+			elog(ERROR, "could not run \"%s\"", text.data);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_utility_runs_parts(false);
+	}
+	PG_END_TRY();
 	CommandCounterIncrement();
 }
 
@@ -91,9 +108,8 @@ check_kind(Relation relation)
 	const char *name = RelationGetRelationName(relation);
 	const char *what = NULL;
 
-	if (relation->rd_rel->relispartition)
-		what = "a partition";
-	else if (has_superclass(RelationGetRelid(relation)) || has_subclass(RelationGetRelid(relation)))
+	if (!relation->rd_rel->relispartition && (has_superclass(RelationGetRelid(relation)) ||
+											  find_inheritance_children(RelationGetRelid(relation), NoLock) != NIL))
 		what = "part of an inheritance hierarchy";
 	else if (OidIsValid(relation->rd_rel->reloftype))
 		what = "a typed table";
@@ -114,6 +130,40 @@ column_count(Oid relation_id)
 
 	table_close(relation, NoLock);
 	return count;
+}
+
+/* --- its place among others ------------------------------------------------------------------- */
+
+static char *
+qualified(Oid relation)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), get_rel_name(relation));
+}
+
+/* FOR VALUES ..., or DEFAULT. */
+static char *
+bound_of(Oid partition)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(partition));
+	bool null;
+	Datum bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &null);
+	Datum written = DirectFunctionCall2(pg_get_expr, bound, ObjectIdGetDatum(partition));
+
+	ReleaseSysCache(tuple);
+	return TextDatumGetCString(written);
+}
+
+/*
+ * A partition is detached and, when it has moved, attached.  What came from above (constraints, parts of indexes,
+ * foreign keys) is the table's own meanwhile, follows it as that, and is merged with what is above again.
+ */
+static void
+note_place(Move *move)
+{
+	char *above = qualified(get_partition_parent(move->old, false));
+
+	move->detach = psprintf("ALTER TABLE %s DETACH PARTITION %s", above, move->qold);
+	move->attach = psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", above, move->qold, bound_of(move->old));
 }
 
 /* --- what follows the table ------------------------------------------------------------------ */
@@ -139,12 +189,6 @@ copy_rows(const Move *move)
 			columns.data, move->qold);
 	else
 		run("INSERT INTO %s SELECT FROM ONLY %s", move->qfresh, move->qold);
-}
-
-static char *
-qualified(Oid relation)
-{
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), get_rel_name(relation));
 }
 
 /* Sequences of serial columns change hands; those of identity columns are new, and go on where the old ones are. */
@@ -346,11 +390,13 @@ run_all(const List *statements)
 		run("%s", (char *) lfirst(cell));
 }
 
-static void
+/* Returns what the table is afterwards. */
+static Oid
 move_table(Oid relation_id, const char *method)
 {
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
 	Move move = {.old = relation_id, .owner = relation->rd_rel->relowner};
+	bool partition = relation->rd_rel->relispartition;
 	tsurugi_followers followers;
 	List *identities;
 
@@ -362,8 +408,15 @@ move_table(Oid relation_id, const char *method)
 	move.qold = qualified(relation_id);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+	if (partition)
+	{
+		note_place(&move);
+		run("%s", move.detach);
+	}
+	PushActiveSnapshot(GetTransactionSnapshot()); /* that shows what has been done */
 	tsurugi_followers_check(relation_id, move.name, strcmp(method, TSURUGI_METHOD) == 0);
 	tsurugi_followers_collect(relation_id, &followers);
+	PopActiveSnapshot();
 	move.index_names = index_names(relation_id);
 	identities = identity_names(&move);
 	make_fresh(&move, method);
@@ -379,7 +432,41 @@ move_table(Oid relation_id, const char *method)
 	run("DROP TABLE %s", move.qold);
 	give_names_back(&move, identities);
 	run_all(followers.create);
+	if (partition)
+		run("%s", move.attach);
 	SPI_finish();
+	return move.fresh;
+}
+
+/* A move between event triggers. */
+typedef struct Moving
+{
+	Oid relation;
+	const char *method;
+	AlterTableStmt *written;
+} Moving;
+
+/* They see a table that is written anew, as PostgreSQL has it, and neither what is made nor what is dropped for that. */
+static void
+move_between(const tsurugi_utility *utility, void *argument)
+{
+	const Moving *moving = argument;
+	ObjectAddress address = {.classId = RelationRelationId};
+	bool hides;
+
+	EventTriggerTableRewrite((Node *) moving->written, moving->relation, AT_REWRITE_ACCESS_METHOD);
+	hides = EventTriggerBeginCompleteQuery();
+	PG_TRY();
+	{
+		address.objectId = move_table(moving->relation, moving->method);
+	}
+	PG_FINALLY();
+	{
+		if (hides)
+			EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
+	EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) moving->written);
 }
 
 static bool
@@ -389,7 +476,7 @@ is_ordinary(Oid relation)
 }
 
 bool
-tsurugi_access_method_run(Oid relation, const AlterTableStmt *statement)
+tsurugi_access_method_run(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
 {
 	bool ours = tsurugi_is_our_table(relation);
 	const char *method = NULL;
@@ -409,6 +496,10 @@ tsurugi_access_method_run(Oid relation, const AlterTableStmt *statement)
 						errmsg("cannot move a table into or out of memory together with other changes"),
 						errhint("Use an ALTER TABLE of its own.")));
 	if (ours != (strcmp(method, TSURUGI_METHOD) == 0))
-		move_table(relation, method);
+	{
+		Moving moving = {.relation = relation, .method = method, .written = statement};
+
+		tsurugi_utility_with_events(utility, (Node *) statement, move_between, &moving);
+	}
 	return true;
 }

@@ -11,6 +11,6 @@
  * Runs the statement if it moves a table, which the user owns, into or out of
  * memory.  False: it does something else; nothing was done.
  */
-extern bool tsurugi_access_method_run(Oid relation, const AlterTableStmt *statement);
+extern bool tsurugi_access_method_run(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement);
 
 #endif /* TSURUGI_ACCESS_METHOD_H */

@@ -594,6 +594,19 @@ alter_between(const tsurugi_utility *utility, void *argument)
 		alter_other_table(utility, alter->relation, alter->written);
 }
 
+/* A foreign key that is made by us. */
+static bool
+has_our_key(Oid relation, const AlterTableStmt *written)
+{
+	bool holds_ours = tsurugi_holds_our_table(relation);
+	List *keys = NIL;
+	ListCell *cell;
+
+	foreach (cell, written->cmds)
+		(void) tsurugi_foreign_keys_take_command(copyObject(lfirst_node(AlterTableCmd, cell)), holds_ours, &keys);
+	return keys != NIL;
+}
+
 static void
 alter_with_events(const tsurugi_utility *utility, Oid relation, AlterTableStmt *written)
 {
@@ -616,12 +629,13 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 		return;
 	}
 	tsurugi_deferred_check_alter(relation_id, written);
-	if (tsurugi_access_method_run(relation_id, written))
+	if (tsurugi_access_method_run(utility, relation_id, written))
 		return;
 	if (tsurugi_index_command_alter(utility, written))
 		return;
 	tsurugi_check_row_type(relation_id, written);
-	if (tsurugi_is_our_table(relation_id) || tsurugi_retype_is_mixed(relation_id, written))
+	if (tsurugi_is_our_table(relation_id) || tsurugi_retype_is_mixed(relation_id, written) ||
+		has_our_key(relation_id, written))
 		alter_with_events(utility, relation_id, written);
 	else
 		alter_other_table(utility, relation_id, written);

@@ -325,8 +325,9 @@ check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argume
 
 /* Ordinary tables and ours, which may depend on each other, at once. */
 static void
-drop_mixed(const DropStmt *drop)
+drop_mixed(const tsurugi_utility *utility, void *written)
 {
+	const DropStmt *drop = written;
 	ObjectAddresses *objects = new_object_addresses();
 	ListCell *cell;
 
@@ -366,7 +367,7 @@ drop_tables(const tsurugi_utility *utility, DropStmt *written)
 	if (ours == 0)
 		return false;
 	if (others > 0)
-		drop_mixed(written);
+		tsurugi_utility_with_events(utility, (Node *) written, drop_mixed, written);
 	else
 	{
 		DropStmt *drop = copyObject(written);

@@ -14,9 +14,8 @@
  * never come here in a form that could be turned.
  *
  * LIKE is refused by PostgreSQL for foreign tables in the same place as keys.
- * Its columns are written out before; defaults, checks and keys come from
- * PostgreSQL's own expandTableLikeClause afterwards.  Left out: the model's
- * extended statistics, storage and compression of its columns.
+ * Its columns are written out before; defaults, checks, keys and extended statistics come from
+ * PostgreSQL's own expandTableLikeClause afterwards.
  */
 #include "postgres.h"
 
@@ -26,6 +25,7 @@
 #include "access/reloptions.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/toast_compression.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
@@ -235,37 +235,24 @@ fill(const tsurugi_utility *utility, const RangeVar *name, Query *query)
 	return count;
 }
 
-bool
-tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written)
+/* Of a statement whose query has been copied. */
+static void
+create_as(const tsurugi_utility *utility, void *argument)
 {
-	IntoClause *into = written->into;
-	CreateStmt *create;
-	Query *query;
+	CreateTableAsStmt *statement = argument;
+	IntoClause *into = statement->into;
+	Query *query = castNode(Query, statement->query);
+	CreateStmt *create = makeNode(CreateStmt);
 	Oid namespace;
 	uint64 count = 0;
 
-	if (written->objtype != OBJECT_TABLE)
-		return false;
-	if (is_explicit(into->accessMethod))
-		check_explicit(into->rel, false);
-	else if (!is_implied(into->rel, into->accessMethod))
-		return false;
-	query = castNode(Query, copyObject(written->query));
-	if (query->commandType != CMD_SELECT)
-	{
-		if (!is_explicit(into->accessMethod))
-			return false;
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("CREATE TABLE ... USING %s AS EXECUTE is not supported", TSURUGI_METHOD)));
-	}
-	create = makeNode(CreateStmt);
 	create->relation = copyObject(into->rel);
 	namespace = RangeVarGetAndCheckCreationNamespace(create->relation, NoLock, NULL);
-	if (written->if_not_exists && OidIsValid(get_relname_relid(create->relation->relname, namespace)))
+	if (statement->if_not_exists && OidIsValid(get_relname_relid(create->relation->relname, namespace)))
 	{
 		ereport(NOTICE, (errcode(ERRCODE_DUPLICATE_TABLE),
 						 errmsg("relation \"%s\" already exists, skipping", create->relation->relname)));
-		return true;
+		return;
 	}
 	create->relation->schemaname = get_namespace_name(namespace);
 	create->tableElts = columns_of_query(query, into->colNames);
@@ -278,6 +265,27 @@ tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written
 		count = fill(utility, create->relation, query);
 	if (utility->completion != NULL && !into->skipData)
 		SetQueryCompletion(utility->completion, CMDTAG_SELECT, count);
+}
+
+bool
+tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written)
+{
+	const IntoClause *into = written->into;
+
+	if (written->objtype != OBJECT_TABLE)
+		return false;
+	if (is_explicit(into->accessMethod))
+		check_explicit(into->rel, false);
+	else if (!is_implied(into->rel, into->accessMethod))
+		return false;
+	if (castNode(Query, written->query)->commandType != CMD_SELECT)
+	{
+		if (!is_explicit(into->accessMethod))
+			return false;
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("CREATE TABLE ... USING %s AS EXECUTE is not supported", TSURUGI_METHOD)));
+	}
+	tsurugi_utility_with_events(utility, (Node *) written, create_as, copyObject(written));
 	return true;
 }
 
@@ -290,6 +298,10 @@ like_column(const FormData_pg_attribute *attribute, bits32 options)
 		makeColumnDef(NameStr(attribute->attname), attribute->atttypid, attribute->atttypmod, attribute->attcollation);
 
 	column->is_not_null = attribute->attnotnull;
+	if ((options & CREATE_TABLE_LIKE_STORAGE) != 0)
+		column->storage = attribute->attstorage;
+	if ((options & CREATE_TABLE_LIKE_COMPRESSION) != 0 && CompressionMethodIsValid(attribute->attcompression))
+		column->compression = pstrdup(GetCompressionMethodName(attribute->attcompression));
 	if (attribute->atthasdef && attribute->attgenerated != '\0' && (options & CREATE_TABLE_LIKE_GENERATED))
 		column->generated = attribute->attgenerated;
 	if (attribute->attidentity != '\0' && (options & CREATE_TABLE_LIKE_IDENTITY))

@@ -15,6 +15,7 @@
 #include "catalog/namespace.h"
 #include "commands/event_trigger.h"
 #include "foreign/foreign.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -40,6 +41,7 @@
 #include "src/utility.h"
 
 static ProcessUtility_hook_type previous_utility_hook;
+static bool runs_parts;
 
 /* --- statements ------------------------------------------------------------------------ */
 
@@ -80,9 +82,11 @@ void
 tsurugi_utility_with_events(const tsurugi_utility *utility, Node *written, tsurugi_utility_part run, void *argument)
 {
 	bool complete = utility->context != PROCESS_UTILITY_SUBCOMMAND;
-	bool collects = complete && EventTriggerBeginCompleteQuery();
 	tsurugi_utility part = *utility;
+	bool collects;
 
+	PreventCommandIfReadOnly(CreateCommandName(written)); /* as standard_ProcessUtility */
+	collects = complete && EventTriggerBeginCompleteQuery();
 	part.context = PROCESS_UTILITY_SUBCOMMAND;
 	PG_TRY();
 	{
@@ -101,6 +105,12 @@ tsurugi_utility_with_events(const tsurugi_utility *utility, Node *written, tsuru
 			EventTriggerEndCompleteQuery();
 	}
 	PG_END_TRY();
+}
+
+void
+tsurugi_utility_runs_parts(bool begins)
+{
+	runs_parts = begins;
 }
 
 bool
@@ -148,9 +158,9 @@ validate_checks(List *elements)
 }
 
 static void
-create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
+create_table(const tsurugi_utility *utility, void *written)
 {
-	CreateForeignTableStmt *statement = copyObject(written);
+	CreateForeignTableStmt *statement = copyObject((CreateForeignTableStmt *) written);
 	Oid namespace = RangeVarGetAndCheckCreationNamespace(statement->base.relation, NoLock, NULL);
 	bool skipped =
 		statement->base.if_not_exists && OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
@@ -180,26 +190,20 @@ create_table(const tsurugi_utility *utility, CreateForeignTableStmt *written)
 	tsurugi_foreign_keys_create(relation_id, foreign_keys, false);
 }
 
-/* A table of PostgreSQL's.  True if it has foreign keys to tables of ours, and was made. */
-static bool
-create_referencing(const tsurugi_utility *utility, CreateStmt *written)
+/* A table of PostgreSQL's that has foreign keys to tables of ours. */
+static void
+create_referencing(const tsurugi_utility *utility, void *written)
 {
-	CreateStmt *statement = copyObject(written);
+	CreateStmt *statement = copyObject((CreateStmt *) written);
 	List *keys = tsurugi_foreign_keys_take(statement, false);
-	Oid namespace;
-	bool skipped;
-
-	if (keys == NIL)
-		return false;
-	namespace = RangeVarGetAndCheckCreationNamespace(statement->relation, NoLock, NULL);
-	skipped = statement->if_not_exists && OidIsValid(get_relname_relid(statement->relation->relname, namespace));
+	Oid namespace = RangeVarGetAndCheckCreationNamespace(statement->relation, NoLock, NULL);
+	bool skipped = statement->if_not_exists && OidIsValid(get_relname_relid(statement->relation->relname, namespace));
 	tsurugi_utility_run_instead(utility, (Node *) statement);
 	if (!skipped)
 	{
 		CommandCounterIncrement();
 		tsurugi_foreign_keys_create(get_relname_relid(statement->relation->relname, namespace), keys, false);
 	}
-	return true;
 }
 
 /* The parent of a new partition. */
@@ -247,34 +251,35 @@ is_on_our_server(CreateForeignTableStmt *statement)
 	return false;
 }
 
-/* True if it made a table of ours. */
+/* True if it made a table of ours, or one that refers to some. */
 static bool
-create_as_foreign(const tsurugi_utility *utility, CreateStmt *written)
+create(const tsurugi_utility *utility, CreateStmt *written)
 {
 	CreateForeignTableStmt *statement = tsurugi_create_as_foreign(written);
 
-	if (statement == NULL)
+	if (statement != NULL)
+		tsurugi_utility_with_events(utility, (Node *) written, create_table, statement);
+	else if (tsurugi_foreign_keys_take(copyObject(written), false) != NIL)
+		tsurugi_utility_with_events(utility, (Node *) written, create_referencing, written);
+	else
 		return false;
-	create_table(utility, statement);
 	return true;
 }
 
+/* join: if the statement makes a table of ours a partition, else NULL */
 static void
-run_ddl(const tsurugi_utility *utility)
+run_ddl_part(const tsurugi_utility *utility, void *join)
 {
 	Node *tree = utility->statement->utilityStmt;
-	tsurugi_join *join = tsurugi_partition_join_begin(tree);
 
-	if (IsA(tree, CreateStmt) && create_as_foreign(utility, (CreateStmt *) tree))
-		;
-	else if (IsA(tree, CreateStmt) && create_referencing(utility, (CreateStmt *) tree))
+	if (IsA(tree, CreateStmt) && create(utility, (CreateStmt *) tree))
 		;
 	else if (IsA(tree, CreateTableAsStmt) && tsurugi_create_run_as(utility, (CreateTableAsStmt *) tree))
 		;
 	else if (tsurugi_command_run(utility))
 		;
 	else if (IsA(tree, CreateForeignTableStmt) && is_on_our_server((CreateForeignTableStmt *) tree))
-		create_table(utility, (CreateForeignTableStmt *) tree);
+		tsurugi_utility_with_events(utility, tree, create_table, tree);
 	else if (IsA(tree, AlterTableStmt))
 		tsurugi_alter_run(utility, (AlterTableStmt *) tree);
 	else if (IsA(tree, AlterEnumStmt))
@@ -294,6 +299,18 @@ run_ddl(const tsurugi_utility *utility)
 	if (join != NULL)
 		tsurugi_partition_join_finish(join);
 	tsurugi_altered_follow();
+}
+
+static void
+run_ddl(const tsurugi_utility *utility)
+{
+	Node *tree = utility->statement->utilityStmt;
+	tsurugi_join *join = tsurugi_partition_join_begin(tree);
+
+	if (join != NULL)
+		tsurugi_utility_with_events(utility, tree, run_ddl_part, join);
+	else
+		run_ddl_part(utility, NULL);
 }
 
 /* Before it waits for the lock of the transaction that the session works in. */
@@ -344,7 +361,7 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	const tsurugi_utility utility = {.statement = planned,
 									 .text = text,
 									 .read_only = read_only,
-									 .context = context,
+									 .context = runs_parts ? PROCESS_UTILITY_SUBCOMMAND : context,
 									 .parameters = parameters,
 									 .environment = environment,
 									 .destination = destination,

@@ -41,6 +41,9 @@ typedef void (*tsurugi_utility_part)(const tsurugi_utility *utility, void *argum
 extern void tsurugi_utility_with_events(const tsurugi_utility *utility, Node *written, tsurugi_utility_part run,
 										void *argument);
 
+/* Between these two, statements that PostgreSQL's SPI runs are parts.  Also to be ended after an error. */
+extern void tsurugi_utility_runs_parts(bool begins);
+
 /* Whether this is a foreign table of ours; InvalidOid is none. */
 extern bool tsurugi_is_our_table(Oid relation);
 

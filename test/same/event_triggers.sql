@@ -1,4 +1,4 @@
--- Event triggers of ALTER TABLE: they see the whole of it.
+-- Event triggers of statements on tables: they see the whole of it, under the name that it was written by.
 CREATE TABLE t (id int PRIMARY KEY, v int, w varchar(5), CHECK (v < 1000));
 CREATE TABLE other (id int REFERENCES t);
 INSERT INTO t SELECT i, i, 'w' || i FROM generate_series(1, 3) i;
@@ -46,3 +46,48 @@ ALTER TABLE t ALTER id TYPE int;
 DROP EVENT TRIGGER ends, drops, rewrites;
 ALTER TABLE t ALTER id TYPE text;
 SELECT * FROM t ORDER BY id;
+-- CREATE TABLE in every form, and others: with keys and constraints, as it was written
+CREATE FUNCTION tell_all() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+BEGIN
+	RAISE NOTICE '% %', tg_event, tg_tag;
+	IF tg_event = 'sql_drop' THEN
+		FOR r IN SELECT object_type, object_identity FROM pg_event_trigger_dropped_objects() WHERE object_type IN ('table', 'foreign table', 'index', 'table column', 'view') AND schema_name = 'public' ORDER BY 2 LOOP
+			RAISE NOTICE '% %', r.object_type, r.object_identity;
+		END LOOP;
+	ELSIF tg_event = 'ddl_command_end' THEN
+		FOR r IN SELECT object_identity, (SELECT count(*) FROM pg_constraint WHERE conrelid = c.objid) AS n FROM pg_event_trigger_ddl_commands() c
+			WHERE command_tag NOT LIKE 'ALTER%' AND object_type IN ('table', 'foreign table') LOOP
+			RAISE NOTICE '% %', r.object_identity, r.n;
+		END LOOP;
+		RAISE NOTICE '%', (SELECT count(*) FROM pg_constraint);
+	END IF;
+END $$;
+CREATE TABLE parent (id int PRIMARY KEY, v int);
+CREATE EVENT TRIGGER starts_all ON ddl_command_start EXECUTE FUNCTION tell_all();
+CREATE EVENT TRIGGER ends_all ON ddl_command_end EXECUTE FUNCTION tell_all();
+CREATE EVENT TRIGGER drops_all ON sql_drop EXECUTE FUNCTION tell_all();
+CREATE TABLE c1 (id int PRIMARY KEY, p int REFERENCES parent, UNIQUE (p));
+CREATE TABLE c2 AS SELECT 1 AS a, 2 AS b;
+SELECT 5 AS x INTO c3;
+CREATE TABLE c4 (LIKE c1 INCLUDING ALL);
+CREATE TABLE IF NOT EXISTS c4 (a int);
+CREATE TABLE IF NOT EXISTS c2 AS SELECT 1 AS a;
+CREATE INDEX ON c2 (a);
+CREATE TABLE o (id int REFERENCES parent) USING heap;
+ALTER TABLE o ADD CONSTRAINT again FOREIGN KEY (id) REFERENCES parent;
+ALTER TABLE c1 ADD x int;
+ALTER TABLE c1 ALTER x TYPE text;
+ALTER TABLE c2 RENAME TO c5;
+DROP TABLE c3, c5;
+DROP TABLE c1, o;
+DROP INDEX IF EXISTS nope;
+ALTER TABLE parent ALTER v TYPE bigint USING v + 1;
+COMMENT ON TABLE parent IS 'x';
+CREATE TABLE pt (a int PRIMARY KEY, b int) PARTITION BY RANGE (a);
+CREATE TABLE pt1 PARTITION OF pt FOR VALUES FROM (1) TO (10);
+CREATE TABLE pt2 (a int NOT NULL, b int);
+ALTER TABLE pt ATTACH PARTITION pt2 FOR VALUES FROM (10) TO (20);
+CREATE INDEX ON pt (b);
+DROP TABLE pt;

@@ -1,0 +1,70 @@
+-- Partitions that move out of memory, and back into it: the same in the end.  And REINDEX of what is partitioned.
+CREATE TABLE other (id int PRIMARY KEY);
+INSERT INTO other SELECT generate_series(1, 100);
+CREATE TABLE pt (a int, b int DEFAULT 7, c text COLLATE "C", PRIMARY KEY (a), CONSTRAINT positive CHECK (b > 0), FOREIGN KEY (b) REFERENCES other) PARTITION BY RANGE (a);
+CREATE INDEX pt_b ON pt (b DESC);
+CREATE TABLE pt1 PARTITION OF pt FOR VALUES FROM (1) TO (10);
+CREATE TABLE pt2 (x int, c text COLLATE "C", a int NOT NULL, b int CHECK (b < 90), CONSTRAINT positive CHECK (b > 0));
+ALTER TABLE pt2 DROP x;
+ALTER TABLE pt ATTACH PARTITION pt2 FOR VALUES FROM (10) TO (20);
+CREATE TABLE ptd PARTITION OF pt DEFAULT;
+CREATE TABLE pth (LIKE pt INCLUDING ALL) USING heap;
+INSERT INTO pt SELECT i, i % 5 + 1, 'c' || i FROM generate_series(1, 30) i;
+CREATE FUNCTION said() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE NOTICE ''% % %'', tg_name, tg_op, tg_table_name; RETURN new; END';
+CREATE TRIGGER says AFTER INSERT ON pt FOR EACH ROW EXECUTE FUNCTION said();
+CREATE INDEX pt1_own ON pt1 (c);
+COMMENT ON TABLE pt1 IS 'first';
+COMMENT ON COLUMN pt1.b IS 'its b';
+CREATE VIEW v1 AS SELECT a, b FROM pt1;
+CREATE PROCEDURE tell() LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+ FOR r IN SELECT c.relname, CASE WHEN relname ~ '^pt[12d]$' THEN 'T' END, pg_get_expr(relpartbound, oid) AS b, relispartition AS p, obj_description(oid) AS d FROM pg_class c WHERE relname ~ '^pt' AND relnamespace = 'public'::regnamespace ORDER BY 1 LOOP RAISE NOTICE '%', r; END LOOP;
+ FOR r IN SELECT attrelid::regclass::text, attname, attislocal, attinhcount, attnotnull, col_description(attrelid, attnum) FROM pg_attribute WHERE attrelid IN ('pt1'::regclass, 'pt2'::regclass, 'ptd'::regclass) AND attnum > 0 AND NOT attisdropped ORDER BY 1, 2 LOOP RAISE NOTICE '%', r; END LOOP;
+ FOR r IN SELECT conrelid::regclass::text, conname, conislocal, coninhcount, convalidated, conparentid <> 0, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid::regclass::text ~ '^pt' ORDER BY 1, 2 LOOP RAISE NOTICE '%', r; END LOOP;
+ FOR r IN SELECT i.inhrelid::regclass::text, i.inhparent::regclass::text, x.indisvalid FROM pg_inherits i JOIN pg_index x ON x.indexrelid = i.inhrelid ORDER BY 1, 2 LOOP RAISE NOTICE '%', r; END LOOP;
+ FOR r IN SELECT tgrelid::regclass::text, tgname, tgparentid <> 0 FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2 LOOP RAISE NOTICE '%', r; END LOOP;
+END $$;
+CALL tell();
+DO $$
+BEGIN
+	IF (SELECT relkind FROM pg_class WHERE oid = 'pt1'::regclass) = 'f' THEN
+		ALTER TABLE pt1 SET ACCESS METHOD heap;
+		ALTER TABLE pt2 SET ACCESS METHOD heap;
+		ALTER TABLE ptd SET ACCESS METHOD heap;
+		ASSERT (SELECT count(*) FROM pg_class WHERE relname IN ('pt1', 'pt2', 'ptd') AND relkind = 'r') = 3;
+		CREATE TABLE moved AS SELECT tableoid::regclass::text AS place, * FROM pt;
+		ASSERT (SELECT count(*) FROM moved) = 30;
+		DROP TABLE moved;
+		ALTER TABLE pt2 SET ACCESS METHOD tsurugi;
+		ALTER TABLE pt1 SET ACCESS METHOD tsurugi;
+		ALTER TABLE ptd SET ACCESS METHOD tsurugi;
+		ASSERT (SELECT count(*) FROM pg_class WHERE relname IN ('pt1', 'pt2', 'ptd') AND relkind = 'f') = 3;
+	END IF;
+END $$;
+CALL tell();
+SELECT tableoid::regclass, * FROM pt ORDER BY a;
+INSERT INTO pt VALUES (5), (15), (35);
+INSERT INTO pt VALUES (5);
+INSERT INTO pt VALUES (50, 200);
+INSERT INTO pt1 VALUES (9999, 2);
+INSERT INTO pt2 VALUES ('x', 15, 91);
+UPDATE pt SET a = 100 WHERE a = 3;
+SELECT * FROM v1 ORDER BY a;
+DROP INDEX pt_b;
+ALTER TABLE pt DROP CONSTRAINT positive;
+ALTER TABLE pt ADD z int DEFAULT 4;
+CALL tell();
+-- a key to a partitioned table
+CREATE TABLE refers (a int REFERENCES pt);
+INSERT INTO refers VALUES (1), (12);
+REINDEX TABLE pt;
+REINDEX INDEX pt_pkey;
+REINDEX TABLE CONCURRENTLY pt;
+BEGIN;
+REINDEX TABLE pt;
+ROLLBACK;
+BEGIN;
+REINDEX INDEX pt_pkey;
+ROLLBACK;
+SELECT count(*) FROM pt;
