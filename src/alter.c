@@ -14,6 +14,7 @@
 #include "src/alter.h"
 
 #include "access/htup_details.h"
+#include "access/toast_compression.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -60,6 +61,8 @@ typedef struct Wishes
 	List *altered;		/* of AlterTableCmd: ALTER CONSTRAINT */
 	List *clustered;	/* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
 	List *not_null;		/* names of columns */
+	List *late;			/* of AlterTableCmd: identities of added columns */
+	List *met;			/* CHECK constraints that the rows meet already */
 	bool only;			/* not of what inherits */
 	bool checks;
 	bool adds_columns;
@@ -111,6 +114,13 @@ note_conditions(const AlterTableCmd *command, Wishes *wishes)
 	}
 }
 
+static void
+check_compression(const char *method)
+{
+	if (strcmp(method, "default") != 0 && !CompressionMethodIsValid(CompressionNameToMethod(method)))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid compression method \"%s\"", method)));
+}
+
 /* What says how a heap lies on the disk, and nothing else: no meaning here, as in CREATE TABLE. */
 static bool
 is_about_storage(const AlterTableCmd *command)
@@ -120,11 +130,13 @@ is_about_storage(const AlterTableCmd *command)
 		case AT_SetRelOptions:
 			tsurugi_check_storage_parameters(castNode(List, command->def));
 			return true;
+		case AT_SetCompression:
+			check_compression(strVal(command->def));
+			return true;
 		case AT_ResetRelOptions:
 		case AT_SetTableSpace:
 		case AT_SetLogged:
 		case AT_SetUnLogged:
-		case AT_SetCompression:
 			return true;
 		default:
 			return false;
@@ -140,8 +152,26 @@ pass_over_column(Oid relation, AlterTableCmd *command)
 		castNode(ColumnDef, command->def)->constraints = NIL;
 }
 
+/* What is said of the identity of a column that the statement adds. */
+static bool
+is_about_added_identity(const AlterTableStmt *statement, const AlterTableCmd *command)
+{
+	ListCell *cell;
+
+	if (command->subtype != AT_AddIdentity && command->subtype != AT_SetIdentity && command->subtype != AT_DropIdentity)
+		return false;
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *other = lfirst(cell);
+
+		if (other->subtype == AT_AddColumn && strcmp(castNode(ColumnDef, other->def)->colname, command->name) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void
-strip_command(Oid relation, AlterTableCmd *command, Wishes *wishes, List **commands)
+strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *command, Wishes *wishes, List **commands)
 {
 	pass_over_column(relation, command);
 	if (is_about_storage(command) || tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
@@ -159,6 +189,11 @@ strip_command(Oid relation, AlterTableCmd *command, Wishes *wishes, List **comma
 	if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def))
 	{
 		wishes->keys = lappend(wishes->keys, command->def);
+		return;
+	}
+	if (is_about_added_identity(statement, command))
+	{
+		wishes->late = lappend(wishes->late, command);
 		return;
 	}
 	if (command->subtype == AT_AddColumn)
@@ -179,7 +214,7 @@ strip_alter(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 	ListCell *cell;
 
 	foreach (cell, statement->cmds)
-		strip_command(relation, lfirst(cell), wishes, &commands);
+		strip_command(relation, statement, lfirst(cell), wishes, &commands);
 	statement->cmds = list_concat(commands, tsurugi_key_clauses_set_not_null(relation, wishes->keys));
 }
 
@@ -282,6 +317,13 @@ check_heirs(const tsurugi_utility *utility, Oid table, const AlterTableCmd *comm
 	table_close(relation, NoLock);
 }
 
+/* The tables that the statement reaches. */
+static List *
+inheritors(Oid relation, const AlterTableStmt *statement)
+{
+	return statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
+}
+
 /* A change of a column's type reaches the tables that inherit it. */
 static void
 note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement, Wishes *wishes)
@@ -296,7 +338,7 @@ note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTable
 
 		if (command->subtype != AT_AlterColumnType || is_inherited(relation, command->name))
 			continue;
-		tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
+		tables = inheritors(relation, statement);
 		if (list_length(tables) > 1 && any_is_ours(tables))
 			check_heirs(utility, relation, command);
 		foreach (table, tables)
@@ -342,8 +384,31 @@ verify_table(Oid relation_id, const Wishes *wishes, LOCKMODE lock)
 		if (attnum > 0)
 			not_null = bms_add_member(not_null, attnum);
 	}
-	tsurugi_table_verify(relation, not_null, wishes->checks);
+	tsurugi_table_verify(relation, not_null, wishes->checks, wishes->met);
 	table_close(relation, NoLock);
+}
+
+/* What the rows meet before PostgreSQL's part need not be looked at afterwards. */
+static void
+note_met_checks(Oid table, const AlterTableStmt *statement, Wishes *wishes)
+{
+	ListCell *cell;
+
+	if (!wishes->checks)
+		return;
+	foreach (cell, inheritors(table, statement))
+	{
+		Relation relation =
+			tsurugi_is_our_table(lfirst_oid(cell)) ? table_open(lfirst_oid(cell), AccessShareLock) : NULL;
+		const TupleConstr *constraints = relation == NULL ? NULL : RelationGetDescr(relation)->constr;
+
+		for (int i = 0; constraints != NULL && i < constraints->num_check; i++)
+			if (constraints->check[i].ccvalid)
+				wishes->met = lappend_oid(
+					wishes->met, get_relation_constraint_oid(lfirst_oid(cell), constraints->check[i].ccname, false));
+		if (relation != NULL)
+			table_close(relation, NoLock);
+	}
 }
 
 /* New conditions reach the tables that inherit them. */
@@ -351,7 +416,6 @@ static void
 verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishes)
 {
 	LOCKMODE lock;
-	List *tables;
 	ListCell *cell;
 
 	if (!wishes->checks && wishes->not_null == NIL)
@@ -359,8 +423,7 @@ verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishe
 	/* PostgreSQL has it: VALIDATE lets others write, whose rows meet the condition already. */
 	lock = AlterTableGetLockLevel(statement->cmds);
 	CommandCounterIncrement();
-	tables = statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
-	foreach (cell, tables)
+	foreach (cell, inheritors(relation, statement))
 	{
 		if (tsurugi_is_our_table(lfirst_oid(cell)))
 			verify_table(lfirst_oid(cell), wishes, lock);
@@ -381,27 +444,6 @@ finish_foreign_keys(Oid relation, const Wishes *wishes)
 	{
 		CommandCounterIncrement();
 		tsurugi_foreign_key_validate(relation, lfirst(cell));
-	}
-}
-
-/* A table that has become a partition, and the default partition beside it. */
-static void
-verify_attached(Oid parent, const AlterTableStmt *statement)
-{
-	ListCell *cell;
-
-	foreach (cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst(cell);
-		Oid attached;
-
-		if (command->subtype != AT_AttachPartition || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
-			continue;
-		CommandCounterIncrement();
-		attached = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
-		if (OidIsValid(attached))
-			tsurugi_partition_verify(attached);
-		tsurugi_partition_verify_default(parent, true);
 	}
 }
 
@@ -435,62 +477,6 @@ run_other(const tsurugi_utility *utility, const AlterTableStmt *statement)
 		tsurugi_utility_run(utility);
 }
 
-/*
- * Keys of a partitioned table that has partitions of ours: PostgreSQL makes them for the table alone, which we
- * take them out of the statement for.
- */
-static bool
-take_spread_keys(Oid relation, AlterTableStmt *statement, Wishes *wishes)
-{
-	ListCell *cell;
-
-	if (get_rel_relkind(relation) != RELKIND_PARTITIONED_TABLE || !statement->relation->inh)
-		return false;
-	foreach (cell, statement->cmds)
-	{
-		AlterTableCmd *command = lfirst(cell);
-
-		pass_over_column(relation, command);
-		if (command->subtype == AT_AddColumn)
-			wishes->keys = tsurugi_key_clauses_of_column((ColumnDef *) command->def, wishes->keys);
-		else if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def) &&
-				 ((Constraint *) command->def)->indexname == NULL)
-		{
-			wishes->keys = lappend(wishes->keys, command->def);
-			statement->cmds = foreach_delete_current (statement->cmds, cell);
-		}
-	}
-	if (wishes->keys == NIL)
-		return false;
-	statement->cmds = list_concat(statement->cmds, tsurugi_key_clauses_set_not_null(relation, wishes->keys));
-	return true;
-}
-
-static void
-make_spread_keys(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement, const Wishes *wishes)
-{
-	AlterTableStmt *alone = makeNode(AlterTableStmt);
-	List *before;
-	ListCell *cell;
-
-	alone->relation = copyObject(statement->relation);
-	alone->relation->inh = false;
-	alone->objtype = OBJECT_TABLE;
-	foreach (cell, wishes->keys)
-	{
-		AlterTableCmd *command = makeNode(AlterTableCmd);
-
-		command->subtype = AT_AddConstraint;
-		command->def = lfirst(cell);
-		alone->cmds = lappend(alone->cmds, command);
-	}
-	CommandCounterIncrement();
-	before = tsurugi_partition_indexes(relation);
-	tsurugi_utility_run_part(utility, (Node *) alone);
-	CommandCounterIncrement();
-	tsurugi_partition_indexes_spread(relation, before, AccessExclusiveLock, false);
-}
-
 /* --- the statement ------------------------------------------------------------------------------ */
 
 /* Of a table that is not ours. */
@@ -500,20 +486,25 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	AlterTableStmt *changed = copyObject(statement);
 	bool holds_ours = tsurugi_holds_our_table(relation);
 	Wishes wishes = {.relation = relation, .only = !statement->relation->inh};
-	bool takes_keys = holds_ours && take_spread_keys(relation, changed, &wishes);
+	bool takes_keys;
 	bool takes_validations;
 	ListCell *cell;
 
+	foreach (cell, changed->cmds)
+		pass_over_column(relation, lfirst(cell));
+	takes_keys = holds_ours && tsurugi_partition_keys_take(relation, changed, &wishes.keys);
 	note_type_changes(utility, relation, statement, &wishes);
 	takes_validations = take_validations(relation, changed, &wishes);
 	foreach (cell, changed->cmds)
 	{
-		pass_over_column(relation, lfirst(cell));
 		if (tsurugi_foreign_keys_take_command(lfirst(cell), holds_ours, &wishes.foreign_keys))
 			changed->cmds = foreach_delete_current (changed->cmds, cell);
 		else
 			note_conditions(lfirst(cell), &wishes);
 	}
+	note_met_checks(relation, statement, &wishes);
+	if (get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE)
+		tsurugi_partition_check_attached(statement);
 	if (tsurugi_retype_is_mixed(relation, statement))
 		run_mixed(utility, relation, statement, changed);
 	else if (wishes.foreign_keys != NIL || takes_keys || takes_validations)
@@ -521,13 +512,13 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	else
 		run_other(utility, statement);
 	if (takes_keys)
-		make_spread_keys(utility, relation, statement, &wishes);
+		tsurugi_partition_keys_make(utility, relation, statement, wishes.keys);
 	tsurugi_rebuild_make(wishes.rebuilds);
 	tsurugi_altered_follow();
 	tsurugi_rebuild_verify(wishes.rebuilds);
 	finish_foreign_keys(relation, &wishes);
 	verify_tables(relation, statement, &wishes);
-	verify_attached(relation, statement);
+	tsurugi_partition_verify_attached(relation, statement);
 }
 
 /* What is left to do in the catalogs. */
@@ -545,6 +536,31 @@ finish_entries(const tsurugi_utility *utility, Oid relation_id, const Wishes *wi
 	table_close(relation, NoLock);
 }
 
+/* In PostgreSQL's words for tables. */
+static void
+check_not_partitioned(Oid relation, const AlterTableStmt *statement)
+{
+	const AlterTableCmd *first = linitial_node(AlterTableCmd, statement->cmds); /* stands alone */
+
+	if (first->subtype == AT_AttachPartition || first->subtype == AT_DetachPartition ||
+		first->subtype == AT_DetachPartitionFinalize)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+						errmsg("table \"%s\" is not partitioned", get_rel_name(relation))));
+}
+
+/* The rows that are there have no values of an identity that comes after their column. */
+static void
+add_late_identities(const tsurugi_utility *utility, const AlterTableStmt *written, List *commands)
+{
+	AlterTableStmt *late = makeNode(AlterTableStmt);
+
+	late->relation = copyObject(written->relation);
+	late->cmds = commands;
+	late->objtype = written->objtype;
+	CommandCounterIncrement();
+	tsurugi_utility_run_part(utility, (Node *) late);
+}
+
 static void
 alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
 {
@@ -552,11 +568,13 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	Wishes wishes = {.relation = relation_id, .only = !written->relation->inh};
 	ListCell *cell;
 
+	check_not_partitioned(relation_id, written);
 	strip_alter(relation_id, statement, &wishes); /* looks at indexes that the next one drops */
+	note_met_checks(relation_id, written, &wishes);
 	note_type_changes(utility, relation_id, written, &wishes);
 	(void) take_validations(relation_id, statement, &wishes);
 	if (!wishes.adds_columns)
-		tsurugi_key_clauses_check(relation_id, wishes.keys, true);
+		tsurugi_key_clauses_check(relation_id, wishes.keys, true, utility->text);
 	if (tsurugi_retype_is_mixed(relation_id, written))
 		run_mixed(utility, relation_id, written, statement);
 	else
@@ -567,6 +585,8 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	if (wishes.keys != NIL || wishes.rebuilds != NIL)
 		finish_entries(utility, relation_id, &wishes);
 	tsurugi_altered_follow();
+	if (wishes.late != NIL)
+		add_late_identities(utility, written, wishes.late);
 	if (wishes.keys != NIL)
 		tsurugi_deferrable_keys_verify(relation_id);
 	tsurugi_rebuild_verify(wishes.rebuilds);

@@ -46,19 +46,19 @@ static tsurugi_ddl_statement *innermost;
 static tsurugi_altered *
 find_altered(Oid relation)
 {
+	tsurugi_altered **link;
 	tsurugi_altered *altered;
 
-	for (altered = innermost->altered; altered != NULL; altered = altered->next)
+	for (link = &innermost->altered; *link != NULL; link = &(*link)->next)
 	{
-		if (altered->relation == relation)
-			return altered;
+		if ((*link)->relation == relation)
+			return *link;
 	}
 	if (innermost->context == NULL)
 		innermost->context = AllocSetContextCreate(TopMemoryContext, "tsurugi_fdw DDL", ALLOCSET_SMALL_SIZES);
 	altered = MemoryContextAllocZero(innermost->context, sizeof(*altered));
 	altered->relation = relation;
-	altered->next = innermost->altered;
-	innermost->altered = altered;
+	*link = altered; /* in the order in which PostgreSQL comes to them */
 	return altered;
 }
 

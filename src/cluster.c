@@ -222,13 +222,13 @@ tsurugi_cluster_run(const tsurugi_utility *utility, const ClusterStmt *cluster)
 void
 tsurugi_cluster_mark(Oid relation, const AlterTableCmd *command)
 {
-	Relation table = table_open(relation, AccessExclusiveLock);
+	Relation table = table_open(relation, ShareUpdateExclusiveLock);
 	Oid index = InvalidOid;
 
 	if (command->subtype == AT_ClusterOn)
 	{
 		index = index_of_name(table, command->name);
-		check_index_is_clusterable(table, index, AccessExclusiveLock);
+		check_index_is_clusterable(table, index, ShareUpdateExclusiveLock);
 	}
 	mark_index_clustered(table, index, false);
 	table_close(table, NoLock);

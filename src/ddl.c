@@ -127,7 +127,7 @@ create_keys(const tsurugi_utility *utility, Oid relation_id, List *keys)
 	AlterTableStmt *alter = makeNode(AlterTableStmt);
 	Relation relation;
 
-	tsurugi_key_clauses_check(relation_id, keys, false);
+	tsurugi_key_clauses_check(relation_id, keys, false, utility->text);
 	alter->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relation_id)), get_rel_name(relation_id), -1);
 	alter->relation->inh = false;
 	alter->cmds = tsurugi_key_clauses_set_not_null(relation_id, keys);

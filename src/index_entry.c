@@ -44,6 +44,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_node.h"
 #include "parser/parse_utilcmd.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
@@ -519,20 +520,26 @@ check_adoptable(Relation relation, Relation index, bool primary)
 }
 
 void
-tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint)
+tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint, const char *text)
 {
 	Oid namespace = RelationGetNamespace(relation);
 	Oid oid = get_relname_relid(constraint->indexname, namespace);
 	bool primary = constraint->contype == CONSTR_PRIMARY;
 	char *name = constraint->conname;
+	ParseState *parse = make_parsestate(NULL);
+	ParseCallbackState position;
 	IndexInfo *info;
 	Relation index;
 
+	parse->p_sourcetext = text;
+	setup_parser_errposition_callback(&position, parse, constraint->location);
 	if (!OidIsValid(oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("index \"%s\" does not exist", constraint->indexname)));
 	index = index_open(oid, AccessShareLock);
 	check_adoptable(relation, index, primary);
+	cancel_parser_errposition_callback(&position);
+	free_parsestate(parse);
 	info = BuildIndexInfo(index);
 	if (primary)
 		index_check_primary_key(relation, info, true, NULL);

@@ -27,7 +27,7 @@ extern IndexStmt *tsurugi_index_of_constraint(const Constraint *constraint);
 extern Oid tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *text, bool check_rights);
 
 /* ADD CONSTRAINT ... USING INDEX: makes the constraint of an index that is there. */
-extern void tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint);
+extern void tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint, const char *text);
 
 /* An index that an interrupted DROP INDEX CONCURRENTLY has left dead is one of the table's again, not valid. */
 extern void tsurugi_index_entry_revive(Relation relation, Oid index);

@@ -7,6 +7,7 @@
 #include "src/key_clause.h"
 
 #include "access/relation.h"
+#include "parser/parse_node.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -145,11 +146,13 @@ tsurugi_key_clauses_set_not_null(Oid relation, List *keys)
 }
 
 void
-tsurugi_key_clauses_check(Oid relation, List *keys, bool altering)
+tsurugi_key_clauses_check(Oid relation, List *keys, bool altering, const char *text)
 {
+	ParseState *parse = make_parsestate(NULL);
 	ListCell *cell;
 	ListCell *column;
 
+	parse->p_sourcetext = text;
 	foreach (cell, keys)
 	{
 		const Constraint *key = lfirst(cell);
@@ -161,9 +164,11 @@ tsurugi_key_clauses_check(Oid relation, List *keys, bool altering)
 		{
 			if (get_attnum(relation, strVal(lfirst(column))) == InvalidAttrNumber)
 				ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-								errmsg("column \"%s\" named in key does not exist", strVal(lfirst(column)))));
+								errmsg("column \"%s\" named in key does not exist", strVal(lfirst(column))),
+								altering ? 0 : parser_errposition(parse, key->location)));
 		}
 	}
+	free_parsestate(parse);
 }
 
 /* Clauses that say the same make one index; one that has a name gives it (transformIndexConstraints). */
@@ -192,10 +197,12 @@ void
 tsurugi_key_clauses_make(Relation relation, List *keys, const char *text)
 {
 	const char *table = RelationGetRelationName(relation);
+	ParseState *parse = make_parsestate(NULL);
 	List *merged = NIL;
 	int primary_count = 0;
 	ListCell *cell;
 
+	parse->p_sourcetext = text;
 	/* the primary key first, so that it keeps its nature */
 	foreach (cell, keys)
 	{
@@ -203,7 +210,8 @@ tsurugi_key_clauses_make(Relation relation, List *keys, const char *text)
 			continue;
 		if (++primary_count > 1)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-							errmsg("multiple primary keys for table \"%s\" are not allowed", table)));
+							errmsg("multiple primary keys for table \"%s\" are not allowed", table),
+							parser_errposition(parse, lfirst_node(Constraint, cell)->location)));
 		merged = lappend(merged, lfirst(cell));
 	}
 	foreach (cell, keys)
@@ -214,10 +222,18 @@ tsurugi_key_clauses_make(Relation relation, List *keys, const char *text)
 	foreach (cell, merged)
 	{
 		const Constraint *key = lfirst(cell);
+		ParseCallbackState position;
+		IndexStmt *index;
 
 		if (key->indexname != NULL)
-			tsurugi_index_entry_adopt(relation, key);
-		else
-			(void) tsurugi_index_entry_create(relation, tsurugi_index_of_constraint(key), text, true);
+		{
+			tsurugi_index_entry_adopt(relation, key, text);
+			continue;
+		}
+		setup_parser_errposition_callback(&position, parse, key->location);
+		index = tsurugi_index_of_constraint(key);
+		cancel_parser_errposition_callback(&position);
+		(void) tsurugi_index_entry_create(relation, index, text, true);
 	}
+	free_parsestate(parse);
 }

@@ -10,11 +10,15 @@
 #include "src/partition.h"
 
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "miscadmin.h"
 #include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
@@ -59,12 +63,6 @@ verify(Oid partition, const char *message, bool names_table)
 }
 
 void
-tsurugi_partition_verify(Oid table)
-{
-	verify(table, "partition constraint of relation \"%s\" is violated by some row", true);
-}
-
-void
 tsurugi_partition_verify_default(Oid parent, bool attached)
 {
 	Oid other = get_default_partition_oid(parent);
@@ -72,6 +70,48 @@ tsurugi_partition_verify_default(Oid parent, bool attached)
 	if (OidIsValid(other))
 		verify(other, "updated partition constraint for default partition \"%s\" would be violated by some row",
 			   attached);
+}
+
+void
+tsurugi_partition_check_attached(const AlterTableStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+		Oid attached;
+
+		if (command->subtype != AT_AttachPartition)
+			continue;
+		attached = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
+		if (!tsurugi_is_our_table(attached) || !pg_class_ownercheck(attached, GetUserId()))
+			continue;
+		LockRelationOid(attached, AccessExclusiveLock);
+		if (find_inheritance_children(attached, NoLock) != NIL)
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("cannot attach inheritance parent as partition")));
+	}
+}
+
+void
+tsurugi_partition_verify_attached(Oid parent, const AlterTableStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+		Oid attached;
+
+		if (command->subtype != AT_AttachPartition || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+			continue;
+		CommandCounterIncrement();
+		attached = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
+		if (OidIsValid(attached))
+			verify(attached, "partition constraint of relation \"%s\" is violated by some row", true);
+		tsurugi_partition_verify_default(parent, true);
+	}
 }
 
 /* --- the warning ---------------------------------------------------------------------- */

@@ -7,10 +7,19 @@
 
 #include "postgres.h"
 
-#include "nodes/nodes.h"
+#include "nodes/parsenodes.h"
 
-/* The table has been attached: raises 23514 if one of its rows, or of those below it, does not belong there. */
-extern void tsurugi_partition_verify(Oid table);
+/*
+ * ATTACH PARTITION of one of our tables: raises what PostgreSQL does for its own only, before its part.  Others may
+ * not inherit from a partition.
+ */
+extern void tsurugi_partition_check_attached(const AlterTableStmt *statement);
+
+/*
+ * After it: raises 23514 if a row of the table that has been attached, or of those below it, does not belong there; or
+ * one of the default partition.
+ */
+extern void tsurugi_partition_verify_attached(Oid parent, const AlterTableStmt *statement);
 
 /*
  * The parent has one more partition: raises 23514 if a row of its default

@@ -52,6 +52,7 @@
 #include "src/deferred.h"
 #include "src/deferred_key.h"
 #include "src/index_entry.h"
+#include "src/key_clause.h"
 #include "src/keys.h"
 #include "src/owner.h"
 #include "src/relation.h"
@@ -286,6 +287,58 @@ tsurugi_partition_indexes_spread(Oid table, List *before, LOCKMODE lock, bool by
 	else if (made != NIL)
 		tsurugi_partition_keys_verify(relation);
 	table_close(relation, NoLock);
+}
+
+bool
+tsurugi_partition_keys_take(Oid relation, AlterTableStmt *statement, List **keys)
+{
+	ListCell *cell;
+
+	if (get_rel_relkind(relation) != RELKIND_PARTITIONED_TABLE || !statement->relation->inh)
+		return false;
+	foreach (cell, statement->cmds)
+	{
+		AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype == AT_AddColumn)
+			*keys = tsurugi_key_clauses_of_column((ColumnDef *) command->def, *keys);
+		else if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def) &&
+				 ((Constraint *) command->def)->indexname == NULL)
+		{
+			*keys = lappend(*keys, command->def);
+			statement->cmds = foreach_delete_current (statement->cmds, cell);
+		}
+	}
+	if (*keys == NIL)
+		return false;
+	statement->cmds = list_concat(statement->cmds, tsurugi_key_clauses_set_not_null(relation, *keys));
+	return true;
+}
+
+void
+tsurugi_partition_keys_make(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement,
+							const List *keys)
+{
+	AlterTableStmt *alone = makeNode(AlterTableStmt);
+	List *before;
+	ListCell *cell;
+
+	alone->relation = copyObject(statement->relation);
+	alone->relation->inh = false;
+	alone->objtype = OBJECT_TABLE;
+	foreach (cell, keys)
+	{
+		AlterTableCmd *command = makeNode(AlterTableCmd);
+
+		command->subtype = AT_AddConstraint;
+		command->def = lfirst(cell);
+		alone->cmds = lappend(alone->cmds, command);
+	}
+	CommandCounterIncrement();
+	before = tsurugi_partition_indexes(relation);
+	tsurugi_utility_run_part(utility, (Node *) alone);
+	CommandCounterIncrement();
+	tsurugi_partition_indexes_spread(relation, before, AccessExclusiveLock, false);
 }
 
 void

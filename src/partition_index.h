@@ -9,6 +9,8 @@
 #include "storage/lock.h"
 #include "utils/rel.h"
 
+#include "src/utility.h"
+
 /* The indexes that a table has, valid or not, but for dead ones. */
 extern List *tsurugi_partition_indexes(Oid table);
 
@@ -18,6 +20,14 @@ extern List *tsurugi_partition_indexes(Oid table);
  * which minds rights and who uses the partitions.
  */
 extern void tsurugi_partition_indexes_spread(Oid table, List *before, LOCKMODE lock, bool by_command);
+
+/*
+ * ALTER TABLE of a partitioned table that has partitions of ours: its new keys, which PostgreSQL makes for the table
+ * alone.  Takes them out of the statement; false if there are none.  The second makes them, and their parts.
+ */
+extern bool tsurugi_partition_keys_take(Oid relation, AlterTableStmt *statement, List **keys);
+extern void tsurugi_partition_keys_make(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement,
+										const List *keys);
 
 /*
  * A new partition, which is locked exclusively, gets its part of an index of the table above: one that it has and that is

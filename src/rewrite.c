@@ -13,6 +13,7 @@
 #include "src/rewrite.h"
 
 #include "access/xact.h"
+#include "catalog/pg_constraint.h"
 #include "commands/event_trigger.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -20,8 +21,10 @@
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 #include "utils/typcache.h"
 
 #include "src/errors.h"
@@ -154,16 +157,23 @@ check_violated(Relation relation, const char *name)
 					errtableconstraint(relation, name)));
 }
 
-/* The states of the valid CHECK constraints, NULL for others. */
+static bool
+is_met(Relation relation, const char *constraint, const List *met)
+{
+	return met != NIL &&
+		   list_member_oid(met, get_relation_constraint_oid(RelationGetRelid(relation), constraint, false));
+}
+
+/* The states of the valid CHECK constraints that are not known to be met, NULL for others. */
 static ExprState **
-prepare_checks(Relation relation, EState *estate)
+prepare_checks(Relation relation, const List *met, EState *estate)
 {
 	TupleConstr *constraints = RelationGetDescr(relation)->constr;
 	ExprState **checks = palloc0(Max(constraints->num_check, 1) * sizeof(ExprState *));
 
 	for (int i = 0; i < constraints->num_check; i++)
 	{
-		if (constraints->check[i].ccvalid)
+		if (constraints->check[i].ccvalid && !is_met(relation, constraints->check[i].ccname, met))
 			checks[i] = ExecPrepareExpr(stringToNode(constraints->check[i].ccbin), estate);
 	}
 	return checks;
@@ -187,7 +197,7 @@ verify_row(Relation relation, const Rows *rows, const Bitmapset *not_null, ExprS
 }
 
 void
-tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks)
+tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks, const List *met)
 {
 	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 	const tsurugi_relation *described;
@@ -206,7 +216,7 @@ tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks)
 	slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
 	context->ecxt_scantuple = slot;
 	if (checks)
-		states = prepare_checks(relation, estate);
+		states = prepare_checks(relation, met, estate);
 	rows = open_rows(table, described->attribute_count);
 	while (next_row(rows))
 	{
@@ -532,12 +542,33 @@ not_null_of(Relation relation, const Bitmapset *columns)
 	return not_null;
 }
 
+/* What an expression makes its value of without changing it (ATColumnChangeRequiresRewrite). */
+static const Expr *
+unchanged_argument(const Expr *expression)
+{
+	for (;;)
+	{
+		const FuncExpr *function = (const FuncExpr *) expression;
+
+		if (IsA(expression, RelabelType))
+			expression = ((const RelabelType *) expression)->arg;
+		else if (IsA(expression, CoerceToDomain) &&
+				 !DomainHasConstraints(((const CoerceToDomain *) expression)->resulttype))
+			expression = ((const CoerceToDomain *) expression)->arg;
+		else if (IsA(expression, FuncExpr) &&
+				 (function->funcid == F_TIMESTAMPTZ_TIMESTAMP || function->funcid == F_TIMESTAMP_TIMESTAMPTZ) &&
+				 !TimestampTimestampTzRequiresRewrite())
+			expression = linitial(function->args);
+		else
+			return expression;
+	}
+}
+
 /* The column is stored in the same bytes under both types. */
 static bool
 is_stored_alike(const Expr *expression, AttrNumber attnum, const tsurugi_codec *before, const tsurugi_codec *after)
 {
-	while (IsA(expression, RelabelType))
-		expression = ((const RelabelType *) expression)->arg;
+	expression = unchanged_argument(expression);
 	return IsA(expression, Var) && ((const Var *) expression)->varattno == attnum && before->form == after->form &&
 		   before->kind == after->kind && before->typlen == after->typlen && before->scale == after->scale &&
 		   before->header_bytes == after->header_bytes && before->inline_allowed == after->inline_allowed;
@@ -633,7 +664,9 @@ tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const ts
 			continue;
 		attribute = TupleDescAttr(RelationGetDescr(relation), attnum - 1);
 		value = attribute->attisdropped ? NULL : build_column_default(relation, attnum);
-		if (value != NULL && (attribute->attgenerated != '\0' || contain_volatile_functions(value)))
+		/* planned: a function's default argument may be volatile, too */
+		if (value != NULL && (attribute->attgenerated != '\0' ||
+							  contain_volatile_functions((Node *) expression_planner((Expr *) value))))
 			reason |= AT_REWRITE_DEFAULT_VAL;
 	}
 	return reason;
@@ -662,14 +695,14 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 				  estate);
 	}
 	else
-		tsurugi_table_verify(relation, not_null_of(relation, added), false);
+		tsurugi_table_verify(relation, not_null_of(relation, added), false, NIL);
 	FreeExecutorState(estate);
 	follow_indexes(relation, table, described);
 	/* the layout follows, too */
 	(void) tsurugi_relation_get(relation);
 	CommandCounterIncrement();
 	if (retype != NULL)
-		tsurugi_table_verify(relation, NULL, true);
+		tsurugi_table_verify(relation, NULL, true, NIL);
 }
 
 void

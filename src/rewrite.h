@@ -38,8 +38,11 @@ extern void tsurugi_table_add_index(Relation relation, Oid index);
 /* Makes one of its indexes anew; the primary key's by storing the rows anew. */
 extern void tsurugi_table_rebuild_index(Relation relation, Oid index);
 
-/* Raises 23502 if one of the columns (attribute numbers) has a NULL, 23514 if a row violates a CHECK constraint. */
-extern void tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks);
+/*
+ * Raises 23502 if one of the columns (attribute numbers) has a NULL; with checks, 23514 if a row violates a valid CHECK
+ * constraint that is not among those known to be met (OIDs).
+ */
+extern void tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks, const List *met);
 
 /* Whether all rows meet the conditions (implicitly ANDed; NULL counts as met), on columns of the relation. */
 extern bool tsurugi_table_satisfies(Relation relation, List *conditions);
