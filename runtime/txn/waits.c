@@ -8,7 +8,12 @@
  * who closes a circle last sees all of it; and an edge counts only while its reason holds, which is asked for
  * each edge when the circle is looked for: a LONG's edges are found anew, of the
  * others it is asked whether the one waited for is still that transaction, and has not ended.
+ *
+ * Mostly the one waited for waits for nobody: it has published no edge, and no LONG is listed that could wait for its start. Then
+ * neither latch nor search is needed: if it begins to wait later, it looks after it has published its edge, and sees this one.
  */
+#include <string.h>
+
 #include "runtime/base/failpoint.h"
 #include "runtime/txn/txn_internal.h"
 
@@ -34,9 +39,9 @@ tg_wait_end_of(unsigned number)
 typedef struct search
 {
 	unsigned target;
-	uint64_t visited[TG_TXN_MAX / 64];
 	unsigned depth;
-	uint32_t stack[TG_TXN_MAX];
+	uint64_t visited[TG_TXN_MAX / 64];
+	uint32_t stack[TG_TXN_MAX]; /* 32 kB: what is above depth says nothing */
 } search;
 
 static void
@@ -88,15 +93,21 @@ visit_those_ahead(search *s, unsigned number)
 bool
 tg_wait_closes_circle_of(unsigned number, const tg_wait *wait)
 {
-	search s = {.target = number};
+	search s;
 	bool found = false;
 
 	if (tg_failpoint_refuses("skip_circle"))
+		return false;
+	if (tg_likely(wait->txn != number && wait->txn < tg_txns->txn_max &&
+				  tg_load_acquire(&tg_txns->txn[wait->txn].waits) == 0 && tg_preserve_is_empty()))
 		return false;
 	/* A LONG is spared: others in the circle look, too, and it has only waits for ordinary ones in it. */
 	if (tg_load_relaxed(&tg_txns->txn[number].kind) == TG_TXN_LONG &&
 		(tg_load_relaxed(&tg_txns->txn[number].state) & TG_STATE_MASK) != TG_TXN_IDLE)
 		return false;
+	s.target = number;
+	s.depth = 0;
+	memset(s.visited, 0, sizeof(s.visited));
 	tg_preserve_lock();
 	visit(&s, wait->txn);
 	while (s.depth > 0 && !found)
