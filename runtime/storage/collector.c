@@ -142,7 +142,6 @@ tg_collector_give(tg_write_log *log)
 		oldest->next = oldest->below;
 		oldest->below->ended = log->ended;
 	}
-	tg_fetch_add_relaxed(&tg_collector_shared->pieces, count);
 	tg_fetch_add_relaxed(&tg_collector_shared->given, count);
 	push(&tg_collector_shared->inbox, log, oldest);
 }
@@ -213,7 +212,7 @@ gather(tg_session *session, unsigned *budget)
 		tg_collector_shared->gathering = true;
 		tg_store_relaxed(&tg_collector_shared->progress, false);
 		tg_store_relaxed(&tg_collector_shared->cycle_worked, 0);
-		tg_store_relaxed(&tg_collector_shared->given, 0);
+		tg_store_release(&tg_collector_shared->given_before, tg_load_relaxed(&tg_collector_shared->given));
 		tg_store_relaxed(&tg_collector_shared->freed, false);
 		tg_readings_gather(&tg_collector_shared->readings); /* first: 1 */
 		tg_store_relaxed(&tg_collector_shared->horizon, tg_collector_shared->readings.horizon);
@@ -492,7 +491,9 @@ tg_collector_is_open(void)
 uint64_t
 tg_collector_given(void)
 {
-	return tg_load_relaxed(&tg_collector_shared->given);
+	uint64_t before = tg_load_acquire(&tg_collector_shared->given_before); /* first: it is not more than given */
+
+	return tg_load_relaxed(&tg_collector_shared->given) - before;
 }
 
 bool
@@ -500,7 +501,7 @@ tg_collector_has_work(void)
 {
 	tg_stage stage = tg_cycle_stage(&tg_collector_shared->cycle);
 
-	if (tg_unlikely(tg_load_relaxed(&tg_collector_shared->given) > GIVEN_MAX))
+	if (tg_unlikely(tg_collector_given() > GIVEN_MAX))
 	{
 		if (stage == TG_STAGE_IDLE)
 			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_IDLE);
@@ -603,9 +604,10 @@ tg_collector_report_get(tg_collector_report *report)
 	static const char *const stage_names[] = {"idle", "gather", "prune", "prune", "epoch",
 											  "free", "free",	"close", "tidy"};
 	tg_stage stage = tg_cycle_stage(&tg_collector_shared->cycle);
+	uint64_t freed_pieces = tg_load_acquire(&tg_collector_shared->freed_pieces); /* first: never more than given */
 
 	*report = (tg_collector_report){
-		.logs_waiting = tg_load_relaxed(&tg_collector_shared->pieces),
+		.logs_waiting = tg_load_relaxed(&tg_collector_shared->given) - freed_pieces,
 		.versions_held = tg_collector_held_for(TG_TIME_NEVER),
 		.versions_removed = tg_load_relaxed(&tg_collector_shared->counts.versions_removed),
 		.rows_closed = tg_load_relaxed(&tg_collector_shared->counts.rows_closed),

@@ -117,7 +117,7 @@ file_entry(tg_session *session, tg_log_entry *entry)
 	if (*file != top)
 	{
 		(*file)->ended = TG_TIME_FIRST;
-		tg_fetch_add_relaxed(&tg_collector_shared->pieces, 1);
+		tg_fetch_add_relaxed(&tg_collector_shared->freed_pieces, (uint64_t) -1);
 	}
 	if (++(*file)->kept >= FILED_ENTRIES_MAX)
 		(*file)->sealed = true;

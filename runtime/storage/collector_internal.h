@@ -128,16 +128,18 @@ typedef struct tg_collector
 {
 	tg_cycle cycle;
 
+	/* what each committer changes, and therefore nobody else but for GATHER */
 	tg_write_log *inbox TG_CACHE_ALIGNED; /* atomic: a stack; any session pushes, GATHER takes all */
-	uint64_t pieces;					  /* atomic: given and not yet freed */
-	uint64_t given;						  /* atomic: since a cycle last looked, about */
+	uint64_t given;						  /* atomic: pieces, since start */
 
-	tg_write_log *kept TG_CACHE_ALIGNED; /* atomic: a stack; of FREE and CLOSE for TIDY */
-	bool helped;						 /* atomic: something has happened that may help open entries */
-	uint64_t worked;					 /* atomic: entries worked on since these were tried */
-	uint64_t cycle_worked;				 /* atomic: in this cycle */
-	bool progress;						 /* atomic: in this cycle something was not there for nothing */
-	bool freed;							 /* atomic: in this cycle slots were given back */
+	uint64_t given_before TG_CACHE_ALIGNED; /* atomic: when a cycle last looked, about */
+	uint64_t freed_pieces;					/* atomic: of those given, less those made for what is filed */
+	tg_write_log *kept;						/* atomic: a stack; of FREE and CLOSE for TIDY */
+	bool helped;							/* atomic: something has happened that may help open entries */
+	uint64_t worked;						/* atomic: entries worked on since these were tried */
+	uint64_t cycle_worked;					/* atomic: in this cycle */
+	bool progress;							/* atomic: in this cycle something was not there for nothing */
+	bool freed;								/* atomic: in this cycle slots were given back */
 
 	/* of the only one in GATHER, PRUNED and TIDY; readings is constant in between */
 	tg_readings readings TG_CACHE_ALIGNED;
@@ -207,7 +209,7 @@ tg_piece_destroy(tg_session *session, tg_write_log *piece)
 {
 	piece->below = NULL;
 	tg_write_log_destroy(session, piece);
-	tg_fetch_add_relaxed(&tg_collector_shared->pieces, (uint64_t) -1);
+	tg_fetch_add_acq_rel(&tg_collector_shared->freed_pieces, 1);
 }
 
 /* The only one in GATHER or TIDY makes it work of the cycle. */

@@ -266,8 +266,7 @@ struct tg_table
 	uint64_t incarnation; /* unique in the life of the arena */
 	uint32_t database;
 	uint32_t relation;
-	uint32_t references; /* atomic; the last one out frees everything */
-	uint32_t row_next;	 /* atomic: row ids handed out so far */
+	uint32_t row_next; /* atomic: row ids handed out so far */
 
 	tg_layout *layout;	 /* newest; atomic */
 	tg_btree *index;	 /* NULL: no primary key; atomic */
@@ -296,8 +295,11 @@ struct tg_table
 	uint32_t free_chunk_index_low;	 /* none of them is below this one */
 	tg_chunk *partial;				 /* chunks of the newest layout with free slots that nobody has leased */
 
+	/* away from what every look-up reads: each transaction counts its log's and its read set's */
+	uint32_t references TG_CACHE_ALIGNED; /* atomic; the last one out frees everything */
+
 	/* for the planner and the views; atomic */
-	int64_t row_count TG_CACHE_ALIGNED; /* committed rows */
+	int64_t row_count; /* committed rows */
 	int64_t blob_bytes;
 	int64_t header_bytes;
 	int64_t chunk_bytes;

@@ -557,7 +557,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 		tg_snapshot_withdraw(session, entry);
 	}
 	release_locks(session, txn);
-	tg_fetch_add_relaxed(&tg_txns->commits, 1);
+	tg_store_relaxed(&txn->commits, txn->commits + 1);
 	become_idle(session, txn);
 	tg_txn_leave(session, txn, entered);
 }
@@ -582,7 +582,7 @@ tg_txn_abort(tg_session *session, tg_txn *txn)
 		tg_snapshot_withdraw(session, txn->prepared_entry);
 	if (txn->preserve != NULL)
 		tg_long_undone(txn);
-	tg_fetch_add_relaxed(&tg_txns->aborts, 1);
+	tg_store_relaxed(&txn->aborts, txn->aborts + 1);
 	become_idle(session, txn);
 	tg_txn_leave(session, txn, entered);
 }
@@ -661,11 +661,19 @@ tg_conflicts(tg_conflict_kind kind)
 uint64_t
 tg_txn_commits(void)
 {
-	return tg_load_relaxed(&tg_txns->commits);
+	uint64_t commits = 0;
+
+	for (unsigned i = 0; i < tg_txns->txn_max; i++)
+		commits += tg_load_relaxed(&tg_txns->txn[i].commits);
+	return commits;
 }
 
 uint64_t
 tg_txn_aborts(void)
 {
-	return tg_load_relaxed(&tg_txns->aborts);
+	uint64_t aborts = 0;
+
+	for (unsigned i = 0; i < tg_txns->txn_max; i++)
+		aborts += tg_load_relaxed(&tg_txns->txn[i].aborts);
+	return aborts;
 }

@@ -67,8 +67,10 @@ struct tg_txn
 	const struct tg_shared *shared; /* whose it is; NULL: a backend's own */
 	uint32_t lock_count;			/* atomic, for views */
 	unsigned prepared_entry;		/* snapshot published since before C was drawn, while PREPARED */
-	uint64_t writes;				/* atomic, for views */
-	tg_conflict conflict;			/* what the last TG_CONFLICT was about */
+	uint64_t writes;				/* atomic, for views, as the next two: */
+	uint64_t commits;				/* of all lives of the descriptor */
+	uint64_t aborts;
+	tg_conflict conflict; /* what the last TG_CONFLICT was about */
 
 	/* kinds.c's */
 	tg_preserve *preserve;	  /* LONG: its entry */
@@ -93,8 +95,6 @@ struct tg_txn
 /* What all descriptors share; in the arena. */
 typedef struct tg_txn_shared
 {
-	uint64_t commits TG_CACHE_ALIGNED; /* atomic, for views */
-	uint64_t aborts TG_CACHE_ALIGNED;
 	uint64_t conflicts[TG_CONFLICT_COUNT]; /* atomic, for views */
 	struct tg_row_locks *row_locks;
 	unsigned txn_max; /* of sessions, and shared ones; behind them is the relocator's descriptor (relocate.c) */
