@@ -131,6 +131,21 @@ tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *vers
 	return TG_NOT_FOUND;
 }
 
+bool
+tg_version_is_overtaken(const tg_snapshot *snapshot, tg_version version)
+{
+	const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+	tg_time end;
+
+	if (header == NULL)
+		return false;
+	header += tg_version_slot(version);
+	if (tg_likely(tg_time_is_open(tg_load_acquire(&header->end))))
+		return false;
+	return tg_time_resolve(&header->end, snapshot->txn, &end) == TG_FATE_AT && !tg_time_is_open(end) &&
+		   !tg_header_has_copy(header);
+}
+
 tg_status
 tg_txn_find(const tg_snapshot *snapshot, tg_table *table, const void *key, size_t key_bytes, uint32_t *row_out,
 			tg_version *version_out, tg_wait *wait_out)

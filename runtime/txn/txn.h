@@ -205,6 +205,12 @@ extern tg_sight tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header
  */
 extern bool tg_version_is_copy(tg_version version);
 
+/*
+ * Whether a version that the snapshot sees has been ended since, by somebody's commit: who has read it, and writes,
+ * will not be serialized (S1), unless it extends its snapshot and reads again (W5).  Inside an epoch.
+ */
+extern bool tg_version_is_overtaken(const tg_snapshot *snapshot, tg_version version);
+
 /* --- writing ----------------------------------------------------------------------
  *
  * Every write, and tg_txn_newest, minds the preserve list (W0, L2, L4; kinds.h) and may say

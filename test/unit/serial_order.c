@@ -44,9 +44,10 @@ typedef struct history
 } history;
 
 static history *histories;
-static unsigned history_count; /* atomic */
-static unsigned failed_count;  /* atomic */
-static unsigned extended_count;
+static unsigned history_count;	/* atomic */
+static unsigned failed_count;	/* atomic */
+static unsigned extended_count; /* to write */
+static unsigned ahead_count;	/* to read */
 static bool skips_validation;
 
 static __thread unsigned delay_seed;
@@ -105,7 +106,9 @@ do_something(client *c, history *h, unsigned *seed)
 			return true;
 		case 3:
 		case 4:
-			add_event(h, EVENT_READ, key, get(c, key));
+			add_event(h, EVENT_READ, key, get_ahead(c, key));
+			if (c->snapshot.time != before)
+				__atomic_fetch_add(&ahead_count, 1, __ATOMIC_RELAXED);
 			return true;
 		case 5:
 			status = put(c, key, amount);
@@ -255,7 +258,7 @@ test_all(bool skips)
 	unsigned wrong;
 	client c;
 
-	history_count = failed_count = extended_count = 0;
+	history_count = failed_count = extended_count = ahead_count = 0;
 	clients_left = CLIENTS;
 	skips_validation = skips;
 	tg_failpoint_set(delay);
@@ -266,9 +269,9 @@ test_all(bool skips)
 		unit_ok(wrong > 0, "without validation the replay finds what is wrong (%u of %u)", wrong, history_count);
 	else
 	{
-		unit_ok(history_count > ROUNDS / 4 && failed_count > 0 && extended_count > 0,
-				"transactions committed, failed and extended their snapshots (%u, %u, %u)", history_count, failed_count,
-				extended_count);
+		unit_ok(history_count > ROUNDS / 4 && failed_count > 0 && extended_count > 0 && ahead_count > 0,
+				"transactions committed, failed and extended their snapshots (%u, %u; %u to write, %u to read)",
+				history_count, failed_count, extended_count, ahead_count);
 		unit_ok(wrong == 0, "each committed transaction read what is there at its C (%u did not)", wrong);
 	}
 	client_open(&c);

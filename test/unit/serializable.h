@@ -135,9 +135,12 @@ prepare(client *c)
 static inline bool
 extend(client *c)
 {
-	tg_time later = tg_load_seq_cst(tg_clock);
 	tg_conflict conflict;
+	tg_time later;
 
+	/* R stands for every later time until R' is in its place. */
+	tg_snapshot_hold(c->session, c->snapshot.time);
+	later = tg_load_seq_cst(tg_clock);
 	tg_validation_begin(c->reads, c->snapshot.time, later, false);
 	if (!validate(c, &conflict))
 		return false;
@@ -207,6 +210,35 @@ get(client *c, int64_t id)
 
 	(void) find(c, id, &row, &amount, &noted);
 	return amount;
+}
+
+static inline bool
+is_overtaken(client *c, tg_version version)
+{
+	bool overtaken;
+
+	tg_epoch_enter(c->session);
+	overtaken = tg_version_is_overtaken(&c->snapshot, version);
+	tg_epoch_leave(c->session);
+	return overtaken;
+}
+
+/* The same for one that is going to write: of a row that was changed since, as of a later snapshot if there can be one (W5). */
+static inline int64_t
+get_ahead(client *c, int64_t id)
+{
+	for (bool extends = true;;)
+	{
+		tg_version noted;
+		int64_t amount;
+		uint32_t row;
+
+		(void) find(c, id, &row, &amount, &noted);
+		if (!extends || noted == TG_VERSION_NONE || !is_overtaken(c, noted))
+			return amount;
+		tg_reads_forget_version(c->reads, noted);
+		extends = extend(c);
+	}
 }
 
 /* Sets (or deletes, with ABSENT) a row that the snapshot sees; extends the snapshot if need be. */

@@ -265,6 +265,51 @@ test_prepared(client *a, client *b, bool commits)
 	empty(b);
 }
 
+/* The version of key 10 that the snapshot sees, looked at while others change the row. */
+static void
+test_overtaken(client *a, client *b)
+{
+	tg_version seen;
+	int64_t amount;
+	int64_t old;
+	uint32_t row;
+
+	fill(b);
+	begin(a);
+	(void) find(a, 10, &row, &amount, &seen);
+	unit_ok(!is_overtaken(a, seen), "a version that stands is not overtaken");
+	begin(b);
+	(void) !set(b, 10, 11, &old);
+	unit_ok(!is_overtaken(a, seen), "nor by a change that is not committed");
+	unit_ok(prepare(b) != 0 && !is_overtaken(a, seen), "prepared or not");
+	end(b, false);
+	unit_ok(!is_overtaken(a, seen), "nor by one that was taken back");
+	change_it(b, CHANGE_20);
+	change_it(b, CHANGE_10);
+	unit_ok(is_overtaken(a, seen), "but by one that was committed");
+	unit_equal(get_ahead(a, 20), 20, "which no snapshot can be extended beyond");
+	unit_equal(set(a, 1, 1, &old), TG_OK, "so a write");
+	unit_ok(prepare(a) == 0, "is not serialized");
+	end(a, false);
+
+	begin(a);
+	change_it(b, CHANGE_20);
+	unit_equal(get_ahead(a, 20), 21, "one that has read nothing of it goes on with what is there now");
+	(void) find(a, 10, &row, &amount, &seen);
+	change_it(b, DELETE_10);
+	unit_ok(is_overtaken(a, seen), "so does a delete overtake");
+	end(a, false);
+
+	change_it(b, CHANGE_10);
+	begin(a);
+	unit_ok(set(a, 20, 5, &old) == TG_OK, "a row is written");
+	next_command(a);
+	(void) find(a, 20, &row, &amount, &seen);
+	unit_ok(seen == TG_VERSION_NONE && amount == 5, "and read");
+	end(a, false);
+	empty(b);
+}
+
 /* --- short memory ---------------------------------------------------------------------------- */
 
 static const char *refused;
@@ -341,6 +386,7 @@ main(void)
 	test_own(&a, &b);
 	test_prepared(&a, &b, true);
 	test_prepared(&a, &b, false);
+	test_overtaken(&a, &b);
 	test_short_memory(&a, &b);
 	test_coarse(&a, &b);
 	client_close(&a);
