@@ -30,7 +30,7 @@
  *	  memory to file it, too many keepers) the whole piece is a stray, and comes up each cycle.
  * 3. A dead version that waits for another transaction (open) is tried again if something
  *	  has come since that may have helped: a log with other things than inserts.  And
- *	  only if an eighth as many entries were worked on as are open, or a second has passed: so it
+ *	  only if an eighth as many others were worked on as are open, or a second has passed: so it
  *	  costs a constant share.
  * 4. Nothing in PRUNE, FREE and CLOSE allocates, so a short memory does not stop them.
  * 5. A row is pruned by one participant at a time: by whoever gets its part of the row
@@ -88,6 +88,7 @@
 #define LOOK_MS 1000 /* between looks at who is away */
 
 tg_collector *tg_collector_shared;
+unsigned tg_open_ms_max = 1000;
 
 /* A session's duty: what it has taken in advance. */
 static void
@@ -274,7 +275,7 @@ set_alarm(void)
 	if (tg_load_relaxed(&tg_collector_shared->progress))
 		tg_collector_shared->wait_ms = WAIT_MS_MIN;
 	if (tg_collector_shared->open != NULL && tg_load_relaxed(&tg_collector_shared->helped))
-		wake = now + TG_OPEN_MS_MAX;
+		wake = now + tg_open_ms_max;
 	if (!tg_preserve_is_empty() && now + WAIT_MS_MAX < wake)
 		wake = now + WAIT_MS_MAX; /* entries of LONGs that have ended leave when a horizon is computed */
 	if (tg_collector_shared->waiting != NULL || tg_collector_shared->strays != NULL ||
@@ -525,6 +526,7 @@ tg_collector_make_room(tg_session *session)
 	bool more;
 
 	tg_store_relaxed(&tg_collector_shared->sweep.at_ms, 0);
+	tg_store_relaxed(&tg_collector_shared->worked, INT64_MAX / 2); /* so open entries are tried again: 3 */
 	visited = tg_presence_visit(session, true) > 0;
 	done = tg_collector_quantum(session, ROOM_BUDGET, true, &more);
 	if ((!more || done == 0) && tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE)

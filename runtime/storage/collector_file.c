@@ -15,7 +15,7 @@
 #include "runtime/storage/horizon.h"
 
 #define FILED_ENTRIES_MAX 4096 /* of a piece with filed entries: one participant's at a time */
-#define OPEN_SHARE 8		   /* of open entries, to be worked on before these are tried again */
+#define OPEN_SHARE 8		   /* of open entries, so many others to be worked on before these are tried again */
 
 static void
 put_all_to_work(tg_write_log **filed)
@@ -61,11 +61,11 @@ tg_filed_call(void)
 	if (is_helped && tg_collector_shared->helped_ms == 0)
 		tg_collector_shared->helped_ms = tg_now_ms();
 	if (is_helped && tg_collector_shared->open != NULL &&
-		(tg_load_relaxed(&tg_collector_shared->worked) >= tg_collector_shared->open_count / OPEN_SHARE ||
-		 tg_now_ms() >= tg_collector_shared->helped_ms + TG_OPEN_MS_MAX))
+		(tg_load_relaxed(&tg_collector_shared->worked) >= (int64_t) (tg_collector_shared->open_count / OPEN_SHARE) ||
+		 tg_now_ms() >= tg_collector_shared->helped_ms + tg_open_ms_max))
 	{
 		tg_store_relaxed(&tg_collector_shared->helped, false);
-		tg_store_relaxed(&tg_collector_shared->worked, 0);
+		tg_store_relaxed(&tg_collector_shared->worked, -(int64_t) tg_collector_shared->open_count * TG_ROW_COST);
 		tg_collector_shared->helped_ms = 0;
 		tg_collector_shared->open_count = 0;
 		put_all_to_work(&tg_collector_shared->open);

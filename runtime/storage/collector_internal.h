@@ -114,7 +114,6 @@ extern bool tg_sweep_run(tg_session *session, tg_sweep *sweep, unsigned budget);
 #define TG_COLLECTOR_TASKS 8 /* that may be at it in the pool */
 #define TG_KEEPERS_MAX 64
 #define TG_ROW_GUARDS 1024
-#define TG_OPEN_MS_MAX 1000 /* but no longer than this after something may have helped them */
 
 typedef struct tg_keeper
 {
@@ -136,7 +135,7 @@ typedef struct tg_collector
 	uint64_t freed_pieces;					/* atomic: of those given, less those made for what is filed */
 	tg_write_log *kept;						/* atomic: a stack; of FREE and CLOSE for TIDY */
 	bool helped;							/* atomic: something has happened that may help open entries */
-	uint64_t worked;						/* atomic: entries worked on since these were tried */
+	int64_t worked;							/* atomic: entries worked on since these were tried, without themselves */
 	uint64_t cycle_worked;					/* atomic: in this cycle */
 	bool progress;							/* atomic: in this cycle something was not there for nothing */
 	bool freed;								/* atomic: in this cycle slots were given back */
@@ -176,6 +175,9 @@ typedef struct tg_collector
 } tg_collector;
 
 extern tg_collector *tg_collector_shared; /* set by tg_collector_create, inherited */
+
+/* Milliseconds after which open entries are tried again that something may have helped; a test sets it to 0. */
+extern unsigned tg_open_ms_max;
 
 static inline void
 tg_piece_rewind(tg_write_log *piece)

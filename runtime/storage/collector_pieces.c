@@ -171,17 +171,20 @@ pass_pruned(tg_session *session, tg_write_log *piece, unsigned *budget)
 		tg_piece_destroy(session, piece);
 }
 
-static inline void
-note_worked(uint64_t *sum, unsigned worked)
+/* Returns what was done of the budget. */
+static inline unsigned
+note_worked(unsigned before, unsigned left)
 {
-	if (worked > 0)
-		tg_fetch_add_relaxed(sum, worked);
+	if (before > left)
+		tg_fetch_add_relaxed(&tg_collector_shared->cycle_worked, before - left);
+	return before - left;
 }
 
 bool
 tg_pieces_prune(tg_session *session, unsigned *budget)
 {
 	unsigned before = *budget;
+	unsigned worked;
 	bool is_guarded = false;
 	batch batch;
 
@@ -194,8 +197,9 @@ tg_pieces_prune(tg_session *session, unsigned *budget)
 		if (batch.pieces != NULL)
 			tg_cycle_put_back(&tg_collector_shared->cycle, batch.pieces);
 	}
-	note_worked(&tg_collector_shared->worked, before - *budget);
-	note_worked(&tg_collector_shared->cycle_worked, before - *budget);
+	worked = note_worked(before, *budget);
+	if (worked > 0)
+		tg_fetch_add_relaxed(&tg_collector_shared->worked, worked);
 	return !is_guarded;
 }
 
@@ -260,5 +264,5 @@ tg_pieces_free(tg_session *session, bool runs, unsigned *budget)
 			tg_cycle_put_back(&tg_collector_shared->cycle, batch.pieces);
 		tg_store_relaxed(&tg_collector_shared->freed, true);
 	}
-	note_worked(&tg_collector_shared->cycle_worked, before - *budget);
+	(void) note_worked(before, *budget);
 }

@@ -7,11 +7,13 @@
 
 #include "runtime/mem/session.h"
 #include "runtime/storage/collector.h"
+#include "runtime/storage/collector_internal.h"
 
 /* Epochs go on meanwhile, so that what one round retires the next ones free. */
 static inline void
 collect_all(tg_session *session)
 {
+	tg_open_ms_max = 0;
 	for (int i = 0; i < 20; i++)
 	{
 		tg_epoch_advance();

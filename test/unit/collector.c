@@ -346,6 +346,50 @@ test_open_held_back(void)
 	check_exact(100, "no longer held back");
 }
 
+/*
+ * Many rows are deleted, a reader keeps them for a while, and meanwhile somebody begins to revive them all: until he has ended,
+ * they cost what is collected beside them a constant share.
+ */
+static void
+test_open_share(void)
+{
+	client *a = &clients[0];
+	client *b = &clients[1];
+	tg_session *reader = clients[5].session;
+	unsigned worked = 0;
+	unsigned entry;
+
+	tg_open_ms_max = 60000;
+	for (uint64_t key = 0; key <= 2000; key++)
+		must_insert(a, key);
+	commit(a);
+	collect(1000);
+	(void) tg_snapshot_publish(reader, &entry);
+	for (uint64_t key = 1; key <= 2000; key++)
+		must_delete(a, key);
+	commit(a);
+	for (uint64_t key = 1; key <= 2000; key++)
+		must_insert(b, key);
+	tg_snapshot_withdraw(reader, entry);
+	collect(1000);
+	for (unsigned i = 0; i < 100; i++)
+	{
+		bool more = true;
+
+		must_update(a, 0);
+		commit(a);
+		while (more)
+			worked += tg_collector_quantum(session, 1000, true, &more);
+	}
+	unit_ok(worked < 20 * 2000, "2000 open versions beside 100 updates: worked on %u entries", worked);
+	tg_open_ms_max = 0;
+	commit(b);
+	check_exact(1000, "all open ones at once");
+	for (uint64_t key = 0; key <= 2000; key++)
+		must_delete(a, key);
+	commit(a);
+}
+
 /* --- at random -------------------------------------------------------------- */
 
 /* One step of one client: whatever it meets, it does not wait. */
@@ -518,6 +562,8 @@ main(void)
 	test_open_in_confirm();
 	empty();
 	test_open_held_back();
+	empty();
+	test_open_share();
 	empty();
 	test_random();
 	empty();

@@ -47,6 +47,7 @@ begin(void)
 	tg_scheduler_config scheduler = {.worker_max = 4};
 	tg_table *old;
 
+	tg_open_ms_max = 0; /* what is open is tried again as soon as it may have been helped */
 	if (tg_arena_create(&config) != TG_OK || tg_horizon_create() != TG_OK || tg_lease_create() != TG_OK ||
 		tg_catalog_create() != TG_OK || tg_collector_create() != TG_OK || tg_txn_create() != TG_OK ||
 		tg_scheduler_create(&scheduler) != TG_OK || tg_session_open(&session) != TG_OK)
