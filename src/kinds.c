@@ -356,7 +356,7 @@ begin_long(void)
 		tg_txn *txn = tsurugi_transaction_open();
 
 		tsurugi_check(tg_long_publish(session, txn, &config), NULL);
-		tsurugi_snapshot_adopt(wait_for_start(txn), TSURUGI_ENTRY_OF_LONG);
+		tsurugi_snapshot_adopt(wait_for_start(txn), GetCurrentTimestamp(), TSURUGI_ENTRY_OF_LONG);
 	}
 	PG_CATCH();
 	{
@@ -398,7 +398,7 @@ tsurugi_snapshot_draw_safe(bool deferrable)
 		}
 		if (status == TG_OK)
 		{
-			tsurugi_snapshot_adopt(time, entry);
+			tsurugi_snapshot_adopt(time, GetCurrentTimestamp(), entry);
 			return;
 		}
 		if (status != TG_BUSY)

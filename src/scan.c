@@ -30,6 +30,7 @@
 #include "src/session.h"
 #include "src/settings.h"
 #include "src/snapshot.h"
+#include "src/snapshot_watch.h"
 #include "src/transaction.h"
 
 #define RANGE_ROWS_FIRST 16 /* rows of a range's first batch: LIMIT 1 is common */
@@ -282,6 +283,8 @@ find_by_key(tsurugi_scan *scan)
 	if (scan->looked_up || (scan->key_bytes == 0 && !tsurugi_scan_make_key(scan)))
 		return false;
 	scan->looked_up = true;
+	if (unlikely(tsurugi_snapshot_age_limit_ms > 0))
+		tsurugi_snapshot_check();
 	if (tsurugi_has_one_snapshot())
 		begin_at_level(scan);
 again:

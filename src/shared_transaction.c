@@ -350,7 +350,7 @@ tsurugi_shared_join(void)
 		tg_time time;
 
 		tsurugi_check(tg_shared_draw(tsurugi_session(), shared, &time, &entry), NULL);
-		tsurugi_snapshot_adopt(time, entry);
+		tsurugi_snapshot_adopt(time, GetCurrentTimestamp() - (TimestampTz) tg_shared_snapshot_age_us(shared), entry);
 		tsurugi_isolation_join(tg_shared_reads(shared));
 		tsurugi_kind_mind_areas(shared);
 	}

@@ -181,11 +181,11 @@ withdraw_transaction_time(void)
 }
 
 void
-tsurugi_snapshot_adopt(tg_time time, unsigned entry)
+tsurugi_snapshot_adopt(tg_time time, TimestampTz taken, unsigned entry)
 {
 	withdraw_transaction_time();
 	transaction_entry = entry;
-	transaction_taken = GetCurrentTimestamp();
+	transaction_taken = taken;
 	set_transaction_time(time, NULL);
 }
 

@@ -70,10 +70,10 @@ extern bool tsurugi_snapshot_redraw(void);
 
 /*
  * For kinds.c: a moment that is published already takes the place of what may have
- * been drawn; TSURUGI_ENTRY_OF_LONG: it is not to be withdrawn.
+ * been drawn; TSURUGI_ENTRY_OF_LONG: it is not to be withdrawn.  taken: when it was.
  */
 #define TSURUGI_ENTRY_OF_LONG UINT_MAX
-extern void tsurugi_snapshot_adopt(tg_time time, unsigned entry);
+extern void tsurugi_snapshot_adopt(tg_time time, TimestampTz taken, unsigned entry);
 
 /*
  * For snapshot_export.c: a moment of another session's, adopted in this entry, takes the place of what may have been drawn; the

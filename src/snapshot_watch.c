@@ -21,6 +21,7 @@
 #include "utils/timestamp.h"
 
 #include "src/session.h"
+#include "src/snapshot.h"
 
 #define TOLD_MAX 64 /* snapshots that were told of and are still there */
 
@@ -40,18 +41,31 @@ tsurugi_snapshot_watch_init(void)
 							&tsurugi_snapshot_age_limit_ms, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
+/* Of a session, or, behind them all, of those that are no session's. */
+static tg_time
+oldest_of(unsigned id)
+{
+	return id < tg_session_max() ? tg_snapshot_oldest(id) : tg_snapshot_oldest_job();
+}
+
+static int
+process_of(unsigned id)
+{
+	return id < tg_session_max() ? tsurugi_session_owner_get(id).process_id : 0;
+}
+
 bool
-tsurugi_snapshot_oldest(unsigned *session_out, tg_time *time_out)
+tsurugi_snapshot_oldest(int *process_out, tg_time *time_out)
 {
 	*time_out = 0;
-	for (unsigned id = 0; id < tg_session_max(); id++)
+	for (unsigned id = 0; id <= tg_session_max(); id++)
 	{
-		tg_time time = tg_snapshot_oldest(id);
+		tg_time time = oldest_of(id);
 
 		if (time == 0 || (*time_out != 0 && time >= *time_out))
 			continue;
 		*time_out = time;
-		*session_out = id;
+		*process_out = process_of(id);
 	}
 	return *time_out != 0;
 }
@@ -66,7 +80,7 @@ static struct
 } told[TOLD_MAX];
 static unsigned told_count;
 
-/* Forgets those that are gone; whether this one was told of. */
+/* Forgets those that are gone; whether this one was told of: a job's may be its session's, too. */
 static bool
 was_told(unsigned session, tg_time time)
 {
@@ -75,10 +89,10 @@ was_told(unsigned session, tg_time time)
 
 	for (unsigned i = 0; i < told_count; i++)
 	{
-		if (tg_snapshot_oldest(told[i].session) != told[i].time)
+		if (oldest_of(told[i].session) != told[i].time)
 			continue;
 		told[left++] = told[i];
-		found = found || (told[i].session == session && told[i].time == time);
+		found = found || (told[i].time == time && (told[i].session == session || session == tg_session_max()));
 	}
 	told_count = left;
 	return found;
@@ -89,19 +103,26 @@ tsurugi_snapshot_watch(void)
 {
 	if (held_versions_warning == 0)
 		return;
-	for (unsigned id = 0; id < tg_session_max(); id++)
+	for (unsigned id = 0; id <= tg_session_max(); id++)
 	{
-		tg_time time = tg_snapshot_oldest(id);
+		tg_time time = oldest_of(id);
 		uint64_t held = time != 0 ? tg_collector_held_for(time) : 0;
-		int process_id = tsurugi_session_owner_get(id).process_id;
 
-		if (held < (uint64_t) held_versions_warning || process_id == 0 || was_told(id, time) || told_count == TOLD_MAX)
+		if (held < (uint64_t) held_versions_warning || was_told(id, time) || told_count == TOLD_MAX)
 			continue;
 		told[told_count].session = id;
 		told[told_count++].time = time;
-		ereport(LOG, (errmsg("a snapshot of process %d keeps %llu row versions of tsurugi_fdw from being collected",
-							 process_id, (unsigned long long) held),
-					  errhint("End its transaction, or set tsurugi_fdw.snapshot_age_limit.")));
+		if (id == tg_session_max())
+			ereport(
+				LOG,
+				(errmsg(
+					 "a snapshot of a transaction of several sessions keeps %llu row versions of tsurugi_fdw from being collected",
+					 (unsigned long long) held),
+				 errhint("See tsurugi.shared_transactions.")));
+		else if (process_of(id) != 0)
+			ereport(LOG, (errmsg("a snapshot of process %d keeps %llu row versions of tsurugi_fdw from being collected",
+								 process_of(id), (unsigned long long) held),
+						  errhint("End its transaction, or set tsurugi_fdw.snapshot_age_limit.")));
 	}
 }
 
@@ -115,6 +136,9 @@ tsurugi_snapshot_check_age_of(TimestampTz taken)
 	if (taken == 0 || !TimestampDifferenceExceeds(taken, GetCurrentTimestamp(), tsurugi_snapshot_age_limit_ms))
 		return;
 	oldest = tg_snapshot_oldest(tsurugi_session()->id);
+	/* that of a transaction of several sessions is none of this one's */
+	if (tsurugi_snapshot_time() != 0 && tsurugi_snapshot_time() < oldest)
+		oldest = tsurugi_snapshot_time();
 	if (oldest == 0 || tg_collector_held_for(oldest) == 0)
 		return;
 	ereport(ERROR, (errcode(ERRCODE_SNAPSHOT_TOO_OLD), errmsg("snapshot too old"),

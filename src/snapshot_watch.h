@@ -17,8 +17,8 @@ extern void tsurugi_snapshot_watch_init(void);
 /* By the worker's main thread, about twice a second: a line in the log for each new snapshot that holds too much. */
 extern void tsurugi_snapshot_watch(void);
 
-/* The session that reads at the oldest time, and that time; false: nobody reads. */
-extern bool tsurugi_snapshot_oldest(unsigned *session_out, tg_time *time_out);
+/* Who reads at the oldest time: a process, or 0, several sessions that work in one transaction; and that time.  False: nobody. */
+extern bool tsurugi_snapshot_oldest(int *process_out, tg_time *time_out);
 
 extern int tsurugi_snapshot_age_limit_ms;
 

@@ -510,12 +510,10 @@ tsurugi_fdw_runtime(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* A process id, or NULL for a thread of the worker. */
+/* A process id, or NULL for 0: a thread of the worker, or nobody. */
 static void
-add_process(Row *row, unsigned session_id)
+add_process(Row *row, int process_id)
 {
-	int process_id = tsurugi_session_owner_get(session_id).process_id;
-
 	if (process_id != 0)
 		add_datum(row, Int32GetDatum(process_id));
 	else
@@ -531,7 +529,7 @@ add_epoch(Row *row)
 
 	add_bigint(row, held ? tg_load_acquire(tg_epoch_global) - epoch : 0);
 	if (held)
-		add_process(row, id);
+		add_process(row, tsurugi_session_owner_get(id).process_id);
 	else
 		add_null(row);
 }
@@ -539,10 +537,10 @@ add_epoch(Row *row)
 static void
 add_oldest_snapshot(Row *row)
 {
-	unsigned id;
+	int process_id;
 	tg_time time;
 
-	if (!tsurugi_snapshot_oldest(&id, &time))
+	if (!tsurugi_snapshot_oldest(&process_id, &time))
 	{
 		add_null(row);
 		add_null(row);
@@ -550,7 +548,7 @@ add_oldest_snapshot(Row *row)
 		return;
 	}
 	add_bigint(row, time);
-	add_process(row, id);
+	add_process(row, process_id);
 	add_bigint(row, tg_collector_held_for(time));
 }
 

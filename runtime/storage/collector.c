@@ -164,9 +164,23 @@ take_inbox(void)
 	}
 }
 
+/* Entries of a piece. */
+static uint32_t
+count_entries(const tg_write_log *piece, unsigned *budget)
+{
+	uint32_t count = 0;
+
+	for (const tg_log_block *block = &piece->first; block != NULL; block = block->next)
+	{
+		count += block->count;
+		tg_spend(budget, 1);
+	}
+	return count;
+}
+
 /* Logs come nearly in order of C, and of one transaction the older piece first. */
 static void
-sort_in(tg_session *session, tg_write_log *piece)
+sort_in(tg_session *session, tg_write_log *piece, unsigned *budget)
 {
 	tg_write_log *after = tg_collector_shared->waiting_last;
 
@@ -182,6 +196,11 @@ sort_in(tg_session *session, tg_write_log *piece)
 	{
 		tg_piece_destroy(session, piece);
 		return;
+	}
+	if (piece->ended > tg_collector_shared->readings.bound)
+	{
+		piece->kept = count_entries(piece, budget);
+		tg_fetch_add_relaxed(&tg_collector_shared->held_back, piece->kept);
 	}
 	while (after != NULL && after->ended > piece->ended)
 		after = after->previous;
@@ -217,6 +236,7 @@ gather(tg_session *session, unsigned *budget)
 		tg_store_relaxed(&tg_collector_shared->freed, false);
 		tg_readings_gather(&tg_collector_shared->readings); /* first: 1 */
 		tg_store_relaxed(&tg_collector_shared->horizon, tg_collector_shared->readings.horizon);
+		tg_store_relaxed(&tg_collector_shared->bound, tg_collector_shared->readings.bound);
 		tg_failpoint("collector_gathered");
 		take_inbox();
 		tg_filed_call();
@@ -227,7 +247,7 @@ gather(tg_session *session, unsigned *budget)
 
 		tg_collector_shared->incoming = piece->next;
 		tg_store_relaxed(&tg_collector_shared->progress, true);
-		sort_in(session, piece);
+		sort_in(session, piece, budget);
 		tg_spend(budget, 1);
 	}
 	/* From the oldest on: behind those that are due any number may wait for somebody who reads. */
@@ -238,6 +258,7 @@ gather(tg_session *session, unsigned *budget)
 
 		if (next != NULL && next->ended <= tg_collector_shared->readings.bound)
 		{
+			tg_fetch_add_relaxed(&tg_collector_shared->held_back, -(uint64_t) next->kept);
 			tg_collector_shared->due = next;
 			tg_spend(budget, 1);
 		}

@@ -58,7 +58,10 @@ extern bool tg_collector_has_work(void);
 /* Pieces of logs given since a cycle last took what had been; about. */
 extern uint64_t tg_collector_given(void);
 
-/* Versions that are kept for who reads at this time (NEVER: for all), and would else be gone; about. */
+/*
+ * Versions that are kept for who reads at this time (NEVER: for all), and would else be gone; about.  If it stands
+ * for every later time, too, all that have ended since.
+ */
 extern uint64_t tg_collector_held_for(tg_time time);
 
 /*

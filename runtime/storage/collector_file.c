@@ -164,7 +164,8 @@ uint64_t
 tg_collector_held_for(tg_time time)
 {
 	unsigned count = tg_load_relaxed(&tg_collector_shared->keeper_count);
-	uint64_t held = 0;
+	bool is_bound = time == TG_TIME_NEVER || tg_load_relaxed(&tg_collector_shared->bound) == time;
+	uint64_t held = is_bound ? tg_load_relaxed(&tg_collector_shared->held_back) : 0;
 
 	for (unsigned i = 0; i < count; i++)
 	{

@@ -146,6 +146,7 @@ typedef struct tg_collector
 	tg_write_log *incoming; /* taken from the inbox, oldest first */
 	tg_write_log *waiting;	/* committed, ascending by ended */
 	tg_write_log *waiting_last;
+	uint64_t held_back; /* atomic: entries of those that were beyond the bound when they came */
 	bool has_due;
 	tg_write_log *due; /* taken out of these for this cycle: the last one, then by previous */
 	tg_write_log *strays;
@@ -160,6 +161,7 @@ typedef struct tg_collector
 	unsigned wait_ms;
 	uint64_t wake_ms; /* atomic: when to run though nothing was given; NEVER_MS */
 	tg_time horizon;  /* atomic, for views */
+	tg_time bound;	  /* likewise */
 
 	uint32_t sweeping TG_CACHE_ALIGNED; /* atomic: somebody sweeps */
 	tg_sweep sweep;

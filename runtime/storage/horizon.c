@@ -540,3 +540,13 @@ tg_snapshot_oldest(unsigned session_id)
 		oldest = earlier(oldest, tg_load_relaxed(&shared->session[session_id].entry[i]));
 	return oldest == TG_TIME_NEVER ? 0 : oldest;
 }
+
+tg_time
+tg_snapshot_oldest_job(void)
+{
+	tg_time oldest = TG_TIME_NEVER;
+
+	for (unsigned i = 0; i < TG_SNAPSHOTS_OF_JOBS; i++)
+		oldest = earlier(oldest, tg_load_relaxed(&shared->job[i]));
+	return oldest == TG_TIME_NEVER ? 0 : oldest;
+}

@@ -166,4 +166,7 @@ extern void tg_snapshot_withdraw_all(tg_session *session);
 /* The i-th session's oldest published snapshot, or 0: for views. */
 extern tg_time tg_snapshot_oldest(unsigned session_id);
 
+/* The same of those that are published for no session: of jobs, and of transactions that several sessions work in. */
+extern tg_time tg_snapshot_oldest_job(void);
+
 #endif /* TG_HORIZON_H */

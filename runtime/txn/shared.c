@@ -487,7 +487,10 @@ publish(tg_session *session, tg_shared *shared, tg_time *time_out)
 	{
 		status = tg_snapshot_publish_job(*time_out, tracks(shared), &shared->snapshot_entry);
 		if (status == TG_OK)
+		{
 			shared->snapshot = *time_out;
+			tg_store_relaxed(&shared->drawn_us, tg_clock_us());
+		}
 		else
 			tg_snapshot_withdraw(session, shared->operation_entry);
 	}
@@ -552,11 +555,18 @@ validate(tg_session *session, tg_shared *shared)
 	}
 }
 
+uint64_t
+tg_shared_snapshot_age_us(const tg_shared *shared)
+{
+	return tg_clock_us() - tg_load_relaxed(&shared->drawn_us);
+}
+
 void
 tg_shared_set_snapshot(tg_shared *shared, tg_time time)
 {
 	tg_snapshot_raise_job(shared->snapshot_entry, time);
 	shared->snapshot = time;
+	tg_store_relaxed(&shared->drawn_us, tg_clock_us());
 	tg_txn_note_snapshot(shared->txn, time);
 }
 

@@ -161,6 +161,9 @@ extern void tg_shared_set_command(tg_shared *shared, uint32_t command);
 extern tg_status tg_shared_draw(tg_session *session, tg_shared *shared, tg_time *time_out,
 								unsigned *entry_out) TG_MUST_USE;
 
+/* How long ago it was drawn. */
+extern uint64_t tg_shared_snapshot_age_us(const tg_shared *shared);
+
 /* W5: from now on it is this one, as of which what was read has been validated. */
 extern void tg_shared_set_snapshot(tg_shared *shared, tg_time time);
 

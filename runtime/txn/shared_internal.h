@@ -40,6 +40,7 @@ struct tg_shared
 	tg_areas *exclude;
 	tg_time snapshot; /* 0: none yet, or one for each operation */
 	unsigned snapshot_entry;
+	uint64_t drawn_us; /* atomic: when it was */
 	uint32_t command;
 	unsigned operation_entry; /* published by the session at work */
 	bool entered;			  /* it has entered the lane, which ends with the operation */

@@ -12,6 +12,7 @@
 #include "runtime/txn/shared_internal.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/sched/park.h"
 
 /* The snapshot, which the session has published. */
 static tg_status
@@ -24,6 +25,7 @@ keep_snapshot(tg_session *session, tg_shared *shared, tg_time time, unsigned ent
 	if (status != TG_OK)
 		return status;
 	shared->snapshot = keeps ? time : 0;
+	tg_store_relaxed(&shared->drawn_us, tg_clock_us());
 	tg_txn_note_snapshot(shared->txn, time);
 	tg_shared_renew(shared);
 	tg_store_release(&shared->state, TG_SHARED_RUNNING);

@@ -62,7 +62,60 @@ is(ask('FETCH 1 FROM c'), '1|32', 'a cursor');
 sql('UPDATE t SET n = n + 1') for 1 .. 3;
 ok(poll('SELECT versions_held BETWEEN 1 AND 1000 FROM tsurugi.collector'), 'keeps what it has yet to read');
 is(ask('FETCH 2 FROM c'), "2|32\n3|32", 'and reads it');
-ask('COMMIT');
+ask("SET tsurugi_fdw.snapshot_age_limit = 1");
+is(ask('FETCH ALL FROM c'), 'ERROR 72000', 'but not past its limit');
+ask('ROLLBACK');
+
+# So is a statement's that takes long, whatever it looks up its rows by.
+for my $rows ('SELECT i FROM generate_series(1, 1000) i', 'SELECT id FROM t')
+{
+	ok(poll('SELECT versions_held = 0 FROM tsurugi.collector'), 'nothing is kept');
+	ask("SET tsurugi_fdw.snapshot_age_limit = '100ms'; SET enable_hashjoin = off; SET enable_mergejoin = off; SET tsurugi_fdw.scan_pool_rows = -1");
+	$reader->send("SELECT count(pg_sleep(0.1)) FROM ($rows OFFSET 0) x (i) JOIN t ON id = i;");
+	ok(poll("SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'PgSleep'"), 'a long statement');
+	sql('UPDATE t SET n = n + 1');
+	is($reader->wait, 'ERROR 72000', 'ends at its next row past the limit');
+}
+
+# Other readers that keep one version of each row, and one that keeps all: what it has read is validated as of a later time.
+my $shared_told = qr/a snapshot of a transaction of several sessions keeps/;
+sub is_kept
+{
+	my ($what, $whose, $keeps, $since, $line) = @_;
+
+	sql('UPDATE t SET n = n + 1') for 1 .. 3;
+	ok(poll("SELECT versions_held = $keeps FROM tsurugi.collector"), "$what keeps $keeps versions") or diag(sql('SELECT * FROM tsurugi.collector'));
+	is(sql('SELECT oldest_snapshot_pid, oldest_snapshot_holds FROM tsurugi.collector'), "$whose|$keeps", 'as the view says');
+	ok($node->wait_for_log($line, $since), 'and the log');
+}
+for my $reads ([ 'BEGIN', 1000, 'long' ], [ 'BEGIN ISOLATION LEVEL SERIALIZABLE', 3000, 'default' ])
+{
+	my ($begin, $keeps, $type) = @$reads;
+	my $since = -s $node->logfile;
+
+	ask('SET tsurugi_fdw.snapshot_age_limit = 0');
+	ask("$begin; SET LOCAL tsurugi_fdw.transaction_type = '$type'");
+	ask('SELECT sum(n) FROM t');
+	is_kept("$begin, $type", $pid, $keeps, $since, qr/a snapshot of process $pid keeps/);
+	ask('SET tsurugi_fdw.snapshot_age_limit = 1');
+	is(ask('SELECT sum(n) FROM t'), 'ERROR 72000', 'until it is too old');
+	ask('ROLLBACK');
+	ok(poll('SELECT versions_held = 0 FROM tsurugi.collector'), 'then all goes');
+}
+{
+	my $since = -s $node->logfile;
+	my $handle = ask("SET default_transaction_isolation = 'repeatable read'; SELECT tsurugi.begin_transaction('t')");
+
+	ask("SELECT tsurugi.attach_transaction('$handle')");
+	ask('SET tsurugi_fdw.snapshot_age_limit = 0');
+	ask('SELECT sum(n) FROM t');
+	is_kept('one that no session owns', '', 1000, $since, $shared_told);
+	ask('SET tsurugi_fdw.snapshot_age_limit = 1');
+	is(ask('SELECT sum(n) FROM t'), 'ERROR 72000', 'until it is too old');
+	ask("SELECT tsurugi.detach_transaction()");
+	ask("SELECT tsurugi.abort_transaction('$handle')");
+	ok(poll('SELECT versions_held = 0 FROM tsurugi.collector'), 'then all goes');
+}
 $reader->close;
 
 # --- an idle session -------------------------------------------------------------
