@@ -33,6 +33,7 @@
 #include "runtime/storage/btree.h"
 #include "runtime/storage/catalog.h"
 #include "runtime/storage/collector.h"
+#include "runtime/storage/dictionary.h"
 #include "runtime/storage/horizon.h"
 #include "runtime/storage/index.h"
 #include "runtime/storage/key.h"

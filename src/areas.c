@@ -24,6 +24,7 @@
 #include "utils/varlena.h"
 
 #include "src/errors.h"
+#include "src/ranking.h"
 #include "src/relation.h"
 #include "src/row.h"
 #include "src/scan_fit.h"
@@ -187,6 +188,7 @@ make_bound(Relation relation, const char *bound, const void **key_out, uint32_t 
 		tg_value value;
 		Oid function;
 		Oid parameter;
+		Datum datum;
 
 		if (nulls[i])
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("bounds of keys must not contain nulls")));
@@ -196,9 +198,12 @@ make_bound(Relation relation, const char *bound, const void **key_out, uint32_t 
 								   NameStr(attribute->attname), RelationGetRelationName(relation)),
 							errhint("Preserve the whole table.")));
 		getTypeInputInfo(attribute->atttypid, &function, &parameter);
-		(void) tsurugi_fit_value(
-			column, column->type,
-			OidInputFunctionCall(function, TextDatumGetCString(values[i]), parameter, attribute->atttypmod), &value);
+		datum = OidInputFunctionCall(function, TextDatumGetCString(values[i]), parameter, attribute->atttypmod);
+		if (OidIsValid(column->comparison))
+			tsurugi_value(&column->codec,
+						  tsurugi_rank_add(described->table, &column->origin, column->comparison, datum), &value);
+		else
+			(void) tsurugi_fit_value(described->table, column, column->type, datum, &value);
 		bytes = tg_key_append(key, bytes, &column->part, (tg_kind) column->codec.kind, &value);
 		if (bytes == SIZE_MAX)
 			tsurugi_error(TG_TOO_LARGE, relation);

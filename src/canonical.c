@@ -37,7 +37,7 @@
  * A type of an extension is known by the function that compares it: what is said of
  * its values here was read in that function.
  *
- * Left out: other types of extensions, and xml (which has no equality).
+ * Left out: other types of extensions and users, and what contains them; these have ranks (ranking.h).
  */
 #include "postgres.h"
 
@@ -123,10 +123,9 @@ static void append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 static bool
 is_plain(const tsurugi_codec *codec, bool *ordered_out)
 {
-	const char *reason;
 	uint8_t code;
 
-	return tsurugi_key_code(codec, &code, ordered_out, &reason);
+	return tsurugi_key_code(codec, &code, ordered_out);
 }
 
 static void
@@ -648,10 +647,9 @@ append_plain(StringInfo bytes, const tsurugi_codec *codec, Datum value)
 {
 	tg_key_part part = {.header_bytes = codec->header_bytes};
 	tg_value stored;
-	const char *reason;
 	bool ordered;
 
-	(void) tsurugi_key_code(codec, &part.code, &ordered, &reason);
+	(void) tsurugi_key_code(codec, &part.code, &ordered);
 	tsurugi_value(codec, value, &stored);
 	if (codec->kind == TG_KIND_STRING)
 	{

@@ -296,7 +296,7 @@ string_key_code(const tsurugi_codec *codec, bool *ordered_out)
 }
 
 bool
-tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_out, const char **reason_out)
+tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_out)
 {
 	*ordered_out = true;
 	if (codec->form == TSURUGI_NUMERIC8 || codec->form == TSURUGI_NUMERIC16)
@@ -373,6 +373,5 @@ tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_ou
 		*ordered_out = false;
 		return true;
 	}
-	*reason_out = gettext_noop("Its type has no stored form that is ordered or equal byte by byte.");
 	return false;
 }

@@ -113,9 +113,8 @@ tsurugi_datum(const tsurugi_codec *codec, const void *cell, char *scratch)
 /*
  * How a column serves in a key: *code_out, and *ordered_out if memcmp order
  * is the order of the type's default btree operators under that collation
- * (else the key serves look-ups by equality only).  False: it cannot be in a
- * key; *reason_out is a detail for the message.
+ * (else the key serves look-ups by equality only).  False: it cannot, as it is stored.
  */
-extern bool tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_out, const char **reason_out);
+extern bool tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_out);
 
 #endif /* TSURUGI_CODEC_H */

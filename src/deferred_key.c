@@ -133,7 +133,7 @@ judge(Relation relation, const tsurugi_relation *described, const tsurugi_index 
 	if (is_canonical(index))
 	{
 		estate = CreateExecutorState();
-		row.hidden = tsurugi_hidden_prepare(described, estate);
+		row.hidden = tsurugi_hidden_prepare(described, described->table, estate);
 	}
 	tsurugi_row_from_slot(&row, slot, NULL);
 	for (;;)

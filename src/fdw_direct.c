@@ -250,7 +250,7 @@ tsurugi_direct_make(ForeignScanState *node)
 		modify->set_count++;
 	}
 	tsurugi_row_init(&modify->new, described);
-	modify->new.hidden = tsurugi_hidden_prepare(described, estate);
+	modify->new.hidden = tsurugi_hidden_prepare(described, described->table, estate);
 	/* the scan's descriptor is a copy, which nobody counts references to */
 	modify->new_slot = ExecInitExtraTupleSlot(estate, node->ss.ss_ScanTupleSlot->tts_tupleDescriptor, &TTSOpsVirtual);
 	modify->new_slot->tts_tableOid = RelationGetRelid(modify->relation);

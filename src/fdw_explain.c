@@ -13,8 +13,10 @@
 #include "src/fdw.h"
 
 #include "access/genam.h"
+#include "access/stratnum.h"
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/ruleutils.h"
@@ -116,13 +118,16 @@ add_condition(Shown *shown, int column, const char *rest)
 					 rest);
 }
 
+/* By the operator that the index's operator class has for it. */
 static void
-add_comparison(Shown *shown, int column, const char *format)
+add_comparison(Shown *shown, int column, StrategyNumber strategy, const char *format)
 {
 	const List *values = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
+	Oid input = shown->index->rd_opcintype[column];
+	Oid operator= get_opfamily_member(shown->index->rd_opfamily[column], input, input, strategy);
+	char *value = deparse_expression(list_nth(values, shown->value++), shown->context, false, false);
 
-	add_condition(shown, column,
-				  psprintf(format, deparse_expression(list_nth(values, shown->value++), shown->context, false, false)));
+	add_condition(shown, column, psprintf("%s %s", get_opname(operator), psprintf(format, value)));
 }
 
 /*
@@ -146,12 +151,15 @@ show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, Explain
 		if ((shape->nulls >> i & 1) != 0)
 			add_condition(&shown, i, "IS NULL");
 		else
-			add_comparison(&shown, i, (shape->arrays >> i & 1) != 0 ? "= ANY (%s)" : "= %s");
+			add_comparison(&shown, i, BTEqualStrategyNumber, (shape->arrays >> i & 1) != 0 ? "ANY (%s)" : "%s");
 	}
 	if (shape->low != TSURUGI_BOUND_NONE)
-		add_comparison(&shown, shape->fixed_count, shape->low == TSURUGI_BOUND_INCLUSIVE ? ">= %s" : "> %s");
+		add_comparison(&shown, shape->fixed_count,
+					   shape->low == TSURUGI_BOUND_INCLUSIVE ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber,
+					   "%s");
 	if (shape->high != TSURUGI_BOUND_NONE)
-		add_comparison(&shown, shape->fixed_count, shape->high == TSURUGI_BOUND_INCLUSIVE ? "<= %s" : "< %s");
+		add_comparison(&shown, shape->fixed_count,
+					   shape->high == TSURUGI_BOUND_INCLUSIVE ? BTLessEqualStrategyNumber : BTLessStrategyNumber, "%s");
 	if (shape->not_null)
 		add_condition(&shown, shape->fixed_count, "IS NOT NULL");
 	primary = shown.index->rd_index->indisprimary;

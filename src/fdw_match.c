@@ -72,7 +72,7 @@ match_operator(const tsurugi_key_column *key, Oid operator, Oid collation, Strat
 		return false;
 	get_op_opfamily_properties(operator, key->family, false, &strategy, &left_type, &right_type);
 	*strategy_out = strategy;
-	if (!tsurugi_fits(left_type, right_type))
+	if (OidIsValid(key->comparison) ? left_type != right_type : !tsurugi_fits(left_type, right_type))
 		return false;
 	if (OidIsValid(key->collation) && collation != key->collation)
 		return false;

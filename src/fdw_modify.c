@@ -79,7 +79,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	if (mtstate->operation != CMD_DELETE)
 	{
 		tsurugi_row_init(&modify->row, described);
-		modify->row.hidden = tsurugi_hidden_prepare(described, mtstate->ps.state);
+		modify->row.hidden = tsurugi_hidden_prepare(described, described->table, mtstate->ps.state);
 	}
 	modify->has_old = mtstate->operation != CMD_INSERT || modify->on_conflict == ONCONFLICT_UPDATE;
 	if (modify->has_old)

@@ -14,6 +14,7 @@
 #include "executor/executor.h"
 
 #include "src/canonical.h"
+#include "src/ranking.h"
 
 /* Of one source: computed for the row in hand, or not yet. */
 typedef struct Source
@@ -27,6 +28,7 @@ typedef struct Source
 struct tsurugi_hidden_states
 {
 	const tsurugi_relation *described;
+	tg_table *table;
 	EState *estate;
 	Source *sources;
 	tg_hidden_values *of_index; /* by index of the relation; values NULL: it has none */
@@ -56,7 +58,7 @@ make_place(tsurugi_hidden_states *states, int at)
 }
 
 tsurugi_hidden_states *
-tsurugi_hidden_prepare(const tsurugi_relation *described, EState *estate)
+tsurugi_hidden_prepare(const tsurugi_relation *described, tg_table *table, EState *estate)
 {
 	tsurugi_hidden_states *states;
 
@@ -64,6 +66,7 @@ tsurugi_hidden_prepare(const tsurugi_relation *described, EState *estate)
 		return NULL;
 	states = palloc0(sizeof(*states));
 	states->described = described;
+	states->table = table;
 	states->estate = estate;
 	states->sources = allocate_aligned(described->source_count * sizeof(Source));
 	for (int i = 0; i < described->source_count; i++)
@@ -107,7 +110,9 @@ compute_source(tsurugi_hidden_states *states, TupleTableSlot *slot, int number)
 	value = ExecEvalExpr(source->state, context, &source->null);
 	if (!source->null)
 	{
-		if (hidden->canonical)
+		if (OidIsValid(hidden->comparison))
+			value = tsurugi_rank_add(states->table, &hidden->origin, hidden->comparison, value);
+		else if (hidden->canonical)
 			value = tsurugi_canonical(hidden->origin.type, hidden->origin.collation, value);
 		tsurugi_value(&hidden->stored, value, &source->value);
 	}

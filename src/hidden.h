@@ -12,8 +12,12 @@
 
 typedef struct tsurugi_hidden_states tsurugi_hidden_states;
 
-/* Prepares what a relation has hidden values of, in the current memory context.  NULL: it has none. */
-extern tsurugi_hidden_states *tsurugi_hidden_prepare(const tsurugi_relation *described, EState *estate);
+/*
+ * Prepares what a relation has hidden values of, in the current memory context, for rows of this storage.  NULL: it has
+ * none.
+ */
+extern tsurugi_hidden_states *tsurugi_hidden_prepare(const tsurugi_relation *described, tg_table *table,
+													 EState *estate);
 
 /*
  * Computes the columns behind the attributes, for a row in a slot of the relation's shape, in the estate's

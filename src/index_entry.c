@@ -311,8 +311,6 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 	definition->collations[at] = choose_collation(element, type, collation);
 	definition->classes[at] = ResolveOpClass(element->opclass, type, DEFAULT_INDEX_TYPE, BTREE_AM_OID);
 	definition->options[at] = sort_options(element);
-	tsurugi_key_check(list_nth(definition->names, at), type, typmod, definition->collations[at],
-					  definition->classes[at]);
 }
 
 static void

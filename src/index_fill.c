@@ -43,6 +43,7 @@
 typedef struct Fill
 {
 	const tsurugi_relation *described;
+	tg_table *table;
 	int index; /* of the relation */
 	tg_index_fill walk;
 	bool *needed; /* columns that the values are made of */
@@ -77,13 +78,14 @@ static void
 make_states(Fill *fill)
 {
 	fill->estate = CreateExecutorState();
-	fill->states = tsurugi_hidden_prepare(fill->described, fill->estate);
+	fill->states = tsurugi_hidden_prepare(fill->described, fill->table, fill->estate);
 }
 
 static void
 open_fill(Fill *fill, Relation relation, tg_index *index, bool exclusive)
 {
 	fill->described = tsurugi_relation_describe(relation);
+	fill->table = index->table;
 	for (fill->index = 0; fill->described->indexes[fill->index].oid != index->spec.host; fill->index++)
 		;
 	note_needed(fill);

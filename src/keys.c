@@ -5,7 +5,7 @@
  * The storage makes keys of columns as they are stored (runtime/storage/key.h).
  * So what an index has that is no plain column whose stored form is equal byte
  * by byte gets a hidden value: an expression its value, a predicate whether it
- * holds, and a column of such a type its canonical bytes.  Each index keeps its own (storage/hidden.h), so
+ * holds, and a column of such a type its canonical bytes, or, where we know of none, its rank (ranking.h).  Each index keeps its own (storage/hidden.h), so
  * that it comes and goes by itself.  But the primary key is what rows are found by for life, and is made of columns of
  * the rows alone: its hidden values are such columns, behind the attributes.
  */
@@ -14,6 +14,7 @@
 #include "src/keys.h"
 
 #include "access/genam.h"
+#include "access/nbtree.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
@@ -38,7 +39,7 @@ typedef struct Form
 	uint8_t code;
 	bool ordered;
 	bool canonical;
-	const char *reason; /* why they cannot be */
+	Oid comparison; /* canonical, and a rank by this function */
 } Form;
 
 /* These classes compare bytes, whatever the collation. */
@@ -48,29 +49,35 @@ is_pattern_family(Oid family)
 	return family == TEXT_PATTERN_BTREE_FAM_OID || family == BPCHAR_PATTERN_BTREE_FAM_OID;
 }
 
-/* False: they cannot be in one. */
 static bool
-choose_form(const tsurugi_codec *codec, Oid family, Form *form)
+is_usual_family(Oid type, Oid family)
 {
-	Oid usual = GetDefaultOpClass(codec->type, BTREE_AM_OID);
+	Oid usual = GetDefaultOpClass(type, BTREE_AM_OID);
+
+	return is_pattern_family(family) || (OidIsValid(usual) && get_opclass_family(usual) == family);
+}
+
+/* By an operator class: its family, and the type that it is for. */
+static void
+choose_form(const tsurugi_codec *codec, Oid family, Oid input, Form *form)
+{
+	bool usual = is_usual_family(codec->type, family);
 
 	*form = (Form){0};
-	if (!is_pattern_family(family) && (!OidIsValid(usual) || get_opclass_family(usual) != family))
-	{
-		form->reason = gettext_noop("Its operator class is not the default one of its type.");
-		return false;
-	}
-	if (tsurugi_key_code(codec, &form->code, &form->ordered, &form->reason))
+	if (usual && tsurugi_key_code(codec, &form->code, &form->ordered))
 	{
 		form->ordered |=
 			is_pattern_family(family) || (type_is_enum(codec->type) && tsurugi_enum_is_in_order(codec->type));
-		return true;
+		return;
 	}
-	if (!tsurugi_canonical_is_possible(codec->type, codec->collation, &form->ordered))
-		return false;
 	form->canonical = true;
 	form->code = TG_KEY_STRING;
-	return true;
+	if (usual && tsurugi_canonical_is_possible(codec->type, codec->collation, &form->ordered))
+		return;
+	form->ordered = true;
+	form->comparison = get_opfamily_proc(family, input, input, BTORDER_PROC);
+	if (!OidIsValid(form->comparison))
+		elog(ERROR, "missing support function %d for type %u of operator family %u", BTORDER_PROC, input, family);
 }
 
 static void
@@ -82,67 +89,35 @@ init_codec(tsurugi_codec *codec, Oid type, int32 typmod, Oid collation)
 	tsurugi_codec_init(codec, &attribute);
 }
 
-void
-tsurugi_key_check(const char *name, Oid type, int32 typmod, Oid collation, Oid class)
-{
-	tsurugi_codec codec;
-	Form form;
-
-	init_codec(&codec, type, typmod, collation);
-	if (!choose_form(&codec, get_opclass_family(class), &form))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("column \"%s\" cannot be in an index of a table in memory", name),
-						errdetail_internal("%s", _(form.reason))));
-}
-
 bool
-tsurugi_index_is_possible(Relation relation, Relation index)
+tsurugi_index_is_possible(Relation index)
 {
-	List *expressions = RelationGetIndexExpressions(index);
-	ListCell *next = list_head(expressions);
-
-	if (index->rd_rel->relam != BTREE_AM_OID)
-		return false;
-	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
-	{
-		AttrNumber attnum = index->rd_index->indkey.values[i];
-		tsurugi_codec codec;
-		Form form;
-
-		if (attnum != 0)
-			tsurugi_codec_init(&codec, TupleDescAttr(RelationGetDescr(relation), attnum - 1));
-		else
-		{
-			init_codec(&codec, exprType(lfirst(next)), exprTypmod(lfirst(next)), InvalidOid);
-			next = lnext(expressions, next);
-		}
-		codec.collation = index->rd_indcollation[i];
-		if (!choose_form(&codec, index->rd_opfamily[i], &form))
-			return false;
-	}
-	return true;
+	return index->rd_rel->relam == BTREE_AM_OID;
 }
 
 /* --- describing ---------------------------------------------------------------------------------- */
 
 /* The number of a source, new if there is none yet. */
 static int
-number_source(tsurugi_relation *described, Expr *source, bool canonical, const tsurugi_codec *origin,
+number_source(tsurugi_relation *described, Expr *source, const Form *form, const tsurugi_codec *origin,
 			  const tsurugi_codec *stored)
 {
 	for (int i = 0; i < described->source_count; i++)
 	{
 		const tsurugi_hidden *hidden = &described->hidden[i];
 
-		if (hidden->canonical == canonical && hidden->origin.collation == origin->collation &&
-			equal(hidden->source, source))
+		if (hidden->canonical == form->canonical && hidden->comparison == form->comparison &&
+			hidden->origin.collation == origin->collation && equal(hidden->source, source))
 			return i;
 	}
 	described->hidden = described->hidden == NULL
 							? palloc(sizeof(tsurugi_hidden))
 							: repalloc(described->hidden, (described->source_count + 1) * sizeof(tsurugi_hidden));
-	described->hidden[described->source_count] =
-		(tsurugi_hidden){.source = copyObject(source), .canonical = canonical, .origin = *origin, .stored = *stored};
+	described->hidden[described->source_count] = (tsurugi_hidden){.source = copyObject(source),
+																  .canonical = form->canonical,
+																  .comparison = form->comparison,
+																  .origin = *origin,
+																  .stored = *stored};
 	return described->source_count++;
 }
 
@@ -168,10 +143,10 @@ key_column(tsurugi_relation *described, int source)
 
 /* What stands for a column in an index's key or predicate. */
 static int
-hidden_column(tsurugi_relation *described, tsurugi_index *index, Expr *source, bool canonical,
+hidden_column(tsurugi_relation *described, tsurugi_index *index, Expr *source, const Form *form,
 			  const tsurugi_codec *origin, const tsurugi_codec *stored)
 {
-	int number = number_source(described, source, canonical, origin, stored);
+	int number = number_source(described, source, form, origin, stored);
 
 	if (index->primary)
 		return key_column(described, number);
@@ -215,10 +190,12 @@ describe_column(tsurugi_relation *described, Relation relation, Relation index, 
 	column->collation = index->rd_indcollation[at];
 	column->family = index->rd_opfamily[at];
 	column->opcintype = index->rd_opcintype[at];
-	if (!choose_form(&codec, column->family, &form))
-		elog(ERROR, "column %d of index %u cannot be in a key: %s", at + 1, RelationGetRelid(index), form.reason);
+	choose_form(&codec, column->family, column->opcintype, &form);
 	column->ordered = form.ordered;
 	column->canonical = form.canonical;
+	column->comparison = form.comparison;
+	if (OidIsValid(form.comparison))
+		column->origin = codec;
 	column->codec = codec;
 	if (form.canonical)
 		init_canonical_codec(&column->codec);
@@ -226,7 +203,7 @@ describe_column(tsurugi_relation *described, Relation relation, Relation index, 
 	column->part.header_bytes = column->codec.header_bytes;
 	column->part.column = column->attnum != 0 && !form.canonical
 							  ? column->attnum - 1
-							  : hidden_column(described, out, expression, form.canonical, &codec, &column->codec);
+							  : hidden_column(described, out, expression, &form, &codec, &column->codec);
 	if (!out->primary)
 		column->part.order = TG_KEY_NULLABLE | ((option & INDOPTION_NULLS_FIRST) != 0 ? TG_KEY_NULLS_FIRST : 0) |
 							 ((option & INDOPTION_DESC) != 0 ? TG_KEY_DESCENDING : 0);
@@ -236,13 +213,14 @@ static void
 describe_predicate(tsurugi_relation *described, Relation index, tsurugi_index *out)
 {
 	List *conditions = RelationGetIndexPredicate(index);
+	const Form plain = {0};
 	tsurugi_codec codec;
 
 	if (conditions == NIL)
 		return;
 	init_codec(&codec, BOOLOID, -1, InvalidOid);
 	out->spec.partial = true;
-	out->spec.predicate = hidden_column(described, out, make_ands_explicit(conditions), false, &codec, &codec);
+	out->spec.predicate = hidden_column(described, out, make_ands_explicit(conditions), &plain, &codec, &codec);
 }
 
 static void
@@ -361,7 +339,7 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 	}
 	for (int i = 0; i < a->source_count; i++)
 	{
-		if (a->hidden[i].canonical != b->hidden[i].canonical ||
+		if (a->hidden[i].canonical != b->hidden[i].canonical || a->hidden[i].comparison != b->hidden[i].comparison ||
 			a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
 			!equal(a->hidden[i].source, b->hidden[i].source))
 			return false;

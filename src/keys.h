@@ -9,11 +9,8 @@
 
 #include "src/relation.h"
 
-/* Whether a value of this type can be in a key under this operator class; raises 0A000 if not.  name is for the message. */
-extern void tsurugi_key_check(const char *name, Oid type, int32 typmod, Oid collation, Oid class);
-
 /* Whether a table in memory can have an index as this one of an ordinary or partitioned table. */
-extern bool tsurugi_index_is_possible(Relation relation, Relation index);
+extern bool tsurugi_index_is_possible(Relation index);
 
 /*
  * Describes the indexes of a relation and their hidden values, in the current

@@ -208,7 +208,7 @@ goes_without(Relation above, Relation parent_index, Relation partition)
 							   RelationGetRelationName(above))));
 		return true;
 	}
-	if (unique || tsurugi_index_is_possible(above, parent_index))
+	if (unique || tsurugi_index_is_possible(parent_index))
 		return false;
 	ereport(NOTICE, (errmsg("index \"%s\" has no part in partition \"%s\"", RelationGetRelationName(parent_index),
 							RelationGetRelationName(partition)),

@@ -19,13 +19,15 @@ typedef struct tsurugi_key_column
 {
 	AttrNumber attnum; /* 0: an expression */
 	bool ordered;	   /* range conditions and ORDER BY may use it (and the columns before it) */
-	bool canonical;	   /* the stored column is what tsurugi_canonical makes of the value */
+	bool canonical;	   /* the stored column is what tsurugi_canonical makes of the value; or, */
+	Oid comparison;	   /* if this is valid, its rank among those that the function has compared (ranking.h) */
 	Oid type;		   /* base type */
 	Oid collation;
 	Oid family; /* operator family of its btree operators */
 	Oid opcintype;
-	tg_key_part part;	 /* for tg_key_append */
-	tsurugi_codec codec; /* of the stored column */
+	tg_key_part part;	  /* for tg_key_append */
+	tsurugi_codec codec;  /* of the stored column */
+	tsurugi_codec origin; /* of the value, if comparison is valid */
 } tsurugi_key_column;
 
 /*
@@ -53,7 +55,8 @@ typedef struct tsurugi_index
 typedef struct tsurugi_hidden
 {
 	Expr *source;		  /* on the table's columns, as in the catalogs */
-	bool canonical;		  /* stored is what tsurugi_canonical makes of it */
+	bool canonical;		  /* stored is what tsurugi_canonical makes of it; or, */
+	Oid comparison;		  /* if this is valid, its rank (ranking.h) */
 	tsurugi_codec origin; /* of the source's value, if canonical */
 	tsurugi_codec stored;
 } tsurugi_hidden;

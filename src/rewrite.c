@@ -515,7 +515,7 @@ copy_rows(Relation relation, Rows *rows, tg_table *fresh, const tsurugi_relation
 	tsurugi_caller caller;
 
 	tsurugi_owner_begin(relation, &caller);
-	copy.hidden = tsurugi_hidden_prepare(described, estate);
+	copy.hidden = tsurugi_hidden_prepare(described, fresh, estate);
 	tsurugi_owner_end(&caller);
 	prepare_conversions(&copy, retype);
 	while (next_row(rows))

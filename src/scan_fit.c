@@ -27,6 +27,8 @@
 #include "utils/timestamp.h"
 
 #include "src/canonical.h"
+#include "src/kinds.h"
+#include "src/ranking.h"
 
 static bool
 is_integer(Oid type)
@@ -170,11 +172,34 @@ fit_moment(const tsurugi_codec *codec, Oid type, Datum datum, tg_value *out)
 
 /* --- all ----------------------------------------------------------------------------------- */
 
+/*
+ * A value that nobody has stored yet has no rank: no row that the snapshot knows can have it.  But who is serializable
+ * notes by its rank that he has looked for it.
+ */
+static tsurugi_fit
+fit_rank(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out)
+{
+	Datum rank;
+	bool is_there = tsurugi_rank_look(table, &column->origin, column->comparison, datum, &rank);
+
+	if (!is_there && tsurugi_is_serializable())
+	{
+		rank = tsurugi_rank_add(table, &column->origin, column->comparison, datum);
+		is_there = true;
+	}
+	if (rank == 0)
+		return FIT_BELOW;
+	tsurugi_value(&column->codec, rank, out);
+	return is_there ? FIT_WITHIN : FIT_BETWEEN;
+}
+
 tsurugi_fit
-tsurugi_fit_value(const tsurugi_key_column *column, Oid type, Datum datum, tg_value *out)
+tsurugi_fit_value(tg_table *table, const tsurugi_key_column *column, Oid type, Datum datum, tg_value *out)
 {
 	const tsurugi_codec *codec = &column->codec;
 
+	if (OidIsValid(column->comparison))
+		return fit_rank(table, column, datum, out);
 	switch (type)
 	{
 		case INT8OID:

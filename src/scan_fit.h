@@ -22,7 +22,8 @@ typedef enum tsurugi_fit
 /* Whether values of these two types of an operator family compare so that one's place among the other's is known. */
 extern bool tsurugi_fits(Oid column, Oid value);
 
-/* The place of a value that is not NULL, of a type that fits; *out for WITHIN and BETWEEN. */
-extern tsurugi_fit tsurugi_fit_value(const tsurugi_key_column *column, Oid type, Datum datum, tg_value *out);
+/* The place of a value that is not NULL, of a type that fits, among those of a table; *out for WITHIN and BETWEEN. */
+extern tsurugi_fit tsurugi_fit_value(tg_table *table, const tsurugi_key_column *column, Oid type, Datum datum,
+									 tg_value *out);
 
 #endif /* TSURUGI_SCAN_FIT_H */

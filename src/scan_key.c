@@ -125,10 +125,10 @@ value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
 
 /* Appends a value that is not NULL to a key.  *bytes is the new length. */
 static tsurugi_fit
-append_datum(const tsurugi_key_value *value, Datum datum, unsigned char *key, size_t *bytes)
+append_datum(tsurugi_scan *scan, const tsurugi_key_value *value, Datum datum, unsigned char *key, size_t *bytes)
 {
 	tg_value stored;
-	tsurugi_fit where = tsurugi_fit_value(value->column, value->type, datum, &stored);
+	tsurugi_fit where = tsurugi_fit_value(scan->described->table, value->column, value->type, datum, &stored);
 
 	if (where == FIT_WITHIN || where == FIT_BETWEEN)
 	{
@@ -149,7 +149,7 @@ append_value(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
 	bool null;
 	Datum datum = value_of(scan, &scan->key_values[i], &null);
 
-	return null ? FIT_NOWHERE : append_datum(&scan->key_values[i], datum, key, bytes);
+	return null ? FIT_NOWHERE : append_datum(scan, &scan->key_values[i], datum, key, bytes);
 }
 
 /* --- arrays ------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ make_elements(tsurugi_scan *scan, tsurugi_key_value *value)
 		size_t bytes = 0;
 
 		/* key is not in use yet */
-		if (nulls[i] || append_datum(value, elements[i], scan->key, &bytes) != FIT_WITHIN)
+		if (nulls[i] || append_datum(scan, value, elements[i], scan->key, &bytes) != FIT_WITHIN)
 			continue;
 		value->elements[value->element_count].bytes = bytes;
 		value->elements[value->element_count++].data =

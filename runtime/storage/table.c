@@ -28,6 +28,7 @@
  */
 #include "runtime/storage/table_internal.h"
 
+#include "runtime/storage/dictionary.h"
 #include "runtime/storage/index.h"
 
 #define ROOT_PAGES (TG_ROW_MAX / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE + 1)
@@ -77,6 +78,7 @@ destroy(tg_session *session, tg_table *table)
 	if (table->index != NULL)
 		tg_btree_destroy(session, table->index);
 	tg_indexes_destroy(session, table);
+	tg_dictionaries_destroy(session, table);
 	while (table->layout != NULL)
 	{
 		tg_layout *layout = table->layout;

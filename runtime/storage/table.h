@@ -268,14 +268,15 @@ struct tg_table
 	uint32_t relation;
 	uint32_t row_next; /* atomic: row ids handed out so far */
 
-	tg_layout *layout;	 /* newest; atomic */
-	tg_btree *index;	 /* NULL: no primary key; atomic */
-	tg_key_spec key;	 /* of index */
-	tg_index *indexes;	 /* the secondary ones; atomic, changed under the table's latch */
-	tg_index *dropped;	 /* those whose memory has to wait; under the table's latch */
-	uint64_t stored;	 /* the host's: snapshots from before it find nothing, and must not be told so; atomic */
-	uint32_t hidden;	 /* the host's: from this column on the layout has none of the user's; 0: it has no others */
-	uint32_t relocating; /* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
+	tg_layout *layout; /* newest; atomic */
+	tg_btree *index;   /* NULL: no primary key; atomic */
+	tg_key_spec key;   /* of index */
+	tg_index *indexes; /* the secondary ones; atomic, changed under the table's latch */
+	tg_index *dropped; /* those whose memory has to wait; under the table's latch */
+	uint64_t stored;   /* the host's: snapshots from before it find nothing, and must not be told so; atomic */
+	uint32_t hidden;   /* the host's: from this column on the layout has none of the user's; 0: it has no others */
+	struct tg_dictionary *dictionaries; /* dictionary.h; atomic, changed under the table's latch, only grows */
+	uint32_t relocating;				/* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
 
 	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once but for table.c, 4 */
 	tg_version *small[TG_SMALL_SEGMENTS];

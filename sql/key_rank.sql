@@ -1,0 +1,131 @@
+-- Keys of types that only their own operator class can compare: of extensions, and of users.
+SET client_min_messages = warning;
+CREATE SERVER key_rank FOREIGN DATA WRAPPER tsurugi_fdw;
+CREATE SCHEMA key_rank;
+SET search_path = key_rank, public;
+CREATE EXTENSION IF NOT EXISTS isn SCHEMA key_rank;
+CREATE EXTENSION IF NOT EXISTS ltree SCHEMA key_rank;
+CREATE EXTENSION IF NOT EXISTS cube SCHEMA key_rank;
+CREATE EXTENSION IF NOT EXISTS seg SCHEMA key_rank;
+RESET client_min_messages;
+
+-- The same statements on a table in memory and on an ordinary one: every way to look by the key, its order, what is taken
+CREATE FUNCTION check_rank(type text, list text[], class text = '') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	wrong text := '';
+	plan text;
+	line text;
+	here_count int;
+	there_count int;
+	other text;
+BEGIN
+	EXECUTE format('CREATE TABLE there (k %s, n int)', type);
+	EXECUTE format('CREATE UNIQUE INDEX there_key ON there (k %s)', class);
+	EXECUTE format('CREATE FOREIGN TABLE here (k %s, n int) SERVER key_rank', type);
+	EXECUTE format('CREATE UNIQUE INDEX here_key ON here (k %s)', class);
+	EXECUTE format('CREATE INDEX here_down ON here (k %s DESC)', class);
+	FOR i IN 1..cardinality(list) LOOP
+		EXECUTE format('INSERT INTO there VALUES (%L, %s) ON CONFLICT DO NOTHING', list[i], i);
+		EXECUTE format('INSERT INTO here VALUES (%L, %s) ON CONFLICT DO NOTHING', list[i], i);
+	END LOOP;
+	UPDATE here SET n = n + 100 WHERE n % 2 = 0;
+	UPDATE there SET n = n + 100 WHERE n % 2 = 0;
+	FOREACH line IN ARRAY ARRAY['k', 'k DESC', 'k NULLS FIRST'] LOOP
+		EXECUTE format('SELECT count(*) FROM (SELECT row_number() OVER (), n FROM (SELECT n FROM here WHERE k >= (SELECT k FROM there WHERE n = 1) ORDER BY %s) s
+			EXCEPT SELECT row_number() OVER (), n FROM (SELECT n FROM there WHERE k >= (SELECT k FROM there WHERE n = 1) ORDER BY %s) s) d', line, line) INTO here_count;
+		IF here_count > 0 THEN
+			wrong := wrong || format(' order by %s', line);
+		END IF;
+	END LOOP;
+	SELECT count(*) INTO there_count FROM there;
+	FOREACH line IN ARRAY ARRAY['<', '<=', '=', '>=', '>'] LOOP
+		FOREACH other IN ARRAY list LOOP
+			EXECUTE format('SELECT count(*) FROM here WHERE k %s %L', line, other) INTO here_count;
+			EXECUTE format('SELECT count(*) FROM there WHERE k %s %L', line, other) INTO there_count;
+			IF here_count <> there_count THEN
+				wrong := wrong || format(' %s %s: %s', line, other, here_count);
+			END IF;
+		END LOOP;
+	END LOOP;
+	SELECT count(*) INTO here_count FROM here JOIN there USING (k, n);
+	SELECT count(*) INTO there_count FROM there;
+	plan := '';
+	FOR line IN EXECUTE format('EXPLAIN (COSTS OFF) SELECT n FROM here WHERE k > %L ORDER BY k', list[1]) LOOP
+		plan := plan || ' ' || trim(line);
+	END LOOP;
+	DROP TABLE there;
+	DROP FOREIGN TABLE here;
+	RETURN format('%s: %s of %s rows,%s%s', type, here_count, there_count, wrong, plan);
+END $$;
+
+-- A composite type whose order is the distance from the origin: (3,4) and (5,0) are equal.  And a class that is not a type's default one
+CREATE TYPE point_like AS (x int, y int);
+CREATE FUNCTION point_distance(point_like) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1.x * $1.x + $1.y * $1.y';
+CREATE FUNCTION point_cmp(point_like, point_like) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN btint4cmp(point_distance($1), point_distance($2)); END';
+CREATE FUNCTION point_lt(point_like, point_like) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN point_distance($1) < point_distance($2); END';
+CREATE FUNCTION point_le(point_like, point_like) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN point_distance($1) <= point_distance($2); END';
+CREATE FUNCTION point_eq(point_like, point_like) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN point_distance($1) = point_distance($2); END';
+CREATE FUNCTION point_ge(point_like, point_like) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN point_distance($1) >= point_distance($2); END';
+CREATE FUNCTION point_gt(point_like, point_like) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN point_distance($1) > point_distance($2); END';
+CREATE OPERATOR < (FUNCTION = point_lt, LEFTARG = point_like, RIGHTARG = point_like, COMMUTATOR = >);
+CREATE OPERATOR <= (FUNCTION = point_le, LEFTARG = point_like, RIGHTARG = point_like, COMMUTATOR = >=);
+CREATE OPERATOR = (FUNCTION = point_eq, LEFTARG = point_like, RIGHTARG = point_like, COMMUTATOR = =, MERGES);
+CREATE OPERATOR >= (FUNCTION = point_ge, LEFTARG = point_like, RIGHTARG = point_like, COMMUTATOR = <=);
+CREATE OPERATOR > (FUNCTION = point_gt, LEFTARG = point_like, RIGHTARG = point_like, COMMUTATOR = <);
+CREATE OPERATOR CLASS point_ops DEFAULT FOR TYPE point_like USING btree AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 point_cmp(point_like, point_like);
+CREATE DOMAIN near AS point_like CHECK (point_distance(value) < 100);
+
+SELECT check_rank(t, l) FROM (VALUES
+	('isbn', '{0-393-04002-X,1-4012-2117-3,978-0-393-04002-9,0-201-03801-3}'::text[]),
+	('ean13', '{978-0-393-04002-9,4012345678901,0000000000017}'),
+	('ltree', '{Top,Top.Science,Top.Science.Astronomy,Top.Hobbies,"",a.b,a,b,a.b.c}'),
+	('cube', '{"(1,2)","(1,2),(1,2)","(0)","(1)","(1,2),(3,4)","(3,4),(1,2)","(1,2,3)","(0),(1)"}'),
+	('seg', '{"1.5 .. 2","1.50 .. 2","1.5","<1","~1","1 .. ","1"}'),
+	('ltree[]', '{"{Top,Top.Science}","{Top}","{NULL}","{}","{a,b}"}'),
+	('point_like', '{"(3,4)","(5,0)","(0,1)","(0,-1)","(4,3)","(0,0)","(0,2)"}'),
+	('near', '{"(3,4)","(5,0)","(0,1)","(6,6)"}')) x (t, l);
+CREATE FUNCTION backwards(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT btint4cmp($2, $1)';
+CREATE OPERATOR CLASS int4_backwards FOR TYPE int4 USING btree AS
+	OPERATOR 1 >, OPERATOR 2 >=, OPERATOR 3 =, OPERATOR 4 <=, OPERATOR 5 <, FUNCTION 1 backwards(int, int);
+CREATE FOREIGN TABLE numbers (n int) SERVER key_rank;
+INSERT INTO numbers VALUES (3), (NULL), (-1), (7);
+CREATE INDEX ON numbers (n int4_backwards);
+EXPLAIN (COSTS OFF) SELECT * FROM numbers WHERE n > 1 ORDER BY n USING >;
+SELECT * FROM numbers WHERE n > 1 ORDER BY n USING >;
+SELECT * FROM numbers ORDER BY n USING >;
+
+-- Keys: primary and foreign ones, with others; what is equal is taken; deferrable ones; errors of the comparison
+CREATE FOREIGN TABLE places (p near, at ltree, PRIMARY KEY (p, at), UNIQUE (at) DEFERRABLE) SERVER key_rank;
+CREATE FOREIGN TABLE visits (p near, at ltree, day date, FOREIGN KEY (p, at) REFERENCES places ON UPDATE CASCADE) SERVER key_rank;
+INSERT INTO places VALUES ('(3,4)', 'a.b'), ('(0,1)', 'a');
+INSERT INTO places VALUES ('(5,0)', 'a.b');
+INSERT INTO places VALUES ('(6,0)', 'a.b');
+INSERT INTO places VALUES ('(5,0)', 'a.b') ON CONFLICT (p, at) DO UPDATE SET p = excluded.p RETURNING *;
+INSERT INTO visits VALUES ('(4,3)', 'a.b', '2024-01-01'), ('(1,0)', 'a', '2024-01-02');
+INSERT INTO visits VALUES ('(4,4)', 'a.b', '2024-01-01');
+UPDATE places SET p = '(1,1)' WHERE p = '(0,-1)'::point_like;
+DELETE FROM places WHERE at = 'a';
+SELECT * FROM visits ORDER BY day;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT * FROM places WHERE p = '(7,7)'::point_like;
+INSERT INTO places VALUES ('(7,7)', 'a.c');
+COMMIT;
+ALTER FOREIGN TABLE places ADD COLUMN note text DEFAULT 'none';
+VACUUM FULL places;
+SELECT * FROM places WHERE p >= '(0,2)'::point_like ORDER BY p, at;
+BEGIN;
+TRUNCATE places, visits;
+INSERT INTO places VALUES ('(3,4)', 'b'), ('(5,0)', 'b');
+ROLLBACK;
+SELECT count(*) FROM places;
+CREATE TYPE has_json AS (a int, j json);
+CREATE FOREIGN TABLE incomparable (k has_json PRIMARY KEY) SERVER key_rank;
+INSERT INTO incomparable VALUES ('(1,{})');
+INSERT INTO incomparable VALUES ('(2,{})');
+INSERT INTO incomparable VALUES ('(1,{})');
+CREATE FOREIGN TABLE bad (k xml PRIMARY KEY) SERVER key_rank;
+
+SET client_min_messages = warning;
+DROP SERVER key_rank CASCADE;
+DROP SCHEMA key_rank CASCADE;
