@@ -133,8 +133,10 @@ is_about_storage(const AlterTableCmd *command)
 		case AT_SetCompression:
 			check_compression(strVal(command->def));
 			return true;
-		case AT_ResetRelOptions:
 		case AT_SetTableSpace:
+			tsurugi_check_tablespace(command->name);
+			return true;
+		case AT_ResetRelOptions:
 		case AT_SetLogged:
 		case AT_SetUnLogged:
 			return true;

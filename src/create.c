@@ -30,9 +30,11 @@
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_tablespace.h"
 #include "commands/extension.h"
 #include "commands/sequence.h"
 #include "commands/comment.h"
+#include "commands/tablespace.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -102,6 +104,21 @@ tsurugi_check_storage_parameters(List *parameters)
 						   transformRelOptions((Datum) 0, parameters, "toast", namespaces, true, false), true);
 }
 
+void
+tsurugi_check_tablespace(const char *name)
+{
+	Oid tablespace = name == NULL ? InvalidOid : get_tablespace_oid(name, false);
+
+	if (name == NULL)
+		return;
+	if (tablespace != MyDatabaseTableSpace &&
+		pg_tablespace_aclcheck(tablespace, GetUserId(), ACL_CREATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLESPACE, name);
+	if (tablespace == GLOBALTABLESPACE_OID)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("only shared relations can be placed in pg_global tablespace")));
+}
+
 CreateForeignTableStmt *
 tsurugi_create_as_foreign(CreateStmt *written)
 {
@@ -115,6 +132,7 @@ tsurugi_create_as_foreign(CreateStmt *written)
 	else if (!is_implied(written->relation, written->accessMethod) || written->ofTypename != NULL)
 		return NULL;
 	tsurugi_check_storage_parameters(written->options);
+	tsurugi_check_tablespace(written->tablespacename);
 	statement = makeNode(CreateForeignTableStmt);
 	base = copyObject(written);
 	statement->base = *base;
@@ -258,6 +276,7 @@ create_as(const tsurugi_utility *utility, void *argument)
 	create->tableElts = columns_of_query(query, into->colNames);
 	create->oncommit = into->onCommit;
 	create->options = copyObject(into->options);
+	create->tablespacename = into->tableSpaceName;
 	create->accessMethod = pstrdup(TSURUGI_METHOD);
 	tsurugi_utility_run_part(utility, (Node *) create);
 	CommandCounterIncrement();

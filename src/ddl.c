@@ -17,6 +17,7 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "parser/parse_node.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
@@ -157,11 +158,27 @@ validate_checks(List *elements)
 	}
 }
 
+/* Where the table is to be made, with the error in PostgreSQL's place. */
+static Oid
+creation_namespace(const tsurugi_utility *utility, RangeVar *table)
+{
+	ParseState *parse = make_parsestate(NULL);
+	ParseCallbackState position;
+	Oid namespace;
+
+	parse->p_sourcetext = utility->text;
+	setup_parser_errposition_callback(&position, parse, table->location);
+	namespace = RangeVarGetAndCheckCreationNamespace(table, NoLock, NULL);
+	cancel_parser_errposition_callback(&position);
+	free_parsestate(parse);
+	return namespace;
+}
+
 static void
 create_table(const tsurugi_utility *utility, void *written)
 {
 	CreateForeignTableStmt *statement = copyObject((CreateForeignTableStmt *) written);
-	Oid namespace = RangeVarGetAndCheckCreationNamespace(statement->base.relation, NoLock, NULL);
+	Oid namespace = creation_namespace(utility, statement->base.relation);
 	bool skipped =
 		statement->base.if_not_exists && OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
 	List *likes = tsurugi_like_expand(&statement->base, utility->text);
@@ -196,7 +213,7 @@ create_referencing(const tsurugi_utility *utility, void *written)
 {
 	CreateStmt *statement = copyObject((CreateStmt *) written);
 	List *keys = tsurugi_foreign_keys_take(statement, false);
-	Oid namespace = RangeVarGetAndCheckCreationNamespace(statement->relation, NoLock, NULL);
+	Oid namespace = creation_namespace(utility, statement->relation);
 	bool skipped = statement->if_not_exists && OidIsValid(get_relname_relid(statement->relation->relname, namespace));
 	tsurugi_utility_run_instead(utility, (Node *) statement);
 	if (!skipped)

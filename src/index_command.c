@@ -40,6 +40,7 @@
 #include "utils/syscache.h"
 
 #include "src/altered.h"
+#include "src/create.h"
 #include "src/deferred.h"
 #include "src/foreign_key_entry.h"
 #include "src/index_concurrent.h"
@@ -174,8 +175,10 @@ changes_nothing(Oid index, const AlterTableCmd *command)
 		case AT_SetRelOptions:
 			tsurugi_check_index_parameters(castNode(List, command->def));
 			return true;
-		case AT_ResetRelOptions:
 		case AT_SetTableSpace:
+			tsurugi_check_tablespace(command->name);
+			return true;
+		case AT_ResetRelOptions:
 			return true;
 		case AT_ChangeOwner:
 			if (!has_owner(index, get_rolespec_oid(command->newowner, false)))

@@ -52,6 +52,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "src/create.h"
 #include "src/deferred_key.h"
 #include "src/keys.h"
 #include "src/owner.h"
@@ -394,6 +395,7 @@ check_options(const IndexStmt *statement)
 		ereport(NOTICE, (errmsg("substituting access method \"btree\" for access method \"hash\"")));
 	}
 	tsurugi_check_index_parameters(statement->options);
+	tsurugi_check_tablespace(statement->tableSpace);
 	if (list_length(statement->indexParams) + list_length(statement->indexIncludingParams) > INDEX_MAX_KEYS)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
 						errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));

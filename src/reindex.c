@@ -19,8 +19,10 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_tablespace.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
+#include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "parser/parse_node.h"
 #include "storage/lmgr.h"
@@ -32,6 +34,7 @@
 #include "utils/syscache.h"
 
 #include "src/commands.h"
+#include "src/create.h"
 #include "src/index_command.h"
 #include "src/index_concurrent.h"
 #include "src/index_entry.h"
@@ -61,6 +64,24 @@ check_options(const char *text, const List *options)
 					 parser_errposition(parse, option->location)));
 	}
 	free_parsestate(parse);
+}
+
+static void
+check_tablespace(const List *options, bool concurrent)
+{
+	ListCell *cell;
+
+	foreach (cell, options)
+	{
+		DefElem *option = lfirst(cell);
+
+		if (strcmp(option->defname, "tablespace") != 0)
+			continue;
+		if (concurrent && get_tablespace_oid(defGetString(option), false) == GLOBALTABLESPACE_OID)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("cannot move non-shared relation to tablespace \"%s\"", defGetString(option))));
+		tsurugi_check_tablespace(defGetString(option));
+	}
 }
 
 /* Whether it is to let others work; raises 25001 if it is, and in a transaction block. */
@@ -168,6 +189,7 @@ reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 
 	check_options(utility->text, written->params);
 	concurrent = is_concurrent(utility, written);
+	check_tablespace(written->params, concurrent);
 	table = RangeVarGetRelidExtended(written->relation, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock, 0,
 									 tsurugi_check_owner, NULL);
 	if (concurrent)
@@ -213,6 +235,7 @@ reindex_named_index(const tsurugi_utility *utility, const ReindexStmt *written, 
 	bool concurrent = is_concurrent(utility, written);
 	Oid table = IndexGetRelation(index, false);
 
+	check_tablespace(written->params, concurrent);
 	if (!tsurugi_index_lock_named(written->relation, index, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
 								  tsurugi_check_owner))
 		(void) tsurugi_reindex_run(utility, written); /* the name has another meaning now */

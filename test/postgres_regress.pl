@@ -12,8 +12,9 @@
 #   b  the same rows in another order, or another plan
 #   c  the catalogs say what kind of table it is
 #   d  of our making: gaps, which the README names, and small differences
+#   e  refused, as it cannot be for tables in memory
 #
-# A refusal (a, d) has followers: later statements about what it was refused for.  So
+# A refusal (a, d, e) has followers: later statements about what it was refused for.  So
 # the names in a refused statement are remembered up to the end of the file, and a
 # statement with one of them, which no cause of its own fits, follows it.
 #
@@ -39,7 +40,7 @@ sub read_causes
 	{
 		chomp;
 		next if /^#/ || /^\s*$/;
-		if (/^([abcd]) (\w+): /)
+		if (/^([a-e]) (\w+): /)
 		{
 			push @causes, { class => $1, name => $2, patterns => [], used => 0 };
 		}
@@ -144,7 +145,7 @@ sub without_kind
 		}
 		for my $i (0 .. $#cells)
 		{
-			$column = $i if $cells[$i] =~ /^ FDW options *$/;
+			$column = $i if $cells[$i] =~ /^ (?:FDW options|Compression) *$/;
 		}
 		splice @cells, $column, 1 if defined $column && @cells > $column;
 		$_ = join '|', @cells;
@@ -183,12 +184,12 @@ sub remember
 {
 	my ($touched, $statement) = @_;
 
-	while ($statement =~ /\b(?:table|index|view|rule|trigger|policy|publication|constraint|only|into|on|exists|attach partition|partition of|update|from|references|transaction|concurrently|statistics)\s+((?:"[^"]+"|[\w.]+))/gi)
+	while ($statement =~ /\b(?:table|index|view|rule|trigger|policy|publication|constraint|only|into|on|exists|attach partition|partition of|update|from|to|references|transaction|concurrently|statistics)\s+((?:"[^"]+"|'[^']+'|[\w.]+))/gi)
 	{
 		my $name = $1;
 
 		next if $name =~ /^(?:only|if|not|for|all|in|as|select|update|delete|insert|table|conflict|schema|set|using|values|add|the|current|a|to)$/i;
-		$name =~ s/"//g;
+		$name =~ s/["']//g;
 		$name =~ s/.*\.//;
 		$touched->{ lc $name } = 1 if length $name > 1;
 	}
@@ -224,7 +225,7 @@ sub explain
 		{
 			next if $pattern->{only} && !$pattern->{only}{$name};
 			next unless $text =~ $pattern->{regex};
-			remember($state, $statement) if $cause->{class} =~ /[ad]/;
+			remember($state, $statement) if $cause->{class} =~ /[ade]/;
 			return [ $cause->{class}, $cause->{name} ];
 		}
 	}
@@ -316,7 +317,8 @@ for my $class (keys %by_class)
 print "\nplaces by cause:\n";
 printf "  %-20s %5d\n", $_, $total{$_} for sort keys %total;
 printf "\n%4d files have the same answers\n", scalar @same;
-printf "%4d differ by what PostgreSQL refuses (a), by order and plans (b), by what kind of table it is (c)\n", $only_abc;
+printf "%4d differ by what PostgreSQL refuses (a), by order and plans (b), by what kind of table it is (c), by what cannot be in memory (e)\n",
+	$only_abc;
 printf "%4d also by what is of our making (d)\n", $with_gaps;
 printf "%4d have differences that nothing explains%s\n", scalar @bad, @bad ? ": @bad" : '';
 print "INTERNAL ERROR: $_\n" for @internal;

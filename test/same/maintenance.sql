@@ -215,3 +215,10 @@ SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'clustered'::regclass
 RESET enable_indexscan;
 DROP TABLE clustered, clustered_too, clustered_heap, clustered_other;
 DROP ROLE same_clusterer;
+-- tablespaces have no meaning, but have to be there
+CREATE TABLE nope.bad (a int); CREATE TABLE IF NOT EXISTS nope.bad AS SELECT 1; CREATE TABLE nope.bad (a int PRIMARY KEY);
+CREATE TABLE e (n int, CONSTRAINT k PRIMARY KEY (n)) TABLESPACE nope; CREATE TABLE e (n int) TABLESPACE pg_global; CREATE TABLE e (n int, CONSTRAINT k PRIMARY KEY (n)) TABLESPACE pg_default;
+ALTER TABLE e SET TABLESPACE nope; ALTER TABLE e SET TABLESPACE pg_global; ALTER TABLE e SET TABLESPACE pg_default;
+CREATE INDEX i ON e (n) TABLESPACE nope; CREATE INDEX i ON e (n) TABLESPACE pg_default; ALTER INDEX i SET TABLESPACE nope; REINDEX (TABLESPACE nope) INDEX i; REINDEX (TABLESPACE pg_global) INDEX i; REINDEX (TABLESPACE pg_global, CONCURRENTLY) INDEX i; REINDEX (TABLESPACE pg_global) TABLE e; REINDEX (TABLESPACE pg_default) TABLE e; 
+CREATE TABLE f TABLESPACE nope AS SELECT 1;
+SELECT count(*) FROM e;
