@@ -149,7 +149,7 @@ judge(Relation relation, const tsurugi_relation *described, const tsurugi_index 
 		status = tg_txn_recheck(&writer, stored, row.values, row.nulls, waits, &wait);
 		if (status != TG_BUSY || !waits)
 			break;
-		tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT);
+		tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
 	}
 	if (estate != NULL)
 		FreeExecutorState(estate);

@@ -11,10 +11,9 @@
 #include "executor/executor.h"
 #include "access/relation.h"
 #include "executor/tuptable.h"
-#include "storage/proc.h"
-#include "storage/sinvaladt.h"
 #include "utils/rel.h"
 
+#include "src/others.h"
 #include "src/row.h"
 #include "src/session.h"
 #include "src/shared_transaction.h"
@@ -170,7 +169,7 @@ describe_version(Relation relation, tg_version version, bool is_key)
 	return psprintf("%s %s", is_key ? "Key" : "Row", key);
 }
 
-/* The version of a row that a snapshot sees, which may wait for nobody. */
+/* The version of a row that a snapshot sees, which may wait for nobody, and may be none (time 0). */
 static tg_version
 find_version(const tg_snapshot *snapshot, tg_table *table, uint32_t row)
 {
@@ -179,15 +178,16 @@ find_version(const tg_snapshot *snapshot, tg_table *table, uint32_t row)
 	tg_status status;
 	tg_wait wait;
 
+	if (snapshot->time == 0)
+		return TG_VERSION_NONE;
 	tg_epoch_enter(session);
 	status = tg_txn_read(snapshot, table, row, &version, &wait);
 	tg_epoch_leave(session);
 	return status == TG_OK ? version : TG_VERSION_NONE;
 }
 
-/* As the transaction has seen the row; one that it has not seen, as it is now. */
-static const char *
-describe_row(Relation relation, uint32_t row)
+const char *
+tsurugi_describe_row(Relation relation, uint32_t row)
 {
 	tg_table *table = tsurugi_relation_get(relation)->table;
 	tg_snapshot snapshot = {
@@ -202,29 +202,60 @@ describe_row(Relation relation, uint32_t row)
 	return describe_version(relation, version, false);
 }
 
+/* Whose commit has changed the row since the transaction has seen it, or has made it what it is; NULL: unknown. */
+static const char *
+describe_changer(Relation relation, uint32_t row)
+{
+	tg_table *table = tsurugi_relation_get(relation)->table;
+	tg_session *session = tsurugi_session();
+	tg_snapshot snapshot = {
+		.time = tsurugi_snapshot_time(), .txn = tsurugi_transaction_number(), .command = PG_UINT32_MAX};
+	tg_version version = find_version(&snapshot, table, row);
+	tg_time time = 0;
+
+	tg_epoch_enter(session);
+	if (version != TG_VERSION_NONE)
+		time = tg_version_ended_at(version);
+	version = tg_load_acquire(tg_row_head(table, row));
+	if (time == 0 && !tg_head_is_closed(version) && version != TG_VERSION_NONE)
+	{
+		time = tg_version_ended_at(version);
+		if (time == 0)
+			time = tg_version_began_at(version);
+	}
+	tg_epoch_leave(session);
+	return tsurugi_describe_author(time);
+}
+
 void
 tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row)
 {
 	bool deleted = kind == TG_CONFLICT_DELETED;
-	const char *subject = describe_row(relation, row);
+	const char *subject = tsurugi_describe_row(relation, row);
+	const char *changer = describe_changer(relation, row);
 
 	tg_conflict_note(kind);
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					deleted ? errmsg("could not serialize access due to concurrent delete")
 							: errmsg("could not serialize access due to concurrent update"),
-					errdetail("%s of foreign table \"%s\" was %s by a transaction that committed after this one's "
-							  "snapshot was taken.",
-							  subject, RelationGetRelationName(relation), deleted ? "deleted" : "changed"),
+					errdetail("%s of foreign table \"%s\" was %s by %s committed after this one's snapshot was taken.",
+							  subject, RelationGetRelationName(relation), deleted ? "deleted" : "changed",
+							  changer != NULL ? psprintf("%s, which", changer) : "a transaction that"),
 					errhint("The transaction might succeed if retried."), errtable(relation)));
 	pg_unreachable();
 }
 
 void
-tsurugi_error_moved(Relation relation)
+tsurugi_error_moved(Relation relation, uint32_t row)
 {
+	const char *subject = tsurugi_describe_row(relation, row);
+	const char *changer = describe_changer(relation, row);
+
 	tg_conflict_note(TG_CONFLICT_UPDATED);
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					errmsg("tuple to be locked was already moved to another partition due to concurrent update")));
+					errmsg("tuple to be locked was already moved to another partition due to concurrent update"),
+					errdetail("%s of foreign table \"%s\" was moved by %s.", subject, RelationGetRelationName(relation),
+							  changer != NULL ? changer : "a concurrent transaction")));
 	pg_unreachable();
 }
 
@@ -241,31 +272,13 @@ tsurugi_error_stored_anew(Relation relation)
 	pg_unreachable();
 }
 
-const char *
-tsurugi_describe_other(uint64_t host)
-{
-	PGPROC *other = BackendIdGetProc((BackendId) (host >> 32));
-	const tg_wait wait = {.host = host};
-	int process_id = other != NULL ? other->pid : 0;
-
-	if (tg_wait_is_for_shared(&wait))
-		return "a transaction that several sessions work in";
-	if (process_id == 0)
-		return "another transaction";
-	for (unsigned id = 0; id < tg_session_max(); id++)
-	{
-		tg_txn_report report;
-
-		if (tg_txn_report_get(id, &report) && report.host == host && report.kind == TG_TXN_LONG)
-			return psprintf("process %d (long transaction \"%s\")", process_id, report.label);
-	}
-	return psprintf("process %d", process_id);
-}
-
 static int
 describe_conflict(const tg_conflict *conflict, const char *table, const char *subject)
 {
-	const char *other = tsurugi_describe_other(conflict->other);
+	const char *other = tsurugi_describe_author(conflict->time);
+
+	if (other == NULL)
+		other = conflict->other != 0 ? tsurugi_describe_other(conflict->other) : "a concurrent transaction";
 
 	switch (conflict->kind)
 	{
@@ -282,21 +295,19 @@ describe_conflict(const tg_conflict *conflict, const char *table, const char *su
 							 "transaction and had not ended.",
 							 table, other);
 		case TG_CONFLICT_ROW:
-			return errdetail("%s of foreign table \"%s\", which this transaction has read, was changed by a "
-							 "concurrent transaction.",
-							 subject, table);
+			return errdetail("%s of foreign table \"%s\", which this transaction has read, was changed by %s.", subject,
+							 table, other);
 		case TG_CONFLICT_KEY:
-			return errdetail("%s of foreign table \"%s\", which this transaction has not found, was inserted by a "
-							 "concurrent transaction.",
-							 subject, table);
+			return errdetail("%s of foreign table \"%s\", which this transaction has not found, was inserted by %s.",
+							 subject, table, other);
 		case TG_CONFLICT_RANGE:
-			return errdetail("%s of foreign table \"%s\" was changed by a concurrent transaction, in a range of "
-							 "keys that this transaction has read.",
-							 subject, table);
+			return errdetail("%s of foreign table \"%s\" was changed by %s, in a range of keys that this transaction "
+							 "has read.",
+							 subject, table, other);
 		case TG_CONFLICT_TABLE:
 			return errdetail("%s of foreign table \"%s\", which this transaction has read as a whole, was changed "
-							 "by a concurrent transaction.",
-							 subject, table);
+							 "by %s.",
+							 subject, table, other);
 		default:
 			break;
 	}
@@ -312,7 +323,9 @@ tsurugi_error_validation(const tg_conflict *conflict)
 	const char *subject = "";
 
 	if (relation != NULL)
-		subject = describe_version(relation, conflict->version, conflict->kind == TG_CONFLICT_KEY);
+		subject = conflict->row != TG_ROW_MAX
+					  ? tsurugi_describe_row(relation, conflict->row)
+					  : describe_version(relation, conflict->version, conflict->kind == TG_CONFLICT_KEY);
 	tg_conflict_note(conflict->kind);
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					errmsg("could not serialize access due to read/write dependencies among transactions"),

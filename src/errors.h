@@ -51,9 +51,6 @@ extern void tsurugi_error_twice(void) pg_attribute_noreturn();
 /* Raises 40001: what was read has been changed, or is preserved by others. */
 extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_noreturn();
 
-/* "process 123 (long transaction "x")", for details: whose word for a transaction this is. */
-extern const char *tsurugi_describe_other(uint64_t host);
-
 /* Raises 0A000: a SERIALIZABLE transaction wrote foreign and ordinary tables. */
 extern void tsurugi_error_mixed(void) pg_attribute_noreturn();
 
@@ -62,6 +59,9 @@ extern void tsurugi_error_too_late(void) pg_attribute_noreturn();
 
 /* Raises 40001: LONG or READ ONLY would read ordinary tables as of another moment than foreign ones (moment.c). */
 extern void tsurugi_error_moment(void) pg_attribute_noreturn();
+
+/* "row (id)=(1)", or "a row" where its key is not known, or not to be shown: as the transaction has seen it, else as it is now. */
+extern const char *tsurugi_describe_row(Relation relation, uint32_t row);
 
 /* Raises 40001: this row, which was to be written, was changed or deleted after the snapshot. */
 extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row) pg_attribute_noreturn();
@@ -80,7 +80,7 @@ tsurugi_conflict_of(tg_status status)
 }
 
 /* Raises 40001: an UPDATE has taken the row, which was to be written or locked, to another partition. */
-extern void tsurugi_error_moved(Relation relation) pg_attribute_noreturn();
+extern void tsurugi_error_moved(Relation relation, uint32_t row) pg_attribute_noreturn();
 
 /* Raises 40001: the table, which was to be read, was emptied, or stored anew, after the snapshot. */
 extern void tsurugi_error_stored_anew(Relation relation) pg_attribute_noreturn();

@@ -434,7 +434,7 @@ modify_row(direct_modify *modify)
 			return ROW_RESTART;
 		}
 		if (status == TG_MOVED)
-			tsurugi_error_moved(modify->relation);
+			tsurugi_error_moved(modify->relation, scan->row);
 		if (status == TG_NOT_FOUND || status == TG_SELF)
 			return ROW_PASSED;
 		if (of_now && status == TG_OK)
@@ -461,7 +461,7 @@ modify_row(direct_modify *modify)
 				modify->has_written = true;
 				return ROW_WRITTEN;
 			case TG_BUSY:
-				tsurugi_wait(&wait, modify->relation, purpose);
+				tsurugi_wait(&wait, modify->relation, purpose, scan->row);
 				break;
 			case TG_AGAIN:
 				break;

@@ -50,7 +50,7 @@ update_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, co
 	if (status == TG_SELF)
 		tsurugi_error_twice();
 	if (status == TG_BUSY)
-		tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
+		tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE, found.row);
 	if (status == TG_CONFLICT || status == TG_FORBIDDEN)
 		tsurugi_error(status, modify->relation);
 	/* A row that has another key now is no conflict any more; one that has changed may not be seen. */
@@ -92,7 +92,7 @@ update_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, co
 			*result_out = slot;
 			return true;
 		case TG_BUSY:
-			tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
+			tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE, found.row);
 			return false;
 		case TG_AGAIN:
 			if (tsurugi_change_look(modify, estate, TG_DATA, false, &found) != TG_SELF)
@@ -181,7 +181,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				InstrCountTuples2(&modify->mtstate->ps, 1);
 				return result;
 			case TG_BUSY:
-				tsurugi_wait(&wait, modify->relation, TSURUGI_TO_INSERT);
+				tsurugi_wait(&wait, modify->relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
 				break;
 			default:
 				tsurugi_refused(status, modify->relation);

@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 
 #include "src/errors.h"
+#include "src/others.h"
 #include "src/kinds.h"
 #include "src/row.h"
 #include "src/session.h"
@@ -136,10 +137,14 @@ lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row)
 				if (erm->waitPolicy == LockWaitSkip)
 					return status;
 				if (erm->waitPolicy == LockWaitError)
-					ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-									errmsg("could not obtain lock on row in relation \"%s\"",
-										   RelationGetRelationName(erm->relation))));
-				tsurugi_wait(&wait, erm->relation, TSURUGI_TO_LOCK);
+					ereport(ERROR,
+							(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+							 errmsg("could not obtain lock on row in relation \"%s\"",
+									RelationGetRelationName(erm->relation)),
+							 errdetail("%s of foreign table \"%s\" is held by %s.",
+									   tsurugi_describe_row(erm->relation, first),
+									   RelationGetRelationName(erm->relation), tsurugi_describe_other(wait.host))));
+				tsurugi_wait(&wait, erm->relation, TSURUGI_TO_LOCK, first);
 				break;
 			case TG_CHANGED:
 			case TG_NOT_FOUND:
@@ -147,7 +152,7 @@ lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row)
 				if (tsurugi_has_one_snapshot())
 					tsurugi_error_conflict(erm->relation, tsurugi_conflict_of(status), first);
 				if (status == TG_MOVED)
-					tsurugi_error_moved(erm->relation);
+					tsurugi_error_moved(erm->relation, first);
 				return status;
 			case TG_OK:
 			case TG_SELF:

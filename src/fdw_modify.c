@@ -198,7 +198,7 @@ check_unchanged(const tsurugi_change *modify, tg_status status, uint32_t target)
 	if (tsurugi_has_one_snapshot())
 		tsurugi_error_conflict(modify->relation, tsurugi_conflict_of(status), target);
 	if (status == TG_MOVED)
-		tsurugi_error_moved(modify->relation);
+		tsurugi_error_moved(modify->relation, target);
 }
 
 /* EvalPlanQual with the newest version in place of the row: the plan's row for it, or NULL. */
@@ -327,7 +327,7 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 			case TG_AGAIN:
 				break;
 			case TG_BUSY:
-				tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE);
+				tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE, found.row);
 				break;
 			case TG_NOT_FOUND:
 				return NULL;
@@ -404,7 +404,7 @@ tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 			case TG_AGAIN:
 				break;
 			case TG_BUSY:
-				tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_DELETE);
+				tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_DELETE, found.row);
 				break;
 			case TG_NOT_FOUND:
 				return NULL;

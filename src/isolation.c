@@ -444,7 +444,7 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 		case TG_SELF:
 			return found == row;
 		case TG_BUSY:
-			tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT);
+			tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
 			return false;
 		case TG_CHANGED:
 			tsurugi_renew_snapshot(relation, TG_CONFLICT_UPDATED, row, true);

@@ -50,6 +50,7 @@
 #include "src/areas.h"
 #include "src/circle.h"
 #include "src/errors.h"
+#include "src/others.h"
 #include "src/isolation.h"
 #include "src/mixed.h"
 #include "src/moment.h"
@@ -164,13 +165,30 @@ tsurugi_error_circle(const tg_wait *wait)
 			 errdetail("This transaction waits for %s, which waits for it.", tsurugi_describe_other(wait->host))));
 }
 
+static const char *
+describe_wait(const void *argument)
+{
+	const tg_wait *wait = argument;
+
+	return psprintf("This transaction has waited for %s to end.", tsurugi_describe_other(wait->host));
+}
+
 static void
 lock_out(const tg_wait *wait)
 {
+	MemoryContext context = CurrentMemoryContext;
 	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
 								   .localTransactionId = (LocalTransactionId) wait->host};
 
-	(void) VirtualXactLock(holder, true);
+	PG_TRY();
+	{
+		(void) VirtualXactLock(holder, true);
+	}
+	PG_CATCH();
+	{
+		tsurugi_rethrow_wait(context, describe_wait, wait);
+	}
+	PG_END_TRY();
 }
 
 void
@@ -273,14 +291,15 @@ elapsed(TimestampTz since)
 }
 
 static void
-wait_on_latch(TimestampTz began, TimestampTz since)
+wait_on_latch(TimestampTz began, TimestampTz since, const tg_wait *wait)
 {
 	long left = LATCH_PERIODS * (long) DeadlockTimeout - elapsed(since);
 
 	if (LockTimeout > 0)
 	{
 		if (elapsed(began) >= LockTimeout)
-			ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout")));
+			ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
+							errdetail("%s", describe_wait(wait))));
 		left = Min(left, LockTimeout - elapsed(began));
 	}
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Max(left, 1), PG_WAIT_EXTENSION);
@@ -309,7 +328,7 @@ wait_to_start(Start *start, unsigned number, const tg_wait *wait)
 	if (is_shared)
 		tsurugi_circle_check(&start->circle, wait);
 	if (elapsed(start->since) < LATCH_PERIODS * (long) DeadlockTimeout)
-		wait_on_latch(start->began, start->since);
+		wait_on_latch(start->began, start->since, wait);
 	else
 		lock_out(wait);
 	tg_wait_end_of(number);

@@ -145,7 +145,8 @@ lock_row(tsurugi_scan *scan)
 			case TG_SELF: /* changed by this command, or after it began: the write tells */
 				return true;
 			case TG_BUSY:
-				tsurugi_wait(&wait, relation, scan->shape.locks == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE);
+				tsurugi_wait(&wait, relation, scan->shape.locks == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE,
+							 scan->row);
 				break;
 			case TG_CHANGED:
 			case TG_NOT_FOUND:

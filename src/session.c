@@ -99,6 +99,7 @@ tsurugi_session_open(void)
 	if (tg_session_open(&session) != TG_OK)
 		tsurugi_error_sessions();
 	owners[session->id] = (tsurugi_session_owner){.process_id = MyProcPid,
+												  .since = tg_load_seq_cst(tg_clock),
 												  .database = MyDatabaseId,
 												  .role = GetSessionUserId(),
 												  .isolation = XACT_READ_COMMITTED};

@@ -36,6 +36,7 @@ tsurugi_session(void)
 typedef struct tsurugi_session_owner
 {
 	int process_id;
+	tg_time since; /* by the clock: what has committed before was another owner's */
 	Oid database;
 	Oid role;
 	/* of the running transaction; as at READ COMMITTED where nobody has said otherwise */

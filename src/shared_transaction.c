@@ -60,6 +60,7 @@
 #include "src/kinds.h"
 #include "src/lease_locks.h"
 #include "src/mixed.h"
+#include "src/others.h"
 #include "src/session.h"
 #include "src/snapshot.h"
 #include "src/transaction.h"
@@ -241,8 +242,9 @@ tsurugi_wait_for_shared(const tg_wait *wait)
 
 			tsurugi_circle_check(&circle, wait);
 			if (left <= 0)
-				ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
-								errdetail("A transaction that several sessions work in has not ended.")));
+				ereport(ERROR,
+						(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
+						 errdetail("This transaction has waited for %s to end.", tsurugi_describe_other(wait->host))));
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 							 Min(left, tsurugi_circle_due_ms(&circle)), PG_WAIT_EXTENSION);
 			ResetLatch(MyLatch);

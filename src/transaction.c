@@ -28,6 +28,7 @@
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
@@ -38,6 +39,7 @@
 #include "src/kinds.h"
 #include "src/mixed.h"
 #include "src/moment.h"
+#include "src/others.h"
 #include "src/session.h"
 #include "src/settings.h"
 #include "src/shared_transaction.h"
@@ -312,8 +314,10 @@ tsurugi_has_written(void)
 
 typedef struct Waiting
 {
+	const tg_wait *wait;
 	Relation relation;
 	tsurugi_purpose purpose;
+	uint32_t row;
 } Waiting;
 
 static void
@@ -339,14 +343,55 @@ describe_wait(void *argument)
 	}
 }
 
+static void
+wait_for_holder(const tg_wait *wait, bool is_part)
+{
+	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
+								   .localTransactionId = (LocalTransactionId) wait->host};
+
+	if (wait->kind == TG_WAIT_PRESERVE)
+		tsurugi_wait_for_long(wait);
+	else if (is_part)
+	{
+		LOCKTAG tag = part_lock_tag(wait->host, wait->subtxn);
+
+		(void) LockAcquire(&tag, ShareLock, false, false);
+		(void) LockRelease(&tag, ShareLock, false);
+	}
+	else if (tg_wait_is_for_shared(wait))
+		tsurugi_wait_for_shared(wait);
+	else if (tg_failpoint_refuses("skip_w6"))
+		pg_usleep(1000); /* a wait that PostgreSQL does not know of */
+	else
+		(void) VirtualXactLock(holder, true);
+}
+
+static const char *
+describe_waiting(const void *argument)
+{
+	static const char *const purposes[] = {
+		[TSURUGI_TO_UPDATE] = "updated", [TSURUGI_TO_DELETE] = "deleted", [TSURUGI_TO_LOCK] = "locked"};
+	const Waiting *waiting = argument;
+	const char *table = RelationGetRelationName(waiting->relation);
+	const char *other = tsurugi_describe_other(waiting->wait->host);
+
+	if (waiting->row == TG_ROW_MAX)
+		return psprintf(
+			"A row was to be inserted into foreign table \"%s\", with its key in \"%s\", once %s had ended.", table,
+			get_rel_name(tsurugi_index_oid(tsurugi_relation_get(waiting->relation), waiting->wait->index)), other);
+	return psprintf("%s of foreign table \"%s\" was to be %s once %s had ended.",
+					tsurugi_describe_row(waiting->relation, waiting->row), table, purposes[waiting->purpose], other);
+}
+
 void
-tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
+tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, uint32_t row)
 {
 	/* A part whose lock was free: if it still holds rows, they are the whole transaction's by now. */
 	static tg_wait over;
-	bool is_part =
-		wait->subtxn != 0 && wait->subtxn < TG_SUBTXN_LAST && (wait->host != over.host || wait->subtxn != over.subtxn);
-	Waiting waiting = {.relation = relation, .purpose = purpose};
+	bool is_part = wait->kind != TG_WAIT_PRESERVE && wait->subtxn != 0 && wait->subtxn < TG_SUBTXN_LAST &&
+				   (wait->host != over.host || wait->subtxn != over.subtxn);
+	Waiting waiting = {.wait = wait, .relation = relation, .purpose = purpose, .row = row};
+	MemoryContext memory = CurrentMemoryContext;
 	ErrorContextCallback context = {.callback = describe_wait, .arg = &waiting, .previous = error_context_stack};
 
 	tg_assert(!tg_epoch_inside(tsurugi_session()));
@@ -356,28 +401,18 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose)
 	error_context_stack = &context;
 	tsurugi_shared_limit_wait();
 	tg_wait_begin_of(tsurugi_transaction_number(), wait);
-	if (wait->kind == TG_WAIT_PRESERVE)
-		tsurugi_wait_for_long(wait);
-	else if (is_part)
+	PG_TRY();
 	{
-		LOCKTAG tag = part_lock_tag(wait->host, wait->subtxn);
-
-		(void) LockAcquire(&tag, ShareLock, false, false);
-		(void) LockRelease(&tag, ShareLock, false);
+		wait_for_holder(wait, is_part);
+	}
+	PG_CATCH();
+	{
+		error_context_stack = context.previous;
+		tsurugi_rethrow_wait(memory, describe_waiting, &waiting);
+	}
+	PG_END_TRY();
+	if (is_part)
 		over = *wait;
-	}
-	else if (tg_wait_is_for_shared(wait))
-		tsurugi_wait_for_shared(wait);
-	else
-	{
-		VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
-									   .localTransactionId = (LocalTransactionId) wait->host};
-
-		if (tg_failpoint_refuses("skip_w6"))
-			pg_usleep(1000); /* a wait that PostgreSQL does not know of */
-		else
-			(void) VirtualXactLock(holder, true);
-	}
 	tg_wait_end_of(tsurugi_transaction_number());
 	tsurugi_shared_unlimit_wait();
 	error_context_stack = context.previous;

@@ -56,9 +56,10 @@ typedef enum tsurugi_purpose
  * Waits until the holder that a TG_BUSY named has ended, or has taken back
  * the part it holds; then the caller repeats its call.  Outside an epoch.
  * PostgreSQL's own lock wait: cancel, lock_timeout and deadlock detection
- * raise their errors out of it.
+ * raise their errors out of it; those two tell whom it waited for.  row: that was to be
+ * written or locked; TG_ROW_MAX: none is there yet.
  */
-extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose);
+extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, uint32_t row);
 
 /*
  * Waits, likewise, until the transaction that a reader's TG_BUSY named has

@@ -61,6 +61,19 @@ is_remembered(const tg_preserve *entry, const tg_preserve *by)
 	return tg_outcome_state(outcome) == TG_OUTCOME_NONE || tg_outcome_time(outcome) > by->start;
 }
 
+/* What is said of a LONG that has not aborted, and that somebody fails by. */
+static tg_conflict
+conflict_with(const tg_preserve *entry, tg_conflict_kind kind, uint32_t relation)
+{
+	uint64_t outcome = tg_load_relaxed(&entry->outcome);
+
+	return (tg_conflict){.kind = kind,
+						 .relation = relation,
+						 .row = TG_ROW_MAX,
+						 .time = tg_outcome_state(outcome) == TG_OUTCOME_COMMITTED ? tg_outcome_time(outcome) : 0,
+						 .other = entry->host};
+}
+
 /* --- LONG: its start ----------------------------------------------------------------------------- */
 
 tg_status
@@ -239,7 +252,8 @@ check_read(tg_txn *txn, const tg_area *area)
 			continue;
 		if (tg_failpoint_refuses("l3_active_only") && tg_preserve_has_ended(other))
 			continue;
-		status = tg_txn_give_up(txn, TG_CONFLICT_EARLIER_LONG, area->table, other->host);
+		txn->conflict = conflict_with(other, TG_CONFLICT_EARLIER_LONG, area->table->relation);
+		status = TG_CONFLICT;
 	}
 	tg_preserve_unlock();
 	return status;
@@ -376,8 +390,7 @@ tg_preserve_look_at_read(const tg_area *area, tg_time snapshot, bool may_wait, t
 		if (may_wait)
 			*wait_out = tg_wait_for_long(entry, TG_WAIT_PRESERVE);
 		else
-			*conflict_out = (tg_conflict){
-				.kind = TG_CONFLICT_PRESERVED_READ, .relation = area->table->relation, .other = entry->host};
+			*conflict_out = conflict_with(entry, TG_CONFLICT_PRESERVED_READ, area->table->relation);
 		status = may_wait ? TG_BUSY : TG_CONFLICT;
 	}
 	tg_preserve_unlock();
@@ -453,9 +466,8 @@ reads_meet_long(tg_session *session, const tg_reads *reads, tg_time time, tg_con
 			noted = noted->next;
 		meets = reads->everything || noted != NULL;
 		if (meets)
-			*conflict_out = (tg_conflict){.kind = TG_CONFLICT_PRESERVED_READ,
-										  .relation = noted != NULL ? noted->table->relation : 0,
-										  .other = entry->host};
+			*conflict_out =
+				conflict_with(entry, TG_CONFLICT_PRESERVED_READ, noted != NULL ? noted->table->relation : 0);
 	}
 	tg_preserve_unlock();
 	tg_epoch_leave(session);

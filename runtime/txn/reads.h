@@ -122,7 +122,9 @@ typedef struct tg_conflict
 {
 	tg_conflict_kind kind;
 	uint32_t relation;	/* the host's number of the table; 0 if unknown */
+	uint32_t row;		/* that is to be written, where somebody else holds or preserves it; TG_ROW_MAX if unknown */
 	tg_version version; /* a committed one that has begun or ended since; TG_VERSION_NONE if unknown */
+	tg_time time;		/* of the commit that did it (author.h); 0 if unknown, or if it is open */
 	uint64_t
 		other; /* the other transaction's host word: of a LONG that preserves the area, or who holds a row; else 0 */
 } tg_conflict;

@@ -179,13 +179,15 @@ has_read(const tg_txn *txn)
 
 /* L2: a writer meets a LONG's area. */
 static tg_status
-meet_long(const tg_writer *writer, const tg_table *table, const tg_preserve *entry, tg_wait *wait_out)
+meet_long(const tg_writer *writer, const tg_table *table, tg_version version, const tg_preserve *entry,
+		  tg_wait *wait_out)
 {
 	tg_txn *txn = writer->txn;
 
 	if (tg_load_relaxed(&txn->kind) == TG_TXN_SHORT ||
 		(tg_load_relaxed(&txn->isolation) == TG_SERIALIZABLE && has_read(txn)))
-		return tg_txn_give_up(txn, TG_CONFLICT_PRESERVED_WRITE, table, entry->host);
+		return tg_txn_give_up_row(txn, TG_CONFLICT_PRESERVED_WRITE, table,
+								  version != TG_VERSION_NONE ? tg_version_row(version) : TG_ROW_MAX, entry->host);
 	*wait_out = tg_wait_for_long(entry, TG_WAIT_PRESERVE);
 	take_back(writer->session, txn);
 	return TG_BUSY;
@@ -225,7 +227,7 @@ mind(const tg_writer *writer, tg_table *table, tg_version version, const void *k
 		if (tg_failpoint_refuses("skip_l2"))
 			continue;
 		if (has_target(seen->entry->areas, table, version, key, key_bytes))
-			return meet_long(writer, table, seen->entry, wait_out);
+			return meet_long(writer, table, version, seen->entry, wait_out);
 	}
 	if (!minds && txn->shared == NULL)
 		txn->clear = table;
@@ -281,7 +283,7 @@ register_ahead(const tg_writer *writer, tg_table *table, tg_wait *wait_out)
 	for (tg_seen *seen = txn->seen; seen != NULL; seen = seen->next)
 	{
 		if (!tg_preserve_has_ended(seen->entry) && tg_areas_cover_area(seen->entry->areas, &whole))
-			return meet_long(writer, table, seen->entry, wait_out);
+			return meet_long(writer, table, TG_VERSION_NONE, seen->entry, wait_out);
 	}
 	return TG_OK;
 }

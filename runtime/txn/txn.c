@@ -162,6 +162,7 @@ tg_txn_describe(tg_txn *txn, tg_txn_kind kind, tg_isolation isolation, const cha
 	/* Reports read it all, or begin again: the life is odd meanwhile. */
 	tg_store_relaxed(&txn->life, txn->life + 1);
 	tg_fence_release();
+	tg_author_change(txn);
 	tg_store_relaxed(&txn->kind, kind);
 	tg_store_relaxed(&txn->isolation, isolation);
 	for (unsigned i = 0; i < TG_TXN_LABEL_BYTES / 8; i++)
@@ -549,6 +550,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 		if (tg_failpoint_refuses("skip_t2"))
 			tg_store_release(&txn->state, TG_TXN_COMMITTED); /* two stores: COMMITTED, and when */
 		tg_failpoint("txn_committing");
+		tg_author_note(txn, time);
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED); /* T2 */
 		tg_failpoint("txn_committed");
 		release_locks(session, txn);

@@ -42,6 +42,18 @@ typedef enum tg_txn_state
 /* Tables that a transaction can be registered as a writer of one by one; with more it is one of all tables. */
 #define TG_REGISTERED_MAX 8
 
+#define TG_AUTHOR_COMMITS 32 /* of one descriptor, whose times are remembered */
+#define TG_AUTHOR_LIVES 3	 /* kinds and labels that it had before */
+
+/* What a descriptor was, for the commits in (since, until]; all of it atomic. */
+typedef struct tg_authored
+{
+	tg_time since;
+	tg_time until;
+	uint32_t kind;
+	uint64_t label[TG_TXN_LABEL_BYTES / 8];
+} tg_authored;
+
 /* A LONG that was on the list when the transaction registered (W0). */
 typedef struct tg_seen
 {
@@ -90,6 +102,12 @@ struct tg_txn
 	uint32_t waits; /* tg_wait_kind, plus 1; 0: for nobody */
 	uint32_t waits_txn;
 	uint64_t waits_host;
+
+	/* author.c's: written by the owner, read by anyone, all of it atomic */
+	tg_time commit_times[TG_AUTHOR_COMMITS] TG_CACHE_ALIGNED; /* the next one's place: commits */
+	tg_time described;										  /* since when kind and label are what they are */
+	uint32_t before_next;
+	tg_authored before[TG_AUTHOR_LIVES];
 } TG_CACHE_ALIGNED;
 
 /* What all descriptors share; in the arena. */
@@ -217,6 +235,16 @@ tg_time_resolve(const tg_time *word, uint32_t own, tg_time *time_out)
 	*time_out = time;
 	return TG_FATE_AT;
 }
+
+/* It commits at this time: before COMMITTED is stored (author.c). */
+static inline void
+tg_author_note(tg_txn *txn, tg_time time)
+{
+	tg_store_relaxed(&txn->commit_times[txn->commits % TG_AUTHOR_COMMITS], time);
+}
+
+/* Kind and label are about to change; while the life is odd. */
+extern void tg_author_change(tg_txn *txn);
 
 /* Everything below runs inside an epoch and in the transaction's lane. */
 
@@ -391,7 +419,16 @@ tg_wait_for_long(const tg_preserve *entry, tg_wait_kind kind)
 static inline tg_status
 tg_txn_give_up(tg_txn *txn, tg_conflict_kind kind, const tg_table *table, uint64_t other)
 {
-	txn->conflict = (tg_conflict){.kind = kind, .relation = table->relation, .other = other};
+	txn->conflict = (tg_conflict){.kind = kind, .relation = table->relation, .row = TG_ROW_MAX, .other = other};
+	return TG_CONFLICT;
+}
+
+/* The same where it is known which row it is about. */
+static inline tg_status
+tg_txn_give_up_row(tg_txn *txn, tg_conflict_kind kind, const tg_table *table, uint32_t row, uint64_t other)
+{
+	(void) tg_txn_give_up(txn, kind, table, other);
+	txn->conflict.row = row;
 	return TG_CONFLICT;
 }
 

@@ -52,6 +52,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/storage/index.h"
+#include "runtime/txn/author.h"
 
 #define ROWS_AHEAD 16
 
@@ -158,7 +159,7 @@ judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint3
 /* L5: what a LONG sees has the key, in another row than these two, and more of them than are allowed.  TG_EXISTS, TG_OK, TG_BUSY. */
 static tg_status
 look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
-			  unsigned allowed, tg_wait *wait_out)
+			  unsigned allowed, tg_version *found_out, tg_wait *wait_out)
 {
 	const tg_snapshot snapshot = {
 		.time = writer->txn->preserve->start, .txn = tg_writer_number(writer), .command = UINT32_MAX};
@@ -171,19 +172,34 @@ look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key,
 	{
 		for (unsigned i = 0; i < count; i++)
 		{
-			tg_version version;
 			tg_status status;
 
 			if (rows[i] == own || rows[i] == except)
 				continue;
-			status = tg_txn_read(&snapshot, index->table, rows[i], &version, wait_out);
+			status = tg_txn_read(&snapshot, index->table, rows[i], found_out, wait_out);
 			if (status == TG_BUSY)
 				return TG_BUSY;
-			if (status == TG_OK && has_key(index, version, key) && allowed-- == 0)
+			if (status == TG_OK && has_key(index, *found_out, key) && allowed-- == 0)
 				return TG_EXISTS;
 		}
 	}
 	return TG_OK;
+}
+
+/* The key is not as a LONG has seen it: taken since by the row that the wait names, or free since this version has ended. */
+static tg_status
+give_up_for_long(tg_txn *txn, const tg_index *index, tg_version seen, const tg_wait *wait)
+{
+	tg_version taker =
+		seen == TG_VERSION_NONE ? tg_load_acquire(tg_row_head(index->table, wait->row)) : TG_VERSION_NONE;
+
+	(void) tg_txn_give_up(txn, seen == TG_VERSION_NONE ? TG_CONFLICT_KEY : TG_CONFLICT_ROW, index->table, 0);
+	txn->conflict.version = seen; /* which its snapshot keeps */
+	if (seen != TG_VERSION_NONE)
+		txn->conflict.time = tg_version_ended_at(seen);
+	else if (!tg_head_is_closed(taker) && taker != TG_VERSION_NONE)
+		txn->conflict.time = tg_version_began_at(taker);
+	return TG_CONFLICT;
 }
 
 /* status: what the newest versions say. */
@@ -191,17 +207,18 @@ static tg_status
 judge_for_long(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
 			   unsigned allowed, tg_status status, tg_wait *wait_out)
 {
+	tg_version seen = TG_VERSION_NONE;
 	tg_wait wait = {0};
 	tg_status at_start;
 
 	if (status == TG_BUSY || tg_failpoint_refuses("skip_l5_unique"))
 		return status;
-	at_start = look_at_start(writer, index, key, own, except, allowed, &wait);
+	at_start = look_at_start(writer, index, key, own, except, allowed, &seen, &wait);
 	if (at_start == TG_BUSY)
 		*wait_out = wait;
 	if (at_start == TG_BUSY || at_start == status)
 		return at_start;
-	return tg_txn_give_up(writer->txn, status == TG_EXISTS ? TG_CONFLICT_KEY : TG_CONFLICT_ROW, index->table, 0);
+	return give_up_for_long(writer->txn, index, at_start == TG_EXISTS ? seen : TG_VERSION_NONE, wait_out);
 }
 
 /*
@@ -366,7 +383,7 @@ tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t k
 	tg_txn_leave(writer->session, writer->txn, entered);
 	/* W4: a SHORT does not wait */
 	if (tg_unlikely(status == TG_BUSY) && tg_txn_kind_of(writer->txn) == TG_TXN_SHORT)
-		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, table, 0);
+		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, table, wait_out->host);
 	return status;
 }
 
@@ -386,7 +403,7 @@ tg_txn_recheck(const tg_writer *writer, tg_index *index, const tg_value *values,
 	tg_epoch_leave(writer->session);
 	tg_txn_leave(writer->session, writer->txn, entered);
 	if (tg_unlikely(status == TG_BUSY) && waits && tg_txn_kind_of(writer->txn) == TG_TXN_SHORT)
-		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, index->table, 0);
+		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, index->table, wait_out->host);
 	return status;
 }
 

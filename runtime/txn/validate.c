@@ -55,6 +55,7 @@
 #include "runtime/txn/reads_internal.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/txn/author.h"
 #include "runtime/txn/txn_internal.h"
 
 #define STEP_WORDS 512	  /* versions of one step */
@@ -460,6 +461,18 @@ tg_validation_exclude(tg_reads *reads, const tg_exclusions *from, const tg_exclu
 		go_to_table(reads, reads->tables);
 }
 
+/* When what makes a version a conflict was committed: it began within the span, or else it ended then; 0: unknown. */
+static tg_time
+time_of_change(const validation *v, tg_version version)
+{
+	tg_time begun = tg_version_began_at(version);
+	tg_time ended = tg_version_ended_at(version);
+
+	if (begun != 0 && moment_of_time(v, begun) == WITHIN)
+		return begun;
+	return ended != 0 && moment_of_time(v, ended) == WITHIN ? ended : 0;
+}
+
 /* What a conflict in the part of a table in hand is about. */
 static tg_conflict_kind
 conflict_kind(const tg_reads *reads)
@@ -492,7 +505,7 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 		return TG_OK;
 	if (tg_unlikely(reads->everything))
 	{
-		*conflict_out = (tg_conflict){.kind = TG_CONFLICT_UNKNOWN};
+		*conflict_out = (tg_conflict){.kind = TG_CONFLICT_UNKNOWN, .row = TG_ROW_MAX};
 		return is_span_empty(reads) ? TG_OK : TG_CHANGED;
 	}
 	if (noted == NULL)
@@ -506,10 +519,13 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 		if (status == TG_OK)
 			status = step_ranges(&v, reads);
 	}
-	tg_epoch_leave(session);
 	if (status == TG_CHANGED)
-		*conflict_out =
-			(tg_conflict){.kind = conflict_kind(reads), .relation = noted->table->relation, .version = changed};
+		*conflict_out = (tg_conflict){.kind = conflict_kind(reads),
+									  .relation = noted->table->relation,
+									  .row = TG_ROW_MAX,
+									  .version = changed,
+									  .time = time_of_change(&v, changed)};
+	tg_epoch_leave(session);
 	if (status != TG_OK)
 		return status;
 	go_to_table(reads, noted->next);

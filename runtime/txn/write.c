@@ -48,15 +48,15 @@ leave(const tg_writer *writer, bool entered, tg_status status)
 	return status;
 }
 
-/* W4: a SHORT does not wait for rows. */
+/* W4: a SHORT does not wait for rows.  What it meets is this row, if any, or a unique key. */
 static inline tg_status
-refuse_to_wait(const tg_writer *writer, tg_table *table, tg_status status, const tg_wait *wait)
+refuse_to_wait(const tg_writer *writer, tg_table *table, uint32_t row, tg_status status, const tg_wait *wait)
 {
 	if (tg_likely(status != TG_BUSY) || tg_txn_kind_of(writer->txn) != TG_TXN_SHORT ||
 		tg_failpoint_refuses("skip_w4_short"))
 		return status;
-	writer->txn->conflict = (tg_conflict){.kind = TG_CONFLICT_TAKEN, .relation = table->relation, .other = wait->host};
-	return TG_CONFLICT;
+	return tg_txn_give_up_row(writer->txn, TG_CONFLICT_TAKEN, table, wait->index == NULL ? row : TG_ROW_MAX,
+							  wait->host);
 }
 
 static void
@@ -311,7 +311,7 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 	}
 	if (status == TG_OK)
 		status = insert(writer, table, key, key_bytes, values, nulls, TG_ROW_MAX, row_out, &version, wait_out);
-	return leave(writer, entered, refuse_to_wait(writer, table, status, wait_out));
+	return leave(writer, entered, refuse_to_wait(writer, table, TG_ROW_MAX, status, wait_out));
 }
 
 /*
@@ -438,7 +438,7 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 		if (minds != TG_OK)
 			return minds;
 	}
-	return refuse_to_wait(writer, table, status, wait_out);
+	return refuse_to_wait(writer, table, row, status, wait_out);
 }
 
 tg_status
@@ -616,7 +616,7 @@ tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version
 	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
 	if (status == TG_OK)
 		status = update(writer, table, row, version, values, nulls, wait_out);
-	return leave(writer, entered, refuse_to_wait(writer, table, status, wait_out));
+	return leave(writer, entered, refuse_to_wait(writer, table, row, status, wait_out));
 }
 
 /* successor: the version that a move has made, in its row; or TG_VERSION_NONE */
@@ -668,7 +668,7 @@ end_row(const tg_writer *writer, tg_table *table, uint32_t row, tg_version versi
 	/* Nobody asks before this transaction has ended. */
 	if (status == TG_OK && departs && !tg_failpoint_refuses("skip_w5_departed"))
 		tg_store_relaxed(&tg_version_header(version)->successor, TG_SUCCESSOR_ELSEWHERE);
-	return leave(writer, entered, refuse_to_wait(writer, table, status, wait_out));
+	return leave(writer, entered, refuse_to_wait(writer, table, row, status, wait_out));
 }
 
 tg_status
@@ -734,5 +734,5 @@ tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version v
 		status = tg_txn_mind(writer, table, TG_VERSION_NONE, key, key_bytes, wait_out);
 	if (status == TG_OK)
 		status = move(writer, table, row, version, key, key_bytes, values, nulls, row_out, wait_out);
-	return leave(writer, entered, refuse_to_wait(writer, table, status, wait_out));
+	return leave(writer, entered, refuse_to_wait(writer, table, TG_ROW_MAX, status, wait_out));
 }

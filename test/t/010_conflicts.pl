@@ -18,6 +18,10 @@ $node->safe_psql('postgres', q{
 	INSERT INTO other VALUES (1, 0);
 });
 $session->query('\set VERBOSITY verbose');
+my $pid = $session->query('SELECT pg_backend_pid();');
+my $other_pid = $other->query('SELECT pg_backend_pid();');
+$other->query("SET tsurugi_fdw.transaction_label = 'beside';");
+my $beside = qr/process $other_pid \(transaction "beside"\)/;
 
 sub failures
 {
@@ -29,27 +33,27 @@ sub failures
 # level, what is read, what another does, how it ends, reason, pattern of the detail
 my @cases = (
 	[ 'REPEATABLE READ', 'SELECT FROM account', 'UPDATE account SET v = 1 WHERE id = 1', 'UPDATE account SET v = 2 WHERE id = 1',
-		'row to be written was changed', qr/Row \(id\)=\(1\) of foreign table "account" was changed by/ ],
+		'row to be written was changed', qr/Row \(id\)=\(1\) of foreign table "account" was changed by $beside, which committed after/ ],
 	[ 'REPEATABLE READ', 'SELECT FROM account', 'DELETE FROM account WHERE id = 2', 'UPDATE account SET v = 2 WHERE id = 2',
-		'row to be written was deleted', qr/Row \(id\)=\(2\) of foreign table "account" was deleted by/ ],
+		'row to be written was deleted', qr/Row \(id\)=\(2\) of foreign table "account" was deleted by $beside, which committed after/ ],
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE id = 3', 'UPDATE account SET v = 1 WHERE id = 3', 'UPDATE other SET v = 1',
-		'row read was changed', qr/Row \(id\)=\(3\) of foreign table "account", which this transaction has read, was changed/ ],
+		'row read was changed', qr/Row \(id\)=\(3\) of foreign table "account", which this transaction has read, was changed by $beside\./ ],
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE id = 20', 'INSERT INTO account VALUES (20, 0)', 'UPDATE other SET v = 1',
-		'key not found was inserted', qr/Key \(id\)=\(20\) of foreign table "account", which this transaction has not found/ ],
+		'key not found was inserted', qr/Key \(id\)=\(20\) of foreign table "account", which this transaction has not found, was inserted by $beside\./ ],
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE id > 3 AND id < 6', 'UPDATE account SET v = 3 WHERE id = 4',
-		'UPDATE other SET v = 1', 'range read was changed', qr/Row \(id\)=\(4\) of foreign table "account" was changed .* in a range of keys/ ],
+		'UPDATE other SET v = 1', 'range read was changed', qr/Row \(id\)=\(4\) of foreign table "account" was changed by $beside, in a range of keys/ ],
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE v = 77', 'INSERT INTO account VALUES (30, 77)', 'UPDATE other SET v = 1',
-		'table read was changed', qr/Row \(id\)=\(30\) of foreign table "account", which this transaction has read as a whole/ ],
+		'table read was changed', qr/Row \(id\)=\(30\) of foreign table "account", which this transaction has read as a whole, was changed by $beside\./ ],
 	# found when the snapshot is to be extended, not at the commit
 	[ 'SERIALIZABLE', 'SELECT FROM account WHERE id = 3', 'UPDATE account SET v = 9 WHERE id IN (3, 4)',
-		'UPDATE account SET v = 5 WHERE id = 4', 'row read was changed', qr/Row \(id\)=\(3\) of .*, which this transaction has read/ ],
+		'UPDATE account SET v = 5 WHERE id = 4', 'row read was changed', qr/Row \(id\)=\(3\) of .*, which this transaction has read, was changed by $beside/ ],
 	# the key of a row that has got another one: as it was seen
 	[ 'REPEATABLE READ', 'SELECT FROM account', 'UPDATE account SET id = 40 WHERE id = 5', 'DELETE FROM account WHERE id = 5',
-		'row to be written was changed', qr/Row \(id\)=\(5\) of foreign table "account" was changed by/ ],
+		'row to be written was changed', qr/Row \(id\)=\(5\) of foreign table "account" was changed by $beside, which committed after/ ],
 	# of a row that the snapshot has not seen
 	[ 'REPEATABLE READ', 'SELECT FROM account', 'INSERT INTO account VALUES (50, 0)',
 		'INSERT INTO account VALUES (50, 1) ON CONFLICT (id) DO UPDATE SET v = 2',
-		'row to be written was changed', qr/Row \(id\)=\(50\) of foreign table "account" was changed by/ ],
+		'row to be written was changed', qr/Row \(id\)=\(50\) of foreign table "account" was changed by $beside, which committed after/ ],
 );
 
 for my $case (@cases)
@@ -90,8 +94,6 @@ for my $case ([ 'REPEATABLE READ', 'UPDATE account SET v = v + 1' ], [ 'SERIALIZ
 
 # who waits, for whom, and at which level
 $session->query('RESET ROLE;');
-my $pid = $session->query('SELECT pg_backend_pid();');
-my $other_pid = $other->query('SELECT pg_backend_pid();');
 $session->query('BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE account SET v = 0 WHERE id = 1;');
 $other->query('BEGIN ISOLATION LEVEL REPEATABLE READ;');
 $other->send('UPDATE account SET v = 1 WHERE id = 1;');
@@ -148,8 +150,95 @@ $other->query('ROLLBACK;');
 $other->query('RESET tsurugi_fdw.transaction_type; BEGIN; UPDATE account SET v = 5 WHERE id = 1;');
 $session->query('BEGIN; SET LOCAL tsurugi_fdw.transaction_type = short;');
 $session->send('UPDATE account SET v = 6 WHERE id = 1;');
-like($session->wait_messages, qr/is being changed by process $other_pid, and short transactions do not wait/, 'SHORT: a row is held');
+like($session->wait_messages, qr/Row \(id\)=\(1\) of foreign table "account" is being changed by process $other_pid \(transaction "batch"\), and/,
+	'SHORT: a row is held');
 $session->query('ROLLBACK;');
+$other->query('ROLLBACK;');
+
+# --- whose commit it was: also when the session has gone on to other things, or has gone
+
+sub fails
+{
+	my ($statement, $detail, $name) = @_;
+
+	$session->send($statement);
+	like($session->wait_messages, $detail, $name);
+	$session->query('ROLLBACK;');
+}
+
+$session->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM account;');
+$other->query('BEGIN; SET LOCAL tsurugi_fdw.transaction_label = nightly; UPDATE account SET v = 7 WHERE id = 1; COMMIT;');
+$other->query('UPDATE account SET v = v + 1 WHERE id = 4;') for 1 .. 5;
+fails('UPDATE account SET v = 0 WHERE id = 1;', qr/by process $other_pid \(transaction "nightly"\), which committed/, 'its label was another one');
+$session->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM account;');
+$node->safe_psql('postgres', 'SET tsurugi_fdw.transaction_label = gone; SET tsurugi_fdw.transaction_type = short; UPDATE account SET v = 8 WHERE id = 1');
+fails('UPDATE account SET v = 0 WHERE id = 1;', qr/changed by short transaction "gone", which committed/, 'its session has gone');
+$session->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM account;');
+$other->query('SET tsurugi_fdw.transaction_label = load;');
+my $handle = $other->query("SELECT tsurugi.begin_transaction('account');");
+$other->query("SELECT tsurugi.attach_transaction('$handle');");
+$other->query('UPDATE account SET v = 9 WHERE id = 1;');
+$other->query('SELECT tsurugi.detach_transaction();');
+$session->query('SET LOCAL lock_timeout = 10;');
+$session->query('SAVEPOINT a;');
+$session->send('UPDATE account SET v = 0 WHERE id = 1;');
+like($session->wait_messages, qr/55P03.*Row \(id\)=\(1\) of foreign table "account" was to be updated once shared transaction "load" had ended/s,
+	'who waits for one that several sessions work in');
+$session->query('ROLLBACK TO a;');
+$other->query("SELECT tsurugi.commit_transaction('$handle');");
+fails('UPDATE account SET v = 0 WHERE id = 1;', qr/changed by shared transaction "load", which committed/, 'several sessions worked in it');
+
+# a LONG that has committed since
+$node->safe_psql('postgres', 'CREATE FOREIGN TABLE third (id int PRIMARY KEY, k int UNIQUE) SERVER tsurugi; INSERT INTO third VALUES (1, 1), (11, 11)');
+$other->query("SET tsurugi_fdw.transaction_type = long; SET tsurugi_fdw.write_preserve = third;
+	SET tsurugi_fdw.transaction_label = earlier; BEGIN; SELECT FROM third;");
+$session->query("BEGIN; SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = other; SELECT FROM other;");
+$other->query('COMMIT;');
+fails('SELECT FROM third;', qr/in the write preserve of process $other_pid \(long transaction "earlier"\), which began before/,
+	'a LONG that has ended');
+
+# unique keys that a LONG sees otherwise than they are now
+$other->query('RESET tsurugi_fdw.transaction_type; SET tsurugi_fdw.transaction_label = beside;');
+my $long = 'BEGIN; SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = \'third [{1},{9})\'; SELECT FROM third WHERE id = 1;';
+$session->query($long);
+$other->query('INSERT INTO third VALUES (12, 2);');
+fails('UPDATE third SET k = 2 WHERE id = 1;', qr/A key of foreign table "third", .*, was inserted by $beside/, 'LONG: a unique key was taken');
+$session->query($long);
+$other->query('UPDATE third SET k = 3 WHERE id = 11;');
+fails('UPDATE third SET k = 11 WHERE id = 1;', qr/Row \(id\)=\(11\) of foreign table "third", .*, was changed by $beside/, 'LONG: or given back');
+
+# --- waits that are given up, and deadlocks
+
+$other->query('BEGIN; UPDATE account SET v = 1 WHERE id = 1; INSERT INTO account VALUES (60, 0);');
+my $held = qr/once $beside had ended/;
+for my $case (
+	[ 'UPDATE account SET v = 2 WHERE id = 1', qr/Row \(id\)=\(1\) of foreign table "account" was to be updated $held/ ],
+	[ 'DELETE FROM account WHERE v >= 0 AND id = 1', qr/Row \(id\)=\(1\) of foreign table "account" was to be deleted $held/ ],
+	[ 'SELECT FROM account WHERE id = 1 FOR UPDATE', qr/Row \(id\)=\(1\) of foreign table "account" was to be locked $held/ ],
+	[ 'INSERT INTO account VALUES (60, 1)', qr/inserted into foreign table "account", with its key in "account_pkey", $held/ ])
+{
+	my ($statement, $detail) = @$case;
+
+	$session->query('BEGIN; SET LOCAL lock_timeout = 10;');
+	fails("$statement;", qr/55P03.*DETAIL:  [^\n]*$detail/s, "lock_timeout: $statement");
+}
+fails('SELECT FROM account WHERE id = 1 FOR UPDATE NOWAIT;', qr/55P03.*Row \(id\)=\(1\) of foreign table "account" is held by $beside/s, 'NOWAIT');
+$session->query('BEGIN; UPDATE account SET v = 3 WHERE id = 4; SET LOCAL deadlock_timeout = 10;');
+$other->query("SET LOCAL deadlock_timeout = '1min';");
+$other->send('UPDATE account SET v = 3 WHERE id = 4;');
+$node->poll_query_until('postgres', "SELECT waits_for = ARRAY[$pid] FROM tsurugi.transactions WHERE pid = $other_pid");
+fails('UPDATE account SET v = 3 WHERE id = 1;',
+	qr/40P01.*DETAIL:  Process $pid waits for .*Row \(id\)=\(1\) of foreign table "account" was to be updated $held/s, 'a deadlock');
+$other->wait;
+$other->query('ROLLBACK;');
+
+# a LONG that has announced itself: who wants to write there, and who wants to start
+$other->query("SET tsurugi_fdw.transaction_type = long; SET tsurugi_fdw.write_preserve = account; BEGIN; SELECT FROM account WHERE id = 1;");
+my $preserves = qr/process $other_pid \(long transaction "beside"\)/;
+$session->query('BEGIN; SET LOCAL lock_timeout = 10;');
+fails('UPDATE account SET v = 2 WHERE id = 1;', qr/55P03.*was to be updated once $preserves had ended/s, 'lock_timeout: a LONG preserves it');
+$session->query('BEGIN; SET LOCAL lock_timeout = 10; SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = account;');
+fails('SELECT FROM other;', qr/55P03.*This transaction has waited for $preserves to end/s, 'lock_timeout: a LONG that waits for its start');
 $other->query('ROLLBACK;');
 
 $session->close;
