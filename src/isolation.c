@@ -7,7 +7,11 @@
  *	  that ahead of the first statement's analysis, or, where there is none, ahead of its run: we hear of it when the analysis is
  *	  over, or when the utility statement or the executor starts, whichever is first.  A commit
  *	  between the two is seen here and not in ordinary tables, if it changed one kind only (mixed.c): stock PostgreSQL
- *	  has no hook in between, nor lets a transaction take its snapshot again.  A transaction of
+ *	  has no hook in between, nor lets a transaction take its snapshot again.  Nor can the time be found afterwards: commits in ordinary
+ *	  tables would have to leave a time behind, each of them, and have no hook at the moment that they become visible; one
+ *	  from PRE_COMMIT is too early (what was committed here before this transaction began would be missing), one from the
+ *	  commit's callback too late.  Each half is a snapshot; what is lost is their order with commits in one
+ *	  kind that have waited for commits in the other.  A transaction of
  *	  a database without the wrapper draws nothing: it has no tables of ours.
  *
  * REPEATABLE READ
