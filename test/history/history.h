@@ -1,0 +1,80 @@
+/*
+ * history.h
+ *	  What clients have done and seen, and who runs them (clients.c) and judges
+ *	  that (cycles.c).
+ */
+#ifndef HISTORY_H
+#define HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define OPERATIONS_MAX 6
+#define ITEMS_MAX 4096 /* of a list */
+#define ABSENT (-1)	   /* length of a list that is not there */
+
+typedef enum kind
+{
+	READ,
+	APPEND, /* item; the list it was appended to has been read */
+	DELETE	/* the list has been read */
+} kind;
+
+/* What a transaction has seen or done, one entry per key. */
+typedef struct operation
+{
+	kind kind;
+	int key;
+	int item; /* APPEND: what was appended; its transaction's number times OPERATIONS_MAX, and which of its operations */
+	int length; /* of the list seen, before an append; ABSENT */
+	int *items; /* the list seen */
+} operation;
+
+typedef struct transaction
+{
+	int number;
+	bool committed;
+	int count;
+	int capacity;
+	operation *operations;
+} transaction;
+
+typedef enum level
+{
+	READ_COMMITTED,
+	REPEATABLE_READ,
+	SERIALIZABLE,
+	KINDS /* SERIALIZABLE, of all kinds of transactions */
+} level;
+
+#define LEVELS 4
+
+/* Of its transactions, in BEGIN. */
+extern const char *const level_names[LEVELS];
+
+typedef struct plan
+{
+	level level;
+	bool in_turns; /* one statement at a time, as long as it waits for nobody */
+	int client_count;
+	int transaction_count; /* of each client */
+	int key_count;
+	unsigned seed;
+	transaction *transactions; /* by number, from 1 on */
+} plan;
+
+/* Ends the program: it could not be run. */
+extern void give_up(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+extern void *get_memory(size_t bytes);
+
+/* How many keys its clients use. */
+extern int clients_key_count(const plan *plan);
+
+/* Empties the table, runs the transactions; returns how many were not committed. */
+extern int clients_run(const plan *plan, const char *conninfo);
+
+/* Whether something was seen that the level forbids; says what. */
+extern bool cycles_find(const plan *plan, level expected);
+
+#endif /* HISTORY_H */
