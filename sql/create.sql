@@ -43,6 +43,11 @@ END $$;
 SELECT * FROM by_parameter;
 PREPARE made_rows AS SELECT * FROM made;
 CREATE TABLE executed USING tsurugi AS EXECUTE made_rows;
+SELECT count(*) FROM executed;
+EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) CREATE TABLE explained USING tsurugi AS SELECT id + 1 AS id FROM made;
+EXPLAIN (ANALYZE, COSTS off) CREATE TABLE IF NOT EXISTS explained USING tsurugi AS SELECT id FROM made;
+EXPLAIN (ANALYZE, COSTS off) CREATE TABLE explained2 USING tsurugi AS EXECUTE made_rows;
+SELECT count(*), relkind FROM explained, pg_class WHERE oid = 'explained'::regclass GROUP BY 2;
 CREATE TABLE failing USING tsurugi AS SELECT 1 / (id - 2) AS q FROM made;
 SELECT to_regclass('failing');
 

@@ -37,6 +37,7 @@
 #include "utils/syscache.h"
 
 #include "src/cluster.h"
+#include "src/create.h"
 #include "src/index_command.h"
 #include "src/reindex.h"
 #include "src/vacuum.h"
@@ -427,6 +428,8 @@ tsurugi_command_run(const tsurugi_utility *utility)
 		lock_tables(utility, (LockStmt *) tree);
 		return true;
 	}
+	if (IsA(tree, ExplainStmt))
+		return tsurugi_create_explain(utility, (ExplainStmt *) tree);
 	if (IsA(tree, VacuumStmt))
 		return tsurugi_vacuum_run(utility, (VacuumStmt *) tree);
 	if (IsA(tree, ClusterStmt))

@@ -10,8 +10,7 @@
  * disk, and have no meaning here.
  *
  * CREATE TABLE ... AS makes the table from the query's columns and fills it
- * by an INSERT of all that the query returns.  EXPLAIN of one, and one that runs a prepared statement,
- * never come here in a form that could be turned.
+ * by an INSERT of all that the query, or the prepared statement, returns; which is what EXPLAIN ANALYZE shows.
  *
  * LIKE is refused by PostgreSQL for foreign tables in the same place as keys.
  * Its columns are written out before; defaults, checks, keys and extended statistics come from
@@ -31,11 +30,16 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_tablespace.h"
+#include "commands/createas.h"
+#include "commands/defrem.h"
 #include "commands/extension.h"
 #include "commands/sequence.h"
 #include "commands/comment.h"
+#include "commands/prepare.h"
 #include "commands/tablespace.h"
 #include "executor/executor.h"
+#include "executor/spi.h"
+#include "executor/tstoreReceiver.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -47,6 +51,8 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/plancache.h"
+#include "utils/queryenvironment.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -148,13 +154,13 @@ tsurugi_create_as_foreign(CreateStmt *written)
 /* --- CREATE TABLE ... AS ------------------------------------------------------------------- */
 
 static List *
-columns_of_query(const Query *query, const List *names)
+columns_of(const List *targets, const List *names)
 {
 	List *columns = NIL;
 	ListCell *name = list_head(names);
 	ListCell *cell;
 
-	foreach (cell, query->targetList)
+	foreach (cell, targets)
 	{
 		const TargetEntry *entry = lfirst(cell);
 		const char *column = entry->resname;
@@ -253,6 +259,50 @@ fill(const tsurugi_utility *utility, const RangeVar *name, Query *query)
 	return count;
 }
 
+/* Runs a prepared statement into the table, over a store of what it returns; the number of rows. */
+static uint64
+fill_by_execute(const tsurugi_utility *utility, const RangeVar *name, ExecuteStmt *execute, TupleDesc columns)
+{
+	ParseState *parse = make_parsestate(NULL);
+	EphemeralNamedRelation rows = palloc0(sizeof(*rows));
+	DestReceiver *receiver = CreateTuplestoreDestReceiver();
+	char *table = quote_qualified_identifier(name->schemaname, name->relname);
+	uint64 count;
+
+	parse->p_sourcetext = utility->text;
+	rows->md = (EphemeralNamedRelationMetadataData){
+		.name = "tsurugi rows", .tupdesc = CreateTupleDescCopy(columns), .enrtype = ENR_NAMED_TUPLESTORE};
+	rows->reldata = tuplestore_begin_heap(false, false, work_mem);
+	SetTuplestoreDestReceiverParams(receiver, rows->reldata, CurrentMemoryContext, false, NULL, NULL);
+	ExecuteQuery(parse, execute, NULL, utility->parameters, receiver, NULL);
+	receiver->rDestroy(receiver);
+	free_parsestate(parse);
+	rows->md.enrtuples = tuplestore_tuple_count(rows->reldata);
+	if (SPI_connect() != SPI_OK_CONNECT || SPI_register_relation(rows) != SPI_OK_REL_REGISTER ||
+		SPI_execute(psprintf("INSERT INTO %s SELECT * FROM \"tsurugi rows\"", table), false, 0) != SPI_OK_INSERT)
+		elog(ERROR, "could not insert what a prepared statement returns");
+	count = SPI_processed;
+	SPI_finish();
+	tuplestore_end(rows->reldata);
+	return count;
+}
+
+/* The prepared statement that a query runs; NULL if it is a query.  Raises 42809 if that is not one. */
+static PreparedStatement *
+prepared_of(const Query *query)
+{
+	PreparedStatement *prepared;
+	List *queries;
+
+	if (query->commandType == CMD_SELECT)
+		return NULL;
+	prepared = FetchPreparedStatement(castNode(ExecuteStmt, query->utilityStmt)->name, true);
+	queries = prepared->plansource->query_list;
+	if (list_length(queries) != 1 || linitial_node(Query, queries)->commandType != CMD_SELECT)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("prepared statement is not a SELECT")));
+	return prepared;
+}
+
 /* Of a statement whose query has been copied. */
 static void
 create_as(const tsurugi_utility *utility, void *argument)
@@ -260,6 +310,7 @@ create_as(const tsurugi_utility *utility, void *argument)
 	CreateTableAsStmt *statement = argument;
 	IntoClause *into = statement->into;
 	Query *query = castNode(Query, statement->query);
+	PreparedStatement *prepared;
 	CreateStmt *create = makeNode(CreateStmt);
 	Oid namespace;
 	uint64 count = 0;
@@ -273,38 +324,101 @@ create_as(const tsurugi_utility *utility, void *argument)
 		return;
 	}
 	create->relation->schemaname = get_namespace_name(namespace);
-	create->tableElts = columns_of_query(query, into->colNames);
+	prepared = prepared_of(query);
+	create->tableElts =
+		columns_of(prepared == NULL ? query->targetList : FetchPreparedStatementTargetList(prepared), into->colNames);
 	create->oncommit = into->onCommit;
 	create->options = copyObject(into->options);
 	create->tablespacename = into->tableSpaceName;
 	create->accessMethod = pstrdup(TSURUGI_METHOD);
 	tsurugi_utility_run_part(utility, (Node *) create);
 	CommandCounterIncrement();
-	if (!into->skipData)
+	if (!into->skipData && prepared == NULL)
 		count = fill(utility, create->relation, query);
+	else if (!into->skipData)
+		count = fill_by_execute(utility, create->relation, castNode(ExecuteStmt, query->utilityStmt),
+								FetchPreparedStatementResultDesc(prepared));
 	if (utility->completion != NULL && !into->skipData)
 		SetQueryCompletion(utility->completion, CMDTAG_SELECT, count);
+}
+
+/* Whether it makes a table of ours. */
+static bool
+makes_ours(const CreateTableAsStmt *statement)
+{
+	const IntoClause *into = statement->into;
+
+	if (statement->objtype != OBJECT_TABLE)
+		return false;
+	if (!is_explicit(into->accessMethod))
+		return is_implied(into->rel, into->accessMethod);
+	check_explicit(into->rel, false);
+	return true;
 }
 
 bool
 tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written)
 {
-	const IntoClause *into = written->into;
-
-	if (written->objtype != OBJECT_TABLE)
+	if (!makes_ours(written))
 		return false;
-	if (is_explicit(into->accessMethod))
-		check_explicit(into->rel, false);
-	else if (!is_implied(into->rel, into->accessMethod))
-		return false;
-	if (castNode(Query, written->query)->commandType != CMD_SELECT)
-	{
-		if (!is_explicit(into->accessMethod))
-			return false;
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("CREATE TABLE ... USING %s AS EXECUTE is not supported", TSURUGI_METHOD)));
-	}
 	tsurugi_utility_with_events(utility, (Node *) written, create_as, copyObject(written));
+	return true;
+}
+
+static bool
+is_analyzed(const ExplainStmt *explain)
+{
+	bool analyzed = false;
+	ListCell *cell;
+
+	foreach (cell, explain->options)
+		if (strcmp(lfirst_node(DefElem, cell)->defname, "analyze") == 0)
+			analyzed = defGetBoolean(lfirst(cell));
+	return analyzed;
+}
+
+/* Makes the table, for the INSERT that is explained and run in the place of the query. */
+static Query *
+insert_into_new(const tsurugi_utility *utility, CreateTableAsStmt *statement)
+{
+	RangeVar *name = statement->into->rel;
+	Query *query = castNode(Query, copyObject(statement->query));
+	Relation table;
+	Query *insert;
+
+	statement->into->skipData = true;
+	tsurugi_utility_run_part(utility, (Node *) statement);
+	CommandCounterIncrement();
+	table = table_openrv(name, AccessExclusiveLock);
+	insert = make_insert(table, query);
+	table_close(table, NoLock);
+	return insert;
+}
+
+bool
+tsurugi_create_explain(const tsurugi_utility *utility, const ExplainStmt *written)
+{
+	ExplainStmt *explain;
+	CreateTableAsStmt *statement = (CreateTableAsStmt *) castNode(Query, written->query)->utilityStmt;
+
+	if (statement == NULL || !IsA(statement, CreateTableAsStmt) || !is_analyzed(written) || !makes_ours(statement))
+		return false;
+	explain = copyObject((ExplainStmt *) written);
+	statement = castNode(CreateTableAsStmt, castNode(Query, explain->query)->utilityStmt);
+	if (castNode(Query, statement->query)->commandType != CMD_SELECT || statement->into->skipData)
+	{
+		if (!is_explicit(statement->into->accessMethod))
+			return false;
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("EXPLAIN ANALYZE of CREATE TABLE ... AS EXECUTE, and of one without data, does not make tables "
+						"in memory"),
+				 errhint("Make the table first, and explain the query.")));
+	}
+	if (CreateTableAsRelExists(statement))
+		return true;
+	explain->query = (Node *) insert_into_new(utility, statement);
+	tsurugi_utility_run_instead(utility, (Node *) explain);
 	return true;
 }
 

@@ -25,6 +25,9 @@ extern CreateForeignTableStmt *tsurugi_create_as_foreign(CreateStmt *written);
 /* CREATE TABLE ... AS, SELECT INTO.  False: it makes a table of PostgreSQL's; nothing was done. */
 extern bool tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written);
 
+/* EXPLAIN ANALYZE of one.  False: it is something else; nothing was done. */
+extern bool tsurugi_create_explain(const tsurugi_utility *utility, const ExplainStmt *written);
+
 /* Raises what PostgreSQL raises for a heap's storage parameters that are none; they have no meaning here. */
 extern void tsurugi_check_storage_parameters(List *parameters);
 
