@@ -24,7 +24,6 @@
 #include "utils/varlena.h"
 
 #include "src/errors.h"
-#include "src/ranking.h"
 #include "src/relation.h"
 #include "src/row.h"
 #include "src/scan_fit.h"
@@ -199,11 +198,7 @@ make_bound(Relation relation, const char *bound, const void **key_out, uint32_t 
 							errhint("Preserve the whole table.")));
 		getTypeInputInfo(attribute->atttypid, &function, &parameter);
 		datum = OidInputFunctionCall(function, TextDatumGetCString(values[i]), parameter, attribute->atttypmod);
-		if (OidIsValid(column->comparison))
-			tsurugi_value(&column->codec,
-						  tsurugi_rank_add(described->table, &column->origin, column->comparison, datum), &value);
-		else
-			(void) tsurugi_fit_value(described->table, column, column->type, datum, &value);
+		tsurugi_place_value(described->table, column, datum, &value);
 		bytes = tg_key_append(key, bytes, &column->part, (tg_kind) column->codec.kind, &value);
 		if (bytes == SIZE_MAX)
 			tsurugi_error(TG_TOO_LARGE, relation);

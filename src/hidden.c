@@ -113,7 +113,8 @@ compute_source(tsurugi_hidden_states *states, TupleTableSlot *slot, int number)
 		if (OidIsValid(hidden->comparison))
 			value = tsurugi_rank_add(states->table, &hidden->origin, hidden->comparison, value);
 		else if (hidden->canonical)
-			value = tsurugi_canonical(hidden->origin.type, hidden->origin.collation, value);
+			value = tsurugi_shorten_add(states->table,
+										tsurugi_canonical(hidden->origin.type, hidden->origin.collation, value));
 		tsurugi_value(&hidden->stored, value, &source->value);
 	}
 	MemoryContextSwitchTo(caller);

@@ -1,6 +1,6 @@
 /*
  * ranking.h
- *	  Keys of types that only their own function can compare.
+ *	  Keys of types that only their own function can compare, and of long values.
  */
 #ifndef TSURUGI_RANKING_H
 #define TSURUGI_RANKING_H
@@ -16,5 +16,13 @@ extern Datum tsurugi_rank_add(tg_table *table, const tsurugi_codec *codec, Oid c
 /* The same, if the value is there; else false, and the rank of the greatest one below it, or 0: there is none. */
 extern bool tsurugi_rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value,
 							  Datum *rank_out);
+
+/*
+ * Bytes in the place of canonical ones (canonical.h), in the same order, and short enough for a key: these, or
+ * their beginning and their rank among the table's long ones.  The second: if they are there; else false, and what is
+ * in the place of the greatest ones below.
+ */
+extern Datum tsurugi_shorten_add(tg_table *table, Datum bytes);
+extern bool tsurugi_shorten_look(tg_table *table, Datum bytes, Datum *short_out);
 
 #endif /* TSURUGI_RANKING_H */

@@ -172,24 +172,37 @@ fit_moment(const tsurugi_codec *codec, Oid type, Datum datum, tg_value *out)
 
 /* --- all ----------------------------------------------------------------------------------- */
 
+void
+tsurugi_place_value(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out)
+{
+	if (OidIsValid(column->comparison))
+		datum = tsurugi_rank_add(table, &column->origin, column->comparison, datum);
+	else if (column->canonical)
+		datum = tsurugi_shorten_add(table, tsurugi_canonical(column->type, column->collation, datum));
+	tsurugi_value(&column->codec, datum, out);
+}
+
 /*
- * A value that nobody has stored yet has no rank: no row that the snapshot knows can have it.  But who is serializable
- * notes by its rank that he has looked for it.
+ * A value that has a rank, and none yet, has not been stored yet: no row that the snapshot knows can have it.  But who is
+ * serializable notes by its rank that he has looked for it.
  */
 static tsurugi_fit
-fit_rank(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out)
+fit_canonical(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out)
 {
-	Datum rank;
-	bool is_there = tsurugi_rank_look(table, &column->origin, column->comparison, datum, &rank);
+	Datum bytes;
+	bool is_there =
+		OidIsValid(column->comparison)
+			? tsurugi_rank_look(table, &column->origin, column->comparison, datum, &bytes)
+			: tsurugi_shorten_look(table, tsurugi_canonical(column->type, column->collation, datum), &bytes);
 
 	if (!is_there && tsurugi_is_serializable())
 	{
-		rank = tsurugi_rank_add(table, &column->origin, column->comparison, datum);
-		is_there = true;
+		tsurugi_place_value(table, column, datum, out);
+		return FIT_WITHIN;
 	}
-	if (rank == 0)
+	if (bytes == 0)
 		return FIT_BELOW;
-	tsurugi_value(&column->codec, rank, out);
+	tsurugi_value(&column->codec, bytes, out);
 	return is_there ? FIT_WITHIN : FIT_BETWEEN;
 }
 
@@ -198,8 +211,8 @@ tsurugi_fit_value(tg_table *table, const tsurugi_key_column *column, Oid type, D
 {
 	const tsurugi_codec *codec = &column->codec;
 
-	if (OidIsValid(column->comparison))
-		return fit_rank(table, column, datum, out);
+	if (column->canonical)
+		return fit_canonical(table, column, datum, out);
 	switch (type)
 	{
 		case INT8OID:
@@ -220,6 +233,6 @@ tsurugi_fit_value(tg_table *table, const tsurugi_key_column *column, Oid type, D
 	if ((column->type == TIMESTAMPOID && type == DATEOID) ||
 		(column->type == TIMESTAMPTZOID && (type == DATEOID || type == TIMESTAMPOID)))
 		return fit_moment(codec, type, datum, out);
-	tsurugi_value(codec, column->canonical ? tsurugi_canonical(column->type, column->collation, datum) : datum, out);
+	tsurugi_value(codec, datum, out);
 	return FIT_WITHIN;
 }

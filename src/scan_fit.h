@@ -26,4 +26,7 @@ extern bool tsurugi_fits(Oid column, Oid value);
 extern tsurugi_fit tsurugi_fit_value(tg_table *table, const tsurugi_key_column *column, Oid type, Datum datum,
 									 tg_value *out);
 
+/* A value of the column's own type as it is in keys, whether or not a row has it. */
+extern void tsurugi_place_value(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out);
+
 #endif /* TSURUGI_SCAN_FIT_H */

@@ -33,7 +33,7 @@ static int
 compare_ranks(const tg_ranked *a, const tg_ranked *b)
 {
 	uint32_t common = a->rank_bytes < b->rank_bytes ? a->rank_bytes : b->rank_bytes;
-	int order = memcmp(a->rank, b->rank, common);
+	int order = common > 0 ? memcmp(a->rank, b->rank, common) : 0;
 
 	return order != 0 ? order : (a->rank_bytes > b->rank_bytes) - (a->rank_bytes < b->rank_bytes);
 }

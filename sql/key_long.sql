@@ -1,0 +1,66 @@
+-- Keys longer than a place in a B-tree: of arrays, jsonb, tsvector and the like, in order as any others.
+SET client_min_messages = warning;
+CREATE SERVER key_long FOREIGN DATA WRAPPER tsurugi_fdw;
+RESET client_min_messages;
+CREATE SCHEMA key_long;
+SET search_path = key_long, public;
+
+CREATE TABLE there (k int[], n int);
+CREATE FOREIGN TABLE here (k int[] PRIMARY KEY, n int) SERVER key_long;
+-- equal up to somewhere before, at and behind where keys are cut
+INSERT INTO there SELECT array_fill(16843009, ARRAY[same]) || array_fill(rest, ARRAY[more]), row_number() OVER ()
+	FROM unnest('{1,180,200,203,204,205,206,300,1200}'::int[]) same, unnest('{0,16843008,16843010,-5}'::int[]) rest, unnest('{0,1,2,700}'::int[]) more
+	WHERE more > 0 OR rest = 0 ORDER BY md5(same || ' ' || more || ' ' || rest);
+INSERT INTO here TABLE there;
+CREATE INDEX ON here (k DESC, n);
+CREATE FUNCTION differences(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	found int;
+BEGIN
+	EXECUTE format('SELECT count(*) FROM (%s) a FULL JOIN (%s) b USING (r, n) WHERE a.n IS NULL OR b.n IS NULL',
+		replace(query, '@', 'here'), replace(query, '@', 'there')) INTO found;
+	RETURN found;
+END $$;
+EXPLAIN (COSTS OFF) SELECT n FROM here WHERE k > '{1}' ORDER BY k;
+SELECT count(*) FROM here;
+SELECT differences('SELECT row_number() OVER () AS r, n FROM (SELECT n FROM @ ORDER BY k) o');
+SELECT differences('SELECT row_number() OVER () AS r, n FROM (SELECT n FROM @ ORDER BY k DESC, n) o');
+-- each as a bound, and what is not there
+SELECT differences('SELECT row_number() OVER (ORDER BY n) AS r, n FROM (SELECT b.n * 1000000 + count(x.n) AS n FROM there b LEFT JOIN LATERAL (SELECT n FROM @ WHERE k < b.k) x ON true GROUP BY b.n) c');
+SELECT differences('SELECT row_number() OVER (ORDER BY n) AS r, n FROM (SELECT b.n * 1000000 + count(x.n) AS n FROM there b LEFT JOIN LATERAL (SELECT n FROM @ WHERE k >= b.k || 7) x ON true GROUP BY b.n) c');
+SELECT differences('SELECT row_number() OVER (ORDER BY n) AS r, n FROM (SELECT b.n * 1000000 + count(x.n) AS n FROM there b LEFT JOIN LATERAL (SELECT n FROM @ WHERE k <= b.k[:cardinality(b.k) - 1]) x ON true GROUP BY b.n) c');
+SELECT count(*) FROM here JOIN there USING (k, n);
+SELECT count(*) FROM here JOIN there ON here.k = there.k || 7;
+\set VERBOSITY terse
+INSERT INTO here SELECT k, 0 FROM there WHERE cardinality(k) > 1000 LIMIT 1;
+\set VERBOSITY default
+INSERT INTO here SELECT k, 0 FROM there ON CONFLICT (k) DO UPDATE SET n = here.n + 1000;
+SELECT count(*) FILTER (WHERE n > 1000), count(*) FROM here;
+DELETE FROM here USING there WHERE here.k = there.k AND cardinality(there.k) > 250;
+SELECT count(*) FROM here;
+
+-- SERIALIZABLE: a long key that was not there, and comes
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT n FROM here WHERE k = array_fill(5, ARRAY[1000]);
+INSERT INTO here VALUES (array_fill(5, ARRAY[1000]), 1), (array_fill(5, ARRAY[999]), 2);
+SELECT n FROM here WHERE k = array_fill(5, ARRAY[1000]);
+COMMIT;
+
+-- Several columns; jsonb and texts; a foreign key
+CREATE FOREIGN TABLE documents (j jsonb, v tsvector, n numeric, PRIMARY KEY (j, v), UNIQUE (v, n)) SERVER key_long;
+INSERT INTO documents SELECT jsonb_build_object('a', repeat('x', 5000 + i)), to_tsvector('simple', array_to_string(ARRAY(SELECT 'w' || g FROM generate_series(i, i + 400) g), ' ')), i::numeric / 3
+	FROM generate_series(1, 5) i;
+SELECT round(n, 2) FROM documents WHERE j = jsonb_build_object('a', repeat('x', 5003)) AND v @@ 'w5';
+SELECT round(n, 2) FROM documents WHERE j = jsonb_build_object('a', repeat('x', 6000));
+CREATE FOREIGN TABLE notes (j jsonb, v tsvector, t text, FOREIGN KEY (j, v) REFERENCES documents) SERVER key_long;
+INSERT INTO notes SELECT j, v, 'good' FROM documents WHERE n < 1;
+\set VERBOSITY terse
+INSERT INTO notes SELECT j || '{"b": 1}', v, 'bad' FROM documents WHERE n < 1;
+DELETE FROM documents WHERE n < 1;
+\set VERBOSITY default
+VACUUM FULL documents;
+SELECT count(*) FROM notes JOIN documents USING (j, v);
+
+SET client_min_messages = warning;
+DROP SERVER key_long CASCADE;
+DROP SCHEMA key_long CASCADE;
