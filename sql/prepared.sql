@@ -530,16 +530,25 @@ EXECUTE look(2);
 CREATE FOREIGN TABLE in_order (id int PRIMARY KEY, v int, w text) SERVER prepared;
 CREATE TABLE mirror (id int PRIMARY KEY, v int, w text);
 PREPARE guess (int) AS SELECT v, w FROM in_order WHERE id = $1;
+PREPARE guess_range (int, int) AS SELECT id, v FROM in_order WHERE id BETWEEN $1 AND $2 ORDER BY id;
 CREATE FUNCTION wrong_guesses() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	found record;
 	expected record;
+	text_found text;
 	wrong bigint := 0;
 BEGIN
 	FOR i IN -5..2600 LOOP
 		SELECT v, w INTO expected FROM mirror WHERE id = i;
 		EXECUTE format('EXECUTE guess(%s)', i) INTO found;
 		wrong := wrong + (found IS DISTINCT FROM expected)::int;
+		CONTINUE WHEN i % 25 > 0;
+		text_found := '';
+		FOR found IN EXECUTE format('EXECUTE guess_range(%s, %s)', i, i + 40) LOOP
+			text_found := text_found || found::text;
+		END LOOP;
+		SELECT string_agg((m.id, m.v)::text, '' ORDER BY id) INTO expected FROM mirror m WHERE id BETWEEN i AND i + 40;
+		wrong := wrong + (text_found <> coalesce(expected.string_agg, ''))::int;
 	END LOOP;
 	RETURN wrong;
 END $$;
@@ -560,6 +569,7 @@ INSERT INTO in_order SELECT 2600 - i, i, 'again' FROM generate_series(1, 2500) i
 INSERT INTO mirror SELECT id, v, w FROM in_order;
 SELECT wrong_guesses();
 DEALLOCATE guess;
+DEALLOCATE guess_range;
 DROP FUNCTION wrong_guesses;
 DROP FOREIGN TABLE in_order;
 DROP TABLE mirror;

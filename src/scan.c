@@ -114,6 +114,28 @@ tsurugi_scan_start(tsurugi_scan *scan)
 
 /* --- ranges ------------------------------------------------------------------------------------ */
 
+/* Of a range that begins at a key: in tables that were filled in the order of the index its rows need not wait for the leaf. */
+static void
+expect_range(tsurugi_scan *scan)
+{
+	const tg_btree_cursor *cursor = &scan->range->cursor;
+	uint32_t row;
+
+	if (cursor->low != NULL && !cursor->backward &&
+		tg_row_guess_get(&scan->row_guess, scan->described->table, cursor->low, cursor->low_bytes, &row))
+		tg_range_scan_guess(scan->range, row);
+}
+
+/* After its first batch. */
+static void
+learn_range(tsurugi_scan *scan)
+{
+	const tg_btree_cursor *cursor = &scan->range->cursor;
+
+	if (cursor->low != NULL && !cursor->backward && scan->own->count > 0)
+		tg_row_guess_learn(&scan->row_guess, cursor->low, cursor->low_bytes, scan->own->rows[0]);
+}
+
 static bool
 open_range(tsurugi_scan *scan)
 {
@@ -127,6 +149,8 @@ open_range(tsurugi_scan *scan)
 	tg_range_scan_init(scan->range, scan->described->table, scan->stored, &scan->snapshot,
 					   first.bytes > 0 ? first.key : NULL, first.bytes, first.inclusive,
 					   last.bytes > 0 ? last.key : NULL, last.bytes, last.inclusive, scan->shape.backward);
+	if (scan->learns)
+		expect_range(scan);
 	scan->limit = scan->one_row ? 1 : RANGE_ROWS_FIRST;
 	return true;
 }
@@ -377,12 +401,17 @@ static unsigned
 read_range(tsurugi_scan *scan)
 {
 	unsigned limit = scan->limit;
+	bool is_first = !scan->looked_up;
+	unsigned count;
 
 	if (scan->one_row && scan->looked_up)
 		return 0;
 	scan->looked_up = true;
 	scan->limit = RANGE_ROWS;
-	return tsurugi_read_range(scan->range, scan->own, limit);
+	count = tsurugi_read_range(scan->range, scan->own, limit);
+	if (scan->learns && is_first)
+		learn_range(scan);
+	return count;
 }
 
 /* The next batch that is not empty. */

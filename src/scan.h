@@ -71,11 +71,11 @@ typedef struct tsurugi_scan
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
 	size_t key_bytes;		/* KEY: 0: not made yet */
-	tg_row_guess row_guess; /* KEY */
+	tg_row_guess row_guess; /* KEY, RANGE */
 	uint32_t
 		place_ahead; /* KEY: of the last row that was found, by how much its place was above its id, chunks counted as full ones */
 	bool place_ahead_steady; /* so it was with the one before */
-	bool learns;			 /* KEY: the guesses are of use */
+	bool learns;			 /* KEY, RANGE: the guesses are of use */
 	bool all_expected;		 /* KEY: they were; nothing else is to be asked for */
 	bool row_expected;		 /* KEY: row is what the index had for the key, at or after the snapshot's time */
 	bool ready;				 /* keys are made, the source is open */
