@@ -6,9 +6,8 @@
  * same address in every process and plain pointers work everywhere.  Address
  * space is reserved once; a limit that may change at any time bounds what is
  * used of it.  Past the limit TG_DATA claims are refused; TG_ESSENTIAL claims
- * (what DELETE, rollback, commit and collection need) go on into the reserve,
- * which is a quarter of the limit
- * (above what was in use, where the limit was lowered below that).  Who has claimed
+ * (what DELETE, rollback, commit and collection need) go on into the reserve, TG_RESERVE times the limit
+ * (or what was in use when the limit was lowered, if that is more), as far as address space goes.  Who has claimed
  * much is refused before who has claimed little: the last 32nd of the limit is theirs.
  *
  * What counts against the limit are pages in use: objects, free parts of their
@@ -27,6 +26,12 @@
 typedef struct tg_session tg_session; /* session.h */
 
 #define TG_PAGE_BYTES 4096
+
+/*
+ * The reserve is never all that is claimed, but enough for a DELETE of everything: a header (32 bytes) and an entry in a log (16)
+ * for each version, of which the smallest takes 16 bytes (a column of 4, the row's number, its head).
+ */
+#define TG_RESERVE 3
 
 /* What memory is used for; the accounts that views show. */
 typedef enum tg_use

@@ -533,7 +533,7 @@ claim_fits(uint32_t page_count, tg_claim claim)
 	{
 		size_t base = tg_load_relaxed(&state->reserve_base);
 
-		limit = (base > limit ? base : limit) + limit / 4;
+		limit = (base > limit ? base : limit) * (1 + TG_RESERVE);
 	}
 	else if (claim == TG_BULK)
 		limit -= limit / TG_BULK_RESERVE;

@@ -15,6 +15,8 @@ my $at_start = $node->safe_psql('postgres', $in_use);
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text) SERVER tsurugi;
 	CREATE FOREIGN TABLE u (id int, v text) SERVER tsurugi;
+	CREATE FOREIGN TABLE narrow (id int) SERVER tsurugi;
+	INSERT INTO narrow SELECT generate_series(1, 250000);
 });
 
 my ($code, $out, $err) = $node->psql('postgres', "INSERT INTO u VALUES (1, repeat('x', 100000000))");
@@ -85,7 +87,15 @@ is(TestServer::sqlstate($node, "INSERT INTO t SELECT i, repeat('y', 200) FROM ge
 	'53200', 'below what is in use inserts are refused');
 is(TestServer::sqlstate($node, 'TRUNCATE t'), '00000', 'TRUNCATE works');
 is(TestServer::sqlstate($node, "INSERT INTO t VALUES (1, 'room')"), '00000', 'and makes room');
-is(TestServer::sqlstate($node, 'DROP FOREIGN TABLE t, u'), '00000', 'DROP works');
+
+# A DELETE takes three times as much as rows of a number that have been at rest.
+ok($node->poll_query_until('postgres', "SELECT header_bytes = 0 FROM tsurugi.tables WHERE relation = 'narrow'"), 'narrow rows, at rest');
+is(TestServer::sqlstate($node, "INSERT INTO t SELECT -i, repeat('y', 300000) FROM generate_series(1, 28) i"), '00000', 'and large ones beside them');
+is($node->safe_psql('postgres', 'BEGIN; DELETE FROM narrow; SELECT committed > limit_bytes * 1.4 FROM tsurugi.memory; ROLLBACK'), 't', 'DELETE of all of them works, and ROLLBACK');
+is(TestServer::sqlstate($node, 'DELETE FROM narrow'), '00000', 'and once more');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM narrow'), '0', 'to the end');
+ok($node->poll_query_until('postgres', 'SELECT used < limit_bytes * 0.7 FROM tsurugi.memory'), 'and what it leaves is collected');
+is(TestServer::sqlstate($node, 'DROP FOREIGN TABLE t, u, narrow'), '00000', 'DROP works');
 ok($node->poll_query_until('postgres', "SELECT ($in_use) = $at_start"), "what is in use is what was at the start, to the byte ($at_start)")
 	or diag($node->safe_psql('postgres', 'SELECT * FROM tsurugi.memory_uses'));
 ok($node->poll_query_until('postgres', 'SELECT committed < 12 * 1024 * 1024 FROM tsurugi.memory'), 'pages go back to the system');

@@ -232,9 +232,10 @@ fill_up(size_t bytes, tg_claim claim, void **objects, unsigned *count)
 static void
 test_limit(size_t bytes)
 {
-	static void *objects[200000];
+	static void *objects[400000];
 	unsigned count = 0;
 	size_t limit = 8 * MIB;
+	size_t reserve_end = limit * (1 + TG_RESERVE);
 	size_t span = bytes > 16384 ? bytes_promised(bytes) : 65536; /* most pages claimed at once */
 	uint64_t refused = report_now().refused;
 	size_t committed;
@@ -244,10 +245,9 @@ test_limit(size_t bytes)
 	unit_ok(committed <= limit && committed + span > limit, "%zu bytes: data goes up to the limit", bytes);
 	unit_ok(report_now().refused > refused, "the refusal is counted");
 	committed = fill_up(bytes, TG_ESSENTIAL, objects, &count);
-	unit_ok(committed <= limit + limit / 4 && committed + span > limit + limit / 4,
-			"essential claims go on through the reserve, a quarter");
+	unit_ok(committed <= reserve_end && committed + span > reserve_end, "essential claims go on through the reserve");
 
-	tg_arena_limit_set(2 * limit);
+	tg_arena_limit_set(2 * reserve_end);
 	objects[count++] = filled(session, bytes, TG_USE_BLOB, TG_DATA);
 	unit_ok(objects[count - 1] != NULL, "a raised limit is in force at once");
 	tg_arena_limit_set(limit / 2);
@@ -267,11 +267,11 @@ test_limit(size_t bytes)
 	if (objects[0] != NULL)
 		tg_free(session, objects[0], TG_USE_BLOB);
 	unit_ok(tg_alloc(session, 2 * limit + 1, TG_USE_BLOB, TG_DATA) == NULL, "a page more is refused");
-	objects[0] = tg_alloc(session, 2 * limit / 4 * 5, TG_USE_BLOB, TG_ESSENTIAL);
+	objects[0] = tg_alloc(session, 2 * reserve_end, TG_USE_BLOB, TG_ESSENTIAL);
 	unit_ok(objects[0] != NULL, "an essential one gets all of the reserve");
 	if (objects[0] != NULL)
 		tg_free(session, objects[0], TG_USE_BLOB);
-	unit_ok(tg_alloc(session, 2 * limit / 4 * 5 + 1, TG_USE_BLOB, TG_ESSENTIAL) == NULL, "a page more is refused");
+	unit_ok(tg_alloc(session, 2 * reserve_end + 1, TG_USE_BLOB, TG_ESSENTIAL) == NULL, "a page more is refused");
 	tg_arena_check();
 	tg_arena_limit_set(16 * GIB);
 	unit_equal(tg_arena_limit(), 2 * GIB, "the limit is cut to what is reserved");
