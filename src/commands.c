@@ -28,6 +28,7 @@
 #include "parser/parse_node.h"
 #include "rewrite/rewriteHandler.h"
 #include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -135,6 +136,26 @@ copy_table_to(const tsurugi_utility *utility, CopyStmt *written)
 	copy->relation = NULL;
 	copy->attlist = NIL;
 	tsurugi_utility_run_instead(utility, (Node *) copy);
+}
+
+/*
+ * pg_dump reads the rows of a foreign table by COPY (SELECT ... FROM t), where it means those of the table alone: rows of tables
+ * that inherit from it would be in the dump twice.  That it is pg_dump its setting against views tells.
+ */
+static bool
+copy_for_dump(const tsurugi_utility *utility, const CopyStmt *written)
+{
+	const SelectStmt *select = (const SelectStmt *) written->query;
+	CopyStmt *copy;
+
+	if ((restrict_nonsystem_relation_kind & RESTRICT_RELKIND_VIEW) == 0 || !IsA(select, SelectStmt) ||
+		list_length(select->fromClause) != 1 || !IsA(linitial(select->fromClause), RangeVar) ||
+		!names_our_table(linitial(select->fromClause)))
+		return false;
+	copy = copyObject((CopyStmt *) written);
+	linitial_node(RangeVar, castNode(SelectStmt, copy->query)->fromClause)->inh = false;
+	tsurugi_utility_run_instead(utility, (Node *) copy);
+	return true;
 }
 
 /* --- COPY t FROM ------------------------------------------------------------------------ */
@@ -416,7 +437,9 @@ tsurugi_command_run(const tsurugi_utility *utility)
 	{
 		CopyStmt *copy = (CopyStmt *) tree;
 
-		if (copy->relation == NULL || !names_our_table(copy->relation))
+		if (copy->relation == NULL)
+			return copy_for_dump(utility, copy);
+		if (!names_our_table(copy->relation))
 			return false;
 		if (copy->is_from)
 			return copy_without_freeze(utility, copy);

@@ -56,6 +56,10 @@ $node->safe_psql('rich', q{
 	CREATE TABLE child (w int) INHERITS (parent);
 	INSERT INTO parent VALUES (1, 'p');
 	INSERT INTO child VALUES (2, 'c', 3);
+	CREATE TABLE above (k int);
+	CREATE TABLE below () INHERITS (above);
+	INSERT INTO above VALUES (1);
+	INSERT INTO below VALUES (2);
 	CREATE TABLE whole (k int, v text) PARTITION BY RANGE (k);
 	CREATE TABLE part_heap PARTITION OF whole FOR VALUES FROM (0) TO (10) USING heap;
 	CREATE TABLE part_memory PARTITION OF whole DEFAULT;
@@ -81,7 +85,7 @@ $node->command_ok([ 'pg_dump', '-Fc', '--include-foreign-data=*', '-f', $archive
 $node->safe_psql('postgres', 'CREATE DATABASE poor TEMPLATE template0');
 $node->command_ok([ 'pg_restore', '-e', '-j2', '-d', $node->connstr('poor'), $archive ], 'restores');
 is($node->safe_psql('poor', $_), $node->safe_psql('rich', $_), $_)
-	for 'SELECT md5(string_agg(m::text, \',\' ORDER BY id)) FROM many m', 'SELECT tableoid::regclass, * FROM parent ORDER BY k',
+	for 'SELECT md5(string_agg(m::text, \',\' ORDER BY id)) FROM many m', 'SELECT tableoid::regclass, * FROM parent ORDER BY k', 'SELECT tableoid::regclass, * FROM above ORDER BY k',
 	'SELECT tableoid::regclass, count(*) FROM whole GROUP BY 1 ORDER BY 1',
 	"SELECT i.indexrelid::regclass, indisvalid, inhparent::regclass FROM pg_index i LEFT JOIN pg_inherits ON inhrelid = i.indexrelid
 		WHERE indrelid IN ('whole'::regclass, 'part_heap'::regclass, 'part_memory'::regclass) ORDER BY i.indexrelid::regclass::text",
