@@ -17,7 +17,6 @@
 
 #include "src/index_fill.h"
 
-#include "access/sysattr.h"
 #include "access/xact.h"
 #include "commands/progress.h"
 #include "executor/executor.h"
@@ -32,10 +31,9 @@
 #include "src/errors.h"
 #include "src/hidden.h"
 #include "src/owner.h"
-#include "src/row.h"
+#include "src/row_copy.h"
 #include "src/session.h"
 
-#define STRINGS_FIRST 8192
 #define HORIZON_LOOKS 150
 #define HORIZON_WAIT_MS 10
 #define TRIALS_MAX 1000 /* subtransactions: a table that was just emptied would have one for each row */
@@ -46,31 +44,23 @@ typedef struct Fill
 	tg_table *table;
 	int index; /* of the relation */
 	tg_index_fill walk;
-	bool *needed; /* columns that the values are made of */
-	tsurugi_row row;
-	char *strings; /* of the row */
-	size_t capacity;
-	size_t used; /* more than the capacity: it was too small */
+	tsurugi_row_copy copy;
 	EState *estate;
 	tsurugi_hidden_states *states;
 	unsigned trials;
 	bool has_waited;
 } Fill;
 
+/* The columns that the values are made of. */
 static void
-note_needed(Fill *fill)
+open_copy(Fill *fill)
 {
 	const tsurugi_index *index = &fill->described->indexes[fill->index];
 	Bitmapset *columns = NULL;
-	bool whole;
 
 	for (int i = 0; i < index->spec.hidden_count; i++)
 		pull_varattnos((Node *) fill->described->hidden[index->sources[i]].source, 1, &columns);
-	whole = bms_is_member(InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber, columns);
-	fill->needed = palloc(Max(fill->described->attribute_count, 1) * sizeof(bool));
-	for (int i = 0; i < fill->described->attribute_count; i++)
-		fill->needed[i] = fill->described->codecs[i].form != TSURUGI_NOTHING &&
-						  (whole || bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, columns));
+	tsurugi_row_copy_init(&fill->copy, fill->described, columns);
 	bms_free(columns);
 }
 
@@ -88,10 +78,7 @@ open_fill(Fill *fill, Relation relation, tg_index *index, bool exclusive)
 	fill->table = index->table;
 	for (fill->index = 0; fill->described->indexes[fill->index].oid != index->spec.host; fill->index++)
 		;
-	note_needed(fill);
-	tsurugi_row_init(&fill->row, fill->described);
-	fill->capacity = STRINGS_FIRST;
-	fill->strings = palloc(fill->capacity);
+	open_copy(fill);
 	fill->trials = 0;
 	fill->has_waited = false;
 	tg_index_fill_begin(tsurugi_session(), &fill->walk, index, exclusive);
@@ -111,41 +98,6 @@ wait_for_horizon(Fill *fill)
 	fill->has_waited = true;
 }
 
-/* A string out of line is the caller's own then, as far as there is room.  Inside an epoch. */
-static void
-copy_string(Fill *fill, tg_string *string)
-{
-	size_t bytes = tg_string_blob_bytes(string);
-	char *copy = fill->strings + fill->used;
-
-	fill->used += MAXALIGN(bytes);
-	if (fill->used > fill->capacity)
-		return;
-	memcpy(copy, string->blob, bytes);
-	string->blob = copy;
-}
-
-/* Inside an epoch. */
-static void
-copy_version(Fill *fill, tg_version version)
-{
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
-
-	fill->used = 0;
-	for (int i = 0; i < fill->described->attribute_count; i++)
-	{
-		tg_value *value = &fill->row.values[i];
-
-		fill->row.nulls[i] = !fill->needed[i] || tg_chunk_is_null(chunk, i, slot);
-		if (fill->row.nulls[i])
-			continue;
-		tg_chunk_value(chunk, i, slot, value);
-		if (fill->described->kinds[i] == TG_KIND_STRING && tg_string_is_out(&value->string))
-			copy_string(fill, &value->string);
-	}
-}
-
 /* Stores the values of the last version, if it had any, and goes to the next one.  False: there is none to compute. */
 static bool
 step(Fill *fill, Relation relation, const tg_hidden_values *values)
@@ -153,6 +105,7 @@ step(Fill *fill, Relation relation, const tg_hidden_values *values)
 	tg_session *session = tsurugi_session();
 	tg_version version = TG_VERSION_NONE;
 	tg_status status = TG_OK;
+	bool taken = false;
 
 	tg_epoch_enter(session);
 	if (values != NULL)
@@ -160,7 +113,7 @@ step(Fill *fill, Relation relation, const tg_hidden_values *values)
 	if (status == TG_OK)
 		version = tg_index_fill_next(&fill->walk);
 	if (version != TG_VERSION_NONE)
-		copy_version(fill, version);
+		taken = tsurugi_row_copy_take(&fill->copy, version);
 	tg_epoch_leave(session);
 	tsurugi_check(status, relation);
 	if (version == TG_VERSION_NONE)
@@ -168,12 +121,9 @@ step(Fill *fill, Relation relation, const tg_hidden_values *values)
 		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, fill->walk.chunk);
 		return false;
 	}
-	if (fill->used <= fill->capacity)
-		return true;
-	pfree(fill->strings);
-	fill->capacity = fill->used;
-	fill->strings = MemoryContextAllocHuge(CurrentMemoryContext, fill->capacity);
-	return false;
+	if (!taken)
+		tsurugi_row_copy_make_room(&fill->copy);
+	return taken;
 }
 
 /*
@@ -219,7 +169,7 @@ compute(Fill *fill, TupleTableSlot *slot)
 	const tg_hidden_values *values = NULL;
 
 	ResetPerTupleExprContext(fill->estate);
-	tsurugi_row_to_slot(&fill->row, 0, slot);
+	tsurugi_row_to_slot(&fill->copy.row, 0, slot);
 	if (fill->has_waited || !tg_index_fill_is_kept(&fill->walk))
 		return tsurugi_hidden_compute_index(fill->states, slot, fill->index);
 	if (fill->trials++ < TRIALS_MAX && try_to_compute(fill, slot, &values))
