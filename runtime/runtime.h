@@ -44,6 +44,7 @@
 #include "runtime/txn/author.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/process_txn.h"
+#include "runtime/txn/rival.h"
 #include "runtime/txn/shared.h"
 #include "runtime/txn/txn.h"
 

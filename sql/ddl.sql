@@ -75,7 +75,7 @@ CREATE FOREIGN TABLE bad (id int, PRIMARY KEY (nope)) SERVER ddl;
 CREATE FOREIGN TABLE bad (id int, PRIMARY KEY (id, id)) SERVER ddl;
 CREATE FOREIGN TABLE bad (id int PRIMARY KEY, v int PRIMARY KEY) SERVER ddl;
 CREATE FOREIGN TABLE bad (id int CONSTRAINT pair_key PRIMARY KEY) SERVER ddl;
-CREATE FOREIGN TABLE bad (id int, EXCLUDE (id WITH =)) SERVER ddl;
+CREATE FOREIGN TABLE bad (id int, EXCLUDE (nope WITH =)) SERVER ddl;
 SELECT count(*) FROM pg_class WHERE relname LIKE 'bad%';
 
 -- ALTER: columns

@@ -68,7 +68,7 @@ SELECT twice(s) FROM unnest(ARRAY['CREATE INDEX ON t (nope)', 'CREATE INDEX ON t
 -- refused here only
 CREATE INDEX ON index_ours.t USING gin (b);
 CREATE INDEX ON index_ours.t USING hash (a) WITH (fillfactor = 70);
-ALTER TABLE index_ours.t ADD EXCLUDE (a WITH =);
+ALTER TABLE index_ours.t ADD EXCLUDE USING gin (a WITH =);
 DROP INDEX index_ours.t_a_idx1;
 
 -- What is unique, and what it says

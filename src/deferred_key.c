@@ -1,6 +1,6 @@
 /*
  * deferred_key.c
- *	  PRIMARY KEY and UNIQUE that are DEFERRABLE.
+ *	  PRIMARY KEY, UNIQUE and EXCLUDE that are DEFERRABLE.
  *
  * They are checked at the end of each statement, or of the transaction, and may be
  * violated meanwhile.  So to the storage their index is an ordinary one, which lets in what it
@@ -9,6 +9,8 @@
  *
  *	at once		waits for whoever may have the key; two rows that have it are an error
  *	deferred	does not wait, and puts aside what is not sure to be the only one (deferred.h)
+ *
+ * An EXCLUDE is looked at in the same way, by exclusion.c.
  *
  * Such a key is nothing that rows are found by for life: a table has no key of
  * the storage's then, ON CONFLICT cannot ask for it, and no foreign key can refer to it.
@@ -41,6 +43,7 @@
 
 #include "src/deferred.h"
 #include "src/errors.h"
+#include "src/exclusion.h"
 #include "src/row.h"
 #include "src/transaction.h"
 
@@ -120,6 +123,36 @@ is_canonical(const tsurugi_index *index)
 	return false;
 }
 
+static tg_status
+recheck_key(const tsurugi_relation *described, const tsurugi_index *index, tsurugi_row *row, bool waits, tg_wait *wait)
+{
+	tg_index *stored = tg_index_find(described->table, index->oid);
+	tg_writer writer;
+
+	if (stored == NULL)
+		elog(ERROR, "index %u is not stored", index->oid);
+	tsurugi_writer(NULL, TG_DATA, &writer);
+	writer.hidden = tsurugi_row_hidden(row);
+	return tg_txn_recheck(&writer, stored, row->values, row->nulls, waits, wait);
+}
+
+/* Asks until there is nobody to wait for, if that is wanted. */
+static tg_status
+look_again(Relation relation, const tsurugi_index *index, tsurugi_row *row, tsurugi_exclusions *one,
+		   TupleTableSlot *slot, bool waits)
+{
+	for (;;)
+	{
+		tg_wait wait;
+		tg_status status = one != NULL ? tsurugi_exclusion_recheck(one, slot, waits, &wait)
+									   : recheck_key(row->described, index, row, waits, &wait);
+
+		if (status != TG_BUSY || !waits)
+			return status;
+		tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
+	}
+}
+
 /* Whether another row has the key, too; waits: or may have it, until that is decided. */
 static tg_status
 judge(Relation relation, const tsurugi_relation *described, const tsurugi_index *index, TupleTableSlot *slot,
@@ -129,30 +162,30 @@ judge(Relation relation, const tsurugi_relation *described, const tsurugi_index 
 	tsurugi_row row;
 	tg_status status;
 
-	tsurugi_row_init(&row, described);
-	if (is_canonical(index))
+	if (index->exclusion != NULL)
 	{
-		estate = CreateExecutorState();
-		row.hidden = tsurugi_hidden_prepare(described, described->table, estate);
-	}
-	tsurugi_row_from_slot(&row, slot, NULL);
-	for (;;)
-	{
-		tg_index *stored = tg_index_find(described->table, index->oid);
-		tg_writer writer;
-		tg_wait wait;
+		tsurugi_exclusions *one = tsurugi_exclusion_prepare_one(relation, described, index);
 
-		if (stored == NULL)
-			elog(ERROR, "index %u is not stored", index->oid);
-		tsurugi_writer(NULL, TG_DATA, &writer);
-		writer.hidden = tsurugi_row_hidden(&row);
-		status = tg_txn_recheck(&writer, stored, row.values, row.nulls, waits, &wait);
-		if (status != TG_BUSY || !waits)
-			break;
-		tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
+		status = look_again(relation, index, NULL, one, slot, waits);
+		if (status == TG_EXISTS && waits)
+			tsurugi_exclusion_fail(one, slot);
+		tsurugi_exclusions_free(one);
 	}
-	if (estate != NULL)
-		FreeExecutorState(estate);
+	else
+	{
+		tsurugi_row_init(&row, described);
+		if (is_canonical(index))
+		{
+			estate = CreateExecutorState();
+			row.hidden = tsurugi_hidden_prepare(described, described->table, estate);
+		}
+		tsurugi_row_from_slot(&row, slot, NULL);
+		status = look_again(relation, index, &row, NULL, slot, waits);
+		if (status == TG_EXISTS && waits)
+			tsurugi_error_duplicate(relation, index->oid, slot);
+		if (estate != NULL)
+			FreeExecutorState(estate);
+	}
 	if (status != TG_OK && status != TG_BUSY && status != TG_EXISTS)
 		tsurugi_error(status, relation);
 	return status;
@@ -162,10 +195,8 @@ static void
 check_now(Relation relation, Oid constraint, TupleTableSlot *slot)
 {
 	const tsurugi_relation *described = tsurugi_relation_get(relation);
-	const tsurugi_index *index = find_index(described, constraint);
 
-	if (judge(relation, described, index, slot, true) == TG_EXISTS)
-		tsurugi_error_duplicate(relation, index->oid, slot);
+	(void) judge(relation, described, find_index(described, constraint), slot, true);
 }
 
 static void
@@ -193,6 +224,9 @@ is_unchanged(Relation relation, Oid constraint, TupleTableSlot *old, TupleTableS
 {
 	const tsurugi_index *index = find_index(tsurugi_relation_get(relation), constraint);
 
+	/* that may be about more than its columns */
+	if (index->exclusion != NULL)
+		return false;
 	for (int i = 0; i < index->key_count; i++)
 	{
 		AttrNumber column = index->key[i].attnum;
@@ -294,7 +328,9 @@ tsurugi_deferrable_keys_verify(Oid relation_id)
 	{
 		TupleTableSlot *slot;
 
-		if (!described->indexes[i].deferrable)
+		if (described->indexes[i].exclusion != NULL)
+			tsurugi_exclusion_verify(relation, described, &described->indexes[i]);
+		if (!described->indexes[i].deferrable || described->indexes[i].exclusion != NULL)
 			continue;
 		slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
 		if (SPI_connect() != SPI_OK_CONNECT)

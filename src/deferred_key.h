@@ -1,6 +1,6 @@
 /*
  * deferred_key.h
- *	  PRIMARY KEY and UNIQUE that are DEFERRABLE.
+ *	  PRIMARY KEY, UNIQUE and EXCLUDE that are DEFERRABLE.
  */
 #ifndef TSURUGI_DEFERRED_KEY_H
 #define TSURUGI_DEFERRED_KEY_H
@@ -10,7 +10,7 @@
 /* Makes the constraint of an index so, which index_create has just made. */
 extern void tsurugi_key_set_deferrable(Relation relation, Oid index, bool initially_deferred);
 
-/* The rows that are there, for all such keys of a table that has been altered: raises 23505. */
+/* The rows that are there, for all such keys of a table that has been altered, and all its EXCLUDE constraints: raises 23505, 23P01. */
 extern void tsurugi_deferrable_keys_verify(Oid relation);
 
 #endif /* TSURUGI_DEFERRED_KEY_H */

@@ -142,6 +142,29 @@ tsurugi_error_not_unique(Relation relation, Oid index_id, TupleTableSlot *slot)
 	pg_unreachable();
 }
 
+/* As check_exclusion_or_unique_constraint has it. */
+void
+tsurugi_error_excluded(Relation relation, Oid index_id, TupleTableSlot *slot, TupleTableSlot *existing, bool is_new)
+{
+	Relation index = index_open(index_id, AccessShareLock);
+	const char *name = RelationGetRelationName(index);
+	char *key = describe_key(index, slot);
+	char *other = describe_key(index, existing);
+	bool shows = key != NULL && other != NULL;
+
+	if (is_new)
+		ereport(ERROR,
+				(errcode(ERRCODE_EXCLUSION_VIOLATION), errmsg("could not create exclusion constraint \"%s\"", name),
+				 shows ? errdetail("Key %s conflicts with key %s.", key, other) : errdetail("Key conflicts exist."),
+				 errtableconstraint(relation, name)));
+	ereport(ERROR, (errcode(ERRCODE_EXCLUSION_VIOLATION),
+					errmsg("conflicting key value violates exclusion constraint \"%s\"", name),
+					shows ? errdetail("Key %s conflicts with existing key %s.", key, other)
+						  : errdetail("Key conflicts with existing key."),
+					errtableconstraint(relation, name)));
+	pg_unreachable();
+}
+
 /*
  * "Row (id)=(1)", or "A row" where more is not known or not to be shown.  A version that is there for
  * a published snapshot, or TG_VERSION_NONE.  is_key: "Key (id)=(1)".

@@ -39,6 +39,13 @@ extern void tsurugi_error_duplicate(Relation relation, Oid index, TupleTableSlot
 extern void tsurugi_error_not_unique(Relation relation, Oid index, TupleTableSlot *slot) pg_attribute_noreturn();
 
 /*
+ * Raises 23P01 for a row that has to give way to an existing one; is_new: the constraint is to be made, and both are
+ * there.  Slots and keys as above.
+ */
+extern void tsurugi_error_excluded(Relation relation, Oid index, TupleTableSlot *slot, TupleTableSlot *existing,
+								   bool is_new) pg_attribute_noreturn();
+
+/*
  * A row was changed by the running command before (a join found it twice):
  * that is ignored, as for ordinary tables.  By another command, of a trigger
  * or a function, neither change can be dropped: raises 27000.  verb: "updated", "deleted".

@@ -137,9 +137,13 @@ tsurugi_change_replace(tsurugi_change *modify, EState *estate, tsurugi_found *fo
 	else
 		status = tg_txn_update(&writer, table, found->row, found->version, modify->row.values, modify->row.nulls,
 							   &found->wait);
-	if (status == TG_OK)
-		tsurugi_row_id_to_tid(row, &slot->tts_tid);
-	return status;
+	if (status != TG_OK)
+		return status;
+	tsurugi_row_id_to_tid(row, &slot->tts_tid);
+	if (tg_unlikely(modify->exclusions != NULL) &&
+		(moves || tsurugi_exclusions_are_touched(modify->exclusions, &modify->old, &modify->row)))
+		tsurugi_exclusions_enforce(modify->exclusions, estate, slot, row, TSURUGI_TO_UPDATE);
+	return TG_OK;
 }
 
 void

@@ -11,6 +11,7 @@
 #include "access/htup.h"
 #include "nodes/execnodes.h"
 
+#include "src/exclusion.h"
 #include "src/row.h"
 #include "src/snapshot.h"
 #include "src/transaction.h"
@@ -29,7 +30,8 @@ typedef struct tsurugi_change
 	bool has_old;		   /* old is wanted */
 	bool has_snapshot;
 	tg_snapshot snapshot;
-	bool *silenced; /* a flag of the trigger descriptor to be set again, or NULL */
+	bool *silenced;					/* a flag of the trigger descriptor to be set again, or NULL */
+	tsurugi_exclusions *exclusions; /* NULL: the table has none that are checked with each row */
 	tsurugi_move move;
 	tsurugi_row row;		/* to be stored */
 	tsurugi_row old;		/* UPDATE, DELETE, DO UPDATE: the newest version */

@@ -146,6 +146,25 @@ plan_number(const tsurugi_shape *shape, List *key_values)
 	return (int) tsurugi_plan_number_next();
 }
 
+/* An UPDATE that sets what an EXCLUDE constraint is about: the executor's path checks the rows. */
+static bool
+sets_excluded(PlannerInfo *root, Index result_relation, const List *set)
+{
+	Relation relation = RelationIdGetRelation(planner_rt_fetch(result_relation, root)->relid);
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+	bool sets = false;
+	ListCell *cell;
+
+	for (int i = 0; described->has_exclusions && i < described->index_count; i++)
+		foreach (cell, set)
+			sets |=
+				bms_is_member(lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber,
+							  described->indexes[i].attributes) ||
+				bms_is_member(InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber, described->indexes[i].attributes);
+	RelationClose(relation);
+	return sets;
+}
+
 bool
 tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
 {
@@ -174,6 +193,8 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 		get_translated_update_targetlist(root, resultRelation, &processed, &set);
 		forboth (cell, set, cell2, scan->scan.plan.targetlist)
 			values = lappend(values, lfirst_node(TargetEntry, cell2)->expr);
+		if (sets_excluded(root, resultRelation, set))
+			return false;
 	}
 
 	tsurugi_shape_from_list(list_nth(scan->fdw_private, TSURUGI_PRIVATE_SHAPE), &shape);

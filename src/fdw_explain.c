@@ -21,6 +21,7 @@
 #include "utils/relcache.h"
 #include "utils/ruleutils.h"
 
+#include "src/keys.h"
 #include "src/scan.h"
 #include "src/settings.h"
 
@@ -86,6 +87,7 @@ typedef struct Shown
 {
 	ForeignScanState *node;
 	Relation index;
+	const tsurugi_key_column *key;
 	List *context;
 	int count; /* conditions */
 	int value; /* the next one of the plan's values */
@@ -97,15 +99,11 @@ static char *
 describe_column(const Shown *shown, int column)
 {
 	Relation relation = shown->node->ss.ss_currentRelation;
-	const int16 *attnums = shown->index->rd_index->indkey.values;
-	int expression = 0;
+	const tsurugi_key_column *key = &shown->key[column];
 
-	if (attnums[column] != 0)
-		return pstrdup(
-			quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(relation), attnums[column] - 1)->attname)));
-	for (int i = 0; i < column; i++)
-		expression += attnums[i] == 0;
-	return deparse_expression(list_nth(RelationGetIndexExpressions(shown->index), expression),
+	if (key->attnum != 0)
+		return pstrdup(quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(relation), key->attnum - 1)->attname)));
+	return deparse_expression((Node *) tsurugi_index_expression(shown->index, key->position),
 							  deparse_context_for(RelationGetRelationName(relation), RelationGetRelid(relation)), false,
 							  false);
 }
@@ -130,6 +128,17 @@ add_comparison(Shown *shown, int column, StrategyNumber strategy, const char *fo
 	add_condition(shown, column, psprintf("%s %s", get_opname(operator), psprintf(format, value)));
 }
 
+static const tsurugi_key_column *
+key_of(Relation relation, Oid index)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+
+	for (int i = 0; i < described->index_count; i++)
+		if (described->indexes[i].oid == index)
+			return described->indexes[i].key;
+	elog(ERROR, "index %u is none of relation %u", index, described->oid);
+}
+
 /*
  * Conditions that the index answers are not among the plan's own, which
  * PostgreSQL shows.  Made from what its columns are compared with: a plan whose
@@ -144,6 +153,7 @@ show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, Explain
 	if (shape->way == TSURUGI_WAY_TABLE)
 		return;
 	shown.index = index_open(shape->index, AccessShareLock);
+	shown.key = key_of(node->ss.ss_currentRelation, shape->index);
 	shown.context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors_of(node));
 	initStringInfo(&shown.text);
 	for (int i = 0; i < shape->fixed_count; i++)

@@ -124,11 +124,50 @@ make_row(tsurugi_change *modify, EState *estate, TupleTableSlot *slot)
 	return modify->described->key_count == 0 ? 0 : tsurugi_row_key(&modify->row, modify->relation, modify->key);
 }
 
+/*
+ * Inserts the row that has been made.  As tg_txn_insert; with ON CONFLICT *is_conflict_out says whether TG_EXISTS is of
+ * an arbiter, which may be an EXCLUDE constraint, too.
+ */
+static tg_status
+insert_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, size_t key_bytes,
+		   uint32_t *row_out, tg_wait *wait_out, bool *is_conflict_out)
+{
+	const unsigned char *key = modify->described->key_count == 0 ? NULL : modify->key;
+	bool probes = modify->exclusions != NULL && modify->on_conflict == ONCONFLICT_NOTHING;
+	List *arbiters = rinfo->ri_onConflictArbiterIndexes;
+	tg_status status = TG_OK;
+	tg_writer writer;
+
+	*is_conflict_out = false;
+	if (tg_unlikely(probes || (modify->exclusions != NULL && tg_failpoint_refuses("skip_w8"))))
+	{
+		status = tsurugi_exclusions_probe(modify->exclusions, slot, TG_ROW_MAX, arbiters, wait_out);
+		tg_failpoint("exclusion_between");
+	}
+	if (tg_likely(status == TG_OK))
+	{
+		tsurugi_writer(estate, TG_DATA, &writer);
+		writer.hidden = tsurugi_row_hidden(&modify->row);
+		writer.probes = modify->on_conflict != ONCONFLICT_NONE;
+		status = tg_txn_insert(&writer, modify->described->table, key, key_bytes, modify->row.values, modify->row.nulls,
+							   row_out, wait_out);
+		if (status == TG_EXISTS && modify->on_conflict != ONCONFLICT_NONE)
+			return tsurugi_ask_arbiters(&writer, &modify->row, arbiters, wait_out, is_conflict_out);
+		if (tg_likely(status != TG_OK || modify->exclusions == NULL))
+			return status;
+		if (probes)
+			status = tsurugi_exclusions_probe(modify->exclusions, slot, *row_out, arbiters, wait_out);
+	}
+	*is_conflict_out = status == TG_EXISTS;
+	if (status == TG_OK)
+		tsurugi_exclusions_enforce(modify->exclusions, estate, slot, *row_out, TSURUGI_TO_INSERT);
+	return status;
+}
+
 TupleTableSlot *
 tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
 	tsurugi_change *modify = rinfo->ri_FdwState;
-	const unsigned char *key = modify->described->key_count == 0 ? NULL : modify->key;
 	tg_version noted = TG_VERSION_NONE;
 	size_t key_bytes;
 
@@ -144,20 +183,11 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	for (;;)
 	{
 		TupleTableSlot *result = NULL;
-		bool is_conflict = false;
-		tg_writer writer;
-		tg_status status;
+		bool is_conflict;
 		uint32_t row;
 		tg_wait wait;
+		tg_status status = insert_row(modify, estate, rinfo, slot, key_bytes, &row, &wait, &is_conflict);
 
-		tsurugi_writer(estate, TG_DATA, &writer);
-		writer.hidden = tsurugi_row_hidden(&modify->row);
-		writer.probes = modify->on_conflict != ONCONFLICT_NONE;
-		status = tg_txn_insert(&writer, modify->described->table, key, key_bytes, modify->row.values, modify->row.nulls,
-							   &row, &wait);
-		if (status == TG_EXISTS && modify->on_conflict != ONCONFLICT_NONE)
-			status =
-				tsurugi_ask_arbiters(&writer, &modify->row, rinfo->ri_onConflictArbiterIndexes, &wait, &is_conflict);
 		switch (status)
 		{
 			case TG_OK:

@@ -74,12 +74,14 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->checks_partition = modify->receives = false;
 	modify->has_snapshot = false;
 	modify->silenced = NULL;
+	modify->exclusions = NULL;
 	modify->move = (tsurugi_move){0};
 	modify->key_old = modify->key + key_bytes;
 	if (mtstate->operation != CMD_DELETE)
 	{
 		tsurugi_row_init(&modify->row, described);
 		modify->row.hidden = tsurugi_hidden_prepare(described, described->table, mtstate->ps.state);
+		modify->exclusions = tsurugi_exclusions_prepare(rinfo->ri_RelationDesc, described);
 	}
 	modify->has_old = mtstate->operation != CMD_INSERT || modify->on_conflict == ONCONFLICT_UPDATE;
 	if (modify->has_old)

@@ -15,7 +15,6 @@
 
 #include "access/genam.h"
 #include "catalog/pg_am_d.h"
-#include "catalog/pg_index.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
@@ -23,6 +22,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
+
+#include "src/keys.h"
 
 static get_relation_info_hook_type previous_hook;
 
@@ -85,11 +86,12 @@ index_info(const tsurugi_index *described, RelOptInfo *rel, Relation relation)
 		info->indexcollations[i] = key->collation;
 		info->opfamily[i] = key->family;
 		info->opcintype[i] = key->opcintype;
-		info->reverse_sort[i] = (index->rd_indoption[i] & INDOPTION_DESC) != 0;
-		info->nulls_first[i] = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
+		info->reverse_sort[i] = (key->part.order & TG_KEY_DESCENDING) != 0;
+		info->nulls_first[i] = (key->part.order & TG_KEY_NULLS_FIRST) != 0;
+		if (key->attnum == 0)
+			info->indexprs = lappend(info->indexprs, tsurugi_index_expression(index, key->position));
 	}
 	/* as get_relation_info: simplified by the relcache already */
-	info->indexprs = RelationGetIndexExpressions(index);
 	info->indpred = RelationGetIndexPredicate(index);
 	ChangeVarNodes((Node *) info->indexprs, 1, rel->relid, 0);
 	ChangeVarNodes((Node *) info->indpred, 1, rel->relid, 0);

@@ -14,6 +14,7 @@
 #include "executor/executor.h"
 
 #include "src/canonical.h"
+#include "src/cover.h"
 #include "src/ranking.h"
 
 /* Of one source: computed for the row in hand, or not yet. */
@@ -115,6 +116,8 @@ compute_source(tsurugi_hidden_states *states, TupleTableSlot *slot, int number)
 		else if (hidden->canonical)
 			value = tsurugi_shorten_add(states->table,
 										tsurugi_canonical(hidden->origin.type, hidden->origin.collation, value));
+		else if (hidden->cover)
+			value = tsurugi_cover(hidden->origin.type, value);
 		tsurugi_value(&hidden->stored, value, &source->value);
 	}
 	MemoryContextSwitchTo(caller);

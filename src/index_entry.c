@@ -20,6 +20,7 @@
 
 #include "src/index_entry.h"
 
+#include "access/amapi.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/nbtree.h"
@@ -35,6 +36,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opclass.h"
+#include "catalog/pg_opfamily.h"
 #include "commands/comment.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
@@ -45,11 +47,13 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_node.h"
+#include "parser/parse_oper.h"
 #include "parser/parse_utilcmd.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/regproc.h"
 #include "utils/syscache.h"
 
 #include "src/create.h"
@@ -65,6 +69,7 @@ typedef struct Definition
 	Relation relation;
 	const IndexStmt *statement;
 	IndexInfo *info;
+	Oid method;
 	List *names; /* of the columns */
 	Oid collations[INDEX_MAX_KEYS];
 	Oid classes[INDEX_MAX_KEYS];
@@ -90,14 +95,21 @@ tsurugi_index_of_constraint(const Constraint *constraint)
 	IndexStmt *index = makeNode(IndexStmt);
 	ListCell *cell;
 
-	index->unique = true;
+	index->unique = constraint->contype != CONSTR_EXCLUSION;
 	index->primary = constraint->contype == CONSTR_PRIMARY;
 	index->isconstraint = true;
 	index->nulls_not_distinct = constraint->nulls_not_distinct;
 	index->deferrable = constraint->deferrable;
 	index->initdeferred = constraint->initdeferred;
 	index->idxname = constraint->conname;
-	index->accessMethod = DEFAULT_INDEX_TYPE;
+	index->accessMethod = constraint->access_method != NULL ? constraint->access_method : DEFAULT_INDEX_TYPE;
+	index->options = constraint->options;
+	index->whereClause = constraint->where_clause;
+	foreach (cell, constraint->exclusions)
+	{
+		index->indexParams = lappend(index->indexParams, linitial(lfirst(cell)));
+		index->excludeOpNames = lappend(index->excludeOpNames, lsecond(lfirst(cell)));
+	}
 	foreach (cell, constraint->keys)
 	{
 		const char *column = strVal(lfirst(cell));
@@ -180,6 +192,8 @@ choose_name(const Definition *definition)
 
 	if (definition->statement->primary)
 		return ChooseRelationName(table, NULL, "pkey", namespace, true);
+	if (definition->statement->excludeOpNames != NIL)
+		return ChooseRelationName(table, join_names(definition->names), "excl", namespace, true);
 	return ChooseRelationName(table, join_names(definition->names), definition->statement->isconstraint ? "key" : "idx",
 							  namespace, definition->statement->isconstraint);
 }
@@ -283,8 +297,15 @@ choose_collation(const IndexElem *element, Oid type, Oid collation)
 	return collation;
 }
 
+static void
+refuse_of_method(const Definition *definition, const char *what)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("access method \"%s\" does not support %s", definition->statement->accessMethod, what)));
+}
+
 static int16
-sort_options(const IndexElem *element)
+sort_options(const Definition *definition, const IndexElem *element)
 {
 	bool descending = element->ordering == SORTBY_DESC;
 	bool nulls_first = element->nulls_ordering == SORTBY_NULLS_FIRST ||
@@ -292,7 +313,62 @@ sort_options(const IndexElem *element)
 
 	if (element->ordering == SORTBY_USING)
 		elog(ERROR, "USING is not allowed in CREATE INDEX");
+	if (definition->method != BTREE_AM_OID)
+	{
+		if (element->ordering != SORTBY_DEFAULT)
+			refuse_of_method(definition, "ASC/DESC options");
+		if (element->nulls_ordering != SORTBY_NULLS_DEFAULT)
+			refuse_of_method(definition, "NULLS FIRST/LAST options");
+		return 0;
+	}
 	return (descending ? INDOPTION_DESC : 0) | (nulls_first ? INDOPTION_NULLS_FIRST : 0);
+}
+
+static char *
+name_of_family(Oid family)
+{
+	HeapTuple tuple = SearchSysCache1(OPFAMILYOID, ObjectIdGetDatum(family));
+	char *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for opfamily %u", family);
+	name = pstrdup(NameStr(((Form_pg_opfamily) GETSTRUCT(tuple))->opfname));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+static void
+make_exclusion(IndexInfo *info, int column_count)
+{
+	info->ii_ExclusionOps = palloc(column_count * sizeof(Oid));
+	info->ii_ExclusionProcs = palloc(column_count * sizeof(Oid));
+	info->ii_ExclusionStrats = palloc(column_count * sizeof(uint16));
+}
+
+/* What ComputeIndexAttrs asks of the operator that a column is excluded WITH. */
+static void
+set_exclusion(Definition *definition, int at, Oid type)
+{
+	IndexInfo *info = definition->info;
+	List *name = list_nth(definition->statement->excludeOpNames, at);
+	Oid operator= compatible_oper_opid(name, type, type, false);
+	Oid family = get_opclass_family(definition->classes[at]);
+	int strategy;
+
+	if (get_commutator(operator) != operator)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("operator %s is not commutative", format_operator(operator)),
+						errdetail("Only commutative operators can be used in exclusion constraints.")));
+	strategy = get_op_opfamily_strategy(operator, family);
+	if (strategy == 0)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("operator %s is not a member of operator family \"%s\"", format_operator(operator),
+							   name_of_family(family)),
+						errdetail("The exclusion operator must be related to the index operator class for the "
+								  "constraint.")));
+	info->ii_ExclusionOps[at] = operator;
+	info->ii_ExclusionProcs[at] = get_opcode(operator);
+	info->ii_ExclusionStrats[at] = (uint16) strategy;
 }
 
 static void
@@ -310,8 +386,11 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("indexes of tables in memory do not support parameters of operator classes")));
 	definition->collations[at] = choose_collation(element, type, collation);
-	definition->classes[at] = ResolveOpClass(element->opclass, type, DEFAULT_INDEX_TYPE, BTREE_AM_OID);
-	definition->options[at] = sort_options(element);
+	definition->classes[at] =
+		ResolveOpClass(element->opclass, type, definition->statement->accessMethod, definition->method);
+	definition->options[at] = sort_options(definition, element);
+	if (definition->info->ii_ExclusionOps != NULL)
+		set_exclusion(definition, at, type);
 }
 
 static void
@@ -364,37 +443,60 @@ set_columns(Definition *definition)
 
 /* --- the entry --------------------------------------------------------------------------- */
 
-static void
-refuse_exclusion(void)
-{
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("tables in memory do not support %s", "exclusion constraints")));
-}
-
 void
 tsurugi_check_index_parameters(List *parameters)
 {
 	(void) btoptions(transformRelOptions((Datum) 0, parameters, NULL, NULL, false, false), true);
 }
 
+/* The method, by what the statement says of it. */
+static void
+choose_method(Definition *definition, IndexStmt *statement)
+{
+	char *method = statement->accessMethod != NULL ? statement->accessMethod : DEFAULT_INDEX_TYPE;
+
+	if (strcmp(method, "hash") == 0)
+	{
+		ereport(NOTICE, (errmsg("substituting access method \"btree\" for access method \"hash\"")));
+		method = DEFAULT_INDEX_TYPE;
+	}
+	statement->accessMethod = method;
+	definition->method = get_index_am_oid(method, false);
+}
+
+/* Constraints of these are kept by ours (exclusion.c). */
+static bool
+may_exclude(Oid method)
+{
+	return method == BTREE_AM_OID || method == GIST_AM_OID || method == SPGIST_AM_OID;
+}
+
+/* What DefineIndex asks of the method, and we. */
+static void
+check_method(const Definition *definition, const IndexStmt *statement)
+{
+	IndexAmRoutine *routine = GetIndexAmRoutineByAmId(definition->method, false);
+
+	if (statement->unique && !routine->amcanunique)
+		refuse_of_method(definition, "unique indexes");
+	if (statement->indexIncludingParams != NIL && !routine->amcaninclude)
+		refuse_of_method(definition, "included columns");
+	if (list_length(statement->indexParams) > 1 && !routine->amcanmulticol)
+		refuse_of_method(definition, "multicolumn indexes");
+	if (statement->excludeOpNames != NIL && routine->amgettuple == NULL)
+		refuse_of_method(definition, "exclusion constraints");
+	if (statement->excludeOpNames != NIL ? !may_exclude(definition->method) : definition->method != BTREE_AM_OID)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("access method \"%s\" is not supported for tables in memory", statement->accessMethod),
+						errhint("Their indexes are B-trees: USING btree.")));
+	(void) index_reloptions(routine->amoptions,
+							transformRelOptions((Datum) 0, statement->options, NULL, NULL, false, false), true);
+	pfree(routine);
+}
+
 static void
 check_options(const IndexStmt *statement)
 {
-	if (statement->excludeOpNames != NIL)
-		refuse_exclusion();
-	if (statement->accessMethod != NULL && strcmp(statement->accessMethod, DEFAULT_INDEX_TYPE) != 0)
-	{
-		if (strcmp(statement->accessMethod, "hash") != 0)
-		{
-			(void) get_index_am_oid(statement->accessMethod, false);
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("access method \"%s\" is not supported for tables in memory", statement->accessMethod),
-					 errhint("Their indexes are B-trees: USING btree.")));
-		}
-		ereport(NOTICE, (errmsg("substituting access method \"btree\" for access method \"hash\"")));
-	}
-	tsurugi_check_index_parameters(statement->options);
 	tsurugi_check_tablespace(statement->tableSpace);
 	if (list_length(statement->indexParams) + list_length(statement->indexIncludingParams) > INDEX_MAX_KEYS)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
@@ -434,13 +536,18 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	char *name;
 	Oid index;
 
+	choose_method(&definition, statement);
 	check_options(statement);
+	check_method(&definition, statement);
 	if (check_rights)
 		check_right_to_create(relation);
 	if (!statement->transformed)
 		definition.statement = statement = transformIndexStmt(RelationGetRelid(relation), statement, text);
-	definition.info = makeIndexInfo(key_count + list_length(statement->indexIncludingParams), key_count, BTREE_AM_OID,
-									NIL, NIL, statement->unique, statement->nulls_not_distinct, true, false);
+	definition.info =
+		makeIndexInfo(key_count + list_length(statement->indexIncludingParams), key_count, definition.method, NIL, NIL,
+					  statement->unique, statement->nulls_not_distinct, true, false);
+	if (statement->excludeOpNames != NIL)
+		make_exclusion(definition.info, key_count);
 	set_columns(&definition);
 	set_predicate(&definition);
 	if (statement->primary)
@@ -456,7 +563,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 		flags |= INDEX_CREATE_INVALID; /* until it is filled */
 	name = statement->idxname != NULL ? statement->idxname : choose_name(&definition);
 	index = index_create(relation, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, definition.info,
-						 definition.names, BTREE_AM_OID, InvalidOid, definition.collations, definition.classes,
+						 definition.names, definition.method, InvalidOid, definition.collations, definition.classes,
 						 definition.options, (Datum) 0, flags, 0, false, false, NULL);
 	if (!OidIsValid(index))
 		return InvalidOid;

@@ -1,6 +1,6 @@
 /*
  * key_clause.c
- *	  PRIMARY KEY and UNIQUE in statements, which PostgreSQL refuses for foreign tables.
+ *	  PRIMARY KEY, UNIQUE and EXCLUDE in statements, which PostgreSQL refuses for foreign tables.
  */
 #include "postgres.h"
 
@@ -17,7 +17,8 @@ bool
 tsurugi_is_key_clause(Node *node)
 {
 	return IsA(node, Constraint) &&
-		   (((Constraint *) node)->contype == CONSTR_PRIMARY || ((Constraint *) node)->contype == CONSTR_UNIQUE);
+		   (((Constraint *) node)->contype == CONSTR_PRIMARY || ((Constraint *) node)->contype == CONSTR_UNIQUE ||
+			((Constraint *) node)->contype == CONSTR_EXCLUSION);
 }
 
 bool
@@ -171,6 +172,12 @@ tsurugi_key_clauses_check(Oid relation, List *keys, bool altering, const char *t
 	free_parsestate(parse);
 }
 
+static bool
+is_same_name(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
 /* Clauses that say the same make one index; one that has a name gives it (transformIndexConstraints). */
 static List *
 merge(List *keys, Constraint *key)
@@ -182,8 +189,10 @@ merge(List *keys, Constraint *key)
 		Constraint *before = lfirst(cell);
 
 		if (before->indexname == NULL && key->indexname == NULL && equal(before->keys, key->keys) &&
-			equal(before->including, key->including) && before->nulls_not_distinct == key->nulls_not_distinct &&
-			before->deferrable == key->deferrable && before->initdeferred == key->initdeferred)
+			equal(before->including, key->including) && equal(before->exclusions, key->exclusions) &&
+			is_same_name(before->access_method, key->access_method) && equal(before->where_clause, key->where_clause) &&
+			before->nulls_not_distinct == key->nulls_not_distinct && before->deferrable == key->deferrable &&
+			before->initdeferred == key->initdeferred)
 		{
 			if (before->conname == NULL)
 				before->conname = key->conname;

@@ -1,6 +1,6 @@
 /*
  * key_clause.h
- *	  PRIMARY KEY and UNIQUE in statements, which PostgreSQL refuses for foreign tables.
+ *	  PRIMARY KEY, UNIQUE and EXCLUDE in statements, which PostgreSQL refuses for foreign tables.
  *
  * They are taken out of the tree before PostgreSQL sees it, as a list of
  * Constraint nodes that name their columns, and made afterwards.

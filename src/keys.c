@@ -5,7 +5,8 @@
  * The storage makes keys of columns as they are stored (runtime/storage/key.h).
  * So what an index has that is no plain column whose stored form is equal byte
  * by byte gets a hidden value: an expression its value, a predicate whether it
- * holds, and a column of such a type its canonical bytes, or, where we know of none, its rank (ranking.h).  Each index keeps its own (storage/hidden.h), so
+ * holds, a column of such a type its canonical bytes, or, where we know of none, its rank (ranking.h), and one of what
+ * extends its cover (cover.h).  Each index keeps its own (storage/hidden.h), so
  * that it comes and goes by itself.  But the primary key is what rows are found by for life, and is made of columns of
  * the rows alone: its hidden values are such columns, behind the attributes.
  */
@@ -15,6 +16,7 @@
 
 #include "access/genam.h"
 #include "access/nbtree.h"
+#include "access/sysattr.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
@@ -29,6 +31,7 @@
 #include "utils/lsyscache.h"
 
 #include "src/canonical.h"
+#include "src/cover.h"
 #include "src/enum_order.h"
 
 /* --- which types, and how -------------------------------------------------------------------- */
@@ -40,6 +43,7 @@ typedef struct Form
 	bool ordered;
 	bool canonical;
 	Oid comparison; /* canonical, and a rank by this function */
+	bool cover;
 } Form;
 
 /* These classes compare bytes, whatever the collation. */
@@ -99,25 +103,22 @@ tsurugi_index_is_possible(Relation index)
 
 /* The number of a source, new if there is none yet. */
 static int
-number_source(tsurugi_relation *described, Expr *source, const Form *form, const tsurugi_codec *origin,
-			  const tsurugi_codec *stored)
+number_source(tsurugi_relation *described, const tsurugi_hidden *source)
 {
 	for (int i = 0; i < described->source_count; i++)
 	{
 		const tsurugi_hidden *hidden = &described->hidden[i];
 
-		if (hidden->canonical == form->canonical && hidden->comparison == form->comparison &&
-			hidden->origin.collation == origin->collation && equal(hidden->source, source))
+		if (hidden->canonical == source->canonical && hidden->comparison == source->comparison &&
+			hidden->cover == source->cover && hidden->origin.collation == source->origin.collation &&
+			equal(hidden->source, source->source))
 			return i;
 	}
 	described->hidden = described->hidden == NULL
 							? palloc(sizeof(tsurugi_hidden))
 							: repalloc(described->hidden, (described->source_count + 1) * sizeof(tsurugi_hidden));
-	described->hidden[described->source_count] = (tsurugi_hidden){.source = copyObject(source),
-																  .canonical = form->canonical,
-																  .comparison = form->comparison,
-																  .origin = *origin,
-																  .stored = *stored};
+	described->hidden[described->source_count] = *source;
+	described->hidden[described->source_count].source = copyObject(source->source);
 	return described->source_count++;
 }
 
@@ -143,10 +144,9 @@ key_column(tsurugi_relation *described, int source)
 
 /* What stands for a column in an index's key or predicate. */
 static int
-hidden_column(tsurugi_relation *described, tsurugi_index *index, Expr *source, const Form *form,
-			  const tsurugi_codec *origin, const tsurugi_codec *stored)
+hidden_column(tsurugi_relation *described, tsurugi_index *index, const tsurugi_hidden *source)
 {
-	int number = number_source(described, source, form, origin, stored);
+	int number = number_source(described, source);
 
 	if (index->primary)
 		return key_column(described, number);
@@ -154,7 +154,7 @@ hidden_column(tsurugi_relation *described, tsurugi_index *index, Expr *source, c
 		if (index->sources[i] == number)
 			return TG_KEY_HIDDEN | i;
 	index->sources[index->spec.hidden_count] = number;
-	index->spec.hidden_kinds[index->spec.hidden_count] = stored->kind;
+	index->spec.hidden_kinds[index->spec.hidden_count] = source->stored.kind;
 	return TG_KEY_HIDDEN | index->spec.hidden_count++;
 }
 
@@ -164,46 +164,104 @@ init_canonical_codec(tsurugi_codec *codec)
 	init_codec(codec, BYTEAOID, -1, InvalidOid);
 }
 
-/* expression: NULL for a plain column. */
-static void
-describe_column(tsurugi_relation *described, Relation relation, Relation index, int at, Expr *expression,
-				tsurugi_index *out)
+Expr *
+tsurugi_index_expression(Relation index, int position)
 {
-	tsurugi_key_column *column = &out->key[at];
-	int16 option = index->rd_indoption[at];
-	tsurugi_codec codec;
-	Form form;
+	int at = 0;
 
-	column->attnum = index->rd_index->indkey.values[at];
-	if (expression == NULL)
+	if (position < 0)
+		return (Expr *) makeBoolConst(true, false);
+	for (int i = 0; i < position; i++)
+		at += index->rd_index->indkey.values[i] == 0;
+	return list_nth(RelationGetIndexExpressions(index), at);
+}
+
+/* Of what a column of the catalogs' index is: an expression on the table's columns, and its codec. */
+static Expr *
+expression_at(const tsurugi_relation *described, Relation relation, Relation index, int position, tsurugi_codec *codec)
+{
+	AttrNumber attnum = index->rd_index->indkey.values[position];
+	Expr *expression;
+
+	if (attnum != 0)
 	{
-		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), column->attnum - 1);
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), attnum - 1);
 
-		codec = described->codecs[column->attnum - 1];
-		expression =
-			(Expr *) makeVar(1, column->attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
+		*codec = described->codecs[attnum - 1];
+		expression = (Expr *) makeVar(1, attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
 	}
 	else
-		init_codec(&codec, exprType((Node *) expression), exprTypmod((Node *) expression), InvalidOid);
-	codec.collation = index->rd_indcollation[at];
-	column->type = codec.type;
-	column->collation = index->rd_indcollation[at];
-	column->family = index->rd_opfamily[at];
-	column->opcintype = index->rd_opcintype[at];
-	choose_form(&codec, column->family, column->opcintype, &form);
-	column->ordered = form.ordered;
-	column->canonical = form.canonical;
-	column->comparison = form.comparison;
-	if (OidIsValid(form.comparison))
-		column->origin = codec;
-	column->codec = codec;
-	if (form.canonical)
-		init_canonical_codec(&column->codec);
-	column->part.code = form.code;
+	{
+		expression = tsurugi_index_expression(index, position);
+		init_codec(codec, exprType((Node *) expression), exprTypmod((Node *) expression), InvalidOid);
+	}
+	codec->collation = index->rd_indcollation[position];
+	return expression;
+}
+
+/* The stored column, and what is encoded of it. */
+static void
+place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column *column, Expr *expression,
+			 const tsurugi_codec *codec, const Form *form)
+{
+	tsurugi_hidden source = {.source = expression,
+							 .canonical = form->canonical,
+							 .comparison = form->comparison,
+							 .cover = form->cover,
+							 .origin = *codec,
+							 .stored = *codec};
+	bool is_made = form->canonical || form->cover;
+
+	if (is_made)
+		init_canonical_codec(&source.stored);
+	column->type = codec->type;
+	column->ordered = form->ordered;
+	column->canonical = form->canonical;
+	column->comparison = form->comparison;
+	column->cover = form->cover;
+	column->origin = *codec;
+	column->codec = source.stored;
+	column->part.code = form->code;
 	column->part.header_bytes = column->codec.header_bytes;
-	column->part.column = column->attnum != 0 && !form.canonical
-							  ? column->attnum - 1
-							  : hidden_column(described, out, expression, &form, &codec, &column->codec);
+	column->part.column = column->attnum != 0 && !is_made ? column->attnum - 1 : hidden_column(described, out, &source);
+}
+
+/* The family that columns of ours are ordered by: the index's, if it is a B-tree, or else the usual one of the type. */
+static Oid
+family_of(Relation index, int position, Oid type, Oid *opcintype_out)
+{
+	Oid class;
+
+	*opcintype_out = index->rd_opcintype[position];
+	if (index->rd_rel->relam == BTREE_AM_OID)
+		return index->rd_opfamily[position];
+	class = GetDefaultOpClass(type, BTREE_AM_OID);
+	if (!OidIsValid(class))
+		return InvalidOid;
+	*opcintype_out = get_opclass_input_type(class);
+	return get_opclass_family(class);
+}
+
+static void
+describe_column(tsurugi_relation *described, Relation relation, Relation index, int position, bool covers,
+				tsurugi_index *out, tsurugi_key_column *column)
+{
+	int16 option = index->rd_indoption[position];
+	tsurugi_codec codec;
+	Expr *expression = expression_at(described, relation, index, position, &codec);
+	Form form = {.code = TG_KEY_STRING, .cover = true};
+
+	column->attnum = index->rd_index->indkey.values[position];
+	column->position = position;
+	column->collation = index->rd_indcollation[position];
+	column->family = index->rd_opfamily[position];
+	column->opcintype = index->rd_opcintype[position];
+	if (!covers)
+	{
+		column->family = family_of(index, position, codec.type, &column->opcintype);
+		choose_form(&codec, column->family, column->opcintype, &form);
+	}
+	place_column(described, out, column, expression, &codec, &form);
 	if (!out->primary)
 		column->part.order = TG_KEY_NULLABLE | ((option & INDOPTION_NULLS_FIRST) != 0 ? TG_KEY_NULLS_FIRST : 0) |
 							 ((option & INDOPTION_DESC) != 0 ? TG_KEY_DESCENDING : 0);
@@ -213,47 +271,121 @@ static void
 describe_predicate(tsurugi_relation *described, Relation index, tsurugi_index *out)
 {
 	List *conditions = RelationGetIndexPredicate(index);
-	const Form plain = {0};
-	tsurugi_codec codec;
+	tsurugi_hidden source = {0};
 
 	if (conditions == NIL)
 		return;
-	init_codec(&codec, BOOLOID, -1, InvalidOid);
+	init_codec(&source.stored, BOOLOID, -1, InvalidOid);
+	source.source = make_ands_explicit(conditions);
+	source.origin = source.stored;
 	out->spec.partial = true;
-	out->spec.predicate = hidden_column(described, out, make_ands_explicit(conditions), &plain, &codec, &codec);
+	out->spec.predicate = hidden_column(described, out, &source);
 }
+
+/* --- EXCLUDE -------------------------------------------------------------------------------------- */
+
+/* What a row has to be checked for again when it changes. */
+static Bitmapset *
+attributes_of(Relation index)
+{
+	Bitmapset *attributes = NULL;
+
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+		if (index->rd_index->indkey.values[i] != 0)
+			attributes =
+				bms_add_member(attributes, index->rd_index->indkey.values[i] - FirstLowInvalidHeapAttributeNumber);
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &attributes);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &attributes);
+	return attributes;
+}
+
+static bool
+is_equality(Oid operator, Relation index, int position, const tsurugi_codec *codec)
+{
+	Oid opcintype;
+	Oid family = family_of(index, position, codec->type, &opcintype);
+
+	return OidIsValid(family) && get_op_opfamily_strategy(operator, family) == BTEqualStrategyNumber;
+}
+
+static void
+add_column(tsurugi_relation *described, Relation relation, Relation index, int position, bool covers,
+		   tsurugi_index *out)
+{
+	describe_column(described, relation, index, position, covers, out, &out->key[out->key_count++]);
+}
+
+/* One value for all rows. */
+static void
+add_constant_column(tsurugi_relation *described, tsurugi_index *out)
+{
+	tsurugi_key_column *column = &out->key[out->key_count++];
+	Form form = {.code = TG_KEY_UNSIGNED};
+	tsurugi_codec codec;
+
+	init_codec(&codec, BOOLOID, -1, InvalidOid);
+	column->position = -1;
+	place_column(described, out, column, tsurugi_index_expression(NULL, column->position), &codec, &form);
+}
+
+/*
+ * Rows that may stand against each other are found by the columns that have to be equal, and then by the cover of one
+ * more; the others are looked at in each row.  Where there is neither, all rows have one key.
+ */
+static void
+describe_exclusion(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	int count = index->rd_index->indnkeyatts;
+	int covered = -1;
+	Oid *operators;
+	uint16 *strategies;
+
+	out->attributes = attributes_of(index);
+	described->has_exclusions |= !out->deferrable;
+	RelationGetExclusionInfo(index, &operators, &out->exclusion, &strategies);
+	for (int i = 0; i < count; i++)
+	{
+		tsurugi_codec codec;
+
+		(void) expression_at(described, relation, index, i, &codec);
+		if (is_equality(operators[i], index, i, &codec))
+			add_column(described, relation, index, i, false, out);
+		else if (covered < 0 && tsurugi_cover_is_possible(codec.type) && tsurugi_cover_answers(out->exclusion[i]))
+			covered = i;
+	}
+	if (covered >= 0)
+		add_column(described, relation, index, covered, true, out);
+	if (out->key_count == 0)
+		add_constant_column(described, out);
+}
+
+/* --- all of a table ------------------------------------------------------------------------------- */
 
 static void
 describe_index(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
 {
 	const FormData_pg_index *form = index->rd_index;
-	List *expressions = RelationGetIndexExpressions(index);
-	ListCell *next = list_head(expressions);
 
 	out->oid = RelationGetRelid(index);
 	out->constraint = get_index_constraint(out->oid);
 	out->primary = form->indisprimary && form->indimmediate;
-	out->deferrable = form->indisunique && !form->indimmediate;
+	out->deferrable = (form->indisunique || form->indisexclusion) && !form->indimmediate;
 	out->valid = form->indisvalid;
-	out->key_count = form->indnkeyatts;
 	out->key = palloc0(form->indnkeyatts * sizeof(tsurugi_key_column));
 	out->sources = palloc((form->indnkeyatts + 1) * sizeof(int));
 	out->spec.host = out->oid;
 	out->spec.unique = form->indisunique && form->indimmediate;
 	out->spec.nulls_not_distinct = form->indnullsnotdistinct;
-	out->spec.key.part_count = form->indnkeyatts;
-	for (int i = 0; i < form->indnkeyatts; i++)
+	if (form->indisexclusion)
+		describe_exclusion(described, relation, index, out);
+	else
 	{
-		Expr *expression = NULL;
-
-		if (form->indkey.values[i] == 0)
-		{
-			expression = lfirst(next);
-			next = lnext(expressions, next);
-		}
-		describe_column(described, relation, index, i, expression, out);
-		out->spec.key.part[i] = out->key[i].part;
+		for (int i = 0; i < form->indnkeyatts; i++)
+			add_column(described, relation, index, i, false, out);
 	}
+	out->spec.key.part_count = out->key_count;
+	for (int i = 0; i < out->key_count; i++)
+		out->spec.key.part[i] = out->key[i].part;
 	describe_predicate(described, index, out);
 }
 
@@ -325,7 +457,7 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 	for (int i = 0; i < a->index_count; i++)
 	{
 		if (a->indexes[i].constraint != b->indexes[i].constraint || a->indexes[i].primary != b->indexes[i].primary ||
-			a->indexes[i].valid != b->indexes[i].valid ||
+			a->indexes[i].deferrable != b->indexes[i].deferrable || a->indexes[i].valid != b->indexes[i].valid ||
 			!tsurugi_index_is_same(&a->indexes[i].spec, &b->indexes[i].spec) ||
 			memcmp(a->indexes[i].sources, b->indexes[i].sources, a->indexes[i].spec.hidden_count * sizeof(int)) != 0)
 			return false;
@@ -340,6 +472,7 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 	for (int i = 0; i < a->source_count; i++)
 	{
 		if (a->hidden[i].canonical != b->hidden[i].canonical || a->hidden[i].comparison != b->hidden[i].comparison ||
+			a->hidden[i].cover != b->hidden[i].cover ||
 			a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
 			!equal(a->hidden[i].source, b->hidden[i].source))
 			return false;

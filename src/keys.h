@@ -18,6 +18,9 @@ extern bool tsurugi_index_is_possible(Relation index);
  */
 extern void tsurugi_keys_describe(tsurugi_relation *described, Relation relation);
 
+/* The expression of a column of an index that is no plain one; of position -1, of one that the catalogs' index has not (relation.h). */
+extern Expr *tsurugi_index_expression(Relation index, int position);
+
 /* Two keys are stored the same way. */
 extern bool tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b);
 extern bool tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b);

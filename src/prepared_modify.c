@@ -17,7 +17,7 @@
  *	  not depend on the catalogs; and none can execute a statement, this one least of all.
  *	  The permission to call them is one of the privileges, and looked at with them.
  * 3. The table has neither triggers nor check constraints nor generated or
- *	  hidden columns, and is no partition: those are compiled, by PostgreSQL or by us, where they are first needed, in the
+ *	  hidden columns, EXCLUDE constraints, and is no partition: those are compiled, by PostgreSQL or by us, where they are first needed, in the
  *	  execution's memory, and their functions are anybody's.  So nothing can be
  *	  queued for the end of the statement, and no statement trigger wants to fire.
  *	  To get one of these the table's description changes, and with it its revision; so it does
@@ -161,7 +161,7 @@ is_plain_table(Oid oid)
 				 GetFdwRoutineForRelation(relation, false)->BeginForeignScan == tsurugiBeginForeignScan &&
 				 relation->trigdesc == NULL && !relation->rd_rel->relispartition &&
 				 (constraints == NULL || (constraints->num_check == 0 && !constraints->has_generated_stored)) &&
-				 tsurugi_relation_get(relation)->source_count == 0;
+				 tsurugi_relation_get(relation)->source_count == 0 && !tsurugi_relation_get(relation)->has_exclusions;
 
 	table_close(relation, NoLock);
 	return plain;

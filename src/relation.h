@@ -18,12 +18,14 @@
 typedef struct tsurugi_key_column
 {
 	AttrNumber attnum; /* 0: an expression */
+	int position;	   /* in the catalogs' index; -1: it has no such column */
 	bool ordered;	   /* range conditions and ORDER BY may use it (and the columns before it) */
 	bool canonical;	   /* the stored column is what tsurugi_canonical makes of the value; or, */
 	Oid comparison;	   /* if this is valid, its rank among those that the function has compared (ranking.h) */
+	bool cover;		   /* it is what tsurugi_cover makes of it: nothing but ranges of covers is looked for (cover.h) */
 	Oid type;		   /* base type */
 	Oid collation;
-	Oid family; /* operator family of its btree operators */
+	Oid family; /* operator family of its btree operators; of a cover, the index's */
 	Oid opcintype;
 	tg_key_part part;	  /* for tg_key_append */
 	tsurugi_codec codec;  /* of the stored column */
@@ -39,11 +41,14 @@ typedef struct tsurugi_index
 	Oid oid;
 	Oid constraint; /* or InvalidOid */
 	bool primary;
-	bool valid;		 /* else the storage need not have it, or not all of it: nobody looks into it */
-	bool deferrable; /* unique, and the storage does not know of it (deferred_key.c) */
+	bool valid; /* else the storage need not have it, or not all of it: nobody looks into it */
+	bool
+		deferrable; /* not checked with each row, and if it is unique the storage does not know of it (deferred_key.c) */
+	Oid *exclusion; /* EXCLUDE: the operators' functions, by column of the catalogs' index; else NULL */
 	int key_count;
 	tsurugi_key_column *key;
-	int *sources; /* of its hidden values (spec.hidden_count): numbers in the relation's hidden */
+	Bitmapset *attributes; /* EXCLUDE: all that it is about, as pull_varattnos has them */
+	int *sources;		   /* of its hidden values (spec.hidden_count): numbers in the relation's hidden */
 	tg_index_spec spec;
 } tsurugi_index;
 
@@ -57,7 +62,8 @@ typedef struct tsurugi_hidden
 	Expr *source;		  /* on the table's columns, as in the catalogs */
 	bool canonical;		  /* stored is what tsurugi_canonical makes of it; or, */
 	Oid comparison;		  /* if this is valid, its rank (ranking.h) */
-	tsurugi_codec origin; /* of the source's value, if canonical */
+	bool cover;			  /* stored is what tsurugi_cover makes of it */
+	tsurugi_codec origin; /* of the source's value, if stored is made of it */
 	tsurugi_codec stored;
 } tsurugi_hidden;
 
@@ -83,6 +89,7 @@ typedef struct tsurugi_relation
 	bool may_copy; /* storing a row may need memory of the current context */
 	int index_count;
 	tsurugi_index *indexes; /* the primary key first, if there is one */
+	bool has_exclusions;	/* EXCLUDE that is checked with each row */
 	/* of the primary key: */
 	Oid key_index; /* pg_class entry, or InvalidOid */
 	int key_count; /* columns, 0: none */

@@ -18,6 +18,7 @@ if (!TestServer::has_failpoints($node))
 }
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v int) SERVER tsurugi;
+	CREATE FOREIGN TABLE apart (r int4range, EXCLUDE USING gist (r WITH &&)) SERVER tsurugi;
 	CREATE TABLE ordinary (id int PRIMARY KEY, v int);
 	CREATE FUNCTION rows_stable() RETURNS bigint STABLE LANGUAGE sql AS 'SELECT count(*) FROM t';
 });
@@ -41,6 +42,21 @@ sub rule
 		$_->query('ROLLBACK; RESET tsurugi_fdw.failpoints') for $a, $b;
 	}
 }
+
+# One has done one half, the other one does both; in whatever order, only one of the two rows stays.
+rule('W8: rows that EXCLUDE each other: the write comes before the look', 'skip_w8', sub {
+	my $running = "SELECT state = 'idle' OR wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = " . $b->query('SELECT pg_backend_pid()');
+
+	$b->query('TRUNCATE apart');
+	$a->query("SELECT set_config('tsurugi_fdw.failpoints', concat_ws(',', nullif(current_setting('tsurugi_fdw.failpoints'), ''), 'stop:exclusion_between'), false)");
+	$a->send("INSERT INTO apart VALUES ('[1,5)');");
+	TestServer::has_stopped($pid) or die 'nobody has stopped';
+	$b->send("INSERT INTO apart VALUES ('[4,9)');");
+	$node->poll_query_until('postgres', $running) or die 'nobody waits';
+	kill 'CONT', $pid;
+	$_->wait for $a, $b;
+	return $b->query('SELECT count(*) FROM apart');
+}, '1', '2');
 
 rule('M1: what PostgreSQL does not commit is not there', 'skip_m1', sub {
 	$_->query('SET default_transaction_isolation = serializable; SET tsurugi_fdw.serializable_mixed = relaxed') for $a, $b;

@@ -1,0 +1,38 @@
+/*
+ * cover.h
+ *	  Covers: what extends, a range or a box, as a short key in an ordered tree.
+ *
+ * A value is kept as one key, and an operator with its other side becomes a few ranges of keys, in which
+ * every value lies that it may hold for.  Others lie there, too: so the operator is always asked as well.
+ */
+#ifndef TSURUGI_COVER_H
+#define TSURUGI_COVER_H
+
+#include "postgres.h"
+
+#define TSURUGI_COVER_BYTES 9
+#define TSURUGI_COVER_RANGES_MAX 34
+
+/* Both ends belong to it. */
+typedef struct tsurugi_cover_range
+{
+	unsigned char low[TSURUGI_COVER_BYTES];
+	unsigned char high[TSURUGI_COVER_BYTES];
+} tsurugi_cover_range;
+
+/* Whether values of this base type have covers. */
+extern bool tsurugi_cover_is_possible(Oid type);
+
+/* The cover of a value that is not NULL, a bytea. */
+extern Datum tsurugi_cover(Oid type, Datum value);
+
+/* Whether ranges can be told for "column operator value" by the operator's function. */
+extern bool tsurugi_cover_answers(Oid function);
+
+/*
+ * The ranges, in order and apart from each other; at most TSURUGI_COVER_RANGES_MAX.  type: of the column; the value,
+ * of its own type, is not NULL.  Returns their number; 0: the operator holds for none.
+ */
+extern int tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, tsurugi_cover_range *ranges);
+
+#endif /* TSURUGI_COVER_H */

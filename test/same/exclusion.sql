@@ -1,0 +1,149 @@
+-- EXCLUDE: which rows are refused, in which words, and what it is in the catalogs.
+\set show 'SELECT conindid::regclass, pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = ''x'' AND conrelid ='
+CREATE EXTENSION btree_gist;
+CREATE TABLE booking (id int PRIMARY KEY, room int, during tsrange, note text,
+	EXCLUDE USING gist (room WITH =, during WITH &&));
+:show 'booking'::regclass ORDER BY conname;
+INSERT INTO booking VALUES (1, 1, '[2024-01-01 10:00,2024-01-01 11:00)'), (2, 1, '[2024-01-01 11:00,2024-01-01 12:00)');
+INSERT INTO booking VALUES (3, 1, '[2024-01-01 11:30,2024-01-01 11:40)');
+INSERT INTO booking VALUES (3, 2, '[2024-01-01 11:30,2024-01-01 11:40)'), (4, 1, 'empty'), (5, 1, 'empty'), (6, 1, NULL), (7, NULL, '(,)');
+INSERT INTO booking VALUES (8, 3, '[2024-01-01,)'), (9, 3, '(,2024-01-01)');
+INSERT INTO booking VALUES (10, 3, '[2024-01-01,2024-01-01]');
+INSERT INTO booking VALUES (11, 1, '(,)'), (12, 4, '(,)');
+-- twice in one command
+INSERT INTO booking VALUES (20, 5, '[2024-01-01,2024-01-02)'), (21, 5, '[2024-01-01,2024-01-03)');
+-- ON CONFLICT
+INSERT INTO booking VALUES (4, 9, '(,)') ON CONFLICT DO NOTHING;
+INSERT INTO booking VALUES (30, 1, '(,)') ON CONFLICT DO NOTHING RETURNING id;
+INSERT INTO booking VALUES (30, 6, '[2024-01-01,2024-01-02)'), (31, 6, '[2024-01-01,2024-01-03)') ON CONFLICT DO NOTHING RETURNING id;
+INSERT INTO booking VALUES (32, 6, '(,)') ON CONFLICT ON CONSTRAINT booking_room_during_excl DO NOTHING;
+INSERT INTO booking VALUES (1, 6, '[2025-01-01,)') ON CONFLICT ON CONSTRAINT booking_room_during_excl DO NOTHING;
+INSERT INTO booking VALUES (32, 6, '(,)') ON CONFLICT ON CONSTRAINT booking_room_during_excl DO UPDATE SET room = 0;
+INSERT INTO booking VALUES (32, 6, '(,)') ON CONFLICT (room, during) DO NOTHING;
+INSERT INTO booking VALUES (1, 6, '(,)') ON CONFLICT (id) DO UPDATE SET room = EXCLUDED.room, during = EXCLUDED.during;
+INSERT INTO booking VALUES (1, 6, '(,)') ON CONFLICT (id) DO UPDATE SET note = 'kept' RETURNING id, room, note;
+-- UPDATE
+UPDATE booking SET room = 1 WHERE id = 3;
+UPDATE booking SET during = '[2024-01-01 12:30,2024-01-01 12:40)', room = 1 WHERE id = 3;
+UPDATE booking SET during = '[2024-01-01 10:10,2024-01-01 10:20)' WHERE id = 1;
+UPDATE booking SET during = during WHERE room = 1;
+UPDATE booking SET note = 'changed' WHERE room = 1;
+UPDATE booking SET id = id + 100 WHERE room = 1;
+-- each row by itself: whether it works depends on the order
+UPDATE booking SET room = 6 WHERE id IN (103, 8);
+BEGIN;
+DELETE FROM booking WHERE id = 101;
+INSERT INTO booking VALUES (40, 1, '[2024-01-01 10:00,2024-01-01 11:00)');
+SAVEPOINT s;
+DELETE FROM booking WHERE id = 40;
+INSERT INTO booking VALUES (41, 1, '[2024-01-01 10:10,2024-01-01 11:00)');
+ROLLBACK TO s;
+INSERT INTO booking VALUES (42, 1, '[2024-01-01 10:10,2024-01-01 11:00)');
+ROLLBACK;
+SELECT * FROM booking ORDER BY id;
+
+-- conditions, expressions, operators that no index finds anything by
+CREATE TABLE circles (c1 circle, c2 text, CONSTRAINT c EXCLUDE USING gist (c1 WITH &&, (c2::circle) WITH &&) WHERE (center(c1) <> '(0,0)'));
+INSERT INTO circles VALUES ('<(0,0), 5>', '<(0,0), 5>'), ('<(0,0), 5>', '<(0,0), 4>'), ('<(10,10), 10>', '<(0,0), 5>');
+INSERT INTO circles VALUES ('<(20,20), 10>', '<(0,0), 4>');
+INSERT INTO circles VALUES ('<(20,20), 10>', '<(0,0), 4>') ON CONFLICT ON CONSTRAINT c DO NOTHING;
+INSERT INTO circles VALUES ('<(20,20), 1>', '<(0,0), 5>'), ('<(20,20), 10>', '<(10,10), 5>');
+UPDATE circles SET c1 = c1 + point(1, 1), c2 = '<(0,0), 5>' WHERE c1 ~= '<(0,0), 5>';
+SELECT * FROM circles ORDER BY c1 <-> '(0,0)', c2;
+ALTER TABLE circles ADD EXCLUDE USING gist (c1 WITH &&, (c2::circle) WITH &&);
+CREATE TABLE zoo (cage int, animal text, EXCLUDE USING gist (cage WITH =, animal WITH <>));
+INSERT INTO zoo VALUES (123, 'zebra'), (123, 'zebra'), (124, 'lion');
+INSERT INTO zoo VALUES (123, 'lion');
+UPDATE zoo SET cage = 123 WHERE animal = 'lion';
+CREATE TABLE alone (a int, EXCLUDE USING gist (a WITH <>));
+INSERT INTO alone VALUES (1), (1), (NULL);
+INSERT INTO alone VALUES (2);
+CREATE TABLE networks (n inet, EXCLUDE USING gist (n inet_ops WITH &&));
+INSERT INTO networks VALUES ('10.0.0.0/8'), ('11.1.1.1'), ('::1'), ('fe80::/64');
+INSERT INTO networks VALUES ('10.1.2.3');
+INSERT INTO networks VALUES ('11.0.0.0/12');
+INSERT INTO networks VALUES ('fe80::ffff:1');
+INSERT INTO networks VALUES ('192.168.0.0/16'), ('fe80:0:0:1::/64');
+CREATE TABLE kinds (i int, m int4multirange, n numrange, t daterange, b box,
+	EXCLUDE USING gist (m WITH &&), EXCLUDE USING gist (n WITH -|-), EXCLUDE USING spgist (t WITH &&), EXCLUDE USING gist (b WITH &&));
+INSERT INTO kinds VALUES (1, '{[1,3),[10,20)}', '[1,1.5]', '[2024-01-01,2024-02-01)', '(0,0),(1,1)');
+INSERT INTO kinds VALUES (2, '{[4,9),[30,40)}', '[2,3]', '[2024-02-01,2024-03-01)', '(1,2),(2,3)');
+INSERT INTO kinds (i, m) VALUES (3, '{[3,5)}');
+INSERT INTO kinds (i, n) VALUES (3, '(3,4]');
+INSERT INTO kinds (i, n) VALUES (3, '[0.5,2.5]');
+INSERT INTO kinds (i, t) VALUES (3, '[2024-01-31,2024-02-01)');
+INSERT INTO kinds (i, b) VALUES (3, '(0,1),(0.5,1.5)');
+CREATE TABLE keys (a int, b text, EXCLUDE (a WITH =, b WITH =) WHERE (a > 0), EXCLUDE USING btree (lower(b) WITH =));
+:show 'keys'::regclass ORDER BY conname;
+INSERT INTO keys VALUES (1, 'x'), (1, 'y'), (-1, 'z'), (NULL, NULL), (NULL, NULL);
+INSERT INTO keys VALUES (2, 'X');
+
+-- DEFERRABLE
+CREATE TABLE later (id int, r int4range, CONSTRAINT e EXCLUDE USING gist (r WITH &&) DEFERRABLE INITIALLY DEFERRED);
+:show 'later'::regclass ORDER BY conname;
+INSERT INTO later VALUES (1, '[1,5)'), (2, '[5,9)');
+BEGIN; UPDATE later SET r = '[3,6)' WHERE id = 1; UPDATE later SET r = '[6,9)' WHERE id = 2; COMMIT;
+BEGIN; UPDATE later SET r = '[3,7)' WHERE id = 1; SET CONSTRAINTS e IMMEDIATE; ROLLBACK;
+BEGIN; INSERT INTO later VALUES (3, '[1,100)'); DELETE FROM later WHERE id = 3; COMMIT;
+BEGIN; INSERT INTO later VALUES (3, '[1,100)'); UPDATE later SET r = '[50,100)' WHERE id = 3; COMMIT;
+BEGIN; INSERT INTO later VALUES (4, '[1,100)'); COMMIT;
+BEGIN; INSERT INTO later VALUES (4, '[200,300)'), (4, '[200,300)'); COMMIT;
+BEGIN; SET CONSTRAINTS ALL IMMEDIATE; UPDATE later SET r = int4range(lower(r) + 3, upper(r) + 3); INSERT INTO later VALUES (5, '[9,10)'); ROLLBACK;
+INSERT INTO later VALUES (4, '[1,1000)') ON CONFLICT DO NOTHING;
+SELECT * FROM later ORDER BY id;
+CREATE TABLE statement (r int4range, EXCLUDE USING gist (r WITH &&) DEFERRABLE);
+INSERT INTO statement SELECT int4range(i, i + 1) FROM generate_series(1, 10) i;
+UPDATE statement SET r = int4range(lower(r) + 1, upper(r) + 1);
+INSERT INTO statement VALUES ('[5,6)');
+SELECT count(*) FROM statement;
+
+-- on tables with rows, of other tables, and gone again
+CREATE TABLE filled (id serial PRIMARY KEY, r int4range, kind text);
+INSERT INTO filled (r, kind) SELECT int4range(i, i + 2), 'even' FROM generate_series(1, 20, 2) i;
+INSERT INTO filled (r, kind) VALUES ('[4,6)', 'odd');
+ALTER TABLE filled ADD CONSTRAINT none EXCLUDE USING gist (r WITH &&);
+ALTER TABLE filled ADD CONSTRAINT by_kind EXCLUDE USING gist (r WITH &&) WHERE (kind = 'even');
+INSERT INTO filled (r, kind) VALUES ('[4,6)', 'even');
+UPDATE filled SET kind = 'even';
+ALTER TABLE filled ADD EXCLUDE USING gist (r WITH <<);
+ALTER TABLE filled ADD EXCLUDE USING gist (r WITH =, nothing WITH =);
+ALTER TABLE filled ADD EXCLUDE (id WITH <>);
+ALTER TABLE filled ADD EXCLUDE USING gin (r WITH &&);
+ALTER TABLE filled ADD EXCLUDE USING brin (r WITH &&);
+ALTER TABLE filled ADD EXCLUDE USING spgist (r WITH &&, r WITH =);
+ALTER TABLE filled ADD EXCLUDE USING gist (r DESC WITH &&);
+ALTER TABLE filled ADD EXCLUDE USING gist (kind WITH =, r WITH &&, kind WITH =) DEFERRABLE INITIALLY DEFERRED;
+COMMENT ON CONSTRAINT by_kind ON filled IS 'only the even ones';
+ALTER TABLE filled RENAME CONSTRAINT by_kind TO even_ones;
+CREATE TABLE copied (LIKE filled INCLUDING ALL);
+:show 'copied'::regclass ORDER BY conname;
+INSERT INTO copied (r, kind) VALUES ('[4,6)', 'even'), ('[4,6)', 'odd');
+INSERT INTO copied (r, kind) VALUES ('[5,6)', 'even');
+ALTER TABLE filled ALTER r TYPE int8range USING int8range(lower(r), upper(r));
+INSERT INTO filled (r, kind) VALUES ('[4,6)', 'even');
+ALTER TABLE filled ALTER kind TYPE varchar(10);
+ALTER TABLE filled ALTER r TYPE int4range USING int4range(1, 2);
+SELECT conname, contype, condeferrable, condeferred, conexclop::regoperator[], obj_description(oid, 'pg_constraint')
+	FROM pg_constraint WHERE conrelid = 'filled'::regclass ORDER BY 1;
+ALTER TABLE filled DROP CONSTRAINT even_ones;
+INSERT INTO filled (r, kind) VALUES ('[4,6)', 'eVen');
+ALTER TABLE filled DROP COLUMN r;
+:show 'filled'::regclass ORDER BY conname;
+CREATE TABLE parts (a int, r int4range) PARTITION BY LIST (a);
+ALTER TABLE parts ADD EXCLUDE USING gist (r WITH &&);
+CREATE TABLE parts_1 PARTITION OF parts (EXCLUDE USING gist (r WITH &&)) FOR VALUES IN (1);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+INSERT INTO parts VALUES (1, '[1,5)'), (2, '[1,5)'), (2, '[4,5)');
+UPDATE parts SET a = 1 WHERE r = '[4,5)';
+COPY parts FROM stdin;
+1	[2,3)
+\.
+:show 'parts_1'::regclass ORDER BY conname;
+-- who may not see the columns is not told of their values
+CREATE ROLE exclusion_role;
+GRANT INSERT ON booking TO exclusion_role;
+SET ROLE exclusion_role;
+INSERT INTO booking VALUES (50, 1, '(,)');
+RESET ROLE;
+REVOKE ALL ON booking FROM exclusion_role;
+DROP ROLE exclusion_role;
