@@ -38,14 +38,15 @@
 #include "commands/prepare.h"
 #include "commands/tablespace.h"
 #include "executor/executor.h"
-#include "executor/spi.h"
 #include "executor/tstoreReceiver.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/analyze.h"
 #include "parser/parse_node.h"
 #include "parser/parse_utilcmd.h"
+#include "parser/parser.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
@@ -266,7 +267,8 @@ fill_by_execute(const tsurugi_utility *utility, const RangeVar *name, ExecuteStm
 	ParseState *parse = make_parsestate(NULL);
 	EphemeralNamedRelation rows = palloc0(sizeof(*rows));
 	DestReceiver *receiver = CreateTuplestoreDestReceiver();
-	char *table = quote_qualified_identifier(name->schemaname, name->relname);
+	tsurugi_utility filling = *utility;
+	RawStmt *all = linitial_node(RawStmt, raw_parser("SELECT * FROM \"tsurugi rows\"", RAW_PARSE_DEFAULT));
 	uint64 count;
 
 	parse->p_sourcetext = utility->text;
@@ -278,11 +280,9 @@ fill_by_execute(const tsurugi_utility *utility, const RangeVar *name, ExecuteStm
 	receiver->rDestroy(receiver);
 	free_parsestate(parse);
 	rows->md.enrtuples = tuplestore_tuple_count(rows->reldata);
-	if (SPI_connect() != SPI_OK_CONNECT || SPI_register_relation(rows) != SPI_OK_REL_REGISTER ||
-		SPI_execute(psprintf("INSERT INTO %s SELECT * FROM \"tsurugi rows\"", table), false, 0) != SPI_OK_INSERT)
-		elog(ERROR, "could not insert what a prepared statement returns");
-	count = SPI_processed;
-	SPI_finish();
+	filling.environment = create_queryEnv();
+	register_ENR(filling.environment, rows);
+	count = fill(&filling, name, parse_analyze_fixedparams(all, utility->text, NULL, 0, filling.environment));
 	tuplestore_end(rows->reldata);
 	return count;
 }
