@@ -331,6 +331,11 @@ describe_conflict(const tg_conflict *conflict, const char *table, const char *su
 			return errdetail("%s of foreign table \"%s\", which this transaction has read as a whole, was changed "
 							 "by %s.",
 							 subject, table, other);
+		case TG_CONFLICT_STORED_ANEW:
+			return errdetail(
+				"Foreign table \"%s\", which this transaction has read, was dropped or emptied, or its rows "
+				"were stored anew, by a concurrent transaction.",
+				table);
 		default:
 			break;
 	}

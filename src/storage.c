@@ -316,6 +316,15 @@ take_back(const Change *change)
 	}
 }
 
+/* Who has read in it, and has no lock on the relation any more, is told so when that is validated. */
+static void
+go(tg_table *table)
+{
+	if (table != NULL)
+		tg_store_release(&table->gone, true);
+	give_up(table);
+}
+
 static void
 finish(const Change *change)
 {
@@ -330,14 +339,14 @@ finish(const Change *change)
 			table = tg_catalog_find(change->database, change->relation);
 			if (table != NULL) /* else it was dropped then */
 				tg_store_relaxed(&table->stored, tg_fetch_add_seq_cst(tg_clock, 1) + 1);
-			give_up(change->old);
+			go(change->old);
 			break;
 		case CHANGE_INDEXED:
 		case CHANGE_UNINDEXED:
 			end_index(change, change->kind == CHANGE_UNINDEXED);
 			break;
 		case CHANGE_DROPPED:
-			give_up(tg_catalog_take(tsurugi_session(), change->database, change->relation));
+			go(tg_catalog_take(tsurugi_session(), change->database, change->relation));
 			break;
 		case CHANGE_DATABASE:
 			tsurugi_lease_end_database(change->database);

@@ -213,6 +213,7 @@ tg_index_drop(tg_session *session, tg_index *index)
 	tg_latch_acquire(&table->latch);
 	for (link = &table->indexes; *link != index; link = &(*link)->next)
 		;
+	tg_store_release(&index->unlinked, true);
 	tg_store_release(link, index->next);
 	index->epoch = tg_epoch_now();
 	index->next_dropped = table->dropped;

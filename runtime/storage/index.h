@@ -102,6 +102,7 @@ struct tg_index
 	uint32_t references;	  /* atomic */
 	uint64_t epoch;			  /* in which it was dropped; under the table's latch */
 	bool retired;			  /* atomic: going to be dropped; its keys are free for all, its entries are maintained */
+	uint32_t unlinked;		  /* atomic: dropped, so that writes do not maintain it any more */
 	uint32_t filling;		  /* atomic: made for a table with rows, and a build is to come or at it (index_build.c) */
 	tg_index_spec spec;
 };

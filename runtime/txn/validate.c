@@ -49,6 +49,12 @@
  *	  the copying was committed, so before upto was drawn.  After an extension only the copy is sure to stay, so
  *	  it takes the place of the version in the read set; of chunks that cannot be done, the table is noted instead.
  *
+ * 7. The host's locks keep definitions as they are while somebody reads, and longer, but not always until the
+ *	  transaction ends: a rollback to a savepoint gives them back, and so do sessions that have worked in a shared
+ *	  transaction.  An index that has been dropped since was not maintained by those who have written
+ *	  since: then the table is asked as a whole (5).  Storage that has gone is not what others have written to since: that is a conflict.
+ *	  Both are said before the host's locks are given back, so before the C' of whoever writes after that.
+ *
  * What the transaction itself wrote is passed over everywhere: a version that it
  * has ended has been locked by it since, and nobody else could.
  */
@@ -391,7 +397,7 @@ step_range(const validation *v, tg_reads *reads, tg_table *table, const tg_read_
 }
 
 static tg_status
-step_ranges(const validation *v, tg_reads *reads)
+step_ranges(const validation *v, tg_session *session, tg_reads *reads)
 {
 	tg_table *table = reads->at_table->table;
 	unsigned done = 0;
@@ -405,6 +411,13 @@ step_ranges(const validation *v, tg_reads *reads)
 			continue;
 		if (++done > STEP_ROWS / 8)
 			return TG_AGAIN;
+		if (tg_unlikely(range->index != NULL && tg_load_acquire(&range->index->unlinked)))
+		{
+			/* Rule 7 */
+			tg_reads_make_whole(session, reads->at_table);
+			go_to_table(reads, reads->at_table);
+			return TG_AGAIN;
+		}
 		if (range->is_key ? tg_failpoint_refuses("skip_s1_absent") : tg_failpoint_refuses("validate_ranges"))
 			continue;
 		status = range->is_key && range->index == NULL ? step_key(v, table, range) : step_range(v, reads, table, range);
@@ -510,6 +523,12 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 	}
 	if (noted == NULL)
 		return TG_OK;
+	if (tg_unlikely(tg_load_acquire(&noted->table->gone)))
+	{
+		*conflict_out =
+			(tg_conflict){.kind = TG_CONFLICT_STORED_ANEW, .relation = noted->table->relation, .row = TG_ROW_MAX};
+		return TG_CHANGED;
+	}
 	tg_epoch_enter(session);
 	if (noted->whole || noted->tentative > 0)
 		status = step_chunks(&v, reads);
@@ -517,7 +536,7 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 	{
 		status = step_words(&v, session, reads);
 		if (status == TG_OK)
-			status = step_ranges(&v, reads);
+			status = step_ranges(&v, session, reads);
 	}
 	if (status == TG_CHANGED)
 		*conflict_out = (tg_conflict){.kind = conflict_kind(reads),
