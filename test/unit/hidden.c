@@ -12,7 +12,8 @@
 #include "test/unit/indexed.h"
 
 #define ROWS 6000
-#define STAY 20 /* one of so many */
+#define STAY 20		 /* one of so many */
+#define NEW_ROWS 300 /* as many as all chunks have free slots */
 
 static client a;
 static client b;
@@ -144,7 +145,7 @@ replace_all(void)
 	collect_all(b.session);
 	tg_leases_forget(table); /* so that slots are taken that are free now */
 	begin(&b);
-	for (unsigned i = 0; i < 100; i++)
+	for (unsigned i = 0; i < NEW_ROWS; i++)
 		(void) !put(&b, 1000 * (turns_left + 1) + i, (int) (10000 * (turns_left + 1) + i),
 					(int) (10000 * (turns_left + 1) + i), true);
 	end(&b, true);
