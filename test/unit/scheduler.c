@@ -281,13 +281,13 @@ test_watcher(void)
 	uint32_t runs;
 	char text[256];
 	uint64_t begin;
+	bool told;
 
 	check_task = take_zeroed(self, sizeof(counting));
 	counting_init(check_task, &total);
 	tg_watcher_add(check_that_submits, 1000000);
 	tg_watcher_add(check_that_submits, 0); /* the same one: only its interval changes */
 	pool_start(1);
-	settings_set(1, SUSPEND_LONG_MS, 100);
 	unit_ok(comes_true(&total, 1), "the watcher runs a check, which submits a task");
 	usleep(200000); /* now it ticks seldom */
 	runs = tg_load_relaxed(&check_runs);
@@ -298,6 +298,7 @@ test_watcher(void)
 	unit_ok(tg_load_relaxed(&check_runs) > runs, "a poke makes it run soon (%" PRIu64 " us)", tg_clock_us() - begin);
 
 	unit_ok(!tg_host_message_next(text, sizeof(text)), "there is nothing to tell");
+	settings_set(1, SUSPEND_LONG_MS, 100);
 	usleep(200000);
 	tg_task_init(&slow->task, run_long, NULL);
 	if (tg_task_submit(self, NULL, &slow->task) != TG_OK)
@@ -307,10 +308,14 @@ test_watcher(void)
 	if (tg_task_submit(self, NULL, &waiting->task) != TG_OK)
 		abort();
 	usleep(400000); /* four times hang_ms */
+	begin = tg_clock_us();
+	while (tg_load_relaxed(&slow->told_us) == 0 && tg_clock_us() - begin < SOON_US)
+		usleep(1000);
 	unit_ok(tg_load_relaxed(&slow->told_us) > 0, "a long task is told to yield when another waits");
 	printf("# after %u us\n", tg_load_relaxed(&slow->told_us));
-	unit_ok(tg_host_message_next(text, sizeof(text)) && strstr(text, "has been running for"), "it is reported: %s",
-			text);
+	while (!(told = tg_host_message_next(text, sizeof(text))) && tg_clock_us() - begin < SOON_US)
+		usleep(1000);
+	unit_ok(told && strstr(text, "has been running for"), "it is reported: %s", text);
 	unit_ok(!tg_host_message_next(text, sizeof(text)), "once");
 	tg_store_release(&slow->may_end, 1);
 	unit_ok(comes_true(&total, 2) && comes_true(&slow->ended, 1), "the one that waits runs after it");
