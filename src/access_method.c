@@ -39,6 +39,7 @@
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -390,11 +391,22 @@ run_all(const List *statements)
 		run("%s", (char *) lfirst(cell));
 }
 
+/* What a partition is detached from is locked first, as by everybody; DETACH will say whose it is. */
+static Relation
+open_locked(Oid relation)
+{
+	Oid above = get_rel_relispartition(relation) ? get_partition_parent(relation, true) : InvalidOid;
+
+	if (OidIsValid(above) && pg_class_ownercheck(above, GetUserId()))
+		LockRelationOid(above, AccessExclusiveLock);
+	return table_open(relation, AccessExclusiveLock);
+}
+
 /* Returns what the table is afterwards. */
 static Oid
 move_table(Oid relation_id, const char *method)
 {
-	Relation relation = table_open(relation_id, AccessExclusiveLock);
+	Relation relation = open_locked(relation_id);
 	Move move = {.old = relation_id, .owner = relation->rd_rel->relowner};
 	bool partition = relation->rd_rel->relispartition;
 	tsurugi_followers followers;
