@@ -147,3 +147,54 @@ INSERT INTO booking VALUES (50, 1, '(,)');
 RESET ROLE;
 REVOKE ALL ON booking FROM exclusion_role;
 DROP ROLE exclusion_role;
+-- at random: the same rows are accepted and refused
+CREATE FUNCTION attempt(sql text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE n int;
+BEGIN
+	EXECUTE sql;
+	GET DIAGNOSTICS n = ROW_COUNT;
+	RETURN n;
+EXCEPTION WHEN exclusion_violation THEN
+	RETURN -1;
+END $$;
+CREATE FUNCTION bound(size int) RETURNS text LANGUAGE sql AS $$
+	SELECT (CASE WHEN random() < 0.02 THEN '' ELSE (power(random(), 3) * size - size / 3)::int::text END) $$;
+CREATE FUNCTION some_range(size int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE low text = bound(size); high text = CASE WHEN low = '' THEN bound(size) ELSE (low::int + power(10, random() * log(size / 10))::int)::text END;
+BEGIN
+	RETURN CASE WHEN random() < 0.03 THEN 'empty' ELSE (CASE WHEN random() < 0.5 THEN '[' ELSE '(' END) || low || ',' || high || (CASE WHEN random() < 0.5 THEN ']' ELSE ')' END) END;
+END $$;
+CREATE TABLE any_int (id int PRIMARY KEY, r int4range, k int, EXCLUDE USING gist (k WITH =, r WITH &&));
+CREATE TABLE any_num (id int PRIMARY KEY, r numrange, k int, EXCLUDE USING gist (r WITH &&) WHERE (k > 1), EXCLUDE USING gist (k WITH =, r WITH -|-));
+CREATE TABLE any_multi (id int PRIMARY KEY, r int4multirange, k int, EXCLUDE USING gist (r WITH &&));
+CREATE TABLE any_time (id int PRIMARY KEY, r tsrange, k int, EXCLUDE USING gist (r WITH &&, k WITH <>));
+CREATE TABLE any_circle (id int PRIMARY KEY, r circle, k int, EXCLUDE USING gist (r WITH &&));
+CREATE TABLE any_box (id int PRIMARY KEY, r box, k int, EXCLUDE USING gist (r WITH &&));
+CREATE TABLE any_net (id int PRIMARY KEY, r inet, k int, EXCLUDE USING gist (r inet_ops WITH &&));
+CREATE FUNCTION random_value(name text) RETURNS text LANGUAGE sql AS $$
+	SELECT CASE name
+		WHEN 'any_multi' THEN '{' || replace(some_range(2000), 'empty', '') || '}'
+		WHEN 'any_time' THEN coalesce((SELECT tsrange('2024-01-01'::timestamp + lower(r) * interval '1 min', '2024-01-01'::timestamp + upper(r) * interval '1 min')::text
+			FROM (SELECT some_range(5000)::int4range r) q WHERE NOT isempty(r)), 'empty')
+		WHEN 'any_circle' THEN format('<(%s,%s),%s>', random() * 100 - 50, random() * 100 - 50, power(random(), 4) * 20)
+		WHEN 'any_box' THEN (SELECT format('(%s,%s),(%s,%s)', x, y, x + power(random(), 4) * 40, y + random() * 5) FROM (SELECT random() * 100 - 50 x, random() * 100 - 50 y) q)
+		WHEN 'any_net' THEN format('%s.%s.0.%s/%s', (random() * 255)::int, (random() * 3)::int, (random() * 255)::int, 8 + (random() * 24)::int)
+		ELSE some_range(3000) END $$;
+DO $$
+DECLARE
+	name text;
+	did int[];
+BEGIN
+	FOREACH name IN ARRAY ARRAY['any_int', 'any_num', 'any_multi', 'any_time', 'any_circle', 'any_box', 'any_net'] LOOP
+		PERFORM setseed(0.25);
+		did = NULL;
+		FOR i IN 1 .. 400 LOOP
+			did = did || CASE
+				WHEN i % 5 = 0 THEN attempt(format('UPDATE %I SET r = %L WHERE id = %s', name, random_value(name), 1 + (random() * i)::int))
+				WHEN i % 7 = 0 THEN attempt(format('DELETE FROM %I WHERE id = %s', name, 1 + (random() * i)::int))
+				ELSE attempt(format('INSERT INTO %I VALUES (%s, %L, %s)%s', name, i, random_value(name), (random() * 2)::int,
+					CASE WHEN i % 4 = 0 THEN ' ON CONFLICT DO NOTHING' ELSE '' END)) END;
+		END LOOP;
+		RAISE NOTICE '%: % refused, %', name, (SELECT count(*) FROM unnest(did) d WHERE d = -1), md5(did::text);
+	END LOOP;
+END $$;
