@@ -341,12 +341,11 @@ find_ranges(const tsurugi_exclusions *all, const Exclusion *exclusion, const Dat
 	for (int i = 0; i < index->key_count; i++)
 	{
 		const tsurugi_key_column *column = &index->key[i];
+		Datum value = column->position < 0 ? BoolGetDatum(true) : values[column->position];
 		tg_value stored;
 
 		if (column->cover)
-			return make_ranges(exclusion, column, &key, values[column->position], ranges);
-		Datum value = column->position < 0 ? BoolGetDatum(true) : values[column->position];
-
+			return make_ranges(exclusion, column, &key, value, ranges);
 		if (tsurugi_fit_value(all->described->table, column, column->type, value, &stored) != FIT_WITHIN)
 			return 0; /* nobody has it, nor the row, which has not been written */
 		append(&key, column, &stored);
