@@ -32,7 +32,8 @@
  *	  range scan has taken from the index by then are kept.
  * 6. Along a secondary index a row may be met at several entries, one for each key
  *	  that one of its versions has.  It is handed out at the entry of the version that is
- *	  seen, and there only: each entry is compared with the key of the version.
+ *	  seen, and there only: each entry is compared with the key of the version.  Of an index with several
+ *	  entries for a version: at each of that version's entries in the range, or at one of them (sought.h).
  */
 #include "runtime/exec/scan.h"
 
@@ -225,6 +226,7 @@ tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *index, const 
 	scan->index = index;
 	scan->snapshot = *snapshot;
 	scan->busy = false;
+	scan->sought = NULL;
 	scan->row_guessed = TG_ROW_MAX;
 	scan->pending_count = 0;
 	tg_btree_cursor_init(&scan->cursor, tg_index_tree(table, index), low, low_bytes, low_inclusive, high, high_bytes,
@@ -329,13 +331,26 @@ typedef struct seen_versions
 	uint32_t rows[TG_RANGE_ROWS_AHEAD];
 } seen_versions;
 
+/* Whether a version is to be handed out at this entry, as the row with that number of the batch. */
+static inline bool
+takes(const tg_range_scan *scan, tg_version version, const unsigned char *key, size_t key_bytes, unsigned number)
+{
+	const tg_sought *sought = scan->sought;
+
+	if (tg_likely(sought == NULL))
+		return tg_index_has_key(scan->index, version, key, key_bytes);
+	return tg_sought_takes(sought, scan->index, version, key, key_bytes,
+						   sought->found == NULL ? NULL
+												 : sought->found + (size_t) number * tg_sought_words(sought->count));
+}
+
 /*
- * What the snapshot sees of the pending rows from one up to another, by their heads; *entries_inout
- * is where the entry of the first one is.  Returns where it has stopped: before that end if the scan is busy.
+ * What the snapshot sees of the pending rows from one up to another, by their heads, behind so many that are in the batch;
+ * *entries_inout is where the entry of the first one is.  Returns where it has stopped: before that end if the scan is busy.
  */
 static unsigned
-see_rows(tg_range_scan *scan, const tg_version *heads, unsigned from, unsigned to, const unsigned char **entries_inout,
-		 seen_versions *seen)
+see_rows(tg_range_scan *scan, const tg_version *heads, unsigned from, unsigned to, unsigned before,
+		 const unsigned char **entries_inout, seen_versions *seen)
 {
 	seen->count = 0;
 	for (unsigned i = from; i < to; i++)
@@ -352,7 +367,7 @@ see_rows(tg_range_scan *scan, const tg_version *heads, unsigned from, unsigned t
 		}
 		if (scan->index != NULL)
 			*entries_inout = tg_index_entry_next(*entries_inout, &key, &key_bytes);
-		if (status != TG_OK || (scan->index != NULL && !tg_index_has_key(scan->index, version, key, key_bytes)))
+		if (status != TG_OK || (scan->index != NULL && !takes(scan, version, key, key_bytes, before + seen->count)))
 			continue;
 		seen->versions[seen->count] = version;
 		seen->rows[seen->count++] = scan->pending[i];
@@ -409,7 +424,7 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsi
 
 		if (strays)
 			expect_versions(vectors, heads + end, count - end > portion ? portion : count - end);
-		done = see_rows(scan, heads, done, end, entries_out, &seen);
+		done = see_rows(scan, heads, done, end, before, entries_out, &seen);
 		if (!strays)
 			append_neighbours(vectors, &seen);
 		else

@@ -334,3 +334,30 @@ tg_vectors_gather(tg_vectors *vectors, const tg_chunk *chunk, const uint16_t *sl
 			vectors->rows[at + i] = chunk->rows[slots[i]];
 	vectors->count = at + slot_count;
 }
+
+/* --- fewer rows ------------------------------------------------------------------------ */
+
+void
+tg_vectors_keep(tg_vectors *vectors, const uint16_t *kept, unsigned kept_count)
+{
+	tg_assert(kept_count <= vectors->count);
+	if (kept_count == vectors->count)
+		return;
+	for (unsigned i = 0; i < vectors->column_count; i++)
+	{
+		uint64_t *words = vectors->data[i];
+		tg_value *cells = vectors->data[i];
+
+		for (unsigned row = 0; row < kept_count; row++)
+		{
+			if (vectors->kinds[i] >= TG_KIND_16)
+				cells[row] = cells[kept[row]];
+			else
+				words[row] = words[kept[row]];
+			vectors->nulls[i][row] = vectors->nulls[i][kept[row]];
+		}
+	}
+	for (unsigned row = 0; row < kept_count; row++)
+		vectors->rows[row] = vectors->rows[kept[row]];
+	vectors->count = kept_count;
+}

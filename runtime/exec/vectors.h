@@ -44,4 +44,7 @@ extern void tg_vectors_collect(tg_vectors *vectors, const tg_version *versions, 
 extern void tg_vectors_gather(tg_vectors *vectors, const tg_chunk *chunk, const uint16_t *slots, const uint32_t *rows,
 							  unsigned slot_count);
 
+/* Leaves these rows (ascending), in their order. */
+extern void tg_vectors_keep(tg_vectors *vectors, const uint16_t *kept, unsigned kept_count);
+
 #endif /* TG_VECTORS_H */

@@ -1,7 +1,7 @@
 /*
  * several.c
  *	  Indexes with several entries for a version: lists of keys; entries that come, stay and go with an
- *	  UPDATE, a rollback, a savepoint, the collector; builds; versions with very many keys.
+ *	  UPDATE, a rollback, a savepoint, the collector; builds; versions with very many keys; what is sought by several ranges.
  *
  * Races are those of all indexes: index_race.c and index_build.c have such an index among theirs.
  */
@@ -213,6 +213,101 @@ test_planted(const char *name)
 }
 
 #endif
+
+/* --- by several ranges ---------------------------------------------------------------------- */
+
+#define RANGES 6 /* those of the bits, and from the second to the fourth one */
+
+static bool
+number_has(int number, unsigned range)
+{
+	return number != NOTHING && ((unsigned) number & (range < BITS ? 1u << range : 14u)) != 0;
+}
+
+/* Rows that have some of the ranges that are read, and all that are needed: each once, with what it has. */
+static bool
+finds_what_is_sought(unsigned reads, uint64_t needed)
+{
+	static unsigned char memory[BITS][BIT_BYTES_MAX];
+	static tg_range_scan scan;
+	static seen_rows all;
+	static unsigned seen[SEEN_MAX];
+	tg_sought_range ranges[RANGES];
+	uint64_t found[1024];
+	tg_sought sought = {.count = RANGES, .ranges = ranges, .needed = needed != 0 ? &needed : NULL, .found = found};
+	bool right = true;
+
+	/* the range of several bits is the first one */
+	for (unsigned i = 0; i < BITS; i++)
+	{
+		tg_key_ref key = bit_key(i, memory[i]);
+
+		ranges[RANGES - 1 - i] = (tg_sought_range){key.key, key.key, key.bytes, key.bytes};
+	}
+	ranges[0] = (tg_sought_range){memory[1], memory[3], 1, 1};
+	memset(seen, 0, sizeof(seen));
+	read_table(&a, &all);
+	for (unsigned i = 0; i < reads; i++)
+	{
+		const tg_sought_range *range = &ranges[i];
+		unsigned count;
+
+		sought.reading = i;
+		tg_range_scan_init(&scan, table, indexes[BY_NUMBER], &a.snapshot, range->low, range->low_bytes, true,
+						   range->high, range->high_bytes, true, false);
+		scan.sought = &sought;
+		while ((count = tg_range_scan_next(a.session, &scan, a.vectors, 7)) > 0)
+		{
+			seen_rows some = {.count = 0};
+
+			take_vectors(a.vectors, &some);
+			for (unsigned row = 0; row < count; row++)
+			{
+				seen[some.rows[row].id]++;
+				for (unsigned k = 0; k < RANGES; k++)
+					right = right && (found[row] >> k & 1) == number_has(some.rows[row].number, RANGES - 1 - k);
+			}
+		}
+	}
+	for (unsigned i = 0; i < all.count; i++)
+	{
+		bool some = false;
+		bool wanted = true;
+
+		for (unsigned k = 0; k < RANGES; k++)
+		{
+			bool has = number_has(all.rows[i].number, RANGES - 1 - k);
+
+			some |= k < reads && has;
+			wanted &= has || (needed >> k & 1) == 0;
+		}
+		right = right && seen[all.rows[i].id] == (some && wanted);
+	}
+	return right;
+}
+
+static void
+test_sought(void)
+{
+	unsigned wrong = 0;
+
+	fresh_table(a.session, true);
+	begin(&a);
+	for (int id = 0; id < 200; id++)
+		(void) !put(&a, id, id % 40 == 0 ? NOTHING : id * 7 % 64, id, false);
+	end(&a, true);
+	begin(&b);
+	begin(&a);
+	for (int id = 0; id < 200; id += 3)
+		(void) !change(&a, id, id, id % 32, SAME, SAME);
+	next_command(&a);
+	for (unsigned reads = 1; reads <= RANGES; reads++)
+		for (uint64_t needed = 0; needed < 1 << RANGES; needed += 3)
+			wrong += !finds_what_is_sought(reads, needed);
+	unit_equal(wrong, 0, "what is sought by several ranges is found, once");
+	end(&a, false);
+	end(&b, false);
+}
 
 /* --- very many ------------------------------------------------------------------------------ */
 
@@ -433,6 +528,7 @@ main(void)
 	test_planted("index_unasked"); /* entries go without a look at the chain */
 	test_planted("index_kept");	   /* entries stay */
 #endif
+	test_sought();
 	test_huge();
 	test_huge_build(true);
 	test_huge_build(false);

@@ -1,0 +1,82 @@
+/*
+ * sought.c
+ *	  Rows by several ranges of keys, of an index with several entries for a version.
+ */
+#include "runtime/exec/sought.h"
+
+#include <string.h>
+
+static inline bool
+is_below(tg_key_ref key, const unsigned char *bound, uint32_t bytes)
+{
+	int order = memcmp(key.key, bound, key.bytes < bytes ? key.bytes : bytes);
+
+	return order != 0 ? order < 0 : key.bytes < bytes;
+}
+
+static inline bool
+is_up_to(tg_key_ref key, const unsigned char *bound, uint32_t bytes)
+{
+	return memcmp(key.key, bound, key.bytes < bytes ? key.bytes : bytes) <= 0;
+}
+
+static bool
+has_key_in(const tg_key_list *list, const tg_sought_range *range)
+{
+	unsigned at = tg_key_list_find(list, range->low, range->low_bytes);
+
+	return at < list->count && is_up_to(tg_key_list_get(list, at), range->high, range->high_bytes);
+}
+
+/* It has this key, it is its first one in the range that is read, and it has none in those that were read before. */
+static bool
+is_first(const tg_sought *sought, const tg_key_list *list, const unsigned char *key, size_t key_bytes)
+{
+	const tg_sought_range *range = &sought->ranges[sought->reading];
+	unsigned at = tg_key_list_find(list, key, key_bytes);
+	tg_key_ref found;
+
+	if (at == list->count)
+		return false;
+	found = tg_key_list_get(list, at);
+	if (found.bytes != key_bytes || memcmp(found.key, key, key_bytes) != 0)
+		return false;
+	if (at > 0 && !is_below(tg_key_list_get(list, at - 1), range->low, range->low_bytes))
+		return false;
+	for (unsigned i = 0; i < sought->reading; i++)
+		if (has_key_in(list, &sought->ranges[i]))
+			return false;
+	return true;
+}
+
+bool
+tg_sought_takes(const tg_sought *sought, const tg_index *index, tg_version version, const unsigned char *key,
+				size_t key_bytes, uint64_t *found)
+{
+	unsigned words = tg_sought_words(sought->count);
+	tg_key_list list;
+
+	tg_index_list_of_version(index, version, &list);
+	if (!is_first(sought, &list, key, key_bytes))
+		return false;
+	for (unsigned word = 0; word < words && (sought->needed != NULL || sought->found != NULL); word++)
+	{
+		uint64_t needed = sought->needed != NULL ? sought->needed[word] : 0;
+		uint64_t bits = 0;
+
+		for (unsigned i = word * 64; i < sought->count && i < (word + 1) * 64; i++)
+		{
+			uint64_t bit = (uint64_t) 1 << i % 64;
+
+			if (sought->found == NULL && (needed & bit) == 0)
+				continue;
+			if (has_key_in(&list, &sought->ranges[i]))
+				bits |= bit;
+			else if ((needed & bit) != 0)
+				return false;
+		}
+		if (sought->found != NULL)
+			found[word] = bits;
+	}
+	return true;
+}
