@@ -31,14 +31,15 @@ typedef enum tsurugi_bound
 } tsurugi_bound;
 
 /*
- * What a ForeignScan's fdw_private says: list_make3 of integer lists, in this
+ * What a ForeignScan's fdw_private says: list_make4 of integer lists, in this
  * order.  A cached plan is copied, so it holds nothing but nodes.
  */
 typedef enum tsurugi_private
 {
 	TSURUGI_PRIVATE_SHAPE,	 /* the integers of tsurugi_shape, in their order */
 	TSURUGI_PRIVATE_COLUMNS, /* attribute numbers that are read, ascending */
-	TSURUGI_PRIVATE_SET		 /* direct UPDATE: attribute numbers that are set */
+	TSURUGI_PRIVATE_SET,	 /* direct UPDATE: attribute numbers that are set */
+	TSURUGI_PRIVATE_SOUGHT	 /* RANGE, of an index USING gin: of each value its column of the index, and the operator */
 } tsurugi_private;
 
 /*
@@ -51,7 +52,7 @@ typedef struct tsurugi_shape
 {
 	int way;		 /* tsurugi_way */
 	int index;		 /* the Oid of KEY's and RANGE's */
-	int fixed_count; /* leading columns that are compared for equality */
+	int fixed_count; /* leading columns that are compared for equality; of an index USING gin: conditions */
 	int arrays;		 /* those of them that may have any value of an array: bit by column */
 	int nulls;		 /* those of them that are to be NULL */
 	int low;		 /* tsurugi_bound */

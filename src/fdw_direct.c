@@ -134,11 +134,11 @@ placeholders(List *targetlist, bool alone)
 
 /* If a key finds what is to be changed, and is itself not to be computed: prepared_modify.c. */
 static int
-plan_number(const tsurugi_shape *shape, List *key_values)
+plan_number(const tsurugi_shape *shape, List *key_values, const List *sought)
 {
 	ListCell *cell;
 
-	if (shape->way == TSURUGI_WAY_TABLE || shape->arrays != 0)
+	if (shape->way == TSURUGI_WAY_TABLE || shape->arrays != 0 || sought != NIL)
 		return 0;
 	foreach (cell, key_values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))
@@ -173,6 +173,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 	List *columns = NIL;
 	List *set = NIL;
 	List *values = NIL;
+	List *sought;
 	tsurugi_shape shape;
 	ListCell *cell;
 	ListCell *cell2;
@@ -198,10 +199,11 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 	}
 
 	tsurugi_shape_from_list(list_nth(scan->fdw_private, TSURUGI_PRIVATE_SHAPE), &shape);
+	sought = list_nth(scan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
 	shape.direct = plan->operation;
 	shape.condition = scan->scan.plan.qual != NIL;
 	shape.counts = plan->canSetTag;
-	shape.number = plan_number(&shape, scan->fdw_exprs);
+	shape.number = plan_number(&shape, scan->fdw_exprs, sought);
 	if (shape.condition)
 	{
 		scan->fdw_exprs = lappend(scan->fdw_exprs, make_ands_explicit(scan->scan.plan.qual));
@@ -220,7 +222,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 		RelationClose(relation);
 	}
 	scan->fdw_exprs = list_concat(scan->fdw_exprs, values);
-	scan->fdw_private = list_make3(tsurugi_shape_to_list(&shape), columns, set);
+	scan->fdw_private = list_make4(tsurugi_shape_to_list(&shape), columns, set, sought);
 	scan->scan.plan.qual = NIL;
 	scan->scan.plan.targetlist = placeholders(scan->scan.plan.targetlist, outerPlan(plan) == &scan->scan.plan);
 	scan->operation = plan->operation;

@@ -144,6 +144,24 @@ key_of(Relation relation, Oid index)
  * PostgreSQL shows.  Made from what its columns are compared with: a plan whose
  * output is its tuple has no conditions to recheck.
  */
+/* What is sought by the keys of an index USING gin. */
+static void
+add_sought(Shown *shown, const List *sought)
+{
+	const List *values = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
+
+	for (int i = 0; i < list_length(sought) / 2; i++)
+		add_condition(shown, list_nth_int(sought, 2 * i),
+					  psprintf("%s %s", get_opname(list_nth_int(sought, 2 * i + 1)),
+							   deparse_expression(list_nth(values, shown->value++), shown->context, false, false)));
+}
+
+static List *
+sought_of(const ForeignScanState *node)
+{
+	return list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_private, TSURUGI_PRIVATE_SOUGHT);
+}
+
 static void
 show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, ExplainState *es)
 {
@@ -156,7 +174,8 @@ show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, Explain
 	shown.key = key_of(node->ss.ss_currentRelation, shape->index);
 	shown.context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors_of(node));
 	initStringInfo(&shown.text);
-	for (int i = 0; i < shape->fixed_count; i++)
+	add_sought(&shown, sought_of(node));
+	for (int i = 0; i < shape->fixed_count && sought_of(node) == NIL; i++)
 	{
 		if ((shape->nulls >> i & 1) != 0)
 			add_condition(&shown, i, "IS NULL");
@@ -202,6 +221,8 @@ name_of_way(ForeignScanState *node, const tsurugi_shape *shape)
 	if (shape->way == TSURUGI_WAY_TABLE)
 		return "whole table";
 	index = shape->index == tsurugi_relation_get(node->ss.ss_currentRelation)->key_index ? "key" : "index";
+	if (sought_of(node) != NIL)
+		return "index keys";
 	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&
 		!shape->not_null)
 		keys = strcmp(index, "key") == 0 ? "all keys" : "whole index";

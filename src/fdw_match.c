@@ -28,6 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "src/gin_match.h"
 #include "src/scan_fit.h"
 
 typedef enum ConditionKind
@@ -172,6 +173,8 @@ tsurugi_condition_matches(RelOptInfo *baserel, const tsurugi_candidate *candidat
 {
 	Condition condition;
 
+	if (candidate->index->gin != NULL)
+		return tsurugi_gin_condition_matches(baserel, candidate, rinfo);
 	return match(baserel, candidate, rinfo, &condition);
 }
 
@@ -312,6 +315,12 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 		return choice;
 	shape->index = candidate->index->oid;
 	count = candidate->index->key_count;
+	if (candidate->index->gin != NULL)
+	{
+		tsurugi_gin_choose(root, baserel, candidate, rinfos, choice);
+		choice->conditions = candidate->implied;
+		return choice;
+	}
 	choice->one_row = candidate->index->spec.unique;
 	conditions = match_all(baserel, candidate, rinfos);
 	while (shape->fixed_count < count && fix_column(choice, conditions))

@@ -39,6 +39,7 @@
 #define COST_OF_BATCHES (100 * cpu_operator_cost)
 #define COST_OF_ROW_BY_KEY (0.5 * cpu_tuple_cost)
 #define COST_OF_ROW_BY_INDEX (0.6 * cpu_tuple_cost) /* whose key has to be looked at again */
+#define COST_OF_ROW_BY_KEYS (1.5 * cpu_tuple_cost)	/* of several; and more rows are met than are found */
 #define COST_OF_ROW_BY_SCAN (0.3 * cpu_tuple_cost)
 
 /* Planner's notes on a base relation (fdw_private of its RelOptInfo). */
@@ -201,7 +202,8 @@ rows_by_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_choice *choi
 	if (is_one_row(choice))
 		return 1;
 	rows = clamp_row_est(baserel->tuples *
-						 clauselist_selectivity(root, choice->conditions, baserel->relid, JOIN_INNER, NULL));
+						 clauselist_selectivity(root, list_concat_copy(choice->conditions, choice->filtered),
+												baserel->relid, JOIN_INNER, NULL));
 	return choice->one_row ? Min(rows, choice->turns) : rows;
 }
 
@@ -220,8 +222,10 @@ add_scan_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *c
 	}
 	else
 	{
-		double read = rows_by_index(root, baserel, choice);
-		Cost row = candidate->index->primary ? COST_OF_ROW_BY_KEY : COST_OF_ROW_BY_INDEX;
+		double read = choice->whole ? baserel->tuples : rows_by_index(root, baserel, choice);
+		Cost row = candidate->index->primary	   ? COST_OF_ROW_BY_KEY
+				   : candidate->index->gin == NULL ? COST_OF_ROW_BY_INDEX
+												   : COST_OF_ROW_BY_KEYS;
 
 		startup += COST_OF_DESCENT;
 		run = (choice->turns - 1) * COST_OF_DESCENT + read * (row + notes->qual_cost);
@@ -253,7 +257,8 @@ add_range_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate 
 				const tsurugi_choice *choice)
 {
 	/* worth reading for what it leaves out, whatever the order */
-	bool leaves_out = choice->shape.way != TSURUGI_WAY_TABLE || candidate->info->indpred != NIL;
+	bool leaves_out =
+		choice->shape.way != TSURUGI_WAY_TABLE || (candidate->info->indpred != NIL && candidate->index->gin == NULL);
 
 	for (int backward = 0; backward <= 1; backward++)
 	{
@@ -500,7 +505,8 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	if (never_rechecked)
 		output = direct_tlist(root, baserel, tlist, conditions);
 	shape.number = plan_number(choice, output, conditions);
-	private = list_make3(tsurugi_shape_to_list(&shape), tsurugi_columns_of(notes->described, attributes), NIL);
+	private = list_make4(tsurugi_shape_to_list(&shape), tsurugi_columns_of(notes->described, attributes), NIL,
+						 choice->sought);
 	/* Conditions that the key answers are evaluated for rechecks only. */
 	return make_foreignscan(tlist, conditions, baserel->relid, choice->values, private, output,
 							never_rechecked ? NIL : by_key, outer_plan);

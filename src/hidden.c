@@ -15,12 +15,14 @@
 
 #include "src/canonical.h"
 #include "src/cover.h"
+#include "src/gin.h"
 #include "src/ranking.h"
 
 /* Of one source: computed for the row in hand, or not yet. */
 typedef struct Source
 {
 	ExprState *state;
+	tsurugi_gin_maker *maker; /* instead, of lists of keys */
 	bool is_known;
 	bool null;
 	tg_value value;
@@ -71,7 +73,14 @@ tsurugi_hidden_prepare(const tsurugi_relation *described, tg_table *table, EStat
 	states->estate = estate;
 	states->sources = allocate_aligned(described->source_count * sizeof(Source));
 	for (int i = 0; i < described->source_count; i++)
-		states->sources[i].state = ExecPrepareExpr(copyObject(described->hidden[i].source), estate);
+	{
+		const tsurugi_hidden *hidden = &described->hidden[i];
+
+		if (hidden->gin != NULL)
+			states->sources[i].maker = tsurugi_gin_prepare(hidden->gin, (List *) hidden->source, estate);
+		else
+			states->sources[i].state = ExecPrepareExpr((Expr *) copyObject(hidden->source), estate);
+	}
 	states->of_index = palloc0(described->index_count * sizeof(tg_hidden_values));
 	states->packed = palloc0(described->index_count * sizeof(tg_hidden_values));
 	for (int i = 0; i < described->index_count; i++)
@@ -108,7 +117,8 @@ compute_source(tsurugi_hidden_states *states, TupleTableSlot *slot, int number)
 		return source;
 	caller = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
 	context->ecxt_scantuple = slot;
-	value = ExecEvalExpr(source->state, context, &source->null);
+	value = source->maker != NULL ? tsurugi_gin_make_list(source->maker, context, &source->null)
+								  : ExecEvalExpr(source->state, context, &source->null);
 	if (!source->null)
 	{
 		if (OidIsValid(hidden->comparison))

@@ -22,7 +22,6 @@
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
@@ -80,7 +79,7 @@ create_index(const tsurugi_utility *utility, IndexStmt *statement)
 		(void) tsurugi_relation_get(relation);
 	ObjectAddressSet(address, RelationRelationId, tsurugi_index_entry_create(relation, statement, utility->text, true));
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_INDEX_OID, address.objectId);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, BTREE_AM_OID);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, tsurugi_index_method(address.objectId));
 	if (OidIsValid(address.objectId) && is_own)
 		tsurugi_altered_note(table);
 	else if (OidIsValid(address.objectId))
@@ -173,7 +172,7 @@ changes_nothing(Oid index, const AlterTableCmd *command)
 	switch (command->subtype)
 	{
 		case AT_SetRelOptions:
-			tsurugi_check_index_parameters(castNode(List, command->def));
+			tsurugi_check_index_parameters(tsurugi_index_method(index), castNode(List, command->def));
 			return true;
 		case AT_SetTableSpace:
 			tsurugi_check_tablespace(command->name);

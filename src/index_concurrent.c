@@ -26,7 +26,6 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_am.h"
 #include "commands/progress.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
@@ -88,7 +87,7 @@ make_entry(IndexStmt *statement, const char *text, LockRelId *table_out)
 	if (OidIsValid(index))
 	{
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_INDEX_OID, index);
-		pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, BTREE_AM_OID);
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, tsurugi_index_method(index));
 	}
 	return index;
 }

@@ -58,6 +58,7 @@
 
 #include "src/create.h"
 #include "src/deferred_key.h"
+#include "src/gin.h"
 #include "src/keys.h"
 #include "src/owner.h"
 
@@ -382,13 +383,15 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 		set_attribute(definition, element->name, at, &type, &typmod, &collation);
 	else
 		set_expression(definition, element->expr, at, &type, &typmod, &collation);
-	if (element->opclassopts != NIL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("indexes of tables in memory do not support parameters of operator classes")));
+	definition->info->ii_OpclassOptions[at] =
+		transformRelOptions((Datum) 0, element->opclassopts, NULL, NULL, false, false);
 	definition->collations[at] = choose_collation(element, type, collation);
 	definition->classes[at] =
 		ResolveOpClass(element->opclass, type, definition->statement->accessMethod, definition->method);
 	definition->options[at] = sort_options(definition, element);
+	if (definition->method == GIN_AM_OID)
+		tsurugi_gin_check(list_nth(definition->names, at), definition->classes[at], getBaseType(type),
+						  definition->collations[at]);
 	if (definition->info->ii_ExclusionOps != NULL)
 		set_exclusion(definition, at, type);
 }
@@ -443,10 +446,27 @@ set_columns(Definition *definition)
 
 /* --- the entry --------------------------------------------------------------------------- */
 
-void
-tsurugi_check_index_parameters(List *parameters)
+Oid
+tsurugi_index_method(Oid index)
 {
-	(void) btoptions(transformRelOptions((Datum) 0, parameters, NULL, NULL, false, false), true);
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+	Oid method;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	method = ((Form_pg_class) GETSTRUCT(tuple))->relam;
+	ReleaseSysCache(tuple);
+	return method;
+}
+
+void
+tsurugi_check_index_parameters(Oid method, List *parameters)
+{
+	IndexAmRoutine *routine = GetIndexAmRoutineByAmId(method, false);
+
+	(void) index_reloptions(routine->amoptions, transformRelOptions((Datum) 0, parameters, NULL, NULL, false, false),
+							true);
+	pfree(routine);
 }
 
 /* The method, by what the statement says of it. */
@@ -471,6 +491,13 @@ may_exclude(Oid method)
 	return method == BTREE_AM_OID || method == GIST_AM_OID || method == SPGIST_AM_OID;
 }
 
+/* Scans can go by these. */
+static bool
+may_be_plain(Oid method)
+{
+	return method == BTREE_AM_OID || method == GIN_AM_OID;
+}
+
 /* What DefineIndex asks of the method, and we. */
 static void
 check_method(const Definition *definition, const IndexStmt *statement)
@@ -485,13 +512,12 @@ check_method(const Definition *definition, const IndexStmt *statement)
 		refuse_of_method(definition, "multicolumn indexes");
 	if (statement->excludeOpNames != NIL && routine->amgettuple == NULL)
 		refuse_of_method(definition, "exclusion constraints");
-	if (statement->excludeOpNames != NIL ? !may_exclude(definition->method) : definition->method != BTREE_AM_OID)
+	if (statement->excludeOpNames != NIL ? !may_exclude(definition->method) : !may_be_plain(definition->method))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("access method \"%s\" is not supported for tables in memory", statement->accessMethod),
-						errhint("Their indexes are B-trees: USING btree.")));
-	(void) index_reloptions(routine->amoptions,
-							transformRelOptions((Datum) 0, statement->options, NULL, NULL, false, false), true);
+						errhint("Their indexes are made USING btree or gin.")));
 	pfree(routine);
+	tsurugi_check_index_parameters(definition->method, statement->options);
 }
 
 static void
@@ -546,6 +572,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	definition.info =
 		makeIndexInfo(key_count + list_length(statement->indexIncludingParams), key_count, definition.method, NIL, NIL,
 					  statement->unique, statement->nulls_not_distinct, true, false);
+	definition.info->ii_OpclassOptions = palloc0(definition.info->ii_NumIndexAttrs * sizeof(Datum));
 	if (statement->excludeOpNames != NIL)
 		make_exclusion(definition.info, key_count);
 	set_columns(&definition);

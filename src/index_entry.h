@@ -10,8 +10,11 @@
 #include "nodes/parsenodes.h"
 #include "utils/rel.h"
 
-/* Raises an error if one of the WITH parameters is none of a B-tree's; they have no meaning here. */
-extern void tsurugi_check_index_parameters(List *parameters);
+/* The access method of an index: BTREE_AM_OID, GIN_AM_OID.  InvalidOid of none. */
+extern Oid tsurugi_index_method(Oid index);
+
+/* Raises an error if one of the WITH parameters is none of an access method's; they have no meaning here. */
+extern void tsurugi_check_index_parameters(Oid method, List *parameters);
 
 /* The index that a PRIMARY KEY or UNIQUE clause stands for; not one with USING INDEX. */
 extern IndexStmt *tsurugi_index_of_constraint(const Constraint *constraint);

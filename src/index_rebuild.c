@@ -140,7 +140,7 @@ tsurugi_index_rebuild_concurrently(Oid table_id, Oid index)
 	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, table_id);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_INDEX_OID, index);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, BTREE_AM_OID);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, tsurugi_index_method(index));
 	LockRelationIdForSession(&table, ShareUpdateExclusiveLock); /* an error releases it, too */
 	rebuilt.fresh = make_second(table_id, index);
 	tsurugi_next_transaction();

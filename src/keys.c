@@ -29,10 +29,12 @@
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "src/canonical.h"
 #include "src/cover.h"
 #include "src/enum_order.h"
+#include "src/gin.h"
 
 /* --- which types, and how -------------------------------------------------------------------- */
 
@@ -93,10 +95,80 @@ init_codec(tsurugi_codec *codec, Oid type, int32 typmod, Oid collation)
 	tsurugi_codec_init(codec, &attribute);
 }
 
+static void
+init_canonical_codec(tsurugi_codec *codec)
+{
+	init_codec(codec, BYTEAOID, -1, InvalidOid);
+}
+
+/* What is made of a value is in a key; stored is what it is made into. */
+static void
+set_form(tsurugi_key_column *column, const tsurugi_codec *origin, const tsurugi_codec *stored, const Form *form)
+{
+	column->type = origin->type;
+	column->ordered = form->ordered;
+	column->canonical = form->canonical;
+	column->comparison = form->comparison;
+	column->cover = form->cover;
+	column->origin = *origin;
+	column->codec = *stored;
+	column->part.code = form->code;
+	column->part.header_bytes = column->codec.header_bytes;
+}
+
+bool
+tsurugi_key_describe_value(Oid type, Oid collation, tsurugi_key_column *column)
+{
+	tsurugi_codec codec;
+	tsurugi_codec stored;
+	Form form;
+	Oid class;
+
+	init_codec(&codec, type, -1, collation);
+	class = GetDefaultOpClass(codec.type, BTREE_AM_OID);
+	if (!OidIsValid(class))
+		return false;
+	choose_form(&codec, get_opclass_family(class), get_opclass_input_type(class), &form);
+	stored = codec;
+	if (form.canonical)
+		init_canonical_codec(&stored);
+	set_form(column, &codec, &stored, &form);
+	return !OidIsValid(form.comparison);
+}
+
+/* The operator class of a column of an index. */
+static Oid
+class_of(Relation index, int at)
+{
+	bool null;
+
+	return ((const oidvector *) DatumGetPointer(
+				SysCacheGetAttr(INDEXRELID, index->rd_indextuple, Anum_pg_index_indclass, &null)))
+		->values[at];
+}
+
+/* USING gin: what is made of a column.  False: it cannot be. */
+static bool
+describe_made(Relation index, int at, const bytea *options, tsurugi_gin_column *made, tsurugi_key_column *column,
+			  const char **reason_out)
+{
+	return tsurugi_gin_describe_column(class_of(index, at), TupleDescAttr(RelationGetDescr(index), at)->atttypid,
+									   index->rd_indcollation[at], options, made, column, reason_out);
+}
+
 bool
 tsurugi_index_is_possible(Relation index)
 {
-	return index->rd_rel->relam == BTREE_AM_OID;
+	for (int i = 0; i < index->rd_index->indnkeyatts && index->rd_rel->relam == GIN_AM_OID; i++)
+	{
+		tsurugi_gin_column made;
+		tsurugi_key_column column;
+		const char *reason;
+
+		if (!describe_made(index, i, NULL, &made, &column, &reason))
+			return false;
+	}
+	return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == GIN_AM_OID;
 }
 
 /* --- describing ---------------------------------------------------------------------------------- */
@@ -105,7 +177,8 @@ tsurugi_index_is_possible(Relation index)
 static int
 number_source(tsurugi_relation *described, const tsurugi_hidden *source)
 {
-	for (int i = 0; i < described->source_count; i++)
+	/* lists, of columns of gin, stand for themselves: so many operator classes, so many keys */
+	for (int i = 0; i < described->source_count && source->gin == NULL; i++)
 	{
 		const tsurugi_hidden *hidden = &described->hidden[i];
 
@@ -158,12 +231,6 @@ hidden_column(tsurugi_relation *described, tsurugi_index *index, const tsurugi_h
 	return TG_KEY_HIDDEN | index->spec.hidden_count++;
 }
 
-static void
-init_canonical_codec(tsurugi_codec *codec)
-{
-	init_codec(codec, BYTEAOID, -1, InvalidOid);
-}
-
 Expr *
 tsurugi_index_expression(Relation index, int position)
 {
@@ -204,7 +271,7 @@ static void
 place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column *column, Expr *expression,
 			 const tsurugi_codec *codec, const Form *form)
 {
-	tsurugi_hidden source = {.source = expression,
+	tsurugi_hidden source = {.source = (Node *) expression,
 							 .canonical = form->canonical,
 							 .comparison = form->comparison,
 							 .cover = form->cover,
@@ -214,15 +281,7 @@ place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column
 
 	if (is_made)
 		init_canonical_codec(&source.stored);
-	column->type = codec->type;
-	column->ordered = form->ordered;
-	column->canonical = form->canonical;
-	column->comparison = form->comparison;
-	column->cover = form->cover;
-	column->origin = *codec;
-	column->codec = source.stored;
-	column->part.code = form->code;
-	column->part.header_bytes = column->codec.header_bytes;
+	set_form(column, codec, &source.stored, form);
 	column->part.column = column->attnum != 0 && !is_made ? column->attnum - 1 : hidden_column(described, out, &source);
 }
 
@@ -276,7 +335,7 @@ describe_predicate(tsurugi_relation *described, Relation index, tsurugi_index *o
 	if (conditions == NIL)
 		return;
 	init_codec(&source.stored, BOOLOID, -1, InvalidOid);
-	source.source = make_ands_explicit(conditions);
+	source.source = (Node *) make_ands_explicit(conditions);
 	source.origin = source.stored;
 	out->spec.partial = true;
 	out->spec.predicate = hidden_column(described, out, &source);
@@ -359,6 +418,49 @@ describe_exclusion(tsurugi_relation *described, Relation relation, Relation inde
 		add_constant_column(described, out);
 }
 
+/* --- gin -------------------------------------------------------------------------------------------- */
+
+/* One hidden value has the keys of all columns. */
+static void
+describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	int count = index->rd_index->indnkeyatts;
+	bytea **options = RelationGetIndexAttOptions(index, false);
+	tsurugi_gin *gin = palloc(sizeof(*gin));
+	tsurugi_hidden source = {.gin = gin};
+	List *values = NIL;
+
+	*gin = (tsurugi_gin){.column_count = count,
+						 .columns = palloc0(count * sizeof(tsurugi_gin_column)),
+						 .keys = palloc0(count * sizeof(tsurugi_key_column))};
+	for (int i = 0; i < count; i++)
+	{
+		tsurugi_key_column *column = &gin->keys[i];
+		tsurugi_codec codec;
+		const char *reason;
+
+		values = lappend(values, expression_at(described, relation, index, i, &codec));
+		if (!describe_made(index, i, options[i], &gin->columns[i], column, &reason))
+			elog(ERROR, "column %d of index %u cannot be in a key: %s", i + 1, RelationGetRelid(index), reason);
+		column->attnum = index->rd_index->indkey.values[i];
+		column->position = i;
+		column->collation = index->rd_indcollation[i];
+		column->family = index->rd_opfamily[i];
+		column->opcintype = index->rd_opcintype[i];
+	}
+	init_canonical_codec(&source.stored);
+	source.origin = source.stored;
+	source.source = (Node *) values;
+	out->gin = gin;
+	out->key = gin->keys;
+	out->key_count = count;
+	out->spec.several = true;
+	out->spec.key.part_count = 1;
+	out->spec.key.part[0] = (tg_key_part){.column = hidden_column(described, out, &source),
+										  .code = TG_KEY_STRING,
+										  .header_bytes = source.stored.header_bytes};
+}
+
 /* --- all of a table ------------------------------------------------------------------------------- */
 
 static void
@@ -376,15 +478,18 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 	out->spec.host = out->oid;
 	out->spec.unique = form->indisunique && form->indimmediate;
 	out->spec.nulls_not_distinct = form->indnullsnotdistinct;
-	if (form->indisexclusion)
+	if (index->rd_rel->relam == GIN_AM_OID)
+		describe_gin(described, relation, index, out);
+	else if (form->indisexclusion)
 		describe_exclusion(described, relation, index, out);
 	else
 	{
 		for (int i = 0; i < form->indnkeyatts; i++)
 			add_column(described, relation, index, i, false, out);
 	}
-	out->spec.key.part_count = out->key_count;
-	for (int i = 0; i < out->key_count; i++)
+	if (out->gin == NULL)
+		out->spec.key.part_count = out->key_count;
+	for (int i = 0; i < out->key_count && out->gin == NULL; i++)
 		out->spec.key.part[i] = out->key[i].part;
 	describe_predicate(described, index, out);
 }
@@ -443,10 +548,10 @@ tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b)
 bool
 tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b)
 {
-	return a->host == b->host && a->unique == b->unique && a->nulls_not_distinct == b->nulls_not_distinct &&
-		   a->partial == b->partial && (!a->partial || a->predicate == b->predicate) &&
-		   a->hidden_count == b->hidden_count && memcmp(a->hidden_kinds, b->hidden_kinds, a->hidden_count) == 0 &&
-		   tsurugi_key_is_same(&a->key, &b->key);
+	return a->host == b->host && a->unique == b->unique && a->several == b->several &&
+		   a->nulls_not_distinct == b->nulls_not_distinct && a->partial == b->partial &&
+		   (!a->partial || a->predicate == b->predicate) && a->hidden_count == b->hidden_count &&
+		   memcmp(a->hidden_kinds, b->hidden_kinds, a->hidden_count) == 0 && tsurugi_key_is_same(&a->key, &b->key);
 }
 
 bool
@@ -474,7 +579,8 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 		if (a->hidden[i].canonical != b->hidden[i].canonical || a->hidden[i].comparison != b->hidden[i].comparison ||
 			a->hidden[i].cover != b->hidden[i].cover ||
 			a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
-			!equal(a->hidden[i].source, b->hidden[i].source))
+			!equal(a->hidden[i].source, b->hidden[i].source) ||
+			!tsurugi_gin_is_same(a->hidden[i].gin, b->hidden[i].gin))
 			return false;
 	}
 	return true;

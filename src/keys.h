@@ -9,6 +9,9 @@
 
 #include "src/relation.h"
 
+/* How values that an index makes for itself are in its keys, under their type's default order.  False: they cannot be. */
+extern bool tsurugi_key_describe_value(Oid type, Oid collation, tsurugi_key_column *column);
+
 /* Whether a table in memory can have an index as this one of an ordinary or partitioned table. */
 extern bool tsurugi_index_is_possible(Relation index);
 

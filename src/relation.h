@@ -47,8 +47,9 @@ typedef struct tsurugi_index
 	Oid *exclusion; /* EXCLUDE: the operators' functions, by column of the catalogs' index; else NULL */
 	int key_count;
 	tsurugi_key_column *key;
-	Bitmapset *attributes; /* EXCLUDE: all that it is about, as pull_varattnos has them */
-	int *sources;		   /* of its hidden values (spec.hidden_count): numbers in the relation's hidden */
+	struct tsurugi_gin *gin; /* USING gin; else NULL */
+	Bitmapset *attributes;	 /* EXCLUDE: all that it is about, as pull_varattnos has them */
+	int *sources;			 /* of its hidden values (spec.hidden_count): numbers in the relation's hidden */
 	tg_index_spec spec;
 } tsurugi_index;
 
@@ -59,11 +60,12 @@ typedef struct tsurugi_index
  */
 typedef struct tsurugi_hidden
 {
-	Expr *source;		  /* on the table's columns, as in the catalogs */
-	bool canonical;		  /* stored is what tsurugi_canonical makes of it; or, */
-	Oid comparison;		  /* if this is valid, its rank (ranking.h) */
-	bool cover;			  /* stored is what tsurugi_cover makes of it */
-	tsurugi_codec origin; /* of the source's value, if stored is made of it */
+	Node *source;				   /* on the table's columns, as in the catalogs */
+	bool canonical;				   /* stored is what tsurugi_canonical makes of it; or, */
+	Oid comparison;				   /* if this is valid, its rank (ranking.h) */
+	bool cover;					   /* stored is what tsurugi_cover makes of it */
+	const struct tsurugi_gin *gin; /* the source is a list, of an index's columns; stored are their keys; NULL: else */
+	tsurugi_codec origin;		   /* of the source's value, if stored is made of it */
 	tsurugi_codec stored;
 } tsurugi_hidden;
 

@@ -23,6 +23,7 @@
 #include "utils/wait_event.h"
 
 #include "src/errors.h"
+#include "src/gin_scan.h"
 #include "src/isolation.h"
 #include "src/kinds.h"
 #include "src/row.h"
@@ -35,6 +36,8 @@
 
 #define RANGE_ROWS_FIRST 16 /* rows of a range's first batch: LIMIT 1 is common */
 #define RANGE_ROWS 128		/* of the later ones */
+
+_Static_assert(RANGE_ROWS <= TG_RANGE_ROWS_AHEAD, "a batch is one that can be filtered");
 
 /* --- setting up ---------------------------------------------------------------------- */
 
@@ -99,7 +102,10 @@ tsurugi_scan_make(ForeignScanState *node)
 	memset(node->ss.ss_ScanTupleSlot->tts_isnull, true, scan->slot_natts * sizeof(bool));
 	node->ss.ss_ScanTupleSlot->tts_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
 	if (scan->shape.way != TSURUGI_WAY_TABLE)
+	{
 		tsurugi_scan_key_init(scan, plan);
+		tsurugi_sought_init(scan, plan);
+	}
 	return scan;
 }
 
@@ -142,13 +148,16 @@ open_range(tsurugi_scan *scan)
 	tsurugi_range_end first;
 	tsurugi_range_end last;
 
-	if (!tsurugi_scan_make_range(scan, &first, &last))
+	if (!(scan->sought == NULL ? tsurugi_scan_make_range(scan, &first, &last)
+							   : tsurugi_sought_make_range(scan, &first, &last)))
 		return false;
 	if (scan->range == NULL)
 		scan->range = MemoryContextAlloc(scan->memory, sizeof(tg_range_scan));
 	tg_range_scan_init(scan->range, scan->described->table, scan->stored, &scan->snapshot,
 					   first.bytes > 0 ? first.key : NULL, first.bytes, first.inclusive,
 					   last.bytes > 0 ? last.key : NULL, last.bytes, last.inclusive, scan->shape.backward);
+	if (scan->sought != NULL)
+		scan->range->sought = tsurugi_sought_of(scan);
 	if (scan->learns)
 		expect_range(scan);
 	scan->limit = scan->one_row ? 1 : RANGE_ROWS_FIRST;
@@ -408,7 +417,9 @@ read_range(tsurugi_scan *scan)
 		return 0;
 	scan->looked_up = true;
 	scan->limit = RANGE_ROWS;
-	count = tsurugi_read_range(scan->range, scan->own, limit);
+	do
+		count = tsurugi_read_range(scan->range, scan->own, limit);
+	while (scan->sought != NULL && count > 0 && tsurugi_sought_filter(scan, count) == 0);
 	if (scan->learns && is_first)
 		learn_range(scan);
 	return count;
@@ -448,7 +459,7 @@ tsurugi_scan_next_batch(tsurugi_scan *scan)
 	while (!scan->done && !found)
 	{
 		found = next_of_turn(scan);
-		scan->done = !found && !tsurugi_scan_next_turn(scan);
+		scan->done = !found && !(scan->sought == NULL ? tsurugi_scan_next_turn(scan) : tsurugi_sought_next_turn(scan));
 	}
 	scan->position = 0;
 	scan->count = !found ? 0 : scan->vectors != NULL ? scan->vectors->count : 1;
@@ -562,6 +573,8 @@ tsurugi_scan_restart(tsurugi_scan *scan)
 {
 	tsurugi_scan_end(scan);
 	tsurugi_scan_forget_arrays(scan);
+	if (scan->sought != NULL)
+		tsurugi_sought_forget(scan);
 	scan->ready = false;
 	scan->done = false;
 	scan->looked_up = false;

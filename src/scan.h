@@ -33,6 +33,8 @@ typedef struct tsurugi_key_value
 	int turn;
 } tsurugi_key_value;
 
+typedef struct tsurugi_sought tsurugi_sought;
+
 /* What happened, for EXPLAIN ANALYZE. */
 typedef struct tsurugi_scan_figures
 {
@@ -68,6 +70,7 @@ typedef struct tsurugi_scan
 	int key_value_count;
 	tsurugi_key_value *key_values; /* fixed ones, low, high */
 	MemoryContext elements;		   /* of the arrays among them; NULL: not computed */
+	tsurugi_sought *sought;		   /* RANGE, of an index USING gin (gin_scan.c); NULL: else */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
 	size_t key_bytes;		/* KEY: 0: not made yet */

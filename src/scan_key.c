@@ -82,7 +82,8 @@ tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 	{
 		if ((shape->nulls >> column & 1) == 0)
 		{
-			init_value(scan, i, column, (shape->arrays >> column & 1) != 0, list_nth(plan->fdw_exprs, i));
+			init_value(scan, i, scan->index->gin == NULL ? column : 0, (shape->arrays >> column & 1) != 0,
+					   list_nth(plan->fdw_exprs, i));
 			i++;
 		}
 	}
@@ -92,8 +93,8 @@ tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 
 /* --- values ------------------------------------------------------------------------------ */
 
-static Datum
-value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
+Datum
+tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
 {
 	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
 
@@ -147,7 +148,7 @@ static tsurugi_fit
 append_value(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
 {
 	bool null;
-	Datum datum = value_of(scan, &scan->key_values[i], &null);
+	Datum datum = tsurugi_scan_value_of(scan, &scan->key_values[i], &null);
 
 	return null ? FIT_NOWHERE : append_datum(scan, &scan->key_values[i], datum, key, bytes);
 }
@@ -191,7 +192,7 @@ static void
 make_elements(tsurugi_scan *scan, tsurugi_key_value *value)
 {
 	bool null;
-	Datum datum = value_of(scan, value, &null);
+	Datum datum = tsurugi_scan_value_of(scan, value, &null);
 	ArrayType *array;
 	Datum *elements;
 	bool *nulls;

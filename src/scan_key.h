@@ -7,6 +7,9 @@
 
 #include "src/scan.h"
 
+/* A value, computed in the current memory context. */
+extern Datum tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null);
+
 /* Fills in the index and the values of a scan by KEY or RANGE. */
 extern void tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan);
 

@@ -134,7 +134,7 @@ is_taken_apart(const type_user *user)
 
 	for (int i = 0; i < described->source_count; i++)
 	{
-		if (described->hidden[i].canonical)
+		if (described->hidden[i].canonical || described->hidden[i].gin != NULL)
 			pull_varattnos((Node *) described->hidden[i].source, 1, &columns);
 	}
 	table_close(table, AccessShareLock);

@@ -1,0 +1,210 @@
+-- Indexes USING gin: what they find is what there is, for each operator class; DDL; own writes; at random.
+-- With others at work: the specification gin.
+
+SET client_min_messages = warning;
+CREATE SCHEMA gin;
+SET search_path = gin;
+CREATE EXTENSION pg_trgm;
+CREATE SERVER gin FOREIGN DATA WRAPPER tsurugi_fdw;
+CREATE FOREIGN TABLE t (id int PRIMARY KEY, tags int[], names text[], j jsonb, s text, v tsvector) SERVER gin;
+CREATE FUNCTION row_of(i int) RETURNS t IMMUTABLE LANGUAGE sql AS $$
+	SELECT ROW(i, ARRAY[i % 7, i % 11, i % 13], ARRAY['n' || i % 5, repeat('long', 150) || i % 9, CASE WHEN i % 10 > 0 THEN 'x' END],
+		jsonb_build_object('a', i % 5, 'b', jsonb_build_array(i % 3, 'x' || i % 40)), 'word' || i || ' text ' || i % 17,
+		to_tsvector('simple', 'the cat ' || i % 90 || ' sat on mats ' || i % 5))::t
+$$;
+INSERT INTO t SELECT (row_of(i)).* FROM generate_series(1, 400) i;
+CREATE INDEX ON t USING gin (tags);
+CREATE INDEX t_names ON t USING gin (names array_ops) WITH (fastupdate = off);
+CREATE INDEX ON t USING gin (j);
+CREATE INDEX t_path ON t USING gin (j jsonb_path_ops);
+CREATE INDEX ON t USING gin (s gin_trgm_ops);
+CREATE INDEX CONCURRENTLY t_v ON t USING gin (v tsvector_ops, tags) WHERE id <> 77;
+INSERT INTO t SELECT (row_of(i)).* FROM generate_series(401, 1000) i;
+INSERT INTO t VALUES (2000, '{}', '{}', '{}', '', ''), (2001, NULL, NULL, NULL, NULL, NULL), (2002, '{NULL,1}', '{NULL}', '[]', '%', 'a b'),
+	(2003, '{3,3,3}', '{{a,b},{a,c}}', '"x"', 'word', 'word:3A'), (2004, '{5}', '{""}', '{"a":{"a":[{"b":null}]}}', 'WORD99', NULL);
+\d t
+SELECT pg_get_indexdef('t_v'::regclass), am.amname FROM pg_class c JOIN pg_am am ON am.oid = c.relam WHERE c.oid = 't_v'::regclass;
+\pset format unaligned
+\pset tuples_only on
+-- whether the index is used, and the same rows are found as without it
+CREATE FUNCTION finds(condition text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	how text := 'not used';
+	found bigint[];
+	meant bigint[];
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) SELECT id FROM t WHERE ' || condition LOOP
+		IF line LIKE '%Index%' THEN how := trim(line); END IF;
+	END LOOP;
+	EXECUTE 'SELECT array_agg(id ORDER BY id) FROM t WHERE ' || condition INTO found;
+	EXECUTE 'SELECT array_agg(id ORDER BY id) FROM t WHERE (' || condition || ') IS TRUE' INTO meant;
+	RETURN format('%s, %s rows%s', left(how, 60), coalesce(cardinality(found), 0),
+		CASE WHEN found IS DISTINCT FROM meant THEN ', which are WRONG' ELSE '' END);
+END $$;
+SELECT finds(format(c, o)) FROM unnest(ARRAY['@>', '&&', '<@', '=']) o, unnest(ARRAY['tags %s ''{3,5}''', 'tags %s ''{}''', 'tags %s ''{3,NULL}''',
+	'tags %s NULL', 'names %s ARRAY[repeat(''long'', 150) || 5, ''n1'']', 'names %s ''{NULL}''', 'tags %s ''{3,5,0,1,2}''']) c;
+SELECT finds(c) FROM unnest(ARRAY['''{3}'' <@ tags', 'j @> ''{"a":3}''', 'j @> ''{}''', 'j @> ''{"b":["x7"]}''', 'j ? ''a''', 'j ?| ''{x,z}''', 'j ?& ''{a,b}''',
+	'j @? ''$.b[*] ? (@ == "x7")''', 'j @@ ''$.a == 3''', 'j ?| ''{}''', 'j ?& ''{}''', 'j @@ ''$.a != 3''', 's LIKE ''%word99%''', 's ILIKE ''%WORD99%''', 's LIKE ''%w%''', 's ~ ''word(12|34)7''',
+	's % ''word99 text''', '''word99'' <% s', 's = ''word'' AND s LIKE ''%word%''']) c;
+SELECT finds('id <> 77 AND ' || c) FROM unnest(ARRAY['v @@ ''cat & 7''', 'v @@ ''mat:* & 7''', 'v @@ ''7 | 8 | 9''', 'v @@ ''!cat''', 'v @@ ''77 & !cat''', 'v @@ ''word:A''', 'v @@ ''word:B''',
+	'v @@ ''sat <-> on''', 'v @@ ''on <-> sat''', 'v @@ ''!7 & !8''', 'v @@ ''''', 'v @@ ''7:* & 3:*''', 'v @@ ''cat & 7'' AND tags @> ''{3}''', 'tags && ''{5}'' AND v @@ ''word | 12''', 'tags @> ''{}'' AND v @@ ''12''']) c;
+\pset tuples_only off
+\pset format aligned
+EXPLAIN (COSTS OFF) SELECT id FROM t WHERE j @> '{"a":3}' AND id > 900;
+EXPLAIN (COSTS OFF) UPDATE t SET s = s WHERE tags @> '{3,5}' AND s LIKE '%word99%';
+
+-- own writes, and what is taken back
+BEGIN;
+UPDATE t SET tags = tags || 100 WHERE tags @> '{3,5}' AND id < 500;
+SELECT count(*), count(*) FILTER (WHERE tags @> '{3,5}') FROM t WHERE tags @> '{100}';
+SAVEPOINT a;
+DELETE FROM t WHERE tags @> '{100,0}';
+UPDATE t SET tags = array_replace(tags, 100, 101) WHERE tags @> '{100}';
+SELECT (SELECT count(*) FROM t WHERE tags @> '{100}'), (SELECT count(*) FROM t WHERE tags @> '{101}'), (SELECT count(*) FROM t WHERE tags && '{100,101}');
+ROLLBACK TO a;
+SELECT (SELECT count(*) FROM t WHERE tags @> '{100}'), (SELECT count(*) FROM t WHERE tags @> '{101}'), (SELECT count(*) FROM t WHERE tags && '{100,101}');
+ROLLBACK;
+SELECT count(*) FROM t WHERE tags && '{100,101}';
+
+-- parameters, the inner side of a join, a row once, cursors
+PREPARE by_tags(int[]) AS SELECT count(*) FROM t WHERE tags @> $1;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE by_tags('{3,5}');
+EXECUTE by_tags('{}');
+EXECUTE by_tags(NULL);
+RESET plan_cache_mode;
+CREATE TEMP TABLE w (a int[]);
+INSERT INTO w VALUES ('{3,5}'), ('{6,10}'), (NULL), ('{1000}');
+SELECT w.a, count(t.id) FROM w LEFT JOIN t ON t.tags @> w.a GROUP BY w.a ORDER BY w.a;
+EXPLAIN (COSTS OFF) SELECT * FROM w JOIN t ON t.tags @> w.a AND t.tags @> '{1}';
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM t WHERE tags && '{3,100}' AND id < 30;
+FETCH 2 FROM c;
+UPDATE t SET tags = '{100}' WHERE CURRENT OF c;
+FETCH ALL FROM c;
+SELECT id FROM t WHERE tags && '{100}' FOR UPDATE;
+ROLLBACK;
+
+-- what cannot be, in PostgreSQL's words
+CREATE UNIQUE INDEX ON t USING gin (tags);
+CREATE INDEX ON t USING gin (tags) INCLUDE (id);
+CREATE INDEX ON t USING gin (tags DESC);
+CREATE INDEX ON t USING gin (tags NULLS FIRST);
+CREATE INDEX ON t USING gin (id);
+CREATE INDEX ON t USING gin (tags jsonb_ops);
+CREATE INDEX ON t USING gin (tags array_ops(x = 1));
+CREATE INDEX ON t USING gin (tags) WITH (fillfactor = 70);
+ALTER TABLE t ADD UNIQUE USING INDEX t_path;
+CLUSTER t USING t_path;
+ALTER INDEX t_path SET (gin_pending_list_limit = 64);
+
+-- the table changes, and its indexes with it
+CREATE FOREIGN TABLE u (id int, a int[], e text) SERVER gin;
+CREATE INDEX u_a ON u USING gin (a, (string_to_array(e, ' ')));
+INSERT INTO u SELECT i, ARRAY[i, i + 1], i || ' ' || -i FROM generate_series(1, 300) i;
+ALTER TABLE u ALTER COLUMN a TYPE bigint[];
+REINDEX INDEX u_a;
+REINDEX TABLE u;
+ALTER TABLE u DROP COLUMN id, ADD COLUMN z int DEFAULT 1;
+EXPLAIN (COSTS OFF) SELECT * FROM u WHERE a @> '{7}' AND string_to_array(e, ' ') && '{7}';
+SELECT * FROM u WHERE a @> '{7}' AND string_to_array(e, ' ') && '{7}';
+BEGIN;
+TRUNCATE u;
+INSERT INTO u VALUES ('{7}', '7 x');
+SELECT * FROM u WHERE a @> '{7}';
+DROP INDEX u_a;
+SELECT count(*) FROM u WHERE a @> '{7}';
+ROLLBACK;
+SELECT count(*) FROM u WHERE a && '{7,300}';
+SET tsurugi_fdw.default_server = 'gin';
+CREATE TABLE l (LIKE u INCLUDING INDEXES) USING tsurugi;
+ALTER TABLE u SET ACCESS METHOD heap;
+\d u
+ALTER TABLE u SET ACCESS METHOD tsurugi;
+SELECT count(*) FROM u WHERE a && '{7,300}';
+CREATE TABLE p (id int, a int[]) PARTITION BY RANGE (id);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (500);
+CREATE FOREIGN TABLE p2 PARTITION OF p FOR VALUES FROM (500) TO (1000) SERVER gin;
+INSERT INTO p SELECT i, ARRAY[i % 10, i] FROM generate_series(0, 999) i;
+CREATE INDEX p_a ON p USING gin (a);
+SELECT inhrelid::regclass, pg_get_indexdef(inhrelid) FROM pg_inherits WHERE inhparent = 'p_a'::regclass ORDER BY 1;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT * FROM p WHERE a @> '{3,503}';
+SELECT * FROM p WHERE a && '{3,503}' AND id IN (3, 503, 504);
+RESET enable_seqscan;
+
+-- at random, beside an ordinary table; with an old snapshot, too
+CREATE TABLE h (id int PRIMARY KEY, a int[], x text[], j jsonb, s text, v tsvector);
+CREATE FOREIGN TABLE r (LIKE h) SERVER gin;
+ALTER TABLE r ADD PRIMARY KEY (id);
+CREATE INDEX ON r USING gin (a, x);
+CREATE INDEX ON r USING gin (j, v);
+CREATE INDEX ON r USING gin (s gin_trgm_ops);
+CREATE INDEX ON r USING gin (j jsonb_path_ops) WHERE id % 2 = 0;
+CREATE FUNCTION one_of(n int) RETURNS int LANGUAGE sql AS 'SELECT floor(random() * n)::int';
+CREATE FUNCTION ints() RETURNS int[] LANGUAGE sql AS 'SELECT nullif(array_agg(nullif(one_of(8), 0)), ''{7}'') FROM generate_series(0, one_of(5)) WHERE one_of(9) > 0';
+CREATE FUNCTION json() RETURNS jsonb LANGUAGE sql AS $$
+	SELECT CASE one_of(4) WHEN 0 THEN jsonb_build_object('k' || one_of(3), one_of(4)) WHEN 1 THEN to_jsonb(ints()) WHEN 2 THEN jsonb_build_object('k' || one_of(3), ints())
+		ELSE jsonb_build_object('k0', one_of(3), 'k1', jsonb_build_object('k' || one_of(3), one_of(3)::text)) END
+$$;
+CREATE FUNCTION words() RETURNS text LANGUAGE sql AS 'SELECT coalesce(string_agg(substr(''abcabdxyz'', 1 + one_of(7), 1 + one_of(3)), '' ''), '''') FROM generate_series(1, one_of(5))';
+CREATE FUNCTION asked() RETURNS text LANGUAGE sql AS $$
+	SELECT CASE one_of(6)
+		WHEN 0 THEN format('a %s %L', (ARRAY['@>', '&&', '<@', '='])[1 + one_of(4)], ints())
+		WHEN 1 THEN format('x %s %L', (ARRAY['@>', '&&', '<@', '='])[1 + one_of(4)], ints()::text[])
+		WHEN 2 THEN format('j @> %L', json())
+		WHEN 3 THEN format('j %s', (ARRAY['? ''k1''', '?| ''{k0,k2}''', '?& ''{k0,k1}''', '@? ''$.k1.k0''', '@@ ''$.k0 > 1'''])[1 + one_of(5)])
+		WHEN 4 THEN format('s %s %L', (ARRAY['LIKE', '~', '%'])[1 + one_of(3)], replace(words(), ' ', '.*') || '%')
+		ELSE format('v @@ %L', array_to_string(ARRAY(SELECT (ARRAY['', '!'])[1 + one_of(2)] || chr(97 + one_of(4)) || (ARRAY['', ':*'])[1 + one_of(2)] FROM generate_series(0, one_of(3))), (ARRAY['&', '|'])[1 + one_of(2)]))
+	END
+$$;
+CREATE FUNCTION differ(times int) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	condition text;
+	ours int[];
+	theirs int[];
+	line text;
+	by_index int := 0;
+BEGIN
+	FOR i IN 1 .. times LOOP
+		condition := asked() || CASE one_of(3) WHEN 0 THEN ' AND ' || asked() ELSE '' END || CASE one_of(4) WHEN 0 THEN ' AND id % 2 = 0' ELSE '' END;
+		EXECUTE 'SELECT array_agg(id ORDER BY id) FROM r WHERE ' || condition INTO ours;
+		EXECUTE 'SELECT array_agg(id ORDER BY id) FROM h WHERE ' || condition INTO theirs;
+		IF ours IS DISTINCT FROM theirs THEN
+			RETURN NEXT condition;
+		END IF;
+		FOR line IN EXECUTE 'EXPLAIN SELECT FROM r WHERE ' || condition LOOP
+			by_index := by_index + (line LIKE '%index keys%')::int;
+		END LOOP;
+	END LOOP;
+	IF by_index < times / 2 THEN
+		RETURN NEXT 'only ' || by_index || ' by an index';
+	END IF;
+END $$;
+SELECT setseed(0.5);
+INSERT INTO h SELECT i, ints(), ints()::text[], json(), words(), words()::tsvector FROM generate_series(1, 300) i;
+INSERT INTO r SELECT * FROM h;
+SELECT differ(150);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) > 0 FROM r;
+UPDATE h SET a = ints(), j = json(), s = words() WHERE id % 3 = 0;
+UPDATE r SET a = h.a, j = h.j, s = h.s FROM h WHERE h.id = r.id AND r.id % 3 = 0;
+SELECT differ(100);
+SAVEPOINT a;
+DELETE FROM r WHERE id % 5 = 0;
+UPDATE r SET v = words()::tsvector, x = ints()::text[] WHERE id % 7 = 0;
+ROLLBACK TO a;
+SELECT differ(100);
+COMMIT;
+VACUUM r;
+SELECT differ(100);
+ALTER TABLE r ALTER COLUMN s TYPE varchar(100);
+SELECT differ(50);
+DELETE FROM h WHERE id % 4 = 0;
+DELETE FROM r WHERE id % 4 = 0;
+SELECT differ(100);
+EXPLAIN (COSTS OFF) SELECT id FROM r WHERE a @> '{1}' AND x && '{2}';
+
+DROP SCHEMA gin CASCADE;
+DROP SERVER gin;
