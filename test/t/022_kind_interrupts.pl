@@ -61,7 +61,8 @@ sub end_all
 {
 	my ($end, $deadlock_timeout, $state) = @_;
 	my @sessions = map { TestServer::Session->new($node) } @waits;
-	my $pids = join(', ', map { $_->query('SELECT pg_backend_pid()') } @sessions);
+	my @pids = map { $_->query('SELECT pg_backend_pid()') } @sessions;
+	my $pids = join(', ', @pids);
 	my $handle = $turn->query(q{SELECT tsurugi.begin_transaction('u')});
 
 	my $go = sub {
@@ -79,8 +80,11 @@ sub end_all
 
 		$sessions[$i]->query("SET deadlock_timeout = '$deadlock_timeout'");
 		$sessions[$i]->query($before);
-		# PostgreSQL's own safe snapshot would wait for the SERIALIZABLE ones that are there
-		$go->($i) if $waits[$i][0] eq 'DEFERRABLE';
+		# PostgreSQL's own safe snapshot would wait for the SERIALIZABLE ones that are there, so it is taken before them
+		next if $waits[$i][0] ne 'DEFERRABLE';
+		$go->($i);
+		until_true(sub { waits_of($pids[$i]) || $watch->query("SELECT state FROM pg_stat_activity WHERE pid = $pids[$i]") =~ /aborted/ })
+			or diag('DEFERRABLE does not wait');
 	}
 	$turn->query("SELECT tsurugi.attach_transaction('$handle'); BEGIN; INSERT INTO u VALUES (40, 1)");
 	$writer->query('BEGIN; UPDATE u SET v = v + 1 WHERE id = 1; INSERT INTO w VALUES (100, 100)');
