@@ -12,12 +12,14 @@
 
 #include "src/reindex.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_tablespace.h"
 #include "commands/defrem.h"
@@ -115,6 +117,23 @@ is_verbose(const List *options)
 	return verbose;
 }
 
+/*
+ * Whether the index is an EXCLUDE constraint's: as in PostgreSQL it is not made anew while others write, who
+ * look for rows in the one that there is.
+ */
+static bool
+is_exclusion(Oid index)
+{
+	HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	bool is;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	is = ((Form_pg_index) GETSTRUCT(tuple))->indisexclusion;
+	ReleaseSysCache(tuple);
+	return is;
+}
+
 /* --- a table ----------------------------------------------------------------------------------- */
 
 /* Those of its indexes that are valid, as PostgreSQL's, but for the primary key's. */
@@ -139,7 +158,11 @@ reindex_table_concurrently(Oid table)
 
 		if (index == primary || !SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index)))
 			continue;
-		if (get_index_isvalid(index))
+		if (get_index_isvalid(index) && is_exclusion(index))
+			ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							  errmsg("cannot reindex exclusion constraint index \"%s.%s\" concurrently, skipping",
+									 get_namespace_name(get_rel_namespace(index)), get_rel_name(index))));
+		else if (get_index_isvalid(index))
 			tsurugi_index_rebuild_concurrently(table, index);
 		else
 			ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -208,6 +231,9 @@ rebuild_concurrently(Oid table, Oid index)
 	bool primary = tsurugi_relation_get(relation)->key_index == index;
 
 	table_close(relation, NoLock);
+	if (is_exclusion(index))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("concurrent index creation for exclusion constraints is not supported")));
 	if (!primary)
 		tsurugi_index_rebuild_concurrently(table, index);
 	else

@@ -139,6 +139,10 @@ COPY parts FROM stdin;
 1	[2,3)
 \.
 :show 'parts_1'::regclass ORDER BY conname;
+REINDEX INDEX parts_1_r_excl;
+REINDEX INDEX CONCURRENTLY parts_1_r_excl;
+REINDEX TABLE CONCURRENTLY parts_1;
+INSERT INTO parts VALUES (1, '[2,3)');
 -- who may not see the columns is not told of their values
 CREATE ROLE exclusion_role;
 GRANT INSERT ON booking TO exclusion_role;
