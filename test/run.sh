@@ -119,7 +119,7 @@ run_pgtap()
 	run_tap --exec "bash test/pgtap.sh" $files
 }
 
-# Tests in Perl make their own clusters.
+# Tests in Perl make their own clusters, so two of them run at a time.
 run_perl()
 {
 	local files
@@ -132,7 +132,7 @@ run_perl()
 	export TESTDIR=$TG_WORK PG_REGRESS PERL5LIB
 	PG_REGRESS=$(dirname "$(pg_config --pgxs)")/../test/regress/pg_regress
 	PERL5LIB=$(dirname "$(pg_config --pgxs)")/../test/perl:$TG_WORK/tree/test/t
-	run_tap $files
+	run_tap --jobs 2 $files
 }
 
 # A server that went down under a test and came back may leave the test green.

@@ -3,12 +3,18 @@
 # file as a line "passed failed skipped".  A program that prints no failure but
 # ends badly (exit status, plan) counts as one failure.
 #
-#   test/tap.pl TOTALS-FILE [--exec 'COMMAND'] PROGRAM...
+#   test/tap.pl TOTALS-FILE [--jobs N] [--exec 'COMMAND'] PROGRAM...
 use strict;
 use warnings;
 use TAP::Harness;
 
 my $totals_file = shift @ARGV;
+my $jobs = 1; # programs at a time
+if (@ARGV && $ARGV[0] eq '--jobs')
+{
+	shift @ARGV;
+	$jobs = shift @ARGV;
+}
 my @exec;
 if (@ARGV && $ARGV[0] eq '--exec')
 {
@@ -21,7 +27,7 @@ my $exec = @exec ? \@exec : sub {
 	return $program =~ /\.pl$/ ? [ $^X, $program ] : [ $program =~ m{/} ? $program : "./$program" ];
 };
 
-my $harness = TAP::Harness->new({ exec => $exec, failures => 1, timer => 0 });
+my $harness = TAP::Harness->new({ exec => $exec, failures => 1, timer => 1, jobs => $jobs });
 my $result = $harness->runtests(@ARGV);
 
 my ($passed, $failed, $skipped) = (0, 0, 0);
