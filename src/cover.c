@@ -190,7 +190,9 @@ extent_of_range(Oid type, Datum value)
 	bool empty;
 
 	range_deserialize(range, DatumGetRangeTypeP(value), &lower, &upper, &empty);
-	return empty ? (Extent){.empty = true} : extent_of_bounds(range, &lower, &upper);
+	if (empty)
+		return (Extent){.empty = true};
+	return extent_of_bounds(range, &lower, &upper);
 }
 
 static Extent
