@@ -112,7 +112,9 @@ number_of_key(Oid type, Datum value, uint64 *number_out)
 	if (codec.kind == TG_KIND_STRING || !tsurugi_key_code(&codec, &part.code, &ordered) || !ordered)
 		return false;
 	tsurugi_value(&codec, value, &stored);
-	*number_out = number_of_bytes(key, tg_key_append(key, 0, &part, (tg_kind) codec.kind, &stored));
+	memset(key, 0, sizeof(key));
+	(void) tg_key_append(key, 0, &part, (tg_kind) codec.kind, &stored);
+	*number_out = number_of_bytes(key, sizeof(key));
 	return true;
 }
 
