@@ -72,6 +72,19 @@ sub work
 	sql(qq{SELECT tsurugi.commit_transaction('$handle')});
 	sql(q{SELECT tsurugi.begin_transaction('item')}); # left alone
 
+	# partitioned indexes; what outlives a transaction, or is another session's, and is not given up by whoever has it
+	sql(q{CREATE INDEX parted_upper ON parted (upper(left(v, 9))); CREATE INDEX ON parted (id) WHERE id % 2 = 0;
+		UPDATE parted SET v = 'short' WHERE id % 5 = 0; DELETE FROM parted WHERE id % 7 = 0; DROP INDEX parted_upper});
+	sql(q{BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT * FROM item; COMMIT; UPDATE item SET n = n + 1 WHERE id % 3 = 1; FETCH 5 FROM c});
+	my $exporter = TestServer::Session->new($node);
+	$exporter->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM item');
+	my $snapshot = $exporter->query('SELECT pg_export_snapshot()');
+	sql(q{UPDATE item SET n = n + 1});
+	sql("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'; SELECT count(*) FROM item; COMMIT");
+	$exporter->query(q{ROLLBACK; BEGIN; SELECT tsurugi.export_transaction('log')});
+	$exporter->query(q{INSERT INTO log (line) VALUES ('exported')});
+	$exporter->close;
+
 	# sessions that end in the middle of what they do
 	for my $way ('BEGIN', 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'BEGIN ISOLATION LEVEL SERIALIZABLE')
 	{
