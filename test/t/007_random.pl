@@ -44,6 +44,12 @@ my %types = (
 	'jsonb' => { value => sub { pick(q('{"a": 1}'), q('[1, 2]'), q('{"a": {"b": null}}'), q('"s"')) }, key => 1 },
 	'int[]' => { value => sub { "'{" . join(',', map { int rand 4 } 1 .. rand 4) . "}'" }, key => 1 },
 	'int4range' => { value => sub { "'[" . int(rand 9) . "," . (9 + int rand 9) . ")'" }, key => 1 },
+	'text[] COLLATE "C"' => { value => sub { 'ARRAY[' . join(', ', map { quoted() } 1 .. 1 + rand 3) . ']::text[]' }, key => 1 },
+	'nummultirange' => { value => sub { "'{" . join(',', map { '[' . 10 * $_ . ',' . (10 * $_ + 1 + int rand 4) . pick(']', ')') } 1 .. rand 3) . "}'" }, key => 1 },
+	'timetz' => { value => sub { "'" . pick('00:00', '12:30') . pick('+00', '-01', '+12:30') . "'" }, key => 1 },
+	# of an extension: by rank; and long ones
+	'ltree' => { value => sub { "'" . join('.', map { pick('a' .. 'c') } 1 .. rand 4) . "'" }, key => 1 },
+	'long' => { value => sub { 'array_fill(' . int(rand 3) . ', ARRAY[' . pick(3, 150, 300) . ']) || ' . int rand 4 }, key => 1 },
 	'mood' => { value => sub { pick("'sad'", "'ok'", "'happy'") }, key => 1 },
 	'small' => { value => sub { int rand 110 }, key => 1 },
 	'pair' => { value => sub { 'row(' . int(rand 5) . ", 'p')" }, key => 1 });
@@ -225,6 +231,8 @@ sub statement
 
 my $node = TestServer::start('random');
 $node->safe_psql('postgres', q{
+	CREATE EXTENSION ltree;
+	CREATE DOMAIN long AS int[];
 	CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 	CREATE DOMAIN small AS int CHECK (value < 100);
 	CREATE TYPE pair AS (a int, b text);
