@@ -9,7 +9,7 @@ CREATE TABLE there (k int[], n int);
 CREATE FOREIGN TABLE here (k int[] PRIMARY KEY, n int) SERVER key_long;
 -- equal up to somewhere before, at and behind where keys are cut
 INSERT INTO there SELECT array_fill(16843009, ARRAY[same]) || array_fill(rest, ARRAY[more]), row_number() OVER ()
-	FROM unnest('{1,180,200,203,204,205,206,300,1200}'::int[]) same, unnest('{0,16843008,16843010,-5}'::int[]) rest, unnest('{0,1,2,700}'::int[]) more
+	FROM unnest('{1,60,78,79,80,81,82,300,1200}'::int[]) same, unnest('{0,16843008,16843010,-5}'::int[]) rest, unnest('{0,1,2,700}'::int[]) more
 	WHERE more > 0 OR rest = 0 ORDER BY md5(same || ' ' || more || ' ' || rest);
 INSERT INTO here TABLE there;
 CREATE INDEX ON here (k DESC, n);
@@ -38,6 +38,8 @@ INSERT INTO here SELECT k, 0 FROM there ON CONFLICT (k) DO UPDATE SET n = here.n
 SELECT count(*) FILTER (WHERE n > 1000), count(*) FROM here;
 DELETE FROM here USING there WHERE here.k = there.k AND cardinality(there.k) > 250;
 SELECT count(*) FROM here;
+-- long ones in several columns
+CREATE INDEX ON here (k NULLS FIRST, n, k DESC, (k || 0));
 
 -- SERIALIZABLE: a long key that was not there, and comes
 BEGIN ISOLATION LEVEL SERIALIZABLE;

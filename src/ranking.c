@@ -26,7 +26,8 @@
 #include "src/errors.h"
 #include "src/session.h"
 
-#define SHORT_BYTES 1024 /* fits a key, with a rank of some digits, also if key.c has to escape all of it */
+/* Three columns fit a key, with ranks of some digits, also if key.c has to escape all of them. */
+#define SHORT_BYTES 400
 
 typedef struct Sought
 {
