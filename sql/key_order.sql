@@ -176,6 +176,20 @@ INSERT INTO amounts VALUES (1.5, 'empty'), (2.5, '[1,4]'), (2.50, 'empty');
 INSERT INTO amounts VALUES (2.5, '[1,5]');
 ROLLBACK;
 
+-- A row of another type is compared by PostgreSQL
+CREATE TYPE with_hole AS (a int, x int, b int);
+ALTER TYPE with_hole DROP ATTRIBUTE x;
+CREATE TYPE without AS (a int, b int);
+CREATE FOREIGN TABLE holes (k with_hole PRIMARY KEY) SERVER key_order;
+INSERT INTO holes VALUES ('(1,2)'), ('(1,)'), ('(3,4)');
+SELECT * FROM holes WHERE k = ROW(1, 2);
+SELECT * FROM holes WHERE k = ANY (ARRAY['(1,2)', '(3,4)']::without[]) ORDER BY k;
+SELECT * FROM holes WHERE k = '(3,4)'::with_hole;
+EXPLAIN (COSTS OFF) SELECT * FROM holes WHERE k = '(3,4)'::with_hole;
+DELETE FROM holes WHERE k = '(1,2)'::without RETURNING *;
+DELETE FROM holes WHERE k = ROW(1, 2, 99);
+SELECT * FROM holes WHERE k = ROW(1, 'a'::text);
+
 SET client_min_messages = warning;
 DROP SCHEMA key_order CASCADE;
 DROP SERVER key_order CASCADE;

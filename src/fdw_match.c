@@ -61,9 +61,12 @@ column_of(const tsurugi_candidate *candidate, Node *expression)
 	return -1;
 }
 
-/* Whether the column's family has the operator, for types whose values have their place among the column's. */
+/*
+ * Whether the column's family has the operator, for types whose values have their place among the column's.  Operators of
+ * RECORD say nothing about the types of rows: the value has to be of the column's.
+ */
 static bool
-match_operator(const tsurugi_key_column *key, Oid operator, Oid collation, StrategyNumber *strategy_out)
+match_operator(const tsurugi_key_column *key, Oid operator, Oid value_type, Oid collation, StrategyNumber *strategy_out)
 {
 	Oid left_type;
 	Oid right_type;
@@ -74,6 +77,8 @@ match_operator(const tsurugi_key_column *key, Oid operator, Oid collation, Strat
 	get_op_opfamily_properties(operator, key->family, false, &strategy, &left_type, &right_type);
 	*strategy_out = strategy;
 	if (OidIsValid(key->comparison) ? left_type != right_type : !tsurugi_fits(left_type, right_type))
+		return false;
+	if (left_type == RECORDOID && getBaseType(value_type) != key->type)
 		return false;
 	if (OidIsValid(key->collation) && collation != key->collation)
 		return false;
@@ -96,8 +101,9 @@ match_comparison(const tsurugi_candidate *candidate, const OpExpr *clause, Condi
 		condition->value = linitial(clause->args);
 		condition->column = column_of(candidate, lsecond(clause->args));
 	}
-	return condition->column >= 0 && match_operator(&candidate->index->key[condition->column], operator,
-													clause->inputcollid, &condition->strategy);
+	return condition->column >= 0 &&
+		   match_operator(&candidate->index->key[condition->column], operator, exprType((Node *) condition->value),
+						  clause->inputcollid, &condition->strategy);
 }
 
 static bool
@@ -107,7 +113,8 @@ match_array(const tsurugi_candidate *candidate, const ScalarArrayOpExpr *clause,
 	condition->value = lsecond(clause->args);
 	condition->column = column_of(candidate, linitial(clause->args));
 	return clause->useOr && condition->column >= 0 &&
-		   match_operator(&candidate->index->key[condition->column], clause->opno, clause->inputcollid,
+		   match_operator(&candidate->index->key[condition->column], clause->opno,
+						  get_base_element_type(exprType((Node *) condition->value)), clause->inputcollid,
 						  &condition->strategy) &&
 		   condition->strategy == BTEqualStrategyNumber;
 }

@@ -290,7 +290,9 @@ is_sought(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceM
 	const IndexOptInfo *info = sought->candidate->info;
 	Oid collation = info->indexcollations[sought->column];
 
-	return list_member_oid(ec->ec_opfamilies, info->opfamily[sought->column]) &&
+	/* classes are of B-tree families: what GIN has of them, match() tells */
+	return (sought->candidate->index->gin != NULL ||
+			list_member_oid(ec->ec_opfamilies, info->opfamily[sought->column])) &&
 		   (!OidIsValid(collation) || collation == ec->ec_collation) &&
 		   match_index_to_operand((Node *) em->em_expr, sought->column, sought->candidate->info);
 }
@@ -459,7 +461,8 @@ plan_number(const tsurugi_choice *choice, List *output, List *conditions)
 {
 	ListCell *cell;
 
-	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.arrays != 0 || output == NIL || conditions != NIL)
+	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.arrays != 0 || choice->sought != NIL || output == NIL ||
+		conditions != NIL)
 		return 0;
 	foreach (cell, choice->values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))

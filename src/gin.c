@@ -165,8 +165,9 @@ tsurugi_gin_encode(const tsurugi_gin *gin, int column, tsurugi_gin_category cate
 	if (made->canonical)
 		key = tsurugi_canonical(made->type, gin->columns[column].collation, key);
 	tsurugi_value(&made->codec, key, &value);
+	/* of the full length, too: it may be what is left of a longer one */
 	if (made->codec.kind == TG_KIND_STRING && tg_string_is_out(&value.string) &&
-		tg_string_blob_bytes(&value.string) > made->part.header_bytes + KEY_PAYLOAD_MAX)
+		tg_string_blob_bytes(&value.string) >= made->part.header_bytes + KEY_PAYLOAD_MAX)
 	{
 		*cut = true;
 		value.string.word = (value.string.word & ~TG_STRING_LENGTH) | (made->part.header_bytes + KEY_PAYLOAD_MAX);

@@ -26,6 +26,8 @@
 #include "src/gin_scan.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -252,11 +254,18 @@ may_match(Condition *condition)
 static bool
 extract(tsurugi_scan *scan, Condition *condition)
 {
+	Datum query;
 	bool null;
+	int16 length;
+	bool by_value;
 
-	condition->query = tsurugi_scan_value_of(scan, condition->value, &null);
+	query = tsurugi_scan_value_of(scan, condition->value, &null);
 	if (null)
 		return false;
+	/* It may lie in memory that is a row's; and support functions would detoast it for each. */
+	get_typlenbyval(condition->value->type, &length, &by_value);
+	condition->query =
+		length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(query)) : datumCopy(query, by_value, length);
 	condition->key_count = 0;
 	condition->nulls = NULL;
 	condition->partial = NULL;
@@ -297,6 +306,7 @@ share_of(tsurugi_scan *scan, int number)
 	const tg_sought_range *range = &scan->sought->ranges[number];
 	double share;
 
+	CHECK_FOR_INTERRUPTS(); /* there may be very many */
 	tg_epoch_enter(scan->session);
 	share = tg_btree_share(scan->stored->tree, range->low, range->low_bytes, range->high, range->high_bytes);
 	tg_epoch_leave(scan->session);
@@ -396,7 +406,8 @@ find_needed(Condition *condition, bool *needed, bool is_read)
 	}
 	condition->asks = condition->key_count > 0 && count < condition->key_count;
 	/* each of the keys will do: rows that are read have one */
-	if (condition->asks && is_read && count == 0 && condition->required_count == condition->key_count)
+	if (condition->asks && is_read && count == 0 && condition->mode == GIN_SEARCH_MODE_DEFAULT &&
+		condition->required_count == condition->key_count)
 		condition->asks = false;
 }
 

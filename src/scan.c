@@ -395,13 +395,15 @@ tsurugi_read_range(tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
 	for (;;)
 	{
 		unsigned count;
+		bool more;
 
 		CHECK_FOR_INTERRUPTS();
 		tsurugi_snapshot_check();
-		count = tg_range_scan_next(tsurugi_session(), scan, vectors, limit);
-		if (likely(count > 0 || !scan->busy))
+		count = tg_range_scan_step(tsurugi_session(), scan, vectors, limit, &more);
+		if (likely(count > 0 || (!scan->busy && !more)))
 			return count;
-		tsurugi_wait_for_outcome(&scan->wait);
+		if (scan->busy)
+			tsurugi_wait_for_outcome(&scan->wait);
 	}
 }
 

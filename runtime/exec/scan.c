@@ -515,14 +515,26 @@ append_pending(tg_session *session, tg_range_scan *scan, tg_vectors *vectors)
 }
 
 unsigned
-tg_range_scan_next(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
+tg_range_scan_step(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit, bool *more_out)
 {
 	tg_assert(limit > 0 && limit <= vectors->capacity);
 	vectors->count = 0;
 	scan->busy = false;
+	*more_out = false;
 	if (tg_unlikely(scan->pending_count > 0) && !append_pending(session, scan, vectors))
 		return vectors->count;
-	while (vectors->count < limit && append_range_epoch(session, scan, vectors, limit) && !scan->busy)
-		;
+	if (vectors->count < limit)
+		*more_out = append_range_epoch(session, scan, vectors, limit) && !scan->busy;
+	return vectors->count;
+}
+
+unsigned
+tg_range_scan_next(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
+{
+	bool more;
+
+	(void) tg_range_scan_step(session, scan, vectors, limit, &more);
+	while (more && vectors->count < limit)
+		more = append_range_epoch(session, scan, vectors, limit) && !scan->busy;
 	return vectors->count;
 }

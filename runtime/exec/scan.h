@@ -85,6 +85,13 @@ tg_range_scan_guess(tg_range_scan *scan, uint32_t row)
 /* As above, in key order; takes at most limit rows (≤ capacity), so that a first call can ask for few. */
 extern unsigned tg_range_scan_next(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit);
 
+/*
+ * The same, but for one epoch at the most, for who has to look after something in between however few rows there are:
+ * *more_out: it was too short to tell the end.
+ */
+extern unsigned tg_range_scan_step(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit,
+								   bool *more_out);
+
 /* --- whole table, by tasks of the pool --------------------------------------------------- */
 
 typedef struct tg_scan_job tg_scan_job;
