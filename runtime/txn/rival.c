@@ -20,7 +20,7 @@
  *	of an open transaction					OPEN, with each that may be the newest once that has ended, or taken back
  *											a part: that transaction's own, and what they replaced, if it was live
  *	ended by an open transaction			OPEN: it may come back
- *	ended by a commit, or by oneself		nothing
+ *	ended by a commit, or by oneself		nothing, if it is the row's newest still
  *
  * Who finds an OPEN one that stands against his row waits, his row in its place, and looks again: so of two who find each other
  * one waits in a circle, which the host's deadlock detector opens, and of two where only one finds the other that one alone
@@ -166,7 +166,11 @@ add(Found *found, tg_rival_kind kind, tg_version version)
 		found->versions[found->capacity - 1].kind = TG_RIVAL_UNKNOWN;
 }
 
-/* The newest version is of an open transaction: all that may turn out to be the newest. */
+/*
+ * The newest version is of an open transaction: all that may turn out to be the newest.  It may have ended since, and another one replaced
+ * what it left, and committed: then each version here is found ended, and none counts.  Whoever reads that commit's
+ * end of a version reads its head, too, which has been set before: so what is found counts if the head is the same afterwards.
+ */
 static void
 add_open(const tg_writer *writer, tg_version newest, Found *found)
 {
@@ -223,8 +227,12 @@ add_newest(const tg_writer *writer, tg_table *table, uint32_t row, Found *found,
 			case TG_FATE_PREPARED:
 				if (!tg_wait_for(&header->begin, wait_out))
 					continue;
+				tg_failpoint("rival_open");
 				add_open(writer, newest, found);
-				return;
+				if (tg_load_acquire(tg_row_head(table, row)) == newest || tg_failpoint_refuses("skip_w8_head"))
+					return;
+				found->count = 0; /* of this row so far */
+				continue;
 			case TG_FATE_AT:
 				if (time == TG_TIME_NEVER)
 					continue; /* being undone: the head is about to change */

@@ -18,7 +18,7 @@ if (!TestServer::has_failpoints($node))
 }
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v int) SERVER tsurugi;
-	CREATE FOREIGN TABLE apart (r int4range, EXCLUDE USING gist (r WITH &&)) SERVER tsurugi;
+	CREATE FOREIGN TABLE apart (r int4range, n int, EXCLUDE USING gist (r WITH &&)) SERVER tsurugi;
 	CREATE TABLE ordinary (id int PRIMARY KEY, v int);
 	CREATE FUNCTION rows_stable() RETURNS bigint STABLE LANGUAGE sql AS 'SELECT count(*) FROM t';
 });
@@ -57,6 +57,20 @@ rule('W8: rows that EXCLUDE each other: the write comes before the look', 'skip_
 	$_->wait for $a, $b;
 	return $b->query('SELECT count(*) FROM apart');
 }, '1', '2');
+
+# Who has replaced what stands against a row ends while it is looked at, and another one replaces what he leaves.
+for my $end (qw(COMMIT ROLLBACK))
+{
+	rule("W8: a rival is replaced twice during the look, first $end", 'skip_w8_head', sub {
+		$b->query("TRUNCATE apart; INSERT INTO apart VALUES ('[1,5)', 0); BEGIN; UPDATE apart SET n = 1");
+		$a->query("SELECT set_config('tsurugi_fdw.failpoints', concat_ws(',', nullif(current_setting('tsurugi_fdw.failpoints'), ''), 'stop:rival_open'), false)");
+		$a->send("INSERT INTO apart VALUES ('[4,9)');");
+		TestServer::has_stopped($pid) or die 'nobody has stopped';
+		$b->query("$end; UPDATE apart SET n = n + 2");
+		kill 'CONT', $pid;
+		return $a->wait;
+	}, 'ERROR 23P01', '');
+}
 
 rule('M1: what PostgreSQL does not commit is not there', 'skip_m1', sub {
 	$_->query('SET default_transaction_isolation = serializable; SET tsurugi_fdw.serializable_mixed = relaxed') for $a, $b;
