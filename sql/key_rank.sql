@@ -124,6 +124,25 @@ CREATE FOREIGN TABLE incomparable (k has_json PRIMARY KEY) SERVER key_rank;
 INSERT INTO incomparable VALUES ('(1,{})');
 INSERT INTO incomparable VALUES ('(2,{})');
 INSERT INTO incomparable VALUES ('(1,{})');
+-- a type gets no column that keys made of its bytes would need ranks for; those of ranks do not mind
+CREATE TYPE growing AS (n int);
+CREATE FOREIGN TABLE grows (k growing PRIMARY KEY) SERVER key_rank;
+CREATE FOREIGN TABLE grow_lists (n int PRIMARY KEY, l growing[]) SERVER key_rank;
+CREATE INDEX ON grow_lists USING gin (l);
+INSERT INTO grows VALUES ('(1)'), ('(2)');
+ALTER TYPE growing ADD ATTRIBUTE t ltree;
+SELECT * FROM grows WHERE k = '(1)'::growing;
+DROP FOREIGN TABLE grows;
+ALTER TYPE growing ADD ATTRIBUTE x int, ADD ATTRIBUTE t ltree;
+DROP FOREIGN TABLE grow_lists;
+ALTER TYPE growing ADD ATTRIBUTE t ltree;
+CREATE FOREIGN TABLE grows (k growing PRIMARY KEY) SERVER key_rank;
+INSERT INTO grows VALUES ('(1,a)'), ('(1,b)');
+ALTER TYPE growing ADD ATTRIBUTE more ltree;
+INSERT INTO grows VALUES ('(1,a,)');
+INSERT INTO grows VALUES ('(1,a,x)');
+SELECT * FROM grows WHERE k > '(1,a,)'::growing ORDER BY k;
+ALTER TYPE growing DROP ATTRIBUTE t;
 CREATE FOREIGN TABLE bad (k xml PRIMARY KEY) SERVER key_rank;
 
 SET client_min_messages = warning;

@@ -6,6 +6,8 @@
  * statement it comes from (CASCADE, DROP OWNED, a parent's ALTER): dropped
  * tables and databases are noted for the commit; added columns, dropped indexes
  * and changed owners in the list of the innermost DDL statement, at whose end the storages follow.
+ * Relations that lose a column are looked at then, too: a table with keys made of it may go by the same statement, but
+ * later.  What is dropped outside of statements goes as a whole, with the session's temporary schema.
  */
 #include "postgres.h"
 
@@ -27,6 +29,7 @@
 #include "src/rewrite.h"
 #include "src/snapshot_export.h"
 #include "src/storage.h"
+#include "src/type_users.h"
 #include "src/utility.h"
 
 static object_access_hook_type previous_object_access_hook;
@@ -43,6 +46,14 @@ struct tsurugi_altered
 
 static tsurugi_ddl_statement *innermost;
 
+static MemoryContext
+statement_context(void)
+{
+	if (innermost->context == NULL)
+		innermost->context = AllocSetContextCreate(TopMemoryContext, "tsurugi_fdw DDL", ALLOCSET_SMALL_SIZES);
+	return innermost->context;
+}
+
 static tsurugi_altered *
 find_altered(Oid relation)
 {
@@ -54,9 +65,7 @@ find_altered(Oid relation)
 		if ((*link)->relation == relation)
 			return *link;
 	}
-	if (innermost->context == NULL)
-		innermost->context = AllocSetContextCreate(TopMemoryContext, "tsurugi_fdw DDL", ALLOCSET_SMALL_SIZES);
-	altered = MemoryContextAllocZero(innermost->context, sizeof(*altered));
+	altered = MemoryContextAllocZero(statement_context(), sizeof(*altered));
 	altered->relation = relation;
 	*link = altered; /* in the order in which PostgreSQL comes to them */
 	return altered;
@@ -78,6 +87,15 @@ note_added_column(Oid relation, AttrNumber attnum)
 	MemoryContext caller = MemoryContextSwitchTo(innermost->context);
 
 	altered->added = bms_add_member(altered->added, attnum);
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+note_lost_column(Oid relation)
+{
+	MemoryContext caller = MemoryContextSwitchTo(statement_context());
+
+	innermost->shrunk = list_append_unique_oid(innermost->shrunk, relation);
 	MemoryContextSwitchTo(caller);
 }
 
@@ -107,11 +125,16 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 		tsurugi_export_note_function(object_id);
 	else if (class_id == RelationRelationId && access == OAT_DROP && sub_id == 0)
 		relation_is_dropped(object_id);
+	else if (class_id == RelationRelationId && access == OAT_DROP && innermost != NULL)
+		note_lost_column(object_id);
 	else if (class_id == RelationRelationId && access == OAT_TRUNCATE)
 		tsurugi_deferred_check_none(object_id, "TRUNCATE");
-	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0 && innermost != NULL &&
-			 tsurugi_is_our_table(object_id))
-		note_added_column(object_id, sub_id);
+	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0)
+	{
+		tsurugi_check_new_column(object_id, (AttrNumber) sub_id);
+		if (innermost != NULL && tsurugi_is_our_table(object_id))
+			note_added_column(object_id, sub_id);
+	}
 	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id == 0 && innermost != NULL &&
 			 tsurugi_is_our_table(object_id))
 		(void) find_altered(object_id);
@@ -144,9 +167,14 @@ follow(const tsurugi_altered *altered)
 void
 tsurugi_altered_follow(void)
 {
-	if (innermost->altered == NULL)
+	ListCell *cell;
+
+	if (innermost->altered == NULL && innermost->shrunk == NIL)
 		return;
 	CommandCounterIncrement();
+	foreach (cell, innermost->shrunk)
+		tsurugi_check_lost_columns(lfirst_oid(cell));
+	innermost->shrunk = NIL;
 	for (tsurugi_altered *altered = innermost->altered; altered != NULL; altered = altered->next)
 		follow(altered);
 	innermost->altered = NULL;

@@ -15,8 +15,9 @@ typedef struct tsurugi_altered tsurugi_altered;
 typedef struct tsurugi_ddl_statement
 {
 	struct tsurugi_ddl_statement *outer;
-	MemoryContext context; /* of the list; made when it is needed */
+	MemoryContext context; /* of the lists; made when it is needed */
 	tsurugi_altered *altered;
+	List *shrunk;	 /* relations that have lost columns */
 	Node *announced; /* or NULL */
 } tsurugi_ddl_statement;
 

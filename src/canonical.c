@@ -138,9 +138,8 @@ init_codec(tsurugi_codec *codec, Oid type, Oid collation)
 	codec->collation = collation;
 }
 
-/* A part of a value, which may be of a domain; *ordered_inout: whether the parts before are in order, then with it. */
-static bool
-part_is_possible(Oid type, Oid collation, bool *ordered_inout)
+bool
+tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool *ordered_inout)
 {
 	tsurugi_codec codec;
 	bool ordered;
@@ -167,7 +166,7 @@ bounds_are_possible(Oid type, bool *ordered_inout)
 	Oid bound = range->rngelemtype->type_id;
 
 	return is_compared_as_usual(getBaseType(bound), range->rng_cmp_proc_finfo.fn_oid) &&
-		   part_is_possible(bound, range->rng_collation, ordered_inout);
+		   tsurugi_canonical_part_is_possible(bound, range->rng_collation, ordered_inout);
 }
 
 static bool
@@ -180,8 +179,8 @@ columns_are_possible(Oid type, bool *ordered_inout)
 	{
 		const FormData_pg_attribute *column = TupleDescAttr(columns, i);
 
-		possible = possible &&
-				   (column->attisdropped || part_is_possible(column->atttypid, column->attcollation, ordered_inout));
+		possible = possible && (column->attisdropped || tsurugi_canonical_part_is_possible(
+															column->atttypid, column->attcollation, ordered_inout));
 	}
 	ReleaseTupleDesc(columns);
 	return possible;
@@ -267,7 +266,8 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 	*ordered_out = true;
 	element = get_element_type(type);
 	if (OidIsValid(element))
-		return is_compared_as_usual(type, F_BTARRAYCMP) && part_is_possible(element, collation, ordered_out);
+		return is_compared_as_usual(type, F_BTARRAYCMP) &&
+			   tsurugi_canonical_part_is_possible(element, collation, ordered_out);
 	if (type_is_range(type))
 		return is_compared_as_usual(type, F_RANGE_CMP) && bounds_are_possible(type, ordered_out);
 	if (type_is_multirange(type))

@@ -14,6 +14,9 @@
  */
 extern bool tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out);
 
+/* The same of a part of a value, which may be of a domain; *ordered_inout: the parts before are in order, then with it. */
+extern bool tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool *ordered_inout);
+
 /* The bytes of a value that is not NULL, of a base type, as a bytea in the current memory context. */
 extern Datum tsurugi_canonical(Oid type, Oid collation, Datum value);
 

@@ -12,7 +12,12 @@
  *   PostgreSQL has done its part and with writers kept out;
  * - a domain that is a part of a column's type (array, range, composite) cannot
  *   get a new condition, a composite type that is one no other types of its
- *   columns, and lose none while keys are made of them (canonical.h).
+ *   columns.
+ *
+ * While keys are made of a composite type's columns (canonical.h), it can lose none of them, whatever takes
+ * them away: a DROP of their type, or the parent of a table whose rows they are.  And it gets none that
+ * the keys could not be made of.  One that is not in the order of its bytes ends that of the keys: as with enums
+ * (enum_order.h), who goes by the old order has ended before there can be such a value.
  */
 #include "postgres.h"
 
@@ -24,6 +29,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
@@ -36,9 +42,13 @@
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
+#include "src/canonical.h"
+#include "src/gin.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
 
@@ -97,6 +107,27 @@ find_users(Oid type, bool contains, List *users)
 	return users;
 }
 
+/* By table, and by column. */
+static int
+compare_users(const ListCell *a, const ListCell *b)
+{
+	const type_user *left = lfirst(a);
+	const type_user *right = lfirst(b);
+
+	if (left->table != right->table)
+		return left->table < right->table ? -1 : 1;
+	return left->attnum - right->attnum;
+}
+
+static List *
+sorted_users(Oid type, bool contains)
+{
+	List *users = find_users(type, contains, NIL);
+
+	list_sort(users, compare_users);
+	return users;
+}
+
 static void
 refuse(Oid type, const type_user *user)
 {
@@ -112,21 +143,21 @@ refuse(Oid type, const type_user *user)
 															format_type_be(type), get_rel_name(user->table), column)));
 }
 
-/* By table, and by column. */
-static int
-compare_users(const ListCell *a, const ListCell *b)
+/* Whether bytes of values are stored, and not only their ranks. */
+static bool
+has_bytes(const tsurugi_hidden *hidden)
 {
-	const type_user *left = lfirst(a);
-	const type_user *right = lfirst(b);
-
-	if (left->table != right->table)
-		return left->table < right->table ? -1 : 1;
-	return left->attnum - right->attnum;
+	for (int i = 0; hidden->gin != NULL && i < hidden->gin->column_count; i++)
+	{
+		if (hidden->gin->keys[i].canonical && !OidIsValid(hidden->gin->keys[i].comparison))
+			return true;
+	}
+	return hidden->canonical && !OidIsValid(hidden->comparison);
 }
 
-/* Whether a key of the table has what the column's values are made of in it. */
+/* Whether a key of the table has what the column's values are made of in it; bytes: as such, and not as its rank. */
 static bool
-is_taken_apart(const type_user *user)
+is_taken_apart(const type_user *user, bool bytes)
 {
 	Relation table = table_open(user->table, AccessShareLock);
 	const tsurugi_relation *described = tsurugi_relation_describe(table);
@@ -134,8 +165,10 @@ is_taken_apart(const type_user *user)
 
 	for (int i = 0; i < described->source_count; i++)
 	{
-		if (described->hidden[i].canonical || described->hidden[i].gin != NULL)
-			pull_varattnos((Node *) described->hidden[i].source, 1, &columns);
+		const tsurugi_hidden *hidden = &described->hidden[i];
+
+		if (bytes ? has_bytes(hidden) : hidden->canonical || hidden->gin != NULL)
+			pull_varattnos((Node *) hidden->source, 1, &columns);
 	}
 	table_close(table, AccessShareLock);
 	return bms_is_member(user->attnum - FirstLowInvalidHeapAttributeNumber, columns);
@@ -146,31 +179,90 @@ tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement)
 {
 	Oid type = get_rel_type_id(relation);
 	bool changes = false;
-	bool drops = false;
+	List *users;
 	ListCell *cell;
 
 	foreach (cell, statement->cmds)
-	{
 		changes |= lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType;
-		drops |= lfirst_node(AlterTableCmd, cell)->subtype == AT_DropColumn;
-	}
-	if ((!changes && !drops) || !OidIsValid(type))
+	users = changes && OidIsValid(type) ? sorted_users(type, true) : NIL;
+	if (users != NIL)
+		refuse(type, linitial(users));
+}
+
+void
+tsurugi_check_lost_columns(Oid relation)
+{
+	Oid type = get_rel_type_id(relation);
+	ListCell *cell;
+
+	if (!OidIsValid(type))
 		return;
-	foreach (cell, find_users(type, true, NIL))
+	foreach (cell, sorted_users(type, true))
 	{
-		if (changes || is_taken_apart(lfirst(cell)))
+		if (is_taken_apart(lfirst(cell), false))
 			refuse(type, lfirst(cell));
 	}
+}
+
+/* Type and collation of a column that is not visible yet. */
+static Oid
+type_of_new_column(Oid relation, AttrNumber attnum, Oid *collation_out)
+{
+	Relation attributes = table_open(AttributeRelationId, AccessShareLock);
+	Oid type = InvalidOid;
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
+	ScanKeyInit(&key[1], Anum_pg_attribute_attnum, BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(attnum));
+	scan = systable_beginscan(attributes, AttributeRelidNumIndexId, true, SnapshotSelf, 2, key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		type = ((Form_pg_attribute) GETSTRUCT(tuple))->atttypid;
+		*collation_out = ((Form_pg_attribute) GETSTRUCT(tuple))->attcollation;
+	}
+	systable_endscan(scan);
+	table_close(attributes, AccessShareLock);
+	if (!OidIsValid(type))
+		elog(ERROR, "could not find new column %d of relation %u", attnum, relation);
+	return type;
+}
+
+void
+tsurugi_check_new_column(Oid relation, AttrNumber attnum)
+{
+	Oid type = get_rel_type_id(relation);
+	List *users = OidIsValid(type) ? sorted_users(type, true) : NIL;
+	bool ordered = true;
+	Oid column_type;
+	Oid collation;
+	ListCell *cell;
+
+	foreach (cell, users)
+	{
+		if (!is_taken_apart(lfirst(cell), true))
+			users = foreach_delete_current (users, cell);
+	}
+	if (users == NIL)
+		return;
+	column_type = type_of_new_column(relation, attnum, &collation);
+	if (!tsurugi_canonical_part_is_possible(column_type, collation, &ordered))
+		refuse(type, linitial(users));
+	if (ordered)
+		return;
+	foreach (cell, users)
+		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
+	CacheInvalidateRelcacheAll();
 }
 
 void
 tsurugi_lock_type_users(Oid type)
 {
-	List *users = find_users(type, false, NIL);
 	ListCell *cell;
 
-	list_sort(users, compare_users);
-	foreach (cell, users)
+	foreach (cell, sorted_users(type, false))
 		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
 }
 
@@ -279,7 +371,6 @@ void
 tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDomainStmt *statement)
 {
 	Oid domain;
-	List *users;
 	ListCell *cell;
 
 	tsurugi_utility_run(utility);
@@ -287,9 +378,7 @@ tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDomainStmt *stat
 		return;
 	CommandCounterIncrement();
 	domain = typenameTypeId(NULL, makeTypeNameFromNameList(copyObject(statement->typeName)));
-	users = find_users(domain, false, NIL);
-	list_sort(users, compare_users);
-	foreach (cell, users)
+	foreach (cell, sorted_users(domain, false))
 	{
 		const type_user *user = lfirst(cell);
 

@@ -15,6 +15,15 @@ extern void tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDoma
 /* Refuses to change the type of a column of this relation, or composite type, if a table of ours stores its rows. */
 extern void tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement);
 
+/* Refuses that the relation, whose rows keys are made of, has lost a column.  At the end of a statement. */
+extern void tsurugi_check_lost_columns(Oid relation);
+
+/*
+ * The same of a new column that keys cannot be made of; if it is in no order, nobody else goes by that of keys any more.  Before the
+ * column is visible: the keys are described without it.
+ */
+extern void tsurugi_check_new_column(Oid relation, AttrNumber attnum);
+
 /* Keeps everybody else out of our tables that have columns of the type, or with it as a part. */
 extern void tsurugi_lock_type_users(Oid type);
 
