@@ -10,8 +10,9 @@
 #   reader, cursor         the same beside and without such a transaction in turns, in one run: throughput beside it
 #                          as a part of that before and after; each turn begins when what the one before has left is collected
 #   delete                 while half of the rows are deleted by one statement in mid-run
-#   utilization            by two roles at once, min_mutator_utilization 0.9 and 0.5, beside that delete; p99 of the same
-#                          second are compared, because from one second to the next it moves by more
+#   utilization            by two roles at once, min_mutator_utilization 0.9 and 0.5, beside that delete, with a client of each for
+#                          a CPU (or half of CLIENTS); p99 of the same second are compared, because from one second to the next it
+#                          moves by more
 #   cost                   of the collection: its CPU time by update, as a part of all; and throughput in short windows
 #                          against windows in between in which an open transaction's SERIALIZABLE snapshot holds it off
 #   sparse                 what is left in use of the memory, and taken from the system, after nine of ten rows,
@@ -392,7 +393,9 @@ sub bench_utilization
 		sql("CREATE ROLE $role->[0] LOGIN; GRANT USAGE ON SCHEMA ours TO $role->[0]; GRANT SELECT, UPDATE ON ours.item TO $role->[0]; "
 			. "ALTER ROLE $role->[0] SET tsurugi_fdw.min_mutator_utilization = $role->[1]");
 	}
-	my @pids = map { start_pgbench('ours', 'uniform', int($clients / 2) || 1, $_, role => $_) } qw(latency batch);
+	# one of each role for a CPU: of more the slowest ones are those that waited for a CPU, longer than any tax takes
+	chomp(my $each = $ENV{CLIENTS} ? int($ENV{CLIENTS} / 2) || 1 : `nproc`);
+	my @pids = map { start_pgbench('ours', 'uniform', $each, $_, role => $_) } qw(latency batch);
 	sleep $seconds / 3;
 	my $delete = start(@{ beside('ours', 'delete') });
 	sleep $seconds / 2;
