@@ -568,6 +568,7 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 {
 	AlterTableStmt *statement = copyObject(written);
 	Wishes wishes = {.relation = relation_id, .only = !written->relation->inh};
+	List *before = tsurugi_partition_indexes(relation_id);
 	ListCell *cell;
 
 	check_not_partitioned(relation_id, written);
@@ -590,7 +591,7 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	if (wishes.late != NIL)
 		add_late_identities(utility, written, wishes.late);
 	if (wishes.keys != NIL)
-		tsurugi_deferrable_keys_verify(relation_id);
+		tsurugi_deferrable_keys_verify(relation_id, before);
 	tsurugi_rebuild_verify(wishes.rebuilds);
 	finish_foreign_keys(relation_id, &wishes);
 	verify_tables(relation_id, statement, &wishes);

@@ -45,6 +45,7 @@
 #include "src/errors.h"
 #include "src/exclusion.h"
 #include "src/row.h"
+#include "src/snapshot.h"
 #include "src/transaction.h"
 
 extern PGDLLEXPORT Datum tsurugi_fdw_unique_check(PG_FUNCTION_ARGS);
@@ -318,28 +319,45 @@ find_duplicate(Relation relation, const tsurugi_index *index, TupleTableSlot *sl
 	return true;
 }
 
+static void
+verify_key(Relation relation, const tsurugi_index *index)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (find_duplicate(relation, index, slot))
+		tsurugi_error_not_unique(relation, index->oid, slot);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	ExecDropSingleTupleTableSlot(slot);
+}
+
 void
-tsurugi_deferrable_keys_verify(Oid relation_id)
+tsurugi_deferrable_keys_verify(Oid relation_id, const List *before)
 {
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
 	const tsurugi_relation *described = tsurugi_relation_get(relation);
+	bool outer = tsurugi_snapshot_begin_fresh();
 
-	for (int i = 0; i < described->index_count; i++)
+	PG_TRY();
 	{
-		TupleTableSlot *slot;
+		for (int i = 0; i < described->index_count; i++)
+		{
+			const tsurugi_index *index = &described->indexes[i];
 
-		if (described->indexes[i].exclusion != NULL)
-			tsurugi_exclusion_verify(relation, described, &described->indexes[i]);
-		if (!described->indexes[i].deferrable || described->indexes[i].exclusion != NULL)
-			continue;
-		slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
-		if (SPI_connect() != SPI_OK_CONNECT)
-			elog(ERROR, "SPI_connect failed");
-		if (find_duplicate(relation, &described->indexes[i], slot))
-			tsurugi_error_not_unique(relation, described->indexes[i].oid, slot);
-		if (SPI_finish() != SPI_OK_FINISH)
-			elog(ERROR, "SPI_finish failed");
-		ExecDropSingleTupleTableSlot(slot);
+			if (list_member_oid(before, index->oid))
+				continue;
+			if (index->exclusion != NULL)
+				tsurugi_exclusion_verify(relation, described, index);
+			else if (index->deferrable)
+				verify_key(relation, index);
+		}
 	}
+	PG_FINALLY();
+	{
+		tsurugi_snapshot_end_fresh(outer);
+	}
+	PG_END_TRY();
 	table_close(relation, NoLock);
 }

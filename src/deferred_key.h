@@ -10,7 +10,10 @@
 /* Makes the constraint of an index so, which index_create has just made. */
 extern void tsurugi_key_set_deferrable(Relation relation, Oid index, bool initially_deferred);
 
-/* The rows that are there, for all such keys of a table that has been altered, and all its EXCLUDE constraints: raises 23505, 23P01. */
-extern void tsurugi_deferrable_keys_verify(Oid relation);
+/*
+ * The rows that are there as of now, for all such keys of a table that has been altered, and all its EXCLUDE constraints, but
+ * for the indexes that were there before: raises 23505, 23P01.
+ */
+extern void tsurugi_deferrable_keys_verify(Oid relation, const List *before);
 
 #endif /* TSURUGI_DEFERRED_KEY_H */

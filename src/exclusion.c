@@ -67,7 +67,7 @@ struct tsurugi_exclusions
 {
 	Relation relation;
 	const tsurugi_relation *described;
-	EState *estate;			  /* own: its per-tuple memory is emptied with each version that is looked at */
+	EState *estate;			  /* own: its per-tuple memory is that of each version that is looked at */
 	MemoryContext memory;	  /* of one row's check */
 	TupleTableSlot *existing; /* the version that is looked at */
 	TupleTableSlot *found;	  /* that the row has to give way to */
@@ -457,6 +457,7 @@ look_at_rivals(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *sl
 		bool was_open = finding->open;
 
 		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(GetPerTupleMemoryContext(all->estate)); /* operators leave there what they like */
 		for (int i = 0; i < count; i++)
 		{
 			ResetPerTupleExprContext(all->estate);
@@ -466,6 +467,7 @@ look_at_rivals(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *sl
 				judge_version(all, exclusion, slot, values, by_values, &all->copies[i].row, row, versions[i].kind,
 							  finding);
 		}
+		MemoryContextSwitchTo(all->memory);
 		if (finding->open && !was_open)
 			finding->wait = wait;
 		/* what follows makes no difference any more */
@@ -485,6 +487,7 @@ judge(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, uint3
 	Datum values[INDEX_MAX_KEYS];
 	Finding finding = {0};
 	unsigned range_count = 0;
+	tg_index *stored = NULL;
 	tg_writer writer;
 	tg_status status = TG_OK;
 
@@ -493,8 +496,7 @@ judge(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, uint3
 		range_count = find_ranges(all, exclusion, values, ranges);
 	if (range_count > 0)
 	{
-		tg_index *stored = tg_index_find(all->described->table, exclusion->index->oid);
-
+		stored = tg_index_find(all->described->table, exclusion->index->oid);
 		if (stored == NULL)
 			elog(ERROR, "index %u is not stored", exclusion->index->oid);
 		tsurugi_writer(NULL, TG_DATA, &writer);
@@ -506,6 +508,7 @@ judge(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, uint3
 		return status;
 	*wait_out = finding.wait;
 	wait_out->row = finding.row;
+	wait_out->index = stored;
 	if (finding.open && !finding.taken)
 		return waits ? tg_rivals_wait(all->rivals, wait_out) : TG_BUSY;
 	if (is_long() && finding.taken != finding.taken_at_start)

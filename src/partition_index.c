@@ -370,7 +370,7 @@ tsurugi_partition_keys_verify(Relation table)
 	PartitionDesc partitions;
 
 	if (tsurugi_is_our_table(RelationGetRelid(table)))
-		tsurugi_deferrable_keys_verify(RelationGetRelid(table));
+		tsurugi_deferrable_keys_verify(RelationGetRelid(table), NIL);
 	if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return;
 	partitions = RelationGetPartitionDesc(table, true);

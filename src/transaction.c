@@ -376,9 +376,13 @@ describe_waiting(const void *argument)
 	const char *other = tsurugi_describe_other(waiting->wait->host);
 
 	if (waiting->row == TG_ROW_MAX)
-		return psprintf(
-			"A row was to be inserted into foreign table \"%s\", with its key in \"%s\", once %s had ended.", table,
-			get_rel_name(tsurugi_index_oid(tsurugi_relation_get(waiting->relation), waiting->wait->index)), other);
+	{
+		const char *index =
+			get_rel_name(tsurugi_index_oid(tsurugi_relation_get(waiting->relation), waiting->wait->index));
+
+		return psprintf("A row was to be inserted into foreign table \"%s\"%s once %s had ended.", table,
+						index == NULL ? "" : psprintf(", with its key in \"%s\",", index), other);
+	}
 	return psprintf("%s of foreign table \"%s\" was to be %s once %s had ended.",
 					tsurugi_describe_row(waiting->relation, waiting->row), table, purposes[waiting->purpose], other);
 }

@@ -13,6 +13,7 @@ my $other = TestServer::Session->new($node);
 
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE account (id int PRIMARY KEY, v int) SERVER tsurugi;
+	CREATE FOREIGN TABLE apart (r int4range, EXCLUDE USING gist (r WITH &&)) SERVER tsurugi;
 	CREATE FOREIGN TABLE other (id int PRIMARY KEY, v int) SERVER tsurugi;
 	INSERT INTO account SELECT i, 0 FROM generate_series(1, 9) i;
 	INSERT INTO other VALUES (1, 0);
@@ -209,13 +210,14 @@ fails('UPDATE third SET k = 11 WHERE id = 1;', qr/Row \(id\)=\(11\) of foreign t
 
 # --- waits that are given up, and deadlocks
 
-$other->query('BEGIN; UPDATE account SET v = 1 WHERE id = 1; INSERT INTO account VALUES (60, 0);');
+$other->query(q|BEGIN; UPDATE account SET v = 1 WHERE id = 1; INSERT INTO account VALUES (60, 0); INSERT INTO apart VALUES ('[1,5)')|);
 my $held = qr/once $beside had ended/;
 for my $case (
 	[ 'UPDATE account SET v = 2 WHERE id = 1', qr/Row \(id\)=\(1\) of foreign table "account" was to be updated $held/ ],
 	[ 'DELETE FROM account WHERE v >= 0 AND id = 1', qr/Row \(id\)=\(1\) of foreign table "account" was to be deleted $held/ ],
 	[ 'SELECT FROM account WHERE id = 1 FOR UPDATE', qr/Row \(id\)=\(1\) of foreign table "account" was to be locked $held/ ],
-	[ 'INSERT INTO account VALUES (60, 1)', qr/inserted into foreign table "account", with its key in "account_pkey", $held/ ])
+	[ 'INSERT INTO account VALUES (60, 1)', qr/inserted into foreign table "account", with its key in "account_pkey", $held/ ],
+	[ "INSERT INTO apart VALUES ('[4,9)')", qr/inserted into foreign table "apart", with its key in "apart_r_excl", $held/ ])
 {
 	my ($statement, $detail) = @$case;
 
