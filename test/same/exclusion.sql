@@ -129,6 +129,33 @@ ALTER TABLE filled DROP CONSTRAINT even_ones;
 INSERT INTO filled (r, kind) VALUES ('[4,6)', 'eVen');
 ALTER TABLE filled DROP COLUMN r;
 :show 'filled'::regclass ORDER BY conname;
+-- how often rows are judged, and whether memory grows with their rivals
+SET watch.calls = 0;
+CREATE FUNCTION watch(id int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS $$
+DECLARE
+	used bigint;
+BEGIN
+	PERFORM set_config('watch.calls', (current_setting('watch.calls')::int + 1)::text, false);
+	IF current_setting('watch.most', true) > '' THEN
+		SELECT coalesce(sum(used_bytes), 0) INTO used FROM pg_backend_memory_contexts WHERE name = 'tsurugi_fdw exclusion';
+		PERFORM set_config('watch.most', greatest(current_setting('watch.most')::int, used)::text, false);
+	END IF;
+	RETURN true;
+END $$;
+CREATE TABLE watched (id serial, r int4range, far int4range, EXCLUDE USING gist (r WITH &&, far WITH -|-) WHERE (watch(id)));
+INSERT INTO watched (r, far) VALUES ('[1,9)', '[5,6)');
+SET watch.most = 0;
+INSERT INTO watched (r, far) VALUES ('[1,9)', '[1,3)');
+SELECT set_config('watch.few', current_setting('watch.most'), false) <> '' AS with_few;
+RESET watch.most;
+INSERT INTO watched (r, far) SELECT '[1,9)', '[5,6)' FROM generate_series(1, 100);
+SET watch.most = 0;
+INSERT INTO watched (r, far) VALUES ('[1,9)', '[1,3)');
+SELECT current_setting('watch.most')::int - current_setting('watch.few')::int < 1000 AS same_with_many;
+RESET watch.most;
+SET watch.calls = 0;
+ALTER TABLE watched ADD UNIQUE (id);
+SHOW watch.calls;
 CREATE TABLE parts (a int, r int4range) PARTITION BY LIST (a);
 ALTER TABLE parts ADD EXCLUDE USING gist (r WITH &&);
 CREATE TABLE parts_1 PARTITION OF parts (EXCLUDE USING gist (r WITH &&)) FOR VALUES IN (1);
