@@ -124,6 +124,37 @@ CREATE FOREIGN TABLE incomparable (k has_json PRIMARY KEY) SERVER key_rank;
 INSERT INTO incomparable VALUES ('(1,{})');
 INSERT INTO incomparable VALUES ('(2,{})');
 INSERT INTO incomparable VALUES ('(1,{})');
+-- a value that was looked for gets a rank only where somebody notes that it was
+CREATE FOREIGN TABLE sought (k ltree PRIMARY KEY) SERVER key_rank;
+INSERT INTO sought VALUES ('b');
+CREATE FUNCTION seek(value ltree) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	size bigint := tsurugi.table_size('sought');
+	found int;
+BEGIN
+	SELECT count(*) INTO found FROM sought WHERE k = value;
+	RETURN format('%s rows, %s', found, CASE WHEN tsurugi.table_size('sought') > size THEN 'ranked' ELSE 'not ranked' END);
+END $$;
+SELECT seek('a');
+BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE;
+SELECT seek('b'), seek('c');
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT seek('d'), seek('d');
+COMMIT;
+BEGIN;
+SET LOCAL tsurugi_fdw.transaction_type = 'read_only';
+SELECT seek('e'), seek('f');
+COMMIT;
+BEGIN;
+SET LOCAL tsurugi_fdw.transaction_type = 'long';
+SELECT seek('g'), seek('h');
+COMMIT;
+BEGIN;
+SET LOCAL tsurugi_fdw.transaction_type = 'short';
+SELECT seek('i'), seek('j');
+COMMIT;
+
 -- a type gets no column that keys made of its bytes would need ranks for; those of ranks do not mind
 CREATE TYPE growing AS (n int);
 CREATE FOREIGN TABLE grows (k growing PRIMARY KEY) SERVER key_rank;

@@ -183,8 +183,8 @@ tsurugi_place_value(tg_table *table, const tsurugi_key_column *column, Datum dat
 }
 
 /*
- * A value that has a rank, and none yet, has not been stored yet: no row that the snapshot knows can have it.  But who is
- * serializable notes by its rank that he has looked for it.
+ * A value that has a rank, and none yet, has not been stored yet: no row that the snapshot knows can have it.  But
+ * whose reads are noted, or belong to areas, notes by its rank that he has looked for it.
  */
 static tsurugi_fit
 fit_canonical(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out)
@@ -195,7 +195,7 @@ fit_canonical(tg_table *table, const tsurugi_key_column *column, Datum datum, tg
 			? tsurugi_rank_look(table, &column->origin, column->comparison, datum, &bytes)
 			: tsurugi_shorten_look(table, tsurugi_canonical(column->type, column->collation, datum), &bytes);
 
-	if (!is_there && tsurugi_is_serializable())
+	if (!is_there && tsurugi_minds_areas)
 	{
 		tsurugi_place_value(table, column, datum, out);
 		return FIT_WITHIN;
