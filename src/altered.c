@@ -135,6 +135,8 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 		if (innermost != NULL && tsurugi_is_our_table(object_id))
 			note_added_column(object_id, sub_id);
 	}
+	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id > 0)
+		tsurugi_check_altered_column(object_id, (AttrNumber) sub_id);
 	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id == 0 && innermost != NULL &&
 			 tsurugi_is_our_table(object_id))
 		(void) find_altered(object_id);

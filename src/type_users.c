@@ -204,12 +204,12 @@ tsurugi_check_lost_columns(Oid relation)
 	}
 }
 
-/* Type and collation of a column that is not visible yet. */
-static Oid
-type_of_new_column(Oid relation, AttrNumber attnum, Oid *collation_out)
+/* A column as it is going to be, which is not visible yet. */
+static FormData_pg_attribute
+column_to_be(Oid relation, AttrNumber attnum)
 {
 	Relation attributes = table_open(AttributeRelationId, AccessShareLock);
-	Oid type = InvalidOid;
+	FormData_pg_attribute column = {0};
 	ScanKeyData key[2];
 	SysScanDesc scan;
 	HeapTuple tuple;
@@ -218,16 +218,30 @@ type_of_new_column(Oid relation, AttrNumber attnum, Oid *collation_out)
 	ScanKeyInit(&key[1], Anum_pg_attribute_attnum, BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(attnum));
 	scan = systable_beginscan(attributes, AttributeRelidNumIndexId, true, SnapshotSelf, 2, key);
 	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		type = ((Form_pg_attribute) GETSTRUCT(tuple))->atttypid;
-		*collation_out = ((Form_pg_attribute) GETSTRUCT(tuple))->attcollation;
-	}
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "could not find new column %d of relation %u", attnum, relation);
+	memcpy(&column, GETSTRUCT(tuple), ATTRIBUTE_FIXED_PART_SIZE);
 	systable_endscan(scan);
 	table_close(attributes, AccessShareLock);
-	if (!OidIsValid(type))
-		elog(ERROR, "could not find new column %d of relation %u", attnum, relation);
-	return type;
+	return column;
+}
+
+void
+tsurugi_check_altered_column(Oid relation, AttrNumber attnum)
+{
+	Oid type = get_rel_type_id(relation);
+	List *users = OidIsValid(type) ? sorted_users(type, true) : NIL;
+	FormData_pg_attribute column;
+	Oid old_type;
+	int32 old_typmod;
+	Oid old_collation;
+
+	if (users == NIL)
+		return;
+	column = column_to_be(relation, attnum);
+	get_atttypetypmodcoll(relation, attnum, &old_type, &old_typmod, &old_collation);
+	if (column.atttypid != old_type || column.atttypmod != old_typmod || column.attcollation != old_collation)
+		refuse(type, linitial(users));
 }
 
 void
@@ -236,8 +250,7 @@ tsurugi_check_new_column(Oid relation, AttrNumber attnum)
 	Oid type = get_rel_type_id(relation);
 	List *users = OidIsValid(type) ? sorted_users(type, true) : NIL;
 	bool ordered = true;
-	Oid column_type;
-	Oid collation;
+	FormData_pg_attribute column;
 	ListCell *cell;
 
 	foreach (cell, users)
@@ -247,8 +260,8 @@ tsurugi_check_new_column(Oid relation, AttrNumber attnum)
 	}
 	if (users == NIL)
 		return;
-	column_type = type_of_new_column(relation, attnum, &collation);
-	if (!tsurugi_canonical_part_is_possible(column_type, collation, &ordered))
+	column = column_to_be(relation, attnum);
+	if (!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, &ordered))
 		refuse(type, linitial(users));
 	if (ordered)
 		return;

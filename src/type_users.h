@@ -24,6 +24,9 @@ extern void tsurugi_check_lost_columns(Oid relation);
  */
 extern void tsurugi_check_new_column(Oid relation, AttrNumber attnum);
 
+/* Refuses another type of a column, also where it comes from a parent or a table's type.  Before it is visible. */
+extern void tsurugi_check_altered_column(Oid relation, AttrNumber attnum);
+
 /* Keeps everybody else out of our tables that have columns of the type, or with it as a part. */
 extern void tsurugi_lock_type_users(Oid type);
 
