@@ -46,8 +46,9 @@
 #include "src/row_copy.h"
 #include "src/scan_fit.h"
 
-#define VERSIONS_AHEAD 4  /* of one row, that an open transaction has written one after the other */
-#define VERIFY_ROWS 1000L /* at a time */
+#define VERSIONS_FIRST 4	/* of one row, that an open transaction has written one after the other */
+#define VERSIONS_MOST 10000 /* with more of them the row is not looked at before that transaction has ended */
+#define VERIFY_ROWS 1000L	/* at a time */
 
 /* One constraint. */
 typedef struct Exclusion
@@ -71,7 +72,11 @@ struct tsurugi_exclusions
 	MemoryContext memory;	  /* of one row's check */
 	TupleTableSlot *existing; /* the version that is looked at */
 	TupleTableSlot *found;	  /* that the row has to give way to */
-	tsurugi_row_copy copies[VERSIONS_AHEAD];
+	Bitmapset *attributes;	  /* of others' rows, that are looked at */
+	tg_rival *versions;		  /* of the row that is looked at */
+	tsurugi_row_copy *copies; /* of each */
+	int capacity;			  /* of both */
+	int wanted;
 	tg_rivals *rivals;
 	int count;
 	Exclusion of[];
@@ -120,6 +125,13 @@ init_exclusion(Exclusion *exclusion, tsurugi_exclusions *all, const tsurugi_inde
 	index_close(relation, AccessShareLock);
 }
 
+static void
+make_copies(tsurugi_exclusions *all, int capacity)
+{
+	while (all->capacity < capacity)
+		tsurugi_row_copy_init(&all->copies[all->capacity++], all->described, all->attributes);
+}
+
 /* attributes: that are looked at in others' rows. */
 static tsurugi_exclusions *
 make(Relation relation, const tsurugi_relation *described, int count, const Bitmapset *attributes)
@@ -136,8 +148,10 @@ make(Relation relation, const tsurugi_relation *described, int count, const Bitm
 	made->existing = MakeSingleTupleTableSlot(columns, &TTSOpsVirtual);
 	made->existing->tts_tableOid = RelationGetRelid(relation);
 	made->found = MakeSingleTupleTableSlot(columns, &TTSOpsVirtual);
-	for (int i = 0; i < VERSIONS_AHEAD; i++)
-		tsurugi_row_copy_init(&made->copies[i], described, attributes);
+	made->attributes = bms_copy(attributes);
+	made->versions = palloc(VERSIONS_FIRST * sizeof(tg_rival));
+	made->copies = palloc(VERSIONS_FIRST * sizeof(tsurugi_row_copy));
+	make_copies(made, VERSIONS_FIRST);
 	made->rivals = palloc(sizeof(tg_rivals));
 	return made;
 }
@@ -364,27 +378,46 @@ is_long(void)
 
 /* Copies the versions of a row that count.  Their number; -1: there was not room enough. */
 static int
-take_versions(tsurugi_exclusions *all, uint32_t row, tg_rival *versions, tg_wait *wait_out)
+take_versions(tsurugi_exclusions *all, uint32_t row, tg_wait *wait_out)
 {
-	unsigned count = tg_rivals_look(all->rivals, row, versions, VERSIONS_AHEAD, wait_out);
 	bool fits = true;
 
-	for (unsigned i = 0; i < count; i++)
-		if (versions[i].kind != TG_RIVAL_UNKNOWN)
-			fits &= tsurugi_row_copy_take(&all->copies[i], versions[i].version);
-	return fits ? (int) count : -1;
+	all->wanted = (int) tg_rivals_look(all->rivals, row, all->versions, (unsigned) all->capacity, wait_out);
+	if (all->wanted > VERSIONS_MOST)
+	{
+		all->versions[0].kind = TG_RIVAL_UNKNOWN;
+		return 1;
+	}
+	if (all->wanted > all->capacity)
+		return -1;
+	for (int i = 0; i < all->wanted; i++)
+		if (all->versions[i].kind != TG_RIVAL_UNKNOWN)
+			fits &= tsurugi_row_copy_take(&all->copies[i], all->versions[i].version);
+	return fits ? all->wanted : -1;
 }
 
 static void
 make_room(tsurugi_exclusions *all)
 {
-	for (int i = 0; i < VERSIONS_AHEAD; i++)
+	int capacity = Min(2 * all->wanted, VERSIONS_MOST);
+
+	if (all->wanted > all->capacity)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(GetMemoryChunkContext(all));
+
+		all->versions = repalloc(all->versions, capacity * sizeof(tg_rival));
+		all->copies = repalloc(all->copies, capacity * sizeof(tsurugi_row_copy));
+		make_copies(all, capacity);
+		MemoryContextSwitchTo(caller);
+		return;
+	}
+	for (int i = 0; i < all->wanted; i++)
 		tsurugi_row_copy_make_room(&all->copies[i]);
 }
 
 /* The next row that may be a rival. */
 static tg_status
-next_row(tsurugi_exclusions *all, uint32_t *row_out, tg_rival *versions, int *count_out, tg_wait *wait_out)
+next_row(tsurugi_exclusions *all, uint32_t *row_out, int *count_out, tg_wait *wait_out)
 {
 	tg_status status = tg_rivals_enter(all->rivals);
 
@@ -393,7 +426,7 @@ next_row(tsurugi_exclusions *all, uint32_t *row_out, tg_rival *versions, int *co
 	*count_out = 0;
 	status = tg_rivals_step(all->rivals, row_out);
 	if (status == TG_OK)
-		*count_out = take_versions(all, *row_out, versions, wait_out);
+		*count_out = take_versions(all, *row_out, wait_out);
 	tg_rivals_leave(all->rivals);
 	while (status == TG_OK && *count_out < 0)
 	{
@@ -401,7 +434,7 @@ next_row(tsurugi_exclusions *all, uint32_t *row_out, tg_rival *versions, int *co
 		status = tg_rivals_enter(all->rivals);
 		if (status != TG_OK)
 			return status;
-		*count_out = take_versions(all, *row_out, versions, wait_out);
+		*count_out = take_versions(all, *row_out, wait_out);
 		tg_rivals_leave(all->rivals);
 	}
 	return status;
@@ -446,13 +479,12 @@ static tg_status
 look_at_rivals(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, const Datum *values, bool by_values,
 			   Finding *finding)
 {
-	tg_rival versions[VERSIONS_AHEAD];
 	tg_status status;
 	tg_wait wait;
 	uint32_t row;
 	int count;
 
-	while ((status = next_row(all, &row, versions, &count, &wait)) == TG_OK)
+	while ((status = next_row(all, &row, &count, &wait)) == TG_OK)
 	{
 		bool was_open = finding->open;
 
@@ -461,10 +493,10 @@ look_at_rivals(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *sl
 		for (int i = 0; i < count; i++)
 		{
 			ResetPerTupleExprContext(all->estate);
-			if (versions[i].kind == TG_RIVAL_UNKNOWN)
+			if (all->versions[i].kind == TG_RIVAL_UNKNOWN)
 				finding->open = true;
 			else
-				judge_version(all, exclusion, slot, values, by_values, &all->copies[i].row, row, versions[i].kind,
+				judge_version(all, exclusion, slot, values, by_values, &all->copies[i].row, row, all->versions[i].kind,
 							  finding);
 		}
 		MemoryContextSwitchTo(all->memory);

@@ -154,16 +154,15 @@ typedef struct Found
 {
 	tg_rival *versions;
 	unsigned capacity;
-	unsigned count;
+	unsigned count; /* those for which there is no room, too */
 } Found;
 
 static void
 add(Found *found, tg_rival_kind kind, tg_version version)
 {
 	if (found->count < found->capacity)
-		found->versions[found->count++] = (tg_rival){.kind = kind, .version = version};
-	else
-		found->versions[found->capacity - 1].kind = TG_RIVAL_UNKNOWN;
+		found->versions[found->count] = (tg_rival){.kind = kind, .version = version};
+	found->count++;
 }
 
 /*

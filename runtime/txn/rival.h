@@ -70,7 +70,7 @@ extern void tg_rivals_begin(tg_rivals *rivals, const tg_writer *writer, tg_index
 
 /*
  * The next row that may be one, at most once each entry; TG_NOT_FOUND: there are no more.  And, as often as
- * wanted, its versions that count, at most capacity; if there are more the last is TG_RIVAL_UNKNOWN; *wait_out: of those of
+ * wanted, its versions that count: their number; if that is more than the capacity the rest is left out.  *wait_out: of those of
  * kind OPEN and UNKNOWN.  Between tg_rivals_enter and tg_rivals_leave, which go around the reading of the versions, too.
  */
 extern tg_status tg_rivals_enter(tg_rivals *rivals) TG_MUST_USE;
