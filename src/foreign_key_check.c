@@ -330,15 +330,31 @@ waits(const known_key *key)
 	return key->deferrable && tsurugi_is_deferred(key->constraint, key->initially_deferred);
 }
 
+static bool
+is_validated(Oid constraint)
+{
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	bool validated;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	validated = ((Form_pg_constraint) GETSTRUCT(tuple))->convalidated;
+	ReleaseSysCache(tuple);
+	return validated;
+}
+
 /*
  * Whether there is still a row with these columns: a check that was deferred is about
- * rows that are there when it is made, and the row may be gone, or have been changed, by then.
+ * rows that are there when it is made, and the row may be gone, or have been changed, by then.  Below
+ * a key that is not valid others with these columns may have been let be: then it is this row, if that is known.
  */
 static bool
-is_there(const known_key *key, Relation child, Datum *values, const bool *nulls)
+is_there(const known_key *key, Relation child, const Datum *columns, const bool *nulls, TupleTableSlot *row)
 {
-	Oid types[INDEX_MAX_KEYS];
-	char spaces[INDEX_MAX_KEYS + 1] = "";
+	Oid types[INDEX_MAX_KEYS + 1];
+	Datum values[INDEX_MAX_KEYS + 1];
+	char spaces[INDEX_MAX_KEYS + 2] = "";
+	int count = key->count;
 	StringInfoData query;
 	Oid user;
 	int context;
@@ -354,6 +370,7 @@ is_there(const known_key *key, Relation child, Datum *values, const bool *nulls)
 		char parameter[16];
 
 		types[i] = type_of(child, key->child_columns[i]);
+		values[i] = columns[i];
 		spaces[i] = nulls[i] ? 'n' : ' ';
 		snprintf(parameter, sizeof(parameter), "$%d", i + 1);
 		if (i > 0)
@@ -363,9 +380,16 @@ is_there(const known_key *key, Relation child, Datum *values, const bool *nulls)
 		else
 			generate_operator_clause(&query, column, types[i], key->child_operators[i], parameter, types[i]);
 	}
+	if (row != NULL && !is_validated(key->constraint))
+	{
+		appendStringInfo(&query, " AND x.* OPERATOR(pg_catalog.*=) $%d", count + 1);
+		types[count] = child->rd_rel->reltype;
+		values[count] = ExecFetchSlotHeapTupleDatum(row);
+		spaces[count++] = ' ';
+	}
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(child->rd_rel->relowner, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-	if (SPI_execute_with_args(query.data, key->count, types, values, spaces, false, 1) != SPI_OK_SELECT)
+	if (SPI_execute_with_args(query.data, count, types, values, spaces, false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_with_args failed for %s", query.data);
 	found = SPI_processed > 0;
 	SetUserIdAndSecContext(user, context);
@@ -388,7 +412,7 @@ read_row(const known_key *key, TupleTableSlot *row, Datum *values, bool *nulls)
 
 /* A row that another trigger has changed since, or deleted, refers to nothing any more. */
 static void
-check_row(known_key *key, Relation child, Datum *values, const bool *nulls)
+check_row(known_key *key, Relation child, Datum *values, const bool *nulls, TupleTableSlot *row)
 {
 	Relation parent = table_open(key->parent, RowShareLock);
 	bool refers_to_one = true;
@@ -397,7 +421,7 @@ check_row(known_key *key, Relation child, Datum *values, const bool *nulls)
 		refers_to_one = refers_to_one && !nulls[i];
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (!(refers_to_one && lock_referenced(key, child, parent, values)) && is_there(key, child, values, nulls) &&
+	if (!(refers_to_one && lock_referenced(key, child, parent, values)) && is_there(key, child, values, nulls, row) &&
 		refers(key, child, nulls))
 		error_missing(key, child, parent, values);
 	if (SPI_finish() != SPI_OK_FINISH)
@@ -415,7 +439,7 @@ check_later(Oid constraint, Relation child, MinimalTuple row)
 
 	ExecStoreMinimalTuple(row, slot, false);
 	if (read_row(key, slot, values, nulls))
-		check_row(key, child, values, nulls);
+		check_row(key, child, values, nulls, NULL);
 	ExecDropSingleTupleTableSlot(slot);
 }
 
@@ -606,7 +630,7 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 		tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation, check_later,
 							 key_of_row(data->tg_relation, row, key->child_columns, key->count));
 	else if (refers_to_one)
-		check_row(key, data->tg_relation, values, nulls);
+		check_row(key, data->tg_relation, values, nulls, row);
 	return PointerGetDatum(NULL);
 }
 
