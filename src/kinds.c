@@ -29,7 +29,7 @@
  * A LONG's start waits on the latch, because who is in its way may get out
  * of it without ending (W0).  That takes no longer than a statement's
  * start, so after two deadlock_timeouts it waits for the end of that transaction by PostgreSQL's
- * lock, and circles through ordinary locks are found: those may end a LONG.
+ * lock, and circles through ordinary locks are found: by the others (spare.c).
  */
 #include "postgres.h"
 
@@ -59,6 +59,7 @@
 #include "src/shared_transaction.h"
 #include "src/snapshot.h"
 #include "src/snapshot_export.h"
+#include "src/spare.h"
 #include "src/transaction.h"
 
 #define PRIORITY_MAX 100
@@ -370,6 +371,7 @@ begin_long(void)
 
 	tsurugi_kind_configure(&config);
 	tsurugi_kind = TG_TXN_LONG;
+	tsurugi_spare_begin();
 	PG_TRY();
 	{
 		tg_txn *txn = tsurugi_transaction_open();
@@ -381,6 +383,7 @@ begin_long(void)
 	{
 		tsurugi_transaction_give_up();
 		tsurugi_moment_drop();
+		tsurugi_spare_end();
 		tsurugi_kind = TG_TXN_ORDINARY;
 		PG_RE_THROW();
 	}
@@ -537,6 +540,8 @@ tsurugi_kind_join(tg_txn_kind kind)
 	if (kind != TG_TXN_ORDINARY)
 		tsurugi_isolation_leave_level();
 	tsurugi_kind = kind;
+	if (kind == TG_TXN_LONG)
+		tsurugi_spare_begin();
 	if (kind == TG_TXN_READ_ONLY)
 		XactReadOnly = true;
 }
@@ -633,6 +638,7 @@ tsurugi_kind_end(void)
 {
 	if (read_include != NULL || read_exclude != NULL)
 		forget_areas();
+	tsurugi_spare_end();
 	tsurugi_kind = TG_TXN_ORDINARY;
 	tsurugi_kind_is_known = false;
 	tsurugi_minds_areas = false;

@@ -71,6 +71,21 @@ tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const 
 	strlcpy(owner->label, label, sizeof(owner->label));
 }
 
+void
+tsurugi_session_spare(bool spare)
+{
+	owners[tsurugi_session()->id].is_spared = spare;
+}
+
+bool
+tsurugi_session_is_spared(int process_id)
+{
+	for (unsigned id = 0; id < tg_session_max(); id++)
+		if (owners[id].process_id == process_id && owners[id].is_spared)
+			return true;
+	return false;
+}
+
 static void
 end_session(int code, Datum argument)
 {

@@ -44,6 +44,7 @@ typedef struct tsurugi_session_owner
 	tg_txn_kind kind;
 	bool read_only;
 	char label[TG_TXN_LABEL_BYTES];
+	bool is_spared; /* by deadlocks (spare.h) */
 } TG_CACHE_ALIGNED tsurugi_session_owner;
 
 /* The number of sessions, for all processes and threads there can be.  After PostgreSQL knows its own number. */
@@ -54,6 +55,10 @@ extern tsurugi_session_owner tsurugi_session_owner_get(unsigned id);
 
 /* Says what the running transaction of this backend is; to be taken back at its end. */
 extern void tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const char *label);
+
+/* Says whether deadlocks are to spare this backend; asks whether they are to spare a process, without locks. */
+extern void tsurugi_session_spare(bool spare);
+extern bool tsurugi_session_is_spared(int process_id);
 
 /* Bytes of PostgreSQL's shared memory for the owners, and their making, at server start. */
 extern Size tsurugi_session_shared_bytes(void);

@@ -45,6 +45,7 @@
 #include "src/shared_transaction.h"
 #include "src/snapshot.h"
 #include "src/snapshot_export.h"
+#include "src/spare.h"
 #include "src/storage.h"
 
 #define COLLECT_AT_LEAST 100 /* entries of write logs, where there is no pool */
@@ -582,6 +583,7 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionI
 		tsurugi_shared_unlimit_wait();
 		if (tsurugi_own_session != NULL)
 			tg_wait_end_of(tsurugi_transaction_number()); /* an error may have ended a wait */
+		tsurugi_spare_go_on();
 	}
 	if (parts != NULL && parts->id == id)
 		end_part(parent, committed);

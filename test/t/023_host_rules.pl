@@ -127,6 +127,15 @@ rule('W6: a circle of waits is found', 'skip_w6', sub {
 	return "$end$other" eq 'ERROR 40P01' ? 'a deadlock' : $end;
 }, 'a deadlock', 'ERROR 57014');
 
+rule('W6: of a circle through a LONG the others give up', 'skip_spare', sub {
+	$b->query("SET deadlock_timeout = '100s'; BEGIN; UPDATE ordinary SET v = 1 WHERE id = 1");
+	$a->query('BEGIN; SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = t; UPDATE t SET v = 1');
+	$b->send('UPDATE t SET v = 2 WHERE id = 1;');
+	my $end = $a->query('UPDATE ordinary SET v = 1 WHERE id = 1') || 'goes on';
+	$a->query('ROLLBACK');
+	return "$end, " . ($b->wait || 'goes on');
+}, 'goes on, ERROR 40P01', 'ERROR 40P01, goes on');
+
 $_->close for $a, $b;
 $node->stop;
 done_testing();
