@@ -236,6 +236,21 @@ EXECUTE add(70, 'f');
 EXECUTE add(71, 'g');
 SELECT id, name FROM item WHERE id >= 70 AND id < 80;
 
+-- whole rows of the target beside those that the planner asks for, in conditions that a join alone can evaluate
+CREATE FOREIGN TABLE price (id int PRIMARY KEY, gone int, active bool, amount numeric) SERVER modify;
+ALTER FOREIGN TABLE price DROP COLUMN gone, ADD COLUMN note text DEFAULT 'n';
+INSERT INTO price VALUES (1, false, 42), (10, false, 100), (11, true, 17.99);
+CREATE FUNCTION key_of(price) RETURNS text LANGUAGE sql AS $$ SELECT $1.id || $1.note $$;
+CREATE FUNCTION text_of(price, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN $1 || $2; END $$;
+UPDATE price SET active = true, amount = v.amount FROM (VALUES (10, 123.00), (11, 99.99)) v (id, amount)
+	WHERE key_of(price.*) = v.id || 'n' RETURNING price.*, text_of(price.*, v.id::text);
+UPDATE price SET note = text_of(price.*, v.x) FROM (VALUES ('a'), ('b')) v (x)
+	WHERE price.*::text || v.x LIKE '(1,%a' OR text_of(price.*, v.x) LIKE '(11,%b' RETURNING note;
+DELETE FROM price USING (VALUES ('a'), ('b')) v (x) WHERE text_of(price.*, v.x) LIKE '(1,%a' RETURNING price.*;
+SELECT * FROM price ORDER BY id;
+DROP FUNCTION key_of(price), text_of(price, text);
+DROP FOREIGN TABLE price;
+
 -- statistics
 ANALYZE item;
 SELECT reltuples = (SELECT count(*) FROM item) AS same FROM pg_class WHERE oid = 'item'::regclass;

@@ -151,6 +151,7 @@ extern void tsurugi_direct_rest(ForeignScanState *node);
 /* fdw_modify.c */
 extern void tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte,
 										   Relation target_relation);
+extern void tsurugi_type_whole_rows(PlannerInfo *root, RelOptInfo *baserel, Oid row_type);
 extern void tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
 									  int subplan_index, int eflags);
 extern TupleTableSlot *tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,

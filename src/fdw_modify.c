@@ -49,6 +49,33 @@ tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *
 	add_row_identity_var(root, ctid, rtindex, "ctid");
 }
 
+static void
+set_whole_row_type(Node *node, Index rtindex, Oid row_type)
+{
+	Var *var = (Var *) node;
+
+	if (IsA(var, Var) && var->varno == rtindex && var->varattno == InvalidAttrNumber && var->vartype == RECORDOID)
+		var->vartype = row_type;
+}
+
+/*
+ * Whole rows of an UPDATE's target are those that the planner asks for, as records (add_row_identity_columns), and those that
+ * the statement names, of the table's row type.  The planner takes them for the same column of what is below a join, which can be
+ * of one type only.  So all of them are of the table's.  A child's are beside those of its parent, which are other columns.
+ */
+void
+tsurugi_type_whole_rows(PlannerInfo *root, RelOptInfo *baserel, Oid row_type)
+{
+	ListCell *cell;
+
+	if ((int) baserel->relid != root->parse->resultRelation)
+		return;
+	foreach (cell, root->processed_tlist)
+		set_whole_row_type((Node *) lfirst_node(TargetEntry, cell)->expr, baserel->relid, row_type);
+	foreach (cell, baserel->reltarget->exprs)
+		set_whole_row_type(lfirst(cell), baserel->relid, row_type);
+}
+
 int
 tsurugiIsForeignRelUpdatable(Relation rel)
 {

@@ -179,6 +179,7 @@ tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntabl
 	baserel->tuples = (double) tsurugi_row_count(table);
 	baserel->pages =
 		(BlockNumber) ((tg_load_relaxed(&table->chunk_bytes) + tg_load_relaxed(&table->blob_bytes)) / BLCKSZ);
+	tsurugi_type_whole_rows(root, baserel, relation->rd_rel->reltype);
 	RelationClose(relation);
 	check_index_predicates(root, baserel);
 	note_candidates(baserel, notes);
