@@ -128,16 +128,6 @@ is_plain(const tsurugi_codec *codec, bool *ordered_out)
 	return tsurugi_key_code(codec, &code, ordered_out);
 }
 
-static void
-init_codec(tsurugi_codec *codec, Oid type, Oid collation)
-{
-	FormData_pg_attribute attribute = {.atttypid = type, .atttypmod = -1};
-
-	get_typlenbyvalalign(type, &attribute.attlen, &attribute.attbyval, &attribute.attalign);
-	tsurugi_codec_init(codec, &attribute);
-	codec->collation = collation;
-}
-
 bool
 tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool *ordered_inout)
 {
@@ -145,7 +135,7 @@ tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool *ordered_inout)
 	bool ordered;
 
 	type = getBaseType(type);
-	init_codec(&codec, type, type_is_collatable(type) ? collation : InvalidOid);
+	tsurugi_codec_init_type(&codec, type, -1, type_is_collatable(type) ? collation : InvalidOid);
 	if (!is_plain(&codec, &ordered) && !tsurugi_canonical_is_possible(type, codec.collation, &ordered))
 		return false;
 	*ordered_inout &= ordered || (type_is_enum(type) && tsurugi_enum_is_in_order(type));
@@ -192,12 +182,10 @@ is_loose(Oid collation)
 	return OidIsValid(collation) && !lc_collate_is_c(collation) && !get_collation_isdeterministic(collation);
 }
 
-/* Whether values are compared by this function of an extension's library. */
-static bool
-is_compared_by(Oid type, const char *library, const char *function)
+bool
+tsurugi_is_of_library(Oid function, const char *library, const char *name)
 {
-	const TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_CMP_PROC);
-	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(entry->cmp_proc));
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Datum binary;
 	bool null;
 	bool same;
@@ -206,10 +194,16 @@ is_compared_by(Oid type, const char *library, const char *function)
 		return false;
 	binary = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_probin, &null);
 	same = !null && strcmp(TextDatumGetCString(binary), library) == 0;
-	if (same)
-		same = strcmp(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &null)), function) == 0;
+	if (same && name != NULL)
+		same = strcmp(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &null)), name) == 0;
 	ReleaseSysCache(tuple);
 	return same;
+}
+
+static bool
+is_compared_by(Oid type, const char *library, const char *function)
+{
+	return tsurugi_is_of_library(lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc, library, function);
 }
 
 static bool
@@ -375,7 +369,7 @@ append_part(StringInfo bytes, Oid type, Oid collation, Datum value)
 	bool ordered;
 
 	type = getBaseType(type);
-	init_codec(&codec, type, collation);
+	tsurugi_codec_init_type(&codec, type, -1, collation);
 	if (type == NUMERICOID || (codec.kind != TG_KIND_STRING && is_plain(&codec, &ordered)))
 	{
 		append_value(bytes, type, collation, value);
@@ -743,7 +737,7 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 		append_composite(bytes, type, value);
 		return;
 	}
-	init_codec(&codec, type, collation);
+	tsurugi_codec_init_type(&codec, type, -1, collation);
 	if (is_plain(&codec, &ordered))
 		append_plain(bytes, &codec, value);
 	else if (is_citext(type))

@@ -20,4 +20,7 @@ extern bool tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool *or
 /* The bytes of a value that is not NULL, of a base type, as a bytea in the current memory context. */
 extern Datum tsurugi_canonical(Oid type, Oid collation, Datum value);
 
+/* Whether a function is this one of an extension's library, which is what an extension is known by; NULL: any of it. */
+extern bool tsurugi_is_of_library(Oid function, const char *library, const char *name);
+
 #endif /* TSURUGI_CANONICAL_H */

@@ -96,6 +96,15 @@ tsurugi_codec_init(tsurugi_codec *codec, Form_pg_attribute attribute)
 	}
 }
 
+void
+tsurugi_codec_init_type(tsurugi_codec *codec, Oid type, int32 typmod, Oid collation)
+{
+	FormData_pg_attribute attribute = {.atttypid = type, .atttypmod = typmod, .attcollation = collation};
+
+	get_typlenbyvalalign(type, &attribute.attlen, &attribute.attbyval, &attribute.attalign);
+	tsurugi_codec_init(codec, &attribute);
+}
+
 bool
 tsurugi_codec_same(const tsurugi_codec *a, const tsurugi_codec *b)
 {

@@ -48,6 +48,9 @@ typedef struct tsurugi_codec
 /* The codec of an attribute.  Looks into the catalogs. */
 extern void tsurugi_codec_init(tsurugi_codec *codec, Form_pg_attribute attribute);
 
+/* The same of values that are no column's. */
+extern void tsurugi_codec_init_type(tsurugi_codec *codec, Oid type, int32 typmod, Oid collation);
+
 /* Two codecs store the same way. */
 extern bool tsurugi_codec_same(const tsurugi_codec *a, const tsurugi_codec *b);
 

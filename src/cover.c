@@ -100,15 +100,13 @@ number_of_bytes(const void *bytes, size_t length)
 static bool
 number_of_key(Oid type, Datum value, uint64 *number_out)
 {
-	FormData_pg_attribute attribute = {.atttypid = type, .atttypmod = -1};
 	unsigned char key[sizeof(tg_value)];
 	tg_key_part part = {0};
 	tsurugi_codec codec;
 	tg_value stored;
 	bool ordered;
 
-	get_typlenbyvalalign(type, &attribute.attlen, &attribute.attbyval, &attribute.attalign);
-	tsurugi_codec_init(&codec, &attribute);
+	tsurugi_codec_init_type(&codec, type, -1, InvalidOid);
 	if (codec.kind == TG_KIND_STRING || !tsurugi_key_code(&codec, &part.code, &ordered) || !ordered)
 		return false;
 	tsurugi_value(&codec, value, &stored);

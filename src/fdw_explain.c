@@ -139,11 +139,6 @@ key_of(Relation relation, Oid index)
 	elog(ERROR, "index %u is none of relation %u", index, described->oid);
 }
 
-/*
- * Conditions that the index answers are not among the plan's own, which
- * PostgreSQL shows.  Made from what its columns are compared with: a plan whose
- * output is its tuple has no conditions to recheck.
- */
 /* What is sought by the keys of an index USING gin. */
 static void
 add_sought(Shown *shown, const List *sought)
@@ -162,6 +157,11 @@ sought_of(const ForeignScanState *node)
 	return list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_private, TSURUGI_PRIVATE_SOUGHT);
 }
 
+/*
+ * Conditions that the index answers are not among the plan's own, which
+ * PostgreSQL shows.  Made from what its columns are compared with: a plan whose
+ * output is its tuple has no conditions to recheck.
+ */
 static void
 show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, ExplainState *es)
 {

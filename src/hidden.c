@@ -13,7 +13,6 @@
 
 #include "executor/executor.h"
 
-#include "src/canonical.h"
 #include "src/cover.h"
 #include "src/gin.h"
 #include "src/ranking.h"
@@ -121,11 +120,8 @@ compute_source(tsurugi_hidden_states *states, TupleTableSlot *slot, int number)
 								  : ExecEvalExpr(source->state, context, &source->null);
 	if (!source->null)
 	{
-		if (OidIsValid(hidden->comparison))
-			value = tsurugi_rank_add(states->table, &hidden->origin, hidden->comparison, value);
-		else if (hidden->canonical)
-			value = tsurugi_shorten_add(states->table,
-										tsurugi_canonical(hidden->origin.type, hidden->origin.collation, value));
+		if (hidden->canonical)
+			value = tsurugi_key_bytes(states->table, &hidden->origin, hidden->comparison, value);
 		else if (hidden->cover)
 			value = tsurugi_cover(hidden->origin.type, value);
 		tsurugi_value(&hidden->stored, value, &source->value);

@@ -87,18 +87,9 @@ choose_form(const tsurugi_codec *codec, Oid family, Oid input, Form *form)
 }
 
 static void
-init_codec(tsurugi_codec *codec, Oid type, int32 typmod, Oid collation)
-{
-	FormData_pg_attribute attribute = {.atttypid = type, .atttypmod = typmod, .attcollation = collation};
-
-	get_typlenbyvalalign(type, &attribute.attlen, &attribute.attbyval, &attribute.attalign);
-	tsurugi_codec_init(codec, &attribute);
-}
-
-static void
 init_canonical_codec(tsurugi_codec *codec)
 {
-	init_codec(codec, BYTEAOID, -1, InvalidOid);
+	tsurugi_codec_init_type(codec, BYTEAOID, -1, InvalidOid);
 }
 
 /* What is made of a value is in a key; stored is what it is made into. */
@@ -124,7 +115,7 @@ tsurugi_key_describe_value(Oid type, Oid collation, tsurugi_key_column *column)
 	Form form;
 	Oid class;
 
-	init_codec(&codec, type, -1, collation);
+	tsurugi_codec_init_type(&codec, type, -1, collation);
 	class = GetDefaultOpClass(codec.type, BTREE_AM_OID);
 	if (!OidIsValid(class))
 		return false;
@@ -260,7 +251,7 @@ expression_at(const tsurugi_relation *described, Relation relation, Relation ind
 	else
 	{
 		expression = tsurugi_index_expression(index, position);
-		init_codec(codec, exprType((Node *) expression), exprTypmod((Node *) expression), InvalidOid);
+		tsurugi_codec_init_type(codec, exprType((Node *) expression), exprTypmod((Node *) expression), InvalidOid);
 	}
 	codec->collation = index->rd_indcollation[position];
 	return expression;
@@ -334,7 +325,7 @@ describe_predicate(tsurugi_relation *described, Relation index, tsurugi_index *o
 
 	if (conditions == NIL)
 		return;
-	init_codec(&source.stored, BOOLOID, -1, InvalidOid);
+	tsurugi_codec_init_type(&source.stored, BOOLOID, -1, InvalidOid);
 	source.source = (Node *) make_ands_explicit(conditions);
 	source.origin = source.stored;
 	out->spec.partial = true;
@@ -382,7 +373,7 @@ add_constant_column(tsurugi_relation *described, tsurugi_index *out)
 	Form form = {.code = TG_KEY_UNSIGNED};
 	tsurugi_codec codec;
 
-	init_codec(&codec, BOOLOID, -1, InvalidOid);
+	tsurugi_codec_init_type(&codec, BOOLOID, -1, InvalidOid);
 	column->position = -1;
 	place_column(described, out, column, tsurugi_index_expression(NULL, column->position), &codec, &form);
 }

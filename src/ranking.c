@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
+#include "src/canonical.h"
 #include "src/errors.h"
 #include "src/session.h"
 
@@ -94,8 +95,8 @@ add(tg_table *table, tg_ranking ranking, tg_ranked_compare compare_with, void *s
 		tsurugi_error(status, NULL);
 }
 
-Datum
-tsurugi_rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value)
+static Datum
+rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value)
 {
 	const void *bytes;
 	size_t byte_count;
@@ -108,8 +109,8 @@ tsurugi_rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Da
 	return make_bytea(&ranked);
 }
 
-bool
-tsurugi_rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value, Datum *rank_out)
+static bool
+rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value, Datum *rank_out)
 {
 	const tg_dictionary *dictionary = tg_dictionary_find(table, ranking_of(codec, comparison));
 	tg_ranked ranked;
@@ -152,8 +153,8 @@ make_short(const struct varlena *bytes, const tg_ranked *ranked)
 	return PointerGetDatum(made);
 }
 
-Datum
-tsurugi_shorten_add(tg_table *table, Datum bytes)
+static Datum
+shorten_add(tg_table *table, Datum bytes)
 {
 	struct varlena *whole = (struct varlena *) DatumGetPointer(bytes);
 	tg_ranked ranked;
@@ -164,8 +165,8 @@ tsurugi_shorten_add(tg_table *table, Datum bytes)
 	return make_short(whole, &ranked);
 }
 
-bool
-tsurugi_shorten_look(tg_table *table, Datum bytes, Datum *short_out)
+static bool
+shorten_look(tg_table *table, Datum bytes, Datum *short_out)
 {
 	struct varlena *whole = (struct varlena *) DatumGetPointer(bytes);
 	const tg_dictionary *dictionary;
@@ -183,4 +184,21 @@ tsurugi_shorten_look(tg_table *table, Datum bytes, Datum *short_out)
 		ranked.rank_bytes = 0;
 	*short_out = make_short(whole, &ranked);
 	return is_there;
+}
+
+/* --- either --------------------------------------------------------------------------------------- */
+
+Datum
+tsurugi_key_bytes(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value)
+{
+	return OidIsValid(comparison) ? rank_add(table, codec, comparison, value)
+								  : shorten_add(table, tsurugi_canonical(codec->type, codec->collation, value));
+}
+
+bool
+tsurugi_key_bytes_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value, Datum *bytes_out)
+{
+	return OidIsValid(comparison)
+			   ? rank_look(table, codec, comparison, value, bytes_out)
+			   : shorten_look(table, tsurugi_canonical(codec->type, codec->collation, value), bytes_out);
 }

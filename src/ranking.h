@@ -1,28 +1,23 @@
 /*
  * ranking.h
- *	  Keys of types that only their own function can compare, and of long values.
+ *	  What keys have in the place of values whose stored form would not do.
+ *
+ * Of values that are not NULL, of the codec's type under its collation; bytea in the current memory context:
+ *	- if there is a function to compare them by: the value's rank in the table's dictionary of such values
+ *	  (storage/dictionary.h).  Calls the function.
+ *	- else its canonical bytes (canonical.h), or, if these are too long for a key, their beginning and their rank
+ *	  among the table's long ones.  They are in the same order.
  */
 #ifndef TSURUGI_RANKING_H
 #define TSURUGI_RANKING_H
 
 #include "src/codec.h"
 
-/*
- * The rank of a value that is not NULL, in the table's dictionary of values that this function compares
- * (storage/dictionary.h), as a bytea in the current memory context.  Calls the function.
- */
-extern Datum tsurugi_rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value);
+/* The value is in its dictionary from now on. */
+extern Datum tsurugi_key_bytes(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value);
 
-/* The same, if the value is there; else false, and the rank of the greatest one below it, or 0: there is none. */
-extern bool tsurugi_rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value,
-							  Datum *rank_out);
-
-/*
- * Bytes in the place of canonical ones (canonical.h), in the same order, and short enough for a key: these, or
- * their beginning and their rank among the table's long ones.  The second: if they are there; else false, and what is
- * in the place of the greatest ones below.
- */
-extern Datum tsurugi_shorten_add(tg_table *table, Datum bytes);
-extern bool tsurugi_shorten_look(tg_table *table, Datum bytes, Datum *short_out);
+/* If it is there; else false, and what is in the place of the greatest one below it, or 0: there is none. */
+extern bool tsurugi_key_bytes_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value,
+								   Datum *bytes_out);
 
 #endif /* TSURUGI_RANKING_H */

@@ -29,7 +29,7 @@ typedef struct tsurugi_key_column
 	Oid opcintype;
 	tg_key_part part;	  /* for tg_key_append */
 	tsurugi_codec codec;  /* of the stored column */
-	tsurugi_codec origin; /* of the value, if comparison is valid */
+	tsurugi_codec origin; /* of the value */
 } tsurugi_key_column;
 
 /*

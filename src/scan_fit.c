@@ -26,7 +26,6 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-#include "src/canonical.h"
 #include "src/kinds.h"
 #include "src/ranking.h"
 
@@ -175,10 +174,8 @@ fit_moment(const tsurugi_codec *codec, Oid type, Datum datum, tg_value *out)
 void
 tsurugi_place_value(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out)
 {
-	if (OidIsValid(column->comparison))
-		datum = tsurugi_rank_add(table, &column->origin, column->comparison, datum);
-	else if (column->canonical)
-		datum = tsurugi_shorten_add(table, tsurugi_canonical(column->type, column->collation, datum));
+	if (column->canonical)
+		datum = tsurugi_key_bytes(table, &column->origin, column->comparison, datum);
 	tsurugi_value(&column->codec, datum, out);
 }
 
@@ -190,10 +187,7 @@ static tsurugi_fit
 fit_canonical(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out)
 {
 	Datum bytes;
-	bool is_there =
-		OidIsValid(column->comparison)
-			? tsurugi_rank_look(table, &column->origin, column->comparison, datum, &bytes)
-			: tsurugi_shorten_look(table, tsurugi_canonical(column->type, column->collation, datum), &bytes);
+	bool is_there = tsurugi_key_bytes_look(table, &column->origin, column->comparison, datum, &bytes);
 
 	if (!is_there && tsurugi_minds_areas)
 	{
