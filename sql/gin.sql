@@ -228,6 +228,57 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 EXPLAIN (COSTS OFF) SELECT * FROM (VALUES (3::bigint), (5)) v (x) JOIN scalar ON scalar.i = v.x;
 SELECT * FROM (VALUES (3::bigint), (5)) v (x) JOIN scalar ON scalar.i = v.x;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+SET jit = off; -- costs are, as sequential scans are off
+-- comparisons of scalars read the keys on one side, where our order is the type's
+CREATE TYPE size AS ENUM ('s', 'm', 'l');
+CREATE FOREIGN TABLE sides (n numeric, e size, f float8, d date, c text COLLATE "C", x text, b bytea, y interval) SERVER gin;
+INSERT INTO sides SELECT i / 2.0, ('{s,m,l}'::size[])[1 + i % 3], CASE i WHEN 8 THEN 'nan' WHEN 10 THEN '-0' ELSE i / 3.0 END, '2000-01-01'::date + i, 'c' || i,
+	repeat('x', i) || 'y', decode(to_hex(1000 + i), 'escape'), make_interval(days => i) FROM generate_series(0, 299, 2) i;
+INSERT INTO sides VALUES (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), ('nan', 's', 'inf', 'infinity', '', repeat('x', 600), '', '1 mon'), ('-inf', 'l', '-inf', '-infinity', 'c299', repeat('x', 600) || 'y', NULL, '-1 day');
+CREATE TABLE beside AS SELECT * FROM sides;
+CREATE INDEX ON sides USING gin (n, e, f, d, c, x, b, y);
+CREATE FUNCTION sides_differ() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	condition text;
+	ours bigint;
+	theirs bigint;
+BEGIN
+	FOR condition IN SELECT format('%I %s %L', c, o, v) FROM unnest(ARRAY['<', '<=', '=', '>=', '>']) o, (VALUES ('n', '7.50'), ('n', '149'), ('n', 'nan'), ('n', '-inf'), ('n', '1e400'),
+		('e', 's'), ('e', 'm'), ('e', 'l'), ('f', '2'), ('f', '0'), ('f', 'nan'), ('d', '2000-03-01'), ('d', '-infinity'), ('c', 'c20'), ('c', ''), ('c', 'd'),
+		('x', 'xxy'), ('x', repeat('x', 600)), ('x', repeat('x', 500)), ('b', '\x3432'), ('y', '1 mon'), ('y', '30 days')) v (c, v)
+	LOOP
+		EXECUTE 'SELECT sum(hashtext(s::text)) FROM sides s WHERE ' || condition INTO ours;
+		EXECUTE 'SELECT sum(hashtext(s::text)) FROM beside s WHERE ' || condition INTO theirs;
+		IF ours IS DISTINCT FROM theirs THEN
+			RETURN NEXT condition;
+		END IF;
+	END LOOP;
+END $$;
+SELECT sides_differ();
+CREATE FUNCTION rows_met(condition text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	met text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT FROM sides WHERE ' || condition LOOP
+		IF line ~ 'Removed|actual' THEN met := concat_ws(', ', met, substring(line from '(?:rows=|Removed by Filter: )(\d+)')); END IF;
+	END LOOP;
+	RETURN condition || ': ' || met;
+END $$;
+SELECT rows_met(c) FROM unnest(ARRAY['n < 5', 'n > 140 AND n <= 145', 'e > ''m'' AND d < ''2000-01-11''', 'x < ''xxy''', 'c >= ''c50'' AND c < ''c52''']) c;
+ALTER TYPE size ADD VALUE 'xs' BEFORE 's';
+INSERT INTO sides (n, e) VALUES (1000, 'xs');
+INSERT INTO beside (n, e) VALUES (1000, 'xs');
+SELECT sides_differ();
+SELECT count(*) FROM sides WHERE e < 's';
+-- more conditions than an index can have columns
+DO $$
+BEGIN
+	EXECUTE 'CREATE TEMP TABLE many AS SELECT id FROM t WHERE ' || (SELECT string_agg(format('tags && ''{3,%s}''', i), ' AND ') FROM generate_series(20, 60) i) || ' AND tags @> ''{5}''';
+END $$;
+SELECT count(*), (SELECT count(*) FROM t WHERE (tags @> '{3,5}') IS TRUE) FROM many;
 
 DROP SCHEMA gin CASCADE;
 DROP SERVER gin;

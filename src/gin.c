@@ -38,6 +38,7 @@
 #include "src/canonical.h"
 #include "src/keys.h"
 
+#define LIBRARY_BTREE_GIN "$libdir/btree_gin"
 #define KEY_PAYLOAD_MAX 500 /* bytes of a key that are kept: twice as many, escaped, are less than the longest key */
 
 _Static_assert(2 * KEY_PAYLOAD_MAX + 8 < TG_INDEX_KEY_BYTES_MAX, "a key that is cut off is not too long");
@@ -61,6 +62,14 @@ key_type(Oid class, Oid type)
 		key = get_base_element_type(type);
 	ReleaseSysCache(tuple);
 	return OidIsValid(key) ? key : type;
+}
+
+/* btree_gin's own for two types: what it adds is a value below all others, which is in no row. */
+static bool
+compares_as_btree_gin(Oid function)
+{
+	return tsurugi_is_of_library(function, LIBRARY_BTREE_GIN, "gin_numeric_cmp") ||
+		   tsurugi_is_of_library(function, LIBRARY_BTREE_GIN, "gin_enum_cmp");
 }
 
 /* Bytes are compared, whatever the collation. */
@@ -90,9 +99,17 @@ tsurugi_gin_describe_column(Oid class, Oid made, Oid collation, const bytea *opt
 	*reason_out = gettext_noop("Its operator class has an order of keys of its own.");
 	if (compares_bytes(compare))
 		return tsurugi_key_describe_value(TEXTOID, C_COLLATION_OID, key);
-	if (OidIsValid(compare) && compare != lookup_type_cache(made, TYPECACHE_CMP_PROC)->cmp_proc)
+	if (OidIsValid(compare) && compare != lookup_type_cache(made, TYPECACHE_CMP_PROC)->cmp_proc &&
+		!compares_as_btree_gin(compare))
 		return false;
 	return tsurugi_key_describe_value(made, column->collation, key);
+}
+
+bool
+tsurugi_gin_compares_values(const tsurugi_gin *gin, int column)
+{
+	return gin->keys[column].ordered &&
+		   tsurugi_is_of_library(gin->columns[column].functions[GIN_COMPARE_PARTIAL_PROC], LIBRARY_BTREE_GIN, NULL);
 }
 
 void
@@ -235,7 +252,10 @@ gather_column(Gathered *gathered, tsurugi_gin_maker *maker, int column, Datum va
 		return;
 	}
 	for (int i = 0; i < count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		gather(gathered, maker->gin, column, nulls != NULL && nulls[i] ? TSURUGI_GIN_NULL : TSURUGI_GIN_KEY, keys[i]);
+	}
 }
 
 static Datum

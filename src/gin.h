@@ -45,6 +45,12 @@ typedef struct tsurugi_gin
 extern bool tsurugi_gin_describe_column(Oid class, Oid made, Oid collation, const bytea *options,
 										tsurugi_gin_column *column, tsurugi_key_column *key, const char **reason_out);
 
+/*
+ * The keys of a column are its values, in our order, and the operators that match keys by a comparison those of a B-tree,
+ * by the strategies' numbers, too: an operator class of btree_gin.
+ */
+extern bool tsurugi_gin_compares_values(const tsurugi_gin *gin, int column);
+
 /* Raises 0A000 if an index cannot have a column of this type. */
 extern void tsurugi_gin_check(const char *name, Oid class, Oid type, Oid collation);
 

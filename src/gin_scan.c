@@ -48,7 +48,8 @@ typedef struct Condition
 	FmgrInfo extract;
 	FmgrInfo consistent;
 	FmgrInfo tri_consistent;
-	bool is_prefix; /* keys that match by a comparison are those that begin with the given one */
+	bool is_prefix; /* keys that match by a comparison are those that begin with the given one; or, */
+	bool is_side;	/* those on one side of the value itself */
 
 	/* what it wants: of this execution */
 	Datum query;
@@ -75,6 +76,7 @@ struct tsurugi_sought
 
 	/* of this execution */
 	MemoryContext context; /* NULL: not made yet */
+	MemoryContext judging; /* of it: what operator classes need to judge a batch of rows */
 	bool nothing;		   /* no row is wanted */
 	int range_capacity;
 	tg_sought_range *ranges;
@@ -94,6 +96,7 @@ init_condition(tsurugi_sought *sought, Condition *condition, int column, Oid ope
 	condition->strategy = get_op_opfamily_strategy(operator, key->family);
 	condition->collation = functions->collation;
 	condition->is_prefix = functions->functions[GIN_COMPARE_PARTIAL_PROC] == F_GIN_CMP_PREFIX;
+	condition->is_side = tsurugi_gin_compares_values(sought->gin, column);
 	tsurugi_gin_function(functions, GIN_EXTRACTQUERY_PROC, &condition->extract);
 	tsurugi_gin_function(functions, GIN_CONSISTENT_PROC, &condition->consistent);
 	tsurugi_gin_function(functions, GIN_TRICONSISTENT_PROC, &condition->tri_consistent);
@@ -136,16 +139,18 @@ add_range(tsurugi_sought *sought, const unsigned char *low, size_t low_bytes, co
 		  size_t high_bytes)
 {
 	int number = sought->storage.count;
+	const unsigned char *copied = copy_bytes(low, low_bytes);
 
 	if (number == sought->range_capacity)
 	{
 		sought->range_capacity *= 2;
 		sought->ranges = repalloc_huge(sought->ranges, (Size) sought->range_capacity * sizeof(tg_sought_range));
 	}
-	sought->ranges[number] = (tg_sought_range){.low = copy_bytes(low, low_bytes),
-											   .low_bytes = (uint32) low_bytes,
-											   .high = copy_bytes(high, high_bytes),
-											   .high_bytes = (uint32) high_bytes};
+	sought->ranges[number] =
+		(tg_sought_range){.low = copied,
+						  .low_bytes = (uint32) low_bytes,
+						  .high = high == low && high_bytes <= low_bytes ? copied : copy_bytes(high, high_bytes),
+						  .high_bytes = (uint32) high_bytes};
 	sought->storage.count++;
 	return number;
 }
@@ -173,6 +178,19 @@ add_column(tsurugi_sought *sought, int column, tsurugi_gin_category last)
 	return add_range(sought, &low, 1, &high, 1);
 }
 
+/* From the value on to the end of the column, or up to the value: the value itself is among them, wanted or not. */
+static int
+add_side(tsurugi_sought *sought, const Condition *condition)
+{
+	unsigned char key[TG_KEY_BYTES_MAX];
+	bool cut;
+	size_t bytes = tsurugi_gin_encode(sought->gin, condition->column, TSURUGI_GIN_KEY, condition->query, key, &cut);
+
+	/* the first byte is the column's */
+	return condition->strategy <= BTLessEqualStrategyNumber ? add_range(sought, key, 1, key, bytes)
+															: add_range(sought, key, bytes, key, 1);
+}
+
 /* The range of one of the condition's keys. */
 static int
 add_key(tsurugi_sought *sought, Condition *condition, int i)
@@ -186,7 +204,8 @@ add_key(tsurugi_sought *sought, Condition *condition, int i)
 	if (partial && !condition->is_prefix)
 	{
 		condition->vague[i] = true;
-		return add_column(sought, condition->column, TSURUGI_GIN_KEY);
+		return condition->is_side ? add_side(sought, condition)
+								  : add_column(sought, condition->column, TSURUGI_GIN_KEY);
 	}
 	bytes = tsurugi_gin_encode(sought->gin, condition->column, TSURUGI_GIN_KEY, condition->keys[i], key,
 							   &condition->vague[i]);
@@ -380,10 +399,12 @@ find_required(tsurugi_scan *scan, Condition *condition)
 	pfree(rated);
 }
 
-/* Whether every row has the key that is wanted. */
+/* Whether every row that is wanted has the key.  A row has one of the keys, unless the mode says otherwise. */
 static bool
 is_needed(Condition *condition, int key)
 {
+	if (condition->key_count == 1 && condition->mode == GIN_SEARCH_MODE_DEFAULT)
+		return true;
 	for (int i = 0; i < condition->key_count; i++)
 		condition->check[i] = i == key ? GIN_FALSE : GIN_MAYBE;
 	return !may_match(condition);
@@ -499,9 +520,11 @@ make_ranges(tsurugi_scan *scan)
 		asks |= sought->conditions[i].asks;
 	}
 	order_ranges(sought, read, needed);
-	if (asks)
-		sought->storage.found = palloc_extended(
-			(Size) TG_RANGE_ROWS_AHEAD * tg_sought_words(sought->storage.count) * sizeof(uint64), MCXT_ALLOC_HUGE);
+	if (!asks)
+		return true;
+	sought->storage.found = palloc_extended(
+		(Size) TG_RANGE_ROWS_AHEAD * tg_sought_words(sought->storage.count) * sizeof(uint64), MCXT_ALLOC_HUGE);
+	sought->judging = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw batch", ALLOCSET_SMALL_SIZES);
 	return true;
 }
 
@@ -590,7 +613,7 @@ tsurugi_sought_filter(tsurugi_scan *scan, unsigned count)
 	if (sought->storage.found == NULL)
 		return count;
 	Assert(count <= TG_RANGE_ROWS_AHEAD);
-	caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	caller = MemoryContextSwitchTo(sought->judging);
 	for (unsigned row = 0; row < count; row++)
 	{
 		bool wanted = true;
@@ -602,6 +625,7 @@ tsurugi_sought_filter(tsurugi_scan *scan, unsigned count)
 			kept[kept_count++] = (uint16_t) row;
 	}
 	MemoryContextSwitchTo(caller);
+	MemoryContextReset(sought->judging);
 	tg_vectors_keep(scan->own, kept, kept_count);
 	return kept_count;
 }

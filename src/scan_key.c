@@ -68,6 +68,7 @@ void
 tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 {
 	const tsurugi_shape *shape = &scan->shape;
+	int fixed_count;
 	size_t capacity;
 	int i = 0;
 
@@ -78,17 +79,18 @@ tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 	scan->key_values = palloc0(sizeof(tsurugi_key_value) * Max(scan->key_value_count, 1) + 2 * capacity);
 	scan->key = (unsigned char *) (scan->key_values + Max(scan->key_value_count, 1));
 	scan->key_high = scan->key + capacity;
-	for (int column = 0; column < shape->fixed_count; column++)
+	/* USING gin: a value a condition, of which there may be more than columns; whatever they are of, gin_scan.c knows. */
+	fixed_count = scan->index->gin == NULL ? shape->fixed_count : 0;
+	for (int column = 0; column < fixed_count; column++)
 	{
 		if ((shape->nulls >> column & 1) == 0)
 		{
-			init_value(scan, i, scan->index->gin == NULL ? column : 0, (shape->arrays >> column & 1) != 0,
-					   list_nth(plan->fdw_exprs, i));
+			init_value(scan, i, column, (shape->arrays >> column & 1) != 0, list_nth(plan->fdw_exprs, i));
 			i++;
 		}
 	}
 	for (; i < scan->key_value_count; i++)
-		init_value(scan, i, shape->fixed_count, false, list_nth(plan->fdw_exprs, i));
+		init_value(scan, i, fixed_count, false, list_nth(plan->fdw_exprs, i));
 }
 
 /* --- values ------------------------------------------------------------------------------ */
