@@ -440,40 +440,6 @@ test_random(uint64_t seed)
 	check_exact(&a, "at random");
 }
 
-#ifdef TG_FAILPOINTS
-
-static const char *planted;
-
-static bool
-plant(const char *name)
-{
-	return strcmp(name, planted) == 0;
-}
-
-/* The same with a rule taken out must be noticed. */
-static void
-test_planted(const char *name)
-{
-	unsigned noticed = 0;
-	unsigned tries;
-
-	planted = name;
-	for (tries = 0; tries < 20 && noticed == 0; tries++)
-	{
-		turns result;
-
-		fresh_table(a.session, true);
-		tg_failpoint_set(plant);
-		take_turns(&a, tries + 1, 400, &result);
-		tg_failpoint_set(NULL);
-		noticed = result.wrong + count_all_faults(&a);
-	}
-	unit_ok(noticed > 0, "noticed without %s", name);
-	fresh_table(a.session, true);
-}
-
-#endif
-
 /* --- life --------------------------------------------------------------------------- */
 
 static void
@@ -532,9 +498,9 @@ main(void)
 	for (uint64_t seed = 1; seed <= 6; seed++)
 		test_random(seed);
 #ifdef TG_FAILPOINTS
-	test_planted("unique_unjudged"); /* keys are given without a look at who has them */
-	test_planted("index_unasked");	 /* entries go without a look at the chain */
-	test_planted("index_kept");		 /* entries stay */
+	test_planted(&a, "unique_unjudged"); /* keys are given without a look at who has them */
+	test_planted(&a, "index_unasked");	 /* entries go without a look at the chain */
+	test_planted(&a, "index_kept");		 /* entries stay */
 #endif
 	test_drop();
 	client_close(&b);

@@ -766,4 +766,35 @@ take_turns(client *collector, uint64_t seed, unsigned steps, turns *result)
 	}
 }
 
+#ifdef TG_FAILPOINTS
+static const char *planted;
+
+static inline bool
+plant(const char *name)
+{
+	return strcmp(name, planted) == 0;
+}
+
+/* Without a step of the protocol, what is wrong is noticed. */
+static inline void
+test_planted(client *c, const char *name)
+{
+	unsigned noticed = 0;
+
+	planted = name;
+	for (unsigned tries = 0; tries < 20 && noticed == 0; tries++)
+	{
+		turns result;
+
+		fresh_table(c->session, true);
+		tg_failpoint_set(plant);
+		take_turns(c, tries + 1, 400, &result);
+		tg_failpoint_set(NULL);
+		noticed = result.wrong + count_all_faults(c);
+	}
+	unit_ok(noticed > 0, "noticed without %s", name);
+	fresh_table(c->session, true);
+}
+#endif
+
 #endif /* TG_INDEXED_H */

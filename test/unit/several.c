@@ -181,39 +181,6 @@ test_random(uint64_t seed)
 	check_exact(&a, "at random");
 }
 
-#ifdef TG_FAILPOINTS
-
-static const char *planted;
-
-static bool
-plant(const char *name)
-{
-	return strcmp(name, planted) == 0;
-}
-
-/* Without a step of the protocol, what is wrong is noticed. */
-static void
-test_planted(const char *name)
-{
-	unsigned noticed = 0;
-
-	planted = name;
-	for (unsigned tries = 0; tries < 20 && noticed == 0; tries++)
-	{
-		turns result;
-
-		fresh_table(a.session, true);
-		tg_failpoint_set(plant);
-		take_turns(&a, tries + 1, 400, &result);
-		tg_failpoint_set(NULL);
-		noticed = result.wrong + count_all_faults(&a);
-	}
-	unit_ok(noticed > 0, "noticed without %s", name);
-	fresh_table(a.session, true);
-}
-
-#endif
-
 /* --- by several ranges ---------------------------------------------------------------------- */
 
 #define RANGES 6 /* those of the bits, and from the second to the fourth one */
@@ -307,6 +274,42 @@ test_sought(void)
 	unit_equal(wrong, 0, "what is sought by several ranges is found, once");
 	end(&a, false);
 	end(&b, false);
+}
+
+/* A call looks at so many entries, and no more, whatever it finds: so its caller can be interrupted. */
+static void
+test_steps(void)
+{
+	static tg_range_scan scan;
+	static unsigned char memory[2][BIT_BYTES_MAX];
+	const uint64_t needed = 2;
+	tg_sought_range ranges[2];
+	tg_sought sought = {.count = 2, .ranges = ranges, .needed = &needed};
+	unsigned found = 0;
+	unsigned steps = 0;
+	bool more;
+
+	fresh_table(a.session, true);
+	begin(&a);
+	for (int id = 0; id < 5000; id++)
+		(void) !put(&a, id, 1, id, false);
+	next_command(&a);
+	for (unsigned i = 0; i < 2; i++)
+	{
+		tg_key_ref key = bit_key(i, memory[i]);
+
+		ranges[i] = (tg_sought_range){key.key, key.key, key.bytes, key.bytes};
+	}
+	tg_range_scan_init(&scan, table, indexes[BY_NUMBER], &a.snapshot, ranges[0].low, ranges[0].low_bytes, true,
+					   ranges[0].high, ranges[0].high_bytes, true, false);
+	scan.sought = &sought;
+	do
+	{
+		found += tg_range_scan_step(a.session, &scan, a.vectors, 7, &more);
+		steps++;
+	} while (more);
+	unit_ok(found == 0 && steps >= 5, "entries of rows that are not wanted are passed over in %u steps", steps);
+	end(&a, false);
 }
 
 /* --- very many ------------------------------------------------------------------------------ */
@@ -525,10 +528,11 @@ main(void)
 	for (uint64_t seed = 1; seed <= 2; seed++)
 		test_random(seed);
 #ifdef TG_FAILPOINTS
-	test_planted("index_unasked"); /* entries go without a look at the chain */
-	test_planted("index_kept");	   /* entries stay */
+	test_planted(&a, "index_unasked"); /* entries go without a look at the chain */
+	test_planted(&a, "index_kept");	   /* entries stay */
 #endif
 	test_sought();
+	test_steps();
 	test_huge();
 	test_huge_build(true);
 	test_huge_build(false);
