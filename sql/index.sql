@@ -67,9 +67,7 @@ SELECT twice(s) FROM unnest(ARRAY['CREATE INDEX ON t (nope)', 'CREATE INDEX ON t
 	'CREATE TABLE bad (a int PRIMARY KEY, PRIMARY KEY (a))', 'ALTER TABLE t ADD PRIMARY KEY (a)']) s;
 -- refused here only
 CREATE INDEX ON index_ours.t USING spgist (b);
-CREATE INDEX ON index_ours.t USING hash (a) WITH (fillfactor = 70);
 ALTER TABLE index_ours.t ADD EXCLUDE USING gin (a WITH =);
-DROP INDEX index_ours.t_a_idx1;
 
 -- What is unique, and what it says
 SELECT twice(s) FROM unnest(ARRAY['INSERT INTO t VALUES (1, 10, ''x'', 1, ''2000-01-01'')', 'INSERT INTO t VALUES (2, 10)',

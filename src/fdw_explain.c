@@ -121,8 +121,9 @@ static void
 add_comparison(Shown *shown, int column, StrategyNumber strategy, const char *format)
 {
 	const List *values = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
-	Oid input = shown->index->rd_opcintype[column];
-	Oid operator= get_opfamily_member(shown->index->rd_opfamily[column], input, input, strategy);
+	const tsurugi_key_column *key = &shown->key[column];
+	Oid operator= get_opfamily_member(key->family, key->opcintype, key->opcintype,
+									  key->equality ? HTEqualStrategyNumber : strategy);
 	char *value = deparse_expression(list_nth(values, shown->value++), shown->context, false, false);
 
 	add_condition(shown, column, psprintf("%s %s", get_opname(operator), psprintf(format, value)));

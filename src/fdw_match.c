@@ -29,6 +29,7 @@
 #include "utils/selfuncs.h"
 
 #include "src/gin_match.h"
+#include "src/hashed.h"
 #include "src/scan_fit.h"
 
 typedef enum ConditionKind
@@ -61,6 +62,15 @@ column_of(const tsurugi_candidate *candidate, Node *expression)
 	return -1;
 }
 
+/* Whether what a column is compared with has its place among the column's values. */
+static bool
+fits(const tsurugi_key_column *key, Oid column, Oid value)
+{
+	if (key->hashed && !key->canonical)
+		return column == value || OidIsValid(tsurugi_hash_function(key->hash_family, value));
+	return OidIsValid(key->comparison) ? column == value : tsurugi_fits(column, value);
+}
+
 /*
  * Whether the column's family has the operator, for types whose values have their place among the column's.  Operators of
  * RECORD say nothing about the types of rows: the value has to be of the column's.
@@ -75,14 +85,14 @@ match_operator(const tsurugi_key_column *key, Oid operator, Oid value_type, Oid 
 	if (!OidIsValid(operator) || !op_in_opfamily(operator, key->family))
 		return false;
 	get_op_opfamily_properties(operator, key->family, false, &strategy, &left_type, &right_type);
-	*strategy_out = strategy;
-	if (OidIsValid(key->comparison) ? left_type != right_type : !tsurugi_fits(left_type, right_type))
+	*strategy_out = key->equality ? BTEqualStrategyNumber : strategy;
+	if (!fits(key, left_type, right_type))
 		return false;
 	if (left_type == RECORDOID && getBaseType(value_type) != key->type)
 		return false;
 	if (OidIsValid(key->collation) && collation != key->collation)
 		return false;
-	return strategy == BTEqualStrategyNumber || key->ordered;
+	return *strategy_out == BTEqualStrategyNumber || key->ordered;
 }
 
 static bool
@@ -126,7 +136,7 @@ match_null_test(const tsurugi_candidate *candidate, const NullTest *clause, Cond
 	condition->value = NULL;
 	/* the primary key has no NULLs to be found by */
 	condition->column = clause->argisrow || candidate->index->primary ? -1 : column_of(candidate, (Node *) clause->arg);
-	return condition->column >= 0;
+	return condition->column >= 0 && !candidate->index->key[condition->column].equality;
 }
 
 /* A boolean column by itself, or NOT: as if it were compared. */
@@ -140,7 +150,7 @@ match_boolean(const tsurugi_candidate *candidate, Node *clause, Condition *condi
 	condition->kind = CONDITION_VALUE;
 	condition->strategy = BTEqualStrategyNumber;
 	condition->column = column_of(candidate, clause);
-	if (condition->column < 0 || candidate->index->key[condition->column].family != BOOL_BTREE_FAM_OID)
+	if (condition->column < 0 || !IsBooleanOpfamily(candidate->index->key[condition->column].family))
 		return false;
 	condition->value = (Expr *) makeBoolConst(value, false);
 	return true;
@@ -221,16 +231,20 @@ find(List *conditions, int column, ConditionKind kind, StrategyNumber strategy, 
 }
 
 static void
-take(tsurugi_choice *choice, const Condition *condition)
+take(const tsurugi_candidate *candidate, tsurugi_choice *choice, const Condition *condition)
 {
 	if (condition->value != NULL)
 		choice->values = lappend(choice->values, condition->value);
-	choice->conditions = list_append_unique_ptr(choice->conditions, condition->rinfo);
+	/* others may have the same hash */
+	if (candidate->index->key[condition->column].hashed)
+		choice->filtered = list_append_unique_ptr(choice->filtered, condition->rinfo);
+	else
+		choice->conditions = list_append_unique_ptr(choice->conditions, condition->rinfo);
 }
 
 /* Fixes the next column, if something does. */
 static bool
-fix_column(tsurugi_choice *choice, List *conditions)
+fix_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *conditions)
 {
 	tsurugi_shape *shape = &choice->shape;
 	int column = shape->fixed_count;
@@ -257,14 +271,14 @@ fix_column(tsurugi_choice *choice, List *conditions)
 	}
 	if (condition == NULL)
 		return false;
-	take(choice, condition);
+	take(candidate, choice, condition);
 	shape->fixed_count++;
 	return true;
 }
 
 /* Bounds on the column after the fixed ones. */
 static void
-bound_column(tsurugi_choice *choice, List *conditions)
+bound_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *conditions)
 {
 	tsurugi_shape *shape = &choice->shape;
 	int column = shape->fixed_count;
@@ -275,17 +289,17 @@ bound_column(tsurugi_choice *choice, List *conditions)
 
 	if (low != NULL)
 	{
-		take(choice, low);
+		take(candidate, choice, low);
 		shape->low = low->strategy == BTGreaterStrategyNumber ? TSURUGI_BOUND_EXCLUSIVE : TSURUGI_BOUND_INCLUSIVE;
 	}
 	if (high != NULL)
 	{
-		take(choice, high);
+		take(candidate, choice, high);
 		shape->high = high->strategy == BTLessStrategyNumber ? TSURUGI_BOUND_EXCLUSIVE : TSURUGI_BOUND_INCLUSIVE;
 	}
 	if (not_null != NULL)
 	{
-		take(choice, not_null);
+		take(candidate, choice, not_null);
 		shape->not_null = low == NULL && high == NULL;
 	}
 }
@@ -330,14 +344,14 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 	}
 	choice->one_row = candidate->index->spec.unique;
 	conditions = match_all(baserel, candidate, rinfos);
-	while (shape->fixed_count < count && fix_column(choice, conditions))
+	while (shape->fixed_count < count && fix_column(candidate, choice, conditions))
 		;
 	if (shape->fixed_count < count)
 	{
 		choice->one_row = false;
-		bound_column(choice, conditions);
+		bound_column(candidate, choice, conditions);
 	}
-	if (choice->conditions != NIL)
+	if (choice->conditions != NIL || choice->filtered != NIL)
 		shape->way = candidate->index->primary && shape->fixed_count == count ? TSURUGI_WAY_KEY : TSURUGI_WAY_RANGE;
 	choice->conditions = list_concat_unique_ptr(choice->conditions, candidate->implied);
 	return choice;

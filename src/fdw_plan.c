@@ -13,6 +13,7 @@
 #include "src/fdw.h"
 
 #include "access/sysattr.h"
+#include "catalog/pg_am_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/appendinfo.h"
@@ -291,9 +292,8 @@ is_sought(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceM
 	const IndexOptInfo *info = sought->candidate->info;
 	Oid collation = info->indexcollations[sought->column];
 
-	/* classes are of B-tree families: what GIN has of them, match() tells */
-	return (sought->candidate->index->gin != NULL ||
-			list_member_oid(ec->ec_opfamilies, info->opfamily[sought->column])) &&
+	/* classes are of B-tree families: what others have of them, match() tells */
+	return (info->relam != BTREE_AM_OID || list_member_oid(ec->ec_opfamilies, info->opfamily[sought->column])) &&
 		   (!OidIsValid(collation) || collation == ec->ec_collation) &&
 		   match_index_to_operand((Node *) em->em_expr, sought->column, sought->candidate->info);
 }

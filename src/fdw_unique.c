@@ -69,11 +69,11 @@ index_info(const tsurugi_index *described, RelOptInfo *rel, Relation relation)
 	info->indexcollations = palloc(sizeof(Oid) * count);
 	info->opfamily = palloc(sizeof(Oid) * count);
 	info->opcintype = palloc(sizeof(Oid) * count);
-	info->sortopfamily = described->gin == NULL ? info->opfamily : NULL;
+	info->sortopfamily = described->method == BTREE_AM_OID ? info->opfamily : NULL;
 	info->reverse_sort = palloc(sizeof(bool) * count);
 	info->nulls_first = palloc(sizeof(bool) * count);
 	info->canreturn = palloc0(sizeof(bool) * count);
-	info->relam = described->gin == NULL ? BTREE_AM_OID : GIN_AM_OID;
+	info->relam = described->method;
 	info->unique = described->spec.unique;
 	info->immediate = true;
 	info->hypothetical = true;

@@ -15,6 +15,7 @@
 
 #include "src/cover.h"
 #include "src/gin.h"
+#include "src/hashed.h"
 #include "src/ranking.h"
 
 /* Of one source: computed for the row in hand, or not yet. */
@@ -22,6 +23,7 @@ typedef struct Source
 {
 	ExprState *state;
 	tsurugi_gin_maker *maker; /* instead, of lists of keys */
+	FmgrInfo hash;			  /* of a hash that is made by a function */
 	bool is_known;
 	bool null;
 	tg_value value;
@@ -79,6 +81,8 @@ tsurugi_hidden_prepare(const tsurugi_relation *described, tg_table *table, EStat
 			states->sources[i].maker = tsurugi_gin_prepare(hidden->gin, (List *) hidden->source, estate);
 		else
 			states->sources[i].state = ExecPrepareExpr((Expr *) copyObject(hidden->source), estate);
+		if (OidIsValid(hidden->hash))
+			fmgr_info(hidden->hash, &states->sources[i].hash);
 	}
 	states->of_index = palloc0(described->index_count * sizeof(tg_hidden_values));
 	states->packed = palloc0(described->index_count * sizeof(tg_hidden_values));
@@ -120,7 +124,11 @@ compute_source(tsurugi_hidden_states *states, TupleTableSlot *slot, int number)
 								  : ExecEvalExpr(source->state, context, &source->null);
 	if (!source->null)
 	{
-		if (hidden->canonical)
+		if (hidden->hashed)
+			value = OidIsValid(hidden->hash)
+						? tsurugi_hash(&source->hash, hidden->origin.collation, value)
+						: tsurugi_hash_canonical(hidden->origin.type, hidden->origin.collation, value);
+		else if (hidden->canonical)
 			value = tsurugi_key_bytes(states->table, &hidden->origin, hidden->comparison, value);
 		else if (hidden->cover)
 			value = tsurugi_cover(hidden->origin.type, value);

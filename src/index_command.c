@@ -110,11 +110,6 @@ create_spread(const tsurugi_utility *utility, IndexStmt *statement)
 
 	/* in PostgreSQL's order */
 	(void) find_all_inheritors(table, ShareLock, NULL);
-	if (statement->accessMethod != NULL && strcmp(statement->accessMethod, "hash") == 0)
-	{
-		ereport(NOTICE, (errmsg("substituting access method \"btree\" for access method \"hash\"")));
-		statement->accessMethod = DEFAULT_INDEX_TYPE;
-	}
 	before = tsurugi_partition_indexes(table);
 	statement->relation->inh = false;
 	tsurugi_utility_run_instead(utility, (Node *) statement);
@@ -162,7 +157,7 @@ has_owner(Oid relation_id, Oid role)
 }
 
 /*
- * What ALTER INDEX may ask for although it changes nothing: as for ALTER TABLE,
+ * What ALTER INDEX may ask for although it changes nothing in memory: as for ALTER TABLE,
  * what says how an index lies on the disk; the owner, as PostgreSQL has it.  For
  * the entry is one of a partitioned index, where PostgreSQL refuses both.
  */
@@ -172,12 +167,12 @@ changes_nothing(Oid index, const AlterTableCmd *command)
 	switch (command->subtype)
 	{
 		case AT_SetRelOptions:
-			tsurugi_check_index_parameters(tsurugi_index_method(index), castNode(List, command->def));
+		case AT_ResetRelOptions:
+			tsurugi_index_entry_set_parameters(index, castNode(List, command->def),
+											   command->subtype == AT_ResetRelOptions);
 			return true;
 		case AT_SetTableSpace:
 			tsurugi_check_tablespace(command->name);
-			return true;
-		case AT_ResetRelOptions:
 			return true;
 		case AT_ChangeOwner:
 			if (!has_owner(index, get_rolespec_oid(command->newowner, false)))

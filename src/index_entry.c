@@ -11,7 +11,7 @@
  *
  * What DefineIndex checks of a statement is checked here, in its words.
  * Storage parameters and tablespaces say how an index lies on the disk, and have
- * no meaning here.
+ * no meaning here; the former are kept, for pg_dump, and for ordinary tables that are made like this one.
  *
  * This rests on exported functions, but on no promise: the regression tests
  * ddl, key and index show each use.
@@ -71,6 +71,7 @@ typedef struct Definition
 	const IndexStmt *statement;
 	IndexInfo *info;
 	Oid method;
+	Datum parameters;
 	List *names; /* of the columns */
 	Oid collations[INDEX_MAX_KEYS];
 	Oid classes[INDEX_MAX_KEYS];
@@ -459,43 +460,66 @@ tsurugi_index_method(Oid index)
 	return method;
 }
 
-void
-tsurugi_check_index_parameters(Oid method, List *parameters)
+/* Raises an error if one of them is none of the method's. */
+static void
+check_parameters(Oid method, Datum parameters)
 {
 	IndexAmRoutine *routine = GetIndexAmRoutineByAmId(method, false);
 
-	(void) index_reloptions(routine->amoptions, transformRelOptions((Datum) 0, parameters, NULL, NULL, false, false),
-							true);
+	(void) index_reloptions(routine->amoptions, parameters, true);
 	pfree(routine);
+}
+
+void
+tsurugi_index_entry_set_parameters(Oid index, List *parameters, bool reset)
+{
+	Relation catalog = table_open(RelationRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+	Datum values[Natts_pg_class] = {0};
+	bool nulls[Natts_pg_class] = {0};
+	bool replaced[Natts_pg_class] = {0};
+	int at = Anum_pg_class_reloptions - 1;
+	HeapTuple fresh;
+	Datum before;
+	bool none;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", index);
+	before = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &none);
+	values[at] = transformRelOptions(none ? (Datum) 0 : before, parameters, NULL, NULL, false, reset);
+	check_parameters(((Form_pg_class) GETSTRUCT(tuple))->relam, values[at]);
+	nulls[at] = values[at] == (Datum) 0;
+	replaced[at] = true;
+	fresh = heap_modify_tuple(tuple, RelationGetDescr(catalog), values, nulls, replaced);
+	CatalogTupleUpdate(catalog, &fresh->t_self, fresh);
+	heap_freetuple(fresh);
+	ReleaseSysCache(tuple);
+	table_close(catalog, RowExclusiveLock);
+	CommandCounterIncrement();
 }
 
 /* The method, by what the statement says of it. */
 static void
 choose_method(Definition *definition, IndexStmt *statement)
 {
-	char *method = statement->accessMethod != NULL ? statement->accessMethod : DEFAULT_INDEX_TYPE;
-
-	if (strcmp(method, "hash") == 0)
-	{
-		ereport(NOTICE, (errmsg("substituting access method \"btree\" for access method \"hash\"")));
-		method = DEFAULT_INDEX_TYPE;
-	}
-	statement->accessMethod = method;
-	definition->method = get_index_am_oid(method, false);
+	if (statement->accessMethod == NULL)
+		statement->accessMethod = DEFAULT_INDEX_TYPE;
+	definition->method = get_index_am_oid(statement->accessMethod, false);
+	definition->parameters = transformRelOptions((Datum) 0, statement->options, NULL, NULL, false, false);
 }
 
 /* Constraints of these are kept by ours (exclusion.c). */
 static bool
 may_exclude(Oid method)
 {
-	return method == BTREE_AM_OID || method == GIST_AM_OID || method == SPGIST_AM_OID;
+	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIST_AM_OID || method == SPGIST_AM_OID;
 }
 
 /* Scans can go by these. */
 static bool
 may_be_plain(Oid method)
 {
-	return method == BTREE_AM_OID || method == GIN_AM_OID;
+	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIN_AM_OID;
 }
 
 /* What DefineIndex asks of the method, and we. */
@@ -515,9 +539,9 @@ check_method(const Definition *definition, const IndexStmt *statement)
 	if (statement->excludeOpNames != NIL ? !may_exclude(definition->method) : !may_be_plain(definition->method))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("access method \"%s\" is not supported for tables in memory", statement->accessMethod),
-						errhint("Their indexes are made USING btree or gin.")));
+						errhint("Their indexes are made USING btree, hash or gin.")));
 	pfree(routine);
-	tsurugi_check_index_parameters(definition->method, statement->options);
+	check_parameters(definition->method, definition->parameters);
 }
 
 static void
@@ -591,7 +615,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	name = statement->idxname != NULL ? statement->idxname : choose_name(&definition);
 	index = index_create(relation, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, definition.info,
 						 definition.names, definition.method, InvalidOid, definition.collations, definition.classes,
-						 definition.options, (Datum) 0, flags, 0, false, false, NULL);
+						 definition.options, definition.parameters, flags, 0, false, false, NULL);
 	if (!OidIsValid(index))
 		return InvalidOid;
 	if (statement->deferrable)

@@ -10,11 +10,11 @@
 #include "nodes/parsenodes.h"
 #include "utils/rel.h"
 
-/* The access method of an index: BTREE_AM_OID, GIN_AM_OID.  InvalidOid of none. */
+/* The access method of an index.  InvalidOid of none. */
 extern Oid tsurugi_index_method(Oid index);
 
-/* Raises an error if one of the WITH parameters is none of an access method's; they have no meaning here. */
-extern void tsurugi_check_index_parameters(Oid method, List *parameters);
+/* ALTER INDEX ... SET, RESET: its WITH parameters, which have no meaning here, but are kept. */
+extern void tsurugi_index_entry_set_parameters(Oid index, List *parameters, bool reset);
 
 /* The index that a PRIMARY KEY or UNIQUE clause stands for; not one with USING INDEX. */
 extern IndexStmt *tsurugi_index_of_constraint(const Constraint *constraint);

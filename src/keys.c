@@ -15,6 +15,7 @@
 #include "src/keys.h"
 
 #include "access/genam.h"
+#include "access/hash.h"
 #include "access/nbtree.h"
 #include "access/sysattr.h"
 #include "catalog/dependency.h"
@@ -35,6 +36,7 @@
 #include "src/cover.h"
 #include "src/enum_order.h"
 #include "src/gin.h"
+#include "src/hashed.h"
 
 /* --- which types, and how -------------------------------------------------------------------- */
 
@@ -46,6 +48,9 @@ typedef struct Form
 	bool canonical;
 	Oid comparison; /* canonical, and a rank by this function */
 	bool cover;
+	bool hashed; /* of the canonical bytes, or by this family's function */
+	Oid hash_family;
+	Oid hash;
 } Form;
 
 /* These classes compare bytes, whatever the collation. */
@@ -101,6 +106,8 @@ set_form(tsurugi_key_column *column, const tsurugi_codec *origin, const tsurugi_
 	column->canonical = form->canonical;
 	column->comparison = form->comparison;
 	column->cover = form->cover;
+	column->hashed = form->hashed;
+	column->hash_family = form->hash_family;
 	column->origin = *origin;
 	column->codec = *stored;
 	column->part.code = form->code;
@@ -159,7 +166,8 @@ tsurugi_index_is_possible(Relation index)
 		if (!describe_made(index, i, NULL, &made, &column, &reason))
 			return false;
 	}
-	return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == GIN_AM_OID;
+	return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == HASH_AM_OID ||
+		   index->rd_rel->relam == GIN_AM_OID;
 }
 
 /* --- describing ---------------------------------------------------------------------------------- */
@@ -174,8 +182,8 @@ number_source(tsurugi_relation *described, const tsurugi_hidden *source)
 		const tsurugi_hidden *hidden = &described->hidden[i];
 
 		if (hidden->canonical == source->canonical && hidden->comparison == source->comparison &&
-			hidden->cover == source->cover && hidden->origin.collation == source->origin.collation &&
-			equal(hidden->source, source->source))
+			hidden->cover == source->cover && hidden->hashed == source->hashed && hidden->hash == source->hash &&
+			hidden->origin.collation == source->origin.collation && equal(hidden->source, source->source))
 			return i;
 	}
 	described->hidden = described->hidden == NULL
@@ -266,14 +274,50 @@ place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column
 							 .canonical = form->canonical,
 							 .comparison = form->comparison,
 							 .cover = form->cover,
+							 .hashed = form->hashed,
+							 .hash = form->hash,
 							 .origin = *codec,
 							 .stored = *codec};
-	bool is_made = form->canonical || form->cover;
+	bool is_made = form->canonical || form->cover || form->hashed;
 
-	if (is_made)
+	if (form->hashed)
+		tsurugi_codec_init_type(&source.stored, INT8OID, -1, InvalidOid);
+	else if (is_made)
 		init_canonical_codec(&source.stored);
 	set_form(column, codec, &source.stored, form);
 	column->part.column = column->attnum != 0 && !is_made ? column->attnum - 1 : hidden_column(described, out, &source);
+}
+
+/*
+ * Nothing but equality is looked for: by the column itself, if it is short and equal where its bytes in a key are; else by a
+ * hash.  Where we know canonical bytes it is theirs, for those of composite types stay when the type gets one more column.
+ */
+static void
+choose_hash(Relation index, int position, const tsurugi_codec *codec, Form *form)
+{
+	Oid family = index->rd_opfamily[position];
+	Oid input = index->rd_opcintype[position];
+	Oid usual = GetDefaultOpClass(codec->type, BTREE_AM_OID);
+	bool is_usual =
+		OidIsValid(usual) && get_op_opfamily_strategy(get_opfamily_member(family, input, input, HTEqualStrategyNumber),
+													  get_opclass_family(usual)) == BTEqualStrategyNumber;
+	bool is_plain;
+
+	*form = (Form){0};
+	is_plain = is_usual && tsurugi_key_code(codec, &form->code, &form->ordered);
+	if (is_plain && codec->kind != TG_KIND_STRING)
+	{
+		form->ordered = false;
+		return;
+	}
+	form->canonical =
+		is_usual && !is_plain && tsurugi_canonical_is_possible(codec->type, codec->collation, &form->ordered);
+	*form = (Form){.code = TG_KEY_UNSIGNED, .hashed = true, .canonical = form->canonical};
+	if (!form->canonical)
+	{
+		form->hash_family = family;
+		form->hash = tsurugi_hash_function(family, input);
+	}
 }
 
 /* The family that columns of ours are ordered by: the index's, if it is a B-tree, or else the usual one of the type. */
@@ -306,7 +350,12 @@ describe_column(tsurugi_relation *described, Relation relation, Relation index, 
 	column->collation = index->rd_indcollation[position];
 	column->family = index->rd_opfamily[position];
 	column->opcintype = index->rd_opcintype[position];
-	if (!covers)
+	if (!covers && !index->rd_index->indisexclusion && index->rd_rel->relam == HASH_AM_OID)
+	{
+		column->equality = true;
+		choose_hash(index, position, &codec, &form);
+	}
+	else if (!covers)
 	{
 		column->family = family_of(index, position, codec.type, &column->opcintype);
 		choose_form(&codec, column->family, column->opcintype, &form);
@@ -461,6 +510,7 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 
 	out->oid = RelationGetRelid(index);
 	out->constraint = get_index_constraint(out->oid);
+	out->method = index->rd_rel->relam;
 	out->primary = form->indisprimary && form->indimmediate;
 	out->deferrable = (form->indisunique || form->indisexclusion) && !form->indimmediate;
 	out->valid = form->indisvalid;
@@ -568,8 +618,8 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 	for (int i = 0; i < a->source_count; i++)
 	{
 		if (a->hidden[i].canonical != b->hidden[i].canonical || a->hidden[i].comparison != b->hidden[i].comparison ||
-			a->hidden[i].cover != b->hidden[i].cover ||
-			a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
+			a->hidden[i].cover != b->hidden[i].cover || a->hidden[i].hashed != b->hidden[i].hashed ||
+			a->hidden[i].hash != b->hidden[i].hash || a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
 			!equal(a->hidden[i].source, b->hidden[i].source) ||
 			!tsurugi_gin_is_same(a->hidden[i].gin, b->hidden[i].gin))
 			return false;

@@ -17,10 +17,8 @@
  * Once all of them are there, and valid, the index is.  What follows is PostgreSQL's own: DROP, ATTACH and
  * DETACH, dependencies, \d, pg_dump.
  *
- * An index that tables in memory cannot have (another access method than B-tree, types without an
- * order or equality) is none of theirs: they go without it, if it is not unique, and a notice says so.
- * USING hash makes a B-tree of the whole, if there are partitions in memory (index_command.c).  For pg_dump
- * attaches parts by ALTER INDEX, which wants one access method in all.
+ * An index that tables in memory cannot have (of other access methods) is none of theirs: they go without it, if it is not
+ * unique, and a notice says so.
  */
 #include "postgres.h"
 

@@ -23,9 +23,12 @@ typedef struct tsurugi_key_column
 	bool canonical;	   /* the stored column is what tsurugi_canonical makes of the value; or, */
 	Oid comparison;	   /* if this is valid, its rank among those that the function has compared (ranking.h) */
 	bool cover;		   /* it is what tsurugi_cover makes of it: nothing but ranges of covers is looked for (cover.h) */
+	bool hashed;	   /* it is a hash: of the canonical bytes, or, */
+	Oid hash_family;   /* if this is valid, what its functions make of the value; others may have the same (hashed.h) */
+	bool equality;	   /* its operator class has no other operator than that of equality, and no NULLs */
 	Oid type;		   /* base type */
 	Oid collation;
-	Oid family; /* operator family of its btree operators; of a cover, the index's */
+	Oid family; /* operator family of its btree operators; of a cover, and of hash and brin, the index's */
 	Oid opcintype;
 	tg_key_part part;	  /* for tg_key_append */
 	tsurugi_codec codec;  /* of the stored column */
@@ -40,6 +43,7 @@ typedef struct tsurugi_index
 {
 	Oid oid;
 	Oid constraint; /* or InvalidOid */
+	Oid method;		/* the access method */
 	bool primary;
 	bool valid; /* else the storage need not have it, or not all of it: nobody looks into it */
 	bool
@@ -64,6 +68,8 @@ typedef struct tsurugi_hidden
 	bool canonical;				   /* stored is what tsurugi_canonical makes of it; or, */
 	Oid comparison;				   /* if this is valid, its rank (ranking.h) */
 	bool cover;					   /* stored is what tsurugi_cover makes of it */
+	bool hashed;				   /* stored is a hash: of the canonical bytes, or, */
+	Oid hash;					   /* if this is valid, what the function makes of the value (hashed.h) */
 	const struct tsurugi_gin *gin; /* the source is a list, of an index's columns; stored are their keys; NULL: else */
 	tsurugi_codec origin;		   /* of the source's value, if stored is made of it */
 	tsurugi_codec stored;

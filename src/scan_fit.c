@@ -26,6 +26,7 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
+#include "src/hashed.h"
 #include "src/kinds.h"
 #include "src/ranking.h"
 
@@ -200,11 +201,29 @@ fit_canonical(tg_table *table, const tsurugi_key_column *column, Datum datum, tg
 	return is_there ? FIT_WITHIN : FIT_BETWEEN;
 }
 
+static tsurugi_fit
+fit_hash(const tsurugi_key_column *column, Oid type, Datum datum, tg_value *out)
+{
+	FmgrInfo hash;
+
+	if (column->canonical)
+		datum = tsurugi_hash_canonical(column->type, column->collation, datum);
+	else
+	{
+		fmgr_info(tsurugi_hash_function_of(column, type), &hash);
+		datum = tsurugi_hash(&hash, column->collation, datum);
+	}
+	tsurugi_value(&column->codec, datum, out);
+	return FIT_WITHIN;
+}
+
 tsurugi_fit
 tsurugi_fit_value(tg_table *table, const tsurugi_key_column *column, Oid type, Datum datum, tg_value *out)
 {
 	const tsurugi_codec *codec = &column->codec;
 
+	if (column->hashed)
+		return fit_hash(column, type, datum, out);
 	if (column->canonical)
 		return fit_canonical(table, column, datum, out);
 	switch (type)
