@@ -114,8 +114,7 @@ tsurugi_scan_start(tsurugi_scan *scan)
 {
 	tsurugi_snapshot_of(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described->table,
 						&scan->snapshot);
-	scan->stored =
-		scan->index == NULL || scan->index->primary ? NULL : tg_index_find(scan->described->table, scan->index->oid);
+	scan->stored = tsurugi_scan_stored(scan);
 }
 
 /* --- ranges ------------------------------------------------------------------------------------ */
@@ -132,13 +131,31 @@ expect_range(tsurugi_scan *scan)
 		tg_range_scan_guess(scan->range, row);
 }
 
+/* Of one row, whose newest version was most likely what has been read. */
+static void
+learn_one(tsurugi_scan *scan)
+{
+	tg_version head;
+
+	scan->row = scan->own->rows[0];
+	tg_epoch_enter(scan->session);
+	head = tg_load_acquire(tg_row_head(scan->described->table, scan->row));
+	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
+		tsurugi_scan_learn(scan, tg_version_chunk(head), tg_version_slot(head));
+	tg_epoch_leave(scan->session);
+}
+
 /* After its first batch. */
 static void
 learn_range(tsurugi_scan *scan)
 {
 	const tg_btree_cursor *cursor = &scan->range->cursor;
 
-	if (cursor->low != NULL && !cursor->backward && scan->own->count > 0)
+	if (scan->own->count == 0)
+		return;
+	if (scan->one_row)
+		learn_one(scan);
+	else if (cursor->low != NULL && !cursor->backward)
 		tg_row_guess_learn(&scan->row_guess, cursor->low, cursor->low_bytes, scan->own->rows[0]);
 }
 
@@ -158,7 +175,7 @@ open_range(tsurugi_scan *scan)
 					   last.bytes > 0 ? last.key : NULL, last.bytes, last.inclusive, scan->shape.backward);
 	if (scan->sought != NULL)
 		scan->range->sought = tsurugi_sought_of(scan);
-	if (scan->learns)
+	if (scan->learns && !scan->one_row)
 		expect_range(scan);
 	scan->limit = scan->one_row ? 1 : RANGE_ROWS_FIRST;
 	return true;

@@ -73,13 +73,13 @@ typedef struct tsurugi_scan
 	tsurugi_sought *sought;		   /* RANGE, of an index USING gin (gin_scan.c); NULL: else */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
-	size_t key_bytes;		/* KEY: 0: not made yet */
+	size_t key_bytes;		/* KEY, and RANGE of one row: of all fixed columns; 0: not made yet */
 	tg_row_guess row_guess; /* KEY, RANGE */
 	uint32_t
-		place_ahead; /* KEY: of the last row that was found, by how much its place was above its id, chunks counted as full ones */
+		place_ahead; /* KEY, and RANGE of one row: of the last row that was found, by how much its place was above its id, chunks counted as full ones */
 	bool place_ahead_steady; /* so it was with the one before */
 	bool learns;			 /* KEY, RANGE: the guesses are of use */
-	bool all_expected;		 /* KEY: they were; nothing else is to be asked for */
+	bool all_expected;		 /* KEY, and RANGE of one row: they were; nothing else is to be asked for */
 	bool row_expected;		 /* KEY: row is what the index had for the key, at or after the snapshot's time */
 	bool ready;				 /* keys are made, the source is open */
 	bool done;				 /* nothing more will come */
@@ -122,6 +122,13 @@ tsurugi_is_plain_value(const Expr *value)
  * node->ss is set up.
  */
 extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
+
+/* The index in the storage, as it is now; NULL: the primary key, or none. */
+static inline tg_index *
+tsurugi_scan_stored(const tsurugi_scan *scan)
+{
+	return scan->index == NULL || scan->index->primary ? NULL : tg_index_find(scan->described->table, scan->index->oid);
+}
 
 /* Once per execution, before the first row: what it sees. */
 extern void tsurugi_scan_start(tsurugi_scan *scan);

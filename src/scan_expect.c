@@ -60,13 +60,16 @@ expect_guessed(const tsurugi_scan *scan)
 void
 tsurugi_scan_expect_leaf(tsurugi_scan *scan)
 {
+	tg_table *table = scan->described->table;
+
 	scan->row_expected = false;
 	scan->all_expected = false;
-	if (scan->shape.way != TSURUGI_WAY_KEY || scan->shape.arrays != 0 || !tsurugi_scan_make_key(scan))
+	if (!(scan->shape.way == TSURUGI_WAY_KEY || scan->one_row) || scan->shape.arrays != 0 ||
+		!tsurugi_scan_make_key(scan))
 		return;
 	tg_epoch_enter(scan->session);
 	scan->all_expected = expect_guessed(scan);
-	tg_btree_expect(tg_load_acquire(&scan->described->table->index), scan->key, scan->key_bytes);
+	tg_btree_expect(tg_index_tree(table, tsurugi_scan_stored(scan)), scan->key, scan->key_bytes);
 	tg_epoch_leave(scan->session);
 }
 
@@ -92,7 +95,7 @@ tsurugi_scan_expect_row(tsurugi_scan *scan)
 {
 	tg_table *table = scan->described->table;
 
-	if (scan->key_bytes == 0 || scan->all_expected)
+	if (scan->key_bytes == 0 || scan->all_expected || scan->one_row)
 		return;
 	tg_epoch_enter(scan->session);
 	if (tg_btree_find(tg_load_acquire(&table->index), scan->key, scan->key_bytes, &scan->row) == TG_OK)

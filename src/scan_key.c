@@ -358,7 +358,9 @@ make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last
 
 	*first = (tsurugi_range_end){.key = scan->key, .inclusive = true};
 	*last = (tsurugi_range_end){.key = scan->key_high, .inclusive = true};
-	if (!make_fixed(scan, &first->bytes))
+	if (scan->key_bytes > 0)
+		first->bytes = scan->key_bytes;
+	else if (!make_fixed(scan, &first->bytes))
 		return false;
 	last->bytes = first->bytes;
 	memcpy(scan->key_high, scan->key, first->bytes);
