@@ -176,6 +176,30 @@ SELECT * FROM grows WHERE k > '(1,a,)'::growing ORDER BY k;
 ALTER TYPE growing DROP ATTRIBUTE t;
 CREATE FOREIGN TABLE bad (k xml PRIMARY KEY) SERVER key_rank;
 
+-- An attribute that is taken back: what is kept of values that had it goes, too
+CREATE TYPE labelled AS (l ltree, n int);
+CREATE FOREIGN TABLE labels (k labelled PRIMARY KEY, v int) SERVER key_rank;
+CREATE FOREIGN TABLE label_lists (id int PRIMARY KEY, l labelled[]) SERVER key_rank;
+CREATE INDEX ON label_lists (l);
+INSERT INTO labels VALUES ('(a.b,1)', 1), ('(a.c,2)', 2);
+INSERT INTO label_lists VALUES (1, ARRAY['(a.b,1)'::labelled, '(a.c,2)']);
+BEGIN;
+ALTER TYPE labelled ADD ATTRIBUTE later int;
+INSERT INTO labels VALUES ('(b.a,3,1)', 3), ('(a.b,1,9)', 4);
+INSERT INTO label_lists VALUES (2, ARRAY['(b.a,3,1)'::labelled]);
+SELECT k FROM labels ORDER BY k;
+ROLLBACK;
+BEGIN;
+DECLARE reader CURSOR FOR SELECT k FROM labels;
+ALTER TYPE labelled ADD ATTRIBUTE later text;
+ROLLBACK;
+ALTER TYPE labelled ADD ATTRIBUTE later text;
+INSERT INTO labels VALUES ('(b.a,3,one)', 3), ('(a.b,1,x)', 4);
+INSERT INTO labels VALUES ('(b.a,3,one)', 5);
+INSERT INTO label_lists VALUES (2, ARRAY['(b.a,3,one)'::labelled]);
+SELECT k FROM labels ORDER BY k;
+SELECT id FROM label_lists ORDER BY l;
+
 SET client_min_messages = warning;
 DROP SERVER key_rank CASCADE;
 DROP SCHEMA key_rank CASCADE;

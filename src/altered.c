@@ -20,6 +20,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -40,6 +41,7 @@ struct tsurugi_altered
 	tsurugi_altered *next;
 	Oid relation;
 	bool stored;			/* the storage has to be compared with the catalogs; else only the owner */
+	bool anew;				/* and is replaced in any case */
 	Bitmapset *added;		/* attribute numbers */
 	tsurugi_retype *retype; /* what becomes of columns with another type, or NULL */
 };
@@ -129,13 +131,14 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 		note_lost_column(object_id);
 	else if (class_id == RelationRelationId && access == OAT_TRUNCATE)
 		tsurugi_deferred_check_none(object_id, "TRUNCATE");
-	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0)
+	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0 && innermost != NULL)
 	{
 		tsurugi_check_new_column(object_id, (AttrNumber) sub_id);
-		if (innermost != NULL && tsurugi_is_our_table(object_id))
+		if (tsurugi_is_our_table(object_id))
 			note_added_column(object_id, sub_id);
 	}
-	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id > 0)
+	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id > 0 && innermost != NULL &&
+			 innermost->retypes)
 		tsurugi_check_altered_column(object_id, (AttrNumber) sub_id);
 	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id == 0 && innermost != NULL &&
 			 tsurugi_is_our_table(object_id))
@@ -161,8 +164,15 @@ follow(const tsurugi_altered *altered)
 		if (reason != 0)
 			EventTriggerTableRewrite(innermost->announced, altered->relation, reason);
 	}
+	if (altered->anew)
+	{
+		CheckTableNotInUse(relation, "ALTER TYPE");
+		tsurugi_deferred_check_none(altered->relation, "ALTER TYPE");
+	}
 	if (altered->stored)
 		tsurugi_table_follow(relation, altered->added, altered->retype);
+	if (altered->anew)
+		tsurugi_table_compact(relation, InvalidOid);
 	table_close(relation, NoLock);
 }
 
@@ -192,6 +202,18 @@ void
 tsurugi_altered_note(Oid relation)
 {
 	(void) note_altered(relation);
+}
+
+void
+tsurugi_altered_store_anew(Oid relation)
+{
+	note_altered(relation)->anew = true;
+}
+
+void
+tsurugi_altered_retypes(void)
+{
+	innermost->retypes = true;
 }
 
 void

@@ -19,6 +19,7 @@ typedef struct tsurugi_ddl_statement
 	tsurugi_altered *altered;
 	List *shrunk;	 /* relations that have lost columns */
 	Node *announced; /* or NULL */
+	bool retypes;	 /* columns get other types */
 } tsurugi_ddl_statement;
 
 /* Around each DDL statement; the end also after an error. */
@@ -30,6 +31,12 @@ extern void tsurugi_altered_note(Oid relation);
 
 /* It has not: the caller has seen to it. */
 extern void tsurugi_altered_forget(Oid relation);
+
+/* The table has to be stored anew, whatever the catalogs say. */
+extern void tsurugi_altered_store_anew(Oid relation);
+
+/* The running statement gives columns other types: then each column that it alters is looked at. */
+extern void tsurugi_altered_retypes(void);
 
 /* Where the statement keeps what becomes of the table's columns; its memory context becomes the current one. */
 extern tsurugi_retype **tsurugi_altered_retype(Oid relation, MemoryContext *caller_out);

@@ -47,6 +47,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "src/altered.h"
 #include "src/canonical.h"
 #include "src/gin.h"
 #include "src/relation.h"
@@ -143,21 +144,30 @@ refuse(Oid type, const type_user *user)
 															format_type_be(type), get_rel_name(user->table), column)));
 }
 
-/* Whether bytes of values are stored, and not only their ranks. */
-static bool
-has_bytes(const tsurugi_hidden *hidden)
+/* What a key has of values in it. */
+typedef enum Trace
 {
+	TRACE_BYTES,
+	TRACE_RANKS,
+	TRACE_ANY
+} Trace;
+
+static bool
+has_trace(const tsurugi_hidden *hidden, Trace trace)
+{
+	if (trace == TRACE_ANY)
+		return hidden->canonical || hidden->gin != NULL;
 	for (int i = 0; hidden->gin != NULL && i < hidden->gin->column_count; i++)
 	{
-		if (hidden->gin->keys[i].canonical && !OidIsValid(hidden->gin->keys[i].comparison))
+		if (hidden->gin->keys[i].canonical && OidIsValid(hidden->gin->keys[i].comparison) == (trace == TRACE_RANKS))
 			return true;
 	}
-	return hidden->canonical && !OidIsValid(hidden->comparison);
+	return hidden->canonical && OidIsValid(hidden->comparison) == (trace == TRACE_RANKS);
 }
 
-/* Whether a key of the table has what the column's values are made of in it; bytes: as such, and not as its rank. */
+/* Whether a key of the table has this of the column's values, and so of what these are made of. */
 static bool
-is_taken_apart(const type_user *user, bool bytes)
+is_in_key(const type_user *user, Trace trace)
 {
 	Relation table = table_open(user->table, AccessShareLock);
 	const tsurugi_relation *described = tsurugi_relation_describe(table);
@@ -167,7 +177,7 @@ is_taken_apart(const type_user *user, bool bytes)
 	{
 		const tsurugi_hidden *hidden = &described->hidden[i];
 
-		if (bytes ? has_bytes(hidden) : hidden->canonical || hidden->gin != NULL)
+		if (has_trace(hidden, trace))
 			pull_varattnos((Node *) hidden->source, 1, &columns);
 	}
 	table_close(table, AccessShareLock);
@@ -184,6 +194,8 @@ tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement)
 
 	foreach (cell, statement->cmds)
 		changes |= lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType;
+	if (changes)
+		tsurugi_altered_retypes();
 	users = changes && OidIsValid(type) ? sorted_users(type, true) : NIL;
 	if (users != NIL)
 		refuse(type, linitial(users));
@@ -199,7 +211,7 @@ tsurugi_check_lost_columns(Oid relation)
 		return;
 	foreach (cell, sorted_users(type, true))
 	{
-		if (is_taken_apart(lfirst(cell), false))
+		if (is_in_key(lfirst(cell), TRACE_ANY))
 			refuse(type, lfirst(cell));
 	}
 }
@@ -244,6 +256,27 @@ tsurugi_check_altered_column(Oid relation, AttrNumber attnum)
 		refuse(type, linitial(users));
 }
 
+/*
+ * Values that have ranks are kept as they were when they got them (ranking.h), also those of a transaction that is rolled
+ * back.  Then what they have in the new column is of a type that it may not have in the end.  So tables with such keys are stored
+ * anew, and what is kept goes with the storage.
+ */
+static void
+store_ranked_anew(const List *users)
+{
+	ListCell *cell;
+
+	foreach (cell, users)
+	{
+		const type_user *user = lfirst(cell);
+
+		if (!is_in_key(user, TRACE_RANKS))
+			continue;
+		LockRelationOid(user->table, AccessExclusiveLock);
+		tsurugi_altered_store_anew(user->table);
+	}
+}
+
 void
 tsurugi_check_new_column(Oid relation, AttrNumber attnum)
 {
@@ -253,9 +286,10 @@ tsurugi_check_new_column(Oid relation, AttrNumber attnum)
 	FormData_pg_attribute column;
 	ListCell *cell;
 
+	store_ranked_anew(users);
 	foreach (cell, users)
 	{
-		if (!is_taken_apart(lfirst(cell), true))
+		if (!is_in_key(lfirst(cell), TRACE_BYTES))
 			users = foreach_delete_current (users, cell);
 	}
 	if (users == NIL)

@@ -19,12 +19,15 @@ extern void tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement
 extern void tsurugi_check_lost_columns(Oid relation);
 
 /*
- * The same of a new column that keys cannot be made of; if it is in no order, nobody else goes by that of keys any more.  Before the
- * column is visible: the keys are described without it.
+ * The same of a new column that keys cannot be made of; if it is in no order, nobody else goes by that of keys any more.  Tables
+ * whose keys rank such rows are stored anew.  Before the column is visible: the keys are described without it.
  */
 extern void tsurugi_check_new_column(Oid relation, AttrNumber attnum);
 
-/* Refuses another type of a column, also where it comes from a parent or a table's type.  Before it is visible. */
+/*
+ * Refuses another type of a column, also where it comes from a parent or a table's type.  Before it is visible.
+ * (PostgreSQL does so by itself from 15.19 or 15.20 on.)
+ */
 extern void tsurugi_check_altered_column(Oid relation, AttrNumber attnum);
 
 /* Keeps everybody else out of our tables that have columns of the type, or with it as a part. */
