@@ -14,7 +14,6 @@
 #include "src/alter.h"
 
 #include "access/htup_details.h"
-#include "access/toast_compression.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -30,6 +29,7 @@
 #include "src/access_method.h"
 #include "src/altered.h"
 #include "src/cluster.h"
+#include "src/compression.h"
 #include "src/create.h"
 #include "src/deferred.h"
 #include "src/deferred_key.h"
@@ -60,6 +60,7 @@ typedef struct Wishes
 	List *validated;	/* names of constraints */
 	List *altered;		/* of AlterTableCmd: ALTER CONSTRAINT */
 	List *clustered;	/* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
+	List *compressed;	/* likewise: SET COMPRESSION */
 	List *not_null;		/* names of columns */
 	List *late;			/* of AlterTableCmd: identities of added columns */
 	List *met;			/* CHECK constraints that the rows meet already */
@@ -114,13 +115,6 @@ note_conditions(const AlterTableCmd *command, Wishes *wishes)
 	}
 }
 
-static void
-check_compression(const char *method)
-{
-	if (strcmp(method, "default") != 0 && !CompressionMethodIsValid(CompressionNameToMethod(method)))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid compression method \"%s\"", method)));
-}
-
 /* What says how a heap lies on the disk, and nothing else: no meaning here, as in CREATE TABLE. */
 static bool
 is_about_storage(const AlterTableCmd *command)
@@ -129,9 +123,6 @@ is_about_storage(const AlterTableCmd *command)
 	{
 		case AT_SetRelOptions:
 			tsurugi_check_storage_parameters(castNode(List, command->def));
-			return true;
-		case AT_SetCompression:
-			check_compression(strVal(command->def));
 			return true;
 		case AT_SetTableSpace:
 			tsurugi_check_tablespace(command->name);
@@ -188,6 +179,11 @@ strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *comm
 		wishes->clustered = lappend(wishes->clustered, command);
 		return;
 	}
+	if (command->subtype == AT_SetCompression)
+	{
+		wishes->compressed = lappend(wishes->compressed, command);
+		return;
+	}
 	if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def))
 	{
 		wishes->keys = lappend(wishes->keys, command->def);
@@ -220,7 +216,6 @@ strip_alter(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 	statement->cmds = list_concat(commands, tsurugi_key_clauses_set_not_null(relation, wishes->keys));
 }
 
-/* The same of foreign keys, at either end of which the column is. */
 /* Drops the foreign keys at either end of which the column is, and notes how to make them again. */
 static void
 drop_foreign_keys(Oid table, const char *column, const AlterTableStmt *statement, Wishes *wishes)
@@ -597,6 +592,8 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	verify_tables(relation_id, statement, &wishes);
 	foreach (cell, wishes.clustered)
 		tsurugi_cluster_mark(relation_id, lfirst(cell));
+	foreach (cell, wishes.compressed)
+		tsurugi_compression_set(relation_id, lfirst(cell));
 }
 
 /* An ALTER TABLE between event triggers, which see the whole: tables about to be written anew, and the table as it is at the end. */
