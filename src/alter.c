@@ -55,6 +55,8 @@ typedef struct Wishes
 	List *keys;			/* Constraint nodes */
 	List *foreign_keys; /* likewise */
 	List *rebuilds;		/* of indexes (rebuild.h) */
+	List *beside;		/* indexes that are not made again */
+	List *before;		/* those that there are before keys are made */
 	List *dropped_keys; /* of tsurugi_dropped_key: foreign keys */
 	List *made_valid;	/* those of them that are to be validated */
 	List *validated;	/* names of constraints */
@@ -510,9 +512,9 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 		run_other(utility, statement);
 	if (takes_keys)
 		tsurugi_partition_keys_make(utility, relation, statement, wishes.keys);
-	tsurugi_rebuild_make(wishes.rebuilds);
+	wishes.beside = tsurugi_rebuild_make(wishes.rebuilds);
 	tsurugi_altered_follow();
-	tsurugi_rebuild_verify(wishes.rebuilds);
+	tsurugi_rebuild_verify(wishes.rebuilds, wishes.beside);
 	finish_foreign_keys(relation, &wishes);
 	verify_tables(relation, statement, &wishes);
 	tsurugi_partition_verify_attached(relation, statement);
@@ -520,11 +522,12 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 
 /* What is left to do in the catalogs. */
 static void
-finish_entries(const tsurugi_utility *utility, Oid relation_id, const Wishes *wishes)
+finish_entries(const tsurugi_utility *utility, Oid relation_id, Wishes *wishes)
 {
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
 
-	tsurugi_rebuild_make(wishes->rebuilds); /* first: one of them may become a key */
+	wishes->beside = tsurugi_rebuild_make(wishes->rebuilds); /* first: one of them may become a key */
+	wishes->before = tsurugi_partition_indexes(relation_id);
 	if (wishes->keys != NIL)
 	{
 		tsurugi_key_clauses_make(relation, wishes->keys, utility->text);
@@ -563,7 +566,6 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 {
 	AlterTableStmt *statement = copyObject(written);
 	Wishes wishes = {.relation = relation_id, .only = !written->relation->inh};
-	List *before = tsurugi_partition_indexes(relation_id);
 	ListCell *cell;
 
 	check_not_partitioned(relation_id, written);
@@ -586,8 +588,8 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	if (wishes.late != NIL)
 		add_late_identities(utility, written, wishes.late);
 	if (wishes.keys != NIL)
-		tsurugi_deferrable_keys_verify(relation_id, before);
-	tsurugi_rebuild_verify(wishes.rebuilds);
+		tsurugi_deferrable_keys_verify(relation_id, wishes.before);
+	tsurugi_rebuild_verify(wishes.rebuilds, wishes.beside);
 	finish_foreign_keys(relation_id, &wishes);
 	verify_tables(relation_id, statement, &wishes);
 	foreach (cell, wishes.clustered)

@@ -35,6 +35,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "commands/progress.h"
 #include "commands/tablecmds.h"
@@ -267,12 +268,25 @@ tsurugi_partition_indexes(Oid table)
 	return indexes;
 }
 
+List *
+tsurugi_partition_indexes_below(Oid table)
+{
+	List *indexes = NIL;
+	ListCell *cell;
+
+	foreach (cell, find_all_inheritors(table, AccessShareLock, NULL))
+		if (tsurugi_is_our_table(lfirst_oid(cell)))
+			indexes = list_concat(indexes, tsurugi_partition_indexes(lfirst_oid(cell)));
+	return indexes;
+}
+
 void
 tsurugi_partition_indexes_spread(Oid table, List *before, LOCKMODE lock, bool by_command)
 {
 	const Manner manner = {.lock = lock, .by_command = by_command, .takes_any = true, .reports = by_command};
 	Relation relation = table_open(table, NoLock);
 	List *made = list_difference_oid(RelationGetIndexList(relation), before);
+	List *before_below = made != NIL && !by_command ? tsurugi_partition_indexes_below(table) : NIL;
 	ListCell *cell;
 
 	if (by_command)
@@ -283,7 +297,7 @@ tsurugi_partition_indexes_spread(Oid table, List *before, LOCKMODE lock, bool by
 	if (by_command)
 		pgstat_progress_end_command();
 	else if (made != NIL)
-		tsurugi_partition_keys_verify(relation);
+		tsurugi_partition_keys_verify(relation, before_below);
 	table_close(relation, NoLock);
 }
 
@@ -363,12 +377,12 @@ tsurugi_partition_index_make(Relation table, IndexStmt *statement, const char *t
 }
 
 void
-tsurugi_partition_keys_verify(Relation table)
+tsurugi_partition_keys_verify(Relation table, const List *before)
 {
 	PartitionDesc partitions;
 
 	if (tsurugi_is_our_table(RelationGetRelid(table)))
-		tsurugi_deferrable_keys_verify(RelationGetRelid(table), NIL);
+		tsurugi_deferrable_keys_verify(RelationGetRelid(table), before);
 	if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return;
 	partitions = RelationGetPartitionDesc(table, true);
@@ -376,7 +390,7 @@ tsurugi_partition_keys_verify(Relation table)
 	{
 		Relation below = table_open(partitions->oids[i], NoLock);
 
-		tsurugi_partition_keys_verify(below);
+		tsurugi_partition_keys_verify(below, before);
 		table_close(below, NoLock);
 	}
 }

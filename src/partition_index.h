@@ -41,7 +41,13 @@ extern void tsurugi_partition_index_give(Relation above, Oid index, Relation par
  */
 extern Oid tsurugi_partition_index_make(Relation table, IndexStmt *statement, const char *text);
 
-/* Raises 23505 for deferrable keys of a table and of what is below it: the storage lets them be violated. */
-extern void tsurugi_partition_keys_verify(Relation table);
+/* The indexes of a table of ours, and of those below it. */
+extern List *tsurugi_partition_indexes_below(Oid table);
+
+/*
+ * Raises 23505 or 23P01 for deferrable keys and EXCLUDE constraints of a table and of what is below it, which the storage lets be
+ * violated; but for those that there were before.
+ */
+extern void tsurugi_partition_keys_verify(Relation table, const List *before);
 
 #endif /* TSURUGI_PARTITION_INDEX_H */

@@ -219,6 +219,7 @@ give(const tsurugi_join *join, Oid partition_id)
 {
 	Relation parent = table_open(join->parent, NoLock);
 	Relation partition = table_open(partition_id, AccessExclusiveLock);
+	List *before = join->is_new ? NIL : tsurugi_partition_indexes_below(partition_id);
 	List *leaves = NIL;
 	ListCell *cell;
 
@@ -226,7 +227,7 @@ give(const tsurugi_join *join, Oid partition_id)
 		tsurugi_partition_index_give(parent, lfirst_oid(cell), partition);
 	tsurugi_altered_follow();
 	if (!join->is_new && join->indexes != NIL)
-		tsurugi_partition_keys_verify(partition);
+		tsurugi_partition_keys_verify(partition, before);
 	tsurugi_foreign_keys_join(parent, partition, &leaves);
 	if (!join->is_new)
 		tsurugi_foreign_key_check_leaves(leaves);

@@ -134,11 +134,14 @@ parse_definition(const char *definition)
 		castNode(Constraint, linitial_node(AlterTableCmd, castNode(AlterTableStmt, statement)->cmds)->def));
 }
 
-void
+List *
 tsurugi_rebuild_make(const List *rebuilds)
 {
+	List *beside = NIL;
 	ListCell *cell;
 
+	foreach (cell, rebuilds)
+		beside = list_concat(beside, tsurugi_partition_indexes_below(((const Rebuild *) lfirst(cell))->table));
 	foreach (cell, rebuilds)
 	{
 		const Rebuild *rebuild = lfirst(cell);
@@ -159,10 +162,11 @@ tsurugi_rebuild_make(const List *rebuilds)
 			tsurugi_altered_note(rebuild->table);
 		table_close(relation, NoLock);
 	}
+	return beside;
 }
 
 void
-tsurugi_rebuild_verify(const List *rebuilds)
+tsurugi_rebuild_verify(const List *rebuilds, const List *beside)
 {
 	ListCell *cell;
 
@@ -170,7 +174,7 @@ tsurugi_rebuild_verify(const List *rebuilds)
 	{
 		Relation relation = table_open(((const Rebuild *) lfirst(cell))->table, NoLock);
 
-		tsurugi_partition_keys_verify(relation);
+		tsurugi_partition_keys_verify(relation, beside);
 		table_close(relation, NoLock);
 	}
 }

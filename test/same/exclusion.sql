@@ -229,3 +229,19 @@ BEGIN
 		RAISE NOTICE '%: % refused, %', name, (SELECT count(*) FROM unnest(did) d WHERE d = -1), md5(did::text);
 	END LOOP;
 END $$;
+\echo what was enforced already is not looked at again
+CREATE FUNCTION spoken(v int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN
+	IF current_setting('test.speaks', true) = 'on' THEN RAISE NOTICE 'looked at %', v; END IF; RETURN v; END$$;
+CREATE TABLE listed (k int, v int, w varchar(5)) PARTITION BY LIST (k);
+CREATE TABLE listed_1 (k int, v int, w varchar(5), EXCLUDE USING btree (spoken(v) WITH =));
+ALTER TABLE listed ADD UNIQUE (k, v) DEFERRABLE;
+INSERT INTO listed_1 VALUES (1, 1), (1, 2);
+SET test.speaks = on;
+ALTER TABLE listed ATTACH PARTITION listed_1 FOR VALUES IN (1);
+CREATE INDEX ON listed_1 (w);
+ALTER TABLE listed ALTER w TYPE varchar(9);
+ALTER TABLE listed ADD UNIQUE (k, w) DEFERRABLE;
+RESET test.speaks;
+INSERT INTO listed VALUES (1, 2);
+DROP TABLE listed;
+DROP FUNCTION spoken;
