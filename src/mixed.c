@@ -51,8 +51,7 @@
  * 9. READ ONLY and LONG are not validated, so they need a moment in the order of C (M2a).  They get one by a gate (moment.c): a lock that
  *	  committers share from before they draw C until they have ended.
  *
- * Left out.  SHORT where PostgreSQL's level is READ COMMITTED, and so its snapshot another one for each statement: the first one's is matched.
- * An xid that another library takes in a PRE_COMMIT callback after ours is not noticed.
+ * Left out.  An xid that another library takes in a PRE_COMMIT callback after ours is not noticed.
  */
 #include "postgres.h"
 

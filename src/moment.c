@@ -1,8 +1,8 @@
 /*
  * moment.c
- *	  LONG, READ ONLY and DEFERRABLE among ordinary tables: one moment for both (M2a).
+ *	  LONG, READ ONLY, DEFERRABLE and SHORT among ordinary tables: one moment for both (M2, M2a).
  *
- * These kinds validate nothing.  So the time that they read foreign tables at has to be a moment in the order of C,
+ * These kinds, but for SHORT (9), validate nothing.  So the time that they read foreign tables at has to be a moment in the order of C,
  * without exclusions (mixed.c), that PostgreSQL's snapshot fits: it shows the mixed commits up to that time, and no others.
  *
  * 1. PostgreSQL's snapshot H is taken, then R_L or S drawn, while no mixed commit stands between the draw of its C and its end
@@ -27,6 +27,10 @@
  *	  snapshot (deferrable.c), taken by 1, waited for behind the gate, and given to every run: nobody has been told anything from the
  *	  first, and a transaction with a safe snapshot has nothing more to do with PostgreSQL's detection.
  *
+ * 9. SHORT is validated, and has exclusions; but at READ COMMITTED a statement's own H may show mixed commits that are later than R.
+ *	  So the H that R was made to fit is kept, and given to the runs that read ordinary tables.  As long as there was none, an extension
+ *	  takes a new one: who reads foreign tables only is not hindered by mixed commits.
+ *
  * Departure from transactions.md, M4: there H and R are taken at BEGIN, and otherwise ordinary tables refused.
  */
 #include "postgres.h"
@@ -49,8 +53,9 @@
 #include "src/snapshot.h"
 
 bool tsurugi_moment_is_deferrable;
-static Snapshot held; /* H; NULL: none */
-static bool wanted;	  /* the statement that is starting reads ordinary tables */
+static Snapshot held;  /* H; NULL: none */
+static bool wanted;	   /* the statement that is starting reads ordinary tables */
+static bool relied_on; /* there was one that does */
 static bool suspended;
 
 /* --- taking it -------------------------------------------------------------------------- */
@@ -91,7 +96,21 @@ tsurugi_moment_end(void)
 	held = NULL; /* after an error it goes with its owner */
 	tsurugi_moment_is_deferrable = false;
 	wanted = false;
+	relied_on = false;
 	suspended = false;
+}
+
+Snapshot
+tsurugi_moment_of_short(void)
+{
+	if (ActiveSnapshotSet() && (held == NULL || !relied_on))
+	{
+		tsurugi_moment_drop();
+		PushCopiedSnapshot(GetActiveSnapshot()); /* others may go on with that one's commands */
+		held = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
+		PopActiveSnapshot();
+	}
+	return held;
 }
 
 static bool
@@ -161,7 +180,8 @@ reads_as_of_now(void)
 static void
 check_fit(Snapshot host)
 {
-	if (tsurugi_kind_is_known && !tsurugi_snapshot_is_imported() && !tsurugi_mixed_fits(host, tsurugi_snapshot_time()))
+	if (tsurugi_kind_is_known && tsurugi_kind != TG_TXN_SHORT && !tsurugi_snapshot_is_imported() &&
+		!tsurugi_mixed_fits(host, tsurugi_snapshot_time()))
 		tsurugi_error_moment();
 }
 
@@ -215,6 +235,7 @@ tsurugi_moment_start_run(QueryDesc *query)
 	}
 	if (!ordinary || tg_failpoint_refuses("moment_not_given"))
 		return;
+	relied_on = true;
 	if (held != NULL)
 		give_held(query);
 	else
@@ -226,6 +247,7 @@ tsurugi_moment_start_copy(Oid relation)
 {
 	if (!OidIsValid(relation) || !is_ordinary(relation, get_rel_relkind(relation)))
 		return false;
+	relied_on = true;
 	if (held == NULL)
 	{
 		check_fit(GetActiveSnapshot());

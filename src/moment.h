@@ -1,6 +1,6 @@
 /*
  * moment.h
- *	  LONG, READ ONLY and DEFERRABLE among ordinary tables: one moment for both.
+ *	  LONG, READ ONLY, DEFERRABLE and SHORT among ordinary tables: one moment for both.
  */
 #ifndef TSURUGI_MOMENT_H
 #define TSURUGI_MOMENT_H
@@ -18,7 +18,7 @@ tsurugi_moment_matters(void)
 {
 	int kind = tsurugi_kind_is_known ? (int) tsurugi_kind : tsurugi_transaction_type;
 
-	return kind == TG_TXN_LONG || kind == TG_TXN_READ_ONLY || tsurugi_moment_is_deferrable;
+	return kind != TG_TXN_ORDINARY || tsurugi_moment_is_deferrable;
 }
 
 /*
@@ -41,6 +41,9 @@ extern void tsurugi_moment_taken(bool keep);
  * PostgreSQL's own one, or both anew.  May wait for long.
  */
 extern void tsurugi_moment_draw_deferrable(void);
+
+/* PostgreSQL's snapshot that a SHORT's time is to fit at READ COMMITTED; the active one, unless it has relied on another one. */
+extern Snapshot tsurugi_moment_of_short(void);
 
 /* ALTER TABLE and deferred checks look at rows as of now.  Returns what is to be restored, also after an error. */
 extern bool tsurugi_moment_suspend(bool suspend);

@@ -36,6 +36,7 @@
 #include "src/errors.h"
 #include "src/kinds.h"
 #include "src/mixed.h"
+#include "src/moment.h"
 #include "src/session.h"
 #include "src/shared_transaction.h"
 #include "src/snapshot_watch.h"
@@ -118,11 +119,11 @@ end_record(void *argument)
 		hand_over_time(record);
 }
 
-/* PostgreSQL's snapshot that the transaction's time belongs to; of Tsurugi's kinds at READ COMMITTED the present one. */
+/* PostgreSQL's snapshot that the transaction's time belongs to. */
 static Snapshot
 host_snapshot(void)
 {
-	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : tsurugi_moment_of_short();
 }
 
 /* What SERIALIZABLE has read is validated as of a later time (S1), so it needs more than its one moment. */
