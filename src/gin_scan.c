@@ -79,7 +79,7 @@ struct tsurugi_sought
 	MemoryContext judging; /* of it: what operator classes need to judge a batch of rows */
 	bool nothing;		   /* no row is wanted */
 	int range_capacity;
-	tg_sought_range *ranges;
+	tg_key_range *ranges;
 	int read_count;
 	int turn;
 	tg_sought storage;
@@ -144,13 +144,13 @@ add_range(tsurugi_sought *sought, const unsigned char *low, size_t low_bytes, co
 	if (number == sought->range_capacity)
 	{
 		sought->range_capacity *= 2;
-		sought->ranges = repalloc_huge(sought->ranges, (Size) sought->range_capacity * sizeof(tg_sought_range));
+		sought->ranges = repalloc_huge(sought->ranges, (Size) sought->range_capacity * sizeof(tg_key_range));
 	}
 	sought->ranges[number] =
-		(tg_sought_range){.low = copied,
-						  .low_bytes = (uint32) low_bytes,
-						  .high = high == low && high_bytes <= low_bytes ? copied : copy_bytes(high, high_bytes),
-						  .high_bytes = (uint32) high_bytes};
+		(tg_key_range){.low = copied,
+					   .low_bytes = (uint32) low_bytes,
+					   .high = high == low && high_bytes <= low_bytes ? copied : copy_bytes(high, high_bytes),
+					   .high_bytes = (uint32) high_bytes};
 	sought->storage.count++;
 	return number;
 }
@@ -322,7 +322,7 @@ compare_rated(const void *a, const void *b)
 static double
 share_of(tsurugi_scan *scan, int number)
 {
-	const tg_sought_range *range = &scan->sought->ranges[number];
+	const tg_key_range *range = &scan->sought->ranges[number];
 	double share;
 
 	CHECK_FOR_INTERRUPTS(); /* there may be very many */
@@ -438,8 +438,8 @@ find_needed(Condition *condition, bool *needed, bool is_read)
 static int
 compare_ranges(const void *a, const void *b, void *ranges)
 {
-	const tg_sought_range *left = (const tg_sought_range *) ranges + *(const int *) a;
-	const tg_sought_range *right = (const tg_sought_range *) ranges + *(const int *) b;
+	const tg_key_range *left = (const tg_key_range *) ranges + *(const int *) a;
+	const tg_key_range *right = (const tg_key_range *) ranges + *(const int *) b;
 	int order = memcmp(left->low, right->low, Min(left->low_bytes, right->low_bytes));
 
 	return order != 0 ? order : (int) left->low_bytes - (int) right->low_bytes;
@@ -451,7 +451,7 @@ order_ranges(tsurugi_sought *sought, Condition *read, bool *needed)
 {
 	int count = sought->storage.count;
 	int *place = palloc_extended(count * sizeof(int), MCXT_ALLOC_HUGE); /* of each range, in the new order */
-	tg_sought_range *ordered = palloc_extended(count * sizeof(tg_sought_range), MCXT_ALLOC_HUGE);
+	tg_key_range *ordered = palloc_extended(count * sizeof(tg_key_range), MCXT_ALLOC_HUGE);
 	uint64 *bits = palloc_extended(tg_sought_words(count) * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	bool any_needed = false;
 	int next = 0;
@@ -505,7 +505,7 @@ make_ranges(tsurugi_scan *scan)
 
 	sought->storage = (tg_sought){0};
 	sought->range_capacity = 16;
-	sought->ranges = palloc(sought->range_capacity * sizeof(tg_sought_range));
+	sought->ranges = palloc(sought->range_capacity * sizeof(tg_key_range));
 	for (int i = 0; i < sought->condition_count; i++)
 	{
 		if (!add_condition(scan, &sought->conditions[i]))
@@ -546,7 +546,7 @@ bool
 tsurugi_sought_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
 {
 	tsurugi_sought *sought = scan->sought;
-	const tg_sought_range *range;
+	const tg_key_range *range;
 
 	if (sought->context == NULL)
 		make(scan);

@@ -6,33 +6,23 @@
 
 #include <string.h>
 
-static inline bool
-is_below(tg_key_ref key, const unsigned char *bound, uint32_t bytes)
-{
-	int order = memcmp(key.key, bound, key.bytes < bytes ? key.bytes : bytes);
-
-	return order != 0 ? order < 0 : key.bytes < bytes;
-}
-
-static inline bool
-is_up_to(tg_key_ref key, const unsigned char *bound, uint32_t bytes)
-{
-	return memcmp(key.key, bound, key.bytes < bytes ? key.bytes : bytes) <= 0;
-}
-
 static bool
-has_key_in(const tg_key_list *list, const tg_sought_range *range)
+has_key_in(const tg_key_list *list, const tg_key_range *range)
 {
 	unsigned at = tg_key_list_find(list, range->low, range->low_bytes);
+	tg_key_ref found;
 
-	return at < list->count && is_up_to(tg_key_list_get(list, at), range->high, range->high_bytes);
+	if (at == list->count)
+		return false;
+	found = tg_key_list_get(list, at);
+	return !tg_key_is_above(found.key, found.bytes, range);
 }
 
 /* It has this key, it is its first one in the range that is read, and it has none in those that were read before. */
 static bool
 is_first(const tg_sought *sought, const tg_key_list *list, const unsigned char *key, size_t key_bytes)
 {
-	const tg_sought_range *range = &sought->ranges[sought->reading];
+	const tg_key_range *range = &sought->ranges[sought->reading];
 	unsigned at = tg_key_list_find(list, key, key_bytes);
 	tg_key_ref found;
 
@@ -41,8 +31,13 @@ is_first(const tg_sought *sought, const tg_key_list *list, const unsigned char *
 	found = tg_key_list_get(list, at);
 	if (found.bytes != key_bytes || memcmp(found.key, key, key_bytes) != 0)
 		return false;
-	if (at > 0 && !is_below(tg_key_list_get(list, at - 1), range->low, range->low_bytes))
-		return false;
+	if (at > 0)
+	{
+		tg_key_ref before = tg_key_list_get(list, at - 1);
+
+		if (!tg_key_is_below(before.key, before.bytes, range))
+			return false;
+	}
 	for (unsigned i = 0; i < sought->reading; i++)
 		if (has_key_in(list, &sought->ranges[i]))
 			return false;

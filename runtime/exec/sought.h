@@ -17,21 +17,12 @@
 
 #include "runtime/storage/index.h"
 
-/* Keys from the first one on to the last one, or what begins with that; no bytes (of something): open. */
-typedef struct tg_sought_range
-{
-	const unsigned char *low;
-	const unsigned char *high;
-	uint32_t low_bytes;
-	uint32_t high_bytes;
-} tg_sought_range;
-
 /* The caller's, for as long as the scan; so is what it points to. */
 typedef struct tg_sought
 {
 	unsigned count;	  /* of ranges; the first ones are read, in their order */
 	unsigned reading; /* the one that a scan is along, by now */
-	const tg_sought_range *ranges;
+	const tg_key_range *ranges;
 	const uint64_t *needed; /* a row without keys in these ranges is passed over: a bit each; NULL: it is not */
 	uint64_t
 		*found; /* NULL, or for each row of the vectors tg_sought_words(count) words: which ranges it has keys in */

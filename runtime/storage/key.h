@@ -8,8 +8,10 @@
 #ifndef TG_KEY_H
 #define TG_KEY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "runtime/base/status.h"
 #include "runtime/storage/value.h"
@@ -80,5 +82,28 @@ extern tg_status tg_key_encode(const tg_key_spec *spec, const uint8_t *kinds, co
 
 /* The key of a stored version.  Cannot be too large: it was encoded when it was stored. */
 extern size_t tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *key);
+
+/* Keys from the lower one on to the upper one, with all that begin with that; no bytes (of something): open. */
+typedef struct tg_key_range
+{
+	const unsigned char *low;
+	const unsigned char *high;
+	uint32_t low_bytes;
+	uint32_t high_bytes;
+} tg_key_range;
+
+static inline bool
+tg_key_is_below(const unsigned char *key, size_t bytes, const tg_key_range *range)
+{
+	int order = memcmp(key, range->low, bytes < range->low_bytes ? bytes : range->low_bytes);
+
+	return order != 0 ? order < 0 : bytes < range->low_bytes;
+}
+
+static inline bool
+tg_key_is_above(const unsigned char *key, size_t bytes, const tg_key_range *range)
+{
+	return memcmp(key, range->high, bytes < range->high_bytes ? bytes : range->high_bytes) > 0;
+}
 
 #endif /* TG_KEY_H */

@@ -37,8 +37,6 @@
  */
 #include "runtime/txn/rival.h"
 
-#include <string.h>
-
 #include "runtime/txn/txn_internal.h"
 
 /* --- rows ----------------------------------------------------------------------------- */
@@ -86,20 +84,6 @@ tg_rivals_leave(tg_rivals *rivals)
 	tg_txn_leave(rivals->writer->session, rivals->writer->txn, rivals->entered);
 }
 
-static bool
-is_above(const unsigned char *key, size_t bytes, const tg_key_range *range)
-{
-	return memcmp(key, range->high, bytes < range->high_bytes ? bytes : range->high_bytes) > 0;
-}
-
-static bool
-is_below(const unsigned char *key, size_t bytes, const tg_key_range *range)
-{
-	int order = memcmp(key, range->low, bytes < range->low_bytes ? bytes : range->low_bytes);
-
-	return order < 0 || (order == 0 && bytes < range->low_bytes);
-}
-
 /*
  * The next entry's row.  There are many ranges, and few of them have entries: so the cursor walks from the first one to the last, and
  * where it comes out of a range it is set at the next one that can have what follows.
@@ -123,10 +107,10 @@ next_row(tg_rivals *rivals, uint32_t *row_out)
 				return false;
 		}
 		rivals->next = tg_index_entry_next(rivals->next, &key, &bytes);
-		while (is_above(key, bytes, &rivals->ranges[rivals->at]))
+		while (tg_key_is_above(key, bytes, &rivals->ranges[rivals->at]))
 			if (++rivals->at == rivals->range_count)
 				return false;
-		if (is_below(key, bytes, &rivals->ranges[rivals->at]))
+		if (tg_key_is_below(key, bytes, &rivals->ranges[rivals->at]))
 		{
 			restart(rivals);
 			continue;

@@ -32,15 +32,6 @@ typedef struct tg_rival
 	tg_version version;
 } tg_rival;
 
-/* Keys between two, with all that begin with the upper one. */
-typedef struct tg_key_range
-{
-	const unsigned char *low;
-	const unsigned char *high;
-	size_t low_bytes;
-	size_t high_bytes;
-} tg_key_range;
-
 #define TG_RIVALS_AHEAD 8 /* rows */
 
 /* A walk through the rows of some ranges.  The caller's memory; nothing is held between two steps. */

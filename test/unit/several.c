@@ -199,7 +199,7 @@ finds_what_is_sought(unsigned reads, uint64_t needed)
 	static tg_range_scan scan;
 	static seen_rows all;
 	static unsigned seen[SEEN_MAX];
-	tg_sought_range ranges[RANGES];
+	tg_key_range ranges[RANGES];
 	uint64_t found[1024];
 	tg_sought sought = {.count = RANGES, .ranges = ranges, .needed = needed != 0 ? &needed : NULL, .found = found};
 	bool right = true;
@@ -209,14 +209,14 @@ finds_what_is_sought(unsigned reads, uint64_t needed)
 	{
 		tg_key_ref key = bit_key(i, memory[i]);
 
-		ranges[RANGES - 1 - i] = (tg_sought_range){key.key, key.key, key.bytes, key.bytes};
+		ranges[RANGES - 1 - i] = (tg_key_range){key.key, key.key, key.bytes, key.bytes};
 	}
-	ranges[0] = (tg_sought_range){memory[1], memory[3], 1, 1};
+	ranges[0] = (tg_key_range){memory[1], memory[3], 1, 1};
 	memset(seen, 0, sizeof(seen));
 	read_table(&a, &all);
 	for (unsigned i = 0; i < reads; i++)
 	{
-		const tg_sought_range *range = &ranges[i];
+		const tg_key_range *range = &ranges[i];
 		unsigned count;
 
 		sought.reading = i;
@@ -283,7 +283,7 @@ test_steps(void)
 	static tg_range_scan scan;
 	static unsigned char memory[2][BIT_BYTES_MAX];
 	const uint64_t needed = 2;
-	tg_sought_range ranges[2];
+	tg_key_range ranges[2];
 	tg_sought sought = {.count = 2, .ranges = ranges, .needed = &needed};
 	unsigned found = 0;
 	unsigned steps = 0;
@@ -298,7 +298,7 @@ test_steps(void)
 	{
 		tg_key_ref key = bit_key(i, memory[i]);
 
-		ranges[i] = (tg_sought_range){key.key, key.key, key.bytes, key.bytes};
+		ranges[i] = (tg_key_range){key.key, key.key, key.bytes, key.bytes};
 	}
 	tg_range_scan_init(&scan, table, indexes[BY_NUMBER], &a.snapshot, ranges[0].low, ranges[0].low_bytes, true,
 					   ranges[0].high, ranges[0].high_bytes, true, false);
