@@ -80,6 +80,22 @@ $node->safe_psql('rich', q{
 	GRANT SELECT (id), UPDATE (t) ON many TO dump_reader; GRANT ALL ON child TO dump_reader;
 	CREATE SCHEMA elsewhere; CREATE TABLE elsewhere."Odd "" name" ("Odd column" int PRIMARY KEY);
 });
+# indexes of every kind, and constraints that exclude
+$node->safe_psql('rich', q{
+	CREATE EXTENSION pg_trgm;
+	CREATE TABLE indexed (id int PRIMARY KEY, tags int[], j jsonb, t text, v tsvector, during tsrange, room int) USING tsurugi;
+	CREATE INDEX indexed_tags ON indexed USING gin (tags) WITH (fastupdate = off, gin_pending_list_limit = 128);
+	CREATE INDEX indexed_j ON indexed USING gin (j jsonb_path_ops, (string_to_array(t, ' '))) WHERE room > 1;
+	CREATE INDEX indexed_t ON indexed USING gin (t gin_trgm_ops);
+	CREATE INDEX indexed_v ON indexed USING gin (v);
+	CREATE INDEX indexed_low ON indexed (lower(t) DESC NULLS LAST, (id % 3)) INCLUDE (room) WHERE id > 5;
+	CREATE UNIQUE INDEX indexed_room ON indexed ((room + id)) WITH (fillfactor = 70);
+	COMMENT ON INDEX indexed_j IS 'of two kinds';
+	ALTER TABLE indexed ADD CONSTRAINT one_at_a_time EXCLUDE USING gist (during WITH &&) WHERE (room = 1) DEFERRABLE INITIALLY DEFERRED,
+		ADD CONSTRAINT other_rooms EXCLUDE (room WITH =) WHERE (room > 900);
+	INSERT INTO indexed SELECT i, ARRAY[i % 10, i], jsonb_build_object('a', i % 7), 'Word' || i, to_tsvector('simple', 'w' || i % 9),
+		tsrange('2000-01-01'::timestamp + i * interval '1 day', '2000-01-02'::timestamp + i * interval '1 day'), 1 + i % 3 FROM generate_series(1, 300) i;
+});
 my $archive = $node->basedir . '/archive';
 $node->command_ok([ 'pg_dump', '-Fc', '--include-foreign-data=*', '-f', $archive, $node->connstr('rich') ], 'an archive');
 $node->safe_psql('postgres', 'CREATE DATABASE poor TEMPLATE template0');
@@ -89,7 +105,16 @@ is($node->safe_psql('poor', $_), $node->safe_psql('rich', $_), $_)
 	'SELECT tableoid::regclass, count(*) FROM whole GROUP BY 1 ORDER BY 1',
 	"SELECT i.indexrelid::regclass, indisvalid, inhparent::regclass FROM pg_index i LEFT JOIN pg_inherits ON inhrelid = i.indexrelid
 		WHERE indrelid IN ('whole'::regclass, 'part_heap'::regclass, 'part_memory'::regclass) ORDER BY i.indexrelid::regclass::text",
+	"SELECT pg_get_indexdef(indexrelid), indisvalid, obj_description(indexrelid) FROM pg_index WHERE indrelid = 'indexed'::regclass ORDER BY indexrelid::regclass::text",
+	"SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'indexed'::regclass ORDER BY 1",
+	(map { "SET enable_seqscan = off; SELECT array_agg(id ORDER BY id) FROM indexed WHERE $_" } "tags \@> '{3,13}'", q(j @> '{"a":3}' AND room > 1 AND string_to_array(t, ' ') && '{Word3,Word10}'),
+		"t LIKE '%ord29%'", "v @@ 'w3' AND id < 40", "lower(t) = 'word77' AND id > 5", 'room + id = 77'),
 	'SELECT last_value FROM many_id_seq', 'SELECT * FROM elsewhere."Odd "" name"';
+like($node->safe_psql('poor', "SET enable_seqscan = off; EXPLAIN (COSTS OFF) SELECT FROM indexed WHERE $_->[0]"), qr/Index Name: $_->[1]\b/, "$_->[1] is used")
+	for [ "tags \@> '{3}'", 'indexed_tags' ], [ q(j @> '{"a":3}' AND room > 1), 'indexed_j' ], [ "t LIKE '%ord29%'", 'indexed_t' ], [ "v @@ 'w3'", 'indexed_v' ];
+is(TestServer::sqlstate($node, "INSERT INTO indexed (id, during, room) VALUES ($_->[0])", 'poor'), $_->[1], "$_->[0]: $_->[1]")
+	for [ "1000, '[2000-01-04,2000-01-05)', 1", '23P01' ], [ "1001, NULL, 901", '00000' ], [ "1002, NULL, 901", '23P01' ], [ "1003, NULL, -999", '23505' ];
+$node->safe_psql('poor', 'DELETE FROM indexed WHERE id = 1001');
 $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.rich", $node->connstr('rich') ], 'dumped');
 $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.poor", $node->connstr('poor') ], 'dumped after restoring');
 is(slurp_file("$dump.poor") =~ s/restrict \w+//gr, slurp_file("$dump.rich") =~ s/restrict \w+//gr, 'both are the same');
