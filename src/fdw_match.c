@@ -18,6 +18,7 @@
 #include "src/fdw_match.h"
 
 #include "access/stratnum.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
@@ -136,7 +137,7 @@ match_null_test(const tsurugi_candidate *candidate, const NullTest *clause, Cond
 	condition->value = NULL;
 	/* the primary key has no NULLs to be found by */
 	condition->column = clause->argisrow || candidate->index->primary ? -1 : column_of(candidate, (Node *) clause->arg);
-	return condition->column >= 0 && !candidate->index->key[condition->column].equality;
+	return condition->column >= 0 && candidate->index->method != HASH_AM_OID;
 }
 
 /* A boolean column by itself, or NOT: as if it were compared. */

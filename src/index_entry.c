@@ -56,6 +56,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "src/brin.h"
 #include "src/create.h"
 #include "src/deferred_key.h"
 #include "src/gin.h"
@@ -74,6 +75,7 @@ typedef struct Definition
 	Datum parameters;
 	List *names; /* of the columns */
 	Oid collations[INDEX_MAX_KEYS];
+	Oid types[INDEX_MAX_KEYS];
 	Oid classes[INDEX_MAX_KEYS];
 	int16 options[INDEX_MAX_KEYS];
 } Definition;
@@ -389,6 +391,7 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 	definition->collations[at] = choose_collation(element, type, collation);
 	definition->classes[at] =
 		ResolveOpClass(element->opclass, type, definition->statement->accessMethod, definition->method);
+	definition->types[at] = type;
 	definition->options[at] = sort_options(definition, element);
 	if (definition->method == GIN_AM_OID)
 		tsurugi_gin_check(list_nth(definition->names, at), definition->classes[at], getBaseType(type),
@@ -519,7 +522,7 @@ may_exclude(Oid method)
 static bool
 may_be_plain(Oid method)
 {
-	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIN_AM_OID;
+	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIN_AM_OID || method == BRIN_AM_OID;
 }
 
 /* What DefineIndex asks of the method, and we. */
@@ -539,7 +542,7 @@ check_method(const Definition *definition, const IndexStmt *statement)
 	if (statement->excludeOpNames != NIL ? !may_exclude(definition->method) : !may_be_plain(definition->method))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("access method \"%s\" is not supported for tables in memory", statement->accessMethod),
-						errhint("Their indexes are made USING btree, hash or gin.")));
+						errhint("Their indexes are made USING btree, hash, gin or brin.")));
 	pfree(routine);
 	check_parameters(definition->method, definition->parameters);
 }
@@ -600,6 +603,8 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	if (statement->excludeOpNames != NIL)
 		make_exclusion(definition.info, key_count);
 	set_columns(&definition);
+	if (definition.method == BRIN_AM_OID)
+		tsurugi_brin_check(linitial(definition.names), definition.classes, definition.types, key_count);
 	set_predicate(&definition);
 	if (statement->primary)
 	{

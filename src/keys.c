@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "src/brin.h"
 #include "src/canonical.h"
 #include "src/cover.h"
 #include "src/enum_order.h"
@@ -154,6 +155,13 @@ describe_made(Relation index, int at, const bytea *options, tsurugi_gin_column *
 									   index->rd_indcollation[at], options, made, column, reason_out);
 }
 
+/* USING brin: what a column is looked for by. */
+static tsurugi_brin
+brin_of(Relation index, int at, Oid type)
+{
+	return tsurugi_brin_of(class_of(index, at), getBaseType(type));
+}
+
 bool
 tsurugi_index_is_possible(Relation index)
 {
@@ -166,6 +174,9 @@ tsurugi_index_is_possible(Relation index)
 		if (!describe_made(index, i, NULL, &made, &column, &reason))
 			return false;
 	}
+	for (int i = 0; i < index->rd_index->indnkeyatts && index->rd_rel->relam == BRIN_AM_OID; i++)
+		if (brin_of(index, i, TupleDescAttr(RelationGetDescr(index), i)->atttypid) != TSURUGI_BRIN_NOTHING)
+			return true;
 	return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == HASH_AM_OID ||
 		   index->rd_rel->relam == GIN_AM_OID;
 }
@@ -315,8 +326,8 @@ choose_hash(Relation index, int position, const tsurugi_codec *codec, Form *form
 	*form = (Form){.code = TG_KEY_UNSIGNED, .hashed = true, .canonical = form->canonical};
 	if (!form->canonical)
 	{
-		form->hash_family = family;
-		form->hash = tsurugi_hash_function(family, input);
+		form->hash_family = index->rd_rel->relam == BRIN_AM_OID ? tsurugi_brin_hash_family(codec->type) : family;
+		form->hash = tsurugi_hash_function(form->hash_family, input);
 	}
 }
 
@@ -336,6 +347,16 @@ family_of(Relation index, int position, Oid type, Oid *opcintype_out)
 	return get_opclass_family(class);
 }
 
+/* Whether the operator class has nothing else. */
+static bool
+has_equality(Relation index, int position, Oid type)
+{
+	if (index->rd_index->indisexclusion)
+		return false;
+	return index->rd_rel->relam == HASH_AM_OID ||
+		   (index->rd_rel->relam == BRIN_AM_OID && brin_of(index, position, type) == TSURUGI_BRIN_EQUALITY);
+}
+
 static void
 describe_column(tsurugi_relation *described, Relation relation, Relation index, int position, bool covers,
 				tsurugi_index *out, tsurugi_key_column *column)
@@ -350,10 +371,17 @@ describe_column(tsurugi_relation *described, Relation relation, Relation index, 
 	column->collation = index->rd_indcollation[position];
 	column->family = index->rd_opfamily[position];
 	column->opcintype = index->rd_opcintype[position];
-	if (!covers && !index->rd_index->indisexclusion && index->rd_rel->relam == HASH_AM_OID)
+	if (!covers && has_equality(index, position, codec.type))
 	{
 		column->equality = true;
 		choose_hash(index, position, &codec, &form);
+	}
+	else if (!covers && index->rd_rel->relam == BRIN_AM_OID)
+	{
+		Oid input;
+		Oid family = family_of(index, position, codec.type, &input);
+
+		choose_form(&codec, family, input, &form);
 	}
 	else if (!covers)
 	{
@@ -458,6 +486,23 @@ describe_exclusion(tsurugi_relation *described, Relation relation, Relation inde
 		add_constant_column(described, out);
 }
 
+/* --- brin ------------------------------------------------------------------------------------------- */
+
+static void
+describe_brin(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+	{
+		tsurugi_codec codec;
+
+		(void) expression_at(described, relation, index, i, &codec);
+		if (brin_of(index, i, codec.type) != TSURUGI_BRIN_NOTHING)
+			add_column(described, relation, index, i, false, out);
+	}
+	if (out->key_count == 0)
+		add_constant_column(described, out);
+}
+
 /* --- gin -------------------------------------------------------------------------------------------- */
 
 /* One hidden value has the keys of all columns. */
@@ -523,6 +568,8 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 		describe_gin(described, relation, index, out);
 	else if (form->indisexclusion)
 		describe_exclusion(described, relation, index, out);
+	else if (index->rd_rel->relam == BRIN_AM_OID)
+		describe_brin(described, relation, index, out);
 	else
 	{
 		for (int i = 0; i < form->indnkeyatts; i++)

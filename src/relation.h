@@ -25,7 +25,7 @@ typedef struct tsurugi_key_column
 	bool cover;		   /* it is what tsurugi_cover makes of it: nothing but ranges of covers is looked for (cover.h) */
 	bool hashed;	   /* it is a hash: of the canonical bytes, or, */
 	Oid hash_family;   /* if this is valid, what its functions make of the value; others may have the same (hashed.h) */
-	bool equality;	   /* its operator class has no other operator than that of equality, and no NULLs */
+	bool equality;	   /* its operator class has no other operator than that of equality */
 	Oid type;		   /* base type */
 	Oid collation;
 	Oid family; /* operator family of its btree operators; of a cover, and of hash and brin, the index's */

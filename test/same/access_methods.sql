@@ -125,3 +125,35 @@ SELECT found('id %= 7'), found('id = 7');
 DROP OPERATOR CLASS parity_ops USING hash;
 DROP OPERATOR CLASS parity_ops USING hash CASCADE;
 :indexes 'h'::regclass AND indexrelid::regclass::text = 'h_parity';
+-- brin
+CREATE TABLE b (LIKE h);
+INSERT INTO b SELECT * FROM h;
+INSERT INTO b (id, i, n, f, ts, u, r) SELECT 3000 + g, g, g, g / 3.0, '2000-01-01 UTC'::timestamptz + make_interval(mins => g), md5(g::text)::uuid, int4range(g, g + 2) FROM generate_series(1, 500) g;
+CREATE INDEX b_range ON b USING brin (i, n) WITH (pages_per_range = 16, autosummarize = on);
+CREATE INDEX b_multi ON b USING brin (f float8_minmax_multi_ops(values_per_range = 16));
+CREATE INDEX b_bloom ON b USING brin (u uuid_bloom_ops(n_distinct_per_range = 100), w name_bloom_ops);
+CREATE INDEX b_ts ON b USING brin (ts) WHERE i > 100;
+CREATE INDEX b_expr ON b USING brin ((i / 2), lower(c));
+CREATE INDEX b_mixed ON b USING brin (r, s);
+CREATE INDEX b_text ON b USING brin (c, b, tt, v);
+:indexes 'b'::regclass ORDER BY 1::text COLLATE "C";
+ALTER INDEX b_range SET (pages_per_range = 32), RESET (autosummarize);
+ALTER INDEX b_range SET (pages_per_range = 0);
+ALTER INDEX b_range SET (fillfactor = 10);
+:indexes 'b'::regclass AND indexrelid::regclass::text = 'b_range';
+CREATE UNIQUE INDEX ON b USING brin (i);
+CREATE INDEX ON b USING brin (i DESC);
+CREATE INDEX ON b USING brin (i NULLS FIRST);
+CREATE INDEX ON b USING brin (i) INCLUDE (n);
+CREATE INDEX ON b USING brin (j);
+CREATE INDEX ON b USING brin (i int4_bloom_ops(n_distinct_per_range = 'x'));
+CREATE INDEX ON b USING brin (i) WITH (pages_per_range = 0);
+ALTER TABLE b ADD EXCLUDE USING brin (i WITH =);
+CREATE FUNCTION all_found_b() RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT replace(found(replace(c, '#', 'id IN (SELECT id FROM b WHERE ') || ')'), 'SELECT id FROM b', '') FROM unnest(ARRAY[
+	'#i = 3', '#i > 5', '#i BETWEEN 7 AND 9', '#i < 9::smallint AND n = 3.5', '#n < 3', '#i IS NULL', '#i IS NOT NULL', '#f > 100', '#f = 0.25', '#f < 3::real', '#u = md5(''7'')::uuid', '#u > md5(''7'')::uuid', '#u IN (md5(''7'')::uuid, md5(''8'')::uuid)',
+	'#w = ''n7''', '#w = ''n7'' AND u IS NULL', '#ts < ''2000-01-01 03:00 UTC'' AND i > 100', '#ts < ''2000-01-02'' AND i > 100', '#i / 2 = 4', '#i / 2 > 100', '#s = 3', '#s > 17', '#r && ''[3,5)''', '#r @> 4', '#c > ''c5''', '#c = ''c5'' AND b > ''\x80''', '#tt = ''10:00+00''']) c $$;
+INSERT INTO h (id) SELECT id FROM b ON CONFLICT DO NOTHING;
+SELECT all_found_b();
+UPDATE b SET i = i + 1000, f = -f, w = 'n7' WHERE id % 10 = 3;
+SELECT all_found_b();

@@ -13,6 +13,8 @@ $node->safe_psql('postgres', q{
 		CONSTRAINT t_key PRIMARY KEY (b, a), UNIQUE NULLS NOT DISTINCT (c)) SERVER tsurugi;
 	CREATE INDEX t_expr ON t (lower(b) DESC, (a % 7)) INCLUDE (c) WHERE a > 5;
 	CREATE UNIQUE INDEX t_partial ON t (d, a) WHERE c > 10;
+	CREATE INDEX t_hash ON t USING hash (d) WITH (fillfactor=60);
+	CREATE INDEX t_brin ON t USING brin (c numeric_minmax_multi_ops(values_per_range=16), b) WITH (pages_per_range=16, autosummarize=on);
 	COMMENT ON INDEX t_expr IS 'by expression';
 	COMMENT ON CONSTRAINT t_key ON t IS 'the key';
 	INSERT INTO t SELECT i, 'b' || i % 10, i, '{"a": [1, 2]}' FROM generate_series(1, 1000) i;
@@ -21,12 +23,14 @@ my $dump = $node->basedir . '/dump.sql';
 
 $node->command_ok([ 'pg_dump', '--include-foreign-data=tsurugi', '-f', $dump, $node->connstr('postgres') ], 'pg_dump');
 like(slurp_file($dump), qr/ADD CONSTRAINT t_key PRIMARY KEY \(b, a\)/, 'writes the key');
+like(slurp_file($dump), qr/t_brin ON ONLY public.t USING brin \(c numeric_minmax_multi_ops \(values_per_range='16'\), b\) WITH \(pages_per_range='16', autosummarize='on'\)/,
+	'and what an index is, with its parameters');
 $node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template0');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('restored'), '-f', $dump ], 'its output restores');
 is($node->safe_psql('restored', 'SELECT count(*), sum(a), sum(c), min(d::text) FROM t'), '1000|500500|500500.00|{"a": [1, 2]}', 'with the rows');
 is($node->safe_psql('restored', "SELECT a FROM t WHERE b = 'b3' AND a = 13"), '13', 'the key finds them');
 is($node->safe_psql('restored', "SELECT string_agg(indexrelid::regclass || ' ' || indisunique, ',' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 't'::regclass"),
-	't_c_key true,t_expr false,t_key true,t_partial true', 'all indexes are there');
+	't_brin false,t_c_key true,t_expr false,t_hash false,t_key true,t_partial true', 'all indexes are there');
 like($node->safe_psql('restored', "EXPLAIN (COSTS OFF) SELECT count(*) FROM t WHERE lower(b) = 'b3' AND a % 7 = 1 AND a > 5"), qr/Index Name: t_expr/, 'and are used');
 is($node->safe_psql('restored', "SELECT count(*) FROM t WHERE lower(b) = 'b3' AND a % 7 = 1 AND a > 5"), '14', 'they find what there is');
 is(TestServer::sqlstate($node, "INSERT INTO t VALUES (1001, 'b', 13)", 'restored'), '23505', 'unique constraints hold');

@@ -132,6 +132,14 @@ sub definition_statement
 		return "CREATE INDEX T_$number ON T (" . join(', ', map { $_->{name} . pick('', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') } @some) . ')' .
 			pick('', '', ' WHERE n IS NOT NULL', ' WHERE n % 3 = ' . int rand 3);
 	}
+	if ($kind < 0.76)
+	{
+		my $column = pick(@{ $table->{columns} });
+		my $method = $column->{type} eq 'ltree' ? 'btree' : rand() < 0.6 || $column->{type} !~ /^(?:int|bigint|text|char|numeric|date|uuid|bytea|interval|small$)/ || $column->{type} =~ /range|\[/ ? 'hash' : 'brin';
+
+		push @{ $table->{indexed} }, $column;
+		return "CREATE INDEX T_$number ON T USING $method ($column->{name})" . pick('', '', ' WHERE n % 3 = ' . int rand 3);
+	}
 	return "CREATE INDEX T_$number ON T ((n % 3), (coalesce(n, 0) + 1))" if $kind < 0.8;
 	return 'DROP INDEX IF EXISTS T_' . (1 + int rand $number) if $kind < 0.95;
 	return 'ALTER TABLE T ALTER n TYPE ' . pick('int', 'bigint', 'numeric');
