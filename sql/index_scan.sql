@@ -112,6 +112,13 @@ SELECT check_query('SELECT * FROM @ WHERE a IS NULL OR a = 42');
 SELECT check_query('SELECT * FROM @ WHERE a = 7');
 SELECT check_query('SELECT * FROM @ WHERE c = 2.5');
 SELECT check_query('SELECT * FROM @ ORDER BY a, b DESC, d, id');
+-- rows that are compared: as far as the index has their columns, in one direction
+EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE (a, b) > (3, 'c') ORDER BY a, b DESC LIMIT 3;
+BEGIN;
+CREATE INDEX ours_rows ON ours (a, d, id);
+EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE (a, d) > (3, '2020-01-09') ORDER BY a, d LIMIT 3;
+EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE a = 3 AND (d, id) <= ('2020-01-09', 40) AND ('2020-01-02', 7) < (d, id);
+ROLLBACK;
 -- prepared: parameters, arrays of them, and an index that comes and goes
 PREPARE by_list(int[], text) AS SELECT id FROM ours WHERE a = ANY ($1) AND b = $2 ORDER BY id;
 SET plan_cache_mode = force_generic_plan;

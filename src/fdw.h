@@ -44,9 +44,9 @@ typedef enum tsurugi_private
 
 /*
  * fdw_exprs holds, in this order: the values of the fixed columns (arrays, where
- * that is what fixes them; nothing for IS NULL), the low bound, the high bound; of direct modifications the condition, the conditions
- * that the key answers, the new values (UPDATE); each where the shape says that
- * there is one.
+ * that is what fixes them; nothing for IS NULL), the low bound, the high bound, each with its further columns' values; of direct
+ * modifications the condition, the conditions that the key answers, the new values (UPDATE); each where the shape says
+ * that there is one.
  */
 typedef struct tsurugi_shape
 {
@@ -57,17 +57,19 @@ typedef struct tsurugi_shape
 	int nulls;		 /* those of them that are to be NULL */
 	int low;		 /* tsurugi_bound */
 	int high;		 /* tsurugi_bound */
-	int not_null;	 /* RANGE: the column after those that are fixed is not to be NULL */
-	int backward;	 /* RANGE: descending */
-	int condition;	 /* a direct modification evaluates a condition */
-	int direct;		 /* CmdType of a direct modification, or CMD_UNKNOWN */
-	int recheck;	 /* a direct modification has conditions that the key answers */
-	int counts;		 /* a direct modification's rows are the statement's */
-	int locks;		 /* CmdType of an UPDATE or DELETE whose rows may be locked as they are read, or CMD_UNKNOWN */
-	int number;		 /* of the plan, in this backend, if its executor state may be kept; else 0 */
+	int low_more;	 /* columns after the bounds' one that the low bound has values of, too: rows were compared */
+	int high_more;
+	int not_null;  /* RANGE: the column after those that are fixed is not to be NULL */
+	int backward;  /* RANGE: descending */
+	int condition; /* a direct modification evaluates a condition */
+	int direct;	   /* CmdType of a direct modification, or CMD_UNKNOWN */
+	int recheck;   /* a direct modification has conditions that the key answers */
+	int counts;	   /* a direct modification's rows are the statement's */
+	int locks;	   /* CmdType of an UPDATE or DELETE whose rows may be locked as they are read, or CMD_UNKNOWN */
+	int number;	   /* of the plan, in this backend, if its executor state may be kept; else 0 */
 } tsurugi_shape;
 
-#define TSURUGI_SHAPE_COUNT 15
+#define TSURUGI_SHAPE_COUNT 17
 
 /* fdw_plan.c */
 extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);
@@ -75,6 +77,19 @@ extern void tsurugi_shape_from_list(List *list, tsurugi_shape *shape);
 
 /* How many values it is compared with: the first ones of fdw_exprs. */
 extern int tsurugi_shape_value_count(const tsurugi_shape *shape);
+
+/* How many of them are a bound's. */
+static inline int
+tsurugi_shape_low_count(const tsurugi_shape *shape)
+{
+	return shape->low == TSURUGI_BOUND_NONE ? 0 : 1 + shape->low_more;
+}
+
+static inline int
+tsurugi_shape_high_count(const tsurugi_shape *shape)
+{
+	return shape->high == TSURUGI_BOUND_NONE ? 0 : 1 + shape->high_more;
+}
 
 /* A number for a plan whose executor state may be kept from one execution to the next (prepared.c). */
 extern uint32_t tsurugi_plan_number_next(void);

@@ -129,6 +129,34 @@ add_comparison(Shown *shown, int column, StrategyNumber strategy, const char *fo
 	add_condition(shown, column, psprintf("%s %s", get_opname(operator), psprintf(format, value)));
 }
 
+/* A bound: of more than one column as rows are compared. */
+static void
+add_bound(Shown *shown, int column, int count, StrategyNumber strategy)
+{
+	const List *exprs = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
+	const tsurugi_key_column *key = &shown->key[column];
+	StringInfoData columns;
+	StringInfoData values;
+
+	if (count <= 1)
+	{
+		if (count == 1)
+			add_comparison(shown, column, strategy, "%s");
+		return;
+	}
+	initStringInfo(&columns);
+	initStringInfo(&values);
+	for (int i = 0; i < count; i++)
+	{
+		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "", describe_column(shown, column + i));
+		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "",
+						 deparse_expression(list_nth(exprs, shown->value++), shown->context, false, false));
+	}
+	appendStringInfo(&shown->text, "%s(ROW(%s) %s ROW(%s))", shown->count++ > 0 ? " AND " : "", columns.data,
+					 get_opname(get_opfamily_member(key->family, key->opcintype, key->opcintype, strategy)),
+					 values.data);
+}
+
 static const tsurugi_key_column *
 key_of(Relation relation, Oid index)
 {
@@ -183,13 +211,10 @@ show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, Explain
 		else
 			add_comparison(&shown, i, BTEqualStrategyNumber, (shape->arrays >> i & 1) != 0 ? "ANY (%s)" : "%s");
 	}
-	if (shape->low != TSURUGI_BOUND_NONE)
-		add_comparison(&shown, shape->fixed_count,
-					   shape->low == TSURUGI_BOUND_INCLUSIVE ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber,
-					   "%s");
-	if (shape->high != TSURUGI_BOUND_NONE)
-		add_comparison(&shown, shape->fixed_count,
-					   shape->high == TSURUGI_BOUND_INCLUSIVE ? BTLessEqualStrategyNumber : BTLessStrategyNumber, "%s");
+	add_bound(&shown, shape->fixed_count, tsurugi_shape_low_count(shape),
+			  shape->low == TSURUGI_BOUND_INCLUSIVE ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber);
+	add_bound(&shown, shape->fixed_count, tsurugi_shape_high_count(shape),
+			  shape->high == TSURUGI_BOUND_INCLUSIVE ? BTLessEqualStrategyNumber : BTLessStrategyNumber);
 	if (shape->not_null)
 		add_condition(&shown, shape->fixed_count, "IS NOT NULL");
 	primary = shown.index->rd_index->indisprimary;

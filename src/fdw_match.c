@@ -11,7 +11,9 @@
  *	             fixed by value, by array, low bound: two ranges
  *
  * What an index answers is evaluated by it alone and leaves the scan's
- * conditions; so does what a partial index's predicate implies.
+ * conditions; so does what a partial index's predicate implies.  A comparison of rows,
+ * (b, c) > (2, 4), is as good as a bound; it stays with the scan, though: what it says of NULLs
+ * is not what the index's order does.
  */
 #include "postgres.h"
 
@@ -38,7 +40,8 @@ typedef enum ConditionKind
 	CONDITION_VALUE, /* column operator value */
 	CONDITION_ARRAY, /* column = ANY (value) */
 	CONDITION_NULL,
-	CONDITION_NOT_NULL
+	CONDITION_NOT_NULL,
+	CONDITION_ROW /* (column, the one after it, ...) operator (values) */
 } ConditionKind;
 
 /* One condition that the index can take. */
@@ -47,8 +50,9 @@ typedef struct Condition
 	RestrictInfo *rinfo;
 	int column; /* of the index */
 	ConditionKind kind;
-	StrategyNumber strategy; /* of VALUE */
+	StrategyNumber strategy; /* of VALUE and ROW */
 	Expr *value;			 /* of VALUE and ARRAY */
+	List *values;			 /* of ROW */
 } Condition;
 
 /* --- single conditions --------------------------------------------------------------- */
@@ -157,6 +161,53 @@ match_boolean(const tsurugi_candidate *candidate, Node *clause, Condition *condi
 	return true;
 }
 
+/* One column of rows that are compared, as the column of the index: its strategy; InvalidStrategy if it is not. */
+static StrategyNumber
+match_row_column(const tsurugi_candidate *candidate, int column, const RowCompareExpr *clause, int i, bool commuted)
+{
+	Node *value = list_nth(commuted ? clause->largs : clause->rargs, i);
+	Oid operator= list_nth_oid(clause->opnos, i);
+	StrategyNumber strategy;
+
+	if (column >= candidate->index->key_count ||
+		!match_index_to_operand(list_nth(commuted ? clause->rargs : clause->largs, i), column, candidate->info) ||
+		!match_operator(&candidate->index->key[column], commuted ? get_commutator(operator) : operator, exprType(value),
+						list_nth_oid(clause->inputcollids, i), &strategy) ||
+		strategy == BTEqualStrategyNumber)
+		return InvalidStrategy;
+	return strategy;
+}
+
+/*
+ * Rows are compared column by column, as keys are.  As many columns are taken as follow each other in the index, in the
+ * direction of the first.  Of the rows at the bound itself some may be wanted, or none: the condition is evaluated all the same.
+ */
+static bool
+match_row(const tsurugi_candidate *candidate, const RowCompareExpr *clause, Condition *condition)
+{
+	const bool *descending = candidate->info->reverse_sort;
+	bool commuted = column_of(candidate, linitial(clause->largs)) < 0;
+	int first = column_of(candidate, linitial(commuted ? clause->rargs : clause->largs));
+	StrategyNumber strategy = InvalidStrategy;
+
+	condition->kind = CONDITION_ROW;
+	condition->value = NULL;
+	condition->values = NIL;
+	condition->column = first;
+	for (int i = 0; first >= 0 && i < list_length(clause->opnos); i++)
+	{
+		StrategyNumber next = match_row_column(candidate, first + i, clause, i, commuted);
+
+		if (next == InvalidStrategy || (i > 0 && (next != strategy || descending[first + i] != descending[first])))
+			break;
+		strategy = next;
+		condition->values = lappend(condition->values, list_nth(commuted ? clause->largs : clause->rargs, i));
+	}
+	condition->strategy =
+		strategy <= BTLessEqualStrategyNumber ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber;
+	return condition->values != NIL;
+}
+
 static bool
 match_clause(const tsurugi_candidate *candidate, RestrictInfo *rinfo, Condition *condition)
 {
@@ -172,6 +223,8 @@ match_clause(const tsurugi_candidate *candidate, RestrictInfo *rinfo, Condition 
 			return match_array(candidate, (ScalarArrayOpExpr *) clause, condition);
 		case T_NullTest:
 			return match_null_test(candidate, (NullTest *) clause, condition);
+		case T_RowCompareExpr:
+			return match_row(candidate, (RowCompareExpr *) clause, condition);
 		default:
 			return exprType(clause) == BOOLOID && match_boolean(candidate, clause, condition);
 	}
@@ -180,10 +233,14 @@ match_clause(const tsurugi_candidate *candidate, RestrictInfo *rinfo, Condition 
 static bool
 match(RelOptInfo *baserel, const tsurugi_candidate *candidate, RestrictInfo *rinfo, Condition *condition)
 {
+	Node *values;
+
 	condition->rinfo = rinfo;
-	return match_clause(candidate, rinfo, condition) &&
-		   (condition->value == NULL || (!bms_is_member(baserel->relid, pull_varnos(NULL, (Node *) condition->value)) &&
-										 !contain_volatile_functions((Node *) condition->value)));
+	if (!match_clause(candidate, rinfo, condition))
+		return false;
+	values = condition->kind == CONDITION_ROW ? (Node *) condition->values : (Node *) condition->value;
+	return values == NULL ||
+		   (!bms_is_member(baserel->relid, pull_varnos(NULL, values)) && !contain_volatile_functions(values));
 }
 
 bool
@@ -214,7 +271,7 @@ match_all(RelOptInfo *baserel, const tsurugi_candidate *candidate, List *rinfos)
 	return conditions;
 }
 
-/* The first condition of a kind on a column; of values, with one of two strategies.  Or NULL. */
+/* The first condition of a kind on a column; if it compares, with one of two strategies.  Or NULL. */
 static Condition *
 find(List *conditions, int column, ConditionKind kind, StrategyNumber strategy, StrategyNumber other)
 {
@@ -225,7 +282,8 @@ find(List *conditions, int column, ConditionKind kind, StrategyNumber strategy, 
 		Condition *condition = lfirst(cell);
 
 		if (condition->column == column && condition->kind == kind &&
-			(kind != CONDITION_VALUE || condition->strategy == strategy || condition->strategy == other))
+			((kind != CONDITION_VALUE && kind != CONDITION_ROW) || condition->strategy == strategy ||
+			 condition->strategy == other))
 			return condition;
 	}
 	return NULL;
@@ -234,10 +292,12 @@ find(List *conditions, int column, ConditionKind kind, StrategyNumber strategy, 
 static void
 take(const tsurugi_candidate *candidate, tsurugi_choice *choice, const Condition *condition)
 {
-	if (condition->value != NULL)
+	if (condition->kind == CONDITION_ROW)
+		choice->values = list_concat(choice->values, condition->values);
+	else if (condition->value != NULL)
 		choice->values = lappend(choice->values, condition->value);
 	/* others may have the same hash */
-	if (candidate->index->key[condition->column].hashed)
+	if (condition->kind == CONDITION_ROW || candidate->index->key[condition->column].hashed)
 		choice->filtered = list_append_unique_ptr(choice->filtered, condition->rinfo);
 	else
 		choice->conditions = list_append_unique_ptr(choice->conditions, condition->rinfo);
@@ -288,15 +348,21 @@ bound_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *c
 	const Condition *high = find(conditions, column, CONDITION_VALUE, BTLessStrategyNumber, BTLessEqualStrategyNumber);
 	const Condition *not_null = find(conditions, column, CONDITION_NOT_NULL, 0, 0);
 
+	if (low == NULL)
+		low = find(conditions, column, CONDITION_ROW, BTGreaterEqualStrategyNumber, BTGreaterEqualStrategyNumber);
+	if (high == NULL)
+		high = find(conditions, column, CONDITION_ROW, BTLessEqualStrategyNumber, BTLessEqualStrategyNumber);
 	if (low != NULL)
 	{
 		take(candidate, choice, low);
 		shape->low = low->strategy == BTGreaterStrategyNumber ? TSURUGI_BOUND_EXCLUSIVE : TSURUGI_BOUND_INCLUSIVE;
+		shape->low_more = low->kind == CONDITION_ROW ? list_length(low->values) - 1 : 0;
 	}
 	if (high != NULL)
 	{
 		take(candidate, choice, high);
 		shape->high = high->strategy == BTLessStrategyNumber ? TSURUGI_BOUND_EXCLUSIVE : TSURUGI_BOUND_INCLUSIVE;
+		shape->high_more = high->kind == CONDITION_ROW ? list_length(high->values) - 1 : 0;
 	}
 	if (not_null != NULL)
 	{

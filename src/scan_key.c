@@ -64,6 +64,14 @@ init_value(tsurugi_scan *scan, int i, int column, bool is_array, Expr *expr)
 		value->state = ExecInitExpr(expr, &scan->node->ss.ps);
 }
 
+/* A bound's values, from the i-th on. */
+static void
+init_bound(tsurugi_scan *scan, ForeignScan *plan, int *i, int count)
+{
+	for (int more = 0; more < count; more++, (*i)++)
+		init_value(scan, *i, scan->shape.fixed_count + more, false, list_nth(plan->fdw_exprs, *i));
+}
+
 void
 tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 {
@@ -79,7 +87,6 @@ tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 	scan->key_values = palloc0(sizeof(tsurugi_key_value) * Max(scan->key_value_count, 1) + 2 * capacity);
 	scan->key = (unsigned char *) (scan->key_values + Max(scan->key_value_count, 1));
 	scan->key_high = scan->key + capacity;
-	/* USING gin: a value a condition, of which there may be more than columns; whatever they are of, gin_scan.c knows. */
 	fixed_count = scan->index->gin == NULL ? shape->fixed_count : 0;
 	for (int column = 0; column < fixed_count; column++)
 	{
@@ -89,8 +96,11 @@ tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 			i++;
 		}
 	}
+	init_bound(scan, plan, &i, tsurugi_shape_low_count(shape));
+	init_bound(scan, plan, &i, tsurugi_shape_high_count(shape));
+	/* USING gin: a value a condition, of which there may be more than columns; whatever they are of, gin_scan.c knows. */
 	for (; i < scan->key_value_count; i++)
-		init_value(scan, i, fixed_count, false, list_nth(plan->fdw_exprs, i));
+		init_value(scan, i, 0, false, list_nth(plan->fdw_exprs, i));
 }
 
 /* --- values ------------------------------------------------------------------------------ */
@@ -314,19 +324,40 @@ end_at_nulls(const tsurugi_scan *scan, tsurugi_range_end *end)
 	end->bytes = tg_key_append_not_null(end->key, end->bytes, &scan->index->key[scan->shape.fixed_count].part);
 }
 
+/*
+ * A bound's values, from the i-th on.  What it says of the first column is returned; what follows makes the range smaller, as
+ * far as the index has keys with just these values.
+ */
+static tsurugi_fit
+append_bound(tsurugi_scan *scan, int i, int count, tsurugi_range_end *end)
+{
+	tsurugi_fit where = append_value(scan, i, end->key, &end->bytes);
+
+	for (int more = 1; where == FIT_WITHIN && more < count; more++)
+	{
+		size_t bytes = end->bytes;
+
+		if (append_value(scan, i + more, end->key, &bytes) != FIT_WITHIN)
+			break;
+		end->bytes = bytes;
+	}
+	return where;
+}
+
 /* False if no value is on the right side. */
 static bool
 make_low(tsurugi_scan *scan, tsurugi_range_end *low)
 {
+	int count = tsurugi_shape_low_count(&scan->shape);
+	int high_count = tsurugi_shape_high_count(&scan->shape);
 	tsurugi_fit where;
 
-	if (scan->shape.low == TSURUGI_BOUND_NONE)
+	if (count == 0)
 	{
 		end_at_nulls(scan, low);
 		return true;
 	}
-	where =
-		append_value(scan, scan->key_value_count - 1 - (scan->shape.high != TSURUGI_BOUND_NONE), low->key, &low->bytes);
+	where = append_bound(scan, scan->key_value_count - high_count - count, count, low);
 	if (where == FIT_BELOW)
 		end_at_nulls(scan, low);
 	low->inclusive = where == FIT_BELOW || (where == FIT_WITHIN && scan->shape.low == TSURUGI_BOUND_INCLUSIVE);
@@ -336,14 +367,15 @@ make_low(tsurugi_scan *scan, tsurugi_range_end *low)
 static bool
 make_high(tsurugi_scan *scan, tsurugi_range_end *high)
 {
+	int count = tsurugi_shape_high_count(&scan->shape);
 	tsurugi_fit where;
 
-	if (scan->shape.high == TSURUGI_BOUND_NONE)
+	if (count == 0)
 	{
 		end_at_nulls(scan, high);
 		return true;
 	}
-	where = append_value(scan, scan->key_value_count - 1, high->key, &high->bytes);
+	where = append_bound(scan, scan->key_value_count - count, count, high);
 	if (where == FIT_ABOVE)
 		end_at_nulls(scan, high);
 	high->inclusive = where == FIT_ABOVE || where == FIT_BETWEEN || scan->shape.high == TSURUGI_BOUND_INCLUSIVE;
