@@ -336,7 +336,7 @@ check_truncate(const TruncateStmt *statement)
 {
 	ListCell *cell;
 
-	if (!tsurugi_shared_takes_part())
+	if (!tsurugi_shared_is_open)
 		return;
 	foreach (cell, statement->relations)
 		if (tsurugi_is_our_table(RangeVarGetRelid(lfirst(cell), NoLock, true)))

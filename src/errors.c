@@ -392,8 +392,10 @@ tsurugi_error_too_late(void)
 }
 
 void
-tsurugi_error_moment(void)
+tsurugi_error_moment(tg_time misfit)
 {
+	const char *other = tsurugi_describe_author(misfit);
+
 	tg_conflict_note(TG_CONFLICT_UNKNOWN);
 	ereport(
 		ERROR,
@@ -401,9 +403,22 @@ tsurugi_error_moment(void)
 		 errmsg("could not serialize access to foreign and ordinary tables"),
 		 errdetail(
 			 "The snapshot of ordinary tables and the one that this transaction reads foreign tables at do not show the "
-			 "same of the transactions that changed tables of both kinds."),
+			 "same of the transactions that changed tables of both kinds%s.",
+			 other != NULL ? psprintf(", as %s did", other) : ""),
 		 errhint("Read ordinary tables together with a foreign table in the transaction's first statement, at "
 				 "READ COMMITTED or REPEATABLE READ.")));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_new_index(Relation index)
+{
+	tg_conflict_note(TG_CONFLICT_UNKNOWN);
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to concurrent change of definition"),
+					errdetail("Index \"%s\" was made, or made anew, after the snapshot of ordinary tables was taken.",
+							  RelationGetRelationName(index)),
+					errhint("The transaction might succeed if retried.")));
 	pg_unreachable();
 }
 

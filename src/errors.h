@@ -64,8 +64,11 @@ extern void tsurugi_error_mixed(void) pg_attribute_noreturn();
 /* Raises 40001: a time to read foreign tables at, fit for PostgreSQL's snapshot, is not to be had any more (mixed.c). */
 extern void tsurugi_error_too_late(void) pg_attribute_noreturn();
 
-/* Raises 40001: LONG or READ ONLY would read ordinary tables as of another moment than foreign ones (moment.c). */
-extern void tsurugi_error_moment(void) pg_attribute_noreturn();
+/* Raises 40001: ordinary tables would be read as of another moment than foreign ones (moment.c), by this commit. */
+extern void tsurugi_error_moment(tg_time misfit) pg_attribute_noreturn();
+
+/* Raises 40001: the index of an ordinary table is new, and may lack what is to be read (shared_moment.c). */
+extern void tsurugi_error_new_index(Relation index) pg_attribute_noreturn();
 
 /* "row (id)=(1)", or "a row" where its key is not known, or not to be shown: as the transaction has seen it, else as it is now. */
 extern const char *tsurugi_describe_row(Relation relation, uint32_t row);

@@ -28,6 +28,7 @@
 #include "src/isolation.h"
 #include "src/kinds.h"
 #include "src/lease_locks.h"
+#include "src/shared_moment.h"
 #include "src/mixed.h"
 #include "src/prepared.h"
 #include "src/relation.h"
@@ -188,6 +189,7 @@ request_shared_memory(void)
 	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
+	RequestAddinShmemSpace(tsurugi_shared_moment_bytes());
 	RequestAddinShmemSpace(tsurugi_export_shared_bytes());
 	if (tg_runtime_map(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
@@ -209,6 +211,7 @@ start_shared_memory(void)
 	tsurugi_session_shared_create();
 	tsurugi_mixed_shared_create();
 	tsurugi_lease_locks_create();
+	tsurugi_shared_moment_create();
 	tsurugi_export_shared_create();
 	LWLockRelease(AddinShmemInitLock);
 	if (tg_runtime_create(&config) != TG_OK)

@@ -41,6 +41,7 @@
  *	  validated.  Scans that are open go on: of what they have noted nothing has
  *	  changed up to R', so it is the same at both moments, and none of it is garbage
  *	  at R'.
+ *	  Where another session comes with its snapshot of PostgreSQL's, R is extended so as to fit that (moment.c, 11).
  * 7. L2: before an area is read it is asked whether a LONG preserves it: then reading it would end in 40001
  *	  at the commit.  Who has been told nothing yet waits for that LONG and takes a new snapshot.
  * 8. Tsurugi's SHORT (kinds.c) is SERIALIZABLE, whatever PostgreSQL's level is.
@@ -206,7 +207,7 @@ may_be_serializable(void)
 static bool
 minds_ordinary(void)
 {
-	return may_be_serializable() || tsurugi_shared_takes_part();
+	return may_be_serializable() || tsurugi_shared_is_open;
 }
 
 static void
@@ -251,6 +252,8 @@ statement_is_analysed(ParseState *state, Query *query, JumbleState *jumble)
 static void
 executor_start(QueryDesc *query, int eflags)
 {
+	bool matters = false;
+
 	if (!begun)
 		tg_failpoint("before_time");
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
@@ -265,13 +268,16 @@ executor_start(QueryDesc *query, int eflags)
 			tsurugi_export_look();
 		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && minds_ordinary())
 			note_targets(query->plannedstmt);
-		if (tg_unlikely(tsurugi_moment_matters()))
+		matters = tsurugi_moment_matters();
+		if (tg_unlikely(matters))
 			tsurugi_moment_start_run(query);
 	}
 	if (previous_executor_start != NULL)
 		previous_executor_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
+	if (tg_unlikely(matters))
+		tsurugi_moment_run_started(query);
 }
 
 void
@@ -375,20 +381,10 @@ tsurugi_isolation_check_read(const tg_area *area)
 }
 
 static bool
-extend_snapshot(void)
+extend_to(tg_time later, const tg_exclusions *excluded)
 {
-	const tg_exclusions *excluded;
 	tg_conflict conflict;
-	tg_time later;
 
-	if (reads_are_shared)
-	{
-		/* PostgreSQL's snapshots are each session's own: there is none for this one to show the same mixed commits as. */
-		later = tg_load_seq_cst(tg_clock);
-		excluded = NULL;
-	}
-	else if (!tsurugi_snapshot_find_later(&later, &excluded))
-		return false;
 	if (reads != NULL)
 	{
 		tg_validation_begin(reads, tsurugi_snapshot_time(), later, false);
@@ -399,6 +395,40 @@ extend_snapshot(void)
 	tsurugi_snapshot_extend(later, excluded);
 	tsurugi_shared_note_extended(later);
 	return true;
+}
+
+/*
+ * PostgreSQL's snapshots are each session's own where several work in the transaction: it fits that of this one, if that has been read
+ * at, and has no exclusions, which would be those of this one.
+ */
+static bool
+find_later(tg_time *later_out, const tg_exclusions **excluded_out)
+{
+	if (!reads_are_shared)
+		return tsurugi_snapshot_find_later(later_out, excluded_out);
+	*excluded_out = NULL;
+	*later_out = tg_load_seq_cst(tg_clock);
+	return (!tsurugi_moment_has_read_ordinary() || tg_failpoint_refuses("skip_fit") ||
+			tsurugi_mixed_latest(tsurugi_snapshot_host(), later_out)) &&
+		   *later_out > tsurugi_snapshot_time();
+}
+
+static bool
+extend_snapshot(void)
+{
+	const tg_exclusions *excluded;
+	tg_time later;
+
+	return find_later(&later, &excluded) && extend_to(later, excluded);
+}
+
+bool
+tsurugi_isolation_make_fit(Snapshot host)
+{
+	tg_time later;
+
+	return tsurugi_is_validated() && reads_are_shared && tsurugi_mixed_latest(host, &later) &&
+		   later > tsurugi_snapshot_time() && extend_to(later, NULL);
 }
 
 void

@@ -84,6 +84,12 @@ extern void tsurugi_isolation_enter_kind(void);
 /* Nobody has been told anything from PostgreSQL's snapshot that the next run would not get anyway, nor does it detect conflicts by it. */
 extern bool tsurugi_isolation_may_change_host_snapshot(void);
 
+/*
+ * SERIALIZABLE and SHORT that several sessions work in: its time is made a later one (W5) that PostgreSQL's snapshot fits; raises 40001 if what has been read has
+ * changed.  False: there is none.
+ */
+extern bool tsurugi_isolation_make_fit(Snapshot host);
+
 /* L2, for SERIALIZABLE and SHORT. */
 extern void tsurugi_isolation_check_read(const tg_area *area);
 

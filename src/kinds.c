@@ -56,6 +56,7 @@
 #include "src/moment.h"
 #include "src/scan.h"
 #include "src/session.h"
+#include "src/shared_moment.h"
 #include "src/shared_transaction.h"
 #include "src/snapshot.h"
 #include "src/snapshot_export.h"
@@ -488,6 +489,8 @@ tsurugi_kind_begin(void)
 	}
 	tsurugi_kind_is_known = true;
 	tsurugi_isolation_enter_kind();
+	if (tsurugi_kind != TG_TXN_ORDINARY)
+		tsurugi_moment_check_enclosing();
 }
 
 /* --- shared by several sessions ------------------------------------------------------------------------- */
@@ -519,7 +522,9 @@ tsurugi_kind_start(tg_shared *opened, const tg_shared_report *report, const tg_l
 
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
+		tsurugi_shared_moment_begin();
 		status = tg_shared_start(session, opened, config, XactDeferrable, &wait);
+		tsurugi_shared_moment_taken(status == TG_OK ? opened : NULL);
 		if (status == TG_OK)
 			return;
 		if (status != TG_BUSY)

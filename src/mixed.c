@@ -506,17 +506,54 @@ fits(const Commit *commit, Snapshot host, tg_time time)
 	return is_unseen(commit, host) ? commit->time > time : commit->time <= time;
 }
 
-bool
-tsurugi_mixed_fits(Snapshot host, tg_time time)
+/* Those that have left the ring do not fit, or it is not known whether they do. */
+static inline bool
+has_forgotten(Snapshot host, tg_time time)
 {
-	bool all;
+	return mixed->forgotten != 0 && (!is_later(host, mixed->forgotten) || mixed->left > time);
+}
+
+tg_time
+tsurugi_mixed_misfit(Snapshot host, tg_time time)
+{
+	tg_time misfit = 0;
 
 	LWLockAcquire(&mixed->lock, LW_SHARED);
-	all = mixed->forgotten == 0 || (is_later(host, mixed->forgotten) && mixed->left <= time);
-	for (unsigned i = 0; i < mixed->open_count && all; i++)
-		all = fits(&open_commits[i], host, time);
-	for (uint64 number = mixed->listed; number < mixed->ended && all; number++)
-		all = fits(ended_commit(number), host, time);
+	for (unsigned i = 0; i < mixed->open_count && misfit == 0; i++)
+		if (!fits(&open_commits[i], host, time))
+			misfit = open_commits[i].time;
+	for (uint64 number = mixed->listed; number < mixed->ended && misfit == 0; number++)
+		if (!fits(ended_commit(number), host, time))
+			misfit = ended_commit(number)->time;
+	if (misfit == 0 && has_forgotten(host, time))
+		misfit = mixed->left;
 	LWLockRelease(&mixed->lock);
-	return all;
+	return misfit;
+}
+
+/* What is not announced yet is going to have a C above the clock. */
+bool
+tsurugi_mixed_latest(Snapshot host, tg_time *time_out)
+{
+	tg_time highest_seen;
+	tg_time lowest_unseen = TG_TIME_NEVER;
+	bool known;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	*time_out = tg_load_seq_cst(tg_clock);
+	known = mixed->forgotten == 0 || is_later(host, mixed->forgotten);
+	highest_seen = mixed->left;
+	for (uint64 i = 0; i < mixed->open_count + (mixed->ended - mixed->listed); i++)
+	{
+		const Commit *commit =
+			i < mixed->open_count ? &open_commits[i] : ended_commit(mixed->listed + i - mixed->open_count);
+
+		if (is_unseen(commit, host))
+			lowest_unseen = Min(lowest_unseen, commit->time);
+		else
+			highest_seen = Max(highest_seen, commit->time);
+	}
+	LWLockRelease(&mixed->lock);
+	*time_out = Min(*time_out, lowest_unseen - 1);
+	return known && highest_seen <= *time_out;
 }

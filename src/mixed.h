@@ -35,8 +35,14 @@ extern void tsurugi_mixed_open(void);
 /* The highest C of a mixed commit that has ended. */
 extern tg_time tsurugi_mixed_newest_time(void);
 
-/* Whether the snapshot shows the mixed commits up to the time, and no others.  False: or that is not known any more. */
-extern bool tsurugi_mixed_fits(Snapshot host, tg_time time);
+/*
+ * Whether the snapshot shows the mixed commits up to the time, and no others: 0, or the C of one of which that is not so, or not known any
+ * more.
+ */
+extern tg_time tsurugi_mixed_misfit(Snapshot host, tg_time time);
+
+/* The latest time by now, without exclusions, that the snapshot fits.  False: there is none, or that is not known any more. */
+extern bool tsurugi_mixed_latest(Snapshot host, tg_time *time_out);
 
 /* Whether the current transaction has passed there. */
 extern bool tsurugi_mixed_has_begun(void);

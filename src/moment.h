@@ -1,6 +1,6 @@
 /*
  * moment.h
- *	  LONG, READ ONLY, DEFERRABLE and SHORT among ordinary tables: one moment for both.
+ *	  LONG, READ ONLY, DEFERRABLE, SHORT and shared transactions among ordinary tables: one moment for both.
  */
 #ifndef TSURUGI_MOMENT_H
 #define TSURUGI_MOMENT_H
@@ -8,17 +8,21 @@
 #include "executor/execdesc.h"
 
 #include "src/kinds.h"
+#include "src/shared_transaction.h"
 
 /* PostgreSQL's DEFERRABLE has a snapshot of ordinary tables that is not PostgreSQL's own. */
 extern bool tsurugi_moment_is_deferrable;
 
-/* That, or the transaction is of Tsurugi's kinds that have one, or is about to be. */
+/*
+ * That, or the transaction is of Tsurugi's kinds, or is about to be, which may read at several snapshots of PostgreSQL's, or is
+ * one that several sessions work in.
+ */
 static inline bool
 tsurugi_moment_matters(void)
 {
 	int kind = tsurugi_kind_is_known ? (int) tsurugi_kind : tsurugi_transaction_type;
 
-	return kind != TG_TXN_ORDINARY || tsurugi_moment_is_deferrable;
+	return kind != TG_TXN_ORDINARY || tsurugi_moment_is_deferrable || tsurugi_shared_is_open;
 }
 
 /*
@@ -27,7 +31,8 @@ tsurugi_moment_matters(void)
  * first access does.
  */
 extern void tsurugi_moment_start_run(QueryDesc *query);
-extern bool tsurugi_moment_start_copy(Oid relation); /* true: the snapshot is active, to be popped */
+extern void tsurugi_moment_run_started(QueryDesc *query); /* it has */
+extern bool tsurugi_moment_start_copy(Oid relation);	  /* true: the snapshot is active, to be popped */
 
 /*
  * Around the taking of R_L, or S: PostgreSQL's snapshot is taken first, and no mixed commit is under way.  Where that is not to be,
@@ -35,6 +40,9 @@ extern bool tsurugi_moment_start_copy(Oid relation); /* true: the snapshot is ac
  */
 extern bool tsurugi_moment_begin(void);
 extern void tsurugi_moment_taken(bool keep);
+
+/* The transaction's time has been drawn in a run: what that has read of ordinary tables, at the same snapshot, has to fit: 40001. */
+extern void tsurugi_moment_check_enclosing(void);
 
 /*
  * Draws the transaction's snapshot for PostgreSQL's SERIALIZABLE READ ONLY DEFERRABLE, in the first statement: of the moment of
@@ -47,6 +55,22 @@ extern Snapshot tsurugi_moment_of_short(void);
 
 /* ALTER TABLE and deferred checks look at rows as of now.  Returns what is to be restored, also after an error. */
 extern bool tsurugi_moment_suspend(bool suspend);
+
+/* --- of transactions that several sessions work in ---------------------------------------- */
+
+/* The one who exports it has taken this snapshot with R: reads at it, too, if that may be. */
+extern void tsurugi_moment_hold(Snapshot taken);
+
+/* PostgreSQL's snapshot of the transaction shows the mixed commits up to this time, and no others. */
+extern void tsurugi_moment_note_fit(tg_time time);
+
+/* R has been adopted; anothers: this session does not own it.  False: the owner has gone. */
+extern bool tsurugi_moment_join(const tg_shared_report *report, bool anothers);
+
+/* The transaction has read ordinary tables, at whatever PostgreSQL's snapshot is. */
+extern bool tsurugi_moment_has_read_ordinary(void);
+
+/* --- ends ------------------------------------------------------------------------------------ */
 
 /* PRE_COMMIT, or the kind is given up; then the end. */
 extern void tsurugi_moment_drop(void);

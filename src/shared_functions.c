@@ -35,6 +35,7 @@
 #include "src/lease_locks.h"
 #include "src/mixed.h"
 #include "src/session.h"
+#include "src/shared_moment.h"
 #include "src/shared_transaction.h"
 #include "src/storage.h"
 #include "src/view_row.h"
@@ -135,7 +136,7 @@ check_may_take_part(const char *function)
 	if (IsInParallelMode())
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot call %s during a parallel operation", function)));
-	if (tsurugi_shared_takes_part())
+	if (tsurugi_shared_is_open)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the session takes part in a shared transaction already")));
 	if (tsurugi_kind_is_known)
@@ -249,6 +250,19 @@ check_may_begin(const char *function)
 	PreventCommandIfParallelMode(function);
 }
 
+/* At SERIALIZABLE, and in SHORT, everybody reads ordinary tables at his own. */
+static void
+lend_own(const tg_shared_report *report)
+{
+	bool has_time = tsurugi_shared_export();
+
+	if (report->isolation != TG_REPEATABLE_READ)
+		return;
+	if (!has_time)
+		tsurugi_error_too_late();
+	tsurugi_shared_moment_lend_own(report);
+}
+
 Datum
 tsurugi_fdw_export_transaction(PG_FUNCTION_ARGS)
 {
@@ -272,7 +286,12 @@ tsurugi_fdw_export_transaction(PG_FUNCTION_ARGS)
 	tsurugi_shared_take_part(opened, true);
 	tg_shared_report_get(opened, &report);
 	if (report.state == TG_SHARED_WAITING)
+	{
 		tsurugi_kind_start(opened, &report, &areas); /* an error ends it with the transaction */
+		tsurugi_shared_moment_lend(&report);
+	}
+	else if (IsolationUsesXactSnapshot())
+		lend_own(&report);
 	PG_RETURN_TEXT_P(handle_text(&config.handle));
 }
 
@@ -309,6 +328,12 @@ tsurugi_fdw_begin_transaction(PG_FUNCTION_ARGS)
 		tsurugi_lease_locks_take(&report, tables.oids, tables.count, tables.to_write);
 		if (report.state == TG_SHARED_WAITING)
 			tsurugi_kind_start(opened, &report, &areas);
+		else if (report.isolation == TG_REPEATABLE_READ)
+		{
+			tsurugi_shared_moment_begin();
+			tsurugi_shared_moment_taken(opened);
+		}
+		tsurugi_shared_moment_lend(&report);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(opened));
 	tg_shared_close(opened);

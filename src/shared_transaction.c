@@ -30,7 +30,8 @@
  *	  that is not merged yet has its lock, as everywhere (transaction.c).
  * 6. Levels.  It has one isolation level, or kind, and above READ COMMITTED one snapshot and one read set, which
  *	  everybody's reads go to and which are validated at its end, or, when the snapshot is extended, by whoever has the
- *	  turn.  So who joins runs at the same level, which for ordinary tables is PostgreSQL's own.  What
+ *	  turn.  So who joins runs at the same level, which for ordinary tables is PostgreSQL's own; but PostgreSQL's snapshot that he reads
+ *	  them at is one that R goes with, or R one that goes with his (moment.c, 10 to 12).  What
  *	  depends on nobody having been told anything yet (isolation.c, 3) is not for sessions that share one.
  *	  A LONG or READ ONLY one starts, and waits for its start, where it is exported or begun; who joins sees R_L, or the safe
  *	  snapshot, and minds its areas.
@@ -51,6 +52,7 @@
 #include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -60,6 +62,7 @@
 #include "src/kinds.h"
 #include "src/lease_locks.h"
 #include "src/mixed.h"
+#include "src/moment.h"
 #include "src/others.h"
 #include "src/session.h"
 #include "src/snapshot.h"
@@ -69,6 +72,7 @@
 
 int tsurugi_shared_lease_ms;
 uint32 tsurugi_shared_first_command;
+bool tsurugi_shared_is_open;
 
 static tg_shared *shared;		  /* open; NULL: the session takes part in none */
 static tg_shared_report constant; /* what does not change of it */
@@ -327,6 +331,37 @@ check_level(void)
 								tsurugi_shared_isolation_name(&constant))));
 }
 
+/*
+ * The time that PostgreSQL's snapshot of the session's transaction has been matched with, without exclusions; 0: there is none.  It is
+ * the shared one's, unless that has another one.
+ */
+static tg_time
+offer_time(void)
+{
+	const tg_exclusions *excluded = tsurugi_snapshot_excluded();
+	tg_time time = tsurugi_snapshot_time();
+
+	if (time == 0 || constant.kind != TG_TXN_ORDINARY || (IsolationIsSerializable() && XactReadOnly && XactDeferrable))
+		return 0;
+	for (unsigned i = 0; excluded != NULL && i < excluded->count; i++)
+		time = Min(time, excluded->time[i] - 1); /* from there on it has been published */
+	if (excluded != NULL && tsurugi_mixed_misfit(GetTransactionSnapshot(), time) != 0)
+		return 0;
+	tsurugi_check(
+		tg_shared_draw_at(tsurugi_session(), shared, time, constant.isolation == TG_SERIALIZABLE || excluded != NULL),
+		NULL);
+	return time;
+}
+
+bool
+tsurugi_shared_export(void)
+{
+	tg_time offered = offer_time();
+
+	tsurugi_moment_note_fit(offered);
+	return offered != 0;
+}
+
 bool
 tsurugi_shared_join(void)
 {
@@ -348,6 +383,7 @@ tsurugi_shared_join(void)
 	tsurugi_kind_join(constant.kind);
 	if (constant.isolation != TG_READ_COMMITTED)
 	{
+		tg_time offered = offer_time();
 		unsigned entry;
 		tg_time time;
 
@@ -355,6 +391,10 @@ tsurugi_shared_join(void)
 		tsurugi_snapshot_adopt(time, GetCurrentTimestamp() - (TimestampTz) tg_shared_snapshot_age_us(shared), entry);
 		tsurugi_isolation_join(tg_shared_reads(shared));
 		tsurugi_kind_mind_areas(shared);
+		if (time == offered)
+			tsurugi_moment_note_fit(time);
+		if (!tsurugi_moment_join(&constant, !is_owner))
+			error_ended();
 	}
 	return true;
 }
@@ -373,9 +413,9 @@ tsurugi_shared_number(void)
 }
 
 bool
-tsurugi_shared_takes_part(void)
+tsurugi_shared_has_joined(void)
 {
-	return shared != NULL;
+	return joined;
 }
 
 /* Gives the turn back: it ends with PostgreSQL's transaction, which is about to. */
@@ -406,6 +446,7 @@ part(void)
 {
 	tg_shared_close(shared);
 	shared = NULL;
+	tsurugi_shared_is_open = false;
 	is_owner = false;
 }
 
@@ -436,6 +477,7 @@ tsurugi_shared_take_part(tg_shared *opened, bool owns)
 {
 	tg_shared_report_get(opened, &constant);
 	shared = opened;
+	tsurugi_shared_is_open = true;
 	is_owner = owns;
 	last_error[0] = '\0';
 }

@@ -32,8 +32,9 @@ extern uint32 tsurugi_shared_first_command;
 /* Its snapshot is this one now (isolation.c); if the transaction has joined one. */
 extern void tsurugi_shared_note_extended(tg_time later);
 
-/* Whether the session is attached, or has exported its transaction. */
-extern bool tsurugi_shared_takes_part(void);
+/* Whether the session is attached, or has exported its transaction; and whether the running one has joined. */
+extern bool tsurugi_shared_is_open; /* read-only for everybody else */
+extern bool tsurugi_shared_has_joined(void);
 
 /* --- what the session may do; all of these return if it takes part in none -------------- */
 
@@ -64,6 +65,9 @@ extern LOCKTAG tsurugi_shared_turn(unsigned txn);
 /* From now on the session takes part in this one, which is open; owns: ends it.  Ahead of that: */
 extern void tsurugi_shared_take_part(tg_shared *opened, bool owns);
 extern void tsurugi_shared_register_exit(void);
+
+/* Having exported it above READ COMMITTED: gives it the time that goes with the session's snapshot of ordinary tables.  False: there is none. */
+extern bool tsurugi_shared_export(void);
 
 /* Not any more: false if it did not; raises 55000, 25001. */
 extern bool tsurugi_shared_detach(void);

@@ -119,9 +119,8 @@ end_record(void *argument)
 		hand_over_time(record);
 }
 
-/* PostgreSQL's snapshot that the transaction's time belongs to. */
-static Snapshot
-host_snapshot(void)
+Snapshot
+tsurugi_snapshot_host(void)
 {
 	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : tsurugi_moment_of_short();
 }
@@ -134,7 +133,7 @@ publish_transaction_time(unsigned *entry_out, const tg_exclusions **excluded_out
 	tg_time time =
 		tsurugi_is_validated() ? tg_snapshot_publish_from(session, entry_out) : tg_snapshot_publish(session, entry_out);
 
-	if (!tsurugi_mixed_match(host_snapshot(), *entry_out, &time, excluded_out))
+	if (!tsurugi_mixed_match(tsurugi_snapshot_host(), *entry_out, &time, excluded_out))
 	{
 		tg_snapshot_withdraw(session, *entry_out);
 		tsurugi_error_too_late();
@@ -260,7 +259,7 @@ bool
 tsurugi_snapshot_find_later(tg_time *later_out, const tg_exclusions **excluded_out)
 {
 	*later_out = tg_load_seq_cst(tg_clock);
-	return tsurugi_mixed_match(host_snapshot(), transaction_entry, later_out, excluded_out) &&
+	return tsurugi_mixed_match(tsurugi_snapshot_host(), transaction_entry, later_out, excluded_out) &&
 		   *later_out > transaction_time;
 }
 

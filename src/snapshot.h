@@ -85,6 +85,9 @@ extern bool tsurugi_snapshot_is_imported(void);
 extern bool tsurugi_snapshot_is_fixed(void);
 extern TimestampTz tsurugi_snapshot_taken(void);
 
+/* PostgreSQL's snapshot that the transaction's time belongs to; of Tsurugi's kinds at READ COMMITTED the present one, or NULL. */
+extern Snapshot tsurugi_snapshot_host(void);
+
 /* The moment drawn, and what is committed up to it and not seen (mixed.c). */
 extern tg_time tsurugi_snapshot_time(void);
 extern const tg_exclusions *tsurugi_snapshot_excluded(void);

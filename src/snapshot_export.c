@@ -171,10 +171,13 @@ published_with(tg_time time, const tg_exclusions *excluded)
 static void
 check_fit(int number)
 {
+	tg_time misfit;
+
 	if (IsolationUsesXactSnapshot() && (tsurugi_kind == TG_TXN_ORDINARY || tsurugi_kind == TG_TXN_SHORT))
 		return; /* matched when it was drawn */
-	if (!tsurugi_mixed_fits(read_file(number), tsurugi_snapshot_time()))
-		tsurugi_error_moment();
+	misfit = tsurugi_mixed_misfit(read_file(number), tsurugi_snapshot_time());
+	if (misfit != 0)
+		tsurugi_error_moment(misfit);
 }
 
 /* Rule 1: the time, its exclusions, and an entry, which is withdrawn with the export. */

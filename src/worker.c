@@ -3,7 +3,7 @@
  *	  The background worker that the pool's threads live in.
  *
  * Its main thread is the only one that talks to PostgreSQL: it writes the
- * runtime's messages to the log, keeps table locks for transactions that no session owns, gives up what
+ * runtime's messages to the log, keeps table locks and snapshots for transactions that no session owns, gives up what
  * mixed commits hold, follows the configuration, and ends in order on SIGTERM.  A worker that ends in any
  * other way leaves latches and half-done work behind in shared memory, so a guard turns every such end into
  * an abnormal exit, which PostgreSQL answers with a crash restart.
@@ -30,6 +30,7 @@
 #include "src/lease_locks.h"
 #include "src/mixed.h"
 #include "src/settings.h"
+#include "src/shared_moment.h"
 #include "src/snapshot_watch.h"
 
 #define RESTART_S 1
@@ -105,6 +106,7 @@ tsurugi_fdw_worker_main(Datum argument)
 
 	start_threads();
 	tsurugi_lease_locks_worker_begin();
+	tsurugi_shared_moment_worker_begin();
 	while (!ShutdownRequestPending)
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, MESSAGES_MS, PG_WAIT_EXTENSION);
@@ -112,11 +114,13 @@ tsurugi_fdw_worker_main(Datum argument)
 		log_messages();
 		tsurugi_snapshot_watch();
 		tsurugi_lease_locks_worker_look();
+		tsurugi_shared_moment_worker_look();
 		tsurugi_mixed_tidy();
 		if (ConfigReloadPending)
 			reload();
 	}
 
+	tsurugi_shared_moment_worker_end();
 	threads_joined = tg_runtime_stop(STOP_LIMIT_MS) && tsurugi_lease_locks_worker_end();
 	log_messages();
 	/* not 0: a worker that was stopped while the server goes on is to be started again */

@@ -471,6 +471,19 @@ end_turn(tg_session *session, tg_shared *shared, bool entered)
 		tg_lane_leave(session, tg_shared_lane(shared));
 }
 
+/* The session has published it. */
+static tg_status
+keep_time(tg_shared *shared, tg_time time, bool from)
+{
+	tg_status status = tg_snapshot_publish_job(time, from, &shared->snapshot_entry);
+
+	if (status != TG_OK)
+		return status;
+	shared->snapshot = time;
+	tg_store_relaxed(&shared->drawn_us, tg_clock_us());
+	return TG_OK;
+}
+
 /* The operation's own, and, where there is to be one, the transaction's, published before the other can go. */
 static tg_status
 publish(tg_session *session, tg_shared *shared, tg_time *time_out)
@@ -485,13 +498,8 @@ publish(tg_session *session, tg_shared *shared, tg_time *time_out)
 		return TG_OK;
 	if (shared->snapshot == 0)
 	{
-		status = tg_snapshot_publish_job(*time_out, tracks(shared), &shared->snapshot_entry);
-		if (status == TG_OK)
-		{
-			shared->snapshot = *time_out;
-			tg_store_relaxed(&shared->drawn_us, tg_clock_us());
-		}
-		else
+		status = keep_time(shared, *time_out, tracks(shared));
+		if (status != TG_OK)
 			tg_snapshot_withdraw(session, shared->operation_entry);
 	}
 	*time_out = shared->snapshot;
@@ -533,6 +541,21 @@ tg_shared_draw(tg_session *session, tg_shared *shared, tg_time *time_out, unsign
 	*entry_out = shared->operation_entry;
 	if (status == TG_OK)
 		tg_txn_note_snapshot(shared->txn, *time_out);
+	tg_txn_leave(session, shared->txn, entered);
+	return status;
+}
+
+tg_status
+tg_shared_draw_at(tg_session *session, tg_shared *shared, tg_time time, bool from)
+{
+	bool entered = tg_txn_enter(session, shared->txn);
+	tg_status status = TG_OK;
+
+	tg_assert(from || !tracks(shared));
+	if (tg_shared_has_ended(shared))
+		status = TG_STOPPED;
+	else if (shared->snapshot == 0)
+		status = keep_time(shared, time, from);
 	tg_txn_leave(session, shared->txn, entered);
 	return status;
 }

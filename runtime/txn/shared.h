@@ -161,6 +161,12 @@ extern void tg_shared_set_command(tg_shared *shared, uint32_t command);
 extern tg_status tg_shared_draw(tg_session *session, tg_shared *shared, tg_time *time_out,
 								unsigned *entry_out) TG_MUST_USE;
 
+/*
+ * Unless somebody has drawn it: it is this one, which the session has published, from: standing for all later times too, as it
+ * must at SERIALIZABLE and SHORT.  TG_STOPPED; TG_FULL.
+ */
+extern tg_status tg_shared_draw_at(tg_session *session, tg_shared *shared, tg_time time, bool from) TG_MUST_USE;
+
 /* How long ago it was drawn. */
 extern uint64_t tg_shared_snapshot_age_us(const tg_shared *shared);
 

@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use SharedTransaction qw(by_handle);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -226,6 +227,142 @@ $writer->query("BEGIN; $write COMMIT;");
 is($reader->query('SELECT sum(v) FROM ordinary;'), 0, 'a parallel plan sees the same');
 $reader->query('COMMIT;');
 is($reader->query('SELECT sum(v) FROM ordinary;'), 1, 'and later what has been committed');
+
+# a run under way that leads to the first access, at its own snapshot
+reset_rows();
+$node->safe_psql('postgres', q{CREATE FUNCTION inmemory_row(volatile bool) RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT v FROM inmemory WHERE id = 1); END';
+	CREATE FUNCTION commit_both() RETURNS int VOLATILE LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_lock(1); RETURN 0; END'});
+$other->query('SELECT pg_advisory_lock(1);');
+for my $bug ($has_failpoints ? ('', 'skip_fit') : (''))
+{
+	begin_reader('READ COMMITTED', 'read_only', $bug);
+	my $before = $other->query('SELECT v FROM ordinary WHERE id = 1;');
+	$reader->send('SELECT commit_both(), v, inmemory_row(true) FROM ordinary WHERE id = 1;');
+	waits();
+	$writer->query("BEGIN; $write COMMIT;");
+	$other->query('SELECT pg_advisory_unlock(1);');
+	is($reader->wait, $bug eq '' ? 'ERROR 40001' : "0|$before|" . ($before + 1), $bug eq '' ? 'does not see halves' : 'but without the rule');
+	$reader->query('ROLLBACK; SELECT pg_advisory_unlock_all();');
+	$other->query('SELECT pg_advisory_lock(1);');
+}
+$other->query('SELECT pg_advisory_unlock(1);');
+
+# --- several sessions in one transaction -------------------------------------------------------------
+
+# Begins one, owned by the session $other or by its lease, of a kind or ('') REPEATABLE READ or SERIALIZABLE; $reader works in it.
+sub share
+{
+	my ($owner, $level, $kind, $bug, $reader_bug) = @_;
+	my $handle;
+
+	$other->query("SET default_transaction_isolation = '$level'; SET tsurugi_fdw.transaction_type = '" . ($kind || 'default') . "';
+		SET tsurugi_fdw.write_preserve = '" . ($kind eq 'long' ? 'mine' : '') . "'; SET tsurugi_fdw.failpoints = '$bug';");
+	$other->query('BEGIN;') if $owner eq 'session';
+	$handle = $other->query('SELECT tsurugi.' . ($owner eq 'session' ? 'export' : 'begin') . "_transaction('mine');");
+	$reader->query("SET default_transaction_isolation = '$level'; SET tsurugi_fdw.failpoints = '" . ($reader_bug // '') . "'");
+	by_handle($reader, 'attach_transaction', $handle);
+	return $handle;
+}
+
+sub leave
+{
+	my ($owner, $handle) = @_;
+
+	$reader->query('SELECT tsurugi.detach_transaction(); RESET default_transaction_isolation; RESET tsurugi_fdw.failpoints;');
+	$other->query($owner eq 'session' ? 'ROLLBACK' : "SELECT tsurugi.abort_transaction('$handle')");
+	$other->query('RESET default_transaction_isolation; RESET tsurugi_fdw.transaction_type; RESET tsurugi_fdw.write_preserve;
+		RESET tsurugi_fdw.failpoints;');
+}
+
+$other->query('UPDATE mine SET v = 0;');
+$reader->query('PREPARE halves AS ' . $both);
+for my $owner ('session', 'lease')
+{
+	for my $kind ('', 'long', 'read_only')
+	{
+		my $level = $kind eq '' ? 'repeatable read' : 'read committed';
+		my $handle;
+
+		# everybody reads at the same moment, in both kinds of tables, from its beginning on
+		reset_rows();
+		$handle = share($owner, $level, $kind, '');
+		$writer->query("BEGIN; $write COMMIT;");
+		is($reader->query($both), '0|0', "$owner, $level, '$kind': one statement of an attached session");
+		$node->safe_psql('postgres', 'VACUUM ordinary');
+		is($reader->query("BEGIN; SELECT v FROM inmemory WHERE id = 1; $both SELECT v FROM ordinary WHERE id = 1; EXECUTE halves; COMMIT;"),
+			"0\n0|0\n0\n0|0", 'a transaction of it');
+		is($reader->query('BEGIN; SELECT v FROM inmemory WHERE id = 1; COPY ordinary TO STDOUT; COMMIT;') =~ s{\s+}{ }gr, '0 1 0 2 0', 'COPY');
+		is($reader->query("BEGIN; DECLARE c CURSOR FOR $both SAVEPOINT a; FETCH c; ROLLBACK TO a; $both COMMIT;"), "0|0\n0|0", 'a cursor');
+		is($other->query($both), '0|0', 'the owner') if $owner eq 'session';
+		leave($owner, $handle);
+		is($reader->query($both), '1|1', 'afterwards all of it');
+
+		# a snapshot of its own, older or newer, has to fit
+		reset_rows();
+		$reader->query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT v FROM ordinary WHERE id = 1;");
+		$writer->query("BEGIN; $write COMMIT;");
+		$handle = share($owner, $level, $kind, '');
+		is($reader->query($both), 'ERROR 40001', 'not at an older one');
+		$reader->query('ROLLBACK;');
+		leave($owner, $handle);
+
+		next if !$has_failpoints;
+		for my $bug ('', 'skip_fit')
+		{
+			reset_rows();
+			$handle = share($owner, $level, $kind, 'skip_lend', $bug);
+			is($reader->query($both), '0|0', 'where none is lent one\'s own is good enough');
+			$writer->query("BEGIN; $write COMMIT;");
+			is($reader->query($both), $bug eq '' ? 'ERROR 40001' : '1|0', $bug eq '' ? 'until it does not fit' : 'without the rule halves are seen');
+			leave($owner, $handle);
+		}
+	}
+}
+for my $level ('serializable', 'read committed')
+{
+	for my $bug ($has_failpoints ? ('', 'skip_fit') : (''))
+	{
+		my $handle;
+
+		# everybody reads at his own; foreign tables follow
+		reset_rows();
+		$handle = share('lease', $level, $level eq 'serializable' ? '' : 'short', '', $bug);
+		is($reader->query('SELECT v FROM mine;'), 0, "$level: an attached session reads");
+		$writer->query("BEGIN; $write COMMIT;");
+		is($reader->query($both), $bug eq '' ? '1|1' : '1|0', $bug eq '' ? 'the next transaction sees both halves' : 'without the rule one half');
+		$writer->query("BEGIN; $write COMMIT;");
+		is($reader->query($both), $bug eq '' ? 'ERROR 40001' : '2|0', 'but not when what has been read is changed');
+		leave('lease', $handle);
+	}
+	next if !$has_failpoints;
+	for my $place ('pre_commit', 'commit')
+	{
+		reset_rows();
+		my $handle = share('lease', $level, $level eq 'serializable' ? '' : 'short', '');
+		is($reader->query('SELECT v FROM mine;'), 0, "$level: an attached session reads");
+		ok(stop_writer($place), "a committer has stopped at $place");
+		$reader->send($both);
+		is($reader->wait, '0|0', 'of whose commit nothing is seen') if $place eq 'pre_commit';
+		go_on();
+		is($reader->wait, '1|1', 'or all of it') if $place eq 'commit';
+		leave('lease', $handle);
+	}
+}
+
+# an index that has come since may not have what the older snapshot shows
+for my $bug ($has_failpoints ? ('', 'skip_new_index') : (''))
+{
+	reset_rows();
+	$other->query('CREATE TABLE indexed (id int, v int); INSERT INTO indexed VALUES (1, 0);');
+	my $handle = share('lease', 'repeatable read', '', '', $bug);
+	is($writer->query('UPDATE indexed SET v = 1; CREATE INDEX ON indexed (v); SET enable_seqscan = off;'), '', 'a new index');
+	is($reader->query('SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT v FROM mine; SELECT count(*) FROM indexed WHERE v = 0;'), "0\n0", 'for others');
+	is($reader->query('BEGIN; SELECT v FROM mine; SELECT count(*) FROM indexed WHERE v = 0; COMMIT;'), "0\n1", 'is not used where that is known when a plan is made');
+	is($reader->query('SELECT count(*) FROM indexed, mine WHERE indexed.v = 0;'), $bug eq '' ? 'ERROR 40001' : "0", $bug eq '' ? 'nor later' : 'without the rule a row is missing');
+	$reader->query('RESET enable_seqscan; RESET enable_bitmapscan;');
+	leave('lease', $handle);
+	$writer->query('DROP TABLE indexed;');
+}
 
 # nothing is held back afterwards
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()

@@ -13,7 +13,7 @@
  *	statement	PostgreSQL's snapshot (GetSnapshotData), tg_snapshot_publish (bound, clock, point), tsurugi_mixed_match,
  *				then row by row tg_txn_read_chain, and tg_txn_newest for the row to write: with W5's redrawing at REPEATABLE READ and
  *				extension at SERIALIZABLE (isolation.c), validation (validate.c)
- *	gate		tsurugi_moment_begin (moment.c) for LONG and READ ONLY among ordinary tables, or tsurugi_mixed_fits
+ *	gate		tsurugi_moment_begin (moment.c) for LONG and READ ONLY among ordinary tables, or tsurugi_mixed_misfit
  *	import		tg_snapshot_adopt (entry, count) of an exporter's time, under the lock of the list of exports (snapshot_export.c)
  *	collector	tg_readings_gather entry by entry, then all versions that tg_readings_miss, of logs that it was given
  *	time		mixed.c's rule 6: it is over whenever somebody looks (forget_old), or never
