@@ -395,6 +395,28 @@ insert_into_new(const tsurugi_utility *utility, CreateTableAsStmt *statement)
 	return insert;
 }
 
+/*
+ * An EXECUTE is explained with the plan that it has, which no INSERT can be put on.  So PostgreSQL makes a table of its own, as
+ * it does where nothing is to be stored (WITH NO DATA), and that one moves into memory.
+ */
+static void
+explain_and_move(const tsurugi_utility *utility, ExplainStmt *explain, IntoClause *into)
+{
+	AlterTableStmt *move = makeNode(AlterTableStmt);
+	AlterTableCmd *command = makeNode(AlterTableCmd);
+
+	into->rel->schemaname = get_namespace_name(RangeVarGetAndCheckCreationNamespace(into->rel, NoLock, NULL));
+	into->accessMethod = NULL;
+	tsurugi_utility_run_instead(utility, (Node *) explain);
+	CommandCounterIncrement();
+	command->subtype = AT_SetAccessMethod;
+	command->name = pstrdup(TSURUGI_METHOD);
+	move->relation = copyObject(into->rel);
+	move->cmds = list_make1(command);
+	move->objtype = OBJECT_TABLE;
+	tsurugi_utility_run_part(utility, (Node *) move);
+}
+
 bool
 tsurugi_create_explain(const tsurugi_utility *utility, const ExplainStmt *written)
 {
@@ -405,20 +427,15 @@ tsurugi_create_explain(const tsurugi_utility *utility, const ExplainStmt *writte
 		return false;
 	explain = copyObject((ExplainStmt *) written);
 	statement = castNode(CreateTableAsStmt, castNode(Query, explain->query)->utilityStmt);
-	if (castNode(Query, statement->query)->commandType != CMD_SELECT || statement->into->skipData)
-	{
-		if (!is_explicit(statement->into->accessMethod))
-			return false;
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("EXPLAIN ANALYZE of CREATE TABLE ... AS EXECUTE, and of one without data, does not make tables "
-						"in memory"),
-				 errhint("Make the table first, and explain the query.")));
-	}
 	if (CreateTableAsRelExists(statement))
 		return true;
-	explain->query = (Node *) insert_into_new(utility, statement);
-	tsurugi_utility_run_instead(utility, (Node *) explain);
+	if (castNode(Query, statement->query)->commandType != CMD_SELECT || statement->into->skipData)
+		explain_and_move(utility, explain, statement->into);
+	else
+	{
+		explain->query = (Node *) insert_into_new(utility, statement);
+		tsurugi_utility_run_instead(utility, (Node *) explain);
+	}
 	return true;
 }
 
