@@ -149,18 +149,27 @@ ALTER TABLE am.moving SET ACCESS METHOD tsurugi;
 SELECT relkind FROM am.described;
 CREATE TABLE am.heir () INHERITS (am.moving);
 ALTER TABLE am.heir SET ACCESS METHOD tsurugi;
+SELECT relkind, attname, attislocal, attinhcount FROM pg_class c JOIN pg_attribute ON attrelid = c.oid WHERE c.oid = 'am.heir'::regclass AND attname IN ('id', 'v') ORDER BY 2;
 DROP TABLE am.heir;
 CREATE TABLE am.parted (id int) PARTITION BY LIST (id);
 CREATE TABLE am.part PARTITION OF am.parted FOR VALUES IN (1);
 ALTER TABLE am.parted SET ACCESS METHOD tsurugi;
--- a partition that rows refer to cannot leave its place; others can, and event triggers see nothing of how
+-- a partition that rows refer to takes leave of their keys; event triggers see nothing of how
 ALTER TABLE am.parted ADD PRIMARY KEY (id);
 INSERT INTO am.parted VALUES (1);
 CREATE TABLE am.refers (id int REFERENCES am.parted);
 INSERT INTO am.refers VALUES (1);
 ALTER TABLE am.part SET ACCESS METHOD tsurugi;
-DROP TABLE am.refers;
+SELECT tableoid::regclass, * FROM am.parted;
+INSERT INTO am.refers VALUES (2);
+DELETE FROM am.part;
+ALTER TABLE am.part SET ACCESS METHOD heap;
 RESET ROLE;
+ALTER TABLE am.refers OWNER TO am_reader;
+SET ROLE am_owner;
+ALTER TABLE am.part SET ACCESS METHOD tsurugi;
+RESET ROLE;
+DROP TABLE am.refers;
 CREATE FUNCTION am.watch() RETURNS event_trigger LANGUAGE plpgsql AS $$
 DECLARE
 	seen text;

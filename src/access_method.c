@@ -9,8 +9,9 @@
  * are given back: all in the statement's transaction, under an exclusive lock,
  * as statements of PostgreSQL's own.
  *
- * A partition is detached before, and attached again.  Others that inherit, or are inherited from, stay where they are: whether
- * a column is a table's own, too, would be lost on the way.
+ * A partition is detached before, and attached again.  That PostgreSQL refuses if rows refer to it through the table above: then
+ * their foreign keys are dropped before, and made again at the end.  Where others inherit from the table, or it does, the new relation takes
+ * the old one's place in the catalogs: as statements NO INHERIT and INHERIT would lose whether a column is a table's own, too.
  *
  * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics
  * follow (followers.h); what cannot (policies, rules, publications, materialized views,
@@ -31,6 +32,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "commands/comment.h"
 #include "commands/defrem.h"
@@ -42,6 +44,8 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -101,6 +105,15 @@ run(const char *format, ...)
 	CommandCounterIncrement();
 }
 
+static void
+run_all(const List *statements)
+{
+	ListCell *cell;
+
+	foreach (cell, statements)
+		run("%s", (char *) lfirst(cell));
+}
+
 /* --- what stands in the way --------------------------------------------------------------- */
 
 static void
@@ -109,10 +122,7 @@ check_kind(Relation relation)
 	const char *name = RelationGetRelationName(relation);
 	const char *what = NULL;
 
-	if (!relation->rd_rel->relispartition && (has_superclass(RelationGetRelid(relation)) ||
-											  find_inheritance_children(RelationGetRelid(relation), NoLock) != NIL))
-		what = "part of an inheritance hierarchy";
-	else if (OidIsValid(relation->rd_rel->reloftype))
+	if (OidIsValid(relation->rd_rel->reloftype))
 		what = "a typed table";
 	else if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		what = "a temporary table";
@@ -154,17 +164,171 @@ bound_of(Oid partition)
 	return TextDatumGetCString(written);
 }
 
+/* False: rows refer to the partition. */
+static bool
+try_to_detach(const Move *move)
+{
+	MemoryContext memory = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool detached = true;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(memory);
+	PG_TRY();
+	{
+		run("%s", move->detach);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		MemoryContextSwitchTo(memory);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+			ReThrowError(error);
+		FreeErrorData(error);
+		detached = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(memory);
+	CurrentResourceOwner = owner;
+	return detached;
+}
+
 /*
  * A partition is detached and, when it has moved, attached.  What came from above (constraints, parts of indexes,
  * foreign keys) is the table's own meanwhile, follows it as that, and is merged with what is above again.
  */
 static void
-note_place(Move *move)
+leave_place(Move *move, tsurugi_followers *above)
 {
-	char *above = qualified(get_partition_parent(move->old, false));
+	char *parent = qualified(get_partition_parent(move->old, false));
 
-	move->detach = psprintf("ALTER TABLE %s DETACH PARTITION %s", above, move->qold);
-	move->attach = psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", above, move->qold, bound_of(move->old));
+	move->detach = psprintf("ALTER TABLE %s DETACH PARTITION %s", parent, move->qold);
+	move->attach = psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, move->qold, bound_of(move->old));
+	if (try_to_detach(move))
+		return;
+	tsurugi_followers_collect_above(move->old, above);
+	run_all(above->drop);
+	run("%s", move->detach);
+}
+
+/* --- inheritance ------------------------------------------------------------------------------ */
+
+/* Of a column or a constraint: whether it is the table's own, and how many of its parents have it. */
+static void
+copy_column_origins(const Move *move)
+{
+	Relation catalog = table_open(AttributeRelationId, RowExclusiveLock);
+	AttrNumber count = column_count(move->old);
+
+	for (AttrNumber attnum = 1; attnum <= count; attnum++)
+	{
+		HeapTuple old = SearchSysCache2(ATTNUM, ObjectIdGetDatum(move->old), Int16GetDatum(attnum));
+		const FormData_pg_attribute *column = (Form_pg_attribute) GETSTRUCT(old);
+
+		if (!column->attisdropped)
+		{
+			HeapTuple fresh = SearchSysCacheCopyAttName(move->fresh, NameStr(column->attname));
+
+			((Form_pg_attribute) GETSTRUCT(fresh))->attislocal = column->attislocal;
+			((Form_pg_attribute) GETSTRUCT(fresh))->attinhcount = column->attinhcount;
+			CatalogTupleUpdate(catalog, &fresh->t_self, fresh);
+			heap_freetuple(fresh);
+		}
+		ReleaseSysCache(old);
+	}
+	table_close(catalog, RowExclusiveLock);
+}
+
+static void
+copy_check_origins(const Move *move)
+{
+	Relation catalog = table_open(ConstraintRelationId, RowExclusiveLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple old;
+
+	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(move->old));
+	scan = systable_beginscan(catalog, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
+	while ((old = systable_getnext(scan)) != NULL)
+	{
+		const FormData_pg_constraint *check = (Form_pg_constraint) GETSTRUCT(old);
+		HeapTuple fresh;
+
+		if (check->contype != CONSTRAINT_CHECK)
+			continue;
+		fresh = SearchSysCacheCopy1(
+			CONSTROID, ObjectIdGetDatum(get_relation_constraint_oid(move->fresh, NameStr(check->conname), false)));
+		((Form_pg_constraint) GETSTRUCT(fresh))->conislocal = check->conislocal;
+		((Form_pg_constraint) GETSTRUCT(fresh))->coninhcount = check->coninhcount;
+		CatalogTupleUpdate(catalog, &fresh->t_self, fresh);
+		heap_freetuple(fresh);
+	}
+	systable_endscan(scan);
+	table_close(catalog, RowExclusiveLock);
+}
+
+/* The new relation is in the place of the old one, as a child or, column InhParent, as a parent.  Whether there is one. */
+static bool
+take_place(const Move *move, AttrNumber column)
+{
+	Relation catalog = table_open(InheritsRelationId, RowExclusiveLock);
+	bool is_child = column == Anum_pg_inherits_inhrelid;
+	bool taken = false;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(move->old));
+	scan =
+		systable_beginscan(catalog, is_child ? InheritsRelidSeqnoIndexId : InheritsParentIndexId, true, NULL, 1, &key);
+	while ((tuple = systable_getnext(scan)) != NULL)
+	{
+		HeapTuple changed = heap_copytuple(tuple);
+		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(changed);
+
+		if (is_child)
+		{
+			ObjectAddress child;
+			ObjectAddress parent;
+
+			form->inhrelid = move->fresh;
+			ObjectAddressSet(child, RelationRelationId, move->fresh);
+			ObjectAddressSet(parent, RelationRelationId, form->inhparent);
+			recordDependencyOn(&child, &parent, DEPENDENCY_NORMAL);
+		}
+		else
+		{
+			form->inhparent = move->fresh;
+			if (changeDependencyFor(RelationRelationId, form->inhrelid, RelationRelationId, move->old, move->fresh) !=
+				1)
+				elog(ERROR, "relation %u does not depend on its parent", form->inhrelid);
+		}
+		CatalogTupleUpdate(catalog, &changed->t_self, changed);
+		CacheInvalidateRelcacheByRelid(is_child ? form->inhparent : form->inhrelid);
+		heap_freetuple(changed);
+		taken = true;
+	}
+	systable_endscan(scan);
+	table_close(catalog, RowExclusiveLock);
+	return taken;
+}
+
+static void
+take_places(const Move *move)
+{
+	if (take_place(move, Anum_pg_inherits_inhrelid))
+	{
+		copy_column_origins(move);
+		copy_check_origins(move);
+	}
+	if (take_place(move, Anum_pg_inherits_inhparent))
+		SetRelationHasSubclass(move->fresh, true);
+	CommandCounterIncrement();
 }
 
 /* --- what follows the table ------------------------------------------------------------------ */
@@ -382,15 +546,6 @@ swap_names(Move *move)
 	move->qold = quote_qualified_identifier(get_namespace_name(namespace), name);
 }
 
-static void
-run_all(const List *statements)
-{
-	ListCell *cell;
-
-	foreach (cell, statements)
-		run("%s", (char *) lfirst(cell));
-}
-
 /* What a partition is detached from is locked first, as by everybody; DETACH will say whose it is. */
 static Relation
 open_locked(Oid relation)
@@ -409,6 +564,7 @@ move_table(Oid relation_id, const char *method)
 	Relation relation = open_locked(relation_id);
 	Move move = {.old = relation_id, .owner = relation->rd_rel->relowner};
 	bool partition = relation->rd_rel->relispartition;
+	tsurugi_followers above = {0};
 	tsurugi_followers followers;
 	List *identities;
 
@@ -421,10 +577,7 @@ move_table(Oid relation_id, const char *method)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	if (partition)
-	{
-		note_place(&move);
-		run("%s", move.detach);
-	}
+		leave_place(&move, &above);
 	PushActiveSnapshot(GetTransactionSnapshot()); /* that shows what has been done */
 	tsurugi_followers_check(relation_id, move.name, strcmp(method, TSURUGI_METHOD) == 0);
 	tsurugi_followers_collect(relation_id, &followers);
@@ -438,6 +591,7 @@ move_table(Oid relation_id, const char *method)
 	copy_column_rights(&move);
 	copy_comments(&move);
 	CommandCounterIncrement();
+	take_places(&move);
 	swap_names(&move);
 	run_all(followers.replace);
 	run_all(followers.drop);
@@ -446,6 +600,7 @@ move_table(Oid relation_id, const char *method)
 	run_all(followers.create);
 	if (partition)
 		run("%s", move.attach);
+	run_all(above.create);
 	SPI_finish();
 	return move.fresh;
 }

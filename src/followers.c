@@ -7,6 +7,7 @@
  *
  *	views					replaced, so that they stay the same objects, with their rights,
  *							triggers and whatever refers to them
+ *	heirs					inherit from the new one (access_method.c)
  *	foreign keys, both ways	dropped, and made again; rows are checked anew
  *	triggers, statistics	go with the old table, and are made again
  *
@@ -42,6 +43,8 @@ static const char *const others_question =
 	"    WHERE contype = 'f' AND (conrelid = $1 OR confrelid = $1) AND (conparentid <> 0 OR (o.relkind = 'p' AND $2)) "
 	"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d JOIN own ON d.refclassid = own.class AND d.refobjid = own.object "
 	"    WHERE d.deptype = 'n' "
+	"      AND NOT (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_inherits "
+	"        WHERE inhrelid = d.objid AND inhparent = d.refobjid)) "
 	"      AND NOT (d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_constraint "
 	"        WHERE oid = d.objid AND (conrelid = $1 OR (contype = 'f' AND confrelid = $1)))) "
 	"      AND NOT (d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_attrdef "
@@ -107,25 +110,33 @@ static const char *const views_question =
 	"     (d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.refobjid IN "
 	"       (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1)))) ORDER BY v.oid";
 
-static const char *const drops_question =
-	"SELECT pg_catalog.format('ALTER TABLE %I.%I DROP CONSTRAINT %I', n.nspname, r.relname, c.conname) "
-	"FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid "
+/* Statements about foreign keys, as c. */
+#define OF_KEYS                                                                                                        \
+	"FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid "                                \
 	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace "
-	"WHERE c.contype = 'f' AND c.confrelid = $1 AND c.conrelid <> $1 ORDER BY c.oid";
+#define DROP_KEYS                                                                                                      \
+	"SELECT pg_catalog.format('ALTER TABLE %I.%I DROP CONSTRAINT %I', n.nspname, r.relname, c.conname) " OF_KEYS
+#define ADD_KEYS                                                                                                       \
+	"SELECT pg_catalog.format('ALTER TABLE %I.%I ADD CONSTRAINT %I %s', n.nspname, r.relname, c.conname, "             \
+	"  pg_catalog.pg_get_constraintdef(c.oid)) " OF_KEYS
+#define COMMENT_KEYS                                                                                                               \
+	"SELECT pg_catalog.format('COMMENT ON CONSTRAINT %I ON %I.%I IS %L', c.conname, n.nspname, r.relname, d.description) " OF_KEYS \
+	"JOIN pg_catalog.pg_description d "                                                                                            \
+	"  ON d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objoid = c.oid "
+
+/* Those that refer to what $1 is a partition of. */
+#define OF_ABOVE                                                                                                       \
+	"WHERE c.contype = 'f' AND c.conparentid = 0 AND c.confrelid <> $1 "                                               \
+	"AND c.confrelid IN (SELECT relid FROM pg_catalog.pg_partition_ancestors($1)) ORDER BY c.oid"
+
+static const char *const drops_question =
+	DROP_KEYS "WHERE c.contype = 'f' AND c.confrelid = $1 AND c.conrelid <> $1 ORDER BY c.oid";
 
 static const char *const keys_question =
-	"SELECT pg_catalog.format('ALTER TABLE %I.%I ADD CONSTRAINT %I %s', n.nspname, r.relname, c.conname, "
-	"  pg_catalog.pg_get_constraintdef(c.oid)) "
-	"FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid "
-	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace "
-	"WHERE c.contype = 'f' AND (c.conrelid = $1 OR c.confrelid = $1) ORDER BY c.oid";
+	ADD_KEYS "WHERE c.contype = 'f' AND (c.conrelid = $1 OR c.confrelid = $1) ORDER BY c.oid";
 
 static const char *const key_comments_question =
-	"SELECT pg_catalog.format('COMMENT ON CONSTRAINT %I ON %I.%I IS %L', c.conname, n.nspname, r.relname, d.description) "
-	"FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid "
-	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace JOIN pg_catalog.pg_description d "
-	"  ON d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objoid = c.oid "
-	"WHERE c.contype = 'f' AND (c.conrelid = $1 OR c.confrelid = $1) ORDER BY c.oid";
+	COMMENT_KEYS "WHERE c.contype = 'f' AND (c.conrelid = $1 OR c.confrelid = $1) ORDER BY c.oid";
 
 static const char *const triggers_question =
 	"SELECT s.statement FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class r ON r.oid = t.tgrelid "
@@ -152,7 +163,7 @@ static const char *const statistics_question =
 static const char *const columns_question =
 	"SELECT s.statement FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class r ON r.oid = a.attrelid "
 	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace, LATERAL (VALUES "
-	"  (CASE WHEN a.attstattarget >= 0 THEN pg_catalog.format('ALTER TABLE %I.%I ALTER COLUMN %I SET STATISTICS %s', n.nspname, "
+	"  (CASE WHEN a.attstattarget >= 0 THEN pg_catalog.format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET STATISTICS %s', n.nspname, "
 	"    r.relname, a.attname, a.attstattarget) END), "
 	"  (pg_catalog.format('ALTER TABLE %I.%I ALTER COLUMN %I SET (', n.nspname, r.relname, a.attname) "
 	"    || (SELECT pg_catalog.string_agg(o, ', ') FROM pg_catalog.unnest(a.attoptions) o WHERE pg_catalog.starts_with(o, 'n_distinct')) || ')')) "
@@ -169,4 +180,12 @@ tsurugi_followers_collect(Oid relation, tsurugi_followers *followers)
 	followers->create = list_concat(followers->create, ask(key_comments_question, relation));
 	followers->create = list_concat(followers->create, ask(triggers_question, relation));
 	followers->create = list_concat(followers->create, ask(statistics_question, relation));
+}
+
+void
+tsurugi_followers_collect_above(Oid partition, tsurugi_followers *followers)
+{
+	followers->replace = NIL;
+	followers->drop = ask(DROP_KEYS OF_ABOVE, partition);
+	followers->create = list_concat(ask(ADD_KEYS OF_ABOVE, partition), ask(COMMENT_KEYS OF_ABOVE, partition));
 }

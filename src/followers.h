@@ -23,4 +23,7 @@ extern void tsurugi_followers_check(Oid relation, const char *name, bool into_me
 /* What is to be run, in the current memory context; under the search_path and the name that are in force now. */
 extern void tsurugi_followers_collect(Oid relation, tsurugi_followers *followers);
 
+/* The same of foreign keys that refer to what it is a partition of. */
+extern void tsurugi_followers_collect_above(Oid partition, tsurugi_followers *followers);
+
 #endif /* TSURUGI_FOLLOWERS_H */

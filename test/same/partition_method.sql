@@ -68,3 +68,31 @@ BEGIN;
 REINDEX INDEX pt_pkey;
 ROLLBACK;
 SELECT count(*) FROM pt;
+-- that rows refer to through it: their keys are made again
+CREATE TABLE up (a int PRIMARY KEY, up int CONSTRAINT self REFERENCES up) PARTITION BY LIST (a);
+CREATE TABLE up12 PARTITION OF up FOR VALUES IN (1, 2) PARTITION BY LIST (a);
+CREATE TABLE up1 PARTITION OF up12 FOR VALUES IN (1);
+CREATE TABLE up2 PARTITION OF up12 FOR VALUES IN (2);
+CREATE TABLE down (id int, a int CONSTRAINT down REFERENCES up ON UPDATE CASCADE ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED) PARTITION BY LIST (id);
+CREATE TABLE down1 PARTITION OF down FOR VALUES IN (1);
+CREATE TABLE beside (a int CONSTRAINT beside REFERENCES up12);
+COMMENT ON CONSTRAINT down ON down IS 'downwards';
+INSERT INTO up VALUES (1, 1), (2, 1);
+INSERT INTO down VALUES (1, 1), (1, 2);
+INSERT INTO beside VALUES (1);
+DO $$ BEGIN
+	IF (SELECT relkind FROM pg_class WHERE oid = 'up1'::regclass) = 'f' THEN
+		ALTER TABLE up1 SET ACCESS METHOD heap;
+		ASSERT (SELECT count(*) FROM up1) = 1;
+		ALTER TABLE up1 SET ACCESS METHOD tsurugi;
+		ASSERT (SELECT count(*) FROM up1) = 1;
+	END IF;
+END $$;
+SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), conparentid <> 0, obj_description(oid) FROM pg_constraint WHERE contype = 'f' AND conrelid::regclass::text ~ '^(up|down|beside)' AND confrelid::regclass::text !~ '[0-9]$' ORDER BY 1, 2;
+SELECT * FROM up ORDER BY a;
+INSERT INTO beside VALUES (3);
+INSERT INTO down VALUES (1, 3);
+DELETE FROM up WHERE a = 2;
+DELETE FROM up WHERE a = 1;
+SELECT * FROM down ORDER BY a;
+DROP TABLE down, beside, up;
