@@ -22,10 +22,11 @@
 
 #include <libpq-fe.h>
 
-#define STATEMENT_MAX 384
+#define STATEMENT_MAX 1024
 #define PATIENCE_MS 1 /* before the server is asked whether a statement waits */
 #define STYLES 8
 #define KEYS_BEYOND 4 /* that a range reaches over the last one */
+#define TAGGED 3	  /* keys with the same tag */
 
 /* What a transaction is.  Of those that a level's clients run, one is chosen at random. */
 typedef enum style
@@ -61,14 +62,45 @@ typedef struct range
 	int high;
 } range;
 
-/* What the next statement does, or the one that is being waited for. */
+/*
+ * What the next statement does, or the one that is being waited for.
+ *
+ *	BEGIN -> [DECLARE] -> (WORK | MARK -> WORK -> RELEASE or TAKE_BACK)... -> [FETCH] -> COMMIT or ROLLBACK -> [FETCH_HELD, CLOSE]
+ *
+ * What fails after MARK is taken back, and the transaction goes on.
+ */
 typedef enum stage
 {
 	BEGIN,
+	DECLARE,
+	MARK,
 	WORK,
+	RELEASE,
+	TAKE_BACK,
+	FETCH,
 	COMMIT,
+	FETCH_HELD,
+	CLOSE,
 	ROLLBACK
 } stage;
+
+/* How rows are looked for. */
+typedef enum way
+{
+	BY_KEY,
+	BY_CODE, /* another unique index, whose values stay */
+	BY_SIDE, /* an index whose values change with each append */
+	BY_TAG,	 /* an index with several entries */
+	BY_SCAN,
+	WAYS
+} way;
+
+typedef enum cursor
+{
+	NONE,
+	WITHIN,
+	HELD
+} cursor;
 
 typedef struct client
 {
@@ -91,9 +123,15 @@ typedef struct client
 	kind kind;
 	range keys; /* from low to before high */
 	int item;
+	bool skips;			/* rows that are locked: not all are shown */
+	bool marked;		/* a savepoint is before it */
+	bool is_taken_back; /* and it will be rolled back to that */
+
+	cursor cursor;
+	range cursor_keys;
 } client;
 
-static const plan *plan_of_all;
+static plan *plan_of_all;
 static const world *here;
 static client *clients;
 static PGconn *observer;
@@ -136,27 +174,53 @@ note(transaction *t, kind kind, int key, int item, const char *text)
 		memcpy(operation->items, items, operation->length * sizeof(int));
 }
 
+/* In the order of keys, each with its list; and that of the other table. */
 static void
-note_operation(const client *c)
+note_rows(const client *c, kind kind, range keys)
 {
 	const PGresult *answer = c->answer;
 	int row = 0;
 
-	if (c->kind != READ)
-	{
-		if (PQntuples(answer) == 0)
-			note(c->transaction, READ, c->keys.low, 0, NULL);
-		else
-			note(c->transaction, c->kind, c->keys.low, c->item, PQgetvalue(answer, 0, 0));
-		return;
-	}
-	for (int key = c->keys.low; key < c->keys.high; key++)
+	for (int key = keys.low; key < keys.high; key++)
 	{
 		if (row < PQntuples(answer) && atoi(PQgetvalue(answer, row, 0)) == key)
-			note(c->transaction, READ, key, 0, PQgetvalue(answer, row++, 1));
-		else
+		{
+			if (PQnfields(answer) > 2 && strcmp(PQgetvalue(answer, row, 1), PQgetvalue(answer, row, 2)) != 0)
+				plan_of_all->wrong_rows++;
+			if (PQgetisnull(answer, row, 1) == 0)
+				note(c->transaction, kind, key, 0, PQgetvalue(answer, row, 1));
+			row++;
+		}
+		else if (!c->skips && (plan_of_all->setting != MOVES || key % 2 == 0))
 			note(c->transaction, READ, key, 0, NULL);
 	}
+	plan_of_all->wrong_rows += PQntuples(answer) - row;
+}
+
+static void
+note_cursor(client *c)
+{
+	c->skips = false;
+	note_rows(c, READ, c->cursor_keys);
+}
+
+static void
+note_operation(const client *c)
+{
+	if (c->kind != APPEND && c->kind != DELETE)
+		note_rows(c, c->is_taken_back ? READ : c->kind, c->keys);
+	else if (PQntuples(c->answer) == 0)
+		note(c->transaction, READ, c->keys.low, 0, NULL);
+	else if (c->is_taken_back && c->kind == APPEND)
+	{
+		/* what it has seen stays seen: all before its own */
+		char *list = PQgetvalue(c->answer, 0, 0);
+
+		*strrchr(list, ',') = '\0';
+		note(c->transaction, READ, c->keys.low, 0, list);
+	}
+	else
+		note(c->transaction, c->is_taken_back ? READ : c->kind, c->keys.low, c->item, PQgetvalue(c->answer, 0, 0));
 }
 
 /* --- statements ------------------------------------------------------------------------ */
@@ -179,6 +243,7 @@ write_begin(client *c, char *statement)
 	static const char *const types[] = {
 		[PLAIN] = "default", [SHORT] = "short", [LONG] = "long", [READ_ONLY] = "read_only"};
 	int number = 1 + c->ended * plan_of_all->client_count + c->number;
+	level level;
 	int room;
 	int length;
 
@@ -191,7 +256,9 @@ write_begin(client *c, char *statement)
 	room = first_key(c) + here->keys - c->preserve.low;
 	c->preserve.high =
 		c->preserve.low + random_below(&c->seed, room < here->preserved_max ? room : here->preserved_max);
-	length = snprintf(statement, STATEMENT_MAX, "BEGIN ISOLATION LEVEL %s", level_names[plan_of_all->level]);
+	/* Tsurugi's kinds read ordinary tables as of their own moment at READ COMMITTED */
+	level = c->style != PLAIN && plan_of_all->setting == MIXED ? READ_COMMITTED : plan_of_all->level;
+	length = snprintf(statement, STATEMENT_MAX, "BEGIN ISOLATION LEVEL %s", level_names[level]);
 	if (c->style != PLAIN)
 		snprintf(statement + length, STATEMENT_MAX - length,
 				 "; SET LOCAL tsurugi_fdw.transaction_type = %s; "
@@ -199,40 +266,129 @@ write_begin(client *c, char *statement)
 				 types[c->style], c->preserve.low, c->preserve.high);
 }
 
+static bool
+one_in(client *c, int count)
+{
+	return random_below(&c->seed, count) == 0;
+}
+
 static void
 write_change(client *c, char *statement)
 {
 	int key = c->keys.low;
+	bool is_mixed = plan_of_all->setting == MIXED;
+	char where[64];
+	char shadow[STATEMENT_MAX / 2] = "";
 
-	c->kind = key % 2 == 0 && random_below(&c->seed, 8) == 0 ? DELETE : APPEND;
+	c->kind = key % 2 == 0 && one_in(c, 8) ? DELETE : APPEND;
 	c->item = c->transaction->number * OPERATIONS_MAX + c->done;
+	snprintf(where, sizeof(where), one_in(c, 2) ? "id = %d" : "code = -%d", key);
 	if (c->kind == DELETE)
-		snprintf(statement, STATEMENT_MAX, "DELETE FROM history WHERE id = %d RETURNING items", key);
+	{
+		if (is_mixed)
+			snprintf(shadow, sizeof(shadow), "WITH s AS (DELETE FROM shadow WHERE id = %d) ", key);
+		snprintf(statement, STATEMENT_MAX, "%sDELETE FROM history WHERE %s RETURNING items", shadow, where);
+	}
 	else if (key % 2 == 0)
-		snprintf(statement, STATEMENT_MAX, "UPDATE history SET items = items || ',%d' WHERE id = %d RETURNING items",
-				 c->item, key);
-	else
+	{
+		if (is_mixed)
+			snprintf(shadow, sizeof(shadow), "WITH s AS (UPDATE shadow SET items = items || ',%d' WHERE id = %d) ",
+					 c->item, key);
 		snprintf(statement, STATEMENT_MAX,
-				 "INSERT INTO history AS h VALUES (%d, ',%d') ON CONFLICT (id) DO UPDATE SET items = h.items || ',%d' "
-				 "RETURNING items",
-				 key, c->item, c->item);
+				 "%sUPDATE history SET items = items || ',%d', side = 1 - side WHERE %s RETURNING items", shadow,
+				 c->item, where);
+	}
+	else
+	{
+		if (is_mixed)
+			snprintf(
+				shadow, sizeof(shadow),
+				"WITH s AS (INSERT INTO shadow AS h VALUES (%d, ',%d') ON CONFLICT (id) DO UPDATE SET items = h.items || "
+				"',%d') ",
+				key, c->item, c->item);
+		snprintf(statement, STATEMENT_MAX,
+				 "%sINSERT INTO history AS h VALUES (%d, ',%d', -%d, 1, '{%d,-1}') ON CONFLICT (%s) DO UPDATE "
+				 "SET items = h.items || ',%d', side = 1 - h.side RETURNING items",
+				 shadow, key, c->item, key, key / TAGGED, one_in(c, 2) ? "id" : "code", c->item);
+	}
 }
 
-/* By scan: the whole table, in no order, with a condition that no key could answer. */
+/* What the rows of the keys are told by.  A scan: by a condition that no key could answer. */
 static void
-write_read(client *c, char *statement, bool by_scan)
+write_condition(char *condition, size_t size, way way, range keys)
 {
-	c->kind = READ;
-	if (by_scan)
-		snprintf(
-			statement, STATEMENT_MAX,
-			"SELECT * FROM (SELECT id, items FROM history WHERE id + 0 >= %d AND id + 0 < %d OFFSET 0) s ORDER BY id",
-			c->keys.low, c->keys.high);
-	else if (c->keys.high > c->keys.low + 1)
-		snprintf(statement, STATEMENT_MAX, "SELECT id, items FROM history WHERE id >= %d AND id < %d ORDER BY id",
-				 c->keys.low, c->keys.high);
+	switch (way)
+	{
+		case BY_CODE:
+			snprintf(condition, size, "code > -%d AND code <= -%d", keys.high, keys.low);
+			break;
+		case BY_TAG:
+			snprintf(condition, size, "tags @> '{%d}'", keys.low / TAGGED);
+			break;
+		case BY_SCAN:
+			snprintf(condition, size, "id + 0 >= %d AND id + 0 < %d", keys.low, keys.high);
+			break;
+		default:
+			if (keys.high == keys.low + 1)
+				snprintf(condition, size, "id = %d", keys.low);
+			else
+				snprintf(condition, size, "id >= %d AND id < %d", keys.low, keys.high);
+	}
+}
+
+static void
+write_select(char *statement, way way, range keys)
+{
+	char condition[128];
+	char shown[STATEMENT_MAX / 2];
+	int length;
+
+	write_condition(condition, sizeof(condition), way, keys);
+	if (way == BY_SIDE)
+		length = snprintf(shown, sizeof(shown),
+						  "SELECT id, items FROM history WHERE side = 0 AND id + 0 >= %d AND id + 0 < %d UNION ALL "
+						  "SELECT id, items FROM history WHERE side = 1 AND id + 0 >= %d AND id + 0 < %d",
+						  keys.low, keys.high, keys.low, keys.high);
 	else
-		snprintf(statement, STATEMENT_MAX, "SELECT id, items FROM history WHERE id = %d", c->keys.low);
+		length = snprintf(shown, sizeof(shown), "SELECT id, items FROM history WHERE %s", condition);
+	if (length >= (int) sizeof(shown))
+		give_up("a statement is too long");
+	write_condition(condition, sizeof(condition), BY_KEY, keys);
+	if (plan_of_all->setting == MIXED)
+		snprintf(statement, STATEMENT_MAX,
+				 "SELECT id, h.items, s.items FROM (%s OFFSET 0) h FULL JOIN "
+				 "(SELECT id, items FROM shadow WHERE %s OFFSET 0) s USING (id) ORDER BY id",
+				 shown, condition);
+	else
+		snprintf(statement, STATEMENT_MAX, "SELECT * FROM (%s OFFSET 0) h ORDER BY id", shown);
+}
+
+/* One row by one of its keys, or some. */
+static void
+write_locking(client *c, char *statement)
+{
+	static const char *const modes[] = {"UPDATE", "UPDATE", "NO KEY UPDATE", "SHARE", "KEY SHARE"};
+	static const char *const policies[] = {"", "", " SKIP LOCKED", " NOWAIT"};
+	const char *mode = modes[random_below(&c->seed, 5)];
+	const char *policy = policies[random_below(&c->seed, 4)];
+	char condition[128];
+
+	write_condition(condition, sizeof(condition), one_in(c, 2) ? BY_KEY : BY_CODE, c->keys);
+	c->kind = strcmp(mode, "KEY SHARE") == 0 ? GUARD : HOLD;
+	c->skips = policy[0] == ' ' && policy[1] == 'S';
+	snprintf(statement, STATEMENT_MAX, "SELECT id, items FROM history WHERE %s ORDER BY id FOR %s%s", condition, mode,
+			 policy);
+}
+
+/* Some keys, or one; by tag all that have it. */
+static range
+choose_keys(client *c, way way)
+{
+	int key = first_key(c) + random_below(&c->seed, here->keys);
+
+	if (way == BY_TAG)
+		return (range){key / TAGGED * TAGGED, key / TAGGED * TAGGED + TAGGED};
+	return (range){key, key + (one_in(c, 2) ? 1 : 2 + random_below(&c->seed, KEYS_BEYOND))};
 }
 
 static void
@@ -240,18 +396,39 @@ write_operation(client *c, char *statement)
 {
 	int what = random_below(&c->seed, 8);
 	int key = first_key(c) + random_below(&c->seed, here->keys);
+	way way;
 
-	if (what < 3 && c->style == LONG)
+	c->skips = false;
+	if (what < 4 && c->style == LONG)
 		key = c->preserve.low + random_below(&c->seed, c->preserve.high - c->preserve.low + 1);
+	if (plan_of_all->setting == MOVES)
+		key = key / 2 * 2;
 	c->keys = (range){key, key + 1};
 	if (what < 3 && c->style != READ_ONLY)
 	{
 		write_change(c, statement);
 		return;
 	}
-	if (what == 3 || what == 4)
-		c->keys.high += 1 + random_below(&c->seed, KEYS_BEYOND);
-	write_read(c, statement, what == 4);
+	if (what == 3 && c->style != READ_ONLY)
+	{
+		write_locking(c, statement);
+		return;
+	}
+	c->kind = READ;
+	way = random_below(&c->seed, WAYS);
+	c->keys = choose_keys(c, way);
+	write_select(statement, way, c->keys);
+}
+
+static void
+write_cursor(client *c, char *statement)
+{
+	way way = random_below(&c->seed, WAYS);
+	int length = snprintf(statement, STATEMENT_MAX, "DECLARE c %sCURSOR %sFOR ", one_in(c, 2) ? "SCROLL " : "",
+						  c->cursor == HELD ? "WITH HOLD " : "");
+
+	c->cursor_keys = choose_keys(c, way);
+	write_select(statement + length, way, c->cursor_keys);
 }
 
 static void
@@ -259,19 +436,24 @@ send_statement(client *c)
 {
 	char statement[STATEMENT_MAX];
 
+	static const char *const fixed[] = {
+		[MARK] = "SAVEPOINT s",	 [RELEASE] = "RELEASE s", [TAKE_BACK] = "ROLLBACK TO s; RELEASE s",
+		[FETCH] = "FETCH ALL c", [COMMIT] = "COMMIT",	  [FETCH_HELD] = "FETCH ALL c",
+		[CLOSE] = "CLOSE ALL",	 [ROLLBACK] = "ROLLBACK"};
+
 	switch (c->stage)
 	{
 		case BEGIN:
 			write_begin(c, statement);
 			break;
+		case DECLARE:
+			write_cursor(c, statement);
+			break;
 		case WORK:
 			write_operation(c, statement);
 			break;
-		case COMMIT:
-			strcpy(statement, "COMMIT");
-			break;
-		case ROLLBACK:
-			strcpy(statement, "ROLLBACK");
+		default:
+			strcpy(statement, fixed[c->stage]);
 			break;
 	}
 	if (PQsendQuery(c->connection, statement) == 0)
@@ -285,50 +467,89 @@ send_statement(client *c)
 static bool
 is_good(PGconn *connection, const PGresult *answer)
 {
+	/* NOWAIT, and who inserts a key between another one's look by one index and its writing of the other */
+	static const char *const provided[] = {"40001", "40P01", "55P03", "23505"};
 	ExecStatusType status = PQresultStatus(answer);
 	const char *code;
 
 	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
 		return true;
 	code = PQresultErrorField(answer, PG_DIAG_SQLSTATE);
-	if (code == NULL || (strcmp(code, "40001") != 0 && strcmp(code, "40P01") != 0))
-		give_up("%s", PQerrorMessage(connection));
-	return false;
+	for (int i = 0; code != NULL && i < (int) (sizeof(provided) / sizeof(*provided)); i++)
+		if (strcmp(code, provided[i]) == 0)
+			return false;
+	give_up("%s", PQerrorMessage(connection));
+}
+
+/* After an operation, or before the first one. */
+static stage
+next_operation(client *c)
+{
+	if (c->done < c->operations)
+	{
+		c->marked = one_in(c, 4);
+		c->is_taken_back = c->marked && one_in(c, 2);
+		return c->marked ? MARK : WORK;
+	}
+	if (one_in(c, 16))
+		return ROLLBACK; /* on purpose */
+	return c->cursor == WITHIN ? FETCH : COMMIT;
+}
+
+static stage
+end_transaction(client *c)
+{
+	c->ended++;
+	return BEGIN;
+}
+
+static stage
+next_stage(client *c, bool good)
+{
+	switch (c->stage)
+	{
+		case BEGIN:
+			c->cursor = one_in(c, 4) ? WITHIN + random_below(&c->seed, 2) : NONE;
+			return !good ? ROLLBACK : c->cursor != NONE ? DECLARE : next_operation(c);
+		case MARK:
+			return good ? WORK : ROLLBACK;
+		case WORK:
+			if (good)
+				note_operation(c);
+			c->done++;
+			if (c->marked)
+				return good && !c->is_taken_back ? RELEASE : TAKE_BACK;
+			return good ? next_operation(c) : ROLLBACK;
+		case DECLARE:
+		case RELEASE:
+		case TAKE_BACK:
+			return good ? next_operation(c) : ROLLBACK;
+		case FETCH:
+			if (good)
+				note_cursor(c);
+			return good ? COMMIT : ROLLBACK;
+		case COMMIT:
+			c->transaction->committed = good;
+			/* one that was computed before the commit failed may still be there, as in PostgreSQL */
+			return c->cursor != HELD ? end_transaction(c) : good ? FETCH_HELD : CLOSE;
+		case FETCH_HELD:
+			note_cursor(c);
+			return CLOSE;
+		case CLOSE:
+		case ROLLBACK:
+			break;
+	}
+	return end_transaction(c);
 }
 
 /* The statement has been answered: what comes next? */
 static void
 go_on(client *c)
 {
-	bool good = is_good(c->connection, c->answer);
-
-	switch (c->stage)
-	{
-		case WORK:
-			if (good)
-			{
-				note_operation(c);
-				c->done++;
-			}
-			/* FALLTHROUGH */
-		case BEGIN:
-			c->stage = WORK;
-			if (!good)
-				c->stage = ROLLBACK;
-			else if (c->done == c->operations)
-				c->stage = random_below(&c->seed, 16) == 0 ? ROLLBACK : COMMIT; /* on purpose */
-			break;
-		case COMMIT:
-			c->transaction->committed = good;
-			/* FALLTHROUGH */
-		case ROLLBACK:
-			c->ended++;
-			c->stage = BEGIN;
-			break;
-	}
+	c->is_busy = false;
+	c->stage = next_stage(c, is_good(c->connection, c->answer));
 	PQclear(c->answer);
 	c->answer = NULL;
-	c->is_busy = false;
 }
 
 /* Takes what has arrived. */
@@ -443,6 +664,7 @@ connect_to(const char *conninfo)
 
 	if (PQstatus(connection) != CONNECTION_OK)
 		give_up("%s", PQerrorMessage(connection));
+	PQclear(ask(connection, "SET tsurugi_fdw.serializable_mixed = relaxed"));
 	return connection;
 }
 
@@ -455,7 +677,7 @@ clients_key_count(const plan *plan)
 }
 
 int
-clients_run(const plan *plan, const char *conninfo)
+clients_run(plan *plan, const char *conninfo)
 {
 	char statement[STATEMENT_MAX];
 	int failures = 0;
@@ -465,9 +687,10 @@ clients_run(const plan *plan, const char *conninfo)
 	turn_seed = plan->seed;
 	clients = get_memory(plan->client_count * sizeof(client));
 	observer = connect_to(conninfo);
-	PQclear(ask(observer, "DELETE FROM history"));
-	snprintf(statement, STATEMENT_MAX, "INSERT INTO history SELECT i, '' FROM generate_series(0, %d, 2) i",
-			 plan->key_count - 1);
+	snprintf(statement, STATEMENT_MAX,
+			 "DELETE FROM history; INSERT INTO history SELECT i, '', -i, i %% 2, ARRAY[i / %d, -1] FROM "
+			 "generate_series(0, %d, 2) i; DELETE FROM shadow; INSERT INTO shadow SELECT id, items FROM history",
+			 TAGGED, plan->key_count - 1);
 	PQclear(ask(observer, statement));
 	for (int i = 0; i < plan->client_count; i++)
 		clients[i] = (client){

@@ -4,11 +4,12 @@
  *	  round in a cycle that a level forbids.
  *
  *	ww	appended next		wr	read what it appended		rw	read what was there before its append
+ *	lw	the same, and the row was locked until the end of who has read it, so the append came after that
  *
- * Forbidden: at READ COMMITTED cycles of ww and wr; at REPEATABLE READ also those with
+ * Forbidden: at READ COMMITTED cycles of ww, wr and lw; at REPEATABLE READ also those with
  * one rw; at SERIALIZABLE all.  At every level: reading an item of a transaction
- * that was rolled back, or a list that is not part of the final one, or that
- * ends between two appends of another transaction; and losing an append.
+ * that was rolled back, or to a savepoint before it, or a list that is not part of the final one, or that
+ * ends between two appends of another transaction; losing an append; and not seeing a row that nobody has deleted.
  */
 #include "test/history/history.h"
 
@@ -22,7 +23,7 @@ typedef struct edge
 	struct edge *next;
 	int to;
 	int key;
-	const char *type; /* "ww", "wr", "rw" */
+	const char *type; /* "ww", "wr", "rw", "lw" */
 } edge;
 
 typedef struct node
@@ -106,6 +107,15 @@ learn(const operation *o)
 	h->length = with;
 }
 
+static bool
+has_appended(const transaction *t, int item)
+{
+	for (int i = 0; i < t->count; i++)
+		if (t->operations[i].kind == APPEND && t->operations[i].item == item)
+			return true;
+	return false;
+}
+
 static void
 check_list(const transaction *t, const operation *o)
 {
@@ -123,7 +133,11 @@ check_list(const transaction *t, const operation *o)
 		}
 		if (writer != NULL && !writer->committed)
 			complain(t, o->key, "has read an item of transaction %d, which was rolled back", writer->number);
+		else if (writer != NULL && !has_appended(writer, o->items[i]))
+			complain(t, o->key, "has read an item that transaction %d has taken back", writer->number);
 	}
+	if (o->length == ABSENT && o->key % 2 == 0 && h->deleter == 0)
+		complain(t, o->key, "has not seen a row that nobody has deleted");
 	if (o->length > 0 && o->length < h->length)
 	{
 		int last = writer_of(o->items[o->length - 1]);
@@ -154,16 +168,16 @@ add_edges(const transaction *t, const operation *o)
 		length--;
 	if (length > 0)
 		add_edge(writer_of(o->items[length - 1]), t->number, "wr", o->key);
-	if (o->kind != READ && length > 0)
+	if ((o->kind == APPEND || o->kind == DELETE) && length > 0)
 		add_edge(writer_of(o->items[length - 1]), t->number, "ww", o->key);
 	for (next = length; next < h->length && writer_of(h->items[next]) == t->number; next++)
 		;
 	if (next > length)
 		return; /* the own append is what comes next: whoever follows, follows that */
-	if (length < h->length)
-		add_edge(t->number, writer_of(h->items[length]), "rw", o->key);
-	else
-		add_edge(t->number, h->deleter, "rw", o->key);
+	add_edge(t->number, length < h->length ? writer_of(h->items[length]) : h->deleter, o->kind == HOLD ? "lw" : "rw",
+			 o->key);
+	if (o->kind == GUARD)
+		add_edge(t->number, h->deleter, "lw", o->key);
 }
 
 static void
@@ -222,15 +236,23 @@ add_successions(int key_count)
 
 /* --- cycles --------------------------------------------------------------------------------- */
 
-static bool
-is_allowed(const edge *e, bool rw)
+/* Edges that a cycle may go over. */
+typedef enum edges
 {
-	return rw || strcmp(e->type, "rw") != 0;
+	VISIBLE, /* ww, wr */
+	ORDERED, /* and lw: all that follow the order of commits */
+	ALL
+} edges;
+
+static bool
+is_among(const edge *e, edges edges)
+{
+	return edges == ALL || e->type[0] == 'w' || (edges == ORDERED && e->type[0] == 'l');
 }
 
 /* A shortest path from one node to another; its length, or -1. */
 static int
-search(int from, int to, bool rw)
+search(int from, int to, edges edges)
 {
 	int *queue = get_memory(node_count * sizeof(int));
 	int head = 0;
@@ -247,7 +269,7 @@ search(int from, int to, bool rw)
 
 		for (const edge *e = nodes[at].edges; e != NULL && result < 0; e = e->next)
 		{
-			if (!is_allowed(e, rw) || nodes[e->to].component != nodes[from].component || nodes[e->to].distance >= 0)
+			if (!is_among(e, edges) || nodes[e->to].component != nodes[from].component || nodes[e->to].distance >= 0)
 				continue;
 			nodes[e->to].distance = nodes[at].distance + 1;
 			nodes[e->to].via = at;
@@ -306,41 +328,48 @@ print_cycle(int from, int to, const edge *last)
 	printf("  transaction %d --%s on key %d--> transaction %d\n", to, last->type, last->key, last->to);
 }
 
-/*
- * Looks for a smallest forbidden cycle: one that begins with an edge e and
- * comes back over edges that the level lets count.  True if there was one.
- */
-static bool
-find_cycle(level expected)
+/* The smallest cycle so far: from a node over an edge, and back over others. */
+typedef struct cycle
 {
-	int best = 0;
-	int best_from = 0;
-	const edge *best_edge = NULL;
+	int length; /* 0: none */
+	int from;
+	const edge *first;
+	edges edges;
+} cycle;
 
+/* A smallest cycle that begins with one of the first, and comes back over the others. */
+static void
+look_for_cycle(edges first, edges others, cycle *best)
+{
 	for (int from = 1; from < node_count; from++)
-		for (const edge *e = nodes[from].edges; e != NULL; e = e->next)
+		for (const edge *e = nodes[from].edges; e != NULL && best->length != 2; e = e->next)
 		{
 			int length;
 
-			if (nodes[e->to].component != nodes[from].component ||
-				(expected == READ_COMMITTED && strcmp(e->type, "rw") == 0))
+			if (nodes[e->to].component != nodes[from].component || !is_among(e, first))
 				continue;
-			length = search(e->to, from, expected == SERIALIZABLE) + 1;
-			if (length > 0 && (best_edge == NULL || length < best))
-			{
-				best = length;
-				best_from = from;
-				best_edge = e;
-				if (best == 2)
-					goto done;
-			}
+			length = search(e->to, from, others) + 1;
+			if (length > 0 && (best->length == 0 || length < best->length))
+				*best = (cycle){.length = length, .from = from, .first = e, .edges = others};
 		}
-done:
-	if (best_edge == NULL)
+}
+
+/* True if there is a cycle that the level forbids. */
+static bool
+find_cycle(level expected)
+{
+	cycle best = {0};
+
+	look_for_cycle(ORDERED, ORDERED, &best);
+	if (expected == REPEATABLE_READ)
+		look_for_cycle(ALL, VISIBLE, &best);
+	if (expected == SERIALIZABLE)
+		look_for_cycle(ALL, ALL, &best);
+	if (best.length == 0)
 		return false;
-	printf("a cycle of %d transactions that %s forbids:\n", best, level_names[expected]);
-	(void) search(best_edge->to, best_from, expected == SERIALIZABLE);
-	print_cycle(best_edge->to, best_from, best_edge);
+	printf("a cycle of %d transactions that %s forbids:\n", best.length, level_names[expected]);
+	(void) search(best.first->to, best.from, best.edges);
+	print_cycle(best.first->to, best.from, best.first);
 	return true;
 }
 

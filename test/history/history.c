@@ -4,13 +4,14 @@
  *	  lists, read them by key and by range, and delete them; what they have seen
  *	  tells who depends on whom, and the level tells which cycles must not be.
  *
- *	history CONNINFO LEVEL [EXPECT [CLIENTS TRANSACTIONS [SEED [at-once|in-turns]]]]
+ *	history CONNINFO LEVEL [EXPECT [CLIENTS TRANSACTIONS [SEED [at-once|in-turns [plain|mixed|moves]]]]]
  *
  * LEVEL is what the clients run at: rc, rr, ser, or kinds: each transaction of one of
  * Tsurugi's kinds (a LONG preserves a range of the keys) or SERIALIZABLE.  EXPECT, the level whose promises are checked,
  * is the same if not given; ser for kinds.  Whether all clients run at once, or take turns: clients.c.
- * Uses (and empties) a table history (id int primary
- * key, items text).  Exit status 0: nothing found; 1: prints the smallest
+ * Uses (and empties) a table history (id int primary key, items text, code int unique, side int, tags int[]), with whatever
+ * indexes, and shadow (id int primary key, items text), an ordinary one; moves: history is partitioned by list (side), and
+ * its keys are (id, side) and (code, side).  Exit status 0: nothing found; 1: prints the smallest
  * cycle found, or the reading that should not be; 2: could not be run.
  *
  * Every appended item is unique, so a list tells the order of its versions
@@ -69,13 +70,15 @@ main(int argc, char **argv)
 {
 	static const char *const levels[LEVELS] = {"rc", "rr", "ser", "kinds"};
 	static const char *const ways[] = {"at-once", "in-turns"};
+	static const char *const settings[] = {"plain", "mixed", "moves"};
 	plan plan = {.client_count = 6, .transaction_count = 1500, .seed = 1};
 	level expected;
 	int failures;
 	bool wrong;
 
 	if (argc < 3)
-		give_up("usage: history CONNINFO rc|rr|ser|kinds [EXPECT [CLIENTS TRANSACTIONS [SEED [at-once|in-turns]]]]");
+		give_up("usage: history CONNINFO rc|rr|ser|kinds [EXPECT [CLIENTS TRANSACTIONS [SEED [at-once|in-turns "
+				"[plain|mixed|moves]]]]]");
 	plan.level = (level) choice(argv[2], levels, LEVELS);
 	expected = argc > 3 ? (level) choice(argv[3], levels, LEVELS) : plan.level;
 	if (expected == KINDS)
@@ -89,13 +92,17 @@ main(int argc, char **argv)
 		plan.seed = (unsigned) atoi(argv[6]);
 	if (argc > 7)
 		plan.in_turns = choice(argv[7], ways, 2) == 1;
+	if (argc > 8)
+		plan.setting = (setting) choice(argv[8], settings, 3);
 	if (plan.client_count < 1 || plan.client_count > CLIENTS_MAX || plan.transaction_count < 1)
 		give_up("not so many clients or transactions");
 	plan.key_count = clients_key_count(&plan);
 	plan.transactions = get_memory((1 + plan.client_count * plan.transaction_count) * sizeof(transaction));
 
 	failures = clients_run(&plan, argv[1]);
-	wrong = cycles_find(&plan, expected);
+	if (plan.wrong_rows > 0)
+		printf("%d rows seen that should not be: twice, or one half of a commit\n", plan.wrong_rows);
+	wrong = cycles_find(&plan, expected) || plan.wrong_rows > 0;
 	printf("%d transactions of %s, %d of them not committed: %s\n", plan.client_count * plan.transaction_count, argv[2],
 		   failures, wrong ? "wrong" : "nothing found");
 	return wrong ? 1 : 0;

@@ -16,6 +16,8 @@
 typedef enum kind
 {
 	READ,
+	HOLD,	/* a reading whose row nobody changes or deletes until the end */
+	GUARD,	/* nobody deletes */
 	APPEND, /* item; the list it was appended to has been read */
 	DELETE	/* the list has been read */
 } kind;
@@ -52,15 +54,25 @@ typedef enum level
 /* Of its transactions, in BEGIN. */
 extern const char *const level_names[LEVELS];
 
+/* What the table is like. */
+typedef enum setting
+{
+	PLAIN_TABLE,
+	MIXED, /* and an ordinary one, shadow, in which every change is made as well */
+	MOVES  /* a partitioned one: who appends moves the row.  Its keys are the even ones */
+} setting;
+
 typedef struct plan
 {
 	level level;
+	setting setting;
 	bool in_turns; /* one statement at a time, as long as it waits for nobody */
 	int client_count;
 	int transaction_count; /* of each client */
 	int key_count;
 	unsigned seed;
 	transaction *transactions; /* by number, from 1 on */
+	int wrong_rows;			   /* seen twice, or though nobody looked for them; MIXED: not the same in both tables */
 } plan;
 
 /* Ends the program: it could not be run. */
@@ -72,7 +84,7 @@ extern void *get_memory(size_t bytes);
 extern int clients_key_count(const plan *plan);
 
 /* Empties the table, runs the transactions; returns how many were not committed. */
-extern int clients_run(const plan *plan, const char *conninfo);
+extern int clients_run(plan *plan, const char *conninfo);
 
 /* Whether something was seen that the level forbids; says what. */
 extern bool cycles_find(const plan *plan, level expected);
