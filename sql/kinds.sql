@@ -247,6 +247,15 @@ SET tsurugi_fdw.transaction_priority = 1;
 SELECT count(*) FROM contract;
 RESET tsurugi_fdw.transaction_priority;
 
+-- who replaces a table's rows is of the kind, too, though it accesses none
+SET tsurugi_fdw.transaction_type = read_only;
+TRUNCATE contract;
+VACUUM FULL contract;
+SET tsurugi_fdw.transaction_type = long;
+TRUNCATE contract;
+ALTER TABLE contract ALTER v TYPE bigint;
+RESET tsurugi_fdw.transaction_type;
+
 -- for a role
 ALTER ROLE kinds_role SET tsurugi_fdw.transaction_type = long;
 SELECT rolconfig FROM pg_roles WHERE rolname = 'kinds_role';

@@ -617,10 +617,17 @@ tsurugi_check_scan(const tsurugi_scan *scan)
 	tsurugi_check_read(scan->node->ss.ss_currentRelation, &area);
 }
 
+/* A transaction that replaces a table's storage may not have accessed any before. */
+static tg_txn_kind
+kind_to_be(void)
+{
+	return tsurugi_kind_is_known ? tsurugi_kind : (tg_txn_kind) tsurugi_transaction_type;
+}
+
 void
 tsurugi_check_may_write(void)
 {
-	if (tsurugi_kind == TG_TXN_READ_ONLY)
+	if (kind_to_be() == TG_TXN_READ_ONLY)
 		ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 						errmsg("cannot write to tables of tsurugi_fdw in a read-only transaction"),
 						errdetail("The transaction began with tsurugi_fdw.transaction_type \"read_only\".")));
@@ -631,7 +638,7 @@ tsurugi_check_may_replace(Relation relation)
 {
 	tsurugi_check_may_write();
 	tsurugi_shared_check_command("truncate or rewrite tables");
-	if (tsurugi_kind == TG_TXN_LONG)
+	if (kind_to_be() == TG_TXN_LONG)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot truncate or rewrite table \"%s\" in a long transaction",
 							   RelationGetRelationName(relation)),
