@@ -4,8 +4,8 @@
 # printed.  "CPU" is the time of all of the server's processes per statement.
 #
 # Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
-# ONLY (names of parts: point update upsert index insert tpcb copy fill join scan memory
-# serializable hot levels long long_ranges), CONTRACTS (30000) and CLIENTS (4) of part long.
+# ONLY (names of parts: point update upsert index gin insert tpcb copy fill join scan memory
+# serializable hot levels long long_ranges), GIN_ROWS (200000) of part gin, CONTRACTS (30000) and CLIENTS (4) of part long.
 use strict;
 use warnings;
 use File::Basename;
@@ -17,7 +17,7 @@ my $seconds = $ENV{SECONDS_EACH} || 4;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
 my $scale = $ENV{SCALE} || 10;
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index insert tpcb copy fill join scan memory serializable hot levels long long_ranges');
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index gin insert tpcb copy fill join scan memory serializable hot levels long long_ranges');
 my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
 my $ticks_per_second = 0 + `getconf CLK_TCK`;
 my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
@@ -225,6 +225,44 @@ sub bench_index
 					return $time } ] } qw(heap ours));
 		show_times("CREATE $kind", $time, '>= 2.00');
 	}
+}
+
+# Documents found by a key that ten of them have, of three operator classes; indexes made; documents added.
+sub bench_gin
+{
+	my $documents = $ENV{GIN_ROWS} || 200_000;
+	my @keys = ('-D keys=' . int($documents / 10));
+
+	system('psql', '-Xq', '-v', "rows=$documents", '-v', 'keys=' . int($documents / 10), '-f', "$here/gin.sql") == 0 or die "gin.sql failed\n";
+	for my $line ([ 'j', 'jsonb' ], [ 'tags', 'int[]' ], [ 'v', 'tsvector' ])
+	{
+		my ($column, $type) = @$line;
+		my ($time) = compare(map { my $schema = $_;
+				[ $schema => sub {
+					sql("SET client_min_messages = warning; DROP INDEX IF EXISTS $schema.doc_$column");
+					timed(sub { sql("CREATE INDEX doc_$column ON $schema.doc USING gin ($column)") }) } ] } qw(heap ours));
+		show_times("CREATE INDEX, gin ($type)", $time, '>= 1.00');
+	}
+	sql('VACUUM ANALYZE heap.doc');
+	sql('ANALYZE ours.doc');
+	for my $line ([ 'gin_jsonb', 'jsonb @>' ], [ 'gin_array', 'int[] &&' ], [ 'gin_text', 'tsvector @@' ])
+	{
+		my ($statement, $name) = @$line;
+		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, 1, script($statement), @keys) } ] } qw(heap ours));
+		show_rates("gin, $name, 1 client", $rate, $cpu, ['>= 1.00']);
+	}
+	my $add = sub {
+		my ($schema) = @_;
+		sql("TRUNCATE $schema.fresh");
+		return pgbench($schema, 1, script('gin_insert'), @keys, '-D n=0', '-D first=0');
+	};
+	for my $line ([ 'heap', 'INSERT, 3 gin' ], [ 'at_once', '  without a pending list' ])
+	{
+		my ($heap, $name) = @$line;
+		my ($rate, $cpu) = compare([ heap => sub { $add->($heap) } ], [ ours => sub { $add->('ours') } ]);
+		show_rates($name, $rate, $cpu, ['>= 1.00']);
+	}
+	sql("TRUNCATE $_.fresh") for qw(heap at_once ours);
 }
 
 sub bench_insert
@@ -605,7 +643,7 @@ sql('CHECKPOINT');
 
 row('', 'SELECT 1', 'heap', 'ours', 'ours');
 my $failed = 0;
-for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
+for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ gin => \&bench_gin ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
 	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ],
 	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ],
 	[ long => \&bench_long ],
