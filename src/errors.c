@@ -9,6 +9,7 @@
 #include "access/genam.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "access/relation.h"
 #include "executor/tuptable.h"
 #include "utils/rel.h"
@@ -79,6 +80,7 @@ tsurugi_error(tg_status status, Relation relation)
 											 : errmsg("too many jobs or snapshots in tsurugi_fdw")));
 			break;
 		case TG_CANCELLED:
+			CHECK_FOR_INTERRUPTS();
 			ereport(ERROR,
 					(errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling statement because its job was cancelled")));
 			break;

@@ -96,6 +96,13 @@ end_session(int code, Datum argument)
 	tg_runtime_session_end(session);
 }
 
+/* Whether CHECK_FOR_INTERRUPTS would raise an error. */
+static bool
+is_interrupted(void)
+{
+	return (QueryCancelPending || ProcDiePending) && INTERRUPTS_CAN_BE_PROCESSED();
+}
+
 tg_session *
 tsurugi_session_open(void)
 {
@@ -119,6 +126,7 @@ tsurugi_session_open(void)
 												  .role = GetSessionUserId(),
 												  .isolation = XACT_READ_COMMITTED};
 	tsurugi_own_session = session;
+	tg_txn_is_interrupted = is_interrupted;
 	on_shmem_exit(end_session, (Datum) 0);
 	return session;
 }

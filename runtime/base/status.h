@@ -21,7 +21,7 @@ typedef enum tg_status
 	TG_SELF,	  /* already changed by the caller's own command or a later one */
 	TG_TOO_LARGE, /* beyond a named maximum */
 	TG_FULL,	  /* a bounded structure has no place left */
-	TG_CANCELLED, /* the job was cancelled */
+	TG_CANCELLED, /* the job was cancelled, or the host wants out */
 	TG_STOPPED,	  /* the runtime is not running */
 	TG_CONFLICT,  /* cannot be serialized; the transaction is to be given up */
 	TG_FORBIDDEN  /* not among what the transaction has announced to read or to write */

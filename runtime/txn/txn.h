@@ -232,10 +232,16 @@ typedef struct tg_writer
 } tg_writer;
 
 /*
+ * The host's, if it is set: whether whoever writes is to stop.  Asked now and then by writes of rows with very many entries,
+ * which are TG_CANCELLED then, and undone.
+ */
+extern bool (*tg_txn_is_interrupted)(void);
+
+/*
  * Inserts.  key NULL: table without a primary key.  The secondary indexes are
  * maintained by the way, here and in what follows.  TG_OK; TG_EXISTS (a unique
  * key is taken: *wait_out says whose and by which row, which *row_out is too);
- * TG_BUSY (by somebody who has not ended); TG_NO_MEMORY, TG_TOO_LARGE, TG_FULL.
+ * TG_BUSY (by somebody who has not ended); TG_NO_MEMORY, TG_TOO_LARGE, TG_FULL, TG_CANCELLED.
  */
 extern tg_status tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes,
 							   const tg_value *values, const bool *nulls, uint32_t *row_out,

@@ -349,7 +349,7 @@ extern void tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows);
  * Makes sure that the entries of a version, its row's head now, are there, but
  * for those that older (or NONE) has, too.  except: a row whose live version is
  * about to be ended by the same write; or TG_ROW_MAX.  TG_OK; TG_EXISTS, TG_BUSY,
- * TG_TOO_LARGE, TG_NO_MEMORY: some of them are there now.
+ * TG_TOO_LARGE, TG_NO_MEMORY, TG_CANCELLED: some of them are there now.
  */
 extern tg_status tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 								tg_version older, uint32_t except, tg_wait *wait_out) TG_MUST_USE;

@@ -55,6 +55,9 @@
 #include "runtime/txn/author.h"
 
 #define ROWS_AHEAD 16
+#define KEYS_BETWEEN_LOOKS 256 /* of a version with several: whether somebody wants it to stop */
+
+bool (*tg_txn_is_interrupted)(void);
 
 /* --- judging ------------------------------------------------------------------------ */
 
@@ -322,8 +325,12 @@ tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_versio
 			continue;
 		status = tg_index_keys_open(index, version, &keys);
 		while (status == TG_OK && tg_index_keys_next(&keys))
+		{
+			if (keys.next % KEYS_BETWEEN_LOOKS == 0 && tg_txn_is_interrupted != NULL && tg_txn_is_interrupted())
+				return TG_CANCELLED;
 			if (!keys.several || !inherits || !tg_index_has_key(index, older, keys.key.entry, keys.key.bytes))
 				status = add_entry(writer, index, &keys.key, row, except, wait_out);
+		}
 		if (status != TG_OK)
 			return status;
 	}

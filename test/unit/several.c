@@ -408,6 +408,44 @@ test_huge(void)
 	unit_equal(entries(), 0, "all go");
 }
 
+static unsigned looks_left;
+
+static bool
+is_interrupted(void)
+{
+	return looks_left-- == 0;
+}
+
+/* Whoever writes very many entries can be stopped, and what he has written goes. */
+static void
+test_interrupted(void)
+{
+	tg_value list;
+	char *memory = make_huge(&list, 3, HUGE_BYTES, 3);
+
+	fresh_table(a.session, true);
+	begin(&a);
+	(void) !write_huge(&list, 1, false);
+	next_command(&a);
+	free(memory);
+	memory = make_huge(&list, HUGE_KEYS, HUGE_BYTES, 2);
+	tg_txn_is_interrupted = is_interrupted;
+	looks_left = 2;
+	unit_equal(write_huge(&list, 2, false), TG_CANCELLED, "an insertion is stopped");
+	looks_left = 1;
+	unit_equal(write_huge(&list, 1, true), TG_CANCELLED, "an UPDATE too");
+	tg_txn_is_interrupted = NULL;
+	end(&a, true);
+	collect();
+	unit_equal(entries(), 3, "what they have written is gone");
+	begin(&a);
+	unit_equal(write_huge(&list, 1, true), TG_OK, "not stopped it is written");
+	end(&a, true);
+	collect();
+	unit_equal(entries(), HUGE_KEYS, "as a whole");
+	free(memory);
+}
+
 /* The same by a build: the host hands the lists along. */
 static void
 test_huge_build(bool exclusive)
@@ -534,6 +572,7 @@ main(void)
 	test_sought();
 	test_steps();
 	test_huge();
+	test_interrupted();
 	test_huge_build(true);
 	test_huge_build(false);
 	test_moved();
