@@ -19,7 +19,8 @@
  *	inet, cidr		the addresses of the network, of IPv6 their first 63 bits
  *	box, circle, polygon, point		their extent along x; the operators that ask for above and below have no use of it
  *
- * An empty range or multirange has a level of its own, the last.  Operators of geometric types compute, and take what is
+ * An empty range or multirange has a level of its own.  So has a figure with a coordinate that is no number (of a polygon: none that is finite): what operators say of it
+ * depends on what they look at, so it is among what every one of them is asked of.  Operators of geometric types compute, and take what is
  * nearer than EPSILON for the same: so the interval that is asked for is enlarged by more than that.
  *
  * Left out: bounds whose order is not known here (types without an ordered stored form, texts under other collations than
@@ -37,6 +38,7 @@
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
+#include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/geo_decls.h"
@@ -53,13 +55,15 @@
 
 #define LEVEL_MAX 32
 #define LEVEL_EMPTY (LEVEL_MAX + 1)
+#define LEVEL_ODD (LEVEL_EMPTY + 1)
 #define FIGURE_SLACK (4 * EPSILON)
 
-_Static_assert(TSURUGI_COVER_RANGES_MAX == LEVEL_EMPTY + 1, "a range of keys for each level");
+_Static_assert(TSURUGI_COVER_RANGES_MAX == LEVEL_ODD + 1, "a range of keys for each level");
 
 typedef struct Extent
 {
 	bool empty;
+	bool odd; /* a figure: of its coordinates one is no number; it extends over everything */
 	uint64 low;
 	uint64 high;
 } Extent;
@@ -241,6 +245,16 @@ is_geometric(Oid type)
 	return type == POINTOID || type == BOXOID || type == CIRCLEOID || type == POLYGONOID;
 }
 
+/* Its bounding box does not tell, and of an infinite one not what is computed with its edges. */
+static bool
+has_odd_point(const POLYGON *polygon)
+{
+	for (int i = 0; i < polygon->npts; i++)
+		if (!isfinite(polygon->p[i].x) || !isfinite(polygon->p[i].y))
+			return true;
+	return false;
+}
+
 /* Along x, enlarged by a share of what it is made of, and by this. */
 static Extent
 extent_of_figure(Oid type, Datum value, double slack)
@@ -251,7 +265,8 @@ extent_of_figure(Oid type, Datum value, double slack)
 	switch (type)
 	{
 		case POINTOID:
-			low = high = DatumGetPointP(value)->x;
+			low = isnan(DatumGetPointP(value)->y) ? get_float8_nan() : DatumGetPointP(value)->x;
+			high = DatumGetPointP(value)->x;
 			break;
 		case BOXOID:
 			low = DatumGetBoxP(value)->low.x;
@@ -262,14 +277,18 @@ extent_of_figure(Oid type, Datum value, double slack)
 			high = DatumGetCircleP(value)->center.x + DatumGetCircleP(value)->radius;
 			break;
 		default:
-			low = DatumGetPolygonP(value)->boundbox.low.x;
-			high = DatumGetPolygonP(value)->boundbox.high.x;
+		{
+			const POLYGON *polygon = DatumGetPolygonP(value);
+
+			low = has_odd_point(polygon) ? get_float8_nan() : polygon->boundbox.low.x;
+			high = polygon->boundbox.high.x;
 			break;
+		}
 	}
 	low -= slack * (1 + fabs(low));
 	high += slack * (1 + fabs(high));
 	if (isnan(low) || isnan(high))
-		return everything;
+		return (Extent){.odd = true, .low = 0, .high = PG_UINT64_MAX};
 	return (Extent){.low = number_of_float(low), .high = number_of_float(high)};
 }
 
@@ -299,6 +318,8 @@ level_of(const Extent *extent)
 
 	if (extent->empty)
 		return LEVEL_EMPTY;
+	if (extent->odd)
+		return LEVEL_ODD;
 	return size == 0 ? 0 : pg_leftmost_one_pos64(size) / 2 + 1;
 }
 
@@ -451,7 +472,7 @@ static bool
 lows_of_level(Placement relation, const Extent *asked, int level, uint64 *low_out, uint64 *high_out)
 {
 	uint64 reach = level == 0 ? 0 : PG_UINT64_MAX >> (64 - 2 * level); /* from the low end to the high end, at most */
-	int own = level_of(asked);
+	int own = asked->odd ? LEVEL_MAX : level_of(asked);
 
 	*low_out = 0;
 	*high_out = PG_UINT64_MAX;
@@ -514,6 +535,49 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, tsurugi
 	{
 		make_key(ranges[count].low, LEVEL_EMPTY, 0);
 		make_key(ranges[count++].high, LEVEL_EMPTY, 0);
+	}
+	if (is_geometric(type))
+	{
+		make_key(ranges[count].low, LEVEL_ODD, 0);
+		make_key(ranges[count++].high, LEVEL_ODD, 0);
+	}
+	return count;
+}
+
+/* --- sets of ranges --------------------------------------------------------------------------------- */
+
+static const unsigned char *
+greater_of(const unsigned char *a, const unsigned char *b)
+{
+	return memcmp(a, b, TSURUGI_COVER_BYTES) < 0 ? b : a;
+}
+
+static const unsigned char *
+lesser_of(const unsigned char *a, const unsigned char *b)
+{
+	return memcmp(a, b, TSURUGI_COVER_BYTES) < 0 ? a : b;
+}
+
+int
+tsurugi_cover_intersect(const tsurugi_cover_range *a, int a_count, const tsurugi_cover_range *b, int b_count,
+						tsurugi_cover_range *ranges)
+{
+	int count = 0;
+
+	for (int i = 0, j = 0; i < a_count && j < b_count;)
+	{
+		const unsigned char *low = greater_of(a[i].low, b[j].low);
+		const unsigned char *high = lesser_of(a[i].high, b[j].high);
+
+		if (memcmp(low, high, TSURUGI_COVER_BYTES) <= 0)
+		{
+			memcpy(ranges[count].low, low, TSURUGI_COVER_BYTES);
+			memcpy(ranges[count++].high, high, TSURUGI_COVER_BYTES);
+		}
+		if (memcmp(a[i].high, b[j].high, TSURUGI_COVER_BYTES) < 0)
+			i++;
+		else
+			j++;
 	}
 	return count;
 }

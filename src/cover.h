@@ -11,7 +11,7 @@
 #include "postgres.h"
 
 #define TSURUGI_COVER_BYTES 9
-#define TSURUGI_COVER_RANGES_MAX 34
+#define TSURUGI_COVER_RANGES_MAX 35
 
 /* Both ends belong to it. */
 typedef struct tsurugi_cover_range
@@ -34,5 +34,9 @@ extern bool tsurugi_cover_answers(Oid function);
  * of its own type, is not NULL.  Returns their number; 0: the operator holds for none.
  */
 extern int tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, tsurugi_cover_range *ranges);
+
+/* What lies in both: at most as many as both have together, less one; their number. */
+extern int tsurugi_cover_intersect(const tsurugi_cover_range *a, int a_count, const tsurugi_cover_range *b, int b_count,
+								   tsurugi_cover_range *ranges);
 
 #endif /* TSURUGI_COVER_H */

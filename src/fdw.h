@@ -39,14 +39,14 @@ typedef enum tsurugi_private
 	TSURUGI_PRIVATE_SHAPE,	 /* the integers of tsurugi_shape, in their order */
 	TSURUGI_PRIVATE_COLUMNS, /* attribute numbers that are read, ascending */
 	TSURUGI_PRIVATE_SET,	 /* direct UPDATE: attribute numbers that are set */
-	TSURUGI_PRIVATE_SOUGHT	 /* RANGE, of an index USING gin: of each value its column of the index, and the operator */
+	TSURUGI_PRIVATE_SOUGHT	 /* RANGE, of conditions on keys (USING gin) or covers: the column of the index, the operator */
 } tsurugi_private;
 
 /*
  * fdw_exprs holds, in this order: the values of the fixed columns (arrays, where
- * that is what fixes them; nothing for IS NULL), the low bound, the high bound, each with its further columns' values; of direct
- * modifications the condition, the conditions that the key answers, the new values (UPDATE); each where the shape says
- * that there is one.
+ * that is what fixes them; nothing for IS NULL), the low bound, the high bound, each with its further columns' values; what
+ * covers are compared with; of direct modifications the condition, the conditions that the key answers, the new values
+ * (UPDATE); each where the shape says that there is one.
  */
 typedef struct tsurugi_shape
 {
@@ -59,6 +59,7 @@ typedef struct tsurugi_shape
 	int high;		 /* tsurugi_bound */
 	int low_more;	 /* columns after the bounds' one that the low bound has values of, too: rows were compared */
 	int high_more;
+	int covers;	   /* RANGE: conditions on the column after those that are fixed, of which covers are kept */
 	int not_null;  /* RANGE: the column after those that are fixed is not to be NULL */
 	int backward;  /* RANGE: descending */
 	int condition; /* a direct modification evaluates a condition */
@@ -69,7 +70,7 @@ typedef struct tsurugi_shape
 	int number;	   /* of the plan, in this backend, if its executor state may be kept; else 0 */
 } tsurugi_shape;
 
-#define TSURUGI_SHAPE_COUNT 17
+#define TSURUGI_SHAPE_COUNT 18
 
 /* fdw_plan.c */
 extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);

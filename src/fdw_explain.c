@@ -87,7 +87,7 @@ typedef struct Shown
 {
 	ForeignScanState *node;
 	Relation index;
-	const tsurugi_key_column *key;
+	const tsurugi_index *described;
 	List *context;
 	int count; /* conditions */
 	int value; /* the next one of the plan's values */
@@ -99,7 +99,7 @@ static char *
 describe_column(const Shown *shown, int column)
 {
 	Relation relation = shown->node->ss.ss_currentRelation;
-	const tsurugi_key_column *key = &shown->key[column];
+	const tsurugi_key_column *key = &shown->described->key[column];
 
 	if (key->attnum != 0)
 		return pstrdup(quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(relation), key->attnum - 1)->attname)));
@@ -116,12 +116,12 @@ add_condition(Shown *shown, int column, const char *rest)
 					 rest);
 }
 
-/* By the operator that the index's operator class has for it. */
+/* By the operator that the column's B-tree family has for it. */
 static void
 add_comparison(Shown *shown, int column, StrategyNumber strategy, const char *format)
 {
 	const List *values = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
-	const tsurugi_key_column *key = &shown->key[column];
+	const tsurugi_key_column *key = &shown->described->key[column];
 	Oid operator= get_opfamily_member(key->family, key->opcintype, key->opcintype,
 									  key->equality ? HTEqualStrategyNumber : strategy);
 	char *value = deparse_expression(list_nth(values, shown->value++), shown->context, false, false);
@@ -134,7 +134,7 @@ static void
 add_bound(Shown *shown, int column, int count, StrategyNumber strategy)
 {
 	const List *exprs = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
-	const tsurugi_key_column *key = &shown->key[column];
+	const tsurugi_key_column *key = &shown->described->key[column];
 	StringInfoData columns;
 	StringInfoData values;
 
@@ -157,18 +157,18 @@ add_bound(Shown *shown, int column, int count, StrategyNumber strategy)
 					 values.data);
 }
 
-static const tsurugi_key_column *
-key_of(Relation relation, Oid index)
+static const tsurugi_index *
+find_index(Relation relation, Oid index)
 {
 	const tsurugi_relation *described = tsurugi_relation_get(relation);
 
 	for (int i = 0; i < described->index_count; i++)
 		if (described->indexes[i].oid == index)
-			return described->indexes[i].key;
+			return &described->indexes[i];
 	elog(ERROR, "index %u is none of relation %u", index, described->oid);
 }
 
-/* What is sought by the keys of an index USING gin. */
+/* What is sought by keys (USING gin) or covers. */
 static void
 add_sought(Shown *shown, const List *sought)
 {
@@ -200,11 +200,10 @@ show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, Explain
 	if (shape->way == TSURUGI_WAY_TABLE)
 		return;
 	shown.index = index_open(shape->index, AccessShareLock);
-	shown.key = key_of(node->ss.ss_currentRelation, shape->index);
+	shown.described = find_index(node->ss.ss_currentRelation, shape->index);
 	shown.context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors_of(node));
 	initStringInfo(&shown.text);
-	add_sought(&shown, sought_of(node));
-	for (int i = 0; i < shape->fixed_count && sought_of(node) == NIL; i++)
+	for (int i = 0; i < shape->fixed_count && shown.described->gin == NULL; i++)
 	{
 		if ((shape->nulls >> i & 1) != 0)
 			add_condition(&shown, i, "IS NULL");
@@ -217,6 +216,7 @@ show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, Explain
 			  shape->high == TSURUGI_BOUND_INCLUSIVE ? BTLessEqualStrategyNumber : BTLessStrategyNumber);
 	if (shape->not_null)
 		add_condition(&shown, shape->fixed_count, "IS NOT NULL");
+	add_sought(&shown, sought_of(node));
 	primary = shown.index->rd_index->indisprimary;
 	if (!primary)
 		ExplainPropertyText("Index Name", RelationGetRelationName(shown.index), es);
@@ -248,7 +248,7 @@ name_of_way(ForeignScanState *node, const tsurugi_shape *shape)
 		return "whole table";
 	index = shape->index == tsurugi_relation_get(node->ss.ss_currentRelation)->key_index ? "key" : "index";
 	if (sought_of(node) != NIL)
-		return "index keys";
+		return shape->covers > 0 ? "index extents" : "index keys";
 	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&
 		!shape->not_null)
 		keys = strcmp(index, "key") == 0 ? "all keys" : "whole index";

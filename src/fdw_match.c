@@ -13,7 +13,8 @@
  * What an index answers is evaluated by it alone and leaves the scan's
  * conditions; so does what a partial index's predicate implies.  A comparison of rows,
  * (b, c) > (2, 4), is as good as a bound; it stays with the scan, though: what it says of NULLs
- * is not what the index's order does.
+ * is not what the index's order does.  And of a column of which it has covers (cover.h) it
+ * tells ranges in which the rows are, so the conditions are evaluated all the same.
  */
 #include "postgres.h"
 
@@ -31,13 +32,17 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "src/cover.h"
 #include "src/gin_match.h"
 #include "src/hashed.h"
 #include "src/scan_fit.h"
 
+#define TURNS_OF_COVER 8 /* ranges of covers, most of them without a row */
+
 typedef enum ConditionKind
 {
 	CONDITION_VALUE, /* column operator value */
+	CONDITION_COVER, /* the same, of a column of covers */
 	CONDITION_ARRAY, /* column = ANY (value) */
 	CONDITION_NULL,
 	CONDITION_NOT_NULL,
@@ -51,7 +56,8 @@ typedef struct Condition
 	int column; /* of the index */
 	ConditionKind kind;
 	StrategyNumber strategy; /* of VALUE and ROW */
-	Expr *value;			 /* of VALUE and ARRAY */
+	Oid operator;			 /* of COVER */
+	Expr *value;			 /* of VALUE, COVER and ARRAY */
 	List *values;			 /* of ROW */
 } Condition;
 
@@ -87,7 +93,7 @@ match_operator(const tsurugi_key_column *key, Oid operator, Oid value_type, Oid 
 	Oid right_type;
 	int strategy;
 
-	if (!OidIsValid(operator) || !op_in_opfamily(operator, key->family))
+	if (!OidIsValid(operator) || key->cover || !op_in_opfamily(operator, key->family))
 		return false;
 	get_op_opfamily_properties(operator, key->family, false, &strategy, &left_type, &right_type);
 	*strategy_out = key->equality ? BTEqualStrategyNumber : strategy;
@@ -98,6 +104,15 @@ match_operator(const tsurugi_key_column *key, Oid operator, Oid value_type, Oid 
 	if (OidIsValid(key->collation) && collation != key->collation)
 		return false;
 	return *strategy_out == BTEqualStrategyNumber || key->ordered;
+}
+
+/* Whether ranges of covers can be told for the operator, which has to be one of the index's own. */
+static bool
+match_cover(const tsurugi_key_column *key, Oid operator, Condition * condition)
+{
+	condition->kind = CONDITION_COVER;
+	condition->operator= operator;
+	return OidIsValid(operator) && op_in_opfamily(operator, key->family) && tsurugi_cover_answers(get_opcode(operator));
 }
 
 static bool
@@ -116,8 +131,11 @@ match_comparison(const tsurugi_candidate *candidate, const OpExpr *clause, Condi
 		condition->value = linitial(clause->args);
 		condition->column = column_of(candidate, lsecond(clause->args));
 	}
-	return condition->column >= 0 &&
-		   match_operator(&candidate->index->key[condition->column], operator, exprType((Node *) condition->value),
+	if (condition->column < 0)
+		return false;
+	if (candidate->index->key[condition->column].cover)
+		return match_cover(&candidate->index->key[condition->column], operator, condition);
+	return match_operator(&candidate->index->key[condition->column], operator, exprType((Node *) condition->value),
 						  clause->inputcollid, &condition->strategy);
 }
 
@@ -371,6 +389,29 @@ bound_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *c
 	}
 }
 
+/* Conditions on the column after the fixed ones, of which there are covers.  False: there are none. */
+static bool
+cover_column(tsurugi_choice *choice, List *conditions)
+{
+	ListCell *cell;
+
+	foreach (cell, conditions)
+	{
+		const Condition *condition = lfirst(cell);
+
+		if (condition->column != choice->shape.fixed_count || condition->kind != CONDITION_COVER)
+			continue;
+		choice->values = lappend(choice->values, condition->value);
+		choice->sought = lappend_int(lappend_int(choice->sought, condition->column), condition->operator);
+		choice->filtered = lappend(choice->filtered, condition->rinfo);
+		choice->shape.covers++;
+	}
+	if (choice->shape.covers == 0)
+		return false;
+	choice->turns *= TURNS_OF_COVER;
+	return true;
+}
+
 List *
 tsurugi_implied_conditions(RelOptInfo *baserel, const IndexOptInfo *info)
 {
@@ -416,7 +457,8 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 	if (shape->fixed_count < count)
 	{
 		choice->one_row = false;
-		bound_column(candidate, choice, conditions);
+		if (!cover_column(choice, conditions))
+			bound_column(candidate, choice, conditions);
 	}
 	if (choice->conditions != NIL || choice->filtered != NIL)
 		shape->way = candidate->index->primary && shape->fixed_count == count ? TSURUGI_WAY_KEY : TSURUGI_WAY_RANGE;

@@ -13,7 +13,7 @@ typedef struct tsurugi_choice
 	tsurugi_shape shape;
 	List *values;	  /* Expr, as in fdw_exprs */
 	List *conditions; /* RestrictInfo that the index answers */
-	List *sought;	  /* of an index USING gin: TSURUGI_PRIVATE_SOUGHT */
+	List *sought;	  /* TSURUGI_PRIVATE_SOUGHT */
 	List *filtered;	  /* RestrictInfo by which it leaves rows out; they are evaluated all the same */
 	bool whole;		  /* and it leaves out none */
 	bool one_row;	  /* at most one row for each combination of values */

@@ -63,6 +63,7 @@ tsurugi_shape_to_list(const tsurugi_shape *shape)
 	list = lappend_int(list, shape->high);
 	list = lappend_int(list, shape->low_more);
 	list = lappend_int(list, shape->high_more);
+	list = lappend_int(list, shape->covers);
 	list = lappend_int(list, shape->not_null);
 	list = lappend_int(list, shape->backward);
 	list = lappend_int(list, shape->condition);
@@ -86,21 +87,22 @@ tsurugi_shape_from_list(List *list, tsurugi_shape *shape)
 	shape->high = list_nth_int(list, 6);
 	shape->low_more = list_nth_int(list, 7);
 	shape->high_more = list_nth_int(list, 8);
-	shape->not_null = list_nth_int(list, 9);
-	shape->backward = list_nth_int(list, 10);
-	shape->condition = list_nth_int(list, 11);
-	shape->direct = list_nth_int(list, 12);
-	shape->recheck = list_nth_int(list, 13);
-	shape->counts = list_nth_int(list, 14);
-	shape->locks = list_nth_int(list, 15);
-	shape->number = list_nth_int(list, 16);
+	shape->covers = list_nth_int(list, 9);
+	shape->not_null = list_nth_int(list, 10);
+	shape->backward = list_nth_int(list, 11);
+	shape->condition = list_nth_int(list, 12);
+	shape->direct = list_nth_int(list, 13);
+	shape->recheck = list_nth_int(list, 14);
+	shape->counts = list_nth_int(list, 15);
+	shape->locks = list_nth_int(list, 16);
+	shape->number = list_nth_int(list, 17);
 }
 
 int
 tsurugi_shape_value_count(const tsurugi_shape *shape)
 {
 	return shape->fixed_count - pg_popcount32((uint32) shape->nulls) + tsurugi_shape_low_count(shape) +
-		   tsurugi_shape_high_count(shape);
+		   tsurugi_shape_high_count(shape) + shape->covers;
 }
 
 uint32_t

@@ -108,7 +108,7 @@ tsurugi_sought_init(tsurugi_scan *scan, ForeignScan *plan)
 	List *wanted = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
 	tsurugi_sought *sought;
 
-	if (wanted == NIL)
+	if (wanted == NIL) /* the whole index */
 		return;
 	sought = palloc0(sizeof(*sought));
 	sought->gin = scan->index->gin;

@@ -62,6 +62,7 @@
 #include "src/gin.h"
 #include "src/keys.h"
 #include "src/owner.h"
+#include "src/space_class.h"
 
 _Static_assert(TG_KEY_COLUMN_MAX >= INDEX_MAX_KEYS, "an index of PostgreSQL's has no more columns than ours");
 
@@ -396,6 +397,8 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 	if (definition->method == GIN_AM_OID)
 		tsurugi_gin_check(list_nth(definition->names, at), definition->classes[at], getBaseType(type),
 						  definition->collations[at]);
+	if (tsurugi_space_has(definition->method) && definition->info->ii_ExclusionOps == NULL)
+		tsurugi_space_check(definition->classes[at], type);
 	if (definition->info->ii_ExclusionOps != NULL)
 		set_exclusion(definition, at, type);
 }
@@ -515,14 +518,15 @@ choose_method(Definition *definition, IndexStmt *statement)
 static bool
 may_exclude(Oid method)
 {
-	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIST_AM_OID || method == SPGIST_AM_OID;
+	return method == BTREE_AM_OID || method == HASH_AM_OID || tsurugi_space_has(method);
 }
 
 /* Scans can go by these. */
 static bool
 may_be_plain(Oid method)
 {
-	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIN_AM_OID || method == BRIN_AM_OID;
+	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIN_AM_OID || method == BRIN_AM_OID ||
+		   tsurugi_space_has(method);
 }
 
 /* What DefineIndex asks of the method, and we. */
@@ -542,7 +546,7 @@ check_method(const Definition *definition, const IndexStmt *statement)
 	if (statement->excludeOpNames != NIL ? !may_exclude(definition->method) : !may_be_plain(definition->method))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("access method \"%s\" is not supported for tables in memory", statement->accessMethod),
-						errhint("Their indexes are made USING btree, hash, gin or brin.")));
+						errhint("Their indexes are made USING btree, hash, gin, brin, gist or spgist.")));
 	pfree(routine);
 	check_parameters(definition->method, definition->parameters);
 }

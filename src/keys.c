@@ -38,6 +38,7 @@
 #include "src/enum_order.h"
 #include "src/gin.h"
 #include "src/hashed.h"
+#include "src/space_class.h"
 
 /* --- which types, and how -------------------------------------------------------------------- */
 
@@ -162,6 +163,16 @@ brin_of(Relation index, int at, Oid type)
 	return tsurugi_brin_of(class_of(index, at), getBaseType(type));
 }
 
+/* Of a column: not what the access method would store of it. */
+static Oid
+type_of(Relation index, int at)
+{
+	AttrNumber attnum = index->rd_index->indkey.values[at];
+
+	return attnum != 0 ? get_atttype(index->rd_index->indrelid, attnum)
+					   : exprType((Node *) tsurugi_index_expression(index, at));
+}
+
 bool
 tsurugi_index_is_possible(Relation index)
 {
@@ -177,8 +188,11 @@ tsurugi_index_is_possible(Relation index)
 	for (int i = 0; i < index->rd_index->indnkeyatts && index->rd_rel->relam == BRIN_AM_OID; i++)
 		if (brin_of(index, i, TupleDescAttr(RelationGetDescr(index), i)->atttypid) != TSURUGI_BRIN_NOTHING)
 			return true;
+	for (int i = 0; i < index->rd_index->indnkeyatts && tsurugi_space_has(index->rd_rel->relam); i++)
+		if (tsurugi_space_form_of(class_of(index, i), type_of(index, i)) == TSURUGI_SPACE_NONE)
+			return false;
 	return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == HASH_AM_OID ||
-		   index->rd_rel->relam == GIN_AM_OID;
+		   index->rd_rel->relam == GIN_AM_OID || tsurugi_space_has(index->rd_rel->relam);
 }
 
 /* --- describing ---------------------------------------------------------------------------------- */
@@ -503,6 +517,21 @@ describe_brin(tsurugi_relation *described, Relation relation, Relation index, ts
 		add_constant_column(described, out);
 }
 
+/* --- gist and spgist ------------------------------------------------------------------------------ */
+
+/* Columns behind the first one of which there are covers would not make ranges of keys shorter. */
+static void
+describe_space(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	bool covers = false;
+
+	for (int i = 0; i < index->rd_index->indnkeyatts && !covers; i++)
+	{
+		covers = tsurugi_space_form_of(class_of(index, i), type_of(index, i)) == TSURUGI_SPACE_COVER;
+		add_column(described, relation, index, i, covers, out);
+	}
+}
+
 /* --- gin -------------------------------------------------------------------------------------------- */
 
 /* One hidden value has the keys of all columns. */
@@ -570,6 +599,8 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 		describe_exclusion(described, relation, index, out);
 	else if (index->rd_rel->relam == BRIN_AM_OID)
 		describe_brin(described, relation, index, out);
+	else if (tsurugi_space_has(index->rd_rel->relam))
+		describe_space(described, relation, index, out);
 	else
 	{
 		for (int i = 0; i < form->indnkeyatts; i++)

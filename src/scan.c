@@ -22,6 +22,7 @@
 #include "tcop/pquery.h"
 #include "utils/wait_event.h"
 
+#include "src/cover_scan.h"
 #include "src/errors.h"
 #include "src/gin_scan.h"
 #include "src/isolation.h"
@@ -104,7 +105,10 @@ tsurugi_scan_make(ForeignScanState *node)
 	if (scan->shape.way != TSURUGI_WAY_TABLE)
 	{
 		tsurugi_scan_key_init(scan, plan);
-		tsurugi_sought_init(scan, plan);
+		if (scan->index->gin != NULL)
+			tsurugi_sought_init(scan, plan);
+		else if (scan->shape.covers > 0)
+			tsurugi_covers_init(scan, plan);
 	}
 	return scan;
 }
@@ -159,14 +163,34 @@ learn_range(tsurugi_scan *scan)
 		tg_row_guess_learn(&scan->row_guess, cursor->low, cursor->low_bytes, scan->own->rows[0]);
 }
 
+/* The range whose turn it is. */
+static bool
+make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	if (scan->sought != NULL)
+		return tsurugi_sought_make_range(scan, first, last);
+	if (scan->covers != NULL)
+		return tsurugi_covers_make_range(scan, first, last);
+	return tsurugi_scan_make_range(scan, first, last);
+}
+
+static bool
+next_turn(tsurugi_scan *scan)
+{
+	if (scan->sought != NULL)
+		return tsurugi_sought_next_turn(scan);
+	if (scan->covers != NULL)
+		return tsurugi_covers_next_turn(scan);
+	return tsurugi_scan_next_turn(scan);
+}
+
 static bool
 open_range(tsurugi_scan *scan)
 {
 	tsurugi_range_end first;
 	tsurugi_range_end last;
 
-	if (!(scan->sought == NULL ? tsurugi_scan_make_range(scan, &first, &last)
-							   : tsurugi_sought_make_range(scan, &first, &last)))
+	if (!make_range(scan, &first, &last))
 		return false;
 	if (scan->range == NULL)
 		scan->range = MemoryContextAlloc(scan->memory, sizeof(tg_range_scan));
@@ -478,7 +502,7 @@ tsurugi_scan_next_batch(tsurugi_scan *scan)
 	while (!scan->done && !found)
 	{
 		found = next_of_turn(scan);
-		scan->done = !found && !(scan->sought == NULL ? tsurugi_scan_next_turn(scan) : tsurugi_sought_next_turn(scan));
+		scan->done = !found && !next_turn(scan);
 	}
 	scan->position = 0;
 	scan->count = !found ? 0 : scan->vectors != NULL ? scan->vectors->count : 1;
@@ -594,6 +618,8 @@ tsurugi_scan_restart(tsurugi_scan *scan)
 	tsurugi_scan_forget_arrays(scan);
 	if (scan->sought != NULL)
 		tsurugi_sought_forget(scan);
+	if (scan->covers != NULL)
+		tsurugi_covers_forget(scan);
 	scan->ready = false;
 	scan->done = false;
 	scan->looked_up = false;

@@ -34,6 +34,7 @@ typedef struct tsurugi_key_value
 } tsurugi_key_value;
 
 typedef struct tsurugi_sought tsurugi_sought;
+typedef struct tsurugi_covers tsurugi_covers;
 
 /* What happened, for EXPLAIN ANALYZE. */
 typedef struct tsurugi_scan_figures
@@ -71,6 +72,7 @@ typedef struct tsurugi_scan
 	tsurugi_key_value *key_values; /* fixed ones, low, high */
 	MemoryContext elements;		   /* of the arrays among them; NULL: not computed */
 	tsurugi_sought *sought;		   /* RANGE, of an index USING gin (gin_scan.c); NULL: else */
+	tsurugi_covers *covers;		   /* RANGE, with conditions on covers (cover_scan.c); NULL: else */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
 	size_t key_bytes;		/* KEY, and RANGE of one row: of all fixed columns; 0: not made yet */

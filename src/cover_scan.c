@@ -1,0 +1,138 @@
+/*
+ * cover_scan.c
+ *	  Scans by conditions on a column of which an index has covers.
+ *
+ *	room = 5 AND during && '[8,10)' AND during @> 9
+ *	└ key ─┘     └──── ranges of covers, in both ────┘
+ *
+ * For each condition the ranges of covers are told in which all values lie that it may hold for (cover.h).  A value has one
+ * cover; so what lies in ranges of all conditions is what is read, and a version comes once.  The conditions are evaluated on each
+ * row by the executor.
+ *
+ * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which scan.c notes
+ * each as it is read, those without rows, too.
+ */
+#include "postgres.h"
+
+#include "src/cover_scan.h"
+
+#include "utils/lsyscache.h"
+
+#include "src/cover.h"
+
+struct tsurugi_covers
+{
+	int condition_count;
+	Oid *functions;			   /* of the conditions' operators */
+	tsurugi_key_value *values; /* what they are compared with, in the scan */
+
+	/* with the values of the columns before that have their turn: */
+	bool made;
+	int turn;
+	int range_count;
+	tsurugi_cover_range *ranges;
+	tsurugi_cover_range *more; /* room, of either for what all conditions together may have */
+};
+
+void
+tsurugi_covers_init(tsurugi_scan *scan, ForeignScan *plan)
+{
+	const List *sought = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
+	tsurugi_covers *covers = palloc0(sizeof(*covers));
+	int count = scan->shape.covers;
+
+	covers->condition_count = count;
+	covers->values = scan->key_values + scan->key_value_count - count;
+	covers->functions = palloc(count * sizeof(Oid));
+	for (int i = 0; i < count; i++)
+		covers->functions[i] = get_opcode(list_nth_int(sought, 2 * i + 1));
+	covers->ranges = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
+	covers->more = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
+	scan->covers = covers;
+	scan->learns = false;
+}
+
+/* Of one condition; their number, 0 also of NULL. */
+static int
+query(tsurugi_scan *scan, int condition, tsurugi_cover_range *ranges)
+{
+	const tsurugi_covers *covers = scan->covers;
+	const tsurugi_key_value *value = &covers->values[condition];
+	bool null;
+	Datum datum = tsurugi_scan_value_of(scan, value, &null);
+
+	return null ? 0
+				: tsurugi_cover_query(covers->functions[condition], value->column->type, value->type, datum, ranges);
+}
+
+static void
+make_ranges(tsurugi_scan *scan)
+{
+	tsurugi_covers *covers = scan->covers;
+	tsurugi_cover_range one[TSURUGI_COVER_RANGES_MAX];
+	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+
+	covers->made = true;
+	covers->turn = 0;
+	covers->range_count = query(scan, 0, covers->ranges);
+	for (int i = 1; i < covers->condition_count && covers->range_count > 0; i++)
+	{
+		tsurugi_cover_range *all = covers->more;
+
+		covers->range_count =
+			tsurugi_cover_intersect(covers->ranges, covers->range_count, one, query(scan, i, one), all);
+		covers->more = covers->ranges;
+		covers->ranges = all;
+	}
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+append(const tsurugi_key_column *column, const unsigned char *cover, tsurugi_range_end *end)
+{
+	tg_value value;
+
+	tg_string_make_inline(&value.string, cover, TSURUGI_COVER_BYTES);
+	end->bytes = tg_key_append(end->key, end->bytes, &column->part, TG_KIND_STRING, &value);
+	if (end->bytes == SIZE_MAX)
+		end->bytes = TG_KEY_BYTES_MAX; /* on the same side of all keys */
+}
+
+bool
+tsurugi_covers_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	tsurugi_covers *covers = scan->covers;
+	const tsurugi_key_column *column = &scan->index->key[scan->shape.fixed_count];
+
+	/* the columns before */
+	if (!tsurugi_scan_make_range(scan, first, last))
+		return false;
+	if (!covers->made)
+		make_ranges(scan);
+	if (covers->turn >= covers->range_count)
+		return false;
+	append(column, covers->ranges[covers->turn].low, first);
+	append(column, covers->ranges[covers->turn].high, last);
+	return true;
+}
+
+bool
+tsurugi_covers_next_turn(tsurugi_scan *scan)
+{
+	tsurugi_covers *covers = scan->covers;
+
+	if (covers->made && ++covers->turn < covers->range_count)
+	{
+		scan->ready = false;
+		scan->looked_up = false;
+		return true;
+	}
+	covers->made = false;
+	return tsurugi_scan_next_turn(scan);
+}
+
+void
+tsurugi_covers_forget(tsurugi_scan *scan)
+{
+	scan->covers->made = false;
+}
