@@ -32,6 +32,7 @@
 #include "runtime/sched/serial.h"
 #include "runtime/storage/btree.h"
 #include "runtime/storage/catalog.h"
+#include "runtime/storage/collate.h"
 #include "runtime/storage/collector.h"
 #include "runtime/storage/dictionary.h"
 #include "runtime/storage/horizon.h"

@@ -156,7 +156,7 @@ EXECUTE by_mood;
 SELECT m, p FROM pairs WHERE m = 'so-so';
 EXPLAIN (COSTS OFF) SELECT p FROM pairs WHERE p > '(1,a,)'::pair ORDER BY p;
 
--- One more column whose order is not that of its bytes: whoever has known the order, knows it no more
+-- One more column whose order is not that of its bytes: a key, which has known the order, knows it no more
 CREATE TYPE titled AS (n int);
 CREATE FOREIGN TABLE titles (t titled PRIMARY KEY) SERVER key_order;
 CREATE FOREIGN TABLE title_lists (n int PRIMARY KEY, l titled[]) SERVER key_order;

@@ -7,7 +7,7 @@
  *
  *	type              bytes                                                    in order
  *	numeric           class, weight, digits of base 10000, 0                   yes
- *	name              its characters                                           yes
+ *	name              its characters                                           if its collation's is
  *	bit               bytes, number of bits (bit_cmp)                          yes
  *	inet              family, network, bits of it, address (network_cmp)       yes
  *	timetz            the moment, then the zone (timetz_cmp)                   yes
@@ -16,23 +16,23 @@
  *	multirange        its ranges (multirange_cmp)                              as its bounds
  *	composite         columns up to the last that is not NULL (record_cmp):    as its columns
  *	                  values stay as they are when the type gets one more
- *	jsonb             the tokens of its iterator: keys are unique and sorted   if the database's
- *	                  in it (compareJsonbContainers)                           collation is C
- *	text whose collation takes different strings for equal: ICU's sort key     yes
- *	citext            in lower case                                            if its collation is C
+ *	jsonb             the tokens of its iterator: keys are unique and sorted   if that of the database's
+ *	                  in it (compareJsonbContainers)                           collation is
+ *	text whose collation takes different strings for equal: its sort key       yes
+ *	citext            in lower case                                            if its collation's is
  *	hstore            as stored: pairs are unique and sorted in it             no
  *	tsvector, tsquery what PostgreSQL compares: the size, then lexemes with    no
  *	                  their positions, or operators and operands, but not
  *	                  the latter's weights
  *	key.h's types     as in a key                                              as there
  *
+ * Texts, by themselves or in others, are in two forms: as they are, which is shorter and sooner made, and in
+ * order under collations like C; and "sorted", as sort keys (collation.h), in order under all that are known.
+ *
  * Parts of a value follow each other so that one with a smaller part comes first, whatever follows: a mark says
  * what comes (in the order of the marks), and no part is the beginning of another: those
  * of varying length end with 0, and 0 and 1 in them are escaped, as in key.c.  Marks
  * are above 1, since key.c is going to escape all of it once more.
- *
- * Only ICU has collations that are not deterministic.  Its sort keys compare as the
- * strings do; PostgreSQL hashes such text by them, too (hashtext).
  *
  * A type of an extension is known by the function that compares it: what is said of
  * its values here was read in that function.
@@ -71,6 +71,7 @@
 #include "utils/varbit.h"
 
 #include "src/codec.h"
+#include "src/collation.h"
 #include "src/enum_order.h"
 
 /* What numeric_send writes in the place of the sign. */
@@ -115,7 +116,7 @@ enum
 	NOT_A_NUMBER
 };
 
-static void append_value(StringInfo bytes, Oid type, Oid collation, Datum value);
+static void append_value(StringInfo bytes, bool sorted, Oid type, Oid collation, Datum value);
 
 /* --- what is possible ------------------------------------------------------------------ */
 
@@ -129,14 +130,15 @@ is_plain(const tsurugi_codec *codec, bool *ordered_out)
 }
 
 bool
-tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool *ordered_inout)
+tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool sorted, bool *ordered_inout)
 {
 	tsurugi_codec codec;
 	bool ordered;
 
 	type = getBaseType(type);
 	tsurugi_codec_init_type(&codec, type, -1, type_is_collatable(type) ? collation : InvalidOid);
-	if (!is_plain(&codec, &ordered) && !tsurugi_canonical_is_possible(type, codec.collation, &ordered))
+	if (!(is_plain(&codec, &ordered) && (ordered || !sorted)) &&
+		!tsurugi_canonical_is_possible(type, codec.collation, sorted, &ordered) && !is_plain(&codec, &ordered))
 		return false;
 	*ordered_inout &= ordered || (type_is_enum(type) && tsurugi_enum_is_in_order(type));
 	return true;
@@ -150,17 +152,17 @@ is_compared_as_usual(Oid type, Oid function)
 }
 
 static bool
-bounds_are_possible(Oid type, bool *ordered_inout)
+bounds_are_possible(Oid type, bool sorted, bool *ordered_inout)
 {
 	const TypeCacheEntry *range = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
 	Oid bound = range->rngelemtype->type_id;
 
 	return is_compared_as_usual(getBaseType(bound), range->rng_cmp_proc_finfo.fn_oid) &&
-		   tsurugi_canonical_part_is_possible(bound, range->rng_collation, ordered_inout);
+		   tsurugi_canonical_part_is_possible(bound, range->rng_collation, sorted, ordered_inout);
 }
 
 static bool
-columns_are_possible(Oid type, bool *ordered_inout)
+columns_are_possible(Oid type, bool sorted, bool *ordered_inout)
 {
 	TupleDesc columns = lookup_rowtype_tupdesc(type, -1);
 	bool possible = true;
@@ -169,17 +171,26 @@ columns_are_possible(Oid type, bool *ordered_inout)
 	{
 		const FormData_pg_attribute *column = TupleDescAttr(columns, i);
 
-		possible = possible && (column->attisdropped || tsurugi_canonical_part_is_possible(
-															column->atttypid, column->attcollation, ordered_inout));
+		possible = possible &&
+				   (column->attisdropped ||
+					tsurugi_canonical_part_is_possible(column->atttypid, column->attcollation, sorted, ordered_inout));
 	}
 	ReleaseTupleDesc(columns);
 	return possible;
 }
 
+/* Not deterministic. */
 static bool
 is_loose(Oid collation)
 {
 	return OidIsValid(collation) && !lc_collate_is_c(collation) && !get_collation_isdeterministic(collation);
+}
+
+/* Whether the order of texts, if they are to be in it, is that of sort keys: else bytes stand for them. */
+static bool
+needs_keys(bool sorted, Oid collation)
+{
+	return sorted && tsurugi_collation_order(collation) == TSURUGI_ORDER_OF_KEYS;
 }
 
 bool
@@ -219,7 +230,7 @@ is_hstore(Oid type)
 }
 
 bool
-tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
+tsurugi_canonical_is_possible(Oid type, Oid collation, bool sorted, bool *ordered_out)
 {
 	Oid element;
 
@@ -231,8 +242,9 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 			*ordered_out = true;
 			return true;
 		case NAMEOID:
-			*ordered_out = lc_collate_is_c(collation);
-			return *ordered_out || get_collation_isdeterministic(collation);
+			*ordered_out =
+				tsurugi_collation_order(collation) == TSURUGI_ORDER_OF_BYTES || needs_keys(sorted, collation);
+			return *ordered_out || !is_loose(collation);
 		case BITOID:
 		case VARBITOID:
 		case INETOID:
@@ -241,7 +253,8 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 			*ordered_out = true;
 			return true;
 		case JSONBOID:
-			*ordered_out = lc_collate_is_c(DEFAULT_COLLATION_OID);
+			*ordered_out = tsurugi_collation_order(DEFAULT_COLLATION_OID) == TSURUGI_ORDER_OF_BYTES ||
+						   needs_keys(sorted, DEFAULT_COLLATION_OID);
 			return true;
 		case TSVECTOROID:
 		case TSQUERYOID:
@@ -249,7 +262,7 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 		case TEXTOID:
 		case VARCHAROID:
 		case BPCHAROID:
-			*ordered_out = is_loose(collation);
+			*ordered_out = is_loose(collation) || needs_keys(sorted, collation);
 			return *ordered_out;
 		case OIDVECTOROID:
 			*ordered_out = true;
@@ -261,19 +274,19 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out)
 	element = get_element_type(type);
 	if (OidIsValid(element))
 		return is_compared_as_usual(type, F_BTARRAYCMP) &&
-			   tsurugi_canonical_part_is_possible(element, collation, ordered_out);
+			   tsurugi_canonical_part_is_possible(element, collation, sorted, ordered_out);
 	if (type_is_range(type))
-		return is_compared_as_usual(type, F_RANGE_CMP) && bounds_are_possible(type, ordered_out);
+		return is_compared_as_usual(type, F_RANGE_CMP) && bounds_are_possible(type, sorted, ordered_out);
 	if (type_is_multirange(type))
 		return is_compared_as_usual(type, F_MULTIRANGE_CMP) &&
-			   bounds_are_possible(get_multirange_range(type), ordered_out);
+			   bounds_are_possible(get_multirange_range(type), sorted, ordered_out);
 	if (get_typtype(type) == TYPTYPE_COMPOSITE)
-		return is_compared_as_usual(type, F_BTRECORDCMP) && columns_are_possible(type, ordered_out);
+		return is_compared_as_usual(type, F_BTRECORDCMP) && columns_are_possible(type, sorted, ordered_out);
 	*ordered_out = false;
 	if (is_citext(type))
 	{
 		/* it compares letters in lower case by the collation, for order only: for = by bytes */
-		*ordered_out = lc_collate_is_c(collation);
+		*ordered_out = tsurugi_collation_order(collation) == TSURUGI_ORDER_OF_BYTES || needs_keys(sorted, collation);
 		return !is_loose(collation);
 	}
 	return is_hstore(type);
@@ -362,7 +375,7 @@ append_string(StringInfo bytes, const char *data, int length)
 
 /* A part of a value, which may be of a domain: what of its own accord is the beginning of no other value stays as it is. */
 static void
-append_part(StringInfo bytes, Oid type, Oid collation, Datum value)
+append_part(StringInfo bytes, bool sorted, Oid type, Oid collation, Datum value)
 {
 	StringInfoData own;
 	tsurugi_codec codec;
@@ -372,25 +385,25 @@ append_part(StringInfo bytes, Oid type, Oid collation, Datum value)
 	tsurugi_codec_init_type(&codec, type, -1, collation);
 	if (type == NUMERICOID || (codec.kind != TG_KIND_STRING && is_plain(&codec, &ordered)))
 	{
-		append_value(bytes, type, collation, value);
+		append_value(bytes, sorted, type, collation, value);
 		return;
 	}
 	initStringInfo(&own);
-	append_value(&own, type, collation, value);
+	append_value(&own, sorted, type, collation, value);
 	append_string(bytes, own.data, own.len);
 	pfree(own.data);
 }
 
 static void
-append_marked(StringInfo bytes, Oid type, Oid collation, Datum value, bool null)
+append_marked(StringInfo bytes, bool sorted, Oid type, Oid collation, Datum value, bool null)
 {
 	appendStringInfoCharMacro(bytes, null ? MARK_NULL : MARK_VALUE);
 	if (!null)
-		append_part(bytes, type, collation, value);
+		append_part(bytes, sorted, type, collation, value);
 }
 
 static void
-append_array(StringInfo bytes, Oid element, Oid collation, Datum value)
+append_array(StringInfo bytes, bool sorted, Oid element, Oid collation, Datum value)
 {
 	ArrayType *array = DatumGetArrayTypeP(value);
 	Datum *values;
@@ -403,7 +416,7 @@ append_array(StringInfo bytes, Oid element, Oid collation, Datum value)
 	get_typlenbyvalalign(element, &length, &by_value, &align);
 	deconstruct_array(array, element, length, by_value, align, &values, &nulls, &count);
 	for (int i = 0; i < count; i++)
-		append_marked(bytes, element, collation, values[i], nulls[i]);
+		append_marked(bytes, sorted, element, collation, values[i], nulls[i]);
 	appendStringInfoCharMacro(bytes, MARK_END);
 	appendStringInfoCharMacro(bytes, ARR_NDIM(array));
 	for (int i = 0; i < ARR_NDIM(array); i++)
@@ -422,7 +435,7 @@ append_oidvector(StringInfo bytes, const oidvector *oids)
 }
 
 static void
-append_bound(StringInfo bytes, const TypeCacheEntry *range, const RangeBound *bound)
+append_bound(StringInfo bytes, bool sorted, const TypeCacheEntry *range, const RangeBound *bound)
 {
 	if (bound->infinite)
 	{
@@ -430,12 +443,12 @@ append_bound(StringInfo bytes, const TypeCacheEntry *range, const RangeBound *bo
 		return;
 	}
 	appendStringInfoCharMacro(bytes, BOUNDED);
-	append_part(bytes, range->rngelemtype->type_id, range->rng_collation, bound->val);
+	append_part(bytes, sorted, range->rngelemtype->type_id, range->rng_collation, bound->val);
 	appendStringInfoCharMacro(bytes, bound->inclusive ? BOUND_HERE : bound->lower ? BOUND_ABOVE : BOUND_BELOW);
 }
 
 static void
-append_range(StringInfo bytes, Oid type, Datum value)
+append_range(StringInfo bytes, bool sorted, Oid type, Datum value)
 {
 	TypeCacheEntry *range = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
 	RangeBound lower;
@@ -448,12 +461,12 @@ append_range(StringInfo bytes, Oid type, Datum value)
 		appendStringInfoCharMacro(bytes, IS_EMPTY);
 		return;
 	}
-	append_bound(bytes, range, &lower);
-	append_bound(bytes, range, &upper);
+	append_bound(bytes, sorted, range, &lower);
+	append_bound(bytes, sorted, range, &upper);
 }
 
 static void
-append_multirange(StringInfo bytes, Oid type, Datum value)
+append_multirange(StringInfo bytes, bool sorted, Oid type, Datum value)
 {
 	TypeCacheEntry *multirange = lookup_type_cache(type, TYPECACHE_MULTIRANGE_INFO);
 	RangeType **ranges;
@@ -461,11 +474,11 @@ append_multirange(StringInfo bytes, Oid type, Datum value)
 
 	multirange_deserialize(multirange->rngtype, DatumGetMultirangeTypeP(value), &count, &ranges);
 	for (int i = 0; i < count; i++)
-		append_range(bytes, multirange->rngtype->type_id, RangeTypePGetDatum(ranges[i]));
+		append_range(bytes, sorted, multirange->rngtype->type_id, RangeTypePGetDatum(ranges[i]));
 }
 
 static void
-append_composite(StringInfo bytes, Oid type, Datum value)
+append_composite(StringInfo bytes, bool sorted, Oid type, Datum value)
 {
 	HeapTupleHeader header = DatumGetHeapTupleHeader(value);
 	TupleDesc columns = lookup_rowtype_tupdesc_copy(type, -1);
@@ -483,9 +496,25 @@ append_composite(StringInfo bytes, Oid type, Datum value)
 		const FormData_pg_attribute *column = TupleDescAttr(columns, i);
 
 		if (!column->attisdropped)
-			append_marked(bytes, column->atttypid, column->attcollation, values[i], nulls[i]);
+			append_marked(bytes, sorted, column->atttypid, column->attcollation, values[i], nulls[i]);
 	}
 	appendStringInfoCharMacro(bytes, MARK_REST);
+}
+
+static void
+append_jsonb_string(StringInfo bytes, bool sorted, const JsonbValue *string)
+{
+	StringInfoData key;
+
+	if (!needs_keys(sorted, DEFAULT_COLLATION_OID))
+	{
+		append_string(bytes, string->val.string.val, string->val.string.len);
+		return;
+	}
+	initStringInfo(&key);
+	tsurugi_collation_append_key(&key, DEFAULT_COLLATION_OID, string->val.string.val, string->val.string.len);
+	append_string(bytes, key.data, key.len);
+	pfree(key.data);
 }
 
 /*
@@ -493,7 +522,7 @@ append_composite(StringInfo bytes, Oid type, Datum value)
  * are in order by their numbers; what ends an array or object follows from its number of elements.
  */
 static void
-append_jsonb(StringInfo bytes, Datum value)
+append_jsonb(StringInfo bytes, bool sorted, Datum value)
 {
 	JsonbIterator *iterator = JsonbIteratorInit(&DatumGetJsonbP(value)->root);
 	JsonbIteratorToken token;
@@ -512,7 +541,7 @@ append_jsonb(StringInfo bytes, Datum value)
 		else if (part.type == jbvObject)
 			append_32(bytes, part.val.object.nPairs);
 		else if (part.type == jbvString)
-			append_string(bytes, part.val.string.val, part.val.string.len);
+			append_jsonb_string(bytes, sorted, &part);
 		else if (part.type == jbvNumeric)
 			append_numeric(bytes, NumericGetDatum(part.val.numeric));
 		else if (part.type == jbvBool)
@@ -551,36 +580,27 @@ append_timetz(StringInfo bytes, const TimeTzADT *time)
 }
 
 static void
-append_sort_key(StringInfo bytes, Oid type, Oid collation, Datum value)
+append_text(StringInfo bytes, Oid type, Oid collation, Datum value)
 {
-#ifdef USE_ICU
 	const struct varlena *flat = PG_DETOAST_DATUM_PACKED(value);
-	const UCollator *collator = pg_newlocale_from_collation(collation)->info.icu.ucol;
 	int length = VARSIZE_ANY_EXHDR(flat);
-	UChar *characters;
-	int32 count;
-	int32 key_bytes;
 
 	if (type == BPCHAROID)
 		length = bpchartruelen(VARDATA_ANY(flat), length);
-	count = icu_to_uchar(&characters, VARDATA_ANY(flat), length);
-	key_bytes = ucol_getSortKey(collator, characters, count, NULL, 0);
-	enlargeStringInfo(bytes, key_bytes);
-	(void) ucol_getSortKey(collator, characters, count, (uint8_t *) bytes->data + bytes->len, key_bytes);
-	bytes->len += key_bytes - 1; /* without the zero at its end */
-	pfree(characters);
-#else
-	elog(ERROR, "collation %u is not deterministic", collation);
-#endif
+	tsurugi_collation_append_key(bytes, collation, VARDATA_ANY(flat), length);
 }
 
 /* As citext.c does for both sides of a comparison. */
 static void
-append_citext(StringInfo bytes, Datum value)
+append_citext(StringInfo bytes, bool sorted, Oid collation, Datum value)
 {
 	const struct varlena *flat = PG_DETOAST_DATUM_PACKED(value);
+	const char *lower = str_tolower(VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat), DEFAULT_COLLATION_OID);
 
-	appendStringInfoString(bytes, str_tolower(VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat), DEFAULT_COLLATION_OID));
+	if (needs_keys(sorted, collation))
+		tsurugi_collation_append_key(bytes, collation, lower, strlen(lower));
+	else
+		appendStringInfoString(bytes, lower);
 }
 
 static void
@@ -668,7 +688,7 @@ append_plain(StringInfo bytes, const tsurugi_codec *codec, Datum value)
 
 /* Of a base type. */
 static void
-append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
+append_value(StringInfo bytes, bool sorted, Oid type, Oid collation, Datum value)
 {
 	tsurugi_codec codec;
 	bool ordered;
@@ -681,7 +701,11 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 			append_numeric(bytes, value);
 			return;
 		case NAMEOID:
-			appendStringInfoString(bytes, NameStr(*DatumGetName(value)));
+			if (needs_keys(sorted, collation))
+				tsurugi_collation_append_key(bytes, collation, NameStr(*DatumGetName(value)),
+											 strlen(NameStr(*DatumGetName(value))));
+			else
+				appendStringInfoString(bytes, NameStr(*DatumGetName(value)));
 			return;
 		case BITOID:
 		case VARBITOID:
@@ -698,7 +722,7 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 			append_oidvector(bytes, (const oidvector *) PG_DETOAST_DATUM(value));
 			return;
 		case JSONBOID:
-			append_jsonb(bytes, value);
+			append_jsonb(bytes, sorted, value);
 			return;
 		case TSVECTOROID:
 			append_tsvector(bytes, DatumGetTSVector(value));
@@ -709,9 +733,9 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 		case TEXTOID:
 		case VARCHAROID:
 		case BPCHAROID:
-			if (!is_loose(collation))
+			if (!is_loose(collation) && !needs_keys(sorted, collation))
 				break;
-			append_sort_key(bytes, type, collation, value);
+			append_text(bytes, type, collation, value);
 			return;
 		default:
 			break;
@@ -719,41 +743,41 @@ append_value(StringInfo bytes, Oid type, Oid collation, Datum value)
 	element = get_element_type(type);
 	if (OidIsValid(element))
 	{
-		append_array(bytes, element, collation, value);
+		append_array(bytes, sorted, element, collation, value);
 		return;
 	}
 	if (type_is_range(type))
 	{
-		append_range(bytes, type, value);
+		append_range(bytes, sorted, type, value);
 		return;
 	}
 	if (type_is_multirange(type))
 	{
-		append_multirange(bytes, type, value);
+		append_multirange(bytes, sorted, type, value);
 		return;
 	}
 	if (get_typtype(type) == TYPTYPE_COMPOSITE)
 	{
-		append_composite(bytes, type, value);
+		append_composite(bytes, sorted, type, value);
 		return;
 	}
 	tsurugi_codec_init_type(&codec, type, -1, collation);
 	if (is_plain(&codec, &ordered))
 		append_plain(bytes, &codec, value);
 	else if (is_citext(type))
-		append_citext(bytes, value);
+		append_citext(bytes, sorted, collation, value);
 	else
 		append_hstore(bytes, value);
 }
 
 Datum
-tsurugi_canonical(Oid type, Oid collation, Datum value)
+tsurugi_canonical(Oid type, Oid collation, bool sorted, Datum value)
 {
 	StringInfoData bytes;
 
 	initStringInfo(&bytes);
 	appendStringInfoSpaces(&bytes, VARHDRSZ);
-	append_value(&bytes, type, collation, value);
+	append_value(&bytes, sorted, type, collation, value);
 	SET_VARSIZE(bytes.data, bytes.len);
 	return PointerGetDatum(bytes.data);
 }

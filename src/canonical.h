@@ -10,15 +10,16 @@
 
 /*
  * Whether there is such a form; *ordered_out: memcmp of the bytes is the order of the
- * type's default btree operators, too.
+ * type's default btree operators, too.  sorted: texts are to be in the order of their collation (collation.h), if
+ * that is known.
  */
-extern bool tsurugi_canonical_is_possible(Oid type, Oid collation, bool *ordered_out);
+extern bool tsurugi_canonical_is_possible(Oid type, Oid collation, bool sorted, bool *ordered_out);
 
 /* The same of a part of a value, which may be of a domain; *ordered_inout: the parts before are in order, then with it. */
-extern bool tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool *ordered_inout);
+extern bool tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool sorted, bool *ordered_inout);
 
 /* The bytes of a value that is not NULL, of a base type, as a bytea in the current memory context. */
-extern Datum tsurugi_canonical(Oid type, Oid collation, Datum value);
+extern Datum tsurugi_canonical(Oid type, Oid collation, bool sorted, Datum value);
 
 /* Whether a function is this one of an extension's library, which is what an extension is known by; NULL: any of it. */
 extern bool tsurugi_is_of_library(Oid function, const char *library, const char *name);

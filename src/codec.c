@@ -21,6 +21,8 @@
 #include "utils/pg_locale.h"
 #include "utils/typcache.h"
 
+#include "src/collation.h"
+
 #define NUMERIC_HEADER_SPECIAL 0xc000
 #define NUMERIC_HEADER_NAN 0xc000
 #define NUMERIC_HEADER_SHORT 0x8000
@@ -300,7 +302,7 @@ tsurugi_value_by_reference(const tsurugi_codec *codec, Datum datum, tg_value *va
 static bool
 string_key_code(const tsurugi_codec *codec, bool *ordered_out)
 {
-	*ordered_out = lc_collate_is_c(codec->collation);
+	*ordered_out = tsurugi_collation_order(codec->collation) == TSURUGI_ORDER_OF_BYTES;
 	return *ordered_out || get_collation_isdeterministic(codec->collation);
 }
 

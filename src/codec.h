@@ -40,6 +40,7 @@ typedef struct tsurugi_codec
 	int16 typlen;
 	int16 scale; /* NUMERIC* */
 	bool typbyval;
+	bool sorted;  /* what a key makes of values has texts in their collation's order (canonical.h) */
 	Oid type;	  /* base type, domains looked through */
 	int32 typmod; /* of the base type */
 	Oid collation;

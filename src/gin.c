@@ -180,7 +180,7 @@ tsurugi_gin_encode(const tsurugi_gin *gin, int column, tsurugi_gin_category cate
 	if (category != TSURUGI_GIN_KEY)
 		return 1;
 	if (made->canonical)
-		key = tsurugi_canonical(made->type, gin->columns[column].collation, key);
+		key = tsurugi_canonical(made->type, gin->columns[column].collation, false, key);
 	tsurugi_value(&made->codec, key, &value);
 	/* of the full length, too: it may be what is left of a longer one */
 	if (made->codec.kind == TG_KIND_STRING && tg_string_is_out(&value.string) &&

@@ -46,7 +46,8 @@ tsurugi_hash(FmgrInfo *function, Oid collation, Datum value)
 Datum
 tsurugi_hash_canonical(Oid type, Oid collation, Datum value)
 {
-	const struct varlena *bytes = (const struct varlena *) DatumGetPointer(tsurugi_canonical(type, collation, value));
+	const struct varlena *bytes =
+		(const struct varlena *) DatumGetPointer(tsurugi_canonical(type, collation, false, value));
 
 	return hash_any_extended((const unsigned char *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), 0);
 }

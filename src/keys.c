@@ -48,6 +48,7 @@ typedef struct Form
 	uint8_t code;
 	bool ordered;
 	bool canonical;
+	bool sorted;	/* canonical, texts in it by their sort keys */
 	Oid comparison; /* canonical, and a rank by this function */
 	bool cover;
 	bool hashed; /* of the canonical bytes, or by this family's function */
@@ -70,9 +71,12 @@ is_usual_family(Oid type, Oid family)
 	return is_pattern_family(family) || (OidIsValid(usual) && get_opclass_family(usual) == family);
 }
 
-/* By an operator class: its family, and the type that it is for. */
+/*
+ * By an operator class: its family, and the type that it is for.  sorted: who looks for something may want ranges, or an order,
+ * for which texts are worth being longer.
+ */
 static void
-choose_form(const tsurugi_codec *codec, Oid family, Oid input, Form *form)
+choose_form(const tsurugi_codec *codec, Oid family, Oid input, bool sorted, Form *form)
 {
 	bool usual = is_usual_family(codec->type, family);
 
@@ -81,12 +85,19 @@ choose_form(const tsurugi_codec *codec, Oid family, Oid input, Form *form)
 	{
 		form->ordered |=
 			is_pattern_family(family) || (type_is_enum(codec->type) && tsurugi_enum_is_in_order(codec->type));
-		return;
+		if (form->ordered || !sorted ||
+			!tsurugi_canonical_is_possible(codec->type, codec->collation, true, &form->ordered))
+			return;
+		form->sorted = true;
 	}
 	form->canonical = true;
 	form->code = TG_KEY_STRING;
-	if (usual && tsurugi_canonical_is_possible(codec->type, codec->collation, &form->ordered))
+	if (form->sorted)
 		return;
+	form->sorted = sorted;
+	if (usual && tsurugi_canonical_is_possible(codec->type, codec->collation, sorted, &form->ordered))
+		return;
+	form->sorted = false;
 	form->ordered = true;
 	form->comparison = get_opfamily_proc(family, input, input, BTORDER_PROC);
 	if (!OidIsValid(form->comparison))
@@ -111,6 +122,7 @@ set_form(tsurugi_key_column *column, const tsurugi_codec *origin, const tsurugi_
 	column->hashed = form->hashed;
 	column->hash_family = form->hash_family;
 	column->origin = *origin;
+	column->origin.sorted = form->sorted;
 	column->codec = *stored;
 	column->part.code = form->code;
 	column->part.header_bytes = column->codec.header_bytes;
@@ -128,7 +140,7 @@ tsurugi_key_describe_value(Oid type, Oid collation, tsurugi_key_column *column)
 	class = GetDefaultOpClass(codec.type, BTREE_AM_OID);
 	if (!OidIsValid(class))
 		return false;
-	choose_form(&codec, get_opclass_family(class), get_opclass_input_type(class), &form);
+	choose_form(&codec, get_opclass_family(class), get_opclass_input_type(class), false, &form);
 	stored = codec;
 	if (form.canonical)
 		init_canonical_codec(&stored);
@@ -206,8 +218,9 @@ number_source(tsurugi_relation *described, const tsurugi_hidden *source)
 	{
 		const tsurugi_hidden *hidden = &described->hidden[i];
 
-		if (hidden->canonical == source->canonical && hidden->comparison == source->comparison &&
-			hidden->cover == source->cover && hidden->hashed == source->hashed && hidden->hash == source->hash &&
+		if (hidden->canonical == source->canonical && hidden->origin.sorted == source->origin.sorted &&
+			hidden->comparison == source->comparison && hidden->cover == source->cover &&
+			hidden->hashed == source->hashed && hidden->hash == source->hash &&
 			hidden->origin.collation == source->origin.collation && equal(hidden->source, source->source))
 			return i;
 	}
@@ -309,6 +322,7 @@ place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column
 		tsurugi_codec_init_type(&source.stored, INT8OID, -1, InvalidOid);
 	else if (is_made)
 		init_canonical_codec(&source.stored);
+	source.origin.sorted = form->sorted;
 	set_form(column, codec, &source.stored, form);
 	column->part.column = column->attnum != 0 && !is_made ? column->attnum - 1 : hidden_column(described, out, &source);
 }
@@ -336,7 +350,7 @@ choose_hash(Relation index, int position, const tsurugi_codec *codec, Form *form
 		return;
 	}
 	form->canonical =
-		is_usual && !is_plain && tsurugi_canonical_is_possible(codec->type, codec->collation, &form->ordered);
+		is_usual && !is_plain && tsurugi_canonical_is_possible(codec->type, codec->collation, false, &form->ordered);
 	*form = (Form){.code = TG_KEY_UNSIGNED, .hashed = true, .canonical = form->canonical};
 	if (!form->canonical)
 	{
@@ -371,6 +385,15 @@ has_equality(Relation index, int position, Oid type)
 		   (index->rd_rel->relam == BRIN_AM_OID && brin_of(index, position, type) == TSURUGI_BRIN_EQUALITY);
 }
 
+/*
+ * What is unique is there to be found by equality: there, as in a primary key, texts are as they are.
+ */
+static bool
+is_for_order(Relation index)
+{
+	return index->rd_rel->relam == BTREE_AM_OID && !index->rd_index->indisunique && !index->rd_index->indisexclusion;
+}
+
 static void
 describe_column(tsurugi_relation *described, Relation relation, Relation index, int position, bool covers,
 				tsurugi_index *out, tsurugi_key_column *column)
@@ -395,12 +418,12 @@ describe_column(tsurugi_relation *described, Relation relation, Relation index, 
 		Oid input;
 		Oid family = family_of(index, position, codec.type, &input);
 
-		choose_form(&codec, family, input, &form);
+		choose_form(&codec, family, input, true, &form);
 	}
 	else if (!covers)
 	{
 		column->family = family_of(index, position, codec.type, &column->opcintype);
-		choose_form(&codec, column->family, column->opcintype, &form);
+		choose_form(&codec, column->family, column->opcintype, is_for_order(index), &form);
 	}
 	place_column(described, out, column, expression, &codec, &form);
 	if (!out->primary)
@@ -695,9 +718,11 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 	}
 	for (int i = 0; i < a->source_count; i++)
 	{
-		if (a->hidden[i].canonical != b->hidden[i].canonical || a->hidden[i].comparison != b->hidden[i].comparison ||
-			a->hidden[i].cover != b->hidden[i].cover || a->hidden[i].hashed != b->hidden[i].hashed ||
-			a->hidden[i].hash != b->hidden[i].hash || a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
+		if (a->hidden[i].canonical != b->hidden[i].canonical ||
+			a->hidden[i].origin.sorted != b->hidden[i].origin.sorted ||
+			a->hidden[i].comparison != b->hidden[i].comparison || a->hidden[i].cover != b->hidden[i].cover ||
+			a->hidden[i].hashed != b->hidden[i].hashed || a->hidden[i].hash != b->hidden[i].hash ||
+			a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
 			!equal(a->hidden[i].source, b->hidden[i].source) ||
 			!tsurugi_gin_is_same(a->hidden[i].gin, b->hidden[i].gin))
 			return false;

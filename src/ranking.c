@@ -191,8 +191,9 @@ shorten_look(tg_table *table, Datum bytes, Datum *short_out)
 Datum
 tsurugi_key_bytes(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value)
 {
-	return OidIsValid(comparison) ? rank_add(table, codec, comparison, value)
-								  : shorten_add(table, tsurugi_canonical(codec->type, codec->collation, value));
+	return OidIsValid(comparison)
+			   ? rank_add(table, codec, comparison, value)
+			   : shorten_add(table, tsurugi_canonical(codec->type, codec->collation, codec->sorted, value));
 }
 
 bool
@@ -200,5 +201,5 @@ tsurugi_key_bytes_look(tg_table *table, const tsurugi_codec *codec, Oid comparis
 {
 	return OidIsValid(comparison)
 			   ? rank_look(table, codec, comparison, value, bytes_out)
-			   : shorten_look(table, tsurugi_canonical(codec->type, codec->collation, value), bytes_out);
+			   : shorten_look(table, tsurugi_canonical(codec->type, codec->collation, codec->sorted, value), bytes_out);
 }

@@ -295,7 +295,7 @@ tsurugi_check_new_column(Oid relation, AttrNumber attnum)
 	if (users == NIL)
 		return;
 	column = column_to_be(relation, attnum);
-	if (!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, &ordered))
+	if (!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, false, &ordered))
 		refuse(type, linitial(users));
 	if (ordered)
 		return;

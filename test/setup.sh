@@ -1,5 +1,6 @@
 #!/bin/bash
-# Installs the Debian packages that a target needs, and only those missing.
+# Installs the Debian packages that a target needs, and only those missing; for tests, too,
+# the locales that texts are compared under, which package locales has the sources of.
 #
 #   test/setup.sh GROUP...      groups: build, test, lint, bench, instructions, runtime, sched, kernel
 #
@@ -13,11 +14,11 @@ packages_of()
 {
 	case $1 in
 		build) echo gcc libc6-dev liburcu-dev make postgresql-15 postgresql-server-dev-15 ;;
-		test) echo perl libipc-run-perl postgresql-15-pgtap ;;
+		test) echo locales perl libipc-run-perl postgresql-15-pgtap ;;
 		lint) echo clang-format-14 cppcheck ;;
 		bench) echo perl ;;
 		instructions) echo valgrind libc6-dbg ;;
-		runtime) echo gcc libc6-dev liburcu-dev ;;
+		runtime) echo gcc libc6-dev liburcu-dev locales ;;
 		kernel) echo gcc libc6-dev liblmdb-dev librocksdb-dev liburcu-dev libwiredtiger-dev perl ;;
 		sched) echo gcc g++ libc6-dev liburcu-dev clang-14 libomp-14-dev libtbb-dev perl ;;
 		*) echo "setup.sh: unknown group \"$1\"" >&2; return 1 ;;
@@ -34,6 +35,18 @@ missing_packages()
 			dpkg -s "$package" 2>/dev/null | grep '^Status: install ok installed$' >/dev/null || echo "$package"
 		done
 	done | sort -u
+}
+
+# The locales of these groups that are not there.
+missing_locales()
+{
+	local there locale
+
+	[[ " $* " =~ " "(test|runtime)" " ]] || return 0
+	there=$(locale -a)
+	for locale in cs_CZ de_DE en_US fr_CA ja_JP sv_SE; do
+		grep -x "$locale.utf8" <<<"$there" >/dev/null || echo "$locale"
+	done
 }
 
 conf=/etc/postgresql-common/createcluster.d/tsurugi_fdw.conf
@@ -78,27 +91,45 @@ if [ "${1:-}" = --install ]; then
 	install_packages "$@"
 	exit
 fi
+if [ "${1:-}" = --locales ]; then
+	shift
+	for locale; do
+		localedef -i "$locale" -f UTF-8 "$locale.UTF-8"
+	done
+	exit
+fi
 
 if ! command -v dpkg >/dev/null; then
 	echo "setup.sh: not a Debian system; trusting that what is needed is installed" >&2
 	exit 0
 fi
 
-missing=$(missing_packages "$@")
-[ -n "$missing" ] || exit 0
+# This script's other half, as root.
+as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		bash "${BASH_SOURCE[0]}" "$@" >&2
+	elif command -v sudo >/dev/null; then
+		sudo bash "${BASH_SOURCE[0]}" "$@" >&2
+	else
+		echo "setup.sh: not root and no sudo; please install:" "${@:2}" >&2
+		exit 1
+	fi
+}
 
-echo "Installing Debian packages:" $missing >&2
-if [ "$(id -u)" -eq 0 ]; then
-	bash "${BASH_SOURCE[0]}" --install $missing >&2
-elif command -v sudo >/dev/null; then
-	sudo bash "${BASH_SOURCE[0]}" --install $missing >&2
-else
-	echo "setup.sh: not root and no sudo; please install:" $missing >&2
-	exit 1
+missing=$(missing_packages "$@")
+if [ -n "$missing" ]; then
+	echo "Installing Debian packages:" $missing >&2
+	as_root --install $missing
+	still=$(missing_packages "$@")
+	if [ -n "$still" ]; then
+		echo "setup.sh: could not install:" $still >&2
+		exit 1
+	fi
 fi
 
-still=$(missing_packages "$@")
-if [ -n "$still" ]; then
-	echo "setup.sh: could not install:" $still >&2
-	exit 1
+missing=$(missing_locales "$@")
+if [ -n "$missing" ]; then
+	echo "Making locales:" $missing >&2
+	as_root --locales $missing
 fi

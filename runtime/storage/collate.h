@@ -1,0 +1,61 @@
+/*
+ * collate.h
+ *	  Sort keys of strings: bytes whose memcmp order is that of the C library's strcoll().
+ *
+ * Exactly, or not at all: what is not known to be exact cannot be opened.
+ */
+#ifndef TG_COLLATE_H
+#define TG_COLLATE_H
+
+#include <locale.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TG_COLLATE_LEVEL_MAX 8
+
+/* What a locale says of strings' order.  A value; points into the locale, which has to stay. */
+typedef struct tg_collation
+{
+	uint32_t level_count; /* 0: the order is that of the bytes */
+	uint32_t section_count;
+	const unsigned char *rules; /* of each level, section by section */
+	const int32_t *table;
+	const unsigned char *weights;
+	const unsigned char *extra;
+	const int32_t *indirect;
+	bool by_position[TG_COLLATE_LEVEL_MAX];
+	uint64_t backward[TG_COLLATE_LEVEL_MAX]; /* sections, by number, that go backward on the level */
+} tg_collation;
+
+/* What a string is made of. */
+typedef struct tg_collation_walked
+{
+	struct element *elements; /* in the caller's memory */
+	size_t count;
+	uint64_t sections;
+} tg_collation_walked;
+
+/*
+ * The order of a locale, of the process's if this is NULL.  False: this library's, or this locale's, is not one that
+ * keys are known for.
+ */
+extern bool tg_collation_open(tg_collation *collation_out, locale_t locale);
+
+/* Memory that tg_collation_walk needs for a string of so many bytes, aligned to 8. */
+extern size_t tg_collation_scratch_bytes(size_t string_bytes);
+
+/*
+ * Walks through a string, which has no zero bytes and is valid in the locale's encoding.  The result is the room that
+ * its key needs at most; the scratch memory has to stay.
+ */
+extern size_t tg_collation_walk(const tg_collation *collation, const char *string, size_t string_bytes,
+								tg_collation_walked *walked, void *scratch);
+
+/*
+ * Writes the key of a string, once; its length.  No key is the beginning of another; of two strings that strcoll()
+ * takes for equal the keys are equal, too.
+ */
+extern size_t tg_collation_key(const tg_collation *collation, tg_collation_walked *walked, unsigned char *key);
+
+#endif /* TG_COLLATE_H */

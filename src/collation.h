@@ -1,0 +1,26 @@
+/*
+ * collation.h
+ *	  The order of texts under a collation.
+ */
+#ifndef TSURUGI_COLLATION_H
+#define TSURUGI_COLLATION_H
+
+#include "lib/stringinfo.h"
+
+typedef enum tsurugi_text_order
+{
+	TSURUGI_ORDER_UNKNOWN,
+	TSURUGI_ORDER_OF_BYTES,
+	TSURUGI_ORDER_OF_KEYS
+} tsurugi_text_order;
+
+/* How texts are in order under a collation, deterministic or not. */
+extern tsurugi_text_order tsurugi_collation_order(Oid collation);
+
+/*
+ * OF_KEYS: appends bytes whose memcmp order is PostgreSQL's (varstr_cmp), and that are equal exactly where the
+ * texts are.
+ */
+extern void tsurugi_collation_append_key(StringInfo bytes, Oid collation, const char *text, int length);
+
+#endif /* TSURUGI_COLLATION_H */
