@@ -22,6 +22,10 @@ INSERT INTO booking VALUES (32, 6, '(,)') ON CONFLICT ON CONSTRAINT booking_room
 INSERT INTO booking VALUES (32, 6, '(,)') ON CONFLICT (room, during) DO NOTHING;
 INSERT INTO booking VALUES (1, 6, '(,)') ON CONFLICT (id) DO UPDATE SET room = EXCLUDED.room, during = EXCLUDED.during;
 INSERT INTO booking VALUES (1, 6, '(,)') ON CONFLICT (id) DO UPDATE SET note = 'kept' RETURNING id, room, note;
+-- who is in the way
+SELECT id FROM booking WHERE room = 1 AND during && '[2024-01-01 10:30,2024-01-01 11:10)' ORDER BY id;
+SELECT id FROM booking WHERE during && '[2024-01-01 10:30,2024-01-01 11:10)' ORDER BY id;
+SELECT id FROM booking WHERE room = 1 AND during = 'empty' ORDER BY id;
 -- UPDATE
 UPDATE booking SET room = 1 WHERE id = 3;
 UPDATE booking SET during = '[2024-01-01 12:30,2024-01-01 12:40)', room = 1 WHERE id = 3;
