@@ -285,15 +285,19 @@ tsurugi_error_moved(Relation relation, uint32_t row)
 }
 
 void
-tsurugi_error_stored_anew(Relation relation)
+tsurugi_error_stored_anew(Relation relation, tg_time stored)
 {
+	const char *other = tsurugi_describe_author(stored);
+
 	tg_conflict_note(TG_CONFLICT_STORED_ANEW);
-	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					errmsg("could not serialize access due to concurrent change of definition"),
-					errdetail("Foreign table \"%s\" was emptied, or its rows were stored anew, by a transaction that "
-							  "committed after this one's snapshot was taken.",
-							  RelationGetRelationName(relation)),
-					errhint("The transaction might succeed if retried."), errtable(relation)));
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent change of definition"),
+			 errdetail("Foreign table \"%s\" was emptied, or its rows were stored anew, by %s committed after this "
+					   "one's snapshot was taken.",
+					   RelationGetRelationName(relation),
+					   other != NULL ? psprintf("%s, which", other) : "a transaction that"),
+			 errhint("The transaction might succeed if retried."), errtable(relation)));
 	pg_unreachable();
 }
 
@@ -336,8 +340,8 @@ describe_conflict(const tg_conflict *conflict, const char *table, const char *su
 		case TG_CONFLICT_STORED_ANEW:
 			return errdetail(
 				"Foreign table \"%s\", which this transaction has read, was dropped or emptied, or its rows "
-				"were stored anew, by a concurrent transaction.",
-				table);
+				"were stored anew, by %s.",
+				table, other);
 		default:
 			break;
 	}

@@ -446,7 +446,7 @@ tsurugi_snapshot_of(EState *estate, Relation relation, const tg_table *table, tg
 {
 	tsurugi_snapshot(estate, snapshot_out);
 	if (tg_unlikely(snapshot_out->time < tg_load_relaxed(&table->stored)))
-		tsurugi_error_stored_anew(relation);
+		tsurugi_error_stored_anew(relation, tg_load_relaxed(&table->stored));
 }
 
 void

@@ -40,6 +40,7 @@
 #include "src/kinds.h"
 #include "src/relation.h"
 #include "src/session.h"
+#include "src/transaction.h"
 
 typedef enum ChangeKind
 {
@@ -318,15 +319,19 @@ take_back(const Change *change)
 
 /* Who has read in it, and has no lock on the relation any more, is told so when that is validated. */
 static void
-go(tg_table *table)
+go(tg_table *table, tg_time time)
 {
 	if (table != NULL)
-		tg_store_release(&table->gone, true);
+		tg_store_release(&table->gone, time);
 	give_up(table);
 }
 
+/*
+ * time: of the commit, for what takes another's place.  All older snapshots are before it; who locks the relation next, which is after this,
+ * takes his later.
+ */
 static void
-finish(const Change *change)
+finish(const Change *change, tg_time time)
 {
 	tg_table *table;
 
@@ -335,18 +340,17 @@ finish(const Change *change)
 		case CHANGE_CREATED:
 			break;
 		case CHANGE_REPLACED:
-			/* A moment that all older snapshots are before; who locks the relation next, which is after this, takes his later. */
 			table = tg_catalog_find(change->database, change->relation);
 			if (table != NULL) /* else it was dropped then */
-				tg_store_relaxed(&table->stored, tg_fetch_add_seq_cst(tg_clock, 1) + 1);
-			go(change->old);
+				tg_store_relaxed(&table->stored, time);
+			go(change->old, time);
 			break;
 		case CHANGE_INDEXED:
 		case CHANGE_UNINDEXED:
 			end_index(change, change->kind == CHANGE_UNINDEXED);
 			break;
 		case CHANGE_DROPPED:
-			go(tg_catalog_take(tsurugi_session(), change->database, change->relation));
+			go(tg_catalog_take(tsurugi_session(), change->database, change->relation), time);
 			break;
 		case CHANGE_DATABASE:
 			tsurugi_lease_end_database(change->database);
@@ -362,13 +366,28 @@ tsurugi_storage_is_changed(void)
 	return changes != NULL;
 }
 
+/* Somebody may have read what is no more. */
+static bool
+has_replaced(void)
+{
+	for (const Change *change = changes; change != NULL; change = change->next)
+		if (change->kind == CHANGE_REPLACED || change->kind == CHANGE_DROPPED)
+			return true;
+	return false;
+}
+
 void
 tsurugi_storage_end(bool committed)
 {
+	tg_time time = 0;
+
+	if (committed && has_replaced())
+		time =
+			tg_author_draw(tsurugi_session(), tsurugi_kind, tsurugi_transaction_isolation(), tsurugi_transaction_label);
 	for (; changes != NULL; changes = changes->next)
 	{
 		if (committed)
-			finish(changes);
+			finish(changes, time);
 		else
 			take_back(changes);
 	}

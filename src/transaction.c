@@ -102,6 +102,14 @@ lock_part(const Part *part, bool take)
 	CurrentResourceOwner = owner;
 }
 
+tg_isolation
+tsurugi_transaction_isolation(void)
+{
+	return tsurugi_is_serializable()	 ? TG_SERIALIZABLE
+		   : IsolationUsesXactSnapshot() ? TG_REPEATABLE_READ
+										 : TG_READ_COMMITTED;
+}
+
 static void
 begin_transaction(void)
 {
@@ -112,11 +120,8 @@ begin_transaction(void)
 						errmsg("cannot change tables of tsurugi_fdw during a parallel operation")));
 	tsurugi_settings_follow();
 	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
-	own_txn = tg_txn_begin_as(session, own_host, tsurugi_kind,
-							  tsurugi_is_serializable()		? TG_SERIALIZABLE
-							  : IsolationUsesXactSnapshot() ? TG_REPEATABLE_READ
-															: TG_READ_COMMITTED,
-							  tsurugi_transaction_label);
+	own_txn =
+		tg_txn_begin_as(session, own_host, tsurugi_kind, tsurugi_transaction_isolation(), tsurugi_transaction_label);
 	tsurugi_isolation_begin(own_txn);
 	writes_noted = 1;
 	tg_claims_begin(session);

@@ -67,6 +67,9 @@ extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose
  */
 extern void tsurugi_wait_for_outcome(const tg_wait *wait);
 
+/* What the transaction promises, as the store calls it. */
+extern tg_isolation tsurugi_transaction_isolation(void);
+
 /*
  * For kinds.c: the store's transaction, begun if it is not there yet; and its end
  * where its beginning has failed.

@@ -277,7 +277,8 @@ struct tg_table
 	uint32_t hidden;   /* the host's: from this column on the layout has none of the user's; 0: it has no others */
 	struct tg_dictionary *dictionaries; /* dictionary.h; atomic, changed under the table's latch, only grows */
 	uint32_t relocating;				/* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
-	uint32_t gone; /* the host's: by a commit the table has other storage now, or is no more; atomic */
+	uint64_t
+		gone; /* the host's: by a commit at this time the table has other storage, or is no more; 0: it has not; atomic */
 
 	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once but for table.c, 4 */
 	tg_version *small[TG_SMALL_SEGMENTS];

@@ -6,6 +6,7 @@
  * remembers when its last transactions have committed, and what they were:
  *
  *	commit_times	a ring of the last TG_AUTHOR_COMMITS; the time is there before COMMITTED is (T2)
+ *	stored_times	the last ones that the host has stored something anew at
  *	described		since when it has its kind and label; most transactions have those of the one before
  *	before			the kinds and labels before that, TG_AUTHOR_LIVES of them, and the times that they were for
  *
@@ -27,6 +28,19 @@
 
 #include "runtime/txn/txn_internal.h"
 
+tg_time
+tg_author_draw(tg_session *session, tg_txn_kind kind, tg_isolation isolation, const char *label)
+{
+	tg_txn *txn = &tg_txns->txn[session->id];
+	tg_time time;
+
+	tg_txn_describe(txn, kind, isolation, label);
+	time = tg_fetch_add_seq_cst(tg_clock, 1) + 1;
+	tg_store_relaxed(&txn->stored_times[txn->stored_next], time);
+	txn->stored_next = (txn->stored_next + 1) % TG_AUTHOR_STORED;
+	return time;
+}
+
 void
 tg_author_change(tg_txn *txn)
 {
@@ -47,6 +61,9 @@ has_committed_at(const tg_txn *txn, tg_time time)
 {
 	for (unsigned i = 0; i < TG_AUTHOR_COMMITS; i++)
 		if (tg_load_relaxed(&txn->commit_times[i]) == time)
+			return true;
+	for (unsigned i = 0; i < TG_AUTHOR_STORED; i++)
+		if (tg_load_relaxed(&txn->stored_times[i]) == time)
 			return true;
 	return false;
 }

@@ -16,6 +16,12 @@ typedef struct tg_author
 	char label[TG_TXN_LABEL_BYTES]; /* "" if it had none, or if it is not known any more */
 } tg_author;
 
+/*
+ * A new time of the clock, for what the host commits beside the writes of transactions: storage that takes the place of other, or goes.  The session's
+ * transaction has ended, as far as it is one of the store's; it was this.  Known for some more such times.
+ */
+extern tg_time tg_author_draw(tg_session *session, tg_txn_kind kind, tg_isolation isolation, const char *label);
+
 /* The transaction that committed at this time.  False: that is too long ago.  Waits for nobody. */
 extern bool tg_author_find(tg_time time, tg_author *author_out);
 

@@ -554,7 +554,7 @@ tg_shared_draw_at(tg_session *session, tg_shared *shared, tg_time time, bool fro
 	tg_assert(from || !tracks(shared));
 	if (tg_shared_has_ended(shared))
 		status = TG_STOPPED;
-	else if (shared->snapshot == 0)
+	else if (shared->snapshot == 0 && !tg_failpoint_refuses("skip_shared_entry"))
 		status = keep_time(shared, time, from);
 	tg_txn_leave(session, shared->txn, entered);
 	return status;

@@ -43,6 +43,7 @@ typedef enum tg_txn_state
 #define TG_REGISTERED_MAX 8
 
 #define TG_AUTHOR_COMMITS 32 /* of one descriptor, whose times are remembered */
+#define TG_AUTHOR_STORED 4	 /* and of what was stored anew */
 #define TG_AUTHOR_LIVES 3	 /* kinds and labels that it had before */
 
 /* What a descriptor was, for the commits in (since, until]; all of it atomic. */
@@ -105,7 +106,9 @@ struct tg_txn
 
 	/* author.c's: written by the owner, read by anyone, all of it atomic */
 	tg_time commit_times[TG_AUTHOR_COMMITS] TG_CACHE_ALIGNED; /* the next one's place: commits */
-	tg_time described;										  /* since when kind and label are what they are */
+	tg_time stored_times[TG_AUTHOR_STORED];					  /* the next one's place: stored_next */
+	uint32_t stored_next;
+	tg_time described; /* since when kind and label are what they are */
 	uint32_t before_next;
 	tg_authored before[TG_AUTHOR_LIVES];
 } TG_CACHE_ALIGNED;

@@ -523,10 +523,12 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 	}
 	if (noted == NULL)
 		return TG_OK;
-	if (tg_unlikely(tg_load_acquire(&noted->table->gone)))
+	if (tg_unlikely(tg_load_acquire(&noted->table->gone) != 0))
 	{
-		*conflict_out =
-			(tg_conflict){.kind = TG_CONFLICT_STORED_ANEW, .relation = noted->table->relation, .row = TG_ROW_MAX};
+		*conflict_out = (tg_conflict){.kind = TG_CONFLICT_STORED_ANEW,
+									  .relation = noted->table->relation,
+									  .row = TG_ROW_MAX,
+									  .time = tg_load_relaxed(&noted->table->gone)};
 		return TG_CHANGED;
 	}
 	tg_epoch_enter(session);

@@ -189,6 +189,16 @@ $session->query('ROLLBACK TO a;');
 $other->query("SELECT tsurugi.commit_transaction('$handle');");
 fails('UPDATE account SET v = 0 WHERE id = 1;', qr/changed by shared transaction "load", which committed/, 'several sessions worked in it');
 
+# definitions, and what is done beside all rows
+$other->query('SET tsurugi_fdw.transaction_label = rewriting;');
+$session->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM account;');
+$other->query('TRUNCATE other; INSERT INTO other VALUES (1, 0); CREATE FOREIGN TABLE beside (id int) SERVER tsurugi;');
+fails('SELECT FROM other;', qr/"other" was emptied, or its rows were stored anew, by process $other_pid \(transaction "rewriting"\), which committed/, 'who has emptied a table');
+$session->query('BEGIN ISOLATION LEVEL SERIALIZABLE; SAVEPOINT a; SELECT FROM other; ROLLBACK TO a; UPDATE account SET v = 0 WHERE id = 9;');
+$other->query('BEGIN; INSERT INTO beside VALUES (1); TRUNCATE other; COMMIT;');
+fails('COMMIT;', qr/"other", which this transaction has read, .* were stored anew, by process $other_pid \(transaction "rewriting"\)\./, 'or what others have read');
+$other->query('INSERT INTO other VALUES (1, 0); DROP FOREIGN TABLE beside;');
+
 # a LONG that has committed since
 $node->safe_psql('postgres', 'CREATE FOREIGN TABLE third (id int PRIMARY KEY, k int UNIQUE) SERVER tsurugi; INSERT INTO third VALUES (1, 1), (11, 11)');
 $other->query("SET tsurugi_fdw.transaction_type = long; SET tsurugi_fdw.write_preserve = third;

@@ -89,6 +89,28 @@ test_labels(void)
 	unit_ok(is_of(other, 1, TG_TXN_ORDINARY, "other"), "but not of that session");
 }
 
+/* What the host has stored anew is its session's, under the label of that time. */
+static void
+test_stored(void)
+{
+	tg_time times[TG_AUTHOR_STORED + 1];
+	tg_author author;
+	char label[TG_TXN_LABEL_BYTES];
+
+	for (unsigned i = 0; i < TG_AUTHOR_STORED + 1; i++)
+	{
+		label_of(i / 2, label);
+		times[i] = tg_author_draw(sessions[0], TG_TXN_ORDINARY, TG_READ_COMMITTED, label);
+	}
+	unit_ok(!tg_author_find(times[0], &author), "too much stored since");
+	label_of(0, label);
+	unit_ok(is_of(times[1], 0, TG_TXN_ORDINARY, label), "what was stored under another label");
+	label_of(TG_AUTHOR_STORED / 2, label);
+	unit_ok(is_of(times[TG_AUTHOR_STORED], 0, TG_TXN_ORDINARY, label), "and at last");
+	unit_ok(commit(0, TG_TXN_ORDINARY, label, 900) > times[TG_AUTHOR_STORED], "commits are later");
+	unit_ok(is_of(times[TG_AUTHOR_STORED], 0, TG_TXN_ORDINARY, label), "and do not take its place");
+}
+
 static void *
 commit_many(void *argument)
 {
@@ -145,6 +167,7 @@ main(void)
 	if (tg_table_create(sessions[0], 1, 70, kinds, 1, &key, &table) != TG_OK)
 		unit_bail("no table");
 	test_labels();
+	test_stored();
 	test_race();
 	return unit_done();
 }

@@ -262,6 +262,32 @@ keep_shared_entry(int64_t id)
 	return kept;
 }
 
+/* So does that of a snapshot which a session had before, and offers. */
+static bool
+keep_offered_entry(int64_t id)
+{
+	tg_shared *shared = begin(TG_REPEATABLE_READ, 60000);
+	tg_time drawn = 0;
+	unsigned entry;
+	unsigned other;
+	tg_time time;
+	bool kept;
+
+	commit_insert(id);
+	time = tg_snapshot_publish(mine, &entry);
+	commit_insert(id + 500);
+	if (tg_shared_draw_at(mine, shared, time, false) != TG_OK ||
+		tg_shared_draw_at(mine, shared, tg_load_seq_cst(tg_clock), false) != TG_OK ||
+		tg_shared_draw(mine, shared, &drawn, &other) != TG_OK)
+		unit_bail("no snapshot");
+	tg_snapshot_withdraw(mine, other);
+	tg_snapshot_withdraw(mine, entry);
+	kept = is_seen_later(shared, id) && drawn == time;
+	tg_shared_abort(mine, shared, TG_SHARED_GIVEN_UP, NULL);
+	tg_shared_close(shared);
+	return kept;
+}
+
 /* The read set is there as long as somebody may be noting something in it. */
 static bool
 keep_reads(int64_t id)
@@ -578,6 +604,7 @@ main(void)
 	check("users hold the lease", keep_lease_of_users, "skip_lease_of_users");
 	check("a place that is open stays", keep_open, "skip_open");
 	check("the snapshot is the transaction's own", keep_shared_entry, "skip_shared_entry");
+	check("so is one that was offered", keep_offered_entry, "skip_shared_entry");
 	check("so is that of a start", keep_start, "skip_shared_entry");
 	check("the read set goes with the last user", keep_reads, "forget_early");
 	check("an end wakes who waits for it", keep_wakes, "skip_shared_wake");
