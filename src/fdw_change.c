@@ -6,6 +6,7 @@
 
 #include "src/fdw_change.h"
 
+#include "access/htup_details.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
@@ -53,6 +54,13 @@ tsurugi_change_fire_update(EState *estate, ResultRelInfo *rinfo, HeapTuple old, 
 		ExecARUpdateTriggers(estate, rinfo, NULL, NULL, NULL, old, slot, NIL, NULL, false);
 }
 
+void
+tsurugi_change_mark_old(const tsurugi_change *modify, HeapTuple old)
+{
+	if (!modify->old_is_own)
+		old->t_data->t_infomask |= HEAP_XMIN_COMMITTED;
+}
+
 HeapTuple
 tsurugi_change_old_tuple(const tsurugi_change *modify, EState *estate, TupleTableSlot *old)
 {
@@ -60,6 +68,7 @@ tsurugi_change_old_tuple(const tsurugi_change *modify, EState *estate, TupleTabl
 	HeapTuple tuple = ExecCopySlotHeapTuple(old);
 
 	tuple->t_tableOid = RelationGetRelid(modify->relation);
+	tsurugi_change_mark_old(modify, tuple);
 	MemoryContextSwitchTo(saved);
 	return tuple;
 }
@@ -102,6 +111,7 @@ tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool
 	{
 		if (modify->has_old)
 			tsurugi_row_read(&modify->old, found->version);
+		modify->old_is_own = tsurugi_is_own_version(found->version);
 	}
 	else if (status == TG_SELF)
 		found->by_other_command = tsurugi_was_changed_by_other_command(&writer, found->version);

@@ -28,6 +28,7 @@ typedef struct tsurugi_change
 	bool checks_partition; /* inserts: the executor has not done it */
 	bool receives;		   /* rows that foreign keys may refer to, from ordinary partitions */
 	bool has_old;		   /* old is wanted */
+	bool old_is_own;	   /* the transaction itself has written it */
 	bool has_snapshot;
 	tg_snapshot snapshot;
 	bool *silenced;					/* a flag of the trigger descriptor to be set again, or NULL */
@@ -79,6 +80,12 @@ tsurugi_change_restore(tsurugi_change *modify, ResultRelInfo *rinfo)
 
 /* AFTER ROW UPDATE triggers for a row that is not the one the executor knows of. */
 extern void tsurugi_change_fire_update(EState *estate, ResultRelInfo *rinfo, HeapTuple old, TupleTableSlot *slot);
+
+/*
+ * Tells triggers whose version has been replaced, if it is the one that was looked at: as in a heap by a bit of its tuple.
+ * Without that bit it may be the transaction's own.
+ */
+extern void tsurugi_change_mark_old(const tsurugi_change *modify, HeapTuple old);
 
 /* The old row for triggers, in memory of the row in hand. */
 extern HeapTuple tsurugi_change_old_tuple(const tsurugi_change *modify, EState *estate, TupleTableSlot *old);

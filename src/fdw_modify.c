@@ -99,7 +99,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->ctid = InvalidAttrNumber;
 	modify->copies = described->may_copy;
 	modify->checks_partition = modify->receives = false;
-	modify->has_snapshot = false;
+	modify->has_snapshot = modify->old_is_own = false;
 	modify->silenced = NULL;
 	modify->exclusions = NULL;
 	modify->move = (tsurugi_move){0};
@@ -352,6 +352,9 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 					tsurugi_change_fire_update(estate, rinfo, old, slot);
 					tsurugi_change_silence(modify, &rinfo->ri_TrigDesc->trig_update_after_row);
 				}
+				else if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_after_row)
+					/* what the executor is going to fire them with */
+					tsurugi_change_mark_old(modify, ExecFetchSlotHeapTuple(rinfo->ri_oldTupleSlot, false, NULL));
 				return slot;
 			case TG_AGAIN:
 				break;

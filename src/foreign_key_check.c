@@ -17,7 +17,8 @@
  * as the owner of the referenced table, with a prepared statement for each
  * constraint.  For foreign tables the executor does not say which row it was; but another trigger may have
  * changed it again since, or, if the constraint is deferred and the row was put aside (deferred.h), another
- * statement.  So one without a referenced row is looked for once more, by its values.
+ * statement.  So one without a referenced row is looked for once more, by its values.  Who changes it beside its
+ * key, in the transaction that has written it, has it checked again, as in PostgreSQL.
  *
  * At SERIALIZABLE the question is no read that has to be validated: the lock
  * keeps the answer what it is until the end, and an update of the referenced
@@ -32,12 +33,14 @@
 #include "access/table.h"
 #include "access/tupconvert.h"
 #include "access/xact.h"
+#include "catalog/pg_collation_d.h"
 #include "catalog/pg_constraint.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "parser/parse_coerce.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -70,6 +73,7 @@ typedef struct known_key
 	Oid child;
 	Oid parent;
 	bool full; /* MATCH FULL */
+	bool validated;
 	bool deferrable;
 	bool initially_deferred;
 	char on_update;
@@ -114,6 +118,7 @@ read_constraint(known_key *key)
 	key->full = form->confmatchtype == FKCONSTR_MATCH_FULL;
 	key->on_update = form->confupdtype;
 	key->on_delete = form->confdeltype;
+	key->validated = form->convalidated;
 	key->deferrable = form->condeferrable;
 	key->initially_deferred = form->condeferred;
 	DeconstructFkConstraintRow(tuple, &key->count, key->child_columns, key->parent_columns, key->operators, NULL,
@@ -289,20 +294,31 @@ lock_referenced(known_key *key, Relation child, Relation parent, Datum *values)
 	return SPI_processed > 0;
 }
 
-/* Whether an UPDATE has left the columns as they were, byte by byte. */
+/* By the constraint's operator, where it takes the column's values as they are; else byte by byte. */
 static bool
-is_unchanged(const known_key *key, Relation child, TupleTableSlot *old, TupleTableSlot *new)
+are_equal(const known_key *key, int at, const FormData_pg_attribute *column, Datum left, Datum right)
+{
+	Oid input;
+	Oid other;
+
+	if (datum_image_eq(left, right, column->attbyval, column->attlen))
+		return true;
+	op_input_types(key->child_operators[at], &input, &other);
+	return IsBinaryCoercible(column->atttypid, input) &&
+		   DatumGetBool(OidFunctionCall2Coll(get_opcode(key->child_operators[at]), DEFAULT_COLLATION_OID, left, right));
+}
+
+/* Whether an UPDATE has left the columns, which are all there now, as they were (ri_KeysEqual). */
+static bool
+is_unchanged(const known_key *key, Relation child, TupleTableSlot *old, const Datum *values)
 {
 	for (int i = 0; i < key->count; i++)
 	{
-		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(child), key->child_columns[i] - 1);
-		bool old_null;
-		bool new_null;
-		Datum old_value = slot_getattr(old, key->child_columns[i], &old_null);
-		Datum new_value = slot_getattr(new, key->child_columns[i], &new_null);
+		bool null;
+		Datum value = slot_getattr(old, key->child_columns[i], &null);
 
-		if (old_null != new_null ||
-			(!old_null && !datum_image_eq(old_value, new_value, attribute->attbyval, attribute->attlen)))
+		if (null ||
+			!are_equal(key, i, TupleDescAttr(RelationGetDescr(child), key->child_columns[i] - 1), value, values[i]))
 			return false;
 	}
 	return true;
@@ -330,23 +346,10 @@ waits(const known_key *key)
 	return key->deferrable && tsurugi_is_deferred(key->constraint, key->initially_deferred);
 }
 
-static bool
-is_validated(Oid constraint)
-{
-	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
-	bool validated;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for constraint %u", constraint);
-	validated = ((Form_pg_constraint) GETSTRUCT(tuple))->convalidated;
-	ReleaseSysCache(tuple);
-	return validated;
-}
-
 /*
  * Whether there is still a row with these columns: a check that was deferred is about
  * rows that are there when it is made, and the row may be gone, or have been changed, by then.  Below
- * a key that is not valid others with these columns may have been let be: then it is this row, if that is known.
+ * a key that is not valid others with these columns may have been let be: then it is this row.
  */
 static bool
 is_there(const known_key *key, Relation child, const Datum *columns, const bool *nulls, TupleTableSlot *row)
@@ -380,7 +383,7 @@ is_there(const known_key *key, Relation child, const Datum *columns, const bool 
 		else
 			generate_operator_clause(&query, column, types[i], key->child_operators[i], parameter, types[i]);
 	}
-	if (row != NULL && !is_validated(key->constraint))
+	if (!key->validated)
 	{
 		appendStringInfo(&query, " AND x.* OPERATOR(pg_catalog.*=) $%d", count + 1);
 		types[count] = child->rd_rel->reltype;
@@ -410,19 +413,33 @@ read_row(const known_key *key, TupleTableSlot *row, Datum *values, bool *nulls)
 	return null_count == 0 || (key->full && null_count < key->count);
 }
 
+/* Whether none of the columns is NULL. */
+static bool
+is_whole(const known_key *key, const bool *nulls)
+{
+	for (int i = 0; i < key->count; i++)
+		if (nulls[i])
+			return false;
+	return true;
+}
+
+/* Whether the transaction may have written the row that an UPDATE has replaced (tsurugi_change_mark_old). */
+static bool
+is_own(HeapTuple old)
+{
+	return (old->t_data->t_infomask & HEAP_XMIN_COMMITTED) == 0;
+}
+
 /* A row that another trigger has changed since, or deleted, refers to nothing any more. */
 static void
 check_row(known_key *key, Relation child, Datum *values, const bool *nulls, TupleTableSlot *row)
 {
 	Relation parent = table_open(key->parent, RowShareLock);
-	bool refers_to_one = true;
 
-	for (int i = 0; i < key->count; i++)
-		refers_to_one = refers_to_one && !nulls[i];
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (!(refers_to_one && lock_referenced(key, child, parent, values)) && is_there(key, child, values, nulls, row) &&
-		refers(key, child, nulls))
+	if (!(is_whole(key, nulls) && lock_referenced(key, child, parent, values)) &&
+		is_there(key, child, values, nulls, row) && refers(key, child, nulls))
 		error_missing(key, child, parent, values);
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
@@ -439,7 +456,7 @@ check_later(Oid constraint, Relation child, MinimalTuple row)
 
 	ExecStoreMinimalTuple(row, slot, false);
 	if (read_row(key, slot, values, nulls))
-		check_row(key, child, values, nulls, NULL);
+		check_row(key, child, values, nulls, slot);
 	ExecDropSingleTupleTableSlot(slot);
 }
 
@@ -611,24 +628,23 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 {
 	const TriggerData *data = trigger_data(fcinfo, "tsurugi_fdw_foreign_key_check");
 	known_key *key = find_key(data->tg_trigger->tgconstraint);
-	TupleTableSlot *row = data->tg_trigslot;
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(data->tg_event);
+	TupleTableSlot *row = is_update ? data->tg_newslot : data->tg_trigslot;
 	Datum values[INDEX_MAX_KEYS];
 	bool nulls[INDEX_MAX_KEYS];
 	bool refers_to_one;
 
 	if (key->child != RelationGetRelid(data->tg_relation))
 		elog(ERROR, "wrong table for the trigger of constraint %u", key->constraint);
-	if (TRIGGER_FIRED_BY_UPDATE(data->tg_event))
-	{
-		row = data->tg_newslot;
-		if (is_unchanged(key, data->tg_relation, data->tg_trigslot, row))
-			return PointerGetDatum(NULL);
-	}
 	refers_to_one = read_row(key, row, values, nulls);
+	if (is_update && is_whole(key, nulls) && !is_own(data->tg_trigtuple) &&
+		is_unchanged(key, data->tg_relation, data->tg_trigslot, values))
+		return PointerGetDatum(NULL);
 	/* As with PostgreSQL, an inserted row is pending though it refers to nothing. */
-	if ((refers_to_one || TRIGGER_FIRED_BY_INSERT(data->tg_event)) && waits(key))
+	if ((refers_to_one || !is_update) && waits(key))
 		tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation, check_later,
-							 key_of_row(data->tg_relation, row, key->child_columns, key->count));
+							 key->validated ? key_of_row(data->tg_relation, row, key->child_columns, key->count)
+											: ExecCopySlotMinimalTuple(row));
 	else if (refers_to_one)
 		check_row(key, data->tg_relation, values, nulls, row);
 	return PointerGetDatum(NULL);

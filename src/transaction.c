@@ -606,10 +606,23 @@ tsurugi_transaction_init(void)
 /* --- own changes --------------------------------------------------------------------- */
 
 static inline bool
+is_own(tg_time time)
+{
+	return tg_time_is_reference(time) && tg_reference_txn(time) == tsurugi_transaction_number();
+}
+
+static inline bool
 is_own_since(tg_time time, const tg_writer *writer)
 {
-	return tg_time_is_reference(time) && tg_reference_txn(time) == tsurugi_transaction_number() &&
-		   tg_reference_command(time) >= writer->command;
+	return is_own(time) && tg_reference_command(time) >= writer->command;
+}
+
+bool
+tsurugi_is_own_version(tg_version version)
+{
+	const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+
+	return header != NULL && is_own(tg_load_acquire(&header[tg_version_slot(version)].begin));
 }
 
 bool

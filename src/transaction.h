@@ -101,4 +101,7 @@ extern void tsurugi_check_not_prepared(void);
  */
 extern bool tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest);
 
+/* Whether the transaction itself has written this version.  Inside an epoch. */
+extern bool tsurugi_is_own_version(tg_version version);
+
 #endif /* TSURUGI_TRANSACTION_H */
