@@ -365,6 +365,9 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 				return NULL;
 			case TG_SELF:
 				tsurugi_check_own_change(found.by_other_command, "updated");
+				/* as PostgreSQL, which finds that out afterwards */
+				if (!checked && !tsurugi_change_leaves_partition(modify, estate, rinfo, slot))
+					tsurugi_change_check(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK);
 				return NULL;
 			case TG_EXISTS:
 				tsurugi_change_check_taken(modify, estate, &found, slot, &noted);

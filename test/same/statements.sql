@@ -124,3 +124,10 @@ INSERT INTO twice VALUES (3, 'Red') ON CONFLICT (k) DO UPDATE SET v = change_twi
 TABLE twice;
 DROP TABLE twice;
 DROP FUNCTION change_twice;
+\echo a row that one statement changes twice: the second time it is looked at, and let be
+CREATE TABLE twice (id int PRIMARY KEY, v int CHECK (v < 50), CONSTRAINT loop FOREIGN KEY (id) REFERENCES twice);
+INSERT INTO twice VALUES (1, 1), (2, 2);
+WITH x AS (UPDATE twice SET v = 55 WHERE id = 1), y AS (DELETE FROM twice RETURNING id) SELECT id FROM y;
+WITH x AS (UPDATE twice SET v = 45 WHERE id = 1), y AS (DELETE FROM twice RETURNING id) SELECT id FROM y;
+SELECT * FROM twice;
+DROP TABLE twice;
