@@ -176,6 +176,36 @@ SELECT * FROM grows WHERE k > '(1,a,)'::growing ORDER BY k;
 ALTER TYPE growing DROP ATTRIBUTE t;
 CREATE FOREIGN TABLE bad (k xml PRIMARY KEY) SERVER key_rank;
 
+-- An enum gets an operator class of its own, which is the default from then on: each index goes by the one that it has
+CREATE TYPE size AS ENUM ('s', 'm', 'l');
+CREATE FOREIGN TABLE sizes (id int PRIMARY KEY, k size) SERVER key_rank;
+CREATE INDEX usual ON sizes (k);
+CREATE INDEX hashed ON sizes USING hash (k);
+INSERT INTO sizes VALUES (1, 's'), (2, 'm'), (3, 'l');
+CREATE FUNCTION backwards(size, size) RETURNS int IMMUTABLE LANGUAGE internal AS 'enum_cmp';
+CREATE FUNCTION size_backwards(a size, b size) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT key_rank.backwards(b, a)';
+CREATE FUNCTION size_before(a size, b size) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT key_rank.backwards(b, a) < 0';
+CREATE OPERATOR <<< (FUNCTION = size_before, LEFTARG = size, RIGHTARG = size);
+CREATE FUNCTION size_same(a size, b size) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT key_rank.backwards(a, b) = 0';
+CREATE OPERATOR === (FUNCTION = size_same, LEFTARG = size, RIGHTARG = size);
+CREATE OPERATOR CLASS size_backwards DEFAULT FOR TYPE size USING btree AS OPERATOR 1 <<<, OPERATOR 3 ===, FUNCTION 1 size_backwards(size, size);
+INSERT INTO sizes VALUES (4, 'm');
+SELECT id FROM sizes WHERE k = 'm' ORDER BY id;
+CREATE INDEX own ON sizes (k);
+SELECT c.relname, pg_get_indexdef(c.oid) FROM pg_class c WHERE relname IN ('usual', 'own') ORDER BY 1;
+EXPLAIN (COSTS OFF) SELECT id, k FROM sizes ORDER BY k USING <<<;
+SELECT id, k FROM sizes WHERE k > 's' ORDER BY k, id;
+SELECT k FROM sizes ORDER BY k USING <<<;
+DROP INDEX own;
+SELECT id FROM sizes WHERE k = 'm' ORDER BY id;
+EXPLAIN (COSTS OFF) SELECT id FROM sizes WHERE k = 'm';
+-- and those that compare bytes are no more than that of a type that does not
+CREATE EXTENSION IF NOT EXISTS citext SCHEMA key_rank;
+CREATE FOREIGN TABLE words (w citext) SERVER key_rank;
+CREATE UNIQUE INDEX ON words (w text_pattern_ops);
+INSERT INTO words VALUES ('a'), ('A');
+SELECT count(*) FROM words;
+
 -- An attribute that is taken back: what is kept of values that had it goes, too
 CREATE TYPE labelled AS (l ltree, n int);
 CREATE FOREIGN TABLE labels (k labelled PRIMARY KEY, v int) SERVER key_rank;

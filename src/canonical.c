@@ -136,6 +136,8 @@ tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool sorted, bool *o
 	bool ordered;
 
 	type = getBaseType(type);
+	if (type_is_enum(type) && lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc != F_ENUM_CMP)
+		return false; /* an operator class of its own is what compares parts */
 	tsurugi_codec_init_type(&codec, type, -1, type_is_collatable(type) ? collation : InvalidOid);
 	if (!(is_plain(&codec, &ordered) && (ordered || !sorted)) &&
 		!tsurugi_canonical_is_possible(type, codec.collation, sorted, &ordered) && !is_plain(&codec, &ordered))

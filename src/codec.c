@@ -376,10 +376,9 @@ tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_ou
 		default:
 			break;
 	}
-	if (OidIsValid(codec->type) && type_is_enum(codec->type) &&
-		lookup_type_cache(codec->type, TYPECACHE_CMP_PROC)->cmp_proc == F_ENUM_CMP)
+	if (OidIsValid(codec->type) && type_is_enum(codec->type))
 	{
-		/* whether they are in order changes, and is looked at elsewhere (enum_order.h) */
+		/* whether they are in order changes, and is looked at elsewhere (enum_order.h); so is whether they are compared as enums */
 		*code_out = TG_KEY_UNSIGNED;
 		*ordered_out = false;
 		return true;

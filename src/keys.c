@@ -29,6 +29,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -63,12 +64,33 @@ is_pattern_family(Oid family)
 	return family == TEXT_PATTERN_BTREE_FAM_OID || family == BPCHAR_PATTERN_BTREE_FAM_OID;
 }
 
+/* Enums, arrays and the like have one of PostgreSQL's, as all of their kind, and may get one of their own at any time. */
 static bool
-is_usual_family(Oid type, Oid family)
+is_of_kind(Oid type)
 {
-	Oid usual = GetDefaultOpClass(type, BTREE_AM_OID);
+	return get_typtype(type) != TYPTYPE_BASE || OidIsValid(get_element_type(type));
+}
 
-	return is_pattern_family(family) || (OidIsValid(usual) && get_opclass_family(usual) == family);
+/*
+ * Whether it compares values as those who make keys of them suppose; input: the type that the operator class is for.  An index's
+ * family says so, whatever is the default by now.
+ */
+static bool
+is_usual_family(Oid type, Oid family, Oid input)
+{
+	Oid usual;
+
+	if (is_of_kind(type))
+	{
+		Oid comparison = get_opfamily_proc(family, input, input, BTORDER_PROC);
+
+		return comparison == F_ENUM_CMP || comparison == F_BTARRAYCMP || comparison == F_RANGE_CMP ||
+			   comparison == F_MULTIRANGE_CMP || comparison == F_BTRECORDCMP;
+	}
+	if (is_pattern_family(family))
+		return type < FirstNormalObjectId;
+	usual = GetDefaultOpClass(type, BTREE_AM_OID);
+	return OidIsValid(usual) && get_opclass_family(usual) == family;
 }
 
 /*
@@ -78,7 +100,7 @@ is_usual_family(Oid type, Oid family)
 static void
 choose_form(const tsurugi_codec *codec, Oid family, Oid input, bool sorted, Form *form)
 {
-	bool usual = is_usual_family(codec->type, family);
+	bool usual = is_usual_family(codec->type, family, input);
 
 	*form = (Form){0};
 	if (usual && tsurugi_key_code(codec, &form->code, &form->ordered))
@@ -327,6 +349,19 @@ place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column
 	column->part.column = column->attnum != 0 && !is_made ? column->attnum - 1 : hidden_column(described, out, &source);
 }
 
+/* Whether what a hash family, for this type, takes for equal is equal to those who make keys. */
+static bool
+is_equality_of_btree(Oid type, Oid family, Oid input)
+{
+	Oid usual = GetDefaultOpClass(type, BTREE_AM_OID);
+
+	if (is_of_kind(type))
+		return family < FirstNormalObjectId;
+	return OidIsValid(usual) &&
+		   get_op_opfamily_strategy(get_opfamily_member(family, input, input, HTEqualStrategyNumber),
+									get_opclass_family(usual)) == BTEqualStrategyNumber;
+}
+
 /*
  * Nothing but equality is looked for: by the column itself, if it is short and equal where its bytes in a key are; else by a
  * hash.  Where we know canonical bytes it is theirs, for those of composite types stay when the type gets one more column.
@@ -336,10 +371,7 @@ choose_hash(Relation index, int position, const tsurugi_codec *codec, Form *form
 {
 	Oid family = index->rd_opfamily[position];
 	Oid input = index->rd_opcintype[position];
-	Oid usual = GetDefaultOpClass(codec->type, BTREE_AM_OID);
-	bool is_usual =
-		OidIsValid(usual) && get_op_opfamily_strategy(get_opfamily_member(family, input, input, HTEqualStrategyNumber),
-													  get_opclass_family(usual)) == BTEqualStrategyNumber;
+	bool is_usual = is_equality_of_btree(codec->type, family, input);
 	bool is_plain;
 
 	*form = (Form){0};
