@@ -9,7 +9,8 @@
  *	low			8 bytes, big-endian
  *
  * So intervals of level L that have a point in common with [a, b] are among those with low in (a - 4^L, b]: one range of
- * keys for each level, of which at most the first 4^L numbers are in vain; and there are values of few levels, as a rule.
+ * keys for each level, of which at most the first 4^L numbers are in vain; and there are values of few levels, as a rule.  Who asks says which
+ * there are, as far as he knows: the others are taken together, and are mostly empty.
  * This is XZ-ordering (Böhm, Klump, Kriegel 1999: objects are kept at the cell that their low end lies in, enlarged by its own size) in
  * one dimension.  Unlike the fork node of a relational interval tree (Kriegel, Pötke, Seidl 2000) one key a value
  * is enough for both ends, and there is no point, such as midnight of the epoch, that many short intervals hang on.
@@ -17,11 +18,9 @@
  *	range			its bounds; infinite ones are the ends of all numbers
  *	multirange		from its first bound to its last
  *	inet, cidr		the addresses of the network, of IPv6 their first 63 bits
- *	box, circle, polygon, point		their extent along x; the operators that ask for above and below have no use of it
+ *	point, box, circle, polygon		in two dimensions: plane.c
  *
- * An empty range or multirange has a level of its own.  So has a figure with a coordinate that is no number (of a polygon: none that is finite): what operators say of it
- * depends on what they look at, so it is among what every one of them is asked of.  Operators of geometric types compute, and take what is
- * nearer than EPSILON for the same: so the interval that is asked for is enlarged by more than that.
+ * An empty range or multirange has a level of its own, the last.
  *
  * Left out: bounds whose order is not known here (types without an ordered stored form, texts under other collations than
  * C, an operator class of the range's own): all such ranges are from the first number to the last.
@@ -38,10 +37,8 @@
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
-#include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
-#include "utils/geo_decls.h"
 #include "utils/inet.h"
 #include "utils/lsyscache.h"
 #include "utils/multirangetypes.h"
@@ -52,18 +49,18 @@
 #include "utils/typcache.h"
 
 #include "src/codec.h"
+#include "src/plane.h"
 
+#define COVER_BYTES 9
 #define LEVEL_MAX 32
 #define LEVEL_EMPTY (LEVEL_MAX + 1)
-#define LEVEL_ODD (LEVEL_EMPTY + 1)
-#define FIGURE_SLACK (4 * EPSILON)
 
-_Static_assert(TSURUGI_COVER_RANGES_MAX == LEVEL_ODD + 1, "a range of keys for each level");
+_Static_assert(TSURUGI_COVER_RANGES_MAX >= 2 * (LEVEL_EMPTY + 1), "two ranges of keys for each level");
+_Static_assert(LEVEL_EMPTY <= TSURUGI_COVER_LEVEL_MAX, "a bit for each level");
 
 typedef struct Extent
 {
 	bool empty;
-	bool odd; /* a figure: of its coordinates one is no number; it extends over everything */
 	uint64 low;
 	uint64 high;
 } Extent;
@@ -239,74 +236,20 @@ extent_of_network(const inet *network)
 	return (Extent){.low = family | (address & ~rest), .high = family | address | rest};
 }
 
-static bool
-is_geometric(Oid type)
-{
-	return type == POINTOID || type == BOXOID || type == CIRCLEOID || type == POLYGONOID;
-}
-
-/* Its bounding box does not tell, and of an infinite one not what is computed with its edges. */
-static bool
-has_odd_point(const POLYGON *polygon)
-{
-	for (int i = 0; i < polygon->npts; i++)
-		if (!isfinite(polygon->p[i].x) || !isfinite(polygon->p[i].y))
-			return true;
-	return false;
-}
-
-/* Along x, enlarged by a share of what it is made of, and by this. */
+/* Of a range, multirange or network. */
 static Extent
-extent_of_figure(Oid type, Datum value, double slack)
-{
-	double low;
-	double high;
-
-	switch (type)
-	{
-		case POINTOID:
-			low = isnan(DatumGetPointP(value)->y) ? get_float8_nan() : DatumGetPointP(value)->x;
-			high = DatumGetPointP(value)->x;
-			break;
-		case BOXOID:
-			low = DatumGetBoxP(value)->low.x;
-			high = DatumGetBoxP(value)->high.x;
-			break;
-		case CIRCLEOID:
-			low = DatumGetCircleP(value)->center.x - DatumGetCircleP(value)->radius;
-			high = DatumGetCircleP(value)->center.x + DatumGetCircleP(value)->radius;
-			break;
-		default:
-		{
-			const POLYGON *polygon = DatumGetPolygonP(value);
-
-			low = has_odd_point(polygon) ? get_float8_nan() : polygon->boundbox.low.x;
-			high = polygon->boundbox.high.x;
-			break;
-		}
-	}
-	low -= slack * (1 + fabs(low));
-	high += slack * (1 + fabs(high));
-	if (isnan(low) || isnan(high))
-		return (Extent){.odd = true, .low = 0, .high = PG_UINT64_MAX};
-	return (Extent){.low = number_of_float(low), .high = number_of_float(high)};
-}
-
-/* Of a type that tsurugi_cover_is_possible knows.  slack: of figures. */
-static Extent
-extent_of(Oid type, Datum value, double slack)
+extent_of(Oid type, Datum value)
 {
 	if (type == INETOID || type == CIDROID)
 		return extent_of_network(DatumGetInetPP(value));
-	if (is_geometric(type))
-		return extent_of_figure(type, value, slack);
 	return type_is_multirange(type) ? extent_of_multirange(type, value) : extent_of_range(type, value);
 }
 
 bool
 tsurugi_cover_is_possible(Oid type)
 {
-	return is_geometric(type) || type == INETOID || type == CIDROID || type_is_range(type) || type_is_multirange(type);
+	return tsurugi_plane_has(type) || type == INETOID || type == CIDROID || type_is_range(type) ||
+		   type_is_multirange(type);
 }
 
 /* --- keys -------------------------------------------------------------------------------------- */
@@ -318,27 +261,41 @@ level_of(const Extent *extent)
 
 	if (extent->empty)
 		return LEVEL_EMPTY;
-	if (extent->odd)
-		return LEVEL_ODD;
 	return size == 0 ? 0 : pg_leftmost_one_pos64(size) / 2 + 1;
 }
 
 static void
 make_key(unsigned char *key, int level, uint64 low)
 {
-	key[0] = (unsigned char) level;
+	memset(key, 0, TSURUGI_COVER_BYTES_MAX);
+	key[0] = TSURUGI_COVER_LEVEL(level);
 	low = pg_hton64(low);
 	memcpy(key + 1, &low, sizeof(low));
+}
+
+int
+tsurugi_cover_bytes(Oid type)
+{
+	return tsurugi_plane_has(type) ? TSURUGI_PLANE_BYTES : COVER_BYTES;
 }
 
 Datum
 tsurugi_cover(Oid type, Datum value)
 {
-	Extent extent = extent_of(type, value, 0);
-	char *cover = palloc(VARHDRSZ + TSURUGI_COVER_BYTES);
+	unsigned char key[TSURUGI_COVER_BYTES_MAX];
+	int bytes = tsurugi_cover_bytes(type);
+	char *cover = palloc(VARHDRSZ + bytes);
 
-	SET_VARSIZE(cover, VARHDRSZ + TSURUGI_COVER_BYTES);
-	make_key((unsigned char *) VARDATA(cover), level_of(&extent), extent.empty ? 0 : extent.low);
+	if (tsurugi_plane_has(type))
+		tsurugi_plane_cover(type, value, key);
+	else
+	{
+		Extent extent = extent_of(type, value);
+
+		make_key(key, level_of(&extent), extent.empty ? 0 : extent.low);
+	}
+	SET_VARSIZE(cover, VARHDRSZ + bytes);
+	memcpy(VARDATA(cover), key, bytes);
 	return PointerGetDatum(cover);
 }
 
@@ -377,25 +334,6 @@ relation_of(Oid function)
 		case F_NETWORK_SUBEQ:
 		case F_NETWORK_SUP:
 		case F_NETWORK_SUPEQ:
-		case F_BOX_OVERLAP:
-		case F_BOX_CONTAIN:
-		case F_BOX_CONTAINED:
-		case F_BOX_CONTAIN_PT:
-		case F_BOX_SAME:
-		case F_CIRCLE_OVERLAP:
-		case F_CIRCLE_CONTAIN:
-		case F_CIRCLE_CONTAINED:
-		case F_CIRCLE_CONTAIN_PT:
-		case F_CIRCLE_SAME:
-		case F_POLY_OVERLAP:
-		case F_POLY_CONTAIN:
-		case F_POLY_CONTAINED:
-		case F_POLY_CONTAIN_PT:
-		case F_POLY_SAME:
-		case F_POINT_EQ:
-		case F_ON_PB:
-		case F_PT_CONTAINED_CIRCLE:
-		case F_PT_CONTAINED_POLY:
 			return TOUCHES;
 		case F_RANGE_CONTAINS:
 		case F_RANGE_CONTAINS_ELEM:
@@ -421,25 +359,11 @@ relation_of(Oid function)
 		case F_RANGE_OVERLEFT_MULTIRANGE:
 		case F_MULTIRANGE_OVERLEFT_RANGE:
 		case F_MULTIRANGE_OVERLEFT_MULTIRANGE:
-		case F_BOX_LEFT:
-		case F_BOX_OVERLEFT:
-		case F_CIRCLE_LEFT:
-		case F_CIRCLE_OVERLEFT:
-		case F_POLY_LEFT:
-		case F_POLY_OVERLEFT:
-		case F_POINT_LEFT:
 			return BEGINS_UP_TO;
 		case F_RANGE_OVERRIGHT:
 		case F_RANGE_OVERRIGHT_MULTIRANGE:
 		case F_MULTIRANGE_OVERRIGHT_RANGE:
 		case F_MULTIRANGE_OVERRIGHT_MULTIRANGE:
-		case F_BOX_RIGHT:
-		case F_BOX_OVERRIGHT:
-		case F_CIRCLE_RIGHT:
-		case F_CIRCLE_OVERRIGHT:
-		case F_POLY_RIGHT:
-		case F_POLY_OVERRIGHT:
-		case F_POINT_RIGHT:
 			return BEGINS_FROM;
 		case F_RANGE_AFTER:
 		case F_RANGE_AFTER_MULTIRANGE:
@@ -454,7 +378,7 @@ relation_of(Oid function)
 bool
 tsurugi_cover_answers(Oid function)
 {
-	return relation_of(function) != UNKNOWN;
+	return relation_of(function) != UNKNOWN || tsurugi_plane_answers(function);
 }
 
 /* The interval that is asked for.  An element, beside a column of ranges, is a range of one point. */
@@ -464,7 +388,7 @@ extent_asked(Oid column, Oid type, Datum value)
 	bool is_element =
 		(type_is_range(column) || type_is_multirange(column)) && !type_is_range(type) && !type_is_multirange(type);
 
-	return is_element ? extent_of_element(column, value) : extent_of(type, value, FIGURE_SLACK);
+	return is_element ? extent_of_element(column, value) : extent_of(type, value);
 }
 
 /* Of an interval that is not empty: those of a level that may be in this relation to it.  False: there is none. */
@@ -472,7 +396,7 @@ static bool
 lows_of_level(Placement relation, const Extent *asked, int level, uint64 *low_out, uint64 *high_out)
 {
 	uint64 reach = level == 0 ? 0 : PG_UINT64_MAX >> (64 - 2 * level); /* from the low end to the high end, at most */
-	int own = asked->odd ? LEVEL_MAX : level_of(asked);
+	int own = level_of(asked);
 
 	*low_out = 0;
 	*high_out = PG_UINT64_MAX;
@@ -508,39 +432,51 @@ lows_of_level(Placement relation, const Extent *asked, int level, uint64 *low_ou
 	}
 }
 
+static void
+set_range(tsurugi_cover_range *range, int low_level, uint64 low, int high_level, uint64 high)
+{
+	make_key(range->low, low_level, low);
+	make_key(range->high, high_level, high);
+}
+
 int
-tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, tsurugi_cover_range *ranges)
+tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, uint64 levels, tsurugi_cover_range *ranges)
 {
 	Placement relation = relation_of(function);
-	Extent asked = extent_asked(type, getBaseType(value_type), value);
+	Extent asked;
 	int count = 0;
+	int gap = -1; /* the first of several levels that nobody has a cover of: they are one range */
 
+	value_type = getBaseType(value_type);
+	if (tsurugi_plane_has(type))
+		return tsurugi_plane_query(function, value_type, value, levels, ranges);
+	asked = extent_asked(type, value_type, value);
 	if (asked.empty && relation == CONTAINS)
 	{
-		make_key(ranges[0].low, 0, 0);
-		make_key(ranges[0].high, LEVEL_EMPTY, PG_UINT64_MAX);
+		set_range(&ranges[0], 0, 0, LEVEL_EMPTY, PG_UINT64_MAX);
 		return 1;
 	}
 	for (int level = 0; !asked.empty && level <= LEVEL_MAX; level++)
 	{
 		uint64 low;
 		uint64 high;
+		bool wanted = lows_of_level(relation, &asked, level, &low, &high);
 
-		if (!lows_of_level(relation, &asked, level, &low, &high))
+		if (wanted && (levels >> level & 1) == 0)
+		{
+			gap = gap < 0 ? level : gap;
 			continue;
-		make_key(ranges[count].low, level, low);
-		make_key(ranges[count++].high, level, high);
+		}
+		if (gap >= 0)
+			set_range(&ranges[count++], gap, 0, level - 1, PG_UINT64_MAX);
+		gap = -1;
+		if (wanted)
+			set_range(&ranges[count++], level, low, level, high);
 	}
+	if (gap >= 0)
+		set_range(&ranges[count++], gap, 0, LEVEL_MAX, PG_UINT64_MAX);
 	if (relation == LIES_WITHIN || (asked.empty && relation == IS_SAME))
-	{
-		make_key(ranges[count].low, LEVEL_EMPTY, 0);
-		make_key(ranges[count++].high, LEVEL_EMPTY, 0);
-	}
-	if (is_geometric(type))
-	{
-		make_key(ranges[count].low, LEVEL_ODD, 0);
-		make_key(ranges[count++].high, LEVEL_ODD, 0);
-	}
+		set_range(&ranges[count++], LEVEL_EMPTY, 0, LEVEL_EMPTY, 0);
 	return count;
 }
 
@@ -549,13 +485,13 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, tsurugi
 static const unsigned char *
 greater_of(const unsigned char *a, const unsigned char *b)
 {
-	return memcmp(a, b, TSURUGI_COVER_BYTES) < 0 ? b : a;
+	return memcmp(a, b, TSURUGI_COVER_BYTES_MAX) < 0 ? b : a;
 }
 
 static const unsigned char *
 lesser_of(const unsigned char *a, const unsigned char *b)
 {
-	return memcmp(a, b, TSURUGI_COVER_BYTES) < 0 ? a : b;
+	return memcmp(a, b, TSURUGI_COVER_BYTES_MAX) < 0 ? a : b;
 }
 
 int
@@ -569,12 +505,12 @@ tsurugi_cover_intersect(const tsurugi_cover_range *a, int a_count, const tsurugi
 		const unsigned char *low = greater_of(a[i].low, b[j].low);
 		const unsigned char *high = lesser_of(a[i].high, b[j].high);
 
-		if (memcmp(low, high, TSURUGI_COVER_BYTES) <= 0)
+		if (memcmp(low, high, TSURUGI_COVER_BYTES_MAX) <= 0)
 		{
-			memcpy(ranges[count].low, low, TSURUGI_COVER_BYTES);
-			memcpy(ranges[count++].high, high, TSURUGI_COVER_BYTES);
+			memcpy(ranges[count].low, low, TSURUGI_COVER_BYTES_MAX);
+			memcpy(ranges[count++].high, high, TSURUGI_COVER_BYTES_MAX);
 		}
-		if (memcmp(a[i].high, b[j].high, TSURUGI_COVER_BYTES) < 0)
+		if (memcmp(a[i].high, b[j].high, TSURUGI_COVER_BYTES_MAX) < 0)
 			i++;
 		else
 			j++;

@@ -10,20 +10,27 @@
 
 #include "postgres.h"
 
-#define TSURUGI_COVER_BYTES 9
-#define TSURUGI_COVER_RANGES_MAX 35
+#define TSURUGI_COVER_BYTES_MAX 12
+#define TSURUGI_COVER_RANGES_MAX 128
+
+/* The first byte: how large a value is.  In keys it is this byte, too, for those below are escaped (key.h). */
+#define TSURUGI_COVER_LEVEL_FIRST 2
+#define TSURUGI_COVER_LEVEL_MAX 63
+#define TSURUGI_COVER_LEVEL(level) ((unsigned char) (TSURUGI_COVER_LEVEL_FIRST + (level)))
+#define TSURUGI_COVER_ALL_LEVELS PG_UINT64_MAX
 
 /* Both ends belong to it. */
 typedef struct tsurugi_cover_range
 {
-	unsigned char low[TSURUGI_COVER_BYTES];
-	unsigned char high[TSURUGI_COVER_BYTES];
+	unsigned char low[TSURUGI_COVER_BYTES_MAX]; /* tsurugi_cover_bytes of them, and zeros */
+	unsigned char high[TSURUGI_COVER_BYTES_MAX];
 } tsurugi_cover_range;
 
 /* Whether values of this base type have covers. */
 extern bool tsurugi_cover_is_possible(Oid type);
 
-/* The cover of a value that is not NULL, a bytea. */
+/* The cover of a value that is not NULL, a bytea, of so many bytes. */
+extern int tsurugi_cover_bytes(Oid type);
 extern Datum tsurugi_cover(Oid type, Datum value);
 
 /* Whether ranges can be told for "column operator value" by the operator's function. */
@@ -31,9 +38,11 @@ extern bool tsurugi_cover_answers(Oid function);
 
 /*
  * The ranges, in order and apart from each other; at most TSURUGI_COVER_RANGES_MAX.  type: of the column; the value,
- * of its own type, is not NULL.  Returns their number; 0: the operator holds for none.
+ * of its own type, is not NULL.  levels: a bit for each that there may be many covers of; what can be of others is among the
+ * ranges, too, but not finely.  Returns their number; 0: the operator holds for none.
  */
-extern int tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, tsurugi_cover_range *ranges);
+extern int tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, uint64 levels,
+							   tsurugi_cover_range *ranges);
 
 /* What lies in both: at most as many as both have together, less one; their number. */
 extern int tsurugi_cover_intersect(const tsurugi_cover_range *a, int a_count, const tsurugi_cover_range *b, int b_count,

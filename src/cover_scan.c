@@ -9,6 +9,9 @@
  * cover; so what lies in ranges of all conditions is what is read, and a version comes once.  The conditions are evaluated on each
  * row by the executor.
  *
+ * How many ranges there are depends on how large values are: so the index is asked first which sizes there are, one look-up
+ * each.  That is a hint; a size that somebody is the first to bring meanwhile is among the ranges all the same.
+ *
  * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which scan.c notes
  * each as it is read, those without rows, too.
  */
@@ -54,7 +57,7 @@ tsurugi_covers_init(tsurugi_scan *scan, ForeignScan *plan)
 
 /* Of one condition; their number, 0 also of NULL. */
 static int
-query(tsurugi_scan *scan, int condition, tsurugi_cover_range *ranges)
+query(tsurugi_scan *scan, int condition, uint64 levels, tsurugi_cover_range *ranges)
 {
 	const tsurugi_covers *covers = scan->covers;
 	const tsurugi_key_value *value = &covers->values[condition];
@@ -62,29 +65,64 @@ query(tsurugi_scan *scan, int condition, tsurugi_cover_range *ranges)
 	Datum datum = tsurugi_scan_value_of(scan, value, &null);
 
 	return null ? 0
-				: tsurugi_cover_query(covers->functions[condition], value->column->type, value->type, datum, ranges);
+				: tsurugi_cover_query(covers->functions[condition], scan->index->key[scan->shape.fixed_count].type,
+									  value->type, datum, levels, ranges);
 }
 
 static void
-make_ranges(tsurugi_scan *scan)
+make_ranges(tsurugi_scan *scan, const tsurugi_range_end *before)
 {
+	uint64 levels = tsurugi_cover_levels(scan->session, scan->stored->tree, &scan->index->key[scan->shape.fixed_count],
+										 before->key, before->bytes);
 	tsurugi_covers *covers = scan->covers;
 	tsurugi_cover_range one[TSURUGI_COVER_RANGES_MAX];
 	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
 
 	covers->made = true;
 	covers->turn = 0;
-	covers->range_count = query(scan, 0, covers->ranges);
+	covers->range_count = query(scan, 0, levels, covers->ranges);
 	for (int i = 1; i < covers->condition_count && covers->range_count > 0; i++)
 	{
 		tsurugi_cover_range *all = covers->more;
 
 		covers->range_count =
-			tsurugi_cover_intersect(covers->ranges, covers->range_count, one, query(scan, i, one), all);
+			tsurugi_cover_intersect(covers->ranges, covers->range_count, one, query(scan, i, levels, one), all);
 		covers->more = covers->ranges;
 		covers->ranges = all;
 	}
 	MemoryContextSwitchTo(caller);
+}
+
+uint64
+tsurugi_cover_levels(tg_session *session, tg_btree *tree, const tsurugi_key_column *column, const unsigned char *before,
+					 size_t before_bytes)
+{
+	unsigned char low[TG_KEY_BYTES_MAX + 1];
+	unsigned char found[TG_KEY_BYTES_MAX + sizeof(uint16_t)];
+	uint64 levels = 0;
+	size_t at;
+
+	if (before_bytes >= TG_KEY_BYTES_MAX)
+		return TSURUGI_COVER_ALL_LEVELS;
+	memcpy(low, before, before_bytes);
+	at = tg_key_append_not_null(low, before_bytes, &column->part);
+	low[at] = TSURUGI_COVER_LEVEL(0);
+	tg_epoch_enter(session);
+	while (low[at] <= TSURUGI_COVER_LEVEL(TSURUGI_COVER_LEVEL_MAX))
+	{
+		tg_btree_keys keys = {.bytes = found, .capacity = sizeof(found)};
+		tg_btree_cursor cursor;
+		uint32_t row;
+
+		tg_btree_cursor_init(&cursor, tree, low, at + 1, true, at > 0 ? low : NULL, at, true, false);
+		if (tg_btree_cursor_next_keys(&cursor, &row, 1, &keys) == 0)
+			break;
+		low[at] = found[sizeof(uint16_t) + at];
+		levels |= UINT64CONST(1) << (low[at] - TSURUGI_COVER_LEVEL_FIRST);
+		low[at]++;
+	}
+	tg_epoch_leave(session);
+	return levels;
 }
 
 static void
@@ -92,7 +130,7 @@ append(const tsurugi_key_column *column, const unsigned char *cover, tsurugi_ran
 {
 	tg_value value;
 
-	tg_string_make_inline(&value.string, cover, TSURUGI_COVER_BYTES);
+	tg_string_make_inline(&value.string, cover, (unsigned) tsurugi_cover_bytes(column->type));
 	end->bytes = tg_key_append(end->key, end->bytes, &column->part, TG_KIND_STRING, &value);
 	if (end->bytes == SIZE_MAX)
 		end->bytes = TG_KEY_BYTES_MAX; /* on the same side of all keys */
@@ -108,7 +146,7 @@ tsurugi_covers_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_
 	if (!tsurugi_scan_make_range(scan, first, last))
 		return false;
 	if (!covers->made)
-		make_ranges(scan);
+		make_ranges(scan, first);
 	if (covers->turn >= covers->range_count)
 		return false;
 	append(column, covers->ranges[covers->turn].low, first);

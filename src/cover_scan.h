@@ -20,4 +20,11 @@ extern bool tsurugi_covers_next_turn(tsurugi_scan *scan);
 /* Lets all of it be computed again. */
 extern void tsurugi_covers_forget(tsurugi_scan *scan);
 
+/*
+ * Which levels there are covers of in an index of such a column, behind what all columns before are encoded to: for
+ * tsurugi_cover_query.
+ */
+extern uint64 tsurugi_cover_levels(tg_session *session, tg_btree *tree, const tsurugi_key_column *column,
+								   const unsigned char *before, size_t before_bytes);
+
 #endif /* TSURUGI_COVER_SCAN_H */

@@ -39,12 +39,14 @@
 #include "utils/memutils.h"
 
 #include "src/cover.h"
+#include "src/cover_scan.h"
 #include "src/errors.h"
 #include "src/isolation.h"
 #include "src/kinds.h"
 #include "src/owner.h"
 #include "src/row_copy.h"
 #include "src/scan_fit.h"
+#include "src/session.h"
 
 #define VERSIONS_FIRST 4	/* of one row, that an open transaction has written one after the other */
 #define VERSIONS_MOST 10000 /* with more of them the row is not looked at before that transaction has ended */
@@ -309,7 +311,7 @@ append_cover(Key *key, const tsurugi_key_column *column, const unsigned char *co
 {
 	tg_value value;
 
-	tg_string_make_inline(&value.string, cover, TSURUGI_COVER_BYTES);
+	tg_string_make_inline(&value.string, cover, (unsigned) tsurugi_cover_bytes(column->type));
 	append(key, column, &value);
 }
 
@@ -324,18 +326,20 @@ copy_key(const Key *key, size_t room)
 
 /* Of the key behind the columns that are to be equal: its ranges.  Their number. */
 static unsigned
-make_ranges(const Exclusion *exclusion, const tsurugi_key_column *column, const Key *prefix, Datum value,
-			tg_key_range *ranges)
+make_ranges(const Exclusion *exclusion, const tg_index *stored, const tsurugi_key_column *column, const Key *prefix,
+			Datum value, tg_key_range *ranges)
 {
 	tsurugi_cover_range covers[TSURUGI_COVER_RANGES_MAX];
 	Oid type = exclusion->types[column->position];
-	int count = tsurugi_cover_query(exclusion->operators[column->position].fn_oid, column->type, type, value, covers);
+	uint64 levels = tsurugi_cover_levels(tsurugi_session(), stored->tree, column, prefix->data, prefix->bytes);
+	int count =
+		tsurugi_cover_query(exclusion->operators[column->position].fn_oid, column->type, type, value, levels, covers);
 
 	for (int i = 0; i < count; i++)
 	{
 		/* each byte may be escaped */
-		Key low = copy_key(prefix, 4 * TSURUGI_COVER_BYTES);
-		Key high = copy_key(prefix, 4 * TSURUGI_COVER_BYTES);
+		Key low = copy_key(prefix, 4 * TSURUGI_COVER_BYTES_MAX);
+		Key high = copy_key(prefix, 4 * TSURUGI_COVER_BYTES_MAX);
 
 		append_cover(&low, column, covers[i].low);
 		append_cover(&high, column, covers[i].high);
@@ -347,7 +351,8 @@ make_ranges(const Exclusion *exclusion, const tsurugi_key_column *column, const 
 
 /* The ranges of the index's keys that rivals of these values have. */
 static unsigned
-find_ranges(const tsurugi_exclusions *all, const Exclusion *exclusion, const Datum *values, tg_key_range *ranges)
+find_ranges(const tsurugi_exclusions *all, const Exclusion *exclusion, const tg_index *in, const Datum *values,
+			tg_key_range *ranges)
 {
 	const tsurugi_index *index = exclusion->index;
 	Key key = {.data = palloc(TG_KEY_BYTES_MAX)};
@@ -359,7 +364,7 @@ find_ranges(const tsurugi_exclusions *all, const Exclusion *exclusion, const Dat
 		tg_value stored;
 
 		if (column->cover)
-			return make_ranges(exclusion, column, &key, value, ranges);
+			return make_ranges(exclusion, in, column, &key, value, ranges);
 		if (tsurugi_fit_value(all->described->table, column, column->type, value, &stored) != FIT_WITHIN)
 			return 0; /* nobody has it, nor the row, which has not been written */
 		append(&key, column, &stored);
@@ -525,12 +530,14 @@ judge(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, uint3
 
 	MemoryContextReset(all->memory);
 	if (values_to_keep(all, exclusion, slot, values))
-		range_count = find_ranges(all, exclusion, values, ranges);
-	if (range_count > 0)
 	{
 		stored = tg_index_find(all->described->table, exclusion->index->oid);
 		if (stored == NULL)
 			elog(ERROR, "index %u is not stored", exclusion->index->oid);
+		range_count = find_ranges(all, exclusion, stored, values, ranges);
+	}
+	if (range_count > 0)
+	{
 		tsurugi_writer(NULL, TG_DATA, &writer);
 		tg_rivals_begin(all->rivals, &writer, stored, own, ranges, range_count);
 		status = look_at_rivals(all, exclusion, slot, values, by_values, &finding);

@@ -98,7 +98,7 @@ tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 	}
 	init_bound(scan, plan, &i, tsurugi_shape_low_count(shape));
 	init_bound(scan, plan, &i, tsurugi_shape_high_count(shape));
-	/* USING gin: a value a condition, of which there may be more than columns; whatever they are of, gin_scan.c knows. */
+	/* A value a condition, of which there may be more than columns; what they are of, gin_scan.c and cover_scan.c know. */
 	for (; i < scan->key_value_count; i++)
 		init_value(scan, i, 0, false, list_nth(plan->fdw_exprs, i));
 }
