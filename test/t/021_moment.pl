@@ -349,6 +349,24 @@ for my $level ('serializable', 'read committed')
 	}
 }
 
+# without the worker nobody keeps the snapshot: the transaction ends, and the next worker keeps the next one's
+reset_rows();
+{
+	my $handle = share('lease', 'repeatable read', '', '');
+	my ($worker) = $node->safe_psql('postgres', 'SELECT pid FROM pg_locks WHERE relation = \'mine\'::regclass AND mode = \'RowExclusiveLock\'') =~ /(\d+)/;
+
+	is($reader->query($both), '0|0', 'a lease has a worker');
+	kill 'TERM', $worker;
+	$node->poll_query_until('postgres', "SELECT tsurugi.begin_transaction('mine') IS NOT NULL") or die 'no worker';
+	is($reader->query($both), 'ERROR 25P02', 'that was stopped');
+	leave('lease', $handle);
+	$handle = share('lease', 'repeatable read', '', '');
+	$writer->query("BEGIN; $write COMMIT;");
+	$node->safe_psql('postgres', 'VACUUM ordinary');
+	is($reader->query($both), '0|0', 'and started again');
+	leave('lease', $handle);
+}
+
 # an index that has come since may not have what the older snapshot shows
 for my $bug ($has_failpoints ? ('', 'skip_new_index') : (''))
 {
@@ -368,6 +386,8 @@ for my $bug ($has_failpoints ? ('', 'skip_new_index') : (''))
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
 	AND backend_type = 'client backend'"), 0, 'no snapshot is left');
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'userlock'"), 0, 'no lock');
+my ($code, $out, $messages) = $node->psql('postgres', 'UPDATE ordinary SET v = v; VACUUM (VERBOSE) ordinary');
+like($messages, qr/\b0 are dead but not yet removable/, 'nor rows that nobody sees any more');
 unlike(slurp_file($node->logfile), qr/snapshot reference leak|WARNING/, 'nothing leaks');
 
 $_->close for $writer, $reader, $other;
