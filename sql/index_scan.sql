@@ -87,6 +87,28 @@ SELECT check_query('SELECT e FROM @ WHERE e > ''ok'' ORDER BY e LIMIT 3');
 SELECT check_query('SELECT id FROM @ WHERE g = ''{3,1}''');
 SELECT check_query('SELECT id FROM @ WHERE l = ''e''');
 SELECT check_query('SELECT l FROM @ WHERE l > ''x'' ORDER BY l LIMIT 3');
+
+-- what follows from other conditions: they are evaluated all the same
+CREATE INDEX ours_l_pattern ON ours (l text_pattern_ops);
+CREATE INDEX ON heap (l text_pattern_ops);
+SELECT check_query(query) FROM unnest(ARRAY[
+	'SELECT id FROM @ WHERE b LIKE ''c1%''', 'SELECT id FROM @ WHERE b LIKE ''c1%'' AND b > ''c2'' ORDER BY b', 'SELECT id FROM @ WHERE b LIKE ''c1''',
+	'SELECT id FROM @ WHERE b LIKE ''%1''', 'SELECT id FROM @ WHERE b LIKE ''c_1%''', 'SELECT id FROM @ WHERE b ~ ''^d[23]''',
+	'SELECT id FROM @ WHERE starts_with(b, ''d'') AND a = 3', 'SELECT id FROM @ WHERE a = 3 AND b LIKE ''d%'' ORDER BY b DESC', 'SELECT id FROM @ WHERE w LIKE ''w3%''',
+	'SELECT id FROM @ WHERE lower(b) LIKE ''f%''', 'SELECT l FROM @ WHERE l LIKE ''d%''', 'SELECT l FROM @ WHERE l LIKE ''d'' ORDER BY l', 'SELECT l FROM @ WHERE l COLLATE "C" LIKE ''d%''',
+	'SELECT id FROM @ WHERE b NOT LIKE ''c%''', 'SELECT id FROM @ WHERE b LIKE NULL']) query;
+CREATE FOREIGN TABLE hosts (a inet) SERVER index_scan;
+INSERT INTO hosts SELECT format('10.%s.%s.1/%s', i % 20, i, 24 + i % 9)::inet FROM generate_series(1, 250) i;
+CREATE INDEX ON hosts (a);
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT * FROM hosts WHERE a <<= '10.3.0.0/18';
+SELECT * FROM hosts WHERE a <<= '10.3.0.0/18';
+RESET enable_seqscan;
+PREPARE pattern (text) AS SELECT count(*) FROM ours WHERE b LIKE $1;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE pattern ('c1%');
+EXECUTE pattern ('c1%');
+RESET plan_cache_mode;
 -- inner sides of nested loops
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;

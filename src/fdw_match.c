@@ -13,7 +13,7 @@
  * What an index answers is evaluated by it alone and leaves the scan's
  * conditions; so does what a partial index's predicate implies.  A comparison of rows,
  * (b, c) > (2, 4), is as good as a bound; it stays with the scan, though: what it says of NULLs
- * is not what the index's order does.  And of a column of which it has covers (cover.h) it
+ * is not what the index's order does.  So are conditions that PostgreSQL can derive comparisons from, like LIKE 'abc%'.  And of a column of which it has covers (cover.h) it
  * tells ranges in which the rows are, so the conditions are evaluated all the same.
  */
 #include "postgres.h"
@@ -26,6 +26,7 @@
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
@@ -53,7 +54,8 @@ typedef enum ConditionKind
 typedef struct Condition
 {
 	RestrictInfo *rinfo;
-	int column; /* of the index */
+	bool derived; /* it follows from the RestrictInfo's clause, and is not it */
+	int column;	  /* of the index */
 	ConditionKind kind;
 	StrategyNumber strategy; /* of VALUE and ROW */
 	Oid operator;			 /* of COVER */
@@ -271,20 +273,95 @@ tsurugi_condition_matches(RelOptInfo *baserel, const tsurugi_candidate *candidat
 	return match(baserel, candidate, rinfo, &condition);
 }
 
+/* --- derived ones ------------------------------------------------------------------------ */
+
+/* What the function behind a condition says of its argument as a column of the index, by its support function: clauses. */
+static List *
+derive_of(PlannerInfo *root, const tsurugi_candidate *candidate, Node *clause, Oid function, int argument, int column)
+{
+	SupportRequestIndexCondition request = {.type = T_SupportRequestIndexCondition,
+											.root = root,
+											.funcid = function,
+											.node = clause,
+											.indexarg = argument,
+											.index = candidate->info,
+											.indexcol = column,
+											.opfamily = candidate->index->key[column].family,
+											.indexcollation = candidate->index->key[column].collation,
+											.lossy = true};
+	RegProcedure support = get_func_support(function);
+
+	if (!OidIsValid(support))
+		return NIL;
+	return (List *) DatumGetPointer(OidFunctionCall1(support, PointerGetDatum(&request)));
+}
+
+/*
+ * As get_index_clause_from_support (indxpath.c): prefixes of LIKE, regular expressions and starts_with(), networks in
+ * others, and whatever extensions tell.
+ */
+static List *
+derive(PlannerInfo *root, const tsurugi_candidate *candidate, RestrictInfo *rinfo)
+{
+	Node *clause = (Node *) rinfo->clause;
+	List *arguments;
+	Oid function;
+	ListCell *cell;
+
+	if (rinfo->pseudoconstant)
+		return NIL;
+	if (IsA(clause, OpExpr))
+	{
+		set_opfuncid((OpExpr *) clause);
+		function = ((OpExpr *) clause)->opfuncid;
+		arguments = ((OpExpr *) clause)->args;
+	}
+	else if (IsA(clause, FuncExpr))
+	{
+		function = ((FuncExpr *) clause)->funcid;
+		arguments = ((FuncExpr *) clause)->args;
+	}
+	else
+		return NIL;
+	foreach (cell, arguments)
+	{
+		int column = column_of(candidate, lfirst(cell));
+		List *derived =
+			column < 0 ? NIL : derive_of(root, candidate, clause, function, foreach_current_index(cell), column);
+
+		if (derived != NIL)
+			return derived;
+	}
+	return NIL;
+}
+
 /* --- all of them together -------------------------------------------------------------- */
 
 static List *
-match_all(RelOptInfo *baserel, const tsurugi_candidate *candidate, List *rinfos)
+match_all(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, List *rinfos)
 {
 	List *conditions = NIL;
 	ListCell *cell;
 
 	foreach (cell, rinfos)
 	{
-		Condition condition;
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+		Condition condition = {0};
+		ListCell *clause;
 
-		if (match(baserel, candidate, lfirst_node(RestrictInfo, cell), &condition))
+		if (match(baserel, candidate, rinfo, &condition))
+		{
 			conditions = lappend(conditions, memcpy(palloc(sizeof(condition)), &condition, sizeof(condition)));
+			continue;
+		}
+		foreach (clause, derive(root, candidate, rinfo))
+		{
+			if (!match(baserel, candidate, make_simple_restrictinfo(root, lfirst(clause)), &condition))
+				continue;
+			condition.rinfo = rinfo;
+			condition.derived = true;
+			conditions = lappend(conditions, memcpy(palloc(sizeof(condition)), &condition, sizeof(condition)));
+		}
 	}
 	return conditions;
 }
@@ -315,7 +392,7 @@ take(const tsurugi_candidate *candidate, tsurugi_choice *choice, const Condition
 	else if (condition->value != NULL)
 		choice->values = lappend(choice->values, condition->value);
 	/* others may have the same hash */
-	if (condition->kind == CONDITION_ROW || candidate->index->key[condition->column].hashed)
+	if (condition->kind == CONDITION_ROW || condition->derived || candidate->index->key[condition->column].hashed)
 		choice->filtered = list_append_unique_ptr(choice->filtered, condition->rinfo);
 	else
 		choice->conditions = list_append_unique_ptr(choice->conditions, condition->rinfo);
@@ -451,7 +528,7 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 		return choice;
 	}
 	choice->one_row = candidate->index->spec.unique;
-	conditions = match_all(baserel, candidate, rinfos);
+	conditions = match_all(root, baserel, candidate, rinfos);
 	while (shape->fixed_count < count && fix_column(candidate, choice, conditions))
 		;
 	if (shape->fixed_count < count)
