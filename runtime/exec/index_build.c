@@ -234,6 +234,14 @@ tg_build_start_job(tg_session *session, tg_index_build *build, tg_turn (*run_tas
 	if (build->task_count > task_limit)
 		build->task_count = task_limit;
 	tg_job_expect(build->job, build->chunk_count);
+	/* a merge has the runs from its beginning; there is no bound */
+	for (const tg_build_run *run = tg_load_relaxed(&build->runs); run != NULL; run = run->next)
+	{
+		tg_status status = tg_job_memory_take(build->job, tg_run_memory(run));
+
+		tg_assert(status == TG_OK);
+		(void) status;
+	}
 	for (unsigned i = 0; i < build->task_count; i++)
 	{
 		build->tasks[i].build = build;

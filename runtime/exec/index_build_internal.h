@@ -183,6 +183,13 @@ extern tg_status tg_run_collect(tg_session *session, tg_index_build *build, uint
 /* An array of entries has so many bytes behind the last one, for who reads or writes words. */
 #define TG_RUN_SLACK 16
 
+/* What the job that works on it has in use for it. */
+static inline uint64_t
+tg_run_memory(const tg_build_run *run)
+{
+	return (uint64_t) run->capacity * sizeof(tg_run_record) + run->used + TG_RUN_SLACK;
+}
+
 /* Eight bytes of an entry from a place in it or its end on, big-endian; zeros behind its end. */
 static inline uint64_t
 tg_run_word(const unsigned char *entry, unsigned bytes, unsigned from)

@@ -229,6 +229,8 @@ finish_run(tg_session *session, tg_index_build *build, tg_build_run *run)
 {
 	tg_status status = sort_run(session, run);
 
+	if (status == TG_OK && build->job != NULL && run->count > 0)
+		status = tg_job_memory_take(build->job, tg_run_memory(run));
 	if (status != TG_OK || run->count == 0)
 	{
 		tg_run_free(session, run);

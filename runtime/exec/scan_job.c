@@ -309,12 +309,23 @@ alloc_scan(tg_session *session, const tg_scan_job_config *config)
 	return scan;
 }
 
+static size_t
+buffer_bytes(const tg_scan_job *scan)
+{
+	return tg_vectors_bytes(scan->kinds, scan->column_count, scan->buffer_rows);
+}
+
+static unsigned
+buffer_count(const tg_scan_job *scan)
+{
+	return BUFFERS_PER_TASK * scan->task_count + BUFFERS_OF_CONSUMER;
+}
+
 static tg_status
 create_channel(tg_session *session, tg_scan_job *scan, void *waiter)
 {
-	size_t bytes = tg_vectors_bytes(scan->kinds, scan->column_count, scan->buffer_rows);
-	unsigned buffers = BUFFERS_PER_TASK * scan->task_count + BUFFERS_OF_CONSUMER;
-	tg_status status = tg_ring_channel_create(session, bytes, buffers, scan->task_count, waiter, &scan->channel);
+	tg_status status = tg_ring_channel_create(session, buffer_bytes(scan), buffer_count(scan), scan->task_count, waiter,
+											  &scan->channel);
 
 	if (status == TG_OK)
 		tg_ring_channel_prepare(scan->channel, prepare_buffer, scan);
@@ -337,6 +348,9 @@ create_job(tg_session *session, tg_scan_job *scan, const tg_scan_job_config *con
 	if (status != TG_OK)
 		return status;
 	tg_job_expect(scan->job, scan->chunk_count);
+	status = tg_job_memory_take(scan->job, buffer_bytes(scan) * buffer_count(scan));
+	if (status != TG_OK)
+		return status;
 	for (unsigned i = 0; i < scan->task_count; i++)
 	{
 		scan->tasks[i] = (scan_task){.scan = scan};

@@ -608,31 +608,6 @@ tg_process_report_get(tg_session *session, tg_pid pid, tg_process_report *report
 	return process ? TG_OK : TG_NOT_FOUND;
 }
 
-typedef struct viewer
-{
-	void (*see)(const tg_process_report *report, void *argument);
-	void *argument;
-} viewer;
-
-static void
-report_to(tg_session *session, tg_process *process, void *argument)
-{
-	viewer *viewer = argument;
-	tg_process_report report;
-
-	(void) session;
-	fill_report(process, &report);
-	viewer->see(&report, viewer->argument);
-}
-
-void
-tg_processes_each(tg_session *session, void (*see)(const tg_process_report *report, void *argument), void *argument)
-{
-	viewer viewer = {.see = see, .argument = argument};
-
-	tg_process_table_each(session, report_to, &viewer);
-}
-
 /* --- around the pool's life ----------------------------------------------------------------------------- */
 
 tg_status

@@ -314,10 +314,6 @@ typedef struct tg_process_report
 
 extern tg_status tg_process_report_get(tg_session *session, tg_pid pid, tg_process_report *report) TG_MUST_USE;
 
-/* Shows all processes of the moment, in no order; inside an epoch, so see is short. */
-extern void tg_processes_each(tg_session *session, void (*see)(const tg_process_report *report, void *argument),
-							  void *argument);
-
 extern unsigned tg_process_count(void);
 
 #endif /* TG_PROCESS_H */

@@ -29,7 +29,7 @@ my $pid_a = $a->query('SELECT pg_backend_pid();');
 
 $a->send($slow_scan);
 ok($waiting->("wait_event = 'PgSleep'"), 'a scan by the pool stands still in the middle');
-ok($node->poll_query_until('postgres', "SELECT count(*) > 0 FROM tsurugi.jobs WHERE kind = 'scan'"), 'and is seen as a job');
+ok($node->poll_query_until('postgres', "SELECT count(*) > 0 FROM tsurugi.jobs WHERE kind = 'scan' AND memory > 0"), 'and is seen as a job, with its memory');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid_a)");
 is($a->wait, 'ERROR 57014', 'it can be cancelled');
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM tsurugi.jobs WHERE kind = 'scan'"), 'its job ends');

@@ -23,6 +23,20 @@ nap(void)
 	nanosleep(&pause, NULL);
 }
 
+static uint64_t job_memory; /* of jobs of builds, at most */
+
+static void
+look_at_jobs(void)
+{
+	for (unsigned i = 0; i < TG_JOB_MAX; i++)
+	{
+		tg_job_report report;
+
+		if (tg_job_report_get(i, &report) && strcmp(report.kind, "index") == 0 && report.memory > job_memory)
+			job_memory = report.memory;
+	}
+}
+
 /* Runs a build to its end; waits by looking again. */
 static tg_status
 build(client *c, tg_index *index, bool exclusive, tg_index_build_report *report)
@@ -37,6 +51,7 @@ build(client *c, tg_index *index, bool exclusive, tg_index_build_report *report)
 	while (status == TG_OK || status == TG_AGAIN || status == TG_BUSY)
 	{
 		status = tg_index_build_step(c->session, running, report);
+		look_at_jobs();
 		if (status == TG_OK)
 			break;
 		if (status == TG_BUSY)
@@ -288,12 +303,14 @@ test_pool(unsigned workers)
 		if (tg_runtime_start(&settings) != TG_OK)
 			unit_bail("no pool");
 	}
+	job_memory = 0;
 	for (unsigned which = 0; which < INDEXES; which++)
 	{
 		unit_equal(make_and_build(&a, which, true), TG_OK, "%u rows, %u workers: index %u", MANY, workers, which);
 		unit_ok(is_complete(&a, which, MANY), "it is complete");
 		tg_index_drop(a.session, indexes[which]);
 	}
+	unit_ok(workers == 0 ? job_memory == 0 : job_memory > 1000, "their jobs account for %" PRIu64 " bytes", job_memory);
 	if (workers > 0)
 	{
 		const tg_index_build_config config = {.index = make_index(a.session, BY_NUMBER), .exclusive = true};
