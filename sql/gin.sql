@@ -98,6 +98,12 @@ CREATE INDEX ON t USING gin (tags) WITH (fillfactor = 70);
 ALTER TABLE t ADD UNIQUE USING INDEX t_path;
 CLUSTER t USING t_path;
 ALTER INDEX t_path SET (gin_pending_list_limit = 64);
+SELECT pg_get_indexdef('t_path'::regclass), pg_get_indexdef('t_names'::regclass);
+-- there is no list of pending entries, and no row is left out
+SELECT gin_clean_pending_list('t_path');
+SET gin_fuzzy_search_limit = 2;
+SELECT count(*) FROM t WHERE tags && '{3}';
+RESET gin_fuzzy_search_limit;
 
 -- the table changes, and its indexes with it
 CREATE FOREIGN TABLE u (id int, a int[], e text) SERVER gin;
