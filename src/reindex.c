@@ -2,7 +2,9 @@
  * reindex.c
  *	  REINDEX of tables in memory, of their indexes, and of partitioned ones that have some below them.
  *
- * REINDEX TABLE writes a table anew (rewrite.h), and an index of it that is not valid has another chance.
+ * REINDEX TABLE writes a table anew (rewrite.h), and an index of it that is not valid has another chance.  CONCURRENTLY passes
+ * over the primary key, whose tree is what rows are found by for life: it gives back by itself what deleted rows leave in
+ * it (btree_merge.c), so another one would be no better.
  *
  * PostgreSQL's REINDEX of a partitioned table, or index, goes over what has a file, each in a transaction of its own.
  * What it has passed over of ours is done afterwards, likewise.  REINDEX SCHEMA, DATABASE and SYSTEM are for what may have gone
@@ -223,7 +225,6 @@ reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 
 /* --- an index ----------------------------------------------------------------------------------- */
 
-/* Of a primary key there is nothing beside the table that could be made anew. */
 static void
 rebuild_concurrently(Oid table, Oid index)
 {
@@ -236,10 +237,6 @@ rebuild_concurrently(Oid table, Oid index)
 						errmsg("concurrent index creation for exclusion constraints is not supported")));
 	if (!primary)
 		tsurugi_index_rebuild_concurrently(table, index);
-	else
-		ereport(NOTICE, (errmsg("primary key \"%s\" stays as it is", get_rel_name(index)),
-						 errdetail("It is where the table's rows are found by all who use it."),
-						 errhint("REINDEX without CONCURRENTLY writes the table anew.")));
 }
 
 /* It is locked, and so is its table. */
