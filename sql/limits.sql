@@ -5,7 +5,7 @@ SET client_min_messages = warning;
 CREATE SERVER limits FOREIGN DATA WRAPPER tsurugi_fdw;
 RESET client_min_messages;
 
--- Keys: as long as PostgreSQL's own
+-- Keys: of any length
 CREATE FOREIGN TABLE long_key (k text COLLATE "C", n int, PRIMARY KEY (k, n)) SERVER limits;
 INSERT INTO long_key VALUES (repeat('k', 2690), 1);
 INSERT INTO long_key VALUES (repeat('k', 2690), 2);

@@ -27,6 +27,7 @@
 #include "src/relation.h"
 #include "src/row.h"
 #include "src/scan_fit.h"
+#include "src/session.h"
 
 /* --- reading and writing the list ---------------------------------------------------------- */
 
@@ -199,7 +200,10 @@ make_bound(Relation relation, const char *bound, const void **key_out, uint32_t 
 		getTypeInputInfo(attribute->atttypid, &function, &parameter);
 		datum = OidInputFunctionCall(function, TextDatumGetCString(values[i]), parameter, attribute->atttypmod);
 		tsurugi_place_value(described->table, column, datum, &value);
-		bytes = tg_key_append(key, bytes, &column->part, (tg_kind) column->codec.kind, &value);
+		tsurugi_check(
+			tg_key_rank(tsurugi_session(), described->table, &column->part, (tg_kind) column->codec.kind, &value),
+			relation);
+		bytes = tg_key_append_of(described->table, key, bytes, &column->part, (tg_kind) column->codec.kind, &value);
 		if (bytes == SIZE_MAX)
 			tsurugi_error(TG_TOO_LARGE, relation);
 	}

@@ -297,13 +297,15 @@ typedef struct Key
 	size_t bytes;
 } Key;
 
-static void
-append(Key *key, const tsurugi_key_column *column, const tg_value *value)
+/* False: nobody has it. */
+static bool
+append(const tg_table *table, Key *key, const tsurugi_key_column *column, const tg_value *value)
 {
-	key->bytes = tg_key_append(key->data, key->bytes, &column->part, (tg_kind) column->codec.kind, value);
+	key->bytes = tg_key_append_of(table, key->data, key->bytes, &column->part, (tg_kind) column->codec.kind, value);
 	if (key->bytes == SIZE_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("key of an exclusion constraint is too large")));
+	return key->bytes != TG_KEY_UNRANKED;
 }
 
 static void
@@ -312,7 +314,7 @@ append_cover(Key *key, const tsurugi_key_column *column, const unsigned char *co
 	tg_value value;
 
 	tg_string_make_inline(&value.string, cover, (unsigned) tsurugi_cover_bytes(column->type));
-	append(key, column, &value);
+	(void) append(NULL, key, column, &value); /* it is short */
 }
 
 static Key
@@ -367,7 +369,8 @@ find_ranges(const tsurugi_exclusions *all, const Exclusion *exclusion, const tg_
 			return make_ranges(exclusion, in, column, &key, value, ranges);
 		if (tsurugi_fit_value(all->described->table, column, column->type, value, &stored) != FIT_WITHIN)
 			return 0; /* nobody has it, nor the row, which has not been written */
-		append(&key, column, &stored);
+		if (!append(all->described->table, &key, column, &stored))
+			return 0;
 	}
 	ranges[0] = (tg_key_range){.low = key.data, .low_bytes = key.bytes, .high = key.data, .high_bytes = key.bytes};
 	return 1;

@@ -632,6 +632,24 @@ describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsu
 
 /* --- all of a table ------------------------------------------------------------------------------- */
 
+/* Long strings among the columns have their place in the key, too (storage/long_key.h). */
+static void
+share_bytes(tsurugi_index *out)
+{
+	tg_key_part parts[TG_KEY_COLUMN_MAX];
+	uint8_t kinds[TG_KEY_COLUMN_MAX];
+
+	for (int i = 0; i < out->key_count; i++)
+	{
+		parts[i] = out->key[i].part;
+		kinds[i] = out->key[i].codec.kind;
+	}
+	tg_key_parts_share(parts, kinds, out->key_count);
+	for (int i = 0; i < out->key_count; i++)
+		out->key[i].part.long_above = out->key[i].cover ? 0 : parts[i].long_above; /* covers are short */
+	out->spec.key.part_count = out->key_count;
+}
+
 static void
 describe_index(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
 {
@@ -662,7 +680,7 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 			add_column(described, relation, index, i, false, out);
 	}
 	if (out->gin == NULL)
-		out->spec.key.part_count = out->key_count;
+		share_bytes(out);
 	for (int i = 0; i < out->key_count && out->gin == NULL; i++)
 		out->spec.key.part[i] = out->key[i].part;
 	describe_predicate(described, index, out);

@@ -337,7 +337,7 @@ insert_row(Copy *copy)
 			null_found(copy->relation, i + 1);
 	}
 	if (described->key_count > 0)
-		tsurugi_check(tg_key_encode(&described->key_spec, described->kinds, copy->values, key, &key_bytes),
+		tsurugi_check(tg_key_encode(tsurugi_session(), copy->fresh, described->kinds, copy->values, key, &key_bytes),
 					  copy->relation);
 	tsurugi_writer(NULL, TG_DATA, &writer);
 	status = tg_txn_insert(&writer, copy->fresh, described->key_count > 0 ? key : NULL, key_bytes, copy->values,

@@ -7,6 +7,7 @@
 #include "src/row.h"
 
 #include "src/errors.h"
+#include "src/session.h"
 
 void
 tsurugi_row_init(tsurugi_row *row, const tsurugi_relation *described)
@@ -133,7 +134,9 @@ tsurugi_row_key(const tsurugi_row *row, Relation relation, unsigned char *key)
 {
 	size_t bytes;
 
-	tsurugi_check(tg_key_encode(&row->described->key_spec, row->described->kinds, row->values, key, &bytes), relation);
+	tsurugi_check(
+		tg_key_encode(tsurugi_session(), row->described->table, row->described->kinds, row->values, key, &bytes),
+		relation);
 	return bytes;
 }
 

@@ -19,6 +19,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "src/errors.h"
+#include "src/kinds.h"
 #include "src/scan_fit.h"
 
 /* --- setting up ---------------------------------------------------------------------- */
@@ -145,12 +147,16 @@ append_datum(tsurugi_scan *scan, const tsurugi_key_value *value, Datum datum, un
 
 	if (where == FIT_WITHIN || where == FIT_BETWEEN)
 	{
-		*bytes = tg_key_append(key, *bytes, &value->column->part, (tg_kind) value->column->codec.kind, &stored);
-		if (*bytes == SIZE_MAX)
-		{
-			*bytes = TG_KEY_BYTES_MAX; /* a string beyond the longest key: that one is below it */
+		const tg_key_part *part = &value->column->part;
+		tg_kind kind = (tg_kind) value->column->codec.kind;
+		bool is_there;
+
+		/* as scan_fit.c does with other ranks */
+		if (part->long_above != 0 && tsurugi_minds_areas)
+			tsurugi_check(tg_key_rank(scan->session, scan->described->table, part, kind, &stored), NULL);
+		*bytes = tg_key_append_near(scan->described->table, key, *bytes, part, kind, &stored, &is_there);
+		if (!is_there)
 			return FIT_BETWEEN;
-		}
 	}
 	return where;
 }

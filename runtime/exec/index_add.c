@@ -25,7 +25,7 @@ add_chunk(tg_session *session, tg_index_build *build, const tg_chunk *chunk)
 
 		if ((present[slot / 64] >> slot % 64 & 1) == 0)
 			continue;
-		status = tg_build_find_entries(build, chunk, headers, slot, &found);
+		status = tg_build_find_entries(session, build, chunk, headers, slot, &found);
 		if (status == TG_NOT_FOUND)
 			continue;
 		if (status != TG_OK)

@@ -61,8 +61,8 @@
 /* --- entries of versions -------------------------------------------------------------- */
 
 tg_status
-tg_build_find_entries(const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers, unsigned slot,
-					  tg_found_entries *found)
+tg_build_find_entries(tg_session *session, const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers,
+					  unsigned slot, tg_found_entries *found)
 {
 	tg_version version = tg_version_make(chunk, slot);
 	bool is_live = true;
@@ -79,7 +79,7 @@ tg_build_find_entries(const tg_index_build *build, const tg_chunk *chunk, const 
 	}
 	found->row = tg_version_row(version);
 	is_live = is_live && tg_load_acquire(tg_row_head(build->table, found->row)) == version;
-	status = tg_index_keys_open(build->index, version, &found->keys);
+	status = tg_index_keys_open_anew(session, build->index, version, &found->keys);
 	if (status != TG_OK)
 		return status;
 	found->flags = (is_live ? TG_ENTRY_LIVE : 0) | (found->keys.key.distinct ? TG_ENTRY_DISTINCT : 0);

@@ -143,8 +143,8 @@ typedef struct tg_found_entries
  * The entries of a slot's version, if it has some and should: TG_OK; TG_NOT_FOUND;
  * TG_TOO_LARGE.  Inside an epoch.
  */
-extern tg_status tg_build_find_entries(const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers,
-									   unsigned slot, tg_found_entries *found) TG_MUST_USE;
+extern tg_status tg_build_find_entries(tg_session *session, const tg_index_build *build, const tg_chunk *chunk,
+									   const tg_header *headers, unsigned slot, tg_found_entries *found) TG_MUST_USE;
 
 /* Memory is short for runs: the slow way needs none but the tree's.  No job runs. */
 extern tg_status tg_build_go_slow(tg_session *session, tg_index_build *build);

@@ -280,8 +280,8 @@ append_entry(tg_build_run *run, tg_found_entries *found)
  * if the run is empty, *room_inout grows to what it would need.
  */
 static tg_status
-collect_chunk(const tg_index_build *build, const tg_chunk *chunk, tg_build_run *run, unsigned *slot_inout,
-			  room *room_inout)
+collect_chunk(tg_session *session, const tg_index_build *build, const tg_chunk *chunk, tg_build_run *run,
+			  unsigned *slot_inout, room *room_inout)
 {
 	uint64_t present[TG_SLOT_MAX / 64];
 	const tg_header *headers = tg_chunk_look(chunk, present);
@@ -294,7 +294,7 @@ collect_chunk(const tg_index_build *build, const tg_chunk *chunk, tg_build_run *
 
 		if ((present[*slot_inout / 64] >> *slot_inout % 64 & 1) == 0)
 			continue;
-		status = tg_build_find_entries(build, chunk, headers, *slot_inout, &found);
+		status = tg_build_find_entries(session, build, chunk, headers, *slot_inout, &found);
 		if (status == TG_NOT_FOUND)
 			continue;
 		if (status != TG_OK)
@@ -335,7 +335,7 @@ tg_run_collect(tg_session *session, tg_index_build *build, uint32_t first, uint3
 			tg_epoch_enter(session);
 			chunk = tg_table_chunk(build->table, first);
 			if (chunk != NULL)
-				status = collect_chunk(build, chunk, run, &slot, &room);
+				status = collect_chunk(session, build, chunk, run, &slot, &room);
 			is_through = chunk == NULL || slot >= chunk->capacity;
 			tg_epoch_leave(session);
 			if (!is_through)

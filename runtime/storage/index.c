@@ -72,6 +72,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
 #include "runtime/storage/hidden.h"
+#include "runtime/storage/long_key.h"
 #include "runtime/storage/version.h"
 
 #define DROP_LOOKS 1000 /* at the epoch, before the memory is left to others */
@@ -284,7 +285,7 @@ append_part(const tg_index *index, const tg_key_part *part, tg_kind kind, const 
 			tg_index_key *key)
 {
 	if (tg_likely(!null))
-		return tg_key_append(key->entry, at, part, kind, value);
+		return tg_key_append_of(index->table, key->entry, at, part, kind, value);
 	key->distinct |= !index->spec.nulls_not_distinct;
 	return tg_key_append_null(key->entry, at, part);
 }
@@ -292,6 +293,8 @@ append_part(const tg_index *index, const tg_key_part *part, tg_kind kind, const 
 static tg_status
 end_key(size_t at, tg_index_key *key)
 {
+	if (at == TG_KEY_UNRANKED)
+		return TG_NOT_FOUND;
 	if (at > TG_INDEX_KEY_BYTES_MAX)
 		return TG_TOO_LARGE;
 	key->bytes = (uint32_t) at;
@@ -342,7 +345,7 @@ tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool
 		key_out->present = !is_null_at_hand(&row, spec->predicate) && value_at_hand(&row, spec->predicate)->word != 0;
 	if (!key_out->present)
 		return TG_OK;
-	for (unsigned i = 0; i < spec->key.part_count && at != SIZE_MAX; i++)
+	for (unsigned i = 0; i < spec->key.part_count && at <= TG_KEY_BYTES_MAX; i++)
 	{
 		const tg_key_part *part = &spec->key.part[i];
 		uint8_t kind =
@@ -412,7 +415,7 @@ tg_index_key_of_version(const tg_index *index, tg_version version, tg_index_key 
 	key_out->present = find_cells(index, version, &of) && is_present(index, &of);
 	if (!key_out->present)
 		return TG_OK;
-	for (unsigned i = 0; i < index->spec.key.part_count && at != SIZE_MAX; i++)
+	for (unsigned i = 0; i < index->spec.key.part_count && at <= TG_KEY_BYTES_MAX; i++)
 	{
 		const tg_key_part *part = &index->spec.key.part[i];
 		unsigned column = part->column;
@@ -466,6 +469,41 @@ tg_index_keys_open(const tg_index *index, tg_version version, tg_index_keys *key
 	status = tg_index_key_of_version(index, version, &keys_out->key);
 	keys_out->count = keys_out->key.present;
 	return status;
+}
+
+/* Gives a version's long strings their ranks. */
+static tg_status
+rank_strings(tg_session *session, const tg_index *index, tg_version version)
+{
+	tg_status status = TG_OK;
+	cells of;
+
+	if (!find_cells(index, version, &of))
+		return TG_OK;
+	for (unsigned i = 0; i < index->spec.key.part_count && status == TG_OK; i++)
+	{
+		const tg_key_part *part = &index->spec.key.part[i];
+		unsigned column = part->column;
+		const tg_chunk *chunk = chunk_of(&of, &column);
+		tg_value value;
+
+		if (tg_chunk_is_null(chunk, column, of.slot))
+			continue;
+		load_value(chunk, column, of.slot, &value);
+		status = tg_key_rank(session, index->table, part, (tg_kind) chunk->layout->kinds[column], &value);
+	}
+	return status;
+}
+
+tg_status
+tg_index_keys_open_anew(tg_session *session, const tg_index *index, tg_version version, tg_index_keys *keys_out)
+{
+	tg_status status = tg_index_keys_open(index, version, keys_out);
+
+	if (tg_likely(status != TG_NOT_FOUND))
+		return status;
+	status = rank_strings(session, index, version);
+	return status == TG_OK ? tg_index_keys_open(index, version, keys_out) : status;
 }
 
 bool
@@ -599,7 +637,7 @@ forget_entry(tg_session *session, tg_index *index, tg_version gone, tg_version n
 
 	if (neighbour != TG_VERSION_NONE && tg_index_is_same(index, gone, neighbour))
 		return;
-	/* too large: refused when it was written, so it never had an entry */
+	/* too large, or without rank: it never had an entry */
 	if (tg_failpoint_refuses("index_kept"))
 		return;
 	if (tg_index_keys_open(index, gone, &keys) != TG_OK)

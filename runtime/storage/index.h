@@ -233,7 +233,8 @@ tg_hidden_of(const tg_hidden_row *row, const tg_index *index)
 
 /*
  * Of values of the table's newest layout, and hidden ones (NULL: there are none).  A key whose hidden values the host has
- * not computed is not present.  TG_TOO_LARGE past TG_INDEX_KEY_BYTES_MAX.
+ * not computed is not present.  TG_TOO_LARGE past TG_INDEX_KEY_BYTES_MAX.  TG_NOT_FOUND: some long string has no rank yet
+ * (long_key.h), so there is no entry of this key.
  */
 extern tg_status tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool *nulls,
 										const tg_hidden_row *hidden, tg_index_key *key_out) TG_MUST_USE;
@@ -255,6 +256,10 @@ typedef struct tg_index_keys
 } tg_index_keys;
 
 extern tg_status tg_index_keys_open(const tg_index *index, tg_version version, tg_index_keys *keys_out) TG_MUST_USE;
+
+/* The same for who is going to add entries of them: long strings have their ranks from now on.  TG_NO_MEMORY, not TG_NOT_FOUND. */
+extern tg_status tg_index_keys_open_anew(tg_session *session, const tg_index *index, tg_version version,
+										 tg_index_keys *keys_out) TG_MUST_USE;
 
 /* Takes the next one in hand.  False: there is none. */
 static inline bool

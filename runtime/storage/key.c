@@ -22,6 +22,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/storage/btree.h"
+#include "runtime/storage/long_key.h"
 #include "runtime/storage/table.h"
 
 #define TERMINATOR 0
@@ -245,24 +246,6 @@ tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind ki
 	return end;
 }
 
-tg_status
-tg_key_encode(const tg_key_spec *spec, const uint8_t *kinds, const tg_value *values, unsigned char *key,
-			  size_t *key_bytes_out)
-{
-	size_t at = 0;
-
-	for (unsigned i = 0; i < spec->part_count; i++)
-	{
-		const tg_key_part *part = &spec->part[i];
-
-		at = tg_key_append(key, at, part, kinds[part->column], &values[part->column]);
-		if (at == SIZE_MAX)
-			return TG_TOO_LARGE;
-	}
-	*key_bytes_out = at;
-	return TG_OK;
-}
-
 size_t
 tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *key)
 {
@@ -277,8 +260,8 @@ tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *ke
 
 		tg_assert(!tg_chunk_is_null(chunk, part->column, slot));
 		tg_chunk_value(chunk, part->column, slot, &value);
-		at = tg_key_append(key, at, part, chunk->layout->kinds[part->column], &value);
-		tg_check(at != SIZE_MAX);
+		at = tg_key_append_of(chunk->table, key, at, part, chunk->layout->kinds[part->column], &value);
+		tg_check(at <= TG_KEY_BYTES_MAX);
 	}
 	return at;
 }

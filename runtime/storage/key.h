@@ -48,6 +48,7 @@ typedef struct tg_key_part
 	uint8_t code;		  /* tg_key_code */
 	uint8_t header_bytes; /* of a blob of this column: the host's header before the payload */
 	uint8_t order;		  /* TG_KEY_NULLABLE … */
+	uint16_t long_above;  /* of a string: bytes above which a rank stands for the rest (long_key.h); 0: never */
 } tg_key_part;
 
 typedef struct tg_key_spec
@@ -57,7 +58,7 @@ typedef struct tg_key_spec
 } tg_key_spec;
 
 /*
- * Appends one value's encoding at key[at …]; returns the new length, or
+ * Appends one value's encoding, a string's whole, whatever long_above, at key[at …]; returns the new length, or
  * SIZE_MAX if it would pass TG_KEY_BYTES_MAX; of a string all TG_KEY_BYTES_MAX
  * bytes are then written, and every key lies on the same side of them as of the
  * string, but for a key equal to them, which is below.  The kind gives the width.
@@ -72,13 +73,6 @@ extern size_t tg_key_append(unsigned char *key, size_t at, const tg_key_part *pa
  */
 extern size_t tg_key_append_null(unsigned char *key, size_t at, const tg_key_part *part);
 extern size_t tg_key_append_not_null(unsigned char *key, size_t at, const tg_key_part *part);
-
-/*
- * The key of a row: values[i] is the value of layout column i.  TG_TOO_LARGE past
- * TG_KEY_BYTES_MAX.  kinds as in the layout.
- */
-extern tg_status tg_key_encode(const tg_key_spec *spec, const uint8_t *kinds, const tg_value *values,
-							   unsigned char *key, size_t *key_bytes_out) TG_MUST_USE;
 
 /* The key of a stored version.  Cannot be too large: it was encoded when it was stored. */
 extern size_t tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *key);

@@ -323,7 +323,7 @@ tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_versio
 		/* While it is filled, the older version may be cut out before the build comes to it (index_build.c). */
 		if (inherits && tg_index_is_same(index, version, older))
 			continue;
-		status = tg_index_keys_open(index, version, &keys);
+		status = tg_index_keys_open_anew(writer->session, index, version, &keys);
 		while (status == TG_OK && tg_index_keys_next(&keys))
 		{
 			if (keys.next % KEYS_BETWEEN_LOOKS == 0 && tg_txn_is_interrupted != NULL && tg_txn_is_interrupted())
@@ -346,6 +346,8 @@ probe_index(const tg_writer *writer, tg_index *index, const tg_value *values, co
 	tg_index_key key;
 	tg_status status = tg_index_key_of_values(index, values, nulls, writer->hidden, &key);
 
+	if (status == TG_NOT_FOUND)
+		return TG_OK; /* nobody has it */
 	if (status != TG_OK || !key.present || key.distinct)
 		return status;
 	return judge_key(writer, index, &key, TG_ROW_MAX, TG_ROW_MAX, allowed, wait_out);

@@ -84,8 +84,10 @@ tg_failpoint_refuses(const char *name)
 }
 
 size_t
-tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind, const tg_value *value)
+tg_key_append_of(const tg_table *table, unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind,
+				 const tg_value *value)
 {
+	(void) table;
 	(void) part;
 	(void) kind;
 	key[at] = (unsigned char) value->word;
@@ -166,6 +168,8 @@ tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t 
 /* What is compiled with it and not called. */
 
 UNUSED_HERE(tg_status tg_txn_enter_shared(tg_session *session, tg_txn *txn, const tg_table *table, bool *entered_out))
+UNUSED_HERE(tg_status tg_key_rank(tg_session *session, tg_table *table, const tg_key_part *part, tg_kind kind,
+								  const tg_value *value))
 UNUSED_HERE(void tg_lane_hand_over(tg_session *session, tg_lane *lane))
 UNUSED_HERE(void tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, size_t low_bytes,
 									  bool low_inclusive, const void *high, size_t high_bytes, bool high_inclusive,

@@ -170,8 +170,10 @@ UNUSED_HERE(tg_status tg_btree_insert(tg_session *session, tg_btree *tree, const
 									  uint32_t *row_inout, tg_claim claim))
 UNUSED_HERE(tg_status tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,
 										 uint32_t row, tg_btree_may_go may_go, const void *argument))
-UNUSED_HERE(size_t tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind,
-								 const tg_value *value))
+UNUSED_HERE(size_t tg_key_append_of(const tg_table *table, unsigned char *key, size_t at, const tg_key_part *part,
+									tg_kind kind, const tg_value *value))
+UNUSED_HERE(tg_status tg_key_rank(tg_session *session, tg_table *table, const tg_key_part *part, tg_kind kind,
+								  const tg_value *value))
 
 /* --- the world ---------------------------------------------------------------------------- */
 

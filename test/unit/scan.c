@@ -101,10 +101,8 @@ static size_t
 make_key(uint64_t id, unsigned char *key)
 {
 	tg_value values[COLUMNS] = {{.word = id}};
-	size_t bytes;
 
-	tg_check(tg_key_encode(&key_spec, kinds, values, key, &bytes) == TG_OK);
-	return bytes;
+	return tg_key_append(key, 0, &key_spec.part[0], (tg_kind) kinds[0], &values[0]);
 }
 
 /* --- what a scan saw ------------------------------------------------------------------- */

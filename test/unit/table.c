@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "runtime/base/failpoint.h"
+#include "runtime/storage/long_key.h"
 #include "runtime/storage/table_internal.h"
 #include "test/unit/storage_unit.h"
 
@@ -341,7 +342,7 @@ test_budget(void)
 
 		values[0].word = i;
 		tg_epoch_enter(session);
-		if (tg_key_encode(&row_key, row_kinds, values, key, &bytes) != TG_OK ||
+		if (tg_key_encode(session, table, row_kinds, values, key, &bytes) != TG_OK ||
 			tg_btree_insert(session, table->index, key, bytes, &row, TG_DATA) != TG_OK)
 			abort();
 		tg_epoch_leave(session);

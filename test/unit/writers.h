@@ -108,11 +108,8 @@ static inline size_t
 key_of(uint64_t number, unsigned char *key)
 {
 	tg_value values[COLUMNS] = {{.word = number}};
-	size_t bytes;
 
-	if (tg_key_encode(&key_spec, kinds, values, key, &bytes) != TG_OK)
-		abort();
-	return bytes;
+	return tg_key_append(key, 0, &key_spec.part[0], (tg_kind) kinds[0], &values[0]);
 }
 
 typedef struct text
