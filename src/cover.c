@@ -440,7 +440,8 @@ set_range(tsurugi_cover_range *range, int low_level, uint64 low, int high_level,
 }
 
 int
-tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, uint64 levels, tsurugi_cover_range *ranges)
+tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const tsurugi_cover_levels *levels,
+					tsurugi_cover_range *ranges)
 {
 	Placement relation = relation_of(function);
 	Extent asked;
@@ -462,7 +463,7 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, uint64 
 		uint64 high;
 		bool wanted = lows_of_level(relation, &asked, level, &low, &high);
 
-		if (wanted && (levels >> level & 1) == 0)
+		if (wanted && (levels->present >> level & 1) == 0)
 		{
 			gap = gap < 0 ? level : gap;
 			continue;

@@ -9,8 +9,8 @@
  * cover; so what lies in ranges of all conditions is what is read, and a version comes once.  The conditions are evaluated on each
  * row by the executor.
  *
- * How many ranges there are depends on how large values are: so the index is asked first which sizes there are, one look-up
- * each.  That is a hint; a size that somebody is the first to bring meanwhile is among the ranges all the same.
+ * How many ranges there are depends on how large values are, and where: so the index is asked first which sizes there are, a look-up
+ * or two each.  That is a hint; a size, or a place, that somebody is the first to bring meanwhile is among the ranges all the same.
  *
  * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which scan.c notes
  * each as it is read, those without rows, too.
@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 
 #include "src/cover.h"
+#include "src/plane.h"
 
 struct tsurugi_covers
 {
@@ -57,7 +58,7 @@ tsurugi_covers_init(tsurugi_scan *scan, ForeignScan *plan)
 
 /* Of one condition; their number, 0 also of NULL. */
 static int
-query(tsurugi_scan *scan, int condition, uint64 levels, tsurugi_cover_range *ranges)
+query(tsurugi_scan *scan, int condition, const tsurugi_cover_levels *levels, tsurugi_cover_range *ranges)
 {
 	const tsurugi_covers *covers = scan->covers;
 	const tsurugi_key_value *value = &covers->values[condition];
@@ -72,57 +73,76 @@ query(tsurugi_scan *scan, int condition, uint64 levels, tsurugi_cover_range *ran
 static void
 make_ranges(tsurugi_scan *scan, const tsurugi_range_end *before)
 {
-	uint64 levels = tsurugi_cover_levels(scan->session, scan->stored->tree, &scan->index->key[scan->shape.fixed_count],
-										 before->key, before->bytes);
+	tsurugi_cover_levels levels;
 	tsurugi_covers *covers = scan->covers;
 	tsurugi_cover_range one[TSURUGI_COVER_RANGES_MAX];
 	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
 
+	tsurugi_covers_look(scan->session, scan->stored->tree, &scan->index->key[scan->shape.fixed_count], before->key,
+						before->bytes, &levels);
 	covers->made = true;
 	covers->turn = 0;
-	covers->range_count = query(scan, 0, levels, covers->ranges);
+	covers->range_count = query(scan, 0, &levels, covers->ranges);
 	for (int i = 1; i < covers->condition_count && covers->range_count > 0; i++)
 	{
 		tsurugi_cover_range *all = covers->more;
 
 		covers->range_count =
-			tsurugi_cover_intersect(covers->ranges, covers->range_count, one, query(scan, i, levels, one), all);
+			tsurugi_cover_intersect(covers->ranges, covers->range_count, one, query(scan, i, &levels, one), all);
 		covers->more = covers->ranges;
 		covers->ranges = all;
 	}
 	MemoryContextSwitchTo(caller);
 }
 
-uint64
-tsurugi_cover_levels(tg_session *session, tg_btree *tree, const tsurugi_key_column *column, const unsigned char *before,
-					 size_t before_bytes)
+/* One key of what begins like this, the first or the last; false: there is none. */
+static bool
+find_key(tg_btree *tree, const unsigned char *low, size_t low_bytes, const unsigned char *high, size_t high_bytes,
+		 bool backward, unsigned char *found, uint16 *bytes_out)
 {
-	unsigned char low[TG_KEY_BYTES_MAX + 1];
-	unsigned char found[TG_KEY_BYTES_MAX + sizeof(uint16_t)];
-	uint64 levels = 0;
+	unsigned char room[TG_KEY_BYTES_MAX + sizeof(uint16)];
+	tg_btree_keys keys = {.bytes = room, .capacity = sizeof(room)};
+	tg_btree_cursor cursor;
+	uint32_t row;
+
+	tg_btree_cursor_init(&cursor, tree, low, low_bytes, true, high, high_bytes, true, backward);
+	if (tg_btree_cursor_next_keys(&cursor, &row, 1, &keys) == 0)
+		return false;
+	memcpy(bytes_out, room, sizeof(*bytes_out));
+	memcpy(found, room + sizeof(*bytes_out), *bytes_out);
+	return true;
+}
+
+void
+tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_column *column, const unsigned char *before,
+					size_t before_bytes, tsurugi_cover_levels *levels)
+{
+	unsigned char low[TG_KEY_BYTES_MAX + 2];
+	unsigned char found[TG_KEY_BYTES_MAX];
+	uint16 bytes;
 	size_t at;
 
-	if (before_bytes >= TG_KEY_BYTES_MAX)
-		return TSURUGI_COVER_ALL_LEVELS;
+	levels->present = 0;
 	memcpy(low, before, before_bytes);
 	at = tg_key_append_not_null(low, before_bytes, &column->part);
+	if (at >= TG_KEY_BYTES_MAX) /* SIZE_MAX, too */
+		return;
 	low[at] = TSURUGI_COVER_LEVEL(0);
 	tg_epoch_enter(session);
-	while (low[at] <= TSURUGI_COVER_LEVEL(TSURUGI_COVER_LEVEL_MAX))
+	while (find_key(tree, low, at + 1, at > 0 ? low : NULL, at, false, found, &bytes))
 	{
-		tg_btree_keys keys = {.bytes = found, .capacity = sizeof(found)};
-		tg_btree_cursor cursor;
-		uint32_t row;
+		int level = found[at] - TSURUGI_COVER_LEVEL_FIRST;
 
-		tg_btree_cursor_init(&cursor, tree, low, at + 1, true, at > 0 ? low : NULL, at, true, false);
-		if (tg_btree_cursor_next_keys(&cursor, &row, 1, &keys) == 0)
-			break;
-		low[at] = found[sizeof(uint16_t) + at];
-		levels |= UINT64CONST(1) << (low[at] - TSURUGI_COVER_LEVEL_FIRST);
+		levels->present |= UINT64CONST(1) << level;
+		low[at] = found[at];
+		tg_key_string_bytes(found, bytes, at, levels->first[level], TSURUGI_COVER_BYTES_MAX);
+		if (tsurugi_plane_has(column->type) && find_key(tree, low, at + 1, low, at + 1, true, found, &bytes))
+			tg_key_string_bytes(found, bytes, at, levels->last[level], TSURUGI_COVER_BYTES_MAX);
+		else
+			memcpy(levels->last[level], levels->first[level], TSURUGI_COVER_BYTES_MAX);
 		low[at]++;
 	}
 	tg_epoch_leave(session);
-	return levels;
 }
 
 static void

@@ -5,6 +5,7 @@
 #ifndef TSURUGI_COVER_SCAN_H
 #define TSURUGI_COVER_SCAN_H
 
+#include "src/cover.h"
 #include "src/scan.h"
 #include "src/scan_key.h"
 
@@ -20,11 +21,8 @@ extern bool tsurugi_covers_next_turn(tsurugi_scan *scan);
 /* Lets all of it be computed again. */
 extern void tsurugi_covers_forget(tsurugi_scan *scan);
 
-/*
- * Which levels there are covers of in an index of such a column, behind what all columns before are encoded to: for
- * tsurugi_cover_query.
- */
-extern uint64 tsurugi_cover_levels(tg_session *session, tg_btree *tree, const tsurugi_key_column *column,
-								   const unsigned char *before, size_t before_bytes);
+/* What covers there are in an index of such a column, behind what all columns before are encoded to. */
+extern void tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_column *column,
+								const unsigned char *before, size_t before_bytes, tsurugi_cover_levels *levels);
 
 #endif /* TSURUGI_COVER_SCAN_H */

@@ -333,10 +333,12 @@ make_ranges(const Exclusion *exclusion, const tg_index *stored, const tsurugi_ke
 {
 	tsurugi_cover_range covers[TSURUGI_COVER_RANGES_MAX];
 	Oid type = exclusion->types[column->position];
-	uint64 levels = tsurugi_cover_levels(tsurugi_session(), stored->tree, column, prefix->data, prefix->bytes);
-	int count =
-		tsurugi_cover_query(exclusion->operators[column->position].fn_oid, column->type, type, value, levels, covers);
+	tsurugi_cover_levels levels;
+	int count;
 
+	tsurugi_covers_look(tsurugi_session(), stored->tree, column, prefix->data, prefix->bytes, &levels);
+	count =
+		tsurugi_cover_query(exclusion->operators[column->position].fn_oid, column->type, type, value, &levels, covers);
 	for (int i = 0; i < count; i++)
 	{
 		/* each byte may be escaped */

@@ -41,13 +41,13 @@
 #define LEVEL_ODD TSURUGI_PLANE_LEVEL_MAX
 #define SLACK (4 * EPSILON)
 #define CIRCLE_MAX 1e9	/* what is computed of larger ones is off by more than that */
-#define SQUARES_MAX 128 /* while a rectangle is cut */
-#define RANGES_OF_LEVEL 24
+#define SQUARES_MAX 192 /* while a rectangle is cut */
+#define RANGES_OF_LEVEL 48
 #define SHARE_OUTSIDE 1.2 /* squares this much larger than their rectangle are not cut any more */
 
 _Static_assert(LEVEL_ODD == LEVEL_LAST + 1, "levels are counted");
 _Static_assert(TSURUGI_PLANE_BYTES == 1 + NUMBER_BITS / 4, "level and corner");
-_Static_assert(TSURUGI_COVER_RANGES_MAX >= 2 * (LEVEL_ODD + 1), "two ranges of keys for each level");
+_Static_assert(TSURUGI_COVER_RANGES_MAX >= 6 * (LEVEL_ODD + 1), "some ranges of keys for each level");
 
 /* Along one axis. */
 typedef struct Side
@@ -167,6 +167,23 @@ make_key(unsigned char *key, int level, uint128 corner)
 	key[0] = TSURUGI_COVER_LEVEL(level);
 	for (int i = TSURUGI_PLANE_BYTES - 1; i > 0; i--, corner >>= 8)
 		key[i] = (unsigned char) corner;
+}
+
+static uint128
+corner_of_key(const unsigned char *key)
+{
+	uint128 corner = 0;
+
+	for (int i = 1; i < TSURUGI_PLANE_BYTES; i++)
+		corner = corner << 8 | key[i];
+	return corner;
+}
+
+static void
+make_range(tsurugi_cover_range *range, int level, uint128 low, uint128 high)
+{
+	make_key(range->low, level, low);
+	make_key(range->high, level, high);
 }
 
 static uint64
@@ -486,9 +503,29 @@ is_fine(const Square *squares, int count, const Rectangle *rectangle)
 	return all <= SHARE_OUTSIDE * wanted;
 }
 
+/* The smallest square around what there is of a level, but that it may be all of the plane. */
+static Square
+square_of_level(const tsurugi_cover_levels *levels, int level)
+{
+	Square square = {.bits = 0};
+	uint128 first = corner_of_key(levels->first[level]);
+	uint128 differ = first ^ corner_of_key(levels->last[level]);
+
+	while (differ >> 2 * square.bits != 0)
+		square.bits++;
+	for (int i = 0; i < NUMBER_BITS; i++)
+	{
+		square.corner[0] |= (uint64) (first >> (2 * i + 1) & 1) << i;
+		square.corner[1] |= (uint64) (first >> 2 * i & 1) << i;
+	}
+	for (int i = 0; i < 2; i++)
+		square.corner[i] = square.corner[i] >> square.bits << square.bits;
+	return square;
+}
+
 /* At most so many ranges. */
 static int
-ranges_of_rectangle(const Rectangle *rectangle, int level, int most, tsurugi_cover_range *ranges)
+cut_rectangle(const Rectangle *rectangle, int level, int most, tsurugi_cover_range *ranges)
 {
 	Square room[2][SQUARES_MAX];
 	int now = 0;
@@ -507,6 +544,35 @@ ranges_of_rectangle(const Rectangle *rectangle, int level, int most, tsurugi_cov
 	return join(room[now], count, level, ranges);
 }
 
+/*
+ * Where figures are the rectangle is cut; where there are none, before and behind the square around all of them, is one range each.
+ * At most two ranges more than that.
+ */
+static int
+ranges_of_rectangle(const Rectangle *rectangle, int level, const tsurugi_cover_levels *levels, int most,
+					tsurugi_cover_range *ranges)
+{
+	Square all = square_of_level(levels, level);
+	Rectangle inner = *rectangle;
+	bool meets = place(&all, rectangle);
+	bool reaches_out = false;
+	int count = 0;
+
+	for (int i = 0; i < 2; i++)
+	{
+		inner.from[i] = Max(inner.from[i], all.corner[i]);
+		inner.to[i] = Min(inner.to[i], all.corner[i] + ((UINT64CONST(1) << all.bits) - 1));
+		reaches_out |= inner.from[i] != rectangle->from[i] || inner.to[i] != rectangle->to[i];
+	}
+	if (reaches_out && first_of(&all) > 0)
+		make_range(&ranges[count++], level, 0, first_of(&all) - 1);
+	if (meets)
+		count += cut_rectangle(&inner, level, most, ranges + count);
+	if (reaches_out && last_of(&all) < interleave(NUMBER_MAX, NUMBER_MAX))
+		make_range(&ranges[count++], level, last_of(&all) + 1, interleave(NUMBER_MAX, NUMBER_MAX));
+	return count;
+}
+
 /* --- all levels --------------------------------------------------------------------------------- */
 
 /* The keys from one level to another, whatever corner. */
@@ -518,11 +584,12 @@ make_whole(tsurugi_cover_range *range, int first, int last)
 }
 
 int
-tsurugi_plane_query(Oid function, Oid value_type, Datum value, uint64 levels, tsurugi_cover_range *ranges)
+tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cover_levels *levels,
+					tsurugi_cover_range *ranges)
 {
 	Placement placement = placement_of(function);
 	Figure asked = figure_of(value_type, value);
-	int most = Max(1, Min(RANGES_OF_LEVEL, (TSURUGI_COVER_RANGES_MAX - LEVEL_ODD) / Max(1, pg_popcount64(levels)) - 1));
+	int most = Min(RANGES_OF_LEVEL, (TSURUGI_COVER_RANGES_MAX - 2) / (pg_popcount64(levels->present) + 1) - 3);
 	bool above = placement >= BELOW;
 	Bounds bounds[2];
 	int count = 0;
@@ -545,7 +612,7 @@ tsurugi_plane_query(Oid function, Oid value_type, Datum value, uint64 levels, ts
 
 		for (int i = 0; i < 2; i++)
 			wanted &= corners_of_level(&bounds[i], level, &rectangle.from[i], &rectangle.to[i]);
-		if (wanted && (levels >> level & 1) == 0)
+		if (wanted && (levels->present >> level & 1) == 0)
 		{
 			gap = gap < 0 ? level : gap;
 			continue;
@@ -554,7 +621,7 @@ tsurugi_plane_query(Oid function, Oid value_type, Datum value, uint64 levels, ts
 			make_whole(&ranges[count++], gap, level - 1);
 		gap = -1;
 		if (wanted)
-			count += ranges_of_rectangle(&rectangle, level, most, ranges + count);
+			count += ranges_of_rectangle(&rectangle, level, levels, most, ranges + count);
 	}
 	make_whole(&ranges[count++], gap < 0 ? LEVEL_ODD : gap, LEVEL_ODD);
 	return count;

@@ -15,6 +15,7 @@ extern bool tsurugi_plane_has(Oid type);
 /* As tsurugi_cover_answers, tsurugi_cover and tsurugi_cover_query. */
 extern bool tsurugi_plane_answers(Oid function);
 extern void tsurugi_plane_cover(Oid type, Datum value, unsigned char *cover);
-extern int tsurugi_plane_query(Oid function, Oid value_type, Datum value, uint64 levels, tsurugi_cover_range *ranges);
+extern int tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cover_levels *levels,
+							   tsurugi_cover_range *ranges);
 
 #endif /* TSURUGI_PLANE_H */

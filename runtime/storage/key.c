@@ -120,6 +120,19 @@ put_string(unsigned char *key, size_t at, const unsigned char *data, size_t byte
 	return at;
 }
 
+void
+tg_key_string_bytes(const unsigned char *key, size_t key_bytes, size_t at, unsigned char *bytes, size_t count)
+{
+	memset(bytes, 0, count);
+	for (size_t i = 0; i < count && at < key_bytes && key[at] != TERMINATOR; i++)
+	{
+		bool escaped = key[at] == ESCAPE && at + 1 < key_bytes;
+
+		bytes[i] = escaped ? (unsigned char) (key[at + 1] - 1) : key[at];
+		at += escaped ? 2 : 1;
+	}
+}
+
 static size_t
 append_string(unsigned char *key, size_t at, const tg_key_part *part, const tg_string *string)
 {

@@ -74,6 +74,10 @@ extern size_t tg_key_append(unsigned char *key, size_t at, const tg_key_part *pa
 extern size_t tg_key_append_null(unsigned char *key, size_t at, const tg_key_part *part);
 extern size_t tg_key_append_not_null(unsigned char *key, size_t at, const tg_key_part *part);
 
+/* The first bytes of the string whose encoding, not descending, begins at key[at]; those that it has not are 0. */
+extern void tg_key_string_bytes(const unsigned char *key, size_t key_bytes, size_t at, unsigned char *bytes,
+								size_t count);
+
 /* The key of a stored version.  Cannot be too large: it was encoded when it was stored. */
 extern size_t tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *key);
 
