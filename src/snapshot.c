@@ -266,7 +266,8 @@ tsurugi_snapshot_find_later(tg_time *later_out, const tg_exclusions **excluded_o
 void
 tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded)
 {
-	if (excluded == NULL)
+	/* The entry of who has joined others is of the time when he did, which may be later; the shared one is raised (shared.c, 2). */
+	if (excluded == NULL && !tsurugi_shared_has_joined())
 		tg_snapshot_raise(tsurugi_session(), transaction_entry, later);
 	set_transaction_time(later, excluded);
 }

@@ -340,11 +340,12 @@ for my $level ('serializable', 'read committed')
 		reset_rows();
 		my $handle = share('lease', $level, $level eq 'serializable' ? '' : 'short', '');
 		is($reader->query('SELECT v FROM mine;'), 0, "$level: an attached session reads");
-		ok(stop_writer($place), "a committer has stopped at $place");
+		$writer->query("BEGIN; $write COMMIT;");
+		ok(stop_writer($place), "a committer has stopped at $place, after another one");
 		$reader->send($both);
-		is($reader->wait, '0|0', 'of whose commit nothing is seen') if $place eq 'pre_commit';
+		is($reader->wait, '1|1', 'of whose commit nothing is seen') if $place eq 'pre_commit';
 		go_on();
-		is($reader->wait, '1|1', 'or all of it') if $place eq 'commit';
+		is($reader->wait, '2|2', 'or all of it') if $place eq 'commit';
 		leave('lease', $handle);
 	}
 }
