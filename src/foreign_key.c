@@ -133,6 +133,8 @@ tsurugi_foreign_keys_take(CreateStmt *statement, bool is_ours)
 			take_of_column((ColumnDef *) element, is_ours, &keys);
 		else if (is_taken(element, is_ours))
 		{
+			/* as it has no rows yet (transformFKConstraints) */
+			castNode(Constraint, element)->initially_valid = true;
 			keys = lappend(keys, element);
 			statement->tableElts = foreach_delete_current (statement->tableElts, cell);
 		}

@@ -341,3 +341,9 @@ UPDATE ec SET f = '-0';
 UPDATE ec SET k = 1.01;
 SELECT * FROM ec;
 DROP TABLE ec, ep;
+
+-- NOT VALID means nothing where there are no rows yet
+CREATE TABLE nvp (k int PRIMARY KEY);
+CREATE TABLE nvc (k int, CONSTRAINT nv FOREIGN KEY (k) REFERENCES nvp NOT VALID);
+CREATE TABLE nvt (k int, CONSTRAINT nvl FOREIGN KEY (k) REFERENCES nvp NOT VALID) PARTITION BY LIST (k);
+SELECT conrelid::regclass, conname, convalidated FROM pg_constraint WHERE conname LIKE 'nv%' AND contype = 'f' ORDER BY 1;
