@@ -140,6 +140,11 @@ BEGIN;
 CREATE INDEX ours_rows ON ours (a, d, id);
 EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE (a, d) > (3, '2020-01-09') ORDER BY a, d LIMIT 3;
 EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE a = 3 AND (d, id) <= ('2020-01-09', 40) AND ('2020-01-02', 7) < (d, id);
+-- an OR as arrays
+EXPLAIN (COSTS OFF) SELECT * FROM ours WHERE id = 3 OR id = 7;
+EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE (a, d) IN ((1, '2020-01-09'), (2, '2020-01-10'));
+EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE (a = 1 AND d = '2020-01-09') OR (a = 2 AND id > 5);
+EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE a = 1 OR id = 2;
 ROLLBACK;
 -- prepared: parameters, arrays of them, and an index that comes and goes
 PREPARE by_list(int[], text) AS SELECT id FROM ours WHERE a = ANY ($1) AND b = $2 ORDER BY id;

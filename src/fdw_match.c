@@ -13,8 +13,15 @@
  * What an index answers is evaluated by it alone and leaves the scan's
  * conditions; so does what a partial index's predicate implies.  A comparison of rows,
  * (b, c) > (2, 4), is as good as a bound; it stays with the scan, though: what it says of NULLs
- * is not what the index's order does.  So are conditions that PostgreSQL can derive comparisons from, like LIKE 'abc%'.  And of a column of which it has covers (cover.h) it
- * tells ranges in which the rows are, so the conditions are evaluated all the same.
+ * is not what the index's order does.  So does an OR whose every arm fixes a column, unless
+ * the arms say nothing else:
+ *
+ *	(a = 1 AND b = 2) OR (a = 3 AND b = 4)      what (a, b) IN ((1, 2), (3, 4)) is parsed to
+ *	                                            a and b fixed by arrays
+ *
+ * Conditions that PostgreSQL can derive comparisons from, like LIKE 'abc%', are as good as these.
+ * Of a column of which it has covers (cover.h) the index tells ranges in which the rows are.
+ * All these conditions are evaluated all the same.
  */
 #include "postgres.h"
 
@@ -40,6 +47,9 @@
 
 #define TURNS_OF_COVER 8 /* ranges of covers, most of them without a row */
 
+/* Combinations of values that an OR of several columns may be looked for by. */
+#define OR_TURNS_MAX 1000
+
 typedef enum ConditionKind
 {
 	CONDITION_VALUE, /* column operator value */
@@ -61,9 +71,17 @@ typedef struct Condition
 	Oid operator;			 /* of COVER */
 	Expr *value;			 /* of VALUE, COVER and ARRAY */
 	List *values;			 /* of ROW */
+	Expr *implied;			 /* what the index answers, if the condition says more than that; else NULL */
 } Condition;
 
 /* --- single conditions --------------------------------------------------------------- */
+
+/* Whether an expression, or all of a list, is the same for all rows of a scan. */
+static bool
+is_value(RelOptInfo *baserel, Node *expression)
+{
+	return !bms_is_member(baserel->relid, pull_varnos(NULL, expression)) && !contain_volatile_functions(expression);
+}
 
 /* The column of the index that an expression is, or -1. */
 static int
@@ -158,7 +176,6 @@ static bool
 match_null_test(const tsurugi_candidate *candidate, const NullTest *clause, Condition *condition)
 {
 	condition->kind = clause->nulltesttype == IS_NULL ? CONDITION_NULL : CONDITION_NOT_NULL;
-	condition->value = NULL;
 	/* the primary key has no NULLs to be found by */
 	condition->column = clause->argisrow || candidate->index->primary ? -1 : column_of(candidate, (Node *) clause->arg);
 	return condition->column >= 0 && candidate->index->method != HASH_AM_OID;
@@ -211,7 +228,6 @@ match_row(const tsurugi_candidate *candidate, const RowCompareExpr *clause, Cond
 	StrategyNumber strategy = InvalidStrategy;
 
 	condition->kind = CONDITION_ROW;
-	condition->value = NULL;
 	condition->values = NIL;
 	condition->column = first;
 	for (int i = 0; first >= 0 && i < list_length(clause->opnos); i++)
@@ -226,6 +242,69 @@ match_row(const tsurugi_candidate *candidate, const RowCompareExpr *clause, Cond
 	condition->strategy =
 		strategy <= BTLessEqualStrategyNumber ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber;
 	return condition->values != NIL;
+}
+
+/* In an arm of an OR, the comparison that fixes a column; NULL if none does. */
+static const OpExpr *
+find_equality(RelOptInfo *baserel, const tsurugi_candidate *candidate, int column, Node *arm, Expr **value_out)
+{
+	List *clauses = is_andclause(arm) ? ((BoolExpr *) arm)->args : list_make1(arm);
+	ListCell *cell;
+
+	foreach (cell, clauses)
+	{
+		Condition condition = {0};
+
+		if (IsA(lfirst(cell), OpExpr) && match_comparison(candidate, lfirst(cell), &condition) &&
+			condition.kind == CONDITION_VALUE && condition.column == column &&
+			condition.strategy == BTEqualStrategyNumber &&
+			condition.value == lsecond(((OpExpr *) lfirst(cell))->args) && is_value(baserel, (Node *) condition.value))
+		{
+			*value_out = condition.value;
+			return lfirst(cell);
+		}
+	}
+	return NULL;
+}
+
+/* An OR as a column's condition. */
+static bool
+match_or(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, int column, const BoolExpr *clause,
+		 Condition *condition)
+{
+	ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
+	ArrayExpr *array = makeNode(ArrayExpr);
+	ListCell *cell;
+
+	condition->kind = CONDITION_ARRAY;
+	condition->column = column;
+	foreach (cell, clause->args)
+	{
+		Expr *value;
+		const OpExpr *equality = find_equality(baserel, candidate, column, lfirst(cell), &value);
+
+		if (equality == NULL || (array->elements != NIL &&
+								 (equality->opno != any->opno || exprType((Node *) value) != array->element_typeid)))
+			return false;
+		any->opno = equality->opno;
+		any->opfuncid = equality->opfuncid;
+		any->inputcollid = equality->inputcollid;
+		array->element_typeid = exprType((Node *) value);
+		array->array_collid = exprCollation((Node *) value);
+		array->elements = lappend(array->elements, value);
+		if (!IsA(lfirst(cell), OpExpr))
+			condition->implied = (Expr *) any;
+	}
+	/* an array of arrays is another thing */
+	array->array_typeid = get_array_type(array->element_typeid);
+	if (!OidIsValid(array->array_typeid))
+		return false;
+	array->location = any->location = -1;
+	condition->value = (Expr *) eval_const_expressions(root, (Node *) array);
+	any->useOr = true;
+	any->args = list_make2(list_nth(candidate->info->indextlist, column), condition->value);
+	linitial(any->args) = copyObject(castNode(TargetEntry, linitial(any->args))->expr);
+	return true;
 }
 
 static bool
@@ -253,24 +332,38 @@ match_clause(const tsurugi_candidate *candidate, RestrictInfo *rinfo, Condition 
 static bool
 match(RelOptInfo *baserel, const tsurugi_candidate *candidate, RestrictInfo *rinfo, Condition *condition)
 {
-	Node *values;
-
 	condition->rinfo = rinfo;
-	if (!match_clause(candidate, rinfo, condition))
-		return false;
-	values = condition->kind == CONDITION_ROW ? (Node *) condition->values : (Node *) condition->value;
-	return values == NULL ||
-		   (!bms_is_member(baserel->relid, pull_varnos(NULL, values)) && !contain_volatile_functions(values));
+	return match_clause(candidate, rinfo, condition) &&
+		   is_value(baserel, condition->kind == CONDITION_ROW ? (Node *) condition->values : (Node *) condition->value);
+}
+
+/* Adds an OR's conditions on the index's columns. */
+static List *
+match_alternatives(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, RestrictInfo *rinfo,
+				   List *conditions)
+{
+	if (rinfo->pseudoconstant || !is_orclause(rinfo->clause))
+		return conditions;
+	for (int column = 0; column < candidate->index->key_count; column++)
+	{
+		Condition condition = {.rinfo = rinfo};
+
+		if (match_or(root, baserel, candidate, column, (BoolExpr *) rinfo->clause, &condition))
+			conditions = lappend(conditions, memcpy(palloc(sizeof(condition)), &condition, sizeof(condition)));
+	}
+	return conditions;
 }
 
 bool
-tsurugi_condition_matches(RelOptInfo *baserel, const tsurugi_candidate *candidate, RestrictInfo *rinfo)
+tsurugi_condition_matches(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
+						  RestrictInfo *rinfo)
 {
-	Condition condition;
+	Condition condition = {0};
 
 	if (candidate->index->gin != NULL)
 		return tsurugi_gin_condition_matches(baserel, candidate, rinfo);
-	return match(baserel, candidate, rinfo, &condition);
+	return match(baserel, candidate, rinfo, &condition) ||
+		   match_alternatives(root, baserel, candidate, rinfo, NIL) != NIL;
 }
 
 /* --- derived ones ------------------------------------------------------------------------ */
@@ -349,6 +442,7 @@ match_all(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candi
 		Condition condition = {0};
 		ListCell *clause;
 
+		conditions = match_alternatives(root, baserel, candidate, rinfo, conditions);
 		if (match(baserel, candidate, rinfo, &condition))
 		{
 			conditions = lappend(conditions, memcpy(palloc(sizeof(condition)), &condition, sizeof(condition)));
@@ -392,7 +486,9 @@ take(const tsurugi_candidate *candidate, tsurugi_choice *choice, const Condition
 	else if (condition->value != NULL)
 		choice->values = lappend(choice->values, condition->value);
 	/* others may have the same hash */
-	if (condition->kind == CONDITION_ROW || condition->derived || candidate->index->key[condition->column].hashed)
+	if (condition->implied != NULL)
+		choice->filtered = lappend(choice->filtered, condition->implied);
+	else if (condition->kind == CONDITION_ROW || condition->derived || candidate->index->key[condition->column].hashed)
 		choice->filtered = list_append_unique_ptr(choice->filtered, condition->rinfo);
 	else
 		choice->conditions = list_append_unique_ptr(choice->conditions, condition->rinfo);
@@ -412,8 +508,13 @@ fix_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *con
 		condition = find(conditions, column, CONDITION_ARRAY, 0, 0);
 		if (condition != NULL)
 		{
+			double turns = choice->turns * Max(estimate_array_length((Node *) condition->value), 1);
+
+			/* most of an OR's combinations are none of its arms */
+			if (condition->implied != NULL && choice->turns > 1 && turns > OR_TURNS_MAX)
+				return false;
 			shape->arrays |= 1 << column;
-			choice->turns *= Max(estimate_array_length((Node *) condition->value), 1);
+			choice->turns = turns;
 		}
 	}
 	if (condition == NULL)

@@ -14,7 +14,7 @@ typedef struct tsurugi_choice
 	List *values;	  /* Expr, as in fdw_exprs */
 	List *conditions; /* RestrictInfo that the index answers */
 	List *sought;	  /* TSURUGI_PRIVATE_SOUGHT */
-	List *filtered;	  /* RestrictInfo by which it leaves rows out; they are evaluated all the same */
+	List *filtered;	  /* RestrictInfo by which it leaves rows out, or clauses; they are evaluated all the same */
 	bool whole;		  /* and it leaves out none */
 	bool one_row;	  /* at most one row for each combination of values */
 	double turns;	  /* combinations of values, estimated */
@@ -39,6 +39,7 @@ extern tsurugi_choice *tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, co
 									  List *rinfos);
 
 /* Whether an index could take this condition. */
-extern bool tsurugi_condition_matches(RelOptInfo *baserel, const tsurugi_candidate *candidate, RestrictInfo *rinfo);
+extern bool tsurugi_condition_matches(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
+									  RestrictInfo *rinfo);
 
 #endif /* TSURUGI_FDW_MATCH_H */

@@ -330,7 +330,7 @@ find_outers(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *can
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 
-		if (join_clause_is_movable_to(rinfo, baserel) && tsurugi_condition_matches(baserel, candidate, rinfo))
+		if (join_clause_is_movable_to(rinfo, baserel) && tsurugi_condition_matches(root, baserel, candidate, rinfo))
 			outers = add_outer(outers, baserel, rinfo->clause_relids);
 	}
 	for (int i = 0; baserel->has_eclass_joins && i < candidate->index->key_count; i++)

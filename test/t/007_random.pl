@@ -159,6 +159,7 @@ sub condition
 		sub { $column->{type} =~ /\[\]/ ? "$name <> '{}'" : "$name = ANY (ARRAY[" . join(', ', map { literal($column) } 1 .. 1 + rand 3) . "]::" . ($column->{type} =~ s/ COLLATE.*//r) . '[])' },
 		sub { "$name IS " . pick('', 'NOT ') . 'NULL' },
 		sub { my $other = pick(@{ $table->{columns} }); "($name, $prefix$other->{name}) " . pick('<', '<=', '>', '>=') . ' (' . literal($column) . ', ' . literal($other) . ')' },
+		sub { my $other = pick(@{ $table->{columns} }); "($name, $prefix$other->{name}) IN (" . join(', ', map { '(' . literal($column) . ', ' . literal($other) . ')' } 1 .. 1 + rand 3) . ')' },
 		sub { "$name IS DISTINCT FROM " . literal($column) },
 		sub { "NOT ($name = " . literal($column) . ')' },
 		sub { "${prefix}n > " . int(rand 25) },
