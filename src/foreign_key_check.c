@@ -30,6 +30,7 @@
 
 #include "access/attmap.h"
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tupconvert.h"
 #include "access/xact.h"
@@ -53,6 +54,7 @@
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 #include "src/deferred.h"
 #include "src/foreign_key_entry.h"
@@ -348,16 +350,19 @@ waits(const known_key *key)
 
 /*
  * Whether there is still a row with these columns: a check that was deferred is about
- * rows that are there when it is made, and the row may be gone, or have been changed, by then.  Below
- * a key that is not valid others with these columns may have been let be: then it is this row.
+ * rows that are there when it is made, and the row may be gone, or have been changed, by then.  Others with these
+ * columns may have been let be, below a key that is not valid, or are going to be looked at themselves, after other triggers: so
+ * it is this row, by its primary key; or, if it has none, by all of it below a key that is not valid.  row NULL: any.
  */
 static bool
 is_there(const known_key *key, Relation child, const Datum *columns, const bool *nulls, TupleTableSlot *row)
 {
-	Oid types[INDEX_MAX_KEYS + 1];
-	Datum values[INDEX_MAX_KEYS + 1];
-	char spaces[INDEX_MAX_KEYS + 2] = "";
+	Oid types[2 * INDEX_MAX_KEYS];
+	Datum values[2 * INDEX_MAX_KEYS];
+	char spaces[2 * INDEX_MAX_KEYS + 1] = "";
 	int count = key->count;
+	Bitmapset *primary = row == NULL ? NULL : RelationGetIndexAttrBitmap(child, INDEX_ATTR_BITMAP_PRIMARY_KEY);
+	int member = -1;
 	StringInfoData query;
 	Oid user;
 	int context;
@@ -383,7 +388,22 @@ is_there(const known_key *key, Relation child, const Datum *columns, const bool 
 		else
 			generate_operator_clause(&query, column, types[i], key->child_operators[i], parameter, types[i]);
 	}
-	if (!key->validated)
+	while ((member = bms_next_member(primary, member)) >= 0)
+	{
+		AttrNumber column = member + FirstLowInvalidHeapAttributeNumber;
+		char parameter[16];
+		bool null;
+
+		types[count] = type_of(child, column);
+		values[count] = slot_getattr(row, column, &null);
+		spaces[count] = null ? 'n' : ' ';
+		snprintf(parameter, sizeof(parameter), "$%d", count + 1);
+		appendStringInfoString(&query, " AND ");
+		generate_operator_clause(&query, quote_identifier(get_attname(key->child, column, false)), types[count],
+								 lookup_type_cache(types[count], TYPECACHE_EQ_OPR)->eq_opr, parameter, types[count]);
+		count++;
+	}
+	if (row != NULL && primary == NULL && !key->validated)
 	{
 		appendStringInfo(&query, " AND x.* OPERATOR(pg_catalog.*=) $%d", count + 1);
 		types[count] = child->rd_rel->reltype;
@@ -456,7 +476,7 @@ check_later(Oid constraint, Relation child, MinimalTuple row)
 
 	ExecStoreMinimalTuple(row, slot, false);
 	if (read_row(key, slot, values, nulls))
-		check_row(key, child, values, nulls, slot);
+		check_row(key, child, values, nulls, key->validated ? NULL : slot);
 	ExecDropSingleTupleTableSlot(slot);
 }
 

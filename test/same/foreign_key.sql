@@ -347,3 +347,12 @@ CREATE TABLE nvp (k int PRIMARY KEY);
 CREATE TABLE nvc (k int, CONSTRAINT nv FOREIGN KEY (k) REFERENCES nvp NOT VALID);
 CREATE TABLE nvt (k int, CONSTRAINT nvl FOREIGN KEY (k) REFERENCES nvp NOT VALID) PARTITION BY LIST (k);
 SELECT conrelid::regclass, conname, convalidated FROM pg_constraint WHERE conname LIKE 'nv%' AND contype = 'f' ORDER BY 1;
+\echo of two rows that an AFTER trigger takes away, neither is refused
+CREATE TABLE gone (id int PRIMARY KEY, r int CONSTRAINT gone REFERENCES gone, v int);
+CREATE FUNCTION goes() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF new.v = 1 THEN DELETE FROM gone WHERE id = new.id; END IF; RETURN new; END$$;
+CREATE TRIGGER "A" AFTER INSERT ON gone FOR EACH ROW EXECUTE FUNCTION goes();
+INSERT INTO gone VALUES (1, 7, 1), (2, 7, 1);
+INSERT INTO gone VALUES (1, 7, 1), (2, 7, 2);
+INSERT INTO gone VALUES (1, 7, 2), (2, 7, 1);
+SELECT * FROM gone;
+DROP TABLE gone;
