@@ -6,7 +6,8 @@
  * ever to be in a key of such a column, once, with its rank: bytes whose memcmp order
  * is the values', and that are equal exactly where the host says so.  Ranks are what keys are made of.
  *
- * A value keeps its rank for as long as the table lives, and so does its entry.
+ * A value keeps its rank for as long as the table lives, and so does its entry.  Long strings in the order of their bytes have ranks
+ * in the same way (long_key.h): what is said below of epochs is for the host's functions, which may take their time.
  */
 #ifndef TG_DICTIONARY_H
 #define TG_DICTIONARY_H
