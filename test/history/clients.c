@@ -91,6 +91,7 @@ typedef enum way
 	BY_CODE, /* another unique index, whose values stay */
 	BY_SIDE, /* an index whose values change with each append */
 	BY_TAG,	 /* an index with several entries */
+	BY_SPAN, /* an index of what overlaps */
 	BY_SCAN,
 	WAYS
 } way;
@@ -324,6 +325,9 @@ write_condition(char *condition, size_t size, way way, range keys)
 			break;
 		case BY_TAG:
 			snprintf(condition, size, "tags @> '{%d}'", keys.low / TAGGED);
+			break;
+		case BY_SPAN:
+			snprintf(condition, size, "int4range(code, code, '[]') && int4range(-%d, -%d, '(]')", keys.high, keys.low);
 			break;
 		case BY_SCAN:
 			snprintf(condition, size, "id + 0 >= %d AND id + 0 < %d", keys.low, keys.high);

@@ -18,6 +18,7 @@ my $node = TestServer::start('history', 'deadlock_timeout' => "'20ms'");
 my $columns = 'id int, items text, code int, side int, tags int[]';
 $node->safe_psql('postgres', "CREATE FOREIGN TABLE history ($columns, PRIMARY KEY (id), UNIQUE (code)) SERVER tsurugi;
 	CREATE INDEX ON history (side); CREATE INDEX ON history USING gin (tags);
+	CREATE INDEX ON history USING gist (int4range(code, code, '[]'));
 	CREATE TABLE shadow (id int PRIMARY KEY, items text)");
 # the same in two partitions, between which rows are moved
 $node->safe_psql('postgres', "CREATE DATABASE moves");
