@@ -342,24 +342,26 @@ wait_for_start(tg_txn *txn)
 {
 	tg_session *session = tsurugi_session();
 	Start waiting = {.began = GetCurrentTimestamp()};
+	tg_wait wait;
 
-	for (;;)
+	for (bool first = true;; first = false)
 	{
-		tg_status status;
-		tg_time start;
-		tg_wait wait;
-		bool whole;
-
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
-		whole = tsurugi_moment_begin();
-		status = tg_long_start(session, txn, &start, &wait);
-		if (whole)
-			tsurugi_moment_taken(status == TG_OK);
-		if (status == TG_OK)
-			return start;
-		if (status != TG_BUSY)
-			tsurugi_error(status, NULL);
+		/* Whoever ends wakes this, and for the moment all mixed commits have to wait: so not in vain. */
+		if (first || tg_long_may_start(txn, &wait))
+		{
+			bool whole = tsurugi_moment_begin();
+			tg_time start;
+			tg_status status = tg_long_start(session, txn, &start, &wait);
+
+			if (whole)
+				tsurugi_moment_taken(status == TG_OK);
+			if (status == TG_OK)
+				return start;
+			if (status != TG_BUSY)
+				tsurugi_error(status, NULL);
+		}
 		wait_to_start(&waiting, session->id, &wait);
 	}
 }

@@ -217,13 +217,12 @@ tg_long_start(tg_session *session, tg_txn *txn, tg_time *snapshot_out, tg_wait *
 }
 
 bool
-tg_long_may_start(const tg_txn *txn)
+tg_long_may_start(const tg_txn *txn, tg_wait *wait_out)
 {
-	tg_wait wait;
 	bool may;
 
 	tg_preserve_lock();
-	may = !is_in_the_way(txn->preserve, &wait);
+	may = !is_in_the_way(txn->preserve, wait_out);
 	tg_preserve_unlock();
 	return may;
 }

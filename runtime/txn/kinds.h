@@ -57,8 +57,8 @@ extern tg_status tg_long_publish(tg_session *session, tg_txn *txn, const tg_long
  */
 extern tg_status tg_long_start(tg_session *session, tg_txn *txn, tg_time *snapshot_out, tg_wait *wait_out) TG_MUST_USE;
 
-/* The same without doing it, as the check of a condition: whether tg_long_start is worth calling.  Any thread. */
-extern bool tg_long_may_start(const tg_txn *txn);
+/* The same without doing it: whether tg_long_start is worth calling; false: *wait_out is in the way.  Any thread. */
+extern bool tg_long_may_start(const tg_txn *txn, tg_wait *wait_out);
 
 /*
  * L3, and the declared areas.  Before an area is read: a table, a key, or the range of primary keys that the read is restricted

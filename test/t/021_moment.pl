@@ -218,6 +218,26 @@ for my $bug ($has_failpoints ? ('', 'moment_late') : (''))
 	$reader->query('COMMIT;');
 }
 
+# a LONG that waits for its start is woken by whoever ends, and closes the gate only when it may start
+if ($has_failpoints)
+{
+	reset_rows();
+	$other->query('BEGIN; UPDATE mine SET v = v;');
+	$reader->query("SET deadlock_timeout = '100s'");
+	begin_reader('READ COMMITTED', 'long');
+	$reader->send($both);
+	$node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid") or die 'it does not wait';
+	ok(stop_writer('pre_commit'), 'a LONG waits for its start, and a committer has stopped');
+	is(TestServer::sqlstate($node, "SET statement_timeout = '10s';"
+			. 'BEGIN; UPDATE inmemory SET v = v + 1 WHERE id = 2; UPDATE ordinary SET v = v + 1 WHERE id = 2; COMMIT;' x 20),
+		'00000', 'others commit');
+	$other->query('COMMIT;');
+	ok(waits(), 'when it may start it waits for the committer');
+	go_on();
+	is($reader->wait, '1|1', 'and sees both halves');
+	$reader->query('COMMIT; RESET deadlock_timeout;');
+}
+
 # a parallel plan would read at another snapshot
 reset_rows();
 $reader->query('SET force_parallel_mode = on; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;');

@@ -338,13 +338,14 @@ test_whole_table(void)
 	unit_equal(change(&b, tables[0], 2, 2), TG_OK, "somebody writes");
 	begin(&a, 0, TG_TXN_LONG, TG_SERIALIZABLE);
 	unit_equal(publish(&a, &area, 1), TG_OK, "a LONG comes later");
-	unit_ok(start(&a) == TG_BUSY && a.wait.kind == TG_WAIT_WRITER && a.wait.host == 101 && !tg_long_may_start(a.txn),
+	unit_ok(start(&a) == TG_BUSY && a.wait.kind == TG_WAIT_WRITER && a.wait.host == 101 &&
+				!tg_long_may_start(a.txn, &a.wait),
 			"and waits for the writer");
 	begin(&c, 2, TG_TXN_ORDINARY, TG_READ_COMMITTED);
 	unit_equal(tg_txn_register(&c.writer, tables[0], &c.wait), TG_BUSY, "who comes later still waits for the LONG");
 	unit_equal(change(&b, tables[0], 3, 3), TG_OK, "the writer does not");
 	end(&b, true);
-	unit_ok(tg_long_may_start(a.txn) && start(&a) == TG_OK, "it starts when that one has ended");
+	unit_ok(tg_long_may_start(a.txn, &a.wait) && start(&a) == TG_OK, "it starts when that one has ended");
 	unit_equal(change(&a, tables[0], 2, 2), TG_OK, "and writes the newest version");
 	end(&a, false);
 	unit_equal(tg_txn_register(&c.writer, tables[0], &c.wait), TG_OK, "an abort lets writers go on");
@@ -639,9 +640,11 @@ static sem_t may_start;
 static bool
 check_start(tg_condition *self, tg_session *session)
 {
+	tg_wait wait;
+
 	(void) self;
 	(void) session;
-	return tg_long_may_start(starter);
+	return tg_long_may_start(starter, &wait);
 }
 
 static tg_turn
