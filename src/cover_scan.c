@@ -12,6 +12,9 @@
  * How many ranges there are depends on how large values are, and where: so the index is asked first which sizes there are, a look-up
  * or two each.  That is a hint; a size, or a place, that somebody is the first to bring meanwhile is among the ranges all the same.
  *
+ * Of figures, where nobody has to note what was read, there is one range with a sieve instead: windows in the plane, one for each level, which
+ * of a key that is not wanted say where to go on (plane.c).
+ *
  * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which scan.c notes
  * each as it is read, those without rows, too.
  */
@@ -22,7 +25,18 @@
 #include "utils/lsyscache.h"
 
 #include "src/cover.h"
+#include "src/isolation.h"
 #include "src/plane.h"
+
+/* What is wanted behind a beginning that all keys have. */
+typedef struct Sieve
+{
+	tg_btree_sieve sieve;
+	size_t before_bytes;
+	tsurugi_plane_windows windows;
+} Sieve;
+
+#define COVER_KEY_BYTES_MAX (2 * TSURUGI_COVER_BYTES_MAX + 1) /* in a key, each byte escaped */
 
 struct tsurugi_covers
 {
@@ -33,7 +47,9 @@ struct tsurugi_covers
 	/* with the values of the columns before that have their turn: */
 	bool made;
 	int turn;
-	int range_count;
+	int range_count; /* 1, by the sieve */
+	bool sifts;
+	Sieve sieve;
 	tsurugi_cover_range *ranges;
 	tsurugi_cover_range *more; /* room, of either for what all conditions together may have */
 };
@@ -70,18 +86,88 @@ query(tsurugi_scan *scan, int condition, const tsurugi_cover_levels *levels, tsu
 									  value->type, datum, levels, ranges);
 }
 
+/* --- by windows ----------------------------------------------------------------------------- */
+
+/* The first bytes of a cover, at least, of which a key has some; what is missing is 0.  Not descending: no index with covers is. */
+static void
+read_cover(const unsigned char *key, size_t key_bytes, size_t at, unsigned char *cover)
+{
+	/* half of what stands for one byte may be one, or what is cut off is less */
+	while (key_bytes > at && key[key_bytes - 1] == 1)
+		key_bytes--;
+	tg_key_string_bytes(key, key_bytes, at, cover, TSURUGI_COVER_BYTES_MAX);
+}
+
+static size_t
+next_key(const tg_btree_sieve *sieve, const unsigned char *key, size_t key_bytes, unsigned char *next)
+{
+	const Sieve *own = (const Sieve *) sieve;
+	unsigned char cover[TSURUGI_COVER_BYTES_MAX];
+	unsigned char first[TSURUGI_COVER_BYTES_MAX];
+	const tg_key_part part = {.code = TG_KEY_STRING};
+	tg_value value;
+
+	if (key_bytes <= own->before_bytes)
+		return 0;
+	read_cover(key, key_bytes, own->before_bytes, cover);
+	if (tsurugi_plane_windows_have(&own->windows, cover, first))
+		return 0;
+	memcpy(next, key, own->before_bytes);
+	tg_string_make_inline(&value.string, first, TSURUGI_PLANE_BYTES);
+	return tg_key_append(next, own->before_bytes, &part, TG_KIND_STRING, &value) - 1; /* but for what ends it */
+}
+
+/* False: they need not, or cannot be, used here. */
+static bool
+make_windows(tsurugi_scan *scan, const tsurugi_range_end *before)
+{
+	tsurugi_covers *covers = scan->covers;
+	const tsurugi_key_column *column = &scan->index->key[scan->shape.fixed_count];
+	unsigned char beginning[TG_KEY_BYTES_MAX + 1];
+	size_t bytes;
+
+	if (tsurugi_tracks || !tsurugi_plane_has(column->type))
+		return false;
+	memcpy(beginning, before->key, before->bytes);
+	bytes = tg_key_append_not_null(beginning, before->bytes, &column->part);
+	if (bytes > TG_KEY_BYTES_MAX - COVER_KEY_BYTES_MAX) /* SIZE_MAX, too */
+		return false;
+	covers->sieve.sieve.next = next_key;
+	covers->sieve.before_bytes = bytes;
+	tsurugi_plane_windows_init(&covers->sieve.windows);
+	covers->range_count = 1;
+	for (int i = 0; i < covers->condition_count; i++)
+	{
+		bool null;
+		Datum datum = tsurugi_scan_value_of(scan, &covers->values[i], &null);
+
+		if (null)
+			covers->range_count = 0;
+		else
+			tsurugi_plane_windows_narrow(covers->functions[i], getBaseType(covers->values[i].type), datum,
+										 &covers->sieve.windows);
+	}
+	tsurugi_plane_windows_range(&covers->sieve.windows, covers->ranges);
+	return true;
+}
+
+const tg_btree_sieve *
+tsurugi_covers_sieve(const tsurugi_scan *scan)
+{
+	return scan->covers->sifts ? &scan->covers->sieve.sieve : NULL;
+}
+
+/* --- by ranges ---------------------------------------------------------------------------------- */
+
 static void
 make_ranges(tsurugi_scan *scan, const tsurugi_range_end *before)
 {
 	tsurugi_cover_levels levels;
 	tsurugi_covers *covers = scan->covers;
 	tsurugi_cover_range one[TSURUGI_COVER_RANGES_MAX];
-	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
 
 	tsurugi_covers_look(scan->session, scan->stored->tree, &scan->index->key[scan->shape.fixed_count], before->key,
 						before->bytes, &levels);
-	covers->made = true;
-	covers->turn = 0;
 	covers->range_count = query(scan, 0, &levels, covers->ranges);
 	for (int i = 1; i < covers->condition_count && covers->range_count > 0; i++)
 	{
@@ -92,7 +178,6 @@ make_ranges(tsurugi_scan *scan, const tsurugi_range_end *before)
 		covers->more = covers->ranges;
 		covers->ranges = all;
 	}
-	MemoryContextSwitchTo(caller);
 }
 
 /* One key of what begins like this, the first or the last; false: there is none. */
@@ -146,6 +231,20 @@ tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_colum
 }
 
 static void
+make(tsurugi_scan *scan, const tsurugi_range_end *before)
+{
+	tsurugi_covers *covers = scan->covers;
+	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+
+	covers->made = true;
+	covers->turn = 0;
+	covers->sifts = make_windows(scan, before);
+	if (!covers->sifts)
+		make_ranges(scan, before);
+	MemoryContextSwitchTo(caller);
+}
+
+static void
 append(const tsurugi_key_column *column, const unsigned char *cover, tsurugi_range_end *end)
 {
 	tg_value value;
@@ -166,7 +265,7 @@ tsurugi_covers_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_
 	if (!tsurugi_scan_make_range(scan, first, last))
 		return false;
 	if (!covers->made)
-		make_ranges(scan, first);
+		make(scan, first);
 	if (covers->turn >= covers->range_count)
 		return false;
 	append(column, covers->ranges[covers->turn].low, first);

@@ -15,6 +15,9 @@ extern void tsurugi_covers_init(tsurugi_scan *scan, ForeignScan *plan);
 /* The range of keys whose turn it is.  False: there is none, with these values of the columns before. */
 extern bool tsurugi_covers_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last);
 
+/* What is wanted of it; NULL: all. */
+extern const tg_btree_sieve *tsurugi_covers_sieve(const tsurugi_scan *scan);
+
 /* Goes on to the next one, or to the next values of the columns before.  False: all have had their turn. */
 extern bool tsurugi_covers_next_turn(tsurugi_scan *scan);
 

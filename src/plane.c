@@ -11,7 +11,10 @@
  * That differs from the paper, where a corner is known by the cell of the figure's size alone: here it is known whole, so
  * of figures of level L those that touch [a, b] are, in each dimension, among those with low in (a - 4^L, b], and not in a cell or two more.
  *
- * So a question is, for each level that there is, a rectangle of corners, and that is cut into squares of the Z-order, each a range of
+ * So a question is, for each level that there is, a rectangle of corners: a window.  Who reads an index goes on, from a key outside of
+ * it, at the next one that would be in it, and needs to know nothing of what there is: a look-up for each leaf at the most
+ * (as Ramsak, Markl, Fenk and others: Integrating the UB-Tree into a Database System Kernel, 2000, but that entries of one leaf are passed over by themselves, too).
+ * Who has to say what he has read, or is going to, has it cut into squares of the Z-order, each a range of
  * keys: into finer ones at its edges as long as they are not too many, or as what lies outside of it is worth it (as
  * Orenstein, Manola: PROBE Spatial Data Modeling and Query Processing, 1988, decompose a box).
  *
@@ -384,6 +387,173 @@ is_level_possible(const Bounds *bounds, int level)
 	return level == 0 || size > reach_of(level - 1);
 }
 
+/* --- windows ---------------------------------------------------------------------------------- */
+
+typedef tsurugi_plane_window Rectangle;
+
+/* For each axis.  False: the operator says nothing of where a figure is. */
+static bool
+bounds_asked(Oid function, Oid value_type, Datum value, Bounds *bounds)
+{
+	Placement placement = placement_of(function);
+	Figure asked = figure_of(value_type, value);
+	bool above = placement >= BELOW;
+
+	for (int i = 0; i < 2 && !asked.odd; i++)
+		bounds[i] = bounds_of(placement < LEFT	  ? placement
+							  : above == (i == 1) ? placement - 4 * above
+												  : UNKNOWN,
+							  &asked.side[i]);
+	return !asked.odd;
+}
+
+static Rectangle
+rectangle_of_level(const Bounds *bounds, int level)
+{
+	Rectangle rectangle = {.empty = !is_level_possible(bounds, level)};
+
+	for (int i = 0; i < 2; i++)
+		rectangle.empty |= !corners_of_level(&bounds[i], level, &rectangle.from[i], &rectangle.to[i]);
+	return rectangle;
+}
+
+void
+tsurugi_plane_windows_init(tsurugi_plane_windows *windows)
+{
+	for (int level = 0; level <= LEVEL_LAST; level++)
+		windows->level[level] = (Rectangle){.to = {NUMBER_MAX, NUMBER_MAX}};
+}
+
+void
+tsurugi_plane_windows_narrow(Oid function, Oid value_type, Datum value, tsurugi_plane_windows *windows)
+{
+	Bounds bounds[2];
+
+	if (!bounds_asked(function, value_type, value, bounds))
+		return;
+	for (int level = 0; level <= LEVEL_LAST; level++)
+	{
+		Rectangle *window = &windows->level[level];
+		Rectangle asked = rectangle_of_level(bounds, level);
+
+		window->empty |= asked.empty;
+		for (int i = 0; i < 2; i++)
+		{
+			window->from[i] = Max(window->from[i], asked.from[i]);
+			window->to[i] = Min(window->to[i], asked.to[i]);
+			window->empty |= window->from[i] > window->to[i];
+		}
+	}
+}
+
+/* The reverse of spread. */
+static uint64
+gather(uint64 bits)
+{
+	bits &= UINT64CONST(0x5555555555555555);
+	bits = (bits | bits >> 1) & UINT64CONST(0x3333333333333333);
+	bits = (bits | bits >> 2) & UINT64CONST(0x0f0f0f0f0f0f0f0f);
+	bits = (bits | bits >> 4) & UINT64CONST(0x00ff00ff00ff00ff);
+	bits = (bits | bits >> 8) & UINT64CONST(0x0000ffff0000ffff);
+	return (bits | bits >> 16) & UINT64CONST(0x00000000ffffffff);
+}
+
+static void
+numbers_of_corner(uint128 corner, uint64 *numbers)
+{
+	const int half = NUMBER_BITS / 2;
+	uint64 high = (uint64) (corner >> NUMBER_BITS);
+	uint64 low = (uint64) corner & NUMBER_MAX;
+
+	numbers[0] = gather(high >> 1) << half | gather(low >> 1);
+	numbers[1] = gather(high) << half | gather(low);
+}
+
+/*
+ * The first corner of a window behind one that is not in it (BIGMIN: Tropf, Herzog: Multidimensional Range Search in Dynamically
+ * Balanced Trees, 1981).  It has the beginning of that corner, as long as possible, then a 1 where that has a 0: so from the
+ * highest bit on, in ever smaller cells around the corner, the last such place is looked for where the half of the cell
+ * behind it meets the window.  False: there is none.
+ */
+static bool
+next_corner(const Rectangle *window, const uint64 *corner, uint64 *next)
+{
+	uint64 low[2] = {0, 0}; /* of the cell, which meets the window */
+	bool found = false;
+
+	for (int bit = 2 * NUMBER_BITS - 1; bit >= 0; bit--)
+	{
+		int axis = bit & 1 ? 0 : 1;
+		uint64 half = UINT64CONST(1) << bit / 2;
+		uint64 middle = low[axis] | half;
+
+		if ((corner[axis] & half) != 0)
+		{
+			if (window->to[axis] < middle)
+				break;
+			low[axis] = middle;
+			continue;
+		}
+		if (window->to[axis] >= middle && window->from[axis] < middle + half)
+		{
+			found = true;
+			next[axis] = Max(middle, window->from[axis]);
+			next[!axis] = Max(low[!axis], window->from[!axis]);
+		}
+		if (window->from[axis] >= middle)
+			break;
+	}
+	return found;
+}
+
+bool
+tsurugi_plane_windows_have(const tsurugi_plane_windows *windows, const unsigned char *cover, unsigned char *next)
+{
+	int level = cover[0] - TSURUGI_COVER_LEVEL(0);
+	uint64 corner[2];
+	uint64 first[2];
+
+	if (level >= LEVEL_ODD)
+		return true;
+	if (level >= 0 && !windows->level[level].empty)
+	{
+		const Rectangle *window = &windows->level[level];
+
+		numbers_of_corner(corner_of_key(cover), corner);
+		if (corner[0] >= window->from[0] && corner[0] <= window->to[0] && corner[1] >= window->from[1] &&
+			corner[1] <= window->to[1])
+			return true;
+		if (next_corner(window, corner, first))
+		{
+			make_key(next, level, interleave(first[0], first[1]));
+			return false;
+		}
+	}
+	for (level = Max(level + 1, 0); level <= LEVEL_LAST; level++)
+	{
+		const Rectangle *window = &windows->level[level];
+
+		if (!window->empty)
+		{
+			make_key(next, level, interleave(window->from[0], window->from[1]));
+			return false;
+		}
+	}
+	make_key(next, LEVEL_ODD, 0);
+	return false;
+}
+
+void
+tsurugi_plane_windows_range(const tsurugi_plane_windows *windows, tsurugi_cover_range *range)
+{
+	unsigned char first[TSURUGI_PLANE_BYTES];
+
+	make_range(range, 0, 0, 0);
+	if (!tsurugi_plane_windows_have(windows, range->low, first))
+		memcpy(range->low, first, sizeof(first));
+	make_key(range->high, LEVEL_ODD, interleave(NUMBER_MAX, NUMBER_MAX));
+}
+
 /* --- rectangles of corners ---------------------------------------------------------------------- */
 
 /* A square of the Z-order: 2^bits by 2^bits corners. */
@@ -393,12 +563,6 @@ typedef struct Square
 	int bits;
 	bool inside; /* of the rectangle */
 } Square;
-
-typedef struct Rectangle
-{
-	uint64 from[2];
-	uint64 to[2];
-} Rectangle;
 
 static uint128
 first_of(const Square *square)
@@ -587,31 +751,21 @@ int
 tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cover_levels *levels,
 					tsurugi_cover_range *ranges)
 {
-	Placement placement = placement_of(function);
-	Figure asked = figure_of(value_type, value);
 	int most = Min(RANGES_OF_LEVEL, (TSURUGI_COVER_RANGES_MAX - 2) / (pg_popcount64(levels->present) + 1) - 3);
-	bool above = placement >= BELOW;
 	Bounds bounds[2];
 	int count = 0;
 	int gap = -1; /* the first of several levels that nobody has a cover of: they are one range */
 
-	if (asked.odd)
+	if (!bounds_asked(function, value_type, value, bounds))
 	{
 		make_whole(ranges, 0, LEVEL_ODD);
 		return 1;
 	}
-	for (int i = 0; i < 2; i++)
-		bounds[i] = bounds_of(placement < LEFT	  ? placement
-							  : above == (i == 1) ? placement - 4 * above
-												  : UNKNOWN,
-							  &asked.side[i]);
 	for (int level = 0; level <= LEVEL_LAST; level++)
 	{
-		Rectangle rectangle;
-		bool wanted = is_level_possible(bounds, level);
+		Rectangle rectangle = rectangle_of_level(bounds, level);
+		bool wanted = !rectangle.empty;
 
-		for (int i = 0; i < 2; i++)
-			wanted &= corners_of_level(&bounds[i], level, &rectangle.from[i], &rectangle.to[i]);
 		if (wanted && (levels->present >> level & 1) == 0)
 		{
 			gap = gap < 0 ? level : gap;

@@ -199,6 +199,8 @@ open_range(tsurugi_scan *scan)
 					   last.bytes > 0 ? last.key : NULL, last.bytes, last.inclusive, scan->shape.backward);
 	if (scan->sought != NULL)
 		scan->range->sought = tsurugi_sought_of(scan);
+	if (scan->covers != NULL)
+		scan->range->cursor.sieve = tsurugi_covers_sieve(scan);
 	if (scan->learns && !scan->one_row)
 		expect_range(scan);
 	scan->limit = scan->one_row ? 1 : RANGE_ROWS_FIRST;

@@ -489,7 +489,9 @@ append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 		const unsigned char *entries;
 		unsigned done;
 
-		more = count > 0;
+		more = count > 0 || !scan->cursor.done;
+		if (count == 0)
+			break; /* also where a sieve lets nothing through: that may take long */
 		looked += count;
 		done = append_rows(scan, vectors, count, &entries);
 		if (tg_unlikely(done < count))

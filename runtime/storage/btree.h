@@ -59,6 +59,19 @@ extern tg_status tg_btree_remove_if(tg_session *session, tg_btree *tree, const v
 									uint32_t row, tg_btree_may_go may_go, const void *argument);
 
 /*
+ * Which of the keys between a cursor's bounds are wanted: those that it does not know a next one of.  The cursor goes
+ * on at what it is told, by way of the tree; what lies before that it does not hand out.  The caller's, for as long as the cursor.
+ */
+typedef struct tg_btree_sieve
+{
+	/*
+	 * Told a byte string, a key or not: 0 if it may be wanted; else the length of another one above it, in next (TG_KEY_BYTES_MAX
+	 * bytes of place), below which there is no key from this one on that is wanted.  Inside an epoch: it takes no lock and does not fail.
+	 */
+	size_t (*next)(const struct tg_btree_sieve *sieve, const unsigned char *key, size_t key_bytes, unsigned char *next);
+} tg_btree_sieve;
+
+/*
  * A position in a range scan.  Bounds are byte strings of the caller that live
  * as long as the cursor; NULL is open.  A prefix of a key as the upper bound
  * with include_prefix = true includes every key that starts with it.
@@ -71,6 +84,7 @@ extern tg_status tg_btree_remove_if(tg_session *session, tg_btree *tree, const v
 typedef struct tg_btree_cursor
 {
 	tg_btree *tree;
+	const tg_btree_sieve *sieve; /* NULL, or set by the caller once the cursor is made: forward, and with keys */
 	const void *low;
 	const void *high;
 	uint32_t low_bytes;
@@ -91,7 +105,7 @@ extern void tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const 
 
 /*
  * Hands out the next rows in order, at most count, and returns how many; 0
- * only at the end.  An entry inserted or removed meanwhile may or may not be
+ * only at the end (which done tells), or where a sieve has let nothing through for a while.  An entry inserted or removed meanwhile may or may not be
  * among them; one that is there all the time is handed out exactly once.
  * The epoch may have been left between two calls.
  */

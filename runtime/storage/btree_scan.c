@@ -24,6 +24,9 @@
  * the epoch may have been left.  Descending again costs about as much as one
  * find, once per call.
  *
+ * With a sieve the position may be ahead of what was read, at a key that need not be there: no key in between is wanted,
+ * now or ever, so none is missed; and what comes behind it is read as ever.
+ *
  * Left out: reading ahead into the next leaf.
  */
 #include "runtime/storage/btree.h"
@@ -35,6 +38,10 @@
 #include "runtime/storage/btree_search.h"
 
 #define TG_SCAN_TRIES_MAX 16
+
+/* With a sieve: entries of a leaf that are asked for after a jump, twice as many each time that what is behind them is wanted; and reads of one call. */
+#define SIEVE_ROWS_FIRST 8
+#define SIEVE_READS_MAX 64
 
 /* From this many children on, an estimate takes them for equal. */
 #define TG_SHARE_WEIGHED_MAX 32
@@ -300,6 +307,7 @@ tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, s
 					 const void *high, size_t high_bytes, bool high_inclusive, bool backward)
 {
 	cursor->tree = tree;
+	cursor->sieve = NULL;
 	cursor->low = low;
 	cursor->high = high;
 	cursor->low_bytes = (uint32_t) low_bytes;
@@ -312,6 +320,59 @@ tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, s
 	cursor->at_fence = false;
 	cursor->position_bytes = 0;
 }
+
+/* --- sieves -------------------------------------------------------------------------- */
+
+static bool
+is_below(const unsigned char *key, size_t key_bytes, const unsigned char *other, size_t other_bytes)
+{
+	int order = memcmp(key, other, key_bytes < other_bytes ? key_bytes : other_bytes);
+
+	return order != 0 ? order < 0 : key_bytes < other_bytes;
+}
+
+/*
+ * Drops what the sieve does not want of what a read has handed out: rows, and keys from used on.  What is behind it goes on
+ * where there may be something again.  Returns whether that is beyond the next key.
+ */
+static bool
+sift(const tg_btree_sieve *sieve, leaf_read *read, uint32_t *rows, tg_btree_keys *keys, size_t used)
+{
+	unsigned char next[TG_KEY_BYTES_MAX];
+	size_t next_bytes = 0; /* 0: the last row was wanted */
+	const unsigned char *entry = keys->bytes + used;
+	unsigned kept = 0;
+
+	keys->used = used;
+	for (unsigned i = 0; i < read->count; i++)
+	{
+		uint16_t bytes = *(const tg_unaligned_16 *) entry;
+		const unsigned char *key = entry + sizeof(bytes);
+
+		if (next_bytes == 0 || !is_below(key, bytes, next, next_bytes))
+			next_bytes = sieve->next(sieve, key, bytes, next);
+		if (next_bytes == 0)
+		{
+			memmove(keys->bytes + keys->used, entry, sizeof(bytes) + bytes);
+			keys->used += sizeof(bytes) + bytes;
+			rows[kept++] = rows[i];
+		}
+		entry = key + bytes;
+	}
+	read->count = kept;
+	if (read->done)
+		return false;
+	if (read->at_fence && (next_bytes == 0 || !is_below(read->key, read->key_bytes, next, next_bytes)))
+		next_bytes = sieve->next(sieve, read->key, read->key_bytes, next);
+	if (next_bytes == 0)
+		return false;
+	read->at_fence = true; /* what it begins with is not behind us */
+	read->key_bytes = (unsigned) next_bytes;
+	memcpy(read->key, next, next_bytes);
+	return true;
+}
+
+/* --- cursors, in use ----------------------------------------------------------------- */
 
 unsigned
 tg_btree_cursor_next(tg_btree_cursor *cursor, uint32_t *rows, unsigned count)
@@ -326,9 +387,12 @@ tg_btree_cursor_next_keys(tg_btree_cursor *cursor, uint32_t *rows, unsigned coun
 	key_cut high = high_cut(cursor->high, cursor->high_bytes, cursor->high_inclusive);
 	unsigned total = 0;
 	unsigned tries = 0;
+	unsigned reads = 0;
+	unsigned ask = cursor->sieve != NULL ? SIEVE_ROWS_FIRST : count;
 
 	tg_assert(count > 0);
-	while (total < count && !cursor->done)
+	tg_assert(cursor->sieve == NULL || (keys != NULL && !cursor->backward));
+	while (total < count && !cursor->done && (cursor->sieve == NULL || reads < SIEVE_READS_MAX))
 	{
 		key_cut from = cursor->backward ? high : low;
 		leaf_read read;
@@ -347,8 +411,8 @@ tg_btree_cursor_next_keys(tg_btree_cursor *cursor, uint32_t *rows, unsigned coun
 			if (!tg_node_lock(leaf, version))
 				continue;
 		}
-		read_leaf(leaf, &from, cursor->backward ? &low : &high, cursor->backward, rows + total, count - total, keys,
-				  &read);
+		read_leaf(leaf, &from, cursor->backward ? &low : &high, cursor->backward, rows + total,
+				  ask < count - total ? ask : count - total, keys, &read);
 		tg_failpoint("btree_read");
 		is_true = tries > TG_SCAN_TRIES_MAX || tg_node_unchanged(leaf, version);
 		if (tries > TG_SCAN_TRIES_MAX)
@@ -362,6 +426,9 @@ tg_btree_cursor_next_keys(tg_btree_cursor *cursor, uint32_t *rows, unsigned coun
 		if (read.count == 0 && !read.done && !read.at_fence)
 			break; /* no place for another key */
 		tries = 0;
+		reads++;
+		if (cursor->sieve != NULL)
+			ask = sift(cursor->sieve, &read, rows + total, keys, used) ? SIEVE_ROWS_FIRST : 2 * ask;
 		total += read.count;
 		cursor->done = read.done;
 		if (read.done)
