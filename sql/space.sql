@@ -72,6 +72,25 @@ CREATE TABLE booking (id int, during int4range, CONSTRAINT apart EXCLUDE USING g
 INSERT INTO booking SELECT i, int4range(i * 10, i * 10 + 9) FROM generate_series(1, 2000) i;
 EXPLAIN (COSTS OFF) SELECT * FROM booking WHERE during @> 1234;
 SELECT * FROM booking WHERE during @> 1234;
+-- by the keys that an operator class of gin makes, and then the index depends on it
+CREATE EXTENSION intarray;
+CREATE INDEX words ON site USING gist (to_tsvector('simple', name));
+CREATE INDEX list ON site USING gist ((ARRAY[room, id % 7]) gist__int_ops, during, (ARRAY[id]) gist__intbig_ops (siglen = 64)) WHERE room <> 5;
+CREATE INDEX then_words ON site USING gist (often, to_tsvector('simple', name), plot);
+SELECT compare(ARRAY['to_tsvector(''simple'', name) @@ ''name & 77''', 'to_tsvector(''simple'', name) @@ ''499:* & !4999''', 'to_tsvector(''simple'', name) @@ ''!name''', 'to_tsvector(''simple'', name) @@ NULL',
+	'to_tsvector(''simple'', name) @@ ''77 | 78'' AND often @> 78', 'ARRAY[room, id % 7] @> ''{8,6}'' AND room <> 5', 'ARRAY[room, id % 7] @@ ''9&!(1|2|3|4|5|6)'' AND room <> 5 AND during && ''[100,900)''',
+	'ARRAY[id] && ''{77,78}'' AND room <> 5', 'ARRAY[id] @@ ''77|75'' AND ARRAY[room, id % 7] @> ''{7}'' AND room <> 5', 'ARRAY[room, id % 7] @> ''{8,6}''']);
+EXPLAIN (COSTS OFF) SELECT * FROM site WHERE ARRAY[id] && '{77}' AND during @> 78 AND room <> 5;
+ALTER EXTENSION intarray DROP OPERATOR CLASS gin__int_ops USING gin;
+DROP OPERATOR CLASS gin__int_ops USING gin;
+UPDATE site SET room = 8 WHERE ARRAY[room, id % 7] @> '{7,0}' AND room <> 5 AND id < 100 RETURNING id;
+SELECT compare(ARRAY['ARRAY[id] && ''{77,78}'' AND room <> 5']);
+CREATE INDEX ON site USING gist ((ARRAY[id])); -- it is no longer of the same extension
+DROP OPERATOR CLASS gin__int_ops USING gin CASCADE;
+CLUSTER site USING words;
+SELECT count(*), sum(id) FROM site;
+SELECT compare(ARRAY['to_tsvector(''simple'', name) @@ ''77 | 78''']);
+DROP EXTENSION intarray CASCADE;
 -- what none serves
 CREATE INDEX ON site USING gist (to_tsquery('simple', name));
 CREATE TABLE parted (name text, q tsquery) PARTITION BY LIST (name);

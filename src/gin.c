@@ -80,11 +80,12 @@ compares_bytes(Oid function)
 }
 
 bool
-tsurugi_gin_describe_column(Oid class, Oid made, Oid collation, const bytea *options, tsurugi_gin_column *column,
+tsurugi_gin_describe_column(Oid class, Oid type, Oid collation, const bytea *options, tsurugi_gin_column *column,
 							tsurugi_key_column *key, const char **reason_out)
 {
 	Oid family = get_opclass_family(class);
 	Oid input = get_opclass_input_type(class);
+	Oid made = key_type(class, type);
 	Oid compare;
 
 	for (int i = 1; i <= GINNProcs; i++)
@@ -119,7 +120,7 @@ tsurugi_gin_check(const char *name, Oid class, Oid type, Oid collation)
 	tsurugi_key_column key;
 	const char *reason;
 
-	if (!tsurugi_gin_describe_column(class, key_type(class, type), collation, NULL, &column, &key, &reason))
+	if (!tsurugi_gin_describe_column(class, type, collation, NULL, &column, &key, &reason))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("column \"%s\" cannot be in an index of a table in memory", name),
 						errdetail_internal("%s", _(reason))));

@@ -39,10 +39,11 @@ typedef struct tsurugi_gin
 } tsurugi_gin;
 
 /*
- * Describes a column with an operator class, which makes keys of a type, in the current memory context: its functions, and
- * how the keys are encoded, into *key.  False: they cannot be; *reason_out is a detail for the message, not translated yet.
+ * Describes a column of a type, which is no domain, with an operator class, in the current memory context: its functions, and
+ * how the keys that they make are encoded, into *key.  False: they cannot be; *reason_out is a detail for the message, not
+ * translated yet.
  */
-extern bool tsurugi_gin_describe_column(Oid class, Oid made, Oid collation, const bytea *options,
+extern bool tsurugi_gin_describe_column(Oid class, Oid type, Oid collation, const bytea *options,
 										tsurugi_gin_column *column, tsurugi_key_column *key, const char **reason_out);
 
 /*

@@ -398,7 +398,7 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 		tsurugi_gin_check(list_nth(definition->names, at), definition->classes[at], getBaseType(type),
 						  definition->collations[at]);
 	if (tsurugi_space_has(definition->method) && definition->info->ii_ExclusionOps == NULL)
-		tsurugi_space_check(definition->classes[at], type);
+		tsurugi_space_check(definition->classes[at], type, definition->collations[at]);
 	if (definition->info->ii_ExclusionOps != NULL)
 		set_exclusion(definition, at, type);
 }
@@ -627,6 +627,8 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 						 definition.options, definition.parameters, flags, 0, false, false, NULL);
 	if (!OidIsValid(index))
 		return InvalidOid;
+	if (tsurugi_space_has(definition.method) && statement->excludeOpNames == NIL)
+		tsurugi_space_record(index, definition.classes, definition.types, key_count);
 	if (statement->deferrable)
 		tsurugi_key_set_deferrable(relation, index, statement->initdeferred);
 	if (statement->idxcomment != NULL)

@@ -181,15 +181,6 @@ class_of(Relation index, int at)
 		->values[at];
 }
 
-/* USING gin: what is made of a column.  False: it cannot be. */
-static bool
-describe_made(Relation index, int at, const bytea *options, tsurugi_gin_column *made, tsurugi_key_column *column,
-			  const char **reason_out)
-{
-	return tsurugi_gin_describe_column(class_of(index, at), TupleDescAttr(RelationGetDescr(index), at)->atttypid,
-									   index->rd_indcollation[at], options, made, column, reason_out);
-}
-
 /* USING brin: what a column is looked for by. */
 static tsurugi_brin
 brin_of(Relation index, int at, Oid type)
@@ -207,6 +198,15 @@ type_of(Relation index, int at)
 					   : exprType((Node *) tsurugi_index_expression(index, at));
 }
 
+/* The operator class whose keys stand for a column: of an index USING gin, or as one; InvalidOid: none. */
+static Oid
+gin_class_of(Relation index, int at)
+{
+	if (tsurugi_space_has(index->rd_rel->relam))
+		return tsurugi_space_gin(RelationGetRelid(index), class_of(index, at), type_of(index, at));
+	return index->rd_rel->relam == GIN_AM_OID ? class_of(index, at) : InvalidOid;
+}
+
 bool
 tsurugi_index_is_possible(Relation index)
 {
@@ -216,14 +216,16 @@ tsurugi_index_is_possible(Relation index)
 		tsurugi_key_column column;
 		const char *reason;
 
-		if (!describe_made(index, i, NULL, &made, &column, &reason))
+		if (!tsurugi_gin_describe_column(class_of(index, i), getBaseType(type_of(index, i)), index->rd_indcollation[i],
+										 NULL, &made, &column, &reason))
 			return false;
 	}
 	for (int i = 0; i < index->rd_index->indnkeyatts && index->rd_rel->relam == BRIN_AM_OID; i++)
 		if (brin_of(index, i, TupleDescAttr(RelationGetDescr(index), i)->atttypid) != TSURUGI_BRIN_NOTHING)
 			return true;
 	for (int i = 0; i < index->rd_index->indnkeyatts && tsurugi_space_has(index->rd_rel->relam); i++)
-		if (tsurugi_space_form_of(class_of(index, i), type_of(index, i)) == TSURUGI_SPACE_NONE)
+		if (tsurugi_space_form_of(class_of(index, i), type_of(index, i), index->rd_indcollation[i]) ==
+			TSURUGI_SPACE_NONE)
 			return false;
 	return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == HASH_AM_OID ||
 		   index->rd_rel->relam == GIN_AM_OID || tsurugi_space_has(index->rd_rel->relam);
@@ -574,7 +576,10 @@ describe_brin(tsurugi_relation *described, Relation relation, Relation index, ts
 
 /* --- gist and spgist ------------------------------------------------------------------------------ */
 
-/* Columns behind the first one of which there are covers would not make ranges of keys shorter. */
+/*
+ * Columns behind the first one of which there are covers would not make ranges of keys shorter; those that have keys of their own
+ * have no place in a key of several columns.
+ */
 static void
 describe_space(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
 {
@@ -582,47 +587,54 @@ describe_space(tsurugi_relation *described, Relation relation, Relation index, t
 
 	for (int i = 0; i < index->rd_index->indnkeyatts && !covers; i++)
 	{
-		covers = tsurugi_space_form_of(class_of(index, i), type_of(index, i)) == TSURUGI_SPACE_COVER;
+		if (OidIsValid(gin_class_of(index, i)))
+			continue;
+		covers = tsurugi_space_form_of(class_of(index, i), type_of(index, i), index->rd_indcollation[i]) ==
+				 TSURUGI_SPACE_COVER;
 		add_column(described, relation, index, i, covers, out);
 	}
 }
 
 /* --- gin -------------------------------------------------------------------------------------------- */
 
-/* One hidden value has the keys of all columns. */
+/* One hidden value has the keys of all columns, but for those that have none, of an index that is served as one USING gin. */
 static void
 describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
 {
 	int count = index->rd_index->indnkeyatts;
-	bytea **options = RelationGetIndexAttOptions(index, false);
+	bytea **options = index->rd_rel->relam == GIN_AM_OID ? RelationGetIndexAttOptions(index, false) : NULL;
 	tsurugi_gin *gin = palloc(sizeof(*gin));
 	tsurugi_hidden source = {.gin = gin};
 	List *values = NIL;
 
-	*gin = (tsurugi_gin){.column_count = count,
-						 .columns = palloc0(count * sizeof(tsurugi_gin_column)),
+	*gin = (tsurugi_gin){.columns = palloc0(count * sizeof(tsurugi_gin_column)),
 						 .keys = palloc0(count * sizeof(tsurugi_key_column))};
 	for (int i = 0; i < count; i++)
 	{
-		tsurugi_key_column *column = &gin->keys[i];
+		Oid class = gin_class_of(index, i);
+		tsurugi_key_column *column = &gin->keys[gin->column_count];
 		tsurugi_codec codec;
 		const char *reason;
 
+		if (!OidIsValid(class))
+			continue;
 		values = lappend(values, expression_at(described, relation, index, i, &codec));
-		if (!describe_made(index, i, options[i], &gin->columns[i], column, &reason))
+		if (!tsurugi_gin_describe_column(class, codec.type, index->rd_indcollation[i],
+										 options == NULL ? NULL : options[i], &gin->columns[gin->column_count++],
+										 column, &reason))
 			elog(ERROR, "column %d of index %u cannot be in a key: %s", i + 1, RelationGetRelid(index), reason);
 		column->attnum = index->rd_index->indkey.values[i];
 		column->position = i;
 		column->collation = index->rd_indcollation[i];
-		column->family = index->rd_opfamily[i];
-		column->opcintype = index->rd_opcintype[i];
+		column->family = get_opclass_family(class);
+		column->opcintype = get_opclass_input_type(class);
 	}
 	init_canonical_codec(&source.stored);
 	source.origin = source.stored;
 	source.source = (Node *) values;
 	out->gin = gin;
 	out->key = gin->keys;
-	out->key_count = count;
+	out->key_count = gin->column_count;
 	out->spec.several = true;
 	out->spec.key.part_count = 1;
 	out->spec.key.part[0] = (tg_key_part){.column = hidden_column(described, out, &source),
@@ -666,10 +678,10 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 	out->spec.host = out->oid;
 	out->spec.unique = form->indisunique && form->indimmediate;
 	out->spec.nulls_not_distinct = form->indnullsnotdistinct;
-	if (index->rd_rel->relam == GIN_AM_OID)
-		describe_gin(described, relation, index, out);
-	else if (form->indisexclusion)
+	if (form->indisexclusion)
 		describe_exclusion(described, relation, index, out);
+	else if (OidIsValid(gin_class_of(index, 0)))
+		describe_gin(described, relation, index, out);
 	else if (index->rd_rel->relam == BRIN_AM_OID)
 		describe_brin(described, relation, index, out);
 	else if (tsurugi_space_has(index->rd_rel->relam))

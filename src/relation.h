@@ -51,7 +51,7 @@ typedef struct tsurugi_index
 	Oid *exclusion; /* EXCLUDE: the operators' functions, by column of the catalogs' index; else NULL */
 	int key_count;
 	tsurugi_key_column *key;
-	struct tsurugi_gin *gin; /* USING gin; else NULL */
+	struct tsurugi_gin *gin; /* USING gin, or served as if it were; else NULL */
 	Bitmapset *attributes;	 /* EXCLUDE: all that it is about, as pull_varattnos has them */
 	int *sources;			 /* of its hidden values (spec.hidden_count): numbers in the relation's hidden */
 	tg_index_spec spec;

@@ -77,10 +77,15 @@ open_rows(tg_table *table, int attribute_count)
 	return rows;
 }
 
-/* Puts the rows in the order of an index, NULL: the primary key's; before the first. */
+/*
+ * Puts the rows in the order of an index, NULL: the primary key's; before the first.  One that has several entries for a row, or
+ * none, has no order of rows: they stay in theirs.
+ */
 static void
 order_by(Rows *rows, tg_index *index)
 {
+	if (index != NULL && index->spec.several)
+		return;
 	rows->range = MemoryContextAlloc(rows->context, sizeof(*rows->range));
 	tg_range_scan_init(rows->range, rows->scan.table, index, &rows->scan.snapshot, NULL, 0, true, NULL, 0, true, false);
 }

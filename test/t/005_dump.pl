@@ -93,6 +93,7 @@ $node->safe_psql('rich', q{
 	CREATE INDEX indexed_t ON indexed USING gin (t gin_trgm_ops);
 	CREATE INDEX indexed_v ON indexed USING gin (v);
 	CREATE INDEX indexed_during ON indexed USING gist (during) INCLUDE (room) WITH (buffering = on) WHERE room > 1;
+	CREATE INDEX indexed_words ON indexed USING gist (v, (lower(t)) gist_trgm_ops (siglen = 32)) WHERE room > 2;
 	CREATE INDEX indexed_at ON indexed USING spgist ((point(id, room)) kd_point_ops);
 	CREATE INDEX indexed_low ON indexed (lower(t) DESC NULLS LAST, (id % 3)) INCLUDE (room) WHERE id > 5;
 	CREATE UNIQUE INDEX indexed_room ON indexed ((room + id)) WITH (fillfactor = 70);
@@ -114,10 +115,10 @@ is($node->safe_psql('poor', $_), $node->safe_psql('rich', $_), $_)
 	"SELECT pg_get_indexdef(indexrelid), indisvalid, obj_description(indexrelid) FROM pg_index WHERE indrelid = 'indexed'::regclass ORDER BY indexrelid::regclass::text",
 	"SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'indexed'::regclass ORDER BY 1",
 	(map { "SET enable_seqscan = off; SELECT array_agg(id ORDER BY id) FROM indexed WHERE $_" } "tags \@> '{3,13}'", q(j @> '{"a":3}' AND room > 1 AND string_to_array(t, ' ') && '{Word3,Word10}'),
-		"t LIKE '%ord29%'", "v @@ 'w3' AND id < 40", "lower(t) = 'word77' AND id > 5", "during && '[2000-02-01,2000-02-10)' AND room > 1", "point(id, room) <\@ '(20,2),(10,1)'::box", 'room + id = 77'),
+		"t LIKE '%ord29%'", "v @@ 'w3' AND id < 40", "v @@ 'w3' AND lower(t) LIKE '%ord29%' AND room > 2", "lower(t) = 'word77' AND id > 5", "during && '[2000-02-01,2000-02-10)' AND room > 1", "point(id, room) <\@ '(20,2),(10,1)'::box", 'room + id = 77'),
 	'SELECT last_value FROM many_id_seq', 'SELECT * FROM elsewhere."Odd "" name"';
 like($node->safe_psql('poor', "SET enable_seqscan = off; EXPLAIN (COSTS OFF) SELECT FROM indexed WHERE $_->[0]"), qr/Index Name: $_->[1]\b/, "$_->[1] is used")
-	for [ "tags \@> '{3}'", 'indexed_tags' ], [ q(j @> '{"a":3}' AND room > 1), 'indexed_j' ], [ "t LIKE '%ord29%'", 'indexed_t' ], [ "v @@ 'w3'", 'indexed_v' ],
+	for [ "tags \@> '{3}'", 'indexed_tags' ], [ q(j @> '{"a":3}' AND room > 1), 'indexed_j' ], [ "t LIKE '%ord29%'", 'indexed_t' ], [ "v @@ 'w3'", 'indexed_v' ], [ "lower(t) LIKE '%ord29%' AND room > 2", 'indexed_words' ],
 	[ "during && '[2000-02-01,2000-02-10)' AND room > 1", 'indexed_during' ], [ "point(id, room) <\@ '(20,2),(10,1)'::box", 'indexed_at' ];
 is(TestServer::sqlstate($node, "INSERT INTO indexed (id, during, room) VALUES ($_->[0])", 'poor'), $_->[1], "$_->[0]: $_->[1]")
 	for [ "1000, '[2000-01-04,2000-01-05)', 1", '23P01' ], [ "1001, NULL, 901", '00000' ], [ "1002, NULL, 901", '23P01' ], [ "1003, NULL, -999", '23505' ];
