@@ -42,6 +42,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/mem/session.h"
+#include "runtime/storage/hidden.h"
 
 #define EPOCH_CHUNKS 16
 #define EPOCH_ROWS 1024
@@ -296,6 +297,31 @@ expect_versions(const tg_vectors *vectors, const tg_version *heads, unsigned cou
 	}
 }
 
+/* Asks for what an index knows of these versions beside their columns: an entry is compared with it. */
+static void
+expect_hidden(const tg_index *index, const tg_version *heads, unsigned count)
+{
+	const tg_chunk *companions[TG_RANGE_ROWS_AHEAD];
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		companions[i] = is_version(heads[i]) ? tg_hidden_chunk(index, tg_version_chunk(heads[i])) : NULL;
+		__builtin_prefetch(companions[i]);
+		__builtin_prefetch((const char *) companions[i] + TG_CACHE_LINE);
+	}
+	for (unsigned i = 0; i < count; i++)
+	{
+		const tg_chunk *companion = companions[i];
+		unsigned slot = tg_version_slot(heads[i]);
+
+		if (companion == NULL)
+			continue;
+		__builtin_prefetch(&companion->free[slot / 64]);
+		for (unsigned j = 0; j < COLUMNS_AHEAD && tg_chunk_has_column(companion, j); j++)
+			__builtin_prefetch(tg_chunk_cell(companion, j, slot));
+	}
+}
+
 /* Asks for the beginnings of blobs that were appended from a place on: the caller is going to read them. */
 static void
 expect_blobs(const tg_vectors *vectors, unsigned from)
@@ -321,6 +347,15 @@ expect_blobs(const tg_vectors *vectors, unsigned from)
 			__builtin_prefetch(blob + bytes - 1);
 		}
 	}
+}
+
+/* Asks for what is going to be looked at of a portion. */
+static void
+expect(const tg_range_scan *scan, const tg_vectors *vectors, const tg_version *heads, unsigned count)
+{
+	expect_versions(vectors, heads, count);
+	if (scan->index != NULL && scan->index->hidden != NULL)
+		expect_hidden(scan->index, heads, count);
 }
 
 /* Versions that are seen, and their rows. */
@@ -415,7 +450,7 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsi
 
 	*entries_out = scan->entries;
 	if (strays)
-		expect_versions(vectors, heads, portion);
+		expect(scan, vectors, heads, portion);
 	while (done < count && !scan->busy)
 	{
 		unsigned end = count - done > portion ? done + portion : count;
@@ -423,7 +458,7 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsi
 		seen_versions seen;
 
 		if (strays)
-			expect_versions(vectors, heads + end, count - end > portion ? portion : count - end);
+			expect(scan, vectors, heads + end, count - end > portion ? portion : count - end);
 		done = see_rows(scan, heads, done, end, before, entries_out, &seen);
 		if (!strays)
 			append_neighbours(vectors, &seen);
