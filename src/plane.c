@@ -478,10 +478,17 @@ numbers_of_corner(uint128 corner, uint64 *numbers)
 static bool
 next_corner(const Rectangle *window, const uint64 *corner, uint64 *next)
 {
-	uint64 low[2] = {0, 0}; /* of the cell, which meets the window */
+	uint64 low[2]; /* of the cell, which meets the window */
+	uint64 differ = 0;
+	int same; /* bits, from this one on */
 	bool found = false;
 
-	for (int bit = 2 * NUMBER_BITS - 1; bit >= 0; bit--)
+	for (int i = 0; i < 2; i++)
+		differ |= (corner[i] ^ window->from[i]) | (corner[i] ^ window->to[i]);
+	same = pg_leftmost_one_pos64(differ) + 1;
+	for (int i = 0; i < 2; i++)
+		low[i] = corner[i] >> same << same;
+	for (int bit = 2 * same - 1; bit >= 0; bit--)
 	{
 		int axis = bit & 1 ? 0 : 1;
 		uint64 half = UINT64CONST(1) << bit / 2;
