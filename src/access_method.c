@@ -54,6 +54,8 @@
 #include "src/cluster.h"
 #include "src/create.h"
 #include "src/followers.h"
+#include "src/isolation.h"
+#include "src/snapshot.h"
 
 /* One move; names are quoted where they begin with "q". */
 typedef struct Move
@@ -333,6 +335,36 @@ take_places(const Move *move)
 
 /* --- what follows the table ------------------------------------------------------------------ */
 
+/*
+ * A definition concerns all rows that are committed, not those that the transaction sees: at every level they are read as of
+ * now, on either side, and are nothing that the transaction is told of.
+ */
+static void
+insert_as_of_now(const char *text)
+{
+	bool outer = tsurugi_snapshot_begin_fresh();
+	bool tracks = tsurugi_tracks;
+	Snapshot now = RegisterSnapshot(GetLatestSnapshot());
+	SPIPlanPtr plan;
+
+	PG_TRY();
+	{
+		tsurugi_tracks = false;
+		plan = SPI_prepare(text, 0, NULL);
+		if (plan == NULL ||
+			SPI_execute_snapshot(plan, NULL, NULL, now, InvalidSnapshot, false, true, 0) != SPI_OK_INSERT)
+			elog(ERROR, "could not run \"%s\"", text);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_tracks = tracks;
+		tsurugi_snapshot_end_fresh(outer);
+	}
+	PG_END_TRY();
+	UnregisterSnapshot(now);
+	CommandCounterIncrement();
+}
+
 static void
 copy_rows(const Move *move)
 {
@@ -350,10 +382,10 @@ copy_rows(const Move *move)
 	}
 	table_close(relation, NoLock);
 	if (columns.len > 0)
-		run("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM ONLY %s", move->qfresh, columns.data,
-			columns.data, move->qold);
+		insert_as_of_now(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM ONLY %s", move->qfresh,
+								  columns.data, columns.data, move->qold));
 	else
-		run("INSERT INTO %s SELECT FROM ONLY %s", move->qfresh, move->qold);
+		insert_as_of_now(psprintf("INSERT INTO %s SELECT FROM ONLY %s", move->qfresh, move->qold));
 }
 
 /* Sequences of serial columns change hands; those of identity columns are new, and go on where the old ones are. */
@@ -578,7 +610,7 @@ move_table(Oid relation_id, const char *method)
 		elog(ERROR, "SPI_connect failed");
 	if (partition)
 		leave_place(&move, &above);
-	PushActiveSnapshot(GetTransactionSnapshot()); /* that shows what has been done */
+	PushActiveSnapshot(GetLatestSnapshot()); /* that shows what has been done, here and by others before the lock */
 	tsurugi_followers_check(relation_id, move.name, strcmp(method, TSURUGI_METHOD) == 0);
 	tsurugi_followers_collect(relation_id, &followers);
 	PopActiveSnapshot();
