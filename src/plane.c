@@ -22,8 +22,8 @@
  * on, linear below.  The bits of a double alone would spend half of all numbers on what is less than 2, and squares of the
  * Z-order near an axis would be long thin strips in the plane.
  *
- * Figures that have a coordinate that is no number (or, of polygons, none that is finite), and circles so large that EPSILON is lost in them, have a
- * level of their own, which is read whatever is asked for: what an operator says of them depends on how it computes.  All
+ * Figures that have a coordinate that is no number (or, of polygons, none that is finite), circles whose radius is negative (the
+ * type's input refuses them, circle(point, radius) does not), and circles so large that EPSILON is lost in them, have a level of their own, which is read whatever is asked for: what an operator says of them depends on how it computes.  All
  * operators take what is nearer than EPSILON for the same, and round; so what is asked for is enlarged by more than that.
  */
 #include "postgres.h"
@@ -121,7 +121,7 @@ figure_of(Oid type, Datum value)
 			break;
 	}
 	for (int i = 0; i < 2; i++)
-		figure.odd |= isnan(figure.side[i].low) || isnan(figure.side[i].high);
+		figure.odd |= !(figure.side[i].low <= figure.side[i].high);
 	return figure;
 }
 
@@ -207,6 +207,7 @@ tsurugi_plane_cover(Oid type, Datum value, unsigned char *cover)
 		low[i] = number_of(figure.side[i].low);
 		size = Max(size, number_of(figure.side[i].high) - low[i]);
 	}
+	Assert(size <= NUMBER_MAX);
 	make_key(cover,
 			 figure.odd	 ? LEVEL_ODD
 			 : size == 0 ? 0

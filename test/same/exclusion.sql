@@ -55,6 +55,10 @@ INSERT INTO circles VALUES ('<(20,20), 1>', '<(0,0), 5>'), ('<(20,20), 10>', '<(
 UPDATE circles SET c1 = c1 + point(1, 1), c2 = '<(0,0), 5>' WHERE c1 ~= '<(0,0), 5>';
 SELECT * FROM circles ORDER BY c1 <-> '(0,0)', c2;
 ALTER TABLE circles ADD EXCLUDE USING gist (c1 WITH &&, (c2::circle) WITH &&);
+CREATE TABLE hole (id int, c circle, EXCLUDE USING gist (c WITH ~=)); -- no input has such a radius, but a function makes it
+INSERT INTO hole VALUES (1, circle(point(0, 0), -1)), (2, circle(point(0, 0), 1));
+INSERT INTO hole VALUES (3, circle(point(0, 0), -1));
+SELECT id FROM hole WHERE c ~= circle(point(0, 0), -1);
 CREATE TABLE zoo (cage int, animal text, EXCLUDE USING gist (cage WITH =, animal WITH <>));
 INSERT INTO zoo VALUES (123, 'zebra'), (123, 'zebra'), (124, 'lion');
 INSERT INTO zoo VALUES (123, 'lion');

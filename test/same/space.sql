@@ -26,7 +26,7 @@ CREATE FUNCTION fill(first int, last int) RETURNS void LANGUAGE sql AS $$
 		CASE WHEN r < 0.7 THEN set_masklen(inet '10.0.0.0' + (random() * 70000)::int, (random() * 32)::int)
 			WHEN r < 0.98 THEN set_masklen(inet '2001:db8::' + (random() * 70000)::int, (random() * 128)::int) END,
 		CASE WHEN r > 0.02 THEN point(x, y) END, CASE WHEN r > 0.03 THEN box(point(x, y), point(x + d, y + e)) END,
-		CASE WHEN r > 0.04 THEN circle(point(y, x), abs(d)) END,
+		CASE WHEN r > 0.04 THEN circle(point(y, x), CASE WHEN r > 0.8 AND i % 10 <> 7 THEN d ELSE abs(d) END) END,
 		CASE WHEN r < 0.5 THEN polygon(box(point(y, x), point(d, e))) WHEN r < 0.98 THEN polygon(6, circle(point(x, y), abs(d) + 1e-5)) END,
 		CASE WHEN r < 0.98 THEN chr(65 + (r * 26)::int) || i % 10 END, i % 5
 	FROM (SELECT i, random() AS r, odd(20) AS x, odd(20) AS y, odd(5) AS d, odd(50) AS e FROM generate_series(first, last) i) v $$;
