@@ -103,11 +103,12 @@ consider(Oid class, Oid other, Best *best)
 static bool
 are_of_one_origin(Oid class, Oid other)
 {
-	Oid extension = getExtensionOfObject(OperatorClassRelationId, class);
+	Oid extension;
 
-	if (OidIsValid(extension))
-		return getExtensionOfObject(OperatorClassRelationId, other) == extension;
-	return IsPinnedObject(OperatorClassRelationId, class) && IsPinnedObject(OperatorClassRelationId, other);
+	if (IsPinnedObject(OperatorClassRelationId, class))
+		return IsPinnedObject(OperatorClassRelationId, other);
+	extension = getExtensionOfObject(OperatorClassRelationId, class);
+	return OidIsValid(extension) && getExtensionOfObject(OperatorClassRelationId, other) == extension;
 }
 
 /* For an index that is being made. */
