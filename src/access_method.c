@@ -578,15 +578,52 @@ swap_names(Move *move)
 	move->qold = quote_qualified_identifier(get_namespace_name(namespace), name);
 }
 
-/* What a partition is detached from is locked first, as by everybody; DETACH will say whose it is. */
-static Relation
-open_locked(Oid relation)
+/* What it inherits from, or is a partition of; what another owns than the user it is not detached from, as DETACH will say. */
+static List *
+direct_parents(Oid relation_id)
 {
-	Oid above = get_rel_relispartition(relation) ? get_partition_parent(relation, true) : InvalidOid;
+	bool partition = get_rel_relispartition(relation_id);
+	Relation catalog = table_open(InheritsRelationId, AccessShareLock);
+	List *parents = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
 
-	if (OidIsValid(above) && pg_class_ownercheck(above, GetUserId()))
-		LockRelationOid(above, AccessExclusiveLock);
-	return table_open(relation, AccessExclusiveLock);
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation_id));
+	scan = systable_beginscan(catalog, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
+	while ((tuple = systable_getnext(scan)) != NULL)
+	{
+		Oid parent = ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent;
+
+		if (!partition || pg_class_ownercheck(parent, GetUserId()))
+			parents = lappend_oid(parents, parent);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return parents;
+}
+
+/*
+ * What is above it is locked first, as by everybody: who reads that waits there, before he looks for what is below, where he would
+ * wait for a relation that is gone then, and pass it over.  What is below is locked last: it is not to be dropped meanwhile.
+ */
+static Relation
+open_locked(Oid relation_id)
+{
+	for (;;)
+	{
+		List *parents = direct_parents(relation_id);
+		ListCell *cell;
+
+		foreach (cell, parents)
+			LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+		LockRelationOid(relation_id, AccessExclusiveLock);
+		if (list_difference_oid(direct_parents(relation_id), parents) == NIL)
+			break;
+		UnlockRelationOid(relation_id, AccessExclusiveLock);
+	}
+	(void) find_inheritance_children(relation_id, ShareUpdateExclusiveLock);
+	return table_open(relation_id, NoLock);
 }
 
 /* Returns what the table is afterwards. */
