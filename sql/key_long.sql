@@ -41,6 +41,21 @@ SELECT count(*) FROM here;
 -- long ones in several columns
 CREATE INDEX ON here (k NULLS FIRST, n, k DESC, (k || 0));
 
+-- what fits a key has no rank, and leaves nothing behind
+CREATE FOREIGN TABLE fits (id int PRIMARY KEY, k int[]) SERVER key_long;
+CREATE INDEX ON fits (k);
+CREATE FUNCTION offer(size int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	before bigint := tsurugi.table_size('fits');
+BEGIN
+	FOR i IN 1..50 LOOP
+		INSERT INTO fits VALUES (1, array_fill(i, ARRAY[size])) ON CONFLICT (id) DO NOTHING;
+	END LOOP;
+	RETURN (SELECT count(*) FROM fits) || CASE WHEN tsurugi.table_size('fits') - before > 10000 THEN ' row, and values' ELSE ' row' END;
+END $$;
+INSERT INTO fits VALUES (1, '{}');
+SELECT offer(90), offer(1000);
+
 -- SERIALIZABLE: a long key that was not there, and comes
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT n FROM here WHERE k = array_fill(5, ARRAY[1000]);

@@ -5,18 +5,17 @@
  * Of values that are not NULL, of the codec's type under its collation; bytea in the current memory context:
  *	- if there is a function to compare them by: the value's rank in the table's dictionary of such values
  *	  (storage/dictionary.h).  Calls the function.
- *	- else its canonical bytes (canonical.h), or, if these are too long for a key, their beginning and their rank
- *	  among the table's long ones.  They are in the same order.
+ *	- else its canonical bytes (canonical.h), which may be longer than a key (storage/long_key.h).
  */
 #ifndef TSURUGI_RANKING_H
 #define TSURUGI_RANKING_H
 
 #include "src/codec.h"
 
-/* The value is in its dictionary from now on. */
+/* The value is in its dictionary from now on, if it has a rank. */
 extern Datum tsurugi_key_bytes(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value);
 
-/* If it is there; else false, and what is in the place of the greatest one below it, or 0: there is none. */
+/* True if it is there, or has no rank; else false, and what is in the place of the greatest one below it, or 0: there is none. */
 extern bool tsurugi_key_bytes_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value,
 								   Datum *bytes_out);
 

@@ -31,7 +31,7 @@
 
 #define RANK_ROOM 32 /* of bytes of a rank; as many may be escaped. More than few strings ever have */
 
-/* The dictionary of strings in the order of their bytes.  The host's canonical ones (src/ranking.c) are in it, too. */
+/* The dictionary of strings in the order of their bytes. */
 static const tg_ranking by_bytes = {0};
 
 typedef struct text
