@@ -23,6 +23,8 @@
  *	  lack what only H shows; PostgreSQL would not use it (pg_index.indcheckxmin), or its creator would have waited for whoever has an older
  *	  snapshot.  So moment.c looks at the indexes of the plan.
  * 6. A worker that stops takes the records of leases away before it goes.
+ * 7. To whom it has been taken by, his own transaction is known without being listed in it.  To others it is
+ *	  under way, and so added for them: else they would take it for aborted, and leave that word on its rows for everybody.
  *
  * The subtransactions of those that H does not show are left out, as where there were too many of them: they are looked up.
  */
@@ -32,6 +34,7 @@
 
 #include "access/transam.h"
 #include "access/twophase.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/condition_variable.h"
 #include "storage/latch.h"
@@ -144,6 +147,8 @@ find_place(void)
 static void
 fill(Record *record, const tg_shared_report *report, Snapshot snapshot)
 {
+	TransactionId own = GetTopTransactionIdIfAny();
+
 	Assert(snapshot->xcnt <= (uint32) (MaxBackends + max_prepared_xacts) && !snapshot->takenDuringRecovery);
 	record->host = report->host;
 	record->owner = report->owner;
@@ -155,6 +160,9 @@ fill(Record *record, const tg_shared_report *report, Snapshot snapshot)
 	record->taken = snapshot->whenTaken;
 	record->count = snapshot->xcnt;
 	memcpy(record->xip, snapshot->xip, snapshot->xcnt * sizeof(TransactionId));
+	/* Rule 7.  There is room: where it has an xid it is not among the others. */
+	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, snapshot->xmax) && !tg_failpoint_refuses("skip_lender"))
+		record->xip[record->count++] = own;
 }
 
 /* --- lending ------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ use SharedTransaction qw(by_handle);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = TestServer::start('moment');
+my $node = TestServer::start('moment', 'wal_level' => 'replica'); # a LOCK has an xid
 my $writer = TestServer::Session->new($node);
 my $reader = TestServer::Session->new($node);
 my $other = TestServer::Session->new($node);
@@ -336,6 +336,31 @@ for my $owner ('session', 'lease')
 			is($reader->query($both), $bug eq '' ? 'ERROR 40001' : '1|0', $bug eq '' ? 'until it does not fit' : 'without the rule halves are seen');
 			leave($owner, $handle);
 		}
+	}
+}
+
+# what who lends has written is under way for who borrows, who would else leave word with the rows that it was aborted
+for my $way ('lease', 'owner', 'level')
+{
+	for my $bug ($has_failpoints ? ('', 'skip_lender') : (''))
+	{
+		my $level = $way eq 'level' ? 'REPEATABLE READ' : 'READ COMMITTED';
+		my %kinds = (lease => 'long', owner => 'read_only', level => 'default');
+		my $call = $way eq 'lease' ? 'begin' : 'export';
+		my $handle;
+
+		reset_rows();
+		$other->query("BEGIN ISOLATION LEVEL $level; SET LOCAL tsurugi_fdw.failpoints = '$bug'; LOCK TABLE child IN ACCESS EXCLUSIVE MODE");
+		$other->query('INSERT INTO ordinary VALUES (3, 0)') if $way ne 'level';
+		$writer->query('UPDATE ordinary SET v = v WHERE id = 2');
+		$handle = $other->query("SET LOCAL tsurugi_fdw.transaction_type = $kinds{$way}; SELECT tsurugi.${call}_transaction(" . ($way eq 'owner' ? "VARIADIC '{}'::text[]" : "'mine'") . ')');
+		$other->query('INSERT INTO ordinary VALUES (3, 0)') if $way eq 'level';
+		by_handle($reader, 'attach_transaction', $handle);
+		is($reader->query("BEGIN ISOLATION LEVEL $level; SELECT v FROM inmemory WHERE id = 1; SELECT count(*) FROM ordinary; COMMIT; SELECT tsurugi.detach_transaction()") =~ s{\s+}{ }gr,
+			'0 2 t', "$way: who borrows does not see what the lender has written");
+		is($other->query('COMMIT'), '', 'who commits it');
+		is($writer->query('SELECT count(*) FROM ordinary'), $bug eq '' ? 3 : 2, $bug eq '' ? 'for everybody' : 'for nobody without the rule');
+		$other->query("SELECT tsurugi.abort_transaction('$handle')") if $way eq 'lease';
 	}
 }
 for my $level ('serializable', 'read committed')
