@@ -9,18 +9,20 @@
  *	tick	each half of deadlock_timeout, in a LONG: the handler of a timeout.  While it waits for a lock it
  *			1. takes its own look away, which is due later than the next tick, so that it never happens by itself;
  *			2. if somebody has begun to wait since the last time asks all others that wait for locks, but for LONGs, to look again;
- *			3. else, once nobody has, for a tick and RESPONSE_MS: looks itself.
+ *			3. else, once nobody has, for a tick and RESPONSE_MS: looks itself.  So it does after having asked ASKS_MAX times.
  *
  * Asked are they by the signal that a standby's startup process has for that (PROCSIG_RECOVERY_CONFLICT_STARTUP_DEADLOCK):
  * outside recovery all it does is to let a process that sleeps for a lock look for deadlocks (CheckDeadLockAlert).
- * Who finds one gives up in PostgreSQL's own way, and what is asked of those who are in none costs them the look.
+ * Who finds one gives up in PostgreSQL's own way, and what is asked of those who are in none costs them the look; where
+ * log_lock_waits is on, one more line in the log that they wait still; and whoever waits for an autovacuum that nobody needs cancels it
+ * that much earlier.
  *
  * 1. A circle with somebody else than LONGs in it is ended by one of those.  The last of its members has begun to wait; all
  *	  wait from then on.  At the next tick of a LONG in it that wait is newer than what was asked for last, so the others
  *	  are asked, and one finds it.  A LONG looks only if that has been so for RESPONSE_MS without anybody new.
  * 2. A circle of LONGs alone is found by one of them: 3 is reached in each, as soon as nobody begins to wait
- *	  who still does at the next tick; or after TICKS_MAX of them, where waits come and go all the time.
- *	  Then, in the moment since the tick before, somebody may have closed another circle through the same LONG: only so, or by
+ *	  who still does at the next tick; or after ASKS_MAX of them, where waits come and go all the time, and RESPONSE_MS.
+ *	  Then, in the time since it has asked last, somebody may have closed another circle through the same LONG: only so, or by
  *	  not coming to look within RESPONSE_MS, can an ordinary transaction survive it.
  *
  * Not covered: who asks for a lock on an object that he has locked already, and that somebody ahead in its queue waits for who has,
@@ -43,7 +45,7 @@
 #include "src/session.h"
 
 #define RESPONSE_MS 500 /* for those asked to look */
-#define TICKS_MAX 20	/* of a wait, until the LONG looks at any rate */
+#define ASKS_MAX 20		/* one after the other, until the LONG looks at any rate */
 
 static TimeoutId timeout = MAX_TIMEOUTS;
 static bool is_spared;
@@ -51,8 +53,8 @@ static bool is_spared;
 /* Of the present wait. */
 static TimestampTz own_wait; /* when it began */
 static TimestampTz asked;	 /* the others, last; 0: not yet */
-static unsigned ticks;
-static bool looked; /* since then */
+static unsigned asks;		 /* since the LONG has looked */
+static bool looked;			 /* since it has asked */
 
 static TimestampTz
 wait_of(PGPROC *process)
@@ -104,18 +106,20 @@ tick(void)
 	{
 		own_wait = wait_of(MyProc);
 		asked = 0;
-		ticks = 0;
+		asks = 0;
 	}
-	if (++ticks % TICKS_MAX != 0 && newest_wait() >= asked)
+	if (asks < ASKS_MAX && newest_wait() >= asked)
 	{
 		ask_others();
 		asked = now;
+		asks++;
 		looked = false;
 	}
 	else if (!looked && TimestampDifferenceExceeds(asked, now, RESPONSE_MS))
 	{
 		CheckDeadLockAlert();
 		looked = true;
+		asks = 0;
 	}
 }
 

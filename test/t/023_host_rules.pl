@@ -136,6 +136,25 @@ rule('W6: of a circle through a LONG the others give up', 'skip_spare', sub {
 	return "$end, " . ($b->wait || 'goes on');
 }, 'goes on, ERROR 40P01', 'ERROR 40P01, goes on');
 
+# others come to wait all the time, and all that are in the circle are LONGs
+{
+	my @busy = map { TestServer::Session->new($node) } 1 .. 3;
+
+	$_->send('DO $$BEGIN FOR i IN 1 .. 1000 LOOP PERFORM pg_advisory_lock(99), pg_sleep(0.005), pg_advisory_unlock(99); END LOOP; END$$;') for @busy;
+	$b->query('TRUNCATE t');
+	my $long = 'BEGIN; SET LOCAL tsurugi_fdw.transaction_type = long; SELECT count(*) FROM t; SELECT pg_advisory_xact_lock';
+	$a->query("$long(1)");
+	$b->query("$long(2)");
+	$b->send('SELECT pg_advisory_xact_lock(1);');
+	$a->query("SET statement_timeout = '4s'");
+	my $end = $a->query('SELECT pg_advisory_xact_lock(2)');
+	$a->query('ROLLBACK; RESET statement_timeout');
+	is(join(' ', sort($end, $b->wait)), ' ERROR 40P01', 'W6: a circle of LONGs alone is found, though others come to wait all the time');
+	$b->query('ROLLBACK');
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'");
+	$_->wait, $_->close for @busy;
+}
+
 $_->close for $a, $b;
 $node->stop;
 done_testing();
