@@ -3,7 +3,7 @@
  *	  Trees made of sorted keys at once, and cursors that hand out keys.
  *
  * Of every shape of keys and many sizes, in one piece and of joined parts: the invariants hold, each key is found,
- * a cursor hands out all keys as they are, and the tree goes on living as any other.
+ * a cursor hands out all keys as they are, with a sieve those that it wants, and the tree goes on living as any other.
  */
 #include "runtime/storage/btree_load.h"
 
@@ -99,6 +99,100 @@ keys_agree(tg_btree *tree, const universe *world, unsigned count, bool backward,
 	return agrees && expected == count;
 }
 
+/* Wants stretches of keys, by rank, as long as and as far from each other as the random numbers say. */
+typedef struct stretches
+{
+	tg_btree_sieve sieve;
+	const universe *world;
+	const bool *wanted; /* by rank */
+	bool blurred;		/* tells of some keys that they may be wanted, though they are not */
+} stretches;
+
+/* By the first wanted key that is not below what it is told, which may be a fence. */
+static size_t
+next_wanted(const tg_btree_sieve *sieve, const unsigned char *key, size_t key_bytes, unsigned char *next)
+{
+	const stretches *own = (const stretches *) sieve;
+	const universe *world = own->world;
+	unsigned low = 0;
+
+	for (unsigned high = world->count; low < high;)
+	{
+		unsigned middle = (low + high) / 2;
+		size_t length = world->keys[middle].length;
+		int order = memcmp(world->keys[middle].bytes, key, length < key_bytes ? length : key_bytes);
+
+		if (order < 0 || (order == 0 && length < key_bytes))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low < world->count && !own->wanted[low])
+		low++;
+	if (low == world->count || (own->blurred && low % 5 == 0))
+		return 0;
+	if (world->keys[low].length == key_bytes && memcmp(world->keys[low].bytes, key, key_bytes) == 0)
+		return 0;
+	memcpy(next, world->keys[low].bytes, world->keys[low].length);
+	return world->keys[low].length;
+}
+
+/* All keys are in the tree: those that are wanted come, in order; others only where the sieve lets them through, or behind the last one. */
+static bool
+sieve_agrees(tg_btree *tree, const universe *world, unsigned stretch_max, unsigned gap_max, bool blurred,
+			 unsigned batch)
+{
+	random_state state = {stretch_max + gap_max};
+	bool *wanted = calloc(world->count + 1, 1);
+	bool *came = calloc(world->count + 1, 1);
+	uint32_t *rows = malloc(batch * sizeof(uint32_t));
+	unsigned char *bytes = malloc(4096);
+	stretches stretches = {{next_wanted}, world, wanted, blurred};
+	int64_t last = -1;
+	int64_t last_wanted = -1;
+	bool agrees = true;
+	tg_btree_cursor cursor;
+
+	for (unsigned at = below(&state, gap_max); at < world->count; at += below(&state, gap_max))
+		for (unsigned end = at + 1 + below(&state, stretch_max); at < end && at < world->count; at++)
+		{
+			wanted[at] = true;
+			last_wanted = at;
+		}
+	tg_btree_cursor_init(&cursor, tree, NULL, 0, true, NULL, 0, true, false);
+	cursor.sieve = &stretches.sieve;
+	while (!cursor.done)
+	{
+		tg_btree_keys keys = {.bytes = bytes, .capacity = 4096};
+		const unsigned char *at = bytes;
+		unsigned got;
+
+		tg_epoch_enter(main_session);
+		got = tg_btree_cursor_next_keys(&cursor, rows, batch, &keys);
+		tg_epoch_leave(main_session);
+		for (unsigned i = 0; i < got; i++)
+		{
+			uint16_t length;
+
+			memcpy(&length, at, sizeof(length));
+			agrees = agrees && (int64_t) rows[i] > last && length == world->keys[rows[i]].length &&
+					 memcmp(at + sizeof(length), world->keys[rows[i]].bytes, length) == 0 &&
+					 (wanted[rows[i]] || blurred || (int64_t) rows[i] > last_wanted);
+			last = rows[i];
+			came[rows[i]] = true;
+			at += sizeof(length) + length;
+		}
+		agrees = agrees && at == bytes + keys.used;
+	}
+	for (unsigned rank = 0; rank < world->count; rank++)
+		agrees = agrees && (came[rank] || !wanted[rank]);
+	free(bytes);
+	free(rows);
+	free(came);
+	free(wanted);
+	return agrees;
+}
+
 /* Goes on inserting and removing. */
 static bool
 lives_on(tg_btree *tree, universe *world)
@@ -152,6 +246,11 @@ test_shape(shape kind, unsigned size)
 				keys_agree(tree, &world, world.count, false, TG_KEY_BYTES_MAX + 2, 7) &&
 				keys_agree(tree, &world, world.count, true, TG_KEY_BYTES_MAX + 2, 1000),
 			"%s: a cursor hands them out, whatever the room", shape_names[kind]);
+	right = true;
+	for (unsigned gap = 2; gap <= 2048; gap *= 4)
+		for (unsigned stretch = 1; stretch <= 256; stretch *= 16)
+			right = right && sieve_agrees(tree, &world, stretch, gap, (gap & 8) != 0, 1 + gap % 128 + stretch / 4);
+	unit_ok(right, "%s: with a sieve what it wants", shape_names[kind]);
 	unit_ok(lives_on(tree, &world), "%s: the tree lives on", shape_names[kind]);
 	tg_btree_destroy(main_session, tree);
 	free_universe(&world);
