@@ -4,8 +4,8 @@
 # printed.  "CPU" is the time of all of the server's processes per statement.
 #
 # Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
-# ONLY (names of parts: point update upsert index gin insert tpcb copy fill join scan memory
-# serializable hot levels long long_ranges), GIN_ROWS (200000) of part gin, CONTRACTS (30000) and CLIENTS (4) of part long.
+# ONLY (names of parts: point update upsert index gin space insert tpcb copy fill join scan memory
+# serializable hot levels long long_ranges), GIN_ROWS (200000) of part gin, SPACE_ROWS (1000000) of part space, CONTRACTS (30000) and CLIENTS (4) of part long.
 use strict;
 use warnings;
 use File::Basename;
@@ -17,7 +17,7 @@ my $seconds = $ENV{SECONDS_EACH} || 4;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
 my $scale = $ENV{SCALE} || 10;
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index gin insert tpcb copy fill join scan memory serializable hot levels long long_ranges');
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index gin space insert tpcb copy fill join scan memory serializable hot levels long long_ranges');
 my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
 my $ticks_per_second = 0 + `getconf CLK_TCK`;
 my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
@@ -263,6 +263,34 @@ sub bench_gin
 		show_rates($name, $rate, $cpu, ['>= 1.00']);
 	}
 	sql("TRUNCATE $_.fresh") for qw(heap at_once ours);
+}
+
+# What lies in a square, of points and of boxes, by indexes USING gist: next to nothing, a hundred rows, nine hundred.
+sub bench_space
+{
+	my $places = $ENV{SPACE_ROWS} || 1_000_000;
+
+	system('psql', '-Xq', '-o', '/dev/null', '-v', "rows=$places", '-f', "$here/space.sql") == 0 or die "space.sql failed\n";
+	for my $line ([ 'p', 'point' ], [ 'b', 'box' ])
+	{
+		my ($column, $type) = @$line;
+		my ($time) = compare(map { my $schema = $_;
+				[ $schema => sub {
+					sql("SET client_min_messages = warning; DROP INDEX IF EXISTS $schema.place_$column");
+					timed(sub { sql("CREATE INDEX place_$column ON $schema.place USING gist ($column)") }) } ] } qw(heap ours));
+		show_times("CREATE INDEX, gist ($type)", $time, '>= 1.00');
+	}
+	sql('VACUUM ANALYZE heap.place');
+	sql('ANALYZE ours.place');
+	for my $line ([ 'space_point', 'point <@' ], [ 'space_box', 'box &&' ])
+	{
+		my ($statement, $name) = @$line;
+		for my $side (0.5, 10, 30)
+		{
+			my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, 1, script($statement), "-D side=$side") } ] } qw(heap ours));
+			show_rates("gist, $name a square of $side, 1 client", $rate, $cpu, ['>= 1.00']);
+		}
+	}
 }
 
 sub bench_insert
@@ -643,7 +671,7 @@ sql('CHECKPOINT');
 
 row('', 'SELECT 1', 'heap', 'ours', 'ours');
 my $failed = 0;
-for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ gin => \&bench_gin ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
+for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ gin => \&bench_gin ], [ space => \&bench_space ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
 	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ],
 	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ],
 	[ long => \&bench_long ],
