@@ -172,7 +172,9 @@ $other->query('BEGIN; SET LOCAL tsurugi_fdw.transaction_label = nightly; UPDATE 
 $other->query('UPDATE account SET v = v + 1 WHERE id = 4;') for 1 .. 5;
 fails('UPDATE account SET v = 0 WHERE id = 1;', qr/by process $other_pid \(transaction "nightly"\), which committed/, 'its label was another one');
 $session->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM account;');
-$node->safe_psql('postgres', 'SET tsurugi_fdw.transaction_label = gone; SET tsurugi_fdw.transaction_type = short; UPDATE account SET v = 8 WHERE id = 1');
+my $gone = $node->safe_psql('postgres', 'SET tsurugi_fdw.transaction_label = gone; SET tsurugi_fdw.transaction_type = short;
+	UPDATE account SET v = 8 WHERE id = 1; SELECT pg_backend_pid()');
+$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $gone");
 fails('UPDATE account SET v = 0 WHERE id = 1;', qr/changed by short transaction "gone", which committed/, 'its session has gone');
 $session->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM account;');
 $other->query('SET tsurugi_fdw.transaction_label = load;');
