@@ -313,19 +313,16 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 
 /* Computes the new row from the old one, which is in the scan's slot, and checks it. */
 static void
-make_new_row(direct_modify *modify)
+make_new_slot(direct_modify *modify)
 {
 	ExprContext *context = modify->node->ss.ps.ps_ExprContext;
 	TupleTableSlot *old = modify->node->ss.ss_ScanTupleSlot;
 	TupleTableSlot *slot = modify->new_slot;
-	MemoryContext saved;
 	int count = RelationGetDescr(modify->relation)->natts;
 
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, old->tts_values, count * sizeof(Datum));
 	memcpy(slot->tts_isnull, old->tts_isnull, count * sizeof(bool));
-	memcpy(modify->new.values, modify->old.values, modify->old.described->column_count * sizeof(tg_value));
-	memcpy(modify->new.nulls, modify->old.nulls, modify->old.described->column_count * sizeof(bool));
 	for (int i = 0; i < modify->set_count; i++)
 	{
 		int column = modify->set_columns[i];
@@ -337,8 +334,19 @@ make_new_row(direct_modify *modify)
 		ExecConstraints(modify->rinfo, slot, modify->node->ss.ps.state);
 	if (modify->relation->rd_rel->relispartition)
 		(void) ExecPartitionCheck(modify->rinfo, slot, modify->node->ss.ps.state, true);
+}
 
-	saved = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+/* Likewise, and in the form of the storage. */
+static void
+make_new_row(direct_modify *modify)
+{
+	TupleTableSlot *slot = modify->new_slot;
+	MemoryContext saved;
+
+	make_new_slot(modify);
+	memcpy(modify->new.values, modify->old.values, modify->old.described->column_count * sizeof(tg_value));
+	memcpy(modify->new.nulls, modify->old.nulls, modify->old.described->column_count * sizeof(bool));
+	saved = MemoryContextSwitchTo(modify->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
 	for (int i = 0; i < modify->set_count; i++)
 	{
 		int column = modify->set_columns[i];
@@ -403,6 +411,50 @@ is_newest(const tg_writer *writer, tg_table *table, uint32_t row, tg_version ver
 	return (status == TG_OK || status == TG_CHANGED) && newest == version;
 }
 
+/*
+ * Whether the condition holds for the row as the snapshot sees it, which is in the scan's slot then; judged: that is known.
+ */
+static bool
+is_wanted_as_seen(direct_modify *modify, bool judged)
+{
+	tsurugi_scan *scan = modify->scan;
+	tg_status status;
+
+	do
+	{
+		tg_version version;
+		tg_wait wait;
+
+		tg_epoch_enter(scan->session);
+		status = tg_txn_read(&scan->snapshot, scan->described->table, scan->row, &version, &wait);
+		if (status == TG_OK)
+			tsurugi_row_read(&modify->old, version);
+		tg_epoch_leave(scan->session);
+		if (status == TG_BUSY)
+			tsurugi_wait_for_outcome(&wait);
+	} while (status == TG_BUSY);
+	if (status != TG_OK)
+		return false;
+	tsurugi_row_to_slot(&modify->old, scan->row, modify->node->ss.ss_ScanTupleSlot);
+	return judged || modify->condition == NULL || ExecQual(modify->condition, modify->node->ss.ps.ps_ExprContext);
+}
+
+/*
+ * A row that this command, or what it has called, has changed already is let be.  But PostgreSQL finds that out when it is known to
+ * be wanted, and its new row has met the constraints.
+ */
+static void
+pass_over_own(direct_modify *modify, bool judged, bool by_other)
+{
+	bool is_delete = modify->scan->shape.direct == CMD_DELETE;
+
+	if (!is_wanted_as_seen(modify, judged))
+		return;
+	if (!is_delete)
+		make_new_slot(modify);
+	tsurugi_check_own_change(by_other, is_delete ? "deleted" : "updated");
+}
+
 /* Writes the scan's current row. */
 static outcome
 modify_row(direct_modify *modify)
@@ -447,7 +499,7 @@ modify_row(direct_modify *modify)
 		tg_epoch_leave(scan->session);
 
 		if (status == TG_SELF)
-			tsurugi_check_own_change(by_other, is_delete ? "deleted" : "updated");
+			pass_over_own(modify, judged, by_other);
 		else if (tsurugi_is_changed(status) && tsurugi_has_one_snapshot())
 		{
 			if (!modify->has_written)

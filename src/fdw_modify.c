@@ -364,10 +364,11 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 			case TG_NOT_FOUND:
 				return NULL;
 			case TG_SELF:
-				tsurugi_check_own_change(found.by_other_command, "updated");
-				/* as PostgreSQL, which finds that out afterwards */
-				if (!checked && !tsurugi_change_leaves_partition(modify, estate, rinfo, slot))
+				/* as PostgreSQL, which finds that out afterwards, or before BEFORE triggers */
+				if (!checked && !(rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row) &&
+					!tsurugi_change_leaves_partition(modify, estate, rinfo, slot))
 					tsurugi_change_check(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK);
+				tsurugi_check_own_change(found.by_other_command, "updated");
 				return NULL;
 			case TG_EXISTS:
 				tsurugi_change_check_taken(modify, estate, &found, slot, &noted);

@@ -131,3 +131,26 @@ WITH x AS (UPDATE twice SET v = 55 WHERE id = 1), y AS (DELETE FROM twice RETURN
 WITH x AS (UPDATE twice SET v = 45 WHERE id = 1), y AS (DELETE FROM twice RETURNING id) SELECT id FROM y;
 SELECT * FROM twice;
 DROP TABLE twice;
+CREATE TABLE twice (id int PRIMARY KEY, v int CONSTRAINT low CHECK (v < 50));
+INSERT INTO twice VALUES (1, 1), (2, 2);
+WITH x AS (UPDATE twice SET v = 3 WHERE id = 1) UPDATE twice SET v = 55 WHERE id = 1;
+WITH x AS (UPDATE twice SET v = 3 WHERE id = 1) UPDATE twice SET v = v + 48;
+WITH x AS (UPDATE twice SET v = 3 WHERE id = 1) UPDATE twice SET v = v + 49 WHERE v < 2;
+WITH x AS (UPDATE twice SET v = 3 WHERE id = 1) UPDATE twice SET v = 55 WHERE id = 1 AND v = 3;
+WITH x AS (DELETE FROM twice WHERE id = 1) UPDATE twice SET v = 55 WHERE id = 1;
+SELECT * FROM twice ORDER BY id;
+\echo or a function that it calls changes: the conditions, the new row, and then who did it
+CREATE FUNCTION change_row(int) RETURNS int LANGUAGE plpgsql AS $$BEGIN UPDATE twice SET v = 4 WHERE id = $1; RETURN 5; END$$;
+UPDATE twice SET v = change_row(2) WHERE id < 3;
+UPDATE twice SET v = 50 + change_row(2) WHERE id < 3 AND id > (SELECT 0);
+UPDATE twice SET v = 55 WHERE id = (SELECT change_row(1) - 4);
+UPDATE twice SET v = 45 WHERE id = (SELECT change_row(1) - 4);
+UPDATE twice SET v = 55 WHERE id = (SELECT change_row(1) - 4) AND v > 100;
+DELETE FROM twice WHERE id = (SELECT change_row(1) - 4) AND v > 100;
+DELETE FROM twice WHERE id = (SELECT change_row(1) - 4);
+CREATE FUNCTION let() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN new; END$$;
+CREATE TRIGGER let BEFORE UPDATE ON twice FOR EACH ROW EXECUTE FUNCTION let();
+WITH x AS (UPDATE twice SET v = 3 WHERE id = 1) UPDATE twice SET v = 55 WHERE id = 1;
+SELECT * FROM twice ORDER BY id;
+DROP TABLE twice;
+DROP FUNCTION change_row, let;
