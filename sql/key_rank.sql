@@ -188,6 +188,10 @@ CREATE FUNCTION size_before(a size, b size) RETURNS bool IMMUTABLE LANGUAGE sql 
 CREATE OPERATOR <<< (FUNCTION = size_before, LEFTARG = size, RIGHTARG = size);
 CREATE FUNCTION size_same(a size, b size) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT key_rank.backwards(a, b) = 0';
 CREATE OPERATOR === (FUNCTION = size_same, LEFTARG = size, RIGHTARG = size);
+CREATE FOREIGN TABLE sets (k size[] PRIMARY KEY) SERVER key_rank;
+CREATE OPERATOR CLASS size_backwards DEFAULT FOR TYPE size USING btree AS OPERATOR 1 <<<, OPERATOR 3 ===, FUNCTION 1 size_backwards(size, size);
+INSERT INTO sets VALUES ('{s,m}');
+DROP FOREIGN TABLE sets;
 CREATE OPERATOR CLASS size_backwards DEFAULT FOR TYPE size USING btree AS OPERATOR 1 <<<, OPERATOR 3 ===, FUNCTION 1 size_backwards(size, size);
 INSERT INTO sizes VALUES (4, 'm');
 SELECT id FROM sizes WHERE k = 'm' ORDER BY id;
@@ -196,9 +200,43 @@ SELECT c.relname, pg_get_indexdef(c.oid) FROM pg_class c WHERE relname IN ('usua
 EXPLAIN (COSTS OFF) SELECT id, k FROM sizes ORDER BY k USING <<<;
 SELECT id, k FROM sizes WHERE k > 's' ORDER BY k, id;
 SELECT k FROM sizes ORDER BY k USING <<<;
+-- which is how parts of values are compared: keys of those forbid another one
+CREATE FOREIGN TABLE sets (k size[] PRIMARY KEY, v int) SERVER key_rank;
+INSERT INTO sets VALUES ('{s,m}', 1), ('{m}', 2), ('{l,s}', 3);
+SELECT k FROM sets WHERE k > '{l}' ORDER BY k;
+DROP OPERATOR CLASS size_backwards USING btree CASCADE;
+SELECT k FROM sets WHERE k > '{l}' ORDER BY k;
+DROP FOREIGN TABLE sets;
 DROP INDEX own;
 SELECT id FROM sizes WHERE k = 'm' ORDER BY id;
 EXPLAIN (COSTS OFF) SELECT id FROM sizes WHERE k = 'm';
+-- so do those of arrays, ranges and composites; bounds are compared as their type was told
+CREATE TYPE two AS (a int, b int);
+CREATE TYPE sized AS RANGE (SUBTYPE = size, SUBTYPE_OPCLASS = enum_ops);
+CREATE FOREIGN TABLE kinds (a int[] PRIMARY KEY, r int4range, m int4multirange, c two, s sized) SERVER key_rank;
+CREATE INDEX kinds_range ON kinds (r);
+CREATE INDEX ON kinds (m);
+CREATE INDEX ON kinds (c);
+CREATE INDEX kinds_sized ON kinds (s);
+INSERT INTO kinds VALUES ('{2,1}', '[1,5)', '{[1,5)}', '(1,2)', '[s,m]'), ('{1,3}', '[2,3)', '{[2,3)}', '(2,1)', '[m,l]');
+DO $$
+DECLARE t text;
+BEGIN
+	FOREACH t IN ARRAY '{int[],int4range,int4multirange,two}'::text[] LOOP
+		EXECUTE format('CREATE FUNCTION back(a %1$s, b %1$s) RETURNS int IMMUTABLE LANGUAGE sql AS ''SELECT CASE WHEN a > b THEN -1 WHEN a = b THEN 0 ELSE 1 END''', t);
+		EXECUTE format('CREATE OPERATOR CLASS %I DEFAULT FOR TYPE %s USING btree AS FUNCTION 1 back(%2$s, %2$s)', 'back_' || t, t);
+	END LOOP;
+END $$;
+INSERT INTO kinds VALUES ('{0}', '[3,9)', '{[3,9)}', '(0,1)', '[s,s]');
+SELECT a FROM kinds WHERE a = '{1,3}';
+EXPLAIN (COSTS OFF) SELECT r FROM kinds WHERE r > '[1,2)' AND r < '[3,3]';
+SELECT r FROM kinds WHERE r > '[1,2)' AND r < '[3,3]';
+SELECT s FROM kinds WHERE s = '[m,l]';
+DROP OPERATOR FAMILY "back_int[]" USING btree CASCADE;
+DROP OPERATOR FAMILY back_int4range USING btree CASCADE;
+DROP OPERATOR FAMILY back_int4multirange USING btree CASCADE;
+DROP OPERATOR FAMILY back_two USING btree CASCADE;
+SELECT a FROM kinds ORDER BY a;
 -- and those that compare bytes are no more than that of a type that does not
 CREATE EXTENSION IF NOT EXISTS citext SCHEMA key_rank;
 CREATE FOREIGN TABLE words (w citext) SERVER key_rank;

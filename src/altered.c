@@ -19,6 +19,7 @@
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_opclass.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "utils/lsyscache.h"
@@ -101,6 +102,18 @@ note_lost_column(Oid relation)
 	MemoryContextSwitchTo(caller);
 }
 
+/* A class that is made is not visible yet, and one that is dropped will not be. */
+static void
+note_operator_class(Oid class)
+{
+	Oid type = tsurugi_default_class_type(class);
+	MemoryContext caller = MemoryContextSwitchTo(statement_context());
+
+	if (OidIsValid(type))
+		innermost->compared = list_append_unique_oid(innermost->compared, type);
+	MemoryContextSwitchTo(caller);
+}
+
 static void
 relation_is_dropped(Oid relation)
 {
@@ -143,6 +156,9 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id == 0 && innermost != NULL &&
 			 tsurugi_is_our_table(object_id))
 		(void) find_altered(object_id);
+	else if (class_id == OperatorClassRelationId && (access == OAT_POST_CREATE || access == OAT_DROP) &&
+			 innermost != NULL)
+		note_operator_class(object_id);
 	else if (class_id == DatabaseRelationId && access == OAT_DROP)
 		tsurugi_storage_drop_database(object_id);
 }
@@ -181,12 +197,15 @@ tsurugi_altered_follow(void)
 {
 	ListCell *cell;
 
-	if (innermost->altered == NULL && innermost->shrunk == NIL)
+	if (innermost->altered == NULL && innermost->shrunk == NIL && innermost->compared == NIL)
 		return;
 	CommandCounterIncrement();
 	foreach (cell, innermost->shrunk)
 		tsurugi_check_lost_columns(lfirst_oid(cell));
 	innermost->shrunk = NIL;
+	foreach (cell, innermost->compared)
+		tsurugi_check_compared_parts(lfirst_oid(cell));
+	innermost->compared = NIL;
 	for (tsurugi_altered *altered = innermost->altered; altered != NULL; altered = altered->next)
 		follow(altered);
 	innermost->altered = NULL;

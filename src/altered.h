@@ -18,6 +18,7 @@ typedef struct tsurugi_ddl_statement
 	MemoryContext context; /* of the lists; made when it is needed */
 	tsurugi_altered *altered;
 	List *shrunk;	 /* relations that have lost columns */
+	List *compared;	 /* types that have got, or lost, a default operator class */
 	Node *announced; /* or NULL */
 	bool retypes;	 /* columns get other types */
 } tsurugi_ddl_statement;

@@ -34,6 +34,10 @@
  * of varying length end with 0, and 0 and 1 in them are escaped, as in key.c.  Marks
  * are above 1, since key.c is going to escape all of it once more.
  *
+ * How a value as a whole is compared is said by the operator class that the key is made for, and its caller has asked that
+ * (keys.c); bounds, by the one that the range type was made with.  The other parts are compared by the default of their types,
+ * whatever that is when PostgreSQL compares.
+ *
  * A type of an extension is known by the function that compares it: what is said of
  * its values here was read in that function.
  *
@@ -129,15 +133,43 @@ is_plain(const tsurugi_codec *codec, bool *ordered_out)
 	return tsurugi_key_code(codec, &code, ordered_out);
 }
 
-bool
-tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool sorted, bool *ordered_inout)
+/* PostgreSQL's function for all types of the kind, enums, arrays and the like, or none. */
+static Oid
+comparison_of_kind(Oid type)
+{
+	switch (get_typtype(type))
+	{
+		case TYPTYPE_ENUM:
+			return F_ENUM_CMP;
+		case TYPTYPE_RANGE:
+			return F_RANGE_CMP;
+		case TYPTYPE_MULTIRANGE:
+			return F_MULTIRANGE_CMP;
+		case TYPTYPE_COMPOSITE:
+			return F_BTRECORDCMP;
+		default:
+			return OidIsValid(get_element_type(type)) ? F_BTARRAYCMP : InvalidOid;
+	}
+}
+
+/* Whether who compares values of a base type by this function does it as those suppose who make bytes of them. */
+static bool
+is_usual(Oid type, Oid comparison)
+{
+	Oid usual = comparison_of_kind(type);
+
+	return comparison == (OidIsValid(usual) ? usual : lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc);
+}
+
+/* A part that is compared by this function. */
+static bool
+is_possible_by(Oid comparison, Oid type, Oid collation, bool sorted, bool *ordered_inout)
 {
 	tsurugi_codec codec;
 	bool ordered;
 
-	type = getBaseType(type);
-	if (type_is_enum(type) && lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc != F_ENUM_CMP)
-		return false; /* an operator class of its own is what compares parts */
+	if (!is_usual(type, comparison))
+		return false;
 	tsurugi_codec_init_type(&codec, type, -1, type_is_collatable(type) ? collation : InvalidOid);
 	if (!(is_plain(&codec, &ordered) && (ordered || !sorted)) &&
 		!tsurugi_canonical_is_possible(type, codec.collation, sorted, &ordered) && !is_plain(&codec, &ordered))
@@ -146,11 +178,12 @@ tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool sorted, bool *o
 	return true;
 }
 
-/* Whether values of the type are compared by this function of PostgreSQL's, and not by one of a type's own. */
-static bool
-is_compared_as_usual(Oid type, Oid function)
+bool
+tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool sorted, bool *ordered_inout)
 {
-	return lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc == function;
+	type = getBaseType(type);
+	return is_possible_by(lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc, type, collation, sorted,
+						  ordered_inout);
 }
 
 static bool
@@ -159,8 +192,8 @@ bounds_are_possible(Oid type, bool sorted, bool *ordered_inout)
 	const TypeCacheEntry *range = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
 	Oid bound = range->rngelemtype->type_id;
 
-	return is_compared_as_usual(getBaseType(bound), range->rng_cmp_proc_finfo.fn_oid) &&
-		   tsurugi_canonical_part_is_possible(bound, range->rng_collation, sorted, ordered_inout);
+	return is_possible_by(range->rng_cmp_proc_finfo.fn_oid, getBaseType(bound), range->rng_collation, sorted,
+						  ordered_inout);
 }
 
 static bool
@@ -275,15 +308,13 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool sorted, bool *ordere
 	*ordered_out = true;
 	element = get_element_type(type);
 	if (OidIsValid(element))
-		return is_compared_as_usual(type, F_BTARRAYCMP) &&
-			   tsurugi_canonical_part_is_possible(element, collation, sorted, ordered_out);
+		return tsurugi_canonical_part_is_possible(element, collation, sorted, ordered_out);
 	if (type_is_range(type))
-		return is_compared_as_usual(type, F_RANGE_CMP) && bounds_are_possible(type, sorted, ordered_out);
+		return bounds_are_possible(type, sorted, ordered_out);
 	if (type_is_multirange(type))
-		return is_compared_as_usual(type, F_MULTIRANGE_CMP) &&
-			   bounds_are_possible(get_multirange_range(type), sorted, ordered_out);
+		return bounds_are_possible(get_multirange_range(type), sorted, ordered_out);
 	if (get_typtype(type) == TYPTYPE_COMPOSITE)
-		return is_compared_as_usual(type, F_BTRECORDCMP) && columns_are_possible(type, sorted, ordered_out);
+		return columns_are_possible(type, sorted, ordered_out);
 	*ordered_out = false;
 	if (is_citext(type))
 	{

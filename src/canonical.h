@@ -9,8 +9,8 @@
 #define TSURUGI_CANONICAL_H
 
 /*
- * Whether there is such a form; *ordered_out: memcmp of the bytes is the order of the
- * type's default btree operators, too.  sorted: texts are to be in the order of their collation (collation.h), if
+ * Whether there is such a form, for one who compares values by the usual order: of enums, arrays, ranges, and composites
+ * PostgreSQL's for all of the kind, of others the type's default.  *ordered_out: memcmp of the bytes is that order, too.  sorted: texts are to be in the order of their collation (collation.h), if
  * that is known.
  */
 extern bool tsurugi_canonical_is_possible(Oid type, Oid collation, bool sorted, bool *ordered_out);

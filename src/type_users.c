@@ -18,6 +18,9 @@
  * them away: a DROP of their type, or the parent of a table whose rows they are.  And it gets none that
  * the keys could not be made of.  One that is not in the order of its bytes ends that of the keys: as with enums
  * (enum_order.h), who goes by the old order has ended before there can be such a value.
+ *
+ * Parts of values are compared by the default operator class of their types.  With PostgreSQL an index on such values is
+ * silently out of order once there is a new one, or an old one is dropped.  While keys are made of them, it is refused.
  */
 #include "postgres.h"
 
@@ -29,10 +32,12 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_opclass.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -302,6 +307,44 @@ tsurugi_check_new_column(Oid relation, AttrNumber attnum)
 	foreach (cell, users)
 		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
 	CacheInvalidateRelcacheAll();
+}
+
+Oid
+tsurugi_default_class_type(Oid class)
+{
+	Relation classes = table_open(OperatorClassRelationId, AccessShareLock);
+	Oid input = InvalidOid;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_opclass_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class));
+	scan = systable_beginscan(classes, OpclassOidIndexId, true, SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		const FormData_pg_opclass *form = (Form_pg_opclass) GETSTRUCT(tuple);
+
+		if (form->opcdefault && form->opcmethod == BTREE_AM_OID)
+			input = form->opcintype;
+	}
+	systable_endscan(scan);
+	table_close(classes, AccessShareLock);
+	return input;
+}
+
+void
+tsurugi_check_compared_parts(Oid type)
+{
+	ListCell *cell;
+
+	foreach (cell, sorted_users(type, false))
+	{
+		const type_user *user = lfirst(cell);
+
+		if (user->contains && is_in_key(user, TRACE_ANY))
+			refuse(type, user);
+	}
 }
 
 void
