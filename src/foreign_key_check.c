@@ -17,8 +17,10 @@
  * as the owner of the referenced table, with a prepared statement for each
  * constraint.  For foreign tables the executor does not say which row it was; but another trigger may have
  * changed it again since, or, if the constraint is deferred and the row was put aside (deferred.h), another
- * statement.  So one without a referenced row is looked for once more, by its values.  Who changes it beside its
- * key, in the transaction that has written it, has it checked again, as in PostgreSQL.
+ * statement.  So one without a referenced row is looked for once more, by its primary key, or, without one, by all of its
+ * values.  Who changes it beside its key, in the transaction that has written it, has it checked again, as in PostgreSQL.
+ * Rows without a primary key that are the same in all columns are not told apart: if another trigger takes some of them away, by
+ * their ctids, the others stand for them, and the statement is refused though those were going to be taken away, too.
  *
  * At SERIALIZABLE the question is no read that has to be validated: the lock
  * keeps the answer what it is until the end, and an update of the referenced
@@ -75,7 +77,6 @@ typedef struct known_key
 	Oid child;
 	Oid parent;
 	bool full; /* MATCH FULL */
-	bool validated;
 	bool deferrable;
 	bool initially_deferred;
 	char on_update;
@@ -120,7 +121,6 @@ read_constraint(known_key *key)
 	key->full = form->confmatchtype == FKCONSTR_MATCH_FULL;
 	key->on_update = form->confupdtype;
 	key->on_delete = form->confdeltype;
-	key->validated = form->convalidated;
 	key->deferrable = form->condeferrable;
 	key->initially_deferred = form->condeferred;
 	DeconstructFkConstraintRow(tuple, &key->count, key->child_columns, key->parent_columns, key->operators, NULL,
@@ -328,18 +328,41 @@ is_unchanged(const known_key *key, Relation child, TupleTableSlot *old, const Da
 
 /* --- later ---------------------------------------------------------------------------------- */
 
-/* The columns of a row that the key is about; the others NULL. */
+/* A row with nothing but these columns, numbered as in RelationGetIndexAttrBitmap; the others NULL. */
 static MinimalTuple
-key_of_row(Relation relation, TupleTableSlot *row, const AttrNumber *columns, int count)
+part_of_row(Relation relation, TupleTableSlot *row, const Bitmapset *columns)
 {
 	int natts = RelationGetDescr(relation)->natts;
 	Datum *values = palloc0(natts * sizeof(Datum));
 	bool *nulls = palloc(natts * sizeof(bool));
+	int member = -1;
 
 	memset(nulls, true, natts * sizeof(bool));
-	for (int i = 0; i < count; i++)
-		values[columns[i] - 1] = slot_getattr(row, columns[i], &nulls[columns[i] - 1]);
+	while ((member = bms_next_member(columns, member)) >= 0)
+	{
+		int column = member + FirstLowInvalidHeapAttributeNumber;
+
+		values[column - 1] = slot_getattr(row, column, &nulls[column - 1]);
+	}
 	return heap_form_minimal_tuple(RelationGetDescr(relation), values, nulls);
+}
+
+static Bitmapset *
+add_columns(Bitmapset *columns, const AttrNumber *more, int count)
+{
+	for (int i = 0; i < count; i++)
+		columns = bms_add_member(columns, more[i] - FirstLowInvalidHeapAttributeNumber);
+	return columns;
+}
+
+/* What is_there has to know of a row. */
+static MinimalTuple
+referencing_row(const known_key *key, Relation child, TupleTableSlot *row)
+{
+	Bitmapset *primary = RelationGetIndexAttrBitmap(child, INDEX_ATTR_BITMAP_PRIMARY_KEY);
+
+	return primary == NULL ? ExecCopySlotMinimalTuple(row)
+						   : part_of_row(child, row, add_columns(primary, key->child_columns, key->count));
 }
 
 static bool
@@ -349,10 +372,9 @@ waits(const known_key *key)
 }
 
 /*
- * Whether there is still a row with these columns: a check that was deferred is about
- * rows that are there when it is made, and the row may be gone, or have been changed, by then.  Others with these
- * columns may have been let be, below a key that is not valid, or are going to be looked at themselves, after other triggers: so
- * it is this row, by its primary key; or, if it has none, by all of it below a key that is not valid.  row NULL: any.
+ * Whether the row is still there: a check that was deferred is about rows that are there when it is made, and it may be gone, or
+ * have been changed, by then.  Others with these columns may have been let be, below a key that is not valid, or are
+ * going to be looked at themselves, after other triggers: so it is this row, by its primary key; or, if it has none, by all of it.
  */
 static bool
 is_there(const known_key *key, Relation child, const Datum *columns, const bool *nulls, TupleTableSlot *row)
@@ -361,7 +383,7 @@ is_there(const known_key *key, Relation child, const Datum *columns, const bool 
 	Datum values[2 * INDEX_MAX_KEYS];
 	char spaces[2 * INDEX_MAX_KEYS + 1] = "";
 	int count = key->count;
-	Bitmapset *primary = row == NULL ? NULL : RelationGetIndexAttrBitmap(child, INDEX_ATTR_BITMAP_PRIMARY_KEY);
+	Bitmapset *primary = RelationGetIndexAttrBitmap(child, INDEX_ATTR_BITMAP_PRIMARY_KEY);
 	int member = -1;
 	StringInfoData query;
 	Oid user;
@@ -403,7 +425,7 @@ is_there(const known_key *key, Relation child, const Datum *columns, const bool 
 								 lookup_type_cache(types[count], TYPECACHE_EQ_OPR)->eq_opr, parameter, types[count]);
 		count++;
 	}
-	if (row != NULL && primary == NULL && !key->validated)
+	if (primary == NULL)
 	{
 		appendStringInfo(&query, " AND x.* OPERATOR(pg_catalog.*=) $%d", count + 1);
 		types[count] = child->rd_rel->reltype;
@@ -476,7 +498,7 @@ check_later(Oid constraint, Relation child, MinimalTuple row)
 
 	ExecStoreMinimalTuple(row, slot, false);
 	if (read_row(key, slot, values, nulls))
-		check_row(key, child, values, nulls, key->validated ? NULL : slot);
+		check_row(key, child, values, nulls, slot);
 	ExecDropSingleTupleTableSlot(slot);
 }
 
@@ -570,7 +592,7 @@ act(known_key *key, Relation parent, TupleTableSlot *old, TupleTableSlot *new)
 	if (action == FKCONSTR_ACTION_NOACTION && waits(key))
 		tsurugi_deferred_add(key->constraint, key->initially_deferred, parent,
 							 new == NULL ? delete_later : update_later,
-							 key_of_row(parent, old, key->parent_columns, key->count));
+							 part_of_row(parent, old, add_columns(NULL, key->parent_columns, key->count)));
 	else
 		call_action(action_function(action, new == NULL), key, parent, old, new);
 }
@@ -663,8 +685,7 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 	/* As with PostgreSQL, an inserted row is pending though it refers to nothing. */
 	if ((refers_to_one || !is_update) && waits(key))
 		tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation, check_later,
-							 key->validated ? key_of_row(data->tg_relation, row, key->child_columns, key->count)
-											: ExecCopySlotMinimalTuple(row));
+							 referencing_row(key, data->tg_relation, row));
 	else if (refers_to_one)
 		check_row(key, data->tg_relation, values, nulls, row);
 	return PointerGetDatum(NULL);

@@ -356,3 +356,40 @@ INSERT INTO gone VALUES (1, 7, 1), (2, 7, 2);
 INSERT INTO gone VALUES (1, 7, 2), (2, 7, 1);
 SELECT * FROM gone;
 DROP TABLE gone;
+\echo nor without a primary key, where a row is known by all of it
+CREATE TABLE here (id int PRIMARY KEY);
+CREATE TABLE gone (r int CONSTRAINT gone REFERENCES here, v int);
+CREATE OR REPLACE FUNCTION goes() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF new.v < 3 THEN DELETE FROM gone WHERE r = new.r AND v = new.v; END IF; RETURN new; END$$;
+CREATE TRIGGER "A" AFTER INSERT ON gone FOR EACH ROW EXECUTE FUNCTION goes();
+INSERT INTO gone VALUES (7, 1), (7, 2);
+INSERT INTO gone VALUES (7, 1), (7, 3);
+INSERT INTO gone VALUES (7, 3), (7, 1);
+SELECT * FROM gone;
+\echo nor is one that was put aside, beside one that nobody looks at
+CREATE TABLE later (r int CONSTRAINT later REFERENCES here DEFERRABLE INITIALLY DEFERRED, v int);
+CREATE TABLE keyed (id int PRIMARY KEY, r int CONSTRAINT keyed REFERENCES here DEFERRABLE INITIALLY DEFERRED);
+SET session_replication_role = replica;
+INSERT INTO later VALUES (7, 0);
+INSERT INTO keyed VALUES (0, 7);
+RESET session_replication_role;
+BEGIN;
+INSERT INTO later VALUES (7, 1);
+INSERT INTO keyed VALUES (1, 7);
+DELETE FROM later WHERE v = 1;
+DELETE FROM keyed WHERE id = 1;
+COMMIT;
+BEGIN;
+INSERT INTO later VALUES (7, 1);
+UPDATE later SET v = 2 WHERE v = 1;
+COMMIT;
+INSERT INTO keyed VALUES (1, 7);
+TABLE later;
+TABLE keyed;
+\echo all of it, of whatever types
+CREATE TABLE odd (r int CONSTRAINT odd REFERENCES here, a numeric, b name, c bpchar(5), d jsonb, e int[], f interval, g timetz, h float8, i inet,
+	j int4range, k bit(3), l text, m here, n tsvector, o point, p "char", q bool, s float4, t uuid, u int GENERATED ALWAYS AS (r + 1) STORED, w money, x xml, y oidvector);
+INSERT INTO odd VALUES (7, 1.500, 'n', 'c', '{"b": 1.0, "a": [2, null]}', '[2:3]={1,NULL}', '1 mon -3 days 00:00:01', '12:00+03', '-0', '10.1.2.3/8',
+	'(1,5]', '101', repeat('x', 5000), '(7)', 'a:1A b', '(1,-0)', 'z', true, 'NaN', gen_random_uuid(), DEFAULT, '1.5', '<a/>', '1 2');
+ALTER TABLE odd DROP COLUMN b;
+INSERT INTO odd (r, a, e) VALUES (7, 1.0, array_append(NULL::int[], NULL));
+DROP TABLE odd, later, keyed, gone, here;
