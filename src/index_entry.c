@@ -510,6 +510,13 @@ choose_method(Definition *definition, IndexStmt *statement)
 {
 	if (statement->accessMethod == NULL)
 		statement->accessMethod = DEFAULT_INDEX_TYPE;
+	definition->method = get_index_am_oid(statement->accessMethod, true);
+	/* as DefineIndex */
+	if (!OidIsValid(definition->method) && strcmp(statement->accessMethod, "rtree") == 0)
+	{
+		ereport(NOTICE, (errmsg("substituting access method \"gist\" for obsolete method \"rtree\"")));
+		statement->accessMethod = "gist";
+	}
 	definition->method = get_index_am_oid(statement->accessMethod, false);
 	definition->parameters = transformRelOptions((Datum) 0, statement->options, NULL, NULL, false, false);
 }

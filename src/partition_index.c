@@ -103,6 +103,22 @@ attach_part(Relation index, Relation parent_index, Oid partition)
 	CommandCounterIncrement();
 }
 
+/* As of a constraint that comes from the table above, and was not there before. */
+static void
+set_inherited(Oid constraint)
+{
+	Relation catalog = table_open(ConstraintRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	((Form_pg_constraint) GETSTRUCT(tuple))->connoinherit = false;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
 static void
 set_valid(Oid index)
 {
@@ -153,6 +169,7 @@ create_in_memory(Relation partition, IndexStmt *statement, Relation parent_index
 	Oid oid = RelationGetRelid(partition);
 	bool shared = manner->lock == ShareLock;
 	Relation index;
+	Oid constraint;
 
 	if (manner->by_command)
 		tsurugi_deferred_check_none(oid, "CREATE INDEX");
@@ -161,6 +178,9 @@ create_in_memory(Relation partition, IndexStmt *statement, Relation parent_index
 		(void) tsurugi_relation_get(partition);
 	index = index_open(tsurugi_index_entry_create(partition, statement, NULL, manner->by_command), AccessShareLock);
 	attach_part(index, parent_index, oid);
+	constraint = get_index_constraint(RelationGetRelid(index));
+	if (OidIsValid(constraint))
+		set_inherited(constraint);
 	if (shared)
 		tsurugi_table_add_index(partition, RelationGetRelid(index));
 	else

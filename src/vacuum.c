@@ -22,6 +22,7 @@
 #include "commands/vacuum.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_node.h"
+#include "postmaster/bgworker_internals.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -74,6 +75,24 @@ run_on(const tsurugi_utility *utility, VacuumStmt *written, List *tables, bool i
 	MemoryContextSwitchTo(caller);
 }
 
+/* As ExecVacuum. */
+static int
+parallel_workers(ParseState *parse, DefElem *option)
+{
+	int workers;
+
+	if (option->arg == NULL)
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+						errmsg("parallel option requires a value between 0 and %d", MAX_PARALLEL_WORKER_LIMIT),
+						parser_errposition(parse, option->location)));
+	workers = defGetInt32(option);
+	if (workers < 0 || workers > MAX_PARALLEL_WORKER_LIMIT)
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+						errmsg("parallel workers for vacuum must be between 0 and %d", MAX_PARALLEL_WORKER_LIMIT),
+						parser_errposition(parse, option->location)));
+	return workers;
+}
+
 /* What an option of VACUUM may be; where it has no meaning here, it is passed over. */
 static void
 check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out)
@@ -95,7 +114,7 @@ check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out
 		if (strcmp(option->defname, "full") == 0)
 			*full_out = defGetBoolean(option);
 		else if (strcmp(option->defname, "parallel") == 0)
-			parallel = option->arg != NULL && defGetInt32(option) > 0;
+			parallel = parallel_workers(parse, option) > 0;
 		else if (strcmp(option->defname, "process_toast") == 0)
 			process_toast = defGetBoolean(option);
 		else if (!known)

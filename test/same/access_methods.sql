@@ -146,6 +146,8 @@ CREATE INDEX ON b USING brin (i DESC);
 CREATE INDEX ON b USING brin (i NULLS FIRST);
 CREATE INDEX ON b USING brin (i) INCLUDE (n);
 CREATE INDEX ON b USING brin (j);
+CREATE INDEX ON b USING rtree (r);
+CREATE INDEX ON b USING rtrees (r);
 CREATE INDEX ON b USING brin (i int4_bloom_ops(n_distinct_per_range = 'x'));
 CREATE INDEX ON b USING brin (i) WITH (pages_per_range = 0);
 ALTER TABLE b ADD EXCLUDE USING brin (i WITH =);

@@ -47,6 +47,6 @@ CREATE TABLE one2 PARTITION OF one FOR VALUES FROM (10) TO (20);
 CREATE TABLE one3 (id int, CONSTRAINT mine UNIQUE (id));
 INSERT INTO one3 VALUES (21);
 ALTER TABLE one ATTACH PARTITION one3 FOR VALUES FROM (20) TO (30);
-SELECT conname, conparentid <> 0, conislocal, coninhcount FROM pg_constraint WHERE conname ~ 'one|mine' ORDER BY 1;
+SELECT conname, conparentid <> 0, conislocal, coninhcount, connoinherit FROM pg_constraint WHERE conname ~ 'one|mine' ORDER BY 1;
 INSERT INTO one VALUES (21);
 DROP TABLE late;
