@@ -207,6 +207,22 @@ DECLARE reader CURSOR FOR SELECT * FROM am.empty;
 ALTER TABLE am.empty SET ACCESS METHOD heap;
 ROLLBACK;
 
+-- rights by default are for new tables; an identity column's sequence keeps its own
+SET ROLE am_owner;
+CREATE TABLE am.secret (id int GENERATED ALWAYS AS IDENTITY, other int GENERATED ALWAYS AS IDENTITY);
+GRANT USAGE ON SEQUENCE am.secret_id_seq TO am_reader;
+COMMENT ON SEQUENCE am.secret_id_seq IS 'numbers';
+ALTER DEFAULT PRIVILEGES IN SCHEMA am GRANT SELECT ON TABLES TO am_reader;
+ALTER DEFAULT PRIVILEGES IN SCHEMA am GRANT SELECT ON SEQUENCES TO am_reader;
+CREATE VIEW am.rights AS SELECT relname, relkind, relacl, obj_description(c.oid, 'pg_class'), (SELECT count(*) FROM pg_shdepend d JOIN pg_database ON dbid = pg_database.oid
+	WHERE datname = current_database() AND classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'a') FROM pg_class c WHERE relname ~ '^secret' ORDER BY 1;
+SELECT * FROM am.rights;
+ALTER TABLE am.secret SET ACCESS METHOD tsurugi;
+SELECT * FROM am.rights;
+ALTER TABLE am.secret SET ACCESS METHOD heap;
+SELECT * FROM am.rights;
+RESET ROLE;
+
 SET client_min_messages = warning;
 DROP TABLE passing;
 DROP SCHEMA am CASCADE;

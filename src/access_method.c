@@ -437,42 +437,51 @@ identity_names(const Move *move)
 	return names;
 }
 
-/* Writes an access control list into a row of pg_class or pg_attribute, with what it depends on. */
+/* Writes an access control list, or that there is none, into a row of pg_class or pg_attribute, with what it depends on. */
 static void
-write_acl(Relation catalog, HeapTuple tuple, AttrNumber acl_column, Datum acl, Oid relation, int32 column, Oid owner)
+write_acl(Relation catalog, HeapTuple tuple, AttrNumber acl_column, NullableDatum acl, Oid relation, int32 column,
+		  Oid owner)
 {
 	Datum values[Max(Natts_pg_class, Natts_pg_attribute)] = {0};
 	bool nulls[lengthof(values)] = {0};
 	bool replaces[lengthof(values)] = {0};
-	Oid *members;
-	int member_count;
+	Oid *members_before = NULL;
+	Oid *members = NULL;
+	int member_count_before = 0;
+	int member_count = 0;
+	Datum before;
+	bool none_before;
 	HeapTuple changed;
 
-	values[acl_column - 1] = acl;
+	before = heap_getattr(tuple, acl_column, RelationGetDescr(catalog), &none_before);
+	if (!none_before)
+		member_count_before = aclmembers(DatumGetAclP(before), &members_before);
+	if (!acl.isnull)
+		member_count = aclmembers(DatumGetAclP(acl.value), &members);
+	values[acl_column - 1] = acl.value;
+	nulls[acl_column - 1] = acl.isnull;
 	replaces[acl_column - 1] = true;
 	changed = heap_modify_tuple(tuple, RelationGetDescr(catalog), values, nulls, replaces);
 	CatalogTupleUpdate(catalog, &changed->t_self, changed);
-	member_count = aclmembers(DatumGetAclP(acl), &members);
-	updateAclDependencies(RelationRelationId, relation, column, owner, 0, NULL, member_count, members);
+	updateAclDependencies(RelationRelationId, relation, column, owner, member_count_before, members_before,
+						  member_count, members);
 	heap_freetuple(changed);
 }
 
+/* Also where there are none: what is new may have got those that ALTER DEFAULT PRIVILEGES speaks of. */
 static void
-copy_table_rights(const Move *move)
+copy_relation_rights(Oid from, Oid to, Oid owner)
 {
-	HeapTuple old = SearchSysCache1(RELOID, ObjectIdGetDatum(move->old));
-	bool null;
-	Datum acl = SysCacheGetAttr(RELOID, old, Anum_pg_class_relacl, &null);
+	Relation catalog = table_open(RelationRelationId, RowExclusiveLock);
+	HeapTuple old = SearchSysCache1(RELOID, ObjectIdGetDatum(from));
+	HeapTuple fresh = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(to));
+	NullableDatum acl;
 
-	if (!null)
-	{
-		Relation catalog = table_open(RelationRelationId, RowExclusiveLock);
-		HeapTuple fresh = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(move->fresh));
-
-		write_acl(catalog, fresh, Anum_pg_class_relacl, acl, move->fresh, 0, move->owner);
-		table_close(catalog, RowExclusiveLock);
-	}
+	acl.value = SysCacheGetAttr(RELOID, old, Anum_pg_class_relacl, &acl.isnull);
+	write_acl(catalog, fresh, Anum_pg_class_relacl, acl, to, 0, owner);
+	heap_freetuple(fresh);
 	ReleaseSysCache(old);
+	table_close(catalog, RowExclusiveLock);
 }
 
 static void
@@ -485,10 +494,10 @@ copy_column_rights(const Move *move)
 	{
 		HeapTuple old = SearchSysCache2(ATTNUM, ObjectIdGetDatum(move->old), Int16GetDatum(attnum));
 		Form_pg_attribute attribute = (Form_pg_attribute) GETSTRUCT(old);
-		bool null;
-		Datum acl = SysCacheGetAttr(ATTNUM, old, Anum_pg_attribute_attacl, &null);
+		NullableDatum acl;
 
-		if (!null && !attribute->attisdropped)
+		acl.value = SysCacheGetAttr(ATTNUM, old, Anum_pg_attribute_attacl, &acl.isnull);
+		if (!acl.isnull && !attribute->attisdropped)
 		{
 			HeapTuple fresh = SearchSysCacheCopyAttName(move->fresh, NameStr(attribute->attname));
 
@@ -501,12 +510,36 @@ copy_column_rights(const Move *move)
 }
 
 static void
-copy_comments(const Move *move)
+copy_comment(Oid from, Oid to)
 {
-	char *comment = GetComment(move->old, RelationRelationId, 0);
+	char *comment = GetComment(from, RelationRelationId, 0);
 
 	if (comment != NULL)
-		CreateComments(move->fresh, RelationRelationId, 0, comment);
+		CreateComments(to, RelationRelationId, 0, comment);
+}
+
+/* Of the table and of sequences of identity columns; those that are handed over have them. */
+static void
+copy_rights_and_comments(const Move *move)
+{
+	AttrNumber count = column_count(move->old);
+
+	copy_relation_rights(move->old, move->fresh, move->owner);
+	copy_column_rights(move);
+	copy_comment(move->old, move->fresh);
+	for (AttrNumber attnum = 1; attnum <= count; attnum++)
+	{
+		Oid old = getIdentitySequence(move->old, attnum, true);
+
+		if (OidIsValid(old))
+		{
+			const char *column = get_attname(move->old, attnum, false);
+			Oid fresh = getIdentitySequence(move->fresh, get_attnum(move->fresh, column), false);
+
+			copy_relation_rights(old, fresh, move->owner);
+			copy_comment(old, fresh);
+		}
+	}
 }
 
 /* The names of a table's indexes in the order of OIDs, in which LIKE makes them, too. */
@@ -656,9 +689,7 @@ move_table(Oid relation_id, const char *method)
 	make_fresh(&move, method);
 	copy_rows(&move);
 	hand_over_sequences(&move);
-	copy_table_rights(&move);
-	copy_column_rights(&move);
-	copy_comments(&move);
+	copy_rights_and_comments(&move);
 	CommandCounterIncrement();
 	take_places(&move);
 	swap_names(&move);
