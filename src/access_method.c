@@ -47,6 +47,7 @@
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -335,6 +336,37 @@ take_places(const Move *move)
 
 /* --- what follows the table ------------------------------------------------------------------ */
 
+static void
+ask_for_no_rights(Query *query)
+{
+	ListCell *cell;
+
+	foreach (cell, query->rtable)
+	{
+		RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+
+		entry->requiredPerms = 0;
+		if (entry->rtekind == RTE_SUBQUERY)
+			ask_for_no_rights(entry->subquery);
+	}
+}
+
+/* Whoever stores a table anew need not have the right to fill it. */
+static SPIPlanPtr
+prepare_without_rights(const char *text)
+{
+	SPIPlanPtr plan = SPI_prepare(text, 0, NULL);
+	ListCell *source;
+	ListCell *query;
+
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\"", text);
+	foreach (source, SPI_plan_get_plan_sources(plan))
+		foreach (query, ((CachedPlanSource *) lfirst(source))->query_list)
+			ask_for_no_rights(lfirst_node(Query, query));
+	return plan;
+}
+
 /*
  * A definition concerns all rows that are committed, not those that the transaction sees: at every level they are read as of
  * now, on either side, and are nothing that the transaction is told of.
@@ -350,9 +382,8 @@ insert_as_of_now(const char *text)
 	PG_TRY();
 	{
 		tsurugi_tracks = false;
-		plan = SPI_prepare(text, 0, NULL);
-		if (plan == NULL ||
-			SPI_execute_snapshot(plan, NULL, NULL, now, InvalidSnapshot, false, true, 0) != SPI_OK_INSERT)
+		plan = prepare_without_rights(text);
+		if (SPI_execute_snapshot(plan, NULL, NULL, now, InvalidSnapshot, false, true, 0) != SPI_OK_INSERT)
 			elog(ERROR, "could not run \"%s\"", text);
 	}
 	PG_FINALLY();
