@@ -193,8 +193,8 @@ find_key(tg_btree *tree, const unsigned char *low, size_t low_bytes, const unsig
 	tg_btree_cursor_init(&cursor, tree, low, low_bytes, true, high, high_bytes, true, backward);
 	if (tg_btree_cursor_next_keys(&cursor, &row, 1, &keys) == 0)
 		return false;
-	memcpy(bytes_out, room, sizeof(*bytes_out));
-	memcpy(found, room + sizeof(*bytes_out), *bytes_out);
+	memcpy(bytes_out, keys.bytes, sizeof(*bytes_out));
+	memcpy(found, keys.bytes + sizeof(*bytes_out), *bytes_out);
 	return true;
 }
 

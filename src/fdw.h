@@ -39,7 +39,7 @@ typedef enum tsurugi_private
 	TSURUGI_PRIVATE_SHAPE,	 /* the integers of tsurugi_shape, in their order */
 	TSURUGI_PRIVATE_COLUMNS, /* attribute numbers that are read, ascending */
 	TSURUGI_PRIVATE_SET,	 /* direct UPDATE: attribute numbers that are set */
-	TSURUGI_PRIVATE_SOUGHT	 /* RANGE, of conditions on keys (USING gin) or covers: the column of the index, the operator */
+	TSURUGI_PRIVATE_SOUGHT /* RANGE, of conditions on keys (USING gin) or covers: the column of the index, the operator */
 } tsurugi_private;
 
 /*

@@ -18,6 +18,7 @@
 
 #define WORKERS 3
 #define OPERATIONS 20
+#define WATCHER_INTERVAL_US 1000
 
 typedef struct noted
 {
@@ -66,13 +67,14 @@ submit(scene *scene, unsigned number)
 }
 
 static void
-sticky_pool_start(void)
+sticky_pool_start(unsigned watcher_interval_us)
 {
 	tg_scheduler_settings settings = tg_scheduler_settings_default(WORKERS);
 
 	settings.worker_suspend_ms = SUSPEND_LONG_MS;
 	settings.hang_ms = 0;
 	settings.serializer = TG_SERIALIZER_STICKY;
+	settings.watcher_interval_us = watcher_interval_us;
 	tg_scheduler_settings_set(&settings);
 	if (tg_scheduler_start() != TG_OK)
 		abort();
@@ -118,7 +120,8 @@ test_one_worker(void)
 	uint32_t chosen;
 	bool same = true;
 
-	sticky_pool_start();
+	/* However slowly this gets on, the worker is not taken for one in a long task. */
+	sticky_pool_start(SUSPEND_LONG_MS * 1000);
 	chosen = tg_worker_choose(self);
 	occupy(scene, chosen);
 	for (unsigned i = 0; i < OPERATIONS; i++)
@@ -152,7 +155,7 @@ test_choice(void)
 	uint64_t end = tg_clock_us() + SOON_US;
 	uint32_t first;
 
-	sticky_pool_start();
+	sticky_pool_start(WATCHER_INTERVAL_US);
 	first = tg_worker_choose(self);
 	occupy(scene, first);
 	/* Something waits for it besides, and its task lasts for a tick: then a submission goes elsewhere. */
@@ -174,7 +177,8 @@ test_wakes(void)
 	uint32_t chosen;
 	bool only = true;
 
-	sticky_pool_start();
+	/* However slowly this gets on, the worker is not taken for one in a long task. */
+	sticky_pool_start(SUSPEND_LONG_MS * 1000);
 	chosen = tg_worker_choose(self);
 	for (unsigned i = 0; i < OPERATIONS; i++)
 	{
@@ -215,7 +219,7 @@ test_refused(void)
 {
 	scene *scene = scene_new();
 
-	sticky_pool_start();
+	sticky_pool_start(WATCHER_INTERVAL_US);
 	tg_failpoint_set(stop_at_count);
 	unit_ok(!submit(scene, 0) && !tg_scheduler_is_running(), "an operation that the stopping pool refuses");
 	unit_ok(tg_lane_is_free(&scene->lane) && scene->total == 0, "is not counted");
