@@ -228,7 +228,7 @@ if ($has_failpoints)
 	$reader->send($both);
 	$node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid") or die 'it does not wait';
 	ok(stop_writer('pre_commit'), 'a LONG waits for its start, and a committer has stopped');
-	is(TestServer::sqlstate($node, "SET statement_timeout = '10s';"
+	is(TestServer::sqlstate($node, "SET lock_timeout = '10s';"
 			. 'BEGIN; UPDATE inmemory SET v = v + 1 WHERE id = 2; UPDATE ordinary SET v = v + 1 WHERE id = 2; COMMIT;' x 20),
 		'00000', 'others commit');
 	$other->query('COMMIT;');
