@@ -122,15 +122,6 @@ extern void tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum row
 									 bool *updated);
 extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
 
-/*
- * fdw_plan.c.  Refuses to return, or to use in ON CONFLICT DO UPDATE, what rows in memory do not
- * have: xmin, xmax, cmin and cmax of the plan's result relation (its first one names those of
- * rows that are routed, whatever partition they go to).
- */
-extern void tsurugi_refuse_system_columns(const ModifyTable *plan, Index relation);
-
-/* The same of what a scan is to read: attribute numbers as pull_varattnos has them. */
-extern void tsurugi_refuse_absent_columns(const Bitmapset *attributes);
 extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
 
 /*

@@ -17,6 +17,7 @@
 #include "src/isolation.h"
 #include "src/kinds.h"
 #include "src/session.h"
+#include "src/system_columns.h"
 
 /* --- what the executor leaves to us ------------------------------------------------------ */
 
@@ -121,6 +122,37 @@ tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool
 	return status;
 }
 
+void
+tsurugi_change_prepare_system_columns(tsurugi_change *modify)
+{
+	const ModifyTable *plan = (const ModifyTable *) modify->mtstate->ps.plan; /* NULL: COPY */
+	ListCell *cell;
+
+	if (!tsurugi_system_columns_named || plan == NULL || modify->stored != NULL)
+		return;
+	foreach (cell, plan->resultRelations)
+		if (tsurugi_system_columns_are_named((Node *) plan->returningLists, lfirst_int(cell)))
+		{
+			tsurugi_row_init(&modify->returned, modify->described);
+			modify->stored =
+				ExecInitExtraTupleSlot(modify->mtstate->ps.state, RelationGetDescr(modify->relation), &TTSOpsVirtual);
+			return;
+		}
+}
+
+void
+tsurugi_change_add_system_columns(tsurugi_change *modify, TupleTableSlot *slot, uint32_t row, bool replaced)
+{
+	tg_session *session = tsurugi_session();
+
+	tg_epoch_enter(session);
+	tsurugi_row_read(&modify->returned, tg_load_acquire(tg_row_head(modify->described->table, row)));
+	tg_epoch_leave(session);
+	tsurugi_row_to_slot(&modify->returned, row, modify->stored);
+	tsurugi_system_columns_copy(slot, RelationGetRelid(modify->relation), modify->stored, replaced);
+	ExecClearTuple(modify->stored);
+}
+
 /* Blobs are shared along the versions of one row only: a row that gets another key is a new one and takes copies. */
 tg_status
 tsurugi_change_replace(tsurugi_change *modify, EState *estate, tsurugi_found *found, TupleTableSlot *slot)
@@ -150,6 +182,8 @@ tsurugi_change_replace(tsurugi_change *modify, EState *estate, tsurugi_found *fo
 	if (status != TG_OK)
 		return status;
 	tsurugi_row_id_to_tid(row, &slot->tts_tid);
+	if (tg_unlikely(modify->stored != NULL))
+		tsurugi_change_add_system_columns(modify, slot, row, modify->mtstate->operation == CMD_INSERT);
 	if (tg_unlikely(modify->exclusions != NULL) &&
 		(moves || tsurugi_exclusions_are_touched(modify->exclusions, &modify->old, &modify->row)))
 		tsurugi_exclusions_enforce(modify->exclusions, estate, slot, row, TSURUGI_TO_UPDATE);

@@ -33,6 +33,8 @@ typedef struct tsurugi_change
 	tg_snapshot snapshot;
 	bool *silenced;					/* a flag of the trigger descriptor to be set again, or NULL */
 	tsurugi_exclusions *exclusions; /* NULL: the table has none that are checked with each row */
+	TupleTableSlot *stored;			/* RETURNING names system columns: for a row as it has been stored; else NULL */
+	tsurugi_row returned;			/* what is in it */
 	tsurugi_move move;
 	tsurugi_row row;		/* to be stored */
 	tsurugi_row old;		/* UPDATE, DELETE, DO UPDATE: the newest version */
@@ -105,6 +107,11 @@ extern bool tsurugi_change_finish_row(const tsurugi_change *modify, EState *esta
  */
 extern tg_status tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen,
 									 tsurugi_found *found);
+
+/* At the beginning: whether RETURNING names system columns.  For a row that has just been stored, if it does: gives them to the slot. */
+extern void tsurugi_change_prepare_system_columns(tsurugi_change *modify);
+extern void tsurugi_change_add_system_columns(tsurugi_change *modify, TupleTableSlot *slot, uint32_t row,
+											  bool replaced);
 
 /* Stores the slot's row in the place of a version, under its key, old or new. */
 extern tg_status tsurugi_change_replace(tsurugi_change *modify, EState *estate, tsurugi_found *found,

@@ -35,6 +35,7 @@
 #include "src/row.h"
 #include "src/scan.h"
 #include "src/snapshot.h"
+#include "src/system_columns.h"
 #include "src/transaction.h"
 
 typedef struct direct_modify
@@ -180,6 +181,10 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 
 	if (scan == NULL || tsurugi_is_tid_scan(scan) || (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
 		!only_row_identity_is_junk(scan->scan.plan.targetlist))
+		return false;
+	if (tsurugi_system_columns_are_named((Node *) plan->returningLists, resultRelation) ||
+		tsurugi_system_columns_are_named((Node *) scan->scan.plan.targetlist, resultRelation) ||
+		tsurugi_system_columns_are_named((Node *) scan->scan.plan.qual, resultRelation))
 		return false;
 	/* A row of a partitioned table may have to move; the executor's path notices. */
 	if (plan->operation == CMD_UPDATE && list_length(plan->resultRelations) > 1)

@@ -192,6 +192,8 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		{
 			case TG_OK:
 				tsurugi_row_id_to_tid(row, &slot->tts_tid);
+				if (tg_unlikely(modify->stored != NULL))
+					tsurugi_change_add_system_columns(modify, slot, row, false);
 				if (tg_unlikely(modify->receives))
 					tsurugi_move_arrived(modify->mtstate, rinfo, slot);
 				return slot;

@@ -102,6 +102,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->has_snapshot = modify->old_is_own = false;
 	modify->silenced = NULL;
 	modify->exclusions = NULL;
+	modify->stored = NULL;
 	modify->move = (tsurugi_move){0};
 	modify->key_old = modify->key + key_bytes;
 	if (mtstate->operation != CMD_DELETE)
@@ -113,6 +114,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->has_old = mtstate->operation != CMD_INSERT || modify->on_conflict == ONCONFLICT_UPDATE;
 	if (modify->has_old)
 		tsurugi_row_init(&modify->old, described);
+	tsurugi_change_prepare_system_columns(modify);
 	return modify;
 }
 
@@ -174,7 +176,10 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 	if (modify->on_conflict != ONCONFLICT_NONE)
 		tsurugi_check_arbiters(rinfo->ri_RelationDesc, ((ModifyTable *) mtstate->ps.plan)->arbiterIndexes);
 	if (mtstate->operation == CMD_INSERT)
-		take_rows_of_plan(mtstate, rinfo);
+	{
+		if (modify->stored == NULL)
+			take_rows_of_plan(mtstate, rinfo);
+	}
 	else
 	{
 		modify->ctid = ExecFindJunkAttributeInTlist(outerPlanState(mtstate)->plan->targetlist, "ctid");
@@ -193,8 +198,6 @@ tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
 	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan; /* NULL: COPY */
 
-	if (plan != NULL)
-		tsurugi_refuse_system_columns(plan, linitial_int(plan->resultRelations));
 	if (rinfo->ri_FdwState == NULL)
 		rinfo->ri_FdwState = make_state(mtstate, rinfo);
 	if (((tsurugi_change *) rinfo->ri_FdwState)->on_conflict != ONCONFLICT_NONE)

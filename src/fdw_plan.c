@@ -28,6 +28,7 @@
 
 #include "src/fdw_match.h"
 #include "src/scan.h"
+#include "src/system_columns.h"
 #include "src/transaction.h"
 
 /*
@@ -509,7 +510,8 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	}
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
 	pull_varattnos((Node *) conditions, baserel->relid, &attributes);
-	tsurugi_refuse_absent_columns(attributes);
+	if (tsurugi_system_columns_are_in(attributes))
+		attributes = bms_add_member(attributes, InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber);
 
 	never_rechecked = root->parse->commandType == CMD_SELECT && root->rowMarks == NIL;
 	if (never_rechecked)
@@ -522,60 +524,12 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 							never_rechecked ? NIL : by_key, outer_plan);
 }
 
-/* --- system columns -------------------------------------------------------------------- */
-
-static void
-refuse_system_column(void)
-{
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot retrieve a system column in this context"),
-					errdetail("Rows of tables in memory have no \"xmin\", \"xmax\", \"cmin\" and \"cmax\"."),
-					errhint("To tell versions of a row apart, count them in a column of its own.")));
-}
-
-void
-tsurugi_refuse_absent_columns(const Bitmapset *attributes)
-{
-	int first = TableOidAttributeNumber + 1 - FirstLowInvalidHeapAttributeNumber;
-	int found = bms_next_member(attributes, first - 1);
-
-	if (found >= first && found < SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber)
-		refuse_system_column();
-}
-
-static bool
-has_absent_column(Node *expressions, Index relation)
-{
-	List *vars = pull_var_clause(expressions, PVC_RECURSE_PLACEHOLDERS);
-	ListCell *cell;
-
-	foreach (cell, vars)
-	{
-		const Var *var = lfirst_node(Var, cell);
-
-		if (var->varno == relation && var->varattno < 0 && var->varattno != SelfItemPointerAttributeNumber &&
-			var->varattno != TableOidAttributeNumber)
-			return true;
-	}
-	return false;
-}
-
-/*
- * A scan's slots know that they have none.  A row that is written may be in one
- * for heap tuples, which would hand out what it finds in the header.
- */
-void
-tsurugi_refuse_system_columns(const ModifyTable *plan, Index relation)
-{
-	if ((plan->returningLists != NIL && has_absent_column((Node *) plan->returningLists, relation)) ||
-		(plan->onConflictSet != NIL && has_absent_column((Node *) plan->onConflictSet, relation)) ||
-		(plan->onConflictWhere != NULL && has_absent_column(plan->onConflictWhere, relation)))
-		refuse_system_column();
-}
-
 List *
 tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
 {
-	tsurugi_refuse_system_columns(plan, resultRelation);
+	(void) tsurugi_system_columns_are_named((Node *) plan->returningLists, resultRelation);
+	(void) tsurugi_system_columns_are_named((Node *) plan->onConflictSet, resultRelation);
+	(void) tsurugi_system_columns_are_named(plan->onConflictWhere, resultRelation);
 	tsurugi_plan_early_locks(plan, resultRelation);
 	if (plan->operation == CMD_INSERT && IsA(outerPlan(plan), Result))
 	{

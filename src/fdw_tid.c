@@ -37,6 +37,7 @@
 #include "src/row.h"
 #include "src/session.h"
 #include "src/snapshot.h"
+#include "src/system_columns.h"
 #include "src/transaction.h"
 
 /* A row found where it is said to be: as one found by key (fdw_plan.c). */
@@ -161,7 +162,7 @@ tsurugi_tid_plan(RelOptInfo *baserel, const ForeignPath *path, List *tlist, List
 	scan_clauses = extract_actual_clauses(list_difference_ptr(scan_clauses, list_make1(condition)), false);
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
 	pull_varattnos((Node *) scan_clauses, baserel->relid, &attributes);
-	tsurugi_refuse_absent_columns(attributes);
+	(void) tsurugi_system_columns_are_in(attributes);
 	return make_foreignscan(tlist, scan_clauses, baserel->relid, list_make1(places), list_make1(list_make1_int(0)), NIL,
 							recheck, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include "src/errors.h"
 #include "src/session.h"
+#include "src/system_columns.h"
 
 void
 tsurugi_row_init(tsurugi_row *row, const tsurugi_relation *described)
@@ -56,6 +57,8 @@ tsurugi_row_to_slot(const tsurugi_row *row, uint32_t row_id, TupleTableSlot *slo
 	}
 	ExecStoreVirtualTuple(slot);
 	tsurugi_row_id_to_tid(row_id, &slot->tts_tid);
+	if (unlikely(tsurugi_system_columns_named))
+		tsurugi_system_columns_add(slot, described->oid);
 }
 
 /* A string of the host's that has the very bytes of a stored one. */

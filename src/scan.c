@@ -33,6 +33,7 @@
 #include "src/settings.h"
 #include "src/snapshot.h"
 #include "src/snapshot_watch.h"
+#include "src/system_columns.h"
 #include "src/transaction.h"
 
 #define RANGE_ROWS_FIRST 16 /* rows of a range's first batch: LIMIT 1 is common */
@@ -82,6 +83,13 @@ init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
 	}
 }
 
+static bool
+names_system_columns(const Scan *plan)
+{
+	return tsurugi_system_columns_are_named((Node *) plan->plan.targetlist, plan->scanrelid) ||
+		   tsurugi_system_columns_are_named((Node *) plan->plan.qual, plan->scanrelid);
+}
+
 tsurugi_scan *
 tsurugi_scan_make(ForeignScanState *node)
 {
@@ -98,6 +106,7 @@ tsurugi_scan_make(ForeignScanState *node)
 	/* A cursor is asked for the place of its row by WHERE CURRENT OF. */
 	scan->wants_ctid =
 		plan->fsSystemCol || scan->shape.way != TSURUGI_WAY_TABLE || (ActivePortal != NULL && *ActivePortal->name);
+	scan->wants_system_columns = tsurugi_system_columns_named && plan->fsSystemCol && names_system_columns(&plan->scan);
 	scan->plain = node->ss.ps.qual == NULL && node->ss.ps.ps_ProjInfo == NULL;
 	/* Columns that are not read stay NULL; and as ForeignNext (nodeForeignscan.c) does for each row: */
 	memset(node->ss.ss_ScanTupleSlot->tts_isnull, true, scan->slot_natts * sizeof(bool));
@@ -575,6 +584,8 @@ fill(tsurugi_scan *scan, TupleTableSlot *slot)
 	slot->tts_nvalid = scan->slot_natts;
 	if (scan->wants_ctid)
 		tsurugi_row_id_to_tid(scan->row, &slot->tts_tid);
+	if (unlikely(scan->wants_system_columns))
+		tsurugi_system_columns_add(slot, scan->described->oid);
 }
 
 void

@@ -61,11 +61,12 @@ typedef struct tsurugi_scan
 	uint16_t *columns;	 /* the storage's column */
 	uint16_t *positions; /* the slot's attribute */
 	uint8_t *kinds;
-	bool *words;	 /* the stored word is the datum */
-	int slot_natts;	 /* attributes of the slot */
-	bool wants_ctid; /* somebody looks at the row's ctid */
-	bool plain;		 /* the node has neither conditions nor a projection */
-	char *scratch;	 /* TSURUGI_SCRATCH_BYTES each */
+	bool *words;			   /* the stored word is the datum */
+	int slot_natts;			   /* attributes of the slot */
+	bool wants_ctid;		   /* somebody looks at the row's ctid */
+	bool wants_system_columns; /* and at others */
+	bool plain;				   /* the node has neither conditions nor a projection */
+	char *scratch;			   /* TSURUGI_SCRATCH_BYTES each */
 
 	/* the key */
 	int key_value_count;
