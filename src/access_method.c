@@ -700,6 +700,7 @@ move_table(Oid relation_id, const char *method)
 	tsurugi_followers above = {0};
 	tsurugi_followers followers;
 	List *identities;
+	List *states;
 
 	CheckTableNotInUse(relation, "ALTER TABLE");
 	check_kind(relation);
@@ -709,6 +710,9 @@ move_table(Oid relation_id, const char *method)
 	move.qold = qualified(relation_id);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+	PushActiveSnapshot(GetLatestSnapshot());
+	states = tsurugi_trigger_states_collect(relation_id);
+	PopActiveSnapshot();
 	if (partition)
 		leave_place(&move, &above);
 	PushActiveSnapshot(GetLatestSnapshot()); /* that shows what has been done, here and by others before the lock */
@@ -732,6 +736,9 @@ move_table(Oid relation_id, const char *method)
 	if (partition)
 		run("%s", move.attach);
 	run_all(above.create);
+	PushActiveSnapshot(GetLatestSnapshot());
+	tsurugi_trigger_states_restore(states, relation_id, move.fresh);
+	PopActiveSnapshot();
 	SPI_finish();
 	return move.fresh;
 }

@@ -10,6 +10,8 @@
  *	heirs					inherit from the new one (access_method.c)
  *	foreign keys, both ways	dropped, and made again; rows are checked anew
  *	triggers, statistics	go with the old table, and are made again
+ *	whether triggers fire	is set again, also of those that belong to foreign keys, or come from what the table is a
+ *							partition of: these are new, and fire as new ones do
  *
  * With their comments, owners and settings.  Questions name everything with its schema:
  * the user's search_path may lead elsewhere.  The rights that each needs are PostgreSQL's to ask for.
@@ -18,8 +20,16 @@
 
 #include "src/followers.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
 
 /* --- what cannot ----------------------------------------------------------------------------- */
 
@@ -142,9 +152,7 @@ static const char *const triggers_question =
 	"SELECT s.statement FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class r ON r.oid = t.tgrelid "
 	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace, LATERAL (VALUES "
 	"  (1, pg_catalog.pg_get_triggerdef(t.oid)), "
-	"  (2, CASE t.tgenabled WHEN 'O' THEN NULL ELSE pg_catalog.format('ALTER TABLE %I.%I %s TRIGGER %I', n.nspname, r.relname, "
-	"    CASE t.tgenabled WHEN 'D' THEN 'DISABLE' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE ALWAYS' END, t.tgname) END), "
-	"  (3, 'COMMENT ON TRIGGER ' || pg_catalog.quote_ident(t.tgname) || pg_catalog.format(' ON %I.%I IS ', n.nspname, r.relname) "
+	"  (2, 'COMMENT ON TRIGGER ' || pg_catalog.quote_ident(t.tgname) || pg_catalog.format(' ON %I.%I IS ', n.nspname, r.relname) "
 	"    || pg_catalog.quote_literal(pg_catalog.obj_description(t.oid, 'pg_trigger')))) AS s (place, statement) "
 	"WHERE t.tgrelid = $1 AND NOT t.tgisinternal ORDER BY t.oid, s.place";
 
@@ -188,4 +196,106 @@ tsurugi_followers_collect_above(Oid partition, tsurugi_followers *followers)
 	followers->replace = NIL;
 	followers->drop = ask(DROP_KEYS OF_ABOVE, partition);
 	followers->create = list_concat(ask(ADD_KEYS OF_ABOVE, partition), ask(COMMENT_KEYS OF_ABOVE, partition));
+}
+
+/* --- whether triggers fire ---------------------------------------------------------------------- */
+
+/*
+ * Of a table, of foreign keys that refer to it, or to what is partitioned with it. A constraint's are known by the one that was
+ * written, by their side of it, and by what they fire for; functions are others among tables in memory.
+ */
+static const char *const states_question =
+	"WITH RECURSIVE written AS (SELECT oid, conname FROM pg_catalog.pg_constraint WHERE conparentid = 0 "
+	"  UNION ALL SELECT c.oid, w.conname FROM pg_catalog.pg_constraint c JOIN written w ON c.conparentid = w.oid), "
+	"referring AS (SELECT oid FROM pg_catalog.pg_constraint WHERE contype = 'f' AND (conrelid = $1 OR confrelid = $1 "
+	"  OR confrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(pg_catalog.pg_partition_root($1))))) "
+	"SELECT t.oid, t.tgrelid, t.tgconstrrelid, t.tgenabled, t.tgtype::pg_catalog.text || ' ' || CASE WHEN t.tgisinternal "
+	"  THEN pg_catalog.regexp_replace(t.tgname::pg_catalog.text, '[0-9]+$', '') || ' ' || coalesce(w.conname, '') ELSE t.tgname::pg_catalog.text END "
+	"FROM pg_catalog.pg_trigger t LEFT JOIN written w ON w.oid = t.tgconstraint "
+	"WHERE t.tgrelid = $1 OR t.tgconstraint IN (SELECT oid FROM referring)";
+
+typedef struct TriggerState
+{
+	Oid trigger;
+	Oid relation;
+	Oid other; /* the foreign key's other table */
+	char enabled;
+	char *what;
+} TriggerState;
+
+static Datum
+field(uint64 row, int column)
+{
+	bool null;
+	Datum value = SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column, &null);
+
+	Assert(!null);
+	return value;
+}
+
+List *
+tsurugi_trigger_states_collect(Oid relation)
+{
+	Oid types[] = {OIDOID};
+	Datum values[] = {ObjectIdGetDatum(relation)};
+	List *states = NIL;
+
+	if (SPI_execute_with_args(states_question, 1, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for triggers of relation %u", relation);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		TriggerState *state = palloc0(sizeof(*state));
+
+		state->trigger = DatumGetObjectId(field(i, 1));
+		state->relation = DatumGetObjectId(field(i, 2));
+		state->other = DatumGetObjectId(field(i, 3));
+		state->enabled = DatumGetChar(field(i, 4));
+		state->what = TextDatumGetCString(field(i, 5));
+		states = lappend(states, state);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return states;
+}
+
+static void
+set_enabled(const TriggerState *state, char enabled)
+{
+	Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(state->trigger));
+	scan = systable_beginscan(catalog, TriggerOidIndexId, true, NULL, 1, &key);
+	tuple = heap_copytuple(systable_getnext(scan));
+	((Form_pg_trigger) GETSTRUCT(tuple))->tgenabled = enabled;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	CacheInvalidateRelcacheByRelid(state->relation);
+	systable_endscan(scan);
+	table_close(catalog, RowExclusiveLock);
+}
+
+void
+tsurugi_trigger_states_restore(const List *before, Oid old, Oid fresh)
+{
+	List *after = tsurugi_trigger_states_collect(fresh);
+	ListCell *cell;
+
+	foreach (cell, after)
+	{
+		const TriggerState *now = lfirst(cell);
+		ListCell *cell2;
+
+		foreach (cell2, before)
+		{
+			const TriggerState *was = lfirst(cell2);
+
+			if ((was->relation == old ? fresh : was->relation) != now->relation ||
+				(was->other == old ? fresh : was->other) != now->other || strcmp(was->what, now->what) != 0)
+				continue;
+			if (was->enabled != now->enabled)
+				set_enabled(now, was->enabled);
+			break;
+		}
+	}
 }

@@ -26,4 +26,11 @@ extern void tsurugi_followers_collect(Oid relation, tsurugi_followers *followers
 /* The same of foreign keys that refer to what it is a partition of. */
 extern void tsurugi_followers_collect_above(Oid partition, tsurugi_followers *followers);
 
+/*
+ * Which triggers fire, of the table, and of foreign keys that refer to it or to what is partitioned with it.  Then, when all
+ * is made again: as they did.  Connected to SPI, under a snapshot that shows it.
+ */
+extern List *tsurugi_trigger_states_collect(Oid relation);
+extern void tsurugi_trigger_states_restore(const List *before, Oid old, Oid fresh);
+
 #endif /* TSURUGI_FOLLOWERS_H */

@@ -77,6 +77,14 @@ CREATE TABLE down (id int, a int CONSTRAINT down REFERENCES up ON UPDATE CASCADE
 CREATE TABLE down1 PARTITION OF down FOR VALUES IN (1);
 CREATE TABLE beside (a int CONSTRAINT beside REFERENCES up12);
 COMMENT ON CONSTRAINT down ON down IS 'downwards';
+CREATE TRIGGER says AFTER INSERT ON up FOR EACH ROW EXECUTE FUNCTION said();
+CREATE TRIGGER rests AFTER INSERT ON up FOR EACH ROW EXECUTE FUNCTION said();
+ALTER TABLE up1 DISABLE TRIGGER says;
+ALTER TABLE ONLY up DISABLE TRIGGER rests;
+ALTER TABLE beside DISABLE TRIGGER ALL;
+ALTER TABLE up1 DISABLE TRIGGER ALL;
+ALTER TABLE up1 ENABLE TRIGGER rests;
+SELECT tgrelid::regclass::text, tgconstrrelid::regclass::text, regexp_replace(tgname, '[0-9]+$', ''), tgtype, tgenabled FROM pg_trigger WHERE tgrelid::regclass::text ~ '^(up|down|beside)' ORDER BY 1, 2, 3, 4, 5;
 INSERT INTO up VALUES (1, 1), (2, 1);
 INSERT INTO down VALUES (1, 1), (1, 2);
 INSERT INTO beside VALUES (1);
@@ -88,6 +96,9 @@ DO $$ BEGIN
 		ASSERT (SELECT count(*) FROM up1) = 1;
 	END IF;
 END $$;
+SELECT tgrelid::regclass::text, tgconstrrelid::regclass::text, regexp_replace(tgname, '[0-9]+$', ''), tgtype, tgenabled FROM pg_trigger WHERE tgrelid::regclass::text ~ '^(up|down|beside)' ORDER BY 1, 2, 3, 4, 5;
+ALTER TABLE up1 ENABLE TRIGGER ALL;
+ALTER TABLE beside ENABLE TRIGGER ALL;
 SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), conparentid <> 0, obj_description(oid) FROM pg_constraint WHERE contype = 'f' AND conrelid::regclass::text ~ '^(up|down|beside)' AND confrelid::regclass::text !~ '[0-9]$' ORDER BY 1, 2;
 SELECT * FROM up ORDER BY a;
 INSERT INTO beside VALUES (3);
