@@ -90,7 +90,8 @@ add(TupleTableSlot *slot, Oid table, TransactionId xmin, TransactionId xmax)
 	HeapTuple tuple = heap_form_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
 
 	MemoryContextSwitchTo(saved);
-	tuple->t_data->t_ctid = slot->tts_tid; /* first: what it was formed as, a composite value, has something else there */
+	tuple->t_data->t_ctid =
+		slot->tts_tid; /* first: what it was formed as, a composite value, has something else there */
 	HeapTupleHeaderSetXmin(tuple->t_data, xmin);
 	HeapTupleHeaderSetXmax(tuple->t_data, xmax);
 	HeapTupleHeaderSetCmin(tuple->t_data, 0);
