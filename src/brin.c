@@ -18,20 +18,20 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-/* Whether an operator of the class is that of the type's default class of another method, too. */
+/* Whether an operator of the class is that of the default class, of another method, for what it is for, too. */
 static bool
-is_usual(Oid class, StrategyNumber strategy, Oid type, Oid method, StrategyNumber usual_strategy)
+is_usual(Oid class, StrategyNumber strategy, Oid method, StrategyNumber usual_strategy)
 {
 	Oid input = get_opclass_input_type(class);
 	Oid operator= get_opfamily_member(get_opclass_family(class), input, input, strategy);
-	Oid usual = GetDefaultOpClass(type, method);
+	Oid usual = GetDefaultOpClass(input, method);
 
 	return OidIsValid(operator) && OidIsValid(usual) &&
 		   get_op_opfamily_strategy(operator, get_opclass_family(usual)) == usual_strategy;
 }
 
 tsurugi_brin
-tsurugi_brin_of(Oid class, Oid type)
+tsurugi_brin_of(Oid class)
 {
 	Oid input = get_opclass_input_type(class);
 
@@ -39,13 +39,11 @@ tsurugi_brin_of(Oid class, Oid type)
 	{
 		case F_BRIN_MINMAX_OPCINFO:
 		case F_BRIN_MINMAX_MULTI_OPCINFO:
-			return is_usual(class, BTLessStrategyNumber, type, BTREE_AM_OID, BTLessStrategyNumber)
-					   ? TSURUGI_BRIN_RANGES
-					   : TSURUGI_BRIN_NOTHING;
+			return is_usual(class, BTLessStrategyNumber, BTREE_AM_OID, BTLessStrategyNumber) ? TSURUGI_BRIN_RANGES
+																							 : TSURUGI_BRIN_NOTHING;
 		case F_BRIN_BLOOM_OPCINFO:
-			return is_usual(class, HTEqualStrategyNumber, type, HASH_AM_OID, HTEqualStrategyNumber)
-					   ? TSURUGI_BRIN_EQUALITY
-					   : TSURUGI_BRIN_NOTHING;
+			return is_usual(class, HTEqualStrategyNumber, HASH_AM_OID, HTEqualStrategyNumber) ? TSURUGI_BRIN_EQUALITY
+																							  : TSURUGI_BRIN_NOTHING;
 		default:
 			return TSURUGI_BRIN_NOTHING;
 	}
@@ -58,10 +56,10 @@ tsurugi_brin_hash_family(Oid type)
 }
 
 void
-tsurugi_brin_check(const char *name, const Oid *classes, const Oid *types, int count)
+tsurugi_brin_check(const char *name, const Oid *classes, int count)
 {
 	for (int i = 0; i < count; i++)
-		if (tsurugi_brin_of(classes[i], getBaseType(types[i])) != TSURUGI_BRIN_NOTHING)
+		if (tsurugi_brin_of(classes[i]) != TSURUGI_BRIN_NOTHING)
 			return;
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("column \"%s\" cannot be in an index of a table in memory", name),

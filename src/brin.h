@@ -15,13 +15,13 @@ typedef enum tsurugi_brin
 	TSURUGI_BRIN_NOTHING   /* the column is no part of the tree */
 } tsurugi_brin;
 
-/* Of a column of a type, by its operator class. */
-extern tsurugi_brin tsurugi_brin_of(Oid class, Oid type);
+/* Of a column, by its operator class. */
+extern tsurugi_brin tsurugi_brin_of(Oid class);
 
-/* The family of the functions that values of the type are hashed by. */
+/* The family of the functions that values of what a class is for are hashed by. */
 extern Oid tsurugi_brin_hash_family(Oid type);
 
 /* Raises 0A000 if none of an index's columns would be looked for by anything; the name is that of the first. */
-extern void tsurugi_brin_check(const char *name, const Oid *classes, const Oid *types, int count);
+extern void tsurugi_brin_check(const char *name, const Oid *classes, int count);
 
 #endif /* TSURUGI_BRIN_H */

@@ -615,7 +615,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 		make_exclusion(definition.info, key_count);
 	set_columns(&definition);
 	if (definition.method == BRIN_AM_OID)
-		tsurugi_brin_check(linitial(definition.names), definition.classes, definition.types, key_count);
+		tsurugi_brin_check(linitial(definition.names), definition.classes, key_count);
 	set_predicate(&definition);
 	if (statement->primary)
 	{

@@ -25,6 +25,7 @@
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "commands/defrem.h"
+#include "common/hashfn.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -73,7 +74,7 @@ is_of_kind(Oid type)
 
 /*
  * Whether it compares values as those who make keys of them suppose; input: the type that the operator class is for.  An index's
- * family says so, whatever is the default by now.
+ * family says so, whatever is the default by now: varchar, which has the class of text, may get one of its own.
  */
 static bool
 is_usual_family(Oid type, Oid family, Oid input)
@@ -89,7 +90,9 @@ is_usual_family(Oid type, Oid family, Oid input)
 	}
 	if (is_pattern_family(family))
 		return type < FirstNormalObjectId;
-	usual = GetDefaultOpClass(type, BTREE_AM_OID);
+	if (input < FirstNormalObjectId && family >= FirstNormalObjectId)
+		return false;
+	usual = GetDefaultOpClass(input, BTREE_AM_OID);
 	return OidIsValid(usual) && get_opclass_family(usual) == family;
 }
 
@@ -183,9 +186,9 @@ class_of(Relation index, int at)
 
 /* USING brin: what a column is looked for by. */
 static tsurugi_brin
-brin_of(Relation index, int at, Oid type)
+brin_of(Relation index, int at)
 {
-	return tsurugi_brin_of(class_of(index, at), getBaseType(type));
+	return tsurugi_brin_of(class_of(index, at));
 }
 
 /* Of a column: not what the access method would store of it. */
@@ -221,7 +224,7 @@ tsurugi_index_is_possible(Relation index)
 			return false;
 	}
 	for (int i = 0; i < index->rd_index->indnkeyatts && index->rd_rel->relam == BRIN_AM_OID; i++)
-		if (brin_of(index, i, TupleDescAttr(RelationGetDescr(index), i)->atttypid) != TSURUGI_BRIN_NOTHING)
+		if (brin_of(index, i) != TSURUGI_BRIN_NOTHING)
 			return true;
 	for (int i = 0; i < index->rd_index->indnkeyatts && tsurugi_space_has(index->rd_rel->relam); i++)
 		if (tsurugi_space_form_of(class_of(index, i), type_of(index, i), index->rd_indcollation[i]) ==
@@ -355,9 +358,9 @@ place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column
 static bool
 is_equality_of_btree(Oid type, Oid family, Oid input)
 {
-	Oid usual = GetDefaultOpClass(type, BTREE_AM_OID);
+	Oid usual = GetDefaultOpClass(input, BTREE_AM_OID);
 
-	if (is_of_kind(type))
+	if (is_of_kind(type) || (input < FirstNormalObjectId && family >= FirstNormalObjectId))
 		return family < FirstNormalObjectId;
 	return OidIsValid(usual) &&
 		   get_op_opfamily_strategy(get_opfamily_member(family, input, input, HTEqualStrategyNumber),
@@ -388,12 +391,12 @@ choose_hash(Relation index, int position, const tsurugi_codec *codec, Form *form
 	*form = (Form){.code = TG_KEY_UNSIGNED, .hashed = true, .canonical = form->canonical};
 	if (!form->canonical)
 	{
-		form->hash_family = index->rd_rel->relam == BRIN_AM_OID ? tsurugi_brin_hash_family(codec->type) : family;
+		form->hash_family = index->rd_rel->relam == BRIN_AM_OID ? tsurugi_brin_hash_family(input) : family;
 		form->hash = tsurugi_hash_function(form->hash_family, input);
 	}
 }
 
-/* The family that columns of ours are ordered by: the index's, if it is a B-tree, or else the usual one of the type. */
+/* The family that columns of ours are ordered by: the index's, if it is a B-tree, or else the usual one of what its class is for. */
 static Oid
 family_of(Relation index, int position, Oid type, Oid *opcintype_out)
 {
@@ -402,7 +405,7 @@ family_of(Relation index, int position, Oid type, Oid *opcintype_out)
 	*opcintype_out = index->rd_opcintype[position];
 	if (index->rd_rel->relam == BTREE_AM_OID)
 		return index->rd_opfamily[position];
-	class = GetDefaultOpClass(type, BTREE_AM_OID);
+	class = GetDefaultOpClass(IsPolymorphicType(*opcintype_out) ? type : *opcintype_out, BTREE_AM_OID);
 	if (!OidIsValid(class))
 		return InvalidOid;
 	*opcintype_out = get_opclass_input_type(class);
@@ -411,12 +414,12 @@ family_of(Relation index, int position, Oid type, Oid *opcintype_out)
 
 /* Whether the operator class has nothing else. */
 static bool
-has_equality(Relation index, int position, Oid type)
+has_equality(Relation index, int position)
 {
 	if (index->rd_index->indisexclusion)
 		return false;
 	return index->rd_rel->relam == HASH_AM_OID ||
-		   (index->rd_rel->relam == BRIN_AM_OID && brin_of(index, position, type) == TSURUGI_BRIN_EQUALITY);
+		   (index->rd_rel->relam == BRIN_AM_OID && brin_of(index, position) == TSURUGI_BRIN_EQUALITY);
 }
 
 /*
@@ -442,7 +445,7 @@ describe_column(tsurugi_relation *described, Relation relation, Relation index, 
 	column->collation = index->rd_indcollation[position];
 	column->family = index->rd_opfamily[position];
 	column->opcintype = index->rd_opcintype[position];
-	if (!covers && has_equality(index, position, codec.type))
+	if (!covers && has_equality(index, position))
 	{
 		column->equality = true;
 		choose_hash(index, position, &codec, &form);
@@ -564,10 +567,7 @@ describe_brin(tsurugi_relation *described, Relation relation, Relation index, ts
 {
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 	{
-		tsurugi_codec codec;
-
-		(void) expression_at(described, relation, index, i, &codec);
-		if (brin_of(index, i, codec.type) != TSURUGI_BRIN_NOTHING)
+		if (brin_of(index, i) != TSURUGI_BRIN_NOTHING)
 			add_column(described, relation, index, i, false, out);
 	}
 	if (out->key_count == 0)
@@ -622,7 +622,10 @@ describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsu
 		if (!tsurugi_gin_describe_column(class, codec.type, index->rd_indcollation[i],
 										 options == NULL ? NULL : options[i], &gin->columns[gin->column_count++],
 										 column, &reason))
-			elog(ERROR, "column %d of index %u cannot be in a key: %s", i + 1, RelationGetRelid(index), reason);
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("column %d of index \"%s\" cannot be in an index of a table in memory", i + 1,
+								   RelationGetRelationName(index)),
+							errdetail("%s", _(reason))));
 		column->attnum = index->rd_index->indkey.values[i];
 		column->position = i;
 		column->collation = index->rd_indcollation[i];
@@ -662,6 +665,22 @@ share_bytes(tsurugi_index *out)
 	out->spec.key.part_count = out->key_count;
 }
 
+/* How values are made, as a number: entries that were made in another way, when types had other operator classes, are of no use. */
+static uint32
+number_form(const tsurugi_key_column *key, int count)
+{
+	uint32 form = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		form = hash_combine(form, key[i].comparison);
+		form = hash_combine(form, key[i].hash_family);
+		form = hash_combine(form, key[i].part.code | key[i].canonical << 8 | key[i].origin.sorted << 9 |
+									  key[i].cover << 10 | key[i].hashed << 11);
+	}
+	return form;
+}
+
 static void
 describe_index(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
 {
@@ -695,6 +714,7 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 		share_bytes(out);
 	for (int i = 0; i < out->key_count && out->gin == NULL; i++)
 		out->spec.key.part[i] = out->key[i].part;
+	out->spec.key.host_form = number_form(out->key, out->key_count);
 	describe_predicate(described, index, out);
 }
 
@@ -731,63 +751,4 @@ tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 		described->key_spec = primary->spec.key;
 	}
 	described->column_count = described->attribute_count + described->hidden_count;
-}
-
-/* --- comparing ---------------------------------------------------------------------------------- */
-
-bool
-tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b)
-{
-	if (a->part_count != b->part_count)
-		return false;
-	for (int i = 0; i < a->part_count; i++)
-	{
-		if (a->part[i].column != b->part[i].column || a->part[i].code != b->part[i].code ||
-			a->part[i].order != b->part[i].order)
-			return false;
-	}
-	return true;
-}
-
-bool
-tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b)
-{
-	return a->host == b->host && a->unique == b->unique && a->several == b->several &&
-		   a->nulls_not_distinct == b->nulls_not_distinct && a->partial == b->partial &&
-		   (!a->partial || a->predicate == b->predicate) && a->hidden_count == b->hidden_count &&
-		   memcmp(a->hidden_kinds, b->hidden_kinds, a->hidden_count) == 0 && tsurugi_key_is_same(&a->key, &b->key);
-}
-
-bool
-tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
-{
-	if (a->index_count != b->index_count || a->hidden_count != b->hidden_count || a->source_count != b->source_count)
-		return false;
-	for (int i = 0; i < a->index_count; i++)
-	{
-		if (a->indexes[i].constraint != b->indexes[i].constraint || a->indexes[i].primary != b->indexes[i].primary ||
-			a->indexes[i].deferrable != b->indexes[i].deferrable || a->indexes[i].valid != b->indexes[i].valid ||
-			!tsurugi_index_is_same(&a->indexes[i].spec, &b->indexes[i].spec) ||
-			memcmp(a->indexes[i].sources, b->indexes[i].sources, a->indexes[i].spec.hidden_count * sizeof(int)) != 0)
-			return false;
-		for (int k = 0; k < a->indexes[i].key_count; k++)
-		{
-			if (a->indexes[i].key[k].collation != b->indexes[i].key[k].collation ||
-				a->indexes[i].key[k].family != b->indexes[i].key[k].family ||
-				a->indexes[i].key[k].ordered != b->indexes[i].key[k].ordered)
-				return false;
-		}
-	}
-	for (int i = 0; i < a->source_count; i++)
-	{
-		if (a->hidden[i].canonical != b->hidden[i].canonical ||
-			a->hidden[i].origin.sorted != b->hidden[i].origin.sorted ||
-			a->hidden[i].comparison != b->hidden[i].comparison || a->hidden[i].cover != b->hidden[i].cover ||
-			a->hidden[i].hashed != b->hidden[i].hashed || a->hidden[i].hash != b->hidden[i].hash ||
-			a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
-			!equal(a->hidden[i].source, b->hidden[i].source) ||
-			!tsurugi_gin_is_same(a->hidden[i].gin, b->hidden[i].gin))
-			return false;
-	}
-	return true;
 }

@@ -54,6 +54,8 @@ typedef struct tg_key_part
 typedef struct tg_key_spec
 {
 	uint16_t part_count; /* 0: no key */
+	uint32_t
+		host_form; /* how the host makes the values of its columns, as a number of its own: compared by it, and no more */
 	tg_key_part part[TG_KEY_COLUMN_MAX];
 } tg_key_spec;
 
