@@ -351,7 +351,7 @@ start_copy(const CopyStmt *statement)
 		return false;
 	if (statement->is_from)
 		tsurugi_isolation_note_copy(RangeVarGetRelid(statement->relation, NoLock, true));
-	else if (tsurugi_moment_matters())
+	else if (tsurugi_moment_matters() || IsolationUsesXactSnapshot())
 		return tsurugi_moment_start_copy(RangeVarGetRelid(statement->relation, NoLock, true));
 	return false;
 }

@@ -271,6 +271,8 @@ executor_start(QueryDesc *query, int eflags)
 		matters = tsurugi_moment_matters();
 		if (tg_unlikely(matters))
 			tsurugi_moment_start_run(query);
+		else if (IsolationUsesXactSnapshot())
+			tsurugi_moment_note_run(query);
 	}
 	if (previous_executor_start != NULL)
 		previous_executor_start(query, eflags);

@@ -39,8 +39,11 @@
  * 11. At SERIALIZABLE PostgreSQL's detection of conflicts needs the session's own snapshot, and a shared SHORT has no other.
  *	  There R, as long as that does not fit, is extended (isolation.c, 6) to the latest time that does: up to the first mixed commit
  *	  which the snapshot does not show.  So it is for the next session's, or the same one's next transaction.
- * 12. Above READ COMMITTED what has been read of ordinary tables before joining has to fit, too.  What is known to fit is not
- *	  asked about again, for the ring forgets.
+ * 12. Above READ COMMITTED what has been read of ordinary tables before joining has to fit, too, also before the session was attached, or
+ *	  the transaction exported.  What is known to fit is not asked about again, for the ring forgets.
+ * 13. An attached session that begins with ordinary tables would read them at a snapshot of its own, which is newer than H: with
+ *	  the first foreign table it would turn out not to fit, and no repetition would help.  So at REPEATABLE READ it joins then, where there
+ *	  is an H.  What writes ordinary tables stays the session's own, if it has not read any before.
  *
  * Departure from transactions.md, M4: there H and R are taken at BEGIN, and otherwise ordinary tables refused.
  */
@@ -50,6 +53,7 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "nodes/nodeFuncs.h"
@@ -263,6 +267,25 @@ give_held(QueryDesc *query)
 }
 
 void
+tsurugi_moment_note_run(const QueryDesc *query)
+{
+	bool ours;
+
+	if (!relied_on && !tg_failpoint_refuses("skip_early_reads"))
+		look_at_tables(query->plannedstmt, &relied_on, &ours);
+}
+
+/* Rule 13.  A statement that is the whole transaction comes to no foreign tables later. */
+static void
+join_for_host(bool is_alone)
+{
+	if (!is_alone && !tsurugi_kind_is_known && IsolationUsesXactSnapshot() &&
+		tsurugi_isolation_may_change_host_snapshot() && !relied_on && !IsInParallelMode() && tsurugi_shared_lends() &&
+		!tg_failpoint_refuses("skip_join_for_host"))
+		tsurugi_access();
+}
+
+void
 tsurugi_moment_start_run(QueryDesc *query)
 {
 	bool ordinary;
@@ -290,6 +313,8 @@ tsurugi_moment_start_run(QueryDesc *query)
 	}
 	if (!ordinary || tg_failpoint_refuses("moment_not_given"))
 		return;
+	if (query->plannedstmt->resultRelations == NIL)
+		join_for_host(!IsTransactionBlock() && query->dest->mydest != DestSPI);
 	if (tsurugi_shared_has_joined() && tsurugi_kind == TG_TXN_SHORT && !IsolationUsesXactSnapshot())
 		check_fit(tsurugi_moment_of_short());
 	relied_on = true;
@@ -307,7 +332,10 @@ tsurugi_moment_start_copy(Oid relation)
 {
 	if (!OidIsValid(relation) || !is_ordinary(relation, get_rel_relkind(relation)))
 		return false;
-	relied_on = true;
+	join_for_host(!IsTransactionBlock());
+	relied_on = relied_on || !tg_failpoint_refuses("skip_early_reads");
+	if (!tsurugi_moment_matters())
+		return false;
 	if (held == NULL)
 	{
 		check_fit(GetActiveSnapshot());

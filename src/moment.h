@@ -34,6 +34,9 @@ extern void tsurugi_moment_start_run(QueryDesc *query);
 extern void tsurugi_moment_run_started(QueryDesc *query); /* it has */
 extern bool tsurugi_moment_start_copy(Oid relation);	  /* true: the snapshot is active, to be popped */
 
+/* The same above READ COMMITTED where none of that matters yet; of COPY the one above is told. */
+extern void tsurugi_moment_note_run(const QueryDesc *query);
+
 /*
  * Around the taking of R_L, or S: PostgreSQL's snapshot is taken first, and no mixed commit is under way.  Where that is not to be,
  * begin does nothing and is false.  The second one keeps it, or not.

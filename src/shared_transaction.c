@@ -418,6 +418,14 @@ tsurugi_shared_has_joined(void)
 	return joined;
 }
 
+bool
+tsurugi_shared_lends(void)
+{
+	return shared != NULL && !is_owner &&
+		   (constant.kind == TG_TXN_LONG || constant.kind == TG_TXN_READ_ONLY ||
+			(constant.kind == TG_TXN_ORDINARY && constant.isolation == TG_REPEATABLE_READ));
+}
+
 /* Gives the turn back: it ends with PostgreSQL's transaction, which is about to. */
 static void
 leave(void)

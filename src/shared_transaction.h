@@ -36,6 +36,9 @@ extern void tsurugi_shared_note_extended(tg_time later);
 extern bool tsurugi_shared_is_open; /* read-only for everybody else */
 extern bool tsurugi_shared_has_joined(void);
 
+/* The session is attached to one that goes with a snapshot of ordinary tables, which all of them read by (moment.c, 10). */
+extern bool tsurugi_shared_lends(void);
+
 /* --- what the session may do; all of these return if it takes part in none -------------- */
 
 /* 0A000: "cannot ... in a transaction that is shared". */

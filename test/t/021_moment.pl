@@ -289,7 +289,7 @@ sub leave
 	my ($owner, $handle) = @_;
 
 	$reader->query('SELECT tsurugi.detach_transaction(); RESET default_transaction_isolation; RESET tsurugi_fdw.failpoints;');
-	$other->query($owner eq 'session' ? 'ROLLBACK' : "SELECT tsurugi.abort_transaction('$handle')");
+	$other->query($owner eq 'session' ? 'ROLLBACK' : "SELECT tsurugi.abort_transaction('$handle'); SELECT tsurugi.dispose_transaction('$handle')");
 	$other->query('RESET default_transaction_isolation; RESET tsurugi_fdw.transaction_type; RESET tsurugi_fdw.write_preserve;
 		RESET tsurugi_fdw.failpoints;');
 }
@@ -360,7 +360,63 @@ for my $way ('lease', 'owner', 'level')
 			'0 2 t', "$way: who borrows does not see what the lender has written");
 		is($other->query('COMMIT'), '', 'who commits it');
 		is($writer->query('SELECT count(*) FROM ordinary'), $bug eq '' ? 3 : 2, $bug eq '' ? 'for everybody' : 'for nobody without the rule');
-		$other->query("SELECT tsurugi.abort_transaction('$handle')") if $way eq 'lease';
+		$other->query("SELECT tsurugi.abort_transaction('$handle'); SELECT tsurugi.dispose_transaction('$handle')") if $way eq 'lease';
+	}
+}
+
+# what has been read of ordinary tables before the session was attached, or the transaction exported, is told as well
+for my $way ('SELECT v FROM ordinary WHERE id = 1', 'DECLARE c CURSOR FOR SELECT v FROM ordinary', 'COPY ordinary TO STDOUT', 'export')
+{
+	for my $bug ($has_failpoints ? ('', 'skip_early_reads') : (''))
+	{
+		for my $level ('REPEATABLE READ', 'SERIALIZABLE')
+		{
+			next if $way eq 'export' && $level eq 'SERIALIZABLE';
+			reset_rows();
+			$reader->query("SET tsurugi_fdw.failpoints = '$bug'; BEGIN ISOLATION LEVEL $level; " . ($way eq 'export' ? 'SELECT v FROM ordinary' : $way));
+			$writer->query("BEGIN; $write COMMIT");
+			my $handle;
+			if ($way eq 'export')
+			{
+				$reader->query("SET LOCAL tsurugi_fdw.transaction_type = long; SELECT tsurugi.export_transaction('mine')");
+			}
+			else
+			{
+				$handle = $other->query("SET default_transaction_isolation = '$level'; SELECT tsurugi.begin_transaction('mine')");
+				by_handle($other, 'attach_transaction', $handle);
+				$other->query('SELECT v FROM mine; SELECT tsurugi.detach_transaction()');
+				by_handle($reader, 'attach_transaction', $handle);
+			}
+			is($reader->query('SELECT v FROM inmemory WHERE id = 1'), $bug eq '' ? 'ERROR 40001' : '1',
+				"$level, $way: read before, " . ($bug eq '' ? 'it has to fit' : 'without the rule one half'));
+			$reader->query('ROLLBACK; SELECT tsurugi.detach_transaction(); RESET tsurugi_fdw.failpoints');
+			$other->query("SELECT tsurugi.abort_transaction('$handle'); SELECT tsurugi.dispose_transaction('$handle')") if defined $handle;
+			$other->query('RESET default_transaction_isolation');
+		}
+	}
+}
+
+# who is attached and begins with ordinary tables reads them at the common moment, too; who writes them does so by himself
+for my $bug ($has_failpoints ? ('', 'skip_join_for_host') : (''))
+{
+	for my $begin ('SELECT v FROM ordinary WHERE id = 1', 'COPY (SELECT v FROM ordinary WHERE id = 1) TO STDOUT', 'COPY ordinary (v) TO STDOUT')
+	{
+		reset_rows();
+		my $handle = share('lease', 'repeatable read', '', '', $bug);
+		$writer->query("BEGIN; $write COMMIT");
+		is($reader->query('BEGIN; UPDATE ordinary SET v = v + 5 WHERE id = 2; COMMIT'), '', 'who is attached writes ordinary tables');
+		is($reader->query("BEGIN; $begin") =~ s{\n.*}{}gr, $bug eq '' ? 0 : 1, 'or reads them first');
+		is($reader->query('SELECT v FROM inmemory WHERE id = 1'), $bug eq '' ? '0' : 'ERROR 40001', $bug eq '' ? 'as of the common moment' : 'without the rule at another one');
+		$reader->query('ROLLBACK');
+		leave('lease', $handle);
+	}
+	{
+		reset_rows();
+		my $handle = share('lease', 'repeatable read', '', '', $bug);
+		$writer->query("BEGIN; $write COMMIT");
+		is($reader->query('SELECT v FROM ordinary WHERE id = 1'), 1, 'a statement alone reads what is there now');
+		is($reader->query('DO $$BEGIN PERFORM v FROM ordinary; PERFORM v FROM inmemory; END$$'), $bug eq '' ? '' : 'ERROR 40001', 'and DO as a block');
+		leave('lease', $handle);
 	}
 }
 for my $level ('serializable', 'read committed')
