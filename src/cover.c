@@ -212,16 +212,21 @@ extent_of_multirange(Oid type, Datum value)
 	return extent_of_bounds(range, &lower, &upper);
 }
 
+/* Of a column of ranges, or of multiranges. */
+static const TypeCacheEntry *
+range_of(Oid column)
+{
+	return type_is_multirange(column) ? lookup_type_cache(column, TYPECACHE_MULTIRANGE_INFO)->rngtype
+									  : lookup_type_cache(column, TYPECACHE_RANGE_INFO);
+}
+
 /* An element, beside a column of ranges. */
 static Extent
 extent_of_element(Oid column, Datum value)
 {
-	const TypeCacheEntry *range = type_is_multirange(column)
-									  ? lookup_type_cache(column, TYPECACHE_MULTIRANGE_INFO)->rngtype
-									  : lookup_type_cache(column, TYPECACHE_RANGE_INFO);
 	const RangeBound bound = {.val = value};
 
-	return extent_of_bounds(range, &bound, &bound);
+	return extent_of_bounds(range_of(column), &bound, &bound);
 }
 
 static Extent
@@ -324,7 +329,7 @@ relation_of(Oid function)
 		case F_RANGE_OVERLAPS_MULTIRANGE:
 		case F_MULTIRANGE_OVERLAPS_RANGE:
 		case F_MULTIRANGE_OVERLAPS_MULTIRANGE:
-		case F_RANGE_ADJACENT:
+		case F_RANGE_ADJACENT: /* if neighbours_touch */
 		case F_RANGE_ADJACENT_MULTIRANGE:
 		case F_MULTIRANGE_ADJACENT_RANGE:
 		case F_MULTIRANGE_ADJACENT_MULTIRANGE:
@@ -379,6 +384,23 @@ bool
 tsurugi_cover_answers(Oid function)
 {
 	return relation_of(function) != UNKNOWN || tsurugi_plane_answers(function);
+}
+
+/*
+ * Adjacent ranges have the number of a bound in common, if there are values between any two, or the canonical form is
+ * [low, high), as of the built-in types.  A form of somebody's own may be another: [1,4] -|- [5,9].
+ */
+static bool
+neighbours_touch(Oid function, Oid column)
+{
+	Oid canonical;
+
+	if (function != F_RANGE_ADJACENT && function != F_RANGE_ADJACENT_MULTIRANGE &&
+		function != F_MULTIRANGE_ADJACENT_RANGE && function != F_MULTIRANGE_ADJACENT_MULTIRANGE)
+		return true;
+	canonical = range_of(column)->rng_canonical_finfo.fn_oid;
+	return !OidIsValid(canonical) || canonical == F_INT4RANGE_CANONICAL || canonical == F_INT8RANGE_CANONICAL ||
+		   canonical == F_DATERANGE_CANONICAL;
 }
 
 /* The interval that is asked for.  An element, beside a column of ranges, is a range of one point. */
@@ -452,7 +474,7 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const t
 	if (tsurugi_plane_has(type))
 		return tsurugi_plane_query(function, value_type, value, levels, ranges);
 	asked = extent_asked(type, value_type, value);
-	if (asked.empty && relation == CONTAINS)
+	if ((asked.empty && relation == CONTAINS) || !neighbours_touch(function, type))
 	{
 		set_range(&ranges[0], 0, 0, LEVEL_EMPTY, PG_UINT64_MAX);
 		return 1;

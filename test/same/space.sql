@@ -126,3 +126,14 @@ CREATE INDEX ON parted USING spgist (r);
 INSERT INTO parted SELECT i, box(point(i, i), point(i + 1, i + 1)), int4range(i, i + 3) FROM generate_series(1, 199) i;
 SELECT id FROM parted WHERE b && '(101,101),(98,98)' AND r @> 100 ORDER BY 1;
 SELECT inhrelid::regclass, inhparent::regclass, amname FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid JOIN pg_am a ON a.oid = relam WHERE amname <> 'heap' ORDER BY 1;
+-- a discrete range type of somebody's own
+CREATE TYPE span;
+CREATE FUNCTION span_canonical(span) RETURNS span LANGUAGE internal IMMUTABLE STRICT AS 'int4range_canonical';
+CREATE TYPE span AS RANGE (subtype = int4, canonical = span_canonical, multirange_type_name = spans);
+CREATE TABLE spanned (id int, s span, m spans);
+INSERT INTO spanned SELECT i, span(i, i + 4, '[]'), spans(span(i, i), span(i, i + i % 7, '[]')) FROM generate_series(1, 200) i;
+CREATE INDEX ON spanned USING gist (s);
+CREATE INDEX ON spanned USING gist (m);
+SELECT id FROM spanned WHERE s -|- '[50,60]' ORDER BY 1;
+SELECT id FROM spanned WHERE m -|- '[50,60]'::span ORDER BY 1;
+SELECT id FROM spanned WHERE s -|- '{[50,60],[70,80]}'::spans AND s && '[60,62]' ORDER BY 1;
