@@ -439,17 +439,19 @@ match_all(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candi
 	foreach (cell, rinfos)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-		Condition condition = {0};
+		Condition whole = {0};
 		ListCell *clause;
 
 		conditions = match_alternatives(root, baserel, candidate, rinfo, conditions);
-		if (match(baserel, candidate, rinfo, &condition))
+		if (match(baserel, candidate, rinfo, &whole))
 		{
-			conditions = lappend(conditions, memcpy(palloc(sizeof(condition)), &condition, sizeof(condition)));
+			conditions = lappend(conditions, memcpy(palloc(sizeof(whole)), &whole, sizeof(whole)));
 			continue;
 		}
 		foreach (clause, derive(root, candidate, rinfo))
 		{
+			Condition condition = {0};
+
 			if (!match(baserel, candidate, make_simple_restrictinfo(root, lfirst(clause)), &condition))
 				continue;
 			condition.rinfo = rinfo;
