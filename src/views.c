@@ -303,10 +303,10 @@ report_of(tg_btree *tree)
 static uint64
 index_bytes(tg_session *session, tg_table *table)
 {
-	uint64 bytes;
+	uint64 bytes = tg_load_relaxed(&table->dictionary_bytes);
 
 	tg_epoch_enter(session);
-	bytes = report_of(tg_index_tree(table, NULL)).bytes;
+	bytes += report_of(tg_index_tree(table, NULL)).bytes;
 	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
 		bytes += report_of(index->tree).bytes + tg_index_hidden_bytes(index);
 	tg_epoch_leave(session);

@@ -127,14 +127,14 @@ allocate_entry(tg_session *session, tg_table *table, unsigned level_count, const
 		memcpy((unsigned char *) value_of(made), value, value_bytes);
 	if (rank_bytes > 0)
 		memcpy((unsigned char *) rank_of(made), rank, rank_bytes);
-	tg_fetch_add_relaxed(&table->table_bytes, (int64_t) tg_alloc_bytes(made));
+	tg_fetch_add_relaxed(&table->dictionary_bytes, (int64_t) tg_alloc_bytes(made));
 	return made;
 }
 
 static void
 free_entry(tg_session *session, tg_table *table, entry *gone)
 {
-	tg_fetch_add_relaxed(&table->table_bytes, -(int64_t) tg_alloc_bytes(gone));
+	tg_fetch_add_relaxed(&table->dictionary_bytes, -(int64_t) tg_alloc_bytes(gone));
 	tg_free(session, gone, TG_USE_INDEX);
 }
 
@@ -167,6 +167,7 @@ tg_dictionary_get(tg_session *session, tg_table *table, tg_ranking way, tg_dicti
 		return TG_NO_MEMORY;
 	}
 	*made = (tg_dictionary){.way = way, .table = table, .head = head};
+	tg_fetch_add_relaxed(&table->dictionary_bytes, (int64_t) tg_alloc_bytes(made));
 	tg_latch_acquire(&table->latch);
 	*dictionary_out = tg_dictionary_find(table, way);
 	if (*dictionary_out == NULL)
@@ -180,6 +181,7 @@ tg_dictionary_get(tg_session *session, tg_table *table, tg_ranking way, tg_dicti
 	if (*dictionary_out != made)
 	{
 		free_entry(session, table, head);
+		tg_fetch_add_relaxed(&table->dictionary_bytes, -(int64_t) tg_alloc_bytes(made));
 		tg_free(session, made, TG_USE_INDEX);
 	}
 	return TG_OK;

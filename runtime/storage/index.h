@@ -207,7 +207,7 @@ tg_index_hidden_bytes(const tg_index *index)
 	if (hidden == NULL)
 		return 0;
 	return (uint64_t) (tg_load_relaxed(&hidden->table_bytes) + tg_load_relaxed(&hidden->chunk_bytes) +
-					   tg_load_relaxed(&hidden->blob_bytes));
+					   tg_load_relaxed(&hidden->blob_bytes) + tg_load_relaxed(&hidden->dictionary_bytes));
 }
 
 /* --- keys --------------------------------------------------------------------------- */

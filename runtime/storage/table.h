@@ -306,7 +306,8 @@ struct tg_table
 	int64_t blob_bytes;
 	int64_t header_bytes;
 	int64_t chunk_bytes;
-	int64_t table_bytes; /* heads, directories, layouts */
+	int64_t table_bytes;	  /* heads, directories, layouts */
+	int64_t dictionary_bytes; /* values of ordered keys; counted with the indexes */
 };
 
 /* A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY. */

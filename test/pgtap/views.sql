@@ -1,6 +1,6 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(64);
+SELECT plan(65);
 
 SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'transactions', 'shared_transactions']);
 SELECT columns_are('tsurugi', 'memory',
@@ -73,10 +73,14 @@ CREATE FOREIGN TABLE keyless (v text) SERVER views;
 SELECT is(count(*), 1::bigint, 'a table is there when it has been created')
 FROM tsurugi.tables WHERE database = current_database() AND relation = 'seen';
 INSERT INTO seen SELECT i, repeat('v', 100) FROM generate_series(1, 1000) i;
+CREATE FOREIGN TABLE seen_long (k text PRIMARY KEY) SERVER views;
 INSERT INTO keyless VALUES ('v');
+INSERT INTO seen_long SELECT repeat('k', 3000) || i FROM generate_series(1, 100) i;
 SELECT ok(chunk_bytes >= 1000 * 20, 'chunks are counted') FROM tsurugi.tables WHERE relation = 'seen';
 SELECT ok(blob_bytes >= 300 * 100, 'long values are counted') FROM tsurugi.tables WHERE relation = 'seen';
 SELECT ok(index_bytes >= 1000 * 8, 'the key is counted') FROM tsurugi.tables WHERE relation = 'seen';
+SELECT ok(index_bytes >= 100 * 3000 AND table_bytes < 100 * 3000, 'and so are the values that keys do not hold')
+FROM tsurugi.tables WHERE relation = 'seen_long';
 SELECT is(index_bytes, 0::bigint, 'no key, no index') FROM tsurugi.tables WHERE relation = 'keyless';
 SELECT is(total_bytes, table_bytes + chunk_bytes + header_bytes + blob_bytes + index_bytes, 'the total is the sum')
 FROM tsurugi.tables WHERE relation = 'seen';
@@ -134,7 +138,7 @@ RESET ROLE;
 SAVEPOINT before_drop;
 DROP FOREIGN TABLE seen;
 SELECT is(count(*), 1::bigint, 'a dropped table is there until the commit')
-FROM tsurugi.tables WHERE database = current_database() AND relation !~ '^keyless';
+FROM tsurugi.tables WHERE database = current_database() AND relation !~ '^keyless|_long$';
 ROLLBACK TO before_drop;
 SELECT is(count(*), 1000::bigint, 'and comes back by a rollback') FROM seen;
 
