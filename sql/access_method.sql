@@ -222,6 +222,21 @@ SELECT * FROM am.rights;
 ALTER TABLE am.secret SET ACCESS METHOD heap;
 SELECT * FROM am.rights;
 RESET ROLE;
+-- what is not valid stays so; comments on constraints; statistics of indexes
+CREATE TABLE am.unchecked (a int, CONSTRAINT big CHECK (a > -100));
+INSERT INTO am.unchecked VALUES (-1);
+ALTER TABLE am.unchecked ADD CONSTRAINT positive CHECK (a > 0) NOT VALID, ADD PRIMARY KEY (a);
+CREATE INDEX unchecked_sum ON am.unchecked ((a + 1), (a + 2));
+ALTER INDEX am.unchecked_sum ALTER COLUMN 2 SET STATISTICS 77;
+COMMENT ON CONSTRAINT positive ON am.unchecked IS 'a check';
+COMMENT ON CONSTRAINT unchecked_pkey ON am.unchecked IS 'a key';
+CREATE VIEW am.more AS SELECT conname AS name, pg_get_constraintdef(oid) AS is, convalidated AS valid, obj_description(oid, 'pg_constraint') AS comment FROM pg_constraint WHERE conrelid::regclass::text = 'am.unchecked'
+	UNION ALL SELECT attname, attstattarget::text, NULL, NULL FROM pg_attribute WHERE attrelid::regclass::text = 'am.unchecked_sum';
+ALTER TABLE am.unchecked SET ACCESS METHOD tsurugi;
+SELECT * FROM am.more ORDER BY name;
+INSERT INTO am.unchecked VALUES (0);
+ALTER TABLE am.unchecked SET ACCESS METHOD heap;
+SELECT * FROM am.more ORDER BY name;
 
 SET client_min_messages = warning;
 DROP TABLE passing;

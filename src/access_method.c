@@ -11,7 +11,7 @@
  *
  * A partition is detached before, and attached again.  That PostgreSQL refuses if rows refer to it through the table above: then
  * their foreign keys are dropped before, and made again at the end.  Where others inherit from the table, or it does, the new relation takes
- * the old one's place in the catalogs: as statements NO INHERIT and INHERIT would lose whether a column is a table's own, too.
+ * the old one's place in the catalogs (inherit_place.h).
  *
  * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics
  * follow (followers.h); what cannot (policies, rules, publications, materialized views,
@@ -21,7 +21,6 @@
 
 #include "src/access_method.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -32,8 +31,6 @@
 #include "catalog/partition.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_constraint.h"
-#include "catalog/pg_inherits.h"
 #include "commands/comment.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
@@ -41,11 +38,8 @@
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/rel.h"
@@ -55,6 +49,7 @@
 #include "src/cluster.h"
 #include "src/create.h"
 #include "src/followers.h"
+#include "src/inherit_place.h"
 #include "src/isolation.h"
 #include "src/snapshot.h"
 
@@ -219,121 +214,6 @@ leave_place(Move *move, tsurugi_followers *above)
 	run("%s", move->detach);
 }
 
-/* --- inheritance ------------------------------------------------------------------------------ */
-
-/* Of a column or a constraint: whether it is the table's own, and how many of its parents have it. */
-static void
-copy_column_origins(const Move *move)
-{
-	Relation catalog = table_open(AttributeRelationId, RowExclusiveLock);
-	AttrNumber count = column_count(move->old);
-
-	for (AttrNumber attnum = 1; attnum <= count; attnum++)
-	{
-		HeapTuple old = SearchSysCache2(ATTNUM, ObjectIdGetDatum(move->old), Int16GetDatum(attnum));
-		const FormData_pg_attribute *column = (Form_pg_attribute) GETSTRUCT(old);
-
-		if (!column->attisdropped)
-		{
-			HeapTuple fresh = SearchSysCacheCopyAttName(move->fresh, NameStr(column->attname));
-
-			((Form_pg_attribute) GETSTRUCT(fresh))->attislocal = column->attislocal;
-			((Form_pg_attribute) GETSTRUCT(fresh))->attinhcount = column->attinhcount;
-			CatalogTupleUpdate(catalog, &fresh->t_self, fresh);
-			heap_freetuple(fresh);
-		}
-		ReleaseSysCache(old);
-	}
-	table_close(catalog, RowExclusiveLock);
-}
-
-static void
-copy_check_origins(const Move *move)
-{
-	Relation catalog = table_open(ConstraintRelationId, RowExclusiveLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple old;
-
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(move->old));
-	scan = systable_beginscan(catalog, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
-	while ((old = systable_getnext(scan)) != NULL)
-	{
-		const FormData_pg_constraint *check = (Form_pg_constraint) GETSTRUCT(old);
-		HeapTuple fresh;
-
-		if (check->contype != CONSTRAINT_CHECK)
-			continue;
-		fresh = SearchSysCacheCopy1(
-			CONSTROID, ObjectIdGetDatum(get_relation_constraint_oid(move->fresh, NameStr(check->conname), false)));
-		((Form_pg_constraint) GETSTRUCT(fresh))->conislocal = check->conislocal;
-		((Form_pg_constraint) GETSTRUCT(fresh))->coninhcount = check->coninhcount;
-		CatalogTupleUpdate(catalog, &fresh->t_self, fresh);
-		heap_freetuple(fresh);
-	}
-	systable_endscan(scan);
-	table_close(catalog, RowExclusiveLock);
-}
-
-/* The new relation is in the place of the old one, as a child or, column InhParent, as a parent.  Whether there is one. */
-static bool
-take_place(const Move *move, AttrNumber column)
-{
-	Relation catalog = table_open(InheritsRelationId, RowExclusiveLock);
-	bool is_child = column == Anum_pg_inherits_inhrelid;
-	bool taken = false;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple tuple;
-
-	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(move->old));
-	scan =
-		systable_beginscan(catalog, is_child ? InheritsRelidSeqnoIndexId : InheritsParentIndexId, true, NULL, 1, &key);
-	while ((tuple = systable_getnext(scan)) != NULL)
-	{
-		HeapTuple changed = heap_copytuple(tuple);
-		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(changed);
-
-		if (is_child)
-		{
-			ObjectAddress child;
-			ObjectAddress parent;
-
-			form->inhrelid = move->fresh;
-			ObjectAddressSet(child, RelationRelationId, move->fresh);
-			ObjectAddressSet(parent, RelationRelationId, form->inhparent);
-			recordDependencyOn(&child, &parent, DEPENDENCY_NORMAL);
-		}
-		else
-		{
-			form->inhparent = move->fresh;
-			if (changeDependencyFor(RelationRelationId, form->inhrelid, RelationRelationId, move->old, move->fresh) !=
-				1)
-				elog(ERROR, "relation %u does not depend on its parent", form->inhrelid);
-		}
-		CatalogTupleUpdate(catalog, &changed->t_self, changed);
-		CacheInvalidateRelcacheByRelid(is_child ? form->inhparent : form->inhrelid);
-		heap_freetuple(changed);
-		taken = true;
-	}
-	systable_endscan(scan);
-	table_close(catalog, RowExclusiveLock);
-	return taken;
-}
-
-static void
-take_places(const Move *move)
-{
-	if (take_place(move, Anum_pg_inherits_inhrelid))
-	{
-		copy_column_origins(move);
-		copy_check_origins(move);
-	}
-	if (take_place(move, Anum_pg_inherits_inhparent))
-		SetRelationHasSubclass(move->fresh, true);
-	CommandCounterIncrement();
-}
-
 /* --- what follows the table ------------------------------------------------------------------ */
 
 static void
@@ -397,7 +277,7 @@ insert_as_of_now(const char *text)
 }
 
 static void
-copy_rows(const Move *move)
+copy_each_row(const Move *move)
 {
 	Relation relation = table_open(move->old, NoLock);
 	StringInfoData columns;
@@ -417,6 +297,19 @@ copy_rows(const Move *move)
 								  columns.data, columns.data, move->qold));
 	else
 		insert_as_of_now(psprintf("INSERT INTO %s SELECT FROM ONLY %s", move->qfresh, move->qold));
+}
+
+/* PostgreSQL asks no row about a constraint that is NOT VALID, nor makes it valid, when it writes a table anew. */
+static void
+copy_rows(const Move *move, const tsurugi_followers *followers)
+{
+	ListCell *cell;
+
+	foreach (cell, followers->unchecked)
+		run("ALTER TABLE %s DROP CONSTRAINT %s", move->qfresh, (char *) lfirst(cell));
+	copy_each_row(move);
+	foreach (cell, followers->checks)
+		run("ALTER TABLE %s ADD %s", move->qfresh, (char *) lfirst(cell));
 }
 
 /* Sequences of serial columns change hands; those of identity columns are new, and go on where the old ones are. */
@@ -642,59 +535,11 @@ swap_names(Move *move)
 	move->qold = quote_qualified_identifier(get_namespace_name(namespace), name);
 }
 
-/* What it inherits from, or is a partition of; what another owns than the user it is not detached from, as DETACH will say. */
-static List *
-direct_parents(Oid relation_id)
-{
-	bool partition = get_rel_relispartition(relation_id);
-	Relation catalog = table_open(InheritsRelationId, AccessShareLock);
-	List *parents = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple tuple;
-
-	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation_id));
-	scan = systable_beginscan(catalog, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
-	while ((tuple = systable_getnext(scan)) != NULL)
-	{
-		Oid parent = ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent;
-
-		if (!partition || pg_class_ownercheck(parent, GetUserId()))
-			parents = lappend_oid(parents, parent);
-	}
-	systable_endscan(scan);
-	table_close(catalog, AccessShareLock);
-	return parents;
-}
-
-/*
- * What is above it is locked first, as by everybody: who reads that waits there, before he looks for what is below, where he would
- * wait for a relation that is gone then, and pass it over.  What is below is locked last: it is not to be dropped meanwhile.
- */
-static Relation
-open_locked(Oid relation_id)
-{
-	for (;;)
-	{
-		List *parents = direct_parents(relation_id);
-		ListCell *cell;
-
-		foreach (cell, parents)
-			LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
-		LockRelationOid(relation_id, AccessExclusiveLock);
-		if (list_difference_oid(direct_parents(relation_id), parents) == NIL)
-			break;
-		UnlockRelationOid(relation_id, AccessExclusiveLock);
-	}
-	(void) find_inheritance_children(relation_id, ShareUpdateExclusiveLock);
-	return table_open(relation_id, NoLock);
-}
-
 /* Returns what the table is afterwards. */
 static Oid
 move_table(Oid relation_id, const char *method)
 {
-	Relation relation = open_locked(relation_id);
+	Relation relation = tsurugi_open_with_kin(relation_id);
 	Move move = {.old = relation_id, .owner = relation->rd_rel->relowner};
 	bool partition = relation->rd_rel->relispartition;
 	tsurugi_followers above = {0};
@@ -722,11 +567,11 @@ move_table(Oid relation_id, const char *method)
 	move.index_names = index_names(relation_id);
 	identities = identity_names(&move);
 	make_fresh(&move, method);
-	copy_rows(&move);
+	copy_rows(&move, &followers);
 	hand_over_sequences(&move);
 	copy_rights_and_comments(&move);
 	CommandCounterIncrement();
-	take_places(&move);
+	tsurugi_take_places(relation_id, move.fresh);
 	swap_names(&move);
 	run_all(followers.replace);
 	run_all(followers.drop);

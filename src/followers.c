@@ -145,8 +145,15 @@ static const char *const drops_question =
 static const char *const keys_question =
 	ADD_KEYS "WHERE c.contype = 'f' AND (c.conrelid = $1 OR c.confrelid = $1) ORDER BY c.oid";
 
-static const char *const key_comments_question =
-	COMMENT_KEYS "WHERE c.contype = 'f' AND (c.conrelid = $1 OR c.confrelid = $1) ORDER BY c.oid";
+/* Also of those that LIKE makes: it passes over the comments of keys. */
+static const char *const comments_question = COMMENT_KEYS "WHERE c.conrelid = $1 OR c.confrelid = $1 ORDER BY c.oid";
+
+static const char *const unchecked_question = "SELECT pg_catalog.quote_ident(conname) FROM pg_catalog.pg_constraint "
+											  "WHERE conrelid = $1 AND contype = 'c' AND NOT convalidated ORDER BY oid";
+
+static const char *const checks_question =
+	"SELECT pg_catalog.format('CONSTRAINT %I %s', conname, pg_catalog.pg_get_constraintdef(oid)) FROM pg_catalog.pg_constraint "
+	"WHERE conrelid = $1 AND contype = 'c' AND NOT convalidated ORDER BY oid";
 
 static const char *const triggers_question =
 	"SELECT s.statement FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class r ON r.oid = t.tgrelid "
@@ -178,14 +185,23 @@ static const char *const columns_question =
 	"  AS s (statement) "
 	"WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
+static const char *const index_columns_question =
+	"SELECT pg_catalog.format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', n.nspname, r.relname, a.attnum, a.attstattarget) "
+	"FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class r ON r.oid = i.indexrelid "
+	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid "
+	"WHERE i.indrelid = $1 AND a.attstattarget >= 0 ORDER BY r.oid, a.attnum";
+
 void
 tsurugi_followers_collect(Oid relation, tsurugi_followers *followers)
 {
 	followers->replace = ask(views_question, relation);
 	followers->drop = ask(drops_question, relation);
+	followers->unchecked = ask(unchecked_question, relation);
+	followers->checks = ask(checks_question, relation);
 	followers->create = ask(columns_question, relation);
+	followers->create = list_concat(followers->create, ask(index_columns_question, relation));
 	followers->create = list_concat(followers->create, ask(keys_question, relation));
-	followers->create = list_concat(followers->create, ask(key_comments_question, relation));
+	followers->create = list_concat(followers->create, ask(comments_question, relation));
 	followers->create = list_concat(followers->create, ask(triggers_question, relation));
 	followers->create = list_concat(followers->create, ask(statistics_question, relation));
 }

@@ -15,6 +15,10 @@ typedef struct tsurugi_followers
 	List *replace; /* when the new relation has the name, and the old one is still there */
 	List *drop;	   /* then */
 	List *create;  /* when the old one is gone */
+
+	/* CHECK constraints that are not valid, which rows are not to be checked by: quoted names, and in the same order definitions. */
+	List *unchecked;
+	List *checks;
 } tsurugi_followers;
 
 /* Raises 2BP01 with a list if something cannot go with it.  Connected to SPI, as is the next one. */

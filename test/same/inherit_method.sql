@@ -17,6 +17,7 @@ INSERT INTO side VALUES ('s', 3);
 INSERT INTO middle (a, c, d) VALUES (10, 1, 2), (11, NULL, NULL);
 INSERT INTO low (a, e) VALUES (20, 5);
 INSERT INTO other (a, f) VALUES (30, 6);
+ALTER TABLE top ADD CONSTRAINT unasked CHECK (a < 30) NOT VALID;
 CREATE PROCEDURE tell() LANGUAGE plpgsql AS $$
 DECLARE r record;
 BEGIN
