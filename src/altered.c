@@ -205,10 +205,12 @@ tsurugi_altered_follow(void)
 	innermost->shrunk = NIL;
 	foreach (cell, innermost->compared)
 		tsurugi_check_compared_parts(lfirst_oid(cell));
-	innermost->compared = NIL;
 	for (tsurugi_altered *altered = innermost->altered; altered != NULL; altered = altered->next)
 		follow(altered);
 	innermost->altered = NULL;
+	if (innermost->compared != NIL)
+		tsurugi_check_stored_keys();
+	innermost->compared = NIL;
 }
 
 void

@@ -158,6 +158,8 @@ is_usual(Oid type, Oid comparison)
 {
 	Oid usual = comparison_of_kind(type);
 
+	if (type < FirstNormalObjectId && comparison >= FirstNormalObjectId)
+		return false; /* varchar and the like may get a default class of their own */
 	return comparison == (OidIsValid(usual) ? usual : lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc);
 }
 

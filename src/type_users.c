@@ -20,7 +20,10 @@
  * (enum_order.h), who goes by the old order has ended before there can be such a value.
  *
  * Parts of values are compared by the default operator class of their types.  With PostgreSQL an index on such values is
- * silently out of order once there is a new one, or an old one is dropped.  While keys are made of them, it is refused.
+ * silently out of order once there is a new one, or an old one is dropped.  While keys are made of them, it is refused.  So is what
+ * would have keys made in another form than they are stored in: of types that nobody notes the users of, as varchar, or by operator
+ * classes of other methods, which go by the default order of their types.  A table that somebody makes meanwhile is not seen here; whoever
+ * finds its keys in another form is told so (keys_same.c).
  */
 #include "postgres.h"
 
@@ -37,6 +40,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_foreign_table.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -57,6 +61,7 @@
 #include "src/gin.h"
 #include "src/relation.h"
 #include "src/rewrite.h"
+#include "src/storage.h"
 
 /* A column of a table of ours. */
 typedef struct type_user
@@ -153,7 +158,7 @@ refuse(Oid type, const type_user *user)
 typedef enum Trace
 {
 	TRACE_BYTES,
-	TRACE_RANKS,
+	TRACE_RANKS, /* or hashes, by a function that knows no canonical bytes */
 	TRACE_ANY
 } Trace;
 
@@ -161,7 +166,9 @@ static bool
 has_trace(const tsurugi_hidden *hidden, Trace trace)
 {
 	if (trace == TRACE_ANY)
-		return hidden->canonical || hidden->gin != NULL;
+		return hidden->canonical || hidden->gin != NULL || OidIsValid(hidden->hash);
+	if (OidIsValid(hidden->hash))
+		return trace == TRACE_RANKS;
 	for (int i = 0; hidden->gin != NULL && i < hidden->gin->column_count; i++)
 	{
 		if (hidden->gin->keys[i].canonical && OidIsValid(hidden->gin->keys[i].comparison) == (trace == TRACE_RANKS))
@@ -325,7 +332,7 @@ tsurugi_default_class_type(Oid class)
 	{
 		const FormData_pg_opclass *form = (Form_pg_opclass) GETSTRUCT(tuple);
 
-		if (form->opcdefault && form->opcmethod == BTREE_AM_OID)
+		if (form->opcdefault && (form->opcmethod == BTREE_AM_OID || form->opcmethod == HASH_AM_OID))
 			input = form->opcintype;
 	}
 	systable_endscan(scan);
@@ -345,6 +352,36 @@ tsurugi_check_compared_parts(Oid type)
 		if (user->contains && is_in_key(user, TRACE_ANY))
 			refuse(type, user);
 	}
+}
+
+static void
+check_stored_keys(Oid table)
+{
+	Relation relation = tsurugi_is_our_table(table) ? try_table_open(table, AccessShareLock) : NULL;
+	const tg_table *stored;
+
+	if (relation == NULL)
+		return;
+	stored = tsurugi_storage_find(table);
+	if (stored != NULL && !tsurugi_storage_has_keys(stored, tsurugi_relation_describe(relation)))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot change default operator classes that keys of table \"%s\" are made by",
+							   RelationGetRelationName(relation)),
+						errhint("Drop its indexes first, and make them again afterwards.")));
+	table_close(relation, AccessShareLock);
+}
+
+void
+tsurugi_check_stored_keys(void)
+{
+	Relation tables = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(tables, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		check_stored_keys(((Form_pg_foreign_table) GETSTRUCT(tuple))->ftrelid);
+	systable_endscan(scan);
+	table_close(tables, AccessShareLock);
 }
 
 void
