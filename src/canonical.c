@@ -51,7 +51,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_collation_d.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
@@ -70,13 +69,13 @@
 #include "utils/multirangetypes.h"
 #include "utils/pg_locale.h"
 #include "utils/rangetypes.h"
-#include "utils/syscache.h"
 #include "utils/typcache.h"
 #include "utils/varbit.h"
 
 #include "src/codec.h"
 #include "src/collation.h"
 #include "src/enum_order.h"
+#include "src/library.h"
 
 /* What numeric_send writes in the place of the sign. */
 #define NUMERIC_SENT_NEGATIVE 0x4000
@@ -228,24 +227,6 @@ static bool
 needs_keys(bool sorted, Oid collation)
 {
 	return sorted && tsurugi_collation_order(collation) == TSURUGI_ORDER_OF_KEYS;
-}
-
-bool
-tsurugi_is_of_library(Oid function, const char *library, const char *name)
-{
-	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Datum binary;
-	bool null;
-	bool same;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	binary = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_probin, &null);
-	same = !null && strcmp(TextDatumGetCString(binary), library) == 0;
-	if (same && name != NULL)
-		same = strcmp(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &null)), name) == 0;
-	ReleaseSysCache(tuple);
-	return same;
 }
 
 static bool

@@ -10,8 +10,8 @@
 
 /*
  * Whether there is such a form, for one who compares values by the usual order: of enums, arrays, ranges, and composites
- * PostgreSQL's for all of the kind, of others the type's default.  *ordered_out: memcmp of the bytes is that order, too.  sorted: texts are to be in the order of their collation (collation.h), if
- * that is known.
+ * PostgreSQL's for all of the kind, of others the type's default.  *ordered_out: memcmp of the bytes is that order, too.  sorted:
+ * texts are to be in the order of their collation (collation.h), if that is known.
  */
 extern bool tsurugi_canonical_is_possible(Oid type, Oid collation, bool sorted, bool *ordered_out);
 
@@ -20,8 +20,5 @@ extern bool tsurugi_canonical_part_is_possible(Oid type, Oid collation, bool sor
 
 /* The bytes of a value that is not NULL, of a base type, as a bytea in the current memory context. */
 extern Datum tsurugi_canonical(Oid type, Oid collation, bool sorted, Datum value);
-
-/* Whether a function is this one of an extension's library, which is what an extension is known by; NULL: any of it. */
-extern bool tsurugi_is_of_library(Oid function, const char *library, const char *name);
 
 #endif /* TSURUGI_CANONICAL_H */

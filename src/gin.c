@@ -37,6 +37,7 @@
 
 #include "src/canonical.h"
 #include "src/keys.h"
+#include "src/library.h"
 
 #define LIBRARY_BTREE_GIN "$libdir/btree_gin"
 #define KEY_PAYLOAD_MAX 500 /* bytes of a key that are kept: twice as many, escaped, are less than the longest key */
