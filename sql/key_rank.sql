@@ -124,7 +124,7 @@ CREATE FOREIGN TABLE incomparable (k has_json PRIMARY KEY) SERVER key_rank;
 INSERT INTO incomparable VALUES ('(1,{})');
 INSERT INTO incomparable VALUES ('(2,{})');
 INSERT INTO incomparable VALUES ('(1,{})');
--- a value that was looked for gets a rank only where somebody notes that it was
+-- a value that was looked for gets no rank, nor where somebody notes that it was
 CREATE FOREIGN TABLE sought (k ltree PRIMARY KEY) SERVER key_rank;
 INSERT INTO sought VALUES ('b');
 CREATE FUNCTION seek(value ltree) RETURNS text LANGUAGE plpgsql AS $$

@@ -369,7 +369,7 @@ find_ranges(const tsurugi_exclusions *all, const Exclusion *exclusion, const tg_
 
 		if (column->cover)
 			return make_ranges(exclusion, in, column, &key, value, ranges);
-		if (tsurugi_fit_value(all->described->table, column, column->type, value, &stored) != FIT_WITHIN)
+		if (tsurugi_fit_value(all->described->table, column, column->type, value, TG_KEY_BELOW, &stored) != FIT_WITHIN)
 			return 0; /* nobody has it, nor the row, which has not been written */
 		if (!append(all->described->table, &key, column, &stored))
 			return 0;

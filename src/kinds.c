@@ -598,7 +598,16 @@ tsurugi_check_scan(const tsurugi_scan *scan)
 {
 	tg_area area = {.table = scan->described->table};
 
-	if (scan->shape.way == TSURUGI_WAY_KEY)
+	if (scan->has_gap && scan->stored == NULL)
+	{
+		area.low = scan->gap[0].key;
+		area.low_bytes = (uint32_t) scan->gap[0].bytes;
+		area.low_inclusive = scan->gap[0].inclusive;
+		area.high = scan->gap[1].key;
+		area.high_bytes = (uint32_t) scan->gap[1].bytes;
+		area.high_inclusive = scan->gap[1].inclusive;
+	}
+	else if (scan->shape.way == TSURUGI_WAY_KEY)
 	{
 		area.low = area.high = scan->key;
 		area.low_bytes = area.high_bytes = (uint32_t) scan->key_bytes;

@@ -97,20 +97,17 @@ rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum valu
 }
 
 static bool
-rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value, Datum *rank_out)
+rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value, tg_key_side side, Datum *rank_out)
 {
-	const tg_dictionary *dictionary = tg_dictionary_find(table, ranking_of(codec, comparison));
 	tg_ranked ranked;
+	tg_ranked above;
 	Sought sought;
 	bool is_there;
 
-	*rank_out = 0;
-	if (dictionary == NULL)
-		return false;
 	init_sought(&sought, codec, comparison, value);
-	is_there = tg_dictionary_look(dictionary, compare, &sought, &ranked);
-	if (ranked.rank_bytes > 0)
-		*rank_out = make_bytea(&ranked);
+	is_there =
+		tg_dictionary_look(tg_dictionary_find(table, ranking_of(codec, comparison)), compare, &sought, &ranked, &above);
+	*rank_out = make_bytea(!is_there && side == TG_KEY_ABOVE ? &above : &ranked);
 	return is_there;
 }
 
@@ -124,10 +121,11 @@ tsurugi_key_bytes(tg_table *table, const tsurugi_codec *codec, Oid comparison, D
 }
 
 bool
-tsurugi_key_bytes_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value, Datum *bytes_out)
+tsurugi_key_bytes_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value, tg_key_side side,
+					   Datum *bytes_out)
 {
 	if (OidIsValid(comparison))
-		return rank_look(table, codec, comparison, value, bytes_out);
+		return rank_look(table, codec, comparison, value, side, bytes_out);
 	*bytes_out = tsurugi_canonical(codec->type, codec->collation, codec->sorted, value);
 	return true;
 }

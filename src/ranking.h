@@ -15,8 +15,11 @@
 /* The value is in its dictionary from now on, if it has a rank. */
 extern Datum tsurugi_key_bytes(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value);
 
-/* True if it is there, or has no rank; else false, and what is in the place of the greatest one below it, or 0: there is none. */
+/*
+ * True if it is there, or needs no rank; else false, and what is in the place of the greatest one below it, or of the least above; where
+ * there is none, what is below, or above, all.  If the value comes later, its place is between these two.
+ */
 extern bool tsurugi_key_bytes_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value,
-								   Datum *bytes_out);
+								   tg_key_side side, Datum *bytes_out);
 
 #endif /* TSURUGI_RANKING_H */

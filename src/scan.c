@@ -308,6 +308,41 @@ note_source(tsurugi_scan *scan)
 	}
 }
 
+/* The same of a key that no row has, because a value in it has no rank: of all keys that it may get.  For good. */
+static void
+note_gap(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+	tg_btree_cursor cursor;
+
+	tg_btree_cursor_init(&cursor, tg_index_tree(table, scan->stored), scan->gap[0].key, scan->gap[0].bytes,
+						 scan->gap[0].inclusive, scan->gap[1].key, scan->gap[1].bytes, scan->gap[1].inclusive, false);
+	(void) tg_reads_add_range(scan->session, tsurugi_reads(), table, scan->stored, &cursor);
+}
+
+/* Key or range of the turn.  False if no row has it. */
+static bool
+make_source(tsurugi_scan *scan)
+{
+	bool is_key = scan->shape.way == TSURUGI_WAY_KEY;
+	bool fresh = scan->elements == NULL;
+	bool made = is_key ? tsurugi_scan_make_key(scan) : open_range(scan);
+
+	if (likely(!scan->unranked) || (!made && !scan->has_gap))
+		return made;
+	/* What had no rank is in no row that the snapshot sees, if that is older; here it may be renewed until it is used. */
+	if (tsurugi_has_one_snapshot())
+	{
+		begin_at_level(scan);
+		if (fresh)
+			tsurugi_scan_forget_arrays(scan);
+		made = is_key ? tsurugi_scan_make_key(scan) : open_range(scan);
+	}
+	if (scan->has_gap && tsurugi_tracks)
+		note_gap(scan);
+	return made;
+}
+
 static bool
 open_source(tsurugi_scan *scan)
 {
@@ -320,7 +355,7 @@ open_source(tsurugi_scan *scan)
 		case TSURUGI_WAY_KEY:
 			return true;
 		case TSURUGI_WAY_RANGE:
-			if (!open_range(scan))
+			if (!make_source(scan))
 				return false;
 			if (one_snapshot)
 			{
@@ -365,7 +400,7 @@ find_by_key(tsurugi_scan *scan)
 	tg_status status;
 	tg_wait wait;
 
-	if (scan->looked_up || (scan->key_bytes == 0 && !tsurugi_scan_make_key(scan)))
+	if (scan->looked_up || (scan->key_bytes == 0 && !make_source(scan)))
 		return false;
 	scan->looked_up = true;
 	if (unlikely(tsurugi_snapshot_age_limit_ms > 0))

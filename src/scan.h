@@ -12,11 +12,21 @@
 #include "src/fdw.h"
 #include "src/relation.h"
 
+/* One end of a range of keys; the bytes are a key's beginning, none: open. */
+typedef struct tsurugi_range_end
+{
+	unsigned char *key; /* in the scan */
+	size_t bytes;
+	bool inclusive;
+} tsurugi_range_end;
+
 /* A column's part of a key, encoded. */
 typedef struct tsurugi_key_bytes
 {
 	size_t bytes;
 	unsigned char *data;
+	tsurugi_range_end
+		*gap; /* NULL, or of a value without rank: between which two it would get one; data is the first's */
 } tsurugi_key_bytes;
 
 /* The value that a column of an index is compared with. */
@@ -76,8 +86,11 @@ typedef struct tsurugi_scan
 	tsurugi_covers *covers;		   /* RANGE, with conditions on covers (cover_scan.c); NULL: else */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
-	size_t key_bytes;		/* KEY, and RANGE of one row: of all fixed columns; 0: not made yet */
-	tg_row_guess row_guess; /* KEY, RANGE */
+	size_t key_bytes;		  /* KEY, and RANGE of one row: of all fixed columns; 0: not made yet */
+	bool unranked;			  /* when key or range were made, a value had no rank */
+	bool has_gap;			  /* so that no row has the key: it would be between these, in the order of the index */
+	tsurugi_range_end gap[2]; /* neither is in it */
+	tg_row_guess row_guess;	  /* KEY, RANGE */
 	uint32_t
 		place_ahead; /* KEY, and RANGE of one row: of the last row that was found, by how much its place was above its id, chunks counted as full ones */
 	bool place_ahead_steady; /* so it was with the one before */

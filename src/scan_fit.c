@@ -27,7 +27,6 @@
 #include "utils/timestamp.h"
 
 #include "src/hashed.h"
-#include "src/kinds.h"
 #include "src/ranking.h"
 
 static bool
@@ -180,25 +179,15 @@ tsurugi_place_value(tg_table *table, const tsurugi_key_column *column, Datum dat
 	tsurugi_value(&column->codec, datum, out);
 }
 
-/*
- * A value that has a rank, and none yet, has not been stored yet: no row that the snapshot knows can have it.  But
- * whose reads are noted, or belong to areas, notes by its rank that he has looked for it.
- */
+/* A value that has a rank, and none yet, has not been stored yet: no row that a snapshot from before knows can have it. */
 static tsurugi_fit
-fit_canonical(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out)
+fit_canonical(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_key_side side, tg_value *out)
 {
 	Datum bytes;
-	bool is_there = tsurugi_key_bytes_look(table, &column->origin, column->comparison, datum, &bytes);
+	bool is_there = tsurugi_key_bytes_look(table, &column->origin, column->comparison, datum, side, &bytes);
 
-	if (!is_there && tsurugi_minds_areas)
-	{
-		tsurugi_place_value(table, column, datum, out);
-		return FIT_WITHIN;
-	}
-	if (bytes == 0)
-		return FIT_BELOW;
 	tsurugi_value(&column->codec, bytes, out);
-	return is_there ? FIT_WITHIN : FIT_BETWEEN;
+	return is_there ? FIT_WITHIN : FIT_UNRANKED;
 }
 
 static tsurugi_fit
@@ -218,14 +207,15 @@ fit_hash(const tsurugi_key_column *column, Oid type, Datum datum, tg_value *out)
 }
 
 tsurugi_fit
-tsurugi_fit_value(tg_table *table, const tsurugi_key_column *column, Oid type, Datum datum, tg_value *out)
+tsurugi_fit_value(tg_table *table, const tsurugi_key_column *column, Oid type, Datum datum, tg_key_side side,
+				  tg_value *out)
 {
 	const tsurugi_codec *codec = &column->codec;
 
 	if (column->hashed)
 		return fit_hash(column, type, datum, out);
 	if (column->canonical)
-		return fit_canonical(table, column, datum, out);
+		return fit_canonical(table, column, datum, side, out);
 	switch (type)
 	{
 		case INT8OID:

@@ -138,37 +138,76 @@ tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *
 	}
 }
 
-/* Appends a value that is not NULL to a key.  *bytes is the new length. */
+/* Appends a value that is not NULL to a key, or its neighbour on this side.  *bytes is the new length. */
 static tsurugi_fit
-append_datum(tsurugi_scan *scan, const tsurugi_key_value *value, Datum datum, unsigned char *key, size_t *bytes)
+append_datum(tsurugi_scan *scan, const tsurugi_key_value *value, Datum datum, tg_key_side side, unsigned char *key,
+			 size_t *bytes)
 {
 	tg_value stored;
-	tsurugi_fit where = tsurugi_fit_value(scan->described->table, value->column, value->type, datum, &stored);
+	tsurugi_fit where = tsurugi_fit_value(scan->described->table, value->column, value->type, datum, side, &stored);
 
-	if (where == FIT_WITHIN || where == FIT_BETWEEN)
+	if (where == FIT_WITHIN || where == FIT_BETWEEN || where == FIT_UNRANKED)
 	{
-		const tg_key_part *part = &value->column->part;
-		tg_kind kind = (tg_kind) value->column->codec.kind;
 		bool is_there;
 
-		/* as scan_fit.c does with other ranks */
-		if (part->long_above != 0 && tsurugi_minds_areas)
-			tsurugi_check(tg_key_rank(scan->session, scan->described->table, part, kind, &stored), NULL);
-		*bytes = tg_key_append_near(scan->described->table, key, *bytes, part, kind, &stored, &is_there);
+		*bytes = tg_key_append_near(scan->described->table, key, *bytes, &value->column->part,
+									(tg_kind) value->column->codec.kind, &stored, side, &is_there);
 		if (!is_there)
-			return FIT_BETWEEN;
+			where = FIT_UNRANKED;
 	}
+	if (where == FIT_UNRANKED)
+		scan->unranked = true;
 	return where;
 }
 
 /* The same of the i-th value. */
 static tsurugi_fit
-append_value(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
+append_value(tsurugi_scan *scan, int i, tg_key_side side, unsigned char *key, size_t *bytes)
 {
 	bool null;
 	Datum datum = tsurugi_scan_value_of(scan, &scan->key_values[i], &null);
 
-	return null ? FIT_NOWHERE : append_datum(scan, &scan->key_values[i], datum, key, bytes);
+	return null ? FIT_NOWHERE : append_datum(scan, &scan->key_values[i], datum, side, key, bytes);
+}
+
+/* Without a bound, or with one beyond all values: where the NULLs begin. */
+static void
+end_at_nulls(const tsurugi_key_column *column, tsurugi_range_end *end)
+{
+	end->bytes = tg_key_append_not_null(end->key, end->bytes, &column->part);
+	end->inclusive = true;
+}
+
+/*
+ * A value, if it has a place, behind *bytes of a key.  Of one that has no rank the gap that it would be in: others may come into that between the
+ * two looks, but nothing that is left out of it then is where the value is; and if that comes itself, its place is known.
+ */
+static tsurugi_fit
+append_or_gap(tsurugi_scan *scan, const tsurugi_key_value *value, Datum datum, size_t *bytes)
+{
+	bool descending = (value->column->part.order & TG_KEY_DESCENDING) != 0;
+	tsurugi_range_end first = {.key = scan->key, .bytes = *bytes};
+	tsurugi_range_end last = {.key = scan->key_high, .bytes = *bytes};
+	tsurugi_fit where =
+		append_datum(scan, value, datum, descending ? TG_KEY_ABOVE : TG_KEY_BELOW, first.key, &first.bytes);
+
+	if (likely(where != FIT_UNRANKED))
+	{
+		*bytes = first.bytes;
+		return where;
+	}
+	memcpy(last.key, scan->key, *bytes);
+	where = append_datum(scan, value, datum, descending ? TG_KEY_BELOW : TG_KEY_ABOVE, last.key, &last.bytes);
+	if (where == FIT_WITHIN)
+	{
+		*bytes = last.bytes;
+		memcpy(scan->key, last.key, last.bytes);
+		return where;
+	}
+	scan->gap[0] = first;
+	scan->gap[1] = last;
+	scan->has_gap = true;
+	return where;
 }
 
 /* --- arrays ------------------------------------------------------------------------------- */
@@ -180,7 +219,9 @@ compare_elements(const void *a, const void *b)
 	const tsurugi_key_bytes *right = b;
 	int order = memcmp(left->data, right->data, Min(left->bytes, right->bytes));
 
-	return order != 0 ? order : (left->bytes > right->bytes) - (left->bytes < right->bytes);
+	if (order == 0)
+		order = (left->bytes > right->bytes) - (left->bytes < right->bytes);
+	return order != 0 ? order : (left->gap != NULL) - (right->gap != NULL);
 }
 
 /* In the order of the scan, each once. */
@@ -192,7 +233,8 @@ sort_elements(tsurugi_key_value *value, bool backward)
 	qsort(value->elements, value->element_count, sizeof(tsurugi_key_bytes), compare_elements);
 	for (int i = 0; i < value->element_count; i++)
 	{
-		if (count == 0 || compare_elements(&value->elements[count - 1], &value->elements[i]) != 0)
+		if (count == 0 || value->elements[i].gap != NULL ||
+			compare_elements(&value->elements[count - 1], &value->elements[i]) != 0)
 			value->elements[count++] = value->elements[i];
 	}
 	value->element_count = count;
@@ -205,7 +247,32 @@ sort_elements(tsurugi_key_value *value, bool backward)
 	}
 }
 
-/* Computes an array and encodes its elements; those that no row can have are left out. */
+static unsigned char *
+copy_bytes(const tsurugi_scan *scan, const unsigned char *data, size_t bytes)
+{
+	return memcpy(MemoryContextAlloc(scan->elements, bytes), data, bytes);
+}
+
+/* An element whose encoding, or whose gap, is in the scan. */
+static void
+keep_element(tsurugi_scan *scan, tsurugi_key_bytes *element, size_t bytes)
+{
+	*element = (tsurugi_key_bytes){.bytes = bytes};
+	if (scan->has_gap)
+	{
+		element->gap = MemoryContextAlloc(scan->elements, sizeof(scan->gap));
+		for (int i = 0; i < 2; i++)
+		{
+			element->gap[i] = scan->gap[i];
+			element->gap[i].key = copy_bytes(scan, scan->gap[i].key, scan->gap[i].bytes);
+		}
+		element->bytes = element->gap[0].bytes;
+	}
+	element->data = element->gap != NULL ? element->gap[0].key : copy_bytes(scan, scan->key, bytes);
+	scan->has_gap = false;
+}
+
+/* Computes an array and encodes its elements; those that no row can have, nor get, are left out. */
 static void
 make_elements(tsurugi_scan *scan, tsurugi_key_value *value)
 {
@@ -231,12 +298,9 @@ make_elements(tsurugi_scan *scan, tsurugi_key_value *value)
 	{
 		size_t bytes = 0;
 
-		/* key is not in use yet */
-		if (nulls[i] || append_datum(scan, value, elements[i], scan->key, &bytes) != FIT_WITHIN)
-			continue;
-		value->elements[value->element_count].bytes = bytes;
-		value->elements[value->element_count++].data =
-			memcpy(MemoryContextAlloc(scan->elements, bytes), scan->key, bytes);
+		/* the buffers are not in use yet */
+		if (!nulls[i] && (append_or_gap(scan, value, elements[i], &bytes) == FIT_WITHIN || scan->has_gap))
+			keep_element(scan, &value->elements[value->element_count++], bytes);
 	}
 	sort_elements(value, scan->shape.backward);
 }
@@ -287,25 +351,55 @@ tsurugi_scan_next_turn(tsurugi_scan *scan)
 
 /* --- whole keys and ranges ----------------------------------------------------------------- */
 
+/* Appends the element whose turn it is.  False if no row can have it. */
+static bool
+append_element(tsurugi_scan *scan, const tsurugi_key_value *value, size_t *bytes)
+{
+	const tsurugi_key_bytes *element = &value->elements[value->turn];
+	tsurugi_range_end *gap = scan->gap;
+
+	if (value->element_count == 0)
+		return false;
+	if (element->gap == NULL)
+	{
+		if (*bytes + element->bytes > TG_KEY_BYTES_MAX)
+			return false;
+		memcpy(scan->key + *bytes, element->data, element->bytes);
+		*bytes += element->bytes;
+		return true;
+	}
+	memcpy(scan->key_high, scan->key, *bytes);
+	gap[0] = (tsurugi_range_end){.key = scan->key, .bytes = *bytes};
+	gap[1] = (tsurugi_range_end){.key = scan->key_high, .bytes = *bytes};
+	for (int i = 0; i < 2; i++)
+	{
+		size_t more = Min(element->gap[i].bytes, TG_KEY_BYTES_MAX - *bytes);
+
+		memcpy(gap[i].key + *bytes, element->gap[i].key, more);
+		gap[i].bytes += more;
+	}
+	scan->has_gap = scan->unranked = true;
+	return false;
+}
+
 /* The part of a column that is fixed.  False if no row can have it. */
 static bool
 append_fixed(tsurugi_scan *scan, int column, int *i, size_t *bytes)
 {
-	const tsurugi_key_value *value = &scan->key_values[*i];
+	const tsurugi_key_value *value;
+	Datum datum;
+	bool null;
 
 	if ((scan->shape.nulls >> column & 1) != 0)
 	{
 		*bytes = tg_key_append_null(scan->key, *bytes, &scan->index->key[column].part);
 		return *bytes != SIZE_MAX;
 	}
-	if (!value->is_array)
-		return append_value(scan, (*i)++, scan->key, bytes) == FIT_WITHIN;
-	(*i)++;
-	if (value->element_count == 0 || *bytes + value->elements[value->turn].bytes > TG_KEY_BYTES_MAX)
-		return false;
-	memcpy(scan->key + *bytes, value->elements[value->turn].data, value->elements[value->turn].bytes);
-	*bytes += value->elements[value->turn].bytes;
-	return true;
+	value = &scan->key_values[(*i)++];
+	if (value->is_array)
+		return append_element(scan, value, bytes);
+	datum = tsurugi_scan_value_of(scan, value, &null);
+	return !null && append_or_gap(scan, value, datum, bytes) == FIT_WITHIN;
 }
 
 /* The fixed columns' values; false if no row can have them. */
@@ -314,6 +408,7 @@ make_fixed(tsurugi_scan *scan, size_t *bytes)
 {
 	int i = 0;
 
+	scan->unranked = scan->has_gap = false;
 	if (scan->shape.arrays != 0)
 		make_arrays(scan);
 	*bytes = 0;
@@ -323,27 +418,20 @@ make_fixed(tsurugi_scan *scan, size_t *bytes)
 	return true;
 }
 
-/* An end without a bound, or with one beyond all values: where the NULLs begin. */
-static void
-end_at_nulls(const tsurugi_scan *scan, tsurugi_range_end *end)
-{
-	end->bytes = tg_key_append_not_null(end->key, end->bytes, &scan->index->key[scan->shape.fixed_count].part);
-}
-
 /*
  * A bound's values, from the i-th on.  What it says of the first column is returned; what follows makes the range smaller, as
  * far as the index has keys with just these values.
  */
 static tsurugi_fit
-append_bound(tsurugi_scan *scan, int i, int count, tsurugi_range_end *end)
+append_bound(tsurugi_scan *scan, int i, int count, tg_key_side side, tsurugi_range_end *end)
 {
-	tsurugi_fit where = append_value(scan, i, end->key, &end->bytes);
+	tsurugi_fit where = append_value(scan, i, side, end->key, &end->bytes);
 
 	for (int more = 1; where == FIT_WITHIN && more < count; more++)
 	{
 		size_t bytes = end->bytes;
 
-		if (append_value(scan, i + more, end->key, &bytes) != FIT_WITHIN)
+		if (append_value(scan, i + more, side, end->key, &bytes) != FIT_WITHIN)
 			break;
 		end->bytes = bytes;
 	}
@@ -356,35 +444,30 @@ make_low(tsurugi_scan *scan, tsurugi_range_end *low)
 {
 	int count = tsurugi_shape_low_count(&scan->shape);
 	int high_count = tsurugi_shape_high_count(&scan->shape);
-	tsurugi_fit where;
+	tsurugi_fit where = FIT_BELOW;
 
-	if (count == 0)
-	{
-		end_at_nulls(scan, low);
-		return true;
-	}
-	where = append_bound(scan, scan->key_value_count - high_count - count, count, low);
+	if (count > 0)
+		where = append_bound(scan, scan->key_value_count - high_count - count, count, TG_KEY_BELOW, low);
 	if (where == FIT_BELOW)
-		end_at_nulls(scan, low);
-	low->inclusive = where == FIT_BELOW || (where == FIT_WITHIN && scan->shape.low == TSURUGI_BOUND_INCLUSIVE);
+		end_at_nulls(&scan->index->key[scan->shape.fixed_count], low);
+	else
+		low->inclusive = where == FIT_WITHIN && scan->shape.low == TSURUGI_BOUND_INCLUSIVE;
 	return where != FIT_NOWHERE && where != FIT_ABOVE;
 }
 
+/* The same.  What has no rank ends at what is above it, so that whoever comes between later is in the range that was read. */
 static bool
 make_high(tsurugi_scan *scan, tsurugi_range_end *high)
 {
 	int count = tsurugi_shape_high_count(&scan->shape);
-	tsurugi_fit where;
+	tsurugi_fit where = FIT_ABOVE;
 
-	if (count == 0)
-	{
-		end_at_nulls(scan, high);
-		return true;
-	}
-	where = append_bound(scan, scan->key_value_count - count, count, high);
+	if (count > 0)
+		where = append_bound(scan, scan->key_value_count - count, count, TG_KEY_ABOVE, high);
 	if (where == FIT_ABOVE)
-		end_at_nulls(scan, high);
-	high->inclusive = where == FIT_ABOVE || where == FIT_BETWEEN || scan->shape.high == TSURUGI_BOUND_INCLUSIVE;
+		end_at_nulls(&scan->index->key[scan->shape.fixed_count], high);
+	else
+		high->inclusive = where == FIT_BETWEEN || (where == FIT_WITHIN && scan->shape.high == TSURUGI_BOUND_INCLUSIVE);
 	return where != FIT_NOWHERE && where != FIT_BELOW;
 }
 

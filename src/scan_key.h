@@ -13,16 +13,11 @@ extern Datum tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *
 /* Fills in the index and the values of a scan by KEY or RANGE. */
 extern void tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan);
 
-/* KEY: makes the key of the current turn.  False if no row can have it. */
+/*
+ * KEY: makes the key of the current turn.  False if no row can have it.  Of this and the next: a value that has no rank in the table (unranked)
+ * had none when it was looked up, so that no row of a snapshot from before has it.
+ */
 extern bool tsurugi_scan_make_key(tsurugi_scan *scan);
-
-/* One end of a range of keys; the bytes are a key's beginning, none: open. */
-typedef struct tsurugi_range_end
-{
-	unsigned char *key; /* in the scan */
-	size_t bytes;
-	bool inclusive;
-} tsurugi_range_end;
 
 /* RANGE: makes the range of the current turn, in the order of the index.  False if it is empty. */
 extern bool tsurugi_scan_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last);

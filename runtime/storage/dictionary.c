@@ -19,7 +19,7 @@
  *	3. Higher levels are short cuts, by rank alone.  They are linked afterwards; until then searches take longer.
  *	4. What an entry says is written before it is linked (release), and read through the link (acquire).
  *
- * Ranks are digits of 64 bits, big-endian, the last of which is not 0; a rank that is the beginning of
+ * Ranks are digits of 64 bits, big-endian, the last of which is not 0, and none the greatest number, which is above all; a rank that is the beginning of
  * another is below it.  Between two ranks: behind what they have in common a digit between the two that follow, or,
  * if there is none, the lower one's digit and one more.  Where the lower rank, or the upper one, has no digit any more, values
  * go on in one direction as a rule: so the new digit is STEP from the other, or half of the way, if that is
@@ -42,6 +42,7 @@
 #define DIGIT_BYTES 8
 #define DIGITS_MAX (TG_RANK_BYTES_MAX / DIGIT_BYTES)
 #define STEP (UINT64_C(1) << 32)
+#define DIGIT_ABOVE_ALL UINT64_MAX
 
 /* After the struct: pointers of the levels, the value, padded to 8 bytes, and the rank. */
 typedef struct entry
@@ -66,6 +67,8 @@ typedef struct place
 	entry *before[LEVELS];
 	entry *after[LEVELS];
 } place;
+
+static const unsigned char rank_above_all[DIGIT_BYTES] = {255, 255, 255, 255, 255, 255, 255, 255};
 
 _Static_assert(sizeof(entry) % 8 == 0, "values are aligned");
 
@@ -228,9 +231,9 @@ put_digit(unsigned char *rank, unsigned i, uint64_t digit)
 }
 
 static uint64_t
-step_of(unsigned __int128 gap)
+step_of(uint64_t gap)
 {
-	return gap / 2 < STEP ? (uint64_t) (gap / 2) : STEP;
+	return gap / 2 < STEP ? gap / 2 : STEP;
 }
 
 /* A rank between those of two entries, after NULL being beyond all.  Its length, or 0: it would be too long. */
@@ -243,7 +246,7 @@ make_rank(const entry *before, const entry *after, unsigned char rank[TG_RANK_BY
 		uint64_t high;
 		bool has_low = digit_at(before, i, &low);
 		bool has_high = after != NULL && digit_at(after, i, &high);
-		unsigned __int128 gap = (has_high ? high : (unsigned __int128) 1 << 64) - low;
+		uint64_t gap = (has_high ? high : DIGIT_ABOVE_ALL) - low;
 
 		if (gap <= 1)
 		{
@@ -254,7 +257,7 @@ make_rank(const entry *before, const entry *after, unsigned char rank[TG_RANK_BY
 			continue;
 		}
 		if (has_low)
-			put_digit(rank, i, low + (has_high ? (uint64_t) (gap / 2) : step_of(gap)));
+			put_digit(rank, i, low + (has_high ? gap / 2 : step_of(gap)));
 		else
 			put_digit(rank, i, has_high ? high - step_of(gap) : UINT64_C(1) << 63);
 		return (i + 1) * DIGIT_BYTES;
@@ -297,12 +300,21 @@ search(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argumen
 }
 
 bool
-tg_dictionary_look(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argument, tg_ranked *ranked_out)
+tg_dictionary_look(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argument, tg_ranked *ranked_out,
+				   tg_ranked *above_out)
 {
 	place found;
-	const entry *has = search(dictionary, compare, argument, &found);
+	const entry *has = NULL;
 
+	*ranked_out = (tg_ranked){.value = "", .rank = ""};
+	if (above_out != NULL)
+		*above_out = (tg_ranked){.value = "", .rank = rank_above_all, .rank_bytes = DIGIT_BYTES};
+	if (dictionary == NULL)
+		return false;
+	has = search(dictionary, compare, argument, &found);
 	describe(has != NULL ? has : found.before[0], ranked_out);
+	if (has == NULL && above_out != NULL && found.after[0] != NULL)
+		describe(found.after[0], above_out);
 	return has != NULL;
 }
 

@@ -58,11 +58,12 @@ extern tg_status tg_dictionary_get(tg_session *session, tg_table *table, tg_rank
 								   tg_dictionary **dictionary_out) TG_MUST_USE;
 
 /*
- * The value, if it is there (true), or the greatest below it (of 0 rank bytes, if there is none).  Outside an epoch.
- * Values that others add meanwhile may or may not be found.
+ * The value, if it is there (true), or the greatest below it, and the least above (above_out may be NULL).  Where there is none, its rank
+ * is below, or above, all ranks, and its value empty; so it is with no dictionary (NULL).  These two were neighbours: if the value is added
+ * later, its rank is between theirs.  Outside an epoch.  Values that others add meanwhile may or may not be found.
  */
 extern bool tg_dictionary_look(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argument,
-							   tg_ranked *ranked_out);
+							   tg_ranked *ranked_out, tg_ranked *above_out);
 
 /*
  * Finds the value or adds it, as these bytes.  TG_NO_MEMORY; TG_TOO_LARGE: too many came in between the same two.

@@ -11,9 +11,10 @@
  * 2. Equality: ranks are equal where the strings are.  So unique keys need nothing else.
  * 3. A string gets its rank before the first entry with it is made, by whoever makes it, and keeps it as long as the table lives.  So the
  *	  key of a stored version that has an entry can always be made, by the collector, too, and a string without rank is in no key.
- * 4. Who looks for a string without rank, without giving it one, has a place just above the greatest long one that is below it and has
- *	  the same beginning, or, if there is none, the beginning itself.  Rows that get into the gap later are not his snapshot's.  Who
- *	  notes what he reads gives it its rank before (the host does), so that his place stays where it is.
+ * 4. Who looks for a string without rank has two places: just above the greatest long one below it with the same beginning, or, if there is
+ *	  none, the beginning itself; and just below the least long one above it with the same beginning, or above all that there could be.
+ *	  If the string gets a rank later, its keys are between these two (dictionary.h), and so they are what he notes who notes what he reads.
+ *	  Rows that get there later are not his snapshot's, if he has looked after its time.
  *
  * All strings of a table's keys are in one dictionary; the parts of different keys may have different L, for a rank does not depend
  * on it.  Here keys of several strings share the bytes that there are.
@@ -133,20 +134,32 @@ tg_key_rank(tg_session *session, tg_table *table, const tg_key_part *part, tg_ki
 	return tg_dictionary_add(session, dictionary, compare, &of, of.data, of.bytes, &ranked);
 }
 
-/* The string, if it has a rank (true), or the greatest one below it that has the same beginning; of 0 rank bytes, if there is none. */
 static bool
-look(const tg_table *table, const tg_key_part *part, text *of, tg_ranked *ranked_out)
+has_beginning(const tg_key_part *part, const text *of, const tg_ranked *ranked)
 {
-	const tg_dictionary *dictionary = tg_dictionary_find(table, by_bytes);
-	bool is_there = false;
+	return ranked->value_bytes > part->long_above && memcmp(ranked->value, of->data, part->long_above) == 0;
+}
 
-	*ranked_out = (tg_ranked){.rank = "", .rank_bytes = 0};
-	if (dictionary != NULL)
-		is_there = tg_dictionary_look(dictionary, compare, of, ranked_out);
-	if (!is_there && ranked_out->rank_bytes > 0 &&
-		(ranked_out->value_bytes <= part->long_above || memcmp(ranked_out->value, of->data, part->long_above) != 0))
-		ranked_out->rank_bytes = 0;
-	return is_there;
+/*
+ * The string, if it has a rank (true), or the one next to it on that side that has the same beginning; if there is none, a rank on that side
+ * of all ranks.
+ */
+static bool
+look(const tg_table *table, const tg_key_part *part, text *of, tg_key_side side, tg_ranked *ranked_out)
+{
+	tg_ranked above;
+	tg_ranked beyond_below;
+	tg_ranked beyond_above;
+	bool is_there = tg_dictionary_look(tg_dictionary_find(table, by_bytes), compare, of, ranked_out, &above);
+
+	if (is_there)
+		return true;
+	(void) tg_dictionary_look(NULL, compare, of, &beyond_below, &beyond_above);
+	if (side == TG_KEY_ABOVE)
+		*ranked_out = has_beginning(part, of, &above) ? above : beyond_above;
+	else if (!has_beginning(part, of, ranked_out))
+		*ranked_out = beyond_below;
+	return false;
 }
 
 size_t
@@ -158,14 +171,14 @@ tg_key_append_of(const tg_table *table, unsigned char *key, size_t at, const tg_
 
 	if (tg_likely(!is_long(part, kind, value, &of)))
 		return tg_key_append(key, at, part, kind, value);
-	if (!look(table, part, &of, &ranked))
+	if (!look(table, part, &of, TG_KEY_BELOW, &ranked))
 		return TG_KEY_UNRANKED;
 	return append_short(key, at, part, &of, &ranked);
 }
 
 size_t
 tg_key_append_near(const tg_table *table, unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind,
-				   const tg_value *value, bool *is_there)
+				   const tg_value *value, tg_key_side side, bool *is_there)
 {
 	tg_ranked ranked;
 	size_t end;
@@ -176,7 +189,7 @@ tg_key_append_near(const tg_table *table, unsigned char *key, size_t at, const t
 		end = tg_key_append(key, at, part, kind, value);
 	else
 	{
-		*is_there = look(table, part, &of, &ranked);
+		*is_there = look(table, part, &of, side, &ranked);
 		end = append_short(key, at, part, &of, &ranked);
 	}
 	if (end != SIZE_MAX)

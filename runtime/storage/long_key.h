@@ -32,13 +32,19 @@ extern tg_status tg_key_rank(tg_session *session, tg_table *table, const tg_key_
 extern size_t tg_key_append_of(const tg_table *table, unsigned char *key, size_t at, const tg_key_part *part,
 							   tg_kind kind, const tg_value *value);
 
+typedef enum tg_key_side
+{
+	TG_KEY_BELOW,
+	TG_KEY_ABOVE
+} tg_key_side;
+
 /*
- * The same of a value that is looked for.  If it is in none of the table's keys (*is_there), what is appended is below it, and
- * all keys of the table lie on the same side of that as of the value, but for keys equal to it, which are below the value.  Nothing is
- * said of values that others add meanwhile.  Always has room: a key too long ends at TG_KEY_BYTES_MAX.
+ * The same of a value that is looked for.  If it is in none of the table's keys (*is_there), what is appended is on that side of it, and
+ * all keys of the table lie on the same side of that as of the value, but for keys equal to it, which are on that side of the
+ * value.  Keys that get this value later lie between the two.  Always has room: a key too long ends at TG_KEY_BYTES_MAX.
  */
 extern size_t tg_key_append_near(const tg_table *table, unsigned char *key, size_t at, const tg_key_part *part,
-								 tg_kind kind, const tg_value *value, bool *is_there);
+								 tg_kind kind, const tg_value *value, tg_key_side side, bool *is_there);
 
 /*
  * The primary key of a row that is going to be written: values[i] is the value of layout column i, and its strings have their ranks

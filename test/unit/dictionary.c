@@ -77,8 +77,8 @@ is_in_order(const tg_dictionary *dictionary, int32_t low, int32_t high, uint32_t
 		int32_t equal = number + 1;
 		tg_ranked again;
 
-		if (!tg_dictionary_look(dictionary, compare_numbers, &number, &ranked) ||
-			!tg_dictionary_look(dictionary, compare_numbers, &equal, &again) || ranked.rank != again.rank ||
+		if (!tg_dictionary_look(dictionary, compare_numbers, &number, &ranked, NULL) ||
+			!tg_dictionary_look(dictionary, compare_numbers, &equal, &again, NULL) || ranked.rank != again.rank ||
 			compare_ranks(&before, &ranked) >= 0)
 			return false;
 		if (ranked.rank_bytes > *rank_bytes_max)
@@ -121,9 +121,9 @@ check_order(const char *order, uint32_t bytes_max)
 	unit_equal(failed, 0, "%s: all are added", order);
 	unit_ok(is_in_order(dictionary, 2, high, &rank_bytes), "%s: ranks are in order", order);
 	unit_ok(rank_bytes <= bytes_max, "%s: ranks have at most %u bytes, not %u", order, bytes_max, rank_bytes);
-	unit_ok(!tg_dictionary_look(dictionary, compare_numbers, &low, &ranked) && ranked.rank_bytes == 0,
+	unit_ok(!tg_dictionary_look(dictionary, compare_numbers, &low, &ranked, NULL) && ranked.rank_bytes == 0,
 			"%s: nothing is below the first", order);
-	unit_ok(!tg_dictionary_look(dictionary, compare_numbers, &high, &ranked) && ranked.value_bytes == 4 &&
+	unit_ok(!tg_dictionary_look(dictionary, compare_numbers, &high, &ranked, NULL) && ranked.value_bytes == 4 &&
 				*(const int32_t *) ranked.value / 2 == VALUES,
 			"%s: the last is below what is beyond all", order);
 	tg_table_release(main_session, table);
@@ -213,7 +213,7 @@ check_refused(void)
 	tg_arena_limit_set(1);
 	while (add(main_session, dictionary, number, &ranked) == TG_OK)
 		number += 2;
-	unit_ok(!tg_dictionary_look(dictionary, compare_numbers, &number, &ranked) &&
+	unit_ok(!tg_dictionary_look(dictionary, compare_numbers, &number, &ranked, NULL) &&
 				*(const int32_t *) ranked.value == number - 2,
 			"a value without memory is not there");
 	tg_arena_limit_set((size_t) 1 << 30);

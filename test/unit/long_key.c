@@ -27,6 +27,8 @@ typedef struct string
 	tg_value value;
 	unsigned char key[TG_KEY_BYTES_MAX];
 	size_t key_bytes;
+	unsigned char above[TG_KEY_BYTES_MAX]; /* what has no rank: its place below the next one */
+	size_t above_bytes;
 } string;
 
 static string strings[STRINGS];
@@ -123,9 +125,14 @@ check_strings(const char *name, unsigned part_count, uint8_t code, uint8_t order
 	{
 		string *made = &strings[i];
 		bool is_there;
+		bool is_there_too;
 		size_t bytes = tg_key_append_of(table, made->key, 0, &parts[0], TG_KIND_STRING, &made->value);
 
-		made->key_bytes = tg_key_append_near(table, made->key, 0, &parts[0], TG_KIND_STRING, &made->value, &is_there);
+		made->key_bytes =
+			tg_key_append_near(table, made->key, 0, &parts[0], TG_KIND_STRING, &made->value, TG_KEY_BELOW, &is_there);
+		made->above_bytes = tg_key_append_near(table, made->above, 0, &parts[0], TG_KIND_STRING, &made->value,
+											   TG_KEY_ABOVE, &is_there_too);
+		wrong_rank += is_there != is_there_too;
 		if ((made->ranked || !is_long(made, &parts[0])) && !is_there)
 			wrong_rank++;
 		made->ranked = is_there;
@@ -146,7 +153,13 @@ check_strings(const char *name, unsigned part_count, uint8_t code, uint8_t order
 				wrong_order += found != expected;
 			/* what is equal to the place is below the string; nothing that is there is equal to the string */
 			else if (a->ranked)
+			{
 				wrong_place += expected < 0 ? found > 0 : found <= 0;
+				found = compare_bytes(a->key, a->key_bytes, b->above, b->above_bytes);
+				if ((order & TG_KEY_DESCENDING) != 0)
+					found = -found;
+				wrong_place += expected < 0 ? found >= 0 : found < 0;
+			}
 		}
 	unit_equal(wrong_order, 0, name);
 	unit_equal(wrong_place, 0, "what has no rank has its place between the others");
