@@ -539,7 +539,7 @@ swap_names(Move *move)
 static Oid
 move_table(Oid relation_id, const char *method)
 {
-	Relation relation = tsurugi_open_with_kin(relation_id);
+	Relation relation = table_open(relation_id, NoLock);
 	Move move = {.old = relation_id, .owner = relation->rd_rel->relowner};
 	bool partition = relation->rd_rel->relispartition;
 	tsurugi_followers above = {0};
@@ -625,13 +625,16 @@ is_ordinary(Oid relation)
 	return get_rel_relkind(relation) == RELKIND_RELATION;
 }
 
-bool
-tsurugi_access_method_run(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
+/* The method that a table is to have, if it is of ours, or to be; else NULL. */
+static const char *
+wanted_method(Oid relation, const AlterTableStmt *statement)
 {
 	bool ours = tsurugi_is_our_table(relation);
 	const char *method = NULL;
 	ListCell *cell;
 
+	if (!ours && !is_ordinary(relation))
+		return NULL;
 	foreach (cell, statement->cmds)
 	{
 		const AlterTableCmd *command = lfirst(cell);
@@ -639,13 +642,47 @@ tsurugi_access_method_run(const tsurugi_utility *utility, Oid relation, AlterTab
 		if (command->subtype == AT_SetAccessMethod && (ours || strcmp(command->name, TSURUGI_METHOD) == 0))
 			method = command->name;
 	}
-	if (method == NULL || (!ours && !is_ordinary(relation)))
+	return method;
+}
+
+static bool
+moves(Oid relation, const AlterTableStmt *statement)
+{
+	const char *method = wanted_method(relation, statement);
+
+	return method != NULL && list_length(statement->cmds) == 1 &&
+		   tsurugi_is_our_table(relation) != (strcmp(method, TSURUGI_METHOD) == 0);
+}
+
+Oid
+tsurugi_access_method_lock(const AlterTableStmt *statement)
+{
+	Oid relation = RangeVarGetRelid(statement->relation, NoLock, true);
+
+	while (OidIsValid(relation) && pg_class_ownercheck(relation, GetUserId()) && moves(relation, statement))
+	{
+		Oid found = relation;
+
+		tsurugi_lock_with_kin(found);
+		relation = RangeVarGetRelid(statement->relation, NoLock, true);
+		if (relation == found)
+			break;
+	}
+	return relation;
+}
+
+bool
+tsurugi_access_method_run(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
+{
+	const char *method = wanted_method(relation, statement);
+
+	if (method == NULL)
 		return false;
 	if (list_length(statement->cmds) > 1)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot move a table into or out of memory together with other changes"),
 						errhint("Use an ALTER TABLE of its own.")));
-	if (ours != (strcmp(method, TSURUGI_METHOD) == 0))
+	if (moves(relation, statement))
 	{
 		Moving moving = {.relation = relation, .method = method, .written = statement};
 

@@ -8,6 +8,12 @@
 #include "src/utility.h"
 
 /*
+ * What the statement is about.  If it moves that, and the user owns it, it is locked, as is what it inherits from; whoever
+ * waited for another one to move it is told of the relation that there is now.
+ */
+extern Oid tsurugi_access_method_lock(const AlterTableStmt *statement);
+
+/*
  * Runs the statement if it moves a table, which the user owns, into or out of
  * memory.  False: it does something else; nothing was done.
  */

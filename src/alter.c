@@ -642,7 +642,7 @@ alter_with_events(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 void
 tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 {
-	Oid relation_id = RangeVarGetRelid(written->relation, NoLock, true);
+	Oid relation_id = tsurugi_access_method_lock(written);
 
 	/* what cannot be altered PostgreSQL refuses in its own words */
 	if (!OidIsValid(relation_id) || !pg_class_ownercheck(relation_id, GetUserId()))

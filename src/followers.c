@@ -191,9 +191,24 @@ static const char *const index_columns_question =
 	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid "
 	"WHERE i.indrelid = $1 AND a.attstattarget >= 0 ORDER BY r.oid, a.attnum";
 
+/* PostgreSQL writes down constraints by the transaction's snapshot: not those that others have made after it. */
+static const char *const unseen_question =
+	"SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint WHERE (conrelid = $1 OR confrelid = $1 "
+	"OR confrelid IN (SELECT relid FROM pg_catalog.pg_partition_ancestors($1))) AND contype IN ('c', 'f') "
+	"AND pg_catalog.pg_get_constraintdef(oid) IS NULL";
+
+static void
+check_seen(Oid relation)
+{
+	if (ask(unseen_question, relation) != NIL)
+		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+						errmsg("could not serialize access due to concurrent update")));
+}
+
 void
 tsurugi_followers_collect(Oid relation, tsurugi_followers *followers)
 {
+	check_seen(relation);
 	followers->replace = ask(views_question, relation);
 	followers->drop = ask(drops_question, relation);
 	followers->unchecked = ask(unchecked_question, relation);
@@ -209,6 +224,7 @@ tsurugi_followers_collect(Oid relation, tsurugi_followers *followers)
 void
 tsurugi_followers_collect_above(Oid partition, tsurugi_followers *followers)
 {
+	check_seen(partition);
 	followers->replace = NIL;
 	followers->drop = ask(DROP_KEYS OF_ABOVE, partition);
 	followers->create = list_concat(ask(ADD_KEYS OF_ABOVE, partition), ask(COMMENT_KEYS OF_ABOVE, partition));

@@ -58,8 +58,8 @@ direct_parents(Oid relation_id)
  * What is above it is locked first, as by everybody: who reads that waits there, before he looks for what is below, where he would
  * wait for a relation that is gone then, and pass it over.  What is below is locked last: it is not to be dropped meanwhile.
  */
-Relation
-tsurugi_open_with_kin(Oid relation_id)
+void
+tsurugi_lock_with_kin(Oid relation_id)
 {
 	for (;;)
 	{
@@ -73,8 +73,8 @@ tsurugi_open_with_kin(Oid relation_id)
 			break;
 		UnlockRelationOid(relation_id, AccessExclusiveLock);
 	}
-	(void) find_inheritance_children(relation_id, ShareUpdateExclusiveLock);
-	return table_open(relation_id, NoLock);
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
+		(void) find_inheritance_children(relation_id, ShareUpdateExclusiveLock);
 }
 
 /* --- places ---------------------------------------------------------------------------------------- */
