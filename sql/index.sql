@@ -66,7 +66,6 @@ SELECT twice(s) FROM unnest(ARRAY['CREATE INDEX ON t (nope)', 'CREATE INDEX ON t
 	'CREATE TABLE bad (a int UNIQUE, UNIQUE (a, a))', 'CREATE TABLE bad (a int, UNIQUE (nope))',
 	'CREATE TABLE bad (a int PRIMARY KEY, PRIMARY KEY (a))', 'ALTER TABLE t ADD PRIMARY KEY (a)']) s;
 -- refused here only
-CREATE INDEX ON index_ours.t USING gist (to_tsquery('simple', b));
 ALTER TABLE index_ours.t ADD EXCLUDE USING gin (a WITH =);
 
 -- What is unique, and what it says

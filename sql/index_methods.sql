@@ -34,8 +34,14 @@ CREATE INDEX b_mixed ON t USING brin (r, id);
 SELECT plans('SELECT * FROM t WHERE i BETWEEN 3 AND 4 ORDER BY i', 'SELECT * FROM t WHERE i = 3 AND id > 100', 'SELECT * FROM t WHERE i IS NULL',
 	'SELECT * FROM t WHERE b = ''b3''', 'SELECT * FROM t WHERE b > ''b3''', 'SELECT max(i) FROM t', 'SELECT x.id FROM t x JOIN t y ON x.b = y.b WHERE y.id = 3');
 \d t
+-- inclusion goes by covers
+CREATE INDEX b_inclusion ON t USING brin (r);
+EXPLAIN (COSTS OFF) SELECT * FROM t WHERE r && '[3,5)';
+DROP INDEX b_inclusion;
+-- of other operator classes an index is there for the definition's sake
+CREATE INDEX unserved ON t USING gist (to_tsquery('simple', b));
+DROP INDEX unserved;
 -- refused here only
-CREATE INDEX ON t USING brin (r);
 SELECT brin_summarize_new_values('b_ib');
 CREATE EXTENSION bloom;
 CREATE INDEX ON t USING bloom (i);

@@ -18,6 +18,8 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "src/space_class.h"
+
 /* Whether an operator of the class is that of the default class, of another method, for what it is for, too. */
 static bool
 is_usual(Oid class, StrategyNumber strategy, Oid method, StrategyNumber usual_strategy)
@@ -31,7 +33,7 @@ is_usual(Oid class, StrategyNumber strategy, Oid method, StrategyNumber usual_st
 }
 
 tsurugi_brin
-tsurugi_brin_of(Oid class)
+tsurugi_brin_of(Oid class, Oid type)
 {
 	Oid input = get_opclass_input_type(class);
 
@@ -44,6 +46,9 @@ tsurugi_brin_of(Oid class)
 		case F_BRIN_BLOOM_OPCINFO:
 			return is_usual(class, HTEqualStrategyNumber, HASH_AM_OID, HTEqualStrategyNumber) ? TSURUGI_BRIN_EQUALITY
 																							  : TSURUGI_BRIN_NOTHING;
+		case F_BRIN_INCLUSION_OPCINFO:
+			return tsurugi_space_form_of(class, type, InvalidOid) == TSURUGI_SPACE_COVER ? TSURUGI_BRIN_COVERS
+																						 : TSURUGI_BRIN_NOTHING;
 		default:
 			return TSURUGI_BRIN_NOTHING;
 	}
@@ -56,13 +61,10 @@ tsurugi_brin_hash_family(Oid type)
 }
 
 void
-tsurugi_brin_check(const char *name, const Oid *classes, int count)
+tsurugi_brin_check(const Oid *classes, const Oid *types, int count)
 {
 	for (int i = 0; i < count; i++)
-		if (tsurugi_brin_of(classes[i]) != TSURUGI_BRIN_NOTHING)
+		if (tsurugi_brin_of(classes[i], getBaseType(types[i])) != TSURUGI_BRIN_NOTHING)
 			return;
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("column \"%s\" cannot be in an index of a table in memory", name),
-					errdetail("Of access method \"brin\" operator classes minmax, minmax_multi and bloom can, if their "
-							  "operators are those of the type's default order and hash.")));
+	tsurugi_space_tell_unserved(classes[0]);
 }

@@ -12,16 +12,17 @@ typedef enum tsurugi_brin
 {
 	TSURUGI_BRIN_RANGES,   /* minmax, minmax_multi, in the usual order of the type */
 	TSURUGI_BRIN_EQUALITY, /* bloom */
+	TSURUGI_BRIN_COVERS,   /* inclusion, of types that have covers (cover.h) */
 	TSURUGI_BRIN_NOTHING   /* the column is no part of the tree */
 } tsurugi_brin;
 
-/* Of a column, by its operator class. */
-extern tsurugi_brin tsurugi_brin_of(Oid class);
+/* Of a column of a base type, by its operator class. */
+extern tsurugi_brin tsurugi_brin_of(Oid class, Oid type);
 
 /* The family of the functions that values of what a class is for are hashed by. */
 extern Oid tsurugi_brin_hash_family(Oid type);
 
-/* Raises 0A000 if none of an index's columns would be looked for by anything; the name is that of the first. */
-extern void tsurugi_brin_check(const char *name, const Oid *classes, int count);
+/* Tells the user if none of an index's columns would be looked for by anything. */
+extern void tsurugi_brin_check(const Oid *classes, const Oid *types, int count);
 
 #endif /* TSURUGI_BRIN_H */

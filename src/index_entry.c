@@ -528,14 +528,6 @@ may_exclude(Oid method)
 	return method == BTREE_AM_OID || method == HASH_AM_OID || tsurugi_space_has(method);
 }
 
-/* Scans can go by these. */
-static bool
-may_be_plain(Oid method)
-{
-	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIN_AM_OID || method == BRIN_AM_OID ||
-		   tsurugi_space_has(method);
-}
-
 /* What DefineIndex asks of the method, and we. */
 static void
 check_method(const Definition *definition, const IndexStmt *statement)
@@ -550,7 +542,8 @@ check_method(const Definition *definition, const IndexStmt *statement)
 		refuse_of_method(definition, "multicolumn indexes");
 	if (statement->excludeOpNames != NIL && routine->amgettuple == NULL)
 		refuse_of_method(definition, "exclusion constraints");
-	if (statement->excludeOpNames != NIL ? !may_exclude(definition->method) : !may_be_plain(definition->method))
+	if (statement->excludeOpNames != NIL ? !may_exclude(definition->method)
+										 : !tsurugi_index_method_is_served(definition->method))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("access method \"%s\" is not supported for tables in memory", statement->accessMethod),
 						errhint("Their indexes are made USING btree, hash, gin, brin, gist or spgist.")));
@@ -615,7 +608,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 		make_exclusion(definition.info, key_count);
 	set_columns(&definition);
 	if (definition.method == BRIN_AM_OID)
-		tsurugi_brin_check(linitial(definition.names), definition.classes, key_count);
+		tsurugi_brin_check(definition.classes, definition.types, key_count);
 	set_predicate(&definition);
 	if (statement->primary)
 	{
@@ -635,7 +628,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	if (!OidIsValid(index))
 		return InvalidOid;
 	if (tsurugi_space_has(definition.method) && statement->excludeOpNames == NIL)
-		tsurugi_space_record(index, definition.classes, definition.types, key_count);
+		tsurugi_space_record(index, definition.classes, definition.types, definition.collations, key_count);
 	if (statement->deferrable)
 		tsurugi_key_set_deferrable(relation, index, statement->initdeferred);
 	if (statement->idxcomment != NULL)

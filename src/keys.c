@@ -184,13 +184,6 @@ class_of(Relation index, int at)
 		->values[at];
 }
 
-/* USING brin: what a column is looked for by. */
-static tsurugi_brin
-brin_of(Relation index, int at)
-{
-	return tsurugi_brin_of(class_of(index, at));
-}
-
 /* Of a column: not what the access method would store of it. */
 static Oid
 type_of(Relation index, int at)
@@ -201,6 +194,13 @@ type_of(Relation index, int at)
 					   : exprType((Node *) tsurugi_index_expression(index, at));
 }
 
+/* USING brin: what a column is looked for by. */
+static tsurugi_brin
+brin_of(Relation index, int at)
+{
+	return tsurugi_brin_of(class_of(index, at), getBaseType(type_of(index, at)));
+}
+
 /* The operator class whose keys stand for a column: of an index USING gin, or as one; InvalidOid: none. */
 static Oid
 gin_class_of(Relation index, int at)
@@ -208,6 +208,13 @@ gin_class_of(Relation index, int at)
 	if (tsurugi_space_has(index->rd_rel->relam))
 		return tsurugi_space_gin(RelationGetRelid(index), class_of(index, at), type_of(index, at));
 	return index->rd_rel->relam == GIN_AM_OID ? class_of(index, at) : InvalidOid;
+}
+
+bool
+tsurugi_index_method_is_served(Oid method)
+{
+	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIN_AM_OID || method == BRIN_AM_OID ||
+		   tsurugi_space_has(method);
 }
 
 bool
@@ -223,15 +230,7 @@ tsurugi_index_is_possible(Relation index)
 										 NULL, &made, &column, &reason))
 			return false;
 	}
-	for (int i = 0; i < index->rd_index->indnkeyatts && index->rd_rel->relam == BRIN_AM_OID; i++)
-		if (brin_of(index, i) != TSURUGI_BRIN_NOTHING)
-			return true;
-	for (int i = 0; i < index->rd_index->indnkeyatts && tsurugi_space_has(index->rd_rel->relam); i++)
-		if (tsurugi_space_form_of(class_of(index, i), type_of(index, i), index->rd_indcollation[i]) ==
-			TSURUGI_SPACE_NONE)
-			return false;
-	return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == HASH_AM_OID ||
-		   index->rd_rel->relam == GIN_AM_OID || tsurugi_space_has(index->rd_rel->relam);
+	return tsurugi_index_method_is_served(index->rd_rel->relam);
 }
 
 /* --- describing ---------------------------------------------------------------------------------- */
@@ -565,10 +564,15 @@ describe_exclusion(tsurugi_relation *described, Relation relation, Relation inde
 static void
 describe_brin(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
 {
-	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+	bool covers = false;
+
+	for (int i = 0; i < index->rd_index->indnkeyatts && !covers; i++)
 	{
-		if (brin_of(index, i) != TSURUGI_BRIN_NOTHING)
-			add_column(described, relation, index, i, false, out);
+		tsurugi_brin served = brin_of(index, i);
+
+		covers = served == TSURUGI_BRIN_COVERS;
+		if (served != TSURUGI_BRIN_NOTHING)
+			add_column(described, relation, index, i, covers, out);
 	}
 	if (out->key_count == 0)
 		add_constant_column(described, out);
@@ -587,12 +591,17 @@ describe_space(tsurugi_relation *described, Relation relation, Relation index, t
 
 	for (int i = 0; i < index->rd_index->indnkeyatts && !covers; i++)
 	{
+		tsurugi_space_form form;
+
 		if (OidIsValid(gin_class_of(index, i)))
 			continue;
-		covers = tsurugi_space_form_of(class_of(index, i), type_of(index, i), index->rd_indcollation[i]) ==
-				 TSURUGI_SPACE_COVER;
-		add_column(described, relation, index, i, covers, out);
+		form = tsurugi_space_form_of(class_of(index, i), type_of(index, i), index->rd_indcollation[i]);
+		covers = form == TSURUGI_SPACE_COVER;
+		if (form != TSURUGI_SPACE_NONE)
+			add_column(described, relation, index, i, covers, out);
 	}
+	if (out->key_count == 0)
+		add_constant_column(described, out);
 }
 
 /* --- gin -------------------------------------------------------------------------------------------- */

@@ -9,7 +9,9 @@
  *	the order of the type is among them (btree_gist, text_ops of spgist)						the tree is in that order
  *	an operator class of gin for the type has some of them (tsvector_ops, gist_trgm_ops ...)		the keys that it makes
  *
- * Operators of an operator class that are not served so are evaluated on each row, as if the index were not there.
+ * Operators of an operator class that are not served so are evaluated on each row, as if the index were not there; of some
+ * operator classes (cube, seg, tsquery_ops) that are all.  Such a column is left out of the index, and the user is told: an index decides about
+ * nothing but speed, and a dump that has one is to be restored.
  *
  * Which operator class of gin that is must stay as long as the index does: what is stored follows from it.  So it is looked for
  * only when the index is made, among those of the same extension, or PostgreSQL's own, and the index is made to depend on it: it
@@ -210,7 +212,7 @@ tsurugi_space_gin(Oid index, Oid class, Oid type)
 }
 
 void
-tsurugi_space_record(Oid index, const Oid *classes, const Oid *types, int count)
+tsurugi_space_record(Oid index, const Oid *classes, const Oid *types, const Oid *collations, int count)
 {
 	const ObjectAddress entry = {.classId = RelationRelationId, .objectId = index};
 
@@ -218,7 +220,7 @@ tsurugi_space_record(Oid index, const Oid *classes, const Oid *types, int count)
 	{
 		ObjectAddress gin = {.classId = OperatorClassRelationId};
 
-		if (form_by_operators(classes[i], types[i]) != TSURUGI_SPACE_NONE)
+		if (tsurugi_space_form_of(classes[i], types[i], collations[i]) != TSURUGI_SPACE_KEYS)
 			continue;
 		gin.objectId = choose_gin(classes[i]);
 		recordDependencyOn(&entry, &gin, DEPENDENCY_NORMAL);
@@ -226,17 +228,23 @@ tsurugi_space_record(Oid index, const Oid *classes, const Oid *types, int count)
 }
 
 void
-tsurugi_space_check(Oid class, Oid type, Oid collation)
+tsurugi_space_tell_unserved(Oid class)
 {
-	HeapTuple tuple;
+	HeapTuple tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(class));
 
-	if (tsurugi_space_form_of(class, type, collation) != TSURUGI_SPACE_NONE)
-		return;
-	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(class));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for opclass %u", class);
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("operator class \"%s\" of access method \"%s\" is not supported for tables in memory",
-						   NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname),
-						   get_am_name(((Form_pg_opclass) GETSTRUCT(tuple))->opcmethod))));
+	ereport(NOTICE,
+			(errmsg("operator class \"%s\" of access method \"%s\" is not served for tables in memory",
+					NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname),
+					get_am_name(((Form_pg_opclass) GETSTRUCT(tuple))->opcmethod)),
+			 errdetail("The index is there, but conditions by this column's operators are evaluated on each row.")));
+	ReleaseSysCache(tuple);
+}
+
+void
+tsurugi_space_check(Oid class, Oid type, Oid collation)
+{
+	if (tsurugi_space_form_of(class, type, collation) == TSURUGI_SPACE_NONE)
+		tsurugi_space_tell_unserved(class);
 }

@@ -21,11 +21,14 @@ extern bool tsurugi_space_has(Oid method);
 /* What would serve a column of this type, of an index that is made now. */
 extern tsurugi_space_form tsurugi_space_form_of(Oid class, Oid type, Oid collation);
 
-/* Raises 0A000 if nothing does. */
+/* Tells the user if nothing does. */
 extern void tsurugi_space_check(Oid class, Oid type, Oid collation);
 
+/* Tells the user that an operator class is not served. */
+extern void tsurugi_space_tell_unserved(Oid class);
+
 /* Makes an index's entry depend on the operator classes of gin that are to serve columns of it. */
-extern void tsurugi_space_record(Oid index, const Oid *classes, const Oid *types, int count);
+extern void tsurugi_space_record(Oid index, const Oid *classes, const Oid *types, const Oid *collations, int count);
 
 /* The operator class of gin that serves a column of an index since it was made; InvalidOid: none does. */
 extern Oid tsurugi_space_gin(Oid index, Oid class, Oid type);

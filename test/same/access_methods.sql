@@ -135,6 +135,7 @@ CREATE INDEX b_bloom ON b USING brin (u uuid_bloom_ops(n_distinct_per_range = 10
 CREATE INDEX b_ts ON b USING brin (ts) WHERE i > 100;
 CREATE INDEX b_expr ON b USING brin ((i / 2), lower(c));
 CREATE INDEX b_mixed ON b USING brin (r, s);
+CREATE INDEX b_inclusion ON b USING brin (r) WITH (pages_per_range = 2);
 CREATE INDEX b_text ON b USING brin (c, b, tt, v);
 :indexes 'b'::regclass ORDER BY 1::text COLLATE "C";
 ALTER INDEX b_range SET (pages_per_range = 32), RESET (autosummarize);
