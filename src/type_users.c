@@ -340,6 +340,14 @@ tsurugi_default_class_type(Oid class)
 	return input;
 }
 
+static void
+refuse_class(const char *table)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("cannot change default operator classes that keys of table \"%s\" are made by", table),
+					errhint("Drop its indexes first, and make them again afterwards.")));
+}
+
 void
 tsurugi_check_compared_parts(Oid type)
 {
@@ -350,7 +358,7 @@ tsurugi_check_compared_parts(Oid type)
 		const type_user *user = lfirst(cell);
 
 		if (user->contains && is_in_key(user, TRACE_ANY))
-			refuse(type, user);
+			refuse_class(get_rel_name(user->table));
 	}
 }
 
@@ -364,10 +372,7 @@ check_stored_keys(Oid table)
 		return;
 	stored = tsurugi_storage_find(table);
 	if (stored != NULL && !tsurugi_storage_has_keys(stored, tsurugi_relation_describe(relation)))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot change default operator classes that keys of table \"%s\" are made by",
-							   RelationGetRelationName(relation)),
-						errhint("Drop its indexes first, and make them again afterwards.")));
+		refuse_class(RelationGetRelationName(relation));
 	table_close(relation, AccessShareLock);
 }
 
