@@ -21,13 +21,19 @@
  *
  * Ranks are digits of 64 bits, big-endian, the last of which is not 0, and none the greatest number, which is above all; a rank that is the beginning of
  * another is below it.  Between two ranks: behind what they have in common a digit between the two that follow, or,
- * if there is none, the lower one's digit and one more.  Where the lower rank, or the upper one, has no digit any more, values
- * go on in one direction as a rule: so the new digit is STEP from the other, or half of the way, if that is
- * less.  Else it is in the middle.  So values that come in order, from any
- * point on, take 8 bytes more for each 2^32 of them or so, values in random order 8 or 16; each that
- * falls between the last two takes one bit or two, and some 4,000 of those in a row are too many (TG_TOO_LARGE): no
- * fixed numbering can do better (Dietz, Seiferas, Zhang: A tight lower bound for online monotonic list labeling, 2004), and keys
- * must not change.
+ * if there is none, the lower one's digit and one more.
+ *
+ * Where in the gap between two ranks the new one is best depends on where values will fall next: below the new one, or above.  Each
+ * entry knows, of the gap behind it, on which sides of what came into it things went on so far (turns).  Where that repeats itself, with
+ * a period of up to PERIOD_MAX, it is taken to go on so, and the new digit is STEP, or a small part of the gap, away from the side that
+ * nobody is expected at.  So values that come in order, from any point on, or by turns at several ends, take 8 or 16 bytes, and 8 more
+ * for each 2^31 of them or so.  As long as nothing is known, values go on in one direction where the lower rank, or the upper one, has no
+ * digit any more: the new digit is STEP from the other, or half of the way, if that is less.  Else it is in the middle.  So
+ * values in random order take 8 or 16 bytes, too.  Of values that all fall between the last two, but on sides that nobody can foresee, each
+ * takes one bit or two, and some 4,000 in a row are too many (TG_TOO_LARGE): no fixed numbering can do better (Dietz, Seiferas,
+ * Zhang: A tight lower bound for online monotonic list labeling, 2004), and keys must not change.  Turns are foreseen as
+ * branches are (Yeh, Patt: Two-level adaptive training branch prediction, 1991).  Who is wrong loses some bits; ranks are between their
+ * neighbours in any case.
  *
  * Left out: giving memory back before the table goes.
  */
@@ -43,6 +49,8 @@
 #define DIGITS_MAX (TG_RANK_BYTES_MAX / DIGIT_BYTES)
 #define STEP (UINT64_C(1) << 32)
 #define DIGIT_ABOVE_ALL UINT64_MAX
+#define PERIOD_MAX 8
+#define TURNS_SEEN 16 /* have to repeat what was a period before */
 
 /* After the struct: pointers of the levels, the value, padded to 8 bytes, and the rank. */
 typedef struct entry
@@ -50,6 +58,8 @@ typedef struct entry
 	uint32_t value_bytes;
 	uint16_t rank_bytes;
 	uint16_t level_count;
+	uint64_t
+		turns; /* of the gap behind: its newest turns from the lowest bit on, 1 = above, and a 1 before the oldest.  A hint; atomic */
 	struct entry *next[]; /* atomic */
 } entry;
 
@@ -125,6 +135,7 @@ allocate_entry(tg_session *session, tg_table *table, unsigned level_count, const
 	made->value_bytes = (uint32_t) value_bytes;
 	made->rank_bytes = (uint16_t) rank_bytes;
 	made->level_count = (uint16_t) level_count;
+	made->turns = 1;
 	memset(made->next, 0, level_count * sizeof(entry *));
 	if (value_bytes > 0)
 		memcpy((unsigned char *) value_of(made), value, value_bytes);
@@ -236,9 +247,53 @@ step_of(uint64_t gap)
 	return gap / 2 < STEP ? gap / 2 : STEP;
 }
 
+typedef enum guess
+{
+	GUESS_NOTHING,
+	GUESS_BELOW,
+	GUESS_ABOVE
+} guess;
+
+/* Which side of what comes into a gap with these turns the next one will be on. */
+static guess
+guess_next(uint64_t turns)
+{
+	for (unsigned period = 1; period <= PERIOD_MAX; period++)
+	{
+		if (turns >> (TURNS_SEEN + period) == 0)
+			break;
+		if (((turns ^ turns >> period) & ((1u << TURNS_SEEN) - 1)) == 0)
+			return (turns >> (period - 1) & 1) != 0 ? GUESS_ABOVE : GUESS_BELOW;
+	}
+	return GUESS_NOTHING;
+}
+
+static uint64_t
+add_turn(uint64_t turns, bool is_above)
+{
+	uint64_t oldest = turns & UINT64_C(1) << 63;
+
+	return (turns << 1 | is_above) | oldest;
+}
+
+/* A digit in a gap of more than 1.  What has no digit there is below, or above, all. */
+static uint64_t
+choose_digit(uint64_t low, uint64_t gap, bool has_low, bool has_high, guess next)
+{
+	if (next != GUESS_NOTHING)
+	{
+		uint64_t near = gap / 256 == 0 ? 1 : gap / 256 < STEP ? gap / 256 : STEP;
+
+		return next == GUESS_ABOVE ? low + near : low + gap - near;
+	}
+	if (has_low)
+		return low + (has_high ? gap / 2 : step_of(gap));
+	return has_high ? low + gap - step_of(gap) : UINT64_C(1) << 63;
+}
+
 /* A rank between those of two entries, after NULL being beyond all.  Its length, or 0: it would be too long. */
 static size_t
-make_rank(const entry *before, const entry *after, unsigned char rank[TG_RANK_BYTES_MAX])
+make_rank(const entry *before, const entry *after, guess next, unsigned char rank[TG_RANK_BYTES_MAX])
 {
 	for (unsigned i = 0; i < DIGITS_MAX; i++)
 	{
@@ -256,10 +311,7 @@ make_rank(const entry *before, const entry *after, unsigned char rank[TG_RANK_BY
 				after = NULL;
 			continue;
 		}
-		if (has_low)
-			put_digit(rank, i, low + (has_high ? gap / 2 : step_of(gap)));
-		else
-			put_digit(rank, i, has_high ? high - step_of(gap) : UINT64_C(1) << 63);
+		put_digit(rank, i, choose_digit(low, gap, has_low, has_high, next));
 		return (i + 1) * DIGIT_BYTES;
 	}
 	return 0;
@@ -368,6 +420,7 @@ tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_comp
 		unsigned char rank[TG_RANK_BYTES_MAX];
 		place found;
 		entry *added = search(dictionary, compare, argument, &found);
+		uint64_t turns;
 		size_t rank_bytes;
 
 		if (added != NULL)
@@ -375,7 +428,8 @@ tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_comp
 			describe(added, ranked_out);
 			return TG_OK;
 		}
-		rank_bytes = make_rank(found.before[0], found.after[0], rank);
+		turns = tg_load_relaxed(&found.before[0]->turns);
+		rank_bytes = make_rank(found.before[0], found.after[0], guess_next(turns), rank);
 		if (rank_bytes == 0)
 			return TG_TOO_LARGE;
 		added = allocate_entry(session, dictionary->table, choose_level_count(dictionary), value, value_bytes, rank,
@@ -383,9 +437,11 @@ tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_comp
 		if (added == NULL)
 			return TG_NO_MEMORY;
 		tg_store_relaxed(&added->next[0], found.after[0]);
+		added->turns = add_turn(turns, true);
 		/* Pairs with the acquires in search: what is in the entry is there before it is found. */
 		if (tg_cas_acq_rel(&found.before[0]->next[0], &found.after[0], added))
 		{
+			tg_store_relaxed(&found.before[0]->turns, add_turn(turns, false));
 			link_short_cuts(added, &found);
 			describe(added, ranked_out);
 			return TG_OK;

@@ -66,7 +66,7 @@ extern bool tg_dictionary_look(const tg_dictionary *dictionary, tg_ranked_compar
 							   tg_ranked *ranked_out, tg_ranked *above_out);
 
 /*
- * Finds the value or adds it, as these bytes.  TG_NO_MEMORY; TG_TOO_LARGE: too many came in between the same two.
+ * Finds the value or adds it, as these bytes.  TG_NO_MEMORY; TG_TOO_LARGE: too many came in between the same two, in no order.
  * Outside an epoch.
  */
 extern tg_status tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_compare compare,

@@ -102,6 +102,8 @@ number_at(const char *order, uint32_t i)
 		return i == 0 ? 2 : 2 * (int32_t) (VALUES - i + 1);
 	if (strcmp(order, "to the middle") == 0)
 		return i % 2 == 0 ? (int32_t) i + 2 : 2 * VALUES - (int32_t) i + 1;
+	if (strcmp(order, "two up, one down") == 0)
+		return i % 3 < 2 ? 2 * (int32_t) (i - i / 3) + 2 : 2 * VALUES - 2 * (int32_t) (i / 3);
 	return 2 * (int32_t) ((uint64_t) i * 2654435761u % VALUES) + 2; /* in disorder */
 }
 
@@ -129,7 +131,7 @@ check_order(const char *order, uint32_t bytes_max)
 	tg_table_release(main_session, table);
 }
 
-/* Between the last two: one bit each, until a rank would be too long. */
+/* Between the last two, on a side that nobody can foresee: one bit each, until a rank would be too long. */
 static void
 check_too_many(void)
 {
@@ -139,12 +141,17 @@ check_too_many(void)
 	int32_t low = 0;
 	int32_t high = 1 << 20;
 	uint32_t count = 0;
+	uint64_t state = 88172645463325252;
 	tg_status status = TG_OK;
 	tg_ranked ranked;
 
 	while (status == TG_OK && low < high)
 	{
-		status = add(main_session, dictionary, count++ % 2 == 0 ? (low += 2) : (high -= 2), &ranked);
+		state ^= state << 13; /* Marsaglia, Xorshift RNGs, 2003 */
+		state ^= state >> 7;
+		state ^= state << 17;
+		count++;
+		status = add(main_session, dictionary, (state >> 40) % 2 == 0 ? (low += 2) : (high -= 2), &ranked);
 		if (status == TG_OK && ranked.rank_bytes > rank_bytes)
 			rank_bytes = ranked.rank_bytes;
 	}
@@ -237,7 +244,8 @@ main(void)
 	check_order("ascending before others", 16);
 	check_order("descending behind others", 16);
 	check_order("in disorder", 16);
-	check_order("to the middle", 1024);
+	check_order("to the middle", 24);
+	check_order("two up, one down", 24);
 	check_too_many();
 	check_threads();
 	check_refused();
