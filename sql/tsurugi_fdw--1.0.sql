@@ -340,15 +340,16 @@ REVOKE ALL ON FUNCTION export_transaction(text[]), begin_transaction(text[]), at
 
 CREATE FUNCTION tsurugi_fdw_shared_transactions(
 	OUT state text, OUT owner text, OUT pid integer, OUT database oid, OUT role oid, OUT kind text, OUT label text,
-	OUT isolation text, OUT users bigint, OUT writes bigint, OUT lease_left interval, OUT error text)
+	OUT isolation text, OUT users bigint, OUT writes bigint, OUT lease_left interval, OUT error text,
+	OUT backend_xmin xid)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_shared_transactions' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW shared_transactions AS
 SELECT t.state, t.owner, t.pid, d.datname AS database, r.rolname AS role, t.kind, t.label, t.isolation, t.users, t.writes,
-	t.lease_left, t.error
+	t.lease_left, t.error, t.backend_xmin
 FROM tsurugi_fdw_shared_transactions() t
 	LEFT JOIN pg_database d ON d.oid = t.database
 	LEFT JOIN pg_roles r ON r.oid = t.role;
-COMMENT ON VIEW shared_transactions IS 'transactions that several sessions work in, those that have ended included for one lease; who owns them, how many are at work; those of other roles need pg_read_all_stats';
+COMMENT ON VIEW shared_transactions IS 'transactions that several sessions work in, those that have ended included for one lease; who owns them, how many are at work, from where on VACUUM keeps rows for them; those of other roles need pg_read_all_stats';
 GRANT SELECT ON shared_transactions TO PUBLIC;

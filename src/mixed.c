@@ -69,6 +69,7 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
+#include "src/errors.h"
 #include "src/session.h"
 #include "src/snapshot.h"
 #include "src/transaction.h"
@@ -112,7 +113,8 @@ typedef struct Mixed
 
 static Mixed *mixed;
 static Commit *open_commits;
-static bool is_open; /* the own transaction */
+static bool is_open;   /* the own transaction */
+static bool is_closed; /* the gate, by this session */
 
 /* Of a snapshot that is being matched: room for all there can be. */
 static tg_time *found;
@@ -241,8 +243,12 @@ lock_gate(LOCKMODE mode)
 void
 tsurugi_mixed_close(void)
 {
-	if (!tg_failpoint_refuses("mixed_no_gate"))
-		lock_gate(ExclusiveLock);
+	if (tg_failpoint_refuses("mixed_no_gate"))
+		return;
+	lock_gate(ExclusiveLock);
+	is_closed = true;
+	if (tg_failpoint_refuses("closed_error"))
+		tsurugi_error(TG_NO_MEMORY, NULL);
 }
 
 void
@@ -251,9 +257,11 @@ tsurugi_mixed_open(void)
 	ResourceOwner owner = CurrentResourceOwner;
 	LOCKTAG tag = gate_tag();
 
+	if (!is_closed)
+		return;
+	is_closed = false;
 	CurrentResourceOwner = TopTransactionResourceOwner;
-	if (!tg_failpoint_refuses("mixed_no_gate"))
-		(void) LockRelease(&tag, ExclusiveLock, false);
+	(void) LockRelease(&tag, ExclusiveLock, false);
 	CurrentResourceOwner = owner;
 }
 
@@ -369,6 +377,7 @@ tsurugi_mixed_end(bool committed)
 {
 	uint64 now_us;
 
+	is_closed = false; /* the lock goes with the transaction */
 	if (tg_likely(!is_open))
 	{
 		tsurugi_mixed_tidy();

@@ -493,6 +493,7 @@ put_shared(FunctionCallInfo fcinfo, const tg_shared_report *report)
 {
 	PGPROC *owner = report->owner != 0 ? BackendIdGetProc((BackendId) (report->owner >> 32)) : NULL;
 	bool runs = report->state < TG_SHARED_STORED || report->state == TG_SHARED_ABORTING;
+	TransactionId xmin = tsurugi_shared_moment_xmin(report);
 	Interval *left = palloc0(sizeof(*left));
 	tg_txn_report txn;
 	Row row = {0};
@@ -520,6 +521,10 @@ put_shared(FunctionCallInfo fcinfo, const tg_shared_report *report)
 	add_datum(&row, IntervalPGetDatum(left));
 	if (report->state == TG_SHARED_ABORTING || report->state == TG_SHARED_ABORTED)
 		add_text(&row, tsurugi_shared_describe_abort(report));
+	else
+		add_null(&row);
+	if (TransactionIdIsValid(xmin))
+		add_datum(&row, TransactionIdGetDatum(xmin));
 	else
 		add_null(&row);
 	put_row(fcinfo, &row);

@@ -336,6 +336,20 @@ tsurugi_shared_moment_borrow(const tg_shared_report *report, Snapshot *snapshot_
 	return is_there;
 }
 
+TransactionId
+tsurugi_shared_moment_xmin(const tg_shared_report *report)
+{
+	TransactionId xmin = InvalidTransactionId;
+	const Record *record;
+
+	LWLockAcquire(&moments->lock, LW_SHARED);
+	record = find_record(report->host);
+	if (record != NULL && !has_ended(record))
+		xmin = record->xmin;
+	LWLockRelease(&moments->lock);
+	return xmin;
+}
+
 /* --- the worker -------------------------------------------------------------------------------- */
 
 void

@@ -35,6 +35,9 @@ extern void tsurugi_shared_moment_lend_own(const tg_shared_report *report);
  */
 extern bool tsurugi_shared_moment_borrow(const tg_shared_report *report, Snapshot *snapshot_out);
 
+/* What VACUUM keeps for it is seen from there on; invalid: it has no such snapshot, any more. */
+extern TransactionId tsurugi_shared_moment_xmin(const tg_shared_report *report);
+
 /* The owner's transaction: PRE_COMMIT; and its end, when nobody borrows any more. */
 extern void tsurugi_shared_moment_drop(void);
 extern void tsurugi_shared_moment_end(void);

@@ -588,6 +588,7 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionI
 		tsurugi_shared_unlimit_wait();
 		if (tsurugi_own_session != NULL)
 			tg_wait_end_of(tsurugi_transaction_number()); /* an error may have ended a wait */
+		tsurugi_mixed_open(); /* if the error came while it was closed: its lock is the top transaction's */
 		tsurugi_spare_go_on();
 	}
 	if (parts != NULL && parts->id == id)

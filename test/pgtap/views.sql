@@ -36,7 +36,7 @@ SELECT columns_are('tsurugi', 'conflicts', ARRAY['reason', 'failures']);
 SELECT columns_are('tsurugi', 'transactions', ARRAY['pid', 'database', 'role', 'kind', 'label', 'isolation', 'read_only',
 	'state', 'age', 'snapshot', 'writes', 'waits_for', 'write_preserve']);
 SELECT columns_are('tsurugi', 'shared_transactions', ARRAY['state', 'owner', 'pid', 'database', 'role', 'kind', 'label',
-	'isolation', 'users', 'writes', 'lease_left', 'error']);
+	'isolation', 'users', 'writes', 'lease_left', 'error', 'backend_xmin']);
 
 -- memory
 SELECT is(limit_bytes, setting::bigint * 1024 * 1024, 'the limit is the setting')

@@ -236,6 +236,13 @@ if ($has_failpoints)
 	go_on();
 	is($reader->wait, '1|1', 'and sees both halves');
 	$reader->query('COMMIT; RESET deadlock_timeout;');
+
+	# an error that is caught opens it
+	begin_reader('READ COMMITTED', 'long', 'closed_error');
+	is($reader->query('DO $$BEGIN PERFORM v FROM inmemory; EXCEPTION WHEN out_of_memory THEN END$$; SET LOCAL tsurugi_fdw.failpoints = DEFAULT'), '', 'an error while the gate is closed');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'userlock' AND mode = 'ExclusiveLock'"), 0, 'opens it');
+	is($reader->query($both), '1|1', 'and the next attempt is as good as the first');
+	$reader->query('COMMIT');
 }
 
 # a parallel plan would read at another snapshot
@@ -458,6 +465,8 @@ reset_rows();
 	my ($worker) = $node->safe_psql('postgres', 'SELECT pid FROM pg_locks WHERE relation = \'mine\'::regclass AND mode = \'RowExclusiveLock\'') =~ /(\d+)/;
 
 	is($reader->query($both), '0|0', 'a lease has a worker');
+	is($node->safe_psql('postgres', "SELECT backend_xmin::text::int BETWEEN 3 AND txid_snapshot_xmax(txid_current_snapshot()) FROM tsurugi.shared_transactions WHERE state = 'running'"),
+		't', 'that holds back VACUUM, which a view shows');
 	kill 'TERM', $worker;
 	$node->poll_query_until('postgres', "SELECT tsurugi.begin_transaction('mine') IS NOT NULL") or die 'no worker';
 	is($reader->query($both), 'ERROR 25P02', 'that was stopped');
