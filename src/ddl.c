@@ -38,6 +38,7 @@
 #include "src/relation.h"
 #include "src/shared_transaction.h"
 #include "src/snapshot_export.h"
+#include "src/spare.h"
 #include "src/type_users.h"
 #include "src/utility.h"
 
@@ -387,6 +388,7 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	bool suspended;
 	int held_back;
 
+	tsurugi_spare_look();
 	if (IsolationUsesXactSnapshot() && fixes_moment(planned->utilityStmt))
 		tsurugi_isolation_begin_statement();
 	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)

@@ -81,6 +81,7 @@
 #include "src/shared_transaction.h"
 #include "src/snapshot.h"
 #include "src/snapshot_export.h"
+#include "src/spare.h"
 #include "src/transaction.h"
 
 int tsurugi_serializable_mixed;
@@ -258,6 +259,7 @@ executor_start(QueryDesc *query, int eflags)
 		tg_failpoint("before_time");
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
 	{
+		tsurugi_spare_look();
 		if (IsolationUsesXactSnapshot() || may_be_serializable())
 		{
 			run_count++;

@@ -25,7 +25,8 @@
  *	  Then, in the time since it has asked last, somebody may have closed another circle through the same LONG: only so, or by
  *	  not coming to look within RESPONSE_MS, can an ordinary transaction survive it.
  *
- * Not covered: who asks for a lock on an object that he has locked already, and that somebody ahead in its queue waits for who has,
+ * Not covered: deadlock_timeout that a statement sets shorter by set_config() while it runs, and then waits itself; parallel workers,
+ * which look when they like, for locks that their leader does not have; and who asks for a lock on an object that he has locked already, and that somebody ahead in its queue waits for who has,
  * too (both upgrade), gets the error without any wait.
  *
  * The handler reads what other processes write without locks, as statistics do: a wait that it misses it sees at the next tick.
@@ -48,7 +49,7 @@
 #define ASKS_MAX 20		/* one after the other, until the LONG looks at any rate */
 
 static TimeoutId timeout = MAX_TIMEOUTS;
-static bool is_spared;
+int tsurugi_spare_timeout;
 
 /* Of the present wait. */
 static TimestampTz own_wait; /* when it began */
@@ -99,7 +100,7 @@ tick(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	if (!is_spared || !IsWaitingForLock())
+	if (tsurugi_spare_timeout == 0 || !IsWaitingForLock())
 		return;
 	disable_timeout(DEADLOCK_TIMEOUT, false);
 	if (wait_of(MyProc) != own_wait)
@@ -133,23 +134,23 @@ tsurugi_spare_begin(void)
 	if (timeout == MAX_TIMEOUTS)
 		timeout = RegisterTimeout(USER_TIMEOUT, tick);
 	tsurugi_session_spare(true);
-	is_spared = true;
+	tsurugi_spare_timeout = DeadlockTimeout;
 	enable_timeout_every(timeout, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), period), period);
 }
 
 void
 tsurugi_spare_go_on(void)
 {
-	if (is_spared)
+	if (tsurugi_spare_timeout != 0)
 		tsurugi_spare_begin();
 }
 
 void
 tsurugi_spare_end(void)
 {
-	if (!is_spared)
+	if (tsurugi_spare_timeout == 0)
 		return;
-	is_spared = false;
+	tsurugi_spare_timeout = 0;
 	disable_timeout(timeout, false);
 	tsurugi_session_spare(false);
 }

@@ -136,6 +136,13 @@ rule('W6: of a circle through a LONG the others give up', 'skip_spare', sub {
 	return "$end, " . ($b->wait || 'goes on');
 }, 'goes on, ERROR 40P01', 'ERROR 40P01, goes on');
 
+# deadlock_timeout may be another one later than when it began
+$b->query("TRUNCATE t; SET deadlock_timeout = '100s'; BEGIN; UPDATE ordinary SET v = 1 WHERE id = 1");
+$a->query("SET deadlock_timeout = '500ms'; BEGIN; SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = t; INSERT INTO t VALUES (1, 1); SET LOCAL deadlock_timeout = '20ms'");
+$b->send('INSERT INTO t VALUES (2, 2);');
+is($a->query('UPDATE ordinary SET v = 1 WHERE id = 1') . '; ' . $b->wait, '; ERROR 40P01', 'W6: nor with a deadlock_timeout that is set later');
+$_->query('ROLLBACK; RESET deadlock_timeout') for $a, $b;
+
 # others come to wait all the time, and all that are in the circle are LONGs
 {
 	my @busy = map { TestServer::Session->new($node) } 1 .. 3;
