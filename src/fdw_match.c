@@ -442,6 +442,9 @@ match_all(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candi
 		Condition whole = {0};
 		ListCell *clause;
 
+		/* As match_clause_to_index (indxpath.c): not before a view's own conditions that are a security barrier. */
+		if (!restriction_is_securely_promotable(rinfo, baserel))
+			continue;
 		conditions = match_alternatives(root, baserel, candidate, rinfo, conditions);
 		if (match(baserel, candidate, rinfo, &whole))
 		{

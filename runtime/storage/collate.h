@@ -2,7 +2,8 @@
  * collate.h
  *	  Sort keys of strings: bytes whose memcmp order is that of the C library's strcoll().
  *
- * Exactly, or not at all: what is not known to be exact cannot be opened.
+ * Exactly, or not at all: what is not known to be exact cannot be opened.  But for strings of nothing but signs that are ignored on all
+ * levels: strcoll() has the empty string below them, and their keys are equal.  The host compares the bytes of such strings next.
  */
 #ifndef TG_COLLATE_H
 #define TG_COLLATE_H
