@@ -96,22 +96,35 @@ select_taken(const uint64_t *taken, unsigned from, unsigned capacity, uint16_t *
 	return selected;
 }
 
+/* Whatever its times alone do not tell; and a copy of it may be what counts. */
+static tg_sight
+sight_of_other(const tg_snapshot *snapshot, const tg_chunk *chunk, const tg_header *header, unsigned slot,
+			   tg_wait *wait_out)
+{
+	tg_sight sight = tg_txn_sees(snapshot, header, wait_out);
+
+	if (sight == TG_SEEN && tg_version_has_ended_as_copy(snapshot, header, tg_version_make(chunk, slot)))
+		return TG_UNSEEN;
+	return sight;
+}
+
 static inline tg_sight
-sight_of(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out)
+sight_of(const tg_snapshot *snapshot, const tg_chunk *chunk, const tg_header *header, unsigned slot, tg_wait *wait_out)
 {
 	tg_time begin = tg_load_acquire(&header->begin);
 	tg_time end = tg_load_acquire(&header->end);
 
 	_Static_assert(TG_UNSEEN == 0 && TG_SEEN == 1, "a sight counts selected slots");
-	if (tg_likely(!tg_time_is_reference(begin | end) && snapshot->excluded == NULL))
+	if (tg_likely(!tg_time_is_reference(begin | end) && snapshot->excluded == NULL &&
+				  (end == TG_TIME_NEVER || end <= snapshot->time)))
 		return (tg_sight) ((begin <= snapshot->time) & (end > snapshot->time));
-	return tg_txn_sees(snapshot, header, wait_out);
+	return sight_of_other(snapshot, chunk, header, slot, wait_out);
 }
 
 /* Selects the first slots that are taken and visible, at most count; *stop_out is one that nobody can tell of yet. */
 static unsigned
-select_visible(tg_chunk_scan *scan, const tg_header *headers, const uint64_t *taken, unsigned from, unsigned capacity,
-			   uint16_t *slots, unsigned count, unsigned *stop_out)
+select_visible(tg_chunk_scan *scan, const tg_chunk *chunk, const tg_header *headers, const uint64_t *taken,
+			   unsigned from, unsigned capacity, uint16_t *slots, unsigned count, unsigned *stop_out)
 {
 	unsigned selected = 0;
 
@@ -124,7 +137,7 @@ select_visible(tg_chunk_scan *scan, const tg_header *headers, const uint64_t *ta
 			if (selected == count)
 				return selected;
 			slots[selected] = (uint16_t) slot;
-			sight = sight_of(&scan->snapshot, &headers[slot], &scan->wait);
+			sight = sight_of(&scan->snapshot, chunk, &headers[slot], slot, &scan->wait);
 			if (tg_unlikely(sight == TG_UNDECIDED))
 			{
 				*stop_out = slot;
@@ -158,7 +171,7 @@ append_chunk(tg_chunk_scan *scan, const tg_chunk *chunk, unsigned from, tg_vecto
 	if (headers == NULL)
 		count = select_taken(taken, from, capacity, slots, room);
 	else
-		count = select_visible(scan, headers, taken, from, capacity, slots, room, &stop);
+		count = select_visible(scan, chunk, headers, taken, from, capacity, slots, room, &stop);
 	scan->busy = stop < capacity;
 	if (count == 0)
 		return stop;

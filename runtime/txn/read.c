@@ -84,6 +84,27 @@ tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_
 	}
 }
 
+/*
+ * Whether the snapshot's own transaction has ended a copy that began after the snapshot (relocate.c, 8): what the copy says the
+ * snapshot sees, and so what its transaction did to that.
+ */
+static bool
+has_ended_copy(const tg_snapshot *snapshot, const tg_header *copy)
+{
+	return tg_header_is_copy(copy) && has_happened(snapshot, &copy->end) == TG_SEEN;
+}
+
+bool
+tg_version_has_ended_as_copy(const tg_snapshot *snapshot, const tg_header *header, tg_version version)
+{
+	tg_version copy;
+
+	if (!tg_header_has_copy(header))
+		return false;
+	copy = tg_version_copy_of(version);
+	return copy != TG_VERSION_NONE && has_ended_copy(snapshot, tg_version_header(copy));
+}
+
 tg_status
 tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out, tg_wait *wait_out)
 {
@@ -105,6 +126,8 @@ tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *vers
 			begun = has_happened(snapshot, &header->begin);
 			if (begun == TG_UNSEEN)
 			{
+				if (tg_unlikely(has_ended_copy(snapshot, header)))
+					return TG_NOT_FOUND;
 				version = tg_load_acquire(&header->older);
 				continue;
 			}

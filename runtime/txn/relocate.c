@@ -45,6 +45,9 @@
  *	  have passed the chunk of v' before v' came, and may come to that of v when v is gone.  So
  *	  nothing is copied in such a table.  Who copies says so, fence, and looks at the indexes; who
  *	  creates one publishes it, fence, and waits while somebody copies (index.c).  One sees the other.
+ * 8. By 3 a transaction whose snapshot is from before C may replace or delete v', and then sees neither v' nor v, which
+ *	  both look at v' for: in a chain on the way down, chunk by chunk from v, by SUCCESSOR_COPY.  That v' is above v still: it
+ *	  has not ended for anybody else, and v is kept for the snapshot.
  *
  * One caller at a time, the sweep, so that one descriptor is enough.  Row counts, figures of transactions and
  * whatever is noted of writers (W0) have nothing to do with it: it writes nothing.

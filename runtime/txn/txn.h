@@ -200,6 +200,12 @@ typedef enum tg_sight
 extern tg_sight tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out);
 
 /*
+ * Whether a version that is seen by its times has a copy that began after the snapshot, and that its own transaction has
+ * replaced or deleted: then it is over for the snapshot (relocate.c, 8).  The header is of the chunk's as loaded.  Inside an epoch.
+ */
+extern bool tg_version_has_ended_as_copy(const tg_snapshot *snapshot, const tg_header *header, tg_version version);
+
+/*
  * Whether a version, which the row has now, is what every snapshot sees, though it may have begun after
  * it: it was copied (relocate.c).  Inside an epoch.
  */
