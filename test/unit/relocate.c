@@ -232,7 +232,9 @@ static void
 test_writing(void)
 {
 	tg_version version;
+	tg_wait wait;
 	int64_t old;
+	int64_t sum;
 
 	fill(10);
 	begin(&a);
@@ -244,7 +246,22 @@ test_writing(void)
 	unit_ok(lock(&a, 3, TG_LOCK_KEY_SHARE) == TG_OK && lock(&a, 3, TG_LOCK_UPDATE) == TG_OK, "it is locked");
 	unit_equal(copy(3), 0, "what is locked stays");
 	unit_ok(set(&a, 3, 33, &old) == TG_OK && old == 3, "it is written");
+	a.snapshot.command = a.writer.command + 1;
+	unit_ok(scan(&a, &sum) == 10 && sum == 75 && get(&a, 3) == 33, "and then there once, as it was written");
 	end(&a, true);
+
+	begin(&a);
+	unit_equal(copy(6), 1, "another row is copied after a snapshot");
+	unit_ok(newest(&a, 6, &version) == TG_OK &&
+				tg_txn_delete(&a.writer, table, tg_version_row(version), version, &wait) == TG_OK,
+			"and deleted");
+	a.snapshot.command = a.writer.command + 1;
+	unit_equal(scan(&a, &sum), 9, "and then not there any more, chunk by chunk");
+	tg_epoch_enter(a.session);
+	unit_equal(tg_txn_read(&a.snapshot, table, tg_version_row(version), &version, &wait), TG_NOT_FOUND,
+			   "nor down its chain");
+	tg_epoch_leave(a.session);
+	end(&a, false);
 
 	begin(&a);
 	copy(4);
@@ -262,7 +279,6 @@ test_writing(void)
 	{
 		const tg_value values[2] = {{.word = 5}, {.word = 55}};
 		const bool nulls[2] = {false, false};
-		tg_wait wait;
 
 		unit_ok(tg_txn_update(&a.writer, table, tg_version_row(version), version, values, nulls, &wait) == TG_AGAIN,
 				"who has the version from before looks again");
