@@ -67,7 +67,7 @@ example:
 	@gcc -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -o build/first $(wildcard runtime/*.c runtime/*/*.c) -lurcu-cds
 	@build/first
 format:
-	clang-format-14 -i $(wildcard src/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/explore/*.[ch] test/history/*.[ch])
+	clang-format-14 -i $(wildcard src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/explore/*.[ch] test/history/*.[ch])
 
 # Everything else needs PostgreSQL's own makefiles.
 ifneq ($(filter-out $(scripted) $(standalone),$(or $(MAKECMDGOALS),all)),)
@@ -76,7 +76,7 @@ EXTENSION = tsurugi_fdw
 MODULE_big = tsurugi_fdw
 DATA = sql/tsurugi_fdw--1.0.sql
 PGFILEDESC = "tsurugi_fdw - in-memory transactional tables"
-SOURCES := $(sort $(filter-out runtime/example/%,$(wildcard runtime/*.c runtime/*/*.c)) $(wildcard src/*.c))
+SOURCES := $(sort $(filter-out runtime/example/%,$(wildcard runtime/*.c runtime/*/*.c)) $(wildcard src/*/*.c))
 OBJS = $(SOURCES:.c=.o)
 
 # "extension" goes first; the other tests stand on their own and may run in any

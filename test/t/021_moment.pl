@@ -1,4 +1,4 @@
-# LONG and READ ONLY read foreign and ordinary tables as of one moment (src/moment.c): with committers stopped between
+# LONG and READ ONLY read foreign and ordinary tables as of one moment (src/txn/moment.c): with committers stopped between
 # PostgreSQL's moment and ours, at each level, and with each rule taken out.
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# pg_export_snapshot() and SET TRANSACTION SNAPSHOT carry the snapshot of foreign tables, too (src/snapshot_export.c): at each level
+# pg_export_snapshot() and SET TRANSACTION SNAPSHOT carry the snapshot of foreign tables, too (src/txn/snapshot_export.c): at each level
 # and kind, with a committer stopped at its commit, after the exporter has gone, in several pg_dump; and with rules taken out.
 use strict;
 use warnings;

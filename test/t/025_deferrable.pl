@@ -1,5 +1,5 @@
 # SERIALIZABLE READ ONLY DEFERRABLE reads foreign and ordinary tables as of one moment, a safe one, however long it has waited for it
-# (src/moment.c, 8; src/deferrable.c); and above READ COMMITTED the first statement, whatever it is, fixes both.
+# (src/txn/moment.c, 8; src/txn/deferrable.c); and above READ COMMITTED the first statement, whatever it is, fixes both.
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # A commit that changes foreign and ordinary tables is seen as a whole by every statement, at every
 # level: with the committer, or the reader, stopped between PostgreSQL's moment and ours, and under
-# load.  The rules are those of src/mixed.c; each is taken out once.
+# load.  The rules are those of src/txn/mixed.c; each is taken out once.
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 /*
  * mixed_model.c
- *	  The protocol of src/mixed.c, all its interleavings.
+ *	  The protocol of src/txn/mixed.c, all its interleavings.
  *
  * Transactions that change foreign and ordinary tables, followers that build on what those have done,
  * readers at each level, and a collector; each step of theirs is one access to what

@@ -217,7 +217,7 @@ time_bit(unsigned time)
 	return (uint16_t) (1u << time);
 }
 
-/* --- src/mixed.c, under its lock -------------------------------------------------------- */
+/* --- src/txn/mixed.c, under its lock -------------------------------------------------------- */
 
 static inline bool
 is_unseen(const thread *self, unsigned txn)

@@ -1,0 +1,140 @@
+/*
+ * session.c
+ *	  This backend's session of the runtime, and whose session is whose.
+ *
+ * Opened at the first use, so that backends which never touch a table of ours
+ * cost nothing.  Ended by an on_shmem_exit callback, which runs after
+ * PostgreSQL's own abort: the transaction has ended by then, whatever the
+ * reason for the exit.  After a crash nobody gives anything back, because the
+ * arena is emptied.
+ */
+#include "postgres.h"
+
+#include "src/base/session.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+
+#include "src/base/settings.h"
+#include "src/txn/errors.h"
+
+/* Watcher, collector, and what opens a session for a moment. */
+#define SESSIONS_OF_RUNTIME 8
+
+tg_session *tsurugi_own_session;
+
+static tg_session *away_session; /* or that one */
+
+/* In PostgreSQL's shared memory, by session number.  Written by the owner of the session. */
+static tsurugi_session_owner *owners;
+
+unsigned
+tsurugi_session_max(void)
+{
+	unsigned wanted = MaxBackends + tsurugi_worker_count() + SESSIONS_OF_RUNTIME;
+
+	return Min(wanted, TG_TXN_MAX);
+}
+
+Size
+tsurugi_session_shared_bytes(void)
+{
+	return mul_size(tsurugi_session_max(), sizeof(*owners));
+}
+
+void
+tsurugi_session_shared_create(void)
+{
+	bool found;
+
+	owners = ShmemInitStruct("tsurugi_fdw sessions", tsurugi_session_shared_bytes(), &found);
+	memset(owners, 0, tsurugi_session_shared_bytes());
+}
+
+tsurugi_session_owner
+tsurugi_session_owner_get(unsigned id)
+{
+	return owners[id];
+}
+
+void
+tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const char *label)
+{
+	tsurugi_session_owner *owner = &owners[tsurugi_session()->id];
+
+	owner->isolation = isolation;
+	owner->kind = kind;
+	owner->read_only = read_only;
+	strlcpy(owner->label, label, sizeof(owner->label));
+}
+
+void
+tsurugi_session_spare(bool spare)
+{
+	owners[tsurugi_session()->id].is_spared = spare;
+}
+
+bool
+tsurugi_session_is_spared(int process_id)
+{
+	for (unsigned id = 0; id < tg_session_max(); id++)
+		if (owners[id].process_id == process_id && owners[id].is_spared)
+			return true;
+	return false;
+}
+
+static void
+end_session(int code, Datum argument)
+{
+	tg_session *session = tsurugi_session();
+
+	tsurugi_own_session = NULL;
+	owners[session->id].process_id = 0;
+	tg_runtime_session_end(session);
+}
+
+/* Whether CHECK_FOR_INTERRUPTS would raise an error. */
+static bool
+is_interrupted(void)
+{
+	return (QueryCancelPending || ProcDiePending) && INTERRUPTS_CAN_BE_PROCESSED();
+}
+
+tg_session *
+tsurugi_session_open(void)
+{
+	tg_session *session = away_session;
+
+	if (session != NULL)
+	{
+		tg_session_come_back(session);
+		away_session = NULL;
+		tsurugi_own_session = session;
+		return session;
+	}
+	if (RecoveryInProgress())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("tables of tsurugi_fdw cannot be accessed during recovery")));
+	if (tg_session_open(&session) != TG_OK)
+		tsurugi_error_sessions();
+	owners[session->id] = (tsurugi_session_owner){.process_id = MyProcPid,
+												  .since = tg_load_seq_cst(tg_clock),
+												  .database = MyDatabaseId,
+												  .role = GetSessionUserId(),
+												  .isolation = XACT_READ_COMMITTED};
+	tsurugi_own_session = session;
+	tg_txn_is_interrupted = is_interrupted;
+	on_shmem_exit(end_session, (Datum) 0);
+	return session;
+}
+
+void
+tsurugi_session_go_away(void)
+{
+	away_session = tsurugi_own_session;
+	tsurugi_own_session = NULL;
+	tg_session_go_away(away_session);
+}

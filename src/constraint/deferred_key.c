@@ -1,0 +1,363 @@
+/*
+ * deferred_key.c
+ *	  PRIMARY KEY, UNIQUE and EXCLUDE that are DEFERRABLE.
+ *
+ * They are checked at the end of each statement, or of the transaction, and may be
+ * violated meanwhile.  So to the storage their index is an ordinary one, which lets in what it
+ * gets, and a trigger looks afterwards whether another row has the key (tg_txn_recheck, unique.c
+ * says why none is missed).  As in PostgreSQL (unique_key_recheck):
+ *
+ *	at once		waits for whoever may have the key; two rows that have it are an error
+ *	deferred	does not wait, and puts aside what is not sure to be the only one (deferred.h)
+ *
+ * An EXCLUDE is looked at in the same way, by exclusion.c.
+ *
+ * Such a key is nothing that rows are found by for life: a table has no key of
+ * the storage's then, ON CONFLICT cannot ask for it, and no foreign key can refer to it.
+ */
+#include "postgres.h"
+
+#include "src/constraint/deferred_key.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "parser/parse_func.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "src/constraint/exclusion.h"
+#include "src/table/row.h"
+#include "src/txn/deferred.h"
+#include "src/txn/errors.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/transaction.h"
+
+extern PGDLLEXPORT Datum tsurugi_fdw_unique_check(PG_FUNCTION_ARGS);
+
+/* --- the constraint ------------------------------------------------------------------------ */
+
+static void
+mark_index(Oid index)
+{
+	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+
+	((Form_pg_index) GETSTRUCT(tuple))->indimmediate = false;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+}
+
+static bool
+mark_constraint(Oid constraint, bool initially_deferred)
+{
+	Relation catalog = table_open(ConstraintRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+	Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+	bool primary = form->contype == CONSTRAINT_PRIMARY;
+
+	form->condeferrable = true;
+	form->condeferred = initially_deferred;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+	return primary;
+}
+
+/* index_constraint_create would ask for a constraint trigger, which foreign tables cannot have. */
+void
+tsurugi_key_set_deferrable(Relation relation, Oid index, bool initially_deferred)
+{
+	CreateTrigStmt *trigger = makeNode(CreateTrigStmt);
+	List *name = list_make2(makeString("tsurugi"), makeString("tsurugi_fdw_unique_check"));
+	Oid constraint;
+
+	CommandCounterIncrement();
+	constraint = get_index_constraint(index);
+	mark_index(index);
+	trigger->trigname =
+		mark_constraint(constraint, initially_deferred) ? "PK_ConstraintTrigger" : "Unique_ConstraintTrigger";
+	trigger->row = true;
+	trigger->timing = TRIGGER_TYPE_AFTER;
+	trigger->events = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE;
+	CommandCounterIncrement();
+	(void) CreateTrigger(trigger, NULL, RelationGetRelid(relation), InvalidOid, constraint, index,
+						 LookupFuncName(name, 0, NULL, false), InvalidOid, NULL, true, false);
+	CacheInvalidateRelcache(relation);
+	CommandCounterIncrement();
+}
+
+/* --- one row ---------------------------------------------------------------------------------- */
+
+static const tsurugi_index *
+find_index(const tsurugi_relation *described, Oid constraint)
+{
+	for (int i = 0; i < described->index_count; i++)
+		if (described->indexes[i].constraint == constraint)
+			return &described->indexes[i];
+	elog(ERROR, "constraint %u has no index", constraint);
+}
+
+/* Whether the key is of columns' canonical bytes, which have to be computed. */
+static bool
+is_canonical(const tsurugi_index *index)
+{
+	for (int i = 0; i < index->key_count; i++)
+		if (index->key[i].canonical)
+			return true;
+	return false;
+}
+
+static tg_status
+recheck_key(const tsurugi_relation *described, const tsurugi_index *index, tsurugi_row *row, bool waits, tg_wait *wait)
+{
+	tg_index *stored = tg_index_find(described->table, index->oid);
+	tg_writer writer;
+
+	if (stored == NULL)
+		elog(ERROR, "index %u is not stored", index->oid);
+	tsurugi_writer(NULL, TG_DATA, &writer);
+	writer.hidden = tsurugi_row_hidden(row);
+	return tg_txn_recheck(&writer, stored, row->values, row->nulls, waits, wait);
+}
+
+/* Asks until there is nobody to wait for, if that is wanted. */
+static tg_status
+look_again(Relation relation, const tsurugi_index *index, tsurugi_row *row, tsurugi_exclusions *one,
+		   TupleTableSlot *slot, bool waits)
+{
+	for (;;)
+	{
+		tg_wait wait;
+		tg_status status = one != NULL ? tsurugi_exclusion_recheck(one, slot, waits, &wait)
+									   : recheck_key(row->described, index, row, waits, &wait);
+
+		if (status != TG_BUSY || !waits)
+			return status;
+		tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
+	}
+}
+
+/* Whether another row has the key, too; waits: or may have it, until that is decided. */
+static tg_status
+judge(Relation relation, const tsurugi_relation *described, const tsurugi_index *index, TupleTableSlot *slot,
+	  bool waits)
+{
+	EState *estate = NULL;
+	tsurugi_row row;
+	tg_status status;
+
+	if (index->exclusion != NULL)
+	{
+		tsurugi_exclusions *one = tsurugi_exclusion_prepare_one(relation, described, index);
+
+		status = look_again(relation, index, NULL, one, slot, waits);
+		if (status == TG_EXISTS && waits)
+			tsurugi_exclusion_fail(one, slot);
+		tsurugi_exclusions_free(one);
+	}
+	else
+	{
+		tsurugi_row_init(&row, described);
+		if (is_canonical(index))
+		{
+			estate = CreateExecutorState();
+			row.hidden = tsurugi_hidden_prepare(described, described->table, estate);
+		}
+		tsurugi_row_from_slot(&row, slot, NULL);
+		status = look_again(relation, index, &row, NULL, slot, waits);
+		if (status == TG_EXISTS && waits)
+			tsurugi_error_duplicate(relation, index->oid, slot);
+		if (estate != NULL)
+			FreeExecutorState(estate);
+	}
+	if (status != TG_OK && status != TG_BUSY && status != TG_EXISTS)
+		tsurugi_error(status, relation);
+	return status;
+}
+
+static void
+check_now(Relation relation, Oid constraint, TupleTableSlot *slot)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+
+	(void) judge(relation, described, find_index(described, constraint), slot, true);
+}
+
+static void
+check_later(Oid constraint, Relation relation, MinimalTuple row)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsMinimalTuple);
+
+	ExecStoreMinimalTuple(row, slot, false);
+	check_now(relation, constraint, slot);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+static void
+put_aside(Relation relation, Oid constraint, bool initially, TupleTableSlot *slot)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+
+	if (judge(relation, described, find_index(described, constraint), slot, false) != TG_OK)
+		tsurugi_deferred_add(constraint, initially, relation, check_later, ExecCopySlotMinimalTuple(slot));
+}
+
+/* Whether an UPDATE has left the key as it was, byte by byte: whoever has got it since looks himself. */
+static bool
+is_unchanged(Relation relation, Oid constraint, TupleTableSlot *old, TupleTableSlot *new)
+{
+	const tsurugi_index *index = find_index(tsurugi_relation_get(relation), constraint);
+
+	/* that may be about more than its columns */
+	if (index->exclusion != NULL)
+		return false;
+	for (int i = 0; i < index->key_count; i++)
+	{
+		AttrNumber column = index->key[i].attnum;
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), column - 1);
+		bool old_null;
+		bool new_null;
+		Datum old_value = slot_getattr(old, column, &old_null);
+		Datum new_value = slot_getattr(new, column, &new_null);
+
+		if (old_null != new_null ||
+			(!old_null && !datum_image_eq(old_value, new_value, attribute->attbyval, attribute->attlen)))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_deferred(Oid constraint, bool *initially_out)
+{
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	*initially_out = ((Form_pg_constraint) GETSTRUCT(tuple))->condeferred;
+	ReleaseSysCache(tuple);
+	return tsurugi_is_deferred(constraint, *initially_out);
+}
+
+PG_FUNCTION_INFO_V1(tsurugi_fdw_unique_check);
+
+Datum
+tsurugi_fdw_unique_check(PG_FUNCTION_ARGS)
+{
+	const TriggerData *data = (TriggerData *) fcinfo->context;
+	TupleTableSlot *slot;
+	Oid constraint;
+	bool initially;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(data->tg_event) || !TRIGGER_FIRED_FOR_ROW(data->tg_event) ||
+		!OidIsValid(data->tg_trigger->tgconstraint))
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("function \"%s\" can only be the trigger of a key", "tsurugi_fdw_unique_check")));
+	constraint = data->tg_trigger->tgconstraint;
+	slot = data->tg_trigslot;
+	if (TRIGGER_FIRED_BY_UPDATE(data->tg_event))
+	{
+		slot = data->tg_newslot;
+		if (is_unchanged(data->tg_relation, constraint, data->tg_trigslot, slot))
+			return PointerGetDatum(NULL);
+	}
+	if (is_deferred(constraint, &initially))
+		put_aside(data->tg_relation, constraint, initially, slot);
+	else
+		check_now(data->tg_relation, constraint, slot);
+	return PointerGetDatum(NULL);
+}
+
+/* --- all rows ------------------------------------------------------------------------------------ */
+
+/* A key that more than one row has, in a slot of the table's shape.  Connected to SPI.  False: there is none. */
+static bool
+find_duplicate(Relation relation, const tsurugi_index *index, TupleTableSlot *slot)
+{
+	StringInfoData columns;
+	StringInfoData query;
+
+	initStringInfo(&columns);
+	initStringInfo(&query);
+	for (int i = 0; i < index->key_count; i++)
+		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
+						 quote_identifier(get_attname(RelationGetRelid(relation), index->key[i].attnum, false)));
+	appendStringInfo(&query, "SELECT %s FROM ONLY %s", columns.data,
+					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+												RelationGetRelationName(relation)));
+	for (int i = 0; i < index->key_count && !index->spec.nulls_not_distinct; i++)
+		appendStringInfo(&query, " %s %s IS NOT NULL", i > 0 ? "AND" : "WHERE",
+						 quote_identifier(get_attname(RelationGetRelid(relation), index->key[i].attnum, false)));
+	appendStringInfo(&query, " GROUP BY %s HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1", columns.data);
+	if (SPI_execute(query.data, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute failed for %s", query.data);
+	if (SPI_processed == 0)
+		return false;
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
+	for (int i = 0; i < index->key_count; i++)
+		slot->tts_values[index->key[i].attnum - 1] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1,
+																   &slot->tts_isnull[index->key[i].attnum - 1]);
+	ExecStoreVirtualTuple(slot);
+	return true;
+}
+
+static void
+verify_key(Relation relation, const tsurugi_index *index)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (find_duplicate(relation, index, slot))
+		tsurugi_error_not_unique(relation, index->oid, slot);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+void
+tsurugi_deferrable_keys_verify(Oid relation_id, const List *before)
+{
+	Relation relation = table_open(relation_id, AccessExclusiveLock);
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+	bool outer = tsurugi_snapshot_begin_fresh();
+
+	PG_TRY();
+	{
+		for (int i = 0; i < described->index_count; i++)
+		{
+			const tsurugi_index *index = &described->indexes[i];
+
+			if (list_member_oid(before, index->oid))
+				continue;
+			if (index->exclusion != NULL)
+				tsurugi_exclusion_verify(relation, described, index);
+			else if (index->deferrable)
+				verify_key(relation, index);
+		}
+	}
+	PG_FINALLY();
+	{
+		tsurugi_snapshot_end_fresh(outer);
+	}
+	PG_END_TRY();
+	table_close(relation, NoLock);
+}

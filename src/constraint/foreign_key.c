@@ -1,0 +1,749 @@
+/*
+ * foreign_key.c
+ *	  Foreign keys to and from tables in memory: statements and catalogs.
+ *
+ * PostgreSQL refuses foreign keys by the kind of the tables, in the parser and
+ * in ALTER TABLE, but what makes one is an entry in pg_constraint and four
+ * triggers.  Made here, they are to PostgreSQL what its own are: \d, pg_dump,
+ * dependencies, DROP and RENAME, TRUNCATE's refusal, the planner's estimates.
+ *
+ *	on an ordinary table	PostgreSQL's own trigger functions
+ *	on a table of ours		referencing: our check; referenced: PostgreSQL's actions, by a function of ours
+ *							(foreign_key_check.c says why)
+ *
+ * What PostgreSQL's functions do to the other table is SQL, and the row locks (fdw_lock.c) and snapshots (snapshot.c) below it see to it
+ * that no orphan can come to be:
+ *
+ * 1. Who inserts a referencing row locks the referenced one KEY SHARE until he
+ *	  ends; who deletes it, or changes its key, waits for him, and then looks for referencing
+ *	  rows with a snapshot taken after that: he finds it.
+ * 2. If the deleter is first, the inserter waits for him, and then finds nothing to lock.
+ * 3. The snapshot of 2 is fresh also at REPEATABLE READ and above: PostgreSQL's
+ *	  triggers ask for one by giving another, the transaction's own, to cross-check with.
+ * 4. What a transaction that wrote both kinds of tables has committed in the
+ *	  ordinary ones is there to see before what it has committed here, by some instructions.
+ *	  Who takes a snapshot waits for them (session.c).
+ *
+ * Constraint triggers are not possible on foreign tables, because their rows
+ * cannot be kept for later.  So the triggers there fire at the end of each statement, and one whose
+ * constraint is deferred puts the row aside by itself (deferred.h); ordinary tables' are
+ * PostgreSQL's to defer.
+ *
+ * foreign_key_entry.c makes the entries, also for partitioned tables; partition_join.c gives them to new partitions.
+ */
+#include "postgres.h"
+
+#include "src/constraint/foreign_key.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/stratnum.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_trigger.h"
+#include "commands/comment.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_relation.h"
+#include "parser/parser.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "access/skey.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+
+#include "src/base/utility.h"
+#include "src/constraint/foreign_key_entry.h"
+#include "src/ddl/key_clause.h"
+
+/* A foreign key about to be made. */
+typedef struct new_key
+{
+	const Constraint *clause;
+	Relation child;
+	Relation parent;
+	int parent_count; /* the same as made.count, once that has been checked */
+	Oid classes[INDEX_MAX_KEYS];
+	tsurugi_foreign_key made;
+} new_key;
+
+/* --- clauses --------------------------------------------------------------------------- */
+
+static bool
+is_taken(Node *node, bool is_ours)
+{
+	Constraint *clause = (Constraint *) node;
+
+	return IsA(node, Constraint) && clause->contype == CONSTR_FOREIGN &&
+		   (is_ours || tsurugi_holds_our_table(RangeVarGetRelid(clause->pktable, NoLock, true)));
+}
+
+/* What follows a column's constraint says when it is checked. */
+static void
+take_of_column(ColumnDef *column, bool is_ours, List **keys)
+{
+	Constraint *taken = NULL;
+	bool refused = false; /* to be deferrable */
+	ListCell *cell;
+
+	foreach (cell, column->constraints)
+	{
+		Constraint *constraint = lfirst_node(Constraint, cell);
+
+		if (is_taken((Node *) constraint, is_ours))
+		{
+			taken = constraint;
+			refused = false;
+			taken->fk_attrs = list_make1(makeString(pstrdup(column->colname)));
+			taken->initially_valid = true;
+			*keys = lappend(*keys, taken);
+			column->constraints = foreach_delete_current (column->constraints, cell);
+			continue;
+		}
+		if (taken == NULL || !tsurugi_take_attribute(taken, constraint, &refused))
+			taken = NULL;
+		else
+			column->constraints = foreach_delete_current (column->constraints, cell);
+	}
+}
+
+List *
+tsurugi_foreign_keys_take(CreateStmt *statement, bool is_ours)
+{
+	List *keys = NIL;
+	ListCell *cell;
+
+	foreach (cell, statement->tableElts)
+	{
+		Node *element = lfirst(cell);
+
+		if (IsA(element, ColumnDef))
+			take_of_column((ColumnDef *) element, is_ours, &keys);
+		else if (is_taken(element, is_ours))
+		{
+			/* as it has no rows yet (transformFKConstraints) */
+			castNode(Constraint, element)->initially_valid = true;
+			keys = lappend(keys, element);
+			statement->tableElts = foreach_delete_current (statement->tableElts, cell);
+		}
+	}
+	return keys;
+}
+
+bool
+tsurugi_foreign_keys_take_command(AlterTableCmd *command, bool is_ours, List **keys)
+{
+	if (command->subtype == AT_AddColumn)
+		take_of_column(castNode(ColumnDef, command->def), is_ours, keys);
+	else if (command->subtype == AT_AddConstraint && is_taken(command->def, is_ours))
+	{
+		*keys = lappend(*keys, command->def);
+		return true;
+	}
+	return false;
+}
+
+/* --- what it refers to ------------------------------------------------------------------- */
+
+/* A partitioned table's foreign key is its partitions', too, and holds for their rows. */
+static void
+check_whole(const new_key *key, bool only)
+{
+	if (only)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot use ONLY for foreign key on partitioned table \"%s\" referencing relation \"%s\"",
+						RelationGetRelationName(key->child), RelationGetRelationName(key->parent))));
+	if (key->clause->skip_validation && !key->clause->initially_valid)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot add NOT VALID foreign key on partitioned table \"%s\" referencing relation \"%s\"",
+						RelationGetRelationName(key->child), RelationGetRelationName(key->parent)),
+				 errdetail("This feature is not yet supported on partitioned tables.")));
+}
+
+static void
+check_tables(const new_key *key, bool only)
+{
+	char kind = key->parent->rd_rel->relkind;
+	char persistence = key->child->rd_rel->relpersistence;
+
+	if (key->child->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		check_whole(key, only);
+	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+		!tsurugi_is_our_table(RelationGetRelid(key->parent)))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("referenced relation \"%s\" is not a table", RelationGetRelationName(key->parent))));
+	if (IsSystemRelation(key->parent) && !allowSystemTableMods)
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("permission denied: \"%s\" is a system catalog", RelationGetRelationName(key->parent))));
+	if (persistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+						errmsg("constraints on temporary tables may reference only temporary tables")));
+	if (persistence == RELPERSISTENCE_PERMANENT && key->parent->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+						errmsg("constraints on permanent tables may reference only permanent tables")));
+}
+
+static int
+find_columns(Relation relation, const List *names, int16 *columns)
+{
+	int count = 0;
+	ListCell *cell;
+
+	if (list_length(names) > INDEX_MAX_KEYS)
+		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
+						errmsg("cannot have more than %d keys in a foreign key", INDEX_MAX_KEYS)));
+	foreach (cell, names)
+	{
+		const char *name = strVal(lfirst(cell));
+		AttrNumber attnum = attnameAttNum(relation, name, true);
+
+		if (attnum == InvalidAttrNumber)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+							errmsg("column \"%s\" referenced in foreign key constraint does not exist", name)));
+		if (attnum < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("system columns cannot be used in foreign keys")));
+		columns[count++] = attnum;
+	}
+	return count;
+}
+
+/* The columns of ON DELETE SET, each once. */
+static void
+find_set_columns(new_key *key)
+{
+	const List *names = key->clause->fk_del_set_cols;
+	int named = find_columns(key->child, names, key->made.set_columns);
+
+	for (int i = 0; i < named; i++)
+	{
+		int16 column = key->made.set_columns[i];
+		int at = 0;
+
+		while (at < key->made.count && key->made.child_columns[at] != column)
+			at++;
+		if (at == key->made.count)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+							errmsg("column \"%s\" referenced in ON DELETE SET action must be part of foreign key",
+								   strVal(list_nth(names, i)))));
+		at = 0;
+		while (at < key->made.set_count && key->made.set_columns[at] != column)
+			at++;
+		if (at == key->made.set_count)
+			key->made.set_columns[key->made.set_count++] = column;
+	}
+}
+
+/* Whether the index is on exactly these columns, in any order; then the operator class of each. */
+static bool
+index_fits(HeapTuple tuple, new_key *key)
+{
+	Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
+	oidvector *classes;
+	bool null;
+
+	if (index->indnkeyatts != key->parent_count || !index->indisunique || !index->indisvalid ||
+		!heap_attisnull(tuple, Anum_pg_index_indpred, NULL) || !heap_attisnull(tuple, Anum_pg_index_indexprs, NULL))
+		return false;
+	classes = (oidvector *) DatumGetPointer(SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &null));
+	for (int i = 0; i < key->parent_count; i++)
+	{
+		int at = 0;
+
+		while (at < key->parent_count && index->indkey.values[at] != key->made.parent_columns[i])
+			at++;
+		if (at == key->parent_count)
+			return false;
+		key->classes[i] = classes->values[at];
+	}
+	return true;
+}
+
+static void
+find_index(new_key *key)
+{
+	bool deferrable = false;
+	ListCell *cell;
+
+	for (int i = 0; i < key->parent_count; i++)
+		for (int j = 0; j < i; j++)
+			if (key->made.parent_columns[i] == key->made.parent_columns[j])
+				ereport(ERROR, (errcode(ERRCODE_INVALID_FOREIGN_KEY),
+								errmsg("foreign key referenced-columns list must not contain duplicates")));
+	foreach (cell, RelationGetIndexList(key->parent))
+	{
+		HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
+		bool fits;
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
+		fits = index_fits(tuple, key);
+		if (fits && !((Form_pg_index) GETSTRUCT(tuple))->indimmediate)
+		{
+			deferrable = true;
+			fits = false;
+		}
+		ReleaseSysCache(tuple);
+		if (fits)
+		{
+			key->made.index = lfirst_oid(cell);
+			return;
+		}
+	}
+	if (deferrable)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("cannot use a deferrable unique constraint for referenced table \"%s\"",
+							   RelationGetRelationName(key->parent))));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_FOREIGN_KEY),
+					errmsg("there is no unique constraint matching given keys for referenced table \"%s\"",
+						   RelationGetRelationName(key->parent))));
+}
+
+/* The primary key's columns are those that are meant if none are named. */
+static int
+find_primary_key(const new_key *key, int16 *columns)
+{
+	Oid index = RelationGetPrimaryKeyIndex(key->parent);
+	Oid deferrable;
+	HeapTuple tuple;
+	int count;
+
+	if (!OidIsValid(index) && get_primary_key_attnos(RelationGetRelid(key->parent), true, &deferrable) != NULL)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("cannot use a deferrable primary key for referenced table \"%s\"",
+							   RelationGetRelationName(key->parent))));
+	if (!OidIsValid(index))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no primary key for referenced table \"%s\"",
+																  RelationGetRelationName(key->parent))));
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	count = ((Form_pg_index) GETSTRUCT(tuple))->indnkeyatts;
+	memcpy(columns, ((Form_pg_index) GETSTRUCT(tuple))->indkey.values, count * sizeof(int16));
+	ReleaseSysCache(tuple);
+	return count;
+}
+
+static void
+find_all_columns(new_key *key)
+{
+	const Constraint *clause = key->clause;
+
+	key->made.count = find_columns(key->child, clause->fk_attrs, key->made.child_columns);
+	find_set_columns(key);
+	key->parent_count = clause->pk_attrs == NIL ? find_primary_key(key, key->made.parent_columns)
+												: find_columns(key->parent, clause->pk_attrs, key->made.parent_columns);
+	find_index(key);
+	if (key->made.count != key->parent_count)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_FOREIGN_KEY),
+						errmsg("number of referencing and referenced columns for foreign key disagree")));
+}
+
+/* REFERENCES on the table, or on each of the columns. */
+static void
+check_rights(const new_key *key)
+{
+	Oid parent = RelationGetRelid(key->parent);
+
+	if (pg_class_aclcheck(parent, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK)
+		return;
+	for (int i = 0; i < key->made.count; i++)
+	{
+		AclResult result = pg_attribute_aclcheck(parent, key->made.parent_columns[i], GetUserId(), ACL_REFERENCES);
+
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, get_relkind_objtype(key->parent->rd_rel->relkind),
+						   RelationGetRelationName(key->parent));
+	}
+}
+
+static void
+check_generated(const new_key *key)
+{
+	char update = key->clause->fk_upd_action;
+	char delete = key->clause->fk_del_action;
+
+	for (int i = 0; i < key->made.count; i++)
+	{
+		if (!TupleDescAttr(RelationGetDescr(key->child), key->made.child_columns[i] - 1)->attgenerated)
+			continue;
+		if (update == FKCONSTR_ACTION_SETNULL || update == FKCONSTR_ACTION_SETDEFAULT ||
+			update == FKCONSTR_ACTION_CASCADE)
+			ereport(ERROR,
+					(errcode(ERRCODE_SYNTAX_ERROR),
+					 errmsg("invalid %s action for foreign key constraint containing generated column", "ON UPDATE")));
+		if (delete == FKCONSTR_ACTION_SETNULL || delete == FKCONSTR_ACTION_SETDEFAULT)
+			ereport(ERROR,
+					(errcode(ERRCODE_SYNTAX_ERROR),
+					 errmsg("invalid %s action for foreign key constraint containing generated column", "ON DELETE")));
+	}
+}
+
+/*
+ * The operators that compare the i-th columns: of the index's family, for the
+ * types as they are, or, if both can be cast to the index's type, for that one.
+ */
+static void
+find_operators(new_key *key, int i)
+{
+	Oid family = get_opclass_family(key->classes[i]);
+	Oid type = get_opclass_input_type(key->classes[i]);
+	Oid parent_type = TupleDescAttr(RelationGetDescr(key->parent), key->made.parent_columns[i] - 1)->atttypid;
+	Oid child_type = TupleDescAttr(RelationGetDescr(key->child), key->made.child_columns[i] - 1)->atttypid;
+	Oid base = getBaseType(child_type);
+	Oid both[2] = {parent_type, child_type};
+	Oid wanted[2] = {type, type};
+
+	key->made.parent_parent[i] = get_opfamily_member(family, type, type, BTEqualStrategyNumber);
+	if (!OidIsValid(key->made.parent_parent[i]))
+		elog(ERROR, "missing equality operator for type %u in operator family %u", type, family);
+	key->made.parent_child[i] = get_opfamily_member(family, type, base, BTEqualStrategyNumber);
+	key->made.child_child[i] = get_opfamily_member(family, base, base, BTEqualStrategyNumber);
+	if (OidIsValid(key->made.parent_child[i]) && OidIsValid(key->made.child_child[i]))
+		return;
+	if (!can_coerce_type(2, both, wanted, COERCION_IMPLICIT))
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("foreign key constraint \"%s\" cannot be implemented", key->made.name),
+						errdetail("Key columns \"%s\" and \"%s\" are of incompatible types: %s and %s.",
+								  get_attname(RelationGetRelid(key->child), key->made.child_columns[i], false),
+								  get_attname(RelationGetRelid(key->parent), key->made.parent_columns[i], false),
+								  format_type_be(child_type), format_type_be(parent_type))));
+	key->made.parent_child[i] = key->made.child_child[i] = key->made.parent_parent[i];
+}
+
+/* The columns' names, as much of them as a name has room for. */
+static char *
+name_addition(const List *columns)
+{
+	StringInfoData text;
+	ListCell *cell;
+
+	initStringInfo(&text);
+	foreach (cell, columns)
+	{
+		appendStringInfo(&text, "%s%s", text.len > 0 ? "_" : "", strVal(lfirst(cell)));
+		if (text.len >= NAMEDATALEN)
+			break;
+	}
+	return text.data;
+}
+
+static void
+choose_name(new_key *key)
+{
+	if (key->clause->conname == NULL)
+		key->made.name = ChooseConstraintName(RelationGetRelationName(key->child), name_addition(key->clause->fk_attrs),
+											  "fkey", RelationGetNamespace(key->child), NIL);
+	else if (ConstraintNameIsUsed(CONSTRAINT_RELATION, RelationGetRelid(key->child), key->clause->conname))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("constraint \"%s\" for relation \"%s\" already exists",
+														   key->clause->conname, RelationGetRelationName(key->child))));
+	else
+		key->made.name = key->clause->conname;
+}
+
+/* --- making one ------------------------------------------------------------------------------ */
+
+static void
+create_key(Oid relation, const Constraint *clause, bool only)
+{
+	new_key key = {.clause = clause,
+				   .made = {.deferrable = clause->deferrable,
+							.deferred = clause->initdeferred,
+							.valid = clause->initially_valid,
+							.on_update = clause->fk_upd_action,
+							.on_delete = clause->fk_del_action,
+							.match = clause->fk_matchtype}};
+	List *leaves = NIL;
+
+	key.child = table_open(relation, ShareRowExclusiveLock);
+	key.parent = table_openrv(clause->pktable, ShareRowExclusiveLock);
+	check_tables(&key, only);
+	find_all_columns(&key);
+	check_rights(&key);
+	check_generated(&key);
+	choose_name(&key);
+	for (int i = 0; i < key.made.count; i++)
+		find_operators(&key, i);
+	tsurugi_foreign_key_enter(&key.made, key.child, key.parent, &leaves);
+	if (!clause->skip_validation)
+		tsurugi_foreign_key_check_leaves(leaves);
+	table_close(key.parent, NoLock);
+	table_close(key.child, NoLock);
+}
+
+void
+tsurugi_foreign_keys_create(Oid relation, List *keys, bool only)
+{
+	ListCell *cell;
+
+	foreach (cell, keys)
+	{
+		CommandCounterIncrement();
+		create_key(relation, lfirst_node(Constraint, cell), only);
+	}
+}
+
+/* --- later changes ------------------------------------------------------------------------------ */
+
+/* The table's foreign key of this name, if it is of a table of ours or refers to one; InvalidOid. */
+static Oid
+find_key(Oid relation, const char *name, Oid *parent_out)
+{
+	Oid constraint = get_relation_constraint_oid(relation, name, true);
+	HeapTuple tuple;
+	Form_pg_constraint form;
+
+	if (!OidIsValid(constraint))
+		return InvalidOid;
+	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	*parent_out = form->confrelid;
+	if (form->contype != CONSTRAINT_FOREIGN ||
+		!(tsurugi_holds_our_table(relation) || tsurugi_holds_our_table(form->confrelid)))
+		constraint = InvalidOid;
+	ReleaseSysCache(tuple);
+	return constraint;
+}
+
+Oid
+tsurugi_foreign_key_parent(Oid relation, const char *name)
+{
+	Oid parent = InvalidOid;
+
+	return OidIsValid(find_key(relation, name, &parent)) ? parent : InvalidOid;
+}
+
+void
+tsurugi_foreign_key_validate(Oid relation, const char *name)
+{
+	Oid parent;
+	Oid constraint = find_key(relation, name, &parent);
+	Relation child;
+	Relation referenced;
+
+	if (!OidIsValid(constraint))
+		return;
+	child = table_open(relation, ShareUpdateExclusiveLock);
+	referenced = table_open(parent, RowShareLock);
+	tsurugi_foreign_key_check_leaves(list_make1_oid(constraint));
+	table_close(referenced, NoLock);
+	table_close(child, NoLock);
+}
+
+/* The constraint's triggers on an ordinary table: PostgreSQL defers them itself (ATExecAlterConstrRecurse). */
+static void
+alter_triggers(Oid constraint, const Constraint *clause)
+{
+	Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgconstraint, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(constraint));
+	scan = systable_beginscan(catalog, TriggerConstraintIndexId, true, NULL, 1, &key);
+	while ((tuple = systable_getnext(scan)) != NULL)
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+
+		CacheInvalidateRelcacheByRelid(form->tgrelid);
+		if (form->tgfoid != F_RI_FKEY_NOACTION_DEL && form->tgfoid != F_RI_FKEY_NOACTION_UPD)
+			continue;
+		tuple = heap_copytuple(tuple);
+		form = (Form_pg_trigger) GETSTRUCT(tuple);
+		form->tgdeferrable = clause->deferrable;
+		form->tginitdeferred = clause->initdeferred;
+		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+		heap_freetuple(tuple);
+	}
+	systable_endscan(scan);
+	table_close(catalog, RowExclusiveLock);
+}
+
+/* A constraint, and those for the partitions of the table that it refers to. */
+static void
+alter_constraint(Relation catalog, Oid constraint, const Constraint *clause)
+{
+	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+	Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+	SysScanDesc scan;
+	ScanKeyData key;
+
+	form->condeferrable = clause->deferrable;
+	form->condeferred = clause->initdeferred;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	alter_triggers(constraint, clause);
+	ScanKeyInit(&key, Anum_pg_constraint_conparentid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(constraint));
+	scan = systable_beginscan(catalog, ConstraintParentIndexId, true, NULL, 1, &key);
+	while ((tuple = systable_getnext(scan)) != NULL)
+		alter_constraint(catalog, ((Form_pg_constraint) GETSTRUCT(tuple))->oid, clause);
+	systable_endscan(scan);
+}
+
+static char *
+table_of(Oid constraint)
+{
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	char *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	name = get_rel_name(((Form_pg_constraint) GETSTRUCT(tuple))->conrelid);
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+/* A part of a partitioned table's foreign key is altered with it, and not by itself. */
+static void
+check_topmost(Oid relation, Oid constraint)
+{
+	Oid topmost = constraint;
+	Oid parent;
+
+	while (OidIsValid(parent = tsurugi_constraint_parent(topmost)))
+		topmost = parent;
+	if (topmost != constraint)
+		ereport(ERROR, (errmsg("cannot alter constraint \"%s\" on relation \"%s\"", get_constraint_name(constraint),
+							   get_rel_name(relation)),
+						errdetail("Constraint \"%s\" is derived from constraint \"%s\" of relation \"%s\".",
+								  get_constraint_name(constraint), get_constraint_name(topmost), table_of(topmost)),
+						errhint("You may alter the constraint it derives from, instead.")));
+}
+
+void
+tsurugi_foreign_key_alter(Oid relation, const AlterTableCmd *command)
+{
+	const Constraint *clause = (Constraint *) command->def;
+	Relation catalog;
+	Oid constraint;
+	Oid parent;
+
+	LockRelationOid(relation, ShareRowExclusiveLock);
+	if (!OidIsValid(get_relation_constraint_oid(relation, clause->conname, true)))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("constraint \"%s\" of relation \"%s\" does not exist",
+																  clause->conname, get_rel_name(relation))));
+	constraint = find_key(relation, clause->conname, &parent);
+	if (!OidIsValid(constraint))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("constraint \"%s\" of relation \"%s\" is not a foreign key constraint", clause->conname,
+							   get_rel_name(relation))));
+	check_topmost(relation, constraint);
+	catalog = table_open(ConstraintRelationId, RowExclusiveLock);
+	alter_constraint(catalog, constraint, clause);
+	table_close(catalog, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
+/* --- changes of a column's type ------------------------------------------------------------------- */
+
+struct tsurugi_dropped_key
+{
+	Oid child;
+	char *name;
+	char *definition; /* the ALTER TABLE that makes it */
+	char *comment;	  /* or NULL */
+};
+
+/* Whether one of the constraint's arrays of columns has this one. */
+static bool
+has_column(HeapTuple tuple, Relation catalog, AttrNumber field, AttrNumber column)
+{
+	bool null;
+	Datum array = heap_getattr(tuple, field, RelationGetDescr(catalog), &null);
+	ArrayType *columns;
+
+	if (null)
+		return false;
+	columns = DatumGetArrayTypeP(array);
+	for (int i = 0; i < ARR_DIMS(columns)[0]; i++)
+		if (((int16 *) ARR_DATA_PTR(columns))[i] == column)
+			return true;
+	return false;
+}
+
+List *
+tsurugi_foreign_keys_of_column(Oid relation, const char *column)
+{
+	AttrNumber attnum = get_attnum(relation, column);
+	Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
+	List *found = NIL;
+	SysScanDesc scan;
+	ScanKeyData by_type;
+	HeapTuple tuple;
+
+	ScanKeyInit(&by_type, Anum_pg_constraint_contype, BTEqualStrategyNumber, F_CHAREQ,
+				CharGetDatum(CONSTRAINT_FOREIGN));
+	scan = systable_beginscan(catalog, InvalidOid, false, NULL, 1, &by_type);
+	while ((tuple = systable_getnext(scan)) != NULL)
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (((form->conrelid == relation && has_column(tuple, catalog, Anum_pg_constraint_conkey, attnum)) ||
+			 (form->confrelid == relation && has_column(tuple, catalog, Anum_pg_constraint_confkey, attnum))) &&
+			!OidIsValid(form->conparentid) &&
+			(tsurugi_holds_our_table(form->conrelid) || tsurugi_holds_our_table(form->confrelid)))
+			found = lappend_oid(found, form->oid);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	list_sort(found, list_oid_cmp); /* as they were made */
+	return found;
+}
+
+tsurugi_dropped_key *
+tsurugi_foreign_key_drop(Oid constraint)
+{
+	tsurugi_dropped_key *key = palloc(sizeof(*key));
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	ObjectAddress object;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	key->child = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
+	ReleaseSysCache(tuple);
+	key->name = get_constraint_name(constraint);
+	key->definition = pg_get_constraintdef_command(constraint);
+	key->comment = GetComment(constraint, ConstraintRelationId, 0);
+	ObjectAddressSet(object, ConstraintRelationId, constraint);
+	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	CommandCounterIncrement();
+	return key;
+}
+
+bool
+tsurugi_foreign_key_is(const tsurugi_dropped_key *key, Oid relation, const char *name)
+{
+	return key->child == relation && strcmp(key->name, name) == 0;
+}
+
+void
+tsurugi_foreign_key_restore(const tsurugi_dropped_key *key, bool validate)
+{
+	Node *statement = linitial_node(RawStmt, raw_parser(key->definition, RAW_PARSE_DEFAULT))->stmt;
+	const AlterTableCmd *command = linitial_node(AlterTableCmd, castNode(AlterTableStmt, statement)->cmds);
+	Constraint *clause = castNode(Constraint, command->def);
+
+	clause->skip_validation &= !validate;
+	clause->initially_valid |= validate;
+	tsurugi_foreign_keys_create(key->child, list_make1(command->def), false);
+	if (key->comment != NULL)
+		CreateComments(get_relation_constraint_oid(key->child, key->name, false), ConstraintRelationId, 0,
+					   key->comment);
+}

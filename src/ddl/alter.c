@@ -1,0 +1,664 @@
+/*
+ * alter.c
+ *	  ALTER TABLE: what PostgreSQL leaves undone where a table is foreign.
+ *
+ * Keys are taken out of the statement and made afterwards; types are noted
+ * before the catalogs change; and the rows that are there are looked at for new
+ * conditions, which PostgreSQL does not.
+ *
+ * Where a column changes its type the indexes that depend on it are dropped before, and made again
+ * afterwards (rebuild.c); and so are foreign keys at either end of which it is.
+ */
+#include "postgres.h"
+
+#include "src/ddl/alter.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
+#include "commands/tablecmds.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "src/constraint/deferred_key.h"
+#include "src/constraint/foreign_key.h"
+#include "src/constraint/foreign_key_entry.h"
+#include "src/ddl/access_method.h"
+#include "src/ddl/altered.h"
+#include "src/ddl/cluster.h"
+#include "src/ddl/compression.h"
+#include "src/ddl/create.h"
+#include "src/ddl/index_command.h"
+#include "src/ddl/key_clause.h"
+#include "src/ddl/partition.h"
+#include "src/ddl/partition_index.h"
+#include "src/ddl/partition_join.h"
+#include "src/ddl/rebuild.h"
+#include "src/ddl/retype.h"
+#include "src/ddl/retype_tree.h"
+#include "src/ddl/rewrite.h"
+#include "src/ddl/type_users.h"
+#include "src/table/relation.h"
+#include "src/txn/deferred.h"
+#include "src/txn/snapshot.h"
+
+/* What an ALTER asks for besides what PostgreSQL does. */
+typedef struct Wishes
+{
+	Oid relation;
+	List *keys;			/* Constraint nodes */
+	List *foreign_keys; /* likewise */
+	List *rebuilds;		/* of indexes (rebuild.h) */
+	List *beside;		/* indexes that are not made again */
+	List *before;		/* those that there are before keys are made */
+	List *dropped_keys; /* of tsurugi_dropped_key: foreign keys */
+	List *made_valid;	/* those of them that are to be validated */
+	List *validated;	/* names of constraints */
+	List *altered;		/* of AlterTableCmd: ALTER CONSTRAINT */
+	List *clustered;	/* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
+	List *compressed;	/* likewise: SET COMPRESSION */
+	List *not_null;		/* names of columns */
+	List *late;			/* of AlterTableCmd: identities of added columns */
+	List *met;			/* CHECK constraints that the rows meet already */
+	bool only;			/* not of what inherits */
+	bool checks;
+	bool adds_columns;
+} Wishes;
+
+/* Whether the rows that are there are known to meet a constraint: then there is nothing to VALIDATE. */
+static bool
+is_valid(Oid relation, const char *name)
+{
+	Oid constraint = get_relation_constraint_oid(relation, name, true);
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	bool valid;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	valid = ((Form_pg_constraint) GETSTRUCT(tuple))->convalidated;
+	ReleaseSysCache(tuple);
+	return valid;
+}
+
+/* What the rows that are there have to meet: PostgreSQL does not look at them. */
+static void
+note_conditions(const AlterTableCmd *command, Wishes *wishes)
+{
+	const Constraint *constraint;
+	ListCell *cell;
+
+	switch (command->subtype)
+	{
+		case AT_AddConstraint:
+			constraint = castNode(Constraint, command->def);
+			wishes->checks |= constraint->contype == CONSTR_CHECK && !constraint->skip_validation;
+			break;
+		case AT_AddColumn:
+			foreach (cell, ((ColumnDef *) command->def)->constraints)
+				wishes->checks |= ((Constraint *) lfirst(cell))->contype == CONSTR_CHECK;
+			break;
+		case AT_ValidateConstraint:
+			if (is_valid(wishes->relation, command->name))
+				break;
+			wishes->checks = true;
+			wishes->validated = lappend(wishes->validated, command->name);
+			break;
+		case AT_SetNotNull:
+			wishes->not_null = lappend(wishes->not_null, command->name);
+			break;
+		default:
+			break;
+	}
+}
+
+/* What says how a heap lies on the disk, and nothing else: no meaning here, as in CREATE TABLE. */
+static bool
+is_about_storage(const AlterTableCmd *command)
+{
+	switch (command->subtype)
+	{
+		case AT_SetRelOptions:
+			tsurugi_check_storage_parameters(castNode(List, command->def));
+			return true;
+		case AT_SetTableSpace:
+			tsurugi_check_tablespace(command->name);
+			return true;
+		case AT_ResetRelOptions:
+		case AT_SetLogged:
+		case AT_SetUnLogged:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* ADD COLUMN IF NOT EXISTS of one that does: PostgreSQL passes it over, with all that is said of it. */
+static void
+pass_over_column(Oid relation, AlterTableCmd *command)
+{
+	if (command->subtype == AT_AddColumn && command->missing_ok &&
+		get_attnum(relation, castNode(ColumnDef, command->def)->colname) != InvalidAttrNumber)
+		castNode(ColumnDef, command->def)->constraints = NIL;
+}
+
+/* What is said of the identity of a column that the statement adds. */
+static bool
+is_about_added_identity(const AlterTableStmt *statement, const AlterTableCmd *command)
+{
+	ListCell *cell;
+
+	if (command->subtype != AT_AddIdentity && command->subtype != AT_SetIdentity && command->subtype != AT_DropIdentity)
+		return false;
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *other = lfirst(cell);
+
+		if (other->subtype == AT_AddColumn && strcmp(castNode(ColumnDef, other->def)->colname, command->name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *command, Wishes *wishes, List **commands)
+{
+	pass_over_column(relation, command);
+	if (is_about_storage(command) || tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
+		return;
+	if (command->subtype == AT_AlterConstraint)
+	{
+		wishes->altered = lappend(wishes->altered, command);
+		return;
+	}
+	if (command->subtype == AT_ClusterOn || command->subtype == AT_DropCluster)
+	{
+		wishes->clustered = lappend(wishes->clustered, command);
+		return;
+	}
+	if (command->subtype == AT_SetCompression)
+	{
+		wishes->compressed = lappend(wishes->compressed, command);
+		return;
+	}
+	if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def))
+	{
+		wishes->keys = lappend(wishes->keys, command->def);
+		return;
+	}
+	if (is_about_added_identity(statement, command))
+	{
+		wishes->late = lappend(wishes->late, command);
+		return;
+	}
+	if (command->subtype == AT_AddColumn)
+	{
+		wishes->adds_columns = true;
+		wishes->keys = tsurugi_key_clauses_of_column((ColumnDef *) command->def, wishes->keys);
+	}
+	if (command->subtype == AT_AlterColumnType)
+		castNode(ColumnDef, command->def)->raw_default = NULL; /* has been noted */
+	note_conditions(command, wishes);
+	*commands = lappend(*commands, command);
+}
+
+static void
+strip_alter(Oid relation, AlterTableStmt *statement, Wishes *wishes)
+{
+	List *commands = NIL;
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+		strip_command(relation, statement, lfirst(cell), wishes, &commands);
+	statement->cmds = list_concat(commands, tsurugi_key_clauses_set_not_null(relation, wishes->keys));
+}
+
+/* Drops the foreign keys at either end of which the column is, and notes how to make them again. */
+static void
+drop_foreign_keys(Oid table, const char *column, const AlterTableStmt *statement, Wishes *wishes)
+{
+	ListCell *cell;
+
+	foreach (cell, tsurugi_foreign_keys_of_column(table, column))
+		if (!tsurugi_rebuild_is_dropped_by(statement, lfirst_oid(cell)))
+			wishes->dropped_keys = lappend(wishes->dropped_keys, tsurugi_foreign_key_drop(lfirst_oid(cell)));
+}
+
+static void
+forget_validation(Wishes *wishes, const char *name)
+{
+	ListCell *cell;
+
+	foreach (cell, wishes->validated)
+		if (strcmp(lfirst(cell), name) == 0)
+			wishes->validated = foreach_delete_current (wishes->validated, cell);
+}
+
+/* VALIDATE CONSTRAINT of a foreign key that is dropped, to be made again: is done when it is made.  True if there is one. */
+static bool
+take_validations(Oid relation, AlterTableStmt *statement, Wishes *wishes)
+{
+	bool taken = false;
+	ListCell *cell;
+	ListCell *key;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype != AT_ValidateConstraint)
+			continue;
+		foreach (key, wishes->dropped_keys)
+		{
+			if (!tsurugi_foreign_key_is(lfirst(key), relation, command->name))
+				continue;
+			wishes->made_valid = lappend(wishes->made_valid, lfirst(key));
+			forget_validation(wishes, command->name);
+			statement->cmds = foreach_delete_current (statement->cmds, cell);
+			taken = true;
+			break;
+		}
+	}
+	return taken;
+}
+
+/* --- types ---------------------------------------------------------------------------------- */
+
+/* A column of this table gets another type. */
+static void
+note_type_change(const tsurugi_utility *utility, Oid table, const AlterTableCmd *command)
+{
+	Relation relation = table_open(table, AccessExclusiveLock);
+	MemoryContext caller;
+	tsurugi_retype **retype = tsurugi_altered_retype(table, &caller);
+
+	tsurugi_retype_add(retype, relation, command, utility->text);
+	MemoryContextSwitchTo(caller);
+	table_close(relation, NoLock);
+}
+
+/* That PostgreSQL refuses to change by itself. */
+static bool
+is_inherited(Oid table, const char *column)
+{
+	HeapTuple tuple = SearchSysCacheAttName(table, column);
+	bool inherited;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	inherited = ((Form_pg_attribute) GETSTRUCT(tuple))->attinhcount > 0;
+	ReleaseSysCache(tuple);
+	return inherited;
+}
+
+static bool
+any_is_ours(List *tables)
+{
+	ListCell *cell;
+
+	foreach (cell, tables)
+		if (tsurugi_is_our_table(lfirst_oid(cell)))
+			return true;
+	return false;
+}
+
+static void
+check_heirs(const tsurugi_utility *utility, Oid table, const AlterTableCmd *command)
+{
+	Relation relation = table_open(table, AccessExclusiveLock);
+
+	tsurugi_retype_check_heirs(relation, command, utility->text);
+	table_close(relation, NoLock);
+}
+
+/* The tables that the statement reaches. */
+static List *
+inheritors(Oid relation, const AlterTableStmt *statement)
+{
+	return statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
+}
+
+/* A change of a column's type reaches the tables that inherit it. */
+static void
+note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement, Wishes *wishes)
+{
+	ListCell *cell;
+	ListCell *table;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+		List *tables;
+
+		if (command->subtype != AT_AlterColumnType || is_inherited(relation, command->name))
+			continue;
+		tables = inheritors(relation, statement);
+		if (list_length(tables) > 1 && any_is_ours(tables))
+			check_heirs(utility, relation, command);
+		foreach (table, tables)
+		{
+			drop_foreign_keys(lfirst_oid(table), command->name, statement, wishes);
+			if (tsurugi_is_our_table(lfirst_oid(table)))
+				note_type_change(utility, lfirst_oid(table), command);
+			if (tsurugi_holds_our_table(lfirst_oid(table)))
+				wishes->rebuilds = tsurugi_rebuild_drop(lfirst_oid(table), command->name, statement, wishes->rebuilds);
+		}
+	}
+}
+
+/* PostgreSQL's part where USING reaches tables in memory and others.  changed: what is left for it of the statement. */
+static void
+run_mixed(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *written, AlterTableStmt *changed)
+{
+	List *types = NIL;
+	ListCell *cell;
+
+	foreach (cell, written->cmds)
+		if (lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType)
+			types = lappend(types, lfirst(cell));
+	foreach (cell, changed->cmds)
+		if (lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType)
+			changed->cmds = foreach_delete_current (changed->cmds, cell);
+	tsurugi_retype_run_mixed(utility, relation, types, changed);
+}
+
+/* --- what the rows that are there have to meet ------------------------------------------------ */
+
+static void
+verify_table(Oid relation_id, const Wishes *wishes, LOCKMODE lock)
+{
+	Relation relation = table_open(relation_id, lock);
+	Bitmapset *not_null = NULL;
+	ListCell *cell;
+
+	foreach (cell, wishes->not_null)
+	{
+		AttrNumber attnum = get_attnum(relation_id, lfirst(cell));
+
+		if (attnum > 0)
+			not_null = bms_add_member(not_null, attnum);
+	}
+	tsurugi_table_verify(relation, not_null, wishes->checks, wishes->met);
+	table_close(relation, NoLock);
+}
+
+/* What the rows meet before PostgreSQL's part need not be looked at afterwards. */
+static void
+note_met_checks(Oid table, const AlterTableStmt *statement, Wishes *wishes)
+{
+	ListCell *cell;
+
+	if (!wishes->checks)
+		return;
+	foreach (cell, inheritors(table, statement))
+	{
+		Relation relation =
+			tsurugi_is_our_table(lfirst_oid(cell)) ? table_open(lfirst_oid(cell), AccessShareLock) : NULL;
+		const TupleConstr *constraints = relation == NULL ? NULL : RelationGetDescr(relation)->constr;
+
+		for (int i = 0; constraints != NULL && i < constraints->num_check; i++)
+			if (constraints->check[i].ccvalid)
+				wishes->met = lappend_oid(
+					wishes->met, get_relation_constraint_oid(lfirst_oid(cell), constraints->check[i].ccname, false));
+		if (relation != NULL)
+			table_close(relation, NoLock);
+	}
+}
+
+/* New conditions reach the tables that inherit them. */
+static void
+verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishes)
+{
+	LOCKMODE lock;
+	ListCell *cell;
+
+	if (!wishes->checks && wishes->not_null == NIL)
+		return;
+	/* PostgreSQL has it: VALIDATE lets others write, whose rows meet the condition already. */
+	lock = AlterTableGetLockLevel(statement->cmds);
+	CommandCounterIncrement();
+	foreach (cell, inheritors(relation, statement))
+	{
+		if (tsurugi_is_our_table(lfirst_oid(cell)))
+			verify_table(lfirst_oid(cell), wishes, lock);
+	}
+}
+
+static void
+finish_foreign_keys(Oid relation, const Wishes *wishes)
+{
+	ListCell *cell;
+
+	foreach (cell, wishes->dropped_keys)
+		tsurugi_foreign_key_restore(lfirst(cell), list_member_ptr(wishes->made_valid, lfirst(cell)));
+	tsurugi_foreign_keys_create(relation, wishes->foreign_keys, wishes->only);
+	foreach (cell, wishes->altered)
+		tsurugi_foreign_key_alter(relation, lfirst(cell));
+	foreach (cell, wishes->validated)
+	{
+		CommandCounterIncrement();
+		tsurugi_foreign_key_validate(relation, lfirst(cell));
+	}
+}
+
+/* PostgreSQL's part of DETACH looks at rows that refer to the partition, as of now. */
+static void
+detach(const tsurugi_utility *utility, const RangeVar *partition)
+{
+	bool outer = tsurugi_snapshot_begin_fresh();
+
+	PG_TRY();
+	{
+		tsurugi_partition_leave(partition);
+		tsurugi_utility_run(utility);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_snapshot_end_fresh(outer);
+	}
+	PG_END_TRY();
+}
+
+/* The statement as it is. */
+static void
+run_other(const tsurugi_utility *utility, const AlterTableStmt *statement)
+{
+	const AlterTableCmd *first = linitial_node(AlterTableCmd, statement->cmds);
+
+	if (first->subtype == AT_DetachPartition) /* stands alone */
+		detach(utility, castNode(PartitionCmd, first->def)->name);
+	else
+		tsurugi_utility_run(utility);
+}
+
+/* --- the statement ------------------------------------------------------------------------------ */
+
+/* Of a table that is not ours. */
+static void
+alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
+{
+	AlterTableStmt *changed = copyObject(statement);
+	bool holds_ours = tsurugi_holds_our_table(relation);
+	Wishes wishes = {.relation = relation, .only = !statement->relation->inh};
+	bool takes_keys;
+	bool takes_validations;
+	ListCell *cell;
+
+	foreach (cell, changed->cmds)
+		pass_over_column(relation, lfirst(cell));
+	takes_keys = holds_ours && tsurugi_partition_keys_take(relation, changed, &wishes.keys);
+	note_type_changes(utility, relation, statement, &wishes);
+	takes_validations = take_validations(relation, changed, &wishes);
+	foreach (cell, changed->cmds)
+	{
+		if (tsurugi_foreign_keys_take_command(lfirst(cell), holds_ours, &wishes.foreign_keys))
+			changed->cmds = foreach_delete_current (changed->cmds, cell);
+		else
+			note_conditions(lfirst(cell), &wishes);
+	}
+	note_met_checks(relation, statement, &wishes);
+	if (get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE)
+		tsurugi_partition_check_attached(statement);
+	if (tsurugi_retype_is_mixed(relation, statement))
+		run_mixed(utility, relation, statement, changed);
+	else if (wishes.foreign_keys != NIL || takes_keys || takes_validations)
+		tsurugi_utility_run_instead(utility, (Node *) changed);
+	else
+		run_other(utility, statement);
+	if (takes_keys)
+		tsurugi_partition_keys_make(utility, relation, statement, wishes.keys);
+	wishes.beside = tsurugi_rebuild_make(wishes.rebuilds);
+	tsurugi_altered_follow();
+	tsurugi_rebuild_verify(wishes.rebuilds, wishes.beside);
+	finish_foreign_keys(relation, &wishes);
+	verify_tables(relation, statement, &wishes);
+	tsurugi_partition_verify_attached(relation, statement);
+}
+
+/* What is left to do in the catalogs. */
+static void
+finish_entries(const tsurugi_utility *utility, Oid relation_id, Wishes *wishes)
+{
+	Relation relation = table_open(relation_id, AccessExclusiveLock);
+
+	wishes->beside = tsurugi_rebuild_make(wishes->rebuilds); /* first: one of them may become a key */
+	wishes->before = tsurugi_partition_indexes(relation_id);
+	if (wishes->keys != NIL)
+	{
+		tsurugi_key_clauses_make(relation, wishes->keys, utility->text);
+		tsurugi_altered_note(relation_id);
+	}
+	table_close(relation, NoLock);
+}
+
+/* In PostgreSQL's words for tables. */
+static void
+check_not_partitioned(Oid relation, const AlterTableStmt *statement)
+{
+	const AlterTableCmd *first = linitial_node(AlterTableCmd, statement->cmds); /* stands alone */
+
+	if (first->subtype == AT_AttachPartition || first->subtype == AT_DetachPartition ||
+		first->subtype == AT_DetachPartitionFinalize)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+						errmsg("table \"%s\" is not partitioned", get_rel_name(relation))));
+}
+
+/* The rows that are there have no values of an identity that comes after their column. */
+static void
+add_late_identities(const tsurugi_utility *utility, const AlterTableStmt *written, List *commands)
+{
+	AlterTableStmt *late = makeNode(AlterTableStmt);
+
+	late->relation = copyObject(written->relation);
+	late->cmds = commands;
+	late->objtype = written->objtype;
+	CommandCounterIncrement();
+	tsurugi_utility_run_part(utility, (Node *) late);
+}
+
+static void
+alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
+{
+	AlterTableStmt *statement = copyObject(written);
+	Wishes wishes = {.relation = relation_id, .only = !written->relation->inh};
+	ListCell *cell;
+
+	check_not_partitioned(relation_id, written);
+	strip_alter(relation_id, statement, &wishes); /* looks at indexes that the next one drops */
+	note_met_checks(relation_id, written, &wishes);
+	note_type_changes(utility, relation_id, written, &wishes);
+	(void) take_validations(relation_id, statement, &wishes);
+	if (!wishes.adds_columns)
+		tsurugi_key_clauses_check(relation_id, wishes.keys, true, utility->text);
+	if (tsurugi_retype_is_mixed(relation_id, written))
+		run_mixed(utility, relation_id, written, statement);
+	else
+		tsurugi_utility_run_instead(utility, (Node *) statement);
+	CommandCounterIncrement();
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
+		return;
+	if (wishes.keys != NIL || wishes.rebuilds != NIL)
+		finish_entries(utility, relation_id, &wishes);
+	tsurugi_altered_follow();
+	if (wishes.late != NIL)
+		add_late_identities(utility, written, wishes.late);
+	if (wishes.keys != NIL)
+		tsurugi_deferrable_keys_verify(relation_id, wishes.before);
+	tsurugi_rebuild_verify(wishes.rebuilds, wishes.beside);
+	finish_foreign_keys(relation_id, &wishes);
+	verify_tables(relation_id, statement, &wishes);
+	foreach (cell, wishes.clustered)
+		tsurugi_cluster_mark(relation_id, lfirst(cell));
+	foreach (cell, wishes.compressed)
+		tsurugi_compression_set(relation_id, lfirst(cell));
+}
+
+/* An ALTER TABLE between event triggers, which see the whole: tables about to be written anew, and the table as it is at the end. */
+typedef struct Alter
+{
+	Oid relation;
+	AlterTableStmt *written;
+} Alter;
+
+static void
+alter_between(const tsurugi_utility *utility, void *argument)
+{
+	const Alter *alter = argument;
+
+	if (tsurugi_is_our_table(alter->relation))
+		alter_our_table(utility, alter->relation, alter->written);
+	else
+		alter_other_table(utility, alter->relation, alter->written);
+}
+
+/* A foreign key that is made by us. */
+static bool
+has_our_key(Oid relation, const AlterTableStmt *written)
+{
+	bool holds_ours = tsurugi_holds_our_table(relation);
+	List *keys = NIL;
+	ListCell *cell;
+
+	foreach (cell, written->cmds)
+		(void) tsurugi_foreign_keys_take_command(copyObject(lfirst_node(AlterTableCmd, cell)), holds_ours, &keys);
+	return keys != NIL;
+}
+
+static void
+alter_with_events(const tsurugi_utility *utility, Oid relation, AlterTableStmt *written)
+{
+	Alter alter = {.relation = relation, .written = written};
+
+	if (utility->context != PROCESS_UTILITY_SUBCOMMAND)
+		tsurugi_altered_announce((Node *) written);
+	tsurugi_utility_with_events(utility, (Node *) written, alter_between, &alter);
+}
+
+void
+tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
+{
+	Oid relation_id = tsurugi_access_method_lock(written);
+
+	/* what cannot be altered PostgreSQL refuses in its own words */
+	if (!OidIsValid(relation_id) || !pg_class_ownercheck(relation_id, GetUserId()))
+	{
+		tsurugi_utility_run(utility);
+		return;
+	}
+	tsurugi_deferred_check_alter(relation_id, written);
+	if (tsurugi_access_method_run(utility, relation_id, written))
+		return;
+	if (tsurugi_index_command_alter(utility, written))
+		return;
+	tsurugi_check_row_type(relation_id, written);
+	if (tsurugi_is_our_table(relation_id) || tsurugi_retype_is_mixed(relation_id, written) ||
+		has_our_key(relation_id, written))
+		alter_with_events(utility, relation_id, written);
+	else
+		alter_other_table(utility, relation_id, written);
+}

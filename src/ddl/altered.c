@@ -1,0 +1,281 @@
+/*
+ * altered.c
+ *	  What happens to tables while a DDL statement runs.
+ *
+ * The object access hook sees what really happens to relations, whatever
+ * statement it comes from (CASCADE, DROP OWNED, a parent's ALTER): dropped
+ * tables and databases are noted for the commit; added columns, dropped indexes
+ * and changed owners in the list of the innermost DDL statement, at whose end the storages follow.
+ * Relations that lose a column are looked at then, too: a table with keys made of it may go by the same statement, but
+ * later.  What is dropped outside of statements goes as a whole, with the session's temporary schema.
+ */
+#include "postgres.h"
+
+#include "src/ddl/altered.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_opclass.h"
+#include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "src/base/utility.h"
+#include "src/ddl/index_entry.h"
+#include "src/ddl/rewrite.h"
+#include "src/ddl/type_users.h"
+#include "src/table/storage.h"
+#include "src/txn/deferred.h"
+#include "src/txn/snapshot_export.h"
+
+static object_access_hook_type previous_object_access_hook;
+
+/* A table whose storage has to follow, or the owner of whose indexes. */
+struct tsurugi_altered
+{
+	tsurugi_altered *next;
+	Oid relation;
+	bool stored;			/* the storage has to be compared with the catalogs; else only the owner */
+	bool anew;				/* and is replaced in any case */
+	Bitmapset *added;		/* attribute numbers */
+	tsurugi_retype *retype; /* what becomes of columns with another type, or NULL */
+};
+
+static tsurugi_ddl_statement *innermost;
+
+static MemoryContext
+statement_context(void)
+{
+	if (innermost->context == NULL)
+		innermost->context = AllocSetContextCreate(TopMemoryContext, "tsurugi_fdw DDL", ALLOCSET_SMALL_SIZES);
+	return innermost->context;
+}
+
+static tsurugi_altered *
+find_altered(Oid relation)
+{
+	tsurugi_altered **link;
+	tsurugi_altered *altered;
+
+	for (link = &innermost->altered; *link != NULL; link = &(*link)->next)
+	{
+		if ((*link)->relation == relation)
+			return *link;
+	}
+	altered = MemoryContextAllocZero(statement_context(), sizeof(*altered));
+	altered->relation = relation;
+	*link = altered; /* in the order in which PostgreSQL comes to them */
+	return altered;
+}
+
+static tsurugi_altered *
+note_altered(Oid relation)
+{
+	tsurugi_altered *altered = find_altered(relation);
+
+	altered->stored = true;
+	return altered;
+}
+
+static void
+note_added_column(Oid relation, AttrNumber attnum)
+{
+	tsurugi_altered *altered = note_altered(relation);
+	MemoryContext caller = MemoryContextSwitchTo(innermost->context);
+
+	altered->added = bms_add_member(altered->added, attnum);
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+note_lost_column(Oid relation)
+{
+	MemoryContext caller = MemoryContextSwitchTo(statement_context());
+
+	innermost->shrunk = list_append_unique_oid(innermost->shrunk, relation);
+	MemoryContextSwitchTo(caller);
+}
+
+/* A class that is made is not visible yet, and one that is dropped will not be. */
+static void
+note_operator_class(Oid class)
+{
+	Oid type = tsurugi_default_class_type(class);
+	MemoryContext caller = MemoryContextSwitchTo(statement_context());
+
+	if (OidIsValid(type))
+		innermost->compared = list_append_unique_oid(innermost->compared, type);
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+relation_is_dropped(Oid relation)
+{
+	if (tsurugi_is_our_table(relation))
+	{
+		tsurugi_deferred_check_none(relation, "DROP TABLE");
+		tsurugi_storage_drop(relation);
+	}
+	else if (get_rel_relkind(relation) == RELKIND_PARTITIONED_INDEX && innermost != NULL)
+	{
+		Oid table = IndexGetRelation(relation, true);
+
+		if (OidIsValid(table) && tsurugi_is_our_table(table))
+			(void) note_altered(table);
+	}
+}
+
+static void
+object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *argument)
+{
+	if (previous_object_access_hook != NULL)
+		previous_object_access_hook(access, class_id, object_id, sub_id, argument);
+	if (access == OAT_FUNCTION_EXECUTE)
+		tsurugi_export_note_function(object_id);
+	else if (class_id == RelationRelationId && access == OAT_DROP && sub_id == 0)
+		relation_is_dropped(object_id);
+	else if (class_id == RelationRelationId && access == OAT_DROP && innermost != NULL)
+		note_lost_column(object_id);
+	else if (class_id == RelationRelationId && access == OAT_TRUNCATE)
+		tsurugi_deferred_check_none(object_id, "TRUNCATE");
+	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0 && innermost != NULL)
+	{
+		tsurugi_check_new_column(object_id, (AttrNumber) sub_id);
+		if (tsurugi_is_our_table(object_id))
+			note_added_column(object_id, sub_id);
+	}
+	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id > 0 && innermost != NULL &&
+			 innermost->retypes)
+		tsurugi_check_altered_column(object_id, (AttrNumber) sub_id);
+	else if (class_id == RelationRelationId && access == OAT_POST_ALTER && sub_id == 0 && innermost != NULL &&
+			 tsurugi_is_our_table(object_id))
+		(void) find_altered(object_id);
+	else if (class_id == OperatorClassRelationId && (access == OAT_POST_CREATE || access == OAT_DROP) &&
+			 innermost != NULL)
+		note_operator_class(object_id);
+	else if (class_id == DatabaseRelationId && access == OAT_DROP)
+		tsurugi_storage_drop_database(object_id);
+}
+
+/* What is altered may be locked by less than follows, where it is not the storage. */
+static void
+follow(const tsurugi_altered *altered)
+{
+	Relation relation;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(altered->relation)))
+		return;
+	relation = table_open(altered->relation, altered->stored ? AccessExclusiveLock : AccessShareLock);
+	tsurugi_index_entries_own(relation);
+	if (altered->stored && innermost->announced != NULL)
+	{
+		int reason = tsurugi_table_rewrite_reason(relation, altered->added, altered->retype);
+
+		if (reason != 0)
+			EventTriggerTableRewrite(innermost->announced, altered->relation, reason);
+	}
+	if (altered->anew)
+	{
+		CheckTableNotInUse(relation, "ALTER TYPE");
+		tsurugi_deferred_check_none(altered->relation, "ALTER TYPE");
+	}
+	if (altered->stored)
+		tsurugi_table_follow(relation, altered->added, altered->retype);
+	if (altered->anew)
+		tsurugi_table_compact(relation, InvalidOid);
+	table_close(relation, NoLock);
+}
+
+void
+tsurugi_altered_follow(void)
+{
+	ListCell *cell;
+
+	if (innermost->altered == NULL && innermost->shrunk == NIL && innermost->compared == NIL)
+		return;
+	CommandCounterIncrement();
+	foreach (cell, innermost->shrunk)
+		tsurugi_check_lost_columns(lfirst_oid(cell));
+	innermost->shrunk = NIL;
+	foreach (cell, innermost->compared)
+		tsurugi_check_compared_parts(lfirst_oid(cell));
+	for (tsurugi_altered *altered = innermost->altered; altered != NULL; altered = altered->next)
+		follow(altered);
+	innermost->altered = NULL;
+	if (innermost->compared != NIL)
+		tsurugi_check_stored_keys();
+	innermost->compared = NIL;
+}
+
+void
+tsurugi_altered_announce(Node *tree)
+{
+	innermost->announced = tree;
+}
+
+void
+tsurugi_altered_note(Oid relation)
+{
+	(void) note_altered(relation);
+}
+
+void
+tsurugi_altered_store_anew(Oid relation)
+{
+	note_altered(relation)->anew = true;
+}
+
+void
+tsurugi_altered_retypes(void)
+{
+	innermost->retypes = true;
+}
+
+void
+tsurugi_altered_forget(Oid relation)
+{
+	for (tsurugi_altered **link = &innermost->altered; *link != NULL;)
+	{
+		if ((*link)->relation == relation)
+			*link = (*link)->next;
+		else
+			link = &(*link)->next;
+	}
+}
+
+tsurugi_retype **
+tsurugi_altered_retype(Oid relation, MemoryContext *caller_out)
+{
+	tsurugi_altered *altered = note_altered(relation);
+
+	*caller_out = MemoryContextSwitchTo(innermost->context);
+	return &altered->retype;
+}
+
+void
+tsurugi_altered_begin(tsurugi_ddl_statement *statement)
+{
+	*statement = (tsurugi_ddl_statement){.outer = innermost};
+	innermost = statement;
+}
+
+void
+tsurugi_altered_end(tsurugi_ddl_statement *statement)
+{
+	innermost = statement->outer;
+	if (statement->context != NULL)
+		MemoryContextDelete(statement->context);
+}
+
+void
+tsurugi_altered_init(void)
+{
+	previous_object_access_hook = object_access_hook;
+	object_access_hook = object_is_accessed;
+}

@@ -1,0 +1,54 @@
+/*
+ * altered.h
+ *	  What happens to tables while a DDL statement runs.
+ */
+#ifndef TSURUGI_ALTERED_H
+#define TSURUGI_ALTERED_H
+
+#include "postgres.h"
+
+#include "src/ddl/retype.h"
+
+typedef struct tsurugi_altered tsurugi_altered;
+
+/* A DDL statement that is running; nested ones have their own.  On the caller's stack. */
+typedef struct tsurugi_ddl_statement
+{
+	struct tsurugi_ddl_statement *outer;
+	MemoryContext context; /* of the lists; made when it is needed */
+	tsurugi_altered *altered;
+	List *shrunk;	 /* relations that have lost columns */
+	List *compared;	 /* types that have got, or lost, a default operator class */
+	Node *announced; /* or NULL */
+	bool retypes;	 /* columns get other types */
+} tsurugi_ddl_statement;
+
+/* Around each DDL statement; the end also after an error. */
+extern void tsurugi_altered_begin(tsurugi_ddl_statement *statement);
+extern void tsurugi_altered_end(tsurugi_ddl_statement *statement);
+
+/* The table's storage has to be compared with the catalogs. */
+extern void tsurugi_altered_note(Oid relation);
+
+/* It has not: the caller has seen to it. */
+extern void tsurugi_altered_forget(Oid relation);
+
+/* The table has to be stored anew, whatever the catalogs say. */
+extern void tsurugi_altered_store_anew(Oid relation);
+
+/* The running statement gives columns other types: then each column that it alters is looked at. */
+extern void tsurugi_altered_retypes(void);
+
+/* Where the statement keeps what becomes of the table's columns; its memory context becomes the current one. */
+extern tsurugi_retype **tsurugi_altered_retype(Oid relation, MemoryContext *caller_out);
+
+/* Lets the storages of all tables noted so far follow. */
+extern void tsurugi_altered_follow(void);
+
+/* Event triggers are told of tables that the running statement writes anew, as this one. */
+extern void tsurugi_altered_announce(Node *tree);
+
+/* Sets the object access hook.  Once, where the library is loaded. */
+extern void tsurugi_altered_init(void);
+
+#endif /* TSURUGI_ALTERED_H */

@@ -1,0 +1,21 @@
+/*
+ * cluster.h
+ *	  CLUSTER of tables in memory.
+ */
+#ifndef TSURUGI_CLUSTER_H
+#define TSURUGI_CLUSTER_H
+
+#include "utils/rel.h"
+
+#include "src/base/utility.h"
+
+/* Runs a CLUSTER that has to do with a table of ours.  False: it has not; nothing was done. */
+extern bool tsurugi_cluster_run(const tsurugi_utility *utility, const ClusterStmt *cluster);
+
+/* ALTER TABLE ... CLUSTER ON, or SET WITHOUT CLUSTER, of a table of ours. */
+extern void tsurugi_cluster_mark(Oid relation, const AlterTableCmd *command);
+
+/* The index that a table was clustered by, or InvalidOid. */
+extern Oid tsurugi_clustered_index(Relation table);
+
+#endif /* TSURUGI_CLUSTER_H */

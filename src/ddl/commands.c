@@ -1,0 +1,469 @@
+/*
+ * commands.c
+ *	  Statements that PostgreSQL has for its own tables only.
+ *
+ * COPY t TO, COPY ... FREEZE, LOCK TABLE, VACUUM, CLUSTER, REINDEX, DROP
+ * TABLE and COMMENT ON TABLE are refused, or do nothing, for foreign tables.  Each
+ * is run here in a form that works: as another statement of PostgreSQL's where
+ * there is one, so that rights, options and messages stay PostgreSQL's.
+ *
+ * VACUUM, CLUSTER and REINDEX have files of their own.
+ */
+#include "postgres.h"
+
+#include "src/ddl/commands.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "parser/parse_node.h"
+#include "rewrite/rewriteHandler.h"
+#include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "src/ddl/cluster.h"
+#include "src/ddl/create.h"
+#include "src/ddl/index_command.h"
+#include "src/ddl/reindex.h"
+#include "src/ddl/vacuum.h"
+
+static bool
+names_our_table(const RangeVar *name)
+{
+	return tsurugi_is_our_table(RangeVarGetRelid(name, NoLock, true));
+}
+
+static bool
+names_view(const RangeVar *name)
+{
+	Oid relation = RangeVarGetRelid(name, NoLock, true);
+
+	return OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_VIEW;
+}
+
+/* --- COPY t TO -------------------------------------------------------------------------- */
+
+static ResTarget *
+make_target(const char *column)
+{
+	ResTarget *target = makeNode(ResTarget);
+	ColumnRef *reference = makeNode(ColumnRef);
+
+	reference->fields = list_make1(makeString(pstrdup(column)));
+	reference->location = -1;
+	target->val = (Node *) reference;
+	target->location = -1;
+	return target;
+}
+
+/* The columns that COPY writes when it names none: all but generated ones. */
+static List *
+copied_columns(Oid relation_id)
+{
+	Relation relation = table_open(relation_id, AccessShareLock);
+	TupleDesc attributes = RelationGetDescr(relation);
+	List *names = NIL;
+
+	for (int i = 0; i < attributes->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(attributes, i);
+
+		if (!attribute->attisdropped && attribute->attgenerated == '\0')
+			names = lappend(names, makeString(pstrdup(NameStr(attribute->attname))));
+	}
+	table_close(relation, NoLock);
+	return names;
+}
+
+/* PostgreSQL's checks of the list, whose words a query would not have. */
+static void
+check_copied_columns(Oid relation, List *columns)
+{
+	ListCell *cell;
+
+	foreach (cell, columns)
+	{
+		const char *name = strVal(lfirst(cell));
+		AttrNumber attnum = get_attnum(relation, name);
+
+		if (attnum <= 0)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+							errmsg("column \"%s\" of relation \"%s\" does not exist", name, get_rel_name(relation))));
+		if (get_attgenerated(relation, attnum) != '\0')
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE), errmsg("column \"%s\" is a generated column", name),
+					 errdetail("Generated columns cannot be used in COPY.")));
+		for (ListCell *other = list_head(columns); other != cell; other = lnext(columns, other))
+		{
+			if (strcmp(strVal(lfirst(other)), name) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_DUPLICATE_COLUMN), errmsg("column \"%s\" specified more than once", name)));
+		}
+	}
+}
+
+static void
+copy_table_to(const tsurugi_utility *utility, CopyStmt *written)
+{
+	CopyStmt *copy = copyObject(written);
+	Oid relation = RangeVarGetRelid(copy->relation, AccessShareLock, false);
+	List *columns = copy->attlist != NIL ? copy->attlist : copied_columns(relation);
+	SelectStmt *query = makeNode(SelectStmt);
+	ListCell *cell;
+
+	check_copied_columns(relation, copy->attlist);
+	foreach (cell, columns)
+		query->targetList = lappend(query->targetList, make_target(strVal(lfirst(cell))));
+	copy->relation->inh = false;
+	query->fromClause = list_make1(copy->relation);
+	copy->query = (Node *) query;
+	copy->relation = NULL;
+	copy->attlist = NIL;
+	tsurugi_utility_run_instead(utility, (Node *) copy);
+}
+
+/*
+ * pg_dump reads the rows of a foreign table by COPY (SELECT ... FROM t), where it means those of the table alone: rows of tables
+ * that inherit from it would be in the dump twice.  That it is pg_dump its setting against views tells.
+ */
+static bool
+copy_for_dump(const tsurugi_utility *utility, const CopyStmt *written)
+{
+	const SelectStmt *select = (const SelectStmt *) written->query;
+	CopyStmt *copy;
+
+	if ((restrict_nonsystem_relation_kind & RESTRICT_RELKIND_VIEW) == 0 || !IsA(select, SelectStmt) ||
+		list_length(select->fromClause) != 1 || !IsA(linitial(select->fromClause), RangeVar) ||
+		!names_our_table(linitial(select->fromClause)))
+		return false;
+	copy = copyObject((CopyStmt *) written);
+	linitial_node(RangeVar, castNode(SelectStmt, copy->query)->fromClause)->inh = false;
+	tsurugi_utility_run_instead(utility, (Node *) copy);
+	return true;
+}
+
+/* --- COPY t FROM ------------------------------------------------------------------------ */
+
+/* Frozen rows are a matter of PostgreSQL's tables; to those who ask for them it is only about speed. */
+static bool
+copy_without_freeze(const tsurugi_utility *utility, CopyStmt *written)
+{
+	CopyStmt *copy;
+	ListCell *cell;
+	bool found = false;
+
+	foreach (cell, written->options)
+		found |= strcmp(lfirst_node(DefElem, cell)->defname, "freeze") == 0;
+	if (!found)
+		return false;
+	copy = copyObject(written);
+	foreach (cell, copy->options)
+	{
+		if (strcmp(lfirst_node(DefElem, cell)->defname, "freeze") == 0)
+		{
+			(void) defGetBoolean(lfirst(cell));
+			copy->options = foreach_delete_current (copy->options, cell);
+		}
+	}
+	tsurugi_utility_run_instead(utility, (Node *) copy);
+	return true;
+}
+
+/* --- LOCK TABLE ------------------------------------------------------------------------------ */
+
+/* The rights that PostgreSQL asks for in this mode (LockTableAclCheck). */
+static void
+check_lock_right(Oid relation, LOCKMODE mode, Oid user)
+{
+	AclMode rights = mode == AccessShareLock	? ACL_SELECT
+					 : mode == RowExclusiveLock ? ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE
+												: ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
+
+	if (pg_class_aclcheck(relation, user, rights) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relation)), get_rel_name(relation));
+}
+
+static void
+check_before_lock(const RangeVar *name, Oid relation, Oid previous, void *mode)
+{
+	if (OidIsValid(relation))
+		check_lock_right(relation, *(LOCKMODE *) mode, GetUserId());
+}
+
+static void
+lock_child(Oid relation, LOCKMODE mode, bool nowait)
+{
+	if (!nowait)
+		LockRelationOid(relation, mode);
+	else if (!ConditionalLockRelationOid(relation, mode))
+		ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+						errmsg("could not obtain lock on relation \"%s\"", get_rel_name(relation))));
+}
+
+static void
+lock_children(Oid relation, LOCKMODE mode, bool nowait)
+{
+	List *tables;
+	ListCell *cell;
+
+	if (!has_subclass(relation))
+		return;
+	tables = find_all_inheritors(relation, NoLock, NULL);
+	foreach (cell, tables)
+	{
+		if (lfirst_oid(cell) != relation)
+			lock_child(lfirst_oid(cell), mode, nowait);
+	}
+}
+
+static void
+lock_our_table(const RangeVar *name, LOCKMODE mode, bool nowait)
+{
+	Oid relation = RangeVarGetRelidExtended(name, mode, nowait ? RVR_NOWAIT : 0, check_before_lock, &mode);
+
+	if (name->inh)
+		lock_children(relation, mode, nowait);
+}
+
+/* A view that has been locked, and below it whatever PostgreSQL locks; ours it passes over (LockViewRecurse). */
+typedef struct LockedView
+{
+	Oid user; /* whose rights count */
+	LOCKMODE mode;
+	bool nowait;
+	List *above;
+} LockedView;
+
+static void lock_below_view(Oid view_id, LOCKMODE mode, bool nowait, List *above);
+
+static bool
+lock_below(Node *node, LockedView *locked)
+{
+	ListCell *cell;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, lock_below, locked);
+	foreach (cell, ((Query *) node)->rtable)
+	{
+		const RangeTblEntry *entry = lfirst(cell);
+
+		if (entry->rtekind != RTE_RELATION || list_member_oid(locked->above, entry->relid))
+			continue;
+		if (entry->relkind == RELKIND_VIEW)
+			lock_below_view(entry->relid, locked->mode, locked->nowait, locked->above);
+		else if (tsurugi_is_our_table(entry->relid))
+		{
+			check_lock_right(entry->relid, locked->mode, locked->user);
+			lock_child(entry->relid, locked->mode, locked->nowait);
+			if (entry->inh)
+				lock_children(entry->relid, locked->mode, locked->nowait);
+		}
+	}
+	return query_tree_walker((Query *) node, lock_below, locked, QTW_IGNORE_JOINALIASES);
+}
+
+static void
+lock_below_view(Oid view_id, LOCKMODE mode, bool nowait, List *above)
+{
+	Relation view = table_open(view_id, NoLock);
+	LockedView locked = {.user = RelationHasSecurityInvoker(view) ? GetUserId() : view->rd_rel->relowner,
+						 .mode = mode,
+						 .nowait = nowait,
+						 .above = lappend_oid(list_copy(above), view_id)};
+
+	(void) lock_below((Node *) get_view_query(view), &locked);
+	table_close(view, NoLock);
+}
+
+/* One after the other, in the order they are written in: PostgreSQL's promise. */
+static void
+lock_tables(const tsurugi_utility *utility, LockStmt *written)
+{
+	ListCell *cell;
+
+	RequireTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "LOCK TABLE");
+	foreach (cell, written->relations)
+	{
+		RangeVar *name = lfirst(cell);
+
+		if (names_our_table(name))
+			lock_our_table(name, written->mode, written->nowait);
+		else
+		{
+			LockStmt *lock = copyObject(written);
+
+			lock->relations = list_make1(copyObject(name));
+			tsurugi_utility_run_instead(utility, (Node *) lock);
+			if (names_view(name))
+				lock_below_view(RangeVarGetRelid(name, NoLock, false), written->mode, written->nowait, NIL);
+		}
+	}
+}
+
+/* --- rights ---------------------------------------------------------------------------------- */
+
+void
+tsurugi_check_owner(const RangeVar *name, Oid relation, Oid previous, void *argument)
+{
+	if (OidIsValid(relation) && !pg_class_ownercheck(relation, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relation)), name->relname);
+}
+
+/* --- DROP TABLE, COMMENT ON TABLE --------------------------------------------------------------- */
+
+/* What DROP TABLE asks of each before it locks it (RangeVarCallbackForDropRelation). */
+static void
+check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argument)
+{
+	char kind;
+
+	if (!OidIsValid(relation))
+		return;
+	kind = get_rel_relkind(relation);
+	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE && !tsurugi_is_our_table(relation))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a table", name->relname)));
+	if (!pg_class_ownercheck(relation, GetUserId()) &&
+		!pg_namespace_ownercheck(get_rel_namespace(relation), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(kind), name->relname);
+}
+
+/* Ordinary tables and ours, which may depend on each other, at once. */
+static void
+drop_mixed(const tsurugi_utility *utility, void *written)
+{
+	const DropStmt *drop = written;
+	ObjectAddresses *objects = new_object_addresses();
+	ListCell *cell;
+
+	foreach (cell, drop->objects)
+	{
+		RangeVar *name = makeRangeVarFromNameList(lfirst(cell));
+		ObjectAddress object = {.classId = RelationRelationId};
+
+		AcceptInvalidationMessages();
+		object.objectId = RangeVarGetRelidExtended(name, AccessExclusiveLock, drop->missing_ok ? RVR_MISSING_OK : 0,
+												   check_before_drop, NULL);
+		if (OidIsValid(object.objectId))
+			add_exact_object_address(&object, objects);
+		else
+			ereport(NOTICE, (errmsg("table \"%s\" does not exist, skipping", name->relname)));
+	}
+	performMultipleDeletions(objects, drop->behavior, 0);
+	free_object_addresses(objects);
+}
+
+static bool
+drop_tables(const tsurugi_utility *utility, DropStmt *written)
+{
+	int ours = 0;
+	int others = 0;
+	ListCell *cell;
+
+	foreach (cell, written->objects)
+	{
+		Oid relation = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
+
+		if (tsurugi_is_our_table(relation))
+			ours++;
+		else if (OidIsValid(relation))
+			others++;
+	}
+	if (ours == 0)
+		return false;
+	if (others > 0)
+		tsurugi_utility_with_events(utility, (Node *) written, drop_mixed, written);
+	else
+	{
+		DropStmt *drop = copyObject(written);
+
+		drop->removeType = OBJECT_FOREIGN_TABLE;
+		tsurugi_utility_run_instead(utility, (Node *) drop);
+	}
+	return true;
+}
+
+static bool
+comment_on_table(const tsurugi_utility *utility, CommentStmt *written)
+{
+	CommentStmt *comment;
+
+	if (!names_our_table(makeRangeVarFromNameList(castNode(List, written->object))))
+		return false;
+	comment = copyObject(written);
+	comment->objtype = OBJECT_FOREIGN_TABLE;
+	tsurugi_utility_run_instead(utility, (Node *) comment);
+	return true;
+}
+
+/* --- the way in --------------------------------------------------------------------------------- */
+
+static bool
+locks_our_table_or_view(const LockStmt *lock)
+{
+	ListCell *cell;
+
+	foreach (cell, lock->relations)
+	{
+		if (names_our_table(lfirst(cell)) || names_view(lfirst(cell)))
+			return true;
+	}
+	return false;
+}
+
+bool
+tsurugi_command_run(const tsurugi_utility *utility)
+{
+	Node *tree = utility->statement->utilityStmt;
+
+	if (IsA(tree, CopyStmt))
+	{
+		CopyStmt *copy = (CopyStmt *) tree;
+
+		if (copy->relation == NULL)
+			return copy_for_dump(utility, copy);
+		if (!names_our_table(copy->relation))
+			return false;
+		if (copy->is_from)
+			return copy_without_freeze(utility, copy);
+		copy_table_to(utility, copy);
+		return true;
+	}
+	if (IsA(tree, LockStmt) && locks_our_table_or_view((LockStmt *) tree))
+	{
+		lock_tables(utility, (LockStmt *) tree);
+		return true;
+	}
+	if (IsA(tree, ExplainStmt))
+		return tsurugi_create_explain(utility, (ExplainStmt *) tree);
+	if (IsA(tree, VacuumStmt))
+		return tsurugi_vacuum_run(utility, (VacuumStmt *) tree);
+	if (IsA(tree, ClusterStmt))
+		return tsurugi_cluster_run(utility, (ClusterStmt *) tree);
+	if (IsA(tree, ReindexStmt))
+		return tsurugi_reindex_run(utility, (ReindexStmt *) tree);
+	if (IsA(tree, DropStmt) && ((DropStmt *) tree)->removeType == OBJECT_INDEX)
+		return tsurugi_index_command_drop(utility, (DropStmt *) tree);
+	if (IsA(tree, DropStmt) && ((DropStmt *) tree)->removeType == OBJECT_TABLE)
+		return drop_tables(utility, (DropStmt *) tree);
+	if (IsA(tree, CommentStmt) && ((CommentStmt *) tree)->objtype == OBJECT_TABLE)
+		return comment_on_table(utility, (CommentStmt *) tree);
+	return false;
+}

@@ -1,0 +1,601 @@
+/*
+ * create.c
+ *	  CREATE TABLE in PostgreSQL's own words, for tables of ours.
+ *
+ * CREATE TABLE ... USING tsurugi, and under tsurugi_fdw.create_table a plain
+ * CREATE TABLE as well, becomes CREATE FOREIGN TABLE on the default server;
+ * pg_dump writes it that way.  Under the setting what cannot be ours stays
+ * PostgreSQL's: temporary, partitioned and typed tables, and those that make up
+ * an extension.  Storage parameters and tablespaces say how a heap lies on the
+ * disk, and have no meaning here.
+ *
+ * CREATE TABLE ... AS makes the table from the query's columns and fills it
+ * by an INSERT of all that the query, or the prepared statement, returns; which is what EXPLAIN ANALYZE shows.
+ *
+ * LIKE is refused by PostgreSQL for foreign tables in the same place as keys.
+ * Its columns are written out before; defaults, checks, keys and extended statistics come from
+ * PostgreSQL's own expandTableLikeClause afterwards.
+ */
+#include "postgres.h"
+
+#include "src/ddl/create.h"
+
+#include "access/relation.h"
+#include "access/reloptions.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/toast_compression.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_tablespace.h"
+#include "commands/createas.h"
+#include "commands/defrem.h"
+#include "commands/extension.h"
+#include "commands/sequence.h"
+#include "commands/comment.h"
+#include "commands/prepare.h"
+#include "commands/tablespace.h"
+#include "executor/executor.h"
+#include "executor/tstoreReceiver.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/analyze.h"
+#include "parser/parse_node.h"
+#include "parser/parse_utilcmd.h"
+#include "parser/parser.h"
+#include "rewrite/rewriteHandler.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/plancache.h"
+#include "utils/queryenvironment.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+bool tsurugi_create_table;
+char *tsurugi_default_server;
+
+/* --- which statements ------------------------------------------------------------------ */
+
+static bool
+is_explicit(const char *method)
+{
+	return method != NULL && strcmp(method, TSURUGI_METHOD) == 0;
+}
+
+/* The setting is on, and nothing in the statement asks for another kind of table. */
+static bool
+is_implied(const RangeVar *table, const char *method)
+{
+	return tsurugi_create_table && method == NULL && table->relpersistence != RELPERSISTENCE_TEMP &&
+		   (table->schemaname == NULL || strcmp(table->schemaname, "pg_temp") != 0) && !creating_extension &&
+		   !IsBinaryUpgrade;
+}
+
+static char *
+default_server(void)
+{
+	if (GetForeignServerByName(tsurugi_default_server, true) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("server \"%s\" does not exist", tsurugi_default_server),
+				 errhint("Create it by CREATE SERVER %s FOREIGN DATA WRAPPER tsurugi_fdw, or set "
+						 "tsurugi_fdw.default_server.",
+						 quote_identifier(tsurugi_default_server))));
+	return pstrdup(tsurugi_default_server);
+}
+
+static void
+check_explicit(const RangeVar *table, bool is_typed)
+{
+	if (table->relpersistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("temporary tables cannot use access method \"%s\"", TSURUGI_METHOD)));
+	if (is_typed)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("typed tables cannot use access method \"%s\"", TSURUGI_METHOD)));
+}
+
+void
+tsurugi_check_storage_parameters(List *parameters)
+{
+	static char *namespaces[] = HEAP_RELOPT_NAMESPACES;
+
+	(void) heap_reloptions(RELKIND_RELATION, transformRelOptions((Datum) 0, parameters, NULL, namespaces, true, false),
+						   true);
+	(void) heap_reloptions(RELKIND_TOASTVALUE,
+						   transformRelOptions((Datum) 0, parameters, "toast", namespaces, true, false), true);
+}
+
+void
+tsurugi_check_tablespace(const char *name)
+{
+	Oid tablespace = name == NULL ? InvalidOid : get_tablespace_oid(name, false);
+
+	if (name == NULL)
+		return;
+	if (tablespace != MyDatabaseTableSpace &&
+		pg_tablespace_aclcheck(tablespace, GetUserId(), ACL_CREATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLESPACE, name);
+	if (tablespace == GLOBALTABLESPACE_OID)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("only shared relations can be placed in pg_global tablespace")));
+}
+
+CreateForeignTableStmt *
+tsurugi_create_as_foreign(CreateStmt *written)
+{
+	CreateForeignTableStmt *statement;
+	CreateStmt *base;
+
+	if (written->partspec != NULL)
+		return NULL; /* PostgreSQL refuses USING there */
+	if (is_explicit(written->accessMethod))
+		check_explicit(written->relation, written->ofTypename != NULL);
+	else if (!is_implied(written->relation, written->accessMethod) || written->ofTypename != NULL)
+		return NULL;
+	tsurugi_check_storage_parameters(written->options);
+	tsurugi_check_tablespace(written->tablespacename);
+	statement = makeNode(CreateForeignTableStmt);
+	base = copyObject(written);
+	statement->base = *base;
+	statement->base.type = T_CreateForeignTableStmt;
+	statement->base.relation->relpersistence = RELPERSISTENCE_PERMANENT;
+	statement->base.accessMethod = NULL;
+	statement->base.options = NIL;
+	statement->base.tablespacename = NULL;
+	statement->servername = default_server();
+	return statement;
+}
+
+/* --- CREATE TABLE ... AS ------------------------------------------------------------------- */
+
+static List *
+columns_of(const List *targets, const List *names)
+{
+	List *columns = NIL;
+	ListCell *name = list_head(names);
+	ListCell *cell;
+
+	foreach (cell, targets)
+	{
+		const TargetEntry *entry = lfirst(cell);
+		const char *column = entry->resname;
+		Node *value = (Node *) entry->expr;
+
+		if (entry->resjunk)
+			continue;
+		if (name != NULL)
+		{
+			column = strVal(lfirst(name));
+			name = lnext(names, name);
+		}
+		if (!OidIsValid(exprCollation(value)) && type_is_collatable(exprType(value)))
+			ereport(ERROR, (errcode(ERRCODE_INDETERMINATE_COLLATION),
+							errmsg("no collation was derived for column \"%s\" with collatable type %s", column,
+								   format_type_be(exprType(value))),
+							errhint("Use the COLLATE clause to set the collation explicitly.")));
+		columns = lappend(columns, makeColumnDef(column, exprType(value), exprTypmod(value), exprCollation(value)));
+	}
+	if (name != NULL)
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("too many column names were specified")));
+	return columns;
+}
+
+/* The analysed INSERT INTO table of all that the query returns. */
+static Query *
+make_insert(Relation table, Query *query)
+{
+	Query *insert = makeNode(Query);
+	RangeTblEntry *target = makeNode(RangeTblEntry);
+	RangeTblEntry *source = makeNode(RangeTblEntry);
+	RangeTblRef *from = makeNode(RangeTblRef);
+	AttrNumber column = 0;
+	ListCell *cell;
+
+	target->rtekind = RTE_RELATION;
+	target->relid = RelationGetRelid(table);
+	target->relkind = table->rd_rel->relkind;
+	target->rellockmode = RowExclusiveLock;
+	/* as CREATE TABLE AS of PostgreSQL, it asks for no right to INSERT */
+	target->eref = makeAlias(RelationGetRelationName(table), NIL);
+	source->rtekind = RTE_SUBQUERY;
+	source->subquery = query;
+	source->eref = makeAlias("*SELECT*", NIL);
+	source->inFromCl = true;
+	foreach (cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+		TargetEntry *inserted;
+
+		if (entry->resjunk)
+			continue;
+		column++;
+		inserted =
+			makeTargetEntry((Expr *) makeVarFromTargetEntry(2, entry), column,
+							pstrdup(NameStr(TupleDescAttr(RelationGetDescr(table), column - 1)->attname)), false);
+		insert->targetList = lappend(insert->targetList, inserted);
+		target->insertedCols = bms_add_member(target->insertedCols, column - FirstLowInvalidHeapAttributeNumber);
+		target->eref->colnames = lappend(target->eref->colnames, makeString(inserted->resname));
+		source->eref->colnames = lappend(source->eref->colnames, makeString(pstrdup(entry->resname)));
+	}
+	insert->commandType = CMD_INSERT;
+	insert->canSetTag = true;
+	insert->resultRelation = 1;
+	insert->rtable = list_make2(target, source);
+	from->rtindex = 2;
+	insert->jointree = makeFromExpr(list_make1(from), NULL);
+	return insert;
+}
+
+/* Runs the query into the table; returns the number of rows.  Follows ExecCreateTableAs. */
+static uint64
+fill(const tsurugi_utility *utility, const RangeVar *name, Query *query)
+{
+	Relation table = table_openrv(name, AccessExclusiveLock);
+	List *rewritten = QueryRewrite(make_insert(table, query));
+	PlannedStmt *plan;
+	QueryDesc *run;
+	uint64 count;
+
+	if (list_length(rewritten) != 1)
+		elog(ERROR, "unexpected rewrite result for CREATE TABLE AS");
+	plan = pg_plan_query(linitial_node(Query, rewritten), utility->text, 0, utility->parameters);
+	PushCopiedSnapshot(GetActiveSnapshot());
+	UpdateActiveSnapshotCommandId();
+	run = CreateQueryDesc(plan, utility->text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver, utility->parameters,
+						  utility->environment, 0);
+	ExecutorStart(run, 0);
+	ExecutorRun(run, ForwardScanDirection, 0, true);
+	count = run->estate->es_processed;
+	ExecutorFinish(run);
+	ExecutorEnd(run);
+	FreeQueryDesc(run);
+	PopActiveSnapshot();
+	table_close(table, NoLock);
+	return count;
+}
+
+/* Runs a prepared statement into the table, over a store of what it returns; the number of rows. */
+static uint64
+fill_by_execute(const tsurugi_utility *utility, const RangeVar *name, ExecuteStmt *execute, TupleDesc columns)
+{
+	ParseState *parse = make_parsestate(NULL);
+	EphemeralNamedRelation rows = palloc0(sizeof(*rows));
+	DestReceiver *receiver = CreateTuplestoreDestReceiver();
+	tsurugi_utility filling = *utility;
+	RawStmt *all = linitial_node(RawStmt, raw_parser("SELECT * FROM \"tsurugi rows\"", RAW_PARSE_DEFAULT));
+	uint64 count;
+
+	parse->p_sourcetext = utility->text;
+	rows->md = (EphemeralNamedRelationMetadataData){
+		.name = "tsurugi rows", .tupdesc = CreateTupleDescCopy(columns), .enrtype = ENR_NAMED_TUPLESTORE};
+	rows->reldata = tuplestore_begin_heap(false, false, work_mem);
+	SetTuplestoreDestReceiverParams(receiver, rows->reldata, CurrentMemoryContext, false, NULL, NULL);
+	ExecuteQuery(parse, execute, NULL, utility->parameters, receiver, NULL);
+	receiver->rDestroy(receiver);
+	free_parsestate(parse);
+	rows->md.enrtuples = tuplestore_tuple_count(rows->reldata);
+	filling.environment = create_queryEnv();
+	register_ENR(filling.environment, rows);
+	count = fill(&filling, name, parse_analyze_fixedparams(all, utility->text, NULL, 0, filling.environment));
+	tuplestore_end(rows->reldata);
+	return count;
+}
+
+/* The prepared statement that a query runs; NULL if it is a query.  Raises 42809 if that is not one. */
+static PreparedStatement *
+prepared_of(const Query *query)
+{
+	PreparedStatement *prepared;
+	List *queries;
+
+	if (query->commandType == CMD_SELECT)
+		return NULL;
+	prepared = FetchPreparedStatement(castNode(ExecuteStmt, query->utilityStmt)->name, true);
+	queries = prepared->plansource->query_list;
+	if (list_length(queries) != 1 || linitial_node(Query, queries)->commandType != CMD_SELECT)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("prepared statement is not a SELECT")));
+	return prepared;
+}
+
+/* Of a statement whose query has been copied. */
+static void
+create_as(const tsurugi_utility *utility, void *argument)
+{
+	CreateTableAsStmt *statement = argument;
+	IntoClause *into = statement->into;
+	Query *query = castNode(Query, statement->query);
+	PreparedStatement *prepared;
+	CreateStmt *create = makeNode(CreateStmt);
+	Oid namespace;
+	uint64 count = 0;
+
+	create->relation = copyObject(into->rel);
+	namespace = RangeVarGetAndCheckCreationNamespace(create->relation, NoLock, NULL);
+	if (statement->if_not_exists && OidIsValid(get_relname_relid(create->relation->relname, namespace)))
+	{
+		ereport(NOTICE, (errcode(ERRCODE_DUPLICATE_TABLE),
+						 errmsg("relation \"%s\" already exists, skipping", create->relation->relname)));
+		return;
+	}
+	create->relation->schemaname = get_namespace_name(namespace);
+	prepared = prepared_of(query);
+	create->tableElts =
+		columns_of(prepared == NULL ? query->targetList : FetchPreparedStatementTargetList(prepared), into->colNames);
+	create->oncommit = into->onCommit;
+	create->options = copyObject(into->options);
+	create->tablespacename = into->tableSpaceName;
+	create->accessMethod = pstrdup(TSURUGI_METHOD);
+	tsurugi_utility_run_part(utility, (Node *) create);
+	CommandCounterIncrement();
+	if (!into->skipData && prepared == NULL)
+		count = fill(utility, create->relation, query);
+	else if (!into->skipData)
+		count = fill_by_execute(utility, create->relation, castNode(ExecuteStmt, query->utilityStmt),
+								FetchPreparedStatementResultDesc(prepared));
+	if (utility->completion != NULL && !into->skipData)
+		SetQueryCompletion(utility->completion, CMDTAG_SELECT, count);
+}
+
+/* Whether it makes a table of ours. */
+static bool
+makes_ours(const CreateTableAsStmt *statement)
+{
+	const IntoClause *into = statement->into;
+
+	if (statement->objtype != OBJECT_TABLE)
+		return false;
+	if (!is_explicit(into->accessMethod))
+		return is_implied(into->rel, into->accessMethod);
+	check_explicit(into->rel, false);
+	return true;
+}
+
+bool
+tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsStmt *written)
+{
+	if (!makes_ours(written))
+		return false;
+	tsurugi_utility_with_events(utility, (Node *) written, create_as, copyObject(written));
+	return true;
+}
+
+static bool
+is_analyzed(const ExplainStmt *explain)
+{
+	bool analyzed = false;
+	ListCell *cell;
+
+	foreach (cell, explain->options)
+		if (strcmp(lfirst_node(DefElem, cell)->defname, "analyze") == 0)
+			analyzed = defGetBoolean(lfirst(cell));
+	return analyzed;
+}
+
+/* Makes the table, for the INSERT that is explained and run in the place of the query. */
+static Query *
+insert_into_new(const tsurugi_utility *utility, CreateTableAsStmt *statement)
+{
+	RangeVar *name = statement->into->rel;
+	Query *query = castNode(Query, copyObject(statement->query));
+	Relation table;
+	Query *insert;
+
+	statement->into->skipData = true;
+	tsurugi_utility_run_part(utility, (Node *) statement);
+	CommandCounterIncrement();
+	table = table_openrv(name, AccessExclusiveLock);
+	insert = make_insert(table, query);
+	table_close(table, NoLock);
+	return insert;
+}
+
+/*
+ * An EXECUTE is explained with the plan that it has, which no INSERT can be put on.  So PostgreSQL makes a table of its own, as
+ * it does where nothing is to be stored (WITH NO DATA), and that one moves into memory.
+ */
+static void
+explain_and_move(const tsurugi_utility *utility, ExplainStmt *explain, IntoClause *into)
+{
+	AlterTableStmt *move = makeNode(AlterTableStmt);
+	AlterTableCmd *command = makeNode(AlterTableCmd);
+
+	into->rel->schemaname = get_namespace_name(RangeVarGetAndCheckCreationNamespace(into->rel, NoLock, NULL));
+	into->accessMethod = NULL;
+	tsurugi_utility_run_instead(utility, (Node *) explain);
+	CommandCounterIncrement();
+	command->subtype = AT_SetAccessMethod;
+	command->name = pstrdup(TSURUGI_METHOD);
+	move->relation = copyObject(into->rel);
+	move->cmds = list_make1(command);
+	move->objtype = OBJECT_TABLE;
+	tsurugi_utility_run_part(utility, (Node *) move);
+}
+
+bool
+tsurugi_create_explain(const tsurugi_utility *utility, const ExplainStmt *written)
+{
+	ExplainStmt *explain;
+	CreateTableAsStmt *statement = (CreateTableAsStmt *) castNode(Query, written->query)->utilityStmt;
+
+	if (statement == NULL || !IsA(statement, CreateTableAsStmt) || !is_analyzed(written) || !makes_ours(statement))
+		return false;
+	explain = copyObject((ExplainStmt *) written);
+	statement = castNode(CreateTableAsStmt, castNode(Query, explain->query)->utilityStmt);
+	if (CreateTableAsRelExists(statement))
+		return true;
+	if (castNode(Query, statement->query)->commandType != CMD_SELECT || statement->into->skipData)
+		explain_and_move(utility, explain, statement->into);
+	else
+	{
+		explain->query = (Node *) insert_into_new(utility, statement);
+		tsurugi_utility_run_instead(utility, (Node *) explain);
+	}
+	return true;
+}
+
+/* --- LIKE ------------------------------------------------------------------------------------ */
+
+static ColumnDef *
+like_column(const FormData_pg_attribute *attribute, bits32 options)
+{
+	ColumnDef *column =
+		makeColumnDef(NameStr(attribute->attname), attribute->atttypid, attribute->atttypmod, attribute->attcollation);
+
+	column->is_not_null = attribute->attnotnull;
+	if ((options & CREATE_TABLE_LIKE_STORAGE) != 0)
+		column->storage = attribute->attstorage;
+	if ((options & CREATE_TABLE_LIKE_COMPRESSION) != 0 && CompressionMethodIsValid(attribute->attcompression))
+		column->compression = pstrdup(GetCompressionMethodName(attribute->attcompression));
+	if (attribute->atthasdef && attribute->attgenerated != '\0' && (options & CREATE_TABLE_LIKE_GENERATED))
+		column->generated = attribute->attgenerated;
+	if (attribute->attidentity != '\0' && (options & CREATE_TABLE_LIKE_IDENTITY))
+	{
+		Constraint *identity = makeNode(Constraint);
+
+		identity->contype = CONSTR_IDENTITY;
+		identity->generated_when = attribute->attidentity;
+		identity->options = sequence_options(getIdentitySequence(attribute->attrelid, attribute->attnum, false));
+		identity->location = -1;
+		column->constraints = list_make1(identity);
+	}
+	return column;
+}
+
+/* The table that a LIKE names, with the right to look at it. */
+static Relation
+open_liked(ParseState *parse, const RangeVar *name)
+{
+	ParseCallbackState position;
+	Relation relation;
+	char kind;
+
+	setup_parser_errposition_callback(&position, parse, name->location);
+	relation = relation_openrv(name, AccessShareLock);
+	kind = relation->rd_rel->relkind;
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_VIEW && kind != RELKIND_MATVIEW && kind != RELKIND_COMPOSITE_TYPE &&
+		kind != RELKIND_FOREIGN_TABLE && kind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("relation \"%s\" is invalid in LIKE clause", RelationGetRelationName(relation)),
+						errdetail_relkind_not_supported(kind)));
+	if (kind == RELKIND_COMPOSITE_TYPE)
+	{
+		if (pg_type_aclcheck(relation->rd_rel->reltype, GetUserId(), ACL_USAGE) != ACLCHECK_OK)
+			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TYPE, RelationGetRelationName(relation));
+	}
+	else if (pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(kind), RelationGetRelationName(relation));
+	cancel_parser_errposition_callback(&position);
+	return relation;
+}
+
+static List *
+expand_like(ParseState *parse, TableLikeClause *clause, List *elements)
+{
+	Relation relation = open_liked(parse, clause->relation);
+	TupleDesc attributes = RelationGetDescr(relation);
+
+	for (int i = 0; i < attributes->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(attributes, i);
+
+		if (!attribute->attisdropped)
+			elements = lappend(elements, like_column(attribute, clause->options));
+	}
+	clause->relationOid = RelationGetRelid(relation);
+	table_close(relation, NoLock);
+	return elements;
+}
+
+List *
+tsurugi_like_expand(CreateStmt *statement, const char *text)
+{
+	ParseState *parse = make_parsestate(NULL);
+	List *elements = NIL;
+	List *clauses = NIL;
+	ListCell *cell;
+
+	parse->p_sourcetext = text;
+	foreach (cell, statement->tableElts)
+	{
+		Node *element = lfirst(cell);
+
+		if (IsA(element, TableLikeClause))
+		{
+			elements = expand_like(parse, (TableLikeClause *) element, elements);
+			clauses = lappend(clauses, element);
+		}
+		else
+			elements = lappend(elements, element);
+	}
+	statement->tableElts = elements;
+	free_parsestate(parse);
+	return clauses;
+}
+
+/* The comment on a column of the model, on the column of the same name. */
+static Node *
+like_comment(const RangeVar *table, Oid model, const FormData_pg_attribute *attribute)
+{
+	char *text = GetComment(model, RelationRelationId, attribute->attnum);
+	CommentStmt *comment;
+
+	if (text == NULL)
+		return NULL;
+	comment = makeNode(CommentStmt);
+	comment->objtype = OBJECT_COLUMN;
+	comment->object = (Node *) list_make3(makeString(table->schemaname), makeString(table->relname),
+										  makeString(pstrdup(NameStr(attribute->attname))));
+	comment->comment = text;
+	return (Node *) comment;
+}
+
+static List *
+like_comments(const RangeVar *table, const TableLikeClause *clause)
+{
+	Relation model;
+	TupleDesc attributes;
+	List *comments = NIL;
+
+	if ((clause->options & CREATE_TABLE_LIKE_COMMENTS) == 0)
+		return NIL;
+	model = relation_open(clause->relationOid, NoLock);
+	attributes = RelationGetDescr(model);
+	for (int i = 0; i < attributes->natts; i++)
+	{
+		Node *comment = TupleDescAttr(attributes, i)->attisdropped
+							? NULL
+							: like_comment(table, clause->relationOid, TupleDescAttr(attributes, i));
+
+		if (comment != NULL)
+			comments = lappend(comments, comment);
+	}
+	relation_close(model, NoLock);
+	return comments;
+}
+
+void
+tsurugi_like_finish(const tsurugi_utility *utility, RangeVar *table, List *clauses)
+{
+	ListCell *clause;
+	ListCell *cell;
+
+	foreach (clause, clauses)
+	{
+		List *statements;
+
+		CommandCounterIncrement();
+		statements = list_concat(expandTableLikeClause(table, lfirst(clause)), like_comments(table, lfirst(clause)));
+		foreach (cell, statements)
+		{
+			CommandCounterIncrement();
+			tsurugi_utility_run_part(utility, lfirst(cell));
+		}
+	}
+}

@@ -1,0 +1,434 @@
+/*
+ * ddl.c
+ *	  CREATE, ALTER and DROP, as far as PostgreSQL leaves them to us.
+ *
+ * The utility hook sees statements as they were written: it takes out of them
+ * what PostgreSQL refuses on foreign tables, lets PostgreSQL do the rest, and
+ * makes up for it afterwards.
+ */
+#include "postgres.h"
+
+#include "src/ddl/ddl.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "commands/event_trigger.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_node.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "src/base/utility.h"
+#include "src/constraint/foreign_key.h"
+#include "src/ddl/alter.h"
+#include "src/ddl/altered.h"
+#include "src/ddl/commands.h"
+#include "src/ddl/create.h"
+#include "src/ddl/import.h"
+#include "src/ddl/index_command.h"
+#include "src/ddl/key_clause.h"
+#include "src/ddl/partition.h"
+#include "src/ddl/partition_join.h"
+#include "src/ddl/type_users.h"
+#include "src/table/relation.h"
+#include "src/txn/deferred.h"
+#include "src/txn/isolation.h"
+#include "src/txn/moment.h"
+#include "src/txn/shared_transaction.h"
+#include "src/txn/snapshot_export.h"
+#include "src/txn/spare.h"
+#include "src/value/enum_order.h"
+
+static ProcessUtility_hook_type previous_utility_hook;
+static bool runs_parts;
+
+/* --- statements ------------------------------------------------------------------------ */
+
+void
+tsurugi_utility_run(const tsurugi_utility *utility)
+{
+	ProcessUtility_hook_type next = previous_utility_hook != NULL ? previous_utility_hook : standard_ProcessUtility;
+
+	next(utility->statement, utility->text, utility->read_only, utility->context, utility->parameters,
+		 utility->environment, utility->destination, utility->completion);
+}
+
+void
+tsurugi_utility_run_instead(const tsurugi_utility *utility, Node *tree)
+{
+	tsurugi_utility changed = *utility;
+
+	changed.statement = copyObject(utility->statement);
+	changed.statement->utilityStmt = tree;
+	changed.read_only = false;
+	tsurugi_utility_run(&changed);
+}
+
+void
+tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree)
+{
+	PlannedStmt *part = makeNode(PlannedStmt);
+
+	part->commandType = CMD_UTILITY;
+	part->canSetTag = false;
+	part->utilityStmt = tree;
+	part->stmt_location = utility->statement->stmt_location;
+	part->stmt_len = utility->statement->stmt_len;
+	ProcessUtility(part, utility->text, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+}
+
+void
+tsurugi_utility_with_events(const tsurugi_utility *utility, Node *written, tsurugi_utility_part run, void *argument)
+{
+	bool complete = utility->context != PROCESS_UTILITY_SUBCOMMAND;
+	tsurugi_utility part = *utility;
+	bool collects;
+
+	PreventCommandIfReadOnly(CreateCommandName(written)); /* as standard_ProcessUtility */
+	collects = complete && EventTriggerBeginCompleteQuery();
+	part.context = PROCESS_UTILITY_SUBCOMMAND;
+	PG_TRY();
+	{
+		if (complete)
+			EventTriggerDDLCommandStart(written);
+		run(&part, argument);
+		if (complete)
+		{
+			EventTriggerSQLDrop(written);
+			EventTriggerDDLCommandEnd(written);
+		}
+	}
+	PG_FINALLY();
+	{
+		if (collects)
+			EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
+}
+
+void
+tsurugi_utility_runs_parts(bool begins)
+{
+	runs_parts = begins;
+}
+
+bool
+tsurugi_is_our_table(Oid relation)
+{
+	return OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(relation);
+}
+
+/* --- CREATE FOREIGN TABLE ----------------------------------------------------------------- */
+
+static void
+create_keys(const tsurugi_utility *utility, Oid relation_id, List *keys)
+{
+	AlterTableStmt *alter = makeNode(AlterTableStmt);
+	Relation relation;
+
+	tsurugi_key_clauses_check(relation_id, keys, false, utility->text);
+	alter->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relation_id)), get_rel_name(relation_id), -1);
+	alter->relation->inh = false;
+	alter->cmds = tsurugi_key_clauses_set_not_null(relation_id, keys);
+	alter->objtype = OBJECT_FOREIGN_TABLE;
+	if (alter->cmds != NIL)
+		tsurugi_utility_run_part(utility, (Node *) alter);
+	CommandCounterIncrement();
+	relation = table_open(relation_id, AccessExclusiveLock);
+	tsurugi_key_clauses_make(relation, keys, utility->text);
+	table_close(relation, NoLock);
+}
+
+/* There are no rows yet that a condition could not be valid for (transformCheckConstraints). */
+static void
+validate_checks(List *elements)
+{
+	ListCell *cell;
+
+	foreach (cell, elements)
+	{
+		Constraint *constraint = lfirst(cell);
+
+		if (!IsA(constraint, Constraint) || constraint->contype != CONSTR_CHECK)
+			continue;
+		constraint->skip_validation = false;
+		constraint->initially_valid = true;
+	}
+}
+
+/* Where the table is to be made, with the error in PostgreSQL's place. */
+static Oid
+creation_namespace(const tsurugi_utility *utility, RangeVar *table)
+{
+	ParseState *parse = make_parsestate(NULL);
+	ParseCallbackState position;
+	Oid namespace;
+
+	parse->p_sourcetext = utility->text;
+	setup_parser_errposition_callback(&position, parse, table->location);
+	namespace = RangeVarGetAndCheckCreationNamespace(table, NoLock, NULL);
+	cancel_parser_errposition_callback(&position);
+	free_parsestate(parse);
+	return namespace;
+}
+
+static void
+create_table(const tsurugi_utility *utility, void *written)
+{
+	CreateForeignTableStmt *statement = copyObject((CreateForeignTableStmt *) written);
+	Oid namespace = creation_namespace(utility, statement->base.relation);
+	bool skipped =
+		statement->base.if_not_exists && OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
+	List *likes = tsurugi_like_expand(&statement->base, utility->text);
+	List *foreign_keys = tsurugi_foreign_keys_take(&statement->base, true);
+	List *keys = tsurugi_key_clauses_of_table(&statement->base);
+	Relation relation;
+	Oid relation_id;
+
+	validate_checks(statement->base.tableElts);
+	tsurugi_utility_run_instead(utility, (Node *) statement);
+	if (skipped)
+		return;
+	CommandCounterIncrement();
+	relation_id = get_relname_relid(statement->base.relation->relname, namespace);
+	if (!OidIsValid(relation_id))
+		return; /* an event trigger has taken it away */
+	if (keys != NIL)
+		create_keys(utility, relation_id, keys);
+	if (likes != NIL)
+		tsurugi_like_finish(utility, makeRangeVar(get_namespace_name(namespace), statement->base.relation->relname, -1),
+							likes);
+	/* so that a storage which is missing later is known to have been lost */
+	relation = table_open(relation_id, AccessExclusiveLock);
+	(void) tsurugi_relation_get(relation);
+	table_close(relation, NoLock);
+	tsurugi_foreign_keys_create(relation_id, foreign_keys, false);
+}
+
+/* A table of PostgreSQL's that has foreign keys to tables of ours. */
+static void
+create_referencing(const tsurugi_utility *utility, void *written)
+{
+	CreateStmt *statement = copyObject((CreateStmt *) written);
+	List *keys = tsurugi_foreign_keys_take(statement, false);
+	Oid namespace = creation_namespace(utility, statement->relation);
+	bool skipped = statement->if_not_exists && OidIsValid(get_relname_relid(statement->relation->relname, namespace));
+	tsurugi_utility_run_instead(utility, (Node *) statement);
+	if (!skipped)
+	{
+		CommandCounterIncrement();
+		tsurugi_foreign_keys_create(get_relname_relid(statement->relation->relname, namespace), keys, false);
+	}
+}
+
+/* The parent of a new partition. */
+static void
+verify_beside(const CreateStmt *statement)
+{
+	Oid parent;
+
+	if (statement->partbound == NULL)
+		return;
+	CommandCounterIncrement();
+	parent = RangeVarGetRelid(linitial_node(RangeVar, statement->inhRelations), NoLock, true);
+	if (OidIsValid(parent))
+		tsurugi_partition_verify_default(parent, false);
+}
+
+/* --- CREATE SERVER ------------------------------------------------------------------------------ */
+
+static void
+create_server(const tsurugi_utility *utility, const CreateForeignServerStmt *statement)
+{
+	ForeignDataWrapper *wrapper = GetForeignDataWrapperByName(statement->fdwname, true);
+	bool is_new = GetForeignServerByName(statement->servername, true) == NULL;
+
+	tsurugi_utility_run(utility);
+	if (is_new && wrapper != NULL && tsurugi_is_our_wrapper(wrapper))
+		ereport(NOTICE, (errmsg("tables of server \"%s\" are kept in memory only", statement->servername),
+						 errdetail("Their contents are gone after a restart of the server.")));
+}
+
+/* --- the hook ------------------------------------------------------------------------------------- */
+
+static bool
+is_on_our_server(CreateForeignTableStmt *statement)
+{
+	ForeignServer *server = GetForeignServerByName(statement->servername, true);
+	CreateForeignTableStmt *copy;
+
+	if (server != NULL)
+		return tsurugi_is_our_server(server->serverid);
+	/* PostgreSQL would complain about the key, and not about what is wrong */
+	copy = copyObject(statement);
+	if (!statement->base.if_not_exists && tsurugi_key_clauses_of_table(&copy->base) != NIL)
+		(void) GetForeignServerByName(statement->servername, false);
+	return false;
+}
+
+/* True if it made a table of ours, or one that refers to some. */
+static bool
+create(const tsurugi_utility *utility, CreateStmt *written)
+{
+	CreateForeignTableStmt *statement = tsurugi_create_as_foreign(written);
+
+	if (statement != NULL)
+		tsurugi_utility_with_events(utility, (Node *) written, create_table, statement);
+	else if (tsurugi_foreign_keys_take(copyObject(written), false) != NIL)
+		tsurugi_utility_with_events(utility, (Node *) written, create_referencing, written);
+	else
+		return false;
+	return true;
+}
+
+/* join: if the statement makes a table of ours a partition, else NULL */
+static void
+run_ddl_part(const tsurugi_utility *utility, void *join)
+{
+	Node *tree = utility->statement->utilityStmt;
+
+	if (IsA(tree, CreateStmt) && create(utility, (CreateStmt *) tree))
+		;
+	else if (IsA(tree, CreateTableAsStmt) && tsurugi_create_run_as(utility, (CreateTableAsStmt *) tree))
+		;
+	else if (tsurugi_command_run(utility))
+		;
+	else if (IsA(tree, CreateForeignTableStmt) && is_on_our_server((CreateForeignTableStmt *) tree))
+		tsurugi_utility_with_events(utility, tree, create_table, tree);
+	else if (IsA(tree, AlterTableStmt))
+		tsurugi_alter_run(utility, (AlterTableStmt *) tree);
+	else if (IsA(tree, AlterEnumStmt))
+		tsurugi_alter_enum(utility, (AlterEnumStmt *) tree);
+	else if (IsA(tree, AlterDomainStmt))
+		tsurugi_alter_domain(utility, (AlterDomainStmt *) tree);
+	else if (IsA(tree, ImportForeignSchemaStmt))
+		tsurugi_import_run(utility, (ImportForeignSchemaStmt *) tree);
+	else if (IsA(tree, IndexStmt) && tsurugi_index_command_create(utility, (IndexStmt *) tree))
+		;
+	else if (IsA(tree, CreateForeignServerStmt))
+		create_server(utility, (CreateForeignServerStmt *) tree);
+	else
+		tsurugi_utility_run(utility);
+	if (IsA(tree, CreateStmt) || IsA(tree, CreateForeignTableStmt))
+		verify_beside((CreateStmt *) tree);
+	if (join != NULL)
+		tsurugi_partition_join_finish(join);
+	tsurugi_altered_follow();
+}
+
+static void
+run_ddl(const tsurugi_utility *utility)
+{
+	Node *tree = utility->statement->utilityStmt;
+	tsurugi_join *join = tsurugi_partition_join_begin(tree);
+
+	if (join != NULL)
+		tsurugi_utility_with_events(utility, tree, run_ddl_part, join);
+	else
+		run_ddl_part(utility, NULL);
+}
+
+/* Before it waits for the lock of the transaction that the session works in. */
+static void
+check_truncate(const TruncateStmt *statement)
+{
+	ListCell *cell;
+
+	if (!tsurugi_shared_is_open)
+		return;
+	foreach (cell, statement->relations)
+		if (tsurugi_is_our_table(RangeVarGetRelid(lfirst(cell), NoLock, true)))
+			tsurugi_shared_check_command("truncate or rewrite tables");
+}
+
+/* COPY of a table makes no executor run.  True: there is another active snapshot for it. */
+static bool
+start_copy(const CopyStmt *statement)
+{
+	if (statement->relation == NULL)
+		return false;
+	if (statement->is_from)
+		tsurugi_isolation_note_copy(RangeVarGetRelid(statement->relation, NoLock, true));
+	else if (tsurugi_moment_matters() || IsolationUsesXactSnapshot())
+		return tsurugi_moment_start_copy(RangeVarGetRelid(statement->relation, NoLock, true));
+	return false;
+}
+
+/*
+ * Others make an executor run soon, when they have locked their tables: a snapshot that is older than the lock would not show what
+ * somebody has stored anew meanwhile.
+ */
+static bool
+fixes_moment(Node *tree)
+{
+	const CopyStmt *copy = IsA(tree, CopyStmt) ? (CopyStmt *) tree : NULL;
+
+	return !IsA(tree, ExecuteStmt) &&
+		   (copy == NULL ||
+			(copy->relation != NULL && !tsurugi_is_our_table(RangeVarGetRelid(copy->relation, NoLock, true))));
+}
+
+static void
+process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessUtilityContext context,
+				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *destination,
+				QueryCompletion *completion)
+{
+	const tsurugi_utility utility = {.statement = planned,
+									 .text = text,
+									 .read_only = read_only,
+									 .context = runs_parts ? PROCESS_UTILITY_SUBCOMMAND : context,
+									 .parameters = parameters,
+									 .environment = environment,
+									 .destination = destination,
+									 .completion = completion};
+	tsurugi_ddl_statement statement;
+	bool suspended;
+	int held_back;
+
+	tsurugi_spare_look();
+	if (IsolationUsesXactSnapshot() && fixes_moment(planned->utilityStmt))
+		tsurugi_isolation_begin_statement();
+	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)
+	{
+		bool has_moment = IsA(planned->utilityStmt, CopyStmt) && start_copy((CopyStmt *) planned->utilityStmt);
+
+		if (IsA(planned->utilityStmt, TruncateStmt))
+			check_truncate((TruncateStmt *) planned->utilityStmt);
+		if (!tsurugi_command_run(&utility))
+			tsurugi_utility_run(&utility);
+		if (has_moment)
+			PopActiveSnapshot();
+		if (IsA(planned->utilityStmt, ConstraintsSetStmt))
+			tsurugi_deferred_set((ConstraintsSetStmt *) planned->utilityStmt);
+		else if (IsA(planned->utilityStmt, VariableSetStmt))
+			tsurugi_export_import((VariableSetStmt *) planned->utilityStmt);
+		return;
+	}
+	tsurugi_shared_check_command("change definitions");
+	held_back = tsurugi_partition_hold_back(planned->utilityStmt);
+	suspended = tsurugi_moment_suspend(IsA(planned->utilityStmt, AlterTableStmt));
+	tsurugi_altered_begin(&statement);
+	PG_TRY();
+	{
+		run_ddl(&utility);
+	}
+	PG_FINALLY();
+	{
+		(void) tsurugi_moment_suspend(suspended);
+		tsurugi_partition_let_through(held_back);
+		tsurugi_altered_end(&statement);
+	}
+	PG_END_TRY();
+}
+
+void
+tsurugi_ddl_init(void)
+{
+	previous_utility_hook = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+	tsurugi_altered_init();
+	tsurugi_partition_init();
+}

@@ -1,0 +1,175 @@
+/*
+ * import.c
+ *	  IMPORT FOREIGN SCHEMA: tables in memory like those of a schema.
+ *
+ * Our server is the database itself, so the schema to import is one of its
+ * own: for each table, view and materialized view in it a table is made that is
+ * like it (LIKE ... INCLUDING ALL); partitions come with their parent only, as
+ * postgres_fdw has it.  Definitions are what the statement imports; OPTIONS (data
+ * 'true') takes the rows along, which makes it the one statement that brings a
+ * schema into memory.
+ */
+#include "postgres.h"
+
+#include "src/ddl/import.h"
+
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type_d.h"
+#include "commands/defrem.h"
+#include "executor/spi.h"
+#include "foreign/fdwapi.h"
+#include "foreign/foreign.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+
+#include "src/exec/fdw.h"
+#include "src/table/relation.h"
+
+static bool
+wants_data(const ImportForeignSchemaStmt *statement)
+{
+	bool data = false;
+	ListCell *cell;
+
+	foreach (cell, statement->options)
+	{
+		DefElem *option = lfirst(cell);
+
+		if (strcmp(option->defname, "data") != 0)
+			ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_OPTION_NAME), errmsg("invalid option \"%s\"", option->defname),
+							errhint("Valid options in this context are: data")));
+		data = defGetBoolean(option);
+	}
+	return data;
+}
+
+/* Names of what is to be imported, in the caller's memory context.  Inside SPI. */
+static List *
+names_to_import(ImportForeignSchemaStmt *statement, MemoryContext context)
+{
+	Oid types[] = {NAMEOID, BOOLOID};
+	Datum values[] = {CStringGetDatum(statement->remote_schema),
+					  BoolGetDatum(statement->list_type == FDW_IMPORT_SCHEMA_LIMIT_TO)};
+	List *names = NIL;
+	NameData schema;
+
+	namestrcpy(&schema, statement->remote_schema);
+	values[0] = NameGetDatum(&schema);
+	if (SPI_execute_with_args("SELECT c.relname FROM pg_catalog.pg_class c "
+							  "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+							  "WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') "
+							  "AND ($2 OR NOT c.relispartition) ORDER BY c.relname",
+							  2, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the schema to import");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		const char *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+		MemoryContext saved = MemoryContextSwitchTo(context);
+
+		if (IsImportableForeignTable(name, statement))
+			names = lappend(names, pstrdup(name));
+		MemoryContextSwitchTo(saved);
+	}
+	return names;
+}
+
+List *
+tsurugiImportForeignSchema(ImportForeignSchemaStmt *stmt, Oid serverOid)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	List *commands = NIL;
+	ListCell *cell;
+	List *names;
+
+	(void) wants_data(stmt);
+	if (!OidIsValid(get_namespace_oid(stmt->remote_schema, true)))
+		ereport(ERROR, (errcode(ERRCODE_FDW_SCHEMA_NOT_FOUND),
+						errmsg("schema \"%s\" is not present on foreign server \"%s\"", stmt->remote_schema,
+							   stmt->server_name),
+						errdetail("Tables are imported from schemas of this database.")));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	names = names_to_import(stmt, caller);
+	SPI_finish();
+	foreach (cell, names)
+		commands = lappend(commands, psprintf("CREATE FOREIGN TABLE %s (LIKE %s INCLUDING ALL) SERVER %s",
+											  quote_identifier(lfirst(cell)),
+											  quote_qualified_identifier(stmt->remote_schema, lfirst(cell)),
+											  quote_identifier(stmt->server_name)));
+	return commands;
+}
+
+/* --- rows ------------------------------------------------------------------------------ */
+
+/* The columns that rows are made of: all but dropped and generated ones. */
+static char *
+columns_of(Relation table)
+{
+	TupleDesc attributes = RelationGetDescr(table);
+	StringInfoData list;
+
+	initStringInfo(&list);
+	for (int i = 0; i < attributes->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(attributes, i);
+
+		if (!attribute->attisdropped && attribute->attgenerated == '\0')
+			appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", quote_identifier(NameStr(attribute->attname)));
+	}
+	return list.data;
+}
+
+/* The identity column goes on after the highest value that is there. */
+static void
+move_sequence(const char *table, const char *column)
+{
+	if (SPI_execute(psprintf("SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%s, %s), pg_catalog.max(%s)) "
+							 "FROM %s",
+							 quote_literal_cstr(table), quote_literal_cstr(column), quote_identifier(column), table),
+					false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not set the sequence of column \"%s\"", column);
+}
+
+static void
+import_rows(const ImportForeignSchemaStmt *statement, const char *name)
+{
+	RangeVar *range = makeRangeVar(statement->local_schema, pstrdup(name), -1);
+	char *made = quote_qualified_identifier(statement->local_schema, name);
+	Relation table = table_openrv(range, RowExclusiveLock);
+	TupleDesc attributes = RelationGetDescr(table);
+	char *columns = columns_of(table);
+
+	if (*columns != '\0' &&
+		SPI_execute(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM %s", made, columns, columns,
+							 quote_qualified_identifier(statement->remote_schema, name)),
+					false, 0) != SPI_OK_INSERT)
+		elog(ERROR, "could not import the rows of \"%s\"", name);
+	for (int i = 0; i < attributes->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(attributes, i);
+
+		if (!attribute->attisdropped && attribute->attidentity != '\0')
+			move_sequence(made, NameStr(attribute->attname));
+	}
+	table_close(table, NoLock);
+}
+
+void
+tsurugi_import_run(const tsurugi_utility *utility, ImportForeignSchemaStmt *statement)
+{
+	ForeignServer *server = GetForeignServerByName(statement->server_name, true);
+	ListCell *cell;
+	List *names;
+
+	tsurugi_utility_run(utility);
+	if (server == NULL || !tsurugi_is_our_server(server->serverid) || !wants_data(statement))
+		return;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	names = names_to_import(statement, CurrentMemoryContext);
+	foreach (cell, names)
+		import_rows(statement, lfirst(cell));
+	SPI_finish();
+}

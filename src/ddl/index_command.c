@@ -1,0 +1,249 @@
+/*
+ * index_command.c
+ *	  CREATE INDEX, ALTER INDEX and DROP INDEX CONCURRENTLY on foreign tables.
+ *
+ * The entry in the catalogs is made here (index_entry.c), and the index's storage.
+ * CONCURRENTLY: index_concurrent.c.
+ *
+ * Others read meanwhile, as PostgreSQL's CREATE INDEX lets them (ShareLock): the build changes nothing
+ * but the new tree and what the index keeps of each version, and nobody plans by an
+ * index that is not in his catalogs yet.  Whoever locks rows keeps them open
+ * (TG_TIME_LOCKED), so they count as live.  Two indexes can be made on one table at once,
+ * in two transactions, and each knows only its own: so the storage is not compared with
+ * the catalogs here, which would drop the other's.
+ */
+#include "postgres.h"
+
+#include "src/ddl/index_command.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/defrem.h"
+#include "commands/event_trigger.h"
+#include "commands/progress.h"
+#include "commands/tablecmds.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "utils/acl.h"
+#include "utils/backend_progress.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "src/constraint/foreign_key_entry.h"
+#include "src/ddl/altered.h"
+#include "src/ddl/create.h"
+#include "src/ddl/index_concurrent.h"
+#include "src/ddl/index_entry.h"
+#include "src/ddl/partition_index.h"
+#include "src/ddl/rewrite.h"
+#include "src/table/keys.h"
+#include "src/table/relation.h"
+#include "src/txn/deferred.h"
+
+/* --- CREATE INDEX --------------------------------------------------------------------------- */
+
+static void
+create_index(const tsurugi_utility *utility, IndexStmt *statement)
+{
+	Oid table;
+	Relation relation;
+	ObjectAddress address;
+	bool is_own;
+
+	if (statement->concurrent)
+	{
+		ObjectAddressSet(address, RelationRelationId, tsurugi_index_create_concurrently(statement, utility->text));
+		if (OidIsValid(address.objectId))
+			EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) statement);
+		return;
+	}
+	table = RangeVarGetRelidExtended(statement->relation, ShareLock, 0, RangeVarCallbackOwnsRelation, NULL);
+	relation = table_open(table, NoLock);
+	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, table);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_COMMAND_CREATE);
+	CheckTableNotInUse(relation, "CREATE INDEX");
+	tsurugi_deferred_check_none(table, "CREATE INDEX");
+	/* it may be a part of what the table is being made or altered by */
+	is_own = CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
+	/* a storage that was lost comes back as others know it: they may share it already */
+	if (!is_own)
+		(void) tsurugi_relation_get(relation);
+	ObjectAddressSet(address, RelationRelationId, tsurugi_index_entry_create(relation, statement, utility->text, true));
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_INDEX_OID, address.objectId);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, tsurugi_index_method(address.objectId));
+	if (OidIsValid(address.objectId) && is_own)
+		tsurugi_altered_note(table);
+	else if (OidIsValid(address.objectId))
+		tsurugi_table_add_index(relation, address.objectId);
+	table_close(relation, NoLock);
+	tsurugi_altered_follow();
+	pgstat_progress_end_command();
+	if (OidIsValid(address.objectId))
+		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) statement);
+}
+
+/* A partitioned table that has partitions of ours.  CONCURRENTLY PostgreSQL refuses there. */
+static bool
+must_spread(const IndexStmt *written)
+{
+	Oid table = RangeVarGetRelid(written->relation, NoLock, true);
+
+	return written->relation->inh && !written->concurrent && OidIsValid(table) &&
+		   get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE && tsurugi_holds_our_table(table);
+}
+
+/* PostgreSQL makes the index for the table alone, and we its parts. */
+static void
+create_spread(const tsurugi_utility *utility, IndexStmt *statement)
+{
+	Oid table = RangeVarGetRelidExtended(statement->relation, ShareLock, 0, RangeVarCallbackOwnsRelation, NULL);
+	List *before;
+
+	/* in PostgreSQL's order */
+	(void) find_all_inheritors(table, ShareLock, NULL);
+	before = tsurugi_partition_indexes(table);
+	statement->relation->inh = false;
+	tsurugi_utility_run_instead(utility, (Node *) statement);
+	CommandCounterIncrement();
+	tsurugi_partition_indexes_spread(table, before, ShareLock, true);
+}
+
+static void
+create_between(const tsurugi_utility *utility, void *argument)
+{
+	IndexStmt *written = argument;
+
+	if (must_spread(written))
+		create_spread(utility, copyObject(written));
+	else
+		create_index(utility, copyObject(written));
+}
+
+bool
+tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written)
+{
+	if (!tsurugi_is_our_table(RangeVarGetRelid(written->relation, NoLock, true)) && !must_spread(written))
+		return false;
+	if (written->concurrent)
+		PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
+	tsurugi_utility_with_events(utility, (Node *) written, create_between, written);
+	return true;
+}
+
+bool
+tsurugi_is_our_index(Oid index)
+{
+	return OidIsValid(index) && get_rel_relkind(index) == RELKIND_PARTITIONED_INDEX &&
+		   tsurugi_is_our_table(IndexGetRelation(index, true));
+}
+
+static bool
+has_owner(Oid relation_id, Oid role)
+{
+	Relation relation = relation_open(relation_id, AccessShareLock);
+	bool has = relation->rd_rel->relowner == role;
+
+	relation_close(relation, AccessShareLock);
+	return has;
+}
+
+/*
+ * What ALTER INDEX may ask for although it changes nothing in memory: as for ALTER TABLE,
+ * what says how an index lies on the disk; the owner, as PostgreSQL has it.  For
+ * the entry is one of a partitioned index, where PostgreSQL refuses both.
+ */
+static bool
+changes_nothing(Oid index, const AlterTableCmd *command)
+{
+	switch (command->subtype)
+	{
+		case AT_SetRelOptions:
+		case AT_ResetRelOptions:
+			tsurugi_index_entry_set_parameters(index, castNode(List, command->def),
+											   command->subtype == AT_ResetRelOptions);
+			return true;
+		case AT_SetTableSpace:
+			tsurugi_check_tablespace(command->name);
+			return true;
+		case AT_ChangeOwner:
+			if (!has_owner(index, get_rolespec_oid(command->newowner, false)))
+				ereport(WARNING, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+								  errmsg("cannot change owner of index \"%s\"", get_rel_name(index)),
+								  errhint("Change the ownership of the index's table, instead.")));
+			return true;
+		default:
+			return false;
+	}
+}
+
+bool
+tsurugi_index_command_alter(const tsurugi_utility *utility, AlterTableStmt *written)
+{
+	Oid index = RangeVarGetRelid(written->relation, NoLock, true);
+	AlterTableStmt *alter;
+	ListCell *cell;
+
+	if (!tsurugi_is_our_index(index))
+		return false;
+	alter = copyObject(written);
+	foreach (cell, alter->cmds)
+	{
+		if (changes_nothing(index, lfirst(cell)))
+			alter->cmds = foreach_delete_current (alter->cmds, cell);
+	}
+	tsurugi_utility_run_instead(utility, (Node *) alter);
+	return true;
+}
+
+/* What DROP INDEX asks of an index (RangeVarCallbackForDropRelation). */
+static void
+check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argument)
+{
+	if (OidIsValid(relation) && !pg_class_ownercheck(relation, GetUserId()) &&
+		!pg_namespace_ownercheck(get_rel_namespace(relation), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, name->relname);
+}
+
+bool
+tsurugi_index_lock_named(const RangeVar *name, Oid index, LOCKMODE mode, RangeVarGetRelidCallback check)
+{
+	LockRelationOid(IndexGetRelation(index, false), mode);
+	return RangeVarGetRelidExtended(name, mode, 0, check, NULL) == index;
+}
+
+static void
+drop_between(const tsurugi_utility *utility, void *argument)
+{
+	const Oid *index = argument;
+
+	tsurugi_index_drop_concurrently(IndexGetRelation(*index, false), *index);
+}
+
+bool
+tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written)
+{
+	const RangeVar *name;
+	Oid index;
+
+	/* of several, and of CASCADE, PostgreSQL says that it does not do that */
+	if (!written->concurrent || list_length(written->objects) != 1 || written->behavior == DROP_CASCADE)
+		return false;
+	name = makeRangeVarFromNameList(linitial(written->objects));
+	index = RangeVarGetRelid(name, NoLock, true);
+	if (!tsurugi_is_our_index(index))
+		return false;
+	PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "DROP INDEX CONCURRENTLY");
+	if (!tsurugi_index_lock_named(name, index, ShareUpdateExclusiveLock, check_before_drop))
+		return tsurugi_index_command_drop(utility, written); /* the name has another meaning now */
+	tsurugi_utility_with_events(utility, (Node *) written, drop_between, &index);
+	return true;
+}

@@ -1,0 +1,163 @@
+/*
+ * index_rebuild.c
+ *	  REINDEX CONCURRENTLY: the storage of an index is made anew while others read and write.
+ *
+ * The entry in the catalogs stays the same, with its number; what changes is the storage's index of that number. As
+ * CREATE INDEX CONCURRENTLY (index_concurrent.c) in several transactions, under ShareUpdateExclusiveLock:
+ *
+ *	1. a second index of that number, empty, behind the first: who writes from now on maintains both, and
+ *	   if they are unique respects both
+ *	--- wait for all who write to the table: what they wrote is committed, or undone ---
+ *	2. it is filled with what is there, and verified
+ *	3. the first is retired: who looks for the number finds the second; it is still maintained for those who have found
+ *	   it before.  Then others are told, so that what they have kept from statements before is looked up again
+ *	--- wait for all who use the table: nobody has found the first one ---
+ *	4. the first is dropped
+ *
+ * PostgreSQL makes a second entry, and swaps names, constraints and dependencies. That is not needed where the entry is
+ * not the storage.  So an error up to 2 leaves nothing behind, and the index is as good as it was; one after 3 leaves the
+ * retired one, until the next REINDEX, or whatever changes the table's definition, finds it.
+ *
+ * An index that was not valid, or dead, is from 2 on.  Its first one need not be there, nor be complete.
+ */
+#include "postgres.h"
+
+#include "src/ddl/index_concurrent.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_am.h"
+#include "commands/progress.h"
+#include "commands/tablecmds.h"
+#include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "utils/backend_progress.h"
+#include "utils/inval.h"
+#include "utils/snapmgr.h"
+
+#include "src/base/session.h"
+#include "src/ddl/index_entry.h"
+#include "src/table/index_build.h"
+#include "src/table/storage.h"
+
+typedef struct Rebuilt
+{
+	tg_index *fresh; /* with a reference */
+	bool is_taken;	 /* it is the one that is found */
+} Rebuilt;
+
+/* 1 */
+static tg_index *
+make_second(Oid table, Oid index)
+{
+	Relation relation = table_open(table, NoLock);
+	const tsurugi_relation *described;
+	tg_index *fresh = NULL;
+
+	CheckTableNotInUse(relation, "REINDEX INDEX CONCURRENTLY");
+	tsurugi_index_entry_revive(relation, index);
+	described = tsurugi_relation_get(relation);
+	for (int i = 0; i < described->index_count; i++)
+	{
+		if (described->indexes[i].oid == index)
+			fresh = tsurugi_storage_make_index(relation, described->table, &described->indexes[i]);
+	}
+	if (fresh == NULL)
+		elog(ERROR, "index %u is not one of table %u", index, table);
+	tg_index_retain(fresh);
+	table_close(relation, NoLock);
+	return fresh;
+}
+
+/* 2 */
+static void
+fill(Oid table, Oid index, tg_index *fresh)
+{
+	Relation relation = table_open(table, ShareUpdateExclusiveLock);
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	tsurugi_index_build(relation, fresh, false);
+	PopActiveSnapshot();
+	tsurugi_index_entry_validate(relation, index);
+	table_close(relation, NoLock);
+}
+
+/* 3, and in the same transaction others are told. */
+static void
+take(Oid table_id, Rebuilt *rebuilt)
+{
+	tg_table *table = rebuilt->fresh->table;
+	Relation relation = table_open(table_id, ShareUpdateExclusiveLock);
+
+	for (tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+	{
+		if (index->spec.host == rebuilt->fresh->spec.host && index != rebuilt->fresh)
+			tg_index_retire(index, true);
+	}
+	rebuilt->is_taken = true;
+	CacheInvalidateRelcache(relation);
+	table_close(relation, NoLock);
+}
+
+/* 4 */
+static void
+drop_firsts(const tg_index *fresh)
+{
+	tg_index *next;
+
+	for (tg_index *index = tg_index_first(fresh->table); index != NULL; index = next)
+	{
+		next = tg_index_next(index);
+		if (index->spec.host == fresh->spec.host && index != fresh)
+			tsurugi_storage_drop_index(fresh->table, index);
+	}
+}
+
+/* After an error, or when the backend ends, before it gives up its locks. */
+static void
+give_up(int code, Datum argument)
+{
+	const Rebuilt *rebuilt = (const Rebuilt *) DatumGetPointer(argument);
+
+	if (!rebuilt->is_taken)
+	{
+		tg_index_retire(rebuilt->fresh, true);
+		tg_index_give_up(rebuilt->fresh);
+		tg_index_drop(tsurugi_session(), rebuilt->fresh);
+	}
+	tg_index_release(tsurugi_session(), rebuilt->fresh);
+}
+
+void
+tsurugi_index_rebuild_concurrently(Oid table_id, Oid index)
+{
+	LockRelId table;
+	Relation relation = table_open(table_id, ShareUpdateExclusiveLock);
+	Rebuilt rebuilt = {.is_taken = false};
+
+	table = relation->rd_lockInfo.lockRelId;
+	table_close(relation, NoLock);
+	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, table_id);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_INDEX_OID, index);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, tsurugi_index_method(index));
+	LockRelationIdForSession(&table, ShareUpdateExclusiveLock); /* an error releases it, too */
+	rebuilt.fresh = make_second(table_id, index);
+	tsurugi_next_transaction();
+	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(&rebuilt));
+	{
+		tsurugi_wait_for_lockers(&table, ShareLock, PROGRESS_CREATEIDX_PHASE_WAIT_1);
+		fill(table_id, index, rebuilt.fresh);
+		tsurugi_next_transaction();
+		take(table_id, &rebuilt);
+		tsurugi_next_transaction();
+		tsurugi_wait_for_lockers(&table, AccessExclusiveLock, PROGRESS_CREATEIDX_PHASE_WAIT_5);
+		drop_firsts(rebuilt.fresh);
+		tsurugi_next_transaction();
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(&rebuilt));
+	tg_index_release(tsurugi_session(), rebuilt.fresh);
+	LockRelationOid(table_id, ShareUpdateExclusiveLock);
+	UnlockRelationIdForSession(&table, ShareUpdateExclusiveLock);
+	pgstat_progress_end_command();
+}

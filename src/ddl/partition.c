@@ -1,0 +1,203 @@
+/*
+ * partition.c
+ *	  Rows that are there when a partition comes to be one.
+ *
+ * PostgreSQL takes the rows of foreign tables on trust: those of a table that
+ * is attached, and those of a default partition beside which another one is
+ * made (it warns that it has not looked).  Here they are looked at, and the warning,
+ * which would be wrong, is held back.
+ */
+#include "src/ddl/partition.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "miscadmin.h"
+#include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+
+#include "src/base/utility.h"
+#include "src/ddl/rewrite.h"
+
+static void
+refuse(Relation relation, const char *message)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION), errmsg(message, RelationGetRelationName(relation)), errtable(relation)));
+}
+
+/*
+ * Looks at our tables among the partition and those below it, for the bounds
+ * of the partition.  What those below remember of their own may be out of date:
+ * PostgreSQL invalidates only the partition itself.  The error names the table
+ * that has the row, or the partition.
+ */
+static void
+verify(Oid partition, const char *message, bool names_table)
+{
+	List *tables = find_all_inheritors(partition, AccessExclusiveLock, NULL);
+	Relation top = table_open(partition, NoLock);
+	List *bounds = RelationGetPartitionQual(top);
+	ListCell *cell;
+
+	foreach (cell, tables)
+	{
+		Relation relation;
+
+		if (!tsurugi_is_our_table(lfirst_oid(cell)))
+			continue;
+		relation = table_open(lfirst_oid(cell), NoLock);
+		if (!tsurugi_table_satisfies(relation, map_partition_varattnos(bounds, 1, relation, top)))
+			refuse(names_table ? relation : top, message);
+		table_close(relation, NoLock);
+	}
+	table_close(top, NoLock);
+}
+
+void
+tsurugi_partition_verify_default(Oid parent, bool attached)
+{
+	Oid other = get_default_partition_oid(parent);
+
+	if (OidIsValid(other))
+		verify(other, "updated partition constraint for default partition \"%s\" would be violated by some row",
+			   attached);
+}
+
+void
+tsurugi_partition_check_attached(const AlterTableStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+		Oid attached;
+
+		if (command->subtype != AT_AttachPartition)
+			continue;
+		attached = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
+		if (!tsurugi_is_our_table(attached) || !pg_class_ownercheck(attached, GetUserId()))
+			continue;
+		LockRelationOid(attached, AccessExclusiveLock);
+		if (find_inheritance_children(attached, NoLock) != NIL)
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("cannot attach inheritance parent as partition")));
+	}
+}
+
+void
+tsurugi_partition_verify_attached(Oid parent, const AlterTableStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+		Oid attached;
+
+		if (command->subtype != AT_AttachPartition || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+			continue;
+		CommandCounterIncrement();
+		attached = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
+		if (OidIsValid(attached))
+			verify(attached, "partition constraint of relation \"%s\" is violated by some row", true);
+		tsurugi_partition_verify_default(parent, true);
+	}
+}
+
+/* --- the warning ---------------------------------------------------------------------- */
+
+static emit_log_hook_type previous_log_hook;
+static int level; /* log_min_messages as it is set, while a statement's warning is held back; else 0 */
+
+/* The hook is asked only about what goes to the log; so that it is, warnings do meanwhile. */
+static void
+hold_back(ErrorData *error)
+{
+	if (previous_log_hook != NULL)
+		previous_log_hook(error);
+	if (level == 0 || error->elevel != WARNING)
+		return;
+	if (error->funcname != NULL && strcmp(error->funcname, "check_default_partition_contents") == 0)
+		error->output_to_server = error->output_to_client = false;
+	else if (level > WARNING)
+		error->output_to_server = false;
+}
+
+/* The table that a statement gives one more partition, or InvalidOid. */
+static Oid
+parent_of(const Node *tree)
+{
+	const RangeVar *name = NULL;
+	ListCell *cell;
+
+	if (IsA(tree, CreateStmt) || IsA(tree, CreateForeignTableStmt))
+	{
+		const CreateStmt *create = (const CreateStmt *) tree;
+
+		if (create->partbound != NULL)
+			name = linitial_node(RangeVar, create->inhRelations);
+	}
+	else if (IsA(tree, AlterTableStmt))
+	{
+		foreach (cell, ((const AlterTableStmt *) tree)->cmds)
+			if (lfirst_node(AlterTableCmd, cell)->subtype == AT_AttachPartition)
+				name = ((const AlterTableStmt *) tree)->relation;
+	}
+	return name == NULL ? InvalidOid : RangeVarGetRelid(name, NoLock, true);
+}
+
+/* Whether all foreign tables there are ours. */
+static bool
+is_looked_at(Oid partition)
+{
+	List *tables = find_all_inheritors(partition, NoLock, NULL);
+	ListCell *cell;
+
+	foreach (cell, tables)
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE && !tsurugi_is_our_table(lfirst_oid(cell)))
+			return false;
+	return true;
+}
+
+int
+tsurugi_partition_hold_back(const Node *tree)
+{
+	int before = level;
+	Oid parent = parent_of(tree);
+	Oid other;
+
+	if (before != 0 || !OidIsValid(parent) || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+		return before;
+	other = get_default_partition_oid(parent);
+	if (OidIsValid(other) && is_looked_at(other))
+	{
+		level = log_min_messages;
+		log_min_messages = Min(level, WARNING);
+	}
+	return before;
+}
+
+void
+tsurugi_partition_let_through(int before)
+{
+	if (before == 0 && level != 0)
+		log_min_messages = level;
+	level = before;
+}
+
+void
+tsurugi_partition_init(void)
+{
+	previous_log_hook = emit_log_hook;
+	emit_log_hook = hold_back;
+}

@@ -1,0 +1,261 @@
+/*
+ * partition_join.c
+ *	  Indexes and foreign keys of a partitioned table reach a new partition in memory.
+ *
+ * PostgreSQL gives a new partition what the table has, but refuses to give unique
+ * indexes and foreign keys to a foreign one, and foreign keys that refer to one to any; other indexes it
+ * leaves out.  So they are hidden from it while it makes the partition, and given to the partition
+ * afterwards, by us:
+ *
+ *	hidden		an index that is not live; a constraint of no known kind
+ *	statement	PostgreSQL's part, which looks for both in the catalogs
+ *	shown		and given to the partition, and to those below it
+ *
+ * The catalogs change in the statement's transaction only, under a lock of the table that keeps
+ * others from doing the same: nobody else sees them hidden.
+ */
+#include "postgres.h"
+
+#include "src/ddl/partition_join.h"
+
+#include "access/attmap.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/skey.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "commands/defrem.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_utilcmd.h"
+#include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "src/constraint/deferred_key.h"
+#include "src/constraint/foreign_key.h"
+#include "src/constraint/foreign_key_entry.h"
+#include "src/ddl/altered.h"
+#include "src/ddl/create.h"
+#include "src/ddl/partition_index.h"
+#include "src/table/relation.h"
+
+/* What no constraint is. */
+#define HIDDEN 'h'
+
+struct tsurugi_join
+{
+	Oid parent;
+	const RangeVar *partition;
+	bool is_new;	   /* it has no rows */
+	List *indexes;	   /* hidden ones */
+	List *constraints; /* likewise */
+};
+
+/* --- hiding ------------------------------------------------------------------------------ */
+
+static void
+set_live(Oid index, bool live)
+{
+	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	((Form_pg_index) GETSTRUCT(tuple))->indislive = live;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+}
+
+static void
+set_kind(Oid constraint, char kind)
+{
+	Relation catalog = table_open(ConstraintRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	((Form_pg_constraint) GETSTRUCT(tuple))->contype = kind;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+}
+
+static void
+hide(const tsurugi_join *join, bool hidden)
+{
+	ListCell *cell;
+
+	foreach (cell, join->indexes)
+		set_live(lfirst_oid(cell), !hidden);
+	foreach (cell, join->constraints)
+		set_kind(lfirst_oid(cell), hidden ? HIDDEN : CONSTRAINT_FOREIGN);
+	CacheInvalidateRelcacheByRelid(join->parent);
+	CommandCounterIncrement();
+}
+
+/* The foreign keys of a table, at either end; *ours: one refers to a table of ours. */
+static List *
+find_foreign_keys(Oid table, bool *ours)
+{
+	Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
+	List *found = NIL;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_constraint_contype, BTEqualStrategyNumber, F_CHAREQ, CharGetDatum(CONSTRAINT_FOREIGN));
+	scan = systable_beginscan(catalog, InvalidOid, false, NULL, 1, &key);
+	while ((tuple = systable_getnext(scan)) != NULL)
+	{
+		const FormData_pg_constraint *form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (form->conrelid != table && form->confrelid != table)
+			continue;
+		found = lappend_oid(found, form->oid);
+		*ours |= tsurugi_is_our_table(form->confrelid);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return found;
+}
+
+/* --- the statement ------------------------------------------------------------------------- */
+
+static bool
+makes_our_table(Node *tree)
+{
+	if (IsA(tree, CreateForeignTableStmt))
+	{
+		ForeignServer *server = GetForeignServerByName(((CreateForeignTableStmt *) tree)->servername, true);
+
+		return server != NULL && tsurugi_is_our_server(server->serverid);
+	}
+	return tsurugi_create_as_foreign((CreateStmt *) tree) != NULL;
+}
+
+/* The table that exists with the name that a CREATE has; nothing of what it would do may be done for it. */
+static bool
+is_there(const RangeVar *name)
+{
+	return OidIsValid(RangeVarGetRelid(name, NoLock, true));
+}
+
+/* What the statement is about.  False: it makes nothing a partition. */
+static bool
+find_tables(Node *tree, tsurugi_join *join, bool *ours)
+{
+	ListCell *cell;
+
+	if (IsA(tree, CreateStmt) || IsA(tree, CreateForeignTableStmt))
+	{
+		CreateStmt *create = (CreateStmt *) tree;
+
+		if (create->partbound == NULL || (create->if_not_exists && is_there(create->relation)))
+			return false;
+		join->parent = RangeVarGetRelid(linitial_node(RangeVar, create->inhRelations), NoLock, true);
+		join->partition = create->relation;
+		join->is_new = true;
+		*ours = makes_our_table(tree);
+		return true;
+	}
+	if (!IsA(tree, AlterTableStmt))
+		return false;
+	foreach (cell, ((AlterTableStmt *) tree)->cmds)
+	{
+		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+
+		if (command->subtype != AT_AttachPartition)
+			continue;
+		join->parent = RangeVarGetRelid(((AlterTableStmt *) tree)->relation, NoLock, true);
+		join->partition = castNode(PartitionCmd, command->def)->name;
+		*ours = tsurugi_holds_our_table(RangeVarGetRelid(join->partition, NoLock, true));
+		return true;
+	}
+	return false;
+}
+
+tsurugi_join *
+tsurugi_partition_join_begin(Node *tree)
+{
+	tsurugi_join *join = palloc0(sizeof(*join));
+	bool ours = false;
+	bool refers_to_ours = false;
+
+	if (!find_tables(tree, join, &ours) || !OidIsValid(join->parent) ||
+		get_rel_relkind(join->parent) != RELKIND_PARTITIONED_TABLE || !pg_class_ownercheck(join->parent, GetUserId()))
+		return NULL;
+	/* as the statement will */
+	LockRelationOid(join->parent, join->is_new ? AccessExclusiveLock : ShareUpdateExclusiveLock);
+	join->constraints = find_foreign_keys(join->parent, &refers_to_ours);
+	if (ours)
+		join->indexes = tsurugi_partition_indexes(join->parent);
+	else if (!refers_to_ours)
+		return NULL;
+	if (join->indexes == NIL && join->constraints == NIL)
+		return NULL;
+	hide(join, true);
+	return join;
+}
+
+/* --- afterwards ---------------------------------------------------------------------------------- */
+
+static void
+give(const tsurugi_join *join, Oid partition_id)
+{
+	Relation parent = table_open(join->parent, NoLock);
+	Relation partition = table_open(partition_id, AccessExclusiveLock);
+	List *before = join->is_new ? NIL : tsurugi_partition_indexes_below(partition_id);
+	List *leaves = NIL;
+	ListCell *cell;
+
+	foreach (cell, join->indexes)
+		tsurugi_partition_index_give(parent, lfirst_oid(cell), partition);
+	tsurugi_altered_follow();
+	if (!join->is_new && join->indexes != NIL)
+		tsurugi_partition_keys_verify(partition, before);
+	tsurugi_foreign_keys_join(parent, partition, &leaves);
+	if (!join->is_new)
+		tsurugi_foreign_key_check_leaves(leaves);
+	table_close(partition, NoLock);
+	table_close(parent, NoLock);
+}
+
+void
+tsurugi_partition_join_finish(tsurugi_join *join)
+{
+	Oid partition;
+
+	CommandCounterIncrement();
+	hide(join, false);
+	partition = RangeVarGetRelid(join->partition, NoLock, true);
+	if (OidIsValid(partition)) /* else an event trigger has taken it away */
+		give(join, partition);
+}
+
+void
+tsurugi_partition_leave(const RangeVar *name)
+{
+	Oid partition = RangeVarGetRelid(name, NoLock, true);
+	Relation relation;
+
+	if (!OidIsValid(partition) || !pg_class_ownercheck(partition, GetUserId()))
+		return;
+	relation = table_open(partition, ShareUpdateExclusiveLock);
+	tsurugi_foreign_keys_leave(relation);
+	table_close(relation, NoLock);
+}

@@ -1,0 +1,23 @@
+/*
+ * partition_join.h
+ *	  Indexes and foreign keys of a partitioned table reach a new partition in memory.
+ */
+#ifndef TSURUGI_PARTITION_JOIN_H
+#define TSURUGI_PARTITION_JOIN_H
+
+#include "nodes/parsenodes.h"
+
+#include "src/base/utility.h"
+
+/*
+ * A statement is about to give a table one more partition.  NULL if PostgreSQL can do all of it; else
+ * the second is to be called when PostgreSQL has done its part.
+ */
+typedef struct tsurugi_join tsurugi_join;
+extern tsurugi_join *tsurugi_partition_join_begin(Node *tree);
+extern void tsurugi_partition_join_finish(tsurugi_join *join);
+
+/* A partition is about to be detached. */
+extern void tsurugi_partition_leave(const RangeVar *name);
+
+#endif /* TSURUGI_PARTITION_JOIN_H */

@@ -1,0 +1,180 @@
+/*
+ * rebuild.c
+ *	  Indexes on columns whose type an ALTER TABLE changes.
+ *
+ * PostgreSQL rebuilds the indexes that depend on such a column, and cannot for
+ * ours: they are dropped before, and made again afterwards from their definitions, as
+ * PostgreSQL does it; with what is said of them, and the mark of CLUSTER.
+ */
+#include "postgres.h"
+
+#include "src/ddl/rebuild.h"
+
+#include "access/genam.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "commands/cluster.h"
+#include "commands/comment.h"
+#include "optimizer/optimizer.h"
+#include "parser/parser.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+
+#include "src/constraint/deferred_key.h"
+#include "src/constraint/foreign_key.h"
+#include "src/ddl/altered.h"
+#include "src/ddl/index_entry.h"
+#include "src/ddl/key_clause.h"
+#include "src/ddl/partition_index.h"
+
+/* An index that is dropped, to be made again. */
+typedef struct Rebuild
+{
+	Oid table;
+	char *definition;	 /* the statement that makes it */
+	char *comment;		 /* on it, or NULL */
+	char *of_constraint; /* the same on its constraint */
+	bool clustered;		 /* the table was, by this index */
+} Rebuild;
+
+static bool
+depends_on(Relation index, AttrNumber attnum)
+{
+	Bitmapset *attributes = NULL;
+
+	for (int i = 0; i < index->rd_index->indnatts; i++)
+	{
+		if (index->rd_index->indkey.values[i] == attnum)
+			return true;
+	}
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &attributes);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &attributes);
+	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attributes);
+}
+
+static Rebuild *
+make_rebuild(Oid table, Oid index, Oid constraint)
+{
+	Rebuild *rebuild = palloc0(sizeof(*rebuild));
+
+	rebuild->table = table;
+	rebuild->definition =
+		OidIsValid(constraint) ? pg_get_constraintdef_command(constraint) : pg_get_indexdef_string(index);
+	rebuild->comment = GetComment(index, RelationRelationId, 0);
+	if (OidIsValid(constraint))
+		rebuild->of_constraint = GetComment(constraint, ConstraintRelationId, 0);
+	rebuild->clustered = get_index_isclustered(index);
+	return rebuild;
+}
+
+bool
+tsurugi_rebuild_is_dropped_by(const AlterTableStmt *statement, Oid constraint)
+{
+	const char *name = OidIsValid(constraint) ? get_constraint_name(constraint) : NULL;
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+
+		if (name != NULL && command->subtype == AT_DropConstraint && strcmp(command->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Those of a partitioned table go with their parts, which are not looked at then; nor where the table is the partition: PostgreSQL
+ * refuses that, or drops the whole index.
+ */
+List *
+tsurugi_rebuild_drop(Oid table, const char *column, const AlterTableStmt *statement, List *rebuilds)
+{
+	Relation relation = table_open(table, AccessExclusiveLock);
+	AttrNumber attnum = get_attnum(table, column);
+	List *indexes = attnum > 0 ? RelationGetIndexList(relation) : NIL;
+	ListCell *cell;
+
+	foreach (cell, indexes)
+	{
+		Relation index = index_open(lfirst_oid(cell), AccessExclusiveLock);
+		bool concerned = !index->rd_rel->relispartition && depends_on(index, attnum);
+		Oid constraint = get_index_constraint(lfirst_oid(cell));
+		ObjectAddress object;
+
+		index_close(index, NoLock);
+		if (!concerned || tsurugi_rebuild_is_dropped_by(statement, constraint))
+			continue;
+		rebuilds = lappend(rebuilds, make_rebuild(table, lfirst_oid(cell), constraint));
+		if (OidIsValid(constraint))
+			ObjectAddressSet(object, ConstraintRelationId, constraint);
+		else
+			ObjectAddressSet(object, RelationRelationId, lfirst_oid(cell));
+		performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+		CommandCounterIncrement();
+	}
+	table_close(relation, NoLock);
+	return rebuilds;
+}
+
+/* The index, or the constraint, of a definition that PostgreSQL has written. */
+static IndexStmt *
+parse_definition(const char *definition)
+{
+	Node *statement = linitial_node(RawStmt, raw_parser(definition, RAW_PARSE_DEFAULT))->stmt;
+
+	if (IsA(statement, IndexStmt))
+		return (IndexStmt *) statement;
+	return tsurugi_index_of_constraint(
+		castNode(Constraint, linitial_node(AlterTableCmd, castNode(AlterTableStmt, statement)->cmds)->def));
+}
+
+List *
+tsurugi_rebuild_make(const List *rebuilds)
+{
+	List *beside = NIL;
+	ListCell *cell;
+
+	foreach (cell, rebuilds)
+		beside = list_concat(beside, tsurugi_partition_indexes_below(((const Rebuild *) lfirst(cell))->table));
+	foreach (cell, rebuilds)
+	{
+		const Rebuild *rebuild = lfirst(cell);
+		Relation relation = table_open(rebuild->table, AccessExclusiveLock);
+		IndexStmt *statement = parse_definition(rebuild->definition);
+		Oid index;
+
+		statement->idxcomment = rebuild->comment;
+		if (relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+			index = tsurugi_partition_index_make(relation, statement, rebuild->definition);
+		else
+			index = tsurugi_index_entry_create(relation, statement, rebuild->definition, false);
+		if (rebuild->of_constraint != NULL)
+			CreateComments(get_index_constraint(index), ConstraintRelationId, 0, rebuild->of_constraint);
+		if (rebuild->clustered)
+			mark_index_clustered(relation, index, true);
+		if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+			tsurugi_altered_note(rebuild->table);
+		table_close(relation, NoLock);
+	}
+	return beside;
+}
+
+void
+tsurugi_rebuild_verify(const List *rebuilds, const List *beside)
+{
+	ListCell *cell;
+
+	foreach (cell, rebuilds)
+	{
+		Relation relation = table_open(((const Rebuild *) lfirst(cell))->table, NoLock);
+
+		tsurugi_partition_keys_verify(relation, beside);
+		table_close(relation, NoLock);
+	}
+}

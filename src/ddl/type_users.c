@@ -1,0 +1,521 @@
+/*
+ * type_users.c
+ *	  ALTER DOMAIN and ALTER TYPE, of types that columns of our tables have.
+ *
+ * PostgreSQL looks for the columns that have a type, or contain it, among its
+ * own tables only.  So a domain could get a condition that rows of ours violate,
+ * and a composite type another layout than the values that are stored.  Here
+ * the same is done for ours, with the words of get_rels_with_domain and
+ * find_composite_type_dependencies:
+ *
+ * - columns of the domain, or of a domain over it, are looked at, after
+ *   PostgreSQL has done its part and with writers kept out;
+ * - a domain that is a part of a column's type (array, range, composite) cannot
+ *   get a new condition, a composite type that is one no other types of its
+ *   columns.
+ *
+ * While keys are made of a composite type's columns (canonical.h), it can lose none of them, whatever takes
+ * them away: a DROP of their type, or the parent of a table whose rows they are.  And it gets none that
+ * the keys could not be made of.  One that is not in the order of its bytes ends that of the keys: as with enums
+ * (enum_order.h), who goes by the old order has ended before there can be such a value.
+ *
+ * Parts of values are compared by the default operator class of their types.  With PostgreSQL an index on such values is
+ * silently out of order once there is a new one, or an old one is dropped.  While keys are made of them, it is refused.  So is what
+ * would have keys made in another form than they are stored in: of types that nobody notes the users of, as varchar, or by operator
+ * classes of other methods, which go by the default order of their types.  A table that somebody makes meanwhile is not seen here; whoever
+ * finds its keys in another form is told so (keys_same.c).
+ */
+#include "postgres.h"
+
+#include "src/ddl/type_users.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_foreign_table.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_type.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "src/ddl/altered.h"
+#include "src/ddl/rewrite.h"
+#include "src/table/relation.h"
+#include "src/table/storage.h"
+#include "src/value/canonical.h"
+#include "src/value/gin.h"
+
+/* A column of a table of ours. */
+typedef struct type_user
+{
+	Oid table;
+	AttrNumber attnum;
+	bool contains; /* the type is a part of the column's */
+} type_user;
+
+/* --- who uses a type ---------------------------------------------------------------------- */
+
+static List *find_users(Oid type, bool contains, List *users);
+
+static List *
+note_user(const FormData_pg_depend *depend, bool contains, List *users)
+{
+	type_user *user;
+	Oid row_type;
+
+	if (tsurugi_is_our_table(depend->objid))
+	{
+		user = palloc(sizeof(*user));
+		*user = (type_user){.table = depend->objid, .attnum = depend->objsubid, .contains = contains};
+		users = lappend(users, user);
+	}
+	row_type = get_rel_type_id(depend->objid);
+	return OidIsValid(row_type) ? find_users(row_type, true, users) : users;
+}
+
+/* Adds the columns of our tables that have the type, or a type that it is a part of. */
+static List *
+find_users(Oid type, bool contains, List *users)
+{
+	Relation depends = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	check_stack_depth();
+	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(TypeRelationId));
+	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(type));
+	scan = systable_beginscan(depends, DependReferenceIndexId, true, NULL, 2, key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		const FormData_pg_depend *depend = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (depend->classid == RelationRelationId && depend->objsubid > 0)
+			users = note_user(depend, contains, users);
+		else if (depend->classid == TypeRelationId)
+			users = find_users(depend->objid, contains || get_typtype(depend->objid) != TYPTYPE_DOMAIN, users);
+	}
+	systable_endscan(scan);
+	table_close(depends, AccessShareLock);
+	return users;
+}
+
+/* By table, and by column. */
+static int
+compare_users(const ListCell *a, const ListCell *b)
+{
+	const type_user *left = lfirst(a);
+	const type_user *right = lfirst(b);
+
+	if (left->table != right->table)
+		return left->table < right->table ? -1 : 1;
+	return left->attnum - right->attnum;
+}
+
+static List *
+sorted_users(Oid type, bool contains)
+{
+	List *users = find_users(type, contains, NIL);
+
+	list_sort(users, compare_users);
+	return users;
+}
+
+static void
+refuse(Oid type, const type_user *user)
+{
+	Oid row_of = get_typ_typrelid(type);
+	const char *column = get_attname(user->table, user->attnum, false);
+
+	if (OidIsValid(row_of) && get_rel_relkind(row_of) != RELKIND_COMPOSITE_TYPE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot alter table \"%s\" because column \"%s.%s\" uses its row type",
+							   get_rel_name(row_of), get_rel_name(user->table), column)));
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot alter type \"%s\" because column \"%s.%s\" uses it",
+															format_type_be(type), get_rel_name(user->table), column)));
+}
+
+/* What a key has of values in it. */
+typedef enum Trace
+{
+	TRACE_BYTES,
+	TRACE_RANKS, /* or hashes, by a function that knows no canonical bytes */
+	TRACE_ANY
+} Trace;
+
+static bool
+has_trace(const tsurugi_hidden *hidden, Trace trace)
+{
+	if (trace == TRACE_ANY)
+		return hidden->canonical || hidden->gin != NULL || OidIsValid(hidden->hash);
+	if (OidIsValid(hidden->hash))
+		return trace == TRACE_RANKS;
+	for (int i = 0; hidden->gin != NULL && i < hidden->gin->column_count; i++)
+	{
+		if (hidden->gin->keys[i].canonical && OidIsValid(hidden->gin->keys[i].comparison) == (trace == TRACE_RANKS))
+			return true;
+	}
+	return hidden->canonical && OidIsValid(hidden->comparison) == (trace == TRACE_RANKS);
+}
+
+/* Whether a key of the table has this of the column's values, and so of what these are made of. */
+static bool
+is_in_key(const type_user *user, Trace trace)
+{
+	Relation table = table_open(user->table, AccessShareLock);
+	const tsurugi_relation *described = tsurugi_relation_describe(table);
+	Bitmapset *columns = NULL;
+
+	for (int i = 0; i < described->source_count; i++)
+	{
+		const tsurugi_hidden *hidden = &described->hidden[i];
+
+		if (has_trace(hidden, trace))
+			pull_varattnos((Node *) hidden->source, 1, &columns);
+	}
+	table_close(table, AccessShareLock);
+	return bms_is_member(user->attnum - FirstLowInvalidHeapAttributeNumber, columns);
+}
+
+void
+tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement)
+{
+	Oid type = get_rel_type_id(relation);
+	bool changes = false;
+	List *users;
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+		changes |= lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType;
+	if (changes)
+		tsurugi_altered_retypes();
+	users = changes && OidIsValid(type) ? sorted_users(type, true) : NIL;
+	if (users != NIL)
+		refuse(type, linitial(users));
+}
+
+void
+tsurugi_check_lost_columns(Oid relation)
+{
+	Oid type = get_rel_type_id(relation);
+	ListCell *cell;
+
+	if (!OidIsValid(type))
+		return;
+	foreach (cell, sorted_users(type, true))
+	{
+		if (is_in_key(lfirst(cell), TRACE_ANY))
+			refuse(type, lfirst(cell));
+	}
+}
+
+/* A column as it is going to be, which is not visible yet. */
+static FormData_pg_attribute
+column_to_be(Oid relation, AttrNumber attnum)
+{
+	Relation attributes = table_open(AttributeRelationId, AccessShareLock);
+	FormData_pg_attribute column = {0};
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
+	ScanKeyInit(&key[1], Anum_pg_attribute_attnum, BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(attnum));
+	scan = systable_beginscan(attributes, AttributeRelidNumIndexId, true, SnapshotSelf, 2, key);
+	tuple = systable_getnext(scan);
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "could not find new column %d of relation %u", attnum, relation);
+	memcpy(&column, GETSTRUCT(tuple), ATTRIBUTE_FIXED_PART_SIZE);
+	systable_endscan(scan);
+	table_close(attributes, AccessShareLock);
+	return column;
+}
+
+void
+tsurugi_check_altered_column(Oid relation, AttrNumber attnum)
+{
+	Oid type = get_rel_type_id(relation);
+	List *users = OidIsValid(type) ? sorted_users(type, true) : NIL;
+	FormData_pg_attribute column;
+	Oid old_type;
+	int32 old_typmod;
+	Oid old_collation;
+
+	if (users == NIL)
+		return;
+	column = column_to_be(relation, attnum);
+	get_atttypetypmodcoll(relation, attnum, &old_type, &old_typmod, &old_collation);
+	if (column.atttypid != old_type || column.atttypmod != old_typmod || column.attcollation != old_collation)
+		refuse(type, linitial(users));
+}
+
+/*
+ * Values that have ranks are kept as they were when they got them (ranking.h), also those of a transaction that is rolled
+ * back.  Then what they have in the new column is of a type that it may not have in the end.  So tables with such keys are stored
+ * anew, and what is kept goes with the storage.
+ */
+static void
+store_ranked_anew(const List *users)
+{
+	ListCell *cell;
+
+	foreach (cell, users)
+	{
+		const type_user *user = lfirst(cell);
+
+		if (!is_in_key(user, TRACE_RANKS))
+			continue;
+		LockRelationOid(user->table, AccessExclusiveLock);
+		tsurugi_altered_store_anew(user->table);
+	}
+}
+
+void
+tsurugi_check_new_column(Oid relation, AttrNumber attnum)
+{
+	Oid type = get_rel_type_id(relation);
+	List *users = OidIsValid(type) ? sorted_users(type, true) : NIL;
+	bool ordered = true;
+	FormData_pg_attribute column;
+	ListCell *cell;
+
+	store_ranked_anew(users);
+	foreach (cell, users)
+	{
+		if (!is_in_key(lfirst(cell), TRACE_BYTES))
+			users = foreach_delete_current (users, cell);
+	}
+	if (users == NIL)
+		return;
+	column = column_to_be(relation, attnum);
+	if (!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, false, &ordered))
+		refuse(type, linitial(users));
+	if (ordered)
+		return;
+	foreach (cell, users)
+		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
+	CacheInvalidateRelcacheAll();
+}
+
+Oid
+tsurugi_default_class_type(Oid class)
+{
+	Relation classes = table_open(OperatorClassRelationId, AccessShareLock);
+	Oid input = InvalidOid;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_opclass_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class));
+	scan = systable_beginscan(classes, OpclassOidIndexId, true, SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		const FormData_pg_opclass *form = (Form_pg_opclass) GETSTRUCT(tuple);
+
+		if (form->opcdefault && (form->opcmethod == BTREE_AM_OID || form->opcmethod == HASH_AM_OID))
+			input = form->opcintype;
+	}
+	systable_endscan(scan);
+	table_close(classes, AccessShareLock);
+	return input;
+}
+
+static void
+refuse_class(const char *table)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("cannot change default operator classes that keys of table \"%s\" are made by", table),
+					errhint("Drop its indexes first, and make them again afterwards.")));
+}
+
+void
+tsurugi_check_compared_parts(Oid type)
+{
+	ListCell *cell;
+
+	foreach (cell, sorted_users(type, false))
+	{
+		const type_user *user = lfirst(cell);
+
+		if (user->contains && is_in_key(user, TRACE_ANY))
+			refuse_class(get_rel_name(user->table));
+	}
+}
+
+static void
+check_stored_keys(Oid table)
+{
+	Relation relation = tsurugi_is_our_table(table) ? try_table_open(table, AccessShareLock) : NULL;
+	const tg_table *stored;
+
+	if (relation == NULL)
+		return;
+	stored = tsurugi_storage_find(table);
+	if (stored != NULL && !tsurugi_storage_has_keys(stored, tsurugi_relation_describe(relation)))
+		refuse_class(RelationGetRelationName(relation));
+	table_close(relation, AccessShareLock);
+}
+
+void
+tsurugi_check_stored_keys(void)
+{
+	Relation tables = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(tables, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		check_stored_keys(((Form_pg_foreign_table) GETSTRUCT(tuple))->ftrelid);
+	systable_endscan(scan);
+	table_close(tables, AccessShareLock);
+}
+
+void
+tsurugi_lock_type_users(Oid type)
+{
+	ListCell *cell;
+
+	foreach (cell, sorted_users(type, false))
+		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
+}
+
+/* --- ALTER DOMAIN ----------------------------------------------------------------------------- */
+
+/* The column, as a value of the domain's base type. */
+static Node *
+put_column(Node *node, void *column)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, CoerceToDomainValue))
+	{
+		const CoerceToDomainValue *value = (CoerceToDomainValue *) node;
+
+		return (Node *) makeRelabelType(copyObject(column), value->typeId, value->typeMod, value->collation,
+										COERCE_IMPLICIT_CAST);
+	}
+	return expression_tree_mutator(node, put_column, column);
+}
+
+static bool
+is_checked(const FormData_pg_constraint *constraint)
+{
+	return constraint->contype == CONSTRAINT_CHECK && constraint->convalidated;
+}
+
+/* The validated CHECK constraints of the domain, as conditions on a column. */
+static List *
+conditions_of(Oid domain, Var *column)
+{
+	Relation constraints = table_open(ConstraintRelationId, AccessShareLock);
+	List *conditions = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(domain));
+	scan = systable_beginscan(constraints, ConstraintTypidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool null;
+		Datum expression;
+
+		if (!is_checked((Form_pg_constraint) GETSTRUCT(tuple)))
+			continue;
+		expression = heap_getattr(tuple, Anum_pg_constraint_conbin, RelationGetDescr(constraints), &null);
+		if (!null)
+			conditions = lappend(conditions, put_column(stringToNode(TextDatumGetCString(expression)), column));
+	}
+	systable_endscan(scan);
+	table_close(constraints, AccessShareLock);
+	return conditions;
+}
+
+static List *
+not_null_condition(Var *column)
+{
+	NullTest *test = makeNode(NullTest);
+
+	test->arg = (Expr *) column;
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	return list_make1(test);
+}
+
+/* Looks at the rows of one column. */
+static void
+verify_column(Oid domain, const type_user *user, bool not_null)
+{
+	Relation table = table_open(user->table, ShareLock);
+	const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(table), user->attnum - 1);
+	Var *column = makeVar(1, user->attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
+	bool met = tsurugi_table_satisfies(table, not_null ? not_null_condition(column) : conditions_of(domain, column));
+
+	if (!met && not_null)
+		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+						errmsg("column \"%s\" of table \"%s\" contains null values", NameStr(attribute->attname),
+							   RelationGetRelationName(table)),
+						errtablecol(table, user->attnum)));
+	if (!met)
+		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+						errmsg("column \"%s\" of table \"%s\" contains values that violate the new constraint",
+							   NameStr(attribute->attname), RelationGetRelationName(table)),
+						errtablecol(table, user->attnum)));
+	table_close(table, NoLock);
+}
+
+/* Whether the statement brings a condition that values have to meet. */
+static bool
+adds_condition(const AlterDomainStmt *statement)
+{
+	switch (statement->subtype)
+	{
+		case 'O': /* SET NOT NULL */
+		case 'V': /* VALIDATE CONSTRAINT */
+			return true;
+		case 'C': /* ADD CONSTRAINT */
+			return !castNode(Constraint, statement->def)->skip_validation;
+		default:
+			return false;
+	}
+}
+
+void
+tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDomainStmt *statement)
+{
+	Oid domain;
+	ListCell *cell;
+
+	tsurugi_utility_run(utility);
+	if (!adds_condition(statement))
+		return;
+	CommandCounterIncrement();
+	domain = typenameTypeId(NULL, makeTypeNameFromNameList(copyObject(statement->typeName)));
+	foreach (cell, sorted_users(domain, false))
+	{
+		const type_user *user = lfirst(cell);
+
+		if (user->contains)
+			refuse(domain, user);
+		verify_column(domain, user, statement->subtype == 'O');
+	}
+}

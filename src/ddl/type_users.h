@@ -1,0 +1,45 @@
+/*
+ * type_users.h
+ *	  ALTER DOMAIN and ALTER TYPE, of types that columns of our tables have.
+ */
+#ifndef TSURUGI_TYPE_USERS_H
+#define TSURUGI_TYPE_USERS_H
+
+#include "postgres.h"
+
+#include "src/base/utility.h"
+
+/* ALTER DOMAIN, with the rows of our tables looked at for the new condition. */
+extern void tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDomainStmt *statement);
+
+/* Refuses to change the type of a column of this relation, or composite type, if a table of ours stores its rows. */
+extern void tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement);
+
+/* Refuses that the relation, whose rows keys are made of, has lost a column.  At the end of a statement. */
+extern void tsurugi_check_lost_columns(Oid relation);
+
+/*
+ * The same of a new column that keys cannot be made of; if it is in no order, nobody else goes by that of keys any more.  Tables
+ * whose keys rank such rows are stored anew.  Before the column is visible: the keys are described without it.
+ */
+extern void tsurugi_check_new_column(Oid relation, AttrNumber attnum);
+
+/*
+ * Refuses another type of a column, also where it comes from a parent or a table's type.  Before it is visible.
+ * (PostgreSQL does so by itself from 15.19 or 15.20 on.)
+ */
+extern void tsurugi_check_altered_column(Oid relation, AttrNumber attnum);
+
+/* The type of a default operator class of B-trees or hash, which may not be visible yet; InvalidOid: it is something else. */
+extern Oid tsurugi_default_class_type(Oid class);
+
+/* Refuses that values of the type are compared in another way while keys are made of what they are parts of.  At the end of a statement. */
+extern void tsurugi_check_compared_parts(Oid type);
+
+/* The same of tables whose keys would be made in another form than they are stored in.  When all storages have followed. */
+extern void tsurugi_check_stored_keys(void);
+
+/* Keeps everybody else out of our tables that have columns of the type, or with it as a part. */
+extern void tsurugi_lock_type_users(Oid type);
+
+#endif /* TSURUGI_TYPE_USERS_H */

@@ -1,0 +1,286 @@
+/*
+ * vacuum.c
+ *	  VACUUM of tables in memory, alone, among others and below partitioned tables.
+ *
+ * Garbage of ours is collected all the time; what is left of VACUUM is FULL,
+ * which writes a table anew (rewrite.h), and ANALYZE.  Tables of PostgreSQL's in the
+ * same statement are vacuumed by PostgreSQL: where it meets one of ours it warns, and
+ * leaves out its ANALYZE.  So a partitioned table with partitions of ours is taken
+ * apart into ours, PostgreSQL's, and an ANALYZE of the whole.
+ */
+#include "postgres.h"
+
+#include "src/ddl/vacuum.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "commands/vacuum.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_node.h"
+#include "postmaster/bgworker_internals.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "src/ddl/rewrite.h"
+
+static bool
+is_analyzing(VacuumStmt *vacuum)
+{
+	bool analyzes = false;
+	ListCell *cell;
+
+	foreach (cell, vacuum->options)
+	{
+		DefElem *option = lfirst(cell);
+
+		if (strcmp(option->defname, "analyze") == 0)
+			analyzes = defGetBoolean(option);
+	}
+	return analyzes;
+}
+
+/* ANALYZE knows VERBOSE and SKIP_LOCKED of VACUUM's options. */
+static List *
+options_of_analyze(VacuumStmt *vacuum)
+{
+	List *options = NIL;
+	ListCell *cell;
+
+	foreach (cell, vacuum->options)
+	{
+		DefElem *option = lfirst(cell);
+
+		if (strcmp(option->defname, "verbose") == 0 || strcmp(option->defname, "skip_locked") == 0)
+			options = lappend(options, copyObject(option));
+	}
+	return options;
+}
+
+static void
+run_on(const tsurugi_utility *utility, VacuumStmt *written, List *tables, bool is_vacuum, List *options)
+{
+	VacuumStmt *statement = copyObject(written);
+	MemoryContext caller = CurrentMemoryContext;
+
+	statement->rels = tables;
+	statement->is_vacuumcmd = is_vacuum;
+	statement->options = options;
+	tsurugi_utility_run_instead(utility, (Node *) statement);
+	/* of several tables each has a transaction of its own, and so has what comes after */
+	MemoryContextSwitchTo(caller);
+}
+
+/* As ExecVacuum. */
+static int
+parallel_workers(ParseState *parse, DefElem *option)
+{
+	int workers;
+
+	if (option->arg == NULL)
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+						errmsg("parallel option requires a value between 0 and %d", MAX_PARALLEL_WORKER_LIMIT),
+						parser_errposition(parse, option->location)));
+	workers = defGetInt32(option);
+	if (workers < 0 || workers > MAX_PARALLEL_WORKER_LIMIT)
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+						errmsg("parallel workers for vacuum must be between 0 and %d", MAX_PARALLEL_WORKER_LIMIT),
+						parser_errposition(parse, option->location)));
+	return workers;
+}
+
+/* What an option of VACUUM may be; where it has no meaning here, it is passed over. */
+static void
+check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out)
+{
+	static const char *const names[] = {"verbose",		 "skip_locked",	  "analyze",  "freeze",
+										"index_cleanup", "process_toast", "truncate", "disable_page_skipping"};
+	bool parallel = false;
+	bool process_toast = true;
+	ListCell *cell;
+
+	*full_out = false;
+	foreach (cell, vacuum->options)
+	{
+		DefElem *option = lfirst(cell);
+		bool known = false;
+
+		for (int i = 0; i < lengthof(names); i++)
+			known |= strcmp(option->defname, names[i]) == 0;
+		if (strcmp(option->defname, "full") == 0)
+			*full_out = defGetBoolean(option);
+		else if (strcmp(option->defname, "parallel") == 0)
+			parallel = parallel_workers(parse, option) > 0;
+		else if (strcmp(option->defname, "process_toast") == 0)
+			process_toast = defGetBoolean(option);
+		else if (!known)
+			ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("unrecognized VACUUM option \"%s\"", option->defname),
+							parser_errposition(parse, option->location)));
+	}
+	if (*full_out && parallel)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("VACUUM FULL cannot be performed in parallel")));
+	if (*full_out && !process_toast)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("PROCESS_TOAST required with VACUUM FULL")));
+}
+
+/* VACUUM of our tables; one that another role owns is passed over with a warning.  Returns the others. */
+static List *
+vacuum_ours(List *tables, bool full)
+{
+	List *vacuumed = NIL;
+	ListCell *cell;
+
+	foreach (cell, tables)
+	{
+		Oid id = RangeVarGetRelid(((VacuumRelation *) lfirst(cell))->relation,
+								  full ? AccessExclusiveLock : ShareUpdateExclusiveLock, false);
+		Relation table = table_open(id, NoLock);
+
+		if (vacuum_is_relation_owner(id, table->rd_rel, VACOPT_VACUUM))
+		{
+			vacuumed = lappend(vacuumed, lfirst(cell));
+			if (full)
+			{
+				CheckTableNotInUse(table, "VACUUM");
+				tsurugi_table_compact(table, InvalidOid);
+			}
+		}
+		table_close(table, NoLock);
+	}
+	return vacuumed;
+}
+
+/* What a VACUUM is about. */
+typedef struct Vacuumed
+{
+	List *ours;
+	List *analyzed;	  /* partitioned tables with partitions of ours; ANALYZE reaches all of these */
+	List *partitions; /* others below them */
+	List *others;
+} Vacuumed;
+
+static List *
+partitions_of(const RangeVar *name)
+{
+	Oid id = RangeVarGetRelid(name, NoLock, true);
+
+	if (!OidIsValid(id) || get_rel_relkind(id) != RELKIND_PARTITIONED_TABLE)
+		return NIL;
+	return find_all_inheritors(id, NoLock, NULL);
+}
+
+static bool
+has_our_partition(const RangeVar *name)
+{
+	ListCell *cell;
+
+	foreach (cell, partitions_of(name))
+		if (tsurugi_is_our_table(lfirst_oid(cell)))
+			return true;
+	return false;
+}
+
+/* One that another role owns is passed over with a warning, but not what is below it. */
+static void
+add_partitions(VacuumRelation *table, Vacuumed *vacuumed)
+{
+	Relation parent = table_openrv(table->relation, AccessShareLock);
+	ListCell *cell;
+
+	if (vacuum_is_relation_owner(RelationGetRelid(parent), parent->rd_rel, VACOPT_VACUUM))
+		vacuumed->analyzed = lappend(vacuumed->analyzed, copyObject(table));
+	table_close(parent, AccessShareLock);
+	foreach (cell, partitions_of(table->relation))
+	{
+		Oid id = lfirst_oid(cell);
+		RangeVar *name = makeRangeVar(get_namespace_name(get_rel_namespace(id)), get_rel_name(id), -1);
+
+		if (tsurugi_is_our_table(id))
+			vacuumed->ours = lappend(vacuumed->ours, makeVacuumRelation(name, InvalidOid, NIL));
+		else if (get_rel_relkind(id) == RELKIND_RELATION)
+			vacuumed->partitions = lappend(vacuumed->partitions, makeVacuumRelation(name, InvalidOid, NIL));
+	}
+}
+
+/* VACUUM's options without ANALYZE. */
+static List *
+options_of_vacuum(const VacuumStmt *vacuum)
+{
+	List *options = copyObject(vacuum->options);
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (strcmp(((DefElem *) lfirst(cell))->defname, "analyze") == 0)
+			options = foreach_delete_current (options, cell);
+	return options;
+}
+
+
+static void
+vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
+{
+	ParseState *parse = make_parsestate(NULL);
+	Vacuumed vacuumed = {0};
+	List *direct = NIL; /* of our tables, those that are named */
+	List *analyzed;
+	bool full;
+	ListCell *cell;
+
+	parse->p_sourcetext = utility->text;
+	check_vacuum_options(parse, written, &full);
+	free_parsestate(parse);
+	PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "VACUUM");
+	foreach (cell, written->rels)
+	{
+		VacuumRelation *table = lfirst(cell);
+
+		if (table->va_cols != NIL && !is_analyzing(written))
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("ANALYZE option must be specified when a column list is provided")));
+		if (tsurugi_is_our_table(RangeVarGetRelid(table->relation, NoLock, true)))
+			direct = lappend(direct, copyObject(table));
+		else if (has_our_partition(table->relation))
+			add_partitions(table, &vacuumed);
+		else
+			vacuumed.others = lappend(vacuumed.others, copyObject(table));
+	}
+	analyzed = list_concat(vacuum_ours(direct, full), vacuumed.analyzed);
+	(void) vacuum_ours(vacuumed.ours, full);
+	/* VACUUM goes on in transactions of its own, so it comes last */
+	if (is_analyzing(written) && analyzed != NIL)
+		run_on(utility, written, analyzed, false, options_of_analyze(written));
+	if (vacuumed.partitions != NIL)
+		run_on(utility, written, vacuumed.partitions, true, options_of_vacuum(written));
+	if (vacuumed.others != NIL)
+		run_on(utility, written, vacuumed.others, true, copyObject(written->options));
+}
+
+static bool
+is_ours(const RangeVar *name)
+{
+	return tsurugi_is_our_table(RangeVarGetRelid(name, NoLock, true)) || has_our_partition(name);
+}
+
+bool
+tsurugi_vacuum_run(const tsurugi_utility *utility, VacuumStmt *written)
+{
+	ListCell *cell;
+
+	if (!written->is_vacuumcmd)
+		return false;
+	foreach (cell, written->rels)
+	{
+		const VacuumRelation *table = lfirst(cell);
+
+		if (table->relation != NULL && is_ours(table->relation))
+		{
+			vacuum_tables(utility, written);
+			return true;
+		}
+	}
+	return false;
+}

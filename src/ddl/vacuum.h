@@ -1,0 +1,13 @@
+/*
+ * vacuum.h
+ *	  VACUUM of tables in memory.
+ */
+#ifndef TSURUGI_VACUUM_H
+#define TSURUGI_VACUUM_H
+
+#include "src/base/utility.h"
+
+/* False: none of the statement's tables is ours, or has a partition of ours; nothing was done. */
+extern bool tsurugi_vacuum_run(const tsurugi_utility *utility, VacuumStmt *written);
+
+#endif /* TSURUGI_VACUUM_H */

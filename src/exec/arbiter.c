@@ -1,0 +1,106 @@
+/*
+ * arbiter.c
+ *	  INSERT ... ON CONFLICT: which unique index decides.
+ *
+ * PostgreSQL asks the arbiters before it inserts; the storage says which key has
+ * refused a row.  If that is no arbiter's, the arbiters are asked then, so that the
+ * conflict that has been provided for is the one that counts.
+ */
+#include "postgres.h"
+
+#include "src/exec/arbiter.h"
+
+#include "catalog/partition.h"
+#include "commands/trigger.h"
+#include "utils/lsyscache.h"
+#include "utils/relcache.h"
+
+#include "src/base/session.h"
+
+/* As ExecCheckIndexConstraints has it. */
+void
+tsurugi_check_arbiters(Relation relation, const List *arbiters)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+
+	for (int i = 0; i < described->index_count; i++)
+	{
+		const tsurugi_index *index = &described->indexes[i];
+
+		if (index->deferrable && (arbiters == NIL || list_member_oid(arbiters, index->oid)))
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+							errmsg("ON CONFLICT does not support deferrable unique constraints/exclusion constraints "
+								   "as arbiters"),
+							errtableconstraint(relation, get_rel_name(index->oid))));
+	}
+}
+
+void
+tsurugi_check_routed_arbiters(Relation relation, const List *above)
+{
+	List *arbiters = NIL;
+	ListCell *cell;
+
+	foreach (cell, RelationGetIndexList(relation))
+	{
+		List *ancestors = get_rel_relispartition(lfirst_oid(cell)) ? get_partition_ancestors(lfirst_oid(cell)) : NIL;
+
+		if (list_length(list_difference_oid(ancestors, above)) < list_length(ancestors))
+			arbiters = lappend_oid(arbiters, lfirst_oid(cell));
+	}
+	if (arbiters != NIL || above == NIL)
+		tsurugi_check_arbiters(relation, arbiters);
+}
+
+tg_status
+tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_wait *holder,
+					 bool *is_arbiter_out)
+{
+	tg_table *table = row->described->table;
+	ListCell *cell;
+
+	*is_arbiter_out = arbiters == NIL || list_member_oid(arbiters, tsurugi_index_oid(row->described, holder->index));
+	if (*is_arbiter_out)
+		return TG_EXISTS;
+	foreach (cell, arbiters)
+	{
+		tg_index *index = tg_index_find(table, lfirst_oid(cell));
+		tg_wait found;
+		tg_status status;
+
+		if (index == NULL)
+			continue; /* the primary key, which refuses first */
+		status = tg_txn_probe(writer, table, NULL, 0, index, row->values, row->nulls, &found);
+		if (status == TG_OK)
+			continue;
+		*holder = found;
+		*is_arbiter_out = status == TG_EXISTS;
+		return status;
+	}
+	return TG_EXISTS;
+}
+
+/* In the words of ExecARUpdateTriggers, which the executor does not call then. */
+void
+tsurugi_check_conflict_capture(const TransitionCaptureState *capture)
+{
+	if (capture != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot collect transition tuples from child foreign tables")));
+}
+
+bool
+tsurugi_has_key(const tg_index *index, tg_version version, const tsurugi_row *row)
+{
+	tg_index_key key;
+	bool has;
+
+	if (index == NULL)
+		return true;
+	if (tg_index_key_of_values(index, row->values, row->nulls, tsurugi_row_hidden(row), &key) != TG_OK || !key.present)
+		return false;
+	tg_epoch_enter(tsurugi_session());
+	has = tg_index_has_key(index, version, key.entry, key.bytes);
+	tg_epoch_leave(tsurugi_session());
+	return has;
+}

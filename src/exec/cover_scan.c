@@ -1,0 +1,295 @@
+/*
+ * cover_scan.c
+ *	  Scans by conditions on a column of which an index has covers.
+ *
+ *	room = 5 AND during && '[8,10)' AND during @> 9
+ *	└ key ─┘     └──── ranges of covers, in both ────┘
+ *
+ * For each condition the ranges of covers are told in which all values lie that it may hold for (cover.h).  A value has one
+ * cover; so what lies in ranges of all conditions is what is read, and a version comes once.  The conditions are evaluated on each
+ * row by the executor.
+ *
+ * How many ranges there are depends on how large values are, and where: so the index is asked first which sizes there are, a look-up
+ * or two each.  That is a hint; a size, or a place, that somebody is the first to bring meanwhile is among the ranges all the same.
+ *
+ * Of figures, where nobody has to note what was read, there is one range with a sieve instead: windows in the plane, one for each level, which
+ * of a key that is not wanted say where to go on (plane.c).
+ *
+ * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which scan.c notes
+ * each as it is read, those without rows, too.
+ */
+#include "postgres.h"
+
+#include "src/exec/cover_scan.h"
+
+#include "utils/lsyscache.h"
+
+#include "src/txn/isolation.h"
+#include "src/value/cover.h"
+#include "src/value/plane.h"
+
+/* What is wanted behind a beginning that all keys have. */
+typedef struct Sieve
+{
+	tg_btree_sieve sieve;
+	size_t before_bytes;
+	tsurugi_plane_windows windows;
+} Sieve;
+
+#define COVER_KEY_BYTES_MAX (2 * TSURUGI_COVER_BYTES_MAX + 1) /* in a key, each byte escaped */
+
+struct tsurugi_covers
+{
+	int condition_count;
+	Oid *functions;			   /* of the conditions' operators */
+	tsurugi_key_value *values; /* what they are compared with, in the scan */
+
+	/* with the values of the columns before that have their turn: */
+	bool made;
+	int turn;
+	int range_count; /* 1, by the sieve */
+	bool sifts;
+	Sieve sieve;
+	tsurugi_cover_range *ranges;
+	tsurugi_cover_range *more; /* room, of either for what all conditions together may have */
+};
+
+void
+tsurugi_covers_init(tsurugi_scan *scan, ForeignScan *plan)
+{
+	const List *sought = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
+	tsurugi_covers *covers = palloc0(sizeof(*covers));
+	int count = scan->shape.covers;
+
+	covers->condition_count = count;
+	covers->values = scan->key_values + scan->key_value_count - count;
+	covers->functions = palloc(count * sizeof(Oid));
+	for (int i = 0; i < count; i++)
+		covers->functions[i] = get_opcode(list_nth_int(sought, 2 * i + 1));
+	covers->ranges = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
+	covers->more = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
+	scan->covers = covers;
+	scan->learns = false;
+}
+
+/* Of one condition; their number, 0 also of NULL. */
+static int
+query(tsurugi_scan *scan, int condition, const tsurugi_cover_levels *levels, tsurugi_cover_range *ranges)
+{
+	const tsurugi_covers *covers = scan->covers;
+	const tsurugi_key_value *value = &covers->values[condition];
+	bool null;
+	Datum datum = tsurugi_scan_value_of(scan, value, &null);
+
+	return null ? 0
+				: tsurugi_cover_query(covers->functions[condition], scan->index->key[scan->shape.fixed_count].type,
+									  value->type, datum, levels, ranges);
+}
+
+/* --- by windows ----------------------------------------------------------------------------- */
+
+/* The first bytes of a cover, at least, of which a key has some; what is missing is 0.  Not descending: no index with covers is. */
+static void
+read_cover(const unsigned char *key, size_t key_bytes, size_t at, unsigned char *cover)
+{
+	/* half of what stands for one byte may be one, or what is cut off is less */
+	while (key_bytes > at && key[key_bytes - 1] == 1)
+		key_bytes--;
+	tg_key_string_bytes(key, key_bytes, at, cover, TSURUGI_COVER_BYTES_MAX);
+}
+
+static size_t
+next_key(const tg_btree_sieve *sieve, const unsigned char *key, size_t key_bytes, unsigned char *next)
+{
+	const Sieve *own = (const Sieve *) sieve;
+	unsigned char cover[TSURUGI_COVER_BYTES_MAX];
+	unsigned char first[TSURUGI_COVER_BYTES_MAX];
+	const tg_key_part part = {.code = TG_KEY_STRING};
+	tg_value value;
+
+	if (key_bytes <= own->before_bytes)
+		return 0;
+	read_cover(key, key_bytes, own->before_bytes, cover);
+	if (tsurugi_plane_windows_have(&own->windows, cover, first))
+		return 0;
+	memcpy(next, key, own->before_bytes);
+	tg_string_make_inline(&value.string, first, TSURUGI_PLANE_BYTES);
+	return tg_key_append(next, own->before_bytes, &part, TG_KIND_STRING, &value) - 1; /* but for what ends it */
+}
+
+/* False: they need not, or cannot be, used here. */
+static bool
+make_windows(tsurugi_scan *scan, const tsurugi_range_end *before)
+{
+	tsurugi_covers *covers = scan->covers;
+	const tsurugi_key_column *column = &scan->index->key[scan->shape.fixed_count];
+	unsigned char beginning[TG_KEY_BYTES_MAX + 1];
+	size_t bytes;
+
+	if (tsurugi_tracks || !tsurugi_plane_has(column->type))
+		return false;
+	memcpy(beginning, before->key, before->bytes);
+	bytes = tg_key_append_not_null(beginning, before->bytes, &column->part);
+	if (bytes > TG_KEY_BYTES_MAX - COVER_KEY_BYTES_MAX) /* SIZE_MAX, too */
+		return false;
+	covers->sieve.sieve.next = next_key;
+	covers->sieve.before_bytes = bytes;
+	tsurugi_plane_windows_init(&covers->sieve.windows);
+	covers->range_count = 1;
+	for (int i = 0; i < covers->condition_count; i++)
+	{
+		bool null;
+		Datum datum = tsurugi_scan_value_of(scan, &covers->values[i], &null);
+
+		if (null)
+			covers->range_count = 0;
+		else
+			tsurugi_plane_windows_narrow(covers->functions[i], getBaseType(covers->values[i].type), datum,
+										 &covers->sieve.windows);
+	}
+	tsurugi_plane_windows_range(&covers->sieve.windows, covers->ranges);
+	return true;
+}
+
+const tg_btree_sieve *
+tsurugi_covers_sieve(const tsurugi_scan *scan)
+{
+	return scan->covers->sifts ? &scan->covers->sieve.sieve : NULL;
+}
+
+/* --- by ranges ---------------------------------------------------------------------------------- */
+
+static void
+make_ranges(tsurugi_scan *scan, const tsurugi_range_end *before)
+{
+	tsurugi_cover_levels levels;
+	tsurugi_covers *covers = scan->covers;
+	tsurugi_cover_range one[TSURUGI_COVER_RANGES_MAX];
+
+	tsurugi_covers_look(scan->session, scan->stored->tree, &scan->index->key[scan->shape.fixed_count], before->key,
+						before->bytes, &levels);
+	covers->range_count = query(scan, 0, &levels, covers->ranges);
+	for (int i = 1; i < covers->condition_count && covers->range_count > 0; i++)
+	{
+		tsurugi_cover_range *all = covers->more;
+
+		covers->range_count =
+			tsurugi_cover_intersect(covers->ranges, covers->range_count, one, query(scan, i, &levels, one), all);
+		covers->more = covers->ranges;
+		covers->ranges = all;
+	}
+}
+
+/* One key of what begins like this, the first or the last; false: there is none. */
+static bool
+find_key(tg_btree *tree, const unsigned char *low, size_t low_bytes, const unsigned char *high, size_t high_bytes,
+		 bool backward, unsigned char *found, uint16 *bytes_out)
+{
+	unsigned char room[TG_KEY_BYTES_MAX + sizeof(uint16)];
+	tg_btree_keys keys = {.bytes = room, .capacity = sizeof(room)};
+	tg_btree_cursor cursor;
+	uint32_t row;
+
+	tg_btree_cursor_init(&cursor, tree, low, low_bytes, true, high, high_bytes, true, backward);
+	if (tg_btree_cursor_next_keys(&cursor, &row, 1, &keys) == 0)
+		return false;
+	memcpy(bytes_out, keys.bytes, sizeof(*bytes_out));
+	memcpy(found, keys.bytes + sizeof(*bytes_out), *bytes_out);
+	return true;
+}
+
+void
+tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_column *column, const unsigned char *before,
+					size_t before_bytes, tsurugi_cover_levels *levels)
+{
+	unsigned char low[TG_KEY_BYTES_MAX + 2];
+	unsigned char found[TG_KEY_BYTES_MAX];
+	uint16 bytes;
+	size_t at;
+
+	levels->present = 0;
+	memcpy(low, before, before_bytes);
+	at = tg_key_append_not_null(low, before_bytes, &column->part);
+	if (at >= TG_KEY_BYTES_MAX) /* SIZE_MAX, too */
+		return;
+	low[at] = TSURUGI_COVER_LEVEL(0);
+	tg_epoch_enter(session);
+	while (find_key(tree, low, at + 1, at > 0 ? low : NULL, at, false, found, &bytes))
+	{
+		int level = found[at] - TSURUGI_COVER_LEVEL_FIRST;
+
+		levels->present |= UINT64CONST(1) << level;
+		low[at] = found[at];
+		tg_key_string_bytes(found, bytes, at, levels->first[level], TSURUGI_COVER_BYTES_MAX);
+		if (tsurugi_plane_has(column->type) && find_key(tree, low, at + 1, low, at + 1, true, found, &bytes))
+			tg_key_string_bytes(found, bytes, at, levels->last[level], TSURUGI_COVER_BYTES_MAX);
+		else
+			memcpy(levels->last[level], levels->first[level], TSURUGI_COVER_BYTES_MAX);
+		low[at]++;
+	}
+	tg_epoch_leave(session);
+}
+
+static void
+make(tsurugi_scan *scan, const tsurugi_range_end *before)
+{
+	tsurugi_covers *covers = scan->covers;
+	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+
+	covers->made = true;
+	covers->turn = 0;
+	covers->sifts = make_windows(scan, before);
+	if (!covers->sifts)
+		make_ranges(scan, before);
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+append(const tsurugi_key_column *column, const unsigned char *cover, tsurugi_range_end *end)
+{
+	tg_value value;
+
+	tg_string_make_inline(&value.string, cover, (unsigned) tsurugi_cover_bytes(column->type));
+	end->bytes = tg_key_append(end->key, end->bytes, &column->part, TG_KIND_STRING, &value);
+	if (end->bytes == SIZE_MAX)
+		end->bytes = TG_KEY_BYTES_MAX; /* on the same side of all keys */
+}
+
+bool
+tsurugi_covers_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	tsurugi_covers *covers = scan->covers;
+	const tsurugi_key_column *column = &scan->index->key[scan->shape.fixed_count];
+
+	/* the columns before */
+	if (!tsurugi_scan_make_range(scan, first, last))
+		return false;
+	if (!covers->made)
+		make(scan, first);
+	if (covers->turn >= covers->range_count)
+		return false;
+	append(column, covers->ranges[covers->turn].low, first);
+	append(column, covers->ranges[covers->turn].high, last);
+	return true;
+}
+
+bool
+tsurugi_covers_next_turn(tsurugi_scan *scan)
+{
+	tsurugi_covers *covers = scan->covers;
+
+	if (covers->made && ++covers->turn < covers->range_count)
+	{
+		scan->ready = false;
+		scan->looked_up = false;
+		return true;
+	}
+	covers->made = false;
+	return tsurugi_scan_next_turn(scan);
+}
+
+void
+tsurugi_covers_forget(tsurugi_scan *scan)
+{
+	scan->covers->made = false;
+}

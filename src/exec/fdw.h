@@ -1,0 +1,223 @@
+/*
+ * fdw.h
+ *	  The foreign data wrapper's own files among themselves: how a plan says
+ *	  which way a node runs, and the callbacks.
+ */
+#ifndef TSURUGI_FDW_H
+#define TSURUGI_FDW_H
+
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "foreign/fdwapi.h"
+#include "nodes/pathnodes.h"
+
+#include "src/table/relation.h"
+
+/* The way a scan reads its table. */
+typedef enum tsurugi_way
+{
+	TSURUGI_WAY_TABLE, /* the whole table, chunk by chunk */
+	TSURUGI_WAY_KEY,   /* one row, by its whole primary key; several, one after the other */
+	TSURUGI_WAY_RANGE  /* a range of an index, in order; several, one after the other */
+} tsurugi_way;
+
+/* One end of a range, on the column of the index after those that are fixed. */
+typedef enum tsurugi_bound
+{
+	TSURUGI_BOUND_NONE,
+	TSURUGI_BOUND_INCLUSIVE,
+	TSURUGI_BOUND_EXCLUSIVE
+} tsurugi_bound;
+
+/*
+ * What a ForeignScan's fdw_private says: list_make4 of integer lists, in this
+ * order.  A cached plan is copied, so it holds nothing but nodes.
+ */
+typedef enum tsurugi_private
+{
+	TSURUGI_PRIVATE_SHAPE,	 /* the integers of tsurugi_shape, in their order */
+	TSURUGI_PRIVATE_COLUMNS, /* attribute numbers that are read, ascending */
+	TSURUGI_PRIVATE_SET,	 /* direct UPDATE: attribute numbers that are set */
+	TSURUGI_PRIVATE_SOUGHT /* RANGE, of conditions on keys (USING gin) or covers: the column of the index, the operator */
+} tsurugi_private;
+
+/*
+ * fdw_exprs holds, in this order: the values of the fixed columns (arrays, where
+ * that is what fixes them; nothing for IS NULL), the low bound, the high bound, each with its further columns' values; what
+ * covers are compared with; of direct modifications the condition, the conditions that the key answers, the new values
+ * (UPDATE); each where the shape says that there is one.
+ */
+typedef struct tsurugi_shape
+{
+	int way;		 /* tsurugi_way */
+	int index;		 /* the Oid of KEY's and RANGE's */
+	int fixed_count; /* leading columns that are compared for equality; of an index USING gin: conditions */
+	int arrays;		 /* those of them that may have any value of an array: bit by column */
+	int nulls;		 /* those of them that are to be NULL */
+	int low;		 /* tsurugi_bound */
+	int high;		 /* tsurugi_bound */
+	int low_more;	 /* columns after the bounds' one that the low bound has values of, too: rows were compared */
+	int high_more;
+	int covers;	   /* RANGE: conditions on the column after those that are fixed, of which covers are kept */
+	int not_null;  /* RANGE: the column after those that are fixed is not to be NULL */
+	int backward;  /* RANGE: descending */
+	int condition; /* a direct modification evaluates a condition */
+	int direct;	   /* CmdType of a direct modification, or CMD_UNKNOWN */
+	int recheck;   /* a direct modification has conditions that the key answers */
+	int counts;	   /* a direct modification's rows are the statement's */
+	int locks;	   /* CmdType of an UPDATE or DELETE whose rows may be locked as they are read, or CMD_UNKNOWN */
+	int number;	   /* of the plan, in this backend, if its executor state may be kept; else 0 */
+} tsurugi_shape;
+
+#define TSURUGI_SHAPE_COUNT 18
+
+/* fdw_plan.c */
+extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);
+extern void tsurugi_shape_from_list(List *list, tsurugi_shape *shape);
+
+/* How many values it is compared with: the first ones of fdw_exprs. */
+extern int tsurugi_shape_value_count(const tsurugi_shape *shape);
+
+/* How many of them are a bound's. */
+static inline int
+tsurugi_shape_low_count(const tsurugi_shape *shape)
+{
+	return shape->low == TSURUGI_BOUND_NONE ? 0 : 1 + shape->low_more;
+}
+
+static inline int
+tsurugi_shape_high_count(const tsurugi_shape *shape)
+{
+	return shape->high == TSURUGI_BOUND_NONE ? 0 : 1 + shape->high_more;
+}
+
+/* A number for a plan whose executor state may be kept from one execution to the next (prepared.c). */
+extern uint32_t tsurugi_plan_number_next(void);
+
+/* The number in a ForeignScan's shape, or in what is noted of an INSERT's table; 0 also for another wrapper's, as far as one can see. */
+extern uint32_t tsurugi_plan_number(const ForeignScan *plan);
+extern uint32_t tsurugi_insert_plan_number(const List *fdw_private);
+
+/* Attribute numbers (an integer list) in a set made by pull_varattnos; a whole-row reference means all. */
+extern List *tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *attributes);
+
+extern void tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
+extern void tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
+extern List *tsurugiReparameterizeForeignPathByChild(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel);
+extern ForeignScan *tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid,
+										  ForeignPath *best_path, List *tlist, List *scan_clauses, Plan *outer_plan);
+
+/* fdw_unique.c: registers the hook; once, where the library is loaded */
+extern void tsurugi_unique_init(void);
+
+/* fdw_scan.c */
+extern void tsurugiBeginForeignScan(ForeignScanState *node, int eflags);
+extern TupleTableSlot *tsurugiIterateForeignScan(ForeignScanState *node);
+extern void tsurugiReScanForeignScan(ForeignScanState *node);
+extern void tsurugiEndForeignScan(ForeignScanState *node);
+
+/* fdw_lock.c */
+extern void tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTableSlot *slot,
+									 bool *updated);
+extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
+
+extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
+
+/*
+ * fdw_tid.c.  Adds a path by ctid if a condition asks for places; true if no
+ * other path can answer it.
+ */
+extern bool tsurugi_tid_add_path(PlannerInfo *root, RelOptInfo *baserel);
+extern bool tsurugi_is_tid_private(const List *fdw_private);
+extern ForeignScan *tsurugi_tid_plan(RelOptInfo *baserel, const ForeignPath *path, List *tlist, List *scan_clauses);
+extern bool tsurugi_is_tid_scan(const ForeignScan *plan);
+extern void tsurugi_tid_begin(ForeignScanState *node);
+extern TupleTableSlot *tsurugi_tid_next(ForeignScanState *node);
+extern void tsurugi_tid_restart(ForeignScanState *node);
+extern void tsurugi_tid_explain(ForeignScanState *node, ExplainState *es);
+
+/* scan_lock.c: notes in the scan of the table to be changed that it is to lock its rows. */
+extern void tsurugi_plan_early_locks(const ModifyTable *plan, Index relation);
+
+/* fdw_direct.c */
+extern bool tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
+extern void tsurugiBeginDirectModify(ForeignScanState *node, int eflags);
+extern TupleTableSlot *tsurugiIterateDirectModify(ForeignScanState *node);
+extern void tsurugiEndDirectModify(ForeignScanState *node);
+
+/*
+ * For an executor state that serves one execution after the other (prepared_modify.c).  The first makes what follows
+ * from plan and table, in the current memory context; the scan in it is then to be started for each execution,
+ * after which the last one forgets what was of it.
+ */
+extern void tsurugi_direct_make(ForeignScanState *node);
+extern struct tsurugi_scan *tsurugi_direct_scan(const ForeignScanState *node);
+extern void tsurugi_direct_rest(ForeignScanState *node);
+
+/* fdw_modify.c */
+extern void tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte,
+										   Relation target_relation);
+extern void tsurugi_type_whole_rows(PlannerInfo *root, RelOptInfo *baserel, Oid row_type);
+extern void tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
+									  int subplan_index, int eflags);
+extern TupleTableSlot *tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
+												TupleTableSlot *planSlot);
+extern TupleTableSlot *tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
+												TupleTableSlot *planSlot);
+extern void tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo);
+extern int tsurugiIsForeignRelUpdatable(Relation rel);
+
+/* fdw_insert.c */
+extern TupleTableSlot *tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
+												TupleTableSlot *planSlot);
+
+/* fdw_move.c: of one result relation whose rows an UPDATE takes to other partitions */
+typedef struct tsurugi_move
+{
+	bool hidden; /* the executor does not see the two below: the row in hand has moved */
+	List *checks;
+	ProjectionInfo *returning;
+	ProjectionInfo *identity; /* NULL until a row with RETURNING moves */
+	TupleTableSlot *returned;
+} tsurugi_move;
+
+/*
+ * A row has been deleted from the source because its new version belongs to another partition: stores
+ * it there, and fires what there is to fire.  old: for triggers, NULL if there are none.  The result is for
+ * ExecForeignUpdate to return, with AFTER UPDATE triggers silenced; NULL if a trigger has swallowed the row.
+ */
+extern TupleTableSlot *tsurugi_move_insert(tsurugi_move *move, ModifyTableState *mtstate, ResultRelInfo *source,
+										   HeapTuple old, TupleTableSlot *slot, TupleTableSlot *planSlot);
+
+/* Gives back to the executor, before the next row, what it was not to see of a hidden move. */
+extern void tsurugi_move_end(tsurugi_move *move, ResultRelInfo *source);
+
+/*
+ * fdw_move_key.c: foreign keys that refer to rows which move.  Of a row that leaves the source, whose old version is
+ * given: what fires for its deletion; and, when it has been stored in the destination (NULL: it has not), for its update.
+ */
+extern void tsurugi_move_fire_delete(EState *estate, ResultRelInfo *source, HeapTuple old);
+extern void tsurugi_move_fire_update(EState *estate, ResultRelInfo *source, HeapTuple old, ResultRelInfo *destination,
+									 TupleTableSlot *new);
+
+/*
+ * Of a row that the executor brings from an ordinary partition.  The first, at the beginning, says whether
+ * the second is to be called for each that has been stored.
+ */
+extern bool tsurugi_move_prepare(ModifyTableState *mtstate);
+extern void tsurugi_move_arrived(ModifyTableState *mtstate, ResultRelInfo *destination, TupleTableSlot *new);
+
+/* fdw_explain.c */
+extern void tsurugiExplainForeignScan(ForeignScanState *node, ExplainState *es);
+extern void tsurugiExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
+										int subplan_index, ExplainState *es);
+extern void tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es);
+
+/* fdw_analyze.c */
+extern bool tsurugiAnalyzeForeignTable(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages);
+
+/* import.c */
+extern List *tsurugiImportForeignSchema(ImportForeignSchemaStmt *stmt, Oid serverOid);
+
+#endif /* TSURUGI_FDW_H */

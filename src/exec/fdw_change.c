@@ -1,0 +1,205 @@
+/*
+ * fdw_change.c
+ *	  What INSERT ... ON CONFLICT, UPDATE and DELETE do to a row that is there, and what the executor leaves to them.
+ */
+#include "postgres.h"
+
+#include "src/exec/fdw_change.h"
+
+#include "access/htup_details.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "src/base/session.h"
+#include "src/table/system_columns.h"
+#include "src/txn/errors.h"
+#include "src/txn/isolation.h"
+#include "src/txn/kinds.h"
+
+/* --- what the executor leaves to us ------------------------------------------------------ */
+
+void
+tsurugi_change_check(const tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
+					 WCOKind kind)
+{
+	if (rinfo->ri_WithCheckOptions != NIL)
+		ExecWithCheckOptions(kind, rinfo, slot, estate);
+	if (RelationGetDescr(modify->relation)->constr != NULL)
+		ExecConstraints(rinfo, slot, estate);
+}
+
+bool
+tsurugi_change_leaves_partition(const tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo,
+								TupleTableSlot *slot)
+{
+	return modify->relation->rd_rel->relispartition && !ExecPartitionCheck(rinfo, slot, estate, false);
+}
+
+void
+tsurugi_change_silence(tsurugi_change *modify, bool *flag)
+{
+	if (*flag)
+	{
+		*flag = false;
+		modify->silenced = flag;
+	}
+}
+
+void
+tsurugi_change_fire_update(EState *estate, ResultRelInfo *rinfo, HeapTuple old, TupleTableSlot *slot)
+{
+	if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_after_row)
+		ExecARUpdateTriggers(estate, rinfo, NULL, NULL, NULL, old, slot, NIL, NULL, false);
+}
+
+void
+tsurugi_change_mark_old(const tsurugi_change *modify, HeapTuple old)
+{
+	if (!modify->old_is_own)
+		old->t_data->t_infomask |= HEAP_XMIN_COMMITTED;
+}
+
+HeapTuple
+tsurugi_change_old_tuple(const tsurugi_change *modify, EState *estate, TupleTableSlot *old)
+{
+	MemoryContext saved = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	HeapTuple tuple = ExecCopySlotHeapTuple(old);
+
+	tuple->t_tableOid = RelationGetRelid(modify->relation);
+	tsurugi_change_mark_old(modify, tuple);
+	MemoryContextSwitchTo(saved);
+	return tuple;
+}
+
+bool
+tsurugi_change_finish_row(const tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, HeapTuple old,
+						  TupleTableSlot *slot)
+{
+	const TupleConstr *constraints = RelationGetDescr(modify->relation)->constr;
+
+	slot->tts_tableOid = RelationGetRelid(modify->relation);
+	ExecMaterializeSlot(slot);
+	if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row &&
+		!ExecBRUpdateTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, old, slot, NULL))
+		return false;
+	slot->tts_tableOid = RelationGetRelid(modify->relation);
+	if (constraints != NULL && constraints->has_generated_stored)
+		ExecComputeStoredGenerated(rinfo, estate, slot, CMD_UPDATE);
+	return true;
+}
+
+/* --- rows that are there ------------------------------------------------------------------- */
+
+tg_status
+tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, tsurugi_found *found)
+{
+	tg_writer writer;
+	tg_status status;
+
+	if (!modify->has_snapshot)
+	{
+		tsurugi_snapshot(estate, &modify->snapshot);
+		modify->has_snapshot = !tsurugi_has_one_snapshot(); /* that one may be renewed */
+	}
+	tsurugi_writer(estate, claim, &writer);
+	tg_epoch_enter(writer.session);
+	status = tg_txn_newest(&writer, seen ? &modify->snapshot : NULL, modify->described->table, &found->row,
+						   &found->version, &found->wait);
+	if (status == TG_OK || status == TG_CHANGED)
+	{
+		if (modify->has_old)
+			tsurugi_row_read(&modify->old, found->version);
+		modify->old_is_own = tsurugi_is_own_version(found->version);
+	}
+	else if (status == TG_SELF)
+		found->by_other_command = tsurugi_was_changed_by_other_command(&writer, found->version);
+	tg_epoch_leave(writer.session);
+	if (status == TG_OK && tsurugi_snapshot_is_of_now(estate))
+		tsurugi_crosscheck(estate, modify->relation, modify->described->table, found->row, found->version);
+	return status;
+}
+
+void
+tsurugi_change_prepare_system_columns(tsurugi_change *modify)
+{
+	const ModifyTable *plan = (const ModifyTable *) modify->mtstate->ps.plan; /* NULL: COPY */
+	ListCell *cell;
+
+	if (!tsurugi_system_columns_named || plan == NULL || modify->stored != NULL)
+		return;
+	foreach (cell, plan->resultRelations)
+		if (tsurugi_system_columns_are_named((Node *) plan->returningLists, lfirst_int(cell)))
+		{
+			tsurugi_row_init(&modify->returned, modify->described);
+			modify->stored =
+				ExecInitExtraTupleSlot(modify->mtstate->ps.state, RelationGetDescr(modify->relation), &TTSOpsVirtual);
+			return;
+		}
+}
+
+void
+tsurugi_change_add_system_columns(tsurugi_change *modify, TupleTableSlot *slot, uint32_t row, bool replaced)
+{
+	tg_session *session = tsurugi_session();
+
+	tg_epoch_enter(session);
+	tsurugi_row_read(&modify->returned, tg_load_acquire(tg_row_head(modify->described->table, row)));
+	tg_epoch_leave(session);
+	tsurugi_row_to_slot(&modify->returned, row, modify->stored);
+	tsurugi_system_columns_copy(slot, RelationGetRelid(modify->relation), modify->stored, replaced);
+	ExecClearTuple(modify->stored);
+}
+
+/* Blobs are shared along the versions of one row only: a row that gets another key is a new one and takes copies. */
+tg_status
+tsurugi_change_replace(tsurugi_change *modify, EState *estate, tsurugi_found *found, TupleTableSlot *slot)
+{
+	tg_table *table = modify->described->table;
+	MemoryContext saved = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	bool moves;
+	size_t key_bytes = 0;
+	uint32_t row = found->row; /* a move that is refused leaves something else in it */
+	tg_writer writer;
+	tg_status status;
+
+	tsurugi_row_from_slot(&modify->row, slot, &modify->old);
+	moves = modify->described->key_count > 0 && !tsurugi_row_same_key(&modify->row, &modify->old, modify->relation,
+																	  modify->key, modify->key_old, &key_bytes);
+	if (moves)
+		tsurugi_row_from_slot(&modify->row, slot, NULL);
+	MemoryContextSwitchTo(saved);
+	tsurugi_writer(estate, TG_DATA, &writer);
+	writer.hidden = tsurugi_row_hidden(&modify->row);
+	if (moves)
+		status = tg_txn_move(&writer, table, found->row, found->version, modify->key, key_bytes, modify->row.values,
+							 modify->row.nulls, &row, &found->wait);
+	else
+		status = tg_txn_update(&writer, table, found->row, found->version, modify->row.values, modify->row.nulls,
+							   &found->wait);
+	if (status != TG_OK)
+		return status;
+	tsurugi_row_id_to_tid(row, &slot->tts_tid);
+	if (tg_unlikely(modify->stored != NULL))
+		tsurugi_change_add_system_columns(modify, slot, row, modify->mtstate->operation == CMD_INSERT);
+	if (tg_unlikely(modify->exclusions != NULL) &&
+		(moves || tsurugi_exclusions_are_touched(modify->exclusions, &modify->old, &modify->row)))
+		tsurugi_exclusions_enforce(modify->exclusions, estate, slot, row, TSURUGI_TO_UPDATE);
+	return TG_OK;
+}
+
+void
+tsurugi_change_check_taken(tsurugi_change *modify, EState *estate, const tsurugi_found *found, TupleTableSlot *slot,
+						   tg_version *noted)
+{
+	tsurugi_found again = *found;
+	tg_status status = tsurugi_change_look(modify, estate, TG_DATA, false, &again);
+
+	if (tsurugi_is_validated() &&
+		!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, found->wait.row, noted))
+		return;
+	if ((status == TG_OK || status == TG_CHANGED) && again.version == found->version)
+		tsurugi_error_duplicate(modify->relation, tsurugi_index_oid(modify->described, found->wait.index), slot);
+}

@@ -1,0 +1,340 @@
+/*
+ * fdw_explain.c
+ *	  EXPLAIN: which way a node runs, and with ANALYZE which way it ran.
+ *
+ *	Tsurugi Scan: key range, ascending, in place
+ *	Key Cond: (id > 10)								of a secondary index: Index Name, Index Cond
+ *	Tsurugi Source: in place, 2 batches				with ANALYZE
+ *
+ * Without ANALYZE nothing is shown that depends on the contents of the table.
+ */
+#include "postgres.h"
+
+#include "src/exec/fdw.h"
+
+#include "access/genam.h"
+#include "access/stratnum.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/ruleutils.h"
+
+#include "src/base/settings.h"
+#include "src/exec/scan.h"
+#include "src/table/keys.h"
+
+/* --- conditions ------------------------------------------------------------------ */
+
+/*
+ * The plan nodes above one node, its parent first: by them a condition's
+ * parameters are shown as the columns they stand for.  False if the node is
+ * not below plan; *ancestors is then as before.
+ */
+static bool
+find_ancestors(Plan *plan, const Plan *node, List **ancestors)
+{
+	List *children = NIL;
+	ListCell *cell;
+	bool found = false;
+
+	if (plan == NULL)
+		return false;
+	if (plan == node)
+		return true;
+	*ancestors = lcons(plan, *ancestors);
+	if (IsA(plan, Append))
+		children = ((Append *) plan)->appendplans;
+	else if (IsA(plan, MergeAppend))
+		children = ((MergeAppend *) plan)->mergeplans;
+	else if (IsA(plan, SubqueryScan))
+		found = find_ancestors(((SubqueryScan *) plan)->subplan, node, ancestors);
+	found =
+		found || find_ancestors(outerPlan(plan), node, ancestors) || find_ancestors(innerPlan(plan), node, ancestors);
+	foreach (cell, children)
+		found = found || find_ancestors(lfirst(cell), node, ancestors);
+	if (!found)
+		*ancestors = list_delete_first(*ancestors);
+	return found;
+}
+
+static List *
+ancestors_of(const ForeignScanState *node)
+{
+	const PlannedStmt *statement = node->ss.ps.state->es_plannedstmt;
+	List *ancestors = NIL;
+	ListCell *cell;
+
+	if (find_ancestors(statement->planTree, node->ss.ps.plan, &ancestors))
+		return ancestors;
+	foreach (cell, statement->subplans)
+		if (find_ancestors(lfirst(cell), node->ss.ps.plan, &ancestors))
+			break;
+	return ancestors;
+}
+
+static void
+show_condition(const char *label, Expr *condition, ForeignScanState *node, ExplainState *es)
+{
+	List *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors_of(node));
+
+	ExplainPropertyText(label, deparse_expression((Node *) condition, context, es->verbose, false), es);
+}
+
+/* What is shown of the conditions that an index answers, while it is put together. */
+typedef struct Shown
+{
+	ForeignScanState *node;
+	Relation index;
+	const tsurugi_index *described;
+	List *context;
+	int count; /* conditions */
+	int value; /* the next one of the plan's values */
+	StringInfoData text;
+} Shown;
+
+/* A column of the index: the table's, or an expression. */
+static char *
+describe_column(const Shown *shown, int column)
+{
+	Relation relation = shown->node->ss.ss_currentRelation;
+	const tsurugi_key_column *key = &shown->described->key[column];
+
+	if (key->attnum != 0)
+		return pstrdup(quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(relation), key->attnum - 1)->attname)));
+	return deparse_expression((Node *) tsurugi_index_expression(shown->index, key->position),
+							  deparse_context_for(RelationGetRelationName(relation), RelationGetRelid(relation)), false,
+							  false);
+}
+
+/* "column rest" */
+static void
+add_condition(Shown *shown, int column, const char *rest)
+{
+	appendStringInfo(&shown->text, "%s(%s %s)", shown->count++ > 0 ? " AND " : "", describe_column(shown, column),
+					 rest);
+}
+
+/* By the operator that the column's B-tree family has for it. */
+static void
+add_comparison(Shown *shown, int column, StrategyNumber strategy, const char *format)
+{
+	const List *values = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
+	const tsurugi_key_column *key = &shown->described->key[column];
+	Oid operator= get_opfamily_member(key->family, key->opcintype, key->opcintype,
+									  key->equality ? HTEqualStrategyNumber : strategy);
+	char *value = deparse_expression(list_nth(values, shown->value++), shown->context, false, false);
+
+	add_condition(shown, column, psprintf("%s %s", get_opname(operator), psprintf(format, value)));
+}
+
+/* A bound: of more than one column as rows are compared. */
+static void
+add_bound(Shown *shown, int column, int count, StrategyNumber strategy)
+{
+	const List *exprs = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
+	const tsurugi_key_column *key = &shown->described->key[column];
+	StringInfoData columns;
+	StringInfoData values;
+
+	if (count <= 1)
+	{
+		if (count == 1)
+			add_comparison(shown, column, strategy, "%s");
+		return;
+	}
+	initStringInfo(&columns);
+	initStringInfo(&values);
+	for (int i = 0; i < count; i++)
+	{
+		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "", describe_column(shown, column + i));
+		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "",
+						 deparse_expression(list_nth(exprs, shown->value++), shown->context, false, false));
+	}
+	appendStringInfo(&shown->text, "%s(ROW(%s) %s ROW(%s))", shown->count++ > 0 ? " AND " : "", columns.data,
+					 get_opname(get_opfamily_member(key->family, key->opcintype, key->opcintype, strategy)),
+					 values.data);
+}
+
+static const tsurugi_index *
+find_index(Relation relation, Oid index)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+
+	for (int i = 0; i < described->index_count; i++)
+		if (described->indexes[i].oid == index)
+			return &described->indexes[i];
+	elog(ERROR, "index %u is none of relation %u", index, described->oid);
+}
+
+/* What is sought by keys (USING gin) or covers. */
+static void
+add_sought(Shown *shown, const List *sought)
+{
+	const List *values = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
+
+	for (int i = 0; i < list_length(sought) / 2; i++)
+		add_condition(shown, list_nth_int(sought, 2 * i),
+					  psprintf("%s %s", get_opname(list_nth_int(sought, 2 * i + 1)),
+							   deparse_expression(list_nth(values, shown->value++), shown->context, false, false)));
+}
+
+static List *
+sought_of(const ForeignScanState *node)
+{
+	return list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_private, TSURUGI_PRIVATE_SOUGHT);
+}
+
+/*
+ * Conditions that the index answers are not among the plan's own, which
+ * PostgreSQL shows.  Made from what its columns are compared with: a plan whose
+ * output is its tuple has no conditions to recheck.
+ */
+static void
+show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, ExplainState *es)
+{
+	Shown shown = {.node = node};
+	bool primary;
+
+	if (shape->way == TSURUGI_WAY_TABLE)
+		return;
+	shown.index = index_open(shape->index, AccessShareLock);
+	shown.described = find_index(node->ss.ss_currentRelation, shape->index);
+	shown.context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors_of(node));
+	initStringInfo(&shown.text);
+	for (int i = 0; i < shape->fixed_count && shown.described->gin == NULL; i++)
+	{
+		if ((shape->nulls >> i & 1) != 0)
+			add_condition(&shown, i, "IS NULL");
+		else
+			add_comparison(&shown, i, BTEqualStrategyNumber, (shape->arrays >> i & 1) != 0 ? "ANY (%s)" : "%s");
+	}
+	add_bound(&shown, shape->fixed_count, tsurugi_shape_low_count(shape),
+			  shape->low == TSURUGI_BOUND_INCLUSIVE ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber);
+	add_bound(&shown, shape->fixed_count, tsurugi_shape_high_count(shape),
+			  shape->high == TSURUGI_BOUND_INCLUSIVE ? BTLessEqualStrategyNumber : BTLessStrategyNumber);
+	if (shape->not_null)
+		add_condition(&shown, shape->fixed_count, "IS NOT NULL");
+	add_sought(&shown, sought_of(node));
+	primary = shown.index->rd_index->indisprimary;
+	if (!primary)
+		ExplainPropertyText("Index Name", RelationGetRelationName(shown.index), es);
+	index_close(shown.index, NoLock);
+	if (shown.count > 0)
+		ExplainPropertyText(primary ? "Key Cond" : "Index Cond",
+							shown.count == 1 ? shown.text.data : psprintf("(%s)", shown.text.data), es);
+}
+
+/* --- ways -------------------------------------------------------------------------- */
+
+static void
+get_shape(const ForeignScanState *node, tsurugi_shape *shape)
+{
+	List *private = ((ForeignScan *) node->ss.ps.plan)->fdw_private;
+
+	tsurugi_shape_from_list(list_nth(private, TSURUGI_PRIVATE_SHAPE), shape);
+}
+
+static const char *
+name_of_way(ForeignScanState *node, const tsurugi_shape *shape)
+{
+	const char *index;
+	const char *keys;
+
+	if (shape->way == TSURUGI_WAY_KEY)
+		return shape->arrays == 0 ? "key look-up" : "key look-ups";
+	if (shape->way == TSURUGI_WAY_TABLE)
+		return "whole table";
+	index = shape->index == tsurugi_relation_get(node->ss.ss_currentRelation)->key_index ? "key" : "index";
+	if (sought_of(node) != NIL)
+		return shape->covers > 0 ? "index extents" : "index keys";
+	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&
+		!shape->not_null)
+		keys = strcmp(index, "key") == 0 ? "all keys" : "whole index";
+	else
+		keys = psprintf("%s range%s", index, shape->arrays == 0 ? "" : "s");
+	return psprintf("%s, %s", keys, shape->backward ? "descending" : "ascending");
+}
+
+static void
+show_way(ForeignScanState *node, const char *label, const char *prefix, const tsurugi_shape *shape, ExplainState *es)
+{
+	const char *way = name_of_way(node, shape);
+
+	if (shape->way == TSURUGI_WAY_TABLE && tsurugi_scan_pool_rows >= 0)
+		way = psprintf("%s%s, by tasks of the pool from %d rows on", prefix, way, tsurugi_scan_pool_rows);
+	else
+		way = psprintf("%s%s, in place", prefix, way);
+	ExplainPropertyText(label, way, es);
+}
+
+/* Where the rows came from; nothing for a look-up, which has one way only. */
+static void
+show_source(const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *es)
+{
+	if (!es->analyze || shape->way == TSURUGI_WAY_KEY)
+		return;
+	if (scan == NULL || !scan->figures.started)
+		ExplainPropertyText("Tsurugi Source", "never read", es);
+	else
+		ExplainPropertyText("Tsurugi Source",
+							psprintf(scan->figures.by_pool ? "tasks of the pool, " UINT64_FORMAT " buffers"
+														   : "in place, " UINT64_FORMAT " batches",
+									 scan->figures.batches),
+							es);
+}
+
+void
+tsurugiExplainForeignScan(ForeignScanState *node, ExplainState *es)
+{
+	tsurugi_shape shape;
+
+	if (tsurugi_is_tid_scan((ForeignScan *) node->ss.ps.plan))
+	{
+		tsurugi_tid_explain(node, es);
+		return;
+	}
+	get_shape(node, &shape);
+	show_way(node, "Tsurugi Scan", "", &shape, es);
+	show_index_condition(node, &shape, es);
+	show_source(node->fdw_state, &shape, es);
+}
+
+/* --- modifications ------------------------------------------------------------------- */
+
+static const char *
+label_of(CmdType operation)
+{
+	return operation == CMD_UPDATE ? "Tsurugi Update" : "Tsurugi Delete";
+}
+
+/* An UPDATE or DELETE whose rows go through the executor. */
+void
+tsurugiExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private, int subplan_index,
+							ExplainState *es)
+{
+	if (mtstate->operation == CMD_UPDATE || mtstate->operation == CMD_DELETE)
+		ExplainPropertyText(label_of(mtstate->operation), "row by row", es);
+}
+
+void
+tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es)
+{
+	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	tsurugi_shape shape;
+
+	get_shape(node, &shape);
+	show_way(node, label_of(plan->operation), "direct, ", &shape, es);
+	show_index_condition(node, &shape, es);
+	if (shape.condition)
+	{
+		int at = tsurugi_shape_value_count(&shape);
+
+		show_condition("Filter", list_nth(plan->fdw_exprs, at), node, es);
+	}
+	if (es->analyze && node->ss.ps.instrument != NULL && node->ss.ps.instrument->nfiltered1 > 0)
+		ExplainPropertyFloat("Rows Removed by Filter", NULL, node->ss.ps.instrument->nfiltered1, 0, es);
+	/* The state of a direct modification begins with its scan. */
+	show_source(node->fdw_state == NULL ? NULL : *(tsurugi_scan **) node->fdw_state, &shape, es);
+}

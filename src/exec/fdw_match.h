@@ -1,0 +1,45 @@
+/*
+ * fdw_match.h
+ *	  Which conditions an index of ours can answer, and how.
+ */
+#ifndef TSURUGI_FDW_MATCH_H
+#define TSURUGI_FDW_MATCH_H
+
+#include "src/exec/fdw.h"
+
+/* How a path reads: kept in its fdw_private. */
+typedef struct tsurugi_choice
+{
+	tsurugi_shape shape;
+	List *values;	  /* Expr, as in fdw_exprs */
+	List *conditions; /* RestrictInfo that the index answers */
+	List *sought;	  /* TSURUGI_PRIVATE_SOUGHT */
+	List *filtered;	  /* RestrictInfo by which it leaves rows out, or clauses; they are evaluated all the same */
+	bool whole;		  /* and it leaves out none */
+	bool one_row;	  /* at most one row for each combination of values */
+	double turns;	  /* combinations of values, estimated */
+} tsurugi_choice;
+
+/* What the planner knows of an index, and what we do. */
+typedef struct tsurugi_candidate
+{
+	IndexOptInfo *info;
+	const tsurugi_index *index;
+	List *implied; /* of the conditions, by the predicate of a partial index */
+} tsurugi_candidate;
+
+/* The conditions that a partial index's predicate implies: its rows need no look at them. */
+extern List *tsurugi_implied_conditions(RelOptInfo *baserel, const IndexOptInfo *info);
+
+/*
+ * The best use of an index for these RestrictInfos; way TABLE if they are none
+ * of its.  NULL candidate: no index, way TABLE.
+ */
+extern tsurugi_choice *tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
+									  List *rinfos);
+
+/* Whether an index could take this condition. */
+extern bool tsurugi_condition_matches(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
+									  RestrictInfo *rinfo);
+
+#endif /* TSURUGI_FDW_MATCH_H */

@@ -1,0 +1,541 @@
+/*
+ * fdw_plan.c
+ *	  Planning a foreign scan: which indexes can be used and how (fdw_match.c),
+ *	  in which order the rows come, what it costs.
+ *
+ * Paths: the whole table; for each index the part that the conditions leave,
+ * in its order both ways; and inner sides of nested loops.  Conditions that an
+ * index answers stay among the recheck conditions, for rows that somebody else has
+ * changed.  Everything else is evaluated by PostgreSQL on each row.
+ */
+#include "postgres.h"
+
+#include "src/exec/fdw.h"
+
+#include "access/sysattr.h"
+#include "catalog/pg_am_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planmain.h"
+#include "optimizer/restrictinfo.h"
+#include "port/pg_bitutils.h"
+#include "utils/rel.h"
+
+#include "src/exec/fdw_match.h"
+#include "src/exec/scan.h"
+#include "src/table/system_columns.h"
+#include "src/txn/transaction.h"
+
+/*
+ * Costs, in PostgreSQL's units: a row found by key and a row of a scan, as
+ * shares of cpu_tuple_cost; a descent of the index; making room for the
+ * batches of a scan, which also keeps small tables from being scanned where a
+ * key would do.  The heap pays pages on top; here all is in memory.
+ */
+#define COST_OF_DESCENT (8 * cpu_operator_cost)
+#define COST_OF_BATCHES (100 * cpu_operator_cost)
+#define COST_OF_ROW_BY_KEY (0.5 * cpu_tuple_cost)
+#define COST_OF_ROW_BY_INDEX (0.6 * cpu_tuple_cost) /* whose key has to be looked at again */
+#define COST_OF_ROW_BY_KEYS (1.5 * cpu_tuple_cost)	/* of several; and more rows are met than are found */
+#define COST_OF_ROW_BY_SCAN (0.3 * cpu_tuple_cost)
+
+/* Planner's notes on a base relation (fdw_private of its RelOptInfo). */
+typedef struct plan_notes
+{
+	const tsurugi_relation *described;
+	Cost qual_cost; /* of all conditions, per row */
+	int candidate_count;
+	tsurugi_candidate *candidates;
+} plan_notes;
+
+/* --- the plan's notes to the executor --------------------------------------------- */
+
+List *
+tsurugi_shape_to_list(const tsurugi_shape *shape)
+{
+	List *list = list_make5_int(shape->way, shape->index, shape->fixed_count, shape->arrays, shape->nulls);
+
+	list = lappend_int(list, shape->low);
+	list = lappend_int(list, shape->high);
+	list = lappend_int(list, shape->low_more);
+	list = lappend_int(list, shape->high_more);
+	list = lappend_int(list, shape->covers);
+	list = lappend_int(list, shape->not_null);
+	list = lappend_int(list, shape->backward);
+	list = lappend_int(list, shape->condition);
+	list = lappend_int(list, shape->direct);
+	list = lappend_int(list, shape->recheck);
+	list = lappend_int(list, shape->counts);
+	list = lappend_int(list, shape->locks);
+	return lappend_int(list, shape->number);
+}
+
+void
+tsurugi_shape_from_list(List *list, tsurugi_shape *shape)
+{
+	Assert(list_length(list) == TSURUGI_SHAPE_COUNT);
+	shape->way = list_nth_int(list, 0);
+	shape->index = list_nth_int(list, 1);
+	shape->fixed_count = list_nth_int(list, 2);
+	shape->arrays = list_nth_int(list, 3);
+	shape->nulls = list_nth_int(list, 4);
+	shape->low = list_nth_int(list, 5);
+	shape->high = list_nth_int(list, 6);
+	shape->low_more = list_nth_int(list, 7);
+	shape->high_more = list_nth_int(list, 8);
+	shape->covers = list_nth_int(list, 9);
+	shape->not_null = list_nth_int(list, 10);
+	shape->backward = list_nth_int(list, 11);
+	shape->condition = list_nth_int(list, 12);
+	shape->direct = list_nth_int(list, 13);
+	shape->recheck = list_nth_int(list, 14);
+	shape->counts = list_nth_int(list, 15);
+	shape->locks = list_nth_int(list, 16);
+	shape->number = list_nth_int(list, 17);
+}
+
+int
+tsurugi_shape_value_count(const tsurugi_shape *shape)
+{
+	return shape->fixed_count - pg_popcount32((uint32) shape->nulls) + tsurugi_shape_low_count(shape) +
+		   tsurugi_shape_high_count(shape) + shape->covers;
+}
+
+uint32_t
+tsurugi_plan_number_next(void)
+{
+	static uint32_t last;
+
+	if (++last == 0)
+		last = 1;
+	return last;
+}
+
+/* What PlanForeignModify notes: the number, and the same inverted, which another wrapper's notes do not have by chance. */
+uint32_t
+tsurugi_insert_plan_number(const List *fdw_private)
+{
+	const List *numbers = fdw_private == NIL || !IsA(fdw_private, List) ? NIL : linitial(fdw_private);
+
+	if (numbers == NIL || !IsA(numbers, IntList) || list_length(numbers) != 2 ||
+		linitial_int(numbers) != ~lsecond_int(numbers))
+		return 0;
+	return (uint32_t) linitial_int(numbers);
+}
+
+uint32_t
+tsurugi_plan_number(const ForeignScan *plan)
+{
+	const List *private = plan->fdw_private;
+	const List *shape;
+
+	if (private == NIL || !IsA(private, List))
+		return 0;
+	shape = linitial(private);
+	if (shape == NIL || !IsA(shape, IntList) || list_length(shape) != TSURUGI_SHAPE_COUNT)
+		return 0;
+	return (uint32_t) list_nth_int(shape, TSURUGI_SHAPE_COUNT - 1);
+}
+
+/* --- size --------------------------------------------------------------------------------- */
+
+static void
+note_candidates(RelOptInfo *baserel, plan_notes *notes)
+{
+	ListCell *cell;
+
+	notes->candidates = palloc(Max(list_length(baserel->indexlist), 1) * sizeof(tsurugi_candidate));
+	foreach (cell, baserel->indexlist)
+	{
+		IndexOptInfo *info = lfirst(cell);
+
+		if (info->indpred != NIL && !info->predOK)
+			continue;
+		for (int i = 0; i < notes->described->index_count; i++)
+			if (notes->described->indexes[i].oid == info->indexoid)
+				notes->candidates[notes->candidate_count++] =
+					(tsurugi_candidate){.info = info,
+										.index = &notes->described->indexes[i],
+										.implied = tsurugi_implied_conditions(baserel, info)};
+	}
+}
+
+static bool
+is_one_row(const tsurugi_choice *choice)
+{
+	return choice->one_row && choice->shape.arrays == 0;
+}
+
+void
+tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
+{
+	plan_notes *notes = palloc0(sizeof(plan_notes));
+	Relation relation = RelationIdGetRelation(foreigntableid);
+	tg_table *table;
+	QualCost cost;
+
+	notes->described = tsurugi_relation_get(relation);
+	table = notes->described->table;
+	baserel->fdw_private = notes;
+
+	/* Live figures: nobody has to ANALYZE for the number of rows. */
+	baserel->tuples = (double) tsurugi_row_count(table);
+	baserel->pages =
+		(BlockNumber) ((tg_load_relaxed(&table->chunk_bytes) + tg_load_relaxed(&table->blob_bytes)) / BLCKSZ);
+	tsurugi_type_whole_rows(root, baserel, relation->rd_rel->reltype);
+	RelationClose(relation);
+	check_index_predicates(root, baserel);
+	note_candidates(baserel, notes);
+	set_baserel_size_estimates(root, baserel);
+	for (int i = 0; i < notes->candidate_count; i++)
+		if (is_one_row(tsurugi_choose(root, baserel, &notes->candidates[i], baserel->baserestrictinfo)))
+			baserel->rows = 1;
+
+	cost_qual_eval(&cost, baserel->baserestrictinfo, root);
+	notes->qual_cost = cost.per_tuple;
+}
+
+/* --- paths ---------------------------------------------------------------------------------- */
+
+/* Rows that the index's conditions leave. */
+static double
+rows_by_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_choice *choice)
+{
+	double rows;
+
+	if (is_one_row(choice))
+		return 1;
+	rows = clamp_row_est(baserel->tuples *
+						 clauselist_selectivity(root, list_concat_copy(choice->conditions, choice->filtered),
+												baserel->relid, JOIN_INNER, NULL));
+	return choice->one_row ? Min(rows, choice->turns) : rows;
+}
+
+static void
+add_scan_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, const tsurugi_choice *choice,
+			  List *pathkeys, Relids required_outer, double rows)
+{
+	const plan_notes *notes = baserel->fdw_private;
+	Cost startup = baserel->reltarget->cost.startup;
+	Cost run;
+
+	if (choice->shape.way == TSURUGI_WAY_TABLE)
+	{
+		startup += COST_OF_BATCHES;
+		run = baserel->tuples * (COST_OF_ROW_BY_SCAN + notes->qual_cost);
+	}
+	else
+	{
+		double read = choice->whole ? baserel->tuples : rows_by_index(root, baserel, choice);
+		Cost row = candidate->index->primary	   ? COST_OF_ROW_BY_KEY
+				   : candidate->index->gin == NULL ? COST_OF_ROW_BY_INDEX
+												   : COST_OF_ROW_BY_KEYS;
+
+		startup += COST_OF_DESCENT;
+		run = (choice->turns - 1) * COST_OF_DESCENT + read * (row + notes->qual_cost);
+	}
+	run += rows * baserel->reltarget->cost.per_tuple;
+	add_path(baserel,
+			 (Path *) create_foreignscan_path(root, baserel, NULL, rows, startup, startup + run, pathkeys,
+											  required_outer, NULL, list_make1(unconstify(tsurugi_choice *, choice))));
+}
+
+/*
+ * The order in which a range comes, as far as somebody wants it, and as far as
+ * the index's columns lie in the order of their type.
+ */
+static List *
+range_pathkeys(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, bool backward)
+{
+	IndexOptInfo ordered = *candidate->info;
+
+	ordered.nkeycolumns = 0;
+	while (ordered.nkeycolumns < candidate->index->key_count && candidate->index->key[ordered.nkeycolumns].ordered)
+		ordered.nkeycolumns++;
+	return truncate_useless_pathkeys(
+		root, baserel, build_index_pathkeys(root, &ordered, backward ? BackwardScanDirection : ForwardScanDirection));
+}
+
+static void
+add_range_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
+				const tsurugi_choice *choice)
+{
+	/* worth reading for what it leaves out, whatever the order */
+	bool leaves_out =
+		choice->shape.way != TSURUGI_WAY_TABLE || (candidate->info->indpred != NIL && candidate->index->gin == NULL);
+
+	for (int backward = 0; backward <= 1; backward++)
+	{
+		List *pathkeys = range_pathkeys(root, baserel, candidate, backward);
+		tsurugi_choice *ordered;
+
+		if (pathkeys == NIL && (backward || !leaves_out))
+			continue;
+		ordered = palloc(sizeof(tsurugi_choice));
+		*ordered = *choice;
+		if (choice->shape.way == TSURUGI_WAY_TABLE)
+			ordered->shape.way = TSURUGI_WAY_RANGE;
+		ordered->shape.backward = backward;
+		add_scan_path(root, baserel, candidate, ordered, pathkeys, baserel->lateral_relids, baserel->rows);
+	}
+}
+
+/* A column of an index that is looked for among the members of equivalence classes. */
+typedef struct sought_column
+{
+	const tsurugi_candidate *candidate;
+	int column;
+} sought_column;
+
+static bool
+is_sought(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
+{
+	const sought_column *sought = arg;
+	const IndexOptInfo *info = sought->candidate->info;
+	Oid collation = info->indexcollations[sought->column];
+
+	/* classes are of B-tree families: what others have of them, match() tells */
+	return (info->relam != BTREE_AM_OID || list_member_oid(ec->ec_opfamilies, info->opfamily[sought->column])) &&
+		   (!OidIsValid(collation) || collation == ec->ec_collation) &&
+		   match_index_to_operand((Node *) em->em_expr, sought->column, sought->candidate->info);
+}
+
+static List *
+add_outer(List *outers, RelOptInfo *baserel, Relids clause_relids)
+{
+	Relids outer = bms_difference(clause_relids, baserel->relids);
+	ListCell *cell;
+
+	outer = bms_add_members(outer, baserel->lateral_relids);
+	if (bms_is_empty(outer))
+		return outers;
+	foreach (cell, outers)
+		if (bms_equal(lfirst(cell), outer))
+			return outers;
+	return lappend(outers, outer);
+}
+
+/* The sets of other relations that supply values for columns of an index. */
+static List *
+find_outers(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate)
+{
+	List *outers = NIL;
+	ListCell *cell;
+
+	foreach (cell, baserel->joininfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+
+		if (join_clause_is_movable_to(rinfo, baserel) && tsurugi_condition_matches(root, baserel, candidate, rinfo))
+			outers = add_outer(outers, baserel, rinfo->clause_relids);
+	}
+	for (int i = 0; baserel->has_eclass_joins && i < candidate->index->key_count; i++)
+	{
+		sought_column sought = {candidate, i};
+
+		foreach (cell, generate_implied_equalities_for_column(root, baserel, is_sought, &sought,
+															  baserel->lateral_referencers))
+			outers = add_outer(outers, baserel, lfirst_node(RestrictInfo, cell)->clause_relids);
+	}
+	return outers;
+}
+
+/*
+ * Inner sides of nested loops: for each set of other relations that supplies
+ * values for an index's columns, and for all of them together.
+ */
+static void
+add_parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate)
+{
+	List *outers = find_outers(root, baserel, candidate);
+	Relids all = NULL;
+	ListCell *cell;
+
+	foreach (cell, outers)
+		all = bms_union(all, lfirst(cell));
+	if (list_length(outers) > 1)
+		outers = add_outer(outers, baserel, all);
+
+	foreach (cell, outers)
+	{
+		Relids outer = lfirst(cell);
+		ParamPathInfo *param = get_baserel_parampathinfo(root, baserel, outer);
+		tsurugi_choice *choice =
+			tsurugi_choose(root, baserel, candidate, list_concat_copy(param->ppi_clauses, baserel->baserestrictinfo));
+
+		if (choice->shape.way != TSURUGI_WAY_TABLE)
+			add_scan_path(root, baserel, candidate, choice, NIL, outer, is_one_row(choice) ? 1 : param->ppi_rows);
+	}
+}
+
+void
+tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
+{
+	const plan_notes *notes = baserel->fdw_private;
+
+	if (tsurugi_tid_add_path(root, baserel))
+		return;
+	add_scan_path(root, baserel, NULL, tsurugi_choose(root, baserel, NULL, NIL), NIL, baserel->lateral_relids,
+				  baserel->rows);
+	for (int i = 0; i < notes->candidate_count; i++)
+	{
+		const tsurugi_candidate *candidate = &notes->candidates[i];
+		tsurugi_choice *choice = tsurugi_choose(root, baserel, candidate, baserel->baserestrictinfo);
+
+		if (choice->shape.way == TSURUGI_WAY_KEY && choice->shape.arrays == 0)
+			add_scan_path(root, baserel, candidate, choice, NIL, baserel->lateral_relids, 1);
+		else
+			add_range_paths(root, baserel, candidate, choice);
+		add_parameterized_paths(root, baserel, candidate);
+	}
+}
+
+/*
+ * Joins of partitioned tables are taken apart into joins of partitions; then the inner
+ * side of a nested loop gets its values from a partition instead of its parent.
+ */
+List *
+tsurugiReparameterizeForeignPathByChild(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
+{
+	tsurugi_choice *choice;
+
+	if (tsurugi_is_tid_private(fdw_private))
+		return fdw_private; /* its places depend on no other table */
+	choice = palloc(sizeof(tsurugi_choice));
+	*choice = *(const tsurugi_choice *) linitial(fdw_private);
+	choice->values = (List *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->values, child_rel->relids,
+																child_rel->top_parent_relids);
+	choice->conditions = (List *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->conditions,
+																	child_rel->relids, child_rel->top_parent_relids);
+	return list_make1(choice);
+}
+
+/* --- plan ------------------------------------------------------------------------------------- */
+
+List *
+tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *attributes)
+{
+	bool all = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, attributes);
+	List *columns = NIL;
+
+	for (int attnum = 1; attnum <= described->attribute_count; attnum++)
+		if (described->codecs[attnum - 1].form != TSURUGI_NOTHING &&
+			(all || bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attributes)))
+			columns = lappend_int(columns, attnum);
+	return columns;
+}
+
+/*
+ * A target list that the scan can hand out as it is, so that the executor
+ * needs no projection: distinct plain columns, and the conditions look at no
+ * others.  For plans that never recheck rows (EvalPlanQual wants whole ones).
+ */
+static List *
+direct_tlist(PlannerInfo *root, RelOptInfo *baserel, List *tlist, List *conditions)
+{
+	Bitmapset *given = NULL;
+	Bitmapset *wanted = NULL;
+	ListCell *cell;
+
+	if (root->query_level > 1 || baserel->reloptkind != RELOPT_BASEREL || tlist == NIL)
+		return NIL;
+	foreach (cell, tlist)
+	{
+		Var *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+		int member;
+
+		if (!IsA(var, Var) || var->varno != baserel->relid || var->varattno <= 0)
+			return NIL;
+		member = var->varattno - FirstLowInvalidHeapAttributeNumber;
+		if (bms_is_member(member, given))
+			return NIL;
+		given = bms_add_member(given, member);
+	}
+	pull_varattnos((Node *) conditions, baserel->relid, &wanted);
+	return bms_is_subset(wanted, given) ? copyObject(tlist) : NIL;
+}
+
+/*
+ * A number for a plan whose executor state may be kept from one execution to
+ * the next (prepared.c): a place by key, and nothing to be computed.  0 for others.
+ */
+static int
+plan_number(const tsurugi_choice *choice, List *output, List *conditions)
+{
+	ListCell *cell;
+
+	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.arrays != 0 || choice->sought != NIL || output == NIL ||
+		conditions != NIL)
+		return 0;
+	foreach (cell, choice->values)
+		if (!tsurugi_is_plain_value(lfirst(cell)))
+			return 0;
+	return (int) tsurugi_plan_number_next();
+}
+
+ForeignScan *
+tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid, ForeignPath *best_path, List *tlist,
+					  List *scan_clauses, Plan *outer_plan)
+{
+	const plan_notes *notes = baserel->fdw_private;
+	const tsurugi_choice *choice;
+	Bitmapset *attributes = NULL;
+	tsurugi_shape shape;
+	List *conditions = NIL;
+	List *by_key = NIL;
+	List *private;
+	List *output = NIL;
+	bool never_rechecked;
+	ListCell *cell;
+
+	if (tsurugi_is_tid_private(best_path->fdw_private))
+		return tsurugi_tid_plan(baserel, best_path, tlist, scan_clauses);
+	choice = linitial(best_path->fdw_private);
+	shape = choice->shape;
+	foreach (cell, scan_clauses)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+
+		if (rinfo->pseudoconstant)
+			continue;
+		if (list_member(choice->conditions, rinfo)) /* equal, for those of a child are copies */
+			by_key = lappend(by_key, rinfo->clause);
+		else
+			conditions = lappend(conditions, rinfo->clause);
+	}
+	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
+	pull_varattnos((Node *) conditions, baserel->relid, &attributes);
+	if (tsurugi_system_columns_are_in(attributes))
+		attributes = bms_add_member(attributes, InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber);
+
+	never_rechecked = root->parse->commandType == CMD_SELECT && root->rowMarks == NIL;
+	if (never_rechecked)
+		output = direct_tlist(root, baserel, tlist, conditions);
+	shape.number = plan_number(choice, output, conditions);
+	private = list_make4(tsurugi_shape_to_list(&shape), tsurugi_columns_of(notes->described, attributes), NIL,
+						 choice->sought);
+	/* Conditions that the key answers are evaluated for rechecks only. */
+	return make_foreignscan(tlist, conditions, baserel->relid, choice->values, private, output,
+							never_rechecked ? NIL : by_key, outer_plan);
+}
+
+List *
+tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
+{
+	(void) tsurugi_system_columns_are_named((Node *) plan->returningLists, resultRelation);
+	(void) tsurugi_system_columns_are_named((Node *) plan->onConflictSet, resultRelation);
+	(void) tsurugi_system_columns_are_named(plan->onConflictWhere, resultRelation);
+	tsurugi_plan_early_locks(plan, resultRelation);
+	if (plan->operation == CMD_INSERT && IsA(outerPlan(plan), Result))
+	{
+		int number = (int) tsurugi_plan_number_next();
+
+		return list_make1(list_make2_int(number, ~number));
+	}
+	return NIL;
+}

@@ -1,0 +1,631 @@
+/*
+ * gin_scan.c
+ *	  Scans by conditions on an index USING gin.
+ *
+ * Each condition is asked, once, for the keys that it wants (extractQuery).  Which of them together make a row one that it
+ * accepts only the operator class can tell (triConsistent, or consistent).  From what it tells follow
+ *
+ *	required	keys of which a row that is wanted has at least one: their ranges are read, so nothing else need be.  As few as will
+ *				do, the rarest first (as PostgreSQL's startScanKey finds them).  Of several conditions those of one are read,
+ *				of the one that has the fewest entries to be read.
+ *	needed		keys that every row has that is wanted: whoever has them not is passed over by the storage.
+ *
+ * What is left to be asked is asked for each row, with the keys that the version that is seen has, as its list says: neither
+ * entries of other versions nor those of other rows play a part in it.  So a condition that wants a key absent
+ * is as right as one that wants it present.
+ *
+ * None of this has to be exact: the plan's conditions are evaluated on whatever is found.  What must not happen is that a row is
+ * missed.  Keys that were cut off, and ranges for keys that match by a comparison of their own, may be there
+ * or not (vague).
+ *
+ * SERIALIZABLE: a row that is wanted has a key in a range that was read, whoever writes it and whenever.  So these ranges
+ * are what validation looks at again (scan.c notes each).
+ */
+#include "postgres.h"
+
+#include "src/exec/gin_scan.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "src/value/gin.h"
+
+#define MAYBE_MAX 4			/* unknown keys that are tried both ways, where there is no triConsistent */
+#define KEYS_JUDGED_MAX 128 /* with more keys than that none is looked for whether it is needed */
+#define SHARE_OF_WHOLE 2.0	/* more than any range's */
+
+/* A condition, and what it wants. */
+typedef struct Condition
+{
+	int column; /* of the index */
+	StrategyNumber strategy;
+	Oid collation;
+	tsurugi_key_value *value;
+	FmgrInfo extract;
+	FmgrInfo consistent;
+	FmgrInfo tri_consistent;
+	bool is_prefix; /* keys that match by a comparison are those that begin with the given one; or, */
+	bool is_side;	/* those on one side of the value itself */
+
+	/* what it wants: of this execution */
+	Datum query;
+	int32 key_count;
+	Datum *keys;
+	bool *nulls;
+	bool *partial;
+	Pointer *extra;
+	int32 mode;
+	int *ranges; /* of each key */
+	bool *vague; /* of each key: not certain, even if it is there */
+	GinTernaryValue *check;
+	bool asks;			/* for each row */
+	int *required;		/* ranges */
+	int required_count; /* 0: rows without any key may be wanted: the whole column */
+	double share;		/* of the index, that is to be read */
+} Condition;
+
+struct tsurugi_sought
+{
+	const tsurugi_gin *gin;
+	int condition_count;
+	Condition *conditions;
+
+	/* of this execution */
+	MemoryContext context; /* NULL: not made yet */
+	MemoryContext judging; /* of it: what operator classes need to judge a batch of rows */
+	bool nothing;		   /* no row is wanted */
+	int range_capacity;
+	tg_key_range *ranges;
+	int read_count;
+	int turn;
+	tg_sought storage;
+};
+
+/* --- setting up ---------------------------------------------------------------------------- */
+
+static void
+init_condition(tsurugi_sought *sought, Condition *condition, int column, Oid operator, const tsurugi_key_column * key)
+{
+	const tsurugi_gin_column *functions = &sought->gin->columns[column];
+
+	condition->column = column;
+	condition->strategy = get_op_opfamily_strategy(operator, key->family);
+	condition->collation = functions->collation;
+	condition->is_prefix = functions->functions[GIN_COMPARE_PARTIAL_PROC] == F_GIN_CMP_PREFIX;
+	condition->is_side = tsurugi_gin_compares_values(sought->gin, column);
+	tsurugi_gin_function(functions, GIN_EXTRACTQUERY_PROC, &condition->extract);
+	tsurugi_gin_function(functions, GIN_CONSISTENT_PROC, &condition->consistent);
+	tsurugi_gin_function(functions, GIN_TRICONSISTENT_PROC, &condition->tri_consistent);
+}
+
+void
+tsurugi_sought_init(tsurugi_scan *scan, ForeignScan *plan)
+{
+	List *wanted = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
+	tsurugi_sought *sought;
+
+	if (wanted == NIL) /* the whole index */
+		return;
+	sought = palloc0(sizeof(*sought));
+	sought->gin = scan->index->gin;
+	sought->condition_count = list_length(wanted) / 2;
+	sought->conditions = palloc0(sought->condition_count * sizeof(Condition));
+	for (int i = 0; i < sought->condition_count; i++)
+	{
+		int column = list_nth_int(wanted, 2 * i);
+
+		init_condition(sought, &sought->conditions[i], column, list_nth_int(wanted, 2 * i + 1),
+					   &scan->index->key[column]);
+		sought->conditions[i].value = &scan->key_values[i];
+	}
+	scan->sought = sought;
+	scan->learns = false;
+}
+
+/* --- ranges -------------------------------------------------------------------------------- */
+
+static unsigned char *
+copy_bytes(const unsigned char *bytes, size_t count)
+{
+	return memcpy(palloc(count), bytes, count);
+}
+
+static int
+add_range(tsurugi_sought *sought, const unsigned char *low, size_t low_bytes, const unsigned char *high,
+		  size_t high_bytes)
+{
+	int number = sought->storage.count;
+	const unsigned char *copied = copy_bytes(low, low_bytes);
+
+	if (number == sought->range_capacity)
+	{
+		sought->range_capacity *= 2;
+		sought->ranges = repalloc_huge(sought->ranges, (Size) sought->range_capacity * sizeof(tg_key_range));
+	}
+	sought->ranges[number] =
+		(tg_key_range){.low = copied,
+					   .low_bytes = (uint32) low_bytes,
+					   .high = high == low && high_bytes <= low_bytes ? copied : copy_bytes(high, high_bytes),
+					   .high_bytes = (uint32) high_bytes};
+	sought->storage.count++;
+	return number;
+}
+
+/* Of a placeholder. */
+static int
+add_category(tsurugi_sought *sought, int column, tsurugi_gin_category low, tsurugi_gin_category high)
+{
+	unsigned char first[TG_KEY_BYTES_MAX];
+	unsigned char last[TG_KEY_BYTES_MAX];
+	bool cut;
+	size_t first_bytes = tsurugi_gin_encode(sought->gin, column, low, 0, first, &cut);
+	size_t last_bytes = tsurugi_gin_encode(sought->gin, column, high, 0, last, &cut);
+
+	return add_range(sought, first, first_bytes, last, last_bytes);
+}
+
+/* All that can be in a column, but for what is looked for by its category alone. */
+static int
+add_column(tsurugi_sought *sought, int column, tsurugi_gin_category last)
+{
+	unsigned char low = (unsigned char) (column << 2 | TSURUGI_GIN_KEY);
+	unsigned char high = (unsigned char) (column << 2 | last);
+
+	return add_range(sought, &low, 1, &high, 1);
+}
+
+/* From the value on to the end of the column, or up to the value: the value itself is among them, wanted or not. */
+static int
+add_side(tsurugi_sought *sought, const Condition *condition)
+{
+	unsigned char key[TG_KEY_BYTES_MAX];
+	bool cut;
+	size_t bytes = tsurugi_gin_encode(sought->gin, condition->column, TSURUGI_GIN_KEY, condition->query, key, &cut);
+
+	/* the first byte is the column's */
+	return condition->strategy <= BTLessEqualStrategyNumber ? add_range(sought, key, 1, key, bytes)
+															: add_range(sought, key, bytes, key, 1);
+}
+
+/* The range of one of the condition's keys. */
+static int
+add_key(tsurugi_sought *sought, Condition *condition, int i)
+{
+	bool partial = condition->partial != NULL && condition->partial[i];
+	unsigned char key[TG_KEY_BYTES_MAX];
+	size_t bytes;
+
+	if (condition->nulls != NULL && condition->nulls[i])
+		return add_category(sought, condition->column, TSURUGI_GIN_NULL, TSURUGI_GIN_NULL);
+	if (partial && !condition->is_prefix)
+	{
+		condition->vague[i] = true;
+		return condition->is_side ? add_side(sought, condition)
+								  : add_column(sought, condition->column, TSURUGI_GIN_KEY);
+	}
+	bytes = tsurugi_gin_encode(sought->gin, condition->column, TSURUGI_GIN_KEY, condition->keys[i], key,
+							   &condition->vague[i]);
+	if (partial)
+		bytes--; /* a string ends with a byte that says so (key.c) */
+	return add_range(sought, key, bytes, key, bytes);
+}
+
+/* --- what the operator class says ------------------------------------------------------------ */
+
+static bool
+is_consistent(Condition *condition)
+{
+	bool recheck = true;
+
+	/* as directBoolConsistentFn calls it */
+	return DatumGetBool(FunctionCall8Coll(&condition->consistent, condition->collation,
+										  PointerGetDatum(condition->check), UInt16GetDatum(condition->strategy),
+										  condition->query, UInt32GetDatum(condition->key_count),
+										  PointerGetDatum(condition->extra), PointerGetDatum(&recheck),
+										  PointerGetDatum(condition->keys), PointerGetDatum(condition->nulls)));
+}
+
+/* Tries what is not known both ways, one after the other. */
+static bool
+may_be_consistent(Condition *condition, int from)
+{
+	bool may;
+
+	while (from < condition->key_count && condition->check[from] != GIN_MAYBE)
+		from++;
+	if (from == condition->key_count)
+		return is_consistent(condition);
+	condition->check[from] = GIN_FALSE;
+	may = may_be_consistent(condition, from + 1);
+	if (!may)
+	{
+		condition->check[from] = GIN_TRUE;
+		may = may_be_consistent(condition, from + 1);
+	}
+	condition->check[from] = GIN_MAYBE;
+	return may;
+}
+
+/* Whether a row whose keys are as the condition's check says may be wanted. */
+static bool
+may_match(Condition *condition)
+{
+	int unknown = 0;
+
+	if (OidIsValid(condition->tri_consistent.fn_oid))
+		return DatumGetGinTernaryValue(FunctionCall7Coll(
+				   &condition->tri_consistent, condition->collation, PointerGetDatum(condition->check),
+				   UInt16GetDatum(condition->strategy), condition->query, UInt32GetDatum(condition->key_count),
+				   PointerGetDatum(condition->extra), PointerGetDatum(condition->keys),
+				   PointerGetDatum(condition->nulls))) != GIN_FALSE;
+	for (int i = 0; i < condition->key_count; i++)
+		unknown += condition->check[i] == GIN_MAYBE;
+	return unknown > MAYBE_MAX || may_be_consistent(condition, 0);
+}
+
+/* --- what a condition wants ------------------------------------------------------------------ */
+
+/* False: no row. */
+static bool
+extract(tsurugi_scan *scan, Condition *condition)
+{
+	Datum query;
+	bool null;
+	int16 length;
+	bool by_value;
+
+	query = tsurugi_scan_value_of(scan, condition->value, &null);
+	if (null)
+		return false;
+	/* It may lie in memory that is a row's; and support functions would detoast it for each. */
+	get_typlenbyval(condition->value->type, &length, &by_value);
+	condition->query =
+		length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(query)) : datumCopy(query, by_value, length);
+	condition->key_count = 0;
+	condition->nulls = NULL;
+	condition->partial = NULL;
+	condition->extra = NULL;
+	condition->mode = GIN_SEARCH_MODE_DEFAULT;
+	condition->keys = (Datum *) DatumGetPointer(FunctionCall7Coll(
+		&condition->extract, condition->collation, condition->query, PointerGetDatum(&condition->key_count),
+		UInt16GetDatum(condition->strategy), PointerGetDatum(&condition->partial), PointerGetDatum(&condition->extra),
+		PointerGetDatum(&condition->nulls), PointerGetDatum(&condition->mode)));
+	if (condition->mode < GIN_SEARCH_MODE_DEFAULT || condition->mode > GIN_SEARCH_MODE_ALL)
+		condition->mode = GIN_SEARCH_MODE_ALL;
+	if (condition->keys == NULL || condition->key_count < 0)
+		condition->key_count = 0;
+	if (condition->nulls == NULL)
+		condition->nulls = palloc0(Max(condition->key_count, 1) * sizeof(bool));
+	return condition->mode != GIN_SEARCH_MODE_DEFAULT || condition->key_count > 0;
+}
+
+/* A key, by how much of the index is about it. */
+typedef struct Rated
+{
+	int key;
+	double share;
+} Rated;
+
+static int
+compare_rated(const void *a, const void *b)
+{
+	double left = ((const Rated *) a)->share;
+	double right = ((const Rated *) b)->share;
+
+	return (left > right) - (left < right);
+}
+
+static double
+share_of(tsurugi_scan *scan, int number)
+{
+	const tg_key_range *range = &scan->sought->ranges[number];
+	double share;
+
+	CHECK_FOR_INTERRUPTS(); /* there may be very many */
+	tg_epoch_enter(scan->session);
+	share = tg_btree_share(scan->stored->tree, range->low, range->low_bytes, range->high, range->high_bytes);
+	tg_epoch_leave(scan->session);
+	return share;
+}
+
+/* Whether a row may be wanted that has none of the first ones, by their rating. */
+static bool
+may_do_without(Condition *condition, const Rated *rated, int count)
+{
+	for (int i = 0; i < condition->key_count; i++)
+		condition->check[rated[i].key] = i < count ? GIN_FALSE : GIN_MAYBE;
+	return may_match(condition);
+}
+
+/* How many of the keys, the rarest first, are such that a row has one of them; 0: it need not. */
+static int
+count_required(Condition *condition, const Rated *rated)
+{
+	int low = 1;
+	int high = condition->key_count;
+
+	if (condition->key_count == 0)
+		return 0;
+	/* fewer cannot do better */
+	if (may_do_without(condition, rated, high))
+		return condition->mode == GIN_SEARCH_MODE_ALL ? 0 : high;
+	while (low < high)
+	{
+		int middle = low + (high - low) / 2;
+
+		if (may_do_without(condition, rated, middle))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+/* Which ranges are to be read, for this condition. */
+static void
+find_required(tsurugi_scan *scan, Condition *condition)
+{
+	tsurugi_sought *sought = scan->sought;
+	Rated *rated = palloc_extended(Max(condition->key_count, 1) * sizeof(Rated), MCXT_ALLOC_HUGE);
+	int count;
+
+	for (int i = 0; i < condition->key_count; i++)
+		rated[i] = (Rated){.key = i, .share = share_of(scan, condition->ranges[i])};
+	qsort(rated, condition->key_count, sizeof(Rated), compare_rated);
+	count = count_required(condition, rated);
+	condition->required = palloc_extended((count + 1) * sizeof(int), MCXT_ALLOC_HUGE);
+	condition->required_count = count;
+	condition->share = 0;
+	for (int i = 0; i < count; i++)
+	{
+		condition->required[i] = condition->ranges[rated[i].key];
+		condition->share += rated[i].share;
+	}
+	if (condition->mode == GIN_SEARCH_MODE_INCLUDE_EMPTY)
+	{
+		condition->required[condition->required_count++] =
+			add_category(sought, condition->column, TSURUGI_GIN_EMPTY, TSURUGI_GIN_EMPTY);
+		condition->share += share_of(scan, condition->required[count]);
+	}
+	else if (count == 0)
+	{
+		condition->required[condition->required_count++] = add_column(sought, condition->column, TSURUGI_GIN_LAST);
+		condition->share = SHARE_OF_WHOLE;
+	}
+	pfree(rated);
+}
+
+/* Whether every row that is wanted has the key.  A row has one of the keys, unless the mode says otherwise. */
+static bool
+is_needed(Condition *condition, int key)
+{
+	if (condition->key_count == 1 && condition->mode == GIN_SEARCH_MODE_DEFAULT)
+		return true;
+	for (int i = 0; i < condition->key_count; i++)
+		condition->check[i] = i == key ? GIN_FALSE : GIN_MAYBE;
+	return !may_match(condition);
+}
+
+/* What is to be looked for in every row.  Sets whether there is more to ask. */
+static void
+find_needed(Condition *condition, bool *needed, bool is_read)
+{
+	int count = 0;
+	bool judges = condition->key_count <= KEYS_JUDGED_MAX;
+
+	for (int i = 0; i < condition->key_count && judges; i++)
+	{
+		if (is_needed(condition, i))
+		{
+			needed[condition->ranges[i]] = true;
+			count++;
+		}
+	}
+	condition->asks = condition->key_count > 0 && count < condition->key_count;
+	/* each of the keys will do: rows that are read have one */
+	if (condition->asks && is_read && count == 0 && condition->mode == GIN_SEARCH_MODE_DEFAULT &&
+		condition->required_count == condition->key_count)
+		condition->asks = false;
+}
+
+/* --- all of them together ------------------------------------------------------------------ */
+
+/* In the order of keys. */
+static int
+compare_ranges(const void *a, const void *b, void *ranges)
+{
+	const tg_key_range *left = (const tg_key_range *) ranges + *(const int *) a;
+	const tg_key_range *right = (const tg_key_range *) ranges + *(const int *) b;
+	int order = memcmp(left->low, right->low, Min(left->low_bytes, right->low_bytes));
+
+	return order != 0 ? order : (int) left->low_bytes - (int) right->low_bytes;
+}
+
+/* The ranges of the condition to be read come first. */
+static void
+order_ranges(tsurugi_sought *sought, Condition *read, bool *needed)
+{
+	int count = sought->storage.count;
+	int *place = palloc_extended(count * sizeof(int), MCXT_ALLOC_HUGE); /* of each range, in the new order */
+	tg_key_range *ordered = palloc_extended(count * sizeof(tg_key_range), MCXT_ALLOC_HUGE);
+	uint64 *bits = palloc_extended(tg_sought_words(count) * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	bool any_needed = false;
+	int next = 0;
+
+	memset(place, -1, count * sizeof(int));
+	qsort_r(read->required, read->required_count, sizeof(int), compare_ranges, sought->ranges);
+	for (int i = 0; i < read->required_count; i++)
+		place[read->required[i]] = next++;
+	for (int i = 0; i < count; i++)
+		if (place[i] < 0)
+			place[i] = next++;
+	for (int i = 0; i < count; i++)
+	{
+		ordered[place[i]] = sought->ranges[i];
+		if (!needed[i])
+			continue;
+		any_needed = true;
+		bits[place[i] / 64] |= UINT64CONST(1) << place[i] % 64;
+	}
+	for (int i = 0; i < sought->condition_count; i++)
+		for (int k = 0; k < sought->conditions[i].key_count; k++)
+			sought->conditions[i].ranges[k] = place[sought->conditions[i].ranges[k]];
+	sought->ranges = ordered;
+	sought->read_count = read->required_count;
+	sought->storage.ranges = ordered;
+	sought->storage.needed = any_needed ? bits : NULL;
+}
+
+static bool
+add_condition(tsurugi_scan *scan, Condition *condition)
+{
+	if (!extract(scan, condition))
+		return false;
+	condition->ranges = palloc_extended(Max(condition->key_count, 1) * sizeof(int), MCXT_ALLOC_HUGE);
+	condition->vague = palloc0(Max(condition->key_count, 1) * sizeof(bool));
+	condition->check = palloc0(Max(condition->key_count, 1) * sizeof(GinTernaryValue));
+	for (int i = 0; i < condition->key_count; i++)
+		condition->ranges[i] = add_key(scan->sought, condition, i);
+	find_required(scan, condition);
+	return true;
+}
+
+/* False: no row is wanted. */
+static bool
+make_ranges(tsurugi_scan *scan)
+{
+	tsurugi_sought *sought = scan->sought;
+	Condition *read = &sought->conditions[0];
+	bool asks = false;
+	bool *needed;
+
+	sought->storage = (tg_sought){0};
+	sought->range_capacity = 16;
+	sought->ranges = palloc(sought->range_capacity * sizeof(tg_key_range));
+	for (int i = 0; i < sought->condition_count; i++)
+	{
+		if (!add_condition(scan, &sought->conditions[i]))
+			return false;
+		if (sought->conditions[i].share < read->share)
+			read = &sought->conditions[i];
+	}
+	needed = palloc0(sought->storage.count * sizeof(bool));
+	for (int i = 0; i < sought->condition_count; i++)
+	{
+		find_needed(&sought->conditions[i], needed, &sought->conditions[i] == read);
+		asks |= sought->conditions[i].asks;
+	}
+	order_ranges(sought, read, needed);
+	if (!asks)
+		return true;
+	sought->storage.found = palloc_extended(
+		(Size) TG_RANGE_ROWS_AHEAD * tg_sought_words(sought->storage.count) * sizeof(uint64), MCXT_ALLOC_HUGE);
+	sought->judging = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw batch", ALLOCSET_SMALL_SIZES);
+	return true;
+}
+
+static void
+make(tsurugi_scan *scan)
+{
+	tsurugi_sought *sought = scan->sought;
+	MemoryContext caller;
+
+	sought->context =
+		AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt, "tsurugi_fdw keys", ALLOCSET_SMALL_SIZES);
+	sought->turn = 0;
+	caller = MemoryContextSwitchTo(sought->context);
+	sought->nothing = !make_ranges(scan);
+	MemoryContextSwitchTo(caller);
+}
+
+bool
+tsurugi_sought_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	tsurugi_sought *sought = scan->sought;
+	const tg_key_range *range;
+
+	if (sought->context == NULL)
+		make(scan);
+	if (sought->nothing)
+		return false;
+	range = &sought->ranges[sought->turn];
+	sought->storage.reading = sought->turn;
+	*first = (tsurugi_range_end){.key = (unsigned char *) range->low, .bytes = range->low_bytes, .inclusive = true};
+	*last = (tsurugi_range_end){.key = (unsigned char *) range->high, .bytes = range->high_bytes, .inclusive = true};
+	return true;
+}
+
+bool
+tsurugi_sought_next_turn(tsurugi_scan *scan)
+{
+	tsurugi_sought *sought = scan->sought;
+
+	if (sought->nothing || ++sought->turn >= sought->read_count)
+		return false;
+	scan->ready = false;
+	return true;
+}
+
+const tg_sought *
+tsurugi_sought_of(const tsurugi_scan *scan)
+{
+	return &scan->sought->storage;
+}
+
+void
+tsurugi_sought_forget(tsurugi_scan *scan)
+{
+	if (scan->sought->context != NULL)
+		MemoryContextDelete(scan->sought->context);
+	scan->sought->context = NULL;
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+static bool
+accepts(Condition *condition, const uint64_t *found)
+{
+	for (int i = 0; i < condition->key_count; i++)
+	{
+		int range = condition->ranges[i];
+
+		if ((found[range / 64] >> range % 64 & 1) == 0)
+			condition->check[i] = GIN_FALSE;
+		else
+			condition->check[i] = condition->vague[i] ? GIN_MAYBE : GIN_TRUE;
+	}
+	return may_match(condition);
+}
+
+unsigned
+tsurugi_sought_filter(tsurugi_scan *scan, unsigned count)
+{
+	tsurugi_sought *sought = scan->sought;
+	unsigned words = tg_sought_words(sought->storage.count);
+	MemoryContext caller;
+	uint16_t kept[TG_RANGE_ROWS_AHEAD];
+	unsigned kept_count = 0;
+
+	if (sought->storage.found == NULL)
+		return count;
+	Assert(count <= TG_RANGE_ROWS_AHEAD);
+	caller = MemoryContextSwitchTo(sought->judging);
+	for (unsigned row = 0; row < count; row++)
+	{
+		bool wanted = true;
+
+		for (int i = 0; i < sought->condition_count && wanted; i++)
+			if (sought->conditions[i].asks)
+				wanted = accepts(&sought->conditions[i], sought->storage.found + (size_t) row * words);
+		if (wanted)
+			kept[kept_count++] = (uint16_t) row;
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(sought->judging);
+	tg_vectors_keep(scan->own, kept, kept_count);
+	return kept_count;
+}

@@ -1,0 +1,733 @@
+/*
+ * prepared.c
+ *	  Look-ups and modifications by key that are executed again and again keep their
+ *	  executor state.
+ *
+ * For a point query most of the time in the executor goes into making its
+ * state and tearing it down: memory contexts, a range table, two tuple
+ * descriptors, a slot, our scan.  All of it follows from the plan alone, so
+ * it is made once and kept, and an execution only fills in what is its own:
+ * snapshot, parameters, opened relation.  The state is a genuine one,
+ * made by ExecInitNode, so that between start and end everybody finds what they
+ * expect: ExecutorRun for any receiver, ExecutorFinish, portals, EXPLAIN of a running
+ * query by other libraries.  Only rows for the extended protocol's Execute go
+ * without a receiver (data_row.c).
+ *
+ *	            second sighting of the number
+ *	(nothing) ────────────────────────────────▶ free ──start──▶ running
+ *	    ▲                                        │ ▲               │ │
+ *	    └── stale, or place taken by another ────┘ └──── end ──────┘ │
+ *	    └────── the caller's memory goes without an end (error) ─────┘
+ *
+ * A plan is known by a number that GetForeignPlan has written into it and by
+ * the address of the statement; each alone could come again, both together
+ * mean the same plan, alive.  A number has one place, by its remainder, and
+ * gets it at its second sighting, so that plans for one execution leave nothing
+ * behind.  Who is there already gives way if it has not been used since the
+ * last one that wanted its place.
+ *
+ * 1. Of look-ups only those without any expression are kept: nothing but constants and
+ *	  parameters is compared with the key, no condition, no projection.  So
+ *	  there is no function whose definition, privileges or remembered values
+ *	  could be out of date.  Modifications: prepared_modify.c.
+ * 2. A free state points to nothing that does not live as long: not to the
+ *	  plan, a snapshot, parameters.
+ * 3. What was made from the catalogs is of this revision of the relation's
+ *	  description; any invalidation of the relation makes another.  So it is with
+ *	  the relation's descriptor, which is pinned for each execution: DROP and ALTER find
+ *	  it in use as always.  Privileges are those of each start: that a role was allowed
+ *	  is remembered until any row changes that could be a reason (pg_class, pg_attribute, pg_authid,
+ *	  pg_auth_members, pg_database; pg_proc, for functions that are called), which PostgreSQL's caches, where a check would look, hear of at the same moment.
+ * 4. es_query_cxt is the state's; others allocate in it, and it is emptied at the
+ *	  end.  An execution that is not ended, because of an error, ends with its caller's
+ *	  memory, from which PostgreSQL would have allocated es_query_cxt: there is no
+ *	  other way to hear of all errors.  The state goes with it.
+ *	  The snapshot is not registered once more: the query's descriptor has done that, and outlives the execution.
+ * 5. Whatever else is unusual goes PostgreSQL's way: EXPLAIN, instruments,
+ *	  scrollable cursors, a state that is running already (a cursor left open,
+ *	  recursion), parallel workers.
+ *
+ * What is left of a point query's time is waiting for memory and, where the arena
+ * has no huge pages, more for the translation of addresses than for the
+ * data: a line of the page table, and one of the
+ * hypervisor's, come from memory first.  A prefetch, too, keeps the processor
+ * until its address is translated.  So the start asks for the leaf, the row's
+ * head, its chunk and its cells as early as each is known, what does not depend
+ * on each other at once, and snapshot, privileges, portal and protocol are dealt
+ * with while they come.
+ */
+#include "postgres.h"
+
+#include "src/exec/prepared.h"
+
+#include "access/parallel.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "parser/parsetree.h"
+#include "tcop/pquery.h"
+#include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "src/exec/data_row.h"
+#include "src/exec/fdw.h"
+#include "src/exec/prepared_modify.h"
+#include "src/exec/scan.h"
+#include "src/table/relation.h"
+#include "src/txn/snapshot.h"
+
+#define PLACE_COUNT 64	  /* a state takes 16 kB */
+#define SIGHTED_COUNT 512 /* plannings that a prepared statement's first two executions may lie apart */
+
+/* An executor state, in a memory context of its own. */
+typedef struct Kept
+{
+	uint32_t number;
+	const PlannedStmt *planned; /* compared only */
+	uint64_t revision;
+	Oid oid;
+	const tsurugi_relation *described; /* of this revision */
+	Relation relation;				   /* the same */
+	Index relation_index;			   /* in the range table, from 0 */
+	MemoryContext memory;			   /* of all this */
+	MemoryContext execution;		   /* es_query_cxt */
+	EState *estate;
+	ForeignScanState *node;	  /* NULL: INSERT */
+	ModifyTableState *modify; /* NULL: a look-up */
+	ExprContext *per_tuple;	  /* es_per_tuple_exprcontext, of a modification */
+	List *functions;		  /* that it calls */
+	tsurugi_run_record *record;
+	tsurugi_data_row *row; /* NULL: rows go by the receiver */
+	int slot_count;		   /* as made */
+	int context_count;	   /* the same */
+	bool one_row;		   /* at most */
+
+	/* who was allowed to run it, when privileges were of this age; 0: nobody */
+	Oid allowed;
+	uint64_t allowed_age;
+
+	/* while it runs */
+	MemoryContext caller;				  /* whose going ends it after an error; NULL: free */
+	MemoryContextCallback execution_gone; /* of the caller's memory */
+	struct Kept *outer;					  /* the one that was started before */
+} Kept;
+
+typedef struct Sighting
+{
+	uint32_t number;
+	bool refused; /* the plan is not to be kept */
+} Sighting;
+
+typedef struct Place
+{
+	Kept *kept;
+	bool used; /* since another one wanted the place */
+} Place;
+
+static Place places[PLACE_COUNT];
+static Sighting sighted[SIGHTED_COUNT]; /* by the remainder of the number */
+static Kept *running;					/* the last one started */
+static uint64_t privileges_age = 1;		/* grows when somebody's privileges may have changed */
+
+/* --- making ------------------------------------------------------------------------- */
+
+/* Rule 1, and that the table is ours: another wrapper's plan may seem to have a number, too. */
+static bool
+is_simple_scan(const ForeignScan *plan, const PlannedStmt *planned)
+{
+	Relation relation;
+	bool ours;
+
+	if (plan->operation != CMD_SELECT || plan->scan.scanrelid == 0 || plan->fdw_scan_tlist == NIL ||
+		plan->scan.plan.qual != NIL || plan->fdw_recheck_quals != NIL || plan->scan.plan.initPlan != NIL ||
+		outerPlan(plan) != NULL)
+		return false;
+	relation = table_open(rt_fetch(plan->scan.scanrelid, planned->rtable)->relid, NoLock);
+	ours = GetFdwRoutineForRelation(relation, false)->BeginForeignScan == tsurugiBeginForeignScan;
+	table_close(relation, NoLock);
+	return ours;
+}
+
+static bool
+may_be_kept(const PlannedStmt *planned, List **functions_out)
+{
+	ListCell *cell;
+
+	if (IsParallelWorker())
+		return false;
+	if (IsA(planned->planTree, ModifyTable))
+		return tsurugi_modify_may_be_kept(planned, functions_out);
+	*functions_out = NIL;
+	if (planned->commandType != CMD_SELECT || planned->hasModifyingCTE || planned->rowMarks != NIL ||
+		planned->subplans != NIL || planned->paramExecTypes != NIL || planned->parallelModeNeeded)
+		return false;
+	/* Else it may matter that the transaction is read-only (ExecCheckXactReadOnly). */
+	foreach (cell, planned->rtable)
+		if ((lfirst_node(RangeTblEntry, cell)->requiredPerms & ~ACL_SELECT) != 0)
+			return false;
+	/* Else a junk filter is needed. */
+	foreach (cell, planned->planTree->targetlist)
+		if (lfirst_node(TargetEntry, cell)->resjunk)
+			return false;
+	return is_simple_scan((const ForeignScan *) planned->planTree, planned);
+}
+
+/* The scan of a node, without pointers into the plan. */
+static void
+make_scan(ForeignScanState *node)
+{
+	tsurugi_scan *scan = tsurugi_scan_make(node);
+
+	for (int i = 0; i < scan->key_value_count; i++)
+	{
+		tg_assert(scan->key_values[i].state == NULL);
+		scan->key_values[i].expr = copyObject(scan->key_values[i].expr);
+	}
+	scan->learns = true;
+	node->fdw_state = scan;
+	/* Without ExecProcNodeFirst, which is for instruments and for deep trees. */
+	node->ss.ps.ExecProcNodeReal = tsurugi_scan_run;
+	node->ss.ps.ExecProcNode = tsurugi_scan_run;
+}
+
+static void
+set_parameters(const Kept *kept, ParamListInfo parameters)
+{
+	ListCell *cell;
+
+	foreach (cell, kept->estate->es_exprcontexts)
+		((ExprContext *) lfirst(cell))->ecxt_param_list_info = parameters;
+}
+
+/* Rule 2.  A modification's nodes have a plan of their own. */
+static void
+forget_execution(Kept *kept)
+{
+	EState *estate = kept->estate;
+
+	estate->es_plannedstmt = NULL;
+	estate->es_range_table = NIL;
+	estate->es_relations[kept->relation_index] = NULL;
+	estate->es_snapshot = NULL;
+	estate->es_param_list_info = NULL;
+	estate->es_sourceText = NULL;
+	estate->es_queryEnv = NULL;
+	set_parameters(kept, NULL);
+	if (kept->modify == NULL)
+	{
+		kept->node->ss.ps.plan = NULL;
+		kept->node->ss.ss_currentRelation = NULL;
+	}
+}
+
+/* The nodes of a look-up.  False: they are not what we need. */
+static bool
+make_look_up(Kept *kept, EState *estate, PlannedStmt *planned)
+{
+	ForeignScanState *node =
+		castNode(ForeignScanState, ExecInitNode(planned->planTree, estate, EXEC_FLAG_EXPLAIN_ONLY));
+	const tsurugi_scan *scan;
+
+	if (node->ss.ps.ps_ProjInfo != NULL)
+		return false;
+	make_scan(node);
+	scan = node->fdw_state;
+	kept->node = node;
+	kept->relation = node->ss.ss_currentRelation;
+	kept->relation_index = ((ForeignScan *) node->ss.ps.plan)->scan.scanrelid - 1;
+	kept->row = tsurugi_data_row_make(node->ss.ps.ps_ResultTupleDesc);
+	kept->one_row = scan->shape.way == TSURUGI_WAY_KEY && scan->shape.arrays == 0;
+	return true;
+}
+
+/* The same of a modification. */
+static bool
+make_modification(Kept *kept, EState *estate, PlannedStmt *planned)
+{
+	ModifyTable *plan = copyObject((ModifyTable *) planned->planTree);
+	int parameters = list_length(planned->paramExecTypes); /* EvalPlanQual's, which does not run here */
+
+	estate->es_param_exec_vals = parameters == 0 ? NULL : palloc0(parameters * sizeof(ParamExecData));
+	kept->modify = castNode(ModifyTableState, ExecInitNode((Plan *) plan, estate, EXEC_FLAG_EXPLAIN_ONLY));
+	kept->node = tsurugi_modify_node(kept->modify);
+	kept->relation = kept->modify->resultRelInfo->ri_RelationDesc;
+	kept->relation_index = kept->modify->resultRelInfo->ri_RangeTableIndex - 1;
+	kept->per_tuple = MakePerTupleExprContext(estate);
+	return tsurugi_modify_make(kept->modify);
+}
+
+/* A free state for this plan, or NULL.  As InitPlan (execMain.c) makes it. */
+static Kept *
+make(uint32_t number, PlannedStmt *planned)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	List *functions;
+	EState *estate;
+	Kept *kept;
+	ListCell *cell;
+	bool made;
+
+	if (!may_be_kept(planned, &functions))
+		return NULL;
+	/* After an error it goes with the caller's memory. */
+	estate = CreateExecutorState();
+	MemoryContextSwitchTo(estate->es_query_cxt);
+	estate->es_plannedstmt = planned;
+	ExecInitRangeTable(estate, planned->rtable);
+	kept = palloc0(sizeof(*kept));
+	/* so that our callbacks make nothing: it would belong to an execution */
+	made = IsA(planned->planTree, ModifyTable) ? make_modification(kept, estate, planned)
+											   : make_look_up(kept, estate, planned);
+	if (made)
+	{
+		kept->number = number;
+		kept->planned = planned;
+		kept->functions = list_copy(functions);
+		kept->oid = RelationGetRelid(kept->relation);
+		kept->described = tsurugi_relation_get(kept->relation);
+		kept->revision = kept->described->revision;
+		kept->memory = estate->es_query_cxt;
+		kept->execution = AllocSetContextCreate(kept->memory, "tsurugi_fdw execution", ALLOCSET_SMALL_SIZES);
+		kept->estate = estate;
+		kept->record = tsurugi_snapshot_record_make();
+		kept->slot_count = list_length(estate->es_tupleTable);
+		kept->context_count = list_length(estate->es_exprcontexts);
+	}
+	ExecCloseRangeTableRelations(estate);
+	MemoryContextSwitchTo(caller);
+	if (!made)
+	{
+		FreeExecutorState(estate);
+		return NULL;
+	}
+	forget_execution(kept);
+	estate->es_query_cxt = kept->execution;
+	foreach (cell, estate->es_exprcontexts)
+		((ExprContext *) lfirst(cell))->ecxt_per_query_memory = kept->execution;
+	MemoryContextSetIdentifier(kept->memory, "kept by tsurugi_fdw");
+	MemoryContextSetParent(kept->memory, CacheMemoryContext);
+	return kept;
+}
+
+static void
+discard(Kept *kept)
+{
+	Place *place = &places[kept->number % PLACE_COUNT];
+
+	if (place->kept == kept)
+		place->kept = NULL;
+	MemoryContextDelete(kept->memory);
+}
+
+/* --- running ---------------------------------------------------------------------------- */
+
+static void
+stop_running(Kept *kept)
+{
+	Kept **link = &running;
+
+	while (*link != kept)
+		link = &(*link)->outer;
+	*link = kept->outer;
+	kept->caller = NULL;
+	MemoryContextSetIdentifier(kept->execution, NULL);
+	tsurugi_snapshot_record_end(kept->record);
+}
+
+/* Rule 4: the caller's memory goes. */
+static void
+execution_gone(void *argument)
+{
+	Kept *kept = argument;
+
+	stop_running(kept);
+	discard(kept);
+}
+
+static void
+start_running(Kept *kept)
+{
+	kept->caller = CurrentMemoryContext;
+	kept->execution_gone.func = execution_gone;
+	kept->execution_gone.arg = kept;
+	MemoryContextRegisterResetCallback(kept->caller, &kept->execution_gone);
+	MemoryContextSetIdentifier(kept->execution, "running");
+	kept->outer = running;
+	running = kept;
+}
+
+/* As MemoryContextUnregisterResetCallback of later versions of PostgreSQL. */
+static void
+forget_caller(Kept *kept)
+{
+	MemoryContextCallback **link = &kept->caller->reset_cbs;
+
+	while (*link != &kept->execution_gone)
+		link = &(*link)->next;
+	*link = (*link)->next;
+}
+
+/* NULL: INSERT. */
+static inline tsurugi_scan *
+scan_of(const Kept *kept)
+{
+	return kept->modify == NULL ? kept->node->fdw_state : tsurugi_modify_scan(kept->modify);
+}
+
+static void
+begin_execution(Kept *kept, QueryDesc *query, int flags)
+{
+	EState *estate = kept->estate;
+	ForeignScanState *node = kept->node;
+
+	start_running(kept);
+	set_parameters(kept, query->params);
+	if (likely(node != NULL))
+		tsurugi_scan_expect_leaf(scan_of(kept));
+
+	/* as standard_ExecutorStart and InitPlan */
+	estate->es_direction = ForwardScanDirection;
+	estate->es_snapshot = query->snapshot;
+	estate->es_plannedstmt = query->plannedstmt;
+	estate->es_range_table = query->plannedstmt->rtable;
+	estate->es_relations[kept->relation_index] = kept->relation;
+	estate->es_param_list_info = query->params;
+	estate->es_sourceText = query->sourceText;
+	estate->es_queryEnv = query->queryEnv;
+	estate->es_processed = 0;
+	estate->es_top_eflags = flags | EXEC_FLAG_SKIP_TRIGGERS;
+	estate->es_finished = false;
+	estate->es_use_parallel_mode = false;
+	estate->es_jit_flags = query->plannedstmt->jitFlags;
+	if (kept->modify != NULL)
+	{
+		estate->es_output_cid = GetCurrentCommandId(true);
+		tsurugi_modify_begin(kept->modify);
+	}
+	else
+	{
+		node->ss.ps.plan = query->plannedstmt->planTree;
+		node->ss.ss_currentRelation = kept->relation;
+	}
+	if (likely(node != NULL))
+	{
+		tsurugi_snapshot_record_begin(kept->record, estate);
+		tsurugi_scan_start(scan_of(kept));
+	}
+
+	query->estate = estate;
+	query->planstate = kept->modify != NULL ? &kept->modify->ps : &node->ss.ps;
+	query->tupDesc = query->planstate->ps_ResultTupleDesc;
+}
+
+/* Opens the relation; false if it is not as it was. */
+static bool
+open_relation(Kept *kept)
+{
+	Relation relation;
+	const tsurugi_relation *described;
+
+	if (likely(tsurugi_relation_is_as_described(kept->oid, kept->described, kept->revision)))
+	{
+		RelationIncrementReferenceCount(kept->relation);
+		return true;
+	}
+	relation = table_open(kept->oid, NoLock);
+	described = tsurugi_relation_get(relation);
+	if (relation == kept->relation && described == kept->described && described->revision == kept->revision)
+		return true;
+	table_close(relation, NoLock);
+	return false;
+}
+
+/* Rule 3. */
+static void
+check_privileges(Kept *kept, const QueryDesc *query)
+{
+	uint64_t age = privileges_age;
+	ListCell *cell;
+
+	if (likely(kept->allowed == GetUserId() && kept->allowed_age == age && ExecutorCheckPerms_hook == NULL))
+		return;
+	ExecCheckRTPerms(query->plannedstmt->rtable, true);
+	foreach (cell, kept->functions)
+	{
+		AclResult result = pg_proc_aclcheck(lfirst_oid(cell), GetUserId(), ACL_EXECUTE);
+
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, OBJECT_FUNCTION, get_func_name(lfirst_oid(cell)));
+	}
+	kept->allowed = GetUserId();
+	kept->allowed_age = age;
+}
+
+/*
+ * Starts a free state; false if it is stale.  An error from begin_execution on
+ * leaves it running, until the caller's memory goes.
+ */
+static bool
+start_kept(Kept *kept, QueryDesc *query, int flags)
+{
+	tsurugi_scan *scan = scan_of(kept);
+
+	if (!open_relation(kept))
+		return false;
+	begin_execution(kept, query, flags);
+	if (likely(scan != NULL))
+		tsurugi_scan_expect_row(scan);
+	check_privileges(kept, query);
+	if (likely(scan != NULL))
+		tsurugi_scan_expect_cells(scan);
+	return true;
+}
+
+/* ExecutePlan (execMain.c), and what the receiver would do.  The number of rows. */
+static uint64
+send_rows(Kept *kept, uint64 count, const int16 *formats)
+{
+	PlanState *node = &kept->node->ss.ps;
+	uint64 sent = 0;
+
+	MemoryContextSwitchTo(node->ps_ExprContext->ecxt_per_tuple_memory);
+	while (count == 0 || sent < count)
+	{
+		TupleTableSlot *slot = tsurugi_scan_run(node);
+
+		if (TupIsNull(slot))
+			break;
+		tsurugi_data_row_send(kept->row, slot, formats);
+		sent++;
+		if (kept->one_row)
+			break;
+		MemoryContextReset(node->ps_ExprContext->ecxt_per_tuple_memory);
+	}
+	return sent;
+}
+
+/* Runs it without its receiver, whose state costs more than one row; false if it is needed. */
+static bool
+run_kept(Kept *kept, QueryDesc *query, ScanDirection direction, uint64 count)
+{
+	const PlanState *node;
+	MemoryContext caller = CurrentMemoryContext;
+
+	if (kept->row == NULL)
+		return false;
+	node = &kept->node->ss.ps;
+	if (direction != ForwardScanDirection || node->instrument != NULL || node->ExecProcNode != tsurugi_scan_run ||
+		ActivePortal == NULL || ActivePortal->queryDesc != query || ActivePortal->formats == NULL ||
+		!tsurugi_data_row_serves(kept->row, query->dest, ActivePortal->formats))
+		return false;
+	if (query->totaltime != NULL)
+		InstrStartNode(query->totaltime);
+	kept->estate->es_direction = direction;
+	kept->estate->es_processed = send_rows(kept, count, ActivePortal->formats);
+	MemoryContextSwitchTo(caller);
+	if (query->totaltime != NULL)
+		InstrStopNode(query->totaltime, kept->estate->es_processed);
+	return true;
+}
+
+/* Whether nobody has hung anything on the state that an end would have to take off. */
+static bool
+is_as_made(const Kept *kept)
+{
+	const EState *estate = kept->estate;
+	ListCell *cell;
+
+	foreach (cell, estate->es_exprcontexts)
+		if (((ExprContext *) lfirst(cell))->ecxt_callbacks != NULL)
+			return false;
+	return list_length(estate->es_tupleTable) == kept->slot_count &&
+		   list_length(estate->es_exprcontexts) == kept->context_count &&
+		   estate->es_per_tuple_exprcontext == kept->per_tuple && estate->es_subplanstates == NIL &&
+		   estate->es_auxmodifytables == NIL && estate->es_trig_target_relations == NIL &&
+		   estate->es_partition_directory == NULL && estate->es_jit == NULL &&
+		   (kept->modify != NULL ? tsurugi_modify_is_as_made(kept->modify) : kept->node->ss.ps.instrument == NULL);
+}
+
+/* What the ends of its nodes do. */
+static void
+end_nodes(Kept *kept)
+{
+	ListCell *cell;
+
+	if (kept->modify != NULL)
+		tsurugi_modify_rest(kept->modify);
+	else
+		tsurugi_scan_detach(kept->node->fdw_state);
+	foreach (cell, kept->estate->es_tupleTable)
+		ExecClearTuple(lfirst(cell));
+}
+
+static void
+end_kept(Kept *kept, QueryDesc *query)
+{
+	EState *estate = kept->estate;
+
+	/* as standard_ExecutorEnd and what it calls */
+	end_nodes(kept);
+	RelationClose(kept->relation);
+	forget_caller(kept);
+	stop_running(kept);
+	if (is_as_made(kept))
+	{
+		ListCell *cell;
+
+		foreach (cell, estate->es_exprcontexts)
+			MemoryContextReset(((ExprContext *) lfirst(cell))->ecxt_per_tuple_memory);
+		MemoryContextReset(kept->execution);
+		if (kept->row != NULL)
+			tsurugi_data_row_rest(kept->row);
+		forget_execution(kept);
+	}
+	else
+	{
+		FreeExecutorState(estate);
+		discard(kept);
+	}
+	query->tupDesc = NULL;
+	query->estate = NULL;
+	query->planstate = NULL;
+	query->totaltime = NULL;
+}
+
+/* --- the executor's hooks ------------------------------------------------------------------ */
+
+/* Makes a state for a plan that has none yet, if it is due; else NULL. */
+static Kept *
+take_place(Place *place, uint32_t number, PlannedStmt *planned)
+{
+	Sighting *sighting = &sighted[number % SIGHTED_COUNT];
+
+	if (sighting->number != number)
+	{
+		*sighting = (Sighting){.number = number};
+		return NULL;
+	}
+	if (sighting->refused)
+		return NULL;
+	if (place->kept != NULL)
+	{
+		bool used = place->used;
+
+		place->used = false;
+		if (used || place->kept->caller != NULL)
+			return NULL;
+		discard(place->kept);
+	}
+	place->kept = make(number, planned);
+	sighting->refused = place->kept == NULL;
+	return place->kept;
+}
+
+/* The state for a plan with this number, free; NULL if this execution is to go PostgreSQL's way. */
+static Kept *
+find_free(uint32_t number, PlannedStmt *planned)
+{
+	Place *place = &places[number % PLACE_COUNT];
+	Kept *kept = place->kept;
+
+	if (kept == NULL || kept->number != number || kept->planned != planned)
+		return take_place(place, number, planned);
+	place->used = true;
+	return kept->caller == NULL ? kept : NULL;
+}
+
+/* The number of a plan whose state may be kept; else 0. */
+static inline uint32_t
+number_of(const PlannedStmt *planned)
+{
+	if (IsA(planned->planTree, ForeignScan))
+		return tsurugi_plan_number((ForeignScan *) planned->planTree);
+	if (IsA(planned->planTree, ModifyTable) && !XactReadOnly && !IsInParallelMode())
+		return tsurugi_modify_number((ModifyTable *) planned->planTree);
+	return 0;
+}
+
+static bool
+start_as_kept(QueryDesc *query, int flags)
+{
+	uint32_t number = number_of(query->plannedstmt);
+	Kept *kept;
+
+	if (number == 0 || (flags & ~EXEC_FLAG_SKIP_TRIGGERS) != 0 || query->instrument_options != 0 ||
+		query->snapshot == InvalidSnapshot || query->crosscheck_snapshot != InvalidSnapshot)
+		return false;
+	kept = find_free(number, query->plannedstmt);
+	if (kept == NULL)
+		return false;
+	if (start_kept(kept, query, flags))
+		return true;
+	discard(kept);
+	return false;
+}
+
+static void
+start_query(QueryDesc *query, int flags)
+{
+	if (!start_as_kept(query, flags))
+		standard_ExecutorStart(query, flags);
+}
+
+/* The running state of a query; NULL: PostgreSQL has started it. */
+static inline Kept *
+find_running(const QueryDesc *query)
+{
+	Kept *kept = running;
+
+	while (kept != NULL && kept->estate != query->estate)
+		kept = kept->outer;
+	return kept;
+}
+
+static void
+run_query(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
+{
+	Kept *kept = find_running(query);
+
+	if (kept == NULL || !run_kept(kept, query, direction, count))
+		standard_ExecutorRun(query, direction, count, once);
+}
+
+static void
+end_query(QueryDesc *query)
+{
+	Kept *kept = find_running(query);
+
+	if (kept != NULL)
+		end_kept(kept, query);
+	else
+		standard_ExecutorEnd(query);
+}
+
+static void
+privileges_changed(Datum argument, int cache, uint32 hash)
+{
+	privileges_age++;
+}
+
+void
+tsurugi_prepared_init(void)
+{
+	static const int caches[] = {RELOID, ATTNUM, AUTHOID, AUTHMEMROLEMEM, DATABASEOID, PROCOID};
+
+	if (ExecutorStart_hook != NULL || ExecutorRun_hook != NULL || ExecutorEnd_hook != NULL)
+	{
+		ereport(LOG, (errmsg("tsurugi_fdw is not the first library that hooks into the executor"),
+					  errdetail("Prepared statements that look up or change one row are slower."),
+					  errhint("Write tsurugi_fdw first in shared_preload_libraries.")));
+		return;
+	}
+	ExecutorStart_hook = start_query;
+	ExecutorRun_hook = run_query;
+	ExecutorEnd_hook = end_query;
+	for (int i = 0; i < lengthof(caches); i++)
+		CacheRegisterSyscacheCallback(caches[i], privileges_changed, (Datum) 0);
+}

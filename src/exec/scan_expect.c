@@ -1,0 +1,122 @@
+/*
+ * scan_expect.c
+ *	  A look-up asks for the memory that it will need.
+ *
+ *	  key --> inner nodes --> leaf --> row's head --> chunk, cells
+ *
+ * Nearly every look-up finds the last four outside of the processor's caches, and
+ * their addresses outside of its translation buffers.  Each follows from the one
+ * before, so they are asked for in steps, and between two steps PostgreSQL does
+ * what has to be done anyway.  Some can be guessed before they are known, and are
+ * asked for earlier: the slots in the leaf (btree.c), the place of a cell in its chunk
+ * (table.h), or, in tables that were filled in the order of their keys, all of it at once (below).  Then
+ * nothing is looked up before the run.  A wrong guess costs a few lines of the caches.
+ */
+#include "postgres.h"
+
+#include "src/exec/scan.h"
+
+#include "src/exec/scan_key.h"
+
+#define CELLS_EXPECTED 8 /* cells that are fetched into the cache ahead of time */
+
+static void
+expect_version(const tsurugi_scan *scan, tg_table *table, tg_version version)
+{
+	const tg_layout *layout = tg_load_acquire(&table->layout);
+
+	for (int i = 0; i < Min(scan->column_count, CELLS_EXPECTED); i++)
+		if (scan->columns[i] < layout->column_count)
+			tg_version_expect(layout, version, scan->columns[i]);
+}
+
+/*
+ * Rows that came in the order of their keys (tg_row_guess) lie in it, too, in chunks that
+ * follow each other.  While that is so neither the row's head nor the values need wait for
+ * what tells where they are.  Whether the values could be asked for.
+ */
+static bool
+expect_guessed(const tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+	unsigned filled = tg_load_acquire(&table->layout)->filled;
+	tg_chunk *chunk;
+	uint32_t place;
+	uint32_t row;
+
+	if (!tg_row_guess_get(&scan->row_guess, table, scan->key, scan->key_bytes, &row))
+		return false;
+	__builtin_prefetch(tg_row_head(table, row));
+	place = row + scan->place_ahead;
+	if (!scan->place_ahead_steady || place / filled >= tg_table_chunk_count(table))
+		return false;
+	chunk = tg_table_chunk(table, place / filled);
+	if (chunk == NULL)
+		return false;
+	expect_version(scan, table, tg_version_make(chunk, place % filled));
+	return true;
+}
+
+void
+tsurugi_scan_expect_leaf(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+
+	scan->row_expected = false;
+	scan->all_expected = false;
+	if (!(scan->shape.way == TSURUGI_WAY_KEY || scan->one_row) || scan->shape.arrays != 0 ||
+		!tsurugi_scan_make_key(scan))
+		return;
+	tg_epoch_enter(scan->session);
+	scan->all_expected = expect_guessed(scan);
+	tg_btree_expect(tg_index_tree(table, tsurugi_scan_stored(scan)), scan->key, scan->key_bytes);
+	tg_epoch_leave(scan->session);
+}
+
+void
+tsurugi_scan_learn(tsurugi_scan *scan, const tg_chunk *chunk, unsigned slot)
+{
+	uint32_t place_ahead = chunk->index * chunk->layout->filled + slot - scan->row;
+
+	tg_row_guess_learn(&scan->row_guess, scan->key, scan->key_bytes, scan->row);
+	scan->place_ahead_steady = place_ahead == scan->place_ahead;
+	scan->place_ahead = place_ahead;
+}
+
+/*
+ * What it finds is what the run would find, as long as the scan's snapshot stays
+ * the same.  If that sees a version under the key, now or at the run, the key
+ * leads to that row from before the snapshot's time until it is withdrawn: a
+ * row somebody may see is neither closed nor given to others.  If it sees none,
+ * neither does it see one of another row that has come here meanwhile.
+ */
+void
+tsurugi_scan_expect_row(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+
+	if (scan->key_bytes == 0 || scan->all_expected || scan->one_row)
+		return;
+	tg_epoch_enter(scan->session);
+	if (tg_btree_find(tg_load_acquire(&table->index), scan->key, scan->key_bytes, &scan->row) == TG_OK)
+	{
+		__builtin_prefetch(tg_row_head(table, scan->row));
+		scan->row_expected = true;
+	}
+	tg_epoch_leave(scan->session);
+}
+
+void
+tsurugi_scan_expect_cells(tsurugi_scan *scan)
+{
+	tg_table *table = scan->described->table;
+	tg_version head;
+
+	if (!scan->row_expected)
+		return;
+	tg_epoch_enter(scan->session);
+	head = tg_load_acquire(tg_row_head(table, scan->row));
+	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
+		expect_version(scan, table, head);
+	tg_epoch_leave(scan->session);
+}

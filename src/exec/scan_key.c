@@ -1,0 +1,514 @@
+/*
+ * scan_key.c
+ *	  The keys that a scan looks for, from the values that its plan compares with.
+ *
+ * A value need not be one that the column can hold (scan_fit.h).  Where it lies among
+ * those that it can decides what is found.
+ *
+ * Where columns may have any value of an array, one combination of values after
+ * the other has its turn: the arrays sorted as the index is, the last column's
+ * fastest, so that rows come in the index's order all the same.
+ */
+#include "postgres.h"
+
+#include "src/exec/scan_key.h"
+
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "src/txn/errors.h"
+#include "src/txn/kinds.h"
+#include "src/value/scan_fit.h"
+
+/* --- setting up ---------------------------------------------------------------------- */
+
+/* Bytes that a buffer for parts of the index's keys needs. */
+static size_t
+key_capacity(const tsurugi_index *index)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < index->key_count; i++)
+	{
+		if (index->key[i].codec.kind == TG_KIND_STRING)
+			return TG_KEY_BYTES_MAX + 1;
+		bytes += sizeof(tg_value) + 1;
+	}
+	return bytes;
+}
+
+static const tsurugi_index *
+find_index(const tsurugi_relation *described, Oid oid)
+{
+	for (int i = 0; i < described->index_count; i++)
+	{
+		if (described->indexes[i].oid == oid)
+			return &described->indexes[i];
+	}
+	elog(ERROR, "index %u of relation %u is not there", oid, described->oid);
+}
+
+static void
+init_value(tsurugi_scan *scan, int i, int column, bool is_array, Expr *expr)
+{
+	tsurugi_key_value *value = &scan->key_values[i];
+
+	value->column = &scan->index->key[column];
+	value->expr = expr;
+	value->is_array = is_array;
+	value->type = exprType((Node *) expr);
+	if (is_array)
+		value->type = get_base_element_type(value->type);
+	if (!tsurugi_is_plain_value(expr))
+		value->state = ExecInitExpr(expr, &scan->node->ss.ps);
+}
+
+/* A bound's values, from the i-th on. */
+static void
+init_bound(tsurugi_scan *scan, ForeignScan *plan, int *i, int count)
+{
+	for (int more = 0; more < count; more++, (*i)++)
+		init_value(scan, *i, scan->shape.fixed_count + more, false, list_nth(plan->fdw_exprs, *i));
+}
+
+void
+tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
+{
+	const tsurugi_shape *shape = &scan->shape;
+	int fixed_count;
+	size_t capacity;
+	int i = 0;
+
+	scan->index = find_index(scan->described, shape->index);
+	capacity = key_capacity(scan->index);
+	scan->key_value_count = tsurugi_shape_value_count(shape);
+	scan->one_row = scan->index->spec.unique && shape->fixed_count == scan->index->key_count && shape->nulls == 0;
+	scan->key_values = palloc0(sizeof(tsurugi_key_value) * Max(scan->key_value_count, 1) + 2 * capacity);
+	scan->key = (unsigned char *) (scan->key_values + Max(scan->key_value_count, 1));
+	scan->key_high = scan->key + capacity;
+	fixed_count = scan->index->gin == NULL ? shape->fixed_count : 0;
+	for (int column = 0; column < fixed_count; column++)
+	{
+		if ((shape->nulls >> column & 1) == 0)
+		{
+			init_value(scan, i, column, (shape->arrays >> column & 1) != 0, list_nth(plan->fdw_exprs, i));
+			i++;
+		}
+	}
+	init_bound(scan, plan, &i, tsurugi_shape_low_count(shape));
+	init_bound(scan, plan, &i, tsurugi_shape_high_count(shape));
+	/* A value a condition, of which there may be more than columns; what they are of, gin_scan.c and cover_scan.c know. */
+	for (; i < scan->key_value_count; i++)
+		init_value(scan, i, 0, false, list_nth(plan->fdw_exprs, i));
+}
+
+/* --- values ------------------------------------------------------------------------------ */
+
+Datum
+tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
+{
+	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
+
+	if (value->state != NULL)
+		return ExecEvalExprSwitchContext(value->state, context, null);
+	if (IsA(value->expr, Const))
+	{
+		*null = ((Const *) value->expr)->constisnull;
+		return ((Const *) value->expr)->constvalue;
+	}
+	else
+	{
+		/* As ExecEvalParamExtern (execExprInterp.c). */
+		int id = ((Param *) value->expr)->paramid;
+		ParamListInfo params = context->ecxt_param_list_info;
+		ParamExternData workspace;
+		ParamExternData *param;
+
+		if (params == NULL || id <= 0 || id > params->numParams)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no value found for parameter %d", id)));
+		param =
+			params->paramFetch != NULL ? params->paramFetch(params, id, false, &workspace) : &params->params[id - 1];
+		if (!OidIsValid(param->ptype))
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no value found for parameter %d", id)));
+		*null = param->isnull;
+		return param->value;
+	}
+}
+
+/* Appends a value that is not NULL to a key, or its neighbour on this side.  *bytes is the new length. */
+static tsurugi_fit
+append_datum(tsurugi_scan *scan, const tsurugi_key_value *value, Datum datum, tg_key_side side, unsigned char *key,
+			 size_t *bytes)
+{
+	tg_value stored;
+	tsurugi_fit where = tsurugi_fit_value(scan->described->table, value->column, value->type, datum, side, &stored);
+
+	if (where == FIT_WITHIN || where == FIT_BETWEEN || where == FIT_UNRANKED)
+	{
+		bool is_there;
+
+		*bytes = tg_key_append_near(scan->described->table, key, *bytes, &value->column->part,
+									(tg_kind) value->column->codec.kind, &stored, side, &is_there);
+		if (!is_there)
+			where = FIT_UNRANKED;
+	}
+	if (where == FIT_UNRANKED)
+		scan->unranked = true;
+	return where;
+}
+
+/* The same of the i-th value. */
+static tsurugi_fit
+append_value(tsurugi_scan *scan, int i, tg_key_side side, unsigned char *key, size_t *bytes)
+{
+	bool null;
+	Datum datum = tsurugi_scan_value_of(scan, &scan->key_values[i], &null);
+
+	return null ? FIT_NOWHERE : append_datum(scan, &scan->key_values[i], datum, side, key, bytes);
+}
+
+/* Without a bound, or with one beyond all values: where the NULLs begin. */
+static void
+end_at_nulls(const tsurugi_key_column *column, tsurugi_range_end *end)
+{
+	end->bytes = tg_key_append_not_null(end->key, end->bytes, &column->part);
+	end->inclusive = true;
+}
+
+/*
+ * A value, if it has a place, behind *bytes of a key.  Of one that has no rank the gap that it would be in: others may come into that between the
+ * two looks, but nothing that is left out of it then is where the value is; and if that comes itself, its place is known.
+ */
+static tsurugi_fit
+append_or_gap(tsurugi_scan *scan, const tsurugi_key_value *value, Datum datum, size_t *bytes)
+{
+	bool descending = (value->column->part.order & TG_KEY_DESCENDING) != 0;
+	tsurugi_range_end first = {.key = scan->key, .bytes = *bytes};
+	tsurugi_range_end last = {.key = scan->key_high, .bytes = *bytes};
+	tsurugi_fit where =
+		append_datum(scan, value, datum, descending ? TG_KEY_ABOVE : TG_KEY_BELOW, first.key, &first.bytes);
+
+	if (likely(where != FIT_UNRANKED))
+	{
+		*bytes = first.bytes;
+		return where;
+	}
+	memcpy(last.key, scan->key, *bytes);
+	where = append_datum(scan, value, datum, descending ? TG_KEY_BELOW : TG_KEY_ABOVE, last.key, &last.bytes);
+	if (where == FIT_WITHIN)
+	{
+		*bytes = last.bytes;
+		memcpy(scan->key, last.key, last.bytes);
+		return where;
+	}
+	scan->gap[0] = first;
+	scan->gap[1] = last;
+	scan->has_gap = true;
+	return where;
+}
+
+/* --- arrays ------------------------------------------------------------------------------- */
+
+static int
+compare_elements(const void *a, const void *b)
+{
+	const tsurugi_key_bytes *left = a;
+	const tsurugi_key_bytes *right = b;
+	int order = memcmp(left->data, right->data, Min(left->bytes, right->bytes));
+
+	if (order == 0)
+		order = (left->bytes > right->bytes) - (left->bytes < right->bytes);
+	return order != 0 ? order : (left->gap != NULL) - (right->gap != NULL);
+}
+
+/* In the order of the scan, each once. */
+static void
+sort_elements(tsurugi_key_value *value, bool backward)
+{
+	int count = 0;
+
+	qsort(value->elements, value->element_count, sizeof(tsurugi_key_bytes), compare_elements);
+	for (int i = 0; i < value->element_count; i++)
+	{
+		if (count == 0 || value->elements[i].gap != NULL ||
+			compare_elements(&value->elements[count - 1], &value->elements[i]) != 0)
+			value->elements[count++] = value->elements[i];
+	}
+	value->element_count = count;
+	for (int i = 0; backward && i < count / 2; i++)
+	{
+		tsurugi_key_bytes other = value->elements[i];
+
+		value->elements[i] = value->elements[count - 1 - i];
+		value->elements[count - 1 - i] = other;
+	}
+}
+
+static unsigned char *
+copy_bytes(const tsurugi_scan *scan, const unsigned char *data, size_t bytes)
+{
+	return memcpy(MemoryContextAlloc(scan->elements, bytes), data, bytes);
+}
+
+/* An element whose encoding, or whose gap, is in the scan. */
+static void
+keep_element(tsurugi_scan *scan, tsurugi_key_bytes *element, size_t bytes)
+{
+	*element = (tsurugi_key_bytes){.bytes = bytes};
+	if (scan->has_gap)
+	{
+		element->gap = MemoryContextAlloc(scan->elements, sizeof(scan->gap));
+		for (int i = 0; i < 2; i++)
+		{
+			element->gap[i] = scan->gap[i];
+			element->gap[i].key = copy_bytes(scan, scan->gap[i].key, scan->gap[i].bytes);
+		}
+		element->bytes = element->gap[0].bytes;
+	}
+	element->data = element->gap != NULL ? element->gap[0].key : copy_bytes(scan, scan->key, bytes);
+	scan->has_gap = false;
+}
+
+/* Computes an array and encodes its elements; those that no row can have, nor get, are left out. */
+static void
+make_elements(tsurugi_scan *scan, tsurugi_key_value *value)
+{
+	bool null;
+	Datum datum = tsurugi_scan_value_of(scan, value, &null);
+	ArrayType *array;
+	Datum *elements;
+	bool *nulls;
+	int count;
+	int16 length;
+	bool by_value;
+	char align;
+
+	value->turn = 0;
+	value->element_count = 0;
+	if (null)
+		return;
+	array = DatumGetArrayTypeP(datum);
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &align);
+	deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, align, &elements, &nulls, &count);
+	value->elements = MemoryContextAllocHuge(scan->elements, Max(count, 1) * sizeof(tsurugi_key_bytes));
+	for (int i = 0; i < count; i++)
+	{
+		size_t bytes = 0;
+
+		/* the buffers are not in use yet */
+		if (!nulls[i] && (append_or_gap(scan, value, elements[i], &bytes) == FIT_WITHIN || scan->has_gap))
+			keep_element(scan, &value->elements[value->element_count++], bytes);
+	}
+	sort_elements(value, scan->shape.backward);
+}
+
+/* All arrays, once per scan. */
+static void
+make_arrays(tsurugi_scan *scan)
+{
+	if (scan->elements != NULL)
+		return;
+	scan->elements =
+		AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt, "tsurugi_fdw array keys", ALLOCSET_SMALL_SIZES);
+	for (int i = 0; i < scan->key_value_count; i++)
+	{
+		if (scan->key_values[i].is_array)
+			make_elements(scan, &scan->key_values[i]);
+	}
+}
+
+void
+tsurugi_scan_forget_arrays(tsurugi_scan *scan)
+{
+	if (scan->elements != NULL)
+		MemoryContextDelete(scan->elements);
+	scan->elements = NULL;
+}
+
+bool
+tsurugi_scan_next_turn(tsurugi_scan *scan)
+{
+	for (int i = scan->key_value_count - 1; scan->elements != NULL && i >= 0; i--)
+	{
+		tsurugi_key_value *value = &scan->key_values[i];
+
+		if (!value->is_array)
+			continue;
+		if (++value->turn < value->element_count)
+		{
+			scan->ready = false;
+			scan->looked_up = false;
+			scan->key_bytes = 0;
+			return true;
+		}
+		value->turn = 0;
+	}
+	return false;
+}
+
+/* --- whole keys and ranges ----------------------------------------------------------------- */
+
+/* Appends the element whose turn it is.  False if no row can have it. */
+static bool
+append_element(tsurugi_scan *scan, const tsurugi_key_value *value, size_t *bytes)
+{
+	const tsurugi_key_bytes *element = &value->elements[value->turn];
+	tsurugi_range_end *gap = scan->gap;
+
+	if (value->element_count == 0)
+		return false;
+	if (element->gap == NULL)
+	{
+		if (*bytes + element->bytes > TG_KEY_BYTES_MAX)
+			return false;
+		memcpy(scan->key + *bytes, element->data, element->bytes);
+		*bytes += element->bytes;
+		return true;
+	}
+	memcpy(scan->key_high, scan->key, *bytes);
+	gap[0] = (tsurugi_range_end){.key = scan->key, .bytes = *bytes};
+	gap[1] = (tsurugi_range_end){.key = scan->key_high, .bytes = *bytes};
+	for (int i = 0; i < 2; i++)
+	{
+		size_t more = Min(element->gap[i].bytes, TG_KEY_BYTES_MAX - *bytes);
+
+		memcpy(gap[i].key + *bytes, element->gap[i].key, more);
+		gap[i].bytes += more;
+	}
+	scan->has_gap = scan->unranked = true;
+	return false;
+}
+
+/* The part of a column that is fixed.  False if no row can have it. */
+static bool
+append_fixed(tsurugi_scan *scan, int column, int *i, size_t *bytes)
+{
+	const tsurugi_key_value *value;
+	Datum datum;
+	bool null;
+
+	if ((scan->shape.nulls >> column & 1) != 0)
+	{
+		*bytes = tg_key_append_null(scan->key, *bytes, &scan->index->key[column].part);
+		return *bytes != SIZE_MAX;
+	}
+	value = &scan->key_values[(*i)++];
+	if (value->is_array)
+		return append_element(scan, value, bytes);
+	datum = tsurugi_scan_value_of(scan, value, &null);
+	return !null && append_or_gap(scan, value, datum, bytes) == FIT_WITHIN;
+}
+
+/* The fixed columns' values; false if no row can have them. */
+static bool
+make_fixed(tsurugi_scan *scan, size_t *bytes)
+{
+	int i = 0;
+
+	scan->unranked = scan->has_gap = false;
+	if (scan->shape.arrays != 0)
+		make_arrays(scan);
+	*bytes = 0;
+	for (int column = 0; column < scan->shape.fixed_count; column++)
+		if (!append_fixed(scan, column, &i, bytes))
+			return false;
+	return true;
+}
+
+/*
+ * A bound's values, from the i-th on.  What it says of the first column is returned; what follows makes the range smaller, as
+ * far as the index has keys with just these values.
+ */
+static tsurugi_fit
+append_bound(tsurugi_scan *scan, int i, int count, tg_key_side side, tsurugi_range_end *end)
+{
+	tsurugi_fit where = append_value(scan, i, side, end->key, &end->bytes);
+
+	for (int more = 1; where == FIT_WITHIN && more < count; more++)
+	{
+		size_t bytes = end->bytes;
+
+		if (append_value(scan, i + more, side, end->key, &bytes) != FIT_WITHIN)
+			break;
+		end->bytes = bytes;
+	}
+	return where;
+}
+
+/* False if no value is on the right side. */
+static bool
+make_low(tsurugi_scan *scan, tsurugi_range_end *low)
+{
+	int count = tsurugi_shape_low_count(&scan->shape);
+	int high_count = tsurugi_shape_high_count(&scan->shape);
+	tsurugi_fit where = FIT_BELOW;
+
+	if (count > 0)
+		where = append_bound(scan, scan->key_value_count - high_count - count, count, TG_KEY_BELOW, low);
+	if (where == FIT_BELOW)
+		end_at_nulls(&scan->index->key[scan->shape.fixed_count], low);
+	else
+		low->inclusive = where == FIT_WITHIN && scan->shape.low == TSURUGI_BOUND_INCLUSIVE;
+	return where != FIT_NOWHERE && where != FIT_ABOVE;
+}
+
+/* The same.  What has no rank ends at what is above it, so that whoever comes between later is in the range that was read. */
+static bool
+make_high(tsurugi_scan *scan, tsurugi_range_end *high)
+{
+	int count = tsurugi_shape_high_count(&scan->shape);
+	tsurugi_fit where = FIT_ABOVE;
+
+	if (count > 0)
+		where = append_bound(scan, scan->key_value_count - count, count, TG_KEY_ABOVE, high);
+	if (where == FIT_ABOVE)
+		end_at_nulls(&scan->index->key[scan->shape.fixed_count], high);
+	else
+		high->inclusive = where == FIT_BETWEEN || (where == FIT_WITHIN && scan->shape.high == TSURUGI_BOUND_INCLUSIVE);
+	return where != FIT_NOWHERE && where != FIT_BELOW;
+}
+
+static bool
+make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	const tsurugi_shape *shape = &scan->shape;
+	bool descending;
+
+	*first = (tsurugi_range_end){.key = scan->key, .inclusive = true};
+	*last = (tsurugi_range_end){.key = scan->key_high, .inclusive = true};
+	if (scan->key_bytes > 0)
+		first->bytes = scan->key_bytes;
+	else if (!make_fixed(scan, &first->bytes))
+		return false;
+	last->bytes = first->bytes;
+	memcpy(scan->key_high, scan->key, first->bytes);
+	if (shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE && !shape->not_null)
+		return true;
+	descending = (scan->index->key[shape->fixed_count].part.order & TG_KEY_DESCENDING) != 0;
+	return make_low(scan, descending ? last : first) && make_high(scan, descending ? first : last);
+}
+
+bool
+tsurugi_scan_make_key(tsurugi_scan *scan)
+{
+	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	size_t bytes;
+	bool made = make_fixed(scan, &bytes);
+
+	MemoryContextSwitchTo(caller);
+	scan->key_bytes = made ? bytes : 0;
+	return made;
+}
+
+bool
+tsurugi_scan_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	bool made = make_range(scan, first, last);
+
+	MemoryContextSwitchTo(caller);
+	return made;
+}

@@ -1,0 +1,31 @@
+/*
+ * scan_key.h
+ *	  The keys that a scan looks for.  For scan.c.
+ */
+#ifndef TSURUGI_SCAN_KEY_H
+#define TSURUGI_SCAN_KEY_H
+
+#include "src/exec/scan.h"
+
+/* A value, computed in the current memory context. */
+extern Datum tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null);
+
+/* Fills in the index and the values of a scan by KEY or RANGE. */
+extern void tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan);
+
+/*
+ * KEY: makes the key of the current turn.  False if no row can have it.  Of this and the next: a value that has no rank in the table (unranked)
+ * had none when it was looked up, so that no row of a snapshot from before has it.
+ */
+extern bool tsurugi_scan_make_key(tsurugi_scan *scan);
+
+/* RANGE: makes the range of the current turn, in the order of the index.  False if it is empty. */
+extern bool tsurugi_scan_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last);
+
+/* Goes on to the next combination of arrays' elements.  False: all have had their turn. */
+extern bool tsurugi_scan_next_turn(tsurugi_scan *scan);
+
+/* Lets the arrays be computed again. */
+extern void tsurugi_scan_forget_arrays(tsurugi_scan *scan);
+
+#endif /* TSURUGI_SCAN_KEY_H */

@@ -1,0 +1,208 @@
+/*
+ * scan_lock.c
+ *	  Rows locked as they are read, for an UPDATE or DELETE that goes through the executor (W5).
+ *
+ * Where row triggers, generated columns, check options or a join keep a statement from being done in one go
+ * (fdw_direct.c), the executor is told of a row, and the row is written later.  At REPEATABLE READ and above it must not have
+ * changed by then.  So the scan of the table that is to be changed locks a row before it hands it up:
+ *
+ *	as the snapshot sees it		locked, handed up: nobody else writes it any more
+ *	held by another				waited for; then looked at again
+ *	changed or deleted since	nothing has been handed up: the snapshot is renewed, the scan starts over
+ *								(isolation.c); else 40001
+ *
+ * 1. A scan does so whose own conditions are all of the statement's: nothing stands above it but what computes the new row.  A
+ *	  row that a join, LIMIT or sub-select would drop would be locked for nothing.
+ * 2. But for one row: in a join, too, the target is locked where it is found by a key that the statement names.  So
+ *	  UPDATE counter ... FROM ... WHERE counter.id = 1 waits and goes on.
+ * 3. At READ COMMITTED rows are locked when they are written, and EvalPlanQual goes on with the newest version (fdw_modify.c).
+ *	  A LONG meets no other writer.  What foreign keys do sees the present.
+ * 4. A SHORT does not wait, and locks nothing: it only looks whether the snapshot has to be extended.
+ */
+#include "postgres.h"
+
+#include "src/exec/fdw.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+
+#include "src/exec/scan.h"
+#include "src/txn/errors.h"
+#include "src/txn/isolation.h"
+#include "src/txn/kinds.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/transaction.h"
+
+/* --- planning ---------------------------------------------------------------------------- */
+
+/* The scan of a table, below nothing but joins and what they need.  *joined_out: there are some. */
+static ForeignScan *
+find_scan(Plan *plan, Index relation, bool *joined_out)
+{
+	ForeignScan *found;
+
+	if (plan == NULL)
+		return NULL;
+	switch (nodeTag(plan))
+	{
+		case T_ForeignScan:
+			return ((ForeignScan *) plan)->scan.scanrelid == relation ? (ForeignScan *) plan : NULL;
+		case T_NestLoop:
+		case T_HashJoin:
+		case T_MergeJoin:
+			*joined_out = true;
+			break;
+		case T_Hash:
+		case T_Sort:
+		case T_Material:
+		case T_Result:
+			break;
+		default:
+			return NULL;
+	}
+	found = find_scan(outerPlan(plan), relation, joined_out);
+	return found != NULL ? found : find_scan(innerPlan(plan), relation, joined_out);
+}
+
+/* Rule 2. */
+static bool
+names_one_row(const ForeignScan *scan, const tsurugi_shape *shape)
+{
+	if (shape->way != TSURUGI_WAY_KEY || shape->arrays != 0)
+		return false;
+	for (int i = 0; i < tsurugi_shape_value_count(shape); i++)
+		if (!tsurugi_is_plain_value(list_nth(scan->fdw_exprs, i)))
+			return false;
+	return true;
+}
+
+void
+tsurugi_plan_early_locks(const ModifyTable *plan, Index relation)
+{
+	bool joined = false;
+	ForeignScan *scan;
+	tsurugi_shape shape;
+
+	if (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE)
+		return;
+	scan = find_scan(outerPlan(plan), relation, &joined);
+	if (scan == NULL || tsurugi_is_tid_scan(scan))
+		return;
+	tsurugi_shape_from_list(list_nth(scan->fdw_private, TSURUGI_PRIVATE_SHAPE), &shape);
+	if (joined && !names_one_row(scan, &shape))
+		return;
+	shape.locks = plan->operation;
+	list_nth_cell(scan->fdw_private, TSURUGI_PRIVATE_SHAPE)->ptr_value = tsurugi_shape_to_list(&shape);
+}
+
+/* --- running ------------------------------------------------------------------------------- */
+
+bool
+tsurugi_scan_locks(const tsurugi_scan *scan)
+{
+	return scan->shape.locks != CMD_UNKNOWN && !tg_failpoint_refuses("early_locks") && tsurugi_has_one_snapshot() &&
+		   (tsurugi_kind == TG_TXN_ORDINARY || tsurugi_kind == TG_TXN_SHORT) &&
+		   !tsurugi_snapshot_is_of_now(scan->node->ss.ps.state);
+}
+
+/* Results as tg_txn_newest. */
+static tg_status
+lock_newest(tsurugi_scan *scan, tg_wait *wait_out)
+{
+	tg_table *table = scan->described->table;
+	bool is_delete = scan->shape.locks == CMD_DELETE;
+	uint32_t row = scan->row;
+	tg_version version;
+	tg_writer writer;
+	tg_status status;
+
+	tsurugi_writer(scan->node->ss.ps.state, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
+	tg_epoch_enter(writer.session);
+	if (tsurugi_kind == TG_TXN_SHORT)
+		status = tg_txn_newest(&writer, &scan->snapshot, table, &row, &version, wait_out);
+	else
+		status = tg_txn_lock(&writer, &scan->snapshot, table, &row, is_delete ? TG_LOCK_UPDATE : TG_LOCK_NO_KEY_UPDATE,
+							 &version, wait_out);
+	tg_epoch_leave(writer.session);
+	return status;
+}
+
+/* Locks the scan's current row.  False: the snapshot was renewed. */
+static bool
+lock_row(tsurugi_scan *scan)
+{
+	Relation relation = scan->node->ss.ss_currentRelation;
+
+	for (;;)
+	{
+		tg_wait wait;
+		tg_status status = lock_newest(scan, &wait);
+
+		switch (status)
+		{
+			case TG_OK:
+			case TG_SELF: /* changed by this command, or after it began: the write tells */
+				return true;
+			case TG_BUSY:
+				tsurugi_wait(&wait, relation, scan->shape.locks == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE,
+							 scan->row);
+				break;
+			case TG_CHANGED:
+			case TG_NOT_FOUND:
+			case TG_MOVED:
+				if (!scan->has_handed_up)
+					tsurugi_scan_forget(scan);
+				tsurugi_renew_snapshot(relation, tsurugi_conflict_of(status), scan->row, !scan->has_handed_up);
+				return false;
+			default:
+				tsurugi_refused(status, relation);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* From here on the executor has been told something. */
+static void
+hand_up(tsurugi_scan *scan)
+{
+	if (scan->has_handed_up)
+		return;
+	scan->has_handed_up = true;
+	tsurugi_snapshot_is_used();
+	tsurugi_scan_keep(scan);
+}
+
+TupleTableSlot *
+tsurugi_scan_run_locking(PlanState *pstate)
+{
+	ForeignScanState *node = castNode(ForeignScanState, pstate);
+	tsurugi_scan *scan = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	ExprContext *context = pstate->ps_ExprContext;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!tsurugi_scan_next(scan))
+		{
+			hand_up(scan);
+			return ExecClearTuple(pstate->ps_ProjInfo != NULL ? pstate->ps_ProjInfo->pi_state.resultslot : slot);
+		}
+		tsurugi_scan_fill(scan, slot);
+		ResetExprContext(context);
+		context->ecxt_scantuple = slot;
+		if (pstate->qual != NULL && !ExecQual(pstate->qual, context))
+		{
+			InstrCountFiltered1(node, 1);
+			continue;
+		}
+		if (!lock_row(scan))
+		{
+			tsurugi_scan_restart(scan);
+			continue;
+		}
+		hand_up(scan);
+		return pstate->ps_ProjInfo != NULL ? ExecProject(pstate->ps_ProjInfo) : slot;
+	}
+}

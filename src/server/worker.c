@@ -1,0 +1,128 @@
+/*
+ * worker.c
+ *	  The background worker that the pool's threads live in.
+ *
+ * Its main thread is the only one that talks to PostgreSQL: it writes the
+ * runtime's messages to the log, keeps table locks and snapshots for transactions that no session owns, gives up what
+ * mixed commits hold, follows the configuration, and ends in order on SIGTERM.  A worker that ends in any
+ * other way leaves latches and half-done work behind in shared memory, so a guard turns every such end into
+ * an abnormal exit, which PostgreSQL answers with a crash restart.
+ *
+ * Without the worker (max_worker_processes is exhausted, it is being
+ * restarted) statements do all their work themselves; garbage is collected
+ * when it is back.
+ */
+#include "postgres.h"
+
+#include "src/server/worker.h"
+
+#include <unistd.h>
+
+#include "libpq/pqsignal.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "utils/guc.h"
+#include "utils/wait_event.h"
+
+#include "src/base/settings.h"
+#include "src/txn/lease_locks.h"
+#include "src/txn/mixed.h"
+#include "src/txn/shared_moment.h"
+#include "src/txn/snapshot_watch.h"
+
+#define RESTART_S 1
+#define MESSAGES_MS 500	   /* how long a message may wait for the log */
+#define STOP_LIMIT_MS 5000 /* for tasks to run out */
+#define MESSAGE_BYTES 512
+
+/* No thread is running, and nobody relies on the process: it may end as it likes. */
+static bool threads_joined = true;
+
+void
+tsurugi_worker_register(void)
+{
+	BackgroundWorker worker = {.bgw_flags = BGWORKER_SHMEM_ACCESS,
+							   .bgw_start_time = BgWorkerStart_PostmasterStart,
+							   .bgw_restart_time = RESTART_S,
+							   .bgw_library_name = "tsurugi_fdw",
+							   .bgw_function_name = "tsurugi_fdw_worker_main",
+							   .bgw_name = "tsurugi_fdw worker",
+							   .bgw_type = "tsurugi_fdw worker"};
+
+	RegisterBackgroundWorker(&worker);
+}
+
+static void
+guard_exit(int code, Datum argument)
+{
+	if (!threads_joined)
+		_exit(2);
+}
+
+static void
+log_messages(void)
+{
+	char text[MESSAGE_BYTES];
+
+	while (tg_host_message_next(text, sizeof(text)))
+		ereport(LOG, (errmsg_internal("tsurugi_fdw: %s", text)));
+}
+
+static void
+reload(void)
+{
+	tg_scheduler_settings settings;
+
+	ConfigReloadPending = false;
+	ProcessConfigFile(PGC_SIGHUP);
+	tsurugi_scheduler_settings(&settings);
+	tg_scheduler_settings_set(&settings);
+}
+
+static void
+start_threads(void)
+{
+	tg_scheduler_settings settings;
+
+	tsurugi_scheduler_settings(&settings);
+	threads_joined = false;
+	if (tg_runtime_start(&settings) != TG_OK)
+	{
+		threads_joined = true;
+		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES), errmsg("could not start the threads of tsurugi_fdw")));
+	}
+}
+
+void
+tsurugi_fdw_worker_main(Datum argument)
+{
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	before_shmem_exit(guard_exit, (Datum) 0);
+	BackgroundWorkerUnblockSignals();
+
+	start_threads();
+	tsurugi_lease_locks_worker_begin();
+	tsurugi_shared_moment_worker_begin();
+	while (!ShutdownRequestPending)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, MESSAGES_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		log_messages();
+		tsurugi_snapshot_watch();
+		tsurugi_lease_locks_worker_look();
+		tsurugi_shared_moment_worker_look();
+		tsurugi_mixed_tidy();
+		if (ConfigReloadPending)
+			reload();
+	}
+
+	tsurugi_shared_moment_worker_end();
+	threads_joined = tg_runtime_stop(STOP_LIMIT_MS) && tsurugi_lease_locks_worker_end();
+	log_messages();
+	/* not 0: a worker that was stopped while the server goes on is to be started again */
+	proc_exit(1);
+}

@@ -1,0 +1,39 @@
+/*
+ * hidden.h
+ *	  What is stored and users do not see: what indexes need of a row besides
+ *	  its attributes.
+ */
+#ifndef TSURUGI_HIDDEN_H
+#define TSURUGI_HIDDEN_H
+
+#include "nodes/execnodes.h"
+
+#include "src/table/relation.h"
+
+typedef struct tsurugi_hidden_states tsurugi_hidden_states;
+
+/*
+ * Prepares what a relation has hidden values of, in the current memory context, for rows of this storage.  NULL: it has
+ * none.
+ */
+extern tsurugi_hidden_states *tsurugi_hidden_prepare(const tsurugi_relation *described, tg_table *table,
+													 EState *estate);
+
+/*
+ * Computes the columns behind the attributes, for a row in a slot of the relation's shape, in the estate's
+ * per-tuple memory, into values and nulls by column of the storage.
+ */
+extern void tsurugi_hidden_compute_columns(tsurugi_hidden_states *states, TupleTableSlot *slot, tg_value *values,
+										   bool *nulls);
+
+/* The same of what one of the relation's indexes keeps; the result stays until that is computed again. */
+extern const tg_hidden_values *tsurugi_hidden_compute_index(tsurugi_hidden_states *states, TupleTableSlot *slot,
+															int index);
+
+/* All of it. */
+extern void tsurugi_hidden_compute(tsurugi_hidden_states *states, TupleTableSlot *slot, tg_value *values, bool *nulls);
+
+/* What was computed last for the indexes, for writers; states may be NULL. */
+extern const tg_hidden_row *tsurugi_hidden_row(const tsurugi_hidden_states *states);
+
+#endif /* TSURUGI_HIDDEN_H */

@@ -1,0 +1,763 @@
+/*
+ * keys.c
+ *	  What the catalogs say of a table's indexes, as the storage understands it.
+ *
+ * The storage makes keys of columns as they are stored (runtime/storage/key.h).
+ * So what an index has that is no plain column whose stored form is equal byte
+ * by byte gets a hidden value: an expression its value, a predicate whether it
+ * holds, a column of such a type its canonical bytes, or, where we know of none, its rank (ranking.h), and one of what
+ * extends its cover (cover.h).  Each index keeps its own (storage/hidden.h), so
+ * that it comes and goes by itself.  But the primary key is what rows are found by for life, and is made of columns of
+ * the rows alone: its hidden values are such columns, behind the attributes.
+ */
+#include "postgres.h"
+
+#include "src/table/keys.h"
+
+#include "access/genam.h"
+#include "access/hash.h"
+#include "access/nbtree.h"
+#include "access/sysattr.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
+#include "commands/defrem.h"
+#include "common/hashfn.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "src/value/brin.h"
+#include "src/value/canonical.h"
+#include "src/value/cover.h"
+#include "src/value/enum_order.h"
+#include "src/value/gin.h"
+#include "src/value/hashed.h"
+#include "src/value/space_class.h"
+
+/* --- which types, and how -------------------------------------------------------------------- */
+
+/* How values of a type are in a key. */
+typedef struct Form
+{
+	uint8_t code;
+	bool ordered;
+	bool canonical;
+	bool sorted;	/* canonical, texts in it by their sort keys */
+	Oid comparison; /* canonical, and a rank by this function */
+	bool cover;
+	bool hashed; /* of the canonical bytes, or by this family's function */
+	Oid hash_family;
+	Oid hash;
+} Form;
+
+/* These classes compare bytes, whatever the collation. */
+static bool
+is_pattern_family(Oid family)
+{
+	return family == TEXT_PATTERN_BTREE_FAM_OID || family == BPCHAR_PATTERN_BTREE_FAM_OID;
+}
+
+/* Enums, arrays and the like have one of PostgreSQL's, as all of their kind, and may get one of their own at any time. */
+static bool
+is_of_kind(Oid type)
+{
+	return get_typtype(type) != TYPTYPE_BASE || OidIsValid(get_element_type(type));
+}
+
+/*
+ * Whether it compares values as those who make keys of them suppose; input: the type that the operator class is for.  An index's
+ * family says so, whatever is the default by now: varchar, which has the class of text, may get one of its own.
+ */
+static bool
+is_usual_family(Oid type, Oid family, Oid input)
+{
+	Oid usual;
+
+	if (is_of_kind(type))
+	{
+		Oid comparison = get_opfamily_proc(family, input, input, BTORDER_PROC);
+
+		return comparison == F_ENUM_CMP || comparison == F_BTARRAYCMP || comparison == F_RANGE_CMP ||
+			   comparison == F_MULTIRANGE_CMP || comparison == F_BTRECORDCMP;
+	}
+	if (is_pattern_family(family))
+		return type < FirstNormalObjectId;
+	if (input < FirstNormalObjectId && family >= FirstNormalObjectId)
+		return false;
+	usual = GetDefaultOpClass(input, BTREE_AM_OID);
+	return OidIsValid(usual) && get_opclass_family(usual) == family;
+}
+
+/*
+ * By an operator class: its family, and the type that it is for.  sorted: who looks for something may want ranges, or an order,
+ * for which texts are worth being longer.
+ */
+static void
+choose_form(const tsurugi_codec *codec, Oid family, Oid input, bool sorted, Form *form)
+{
+	bool usual = is_usual_family(codec->type, family, input);
+
+	*form = (Form){0};
+	if (usual && tsurugi_key_code(codec, &form->code, &form->ordered))
+	{
+		form->ordered |=
+			is_pattern_family(family) || (type_is_enum(codec->type) && tsurugi_enum_is_in_order(codec->type));
+		if (form->ordered || !sorted ||
+			!tsurugi_canonical_is_possible(codec->type, codec->collation, true, &form->ordered))
+			return;
+		form->sorted = true;
+	}
+	form->canonical = true;
+	form->code = TG_KEY_STRING;
+	if (form->sorted)
+		return;
+	form->sorted = sorted;
+	if (usual && tsurugi_canonical_is_possible(codec->type, codec->collation, sorted, &form->ordered))
+		return;
+	form->sorted = false;
+	form->ordered = true;
+	form->comparison = get_opfamily_proc(family, input, input, BTORDER_PROC);
+	if (!OidIsValid(form->comparison))
+		elog(ERROR, "missing support function %d for type %u of operator family %u", BTORDER_PROC, input, family);
+}
+
+static void
+init_canonical_codec(tsurugi_codec *codec)
+{
+	tsurugi_codec_init_type(codec, BYTEAOID, -1, InvalidOid);
+}
+
+/* What is made of a value is in a key; stored is what it is made into. */
+static void
+set_form(tsurugi_key_column *column, const tsurugi_codec *origin, const tsurugi_codec *stored, const Form *form)
+{
+	column->type = origin->type;
+	column->ordered = form->ordered;
+	column->canonical = form->canonical;
+	column->comparison = form->comparison;
+	column->cover = form->cover;
+	column->hashed = form->hashed;
+	column->hash_family = form->hash_family;
+	column->origin = *origin;
+	column->origin.sorted = form->sorted;
+	column->codec = *stored;
+	column->part.code = form->code;
+	column->part.header_bytes = column->codec.header_bytes;
+}
+
+bool
+tsurugi_key_describe_value(Oid type, Oid collation, tsurugi_key_column *column)
+{
+	tsurugi_codec codec;
+	tsurugi_codec stored;
+	Form form;
+	Oid class;
+
+	tsurugi_codec_init_type(&codec, type, -1, collation);
+	class = GetDefaultOpClass(codec.type, BTREE_AM_OID);
+	if (!OidIsValid(class))
+		return false;
+	choose_form(&codec, get_opclass_family(class), get_opclass_input_type(class), false, &form);
+	stored = codec;
+	if (form.canonical)
+		init_canonical_codec(&stored);
+	set_form(column, &codec, &stored, &form);
+	return !OidIsValid(form.comparison);
+}
+
+/* The operator class of a column of an index. */
+static Oid
+class_of(Relation index, int at)
+{
+	bool null;
+
+	return ((const oidvector *) DatumGetPointer(
+				SysCacheGetAttr(INDEXRELID, index->rd_indextuple, Anum_pg_index_indclass, &null)))
+		->values[at];
+}
+
+/* Of a column: not what the access method would store of it. */
+static Oid
+type_of(Relation index, int at)
+{
+	AttrNumber attnum = index->rd_index->indkey.values[at];
+
+	return attnum != 0 ? get_atttype(index->rd_index->indrelid, attnum)
+					   : exprType((Node *) tsurugi_index_expression(index, at));
+}
+
+/* USING brin: what a column is looked for by. */
+static tsurugi_brin
+brin_of(Relation index, int at)
+{
+	return tsurugi_brin_of(class_of(index, at), getBaseType(type_of(index, at)));
+}
+
+/* The operator class whose keys stand for a column: of an index USING gin, or as one; InvalidOid: none. */
+static Oid
+gin_class_of(Relation index, int at)
+{
+	if (tsurugi_space_has(index->rd_rel->relam))
+		return tsurugi_space_gin(RelationGetRelid(index), class_of(index, at), type_of(index, at));
+	return index->rd_rel->relam == GIN_AM_OID ? class_of(index, at) : InvalidOid;
+}
+
+bool
+tsurugi_index_method_is_served(Oid method)
+{
+	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIN_AM_OID || method == BRIN_AM_OID ||
+		   tsurugi_space_has(method);
+}
+
+bool
+tsurugi_index_is_possible(Relation index)
+{
+	for (int i = 0; i < index->rd_index->indnkeyatts && index->rd_rel->relam == GIN_AM_OID; i++)
+	{
+		tsurugi_gin_column made;
+		tsurugi_key_column column;
+		const char *reason;
+
+		if (!tsurugi_gin_describe_column(class_of(index, i), getBaseType(type_of(index, i)), index->rd_indcollation[i],
+										 NULL, &made, &column, &reason))
+			return false;
+	}
+	return tsurugi_index_method_is_served(index->rd_rel->relam);
+}
+
+/* --- describing ---------------------------------------------------------------------------------- */
+
+/* The number of a source, new if there is none yet. */
+static int
+number_source(tsurugi_relation *described, const tsurugi_hidden *source)
+{
+	/* lists, of columns of gin, stand for themselves: so many operator classes, so many keys */
+	for (int i = 0; i < described->source_count && source->gin == NULL; i++)
+	{
+		const tsurugi_hidden *hidden = &described->hidden[i];
+
+		if (hidden->canonical == source->canonical && hidden->origin.sorted == source->origin.sorted &&
+			hidden->comparison == source->comparison && hidden->cover == source->cover &&
+			hidden->hashed == source->hashed && hidden->hash == source->hash &&
+			hidden->origin.collation == source->origin.collation && equal(hidden->source, source->source))
+			return i;
+	}
+	described->hidden = described->hidden == NULL
+							? palloc(sizeof(tsurugi_hidden))
+							: repalloc(described->hidden, (described->source_count + 1) * sizeof(tsurugi_hidden));
+	described->hidden[described->source_count] = *source;
+	described->hidden[described->source_count].source = copyObject(source->source);
+	return described->source_count++;
+}
+
+/* The primary key's, which is described first: a column of the storage. */
+static int
+key_column(tsurugi_relation *described, int source)
+{
+	int column = described->attribute_count + source;
+
+	if (column >= TG_COLUMN_MAX)
+		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
+						errmsg("too many columns in relation with OID %u", described->oid)));
+	if (source == described->hidden_count)
+	{
+		described->hidden_count++;
+		described->codecs = repalloc(described->codecs, (column + 1) * sizeof(tsurugi_codec));
+		described->kinds = repalloc(described->kinds, column + 1);
+		described->codecs[column] = described->hidden[source].stored;
+		described->kinds[column] = described->hidden[source].stored.kind;
+	}
+	return column;
+}
+
+/* What stands for a column in an index's key or predicate. */
+static int
+hidden_column(tsurugi_relation *described, tsurugi_index *index, const tsurugi_hidden *source)
+{
+	int number = number_source(described, source);
+
+	if (index->primary)
+		return key_column(described, number);
+	for (int i = 0; i < index->spec.hidden_count; i++)
+		if (index->sources[i] == number)
+			return TG_KEY_HIDDEN | i;
+	index->sources[index->spec.hidden_count] = number;
+	index->spec.hidden_kinds[index->spec.hidden_count] = source->stored.kind;
+	return TG_KEY_HIDDEN | index->spec.hidden_count++;
+}
+
+Expr *
+tsurugi_index_expression(Relation index, int position)
+{
+	int at = 0;
+
+	if (position < 0)
+		return (Expr *) makeBoolConst(true, false);
+	for (int i = 0; i < position; i++)
+		at += index->rd_index->indkey.values[i] == 0;
+	return list_nth(RelationGetIndexExpressions(index), at);
+}
+
+/* Of what a column of the catalogs' index is: an expression on the table's columns, and its codec. */
+static Expr *
+expression_at(const tsurugi_relation *described, Relation relation, Relation index, int position, tsurugi_codec *codec)
+{
+	AttrNumber attnum = index->rd_index->indkey.values[position];
+	Expr *expression;
+
+	if (attnum != 0)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), attnum - 1);
+
+		*codec = described->codecs[attnum - 1];
+		expression = (Expr *) makeVar(1, attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
+	}
+	else
+	{
+		expression = tsurugi_index_expression(index, position);
+		tsurugi_codec_init_type(codec, exprType((Node *) expression), exprTypmod((Node *) expression), InvalidOid);
+	}
+	codec->collation = index->rd_indcollation[position];
+	return expression;
+}
+
+/* The stored column, and what is encoded of it. */
+static void
+place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column *column, Expr *expression,
+			 const tsurugi_codec *codec, const Form *form)
+{
+	tsurugi_hidden source = {.source = (Node *) expression,
+							 .canonical = form->canonical,
+							 .comparison = form->comparison,
+							 .cover = form->cover,
+							 .hashed = form->hashed,
+							 .hash = form->hash,
+							 .origin = *codec,
+							 .stored = *codec};
+	bool is_made = form->canonical || form->cover || form->hashed;
+
+	if (form->hashed)
+		tsurugi_codec_init_type(&source.stored, INT8OID, -1, InvalidOid);
+	else if (is_made)
+		init_canonical_codec(&source.stored);
+	source.origin.sorted = form->sorted;
+	set_form(column, codec, &source.stored, form);
+	column->part.column = column->attnum != 0 && !is_made ? column->attnum - 1 : hidden_column(described, out, &source);
+}
+
+/* Whether what a hash family, for this type, takes for equal is equal to those who make keys. */
+static bool
+is_equality_of_btree(Oid type, Oid family, Oid input)
+{
+	Oid usual = GetDefaultOpClass(input, BTREE_AM_OID);
+
+	if (is_of_kind(type) || (input < FirstNormalObjectId && family >= FirstNormalObjectId))
+		return family < FirstNormalObjectId;
+	return OidIsValid(usual) &&
+		   get_op_opfamily_strategy(get_opfamily_member(family, input, input, HTEqualStrategyNumber),
+									get_opclass_family(usual)) == BTEqualStrategyNumber;
+}
+
+/*
+ * Nothing but equality is looked for: by the column itself, if it is short and equal where its bytes in a key are; else by a
+ * hash.  Where we know canonical bytes it is theirs, for those of composite types stay when the type gets one more column.
+ */
+static void
+choose_hash(Relation index, int position, const tsurugi_codec *codec, Form *form)
+{
+	Oid family = index->rd_opfamily[position];
+	Oid input = index->rd_opcintype[position];
+	bool is_usual = is_equality_of_btree(codec->type, family, input);
+	bool is_plain;
+
+	*form = (Form){0};
+	is_plain = is_usual && tsurugi_key_code(codec, &form->code, &form->ordered);
+	if (is_plain && codec->kind != TG_KIND_STRING)
+	{
+		form->ordered = false;
+		return;
+	}
+	form->canonical =
+		is_usual && !is_plain && tsurugi_canonical_is_possible(codec->type, codec->collation, false, &form->ordered);
+	*form = (Form){.code = TG_KEY_UNSIGNED, .hashed = true, .canonical = form->canonical};
+	if (!form->canonical)
+	{
+		form->hash_family = index->rd_rel->relam == BRIN_AM_OID ? tsurugi_brin_hash_family(input) : family;
+		form->hash = tsurugi_hash_function(form->hash_family, input);
+	}
+}
+
+/* The family that columns of ours are ordered by: the index's, if it is a B-tree, or else the usual one of what its class is for. */
+static Oid
+family_of(Relation index, int position, Oid type, Oid *opcintype_out)
+{
+	Oid class;
+
+	*opcintype_out = index->rd_opcintype[position];
+	if (index->rd_rel->relam == BTREE_AM_OID)
+		return index->rd_opfamily[position];
+	class = GetDefaultOpClass(IsPolymorphicType(*opcintype_out) ? type : *opcintype_out, BTREE_AM_OID);
+	if (!OidIsValid(class))
+		return InvalidOid;
+	*opcintype_out = get_opclass_input_type(class);
+	return get_opclass_family(class);
+}
+
+/* Whether the operator class has nothing else. */
+static bool
+has_equality(Relation index, int position)
+{
+	if (index->rd_index->indisexclusion)
+		return false;
+	return index->rd_rel->relam == HASH_AM_OID ||
+		   (index->rd_rel->relam == BRIN_AM_OID && brin_of(index, position) == TSURUGI_BRIN_EQUALITY);
+}
+
+/*
+ * What is unique is there to be found by equality: there, as in a primary key, texts are as they are.
+ */
+static bool
+is_for_order(Relation index)
+{
+	return index->rd_rel->relam == BTREE_AM_OID && !index->rd_index->indisunique && !index->rd_index->indisexclusion;
+}
+
+static void
+describe_column(tsurugi_relation *described, Relation relation, Relation index, int position, bool covers,
+				tsurugi_index *out, tsurugi_key_column *column)
+{
+	int16 option = index->rd_indoption[position];
+	tsurugi_codec codec;
+	Expr *expression = expression_at(described, relation, index, position, &codec);
+	Form form = {.code = TG_KEY_STRING, .cover = true};
+
+	column->attnum = index->rd_index->indkey.values[position];
+	column->position = position;
+	column->collation = index->rd_indcollation[position];
+	column->family = index->rd_opfamily[position];
+	column->opcintype = index->rd_opcintype[position];
+	if (!covers && has_equality(index, position))
+	{
+		column->equality = true;
+		choose_hash(index, position, &codec, &form);
+	}
+	else if (!covers && index->rd_rel->relam == BRIN_AM_OID)
+	{
+		Oid input;
+		Oid family = family_of(index, position, codec.type, &input);
+
+		choose_form(&codec, family, input, true, &form);
+	}
+	else if (!covers)
+	{
+		column->family = family_of(index, position, codec.type, &column->opcintype);
+		choose_form(&codec, column->family, column->opcintype, is_for_order(index), &form);
+	}
+	place_column(described, out, column, expression, &codec, &form);
+	if (!out->primary)
+		column->part.order = TG_KEY_NULLABLE | ((option & INDOPTION_NULLS_FIRST) != 0 ? TG_KEY_NULLS_FIRST : 0) |
+							 ((option & INDOPTION_DESC) != 0 ? TG_KEY_DESCENDING : 0);
+}
+
+static void
+describe_predicate(tsurugi_relation *described, Relation index, tsurugi_index *out)
+{
+	List *conditions = RelationGetIndexPredicate(index);
+	tsurugi_hidden source = {0};
+
+	if (conditions == NIL)
+		return;
+	tsurugi_codec_init_type(&source.stored, BOOLOID, -1, InvalidOid);
+	source.source = (Node *) make_ands_explicit(conditions);
+	source.origin = source.stored;
+	out->spec.partial = true;
+	out->spec.predicate = hidden_column(described, out, &source);
+}
+
+/* --- EXCLUDE -------------------------------------------------------------------------------------- */
+
+/* What a row has to be checked for again when it changes. */
+static Bitmapset *
+attributes_of(Relation index)
+{
+	Bitmapset *attributes = NULL;
+
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+		if (index->rd_index->indkey.values[i] != 0)
+			attributes =
+				bms_add_member(attributes, index->rd_index->indkey.values[i] - FirstLowInvalidHeapAttributeNumber);
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &attributes);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &attributes);
+	return attributes;
+}
+
+static bool
+is_equality(Oid operator, Relation index, int position, const tsurugi_codec *codec)
+{
+	Oid opcintype;
+	Oid family = family_of(index, position, codec->type, &opcintype);
+
+	return OidIsValid(family) && get_op_opfamily_strategy(operator, family) == BTEqualStrategyNumber;
+}
+
+static void
+add_column(tsurugi_relation *described, Relation relation, Relation index, int position, bool covers,
+		   tsurugi_index *out)
+{
+	describe_column(described, relation, index, position, covers, out, &out->key[out->key_count++]);
+}
+
+/* One value for all rows. */
+static void
+add_constant_column(tsurugi_relation *described, tsurugi_index *out)
+{
+	tsurugi_key_column *column = &out->key[out->key_count++];
+	Form form = {.code = TG_KEY_UNSIGNED};
+	tsurugi_codec codec;
+
+	tsurugi_codec_init_type(&codec, BOOLOID, -1, InvalidOid);
+	column->position = -1;
+	place_column(described, out, column, tsurugi_index_expression(NULL, column->position), &codec, &form);
+}
+
+/*
+ * Rows that may stand against each other are found by the columns that have to be equal, and then by the cover of one
+ * more; the others are looked at in each row.  Where there is neither, all rows have one key.
+ */
+static void
+describe_exclusion(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	int count = index->rd_index->indnkeyatts;
+	int covered = -1;
+	Oid *operators;
+	uint16 *strategies;
+
+	out->attributes = attributes_of(index);
+	described->has_exclusions |= !out->deferrable;
+	RelationGetExclusionInfo(index, &operators, &out->exclusion, &strategies);
+	for (int i = 0; i < count; i++)
+	{
+		tsurugi_codec codec;
+
+		(void) expression_at(described, relation, index, i, &codec);
+		if (is_equality(operators[i], index, i, &codec))
+			add_column(described, relation, index, i, false, out);
+		else if (covered < 0 && tsurugi_cover_is_possible(codec.type) && tsurugi_cover_answers(out->exclusion[i]))
+			covered = i;
+	}
+	if (covered >= 0)
+		add_column(described, relation, index, covered, true, out);
+	if (out->key_count == 0)
+		add_constant_column(described, out);
+}
+
+/* --- brin ------------------------------------------------------------------------------------------- */
+
+static void
+describe_brin(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	bool covers = false;
+
+	for (int i = 0; i < index->rd_index->indnkeyatts && !covers; i++)
+	{
+		tsurugi_brin served = brin_of(index, i);
+
+		covers = served == TSURUGI_BRIN_COVERS;
+		if (served != TSURUGI_BRIN_NOTHING)
+			add_column(described, relation, index, i, covers, out);
+	}
+	if (out->key_count == 0)
+		add_constant_column(described, out);
+}
+
+/* --- gist and spgist ------------------------------------------------------------------------------ */
+
+/*
+ * Columns behind the first one of which there are covers would not make ranges of keys shorter; those that have keys of their own
+ * have no place in a key of several columns.
+ */
+static void
+describe_space(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	bool covers = false;
+
+	for (int i = 0; i < index->rd_index->indnkeyatts && !covers; i++)
+	{
+		tsurugi_space_form form;
+
+		if (OidIsValid(gin_class_of(index, i)))
+			continue;
+		form = tsurugi_space_form_of(class_of(index, i), type_of(index, i), index->rd_indcollation[i]);
+		covers = form == TSURUGI_SPACE_COVER;
+		if (form != TSURUGI_SPACE_NONE)
+			add_column(described, relation, index, i, covers, out);
+	}
+	if (out->key_count == 0)
+		add_constant_column(described, out);
+}
+
+/* --- gin -------------------------------------------------------------------------------------------- */
+
+/* One hidden value has the keys of all columns, but for those that have none, of an index that is served as one USING gin. */
+static void
+describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	int count = index->rd_index->indnkeyatts;
+	bytea **options = index->rd_rel->relam == GIN_AM_OID ? RelationGetIndexAttOptions(index, false) : NULL;
+	tsurugi_gin *gin = palloc(sizeof(*gin));
+	tsurugi_hidden source = {.gin = gin};
+	List *values = NIL;
+
+	*gin = (tsurugi_gin){.columns = palloc0(count * sizeof(tsurugi_gin_column)),
+						 .keys = palloc0(count * sizeof(tsurugi_key_column))};
+	for (int i = 0; i < count; i++)
+	{
+		Oid class = gin_class_of(index, i);
+		tsurugi_key_column *column = &gin->keys[gin->column_count];
+		tsurugi_codec codec;
+		const char *reason;
+
+		if (!OidIsValid(class))
+			continue;
+		values = lappend(values, expression_at(described, relation, index, i, &codec));
+		if (!tsurugi_gin_describe_column(class, codec.type, index->rd_indcollation[i],
+										 options == NULL ? NULL : options[i], &gin->columns[gin->column_count++],
+										 column, &reason))
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("column %d of index \"%s\" cannot be in an index of a table in memory", i + 1,
+								   RelationGetRelationName(index)),
+							errdetail("%s", _(reason))));
+		column->attnum = index->rd_index->indkey.values[i];
+		column->position = i;
+		column->collation = index->rd_indcollation[i];
+		column->family = get_opclass_family(class);
+		column->opcintype = get_opclass_input_type(class);
+	}
+	init_canonical_codec(&source.stored);
+	source.origin = source.stored;
+	source.source = (Node *) values;
+	out->gin = gin;
+	out->key = gin->keys;
+	out->key_count = gin->column_count;
+	out->spec.several = true;
+	out->spec.key.part_count = 1;
+	out->spec.key.part[0] = (tg_key_part){.column = hidden_column(described, out, &source),
+										  .code = TG_KEY_STRING,
+										  .header_bytes = source.stored.header_bytes};
+}
+
+/* --- all of a table ------------------------------------------------------------------------------- */
+
+/* Long strings among the columns have their place in the key, too (storage/long_key.h). */
+static void
+share_bytes(tsurugi_index *out)
+{
+	tg_key_part parts[TG_KEY_COLUMN_MAX];
+	uint8_t kinds[TG_KEY_COLUMN_MAX];
+
+	for (int i = 0; i < out->key_count; i++)
+	{
+		parts[i] = out->key[i].part;
+		kinds[i] = out->key[i].codec.kind;
+	}
+	tg_key_parts_share(parts, kinds, out->key_count);
+	for (int i = 0; i < out->key_count; i++)
+		out->key[i].part.long_above = out->key[i].cover ? 0 : parts[i].long_above; /* covers are short */
+	out->spec.key.part_count = out->key_count;
+}
+
+/* How values are made, as a number: entries that were made in another way, when types had other operator classes, are of no use. */
+static uint32
+number_form(const tsurugi_key_column *key, int count)
+{
+	uint32 form = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		form = hash_combine(form, key[i].comparison);
+		form = hash_combine(form, key[i].hash_family);
+		form = hash_combine(form, key[i].part.code | key[i].canonical << 8 | key[i].origin.sorted << 9 |
+									  key[i].cover << 10 | key[i].hashed << 11);
+	}
+	return form;
+}
+
+static void
+describe_index(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	const FormData_pg_index *form = index->rd_index;
+
+	out->oid = RelationGetRelid(index);
+	out->constraint = get_index_constraint(out->oid);
+	out->method = index->rd_rel->relam;
+	out->primary = form->indisprimary && form->indimmediate;
+	out->deferrable = (form->indisunique || form->indisexclusion) && !form->indimmediate;
+	out->valid = form->indisvalid;
+	out->key = palloc0(form->indnkeyatts * sizeof(tsurugi_key_column));
+	out->sources = palloc((form->indnkeyatts + 1) * sizeof(int));
+	out->spec.host = out->oid;
+	out->spec.unique = form->indisunique && form->indimmediate;
+	out->spec.nulls_not_distinct = form->indnullsnotdistinct;
+	if (form->indisexclusion)
+		describe_exclusion(described, relation, index, out);
+	else if (OidIsValid(gin_class_of(index, 0)))
+		describe_gin(described, relation, index, out);
+	else if (index->rd_rel->relam == BRIN_AM_OID)
+		describe_brin(described, relation, index, out);
+	else if (tsurugi_space_has(index->rd_rel->relam))
+		describe_space(described, relation, index, out);
+	else
+	{
+		for (int i = 0; i < form->indnkeyatts; i++)
+			add_column(described, relation, index, i, false, out);
+	}
+	if (out->gin == NULL)
+		share_bytes(out);
+	for (int i = 0; i < out->key_count && out->gin == NULL; i++)
+		out->spec.key.part[i] = out->key[i].part;
+	out->spec.key.host_form = number_form(out->key, out->key_count);
+	describe_predicate(described, index, out);
+}
+
+/* Of the indexes' OIDs, the primary key's first. */
+static List *
+primary_first(List *indexes, Oid primary)
+{
+	if (!OidIsValid(primary))
+		return indexes;
+	return lcons_oid(primary, list_delete_oid(indexes, primary));
+}
+
+void
+tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
+{
+	List *oids = primary_first(RelationGetIndexList(relation), RelationGetPrimaryKeyIndex(relation));
+	ListCell *cell;
+
+	described->indexes = palloc0(Max(list_length(oids), 1) * sizeof(tsurugi_index));
+	foreach (cell, oids)
+	{
+		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		describe_index(described, relation, index, &described->indexes[described->index_count++]);
+		index_close(index, AccessShareLock);
+	}
+	if (described->index_count > 0 && described->indexes[0].primary)
+	{
+		const tsurugi_index *primary = &described->indexes[0];
+
+		described->key_index = primary->oid;
+		described->key_count = primary->key_count;
+		described->key = primary->key;
+		described->key_spec = primary->spec.key;
+	}
+	described->column_count = described->attribute_count + described->hidden_count;
+}

@@ -1,0 +1,68 @@
+/*
+ * keys_same.c
+ *	  Whether what is stored has the keys that are described.
+ *
+ * A storage keeps of its keys how they are encoded, and of how the host has made the values of them just a number: it is
+ * enough to notice that they would be made in another way by now.
+ */
+#include "postgres.h"
+
+#include "src/table/keys.h"
+#include "src/value/gin.h"
+
+bool
+tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b)
+{
+	if (a->part_count != b->part_count || a->host_form != b->host_form)
+		return false;
+	for (int i = 0; i < a->part_count; i++)
+	{
+		if (a->part[i].column != b->part[i].column || a->part[i].code != b->part[i].code ||
+			a->part[i].order != b->part[i].order)
+			return false;
+	}
+	return true;
+}
+
+bool
+tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b)
+{
+	return a->host == b->host && a->unique == b->unique && a->several == b->several &&
+		   a->nulls_not_distinct == b->nulls_not_distinct && a->partial == b->partial &&
+		   (!a->partial || a->predicate == b->predicate) && a->hidden_count == b->hidden_count &&
+		   memcmp(a->hidden_kinds, b->hidden_kinds, a->hidden_count) == 0 && tsurugi_key_is_same(&a->key, &b->key);
+}
+
+bool
+tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
+{
+	if (a->index_count != b->index_count || a->hidden_count != b->hidden_count || a->source_count != b->source_count)
+		return false;
+	for (int i = 0; i < a->index_count; i++)
+	{
+		if (a->indexes[i].constraint != b->indexes[i].constraint || a->indexes[i].primary != b->indexes[i].primary ||
+			a->indexes[i].deferrable != b->indexes[i].deferrable || a->indexes[i].valid != b->indexes[i].valid ||
+			!tsurugi_index_is_same(&a->indexes[i].spec, &b->indexes[i].spec) ||
+			memcmp(a->indexes[i].sources, b->indexes[i].sources, a->indexes[i].spec.hidden_count * sizeof(int)) != 0)
+			return false;
+		for (int k = 0; k < a->indexes[i].key_count; k++)
+		{
+			if (a->indexes[i].key[k].collation != b->indexes[i].key[k].collation ||
+				a->indexes[i].key[k].family != b->indexes[i].key[k].family ||
+				a->indexes[i].key[k].ordered != b->indexes[i].key[k].ordered)
+				return false;
+		}
+	}
+	for (int i = 0; i < a->source_count; i++)
+	{
+		if (a->hidden[i].canonical != b->hidden[i].canonical ||
+			a->hidden[i].origin.sorted != b->hidden[i].origin.sorted ||
+			a->hidden[i].comparison != b->hidden[i].comparison || a->hidden[i].cover != b->hidden[i].cover ||
+			a->hidden[i].hashed != b->hidden[i].hashed || a->hidden[i].hash != b->hidden[i].hash ||
+			a->hidden[i].origin.collation != b->hidden[i].origin.collation ||
+			!equal(a->hidden[i].source, b->hidden[i].source) ||
+			!tsurugi_gin_is_same(a->hidden[i].gin, b->hidden[i].gin))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,325 @@
+/*
+ * relation.c
+ *	  What the library knows of a foreign table: its storage, columns and key.
+ *
+ * One entry per relation in a backend-local hash table, in front of it the
+ * entry used last.  A look costs four comparisons while nothing has changed:
+ * PostgreSQL's invalidation (columns, key), the map's generation (storage),
+ * the layout's number of columns (an ALTER that was rolled back leaves columns
+ * behind, and tells nobody).
+ *
+ * A description is never changed under a statement that uses it: what could
+ * make it different needs a lock on the relation that conflicts with the
+ * statement's, or is refused by CheckTableNotInUse in the same backend.  So a
+ * description that PostgreSQL has declared stale for other reasons (ANALYZE,
+ * GRANT) is made again, found to be equal, and the old one is kept.  One that is
+ * not equal stays until the transaction ends, for planners and cursors.
+ */
+#include "postgres.h"
+
+#include "src/table/relation.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_foreign_table.h"
+#include "catalog/pg_index.h"
+#include "foreign/foreign.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/relcache.h"
+#include "utils/syscache.h"
+
+#include "src/base/owner.h"
+#include "src/base/session.h"
+#include "src/table/keys.h"
+#include "src/table/storage.h"
+#include "src/txn/errors.h"
+
+typedef struct Entry
+{
+	Oid oid; /* hash key */
+	bool valid;
+	uint64_t generation; /* of the map when the storage was looked up */
+	tsurugi_relation *described;
+	MemoryContext context; /* of it */
+} Entry;
+
+static HTAB *entries;
+static Entry *last_entry;
+static uint64_t last_revision;
+
+/* --- describing ------------------------------------------------------------------- */
+
+/* Storing a row may need memory: a value has to be detoasted or widened. */
+static bool
+may_copy(const tsurugi_relation *described)
+{
+	for (int i = 0; i < described->attribute_count + described->hidden_count; i++)
+	{
+		tsurugi_form form = (tsurugi_form) described->codecs[i].form;
+
+		if (form == TSURUGI_VARLENA || form == TSURUGI_NUMERIC8 || form == TSURUGI_NUMERIC16)
+			return true;
+	}
+	return described->source_count > described->hidden_count;
+}
+
+tsurugi_relation *
+tsurugi_relation_describe(Relation relation)
+{
+	TupleDesc columns = RelationGetDescr(relation);
+	tsurugi_relation *described = palloc0(sizeof(*described));
+	tsurugi_caller caller;
+
+	described->oid = RelationGetRelid(relation);
+	described->attribute_count = columns->natts;
+	described->codecs = palloc0(Max(columns->natts, 1) * sizeof(tsurugi_codec));
+	described->kinds = palloc0(Max(columns->natts, 1));
+	for (int i = 0; i < columns->natts; i++)
+	{
+		tsurugi_codec_init(&described->codecs[i], TupleDescAttr(columns, i));
+		described->kinds[i] = described->codecs[i].kind;
+	}
+	/* planning what indexes are on may call functions */
+	tsurugi_owner_begin(relation, &caller);
+	tsurugi_keys_describe(described, relation);
+	tsurugi_owner_end(&caller);
+	described->may_copy = may_copy(described);
+	return described;
+}
+
+static bool
+is_same(const tsurugi_relation *a, const tsurugi_relation *b)
+{
+	if (a->attribute_count != b->attribute_count)
+		return false;
+	for (int i = 0; i < a->attribute_count; i++)
+	{
+		if (!tsurugi_codec_same(&a->codecs[i], &b->codecs[i]))
+			return false;
+	}
+	return tsurugi_keys_are_same(a, b);
+}
+
+/* Makes the entry's description anew, or finds that it is still right. */
+static void
+refresh_description(Entry *entry, Relation relation)
+{
+	MemoryContext context = AllocSetContextCreate(CacheMemoryContext, "tsurugi_fdw relation", ALLOCSET_SMALL_SIZES);
+	MemoryContext caller;
+	tsurugi_relation *described;
+
+	/* an invalidation from now on, by what is looked up here, makes it stale again */
+	entry->valid = true;
+	caller = MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		described = tsurugi_relation_describe(relation);
+	}
+	PG_CATCH();
+	{
+		entry->valid = false;
+		MemoryContextDelete(context);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(caller);
+
+	if (entry->described != NULL && is_same(entry->described, described))
+	{
+		entry->described->revision = ++last_revision;
+		MemoryContextDelete(context);
+		return;
+	}
+	/* statements that run may still use it */
+	if (entry->context != NULL)
+		MemoryContextSetParent(entry->context, TopTransactionContext);
+	entry->described = described;
+	entry->described->revision = ++last_revision;
+	entry->context = context;
+}
+
+/* --- storage ---------------------------------------------------------------------- */
+
+static void
+mismatch(const tsurugi_relation *described)
+{
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("relation with OID %u is being altered", described->oid)));
+}
+
+/*
+ * Makes description and layout agree: a column that an ALTER has just added is
+ * added to the layout, by the one who altered the table and still has it
+ * locked; one that was left behind is carried along as NULL.
+ */
+static void
+follow_layout(tsurugi_relation *described, Relation relation)
+{
+	const tg_layout *layout = tg_load_acquire(&described->table->layout);
+
+	if (layout->column_count < described->attribute_count + described->hidden_count)
+	{
+		if (described->hidden_count > 0)
+			mismatch(described);
+		memcpy(described->kinds, layout->kinds, layout->column_count);
+		tsurugi_check(
+			tg_table_layout_add(tsurugi_session(), described->table, described->kinds, described->attribute_count),
+			relation);
+		layout = tg_load_acquire(&described->table->layout);
+	}
+	if (layout->column_count > described->column_count)
+	{
+		described->revision = ++last_revision; /* who has room for the columns it had has none for these */
+		described->codecs = repalloc(described->codecs, layout->column_count * sizeof(tsurugi_codec));
+		described->kinds = repalloc(described->kinds, layout->column_count);
+		for (int i = described->column_count; i < layout->column_count; i++)
+		{
+			memset(&described->codecs[i], 0, sizeof(tsurugi_codec));
+			described->codecs[i].form = TSURUGI_NOTHING;
+		}
+	}
+	described->column_count = layout->column_count;
+	for (int i = 0; i < described->column_count; i++)
+	{
+		if (described->codecs[i].form == TSURUGI_NOTHING)
+			described->codecs[i].kind = layout->kinds[i];
+		else if (described->codecs[i].kind != layout->kinds[i])
+			mismatch(described);
+		described->kinds[i] = layout->kinds[i];
+	}
+}
+
+static void
+refresh_storage(Entry *entry, Relation relation)
+{
+	tsurugi_relation *described = entry->described;
+	uint64_t generation = tg_load_acquire(tg_catalog_generation);
+
+	described->table = tsurugi_storage_get(relation, described);
+	if (!tsurugi_storage_has_keys(described->table, described))
+		mismatch(described);
+	follow_layout(described, relation);
+	entry->generation = generation;
+}
+
+static inline bool
+is_current(const Entry *entry)
+{
+	return entry->valid && entry->generation == tg_load_acquire(tg_catalog_generation) &&
+		   tg_load_acquire(&entry->described->table->layout)->column_count == entry->described->column_count;
+}
+
+static Entry *
+find_entry(Oid oid)
+{
+	bool found;
+	Entry *entry;
+
+	if (entries == NULL)
+	{
+		HASHCTL control = {.keysize = sizeof(Oid), .entrysize = sizeof(Entry), .hcxt = CacheMemoryContext};
+
+		entries = hash_create("tsurugi_fdw relations", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	entry = hash_search(entries, &oid, HASH_ENTER, &found);
+	if (!found)
+		memset((char *) entry + sizeof(Oid), 0, sizeof(*entry) - sizeof(Oid));
+	return entry;
+}
+
+tsurugi_relation *
+tsurugi_relation_get(Relation relation)
+{
+	Oid oid = RelationGetRelid(relation);
+	Entry *entry = last_entry;
+
+	if (tg_likely(entry != NULL && entry->oid == oid && is_current(entry)))
+		return entry->described;
+	entry = find_entry(oid);
+	last_entry = NULL;
+	if (!entry->valid || entry->described == NULL)
+		refresh_description(entry, relation);
+	refresh_storage(entry, relation);
+	last_entry = entry;
+	return entry->described;
+}
+
+bool
+tsurugi_relation_is_as_described(Oid oid, const tsurugi_relation *described, uint64_t revision)
+{
+	Entry *entry = last_entry;
+
+	if (tg_unlikely(entry == NULL || entry->oid != oid))
+	{
+		entry = entries == NULL ? NULL : hash_search(entries, &oid, HASH_FIND, NULL);
+		if (entry == NULL)
+			return false;
+	}
+	if (entry->described != described || described->revision != revision || !is_current(entry))
+		return false;
+	last_entry = entry;
+	return true;
+}
+
+/* --- invalidation -------------------------------------------------------------------- */
+
+/* May come at any lock: only marks. */
+static void
+relation_changed(Datum argument, Oid oid)
+{
+	HASH_SEQ_STATUS sequence;
+	Entry *entry;
+
+	if (entries == NULL)
+		return;
+	if (OidIsValid(oid))
+	{
+		entry = hash_search(entries, &oid, HASH_FIND, NULL);
+		if (entry != NULL)
+			entry->valid = false;
+		return;
+	}
+	hash_seq_init(&sequence, entries);
+	while ((entry = hash_seq_search(&sequence)) != NULL)
+		entry->valid = false;
+}
+
+void
+tsurugi_relation_init(void)
+{
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+}
+
+/* --- whose is it ----------------------------------------------------------------------- */
+
+/* A wrapper is ours by its handler, whatever its name. */
+bool
+tsurugi_is_our_wrapper(const ForeignDataWrapper *wrapper)
+{
+	char *handler = OidIsValid(wrapper->fdwhandler) ? get_func_name(wrapper->fdwhandler) : NULL;
+
+	return handler != NULL && strcmp(handler, "tsurugi_fdw_handler") == 0;
+}
+
+bool
+tsurugi_is_our_server(Oid server)
+{
+	return tsurugi_is_our_wrapper(GetForeignDataWrapper(GetForeignServer(server)->fdwid));
+}
+
+bool
+tsurugi_is_ours(Oid relation)
+{
+	HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relation));
+	Oid server;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	server = ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftserver;
+	ReleaseSysCache(tuple);
+	return tsurugi_is_our_server(server);
+}

@@ -1,0 +1,415 @@
+/*
+ * storage.c
+ *	  Creation, replacement and end of the tables' storage, with PostgreSQL's transactions.
+ *
+ * The shared map of storages always shows what the newest transaction that has
+ * the relation's lock made of it.  What it takes to go back, or to finish, is a
+ * list of changes, newest first:
+ *
+ *	            at abort                         at commit
+ *	CREATED     taken out                        -
+ *	REPLACED    the old one is put back          the old one is given up
+ *	INDEXED     the index is dropped             -
+ *	UNINDEXED   it is unique again               the index is dropped
+ *	DROPPED     -                                taken out
+ *	DATABASE    -                                all of it taken out
+ *
+ * Snapshots from before a replacement find nothing in the fresh storage.  PostgreSQL has
+ * them see an empty table after its own rewrites; here, where rows are stored anew for more than it does that for,
+ * they fail (tsurugi_snapshot_of).
+ *
+ * A change belongs to the subtransaction it was made in, and goes to the
+ * parent when that commits; CREATED belongs to the one that created the
+ * relation, because the storage may come into being later than it.  The storage
+ * of an older relation, lost with a restart, stays unless the relation is
+ * exclusively locked.
+ */
+#include "postgres.h"
+
+#include "src/table/storage.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "utils/memutils.h"
+
+#include "src/base/session.h"
+#include "src/table/keys.h"
+#include "src/table/relation.h"
+#include "src/txn/errors.h"
+#include "src/txn/kinds.h"
+#include "src/txn/lease_locks.h"
+#include "src/txn/transaction.h"
+
+typedef enum ChangeKind
+{
+	CHANGE_CREATED,
+	CHANGE_REPLACED,
+	CHANGE_INDEXED,
+	CHANGE_UNINDEXED,
+	CHANGE_DROPPED,
+	CHANGE_DATABASE
+} ChangeKind;
+
+typedef struct Change
+{
+	struct Change *next;
+	ChangeKind kind;
+	SubTransactionId part;
+	Oid database;
+	Oid relation;
+	tg_table *old;	  /* REPLACED: with the map's reference; INDEXED, UNINDEXED: with one of ours */
+	tg_index *index;  /* INDEXED, UNINDEXED: with a reference */
+	bool was_retired; /* UNINDEXED: before */
+} Change;
+
+static Change *changes; /* in TopTransactionContext */
+
+/* A change that is not noted yet: noting cannot fail, so it may come after what it is about. */
+static Change *
+make_change(ChangeKind kind, SubTransactionId part, Oid database, Oid relation)
+{
+	Change *change = MemoryContextAlloc(TopTransactionContext, sizeof(*change));
+
+	change->kind = kind;
+	change->part = part;
+	change->database = database;
+	change->relation = relation;
+	change->old = NULL;
+	change->index = NULL;
+	return change;
+}
+
+static void
+note_change(Change *change)
+{
+	change->next = changes;
+	changes = change;
+}
+
+/* The map's reference, or the last owner's, goes. */
+static void
+give_up(tg_table *table)
+{
+	if (table == NULL)
+		return;
+	tg_leases_forget(table);
+	tg_table_release(tsurugi_session(), table);
+}
+
+tg_table *
+tsurugi_storage_find(Oid relation)
+{
+	return tg_catalog_find(MyDatabaseId, relation);
+}
+
+static bool
+has_index(const tg_table *table, const tsurugi_index *described)
+{
+	const tg_index *index = tg_index_find(table, described->oid);
+
+	return index != NULL && tsurugi_index_is_same(&index->spec, &described->spec);
+}
+
+bool
+tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *described)
+{
+	if (!tsurugi_key_is_same(&table->key, &described->key_spec))
+		return false;
+	for (int i = 0; i < described->index_count; i++)
+	{
+		const tsurugi_index *index = &described->indexes[i];
+
+		if (!index->primary && index->valid && !has_index(table, index))
+			return false;
+	}
+	return true;
+}
+
+tg_table *
+tsurugi_storage_make(Relation relation, const tsurugi_relation *described, bool indexed)
+{
+	tg_status status;
+	tg_table *table;
+
+	status = tg_table_create(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), described->kinds,
+							 described->attribute_count + described->hidden_count, &described->key_spec, &table);
+	tsurugi_check(status, relation);
+	if (described->hidden_count > 0)
+		table->hidden = described->attribute_count;
+	for (int i = 0; indexed && i < described->index_count && status == TG_OK; i++)
+	{
+		tg_index *index;
+
+		if (!described->indexes[i].primary && described->indexes[i].valid)
+			status = tg_index_create(tsurugi_session(), table, &described->indexes[i].spec, &index);
+	}
+	if (status != TG_OK)
+	{
+		give_up(table);
+		tsurugi_error(status, relation);
+	}
+	return table;
+}
+
+/* Puts a fresh table into the map; what was there is for the caller.  The fresh one does not survive an error. */
+static tg_table *
+put_table(Relation relation, tg_table *fresh)
+{
+	tg_table *old;
+	tg_status status = tg_catalog_put(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), fresh, &old);
+
+	if (status != TG_OK)
+	{
+		give_up(fresh);
+		tsurugi_error(status, relation);
+	}
+	return old;
+}
+
+static void
+create_storage(Relation relation, const tsurugi_relation *described)
+{
+	bool is_new = relation->rd_createSubid != InvalidSubTransactionId;
+	/* a lost one may have been altered before it was found missing, and an ALTER can be taken back; others only share it */
+	bool is_own = is_new || CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
+	Change *change = make_change(CHANGE_CREATED, is_new ? relation->rd_createSubid : GetCurrentSubTransactionId(),
+								 MyDatabaseId, RelationGetRelid(relation));
+
+	if (!is_new)
+		ereport(WARNING, (errmsg("foreign table \"%s\" has lost its contents", RelationGetRelationName(relation)),
+						  errdetail("Tables of tsurugi_fdw are kept in memory: a restart of the server empties them, "
+									"and a copy of a database does not copy them.")));
+	(void) put_table(relation, tsurugi_storage_make(relation, described, true));
+	if (is_own)
+		note_change(change);
+}
+
+tg_table *
+tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
+{
+	/* the number 0 is no subtransaction's (transaction.c) */
+	LOCKTAG tag = {.locktag_field1 = MyDatabaseId,
+				   .locktag_field2 = RelationGetRelid(relation),
+				   .locktag_type = LOCKTAG_USERLOCK,
+				   .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
+
+	if (table != NULL)
+		return table;
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	if (tsurugi_storage_find(RelationGetRelid(relation)) == NULL)
+		create_storage(relation, described);
+	(void) LockRelease(&tag, ExclusiveLock, false);
+	return tsurugi_storage_find(RelationGetRelid(relation));
+}
+
+void
+tsurugi_storage_replace(Relation relation, tg_table *fresh)
+{
+	Change *change;
+
+	tsurugi_check_may_replace(relation);
+	change = make_change(CHANGE_REPLACED, GetCurrentSubTransactionId(), MyDatabaseId, RelationGetRelid(relation));
+	change->old = put_table(relation, fresh);
+	if (change->old == NULL)
+		change->kind = CHANGE_CREATED;
+	note_change(change);
+}
+
+/* With references, for ends do not come in the order of lives. */
+static Change *
+note_index_change(ChangeKind kind, tg_table *table, tg_index *index)
+{
+	Change *change = make_change(kind, GetCurrentSubTransactionId(), MyDatabaseId, table->relation);
+
+	tg_table_retain(table);
+	tg_index_retain(index);
+	change->old = table;
+	change->index = index;
+	note_change(change);
+	return change;
+}
+
+tg_index *
+tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described)
+{
+	tg_index *index;
+
+	tsurugi_check(tg_index_create(tsurugi_session(), table, &described->spec, &index), relation);
+	(void) note_index_change(CHANGE_INDEXED, table, index);
+	return index;
+}
+
+void
+tsurugi_storage_drop_index(tg_table *table, tg_index *index)
+{
+	for (const Change *change = changes; change != NULL; change = change->next)
+	{
+		if (change->kind == CHANGE_UNINDEXED && change->index == index)
+			return;
+	}
+	note_index_change(CHANGE_UNINDEXED, table, index)->was_retired = tg_index_is_retired(index);
+	tg_index_retire(index, true);
+}
+
+void
+tsurugi_storage_drop(Oid relation)
+{
+	note_change(make_change(CHANGE_DROPPED, GetCurrentSubTransactionId(), MyDatabaseId, relation));
+}
+
+void
+tsurugi_storage_drop_database(Oid database)
+{
+	tsurugi_lease_check_database(database);
+	note_change(make_change(CHANGE_DATABASE, GetCurrentSubTransactionId(), database, InvalidOid));
+}
+
+void
+tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_sequences)
+{
+	ListCell *cell;
+
+	foreach (cell, relations)
+	{
+		Relation relation = lfirst(cell);
+		const tsurugi_relation *described = tsurugi_relation_get(relation);
+
+		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described, true));
+	}
+}
+
+/* --- ends ----------------------------------------------------------------------- */
+
+static void
+end_index(const Change *change, bool drop)
+{
+	tg_session *session = tsurugi_session();
+
+	if (drop)
+		tg_index_drop(session, change->index);
+	tg_index_release(session, change->index);
+	tg_table_release(session, change->old);
+}
+
+static void
+take_back(const Change *change)
+{
+	tg_table *fresh;
+
+	if (change->kind == CHANGE_CREATED)
+		give_up(tg_catalog_take(tsurugi_session(), change->database, change->relation));
+	else if (change->kind == CHANGE_REPLACED)
+	{
+		/* replacing what is there takes no memory */
+		if (tg_catalog_put(tsurugi_session(), change->database, change->relation, change->old, &fresh) != TG_OK)
+			elog(PANIC, "could not put the storage of relation %u back", change->relation);
+		give_up(fresh);
+	}
+	else if (change->kind == CHANGE_INDEXED)
+		end_index(change, true);
+	else if (change->kind == CHANGE_UNINDEXED)
+	{
+		tg_index_retire(change->index, change->was_retired);
+		end_index(change, false);
+	}
+}
+
+/* Who has read in it, and has no lock on the relation any more, is told so when that is validated. */
+static void
+go(tg_table *table, tg_time time)
+{
+	if (table != NULL)
+		tg_store_release(&table->gone, time);
+	give_up(table);
+}
+
+/*
+ * time: of the commit, for what takes another's place.  All older snapshots are before it; who locks the relation next, which is after this,
+ * takes his later.
+ */
+static void
+finish(const Change *change, tg_time time)
+{
+	tg_table *table;
+
+	switch (change->kind)
+	{
+		case CHANGE_CREATED:
+			break;
+		case CHANGE_REPLACED:
+			table = tg_catalog_find(change->database, change->relation);
+			if (table != NULL) /* else it was dropped then */
+				tg_store_relaxed(&table->stored, time);
+			go(change->old, time);
+			break;
+		case CHANGE_INDEXED:
+		case CHANGE_UNINDEXED:
+			end_index(change, change->kind == CHANGE_UNINDEXED);
+			break;
+		case CHANGE_DROPPED:
+			go(tg_catalog_take(tsurugi_session(), change->database, change->relation), time);
+			break;
+		case CHANGE_DATABASE:
+			tsurugi_lease_end_database(change->database);
+			while ((table = tg_catalog_take_any(tsurugi_session(), change->database)) != NULL)
+				give_up(table);
+			break;
+	}
+}
+
+bool
+tsurugi_storage_is_changed(void)
+{
+	return changes != NULL;
+}
+
+/* Somebody may have read what is no more. */
+static bool
+has_replaced(void)
+{
+	for (const Change *change = changes; change != NULL; change = change->next)
+		if (change->kind == CHANGE_REPLACED || change->kind == CHANGE_DROPPED)
+			return true;
+	return false;
+}
+
+void
+tsurugi_storage_end(bool committed)
+{
+	tg_time time = 0;
+
+	if (committed && has_replaced())
+		time =
+			tg_author_draw(tsurugi_session(), tsurugi_kind, tsurugi_transaction_isolation(), tsurugi_transaction_label);
+	for (; changes != NULL; changes = changes->next)
+	{
+		if (committed)
+			finish(changes, time);
+		else
+			take_back(changes);
+	}
+}
+
+void
+tsurugi_storage_end_part(SubTransactionId part, SubTransactionId parent, bool committed)
+{
+	Change **link = &changes;
+
+	while (*link != NULL)
+	{
+		Change *change = *link;
+
+		if (change->part == part && !committed)
+		{
+			take_back(change);
+			*link = change->next;
+			continue;
+		}
+		if (change->part == part)
+			change->part = parent;
+		link = &change->next;
+	}
+}

@@ -1,0 +1,55 @@
+/*
+ * storage.h
+ *	  Creation, replacement and end of the tables' storage, with PostgreSQL's transactions.
+ *
+ * What a transaction did to storages is taken back with it, subtransactions
+ * included; what cannot be taken back (a DROP) waits for the commit.
+ */
+#ifndef TSURUGI_STORAGE_H
+#define TSURUGI_STORAGE_H
+
+#include "utils/rel.h"
+
+#include "src/table/relation.h"
+
+/* The storage of an open, locked relation of this database, or NULL. */
+extern tg_table *tsurugi_storage_find(Oid relation);
+
+/*
+ * The same; created empty if it is not there, by one backend if several
+ * find it missing, and with a warning if it should be: its contents went with
+ * a restart of the server.  Goes with the relation's creation if that is
+ * rolled back.
+ */
+extern tg_table *tsurugi_storage_get(Relation relation, const tsurugi_relation *described);
+
+/* A new, empty storage of nobody's, one reference; with its secondary indexes, or without. */
+extern tg_table *tsurugi_storage_make(Relation relation, const tsurugi_relation *described, bool indexed);
+
+/* Whether a storage has the keys and indexes of a description.  It may have more. */
+extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *described);
+
+/* Puts it in the place of the relation's, which is exclusively locked.  Takes the reference over. */
+extern void tsurugi_storage_replace(Relation relation, tg_table *fresh);
+
+/*
+ * A new, empty index of the relation's storage (nobody else writes: ShareLock; or it is not valid yet); and
+ * the end of one that the catalogs have no more: from now on it keeps nobody from
+ * anything (the relation is exclusively locked).  The end of the transaction decides.
+ */
+extern tg_index *tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described);
+extern void tsurugi_storage_drop_index(tg_table *table, tg_index *index);
+
+/* At commit: the storage of a relation, or of all of a database, goes. */
+extern void tsurugi_storage_drop(Oid relation);
+extern void tsurugi_storage_drop_database(Oid database);
+
+/* FdwRoutine: fresh, empty storages. */
+extern void tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_sequences);
+
+/* For transaction.c: ends, after the store's own transaction; whether there is anything to end. */
+extern bool tsurugi_storage_is_changed(void);
+extern void tsurugi_storage_end(bool committed);
+extern void tsurugi_storage_end_part(SubTransactionId part, SubTransactionId parent, bool committed);
+
+#endif /* TSURUGI_STORAGE_H */

@@ -1,0 +1,449 @@
+/*
+ * errors.c
+ *	  What the runtime's results are called in SQL.
+ */
+#include "postgres.h"
+
+#include "src/txn/errors.h"
+
+#include "access/genam.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "access/relation.h"
+#include "executor/tuptable.h"
+#include "utils/rel.h"
+
+#include "src/base/others.h"
+#include "src/base/session.h"
+#include "src/table/row.h"
+#include "src/txn/shared_transaction.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/transaction.h"
+
+static void
+error_no_memory(Relation relation)
+{
+	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory for tables of tsurugi_fdw"),
+					errdetail("The limit set by tsurugi_fdw.memory is reached."),
+					errhint("Increase tsurugi_fdw.memory in the server's configuration and reload it, or delete "
+							"rows."),
+					relation != NULL ? errtable(relation) : 0));
+}
+
+/* Which of the maxima it is, nobody tells: a key's length is the one that data can reach. */
+static void
+error_too_large(Relation relation)
+{
+	if (relation == NULL)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("value is too large")));
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("key of a row of \"%s\" is too large", RelationGetRelationName(relation)),
+			 errdetail("Keys can have up to %d bytes as they are stored.", TG_KEY_BYTES_MAX), errtable(relation)));
+}
+
+static void
+error_not_preserved(Relation relation)
+{
+	ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+					errmsg("cannot write to what the long transaction has not preserved"),
+					relation != NULL ? errdetail("The row of table \"%s\" is not in its write preserve.",
+												 RelationGetRelationName(relation))
+									 : 0,
+					errhint("Name the table in tsurugi_fdw.write_preserve before the transaction's first access."),
+					relation != NULL ? errtable(relation) : 0));
+}
+
+void
+tsurugi_error(tg_status status, Relation relation)
+{
+	switch (status)
+	{
+		case TG_CONFLICT:
+			tsurugi_error_validation(tsurugi_transaction_conflict());
+			break;
+		case TG_FORBIDDEN:
+			tsurugi_shared_check_table(relation);
+			error_not_preserved(relation);
+			break;
+		case TG_NO_MEMORY:
+			error_no_memory(relation);
+			break;
+		case TG_TOO_LARGE:
+			error_too_large(relation);
+			break;
+		case TG_FULL:
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							relation != NULL ? errmsg("foreign table \"%s\" has no room for more rows",
+													  RelationGetRelationName(relation))
+											 : errmsg("too many jobs or snapshots in tsurugi_fdw")));
+			break;
+		case TG_CANCELLED:
+			CHECK_FOR_INTERRUPTS();
+			ereport(ERROR,
+					(errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling statement because its job was cancelled")));
+			break;
+		case TG_STOPPED:
+			tsurugi_shared_check_alive();
+			ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the worker of tsurugi_fdw is not running"),
+							errhint("It is restarted by itself; try again in a moment.")));
+			break;
+		default:
+			elog(ERROR, "unexpected result %d of the runtime", (int) status);
+	}
+	pg_unreachable();
+}
+
+/* "(id)=(1)", or NULL for who may not see the columns of the index. */
+static char *
+describe_key(Relation index, TupleTableSlot *slot)
+{
+	EState *estate = CreateExecutorState();
+	Datum values[INDEX_MAX_KEYS];
+	bool nulls[INDEX_MAX_KEYS];
+
+	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
+	FormIndexDatum(BuildIndexInfo(index), slot, estate, values, nulls);
+	return BuildIndexValueDescription(index, values, nulls);
+}
+
+void
+tsurugi_error_duplicate(Relation relation, Oid index_id, TupleTableSlot *slot)
+{
+	Relation index = index_open(index_id, AccessShareLock);
+	char *key = describe_key(index, slot);
+
+	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
+					errmsg("duplicate key value violates unique constraint \"%s\"", RelationGetRelationName(index)),
+					key != NULL ? errdetail("Key %s already exists.", key) : 0,
+					errtableconstraint(relation, RelationGetRelationName(index))));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_twice(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
+					errmsg("%s command cannot affect row a second time", "ON CONFLICT DO UPDATE"),
+					errhint("Ensure that no rows proposed for insertion within the same command have duplicate "
+							"constrained values.")));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_not_unique(Relation relation, Oid index_id, TupleTableSlot *slot)
+{
+	Relation index = index_open(index_id, AccessShareLock);
+	char *key = describe_key(index, slot);
+
+	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
+					errmsg("could not create unique index \"%s\"", RelationGetRelationName(index)),
+					key != NULL ? errdetail("Key %s is duplicated.", key) : errdetail("Duplicate keys exist."),
+					errtableconstraint(relation, RelationGetRelationName(index))));
+	pg_unreachable();
+}
+
+/* As check_exclusion_or_unique_constraint has it. */
+void
+tsurugi_error_excluded(Relation relation, Oid index_id, TupleTableSlot *slot, TupleTableSlot *existing, bool is_new)
+{
+	Relation index = index_open(index_id, AccessShareLock);
+	const char *name = RelationGetRelationName(index);
+	char *key = describe_key(index, slot);
+	char *other = describe_key(index, existing);
+	bool shows = key != NULL && other != NULL;
+
+	if (is_new)
+		ereport(ERROR,
+				(errcode(ERRCODE_EXCLUSION_VIOLATION), errmsg("could not create exclusion constraint \"%s\"", name),
+				 shows ? errdetail("Key %s conflicts with key %s.", key, other) : errdetail("Key conflicts exist."),
+				 errtableconstraint(relation, name)));
+	ereport(ERROR, (errcode(ERRCODE_EXCLUSION_VIOLATION),
+					errmsg("conflicting key value violates exclusion constraint \"%s\"", name),
+					shows ? errdetail("Key %s conflicts with existing key %s.", key, other)
+						  : errdetail("Key conflicts with existing key."),
+					errtableconstraint(relation, name)));
+	pg_unreachable();
+}
+
+/*
+ * "Row (id)=(1)", or "A row" where more is not known or not to be shown.  A version that is there for
+ * a published snapshot, or TG_VERSION_NONE.  is_key: "Key (id)=(1)".
+ */
+static const char *
+describe_version(Relation relation, tg_version version, bool is_key)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(relation);
+	TupleTableSlot *slot;
+	Relation index;
+	tsurugi_row row;
+	char *key;
+
+	if (version == TG_VERSION_NONE || described->key_count == 0)
+		return is_key ? "A key" : "A row";
+	tsurugi_row_init(&row, described);
+	tsurugi_row_read(&row, version);
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+	tsurugi_row_to_slot(&row, 0, slot);
+	index = index_open(described->key_index, AccessShareLock);
+	key = describe_key(index, slot);
+	index_close(index, AccessShareLock);
+	if (key == NULL)
+		return is_key ? "A key" : "A row";
+	return psprintf("%s %s", is_key ? "Key" : "Row", key);
+}
+
+/* The version of a row that a snapshot sees, which may wait for nobody, and may be none (time 0). */
+static tg_version
+find_version(const tg_snapshot *snapshot, tg_table *table, uint32_t row)
+{
+	tg_session *session = tsurugi_session();
+	tg_version version;
+	tg_status status;
+	tg_wait wait;
+
+	if (snapshot->time == 0)
+		return TG_VERSION_NONE;
+	tg_epoch_enter(session);
+	status = tg_txn_read(snapshot, table, row, &version, &wait);
+	tg_epoch_leave(session);
+	return status == TG_OK ? version : TG_VERSION_NONE;
+}
+
+const char *
+tsurugi_describe_row(Relation relation, uint32_t row)
+{
+	tg_table *table = tsurugi_relation_get(relation)->table;
+	tg_snapshot snapshot = {
+		.time = tsurugi_snapshot_time(), .txn = tsurugi_transaction_number(), .command = PG_UINT32_MAX};
+	tg_version version = find_version(&snapshot, table, row);
+
+	if (version == TG_VERSION_NONE)
+	{
+		tsurugi_snapshot_take(CurrentMemoryContext, &snapshot);
+		version = find_version(&snapshot, table, row);
+	}
+	return describe_version(relation, version, false);
+}
+
+/* Whose commit has changed the row since the transaction has seen it, or has made it what it is; NULL: unknown. */
+static const char *
+describe_changer(Relation relation, uint32_t row)
+{
+	tg_table *table = tsurugi_relation_get(relation)->table;
+	tg_session *session = tsurugi_session();
+	tg_snapshot snapshot = {
+		.time = tsurugi_snapshot_time(), .txn = tsurugi_transaction_number(), .command = PG_UINT32_MAX};
+	tg_version version = find_version(&snapshot, table, row);
+	tg_time time = 0;
+
+	tg_epoch_enter(session);
+	if (version != TG_VERSION_NONE)
+		time = tg_version_ended_at(version);
+	version = tg_load_acquire(tg_row_head(table, row));
+	if (time == 0 && !tg_head_is_closed(version) && version != TG_VERSION_NONE)
+	{
+		time = tg_version_ended_at(version);
+		if (time == 0)
+			time = tg_version_began_at(version);
+	}
+	tg_epoch_leave(session);
+	return tsurugi_describe_author(time);
+}
+
+void
+tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row)
+{
+	bool deleted = kind == TG_CONFLICT_DELETED;
+	const char *subject = tsurugi_describe_row(relation, row);
+	const char *changer = describe_changer(relation, row);
+
+	tg_conflict_note(kind);
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					deleted ? errmsg("could not serialize access due to concurrent delete")
+							: errmsg("could not serialize access due to concurrent update"),
+					errdetail("%s of foreign table \"%s\" was %s by %s committed after this one's snapshot was taken.",
+							  subject, RelationGetRelationName(relation), deleted ? "deleted" : "changed",
+							  changer != NULL ? psprintf("%s, which", changer) : "a transaction that"),
+					errhint("The transaction might succeed if retried."), errtable(relation)));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_moved(Relation relation, uint32_t row)
+{
+	const char *subject = tsurugi_describe_row(relation, row);
+	const char *changer = describe_changer(relation, row);
+
+	tg_conflict_note(TG_CONFLICT_UPDATED);
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("tuple to be locked was already moved to another partition due to concurrent update"),
+					errdetail("%s of foreign table \"%s\" was moved by %s.", subject, RelationGetRelationName(relation),
+							  changer != NULL ? changer : "a concurrent transaction")));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_stored_anew(Relation relation, tg_time stored)
+{
+	const char *other = tsurugi_describe_author(stored);
+
+	tg_conflict_note(TG_CONFLICT_STORED_ANEW);
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent change of definition"),
+			 errdetail("Foreign table \"%s\" was emptied, or its rows were stored anew, by %s committed after this "
+					   "one's snapshot was taken.",
+					   RelationGetRelationName(relation),
+					   other != NULL ? psprintf("%s, which", other) : "a transaction that"),
+			 errhint("The transaction might succeed if retried."), errtable(relation)));
+	pg_unreachable();
+}
+
+static int
+describe_conflict(const tg_conflict *conflict, const char *table, const char *subject)
+{
+	const char *other = tsurugi_describe_author(conflict->time);
+
+	if (other == NULL)
+		other = conflict->other != 0 ? tsurugi_describe_other(conflict->other) : "a concurrent transaction";
+
+	switch (conflict->kind)
+	{
+		case TG_CONFLICT_TAKEN:
+			return errdetail("%s of foreign table \"%s\" is being changed by %s, and short transactions do not wait.",
+							 subject, table, other);
+		case TG_CONFLICT_PRESERVED_WRITE:
+			return errdetail("%s of foreign table \"%s\" is in the write preserve of %s.", subject, table, other);
+		case TG_CONFLICT_PRESERVED_READ:
+			return errdetail("Foreign table \"%s\", which this transaction reads, is in the write preserve of %s.",
+							 table, other);
+		case TG_CONFLICT_EARLIER_LONG:
+			return errdetail("Foreign table \"%s\" is in the write preserve of %s, which began before this long "
+							 "transaction and had not ended.",
+							 table, other);
+		case TG_CONFLICT_ROW:
+			return errdetail("%s of foreign table \"%s\", which this transaction has read, was changed by %s.", subject,
+							 table, other);
+		case TG_CONFLICT_KEY:
+			return errdetail("%s of foreign table \"%s\", which this transaction has not found, was inserted by %s.",
+							 subject, table, other);
+		case TG_CONFLICT_RANGE:
+			return errdetail("%s of foreign table \"%s\" was changed by %s, in a range of keys that this transaction "
+							 "has read.",
+							 subject, table, other);
+		case TG_CONFLICT_TABLE:
+			return errdetail("%s of foreign table \"%s\", which this transaction has read as a whole, was changed "
+							 "by %s.",
+							 subject, table, other);
+		case TG_CONFLICT_STORED_ANEW:
+			return errdetail(
+				"Foreign table \"%s\", which this transaction has read, was dropped or emptied, or its rows "
+				"were stored anew, by %s.",
+				table, other);
+		default:
+			break;
+	}
+	return errdetail("There was too little memory to remember what this transaction has read, and a concurrent "
+					 "transaction has committed.");
+}
+
+void
+tsurugi_error_validation(const tg_conflict *conflict)
+{
+	Relation relation =
+		conflict->kind == TG_CONFLICT_UNKNOWN ? NULL : try_relation_open(conflict->relation, AccessShareLock);
+	const char *subject = "";
+
+	if (relation != NULL)
+		subject = conflict->row != TG_ROW_MAX
+					  ? tsurugi_describe_row(relation, conflict->row)
+					  : describe_version(relation, conflict->version, conflict->kind == TG_CONFLICT_KEY);
+	tg_conflict_note(conflict->kind);
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to read/write dependencies among transactions"),
+					describe_conflict(conflict, relation != NULL ? RelationGetRelationName(relation) : "?", subject),
+					conflict->kind == TG_CONFLICT_EARLIER_LONG
+						? errhint("Declare what it reads in tsurugi_fdw.inclusive_read_areas: then its start waits.")
+						: errhint("The transaction might succeed if retried."),
+					relation != NULL ? errtable(relation) : 0));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_mixed(void)
+{
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		 errmsg("cannot commit a serializable transaction that has written both foreign and ordinary tables"),
+		 errdetail("Cycles of dependencies that lead through tables of tsurugi_fdw and ordinary tables would not be "
+				   "found."),
+		 errhint("Use REPEATABLE READ, or set tsurugi_fdw.serializable_mixed to \"relaxed\".")));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_too_late(void)
+{
+	tg_conflict_note(TG_CONFLICT_UNKNOWN);
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access to foreign and ordinary tables"),
+			 errdetail("Since the snapshot of ordinary tables was taken, transactions have committed that changed "
+					   "tables of both kinds."),
+			 errhint("The transaction might succeed if retried.")));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_moment(tg_time misfit)
+{
+	const char *other = tsurugi_describe_author(misfit);
+
+	tg_conflict_note(TG_CONFLICT_UNKNOWN);
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+		 errmsg("could not serialize access to foreign and ordinary tables"),
+		 errdetail(
+			 "The snapshot of ordinary tables and the one that this transaction reads foreign tables at do not show the "
+			 "same of the transactions that changed tables of both kinds%s.",
+			 other != NULL ? psprintf(", as %s did", other) : ""),
+		 errhint("Read ordinary tables together with a foreign table in the transaction's first statement, at "
+				 "READ COMMITTED or REPEATABLE READ.")));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_new_index(Relation index)
+{
+	tg_conflict_note(TG_CONFLICT_UNKNOWN);
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to concurrent change of definition"),
+					errdetail("Index \"%s\" was made, or made anew, after the snapshot of ordinary tables was taken.",
+							  RelationGetRelationName(index)),
+					errhint("The transaction might succeed if retried.")));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_sessions(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken"),
+					errhint("There are up to %d; use fewer connections.", TG_TXN_MAX)));
+	pg_unreachable();
+}
+
+/* As ExecUpdate and ExecDelete do for TM_SelfModified (nodeModifyTable.c). */
+void
+tsurugi_check_own_change(bool by_other_command, const char *verb)
+{
+	if (by_other_command)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+				 errmsg("tuple to be %s was already modified by an operation triggered by the current command", verb),
+				 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to "
+						 "other rows.")));
+}

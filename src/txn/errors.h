@@ -1,0 +1,101 @@
+/*
+ * errors.h
+ *	  What the runtime's results are called in SQL.
+ *
+ * The one place where a tg_status becomes an ereport.  No runtime lock and no
+ * epoch is held by the caller.
+ */
+#ifndef TSURUGI_ERRORS_H
+#define TSURUGI_ERRORS_H
+
+#include "executor/tuptable.h"
+#include "utils/rel.h"
+
+#include "runtime/runtime.h"
+#include "src/table/relation.h"
+#include "src/txn/isolation.h"
+
+/*
+ * Raises the error of a status: 53200 with a hint for TG_NO_MEMORY, 54000 for
+ * TG_TOO_LARGE, 57P03 for TG_STOPPED, 57014 for TG_CANCELLED …  relation may be NULL.
+ */
+extern void tsurugi_error(tg_status status, Relation relation) pg_attribute_noreturn();
+
+/* Passes TG_OK, raises everything else. */
+static inline void
+tsurugi_check(tg_status status, Relation relation)
+{
+	if (tg_unlikely(status != TG_OK))
+		tsurugi_error(status, relation);
+}
+
+/*
+ * Raises 23505 for a row whose key in a unique index is taken; the slot is of the
+ * relation's shape.  The key is shown to those who may SELECT its columns.
+ */
+extern void tsurugi_error_duplicate(Relation relation, Oid index, TupleTableSlot *slot) pg_attribute_noreturn();
+
+/* The same for a row that stands in the way of an index that is to be made. */
+extern void tsurugi_error_not_unique(Relation relation, Oid index, TupleTableSlot *slot) pg_attribute_noreturn();
+
+/*
+ * Raises 23P01 for a row that has to give way to an existing one; is_new: the constraint is to be made, and both are
+ * there.  Slots and keys as above.
+ */
+extern void tsurugi_error_excluded(Relation relation, Oid index, TupleTableSlot *slot, TupleTableSlot *existing,
+								   bool is_new) pg_attribute_noreturn();
+
+/*
+ * A row was changed by the running command before (a join found it twice):
+ * that is ignored, as for ordinary tables.  By another command, of a trigger
+ * or a function, neither change can be dropped: raises 27000.  verb: "updated", "deleted".
+ */
+extern void tsurugi_check_own_change(bool by_other_command, const char *verb);
+
+/* Raises 21000: ON CONFLICT DO UPDATE meets a row that its own command has inserted or updated. */
+extern void tsurugi_error_twice(void) pg_attribute_noreturn();
+
+/* Raises 40001: what was read has been changed, or is preserved by others. */
+extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_noreturn();
+
+/* Raises 0A000: a SERIALIZABLE transaction wrote foreign and ordinary tables. */
+extern void tsurugi_error_mixed(void) pg_attribute_noreturn();
+
+/* Raises 40001: a time to read foreign tables at, fit for PostgreSQL's snapshot, is not to be had any more (mixed.c). */
+extern void tsurugi_error_too_late(void) pg_attribute_noreturn();
+
+/* Raises 40001: ordinary tables would be read as of another moment than foreign ones (moment.c), by this commit. */
+extern void tsurugi_error_moment(tg_time misfit) pg_attribute_noreturn();
+
+/* Raises 40001: the index of an ordinary table is new, and may lack what is to be read (shared_moment.c). */
+extern void tsurugi_error_new_index(Relation index) pg_attribute_noreturn();
+
+/* "row (id)=(1)", or "a row" where its key is not known, or not to be shown: as the transaction has seen it, else as it is now. */
+extern const char *tsurugi_describe_row(Relation relation, uint32_t row);
+
+/* Raises 40001: this row, which was to be written, was changed or deleted after the snapshot. */
+extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row) pg_attribute_noreturn();
+
+/* Whether tg_txn_newest or tg_txn_lock says that a row is not as the snapshot sees it; and what kind of conflict that is. */
+static inline bool
+tsurugi_is_changed(tg_status status)
+{
+	return status == TG_CHANGED || status == TG_NOT_FOUND || status == TG_MOVED;
+}
+
+static inline tg_conflict_kind
+tsurugi_conflict_of(tg_status status)
+{
+	return status == TG_NOT_FOUND ? TG_CONFLICT_DELETED : TG_CONFLICT_UPDATED;
+}
+
+/* Raises 40001: an UPDATE has taken the row, which was to be written or locked, to another partition. */
+extern void tsurugi_error_moved(Relation relation, uint32_t row) pg_attribute_noreturn();
+
+/* Raises 40001: the table, which was to be read, was emptied, or stored anew, at a time after the snapshot. */
+extern void tsurugi_error_stored_anew(Relation relation, tg_time stored) pg_attribute_noreturn();
+
+/* Raises 53300: there is no session left for this backend. */
+extern void tsurugi_error_sessions(void) pg_attribute_noreturn();
+
+#endif /* TSURUGI_ERRORS_H */

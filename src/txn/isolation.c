@@ -1,0 +1,568 @@
+/*
+ * isolation.c
+ *	  What REPEATABLE READ and SERIALIZABLE add to a snapshot per statement.
+ *
+ * Both
+ * 1. R is drawn as soon as the transaction has PostgreSQL's own snapshot, whether or not a table of ours is named (M4).  PostgreSQL takes
+ *	  that ahead of the first statement's analysis, or, where there is none, ahead of its run: we hear of it when the analysis is
+ *	  over, or when the utility statement or the executor starts, whichever is first.  A commit
+ *	  between the two is seen here and not in ordinary tables, if it changed one kind only (mixed.c): stock PostgreSQL
+ *	  has no hook in between, nor lets a transaction take its snapshot again.  Nor can the time be found afterwards: commits in ordinary
+ *	  tables would have to leave a time behind, each of them, and have no hook at the moment that they become visible; one
+ *	  from PRE_COMMIT is too early (what was committed here before this transaction began would be missing), one from the
+ *	  commit's callback too late.  Each half is a snapshot; what is lost is their order with commits in one
+ *	  kind that have waited for commits in the other.  A transaction of
+ *	  a database without the wrapper draws nothing: it has no tables of ours.
+ *
+ * REPEATABLE READ
+ * 2. First committer wins: a row to be written that was committed after R ends the
+ *	  transaction with 40001, in PostgreSQL's words.
+ * 3. W5: as long as nobody has been told anything from R, it may as well be
+ *	  drawn again.  That is so while the first run is the only one, has written
+ *	  nothing and no scan of it has opened but the one that looks for the row
+ *	  to write, which starts over.  So a statement of its own that changes a hot
+ *	  row by key waits and goes on, as at READ COMMITTED.  What the conditions of
+ *	  such a scan have computed is computed again.
+ *
+ * SERIALIZABLE
+ * 4. What scans tell the executor, and what an insertion tells of a key, is noted in
+ *	  a read set before it is told: versions found by key, keys not found, ranges,
+ *	  whole tables.  A scan by the pool's tasks is noted by the backend that starts
+ *	  it, as the whole table.  What was read in a subtransaction stays noted when that is rolled back.
+ * 5. PRE_COMMIT draws C and validates as of it (S1, S2, S3); what comes after, in
+ *	  PostgreSQL or in other extensions, may still fail and abort.  A transaction
+ *	  that wrote nothing here has nothing to validate, its snapshot being a moment in
+ *	  the order of commits, unless it lies within a LONG that preserves what was
+ *	  read (S4).  So one that is READ ONLY from its first statement on notes nothing if
+ *	  there is no LONG when its snapshot has been drawn: later ones begin later.  Unless it excludes
+ *	  commits (mixed.c): then it is no such moment, and the transaction is validated as of a C like one that wrote.  DEFERRABLE
+ *	  waits for the LONGs that are in the way of a fresh snapshot, and notes nothing.
+ * 6. W5: the snapshot is extended to a later moment R' as of which what was noted is
+ *	  validated.  Scans that are open go on: of what they have noted nothing has
+ *	  changed up to R', so it is the same at both moments, and none of it is garbage
+ *	  at R'.
+ *	  Where another session comes with its snapshot of PostgreSQL's, R is extended so as to fit that (moment.c, 11).
+ * 7. L2: before an area is read it is asked whether a LONG preserves it: then reading it would end in 40001
+ *	  at the commit.  Who has been told nothing yet waits for that LONG and takes a new snapshot.
+ * 8. Tsurugi's SHORT (kinds.c) is SERIALIZABLE, whatever PostgreSQL's level is.
+ * 9. M3: PostgreSQL finds cycles among ordinary tables, this file among foreign
+ *	  ones, and nobody those that lead through both.  So a SERIALIZABLE transaction that wrote rows
+ *	  of both is refused, unless tsurugi_fdw.serializable_mixed says otherwise.  It
+ *	  wrote ordinary rows if a statement or COPY was aimed at such a table and
+ *	  an xid has been assigned.  Temporary tables are nobody else's and do not count.
+ *
+ * Departures.  Rows are locked early (W5) by fdw_direct.c and scan_lock.c.  In joins whose target is not one row
+ * named by its key the row has been told of before it is
+ * locked, and one that has changed ends the transaction, as with ordinary tables.
+ * A statement of several rows starts over only before its first write.
+ */
+#include "postgres.h"
+
+#include "src/txn/isolation.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "executor/executor.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "parser/analyze.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "src/base/session.h"
+#include "src/txn/errors.h"
+#include "src/txn/kinds.h"
+#include "src/txn/mixed.h"
+#include "src/txn/moment.h"
+#include "src/txn/shared_transaction.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/snapshot_export.h"
+#include "src/txn/spare.h"
+#include "src/txn/transaction.h"
+
+int tsurugi_serializable_mixed;
+bool tsurugi_tracks;
+
+static ExecutorStart_hook_type previous_executor_start;
+static post_parse_analyze_hook_type previous_post_parse_analyze;
+
+/* All of the current transaction. */
+static uint64 run_count;
+static bool begun;			  /* the fields below are of this transaction */
+static bool used;			  /* somebody has been told something from R */
+static bool aims_at_ordinary; /* SERIALIZABLE: a statement was aimed at ordinary tables */
+static tg_reads *reads;		  /* NULL: nothing noted */
+static bool reads_are_shared; /* they are those of a transaction that several sessions work in */
+
+const char *
+tsurugi_isolation_name(int isolation)
+{
+	switch (isolation)
+	{
+		case XACT_SERIALIZABLE:
+			return "serializable";
+		case XACT_REPEATABLE_READ:
+			return "repeatable read";
+		default:
+			return "read committed";
+	}
+}
+
+/* --- beginning ---------------------------------------------------------------------- */
+
+static void
+set_tracking(bool tracks)
+{
+	tsurugi_tracks = tracks;
+	tsurugi_minds_areas = tracks;
+}
+
+bool
+tsurugi_isolation_has_tables(void)
+{
+	return !RecoveryInProgress() && OidIsValid(get_foreign_data_wrapper_oid("tsurugi_fdw", true));
+}
+
+/* READ ONLY stays so once there is a snapshot, but for a subtransaction's, which ends with it. */
+static void
+begin_level(void)
+{
+	bool read_only = XactReadOnly && GetCurrentTransactionNestLevel() == 1;
+	bool safe = IsolationIsSerializable() && read_only && XactDeferrable && !tsurugi_snapshot_is_imported();
+
+	if (begun)
+		return;
+	if (tsurugi_isolation_has_tables())
+	{
+		if (safe)
+			tsurugi_moment_draw_deferrable();
+		else
+			tsurugi_snapshot_draw();
+		tsurugi_session_describe(XactIsoLevel, TG_TXN_ORDINARY, XactReadOnly, tsurugi_transaction_label);
+	}
+	begun = true;
+	/* Rule 5: after the snapshot has been drawn. */
+	set_tracking(IsolationIsSerializable() &&
+				 !(safe || (read_only && tg_preserve_is_empty() && tsurugi_snapshot_excluded() == NULL)));
+}
+
+void
+tsurugi_isolation_leave_level(void)
+{
+	set_tracking(false);
+}
+
+void
+tsurugi_isolation_enter_kind(void)
+{
+	if (tsurugi_kind == TG_TXN_ORDINARY)
+		return;
+	begun = true;
+	if (tsurugi_kind == TG_TXN_SHORT)
+	{
+		/* One that REPEATABLE READ has drawn is not good enough: it is not to be validated. */
+		if (tsurugi_snapshot_time() != 0 && !IsolationIsSerializable() && !tsurugi_snapshot_is_imported())
+			tsurugi_snapshot_redraw();
+		else
+			tsurugi_snapshot_draw();
+		set_tracking(true);
+	}
+	tsurugi_session_describe(XACT_SERIALIZABLE, tsurugi_kind, XactReadOnly, tsurugi_transaction_label);
+}
+
+bool
+tsurugi_isolation_may_change_host_snapshot(void)
+{
+	return !IsolationUsesXactSnapshot() || (!IsolationIsSerializable() && run_count <= 1);
+}
+
+static bool
+is_ordinary(Oid relation)
+{
+	char kind = get_rel_relkind(relation);
+
+	if (kind == RELKIND_PARTITIONED_TABLE)
+	{
+		List *partitions = find_all_inheritors(relation, NoLock, NULL);
+		ListCell *cell;
+
+		foreach (cell, partitions)
+			if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
+				return true;
+		return false;
+	}
+	return kind == RELKIND_RELATION && get_rel_persistence(relation) != RELPERSISTENCE_TEMP;
+}
+
+/* The kind may not be known yet. */
+static bool
+may_be_serializable(void)
+{
+	return tsurugi_is_serializable() || tsurugi_transaction_type != TG_TXN_ORDINARY;
+}
+
+static bool
+minds_ordinary(void)
+{
+	return may_be_serializable() || tsurugi_shared_is_open;
+}
+
+static void
+note_targets(const PlannedStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->resultRelations)
+		if (is_ordinary(rt_fetch(lfirst_int(cell), statement->rtable)->relid))
+			aims_at_ordinary = true;
+}
+
+void
+tsurugi_isolation_note_copy(Oid relation)
+{
+	if (minds_ordinary() && is_ordinary(relation))
+		aims_at_ordinary = true;
+}
+
+/*
+ * Rule 1.  A statement that is analysed or run has an active snapshot if it needs one; at these levels that is
+ * PostgreSQL's for the transaction, by now.
+ */
+void
+tsurugi_isolation_begin_statement(void)
+{
+	if (!IsolationUsesXactSnapshot() || begun || !ActiveSnapshotSet() || IsParallelWorker() ||
+		tg_failpoint_refuses("skip_m4_first"))
+		return;
+	tg_failpoint("before_time");
+	begin_level();
+}
+
+static void
+statement_is_analysed(ParseState *state, Query *query, JumbleState *jumble)
+{
+	if (previous_post_parse_analyze != NULL)
+		previous_post_parse_analyze(state, query, jumble);
+	tsurugi_isolation_begin_statement();
+}
+
+static void
+executor_start(QueryDesc *query, int eflags)
+{
+	bool matters = false;
+
+	if (!begun)
+		tg_failpoint("before_time");
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
+	{
+		tsurugi_spare_look();
+		if (IsolationUsesXactSnapshot() || may_be_serializable())
+		{
+			run_count++;
+			if (IsolationUsesXactSnapshot() && !tg_failpoint_refuses("skip_m4_first"))
+				begin_level();
+		}
+		if (tg_unlikely(tsurugi_export_is_noted))
+			tsurugi_export_look();
+		if (!aims_at_ordinary && query->plannedstmt->resultRelations != NIL && minds_ordinary())
+			note_targets(query->plannedstmt);
+		matters = tsurugi_moment_matters();
+		if (tg_unlikely(matters))
+			tsurugi_moment_start_run(query);
+		else if (IsolationUsesXactSnapshot())
+			tsurugi_moment_note_run(query);
+	}
+	if (previous_executor_start != NULL)
+		previous_executor_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+	if (tg_unlikely(matters))
+		tsurugi_moment_run_started(query);
+}
+
+void
+tsurugi_isolation_init(void)
+{
+	previous_executor_start = ExecutorStart_hook;
+	ExecutorStart_hook = executor_start;
+	previous_post_parse_analyze = post_parse_analyze_hook;
+	post_parse_analyze_hook = statement_is_analysed;
+}
+
+void
+tsurugi_isolation_join(tg_reads *shared)
+{
+	begun = true;
+	used = true;
+	reads = shared;
+	reads_are_shared = true;
+	set_tracking(tsurugi_is_validated() && !tg_failpoint_refuses("skip_shared_reads"));
+	tsurugi_session_describe(tsurugi_is_serializable() ? XACT_SERIALIZABLE : XactIsoLevel, tsurugi_kind, XactReadOnly,
+							 tsurugi_transaction_label);
+}
+
+tg_reads *
+tsurugi_reads(void)
+{
+	tg_assert(tsurugi_tracks);
+	if (reads == NULL)
+	{
+		tsurugi_check(tg_reads_create(tsurugi_session(), &reads), NULL);
+		tsurugi_track_transaction(reads);
+	}
+	return reads;
+}
+
+void
+tsurugi_isolation_begin(tg_txn *txn)
+{
+	if (tsurugi_kind == TG_TXN_ORDINARY && IsolationUsesXactSnapshot())
+	{
+		begin_level();
+		tsurugi_snapshot_draw();
+	}
+	if (tsurugi_tracks)
+		tg_txn_track(txn, tsurugi_reads());
+}
+
+void
+tsurugi_snapshot_is_used(void)
+{
+	used = true;
+}
+
+/* --- conflicts ---------------------------------------------------------------------- */
+
+/* Runs a validation that has begun to its end. */
+static bool
+validate(tg_conflict *conflict)
+{
+	for (;;)
+	{
+		tg_wait wait;
+
+		switch (tg_validation_step(tsurugi_session(), reads, conflict, &wait))
+		{
+			case TG_OK:
+				return true;
+			case TG_CHANGED:
+				return false;
+			case TG_BUSY:
+				tsurugi_wait_for_outcome(&wait);
+				break;
+			default:
+				break;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+void
+tsurugi_isolation_check_read(const tg_area *area)
+{
+	for (;;)
+	{
+		bool told = used || run_count > 1 || tsurugi_has_written() || (reads != NULL && !tg_reads_is_empty(reads)) ||
+					tsurugi_snapshot_is_fixed();
+		tg_conflict conflict;
+		tg_status status;
+		tg_wait wait;
+
+		status = tg_preserve_check_read(area, tsurugi_snapshot_time(), tsurugi_kind != TG_TXN_SHORT && !told, &wait,
+										&conflict);
+		if (status == TG_OK)
+			return;
+		if (status != TG_BUSY)
+			tsurugi_error_validation(&conflict);
+		tsurugi_wait_for_long(&wait);
+		if (!tsurugi_snapshot_redraw())
+			tsurugi_error_too_late();
+	}
+}
+
+static bool
+extend_to(tg_time later, const tg_exclusions *excluded)
+{
+	tg_conflict conflict;
+
+	if (reads != NULL)
+	{
+		tg_validation_begin(reads, tsurugi_snapshot_time(), later, false);
+		tg_validation_exclude(reads, tsurugi_snapshot_excluded(), excluded);
+		if (!validate(&conflict))
+			tsurugi_error_validation(&conflict);
+	}
+	tsurugi_snapshot_extend(later, excluded);
+	tsurugi_shared_note_extended(later);
+	return true;
+}
+
+/*
+ * PostgreSQL's snapshots are each session's own where several work in the transaction: it fits that of this one, if that has been read
+ * at, and has no exclusions, which would be those of this one.
+ */
+static bool
+find_later(tg_time *later_out, const tg_exclusions **excluded_out)
+{
+	if (!reads_are_shared)
+		return tsurugi_snapshot_find_later(later_out, excluded_out);
+	*excluded_out = NULL;
+	*later_out = tg_load_seq_cst(tg_clock);
+	return (!tsurugi_moment_has_read_ordinary() || tg_failpoint_refuses("skip_fit") ||
+			tsurugi_mixed_latest(tsurugi_snapshot_host(), later_out)) &&
+		   *later_out > tsurugi_snapshot_time();
+}
+
+static bool
+extend_snapshot(void)
+{
+	const tg_exclusions *excluded;
+	tg_time later;
+
+	return find_later(&later, &excluded) && extend_to(later, excluded);
+}
+
+bool
+tsurugi_isolation_make_fit(Snapshot host)
+{
+	tg_time later;
+
+	return tsurugi_is_validated() && reads_are_shared && tsurugi_mixed_latest(host, &later) &&
+		   later > tsurugi_snapshot_time() && extend_to(later, NULL);
+}
+
+void
+tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, bool may_start_over)
+{
+	bool renewed = false;
+
+	may_start_over = may_start_over && !tsurugi_snapshot_is_fixed();
+	if (may_start_over && tsurugi_is_validated())
+		renewed = extend_snapshot();
+	else if (may_start_over && tsurugi_kind == TG_TXN_ORDINARY && !used && run_count <= 1 && !tsurugi_has_written())
+		renewed = tsurugi_snapshot_redraw();
+	if (!renewed)
+		tsurugi_error_conflict(relation, kind, row);
+}
+
+bool
+tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version *noted)
+{
+	uint32_t found = row;
+	tg_snapshot snapshot;
+	tg_version version;
+	tg_writer writer;
+	tg_status status;
+	tg_wait wait;
+
+	if (*noted != TG_VERSION_NONE)
+		tg_reads_forget_version(tsurugi_reads(), *noted);
+	*noted = TG_VERSION_NONE;
+	tsurugi_snapshot(estate, &snapshot);
+	tsurugi_writer(estate, TG_DATA, &writer);
+	tg_epoch_enter(writer.session);
+	status = tg_txn_newest(&writer, &snapshot, table, &found, &version, &wait);
+	if (status == TG_NOT_FOUND || status == TG_MOVED || found != row)
+	{
+		/* What the snapshot saw under the key is gone, or has another key.  What stands there now came later, if it stands. */
+		found = row;
+		status = tg_txn_newest(&writer, NULL, table, &found, &version, &wait);
+	}
+	if (status == TG_OK && found == row && tsurugi_tracks &&
+		tg_reads_add_version(writer.session, tsurugi_reads(), version))
+		*noted = version;
+	tg_epoch_leave(writer.session);
+	switch (status)
+	{
+		case TG_OK:
+		case TG_SELF:
+			return found == row;
+		case TG_BUSY:
+			tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
+			return false;
+		case TG_CHANGED:
+			tsurugi_renew_snapshot(relation, TG_CONFLICT_UPDATED, row, true);
+			return false;
+		case TG_CONFLICT:
+		case TG_FORBIDDEN:
+			tsurugi_error(status, relation);
+		default:
+			return false; /* deleted meanwhile */
+	}
+}
+
+/* --- the end ------------------------------------------------------------------------ */
+
+bool
+tsurugi_isolation_wrote_ordinary(void)
+{
+	return aims_at_ordinary && TransactionIdIsValid(GetTopTransactionIdIfAny());
+}
+
+void
+tsurugi_isolation_check_mixed(void)
+{
+	if (tsurugi_serializable_mixed == TSURUGI_MIXED_STRICT && tsurugi_isolation_wrote_ordinary() &&
+		!tg_failpoint_refuses("skip_m3"))
+		tsurugi_error_mixed();
+}
+
+/* S4.  A snapshot with exclusions is no moment: then as of a C, like one that has written. */
+static void
+check_reads(void)
+{
+	tg_time time = tsurugi_snapshot_time();
+	tg_conflict conflict;
+
+	if (tg_likely(tsurugi_snapshot_excluded() == NULL || tg_failpoint_refuses("mixed_reads")))
+	{
+		if (tg_reads_check_snapshot(tsurugi_session(), reads, time, &conflict) != TG_OK)
+			tsurugi_error_validation(&conflict);
+		return;
+	}
+	tg_validation_begin(reads, time, tg_fetch_add_seq_cst(tg_clock, 1) + 1, true);
+	tg_validation_exclude(reads, tsurugi_snapshot_excluded(), NULL);
+	if (!validate(&conflict))
+		tsurugi_error_validation(&conflict);
+}
+
+void
+tsurugi_isolation_prepare(tg_txn *txn)
+{
+	tg_conflict conflict;
+
+	if (txn == NULL || !tg_txn_has_writes(txn))
+	{
+		if (reads != NULL && !tg_reads_is_empty(reads))
+			check_reads();
+		return;
+	}
+	tsurugi_isolation_check_mixed();
+	if (reads == NULL || tg_reads_is_empty(reads))
+		return;
+	if (!tsurugi_mixed_has_begun())
+		(void) tg_txn_prepare(tsurugi_session(), txn, tsurugi_snapshot_time());
+	tg_validation_exclude(reads, tsurugi_snapshot_excluded(), NULL);
+	if (!validate(&conflict))
+		tsurugi_error_validation(&conflict);
+}
+
+void
+tsurugi_isolation_end(void)
+{
+	if (reads != NULL && !reads_are_shared)
+		tg_reads_destroy(tsurugi_session(), reads);
+	if (begun && tsurugi_own_session != NULL)
+		tsurugi_session_describe(XACT_READ_COMMITTED, TG_TXN_ORDINARY, false, "");
+	reads = NULL;
+	reads_are_shared = false;
+	run_count = 0;
+	begun = false;
+	used = false;
+	aims_at_ordinary = false;
+	tsurugi_tracks = false;
+}

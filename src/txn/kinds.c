@@ -1,0 +1,668 @@
+/*
+ * kinds.c
+ *	  Tsurugi's kinds of transactions, chosen by settings: SHORT, LONG and READ ONLY.
+ *
+ * The settings say what the next transaction is; they are PostgreSQL's settings, so SET LOCAL, roles
+ * and rollback work on them.  A transaction is made what they say by its first
+ * access to a table of ours, and stays that; settings changed afterwards are for the next one.
+ *
+ * 1. SHORT is SERIALIZABLE (isolation.c) that gets 40001 instead of waiting for rows.
+ * 2. LONG: the names of its areas are resolved and rights checked, the tables locked until the end of
+ *	  the transaction (also where the first access is in a subtransaction that is rolled
+ *	  back: by the top level's resource owner), the preserve is published, and its start waited
+ *	  for (L1).  An error takes all of that back: then the transaction has not begun.
+ *	  Nothing that it reads is noted.  Areas are asked for before they are read (L3).
+ *	  One that several sessions are going to work in (shared_transaction.c) is started in the same way, by the session
+ *	  that begins it, which is a waiter of its own: it may have a transaction that is in the way.
+ * 3. READ ONLY reads at a safe snapshot (L6), taken at the first access; DEFERRABLE at
+ *	  a fresh one, after a wait for the LONGs in its way.  So does PostgreSQL's own SERIALIZABLE
+ *	  READ ONLY DEFERRABLE (isolation.c).
+ * 4. LONG and READ ONLY read ordinary tables at a snapshot that was taken with R_L or S, or that fits it, or not
+ *	  at all (moment.c); so does PostgreSQL's DEFERRABLE.
+ *
+ * Waits (W6).  For a LONG: its virtual transaction's lock, as for rows, so that it
+ * shows in pg_locks, and lock_timeout and cancel work.  A circle through a LONG that
+ * waits for its start, on a latch, is not seen by PostgreSQL's detector: each
+ * deadlock_timeout the waiter follows the edges of the store, and gives up with 40P01 if
+ * they lead back to it.  It does so from the handler of a timeout, because the wait
+ * is inside PostgreSQL's; the handler cancels it, and the error is given its right name here.
+ * A LONG's start waits on the latch, because who is in its way may get out
+ * of it without ending (W0).  That takes no longer than a statement's
+ * start, so after two deadlock_timeouts it waits for the end of that transaction by PostgreSQL's
+ * lock, and circles through ordinary locks are found: by the others (spare.c).
+ */
+#include "postgres.h"
+
+#include "src/txn/kinds.h"
+
+#include "access/parallel.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/resowner.h"
+#include "utils/timeout.h"
+#include "utils/wait_event.h"
+
+#include "src/base/others.h"
+#include "src/base/session.h"
+#include "src/exec/scan.h"
+#include "src/txn/areas.h"
+#include "src/txn/circle.h"
+#include "src/txn/errors.h"
+#include "src/txn/isolation.h"
+#include "src/txn/mixed.h"
+#include "src/txn/moment.h"
+#include "src/txn/shared_moment.h"
+#include "src/txn/shared_transaction.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/snapshot_export.h"
+#include "src/txn/spare.h"
+#include "src/txn/transaction.h"
+
+#define PRIORITY_MAX 100
+#define LATCH_PERIODS 2 /* deadlock_timeouts that a LONG's start waits on its latch */
+
+int tsurugi_transaction_type;
+int tsurugi_transaction_priority;
+char *tsurugi_transaction_label;
+char *tsurugi_write_preserve;
+char *tsurugi_inclusive_read_areas;
+char *tsurugi_exclusive_read_areas;
+
+tg_txn_kind tsurugi_kind;
+bool tsurugi_kind_is_known;
+bool tsurugi_minds_areas;
+
+/* Of a READ ONLY transaction that has declared what it reads. */
+static const tg_areas *read_include;
+static const tg_areas *read_exclude;
+static tg_areas *own_areas[2]; /* the same, if they are not those of a shared one */
+
+/* --- settings ------------------------------------------------------------------------------ */
+
+/* Of several names for a value the first is the one that is shown. */
+static const struct config_enum_entry types[] = {
+	{"default", TG_TXN_ORDINARY, false}, {"short", TG_TXN_SHORT, false},
+	{"occ", TG_TXN_SHORT, false},		 {"long", TG_TXN_LONG, false},
+	{"ltx", TG_TXN_LONG, false},		 {"read_only", TG_TXN_READ_ONLY, false},
+	{"rtx", TG_TXN_READ_ONLY, false},	 {NULL, 0, false}};
+
+static bool
+check_label(char **label, void **extra, GucSource source)
+{
+	if (strlen(*label) < TG_TXN_LABEL_BYTES)
+		return true;
+	GUC_check_errdetail("Labels can have up to %d bytes.", TG_TXN_LABEL_BYTES - 1);
+	return false;
+}
+
+static void
+define_areas(const char *name, const char *meaning, char **value)
+{
+	DefineCustomStringVariable(name, meaning,
+							   "Tables, each with or without a range of keys, separated by commas; "
+							   "found by search_path when the transaction first accesses a table.",
+							   value, "", PGC_USERSET, GUC_LIST_INPUT, NULL, NULL, NULL);
+}
+
+void
+tsurugi_kinds_define(void)
+{
+	DefineCustomEnumVariable("tsurugi_fdw.transaction_type", "What transactions are to tables of tsurugi_fdw.",
+							 "default: what their isolation level says; short (occ), long (ltx), read_only (rtx): "
+							 "serializable, Tsurugi's kinds.",
+							 &tsurugi_transaction_type, TG_TXN_ORDINARY, types, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("tsurugi_fdw.transaction_priority",
+							"Which of several long transactions that wait for their start goes first: the higher one.",
+							NULL, &tsurugi_transaction_priority, 0, -PRIORITY_MAX, PRIORITY_MAX, PGC_USERSET, 0, NULL,
+							NULL, NULL);
+	DefineCustomStringVariable("tsurugi_fdw.transaction_label", "Name of transactions, for views and errors.", NULL,
+							   &tsurugi_transaction_label, "pgsql-transaction", PGC_USERSET, 0, check_label, NULL,
+							   NULL);
+	define_areas("tsurugi_fdw.write_preserve", "What a long transaction may write, and nobody else meanwhile.",
+				 &tsurugi_write_preserve);
+	define_areas("tsurugi_fdw.inclusive_read_areas",
+				 "What a long or read-only transaction is going to read, and nothing else.",
+				 &tsurugi_inclusive_read_areas);
+	define_areas("tsurugi_fdw.exclusive_read_areas", "What a long or read-only transaction is not going to read.",
+				 &tsurugi_exclusive_read_areas);
+}
+
+const char *
+tsurugi_kind_name(tg_txn_kind kind)
+{
+	const struct config_enum_entry *type = types;
+
+	while (type->val != (int) kind)
+		type++;
+	return type->name;
+}
+
+/* --- waiting for a LONG ------------------------------------------------------------------------ */
+
+static const tg_wait *waited_for; /* by tsurugi_wait_for_long; NULL: nobody is */
+static volatile sig_atomic_t closes_circle;
+
+/* A timeout's handler: it may interrupt PostgreSQL's lock manager, but none of ours. */
+static void
+look_for_circle(void)
+{
+	if (waited_for == NULL || !tg_wait_closes_circle_of(tsurugi_transaction_number(), waited_for))
+		return;
+	closes_circle = true;
+	QueryCancelPending = true;
+	InterruptPending = true;
+	SetLatch(MyLatch);
+}
+
+void
+tsurugi_error_circle(const tg_wait *wait)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_DEADLOCK_DETECTED), errmsg("deadlock detected"),
+			 errdetail("This transaction waits for %s, which waits for it.", tsurugi_describe_other(wait->host))));
+}
+
+static const char *
+describe_wait(const void *argument)
+{
+	const tg_wait *wait = argument;
+
+	return psprintf("This transaction has waited for %s to end.", tsurugi_describe_other(wait->host));
+}
+
+static void
+lock_out(const tg_wait *wait)
+{
+	MemoryContext context = CurrentMemoryContext;
+	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
+								   .localTransactionId = (LocalTransactionId) wait->host};
+
+	PG_TRY();
+	{
+		(void) VirtualXactLock(holder, true);
+	}
+	PG_CATCH();
+	{
+		tsurugi_rethrow_wait(context, describe_wait, wait);
+	}
+	PG_END_TRY();
+}
+
+void
+tsurugi_wait_for_long(const tg_wait *wait)
+{
+	static TimeoutId timeout = MAX_TIMEOUTS;
+	unsigned number = tsurugi_transaction_number();
+	volatile bool circle = false;
+
+	if (tg_wait_is_for_shared(wait))
+	{
+		tg_wait_begin_of(number, wait);
+		tsurugi_wait_for_shared(wait);
+		tg_wait_end_of(number);
+		return;
+	}
+	if (timeout == MAX_TIMEOUTS)
+		timeout = RegisterTimeout(USER_TIMEOUT, look_for_circle);
+	tg_wait_begin_of(number, wait);
+	PG_TRY();
+	{
+		circle = tg_wait_closes_circle_of(number, wait);
+		if (!circle)
+		{
+			closes_circle = false;
+			waited_for = wait;
+			enable_timeout_every(timeout, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), DeadlockTimeout),
+								 DeadlockTimeout);
+			lock_out(wait);
+		}
+	}
+	PG_CATCH();
+	{
+		waited_for = NULL;
+		disable_timeout(timeout, false);
+		if (closes_circle)
+		{
+			FlushErrorState();
+			tsurugi_error_circle(wait);
+		}
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	waited_for = NULL;
+	disable_timeout(timeout, false);
+	tg_wait_end_of(number);
+	if (circle)
+		tsurugi_error_circle(wait);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* --- beginning --------------------------------------------------------------------------------- */
+
+/* Until the transaction ends, whatever becomes of the subtransaction. */
+static void
+lock_tables(const tg_area *areas, unsigned count, LOCKMODE lock)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	for (unsigned i = 0; i < count; i++)
+		LockRelationOid(areas[i].table->relation, lock);
+	CurrentResourceOwner = owner;
+}
+
+static void
+resolve(tg_long_config *config)
+{
+	config->preserve = tsurugi_areas_resolve(tsurugi_write_preserve, TSURUGI_AREA_TO_WRITE, &config->preserve_count);
+	config->include = tsurugi_areas_resolve(tsurugi_inclusive_read_areas, TSURUGI_AREA_TO_READ, &config->include_count);
+	config->exclude = tsurugi_areas_resolve(tsurugi_exclusive_read_areas, TSURUGI_AREA_TO_READ, &config->exclude_count);
+	lock_tables(config->preserve, config->preserve_count, RowExclusiveLock);
+	lock_tables(config->include, config->include_count, AccessShareLock);
+	lock_tables(config->exclude, config->exclude_count, AccessShareLock);
+}
+
+static void
+check_priority(void)
+{
+	if (tsurugi_transaction_priority != 0 && tsurugi_transaction_type != TG_TXN_LONG)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only long transactions have priorities"),
+						errhint("Reset tsurugi_fdw.transaction_priority, or set tsurugi_fdw.transaction_type to "
+								"\"long\".")));
+}
+
+void
+tsurugi_kind_configure(tg_long_config *config)
+{
+	*config = (tg_long_config){.priority = tsurugi_transaction_priority, .waiter = MyLatch};
+	check_priority();
+	if (tsurugi_transaction_type == TG_TXN_LONG || tsurugi_transaction_type == TG_TXN_READ_ONLY)
+		resolve(config);
+}
+
+/* Milliseconds from a moment until now. */
+static long
+elapsed(TimestampTz since)
+{
+	return TimestampDifferenceMilliseconds(since, GetCurrentTimestamp());
+}
+
+static void
+wait_on_latch(TimestampTz began, TimestampTz since, const tg_wait *wait)
+{
+	long left = LATCH_PERIODS * (long) DeadlockTimeout - elapsed(since);
+
+	if (LockTimeout > 0)
+	{
+		if (elapsed(began) >= LockTimeout)
+			ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
+							errdetail("%s", describe_wait(wait))));
+		left = Min(left, LockTimeout - elapsed(began));
+	}
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Max(left, 1), PG_WAIT_EXTENSION);
+}
+
+/* A LONG's wait for its start. */
+typedef struct Start
+{
+	TimestampTz began;
+	TimestampTz since; /* of the present one in the way */
+	uint64_t host;	   /* which is this one */
+	tsurugi_circle circle;
+} Start;
+
+/* The transaction of this number waits until somebody may have got out of the way. */
+static void
+wait_to_start(Start *start, unsigned number, const tg_wait *wait)
+{
+	/* A shared transaction holds no lock that its end could be waited for by; and it may be ended while it waits itself. */
+	bool is_shared = tg_wait_is_for_shared(wait) || number != tsurugi_session()->id;
+
+	if (wait->host != start->host || is_shared)
+		start->since = GetCurrentTimestamp();
+	start->host = wait->host;
+	tg_wait_begin_of(number, wait);
+	if (is_shared)
+		tsurugi_circle_check(&start->circle, wait);
+	if (elapsed(start->since) < LATCH_PERIODS * (long) DeadlockTimeout)
+		wait_on_latch(start->began, start->since, wait);
+	else
+		lock_out(wait);
+	tg_wait_end_of(number);
+}
+
+/* L1 (b) and (c). */
+static tg_time
+wait_for_start(tg_txn *txn)
+{
+	tg_session *session = tsurugi_session();
+	Start waiting = {.began = GetCurrentTimestamp()};
+	tg_wait wait;
+
+	for (bool first = true;; first = false)
+	{
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		/* Whoever ends wakes this, and for the moment all mixed commits have to wait: so not in vain. */
+		if (first || tg_long_may_start(txn, &wait))
+		{
+			bool whole = tsurugi_moment_begin();
+			tg_time start;
+			tg_status status = tg_long_start(session, txn, &start, &wait);
+
+			if (whole)
+				tsurugi_moment_taken(status == TG_OK);
+			if (status == TG_OK)
+				return start;
+			if (status != TG_BUSY)
+				tsurugi_error(status, NULL);
+		}
+		wait_to_start(&waiting, session->id, &wait);
+	}
+}
+
+static void
+begin_long(void)
+{
+	tg_session *session = tsurugi_session();
+	tg_long_config config;
+
+	tsurugi_kind_configure(&config);
+	tsurugi_kind = TG_TXN_LONG;
+	tsurugi_spare_begin();
+	PG_TRY();
+	{
+		tg_txn *txn = tsurugi_transaction_open();
+
+		tsurugi_check(tg_long_publish(session, txn, &config), NULL);
+		tsurugi_snapshot_adopt(wait_for_start(txn), GetCurrentTimestamp(), TSURUGI_ENTRY_OF_LONG);
+	}
+	PG_CATCH();
+	{
+		tsurugi_transaction_give_up();
+		tsurugi_moment_drop();
+		tsurugi_spare_end();
+		tsurugi_kind = TG_TXN_ORDINARY;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	tsurugi_minds_areas = true;
+}
+
+void
+tsurugi_snapshot_draw_safe(bool deferrable)
+{
+	tg_session *session = tsurugi_session();
+
+	if (tsurugi_snapshot_is_imported())
+		return; /* one that is safe */
+	for (;;)
+	{
+		tg_status status;
+		unsigned entry;
+		tg_time time;
+		tg_wait wait;
+		bool whole = tsurugi_moment_begin();
+		bool late;
+
+		status = tg_snapshot_publish_safe(session, deferrable, read_include, read_exclude, &time, &entry, &wait);
+		late = whole && status == TG_OK && time < tsurugi_mixed_newest_time() && !tg_failpoint_refuses("moment_late");
+		if (whole)
+			tsurugi_moment_taken(status == TG_OK && !late);
+		if (late)
+		{
+			/* The start of a LONG, before what PostgreSQL's snapshot shows. */
+			tg_snapshot_withdraw(session, entry);
+			deferrable = true;
+			continue;
+		}
+		if (status == TG_OK)
+		{
+			tsurugi_snapshot_adopt(time, GetCurrentTimestamp(), entry);
+			return;
+		}
+		if (status != TG_BUSY)
+			tsurugi_error(status, NULL);
+		tsurugi_wait_for_long(&wait);
+	}
+}
+
+static void
+forget_areas(void)
+{
+	for (int i = 0; i < 2; i++)
+	{
+		tg_areas_destroy(tsurugi_session(), own_areas[i]);
+		own_areas[i] = NULL;
+	}
+	read_include = read_exclude = NULL;
+}
+
+static void
+begin_read_only(void)
+{
+	tg_session *session = tsurugi_session();
+	tg_long_config config;
+
+	tsurugi_kind_configure(&config);
+	forget_areas(); /* of a beginning that failed */
+	tsurugi_check(tg_areas_create(session, config.include, config.include_count, &own_areas[0]), NULL);
+	tsurugi_check(tg_areas_create(session, config.exclude, config.exclude_count, &own_areas[1]), NULL);
+	read_include = own_areas[0];
+	read_exclude = own_areas[1];
+	tsurugi_snapshot_draw_safe(XactDeferrable);
+	tsurugi_kind = TG_TXN_READ_ONLY;
+	tsurugi_minds_areas = read_include != NULL || read_exclude != NULL;
+	XactReadOnly = true;
+}
+
+void
+tsurugi_kind_begin(void)
+{
+	if (IsParallelWorker())
+		return;
+	check_priority();
+	tsurugi_export_check_kind();
+	if (tsurugi_shared_join())
+	{
+		tsurugi_kind_is_known = true;
+		return;
+	}
+	if (tsurugi_transaction_type != TG_TXN_ORDINARY)
+		tsurugi_isolation_leave_level();
+	switch ((tg_txn_kind) tsurugi_transaction_type)
+	{
+		case TG_TXN_ORDINARY:
+			break;
+		case TG_TXN_SHORT:
+			tsurugi_kind = TG_TXN_SHORT;
+			break;
+		case TG_TXN_LONG:
+			begin_long();
+			break;
+		case TG_TXN_READ_ONLY:
+			begin_read_only();
+			break;
+	}
+	tsurugi_kind_is_known = true;
+	tsurugi_isolation_enter_kind();
+	if (tsurugi_kind != TG_TXN_ORDINARY)
+		tsurugi_moment_check_enclosing();
+}
+
+/* --- shared by several sessions ------------------------------------------------------------------------- */
+
+/*
+ * The session waits for what it starts, until it does: so a circle may lead from what is in the way
+ * through a transaction that the session has meanwhile, which starting another one in it allows.
+ */
+static void
+check_circle(const tg_wait *started, const tg_wait *wait)
+{
+	uint64_t own = (uint64_t) MyBackendId << 32 | MyProc->lxid;
+
+	if (wait->host == own || tg_wait_closes_circle(tsurugi_session(), started))
+		tsurugi_error_circle(started);
+}
+
+void
+tsurugi_kind_start(tg_shared *opened, const tg_shared_report *report, const tg_long_config *config)
+{
+	const tg_wait started = {.host = report->host, .txn = report->txn, .kind = TG_WAIT_LONG};
+	tg_session *session = tsurugi_session();
+	Start waiting = {.began = GetCurrentTimestamp()};
+
+	for (;;)
+	{
+		tg_status status;
+		tg_wait wait;
+
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		tsurugi_shared_moment_begin();
+		status = tg_shared_start(session, opened, config, XactDeferrable, &wait);
+		tsurugi_shared_moment_taken(status == TG_OK ? opened : NULL);
+		if (status == TG_OK)
+			return;
+		if (status != TG_BUSY)
+			tsurugi_error(status, NULL);
+		tg_wait_begin(session, &started);
+		check_circle(&started, &wait);
+		if (report->kind == TG_TXN_LONG)
+			wait_to_start(&waiting, report->txn, &wait);
+		else
+			tsurugi_wait_for_long(&wait);
+		tg_wait_end(session);
+	}
+}
+
+void
+tsurugi_kind_join(tg_txn_kind kind)
+{
+	if (kind != TG_TXN_ORDINARY)
+		tsurugi_isolation_leave_level();
+	tsurugi_kind = kind;
+	if (kind == TG_TXN_LONG)
+		tsurugi_spare_begin();
+	if (kind == TG_TXN_READ_ONLY)
+		XactReadOnly = true;
+}
+
+void
+tsurugi_kind_mind_areas(const tg_shared *joined)
+{
+	read_include = tg_shared_include(joined);
+	read_exclude = tg_shared_exclude(joined);
+	if (tsurugi_kind == TG_TXN_LONG || read_include != NULL || read_exclude != NULL)
+		tsurugi_minds_areas = true;
+}
+
+/* --- reading and writing ----------------------------------------------------------------------------------- */
+
+void
+tsurugi_check_read(Relation relation, const tg_area *area)
+{
+	tg_status status;
+
+	switch (tsurugi_kind)
+	{
+		case TG_TXN_LONG:
+			status = tg_long_check_read(tsurugi_session(), tsurugi_transaction_open(), area);
+			break;
+		case TG_TXN_READ_ONLY:
+			status = (read_include != NULL && !tg_areas_cover_area(read_include, area)) ||
+							 (read_exclude != NULL && tg_areas_meet_area(read_exclude, area))
+						 ? TG_FORBIDDEN
+						 : TG_OK;
+			break;
+		default:
+			tsurugi_isolation_check_read(area);
+			return;
+	}
+	if (status == TG_FORBIDDEN)
+		ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+						errmsg("table \"%s\" is not among the areas that the transaction has declared to read",
+							   RelationGetRelationName(relation)),
+						errhint("See tsurugi_fdw.inclusive_read_areas and tsurugi_fdw.exclusive_read_areas."),
+						errtable(relation)));
+	tsurugi_check(status, relation);
+}
+
+void
+tsurugi_check_scan(const tsurugi_scan *scan)
+{
+	tg_area area = {.table = scan->described->table};
+
+	if (scan->has_gap && scan->stored == NULL)
+	{
+		area.low = scan->gap[0].key;
+		area.low_bytes = (uint32_t) scan->gap[0].bytes;
+		area.low_inclusive = scan->gap[0].inclusive;
+		area.high = scan->gap[1].key;
+		area.high_bytes = (uint32_t) scan->gap[1].bytes;
+		area.high_inclusive = scan->gap[1].inclusive;
+	}
+	else if (scan->shape.way == TSURUGI_WAY_KEY)
+	{
+		area.low = area.high = scan->key;
+		area.low_bytes = area.high_bytes = (uint32_t) scan->key_bytes;
+		area.low_inclusive = area.high_inclusive = true;
+	}
+	else if (scan->shape.way == TSURUGI_WAY_RANGE && scan->stored == NULL)
+	{
+		/* of the primary key; by another index the whole table is read */
+		const tg_btree_cursor *cursor = &scan->range->cursor;
+
+		area.low = cursor->low;
+		area.low_bytes = cursor->low_bytes;
+		area.low_inclusive = cursor->low_inclusive;
+		area.high = cursor->high;
+		area.high_bytes = cursor->high_bytes;
+		area.high_inclusive = cursor->high_inclusive;
+	}
+	tsurugi_check_read(scan->node->ss.ss_currentRelation, &area);
+}
+
+/* A transaction that replaces a table's storage may not have accessed any before. */
+static tg_txn_kind
+kind_to_be(void)
+{
+	return tsurugi_kind_is_known ? tsurugi_kind : (tg_txn_kind) tsurugi_transaction_type;
+}
+
+void
+tsurugi_check_may_write(void)
+{
+	if (kind_to_be() == TG_TXN_READ_ONLY)
+		ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+						errmsg("cannot write to tables of tsurugi_fdw in a read-only transaction"),
+						errdetail("The transaction began with tsurugi_fdw.transaction_type \"read_only\".")));
+}
+
+void
+tsurugi_check_may_replace(Relation relation)
+{
+	tsurugi_check_may_write();
+	tsurugi_shared_check_command("truncate or rewrite tables");
+	if (kind_to_be() == TG_TXN_LONG)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot truncate or rewrite table \"%s\" in a long transaction",
+							   RelationGetRelationName(relation)),
+						errtable(relation)));
+}
+
+void
+tsurugi_kind_end(void)
+{
+	if (read_include != NULL || read_exclude != NULL)
+		forget_areas();
+	tsurugi_spare_end();
+	tsurugi_kind = TG_TXN_ORDINARY;
+	tsurugi_kind_is_known = false;
+	tsurugi_minds_areas = false;
+}

@@ -1,0 +1,568 @@
+/*
+ * mixed.c
+ *	  Commits of transactions that wrote foreign and ordinary tables, seen as a whole.
+ *
+ * Such a transaction, a mixed one, becomes visible twice: in ordinary tables at PostgreSQL's own moment h, in
+ * foreign ones when it is COMMITTED(C) here.
+ *
+ *	PRE_COMMIT				PostgreSQL's commit					COMMIT callback
+ *	open: C, PREPARED(C)	record, flush, h: heap rows seen	ended: E = clock, then COMMITTED(C)
+ *
+ * A statement has PostgreSQL's snapshot H and reads foreign tables at R, loaded from the clock after H was
+ * taken.  It must not see one half, nor what was built on a half (M2), at any level.
+ *
+ * 1. H shows the ordinary half: h was before H, C was drawn before h, R is loaded after H, so C <= R.  The
+ *	  foreign half is there to see, or PREPARED for some instructions more, which are waited for at the row (V1).
+ * 2. H does not show it.  If C <= R, it is excluded from the snapshot.  What was built on it here came after COMMITTED(C),
+ *	  and so has a C > E; therefore R is lowered to E.  If it has not ended when it is looked at, what is
+ *	  built on it has a C > R anyway.
+ * 3. Nothing of that is lost that H shows: E is loaded after h, which is after H; what H shows had drawn its
+ *	  C by then.
+ * 4. R is loaded first, then it is looked who is open or has ended (one lock for all of that).  Who is not found there yet draws
+ *	  a C > R: the draw is made under the lock.  The lock is not taken where H shows all up to the newest xid of a mixed commit:
+ *	  that is stored before C is drawn, and loaded after R, all sequentially consistent.
+ *
+ * Who has ended is kept in a ring, in the order of E, for those who have taken H and not R yet, which takes
+ * microseconds, and for SERIALIZABLE, whose snapshot may be extended later, with the same H (W5).  Which are recent enough for
+ * a snapshot to be asked about them is seen by the newest xid that had completed by their end, L, which grows in the
+ * ring: xmax of a snapshot taken later is above it.
+ *
+ * 5. The horizon respects C - 1 of all that are open or in the ring (tg_horizon_keep), because who excludes C reads what was there
+ *	  before it.  He publishes that himself, from C - 1 on, under the lock.
+ * 6. That lasts KEPT_MS; so long, and for RING commits, a snapshot may take to get its R.  Later it fails with
+ *	  40001 if there was a mixed commit that it does not show.  Whoever ends a transaction looks whether the time is over,
+ *	  and so does the background worker: where nobody ends one for hours, the horizon would be held up for hours.  An entry
+ *	  stays in the ring, to be asked for, until a newer xid has completed KEPT_MS ago: snapshots taken since are known to show it.
+ * 7. In the ring each has the lowest C of its own and of those that were open when it ended.  Who ended later was open
+ *	  then or has drawn its C afterwards: so that of the oldest one that is kept is the lowest of all.
+ * 8. Who has read the ordinary half of a commit that has not ended here may build on it in foreign tables alone, and draw
+ *	  a C below that one's E.  So who is about to commit foreign rows waits in PRE_COMMIT for those that PostgreSQL has committed
+ *	  by then to end, which takes microseconds; those that have not come to their h are nothing that he can have seen.
+ *
+ * A snapshot with exclusions is not a moment in the order of C: SERIALIZABLE is validated although it wrote nothing
+ * (isolation.c), and a scan with it is not handed to the pool, because the exclusions are in this process's memory.
+ *
+ * Departures from transactions.md.  An entry leaves the ring by age and number, not by everybody's advertised xmin: no
+ * processes are looked at, and one old snapshot holds nothing up.  C is drawn by whoever announces, under
+ * the same lock, so there is nobody announced without a C.  Rule 8 is not there.
+ *
+ * test/unit/mixed_model.c has all of this as a program that tries every order of steps, with and without each rule.
+ *
+ * 9. READ ONLY and LONG are not validated, so they need a moment in the order of C (M2a).  They get one by a gate (moment.c): a lock that
+ *	  committers share from before they draw C until they have ended.
+ *
+ * Left out.  An xid that another library takes in a PRE_COMMIT callback after ours is not noticed.
+ */
+#include "postgres.h"
+
+#include "src/txn/mixed.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/shmem.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+
+#include "src/base/session.h"
+#include "src/txn/errors.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/transaction.h"
+
+#define RING 1024 /* at least; and more than there are sessions */
+#define KEPT_MS 1000
+
+typedef struct Commit
+{
+	TransactionId xid;
+	unsigned session; /* while it is open */
+	uint64 host;	  /* its virtual transaction */
+	tg_time time;	  /* C */
+
+	/* of one that has ended */
+	tg_time bound;	  /* E */
+	tg_time lowest;	  /* rule 7 */
+	uint64 completed; /* L */
+	uint64 ended_us;
+} Commit;
+
+/* In PostgreSQL's shared memory.  Under the lock, but for what is atomic. */
+typedef struct Mixed
+{
+	LWLock lock;
+	uint64 newest;	  /* atomic: the highest xid ever of a mixed commit; 0: there was none */
+	uint64 due_us;	  /* atomic: when somebody should look what is too old; 0: not needed */
+	uint64 under_way; /* atomic: how many are open; for rule 8 */
+	uint64 past;	  /* the newest xid that had completed when that was looked at, */
+	uint64 past_us;	  /* at this time */
+	uint64 forgotten; /* L of the last one that has left the ring, or 0 */
+	tg_time left;	  /* the highest C of those that have left it */
+	tg_time last;	  /* and of all that have ended */
+	uint64 ended;	  /* ever; the ring has the last ones, from */
+	uint64 listed;	  /* this one on, and the horizon respects them from */
+	uint64 kept;	  /* this one on */
+	unsigned ring_size;
+	unsigned open_count;
+	Commit commits[]; /* the ring, then those that are open, in no order */
+} Mixed;
+
+static Mixed *mixed;
+static Commit *open_commits;
+static bool is_open;   /* the own transaction */
+static bool is_closed; /* the gate, by this session */
+
+/* Of a snapshot that is being matched: room for all there can be. */
+static tg_time *found;
+
+static unsigned
+ring_size(void)
+{
+	return Max(RING, 2 * tsurugi_session_max());
+}
+
+Size
+tsurugi_mixed_shared_bytes(void)
+{
+	return add_size(sizeof(Mixed), mul_size(ring_size() + tsurugi_session_max(), sizeof(Commit)));
+}
+
+void
+tsurugi_mixed_shared_create(void)
+{
+	static int tranche; /* the children inherit its name */
+	bool there;
+
+	mixed = ShmemInitStruct("tsurugi_fdw mixed commits", tsurugi_mixed_shared_bytes(), &there);
+	memset(mixed, 0, tsurugi_mixed_shared_bytes());
+	tranche = tranche != 0 ? tranche : LWLockNewTrancheId();
+	LWLockRegisterTranche(tranche, "tsurugi_fdw mixed commits");
+	LWLockInitialize(&mixed->lock, tranche);
+	mixed->ring_size = ring_size();
+	open_commits = mixed->commits + mixed->ring_size;
+}
+
+/* --- the ring ------------------------------------------------------------------------ */
+
+static inline Commit *
+ended_commit(uint64 number)
+{
+	return &mixed->commits[number % mixed->ring_size];
+}
+
+/* The newest xid that has completed.  It may be read without PostgreSQL's lock: it grows, and any later one does. */
+static inline uint64
+newest_completed(void)
+{
+	return tg_load_acquire((uint64 *) &ShmemVariableCache->latestCompletedXid.value);
+}
+
+/* An xid of the present, without wrap-around. */
+static inline uint64
+full(TransactionId xid)
+{
+	uint64 near = newest_completed();
+
+	return near + (int32) (xid - (TransactionId) near);
+}
+
+static tg_time
+lowest_open(tg_time time)
+{
+	for (unsigned i = 0; i < mixed->open_count; i++)
+		time = Min(time, open_commits[i].time);
+	return time;
+}
+
+static void
+forget_oldest(void)
+{
+	const Commit *oldest = ended_commit(mixed->listed++);
+
+	mixed->forgotten = oldest->completed;
+	mixed->left = Max(mixed->left, oldest->time);
+	mixed->kept = Max(mixed->kept, mixed->listed);
+}
+
+/* Rule 6. */
+static void
+forget_old(uint64 now_us)
+{
+	bool keeps = tg_failpoint_refuses("mixed_keep");
+
+	while (mixed->kept < mixed->ended && !keeps &&
+		   (tg_failpoint_refuses("mixed_forget") || now_us >= ended_commit(mixed->kept)->ended_us + KEPT_MS * 1000))
+		mixed->kept++;
+	if (now_us < mixed->past_us + KEPT_MS * 1000)
+		return;
+	while (mixed->listed < mixed->kept && ended_commit(mixed->listed)->completed < mixed->past)
+		forget_oldest();
+	mixed->past = newest_completed();
+	mixed->past_us = now_us;
+}
+
+/* After every change. */
+static void
+note_change(uint64 now_us)
+{
+	tg_time lowest = TG_TIME_NEVER;
+
+	if (mixed->kept < mixed->ended)
+		lowest = ended_commit(mixed->kept)->lowest;
+	else if (mixed->open_count > 0)
+		lowest = lowest_open(TG_TIME_NEVER);
+	tg_horizon_keep(lowest == TG_TIME_NEVER ? 0 : lowest - 1);
+	tg_store_release(&mixed->under_way, mixed->open_count);
+	tg_store_relaxed(&mixed->due_us, mixed->listed < mixed->ended ? now_us + KEPT_MS * 1000 : 0);
+}
+
+/* --- the gate ------------------------------------------------------------------------- */
+
+/* PostgreSQL's lock: who waits for it stands in a queue, is seen by its detector of deadlocks, and can be interrupted. */
+static LOCKTAG
+gate_tag(void)
+{
+	return (LOCKTAG){.locktag_type = LOCKTAG_USERLOCK, .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+}
+
+static void
+lock_gate(LOCKMODE mode)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	LOCKTAG tag = gate_tag();
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	(void) LockAcquire(&tag, mode, false, false);
+	CurrentResourceOwner = owner;
+}
+
+void
+tsurugi_mixed_close(void)
+{
+	if (tg_failpoint_refuses("mixed_no_gate"))
+		return;
+	lock_gate(ExclusiveLock);
+	is_closed = true;
+	if (tg_failpoint_refuses("closed_error"))
+		tsurugi_error(TG_NO_MEMORY, NULL);
+}
+
+void
+tsurugi_mixed_open(void)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	LOCKTAG tag = gate_tag();
+
+	if (!is_closed)
+		return;
+	is_closed = false;
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	(void) LockRelease(&tag, ExclusiveLock, false);
+	CurrentResourceOwner = owner;
+}
+
+/* --- commits ------------------------------------------------------------------------- */
+
+void
+tsurugi_mixed_begin(tg_txn *txn)
+{
+	TransactionId xid = GetTopTransactionId();
+	uint64 now_us = tg_clock_us();
+	Commit *commit;
+
+	lock_gate(ShareLock); /* until the transaction has ended */
+	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
+	forget_old(now_us);
+	/* Rules 4 and 5: both are there to see before C is drawn. */
+	if (full(xid) > mixed->newest)
+		tg_store_seq_cst(&mixed->newest, full(xid));
+	if (mixed->kept == mixed->ended && mixed->open_count == 0)
+		tg_horizon_keep(tg_load_seq_cst(tg_clock));
+	commit = &open_commits[mixed->open_count++];
+	commit->xid = xid;
+	commit->session = tsurugi_session()->id;
+	commit->host = (uint64) MyBackendId << 32 | MyProc->lxid;
+	commit->time = tg_txn_prepare(tsurugi_session(), txn, tsurugi_snapshot_time());
+	note_change(now_us);
+	is_open = true;
+	LWLockRelease(&mixed->lock);
+}
+
+bool
+tsurugi_mixed_has_begun(void)
+{
+	return is_open;
+}
+
+/* One that is committed in ordinary tables, or aborted, and has not ended here. */
+static bool
+find_half(tg_wait *wait_out)
+{
+	bool found = false;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	for (unsigned i = 0; i < mixed->open_count && !found; i++)
+	{
+		found = !TransactionIdIsInProgress(open_commits[i].xid);
+		*wait_out = (tg_wait){.host = open_commits[i].host, .kind = TG_WAIT_OUTCOME};
+	}
+	LWLockRelease(&mixed->lock);
+	return found;
+}
+
+/*
+ * Rule 8.  Who has seen an ordinary half has seen the lock released that it was announced under; and if there is nobody left here,
+ * E was loaded before that was stored, so the C that is drawn next is above it.
+ */
+void
+tsurugi_mixed_follow(void)
+{
+	tg_wait wait;
+
+	while (tg_unlikely(tg_load_acquire(&mixed->under_way) > 0) && !tg_failpoint_refuses("mixed_no_follow") &&
+		   find_half(&wait))
+		tsurugi_wait_for_outcome(&wait);
+}
+
+/* Takes the own one out. */
+static Commit
+close_own(void)
+{
+	unsigned i = 0;
+	Commit own;
+
+	while (open_commits[i].session != tsurugi_session()->id)
+		i++;
+	own = open_commits[i];
+	open_commits[i] = open_commits[--mixed->open_count];
+	is_open = false;
+	return own;
+}
+
+static void
+add_to_ring(Commit own, uint64 now_us)
+{
+	if (mixed->ended - mixed->listed == mixed->ring_size)
+		forget_oldest();
+	own.bound = tg_failpoint_refuses("mixed_no_bound") ? TG_TIME_NEVER : tg_load_seq_cst(tg_clock);
+	own.lowest = lowest_open(own.time);
+	own.completed = newest_completed();
+	own.ended_us = now_us;
+	mixed->last = Max(mixed->last, own.time);
+	*ended_commit(mixed->ended++) = own;
+}
+
+void
+tsurugi_mixed_tidy(void)
+{
+	uint64 due_us = tg_load_relaxed(&mixed->due_us);
+	uint64 now_us;
+
+	if (tg_likely(due_us == 0))
+		return;
+	now_us = tg_clock_us();
+	if (now_us < due_us || !LWLockConditionalAcquire(&mixed->lock, LW_EXCLUSIVE))
+		return;
+	forget_old(now_us);
+	note_change(now_us);
+	LWLockRelease(&mixed->lock);
+}
+
+void
+tsurugi_mixed_end(bool committed)
+{
+	uint64 now_us;
+
+	is_closed = false; /* the lock goes with the transaction */
+	if (tg_likely(!is_open))
+	{
+		tsurugi_mixed_tidy();
+		return;
+	}
+	now_us = tg_clock_us();
+	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
+	forget_old(now_us);
+	if (committed)
+		add_to_ring(close_own(), now_us);
+	else
+		(void) close_own();
+	note_change(now_us);
+	LWLockRelease(&mixed->lock);
+}
+
+/* --- snapshots ------------------------------------------------------------------------ */
+
+/* The snapshot was taken after the end of one with this L, and so after those of all before it. */
+static inline bool
+is_later(Snapshot host, uint64 completed)
+{
+	FullTransactionId next = FullTransactionIdFromU64(completed);
+
+	FullTransactionIdAdvance(&next); /* that may be the xmax of one taken before */
+	return full(host->xmax) > U64FromFullTransactionId(next);
+}
+
+static inline bool
+is_unseen(const Commit *commit, Snapshot host)
+{
+	return XidInMVCCSnapshot(commit->xid, host);
+}
+
+/*
+ * Rule 2: finds those that the snapshot does not show, and lowers *bound.  False: there may have been
+ * others.
+ */
+static bool
+find_unseen(Snapshot host, unsigned *count_out, tg_time *bound)
+{
+	unsigned count = 0;
+	uint64 number = mixed->ended;
+
+	for (unsigned i = 0; i < mixed->open_count; i++)
+	{
+		const Commit *commit = &open_commits[i];
+
+		if (commit->session != tsurugi_session()->id && is_unseen(commit, host))
+			found[count++] = commit->time;
+	}
+	*count_out = count;
+	for (; number > mixed->listed; number--)
+	{
+		const Commit *commit = ended_commit(number - 1);
+
+		if (is_later(host, commit->completed))
+			return true;
+		if (!is_unseen(commit, host))
+			continue;
+		if (number <= mixed->kept)
+			return false;
+		found[count++] = commit->time;
+		*bound = Min(*bound, commit->bound);
+		*count_out = count;
+	}
+	return mixed->forgotten == 0 || is_later(host, mixed->forgotten);
+}
+
+/* Of those found the ones that have to be excluded. */
+static const tg_exclusions *
+make_exclusions(unsigned count, tg_time bound, tg_time *lowest_out)
+{
+	tg_exclusions *excluded;
+	unsigned kept = 0;
+
+	*lowest_out = TG_TIME_NEVER;
+	for (unsigned i = 0; i < count; i++)
+	{
+		if (found[i] > bound)
+			continue;
+		*lowest_out = Min(*lowest_out, found[i]);
+		found[kept++] = found[i];
+	}
+	if (kept == 0)
+		return NULL;
+	excluded = MemoryContextAlloc(TopTransactionContext, sizeof(tg_exclusions) + kept * sizeof(tg_time));
+	excluded->count = kept;
+	memcpy(excluded->time, found, kept * sizeof(tg_time));
+	return excluded;
+}
+
+bool
+tsurugi_mixed_match(Snapshot host, unsigned entry, tg_time *time, const tg_exclusions **excluded_out)
+{
+	tg_time lowest;
+	uint64 newest;
+	unsigned count;
+	bool known;
+
+	*excluded_out = NULL;
+	tg_failpoint("mixed_match");
+	if (host == NULL || tg_failpoint_refuses("skip_match"))
+		return true;
+	newest = tg_load_seq_cst(&mixed->newest);
+	if (tg_likely(newest == 0 || newest < full(host->xmin)))
+		return true;
+	if (found == NULL)
+		found = MemoryContextAlloc(TopMemoryContext, (tsurugi_session_max() + mixed->ring_size) * sizeof(tg_time));
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	known = find_unseen(host, &count, time);
+	*excluded_out = make_exclusions(count, *time, &lowest);
+	if (*excluded_out != NULL)
+		tg_snapshot_lower_from(tsurugi_session(), entry, lowest - 1); /* rule 5 */
+	LWLockRelease(&mixed->lock);
+	return known;
+}
+
+/* --- moments ---------------------------------------------------------------------------- */
+
+tg_time
+tsurugi_mixed_newest_time(void)
+{
+	tg_time time;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	time = mixed->last;
+	LWLockRelease(&mixed->lock);
+	return time;
+}
+
+static inline bool
+fits(const Commit *commit, Snapshot host, tg_time time)
+{
+	return is_unseen(commit, host) ? commit->time > time : commit->time <= time;
+}
+
+/* Those that have left the ring do not fit, or it is not known whether they do. */
+static inline bool
+has_forgotten(Snapshot host, tg_time time)
+{
+	return mixed->forgotten != 0 && (!is_later(host, mixed->forgotten) || mixed->left > time);
+}
+
+tg_time
+tsurugi_mixed_misfit(Snapshot host, tg_time time)
+{
+	tg_time misfit = 0;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	for (unsigned i = 0; i < mixed->open_count && misfit == 0; i++)
+		if (!fits(&open_commits[i], host, time))
+			misfit = open_commits[i].time;
+	for (uint64 number = mixed->listed; number < mixed->ended && misfit == 0; number++)
+		if (!fits(ended_commit(number), host, time))
+			misfit = ended_commit(number)->time;
+	if (misfit == 0 && has_forgotten(host, time))
+		misfit = mixed->left;
+	LWLockRelease(&mixed->lock);
+	return misfit;
+}
+
+/* What is not announced yet is going to have a C above the clock. */
+bool
+tsurugi_mixed_latest(Snapshot host, tg_time *time_out)
+{
+	tg_time highest_seen;
+	tg_time lowest_unseen = TG_TIME_NEVER;
+	bool known;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	*time_out = tg_load_seq_cst(tg_clock);
+	known = mixed->forgotten == 0 || is_later(host, mixed->forgotten);
+	highest_seen = mixed->left;
+	for (uint64 i = 0; i < mixed->open_count + (mixed->ended - mixed->listed); i++)
+	{
+		const Commit *commit =
+			i < mixed->open_count ? &open_commits[i] : ended_commit(mixed->listed + i - mixed->open_count);
+
+		if (is_unseen(commit, host))
+			lowest_unseen = Min(lowest_unseen, commit->time);
+		else
+			highest_seen = Max(highest_seen, commit->time);
+	}
+	LWLockRelease(&mixed->lock);
+	*time_out = Min(*time_out, lowest_unseen - 1);
+	return known && highest_seen <= *time_out;
+}

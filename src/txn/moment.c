@@ -1,0 +1,465 @@
+/*
+ * moment.c
+ *	  LONG, READ ONLY, DEFERRABLE, SHORT and shared transactions among ordinary tables: one moment for both (M2, M2a).
+ *
+ * The first three validate nothing.  So the time that they read foreign tables at has to be a moment in the order of C,
+ * without exclusions (mixed.c), that PostgreSQL's snapshot fits: it shows the mixed commits up to that time, and no others.
+ *
+ * 1. PostgreSQL's snapshot H is taken, then R_L or S drawn, while no mixed commit stands between the draw of its C and its end
+ *	  (tsurugi_mixed_close).  Those before have a C that is not above the time, and H shows them; those after, neither.
+ * 2. A statement's own snapshot was taken before that, when it was analysed, and at READ COMMITTED the next ones get newer ones.
+ *	  But the executor reads at what a run is given when it starts: the hook gives H to every run
+ *	  that reads ordinary tables, with the run's own command number.
+ * 3. LONG always takes H.  READ ONLY takes it if the statement that it begins with reads ordinary tables; else
+ *	  it waits for nobody, and holds back no VACUUM.  One that does, and whose S would be that of a LONG's start, before a mixed
+ *	  commit that H shows, waits for that LONG as DEFERRABLE does: there is no H of the past.
+ * 4. Where H is not given, a run that reads ordinary tables has to fit (tsurugi_mixed_misfit), or ends with 40001: in
+ *	  PostgreSQL's SERIALIZABLE, whose detection of conflicts goes by its own snapshot; at REPEATABLE READ if there were other runs before the
+ *	  first access to a foreign table; in a READ ONLY that came to ordinary tables later.  So has a run that is under way at the first access,
+ *	  if that is in a function which reads at the run's snapshot.
+ * 5. Runs in triggers that read ordinary tables alone do so at their own snapshots, so that foreign keys see what is there now; so do
+ *	  deferred checks, and ALTER TABLE, which checks rows.  Catalogs do not count, nor do temporary tables.
+ * 6. Workers of a parallel query would read at the active snapshot, which may be another one: such a plan runs without any.
+ * 7. H belongs to the top transaction's resource owner, and is given back in PRE_COMMIT.  Until then it
+ *	  holds back VACUUM, as a snapshot of REPEATABLE READ does.
+ *
+ * 8. PostgreSQL's SERIALIZABLE READ ONLY DEFERRABLE has waited for its own snapshot, perhaps for minutes, when we hear of it.  If nobody
+ *	  has committed in ordinary tables since, and it fits a time drawn now, that is the moment.  Else H is a second safe
+ *	  snapshot (deferrable.c), taken by 1, waited for behind the gate, and given to every run: nobody has been told anything from the
+ *	  first, and a transaction with a safe snapshot has nothing more to do with PostgreSQL's detection.
+ *
+ * 9. SHORT is validated, and has exclusions; but at READ COMMITTED a statement's own H may show mixed commits that are later than R.
+ *	  So the H that R was made to fit is kept, and given to the runs that read ordinary tables.  As long as there was none, an extension
+ *	  takes a new one: who reads foreign tables only is not hindered by mixed commits.
+ *
+ * 10. Of a transaction that several sessions work in R is drawn once, and each of them has snapshots of PostgreSQL's.  If nothing is
+ *	  validated (REPEATABLE READ, LONG, READ ONLY), there is one H for all of them, taken with R and lent to whoever joins (shared_moment.c),
+ *	  whose runs get it; but for those of 4, which have to fit.  Where an index has come since, a plan may be wrong for
+ *	  H, and the run ends with 40001.
+ * 11. At SERIALIZABLE PostgreSQL's detection of conflicts needs the session's own snapshot, and a shared SHORT has no other.
+ *	  There R, as long as that does not fit, is extended (isolation.c, 6) to the latest time that does: up to the first mixed commit
+ *	  which the snapshot does not show.  So it is for the next session's, or the same one's next transaction.
+ * 12. Above READ COMMITTED what has been read of ordinary tables before joining has to fit, too, also before the session was attached, or
+ *	  the transaction exported.  What is known to fit is not asked about again, for the ring forgets.
+ * 13. An attached session that begins with ordinary tables would read them at a snapshot of its own, which is newer than H: with
+ *	  the first foreign table it would turn out not to fit, and no repetition would help.  So at REPEATABLE READ it joins then, where there
+ *	  is an H.  What writes ordinary tables stays the session's own, if it has not read any before.
+ *
+ * Departure from transactions.md, M4: there H and R are taken at BEGIN, and otherwise ordinary tables refused.
+ */
+#include "postgres.h"
+
+#include "src/txn/moment.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+
+#include "src/table/relation.h"
+#include "src/txn/deferrable.h"
+#include "src/txn/errors.h"
+#include "src/txn/isolation.h"
+#include "src/txn/mixed.h"
+#include "src/txn/shared_moment.h"
+#include "src/txn/snapshot.h"
+
+bool tsurugi_moment_is_deferrable;
+static Snapshot held;	 /* H; NULL: none */
+static bool is_borrowed; /* of another session's */
+static tg_time fitting;	 /* H, or PostgreSQL's snapshot of the transaction, is known to fit this; 0: none */
+static bool wanted;		 /* the statement that is starting reads ordinary tables */
+static bool relied_on;	 /* there was one that does */
+static bool suspended;
+
+/* A run under way, begun before the first access, that reads ordinary tables at its own snapshot; in its memory. */
+typedef struct Early
+{
+	struct Early *outer;
+	Snapshot snapshot;
+	MemoryContextCallback callback;
+} Early;
+
+static Early *early;
+
+/* The run that is starting. */
+static bool is_early;
+static bool checks_indexes;
+
+/* --- taking it -------------------------------------------------------------------------- */
+
+bool
+tsurugi_moment_begin(void)
+{
+	if (!tsurugi_moment_is_deferrable &&
+		(!tsurugi_isolation_may_change_host_snapshot() || (tsurugi_transaction_type == TG_TXN_READ_ONLY && !wanted)))
+		return false;
+	tsurugi_mixed_close();
+	held = RegisterSnapshotOnOwner(tsurugi_moment_is_deferrable ? tsurugi_deferrable_take() : GetLatestSnapshot(),
+								   TopTransactionResourceOwner);
+	return true;
+}
+
+void
+tsurugi_moment_taken(bool keep)
+{
+	tsurugi_mixed_open();
+	if (!keep)
+		tsurugi_moment_drop();
+}
+
+void
+tsurugi_moment_drop(void)
+{
+	if (held != NULL)
+		UnregisterSnapshotFromOwner(held, TopTransactionResourceOwner);
+	held = NULL;
+	if (tsurugi_moment_is_deferrable)
+		tsurugi_deferrable_give_up();
+	tsurugi_shared_moment_drop();
+}
+
+void
+tsurugi_moment_end(void)
+{
+	held = NULL; /* after an error it goes with its owner */
+	early = NULL;
+	is_borrowed = false;
+	fitting = 0;
+	tsurugi_moment_is_deferrable = false;
+	wanted = false;
+	relied_on = false;
+	suspended = false;
+	tsurugi_shared_moment_end();
+}
+
+Snapshot
+tsurugi_moment_of_short(void)
+{
+	if (ActiveSnapshotSet() && (held == NULL || !relied_on))
+	{
+		tsurugi_moment_drop();
+		PushCopiedSnapshot(GetActiveSnapshot()); /* others may go on with that one's commands */
+		held = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
+		PopActiveSnapshot();
+	}
+	return held;
+}
+
+static bool
+show_the_same(Snapshot one, Snapshot other)
+{
+	return one->xmax == other->xmax && one->xcnt == other->xcnt &&
+		   memcmp(one->xip, other->xip, one->xcnt * sizeof(TransactionId)) == 0;
+}
+
+/* Rule 8: after the time has been drawn. */
+static bool
+host_is_of_now(void)
+{
+	Snapshot host = GetTransactionSnapshot();
+
+	return show_the_same(host, GetLatestSnapshot()) && tsurugi_mixed_misfit(host, tsurugi_snapshot_time()) == 0;
+}
+
+void
+tsurugi_moment_draw_deferrable(void)
+{
+	tsurugi_snapshot_draw_safe(true);
+	if (tg_failpoint_refuses("skip_deferrable_moment") || !tsurugi_deferrable_is_free() || host_is_of_now())
+		return;
+	tsurugi_moment_is_deferrable = true;
+	do
+	{
+		tsurugi_moment_drop();
+		tsurugi_snapshot_draw_safe(true);
+	} while (!tsurugi_deferrable_wait());
+}
+
+/* --- giving it ---------------------------------------------------------------------------- */
+
+static bool
+is_ordinary(Oid relation, char kind)
+{
+	return (kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) && relation >= FirstNormalObjectId &&
+		   get_rel_persistence(relation) != RELPERSISTENCE_TEMP;
+}
+
+static void
+look_at_tables(const PlannedStmt *planned, bool *ordinary_out, bool *ours_out)
+{
+	ListCell *cell;
+
+	*ordinary_out = *ours_out = false;
+	foreach (cell, planned->rtable)
+	{
+		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+
+		if (entry->rtekind != RTE_RELATION)
+			continue;
+		*ordinary_out = *ordinary_out || is_ordinary(entry->relid, entry->relkind);
+		*ours_out = *ours_out || (entry->relkind == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(entry->relid));
+	}
+}
+
+static bool
+is_in_trigger(void)
+{
+	return DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0)) > 0;
+}
+
+/* Rules 4 and 10. */
+static void
+check_fit(Snapshot host)
+{
+	tg_time time = tsurugi_snapshot_time();
+	bool is_one = IsolationUsesXactSnapshot() || held != NULL;
+	tg_time misfit;
+
+	if (!(tsurugi_kind_is_known || tsurugi_shared_has_joined()) || time == 0 || tsurugi_snapshot_is_imported())
+		return;
+	if (tsurugi_is_validated() && !tsurugi_shared_has_joined())
+		return; /* matched when it was drawn */
+	if (is_one && time == fitting)
+		return;
+	misfit = tsurugi_mixed_misfit(host, time);
+	if (misfit != 0 && !tg_failpoint_refuses("skip_fit") && !tsurugi_isolation_make_fit(host))
+		tsurugi_error_moment(misfit);
+	if (is_one)
+		fitting = tsurugi_snapshot_time();
+}
+
+static void
+push_held(CommandId command)
+{
+	PushCopiedSnapshot(held);
+	GetActiveSnapshot()->curcid = command;
+}
+
+static void
+give_held(QueryDesc *query)
+{
+	Snapshot given;
+
+	checks_indexes = is_borrowed;
+	push_held(query->snapshot->curcid);
+	given = RegisterSnapshot(GetActiveSnapshot());
+	PopActiveSnapshot();
+	UnregisterSnapshot(query->snapshot);
+	query->snapshot = given;
+	if (query->plannedstmt->parallelModeNeeded)
+	{
+		/* Rule 6.  The plan may be a kept one. */
+		PlannedStmt *serial = palloc(sizeof(*serial));
+
+		*serial = *query->plannedstmt;
+		serial->parallelModeNeeded = false;
+		query->plannedstmt = serial;
+	}
+}
+
+void
+tsurugi_moment_note_run(const QueryDesc *query)
+{
+	bool ours;
+
+	if (!relied_on && !tg_failpoint_refuses("skip_early_reads"))
+		look_at_tables(query->plannedstmt, &relied_on, &ours);
+}
+
+/* Rule 13.  A statement that is the whole transaction comes to no foreign tables later. */
+static void
+join_for_host(bool is_alone)
+{
+	if (!is_alone && !tsurugi_kind_is_known && IsolationUsesXactSnapshot() &&
+		tsurugi_isolation_may_change_host_snapshot() && !relied_on && !IsInParallelMode() && tsurugi_shared_lends() &&
+		!tg_failpoint_refuses("skip_join_for_host"))
+		tsurugi_access();
+}
+
+void
+tsurugi_moment_start_run(QueryDesc *query)
+{
+	bool ordinary;
+	bool ours;
+
+	is_early = checks_indexes = false;
+	if (query->crosscheck_snapshot != InvalidSnapshot || suspended || tsurugi_snapshot_is_fresh())
+		return;
+	look_at_tables(query->plannedstmt, &ordinary, &ours);
+	if (is_in_trigger() && !(ours && ordinary)) /* rule 5 */
+		return;
+	if (tsurugi_moment_is_deferrable)
+	{
+		if (tsurugi_shared_has_joined())
+			check_fit(held);
+		give_held(query);
+		return;
+	}
+	if (ours && ordinary && !tsurugi_kind_is_known &&
+		(tsurugi_transaction_type == TG_TXN_LONG || tsurugi_shared_is_open ||
+		 query->plannedstmt->resultRelations == NIL))
+	{
+		wanted = true; /* what READ ONLY writes is refused where it is written */
+		tsurugi_access();
+	}
+	if (!ordinary || tg_failpoint_refuses("moment_not_given"))
+		return;
+	if (query->plannedstmt->resultRelations == NIL)
+		join_for_host(!IsTransactionBlock() && query->dest->mydest != DestSPI);
+	if (tsurugi_shared_has_joined() && tsurugi_kind == TG_TXN_SHORT && !IsolationUsesXactSnapshot())
+		check_fit(tsurugi_moment_of_short());
+	relied_on = true;
+	if (held != NULL)
+		give_held(query);
+	else
+	{
+		check_fit(query->snapshot);
+		is_early = !tsurugi_kind_is_known;
+	}
+}
+
+bool
+tsurugi_moment_start_copy(Oid relation)
+{
+	if (!OidIsValid(relation) || !is_ordinary(relation, get_rel_relkind(relation)))
+		return false;
+	join_for_host(!IsTransactionBlock());
+	relied_on = relied_on || !tg_failpoint_refuses("skip_early_reads");
+	if (!tsurugi_moment_matters())
+		return false;
+	if (held == NULL)
+	{
+		check_fit(GetActiveSnapshot());
+		return false;
+	}
+	push_held(GetCurrentCommandId(false));
+	return true;
+}
+
+bool
+tsurugi_moment_suspend(bool suspend)
+{
+	bool outer = suspended;
+
+	suspended = suspend;
+	return outer;
+}
+
+/* --- runs that have started ------------------------------------------------------------------- */
+
+static Relation
+index_of(PlanState *state)
+{
+	switch (nodeTag(state))
+	{
+		case T_IndexScanState:
+			return castNode(IndexScanState, state)->iss_RelationDesc;
+		case T_IndexOnlyScanState:
+			return castNode(IndexOnlyScanState, state)->ioss_RelationDesc;
+		case T_BitmapIndexScanState:
+			return castNode(BitmapIndexScanState, state)->biss_RelationDesc;
+		default:
+			return NULL;
+	}
+}
+
+/* Rule 9. */
+static bool
+check_indexes(PlanState *state, void *argument)
+{
+	Relation index = index_of(state);
+
+	if (index != NULL && index->rd_index->indrelid >= FirstNormalObjectId &&
+		XidInMVCCSnapshot(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), held) &&
+		!tg_failpoint_refuses("skip_new_index"))
+		tsurugi_error_new_index(index);
+	return planstate_tree_walker(state, check_indexes, argument);
+}
+
+static void
+forget_early(void *argument)
+{
+	Early **link = &early;
+
+	while (*link != NULL && *link != argument)
+		link = &(*link)->outer;
+	if (*link != NULL) /* else the transaction has ended */
+		*link = (*link)->outer;
+}
+
+static void
+remember_early(QueryDesc *query)
+{
+	Early *run = MemoryContextAlloc(query->estate->es_query_cxt, sizeof(*run));
+
+	*run = (Early){.outer = early, .snapshot = query->snapshot, .callback = {.func = forget_early, .arg = run}};
+	MemoryContextRegisterResetCallback(query->estate->es_query_cxt, &run->callback);
+	early = run;
+}
+
+void
+tsurugi_moment_run_started(QueryDesc *query)
+{
+	if (is_early)
+		remember_early(query);
+	if (checks_indexes && query->planstate != NULL)
+		(void) check_indexes(query->planstate, NULL);
+	is_early = checks_indexes = false;
+}
+
+/* What is volatile reads at a snapshot of its own, and is another statement. */
+void
+tsurugi_moment_check_enclosing(void)
+{
+	for (const Early *run = early; run != NULL; run = run->outer)
+		if (ActiveSnapshotSet() && run->snapshot == GetActiveSnapshot())
+			check_fit(run->snapshot);
+}
+
+/* --- of transactions that several sessions work in -------------------------------------------- */
+
+void
+tsurugi_moment_hold(Snapshot taken)
+{
+	if (tsurugi_isolation_may_change_host_snapshot())
+		held = RegisterSnapshotOnOwner(taken, TopTransactionResourceOwner);
+}
+
+void
+tsurugi_moment_note_fit(tg_time time)
+{
+	fitting = time;
+}
+
+bool
+tsurugi_moment_has_read_ordinary(void)
+{
+	return relied_on;
+}
+
+bool
+tsurugi_moment_join(const tg_shared_report *report, bool anothers)
+{
+	bool is_told = IsolationUsesXactSnapshot() && relied_on; /* also by COPY, which is no run */
+
+	if (anothers && !tsurugi_is_validated() && !is_told && tsurugi_isolation_may_change_host_snapshot())
+	{
+		if (!tsurugi_shared_moment_borrow(report, &held))
+			return false;
+		is_borrowed = held != NULL;
+	}
+	if (is_told)
+		check_fit(GetTransactionSnapshot());
+	else
+		tsurugi_moment_check_enclosing();
+	return true;
+}

@@ -1,0 +1,596 @@
+/*
+ * shared_transaction.c
+ *	  Several sessions in one transaction.
+ *
+ *	owner      BEGIN; export_transaction(t) ............................ COMMIT
+ *	attached       attach_transaction(handle); COPY t ...; COPY t ...; detach_transaction()
+ *	attached       attach_transaction(handle); BEGIN; INSERT ...; COMMIT; detach_transaction()
+ *
+ * The store's transaction is one of the runtime's shared ones (runtime/txn/shared.h), from the export on.  Each
+ * PostgreSQL transaction of an attached session that accesses a table of ours, and the owner's, joins
+ * it: takes the turn, then holds it as a user.
+ *
+ * 1. One at a time: the turn is a lock of PostgreSQL's, held from the first access until the end of the
+ *	  PostgreSQL transaction.  So what a statement sees of the shared transaction does not change while it runs, its
+ *	  number of a command is higher than all those before (its own and the others' writes are told from later
+ *	  ones by that, as within one session), the end of the write log is the session's own, so that subtransactions are
+ *	  parts as in any transaction and are taken back alone, and waits for the turn are in pg_locks, and deadlocks
+ *	  that lead through them are found.  The owner's first access is the last word: it keeps the turn until it ends.
+ * 2. Tables.  PostgreSQL protects a table that has changes which are not committed by a lock that ends with the
+ *	  transaction.  Attached sessions' end too early for that; so the owner takes those locks, at the export, and
+ *	  nothing else can be written, or locked, in the shared transaction.  No definition can be changed in it.
+ * 3. Only the owner ends it: by its own COMMIT or ROLLBACK.  A commit beside a session that has joined is
+ *	  refused, and aborts it.  An attached session whose transaction aborts, or which goes, dooms it: its
+ *	  changes cannot be taken back alone.  So does the end of the lease.  The owner's COMMIT is 25P02 then.
+ * 4. The owner's abort does not wait for the others (tg_shared_abandon), so its table locks go when what
+ *	  they protected has been taken back.  Who has joined gets 25P02 from the next thing it does, at the latest from its COMMIT.
+ * 5. Waits.  For rows of a shared transaction nobody can wait by a lock of PostgreSQL's, because it has work
+ *	  by sessions that have gone on to other things: its end wakes them, and circles that lead
+ *	  through such waits are looked for (circle.c).  Only a part
+ *	  that is not merged yet has its lock, as everywhere (transaction.c).
+ * 6. Levels.  It has one isolation level, or kind, and above READ COMMITTED one snapshot and one read set, which
+ *	  everybody's reads go to and which are validated at its end, or, when the snapshot is extended, by whoever has the
+ *	  turn.  So who joins runs at the same level, which for ordinary tables is PostgreSQL's own; but PostgreSQL's snapshot that he reads
+ *	  them at is one that R goes with, or R one that goes with his (moment.c, 10 to 12).  What
+ *	  depends on nobody having been told anything yet (isolation.c, 3) is not for sessions that share one.
+ *	  A LONG or READ ONLY one starts, and waits for its start, where it is exported or begun; who joins sees R_L, or the safe
+ *	  snapshot, and minds its areas.
+ * 7. M1, M3.  The owner's ordinary tables are the other half of a mixed transaction, as ever.  An attached
+ *	  session's would be committed earlier, or alone; so a transaction that has joined and wrote ordinary rows is refused
+ *	  at its end.
+ */
+#include "postgres.h"
+
+#include "src/txn/shared_transaction.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "src/base/others.h"
+#include "src/base/session.h"
+#include "src/txn/circle.h"
+#include "src/txn/errors.h"
+#include "src/txn/isolation.h"
+#include "src/txn/kinds.h"
+#include "src/txn/lease_locks.h"
+#include "src/txn/mixed.h"
+#include "src/txn/moment.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/transaction.h"
+
+#define LEASE_MS_MAX (24 * 60 * 60 * 1000)
+
+int tsurugi_shared_lease_ms;
+uint32 tsurugi_shared_first_command;
+bool tsurugi_shared_is_open;
+
+static tg_shared *shared;		  /* open; NULL: the session takes part in none */
+static tg_shared_report constant; /* what does not change of it */
+static bool is_owner;
+
+/* Of the running transaction. */
+static bool joined;							  /* has the turn, and is a user */
+static bool prepared;						  /* the owner's: it is going to commit */
+static char last_error[TG_SHARED_TEXT_BYTES]; /* "" if there was none */
+
+static int lock_timeout = -1; /* that was set before a limited wait */
+
+static emit_log_hook_type previous_emit_log;
+
+/* What makes the transaction fail is told to the others. */
+static void
+note_error(ErrorData *error)
+{
+	if (shared != NULL && error->elevel >= ERROR && error->message != NULL)
+		snprintf(last_error, sizeof(last_error), "%s: %s", unpack_sql_state(error->sqlerrcode), error->message);
+	if (previous_emit_log != NULL)
+		previous_emit_log(error);
+}
+
+void
+tsurugi_shared_define(void)
+{
+	DefineCustomIntVariable(
+		"tsurugi_fdw.transaction_lease",
+		"Time without any activity after which a transaction that several sessions work in is aborted.",
+		"Also how long its outcome can be asked for, and how long anybody waits in it, or for it.",
+		&tsurugi_shared_lease_ms, 60000, 100, LEASE_MS_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	previous_emit_log = emit_log_hook;
+	emit_log_hook = note_error;
+}
+
+/* --- errors ------------------------------------------------------------------------------- */
+
+const char *
+tsurugi_shared_describe_abort(const tg_shared_report *report)
+{
+	switch (report->reason)
+	{
+		case TG_SHARED_EXPIRED:
+			return "Nothing was done in it for the time of tsurugi_fdw.transaction_lease.";
+		case TG_SHARED_GIVEN_UP:
+			return "Its owner rolled it back, or failed.";
+		case TG_SHARED_ASKED:
+			return "It was aborted by its handle.";
+		case TG_SHARED_REFUSED:
+			return "It was to be committed while another session was at work in it.";
+		case TG_SHARED_CONFLICTED:
+			return "It could not be serialized.";
+		case TG_SHARED_STOPPED:
+			return "The worker of tsurugi_fdw was stopped.";
+		case TG_SHARED_FAILED:
+		case TG_SHARED_NOT_ABORTED:
+			break;
+	}
+	if (report->text[0] == '\0')
+		return "A session that worked in it rolled back, or went away.";
+	return psprintf("A session that worked in it failed with %s", report->text);
+}
+
+static void
+error_ended(void)
+{
+	tg_shared_report report;
+
+	tg_shared_report_get(shared, &report);
+	tsurugi_error_shared_ended(&report, is_owner ? NULL
+												 : "Call tsurugi.detach_transaction() to work in transactions of the "
+												   "session again.");
+}
+
+void
+tsurugi_error_shared_ended(const tg_shared_report *report, const char *hint)
+{
+	bool committed = report->state == TG_SHARED_AVAILABLE || report->state == TG_SHARED_STORED;
+
+	ereport(ERROR, (errcode(ERRCODE_IN_FAILED_SQL_TRANSACTION),
+					committed ? errmsg("the shared transaction has been committed")
+							  : errmsg("the shared transaction is aborted"),
+					committed ? 0 : errdetail("%s", tsurugi_shared_describe_abort(report)),
+					hint != NULL ? errhint("%s", hint) : 0));
+	pg_unreachable();
+}
+
+void
+tsurugi_shared_check_command(const char *what)
+{
+	if (shared != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot %s in a transaction that several sessions work in", what)));
+}
+
+void
+tsurugi_shared_check_table(Relation relation)
+{
+	if (joined && (relation == NULL || !tg_shared_may_write(shared, RelationGetRelid(relation))))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						relation != NULL ? errmsg("foreign table \"%s\" is not one of the shared transaction's",
+												  RelationGetRelationName(relation))
+										 : errmsg("foreign table is not one of the shared transaction's"),
+						errhint("Name all tables that are going to be changed, or locked by foreign keys, where the "
+								"transaction is exported or begun."),
+						relation != NULL ? errtable(relation) : 0));
+}
+
+void
+tsurugi_shared_check_alive(void)
+{
+	if (joined)
+		error_ended();
+}
+
+void
+tsurugi_shared_check_prepare(void)
+{
+	if (shared != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot PREPARE a transaction that several sessions work in")));
+}
+
+/* --- waiting ------------------------------------------------------------------------------ */
+
+/* No longer than this does anybody wait in it, or for it. */
+static int
+wait_ms_max(void)
+{
+	return LockTimeout > 0 ? Min(LockTimeout, tsurugi_shared_lease_ms) : tsurugi_shared_lease_ms;
+}
+
+void
+tsurugi_shared_limit_wait(void)
+{
+	if (!joined)
+		return;
+	lock_timeout = LockTimeout;
+	LockTimeout = wait_ms_max();
+}
+
+void
+tsurugi_shared_unlimit_wait(void)
+{
+	if (lock_timeout >= 0)
+		LockTimeout = lock_timeout;
+	lock_timeout = -1;
+}
+
+static bool
+is_not_over(const tg_wait *wait)
+{
+	tg_txn_report report;
+
+	return tg_txn_report_get(wait->txn, &report) && report.host == wait->host;
+}
+
+void
+tsurugi_wait_for_shared(const tg_wait *wait)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	tsurugi_circle circle = {0};
+
+	tg_shared_wait_begin(tsurugi_session(), wait, MyLatch);
+	PG_TRY();
+	{
+		while (is_not_over(wait))
+		{
+			long left = wait_ms_max() - TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+
+			tsurugi_circle_check(&circle, wait);
+			if (left <= 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
+						 errdetail("This transaction has waited for %s to end.", tsurugi_describe_other(wait->host))));
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							 Min(left, tsurugi_circle_due_ms(&circle)), PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	PG_FINALLY();
+	{
+		tg_shared_wait_end(tsurugi_session());
+	}
+	PG_END_TRY();
+}
+
+/* --- joining ------------------------------------------------------------------------------- */
+
+LOCKTAG
+tsurugi_shared_turn(unsigned txn)
+{
+	/* A host's word has the number of a backend here (transaction.c), so the top bit tells them apart. */
+	return (LOCKTAG){.locktag_field1 = MyDatabaseId,
+					 .locktag_field2 = (uint32) 1 << 31,
+					 .locktag_field3 = txn,
+					 .locktag_type = LOCKTAG_USERLOCK,
+					 .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+}
+
+/* Rule 1.  Of the whole transaction, wherever in it the first access is. */
+static void
+take_turn(void)
+{
+	const LOCKTAG tag = tsurugi_shared_turn(constant.txn);
+	ResourceOwner owner = CurrentResourceOwner;
+	int before = LockTimeout;
+
+	if (tg_failpoint_refuses("skip_turn"))
+		return;
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	LockTimeout = wait_ms_max();
+	PG_TRY();
+	{
+		(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	}
+	PG_FINALLY();
+	{
+		LockTimeout = before;
+		CurrentResourceOwner = owner;
+	}
+	PG_END_TRY();
+}
+
+static int
+level_of(const tg_shared_report *report)
+{
+	static const int levels[] = {[TG_READ_COMMITTED] = XACT_READ_COMMITTED,
+								 [TG_REPEATABLE_READ] = XACT_REPEATABLE_READ,
+								 [TG_SERIALIZABLE] = XACT_SERIALIZABLE};
+
+	return levels[report->isolation];
+}
+
+const char *
+tsurugi_shared_isolation_name(const tg_shared_report *report)
+{
+	return tsurugi_isolation_name(level_of(report));
+}
+
+/* Rule 6. */
+static void
+check_level(void)
+{
+	if (tsurugi_transaction_type != TG_TXN_ORDINARY && tsurugi_transaction_type != constant.kind)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the shared transaction is of another kind than the session's"),
+						errhint("Reset tsurugi_fdw.transaction_type.")));
+	if (constant.kind == TG_TXN_ORDINARY &&
+		level_of(&constant) != (XactIsoLevel == XACT_READ_UNCOMMITTED ? XACT_READ_COMMITTED : XactIsoLevel))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the shared transaction is of another isolation level than the session's"),
+						errhint("Set transaction_isolation, or default_transaction_isolation, to \"%s\".",
+								tsurugi_shared_isolation_name(&constant))));
+}
+
+/*
+ * The time that PostgreSQL's snapshot of the session's transaction has been matched with, without exclusions; 0: there is none.  It is
+ * the shared one's, unless that has another one.
+ */
+static tg_time
+offer_time(void)
+{
+	const tg_exclusions *excluded = tsurugi_snapshot_excluded();
+	tg_time time = tsurugi_snapshot_time();
+
+	if (time == 0 || constant.kind != TG_TXN_ORDINARY || (IsolationIsSerializable() && XactReadOnly && XactDeferrable))
+		return 0;
+	for (unsigned i = 0; excluded != NULL && i < excluded->count; i++)
+		time = Min(time, excluded->time[i] - 1); /* from there on it has been published */
+	if (excluded != NULL && tsurugi_mixed_misfit(GetTransactionSnapshot(), time) != 0)
+		return 0;
+	tsurugi_check(
+		tg_shared_draw_at(tsurugi_session(), shared, time, constant.isolation == TG_SERIALIZABLE || excluded != NULL),
+		NULL);
+	return time;
+}
+
+bool
+tsurugi_shared_export(void)
+{
+	tg_time offered = offer_time();
+
+	tsurugi_moment_note_fit(offered);
+	return offered != 0;
+}
+
+bool
+tsurugi_shared_join(void)
+{
+	if (shared == NULL)
+		return false;
+	if (!joined)
+	{
+		check_level();
+		if (IsInParallelMode())
+			ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+							errmsg("cannot begin to work in a shared transaction during a parallel operation")));
+		take_turn();
+		if (tg_shared_hold(shared) != TG_OK)
+			error_ended();
+		joined = true;
+		tsurugi_shared_first_command = tg_shared_command(shared);
+		tsurugi_transaction_join(tg_shared_txn(shared), constant.host);
+	}
+	tsurugi_kind_join(constant.kind);
+	if (constant.isolation != TG_READ_COMMITTED)
+	{
+		tg_time offered = offer_time();
+		unsigned entry;
+		tg_time time;
+
+		tsurugi_check(tg_shared_draw(tsurugi_session(), shared, &time, &entry), NULL);
+		tsurugi_snapshot_adopt(time, GetCurrentTimestamp() - (TimestampTz) tg_shared_snapshot_age_us(shared), entry);
+		tsurugi_isolation_join(tg_shared_reads(shared));
+		tsurugi_kind_mind_areas(shared);
+		if (time == offered)
+			tsurugi_moment_note_fit(time);
+		if (!tsurugi_moment_join(&constant, !is_owner))
+			error_ended();
+	}
+	return true;
+}
+
+void
+tsurugi_shared_note_extended(tg_time later)
+{
+	if (joined)
+		tg_shared_set_snapshot(shared, later);
+}
+
+unsigned
+tsurugi_shared_number(void)
+{
+	return constant.txn;
+}
+
+bool
+tsurugi_shared_has_joined(void)
+{
+	return joined;
+}
+
+bool
+tsurugi_shared_lends(void)
+{
+	return shared != NULL && !is_owner &&
+		   (constant.kind == TG_TXN_LONG || constant.kind == TG_TXN_READ_ONLY ||
+			(constant.kind == TG_TXN_ORDINARY && constant.isolation == TG_REPEATABLE_READ));
+}
+
+/* Gives the turn back: it ends with PostgreSQL's transaction, which is about to. */
+static void
+leave(void)
+{
+	if (!joined)
+		return;
+	tg_wait_end_of(constant.txn); /* an error may have ended a wait */
+	tg_shared_set_command(shared, tsurugi_shared_first_command + GetCurrentCommandId(false) + 1);
+	tg_shared_let_go(tsurugi_session(), shared);
+	joined = false;
+}
+
+/* --- ends ------------------------------------------------------------------------------------ */
+
+static bool
+is_running(void)
+{
+	tg_shared_report report;
+
+	tg_shared_report_get(shared, &report);
+	return report.state == TG_SHARED_RUNNING;
+}
+
+static void
+part(void)
+{
+	tg_shared_close(shared);
+	shared = NULL;
+	tsurugi_shared_is_open = false;
+	is_owner = false;
+}
+
+/* The backend exits, after PostgreSQL's own abort, before its session ends. */
+static void
+at_exit(int code, Datum argument)
+{
+	if (shared == NULL)
+		return;
+	tg_shared_abort(tsurugi_session(), shared, TG_SHARED_FAILED, last_error[0] != '\0' ? last_error : NULL);
+	part();
+	tsurugi_lease_locks_look();
+}
+
+void
+tsurugi_shared_register_exit(void)
+{
+	static bool registered;
+
+	(void) tsurugi_session(); /* it is to end later */
+	if (!registered)
+		on_shmem_exit(at_exit, (Datum) 0);
+	registered = true;
+}
+
+void
+tsurugi_shared_take_part(tg_shared *opened, bool owns)
+{
+	tg_shared_report_get(opened, &constant);
+	shared = opened;
+	tsurugi_shared_is_open = true;
+	is_owner = owns;
+	last_error[0] = '\0';
+}
+
+bool
+tsurugi_shared_detach(void)
+{
+	if (shared == NULL)
+		return false;
+	if (is_owner)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the transaction's own session cannot be detached from it")));
+	if (joined)
+		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+						errmsg("cannot detach in a transaction that has worked in the shared one"),
+						errhint("Commit it first.")));
+	part();
+	return true;
+}
+
+void
+tsurugi_shared_commit(tg_shared *opened)
+{
+	tg_session *session = tsurugi_session();
+	tg_shared_report report;
+	tg_status status;
+
+	while ((status = tg_shared_prepare(session, opened)) == TG_BUSY)
+		CHECK_FOR_INTERRUPTS();
+	if (status == TG_OK)
+		return;
+	tg_shared_report_get(opened, &report);
+	if (report.reason == TG_SHARED_CONFLICTED && status == TG_CONFLICT)
+		tsurugi_error_validation(&report.conflict);
+	tsurugi_error_shared_ended(&report, NULL);
+}
+
+static void
+pre_commit_owner(void)
+{
+	tg_txn *txn = tg_shared_txn(shared);
+	bool is_serializable = constant.isolation == TG_SERIALIZABLE;
+	bool is_long = constant.kind == TG_TXN_LONG;
+
+	leave();
+	/* M3; where C is drawn for the validation it is not drawn once more, relaxed or not. */
+	if (is_long && tg_txn_has_writes(txn))
+		tsurugi_isolation_check_mixed();
+	else if (is_serializable && !is_long && tsurugi_isolation_wrote_ordinary())
+		tsurugi_error_mixed();
+	tsurugi_shared_commit(shared);
+	prepared = true;
+	if ((!is_serializable || is_long) && tg_txn_has_writes(txn) && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		tsurugi_mixed_begin(txn);
+}
+
+void
+tsurugi_shared_pre_commit(void)
+{
+	if (shared == NULL)
+		return;
+	if (is_owner)
+	{
+		pre_commit_owner();
+		return;
+	}
+	if (joined && !is_running())
+		error_ended();
+	if (joined && tsurugi_isolation_wrote_ordinary() && !tg_failpoint_refuses("skip_shared_ordinary"))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot write ordinary tables in a transaction that works in another session's"),
+						errdetail("They would be committed without the shared transaction."),
+						errhint("Write them in a transaction of their own, or in the one that was exported.")));
+}
+
+static void
+end_owned(bool committed)
+{
+	tg_session *session = tsurugi_session();
+
+	if (prepared)
+		tg_shared_finish(session, shared, committed);
+	else
+		tg_shared_abandon(session, shared);
+	prepared = false;
+	leave();
+	part();
+}
+
+void
+tsurugi_shared_end(bool committed)
+{
+	tsurugi_shared_unlimit_wait();
+	if (shared == NULL)
+		return;
+	if (is_owner)
+		end_owned(committed);
+	else
+	{
+		if (!committed)
+			tg_shared_abort(tsurugi_session(), shared, TG_SHARED_FAILED, last_error[0] != '\0' ? last_error : NULL);
+		leave();
+		if (!is_running())
+			tsurugi_lease_locks_look();
+	}
+	last_error[0] = '\0';
+	tsurugi_shared_first_command = 0;
+}

@@ -1,0 +1,486 @@
+/*
+ * snapshot.c
+ *	  What a running statement sees of the store.
+ *
+ * A record per executor run, in the run's own memory, or in that of a state which is kept for
+ * many runs (prepared.c), linked innermost first.
+ * A point query makes one record, publishes one time, withdraws it when its
+ * memory goes: no table is searched, and the list has one element.
+ *
+ *	run (EState) ── es_snapshot ──▶ PostgreSQL's snapshot
+ *	  record {run, snapshot, time, entry}
+ *	  record {nested run, the same snapshot} ── source ──▶ the outer record: time shared
+ *
+ * 1. R belongs to a PostgreSQL snapshot (M4): a nested run whose es_snapshot is the
+ *    pointer of a live record's shares that record's time.  The pointer can be
+ *    trusted while the record's run holds a reference on it: records of a
+ *    subtransaction that was rolled back, whose runs may linger, are not shared.
+ * 2. A time stays published while a record that uses it lives.  If the source
+ *    goes first (a cursor opened by a function lives on), a sharer takes over.
+ * 3. The end of the transaction withdraws all; the memory may go later.
+ * 4. At REPEATABLE READ and above, and in Tsurugi's kinds of transactions, every record has the transaction's time, and
+ *    follows when that is renewed (isolation.c); but for the fresh ones.  Those
+ *    are for who asks for them, and for runs with a snapshot to cross-check with:
+ *    the triggers of foreign keys look for new rows by GetLatestSnapshot, and want none
+ *    changed that the transaction does not see (ri_PerformCheck, ri_triggers.c).
+ * 5. A time fits PostgreSQL's snapshot (mixed.c): that of the run, or of the transaction.
+ */
+#include "postgres.h"
+
+#include "src/txn/snapshot.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "utils/snapmgr.h"
+
+#include "src/base/session.h"
+#include "src/txn/errors.h"
+#include "src/txn/kinds.h"
+#include "src/txn/mixed.h"
+#include "src/txn/moment.h"
+#include "src/txn/shared_transaction.h"
+#include "src/txn/snapshot_watch.h"
+#include "src/txn/transaction.h"
+
+typedef struct tsurugi_run_record
+{
+	struct tsurugi_run_record *outer;
+	const void *run;				   /* the EState, or the memory context; NULL: it has ended, or not begun */
+	Snapshot snapshot;				   /* NULL: not to be shared */
+	SubTransactionId part;			   /* that it was made in */
+	struct tsurugi_run_record *source; /* whose time this is; NULL: its own */
+	unsigned entry;					   /* of its own time */
+	bool of_transaction;			   /* the time is the transaction's */
+	TimestampTz taken;
+	tg_snapshot seen;
+	MemoryContextCallback callback;
+} tsurugi_run_record;
+
+typedef tsurugi_run_record Record;
+
+static Record *records;
+
+/* At REPEATABLE READ and above: the transaction's one time.  0: none yet. */
+static tg_time transaction_time;
+static const tg_exclusions *transaction_excluded;
+static TimestampTz transaction_taken;
+static unsigned transaction_entry;
+static bool is_fixed; /* others read at it, too */
+static bool is_imported;
+
+static bool fresh_runs;
+
+/* A time that is no record's own. */
+#define ENTRY_NONE TSURUGI_ENTRY_OF_LONG
+
+static void
+unlink_record(Record *record)
+{
+	Record **link = &records;
+
+	while (*link != record)
+		link = &(*link)->outer;
+	*link = record->outer;
+}
+
+/* Rule 2. */
+static void
+hand_over_time(Record *record)
+{
+	Record *heir = NULL;
+
+	for (Record *other = records; other != NULL; other = other->outer)
+	{
+		if (other->source != record)
+			continue;
+		other->source = heir;
+		if (heir == NULL)
+			heir = other;
+	}
+	if (heir != NULL)
+	{
+		heir->entry = record->entry;
+		return;
+	}
+	tg_snapshot_withdraw(tsurugi_session(), record->entry);
+	if (tg_unlikely(record->seen.excluded != NULL))
+		pfree((void *) record->seen.excluded);
+}
+
+static void
+end_record(void *argument)
+{
+	Record *record = argument;
+
+	if (record->run == NULL)
+		return; /* the transaction has ended */
+	unlink_record(record);
+	if (record->source == NULL && record->entry != ENTRY_NONE)
+		hand_over_time(record);
+}
+
+Snapshot
+tsurugi_snapshot_host(void)
+{
+	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : tsurugi_moment_of_short();
+}
+
+/* What SERIALIZABLE has read is validated as of a later time (S1), so it needs more than its one moment. */
+static tg_time
+publish_transaction_time(unsigned *entry_out, const tg_exclusions **excluded_out)
+{
+	tg_session *session = tsurugi_session();
+	tg_time time =
+		tsurugi_is_validated() ? tg_snapshot_publish_from(session, entry_out) : tg_snapshot_publish(session, entry_out);
+
+	if (!tsurugi_mixed_match(tsurugi_snapshot_host(), *entry_out, &time, excluded_out))
+	{
+		tg_snapshot_withdraw(session, *entry_out);
+		tsurugi_error_too_late();
+	}
+	return time;
+}
+
+static void
+set_transaction_time(tg_time time, const tg_exclusions *excluded)
+{
+	transaction_time = time;
+	transaction_excluded = excluded;
+	for (Record *record = records; record != NULL; record = record->outer)
+		if (record->of_transaction)
+		{
+			record->seen.time = time;
+			record->seen.excluded = excluded;
+		}
+}
+
+void
+tsurugi_snapshot_draw(void)
+{
+	const tg_exclusions *excluded;
+	unsigned entry;
+	tg_time time;
+
+	if (transaction_time != 0)
+		return;
+	time = publish_transaction_time(&entry, &excluded);
+	transaction_taken = GetCurrentStatementStartTimestamp();
+	transaction_entry = entry;
+	set_transaction_time(time, excluded);
+}
+
+static void
+withdraw_transaction_time(void)
+{
+	if (transaction_time != 0 && transaction_entry != TSURUGI_ENTRY_OF_LONG)
+		tg_snapshot_withdraw(tsurugi_session(), transaction_entry);
+	transaction_time = 0;
+	transaction_excluded = NULL;
+	is_fixed = false;
+	is_imported = false;
+}
+
+void
+tsurugi_snapshot_adopt(tg_time time, TimestampTz taken, unsigned entry)
+{
+	withdraw_transaction_time();
+	transaction_entry = entry;
+	transaction_taken = taken;
+	set_transaction_time(time, NULL);
+}
+
+void
+tsurugi_snapshot_import(tg_time time, const tg_exclusions *excluded, TimestampTz taken, unsigned entry)
+{
+	withdraw_transaction_time();
+	transaction_entry = entry;
+	transaction_taken = taken;
+	set_transaction_time(time, excluded);
+	is_fixed = true;
+	is_imported = true;
+}
+
+void
+tsurugi_snapshot_fix(void)
+{
+	is_fixed = !tg_failpoint_refuses("skip_fix");
+}
+
+bool
+tsurugi_snapshot_is_fixed(void)
+{
+	return is_fixed;
+}
+
+bool
+tsurugi_snapshot_is_imported(void)
+{
+	return is_imported;
+}
+
+TimestampTz
+tsurugi_snapshot_taken(void)
+{
+	return transaction_taken;
+}
+
+/* The new one is published before the old one is withdrawn: there is no moment without a lower bound (W5). */
+bool
+tsurugi_snapshot_redraw(void)
+{
+	tg_time before = transaction_time;
+	unsigned old = transaction_entry;
+	const tg_exclusions *excluded;
+	unsigned entry;
+	tg_time time;
+
+	tg_assert(before != 0);
+	time = publish_transaction_time(&entry, &excluded);
+	transaction_taken = GetCurrentStatementStartTimestamp();
+	transaction_entry = entry;
+	set_transaction_time(time, excluded);
+	tg_snapshot_withdraw(tsurugi_session(), old);
+	return time > before;
+}
+
+tg_time
+tsurugi_snapshot_time(void)
+{
+	return transaction_time;
+}
+
+const tg_exclusions *
+tsurugi_snapshot_excluded(void)
+{
+	return transaction_excluded;
+}
+
+bool
+tsurugi_snapshot_find_later(tg_time *later_out, const tg_exclusions **excluded_out)
+{
+	*later_out = tg_load_seq_cst(tg_clock);
+	return tsurugi_mixed_match(tsurugi_snapshot_host(), transaction_entry, later_out, excluded_out) &&
+		   *later_out > transaction_time;
+}
+
+void
+tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded)
+{
+	/* The entry of who has joined others is of the time when he did, which may be later; the shared one is raised (shared.c, 2). */
+	if (excluded == NULL && !tsurugi_shared_has_joined())
+		tg_snapshot_raise(tsurugi_session(), transaction_entry, later);
+	set_transaction_time(later, excluded);
+}
+
+static void
+find_time(Record *record, bool fresh)
+{
+	record->source = NULL;
+	record->entry = ENTRY_NONE;
+	record->of_transaction = !fresh && tsurugi_has_one_snapshot();
+	if (record->of_transaction)
+	{
+		tsurugi_snapshot_draw();
+		record->seen.time = transaction_time;
+		record->seen.excluded = transaction_excluded;
+		record->taken = transaction_taken;
+		tsurugi_snapshot_check_age(transaction_taken);
+		return;
+	}
+	for (Record *other = records; other != NULL && record->snapshot != NULL; other = other->outer)
+	{
+		if (other->snapshot == record->snapshot && !tg_failpoint_refuses("skip_m4"))
+		{
+			record->source = other->source != NULL ? other->source : other;
+			record->seen.time = other->seen.time;
+			record->seen.excluded = other->seen.excluded;
+			record->taken = other->taken;
+			return;
+		}
+	}
+	record->taken = GetCurrentStatementStartTimestamp();
+	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
+	if (!tsurugi_mixed_match(record->snapshot, record->entry, &record->seen.time, &record->seen.excluded))
+	{
+		tg_snapshot_withdraw(tsurugi_session(), record->entry);
+		tsurugi_error_too_late();
+	}
+}
+
+void
+tsurugi_snapshot_check(void)
+{
+	if (tg_likely(tsurugi_snapshot_age_limit_ms == 0))
+		return;
+	for (const Record *record = records; record != NULL; record = record->outer)
+		tsurugi_snapshot_check_age(record->taken);
+}
+
+/* An error leaves it as it was: of no run. */
+static void
+begin_record(Record *record, const void *run, Snapshot snapshot, CommandId command, bool fresh)
+{
+	if (IsParallelWorker())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("tables of tsurugi_fdw cannot be accessed in a parallel worker"),
+						errhint("Declare the function that does so PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
+	tsurugi_check_not_prepared();
+	if (tg_unlikely(tsurugi_owes))
+		tsurugi_pay();
+	if (!fresh)
+		tsurugi_access();
+	record->snapshot = snapshot;
+	record->part = GetCurrentSubTransactionId();
+	record->seen.txn = tsurugi_transaction_number();
+	record->seen.command = command + tsurugi_shared_first_command;
+	find_time(record, fresh);
+	record->run = run;
+	record->outer = records;
+	records = record;
+}
+
+/* Ends with the memory. */
+static Record *
+make_record(MemoryContext context, const void *run, Snapshot snapshot, CommandId command, bool fresh)
+{
+	Record *record = MemoryContextAlloc(context, sizeof(*record));
+
+	begin_record(record, run, snapshot, command, fresh);
+	record->callback.func = end_record;
+	record->callback.arg = record;
+	MemoryContextRegisterResetCallback(context, &record->callback);
+	return record;
+}
+
+tsurugi_run_record *
+tsurugi_snapshot_record_make(void)
+{
+	return palloc0(sizeof(Record));
+}
+
+void
+tsurugi_snapshot_record_begin(tsurugi_run_record *record, const EState *estate)
+{
+	tg_assert(record->run == NULL && estate->es_crosscheck_snapshot == InvalidSnapshot);
+	begin_record(record, estate, estate->es_snapshot, estate->es_snapshot->curcid, fresh_runs);
+}
+
+void
+tsurugi_snapshot_record_end(tsurugi_run_record *record)
+{
+	end_record(record);
+	record->run = NULL;
+}
+
+bool
+tsurugi_snapshot_begin_fresh(void)
+{
+	bool outer = fresh_runs;
+
+	fresh_runs = true;
+	return outer;
+}
+
+void
+tsurugi_snapshot_end_fresh(bool outer)
+{
+	fresh_runs = outer;
+}
+
+bool
+tsurugi_snapshot_is_fresh(void)
+{
+	return fresh_runs;
+}
+
+bool
+tsurugi_snapshot_is_of_now(const EState *estate)
+{
+	return estate->es_crosscheck_snapshot != InvalidSnapshot;
+}
+
+void
+tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version version)
+{
+	tg_session *session = tsurugi_session();
+	tg_version seen = TG_VERSION_NONE;
+	tg_snapshot snapshot;
+	tg_status status;
+	bool is_same;
+	tg_wait wait;
+
+	tsurugi_snapshot(estate, &snapshot);
+	snapshot.time = transaction_time;
+	snapshot.excluded = transaction_excluded;
+	tg_epoch_enter(session);
+	status = tg_txn_read(&snapshot, table, row, &seen, &wait);
+	is_same = seen == version || tg_version_is_copy(version);
+	tg_epoch_leave(session);
+	if (status == TG_NOT_FOUND || (status == TG_OK && !is_same))
+		tsurugi_error_conflict(relation, TG_CONFLICT_UPDATED, row);
+}
+
+void
+tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
+{
+	Record *record;
+
+	while (estate->es_epq_active != NULL)
+		estate = estate->es_epq_active->parentestate;
+	for (record = records; record != NULL; record = record->outer)
+	{
+		if (record->run == estate)
+			break;
+	}
+	if (record == NULL)
+	{
+		Snapshot snapshot = estate->es_snapshot != NULL ? estate->es_snapshot : GetActiveSnapshot();
+
+		record = make_record(estate->es_query_cxt, estate, estate->es_snapshot, snapshot->curcid,
+							 fresh_runs || tsurugi_snapshot_is_of_now(estate));
+	}
+	*snapshot_out = record->seen;
+}
+
+void
+tsurugi_snapshot_of(EState *estate, Relation relation, const tg_table *table, tg_snapshot *snapshot_out)
+{
+	tsurugi_snapshot(estate, snapshot_out);
+	if (tg_unlikely(snapshot_out->time < tg_load_relaxed(&table->stored)))
+		tsurugi_error_stored_anew(relation, tg_load_relaxed(&table->stored));
+}
+
+void
+tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out)
+{
+	*snapshot_out = make_record(context, context, NULL, GetCurrentCommandId(false), true)->seen;
+}
+
+void
+tsurugi_snapshot_end_all(void)
+{
+	while (records != NULL)
+	{
+		Record *record = records;
+
+		records = record->outer;
+		record->run = NULL;
+		if (record->source == NULL && record->entry != ENTRY_NONE)
+			tg_snapshot_withdraw(tsurugi_session(), record->entry);
+	}
+	withdraw_transaction_time();
+}
+
+void
+tsurugi_snapshot_end_part(SubTransactionId part, SubTransactionId parent, bool committed)
+{
+	for (Record *record = records; record != NULL; record = record->outer)
+	{
+		if (record->part != part)
+			continue;
+		if (committed)
+			record->part = parent;
+		else
+			record->snapshot = NULL;
+	}
+}

@@ -1,0 +1,653 @@
+/*
+ * transaction.c
+ *	  PostgreSQL's transactions mapped to the store's, and waiting for others.
+ *
+ * The store's transaction begins at the first write and ends in PostgreSQL's
+ * commit or abort callback.  A subtransaction that writes is a part: a mark in
+ * the write log, a number that its writes carry, and a heavyweight lock on
+ * that number, which its resource owner holds.  So who waits for a row of the
+ * part waits for that lock, ROLLBACK TO frees it, and everybody else waits for
+ * the virtual transaction; PostgreSQL sees both waits, and finds deadlocks
+ * that lead through them (W6).
+ *
+ *	parts   innermost first; only subtransactions that have written
+ *	commit of a subtransaction   its part becomes the parent's, or goes into
+ *	        the parent's own part: then its lock is released and waiters for
+ *	        it go on to wait for the whole transaction, as with PostgreSQL's
+ *	        own subtransactions.  So a transaction holds one such lock per
+ *	        level of nesting, not one per subtransaction.
+ *	abort of a subtransaction    what was written since the mark is taken back (M5)
+ */
+#include "postgres.h"
+
+#include "src/txn/transaction.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+
+#include "src/base/others.h"
+#include "src/base/session.h"
+#include "src/base/settings.h"
+#include "src/table/storage.h"
+#include "src/txn/deferred.h"
+#include "src/txn/errors.h"
+#include "src/txn/isolation.h"
+#include "src/txn/kinds.h"
+#include "src/txn/mixed.h"
+#include "src/txn/moment.h"
+#include "src/txn/shared_transaction.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/snapshot_export.h"
+#include "src/txn/spare.h"
+
+#define COLLECT_AT_LEAST 100 /* entries of write logs, where there is no pool */
+#define SAFE_POINT_WRITES 64 /* between two looks at what is owed */
+#define ROOM_MS_MAX 1000	 /* to collect for, before memory is refused */
+
+typedef struct Part
+{
+	struct Part *outer;
+	SubTransactionId id;
+	unsigned number;
+	tg_txn_mark mark;
+} Part;
+
+static tg_txn *own_txn; /* NULL: nothing written yet */
+static uint64_t own_host;
+static Part *parts;	   /* in TopTransactionContext */
+static bool prepared;  /* its C is drawn, it is about to be committed */
+static bool is_shared; /* own_txn is one that several sessions work in (shared_transaction.c) */
+
+bool tsurugi_owes;
+static unsigned writes_noted;  /* writes since the collection's tax was last looked at */
+static uint64_t claimed_noted; /* by the session, at that time */
+
+/* --- writing -------------------------------------------------------------------- */
+
+static LOCKTAG
+part_lock_tag(uint64_t host, unsigned number)
+{
+	LOCKTAG tag = {.locktag_field1 = MyDatabaseId,
+				   .locktag_field2 = (uint32) (host >> 32),
+				   .locktag_field3 = (uint32) host,
+				   .locktag_field4 = (uint16) number,
+				   .locktag_type = LOCKTAG_USERLOCK,
+				   .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+
+	return tag;
+}
+
+/* Takes or gives back the lock of a part, for the current subtransaction. */
+static void
+lock_part(const Part *part, bool take)
+{
+	LOCKTAG tag = part_lock_tag(own_host, part->number);
+	ResourceOwner owner = CurrentResourceOwner;
+
+	if (part->number >= TG_SUBTXN_LAST)
+		return; /* the number stands for many: waiters wait for the transaction */
+	CurrentResourceOwner = CurTransactionResourceOwner;
+	if (take)
+		(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	else
+		(void) LockRelease(&tag, ExclusiveLock, false);
+	CurrentResourceOwner = owner;
+}
+
+tg_isolation
+tsurugi_transaction_isolation(void)
+{
+	return tsurugi_is_serializable()	 ? TG_SERIALIZABLE
+		   : IsolationUsesXactSnapshot() ? TG_REPEATABLE_READ
+										 : TG_READ_COMMITTED;
+}
+
+static void
+begin_transaction(void)
+{
+	tg_session *session = tsurugi_session();
+
+	if (IsInParallelMode())
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+						errmsg("cannot change tables of tsurugi_fdw during a parallel operation")));
+	tsurugi_settings_follow();
+	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
+	own_txn =
+		tg_txn_begin_as(session, own_host, tsurugi_kind, tsurugi_transaction_isolation(), tsurugi_transaction_label);
+	tsurugi_isolation_begin(own_txn);
+	writes_noted = 1;
+	tg_claims_begin(session);
+	claimed_noted = session->claimed;
+	tg_tax_begin(session);
+}
+
+/* --- the collection of garbage ----------------------------------------------------- */
+
+static void
+note_tax(tg_session *session, uint64_t writes, bool is_over)
+{
+	tg_tax_note(session, writes, is_over);
+	tsurugi_owes = tg_tax_due(session) > 0;
+}
+
+void
+tsurugi_pay(void)
+{
+	tsurugi_owes = false;
+	tg_tax_pay(tsurugi_session(), NULL, NULL);
+}
+
+/* Between two writes of a transaction: after some of them, or when one has claimed memory. */
+static void
+pass_safe_point(tg_session *session)
+{
+	unsigned writes = writes_noted;
+
+	writes_noted = 0;
+	claimed_noted = session->claimed;
+	tg_session_answer(session);
+	tg_tax_begin(session);
+	note_tax(session, writes, false);
+	if (tsurugi_owes)
+		tsurugi_pay();
+}
+
+/* The transaction waited for still runs. */
+static bool
+must_wait(void *argument)
+{
+	const VirtualTransactionId *holder = argument;
+
+	return !VirtualXactLock(*holder, false);
+}
+
+/* Who has to wait pays first, as long as the wait lasts. */
+static void
+pay_while_waiting(VirtualTransactionId holder)
+{
+	note_tax(tsurugi_session(), 0, true);
+	if (tsurugi_owes)
+		tg_tax_pay(tsurugi_session(), must_wait, &holder);
+	tsurugi_owes = false;
+}
+
+static bool
+make_room(void)
+{
+	tg_session *session = tsurugi_session();
+	TimestampTz start = GetCurrentTimestamp();
+	size_t committed = tg_arena_committed();
+
+	tg_assert(!tg_epoch_inside(session));
+	while (tg_collector_make_room(session) && !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), ROOM_MS_MAX))
+		CHECK_FOR_INTERRUPTS();
+	tg_alloc_flush(session);
+	return tg_arena_committed() < committed;
+}
+
+void
+tsurugi_refused(tg_status status, Relation relation)
+{
+	if (status != TG_NO_MEMORY || !make_room())
+		tsurugi_error(status, relation);
+}
+
+tg_txn *
+tsurugi_transaction_open(void)
+{
+	if (own_txn == NULL)
+		begin_transaction();
+	return own_txn;
+}
+
+void
+tsurugi_transaction_give_up(void)
+{
+	if (own_txn != NULL)
+		tg_txn_abort(tsurugi_session(), own_txn);
+	own_txn = NULL;
+}
+
+void
+tsurugi_transaction_join(tg_txn *txn, uint64_t host)
+{
+	tg_assert(own_txn == NULL);
+	own_txn = txn;
+	own_host = host;
+	is_shared = true;
+	writes_noted = 0;
+	tg_claims_begin(tsurugi_session());
+	claimed_noted = tsurugi_session()->claimed;
+	tg_tax_begin(tsurugi_session());
+}
+
+int64
+tsurugi_row_count(const tg_table *table)
+{
+	int64 rows = tg_load_relaxed(&table->row_count);
+
+	if (own_txn != NULL && !is_shared)
+		rows += tg_txn_rows(own_txn, table);
+	return Max(rows, 0);
+}
+
+const tg_conflict *
+tsurugi_transaction_conflict(void)
+{
+	return tg_txn_conflict(own_txn);
+}
+
+/* What another extension does in a PRE_COMMIT callback of its own comes too late: nobody would validate it. */
+void
+tsurugi_check_not_prepared(void)
+{
+	if (prepared)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+						errmsg("cannot access tables of tsurugi_fdw in a transaction that is committing")));
+}
+
+void
+tsurugi_track_transaction(tg_reads *reads)
+{
+	if (own_txn != NULL)
+		tg_txn_track(own_txn, reads);
+}
+
+static void
+begin_part(SubTransactionId id)
+{
+	Part *part = MemoryContextAlloc(TopTransactionContext, sizeof(*part));
+
+	part->id = id;
+	tg_txn_savepoint(tsurugi_session(), own_txn, &part->mark, &part->number);
+	part->outer = parts;
+	parts = part;
+	lock_part(part, true);
+}
+
+void
+tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
+{
+	SubTransactionId id = GetCurrentSubTransactionId();
+
+	if (tg_unlikely(prepared))
+		tsurugi_check_not_prepared();
+	if (own_txn == NULL)
+	{
+		tsurugi_access();
+		tsurugi_check_may_write();
+		(void) tsurugi_transaction_open();
+	}
+	else if (tg_unlikely(++writes_noted >= SAFE_POINT_WRITES || tsurugi_session()->claimed != claimed_noted))
+		pass_safe_point(tsurugi_session());
+	if (tg_unlikely(is_shared))
+		tsurugi_check_may_write();
+	if (id != TopSubTransactionId && (parts == NULL || parts->id != id))
+		begin_part(id);
+	writer_out->session = tsurugi_session();
+	writer_out->txn = own_txn;
+	/* COPY's executor state has no snapshot, and no command either */
+	writer_out->command =
+		estate != NULL && estate->es_snapshot != NULL ? estate->es_output_cid : GetCurrentCommandId(true);
+	writer_out->command += tsurugi_shared_first_command;
+	writer_out->subtxn = parts == NULL ? 0 : parts->number;
+	writer_out->claim = claim;
+	writer_out->hidden = NULL;
+	writer_out->probes = false;
+}
+
+unsigned
+tsurugi_transaction_number(void)
+{
+	return is_shared ? tsurugi_shared_number() : tsurugi_session()->id;
+}
+
+bool
+tsurugi_has_written(void)
+{
+	return own_txn != NULL && tg_txn_write_count(own_txn) > 0;
+}
+
+/* --- waiting --------------------------------------------------------------------- */
+
+typedef struct Waiting
+{
+	const tg_wait *wait;
+	Relation relation;
+	tsurugi_purpose purpose;
+	uint32_t row;
+} Waiting;
+
+static void
+describe_wait(void *argument)
+{
+	const Waiting *waiting = argument;
+	const char *name = RelationGetRelationName(waiting->relation);
+
+	switch (waiting->purpose)
+	{
+		case TSURUGI_TO_INSERT:
+			errcontext("while inserting row in relation \"%s\"", name);
+			break;
+		case TSURUGI_TO_UPDATE:
+			errcontext("while updating row in relation \"%s\"", name);
+			break;
+		case TSURUGI_TO_DELETE:
+			errcontext("while deleting row in relation \"%s\"", name);
+			break;
+		case TSURUGI_TO_LOCK:
+			errcontext("while locking row in relation \"%s\"", name);
+			break;
+	}
+}
+
+static void
+wait_for_holder(const tg_wait *wait, bool is_part)
+{
+	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
+								   .localTransactionId = (LocalTransactionId) wait->host};
+
+	if (wait->kind == TG_WAIT_PRESERVE)
+		tsurugi_wait_for_long(wait);
+	else if (is_part)
+	{
+		LOCKTAG tag = part_lock_tag(wait->host, wait->subtxn);
+
+		(void) LockAcquire(&tag, ShareLock, false, false);
+		(void) LockRelease(&tag, ShareLock, false);
+	}
+	else if (tg_wait_is_for_shared(wait))
+		tsurugi_wait_for_shared(wait);
+	else if (tg_failpoint_refuses("skip_w6"))
+		pg_usleep(1000); /* a wait that PostgreSQL does not know of */
+	else
+		(void) VirtualXactLock(holder, true);
+}
+
+static const char *
+describe_waiting(const void *argument)
+{
+	static const char *const purposes[] = {
+		[TSURUGI_TO_UPDATE] = "updated", [TSURUGI_TO_DELETE] = "deleted", [TSURUGI_TO_LOCK] = "locked"};
+	const Waiting *waiting = argument;
+	const char *table = RelationGetRelationName(waiting->relation);
+	const char *other = tsurugi_describe_other(waiting->wait->host);
+
+	if (waiting->row == TG_ROW_MAX)
+	{
+		const char *index =
+			get_rel_name(tsurugi_index_oid(tsurugi_relation_get(waiting->relation), waiting->wait->index));
+
+		return psprintf("A row was to be inserted into foreign table \"%s\"%s once %s had ended.", table,
+						index == NULL ? "" : psprintf(", with its key in \"%s\",", index), other);
+	}
+	return psprintf("%s of foreign table \"%s\" was to be %s once %s had ended.",
+					tsurugi_describe_row(waiting->relation, waiting->row), table, purposes[waiting->purpose], other);
+}
+
+void
+tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, uint32_t row)
+{
+	/* A part whose lock was free: if it still holds rows, they are the whole transaction's by now. */
+	static tg_wait over;
+	bool is_part = wait->kind != TG_WAIT_PRESERVE && wait->subtxn != 0 && wait->subtxn < TG_SUBTXN_LAST &&
+				   (wait->host != over.host || wait->subtxn != over.subtxn);
+	Waiting waiting = {.wait = wait, .relation = relation, .purpose = purpose, .row = row};
+	MemoryContext memory = CurrentMemoryContext;
+	ErrorContextCallback context = {.callback = describe_wait, .arg = &waiting, .previous = error_context_stack};
+
+	tg_assert(!tg_epoch_inside(tsurugi_session()));
+	if (!tg_wait_is_for_shared(wait))
+		pay_while_waiting((VirtualTransactionId){.backendId = (BackendId) (wait->host >> 32),
+												 .localTransactionId = (LocalTransactionId) wait->host});
+	error_context_stack = &context;
+	tsurugi_shared_limit_wait();
+	tg_wait_begin_of(tsurugi_transaction_number(), wait);
+	PG_TRY();
+	{
+		wait_for_holder(wait, is_part);
+	}
+	PG_CATCH();
+	{
+		error_context_stack = context.previous;
+		tsurugi_rethrow_wait(memory, describe_waiting, &waiting);
+	}
+	PG_END_TRY();
+	if (is_part)
+		over = *wait;
+	tg_wait_end_of(tsurugi_transaction_number());
+	tsurugi_shared_unlimit_wait();
+	error_context_stack = context.previous;
+	CHECK_FOR_INTERRUPTS();
+}
+
+void
+tsurugi_wait_for_outcome(const tg_wait *wait)
+{
+	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
+								   .localTransactionId = (LocalTransactionId) wait->host};
+
+	tg_assert(!tg_epoch_inside(tsurugi_session()));
+	if (tg_wait_is_for_shared(wait))
+		tsurugi_wait_for_shared(wait);
+	else
+		(void) VirtualXactLock(holder, true);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* --- ends ------------------------------------------------------------------------- */
+
+/*
+ * Before the backend turns to its client, perhaps for long: others may free
+ * what it has retired.  Where there is no pool, sessions collect garbage
+ * themselves: somewhat more than they have just made.
+ */
+static void
+tidy_up(tg_session *session, uint64_t writes)
+{
+	if (tg_unlikely(!tg_scheduler_is_running()))
+	{
+		tg_epoch_advance();
+		(void) tg_collector_run(session, (unsigned) Min(2 * writes + COLLECT_AT_LEAST, UINT_MAX));
+	}
+	tg_claims_end(session);
+	if (tg_unlikely(tg_retire_count(session) > 0))
+		tg_retire_abandon(session);
+	tsurugi_session_go_away();
+}
+
+static void
+end_transaction(bool committed)
+{
+	uint64_t writes = 0;
+
+	tsurugi_mixed_end(committed);
+	if (is_shared)
+		note_tax(tsurugi_session(), writes_noted, true);
+	else if (own_txn != NULL)
+	{
+		writes = tg_txn_write_count(own_txn);
+		if (committed)
+			tg_txn_commit(tsurugi_session(), own_txn);
+		else
+			tg_txn_abort(tsurugi_session(), own_txn);
+		note_tax(tsurugi_session(), writes_noted, true);
+	}
+	tsurugi_shared_end(committed);
+	own_txn = NULL;
+	is_shared = false;
+	parts = NULL;
+	prepared = false;
+	tsurugi_storage_end(committed);
+	tsurugi_deferred_end();
+	tsurugi_export_end();
+	tsurugi_snapshot_end_all();
+	tsurugi_isolation_end();
+	tsurugi_kind_end();
+	tsurugi_moment_end();
+	if (!committed && tsurugi_own_session != NULL)
+		tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
+	if (tsurugi_own_session != NULL)
+		tidy_up(tsurugi_own_session, writes);
+}
+
+static void
+at_transaction_event(XactEvent event, void *argument)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_PREPARE: /* M3: days may lie between the two commits */
+			tsurugi_moment_drop();
+			tsurugi_shared_check_prepare();
+			if (own_txn != NULL || tsurugi_storage_is_changed())
+				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+								tsurugi_kind == TG_TXN_LONG ? errmsg("cannot PREPARE a long transaction")
+								: tsurugi_has_written() || tsurugi_storage_is_changed()
+									? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
+									: errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_PARALLEL_COMMIT: /* M1: nothing fails any more */
+			tg_failpoint("commit");
+			end_transaction(true);
+			break;
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			end_transaction(false);
+			break;
+		case XACT_EVENT_PRE_COMMIT: /* M1: all that may fail; PostgreSQL may still fail after it */
+			tsurugi_deferred_run_all();
+			if (own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn) &&
+				TransactionIdIsValid(GetTopTransactionIdIfAny()))
+			{
+				prepared = true; /* M2 */
+				tsurugi_mixed_begin(own_txn);
+			}
+			else if (own_txn != NULL && (is_shared || tg_txn_has_writes(own_txn)))
+				tsurugi_mixed_follow();
+			if (tsurugi_is_serializable() && !is_shared)
+			{
+				prepared = true;
+				tsurugi_isolation_prepare(own_txn);
+			}
+			tg_failpoint("pre_commit");
+			if (tg_failpoint_refuses("skip_m1") && own_txn != NULL && !is_shared)
+			{
+				tg_txn_commit(tsurugi_session(), own_txn);
+				own_txn = NULL;
+			}
+			tsurugi_shared_pre_commit();
+			prepared |= is_shared && tsurugi_is_serializable();
+			tsurugi_moment_drop();
+			break;
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+			break;
+	}
+}
+
+static void
+end_part(SubTransactionId parent, bool committed)
+{
+	Part *part = parts;
+
+	if (!committed)
+	{
+		/* M5: exactly what the subtransaction wrote or locked */
+		if (!tg_failpoint_refuses("skip_m5"))
+			tg_txn_rollback_to(tsurugi_session(), own_txn, part->mark);
+		parts = part->outer;
+	}
+	else if (parent == TopSubTransactionId || (part->outer != NULL && part->outer->id == parent))
+	{
+		lock_part(part, false);
+		parts = part->outer;
+	}
+	else
+		part->id = parent; /* its lock goes to the parent's resource owner */
+}
+
+static void
+at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *argument)
+{
+	bool committed = event == SUBXACT_EVENT_COMMIT_SUB;
+
+	tsurugi_deferred_note_part(event);
+	if (!committed && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	if (!committed)
+	{
+		tsurugi_shared_unlimit_wait();
+		if (tsurugi_own_session != NULL)
+			tg_wait_end_of(tsurugi_transaction_number()); /* an error may have ended a wait */
+		tsurugi_mixed_open(); /* if the error came while it was closed: its lock is the top transaction's */
+		tsurugi_spare_go_on();
+	}
+	if (parts != NULL && parts->id == id)
+		end_part(parent, committed);
+	tsurugi_storage_end_part(id, parent, committed);
+	tsurugi_snapshot_end_part(id, parent, committed);
+}
+
+void
+tsurugi_transaction_init(void)
+{
+	RegisterXactCallback(at_transaction_event, NULL);
+	RegisterSubXactCallback(at_subtransaction_event, NULL);
+}
+
+/* --- own changes --------------------------------------------------------------------- */
+
+static inline bool
+is_own(tg_time time)
+{
+	return tg_time_is_reference(time) && tg_reference_txn(time) == tsurugi_transaction_number();
+}
+
+static inline bool
+is_own_since(tg_time time, const tg_writer *writer)
+{
+	return is_own(time) && tg_reference_command(time) >= writer->command;
+}
+
+bool
+tsurugi_is_own_version(tg_version version)
+{
+	const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+
+	return header != NULL && is_own(tg_load_acquire(&header[tg_version_slot(version)].begin));
+}
+
+bool
+tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest)
+{
+	uint32_t first = writer->command;
+
+	for (tg_version version = newest; version != TG_VERSION_NONE;)
+	{
+		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+		tg_time begin;
+		tg_time end;
+
+		if (header == NULL)
+			break;
+		header += tg_version_slot(version);
+		end = tg_load_acquire(&header->end);
+		begin = tg_load_acquire(&header->begin);
+		if (is_own_since(end, writer))
+			first = tg_reference_command(end);
+		if (!is_own_since(begin, writer))
+			break;
+		first = tg_reference_command(begin);
+		version = tg_load_acquire(&header->older);
+	}
+	return first != writer->command;
+}

@@ -1,0 +1,45 @@
+/*
+ * plane.h
+ *	  Covers of figures: points, boxes, circles, polygons.  For cover.c.
+ */
+#ifndef TSURUGI_PLANE_H
+#define TSURUGI_PLANE_H
+
+#include "src/value/cover.h"
+
+#define TSURUGI_PLANE_BYTES 12
+#define TSURUGI_PLANE_LEVEL_MAX 23
+
+extern bool tsurugi_plane_has(Oid type);
+
+/* As tsurugi_cover_answers, tsurugi_cover and tsurugi_cover_query. */
+extern bool tsurugi_plane_answers(Oid function);
+extern void tsurugi_plane_cover(Oid type, Datum value, unsigned char *cover);
+extern int tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cover_levels *levels,
+							   tsurugi_cover_range *ranges);
+
+/* Of figures of each level those that may be wanted: their corners lie in a rectangle. */
+typedef struct tsurugi_plane_window
+{
+	bool empty;
+	uint64 from[2]; /* both ends belong to it */
+	uint64 to[2];
+} tsurugi_plane_window;
+
+typedef struct tsurugi_plane_windows
+{
+	tsurugi_plane_window level[TSURUGI_PLANE_LEVEL_MAX]; /* of the last level all may be wanted */
+} tsurugi_plane_windows;
+
+/* All the windows there can be, and what an operator leaves of windows. */
+extern void tsurugi_plane_windows_init(tsurugi_plane_windows *windows);
+extern void tsurugi_plane_windows_narrow(Oid function, Oid value_type, Datum value, tsurugi_plane_windows *windows);
+
+/* From the first cover that may be wanted to the last. */
+extern void tsurugi_plane_windows_range(const tsurugi_plane_windows *windows, tsurugi_cover_range *range);
+
+/* Whether a cover may be wanted, and if not, the first one behind it that may: there always is one. */
+extern bool tsurugi_plane_windows_have(const tsurugi_plane_windows *windows, const unsigned char *cover,
+									   unsigned char *next);
+
+#endif /* TSURUGI_PLANE_H */

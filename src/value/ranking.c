@@ -1,0 +1,131 @@
+/*
+ * ranking.c
+ *	  Keys of types that only their own function can compare.
+ *
+ * Of most types we know bytes that are equal, or in order, where the values are (canonical.h).  Of all others, whatever
+ * extension or user they come from, we know what CREATE INDEX knows: the operator class, whose support function
+ * compares two values.  So each table has a dictionary of such values, which gives
+ * them ranks, and keys are made of those: equality and order are exactly the operator class'.
+ *
+ * Canonical bytes may be of any length: what of them a key has is storage/long_key.h's.
+ *
+ * What is in a dictionary stays for as long as the table's storage, also the values of rows that were deleted
+ * or rolled back: TRUNCATE, VACUUM FULL and CLUSTER, which store the table anew, leave them behind.
+ */
+#include "postgres.h"
+
+#include "src/value/ranking.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+#include "src/base/session.h"
+#include "src/txn/errors.h"
+#include "src/value/canonical.h"
+
+typedef struct Sought
+{
+	FmgrInfo compare;
+	const tsurugi_codec *codec;
+	Datum value;
+} Sought;
+
+/* A value as it is kept: by value, or the bytes that the datum points to. */
+static const void *
+bytes_of(const tsurugi_codec *codec, const Datum *value, size_t *bytes_out)
+{
+	*bytes_out = codec->typbyval	 ? sizeof(Datum)
+				 : codec->typlen > 0 ? (size_t) codec->typlen
+									 : VARSIZE(DatumGetPointer(*value));
+	return codec->typbyval ? (const void *) value : DatumGetPointer(*value);
+}
+
+static int
+compare(void *argument, const void *value, size_t bytes)
+{
+	Sought *sought = argument;
+	Datum other = sought->codec->typbyval ? *(const Datum *) value : PointerGetDatum(value);
+
+	CHECK_FOR_INTERRUPTS();
+	return DatumGetInt32(FunctionCall2Coll(&sought->compare, sought->codec->collation, sought->value, other));
+}
+
+static void
+init_sought(Sought *sought, const tsurugi_codec *codec, Oid comparison, Datum value)
+{
+	fmgr_info(comparison, &sought->compare);
+	sought->codec = codec;
+	sought->value = codec->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM(value)) : value;
+}
+
+static tg_ranking
+ranking_of(const tsurugi_codec *codec, Oid comparison)
+{
+	return (tg_ranking){.compare = comparison, .collation = codec->collation, .type = codec->type};
+}
+
+static Datum
+make_bytea(const tg_ranked *ranked)
+{
+	return PointerGetDatum(cstring_to_text_with_len(ranked->rank, (int) ranked->rank_bytes));
+}
+
+/* Finds the value, or adds it. */
+static Datum
+rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value)
+{
+	const void *bytes;
+	size_t byte_count;
+	tg_dictionary *dictionary;
+	tg_ranked ranked;
+	tg_status status;
+	Sought sought;
+
+	init_sought(&sought, codec, comparison, value);
+	bytes = bytes_of(codec, &sought.value, &byte_count);
+	status = tg_dictionary_get(tsurugi_session(), table, ranking_of(codec, comparison), &dictionary);
+	if (status == TG_OK)
+		status = tg_dictionary_add(tsurugi_session(), dictionary, compare, &sought, bytes, byte_count, &ranked);
+	if (status == TG_TOO_LARGE)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("too many values of a key came in between two others"),
+				 errhint("CLUSTER the table by an index of them.")));
+	if (status != TG_OK)
+		tsurugi_error(status, NULL);
+	return make_bytea(&ranked);
+}
+
+static bool
+rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value, tg_key_side side, Datum *rank_out)
+{
+	tg_ranked ranked;
+	tg_ranked above;
+	Sought sought;
+	bool is_there;
+
+	init_sought(&sought, codec, comparison, value);
+	is_there =
+		tg_dictionary_look(tg_dictionary_find(table, ranking_of(codec, comparison)), compare, &sought, &ranked, &above);
+	*rank_out = make_bytea(!is_there && side == TG_KEY_ABOVE ? &above : &ranked);
+	return is_there;
+}
+
+/* --- either --------------------------------------------------------------------------------------- */
+
+Datum
+tsurugi_key_bytes(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value)
+{
+	return OidIsValid(comparison) ? rank_add(table, codec, comparison, value)
+								  : tsurugi_canonical(codec->type, codec->collation, codec->sorted, value);
+}
+
+bool
+tsurugi_key_bytes_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value, tg_key_side side,
+					   Datum *bytes_out)
+{
+	if (OidIsValid(comparison))
+		return rank_look(table, codec, comparison, value, side, bytes_out);
+	*bytes_out = tsurugi_canonical(codec->type, codec->collation, codec->sorted, value);
+	return true;
+}
