@@ -20,6 +20,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
+#include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -476,6 +477,16 @@ run_other(const tsurugi_utility *utility, const AlterTableStmt *statement)
 		tsurugi_utility_run(utility);
 }
 
+/* PostgreSQL tells event triggers of an ALTER TABLE as it does something: so not of what is all done here.  left: for PostgreSQL. */
+static void
+tell_of_command(Oid relation, const AlterTableStmt *left, const AlterTableStmt *written)
+{
+	ObjectAddress address = {.classId = RelationRelationId, .objectId = relation};
+
+	if (left->cmds == NIL)
+		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) written);
+}
+
 /* --- the statement ------------------------------------------------------------------------------ */
 
 /* Of a table that is not ours. */
@@ -507,7 +518,10 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	if (tsurugi_retype_is_mixed(relation, statement))
 		run_mixed(utility, relation, statement, changed);
 	else if (wishes.foreign_keys != NIL || takes_keys || takes_validations)
+	{
 		tsurugi_utility_run_instead(utility, (Node *) changed);
+		tell_of_command(relation, changed, statement);
+	}
 	else
 		run_other(utility, statement);
 	if (takes_keys)
@@ -579,6 +593,7 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 		run_mixed(utility, relation_id, written, statement);
 	else
 		tsurugi_utility_run_instead(utility, (Node *) statement);
+	tell_of_command(relation_id, statement, written);
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
 		return;

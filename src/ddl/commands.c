@@ -370,6 +370,12 @@ drop_mixed(const tsurugi_utility *utility, void *written)
 	free_object_addresses(objects);
 }
 
+static void
+drop_ours(const tsurugi_utility *utility, void *drop)
+{
+	tsurugi_utility_run_instead(utility, drop);
+}
+
 static bool
 drop_tables(const tsurugi_utility *utility, DropStmt *written)
 {
@@ -395,7 +401,7 @@ drop_tables(const tsurugi_utility *utility, DropStmt *written)
 		DropStmt *drop = copyObject(written);
 
 		drop->removeType = OBJECT_FOREIGN_TABLE;
-		tsurugi_utility_run_instead(utility, (Node *) drop);
+		tsurugi_utility_with_events(utility, (Node *) written, drop_ours, drop);
 	}
 	return true;
 }

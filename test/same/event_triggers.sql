@@ -91,3 +91,29 @@ CREATE TABLE pt2 (a int NOT NULL, b int);
 ALTER TABLE pt ATTACH PARTITION pt2 FOR VALUES FROM (10) TO (20);
 CREATE INDEX ON pt (b);
 DROP TABLE pt;
+DROP EVENT TRIGGER starts_all, ends_all, drops_all;
+-- which commands there are to be told of
+CREATE FUNCTION tell_commands() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE '% % %', tg_event, tg_tag, (SELECT string_agg(DISTINCT command_tag || ' ' || object_identity, ', ' ORDER BY command_tag || ' ' || object_identity) FROM pg_event_trigger_ddl_commands());
+END $$;
+CREATE TABLE told (id int PRIMARY KEY, p int REFERENCES parent, v int);
+CREATE TABLE teller (id int);
+CREATE EVENT TRIGGER ends_told ON ddl_command_end EXECUTE FUNCTION tell_commands();
+ALTER TABLE told ADD UNIQUE (v);
+ALTER TABLE told ADD w int DEFAULT 5, ADD UNIQUE (w), ADD FOREIGN KEY (v) REFERENCES told;
+ALTER TABLE told SET (fillfactor = 40);
+ALTER TABLE told RESET (fillfactor);
+ALTER TABLE told CLUSTER ON told_pkey;
+ALTER TABLE told SET WITHOUT CLUSTER;
+ALTER TABLE told ALTER v SET COMPRESSION pglz;
+ALTER TABLE told ADD FOREIGN KEY (w) REFERENCES parent NOT VALID;
+ALTER TABLE told VALIDATE CONSTRAINT told_w_fkey;
+ALTER TABLE told ALTER CONSTRAINT told_w_fkey DEFERRABLE;
+ALTER TABLE told DROP CONSTRAINT told_w_fkey;
+ALTER TABLE teller ADD FOREIGN KEY (id) REFERENCES told;
+ALTER TABLE told ALTER v TYPE bigint;
+CREATE INDEX ON told (v);
+REINDEX TABLE told;
+DROP TABLE teller, told;
+DROP TABLE parent;
