@@ -16,6 +16,9 @@
  * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics
  * follow (followers.h); what cannot (policies, rules, publications, materialized views,
  * functions of its row type) makes the statement fail with a list.
+ *
+ * Other changes of the same statement are another ALTER TABLE, before the move or after it.  Where they make PostgreSQL write the table
+ * anew, it is written twice, and event triggers see it twice.
  */
 #include "postgres.h"
 
@@ -588,19 +591,59 @@ move_table(Oid relation_id, const char *method)
 	return move.fresh;
 }
 
-/* A move between event triggers. */
+/* The table as it is known to PostgreSQL's users, and what is to become of it. */
 typedef struct Moving
 {
 	Oid relation;
 	const char *method;
 	AlterTableStmt *written;
+	List *before; /* commands beside SET ACCESS METHOD */
+	List *after;
 } Moving;
 
-/* They see a table that is written anew, as PostgreSQL has it, and neither what is made nor what is dropped for that. */
+/*
+ * To PostgreSQL the order of commands has no meaning, and the access method changes when all else is done.  So what is to be a table in
+ * memory is altered as the ordinary one that it is; but only who owns it can move it.  The other way what tables in memory cannot have is
+ * said of the ordinary one that has come to be.
+ */
 static void
-move_between(const tsurugi_utility *utility, void *argument)
+divide(Moving *moving)
 {
-	const Moving *moving = argument;
+	bool into_memory = strcmp(moving->method, TSURUGI_METHOD) == 0;
+	ListCell *cell;
+
+	foreach (cell, moving->written->cmds)
+	{
+		AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype == AT_SetAccessMethod)
+			continue;
+		if (into_memory && command->subtype != AT_ChangeOwner)
+			moving->before = lappend(moving->before, command);
+		else
+			moving->after = lappend(moving->after, command);
+	}
+}
+
+static void
+run_commands(const tsurugi_utility *utility, const AlterTableStmt *written, List *commands)
+{
+	AlterTableStmt *part;
+
+	if (commands == NIL)
+		return;
+	part = makeNode(AlterTableStmt);
+	part->relation = copyObject(written->relation);
+	part->cmds = copyObject(commands);
+	part->objtype = OBJECT_TABLE;
+	tsurugi_utility_run_part(utility, (Node *) part);
+	CommandCounterIncrement();
+}
+
+/* Event triggers see a table that is written anew, as PostgreSQL has it, and neither what is made nor what is dropped for that. */
+static ObjectAddress
+move_hidden(const Moving *moving)
+{
 	ObjectAddress address = {.classId = RelationRelationId};
 	bool hides;
 
@@ -616,7 +659,22 @@ move_between(const tsurugi_utility *utility, void *argument)
 			EventTriggerEndCompleteQuery();
 	}
 	PG_END_TRY();
-	EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) moving->written);
+	return address;
+}
+
+static void
+move_between(const tsurugi_utility *utility, void *argument)
+{
+	const Moving *moving = argument;
+	ObjectAddress address;
+
+	run_commands(utility, moving->written, moving->before);
+	if (moving->before != NIL)
+		tsurugi_lock_with_kin(moving->relation); /* there may be more of it now */
+	address = move_hidden(moving);
+	if (moving->after == NIL)
+		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) moving->written);
+	run_commands(utility, moving->written, moving->after);
 }
 
 static bool
@@ -625,12 +683,28 @@ is_ordinary(Oid relation)
 	return get_rel_relkind(relation) == RELKIND_RELATION;
 }
 
-/* The method that a table is to have, if it is of ours, or to be; else NULL. */
+/* The one that a table has. */
+static char *
+method_of(Oid relation)
+{
+	HeapTuple tuple;
+	char *method;
+
+	if (tsurugi_is_our_table(relation))
+		return TSURUGI_METHOD;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relation);
+	method = get_am_name(((Form_pg_class) GETSTRUCT(tuple))->relam);
+	ReleaseSysCache(tuple);
+	return method;
+}
+
+/* The method that moves a table into or out of memory, or NULL. */
 static const char *
 wanted_method(Oid relation, const AlterTableStmt *statement)
 {
 	bool ours = tsurugi_is_our_table(relation);
-	const char *method = NULL;
 	ListCell *cell;
 
 	if (!ours && !is_ordinary(relation))
@@ -639,19 +713,33 @@ wanted_method(Oid relation, const AlterTableStmt *statement)
 	{
 		const AlterTableCmd *command = lfirst(cell);
 
-		if (command->subtype == AT_SetAccessMethod && (ours || strcmp(command->name, TSURUGI_METHOD) == 0))
-			method = command->name;
+		if (command->subtype == AT_SetAccessMethod && ours != (strcmp(command->name, TSURUGI_METHOD) == 0))
+			return command->name;
 	}
-	return method;
+	return NULL;
 }
 
-static bool
-moves(Oid relation, const AlterTableStmt *statement)
+/* As PostgreSQL has it: of several none may come after one that is another than the table's. */
+static void
+check_methods(Oid relation, const AlterTableStmt *statement)
 {
-	const char *method = wanted_method(relation, statement);
+	const char *method = method_of(relation);
+	bool changes = false;
+	ListCell *cell;
 
-	return method != NULL && list_length(statement->cmds) == 1 &&
-		   tsurugi_is_our_table(relation) != (strcmp(method, TSURUGI_METHOD) == 0);
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype != AT_SetAccessMethod)
+			continue;
+		if (changes)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("cannot have multiple SET ACCESS METHOD subcommands")));
+		if (strcmp(command->name, TSURUGI_METHOD) != 0)
+			(void) get_table_am_oid(command->name, false);
+		changes = strcmp(command->name, method) != 0;
+	}
 }
 
 Oid
@@ -659,7 +747,8 @@ tsurugi_access_method_lock(const AlterTableStmt *statement)
 {
 	Oid relation = RangeVarGetRelid(statement->relation, NoLock, true);
 
-	while (OidIsValid(relation) && pg_class_ownercheck(relation, GetUserId()) && moves(relation, statement))
+	while (OidIsValid(relation) && pg_class_ownercheck(relation, GetUserId()) &&
+		   wanted_method(relation, statement) != NULL)
 	{
 		Oid found = relation;
 
@@ -674,19 +763,12 @@ tsurugi_access_method_lock(const AlterTableStmt *statement)
 bool
 tsurugi_access_method_run(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
 {
-	const char *method = wanted_method(relation, statement);
+	Moving moving = {.relation = relation, .method = wanted_method(relation, statement), .written = statement};
 
-	if (method == NULL)
+	if (moving.method == NULL)
 		return false;
-	if (list_length(statement->cmds) > 1)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot move a table into or out of memory together with other changes"),
-						errhint("Use an ALTER TABLE of its own.")));
-	if (moves(relation, statement))
-	{
-		Moving moving = {.relation = relation, .method = method, .written = statement};
-
-		tsurugi_utility_with_events(utility, (Node *) statement, move_between, &moving);
-	}
+	check_methods(relation, statement);
+	divide(&moving);
+	tsurugi_utility_with_events(utility, (Node *) statement, move_between, &moving);
 	return true;
 }

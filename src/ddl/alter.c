@@ -118,7 +118,7 @@ note_conditions(const AlterTableCmd *command, Wishes *wishes)
 	}
 }
 
-/* What says how a heap lies on the disk, and nothing else: no meaning here, as in CREATE TABLE. */
+/* What says how a heap lies on the disk, and nothing else: no meaning here, as in CREATE TABLE.  The access method is the one it has. */
 static bool
 is_about_storage(const AlterTableCmd *command)
 {
@@ -131,6 +131,7 @@ is_about_storage(const AlterTableCmd *command)
 			tsurugi_check_tablespace(command->name);
 			return true;
 		case AT_ResetRelOptions:
+		case AT_SetAccessMethod:
 		case AT_SetLogged:
 		case AT_SetUnLogged:
 			return true;
