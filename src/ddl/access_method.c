@@ -53,6 +53,7 @@
 #include "src/ddl/create.h"
 #include "src/ddl/followers.h"
 #include "src/ddl/inherit_place.h"
+#include "src/ddl/replica_identity.h"
 #include "src/txn/isolation.h"
 #include "src/txn/snapshot.h"
 
@@ -67,6 +68,7 @@ typedef struct Move
 	char *qfresh;
 	List *index_names; /* in the order of OIDs */
 	char *clustered;   /* of the index that it was clustered by, or NULL */
+	char *identity;	   /* REPLICA IDENTITY ..., or NULL */
 	char *detach;	   /* statements, of a partition; else NULL */
 	char *attach;
 } Move;
@@ -516,6 +518,8 @@ give_names_back(const Move *move, List *identities)
 	}
 	if (move->clustered != NULL)
 		run("ALTER TABLE %s CLUSTER ON %s", move->qfresh, quote_identifier(move->clustered));
+	if (move->identity != NULL)
+		run("ALTER TABLE %s %s", move->qfresh, move->identity);
 	foreach (cell, identities)
 	{
 		Oid sequence = getIdentitySequence(move->fresh, get_attnum(move->fresh, linitial(lfirst(cell))), false);
@@ -554,6 +558,7 @@ move_table(Oid relation_id, const char *method)
 	check_kind(relation);
 	move.name = pstrdup(RelationGetRelationName(relation));
 	move.clustered = get_rel_name(tsurugi_clustered_index(relation));
+	move.identity = tsurugi_replica_identity_clause(relation);
 	table_close(relation, NoLock);
 	move.qold = qualified(relation_id);
 	if (SPI_connect() != SPI_OK_CONNECT)

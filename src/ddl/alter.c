@@ -41,6 +41,7 @@
 #include "src/ddl/partition_index.h"
 #include "src/ddl/partition_join.h"
 #include "src/ddl/rebuild.h"
+#include "src/ddl/replica_identity.h"
 #include "src/ddl/retype.h"
 #include "src/ddl/retype_tree.h"
 #include "src/ddl/rewrite.h"
@@ -64,6 +65,7 @@ typedef struct Wishes
 	List *altered;		/* of AlterTableCmd: ALTER CONSTRAINT */
 	List *clustered;	/* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
 	List *compressed;	/* likewise: SET COMPRESSION */
+	List *identities;	/* likewise: REPLICA IDENTITY */
 	List *not_null;		/* names of columns */
 	List *late;			/* of AlterTableCmd: identities of added columns */
 	List *met;			/* CHECK constraints that the rows meet already */
@@ -186,6 +188,11 @@ strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *comm
 	if (command->subtype == AT_SetCompression)
 	{
 		wishes->compressed = lappend(wishes->compressed, command);
+		return;
+	}
+	if (command->subtype == AT_ReplicaIdentity)
+	{
+		wishes->identities = lappend(wishes->identities, command);
 		return;
 	}
 	if (command->subtype == AT_AddConstraint && tsurugi_is_key_clause(command->def))
@@ -612,6 +619,8 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 		tsurugi_cluster_mark(relation_id, lfirst(cell));
 	foreach (cell, wishes.compressed)
 		tsurugi_compression_set(relation_id, lfirst(cell));
+	foreach (cell, wishes.identities)
+		tsurugi_replica_identity_set(relation_id, lfirst(cell));
 }
 
 /* An ALTER TABLE between event triggers, which see the whole: tables about to be written anew, and the table as it is at the end. */

@@ -62,8 +62,8 @@ read_options(const char *text, const ClusterStmt *cluster)
 
 /* --- one table ------------------------------------------------------------------------ */
 
-static Oid
-index_of_name(Relation table, const char *name)
+Oid
+tsurugi_index_of_name(Relation table, const char *name)
 {
 	Oid index = get_relname_relid(name, RelationGetNamespace(table));
 
@@ -99,7 +99,8 @@ cluster_table(const ClusterStmt *cluster)
 {
 	Oid id = RangeVarGetRelidExtended(cluster->relation, AccessExclusiveLock, 0, tsurugi_check_owner, NULL);
 	Relation table = table_open(id, NoLock);
-	Oid index = cluster->indexname != NULL ? index_of_name(table, cluster->indexname) : tsurugi_clustered_index(table);
+	Oid index =
+		cluster->indexname != NULL ? tsurugi_index_of_name(table, cluster->indexname) : tsurugi_clustered_index(table);
 
 	if (!OidIsValid(index))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -227,7 +228,7 @@ tsurugi_cluster_mark(Oid relation, const AlterTableCmd *command)
 
 	if (command->subtype == AT_ClusterOn)
 	{
-		index = index_of_name(table, command->name);
+		index = tsurugi_index_of_name(table, command->name);
 		check_index_is_clusterable(table, index, ShareUpdateExclusiveLock);
 	}
 	mark_index_clustered(table, index, false);

@@ -18,4 +18,7 @@ extern void tsurugi_cluster_mark(Oid relation, const AlterTableCmd *command);
 /* The index that a table was clustered by, or InvalidOid. */
 extern Oid tsurugi_clustered_index(Relation table);
 
+/* Raises PostgreSQL's error if there is none. */
+extern Oid tsurugi_index_of_name(Relation table, const char *name);
+
 #endif /* TSURUGI_CLUSTER_H */

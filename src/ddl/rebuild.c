@@ -31,6 +31,7 @@
 #include "src/ddl/index_entry.h"
 #include "src/ddl/key_clause.h"
 #include "src/ddl/partition_index.h"
+#include "src/ddl/replica_identity.h"
 
 /* An index that is dropped, to be made again. */
 typedef struct Rebuild
@@ -40,6 +41,7 @@ typedef struct Rebuild
 	char *comment;		 /* on it, or NULL */
 	char *of_constraint; /* the same on its constraint */
 	bool clustered;		 /* the table was, by this index */
+	bool identity;		 /* it was the replica identity */
 } Rebuild;
 
 static bool
@@ -69,6 +71,7 @@ make_rebuild(Oid table, Oid index, Oid constraint)
 	if (OidIsValid(constraint))
 		rebuild->of_constraint = GetComment(constraint, ConstraintRelationId, 0);
 	rebuild->clustered = get_index_isclustered(index);
+	rebuild->identity = get_index_isreplident(index);
 	return rebuild;
 }
 
@@ -158,6 +161,8 @@ tsurugi_rebuild_make(const List *rebuilds)
 			CreateComments(get_index_constraint(index), ConstraintRelationId, 0, rebuild->of_constraint);
 		if (rebuild->clustered)
 			mark_index_clustered(relation, index, true);
+		if (rebuild->identity)
+			tsurugi_replica_identity_mark_index(relation, index);
 		if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 			tsurugi_altered_note(rebuild->table);
 		table_close(relation, NoLock);

@@ -1,0 +1,163 @@
+/*
+ * replica_identity.c
+ *	  ALTER TABLE ... REPLICA IDENTITY.
+ *
+ * PostgreSQL refuses it of foreign tables, and says NOTHING in their catalog entries from the start; nobody reads that word, as foreign
+ * tables are not published.  Here it is what it is of ordinary tables, for who looks at it or moves the table out of
+ * memory.  Follows ATExecReplicaIdentity and relation_mark_replica_identity.
+ */
+#include "postgres.h"
+
+#include "src/ddl/replica_identity.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "src/ddl/cluster.h"
+
+static void
+write_kind(Oid relation, char kind)
+{
+	Relation catalog = table_open(RelationRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(relation));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relation);
+	if (((Form_pg_class) GETSTRUCT(tuple))->relreplident != kind)
+	{
+		((Form_pg_class) GETSTRUCT(tuple))->relreplident = kind;
+		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	}
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+}
+
+static void
+write_mark(Relation table, Oid index, bool marked)
+{
+	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+	Form_pg_index form;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	if (form->indisreplident != marked)
+	{
+		form->indisreplident = marked;
+		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+		InvokeObjectPostAlterHookArg(IndexRelationId, index, 0, InvalidOid, true);
+		CacheInvalidateRelcache(table);
+	}
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+}
+
+void
+tsurugi_replica_identity_mark_index(Relation table, Oid index)
+{
+	ListCell *cell;
+
+	foreach (cell, RelationGetIndexList(table))
+		write_mark(table, lfirst_oid(cell), lfirst_oid(cell) == index);
+	CommandCounterIncrement();
+}
+
+/* Each column has to have a value. */
+static void
+check_columns(Relation table, Relation index)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		AttrNumber attnum = index->rd_index->indkey.values[i];
+		const FormData_pg_attribute *column = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+
+		if (!column->attnotnull)
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("index \"%s\" cannot be used as replica identity because column \"%s\" is nullable",
+								   RelationGetRelationName(index), NameStr(column->attname))));
+	}
+}
+
+static void
+check_index(Relation table, Relation index)
+{
+	const char *name = RelationGetRelationName(index);
+
+	if (index->rd_index == NULL || index->rd_index->indrelid != RelationGetRelid(table))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("\"%s\" is not an index for table \"%s\"", name, RelationGetRelationName(table))));
+	if (!index->rd_index->indisunique)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("cannot use non-unique index \"%s\" as replica identity", name)));
+	if (!index->rd_index->indimmediate)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot use non-immediate index \"%s\" as replica identity", name)));
+	if (RelationGetIndexExpressions(index) != NIL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot use expression index \"%s\" as replica identity", name)));
+	if (RelationGetIndexPredicate(index) != NIL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot use partial index \"%s\" as replica identity", name)));
+	check_columns(table, index);
+}
+
+void
+tsurugi_replica_identity_set(Oid relation, const AlterTableCmd *command)
+{
+	Relation table = table_open(relation, AccessExclusiveLock);
+	const ReplicaIdentityStmt *statement = castNode(ReplicaIdentityStmt, command->def);
+	Oid id = InvalidOid;
+
+	if (statement->identity_type == REPLICA_IDENTITY_INDEX)
+	{
+		Relation index;
+
+		id = tsurugi_index_of_name(table, statement->name);
+		index = index_open(id, ShareLock);
+		check_index(table, index);
+		index_close(index, NoLock);
+	}
+	write_kind(relation, statement->identity_type);
+	tsurugi_replica_identity_mark_index(table, id);
+	table_close(table, NoLock);
+}
+
+void
+tsurugi_replica_identity_begin(Oid relation)
+{
+	write_kind(relation, REPLICA_IDENTITY_DEFAULT);
+	CommandCounterIncrement();
+}
+
+char *
+tsurugi_replica_identity_clause(Relation table)
+{
+	ListCell *cell;
+
+	switch (table->rd_rel->relreplident)
+	{
+		case REPLICA_IDENTITY_FULL:
+			return "REPLICA IDENTITY FULL";
+		case REPLICA_IDENTITY_NOTHING:
+			return "REPLICA IDENTITY NOTHING";
+		case REPLICA_IDENTITY_INDEX:
+			foreach (cell, RelationGetIndexList(table))
+				if (get_index_isreplident(lfirst_oid(cell)))
+					return psprintf("REPLICA IDENTITY USING INDEX %s",
+									quote_identifier(get_rel_name(lfirst_oid(cell))));
+			return "REPLICA IDENTITY NOTHING"; /* which it is, without the index */
+		default:
+			return NULL;
+	}
+}
