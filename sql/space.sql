@@ -90,7 +90,20 @@ DROP OPERATOR CLASS gin__int_ops USING gin CASCADE;
 CLUSTER site USING words;
 SELECT count(*), sum(id) FROM site;
 SELECT compare(ARRAY['to_tsvector(''simple'', name) @@ ''77 | 78''']);
+-- nothing serves an index that was made while there was no such class, also when there is one
+CREATE INDEX late ON site USING gist ((ARRAY[room, id % 3]) gist__int_ops, during);
+CREATE OPERATOR CLASS later FOR TYPE int[] USING gin AS OPERATOR 3 &&, OPERATOR 7 @>,
+	FUNCTION 1 btint4cmp(int, int), FUNCTION 2 ginarrayextract(anyarray, internal, internal),
+	FUNCTION 3 ginint4_queryextract(int[], internal, int2, internal, internal, internal, internal),
+	FUNCTION 4 ginint4_consistent(internal, int2, int[], int4, internal, internal, internal, internal), STORAGE int4;
+ALTER EXTENSION intarray ADD OPERATOR CLASS later USING gin;
+ALTER FOREIGN TABLE site ALTER name SET STATISTICS 10; -- its definition is looked at anew
+UPDATE site SET room = room + 100 WHERE id IN (4, 5);
+SELECT id, room FROM site WHERE ARRAY[room, id % 3] @> '{104}';
+SELECT compare(ARRAY['during && ''[100,103)''']);
+UPDATE site SET room = room - 100 WHERE id IN (4, 5);
 DROP EXTENSION intarray CASCADE;
+DROP OPERATOR FAMILY later USING gin;
 -- what none serves: the index is there, and answers nothing
 CREATE INDEX ON site USING gist (to_tsquery('simple', name));
 CREATE TABLE parted (name text, q tsquery) PARTITION BY LIST (name);

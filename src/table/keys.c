@@ -559,45 +559,40 @@ describe_exclusion(tsurugi_relation *described, Relation relation, Relation inde
 		add_constant_column(described, out);
 }
 
-/* --- brin ------------------------------------------------------------------------------------------- */
+/* --- brin, gist and spgist ------------------------------------------------------------------------ */
 
-static void
-describe_brin(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+/* Whether a column is a part of the tree; *covers_out: by its covers. */
+typedef bool (*HasPart)(Relation index, int at, bool *covers_out);
+
+static bool
+brin_has_part(Relation index, int at, bool *covers_out)
 {
-	bool covers = false;
+	tsurugi_brin served = brin_of(index, at);
 
-	for (int i = 0; i < index->rd_index->indnkeyatts && !covers; i++)
-	{
-		tsurugi_brin served = brin_of(index, i);
-
-		covers = served == TSURUGI_BRIN_COVERS;
-		if (served != TSURUGI_BRIN_NOTHING)
-			add_column(described, relation, index, i, covers, out);
-	}
-	if (out->key_count == 0)
-		add_constant_column(described, out);
+	*covers_out = served == TSURUGI_BRIN_COVERS;
+	return served != TSURUGI_BRIN_NOTHING;
 }
 
-/* --- gist and spgist ------------------------------------------------------------------------------ */
+/* Columns that have keys of their own have no place in a key of several.  An operator class of gin that came after the index is none of its. */
+static bool
+space_has_part(Relation index, int at, bool *covers_out)
+{
+	tsurugi_space_form form =
+		tsurugi_space_form_of(class_of(index, at), type_of(index, at), index->rd_indcollation[at]);
 
-/*
- * Columns behind the first one of which there are covers would not make ranges of keys shorter; those that have keys of their own
- * have no place in a key of several columns.
- */
+	*covers_out = form == TSURUGI_SPACE_COVER;
+	return form == TSURUGI_SPACE_COVER || form == TSURUGI_SPACE_ORDER;
+}
+
+/* Columns behind the first one of which there are covers would not make ranges of keys shorter. */
 static void
-describe_space(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+describe_parts(tsurugi_relation *described, Relation relation, Relation index, HasPart has_part, tsurugi_index *out)
 {
 	bool covers = false;
 
 	for (int i = 0; i < index->rd_index->indnkeyatts && !covers; i++)
 	{
-		tsurugi_space_form form;
-
-		if (OidIsValid(gin_class_of(index, i)))
-			continue;
-		form = tsurugi_space_form_of(class_of(index, i), type_of(index, i), index->rd_indcollation[i]);
-		covers = form == TSURUGI_SPACE_COVER;
-		if (form != TSURUGI_SPACE_NONE)
+		if (has_part(index, i, &covers))
 			add_column(described, relation, index, i, covers, out);
 	}
 	if (out->key_count == 0)
@@ -711,9 +706,9 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 	else if (OidIsValid(gin_class_of(index, 0)))
 		describe_gin(described, relation, index, out);
 	else if (index->rd_rel->relam == BRIN_AM_OID)
-		describe_brin(described, relation, index, out);
+		describe_parts(described, relation, index, brin_has_part, out);
 	else if (tsurugi_space_has(index->rd_rel->relam))
-		describe_space(described, relation, index, out);
+		describe_parts(described, relation, index, space_has_part, out);
 	else
 	{
 		for (int i = 0; i < form->indnkeyatts; i++)
