@@ -193,21 +193,34 @@ is_ordinary(Oid relation, char kind)
 		   get_rel_persistence(relation) != RELPERSISTENCE_TEMP;
 }
 
-static void
-look_at_tables(const PlannedStmt *planned, bool *ordinary_out, bool *ours_out)
+static bool
+reads_ordinary(const PlannedStmt *planned)
 {
 	ListCell *cell;
 
-	*ordinary_out = *ours_out = false;
 	foreach (cell, planned->rtable)
 	{
 		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
 
-		if (entry->rtekind != RTE_RELATION)
-			continue;
-		*ordinary_out = *ordinary_out || is_ordinary(entry->relid, entry->relkind);
-		*ours_out = *ours_out || (entry->relkind == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(entry->relid));
+		if (entry->rtekind == RTE_RELATION && is_ordinary(entry->relid, entry->relkind))
+			return true;
 	}
+	return false;
+}
+
+static bool
+reads_ours(const PlannedStmt *planned)
+{
+	ListCell *cell;
+
+	foreach (cell, planned->rtable)
+	{
+		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+
+		if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(entry->relid))
+			return true;
+	}
+	return false;
 }
 
 static bool
@@ -269,10 +282,8 @@ give_held(QueryDesc *query)
 void
 tsurugi_moment_note_run(const QueryDesc *query)
 {
-	bool ours;
-
 	if (!relied_on && !tg_failpoint_refuses("skip_early_reads"))
-		look_at_tables(query->plannedstmt, &relied_on, &ours);
+		relied_on = reads_ordinary(query->plannedstmt);
 }
 
 /* Rule 13.  A statement that is the whole transaction comes to no foreign tables later. */
@@ -289,13 +300,14 @@ void
 tsurugi_moment_start_run(QueryDesc *query)
 {
 	bool ordinary;
-	bool ours;
+	bool both;
 
 	is_early = checks_indexes = false;
 	if (query->crosscheck_snapshot != InvalidSnapshot || suspended || tsurugi_snapshot_is_fresh())
 		return;
-	look_at_tables(query->plannedstmt, &ordinary, &ours);
-	if (is_in_trigger() && !(ours && ordinary)) /* rule 5 */
+	ordinary = reads_ordinary(query->plannedstmt);
+	both = ordinary && reads_ours(query->plannedstmt);
+	if (is_in_trigger() && !both) /* rule 5 */
 		return;
 	if (tsurugi_moment_is_deferrable)
 	{
@@ -304,7 +316,7 @@ tsurugi_moment_start_run(QueryDesc *query)
 		give_held(query);
 		return;
 	}
-	if (ours && ordinary && !tsurugi_kind_is_known &&
+	if (both && !tsurugi_kind_is_known &&
 		(tsurugi_transaction_type == TG_TXN_LONG || tsurugi_shared_is_open ||
 		 query->plannedstmt->resultRelations == NIL))
 	{
@@ -372,7 +384,7 @@ index_of(PlanState *state)
 	}
 }
 
-/* Rule 9. */
+/* Rule 10. */
 static bool
 check_indexes(PlanState *state, void *argument)
 {
