@@ -182,9 +182,9 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 	if (scan == NULL || tsurugi_is_tid_scan(scan) || (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
 		!only_row_identity_is_junk(scan->scan.plan.targetlist))
 		return false;
-	if (tsurugi_system_columns_are_named((Node *) plan->returningLists, resultRelation) ||
-		tsurugi_system_columns_are_named((Node *) scan->scan.plan.targetlist, resultRelation) ||
-		tsurugi_system_columns_are_named((Node *) scan->scan.plan.qual, resultRelation))
+	if (tsurugi_system_columns_are_named(
+			(Node *) list_make3(plan->returningLists, scan->scan.plan.targetlist, scan->scan.plan.qual),
+			resultRelation))
 		return false;
 	/* A row of a partitioned table may have to move; the executor's path notices. */
 	if (plan->operation == CMD_UPDATE && list_length(plan->resultRelations) > 1)

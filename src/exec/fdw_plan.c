@@ -527,9 +527,8 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 List *
 tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
 {
-	(void) tsurugi_system_columns_are_named((Node *) plan->returningLists, resultRelation);
-	(void) tsurugi_system_columns_are_named((Node *) plan->onConflictSet, resultRelation);
-	(void) tsurugi_system_columns_are_named(plan->onConflictWhere, resultRelation);
+	(void) tsurugi_system_columns_are_named(
+		(Node *) list_make3(plan->returningLists, plan->onConflictSet, plan->onConflictWhere), resultRelation);
 	tsurugi_plan_early_locks(plan, resultRelation);
 	if (plan->operation == CMD_INSERT && IsA(outerPlan(plan), Result))
 	{

@@ -86,8 +86,8 @@ init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
 static bool
 names_system_columns(const Scan *plan)
 {
-	return tsurugi_system_columns_are_named((Node *) plan->plan.targetlist, plan->scanrelid) ||
-		   tsurugi_system_columns_are_named((Node *) plan->plan.qual, plan->scanrelid);
+	return tsurugi_system_columns_are_named((Node *) list_make2(plan->plan.targetlist, plan->plan.qual),
+											plan->scanrelid);
 }
 
 tsurugi_scan *

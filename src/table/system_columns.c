@@ -39,12 +39,11 @@ is_one(AttrNumber attribute)
 bool
 tsurugi_system_columns_are_in(const Bitmapset *attributes)
 {
-	int member = -1;
+	int member = bms_next_member(attributes, TableOidAttributeNumber - FirstLowInvalidHeapAttributeNumber);
+	bool are = member >= 0 && is_one((AttrNumber) (member + FirstLowInvalidHeapAttributeNumber));
 
-	while ((member = bms_next_member(attributes, member)) >= 0)
-		if (is_one((AttrNumber) (member + FirstLowInvalidHeapAttributeNumber)))
-			return tsurugi_system_columns_named = true;
-	return false;
+	tsurugi_system_columns_named |= are;
+	return are;
 }
 
 bool
