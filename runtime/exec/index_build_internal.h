@@ -12,6 +12,7 @@
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/storage/btree_load.h"
+#include "runtime/storage/key.h"
 
 #define TG_BUILD_EPOCH_ENTRIES 512 /* looked at in one epoch */
 
@@ -210,14 +211,6 @@ static inline const unsigned char *
 tg_run_bytes(const tg_build_run *run, const tg_run_record *record)
 {
 	return run->bytes + record->at;
-}
-
-static inline int
-tg_run_compare(const unsigned char *a, unsigned a_bytes, const unsigned char *b, unsigned b_bytes)
-{
-	int order = memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes);
-
-	return order != 0 ? order : (int) a_bytes - (int) b_bytes;
 }
 
 /* --- index_merge.c --- */

@@ -39,7 +39,7 @@ is_before(const tg_merge_place *a, const tg_merge_place *b)
 		return a->word < b->word;
 	left = next_record(a);
 	right = next_record(b);
-	return tg_run_compare(tg_run_bytes(a->run, left), left->bytes, tg_run_bytes(b->run, right), right->bytes) < 0;
+	return tg_key_compare(tg_run_bytes(a->run, left), left->bytes, tg_run_bytes(b->run, right), right->bytes) < 0;
 }
 
 /* Lets a run sink from this place of the heap to where it belongs.  Inlined, so that it is in registers. */
@@ -107,7 +107,7 @@ find_in_run(const tg_build_run *run, const unsigned char *key, uint32_t key_byte
 		uint32_t middle = low + (high - low) / 2;
 		const tg_run_record *record = &run->records[middle];
 
-		if (tg_run_compare(tg_run_bytes(run, record), record->bytes, key, key_bytes) < 0)
+		if (tg_key_compare(tg_run_bytes(run, record), record->bytes, key, key_bytes) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -269,7 +269,7 @@ compare_samples(const void *a, const void *b)
 	const merge_sample *left = a;
 	const merge_sample *right = b;
 
-	return tg_run_compare(left->key, left->bytes, right->key, right->bytes);
+	return tg_key_compare(left->key, left->bytes, right->key, right->bytes);
 }
 
 static merge_sample

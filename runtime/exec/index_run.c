@@ -114,7 +114,7 @@ compare_records(const void *a, const void *b, void *run)
 	const tg_run_record *left = a;
 	const tg_run_record *right = b;
 
-	return tg_run_compare(tg_run_bytes(run, left), left->bytes, tg_run_bytes(run, right), right->bytes);
+	return tg_key_compare(tg_run_bytes(run, left), left->bytes, tg_run_bytes(run, right), right->bytes);
 }
 
 /* The order that a stable sort begins with says what the words' last bytes, those of the rows, would. */

@@ -4,18 +4,13 @@
  *
  * For tests, and compiled always, so that they can test what is shipped.
  */
-#include <string.h>
-
 #include "runtime/storage/btree_node.h"
+#include "runtime/storage/key.h"
 
 static int
 compare_spans(tg_span left, tg_span right)
 {
-	int order = memcmp(left.bytes, right.bytes, left.length < right.length ? left.length : right.length);
-
-	if (order != 0)
-		return order;
-	return left.length < right.length ? -1 : left.length > right.length;
+	return tg_key_compare(left.bytes, left.length, right.bytes, right.length);
 }
 
 /* N1, N2 */

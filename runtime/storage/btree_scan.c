@@ -36,6 +36,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/storage/btree_node.h"
 #include "runtime/storage/btree_search.h"
+#include "runtime/storage/key.h"
 
 #define TG_SCAN_TRIES_MAX 16
 
@@ -323,14 +324,6 @@ tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, s
 
 /* --- sieves -------------------------------------------------------------------------- */
 
-static bool
-is_below(const unsigned char *key, size_t key_bytes, const unsigned char *other, size_t other_bytes)
-{
-	int order = memcmp(key, other, key_bytes < other_bytes ? key_bytes : other_bytes);
-
-	return order != 0 ? order < 0 : key_bytes < other_bytes;
-}
-
 /*
  * Drops what the sieve does not want of what a read has handed out: rows, and keys from used on.  What is behind it goes on
  * where there may be something again.  Returns whether that is beyond the next key.
@@ -349,7 +342,7 @@ sift(const tg_btree_sieve *sieve, leaf_read *read, uint32_t *rows, tg_btree_keys
 		uint16_t bytes = *(const tg_unaligned_16 *) entry;
 		const unsigned char *key = entry + sizeof(bytes);
 
-		if (next_bytes == 0 || !is_below(key, bytes, next, next_bytes))
+		if (next_bytes == 0 || tg_key_compare(key, bytes, next, next_bytes) >= 0)
 			next_bytes = sieve->next(sieve, key, bytes, next);
 		if (next_bytes == 0)
 		{
@@ -362,7 +355,7 @@ sift(const tg_btree_sieve *sieve, leaf_read *read, uint32_t *rows, tg_btree_keys
 	read->count = kept;
 	if (read->done)
 		return false;
-	if (read->at_fence && (next_bytes == 0 || !is_below(read->key, read->key_bytes, next, next_bytes)))
+	if (read->at_fence && (next_bytes == 0 || tg_key_compare(read->key, read->key_bytes, next, next_bytes) >= 0))
 		next_bytes = sieve->next(sieve, read->key, read->key_bytes, next);
 	if (next_bytes == 0)
 		return false;

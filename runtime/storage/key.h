@@ -83,6 +83,15 @@ extern void tg_key_string_bytes(const unsigned char *key, size_t key_bytes, size
 /* The key of a stored version.  Cannot be too large: it was encoded when it was stored. */
 extern size_t tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *key);
 
+/* Byte strings in memcmp order: < 0, 0, > 0.  What begins with another one is above that. */
+static inline int
+tg_key_compare(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+	int order = memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes);
+
+	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
+}
+
 /* Keys from the lower one on to the upper one, with all that begin with that; no bytes (of something): open. */
 typedef struct tg_key_range
 {
@@ -95,9 +104,7 @@ typedef struct tg_key_range
 static inline bool
 tg_key_is_below(const unsigned char *key, size_t bytes, const tg_key_range *range)
 {
-	int order = memcmp(key, range->low, bytes < range->low_bytes ? bytes : range->low_bytes);
-
-	return order != 0 ? order < 0 : bytes < range->low_bytes;
+	return tg_key_compare(key, bytes, range->low, range->low_bytes) < 0;
 }
 
 static inline bool

@@ -7,14 +7,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/check.h"
-
-static inline int
-compare(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
-{
-	int order = memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes);
-
-	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
-}
+#include "runtime/storage/key.h"
 
 /* --- making ----------------------------------------------------------------------------- */
 
@@ -24,7 +17,7 @@ compare_refs(const void *a, const void *b)
 	const tg_key_ref *left = a;
 	const tg_key_ref *right = b;
 
-	return compare(left->key, left->bytes, right->key, right->bytes);
+	return tg_key_compare(left->key, left->bytes, right->key, right->bytes);
 }
 
 unsigned
@@ -94,7 +87,7 @@ tg_key_list_find(const tg_key_list *list, const void *key, size_t bytes)
 		unsigned middle = low + (high - low) / 2;
 		tg_key_ref at = tg_key_list_get(list, middle);
 
-		if (compare(at.key, at.bytes, key, bytes) < 0)
+		if (tg_key_compare(at.key, at.bytes, key, bytes) < 0)
 			low = middle + 1;
 		else
 			high = middle;

@@ -29,6 +29,7 @@
 #include "runtime/storage/btree.h"
 #include "runtime/storage/dictionary.h"
 #include "runtime/storage/index.h"
+#include "runtime/storage/key.h"
 
 #define RANK_ROOM 32 /* of bytes of a rank; as many may be escaped. More than few strings ever have */
 
@@ -98,9 +99,8 @@ static int
 compare(void *argument, const void *value, size_t bytes)
 {
 	const text *sought = argument;
-	int order = memcmp(sought->data, value, sought->bytes < bytes ? sought->bytes : bytes);
 
-	return order != 0 ? order : (sought->bytes > bytes) - (sought->bytes < bytes);
+	return tg_key_compare(sought->data, sought->bytes, value, bytes);
 }
 
 /* Appends the beginning and a rank, of any length. */

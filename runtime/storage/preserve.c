@@ -28,6 +28,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
+#include "runtime/storage/key.h"
 
 /* Keys low <= key < high.  high NULL: open. */
 typedef struct span
@@ -74,19 +75,10 @@ tg_preserve_create(tg_session *session)
 
 /* --- spans --------------------------------------------------------------------------- */
 
-static int
-compare(const unsigned char *a, uint32_t a_bytes, const unsigned char *b, uint32_t b_bytes)
-{
-	uint32_t both = a_bytes < b_bytes ? a_bytes : b_bytes;
-	int order = both == 0 ? 0 : memcmp(a, b, both);
-
-	return order != 0 ? order : a_bytes < b_bytes ? -1 : a_bytes > b_bytes;
-}
-
 static bool
 is_below(const unsigned char *low, uint32_t low_bytes, const unsigned char *high, uint32_t high_bytes)
 {
-	return high == NULL || compare(low, low_bytes, high, high_bytes) < 0;
+	return high == NULL || tg_key_compare(low, low_bytes, high, high_bytes) < 0;
 }
 
 /* Bytes of the smallest string behind all that start with the bound, written to out; 0: there is none. */
@@ -144,11 +136,11 @@ spans_meet(const span *a, const span *b)
 static bool
 span_covers(const span *whole, const span *part)
 {
-	if (whole->table != part->table || compare(whole->low, whole->low_bytes, part->low, part->low_bytes) > 0)
+	if (whole->table != part->table || tg_key_compare(whole->low, whole->low_bytes, part->low, part->low_bytes) > 0)
 		return false;
 	if (whole->high == NULL)
 		return true;
-	return part->high != NULL && compare(part->high, part->high_bytes, whole->high, whole->high_bytes) <= 0;
+	return part->high != NULL && tg_key_compare(part->high, part->high_bytes, whole->high, whole->high_bytes) <= 0;
 }
 
 static bool
@@ -231,7 +223,7 @@ tg_areas_has_key(const tg_areas *areas, const tg_table *table, const void *key, 
 	{
 		const span *s = &areas->span[i];
 
-		if (s->table == table && compare(s->low, s->low_bytes, key, (uint32_t) key_bytes) <= 0 &&
+		if (s->table == table && tg_key_compare(s->low, s->low_bytes, key, (uint32_t) key_bytes) <= 0 &&
 			is_below(key, (uint32_t) key_bytes, s->high, s->high_bytes))
 			return true;
 	}
