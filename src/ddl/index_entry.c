@@ -398,7 +398,7 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 		tsurugi_gin_check(list_nth(definition->names, at), definition->classes[at], getBaseType(type),
 						  definition->collations[at]);
 	if (tsurugi_space_has(definition->method) && definition->info->ii_ExclusionOps == NULL)
-		tsurugi_space_check(definition->classes[at], type, definition->collations[at]);
+		tsurugi_space_tell(definition->classes[at], type, definition->collations[at]);
 	if (definition->info->ii_ExclusionOps != NULL)
 		set_exclusion(definition, at, type);
 }
@@ -608,7 +608,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 		make_exclusion(definition.info, key_count);
 	set_columns(&definition);
 	if (definition.method == BRIN_AM_OID)
-		tsurugi_brin_check(definition.classes, definition.types, key_count);
+		tsurugi_brin_tell(definition.classes, definition.types, key_count);
 	set_predicate(&definition);
 	if (statement->primary)
 	{

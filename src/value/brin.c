@@ -61,7 +61,7 @@ tsurugi_brin_hash_family(Oid type)
 }
 
 void
-tsurugi_brin_check(const Oid *classes, const Oid *types, int count)
+tsurugi_brin_tell(const Oid *classes, const Oid *types, int count)
 {
 	for (int i = 0; i < count; i++)
 		if (tsurugi_brin_of(classes[i], getBaseType(types[i])) != TSURUGI_BRIN_NOTHING)

@@ -23,6 +23,6 @@ extern tsurugi_brin tsurugi_brin_of(Oid class, Oid type);
 extern Oid tsurugi_brin_hash_family(Oid type);
 
 /* Tells the user if none of an index's columns would be looked for by anything. */
-extern void tsurugi_brin_check(const Oid *classes, const Oid *types, int count);
+extern void tsurugi_brin_tell(const Oid *classes, const Oid *types, int count);
 
 #endif /* TSURUGI_BRIN_H */

@@ -243,7 +243,7 @@ tsurugi_space_tell_unserved(Oid class)
 }
 
 void
-tsurugi_space_check(Oid class, Oid type, Oid collation)
+tsurugi_space_tell(Oid class, Oid type, Oid collation)
 {
 	if (tsurugi_space_form_of(class, type, collation) == TSURUGI_SPACE_NONE)
 		tsurugi_space_tell_unserved(class);

@@ -22,7 +22,7 @@ extern bool tsurugi_space_has(Oid method);
 extern tsurugi_space_form tsurugi_space_form_of(Oid class, Oid type, Oid collation);
 
 /* Tells the user if nothing does. */
-extern void tsurugi_space_check(Oid class, Oid type, Oid collation);
+extern void tsurugi_space_tell(Oid class, Oid type, Oid collation);
 
 /* Tells the user that an operator class is not served. */
 extern void tsurugi_space_tell_unserved(Oid class);
