@@ -2,12 +2,13 @@
  * hashed.c
  *	  Indexes that find values by their hashes.
  *
- * The storage has the hash, a number of 64 bits, in the place of the value, in a tree as any other's: so an entry is short, whatever
+ * The storage has the hash, as a number of 64 bits, in the place of the value, in a tree as any other's: so an entry is short, whatever
  * the value, and what is written and read concurrently is as with other indexes.  At SERIALIZABLE who looks for a value notes
  * all that have its hash.  Rows that are found are looked at by the condition itself.
  *
  * Hashes are those of the operator class, as PostgreSQL's access method has them: so values of different types that the
- * operator family says are equal have the same one.  Short types, such as integers, need none: keys.c.
+ * operator family says are equal have the same one.  They have 32 bits, too: extended functions are optional, and those of arrays
+ * and the like fail where a part's type has none.  Short types, such as integers, need none: keys.c.
  */
 #include "postgres.h"
 
@@ -22,9 +23,7 @@
 Oid
 tsurugi_hash_function(Oid family, Oid type)
 {
-	Oid function = get_opfamily_proc(family, type, type, HASHEXTENDED_PROC);
-
-	return OidIsValid(function) ? function : get_opfamily_proc(family, type, type, HASHSTANDARD_PROC);
+	return get_opfamily_proc(family, type, type, HASHSTANDARD_PROC);
 }
 
 Oid
@@ -38,8 +37,6 @@ tsurugi_hash_function_of(const tsurugi_key_column *column, Oid type)
 Datum
 tsurugi_hash(FmgrInfo *function, Oid collation, Datum value)
 {
-	if (function->fn_nargs == 2)
-		return FunctionCall2Coll(function, collation, value, Int64GetDatum(0));
 	return Int64GetDatum(DatumGetUInt32(FunctionCall1Coll(function, collation, value)));
 }
 

@@ -9,7 +9,7 @@
 
 #include "src/table/relation.h"
 
-/* The function that an operator family hashes values of a type by: the extended one, if there is one.  InvalidOid: none. */
+/* The function that an operator family hashes values of a type by.  InvalidOid: none. */
 extern Oid tsurugi_hash_function(Oid family, Oid type);
 
 /* The one for a value that a column with such a family is compared with: that of its type, or else of the column's. */

@@ -125,6 +125,31 @@ SELECT found('id %= 7'), found('id = 7');
 DROP OPERATOR CLASS parity_ops USING hash;
 DROP OPERATOR CLASS parity_ops USING hash CASCADE;
 :indexes 'h'::regclass AND indexrelid::regclass::text = 'h_parity';
+-- types without an extended hash function, by themselves and as parts
+CREATE EXTENSION isn;
+CREATE TYPE isbn_range AS RANGE (subtype = isbn);
+CREATE TYPE edition AS (book isbn, year int);
+CREATE TABLE x (id int PRIMARY KEY, one isbn, list isbn[], span isbn_range, spans isbn_multirange, edition edition, editions edition[], deep isbn_range[]);
+CREATE INDEX ON x USING hash (one);
+CREATE INDEX ON x USING hash (list);
+CREATE INDEX ON x USING hash (span);
+CREATE INDEX ON x USING hash (spans);
+CREATE INDEX ON x USING hash (edition);
+CREATE INDEX ON x USING hash (editions);
+CREATE INDEX ON x USING hash (deep);
+INSERT INTO x SELECT id, b, ARRAY[b, NULL], isbn_range(b, b, '[]'), isbn_multirange(isbn_range(b, b, '[]')), ROW(b, id)::edition, ARRAY[ROW(b, id)::edition], ARRAY[isbn_range(b, NULL)]
+	FROM (VALUES (1, '0-393-04002-X'::isbn), (2, '0-19-852663-6'), (3, NULL)) v (id, b);
+SELECT x.id, count(*), sum(y.id) FROM x LEFT JOIN x y ON y.list = x.list GROUP BY 1 ORDER BY 1;
+SELECT id FROM x WHERE one = '0-393-04002-X';
+SELECT id FROM x WHERE list = '{0-393-04002-X,NULL}';
+SELECT id FROM x WHERE list IN ('{0-19-852663-6,NULL}', '{NULL,NULL}', '{}') ORDER BY id;
+SELECT id FROM x WHERE span = '[0-19-852663-6,0-19-852663-6]';
+SELECT id FROM x WHERE spans = '{[0-19-852663-6,0-19-852663-6]}';
+SELECT id FROM x WHERE edition = ROW('0-393-04002-X', 1)::edition;
+SELECT id FROM x WHERE editions = ARRAY[ROW('0-393-04002-X', 1)::edition];
+SELECT id FROM x WHERE deep = '{"[0-19-852663-6,)"}';
+UPDATE x SET list = '{0-19-852663-6,NULL}' WHERE list = '{0-393-04002-X,NULL}';
+SELECT id FROM x WHERE list = '{0-19-852663-6,NULL}' ORDER BY id;
 -- brin
 CREATE TABLE b (LIKE h);
 INSERT INTO b SELECT * FROM h;
