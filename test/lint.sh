@@ -9,6 +9,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # The rooms of runtime/ from the lowest up; each may include itself and those before it.
 rooms="base mem sched log storage txn exec batch"
 
+# Those of src/; rooms of one line know each other.
+source_rooms="base
+value table txn
+exec constraint
+ddl
+server"
+
 number=0
 
 # Result of a rule: what was found, nothing if it is kept.  Findings go to standard
@@ -66,6 +73,21 @@ layer_faults()
 		[[ $included == */* && " $allowed " == *" ${included%%/*} "* ]] ||
 			echo "$file:$line: \"$included\" is not at or below $room"
 	done
+}
+
+# The same for src/, whose rooms are named one above the other.
+source_layer_faults()
+{
+	includes_of "${source_files[@]}" | awk -F'[:/]' -v rooms="$source_rooms" '
+		BEGIN {
+			count = split(rooms, lines, "\n")
+			for (i = 1; i <= count; i++) {
+				many = split(lines[i], names, " ")
+				for (k = 1; k <= many; k++) level[names[k]] = i
+			}
+		}
+		!($2 in level) { print $0 ": \"" $2 "\" is not a room" }
+		$5 == "src" && !(level[$6] <= level[$2] && $6 in level) { print $0 ": not at or below " $2 }'
 }
 
 front_door_faults()
@@ -223,6 +245,7 @@ cppcheck_faults()
 }
 
 rule "runtime/ includes only what lies at or below" "$(layer_faults)"
+rule "src/ includes only what lies at or below" "$(source_layer_faults)"
 rule "src/ enters runtime/ by its front door" "$(front_door_faults)"
 rule "no header includes itself in a circle" "$(circle_faults)"
 rule "no PostgreSQL in runtime/" "$(postgres_faults)"

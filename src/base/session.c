@@ -19,7 +19,6 @@
 #include "storage/shmem.h"
 
 #include "src/base/settings.h"
-#include "src/txn/errors.h"
 
 /* Watcher, collector, and what opens a session for a moment. */
 #define SESSIONS_OF_RUNTIME 8
@@ -119,7 +118,8 @@ tsurugi_session_open(void)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("tables of tsurugi_fdw cannot be accessed during recovery")));
 	if (tg_session_open(&session) != TG_OK)
-		tsurugi_error_sessions();
+		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken"),
+						errhint("There are up to %d; use fewer connections.", TG_TXN_MAX)));
 	owners[session->id] = (tsurugi_session_owner){.process_id = MyProcPid,
 												  .since = tg_load_seq_cst(tg_clock),
 												  .database = MyDatabaseId,

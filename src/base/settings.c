@@ -16,7 +16,6 @@
 
 #include "utils/guc.h"
 
-#include "src/txn/snapshot_watch.h"
 
 #define WORKERS_MAX 1024
 #define CORES_MAX 4096
@@ -270,5 +269,4 @@ tsurugi_settings_define(void)
 	define_workers(&initial);
 	define_queues(&initial);
 	define_collection();
-	tsurugi_snapshot_watch_init();
 }

@@ -48,6 +48,31 @@
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
+bool
+tsurugi_take_attribute(Constraint *constraint, const Constraint *attribute, bool *refused)
+{
+	switch (attribute->contype)
+	{
+		case CONSTR_ATTR_DEFERRABLE:
+			constraint->deferrable = true;
+			break;
+		case CONSTR_ATTR_DEFERRED:
+			constraint->deferrable = constraint->initdeferred = true;
+			break;
+		case CONSTR_ATTR_NOT_DEFERRABLE:
+			*refused = true;
+			break;
+		case CONSTR_ATTR_IMMEDIATE:
+			break;
+		default:
+			return false;
+	}
+	if (*refused && constraint->initdeferred)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR), errmsg("constraint declared INITIALLY DEFERRED must be DEFERRABLE")));
+	return true;
+}
+
 extern PGDLLEXPORT Datum tsurugi_fdw_unique_check(PG_FUNCTION_ARGS);
 
 /* --- the constraint ------------------------------------------------------------------------ */

@@ -5,7 +5,14 @@
 #ifndef TSURUGI_DEFERRED_KEY_H
 #define TSURUGI_DEFERRED_KEY_H
 
+#include "nodes/parsenodes.h"
 #include "utils/rel.h"
+
+/*
+ * What follows a column's constraint and says when it is checked: notes that in the constraint.
+ * False: it says something else.  *refused: zero for the first one; raises 42601 for contradictions.
+ */
+extern bool tsurugi_take_attribute(Constraint *constraint, const Constraint *attribute, bool *refused);
 
 /* Makes the constraint of an index so, which index_create has just made. */
 extern void tsurugi_key_set_deferrable(Relation relation, Oid index, bool initially_deferred);

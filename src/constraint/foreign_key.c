@@ -65,8 +65,8 @@
 #include "utils/syscache.h"
 
 #include "src/base/utility.h"
+#include "src/constraint/deferred_key.h"
 #include "src/constraint/foreign_key_entry.h"
-#include "src/ddl/key_clause.h"
 
 /* A foreign key about to be made. */
 typedef struct new_key

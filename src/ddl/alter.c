@@ -664,6 +664,47 @@ alter_with_events(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	tsurugi_utility_with_events(utility, (Node *) written, alter_between, &alter);
 }
 
+/* Of constraints PostgreSQL looks at no more than the table's own. */
+static bool
+reaches_inheritors(const AlterTableStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+		AlterTableType type = command->subtype;
+		bool adds_foreign_key =
+			type == AT_AddConstraint && castNode(Constraint, command->def)->contype == CONSTR_FOREIGN;
+
+		if (type != AT_AlterConstraint && type != AT_ValidateConstraint && !adds_foreign_key)
+			return true;
+	}
+	return false;
+}
+
+/* As CheckAlterTableIsSafe, of all tables that the statement is about; where a foreign key goes, of the other table, too. */
+static void
+check_not_deferred(Oid relation, const AlterTableStmt *statement)
+{
+	List *tables = list_make1_oid(relation);
+	ListCell *cell;
+
+	if (!tsurugi_deferred_any())
+		return;
+	if (statement->relation->inh && reaches_inheritors(statement))
+		tables = find_all_inheritors(relation, NoLock, NULL);
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+
+		if (command->subtype == AT_DropConstraint)
+			tables = lappend_oid(tables, tsurugi_foreign_key_parent(relation, command->name));
+	}
+	foreach (cell, tables)
+		tsurugi_deferred_check_none(lfirst_oid(cell), "ALTER TABLE");
+}
+
 void
 tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 {
@@ -675,7 +716,7 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 		tsurugi_utility_run(utility);
 		return;
 	}
-	tsurugi_deferred_check_alter(relation_id, written);
+	check_not_deferred(relation_id, written);
 	if (tsurugi_access_method_run(utility, relation_id, written))
 		return;
 	if (tsurugi_index_command_alter(utility, written))

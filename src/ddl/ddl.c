@@ -41,7 +41,6 @@
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot_export.h"
 #include "src/txn/spare.h"
-#include "src/value/enum_order.h"
 
 static ProcessUtility_hook_type previous_utility_hook;
 static bool runs_parts;

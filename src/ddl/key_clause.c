@@ -11,6 +11,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "src/constraint/deferred_key.h"
 #include "src/ddl/index_entry.h"
 
 bool
@@ -19,31 +20,6 @@ tsurugi_is_key_clause(Node *node)
 	return IsA(node, Constraint) &&
 		   (((Constraint *) node)->contype == CONSTR_PRIMARY || ((Constraint *) node)->contype == CONSTR_UNIQUE ||
 			((Constraint *) node)->contype == CONSTR_EXCLUSION);
-}
-
-bool
-tsurugi_take_attribute(Constraint *constraint, const Constraint *attribute, bool *refused)
-{
-	switch (attribute->contype)
-	{
-		case CONSTR_ATTR_DEFERRABLE:
-			constraint->deferrable = true;
-			break;
-		case CONSTR_ATTR_DEFERRED:
-			constraint->deferrable = constraint->initdeferred = true;
-			break;
-		case CONSTR_ATTR_NOT_DEFERRABLE:
-			*refused = true;
-			break;
-		case CONSTR_ATTR_IMMEDIATE:
-			break;
-		default:
-			return false;
-	}
-	if (*refused && constraint->initdeferred)
-		ereport(ERROR,
-				(errcode(ERRCODE_SYNTAX_ERROR), errmsg("constraint declared INITIALLY DEFERRED must be DEFERRABLE")));
-	return true;
 }
 
 List *

@@ -13,12 +13,6 @@
 
 extern bool tsurugi_is_key_clause(Node *node);
 
-/*
- * What follows a column's constraint and says when it is checked: notes that in the constraint.
- * False: it says something else.  *refused: zero for the first one; raises 42601 for contradictions.
- */
-extern bool tsurugi_take_attribute(Constraint *constraint, const Constraint *attribute, bool *refused);
-
 /* Takes them, and what says when they are checked, out of a column's constraints; returns the longer list. */
 extern List *tsurugi_key_clauses_of_column(ColumnDef *column, List *keys);
 

@@ -61,6 +61,7 @@
 #include "src/table/relation.h"
 #include "src/table/storage.h"
 #include "src/value/canonical.h"
+#include "src/value/enum_order.h"
 #include "src/value/gin.h"
 
 /* A column of a table of ours. */
@@ -396,6 +397,22 @@ tsurugi_lock_type_users(Oid type)
 
 	foreach (cell, sorted_users(type, false))
 		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
+}
+
+/* --- ALTER TYPE ... ADD VALUE ----------------------------------------------------------------- */
+
+void
+tsurugi_alter_enum(const tsurugi_utility *utility, const AlterEnumStmt *statement)
+{
+	Oid type = typenameTypeId(NULL, makeTypeNameFromNameList(copyObject(statement->typeName)));
+	bool was_in_order = tsurugi_enum_is_in_order(type);
+
+	tsurugi_utility_run(utility);
+	CommandCounterIncrement();
+	if (!was_in_order || tsurugi_enum_is_in_order(type))
+		return;
+	tsurugi_lock_type_users(type);
+	CacheInvalidateRelcacheAll();
 }
 
 /* --- ALTER DOMAIN ----------------------------------------------------------------------------- */

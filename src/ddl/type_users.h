@@ -42,4 +42,7 @@ extern void tsurugi_check_stored_keys(void);
 /* Keeps everybody else out of our tables that have columns of the type, or with it as a part. */
 extern void tsurugi_lock_type_users(Oid type);
 
+/* ALTER TYPE ... ADD VALUE, which may put an end to the order of an enum's labels (enum_order.h). */
+extern void tsurugi_alter_enum(const tsurugi_utility *utility, const AlterEnumStmt *statement);
+
 #endif /* TSURUGI_TYPE_USERS_H */

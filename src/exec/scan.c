@@ -282,7 +282,11 @@ static void
 begin_at_level(tsurugi_scan *scan)
 {
 	if (tsurugi_minds_areas)
-		tsurugi_check_scan(scan);
+	{
+		tg_area area = tsurugi_scan_area(scan);
+
+		tsurugi_check_read(scan->node->ss.ss_currentRelation, &area);
+	}
 	/* The transaction's snapshot may have been renewed. */
 	tsurugi_snapshot_of(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described->table,
 						&scan->snapshot);

@@ -512,3 +512,38 @@ tsurugi_scan_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_ra
 	MemoryContextSwitchTo(caller);
 	return made;
 }
+
+tg_area
+tsurugi_scan_area(const tsurugi_scan *scan)
+{
+	tg_area area = {.table = scan->described->table};
+
+	if (scan->has_gap && scan->stored == NULL)
+	{
+		area.low = scan->gap[0].key;
+		area.low_bytes = (uint32_t) scan->gap[0].bytes;
+		area.low_inclusive = scan->gap[0].inclusive;
+		area.high = scan->gap[1].key;
+		area.high_bytes = (uint32_t) scan->gap[1].bytes;
+		area.high_inclusive = scan->gap[1].inclusive;
+	}
+	else if (scan->shape.way == TSURUGI_WAY_KEY)
+	{
+		area.low = area.high = scan->key;
+		area.low_bytes = area.high_bytes = (uint32_t) scan->key_bytes;
+		area.low_inclusive = area.high_inclusive = true;
+	}
+	else if (scan->shape.way == TSURUGI_WAY_RANGE && scan->stored == NULL)
+	{
+		/* of the primary key; by another index the whole table is read */
+		const tg_btree_cursor *cursor = &scan->range->cursor;
+
+		area.low = cursor->low;
+		area.low_bytes = cursor->low_bytes;
+		area.low_inclusive = cursor->low_inclusive;
+		area.high = cursor->high;
+		area.high_bytes = cursor->high_bytes;
+		area.high_inclusive = cursor->high_inclusive;
+	}
+	return area;
+}

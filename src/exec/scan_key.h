@@ -28,4 +28,7 @@ extern bool tsurugi_scan_next_turn(tsurugi_scan *scan);
 /* Lets the arrays be computed again. */
 extern void tsurugi_scan_forget_arrays(tsurugi_scan *scan);
 
+/* What is about to be read of the table, the key or range being known; by another index than the primary key's all of it. */
+extern tg_area tsurugi_scan_area(const tsurugi_scan *scan);
+
 #endif /* TSURUGI_SCAN_KEY_H */

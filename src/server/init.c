@@ -36,6 +36,7 @@
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot_export.h"
+#include "src/txn/snapshot_watch.h"
 #include "src/txn/transaction.h"
 
 #ifdef EXEC_BACKEND
@@ -242,6 +243,7 @@ _PG_init(void)
 								"server: shared_preload_libraries = 'tsurugi_fdw'.")));
 	define_memory_settings();
 	tsurugi_settings_define();
+	tsurugi_snapshot_watch_init();
 	define_ddl_settings();
 	define_transaction_settings();
 	tsurugi_kinds_define();

@@ -37,7 +37,6 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "src/constraint/foreign_key.h"
 #include "src/txn/moment.h"
 
 typedef struct Setting
@@ -297,46 +296,6 @@ tsurugi_deferred_check_none(Oid relation, const char *command)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE), errmsg("cannot %s \"%s\" because it has pending trigger events",
 															command, get_rel_name(relation))));
-}
-
-/* Of constraints PostgreSQL looks at no more than the table's own. */
-static bool
-reaches_inheritors(const AlterTableStmt *statement)
-{
-	ListCell *cell;
-
-	foreach (cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
-		AlterTableType type = command->subtype;
-		bool adds_foreign_key =
-			type == AT_AddConstraint && castNode(Constraint, command->def)->contype == CONSTR_FOREIGN;
-
-		if (type != AT_AlterConstraint && type != AT_ValidateConstraint && !adds_foreign_key)
-			return true;
-	}
-	return false;
-}
-
-void
-tsurugi_deferred_check_alter(Oid relation, const AlterTableStmt *statement)
-{
-	List *tables = list_make1_oid(relation);
-	ListCell *cell;
-
-	if (event_count == 0)
-		return;
-	if (statement->relation->inh && reaches_inheritors(statement))
-		tables = find_all_inheritors(relation, NoLock, NULL);
-	foreach (cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst(cell);
-
-		if (command->subtype == AT_DropConstraint)
-			tables = lappend_oid(tables, tsurugi_foreign_key_parent(relation, command->name));
-	}
-	foreach (cell, tables)
-		tsurugi_deferred_check_none(lfirst_oid(cell), "ALTER TABLE");
 }
 
 bool

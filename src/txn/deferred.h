@@ -35,8 +35,7 @@ extern void tsurugi_deferred_set(const ConstraintsSetStmt *statement);
  */
 extern void tsurugi_deferred_check_none(Oid relation, const char *command);
 
-/* As CheckAlterTableIsSafe, of all tables that the statement is about; where a foreign key goes, of the other table, too. */
-extern void tsurugi_deferred_check_alter(Oid relation, const AlterTableStmt *statement);
+/* Whether any check of any table has been. */
 extern bool tsurugi_deferred_any(void);
 
 /* For transaction.c: before the commit; at the end; at each event of a subtransaction. */

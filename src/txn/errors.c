@@ -428,14 +428,6 @@ tsurugi_error_new_index(Relation index)
 	pg_unreachable();
 }
 
-void
-tsurugi_error_sessions(void)
-{
-	ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken"),
-					errhint("There are up to %d; use fewer connections.", TG_TXN_MAX)));
-	pg_unreachable();
-}
-
 /* As ExecUpdate and ExecDelete do for TM_SelfModified (nodeModifyTable.c). */
 void
 tsurugi_check_own_change(bool by_other_command, const char *verb)

@@ -95,7 +95,4 @@ extern void tsurugi_error_moved(Relation relation, uint32_t row) pg_attribute_no
 /* Raises 40001: the table, which was to be read, was emptied, or stored anew, at a time after the snapshot. */
 extern void tsurugi_error_stored_anew(Relation relation, tg_time stored) pg_attribute_noreturn();
 
-/* Raises 53300: there is no session left for this backend. */
-extern void tsurugi_error_sessions(void) pg_attribute_noreturn();
-
 #endif /* TSURUGI_ERRORS_H */

@@ -49,7 +49,6 @@
 
 #include "src/base/others.h"
 #include "src/base/session.h"
-#include "src/exec/scan.h"
 #include "src/txn/areas.h"
 #include "src/txn/circle.h"
 #include "src/txn/errors.h"
@@ -591,41 +590,6 @@ tsurugi_check_read(Relation relation, const tg_area *area)
 						errhint("See tsurugi_fdw.inclusive_read_areas and tsurugi_fdw.exclusive_read_areas."),
 						errtable(relation)));
 	tsurugi_check(status, relation);
-}
-
-void
-tsurugi_check_scan(const tsurugi_scan *scan)
-{
-	tg_area area = {.table = scan->described->table};
-
-	if (scan->has_gap && scan->stored == NULL)
-	{
-		area.low = scan->gap[0].key;
-		area.low_bytes = (uint32_t) scan->gap[0].bytes;
-		area.low_inclusive = scan->gap[0].inclusive;
-		area.high = scan->gap[1].key;
-		area.high_bytes = (uint32_t) scan->gap[1].bytes;
-		area.high_inclusive = scan->gap[1].inclusive;
-	}
-	else if (scan->shape.way == TSURUGI_WAY_KEY)
-	{
-		area.low = area.high = scan->key;
-		area.low_bytes = area.high_bytes = (uint32_t) scan->key_bytes;
-		area.low_inclusive = area.high_inclusive = true;
-	}
-	else if (scan->shape.way == TSURUGI_WAY_RANGE && scan->stored == NULL)
-	{
-		/* of the primary key; by another index the whole table is read */
-		const tg_btree_cursor *cursor = &scan->range->cursor;
-
-		area.low = cursor->low;
-		area.low_bytes = cursor->low_bytes;
-		area.low_inclusive = cursor->low_inclusive;
-		area.high = cursor->high;
-		area.high_bytes = cursor->high_bytes;
-		area.high_inclusive = cursor->high_inclusive;
-	}
-	tsurugi_check_read(scan->node->ss.ss_currentRelation, &area);
 }
 
 /* A transaction that replaces a table's storage may not have accessed any before. */

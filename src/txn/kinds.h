@@ -75,10 +75,6 @@ extern bool tsurugi_minds_areas;
  */
 extern void tsurugi_check_read(Relation relation, const tg_area *area);
 
-/* The same for what a scan is about to read: its key or range is known. */
-struct tsurugi_scan;
-extern void tsurugi_check_scan(const struct tsurugi_scan *scan);
-
 /* Draws the transaction's snapshot as READ ONLY does; deferrable: waits for what is in the way of a fresh one. */
 extern void tsurugi_snapshot_draw_safe(bool deferrable);
 

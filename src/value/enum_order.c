@@ -8,7 +8,7 @@
  * type by equality only, and ranges and ORDER BY are PostgreSQL's.
  *
  * Who plans and runs by the old order must not see a row with the new label.  It cannot be stored before ADD VALUE
- * is committed.  So ADD VALUE that ends the order locks the tables that have such columns, exclusively as ALTER TABLE would:
+ * is committed.  So ADD VALUE that ends the order (ddl/type_users.c) locks the tables that have such columns, exclusively as ALTER TABLE would:
  * who has planned before has ended by then, and who gets his lock afterwards is told that his plans and what is
  * remembered of tables are to be made anew.  That is said of all relations: a table that somebody makes meanwhile
  * is not seen here.
@@ -21,16 +21,10 @@
 
 #include "access/genam.h"
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_enum.h"
-#include "nodes/makefuncs.h"
-#include "parser/parse_type.h"
 #include "utils/fmgroids.h"
-#include "utils/inval.h"
 #include "utils/rel.h"
-
-#include "src/ddl/type_users.h"
 
 bool
 tsurugi_enum_is_in_order(Oid type)
@@ -56,18 +50,4 @@ tsurugi_enum_is_in_order(Oid type)
 	index_close(by_order, AccessShareLock);
 	table_close(labels, AccessShareLock);
 	return in_order;
-}
-
-void
-tsurugi_alter_enum(const tsurugi_utility *utility, const AlterEnumStmt *statement)
-{
-	Oid type = typenameTypeId(NULL, makeTypeNameFromNameList(copyObject(statement->typeName)));
-	bool was_in_order = tsurugi_enum_is_in_order(type);
-
-	tsurugi_utility_run(utility);
-	CommandCounterIncrement();
-	if (!was_in_order || tsurugi_enum_is_in_order(type))
-		return;
-	tsurugi_lock_type_users(type);
-	CacheInvalidateRelcacheAll();
 }

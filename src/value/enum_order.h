@@ -5,11 +5,6 @@
 #ifndef TSURUGI_ENUM_ORDER_H
 #define TSURUGI_ENUM_ORDER_H
 
-#include "src/base/utility.h"
-
 extern bool tsurugi_enum_is_in_order(Oid type);
-
-/* ALTER TYPE ... ADD VALUE, which may put an end to that. */
-extern void tsurugi_alter_enum(const tsurugi_utility *utility, const AlterEnumStmt *statement);
 
 #endif /* TSURUGI_ENUM_ORDER_H */
