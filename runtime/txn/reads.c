@@ -47,6 +47,12 @@ tg_reads_create(tg_session *session, tg_reads **reads_out)
 	return TG_OK;
 }
 
+void
+tg_reads_follow(tg_reads *reads, unsigned txn)
+{
+	reads->own = txn;
+}
+
 /* Frees what a table as a whole does not need. */
 static void
 free_details(tg_session *session, tg_read_table *noted)
@@ -191,6 +197,15 @@ chunk_word(tg_version version)
 	return tg_version_make(tg_version_chunk(version), 0) | TG_READ_CHUNK;
 }
 
+static void
+make_chunks(tg_read_table *noted)
+{
+	noted->by_chunk = true;
+	for (uint32_t i = 0; i < noted->count; i++)
+		noted->words[i] = chunk_word(noted->words[i]);
+	sort_words(noted);
+}
+
 /* Rule 2. */
 static void
 make_coarser(tg_session *session, tg_read_table *noted)
@@ -200,10 +215,7 @@ make_coarser(tg_session *session, tg_read_table *noted)
 		return;
 	if (!noted->by_chunk)
 	{
-		noted->by_chunk = true;
-		for (uint32_t i = 0; i < noted->count; i++)
-			noted->words[i] = chunk_word(noted->words[i]);
-		sort_words(noted);
+		make_chunks(noted);
 		if (noted->count <= noted->capacity / 2)
 			return;
 	}
@@ -251,17 +263,10 @@ is_own(const tg_reads *reads, tg_version version)
 	return tg_time_is_reference(begin) && tg_reference_txn(begin) == reads->own;
 }
 
-bool
-tg_reads_add_version(tg_session *session, tg_reads *reads, tg_version version)
+/* A version or a chunk, of a table that is not noted as a whole; whether that was news. */
+static bool
+add_word(tg_session *session, tg_read_table *noted, tg_version version)
 {
-	tg_read_table *noted;
-
-	/* Nobody else can change it; and if it is taken back, what it replaced was noted when it was read. */
-	if (is_own(reads, version))
-		return false;
-	noted = take_table(session, reads, tg_version_chunk(version)->table);
-	if (noted == NULL || noted->whole)
-		return false;
 	if (noted->by_chunk)
 		version = chunk_word(version);
 	if (noted->count > 0 && noted->words[noted->count - 1] == version)
@@ -276,6 +281,18 @@ tg_reads_add_version(tg_session *session, tg_reads *reads, tg_version version)
 	}
 	noted->words[noted->count++] = version;
 	return true;
+}
+
+bool
+tg_reads_add_version(tg_session *session, tg_reads *reads, tg_version version)
+{
+	tg_read_table *noted;
+
+	/* Nobody else can change it; and if it is taken back, what it replaced was noted when it was read. */
+	if (is_own(reads, version))
+		return false;
+	noted = take_table(session, reads, tg_version_chunk(version)->table);
+	return noted != NULL && !noted->whole && add_word(session, noted, version);
 }
 
 void
@@ -409,6 +426,51 @@ tg_reads_end_range(tg_reads *reads, tg_table *table, tg_read_range *range, const
 		range->high_bytes = cursor->position_bytes;
 		range->high_inclusive = true;
 	}
+}
+
+/* --- of several sessions --------------------------------------------------------------- */
+
+/* What another set has of the same table; its ranges move. */
+static void
+merge_table(tg_session *session, tg_read_table *noted, tg_read_table *others)
+{
+	tg_read_range **last = &others->ranges;
+
+	if (others->whole || others->tentative > 0 || noted->range_bytes + others->range_bytes > TG_READ_RANGE_BYTES_MAX)
+		tg_reads_make_whole(session, noted);
+	if (others->by_chunk && !noted->by_chunk)
+		make_chunks(noted);
+	for (uint32_t i = 0; i < others->count && !noted->whole; i++)
+		(void) add_word(session, noted, others->words[i]);
+	if (noted->whole)
+		return;
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = noted->ranges;
+	noted->ranges = others->ranges;
+	noted->range_bytes += others->range_bytes;
+	others->ranges = NULL;
+}
+
+void
+tg_reads_merge(tg_session *session, tg_reads *reads, tg_reads *others)
+{
+	tg_read_table *left = NULL;
+
+	reads->everything = reads->everything || others->everything;
+	for (tg_read_table *noted = others->tables, *next; noted != NULL; noted = next)
+	{
+		tg_read_table *same = find_table(reads, noted->table);
+		tg_read_table **list = same == NULL ? &reads->tables : &left;
+
+		if (same != NULL)
+			merge_table(session, same, noted);
+		next = noted->next;
+		noted->next = *list;
+		*list = noted;
+	}
+	others->tables = left;
+	tg_reads_destroy(session, others);
 }
 
 /* --- figures ----------------------------------------------------------------------------- */

@@ -95,6 +95,13 @@ extern void tg_reads_forget_version(tg_reads *reads, tg_version version);
 
 extern bool tg_reads_is_empty(const tg_reads *reads);
 
+/*
+ * For several sessions that read in one transaction, each with a set of its own: the set is of the transaction of this number, not of
+ * its session's, before anything is noted; and another set of the transaction becomes part of this one, and is gone.
+ */
+extern void tg_reads_follow(tg_reads *reads, unsigned txn);
+extern void tg_reads_merge(tg_session *session, tg_reads *reads, tg_reads *others);
+
 /* Bytes it takes in the arena. */
 extern size_t tg_reads_bytes(const tg_reads *reads);
 

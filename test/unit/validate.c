@@ -2,7 +2,7 @@
  * validate.c
  *	  Reading, noting and validating at SERIALIZABLE, one by one: each kind of
  *	  reading beside each kind of change, PREPARED as readers and validators meet
- *	  it, short memory, more rows than are kept one by one.
+ *	  it, short memory, more rows than are kept one by one, notes of several sessions.
  */
 #include "test/unit/serializable.h"
 
@@ -373,11 +373,116 @@ test_coarse(client *a, client *b)
 	collect_all(b->session);
 }
 
+/* --- several sessions ------------------------------------------------------------------------ */
+
+/* Reads in another's transaction, with notes of its own. */
+static void
+help(client *helper, const client *a)
+{
+	helper->snapshot = a->snapshot;
+	if (tg_reads_create(helper->session, &helper->reads) != TG_OK)
+		unit_bail("no read set");
+	tg_reads_follow(helper->reads, tg_txn_number(a->txn));
+}
+
+/* As goes_through, where another session reads, too. */
+static bool
+goes_through_with(client *a, client *helper, client *b, reading own, reading others, changing changing)
+{
+	bool result;
+	int64_t old;
+
+	fill(b);
+	begin(a);
+	read_it(a, own);
+	help(helper, a);
+	read_it(helper, others);
+	tg_reads_merge(a->session, a->reads, helper->reads);
+	change_it(b, changing);
+	result = set(a, 1, 1, &old) == TG_OK;
+	result = prepare(a) != 0 && result;
+	end(a, result);
+	empty(b);
+	return result;
+}
+
+static void
+test_helped(client *a, client *helper, client *b)
+{
+	int64_t old;
+
+	for (int own = 0; own < READINGS; own++)
+		for (int others = 0; others < READINGS; others++)
+			for (int changing = 0; changing < CHANGINGS; changing++)
+				unit_ok(goes_through_with(a, helper, b, own, others, changing) ==
+							!(is_conflict[own][changing] || is_conflict[others][changing]),
+						"%s, and another session %s: %s", reading_names[own], reading_names[others],
+						changing_names[changing]);
+
+	fill(b);
+	begin(a);
+	unit_ok(set(a, 10, 5, &old) == TG_OK, "a row is written");
+	next_command(a);
+	help(helper, a);
+	unit_ok(get(helper, 10) == 5 && tg_reads_is_empty(helper->reads),
+			"is seen by another session, and nothing to note");
+	tg_reads_merge(a->session, a->reads, helper->reads);
+	end(a, false);
+	empty(b);
+}
+
+static void
+read_rows(client *c, int64_t first, int64_t last)
+{
+	for (int64_t id = first; id <= last; id++)
+		(void) get(c, id);
+}
+
+/* Each of them has few rows, or many; all together more than are kept one by one. */
+static void
+test_helped_coarse(client *a, client *helper, client *b)
+{
+	static const int64_t last_own[] = {40000, 70000, 10};
+	const int64_t rows = 150000;
+	int64_t old;
+
+	begin(b);
+	for (int64_t id = 0; id < rows; id++)
+		(void) !put(b, id, 0);
+	end(b, true);
+	for (int i = 0; i < 3; i++)
+		for (int64_t changed = 5; changed < rows; changed += 50000)
+		{
+			size_t bytes;
+
+			begin(a);
+			read_rows(a, 0, last_own[i]);
+			help(helper, a);
+			read_rows(helper, last_own[i] - 5, 75000);
+			tg_reads_merge(a->session, a->reads, helper->reads);
+			bytes = tg_reads_bytes(a->reads);
+			begin(b);
+			(void) !set(b, changed, 1, &old);
+			end(b, true);
+			(void) !set(a, 100, 1, &old);
+			unit_ok((prepare(a) == 0) == (changed <= 75000), "up to %d rows read by two, and row %d changed",
+					(int) last_own[i], (int) changed);
+			unit_ok(bytes < ((size_t) 1 << 20), "in bounded memory: %zu bytes", bytes);
+			end(a, false);
+		}
+	begin(b);
+	for (int64_t id = 0; id < rows; id++)
+		(void) !set(b, id, ABSENT, &old);
+	end(b, true);
+	collect_all(b->session);
+}
+
 int
 main(void)
 {
 	client a;
 	client b;
+	client helper;
 
 	start();
 	client_open(&a);
@@ -389,6 +494,10 @@ main(void)
 	test_overtaken(&a, &b);
 	test_short_memory(&a, &b);
 	test_coarse(&a, &b);
+	client_open(&helper);
+	test_helped(&a, &helper, &b);
+	test_helped_coarse(&a, &helper, &b);
+	client_close(&helper);
 	client_close(&a);
 	client_close(&b);
 	return unit_done();
