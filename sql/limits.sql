@@ -80,15 +80,5 @@ ALTER SYSTEM SET tsurugi_fdw.huge_pages = 'perhaps';
 SELECT name, setting, unit, context FROM pg_settings WHERE name LIKE 'tsurugi\_fdw.%' AND name NOT IN ('tsurugi_fdw.memory', 'tsurugi_fdw.workers') ORDER BY name;
 \a\t
 
--- A function for parallel workers cannot read our tables in them
-CREATE FUNCTION sum_items() RETURNS bigint PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT sum(v) FROM item); END';
-CREATE TABLE ordinary AS SELECT i FROM generate_series(1, 10) i;
-SET force_parallel_mode = on;
-SELECT max(sum_items()) FROM ordinary;
-RESET force_parallel_mode;
-SELECT max(sum_items()) FROM ordinary;
-
 SET client_min_messages = warning;
-DROP FUNCTION sum_items();
-DROP TABLE ordinary;
 DROP SERVER limits CASCADE;

@@ -32,10 +32,10 @@
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/lease_locks.h"
+#include "src/txn/lending.h"
 #include "src/txn/mixed.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
-#include "src/txn/snapshot_export.h"
 #include "src/txn/snapshot_watch.h"
 #include "src/txn/transaction.h"
 
@@ -191,7 +191,7 @@ request_shared_memory(void)
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
 	RequestAddinShmemSpace(tsurugi_shared_moment_bytes());
-	RequestAddinShmemSpace(tsurugi_export_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_lending_shared_bytes());
 	if (tg_runtime_map(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 						errmsg("could not reserve %d MB of address space for tsurugi_fdw", memory_mb),
@@ -213,7 +213,7 @@ start_shared_memory(void)
 	tsurugi_mixed_shared_create();
 	tsurugi_lease_locks_create();
 	tsurugi_shared_moment_create();
-	tsurugi_export_shared_create();
+	tsurugi_lending_shared_create();
 	LWLockRelease(AddinShmemInitLock);
 	if (tg_runtime_create(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("tsurugi_fdw.memory is too small to start with"),

@@ -78,6 +78,7 @@
 #include "src/txn/kinds.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
+#include "src/txn/parallel.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/snapshot_export.h"
@@ -257,7 +258,9 @@ executor_start(QueryDesc *query, int eflags)
 
 	if (!begun)
 		tg_failpoint("before_time");
-	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
+	if (tg_unlikely(IsParallelWorker()))
+		eflags = tsurugi_parallel_follow(query, eflags);
+	else if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 	{
 		tsurugi_spare_look();
 		if (IsolationUsesXactSnapshot() || may_be_serializable())
@@ -282,6 +285,8 @@ executor_start(QueryDesc *query, int eflags)
 		standard_ExecutorStart(query, eflags);
 	if (tg_unlikely(matters))
 		tsurugi_moment_run_started(query);
+	if (tg_unlikely(query->plannedstmt->parallelModeNeeded) && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		tsurugi_parallel_lead(query);
 }
 
 void
@@ -312,9 +317,39 @@ tsurugi_reads(void)
 	if (reads == NULL)
 	{
 		tsurugi_check(tg_reads_create(tsurugi_session(), &reads), NULL);
+		tg_reads_follow(reads, tsurugi_transaction_number());
 		tsurugi_track_transaction(reads);
 	}
 	return reads;
+}
+
+void
+tsurugi_isolation_follow(bool tracks)
+{
+	begun = true;
+	set_tracking(tracks);
+	tsurugi_session_describe(XactIsoLevel, TG_TXN_ORDINARY, XactReadOnly, tsurugi_transaction_label);
+}
+
+tg_reads *
+tsurugi_isolation_give_reads(void)
+{
+	tg_reads *given = reads;
+
+	reads = NULL;
+	return given;
+}
+
+void
+tsurugi_isolation_take_reads(tg_reads *taken)
+{
+	if (reads != NULL)
+		tg_reads_merge(tsurugi_session(), reads, taken);
+	else
+	{
+		reads = taken;
+		tsurugi_track_transaction(reads);
+	}
 }
 
 void
@@ -389,6 +424,7 @@ extend_to(tg_time later, const tg_exclusions *excluded)
 {
 	tg_conflict conflict;
 
+	tsurugi_parallel_collect();
 	if (reads != NULL)
 	{
 		tg_validation_begin(reads, tsurugi_snapshot_time(), later, false);
@@ -535,6 +571,7 @@ tsurugi_isolation_prepare(tg_txn *txn)
 {
 	tg_conflict conflict;
 
+	tsurugi_parallel_collect();
 	if (txn == NULL || !tg_txn_has_writes(txn))
 	{
 		if (reads != NULL && !tg_reads_is_empty(reads))

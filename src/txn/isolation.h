@@ -107,6 +107,15 @@ extern bool tsurugi_isolation_wrote_ordinary(void);
 /* M3: raises 0A000 if so, unless tsurugi_fdw.serializable_mixed allows it. */
 extern void tsurugi_isolation_check_mixed(void);
 
+/* --- for parallel.c ------------------------------------------------------------------- */
+
+/* In a worker above READ COMMITTED, whose snapshot is its leader's: what it reads is noted, or not. */
+extern void tsurugi_isolation_follow(bool tracks);
+
+/* What has been noted, which is the caller's then; NULL: nothing.  And: this, too, has been read. */
+extern tg_reads *tsurugi_isolation_give_reads(void);
+extern void tsurugi_isolation_take_reads(tg_reads *taken);
+
 /* --- for transaction.c -------------------------------------------------------------- */
 
 /* The store's transaction has begun. */

@@ -55,6 +55,7 @@
 #include "src/txn/isolation.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
+#include "src/txn/parallel.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
@@ -465,6 +466,9 @@ tsurugi_kind_begin(void)
 {
 	if (IsParallelWorker())
 		return;
+	tsurugi_parallel_collect();
+	if (tsurugi_kind_is_known)
+		return;
 	check_priority();
 	tsurugi_export_check_kind();
 	if (tsurugi_shared_join())
@@ -492,6 +496,12 @@ tsurugi_kind_begin(void)
 	tsurugi_isolation_enter_kind();
 	if (tsurugi_kind != TG_TXN_ORDINARY)
 		tsurugi_moment_check_enclosing();
+}
+
+void
+tsurugi_kind_is_used(void)
+{
+	tsurugi_kind_is_known = true;
 }
 
 /* --- shared by several sessions ------------------------------------------------------------------------- */

@@ -53,6 +53,7 @@ tsurugi_is_serializable(void)
 }
 
 extern void tsurugi_kind_begin(void);
+extern void tsurugi_kind_is_used(void); /* an ordinary one, by a parallel worker */
 extern bool tsurugi_kind_is_known;
 
 /*

@@ -69,6 +69,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/mixed.h"
+#include "src/txn/parallel.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/snapshot.h"
 
@@ -268,15 +269,8 @@ give_held(QueryDesc *query)
 	PopActiveSnapshot();
 	UnregisterSnapshot(query->snapshot);
 	query->snapshot = given;
-	if (query->plannedstmt->parallelModeNeeded)
-	{
-		/* Rule 6.  The plan may be a kept one. */
-		PlannedStmt *serial = palloc(sizeof(*serial));
-
-		*serial = *query->plannedstmt;
-		serial->parallelModeNeeded = false;
-		query->plannedstmt = serial;
-	}
+	if (query->plannedstmt->parallelModeNeeded) /* rule 6 */
+		tsurugi_parallel_renounce(query);
 }
 
 void

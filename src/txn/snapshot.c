@@ -24,6 +24,7 @@
  *    the triggers of foreign keys look for new rows by GetLatestSnapshot, and want none
  *    changed that the transaction does not see (ri_PerformCheck, ri_triggers.c).
  * 5. A time fits PostgreSQL's snapshot (mixed.c): that of the run, or of the transaction.
+ * 6. A run that may have parallel workers has its record from its start; theirs is made of it (parallel.c).
  */
 #include "postgres.h"
 
@@ -38,6 +39,7 @@
 #include "src/txn/kinds.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
+#include "src/txn/parallel.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot_watch.h"
 #include "src/txn/transaction.h"
@@ -51,6 +53,7 @@ typedef struct tsurugi_run_record
 	struct tsurugi_run_record *source; /* whose time this is; NULL: its own */
 	unsigned entry;					   /* of its own time */
 	bool of_transaction;			   /* the time is the transaction's */
+	bool is_access;					   /* to foreign tables; not yet, of a run that lends its time to workers */
 	TimestampTz taken;
 	tg_snapshot seen;
 	MemoryContextCallback callback;
@@ -272,7 +275,8 @@ tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded)
 	set_transaction_time(later, excluded);
 }
 
-static void
+/* False: nobody knows which mixed commits its snapshot does not show. */
+static bool
 find_time(Record *record, bool fresh)
 {
 	record->source = NULL;
@@ -285,7 +289,7 @@ find_time(Record *record, bool fresh)
 		record->seen.excluded = transaction_excluded;
 		record->taken = transaction_taken;
 		tsurugi_snapshot_check_age(transaction_taken);
-		return;
+		return true;
 	}
 	for (Record *other = records; other != NULL && record->snapshot != NULL; other = other->outer)
 	{
@@ -295,16 +299,15 @@ find_time(Record *record, bool fresh)
 			record->seen.time = other->seen.time;
 			record->seen.excluded = other->seen.excluded;
 			record->taken = other->taken;
-			return;
+			return true;
 		}
 	}
 	record->taken = GetCurrentStatementStartTimestamp();
 	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
-	if (!tsurugi_mixed_match(record->snapshot, record->entry, &record->seen.time, &record->seen.excluded))
-	{
-		tg_snapshot_withdraw(tsurugi_session(), record->entry);
-		tsurugi_error_too_late();
-	}
+	if (tsurugi_mixed_match(record->snapshot, record->entry, &record->seen.time, &record->seen.excluded))
+		return true;
+	tg_snapshot_withdraw(tsurugi_session(), record->entry);
+	return false;
 }
 
 void
@@ -316,40 +319,103 @@ tsurugi_snapshot_check(void)
 		tsurugi_snapshot_check_age(record->taken);
 }
 
-/* An error leaves it as it was: of no run. */
 static void
-begin_record(Record *record, const void *run, Snapshot snapshot, CommandId command, bool fresh)
+init_record(Record *record, Snapshot snapshot, CommandId command)
 {
-	if (IsParallelWorker())
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("tables of tsurugi_fdw cannot be accessed in a parallel worker"),
-						errhint("Declare the function that does so PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
-	tsurugi_check_not_prepared();
-	if (tg_unlikely(tsurugi_owes))
-		tsurugi_pay();
-	if (!fresh)
-		tsurugi_access();
 	record->snapshot = snapshot;
 	record->part = GetCurrentSubTransactionId();
 	record->seen.txn = tsurugi_transaction_number();
 	record->seen.command = command + tsurugi_shared_first_command;
-	find_time(record, fresh);
+}
+
+static void
+link_record(Record *record, const void *run, bool is_access)
+{
+	record->is_access = is_access;
 	record->run = run;
 	record->outer = records;
 	records = record;
 }
 
-/* Ends with the memory. */
+/* An error leaves it as it was: of no run. */
+static void
+begin_record(Record *record, const void *run, Snapshot snapshot, CommandId command, bool fresh)
+{
+	if (tg_unlikely(IsParallelWorker()))
+		tsurugi_parallel_join();
+	tsurugi_check_not_prepared();
+	if (tg_unlikely(tsurugi_owes))
+		tsurugi_pay();
+	if (!fresh)
+		tsurugi_access();
+	init_record(record, snapshot, command);
+	if (!find_time(record, fresh))
+		tsurugi_error_too_late();
+	link_record(record, run, true);
+}
+
+/* It ends with the memory. */
+static void
+end_with(MemoryContext context, Record *record)
+{
+	record->callback.func = end_record;
+	record->callback.arg = record;
+	MemoryContextRegisterResetCallback(context, &record->callback);
+}
+
 static Record *
 make_record(MemoryContext context, const void *run, Snapshot snapshot, CommandId command, bool fresh)
 {
 	Record *record = MemoryContextAlloc(context, sizeof(*record));
 
 	begin_record(record, run, snapshot, command, fresh);
-	record->callback.func = end_record;
-	record->callback.arg = record;
-	MemoryContextRegisterResetCallback(context, &record->callback);
+	end_with(context, record);
 	return record;
+}
+
+static Record *
+find_record(const EState *estate)
+{
+	Record *record = records;
+
+	while (record != NULL && record->run != estate)
+		record = record->outer;
+	return record;
+}
+
+bool
+tsurugi_snapshot_lend(EState *estate, tg_snapshot *snapshot_out, TimestampTz *taken_out)
+{
+	Record *record = find_record(estate);
+
+	if (record == NULL)
+	{
+		record = MemoryContextAlloc(estate->es_query_cxt, sizeof(*record));
+		init_record(record, estate->es_snapshot, estate->es_snapshot->curcid);
+		if (!find_time(record, false))
+			return false;
+		link_record(record, estate, false);
+		end_with(estate->es_query_cxt, record);
+	}
+	*snapshot_out = record->seen;
+	*taken_out = record->taken;
+	return true;
+}
+
+void
+tsurugi_snapshot_borrow(EState *estate, tg_time time, const tg_exclusions *excluded, TimestampTz taken, unsigned entry)
+{
+	Record *record = MemoryContextAlloc(estate->es_query_cxt, sizeof(*record));
+
+	init_record(record, estate->es_snapshot, estate->es_snapshot->curcid);
+	record->source = NULL;
+	record->entry = entry;
+	record->of_transaction = false;
+	record->seen.time = time;
+	record->seen.excluded = excluded;
+	record->taken = taken;
+	link_record(record, estate, true);
+	end_with(estate->es_query_cxt, record);
 }
 
 tsurugi_run_record *
@@ -427,10 +493,11 @@ tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 
 	while (estate->es_epq_active != NULL)
 		estate = estate->es_epq_active->parentestate;
-	for (record = records; record != NULL; record = record->outer)
+	record = find_record(estate);
+	if (tg_unlikely(record != NULL && !record->is_access))
 	{
-		if (record->run == estate)
-			break;
+		tsurugi_access();
+		record->is_access = true;
 	}
 	if (record == NULL)
 	{

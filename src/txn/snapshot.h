@@ -61,6 +61,14 @@ extern bool tsurugi_snapshot_is_of_now(const EState *estate);
 extern void tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version version);
 
 /*
+ * For parallel.c: what a run sees, from its start on, though nothing of ours is accessed by it yet; false: it is not known any more what
+ * goes with its snapshot.  And, in a worker at READ COMMITTED, what its outermost run sees, whose time is published in this entry.
+ */
+extern bool tsurugi_snapshot_lend(EState *estate, tg_snapshot *snapshot_out, TimestampTz *taken_out);
+extern void tsurugi_snapshot_borrow(EState *estate, tg_time time, const tg_exclusions *excluded, TimestampTz taken,
+									unsigned entry);
+
+/*
  * For isolation.c, at REPEATABLE READ and above: draws the transaction's moment
  * if there is none yet; draws another one in its place, for runs that have not
  * told anybody anything yet.  False: that one is not later.

@@ -7,10 +7,6 @@
 
 #include "nodes/parsenodes.h"
 
-/* Bytes of PostgreSQL's shared memory, and their making, at server start. */
-extern Size tsurugi_export_shared_bytes(void);
-extern void tsurugi_export_shared_create(void);
-
 /* An expression that calls this function is about to be run. */
 extern void tsurugi_export_note_function(Oid function);
 

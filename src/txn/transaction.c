@@ -43,6 +43,7 @@
 #include "src/txn/kinds.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
+#include "src/txn/parallel.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/snapshot_export.h"
@@ -245,11 +246,17 @@ tsurugi_transaction_conflict(void)
 	return tg_txn_conflict(own_txn);
 }
 
+bool
+tsurugi_is_prepared(void)
+{
+	return prepared;
+}
+
 /* What another extension does in a PRE_COMMIT callback of its own comes too late: nobody would validate it. */
 void
 tsurugi_check_not_prepared(void)
 {
-	if (prepared)
+	if (tsurugi_is_prepared())
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot access tables of tsurugi_fdw in a transaction that is committing")));
 }
@@ -307,7 +314,9 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 unsigned
 tsurugi_transaction_number(void)
 {
-	return is_shared ? tsurugi_shared_number() : tsurugi_session()->id;
+	if (tg_unlikely(is_shared))
+		return tsurugi_shared_number();
+	return tg_unlikely(IsParallelWorker()) ? tsurugi_parallel_number() : tsurugi_session()->id;
 }
 
 bool
@@ -489,6 +498,7 @@ end_transaction(bool committed)
 	tsurugi_storage_end(committed);
 	tsurugi_deferred_end();
 	tsurugi_export_end();
+	tsurugi_parallel_end();
 	tsurugi_snapshot_end_all();
 	tsurugi_isolation_end();
 	tsurugi_kind_end();

@@ -92,7 +92,8 @@ extern const tg_conflict *tsurugi_transaction_conflict(void);
 /* For isolation.c: the store's transaction, if there is one, validates these. */
 extern void tsurugi_track_transaction(tg_reads *reads);
 
-/* Raises 25000 where the transaction has been validated. */
+/* Whether the transaction has been validated; raises 25000 then. */
+extern bool tsurugi_is_prepared(void);
 extern void tsurugi_check_not_prepared(void);
 
 /*
