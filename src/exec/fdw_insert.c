@@ -64,6 +64,11 @@ update_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, co
 	context->ecxt_scantuple = set->oc_Existing;
 	context->ecxt_innertuple = excluded;
 	context->ecxt_outertuple = NULL;
+	/* Through a view: not a row that it does not show, whatever WHERE says of it. */
+#if PG_VERSION_NUM >= 150020
+	if (rinfo->ri_WithCheckOptions != NIL)
+		ExecWithCheckOptions(WCO_VIEW_CONFLICT_CHECK, rinfo, set->oc_Existing, estate);
+#endif
 	if (!ExecQual(set->oc_WhereClause, context))
 	{
 		InstrCountFiltered1(&modify->mtstate->ps, 1);
