@@ -9,6 +9,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use Chance;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -19,7 +20,6 @@ srand $seed;
 note "RANDOM_SEED=$seed RANDOM_STATEMENTS=$statements";
 diag "RANDOM_SEED=$seed";
 
-sub pick { return $_[ rand @_ ] }
 sub quoted { my $text = join '', map { pick('a' .. 'e', 'A' .. 'C', ' ', 'ä', '') } 1 .. rand 7; return "'$text'" }
 
 # Of each type: values, whether it can be in a key, whether it has an order to ask for.

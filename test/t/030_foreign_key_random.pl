@@ -1,7 +1,7 @@
 # Random foreign keys, and random transactions on tables that have them: on ordinary tables and
 # with some of the tables in memory the answers must be the same.
 #
-# ForeignKeys.pm makes the scripts; psql runs each twice, in databases of their own, and prints everything: the statements,
+# ForeignKeys.pm makes the scripts; psql runs each twice (Twice.pm) and prints everything: the statements,
 # their rows, and errors with all of their fields; and after each transaction the contents of all tables.
 #
 # FOREIGN_KEY_SEED repeats a run, FOREIGN_KEY_ONLY=n runs one schema of it, FOREIGN_KEY_OUT=directory keeps what was
@@ -13,7 +13,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
-use ForeignKeys qw(pick chance);
+use Chance;
+use ForeignKeys;
+use Twice;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -27,7 +29,6 @@ my $node = TestServer::start('foreign_key_random', autovacuum => 'off', statemen
 	# one way to a row, so that the order is one
 	enable_seqscan => 'off', enable_bitmapscan => 'off', enable_hashjoin => 'off', enable_mergejoin => 'off', enable_sort => 'off',
 	'tsurugi_fdw.serializable_mixed' => 'relaxed');
-my $directory = $node->basedir;
 
 # The script of a schema, with a seed of its own.
 sub script
@@ -56,36 +57,11 @@ sub script
 	return $text . "DROP SCHEMA s$number CASCADE;\n";
 }
 
-# Runs a script on ordinary tables, or as it is; both at once.
-sub start
-{
-	my ($database, $text, $out) = @_;
-	my $file = "$directory/$database.sql";
+sub lines { my ($out) = @_; return split /\n/, $out =~ s/^LOCATION:.*\n//mgr }
 
-	open my $script, '>:utf8', $file or die;
-	print $script $text;
-	close $script;
-	return IPC::Run::start([ 'psql', '-XaqA', '-v', 'VERBOSITY=verbose', '-v', 'SHOW_CONTEXT=never', '-f', $file, '-d', $node->connstr($database) ],
-		'<', \undef, '>', $out, '2>&1');
-}
-
-sub lines
-{
-	my ($out) = @_;
-
-	$out =~ s/^LOCATION:.*\n//mg;
-	$out =~ s/^psql:.*?: //mg;
-	$out =~ s/\bforeign table\b/table/g;
-	$out =~ s/ USING tsurugi\b//g;
-	return split /\n/, $out;
-}
-
-$node->safe_psql('postgres', "CREATE DATABASE $_ TEMPLATE postgres STRATEGY file_copy") for 'ordinary', 'memory';
+Twice::databases($node);
 my @numbers = defined $ENV{FOREIGN_KEY_ONLY} ? $ENV{FOREIGN_KEY_ONLY} : 1 .. $schemas;
-my $text = join '', map { script($_) } @numbers;
-my ($ordinary, $memory) = ('', '');
-my @runs = (start('ordinary', $text =~ s/ USING tsurugi\b//gr, \$ordinary), start('memory', $text, \$memory));
-$_->finish for @runs;
+my ($ordinary, $memory) = Twice::run($node, join('', map { script($_) } @numbers), '-a', '-v', 'VERBOSITY=verbose');
 
 if (defined $ENV{FOREIGN_KEY_OUT})
 {

@@ -10,7 +10,8 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
-use ForeignKeys qw(pick chance);
+use Chance;
+use ForeignKeys;
 use PostgreSQL::Test::Utils;
 use Test::More;
 

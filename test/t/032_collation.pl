@@ -9,6 +9,7 @@ use utf8;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use Chance;
 use Test::More;
 
 my $seed = $ENV{RANDOM_SEED} // time ^ $$;
@@ -17,7 +18,6 @@ diag "RANDOM_SEED=$seed";
 
 my $node = TestServer::start('collation', 'jit' => 'off');
 
-sub pick { return $_[ rand @_ ] }
 
 # Alphabets: signs that are ignored, digits, marks that combine, letters that count as two or as one, nothing known.
 my @alphabets = (

@@ -9,15 +9,10 @@ package ForeignKeys;
 
 use strict;
 use warnings;
-use Exporter 'import';
-our @EXPORT_OK = qw(pick chance);
+use Chance;
 
 # Values of a key, 1 to this.
 our $range = 8;
-
-sub pick { return $_[ rand @_ ] }
-sub chance { return rand() < $_[0] }
-sub some { my ($least, $most) = @_; return $least + int rand($most - $least + 1) }
 
 # A type of a key: how it writes a number, and what types may refer to it.
 my %types = (
