@@ -1,0 +1,101 @@
+# Random queries and changes over several tables, on ordinary tables and on ones in memory: the answers must be the same, rows,
+# their order where it is whole, SQLSTATEs, and the contents of the tables afterwards.
+#
+# QueryTables.pm makes the tables, Queries.pm the queries, QueryChanges.pm the rest. A difference is printed with its statement,
+# the script that made it and both answers. QUERY_SEED repeats a run, QUERY_ONLY=n runs one schema of it, QUERY_OUT=directory keeps the scripts
+# that differ. A long run:
+#
+#	QUERY_SCHEMAS=1000 make test SUITES=tap TESTS=033_queries
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use Chance;
+use QueryChanges;
+use Twice;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $seed = $ENV{QUERY_SEED} // (time ^ $$) % 1_000_000;
+my $schemas = $ENV{QUERY_SCHEMAS} // 25;
+my $statements = 60;
+diag "QUERY_SEED=$seed";
+note "QUERY_SCHEMAS=$schemas";
+
+my $node = TestServer::start('queries', autovacuum => 'off', fsync => 'off', jit => 'off', max_parallel_workers_per_gather => 0);
+Twice::databases($node);
+
+my (%count, @different);
+
+# The answers of a script, each { how, lines }.
+sub answers
+{
+	my ($out) = @_;
+	my @answers;
+
+	for (split /^\@ /m, $out)
+	{
+		my ($how, @lines) = split /\n/, s/\n\z//r, -1;
+
+		@lines = map { /(?:ERROR|FATAL):  (\w{5})/ ? "ERROR $1" : $_ } @lines;
+		@lines = sort @lines if ($how // '') !~ /^[ow]/;
+		push @answers, { how => $how, lines => \@lines };
+	}
+	return @answers;
+}
+
+sub same
+{
+	my ($ordinary, $memory) = @_;
+
+	return 1 if "@{ $ordinary->{lines} }" eq "@{ $memory->{lines} }";
+	# of several rows that are refused another may be met first
+	return $ordinary->{how} =~ /^[vw]/ && "@{ $ordinary->{lines} }" =~ /^ERROR (?:2[13]|44|55)/ && "@{ $memory->{lines} }" =~ /^ERROR (?:2[13]|44|55)/;
+}
+
+# Compares a schema's answers up to the first that differ.
+sub compare
+{
+	my ($number, $statements, $ordinary, $memory) = @_;
+
+	for my $at (0 .. $#$statements)
+	{
+		my ($theirs, $ours) = map { $_->[$at] // { how => '', lines => ['nothing'] } } $ordinary, $memory;
+		my ($error) = "@{ $theirs->{lines} }" =~ /ERROR (\w{5})/;
+
+		$count{statements}++;
+		$count{ $error // 'answers' }++;
+		$count{rows} += @{ $theirs->{lines} };
+		# what takes too long, on either side, may have changed something on the other
+		return $count{slow}++ if grep { "@{ $_->{lines} }" =~ /ERROR 57014/ } $theirs, $ours;
+		next if same($theirs, $ours);
+		push @different, $number;
+		my $difference = ($statements->[$at] =~ s/^\w\n//r) . join "\n", 'ordinary:', @{ $theirs->{lines} }, 'in memory:', @{ $ours->{lines} }, '';
+		diag "QUERY_SEED=$seed QUERY_ONLY=$number\n" . substr($difference, 0, 4000) if @different <= 3;
+		if (defined $ENV{QUERY_OUT})
+		{
+			append_to_file("$ENV{QUERY_OUT}/$seed.$number.sql", join '\echo @ ', @$statements[ 0 .. $at ]);
+			append_to_file("$ENV{QUERY_OUT}/$seed.$number.diff", $difference);
+		}
+		return;
+	}
+}
+
+for my $number (defined $ENV{QUERY_ONLY} ? $ENV{QUERY_ONLY} : 1 .. $schemas)
+{
+	srand($seed * 1000 + $number);
+	my $text = QueryChanges::script($statements);
+	my ($ordinary, $memory) = Twice::run($node, $text, '-t', '-v', 'VERBOSITY=sqlstate', '-v', 'ON_ERROR_ROLLBACK=on');
+
+	# before the first mark a script says nothing
+	compare($number, [ split /^\\echo \@ /m, $text ], [ answers("u\n$ordinary") ], [ answers("u\n$memory") ]);
+}
+note join ', ', map { "$_: $count{$_}" } sort keys %count;
+cmp_ok($count{answers}, '>', 0.9 * $count{statements}, 'most have an answer');
+cmp_ok($count{rows}, '>', $count{statements}, 'and rows in it') unless defined $ENV{QUERY_ONLY};
+cmp_ok($count{slow} // 0, '<=', 0.1 * $schemas, 'few take too long');
+is("@different", '', 'the answers are the same');
+is(join(' ', grep { /^(?:22|XX|58|08|42)/ && $_ ne '22012' } sort keys %count), '', 'no statement is wrong in itself');
+$node->stop;
+done_testing();
