@@ -43,6 +43,7 @@
 #include "src/ddl/create.h"
 #include "src/ddl/index_concurrent.h"
 #include "src/ddl/index_entry.h"
+#include "src/ddl/index_method.h"
 #include "src/ddl/partition_index.h"
 #include "src/ddl/rewrite.h"
 #include "src/table/keys.h"
@@ -168,8 +169,8 @@ changes_nothing(Oid index, const AlterTableCmd *command)
 	{
 		case AT_SetRelOptions:
 		case AT_ResetRelOptions:
-			tsurugi_index_entry_set_parameters(index, castNode(List, command->def),
-											   command->subtype == AT_ResetRelOptions);
+			tsurugi_index_method_set_parameters(index, castNode(List, command->def),
+												command->subtype == AT_ResetRelOptions);
 			return true;
 		case AT_SetTableSpace:
 			tsurugi_check_tablespace(command->name);

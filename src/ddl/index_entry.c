@@ -9,9 +9,7 @@
  * pg_dump) and plans no path over it, because it plans none over a partitioned
  * index.  A plain 'i' would be opened by the planner, and crash it.
  *
- * What DefineIndex checks of a statement is checked here, in its words.
- * Storage parameters and tablespaces say how an index lies on the disk, and have
- * no meaning here; the former are kept, for pg_dump, and for ordinary tables that are made like this one.
+ * What DefineIndex checks of a statement is checked here, in its words; of its access method: index_method.c.
  *
  * This rests on exported functions, but on no promise: the regression tests
  * ddl, key and index show each use.
@@ -20,10 +18,8 @@
 
 #include "src/ddl/index_entry.h"
 
-#include "access/amapi.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/reloptions.h"
 #include "access/sysattr.h"
@@ -59,10 +55,10 @@
 #include "src/base/owner.h"
 #include "src/constraint/deferred_key.h"
 #include "src/ddl/create.h"
+#include "src/ddl/index_method.h"
 #include "src/table/keys.h"
-#include "src/value/brin.h"
 #include "src/value/gin.h"
-#include "src/value/space_class.h"
+#include "src/value/served.h"
 
 _Static_assert(TG_KEY_COLUMN_MAX >= INDEX_MAX_KEYS, "an index of PostgreSQL's has no more columns than ours");
 
@@ -73,6 +69,7 @@ typedef struct Definition
 	const IndexStmt *statement;
 	IndexInfo *info;
 	Oid method;
+	bool sorts; /* columns may have directions */
 	Datum parameters;
 	List *names; /* of the columns */
 	Oid collations[INDEX_MAX_KEYS];
@@ -302,13 +299,6 @@ choose_collation(const IndexElem *element, Oid type, Oid collation)
 	return collation;
 }
 
-static void
-refuse_of_method(const Definition *definition, const char *what)
-{
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("access method \"%s\" does not support %s", definition->statement->accessMethod, what)));
-}
-
 static int16
 sort_options(const Definition *definition, const IndexElem *element)
 {
@@ -318,12 +308,12 @@ sort_options(const Definition *definition, const IndexElem *element)
 
 	if (element->ordering == SORTBY_USING)
 		elog(ERROR, "USING is not allowed in CREATE INDEX");
-	if (definition->method != BTREE_AM_OID)
+	if (!definition->sorts)
 	{
 		if (element->ordering != SORTBY_DEFAULT)
-			refuse_of_method(definition, "ASC/DESC options");
+			tsurugi_index_method_refuse(definition->method, "ASC/DESC options");
 		if (element->nulls_ordering != SORTBY_NULLS_DEFAULT)
-			refuse_of_method(definition, "NULLS FIRST/LAST options");
+			tsurugi_index_method_refuse(definition->method, "NULLS FIRST/LAST options");
 		return 0;
 	}
 	return (descending ? INDOPTION_DESC : 0) | (nulls_first ? INDOPTION_NULLS_FIRST : 0);
@@ -397,10 +387,10 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 	if (definition->method == GIN_AM_OID)
 		tsurugi_gin_check(list_nth(definition->names, at), definition->classes[at], getBaseType(type),
 						  definition->collations[at]);
-	if (tsurugi_space_has(definition->method) && definition->info->ii_ExclusionOps == NULL)
-		tsurugi_space_tell(definition->classes[at], type, definition->collations[at]);
 	if (definition->info->ii_ExclusionOps != NULL)
 		set_exclusion(definition, at, type);
+	else
+		tsurugi_served_tell(definition->method, definition->classes[at], type, definition->collations[at]);
 }
 
 static void
@@ -453,104 +443,6 @@ set_columns(Definition *definition)
 
 /* --- the entry --------------------------------------------------------------------------- */
 
-Oid
-tsurugi_index_method(Oid index)
-{
-	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
-	Oid method;
-
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	method = ((Form_pg_class) GETSTRUCT(tuple))->relam;
-	ReleaseSysCache(tuple);
-	return method;
-}
-
-/* Raises an error if one of them is none of the method's. */
-static void
-check_parameters(Oid method, Datum parameters)
-{
-	IndexAmRoutine *routine = GetIndexAmRoutineByAmId(method, false);
-
-	(void) index_reloptions(routine->amoptions, parameters, true);
-	pfree(routine);
-}
-
-void
-tsurugi_index_entry_set_parameters(Oid index, List *parameters, bool reset)
-{
-	Relation catalog = table_open(RelationRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
-	Datum values[Natts_pg_class] = {0};
-	bool nulls[Natts_pg_class] = {0};
-	bool replaced[Natts_pg_class] = {0};
-	int at = Anum_pg_class_reloptions - 1;
-	HeapTuple fresh;
-	Datum before;
-	bool none;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", index);
-	before = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &none);
-	values[at] = transformRelOptions(none ? (Datum) 0 : before, parameters, NULL, NULL, false, reset);
-	check_parameters(((Form_pg_class) GETSTRUCT(tuple))->relam, values[at]);
-	nulls[at] = values[at] == (Datum) 0;
-	replaced[at] = true;
-	fresh = heap_modify_tuple(tuple, RelationGetDescr(catalog), values, nulls, replaced);
-	CatalogTupleUpdate(catalog, &fresh->t_self, fresh);
-	heap_freetuple(fresh);
-	ReleaseSysCache(tuple);
-	table_close(catalog, RowExclusiveLock);
-	CommandCounterIncrement();
-}
-
-/* The method, by what the statement says of it. */
-static void
-choose_method(Definition *definition, IndexStmt *statement)
-{
-	if (statement->accessMethod == NULL)
-		statement->accessMethod = DEFAULT_INDEX_TYPE;
-	definition->method = get_index_am_oid(statement->accessMethod, true);
-	/* as DefineIndex */
-	if (!OidIsValid(definition->method) && strcmp(statement->accessMethod, "rtree") == 0)
-	{
-		ereport(NOTICE, (errmsg("substituting access method \"gist\" for obsolete method \"rtree\"")));
-		statement->accessMethod = "gist";
-	}
-	definition->method = get_index_am_oid(statement->accessMethod, false);
-	definition->parameters = transformRelOptions((Datum) 0, statement->options, NULL, NULL, false, false);
-}
-
-/* Constraints of these are kept by ours (exclusion.c). */
-static bool
-may_exclude(Oid method)
-{
-	return method == BTREE_AM_OID || method == HASH_AM_OID || tsurugi_space_has(method);
-}
-
-/* What DefineIndex asks of the method, and we. */
-static void
-check_method(const Definition *definition, const IndexStmt *statement)
-{
-	IndexAmRoutine *routine = GetIndexAmRoutineByAmId(definition->method, false);
-
-	if (statement->unique && !routine->amcanunique)
-		refuse_of_method(definition, "unique indexes");
-	if (statement->indexIncludingParams != NIL && !routine->amcaninclude)
-		refuse_of_method(definition, "included columns");
-	if (list_length(statement->indexParams) > 1 && !routine->amcanmulticol)
-		refuse_of_method(definition, "multicolumn indexes");
-	if (statement->excludeOpNames != NIL && routine->amgettuple == NULL)
-		refuse_of_method(definition, "exclusion constraints");
-	if (statement->excludeOpNames != NIL ? !may_exclude(definition->method)
-										 : !tsurugi_index_method_is_served(definition->method))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("access method \"%s\" is not supported for tables in memory", statement->accessMethod),
-						errhint("Their indexes are made USING btree, hash, gin, brin, gist or spgist.")));
-	pfree(routine);
-	check_parameters(definition->method, definition->parameters);
-}
-
 static void
 check_options(const IndexStmt *statement)
 {
@@ -593,9 +485,10 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	char *name;
 	Oid index;
 
-	choose_method(&definition, statement);
+	definition.method = tsurugi_index_method_choose(statement);
+	definition.parameters = transformRelOptions((Datum) 0, statement->options, NULL, NULL, false, false);
 	check_options(statement);
-	check_method(&definition, statement);
+	definition.sorts = tsurugi_index_method_check(definition.method, statement, definition.parameters);
 	if (check_rights)
 		check_right_to_create(relation);
 	if (!statement->transformed)
@@ -607,8 +500,6 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	if (statement->excludeOpNames != NIL)
 		make_exclusion(definition.info, key_count);
 	set_columns(&definition);
-	if (definition.method == BRIN_AM_OID)
-		tsurugi_brin_tell(definition.classes, definition.types, key_count);
 	set_predicate(&definition);
 	if (statement->primary)
 	{
@@ -627,8 +518,9 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 						 definition.options, definition.parameters, flags, 0, false, false, NULL);
 	if (!OidIsValid(index))
 		return InvalidOid;
-	if (tsurugi_space_has(definition.method) && statement->excludeOpNames == NIL)
-		tsurugi_space_record(index, definition.classes, definition.types, definition.collations, key_count);
+	if (statement->excludeOpNames == NIL)
+		tsurugi_served_record(index, definition.method, definition.classes, definition.types, definition.collations,
+							  key_count);
 	if (statement->deferrable)
 		tsurugi_key_set_deferrable(relation, index, statement->initdeferred);
 	if (statement->idxcomment != NULL)

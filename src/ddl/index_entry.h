@@ -10,12 +10,6 @@
 #include "nodes/parsenodes.h"
 #include "utils/rel.h"
 
-/* The access method of an index.  InvalidOid of none. */
-extern Oid tsurugi_index_method(Oid index);
-
-/* ALTER INDEX ... SET, RESET: its WITH parameters, which have no meaning here, but are kept. */
-extern void tsurugi_index_entry_set_parameters(Oid index, List *parameters, bool reset);
-
 /* The index that a PRIMARY KEY or UNIQUE clause stands for; not one with USING INDEX. */
 extern IndexStmt *tsurugi_index_of_constraint(const Constraint *constraint);
 

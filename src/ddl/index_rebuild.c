@@ -37,6 +37,7 @@
 
 #include "src/base/session.h"
 #include "src/ddl/index_entry.h"
+#include "src/ddl/index_method.h"
 #include "src/table/index_build.h"
 #include "src/table/storage.h"
 

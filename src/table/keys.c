@@ -15,163 +15,24 @@
 #include "src/table/keys.h"
 
 #include "access/genam.h"
-#include "access/hash.h"
-#include "access/nbtree.h"
+#include "access/stratnum.h"
 #include "access/sysattr.h"
 #include "catalog/dependency.h"
-#include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "commands/defrem.h"
 #include "common/hashfn.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "src/value/brin.h"
-#include "src/value/canonical.h"
 #include "src/value/cover.h"
-#include "src/value/enum_order.h"
 #include "src/value/gin.h"
-#include "src/value/hashed.h"
-#include "src/value/space_class.h"
-
-/* --- which types, and how -------------------------------------------------------------------- */
-
-/* How values of a type are in a key. */
-typedef struct Form
-{
-	uint8_t code;
-	bool ordered;
-	bool canonical;
-	bool sorted;	/* canonical, texts in it by their sort keys */
-	Oid comparison; /* canonical, and a rank by this function */
-	bool cover;
-	bool hashed; /* of the canonical bytes, or by this family's function */
-	Oid hash_family;
-	Oid hash;
-} Form;
-
-/* These classes compare bytes, whatever the collation. */
-static bool
-is_pattern_family(Oid family)
-{
-	return family == TEXT_PATTERN_BTREE_FAM_OID || family == BPCHAR_PATTERN_BTREE_FAM_OID;
-}
-
-/* Enums, arrays and the like have one of PostgreSQL's, as all of their kind, and may get one of their own at any time. */
-static bool
-is_of_kind(Oid type)
-{
-	return get_typtype(type) != TYPTYPE_BASE || OidIsValid(get_element_type(type));
-}
-
-/*
- * Whether it compares values as those who make keys of them suppose; input: the type that the operator class is for.  An index's
- * family says so, whatever is the default by now: varchar, which has the class of text, may get one of its own.
- */
-static bool
-is_usual_family(Oid type, Oid family, Oid input)
-{
-	Oid usual;
-
-	if (is_of_kind(type))
-	{
-		Oid comparison = get_opfamily_proc(family, input, input, BTORDER_PROC);
-
-		return comparison == F_ENUM_CMP || comparison == F_BTARRAYCMP || comparison == F_RANGE_CMP ||
-			   comparison == F_MULTIRANGE_CMP || comparison == F_BTRECORDCMP;
-	}
-	if (is_pattern_family(family))
-		return type < FirstNormalObjectId;
-	if (input < FirstNormalObjectId && family >= FirstNormalObjectId)
-		return false;
-	usual = GetDefaultOpClass(input, BTREE_AM_OID);
-	return OidIsValid(usual) && get_opclass_family(usual) == family;
-}
-
-/*
- * By an operator class: its family, and the type that it is for.  sorted: who looks for something may want ranges, or an order,
- * for which texts are worth being longer.
- */
-static void
-choose_form(const tsurugi_codec *codec, Oid family, Oid input, bool sorted, Form *form)
-{
-	bool usual = is_usual_family(codec->type, family, input);
-
-	*form = (Form){0};
-	if (usual && tsurugi_key_code(codec, &form->code, &form->ordered))
-	{
-		form->ordered |=
-			is_pattern_family(family) || (type_is_enum(codec->type) && tsurugi_enum_is_in_order(codec->type));
-		if (form->ordered || !sorted ||
-			!tsurugi_canonical_is_possible(codec->type, codec->collation, true, &form->ordered))
-			return;
-		form->sorted = true;
-	}
-	form->canonical = true;
-	form->code = TG_KEY_STRING;
-	if (form->sorted)
-		return;
-	form->sorted = sorted;
-	if (usual && tsurugi_canonical_is_possible(codec->type, codec->collation, sorted, &form->ordered))
-		return;
-	form->sorted = false;
-	form->ordered = true;
-	form->comparison = get_opfamily_proc(family, input, input, BTORDER_PROC);
-	if (!OidIsValid(form->comparison))
-		elog(ERROR, "missing support function %d for type %u of operator family %u", BTORDER_PROC, input, family);
-}
-
-static void
-init_canonical_codec(tsurugi_codec *codec)
-{
-	tsurugi_codec_init_type(codec, BYTEAOID, -1, InvalidOid);
-}
-
-/* What is made of a value is in a key; stored is what it is made into. */
-static void
-set_form(tsurugi_key_column *column, const tsurugi_codec *origin, const tsurugi_codec *stored, const Form *form)
-{
-	column->type = origin->type;
-	column->ordered = form->ordered;
-	column->canonical = form->canonical;
-	column->comparison = form->comparison;
-	column->cover = form->cover;
-	column->hashed = form->hashed;
-	column->hash_family = form->hash_family;
-	column->origin = *origin;
-	column->origin.sorted = form->sorted;
-	column->codec = *stored;
-	column->part.code = form->code;
-	column->part.header_bytes = column->codec.header_bytes;
-}
-
-bool
-tsurugi_key_describe_value(Oid type, Oid collation, tsurugi_key_column *column)
-{
-	tsurugi_codec codec;
-	tsurugi_codec stored;
-	Form form;
-	Oid class;
-
-	tsurugi_codec_init_type(&codec, type, -1, collation);
-	class = GetDefaultOpClass(codec.type, BTREE_AM_OID);
-	if (!OidIsValid(class))
-		return false;
-	choose_form(&codec, get_opclass_family(class), get_opclass_input_type(class), false, &form);
-	stored = codec;
-	if (form.canonical)
-		init_canonical_codec(&stored);
-	set_form(column, &codec, &stored, &form);
-	return !OidIsValid(form.comparison);
-}
+#include "src/value/key_form.h"
+#include "src/value/served.h"
 
 /* The operator class of a column of an index. */
 static Oid
@@ -194,27 +55,11 @@ type_of(Relation index, int at)
 					   : exprType((Node *) tsurugi_index_expression(index, at));
 }
 
-/* USING brin: what a column is looked for by. */
-static tsurugi_brin
-brin_of(Relation index, int at)
-{
-	return tsurugi_brin_of(class_of(index, at), getBaseType(type_of(index, at)));
-}
-
 /* The operator class whose keys stand for a column: of an index USING gin, or as one; InvalidOid: none. */
 static Oid
 gin_class_of(Relation index, int at)
 {
-	if (tsurugi_space_has(index->rd_rel->relam))
-		return tsurugi_space_gin(RelationGetRelid(index), class_of(index, at), type_of(index, at));
-	return index->rd_rel->relam == GIN_AM_OID ? class_of(index, at) : InvalidOid;
-}
-
-bool
-tsurugi_index_method_is_served(Oid method)
-{
-	return method == BTREE_AM_OID || method == HASH_AM_OID || method == GIN_AM_OID || method == BRIN_AM_OID ||
-		   tsurugi_space_has(method);
+	return tsurugi_served_gin(RelationGetRelid(index), index->rd_rel->relam, class_of(index, at), type_of(index, at));
 }
 
 bool
@@ -230,7 +75,7 @@ tsurugi_index_is_possible(Relation index)
 										 NULL, &made, &column, &reason))
 			return false;
 	}
-	return tsurugi_index_method_is_served(index->rd_rel->relam);
+	return true;
 }
 
 /* --- describing ---------------------------------------------------------------------------------- */
@@ -332,7 +177,7 @@ expression_at(const tsurugi_relation *described, Relation relation, Relation ind
 /* The stored column, and what is encoded of it. */
 static void
 place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column *column, Expr *expression,
-			 const tsurugi_codec *codec, const Form *form)
+			 const tsurugi_codec *codec, const tsurugi_key_form *form)
 {
 	tsurugi_hidden source = {.source = (Node *) expression,
 							 .canonical = form->canonical,
@@ -347,52 +192,10 @@ place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column
 	if (form->hashed)
 		tsurugi_codec_init_type(&source.stored, INT8OID, -1, InvalidOid);
 	else if (is_made)
-		init_canonical_codec(&source.stored);
+		tsurugi_key_form_codec(&source.stored);
 	source.origin.sorted = form->sorted;
-	set_form(column, codec, &source.stored, form);
+	tsurugi_key_form_set(column, codec, &source.stored, form);
 	column->part.column = column->attnum != 0 && !is_made ? column->attnum - 1 : hidden_column(described, out, &source);
-}
-
-/* Whether what a hash family, for this type, takes for equal is equal to those who make keys. */
-static bool
-is_equality_of_btree(Oid type, Oid family, Oid input)
-{
-	Oid usual = GetDefaultOpClass(input, BTREE_AM_OID);
-
-	if (is_of_kind(type) || (input < FirstNormalObjectId && family >= FirstNormalObjectId))
-		return family < FirstNormalObjectId;
-	return OidIsValid(usual) &&
-		   get_op_opfamily_strategy(get_opfamily_member(family, input, input, HTEqualStrategyNumber),
-									get_opclass_family(usual)) == BTEqualStrategyNumber;
-}
-
-/*
- * Nothing but equality is looked for: by the column itself, if it is short and equal where its bytes in a key are; else by a
- * hash.  Where we know canonical bytes it is theirs, for those of composite types stay when the type gets one more column.
- */
-static void
-choose_hash(Relation index, int position, const tsurugi_codec *codec, Form *form)
-{
-	Oid family = index->rd_opfamily[position];
-	Oid input = index->rd_opcintype[position];
-	bool is_usual = is_equality_of_btree(codec->type, family, input);
-	bool is_plain;
-
-	*form = (Form){0};
-	is_plain = is_usual && tsurugi_key_code(codec, &form->code, &form->ordered);
-	if (is_plain && codec->kind != TG_KIND_STRING)
-	{
-		form->ordered = false;
-		return;
-	}
-	form->canonical =
-		is_usual && !is_plain && tsurugi_canonical_is_possible(codec->type, codec->collation, false, &form->ordered);
-	*form = (Form){.code = TG_KEY_UNSIGNED, .hashed = true, .canonical = form->canonical};
-	if (!form->canonical)
-	{
-		form->hash_family = index->rd_rel->relam == BRIN_AM_OID ? tsurugi_brin_hash_family(input) : family;
-		form->hash = tsurugi_hash_function(form->hash_family, input);
-	}
 }
 
 /* The family that columns of ours are ordered by: the index's, if it is a B-tree, or else the usual one of what its class is for. */
@@ -411,60 +214,96 @@ family_of(Relation index, int position, Oid type, Oid *opcintype_out)
 	return get_opclass_family(class);
 }
 
-/* Whether the operator class has nothing else. */
-static bool
-has_equality(Relation index, int position)
-{
-	if (index->rd_index->indisexclusion)
-		return false;
-	return index->rd_rel->relam == HASH_AM_OID ||
-		   (index->rd_rel->relam == BRIN_AM_OID && brin_of(index, position) == TSURUGI_BRIN_EQUALITY);
-}
-
 /*
  * What is unique is there to be found by equality: there, as in a primary key, texts are as they are.
  */
 static bool
 is_for_order(Relation index)
 {
-	return index->rd_rel->relam == BTREE_AM_OID && !index->rd_index->indisunique && !index->rd_index->indisexclusion;
+	return index->rd_rel->relam == BRIN_AM_OID ||
+		   (index->rd_rel->relam == BTREE_AM_OID && !index->rd_index->indisunique && !index->rd_index->indisexclusion);
+}
+
+/* How values are in the key, and whose operators they are looked for by. */
+static void
+choose_form(Relation index, int position, tsurugi_served served, const tsurugi_codec *codec, tsurugi_key_column *column,
+			tsurugi_key_form *form)
+{
+	Oid method = index->rd_rel->relam;
+
+	column->family = index->rd_opfamily[position];
+	column->opcintype = index->rd_opcintype[position];
+	column->equality = served == TSURUGI_SERVED_BY_EQUALITY;
+	*form = (tsurugi_key_form){.code = TG_KEY_STRING, .cover = true};
+	if (column->equality)
+		tsurugi_key_form_by_equality(
+			codec, method == HASH_AM_OID ? column->family : tsurugi_usual_family(column->opcintype, HASH_AM_OID),
+			column->opcintype, form);
+	else if (served == TSURUGI_SERVED_BY_ORDER)
+	{
+		Oid input;
+		Oid family = family_of(index, position, codec->type, &input);
+
+		tsurugi_key_form_by_order(codec, family, input, is_for_order(index), form);
+		if (method != BRIN_AM_OID)
+		{
+			column->family = family;
+			column->opcintype = input;
+		}
+	}
 }
 
 static void
-describe_column(tsurugi_relation *described, Relation relation, Relation index, int position, bool covers,
-				tsurugi_index *out, tsurugi_key_column *column)
+add_column(tsurugi_relation *described, Relation relation, Relation index, int position, tsurugi_served served,
+		   tsurugi_index *out)
 {
-	int16 option = index->rd_indoption[position];
+	tsurugi_key_column *column = &out->key[out->key_count++];
+	int16 option = index->rd_rel->relam == BTREE_AM_OID ? index->rd_indoption[position] : 0;
 	tsurugi_codec codec;
 	Expr *expression = expression_at(described, relation, index, position, &codec);
-	Form form = {.code = TG_KEY_STRING, .cover = true};
+	tsurugi_key_form form;
 
 	column->attnum = index->rd_index->indkey.values[position];
 	column->position = position;
 	column->collation = index->rd_indcollation[position];
-	column->family = index->rd_opfamily[position];
-	column->opcintype = index->rd_opcintype[position];
-	if (!covers && has_equality(index, position))
-	{
-		column->equality = true;
-		choose_hash(index, position, &codec, &form);
-	}
-	else if (!covers && index->rd_rel->relam == BRIN_AM_OID)
-	{
-		Oid input;
-		Oid family = family_of(index, position, codec.type, &input);
-
-		choose_form(&codec, family, input, true, &form);
-	}
-	else if (!covers)
-	{
-		column->family = family_of(index, position, codec.type, &column->opcintype);
-		choose_form(&codec, column->family, column->opcintype, is_for_order(index), &form);
-	}
+	choose_form(index, position, served, &codec, column, &form);
 	place_column(described, out, column, expression, &codec, &form);
 	if (!out->primary)
 		column->part.order = TG_KEY_NULLABLE | ((option & INDOPTION_NULLS_FIRST) != 0 ? TG_KEY_NULLS_FIRST : 0) |
 							 ((option & INDOPTION_DESC) != 0 ? TG_KEY_DESCENDING : 0);
+}
+
+/* One value for all rows. */
+static void
+add_constant_column(tsurugi_relation *described, tsurugi_index *out)
+{
+	tsurugi_key_column *column = &out->key[out->key_count++];
+	tsurugi_key_form form = {.code = TG_KEY_UNSIGNED};
+	tsurugi_codec codec;
+
+	tsurugi_codec_init_type(&codec, BOOLOID, -1, InvalidOid);
+	column->position = -1;
+	place_column(described, out, column, tsurugi_index_expression(NULL, column->position), &codec, &form);
+}
+
+/*
+ * Columns behind the first one of which there are covers would not make ranges of keys shorter.  Those that have keys of their own
+ * have no place in a key of several; nor has one that would have, since an operator class of gin came after the index.
+ */
+static void
+describe_columns(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
+{
+	tsurugi_served served = TSURUGI_SERVED_BY_NOTHING;
+
+	for (int i = 0; i < index->rd_index->indnkeyatts && served != TSURUGI_SERVED_BY_COVER; i++)
+	{
+		served =
+			tsurugi_served_of(index->rd_rel->relam, class_of(index, i), type_of(index, i), index->rd_indcollation[i]);
+		if (served != TSURUGI_SERVED_BY_NOTHING && served != TSURUGI_SERVED_BY_KEYS)
+			add_column(described, relation, index, i, served, out);
+	}
+	if (out->key_count == 0)
+		add_constant_column(described, out);
 }
 
 static void
@@ -508,26 +347,6 @@ is_equality(Oid operator, Relation index, int position, const tsurugi_codec *cod
 	return OidIsValid(family) && get_op_opfamily_strategy(operator, family) == BTEqualStrategyNumber;
 }
 
-static void
-add_column(tsurugi_relation *described, Relation relation, Relation index, int position, bool covers,
-		   tsurugi_index *out)
-{
-	describe_column(described, relation, index, position, covers, out, &out->key[out->key_count++]);
-}
-
-/* One value for all rows. */
-static void
-add_constant_column(tsurugi_relation *described, tsurugi_index *out)
-{
-	tsurugi_key_column *column = &out->key[out->key_count++];
-	Form form = {.code = TG_KEY_UNSIGNED};
-	tsurugi_codec codec;
-
-	tsurugi_codec_init_type(&codec, BOOLOID, -1, InvalidOid);
-	column->position = -1;
-	place_column(described, out, column, tsurugi_index_expression(NULL, column->position), &codec, &form);
-}
-
 /*
  * Rows that may stand against each other are found by the columns that have to be equal, and then by the cover of one
  * more; the others are looked at in each row.  Where there is neither, all rows have one key.
@@ -549,52 +368,12 @@ describe_exclusion(tsurugi_relation *described, Relation relation, Relation inde
 
 		(void) expression_at(described, relation, index, i, &codec);
 		if (is_equality(operators[i], index, i, &codec))
-			add_column(described, relation, index, i, false, out);
+			add_column(described, relation, index, i, TSURUGI_SERVED_BY_ORDER, out);
 		else if (covered < 0 && tsurugi_cover_is_possible(codec.type) && tsurugi_cover_answers(out->exclusion[i]))
 			covered = i;
 	}
 	if (covered >= 0)
-		add_column(described, relation, index, covered, true, out);
-	if (out->key_count == 0)
-		add_constant_column(described, out);
-}
-
-/* --- brin, gist and spgist ------------------------------------------------------------------------ */
-
-/* Whether a column is a part of the tree; *covers_out: by its covers. */
-typedef bool (*HasPart)(Relation index, int at, bool *covers_out);
-
-static bool
-brin_has_part(Relation index, int at, bool *covers_out)
-{
-	tsurugi_brin served = brin_of(index, at);
-
-	*covers_out = served == TSURUGI_BRIN_COVERS;
-	return served != TSURUGI_BRIN_NOTHING;
-}
-
-/* Columns that have keys of their own have no place in a key of several.  An operator class of gin that came after the index is none of its. */
-static bool
-space_has_part(Relation index, int at, bool *covers_out)
-{
-	tsurugi_space_form form =
-		tsurugi_space_form_of(class_of(index, at), type_of(index, at), index->rd_indcollation[at]);
-
-	*covers_out = form == TSURUGI_SPACE_COVER;
-	return form == TSURUGI_SPACE_COVER || form == TSURUGI_SPACE_ORDER;
-}
-
-/* Columns behind the first one of which there are covers would not make ranges of keys shorter. */
-static void
-describe_parts(tsurugi_relation *described, Relation relation, Relation index, HasPart has_part, tsurugi_index *out)
-{
-	bool covers = false;
-
-	for (int i = 0; i < index->rd_index->indnkeyatts && !covers; i++)
-	{
-		if (has_part(index, i, &covers))
-			add_column(described, relation, index, i, covers, out);
-	}
+		add_column(described, relation, index, covered, TSURUGI_SERVED_BY_COVER, out);
 	if (out->key_count == 0)
 		add_constant_column(described, out);
 }
@@ -636,7 +415,7 @@ describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsu
 		column->family = get_opclass_family(class);
 		column->opcintype = get_opclass_input_type(class);
 	}
-	init_canonical_codec(&source.stored);
+	tsurugi_key_form_codec(&source.stored);
 	source.origin = source.stored;
 	source.source = (Node *) values;
 	out->gin = gin;
@@ -705,15 +484,8 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 		describe_exclusion(described, relation, index, out);
 	else if (OidIsValid(gin_class_of(index, 0)))
 		describe_gin(described, relation, index, out);
-	else if (index->rd_rel->relam == BRIN_AM_OID)
-		describe_parts(described, relation, index, brin_has_part, out);
-	else if (tsurugi_space_has(index->rd_rel->relam))
-		describe_parts(described, relation, index, space_has_part, out);
 	else
-	{
-		for (int i = 0; i < form->indnkeyatts; i++)
-			add_column(described, relation, index, i, false, out);
-	}
+		describe_columns(described, relation, index, out);
 	if (out->gin == NULL)
 		share_bytes(out);
 	for (int i = 0; i < out->key_count && out->gin == NULL; i++)

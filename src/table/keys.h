@@ -9,14 +9,8 @@
 
 #include "src/table/relation.h"
 
-/* How values that an index makes for itself are in its keys, under their type's default order.  False: they cannot be. */
-extern bool tsurugi_key_describe_value(Oid type, Oid collation, tsurugi_key_column *column);
-
 /* Whether a table in memory can have an index as this one of an ordinary or partitioned table. */
 extern bool tsurugi_index_is_possible(Relation index);
-
-/* Whether indexes of tables in memory may be of this access method. */
-extern bool tsurugi_index_method_is_served(Oid method);
 
 /*
  * Describes the indexes of a relation and their hidden values, in the current

@@ -36,8 +36,8 @@
 #include "utils/typcache.h"
 
 #include "src/base/library.h"
-#include "src/table/keys.h"
 #include "src/value/canonical.h"
+#include "src/value/key_form.h"
 
 #define LIBRARY_BTREE_GIN "$libdir/btree_gin"
 #define KEY_PAYLOAD_MAX 500 /* bytes of a key that are kept: twice as many, escaped, are less than the longest key */
