@@ -106,6 +106,10 @@ DROP EXTENSION intarray CASCADE;
 DROP OPERATOR FAMILY later USING gin;
 -- what none serves: the index is there, and answers nothing
 CREATE INDEX ON site USING gist (to_tsquery('simple', name));
+ALTER OPERATOR FAMILY tsquery_ops USING gist ADD OPERATOR 20 < (tsquery, tsquery); -- what is stored would not be in that order
+ALTER OPERATOR FAMILY tsquery_ops USING gist ADD OPERATOR 20 <> (tsquery, tsquery);
+UPDATE site SET room = room WHERE id = 1;
+ALTER OPERATOR FAMILY tsquery_ops USING gist DROP OPERATOR 20 (tsquery, tsquery);
 CREATE TABLE parted (name text, q tsquery) PARTITION BY LIST (name);
 CREATE INDEX ON parted USING gist (q);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN ('a');

@@ -17,6 +17,7 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/objectaccess.h"
+#include "catalog/pg_amop.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_opclass.h"
@@ -159,6 +160,8 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 	else if (class_id == OperatorClassRelationId && (access == OAT_POST_CREATE || access == OAT_DROP) &&
 			 innermost != NULL)
 		note_operator_class(object_id);
+	else if (class_id == AccessMethodOperatorRelationId && access == OAT_DROP && innermost != NULL)
+		tsurugi_altered_regroups();
 	else if (class_id == DatabaseRelationId && access == OAT_DROP)
 		tsurugi_storage_drop_database(object_id);
 }
@@ -197,7 +200,7 @@ tsurugi_altered_follow(void)
 {
 	ListCell *cell;
 
-	if (innermost->altered == NULL && innermost->shrunk == NIL && innermost->compared == NIL)
+	if (innermost->altered == NULL && innermost->shrunk == NIL && innermost->compared == NIL && !innermost->regroups)
 		return;
 	CommandCounterIncrement();
 	foreach (cell, innermost->shrunk)
@@ -208,9 +211,10 @@ tsurugi_altered_follow(void)
 	for (tsurugi_altered *altered = innermost->altered; altered != NULL; altered = altered->next)
 		follow(altered);
 	innermost->altered = NULL;
-	if (innermost->compared != NIL)
+	if (innermost->compared != NIL || innermost->regroups)
 		tsurugi_check_stored_keys();
 	innermost->compared = NIL;
+	innermost->regroups = false;
 }
 
 void
@@ -235,6 +239,12 @@ void
 tsurugi_altered_retypes(void)
 {
 	innermost->retypes = true;
+}
+
+void
+tsurugi_altered_regroups(void)
+{
+	innermost->regroups = true;
 }
 
 void

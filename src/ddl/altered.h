@@ -21,6 +21,7 @@ typedef struct tsurugi_ddl_statement
 	List *compared;	 /* types that have got, or lost, a default operator class */
 	Node *announced; /* or NULL */
 	bool retypes;	 /* columns get other types */
+	bool regroups;	 /* operator families get, or lose, operators */
 } tsurugi_ddl_statement;
 
 /* Around each DDL statement; the end also after an error. */
@@ -38,6 +39,9 @@ extern void tsurugi_altered_store_anew(Oid relation);
 
 /* The running statement gives columns other types: then each column that it alters is looked at. */
 extern void tsurugi_altered_retypes(void);
+
+/* It gives operator families other operators: who goes by them is looked at once it is done. */
+extern void tsurugi_altered_regroups(void);
 
 /* Where the statement keeps what becomes of the table's columns; its memory context becomes the current one. */
 extern tsurugi_retype **tsurugi_altered_retype(Oid relation, MemoryContext *caller_out);

@@ -313,6 +313,8 @@ run_ddl_part(const tsurugi_utility *utility, void *join)
 		create_server(utility, (CreateForeignServerStmt *) tree);
 	else
 		tsurugi_utility_run(utility);
+	if (IsA(tree, AlterOpFamilyStmt)) /* the operators of a new operator class are nobody's yet */
+		tsurugi_altered_regroups();
 	if (IsA(tree, CreateStmt) || IsA(tree, CreateForeignTableStmt))
 		verify_beside((CreateStmt *) tree);
 	if (join != NULL)

@@ -22,7 +22,7 @@
  * Parts of values are compared by the default operator class of their types.  With PostgreSQL an index on such values is
  * silently out of order once there is a new one, or an old one is dropped.  While keys are made of them, it is refused.  So is what
  * would have keys made in another form than they are stored in: of types that nobody notes the users of, as varchar, or by operator
- * classes of other methods, which go by the default order of their types.  A table that somebody makes meanwhile is not seen here; whoever
+ * classes of other methods, which go by the default order of their types, or are judged by their operators (served.c).  A table that somebody makes meanwhile is not seen here; whoever
  * finds its keys in another form is told so (keys_same.c).
  */
 #include "postgres.h"
@@ -345,7 +345,7 @@ static void
 refuse_class(const char *table)
 {
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("cannot change default operator classes that keys of table \"%s\" are made by", table),
+					errmsg("cannot change operator classes that keys of table \"%s\" are made by", table),
 					errhint("Drop its indexes first, and make them again afterwards.")));
 }
 
