@@ -285,8 +285,15 @@ executor_start(QueryDesc *query, int eflags)
 		standard_ExecutorStart(query, eflags);
 	if (tg_unlikely(matters))
 		tsurugi_moment_run_started(query);
-	if (tg_unlikely(query->plannedstmt->parallelModeNeeded) && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-		tsurugi_parallel_lead(query);
+	if ((query->plannedstmt->invalItems != NIL || tg_unlikely(IsParallelWorker())) &&
+		(eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+	{
+		/* It calls functions of users', or is what a worker works for. */
+		if (!IsolationUsesXactSnapshot())
+			tsurugi_snapshot_note_run(query->estate);
+		if (query->plannedstmt->parallelModeNeeded)
+			tsurugi_parallel_lead(query);
+	}
 }
 
 void

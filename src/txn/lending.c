@@ -5,7 +5,7 @@
  *	lender		R, published; loan in the list ..................................... loan out of the list; entry withdrawn
  *	borrower			finds the loan, adopts R in an entry of its own; reads ......
  *
- * 1. A loan's time is published by the lender, in an entry that does not move when the transaction's does.  The borrower adopts it
+ * 1. (M3) A loan's time is published by the lender, in an entry that does not move when the transaction's does.  The borrower adopts it
  *	  (horizon.c, 12) under the lock that the loan is taken away under.  So the horizon is never without one of the two; after that
  *	  the lender may go.
  * 2. What is excluded at R goes with the loan: the ring of mixed commits may have forgotten it (mixed.c, 6).

@@ -26,7 +26,7 @@
  * 5. The worker adopts R in an entry of its own (horizon.c, 12), under the lock that the loan goes under.  A worker that finds
  *	  none has lost its leader.  Both ends are PostgreSQL's: the leader's run's memory, or its transaction, whichever goes first; the
  *	  worker's transaction, however it ends.  A worker's session is one of MaxBackends (session.c).
- * 6. SERIALIZABLE.  What a worker reads it notes, before it tells it, in a read set of its own, of the leader's number.  When
+ * 6. SERIALIZABLE (S1).  What a worker reads it notes, before it tells it, in a read set of its own, of the leader's number.  When
  *	  its transaction ends, also by an error, it gives that to the loan.  PostgreSQL lets the leader go on, after an error, too,
  *	  when that is over; then the leader's own set takes it, at the latest before it is validated.  S3 and S4 are asked by the worker
  *	  ahead of each area (isolation.c, 7); it waits for nobody then, but fails.
@@ -186,8 +186,7 @@ lend(EState *estate)
 void
 tsurugi_parallel_lead(QueryDesc *query)
 {
-	if (query->plannedstmt->invalItems == NIL || !tsurugi_isolation_has_tables() ||
-		tg_failpoint_refuses("skip_parallel"))
+	if (!tsurugi_isolation_has_tables() || tg_failpoint_refuses("skip_parallel"))
 		return;
 	if (!may_lend(query) || !lend(query->estate))
 		tsurugi_parallel_renounce(query);

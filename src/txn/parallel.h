@@ -12,7 +12,7 @@
 
 #include "runtime/runtime.h"
 
-/* An executor run that may have workers has started: lends them its snapshot, or goes without any where that cannot be done. */
+/* An executor run that calls functions of users' and may have workers has started: lends them its snapshot, or goes without any where that cannot be done. */
 extern void tsurugi_parallel_lead(QueryDesc *query);
 
 /* It will have none, though its plan says so. */

@@ -24,7 +24,8 @@
  *    the triggers of foreign keys look for new rows by GetLatestSnapshot, and want none
  *    changed that the transaction does not see (ri_PerformCheck, ri_triggers.c).
  * 5. A time fits PostgreSQL's snapshot (mixed.c): that of the run, or of the transaction.
- * 6. A run that may have parallel workers has its record from its start; theirs is made of it (parallel.c).
+ * 6. A run that calls functions has a record from its start, without a time.  That is drawn by the first function that reads tables of ours by
+ *    the run's snapshot, and so the same for all of them; or for the run's parallel workers (parallel.c), ahead of them.
  */
 #include "postgres.h"
 
@@ -53,9 +54,9 @@ typedef struct tsurugi_run_record
 	struct tsurugi_run_record *source; /* whose time this is; NULL: its own */
 	unsigned entry;					   /* of its own time */
 	bool of_transaction;			   /* the time is the transaction's */
-	bool is_access;					   /* to foreign tables; not yet, of a run that lends its time to workers */
-	TimestampTz taken;
-	tg_snapshot seen;
+	bool is_access;					   /* to foreign tables; not yet, of a run whose functions may come to some */
+	TimestampTz taken;				   /* 0: not yet */
+	tg_snapshot seen;				   /* time 0: not drawn yet */
 	MemoryContextCallback callback;
 } tsurugi_run_record;
 
@@ -275,12 +276,12 @@ tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded)
 	set_transaction_time(later, excluded);
 }
 
+static bool draw_time(Record *record);
+
 /* False: nobody knows which mixed commits its snapshot does not show. */
 static bool
 find_time(Record *record, bool fresh)
 {
-	record->source = NULL;
-	record->entry = ENTRY_NONE;
 	record->of_transaction = !fresh && tsurugi_has_one_snapshot();
 	if (record->of_transaction)
 	{
@@ -291,10 +292,12 @@ find_time(Record *record, bool fresh)
 		tsurugi_snapshot_check_age(transaction_taken);
 		return true;
 	}
-	for (Record *other = records; other != NULL && record->snapshot != NULL; other = other->outer)
+	for (Record *other = record->outer; other != NULL && record->snapshot != NULL; other = other->outer)
 	{
 		if (other->snapshot == record->snapshot && !tg_failpoint_refuses("skip_m4"))
 		{
+			if (tg_unlikely(other->seen.time == 0) && !draw_time(other))
+				return false;
 			record->source = other->source != NULL ? other->source : other;
 			record->seen.time = other->seen.time;
 			record->seen.excluded = other->seen.excluded;
@@ -307,6 +310,8 @@ find_time(Record *record, bool fresh)
 	if (tsurugi_mixed_match(record->snapshot, record->entry, &record->seen.time, &record->seen.excluded))
 		return true;
 	tg_snapshot_withdraw(tsurugi_session(), record->entry);
+	record->entry = ENTRY_NONE;
+	record->seen.time = 0;
 	return false;
 }
 
@@ -320,21 +325,32 @@ tsurugi_snapshot_check(void)
 }
 
 static void
-init_record(Record *record, Snapshot snapshot, CommandId command)
+init_record(Record *record, Snapshot snapshot)
 {
+	record->outer = records;
 	record->snapshot = snapshot;
 	record->part = GetCurrentSubTransactionId();
-	record->seen.txn = tsurugi_transaction_number();
-	record->seen.command = command + tsurugi_shared_first_command;
+	record->source = NULL;
+	record->entry = ENTRY_NONE;
+	record->of_transaction = false;
+	record->is_access = false;
+	record->taken = 0;
+	record->seen.time = 0;
 }
 
 static void
-link_record(Record *record, const void *run, bool is_access)
+link_record(Record *record, const void *run)
 {
-	record->is_access = is_access;
 	record->run = run;
 	record->outer = records;
 	records = record;
+}
+
+static void
+set_author(Record *record, CommandId command)
+{
+	record->seen.txn = tsurugi_transaction_number();
+	record->seen.command = command + tsurugi_shared_first_command;
 }
 
 /* An error leaves it as it was: of no run. */
@@ -348,10 +364,12 @@ begin_record(Record *record, const void *run, Snapshot snapshot, CommandId comma
 		tsurugi_pay();
 	if (!fresh)
 		tsurugi_access();
-	init_record(record, snapshot, command);
+	init_record(record, snapshot);
+	set_author(record, command);
 	if (!find_time(record, fresh))
 		tsurugi_error_too_late();
-	link_record(record, run, true);
+	record->is_access = true;
+	link_record(record, run);
 }
 
 /* It ends with the memory. */
@@ -383,20 +401,43 @@ find_record(const EState *estate)
 	return record;
 }
 
-bool
-tsurugi_snapshot_lend(EState *estate, tg_snapshot *snapshot_out, TimestampTz *taken_out)
+/* Rule 6. */
+static bool
+draw_time(Record *record)
+{
+	tg_assert(record->snapshot != NULL);
+	set_author(record, record->snapshot->curcid);
+	return find_time(record, false);
+}
+
+static Record *
+note_run(EState *estate)
 {
 	Record *record = find_record(estate);
 
-	if (record == NULL)
-	{
-		record = MemoryContextAlloc(estate->es_query_cxt, sizeof(*record));
-		init_record(record, estate->es_snapshot, estate->es_snapshot->curcid);
-		if (!find_time(record, false))
-			return false;
-		link_record(record, estate, false);
-		end_with(estate->es_query_cxt, record);
-	}
+	if (record != NULL)
+		return record;
+	record = MemoryContextAlloc(estate->es_query_cxt, sizeof(*record));
+	init_record(record, estate->es_snapshot);
+	link_record(record, estate);
+	end_with(estate->es_query_cxt, record);
+	return record;
+}
+
+void
+tsurugi_snapshot_note_run(EState *estate)
+{
+	if (!fresh_runs && !tsurugi_snapshot_is_of_now(estate) && estate->es_snapshot != InvalidSnapshot)
+		(void) note_run(estate);
+}
+
+bool
+tsurugi_snapshot_lend(EState *estate, tg_snapshot *snapshot_out, TimestampTz *taken_out)
+{
+	Record *record = note_run(estate);
+
+	if (record->seen.time == 0 && !draw_time(record))
+		return false;
 	*snapshot_out = record->seen;
 	*taken_out = record->taken;
 	return true;
@@ -405,17 +446,13 @@ tsurugi_snapshot_lend(EState *estate, tg_snapshot *snapshot_out, TimestampTz *ta
 void
 tsurugi_snapshot_borrow(EState *estate, tg_time time, const tg_exclusions *excluded, TimestampTz taken, unsigned entry)
 {
-	Record *record = MemoryContextAlloc(estate->es_query_cxt, sizeof(*record));
+	Record *record = note_run(estate);
 
-	init_record(record, estate->es_snapshot, estate->es_snapshot->curcid);
-	record->source = NULL;
+	set_author(record, estate->es_snapshot->curcid);
 	record->entry = entry;
-	record->of_transaction = false;
 	record->seen.time = time;
 	record->seen.excluded = excluded;
 	record->taken = taken;
-	link_record(record, estate, true);
-	end_with(estate->es_query_cxt, record);
 }
 
 tsurugi_run_record *
@@ -486,6 +523,19 @@ tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t 
 		tsurugi_error_conflict(relation, TG_CONFLICT_UPDATED, row);
 }
 
+/* A run that was noted accesses something itself. */
+static void
+access_noted(Record *record)
+{
+	if (tg_unlikely(IsParallelWorker()))
+		tsurugi_parallel_join();
+	tsurugi_check_not_prepared();
+	tsurugi_access();
+	if (record->seen.time == 0 && !draw_time(record))
+		tsurugi_error_too_late();
+	record->is_access = true;
+}
+
 void
 tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 {
@@ -495,10 +545,7 @@ tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 		estate = estate->es_epq_active->parentestate;
 	record = find_record(estate);
 	if (tg_unlikely(record != NULL && !record->is_access))
-	{
-		tsurugi_access();
-		record->is_access = true;
-	}
+		access_noted(record);
 	if (record == NULL)
 	{
 		Snapshot snapshot = estate->es_snapshot != NULL ? estate->es_snapshot : GetActiveSnapshot();

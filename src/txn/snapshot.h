@@ -60,6 +60,9 @@ extern bool tsurugi_snapshot_is_fresh(void);
 extern bool tsurugi_snapshot_is_of_now(const EState *estate);
 extern void tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version version);
 
+/* A run that calls functions has started, at READ COMMITTED: those of them that read by its snapshot see one moment. */
+extern void tsurugi_snapshot_note_run(EState *estate);
+
 /*
  * For parallel.c: what a run sees, from its start on, though nothing of ours is accessed by it yet; false: it is not known any more what
  * goes with its snapshot.  And, in a worker at READ COMMITTED, what its outermost run sees, whose time is published in this entry.

@@ -21,6 +21,7 @@ $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE apart (r int4range, n int, EXCLUDE USING gist (r WITH &&)) SERVER tsurugi;
 	CREATE TABLE ordinary (id int PRIMARY KEY, v int);
 	CREATE FUNCTION rows_stable() RETURNS bigint STABLE LANGUAGE sql AS 'SELECT count(*) FROM t';
+	CREATE FUNCTION rows_safe() RETURNS bigint STABLE PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM t); END';
 });
 my $pid = $a->query('SELECT pg_backend_pid()');
 
@@ -99,6 +100,20 @@ rule('M4: who runs with the same snapshot reads at the same time', 'skip_m4', su
 	$b->query('INSERT INTO t VALUES (3, 0); SELECT pg_advisory_unlock(7)');
 	return $a->wait;
 }, '2||2', '2||3');
+
+rule('M4: also of a statement that reads by functions alone', 'skip_m4', sub {
+	$b->query('SELECT pg_advisory_lock(7)');
+	$a->send("SELECT rows_stable(), pg_advisory_xact_lock(7), rows_stable();");
+	wait_for_lock();
+	$b->query('INSERT INTO t VALUES (3, 0); SELECT pg_advisory_unlock(7)');
+	return $a->wait;
+}, '2||2', '2||3');
+
+rule('S1: what a parallel worker has read is validated', 'skip_worker_reads', sub {
+	$a->query('BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL force_parallel_mode = on; SELECT rows_safe()');
+	$b->query('INSERT INTO t VALUES (3, 0)');
+	return $a->query("INSERT INTO apart VALUES ('[100,101)'); COMMIT");
+}, 'ERROR 40001', '');
 
 rule('M4: and a transaction from its first run on', 'skip_m4_first', sub {
 	$a->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
