@@ -15,6 +15,9 @@
  * Of figures, where nobody has to note what was read, there is one range with a sieve instead: windows in the plane, one for each level, which
  * of a key that is not wanted say where to go on (plane.c).
  *
+ * Who wants the nearest rows first (nearest.c) has this done for one box after the other: what may be as near as it reaches is
+ * one condition more.
+ *
  * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which scan.c notes
  * each as it is read, those without rows, too.
  */
@@ -22,6 +25,7 @@
 
 #include "src/exec/cover_scan.h"
 
+#include "catalog/pg_type_d.h"
 #include "utils/lsyscache.h"
 
 #include "src/txn/isolation.h"
@@ -36,6 +40,7 @@ typedef struct Sieve
 	tsurugi_plane_windows windows;
 } Sieve;
 
+#define AROUND_MAX 16										  /* entries that are looked at on either side of a place */
 #define COVER_KEY_BYTES_MAX (2 * TSURUGI_COVER_BYTES_MAX + 1) /* in a key, each byte escaped */
 
 struct tsurugi_covers
@@ -43,6 +48,8 @@ struct tsurugi_covers
 	int condition_count;
 	Oid *functions;			   /* of the conditions' operators */
 	tsurugi_key_value *values; /* what they are compared with, in the scan */
+	Oid measure;			   /* the function by which rows are near, */
+	const BOX *box;			   /* and, if this is not NULL, they have to be as near as it reaches */
 
 	/* with the values of the columns before that have their turn: */
 	bool made;
@@ -62,28 +69,32 @@ tsurugi_covers_init(tsurugi_scan *scan, ForeignScan *plan)
 	int count = scan->shape.covers;
 
 	covers->condition_count = count;
-	covers->values = scan->key_values + scan->key_value_count - count;
-	covers->functions = palloc(count * sizeof(Oid));
+	covers->values = scan->key_values + scan->key_value_count - scan->shape.nearest - count;
+	covers->functions = palloc(Max(count, 1) * sizeof(Oid));
 	for (int i = 0; i < count; i++)
 		covers->functions[i] = get_opcode(list_nth_int(sought, 2 * i + 1));
+	count += scan->shape.nearest;
 	covers->ranges = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
 	covers->more = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
 	scan->covers = covers;
 	scan->learns = false;
 }
 
-/* Of one condition; their number, 0 also of NULL. */
+/* Of one condition, behind the last one of the box; their number, 0 also of NULL. */
 static int
 query(tsurugi_scan *scan, int condition, const tsurugi_cover_levels *levels, tsurugi_cover_range *ranges)
 {
 	const tsurugi_covers *covers = scan->covers;
-	const tsurugi_key_value *value = &covers->values[condition];
+	Oid type = scan->index->key[scan->shape.fixed_count].type;
+	const tsurugi_key_value *value;
+	Datum datum;
 	bool null;
-	Datum datum = tsurugi_scan_value_of(scan, value, &null);
 
-	return null ? 0
-				: tsurugi_cover_query(covers->functions[condition], scan->index->key[scan->shape.fixed_count].type,
-									  value->type, datum, levels, ranges);
+	if (condition == covers->condition_count)
+		return tsurugi_cover_query(covers->measure, type, BOXOID, BoxPGetDatum(covers->box), levels, ranges);
+	value = &covers->values[condition];
+	datum = tsurugi_scan_value_of(scan, value, &null);
+	return null ? 0 : tsurugi_cover_query(covers->functions[condition], type, value->type, datum, levels, ranges);
 }
 
 /* --- by windows ----------------------------------------------------------------------------- */
@@ -147,6 +158,8 @@ make_windows(tsurugi_scan *scan, const tsurugi_range_end *before)
 			tsurugi_plane_windows_narrow(covers->functions[i], getBaseType(covers->values[i].type), datum,
 										 &covers->sieve.windows);
 	}
+	if (covers->box != NULL)
+		tsurugi_plane_windows_narrow(covers->measure, BOXOID, BoxPGetDatum(covers->box), &covers->sieve.windows);
 	tsurugi_plane_windows_range(&covers->sieve.windows, covers->ranges);
 	return true;
 }
@@ -165,11 +178,12 @@ make_ranges(tsurugi_scan *scan, const tsurugi_range_end *before)
 	tsurugi_cover_levels levels;
 	tsurugi_covers *covers = scan->covers;
 	tsurugi_cover_range one[TSURUGI_COVER_RANGES_MAX];
+	int count = covers->condition_count + (covers->box != NULL);
 
 	tsurugi_covers_look(scan->session, scan->stored->tree, &scan->index->key[scan->shape.fixed_count], before->key,
 						before->bytes, &levels);
 	covers->range_count = query(scan, 0, &levels, covers->ranges);
-	for (int i = 1; i < covers->condition_count && covers->range_count > 0; i++)
+	for (int i = 1; i < count && covers->range_count > 0; i++)
 	{
 		tsurugi_cover_range *all = covers->more;
 
@@ -230,18 +244,19 @@ tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_colum
 	tg_epoch_leave(session);
 }
 
-static void
-make(tsurugi_scan *scan, const tsurugi_range_end *before)
-{
-	tsurugi_covers *covers = scan->covers;
-	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+/* --- what there is around a place ----------------------------------------------------------------- */
 
-	covers->made = true;
-	covers->turn = 0;
-	covers->sifts = make_windows(scan, before);
-	if (!covers->sifts)
-		make_ranges(scan, before);
-	MemoryContextSwitchTo(caller);
+uint64
+tsurugi_covers_present(tsurugi_scan *scan)
+{
+	tsurugi_cover_levels levels = {.present = 0};
+	tsurugi_range_end first;
+	tsurugi_range_end last;
+
+	if (tsurugi_scan_make_range(scan, &first, &last))
+		tsurugi_covers_look(scan->session, scan->stored->tree, &scan->index->key[scan->shape.fixed_count], first.key,
+							first.bytes, &levels);
+	return levels.present;
 }
 
 static void
@@ -253,6 +268,79 @@ append(const tsurugi_key_column *column, const unsigned char *cover, tsurugi_ran
 	end->bytes = tg_key_append(end->key, end->bytes, &column->part, TG_KIND_STRING, &value);
 	if (end->bytes == SIZE_MAX)
 		end->bytes = TG_KEY_BYTES_MAX; /* on the same side of all keys */
+}
+
+/* Covers of keys from one on, or before one, of the same level, which is at key[level_at]; how many. */
+static int
+read_covers(tg_btree *tree, const unsigned char *key, size_t key_bytes, size_t level_at, bool backward, int count,
+			unsigned char (*covers)[TSURUGI_COVER_BYTES_MAX])
+{
+	unsigned char room[2 * (TG_KEY_BYTES_MAX + sizeof(uint16))];
+	tg_btree_keys keys = {.bytes = room, .capacity = sizeof(room)};
+	uint32_t rows[AROUND_MAX];
+	tg_btree_cursor cursor;
+	int found;
+
+	tg_btree_cursor_init(&cursor, tree, key, backward ? level_at + 1 : key_bytes, true, key,
+						 backward ? key_bytes : level_at + 1, !backward, backward);
+	found = (int) tg_btree_cursor_next_keys(&cursor, rows, Min(count, AROUND_MAX), &keys);
+	for (int i = 0, at = 0; i < found; i++)
+	{
+		uint16 bytes;
+
+		memcpy(&bytes, room + at, sizeof(bytes));
+		at += sizeof(bytes);
+		tg_key_string_bytes(room + at, bytes, level_at, covers[i], TSURUGI_COVER_BYTES_MAX);
+		at += bytes;
+	}
+	return found;
+}
+
+int
+tsurugi_covers_around(tsurugi_scan *scan, const unsigned char *cover, int count,
+					  unsigned char (*covers)[TSURUGI_COVER_BYTES_MAX])
+{
+	const tsurugi_key_column *column = &scan->index->key[scan->shape.fixed_count];
+	tsurugi_range_end first;
+	tsurugi_range_end last;
+	size_t level_at;
+	int found;
+
+	if (!tsurugi_scan_make_range(scan, &first, &last))
+		return 0;
+	level_at = tg_key_append_not_null(first.key, first.bytes, &column->part);
+	if (level_at > TG_KEY_BYTES_MAX - COVER_KEY_BYTES_MAX) /* SIZE_MAX, too */
+		return 0;
+	append(column, cover, &first);
+	tg_epoch_enter(scan->session);
+	found = read_covers(scan->stored->tree, first.key, first.bytes, level_at, false, count, covers);
+	found += read_covers(scan->stored->tree, first.key, first.bytes, level_at, true, count, covers + found);
+	tg_epoch_leave(scan->session);
+	return found;
+}
+
+/* --- turns ----------------------------------------------------------------------------------- */
+
+/* Nothing is asked for: NULLs are wanted, too. */
+static bool
+is_whole(const tsurugi_covers *covers)
+{
+	return covers->condition_count == 0 && covers->box == NULL;
+}
+
+static void
+make(tsurugi_scan *scan, const tsurugi_range_end *before)
+{
+	tsurugi_covers *covers = scan->covers;
+	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+
+	covers->made = true;
+	covers->turn = 0;
+	covers->range_count = 1;
+	covers->sifts = !is_whole(covers) && make_windows(scan, before);
+	if (!covers->sifts && !is_whole(covers))
+		make_ranges(scan, before);
+	MemoryContextSwitchTo(caller);
 }
 
 bool
@@ -268,8 +356,11 @@ tsurugi_covers_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_
 		make(scan, first);
 	if (covers->turn >= covers->range_count)
 		return false;
-	append(column, covers->ranges[covers->turn].low, first);
-	append(column, covers->ranges[covers->turn].high, last);
+	if (!is_whole(covers))
+	{
+		append(column, covers->ranges[covers->turn].low, first);
+		append(column, covers->ranges[covers->turn].high, last);
+	}
 	return true;
 }
 
@@ -286,6 +377,14 @@ tsurugi_covers_next_turn(tsurugi_scan *scan)
 	}
 	covers->made = false;
 	return tsurugi_scan_next_turn(scan);
+}
+
+void
+tsurugi_covers_near(tsurugi_scan *scan, Oid measure, const BOX *box)
+{
+	scan->covers->measure = measure;
+	scan->covers->box = box;
+	scan->covers->made = false;
 }
 
 void

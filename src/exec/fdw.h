@@ -45,8 +45,8 @@ typedef enum tsurugi_private
 /*
  * fdw_exprs holds, in this order: the values of the fixed columns (arrays, where
  * that is what fixes them; nothing for IS NULL), the low bound, the high bound, each with its further columns' values; what
- * covers are compared with; of direct modifications the condition, the conditions that the key answers, the new values
- * (UPDATE); each where the shape says that there is one.
+ * covers are compared with; what is to be near, and, behind all of these values, the distance from it; of direct modifications
+ * the condition, the conditions that the key answers, the new values (UPDATE); each where the shape says that there is one.
  */
 typedef struct tsurugi_shape
 {
@@ -60,6 +60,7 @@ typedef struct tsurugi_shape
 	int low_more;	 /* columns after the bounds' one that the low bound has values of, too: rows were compared */
 	int high_more;
 	int covers;	   /* RANGE: conditions on the column after those that are fixed, of which covers are kept */
+	int nearest;   /* RANGE: of that column of covers the nearest rows come first */
 	int not_null;  /* RANGE: the column after those that are fixed is not to be NULL */
 	int backward;  /* RANGE: descending */
 	int condition; /* a direct modification evaluates a condition */
@@ -70,7 +71,7 @@ typedef struct tsurugi_shape
 	int number;	   /* of the plan, in this backend, if its executor state may be kept; else 0 */
 } tsurugi_shape;
 
-#define TSURUGI_SHAPE_COUNT 18
+#define TSURUGI_SHAPE_COUNT 19
 
 /* fdw_plan.c */
 extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);

@@ -224,6 +224,10 @@ show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, Explain
 	if (shown.count > 0)
 		ExplainPropertyText(primary ? "Key Cond" : "Index Cond",
 							shown.count == 1 ? shown.text.data : psprintf("(%s)", shown.text.data), es);
+	if (shape->nearest)
+		show_condition("Order By",
+					   list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs, tsurugi_shape_value_count(shape)), node,
+					   es);
 }
 
 /* --- ways -------------------------------------------------------------------------- */
@@ -247,6 +251,8 @@ name_of_way(ForeignScanState *node, const tsurugi_shape *shape)
 	if (shape->way == TSURUGI_WAY_TABLE)
 		return "whole table";
 	index = shape->index == tsurugi_relation_get(node->ss.ss_currentRelation)->key_index ? "key" : "index";
+	if (shape->nearest)
+		return "index extents, nearest first";
 	if (sought_of(node) != NIL)
 		return shape->covers > 0 ? "index extents" : "index keys";
 	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&

@@ -43,6 +43,7 @@
 #include "src/exec/gin_match.h"
 #include "src/value/cover.h"
 #include "src/value/hashed.h"
+#include "src/value/plane.h"
 #include "src/value/scan_fit.h"
 
 #define TURNS_OF_COVER 8 /* ranges of covers, most of them without a row */
@@ -647,4 +648,79 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 		shape->way = candidate->index->primary && shape->fixed_count == count ? TSURUGI_WAY_KEY : TSURUGI_WAY_RANGE;
 	choice->conditions = list_concat_unique_ptr(choice->conditions, candidate->implied);
 	return choice;
+}
+
+/* --- order by a distance ------------------------------------------------------------------ */
+
+/* What a column's distance is from; NULL if an expression is no distance whose order is asked for. */
+static Expr *
+match_distance(const tsurugi_candidate *candidate, int column, Expr *expression, const PathKey *pathkey)
+{
+	const OpExpr *clause = (OpExpr *) expression;
+	Oid family = candidate->index->key[column].family;
+	Oid operator;
+	Node *from;
+
+	if (!IsA(expression, OpExpr) || list_length(clause->args) != 2)
+		return NULL;
+	operator= clause->opno;
+	from = lsecond(clause->args);
+	if (!match_index_to_operand(linitial(clause->args), column, candidate->info))
+	{
+		operator= get_commutator(operator);
+		from = linitial(clause->args);
+		if (!match_index_to_operand(lsecond(clause->args), column, candidate->info))
+			return NULL;
+	}
+	if (!OidIsValid(operator) || get_op_opfamily_sortfamily(operator, family) != pathkey->pk_opfamily ||
+		!tsurugi_plane_measures(get_opcode(operator)) || contain_var_clause(from) || contain_volatile_functions(from))
+		return NULL;
+	return (Expr *) from;
+}
+
+static bool
+is_not_null_test(const RestrictInfo *rinfo)
+{
+	const NullTest *clause = (NullTest *) rinfo->clause;
+
+	return IsA(clause, NullTest) && clause->nulltesttype == IS_NOT_NULL;
+}
+
+tsurugi_choice *
+tsurugi_choose_nearest(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
+					   const PathKey *pathkey)
+{
+	const EquivalenceClass *class = pathkey->pk_eclass;
+	List *rinfos = NIL;
+	tsurugi_choice *choice;
+	ListCell *cell;
+	int column;
+
+	if (pathkey->pk_strategy != BTLessStrategyNumber || pathkey->pk_nulls_first || class->ec_has_volatile ||
+		candidate->index->gin != NULL)
+		return NULL;
+	/* of the column itself it is a filter: there is no range of what is not NULL, and near */
+	foreach (cell, baserel->baserestrictinfo)
+		if (!is_not_null_test(lfirst(cell)))
+			rinfos = lappend(rinfos, lfirst(cell));
+	choice = tsurugi_choose(root, baserel, candidate, rinfos);
+	column = choice->shape.fixed_count;
+	if (column == candidate->index->key_count || !candidate->index->key[column].cover || choice->shape.arrays != 0)
+		return NULL;
+	foreach (cell, class->ec_members)
+	{
+		const EquivalenceMember *member = lfirst(cell);
+		Expr *from = bms_equal(member->em_relids, baserel->relids)
+						 ? match_distance(candidate, column, member->em_expr, pathkey)
+						 : NULL;
+
+		if (from == NULL)
+			continue;
+		choice->values = lappend(choice->values, from);
+		choice->distance = member->em_expr;
+		choice->shape.way = TSURUGI_WAY_RANGE;
+		choice->shape.nearest = true;
+		return choice;
+	}
+	return NULL;
 }

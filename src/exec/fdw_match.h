@@ -15,6 +15,7 @@ typedef struct tsurugi_choice
 	List *conditions; /* RestrictInfo that the index answers */
 	List *sought;	  /* TSURUGI_PRIVATE_SOUGHT */
 	List *filtered;	  /* RestrictInfo by which it leaves rows out, or clauses; they are evaluated all the same */
+	Expr *distance;	  /* by which the rows come, the nearest first; NULL: they do not */
 	bool whole;		  /* and it leaves out none */
 	bool one_row;	  /* at most one row for each combination of values */
 	double turns;	  /* combinations of values, estimated */
@@ -37,6 +38,12 @@ extern List *tsurugi_implied_conditions(RelOptInfo *baserel, const IndexOptInfo 
  */
 extern tsurugi_choice *tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
 									  List *rinfos);
+
+/*
+ * The use of an index for the relation's own conditions by which the rows come in an order that is wanted, of a distance; NULL: there is none.
+ */
+extern tsurugi_choice *tsurugi_choose_nearest(PlannerInfo *root, RelOptInfo *baserel,
+											  const tsurugi_candidate *candidate, const PathKey *pathkey);
 
 /* Whether an index could take this condition. */
 extern bool tsurugi_condition_matches(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,

@@ -4,7 +4,7 @@
  *	  in which order the rows come, what it costs.
  *
  * Paths: the whole table; for each index the part that the conditions leave,
- * in its order both ways; and inner sides of nested loops.  Conditions that an
+ * in its order both ways, or the nearest rows first; and inner sides of nested loops.  Conditions that an
  * index answers stay among the recheck conditions, for rows that somebody else has
  * changed.  Everything else is evaluated by PostgreSQL on each row.
  */
@@ -44,6 +44,10 @@
 #define COST_OF_ROW_BY_KEYS (1.5 * cpu_tuple_cost)	/* of several; and more rows are met than are found */
 #define COST_OF_ROW_BY_SCAN (0.3 * cpu_tuple_cost)
 
+/* Of the nearest rows: what is read before the first one is known, and for each one that is. */
+#define ROWS_OF_NEAREST_FIRST 32
+#define ROWS_OF_NEAREST 12
+
 /* Planner's notes on a base relation (fdw_private of its RelOptInfo). */
 typedef struct plan_notes
 {
@@ -65,6 +69,7 @@ tsurugi_shape_to_list(const tsurugi_shape *shape)
 	list = lappend_int(list, shape->low_more);
 	list = lappend_int(list, shape->high_more);
 	list = lappend_int(list, shape->covers);
+	list = lappend_int(list, shape->nearest);
 	list = lappend_int(list, shape->not_null);
 	list = lappend_int(list, shape->backward);
 	list = lappend_int(list, shape->condition);
@@ -89,21 +94,22 @@ tsurugi_shape_from_list(List *list, tsurugi_shape *shape)
 	shape->low_more = list_nth_int(list, 7);
 	shape->high_more = list_nth_int(list, 8);
 	shape->covers = list_nth_int(list, 9);
-	shape->not_null = list_nth_int(list, 10);
-	shape->backward = list_nth_int(list, 11);
-	shape->condition = list_nth_int(list, 12);
-	shape->direct = list_nth_int(list, 13);
-	shape->recheck = list_nth_int(list, 14);
-	shape->counts = list_nth_int(list, 15);
-	shape->locks = list_nth_int(list, 16);
-	shape->number = list_nth_int(list, 17);
+	shape->nearest = list_nth_int(list, 10);
+	shape->not_null = list_nth_int(list, 11);
+	shape->backward = list_nth_int(list, 12);
+	shape->condition = list_nth_int(list, 13);
+	shape->direct = list_nth_int(list, 14);
+	shape->recheck = list_nth_int(list, 15);
+	shape->counts = list_nth_int(list, 16);
+	shape->locks = list_nth_int(list, 17);
+	shape->number = list_nth_int(list, 18);
 }
 
 int
 tsurugi_shape_value_count(const tsurugi_shape *shape)
 {
 	return shape->fixed_count - pg_popcount32((uint32) shape->nulls) + tsurugi_shape_low_count(shape) +
-		   tsurugi_shape_high_count(shape) + shape->covers;
+		   tsurugi_shape_high_count(shape) + shape->covers + shape->nearest;
 }
 
 uint32_t
@@ -238,6 +244,14 @@ add_scan_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *c
 
 		startup += COST_OF_DESCENT;
 		run = (choice->turns - 1) * COST_OF_DESCENT + read * (row + notes->qual_cost);
+		if (choice->distance != NULL)
+		{
+			QualCost distance;
+
+			cost_qual_eval_node(&distance, (Node *) choice->distance, root);
+			startup += ROWS_OF_NEAREST_FIRST * (row + distance.per_tuple) + choice->turns * COST_OF_DESCENT;
+			run += read * (ROWS_OF_NEAREST * (row + distance.per_tuple));
+		}
 	}
 	run += rows * baserel->reltarget->cost.per_tuple;
 	add_path(baserel,
@@ -283,6 +297,17 @@ add_range_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate 
 		ordered->shape.backward = backward;
 		add_scan_path(root, baserel, candidate, ordered, pathkeys, baserel->lateral_relids, baserel->rows);
 	}
+}
+
+/* The nearest rows first, if that is the order that is asked for; what is to be in order beside is sorted above, a few rows at a time. */
+static void
+add_nearest_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate)
+{
+	PathKey *pathkey = root->query_pathkeys == NIL ? NULL : linitial(root->query_pathkeys);
+	tsurugi_choice *choice = pathkey == NULL ? NULL : tsurugi_choose_nearest(root, baserel, candidate, pathkey);
+
+	if (choice != NULL)
+		add_scan_path(root, baserel, candidate, choice, list_make1(pathkey), baserel->lateral_relids, baserel->rows);
 }
 
 /* A column of an index that is looked for among the members of equivalence classes. */
@@ -391,6 +416,7 @@ tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntablei
 			add_scan_path(root, baserel, candidate, choice, NIL, baserel->lateral_relids, 1);
 		else
 			add_range_paths(root, baserel, candidate, choice);
+		add_nearest_path(root, baserel, candidate);
 		add_parameterized_paths(root, baserel, candidate);
 	}
 }
@@ -412,6 +438,8 @@ tsurugiReparameterizeForeignPathByChild(PlannerInfo *root, List *fdw_private, Re
 																child_rel->top_parent_relids);
 	choice->conditions = (List *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->conditions,
 																	child_rel->relids, child_rel->top_parent_relids);
+	choice->distance = (Expr *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->distance, child_rel->relids,
+																  child_rel->top_parent_relids);
 	return list_make1(choice);
 }
 
@@ -469,8 +497,8 @@ plan_number(const tsurugi_choice *choice, List *output, List *conditions)
 {
 	ListCell *cell;
 
-	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.arrays != 0 || choice->sought != NIL || output == NIL ||
-		conditions != NIL)
+	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.arrays != 0 || choice->sought != NIL ||
+		choice->distance != NULL || output == NIL || conditions != NIL)
 		return 0;
 	foreach (cell, choice->values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))
@@ -487,6 +515,7 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	Bitmapset *attributes = NULL;
 	tsurugi_shape shape;
 	List *conditions = NIL;
+	List *measured;
 	List *by_key = NIL;
 	List *private;
 	List *output = NIL;
@@ -509,19 +538,21 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 			conditions = lappend(conditions, rinfo->clause);
 	}
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
+	measured = choice->distance == NULL ? NIL : list_make1(choice->distance);
 	pull_varattnos((Node *) conditions, baserel->relid, &attributes);
+	pull_varattnos((Node *) measured, baserel->relid, &attributes);
 	if (tsurugi_system_columns_are_in(attributes))
 		attributes = bms_add_member(attributes, InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber);
 
 	never_rechecked = root->parse->commandType == CMD_SELECT && root->rowMarks == NIL;
 	if (never_rechecked)
-		output = direct_tlist(root, baserel, tlist, conditions);
+		output = direct_tlist(root, baserel, tlist, list_concat_copy(conditions, measured));
 	shape.number = plan_number(choice, output, conditions);
 	private = list_make4(tsurugi_shape_to_list(&shape), tsurugi_columns_of(notes->described, attributes), NIL,
 						 choice->sought);
 	/* Conditions that the key answers are evaluated for rechecks only. */
-	return make_foreignscan(tlist, conditions, baserel->relid, choice->values, private, output,
-							never_rechecked ? NIL : by_key, outer_plan);
+	return make_foreignscan(tlist, conditions, baserel->relid, list_concat_copy(choice->values, measured), private,
+							output, never_rechecked ? NIL : by_key, outer_plan);
 }
 
 List *

@@ -26,6 +26,7 @@
 #include "src/base/settings.h"
 #include "src/exec/cover_scan.h"
 #include "src/exec/gin_scan.h"
+#include "src/exec/nearest.h"
 #include "src/exec/scan_key.h"
 #include "src/table/row.h"
 #include "src/table/system_columns.h"
@@ -116,8 +117,10 @@ tsurugi_scan_make(ForeignScanState *node)
 		tsurugi_scan_key_init(scan, plan);
 		if (scan->index->gin != NULL)
 			tsurugi_sought_init(scan, plan);
-		else if (scan->shape.covers > 0)
+		else if (scan->shape.covers > 0 || scan->shape.nearest)
 			tsurugi_covers_init(scan, plan);
+		if (scan->shape.nearest)
+			tsurugi_nearest_init(scan, plan);
 	}
 	return scan;
 }
@@ -397,6 +400,21 @@ note_row(tsurugi_scan *scan, tg_status status, size_t key_bytes, tg_version vers
 	}
 }
 
+/* Inside an epoch. */
+static void
+read_cells(tsurugi_scan *scan, tg_version version)
+{
+	const tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+
+	for (int i = 0; i < scan->column_count; i++)
+	{
+		scan->cell_nulls[i] = tg_chunk_is_null(chunk, scan->columns[i], slot);
+		if (!scan->cell_nulls[i])
+			tg_chunk_value(chunk, scan->columns[i], slot, &scan->cells[i]);
+	}
+}
+
 static bool
 find_by_key(tsurugi_scan *scan)
 {
@@ -422,17 +440,9 @@ again:
 		note_row(scan, status, scan->key_bytes, version);
 	if (status == TG_OK)
 	{
-		const tg_chunk *chunk = tg_version_chunk(version);
-		unsigned slot = tg_version_slot(version);
-
-		for (int i = 0; i < scan->column_count; i++)
-		{
-			scan->cell_nulls[i] = tg_chunk_is_null(chunk, scan->columns[i], slot);
-			if (!scan->cell_nulls[i])
-				tg_chunk_value(chunk, scan->columns[i], slot, &scan->cells[i]);
-		}
+		read_cells(scan, version);
 		if (scan->learns)
-			tsurugi_scan_learn(scan, chunk, slot);
+			tsurugi_scan_learn(scan, tg_version_chunk(version), tg_version_slot(version));
 	}
 	tg_epoch_leave(scan->session);
 	if (unlikely(status == TG_BUSY))
@@ -441,6 +451,27 @@ again:
 		goto again;
 	}
 	return status == TG_OK;
+}
+
+bool
+tsurugi_scan_read_row(tsurugi_scan *scan)
+{
+	scan->vectors = NULL;
+	for (;;)
+	{
+		tg_version version;
+		tg_status status;
+		tg_wait wait;
+
+		tg_epoch_enter(scan->session);
+		status = tg_txn_read(&scan->snapshot, scan->described->table, scan->row, &version, &wait);
+		if (status == TG_OK)
+			read_cells(scan, version);
+		tg_epoch_leave(scan->session);
+		if (status != TG_BUSY)
+			return status == TG_OK;
+		tsurugi_wait_for_outcome(&wait);
+	}
 }
 
 /* The job's next buffer; sleeps while there is none, and can be interrupted. */
@@ -545,7 +576,7 @@ next_of_turn(tsurugi_scan *scan)
 }
 
 bool
-tsurugi_scan_next_batch(tsurugi_scan *scan)
+tsurugi_scan_read_batch(tsurugi_scan *scan)
 {
 	bool found = false;
 
@@ -559,7 +590,13 @@ tsurugi_scan_next_batch(tsurugi_scan *scan)
 	return found;
 }
 
-/* A row found by key. */
+bool
+tsurugi_scan_next_batch(tsurugi_scan *scan)
+{
+	return scan->nearest != NULL ? tsurugi_nearest_next(scan) : tsurugi_scan_read_batch(scan);
+}
+
+/* A row found by key, or read by its number. */
 static inline void
 fill_from_cells(tsurugi_scan *scan, TupleTableSlot *slot)
 {
@@ -672,6 +709,14 @@ tsurugi_scan_restart(tsurugi_scan *scan)
 		tsurugi_sought_forget(scan);
 	if (scan->covers != NULL)
 		tsurugi_covers_forget(scan);
+	if (scan->nearest != NULL)
+		tsurugi_nearest_forget(scan);
+	tsurugi_scan_again(scan);
+}
+
+void
+tsurugi_scan_again(tsurugi_scan *scan)
+{
 	scan->ready = false;
 	scan->done = false;
 	scan->looked_up = false;

@@ -45,6 +45,7 @@ typedef struct tsurugi_key_value
 
 typedef struct tsurugi_sought tsurugi_sought;
 typedef struct tsurugi_covers tsurugi_covers;
+typedef struct tsurugi_nearest tsurugi_nearest;
 
 /* What happened, for EXPLAIN ANALYZE. */
 typedef struct tsurugi_scan_figures
@@ -84,6 +85,7 @@ typedef struct tsurugi_scan
 	MemoryContext elements;		   /* of the arrays among them; NULL: not computed */
 	tsurugi_sought *sought;		   /* RANGE, of an index USING gin (gin_scan.c); NULL: else */
 	tsurugi_covers *covers;		   /* RANGE, with conditions on covers (cover_scan.c); NULL: else */
+	tsurugi_nearest *nearest;	   /* RANGE of covers, the nearest rows first (nearest.c); NULL: else */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
 	size_t key_bytes;		  /* KEY, and RANGE of one row: of all fixed columns; 0: not made yet */
@@ -105,7 +107,7 @@ typedef struct tsurugi_scan
 	bool looked_up;			 /* KEY, and RANGE of one row: it was looked for, in this turn */
 
 	/* where rows come from; one of these */
-	tg_value *cells; /* KEY: the row's columns */
+	tg_value *cells; /* KEY, and of the nearest rows: the row's columns */
 	bool *cell_nulls;
 	tg_range_scan *range; /* RANGE; stays once it is made */
 	tg_chunk_scan chunks; /* TABLE, in place */
@@ -113,7 +115,7 @@ typedef struct tsurugi_scan
 	MemoryContextCallback job_end;
 	tg_vectors *own;		   /* memory of RANGE and in-place TABLE; of one row it stays */
 	unsigned limit;			   /* RANGE: rows to ask for next */
-	const tg_vectors *vectors; /* the current batch; NULL: KEY, whose one row is in cells */
+	const tg_vectors *vectors; /* the current batch; NULL: one row, which is in cells */
 	uint32_t count;			   /* rows of the batch */
 	uint32_t position;		   /* of the row after the current one */
 
@@ -193,6 +195,14 @@ extern TupleTableSlot *tsurugi_scan_run_locking(PlanState *pstate);
 
 /* Starts over; key values are computed again. */
 extern void tsurugi_scan_restart(tsurugi_scan *scan);
+
+/*
+ * For nearest.c.  Lets the scan read what its covers want now; the next batch of that, in the order of the index, and false at its end; and
+ * the current row, known by its number, into the cells, false if the snapshot does not see it.
+ */
+extern void tsurugi_scan_again(tsurugi_scan *scan);
+extern bool tsurugi_scan_read_batch(tsurugi_scan *scan);
+extern bool tsurugi_scan_read_row(tsurugi_scan *scan);
 
 /*
  * For direct modifications and early locks at SERIALIZABLE: nobody has been told what this

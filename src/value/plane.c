@@ -35,13 +35,14 @@
 #include "catalog/pg_type_d.h"
 #include "port/pg_bitutils.h"
 #include "utils/float.h"
-#include "utils/fmgroids.h"
-#include "utils/geo_decls.h"
+
+#include "src/value/plane_operator.h"
 
 #define NUMBER_BITS 44
 #define NUMBER_MAX ((UINT64CONST(1) << NUMBER_BITS) - 1)
 #define LEVEL_LAST (NUMBER_BITS / 2) /* of figures: 4^22 is all of a dimension */
 #define LEVEL_ODD TSURUGI_PLANE_LEVEL_MAX
+#define LEVEL_HUGE 20 /* of it and above, all that is as large as 2^32 times what is near to it, and so far from 0 */
 #define SLACK (4 * EPSILON)
 #define CIRCLE_MAX 1e9	/* what is computed of larger ones is off by more than that */
 #define SQUARES_MAX 192 /* while a rectangle is cut */
@@ -215,101 +216,6 @@ tsurugi_plane_cover(Oid type, Datum value, unsigned char *cover)
 			 interleave(low[0], low[1]));
 }
 
-/* --- operators ------------------------------------------------------------------------------- */
-
-/* What an operator says of where the column's figure, its left side, is. */
-typedef enum Placement
-{
-	UNKNOWN,
-	TOUCHES,
-	CONTAINS,
-	WITHIN,
-	SAME,
-	LEFT, /* along x; and the same, four further, along y: below ... */
-	OVERLEFT,
-	OVERRIGHT,
-	RIGHT,
-	BELOW,
-	OVERBELOW,
-	OVERABOVE,
-	ABOVE
-} Placement;
-
-static Placement
-placement_of(Oid function)
-{
-	switch (function)
-	{
-		case F_BOX_OVERLAP:
-		case F_CIRCLE_OVERLAP:
-		case F_POLY_OVERLAP:
-			return TOUCHES;
-		case F_BOX_CONTAIN:
-		case F_BOX_CONTAIN_PT:
-		case F_CIRCLE_CONTAIN:
-		case F_CIRCLE_CONTAIN_PT:
-		case F_POLY_CONTAIN:
-		case F_POLY_CONTAIN_PT:
-			return CONTAINS;
-		case F_BOX_CONTAINED:
-		case F_CIRCLE_CONTAINED:
-		case F_POLY_CONTAINED:
-		case F_ON_PB:
-		case F_PT_CONTAINED_CIRCLE:
-		case F_PT_CONTAINED_POLY:
-			return WITHIN;
-		case F_BOX_SAME:
-		case F_CIRCLE_SAME:
-		case F_POLY_SAME:
-		case F_POINT_EQ:
-			return SAME;
-		case F_BOX_LEFT:
-		case F_CIRCLE_LEFT:
-		case F_POLY_LEFT:
-		case F_POINT_LEFT:
-			return LEFT;
-		case F_BOX_OVERLEFT:
-		case F_CIRCLE_OVERLEFT:
-		case F_POLY_OVERLEFT:
-			return OVERLEFT;
-		case F_BOX_OVERRIGHT:
-		case F_CIRCLE_OVERRIGHT:
-		case F_POLY_OVERRIGHT:
-			return OVERRIGHT;
-		case F_BOX_RIGHT:
-		case F_CIRCLE_RIGHT:
-		case F_POLY_RIGHT:
-		case F_POINT_RIGHT:
-			return RIGHT;
-		case F_BOX_BELOW:
-		case F_CIRCLE_BELOW:
-		case F_POLY_BELOW:
-		case F_POINT_BELOW:
-			return BELOW;
-		case F_BOX_OVERBELOW:
-		case F_CIRCLE_OVERBELOW:
-		case F_POLY_OVERBELOW:
-			return OVERBELOW;
-		case F_BOX_OVERABOVE:
-		case F_CIRCLE_OVERABOVE:
-		case F_POLY_OVERABOVE:
-			return OVERABOVE;
-		case F_BOX_ABOVE:
-		case F_CIRCLE_ABOVE:
-		case F_POLY_ABOVE:
-		case F_POINT_ABOVE:
-			return ABOVE;
-		default:
-			return UNKNOWN;
-	}
-}
-
-bool
-tsurugi_plane_answers(Oid function)
-{
-	return placement_of(function) != UNKNOWN;
-}
-
 /* --- questions ------------------------------------------------------------------------------- */
 
 /* Where the ends of a figure may be along one axis, both included. */
@@ -340,28 +246,28 @@ up(double end, double slack)
 
 /* placement: of those that concern this axis, as if it were x. */
 static Bounds
-bounds_of(Placement placement, const Side *asked)
+bounds_of(tsurugi_placement placement, const Side *asked)
 {
 	Bounds bounds = {.low_from = 0, .low_to = NUMBER_MAX, .high_from = 0, .high_to = NUMBER_MAX};
 	double slack = SLACK * (1 + fabs(asked->low) + fabs(asked->high));
 
-	if (placement == WITHIN || placement == SAME || placement == OVERRIGHT)
+	if (placement == TSURUGI_PLACE_WITHIN || placement == TSURUGI_PLACE_SAME || placement == TSURUGI_PLACE_OVERRIGHT)
 		bounds.low_from = down(asked->low, slack);
-	if (placement == CONTAINS || placement == SAME)
+	if (placement == TSURUGI_PLACE_CONTAINS || placement == TSURUGI_PLACE_SAME)
 	{
 		bounds.low_to = up(asked->low, slack);
 		bounds.high_from = down(asked->high, slack);
 	}
-	if (placement == WITHIN || placement == SAME || placement == OVERLEFT)
+	if (placement == TSURUGI_PLACE_WITHIN || placement == TSURUGI_PLACE_SAME || placement == TSURUGI_PLACE_OVERLEFT)
 		bounds.high_to = up(asked->high, slack);
-	if (placement == TOUCHES)
+	if (placement == TSURUGI_PLACE_TOUCHES || placement == TSURUGI_PLACE_NEAR)
 	{
 		bounds.low_to = up(asked->high, slack);
 		bounds.high_from = down(asked->low, slack);
 	}
-	if (placement == LEFT)
+	if (placement == TSURUGI_PLACE_LEFT)
 		bounds.high_to = up(asked->low, slack);
-	if (placement == RIGHT)
+	if (placement == TSURUGI_PLACE_RIGHT)
 		bounds.low_from = down(asked->high, slack);
 	return bounds;
 }
@@ -396,23 +302,27 @@ typedef tsurugi_plane_window Rectangle;
 static bool
 bounds_asked(Oid function, Oid value_type, Datum value, Bounds *bounds)
 {
-	Placement placement = placement_of(function);
+	tsurugi_placement placement = tsurugi_placement_of(function);
 	Figure asked = figure_of(value_type, value);
-	bool above = placement >= BELOW;
+	bool above = placement >= TSURUGI_PLACE_BELOW;
 
 	for (int i = 0; i < 2 && !asked.odd; i++)
-		bounds[i] = bounds_of(placement < LEFT	  ? placement
-							  : above == (i == 1) ? placement - 4 * above
-												  : UNKNOWN,
+		bounds[i] = bounds_of(placement < TSURUGI_PLACE_LEFT ? placement
+							  : above == (i == 1)			 ? placement - 4 * above
+															 : TSURUGI_PLACE_UNKNOWN,
 							  &asked.side[i]);
 	return !asked.odd;
 }
 
+static const Rectangle everywhere = {.to = {NUMBER_MAX, NUMBER_MAX}};
+
 static Rectangle
-rectangle_of_level(const Bounds *bounds, int level)
+rectangle_of_level(Oid function, const Bounds *bounds, int level)
 {
 	Rectangle rectangle = {.empty = !is_level_possible(bounds, level)};
 
+	if (level >= LEVEL_HUGE && tsurugi_plane_measures(function))
+		return everywhere;
 	for (int i = 0; i < 2; i++)
 		rectangle.empty |= !corners_of_level(&bounds[i], level, &rectangle.from[i], &rectangle.to[i]);
 	return rectangle;
@@ -422,7 +332,7 @@ void
 tsurugi_plane_windows_init(tsurugi_plane_windows *windows)
 {
 	for (int level = 0; level <= LEVEL_LAST; level++)
-		windows->level[level] = (Rectangle){.to = {NUMBER_MAX, NUMBER_MAX}};
+		windows->level[level] = everywhere;
 }
 
 void
@@ -435,7 +345,7 @@ tsurugi_plane_windows_narrow(Oid function, Oid value_type, Datum value, tsurugi_
 	for (int level = 0; level <= LEVEL_LAST; level++)
 	{
 		Rectangle *window = &windows->level[level];
-		Rectangle asked = rectangle_of_level(bounds, level);
+		Rectangle asked = rectangle_of_level(function, bounds, level);
 
 		window->empty |= asked.empty;
 		for (int i = 0; i < 2; i++)
@@ -560,6 +470,56 @@ tsurugi_plane_windows_range(const tsurugi_plane_windows *windows, tsurugi_cover_
 	if (!tsurugi_plane_windows_have(windows, range->low, first))
 		memcpy(range->low, first, sizeof(first));
 	make_key(range->high, LEVEL_ODD, interleave(NUMBER_MAX, NUMBER_MAX));
+}
+
+/* --- distances --------------------------------------------------------------------------------- */
+
+/*
+ * An operator that tells a distance from a figure takes a point that is beyond the end of an edge for one of its own if, by EPSILON or in rounding, it
+ * cannot tell them apart.  Of edges of less than 2^32 times what they are from the point, or it from 0, that is less than what is subtracted here,
+ * which is less than boxes are enlarged by (bounds_of).  Others are read whatever is asked for (LEVEL_HUGE).
+ */
+double
+tsurugi_plane_distance(Oid type, Datum value, const Point *point)
+{
+	Figure figure = figure_of(type, value);
+	const double at[2] = {point->x, point->y};
+	unsigned char cover[TSURUGI_PLANE_BYTES];
+	double least = 0;
+
+	tsurugi_plane_cover(type, value, cover);
+	for (int i = 0; i < 2 && cover[0] < TSURUGI_COVER_LEVEL(LEVEL_HUGE); i++)
+	{
+		double distance = Max(figure.side[i].low - at[i], at[i] - figure.side[i].high);
+
+		least = Max(least, distance * (1 - SLACK / 2) - SLACK / 2 * (1 + fabs(at[i])));
+	}
+	return least;
+}
+
+/* The reverse of number_of, about. */
+static double
+value_of(uint64 number)
+{
+	static const double one = 1.0;
+	uint64 bits = number << (63 - NUMBER_BITS);
+	uint64 middle = UINT64CONST(1) << 62;
+	uint64 from;
+	double distance;
+
+	memcpy(&from, &one, sizeof(from));
+	from += bits < middle ? middle - bits : bits - middle;
+	memcpy(&distance, &from, sizeof(distance));
+	return bits < middle ? one - distance : distance - one;
+}
+
+double
+tsurugi_plane_distance_of_cover(const unsigned char *cover, const Point *point)
+{
+	uint64 corner[2];
+
+	numbers_of_corner(corner_of_key(cover), corner);
+	return hypot(value_of(corner[0]) - point->x, value_of(corner[1]) - point->y);
 }
 
 /* --- rectangles of corners ---------------------------------------------------------------------- */
@@ -771,7 +731,7 @@ tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cov
 	}
 	for (int level = 0; level <= LEVEL_LAST; level++)
 	{
-		Rectangle rectangle = rectangle_of_level(bounds, level);
+		Rectangle rectangle = rectangle_of_level(function, bounds, level);
 		bool wanted = !rectangle.empty;
 
 		if (wanted && (levels->present >> level & 1) == 0)

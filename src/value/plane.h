@@ -5,6 +5,8 @@
 #ifndef TSURUGI_PLANE_H
 #define TSURUGI_PLANE_H
 
+#include "utils/geo_decls.h"
+
 #include "src/value/cover.h"
 
 #define TSURUGI_PLANE_BYTES 12
@@ -41,5 +43,17 @@ extern void tsurugi_plane_windows_range(const tsurugi_plane_windows *windows, ts
 /* Whether a cover may be wanted, and if not, the first one behind it that may: there always is one. */
 extern bool tsurugi_plane_windows_have(const tsurugi_plane_windows *windows, const unsigned char *cover,
 									   unsigned char *next);
+
+/* Whether an operator's function tells how far a figure, its left side, is from a point. */
+extern bool tsurugi_plane_measures(Oid function);
+
+/*
+ * Of such a function and a box, narrowed to or queried, what is wanted is whatever may be as near to the middle of the box as its
+ * sides.  So this is what a distance is not less than: a figure for which it is not more than that is among them.
+ */
+extern double tsurugi_plane_distance(Oid type, Datum value, const Point *point);
+
+/* About how far the corner of a cover is from a point. */
+extern double tsurugi_plane_distance_of_cover(const unsigned char *cover, const Point *point);
 
 #endif /* TSURUGI_PLANE_H */

@@ -265,7 +265,7 @@ sub bench_gin
 	sql("TRUNCATE $_.fresh") for qw(heap at_once ours);
 }
 
-# What lies in a square, of points and of boxes, by indexes USING gist: next to nothing, a hundred rows, nine hundred.
+# What lies in a square, of points and of boxes, by indexes USING gist: next to nothing, a hundred rows, nine hundred; and what is nearest.
 sub bench_space
 {
 	my $places = $ENV{SPACE_ROWS} || 1_000_000;
@@ -290,6 +290,12 @@ sub bench_space
 			my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, 1, script($statement), "-D side=$side") } ] } qw(heap ours));
 			show_rates("gist, $name a square of $side, 1 client", $rate, $cpu, ['>= 1.00']);
 		}
+	}
+	for my $line ([ 'p', 'points' ], [ 'b', 'boxes' ])
+	{
+		my ($column, $name) = @$line;
+		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, 1, script("space_nearest_$column")) } ] } qw(heap ours));
+		show_rates("gist, the 10 nearest $name, 1 client", $rate, $cpu, ['>= 1.00']);
 	}
 }
 

@@ -1,0 +1,3 @@
+\set x random(0, 1000000) / 1000.0
+\set y random(0, 1000000) / 1000.0
+SELECT id FROM place ORDER BY b <-> point(:x::float8, :y) LIMIT 10;
