@@ -23,7 +23,7 @@ my $statements = 60;
 diag "QUERY_SEED=$seed";
 note "QUERY_SCHEMAS=$schemas";
 
-my $node = TestServer::start('queries', autovacuum => 'off', fsync => 'off', jit => 'off', max_parallel_workers_per_gather => 0);
+my $node = TestServer::start('queries', autovacuum => 'off', fsync => 'off', jit => 'off');
 Twice::databases($node);
 
 my (%count, @different);

@@ -144,6 +144,7 @@ sub number
 		sub { pick('lower', 'upper') . '(' . $again->('range') . ')' },
 		sub { '(' . $again->('json') . " ->> 'a')::int" },
 		sub { '(' . $again->('array') . ')[1]' },
+		sub { $schema->{large} ? $again->() : 'counted((' . $again->() . ')::int)' },
 		sub { 'extract(day FROM ' . $again->('date') . ')::int' })->();
 }
 

@@ -170,7 +170,6 @@ sub marked { my ($how, $sql) = @_; return "\\echo \@ $how\n$sql;\n" }
 
 sub queried { my ($query) = @_; return marked($query->{ordered} ? 'o' : 'u', $query->{sql}) }
 
-# A statement of one row has one error.
 sub changed { my ($sql) = @_; return marked('v', $sql) }
 
 # Prepared, and executed until a plan for all parameters is looked for.
@@ -229,6 +228,8 @@ sub setting
 {
 	return "RESET ALL;\n$settings" if chance(0.2);
 	return 'SET cpu_operator_cost = ' . pick(1, 1, 0.0001) if chance(0.3);
+	return "SET parallel_setup_cost = 0;\nSET parallel_tuple_cost = 0;\nSET min_parallel_table_scan_size = 0;\nSET max_parallel_workers_per_gather = 2" if chance(0.05);
+	return 'SET force_parallel_mode = ' . pick('on', 'off') if chance(0.05);
 	return pick((map { "SET $_ = " . pick('off', 'off', 'on') } (shuffled(@switches))[ 0 .. 5 ]), 'SET tsurugi_fdw.scan_pool_rows = ' . pick(0, 0, 10000, -1),
 		'SET plan_cache_mode = ' . pick('auto', 'force_generic_plan', 'force_custom_plan'), 'SET work_mem = ' . pick("'64kB'", "'4MB'"), 'SET cursor_tuple_fraction = ' . pick(0.01, 1));
 }
@@ -285,7 +286,8 @@ sub script
 	local $Queries::schema = $schema;
 	$prepared = 0;
 	$text = "$settings;\nDROP SCHEMA IF EXISTS s CASCADE;\nCREATE SCHEMA s;\n" . (chance(0.6) ? "SET cpu_operator_cost = 1;\n" : '') .
-		"CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');\n\\echo @ v\n$text" . contents();
+		"CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');\n\\echo @ v\n$text" .
+		"CREATE FUNCTION counted(int) RETURNS bigint STABLE PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM t1 WHERE k = \$1); END';\n" . contents();
 	for (1 .. $count)
 	{
 		my $one = chance(0.75) ? statement(0) : block();
