@@ -384,9 +384,6 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 		ResolveOpClass(element->opclass, type, definition->statement->accessMethod, definition->method);
 	definition->types[at] = type;
 	definition->options[at] = sort_options(definition, element);
-	if (definition->method == GIN_AM_OID)
-		tsurugi_gin_check(list_nth(definition->names, at), definition->classes[at], getBaseType(type),
-						  definition->collations[at]);
 	if (definition->info->ii_ExclusionOps != NULL)
 		set_exclusion(definition, at, type);
 	else

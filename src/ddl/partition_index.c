@@ -16,9 +16,6 @@
  *
  * Once all of them are there, and valid, the index is.  What follows is PostgreSQL's own: DROP, ATTACH and
  * DETACH, dependencies, \d, pg_dump.
- *
- * An index that tables in memory cannot have (of other access methods) is none of theirs: they go without it, if it is not
- * unique, and a notice says so.
  */
 #include "postgres.h"
 
@@ -213,25 +210,14 @@ define(Relation table, IndexStmt *statement, Relation parent_index, const Manner
 static bool
 goes_without(Relation above, Relation parent_index, Relation partition)
 {
-	bool unique = parent_index->rd_index->indisunique;
-
-	if (partition->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
+	if (partition->rd_rel->relkind != RELKIND_FOREIGN_TABLE || tsurugi_is_our_table(RelationGetRelid(partition)))
 		return false;
-	if (!tsurugi_is_our_table(RelationGetRelid(partition)))
-	{
-		if (unique)
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("cannot create unique index on partitioned table \"%s\"", RelationGetRelationName(above)),
-					 errdetail("Table \"%s\" contains partitions that are foreign tables.",
-							   RelationGetRelationName(above))));
-		return true;
-	}
-	if (unique || tsurugi_index_is_possible(parent_index))
-		return false;
-	ereport(NOTICE, (errmsg("index \"%s\" has no part in partition \"%s\"", RelationGetRelationName(parent_index),
-							RelationGetRelationName(partition)),
-					 errdetail("Tables in memory cannot have such an index.")));
+	if (parent_index->rd_index->indisunique)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("cannot create unique index on partitioned table \"%s\"", RelationGetRelationName(above)),
+			 errdetail("Table \"%s\" contains partitions that are foreign tables.", RelationGetRelationName(above))));
 	return true;
 }
 

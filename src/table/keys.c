@@ -62,22 +62,6 @@ gin_class_of(Relation index, int at)
 	return tsurugi_served_gin(RelationGetRelid(index), index->rd_rel->relam, class_of(index, at), type_of(index, at));
 }
 
-bool
-tsurugi_index_is_possible(Relation index)
-{
-	for (int i = 0; i < index->rd_index->indnkeyatts && index->rd_rel->relam == GIN_AM_OID; i++)
-	{
-		tsurugi_gin_column made;
-		tsurugi_key_column column;
-		const char *reason;
-
-		if (!tsurugi_gin_describe_column(class_of(index, i), getBaseType(type_of(index, i)), index->rd_indcollation[i],
-										 NULL, &made, &column, &reason))
-			return false;
-	}
-	return true;
-}
-
 /* --- describing ---------------------------------------------------------------------------------- */
 
 /* The number of a source, new if there is none yet. */
@@ -380,8 +364,8 @@ describe_exclusion(tsurugi_relation *described, Relation relation, Relation inde
 
 /* --- gin -------------------------------------------------------------------------------------------- */
 
-/* One hidden value has the keys of all columns, but for those that have none, of an index that is served as one USING gin. */
-static void
+/* One hidden value has the keys of all columns, but for those that have none.  False: these are all. */
+static bool
 describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
 {
 	int count = index->rd_index->indnkeyatts;
@@ -397,24 +381,24 @@ describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsu
 		Oid class = gin_class_of(index, i);
 		tsurugi_key_column *column = &gin->keys[gin->column_count];
 		tsurugi_codec codec;
-		const char *reason;
+		Expr *value;
 
 		if (!OidIsValid(class))
 			continue;
-		values = lappend(values, expression_at(described, relation, index, i, &codec));
+		value = expression_at(described, relation, index, i, &codec);
 		if (!tsurugi_gin_describe_column(class, codec.type, index->rd_indcollation[i],
-										 options == NULL ? NULL : options[i], &gin->columns[gin->column_count++],
-										 column, &reason))
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("column %d of index \"%s\" cannot be in an index of a table in memory", i + 1,
-								   RelationGetRelationName(index)),
-							errdetail("%s", _(reason))));
+										 options == NULL ? NULL : options[i], &gin->columns[gin->column_count], column))
+			continue;
+		gin->column_count++;
+		values = lappend(values, value);
 		column->attnum = index->rd_index->indkey.values[i];
 		column->position = i;
 		column->collation = index->rd_indcollation[i];
 		column->family = get_opclass_family(class);
 		column->opcintype = get_opclass_input_type(class);
 	}
+	if (values == NIL)
+		return false;
 	tsurugi_key_form_codec(&source.stored);
 	source.origin = source.stored;
 	source.source = (Node *) values;
@@ -426,6 +410,7 @@ describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsu
 	out->spec.key.part[0] = (tg_key_part){.column = hidden_column(described, out, &source),
 										  .code = TG_KEY_STRING,
 										  .header_bytes = source.stored.header_bytes};
+	return true;
 }
 
 /* --- all of a table ------------------------------------------------------------------------------- */
@@ -482,9 +467,7 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 	out->spec.nulls_not_distinct = form->indnullsnotdistinct;
 	if (form->indisexclusion)
 		describe_exclusion(described, relation, index, out);
-	else if (OidIsValid(gin_class_of(index, 0)))
-		describe_gin(described, relation, index, out);
-	else
+	else if (!OidIsValid(gin_class_of(index, 0)) || !describe_gin(described, relation, index, out))
 		describe_columns(described, relation, index, out);
 	if (out->gin == NULL)
 		share_bytes(out);

@@ -9,9 +9,6 @@
 
 #include "src/table/relation.h"
 
-/* Whether a table in memory can have an index as this one of an ordinary or partitioned table. */
-extern bool tsurugi_index_is_possible(Relation index);
-
 /*
  * Describes the indexes of a relation and their hidden values, in the current
  * memory context; the rest of the description is there.

@@ -82,7 +82,7 @@ compares_bytes(Oid function)
 
 bool
 tsurugi_gin_describe_column(Oid class, Oid type, Oid collation, const bytea *options, tsurugi_gin_column *column,
-							tsurugi_key_column *key, const char **reason_out)
+							tsurugi_key_column *key)
 {
 	Oid family = get_opclass_family(class);
 	Oid input = get_opclass_input_type(class);
@@ -98,7 +98,6 @@ tsurugi_gin_describe_column(Oid class, Oid type, Oid collation, const bytea *opt
 		column->options = memcpy(palloc(VARSIZE(options)), options, VARSIZE(options));
 
 	compare = column->functions[GIN_COMPARE_PROC];
-	*reason_out = gettext_noop("Its operator class has an order of keys of its own.");
 	if (compares_bytes(compare))
 		return tsurugi_key_describe_value(TEXTOID, C_COLLATION_OID, key);
 	if (OidIsValid(compare) && compare != lookup_type_cache(made, TYPECACHE_CMP_PROC)->cmp_proc &&
@@ -112,19 +111,6 @@ tsurugi_gin_compares_values(const tsurugi_gin *gin, int column)
 {
 	return gin->keys[column].ordered &&
 		   tsurugi_is_of_library(gin->columns[column].functions[GIN_COMPARE_PARTIAL_PROC], LIBRARY_BTREE_GIN, NULL);
-}
-
-void
-tsurugi_gin_check(const char *name, Oid class, Oid type, Oid collation)
-{
-	tsurugi_gin_column column;
-	tsurugi_key_column key;
-	const char *reason;
-
-	if (!tsurugi_gin_describe_column(class, type, collation, NULL, &column, &key, &reason))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("column \"%s\" cannot be in an index of a table in memory", name),
-						errdetail_internal("%s", _(reason))));
 }
 
 static bool

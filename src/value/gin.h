@@ -40,20 +40,16 @@ typedef struct tsurugi_gin
 
 /*
  * Describes a column of a type, which is no domain, with an operator class, in the current memory context: its functions, and
- * how the keys that they make are encoded, into *key.  False: they cannot be; *reason_out is a detail for the message, not
- * translated yet.
+ * how the keys that they make are encoded, into *key.  False: they cannot be, for they are in an order of their own.
  */
 extern bool tsurugi_gin_describe_column(Oid class, Oid type, Oid collation, const bytea *options,
-										tsurugi_gin_column *column, tsurugi_key_column *key, const char **reason_out);
+										tsurugi_gin_column *column, tsurugi_key_column *key);
 
 /*
  * The keys of a column are its values, in our order, and the operators that match keys by a comparison those of a B-tree,
  * by the strategies' numbers, too: an operator class of btree_gin.
  */
 extern bool tsurugi_gin_compares_values(const tsurugi_gin *gin, int column);
-
-/* Raises 0A000 if an index cannot have a column of this type. */
-extern void tsurugi_gin_check(const char *name, Oid class, Oid type, Oid collation);
 
 /* Two columns make the same keys. */
 extern bool tsurugi_gin_is_same(const tsurugi_gin *a, const tsurugi_gin *b);

@@ -213,22 +213,24 @@ served_by_operators(Oid class, Oid type)
 	return is_ordered || (count > 0 && equal_count == count) ? TSURUGI_SERVED_BY_ORDER : TSURUGI_SERVED_BY_NOTHING;
 }
 
+/* By those that an operator class of gin makes: not if these are in an order of their own. */
+static tsurugi_served
+served_by_keys(Oid gin, Oid type, Oid collation)
+{
+	tsurugi_gin_column column;
+	tsurugi_key_column key;
+
+	return OidIsValid(gin) && tsurugi_gin_describe_column(gin, getBaseType(type), collation, NULL, &column, &key)
+			   ? TSURUGI_SERVED_BY_KEYS
+			   : TSURUGI_SERVED_BY_NOTHING;
+}
+
 static tsurugi_served
 served_by_operators_or_keys(Oid class, Oid type, Oid collation)
 {
 	tsurugi_served served = served_by_operators(class, type);
-	tsurugi_gin_column column;
-	tsurugi_key_column key;
-	const char *reason;
-	Oid gin;
 
-	if (served != TSURUGI_SERVED_BY_NOTHING)
-		return served;
-	gin = choose_gin(class);
-	return OidIsValid(gin) &&
-				   tsurugi_gin_describe_column(gin, getBaseType(type), collation, NULL, &column, &key, &reason)
-			   ? TSURUGI_SERVED_BY_KEYS
-			   : TSURUGI_SERVED_BY_NOTHING;
+	return served != TSURUGI_SERVED_BY_NOTHING ? served : served_by_keys(choose_gin(class), type, collation);
 }
 
 /* USING brin: whether an operator of the class is that of the default class, of another method, for what it is for, too. */
@@ -277,7 +279,7 @@ tsurugi_served_of(Oid method, Oid class, Oid type, Oid collation)
 		case HASH_AM_OID:
 			return TSURUGI_SERVED_BY_EQUALITY;
 		case GIN_AM_OID:
-			return TSURUGI_SERVED_BY_KEYS;
+			return served_by_keys(class, type, collation);
 		case BRIN_AM_OID:
 			return served_of_brin(class, type);
 		default:
