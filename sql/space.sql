@@ -105,8 +105,11 @@ UPDATE site SET room = room - 100 WHERE id IN (4, 5);
 DROP EXTENSION intarray CASCADE;
 DROP OPERATOR FAMILY later USING gin;
 -- what none serves: the index is there, and answers nothing
-CREATE INDEX ON site USING gist (to_tsquery('simple', name));
-ALTER OPERATOR FAMILY tsquery_ops USING gist ADD OPERATOR 20 < (tsquery, tsquery); -- what is stored would not be in that order
+CREATE INDEX ON site USING gist (plainto_tsquery('simple', name));
+ALTER OPERATOR FAMILY tsquery_ops USING gist ADD OPERATOR 20 < (tsquery, tsquery); -- in that order it is stored anew
+UPDATE site SET room = room WHERE id = 1;
+SELECT count(*) FROM site WHERE plainto_tsquery('simple', name) < 'name';
+ALTER OPERATOR FAMILY tsquery_ops USING gist DROP OPERATOR 20 (tsquery, tsquery);
 ALTER OPERATOR FAMILY tsquery_ops USING gist ADD OPERATOR 20 <> (tsquery, tsquery);
 UPDATE site SET room = room WHERE id = 1;
 ALTER OPERATOR FAMILY tsquery_ops USING gist DROP OPERATOR 20 (tsquery, tsquery);

@@ -185,8 +185,8 @@ follow(const tsurugi_altered *altered)
 	}
 	if (altered->anew)
 	{
-		CheckTableNotInUse(relation, "ALTER TYPE");
-		tsurugi_deferred_check_none(altered->relation, "ALTER TYPE");
+		CheckTableNotInUse(relation, CreateCommandName(innermost->tree));
+		tsurugi_deferred_check_none(altered->relation, CreateCommandName(innermost->tree));
 	}
 	if (altered->stored)
 		tsurugi_table_follow(relation, altered->added, altered->retype);
@@ -206,15 +206,16 @@ tsurugi_altered_follow(void)
 	foreach (cell, innermost->shrunk)
 		tsurugi_check_lost_columns(lfirst_oid(cell));
 	innermost->shrunk = NIL;
-	foreach (cell, innermost->compared)
-		tsurugi_check_compared_parts(lfirst_oid(cell));
+	if (innermost->compared != NIL || innermost->regroups)
+	{
+		tsurugi_follow_classes(innermost->compared);
+		CommandCounterIncrement();
+	}
+	innermost->compared = NIL;
+	innermost->regroups = false;
 	for (tsurugi_altered *altered = innermost->altered; altered != NULL; altered = altered->next)
 		follow(altered);
 	innermost->altered = NULL;
-	if (innermost->compared != NIL || innermost->regroups)
-		tsurugi_check_stored_keys();
-	innermost->compared = NIL;
-	innermost->regroups = false;
 }
 
 void
@@ -269,9 +270,9 @@ tsurugi_altered_retype(Oid relation, MemoryContext *caller_out)
 }
 
 void
-tsurugi_altered_begin(tsurugi_ddl_statement *statement)
+tsurugi_altered_begin(tsurugi_ddl_statement *statement, Node *tree)
 {
-	*statement = (tsurugi_ddl_statement){.outer = innermost};
+	*statement = (tsurugi_ddl_statement){.outer = innermost, .tree = tree};
 	innermost = statement;
 }
 

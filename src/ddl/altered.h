@@ -15,6 +15,7 @@ typedef struct tsurugi_altered tsurugi_altered;
 typedef struct tsurugi_ddl_statement
 {
 	struct tsurugi_ddl_statement *outer;
+	Node *tree;
 	MemoryContext context; /* of the lists; made when it is needed */
 	tsurugi_altered *altered;
 	List *shrunk;	 /* relations that have lost columns */
@@ -25,7 +26,7 @@ typedef struct tsurugi_ddl_statement
 } tsurugi_ddl_statement;
 
 /* Around each DDL statement; the end also after an error. */
-extern void tsurugi_altered_begin(tsurugi_ddl_statement *statement);
+extern void tsurugi_altered_begin(tsurugi_ddl_statement *statement, Node *tree);
 extern void tsurugi_altered_end(tsurugi_ddl_statement *statement);
 
 /* The table's storage has to be compared with the catalogs. */

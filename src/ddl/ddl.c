@@ -413,7 +413,7 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	tsurugi_shared_check_command("change definitions");
 	held_back = tsurugi_partition_hold_back(planned->utilityStmt);
 	suspended = tsurugi_moment_suspend(IsA(planned->utilityStmt, AlterTableStmt));
-	tsurugi_altered_begin(&statement);
+	tsurugi_altered_begin(&statement, planned->utilityStmt);
 	PG_TRY();
 	{
 		run_ddl(&utility);

@@ -20,10 +20,11 @@
  * (enum_order.h), who goes by the old order has ended before there can be such a value.
  *
  * Parts of values are compared by the default operator class of their types.  With PostgreSQL an index on such values is
- * silently out of order once there is a new one, or an old one is dropped.  While keys are made of them, it is refused.  So is what
- * would have keys made in another form than they are stored in: of types that nobody notes the users of, as varchar, or by operator
- * classes of other methods, which go by the default order of their types, or are judged by their operators (served.c).  A table that somebody makes meanwhile is not seen here; whoever
- * finds its keys in another form is told so (keys_same.c).
+ * silently out of order once there is a new one; here tables with keys made of them are stored anew.  So are those whose keys
+ * would be made in another form by now for other reasons: by operator classes of other methods, which go by the default order of
+ * their types, or are judged by their operators (served.c).  Where an old one is dropped, and there is none instead, PostgreSQL's index answers with nothing but errors; here
+ * this is refused.  A table that somebody makes meanwhile is not seen here; whoever finds its keys in another form is told
+ * so (keys_same.c).
  */
 #include "postgres.h"
 
@@ -55,6 +56,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/typcache.h"
 
 #include "src/ddl/altered.h"
 #include "src/ddl/rewrite.h"
@@ -63,6 +65,7 @@
 #include "src/value/canonical.h"
 #include "src/value/enum_order.h"
 #include "src/value/gin.h"
+#include "src/value/type_parts.h"
 
 /* A column of a table of ours. */
 typedef struct type_user
@@ -317,6 +320,17 @@ tsurugi_check_new_column(Oid relation, AttrNumber attnum)
 	CacheInvalidateRelcacheAll();
 }
 
+void
+tsurugi_lock_type_users(Oid type)
+{
+	ListCell *cell;
+
+	foreach (cell, sorted_users(type, false))
+		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
+}
+
+/* --- operator classes ------------------------------------------------------------------------- */
+
 Oid
 tsurugi_default_class_type(Oid class)
 {
@@ -341,62 +355,94 @@ tsurugi_default_class_type(Oid class)
 	return input;
 }
 
-static void
-refuse_class(const char *table)
-{
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("cannot change operator classes that keys of table \"%s\" are made by", table),
-					errhint("Drop its indexes first, and make them again afterwards.")));
-}
-
-void
-tsurugi_check_compared_parts(Oid type)
+/* Made of them, and compared by what their default is by now. */
+static bool
+has_parts(Oid type, const List *parts)
 {
 	ListCell *cell;
 
-	foreach (cell, sorted_users(type, false))
-	{
-		const type_user *user = lfirst(cell);
+	foreach (cell, parts)
+		if (tsurugi_type_has_part(type, lfirst_oid(cell)))
+			return true;
+	return false;
+}
 
-		if (user->contains && is_in_key(user, TRACE_ANY))
-			refuse_class(get_rel_name(user->table));
+/* Whether a key has of such values what follows from how they are compared.  *possible: they still can be. */
+static bool
+depends_on_parts(const tsurugi_hidden *hidden, const List *parts, bool *possible)
+{
+	List *values = hidden->gin != NULL ? (List *) hidden->source : list_make1(hidden->source);
+	bool depends = false;
+	ListCell *cell;
+
+	if (!has_trace(hidden, TRACE_ANY))
+		return false;
+	foreach (cell, values)
+	{
+		Oid type = exprType(lfirst(cell));
+		const TypeCacheEntry *entry;
+
+		if (!has_parts(type, parts))
+			continue;
+		depends = true;
+		entry = lookup_type_cache(getBaseType(type), TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC);
+		*possible &= OidIsValid(OidIsValid(hidden->hash) ? entry->hash_proc : entry->cmp_proc);
 	}
+	return depends;
+}
+
+/* An index of it could not be asked, nor filled. */
+static void
+refuse_class(Relation table)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("cannot take away the default operator class that keys of table \"%s\" are made by",
+						   RelationGetRelationName(table)),
+					errhint("Drop its indexes first, and make them again when there is another one.")));
 }
 
 static void
-check_stored_keys(Oid table)
+follow_classes(Oid table, const List *types)
 {
 	Relation relation = tsurugi_is_our_table(table) ? try_table_open(table, AccessShareLock) : NULL;
+	const tsurugi_relation *described;
 	const tg_table *stored;
+	bool depends = false;
+	bool possible = true;
 
 	if (relation == NULL)
 		return;
+	described = tsurugi_relation_describe(relation);
+	for (int i = 0; i < described->source_count; i++)
+		depends |= depends_on_parts(&described->hidden[i], types, &possible);
 	stored = tsurugi_storage_find(table);
-	if (stored != NULL && !tsurugi_storage_has_keys(stored, tsurugi_relation_describe(relation)))
-		refuse_class(RelationGetRelationName(relation));
+	if (!possible)
+		refuse_class(relation);
+	if (depends || (stored != NULL && !tsurugi_storage_has_keys(stored, described)))
+	{
+		LockRelationOid(table, AccessExclusiveLock);
+		CacheInvalidateRelcache(relation);
+		tsurugi_altered_store_anew(table);
+	}
 	table_close(relation, AccessShareLock);
 }
 
 void
-tsurugi_check_stored_keys(void)
+tsurugi_follow_classes(const List *types)
 {
-	Relation tables = table_open(ForeignTableRelationId, AccessShareLock);
-	SysScanDesc scan = systable_beginscan(tables, InvalidOid, false, NULL, 0, NULL);
+	Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
+	List *tables = NIL;
 	HeapTuple tuple;
-
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		check_stored_keys(((Form_pg_foreign_table) GETSTRUCT(tuple))->ftrelid);
-	systable_endscan(scan);
-	table_close(tables, AccessShareLock);
-}
-
-void
-tsurugi_lock_type_users(Oid type)
-{
 	ListCell *cell;
 
-	foreach (cell, sorted_users(type, false))
-		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		tables = lappend_oid(tables, ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftrelid);
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	list_sort(tables, list_oid_cmp); /* in which all lock them */
+	foreach (cell, tables)
+		follow_classes(lfirst_oid(cell), types);
 }
 
 /* --- ALTER TYPE ... ADD VALUE ----------------------------------------------------------------- */

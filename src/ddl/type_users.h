@@ -33,11 +33,11 @@ extern void tsurugi_check_altered_column(Oid relation, AttrNumber attnum);
 /* The type of a default operator class of B-trees or hash, which may not be visible yet; InvalidOid: it is something else. */
 extern Oid tsurugi_default_class_type(Oid class);
 
-/* Refuses that values of the type are compared in another way while keys are made of what they are parts of.  At the end of a statement. */
-extern void tsurugi_check_compared_parts(Oid type);
-
-/* The same of tables whose keys would be made in another form than they are stored in.  When all storages have followed. */
-extern void tsurugi_check_stored_keys(void);
+/*
+ * Types have got, or lost, default operator classes: tables whose keys are made in another way by now are locked, and noted to be stored
+ * anew.  At the end of a statement.
+ */
+extern void tsurugi_follow_classes(const List *types);
 
 /* Keeps everybody else out of our tables that have columns of the type, or with it as a part. */
 extern void tsurugi_lock_type_users(Oid type);

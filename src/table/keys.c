@@ -33,6 +33,7 @@
 #include "src/value/gin.h"
 #include "src/value/key_form.h"
 #include "src/value/served.h"
+#include "src/value/type_parts.h"
 
 /* The operator class of a column of an index. */
 static Oid
@@ -173,6 +174,8 @@ place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column
 							 .stored = *codec};
 	bool is_made = form->canonical || form->cover || form->hashed;
 
+	if (OidIsValid(form->comparison) || OidIsValid(form->hash))
+		tsurugi_type_refresh_parts(codec->type);
 	if (form->hashed)
 		tsurugi_codec_init_type(&source.stored, INT8OID, -1, InvalidOid);
 	else if (is_made)
