@@ -120,7 +120,7 @@ note_conditions(const AlterTableCmd *command, Wishes *wishes)
 	}
 }
 
-/* What says how a heap lies on the disk, and nothing else: no meaning here, as in CREATE TABLE.  The access method is the one it has. */
+/* What says how a heap lies on the disk, and nothing else: no meaning here, as in CREATE TABLE. */
 static bool
 is_about_storage(const AlterTableCmd *command)
 {
@@ -133,13 +133,20 @@ is_about_storage(const AlterTableCmd *command)
 			tsurugi_check_tablespace(command->name);
 			return true;
 		case AT_ResetRelOptions:
-		case AT_SetAccessMethod:
 		case AT_SetLogged:
 		case AT_SetUnLogged:
 			return true;
 		default:
 			return false;
 	}
+}
+
+/* What is the case already: the access method is the one that it has, and what a foreign table cannot have is not on. */
+static bool
+is_so(const AlterTableCmd *command)
+{
+	return command->subtype == AT_SetAccessMethod || command->subtype == AT_DisableRowSecurity ||
+		   command->subtype == AT_NoForceRowSecurity;
 }
 
 /* ADD COLUMN IF NOT EXISTS of one that does: PostgreSQL passes it over, with all that is said of it. */
@@ -173,7 +180,8 @@ static void
 strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *command, Wishes *wishes, List **commands)
 {
 	pass_over_column(relation, command);
-	if (is_about_storage(command) || tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
+	if (is_about_storage(command) || is_so(command) ||
+		tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
 		return;
 	if (command->subtype == AT_AlterConstraint)
 	{

@@ -141,3 +141,8 @@ ALTER TABLE squeezed ALTER u SET COMPRESSION default;
 ROLLBACK;
 SELECT attcompression FROM pg_attribute WHERE attrelid = 'squeezed'::regclass AND attname = 'u';
 DROP TABLE squeezed, squeezed_alike;
+-- row security that is off stays so
+CREATE TABLE insecure (a int);
+ALTER TABLE insecure DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE insecure DISABLE ROW LEVEL SECURITY, ADD b int DEFAULT 1;
+SELECT * FROM insecure;
