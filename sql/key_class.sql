@@ -126,6 +126,8 @@ SELECT one FROM things WHERE one = '(blue,2,)'::painted;
 SELECT list FROM things WHERE list = ARRAY['(red,1,)'::painted];
 EXPLAIN (COSTS OFF) SELECT one FROM things WHERE one = '(blue,2,)'::painted;
 ALTER TYPE painted DROP ATTRIBUTE n;
+SELECT list FROM things WHERE list = ARRAY['(red,)'::painted];
+SELECT one FROM things WHERE one = '(blue,)'::painted;
 
 SET client_min_messages = warning;
 DROP SERVER key_class CASCADE;

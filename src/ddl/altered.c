@@ -147,7 +147,7 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 		tsurugi_deferred_check_none(object_id, "TRUNCATE");
 	else if (class_id == RelationRelationId && access == OAT_POST_CREATE && sub_id > 0 && innermost != NULL)
 	{
-		tsurugi_check_new_column(object_id, (AttrNumber) sub_id);
+		tsurugi_follow_new_column(object_id, (AttrNumber) sub_id);
 		if (tsurugi_is_our_table(object_id))
 			note_added_column(object_id, sub_id);
 	}
@@ -204,7 +204,7 @@ tsurugi_altered_follow(void)
 		return;
 	CommandCounterIncrement();
 	foreach (cell, innermost->shrunk)
-		tsurugi_check_lost_columns(lfirst_oid(cell));
+		tsurugi_follow_lost_columns(lfirst_oid(cell));
 	innermost->shrunk = NIL;
 	if (innermost->compared != NIL || innermost->regroups)
 	{

@@ -14,10 +14,10 @@
  *   get a new condition, a composite type that is one no other types of its
  *   columns.
  *
- * While keys are made of a composite type's columns (canonical.h), it can lose none of them, whatever takes
- * them away: a DROP of their type, or the parent of a table whose rows they are.  And it gets none that
- * the keys could not be made of.  One that is not in the order of its bytes ends that of the keys: as with enums
- * (enum_order.h), who goes by the old order has ended before there can be such a value.
+ * Keys that are made of a composite type's columns (canonical.h) are made anew, with the table, where it loses one of them, whatever
+ * takes that away: a DROP of its type, or the parent of a table whose rows they are.  (PostgreSQL leaves indexes as they are.)  So they are
+ * where it gets one that no such bytes are known of.  One that is not in the order of its bytes ends that of the keys: as
+ * with enums (enum_order.h), who goes by the old order has ended before there can be such a value.
  *
  * Parts of values are compared by the default operator class of their types.  With PostgreSQL an index on such values is
  * silently out of order once there is a new one; here tables with keys made of them are stored anew.  So are those whose keys
@@ -217,19 +217,32 @@ tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement)
 		refuse(type, linitial(users));
 }
 
-void
-tsurugi_check_lost_columns(Oid relation)
+static void
+store_anew(Oid table)
 {
-	Oid type = get_rel_type_id(relation);
+	LockRelationOid(table, AccessExclusiveLock);
+	CacheInvalidateRelcacheByRelid(table);
+	tsurugi_altered_store_anew(table);
+}
+
+/* Where keys have this of the values. */
+static void
+store_keys_anew(const List *users, Trace trace)
+{
 	ListCell *cell;
 
-	if (!OidIsValid(type))
-		return;
-	foreach (cell, sorted_users(type, true))
-	{
-		if (is_in_key(lfirst(cell), TRACE_ANY))
-			refuse(type, lfirst(cell));
-	}
+	foreach (cell, users)
+		if (is_in_key(lfirst(cell), trace))
+			store_anew(((type_user *) lfirst(cell))->table);
+}
+
+void
+tsurugi_follow_lost_columns(Oid relation)
+{
+	Oid type = get_rel_type_id(relation);
+
+	if (OidIsValid(type))
+		store_keys_anew(sorted_users(type, true), TRACE_ANY);
 }
 
 /* A column as it is going to be, which is not visible yet. */
@@ -277,24 +290,8 @@ tsurugi_check_altered_column(Oid relation, AttrNumber attnum)
  * back.  Then what they have in the new column is of a type that it may not have in the end.  So tables with such keys are stored
  * anew, and what is kept goes with the storage.
  */
-static void
-store_ranked_anew(const List *users)
-{
-	ListCell *cell;
-
-	foreach (cell, users)
-	{
-		const type_user *user = lfirst(cell);
-
-		if (!is_in_key(user, TRACE_RANKS))
-			continue;
-		LockRelationOid(user->table, AccessExclusiveLock);
-		tsurugi_altered_store_anew(user->table);
-	}
-}
-
 void
-tsurugi_check_new_column(Oid relation, AttrNumber attnum)
+tsurugi_follow_new_column(Oid relation, AttrNumber attnum)
 {
 	Oid type = get_rel_type_id(relation);
 	List *users = OidIsValid(type) ? sorted_users(type, true) : NIL;
@@ -302,7 +299,7 @@ tsurugi_check_new_column(Oid relation, AttrNumber attnum)
 	FormData_pg_attribute column;
 	ListCell *cell;
 
-	store_ranked_anew(users);
+	store_keys_anew(users, TRACE_RANKS);
 	foreach (cell, users)
 	{
 		if (!is_in_key(lfirst(cell), TRACE_BYTES))
@@ -312,12 +309,13 @@ tsurugi_check_new_column(Oid relation, AttrNumber attnum)
 		return;
 	column = column_to_be(relation, attnum);
 	if (!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, false, &ordered))
-		refuse(type, linitial(users));
-	if (ordered)
-		return;
-	foreach (cell, users)
-		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
-	CacheInvalidateRelcacheAll();
+		store_keys_anew(users, TRACE_BYTES);
+	else if (!ordered)
+	{
+		foreach (cell, users)
+			LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
+		CacheInvalidateRelcacheAll();
+	}
 }
 
 void
@@ -419,11 +417,7 @@ follow_classes(Oid table, const List *types)
 	if (!possible)
 		refuse_class(relation);
 	if (depends || (stored != NULL && !tsurugi_storage_has_keys(stored, described)))
-	{
-		LockRelationOid(table, AccessExclusiveLock);
-		CacheInvalidateRelcache(relation);
-		tsurugi_altered_store_anew(table);
-	}
+		store_anew(table);
 	table_close(relation, AccessShareLock);
 }
 

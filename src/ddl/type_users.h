@@ -15,14 +15,14 @@ extern void tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDoma
 /* Refuses to change the type of a column of this relation, or composite type, if a table of ours stores its rows. */
 extern void tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement);
 
-/* Refuses that the relation, whose rows keys are made of, has lost a column.  At the end of a statement. */
-extern void tsurugi_check_lost_columns(Oid relation);
+/* The relation has lost a column: tables whose keys are made of its rows are stored anew.  At the end of a statement. */
+extern void tsurugi_follow_lost_columns(Oid relation);
 
 /*
- * The same of a new column that keys cannot be made of; if it is in no order, nobody else goes by that of keys any more.  Tables
- * whose keys rank such rows are stored anew.  Before the column is visible: the keys are described without it.
+ * The relation gets a column: likewise, where keys rank its rows, or would have to from then on.  If the column is in no order, nobody
+ * goes by that of keys any more.  Before it is visible: the keys are described without it.
  */
-extern void tsurugi_check_new_column(Oid relation, AttrNumber attnum);
+extern void tsurugi_follow_new_column(Oid relation, AttrNumber attnum);
 
 /*
  * Refuses another type of a column, also where it comes from a parent or a table's type.  Before it is visible.
