@@ -44,6 +44,7 @@
 #include "runtime/storage/tax.h"
 #include "runtime/storage/value.h"
 #include "runtime/txn/author.h"
+#include "runtime/txn/carry.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/process_txn.h"
 #include "runtime/txn/rival.h"

@@ -322,6 +322,20 @@ tg_preserve_unlock(void)
 	tg_latch_release(&shared->latch);
 }
 
+bool
+tg_preserve_has_table(const tg_table *table)
+{
+	bool found = false;
+
+	if (tg_preserve_is_empty())
+		return false;
+	tg_preserve_lock();
+	for (const tg_preserve *entry = tg_preserve_first(); entry != NULL && !found; entry = entry->next)
+		found = tg_areas_has_table(entry->areas, table);
+	tg_preserve_unlock();
+	return found;
+}
+
 tg_preserve *
 tg_preserve_first(void)
 {

@@ -163,6 +163,9 @@ extern tg_preserve *tg_preserve_new(tg_session *session);
 /* One that was not listed: frees it with its areas. */
 extern void tg_preserve_free(tg_session *session, tg_preserve *entry);
 
+/* Whether the table is preserved, or was by a LONG that has ended and is still listed. */
+extern bool tg_preserve_has_table(const tg_table *table);
+
 /* Frees what was dropped and is not pinned.  The collector, and who ends a LONG.  Outside an epoch. */
 extern void tg_preserve_tidy(tg_session *session);
 

@@ -27,7 +27,7 @@ extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, cons
 extern int tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const tsurugi_retype *retype);
 
 /*
- * Writes the rows into a fresh storage: chunks full, indexes without gaps.  In
+ * Writes the rows into a fresh storage: chunks full, indexes without gaps; with what older snapshots see.  In
  * the order of an index that has all rows, or as they are stored (InvalidOid).
  */
 extern void tsurugi_table_compact(Relation relation, Oid order);

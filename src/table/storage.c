@@ -8,15 +8,16 @@
  *
  *	            at abort                         at commit
  *	CREATED     taken out                        -
- *	REPLACED    the old one is put back          the old one is given up
+ *	REPLACED    the old one is put back          the old one is given up; garbage of the new one's past is the collector's
  *	INDEXED     the index is dropped             -
  *	UNINDEXED   it is unique again               the index is dropped
  *	DROPPED     -                                taken out
  *	DATABASE    -                                all of it taken out
  *
- * Snapshots from before a replacement find nothing in the fresh storage.  PostgreSQL has
- * them see an empty table after its own rewrites; here, where rows are stored anew for more than it does that for,
- * they fail (tsurugi_snapshot_of).
+ * Snapshots from before a replacement find in the fresh storage what they would have found in the old one, if that keeps the
+ * past (store_anew.c), and else nothing.  PostgreSQL has them see an empty table then; here, where rows are stored anew for more
+ * than it does that for, they fail (tsurugi_snapshot_of).  So they do if a LONG that has ended has preserved the table, and may
+ * still be listed (L3, S4): its areas are the old storage's.  One that has not ended has a lock on the table.
  *
  * A change belongs to the subtransaction it was made in, and goes to the
  * parent when that commits; CREATED belongs to the one that created the
@@ -62,6 +63,8 @@ typedef struct Change
 	tg_table *old;	  /* REPLACED: with the map's reference; INDEXED, UNINDEXED: with one of ours */
 	tg_index *index;  /* INDEXED, UNINDEXED: with a reference */
 	bool was_retired; /* UNINDEXED: before */
+	bool keeps_past;  /* REPLACED */
+	tg_write_log *garbage;
 } Change;
 
 static Change *changes; /* in TopTransactionContext */
@@ -78,6 +81,8 @@ make_change(ChangeKind kind, SubTransactionId part, Oid database, Oid relation)
 	change->relation = relation;
 	change->old = NULL;
 	change->index = NULL;
+	change->keeps_past = false;
+	change->garbage = NULL;
 	return change;
 }
 
@@ -206,16 +211,29 @@ tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 }
 
 void
-tsurugi_storage_replace(Relation relation, tg_table *fresh)
+tsurugi_storage_replace(Relation relation, tg_table *fresh, bool keeps_past)
 {
 	Change *change;
 
 	tsurugi_check_may_replace(relation);
 	change = make_change(CHANGE_REPLACED, GetCurrentSubTransactionId(), MyDatabaseId, RelationGetRelid(relation));
 	change->old = put_table(relation, fresh);
+	change->keeps_past = keeps_past;
 	if (change->old == NULL)
 		change->kind = CHANGE_CREATED;
+	else if (keeps_past)
+		fresh->stored = change->old->stored;
 	note_change(change);
+}
+
+tg_write_log **
+tsurugi_storage_garbage(Relation relation)
+{
+	Change *change = changes;
+
+	while (change->kind != CHANGE_REPLACED || change->relation != RelationGetRelid(relation))
+		change = change->next;
+	return &change->garbage;
 }
 
 /* With references, for ends do not come in the order of lives. */
@@ -277,7 +295,7 @@ tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_
 		Relation relation = lfirst(cell);
 		const tsurugi_relation *described = tsurugi_relation_get(relation);
 
-		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described, true));
+		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described, true), false);
 	}
 }
 
@@ -303,6 +321,7 @@ take_back(const Change *change)
 		give_up(tg_catalog_take(tsurugi_session(), change->database, change->relation));
 	else if (change->kind == CHANGE_REPLACED)
 	{
+		tg_write_log_destroy(tsurugi_session(), change->garbage);
 		/* replacing what is there takes no memory */
 		if (tg_catalog_put(tsurugi_session(), change->database, change->relation, change->old, &fresh) != TG_OK)
 			elog(PANIC, "could not put the storage of relation %u back", change->relation);
@@ -341,7 +360,8 @@ finish(const Change *change, tg_time time)
 			break;
 		case CHANGE_REPLACED:
 			table = tg_catalog_find(change->database, change->relation);
-			if (table != NULL) /* else it was dropped then */
+			/* NULL: it was dropped then */
+			if (table != NULL && !(change->keeps_past && !tg_preserve_has_table(change->old)))
 				tg_store_relaxed(&table->stored, time);
 			go(change->old, time);
 			break;
@@ -374,6 +394,17 @@ has_replaced(void)
 		if (change->kind == CHANGE_REPLACED || change->kind == CHANGE_DROPPED)
 			return true;
 	return false;
+}
+
+/* Before any write to the new storages is committed: carry.c, 4. */
+void
+tsurugi_storage_begin_commit(void)
+{
+	for (Change *change = changes; change != NULL; change = change->next)
+	{
+		tg_carried_give(change->garbage);
+		change->garbage = NULL;
+	}
 }
 
 void

@@ -29,8 +29,13 @@ extern tg_table *tsurugi_storage_make(Relation relation, const tsurugi_relation 
 /* Whether a storage has the keys and indexes of a description.  It may have more. */
 extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *described);
 
-/* Puts it in the place of the relation's, which is exclusively locked.  Takes the reference over. */
-extern void tsurugi_storage_replace(Relation relation, tg_table *fresh);
+/*
+ * Puts it in the place of the relation's, which is exclusively locked.  Takes the reference over.  keeps_past: older
+ * snapshots are going to find in it what they would have found before; of which there is garbage, noted in the log that the
+ * second one names then (txn/carry.h).
+ */
+extern void tsurugi_storage_replace(Relation relation, tg_table *fresh, bool keeps_past);
+extern tg_write_log **tsurugi_storage_garbage(Relation relation);
 
 /*
  * A new, empty index of the relation's storage (nobody else writes: ShareLock; or it is not valid yet); and
@@ -47,8 +52,9 @@ extern void tsurugi_storage_drop_database(Oid database);
 /* FdwRoutine: fresh, empty storages. */
 extern void tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_sequences);
 
-/* For transaction.c: ends, after the store's own transaction; whether there is anything to end. */
+/* For transaction.c: what comes before the store's own transaction commits; ends, after it; whether there is anything to end. */
 extern bool tsurugi_storage_is_changed(void);
+extern void tsurugi_storage_begin_commit(void);
 extern void tsurugi_storage_end(bool committed);
 extern void tsurugi_storage_end_part(SubTransactionId part, SubTransactionId parent, bool committed);
 

@@ -479,6 +479,8 @@ end_transaction(bool committed)
 	uint64_t writes = 0;
 
 	tsurugi_mixed_end(committed);
+	if (committed)
+		tsurugi_storage_begin_commit();
 	if (is_shared)
 		note_tax(tsurugi_session(), writes_noted, true);
 	else if (own_txn != NULL)

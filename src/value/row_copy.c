@@ -26,6 +26,7 @@ tsurugi_row_copy_init(tsurugi_row_copy *copy, const tsurugi_relation *described,
 						  (whole || bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, attributes));
 	copy->capacity = STRINGS_FIRST;
 	copy->strings = palloc(copy->capacity);
+	copy->used = 0;
 }
 
 /* A string out of line is the caller's own then, as far as there is room. */

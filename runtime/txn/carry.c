@@ -1,0 +1,258 @@
+/*
+ * carry.c
+ *	  Rows that are stored anew take their past with them.
+ *
+ *	  old storage							new storage
+ *	  head --> v3 [9, ref T)				head --> w4 [ref T, NEVER)	T's own write, made again
+ *				v2 [7, 9)	somebody reads			 w3 [9, ref T)
+ *				v1 [4, 7)	at 5					 w1 [4, 7)
+ *				v0 [2, 4)	nobody does
+ *
+ * Committed versions keep their times, so V1 and V2 say of the new storage what they said of the old one, for every
+ * snapshot, and whoever has read in the new one is validated (S1, S2) by the times that changes had in the old one.  No
+ * commit is needed to make them visible, and none to take them back: the new storage as a whole is there or not.
+ *
+ * 1. What is carried is what the readings, gathered when nobody else could write any more, do not miss (G2, G3): who reads
+ *	  later reads at one of these times, or at a later one.  Of versions that follow each other without gaps in time, in one life,
+ *	  those that are missed are left out, as pruning would cut them out (prune.c, 3 and 4); a dead one, or one that is LIFE_NEW,
+ *	  goes only at the horizon, and with it all below.
+ * 2. A row keeps its key, so its lives share a row here, too.  A dead row is carried with its key: who inserts that finds it (W3).
+ * 3. A copy (relocate.c) is what it was made from, settled before every snapshot: TG_TIME_FIRST, and nothing below.  So is
+ *	  what is being copied at this moment, which is the newest: it has not ended.  But if the copy has ended since, and was cut
+ *	  out, what it was made from is there for somebody who reads before the copying: that is its end then.
+ * 4. What has ended is garbage one day, of which there has to be an entry of a log.  These entries are given before any
+ *	  other log that has to do with the new storage: those of a row are at hand together (prune.c, 8), because all of these are due
+ *	  at the time of giving, which is before every later commit's.
+ * 5. Own writes are not carried.  The host makes them again, on top of what is, as writes: they are its to commit, or to undo.
+ * 6. An UPDATE of the key names its successor for READ COMMITTED (W5), whose statement has a snapshot from before that UPDATE and is past
+ *	  the host's lock: so it has not let the host write the table anew.  Names of rows are left out.
+ */
+#include "runtime/txn/carry.h"
+
+#include "runtime/storage/collector.h"
+#include "runtime/txn/txn_internal.h"
+
+#define LOOKS_PER_EPOCH 4096 /* at heads of rows */
+
+const tg_past tg_past_settled = {.begin = TG_TIME_FIRST, .end = TG_TIME_NEVER};
+
+void
+tg_carrier_init(tg_carrier *carrier, tg_session *session, tg_table *from, tg_table *to, uint32_t txn,
+				tg_write_log **garbage)
+{
+	carrier->session = session;
+	carrier->from = from;
+	carrier->to = to;
+	carrier->txn = txn;
+	carrier->garbage = garbage;
+	tg_readings_gather(&carrier->readings);
+}
+
+/* --- what there is ---------------------------------------------------------------------- */
+
+/* The header of a row's newest version, or NULL: it has no version, or a settled one. */
+static const tg_header *
+newest_header(const tg_carrier *carrier, uint32_t row)
+{
+	tg_version head = tg_load_acquire(tg_row_head(carrier->from, row));
+	const tg_header *headers;
+
+	if (tg_head_is_closed(head) || head == TG_VERSION_NONE)
+		return NULL;
+	headers = tg_chunk_headers(tg_version_chunk(head));
+	return headers != NULL ? headers + tg_version_slot(head) : NULL;
+}
+
+void
+tg_carrier_look(const tg_carrier *carrier, const uint32_t *rows, unsigned count, bool *has_past_out)
+{
+	tg_epoch_enter(carrier->session);
+	for (unsigned i = 0; i < count; i++)
+	{
+		const tg_header *header = newest_header(carrier, rows[i]);
+
+		/* a reference is later than any time */
+		has_past_out[i] = header != NULL && (tg_load_acquire(&header->begin) > carrier->readings.horizon ||
+											 tg_load_acquire(&header->end) != TG_TIME_NEVER ||
+											 tg_load_acquire(&header->older) != TG_VERSION_NONE);
+	}
+	tg_epoch_leave(carrier->session);
+}
+
+/*
+ * The times of a version as others see them.  False: nobody does, or will, but perhaps its own transaction.  is_newest: nothing
+ * was above it.
+ */
+static bool
+take_times(const tg_carrier *carrier, const tg_header *header, bool is_newest, tg_past *past, bool *own_inout)
+{
+	tg_fate began = tg_time_resolve(&header->begin, carrier->txn, &past->begin);
+	tg_fate ended = tg_time_resolve(&header->end, carrier->txn, &past->end);
+
+	past->life = tg_load_relaxed(&header->life) & (TG_LIFE_NEW | TG_LIFE_SEVERAL);
+	past->successor = tg_load_relaxed(&header->successor) == TG_SUCCESSOR_ELSEWHERE ? TG_SUCCESSOR_ELSEWHERE : 0;
+	*own_inout |= began == TG_FATE_OWN || ended == TG_FATE_OWN;
+	if (ended != TG_FATE_AT || tg_time_is_open(past->end) || (is_newest && tg_header_has_copy(header)))
+	{
+		past->end = TG_TIME_NEVER;
+		past->successor = 0;
+	}
+	if (tg_header_is_copy(header)) /* 3 */
+	{
+		past->begin = TG_TIME_FIRST;
+		return true;
+	}
+	return began == TG_FATE_AT && past->begin < TG_TIME_UNLINKED;
+}
+
+unsigned
+tg_carrier_past(const tg_carrier *carrier, uint32_t row, tg_past *past, unsigned capacity, bool *own_out)
+{
+	tg_version head = tg_load_acquire(tg_row_head(carrier->from, row));
+	tg_version version = head;
+	uint32_t life_above = TG_LIFE_NEW; /* what is above nothing is not replaced */
+	unsigned count = 0;
+
+	*own_out = false;
+	if (tg_head_is_closed(head))
+		return 0;
+	while (version != TG_VERSION_NONE)
+	{
+		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+		tg_past one = tg_past_settled;
+
+		if (header != NULL)
+			header += tg_version_slot(version);
+		if (header == NULL || take_times(carrier, header, version == head, &one, own_out))
+		{
+			bool replaced = (life_above & TG_LIFE_NEW) == 0;
+
+			if (one.end <= carrier->readings.horizon)
+				break;
+			if (!replaced || (one.life & TG_LIFE_NEW) != 0 || !tg_readings_miss(&carrier->readings, one.begin, one.end))
+			{
+				one.version = version;
+				one.is_last = !replaced && one.end != TG_TIME_NEVER;
+				if (count < capacity)
+					past[count] = one;
+				count++;
+			}
+		}
+		life_above = one.life;
+		if (header == NULL || tg_header_is_copy(header))
+			break;
+		version = tg_load_acquire(&header->older);
+	}
+	return count;
+}
+
+bool
+tg_carrier_find_ended(const tg_carrier *carrier, const tg_snapshot *snapshot, uint32_t *row_inout)
+{
+	uint32_t end = tg_load_acquire(&carrier->from->row_next);
+	bool found = false;
+
+	tg_epoch_enter(carrier->session);
+	for (unsigned i = 0; !found && i < LOOKS_PER_EPOCH && *row_inout < end; i++)
+	{
+		tg_version version;
+		tg_wait wait;
+		bool own;
+
+		found = newest_header(carrier, *row_inout) != NULL &&
+				tg_txn_read(snapshot, carrier->from, *row_inout, &version, &wait) != TG_OK &&
+				tg_carrier_past(carrier, *row_inout, NULL, 0, &own) > 0;
+		*row_inout += !found;
+	}
+	if (*row_inout == end)
+		*row_inout = TG_ROW_MAX;
+	tg_epoch_leave(carrier->session);
+	return found;
+}
+
+/* --- storing it --------------------------------------------------------------------------- */
+
+/* 4. */
+static void
+note_garbage(const tg_carrier *carrier, const tg_past *past, tg_version version, uint32_t row)
+{
+	const tg_log_entry entry = {
+		.version = version, .count = row, .kind = past->is_last ? TG_WRITE_DELETE : TG_WRITE_UPDATE};
+	tg_status status = tg_write_log_carry(carrier->session, carrier->garbage, carrier->to, &entry);
+
+	tg_assert(status == TG_OK); /* there is room */
+	(void) status;
+}
+
+/* On top of what the row has; begin last, for those who come by the chunk. */
+static void
+link_version(const tg_past *past, tg_version version, tg_version older, tg_version *head)
+{
+	tg_header *header = tg_version_header(version);
+
+	tg_store_relaxed(&header->life, past->life);
+	tg_store_relaxed(&header->successor, past->successor);
+	tg_store_relaxed(&header->end, past->end);
+	tg_store_release(&header->older, older);
+	if (past->begin != TG_TIME_FIRST || past->end != TG_TIME_NEVER || older != TG_VERSION_NONE)
+		tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
+	tg_store_release(&header->begin, past->begin);
+	tg_store_release(head, version);
+}
+
+static tg_status
+store(const tg_carrier *carrier, const tg_past *past, const void *key, size_t key_bytes, const tg_value *values,
+	  const bool *nulls, uint32_t *row_inout)
+{
+	bool is_first = *row_inout == TG_ROW_MAX;
+	tg_version older = TG_VERSION_NONE;
+	tg_version version;
+	tg_version *head;
+	tg_status status = TG_OK;
+
+	if (past->end != TG_TIME_NEVER)
+		status = tg_write_log_reserve(carrier->session, carrier->garbage, carrier->to, TG_DATA);
+	if (status == TG_OK && is_first)
+		status = tg_row_take(carrier->session, carrier->to, TG_DATA, row_inout);
+	if (status == TG_OK)
+		status = tg_slot_take(carrier->session, carrier->to, TG_DATA, &version);
+	if (status != TG_OK)
+		return status;
+	status = tg_version_store(carrier->session, version, *row_inout, values, nulls, TG_DATA);
+	if (status != TG_OK)
+	{
+		tg_slot_give(carrier->session, version);
+		return status;
+	}
+	head = tg_row_head(carrier->to, *row_inout);
+	if (!is_first)
+		older = tg_load_relaxed(head);
+	link_version(past, version, older, head);
+	if (past->end != TG_TIME_NEVER)
+		note_garbage(carrier, past, version, *row_inout);
+	else
+		tg_fetch_add_relaxed(&carrier->to->row_count, 1);
+	if (!is_first || carrier->to->index == NULL)
+		return TG_OK;
+	return tg_btree_insert(carrier->session, carrier->to->index, key, key_bytes, row_inout, TG_DATA);
+}
+
+tg_status
+tg_carrier_store(const tg_carrier *carrier, const tg_past *past, const void *key, size_t key_bytes,
+				 const tg_value *values, const bool *nulls, uint32_t *row_inout)
+{
+	tg_status status;
+
+	tg_epoch_enter(carrier->session);
+	status = store(carrier, past, key, key_bytes, values, nulls, row_inout);
+	tg_epoch_leave(carrier->session);
+	return status;
+}
+
+void
+tg_carried_give(tg_write_log *garbage)
+{
+	if (garbage != NULL)
+		garbage->ended = tg_load_seq_cst(tg_clock);
+	tg_collector_give(garbage);
+}
