@@ -62,9 +62,8 @@ struct tsurugi_covers
 };
 
 void
-tsurugi_covers_init(tsurugi_scan *scan, ForeignScan *plan)
+tsurugi_covers_init(tsurugi_scan *scan, const List *sought)
 {
-	const List *sought = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
 	tsurugi_covers *covers = palloc0(sizeof(*covers));
 	int count = scan->shape.covers;
 

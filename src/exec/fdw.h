@@ -19,7 +19,8 @@ typedef enum tsurugi_way
 {
 	TSURUGI_WAY_TABLE, /* the whole table, chunk by chunk */
 	TSURUGI_WAY_KEY,   /* one row, by its whole primary key; several, one after the other */
-	TSURUGI_WAY_RANGE  /* a range of an index, in order; several, one after the other */
+	TSURUGI_WAY_RANGE, /* a range of an index, in order; several, one after the other */
+	TSURUGI_WAY_ARMS   /* rows and ranges of several indexes, one after the other, for the arms of an OR (or_scan.c) */
 } tsurugi_way;
 
 /* One end of a range, on the column of the index after those that are fixed. */
@@ -31,7 +32,7 @@ typedef enum tsurugi_bound
 } tsurugi_bound;
 
 /*
- * What a ForeignScan's fdw_private says: list_make4 of integer lists, in this
+ * What a ForeignScan's fdw_private says: list_make5 of lists, in this
  * order.  A cached plan is copied, so it holds nothing but nodes.
  */
 typedef enum tsurugi_private
@@ -39,20 +40,22 @@ typedef enum tsurugi_private
 	TSURUGI_PRIVATE_SHAPE,	 /* the integers of tsurugi_shape, in their order */
 	TSURUGI_PRIVATE_COLUMNS, /* attribute numbers that are read, ascending */
 	TSURUGI_PRIVATE_SET,	 /* direct UPDATE: attribute numbers that are set */
-	TSURUGI_PRIVATE_SOUGHT /* RANGE, of conditions on keys (USING gin) or covers: the column of the index, the operator */
+	TSURUGI_PRIVATE_SOUGHT, /* RANGE, of conditions on keys (USING gin) or covers: the column of the index, the operator */
+	TSURUGI_PRIVATE_ARMS /* ARMS, of each: shape, sought, whether the index leaves out all rows that its conditions do not hold for */
 } tsurugi_private;
 
 /*
  * fdw_exprs holds, in this order: the values of the fixed columns (arrays, where
  * that is what fixes them; nothing for IS NULL), the low bound, the high bound, each with its further columns' values; what
- * covers are compared with; what is to be near, and, behind all of these values, the distance from it; of direct modifications
- * the condition, the conditions that the key answers, the new values (UPDATE); each where the shape says that there is one.
+ * covers are compared with; what is to be near, and, behind all of these values, the distance from it; of ARMS a list for each, of its
+ * conditions and then of the same; of direct modifications the condition, the conditions that the key answers, the new values (UPDATE);
+ * each where the shape says that there is one.
  */
 typedef struct tsurugi_shape
 {
 	int way;		 /* tsurugi_way */
 	int index;		 /* the Oid of KEY's and RANGE's */
-	int fixed_count; /* leading columns that are compared for equality; of an index USING gin: conditions */
+	int fixed_count; /* leading columns that are compared for equality; of an index USING gin: conditions; of ARMS: they */
 	int arrays;		 /* those of them that may have any value of an array: bit by column */
 	int nulls;		 /* those of them that are to be NULL */
 	int low;		 /* tsurugi_bound */

@@ -139,7 +139,7 @@ plan_number(const tsurugi_shape *shape, List *key_values, const List *sought)
 {
 	ListCell *cell;
 
-	if (shape->way == TSURUGI_WAY_TABLE || shape->arrays != 0 || sought != NIL)
+	if (shape->way == TSURUGI_WAY_TABLE || shape->way == TSURUGI_WAY_ARMS || shape->arrays != 0 || sought != NIL)
 		return 0;
 	foreach (cell, key_values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))
@@ -175,6 +175,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 	List *set = NIL;
 	List *values = NIL;
 	List *sought;
+	List *arms;
 	tsurugi_shape shape;
 	ListCell *cell;
 	ListCell *cell2;
@@ -205,6 +206,8 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 
 	tsurugi_shape_from_list(list_nth(scan->fdw_private, TSURUGI_PRIVATE_SHAPE), &shape);
 	sought = list_nth(scan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
+	arms = list_nth(scan->fdw_private, TSURUGI_PRIVATE_ARMS);
+	pull_varattnos((Node *) scan->fdw_exprs, resultRelation, &attributes);
 	shape.direct = plan->operation;
 	shape.condition = scan->scan.plan.qual != NIL;
 	shape.counts = plan->canSetTag;
@@ -227,7 +230,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 		RelationClose(relation);
 	}
 	scan->fdw_exprs = list_concat(scan->fdw_exprs, values);
-	scan->fdw_private = list_make4(tsurugi_shape_to_list(&shape), columns, set, sought);
+	scan->fdw_private = list_make5(tsurugi_shape_to_list(&shape), columns, set, sought, arms);
 	scan->scan.plan.qual = NIL;
 	scan->scan.plan.targetlist = placeholders(scan->scan.plan.targetlist, outerPlan(plan) == &scan->scan.plan);
 	scan->operation = plan->operation;

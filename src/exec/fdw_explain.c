@@ -6,6 +6,12 @@
  *	Key Cond: (id > 10)								of a secondary index: Index Name, Index Cond
  *	Tsurugi Source: in place, 2 batches				with ANALYZE
  *
+ *	Tsurugi Scan: arms of an OR, in place			an arm after the other
+ *	  Arm: key look-up
+ *	    Key Cond: (id > 10)
+ *	    Rows: 7										with ANALYZE, of all executions of the node; and how many an earlier arm had
+ *	    Rows Removed by Earlier Arms: 3
+ *
  * Without ANALYZE nothing is shown that depends on the contents of the table.
  */
 #include "postgres.h"
@@ -22,6 +28,7 @@
 #include "utils/ruleutils.h"
 
 #include "src/base/settings.h"
+#include "src/exec/or_scan.h"
 #include "src/exec/scan.h"
 #include "src/table/keys.h"
 
@@ -82,10 +89,19 @@ show_condition(const char *label, Expr *condition, ForeignScanState *node, Expla
 	ExplainPropertyText(label, deparse_expression((Node *) condition, context, es->verbose, false), es);
 }
 
+/* What an index is asked: by the plan, or in an arm. */
+typedef struct Asked
+{
+	tsurugi_shape shape;
+	const List *values; /* that it is compared with, first */
+	const List *sought;
+} Asked;
+
 /* What is shown of the conditions that an index answers, while it is put together. */
 typedef struct Shown
 {
 	ForeignScanState *node;
+	const Asked *asked;
 	Relation index;
 	const tsurugi_index *described;
 	List *context;
@@ -116,24 +132,27 @@ add_condition(Shown *shown, int column, const char *rest)
 					 rest);
 }
 
+static char *
+next_value(Shown *shown)
+{
+	return deparse_expression(list_nth(shown->asked->values, shown->value++), shown->context, false, false);
+}
+
 /* By the operator that the column's B-tree family has for it. */
 static void
 add_comparison(Shown *shown, int column, StrategyNumber strategy, const char *format)
 {
-	const List *values = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
 	const tsurugi_key_column *key = &shown->described->key[column];
 	Oid operator= get_opfamily_member(key->family, key->opcintype, key->opcintype,
 									  key->equality ? HTEqualStrategyNumber : strategy);
-	char *value = deparse_expression(list_nth(values, shown->value++), shown->context, false, false);
 
-	add_condition(shown, column, psprintf("%s %s", get_opname(operator), psprintf(format, value)));
+	add_condition(shown, column, psprintf("%s %s", get_opname(operator), psprintf(format, next_value(shown))));
 }
 
 /* A bound: of more than one column as rows are compared. */
 static void
 add_bound(Shown *shown, int column, int count, StrategyNumber strategy)
 {
-	const List *exprs = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
 	const tsurugi_key_column *key = &shown->described->key[column];
 	StringInfoData columns;
 	StringInfoData values;
@@ -149,8 +168,7 @@ add_bound(Shown *shown, int column, int count, StrategyNumber strategy)
 	for (int i = 0; i < count; i++)
 	{
 		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "", describe_column(shown, column + i));
-		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "",
-						 deparse_expression(list_nth(exprs, shown->value++), shown->context, false, false));
+		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "", next_value(shown));
 	}
 	appendStringInfo(&shown->text, "%s(ROW(%s) %s ROW(%s))", shown->count++ > 0 ? " AND " : "", columns.data,
 					 get_opname(get_opfamily_member(key->family, key->opcintype, key->opcintype, strategy)),
@@ -170,20 +188,13 @@ find_index(Relation relation, Oid index)
 
 /* What is sought by keys (USING gin) or covers. */
 static void
-add_sought(Shown *shown, const List *sought)
+add_sought(Shown *shown)
 {
-	const List *values = ((ForeignScan *) shown->node->ss.ps.plan)->fdw_exprs;
+	const List *sought = shown->asked->sought;
 
 	for (int i = 0; i < list_length(sought) / 2; i++)
 		add_condition(shown, list_nth_int(sought, 2 * i),
-					  psprintf("%s %s", get_opname(list_nth_int(sought, 2 * i + 1)),
-							   deparse_expression(list_nth(values, shown->value++), shown->context, false, false)));
-}
-
-static List *
-sought_of(const ForeignScanState *node)
-{
-	return list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_private, TSURUGI_PRIVATE_SOUGHT);
+					  psprintf("%s %s", get_opname(list_nth_int(sought, 2 * i + 1)), next_value(shown)));
 }
 
 /*
@@ -192,9 +203,10 @@ sought_of(const ForeignScanState *node)
  * output is its tuple has no conditions to recheck.
  */
 static void
-show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, ExplainState *es)
+show_index_condition(ForeignScanState *node, const Asked *asked, ExplainState *es)
 {
-	Shown shown = {.node = node};
+	const tsurugi_shape *shape = &asked->shape;
+	Shown shown = {.node = node, .asked = asked};
 	bool primary;
 
 	if (shape->way == TSURUGI_WAY_TABLE)
@@ -216,7 +228,7 @@ show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, Explain
 			  shape->high == TSURUGI_BOUND_INCLUSIVE ? BTLessEqualStrategyNumber : BTLessStrategyNumber);
 	if (shape->not_null)
 		add_condition(&shown, shape->fixed_count, "IS NOT NULL");
-	add_sought(&shown, sought_of(node));
+	add_sought(&shown);
 	primary = shown.index->rd_index->indisprimary;
 	if (!primary)
 		ExplainPropertyText("Index Name", RelationGetRelationName(shown.index), es);
@@ -233,16 +245,30 @@ show_index_condition(ForeignScanState *node, const tsurugi_shape *shape, Explain
 /* --- ways -------------------------------------------------------------------------- */
 
 static void
-get_shape(const ForeignScanState *node, tsurugi_shape *shape)
+get_asked(const ForeignScanState *node, Asked *asked)
 {
-	List *private = ((ForeignScan *) node->ss.ps.plan)->fdw_private;
+	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 
-	tsurugi_shape_from_list(list_nth(private, TSURUGI_PRIVATE_SHAPE), shape);
+	tsurugi_shape_from_list(list_nth(plan->fdw_private, TSURUGI_PRIVATE_SHAPE), &asked->shape);
+	asked->values = plan->fdw_exprs;
+	asked->sought = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
+}
+
+static void
+get_arm(const ForeignScanState *node, int arm, Asked *asked)
+{
+	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	const List *said = list_nth(list_nth(plan->fdw_private, TSURUGI_PRIVATE_ARMS), arm);
+
+	tsurugi_shape_from_list(linitial(said), &asked->shape);
+	asked->values = list_copy_tail(list_nth(plan->fdw_exprs, arm), 1);
+	asked->sought = lsecond(said);
 }
 
 static const char *
-name_of_way(ForeignScanState *node, const tsurugi_shape *shape)
+name_of_way(ForeignScanState *node, const Asked *asked)
 {
+	const tsurugi_shape *shape = &asked->shape;
 	const char *index;
 	const char *keys;
 
@@ -250,10 +276,12 @@ name_of_way(ForeignScanState *node, const tsurugi_shape *shape)
 		return shape->arrays == 0 ? "key look-up" : "key look-ups";
 	if (shape->way == TSURUGI_WAY_TABLE)
 		return "whole table";
+	if (shape->way == TSURUGI_WAY_ARMS)
+		return "arms of an OR";
 	index = shape->index == tsurugi_relation_get(node->ss.ss_currentRelation)->key_index ? "key" : "index";
 	if (shape->nearest)
 		return "index extents, nearest first";
-	if (sought_of(node) != NIL)
+	if (asked->sought != NIL)
 		return shape->covers > 0 ? "index extents" : "index keys";
 	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&
 		!shape->not_null)
@@ -264,22 +292,22 @@ name_of_way(ForeignScanState *node, const tsurugi_shape *shape)
 }
 
 static void
-show_way(ForeignScanState *node, const char *label, const char *prefix, const tsurugi_shape *shape, ExplainState *es)
+show_way(ForeignScanState *node, const char *label, const char *prefix, const Asked *asked, ExplainState *es)
 {
-	const char *way = name_of_way(node, shape);
+	const char *way = name_of_way(node, asked);
 
-	if (shape->way == TSURUGI_WAY_TABLE && tsurugi_scan_pool_rows >= 0)
+	if (asked->shape.way == TSURUGI_WAY_TABLE && tsurugi_scan_pool_rows >= 0)
 		way = psprintf("%s%s, by tasks of the pool from %d rows on", prefix, way, tsurugi_scan_pool_rows);
 	else
 		way = psprintf("%s%s, in place", prefix, way);
 	ExplainPropertyText(label, way, es);
 }
 
-/* Where the rows came from; nothing for a look-up, which has one way only. */
+/* Where the rows came from; nothing for look-ups, which have one way only, and arms, which say it themselves. */
 static void
 show_source(const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *es)
 {
-	if (!es->analyze || shape->way == TSURUGI_WAY_KEY)
+	if (!es->analyze || shape->way == TSURUGI_WAY_KEY || shape->way == TSURUGI_WAY_ARMS)
 		return;
 	if (scan == NULL || !scan->figures.started)
 		ExplainPropertyText("Tsurugi Source", "never read", es);
@@ -291,20 +319,69 @@ show_source(const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *
 							es);
 }
 
+static void
+show_arm(ForeignScanState *node, const tsurugi_scan *scan, int arm, ExplainState *es)
+{
+	Asked asked;
+
+	get_arm(node, arm, &asked);
+	ExplainPropertyText("Arm", name_of_way(node, &asked), es);
+	es->indent += es->format == EXPLAIN_FORMAT_TEXT;
+	show_index_condition(node, &asked, es);
+	if (es->analyze && scan != NULL)
+	{
+		const tsurugi_arm_figures *figures = tsurugi_arms_figures(scan, arm);
+
+		ExplainPropertyUInteger("Rows", NULL, figures->rows, es);
+		if (figures->left_out > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyUInteger("Rows Removed by Index Recheck", NULL, figures->left_out, es);
+		if (figures->repeated > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyUInteger("Rows Removed by Earlier Arms", NULL, figures->repeated, es);
+	}
+	es->indent -= es->format == EXPLAIN_FORMAT_TEXT;
+}
+
+static void
+show_arms(ForeignScanState *node, const tsurugi_scan *scan, ExplainState *es)
+{
+	int count = list_length(list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_private, TSURUGI_PRIVATE_ARMS));
+
+	ExplainOpenGroup("Arms", "Arms", false, es);
+	es->indent += es->format == EXPLAIN_FORMAT_TEXT;
+	for (int i = 0; i < count; i++)
+	{
+		ExplainOpenGroup("Arm", NULL, true, es);
+		show_arm(node, scan, i, es);
+		ExplainCloseGroup("Arm", NULL, true, es);
+	}
+	es->indent -= es->format == EXPLAIN_FORMAT_TEXT;
+	ExplainCloseGroup("Arms", "Arms", false, es);
+}
+
+/* Of which index, or indexes, what is read.  scan: NULL if it has not been made. */
+static void
+show_index(ForeignScanState *node, const tsurugi_scan *scan, const Asked *asked, ExplainState *es)
+{
+	if (asked->shape.way == TSURUGI_WAY_ARMS)
+		show_arms(node, scan, es);
+	else
+		show_index_condition(node, asked, es);
+}
+
 void
 tsurugiExplainForeignScan(ForeignScanState *node, ExplainState *es)
 {
-	tsurugi_shape shape;
+	Asked asked;
 
 	if (tsurugi_is_tid_scan((ForeignScan *) node->ss.ps.plan))
 	{
 		tsurugi_tid_explain(node, es);
 		return;
 	}
-	get_shape(node, &shape);
-	show_way(node, "Tsurugi Scan", "", &shape, es);
-	show_index_condition(node, &shape, es);
-	show_source(node->fdw_state, &shape, es);
+	get_asked(node, &asked);
+	show_way(node, "Tsurugi Scan", "", &asked, es);
+	show_index(node, node->fdw_state, &asked, es);
+	show_source(node->fdw_state, &asked.shape, es);
 }
 
 /* --- modifications ------------------------------------------------------------------- */
@@ -328,19 +405,20 @@ void
 tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es)
 {
 	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	tsurugi_shape shape;
+	/* the state of a direct modification begins with its scan */
+	const tsurugi_scan *scan = node->fdw_state == NULL ? NULL : *(tsurugi_scan **) node->fdw_state;
+	Asked asked;
 
-	get_shape(node, &shape);
-	show_way(node, label_of(plan->operation), "direct, ", &shape, es);
-	show_index_condition(node, &shape, es);
-	if (shape.condition)
+	get_asked(node, &asked);
+	show_way(node, label_of(plan->operation), "direct, ", &asked, es);
+	show_index(node, scan, &asked, es);
+	if (asked.shape.condition)
 	{
-		int at = tsurugi_shape_value_count(&shape);
+		int at = tsurugi_shape_value_count(&asked.shape);
 
 		show_condition("Filter", list_nth(plan->fdw_exprs, at), node, es);
 	}
 	if (es->analyze && node->ss.ps.instrument != NULL && node->ss.ps.instrument->nfiltered1 > 0)
 		ExplainPropertyFloat("Rows Removed by Filter", NULL, node->ss.ps.instrument->nfiltered1, 0, es);
-	/* The state of a direct modification begins with its scan. */
-	show_source(node->fdw_state == NULL ? NULL : *(tsurugi_scan **) node->fdw_state, &shape, es);
+	show_source(scan, &asked.shape, es);
 }

@@ -597,12 +597,12 @@ cover_column(tsurugi_choice *choice, List *conditions)
 }
 
 List *
-tsurugi_implied_conditions(RelOptInfo *baserel, const IndexOptInfo *info)
+tsurugi_implied_conditions(const IndexOptInfo *info, List *rinfos)
 {
 	List *implied = NIL;
 	ListCell *cell;
 
-	foreach (cell, info->indpred == NIL ? NIL : baserel->baserestrictinfo)
+	foreach (cell, info->indpred == NIL ? NIL : rinfos)
 	{
 		RestrictInfo *rinfo = lfirst(cell);
 

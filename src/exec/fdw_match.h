@@ -11,6 +11,7 @@
 typedef struct tsurugi_choice
 {
 	tsurugi_shape shape;
+	List *arms;		  /* tsurugi_arm (fdw_plan.h), of ARMS: of the following only the conditions */
 	List *values;	  /* Expr, as in fdw_exprs */
 	List *conditions; /* RestrictInfo that the index answers */
 	List *sought;	  /* TSURUGI_PRIVATE_SOUGHT */
@@ -26,11 +27,13 @@ typedef struct tsurugi_candidate
 {
 	IndexOptInfo *info;
 	const tsurugi_index *index;
+	bool
+		applies; /* to all that the conditions on the table leave: what a partial index's predicate asks for follows from them */
 	List *implied; /* of the conditions, by the predicate of a partial index */
 } tsurugi_candidate;
 
-/* The conditions that a partial index's predicate implies: its rows need no look at them. */
-extern List *tsurugi_implied_conditions(RelOptInfo *baserel, const IndexOptInfo *info);
+/* Those of these RestrictInfos that a partial index's predicate implies: its rows need no look at them. */
+extern List *tsurugi_implied_conditions(const IndexOptInfo *info, List *rinfos);
 
 /*
  * The best use of an index for these RestrictInfos; way TABLE if they are none

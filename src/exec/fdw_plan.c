@@ -4,8 +4,8 @@
  *	  in which order the rows come, what it costs.
  *
  * Paths: the whole table; for each index the part that the conditions leave,
- * in its order both ways, or the nearest rows first; and inner sides of nested loops.  Conditions that an
- * index answers stay among the recheck conditions, for rows that somebody else has
+ * in its order both ways, or the nearest rows first; inner sides of nested loops; and what several indexes
+ * find of an OR (fdw_or.c).  Conditions that an index answers stay among the recheck conditions, for rows that somebody else has
  * changed.  Everything else is evaluated by PostgreSQL on each row.
  */
 #include "postgres.h"
@@ -26,7 +26,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/rel.h"
 
-#include "src/exec/fdw_match.h"
+#include "src/exec/fdw_plan.h"
 #include "src/exec/scan.h"
 #include "src/table/system_columns.h"
 #include "src/txn/transaction.h"
@@ -47,15 +47,6 @@
 /* Of the nearest rows: what is read before the first one is known, and for each one that is. */
 #define ROWS_OF_NEAREST_FIRST 32
 #define ROWS_OF_NEAREST 12
-
-/* Planner's notes on a base relation (fdw_private of its RelOptInfo). */
-typedef struct plan_notes
-{
-	const tsurugi_relation *described;
-	Cost qual_cost; /* of all conditions, per row */
-	int candidate_count;
-	tsurugi_candidate *candidates;
-} plan_notes;
 
 /* --- the plan's notes to the executor --------------------------------------------- */
 
@@ -151,7 +142,7 @@ tsurugi_plan_number(const ForeignScan *plan)
 /* --- size --------------------------------------------------------------------------------- */
 
 static void
-note_candidates(RelOptInfo *baserel, plan_notes *notes)
+note_candidates(RelOptInfo *baserel, tsurugi_plan_notes *notes)
 {
 	ListCell *cell;
 
@@ -160,14 +151,13 @@ note_candidates(RelOptInfo *baserel, plan_notes *notes)
 	{
 		IndexOptInfo *info = lfirst(cell);
 
-		if (info->indpred != NIL && !info->predOK)
-			continue;
 		for (int i = 0; i < notes->described->index_count; i++)
 			if (notes->described->indexes[i].oid == info->indexoid)
 				notes->candidates[notes->candidate_count++] =
 					(tsurugi_candidate){.info = info,
 										.index = &notes->described->indexes[i],
-										.implied = tsurugi_implied_conditions(baserel, info)};
+										.applies = info->indpred == NIL || info->predOK,
+										.implied = tsurugi_implied_conditions(info, baserel->baserestrictinfo)};
 	}
 }
 
@@ -180,7 +170,7 @@ is_one_row(const tsurugi_choice *choice)
 void
 tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 {
-	plan_notes *notes = palloc0(sizeof(plan_notes));
+	tsurugi_plan_notes *notes = palloc0(sizeof(tsurugi_plan_notes));
 	Relation relation = RelationIdGetRelation(foreigntableid);
 	tg_table *table;
 	QualCost cost;
@@ -199,7 +189,8 @@ tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntabl
 	note_candidates(baserel, notes);
 	set_baserel_size_estimates(root, baserel);
 	for (int i = 0; i < notes->candidate_count; i++)
-		if (is_one_row(tsurugi_choose(root, baserel, &notes->candidates[i], baserel->baserestrictinfo)))
+		if (notes->candidates[i].applies &&
+			is_one_row(tsurugi_choose(root, baserel, &notes->candidates[i], baserel->baserestrictinfo)))
 			baserel->rows = 1;
 
 	cost_qual_eval(&cost, baserel->baserestrictinfo, root);
@@ -208,9 +199,8 @@ tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntabl
 
 /* --- paths ---------------------------------------------------------------------------------- */
 
-/* Rows that the index's conditions leave. */
-static double
-rows_by_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_choice *choice)
+double
+tsurugi_rows_by_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_choice *choice)
 {
 	double rows;
 
@@ -222,41 +212,45 @@ rows_by_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_choice *choi
 	return choice->one_row ? Min(rows, choice->turns) : rows;
 }
 
-static void
-add_scan_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, const tsurugi_choice *choice,
-			  List *pathkeys, Relids required_outer, double rows)
+Cost
+tsurugi_cost_of_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
+					  const tsurugi_choice *choice)
 {
-	const plan_notes *notes = baserel->fdw_private;
-	Cost startup = baserel->reltarget->cost.startup;
-	Cost run;
+	const tsurugi_plan_notes *notes = baserel->fdw_private;
+	double read = choice->whole ? baserel->tuples : tsurugi_rows_by_index(root, baserel, choice);
+	Cost row = candidate->index->primary	   ? COST_OF_ROW_BY_KEY
+			   : candidate->index->gin == NULL ? COST_OF_ROW_BY_INDEX
+											   : COST_OF_ROW_BY_KEYS;
 
-	if (choice->shape.way == TSURUGI_WAY_TABLE)
-	{
-		startup += COST_OF_BATCHES;
-		run = baserel->tuples * (COST_OF_ROW_BY_SCAN + notes->qual_cost);
-	}
-	else
-	{
-		double read = choice->whole ? baserel->tuples : rows_by_index(root, baserel, choice);
-		Cost row = candidate->index->primary	   ? COST_OF_ROW_BY_KEY
-				   : candidate->index->gin == NULL ? COST_OF_ROW_BY_INDEX
-												   : COST_OF_ROW_BY_KEYS;
+	return choice->turns * COST_OF_DESCENT + read * (row + notes->qual_cost);
+}
 
-		startup += COST_OF_DESCENT;
-		run = (choice->turns - 1) * COST_OF_DESCENT + read * (row + notes->qual_cost);
-		if (choice->distance != NULL)
-		{
-			QualCost distance;
+static void
+add_scan_path(PlannerInfo *root, RelOptInfo *baserel, tsurugi_choice *choice, Cost first, Cost rest, List *pathkeys,
+			  Relids required_outer, double rows)
+{
+	Cost startup = baserel->reltarget->cost.startup + first;
+	Cost run = rest + rows * baserel->reltarget->cost.per_tuple;
 
-			cost_qual_eval_node(&distance, (Node *) choice->distance, root);
-			startup += ROWS_OF_NEAREST_FIRST * (row + distance.per_tuple) + choice->turns * COST_OF_DESCENT;
-			run += read * (ROWS_OF_NEAREST * (row + distance.per_tuple));
-		}
-	}
-	run += rows * baserel->reltarget->cost.per_tuple;
-	add_path(baserel,
-			 (Path *) create_foreignscan_path(root, baserel, NULL, rows, startup, startup + run, pathkeys,
-											  required_outer, NULL, list_make1(unconstify(tsurugi_choice *, choice))));
+	add_path(baserel, (Path *) create_foreignscan_path(root, baserel, NULL, rows, startup, startup + run, pathkeys,
+													   required_outer, NULL, list_make1(choice)));
+}
+
+void
+tsurugi_add_index_path(PlannerInfo *root, RelOptInfo *baserel, tsurugi_choice *choice, Cost cost, List *pathkeys,
+					   Relids required_outer, double rows)
+{
+	add_scan_path(root, baserel, choice, COST_OF_DESCENT, cost - COST_OF_DESCENT, pathkeys, required_outer, rows);
+}
+
+static void
+add_table_path(PlannerInfo *root, RelOptInfo *baserel)
+{
+	const tsurugi_plan_notes *notes = baserel->fdw_private;
+
+	add_scan_path(root, baserel, tsurugi_choose(root, baserel, NULL, NIL), COST_OF_BATCHES,
+				  baserel->tuples * (COST_OF_ROW_BY_SCAN + notes->qual_cost), NIL, baserel->lateral_relids,
+				  baserel->rows);
 }
 
 /*
@@ -277,7 +271,7 @@ range_pathkeys(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 
 static void
 add_range_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
-				const tsurugi_choice *choice)
+				const tsurugi_choice *choice, Cost cost)
 {
 	/* worth reading for what it leaves out, whatever the order */
 	bool leaves_out =
@@ -295,7 +289,7 @@ add_range_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate 
 		if (choice->shape.way == TSURUGI_WAY_TABLE)
 			ordered->shape.way = TSURUGI_WAY_RANGE;
 		ordered->shape.backward = backward;
-		add_scan_path(root, baserel, candidate, ordered, pathkeys, baserel->lateral_relids, baserel->rows);
+		tsurugi_add_index_path(root, baserel, ordered, cost, pathkeys, baserel->lateral_relids, baserel->rows);
 	}
 }
 
@@ -306,8 +300,19 @@ add_nearest_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate
 	PathKey *pathkey = root->query_pathkeys == NIL ? NULL : linitial(root->query_pathkeys);
 	tsurugi_choice *choice = pathkey == NULL ? NULL : tsurugi_choose_nearest(root, baserel, candidate, pathkey);
 
-	if (choice != NULL)
-		add_scan_path(root, baserel, candidate, choice, list_make1(pathkey), baserel->lateral_relids, baserel->rows);
+	QualCost distance;
+	Cost each;
+	Cost first;
+	Cost rest;
+
+	if (choice == NULL)
+		return;
+	cost_qual_eval_node(&distance, (Node *) choice->distance, root);
+	each = COST_OF_ROW_BY_INDEX + distance.per_tuple;
+	first = ROWS_OF_NEAREST_FIRST * each + (1 + choice->turns) * COST_OF_DESCENT;
+	rest = tsurugi_cost_of_index(root, baserel, candidate, choice) - COST_OF_DESCENT +
+		   tsurugi_rows_by_index(root, baserel, choice) * ROWS_OF_NEAREST * each;
+	add_scan_path(root, baserel, choice, first, rest, list_make1(pathkey), baserel->lateral_relids, baserel->rows);
 }
 
 /* A column of an index that is looked for among the members of equivalence classes. */
@@ -330,8 +335,8 @@ is_sought(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceM
 		   match_index_to_operand((Node *) em->em_expr, sought->column, sought->candidate->info);
 }
 
-static List *
-add_outer(List *outers, RelOptInfo *baserel, Relids clause_relids)
+List *
+tsurugi_add_outer(List *outers, RelOptInfo *baserel, Relids clause_relids)
 {
 	Relids outer = bms_difference(clause_relids, baserel->relids);
 	ListCell *cell;
@@ -357,7 +362,7 @@ find_outers(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *can
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 
 		if (join_clause_is_movable_to(rinfo, baserel) && tsurugi_condition_matches(root, baserel, candidate, rinfo))
-			outers = add_outer(outers, baserel, rinfo->clause_relids);
+			outers = tsurugi_add_outer(outers, baserel, rinfo->clause_relids);
 	}
 	for (int i = 0; baserel->has_eclass_joins && i < candidate->index->key_count; i++)
 	{
@@ -365,7 +370,7 @@ find_outers(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *can
 
 		foreach (cell, generate_implied_equalities_for_column(root, baserel, is_sought, &sought,
 															  baserel->lateral_referencers))
-			outers = add_outer(outers, baserel, lfirst_node(RestrictInfo, cell)->clause_relids);
+			outers = tsurugi_add_outer(outers, baserel, lfirst_node(RestrictInfo, cell)->clause_relids);
 	}
 	return outers;
 }
@@ -384,7 +389,7 @@ add_parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_ca
 	foreach (cell, outers)
 		all = bms_union(all, lfirst(cell));
 	if (list_length(outers) > 1)
-		outers = add_outer(outers, baserel, all);
+		outers = tsurugi_add_outer(outers, baserel, all);
 
 	foreach (cell, outers)
 	{
@@ -394,31 +399,69 @@ add_parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_ca
 			tsurugi_choose(root, baserel, candidate, list_concat_copy(param->ppi_clauses, baserel->baserestrictinfo));
 
 		if (choice->shape.way != TSURUGI_WAY_TABLE)
-			add_scan_path(root, baserel, candidate, choice, NIL, outer, is_one_row(choice) ? 1 : param->ppi_rows);
+			tsurugi_add_index_path(root, baserel, choice, tsurugi_cost_of_index(root, baserel, candidate, choice), NIL,
+								   outer, is_one_row(choice) ? 1 : param->ppi_rows);
 	}
 }
 
 void
 tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 {
-	const plan_notes *notes = baserel->fdw_private;
+	const tsurugi_plan_notes *notes = baserel->fdw_private;
 
 	if (tsurugi_tid_add_path(root, baserel))
 		return;
-	add_scan_path(root, baserel, NULL, tsurugi_choose(root, baserel, NULL, NIL), NIL, baserel->lateral_relids,
-				  baserel->rows);
+	add_table_path(root, baserel);
 	for (int i = 0; i < notes->candidate_count; i++)
 	{
 		const tsurugi_candidate *candidate = &notes->candidates[i];
-		tsurugi_choice *choice = tsurugi_choose(root, baserel, candidate, baserel->baserestrictinfo);
+		tsurugi_choice *choice;
+		Cost cost;
 
+		if (!candidate->applies)
+			continue;
+		choice = tsurugi_choose(root, baserel, candidate, baserel->baserestrictinfo);
+		cost = tsurugi_cost_of_index(root, baserel, candidate, choice);
 		if (choice->shape.way == TSURUGI_WAY_KEY && choice->shape.arrays == 0)
-			add_scan_path(root, baserel, candidate, choice, NIL, baserel->lateral_relids, 1);
+			tsurugi_add_index_path(root, baserel, choice, cost, NIL, baserel->lateral_relids, 1);
 		else
-			add_range_paths(root, baserel, candidate, choice);
+			add_range_paths(root, baserel, candidate, choice, cost);
 		add_nearest_path(root, baserel, candidate);
 		add_parameterized_paths(root, baserel, candidate);
 	}
+	tsurugi_or_add_paths(root, baserel);
+}
+
+/* What there is of it for a child's parent, for the child. */
+static List *
+for_child(PlannerInfo *root, List *expressions, RelOptInfo *child_rel)
+{
+	return (List *) adjust_appendrel_attrs_multilevel(root, (Node *) expressions, child_rel->relids,
+													  child_rel->top_parent_relids);
+}
+
+static tsurugi_choice *
+choice_for_child(PlannerInfo *root, const tsurugi_choice *parent, RelOptInfo *child_rel)
+{
+	tsurugi_choice *choice = palloc(sizeof(tsurugi_choice));
+	ListCell *cell;
+
+	*choice = *parent;
+	choice->values = for_child(root, choice->values, child_rel);
+	choice->conditions = for_child(root, choice->conditions, child_rel);
+	choice->distance = (Expr *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->distance, child_rel->relids,
+																  child_rel->top_parent_relids);
+	choice->arms = NIL;
+	foreach (cell, parent->arms)
+	{
+		tsurugi_arm *arm = palloc(sizeof(tsurugi_arm));
+
+		*arm = *(const tsurugi_arm *) lfirst(cell);
+		arm->choice = choice_for_child(root, arm->choice, child_rel);
+		arm->answered = for_child(root, arm->answered, child_rel);
+		choice->arms = lappend(choice->arms, arm);
+	}
+	return choice;
 }
 
 /*
@@ -428,19 +471,9 @@ tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntablei
 List *
 tsurugiReparameterizeForeignPathByChild(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
 {
-	tsurugi_choice *choice;
-
 	if (tsurugi_is_tid_private(fdw_private))
 		return fdw_private; /* its places depend on no other table */
-	choice = palloc(sizeof(tsurugi_choice));
-	*choice = *(const tsurugi_choice *) linitial(fdw_private);
-	choice->values = (List *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->values, child_rel->relids,
-																child_rel->top_parent_relids);
-	choice->conditions = (List *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->conditions,
-																	child_rel->relids, child_rel->top_parent_relids);
-	choice->distance = (Expr *) adjust_appendrel_attrs_multilevel(root, (Node *) choice->distance, child_rel->relids,
-																  child_rel->top_parent_relids);
-	return list_make1(choice);
+	return list_make1(choice_for_child(root, linitial(fdw_private), child_rel));
 }
 
 /* --- plan ------------------------------------------------------------------------------------- */
@@ -497,8 +530,8 @@ plan_number(const tsurugi_choice *choice, List *output, List *conditions)
 {
 	ListCell *cell;
 
-	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.arrays != 0 || choice->sought != NIL ||
-		choice->distance != NULL || output == NIL || conditions != NIL)
+	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.way == TSURUGI_WAY_ARMS || choice->shape.arrays != 0 ||
+		choice->sought != NIL || choice->distance != NULL || output == NIL || conditions != NIL)
 		return 0;
 	foreach (cell, choice->values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))
@@ -506,17 +539,37 @@ plan_number(const tsurugi_choice *choice, List *output, List *conditions)
 	return (int) tsurugi_plan_number_next();
 }
 
+/* Of the arms: what fdw_exprs and fdw_private have of each (fdw.h). */
+static void
+plan_arms(const tsurugi_choice *choice, List **exprs_out, List **private_out)
+{
+	ListCell *cell;
+
+	*exprs_out = *private_out = NIL;
+	foreach (cell, choice->arms)
+	{
+		const tsurugi_arm *arm = lfirst(cell);
+		int exact = arm->choice->filtered == NIL;
+
+		*exprs_out = lappend(*exprs_out, lcons(arm->answered, list_copy(arm->choice->values)));
+		*private_out = lappend(*private_out, list_make3(tsurugi_shape_to_list(&arm->choice->shape), arm->choice->sought,
+														list_make1_int(exact)));
+	}
+}
+
 ForeignScan *
 tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid, ForeignPath *best_path, List *tlist,
 					  List *scan_clauses, Plan *outer_plan)
 {
-	const plan_notes *notes = baserel->fdw_private;
+	const tsurugi_plan_notes *notes = baserel->fdw_private;
 	const tsurugi_choice *choice;
 	Bitmapset *attributes = NULL;
 	tsurugi_shape shape;
 	List *conditions = NIL;
 	List *measured;
 	List *by_key = NIL;
+	List *exprs;
+	List *arms = NIL;
 	List *private;
 	List *output = NIL;
 	bool never_rechecked;
@@ -526,6 +579,9 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 		return tsurugi_tid_plan(baserel, best_path, tlist, scan_clauses);
 	choice = linitial(best_path->fdw_private);
 	shape = choice->shape;
+	exprs = choice->values;
+	if (shape.way == TSURUGI_WAY_ARMS)
+		plan_arms(choice, &exprs, &arms);
 	foreach (cell, scan_clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
@@ -540,19 +596,20 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
 	measured = choice->distance == NULL ? NIL : list_make1(choice->distance);
 	pull_varattnos((Node *) conditions, baserel->relid, &attributes);
-	pull_varattnos((Node *) measured, baserel->relid, &attributes);
+	exprs = list_concat_copy(exprs, measured);
+	pull_varattnos((Node *) exprs, baserel->relid, &attributes);
 	if (tsurugi_system_columns_are_in(attributes))
 		attributes = bms_add_member(attributes, InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber);
 
 	never_rechecked = root->parse->commandType == CMD_SELECT && root->rowMarks == NIL;
 	if (never_rechecked)
-		output = direct_tlist(root, baserel, tlist, list_concat_copy(conditions, measured));
+		output = direct_tlist(root, baserel, tlist, list_concat_copy(conditions, exprs));
 	shape.number = plan_number(choice, output, conditions);
-	private = list_make4(tsurugi_shape_to_list(&shape), tsurugi_columns_of(notes->described, attributes), NIL,
-						 choice->sought);
+	private = list_make5(tsurugi_shape_to_list(&shape), tsurugi_columns_of(notes->described, attributes), NIL,
+						 choice->sought, arms);
 	/* Conditions that the key answers are evaluated for rechecks only. */
-	return make_foreignscan(tlist, conditions, baserel->relid, list_concat_copy(choice->values, measured), private,
-							output, never_rechecked ? NIL : by_key, outer_plan);
+	return make_foreignscan(tlist, conditions, baserel->relid, exprs, private, output, never_rechecked ? NIL : by_key,
+							outer_plan);
 }
 
 List *

@@ -103,9 +103,8 @@ init_condition(tsurugi_sought *sought, Condition *condition, int column, Oid ope
 }
 
 void
-tsurugi_sought_init(tsurugi_scan *scan, ForeignScan *plan)
+tsurugi_sought_init(tsurugi_scan *scan, const List *wanted)
 {
-	List *wanted = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
 	tsurugi_sought *sought;
 
 	if (wanted == NIL) /* the whole index */

@@ -27,6 +27,7 @@
 #include "src/exec/cover_scan.h"
 #include "src/exec/gin_scan.h"
 #include "src/exec/nearest.h"
+#include "src/exec/or_scan.h"
 #include "src/exec/scan_key.h"
 #include "src/table/row.h"
 #include "src/table/system_columns.h"
@@ -91,6 +92,16 @@ names_system_columns(const Scan *plan)
 											plan->scanrelid);
 }
 
+void
+tsurugi_scan_init_index(tsurugi_scan *scan, const List *values, const List *sought)
+{
+	tsurugi_scan_key_init(scan, values);
+	if (scan->index->gin != NULL)
+		tsurugi_sought_init(scan, sought);
+	else if (scan->shape.covers > 0 || scan->shape.nearest)
+		tsurugi_covers_init(scan, sought);
+}
+
 tsurugi_scan *
 tsurugi_scan_make(ForeignScanState *node)
 {
@@ -98,6 +109,7 @@ tsurugi_scan_make(ForeignScanState *node)
 	tsurugi_scan *scan = palloc0(sizeof(tsurugi_scan));
 
 	scan->node = node;
+	scan->whole = scan;
 	scan->memory = CurrentMemoryContext;
 	scan->session = tsurugi_session();
 	scan->described = tsurugi_relation_get(node->ss.ss_currentRelation);
@@ -112,16 +124,12 @@ tsurugi_scan_make(ForeignScanState *node)
 	/* Columns that are not read stay NULL; and as ForeignNext (nodeForeignscan.c) does for each row: */
 	memset(node->ss.ss_ScanTupleSlot->tts_isnull, true, scan->slot_natts * sizeof(bool));
 	node->ss.ss_ScanTupleSlot->tts_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
-	if (scan->shape.way != TSURUGI_WAY_TABLE)
-	{
-		tsurugi_scan_key_init(scan, plan);
-		if (scan->index->gin != NULL)
-			tsurugi_sought_init(scan, plan);
-		else if (scan->shape.covers > 0 || scan->shape.nearest)
-			tsurugi_covers_init(scan, plan);
-		if (scan->shape.nearest)
-			tsurugi_nearest_init(scan, plan);
-	}
+	if (scan->shape.way == TSURUGI_WAY_ARMS)
+		tsurugi_arms_init(scan, plan);
+	else if (scan->shape.way != TSURUGI_WAY_TABLE)
+		tsurugi_scan_init_index(scan, plan->fdw_exprs, list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT));
+	if (scan->shape.nearest)
+		tsurugi_nearest_init(scan, plan);
 	return scan;
 }
 
@@ -130,7 +138,10 @@ tsurugi_scan_start(tsurugi_scan *scan)
 {
 	tsurugi_snapshot_of(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described->table,
 						&scan->snapshot);
-	scan->stored = tsurugi_scan_stored(scan);
+	if (scan->arms != NULL)
+		tsurugi_arms_start(scan);
+	else
+		scan->stored = tsurugi_scan_stored(scan);
 }
 
 /* --- ranges ------------------------------------------------------------------------------------ */
@@ -295,7 +306,7 @@ begin_at_level(tsurugi_scan *scan)
 						&scan->snapshot);
 	scan->row_expected = false;
 	/* A direct modification may start over until it has written, another one until it has locked a row. */
-	if (scan->shape.direct == CMD_UNKNOWN && (!scan->locks || scan->has_handed_up))
+	if (scan->whole->shape.direct == CMD_UNKNOWN && (!scan->whole->locks || scan->whole->has_handed_up))
 		tsurugi_snapshot_is_used();
 }
 
@@ -383,6 +394,8 @@ open_source(tsurugi_scan *scan)
 			make_vectors(scan, TG_SLOT_MAX);
 			tg_chunk_scan_init(&scan->chunks, scan->described->table, &scan->snapshot, 0, PG_UINT32_MAX);
 			return true;
+		case TSURUGI_WAY_ARMS: /* each opens its own */
+			break;
 	}
 	pg_unreachable();
 }
@@ -580,6 +593,8 @@ tsurugi_scan_read_batch(tsurugi_scan *scan)
 {
 	bool found = false;
 
+	if (scan->arms != NULL)
+		return tsurugi_arms_next_batch(scan);
 	while (!scan->done && !found)
 	{
 		found = next_of_turn(scan);
@@ -704,6 +719,8 @@ void
 tsurugi_scan_restart(tsurugi_scan *scan)
 {
 	tsurugi_scan_end(scan);
+	if (scan->arms != NULL)
+		tsurugi_arms_restart(scan);
 	tsurugi_scan_forget_arrays(scan);
 	if (scan->sought != NULL)
 		tsurugi_sought_forget(scan);
@@ -731,6 +748,8 @@ void
 tsurugi_scan_end(tsurugi_scan *scan)
 {
 	end_job(scan);
+	if (scan->arms != NULL)
+		tsurugi_arms_end(scan);
 	/* A range that was not read to its end counts as far as it was read. */
 	if (scan->noted_range != NULL && tsurugi_tracks)
 		tg_reads_end_range(tsurugi_reads(), scan->described->table, scan->noted_range, &scan->range->cursor);
@@ -745,6 +764,8 @@ tsurugi_scan_forget(tsurugi_scan *scan)
 
 	if (!tsurugi_tracks)
 		return;
+	if (scan->arms != NULL)
+		tsurugi_arms_forget(scan);
 	if (scan->noted_range != NULL)
 		tg_reads_forget_range(tsurugi_reads(), table, scan->noted_range);
 	if (scan->noted_table)

@@ -46,6 +46,7 @@ typedef struct tsurugi_key_value
 typedef struct tsurugi_sought tsurugi_sought;
 typedef struct tsurugi_covers tsurugi_covers;
 typedef struct tsurugi_nearest tsurugi_nearest;
+typedef struct tsurugi_arms tsurugi_arms;
 
 /* What happened, for EXPLAIN ANALYZE. */
 typedef struct tsurugi_scan_figures
@@ -58,7 +59,9 @@ typedef struct tsurugi_scan_figures
 typedef struct tsurugi_scan
 {
 	ForeignScanState *node;
-	MemoryContext memory; /* the scan's own: it may outlive the execution (prepared.c) */
+	struct tsurugi_scan *whole; /* itself; of an arm: the scan that it is an arm of */
+	tsurugi_arms *arms;			/* ARMS (or_scan.c) */
+	MemoryContext memory;		/* the scan's own: it may outlive the execution (prepared.c) */
 	const tsurugi_relation *described;
 	const tsurugi_index *index; /* KEY, RANGE */
 	tg_index *stored;			/* the same, in the storage; NULL: the primary key */
@@ -106,7 +109,7 @@ typedef struct tsurugi_scan
 	bool has_handed_up;		 /* and one was, or there is none */
 	bool looked_up;			 /* KEY, and RANGE of one row: it was looked for, in this turn */
 
-	/* where rows come from; one of these */
+	/* where rows come from; one of these, or what has them in the arm */
 	tg_value *cells; /* KEY, and of the nearest rows: the row's columns */
 	bool *cell_nulls;
 	tg_range_scan *range; /* RANGE; stays once it is made */
@@ -140,6 +143,9 @@ tsurugi_is_plain_value(const Expr *value)
  * node->ss is set up.
  */
 extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
+
+/* The part of it that an index has: the shape says which, and how it is read; values and sought as in the plan. */
+extern void tsurugi_scan_init_index(tsurugi_scan *scan, const List *values, const List *sought);
 
 /* The index in the storage, as it is now; NULL: the primary key, or none. */
 static inline tg_index *

@@ -68,14 +68,14 @@ init_value(tsurugi_scan *scan, int i, int column, bool is_array, Expr *expr)
 
 /* A bound's values, from the i-th on. */
 static void
-init_bound(tsurugi_scan *scan, ForeignScan *plan, int *i, int count)
+init_bound(tsurugi_scan *scan, const List *values, int *i, int count)
 {
 	for (int more = 0; more < count; more++, (*i)++)
-		init_value(scan, *i, scan->shape.fixed_count + more, false, list_nth(plan->fdw_exprs, *i));
+		init_value(scan, *i, scan->shape.fixed_count + more, false, list_nth(values, *i));
 }
 
 void
-tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
+tsurugi_scan_key_init(tsurugi_scan *scan, const List *values)
 {
 	const tsurugi_shape *shape = &scan->shape;
 	int fixed_count;
@@ -94,15 +94,15 @@ tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan)
 	{
 		if ((shape->nulls >> column & 1) == 0)
 		{
-			init_value(scan, i, column, (shape->arrays >> column & 1) != 0, list_nth(plan->fdw_exprs, i));
+			init_value(scan, i, column, (shape->arrays >> column & 1) != 0, list_nth(values, i));
 			i++;
 		}
 	}
-	init_bound(scan, plan, &i, tsurugi_shape_low_count(shape));
-	init_bound(scan, plan, &i, tsurugi_shape_high_count(shape));
+	init_bound(scan, values, &i, tsurugi_shape_low_count(shape));
+	init_bound(scan, values, &i, tsurugi_shape_high_count(shape));
 	/* A value a condition, of which there may be more than columns; what they are of, gin_scan.c and cover_scan.c know. */
 	for (; i < scan->key_value_count; i++)
-		init_value(scan, i, 0, false, list_nth(plan->fdw_exprs, i));
+		init_value(scan, i, 0, false, list_nth(values, i));
 }
 
 /* --- values ------------------------------------------------------------------------------ */

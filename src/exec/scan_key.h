@@ -10,8 +10,8 @@
 /* A value, computed in the current memory context. */
 extern Datum tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null);
 
-/* Fills in the index and the values of a scan by KEY or RANGE. */
-extern void tsurugi_scan_key_init(tsurugi_scan *scan, ForeignScan *plan);
+/* Fills in the index and the values of a scan by KEY or RANGE, whose shape is known; the list begins with what they are compared with. */
+extern void tsurugi_scan_key_init(tsurugi_scan *scan, const List *values);
 
 /*
  * KEY: makes the key of the current turn.  False if no row can have it.  Of this and the next: a value that has no rank in the table (unranked)
