@@ -135,7 +135,7 @@ sub definition_statement
 	if ($kind < 0.76)
 	{
 		my $column = pick(@{ $table->{columns} });
-		my $method = $column->{type} eq 'ltree' ? 'btree' : rand() < 0.6 || $column->{type} !~ /^(?:int|bigint|text|char|numeric|date|uuid|bytea|interval|small$)/ || $column->{type} =~ /range|\[/ ? 'hash' : 'brin';
+		my $method = $column->{type} eq 'ltree' ? 'btree' : $column->{type} =~ /range/ && rand() < 0.6 ? 'gist' : $column->{type} =~ /^(?:jsonb|int\[\]|text\[\])/ && rand() < 0.6 ? 'gin' : rand() < 0.6 || $column->{type} !~ /^(?:int|bigint|text|char|numeric|date|uuid|bytea|interval|small$)/ || $column->{type} =~ /range|\[/ ? 'hash' : 'brin';
 
 		push @{ $table->{indexed} }, $column;
 		return "CREATE INDEX T_$number ON T USING $method ($column->{name})" . pick('', '', ' WHERE n % 3 = ' . int rand 3);
@@ -167,6 +167,22 @@ sub condition
 		sub { "${prefix}n % 3 = " . int(rand 3) })->();
 }
 
+# What an index finds, and more; several of them are what several indexes find.
+sub alternative
+{
+	my ($table, $prefix) = @_;
+	my $column = pick(@{ $table->{indexed} });
+	my $operator = $column->{type} =~ /^(?:jsonb|int\[\]|text\[\]|int4range|nummultirange)/ && rand() < 0.5 ? pick('@>', '@>', '&&') : pick('=', '=', '=', '<', '>=');
+	$operator = '@>' if $column->{type} eq 'jsonb' && $operator eq '&&';
+	my $found = "$prefix$column->{name} $operator " . literal($column);
+	my $kind = rand;
+
+	return $found if $kind < 0.5;
+	return "$found AND " . condition($table, $prefix) if $kind < 0.8;
+	return condition($table, $prefix) . " AND ($found OR " . condition($table, $prefix) . ')' if $kind < 0.9;
+	return condition($table, $prefix);
+}
+
 # All of the key, often: a look-up.
 sub conditions
 {
@@ -174,6 +190,8 @@ sub conditions
 	my @key = @{ $table->{key} };
 
 	return join ' AND ', map { "$prefix$_->{name} = " . literal($_) } @key if @key && rand() < 0.3;
+	return '(' . join(' OR ', map { alternative($table, $prefix) } 1 .. 2 + rand 3) . ')' . (rand() < 0.2 ? ' AND ' . condition($table, $prefix) : '')
+		if @{ $table->{indexed} } && rand() < 0.3;
 	my $joined = condition($table, $prefix);
 	$joined .= pick(' AND ', ' AND ', ' OR ') . condition($table, $prefix) while rand() < 0.4;
 	return "($joined)";
@@ -270,11 +288,24 @@ $node->safe_psql('postgres', q{
 		END LOOP;
 		RETURN CASE WHEN message = before THEN 'DEFINED ' || message ELSE format(E'DIFFERS %s\nordinary: %s\nin memory: %s', statement, before, message) END;
 	END $$;
+	CREATE FUNCTION kind_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE line text; kind text := '';
+	BEGIN
+		IF statement !~ ' OR ' THEN
+			RETURN '';
+		END IF;
+		FOR line IN EXECUTE 'EXPLAIN ' || regexp_replace(statement, '\mT\M', 'ours', 'g') LOOP
+			kind := CASE WHEN line ~ 'arms of an OR' THEN ', by arms' ELSE kind END;
+		END LOOP;
+		RETURN kind;
+	EXCEPTION WHEN OTHERS THEN
+		RETURN '';
+	END $$;
 	CREATE FUNCTION compare(statement text) RETURNS text LANGUAGE plpgsql AS $$
-	DECLARE theirs text := answer(statement, 'theirs'); ours text := answer(statement, 'ours');
+	DECLARE kind text := kind_of(statement); theirs text := answer(statement, 'theirs'); ours text := answer(statement, 'ours');
 	BEGIN
 		RETURN CASE WHEN ours IS DISTINCT FROM theirs THEN format(E'DIFFERS %s\nordinary: %s\nin memory: %s', statement, theirs, ours)
-			ELSE 'SAME ' || CASE WHEN ours ~ '^[0-9A-Z]{5} ' THEN left(ours, CASE WHEN ours ~ '^42' THEN 200 ELSE 5 END) ELSE 'rows' END END;
+			ELSE 'SAME ' || CASE WHEN ours ~ '^[0-9A-Z]{5} ' THEN left(ours, CASE WHEN ours ~ '^42' THEN 200 ELSE 5 END) ELSE 'rows' || kind END END;
 	END $$;
 	CREATE FUNCTION compare_and_undo(statements text[]) RETURNS text LANGUAGE plpgsql AS $$
 	DECLARE difference text; statement text;
@@ -333,6 +364,7 @@ my %answers;
 $answers{$1}++ while $stdout =~ /^SAME (.*)$/mg;
 note join ', ', map { "$_: $answers{$_}" } sort keys %answers;
 cmp_ok($answers{rows}, '>', $statements / 2, 'most returned rows');
+cmp_ok($answers{'rows, by arms'} // 0, '>', $statements / 100, 'some by the arms of an OR');
 my $defined = () = $stdout =~ /^DEFINED done/mg;
 cmp_ok($defined, '>', $statements / 250, "$defined indexes came and went");
 # but that an arbiter may have been dropped, or not been made
