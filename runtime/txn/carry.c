@@ -21,8 +21,9 @@
  *	  what is being copied at this moment, which is the newest: it has not ended.  But if the copy has ended since, and was cut
  *	  out, what it was made from is there for somebody who reads before the copying: that is its end then.
  * 4. What has ended is garbage one day, of which there has to be an entry of a log.  These entries are given before any
- *	  other log that has to do with the new storage: those of a row are at hand together (prune.c, 8), because all of these are due
- *	  at the time of giving, which is before every later commit's.
+ *	  other log that has to do with the new storage, and all of them are due at a time, loaded when nobody else could write any
+ *	  more, that is before every such log's: so those of a row are at hand together (prune.c, 8).  The time of giving would not do, for the
+ *	  own transaction may have drawn its C long before (tg_txn_prepare).
  * 5. Own writes are not carried.  The host makes them again, on top of what is, as writes: they are its to commit, or to undo.
  * 6. An UPDATE of the key names its successor for READ COMMITTED (W5), whose statement has a snapshot from before that UPDATE and is past
  *	  the host's lock: so it has not let the host write the table anew.  Names of rows are left out.
@@ -46,6 +47,7 @@ tg_carrier_init(tg_carrier *carrier, tg_session *session, tg_table *from, tg_tab
 	carrier->txn = txn;
 	carrier->garbage = garbage;
 	tg_readings_gather(&carrier->readings);
+	carrier->upto = tg_load_seq_cst(tg_clock);
 }
 
 /* --- what there is ---------------------------------------------------------------------- */
@@ -182,6 +184,7 @@ note_garbage(const tg_carrier *carrier, const tg_past *past, tg_version version,
 
 	tg_assert(status == TG_OK); /* there is room */
 	(void) status;
+	(*carrier->garbage)->ended = carrier->upto;
 }
 
 /* On top of what the row has; begin last, for those who come by the chunk. */
@@ -252,7 +255,5 @@ tg_carrier_store(const tg_carrier *carrier, const tg_past *past, const void *key
 void
 tg_carried_give(tg_write_log *garbage)
 {
-	if (garbage != NULL)
-		garbage->ended = tg_load_seq_cst(tg_clock);
 	tg_collector_give(garbage);
 }

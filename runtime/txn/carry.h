@@ -37,6 +37,7 @@ typedef struct tg_carrier
 	uint32_t txn;			/* own transaction's number */
 	tg_write_log **garbage; /* the caller's: what somebody can see now, and nobody will */
 	tg_readings readings;	/* as of the beginning */
+	tg_time upto;			/* so is this: nothing that is carried has ended later */
 } tg_carrier;
 
 /*
@@ -73,7 +74,7 @@ extern const tg_past tg_past_settled;
 extern tg_status tg_carrier_store(const tg_carrier *carrier, const tg_past *past, const void *key, size_t key_bytes,
 								  const tg_value *values, const bool *nulls, uint32_t *row_inout) TG_MUST_USE;
 
-/* Before the own transaction commits: the new storage is going to stay.  Cannot fail; NULL is allowed. */
+/* Before the own transaction's log is given: the new storage is going to stay.  Cannot fail; NULL is allowed. */
 extern void tg_carried_give(tg_write_log *garbage);
 
 #endif /* TG_CARRY_H */
