@@ -191,7 +191,7 @@ follow(const tsurugi_altered *altered)
 	if (altered->stored)
 		tsurugi_table_follow(relation, altered->added, altered->retype);
 	if (altered->anew)
-		tsurugi_table_compact(relation, InvalidOid);
+		tsurugi_table_remake_keys(relation);
 	table_close(relation, NoLock);
 }
 

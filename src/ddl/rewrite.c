@@ -362,8 +362,20 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 		tsurugi_table_verify(relation, NULL, true, NIL);
 }
 
-void
-tsurugi_table_compact(Relation relation, Oid order)
+/* Whether values of the primary key are bytes, ranks or hashes that are made of them. */
+static bool
+has_made_key(const tsurugi_relation *described)
+{
+	bool is_made = false;
+
+	for (int i = 0; i < described->key_count; i++)
+		is_made |= described->key[i].canonical;
+	return is_made;
+}
+
+/* differs: what is made of values for keys is another by now. */
+static void
+write_anew(Relation relation, Oid order, bool differs)
 {
 	tsurugi_anew anew = {.relation = relation, .old = tsurugi_storage_find(RelationGetRelid(relation)), .order = order};
 	EState *estate;
@@ -373,13 +385,25 @@ tsurugi_table_compact(Relation relation, Oid order)
 	if (anew.old == NULL)
 		return;
 	anew.described = tsurugi_relation_describe(relation);
-	anew.keeps_past = is_stored_alike_all(anew.described, anew.old);
+	anew.keeps_past = is_stored_alike_all(anew.described, anew.old) && !(differs && has_made_key(anew.described));
 	estate = CreateExecutorState();
 	anew.defaults = tsurugi_anew_defaults(relation, NULL, estate, &any);
 	fresh = store_anew(&anew, estate);
 	FreeExecutorState(estate);
 	follow_indexes(relation, fresh, anew.described);
 	(void) tsurugi_relation_get(relation);
+}
+
+void
+tsurugi_table_compact(Relation relation, Oid order)
+{
+	write_anew(relation, order, false);
+}
+
+void
+tsurugi_table_remake_keys(Relation relation)
+{
+	write_anew(relation, InvalidOid, true);
 }
 
 void

@@ -32,6 +32,12 @@ extern int tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *adde
  */
 extern void tsurugi_table_compact(Relation relation, Oid order);
 
+/*
+ * The same where the types of values have changed so that other keys are made of them.  Rows that older snapshots see may have equal
+ * primary keys then, though they never had: so these snapshots find nothing any more in tables with such a key.
+ */
+extern void tsurugi_table_remake_keys(Relation relation);
+
 /* Makes and fills the storage of a new index, while others may read (ShareLock). */
 extern void tsurugi_table_add_index(Relation relation, Oid index);
 
