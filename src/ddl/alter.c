@@ -67,7 +67,7 @@ typedef struct Wishes
 	List *compressed;	/* likewise: SET COMPRESSION */
 	List *identities;	/* likewise: REPLICA IDENTITY */
 	List *not_null;		/* names of columns */
-	List *late;			/* of AlterTableCmd: identities of added columns */
+	List *late;			/* of AlterTableCmd: identities and defaults that added columns get beside their own */
 	List *met;			/* CHECK constraints that the rows meet already */
 	bool only;			/* not of what inherits */
 	bool checks;
@@ -158,14 +158,25 @@ pass_over_column(Oid relation, AlterTableCmd *command)
 		castNode(ColumnDef, command->def)->constraints = NIL;
 }
 
-/* What is said of the identity of a column that the statement adds. */
 static bool
-is_about_added_identity(const AlterTableStmt *statement, const AlterTableCmd *command)
+is_about_identity(const AlterTableCmd *command)
+{
+	return command->subtype == AT_AddIdentity || command->subtype == AT_SetIdentity ||
+		   command->subtype == AT_DropIdentity;
+}
+
+static bool
+sets_default(const AlterTableCmd *command)
+{
+	return command->subtype == AT_ColumnDefault && command->def != NULL;
+}
+
+/* Of a column that the statement adds. */
+static bool
+is_about_added_column(const AlterTableStmt *statement, const AlterTableCmd *command)
 {
 	ListCell *cell;
 
-	if (command->subtype != AT_AddIdentity && command->subtype != AT_SetIdentity && command->subtype != AT_DropIdentity)
-		return false;
 	foreach (cell, statement->cmds)
 	{
 		const AlterTableCmd *other = lfirst(cell);
@@ -208,7 +219,7 @@ strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *comm
 		wishes->keys = lappend(wishes->keys, command->def);
 		return;
 	}
-	if (is_about_added_identity(statement, command))
+	if ((is_about_identity(command) || sets_default(command)) && is_about_added_column(statement, command))
 	{
 		wishes->late = lappend(wishes->late, command);
 		return;
@@ -505,6 +516,38 @@ tell_of_command(Oid relation, const AlterTableStmt *left, const AlterTableStmt *
 
 /* --- the statement ------------------------------------------------------------------------------ */
 
+/* The rows that are there have no values of an identity, or a default, that comes after their column. */
+static void
+run_late(const tsurugi_utility *utility, const AlterTableStmt *written, List *commands)
+{
+	AlterTableStmt *late = makeNode(AlterTableStmt);
+
+	late->relation = copyObject(written->relation);
+	late->cmds = commands;
+	late->objtype = written->objtype;
+	CommandCounterIncrement();
+	tsurugi_utility_run_part(utility, (Node *) late);
+}
+
+/* Defaults that added columns get beside their own. */
+static List *
+take_late_defaults(Oid relation, const AlterTableStmt *written, AlterTableStmt *changed)
+{
+	List *late = NIL;
+	ListCell *cell;
+
+	if (!any_is_ours(inheritors(relation, written)))
+		return NIL;
+	foreach (cell, changed->cmds)
+	{
+		if (!sets_default(lfirst(cell)) || !is_about_added_column(written, lfirst(cell)))
+			continue;
+		late = lappend(late, lfirst(cell));
+		changed->cmds = foreach_delete_current (changed->cmds, cell);
+	}
+	return late;
+}
+
 /* Of a table that is not ours. */
 static void
 alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
@@ -519,6 +562,7 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	foreach (cell, changed->cmds)
 		pass_over_column(relation, lfirst(cell));
 	takes_keys = holds_ours && tsurugi_partition_keys_take(relation, changed, &wishes.keys);
+	wishes.late = take_late_defaults(relation, statement, changed);
 	note_type_changes(utility, relation, statement, &wishes);
 	takes_validations = take_validations(relation, changed, &wishes);
 	foreach (cell, changed->cmds)
@@ -533,7 +577,7 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 		tsurugi_partition_check_attached(statement);
 	if (tsurugi_retype_is_mixed(relation, statement))
 		run_mixed(utility, relation, statement, changed);
-	else if (wishes.foreign_keys != NIL || takes_keys || takes_validations)
+	else if (wishes.foreign_keys != NIL || wishes.late != NIL || takes_keys || takes_validations)
 	{
 		tsurugi_utility_run_instead(utility, (Node *) changed);
 		tell_of_command(relation, changed, statement);
@@ -544,6 +588,8 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 		tsurugi_partition_keys_make(utility, relation, statement, wishes.keys);
 	wishes.beside = tsurugi_rebuild_make(wishes.rebuilds);
 	tsurugi_altered_follow();
+	if (wishes.late != NIL)
+		run_late(utility, statement, wishes.late);
 	tsurugi_rebuild_verify(wishes.rebuilds, wishes.beside);
 	finish_foreign_keys(relation, &wishes);
 	verify_tables(relation, statement, &wishes);
@@ -578,19 +624,6 @@ check_not_partitioned(Oid relation, const AlterTableStmt *statement)
 						errmsg("table \"%s\" is not partitioned", get_rel_name(relation))));
 }
 
-/* The rows that are there have no values of an identity that comes after their column. */
-static void
-add_late_identities(const tsurugi_utility *utility, const AlterTableStmt *written, List *commands)
-{
-	AlterTableStmt *late = makeNode(AlterTableStmt);
-
-	late->relation = copyObject(written->relation);
-	late->cmds = commands;
-	late->objtype = written->objtype;
-	CommandCounterIncrement();
-	tsurugi_utility_run_part(utility, (Node *) late);
-}
-
 static void
 alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt *written)
 {
@@ -617,7 +650,7 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 		finish_entries(utility, relation_id, &wishes);
 	tsurugi_altered_follow();
 	if (wishes.late != NIL)
-		add_late_identities(utility, written, wishes.late);
+		run_late(utility, written, wishes.late);
 	if (wishes.keys != NIL)
 		tsurugi_deferrable_keys_verify(relation_id, wishes.before);
 	tsurugi_rebuild_verify(wishes.rebuilds, wishes.beside);
@@ -660,6 +693,12 @@ has_our_key(Oid relation, const AlterTableStmt *written)
 	foreach (cell, written->cmds)
 		(void) tsurugi_foreign_keys_take_command(copyObject(lfirst_node(AlterTableCmd, cell)), holds_ours, &keys);
 	return keys != NIL;
+}
+
+static bool
+has_late_defaults(Oid relation, AlterTableStmt *written)
+{
+	return take_late_defaults(relation, written, copyObject(written)) != NIL;
 }
 
 static void
@@ -731,7 +770,7 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 		return;
 	tsurugi_check_row_type(relation_id, written);
 	if (tsurugi_is_our_table(relation_id) || tsurugi_retype_is_mixed(relation_id, written) ||
-		has_our_key(relation_id, written))
+		has_our_key(relation_id, written) || has_late_defaults(relation_id, written))
 		alter_with_events(utility, relation_id, written);
 	else
 		alter_other_table(utility, relation_id, written);
