@@ -232,5 +232,6 @@ tsurugi_cluster_mark(Oid relation, const AlterTableCmd *command)
 		check_index_is_clusterable(table, index, ShareUpdateExclusiveLock);
 	}
 	mark_index_clustered(table, index, false);
+	CommandCounterIncrement();
 	table_close(table, NoLock);
 }
