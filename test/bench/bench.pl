@@ -206,10 +206,10 @@ sub bench_upsert
 	}
 }
 
-# Secondary keys: one row by a unique one, 100 rows by another, and making an index.
+# Secondary keys: one row by a unique one, 100 rows by another, what either finds, and making an index.
 sub bench_index
 {
-	for my $line ([ 'index_point', 'by unique key' ], [ 'index_range', '100 rows by key' ])
+	for my $line ([ 'index_point', 'by unique key' ], [ 'index_range', '100 rows by key' ], [ 'index_or', '1 OR 10 rows by two keys' ])
 	{
 		my ($statement, $name) = @$line;
 		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, 1, script($statement)) } ] } qw(heap ours));
