@@ -5,7 +5,7 @@
 # the script that made it and both answers. QUERY_SEED repeats a run, QUERY_ONLY=n runs one schema of it, QUERY_OUT=directory keeps the scripts
 # that differ. A long run:
 #
-#	QUERY_SCHEMAS=1000 make test SUITES=tap TESTS=033_queries
+#	QUERY_SCHEMAS=1000 make test SUITES=tap TESTS=035_queries
 use strict;
 use warnings;
 use FindBin;
