@@ -40,6 +40,7 @@
 #include "runtime/storage/key.h"
 #include "runtime/storage/lease.h"
 #include "runtime/storage/long_key.h"
+#include "runtime/storage/rank_holders.h"
 #include "runtime/storage/table.h"
 #include "runtime/storage/tax.h"
 #include "runtime/storage/value.h"

@@ -38,8 +38,8 @@
  * 6. Participants are in an epoch within a quantum, never between two; but EPOCH begins when
  *	  all have left PRUNE.
  *
- * The work of PRUNE, FREE and CLOSE: collector_pieces.c.  Filing: collector_file.c.  Sweeps (sweep.c) go on
- * beside, by whoever finds nothing to join.
+ * The work of PRUNE, FREE and CLOSE: collector_pieces.c.  Filing: collector_file.c.  Sweeps (sweep.c, and of values in
+ * dictionaries: rank_sweep.c) go on beside, by whoever finds nothing to join.
  *
  * When nothing is given, nothing waits, and the clock stands still, the
  * watcher's check reads a few words and the tasks stay parked.
@@ -442,7 +442,7 @@ run(tg_session *session, bool may_open, unsigned *budget)
 	return true;
 }
 
-/* True if it is not at its end.  *has_given_out: it has moved versions, and a cycle has something to do now. */
+/* True if one is not at its end.  *has_given_out: it has moved versions, and a cycle has something to do now. */
 static bool
 sweep(tg_session *session, unsigned budget, bool *has_given_out)
 {
@@ -458,6 +458,8 @@ sweep(tg_session *session, unsigned budget, bool *has_given_out)
 		more = tg_sweep_run(session, &tg_collector_shared->sweep, budget);
 	*has_given_out = tg_collector_shared->sweep.versions_moved != moved;
 	tg_store_relaxed(&tg_collector_shared->sweep.unfinished, tg_sweep_is_unfinished(&tg_collector_shared->sweep));
+	if (tg_rank_sweep_is_due(&tg_collector_shared->rank_sweep))
+		more |= tg_rank_sweep_run(session, &tg_collector_shared->rank_sweep, budget);
 	tg_store_release(&tg_collector_shared->sweeping, 0);
 	return more;
 }
@@ -542,11 +544,13 @@ tg_collector_make_room(tg_session *session)
 {
 	uint64_t removed = tg_load_relaxed(&tg_collector_shared->counts.versions_removed);
 	uint64_t freed = tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed);
+	uint64_t ranks_freed = tg_load_relaxed(&tg_collector_shared->rank_sweep.freed);
 	unsigned done;
 	bool visited;
 	bool more;
 
 	tg_store_relaxed(&tg_collector_shared->sweep.at_ms, 0);
+	tg_store_relaxed(&tg_collector_shared->rank_sweep.at_ms, 0);
 	tg_store_relaxed(&tg_collector_shared->worked, INT64_MAX / 2); /* so open entries are tried again: 3 */
 	visited = tg_presence_visit(session, true) > 0;
 	done = tg_collector_quantum(session, ROOM_BUDGET, true, &more);
@@ -554,7 +558,8 @@ tg_collector_make_room(tg_session *session)
 		sched_yield(); /* somebody else is at it, or inside an epoch */
 	return visited || more || tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE ||
 		   tg_load_relaxed(&tg_collector_shared->counts.versions_removed) != removed ||
-		   tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed) != freed;
+		   tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed) != freed ||
+		   tg_load_relaxed(&tg_collector_shared->rank_sweep.freed) != ranks_freed;
 }
 
 /* --- the pool ------------------------------------------------------------- */
@@ -605,7 +610,7 @@ check(tg_session *session)
 			tg_store_relaxed(&tg_collector_shared->visits_due, 1);
 	}
 	if (tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE || has_cause() ||
-		tg_load_relaxed(&tg_collector_shared->visits_due) ||
+		tg_load_relaxed(&tg_collector_shared->visits_due) || tg_rank_sweep_is_due(&tg_collector_shared->rank_sweep) ||
 		(is_sweeping && now >= tg_load_relaxed(&tg_collector_shared->sweep.at_ms)))
 		wake_task(session, 0);
 }

@@ -14,6 +14,7 @@
 #include "runtime/storage/compact.h"
 #include "runtime/storage/cycle.h"
 #include "runtime/storage/horizon.h"
+#include "runtime/storage/rank_sweep.h"
 #include "runtime/storage/table.h"
 #include "runtime/storage/version.h"
 #include "runtime/storage/write_log.h"
@@ -163,8 +164,9 @@ typedef struct tg_collector
 	tg_time horizon;  /* atomic, for views */
 	tg_time bound;	  /* likewise */
 
-	uint32_t sweeping TG_CACHE_ALIGNED; /* atomic: somebody sweeps */
+	uint32_t sweeping TG_CACHE_ALIGNED; /* atomic: somebody sweeps, one or the other */
 	tg_sweep sweep;
+	tg_rank_sweep rank_sweep;
 
 	uint32_t visits_due TG_CACHE_ALIGNED; /* atomic: sessions have been away for long; the watcher sets it */
 

@@ -2,15 +2,16 @@
  * dictionary.c
  *	  Ranks of values whose order only the host knows.
  *
- * A skip list (Pugh, Skip lists: a probabilistic alternative to balanced trees, 1990) in the host's order, which
- * only grows (so that neither marks nor epochs are needed; compare Harris, A pragmatic
- * implementation of non-blocking linked lists, 2001):
+ * A skip list (Pugh, Skip lists: a probabilistic alternative to balanced trees, 1990) in the host's order, without locks
+ * (Harris, A pragmatic implementation of non-blocking linked lists, 2001; Herlihy, Shavit: The art of multiprocessor
+ * programming, 2008, 14.4), from which one at a time takes entries out:
  *
  *	 level 1  head ----------------> b ---------------> nothing
  *	 level 0  head ------> a ------> b ------> c -----> nothing
  *	 rank     none         4         8         12
  *
- *	1. Entries are constant but for their pointers, and stay until the table goes.  So who looks for a place may take
+ *	1. Entries are constant but for their pointers, and stay for as long as somebody may stand on them: he holds
+ *	   (rank_holders.h), or is inside an epoch.  So who looks for a place may take
  *	   his time, call the host between two steps, and never come back.
  *	2. Level 0 is the dictionary.  An entry comes in by one compare-and-swap, from the successor that its place was found
  *	   before.  Success says that nobody has come in between since, so that its rank,
@@ -18,6 +19,19 @@
  *	   So ranks grow along the list, and a value comes in once: of two who add it, one finds the other's.
  *	3. Higher levels are short cuts, by rank alone.  They are linked afterwards; until then searches take longer.
  *	4. What an entry says is written before it is linked (release), and read through the link (acquire).
+ *	5. An entry goes by steps, of which each leaves all others in order: it is GONE, by a compare-and-swap of its use; its
+ *	   pointers are marked, from the highest level to the lowest; it is unlinked from all levels; and freed when nobody can stand on it any
+ *	   more.  Nothing is linked behind a marked pointer.  Who meets a marked entry unlinks it, and who finds one GONE that he wants marks
+ *	   it, and looks again: so nobody waits.  What is GONE never comes back; the same value gets another entry, and another rank.
+ *	   As long as it is linked on level 0 its rank is between its neighbours', and so is that of what comes in beside it.  When
+ *	   that is over, and its rank may be given anew, it is marked on all levels; and nothing is
+ *	   linked before a marked entry.  So of two entries of one rank on a level the marked one comes first, and a search by
+ *	   rank unlinks it.
+ *	6. Use: the round (of the table, modulo 3) in which the entry was last given out, or found in a key; or GONE.  Whoever takes a rank out, of a
+ *	   value or of the neighbours of one that is not there, has set the use to his round, by a
+ *	   compare-and-swap; so of him and the one who takes the entry away one fails.  Those of a round that is over are taken away
+ *	   when all keys have been looked at: rank_sweep.c.  A use is that of this round, the last one, or, for who has loaded the
+ *	   round before it changed, the next one, which he leaves: for a round lasts until he has let go.
  *
  * Ranks are digits of 64 bits, big-endian, the last of which is not 0, and none the greatest number, which is above all; a rank that is the beginning of
  * another is below it.  Between two ranks: behind what they have in common a digit between the two that follow, or,
@@ -34,8 +48,6 @@
  * Zhang: A tight lower bound for online monotonic list labeling, 2004), and keys must not change.  Turns are foreseen as
  * branches are (Yeh, Patt: Two-level adaptive training branch prediction, 1991).  Who is wrong loses some bits; ranks are between their
  * neighbours in any case.
- *
- * Left out: giving memory back before the table goes.
  */
 #include "runtime/storage/dictionary.h"
 
@@ -43,6 +55,10 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/storage/collector_internal.h"
+#include "runtime/storage/rank_holders.h"
+#include "runtime/storage/rank_sweep.h"
 
 #define LEVELS 14 /* each has a quarter of the entries of the one below */
 #define DIGIT_BYTES 8
@@ -51,16 +67,27 @@
 #define DIGIT_ABOVE_ALL UINT64_MAX
 #define PERIOD_MAX 8
 #define TURNS_SEEN 16 /* have to repeat what was a period before */
+#define TURNS_OLDEST (UINT64_C(1) << 62)
+
+#define ROUNDS 3
+#define GONE ROUNDS
+
+#define TAKEN (UINT64_C(1) << 63) /* no turns have this bit */
+#define TAKE_COST 4				  /* of the collector's budget; of looking at one: 1 */
 
 /* After the struct: pointers of the levels, the value, padded to 8 bytes, and the rank. */
 typedef struct entry
 {
 	uint32_t value_bytes;
 	uint16_t rank_bytes;
-	uint16_t level_count;
-	uint64_t
-		turns; /* of the gap behind: its newest turns from the lowest bit on, 1 = above, and a 1 before the oldest.  A hint; atomic */
-	struct entry *next[]; /* atomic */
+	uint8_t level_count;
+	uint8_t use; /* 6; atomic */
+	/*
+	 * Of the gap behind: its newest turns from the lowest bit on, 1 = above, and a 1 before the oldest.  A hint.  When the entry has been
+	 * unlinked: TAKEN, and the next one that waits for its end.  Atomic
+	 */
+	uint64_t turns;
+	struct entry *next[]; /* atomic; marked: 5 */
 } entry;
 
 struct tg_dictionary
@@ -69,6 +96,10 @@ struct tg_dictionary
 	tg_ranking way;
 	tg_table *table; /* not a reference */
 	entry *head;	 /* constant: of all levels, without value and rank */
+
+	/* of the only one who sweeps */
+	entry *at;	  /* all up to this one have been looked at; or what was last found by its rank */
+	entry *taken; /* unlinked */
 };
 
 /* Where a value belongs: on each level the last entry before it, and the one after that. */
@@ -108,12 +139,21 @@ describe(const entry *of, tg_ranked *ranked_out)
 }
 
 static int
-compare_ranks(const entry *a, const entry *b)
+compare_with_rank(const entry *of, const unsigned char *rank, size_t rank_bytes)
 {
-	unsigned common = a->rank_bytes < b->rank_bytes ? a->rank_bytes : b->rank_bytes;
-	int order = memcmp(rank_of(a), rank_of(b), common);
+	return tg_key_compare(rank_of(of), of->rank_bytes, rank, rank_bytes);
+}
 
-	return order != 0 ? order : (int) a->rank_bytes - (int) b->rank_bytes;
+static inline bool
+is_marked(const entry *pointer)
+{
+	return ((uintptr_t) pointer & 1) != 0;
+}
+
+static inline entry *
+without_mark(const entry *pointer)
+{
+	return (entry *) ((uintptr_t) pointer & ~(uintptr_t) 1);
 }
 
 /* --- life ---------------------------------------------------------------------- */
@@ -134,7 +174,8 @@ allocate_entry(tg_session *session, tg_table *table, unsigned level_count, const
 		return NULL;
 	made->value_bytes = (uint32_t) value_bytes;
 	made->rank_bytes = (uint16_t) rank_bytes;
-	made->level_count = (uint16_t) level_count;
+	made->level_count = (uint8_t) level_count;
+	made->use = (uint8_t) tg_load_acquire(&table->rank_round);
 	made->turns = 1;
 	memset(made->next, 0, level_count * sizeof(entry *));
 	if (value_bytes > 0)
@@ -142,6 +183,7 @@ allocate_entry(tg_session *session, tg_table *table, unsigned level_count, const
 	if (rank_bytes > 0)
 		memcpy((unsigned char *) rank_of(made), rank, rank_bytes);
 	tg_fetch_add_relaxed(&table->dictionary_bytes, (int64_t) tg_alloc_bytes(made));
+	tg_fetch_add_relaxed(&table->rank_count, 1);
 	return made;
 }
 
@@ -149,6 +191,7 @@ static void
 free_entry(tg_session *session, tg_table *table, entry *gone)
 {
 	tg_fetch_add_relaxed(&table->dictionary_bytes, -(int64_t) tg_alloc_bytes(gone));
+	tg_fetch_add_relaxed(&table->rank_count, -1);
 	tg_free(session, gone, TG_USE_INDEX);
 }
 
@@ -201,6 +244,16 @@ tg_dictionary_get(tg_session *session, tg_table *table, tg_ranking way, tg_dicti
 	return TG_OK;
 }
 
+/* Takes the first one off those that wait for their end. */
+static entry *
+pop_taken(tg_dictionary *dictionary)
+{
+	entry *gone = dictionary->taken;
+
+	dictionary->taken = (entry *) (uintptr_t) (tg_load_relaxed(&gone->turns) & ~TAKEN);
+	return gone;
+}
+
 void
 tg_dictionaries_destroy(tg_session *session, tg_table *table)
 {
@@ -209,6 +262,8 @@ tg_dictionaries_destroy(tg_session *session, tg_table *table)
 		tg_dictionary *dictionary = table->dictionaries;
 
 		table->dictionaries = dictionary->next;
+		while (dictionary->taken != NULL)
+			tg_free(session, pop_taken(dictionary), TG_USE_INDEX);
 		while (dictionary->head != NULL)
 		{
 			entry *gone = dictionary->head;
@@ -271,9 +326,9 @@ guess_next(uint64_t turns)
 static uint64_t
 add_turn(uint64_t turns, bool is_above)
 {
-	uint64_t oldest = turns & UINT64_C(1) << 63;
+	uint64_t oldest = turns & TURNS_OLDEST;
 
-	return (turns << 1 | is_above) | oldest;
+	return ((turns << 1 | is_above) & ~TAKEN) | oldest;
 }
 
 /* A digit in a gap of more than 1.  What has no digit there is below, or above, all. */
@@ -319,27 +374,58 @@ make_rank(const entry *before, const entry *after, guess next, unsigned char ran
 
 /* --- searching -------------------------------------------------------------------- */
 
-/* Finds the value's place.  The entry that has it, or NULL. */
-static entry *
-search(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argument, place *found)
+/*
+ * The entry behind one on a level.  Those that are marked there are unlinked: 5.  False: the one before is marked itself.
+ */
+static inline bool
+step(entry *before, unsigned level, entry **after_out)
+{
+	entry *after = tg_load_acquire(&before->next[level]);
+
+	for (;;)
+	{
+		entry *beyond;
+
+		if (tg_unlikely(is_marked(after)))
+			return false;
+		*after_out = after;
+		if (after == NULL)
+			return true;
+		beyond = tg_load_acquire(&after->next[level]);
+		if (tg_likely(!is_marked(beyond)))
+			return true;
+		if (tg_cas_acq_rel(&before->next[level], &after, without_mark(beyond)))
+			after = without_mark(beyond);
+	}
+}
+
+/* Finds the value's place.  The entry that has it, or NULL.  False: to be tried again. */
+static bool
+try_search(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argument, place *found, entry **has_out)
 {
 	entry *before = dictionary->head;
 	entry *not_below = NULL; /* has been compared on the level above */
 
+	*has_out = NULL;
 	for (int level = LEVELS - 1; level >= 0; level--)
 	{
 		for (;;)
 		{
-			entry *after = tg_load_acquire(&before->next[level]);
+			entry *after;
 			int order;
 
+			if (!step(before, (unsigned) level, &after))
+				return false;
 			found->before[level] = before;
 			found->after[level] = after;
 			if (after == NULL || after == not_below)
 				break;
 			order = compare(argument, value_of(after), after->value_bytes);
 			if (order == 0)
-				return after;
+			{
+				*has_out = after;
+				return true;
+			}
 			if (order < 0)
 			{
 				not_below = after;
@@ -348,26 +434,132 @@ search(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argumen
 			before = after;
 		}
 	}
-	return NULL;
+	return true;
+}
+
+static entry *
+search(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argument, place *found)
+{
+	entry *has;
+
+	while (!try_search(dictionary, compare, argument, found, &has))
+		;
+	return has;
+}
+
+/* The same by rank. */
+static bool
+try_search_rank(const tg_dictionary *dictionary, const unsigned char *rank, size_t rank_bytes, place *found)
+{
+	entry *before = dictionary->head;
+
+	for (int level = LEVELS - 1; level >= 0; level--)
+	{
+		entry *after;
+
+		for (;;)
+		{
+			if (!step(before, (unsigned) level, &after))
+				return false;
+			if (after == NULL || compare_with_rank(after, rank, rank_bytes) >= 0)
+				break;
+			before = after;
+		}
+		found->before[level] = before;
+		found->after[level] = after;
+	}
+	return true;
+}
+
+static entry *
+search_rank(const tg_dictionary *dictionary, const unsigned char *rank, size_t rank_bytes, place *found)
+{
+	entry *after;
+
+	while (!try_search_rank(dictionary, rank, rank_bytes, found))
+		;
+	after = found->after[0];
+	return after != NULL && compare_with_rank(after, rank, rank_bytes) == 0 ? after : NULL;
+}
+
+/* --- use --------------------------------------------------------------------------- */
+
+/* Its rank is taken out: 6.  False: it is GONE. */
+static bool
+use_entry(const tg_dictionary *dictionary, entry *of)
+{
+	uint8_t round = (uint8_t) tg_load_acquire(&dictionary->table->rank_round);
+	uint8_t use = tg_load_acquire(&of->use);
+
+	if (of == dictionary->head)
+		return true;
+	while (use != round && use != (round + 1) % ROUNDS)
+	{
+		if (use == GONE)
+			return false;
+		if (tg_cas_acq_rel(&of->use, &use, round))
+			break;
+	}
+	return true;
+}
+
+/* It is GONE: nothing is linked behind it from now on. */
+static void
+mark_entry(entry *gone)
+{
+	for (int level = gone->level_count - 1; level >= 0; level--)
+	{
+		entry *next = tg_load_relaxed(&gone->next[level]);
+
+		while (!is_marked(next) &&
+			   !tg_cas_acq_rel(&gone->next[level], &next, (entry *) ((uintptr_t) next | (uintptr_t) 1)))
+			;
+	}
+}
+
+/* The same; else marks it, for who looks again. */
+static bool
+use_or_mark(const tg_dictionary *dictionary, entry *of)
+{
+	if (tg_likely(use_entry(dictionary, of)))
+		return true;
+	mark_entry(of);
+	return false;
+}
+
+static inline void
+touch(void)
+{
+	if (tg_rank_touch != NULL)
+		tg_rank_touch();
 }
 
 bool
 tg_dictionary_look(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argument, tg_ranked *ranked_out,
 				   tg_ranked *above_out)
 {
-	place found;
-	const entry *has = NULL;
-
 	*ranked_out = (tg_ranked){.value = "", .rank = ""};
 	if (above_out != NULL)
 		*above_out = (tg_ranked){.value = "", .rank = rank_above_all, .rank_bytes = DIGIT_BYTES};
 	if (dictionary == NULL)
 		return false;
-	has = search(dictionary, compare, argument, &found);
-	describe(has != NULL ? has : found.before[0], ranked_out);
-	if (has == NULL && above_out != NULL && found.after[0] != NULL)
-		describe(found.after[0], above_out);
-	return has != NULL;
+	touch();
+	for (;;)
+	{
+		place found;
+		entry *has = search(dictionary, compare, argument, &found);
+
+		if (!use_or_mark(dictionary, has != NULL ? has : found.before[0]))
+			continue;
+		if (has == NULL && above_out != NULL && found.after[0] != NULL)
+		{
+			if (!use_or_mark(dictionary, found.after[0]))
+				continue;
+			describe(found.after[0], above_out);
+		}
+		describe(has != NULL ? has : found.before[0], ranked_out);
+		return has != NULL;
+	}
 }
 
 /* --- adding ------------------------------------------------------------------------- */
@@ -389,21 +581,25 @@ choose_level_count(const tg_dictionary *dictionary)
 }
 
 static void
-link_short_cuts(entry *added, place *found)
+link_short_cuts(const tg_dictionary *dictionary, entry *added, place *found)
 {
 	for (unsigned level = 1; level < added->level_count; level++)
 	{
-		entry *before = found->before[level];
-
 		for (;;)
 		{
-			entry *after = tg_load_acquire(&before->next[level]);
+			entry *before = found->before[level];
+			entry *after = NULL;
+			bool stays;
 
-			if (after != NULL && compare_ranks(after, added) < 0)
-			{
+			while ((stays = step(before, level, &after)) && after != NULL &&
+				   compare_with_rank(after, rank_of(added), added->rank_bytes) < 0)
 				before = after;
+			if (!stays)
+			{
+				(void) search_rank(dictionary, rank_of(added), added->rank_bytes, found);
 				continue;
 			}
+			found->before[level] = before;
 			tg_store_relaxed(&added->next[level], after);
 			if (tg_cas_acq_rel(&before->next[level], &after, added))
 				break;
@@ -411,10 +607,19 @@ link_short_cuts(entry *added, place *found)
 	}
 }
 
+/* Much has been added since the last sweep, or little, but memory is short. */
+static void
+want_sweep(const tg_table *table)
+{
+	if (tg_unlikely(tg_ranks_have_grown(table)))
+		tg_rank_sweep_want();
+}
+
 tg_status
 tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_compare compare, void *argument,
 				  const void *value, size_t value_bytes, tg_ranked *ranked_out)
 {
+	touch();
 	for (;;)
 	{
 		unsigned char rank[TG_RANK_BYTES_MAX];
@@ -425,10 +630,14 @@ tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_comp
 
 		if (added != NULL)
 		{
+			if (!use_or_mark(dictionary, added))
+				continue;
 			describe(added, ranked_out);
 			return TG_OK;
 		}
 		turns = tg_load_relaxed(&found.before[0]->turns);
+		if ((turns & TAKEN) != 0)
+			continue;
 		rank_bytes = make_rank(found.before[0], found.after[0], guess_next(turns), rank);
 		if (rank_bytes == 0)
 			return TG_TOO_LARGE;
@@ -438,14 +647,143 @@ tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_comp
 			return TG_NO_MEMORY;
 		tg_store_relaxed(&added->next[0], found.after[0]);
 		added->turns = add_turn(turns, true);
-		/* Pairs with the acquires in search: what is in the entry is there before it is found. */
+		/* Pairs with the acquires in step: what is in the entry is there before it is found. */
 		if (tg_cas_acq_rel(&found.before[0]->next[0], &found.after[0], added))
 		{
-			tg_store_relaxed(&found.before[0]->turns, add_turn(turns, false));
-			link_short_cuts(added, &found);
+			/* not over what it may have become since: of a linked one it is turns */
+			(void) tg_cas_acq_rel(&found.before[0]->turns, &turns, add_turn(turns, false));
+			link_short_cuts(dictionary, added, &found);
 			describe(added, ranked_out);
+			want_sweep(dictionary->table);
 			return TG_OK;
 		}
 		free_entry(session, dictionary->table, added);
 	}
+}
+
+/* --- the sweep ------------------------------------------------------------------------ */
+
+tg_dictionary *
+tg_dictionary_next(const tg_table *table, const tg_dictionary *dictionary)
+{
+	return dictionary == NULL ? tg_load_acquire(&table->dictionaries) : dictionary->next;
+}
+
+bool
+tg_dictionary_has_way(const tg_dictionary *dictionary, tg_ranking way)
+{
+	return is_same(&dictionary->way, &way);
+}
+
+bool
+tg_dictionary_use_rank(tg_dictionary *dictionary, const void *rank, size_t rank_bytes, tg_ranked *ranked_out)
+{
+	entry *has = dictionary->at;
+	place found;
+
+	/* keys often come in the order of their ranks; nothing else takes entries away */
+	for (unsigned i = 0; i < 2 && has != NULL && has != dictionary->head; i++)
+	{
+		if (compare_with_rank(has, rank, rank_bytes) == 0)
+			break;
+		has = i == 0 ? tg_load_acquire(&has->next[0]) : NULL;
+	}
+	if (has == NULL || has == dictionary->head)
+		has = search_rank(dictionary, rank, rank_bytes, &found);
+	if (has == NULL)
+		return false;
+	dictionary->at = has;
+	describe(has, ranked_out);
+	return use_entry(dictionary, has);
+}
+
+void
+tg_dictionaries_begin_round(tg_table *table)
+{
+	for (tg_dictionary *dictionary = tg_dictionary_next(table, NULL); dictionary != NULL; dictionary = dictionary->next)
+		dictionary->at = dictionary->head;
+	tg_store_seq_cst(&table->rank_round, (tg_load_relaxed(&table->rank_round) + 1) % ROUNDS);
+}
+
+void
+tg_dictionary_rewind(tg_dictionary *dictionary)
+{
+	dictionary->at = dictionary->head;
+}
+
+bool
+tg_dictionary_take(tg_dictionary *dictionary, unsigned *budget)
+{
+	uint8_t round = (uint8_t) tg_load_relaxed(&dictionary->table->rank_round);
+
+	while (*budget > 0)
+	{
+		entry *next = tg_load_acquire(&dictionary->at->next[0]);
+		uint8_t use;
+		place found;
+
+		tg_assert(!is_marked(next));
+		tg_spend(budget, 1);
+		if (next == NULL)
+			return true;
+		tg_assert(dictionary->at == dictionary->head ||
+				  compare_with_rank(dictionary->at, rank_of(next), next->rank_bytes) < 0);
+		use = tg_load_relaxed(&next->use);
+		if (use == round || !tg_cas_acq_rel(&next->use, &use, GONE))
+		{
+			dictionary->at = next;
+			continue;
+		}
+		tg_failpoint("rank_gone");
+		mark_entry(next);
+		tg_failpoint("rank_marked");
+		(void) search_rank(dictionary, rank_of(next), next->rank_bytes, &found);
+		tg_store_relaxed(&next->turns, TAKEN | (uintptr_t) dictionary->taken);
+		dictionary->taken = next;
+		tg_spend(budget, TAKE_COST);
+	}
+	return false;
+}
+
+bool
+tg_dictionary_free_taken(tg_session *session, tg_dictionary *dictionary, unsigned *budget, uint64_t *freed_inout)
+{
+	while (*budget > 0 && dictionary->taken != NULL)
+	{
+		free_entry(session, dictionary->table, pop_taken(dictionary));
+		(*freed_inout)++;
+		tg_spend(budget, 1);
+	}
+	return dictionary->taken == NULL;
+}
+
+/* --- checking -------------------------------------------------------------------------- */
+
+bool
+tg_dictionary_check(const tg_dictionary *dictionary, tg_value_order order)
+{
+	for (unsigned level = 0; level < LEVELS; level++)
+	{
+		const entry *below = dictionary->head; /* on level 0 */
+
+		for (const entry *at = dictionary->head->next[level], *before = NULL; at != NULL; at = at->next[level])
+		{
+			tg_ranked ranked[2];
+
+			while (below != at && below != NULL)
+				below = below->next[0];
+			if (below == NULL || is_marked(at->next[level]) || at->use == GONE || at->level_count <= level)
+				return false;
+			describe(at, &ranked[1]);
+			if (before != NULL)
+			{
+				describe(before, &ranked[0]);
+				if (compare_with_rank(before, ranked[1].rank, ranked[1].rank_bytes) >= 0 ||
+					(order != NULL && order(&ranked[0], &ranked[1]) >= 0))
+					return false;
+			}
+			before = at;
+		}
+	}
+	return true;
 }

@@ -133,6 +133,32 @@ tg_key_string_bytes(const unsigned char *key, size_t key_bytes, size_t at, unsig
 	}
 }
 
+_Static_assert(TG_KEY_STRING_MAX == TG_KEY_BYTES_MAX, "a string is not longer than its key");
+
+size_t
+tg_key_take(const unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind, unsigned char *bytes,
+			size_t *bytes_out)
+{
+	unsigned char turned = (part->order & TG_KEY_DESCENDING) != 0 ? 0xff : 0;
+	size_t count = 0;
+
+	*bytes_out = SIZE_MAX;
+	if ((part->order & TG_KEY_NULLABLE) != 0 && key[at++] != NOT_NULL)
+		return at;
+	if (kind != TG_KIND_STRING)
+		return at + (kind <= TG_KIND_8 ? 1u << kind : 16);
+	for (; (key[at] ^ turned) != TERMINATOR; at++)
+	{
+		unsigned char byte = key[at] ^ turned;
+
+		if (byte == ESCAPE)
+			byte = (unsigned char) ((key[++at] ^ turned) - 1);
+		bytes[count++] = byte;
+	}
+	*bytes_out = count;
+	return at + 1;
+}
+
 static size_t
 append_string(unsigned char *key, size_t at, const tg_key_part *part, const tg_string *string)
 {
@@ -274,6 +300,8 @@ tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *ke
 		tg_assert(!tg_chunk_is_null(chunk, part->column, slot));
 		tg_chunk_value(chunk, part->column, slot, &value);
 		at = tg_key_append_of(chunk->table, key, at, part, chunk->layout->kinds[part->column], &value);
+		if (tg_unlikely(at == TG_KEY_UNRANKED))
+			return at;
 		tg_check(at <= TG_KEY_BYTES_MAX);
 	}
 	return at;

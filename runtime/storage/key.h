@@ -30,7 +30,8 @@ typedef enum tg_key_code
 	TG_KEY_BLANK	 /* the same without trailing blanks (character(n)) */
 } tg_key_code;
 
-#define TG_KEY_COLUMN_MAX 32 /* PostgreSQL's INDEX_MAX_KEYS */
+#define TG_KEY_STRING_MAX 2704 /* bytes of one in a key: as TG_KEY_BYTES_MAX */
+#define TG_KEY_COLUMN_MAX 32   /* PostgreSQL's INDEX_MAX_KEYS */
 
 /*
  * Flags of a part's order.  A nullable one is a byte, NULL or not, before the
@@ -48,6 +49,7 @@ typedef struct tg_key_part
 	uint8_t code;		  /* tg_key_code */
 	uint8_t header_bytes; /* of a blob of this column: the host's header before the payload */
 	uint8_t order;		  /* TG_KEY_NULLABLE … */
+	bool ranked;		  /* the string is a rank of one of the table's dictionaries, by the host */
 	uint16_t long_above;  /* of a string: bytes above which a rank stands for the rest (long_key.h); 0: never */
 } tg_key_part;
 
@@ -80,7 +82,17 @@ extern size_t tg_key_append_not_null(unsigned char *key, size_t at, const tg_key
 extern void tg_key_string_bytes(const unsigned char *key, size_t key_bytes, size_t at, unsigned char *bytes,
 								size_t count);
 
-/* The key of a stored version.  Cannot be too large: it was encoded when it was stored. */
+/*
+ * Takes apart what tg_key_append has made: the part that begins at key[at]; returns where the next one begins.  Of a string its
+ * bytes, TG_KEY_STRING_MAX at most; of anything else, and NULL, *bytes_out is SIZE_MAX.
+ */
+extern size_t tg_key_take(const unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind,
+						  unsigned char *bytes, size_t *bytes_out);
+
+/*
+ * The key of a stored version.  Cannot be too large: it was encoded when it was stored.  TG_KEY_UNRANKED (long_key.h): so it has no
+ * entry any more, nor has its row.
+ */
 extern size_t tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *key);
 
 /* Byte strings in memcmp order: < 0, 0, > 0.  What begins with another one is above that. */

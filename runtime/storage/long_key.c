@@ -9,17 +9,15 @@
  *	  were.  One of just L bytes ends where a long one with the same beginning goes on, and is below it, as it should.  Two long ones
  *	  with the same beginning are in the order of their ranks, which is their own.
  * 2. Equality: ranks are equal where the strings are.  So unique keys need nothing else.
- * 3. A string gets its rank before the first entry with it is made, by whoever makes it, and keeps it as long as the table lives.  So the
- *	  key of a stored version that has an entry can always be made, by the collector, too, and a string without rank is in no key.
+ * 3. A string gets its rank before the first entry with it is made, by whoever makes it, and keeps it as long as there is one (rank_sweep.h).
+ *	  So the key of a stored version that has an entry can always be made, by the collector, too, and a string without rank is in no key.
  * 4. Who looks for a string without rank has two places: just above the greatest long one below it with the same beginning, or, if there is
  *	  none, the beginning itself; and just below the least long one above it with the same beginning, or above all that there could be.
- *	  If the string gets a rank later, its keys are between these two (dictionary.h), and so they are what he notes who notes what he reads.
+ *	  If the string gets a rank while he holds, its keys are between these two (dictionary.h), and so they are what he notes who notes what he reads.
  *	  Rows that get there later are not his snapshot's, if he has looked after its time.
  *
  * All strings of a table's keys are in one dictionary; the parts of different keys may have different L, for a rank does not depend
  * on it.  Here keys of several strings share the bytes that there are.
- *
- * Left out: taking long strings out of the dictionary when no row has them any more.
  */
 #include "runtime/storage/long_key.h"
 
@@ -134,6 +132,12 @@ tg_key_rank(tg_session *session, tg_table *table, const tg_key_part *part, tg_ki
 	return tg_dictionary_add(session, dictionary, compare, &of, of.data, of.bytes, &ranked);
 }
 
+tg_dictionary *
+tg_key_dictionary(const tg_table *table)
+{
+	return tg_dictionary_find(table, by_bytes);
+}
+
 static bool
 has_beginning(const tg_key_part *part, const text *of, const tg_ranked *ranked)
 {
@@ -150,7 +154,7 @@ look(const tg_table *table, const tg_key_part *part, text *of, tg_key_side side,
 	tg_ranked above;
 	tg_ranked beyond_below;
 	tg_ranked beyond_above;
-	bool is_there = tg_dictionary_look(tg_dictionary_find(table, by_bytes), compare, of, ranked_out, &above);
+	bool is_there = tg_dictionary_look(tg_key_dictionary(table), compare, of, ranked_out, &above);
 
 	if (is_there)
 		return true;

@@ -16,13 +16,16 @@
 #include "runtime/storage/key.h"
 #include "runtime/storage/table.h"
 
-/* What tg_key_append_of returns of a long string that has no rank yet: so no row of the table has it. */
+/* What tg_key_append_of returns of a long string that has no rank, yet or any more: so no row of the table has it. */
 #define TG_KEY_UNRANKED (SIZE_MAX - 1)
 
 /*
  * Sets what the string parts of a key allow, so that any values fit; of part_count parts whose kinds are these.
  */
 extern void tg_key_parts_share(tg_key_part *parts, const uint8_t *kinds, unsigned part_count);
+
+/* The dictionary of the table's long strings, or NULL.  Whoever makes keys beyond an epoch holds (rank_holders.h). */
+extern struct tg_dictionary *tg_key_dictionary(const tg_table *table);
 
 /* Gives a string its rank, if it is long and has none.  TG_NO_MEMORY; TG_TOO_LARGE: too many came in between the same two. */
 extern tg_status tg_key_rank(tg_session *session, tg_table *table, const tg_key_part *part, tg_kind kind,
@@ -48,7 +51,7 @@ extern size_t tg_key_append_near(const tg_table *table, unsigned char *key, size
 
 /*
  * The primary key of a row that is going to be written: values[i] is the value of layout column i, and its strings have their ranks
- * from now on.  TG_TOO_LARGE past TG_KEY_BYTES_MAX, TG_NO_MEMORY.
+ * as long as it has an entry, or the caller holds.  TG_TOO_LARGE past TG_KEY_BYTES_MAX, TG_NO_MEMORY.
  */
 extern tg_status tg_key_encode(tg_session *session, tg_table *table, const uint8_t *kinds, const tg_value *values,
 							   unsigned char *key, size_t *key_bytes_out) TG_MUST_USE;

@@ -248,6 +248,15 @@ tg_areas_has_version(const tg_areas *areas, tg_version version)
 	return in_part && tg_areas_has_key(areas, table, key, tg_key_of_version(&table->key, version, key));
 }
 
+static bool
+has_range(const tg_areas *areas, const tg_table *table)
+{
+	for (unsigned i = 0; i < tg_areas_count(areas); i++)
+		if (areas->span[i].table == table && !is_whole(&areas->span[i]))
+			return true;
+	return false;
+}
+
 bool
 tg_areas_meet(const tg_areas *a, const tg_areas *b)
 {
@@ -366,6 +375,20 @@ tg_preserve_list(tg_preserve *entry)
 	tg_fetch_add_seq_cst(&shared->count, 1);
 	tg_fence_seq_cst();
 	return TG_OK;
+}
+
+bool
+tg_preserve_has_range(const tg_table *table)
+{
+	bool has = false;
+
+	if (tg_preserve_is_empty())
+		return false;
+	tg_preserve_lock();
+	for (const tg_preserve *entry = shared->first; entry != NULL && !has; entry = entry->next)
+		has = has_range(entry->areas, table) || has_range(entry->include, table) || has_range(entry->exclude, table);
+	tg_preserve_unlock();
+	return has;
 }
 
 static inline bool

@@ -138,6 +138,9 @@ extern tg_status tg_preserve_list(tg_preserve *entry) TG_MUST_USE;
 /* The number of the next start. */
 extern uint64_t tg_preserve_sequence_next(void);
 
+/* Whether a listed one preserves, or has declared, a range of the table's keys.  Without the latch. */
+extern bool tg_preserve_has_range(const tg_table *table);
+
 /* Pins may be taken of what is listed, and given back: plain counting. */
 static inline void
 tg_preserve_pin(tg_preserve *entry)

@@ -87,6 +87,7 @@
 #include "runtime/storage/collector_internal.h"
 #include "runtime/storage/index.h"
 #include "runtime/storage/key.h"
+#include "runtime/storage/long_key.h"
 
 /* Begin of an unlinked version: TG_TIME_UNLINKED and one of these. */
 #define IN_RUN ((tg_time) 1 << 61) /* not the first of it; nothing else is said */
@@ -244,8 +245,9 @@ close_row(tg_session *session, tg_table *table, uint32_t row, tg_version dead)
 		unsigned char key[TG_KEY_BYTES_MAX];
 		size_t key_bytes = tg_key_of_version(&table->key, dead, key);
 
-		/* Not found: an inserter that met the closed row has helped. */
-		(void) tg_btree_remove(session, index, key, key_bytes, row);
+		/* Not found, or not even ranked any more: an inserter that met the closed row has helped. */
+		if (key_bytes != TG_KEY_UNRANKED)
+			(void) tg_btree_remove(session, index, key, key_bytes, row);
 	}
 	tg_indexes_forget(session, dead, TG_VERSION_NONE);
 	return true;

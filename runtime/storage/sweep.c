@@ -175,6 +175,7 @@ tg_sweep_run(tg_session *session, tg_sweep *sweep, unsigned budget)
 			}
 		}
 		tg_indexes_reap(session, sweep->at);
+		tg_rank_sweep_look(session, sweep->at);
 		if (tg_rows_trim(session, sweep->at, &budget))
 			budget = look_at_table(session, sweep, budget);
 		if (budget > 0)

@@ -276,6 +276,7 @@ struct tg_table
 	uint64_t stored;   /* the host's: snapshots from before it find nothing, and must not be told so; atomic */
 	uint32_t hidden;   /* the host's: from this column on the layout has none of the user's; 0: it has no others */
 	struct tg_dictionary *dictionaries; /* dictionary.h; atomic, changed under the table's latch, only grows */
+	uint32_t rank_round;				/* of their entries' use: dictionary.c, 6; atomic; written by the rank sweep */
 	uint32_t relocating;				/* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
 	uint64_t
 		gone; /* the host's: by a commit at this time the table has other storage, or is no more; 0: it has not; atomic */
@@ -308,6 +309,9 @@ struct tg_table
 	int64_t chunk_bytes;
 	int64_t table_bytes;	  /* heads, directories, layouts */
 	int64_t dictionary_bytes; /* values of ordered keys; counted with the indexes */
+	int64_t rank_count;		  /* entries of dictionaries */
+	int64_t rank_bytes_kept;  /* dictionary_bytes after the last rank sweep */
+	uint64_t rank_removed;	  /* the rank sweep's: versions that had been removed, of all tables, when it last began here */
 };
 
 /* A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY. */

@@ -36,6 +36,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
+#include "runtime/storage/rank_holders.h"
 #include "runtime/txn/ending.h"
 
 #define HOST_SHARED ((uint64_t) 1 << 63) /* in the host's word for one of these: it is no host's */
@@ -160,6 +161,7 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared->txn = tg_txn_begin_at(session, tg_shared_all->first_txn + number, shared->host, config->kind,
 								  config->isolation, config->label);
 	shared->txn->shared = shared;
+	tg_rank_hold(tg_txn_number(shared->txn));
 	if (reads != NULL)
 		tg_txn_track(shared->txn, reads);
 	tg_store_relaxed(&shared->state, is_started(config->kind) ? TG_SHARED_WAITING : TG_SHARED_RUNNING);
@@ -338,6 +340,7 @@ forget_work(tg_session *session, tg_shared *shared)
 	if (shared->snapshot != 0)
 		tg_snapshot_withdraw_job(shared->snapshot_entry);
 	shared->snapshot = 0;
+	tg_rank_let_go(tg_txn_number(shared->txn));
 	if (shared->kind == TG_TXN_LONG)
 		tg_long_tidy(session);
 }

@@ -42,6 +42,8 @@
 #include "runtime/txn/shared.h"
 #include "runtime/storage/collector.h"
 #include "runtime/storage/index.h"
+#include "runtime/storage/long_key.h"
+#include "runtime/storage/rank_holders.h"
 #include "runtime/txn/row_lock.h"
 
 #define LANES_INTERVAL_US 100000   /* between two looks at all lanes */
@@ -66,7 +68,8 @@ tg_txn_create(void)
 	tg_txns = tg_alloc_zeroed(session, sizeof(tg_txn_shared) + (txn_max + 1) * sizeof(tg_txn), TG_USE_RUNTIME, TG_DATA);
 	if (tg_txns != NULL && (tg_txns->row_locks = tg_row_locks_create(session)) == NULL)
 		tg_txns = NULL;
-	if (tg_txns != NULL && tg_shared_create(session, session_max) != TG_OK)
+	if (tg_txns != NULL &&
+		(tg_shared_create(session, session_max) != TG_OK || tg_rank_holders_create(session, txn_max) != TG_OK))
 		tg_txns = NULL;
 	if (tg_txns != NULL)
 	{
@@ -276,8 +279,9 @@ undo_insert(tg_session *session, tg_version version)
 		unsigned char key[TG_KEY_BYTES_MAX];
 		size_t key_bytes = tg_key_of_version(&table->key, version, key);
 
-		/* An inserter that met the closed row may have removed the entry already. */
-		(void) tg_btree_remove(session, index, key, key_bytes, row);
+		/* An inserter that met the closed row may have removed the entry already, and then the key may have no rank any more. */
+		if (key_bytes != TG_KEY_UNRANKED)
+			(void) tg_btree_remove(session, index, key, key_bytes, row);
 	}
 	tg_indexes_forget(session, version, TG_VERSION_NONE);
 	tg_store_release(&tg_version_header(version)->begin, TG_TIME_NEVER);

@@ -27,6 +27,9 @@ tg_session *tsurugi_own_session;
 
 static tg_session *away_session; /* or that one */
 
+static bool holds_ranks;
+static unsigned rank_holder; /* its number, then */
+
 /* In PostgreSQL's shared memory, by session number.  Written by the owner of the session. */
 static tsurugi_session_owner *owners;
 
@@ -95,6 +98,32 @@ end_session(int code, Datum argument)
 	tg_runtime_session_end(session);
 }
 
+void
+tsurugi_session_hold_ranks(void)
+{
+	if (likely(holds_ranks))
+		return;
+	rank_holder = tsurugi_session()->id;
+	tg_rank_hold(rank_holder);
+	holds_ranks = true;
+}
+
+void
+tsurugi_session_let_ranks_go(void)
+{
+	if (holds_ranks)
+		tg_rank_let_go(rank_holder);
+	holds_ranks = false;
+}
+
+/* The collector's looks are inside an epoch, and may come where there is no transaction. */
+static void
+touch_ranks(void)
+{
+	if (!tg_epoch_inside(tsurugi_session()))
+		tsurugi_session_hold_ranks();
+}
+
 /* Whether CHECK_FOR_INTERRUPTS would raise an error. */
 static bool
 is_interrupted(void)
@@ -127,6 +156,7 @@ tsurugi_session_open(void)
 												  .isolation = XACT_READ_COMMITTED};
 	tsurugi_own_session = session;
 	tg_txn_is_interrupted = is_interrupted;
+	tg_rank_touch = touch_ranks;
 	on_shmem_exit(end_session, (Datum) 0);
 	return session;
 }

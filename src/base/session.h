@@ -47,6 +47,13 @@ typedef struct tsurugi_session_owner
 	bool is_spared; /* by deadlocks (spare.h) */
 } TG_CACHE_ALIGNED tsurugi_session_owner;
 
+/*
+ * Who has looked into a dictionary holds (storage/rank_holders.h) until the end of the transaction: by itself, but for one in whose
+ * place others look.  Let go: at that end.
+ */
+extern void tsurugi_session_hold_ranks(void);
+extern void tsurugi_session_let_ranks_go(void);
+
 /* The number of sessions, for all processes and threads there can be.  After PostgreSQL knows its own number. */
 extern unsigned tsurugi_session_max(void);
 

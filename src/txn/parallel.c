@@ -28,7 +28,8 @@
  *	  worker's transaction, however it ends.  A worker's session is one of MaxBackends (session.c).
  * 6. SERIALIZABLE (S1).  What a worker reads it notes, before it tells it, in a read set of its own, of the leader's number.  When
  *	  its transaction ends, also by an error, it gives that to the loan.  PostgreSQL lets the leader go on, after an error, too,
- *	  when that is over; then the leader's own set takes it, at the latest before it is validated.  S3 and S4 are asked by the worker
+ *	  when that is over; then the leader's own set takes it, at the latest before it is validated.  What ranks are in it the leader holds
+ *	  (session.h), from before there is a worker.  S3 and S4 are asked by the worker
  *	  ahead of each area (isolation.c, 7); it waits for nobody then, but fails.
  * 7. Which runs: those with a parallel plan that calls functions of users', which PostgreSQL lists with the plan, for invalidation.
  *	  A snapshot that is lent for nothing costs what any costs, and keeps one version of what changes meanwhile.
@@ -188,6 +189,7 @@ tsurugi_parallel_lead(QueryDesc *query)
 {
 	if (!tsurugi_isolation_has_tables() || tg_failpoint_refuses("skip_parallel"))
 		return;
+	tsurugi_session_hold_ranks(); /* 6 */
 	if (!may_lend(query) || !lend(query->estate))
 		tsurugi_parallel_renounce(query);
 }

@@ -505,6 +505,7 @@ end_transaction(bool committed)
 	tsurugi_isolation_end();
 	tsurugi_kind_end();
 	tsurugi_moment_end();
+	tsurugi_session_let_ranks_go();
 	if (!committed && tsurugi_own_session != NULL)
 		tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
 	if (tsurugi_own_session != NULL)

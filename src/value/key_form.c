@@ -111,6 +111,7 @@ tsurugi_key_form_set(tsurugi_key_column *column, const tsurugi_codec *origin, co
 	column->codec = *stored;
 	column->part.code = form->code;
 	column->part.header_bytes = column->codec.header_bytes;
+	column->part.ranked = OidIsValid(form->comparison);
 }
 
 bool

@@ -9,8 +9,9 @@
  *
  * Canonical bytes may be of any length: what of them a key has is storage/long_key.h's.
  *
- * What is in a dictionary stays for as long as the table's storage, also the values of rows that were deleted
- * or rolled back: TRUNCATE, VACUUM FULL and CLUSTER, which store the table anew, leave them behind.
+ * Values that are in no key any more go (storage/rank_sweep.h), but for what a transaction has looked at: from its first look into a
+ * dictionary on, whether of such values or of long strings, a backend holds what it sees there until the transaction
+ * ends (session.h).  So a rank is the same value's for as long as a transaction may know it.
  */
 #include "postgres.h"
 
@@ -104,6 +105,7 @@ rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum val
 	Sought sought;
 	bool is_there;
 
+	(void) tsurugi_session(); /* so that it holds */
 	init_sought(&sought, codec, comparison, value);
 	is_there =
 		tg_dictionary_look(tg_dictionary_find(table, ranking_of(codec, comparison)), compare, &sought, &ranked, &above);

@@ -12,12 +12,12 @@
 
 #include "src/value/codec.h"
 
-/* The value is in its dictionary from now on, if it has a rank. */
+/* The value is in its dictionary until the end of the transaction, if it has a rank, and as long as a key has it. */
 extern Datum tsurugi_key_bytes(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value);
 
 /*
  * True if it is there, or needs no rank; else false, and what is in the place of the greatest one below it, or of the least above; where
- * there is none, what is below, or above, all.  If the value comes later, its place is between these two.
+ * there is none, what is below, or above, all.  If the value comes before the transaction's end, its place is between these two.
  */
 extern bool tsurugi_key_bytes_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value,
 								   tg_key_side side, Datum *bytes_out);
