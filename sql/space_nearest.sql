@@ -110,6 +110,29 @@ INSERT INTO parted SELECT i, point(i % 1000, i % 71) FROM generate_series(1, 500
 ANALYZE parted;
 EXPLAIN (COSTS OFF) SELECT id FROM parted ORDER BY at <-> '(500,10)' LIMIT 3;
 SELECT id, at <-> '(500,10)' AS d FROM parted ORDER BY at <-> '(500,10)' LIMIT 6;
+-- how much is read: at all scales, with a LIMIT near to the end; of many in one place, and others, far away from it, no more than a part
+CREATE TABLE far (id int, at point, plot box);
+CREATE INDEX ON far USING gist (at);
+CREATE INDEX ON far USING spgist (plot);
+INSERT INTO far SELECT i, at, box(at, at * '(1.1,0)') FROM (SELECT i, point(exp(i * 0.01 - 11), exp(i * 0.01 - 11 + i % 7) * (i % 5 - 2)) AS at FROM generate_series(1, 6200) i) v;
+CREATE FUNCTION read_by(query text) RETURNS TABLE (rows int, boxes int) LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line LIKE '%Source: in place, % rows in % boxes' THEN
+			RETURN QUERY SELECT m[1]::int, m[2]::int FROM regexp_match(line, '(\d+) rows in (\d+) boxes') m;
+		END IF;
+	END LOOP;
+END $$;
+SET enable_sort = off;
+SELECT query, rows BETWEEN 6000 AND 4 * 6200 AS "few rows", boxes <= 15 AS "few boxes" FROM unnest(ARRAY['SELECT FROM far ORDER BY at <-> ''(0,0)'' LIMIT 6100', 'SELECT FROM far ORDER BY at <-> ''(3,3)''',
+	'SELECT FROM far ORDER BY plot <-> point ''(0,0)'' LIMIT 6100', 'SELECT FROM far ORDER BY plot <-> point ''(1e10,1e10)''']) query, read_by(query);
+TRUNCATE far;
+INSERT INTO far SELECT i, point(i % 100, i / 100) FROM generate_series(1, 9999) i;
+INSERT INTO far SELECT i, '(50,50)' FROM generate_series(10000, 10020) i;
+SELECT query, rows BETWEEN 30 AND 1000 AS "few rows" FROM unnest(ARRAY['SELECT FROM far ORDER BY at <-> ''(50,50)'' LIMIT 30']) query, read_by(query);
+RESET enable_sort;
 DROP TABLE parted, model;
 DROP SERVER space CASCADE;
 DROP EXTENSION btree_gist;

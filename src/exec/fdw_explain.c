@@ -311,6 +311,11 @@ show_source(const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *
 		return;
 	if (scan == NULL || !scan->figures.started)
 		ExplainPropertyText("Tsurugi Source", "never read", es);
+	else if (shape->nearest)
+		ExplainPropertyText("Tsurugi Source",
+							psprintf("in place, " UINT64_FORMAT " rows in " UINT64_FORMAT " boxes", scan->figures.rows,
+									 scan->figures.boxes),
+							es);
 	else
 		ExplainPropertyText("Tsurugi Source",
 							psprintf(scan->figures.by_pool ? "tasks of the pool, " UINT64_FORMAT " buffers"

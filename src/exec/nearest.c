@@ -19,6 +19,11 @@
  * 3. Of a row that waits to be handed out there is the number, and it is read again by that: it is what the snapshot sees of it.
  *	  If these are too many for work_mem, the nearest half of them is kept, then the same box is read once more, from there on.
  * 4. When boxes find nothing more, whatever is left is read as one: what is far away, or infinitely far, no number, or NULL.
+ * 5. A box has more than twice the rows of the last one that grew, or it does not grow, and the next one is wider by more: by the square of the factor, or, as long as
+ *	  there are few rows, so that a pass costs little beside one that goes too far, by twice the factor.  So behind one that grows there are at most four with
+ *	  many rows that do not, each with at most twice its rows, then all there is: together, rule 3 aside, at most 18 times all there is.  A box with
+ *	  a quarter of the table's rows is the last before all there is; only where columns that are fixed, or what the index is of, leave less are there more:
+ *	  five times two with a quarter or a half of it.
  *
  * How large the first box is makes no difference but for speed.  It is to have a dozen rows in it, by what is around the place of the point in the
  * order of the index.
@@ -41,11 +46,13 @@
 
 #include "src/exec/cover_scan.h"
 #include "src/exec/scan_key.h"
+#include "src/txn/transaction.h"
 #include "src/value/plane.h"
 
 #define AROUND 16					 /* entries looked at on either side of the point, of each level of covers */
 #define FIRST_ROWS 12				 /* of them the first box is to reach */
-#define FACTOR_MAX 65536			 /* of two boxes: 2, and its square after one without a row */
+#define FACTOR_MAX 65536			 /* of two boxes; rule 5 */
+#define FEW_ROWS 256				 /* the same */
 #define WAITING_FIRST 256			 /* rows that there is room for at first, */
 #define WAITING_MAX ((Size) 1 << 30) /* and at the most, whatever work_mem */
 
@@ -71,10 +78,12 @@ struct tsurugi_nearest
 	Point point;
 	double radius;
 	double factor; /* to the next one */
+	uint64 grown;  /* rows of the last box that grew */
 	BOX box;
 	Waiting last; /* all up to this one were handed out */
 
 	/* of the box: */
+	uint64 read; /* rows */
 	Waiting *waiting;
 	int capacity;
 	int count;
@@ -136,37 +145,38 @@ radius_min(const Point *point)
 	return EPSILON * (1 + fabs(point->x) + fabs(point->y));
 }
 
-/* That of a box with about FIRST_ROWS rows of a level; infinite if there are none. */
-static double
-guess_of_level(tsurugi_scan *scan, unsigned char *cover, int level)
+/* Distances of what is around the point, of a level; how many. */
+static int
+look_around(tsurugi_scan *scan, unsigned char *cover, int level, Waiting *around)
 {
 	unsigned char covers[2 * AROUND][TSURUGI_COVER_BYTES_MAX];
-	Waiting around[2 * AROUND];
 	int count;
 
 	cover[0] = TSURUGI_COVER_LEVEL(level);
 	count = tsurugi_covers_around(scan, cover, AROUND, covers);
 	for (int i = 0; i < count; i++)
-		around[i] = (Waiting){.distance = tsurugi_plane_distance_of_cover(covers[i], &scan->nearest->point), .row = i};
-	if (count == 0)
-		return get_float8_infinity();
-	sort_waiting(around, count);
-	return around[Min(FIRST_ROWS, count) - 1].distance;
+		around[i] = (Waiting){.distance = tsurugi_plane_distance_of_cover(covers[i], &scan->nearest->point)};
+	return count;
 }
 
+/* That of a box with about FIRST_ROWS rows, of all levels; infinite if there are none. */
 static double
 guess_radius(tsurugi_scan *scan)
 {
 	const Point *point = &scan->nearest->point;
 	uint64 levels = scan->nearest->figure == NULL ? 1 : tsurugi_covers_present(scan);
 	unsigned char cover[TSURUGI_COVER_BYTES_MAX];
-	double radius = get_float8_infinity();
+	Waiting around[TSURUGI_PLANE_LEVEL_MAX * 2 * AROUND];
+	int count = 0;
 
 	tsurugi_plane_cover(POINTOID, PointPGetDatum(point), cover);
 	for (int level = 0; level < TSURUGI_PLANE_LEVEL_MAX; level++)
 		if ((levels >> level & 1) != 0)
-			radius = Min(radius, guess_of_level(scan, cover, level));
-	return Max(radius, radius_min(point));
+			count += look_around(scan, cover, level, around + count);
+	if (count == 0)
+		return get_float8_infinity();
+	sort_waiting(around, count);
+	return Max(around[Min(FIRST_ROWS, count) - 1].distance, radius_min(point));
 }
 
 /* The box of the radius; or, if it has none, all there is. */
@@ -199,6 +209,7 @@ begin(tsurugi_scan *scan)
 	nearest->all = !nearest->by_boxes;
 	nearest->last = (Waiting){.distance = -1};
 	nearest->factor = 2;
+	nearest->grown = 0;
 	nearest->cut = false;
 	if (nearest->by_boxes)
 		nearest->radius = guess_radius(scan);
@@ -275,10 +286,28 @@ take(tsurugi_scan *scan, const Waiting *row)
 		nearest->waiting[nearest->count++] = *row;
 }
 
+/* Rule 5. */
+static void
+choose_factor(tsurugi_scan *scan)
+{
+	tsurugi_nearest *nearest = scan->nearest;
+
+	if (nearest->read > 2 * nearest->grown)
+	{
+		nearest->grown = nearest->read;
+		nearest->factor = 2;
+	}
+	else
+		nearest->factor *= nearest->read < FEW_ROWS ? 2 : nearest->factor;
+	nearest->all |= nearest->factor >= FACTOR_MAX || nearest->read >= tsurugi_row_count(scan->described->table) / 4;
+}
+
 /* What the next box is to be, once all of this one are known. */
 static void
-widen(tsurugi_nearest *nearest)
+widen(tsurugi_scan *scan)
 {
+	tsurugi_nearest *nearest = scan->nearest;
+
 	if (nearest->cut)
 	{
 		nearest->last = nearest->waiting[nearest->count - 1];
@@ -287,8 +316,7 @@ widen(tsurugi_nearest *nearest)
 	}
 	nearest->ended = nearest->all;
 	nearest->last = (Waiting){.distance = nearest->radius, .row = PG_UINT32_MAX};
-	nearest->factor = nearest->count > 0 ? 2 : nearest->factor * nearest->factor;
-	nearest->all |= nearest->factor >= FACTOR_MAX;
+	choose_factor(scan);
 	nearest->radius *= nearest->factor;
 	make_box(nearest);
 }
@@ -299,10 +327,12 @@ read_box(tsurugi_scan *scan)
 	tsurugi_nearest *nearest = scan->nearest;
 
 	nearest->count = nearest->next = 0;
+	nearest->read = 0;
 	tsurugi_covers_near(scan, nearest->measure, nearest->all ? NULL : &nearest->box);
 	tsurugi_scan_again(scan);
 	while (tsurugi_scan_read_batch(scan))
 	{
+		nearest->read += scan->count;
 		while (scan->position < scan->count)
 		{
 			Waiting row;
@@ -313,7 +343,9 @@ read_box(tsurugi_scan *scan)
 		}
 	}
 	sort_waiting(nearest->waiting, nearest->count);
-	widen(nearest);
+	scan->figures.boxes++;
+	scan->figures.rows += nearest->read;
+	widen(scan);
 }
 
 bool

@@ -54,6 +54,8 @@ typedef struct tsurugi_scan_figures
 	bool started;
 	bool by_pool;	  /* rows came from tasks of the pool */
 	uint64_t batches; /* buffers or batches of rows read */
+	uint64_t boxes;	  /* of the nearest rows: read, */
+	uint64_t rows;	  /* and in them */
 } tsurugi_scan_figures;
 
 typedef struct tsurugi_scan
