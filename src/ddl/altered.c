@@ -22,6 +22,7 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_opclass.h"
 #include "commands/event_trigger.h"
+#include "commands/extension.h"
 #include "commands/tablecmds.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -195,18 +196,39 @@ follow(const tsurugi_altered *altered)
 	table_close(relation, NoLock);
 }
 
+/*
+ * Of a script that makes or drops many, as of an extension: tables are looked at once, at the end of the statement that
+ * runs it.  What the script itself does with such a table before finds its keys in another form (keys_same.c).
+ */
+static void
+leave_classes_to_outer(void)
+{
+	tsurugi_ddl_statement *inner = innermost;
+	MemoryContext caller;
+
+	innermost = inner->outer;
+	caller = MemoryContextSwitchTo(statement_context());
+	innermost->compared = list_concat_unique_oid(innermost->compared, inner->compared);
+	innermost->regroups |= inner->regroups;
+	MemoryContextSwitchTo(caller);
+	innermost = inner;
+}
+
 void
 tsurugi_altered_follow(void)
 {
+	bool changes_classes = innermost->compared != NIL || innermost->regroups;
 	ListCell *cell;
 
-	if (innermost->altered == NULL && innermost->shrunk == NIL && innermost->compared == NIL && !innermost->regroups)
+	if (innermost->altered == NULL && innermost->shrunk == NIL && !changes_classes)
 		return;
 	CommandCounterIncrement();
 	foreach (cell, innermost->shrunk)
 		tsurugi_follow_lost_columns(lfirst_oid(cell));
 	innermost->shrunk = NIL;
-	if (innermost->compared != NIL || innermost->regroups)
+	if (changes_classes && creating_extension && innermost->outer != NULL)
+		leave_classes_to_outer();
+	else if (changes_classes)
 	{
 		tsurugi_follow_classes(innermost->compared);
 		CommandCounterIncrement();
