@@ -181,8 +181,10 @@ tg_catalog_find(uint32_t database, uint32_t relation)
 	return table;
 }
 
-tg_status
-tg_catalog_put(tg_session *session, uint32_t database, uint32_t relation, tg_table *table, tg_table **old_out)
+/* Puts a table there, in the place of another one if it may; *present_out is what was there before. */
+static tg_status
+enter(tg_session *session, uint32_t database, uint32_t relation, tg_table *table, bool may_replace,
+	  tg_table **present_out)
 {
 	tg_status status = TG_OK;
 	uint32_t *link;
@@ -190,11 +192,13 @@ tg_catalog_put(tg_session *session, uint32_t database, uint32_t relation, tg_tab
 
 	tg_latch_acquire(&shared->latch);
 	link = find_link(database, relation);
-	*old_out = NULL;
+	*present_out = NULL;
 	if (*link != NOBODY)
 	{
 		entry = &shared->places[*link];
-		*old_out = entry->table;
+		*present_out = entry->table;
+		if (!may_replace)
+			goto done;
 		entry->table = table;
 		changed();
 		goto done;
@@ -222,6 +226,18 @@ tg_catalog_put(tg_session *session, uint32_t database, uint32_t relation, tg_tab
 done:
 	tg_latch_release(&shared->latch);
 	return status;
+}
+
+tg_status
+tg_catalog_put(tg_session *session, uint32_t database, uint32_t relation, tg_table *table, tg_table **old_out)
+{
+	return enter(session, database, relation, table, true, old_out);
+}
+
+tg_status
+tg_catalog_add(tg_session *session, uint32_t database, uint32_t relation, tg_table *table, tg_table **present_out)
+{
+	return enter(session, database, relation, table, false, present_out);
 }
 
 tg_table *

@@ -2,8 +2,8 @@
  * catalog.h
  *	  Storage tables by (database oid, relation oid).
  *
- * The relation's lock in the host decides who may create, replace or drop;
- * this map only has to be right under concurrent look-ups.  A generation
+ * The relation's lock in the host decides who may replace or drop, and of several who create
+ * a table the first one has; this map only has to be right under concurrent look-ups.  A generation
  * number grows with every change, so that a backend may remember what it found
  * for as long as the number stays.
  */
@@ -30,6 +30,13 @@ extern tg_table *tg_catalog_find(uint32_t database, uint32_t relation);
  */
 extern tg_status tg_catalog_put(tg_session *session, uint32_t database, uint32_t relation, tg_table *table,
 								tg_table **old_out) TG_MUST_USE;
+
+/*
+ * The same where nothing is there.  Else *present_out, otherwise NULL, is what is there, which stays, and the table stays the
+ * caller's.
+ */
+extern tg_status tg_catalog_add(tg_session *session, uint32_t database, uint32_t relation, tg_table *table,
+								tg_table **present_out) TG_MUST_USE;
 
 /* Takes the entry out; the map's reference is now the caller's.  NULL if there was none. */
 extern tg_table *tg_catalog_take(tg_session *session, uint32_t database, uint32_t relation);

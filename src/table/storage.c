@@ -32,7 +32,6 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "utils/memutils.h"
 
 #include "src/base/session.h"
@@ -173,6 +172,10 @@ put_table(Relation relation, tg_table *fresh)
 	return old;
 }
 
+/*
+ * Several may find it missing at the same time, a leader's parallel workers, too, whom no lock of PostgreSQL's keeps from each
+ * other.  The first one's is the storage.
+ */
 static void
 create_storage(Relation relation, const tsurugi_relation *described)
 {
@@ -181,32 +184,33 @@ create_storage(Relation relation, const tsurugi_relation *described)
 	bool is_own = is_new || CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
 	Change *change = make_change(CHANGE_CREATED, is_new ? relation->rd_createSubid : GetCurrentSubTransactionId(),
 								 MyDatabaseId, RelationGetRelid(relation));
+	tg_table *fresh = tsurugi_storage_make(relation, described, true);
+	tg_table *present;
+	tg_status status;
 
+	tg_failpoint("storage_add");
+	status = tg_catalog_add(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), fresh, &present);
+	if (status != TG_OK || present != NULL)
+		give_up(fresh);
+	tsurugi_check(status, relation);
+	if (present != NULL)
+		return;
+	if (is_own)
+		note_change(change);
 	if (!is_new)
 		ereport(WARNING, (errmsg("foreign table \"%s\" has lost its contents", RelationGetRelationName(relation)),
 						  errdetail("Tables of tsurugi_fdw are kept in memory: a restart of the server empties them, "
 									"and a copy of a database does not copy them.")));
-	(void) put_table(relation, tsurugi_storage_make(relation, described, true));
-	if (is_own)
-		note_change(change);
 }
 
 tg_table *
 tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 {
-	/* the number 0 is no subtransaction's (transaction.c) */
-	LOCKTAG tag = {.locktag_field1 = MyDatabaseId,
-				   .locktag_field2 = RelationGetRelid(relation),
-				   .locktag_type = LOCKTAG_USERLOCK,
-				   .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
 	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 
 	if (table != NULL)
 		return table;
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
-	if (tsurugi_storage_find(RelationGetRelid(relation)) == NULL)
-		create_storage(relation, described);
-	(void) LockRelease(&tag, ExclusiveLock, false);
+	create_storage(relation, described);
 	return tsurugi_storage_find(RelationGetRelid(relation));
 }
 

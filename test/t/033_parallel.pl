@@ -1,5 +1,6 @@
 # Parallel workers that read tables in memory: their leader's snapshot stays, whatever is written and collected meanwhile;
-# cancelled, terminated and killed at either end nothing is left behind; more of them than there are connections.
+# cancelled, terminated and killed at either end nothing is left behind; more of them than there are connections; a table
+# that several find without its storage.
 use strict;
 use warnings;
 use FindBin;
@@ -29,6 +30,7 @@ $node->safe_psql('postgres', q{
 			RETURN 10000 * before + (SELECT sum(v) FROM t);
 		END $$;
 	CREATE FUNCTION process() RETURNS int PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN PERFORM count(*) FROM t; PERFORM pg_sleep(0.1); RETURN pg_backend_pid(); END';
+	CREATE FUNCTION value_of_other() RETURNS int STABLE PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT v FROM other); END';
 	ALTER DATABASE postgres SET parallel_setup_cost = 0;
 	ALTER DATABASE postgres SET parallel_tuple_cost = 0;
 	ALTER DATABASE postgres SET min_parallel_table_scan_size = 0;
@@ -44,9 +46,15 @@ my $pid = $a->query('SELECT pg_backend_pid();');
 sub has_read
 {
 	my $asleep = "pg_stat_activity WHERE leader_pid = $pid AND wait_event = 'PgSleep'";
+	my $worker = '';
 
-	$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM $asleep");
-	return $b->query("SELECT min(pid) FROM $asleep;");
+	# it wakes up now and then
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		last if ($worker = $b->query("SELECT min(pid) FROM $asleep;")) ne '';
+		select(undef, undef, undef, 0.01);
+	}
+	return $worker;
 }
 
 # Nobody but open sessions is known to the store, or keeps a snapshot.
@@ -136,6 +144,22 @@ $node->poll_query_until('postgres', 'SELECT true');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '0', 'after the crash of a worker tables are empty');
 $node->safe_psql('postgres', 'INSERT INTO t VALUES (1, 1)');
 is($node->safe_psql('postgres', $read), '10001|10001', 'and are read in workers');
+
+# workers that find together that a table has lost its storage make it once
+if (TestServer::has_failpoints($node))
+{
+	$a = TestServer::Session->new($node);
+	$pid = $a->query('SELECT pg_backend_pid();');
+	$a->query("SET max_parallel_workers_per_gather = 2; SET tsurugi_fdw.failpoints = 'stop:storage_add';");
+	$a->send('SELECT count(*) FROM big WHERE value_of_other() IS NULL;');
+	my $workers = "SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid";
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 2 FROM ($workers) s"), 'two workers');
+	my @workers = split /\n/, $node->safe_psql('postgres', $workers);
+	is((grep { TestServer::has_stopped($_) } @workers), 2, 'both have found it missing');
+	kill 'CONT', @workers;
+	is(() = $a->wait_messages =~ /WARNING/g, 1, 'one has made it');
+	$a->close;
+}
 
 $node->stop;
 done_testing();

@@ -65,9 +65,15 @@ test_one(void)
 			"replaced: the old one is the caller's");
 	unit_ok(*tg_catalog_generation > generation, "the generation grows");
 	generation = *tg_catalog_generation;
+	unit_ok(tg_catalog_add(session, 1, 2, table, &old) == TG_OK && old == other && tg_catalog_find(1, 2) == other &&
+				*tg_catalog_generation == generation,
+			"what is added gives way to what is there");
 	unit_ok(tg_catalog_take(session, 1, 2) == other, "taken");
 	unit_ok(*tg_catalog_generation > generation, "the generation grows");
 	unit_ok(tg_catalog_find(1, 2) == NULL && tg_catalog_take(session, 1, 2) == NULL, "and gone");
+	unit_ok(tg_catalog_add(session, 1, 2, table, &old) == TG_OK && old == NULL && tg_catalog_find(1, 2) == table,
+			"and stays where nothing is");
+	unit_ok(tg_catalog_take(session, 1, 2) == table, "and can be taken");
 	tg_table_release(session, table);
 	tg_table_release(session, other);
 }
