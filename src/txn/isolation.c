@@ -439,6 +439,7 @@ extend_to(tg_time later, const tg_exclusions *excluded)
 		if (!validate(&conflict))
 			tsurugi_error_validation(&conflict);
 	}
+	tsurugi_parallel_call_off();
 	tsurugi_snapshot_extend(later, excluded);
 	tsurugi_shared_note_extended(later);
 	return true;

@@ -101,6 +101,12 @@ check_label(char **label, void **extra, GucSource source)
 }
 
 static void
+assign_type(int type, void *extra)
+{
+	tsurugi_parallel_call_off();
+}
+
+static void
 define_areas(const char *name, const char *meaning, char **value)
 {
 	DefineCustomStringVariable(name, meaning,
@@ -115,7 +121,8 @@ tsurugi_kinds_define(void)
 	DefineCustomEnumVariable("tsurugi_fdw.transaction_type", "What transactions are to tables of tsurugi_fdw.",
 							 "default: what their isolation level says; short (occ), long (ltx), read_only (rtx): "
 							 "serializable, Tsurugi's kinds.",
-							 &tsurugi_transaction_type, TG_TXN_ORDINARY, types, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &tsurugi_transaction_type, TG_TXN_ORDINARY, types, PGC_USERSET, 0, NULL, assign_type,
+							 NULL);
 	DefineCustomIntVariable("tsurugi_fdw.transaction_priority",
 							"Which of several long transactions that wait for their start goes first: the higher one.",
 							NULL, &tsurugi_transaction_priority, 0, -PRIORITY_MAX, PRIORITY_MAX, PGC_USERSET, 0, NULL,

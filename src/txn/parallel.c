@@ -33,6 +33,8 @@
  *	  ahead of each area (isolation.c, 7); it waits for nobody then, but fails.
  * 7. Which runs: those with a parallel plan that calls functions of users', which PostgreSQL lists with the plan, for invalidation.
  *	  A snapshot that is lent for nothing costs what any costs, and keeps one version of what changes meanwhile.
+ *	  A run that has started may go on much later, of a portal; if by then the transaction has extended its snapshot, or may
+ *	  have become one of 8, it goes on without workers.
  * 8. Tsurugi's kinds, DEFERRABLE, and transactions that several sessions work in begin, wait, mind areas and take turns in the session; so
  *	  do runs of fresh snapshots and commits that are under way.  There such a plan runs without workers.  So it does where a
  *	  snapshot is so old that it is not known what goes with it: who then accesses something gets the error that says so.
@@ -67,6 +69,8 @@ typedef struct Lead
 {
 	struct Lead *outer;
 	tsurugi_loan *loan; /* NULL: the transaction has ended */
+	QueryDesc *query;	/* lives as long as the memory that the run's is in */
+	PlannedStmt serial; /* for the plan, once called off */
 	MemoryContextCallback callback;
 } Lead;
 
@@ -82,15 +86,27 @@ static unsigned led_txn;
 
 /* --- leading ------------------------------------------------------------------------------- */
 
-void
-tsurugi_parallel_renounce(QueryDesc *query)
+static void
+make_serial(QueryDesc *query, PlannedStmt *serial)
 {
-	PlannedStmt *serial = palloc(sizeof(*serial));
-
 	/* The plan may be a kept one. */
 	*serial = *query->plannedstmt;
 	serial->parallelModeNeeded = false;
 	query->plannedstmt = serial;
+}
+
+void
+tsurugi_parallel_renounce(QueryDesc *query)
+{
+	make_serial(query, palloc(sizeof(PlannedStmt)));
+}
+
+void
+tsurugi_parallel_call_off(void)
+{
+	for (Lead *lead = leads; lead != NULL; lead = lead->outer)
+		if (lead->query->plannedstmt->parallelModeNeeded)
+			make_serial(lead->query, &lead->serial);
 }
 
 /* Rule 8. */
@@ -161,8 +177,9 @@ find_time(EState *estate, tg_snapshot *snapshot_out, TimestampTz *taken_out)
 }
 
 static bool
-lend(EState *estate)
+lend(QueryDesc *query)
 {
+	EState *estate = query->estate;
 	Lead *lead = MemoryContextAlloc(estate->es_query_cxt, sizeof(*lead));
 	tsurugi_loan loan = {.number = -next_number(), .tracks = tsurugi_tracks};
 	tg_snapshot snapshot;
@@ -174,6 +191,7 @@ lend(EState *estate)
 	lead->loan = tsurugi_loan_enter(&loan, snapshot.excluded);
 	if (lead->loan == NULL)
 		return false;
+	lead->query = query;
 	own_host = lead->loan->host;
 	lead->outer = leads;
 	leads = lead;
@@ -190,7 +208,7 @@ tsurugi_parallel_lead(QueryDesc *query)
 	if (!tsurugi_isolation_has_tables() || tg_failpoint_refuses("skip_parallel"))
 		return;
 	tsurugi_session_hold_ranks(); /* 6 */
-	if (!may_lend(query) || !lend(query->estate))
+	if (!may_lend(query) || !lend(query))
 		tsurugi_parallel_renounce(query);
 }
 

@@ -18,6 +18,9 @@ extern void tsurugi_parallel_lead(QueryDesc *query);
 /* It will have none, though its plan says so. */
 extern void tsurugi_parallel_renounce(QueryDesc *query);
 
+/* What has been lent does not hold any more: runs that have started, and are not under way, will have none either. */
+extern void tsurugi_parallel_call_off(void);
+
 /*
  * In a worker: what its outermost run has been told by the leader is taken out of the executor's flags, which are
  * returned; ahead of its start.

@@ -65,6 +65,7 @@
 #include "src/txn/lease_locks.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
+#include "src/txn/parallel.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
@@ -486,6 +487,7 @@ tsurugi_shared_take_part(tg_shared *opened, bool owns)
 	tg_shared_report_get(opened, &constant);
 	shared = opened;
 	tsurugi_shared_is_open = true;
+	tsurugi_parallel_call_off();
 	is_owner = owns;
 	last_error[0] = '\0';
 }

@@ -1,11 +1,12 @@
 # Parallel workers that read tables in memory: their leader's snapshot stays, whatever is written and collected meanwhile;
-# cancelled, terminated and killed at either end nothing is left behind; more of them than there are connections; a table
-# that several find without its storage.
+# cancelled, terminated and killed at either end nothing is left behind; more of them than there are connections; runs that go on
+# when that snapshot is not the transaction's any more; a table that several find without its storage.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use Wire;
 use Test::More;
 
 my $node = TestServer::start('parallel', 'max_connections' => 6, 'superuser_reserved_connections' => 0,
@@ -31,6 +32,12 @@ $node->safe_psql('postgres', q{
 		END $$;
 	CREATE FUNCTION process() RETURNS int PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN PERFORM count(*) FROM t; PERFORM pg_sleep(0.1); RETURN pg_backend_pid(); END';
 	CREATE FUNCTION value_of_other() RETURNS int STABLE PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT v FROM other); END';
+	-- ten times what is seen, and 1 more in a worker
+	CREATE FUNCTION seen() RETURNS int STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
+		BEGIN
+			RETURN 10 * (SELECT v FROM t WHERE id = 1) +
+				(SELECT count(leader_pid) FROM pg_stat_activity WHERE pid = pg_backend_pid());
+		END $$;
 	ALTER DATABASE postgres SET parallel_setup_cost = 0;
 	ALTER DATABASE postgres SET parallel_tuple_cost = 0;
 	ALTER DATABASE postgres SET min_parallel_table_scan_size = 0;
@@ -133,6 +140,32 @@ $_->query('SELECT count(*) FROM t;') for @others;
 is($b->query('SELECT count(DISTINCT p) FROM (SELECT process() AS p FROM big WHERE g % 500 = 0 OFFSET 0) s;'), '8', 'eight workers have read');
 $_->close for @others;
 is_tidy('many workers');
+
+# A portal's run goes on long after it has started, and others have committed: without workers if what they were lent is not what
+# the transaction reads by any more.
+my $wire = Wire->new($node);
+
+sub go_on
+{
+	my ($level, $query, $meanwhile) = @_;
+
+	$b->query('UPDATE t SET v = 1 WHERE id = 1;');
+	$wire->query("BEGIN ISOLATION LEVEL $level");
+	$wire->parse('', $query)->bind('kept', '', 0)->sync;
+	$b->query('UPDATE t SET v = 2 WHERE id = 1; UPDATE other SET v = v + 1;');
+	$wire->query($meanwhile) if $meanwhile;
+	my $seen = $wire->execute('kept', 0)->sync =~ s/ SELECT 1$//r;
+	$wire->query('ROLLBACK');
+	return pack('H*', $seen) || $seen;
+}
+my $seen = 'SELECT max(seen()) FROM big';
+my $short = q{SET LOCAL tsurugi_fdw.transaction_type = 'short'};
+is(go_on($_, $seen), '11', "$_: a portal's run goes on, in workers, with its snapshot") for 'READ COMMITTED', 'SERIALIZABLE';
+is(go_on('SERIALIZABLE', $seen, 'UPDATE other SET v = v + 1'), '20', 'the transaction has extended its snapshot');
+is(go_on('READ COMMITTED', $seen, $short), '20', 'it is a SHORT one by now');
+my $handle = $b->query("SELECT tsurugi.begin_transaction('t');");
+is(go_on('READ COMMITTED', $seen, "SELECT tsurugi.attach_transaction('$handle')"), '10', 'it is part of a shared one by now');
+$b->query("SELECT tsurugi.abort_transaction('$handle');");
 
 # a crash
 $a = TestServer::Session->new($node);
