@@ -58,6 +58,7 @@
 #include "src/txn/lending.h"
 #include "src/txn/moment.h"
 #include "src/txn/snapshot.h"
+#include "src/txn/snapshot_export.h"
 #include "src/txn/transaction.h"
 
 /* Above PostgreSQL's flags. */
@@ -114,7 +115,8 @@ static bool
 may_lend(const QueryDesc *query)
 {
 	return !tsurugi_moment_matters() && tsurugi_transaction_priority == 0 && !tsurugi_is_prepared() &&
-		   !tsurugi_snapshot_is_fresh() && query->crosscheck_snapshot == InvalidSnapshot;
+		   tsurugi_export_may_be_used() && !tsurugi_snapshot_is_fresh() &&
+		   query->crosscheck_snapshot == InvalidSnapshot;
 }
 
 static const Lead *

@@ -280,13 +280,19 @@ may_use(tg_txn_kind kind)
 	return false;
 }
 
+bool
+tsurugi_export_may_be_used(void)
+{
+	return !tsurugi_snapshot_is_imported() || may_use((tg_txn_kind) tsurugi_transaction_type);
+}
+
 void
 tsurugi_export_check_kind(void)
 {
 	if (!tsurugi_snapshot_is_imported())
 		return;
 	tsurugi_shared_check_command("use an imported snapshot");
-	if (!may_use((tg_txn_kind) tsurugi_transaction_type))
+	if (!tsurugi_export_may_be_used())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot read foreign tables at the imported snapshot in this kind of transaction"),
 						errdetail("The transaction that exported it was of another kind."),

@@ -20,8 +20,12 @@ extern void tsurugi_export_look(void);
 /* The statement has been run by PostgreSQL: if it imports a snapshot, ours comes with it. */
 extern void tsurugi_export_import(const VariableSetStmt *statement);
 
-/* Ahead of what a transaction with an imported snapshot is going to be: raises 0A000 if that snapshot does not do for it. */
+/*
+ * Ahead of what a transaction with an imported snapshot is going to be: raises 0A000 if that snapshot does not do for it;
+ * whether it does.
+ */
 extern void tsurugi_export_check_kind(void);
+extern bool tsurugi_export_may_be_used(void);
 
 /* The transaction has ended. */
 extern void tsurugi_export_end(void);

@@ -167,6 +167,19 @@ my $handle = $b->query("SELECT tsurugi.begin_transaction('t');");
 is(go_on('READ COMMITTED', $seen, "SELECT tsurugi.attach_transaction('$handle')"), '10', 'it is part of a shared one by now');
 $b->query("SELECT tsurugi.abort_transaction('$handle');");
 
+# an imported snapshot that does not do for the transaction does not do for its workers
+$b->query("BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL tsurugi_fdw.transaction_type = 'long'; SELECT count(*) FROM t;");
+my $exported = $b->query('SELECT pg_export_snapshot();');
+$a = TestServer::Session->new($node);
+for my $query ('SELECT count(*) FROM t;', "$seen;")
+{
+	$a->query("BEGIN ISOLATION LEVEL SERIALIZABLE; SET TRANSACTION SNAPSHOT '$exported';");
+	is($a->query($query), 'ERROR 0A000', "SERIALIZABLE, at the snapshot of a LONG transaction: $query");
+	$a->query('ROLLBACK;');
+}
+$b->query('COMMIT;');
+$a->close;
+
 # a crash
 $a = TestServer::Session->new($node);
 $pid = $a->query('SELECT pg_backend_pid();');
