@@ -79,6 +79,8 @@ CREATE SEQUENCE calls;
 CREATE FUNCTION called(int) RETURNS boolean LANGUAGE sql VOLATILE AS 'SELECT nextval(''calls'') > 0';
 SELECT check_query('SELECT id FROM # WHERE (a = 1 AND called(id)) OR b = 1');
 SELECT currval('calls'), (SELECT 2 * count(*) FROM heap WHERE a = 1) AS wanted;
+-- not asked twice of a row, either: there is no arm by the columns before a volatile one
+SELECT check_query('SELECT id FROM # WHERE (a, n) > (199, random()::int / 2) OR b = 1');
 -- whether an arm's index has a row is one thing, whether the arm holds for it another
 SELECT check_query('SELECT id FROM # WHERE (a = 1 AND id % 400 = 1) OR b = 1');
 SELECT check_query('SELECT id FROM # WHERE (a = 1 AND random() < 0) OR b = 1');

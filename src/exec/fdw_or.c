@@ -108,7 +108,8 @@ serve(const Search *search, const tsurugi_candidate *candidate, List *own)
 						 .answered = answered_of(search, choice),
 						 .rows = tsurugi_rows_by_index(search->root, search->baserel, choice),
 						 .cost = tsurugi_cost_of_index(search->root, search->baserel, candidate, choice)};
-	return arm->answered == NIL ? NULL : arm;
+	/* rows that are compared may have more columns than the index is asked for */
+	return arm->answered == NIL || contain_volatile_functions((Node *) arm->answered) ? NULL : arm;
 }
 
 static tsurugi_arm *
