@@ -2,8 +2,8 @@
  * gin_match.c
  *	  Which conditions an index USING gin can answer.
  *
- * Those whose operator belongs to the column's operator family.  They stay among the conditions of the scan: by the index rows
- * are found that may meet them (gin_scan.c).
+ * Those whose operator belongs to the column's operator family, unless a security barrier has to be evaluated first.  They stay
+ * among the conditions of the scan: by the index rows are found that may meet them (gin_scan.c).
  *
  * A condition that is compared with a constant is asked for its keys now, as PostgreSQL's gincostestimate does: one that wants
  * none makes the scan go through the whole index, which is more than going through the table.
@@ -15,6 +15,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 
 #include "src/value/gin.h"
@@ -53,7 +54,8 @@ match(RelOptInfo *baserel, const tsurugi_candidate *candidate, RestrictInfo *rin
 	const OpExpr *clause = (const OpExpr *) rinfo->clause;
 
 	condition->rinfo = rinfo;
-	if (rinfo->pseudoconstant || !IsA(clause, OpExpr) || list_length(clause->args) != 2)
+	if (rinfo->pseudoconstant || !IsA(clause, OpExpr) || list_length(clause->args) != 2 ||
+		!restriction_is_securely_promotable(rinfo, baserel))
 		return false;
 	if (!match_sides(candidate, clause->opno, clause->inputcollid, linitial(clause->args), lsecond(clause->args),
 					 condition) &&
