@@ -25,6 +25,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
@@ -459,6 +460,19 @@ check_right_to_create(Relation relation)
 		aclcheck_error(result, OBJECT_SCHEMA, get_namespace_name(namespace));
 }
 
+/* To types that expressions name; those of columns were asked about when the table was made. */
+static void
+check_right_to_types(const Definition *definition)
+{
+#if PG_VERSION_NUM >= 150019
+	List *stored = list_concat_copy(definition->info->ii_Expressions, definition->info->ii_Predicate);
+	ListCell *cell;
+
+	foreach (cell, stored)
+		CheckUsageOnTypesInSingleRelExpr(lfirst(cell), RelationGetRelid(definition->relation), GetUserId());
+#endif
+}
+
 static void
 set_predicate(Definition *definition)
 {
@@ -498,6 +512,8 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 		make_exclusion(definition.info, key_count);
 	set_columns(&definition);
 	set_predicate(&definition);
+	if (check_rights)
+		check_right_to_types(&definition);
 	if (statement->primary)
 	{
 		index_check_primary_key(relation, definition.info, true, statement);

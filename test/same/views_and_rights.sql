@@ -94,6 +94,19 @@ SELECT has_table_privilege('writer', 't', 'select'), has_column_privilege('reade
 SELECT attname, attacl FROM pg_attribute WHERE attrelid = 't'::regclass AND attacl IS NOT NULL;
 ALTER TABLE t OWNER TO writer;
 SELECT try('writer', 'COMMENT ON TABLE t IS ''mine''');
+-- to types that stored expressions name
+CREATE DOMAIN guarded AS int;
+REVOKE USAGE ON TYPE guarded FROM PUBLIC;
+GRANT CREATE ON SCHEMA public TO writer;
+SELECT try('writer', 'CREATE INDEX ON t ((length(secret)::guarded))');
+SELECT try('writer', 'CREATE INDEX IF NOT EXISTS by_length ON t (k, (length(secret)::guarded))');
+SELECT try('writer', 'CREATE INDEX ON t (k) WHERE length(secret)::guarded > 0');
+SELECT try('writer', 'CREATE INDEX ON t (nothing) WHERE length(secret)::guarded > 0');
+SELECT try('writer', 'ALTER TABLE t ADD EXCLUDE USING btree ((length(secret)::guarded) WITH =)');
+CREATE INDEX by_length ON t ((length(secret)::guarded)) WHERE length(secret)::guarded > 0;
+SELECT try('writer', 'ALTER TABLE t ALTER secret TYPE varchar');
+GRANT USAGE ON TYPE guarded TO writer;
+SELECT try('writer', 'CREATE INDEX ON t ((length(secret)::guarded))');
 ALTER TABLE t OWNER TO CURRENT_USER;
 DROP OWNED BY reader, writer;
 
