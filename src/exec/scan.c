@@ -702,7 +702,7 @@ tsurugi_scan_run(PlanState *pstate)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!tsurugi_scan_next(scan))
-			return ExecClearTuple(pstate->ps_ProjInfo != NULL ? pstate->ps_ProjInfo->pi_state.resultslot : slot);
+			return tsurugi_scan_no_row(pstate);
 		fill(scan, slot);
 		if (scan->plain)
 			return slot;

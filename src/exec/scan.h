@@ -194,6 +194,15 @@ tsurugi_scan_next(tsurugi_scan *scan)
  */
 extern void tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot);
 
+/* What the node hands up when there are no more rows.  The scan's slot is cleared, too: by it WHERE CURRENT OF tells whether there is a row. */
+static inline TupleTableSlot *
+tsurugi_scan_no_row(PlanState *pstate)
+{
+	TupleTableSlot *slot = ExecClearTuple(((ScanState *) pstate)->ss_ScanTupleSlot);
+
+	return pstate->ps_ProjInfo != NULL ? ExecClearTuple(pstate->ps_ProjInfo->pi_state.resultslot) : slot;
+}
+
 /* The node's ExecProcNode: steps, evaluates the plan's conditions, projects. */
 extern TupleTableSlot *tsurugi_scan_run(PlanState *pstate);
 

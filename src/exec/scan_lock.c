@@ -187,7 +187,7 @@ tsurugi_scan_run_locking(PlanState *pstate)
 		if (!tsurugi_scan_next(scan))
 		{
 			hand_up(scan);
-			return ExecClearTuple(pstate->ps_ProjInfo != NULL ? pstate->ps_ProjInfo->pi_state.resultslot : slot);
+			return tsurugi_scan_no_row(pstate);
 		}
 		tsurugi_scan_fill(scan, slot);
 		ResetExprContext(context);

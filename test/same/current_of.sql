@@ -116,3 +116,17 @@ UPDATE t SET v = 'y' WHERE ctid = (SELECT ctid FROM t WHERE k = 100) RETURNING *
 UPDATE t SET v = 'z' FROM (SELECT ctid AS place FROM t) s WHERE t.ctid = s.place AND k = 100 RETURNING t.*;
 SELECT t FROM t WHERE k = 100;
 SELECT row_to_json(t), t IS NULL, (t).v FROM t WHERE k = 100;
+
+-- a partition that has been read to its end, its last row left out, has no row in hand
+CREATE TABLE cut (a int, b int) PARTITION BY RANGE (a);
+CREATE TABLE cut_low (b int, a int);
+CREATE TABLE cut_high (b int, a int);
+ALTER TABLE cut ATTACH PARTITION cut_low FOR VALUES FROM (0) TO (10);
+ALTER TABLE cut ATTACH PARTITION cut_high FOR VALUES FROM (10) TO (20);
+INSERT INTO cut VALUES (1, 1), (11, 11);
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM cut WHERE b % 20 = 11;
+FETCH c;
+DELETE FROM cut WHERE CURRENT OF c RETURNING a;
+COMMIT;
+SELECT * FROM cut;
