@@ -311,7 +311,8 @@ struct tg_table
 	int64_t dictionary_bytes; /* values of ordered keys; counted with the indexes */
 	int64_t rank_count;		  /* entries of dictionaries */
 	int64_t rank_bytes_kept;  /* dictionary_bytes after the last rank sweep */
-	uint64_t rank_removed;	  /* the rank sweep's: versions that had been removed, of all tables, when it last began here */
+	uint64_t
+		rank_removed; /* the rank sweep's: versions that had been removed, of all tables, when it last began here */
 };
 
 /* A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY. */

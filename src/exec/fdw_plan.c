@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "src/exec/fdw.h"
+#include "src/exec/fdw_plan.h"
 
 #include "access/sysattr.h"
 #include "catalog/pg_am_d.h"
@@ -26,7 +26,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/rel.h"
 
-#include "src/exec/fdw_plan.h"
+#include "src/exec/fdw.h"
 #include "src/exec/scan.h"
 #include "src/table/system_columns.h"
 #include "src/txn/transaction.h"
