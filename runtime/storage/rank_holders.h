@@ -4,8 +4,8 @@
  *
  * An entry of a dictionary may go when no key of its table has its rank (rank_sweep.h).  But a rank may be on its way into a
  * key, or be what a transaction has noted that it has read; and who compares values by the host's functions takes
- * his time.  So whoever looks into a dictionary says so before, unless he is inside an epoch and takes no rank out
- * of it, and is done when his transaction has ended.  A session, by its number; transactions that
+ * his time.  So whoever looks into a dictionary says so before, unless he is inside an epoch and keeps no rank
+ * beyond it, and is done when his transaction has ended.  A session, by its number; transactions that
  * several sessions work in, by numbers above (txn/shared.c).
  */
 #ifndef TG_RANK_HOLDERS_H

@@ -5,7 +5,7 @@
  * Mark and sweep, a table at a time:
  *
  *	HELD	begins a round: what is taken out of a dictionary is used in it (dictionary.c, 6); waits until
- *			all have let go who hold from before
+ *			all have let go who hold from before, and left their epochs
  *	USE		walks the keys of all trees that have ranks; their entries are used
  *	TAKE	unlinks the entries that are not used
  *	STAND	waits until all have let go who hold from before, and left their epochs
@@ -16,7 +16,7 @@
  * 1. A key in a tree that was there when USE began, and still is: the cursor hands out every key that is there all the
  *	  time (btree.h).
  * 2. A key that was inserted since.  Who inserts one has either computed it since, from a rank that he took out while he
- *	  held: if he holds from before the round, USE has not begun; if not, he has used the entry in this
+ *	  held, or in the same epoch: if that is from before the round, USE has not begun; if not, he has used the entry in this
  *	  round.  Or it is that of a version which has the values of an older one in the same row's chain, and then the entry
  *	  (key, row) is there all the time (index.c, I), but in an index that is being filled.
  * 3. An index that is being filled has keys in its build and in companions only.  While one is, HELD goes on.  One that is created
@@ -360,12 +360,27 @@ begin_table(tg_session *session, tg_rank_sweep *sweep, unsigned *budget)
 	return false;
 }
 
+/* For all who may have seen what is as it was: they hold, or are inside an epoch. */
+static void
+begin_waiting(tg_rank_sweep *sweep)
+{
+	sweep->generation = tg_rank_generation_begin();
+	sweep->epoch = tg_epoch_now();
+	tg_epoch_advance();
+}
+
+static bool
+all_have_left(const tg_rank_sweep *sweep)
+{
+	return tg_rank_generation_has_come(sweep->generation) && tg_epoch_confirmed() > sweep->epoch;
+}
+
 static void
 begin_round(tg_rank_sweep *sweep)
 {
 	tg_store_relaxed(&sweep->table->rank_removed, versions_removed());
 	tg_dictionaries_begin_round(sweep->table);
-	sweep->generation = tg_rank_generation_begin();
+	begin_waiting(sweep);
 	begin_walk(sweep);
 	set_stage(sweep, TG_RANK_HELD);
 }
@@ -373,7 +388,7 @@ begin_round(tg_rank_sweep *sweep)
 static bool
 has_come(tg_session *session, const tg_rank_sweep *sweep)
 {
-	if (!tg_rank_generation_has_come(sweep->generation) && !tg_failpoint_refuses("rank_held"))
+	if (!all_have_left(sweep) && !tg_failpoint_refuses("rank_held"))
 		return false;
 	return !is_hindered(session, sweep->table);
 }
@@ -390,9 +405,7 @@ begin_taking(tg_rank_sweep *sweep)
 static void
 begin_standing(tg_rank_sweep *sweep)
 {
-	sweep->generation = tg_rank_generation_begin();
-	sweep->epoch = tg_epoch_now();
-	tg_epoch_advance();
+	begin_waiting(sweep);
 	sweep->dictionary = tg_dictionary_next(sweep->table, NULL);
 	set_stage(sweep, TG_RANK_STAND);
 }
@@ -491,7 +504,7 @@ step(tg_session *session, tg_rank_sweep *sweep, unsigned *budget)
 		case TG_RANK_STAND:
 			if (is_alone(sweep))
 				end_table(session, sweep);
-			else if (!tg_rank_generation_has_come(sweep->generation) || tg_epoch_confirmed() <= sweep->epoch)
+			else if (!all_have_left(sweep))
 				return wait(sweep);
 			else
 				set_stage(sweep, TG_RANK_FREE);

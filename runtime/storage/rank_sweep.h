@@ -19,7 +19,7 @@
 typedef enum tg_rank_stage
 {
 	TG_RANK_REST,
-	TG_RANK_HELD,  /* waits for those who hold from before the round */
+	TG_RANK_HELD,  /* waits for those who hold, or are inside an epoch, from before the round */
 	TG_RANK_USE,   /* walks all keys */
 	TG_RANK_TAKE,  /* unlinks what was not used */
 	TG_RANK_CHECK, /* walks all keys again: where TG_DEBUG is on */
@@ -36,7 +36,7 @@ typedef struct tg_rank_sweep
 	uint64_t position;	 /* in the catalog; 0: to begin there */
 	tg_table *table;	 /* retained, but at rest */
 	uint64_t generation; /* HELD, STAND */
-	uint64_t epoch;		 /* STAND */
+	uint64_t epoch;		 /* likewise */
 	bool has_begun;		 /* a walk: it is at the tree of index (NULL: the primary key's), */
 	bool walks;			 /* in it, or at its end */
 	tg_index *index;	 /* retained */

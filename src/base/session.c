@@ -116,11 +116,14 @@ tsurugi_session_let_ranks_go(void)
 	holds_ranks = false;
 }
 
-/* The collector's looks are inside an epoch, and may come where there is no transaction. */
+/*
+ * A transaction may keep what it looks up inside an epoch, too, as what it has read.  Where there is none the collector's looks
+ * are inside an epoch, and nobody would let go.
+ */
 static void
 touch_ranks(void)
 {
-	if (!tg_epoch_inside(tsurugi_session()))
+	if (IsTransactionState() || !tg_epoch_inside(tsurugi_session()))
 		tsurugi_session_hold_ranks();
 }
 

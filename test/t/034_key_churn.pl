@@ -15,7 +15,7 @@ $node->safe_psql('postgres', q{
 	CREATE EXTENSION ltree;
 	CREATE FOREIGN TABLE queue (id int PRIMARY KEY, path ltree, body text) SERVER tsurugi;
 	CREATE INDEX queue_path ON queue (path);
-	CREATE INDEX queue_body ON queue (body COLLATE "C");
+	CREATE UNIQUE INDEX queue_body ON queue (body COLLATE "C");
 	CREATE FOREIGN TABLE documents (body text COLLATE "C" PRIMARY KEY, n int) SERVER tsurugi;
 	-- a few that stay, between those that come and go
 	INSERT INTO documents SELECT repeat('x', 3000) || lpad((i * 1000)::text, 6, '0'), i FROM generate_series(1, 20) i;
@@ -68,9 +68,21 @@ $reader->query(q{INSERT INTO documents VALUES (repeat('x', 3000) || 'z', 1)});
 is($reader->query('COMMIT'), 'ERROR 40001', 'comes, and is noticed');
 $reader->close;
 
-# Several clients, and one that reads in order; what is out of use goes when transactions have ended, which here overlap.
 $node->append_conf('postgresql.conf', "tsurugi_fdw.memory = '256MB'");
 $node->reload;
+
+# What a transaction has put into an index and taken back it has read as not there, and holds.
+my $writer = TestServer::Session->new($node);
+$writer->query(q{BEGIN ISOLATION LEVEL SERIALIZABLE; SAVEPOINT s});
+$writer->query(q{INSERT INTO queue VALUES (-1, NULL, repeat('y', 3000) || 'mine'); ROLLBACK TO s});
+($code, $stdout, $stderr) = $node->psql('postgres', 'CALL churn(4, 30)');
+is($code, 0, 'others go on') or diag $stderr;
+$node->safe_psql('postgres', q{INSERT INTO queue VALUES (-2, NULL, repeat('y', 3000) || 'mine')});
+$writer->query(q{INSERT INTO queue VALUES (-3)});
+is($writer->query('COMMIT'), 'ERROR 40001', 'a value that was put in and taken back comes, and is noticed');
+$writer->close;
+
+# Several clients, and one that reads in order; what is out of use goes when transactions have ended, which here overlap.
 my @clients = map { TestServer::Session->new($node)->send("CALL churn($_ * 1000, $_ * 1000 + 60);") } 1 .. 3;
 my $wrong = 0;
 for (1 .. 20)

@@ -322,6 +322,35 @@ check_again(const char *place)
 	drop_table();
 }
 
+/* --- looked up and put in within one epoch -------------------------------------------------- */
+
+static void
+check_epoch(void)
+{
+	unsigned char key[TG_KEY_BYTES_MAX];
+	tg_session *other;
+	uint32_t row = 5;
+	size_t key_bytes;
+
+	make_table();
+	if (tg_session_open(&other) != TG_OK)
+		unit_bail("no session");
+	tg_epoch_enter(session);
+	key_bytes = make_key(session, row, key);
+	for (unsigned i = 0; i < 100; i++)
+	{
+		(void) sweep(other, 1000);
+		tg_epoch_advance();
+	}
+	unit_equal(tg_btree_insert(session, table->index, key, key_bytes, &row, TG_DATA), TG_OK, "put in within the epoch");
+	unit_ok(has(session, row), "its rank has stayed");
+	tg_epoch_leave(session);
+	tg_session_close(other);
+	sweep_all();
+	unit_ok(has(session, row) && tg_ranks_check(session, table), "and stays");
+	drop_table();
+}
+
 /* --- what happens without waiting for those who hold ---------------------------------------- */
 
 static bool
@@ -522,6 +551,7 @@ main(void)
 	check_life();
 	check_again("rank_gone");
 	check_again("rank_marked");
+	check_epoch();
 	check_unheld();
 	check_threads();
 	tg_epoch_advance();
