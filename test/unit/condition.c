@@ -37,8 +37,8 @@ static bool
 check_event(tg_condition *condition, tg_session *session)
 {
 	event *event = (struct event *) condition;
+	bool holds;
 
-	tg_fetch_add_relaxed(&event->checks, 1);
 	if (event->slow_us > 0)
 	{
 		uint64_t end = tg_clock_us() + event->slow_us;
@@ -46,7 +46,9 @@ check_event(tg_condition *condition, tg_session *session)
 		while (tg_clock_us() < end)
 			tg_pause();
 	}
-	return tg_load_relaxed(&event->holds) != 0;
+	holds = tg_load_relaxed(&event->holds) != 0;
+	tg_fetch_add_acq_rel(&event->checks, 1); /* who sees the count comes after the reading */
+	return holds;
 }
 
 static tg_turn
