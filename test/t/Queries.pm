@@ -571,12 +571,10 @@ sub query
 sub ordered_query
 {
 	my ($lock) = @_;
-	# an id may be in several tables of a tree
-	my $table = pick(grep { !($_->{of} && $_->{of}{kind} eq 'inherited') } readable());
-	my @last = ('q.id', $table->{kind} eq 'inherited' ? 'q.tableoid' : ());
+	my $table = pick(readable());
 	my $scope = { relations => [ { alias => 'q', table => $table->{kind} eq 'view' ? undef : 1, predicates => $table->{predicates}, columns => classes_of($table) } ] };
 	my @columns = grep { $_->{name} ne 'id' } own_columns($scope);
-	my @by = ((map { reference($_) . pick('', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') } (shuffled(@columns))[ 0 .. some(0, 2) - 1 ]), map { $_ . pick('', ' DESC') } @last);
+	my @by = ((map { reference($_) . pick('', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') } (shuffled(@columns))[ 0 .. some(0, 2) - 1 ]), 'q.id' . pick('', ' DESC'));
 	my @some = map { reference($_) } (shuffled(@columns))[ 0 .. some(0, 3) ];
 	my @orders = @{ $table->{orders} };
 
@@ -587,10 +585,10 @@ sub ordered_query
 		my $backward = chance(0.4);
 
 		@by = map { my ($name, $direction, $nulls) = @$_; "q.$name" . (($direction =~ /DESC/ xor $backward) ? ' DESC' : '') . ' ' . ($backward ? $nulls =~ /FIRST/ ? 'NULLS LAST' : 'NULLS FIRST' : $nulls) } @order;
-		push @by, (grep { $_->[0] eq 'id' } @order) ? @last[ 1 .. $#last ] : @last;
+		push @by, 'q.id' unless grep { $_->[0] eq 'id' } @order;
 	}
 	my $place = find($scope, pick('point', 'box'));
-	@by = ("$place->{of}.$place->{name} <-> " . constant('point'), @last) if $place && chance(0.4);
+	@by = ("$place->{of}.$place->{name} <-> " . constant('point'), 'q.id') if $place && chance(0.4);
 	my $where = chance(0.8) ? ' WHERE ' . join(' AND ', map { condition($scope, $lock ? 0 : pick(0, 0, 0, 1)) } 1 .. pick(1, 1, 2)) : '';
 
 	return { sql => 'SELECT ' . join(', ', 'q.id', @some, pick('q.*', 'q::text', $table->{kind} eq 'view' ? () : 'q.tableoid::regclass', 'q.id')) . " FROM $table->{name} q$where ORDER BY " . join(', ', @by) .

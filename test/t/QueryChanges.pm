@@ -62,7 +62,7 @@ sub insert
 
 	if ($kind < 0.5)
 	{
-		my @ids = map { chance(0.3) && $collides ? some(1, 40) : QueryTables::new_ids($base, 1) } 1 .. pick(1, 1, 2, 3);
+		my @ids = map { chance(0.3) && $collides ? some(1, 40) : QueryTables::new_id($base) } 1 .. pick(1, 1, 2, 3);
 
 		$source = 'VALUES ' . QueryTables::rows($table, @ids);
 	}
@@ -99,7 +99,7 @@ sub update
 	my $kind = rand;
 
 	$Queries::fuel = 2;
-	return "UPDATE $name SET id = " . QueryTables::new_ids($base, 1) . " WHERE $name.id = " . some(1, 40) . returning($table) if $kind < 0.1;
+	return "UPDATE $name SET id = " . QueryTables::new_id($base) . " WHERE $name.id = " . some(1, 40) . returning($table) if $kind < 0.1;
 	if ($kind < 0.3)
 	{
 		# another table, of which one row at most goes with each

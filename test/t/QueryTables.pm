@@ -227,7 +227,7 @@ sub rows
 	return join ', ', map { my $id = $_; '(' . join(', ', map { $_->{name} eq 'id' ? $id : value_of($_) } insertable($table)) . ')' } @ids;
 }
 
-sub new_ids { my ($table, $count) = @_; return map { $table->{next}++ } 1 .. $count }
+sub new_id { my ($table) = @_; return $table->{next}++ }
 
 sub names { return join ', ', map { $_->{name} } @_ }
 
@@ -238,7 +238,7 @@ sub fill
 	my $text = '';
 
 	return '' if $count == 0;
-	$text .= "INSERT INTO $_ (" . names(insertable($table)) . ') VALUES ' . rows($table, new_ids($table, 1 + $count / @into)) . ";\n" for @into;
+	$text .= "INSERT INTO $_ (" . names(insertable($table)) . ') VALUES ' . rows($table, map { new_id($table) } 1 .. 1 + $count / @into) . ";\n" for @into;
 	return $text;
 }
 
