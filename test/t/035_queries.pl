@@ -68,7 +68,12 @@ sub compare
 		$count{ $error // 'answers' }++;
 		$count{rows} += @{ $theirs->{lines} };
 		# what takes too long, on either side, may have changed something on the other
-		return $count{slow}++ if grep { "@{ $_->{lines} }" =~ /ERROR 57014/ } $theirs, $ours;
+		my @slow = map { "@{ $_->[1]{lines} }" =~ /ERROR 57014/ ? $_->[0] : () } [ 'ordinary', $theirs ], [ 'in memory', $ours ];
+		if (@slow)
+		{
+			$count{slow}++;
+			return note "QUERY_SEED=$seed QUERY_ONLY=$number slow, @slow: " . $statements->[$at] =~ s/^\w\n//r;
+		}
 		next if same($theirs, $ours);
 		push @different, $number;
 		my $difference = ($statements->[$at] =~ s/^\w\n//r) . join "\n", 'ordinary:', @{ $theirs->{lines} }, 'in memory:', @{ $ours->{lines} }, '';
