@@ -5,7 +5,8 @@
  * One pass over the chunks counts the rows and picks row ids by reservoir
  * sampling (Vitter's algorithm, PostgreSQL's utils/sampling.h); no column is
  * read in it.  The rows picked are then read one by one, as of the same
- * snapshot.
+ * snapshot, in the order in which they were made: what ANALYZE calls the correlation
+ * of a column is that of its values with their places in the sample.
  */
 #include "postgres.h"
 
@@ -76,6 +77,15 @@ pick_rows(reservoir *reservoir, tg_table *table, const tg_snapshot *snapshot, in
 	}
 }
 
+static int
+compare_rows(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *) left;
+	uint32_t b = *(const uint32_t *) right;
+
+	return (a > b) - (a < b);
+}
+
 /* AcquireSampleRowsFunc: tuples in the caller's memory context. */
 static int
 acquire_sample(Relation relation, int elevel, HeapTuple *tuples, int row_max, double *total_rows,
@@ -93,6 +103,7 @@ acquire_sample(Relation relation, int elevel, HeapTuple *tuples, int row_max, do
 
 	tsurugi_snapshot_take(work, &snapshot);
 	pick_rows(&reservoir, described->table, &snapshot, row_max);
+	qsort(reservoir.picked, reservoir.picked_count, sizeof(uint32_t), compare_rows);
 	tsurugi_row_init(&row, described);
 	for (int i = 0; i < reservoir.picked_count; i++)
 	{
