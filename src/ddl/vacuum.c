@@ -7,15 +7,21 @@
  * same statement are vacuumed by PostgreSQL: where it meets one of ours it warns, and
  * leaves out its ANALYZE.  So a partitioned table with partitions of ours is taken
  * apart into ours, PostgreSQL's, and an ANALYZE of the whole.
+ *
+ * Without a table, ANALYZE (and VACUUM's) is about all tables, and PostgreSQL leaves out
+ * foreign ones, whose rows others would have to send.  Ours come after PostgreSQL's.
  */
 #include "postgres.h"
 
 #include "src/ddl/vacuum.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_foreign_table.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
@@ -25,6 +31,7 @@
 #include "postmaster/bgworker_internals.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "src/ddl/rewrite.h"
 
@@ -219,7 +226,6 @@ options_of_vacuum(const VacuumStmt *vacuum)
 	return options;
 }
 
-
 static void
 vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 {
@@ -265,11 +271,54 @@ is_ours(const RangeVar *name)
 	return tsurugi_is_our_table(RangeVarGetRelid(name, NoLock, true)) || has_our_partition(name);
 }
 
+/* Ours in this database; those that another role owns are passed over with a warning. */
+static List *
+all_of_ours(void)
+{
+	Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
+	List *tables = NIL;
+	HeapTuple entry;
+
+	while (HeapTupleIsValid(entry = systable_getnext(scan)))
+	{
+		Oid id = ((Form_pg_foreign_table) GETSTRUCT(entry))->ftrelid;
+		HeapTuple class = SearchSysCache1(RELOID, ObjectIdGetDatum(id));
+
+		if (!HeapTupleIsValid(class))
+			continue;
+		if (tsurugi_is_our_table(id) && vacuum_is_relation_owner(id, (Form_pg_class) GETSTRUCT(class), VACOPT_ANALYZE))
+			tables = lappend(tables, makeVacuumRelation(NULL, id, NIL));
+		ReleaseSysCache(class);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return tables;
+}
+
+static void
+run_on_all(const tsurugi_utility *utility, VacuumStmt *written)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	List *tables;
+
+	tsurugi_utility_run(utility);
+	MemoryContextSwitchTo(caller);
+	tables = all_of_ours();
+	if (tables != NIL)
+		run_on(utility, written, tables, false, options_of_analyze(written));
+}
+
 bool
 tsurugi_vacuum_run(const tsurugi_utility *utility, VacuumStmt *written)
 {
 	ListCell *cell;
 
+	if (written->rels == NIL && (!written->is_vacuumcmd || is_analyzing(written)))
+	{
+		run_on_all(utility, written);
+		return true;
+	}
 	if (!written->is_vacuumcmd)
 		return false;
 	foreach (cell, written->rels)

@@ -75,6 +75,44 @@ SELECT attname, n_distinct, null_frac FROM pg_stats WHERE tablename = 's' ORDER 
 SELECT statistics_name, n_distinct, dependencies, most_common_freqs[1] FROM pg_stats_ext WHERE tablename = 's' ORDER BY 1;
 SELECT n_distinct FROM pg_stats_ext_exprs WHERE tablename = 's';
 SELECT reltuples FROM pg_class WHERE relname = 's';
+CREATE TABLE sampled (up int, down int);
+ALTER TABLE sampled ALTER up SET STATISTICS 1, ALTER down SET STATISTICS 1;
+INSERT INTO sampled SELECT g, -g FROM generate_series(1, 5000) g;
+ANALYZE sampled;
+SELECT attname, correlation FROM pg_stats WHERE tablename = 'sampled' ORDER BY 1;
+-- of all tables
+\set analyzed 'SELECT reltuples, (SELECT count(*) FROM pg_stats WHERE tablename = relname) FROM pg_class WHERE relname = ''every'''
+CREATE TABLE every (a int, b text);
+INSERT INTO every VALUES (1, 'one');
+CREATE ROLE nobodys_analyst;
+SET client_min_messages = error; -- all that it does not own
+SET ROLE nobodys_analyst;
+ANALYZE;
+RESET ROLE;
+:analyzed;
+ANALYZE (nothing);
+ANALYZE;
+:analyzed;
+INSERT INTO every VALUES (2, 'two');
+VACUUM;
+BEGIN;
+ANALYZE (SKIP_LOCKED);
+ROLLBACK;
+:analyzed;
+DROP TABLE every;
+CREATE TABLE every (a int, b text);
+BEGIN;
+INSERT INTO every VALUES (2, 'two');
+VACUUM ANALYZE;
+ROLLBACK;
+VACUUM (VERBOSE off, ANALYZE, PARALLEL 0);
+:analyzed;
+INSERT INTO every VALUES (2, 'two'), (3, 'three');
+VACUUM (ANALYZE off);
+VACUUM (ANALYZE, FREEZE);
+:analyzed;
+DROP ROLE nobodys_analyst;
+RESET client_min_messages;
 
 -- LOCK TABLE of views: what is below them is locked, with the rights of their owners
 CREATE TABLE locked (id int PRIMARY KEY);
