@@ -41,7 +41,7 @@ includes_of()
 shopt -s nullglob
 runtime_files=(runtime/*.[ch] runtime/*/*.[ch])
 source_files=(src/*/*.[ch])
-unit_files=(test/unit/*.[ch] test/explore/*.[ch])
+unit_files=(test/unit/*.[ch] test/unit/single/*.c test/explore/*.[ch])
 c_files=("${runtime_files[@]}" "${source_files[@]}" "${unit_files[@]}" test/history/*.[ch])
 shopt -u nullglob
 
