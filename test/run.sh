@@ -73,7 +73,7 @@ run_unit()
 		return
 	fi
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1 \
-		run_tap "${run[@]}" "${programs[@]}"
+		run_tap --jobs "$(nproc)" "${run[@]}" "${programs[@]}"
 }
 
 # pg_regress or its isolation sister: make variable, pattern of the tests, directory of the output, what is special.
