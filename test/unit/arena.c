@@ -405,17 +405,20 @@ test_decay(void)
 	tg_arena_trim();
 }
 
+#define JOINED 2000
+
+#if defined(__SANITIZE_THREAD__)
+#define JOIN_ROUNDS 2000 /* it looks at each byte that is filled */
+#else
+#define JOIN_ROUNDS 20000
+#endif
+
 /* Spans of all lengths, freed in another order, become one again. */
 static void
 test_joining(void)
 {
-	enum
-	{
-		OBJECTS = 2000,
-		ROUNDS = 20000
-	};
-	static void *objects[OBJECTS];
-	static size_t sizes[OBJECTS];
+	static void *objects[JOINED];
+	static size_t sizes[JOINED];
 	uint32_t random = 12345;
 	unsigned damaged = 0;
 	void *all;
@@ -423,13 +426,13 @@ test_joining(void)
 	tg_alloc_flush(session);
 	tg_arena_trim();
 	tg_arena_limit_set(512 * MIB);
-	for (unsigned i = 0; i < ROUNDS + OBJECTS; i++)
+	for (unsigned i = 0; i < JOIN_ROUNDS + JOINED; i++)
 	{
 		unsigned place = (random = random * 1664525 + 1013904223) >> 8 & 2047;
 
-		if (i >= ROUNDS)
-			place = i - ROUNDS;
-		if (place >= OBJECTS)
+		if (i >= JOIN_ROUNDS)
+			place = i - JOIN_ROUNDS;
+		if (place >= JOINED)
 			continue;
 		if (objects[place] != NULL)
 		{
@@ -437,7 +440,7 @@ test_joining(void)
 			tg_free(session, objects[place], TG_USE_JOB);
 			objects[place] = NULL;
 		}
-		else if (i < ROUNDS)
+		else if (i < JOIN_ROUNDS)
 		{
 			sizes[place] = (size_t) 16385 << ((random >> 20) % 5);
 			objects[place] = filled(session, sizes[place], TG_USE_JOB, TG_DATA);
