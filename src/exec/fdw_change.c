@@ -75,15 +75,21 @@ tsurugi_change_old_tuple(const tsurugi_change *modify, EState *estate, TupleTabl
 }
 
 bool
-tsurugi_change_finish_row(const tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, HeapTuple old,
+tsurugi_change_finish_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, HeapTuple old,
 						  TupleTableSlot *slot)
 {
 	const TupleConstr *constraints = RelationGetDescr(modify->relation)->constr;
+	bool wanted = true;
 
 	slot->tts_tableOid = RelationGetRelid(modify->relation);
 	ExecMaterializeSlot(slot);
-	if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row &&
-		!ExecBRUpdateTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, old, slot, NULL))
+	if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row)
+	{
+		modify->fires = true;
+		wanted = ExecBRUpdateTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, old, slot, NULL);
+		modify->fires = false;
+	}
+	if (!wanted)
 		return false;
 	slot->tts_tableOid = RelationGetRelid(modify->relation);
 	if (constraints != NULL && constraints->has_generated_stored)
@@ -93,8 +99,21 @@ tsurugi_change_finish_row(const tsurugi_change *modify, EState *estate, ResultRe
 
 /* --- rows that are there ------------------------------------------------------------------- */
 
-tg_status
-tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, tsurugi_found *found)
+/* A SHORT locks nothing: it only looks. */
+static tg_status
+find_newest(const tsurugi_change *modify, const tg_writer *writer, bool seen, const tg_lock_mode *lock,
+			tsurugi_found *found)
+{
+	const tg_snapshot *snapshot = seen ? &modify->snapshot : NULL;
+	tg_table *table = modify->described->table;
+
+	if (lock == NULL || tsurugi_kind == TG_TXN_SHORT)
+		return tg_txn_newest(writer, snapshot, table, &found->row, &found->version, &found->wait);
+	return tg_txn_lock(writer, snapshot, table, &found->row, *lock, &found->version, &found->wait);
+}
+
+static tg_status
+look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, const tg_lock_mode *lock, tsurugi_found *found)
 {
 	tg_writer writer;
 	tg_status status;
@@ -106,8 +125,7 @@ tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool
 	}
 	tsurugi_writer(estate, claim, &writer);
 	tg_epoch_enter(writer.session);
-	status = tg_txn_newest(&writer, seen ? &modify->snapshot : NULL, modify->described->table, &found->row,
-						   &found->version, &found->wait);
+	status = find_newest(modify, &writer, seen, lock, found);
 	if (status == TG_OK || status == TG_CHANGED)
 	{
 		if (modify->has_old)
@@ -120,6 +138,70 @@ tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool
 	if (status == TG_OK && tsurugi_snapshot_is_of_now(estate))
 		tsurugi_crosscheck(estate, modify->relation, modify->described->table, found->row, found->version);
 	return status;
+}
+
+tg_status
+tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, tsurugi_found *found)
+{
+	return look(modify, estate, claim, seen, NULL, found);
+}
+
+tg_status
+tsurugi_change_hold(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, bool deletes, bool seen,
+					tsurugi_found *found)
+{
+	tg_lock_mode mode =
+		deletes || ExecUpdateLockMode(estate, rinfo) == LockTupleExclusive ? TG_LOCK_UPDATE : TG_LOCK_NO_KEY_UPDATE;
+
+	return look(modify, estate, deletes ? TG_ESSENTIAL : TG_DATA, seen, &mode, found);
+}
+
+void
+tsurugi_change_check_unchanged(const tsurugi_change *modify, tg_status status, uint32_t target)
+{
+	if (tg_likely(!tsurugi_is_changed(status)))
+		return;
+	if (tsurugi_has_one_snapshot())
+		tsurugi_error_conflict(modify->relation, tsurugi_conflict_of(status), target);
+	if (status == TG_MOVED)
+		tsurugi_error_moved(modify->relation, target);
+}
+
+uint32_t
+tsurugi_change_target(const tsurugi_change *modify, TupleTableSlot *planSlot)
+{
+	bool null;
+	Datum ctid = ExecGetJunkAttribute(planSlot, modify->ctid, &null);
+
+	if (null)
+		elog(ERROR, "ctid is NULL");
+	return tsurugi_row_id_of_tid((ItemPointer) DatumGetPointer(ctid));
+}
+
+TupleTableSlot *
+tsurugi_change_reevaluate(tsurugi_change *modify, ResultRelInfo *rinfo, uint32_t row)
+{
+	EPQState *state = &modify->mtstate->mt_epqstate;
+	TupleTableSlot *test = EvalPlanQualSlot(state, modify->relation, rinfo->ri_RangeTableIndex);
+	TupleTableSlot *result;
+
+	tsurugi_row_to_slot(&modify->old, row, test);
+	test->tts_tableOid = RelationGetRelid(modify->relation);
+	result = EvalPlanQual(state, modify->relation, rinfo->ri_RangeTableIndex, test);
+	return TupIsNull(result) ? NULL : result;
+}
+
+TupleTableSlot *
+tsurugi_change_recompute(tsurugi_change *modify, ResultRelInfo *rinfo, uint32_t row)
+{
+	TupleTableSlot *candidate = tsurugi_change_reevaluate(modify, rinfo, row);
+	TupleTableSlot *old = rinfo->ri_oldTupleSlot;
+
+	if (candidate == NULL)
+		return NULL;
+	tsurugi_row_to_slot(&modify->old, row, old);
+	old->tts_tableOid = RelationGetRelid(modify->relation);
+	return ExecGetUpdateNewTuple(rinfo, candidate, old);
 }
 
 void

@@ -30,6 +30,9 @@ typedef struct tsurugi_change
 	bool has_old;		   /* old is wanted */
 	bool old_is_own;	   /* the transaction itself has written it */
 	bool has_snapshot;
+	bool fires;				/* BEFORE ROW triggers, from here: the row is known */
+	ResultRelInfo *holding; /* the executor fires some, ahead of which rows are locked (fdw_before.c); else NULL */
+	uint32_t held;			/* the row that was locked for them last, or TG_ROW_MAX */
 	tg_snapshot snapshot;
 	bool *silenced;					/* a flag of the trigger descriptor to be set again, or NULL */
 	tsurugi_exclusions *exclusions; /* NULL: the table has none that are checked with each row */
@@ -96,7 +99,7 @@ extern HeapTuple tsurugi_change_old_tuple(const tsurugi_change *modify, EState *
  * Makes a computed row ready to be stored as ExecUpdate does: BEFORE ROW
  * triggers, then generated columns.  False if a trigger wants nothing done.
  */
-extern bool tsurugi_change_finish_row(const tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, HeapTuple old,
+extern bool tsurugi_change_finish_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, HeapTuple old,
 									  TupleTableSlot *slot);
 
 /* --- rows that are there ------------------------------------------------------------------- */
@@ -107,6 +110,30 @@ extern bool tsurugi_change_finish_row(const tsurugi_change *modify, EState *esta
  */
 extern tg_status tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen,
 									 tsurugi_found *found);
+
+/*
+ * The same, and a row that may be replaced, or deleted, is locked for that, in PostgreSQL's mode.
+ */
+extern tg_status tsurugi_change_hold(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, bool deletes,
+									 bool seen, tsurugi_found *found);
+
+/*
+ * At REPEATABLE READ and above a row that has changed since the snapshot ends the transaction: the executor has been
+ * told of it as it was.  One that is in another partition now does at READ COMMITTED, too: nobody knows where.
+ */
+extern void tsurugi_change_check_unchanged(const tsurugi_change *modify, tg_status status, uint32_t target);
+
+/* UPDATE, DELETE: which row the plan's is about. */
+extern uint32_t tsurugi_change_target(const tsurugi_change *modify, TupleTableSlot *planSlot);
+
+/* EvalPlanQual with the newest version, which has been read, in place of the row: the plan's row for it, or NULL. */
+extern TupleTableSlot *tsurugi_change_reevaluate(tsurugi_change *modify, ResultRelInfo *rinfo, uint32_t row);
+
+/*
+ * The new row of an UPDATE for a row that was committed after the snapshot, in the slot that the executor computes new rows
+ * in; the row itself in the one it has for old ones.  NULL if the statement does not want it any more.
+ */
+extern TupleTableSlot *tsurugi_change_recompute(tsurugi_change *modify, ResultRelInfo *rinfo, uint32_t row);
 
 /* At the beginning: whether RETURNING names system columns.  For a row that has just been stored, if it does: gives them to the slot. */
 extern void tsurugi_change_prepare_system_columns(tsurugi_change *modify);
@@ -123,5 +150,13 @@ extern tg_status tsurugi_change_replace(tsurugi_change *modify, EState *estate, 
  */
 extern void tsurugi_change_check_taken(tsurugi_change *modify, EState *estate, const tsurugi_found *found,
 									   TupleTableSlot *slot, tg_version *noted);
+
+/* --- BEFORE ROW triggers of UPDATE and DELETE ------------------------------------------------- */
+
+/* At the beginning: sees to it that a row is locked ahead of them. */
+extern void tsurugi_before_prepare(tsurugi_change *modify, ResultRelInfo *rinfo);
+
+/* Before EXPLAIN ANALYZE looks at what triggers have been called. */
+extern void tsurugi_before_hide(ResultRelInfo *rinfo);
 
 #endif /* TSURUGI_FDW_CHANGE_H */

@@ -16,7 +16,7 @@
  */
 #include "postgres.h"
 
-#include "src/exec/fdw.h"
+#include "src/exec/fdw_change.h"
 
 #include "access/genam.h"
 #include "access/stratnum.h"
@@ -404,6 +404,7 @@ tsurugiExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, Lis
 {
 	if (mtstate->operation == CMD_UPDATE || mtstate->operation == CMD_DELETE)
 		ExplainPropertyText(label_of(mtstate->operation), "row by row", es);
+	tsurugi_before_hide(rinfo);
 }
 
 void

@@ -3,7 +3,8 @@
  *	  INSERT and COPY, a row at a time, with ON CONFLICT.
  *
  * The storage names the unique index that has refused the row (arbiter.c).  A row that had its key may have another one
- * when it is read: no conflict.  DO UPDATE does not hold a row that its WHERE refuses.
+ * when it is read: no conflict.  DO UPDATE with a WHERE, which may refuse the row and leaves it locked then, or with BEFORE ROW
+ * triggers, which are to be fired once, locks the row first, as PostgreSQL always does.
  *
  * At REPEATABLE READ and above a row that is met and has changed since the snapshot ends the transaction with 40001, if the
  * snapshot cannot be renewed (isolation.c).
@@ -22,6 +23,27 @@
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+
+static inline bool
+must_hold(const ResultRelInfo *rinfo)
+{
+	return rinfo->ri_onConflict->oc_WhereClause != NULL ||
+		   (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row);
+}
+
+/* Locks the row that was found.  False: it is not what it was. */
+static bool
+hold_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, const tsurugi_found *found)
+{
+	tsurugi_found again = {.row = found->row};
+	tg_status status = tsurugi_change_hold(modify, estate, rinfo, false, false, &again);
+
+	if (status == TG_BUSY)
+		tsurugi_wait(&again.wait, modify->relation, TSURUGI_TO_UPDATE, again.row);
+	else if (status == TG_CONFLICT || status == TG_FORBIDDEN || status == TG_NO_MEMORY)
+		tsurugi_refused(status, modify->relation);
+	return (status == TG_OK || status == TG_CHANGED) && again.version == found->version;
+}
 
 /*
  * ON CONFLICT DO UPDATE of the row that has the key (ExecOnConflictUpdate).  False: the row is not what it was, insert
@@ -56,6 +78,8 @@ update_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, co
 	/* A row that has another key now is no conflict any more; one that has changed may not be seen. */
 	if ((status != TG_OK && (status != TG_CHANGED || level)) || found.row != row ||
 		!tsurugi_has_key(holder->index, found.version, &modify->row))
+		return false;
+	if (must_hold(rinfo) && !hold_existing(modify, estate, rinfo, &found))
 		return false;
 
 	*result_out = NULL;

@@ -15,9 +15,9 @@
  *
  * 1. A write replaces exactly the version that the new row was computed from.  So the row need not be locked before;
  *	  what was computed in vain is computed again.
- * 2. For foreign tables the executor fires BEFORE ROW triggers ahead of these callbacks, with the row as the snapshot
- *	  sees it.  Where that row has changed since, they are fired again, with the row as it is now; what they did elsewhere is
- *	  done twice.  AFTER ROW triggers are then fired from here: see tsurugi_change_fire_update.
+ * 2. But with BEFORE ROW triggers it is locked, ahead of them (fdw_before.c): these have seen the row that is written.
+ *	  Without, a row that has changed since is another one than the executor knows of; its AFTER ROW triggers are
+ *	  fired from here: see tsurugi_change_fire_update.
  * 3. At REPEATABLE READ and above what has changed since the snapshot ends the transaction with 40001: instead of
  *	  EvalPlanQual.
  */
@@ -103,6 +103,9 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->silenced = NULL;
 	modify->exclusions = NULL;
 	modify->stored = NULL;
+	modify->fires = false;
+	modify->holding = NULL;
+	modify->held = TG_ROW_MAX;
 	modify->move = (tsurugi_move){0};
 	modify->key_old = modify->key + key_bytes;
 	if (mtstate->operation != CMD_DELETE)
@@ -185,6 +188,7 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 		modify->ctid = ExecFindJunkAttributeInTlist(outerPlanState(mtstate)->plan->targetlist, "ctid");
 		if (!AttributeNumberIsValid(modify->ctid))
 			elog(ERROR, "could not find junk ctid column");
+		tsurugi_before_prepare(modify, rinfo);
 	}
 }
 
@@ -207,63 +211,15 @@ tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 
 /* --- UPDATE and DELETE ----------------------------------------------------------------------------- */
 
-static uint32_t
-target_of(const tsurugi_change *modify, TupleTableSlot *planSlot)
-{
-	bool null;
-	Datum ctid = ExecGetJunkAttribute(planSlot, modify->ctid, &null);
-
-	if (null)
-		elog(ERROR, "ctid is NULL");
-	return tsurugi_row_id_of_tid((ItemPointer) DatumGetPointer(ctid));
-}
-
-/*
- * At REPEATABLE READ and above a row that has changed since the snapshot ends the transaction: the executor has been
- * told of it as it was.  One that is in another partition now does at READ COMMITTED, too: nobody knows where.
- */
-static inline void
-check_unchanged(const tsurugi_change *modify, tg_status status, uint32_t target)
-{
-	if (tg_likely(!tsurugi_is_changed(status)))
-		return;
-	if (tsurugi_has_one_snapshot())
-		tsurugi_error_conflict(modify->relation, tsurugi_conflict_of(status), target);
-	if (status == TG_MOVED)
-		tsurugi_error_moved(modify->relation, target);
-}
-
-/* EvalPlanQual with the newest version in place of the row: the plan's row for it, or NULL. */
-static TupleTableSlot *
-reevaluate(tsurugi_change *modify, ResultRelInfo *rinfo, uint32_t row)
-{
-	EPQState *state = &modify->mtstate->mt_epqstate;
-	TupleTableSlot *test = EvalPlanQualSlot(state, modify->relation, rinfo->ri_RangeTableIndex);
-	TupleTableSlot *result;
-
-	tsurugi_row_to_slot(&modify->old, row, test);
-	test->tts_tableOid = RelationGetRelid(modify->relation);
-	result = EvalPlanQual(state, modify->relation, rinfo->ri_RangeTableIndex, test);
-	return TupIsNull(result) ? NULL : result;
-}
-
-/*
- * The new row for a row that was committed after the snapshot, in the slot that the executor computes new rows in.  NULL
- * if the statement does not want it any more.  *old_out is for triggers; NULL if there are none.
- */
+/* The same, and a tuple of the old row for triggers; NULL if there are none. */
 static TupleTableSlot *
 recompute_update(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, HeapTuple *old_out)
 {
-	TupleTableSlot *candidate = reevaluate(modify, rinfo, row);
-	TupleTableSlot *old = rinfo->ri_oldTupleSlot;
-	TupleTableSlot *slot;
+	TupleTableSlot *slot = tsurugi_change_recompute(modify, rinfo, row);
 
-	if (candidate == NULL)
+	if (slot == NULL)
 		return NULL;
-	tsurugi_row_to_slot(&modify->old, row, old);
-	old->tts_tableOid = RelationGetRelid(modify->relation);
-	*old_out = rinfo->ri_TrigDesc == NULL ? NULL : tsurugi_change_old_tuple(modify, estate, old);
-	slot = ExecGetUpdateNewTuple(rinfo, candidate, old);
+	*old_out = rinfo->ri_TrigDesc == NULL ? NULL : tsurugi_change_old_tuple(modify, estate, rinfo->ri_oldTupleSlot);
 	return tsurugi_change_finish_row(modify, estate, rinfo, *old_out, slot) ? slot : NULL;
 }
 
@@ -287,6 +243,7 @@ may_leave(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, uint32_t
 		  HeapTuple *old_out)
 {
 	TupleTableSlot *old = rinfo->ri_oldTupleSlot;
+	bool may;
 
 	if (rinfo == modify->mtstate->rootResultRelInfo)
 		ExecPartitionCheckEmitError(rinfo, slot, estate);
@@ -296,29 +253,44 @@ may_leave(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, uint32_t
 	tsurugi_row_to_slot(&modify->old, row, old);
 	old->tts_tableOid = RelationGetRelid(modify->relation);
 	*old_out = tsurugi_change_old_tuple(modify, estate, old);
-	return !rinfo->ri_TrigDesc->trig_delete_before_row ||
-		   ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, *old_out, NULL);
+	if (!rinfo->ri_TrigDesc->trig_delete_before_row)
+		return true;
+	modify->fires = true;
+	may = ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, *old_out, NULL);
+	modify->fires = false;
+	return may;
+}
+
+/* As the executor has it: BEFORE DELETE triggers are fired for a row that is locked. */
+static inline bool
+must_hold_to_leave(const ResultRelInfo *rinfo)
+{
+	return rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_delete_before_row;
 }
 
 TupleTableSlot *
 tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
 	tsurugi_change *modify = rinfo->ri_FdwState;
-	uint32_t target = target_of(modify, planSlot);
+	uint32_t target = tsurugi_change_target(modify, planSlot);
 	tg_version judged = TG_VERSION_NONE; /* that the new row was recomputed from */
 	tg_version noted = TG_VERSION_NONE;
 	bool checked = false;
 	bool leaves = false;
+	bool holds = false; /* from here on */
+	bool is_held = modify->held == target;
 	HeapTuple old = NULL;
 
+	modify->held = TG_ROW_MAX;
 	tsurugi_change_restore(modify, rinfo);
 	for (;;)
 	{
 		tsurugi_found found = {.row = target};
-		tg_status status = tsurugi_change_look(modify, estate, TG_DATA, true, &found);
+		tg_status status = holds ? tsurugi_change_hold(modify, estate, rinfo, true, true, &found)
+								 : tsurugi_change_look(modify, estate, TG_DATA, true, &found);
 
-		check_unchanged(modify, status, target);
-		if (status == TG_CHANGED && found.version != judged)
+		tsurugi_change_check_unchanged(modify, status, target);
+		if (status == TG_CHANGED && !is_held && found.version != judged)
 		{
 			slot = recompute_update(modify, estate, rinfo, found.row, &old);
 			if (slot == NULL)
@@ -331,6 +303,11 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 			if (!checked)
 			{
 				leaves = tsurugi_change_leaves_partition(modify, estate, rinfo, slot);
+				if (leaves && !holds && must_hold_to_leave(rinfo))
+				{
+					holds = true;
+					continue;
+				}
 				if (leaves && !may_leave(modify, estate, rinfo, found.row, slot, &old))
 					return NULL;
 				if (!leaves)
@@ -391,17 +368,14 @@ static bool
 reconsider_delete(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, TupleTableSlot *slot,
 				  HeapTuple *old_out)
 {
-	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
-
-	if (reevaluate(modify, rinfo, row) == NULL)
+	if (tsurugi_change_reevaluate(modify, rinfo, row) == NULL)
 		return false;
-	if (triggers == NULL)
+	if (rinfo->ri_TrigDesc == NULL)
 		return true;
 	tsurugi_row_to_slot(&modify->old, row, slot);
 	*old_out = tsurugi_change_old_tuple(modify, estate, slot);
 	ExecClearTuple(slot);
-	return !triggers->trig_delete_before_row ||
-		   ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, *old_out, NULL);
+	return true;
 }
 
 /* slot is for RETURNING: the row as it was deleted. */
@@ -409,18 +383,20 @@ TupleTableSlot *
 tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
 	tsurugi_change *modify = rinfo->ri_FdwState;
-	uint32_t target = target_of(modify, planSlot);
+	uint32_t target = tsurugi_change_target(modify, planSlot);
 	tg_version judged = TG_VERSION_NONE;
+	bool is_held = modify->held == target;
 	HeapTuple old = NULL;
 
+	modify->held = TG_ROW_MAX;
 	tsurugi_change_restore(modify, rinfo);
 	for (;;)
 	{
 		tsurugi_found found = {.row = target};
 		tg_status status = tsurugi_change_look(modify, estate, TG_ESSENTIAL, true, &found);
 
-		check_unchanged(modify, status, target);
-		if (status == TG_CHANGED && found.version != judged)
+		tsurugi_change_check_unchanged(modify, status, target);
+		if (status == TG_CHANGED && !is_held && found.version != judged)
 		{
 			if (!reconsider_delete(modify, estate, rinfo, found.row, slot, &old))
 				return NULL;

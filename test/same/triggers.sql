@@ -120,3 +120,41 @@ INSERT INTO part_c VALUES (2, 'c');
 DROP TRIGGER a ON part_a;
 DROP TRIGGER a ON whole;
 INSERT INTO whole VALUES (1, 'a');
+
+-- a row that a statement comes to twice, or that what it calls changes: BEFORE triggers are fired once, before that is told
+CREATE TABLE once (k int PRIMARY KEY, n int);
+CREATE TABLE pairs (k int, n int);
+INSERT INTO once VALUES (1, 1), (2, 2), (3, 3);
+INSERT INTO pairs VALUES (1, 10), (1, 11), (2, 20), (2, 21);
+CREATE TRIGGER b BEFORE UPDATE OR DELETE ON once FOR EACH ROW EXECUTE FUNCTION gnote();
+CREATE TRIGGER a AFTER UPDATE OR DELETE ON once FOR EACH ROW EXECUTE FUNCTION gnote();
+BEGIN;
+UPDATE once SET n = once.n + 1 FROM pairs WHERE pairs.k = once.k RETURNING once.*;
+DELETE FROM once USING pairs WHERE pairs.k = once.k RETURNING once.*;
+ROLLBACK;
+BEGIN;
+WITH x AS (DELETE FROM once WHERE k = 1 RETURNING k), y AS (SELECT count(*) FROM x) UPDATE once SET n = 7 FROM y WHERE k < 3 RETURNING k;
+WITH x AS (UPDATE once SET n = 8 WHERE k = 2 RETURNING k), y AS (SELECT count(*) FROM x) DELETE FROM once USING y RETURNING k;
+ROLLBACK;
+CREATE FUNCTION next_one() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE once SET n = n + 100 WHERE k = old.k + 1 AND pg_trigger_depth() < 2;
+	RETURN coalesce(new, old);
+END $$;
+CREATE TRIGGER c BEFORE UPDATE OR DELETE ON once FOR EACH ROW EXECUTE FUNCTION next_one();
+DELETE FROM once;
+UPDATE once SET n = 0;
+DELETE FROM once WHERE k = 3 RETURNING *;
+SELECT * FROM once ORDER BY k;
+-- EXPLAIN shows the triggers that there are
+CREATE FUNCTION triggers_of(text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || $1 LOOP
+		IF line LIKE 'Trigger %' THEN RETURN NEXT line; END IF;
+	END LOOP;
+END $$;
+SELECT triggers_of('UPDATE once SET n = 0 WHERE k = 2');
+SELECT triggers_of('DELETE FROM once WHERE k = 2');
+SELECT triggers_of('UPDATE once SET n = 0 WHERE k > 100');
