@@ -179,6 +179,7 @@ tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTab
 		return;
 	}
 	tsurugi_row_to_slot(row, row_id, slot);
+	slot->tts_tableOid = RelationGetRelid(erm->relation);
 	ExecMaterializeSlot(slot);
 	/* The slot is one for heap tuples, which have their ctid inside. */
 	if (TTS_IS_HEAPTUPLE(slot))
