@@ -9,8 +9,8 @@
  * A value keeps its rank, and its entry, for as long as a key of the table has it, or somebody may still put it into one: whoever
  * looks into a dictionary holds (rank_holders.h), and what he got there stays until he lets go.  Then it may go (rank_sweep.h), and the
  * value gets another rank if it comes again.  Long strings in the order of their bytes have ranks
- * in the same way (long_key.h): what is said below of epochs is for the host's functions, which may take their time.  Who is inside one
- * need not hold if he keeps nothing beyond it.
+ * in the same way (long_key.h).  Who is inside an epoch need not hold if he keeps nothing beyond it; but nobody calls the host's functions there,
+ * which may take their time.
  */
 #ifndef TG_DICTIONARY_H
 #define TG_DICTIONARY_H
@@ -47,7 +47,7 @@ typedef struct tg_ranked
 
 /*
  * The host's: how the value looked for, which the argument knows, compares with one that is there: < 0, 0, > 0.  It may
- * leave by a jump: nothing is held.
+ * leave by a jump: nothing is held.  Outside an epoch, but for an order of the engine's own.
  */
 typedef int (*tg_ranked_compare)(void *argument, const void *value, size_t value_bytes);
 
@@ -56,21 +56,20 @@ typedef int (*tg_ranked_compare)(void *argument, const void *value, size_t value
  */
 extern tg_dictionary *tg_dictionary_find(const tg_table *table, tg_ranking way);
 
-/* The same; makes it.  TG_NO_MEMORY.  Outside an epoch. */
+/* The same; makes it.  TG_NO_MEMORY. */
 extern tg_status tg_dictionary_get(tg_session *session, tg_table *table, tg_ranking way,
 								   tg_dictionary **dictionary_out) TG_MUST_USE;
 
 /*
  * The value, if it is there (true), or the greatest below it, and the least above (above_out may be NULL).  Where there is none, its rank
  * is below, or above, all ranks, and its value empty; so it is with no dictionary (NULL).  These two were neighbours, and stay: if the value
- * is added before the caller lets go, its rank is between theirs.  Outside an epoch.  Values that others add meanwhile may or may not be found.
+ * is added before the caller lets go, its rank is between theirs.  Values that others add meanwhile may or may not be found.
  */
 extern bool tg_dictionary_look(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argument,
 							   tg_ranked *ranked_out, tg_ranked *above_out);
 
 /*
  * Finds the value or adds it, as these bytes.  TG_NO_MEMORY; TG_TOO_LARGE: too many came in between the same two, in no order.
- * Outside an epoch.
  */
 extern tg_status tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_compare compare,
 								   void *argument, const void *value, size_t value_bytes,

@@ -13,6 +13,8 @@
  * 1. Who holds and does not see B1 (H4) is waited for.  FH was before FB then, or he would see it.  So C1, which comes after FB, sees
  *	  H2 or what came later; and H1 and H3 were before B2, so g < e.
  * 2. What he did until H5 has happened before C1 that reads 0, or a later store.
+ * 3. Who holds with another one copies that one's generation, before that one lets go.  C1 reads the words from the lowest number on, and how many
+ *	  there are anew for each: where it has found the other's 0 it finds his.
  */
 #include "runtime/storage/rank_holders.h"
 
@@ -28,7 +30,7 @@ typedef struct holder
 typedef struct holders
 {
 	uint64_t generation TG_CACHE_ALIGNED; /* atomic; from 1 */
-	uint32_t top;						  /* atomic: all who ever held are below */
+	uint32_t top;						  /* atomic: all who ever held are below; grows */
 	unsigned count TG_CACHE_ALIGNED;	  /* constant */
 	holder of[];
 } holders;
@@ -48,23 +50,43 @@ tg_rank_holders_create(tg_session *session, unsigned count)
 	return TG_OK;
 }
 
+/* The number's word, which is looked at from now on. */
+static holder *
+holder_of(unsigned number)
+{
+	uint32_t top = tg_load_relaxed(&shared->top);
+
+	tg_assert(number < shared->count);
+	while (tg_unlikely(top <= number) && !tg_cas_seq_cst(&shared->top, &top, number + 1))
+		;
+	return &shared->of[number];
+}
+
 void
 tg_rank_hold(unsigned number)
 {
-	holder *mine = &shared->of[number];
-	uint32_t top = tg_load_relaxed(&shared->top);
+	holder *mine = holder_of(number);
 	uint64_t generation;
 
-	tg_assert(number < shared->count);
 	if (tg_load_relaxed(&mine->from) != 0)
 		return;
-	while (tg_unlikely(top <= number) && !tg_cas_seq_cst(&shared->top, &top, number + 1))
-		;
 	do
 	{
 		generation = tg_load_acquire(&shared->generation);
 		tg_store_then_fence(&mine->from, generation);
 	} while (tg_load_acquire(&shared->generation) != generation);
+}
+
+void
+tg_rank_hold_with(unsigned number, unsigned other)
+{
+	uint64_t from = tg_load_relaxed(&shared->of[other].from);
+
+	tg_assert(other < number);
+	if (from == 0)
+		tg_rank_hold(number);
+	else
+		tg_store_relaxed(&holder_of(number)->from, from);
 }
 
 void
@@ -84,9 +106,7 @@ tg_rank_generation_begin(void)
 bool
 tg_rank_generation_has_come(uint64_t generation)
 {
-	uint32_t top = tg_load_acquire(&shared->top);
-
-	for (uint32_t i = 0; i < top; i++)
+	for (uint32_t i = 0; i < tg_load_acquire(&shared->top); i++)
 	{
 		uint64_t from = tg_load_acquire(&shared->of[i].from);
 

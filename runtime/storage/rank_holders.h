@@ -21,6 +21,10 @@ extern tg_status tg_rank_holders_create(tg_session *session, unsigned count) TG_
 
 /* From now on, until let go.  Any number of times.  By whoever has the number; cannot fail. */
 extern void tg_rank_hold(unsigned holder);
+
+/* The same from when the other one holds, if he does: what he has got in hand is the holder's, too.  By the other one, whose number is lower. */
+extern void tg_rank_hold_with(unsigned holder, unsigned other);
+
 extern void tg_rank_let_go(unsigned holder);
 
 /*

@@ -161,7 +161,8 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared->txn = tg_txn_begin_at(session, tg_shared_all->first_txn + number, shared->host, config->kind,
 								  config->isolation, config->label);
 	shared->txn->shared = shared;
-	tg_rank_hold(tg_txn_number(shared->txn));
+	/* ranks in the areas that it is going to read may be in the session's hands already */
+	tg_rank_hold_with(tg_txn_number(shared->txn), session->id);
 	if (reads != NULL)
 		tg_txn_track(shared->txn, reads);
 	tg_store_relaxed(&shared->state, is_started(config->kind) ? TG_SHARED_WAITING : TG_SHARED_RUNNING);

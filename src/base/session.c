@@ -93,6 +93,7 @@ end_session(int code, Datum argument)
 {
 	tg_session *session = tsurugi_session();
 
+	tsurugi_session_let_ranks_go();
 	tsurugi_own_session = NULL;
 	owners[session->id].process_id = 0;
 	tg_runtime_session_end(session);

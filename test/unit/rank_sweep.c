@@ -26,6 +26,7 @@
 #define WRITERS 3
 #define READERS 2
 #define SWEEPERS 1
+#define HEIR 15		/* a holder that is no session's number */
 #define ROUNDS 4000 /* of a writer, at least, */
 #define SWEEPS 10	/* and so many sweeps */
 
@@ -251,6 +252,18 @@ check_life(void)
 	sweep_all();
 	unit_equal(entries(), 100, "no longer than that");
 	unit_equal(find_key(51, again), 0, "it has no rank any more");
+
+	tg_rank_hold(session->id);
+	key_bytes = make_key(session, 51, key);
+	(void) sweep(session, 1); /* it has begun */
+	tg_rank_hold_with(HEIR, session->id);
+	tg_rank_let_go(session->id);
+	sweep_all();
+	unit_ok(find_key(51, again) == key_bytes && memcmp(key, again, key_bytes) == 0,
+			"what one holds stays for who has held with him");
+	tg_rank_let_go(HEIR);
+	sweep_all();
+	unit_equal(entries(), 100, "no longer than for that one");
 
 	for (uint32_t i = 48; i <= 52; i += 2)
 		(void) take_out(session, i);

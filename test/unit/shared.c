@@ -13,6 +13,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/runtime.h"
+#include "runtime/storage/rank_holders.h"
 #include "runtime/txn/txn_internal.h"
 
 #define SESSIONS 4
@@ -128,6 +129,26 @@ state_of(const tg_shared *shared)
 
 	tg_shared_report_get(shared, &report);
 	return report.state;
+}
+
+/* --- ranks ----------------------------------------------------------------------------------- */
+
+/* What the session has in hand is the transaction's when it has begun. */
+static void
+test_ranks(void)
+{
+	tg_shared_config config = make_config(TG_READ_COMMITTED);
+	tg_shared *shared;
+	uint64_t generation;
+
+	tg_rank_hold(sessions[0]->id);
+	generation = tg_rank_generation_begin();
+	shared = begin(&config);
+	tg_rank_let_go(sessions[0]->id);
+	unit_ok(!tg_rank_generation_has_come(generation), "ranks are held from when the session held them that began it");
+	tg_shared_abort(sessions[0], shared, TG_SHARED_ASKED, NULL);
+	unit_ok(tg_rank_generation_has_come(generation), "until it has ended");
+	tg_shared_close(shared);
 }
 
 /* --- one by one -------------------------------------------------------------------------------- */
@@ -684,6 +705,7 @@ main(void)
 			unit_bail("no session");
 	if (tg_table_create(sessions[0], 1, 2, kinds, 2, &key, &table) != TG_OK)
 		unit_bail("no table");
+	test_ranks();
 	test_several();
 	test_ends();
 	test_owned();
