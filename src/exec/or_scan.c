@@ -31,6 +31,7 @@
 #include "src/exec/or_scan.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 
 typedef struct Arm
 {
@@ -97,6 +98,7 @@ is_of_turn(tsurugi_scan *scan)
 	Arm *arm = &arms->arms[arms->turn];
 	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
 
+	CHECK_FOR_INTERRUPTS(); /* of what is left out the executor is told nothing */
 	tsurugi_scan_fill(scan, scan->node->ss.ss_ScanTupleSlot);
 	ResetExprContext(context);
 	context->ecxt_scantuple = scan->node->ss.ss_ScanTupleSlot;

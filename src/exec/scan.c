@@ -597,6 +597,7 @@ tsurugi_scan_read_batch(tsurugi_scan *scan)
 		return tsurugi_arms_next_batch(scan);
 	while (!scan->done && !found)
 	{
+		CHECK_FOR_INTERRUPTS();
 		found = next_of_turn(scan);
 		scan->done = !found && !next_turn(scan);
 	}
