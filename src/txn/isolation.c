@@ -579,7 +579,6 @@ tsurugi_isolation_prepare(tg_txn *txn)
 {
 	tg_conflict conflict;
 
-	tsurugi_parallel_collect();
 	if (txn == NULL || !tg_txn_has_writes(txn))
 	{
 		if (reads != NULL && !tg_reads_is_empty(reads))

@@ -33,7 +33,7 @@ extern void tsurugi_parallel_join(void);
 /* In a worker that has joined: the number of its leader's transaction. */
 extern unsigned tsurugi_parallel_number(void);
 
-/* In a leader, before what was read is validated: the notes of its workers, which have ended, become its own. */
+/* In a leader, before a validation begins of what was read: the notes of its workers, which have ended, become its own. */
 extern void tsurugi_parallel_collect(void);
 
 /* The transaction has ended, the leader's or the worker's part. */

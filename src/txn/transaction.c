@@ -512,6 +512,38 @@ end_transaction(bool committed)
 		tidy_up(tsurugi_own_session, writes);
 }
 
+/* M1: all that may fail; PostgreSQL may still fail after it. */
+static void
+pre_commit(void)
+{
+	bool has_written;
+
+	tsurugi_deferred_run_all();
+	tsurugi_parallel_collect(); /* ahead of C: the validation begins there, of what is noted by then */
+	has_written = own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn);
+	if (has_written && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	{
+		prepared = true; /* M2 */
+		tsurugi_mixed_begin(own_txn);
+	}
+	else if (has_written || is_shared)
+		tsurugi_mixed_follow();
+	if (tsurugi_is_serializable() && !is_shared)
+	{
+		prepared = true;
+		tsurugi_isolation_prepare(own_txn);
+	}
+	tg_failpoint("pre_commit");
+	if (tg_failpoint_refuses("skip_m1") && own_txn != NULL && !is_shared)
+	{
+		tg_txn_commit(tsurugi_session(), own_txn);
+		own_txn = NULL;
+	}
+	tsurugi_shared_pre_commit();
+	prepared |= is_shared && tsurugi_is_serializable();
+	tsurugi_moment_drop();
+}
+
 static void
 at_transaction_event(XactEvent event, void *argument)
 {
@@ -537,30 +569,8 @@ at_transaction_event(XactEvent event, void *argument)
 		case XACT_EVENT_PARALLEL_ABORT:
 			end_transaction(false);
 			break;
-		case XACT_EVENT_PRE_COMMIT: /* M1: all that may fail; PostgreSQL may still fail after it */
-			tsurugi_deferred_run_all();
-			if (own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn) &&
-				TransactionIdIsValid(GetTopTransactionIdIfAny()))
-			{
-				prepared = true; /* M2 */
-				tsurugi_mixed_begin(own_txn);
-			}
-			else if (own_txn != NULL && (is_shared || tg_txn_has_writes(own_txn)))
-				tsurugi_mixed_follow();
-			if (tsurugi_is_serializable() && !is_shared)
-			{
-				prepared = true;
-				tsurugi_isolation_prepare(own_txn);
-			}
-			tg_failpoint("pre_commit");
-			if (tg_failpoint_refuses("skip_m1") && own_txn != NULL && !is_shared)
-			{
-				tg_txn_commit(tsurugi_session(), own_txn);
-				own_txn = NULL;
-			}
-			tsurugi_shared_pre_commit();
-			prepared |= is_shared && tsurugi_is_serializable();
-			tsurugi_moment_drop();
+		case XACT_EVENT_PRE_COMMIT:
+			pre_commit();
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 			break;
