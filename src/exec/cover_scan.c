@@ -18,7 +18,7 @@
  * Who wants the nearest rows first (nearest.c) has this done for one box after the other: what may be as near as it reaches is
  * one condition more.
  *
- * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which scan.c notes
+ * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which scan_level.c notes
  * each as it is read, those without rows, too.
  */
 #include "postgres.h"

@@ -1,6 +1,6 @@
 /*
  * cover_scan.h
- *	  Scans by conditions on a column of which an index has covers.  For scan.c.
+ *	  Scans by conditions on a column of which an index has covers.  For the files that scan.c names.
  */
 #ifndef TSURUGI_COVER_SCAN_H
 #define TSURUGI_COVER_SCAN_H

@@ -19,7 +19,7 @@
  * or not (vague).
  *
  * SERIALIZABLE: a row that is wanted has a key in a range that was read, whoever writes it and whenever.  So these ranges
- * are what validation looks at again (scan.c notes each).
+ * are what validation looks at again (scan_level.c notes each).
  */
 #include "postgres.h"
 

@@ -1,6 +1,6 @@
 /*
  * gin_scan.h
- *	  Scans by conditions on an index USING gin.  For scan.c.
+ *	  Scans by conditions on an index USING gin.  For the files that scan.c names.
  */
 #ifndef TSURUGI_GIN_SCAN_H
 #define TSURUGI_GIN_SCAN_H

@@ -1,7 +1,7 @@
 /*
  * or_scan.h
  *	  Scans by several indexes, one after the other, for the arms of an OR.
- *	  For scan.c.
+ *	  For the files that scan.c names.
  */
 #ifndef TSURUGI_OR_SCAN_H
 #define TSURUGI_OR_SCAN_H

@@ -170,9 +170,6 @@ extern void tsurugi_scan_expect_leaf(tsurugi_scan *scan);
 extern void tsurugi_scan_expect_row(tsurugi_scan *scan);
 extern void tsurugi_scan_expect_cells(tsurugi_scan *scan);
 
-/* After a look-up that has found a row: where it lay. */
-extern void tsurugi_scan_learn(tsurugi_scan *scan, const tg_chunk *chunk, unsigned slot);
-
 /* The part of the next function that opens the source or gets a batch. */
 extern bool tsurugi_scan_next_batch(tsurugi_scan *scan);
 

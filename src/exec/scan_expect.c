@@ -14,7 +14,7 @@
  */
 #include "postgres.h"
 
-#include "src/exec/scan.h"
+#include "src/exec/scan_internal.h"
 
 #include "src/exec/scan_key.h"
 
@@ -119,4 +119,44 @@ tsurugi_scan_expect_cells(tsurugi_scan *scan)
 	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
 		expect_version(scan, table, head);
 	tg_epoch_leave(scan->session);
+}
+
+/* --- ranges ------------------------------------------------------------------------------ */
+
+void
+tsurugi_scan_expect_range(tsurugi_scan *scan)
+{
+	const tg_btree_cursor *cursor = &scan->range->cursor;
+	uint32_t row;
+
+	if (cursor->low != NULL && !cursor->backward &&
+		tg_row_guess_get(&scan->row_guess, scan->described->table, cursor->low, cursor->low_bytes, &row))
+		tg_range_scan_guess(scan->range, row);
+}
+
+/* Of one row, whose newest version was most likely what has been read. */
+static void
+learn_one(tsurugi_scan *scan)
+{
+	tg_version head;
+
+	scan->row = scan->own->rows[0];
+	tg_epoch_enter(scan->session);
+	head = tg_load_acquire(tg_row_head(scan->described->table, scan->row));
+	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
+		tsurugi_scan_learn(scan, tg_version_chunk(head), tg_version_slot(head));
+	tg_epoch_leave(scan->session);
+}
+
+void
+tsurugi_scan_learn_range(tsurugi_scan *scan)
+{
+	const tg_btree_cursor *cursor = &scan->range->cursor;
+
+	if (scan->own->count == 0)
+		return;
+	if (scan->one_row)
+		learn_one(scan);
+	else if (cursor->low != NULL && !cursor->backward)
+		tg_row_guess_learn(&scan->row_guess, cursor->low, cursor->low_bytes, scan->own->rows[0]);
 }

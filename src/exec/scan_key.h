@@ -1,6 +1,6 @@
 /*
  * scan_key.h
- *	  The keys that a scan looks for.  For scan.c.
+ *	  The keys that a scan looks for.  For the files that scan.c names.
  */
 #ifndef TSURUGI_SCAN_KEY_H
 #define TSURUGI_SCAN_KEY_H

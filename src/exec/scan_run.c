@@ -1,0 +1,190 @@
+/*
+ * scan_run.c
+ *	  The rows of a scan as the executor has them: columns in a slot, conditions, projection.
+ */
+#include "postgres.h"
+
+#include "src/exec/scan_internal.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "tcop/pquery.h"
+#include "utils/portal.h"
+
+#include "src/table/row.h"
+#include "src/table/system_columns.h"
+
+/* --- setting up -------------------------------------------------------------------------- */
+
+static void
+init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
+{
+	int count = list_length(attnums);
+	ListCell *cell;
+	char *memory;
+
+	/* One piece: cells first, they want the widest alignment. */
+	memory = palloc(
+		count * (sizeof(tg_value) + TSURUGI_SCRATCH_BYTES + 2 * sizeof(uint16_t) + sizeof(uint8_t) + 2 * sizeof(bool)) +
+		sizeof(tg_value));
+	scan->cells = (tg_value *) TYPEALIGN(sizeof(tg_value), memory);
+	scan->scratch = (char *) (scan->cells + count);
+	scan->columns = (uint16_t *) (scan->scratch + (size_t) count * TSURUGI_SCRATCH_BYTES);
+	scan->positions = scan->columns + count;
+	scan->kinds = (uint8_t *) (scan->positions + count);
+	scan->cell_nulls = (bool *) (scan->kinds + count);
+	scan->words = scan->cell_nulls + count;
+
+	foreach (cell, attnums)
+	{
+		int column = lfirst_int(cell) - 1;
+
+		scan->columns[scan->column_count] = column;
+		scan->positions[scan->column_count] = column;
+		scan->kinds[scan->column_count] = scan->described->kinds[column];
+		scan->words[scan->column_count] = scan->described->codecs[column].form == TSURUGI_WORD;
+		scan->column_count++;
+	}
+	/* The plan may ask for the columns in the order of its output. */
+	foreach (cell, plan->fdw_scan_tlist)
+	{
+		Var *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+
+		for (int i = 0; i < scan->column_count; i++)
+			if (scan->columns[i] == var->varattno - 1)
+				scan->positions[i] = foreach_current_index(cell);
+	}
+}
+
+static bool
+names_system_columns(const Scan *plan)
+{
+	return tsurugi_system_columns_are_named((Node *) list_make2(plan->plan.targetlist, plan->plan.qual),
+											plan->scanrelid);
+}
+
+void
+tsurugi_scan_init_rows(tsurugi_scan *scan, ForeignScan *plan)
+{
+	ForeignScanState *node = scan->node;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+
+	init_columns(scan, plan, list_nth(plan->fdw_private, TSURUGI_PRIVATE_COLUMNS));
+	scan->slot_natts = slot->tts_tupleDescriptor->natts;
+	/* A cursor is asked for the place of its row by WHERE CURRENT OF. */
+	scan->wants_ctid =
+		plan->fsSystemCol || scan->shape.way != TSURUGI_WAY_TABLE || (ActivePortal != NULL && *ActivePortal->name);
+	scan->wants_system_columns = tsurugi_system_columns_named && plan->fsSystemCol && names_system_columns(&plan->scan);
+	scan->plain = node->ss.ps.qual == NULL && node->ss.ps.ps_ProjInfo == NULL;
+	/* Columns that are not read stay NULL; and as ForeignNext (nodeForeignscan.c) does for each row: */
+	memset(slot->tts_isnull, true, scan->slot_natts * sizeof(bool));
+	slot->tts_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
+}
+
+/* --- slots -------------------------------------------------------------------------------- */
+
+/* A row found by key, or read by its number. */
+static inline void
+fill_from_cells(tsurugi_scan *scan, TupleTableSlot *slot)
+{
+	for (int i = 0; i < scan->column_count; i++)
+	{
+		int position = scan->positions[i];
+
+		slot->tts_isnull[position] = scan->cell_nulls[i];
+		if (!scan->cell_nulls[i])
+			slot->tts_values[position] = tsurugi_datum(&scan->described->codecs[scan->columns[i]], &scan->cells[i],
+													   scan->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
+	}
+}
+
+static pg_noinline Datum
+datum_from_vector(tsurugi_scan *scan, int i, uint32_t at)
+{
+	const void *data = scan->vectors->data[i];
+
+	return tsurugi_datum(&scan->described->codecs[scan->columns[i]],
+						 scan->kinds[i] <= TG_KIND_8 ? (const void *) ((const uint64_t *) data + at)
+													 : (const void *) ((const tg_value *) data + at),
+						 scan->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
+}
+
+static inline void
+fill_from_vectors(tsurugi_scan *scan, TupleTableSlot *slot)
+{
+	const tg_vectors *vectors = scan->vectors;
+	Datum *values = slot->tts_values;
+	bool *isnull = slot->tts_isnull;
+	uint32_t at = scan->position - 1;
+	int count = scan->column_count;
+
+	for (int i = 0; i < count; i++)
+	{
+		int position = scan->positions[i];
+		bool null = vectors->nulls[i][at];
+
+		isnull[position] = null;
+		if (!null)
+			values[position] =
+				scan->words[i] ? ((const uint64_t *) vectors->data[i])[at] : datum_from_vector(scan, i, at);
+	}
+}
+
+/*
+ * The slot is left as ExecClearTuple and ExecStoreVirtualTuple leave it, but
+ * without their calls: it owns memory only if somebody above has materialized it.
+ */
+static pg_attribute_always_inline void
+fill(tsurugi_scan *scan, TupleTableSlot *slot)
+{
+	if (unlikely(TTS_SHOULDFREE(slot)))
+		ExecClearTuple(slot);
+	if (scan->vectors != NULL)
+		fill_from_vectors(scan, slot);
+	else
+		fill_from_cells(scan, slot);
+	slot->tts_flags &= ~TTS_FLAG_EMPTY;
+	slot->tts_nvalid = scan->slot_natts;
+	if (scan->wants_ctid)
+		tsurugi_row_id_to_tid(scan->row, &slot->tts_tid);
+	if (unlikely(scan->wants_system_columns))
+		tsurugi_system_columns_add(slot, scan->described->oid);
+}
+
+void
+tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot)
+{
+	fill(scan, slot);
+}
+
+/* --- the node ----------------------------------------------------------------------------- */
+
+/*
+ * ExecScan (execScan.c) for this node: without EvalPlanQual, which has its own
+ * executor state, and without the calls and the memory context reset per row
+ * that a scan which forms nothing does not need.
+ */
+TupleTableSlot *
+tsurugi_scan_run(PlanState *pstate)
+{
+	ForeignScanState *node = castNode(ForeignScanState, pstate);
+	tsurugi_scan *scan = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	ExprContext *context;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!tsurugi_scan_next(scan))
+			return tsurugi_scan_no_row(pstate);
+		fill(scan, slot);
+		if (scan->plain)
+			return slot;
+		context = pstate->ps_ExprContext;
+		ResetExprContext(context);
+		context->ecxt_scantuple = slot;
+		if (pstate->qual == NULL || ExecQual(pstate->qual, context))
+			return pstate->ps_ProjInfo != NULL ? ExecProject(pstate->ps_ProjInfo) : slot;
+		InstrCountFiltered1(node, 1);
+	}
+}
