@@ -8,9 +8,9 @@
 #include "fmgr.h"
 #include "nodes/parsenodes.h"
 
-extern PGDLLEXPORT Datum tsurugi_fdw_validator(PG_FUNCTION_ARGS);
+#include "src/base/sql_function.h"
 
-PG_FUNCTION_INFO_V1(tsurugi_fdw_validator);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_validator);
 
 Datum
 tsurugi_fdw_validator(PG_FUNCTION_ARGS)

@@ -41,6 +41,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "src/base/sql_function.h"
 #include "src/constraint/exclusion.h"
 #include "src/table/row.h"
 #include "src/txn/deferred.h"
@@ -72,8 +73,6 @@ tsurugi_take_attribute(Constraint *constraint, const Constraint *attribute, bool
 				(errcode(ERRCODE_SYNTAX_ERROR), errmsg("constraint declared INITIALLY DEFERRED must be DEFERRABLE")));
 	return true;
 }
-
-extern PGDLLEXPORT Datum tsurugi_fdw_unique_check(PG_FUNCTION_ARGS);
 
 /* --- the constraint ------------------------------------------------------------------------ */
 
@@ -281,7 +280,7 @@ is_deferred(Oid constraint, bool *initially_out)
 	return tsurugi_is_deferred(constraint, *initially_out);
 }
 
-PG_FUNCTION_INFO_V1(tsurugi_fdw_unique_check);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_unique_check);
 
 Datum
 tsurugi_fdw_unique_check(PG_FUNCTION_ARGS)

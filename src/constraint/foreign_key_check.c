@@ -58,15 +58,13 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "src/base/sql_function.h"
 #include "src/constraint/foreign_key_entry.h"
 #include "src/txn/deferred.h"
 #include "src/txn/isolation.h"
 #include "src/txn/snapshot.h"
 
 #define FETCH_ROWS 1000
-
-extern PGDLLEXPORT Datum tsurugi_fdw_foreign_key_action(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS);
 
 /* What is known of a constraint, in this backend. */
 typedef struct known_key
@@ -645,7 +643,7 @@ act_above(known_key *key, Relation partition, TupleTableSlot *old, TupleTableSlo
 	table_close(above, NoLock);
 }
 
-PG_FUNCTION_INFO_V1(tsurugi_fdw_foreign_key_action);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_foreign_key_action);
 
 Datum
 tsurugi_fdw_foreign_key_action(PG_FUNCTION_ARGS)
@@ -663,7 +661,7 @@ tsurugi_fdw_foreign_key_action(PG_FUNCTION_ARGS)
 	return PointerGetDatum(NULL);
 }
 
-PG_FUNCTION_INFO_V1(tsurugi_fdw_foreign_key_check);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_foreign_key_check);
 
 Datum
 tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)

@@ -15,9 +15,8 @@
 
 #include "fmgr.h"
 
+#include "src/base/sql_function.h"
 #include "src/table/storage.h"
-
-extern PGDLLEXPORT Datum tsurugi_fdw_handler(PG_FUNCTION_ARGS);
 
 static const FdwRoutine routine = {
 	.type = T_FdwRoutine,
@@ -55,7 +54,7 @@ static const FdwRoutine routine = {
 	.ImportForeignSchema = tsurugiImportForeignSchema,
 };
 
-PG_FUNCTION_INFO_V1(tsurugi_fdw_handler);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_handler);
 
 Datum
 tsurugi_fdw_handler(PG_FUNCTION_ARGS)

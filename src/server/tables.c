@@ -19,13 +19,11 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 
+#include "src/base/sql_function.h"
 #include "src/table/relation.h"
 
-extern PGDLLEXPORT Datum tsurugi_fdw_show_tables(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_verify_tables(PG_FUNCTION_ARGS);
-
-PG_FUNCTION_INFO_V1(tsurugi_fdw_show_tables);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_verify_tables);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_show_tables);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_verify_tables);
 
 /* --- arguments ---------------------------------------------------------------------------- */
 

@@ -22,42 +22,27 @@
 
 #include "runtime/runtime.h"
 #include "src/base/session.h"
+#include "src/base/sql_function.h"
 #include "src/base/view_row.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/snapshot_watch.h"
 
-extern PGDLLEXPORT Datum tsurugi_fdw_memory(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_workers(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_queues(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_scheduler(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_jobs(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_cancel_job(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_tables(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_sessions(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_transactions(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_runtime(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_collector(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_garbage(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_taxes(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_conflicts(PG_FUNCTION_ARGS);
-
-PG_FUNCTION_INFO_V1(tsurugi_fdw_memory);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_memory_uses);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_workers);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_queues);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_scheduler);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_jobs);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_cancel_job);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_tables);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_sessions);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_transactions);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_runtime);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_collector);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_garbage);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_taxes);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_conflicts);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_memory);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_memory_uses);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_workers);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_queues);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_scheduler);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_jobs);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_cancel_job);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_tables);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_sessions);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_transactions);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_runtime);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_collector);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_garbage);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_taxes);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_conflicts);
 
 Datum
 tsurugi_fdw_memory(PG_FUNCTION_ARGS)

@@ -10,9 +10,9 @@
 
 #include "runtime/runtime.h"
 #include "src/base/session.h"
+#include "src/base/sql_function.h"
 
-extern PGDLLEXPORT Datum tsurugi_fdw_indexes(PG_FUNCTION_ARGS);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_indexes);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_indexes);
 
 /* An index; number 0 is the primary key. */
 typedef struct IndexFigures

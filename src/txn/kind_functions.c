@@ -21,22 +21,16 @@
 #include "utils/regproc.h"
 #include "utils/varlena.h"
 
+#include "src/base/sql_function.h"
 #include "src/txn/areas.h"
 #include "src/txn/kinds.h"
 
-extern PGDLLEXPORT Datum tsurugi_fdw_set_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_set_write_preserve(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_set_inclusive_read_areas(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_set_exclusive_read_areas(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_show_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_write_preserve_range(PG_FUNCTION_ARGS);
-
-PG_FUNCTION_INFO_V1(tsurugi_fdw_set_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_set_write_preserve);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_set_inclusive_read_areas);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_set_exclusive_read_areas);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_show_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_write_preserve_range);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_set_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_set_write_preserve);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_set_inclusive_read_areas);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_set_exclusive_read_areas);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_show_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_write_preserve_range);
 
 static void
 set(const char *name, const char *value)

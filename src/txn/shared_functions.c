@@ -29,6 +29,7 @@
 #include "utils/timestamp.h"
 
 #include "src/base/session.h"
+#include "src/base/sql_function.h"
 #include "src/base/view_row.h"
 #include "src/table/storage.h"
 #include "src/txn/areas.h"
@@ -40,29 +41,17 @@
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
 
-PG_FUNCTION_INFO_V1(tsurugi_fdw_export_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_begin_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_attach_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_detach_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_commit_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_abort_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_dispose_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_renew_transaction);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_transaction_status);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_transaction_error);
-PG_FUNCTION_INFO_V1(tsurugi_fdw_shared_transactions);
-
-extern PGDLLEXPORT Datum tsurugi_fdw_export_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_begin_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_attach_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_detach_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_commit_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_abort_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_dispose_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_renew_transaction(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_transaction_status(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_transaction_error(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum tsurugi_fdw_shared_transactions(PG_FUNCTION_ARGS);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_export_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_begin_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_attach_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_detach_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_commit_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_abort_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_dispose_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_renew_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_transaction_status);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_transaction_error);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_shared_transactions);
 
 static const char *const states[] = {
 	[TG_SHARED_WAITING] = "waiting",	 [TG_SHARED_RUNNING] = "running", [TG_SHARED_COMMITTING] = "committing",
