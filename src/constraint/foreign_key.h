@@ -59,6 +59,8 @@ extern bool tsurugi_foreign_key_is(const tsurugi_dropped_key *key, Oid relation,
 /* Whether every row of the referencing tables of these constraints has its referenced one.  Raises 23503. */
 extern void tsurugi_foreign_key_check_leaves(List *constraints);
 
+/* --- foreign_key_known.c ------------------------------------------------------------ */
+
 /* Whether ON UPDATE CASCADE is what the constraint says. */
 extern bool tsurugi_foreign_key_cascades(Oid constraint);
 

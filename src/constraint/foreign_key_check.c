@@ -1,14 +1,8 @@
 /*
  * foreign_key_check.c
- *	  The triggers of foreign keys on tables of ours, and the look at all rows.
+ *	  The trigger of foreign keys on tables of ours that refer to others, and the look at all rows.
  *
- * On referenced tables PostgreSQL's functions do what is to be done, called
- * from here.  If they were the triggers themselves, PostgreSQL would know them
- * and not queue events for which it sees beforehand that there is nothing to
- * do; but on a foreign table the first trigger of a row has to be queued,
- * because it fetches the row for the others (AfterTriggerSaveEvent, trigger.c).
- *
- * The trigger on referencing tables is in the place of PostgreSQL's
+ * The trigger is in the place of PostgreSQL's
  * RI_FKey_check_ins and _upd, which ask the table's access method whether the
  * row is still there.  It asks as they do:
  *
@@ -30,15 +24,10 @@
 
 #include "src/constraint/foreign_key.h"
 
-#include "access/attmap.h"
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "access/tupconvert.h"
-#include "access/xact.h"
 #include "catalog/pg_collation_d.h"
-#include "catalog/pg_constraint.h"
-#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -47,121 +36,18 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
-#include "utils/fmgrprotos.h"
-#include "utils/hsearch.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/partcache.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "src/base/sql_function.h"
-#include "src/constraint/foreign_key_entry.h"
+#include "src/constraint/foreign_key_known.h"
 #include "src/txn/deferred.h"
 #include "src/txn/isolation.h"
 #include "src/txn/snapshot.h"
 
 #define FETCH_ROWS 1000
-
-/* What is known of a constraint, in this backend. */
-typedef struct known_key
-{
-	Oid constraint; /* hash key */
-	bool valid;		/* pg_constraint has not changed since */
-	NameData name;
-	Oid child;
-	Oid parent;
-	bool full; /* MATCH FULL */
-	bool deferrable;
-	bool initially_deferred;
-	char on_update;
-	char on_delete;
-	int count;
-	AttrNumber child_columns[INDEX_MAX_KEYS];
-	AttrNumber parent_columns[INDEX_MAX_KEYS];
-	Oid operators[INDEX_MAX_KEYS];		 /* referenced = referencing */
-	Oid child_operators[INDEX_MAX_KEYS]; /* referencing = referencing */
-	SPIPlanPtr plan;					 /* NULL: none yet */
-} known_key;
-
-static HTAB *known_keys;
-
-/* --- constraints ------------------------------------------------------------------------- */
-
-static void
-forget_keys(Datum argument, int cache, uint32 hash)
-{
-	HASH_SEQ_STATUS status;
-	known_key *key;
-
-	hash_seq_init(&status, known_keys);
-	while ((key = hash_seq_search(&status)) != NULL)
-		key->valid = false;
-}
-
-static void
-read_constraint(known_key *key)
-{
-	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(key->constraint));
-	Form_pg_constraint form;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for constraint %u", key->constraint);
-	form = (Form_pg_constraint) GETSTRUCT(tuple);
-	if (form->contype != CONSTRAINT_FOREIGN)
-		elog(ERROR, "constraint %u is not a foreign key constraint", key->constraint);
-	key->name = form->conname;
-	key->child = form->conrelid;
-	key->parent = form->confrelid;
-	key->full = form->confmatchtype == FKCONSTR_MATCH_FULL;
-	key->on_update = form->confupdtype;
-	key->on_delete = form->confdeltype;
-	key->deferrable = form->condeferrable;
-	key->initially_deferred = form->condeferred;
-	DeconstructFkConstraintRow(tuple, &key->count, key->child_columns, key->parent_columns, key->operators, NULL,
-							   key->child_operators, NULL, NULL);
-	ReleaseSysCache(tuple);
-	key->valid = true;
-}
-
-static known_key *
-find_key(Oid constraint)
-{
-	known_key *key;
-	bool found;
-
-	if (known_keys == NULL)
-	{
-		HASHCTL config = {.keysize = sizeof(Oid), .entrysize = sizeof(known_key)};
-
-		known_keys = hash_create("foreign keys of tsurugi_fdw", 16, &config, HASH_ELEM | HASH_BLOBS);
-		CacheRegisterSyscacheCallback(CONSTROID, forget_keys, (Datum) 0);
-	}
-	key = hash_search(known_keys, &constraint, HASH_ENTER, &found);
-	if (!found)
-	{
-		key->valid = false;
-		key->plan = NULL;
-	}
-	if (key->plan != NULL && (!key->valid || !SPI_plan_is_valid(key->plan)))
-	{
-		/* A name in it may have changed. */
-		SPI_freeplan(key->plan);
-		key->plan = NULL;
-	}
-	if (!key->valid)
-		read_constraint(key);
-	return key;
-}
-
-bool
-tsurugi_foreign_key_cascades(Oid constraint)
-{
-	return find_key(constraint)->on_update == FKCONSTR_ACTION_CASCADE;
-}
 
 static Oid
 type_of(Relation relation, AttrNumber column)
@@ -170,7 +56,7 @@ type_of(Relation relation, AttrNumber column)
 }
 
 static void
-make_plan(known_key *key, Relation child, Relation parent)
+make_plan(tsurugi_known_key *key, Relation child, Relation parent)
 {
 	Oid types[INDEX_MAX_KEYS];
 	StringInfoData query;
@@ -202,7 +88,7 @@ make_plan(known_key *key, Relation child, Relation parent)
 /* --- one row -------------------------------------------------------------------------------- */
 
 static bool
-may_see_key(const known_key *key)
+may_see_key(const tsurugi_known_key *key)
 {
 	if (check_enable_rls(key->child, InvalidOid, true) == RLS_ENABLED)
 		return false;
@@ -216,7 +102,7 @@ may_see_key(const known_key *key)
 
 /* "(a, b)=(1, 2)" */
 static char *
-describe_key(const known_key *key, Relation child, const Datum *values)
+describe_key(const tsurugi_known_key *key, Relation child, const Datum *values)
 {
 	StringInfoData names;
 	StringInfoData texts;
@@ -236,7 +122,7 @@ describe_key(const known_key *key, Relation child, const Datum *values)
 }
 
 static void
-error_missing(const known_key *key, Relation child, Relation parent, const Datum *values)
+error_missing(const tsurugi_known_key *key, Relation child, Relation parent, const Datum *values)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
@@ -250,7 +136,7 @@ error_missing(const known_key *key, Relation child, Relation parent, const Datum
 
 /* Whether there is something to look for: not if a column is NULL. */
 static bool
-refers(const known_key *key, Relation child, const bool *nulls)
+refers(const tsurugi_known_key *key, Relation child, const bool *nulls)
 {
 	int null_count = 0;
 
@@ -267,7 +153,7 @@ refers(const known_key *key, Relation child, const bool *nulls)
 
 /* Locks the referenced row.  False: there is none.  Connected to SPI. */
 static bool
-lock_referenced(known_key *key, Relation child, Relation parent, Datum *values)
+lock_referenced(tsurugi_known_key *key, Relation child, Relation parent, Datum *values)
 {
 	bool tracks = tsurugi_tracks;
 	Oid user;
@@ -296,7 +182,7 @@ lock_referenced(known_key *key, Relation child, Relation parent, Datum *values)
 
 /* By the constraint's operator, where it takes the column's values as they are; else byte by byte. */
 static bool
-are_equal(const known_key *key, int at, const FormData_pg_attribute *column, Datum left, Datum right)
+are_equal(const tsurugi_known_key *key, int at, const FormData_pg_attribute *column, Datum left, Datum right)
 {
 	Oid input;
 	Oid other;
@@ -310,7 +196,7 @@ are_equal(const known_key *key, int at, const FormData_pg_attribute *column, Dat
 
 /* Whether an UPDATE has left the columns, which are all there now, as they were (ri_KeysEqual). */
 static bool
-is_unchanged(const known_key *key, Relation child, TupleTableSlot *old, const Datum *values)
+is_unchanged(const tsurugi_known_key *key, Relation child, TupleTableSlot *old, const Datum *values)
 {
 	for (int i = 0; i < key->count; i++)
 	{
@@ -326,47 +212,15 @@ is_unchanged(const known_key *key, Relation child, TupleTableSlot *old, const Da
 
 /* --- later ---------------------------------------------------------------------------------- */
 
-/* A row with nothing but these columns, numbered as in RelationGetIndexAttrBitmap; the others NULL. */
-static MinimalTuple
-part_of_row(Relation relation, TupleTableSlot *row, const Bitmapset *columns)
-{
-	int natts = RelationGetDescr(relation)->natts;
-	Datum *values = palloc0(natts * sizeof(Datum));
-	bool *nulls = palloc(natts * sizeof(bool));
-	int member = -1;
-
-	memset(nulls, true, natts * sizeof(bool));
-	while ((member = bms_next_member(columns, member)) >= 0)
-	{
-		int column = member + FirstLowInvalidHeapAttributeNumber;
-
-		values[column - 1] = slot_getattr(row, column, &nulls[column - 1]);
-	}
-	return heap_form_minimal_tuple(RelationGetDescr(relation), values, nulls);
-}
-
-static Bitmapset *
-add_columns(Bitmapset *columns, const AttrNumber *more, int count)
-{
-	for (int i = 0; i < count; i++)
-		columns = bms_add_member(columns, more[i] - FirstLowInvalidHeapAttributeNumber);
-	return columns;
-}
-
 /* What is_there has to know of a row. */
 static MinimalTuple
-referencing_row(const known_key *key, Relation child, TupleTableSlot *row)
+referencing_row(const tsurugi_known_key *key, Relation child, TupleTableSlot *row)
 {
 	Bitmapset *primary = RelationGetIndexAttrBitmap(child, INDEX_ATTR_BITMAP_PRIMARY_KEY);
 
-	return primary == NULL ? ExecCopySlotMinimalTuple(row)
-						   : part_of_row(child, row, add_columns(primary, key->child_columns, key->count));
-}
-
-static bool
-waits(const known_key *key)
-{
-	return key->deferrable && tsurugi_is_deferred(key->constraint, key->initially_deferred);
+	return primary == NULL
+			   ? ExecCopySlotMinimalTuple(row)
+			   : tsurugi_part_of_row(child, row, tsurugi_add_columns(primary, key->child_columns, key->count));
 }
 
 /*
@@ -375,7 +229,7 @@ waits(const known_key *key)
  * going to be looked at themselves, after other triggers: so it is this row, by its primary key; or, if it has none, by all of it.
  */
 static bool
-is_there(const known_key *key, Relation child, const Datum *columns, const bool *nulls, TupleTableSlot *row)
+is_there(const tsurugi_known_key *key, Relation child, const Datum *columns, const bool *nulls, TupleTableSlot *row)
 {
 	Oid types[2 * INDEX_MAX_KEYS];
 	Datum values[2 * INDEX_MAX_KEYS];
@@ -441,7 +295,7 @@ is_there(const known_key *key, Relation child, const Datum *columns, const bool 
 
 /* The columns of a row.  False: none of them says anything that could be wrong. */
 static bool
-read_row(const known_key *key, TupleTableSlot *row, Datum *values, bool *nulls)
+read_row(const tsurugi_known_key *key, TupleTableSlot *row, Datum *values, bool *nulls)
 {
 	int null_count = 0;
 
@@ -455,7 +309,7 @@ read_row(const known_key *key, TupleTableSlot *row, Datum *values, bool *nulls)
 
 /* Whether none of the columns is NULL. */
 static bool
-is_whole(const known_key *key, const bool *nulls)
+is_whole(const tsurugi_known_key *key, const bool *nulls)
 {
 	for (int i = 0; i < key->count; i++)
 		if (nulls[i])
@@ -472,7 +326,7 @@ is_own(HeapTuple old)
 
 /* A row that another trigger has changed since, or deleted, refers to nothing any more. */
 static void
-check_row(known_key *key, Relation child, Datum *values, const bool *nulls, TupleTableSlot *row)
+check_row(tsurugi_known_key *key, Relation child, Datum *values, const bool *nulls, TupleTableSlot *row)
 {
 	Relation parent = table_open(key->parent, RowShareLock);
 
@@ -489,7 +343,7 @@ check_row(known_key *key, Relation child, Datum *values, const bool *nulls, Tupl
 static void
 check_later(Oid constraint, Relation child, MinimalTuple row)
 {
-	known_key *key = find_key(constraint);
+	tsurugi_known_key *key = tsurugi_known_key_find(constraint);
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(child), &TTSOpsMinimalTuple);
 	Datum values[INDEX_MAX_KEYS];
 	bool nulls[INDEX_MAX_KEYS];
@@ -500,174 +354,15 @@ check_later(Oid constraint, Relation child, MinimalTuple row)
 	ExecDropSingleTupleTableSlot(slot);
 }
 
-/*
- * Calls one of PostgreSQL's triggers of actions, for a table and a constraint that need not be those of the event.
- * new: NULL for a DELETE.
- */
-static void
-call_action(PGFunction function, known_key *key, Relation parent, TupleTableSlot *old, TupleTableSlot *new)
-{
-	Trigger trigger = {.tgname = NameStr(key->name),
-					   .tgenabled = TRIGGER_FIRES_ON_ORIGIN,
-					   .tgisinternal = true,
-					   .tgconstrrelid = key->child,
-					   .tgconstraint = key->constraint};
-	TriggerData data = {.type = T_TriggerData,
-						.tg_event = (new == NULL ? TRIGGER_EVENT_DELETE : TRIGGER_EVENT_UPDATE) | TRIGGER_EVENT_ROW |
-									TRIGGER_EVENT_AFTER,
-						.tg_relation = parent,
-						.tg_trigger = &trigger,
-						.tg_trigslot = old,
-						.tg_newslot = new};
-	LOCAL_FCINFO(fcinfo, 0);
-
-	InitFunctionCallInfoData(*fcinfo, NULL, 0, InvalidOid, (Node *) &data, NULL);
-	(void) function(fcinfo);
-}
-
-/* The trigger of NO ACTION, for a row that was deleted, or its key changed: it does not look at the new row. */
-static void
-fire_later(PGFunction function, bool is_delete, Oid constraint, Relation parent, MinimalTuple row)
-{
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(parent), &TTSOpsMinimalTuple);
-
-	ExecStoreMinimalTuple(row, slot, false);
-	call_action(function, find_key(constraint), parent, slot, is_delete ? NULL : slot);
-	ExecDropSingleTupleTableSlot(slot);
-}
-
-static void
-delete_later(Oid constraint, Relation parent, MinimalTuple row)
-{
-	fire_later(RI_FKey_noaction_del, true, constraint, parent, row);
-}
-
-static void
-update_later(Oid constraint, Relation parent, MinimalTuple row)
-{
-	fire_later(RI_FKey_noaction_upd, false, constraint, parent, row);
-}
-
 /* --- triggers ------------------------------------------------------------------------------- */
-
-static const TriggerData *
-trigger_data(FunctionCallInfo fcinfo, const char *function)
-{
-	const TriggerData *data = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(data->tg_event) || !TRIGGER_FIRED_FOR_ROW(data->tg_event) ||
-		!OidIsValid(data->tg_trigger->tgconstraint))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("function \"%s\" can only be the trigger of a foreign key", function)));
-	return data;
-}
-
-static PGFunction
-action_function(char action, bool is_delete)
-{
-	switch (action)
-	{
-		case FKCONSTR_ACTION_RESTRICT:
-			return is_delete ? RI_FKey_restrict_del : RI_FKey_restrict_upd;
-		case FKCONSTR_ACTION_CASCADE:
-			return is_delete ? RI_FKey_cascade_del : RI_FKey_cascade_upd;
-		case FKCONSTR_ACTION_SETNULL:
-			return is_delete ? RI_FKey_setnull_del : RI_FKey_setnull_upd;
-		case FKCONSTR_ACTION_SETDEFAULT:
-			return is_delete ? RI_FKey_setdefault_del : RI_FKey_setdefault_upd;
-		default:
-			return is_delete ? RI_FKey_noaction_del : RI_FKey_noaction_upd;
-	}
-}
-
-/* new: NULL for a DELETE */
-static void
-act(known_key *key, Relation parent, TupleTableSlot *old, TupleTableSlot *new)
-{
-	char action = new == NULL ? key->on_delete : key->on_update;
-
-	/* of the actions, only this one can be deferred */
-	if (action == FKCONSTR_ACTION_NOACTION && waits(key))
-		tsurugi_deferred_add(key->constraint, key->initially_deferred, parent,
-							 new == NULL ? delete_later : update_later,
-							 part_of_row(parent, old, add_columns(NULL, key->parent_columns, key->count)));
-	else
-		call_action(action_function(action, new == NULL), key, parent, old, new);
-}
-
-/* Whether an UPDATE has taken a row out of this partition: the new row has not been stored there. */
-static bool
-has_moved(Relation partition, TupleTableSlot *new)
-{
-	List *bounds = RelationGetPartitionQual(partition);
-	EState *estate;
-	ExprContext *context;
-	bool stays;
-
-	if (bounds == NIL)
-		return false;
-	estate = CreateExecutorState();
-	context = GetPerTupleExprContext(estate);
-	context->ecxt_scantuple = new;
-	stays = ExecCheck(ExecPrepareCheck(bounds, estate), context);
-	FreeExecutorState(estate);
-	return !stays;
-}
-
-/* The row as the table above has it. */
-static TupleTableSlot *
-convert(Relation above, Relation partition, TupleTableSlot *row)
-{
-	AttrMap *map = build_attrmap_by_name(RelationGetDescr(partition), RelationGetDescr(above));
-
-	return execute_attr_map_slot(map, row, MakeSingleTupleTableSlot(RelationGetDescr(above), &TTSOpsVirtual));
-}
-
-/* A row has been moved to another partition: it is the whole table that it has been changed in. */
-static void
-act_above(known_key *key, Relation partition, TupleTableSlot *old, TupleTableSlot *new)
-{
-	Oid topmost = key->constraint;
-	Relation above;
-	Oid next;
-
-	while (OidIsValid(next = tsurugi_constraint_parent(topmost)))
-		topmost = next;
-	key = find_key(topmost);
-	above = table_open(key->parent, AccessShareLock);
-	old = convert(above, partition, old);
-	new = convert(above, partition, new);
-	act(key, above, old, new);
-	ExecDropSingleTupleTableSlot(old);
-	ExecDropSingleTupleTableSlot(new);
-	table_close(above, NoLock);
-}
-
-TSURUGI_SQL_FUNCTION(tsurugi_fdw_foreign_key_action);
-
-Datum
-tsurugi_fdw_foreign_key_action(PG_FUNCTION_ARGS)
-{
-	const TriggerData *data = trigger_data(fcinfo, "tsurugi_fdw_foreign_key_action");
-	known_key *key = find_key(data->tg_trigger->tgconstraint);
-	TupleTableSlot *new = TRIGGER_FIRED_BY_DELETE(data->tg_event) ? NULL : data->tg_newslot;
-
-	if (!RI_FKey_pk_upd_check_required(data->tg_trigger, data->tg_relation, data->tg_trigslot, new))
-		return PointerGetDatum(NULL);
-	if (new != NULL && data->tg_trigger->tgisclone &&has_moved(data->tg_relation, new))
-		act_above(key, data->tg_relation, data->tg_trigslot, new);
-	else
-		act(key, data->tg_relation, data->tg_trigslot, new);
-	return PointerGetDatum(NULL);
-}
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_foreign_key_check);
 
 Datum
 tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 {
-	const TriggerData *data = trigger_data(fcinfo, "tsurugi_fdw_foreign_key_check");
-	known_key *key = find_key(data->tg_trigger->tgconstraint);
+	const TriggerData *data = tsurugi_foreign_key_trigger(fcinfo, "tsurugi_fdw_foreign_key_check");
+	tsurugi_known_key *key = tsurugi_known_key_find(data->tg_trigger->tgconstraint);
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(data->tg_event);
 	TupleTableSlot *row = is_update ? data->tg_newslot : data->tg_trigslot;
 	Datum values[INDEX_MAX_KEYS];
@@ -681,7 +376,7 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 		is_unchanged(key, data->tg_relation, data->tg_trigslot, values))
 		return PointerGetDatum(NULL);
 	/* As with PostgreSQL, an inserted row is pending though it refers to nothing. */
-	if ((refers_to_one || !is_update) && waits(key))
+	if ((refers_to_one || !is_update) && tsurugi_known_key_waits(key))
 		tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation, check_later,
 							 referencing_row(key, data->tg_relation, row));
 	else if (refers_to_one)
@@ -695,7 +390,7 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 static void
 check_each_row(Relation child, Relation parent, Oid constraint)
 {
-	known_key *key = find_key(constraint);
+	tsurugi_known_key *key = tsurugi_known_key_find(constraint);
 	StringInfoData query;
 	Portal rows;
 
@@ -737,7 +432,7 @@ check_each_row(Relation child, Relation parent, Oid constraint)
 static void
 check_table(Oid constraint)
 {
-	known_key *key = find_key(constraint);
+	tsurugi_known_key *key = tsurugi_known_key_find(constraint);
 	/* whoever has made or found the constraint has locked them */
 	Relation child = table_open(key->child, NoLock);
 	Relation parent = table_open(key->parent, NoLock);

@@ -191,8 +191,8 @@ create_trigger(const Wanted *wanted)
 	return made.objectId;
 }
 
-static Oid
-action_function(char action, bool is_delete)
+Oid
+tsurugi_foreign_key_action(char action, bool is_delete)
 {
 	switch (action)
 	{
@@ -230,13 +230,13 @@ create_action_triggers(const tsurugi_foreign_key *key, Relation child, Relation 
 					 .name = "RI_ConstraintTrigger_a"};
 	Pair made;
 
-	wanted.function = ours ? own : action_function(key->on_delete, true);
+	wanted.function = ours ? own : tsurugi_foreign_key_action(key->on_delete, true);
 	wanted.event = TRIGGER_TYPE_DELETE;
 	wanted.above = above.first;
 	wanted.deferrable = key->deferrable && key->on_delete == FKCONSTR_ACTION_NOACTION;
 	wanted.deferred = wanted.deferrable && key->deferred;
 	made.first = create_trigger(&wanted);
-	wanted.function = ours ? own : action_function(key->on_update, false);
+	wanted.function = ours ? own : tsurugi_foreign_key_action(key->on_update, false);
 	wanted.event = TRIGGER_TYPE_UPDATE;
 	wanted.above = above.update;
 	wanted.deferrable = key->deferrable && key->on_update == FKCONSTR_ACTION_NOACTION;

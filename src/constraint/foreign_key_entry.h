@@ -38,6 +38,9 @@ typedef struct tsurugi_foreign_key
  */
 extern void tsurugi_foreign_key_enter(const tsurugi_foreign_key *key, Relation child, Relation parent, List **leaves);
 
+/* PostgreSQL's trigger function of an action (FKCONSTR_ACTION_...) on the referenced table. */
+extern Oid tsurugi_foreign_key_action(char action, bool is_delete);
+
 /* --- of partitions -------------------------------------------------------------------- */
 
 /* The constraint that this one is a part of, or InvalidOid. */
