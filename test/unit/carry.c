@@ -320,6 +320,25 @@ test_random(void)
 
 /* --- by itself -------------------------------------------------------------------------------- */
 
+static void
+fill(client *a)
+{
+	for (uint64_t key = 0; key < KEYS; key++)
+		must_insert(a, key);
+	commit(a);
+}
+
+/* Each row has a version that a reader sees, and a newer one. */
+static void
+fill_with_past(client *a)
+{
+	fill(a);
+	begin_to_read(0);
+	for (uint64_t key = 0; key < KEYS; key++)
+		must_update(a, key);
+	commit(a);
+}
+
 /* Nobody has an older snapshot: nothing has a past, whatever has happened before. */
 static void
 test_no_reader(void)
@@ -328,9 +347,7 @@ test_no_reader(void)
 	tg_write_log *garbage = NULL;
 	tg_table *fresh = make_storage();
 
-	for (uint64_t key = 0; key < KEYS; key++)
-		must_insert(a, key);
-	commit(a);
+	fill(a);
 	for (uint64_t key = 0; key < KEYS; key++)
 	{
 		must_update(a, key);
@@ -407,13 +424,7 @@ test_prepared(void)
 	unsigned entry;
 	unsigned between;
 
-	for (uint64_t key = 0; key < KEYS; key++)
-		must_insert(a, key);
-	commit(a);
-	begin_to_read(0);
-	for (uint64_t key = 0; key < KEYS; key++)
-		must_update(a, key);
-	commit(a);
+	fill_with_past(a);
 	(void) carry(fresh, a->session->id, &garbage);
 	old = put(fresh);
 	for (uint64_t key = 0; key < KEYS; key++)
@@ -443,13 +454,7 @@ test_taken_back(void)
 	tg_write_log *garbage = NULL;
 	tg_table *fresh = make_storage();
 
-	for (uint64_t key = 0; key < KEYS; key++)
-		must_insert(a, key);
-	commit(a);
-	begin_to_read(0);
-	for (uint64_t key = 0; key < KEYS; key++)
-		must_update(a, key);
-	commit(a);
+	fill_with_past(a);
 	(void) carry(fresh, a->session->id, &garbage);
 	unit_ok(garbage != NULL, "somebody reads: there is");
 	tg_write_log_destroy(session, garbage);
@@ -472,9 +477,7 @@ test_copies(void)
 	tg_copy copies[TG_COPIES_MAX];
 	unsigned count = 0;
 
-	for (uint64_t key = 0; key < KEYS; key++)
-		must_insert(a, key);
-	commit(a);
+	fill(a);
 	collect(1000);
 	begin_to_read(0);
 	tg_epoch_enter(mover);

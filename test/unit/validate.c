@@ -114,16 +114,13 @@ fill(client *c)
 	end(c, true);
 }
 
-/* Reads, lets the other change something, writes elsewhere: does the commit go through?  Or the extension. */
+/* The other changes something of what was read; then it writes elsewhere: does the commit go through?  Or the extension. */
 static bool
-goes_through(client *a, client *b, reading reading, changing changing, bool extension)
+ends_well(client *a, client *b, changing changing, bool extension)
 {
 	bool result;
 	int64_t old;
 
-	fill(b);
-	begin(a);
-	read_it(a, reading);
 	change_it(b, changing);
 	if (extension)
 		result = extend(a);
@@ -135,6 +132,15 @@ goes_through(client *a, client *b, reading reading, changing changing, bool exte
 	end(a, result);
 	empty(b);
 	return result;
+}
+
+static bool
+goes_through(client *a, client *b, reading reading, changing changing, bool extension)
+{
+	fill(b);
+	begin(a);
+	read_it(a, reading);
+	return ends_well(a, b, changing, extension);
 }
 
 static void
@@ -389,21 +395,13 @@ help(client *helper, const client *a)
 static bool
 goes_through_with(client *a, client *helper, client *b, reading own, reading others, changing changing)
 {
-	bool result;
-	int64_t old;
-
 	fill(b);
 	begin(a);
 	read_it(a, own);
 	help(helper, a);
 	read_it(helper, others);
 	tg_reads_merge(a->session, a->reads, helper->reads);
-	change_it(b, changing);
-	result = set(a, 1, 1, &old) == TG_OK;
-	result = prepare(a) != 0 && result;
-	end(a, result);
-	empty(b);
-	return result;
+	return ends_well(a, b, changing, false);
 }
 
 static void
