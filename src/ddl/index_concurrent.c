@@ -15,8 +15,9 @@
  *
  * Each version that some snapshot sees gets its entry, so there are no older snapshots to wait for.
  *
- * After an error (a key that is there twice, a deadlock, Ctrl-C) the entry stays, not valid, as PostgreSQL's does, and
- * with it the storage's index, if there is one; \d says so.  DROP INDEX lets go of it, REINDEX INDEX makes it whole.
+ * After an error (a key that is there twice, a deadlock, Ctrl-C) the entry stays, not valid, as PostgreSQL's does; \d says
+ * so.  The storage's index goes, so that it keeps nobody from anything: PostgreSQL's, too, is unique for nobody where its
+ * first scan has found a key twice.  DROP INDEX lets go of the entry, REINDEX INDEX makes it whole.
  * Whatever makes the storage anew (TRUNCATE, ALTER TABLE, a restart) leaves out what is not valid.
  */
 #include "postgres.h"
@@ -36,6 +37,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "src/base/session.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/index_method.h"
 #include "src/table/index_build.h"
@@ -135,8 +137,11 @@ give_up(int code, Datum argument)
 	tg_table *table = tsurugi_storage_find(unfinished->table);
 	tg_index *index = table != NULL ? tg_index_find(table, unfinished->index) : NULL;
 
-	if (index != NULL)
-		tg_index_give_up(index);
+	if (index == NULL)
+		return;
+	tg_index_retire(index, true);
+	tg_index_give_up(index);
+	tg_index_drop(tsurugi_session(), index);
 }
 
 Oid
