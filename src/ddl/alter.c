@@ -6,8 +6,8 @@
  * before the catalogs change; and the rows that are there are looked at for new
  * conditions, which PostgreSQL does not.
  *
- * Where a column changes its type the indexes that depend on it are dropped before, and made again
- * afterwards (rebuild.c); and so are foreign keys at either end of which it is.
+ * What stands in the way of columns that change their types is taken down before, and made again
+ * afterwards (alter_types.c).
  */
 #include "postgres.h"
 
@@ -31,6 +31,7 @@
 #include "src/constraint/foreign_key.h"
 #include "src/constraint/foreign_key_entry.h"
 #include "src/ddl/access_method.h"
+#include "src/ddl/alter_types.h"
 #include "src/ddl/altered.h"
 #include "src/ddl/cluster.h"
 #include "src/ddl/compression.h"
@@ -56,20 +57,19 @@ typedef struct Wishes
 	Oid relation;
 	List *keys;			/* Constraint nodes */
 	List *foreign_keys; /* likewise */
-	List *rebuilds;		/* of indexes (rebuild.h) */
-	List *beside;		/* indexes that are not made again */
-	List *before;		/* those that there are before keys are made */
-	List *dropped_keys; /* of tsurugi_dropped_key: foreign keys */
-	List *made_valid;	/* those of them that are to be validated */
-	List *validated;	/* names of constraints */
-	List *altered;		/* of AlterTableCmd: ALTER CONSTRAINT */
-	List *clustered;	/* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
-	List *compressed;	/* likewise: SET COMPRESSION */
-	List *identities;	/* likewise: REPLICA IDENTITY */
-	List *not_null;		/* names of columns */
-	List *late;			/* of AlterTableCmd: identities and defaults that added columns get beside their own */
-	List *met;			/* CHECK constraints that the rows meet already */
-	bool only;			/* not of what inherits */
+	tsurugi_taken_down taken;
+	List *beside;	  /* indexes that are not made again */
+	List *before;	  /* those that there are before keys are made */
+	List *made_valid; /* those of them that are to be validated */
+	List *validated;  /* names of constraints */
+	List *altered;	  /* of AlterTableCmd: ALTER CONSTRAINT */
+	List *clustered;  /* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
+	List *compressed; /* likewise: SET COMPRESSION */
+	List *identities; /* likewise: REPLICA IDENTITY */
+	List *not_null;	  /* names of columns */
+	List *late;		  /* of AlterTableCmd: identities and defaults that added columns get beside their own */
+	List *met;		  /* CHECK constraints that the rows meet already */
+	bool only;		  /* not of what inherits */
 	bool checks;
 	bool adds_columns;
 } Wishes;
@@ -246,17 +246,6 @@ strip_alter(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 	statement->cmds = list_concat(commands, tsurugi_key_clauses_set_not_null(relation, wishes->keys));
 }
 
-/* Drops the foreign keys at either end of which the column is, and notes how to make them again. */
-static void
-drop_foreign_keys(Oid table, const char *column, const AlterTableStmt *statement, Wishes *wishes)
-{
-	ListCell *cell;
-
-	foreach (cell, tsurugi_foreign_keys_of_column(table, column))
-		if (!tsurugi_rebuild_is_dropped_by(statement, lfirst_oid(cell)))
-			wishes->dropped_keys = lappend(wishes->dropped_keys, tsurugi_foreign_key_drop(lfirst_oid(cell)));
-}
-
 static void
 forget_validation(Wishes *wishes, const char *name)
 {
@@ -281,7 +270,7 @@ take_validations(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 
 		if (command->subtype != AT_ValidateConstraint)
 			continue;
-		foreach (key, wishes->dropped_keys)
+		foreach (key, wishes->taken.keys)
 		{
 			if (!tsurugi_foreign_key_is(lfirst(key), relation, command->name))
 				continue;
@@ -296,88 +285,6 @@ take_validations(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 }
 
 /* --- types ---------------------------------------------------------------------------------- */
-
-/* A column of this table gets another type. */
-static void
-note_type_change(const tsurugi_utility *utility, Oid table, const AlterTableCmd *command)
-{
-	Relation relation = table_open(table, AccessExclusiveLock);
-	MemoryContext caller;
-	tsurugi_retype **retype = tsurugi_altered_retype(table, &caller);
-
-	tsurugi_retype_add(retype, relation, command, utility->text);
-	MemoryContextSwitchTo(caller);
-	table_close(relation, NoLock);
-}
-
-/* That PostgreSQL refuses to change by itself. */
-static bool
-is_inherited(Oid table, const char *column)
-{
-	HeapTuple tuple = SearchSysCacheAttName(table, column);
-	bool inherited;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	inherited = ((Form_pg_attribute) GETSTRUCT(tuple))->attinhcount > 0;
-	ReleaseSysCache(tuple);
-	return inherited;
-}
-
-static bool
-any_is_ours(List *tables)
-{
-	ListCell *cell;
-
-	foreach (cell, tables)
-		if (tsurugi_is_our_table(lfirst_oid(cell)))
-			return true;
-	return false;
-}
-
-static void
-check_heirs(const tsurugi_utility *utility, Oid table, const AlterTableCmd *command)
-{
-	Relation relation = table_open(table, AccessExclusiveLock);
-
-	tsurugi_retype_check_heirs(relation, command, utility->text);
-	table_close(relation, NoLock);
-}
-
-/* The tables that the statement reaches. */
-static List *
-inheritors(Oid relation, const AlterTableStmt *statement)
-{
-	return statement->relation->inh ? find_all_inheritors(relation, NoLock, NULL) : list_make1_oid(relation);
-}
-
-/* A change of a column's type reaches the tables that inherit it. */
-static void
-note_type_changes(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *statement, Wishes *wishes)
-{
-	ListCell *cell;
-	ListCell *table;
-
-	foreach (cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst(cell);
-		List *tables;
-
-		if (command->subtype != AT_AlterColumnType || is_inherited(relation, command->name))
-			continue;
-		tables = inheritors(relation, statement);
-		if (list_length(tables) > 1 && any_is_ours(tables))
-			check_heirs(utility, relation, command);
-		foreach (table, tables)
-		{
-			drop_foreign_keys(lfirst_oid(table), command->name, statement, wishes);
-			if (tsurugi_is_our_table(lfirst_oid(table)))
-				note_type_change(utility, lfirst_oid(table), command);
-			if (tsurugi_holds_our_table(lfirst_oid(table)))
-				wishes->rebuilds = tsurugi_rebuild_drop(lfirst_oid(table), command->name, statement, wishes->rebuilds);
-		}
-	}
-}
 
 /* PostgreSQL's part where USING reaches tables in memory and others.  changed: what is left for it of the statement. */
 static void
@@ -423,7 +330,7 @@ note_met_checks(Oid table, const AlterTableStmt *statement, Wishes *wishes)
 
 	if (!wishes->checks)
 		return;
-	foreach (cell, inheritors(table, statement))
+	foreach (cell, tsurugi_alter_reaches(table, statement))
 	{
 		Relation relation =
 			tsurugi_is_our_table(lfirst_oid(cell)) ? table_open(lfirst_oid(cell), AccessShareLock) : NULL;
@@ -450,7 +357,7 @@ verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishe
 	/* PostgreSQL has it: VALIDATE lets others write, whose rows meet the condition already. */
 	lock = AlterTableGetLockLevel(statement->cmds);
 	CommandCounterIncrement();
-	foreach (cell, inheritors(relation, statement))
+	foreach (cell, tsurugi_alter_reaches(relation, statement))
 	{
 		if (tsurugi_is_our_table(lfirst_oid(cell)))
 			verify_table(lfirst_oid(cell), wishes, lock);
@@ -462,7 +369,7 @@ finish_foreign_keys(Oid relation, const Wishes *wishes)
 {
 	ListCell *cell;
 
-	foreach (cell, wishes->dropped_keys)
+	foreach (cell, wishes->taken.keys)
 		tsurugi_foreign_key_restore(lfirst(cell), list_member_ptr(wishes->made_valid, lfirst(cell)));
 	tsurugi_foreign_keys_create(relation, wishes->foreign_keys, wishes->only);
 	foreach (cell, wishes->altered)
@@ -536,7 +443,7 @@ take_late_defaults(Oid relation, const AlterTableStmt *written, AlterTableStmt *
 	List *late = NIL;
 	ListCell *cell;
 
-	if (!any_is_ours(inheritors(relation, written)))
+	if (!tsurugi_alter_reaches_ours(relation, written))
 		return NIL;
 	foreach (cell, changed->cmds)
 	{
@@ -557,13 +464,15 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	Wishes wishes = {.relation = relation, .only = !statement->relation->inh};
 	bool takes_keys;
 	bool takes_validations;
+	bool drops_first;
 	ListCell *cell;
 
 	foreach (cell, changed->cmds)
 		pass_over_column(relation, lfirst(cell));
 	takes_keys = holds_ours && tsurugi_partition_keys_take(relation, changed, &wishes.keys);
 	wishes.late = take_late_defaults(relation, statement, changed);
-	note_type_changes(utility, relation, statement, &wishes);
+	drops_first = tsurugi_alter_types_drop_first(relation, statement);
+	wishes.taken = tsurugi_alter_types_begin(utility, relation, statement, changed);
 	takes_validations = take_validations(relation, changed, &wishes);
 	foreach (cell, changed->cmds)
 	{
@@ -577,7 +486,7 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 		tsurugi_partition_check_attached(statement);
 	if (tsurugi_retype_is_mixed(relation, statement))
 		run_mixed(utility, relation, statement, changed);
-	else if (wishes.foreign_keys != NIL || wishes.late != NIL || takes_keys || takes_validations)
+	else if (wishes.foreign_keys != NIL || wishes.late != NIL || takes_keys || takes_validations || drops_first)
 	{
 		tsurugi_utility_run_instead(utility, (Node *) changed);
 		tell_of_command(relation, changed, statement);
@@ -586,11 +495,11 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 		run_other(utility, statement);
 	if (takes_keys)
 		tsurugi_partition_keys_make(utility, relation, statement, wishes.keys);
-	wishes.beside = tsurugi_rebuild_make(wishes.rebuilds);
+	wishes.beside = tsurugi_rebuild_make(wishes.taken.indexes);
 	tsurugi_altered_follow();
 	if (wishes.late != NIL)
 		run_late(utility, statement, wishes.late);
-	tsurugi_rebuild_verify(wishes.rebuilds, wishes.beside);
+	tsurugi_rebuild_verify(wishes.taken.indexes, wishes.beside);
 	finish_foreign_keys(relation, &wishes);
 	verify_tables(relation, statement, &wishes);
 	tsurugi_partition_verify_attached(relation, statement);
@@ -602,7 +511,7 @@ finish_entries(const tsurugi_utility *utility, Oid relation_id, Wishes *wishes)
 {
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
 
-	wishes->beside = tsurugi_rebuild_make(wishes->rebuilds); /* first: one of them may become a key */
+	wishes->beside = tsurugi_rebuild_make(wishes->taken.indexes); /* first: one of them may become a key */
 	wishes->before = tsurugi_partition_indexes(relation_id);
 	if (wishes->keys != NIL)
 	{
@@ -634,7 +543,7 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	check_not_partitioned(relation_id, written);
 	strip_alter(relation_id, statement, &wishes); /* looks at indexes that the next one drops */
 	note_met_checks(relation_id, written, &wishes);
-	note_type_changes(utility, relation_id, written, &wishes);
+	wishes.taken = tsurugi_alter_types_begin(utility, relation_id, written, statement);
 	(void) take_validations(relation_id, statement, &wishes);
 	if (!wishes.adds_columns)
 		tsurugi_key_clauses_check(relation_id, wishes.keys, true, utility->text);
@@ -646,14 +555,14 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
 		return;
-	if (wishes.keys != NIL || wishes.rebuilds != NIL)
+	if (wishes.keys != NIL || wishes.taken.indexes != NIL)
 		finish_entries(utility, relation_id, &wishes);
 	tsurugi_altered_follow();
 	if (wishes.late != NIL)
 		run_late(utility, written, wishes.late);
 	if (wishes.keys != NIL)
 		tsurugi_deferrable_keys_verify(relation_id, wishes.before);
-	tsurugi_rebuild_verify(wishes.rebuilds, wishes.beside);
+	tsurugi_rebuild_verify(wishes.taken.indexes, wishes.beside);
 	finish_foreign_keys(relation_id, &wishes);
 	verify_tables(relation_id, statement, &wishes);
 	foreach (cell, wishes.clustered)
@@ -770,7 +679,8 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 		return;
 	tsurugi_check_row_type(relation_id, written);
 	if (tsurugi_is_our_table(relation_id) || tsurugi_retype_is_mixed(relation_id, written) ||
-		has_our_key(relation_id, written) || has_late_defaults(relation_id, written))
+		has_our_key(relation_id, written) || has_late_defaults(relation_id, written) ||
+		tsurugi_alter_types_drop_first(relation_id, written))
 		alter_with_events(utility, relation_id, written);
 	else
 		alter_other_table(utility, relation_id, written);

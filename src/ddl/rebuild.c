@@ -75,28 +75,12 @@ make_rebuild(Oid table, Oid index, Oid constraint)
 	return rebuild;
 }
 
-bool
-tsurugi_rebuild_is_dropped_by(const AlterTableStmt *statement, Oid constraint)
-{
-	const char *name = OidIsValid(constraint) ? get_constraint_name(constraint) : NULL;
-	ListCell *cell;
-
-	foreach (cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst(cell);
-
-		if (name != NULL && command->subtype == AT_DropConstraint && strcmp(command->name, name) == 0)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Those of a partitioned table go with their parts, which are not looked at then; nor where the table is the partition: PostgreSQL
  * refuses that, or drops the whole index.
  */
 List *
-tsurugi_rebuild_drop(Oid table, const char *column, const AlterTableStmt *statement, List *rebuilds)
+tsurugi_rebuild_drop(Oid table, const char *column, List *rebuilds)
 {
 	Relation relation = table_open(table, AccessExclusiveLock);
 	AttrNumber attnum = get_attnum(table, column);
@@ -111,7 +95,7 @@ tsurugi_rebuild_drop(Oid table, const char *column, const AlterTableStmt *statem
 		ObjectAddress object;
 
 		index_close(index, NoLock);
-		if (!concerned || tsurugi_rebuild_is_dropped_by(statement, constraint))
+		if (!concerned)
 			continue;
 		rebuilds = lappend(rebuilds, make_rebuild(table, lfirst_oid(cell), constraint));
 		if (OidIsValid(constraint))

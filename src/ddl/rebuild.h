@@ -7,21 +7,15 @@
 
 #include "postgres.h"
 
-#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
 
-/*
- * Drops the indexes of a table that depend on a column, unless the statement does; the list with what it takes to make
- * them again.
- */
-extern List *tsurugi_rebuild_drop(Oid table, const char *column, const AlterTableStmt *statement, List *rebuilds);
+/* Drops the indexes of a table that depend on a column; the list with what it takes to make them again. */
+extern List *tsurugi_rebuild_drop(Oid table, const char *column, List *rebuilds);
 
 /* Makes them again.  Returns the indexes that the tables have beside them. */
 extern List *tsurugi_rebuild_make(const List *rebuilds);
 
 /* Looks at the rows for those of them that the storage lets be violated, when it has them. */
 extern void tsurugi_rebuild_verify(const List *rebuilds, const List *beside);
-
-/* Whether the statement itself drops the constraint; InvalidOid is none. */
-extern bool tsurugi_rebuild_is_dropped_by(const AlterTableStmt *statement, Oid constraint);
 
 #endif /* TSURUGI_REBUILD_H */

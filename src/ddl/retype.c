@@ -41,14 +41,14 @@ transform_using(Relation relation, const AlterTableCmd *command, const char *tex
 }
 
 void
-tsurugi_retype_check_heirs(Relation relation, const AlterTableCmd *command, const char *text)
+tsurugi_retype_check_using(Relation relation, const AlterTableCmd *command, bool has_heirs, const char *text)
 {
 	Bitmapset *attributes = NULL;
 
 	if (castNode(ColumnDef, command->def)->raw_default == NULL)
 		return;
 	pull_varattnos(transform_using(relation, command, text), 1, &attributes);
-	if (bms_is_member(InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber, attributes))
+	if (has_heirs && bms_is_member(InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber, attributes))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot convert whole-row table reference"),
 						errdetail("USING expression contains a whole-row table reference.")));
 }
@@ -92,6 +92,7 @@ tsurugi_retype_add(tsurugi_retype **retype, Relation relation, const AlterTableC
 		return;
 	attribute = TupleDescAttr(RelationGetDescr(relation), attnum - 1);
 	typenameTypeIdAndMod(NULL, definition->typeName, &type, &typmod);
+	(void) GetColumnDefCollation(NULL, castNode(ColumnDef, command->def), type);
 	if (*retype == NULL)
 	{
 		*retype = palloc0(sizeof(**retype));

@@ -27,7 +27,8 @@ typedef struct tsurugi_retype
 extern void tsurugi_retype_add(tsurugi_retype **retype, Relation relation, const AlterTableCmd *command,
 							   const char *text);
 
-/* Of a table that others inherit from: raises PostgreSQL's error if USING is about its rows as wholes. */
-extern void tsurugi_retype_check_heirs(Relation relation, const AlterTableCmd *command, const char *text);
+/* Raises PostgreSQL's error if there is something wrong with USING; has_heirs: others inherit from the table. */
+extern void tsurugi_retype_check_using(Relation relation, const AlterTableCmd *command, bool has_heirs,
+									   const char *text);
 
 #endif /* TSURUGI_RETYPE_H */
