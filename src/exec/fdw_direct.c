@@ -338,10 +338,10 @@ make_new_slot(direct_modify *modify)
 		slot->tts_values[column] = ExecEvalExprSwitchContext(modify->set_values[i], context, &slot->tts_isnull[column]);
 	}
 	ExecStoreVirtualTuple(slot);
-	if (RelationGetDescr(modify->relation)->constr != NULL)
-		ExecConstraints(modify->rinfo, slot, modify->node->ss.ps.state);
 	if (modify->relation->rd_rel->relispartition)
 		(void) ExecPartitionCheck(modify->rinfo, slot, modify->node->ss.ps.state, true);
+	if (RelationGetDescr(modify->relation)->constr != NULL)
+		ExecConstraints(modify->rinfo, slot, modify->node->ss.ps.state);
 }
 
 /* Likewise, and in the form of the storage. */

@@ -204,10 +204,10 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	/* All at once: what follows asks for one column after the other. */
 	slot_getallattrs(slot);
 	/* An UPDATE may have moved the row here from another partition. */
-	if (modify->checks_partition)
-		(void) ExecPartitionCheck(rinfo, slot, estate, true);
 	tsurugi_change_check(modify, estate, rinfo, slot,
 						 modify->mtstate->operation == CMD_UPDATE ? WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK);
+	if (modify->checks_partition)
+		(void) ExecPartitionCheck(rinfo, slot, estate, true);
 	key_bytes = make_row(modify, estate, slot);
 	for (;;)
 	{

@@ -114,3 +114,14 @@ ROLLBACK TO s;
 SELECT tableoid::regclass, * FROM top ORDER BY a;
 ROLLBACK;
 SELECT tableoid::regclass, * FROM top ORDER BY a;
+-- conditions of a row that goes straight into a partition come before its bound, those of one that leaves it after
+CREATE TABLE bounded (a int, b int NOT NULL, c int, CHECK (c > 0)) PARTITION BY RANGE (a);
+CREATE TABLE bounded_1 PARTITION OF bounded FOR VALUES FROM (0) TO (10);
+INSERT INTO bounded_1 VALUES (50, NULL, 1);
+INSERT INTO bounded_1 VALUES (50, 1, -1);
+INSERT INTO bounded_1 VALUES (50, 1, 1);
+CREATE UNIQUE INDEX ON bounded_1 (b);
+INSERT INTO bounded_1 VALUES (1, 1, 1);
+UPDATE bounded_1 SET a = 50, c = -1 WHERE b = 1;
+UPDATE bounded_1 SET b = NULL, a = 50;
+DROP TABLE bounded;
