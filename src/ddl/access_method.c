@@ -34,6 +34,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_sequence.h"
 #include "commands/comment.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
@@ -317,6 +318,22 @@ copy_rows(const Move *move, const tsurugi_followers *followers)
 		run("ALTER TABLE %s ADD %s", move->qfresh, (char *) lfirst(cell));
 }
 
+/* LIKE says nothing of the type: PostgreSQL's own makes a bigint of each. */
+static void
+continue_identity(Oid old, Oid fresh)
+{
+	HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(old));
+	Oid type;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", old);
+	type = ((Form_pg_sequence) GETSTRUCT(tuple))->seqtypid;
+	ReleaseSysCache(tuple);
+	run("ALTER SEQUENCE %s AS %s", qualified(fresh), format_type_be_qualified(type));
+	run("SELECT pg_catalog.setval(%u::pg_catalog.oid::pg_catalog.regclass, last_value, is_called) FROM %s", fresh,
+		qualified(old));
+}
+
 /* Sequences of serial columns change hands; those of identity columns are new, and go on where the old ones are. */
 static void
 hand_over_sequences(const Move *move)
@@ -340,9 +357,8 @@ hand_over_sequences(const Move *move)
 				run("ALTER SEQUENCE %s OWNED BY %s.%s", qualified(lfirst_oid(cell)), move->qfresh,
 					quote_identifier(column));
 			else if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_INTERNAL, &owner, &owned) && owned == attnum)
-				run("SELECT pg_catalog.setval(%u::pg_catalog.oid::pg_catalog.regclass, last_value, is_called) FROM %s",
-					getIdentitySequence(move->fresh, get_attnum(move->fresh, column), false),
-					qualified(lfirst_oid(cell)));
+				continue_identity(lfirst_oid(cell),
+								  getIdentitySequence(move->fresh, get_attnum(move->fresh, column), false));
 		}
 	}
 }

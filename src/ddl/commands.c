@@ -345,6 +345,22 @@ check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argume
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(kind), name->relname);
 }
 
+/* As DropErrorMsgNonExistent. */
+static void
+tell_of_missing(const RangeVar *name, bool missing_ok)
+{
+	if (name->schemaname != NULL && !OidIsValid(LookupNamespaceNoError(name->schemaname)))
+		ereport(missing_ok ? NOTICE : ERROR,
+				(errcode(missing_ok ? ERRCODE_SUCCESSFUL_COMPLETION : ERRCODE_UNDEFINED_SCHEMA),
+				 missing_ok ? errmsg("schema \"%s\" does not exist, skipping", name->schemaname)
+							: errmsg("schema \"%s\" does not exist", name->schemaname)));
+	else
+		ereport(missing_ok ? NOTICE : ERROR,
+				(errcode(missing_ok ? ERRCODE_SUCCESSFUL_COMPLETION : ERRCODE_UNDEFINED_TABLE),
+				 missing_ok ? errmsg("table \"%s\" does not exist, skipping", name->relname)
+							: errmsg("table \"%s\" does not exist", name->relname)));
+}
+
 /* Ordinary tables and ours, which may depend on each other, at once. */
 static void
 drop_mixed(const tsurugi_utility *utility, void *written)
@@ -359,12 +375,11 @@ drop_mixed(const tsurugi_utility *utility, void *written)
 		ObjectAddress object = {.classId = RelationRelationId};
 
 		AcceptInvalidationMessages();
-		object.objectId = RangeVarGetRelidExtended(name, AccessExclusiveLock, drop->missing_ok ? RVR_MISSING_OK : 0,
-												   check_before_drop, NULL);
+		object.objectId = RangeVarGetRelidExtended(name, AccessExclusiveLock, RVR_MISSING_OK, check_before_drop, NULL);
 		if (OidIsValid(object.objectId))
 			add_exact_object_address(&object, objects);
 		else
-			ereport(NOTICE, (errmsg("table \"%s\" does not exist, skipping", name->relname)));
+			tell_of_missing(name, drop->missing_ok);
 	}
 	performMultipleDeletions(objects, drop->behavior, 0);
 	free_object_addresses(objects);
@@ -389,8 +404,8 @@ drop_tables(const tsurugi_utility *utility, DropStmt *written)
 
 		if (tsurugi_is_our_table(relation))
 			ours++;
-		else if (OidIsValid(relation))
-			others++;
+		else
+			others++; /* or none: of those PostgreSQL would say that they are no foreign tables */
 	}
 	if (ours == 0)
 		return false;

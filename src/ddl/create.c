@@ -312,18 +312,13 @@ create_as(const tsurugi_utility *utility, void *argument)
 	Query *query = castNode(Query, statement->query);
 	PreparedStatement *prepared;
 	CreateStmt *create = makeNode(CreateStmt);
-	Oid namespace;
 	uint64 count = 0;
 
-	create->relation = copyObject(into->rel);
-	namespace = RangeVarGetAndCheckCreationNamespace(create->relation, NoLock, NULL);
-	if (statement->if_not_exists && OidIsValid(get_relname_relid(create->relation->relname, namespace)))
-	{
-		ereport(NOTICE, (errcode(ERRCODE_DUPLICATE_TABLE),
-						 errmsg("relation \"%s\" already exists, skipping", create->relation->relname)));
+	if (CreateTableAsRelExists(statement))
 		return;
-	}
-	create->relation->schemaname = get_namespace_name(namespace);
+	create->relation = copyObject(into->rel);
+	create->relation->schemaname =
+		get_namespace_name(RangeVarGetAndCheckCreationNamespace(create->relation, NoLock, NULL));
 	prepared = prepared_of(query);
 	create->tableElts =
 		columns_of(prepared == NULL ? query->targetList : FetchPreparedStatementTargetList(prepared), into->colNames);
@@ -484,6 +479,7 @@ open_liked(ParseState *parse, const RangeVar *name)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("relation \"%s\" is invalid in LIKE clause", RelationGetRelationName(relation)),
 						errdetail_relkind_not_supported(kind)));
+	cancel_parser_errposition_callback(&position);
 	if (kind == RELKIND_COMPOSITE_TYPE)
 	{
 		if (pg_type_aclcheck(relation->rd_rel->reltype, GetUserId(), ACL_USAGE) != ACLCHECK_OK)
@@ -491,7 +487,6 @@ open_liked(ParseState *parse, const RangeVar *name)
 	}
 	else if (pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(kind), RelationGetRelationName(relation));
-	cancel_parser_errposition_callback(&position);
 	return relation;
 }
 

@@ -182,16 +182,22 @@ create_table(const tsurugi_utility *utility, void *written)
 	Oid namespace = creation_namespace(utility, statement->base.relation);
 	bool skipped =
 		statement->base.if_not_exists && OidIsValid(get_relname_relid(statement->base.relation->relname, namespace));
-	List *likes = tsurugi_like_expand(&statement->base, utility->text);
-	List *foreign_keys = tsurugi_foreign_keys_take(&statement->base, true);
-	List *keys = tsurugi_key_clauses_of_table(&statement->base);
+	List *likes;
+	List *foreign_keys;
+	List *keys;
 	Relation relation;
 	Oid relation_id;
 
+	if (skipped) /* what the definition names need not be there */
+	{
+		tsurugi_utility_run_instead(utility, (Node *) statement);
+		return;
+	}
+	likes = tsurugi_like_expand(&statement->base, utility->text);
+	foreign_keys = tsurugi_foreign_keys_take(&statement->base, true);
+	keys = tsurugi_key_clauses_of_table(&statement->base);
 	validate_checks(statement->base.tableElts);
 	tsurugi_utility_run_instead(utility, (Node *) statement);
-	if (skipped)
-		return;
 	CommandCounterIncrement();
 	relation_id = get_relname_relid(statement->base.relation->relname, namespace);
 	if (!OidIsValid(relation_id))
