@@ -29,6 +29,8 @@ extern bool tsurugi_foreign_keys_take_command(AlterTableCmd *command, bool is_ou
  */
 extern void tsurugi_foreign_keys_create(Oid relation, List *keys, bool only);
 
+/* --- foreign_key_alter.c ------------------------------------------------------------ */
+
 /*
  * VALIDATE CONSTRAINT has marked a constraint: looks at the rows, if it is a
  * foreign key of a table of ours.
