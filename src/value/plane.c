@@ -6,7 +6,7 @@
  * cover.c has it in one: a figure's bounding box is kept by its size and its lower left corner.
  *
  *	level		the least L with width < 4^L and height < 4^L
- *	corner		x and y, 44 bits each, interleaved from the highest on: Z-order
+ *	corner		x and y, in Z-order (corner.c)
  *
  * That differs from the paper, where a corner is known by the cell of the figure's size alone: here it is known whole, so
  * of figures of level L those that touch [a, b] are, in each dimension, among those with low in (a - 4^L, b], and not in a cell or two more.
@@ -14,13 +14,8 @@
  * So a question is, for each level that there is, a rectangle of corners: a window.  Who reads an index goes on, from a key outside of
  * it, at the next one that would be in it, and needs to know nothing of what there is: a look-up for each leaf at the most
  * (as Ramsak, Markl, Fenk and others: Integrating the UB-Tree into a Database System Kernel, 2000, but that entries of one leaf are passed over by themselves, too).
- * Who has to say what he has read, or is going to, has it cut into squares of the Z-order, each a range of
- * keys: into finer ones at its edges as long as they are not too many, or as what lies outside of it is worth it (as
- * Orenstein, Manola: PROBE Spatial Data Modeling and Query Processing, 1988, decompose a box).
- *
- * Coordinates become numbers that are as exact as floating point is far from zero, and as exact as 2^-33 near to it: log-like from 1
- * on, linear below.  The bits of a double alone would spend half of all numbers on what is less than 2, and squares of the
- * Z-order near an axis would be long thin strips in the plane.
+ * Who has to say what he has read, or is going to, has it cut into ranges of keys (corner.c, which has the numbers that coordinates
+ * become, too).
  *
  * Figures that have a coordinate that is no number (or, of polygons, none that is finite), circles whose radius is negative (the
  * type's input refuses them, circle(point, radius) does not), and circles so large that EPSILON is lost in them, have a level of their own, which is read whatever is asked for: what an operator says of them depends on how it computes.  All
@@ -38,19 +33,15 @@
 
 #include "src/value/plane_operator.h"
 
-#define NUMBER_BITS 44
-#define NUMBER_MAX ((UINT64CONST(1) << NUMBER_BITS) - 1)
-#define LEVEL_LAST (NUMBER_BITS / 2) /* of figures: 4^22 is all of a dimension */
+#define NUMBER_MAX TSURUGI_CORNER_MAX
+#define LEVEL_LAST (TSURUGI_CORNER_BITS / 2) /* of figures: 4^22 is all of a dimension */
 #define LEVEL_ODD TSURUGI_PLANE_LEVEL_MAX
 #define LEVEL_HUGE 20 /* of it and above, all that is as large as 2^32 times what is near to it, and so far from 0 */
 #define SLACK (4 * EPSILON)
-#define CIRCLE_MAX 1e9	/* what is computed of larger ones is off by more than that */
-#define SQUARES_MAX 192 /* while a rectangle is cut */
+#define CIRCLE_MAX 1e9 /* what is computed of larger ones is off by more than that */
 #define RANGES_OF_LEVEL 48
-#define SHARE_OUTSIDE 1.2 /* squares this much larger than their rectangle are not cut any more */
 
 _Static_assert(LEVEL_ODD == LEVEL_LAST + 1, "levels are counted");
-_Static_assert(TSURUGI_PLANE_BYTES == 1 + NUMBER_BITS / 4, "level and corner");
 _Static_assert(TSURUGI_COVER_RANGES_MAX >= 6 * (LEVEL_ODD + 1), "some ranges of keys for each level");
 
 /* Along one axis. */
@@ -126,70 +117,6 @@ figure_of(Oid type, Datum value)
 	return figure;
 }
 
-/* --- numbers -------------------------------------------------------------------------------- */
-
-/* In order; what is near to each other may have the same. */
-static uint64
-number_of(double value)
-{
-	static const double one = 1.0;
-	double distance = fabs(value) + one;
-	uint64 bits;
-	uint64 from;
-	uint64 middle = UINT64CONST(1) << 62; /* as many as from 1 to infinity */
-
-	memcpy(&bits, &distance, sizeof(bits));
-	memcpy(&from, &one, sizeof(from));
-	bits -= from;
-	return Min((value < 0 ? middle - bits : middle + bits) >> (63 - NUMBER_BITS), NUMBER_MAX);
-}
-
-/* Each bit but the last is followed by a place: 22 bits become 44. */
-static uint64
-spread(uint64 bits)
-{
-	bits = (bits | bits << 16) & UINT64CONST(0x0000ffff0000ffff);
-	bits = (bits | bits << 8) & UINT64CONST(0x00ff00ff00ff00ff);
-	bits = (bits | bits << 4) & UINT64CONST(0x0f0f0f0f0f0f0f0f);
-	bits = (bits | bits << 2) & UINT64CONST(0x3333333333333333);
-	return (bits | bits << 1) & UINT64CONST(0x5555555555555555);
-}
-
-static uint128
-interleave(uint64 x, uint64 y)
-{
-	const int half = NUMBER_BITS / 2;
-	const uint64 mask = (UINT64CONST(1) << half) - 1;
-
-	return (uint128) (spread(x >> half) << 1 | spread(y >> half)) << NUMBER_BITS | spread(x & mask) << 1 |
-		   spread(y & mask);
-}
-
-static void
-make_key(unsigned char *key, int level, uint128 corner)
-{
-	key[0] = TSURUGI_COVER_LEVEL(level);
-	for (int i = TSURUGI_PLANE_BYTES - 1; i > 0; i--, corner >>= 8)
-		key[i] = (unsigned char) corner;
-}
-
-static uint128
-corner_of_key(const unsigned char *key)
-{
-	uint128 corner = 0;
-
-	for (int i = 1; i < TSURUGI_PLANE_BYTES; i++)
-		corner = corner << 8 | key[i];
-	return corner;
-}
-
-static void
-make_range(tsurugi_cover_range *range, int level, uint128 low, uint128 high)
-{
-	make_key(range->low, level, low);
-	make_key(range->high, level, high);
-}
-
 static uint64
 reach_of(int level)
 {
@@ -205,15 +132,11 @@ tsurugi_plane_cover(Oid type, Datum value, unsigned char *cover)
 
 	for (int i = 0; i < 2 && !figure.odd; i++)
 	{
-		low[i] = number_of(figure.side[i].low);
-		size = Max(size, number_of(figure.side[i].high) - low[i]);
+		low[i] = tsurugi_corner_number(figure.side[i].low);
+		size = Max(size, tsurugi_corner_number(figure.side[i].high) - low[i]);
 	}
 	Assert(size <= NUMBER_MAX);
-	make_key(cover,
-			 figure.odd	 ? LEVEL_ODD
-			 : size == 0 ? 0
-						 : pg_leftmost_one_pos64(size) / 2 + 1,
-			 interleave(low[0], low[1]));
+	tsurugi_corner_key(cover, figure.odd ? LEVEL_ODD : size == 0 ? 0 : pg_leftmost_one_pos64(size) / 2 + 1, low);
 }
 
 /* --- questions ------------------------------------------------------------------------------- */
@@ -233,7 +156,7 @@ down(double end, double slack)
 {
 	double value = end - slack;
 
-	return isnan(value) ? 0 : number_of(value);
+	return isnan(value) ? 0 : tsurugi_corner_number(value);
 }
 
 static uint64
@@ -241,7 +164,7 @@ up(double end, double slack)
 {
 	double value = end + slack;
 
-	return isnan(value) ? NUMBER_MAX : number_of(value);
+	return isnan(value) ? NUMBER_MAX : tsurugi_corner_number(value);
 }
 
 /* placement: of those that concern this axis, as if it were x. */
@@ -296,7 +219,7 @@ is_level_possible(const Bounds *bounds, int level)
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-typedef tsurugi_plane_window Rectangle;
+typedef tsurugi_rectangle Rectangle;
 
 /* For each axis.  False: the operator says nothing of where a figure is. */
 static bool
@@ -315,6 +238,14 @@ bounds_asked(Oid function, Oid value_type, Datum value, Bounds *bounds)
 }
 
 static const Rectangle everywhere = {.to = {NUMBER_MAX, NUMBER_MAX}};
+
+/* The keys from one level to another, whatever corner. */
+static void
+make_whole(tsurugi_cover_range *range, int first, int last)
+{
+	tsurugi_corner_key(range->low, first, everywhere.from);
+	tsurugi_corner_key(range->high, last, everywhere.to);
+}
 
 static Rectangle
 rectangle_of_level(Oid function, const Bounds *bounds, int level)
@@ -357,73 +288,6 @@ tsurugi_plane_windows_narrow(Oid function, Oid value_type, Datum value, tsurugi_
 	}
 }
 
-/* The reverse of spread. */
-static uint64
-gather(uint64 bits)
-{
-	bits &= UINT64CONST(0x5555555555555555);
-	bits = (bits | bits >> 1) & UINT64CONST(0x3333333333333333);
-	bits = (bits | bits >> 2) & UINT64CONST(0x0f0f0f0f0f0f0f0f);
-	bits = (bits | bits >> 4) & UINT64CONST(0x00ff00ff00ff00ff);
-	bits = (bits | bits >> 8) & UINT64CONST(0x0000ffff0000ffff);
-	return (bits | bits >> 16) & UINT64CONST(0x00000000ffffffff);
-}
-
-static void
-numbers_of_corner(uint128 corner, uint64 *numbers)
-{
-	const int half = NUMBER_BITS / 2;
-	uint64 high = (uint64) (corner >> NUMBER_BITS);
-	uint64 low = (uint64) corner & NUMBER_MAX;
-
-	numbers[0] = gather(high >> 1) << half | gather(low >> 1);
-	numbers[1] = gather(high) << half | gather(low);
-}
-
-/*
- * The first corner of a window behind one that is not in it (BIGMIN: Tropf, Herzog: Multidimensional Range Search in Dynamically
- * Balanced Trees, 1981).  It has the beginning of that corner, as long as possible, then a 1 where that has a 0: so from the
- * highest bit on, in ever smaller cells around the corner, the last such place is looked for where the half of the cell
- * behind it meets the window.  False: there is none.
- */
-static bool
-next_corner(const Rectangle *window, const uint64 *corner, uint64 *next)
-{
-	uint64 low[2]; /* of the cell, which meets the window */
-	uint64 differ = 0;
-	int same; /* bits, from this one on */
-	bool found = false;
-
-	for (int i = 0; i < 2; i++)
-		differ |= (corner[i] ^ window->from[i]) | (corner[i] ^ window->to[i]);
-	same = pg_leftmost_one_pos64(differ) + 1;
-	for (int i = 0; i < 2; i++)
-		low[i] = corner[i] >> same << same;
-	for (int bit = 2 * same - 1; bit >= 0; bit--)
-	{
-		int axis = bit & 1 ? 0 : 1;
-		uint64 half = UINT64CONST(1) << bit / 2;
-		uint64 middle = low[axis] | half;
-
-		if ((corner[axis] & half) != 0)
-		{
-			if (window->to[axis] < middle)
-				break;
-			low[axis] = middle;
-			continue;
-		}
-		if (window->to[axis] >= middle && window->from[axis] < middle + half)
-		{
-			found = true;
-			next[axis] = Max(middle, window->from[axis]);
-			next[!axis] = Max(low[!axis], window->from[!axis]);
-		}
-		if (window->from[axis] >= middle)
-			break;
-	}
-	return found;
-}
-
 bool
 tsurugi_plane_windows_have(const tsurugi_plane_windows *windows, const unsigned char *cover, unsigned char *next)
 {
@@ -437,13 +301,12 @@ tsurugi_plane_windows_have(const tsurugi_plane_windows *windows, const unsigned 
 	{
 		const Rectangle *window = &windows->level[level];
 
-		numbers_of_corner(corner_of_key(cover), corner);
-		if (corner[0] >= window->from[0] && corner[0] <= window->to[0] && corner[1] >= window->from[1] &&
-			corner[1] <= window->to[1])
+		tsurugi_corner_of_key(cover, corner);
+		if (tsurugi_rectangle_has(window, corner))
 			return true;
-		if (next_corner(window, corner, first))
+		if (tsurugi_rectangle_next(window, corner, first))
 		{
-			make_key(next, level, interleave(first[0], first[1]));
+			tsurugi_corner_key(next, level, first);
 			return false;
 		}
 	}
@@ -453,11 +316,11 @@ tsurugi_plane_windows_have(const tsurugi_plane_windows *windows, const unsigned 
 
 		if (!window->empty)
 		{
-			make_key(next, level, interleave(window->from[0], window->from[1]));
+			tsurugi_corner_key(next, level, window->from);
 			return false;
 		}
 	}
-	make_key(next, LEVEL_ODD, 0);
+	tsurugi_corner_key(next, LEVEL_ODD, everywhere.from);
 	return false;
 }
 
@@ -466,10 +329,9 @@ tsurugi_plane_windows_range(const tsurugi_plane_windows *windows, tsurugi_cover_
 {
 	unsigned char first[TSURUGI_PLANE_BYTES];
 
-	make_range(range, 0, 0, 0);
+	make_whole(range, 0, LEVEL_ODD);
 	if (!tsurugi_plane_windows_have(windows, range->low, first))
 		memcpy(range->low, first, sizeof(first));
-	make_key(range->high, LEVEL_ODD, interleave(NUMBER_MAX, NUMBER_MAX));
 }
 
 /* --- distances --------------------------------------------------------------------------------- */
@@ -497,223 +359,16 @@ tsurugi_plane_distance(Oid type, Datum value, const Point *point)
 	return least;
 }
 
-/* The reverse of number_of, about. */
-static double
-value_of(uint64 number)
-{
-	static const double one = 1.0;
-	uint64 bits = number << (63 - NUMBER_BITS);
-	uint64 middle = UINT64CONST(1) << 62;
-	uint64 from;
-	double distance;
-
-	memcpy(&from, &one, sizeof(from));
-	from += bits < middle ? middle - bits : bits - middle;
-	memcpy(&distance, &from, sizeof(distance));
-	return bits < middle ? one - distance : distance - one;
-}
-
 double
 tsurugi_plane_distance_of_cover(const unsigned char *cover, const Point *point)
 {
 	uint64 corner[2];
 
-	numbers_of_corner(corner_of_key(cover), corner);
-	return hypot(value_of(corner[0]) - point->x, value_of(corner[1]) - point->y);
-}
-
-/* --- rectangles of corners ---------------------------------------------------------------------- */
-
-/* A square of the Z-order: 2^bits by 2^bits corners. */
-typedef struct Square
-{
-	uint64 corner[2];
-	int bits;
-	bool inside; /* of the rectangle */
-} Square;
-
-static uint128
-first_of(const Square *square)
-{
-	return interleave(square->corner[0], square->corner[1]);
-}
-
-static uint128
-last_of(const Square *square)
-{
-	return first_of(square) + (((uint128) 1 << 2 * square->bits) - 1);
-}
-
-/* False: they have no corner in common. */
-static bool
-place(Square *square, const Rectangle *rectangle)
-{
-	uint64 size = (UINT64CONST(1) << square->bits) - 1;
-
-	square->inside = true;
-	for (int i = 0; i < 2; i++)
-	{
-		if (square->corner[i] > rectangle->to[i] || square->corner[i] + size < rectangle->from[i])
-			return false;
-		square->inside &= square->corner[i] >= rectangle->from[i] && square->corner[i] + size <= rectangle->to[i];
-	}
-	return true;
-}
-
-/* The smallest one around it. */
-static Square
-square_around(const Rectangle *rectangle)
-{
-	uint64 differ = (rectangle->from[0] ^ rectangle->to[0]) | (rectangle->from[1] ^ rectangle->to[1]);
-	Square square = {.bits = differ == 0 ? 0 : pg_leftmost_one_pos64(differ) + 1};
-
-	for (int i = 0; i < 2; i++)
-		square.corner[i] = rectangle->from[i] >> square.bits << square.bits;
-	(void) place(&square, rectangle);
-	return square;
-}
-
-/* Cuts those that are not inside into four, and leaves out what is outside.  Their number; -1: they are too many. */
-static int
-cut(const Square *squares, int count, const Rectangle *rectangle, Square *parts)
-{
-	int part_count = 0;
-
-	for (int i = 0; i < count; i++)
-	{
-		for (int quarter = 0; quarter < (squares[i].inside ? 1 : 4); quarter++)
-		{
-			Square part = squares[i];
-
-			if (!part.inside)
-			{
-				part.bits--;
-				part.corner[0] += (uint64) (quarter >> 1) << part.bits;
-				part.corner[1] += (uint64) (quarter & 1) << part.bits;
-				if (!place(&part, rectangle))
-					continue;
-			}
-			if (part_count == SQUARES_MAX)
-				return -1;
-			parts[part_count++] = part;
-		}
-	}
-	return part_count;
-}
-
-/* Neighbours make one range.  Their number, written or, if ranges is NULL, only counted. */
-static int
-join(const Square *squares, int count, int level, tsurugi_cover_range *ranges)
-{
-	int range_count = 0;
-	uint128 next = 0;
-
-	for (int i = 0; i < count; i++)
-	{
-		if (i == 0 || first_of(&squares[i]) != next)
-		{
-			if (ranges != NULL)
-				make_key(ranges[range_count].low, level, first_of(&squares[i]));
-			range_count++;
-		}
-		next = last_of(&squares[i]) + 1;
-		if (ranges != NULL)
-			make_key(ranges[range_count - 1].high, level, next - 1);
-	}
-	return range_count;
-}
-
-static bool
-is_fine(const Square *squares, int count, const Rectangle *rectangle)
-{
-	double wanted =
-		(double) (rectangle->to[0] - rectangle->from[0] + 1) * (double) (rectangle->to[1] - rectangle->from[1] + 1);
-	double all = 0;
-
-	for (int i = 0; i < count; i++)
-		all += ldexp(1, 2 * squares[i].bits);
-	return all <= SHARE_OUTSIDE * wanted;
-}
-
-/* The smallest square around what there is of a level, but that it may be all of the plane. */
-static Square
-square_of_level(const tsurugi_cover_levels *levels, int level)
-{
-	Square square = {.bits = 0};
-	uint128 first = corner_of_key(levels->first[level]);
-	uint128 differ = first ^ corner_of_key(levels->last[level]);
-
-	while (differ >> 2 * square.bits != 0)
-		square.bits++;
-	for (int i = 0; i < NUMBER_BITS; i++)
-	{
-		square.corner[0] |= (uint64) (first >> (2 * i + 1) & 1) << i;
-		square.corner[1] |= (uint64) (first >> 2 * i & 1) << i;
-	}
-	for (int i = 0; i < 2; i++)
-		square.corner[i] = square.corner[i] >> square.bits << square.bits;
-	return square;
-}
-
-/* At most so many ranges. */
-static int
-cut_rectangle(const Rectangle *rectangle, int level, int most, tsurugi_cover_range *ranges)
-{
-	Square room[2][SQUARES_MAX];
-	int now = 0;
-	int count = 1;
-
-	room[0][0] = square_around(rectangle);
-	while (!is_fine(room[now], count, rectangle))
-	{
-		int part_count = cut(room[now], count, rectangle, room[!now]);
-
-		if (part_count < 0 || join(room[!now], part_count, level, NULL) > most)
-			break;
-		count = part_count;
-		now = !now;
-	}
-	return join(room[now], count, level, ranges);
-}
-
-/*
- * Where figures are the rectangle is cut; where there are none, before and behind the square around all of them, is one range each.
- * At most two ranges more than that.
- */
-static int
-ranges_of_rectangle(const Rectangle *rectangle, int level, const tsurugi_cover_levels *levels, int most,
-					tsurugi_cover_range *ranges)
-{
-	Square all = square_of_level(levels, level);
-	Rectangle inner = *rectangle;
-	bool meets = place(&all, rectangle);
-	bool reaches_out = false;
-	int count = 0;
-
-	for (int i = 0; i < 2; i++)
-	{
-		inner.from[i] = Max(inner.from[i], all.corner[i]);
-		inner.to[i] = Min(inner.to[i], all.corner[i] + ((UINT64CONST(1) << all.bits) - 1));
-		reaches_out |= inner.from[i] != rectangle->from[i] || inner.to[i] != rectangle->to[i];
-	}
-	if (reaches_out && first_of(&all) > 0)
-		make_range(&ranges[count++], level, 0, first_of(&all) - 1);
-	if (meets)
-		count += cut_rectangle(&inner, level, most, ranges + count);
-	if (reaches_out && last_of(&all) < interleave(NUMBER_MAX, NUMBER_MAX))
-		make_range(&ranges[count++], level, last_of(&all) + 1, interleave(NUMBER_MAX, NUMBER_MAX));
-	return count;
+	tsurugi_corner_of_key(cover, corner);
+	return hypot(tsurugi_corner_coordinate(corner[0]) - point->x, tsurugi_corner_coordinate(corner[1]) - point->y);
 }
 
 /* --- all levels --------------------------------------------------------------------------------- */
-
-/* The keys from one level to another, whatever corner. */
-static void
-make_whole(tsurugi_cover_range *range, int first, int last)
-{
-	make_key(range->low, first, 0);
-	make_key(range->high, last, interleave(NUMBER_MAX, NUMBER_MAX));
-}
 
 int
 tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cover_levels *levels,
@@ -743,7 +398,7 @@ tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cov
 			make_whole(&ranges[count++], gap, level - 1);
 		gap = -1;
 		if (wanted)
-			count += ranges_of_rectangle(&rectangle, level, levels, most, ranges + count);
+			count += tsurugi_rectangle_ranges(&rectangle, level, levels, most, ranges + count);
 	}
 	make_whole(&ranges[count++], gap < 0 ? LEVEL_ODD : gap, LEVEL_ODD);
 	return count;

@@ -7,9 +7,10 @@
 
 #include "utils/geo_decls.h"
 
+#include "src/value/corner.h"
 #include "src/value/cover.h"
 
-#define TSURUGI_PLANE_BYTES 12
+#define TSURUGI_PLANE_BYTES TSURUGI_CORNER_KEY_BYTES
 #define TSURUGI_PLANE_LEVEL_MAX 23
 
 extern bool tsurugi_plane_has(Oid type);
@@ -21,16 +22,9 @@ extern int tsurugi_plane_query(Oid function, Oid value_type, Datum value, const 
 							   tsurugi_cover_range *ranges);
 
 /* Of figures of each level those that may be wanted: their corners lie in a rectangle. */
-typedef struct tsurugi_plane_window
-{
-	bool empty;
-	uint64 from[2]; /* both ends belong to it */
-	uint64 to[2];
-} tsurugi_plane_window;
-
 typedef struct tsurugi_plane_windows
 {
-	tsurugi_plane_window level[TSURUGI_PLANE_LEVEL_MAX]; /* of the last level all may be wanted */
+	tsurugi_rectangle level[TSURUGI_PLANE_LEVEL_MAX]; /* of the last level all may be wanted */
 } tsurugi_plane_windows;
 
 /* All the windows there can be, and what an operator leaves of windows. */
