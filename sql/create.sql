@@ -35,7 +35,7 @@ CREATE TABLE filled USING tsurugi AS SELECT id, v || '!' AS shout, id * 1.5 AS h
 SELECT * FROM filled ORDER BY id;
 CREATE TABLE renamed (a, b) USING tsurugi AS SELECT id, v FROM made WITH NO DATA;
 SELECT * FROM renamed;
-CREATE TABLE renamed (a, b, c) USING tsurugi AS SELECT id, v FROM made;
+CREATE TABLE too_many (a, b, c) USING tsurugi AS SELECT id, v FROM made;
 CREATE TABLE IF NOT EXISTS renamed USING tsurugi AS SELECT 1 AS one;
 DO $$ DECLARE least int := 2; BEGIN
 	CREATE TABLE by_parameter USING tsurugi AS SELECT id FROM made WHERE id >= least;
