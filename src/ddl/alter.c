@@ -661,13 +661,27 @@ check_not_deferred(Oid relation, const AlterTableStmt *statement)
 		tsurugi_deferred_check_none(lfirst_oid(cell), "ALTER TABLE");
 }
 
+/*
+ * As PostgreSQL locks what it is about, before anything is looked at or done: what is left of the statement for PostgreSQL
+ * may ask for less, and whoever got more later on could not do so beside another who waits for that as well.
+ * InvalidOid: what cannot be altered, PostgreSQL refuses in its own words.
+ */
+static Oid
+lock_relation(AlterTableStmt *statement)
+{
+	Oid relation = tsurugi_access_method_lock(statement);
+
+	if (!OidIsValid(relation) || !pg_class_ownercheck(relation, GetUserId()))
+		return InvalidOid;
+	return AlterTableLookupRelation(statement, AlterTableGetLockLevel(statement->cmds));
+}
+
 void
 tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 {
-	Oid relation_id = tsurugi_access_method_lock(written);
+	Oid relation_id = lock_relation(written);
 
-	/* what cannot be altered PostgreSQL refuses in its own words */
-	if (!OidIsValid(relation_id) || !pg_class_ownercheck(relation_id, GetUserId()))
+	if (!OidIsValid(relation_id))
 	{
 		tsurugi_utility_run(utility);
 		return;
