@@ -60,6 +60,7 @@ typedef struct Manner
 {
 	LOCKMODE lock;
 	bool by_command; /* CREATE INDEX */
+	bool takes_none; /* of the indexes that there are: the partition is new */
 	bool takes_any;	 /* also one that is not valid */
 	bool reports;	 /* the partitions that are done */
 	char *comment;	 /* on each, or NULL */
@@ -237,7 +238,7 @@ make_part(Relation above, Relation parent_index, Relation partition, const Manne
 
 	/* expressions of indexes call functions */
 	tsurugi_owner_begin(partition, &caller);
-	same = find_same(parent_index, partition, map, manner);
+	same = manner->takes_none ? NULL : find_same(parent_index, partition, map, manner);
 	without = same == NULL && goes_without(above, parent_index, partition);
 	tsurugi_owner_end(&caller);
 
@@ -360,9 +361,9 @@ tsurugi_partition_keys_make(const tsurugi_utility *utility, Oid relation, const 
 }
 
 void
-tsurugi_partition_index_give(Relation above, Oid index, Relation partition)
+tsurugi_partition_index_give(Relation above, Oid index, Relation partition, bool is_new)
 {
-	const Manner manner = {.lock = AccessExclusiveLock};
+	const Manner manner = {.lock = AccessExclusiveLock, .takes_none = is_new};
 	Relation parent_index = index_open(index, AccessShareLock);
 
 	(void) make_part(above, parent_index, partition, &manner);

@@ -30,10 +30,11 @@ extern void tsurugi_partition_keys_make(const tsurugi_utility *utility, Oid rela
 										const List *keys);
 
 /*
- * A new partition, which is locked exclusively, gets its part of an index of the table above: one that it has and that is
- * the same, or a new one.  The storage follows at the end of the statement.
+ * What becomes a partition, and is locked exclusively, gets its part of an index of the table above: one that it has and that is
+ * the same, or a new one; always a new one if the statement has made it (is_new), whose own keys stand beside those of the
+ * table above.  The storage follows at the end of the statement.
  */
-extern void tsurugi_partition_index_give(Relation above, Oid index, Relation partition);
+extern void tsurugi_partition_index_give(Relation above, Oid index, Relation partition, bool is_new);
 
 /*
  * Makes an index of a partitioned table with all its parts; everything is locked exclusively.  *statement is scribbled on,

@@ -224,7 +224,7 @@ give(const tsurugi_join *join, Oid partition_id)
 	ListCell *cell;
 
 	foreach (cell, join->indexes)
-		tsurugi_partition_index_give(parent, lfirst_oid(cell), partition);
+		tsurugi_partition_index_give(parent, lfirst_oid(cell), partition, join->is_new);
 	tsurugi_altered_follow();
 	if (!join->is_new && join->indexes != NIL)
 		tsurugi_partition_keys_verify(partition, before);

@@ -50,3 +50,11 @@ ALTER TABLE one ATTACH PARTITION one3 FOR VALUES FROM (20) TO (30);
 SELECT conname, conparentid <> 0, conislocal, coninhcount, connoinherit FROM pg_constraint WHERE conname ~ 'one|mine' ORDER BY 1;
 INSERT INTO one VALUES (21);
 DROP TABLE late;
+-- a new partition's own keys stand beside the parts of its parent's
+CREATE TABLE own (k int PRIMARY KEY, v int) PARTITION BY RANGE (k);
+CREATE TABLE own1 PARTITION OF own (PRIMARY KEY (k)) FOR VALUES FROM (0) TO (10);
+CREATE TABLE own2 PARTITION OF own (UNIQUE (k), UNIQUE (v)) FOR VALUES FROM (10) TO (20);
+SELECT indexrelid::regclass, inhparent::regclass FROM pg_index LEFT JOIN pg_inherits ON inhrelid = indexrelid WHERE indrelid = 'own2'::regclass ORDER BY indexrelid::regclass::text;
+INSERT INTO own VALUES (10, 1), (11, 2);
+ALTER TABLE own2 DROP CONSTRAINT own2_k_key;
+INSERT INTO own VALUES (10, 3);
