@@ -181,6 +181,12 @@ changes_nothing(Oid index, const AlterTableCmd *command)
 								  errmsg("cannot change owner of index \"%s\"", get_rel_name(index)),
 								  errhint("Change the ownership of the index's table, instead.")));
 			return true;
+		case AT_AttachPartition: /* for it is no partitioned index */
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("ALTER action ATTACH PARTITION cannot be performed on relation \"%s\"",
+								   get_rel_name(index)),
+							errdetail_relkind_not_supported(RELKIND_INDEX)));
+			return false;
 		default:
 			return false;
 	}

@@ -26,6 +26,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/heap.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
@@ -203,26 +204,6 @@ choose_name(const Definition *definition)
 
 /* --- columns ------------------------------------------------------------------------------ */
 
-static void
-refuse_system_columns(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("index creation on system columns is not supported")));
-}
-
-static void
-check_no_system_columns(Node *expression)
-{
-	Bitmapset *attributes = NULL;
-
-	pull_varattnos(expression, 1, &attributes);
-	for (int attnum = FirstLowInvalidHeapAttributeNumber + 1; attnum < 0; attnum++)
-	{
-		if (bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attributes))
-			refuse_system_columns();
-	}
-}
-
 /* Planning may call functions. */
 static bool
 is_mutable(Relation relation, Node *expression)
@@ -247,9 +228,8 @@ set_attribute(Definition *definition, const char *name, int at, Oid *type_out, i
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
 						definition->statement->isconstraint ? errmsg("column \"%s\" named in key does not exist", name)
 															: errmsg("column \"%s\" does not exist", name)));
-	if (attnum < 0)
-		refuse_system_columns();
-	attribute = TupleDescAttr(RelationGetDescr(definition->relation), attnum - 1);
+	attribute = attnum < 0 ? SystemAttributeDefinition(attnum)
+						   : TupleDescAttr(RelationGetDescr(definition->relation), attnum - 1);
 	definition->info->ii_IndexAttrNumbers[at] = attnum;
 	*type_out = attribute->atttypid;
 	*typmod_out = attribute->atttypmod;
@@ -268,12 +248,9 @@ set_expression(Definition *definition, Node *expression, int at, Oid *type_out, 
 		expression = (Node *) ((CollateExpr *) expression)->arg;
 	if (IsA(expression, Var) && ((Var *) expression)->varattno != InvalidAttrNumber)
 	{
-		if (((Var *) expression)->varattno < 0)
-			refuse_system_columns();
 		definition->info->ii_IndexAttrNumbers[at] = ((Var *) expression)->varattno;
 		return;
 	}
-	check_no_system_columns(expression);
 	if (is_mutable(definition->relation, expression))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 						errmsg("functions in index expression must be marked IMMUTABLE")));
@@ -480,11 +457,29 @@ set_predicate(Definition *definition)
 
 	if (predicate == NULL)
 		return;
-	check_no_system_columns(predicate);
 	if (is_mutable(definition->relation, predicate))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 						errmsg("functions in index predicate must be marked IMMUTABLE")));
 	definition->info->ii_Predicate = make_ands_implicit((Expr *) predicate);
+}
+
+/* Neither as columns, nor in expressions or the condition. */
+static void
+check_no_system_columns(const Definition *definition)
+{
+	const IndexInfo *info = definition->info;
+	Bitmapset *attributes = NULL;
+
+	pull_varattnos((Node *) info->ii_Expressions, 1, &attributes);
+	pull_varattnos((Node *) info->ii_Predicate, 1, &attributes);
+	for (int i = 0; i < info->ii_NumIndexAttrs; i++)
+		attributes = bms_add_member(attributes, info->ii_IndexAttrNumbers[i] - FirstLowInvalidHeapAttributeNumber);
+	for (int attnum = FirstLowInvalidHeapAttributeNumber + 1; attnum < 0; attnum++)
+	{
+		if (bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attributes))
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("index creation on system columns is not supported")));
+	}
 }
 
 Oid
@@ -519,6 +514,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 		index_check_primary_key(relation, definition.info, true, statement);
 		flags |= INDEX_CREATE_IS_PRIMARY;
 	}
+	check_no_system_columns(&definition);
 	if (statement->isconstraint)
 		flags |= INDEX_CREATE_ADD_CONSTRAINT;
 	if (statement->if_not_exists)

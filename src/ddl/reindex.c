@@ -255,9 +255,11 @@ rebuild_index(Oid table, Oid index)
 static void
 reindex_named_index(const tsurugi_utility *utility, const ReindexStmt *written, Oid index)
 {
-	bool concurrent = is_concurrent(utility, written);
 	Oid table = IndexGetRelation(index, false);
+	bool concurrent;
 
+	check_options(utility->text, written->params);
+	concurrent = is_concurrent(utility, written);
 	check_tablespace(written->params, concurrent);
 	if (!tsurugi_index_lock_named(written->relation, index, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
 								  tsurugi_check_owner))
