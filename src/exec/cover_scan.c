@@ -68,11 +68,11 @@ tsurugi_covers_init(tsurugi_scan *scan, const List *sought)
 	int count = scan->shape.covers;
 
 	covers->condition_count = count;
-	covers->values = scan->key_values + scan->key_value_count - scan->shape.nearest - count;
+	covers->values = scan->key_values + scan->key_value_count - tsurugi_shape_near_count(&scan->shape) - count;
 	covers->functions = palloc(Max(count, 1) * sizeof(Oid));
 	for (int i = 0; i < count; i++)
 		covers->functions[i] = get_opcode(list_nth_int(sought, 2 * i + 1));
-	count += scan->shape.nearest;
+	count += tsurugi_shape_near_count(&scan->shape);
 	covers->ranges = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
 	covers->more = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
 	scan->covers = covers;

@@ -31,6 +31,14 @@ typedef enum tsurugi_bound
 	TSURUGI_BOUND_EXCLUSIVE
 } tsurugi_bound;
 
+/* What the nearest rows come first of. */
+typedef enum tsurugi_near
+{
+	TSURUGI_NEAR_NOTHING,
+	TSURUGI_NEAR_COVER, /* the column after those that are fixed, by its covers (nearest.c) */
+	TSURUGI_NEAR_PLACE	/* the same, by its order (outward.c) */
+} tsurugi_near;
+
 /*
  * What a ForeignScan's fdw_private says: list_make5 of lists, in this
  * order.  A cached plan is copied, so it holds nothing but nodes.
@@ -63,7 +71,7 @@ typedef struct tsurugi_shape
 	int low_more;	 /* columns after the bounds' one that the low bound has values of, too: rows were compared */
 	int high_more;
 	int covers;	   /* RANGE: conditions on the column after those that are fixed, of which covers are kept */
-	int nearest;   /* RANGE: of that column of covers the nearest rows come first */
+	int nearest;   /* RANGE: tsurugi_near */
 	int not_null;  /* RANGE: the column after those that are fixed is not to be NULL */
 	int backward;  /* RANGE: descending */
 	int condition; /* a direct modification evaluates a condition */
@@ -83,7 +91,13 @@ extern void tsurugi_shape_from_list(List *list, tsurugi_shape *shape);
 /* How many values it is compared with: the first ones of fdw_exprs. */
 extern int tsurugi_shape_value_count(const tsurugi_shape *shape);
 
-/* How many of them are a bound's. */
+/* How many of them are what is to be near, and a bound's. */
+static inline int
+tsurugi_shape_near_count(const tsurugi_shape *shape)
+{
+	return shape->nearest == TSURUGI_NEAR_NOTHING ? 0 : 1;
+}
+
 static inline int
 tsurugi_shape_low_count(const tsurugi_shape *shape)
 {

@@ -43,8 +43,10 @@
 #include "src/exec/gin_match.h"
 #include "src/value/cover.h"
 #include "src/value/hashed.h"
+#include "src/value/line.h"
 #include "src/value/plane.h"
 #include "src/value/scan_fit.h"
+#include "src/value/served.h"
 
 #define TURNS_OF_COVER 8 /* ranges of covers, most of them without a row */
 
@@ -652,12 +654,33 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 
 /* --- order by a distance ------------------------------------------------------------------ */
 
-/* What a column's distance is from; NULL if an expression is no distance whose order is asked for. */
+/*
+ * What nearest rows of a column, after those that are fixed, there are by an operator.  In whose order an index has its column the
+ * index need not be of a method that promises distances.
+ */
+static tsurugi_near
+near_of(const tsurugi_candidate *candidate, int column, Oid operator, Oid from, const PathKey *pathkey)
+{
+	const tsurugi_key_column *key = &candidate->index->key[column];
+	Oid function = get_opcode(operator);
+
+	if (key->cover)
+		return get_op_opfamily_sortfamily(operator, key->family) == pathkey->pk_opfamily &&
+					   tsurugi_plane_measures(function)
+				   ? TSURUGI_NEAR_COVER
+				   : TSURUGI_NEAR_NOTHING;
+	return key->ordered && (key->part.order & (TG_KEY_DESCENDING | TG_KEY_NULLS_FIRST)) == 0 && key->type == from &&
+				   tsurugi_line_measures(function, from) &&
+				   tsurugi_usual_family(get_func_rettype(function), BTREE_AM_OID) == pathkey->pk_opfamily
+			   ? TSURUGI_NEAR_PLACE
+			   : TSURUGI_NEAR_NOTHING;
+}
+
+/* What a column's distance is from, and how the nearest come; NULL if an expression is no distance whose order is asked for. */
 static Expr *
-match_distance(const tsurugi_candidate *candidate, int column, Expr *expression, const PathKey *pathkey)
+match_distance(const tsurugi_candidate *candidate, int column, Expr *expression, const PathKey *pathkey, int *near_out)
 {
 	const OpExpr *clause = (OpExpr *) expression;
-	Oid family = candidate->index->key[column].family;
 	Oid operator;
 	Node *from;
 
@@ -672,10 +695,10 @@ match_distance(const tsurugi_candidate *candidate, int column, Expr *expression,
 		if (!match_index_to_operand(lsecond(clause->args), column, candidate->info))
 			return NULL;
 	}
-	if (!OidIsValid(operator) || get_op_opfamily_sortfamily(operator, family) != pathkey->pk_opfamily ||
-		!tsurugi_plane_measures(get_opcode(operator)) || contain_var_clause(from) || contain_volatile_functions(from))
+	if (!OidIsValid(operator) || contain_var_clause(from) || contain_volatile_functions(from))
 		return NULL;
-	return (Expr *) from;
+	*near_out = near_of(candidate, column, operator, exprType(from), pathkey);
+	return *near_out == TSURUGI_NEAR_NOTHING ? NULL : (Expr *) from;
 }
 
 static bool
@@ -705,13 +728,13 @@ tsurugi_choose_nearest(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_can
 			rinfos = lappend(rinfos, lfirst(cell));
 	choice = tsurugi_choose(root, baserel, candidate, rinfos);
 	column = choice->shape.fixed_count;
-	if (column == candidate->index->key_count || !candidate->index->key[column].cover || choice->shape.arrays != 0)
+	if (column == candidate->index->key_count || choice->shape.arrays != 0)
 		return NULL;
 	foreach (cell, class->ec_members)
 	{
 		const EquivalenceMember *member = lfirst(cell);
 		Expr *from = bms_equal(member->em_relids, baserel->relids)
-						 ? match_distance(candidate, column, member->em_expr, pathkey)
+						 ? match_distance(candidate, column, member->em_expr, pathkey, &choice->shape.nearest)
 						 : NULL;
 
 		if (from == NULL)
@@ -719,7 +742,6 @@ tsurugi_choose_nearest(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_can
 		choice->values = lappend(choice->values, from);
 		choice->distance = member->em_expr;
 		choice->shape.way = TSURUGI_WAY_RANGE;
-		choice->shape.nearest = true;
 		return choice;
 	}
 	return NULL;

@@ -44,9 +44,9 @@
 #define COST_OF_ROW_BY_KEYS (1.5 * cpu_tuple_cost)	/* of several; and more rows are met than are found */
 #define COST_OF_ROW_BY_SCAN (0.3 * cpu_tuple_cost)
 
-/* Of the nearest rows: what is read before the first one is known, and for each one that is. */
-#define ROWS_OF_NEAREST_FIRST 32
-#define ROWS_OF_NEAREST 12
+/* Of the nearest rows: what is read before the first one is known, and for each one that is; by covers, and by places. */
+#define ROWS_OF_NEAREST_FIRST(near) ((near) == TSURUGI_NEAR_COVER ? 32 : 2)
+#define ROWS_OF_NEAREST(near) ((near) == TSURUGI_NEAR_COVER ? 12 : 1)
 
 /* --- the plan's notes to the executor --------------------------------------------- */
 
@@ -100,7 +100,7 @@ int
 tsurugi_shape_value_count(const tsurugi_shape *shape)
 {
 	return shape->fixed_count - pg_popcount32((uint32) shape->nulls) + tsurugi_shape_low_count(shape) +
-		   tsurugi_shape_high_count(shape) + shape->covers + shape->nearest;
+		   tsurugi_shape_high_count(shape) + shape->covers + tsurugi_shape_near_count(shape);
 }
 
 uint32_t
@@ -309,9 +309,9 @@ add_nearest_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate
 		return;
 	cost_qual_eval_node(&distance, (Node *) choice->distance, root);
 	each = COST_OF_ROW_BY_INDEX + distance.per_tuple;
-	first = ROWS_OF_NEAREST_FIRST * each + (1 + choice->turns) * COST_OF_DESCENT;
+	first = ROWS_OF_NEAREST_FIRST(choice->shape.nearest) * each + (1 + choice->turns) * COST_OF_DESCENT;
 	rest = tsurugi_cost_of_index(root, baserel, candidate, choice) - COST_OF_DESCENT +
-		   tsurugi_rows_by_index(root, baserel, choice) * ROWS_OF_NEAREST * each;
+		   tsurugi_rows_by_index(root, baserel, choice) * ROWS_OF_NEAREST(choice->shape.nearest) * each;
 	add_scan_path(root, baserel, choice, first, rest, list_make1(pathkey), baserel->lateral_relids, baserel->rows);
 }
 

@@ -1,6 +1,6 @@
 /*
  * nearest.c
- *	  Scans of covers that bring the nearest rows first: ORDER BY place <-> point.
+ *	  Scans that bring the nearest rows first: ORDER BY place <-> point, of covers.  (Of what lies on a line, see outward.c.)
  *
  *	      +-----------+
  *	      |  \'--'/   |		the rows whose covers touch a box around the point are read; those that are not farther than the box
@@ -45,6 +45,7 @@
 #include "utils/memutils.h"
 
 #include "src/exec/cover_scan.h"
+#include "src/exec/outward.h"
 #include "src/exec/scan_key.h"
 #include "src/txn/transaction.h"
 #include "src/value/plane.h"
@@ -66,8 +67,10 @@ typedef struct Waiting
 
 struct tsurugi_nearest
 {
+	Oid measure;			  /* the function of the distance, the column's side first */
+	tsurugi_outward *outward; /* of what lies on a line; NULL: in the plane, and then: */
+
 	const tsurugi_key_value *from; /* what is to be near, in the scan */
-	Oid measure;				   /* the function of the distance, the column's side first */
 	ExprState *distance;
 	ExprState *figure; /* of what extends: the column's value; else NULL */
 
@@ -120,19 +123,26 @@ tsurugi_nearest_init(tsurugi_scan *scan, ForeignScan *plan)
 	tsurugi_nearest *nearest = palloc0(sizeof(*nearest));
 	OpExpr *distance = list_nth_node(OpExpr, plan->fdw_exprs, scan->key_value_count);
 	bool commuted = equal(linitial(distance->args), list_nth(plan->fdw_exprs, scan->key_value_count - 1));
+	Expr *column = commuted ? lsecond(distance->args) : linitial(distance->args);
 
-	nearest->from = &scan->key_values[scan->key_value_count - 1];
+	scan->nearest = nearest;
 	nearest->measure = get_opcode(commuted ? get_commutator(distance->opno) : distance->opno);
+	if (scan->shape.nearest == TSURUGI_NEAR_PLACE)
+	{
+		nearest->outward = tsurugi_outward_make(scan, plan, column, nearest->measure);
+		return;
+	}
+	nearest->from = tsurugi_scan_near_value(scan);
 	nearest->distance = ExecInitExpr((Expr *) distance, &scan->node->ss.ps);
 	if (scan->index->key[scan->shape.fixed_count].type != POINTOID)
-		nearest->figure =
-			ExecInitExpr(commuted ? lsecond(distance->args) : linitial(distance->args), &scan->node->ss.ps);
-	scan->nearest = nearest;
+		nearest->figure = ExecInitExpr(column, &scan->node->ss.ps);
 }
 
 void
 tsurugi_nearest_forget(tsurugi_scan *scan)
 {
+	if (scan->nearest->outward != NULL)
+		tsurugi_outward_forget(scan->nearest->outward);
 	scan->nearest->begun = false;
 	scan->nearest->ended = false;
 	scan->nearest->count = scan->nearest->next = 0;
@@ -353,6 +363,8 @@ tsurugi_nearest_next(tsurugi_scan *scan)
 {
 	tsurugi_nearest *nearest = scan->nearest;
 
+	if (nearest->outward != NULL)
+		return tsurugi_outward_next(nearest->outward, scan);
 	if (!nearest->begun)
 		begin(scan);
 	for (;;)

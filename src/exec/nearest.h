@@ -1,16 +1,16 @@
 /*
  * nearest.h
- *	  Scans of covers that bring the nearest rows first.  For scan.c.
+ *	  Scans that bring the nearest rows first.  For scan.c.
  */
 #ifndef TSURUGI_NEAREST_H
 #define TSURUGI_NEAREST_H
 
 #include "src/exec/scan.h"
 
-/* Prepares a scan whose shape says so; its covers and key values are there. */
+/* Prepares a scan whose shape says so; its key values, and its covers, if it has some, are there. */
 extern void tsurugi_nearest_init(tsurugi_scan *scan, ForeignScan *plan);
 
-/* The next row, as a batch of one, in the scan's cells.  False: there is none. */
+/* The next row, as a batch of one, or the last of one, which is the scan's.  False: there is none. */
 extern bool tsurugi_nearest_next(tsurugi_scan *scan);
 
 /* Lets it begin again, from another place perhaps. */

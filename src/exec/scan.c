@@ -7,7 +7,7 @@
  *	scan_read.c								steps from batch to batch
  *	scan_run.c								hands rows up
  *	scan_expect.c, scan_level.c				beside that: what is fetched into the caches; what levels above READ COMMITTED ask
- *	or_scan.c, nearest.c					several scans, or one read again and again, as one
+ *	or_scan.c, nearest.c, outward.c			several scans, or one read again and again, as one
  *
  * One row by key and ranges of an index are read in place, by the backend itself;
  * several, where there are lists of values, one after the other.
@@ -34,7 +34,7 @@ tsurugi_scan_init_index(tsurugi_scan *scan, const List *values, const List *soug
 	tsurugi_scan_key_init(scan, values);
 	if (scan->index->gin != NULL)
 		tsurugi_sought_init(scan, sought);
-	else if (scan->shape.covers > 0 || scan->shape.nearest)
+	else if (scan->shape.covers > 0 || scan->shape.nearest == TSURUGI_NEAR_COVER)
 		tsurugi_covers_init(scan, sought);
 }
 
@@ -55,7 +55,7 @@ tsurugi_scan_make(ForeignScanState *node)
 		tsurugi_arms_init(scan, plan);
 	else if (scan->shape.way != TSURUGI_WAY_TABLE)
 		tsurugi_scan_init_index(scan, plan->fdw_exprs, list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT));
-	if (scan->shape.nearest)
+	if (scan->shape.nearest != TSURUGI_NEAR_NOTHING)
 		tsurugi_nearest_init(scan, plan);
 	return scan;
 }
@@ -82,8 +82,6 @@ tsurugi_scan_restart(tsurugi_scan *scan)
 		tsurugi_sought_forget(scan);
 	if (scan->covers != NULL)
 		tsurugi_covers_forget(scan);
-	if (scan->nearest != NULL)
-		tsurugi_nearest_forget(scan);
 	tsurugi_scan_again(scan);
 }
 
@@ -106,6 +104,8 @@ tsurugi_scan_end(tsurugi_scan *scan)
 	tsurugi_scan_end_job(scan);
 	if (scan->arms != NULL)
 		tsurugi_arms_end(scan);
+	if (scan->nearest != NULL)
+		tsurugi_nearest_forget(scan);
 	tsurugi_scan_end_notes(scan);
 }
 

@@ -90,7 +90,7 @@ typedef struct tsurugi_scan
 	MemoryContext elements;		   /* of the arrays among them; NULL: not computed */
 	tsurugi_sought *sought;		   /* RANGE, of an index USING gin (gin_scan.c); NULL: else */
 	tsurugi_covers *covers;		   /* RANGE, with conditions on covers (cover_scan.c); NULL: else */
-	tsurugi_nearest *nearest;	   /* RANGE of covers, the nearest rows first (nearest.c); NULL: else */
+	tsurugi_nearest *nearest;	   /* RANGE, the nearest rows first (nearest.c); NULL: else */
 	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
 	unsigned char *key_high;
 	size_t key_bytes;		  /* KEY, and RANGE of one row: of all fixed columns; 0: not made yet */

@@ -21,6 +21,7 @@
 
 #include "src/txn/errors.h"
 #include "src/txn/kinds.h"
+#include "src/value/line.h"
 #include "src/value/scan_fit.h"
 
 /* --- setting up ---------------------------------------------------------------------- */
@@ -100,9 +101,9 @@ tsurugi_scan_key_init(tsurugi_scan *scan, const List *values)
 	}
 	init_bound(scan, values, &i, tsurugi_shape_low_count(shape));
 	init_bound(scan, values, &i, tsurugi_shape_high_count(shape));
-	/* A value a condition, of which there may be more than columns; what they are of, gin_scan.c and cover_scan.c know. */
+	/* What is to be near; or a value a condition, of which there may be more than columns: what they are of, gin_scan.c and cover_scan.c know. */
 	for (; i < scan->key_value_count; i++)
-		init_value(scan, i, 0, false, list_nth(values, i));
+		init_value(scan, i, shape->nearest == TSURUGI_NEAR_PLACE ? fixed_count : 0, false, list_nth(values, i));
 }
 
 /* --- values ------------------------------------------------------------------------------ */
@@ -443,11 +444,11 @@ static bool
 make_low(tsurugi_scan *scan, tsurugi_range_end *low)
 {
 	int count = tsurugi_shape_low_count(&scan->shape);
-	int high_count = tsurugi_shape_high_count(&scan->shape);
+	int behind = tsurugi_shape_high_count(&scan->shape) + tsurugi_shape_near_count(&scan->shape);
 	tsurugi_fit where = FIT_BELOW;
 
 	if (count > 0)
-		where = append_bound(scan, scan->key_value_count - high_count - count, count, TG_KEY_BELOW, low);
+		where = append_bound(scan, scan->key_value_count - behind - count, count, TG_KEY_BELOW, low);
 	if (where == FIT_BELOW)
 		end_at_nulls(&scan->index->key[scan->shape.fixed_count], low);
 	else
@@ -463,7 +464,8 @@ make_high(tsurugi_scan *scan, tsurugi_range_end *high)
 	tsurugi_fit where = FIT_ABOVE;
 
 	if (count > 0)
-		where = append_bound(scan, scan->key_value_count - count, count, TG_KEY_ABOVE, high);
+		where = append_bound(scan, scan->key_value_count - tsurugi_shape_near_count(&scan->shape) - count, count,
+							 TG_KEY_ABOVE, high);
 	if (where == FIT_ABOVE)
 		end_at_nulls(&scan->index->key[scan->shape.fixed_count], high);
 	else
@@ -471,24 +473,72 @@ make_high(tsurugi_scan *scan, tsurugi_range_end *high)
 	return where != FIT_NOWHERE && where != FIT_BELOW;
 }
 
+/* Whether one of two ends of a range, the same one, leaves out more. */
 static bool
-make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+is_tighter(const tsurugi_range_end *end, const tsurugi_range_end *other, bool high)
+{
+	int order = memcmp(end->key, other->key, Min(end->bytes, other->bytes));
+
+	if (order != 0)
+		return (order < 0) == high;
+	/* all that begin like the shorter one are beyond the end, or it is the longer one that leaves out some */
+	if (end->bytes != other->bytes)
+		return end->bytes < other->bytes ? !end->inclusive : other->inclusive;
+	return !end->inclusive;
+}
+
+/* The side of a place among the column's values, behind the fixed ones' bytes: above it, it belonging to that, or, backward, below. */
+static bool
+cut_at_place(tsurugi_scan *scan, size_t fixed_bytes, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	const tsurugi_key_value *value = tsurugi_scan_near_value(scan);
+	tsurugi_range_end *end = scan->shape.backward ? last : first;
+	unsigned char key[TG_KEY_BYTES_MAX + 1];
+	tsurugi_range_end place = {.key = key, .bytes = fixed_bytes};
+	tsurugi_line_place where;
+	bool null;
+	Datum datum = tsurugi_scan_value_of(scan, value, &null);
+
+	if (null)
+		return !scan->shape.backward;
+	memcpy(key, scan->key, fixed_bytes);
+	(void) append_datum(scan, value, datum, TG_KEY_BELOW, key,
+						&place.bytes); /* there is a place for all of these types */
+	where = tsurugi_line_place_of(value->type, datum);
+	place.inclusive = tsurugi_line_place_is_low(value->type, &where) == (bool) scan->shape.backward;
+	if (!is_tighter(&place, end, scan->shape.backward))
+		return true;
+	memcpy(end->key, key, place.bytes);
+	end->bytes = place.bytes;
+	end->inclusive = place.inclusive;
+	return true;
+}
+
+/* What bounds the column after the fixed ones; the ends have these. */
+static bool
+bound_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
 {
 	const tsurugi_shape *shape = &scan->shape;
 	bool descending;
 
-	*first = (tsurugi_range_end){.key = scan->key, .inclusive = true};
-	*last = (tsurugi_range_end){.key = scan->key_high, .inclusive = true};
-	if (scan->key_bytes > 0)
-		first->bytes = scan->key_bytes;
-	else if (!make_fixed(scan, &first->bytes))
-		return false;
-	last->bytes = first->bytes;
-	memcpy(scan->key_high, scan->key, first->bytes);
 	if (shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE && !shape->not_null)
 		return true;
 	descending = (scan->index->key[shape->fixed_count].part.order & TG_KEY_DESCENDING) != 0;
 	return make_low(scan, descending ? last : first) && make_high(scan, descending ? first : last);
+}
+
+static bool
+make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+{
+	size_t fixed_bytes = scan->key_bytes;
+
+	if (fixed_bytes == 0 && !make_fixed(scan, &fixed_bytes))
+		return false;
+	*first = (tsurugi_range_end){.key = scan->key, .bytes = fixed_bytes, .inclusive = true};
+	*last = (tsurugi_range_end){.key = scan->key_high, .bytes = fixed_bytes, .inclusive = true};
+	memcpy(scan->key_high, scan->key, fixed_bytes);
+	return bound_range(scan, first, last) &&
+		   (scan->shape.nearest != TSURUGI_NEAR_PLACE || cut_at_place(scan, fixed_bytes, first, last));
 }
 
 bool

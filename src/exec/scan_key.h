@@ -10,6 +10,13 @@
 /* A value, computed in the current memory context. */
 extern Datum tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null);
 
+/* The value that rows are to be near to: the last one. */
+static inline const tsurugi_key_value *
+tsurugi_scan_near_value(const tsurugi_scan *scan)
+{
+	return &scan->key_values[scan->key_value_count - 1];
+}
+
 /* Fills in the index and the values of a scan by KEY or RANGE, whose shape is known; the list begins with what they are compared with. */
 extern void tsurugi_scan_key_init(tsurugi_scan *scan, const List *values);
 
@@ -19,7 +26,7 @@ extern void tsurugi_scan_key_init(tsurugi_scan *scan, const List *values);
  */
 extern bool tsurugi_scan_make_key(tsurugi_scan *scan);
 
-/* RANGE: makes the range of the current turn, in the order of the index.  False if it is empty. */
+/* RANGE: makes the range of the current turn, in the order of the index; of what is near to a place, the side of it that the direction says.  False if it is empty. */
 extern bool tsurugi_scan_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last);
 
 /* Goes on to the next combination of arrays' elements.  False: all have had their turn. */

@@ -589,6 +589,8 @@ sub ordered_query
 	}
 	my $place = find($scope, pick('point', 'box'));
 	@by = ("$place->{of}.$place->{name} <-> " . constant('point'), 'q.id') if $place && chance(0.4);
+	my $number = find($scope, pick('int', 'int', 'date', 'float'));
+	@by = ("$number->{of}.$number->{name} <-> " . value($number->{class}), 'q.id') if $number && chance(0.15);
 	my $where = chance(0.8) ? ' WHERE ' . join(' AND ', map { condition($scope, $lock ? 0 : pick(0, 0, 0, 1)) } 1 .. pick(1, 1, 2)) : '';
 
 	return { sql => 'SELECT ' . join(', ', 'q.id', @some, pick('q.*', 'q::text', $table->{kind} eq 'view' ? () : 'q.tableoid::regclass', 'q.id')) . " FROM $table->{name} q$where ORDER BY " . join(', ', @by) .

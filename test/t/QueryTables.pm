@@ -46,9 +46,10 @@ my %others = (a => 'int[]', r => 'int4range', n => 'int4multirange', j => 'jsonb
 
 # How an index of another method than btree is made on a column of a class.
 my %methods = (
-	'int' => [ 'hash (#)', 'brin (#)', 'brin (# int%_bloom_ops)', 'brin (# int%_minmax_multi_ops)' ],
+	'int' => [ 'hash (#)', 'brin (#)', 'brin (# int%_bloom_ops)', 'brin (# int%_minmax_multi_ops)', 'gist (#)' ],
+	'float' => [ 'hash (#)', 'brin (#)', 'gist (#)' ],
 	'text' => [ 'hash (#)', 'brin (#)', 'spgist (#)', 'btree (# text_pattern_ops)', 'btree (# COLLATE "C")', 'btree (lower(#))', 'btree (lower(#) COLLATE "C" DESC)' ],
-	'date' => [ 'hash (#)', 'brin (#)' ],
+	'date' => [ 'hash (#)', 'brin (#)', 'gist (#)' ],
 	'array' => [ 'gin (#)', 'gin (#)', 'hash (#)', 'btree (#)', 'btree (cardinality(#))' ],
 	'range' => [ 'gist (#)', 'spgist (#)', 'brin (#)', 'btree (#)', 'hash (#)', 'btree (lower(#), upper(#) DESC)' ],
 	'multirange' => [ 'gist (#)', 'btree (#)' ],
