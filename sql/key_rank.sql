@@ -124,6 +124,24 @@ CREATE FOREIGN TABLE incomparable (k has_json PRIMARY KEY) SERVER key_rank;
 INSERT INTO incomparable VALUES ('(1,{})');
 INSERT INTO incomparable VALUES ('(2,{})');
 INSERT INTO incomparable VALUES ('(1,{})');
+-- what is below a path is a range
+CREATE FOREIGN TABLE tree (id int PRIMARY KEY, n int, path ltree) SERVER key_rank;
+CREATE INDEX tree_gist ON tree USING gist (path);
+CREATE INDEX tree_n ON tree (n, path DESC);
+INSERT INTO tree SELECT i, i % 5, ('Top.L' || i % 30 || '.x' || i)::ltree FROM generate_series(1, 900) i;
+ANALYZE tree;
+EXPLAIN (COSTS OFF) SELECT id FROM tree WHERE path <@ 'Top.L2';
+EXPLAIN (COSTS OFF) SELECT path FROM tree WHERE 'Top.L2' @> path AND n = 2 ORDER BY path;
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM tree a JOIN tree b ON b.path <@ a.path WHERE a.id = 7;
+EXPLAIN (COSTS OFF) DELETE FROM tree WHERE path <@ 'Top.L2';
+EXPLAIN (COSTS OFF) SELECT id FROM tree WHERE path @> 'Top.L2';
+SELECT count(*) FROM tree WHERE path <@ 'Top.L2';
+SELECT path FROM tree WHERE 'Top.L2' @> path AND n = 2 ORDER BY path LIMIT 3;
+BEGIN;
+DELETE FROM tree WHERE path <@ 'Top.L2';
+SELECT count(*), count(*) FILTER (WHERE path <@ 'Top.L20') FROM tree;
+ROLLBACK;
+DROP FOREIGN TABLE tree;
 -- a value that was looked for gets no rank, nor where somebody notes that it was
 CREATE FOREIGN TABLE sought (k ltree PRIMARY KEY) SERVER key_rank;
 INSERT INTO sought VALUES ('b');

@@ -28,7 +28,8 @@ typedef enum tsurugi_bound
 {
 	TSURUGI_BOUND_NONE,
 	TSURUGI_BOUND_INCLUSIVE,
-	TSURUGI_BOUND_EXCLUSIVE
+	TSURUGI_BOUND_EXCLUSIVE,
+	TSURUGI_BOUND_PATH /* high: what is below the path that is the low one, too (path.h) */
 } tsurugi_bound;
 
 /* What the nearest rows come first of. */

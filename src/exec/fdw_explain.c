@@ -175,6 +175,21 @@ add_bound(Shown *shown, int column, int count, StrategyNumber strategy)
 					 values.data);
 }
 
+static void
+add_bounds(Shown *shown, const tsurugi_shape *shape)
+{
+	if (shape->high == TSURUGI_BOUND_PATH)
+	{
+		add_condition(shown, shape->fixed_count, psprintf("<@ %s", next_value(shown)));
+		shown->value++;
+		return;
+	}
+	add_bound(shown, shape->fixed_count, tsurugi_shape_low_count(shape),
+			  shape->low == TSURUGI_BOUND_INCLUSIVE ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber);
+	add_bound(shown, shape->fixed_count, tsurugi_shape_high_count(shape),
+			  shape->high == TSURUGI_BOUND_INCLUSIVE ? BTLessEqualStrategyNumber : BTLessStrategyNumber);
+}
+
 static const tsurugi_index *
 find_index(Relation relation, Oid index)
 {
@@ -222,10 +237,7 @@ show_index_condition(ForeignScanState *node, const Asked *asked, ExplainState *e
 		else
 			add_comparison(&shown, i, BTEqualStrategyNumber, (shape->arrays >> i & 1) != 0 ? "ANY (%s)" : "%s");
 	}
-	add_bound(&shown, shape->fixed_count, tsurugi_shape_low_count(shape),
-			  shape->low == TSURUGI_BOUND_INCLUSIVE ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber);
-	add_bound(&shown, shape->fixed_count, tsurugi_shape_high_count(shape),
-			  shape->high == TSURUGI_BOUND_INCLUSIVE ? BTLessEqualStrategyNumber : BTLessStrategyNumber);
+	add_bounds(&shown, shape);
 	if (shape->not_null)
 		add_condition(&shown, shape->fixed_count, "IS NOT NULL");
 	add_sought(&shown);

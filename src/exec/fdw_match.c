@@ -44,6 +44,7 @@
 #include "src/value/cover.h"
 #include "src/value/hashed.h"
 #include "src/value/line.h"
+#include "src/value/path.h"
 #include "src/value/plane.h"
 #include "src/value/scan_fit.h"
 #include "src/value/served.h"
@@ -57,6 +58,7 @@ typedef enum ConditionKind
 {
 	CONDITION_VALUE, /* column operator value */
 	CONDITION_COVER, /* the same, of a column of covers */
+	CONDITION_PATH,	 /* column is value, or below it */
 	CONDITION_ARRAY, /* column = ANY (value) */
 	CONDITION_NULL,
 	CONDITION_NOT_NULL,
@@ -72,7 +74,7 @@ typedef struct Condition
 	ConditionKind kind;
 	StrategyNumber strategy; /* of VALUE and ROW */
 	Oid operator;			 /* of COVER */
-	Expr *value;			 /* of VALUE, COVER and ARRAY */
+	Expr *value;			 /* of VALUE, COVER, PATH and ARRAY */
 	List *values;			 /* of ROW */
 	Expr *implied;			 /* what the index answers, if the condition says more than that; else NULL */
 } Condition;
@@ -138,6 +140,14 @@ match_cover(const tsurugi_key_column *key, Oid operator, Condition * condition)
 	return OidIsValid(operator) && op_in_opfamily(operator, key->family) && tsurugi_cover_answers(get_opcode(operator));
 }
 
+/* Whether what is below a path is a range of the column. */
+static bool
+match_path(const tsurugi_key_column *key, Oid operator, const Condition * condition)
+{
+	return key->ordered && OidIsValid(operator) && key->type == exprType((Node *) condition->value) &&
+		   tsurugi_path_is_below(get_opcode(operator));
+}
+
 static bool
 match_comparison(const tsurugi_candidate *candidate, const OpExpr *clause, Condition *condition)
 {
@@ -158,6 +168,11 @@ match_comparison(const tsurugi_candidate *candidate, const OpExpr *clause, Condi
 		return false;
 	if (candidate->index->key[condition->column].cover)
 		return match_cover(&candidate->index->key[condition->column], operator, condition);
+	if (match_path(&candidate->index->key[condition->column], operator, condition))
+	{
+		condition->kind = CONDITION_PATH;
+		return true;
+	}
 	return match_operator(&candidate->index->key[condition->column], operator, exprType((Node *) condition->value),
 						  clause->inputcollid, &condition->strategy);
 }
@@ -551,7 +566,16 @@ bound_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *c
 		find(conditions, column, CONDITION_VALUE, BTGreaterStrategyNumber, BTGreaterEqualStrategyNumber);
 	const Condition *high = find(conditions, column, CONDITION_VALUE, BTLessStrategyNumber, BTLessEqualStrategyNumber);
 	const Condition *not_null = find(conditions, column, CONDITION_NOT_NULL, 0, 0);
+	const Condition *path = find(conditions, column, CONDITION_PATH, 0, 0);
 
+	if (path != NULL)
+	{
+		take(candidate, choice, path);
+		choice->values = lappend(choice->values, path->value);
+		shape->low = TSURUGI_BOUND_INCLUSIVE;
+		shape->high = TSURUGI_BOUND_PATH;
+		return;
+	}
 	if (low == NULL)
 		low = find(conditions, column, CONDITION_ROW, BTGreaterEqualStrategyNumber, BTGreaterEqualStrategyNumber);
 	if (high == NULL)

@@ -22,6 +22,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/kinds.h"
 #include "src/value/line.h"
+#include "src/value/path.h"
 #include "src/value/scan_fit.h"
 
 /* --- setting up ---------------------------------------------------------------------- */
@@ -169,6 +170,19 @@ append_value(tsurugi_scan *scan, int i, tg_key_side side, unsigned char *key, si
 	Datum datum = tsurugi_scan_value_of(scan, &scan->key_values[i], &null);
 
 	return null ? FIT_NOWHERE : append_datum(scan, &scan->key_values[i], datum, side, key, bytes);
+}
+
+/* Of the i-th, a path: what ends all that is below it. */
+static tsurugi_fit
+append_path_end(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
+{
+	bool null;
+	Datum datum = tsurugi_scan_value_of(scan, &scan->key_values[i], &null);
+
+	if (null)
+		return FIT_NOWHERE;
+	return tsurugi_path_end(datum, &datum) ? append_datum(scan, &scan->key_values[i], datum, TG_KEY_ABOVE, key, bytes)
+										   : FIT_ABOVE;
 }
 
 /* Without a bound, or with one beyond all values: where the NULLs begin. */
@@ -461,11 +475,13 @@ static bool
 make_high(tsurugi_scan *scan, tsurugi_range_end *high)
 {
 	int count = tsurugi_shape_high_count(&scan->shape);
+	int at = scan->key_value_count - tsurugi_shape_near_count(&scan->shape) - count;
 	tsurugi_fit where = FIT_ABOVE;
 
-	if (count > 0)
-		where = append_bound(scan, scan->key_value_count - tsurugi_shape_near_count(&scan->shape) - count, count,
-							 TG_KEY_ABOVE, high);
+	if (scan->shape.high == TSURUGI_BOUND_PATH)
+		where = append_path_end(scan, at, high->key, &high->bytes);
+	else if (count > 0)
+		where = append_bound(scan, at, count, TG_KEY_ABOVE, high);
 	if (where == FIT_ABOVE)
 		end_at_nulls(&scan->index->key[scan->shape.fixed_count], high);
 	else
