@@ -10,46 +10,58 @@
 
 #include "src/exec/arbiter.h"
 
-#include "catalog/partition.h"
 #include "commands/trigger.h"
 #include "utils/lsyscache.h"
-#include "utils/relcache.h"
+#include "utils/rel.h"
 
 #include "src/base/session.h"
+#include "src/txn/transaction.h"
 
-/* As ExecCheckIndexConstraints has it. */
-void
-tsurugi_check_arbiters(Relation relation, const List *arbiters)
+/* The first arbiter that is DEFERRABLE, or NULL; *before_out are the indexes that PostgreSQL asks before. */
+static const tsurugi_index *
+first_deferrable(const tsurugi_relation *described, const List *arbiters, List **before_out)
 {
-	const tsurugi_relation *described = tsurugi_relation_get(relation);
-
+	*before_out = NIL;
 	for (int i = 0; i < described->index_count; i++)
 	{
 		const tsurugi_index *index = &described->indexes[i];
 
-		if (index->deferrable && (arbiters == NIL || list_member_oid(arbiters, index->oid)))
-			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-							errmsg("ON CONFLICT does not support deferrable unique constraints/exclusion constraints "
-								   "as arbiters"),
-							errtableconstraint(relation, get_rel_name(index->oid))));
+		if (arbiters != NIL && !list_member_oid(arbiters, index->oid))
+			continue;
+		if (index->deferrable)
+			return index;
+		*before_out = lappend_oid(*before_out, index->oid);
 	}
+	return NULL;
 }
 
-void
-tsurugi_check_routed_arbiters(Relation relation, const List *above)
+tg_status
+tsurugi_ask_before_deferrable(Relation relation, const tsurugi_row *row, const void *key, size_t key_bytes,
+							  tsurugi_exclusions *exclusions, TupleTableSlot *slot, const List *arbiters,
+							  tg_wait *holder)
 {
-	List *arbiters = NIL;
-	ListCell *cell;
+	tg_table *table = row->described->table;
+	List *before;
+	const tsurugi_index *index = first_deferrable(row->described, arbiters, &before);
+	tg_status status = TG_OK;
+	tg_writer writer;
 
-	foreach (cell, RelationGetIndexList(relation))
-	{
-		List *ancestors = get_rel_relispartition(lfirst_oid(cell)) ? get_partition_ancestors(lfirst_oid(cell)) : NIL;
-
-		if (list_length(list_difference_oid(ancestors, above)) < list_length(ancestors))
-			arbiters = lappend_oid(arbiters, lfirst_oid(cell));
-	}
-	if (arbiters != NIL || above == NIL)
-		tsurugi_check_arbiters(relation, arbiters);
+	if (index == NULL)
+		return TG_OK;
+	tsurugi_writer(NULL, TG_DATA, &writer);
+	writer.hidden = tsurugi_row_hidden(row);
+	if (before != NIL)
+		status = tg_txn_probe(&writer, table, key, key_bytes, NULL, row->values, row->nulls, holder);
+	if (status == TG_EXISTS && !list_member_oid(before, tsurugi_index_oid(row->described, holder->index)))
+		status = TG_OK;
+	if (status == TG_OK && before != NIL && exclusions != NULL)
+		status = tsurugi_exclusions_probe(exclusions, slot, TG_ROW_MAX, before, holder);
+	if (status == TG_OK)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("ON CONFLICT does not support deferrable unique constraints/exclusion constraints "
+							   "as arbiters"),
+						errtableconstraint(relation, get_rel_name(index->oid))));
+	return status;
 }
 
 tg_status

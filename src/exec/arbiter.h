@@ -7,13 +7,17 @@
 
 #include "nodes/pg_list.h"
 
+#include "src/constraint/exclusion.h"
 #include "src/table/row.h"
 
-/* Raises 55000 if one of the arbiters (their OIDs; NIL: all unique indexes) is DEFERRABLE. */
-extern void tsurugi_check_arbiters(Relation relation, const List *arbiters);
-
-/* The same for a partition that rows are routed to: the arbiters are the indexes above its own; NIL for all. */
-extern void tsurugi_check_routed_arbiters(Relation relation, const List *above);
+/*
+ * Before a row is inserted into a table that has an index that is DEFERRABLE, as ExecCheckIndexConstraints asks the arbiters
+ * (their OIDs; NIL: all) one after the other.  TG_OK: none of them is DEFERRABLE.  TG_EXISTS, TG_BUSY: one before the first
+ * that is has the row, or may have it, and *holder says which.  Raises 55000 if none of those before it has the row.
+ */
+extern tg_status tsurugi_ask_before_deferrable(Relation relation, const tsurugi_row *row, const void *key,
+											   size_t key_bytes, tsurugi_exclusions *exclusions, TupleTableSlot *slot,
+											   const List *arbiters, tg_wait *holder);
 
 /*
  * A row has been refused because of a key that *holder names.  Whether that is

@@ -27,6 +27,7 @@ typedef struct tsurugi_change
 	bool copies;		   /* making a row to be stored may need memory */
 	bool checks_partition; /* inserts: the executor has not done it */
 	bool receives;		   /* rows that foreign keys may refer to, from ordinary partitions */
+	bool asks_in_turn;	   /* ON CONFLICT, and there is an index that is DEFERRABLE */
 	bool has_old;		   /* old is wanted */
 	bool old_is_own;	   /* the transaction itself has written it */
 	bool has_snapshot;

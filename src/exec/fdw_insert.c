@@ -168,7 +168,11 @@ insert_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTa
 	tg_writer writer;
 
 	*is_conflict_out = false;
-	if (tg_unlikely(probes || (modify->exclusions != NULL && tg_failpoint_refuses("skip_w8"))))
+	if (tg_unlikely(modify->asks_in_turn))
+		status = tsurugi_ask_before_deferrable(modify->relation, &modify->row, key, key_bytes, modify->exclusions, slot,
+											   arbiters, wait_out);
+	if (tg_likely(status == TG_OK) &&
+		tg_unlikely(probes || (modify->exclusions != NULL && tg_failpoint_refuses("skip_w8"))))
 	{
 		status = tsurugi_exclusions_probe(modify->exclusions, slot, TG_ROW_MAX, arbiters, wait_out);
 		tg_failpoint("exclusion_between");

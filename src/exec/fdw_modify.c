@@ -101,6 +101,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->checks_partition = modify->receives = false;
 	modify->has_snapshot = modify->old_is_own = false;
 	modify->silenced = NULL;
+	modify->asks_in_turn = false;
 	modify->exclusions = NULL;
 	modify->stored = NULL;
 	modify->fires = false;
@@ -114,6 +115,8 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 		modify->row.hidden = tsurugi_hidden_prepare(described, described->table, mtstate->ps.state);
 		modify->exclusions = tsurugi_exclusions_prepare(rinfo->ri_RelationDesc, described);
 	}
+	for (int i = 0; modify->on_conflict != ONCONFLICT_NONE && i < described->index_count; i++)
+		modify->asks_in_turn |= described->indexes[i].deferrable;
 	modify->has_old = mtstate->operation != CMD_INSERT || modify->on_conflict == ONCONFLICT_UPDATE;
 	if (modify->has_old)
 		tsurugi_row_init(&modify->old, described);
@@ -176,8 +179,6 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 	rinfo->ri_FdwState = modify;
 	if (mtstate->operation != CMD_DELETE)
 		prepare_inserts(modify, rinfo);
-	if (modify->on_conflict != ONCONFLICT_NONE)
-		tsurugi_check_arbiters(rinfo->ri_RelationDesc, ((ModifyTable *) mtstate->ps.plan)->arbiterIndexes);
 	if (mtstate->operation == CMD_INSERT)
 	{
 		if (modify->stored == NULL)
@@ -200,12 +201,8 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 void
 tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
-	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan; /* NULL: COPY */
-
 	if (rinfo->ri_FdwState == NULL)
 		rinfo->ri_FdwState = make_state(mtstate, rinfo);
-	if (((tsurugi_change *) rinfo->ri_FdwState)->on_conflict != ONCONFLICT_NONE)
-		tsurugi_check_routed_arbiters(rinfo->ri_RelationDesc, plan->arbiterIndexes);
 	prepare_inserts(rinfo->ri_FdwState, rinfo);
 }
 
