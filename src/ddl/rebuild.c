@@ -37,6 +37,7 @@
 typedef struct Rebuild
 {
 	Oid table;
+	Bitmapset *columns;	 /* that it is about, as pull_varattnos has them */
 	char *definition;	 /* the statement that makes it */
 	char *comment;		 /* on it, or NULL */
 	char *of_constraint; /* the same on its constraint */
@@ -44,27 +45,38 @@ typedef struct Rebuild
 	bool identity;		 /* it was the replica identity */
 } Rebuild;
 
-static bool
-depends_on(Relation index, AttrNumber attnum)
+static Bitmapset *
+columns_of(Relation index)
 {
-	Bitmapset *attributes = NULL;
+	Bitmapset *columns = NULL;
 
 	for (int i = 0; i < index->rd_index->indnatts; i++)
+		columns = bms_add_member(columns, index->rd_index->indkey.values[i] - FirstLowInvalidHeapAttributeNumber);
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &columns);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
+	return columns;
+}
+
+/* The statement has dropped a column that the index was about, and so the index, too. */
+static bool
+is_gone(const Rebuild *rebuild, TupleDesc columns)
+{
+	for (int i = 0; i < columns->natts; i++)
 	{
-		if (index->rd_index->indkey.values[i] == attnum)
+		if (TupleDescAttr(columns, i)->attisdropped &&
+			bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, rebuild->columns))
 			return true;
 	}
-	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &attributes);
-	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &attributes);
-	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attributes);
+	return false;
 }
 
 static Rebuild *
-make_rebuild(Oid table, Oid index, Oid constraint)
+make_rebuild(Oid table, Oid index, Oid constraint, Bitmapset *columns)
 {
 	Rebuild *rebuild = palloc0(sizeof(*rebuild));
 
 	rebuild->table = table;
+	rebuild->columns = columns;
 	rebuild->definition =
 		OidIsValid(constraint) ? pg_get_constraintdef_command(constraint) : pg_get_indexdef_string(index);
 	rebuild->comment = GetComment(index, RelationRelationId, 0);
@@ -90,14 +102,16 @@ tsurugi_rebuild_drop(Oid table, const char *column, List *rebuilds)
 	foreach (cell, indexes)
 	{
 		Relation index = index_open(lfirst_oid(cell), AccessExclusiveLock);
-		bool concerned = !index->rd_rel->relispartition && depends_on(index, attnum);
+		Bitmapset *columns = columns_of(index);
+		bool concerned =
+			!index->rd_rel->relispartition && bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, columns);
 		Oid constraint = get_index_constraint(lfirst_oid(cell));
 		ObjectAddress object;
 
 		index_close(index, NoLock);
 		if (!concerned)
 			continue;
-		rebuilds = lappend(rebuilds, make_rebuild(table, lfirst_oid(cell), constraint));
+		rebuilds = lappend(rebuilds, make_rebuild(table, lfirst_oid(cell), constraint, columns));
 		if (OidIsValid(constraint))
 			ObjectAddressSet(object, ConstraintRelationId, constraint);
 		else
@@ -133,9 +147,15 @@ tsurugi_rebuild_make(const List *rebuilds)
 	{
 		const Rebuild *rebuild = lfirst(cell);
 		Relation relation = table_open(rebuild->table, AccessExclusiveLock);
-		IndexStmt *statement = parse_definition(rebuild->definition);
+		IndexStmt *statement;
 		Oid index;
 
+		if (is_gone(rebuild, RelationGetDescr(relation)))
+		{
+			table_close(relation, NoLock);
+			continue;
+		}
+		statement = parse_definition(rebuild->definition);
 		statement->idxcomment = rebuild->comment;
 		if (relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 			index = tsurugi_partition_index_make(relation, statement, rebuild->definition);

@@ -146,3 +146,20 @@ CREATE TABLE insecure (a int);
 ALTER TABLE insecure DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE insecure DISABLE ROW LEVEL SECURITY, ADD b int DEFAULT 1;
 SELECT * FROM insecure;
+-- another type, for a column of indexes on others that go with the same statement
+CREATE TABLE both_ways (id int, m int, c text, d int, UNIQUE (m, c), PRIMARY KEY (m, id), UNIQUE (m, d));
+CREATE INDEX both_a ON both_ways (c, m);
+CREATE INDEX both_b ON both_ways (m) WHERE c > 'a';
+CREATE INDEX both_c ON both_ways ((m + length(c)));
+CREATE INDEX both_d ON both_ways (d, m);
+CREATE TABLE both_heir (c text, CONSTRAINT heir UNIQUE (m, c)) INHERITS (both_ways);
+INSERT INTO both_ways VALUES (1, 1, 'b', 1);
+INSERT INTO both_heir VALUES (1, 1, 'b', 1);
+ALTER TABLE both_ways ALTER m TYPE bigint, DROP COLUMN c, ALTER d TYPE text;
+SELECT indrelid::regclass, indexrelid::regclass, pg_get_indexdef(indexrelid) ~ 'm, c' FROM pg_index
+	WHERE indrelid IN ('both_ways'::regclass, 'both_heir'::regclass) ORDER BY 1, 2;
+INSERT INTO both_ways VALUES (2, 1, '1');
+INSERT INTO both_heir VALUES (2, 1, '1', 'b');
+INSERT INTO both_ways VALUES (3, 2000000000000, 'x') RETURNING *;
+SELECT tableoid::regclass, * FROM both_ways ORDER BY 1, 2;
+DROP TABLE both_ways CASCADE;
