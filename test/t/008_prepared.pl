@@ -161,7 +161,8 @@ $wire->parse('range', 'SELECT id FROM many WHERE id > $1 ORDER BY id')->sync;
 is($wire->bind('', 'range', 0, 199998)->execute('', 0)->sync, '313939393939 323030303030 SELECT 2', 'a range') for 1 .. 3;
 $wire->parse('', 'SET statement_timeout = 2')->bind('', '', 0)->execute('', 0)->sync;
 like($wire->bind('', 'range', 0, 0)->execute('', 0)->sync, qr/ERROR 57014$/, 'a timeout') for 1 .. 3;
-$wire->parse('', 'RESET statement_timeout')->bind('', '', 0)->execute('', 0)->sync;
+# which on a busy machine may take too long itself
+1 while $wire->parse('', 'RESET statement_timeout')->bind('', '', 0)->execute('', 0)->sync =~ /ERROR 57014/;
 is($wire->parse('', $running)->bind('', '', 0)->execute('', 0)->sync, '30 SELECT 1', 'ends the execution');
 like($wire->bind('', 'range', 0, 0)->execute('', 0)->sync, qr/323030303030 SELECT 200000$/, 'and the next one finds all') for 1 .. 3;
 $node->safe_psql('postgres', 'DROP FOREIGN TABLE many');

@@ -47,7 +47,7 @@ is($code, 0, 'several times the limit comes and goes') or diag $stderr;
 
 # What is left to the last sweep goes when the next one finds it.
 my $bytes;
-for (1 .. 100)
+for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 {
 	$bytes = index_bytes();
 	last if $bytes < 8 << 20;
