@@ -286,3 +286,34 @@ tg_catalog_next(uint64_t *position)
 	tg_latch_release(&shared->latch);
 	return table;
 }
+
+bool
+tg_catalog_changed_next(uint64_t *position, double base, double share, uint32_t *database_out, uint32_t *relation_out)
+{
+	bool found = false;
+
+	tg_latch_acquire(&shared->latch);
+	while (*position < shared->place_used && !found)
+	{
+		const place *entry = &shared->places[(*position)++];
+
+		found = entry->table != NULL && (double) tg_table_changes(entry->table) >
+											base + share * (double) tg_load_relaxed(&entry->table->row_count);
+		*database_out = entry->database;
+		*relation_out = entry->relation;
+	}
+	tg_latch_release(&shared->latch);
+	return found;
+}
+
+void
+tg_catalog_not_analyzed(uint32_t database, uint32_t relation)
+{
+	uint32_t index;
+
+	tg_latch_acquire(&shared->latch);
+	index = *find_link(database, relation);
+	if (index != NOBODY)
+		tg_store_relaxed(&shared->places[index].table->analyzed_rows, INT64_MIN / 2);
+	tg_latch_release(&shared->latch);
+}

@@ -50,4 +50,14 @@ extern tg_table *tg_catalog_take_any(tg_session *session, uint32_t database);
  */
 extern tg_table *tg_catalog_next(uint64_t *position);
 
+/*
+ * The tables whose rows have changed much since the host last took statistics of them (tg_table_changes): more than base, and a
+ * share of the rows there are.  As above, but for the names alone; false at the end.
+ */
+extern bool tg_catalog_changed_next(uint64_t *position, double base, double share, uint32_t *database_out,
+									uint32_t *relation_out);
+
+/* Statistics of the table have not come to be, whatever was noted: it has changed much.  Nothing if there is no such table. */
+extern void tg_catalog_not_analyzed(uint32_t database, uint32_t relation);
+
 #endif /* TG_CATALOG_H */

@@ -520,19 +520,21 @@ tg_free_undone(tg_session *session, const tg_log_entry *entry, tg_prune_counts *
 unsigned
 tg_free_pruned(tg_session *session, tg_log_entry *entry, bool runs, tg_prune_counts *counts)
 {
-	unsigned cost = 1;
+	bool is_run = entry->kind == TG_GARBAGE_RUN;
+	bool is_row = entry->kind == TG_GARBAGE_ROW;
+	tg_table *table;
+	unsigned versions = 1;
 
-	if (runs && entry->kind == TG_GARBAGE_RUN)
-		cost = free_run(session, entry->version, counts);
-	else if (!runs && entry->kind == TG_GARBAGE_ROW)
-	{
+	if (runs != is_run || (!is_run && !is_row && entry->kind != TG_GARBAGE_DEAD))
+		return 1;
+	table = tg_version_chunk(entry->version)->table;
+	if (is_run)
+		versions = free_run(session, entry->version, counts);
+	else if (is_row)
 		free_row(session, entry->version, counts);
-		cost = TG_ROW_COST;
-	}
-	else if (!runs && entry->kind == TG_GARBAGE_DEAD)
-		free_version(session, entry->version, counts);
 	else
-		return cost;
+		free_version(session, entry->version, counts);
+	(void) tg_fetch_add_relaxed(&table->replaced_count, versions);
 	entry->kind = TG_GARBAGE_NONE;
-	return cost;
+	return is_row ? TG_ROW_COST : versions;
 }

@@ -313,7 +313,29 @@ struct tg_table
 	int64_t rank_bytes_kept;  /* dictionary_bytes after the last rank sweep */
 	uint64_t
 		rank_removed; /* the rank sweep's: versions that had been removed, of all tables, when it last began here */
+	uint64_t replaced_count; /* versions that changes and deletions left behind, once the collector has freed them */
+	/* Of when the host last took statistics, 0 before: row_count, with what the taker was about to add to it, and replaced_count. */
+	int64_t analyzed_rows;
+	uint64_t analyzed_replaced;
 };
+
+/* The host takes statistics of the rows that there are at this moment: so many. */
+static inline void
+tg_table_analyzed(tg_table *table, int64_t rows)
+{
+	tg_store_relaxed(&table->analyzed_rows, rows);
+	tg_store_relaxed(&table->analyzed_replaced, tg_load_relaxed(&table->replaced_count));
+}
+
+/* About how many rows have been inserted, changed and deleted since the host last took statistics. */
+static inline uint64_t
+tg_table_changes(const tg_table *table)
+{
+	int64_t rows = tg_load_relaxed(&table->row_count) - tg_load_relaxed(&table->analyzed_rows);
+
+	return (uint64_t) (rows < 0 ? -rows : rows) + tg_load_relaxed(&table->replaced_count) -
+		   tg_load_relaxed(&table->analyzed_replaced);
+}
 
 /* A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY. */
 extern tg_status tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds,

@@ -15,6 +15,7 @@
 #include "access/htup_details.h"
 #include "commands/vacuum.h"
 #include "executor/tuptable.h"
+#include "utils/backend_status.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/sampling.h"
@@ -23,6 +24,7 @@
 #include "src/exec/scan.h"
 #include "src/table/row.h"
 #include "src/txn/snapshot.h"
+#include "src/txn/transaction.h"
 
 /* A sample of row ids, drawn while rows go by. */
 typedef struct reservoir
@@ -86,6 +88,14 @@ compare_rows(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+/* ANALYZE of this table, and not of one that it inherits from: PostgreSQL tells the world, not the wrapper. */
+static bool
+is_analyzed_itself(Relation relation)
+{
+	return MyBEEntry != NULL && MyBEEntry->st_progress_command == PROGRESS_COMMAND_ANALYZE &&
+		   MyBEEntry->st_progress_command_target == RelationGetRelid(relation);
+}
+
 /* AcquireSampleRowsFunc: tuples in the caller's memory context. */
 static int
 acquire_sample(Relation relation, int elevel, HeapTuple *tuples, int row_max, double *total_rows,
@@ -102,6 +112,8 @@ acquire_sample(Relation relation, int elevel, HeapTuple *tuples, int row_max, do
 	int count = 0;
 
 	tsurugi_snapshot_take(work, &snapshot);
+	if (is_analyzed_itself(relation))
+		tg_table_analyzed(described->table, tsurugi_row_count(described->table));
 	pick_rows(&reservoir, described->table, &snapshot, row_max);
 	qsort(reservoir.picked, reservoir.picked_count, sizeof(uint32_t), compare_rows);
 	tsurugi_row_init(&row, described);

@@ -4,7 +4,7 @@
  *
  * Its main thread is the only one that talks to PostgreSQL: it writes the
  * runtime's messages to the log, keeps table locks and snapshots for transactions that no session owns, gives up what
- * mixed commits hold, follows the configuration, and ends in order on SIGTERM.  A worker that ends in any
+ * mixed commits hold, has tables analyzed, follows the configuration, and ends in order on SIGTERM.  A worker that ends in any
  * other way leaves latches and half-done work behind in shared memory, so a guard turns every such end into
  * an abnormal exit, which PostgreSQL answers with a crash restart.
  *
@@ -28,6 +28,7 @@
 #include "utils/wait_event.h"
 
 #include "src/base/settings.h"
+#include "src/server/analyze.h"
 #include "src/txn/lease_locks.h"
 #include "src/txn/mixed.h"
 #include "src/txn/shared_moment.h"
@@ -116,6 +117,7 @@ tsurugi_fdw_worker_main(Datum argument)
 		tsurugi_lease_locks_worker_look();
 		tsurugi_shared_moment_worker_look();
 		tsurugi_mixed_tidy();
+		tsurugi_analyze_look();
 		if (ConfigReloadPending)
 			reload();
 	}

@@ -25,7 +25,7 @@ my $transactions = 40;
 note "FOREIGN_KEY_SEED=$seed FOREIGN_KEY_SCHEMAS=$schemas";
 diag "FOREIGN_KEY_SEED=$seed";
 
-my $node = TestServer::start('foreign_key_random', autovacuum => 'off', statement_timeout => "'60s'",
+my $node = TestServer::start('foreign_key_random', statement_timeout => "'60s'",
 	# one way to a row, so that the order is one
 	enable_seqscan => 'off', enable_bitmapscan => 'off', enable_hashjoin => 'off', enable_mergejoin => 'off', enable_sort => 'off',
 	'tsurugi_fdw.serializable_mixed' => 'relaxed');

@@ -24,7 +24,7 @@ note "FOREIGN_KEY_SEED=$seed FOREIGN_KEY_ROUNDS=$rounds";
 diag "FOREIGN_KEY_SEED=$seed";
 
 my @levels = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE');
-my $node = TestServer::start('foreign_key_sessions', autovacuum => 'off', deadlock_timeout => "'20ms'", 'tsurugi_fdw.serializable_mixed' => 'relaxed');
+my $node = TestServer::start('foreign_key_sessions', deadlock_timeout => "'20ms'", 'tsurugi_fdw.serializable_mixed' => 'relaxed');
 my $directory = $node->basedir;
 
 # psql with a script, and what it prints.

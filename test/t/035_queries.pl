@@ -23,7 +23,7 @@ my $statements = 60;
 diag "QUERY_SEED=$seed";
 note "QUERY_SCHEMAS=$schemas";
 
-my $node = TestServer::start('queries', autovacuum => 'off', fsync => 'off', jit => 'off');
+my $node = TestServer::start('queries', fsync => 'off', jit => 'off');
 Twice::databases($node);
 
 my (%count, @different);

@@ -16,6 +16,7 @@ sub start
 
 	$settings{'shared_preload_libraries'} = "'tsurugi_fdw'" unless exists $settings{'shared_preload_libraries'};
 	$settings{'restart_after_crash'} //= 'on';
+	$settings{'autovacuum'} //= 'off'; # plans are to be by what a test itself has analyzed
 	$node->init;
 	$node->append_conf('postgresql.conf', "$_ = $settings{$_}") for sort keys %settings;
 	$node->start;

@@ -78,6 +78,53 @@ test_one(void)
 	tg_table_release(session, other);
 }
 
+/* The relations that have changed much, as the digits of a number. */
+static unsigned
+changed_much(double base, double share)
+{
+	uint64_t position = 0;
+	uint32_t database;
+	uint32_t relation;
+	unsigned digits = 0;
+
+	while (tg_catalog_changed_next(&position, base, share, &database, &relation))
+		digits = digits * 10 + (database == 1 ? relation : 9);
+	return digits;
+}
+
+static void
+test_changed(void)
+{
+	tg_table *tables[4];
+	tg_table *old;
+
+	for (uint32_t i = 1; i <= 3; i++)
+		if (tg_catalog_put(session, 1, i, tables[i] = table_new(1, i), &old) != TG_OK)
+			abort();
+	unit_equal(changed_much(0, 0), 0, "nothing has changed at first");
+	tables[1]->row_count = 100;
+	tables[2]->row_count = 1000;
+	unit_equal(changed_much(50, 0.1), 12, "rows have come to two tables");
+	unit_equal(changed_much(100, 0), 2, "more than a number of them to one");
+	unit_equal(changed_much(50, 0.95), 0, "and more than that and most of the rows to none");
+	tg_table_analyzed(tables[1], tables[1]->row_count);
+	tg_table_analyzed(tables[2], tables[2]->row_count);
+	unit_equal(changed_much(0, 0), 0, "nothing has changed since they were analyzed");
+	tables[1]->row_count = 49;
+	tables[2]->replaced_count = 51;
+	unit_equal(changed_much(50, 0), 12, "rows have gone, and others been changed");
+	tables[2]->row_count = 2000;
+	unit_equal(changed_much(1050, 0), 2, "what has come and what was changed adds up");
+	tg_table_analyzed(tables[2], tables[2]->row_count);
+	tg_table_analyzed(tables[3], tables[3]->row_count);
+	tg_catalog_not_analyzed(1, 3);
+	tg_catalog_not_analyzed(2, 3);
+	unit_equal(changed_much(50, 0), 13, "statistics that have not come to be count for nothing");
+	for (uint32_t i = 1; i <= 3; i++)
+		tg_table_release(session, tg_catalog_take(session, 1, i));
+	unit_equal(changed_much(0, 0), 0, "all taken");
+}
+
 static unsigned
 walk(bool *once)
 {
@@ -218,6 +265,7 @@ main(void)
 {
 	begin();
 	test_one();
+	test_changed();
 	test_many();
 	test_changes();
 	tg_session_close(session);
