@@ -1,0 +1,499 @@
+/*
+ * table_move.c
+ *	  A table moves into memory, or back.
+ *
+ * PostgreSQL cannot make a foreign table of an ordinary one.  So a table of the
+ * other kind is made beside it by LIKE ... INCLUDING ALL, the rows are copied,
+ * what belongs to the table is handed over (owner, rights, comments, owned
+ * sequences and the state of identity ones), the old one is dropped, and names
+ * are given back: all in the statement's transaction, under an exclusive lock,
+ * as statements of PostgreSQL's own.
+ *
+ * A partition is detached before, and attached again.  That PostgreSQL refuses if rows refer to it through the table above: then
+ * their foreign keys are dropped before, and made again at the end.  Where others inherit from the table, or it does, the new relation takes
+ * the old one's place in the catalogs (inherit_place.h).
+ *
+ * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics
+ * follow (followers.h); what cannot (policies, rules, publications, materialized views,
+ * functions of its row type) makes the statement fail with a list.
+ */
+#include "postgres.h"
+
+#include "src/ddl/table_move.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_sequence.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "executor/spi.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/plancache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "src/ddl/cluster.h"
+#include "src/ddl/create.h"
+#include "src/ddl/followers.h"
+#include "src/ddl/inherit_place.h"
+#include "src/ddl/replica_identity.h"
+#include "src/ddl/rights.h"
+#include "src/txn/isolation.h"
+#include "src/txn/snapshot.h"
+
+/* One move; names are quoted where they begin with "q". */
+typedef struct Move
+{
+	Oid old;
+	Oid fresh;
+	Oid owner;
+	char *name;
+	char *qold;
+	char *qfresh;
+	List *index_names; /* in the order of OIDs */
+	char *clustered;   /* of the index that it was clustered by, or NULL */
+	char *identity;	   /* REPLICA IDENTITY ..., or NULL */
+	char *detach;	   /* statements, of a partition; else NULL */
+	char *attach;
+} Move;
+
+static void run(const char *format, ...) pg_attribute_printf(1, 2);
+
+/* Runs one statement, as a part of the user's. */
+static void
+run(const char *format, ...)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (;;)
+	{
+		va_list arguments;
+		int needed;
+
+		va_start(arguments, format);
+		needed = appendStringInfoVA(&text, format, arguments);
+		va_end(arguments);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&text, needed);
+	}
+	tsurugi_utility_runs_parts(true);
+	PG_TRY();
+	{
+		if (SPI_execute(text.data, false, 0) < 0)
+			elog(ERROR, "could not run \"%s\"", text.data);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_utility_runs_parts(false);
+	}
+	PG_END_TRY();
+	CommandCounterIncrement();
+}
+
+static void
+run_all(const List *statements)
+{
+	ListCell *cell;
+
+	foreach (cell, statements)
+		run("%s", (char *) lfirst(cell));
+}
+
+/* --- what stands in the way --------------------------------------------------------------- */
+
+static void
+check_kind(Relation relation)
+{
+	const char *name = RelationGetRelationName(relation);
+	const char *what = NULL;
+
+	if (OidIsValid(relation->rd_rel->reloftype))
+		what = "a typed table";
+	else if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		what = "a temporary table";
+	else if (relation->rd_rel->relrowsecurity || relation->rd_rel->relforcerowsecurity)
+		what = "a table with row-level security";
+	if (what != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot move table \"%s\" into or out of memory", name), errdetail("It is %s.", what)));
+}
+
+static AttrNumber
+column_count(Oid relation_id)
+{
+	Relation relation = table_open(relation_id, NoLock);
+	AttrNumber count = RelationGetNumberOfAttributes(relation);
+
+	table_close(relation, NoLock);
+	return count;
+}
+
+/* --- its place among others ------------------------------------------------------------------- */
+
+static char *
+qualified(Oid relation)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), get_rel_name(relation));
+}
+
+/* FOR VALUES ..., or DEFAULT. */
+static char *
+bound_of(Oid partition)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(partition));
+	bool null;
+	Datum bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &null);
+	Datum written = DirectFunctionCall2(pg_get_expr, bound, ObjectIdGetDatum(partition));
+
+	ReleaseSysCache(tuple);
+	return TextDatumGetCString(written);
+}
+
+/* False: rows refer to the partition. */
+static bool
+try_to_detach(const Move *move)
+{
+	MemoryContext memory = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool detached = true;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(memory);
+	PG_TRY();
+	{
+		run("%s", move->detach);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		MemoryContextSwitchTo(memory);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+			ReThrowError(error);
+		FreeErrorData(error);
+		detached = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(memory);
+	CurrentResourceOwner = owner;
+	return detached;
+}
+
+/*
+ * A partition is detached and, when it has moved, attached.  What came from above (constraints, parts of indexes,
+ * foreign keys) is the table's own meanwhile, follows it as that, and is merged with what is above again.
+ */
+static void
+leave_place(Move *move, tsurugi_followers *above)
+{
+	char *parent = qualified(get_partition_parent(move->old, false));
+
+	move->detach = psprintf("ALTER TABLE %s DETACH PARTITION %s", parent, move->qold);
+	move->attach = psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, move->qold, bound_of(move->old));
+	if (try_to_detach(move))
+		return;
+	tsurugi_followers_collect_above(move->old, above);
+	run_all(above->drop);
+	run("%s", move->detach);
+}
+
+/* --- what follows the table ------------------------------------------------------------------ */
+
+static void
+ask_for_no_rights(Query *query)
+{
+	ListCell *cell;
+
+	foreach (cell, query->rtable)
+	{
+		RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+
+		entry->requiredPerms = 0;
+		if (entry->rtekind == RTE_SUBQUERY)
+			ask_for_no_rights(entry->subquery);
+	}
+}
+
+/* Whoever stores a table anew need not have the right to fill it. */
+static SPIPlanPtr
+prepare_without_rights(const char *text)
+{
+	SPIPlanPtr plan = SPI_prepare(text, 0, NULL);
+	ListCell *source;
+	ListCell *query;
+
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\"", text);
+	foreach (source, SPI_plan_get_plan_sources(plan))
+		foreach (query, ((CachedPlanSource *) lfirst(source))->query_list)
+			ask_for_no_rights(lfirst_node(Query, query));
+	return plan;
+}
+
+/*
+ * A definition concerns all rows that are committed, not those that the transaction sees: at every level they are read as of
+ * now, on either side, and are nothing that the transaction is told of.
+ */
+static void
+insert_as_of_now(const char *text)
+{
+	bool outer = tsurugi_snapshot_begin_fresh();
+	bool tracks = tsurugi_tracks;
+	Snapshot now = RegisterSnapshot(GetLatestSnapshot());
+	SPIPlanPtr plan;
+
+	PG_TRY();
+	{
+		tsurugi_tracks = false;
+		plan = prepare_without_rights(text);
+		if (SPI_execute_snapshot(plan, NULL, NULL, now, InvalidSnapshot, false, true, 0) != SPI_OK_INSERT)
+			elog(ERROR, "could not run \"%s\"", text);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_tracks = tracks;
+		tsurugi_snapshot_end_fresh(outer);
+	}
+	PG_END_TRY();
+	UnregisterSnapshot(now);
+	CommandCounterIncrement();
+}
+
+static void
+copy_each_row(const Move *move)
+{
+	Relation relation = table_open(move->old, NoLock);
+	StringInfoData columns;
+
+	initStringInfo(&columns);
+	for (int i = 0; i < RelationGetNumberOfAttributes(relation); i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), i);
+
+		if (!attribute->attisdropped && attribute->attgenerated == '\0')
+			appendStringInfo(&columns, "%s%s", columns.len > 0 ? ", " : "",
+							 quote_identifier(NameStr(attribute->attname)));
+	}
+	table_close(relation, NoLock);
+	if (columns.len > 0)
+		insert_as_of_now(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM ONLY %s", move->qfresh,
+								  columns.data, columns.data, move->qold));
+	else
+		insert_as_of_now(psprintf("INSERT INTO %s SELECT FROM ONLY %s", move->qfresh, move->qold));
+}
+
+/* PostgreSQL asks no row about a constraint that is NOT VALID, nor makes it valid, when it writes a table anew. */
+static void
+copy_rows(const Move *move, const tsurugi_followers *followers)
+{
+	ListCell *cell;
+
+	foreach (cell, followers->unchecked)
+		run("ALTER TABLE %s DROP CONSTRAINT %s", move->qfresh, (char *) lfirst(cell));
+	copy_each_row(move);
+	foreach (cell, followers->checks)
+		run("ALTER TABLE %s ADD %s", move->qfresh, (char *) lfirst(cell));
+}
+
+/* LIKE says nothing of the type: PostgreSQL's own makes a bigint of each. */
+static void
+continue_identity(Oid old, Oid fresh)
+{
+	HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(old));
+	Oid type;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", old);
+	type = ((Form_pg_sequence) GETSTRUCT(tuple))->seqtypid;
+	ReleaseSysCache(tuple);
+	run("ALTER SEQUENCE %s AS %s", qualified(fresh), format_type_be_qualified(type));
+	run("SELECT pg_catalog.setval(%u::pg_catalog.oid::pg_catalog.regclass, last_value, is_called) FROM %s", fresh,
+		qualified(old));
+}
+
+/* Sequences of serial columns change hands; those of identity columns are new, and go on where the old ones are. */
+static void
+hand_over_sequences(const Move *move)
+{
+	AttrNumber count = column_count(move->old);
+
+	for (AttrNumber attnum = 1; attnum <= count; attnum++)
+	{
+		char *column = get_attname(move->old, attnum, true);
+		List *sequences = getOwnedSequences(move->old);
+		ListCell *cell;
+
+		if (column == NULL || get_atttype(move->old, attnum) == InvalidOid)
+			continue;
+		foreach (cell, sequences)
+		{
+			Oid owner;
+			int32 owned;
+
+			if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_AUTO, &owner, &owned) && owned == attnum)
+				run("ALTER SEQUENCE %s OWNED BY %s.%s", qualified(lfirst_oid(cell)), move->qfresh,
+					quote_identifier(column));
+			else if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_INTERNAL, &owner, &owned) && owned == attnum)
+				continue_identity(lfirst_oid(cell),
+								  getIdentitySequence(move->fresh, get_attnum(move->fresh, column), false));
+		}
+	}
+}
+
+/* The names that identity sequences had, as pairs of column and sequence. */
+static List *
+identity_names(const Move *move)
+{
+	Relation relation = table_open(move->old, NoLock);
+	List *names = NIL;
+
+	for (int i = 0; i < RelationGetNumberOfAttributes(relation); i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), i);
+
+		if (!attribute->attisdropped && attribute->attidentity != '\0')
+			names = lappend(names, list_make2(pstrdup(NameStr(attribute->attname)),
+											  get_rel_name(getIdentitySequence(move->old, attribute->attnum, false))));
+	}
+	table_close(relation, NoLock);
+	return names;
+}
+
+/* The names of a table's indexes in the order of OIDs, in which LIKE makes them, too. */
+static List *
+index_names(Oid relation_id)
+{
+	Relation relation = table_open(relation_id, NoLock);
+	List *indexes = RelationGetIndexList(relation);
+	List *names = NIL;
+	ListCell *cell;
+
+	table_close(relation, NoLock);
+	foreach (cell, indexes)
+		names = lappend(names, get_rel_name(lfirst_oid(cell)));
+	return names;
+}
+
+/* --- the move ----------------------------------------------------------------------------------- */
+
+static void
+make_fresh(Move *move, const char *method)
+{
+	Oid namespace = get_rel_namespace(move->old);
+	char *name = ChooseRelationName(move->name, NULL, "moved", namespace, false);
+
+	move->qfresh = quote_qualified_identifier(get_namespace_name(namespace), name);
+	run("CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING STATISTICS) USING %s", move->qfresh, move->qold,
+		quote_identifier(method));
+	move->fresh = get_relname_relid(name, namespace);
+	run("ALTER TABLE %s OWNER TO %s", move->qfresh, quote_identifier(GetUserNameFromId(move->owner, false)));
+}
+
+static void
+give_names_back(const Move *move, List *identities)
+{
+	char *namespace = get_namespace_name(get_rel_namespace(move->fresh));
+	List *fresh_names = index_names(move->fresh);
+	ListCell *cell;
+	ListCell *cell2;
+
+	forboth (cell, move->index_names, cell2, fresh_names)
+	{
+		/* a constraint's name goes with its index's */
+		if (strcmp(lfirst(cell), lfirst(cell2)) != 0)
+			run("ALTER INDEX %s RENAME TO %s", quote_qualified_identifier(namespace, lfirst(cell2)),
+				quote_identifier(lfirst(cell)));
+	}
+	if (move->clustered != NULL)
+		run("ALTER TABLE %s CLUSTER ON %s", move->qfresh, quote_identifier(move->clustered));
+	if (move->identity != NULL)
+		run("ALTER TABLE %s %s", move->qfresh, move->identity);
+	foreach (cell, identities)
+	{
+		Oid sequence = getIdentitySequence(move->fresh, get_attnum(move->fresh, linitial(lfirst(cell))), false);
+
+		if (strcmp(get_rel_name(sequence), lsecond(lfirst(cell))) != 0)
+			run("ALTER SEQUENCE %s RENAME TO %s", qualified(sequence), quote_identifier(lsecond(lfirst(cell))));
+	}
+}
+
+/* The new relation gets the name, and the old one another. */
+static void
+swap_names(Move *move)
+{
+	Oid namespace = get_rel_namespace(move->old);
+	char *name = ChooseRelationName(move->name, NULL, "left", namespace, false);
+
+	run("ALTER TABLE %s RENAME TO %s", move->qold, quote_identifier(name));
+	run("ALTER TABLE %s RENAME TO %s", move->qfresh, quote_identifier(move->name));
+	move->qfresh = move->qold;
+	move->qold = quote_qualified_identifier(get_namespace_name(namespace), name);
+}
+
+Oid
+tsurugi_move_table(Oid relation_id, const char *method)
+{
+	Relation relation = table_open(relation_id, NoLock);
+	Move move = {.old = relation_id, .owner = relation->rd_rel->relowner};
+	bool partition = relation->rd_rel->relispartition;
+	tsurugi_followers above = {0};
+	tsurugi_followers followers;
+	List *identities;
+	List *states;
+
+	CheckTableNotInUse(relation, "ALTER TABLE");
+	check_kind(relation);
+	move.name = pstrdup(RelationGetRelationName(relation));
+	move.clustered = get_rel_name(tsurugi_clustered_index(relation));
+	move.identity = tsurugi_replica_identity_clause(relation);
+	table_close(relation, NoLock);
+	move.qold = qualified(relation_id);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	PushActiveSnapshot(GetLatestSnapshot());
+	states = tsurugi_trigger_states_collect(relation_id);
+	PopActiveSnapshot();
+	if (partition)
+		leave_place(&move, &above);
+	PushActiveSnapshot(GetLatestSnapshot()); /* that shows what has been done, here and by others before the lock */
+	tsurugi_followers_check(relation_id, move.name, strcmp(method, TSURUGI_METHOD) == 0);
+	tsurugi_followers_collect(relation_id, &followers);
+	PopActiveSnapshot();
+	move.index_names = index_names(relation_id);
+	identities = identity_names(&move);
+	make_fresh(&move, method);
+	copy_rows(&move, &followers);
+	hand_over_sequences(&move);
+	tsurugi_copy_rights_and_comments(move.old, move.fresh);
+	CommandCounterIncrement();
+	tsurugi_take_places(relation_id, move.fresh);
+	swap_names(&move);
+	run_all(followers.replace);
+	run_all(followers.drop);
+	run("DROP TABLE %s", move.qold);
+	give_names_back(&move, identities);
+	run_all(followers.create);
+	if (partition)
+		run("%s", move.attach);
+	run_all(above.create);
+	PushActiveSnapshot(GetLatestSnapshot());
+	tsurugi_trigger_states_restore(states, relation_id, move.fresh);
+	PopActiveSnapshot();
+	SPI_finish();
+	return move.fresh;
+}
