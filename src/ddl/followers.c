@@ -7,7 +7,7 @@
  *
  *	views					replaced, so that they stay the same objects, with their rights,
  *							triggers and whatever refers to them
- *	heirs					inherit from the new one (access_method.c)
+ *	heirs					inherit from the new one (inherit_place.c)
  *	foreign keys, both ways	dropped, and made again; rows are checked anew
  *	triggers, statistics	go with the old table, and are made again
  *	whether triggers fire	is set again, also of those that belong to foreign keys, or come from what the table is a

@@ -138,19 +138,10 @@ tsurugi_shared_describe_abort(const tg_shared_report *report)
 	return psprintf("A session that worked in it failed with %s", report->text);
 }
 
+static void error_ended_as(const tg_shared_report *report, const char *hint) pg_attribute_noreturn();
+
 static void
-error_ended(void)
-{
-	tg_shared_report report;
-
-	tg_shared_report_get(shared, &report);
-	tsurugi_error_shared_ended(&report, is_owner ? NULL
-												 : "Call tsurugi.detach_transaction() to work in transactions of the "
-												   "session again.");
-}
-
-void
-tsurugi_error_shared_ended(const tg_shared_report *report, const char *hint)
+error_ended_as(const tg_shared_report *report, const char *hint)
 {
 	bool committed = report->state == TG_SHARED_AVAILABLE || report->state == TG_SHARED_STORED;
 
@@ -160,6 +151,17 @@ tsurugi_error_shared_ended(const tg_shared_report *report, const char *hint)
 					committed ? 0 : errdetail("%s", tsurugi_shared_describe_abort(report)),
 					hint != NULL ? errhint("%s", hint) : 0));
 	pg_unreachable();
+}
+
+static void
+error_ended(void)
+{
+	tg_shared_report report;
+
+	tg_shared_report_get(shared, &report);
+	error_ended_as(&report, is_owner ? NULL
+									 : "Call tsurugi.detach_transaction() to work in transactions of the "
+									   "session again.");
 }
 
 void
@@ -522,7 +524,7 @@ tsurugi_shared_commit(tg_shared *opened)
 	tg_shared_report_get(opened, &report);
 	if (report.reason == TG_SHARED_CONFLICTED && status == TG_CONFLICT)
 		tsurugi_error_validation(&report.conflict);
-	tsurugi_error_shared_ended(&report, NULL);
+	error_ended_as(&report, NULL);
 }
 
 static void

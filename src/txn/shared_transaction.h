@@ -81,9 +81,8 @@ extern void tsurugi_shared_commit(tg_shared *opened);
 /* The name of its isolation level. */
 extern const char *tsurugi_shared_isolation_name(const tg_shared_report *report);
 
-/* Why it was aborted; as an error: 25P02. */
+/* Why it was aborted. */
 extern const char *tsurugi_shared_describe_abort(const tg_shared_report *report);
-extern void tsurugi_error_shared_ended(const tg_shared_report *report, const char *hint) pg_attribute_noreturn();
 
 /* --- for transaction.c: ends ------------------------------------------------------------- */
 

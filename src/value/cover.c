@@ -321,7 +321,7 @@ typedef enum Placement
 } Placement;
 
 static Placement
-relation_of(Oid function)
+placement_of(Oid function)
 {
 	switch (function)
 	{
@@ -383,7 +383,7 @@ relation_of(Oid function)
 bool
 tsurugi_cover_answers(Oid function)
 {
-	return relation_of(function) != UNKNOWN || tsurugi_plane_answers(function);
+	return placement_of(function) != UNKNOWN || tsurugi_plane_answers(function);
 }
 
 /*
@@ -415,14 +415,14 @@ extent_asked(Oid column, Oid type, Datum value)
 
 /* Of an interval that is not empty: those of a level that may be in this relation to it.  False: there is none. */
 static bool
-lows_of_level(Placement relation, const Extent *asked, int level, uint64 *low_out, uint64 *high_out)
+lows_of_level(Placement placement, const Extent *asked, int level, uint64 *low_out, uint64 *high_out)
 {
 	uint64 reach = level == 0 ? 0 : PG_UINT64_MAX >> (64 - 2 * level); /* from the low end to the high end, at most */
 	int own = level_of(asked);
 
 	*low_out = 0;
 	*high_out = PG_UINT64_MAX;
-	switch (relation)
+	switch (placement)
 	{
 		case TOUCHES:
 			*low_out = asked->low - Min(asked->low, reach);
@@ -465,7 +465,7 @@ int
 tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const tsurugi_cover_levels *levels,
 					tsurugi_cover_range *ranges)
 {
-	Placement relation = relation_of(function);
+	Placement placement = placement_of(function);
 	Extent asked;
 	int count = 0;
 	int gap = -1; /* the first of several levels that nobody has a cover of: they are one range */
@@ -474,7 +474,7 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const t
 	if (tsurugi_plane_has(type))
 		return tsurugi_plane_query(function, value_type, value, levels, ranges);
 	asked = extent_asked(type, value_type, value);
-	if ((asked.empty && relation == CONTAINS) || !neighbours_touch(function, type))
+	if ((asked.empty && placement == CONTAINS) || !neighbours_touch(function, type))
 	{
 		set_range(&ranges[0], 0, 0, LEVEL_EMPTY, PG_UINT64_MAX);
 		return 1;
@@ -483,7 +483,7 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const t
 	{
 		uint64 low;
 		uint64 high;
-		bool wanted = lows_of_level(relation, &asked, level, &low, &high);
+		bool wanted = lows_of_level(placement, &asked, level, &low, &high);
 
 		if (wanted && (levels->present >> level & 1) == 0)
 		{
@@ -498,7 +498,7 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const t
 	}
 	if (gap >= 0)
 		set_range(&ranges[count++], gap, 0, LEVEL_MAX, PG_UINT64_MAX);
-	if (relation == LIES_WITHIN || (asked.empty && relation == IS_SAME))
+	if (placement == LIES_WITHIN || (asked.empty && placement == IS_SAME))
 		set_range(&ranges[count++], LEVEL_EMPTY, 0, LEVEL_EMPTY, 0);
 	return count;
 }
