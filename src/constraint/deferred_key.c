@@ -23,9 +23,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_constraint.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -41,6 +39,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "src/base/catalog_row.h"
 #include "src/base/sql_function.h"
 #include "src/constraint/exclusion.h"
 #include "src/table/row.h"
@@ -79,28 +78,22 @@ tsurugi_take_attribute(Constraint *constraint, const Constraint *attribute, bool
 static void
 mark_index(Oid index)
 {
-	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+	tsurugi_catalog_row row;
 
-	((Form_pg_index) GETSTRUCT(tuple))->indimmediate = false;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	tsurugi_index_row_open(index, &row)->indimmediate = false;
+	tsurugi_catalog_row_write(&row);
 }
 
 static bool
 mark_constraint(Oid constraint, bool initially_deferred)
 {
-	Relation catalog = table_open(ConstraintRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
-	Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+	tsurugi_catalog_row row;
+	Form_pg_constraint form = tsurugi_constraint_row_open(constraint, &row);
 	bool primary = form->contype == CONSTRAINT_PRIMARY;
 
 	form->condeferrable = true;
 	form->condeferred = initially_deferred;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	tsurugi_catalog_row_write(&row);
 	return primary;
 }
 

@@ -23,12 +23,10 @@
 #include "access/relation.h"
 #include "access/reloptions.h"
 #include "access/sysattr.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/heap.h"
 #include "catalog/index.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_constraint.h"
@@ -54,6 +52,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "src/base/catalog_row.h"
 #include "src/base/owner.h"
 #include "src/constraint/deferred_key.h"
 #include "src/ddl/create.h"
@@ -638,23 +637,19 @@ tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint, const
 void
 tsurugi_index_entry_revive(Relation relation, Oid index)
 {
-	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
-	Form_pg_index form;
+	tsurugi_catalog_row row;
+	Form_pg_index form = tsurugi_index_row_open(index, &row);
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index);
-	form = (Form_pg_index) GETSTRUCT(tuple);
-	if (!form->indislive)
+	if (form->indislive)
 	{
-		form->indislive = true;
-		form->indisready = true;
-		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-		CacheInvalidateRelcache(relation);
-		CommandCounterIncrement();
+		tsurugi_catalog_row_close(&row);
+		return;
 	}
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	form->indislive = true;
+	form->indisready = true;
+	tsurugi_catalog_row_write(&row);
+	CacheInvalidateRelcache(relation);
+	CommandCounterIncrement();
 }
 
 void

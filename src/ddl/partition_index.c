@@ -23,14 +23,11 @@
 
 #include "access/attmap.h"
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
-#include "catalog/indexing.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
@@ -42,8 +39,8 @@
 #include "utils/backend_progress.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
+#include "src/base/catalog_row.h"
 #include "src/base/owner.h"
 #include "src/base/utility.h"
 #include "src/constraint/deferred_key.h"
@@ -105,30 +102,20 @@ attach_part(Relation index, Relation parent_index, Oid partition)
 static void
 set_inherited(Oid constraint)
 {
-	Relation catalog = table_open(ConstraintRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+	tsurugi_catalog_row row;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for constraint %u", constraint);
-	((Form_pg_constraint) GETSTRUCT(tuple))->connoinherit = false;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	tsurugi_constraint_row_open(constraint, &row)->connoinherit = false;
+	tsurugi_catalog_row_write(&row);
 	CommandCounterIncrement();
 }
 
 static void
 set_valid(Oid index)
 {
-	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+	tsurugi_catalog_row row;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index);
-	((Form_pg_index) GETSTRUCT(tuple))->indisvalid = true;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	tsurugi_index_row_open(index, &row)->indisvalid = true;
+	tsurugi_catalog_row_write(&row);
 	CommandCounterIncrement();
 }
 

@@ -25,12 +25,10 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
-#include "catalog/pg_index.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -43,8 +41,8 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
+#include "src/base/catalog_row.h"
 #include "src/constraint/deferred_key.h"
 #include "src/constraint/foreign_key.h"
 #include "src/constraint/foreign_key_entry.h"
@@ -70,29 +68,19 @@ struct tsurugi_join
 static void
 set_live(Oid index, bool live)
 {
-	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+	tsurugi_catalog_row row;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index);
-	((Form_pg_index) GETSTRUCT(tuple))->indislive = live;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	tsurugi_index_row_open(index, &row)->indislive = live;
+	tsurugi_catalog_row_write(&row);
 }
 
 static void
 set_kind(Oid constraint, char kind)
 {
-	Relation catalog = table_open(ConstraintRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+	tsurugi_catalog_row row;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for constraint %u", constraint);
-	((Form_pg_constraint) GETSTRUCT(tuple))->contype = kind;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	tsurugi_constraint_row_open(constraint, &row)->contype = kind;
+	tsurugi_catalog_row_write(&row);
 }
 
 static void

@@ -11,56 +11,48 @@
 #include "src/ddl/replica_identity.h"
 
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/indexing.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
+#include "src/base/catalog_row.h"
 #include "src/ddl/cluster.h"
 
 static void
 write_kind(Oid relation, char kind)
 {
-	Relation catalog = table_open(RelationRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(relation));
+	tsurugi_catalog_row row;
+	Form_pg_class form = tsurugi_relation_row_open(relation, &row);
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relation);
-	if (((Form_pg_class) GETSTRUCT(tuple))->relreplident != kind)
+	if (form->relreplident == kind)
 	{
-		((Form_pg_class) GETSTRUCT(tuple))->relreplident = kind;
-		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+		tsurugi_catalog_row_close(&row);
+		return;
 	}
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	form->relreplident = kind;
+	tsurugi_catalog_row_write(&row);
 }
 
 static void
 write_mark(Relation table, Oid index, bool marked)
 {
-	Relation catalog = table_open(IndexRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
-	Form_pg_index form;
+	tsurugi_catalog_row row;
+	Form_pg_index form = tsurugi_index_row_open(index, &row);
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index);
-	form = (Form_pg_index) GETSTRUCT(tuple);
-	if (form->indisreplident != marked)
+	if (form->indisreplident == marked)
 	{
-		form->indisreplident = marked;
-		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-		InvokeObjectPostAlterHookArg(IndexRelationId, index, 0, InvalidOid, true);
-		CacheInvalidateRelcache(table);
+		tsurugi_catalog_row_close(&row);
+		return;
 	}
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	form->indisreplident = marked;
+	tsurugi_catalog_row_write(&row);
+	InvokeObjectPostAlterHookArg(IndexRelationId, index, 0, InvalidOid, true);
+	CacheInvalidateRelcache(table);
 }
 
 void

@@ -32,7 +32,6 @@
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
@@ -41,6 +40,8 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+
+#include "src/base/catalog_row.h"
 
 
 typedef struct Edge
@@ -170,32 +171,23 @@ add_parents(Oid table, const char *column, int count)
 static void
 set_partition(Oid table, bool partition)
 {
-	Relation catalog = table_open(RelationRelationId, RowExclusiveLock);
-	HeapTuple tuple = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(table));
+	tsurugi_catalog_row row;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", table);
-	((Form_pg_class) GETSTRUCT(tuple))->relispartition = partition;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	tsurugi_relation_row_open(table, &row)->relispartition = partition;
+	tsurugi_catalog_row_write(&row);
 }
 
 /* Of a constraint by its name: it may be another one that has been made in its place. */
 static void
 set_inherited(const Check *check, bool local, int parents)
 {
-	Relation catalog = table_open(ConstraintRelationId, RowExclusiveLock);
-	Oid constraint = get_relation_constraint_oid(check->table, NameStr(check->name), false);
-	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+	tsurugi_catalog_row row;
+	Form_pg_constraint form =
+		tsurugi_constraint_row_open(get_relation_constraint_oid(check->table, NameStr(check->name), false), &row);
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for constraint %u", constraint);
-	((Form_pg_constraint) GETSTRUCT(tuple))->conislocal = local;
-	((Form_pg_constraint) GETSTRUCT(tuple))->coninhcount = parents;
-	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
-	heap_freetuple(tuple);
-	table_close(catalog, RowExclusiveLock);
+	form->conislocal = local;
+	form->coninhcount = parents;
+	tsurugi_catalog_row_write(&row);
 }
 
 static void
