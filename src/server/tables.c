@@ -146,30 +146,6 @@ add_tables(Json *json, const Request *request, const char *key, const char *stat
 	close_braces(json, '}');
 }
 
-static void
-begin_report(Json *json, const Request *request, const char *key)
-{
-	initStringInfo(&json->text);
-	json->pretty = request->pretty;
-	json->empty = true;
-	json->depth = 0;
-	open_braces(json, NULL, '{');
-	open_braces(json, key, '{');
-	add_text(json, "remote_schema", request->remote_schema);
-	add_text(json, "server_name", request->server_name);
-	if (request->local_schema != NULL)
-		add_text(json, "local_schema", request->local_schema);
-	add_text(json, "mode", request->mode);
-}
-
-static Datum
-end_report(Json *json)
-{
-	close_braces(json, '}');
-	close_braces(json, '}');
-	return CStringGetTextDatum(json->text.data);
-}
-
 /* --- the catalogs -------------------------------------------------------------------------------- */
 
 /* Tables of the server (a parameter) with their columns' names, types and order. */
@@ -197,37 +173,63 @@ ask(const Request *request, const char *query)
 		elog(ERROR, "could not read the tables of the server");
 }
 
+/* --- the functions ------------------------------------------------------------------------------- */
+
+/* Tables in one state, and what they are called in the report. */
+typedef struct Part
+{
+	const char *key;
+	const char *state;
+} Part;
+
+/* Asks, and reports: what was asked for, then the parts. */
+static Datum
+report(const Request *request, const char *query, const char *key, const Part *parts, int part_count)
+{
+	Json json = {.pretty = request->pretty, .empty = true};
+	MemoryContext caller = CurrentMemoryContext;
+
+	ask(request, query);
+	MemoryContextSwitchTo(caller);
+	initStringInfo(&json.text);
+	open_braces(&json, NULL, '{');
+	open_braces(&json, key, '{');
+	add_text(&json, "remote_schema", request->remote_schema);
+	add_text(&json, "server_name", request->server_name);
+	if (request->local_schema != NULL)
+		add_text(&json, "local_schema", request->local_schema);
+	add_text(&json, "mode", request->mode);
+	for (int i = 0; i < part_count; i++)
+		add_tables(&json, request, parts[i].key, parts[i].state);
+	close_braces(&json, '}');
+	close_braces(&json, '}');
+	SPI_finish();
+	return CStringGetTextDatum(json.text.data);
+}
+
 Datum
 tsurugi_fdw_show_tables(PG_FUNCTION_ARGS)
 {
-	MemoryContext caller = CurrentMemoryContext;
+	static const Part parts[] = {{"tables_on_remote_schema", "remote"}};
 	Request request = {0};
-	MemoryContext inner;
-	Datum result;
-	Json json;
 
 	request.remote_schema = required(fcinfo, 0, "remote_schema");
 	request.server_name = required(fcinfo, 1, "server_name");
 	take_rest(fcinfo, 2, &request);
-	ask(&request,
-		"SELECT DISTINCT name, 'remote', $3 FROM (" TABLES_OF_SERVER ") t WHERE " IN_REMOTE_SCHEMA " ORDER BY name");
-	inner = MemoryContextSwitchTo(caller);
-	begin_report(&json, &request, "remote_schema");
-	add_tables(&json, &request, "tables_on_remote_schema", "remote");
-	result = end_report(&json);
-	MemoryContextSwitchTo(inner);
-	SPI_finish();
-	return result;
+	return report(&request,
+				  "SELECT DISTINCT name, 'remote', $3 FROM (" TABLES_OF_SERVER ") t WHERE " IN_REMOTE_SCHEMA
+				  " ORDER BY name",
+				  "remote_schema", parts, lengthof(parts));
 }
 
 Datum
 tsurugi_fdw_verify_tables(PG_FUNCTION_ARGS)
 {
-	MemoryContext caller = CurrentMemoryContext;
+	static const Part parts[] = {{"tables_on_only_remote_schema", "remote"},
+								 {"foreign_tables_on_only_local_schema", "local"},
+								 {"tables_that_need_to_be_altered", "altered"},
+								 {"available_foreign_table", "same"}};
 	Request request = {0};
-	MemoryContext inner;
-	Datum result;
-	Json json;
 
 	request.remote_schema = required(fcinfo, 0, "remote_schema");
 	request.server_name = required(fcinfo, 1, "server_name");
@@ -236,20 +238,12 @@ tsurugi_fdw_verify_tables(PG_FUNCTION_ARGS)
 	if (!OidIsValid(get_namespace_oid(request.local_schema, true)))
 		ereport(ERROR, (errcode(ERRCODE_FDW_SCHEMA_NOT_FOUND),
 						errmsg("local schema \"%s\" does not exist", request.local_schema)));
-	ask(&request,
-		"WITH t AS (" TABLES_OF_SERVER "), remote AS (SELECT DISTINCT ON (name) * FROM t WHERE " IN_REMOTE_SCHEMA
-		" ORDER BY name, schema <> $3), local AS (SELECT * FROM t WHERE schema = $3) "
-		"SELECT name, CASE WHEN l.schema IS NULL THEN 'remote' WHEN r.schema IS NULL THEN 'local' "
-		"WHEN l.columns IS NOT DISTINCT FROM r.columns THEN 'same' ELSE 'altered' END "
-		"FROM remote r FULL JOIN local l USING (name) ORDER BY name");
-	inner = MemoryContextSwitchTo(caller);
-	begin_report(&json, &request, "verification");
-	add_tables(&json, &request, "tables_on_only_remote_schema", "remote");
-	add_tables(&json, &request, "foreign_tables_on_only_local_schema", "local");
-	add_tables(&json, &request, "tables_that_need_to_be_altered", "altered");
-	add_tables(&json, &request, "available_foreign_table", "same");
-	result = end_report(&json);
-	MemoryContextSwitchTo(inner);
-	SPI_finish();
-	return result;
+	return report(&request,
+				  "WITH t AS (" TABLES_OF_SERVER
+				  "), remote AS (SELECT DISTINCT ON (name) * FROM t WHERE " IN_REMOTE_SCHEMA
+				  " ORDER BY name, schema <> $3), local AS (SELECT * FROM t WHERE schema = $3) "
+				  "SELECT name, CASE WHEN l.schema IS NULL THEN 'remote' WHEN r.schema IS NULL THEN 'local' "
+				  "WHEN l.columns IS NOT DISTINCT FROM r.columns THEN 'same' ELSE 'altered' END "
+				  "FROM remote r FULL JOIN local l USING (name) ORDER BY name",
+				  "verification", parts, lengthof(parts));
 }
