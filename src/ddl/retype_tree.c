@@ -20,7 +20,7 @@
  *	  constraints that go) before, the rest afterwards.
  *
  * The bounds of a partition do not change: PostgreSQL lets no column of a partition key change its type.  Indexes of
- * partitioned tables that do are dropped before, and made afterwards (alter.c).
+ * partitioned tables that do are dropped before, and made afterwards (rebuild.c).
  */
 #include "postgres.h"
 

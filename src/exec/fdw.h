@@ -126,6 +126,7 @@ extern void tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid f
 extern List *tsurugiReparameterizeForeignPathByChild(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel);
 extern ForeignScan *tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid,
 										  ForeignPath *best_path, List *tlist, List *scan_clauses, Plan *outer_plan);
+extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
 
 /* fdw_unique.c: registers the hook; once, where the library is loaded */
 extern void tsurugi_unique_init(void);
@@ -140,8 +141,6 @@ extern void tsurugiEndForeignScan(ForeignScanState *node);
 extern void tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTableSlot *slot,
 									 bool *updated);
 extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
-
-extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
 
 /*
  * fdw_tid.c.  Adds a path by ctid if a condition asks for places; true if no

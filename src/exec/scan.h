@@ -109,7 +109,7 @@ typedef struct tsurugi_scan
 	bool one_row;			 /* RANGE: of a whole key of a unique index */
 	bool locks;				 /* rows are locked before they are handed up (scan_lock.c) */
 	bool has_handed_up;		 /* and one was, or there is none */
-	bool looked_up;			 /* KEY, and RANGE of one row: it was looked for, in this turn */
+	bool looked_up;			 /* KEY, RANGE: something was looked for, in this turn */
 
 	/* where rows come from; one of these, or what has them in the arm */
 	tg_value *cells; /* KEY, and of the nearest rows: the row's columns */
@@ -119,7 +119,6 @@ typedef struct tsurugi_scan
 	tg_scan_job *job;	  /* TABLE, by the pool */
 	MemoryContextCallback job_end;
 	tg_vectors *own;		   /* memory of RANGE and in-place TABLE; of one row it stays */
-	unsigned limit;			   /* RANGE: rows to ask for next */
 	const tg_vectors *vectors; /* the current batch; NULL: one row, which is in cells */
 	uint32_t count;			   /* rows of the batch */
 	uint32_t position;		   /* of the row after the current one */

@@ -158,14 +158,13 @@ tsurugi_read_range(tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
 static unsigned
 read_range(tsurugi_scan *scan)
 {
-	unsigned limit = scan->limit;
 	bool is_first = !scan->looked_up;
+	unsigned limit = scan->one_row ? 1 : is_first ? TSURUGI_RANGE_ROWS_FIRST : TSURUGI_RANGE_ROWS;
 	unsigned count;
 
-	if (scan->one_row && scan->looked_up)
+	if (scan->one_row && !is_first)
 		return 0;
 	scan->looked_up = true;
-	scan->limit = TSURUGI_RANGE_ROWS;
 	do
 		count = tsurugi_read_range(scan->range, scan->own, limit);
 	while (scan->sought != NULL && count > 0 && tsurugi_sought_filter(scan, count) == 0);

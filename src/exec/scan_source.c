@@ -50,7 +50,7 @@ open_range(tsurugi_scan *scan)
 		scan->range->cursor.sieve = tsurugi_covers_sieve(scan);
 	if (scan->learns && !scan->one_row)
 		tsurugi_scan_expect_range(scan);
-	scan->limit = scan->one_row ? 1 : TSURUGI_RANGE_ROWS_FIRST;
+	scan->looked_up = false;
 	return true;
 }
 
