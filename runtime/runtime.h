@@ -35,6 +35,7 @@
 #include "runtime/storage/collate.h"
 #include "runtime/storage/collector.h"
 #include "runtime/storage/dictionary.h"
+#include "runtime/storage/foretold.h"
 #include "runtime/storage/horizon.h"
 #include "runtime/storage/index.h"
 #include "runtime/storage/key.h"

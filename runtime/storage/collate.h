@@ -14,6 +14,9 @@
 #include <stdint.h>
 
 #define TG_COLLATE_LEVEL_MAX 8
+#define TG_COLLATE_CODED_MAX 32
+#define TG_COLLATE_ASCII 128
+#define TG_COLLATE_CASES 8
 
 /* What a locale says of strings' order.  A value; points into the locale, which has to stay. */
 typedef struct tg_collation
@@ -27,6 +30,17 @@ typedef struct tg_collation
 	const int32_t *indirect;
 	bool by_position[TG_COLLATE_LEVEL_MAX];
 	uint64_t backward[TG_COLLATE_LEVEL_MAX]; /* sections, by number, that go backward on the level */
+
+	/* what makes keys short: of the first level, numbers that have a byte of their own, in order, ... */
+	uint8_t coded_count;
+	uint8_t lead_max; /* numbers whose first byte is above this are as they are */
+	uint32_t coded[TG_COLLATE_CODED_MAX];
+	uint8_t code[TG_COLLATE_ASCII];		/* a character's whole weight there, if that is one byte; else 0 */
+	char letter[TG_COLLATE_CASES][256]; /* by its weight on the third level, and that byte; or 0 */
+	uint32_t last[256];					/* of a character: its weight on the fourth, or 0 */
+	uint8_t told_count;					/* ... and the other way round: */
+	uint32_t told[TG_COLLATE_ASCII];	/* such weights, sorted */
+	char told_letter[TG_COLLATE_ASCII]; /* the character of each */
 } tg_collation;
 
 /* What a string is made of. */
@@ -35,6 +49,9 @@ typedef struct tg_collation_walked
 	struct element *elements; /* in the caller's memory */
 	size_t count;
 	uint64_t sections;
+	char *letters; /* count of them: what the first levels say of the last one */
+	char *told;	   /* the same: what all of them say of the string */
+	size_t told_count;
 } tg_collation_walked;
 
 /*
@@ -48,7 +65,7 @@ extern size_t tg_collation_scratch_bytes(size_t string_bytes);
 
 /*
  * Walks through a string, which has no zero bytes and is valid in the locale's encoding.  The result is the room that
- * its key needs at most; the scratch memory has to stay.
+ * its key needs at most, and the string behind that; the scratch memory has to stay.
  */
 extern size_t tg_collation_walk(const tg_collation *collation, const char *string, size_t string_bytes,
 								tg_collation_walked *walked, void *scratch);
@@ -58,5 +75,12 @@ extern size_t tg_collation_walk(const tg_collation *collation, const char *strin
  * takes for equal the keys are equal, too.
  */
 extern size_t tg_collation_key(const tg_collation *collation, tg_collation_walked *walked, unsigned char *key);
+
+/*
+ * Writes the string itself, behind its key: strings of equal keys are in the order of their bytes then, and none is equal to
+ * another.  Returns its length, as a rule a few bytes.
+ */
+extern size_t tg_collation_string(const tg_collation_walked *walked, const char *string, size_t string_bytes,
+								  unsigned char *to);
 
 #endif /* TG_COLLATE_H */

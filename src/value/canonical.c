@@ -27,7 +27,8 @@
  *	key.h's types     as in a key                                              as there
  *
  * Texts, by themselves or in others, are in two forms: as they are, which is shorter and sooner made, and in
- * order under collations like C; and "sorted", as sort keys (collation.h), in order under all that are known.
+ * order under collations like C; and "sorted", as sort keys (collation.h), in order under all that are known, for indexes that give an
+ * order (keys.c).
  *
  * Parts of a value follow each other so that one with a smaller part comes first, whatever follows: a mark says
  * what comes (in the order of the marks), and no part is the beginning of another: those
@@ -749,7 +750,7 @@ append_value(StringInfo bytes, bool sorted, Oid type, Oid collation, Datum value
 		case TEXTOID:
 		case VARCHAROID:
 		case BPCHAROID:
-			if (!is_loose(collation) && !needs_keys(sorted, collation))
+			if (!needs_keys(sorted, collation) && !is_loose(collation))
 				break;
 			append_text(bytes, type, collation, value);
 			return;

@@ -4,10 +4,13 @@
  *
  * PostgreSQL compares texts by the collation's provider, and, if that takes them for equal and
  * the collation is deterministic, by their bytes (varstr_cmp).  So keys are what the provider makes of a text, which
- * ends below all that it has in it, and then the text itself, unless the collation is not deterministic:
+ * ends below all that it has in it, and then the text itself, unless the collation is not deterministic; written as where it
+ * differs from what the key before it lets expect, which takes a few bytes (runtime/storage/foretold.h):
  *
  *	ICU    its sort keys, which compare as ucol_strcoll() and ucol_strcollUTF8() do; PostgreSQL 15 itself lives on
  *	       that (varstr_abbrev_convert, hashtext)
+ *		   In the order that most of them are tailored from, ASCII's letters, digits, and signs begin with one or two bytes each on
+ *		   the first level.  What these are is asked, and expected when they are met again
  *	libc   not strxfrm(), which PostgreSQL does not trust, but keys made as strcoll() compares, or else
  *	       no order (runtime/storage/collate.c)
  *
@@ -28,13 +31,28 @@
 
 #include "runtime/runtime.h"
 
+#define LEAD_COUNT 8
+
+/* Which character of ASCII bytes of ICU's keys stand for, by guess. */
+typedef struct Letters
+{
+	char of_byte[256];
+	uint8 lead[256]; /* first of two: 1 to LEAD_COUNT, its place below; or 0 */
+	uint8 lead_count;
+	char of_second[LEAD_COUNT][256];
+} Letters;
+
 typedef struct Collation
 {
 	Oid oid; /* the hash key */
 	tsurugi_text_order order;
 	bool deterministic;
 	pg_locale_t locale;
-	tg_collation libc; /* if that is its provider */
+	union
+	{
+		tg_collation libc; /* by provider */
+		Letters icu;
+	};
 } Collation;
 
 static HTAB *collations;
@@ -44,6 +62,56 @@ is_icu(pg_locale_t locale)
 {
 	return locale != NULL && locale->provider == COLLPROVIDER_ICU;
 }
+
+#ifdef USE_ICU
+
+static void
+learn_letter(Letters *letters, const UCollator *collator, char letter)
+{
+	UChar character = (UChar) letter;
+	uint8_t key[16] = {0};
+	int32 bytes = ucol_getSortKey(collator, &character, 1, key, lengthof(key) - 1);
+	uint8 *lead = &letters->lead[key[0]];
+
+	if (bytes <= 2 || key[0] <= 1)
+		return;
+	if (key[1] == 1 && letters->of_byte[key[0]] == 0)
+		letters->of_byte[key[0]] = letter;
+	if (key[1] <= 1 || key[2] != 1)
+		return;
+	if (*lead == 0 && letters->lead_count < LEAD_COUNT)
+		*lead = ++letters->lead_count;
+	if (*lead > 0)
+		letters->of_second[*lead - 1][key[1]] = letter;
+}
+
+/* Backwards, so that small letters are preferred. */
+static void
+learn_letters(Letters *letters, const UCollator *collator)
+{
+	for (char letter = 0x7e; letter >= 0x20; letter--)
+		learn_letter(letters, collator, letter);
+}
+
+/* What the first level lets expect of the text. */
+static int
+expect(const Letters *letters, const uint8_t *key, char *expected)
+{
+	int count = 0;
+
+	for (; *key > 1; key++)
+	{
+		uint8 lead = letters->lead[*key];
+		char letter = lead > 0 ? letters->of_second[lead - 1][key[1]] : letters->of_byte[*key];
+
+		key += lead > 0 && key[1] > 1;
+		if (letter != 0)
+			expected[count++] = letter;
+	}
+	return count;
+}
+
+#endif
 
 static void
 look_at(Collation *collation)
@@ -55,7 +123,12 @@ look_at(Collation *collation)
 	collation->locale = pg_newlocale_from_collation(collation->oid);
 	collation->deterministic = get_collation_isdeterministic(collation->oid);
 	if (is_icu(collation->locale))
+	{
 		collation->order = TSURUGI_ORDER_OF_KEYS;
+#ifdef USE_ICU
+		learn_letters(&collation->icu, collation->locale->info.icu.ucol);
+#endif
+	}
 	else if (!tg_collation_open(&collation->libc, collation->locale != NULL ? collation->locale->info.lt : NULL))
 		collation->order = TSURUGI_ORDER_UNKNOWN;
 	else if (collation->libc.level_count > 0)
@@ -65,9 +138,12 @@ look_at(Collation *collation)
 static const Collation *
 find(Oid oid)
 {
+	static Collation *latest;
 	Collation *collation;
 	bool found;
 
+	if (latest != NULL && latest->oid == oid)
+		return latest;
 	if (collations == NULL)
 		collations =
 			hash_create("tsurugi_fdw collations", 16,
@@ -81,6 +157,7 @@ find(Oid oid)
 		collation = hash_search(collations, &oid, HASH_ENTER, &found);
 		*collation = made;
 	}
+	latest = collation;
 	return collation;
 }
 
@@ -92,10 +169,27 @@ tsurugi_collation_order(Oid oid)
 
 #ifdef USE_ICU
 
+/* Behind its key, which begins there. */
+static void
+append_icu_text(StringInfo bytes, const Collation *collation, int at, const char *text, int length)
+{
+	int key_bytes = bytes->len - at;
+	char few[256];
+	char *expected = key_bytes <= (int) sizeof(few) ? few : palloc(key_bytes);
+	int count = expect(&collation->icu, (uint8_t *) bytes->data + at, expected);
+
+	enlargeStringInfo(bytes, (int) Min(tg_foretold_room(length), MaxAllocSize));
+	bytes->len = (char *) tg_foretold_put((unsigned char *) bytes->data + bytes->len, text, length, expected, count) -
+				 bytes->data;
+	if (expected != few)
+		pfree(expected);
+}
+
 /* With the zero at its end. */
 static void
-append_icu_key(StringInfo bytes, const UCollator *collator, const char *text, int length)
+append_icu_key(StringInfo bytes, const Collation *collation, const char *text, int length)
 {
+	const UCollator *collator = collation->locale->info.icu.ucol;
 	UChar *characters;
 	int32 count = icu_to_uchar(&characters, text, length);
 	int32 room = count * 4 + 16; /* as a rule */
@@ -110,13 +204,16 @@ append_icu_key(StringInfo bytes, const UCollator *collator, const char *text, in
 	}
 	bytes->len += key_bytes;
 	pfree(characters);
+	if (collation->deterministic)
+		append_icu_text(bytes, collation, bytes->len - key_bytes, text, length);
 }
 
 #endif
 
 static void
-append_libc_key(StringInfo bytes, const tg_collation *collation, const char *text, int length)
+append_libc_key(StringInfo bytes, const Collation *of, const char *text, int length)
 {
+	const tg_collation *collation = &of->libc;
 	uint64 few[256];
 	size_t scratch_bytes = tg_collation_scratch_bytes(length);
 	void *scratch = scratch_bytes <= sizeof(few) ? few : palloc_extended(scratch_bytes, MCXT_ALLOC_HUGE);
@@ -125,6 +222,8 @@ append_libc_key(StringInfo bytes, const tg_collation *collation, const char *tex
 
 	enlargeStringInfo(bytes, (int) Min(room, MaxAllocSize)); /* or an error */
 	bytes->len += (int) tg_collation_key(collation, &walked, (unsigned char *) bytes->data + bytes->len);
+	if (of->deterministic)
+		bytes->len += (int) tg_collation_string(&walked, text, length, (unsigned char *) bytes->data + bytes->len);
 	if (scratch != few)
 		pfree(scratch);
 }
@@ -137,10 +236,8 @@ tsurugi_collation_append_key(StringInfo bytes, Oid oid, const char *text, int le
 	Assert(collation->order == TSURUGI_ORDER_OF_KEYS);
 #ifdef USE_ICU
 	if (is_icu(collation->locale))
-		append_icu_key(bytes, collation->locale->info.icu.ucol, text, length);
+		append_icu_key(bytes, collation, text, length);
 	else
 #endif
-		append_libc_key(bytes, &collation->libc, text, length);
-	if (collation->deterministic)
-		appendBinaryStringInfo(bytes, text, length);
+		append_libc_key(bytes, collation, text, length);
 }
