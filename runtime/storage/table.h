@@ -274,7 +274,7 @@ struct tg_table
 	tg_index *indexes; /* the secondary ones; atomic, changed under the table's latch */
 	tg_index *dropped; /* those whose memory has to wait; under the table's latch */
 	uint64_t stored;   /* the host's: snapshots from before it find nothing, and must not be told so; atomic */
-	uint32_t hidden;   /* the host's: from this column on the layout has none of the user's; 0: it has no others */
+	uint32_t hidden;   /* the host's: so many columns come before the user's */
 	struct tg_dictionary *dictionaries; /* dictionary.h; atomic, changed under the table's latch, only grows */
 	uint32_t rank_round;				/* of their entries' use: dictionary.c, 6; atomic; written by the rank sweep */
 	uint32_t relocating;				/* atomic: versions are being copied at this moment (txn/relocate.c, 7) */

@@ -284,7 +284,7 @@ bool
 tsurugi_exclusions_are_touched(const tsurugi_exclusions *exclusions, const tsurugi_row *old, const tsurugi_row *new)
 {
 	for (int i = 0; i < exclusions->described->attribute_count; i++)
-		if (exclusions->copies[0].needed[i] && !is_same_value(old, new, i))
+		if (exclusions->copies[0].needed[i] && !is_same_value(old, new, tsurugi_column_of(old->described, i)))
 			return true;
 	return false;
 }

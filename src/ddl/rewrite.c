@@ -157,11 +157,15 @@ tsurugi_table_satisfies(Relation relation, List *conditions)
 
 /* --- what is to be done ------------------------------------------------------------------ */
 
-/* Columns whose kind in the layout is not what they need. */
+/* Columns whose kind in the layout is not what they need, or that are elsewhere. */
 static bool
-kinds_differ(const tsurugi_relation *described, const tg_layout *layout)
+kinds_differ(const tsurugi_relation *described, const tg_table *table)
 {
-	for (int i = 0; i < described->attribute_count && i < layout->column_count; i++)
+	const tg_layout *layout = tg_load_acquire(&table->layout);
+
+	if (table->hidden != (uint32_t) described->hidden_count)
+		return true;
+	for (int i = 0; i < described->column_count && i < layout->column_count; i++)
 	{
 		if (described->codecs[i].form != TSURUGI_NOTHING && described->kinds[i] != layout->kinds[i])
 			return true;
@@ -223,7 +227,9 @@ must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
 	for (int i = 0; retype != NULL && i < retype->before->natts && i < described->attribute_count; i++)
 	{
 		if (retype->expressions[i] != NULL &&
-			!is_stored_alike(retype->expressions[i], i + 1, &retype->described->codecs[i], &described->codecs[i]))
+			!is_stored_alike(retype->expressions[i], i + 1,
+							 &retype->described->codecs[tsurugi_column_of(retype->described, i)],
+							 &described->codecs[tsurugi_column_of(described, i)]))
 			return true;
 	}
 	return false;
@@ -235,11 +241,7 @@ must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
 static bool
 must_rewrite(const tsurugi_relation *described, const tg_table *table)
 {
-	/* the key's hidden columns lie behind the attributes */
-	if (table->hidden != 0 && table->hidden < described->attribute_count)
-		return true;
-	if (kinds_differ(described, tg_load_acquire(&table->layout)) ||
-		!tsurugi_key_is_same(&table->key, &described->key_spec))
+	if (kinds_differ(described, table) || !tsurugi_key_is_same(&table->key, &described->key_spec))
 		return true;
 	for (int i = 0; i < described->index_count; i++)
 	{
@@ -297,8 +299,7 @@ store_anew(tsurugi_anew *anew, EState *estate)
 static bool
 is_stored_alike_all(const tsurugi_relation *described, const tg_table *table)
 {
-	return !kinds_differ(described, tg_load_acquire(&table->layout)) &&
-		   tsurugi_key_is_same(&table->key, &described->key_spec);
+	return !kinds_differ(described, table) && tsurugi_key_is_same(&table->key, &described->key_spec);
 }
 
 int

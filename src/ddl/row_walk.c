@@ -23,12 +23,12 @@ tsurugi_row_walk_open(tg_table *table, int attribute_count)
 	char *memory;
 
 	walk->context = context;
-	walk->column_count = Min(layout->column_count, attribute_count);
+	walk->column_count = Min((int) (layout->column_count - table->hidden), attribute_count);
 	columns = palloc(Max(walk->column_count, 1) * sizeof(*columns));
 	for (int i = 0; i < walk->column_count; i++)
-		columns[i] = i;
-	memory = palloc(tg_vectors_bytes(layout->kinds, walk->column_count, TG_SLOT_MAX) + TG_CACHE_LINE);
-	walk->vectors = tg_vectors_init((void *) TYPEALIGN(TG_CACHE_LINE, memory), columns, layout->kinds,
+		columns[i] = table->hidden + i;
+	memory = palloc(tg_vectors_bytes(layout->kinds + table->hidden, walk->column_count, TG_SLOT_MAX) + TG_CACHE_LINE);
+	walk->vectors = tg_vectors_init((void *) TYPEALIGN(TG_CACHE_LINE, memory), columns, layout->kinds + table->hidden,
 									walk->column_count, TG_SLOT_MAX);
 	tsurugi_snapshot_take(context, &snapshot);
 	tg_chunk_scan_init(&walk->scan, table, &snapshot, 0, tg_table_chunk_count(table));
@@ -68,7 +68,7 @@ tsurugi_row_walk_to_slot(const tsurugi_row_walk *walk, const tsurugi_relation *d
 	ExecClearTuple(slot);
 	for (int i = 0; i < described->attribute_count; i++)
 	{
-		const tsurugi_codec *codec = &described->codecs[i];
+		const tsurugi_codec *codec = &described->codecs[tsurugi_column_of(described, i)];
 
 		slot->tts_isnull[i] = codec->form == TSURUGI_NOTHING || tsurugi_row_walk_is_null(walk, i);
 		slot->tts_values[i] = slot->tts_isnull[i]

@@ -17,7 +17,7 @@ typedef struct tsurugi_row_walk
 	tg_chunk_scan scan;
 	tg_range_scan *range; /* in the order of an index; NULL: as they are stored */
 	tg_vectors *vectors;
-	int column_count; /* that are read: those of the layout that the catalogs know, too */
+	int column_count; /* that are read: attributes that the layout and the catalogs know */
 	unsigned at;	  /* of the batch, which vectors hold */
 } tsurugi_row_walk;
 

@@ -87,6 +87,17 @@ take_cell(const tsurugi_codec *codec, const void *cell, tg_value *value_out)
 							codec->header_bytes);
 }
 
+/* The slot's value of an attribute. */
+static void
+take_datum(Copy *copy, int attribute)
+{
+	int column = tsurugi_column_of(copy->described, attribute);
+
+	copy->nulls[column] = copy->slot->tts_isnull[attribute];
+	if (!copy->nulls[column])
+		tsurugi_value(&copy->described->codecs[column], copy->slot->tts_values[attribute], &copy->values[column]);
+}
+
 /* In the per-tuple memory context, with the row in the slot. */
 static void
 fill_defaults(Copy *copy)
@@ -99,9 +110,7 @@ fill_defaults(Copy *copy)
 		if (copy->anew->defaults[i] == NULL)
 			continue;
 		copy->slot->tts_values[i] = ExecEvalExpr(copy->anew->defaults[i], context, &copy->slot->tts_isnull[i]);
-		copy->nulls[i] = copy->slot->tts_isnull[i];
-		if (!copy->nulls[i])
-			tsurugi_value(&copy->described->codecs[i], copy->slot->tts_values[i], &copy->values[i]);
+		take_datum(copy, i);
 	}
 }
 
@@ -120,7 +129,7 @@ convert_row(Copy *copy, const tsurugi_row_walk *walk)
 	{
 		copy->slot->tts_isnull[i] = true;
 		copy->slot->tts_values[i] = (Datum) 0;
-		if (described->codecs[i].form == TSURUGI_NOTHING || i >= before_count)
+		if (described->codecs[tsurugi_column_of(described, i)].form == TSURUGI_NOTHING || i >= before_count)
 			continue;
 		if (copy->conversions[i] != NULL)
 			copy->slot->tts_values[i] = ExecEvalExpr(copy->conversions[i], context, &copy->slot->tts_isnull[i]);
@@ -132,11 +141,7 @@ convert_row(Copy *copy, const tsurugi_row_walk *walk)
 	}
 	ExecStoreVirtualTuple(copy->slot);
 	for (int i = 0; i < described->attribute_count; i++)
-	{
-		copy->nulls[i] = copy->slot->tts_isnull[i];
-		if (!copy->nulls[i])
-			tsurugi_value(&described->codecs[i], copy->slot->tts_values[i], &copy->values[i]);
-	}
+		take_datum(copy, i);
 }
 
 static void
@@ -147,9 +152,11 @@ take_row(Copy *copy, const tsurugi_row_walk *walk)
 	tsurugi_row_walk_to_slot(walk, described, copy->slot);
 	for (int i = 0; i < described->attribute_count; i++)
 	{
-		copy->nulls[i] = copy->slot->tts_isnull[i];
-		if (!copy->nulls[i])
-			take_cell(&described->codecs[i], tsurugi_row_walk_cell(walk, i), &copy->values[i]);
+		int column = tsurugi_column_of(described, i);
+
+		copy->nulls[column] = copy->slot->tts_isnull[i];
+		if (!copy->nulls[column])
+			take_cell(&described->codecs[column], tsurugi_row_walk_cell(walk, i), &copy->values[column]);
 	}
 }
 
@@ -161,9 +168,11 @@ take_version(Copy *copy, const tsurugi_row *row)
 	tsurugi_row_to_slot(row, 0, copy->slot);
 	for (int i = 0; i < described->attribute_count; i++)
 	{
-		copy->nulls[i] = row->nulls[i];
-		if (!copy->nulls[i])
-			take_cell(&described->codecs[i], &row->values[i], &copy->values[i]);
+		int column = tsurugi_column_of(described, i);
+
+		copy->nulls[column] = row->nulls[column];
+		if (!copy->nulls[column])
+			take_cell(&described->codecs[column], &row->values[column], &copy->values[column]);
 	}
 }
 
@@ -195,7 +204,8 @@ check_not_null(const Copy *copy)
 
 	for (int i = 0; i < copy->described->attribute_count; i++)
 	{
-		if (copy->nulls[i] && TupleDescAttr(RelationGetDescr(relation), i)->attnotnull)
+		if (copy->nulls[tsurugi_column_of(copy->described, i)] &&
+			TupleDescAttr(RelationGetDescr(relation), i)->attnotnull)
 			tsurugi_error_null_found(relation, i + 1);
 	}
 }

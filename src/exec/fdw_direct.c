@@ -359,7 +359,8 @@ make_new_row(direct_modify *modify)
 	{
 		int column = modify->set_columns[i];
 
-		tsurugi_row_set(&modify->new, column, slot->tts_values[column], slot->tts_isnull[column]);
+		tsurugi_row_set(&modify->new, tsurugi_column_of(modify->old.described, column), slot->tts_values[column],
+						slot->tts_isnull[column]);
 	}
 	if (modify->new.hidden != NULL)
 		tsurugi_row_compute_hidden(&modify->new, slot, &modify->old);

@@ -485,7 +485,7 @@ tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *attributes)
 	List *columns = NIL;
 
 	for (int attnum = 1; attnum <= described->attribute_count; attnum++)
-		if (described->codecs[attnum - 1].form != TSURUGI_NOTHING &&
+		if (described->codecs[tsurugi_column_of(described, attnum - 1)].form != TSURUGI_NOTHING &&
 			(all || bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attributes)))
 			columns = lappend_int(columns, attnum);
 	return columns;

@@ -37,10 +37,10 @@ init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
 
 	foreach (cell, attnums)
 	{
-		int column = lfirst_int(cell) - 1;
+		int column = tsurugi_column_of(scan->described, lfirst_int(cell) - 1);
 
 		scan->columns[scan->column_count] = column;
-		scan->positions[scan->column_count] = column;
+		scan->positions[scan->column_count] = lfirst_int(cell) - 1;
 		scan->kinds[scan->column_count] = scan->described->kinds[column];
 		scan->words[scan->column_count] = scan->described->codecs[column].form == TSURUGI_WORD;
 		scan->column_count++;
@@ -51,7 +51,7 @@ init_columns(tsurugi_scan *scan, ForeignScan *plan, List *attnums)
 		Var *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
 
 		for (int i = 0; i < scan->column_count; i++)
-			if (scan->columns[i] == var->varattno - 1)
+			if (scan->columns[i] == tsurugi_column_of(scan->described, var->varattno - 1))
 				scan->positions[i] = foreach_current_index(cell);
 	}
 }

@@ -143,14 +143,12 @@ compute_source(tsurugi_hidden_states *states, TupleTableSlot *slot, int number)
 static void
 compute_columns(tsurugi_hidden_states *states, TupleTableSlot *slot, tg_value *values, bool *nulls)
 {
-	int column = states->described->attribute_count;
-
-	for (int i = 0; i < states->described->hidden_count; i++, column++)
+	for (int i = 0; i < states->described->hidden_count; i++)
 	{
 		const Source *source = compute_source(states, slot, i);
 
-		nulls[column] = source->null;
-		values[column] = source->value;
+		nulls[i] = source->null;
+		values[i] = source->value;
 	}
 }
 

@@ -20,7 +20,7 @@ extern tsurugi_hidden_states *tsurugi_hidden_prepare(const tsurugi_relation *des
 													 EState *estate);
 
 /*
- * Computes the columns behind the attributes, for a row in a slot of the relation's shape, in the estate's
+ * Computes the columns before the attributes, for a row in a slot of the relation's shape, in the estate's
  * per-tuple memory, into values and nulls by column of the storage.
  */
 extern void tsurugi_hidden_compute_columns(tsurugi_hidden_states *states, TupleTableSlot *slot, tg_value *values,

@@ -8,7 +8,7 @@
  * holds, a column of such a type its canonical bytes, or, where we know of none, its rank (ranking.h), and one of what
  * extends its cover (cover.h).  Each index keeps its own (storage/hidden.h), so
  * that it comes and goes by itself.  But the primary key is what rows are found by for life, and is made of columns of
- * the rows alone: its hidden values are such columns, behind the attributes.
+ * the rows alone: its hidden values are such columns, before the attributes.
  */
 #include "postgres.h"
 
@@ -92,20 +92,11 @@ number_source(tsurugi_relation *described, const tsurugi_hidden *source)
 static int
 key_column(tsurugi_relation *described, int source)
 {
-	int column = described->attribute_count + source;
-
-	if (column >= TG_COLUMN_MAX)
+	if (described->attribute_count + source >= TG_COLUMN_MAX)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
 						errmsg("too many columns in relation with OID %u", described->oid)));
-	if (source == described->hidden_count)
-	{
-		described->hidden_count++;
-		described->codecs = repalloc(described->codecs, (column + 1) * sizeof(tsurugi_codec));
-		described->kinds = repalloc(described->kinds, column + 1);
-		described->codecs[column] = described->hidden[source].stored;
-		described->kinds[column] = described->hidden[source].stored.kind;
-	}
-	return column;
+	described->hidden_count = Max(described->hidden_count, source + 1);
+	return source;
 }
 
 /* What stands for a column in an index's key or predicate. */
@@ -182,7 +173,8 @@ place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column
 		tsurugi_key_form_codec(&source.stored);
 	source.origin.sorted = form->sorted;
 	tsurugi_key_form_set(column, codec, &source.stored, form);
-	column->part.column = column->attnum != 0 && !is_made ? column->attnum - 1 : hidden_column(described, out, &source);
+	column->is_plain = column->attnum != 0 && !is_made;
+	column->part.column = column->is_plain ? column->attnum - 1 : hidden_column(described, out, &source);
 }
 
 /* The family that columns of ours are ordered by: the index's, if it is a B-tree, or else the usual one of what its class is for. */
@@ -474,8 +466,6 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 		describe_columns(described, relation, index, out);
 	if (out->gin == NULL)
 		share_bytes(out);
-	for (int i = 0; i < out->key_count && out->gin == NULL; i++)
-		out->spec.key.part[i] = out->key[i].part;
 	out->spec.key.host_form = number_form(out->key, out->key_count);
 	describe_predicate(described, index, out);
 }
@@ -487,6 +477,39 @@ primary_first(List *indexes, Oid primary)
 	if (!OidIsValid(primary))
 		return indexes;
 	return lcons_oid(primary, list_delete_oid(indexes, primary));
+}
+
+/* It is known by now how many columns there are before them. */
+static void
+place_attributes(const tsurugi_relation *described, tsurugi_index *index)
+{
+	for (int i = 0; i < index->key_count && index->gin == NULL; i++)
+	{
+		if (index->key[i].is_plain)
+			index->key[i].part.column = tsurugi_column_of(described, index->key[i].part.column);
+		index->spec.key.part[i] = index->key[i].part;
+	}
+}
+
+/* The columns of hidden values, before what there are of the attributes. */
+static void
+place_hidden(tsurugi_relation *described)
+{
+	int first = described->hidden_count;
+	int count = described->attribute_count;
+
+	described->column_count = first + count;
+	if (first == 0)
+		return;
+	described->codecs = repalloc(described->codecs, (first + count) * sizeof(tsurugi_codec));
+	described->kinds = repalloc(described->kinds, first + count);
+	memmove(described->codecs + first, described->codecs, count * sizeof(tsurugi_codec));
+	memmove(described->kinds + first, described->kinds, count);
+	for (int i = 0; i < first; i++)
+	{
+		described->codecs[i] = described->hidden[i].stored;
+		described->kinds[i] = described->hidden[i].stored.kind;
+	}
 }
 
 void
@@ -503,6 +526,9 @@ tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 		describe_index(described, relation, index, &described->indexes[described->index_count++]);
 		index_close(index, AccessShareLock);
 	}
+	for (int i = 0; i < described->index_count; i++)
+		place_attributes(described, &described->indexes[i]);
+	place_hidden(described);
 	if (described->index_count > 0 && described->indexes[0].primary)
 	{
 		const tsurugi_index *primary = &described->indexes[0];
@@ -512,5 +538,4 @@ tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 		described->key = primary->key;
 		described->key_spec = primary->spec.key;
 	}
-	described->column_count = described->attribute_count + described->hidden_count;
 }

@@ -98,7 +98,7 @@ is_same(const tsurugi_relation *a, const tsurugi_relation *b)
 		return false;
 	for (int i = 0; i < a->attribute_count; i++)
 	{
-		if (!tsurugi_codec_same(&a->codecs[i], &b->codecs[i]))
+		if (!tsurugi_codec_same(&a->codecs[tsurugi_column_of(a, i)], &b->codecs[tsurugi_column_of(b, i)]))
 			return false;
 	}
 	return tsurugi_keys_are_same(a, b);
@@ -161,14 +161,14 @@ follow_layout(tsurugi_relation *described, Relation relation)
 {
 	const tg_layout *layout = tg_load_acquire(&described->table->layout);
 
+	if (described->table->hidden != (uint32_t) described->hidden_count)
+		mismatch(described);
 	if (layout->column_count < described->attribute_count + described->hidden_count)
 	{
-		if (described->hidden_count > 0)
-			mismatch(described);
 		memcpy(described->kinds, layout->kinds, layout->column_count);
-		tsurugi_check(
-			tg_table_layout_add(tsurugi_session(), described->table, described->kinds, described->attribute_count),
-			relation);
+		tsurugi_check(tg_table_layout_add(tsurugi_session(), described->table, described->kinds,
+										  described->attribute_count + described->hidden_count),
+					  relation);
 		layout = tg_load_acquire(&described->table->layout);
 	}
 	if (layout->column_count > described->column_count)

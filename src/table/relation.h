@@ -19,6 +19,7 @@ typedef struct tsurugi_key_column
 {
 	AttrNumber attnum; /* 0: an expression */
 	int position;	   /* in the catalogs' index; -1: it has no such column */
+	bool is_plain;	   /* the column of the key is the attribute's own */
 	bool ordered;	   /* range conditions and ORDER BY may use it (and the columns before it) */
 	bool canonical;	   /* the stored column is what tsurugi_canonical makes of the value; or, */
 	Oid comparison;	   /* if this is valid, its rank among those that the function has compared (ranking.h) */
@@ -76,9 +77,8 @@ typedef struct tsurugi_hidden
 } tsurugi_hidden;
 
 /*
- * Attribute a is column a - 1, dropped ones included.  Behind the attributes
- * lie the hidden values that the primary key is made of; those of other indexes
- * are not in the rows (storage/hidden.h).  What lies behind is left over from an ALTER that was
+ * First come the hidden values that the primary key is made of, and then the attributes, dropped ones included: so that ADD COLUMN
+ * moves nothing.  Hidden values of other indexes are not in the rows (storage/hidden.h).  What lies behind is left over from an ALTER that was
  * rolled back: it is written as NULL and never read.
  */
 typedef struct tsurugi_relation
@@ -88,10 +88,10 @@ typedef struct tsurugi_relation
 		revision; /* changes with column_count, and when PostgreSQL says that the relation may have changed; never comes again */
 	tg_table *table;	   /* the storage; kept by the lock on the relation */
 	int attribute_count;   /* the tuple descriptor's natts */
-	int hidden_count;	   /* the first of hidden: columns of the storage */
+	int hidden_count;	   /* the first of hidden: columns of the storage, before the attributes */
 	int source_count;	   /* all of hidden */
 	int column_count;	   /* columns of the storage's layout: values of a row to write; >= both together */
-	tsurugi_codec *codecs; /* column_count of them */
+	tsurugi_codec *codecs; /* column_count of them, by column */
 	uint8_t *kinds;		   /* tg_kind of each, as in the layout */
 	tsurugi_hidden *hidden;
 	bool may_copy; /* storing a row may need memory of the current context */
@@ -104,6 +104,13 @@ typedef struct tsurugi_relation
 	tsurugi_key_column *key;
 	tg_key_spec key_spec;
 } tsurugi_relation;
+
+/* Where an attribute is stored; from 0. */
+static inline int
+tsurugi_column_of(const tsurugi_relation *described, int attribute)
+{
+	return described->hidden_count + attribute;
+}
 
 /* Registers the callbacks.  Once, where the library is loaded. */
 extern void tsurugi_relation_init(void);

@@ -50,10 +50,12 @@ tsurugi_row_to_slot(const tsurugi_row *row, uint32_t row_id, TupleTableSlot *slo
 	ExecClearTuple(slot);
 	for (int i = 0; i < described->attribute_count; i++)
 	{
-		slot->tts_isnull[i] = row->nulls[i];
-		slot->tts_values[i] = row->nulls[i] ? (Datum) 0
-											: tsurugi_datum(&described->codecs[i], &row->values[i],
-															row->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
+		int column = tsurugi_column_of(described, i);
+
+		slot->tts_isnull[i] = row->nulls[column];
+		slot->tts_values[i] = row->nulls[column] ? (Datum) 0
+												 : tsurugi_datum(&described->codecs[column], &row->values[column],
+																 row->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
 	}
 	ExecStoreVirtualTuple(slot);
 	tsurugi_row_id_to_tid(row_id, &slot->tts_tid);
@@ -87,12 +89,14 @@ tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row 
 	slot_getallattrs(slot);
 	for (int i = 0; i < described->attribute_count; i++)
 	{
-		tsurugi_row_set(row, i, slot->tts_values[i],
-						slot->tts_isnull[i] || described->codecs[i].form == TSURUGI_NOTHING);
+		int column = tsurugi_column_of(described, i);
+
+		tsurugi_row_set(row, column, slot->tts_values[i],
+						slot->tts_isnull[i] || described->codecs[column].form == TSURUGI_NOTHING);
 		if (old != NULL)
-			share_string(row, i, old);
+			share_string(row, column, old);
 	}
-	for (int i = described->attribute_count; i < described->column_count; i++)
+	for (int i = tsurugi_column_of(described, described->attribute_count); i < described->column_count; i++)
 		row->nulls[i] = true;
 	if (row->hidden != NULL)
 		tsurugi_row_compute_hidden(row, slot, old);
@@ -101,10 +105,8 @@ tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row 
 void
 tsurugi_row_compute_hidden(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old)
 {
-	int end = row->described->attribute_count + row->described->hidden_count;
-
 	tsurugi_hidden_compute(row->hidden, slot, row->values, row->nulls);
-	for (int i = row->described->attribute_count; old != NULL && i < end; i++)
+	for (int i = 0; old != NULL && i < row->described->hidden_count; i++)
 		share_string(row, i, old);
 }
 

@@ -140,8 +140,7 @@ tsurugi_storage_make(Relation relation, const tsurugi_relation *described, bool 
 	status = tg_table_create(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), described->kinds,
 							 described->attribute_count + described->hidden_count, &described->key_spec, &table);
 	tsurugi_check(status, relation);
-	if (described->hidden_count > 0)
-		table->hidden = described->attribute_count;
+	table->hidden = described->hidden_count;
 	for (int i = 0; indexed && i < described->index_count && status == TG_OK; i++)
 	{
 		tg_index *index;

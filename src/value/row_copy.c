@@ -22,7 +22,7 @@ tsurugi_row_copy_init(tsurugi_row_copy *copy, const tsurugi_relation *described,
 	tsurugi_row_init(&copy->row, described);
 	copy->needed = palloc(Max(described->attribute_count, 1) * sizeof(bool));
 	for (int i = 0; i < described->attribute_count; i++)
-		copy->needed[i] = described->codecs[i].form != TSURUGI_NOTHING &&
+		copy->needed[i] = described->codecs[tsurugi_column_of(described, i)].form != TSURUGI_NOTHING &&
 						  (whole || bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, attributes));
 	copy->capacity = STRINGS_FIRST;
 	copy->strings = palloc(copy->capacity);
@@ -53,13 +53,14 @@ tsurugi_row_copy_take(tsurugi_row_copy *copy, tg_version version)
 	copy->used = 0;
 	for (int i = 0; i < described->attribute_count; i++)
 	{
-		tg_value *value = &copy->row.values[i];
+		int column = tsurugi_column_of(described, i);
+		tg_value *value = &copy->row.values[column];
 
-		copy->row.nulls[i] = !copy->needed[i] || tg_chunk_is_null(chunk, i, slot);
-		if (copy->row.nulls[i])
+		copy->row.nulls[column] = !copy->needed[i] || tg_chunk_is_null(chunk, column, slot);
+		if (copy->row.nulls[column])
 			continue;
-		tg_chunk_value(chunk, i, slot, value);
-		if (described->kinds[i] == TG_KIND_STRING && tg_string_is_out(&value->string))
+		tg_chunk_value(chunk, column, slot, value);
+		if (described->kinds[column] == TG_KIND_STRING && tg_string_is_out(&value->string))
 			copy_string(copy, &value->string);
 	}
 	return copy->used <= copy->capacity;
