@@ -441,6 +441,9 @@ CREATE DOMAIN small AS int CHECK (VALUE < 100);
 CREATE FOREIGN TABLE felt (id int PRIMARY KEY, m mood, d small, a int[]) SERVER prepared_modify;
 INSERT INTO felt VALUES (1, 'sad', 1, '{1}');
 CREATE FOREIGN TABLE pair (a text COLLATE "C", b numeric(8,2), c int, PRIMARY KEY (a, b)) SERVER prepared_modify;
+CREATE FOREIGN TABLE word (w text COLLATE "und-x-icu" PRIMARY KEY, n numeric UNIQUE, l varchar(20) COLLATE "und-x-icu") SERVER prepared_modify;
+CREATE INDEX ON word (l, n);
+INSERT INTO word VALUES ('a', 0.5, 'L');
 CREATE FOREIGN TABLE stamped (id int PRIMARY KEY, at timestamptz, local timestamp) SERVER prepared_modify;
 CREATE FOREIGN TABLE halved (id int PRIMARY KEY, v int) SERVER prepared_modify;
 CREATE INDEX ON halved ((v / 2));
@@ -463,6 +466,10 @@ SELECT statement, keeps(statement) FROM (VALUES
 	('INSERT INTO item VALUES (nextval(''numbers''))'),
 	('INSERT INTO pair VALUES (''a'', $1::numeric / 3, 1)'),
 	('UPDATE pair SET c = c + 1 WHERE a = ''a'' AND b = 0.33'),
+	('UPDATE word SET n = $1 / 3.0, l = upper(l) || l WHERE w = ''a'''),
+	('INSERT INTO word VALUES (repeat(''b'', $1), $1 + 1, ''l'')'),
+	('UPDATE word SET w = repeat(''B'', $1 + 3) WHERE w = ''bb'''),
+	('DELETE FROM word WHERE w = ''bbb'''),
 	('INSERT INTO keyless VALUES ($1, $1)'),
 	('INSERT INTO stamped VALUES ($1, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)'),
 	('UPDATE stamped SET at = now(), local = clock_timestamp() WHERE id = $1'),
@@ -470,6 +477,9 @@ SELECT statement, keeps(statement) FROM (VALUES
 TABLE running;
 SELECT id, v, name FROM item WHERE id < 8 OR id > 5000 ORDER BY id;
 TABLE pair ORDER BY b;
+TABLE word ORDER BY w;
+SELECT w FROM word WHERE n > 1 AND n < 5 ORDER BY n;
+SELECT w, l FROM word WHERE l < 'll' ORDER BY l, n;
 \c -
 SET plan_cache_mode = force_generic_plan;
 SELECT statement, keeps(statement) FROM (VALUES
@@ -510,7 +520,7 @@ DROP TABLE ordinary;
 DROP VIEW checked, unchecked, kept, running;
 DROP FUNCTION many, careful, tell, keeps, plus, next_one;
 DROP SEQUENCE numbers;
-DROP FOREIGN TABLE item, felt, pair, stamped, halved, keyless;
+DROP FOREIGN TABLE item, felt, pair, word, stamped, halved, keyless;
 DROP TYPE mood;
 DROP DOMAIN small;
 DROP SERVER prepared_modify;

@@ -16,9 +16,10 @@
  *	  pg_proc, whatever somebody has done to it, so none can become another; what such a function remembers does
  *	  not depend on the catalogs; and none can execute a statement, this one least of all.
  *	  The permission to call them is one of the privileges, and looked at with them.
- * 3. The table has neither triggers nor check constraints nor generated or
- *	  hidden columns, EXCLUDE constraints, and is no partition: those are compiled, by PostgreSQL or by us, where they are first needed, in the
- *	  execution's memory, and their functions are anybody's.  So nothing can be
+ * 3. The table has neither triggers nor check constraints nor generated columns, EXCLUDE constraints, and is no partition: those are
+ *	  compiled, by PostgreSQL or by us, where they are first needed, in the
+ *	  execution's memory, and their functions are anybody's.  Nor has it hidden values, but for the bytes that keys are made of
+ *	  columns of PostgreSQL's own types (canonical.h): these call nobody's functions.  So nothing can be
  *	  queued for the end of the statement, and no statement trigger wants to fire.
  *	  To get one of these the table's description changes, and with it its revision; so it does
  *	  when the storage has become wider than the rows that a state has room for.
@@ -151,6 +152,21 @@ does_not_last(Node *node, void *context)
 	return expression_tree_walker(node, does_not_last, context);
 }
 
+/* Rule 3: what keys have of columns. */
+static bool
+has_lasting_keys(const tsurugi_relation *described)
+{
+	for (int i = 0; i < described->source_count; i++)
+	{
+		const tsurugi_hidden *hidden = &described->hidden[i];
+
+		if (!hidden->canonical || hidden->hashed || OidIsValid(hidden->comparison) || !IsA(hidden->source, Var) ||
+			hidden->origin.type >= FirstGenbkiObjectId)
+			return false;
+	}
+	return true;
+}
+
 /* Rule 3. */
 static bool
 is_plain_table(Oid oid)
@@ -161,7 +177,7 @@ is_plain_table(Oid oid)
 				 GetFdwRoutineForRelation(relation, false)->BeginForeignScan == tsurugiBeginForeignScan &&
 				 relation->trigdesc == NULL && !relation->rd_rel->relispartition &&
 				 (constraints == NULL || (constraints->num_check == 0 && !constraints->has_generated_stored)) &&
-				 tsurugi_relation_get(relation)->source_count == 0 && !tsurugi_relation_get(relation)->has_exclusions;
+				 has_lasting_keys(tsurugi_relation_get(relation)) && !tsurugi_relation_get(relation)->has_exclusions;
 
 	table_close(relation, NoLock);
 	return plain;
