@@ -75,7 +75,7 @@ SELECT check_type(t, l) FROM (VALUES
 	('numrange', '{empty,"[1,2)","(1,2)","(,5.0)","(,)"}'),
 	('jsonb', '{true,1.50,"\"x\"","[1]","{}","[]","[[]]"}')) AS x (t, l);
 
--- Enums; and text in a language's order, by equality only
+-- Enums; and text in a language's order
 CREATE TYPE key_mood AS ENUM ('sad', 'ok', 'happy');
 CREATE FOREIGN TABLE moods (m key_mood PRIMARY KEY) SERVER key;
 INSERT INTO moods VALUES ('happy'), ('sad'), ('ok');

@@ -169,7 +169,7 @@ EXPLAIN (COSTS OFF) EXECUTE by_titles;
 BEGIN;
 ALTER TYPE titled ADD ATTRIBUTE z int;
 SELECT relation::regclass, mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation IN ('titles'::regclass, 'title_lists'::regclass) AND mode LIKE 'Access%' ORDER BY 1;
-ALTER TYPE titled ADD ATTRIBUTE word text COLLATE "en-x-icu";
+ALTER TYPE titled ADD ATTRIBUTE words tsvector;
 SELECT relation::regclass, mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation IN ('titles'::regclass, 'title_lists'::regclass) AND mode LIKE 'AccessEx%' ORDER BY 1;
 COMMIT;
 INSERT INTO titles VALUES ('(1,,a)'), ('(1,,B)'), ('(1,,c)');

@@ -17,7 +17,7 @@ packages_of()
 		test) echo locales perl libipc-run-perl postgresql-15-pgtap ;;
 		lint) echo clang-format-14 cppcheck ;;
 		bench) echo perl ;;
-		instructions) echo valgrind libc6-dbg ;;
+		instructions) echo locales valgrind libc6-dbg ;;
 		runtime) echo gcc libc6-dev liburcu-dev locales ;;
 		kernel) echo gcc libc6-dev liblmdb-dev librocksdb-dev liburcu-dev libwiredtiger-dev perl ;;
 		sched) echo gcc g++ libc6-dev liburcu-dev clang-14 libomp-14-dev libtbb-dev perl ;;
@@ -42,7 +42,7 @@ missing_locales()
 {
 	local there locale
 
-	[[ " $* " =~ " "(test|runtime)" " ]] || return 0
+	[[ " $* " =~ " "(test|runtime|instructions)" " ]] || return 0
 	there=$(locale -a)
 	for locale in cs_CZ de_DE en_US fr_CA ja_JP sv_SE; do
 		grep -x "$locale.utf8" <<<"$there" >/dev/null || echo "$locale"

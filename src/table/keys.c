@@ -194,13 +194,13 @@ family_of(Relation index, int position, Oid type, Oid *opcintype_out)
 }
 
 /*
- * What is unique is there to be found by equality: there, as in a primary key, texts are as they are.
+ * Then texts are in it by their sort keys, whatever it is for: who has a key may want it in order, and point work by such a key is
+ * hardly dearer than by bytes (test/bench/README.md).  Where a key shall be short, its column has the collation C.
  */
 static bool
 is_for_order(Relation index)
 {
-	return index->rd_rel->relam == BRIN_AM_OID ||
-		   (index->rd_rel->relam == BTREE_AM_OID && !index->rd_index->indisunique && !index->rd_index->indisexclusion);
+	return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == BRIN_AM_OID;
 }
 
 /* How values are in the key, and whose operators they are looked for by. */

@@ -7,7 +7,7 @@
 #   SHORT, LONG    statements of the two runs (300, 1300)
 #   ROWS           rows in the table (10000)
 #   LEVEL          isolation level (read committed)
-#   ONLY           only these statements, by name
+#   ONLY           only these statements, by name; names: those by a text, under several collations
 #   TOP=N          show, after each measurement, where the most of its long run went:
 #                  N functions; with ANNOTATE=--inclusive=yes including what they call
 set -euo pipefail
@@ -58,6 +58,9 @@ psql -Xq -v rows="$rows" -f test/bench/schema.sql
 # Where the keys of the next INSERTs begin.
 first=0
 
+# Of names: what they begin with.
+prefix=user
+
 # Instructions of the backends that pgbench uses for $3 statements $2 on schema $1.
 run_count()
 {
@@ -66,7 +69,7 @@ run_count()
 	wait_for_counts
 	rm -f "$counts"/*
 	output=$(PGOPTIONS="-c search_path=$schema -c default_transaction_isolation=${level// /\\ }" pgbench -n -M prepared -c 1 -t "$times" -f "test/bench/statements/$statement.sql" \
-		-D rows="$rows" -D n=0 -D first="$first" postgres 2>&1) || { echo "$output" >&2; return 1; }
+		-D rows="$rows" -D n=0 -D first="$first" -D prefix="$prefix" -D name="${prefix}105000" postgres 2>&1) || { echo "$output" >&2; return 1; }
 	# pgbench has two sessions, one of them only to look; that one cancels out
 	wait_for_counts
 	awk '/^totals:/ { sum += $2 } END { print sum }' "$counts"/*
@@ -118,4 +121,24 @@ for line in 'point:0.68' 'range:0.50' 'update:0.50' 'insert:0.70' 'upsert:0.77' 
 	printf '%-18s %10d %10d   %s  (target <= %s)\n' "$statement" "$heap" "$result" \
 		"$(awk -v ours="$result" -v heap="$heap" 'BEGIN { printf "%.2f", ours / heap }')" "${line#*:}"
 	profile
+done
+
+[ -z "${ONLY:-}" ] || [[ " $ONLY " == *" names "* ]] || exit 0
+psql -Xq -v rows="$rows" -f test/bench/names.sql
+echo
+printf '%-18s %10s %10s %10s\n' 'by a text' 'heap' 'ours' "ours, C"
+for length in 10 40; do
+	for collation in en icu; do
+		for statement in name_point name_update name_insert; do
+			[ $length = 10 ] && prefix=user || prefix='customer of the north east no '
+			counted=()
+			for schema in "heap_${collation}_$length" "ours_${collation}_$length" "ours_c_$length"; do
+				measure "$schema" "$statement"
+				counted+=("$result")
+				profile
+			done
+			printf '%-18s %10d %10d %10d   %s\n' "${statement#name_} $collation $length" "${counted[@]}" \
+				"$(awk -v ours="${counted[1]}" -v heap="${counted[0]}" 'BEGIN { printf "%.2f", ours / heap }')"
+		done
+	done
 done

@@ -29,6 +29,9 @@ my %types = (
 	'smallint' => { value => sub { int(rand 40) - 10 }, key => 1 },
 	'text' => { value => \&quoted, key => 1 },
 	'text COLLATE "C"' => { value => \&quoted, key => 1 },
+	'text COLLATE "en_US.utf8"' => { value => \&quoted, key => 1 },
+	'text COLLATE "sv-x-icu"' => { value => \&quoted, key => 1 },
+	'text COLLATE loose' => { value => \&quoted, key => 1 },
 	'varchar(4)' => { value => \&quoted, key => 1 },
 	'char(3)' => { value => sub { "'" . pick('a' .. 'd') x int(rand 4) . "'" }, key => 1 },
 	'numeric(6,2)' => { value => sub { pick(int(rand 30), sprintf('%.3f', rand 20), "'NaN'", -1.5) }, key => 1 },
@@ -44,6 +47,7 @@ my %types = (
 	'jsonb' => { value => sub { pick(q('{"a": 1}'), q('[1, 2]'), q('{"a": {"b": null}}'), q('"s"')) }, key => 1 },
 	'int[]' => { value => sub { "'{" . join(',', map { int rand 4 } 1 .. rand 4) . "}'" }, key => 1 },
 	'int4range' => { value => sub { "'[" . int(rand 9) . "," . (9 + int rand 9) . ")'" }, key => 1 },
+	'text[] COLLATE "en_US.utf8"' => { value => sub { 'ARRAY[' . join(', ', map { quoted() } 1 .. 1 + rand 3) . ']::text[]' }, key => 1 },
 	'text[] COLLATE "C"' => { value => sub { 'ARRAY[' . join(', ', map { quoted() } 1 .. 1 + rand 3) . ']::text[]' }, key => 1 },
 	'nummultirange' => { value => sub { "'{" . join(',', map { '[' . 10 * $_ . ',' . (10 * $_ + 1 + int rand 4) . pick(']', ')') } 1 .. rand 3) . "}'" }, key => 1 },
 	'timetz' => { value => sub { "'" . pick('00:00', '12:30') . pick('+00', '-01', '+12:30') . "'" }, key => 1 },
@@ -68,7 +72,7 @@ sub literal
 
 	# a cast that fails, fails when it is evaluated: for which rows it is depends on the plan
 	$value = int rand 100 if $column->{type} eq 'small' && $value ne 'NULL';
-	return $value eq 'NULL' ? 'NULL' : "($value)::$column->{type}" =~ s/ COLLATE "C"//r;
+	return $value eq 'NULL' ? 'NULL' : "($value)::$column->{type}" =~ s/ COLLATE.*//r;
 }
 
 sub make_table
@@ -260,6 +264,7 @@ sub statement
 my $node = TestServer::start('random');
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION ltree;
+	CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 	CREATE DOMAIN long AS int[];
 	CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 	CREATE DOMAIN small AS int CHECK (value < 100);

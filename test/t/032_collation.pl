@@ -1,6 +1,6 @@
 # Ranges and orders of texts under collations, of the C library (also where its strxfrm() is wrong) and of ICU: what an
-# index of a table in memory answers is what PostgreSQL computes of an ordinary table, for strings that differ in
-# little.
+# index of a table in memory, its primary key or UNIQUE answers is what PostgreSQL computes of an ordinary table, for strings
+# that differ in little.
 #
 # RANDOM_SEED repeats a run.
 use strict;
@@ -59,31 +59,37 @@ sub compare
 	my ($database, $collation) = @_;
 	my $collate = $collation eq '' ? '' : qq( COLLATE "$collation");
 	my @stored = grep { $collation ne 'C.utf8' || length $_ < 600 } @texts; # as bytes in a key, which has its limit
-	my $plan = $node->safe_psql($database, qq{
+	my @keys = ([ 'primary', 'p', 'f_pkey' ], [ 'unique', 'u', 'f_u_key' ], [ 'index', 't', 'f_t' ]);
+
+	$node->safe_psql($database, qq{
 		CREATE TABLE h (t text$collate);
 		INSERT INTO h VALUES ${\ literals(@stored)};
-		CREATE FOREIGN TABLE f (t text$collate) SERVER tsurugi;
+		CREATE FOREIGN TABLE f (p text$collate PRIMARY KEY, u text$collate UNIQUE, t text$collate) SERVER tsurugi;
 		CREATE INDEX f_t ON f (t);
-		INSERT INTO f SELECT t FROM h;
-		SET enable_sort = off;
-		EXPLAIN (COSTS OFF) SELECT t FROM f WHERE t >= 'b' ORDER BY t DESC});
-	my $differences;
+		INSERT INTO f SELECT t, t, t FROM h});
+	is(TestServer::sqlstate($node, "INSERT INTO f SELECT t, t || 'x', t FROM h OFFSET 3 LIMIT 1", $database), '23505', "$database $collation: a key is there once");
+	is(TestServer::sqlstate($node, "INSERT INTO f SELECT t || 'x', t, t FROM h OFFSET 3 LIMIT 1", $database), '23505', "$database $collation: and once as UNIQUE");
+	for (@keys)
+	{
+		my ($kind, $c, $index) = @$_;
+		my $plan = $node->safe_psql($database, "SET enable_sort = off; EXPLAIN (COSTS OFF) SELECT $c FROM f WHERE $c >= 'b' ORDER BY $c DESC");
+		my $of = $kind eq 'primary' ? 'key range' : 'index range';
 
-	like($plan, qr/index range, descending.*f_t.*t >= 'b'/s, "$database $collation: range and order are the index's");
-	$differences = $node->safe_psql($database, qq{
-		SET enable_seqscan = off;
-		SELECT 'order' FROM (SELECT array_agg(t) a FROM (SELECT t FROM f ORDER BY t) s) s WHERE a <> (SELECT array_agg(t ORDER BY t) FROM h);
-		SELECT 'backward' FROM (SELECT array_agg(t) a FROM (SELECT t FROM f ORDER BY t DESC) s) s WHERE a <> (SELECT array_agg(t ORDER BY t DESC) FROM h);
-		SELECT 'ends' FROM (SELECT min(t), max(t) FROM f) f, (SELECT (array_agg(t ORDER BY t))[1] least, (array_agg(t ORDER BY t DESC))[1] greatest FROM h) h
-			WHERE (min, max) <> (least, greatest);
-		SELECT 'range', s FROM (VALUES ${\ literals(@sought, @texts[0 .. 8])}) v(s), LATERAL (SELECT
-			(SELECT array_agg(t) FROM (SELECT t FROM f WHERE t < s) x) below, (SELECT array_agg(t) FROM (SELECT t FROM f WHERE t >= s) x) above,
-			(SELECT count(*) FROM f WHERE t = s) same,
-			(SELECT array_agg(t ORDER BY t) FROM h WHERE t < s) h_below, (SELECT array_agg(t ORDER BY t) FROM h WHERE t >= s) h_above,
-			(SELECT count(*) FROM h WHERE t = s) h_same) x
-			WHERE (below, above, same) IS DISTINCT FROM (h_below, h_above, h_same);
-		DROP TABLE h; DROP FOREIGN TABLE f});
-	is($differences, '', "$database $collation: all as on an ordinary table");
+		like($plan, qr/$of, descending.*$c >= 'b'/s, "$database $collation, $kind: range and order are the index's");
+		is($node->safe_psql($database, qq{
+			SET enable_seqscan = off;
+			SELECT 'order' FROM (SELECT array_agg($c) a FROM (SELECT $c FROM f ORDER BY $c) s) s WHERE a <> (SELECT array_agg(t ORDER BY t) FROM h);
+			SELECT 'backward' FROM (SELECT array_agg($c) a FROM (SELECT $c FROM f ORDER BY $c DESC) s) s WHERE a <> (SELECT array_agg(t ORDER BY t DESC) FROM h);
+			SELECT 'ends' FROM (SELECT min($c), max($c) FROM f) f, (SELECT (array_agg(t ORDER BY t))[1] least, (array_agg(t ORDER BY t DESC))[1] greatest FROM h) h
+				WHERE (min, max) <> (least, greatest);
+			SELECT 'range', s FROM (VALUES ${\ literals(@sought, @texts[0 .. 8])}) v(s), LATERAL (SELECT
+				(SELECT array_agg($c) FROM (SELECT $c FROM f WHERE $c < s) x) below, (SELECT array_agg($c) FROM (SELECT $c FROM f WHERE $c >= s) x) above,
+				(SELECT count(*) FROM f WHERE $c = s) same,
+				(SELECT array_agg(t ORDER BY t) FROM h WHERE t < s) h_below, (SELECT array_agg(t ORDER BY t) FROM h WHERE t >= s) h_above,
+				(SELECT count(*) FROM h WHERE t = s) h_same) x
+				WHERE (below, above, same) IS DISTINCT FROM (h_below, h_above, h_same)}), '', "$database $collation, $kind: all as on an ordinary table");
+	}
+	$node->safe_psql($database, 'DROP TABLE h; DROP FOREIGN TABLE f');
 }
 
 compare('postgres', $_) for ('en_US.utf8', 'de_DE.utf8', 'cs_CZ.utf8', 'sv_SE.utf8', 'fr_CA.utf8', 'ja_JP.utf8', 'C.utf8'); # of the C library
@@ -109,11 +115,12 @@ for my $database ('english', 'icu')
 	{
 		my $made = $type eq 'text[]' ? 'ARRAY[t, left(t, 2)]' : $type eq 'pair' ? 'ROW(t, 1)::pair' : $type eq 'jsonb' ? 'jsonb_build_array(t, 1)'
 		  : $type eq 'textrange' ? "textrange(t, NULL)" : "left(t, 12)::$type";
+		my $unique = pick('', 'UNIQUE');
 		my $differences = $node->safe_psql($database, qq{
 			CREATE TABLE h (n int, v $type);
 			INSERT INTO h SELECT row_number() OVER (), $made FROM (VALUES ${\ literals(@texts[0 .. 60])}) v(t);
 			CREATE FOREIGN TABLE f (n int, v $type) SERVER tsurugi;
-			CREATE INDEX f_v ON f (v, n);
+			CREATE $unique INDEX f_v ON f (v, n);
 			INSERT INTO f SELECT * FROM h;
 			SET enable_sort = off; SET enable_incremental_sort = off; SET enable_seqscan = off;
 			CREATE FUNCTION ways() RETURNS text LANGUAGE plpgsql AS \$\$ DECLARE line text; BEGIN
@@ -142,16 +149,19 @@ like(plan_of(q{SELECT t FROM m ORDER BY t LIMIT 1}), qr/m_en/, "the column's col
 like(plan_of(q{SELECT t FROM m ORDER BY t COLLATE "de-x-icu" LIMIT 1}), qr/ascending|descending.*m_de|m_de/s, "the query's");
 like(plan_of(q{SELECT t FROM m WHERE t COLLATE "C" > 'x' ORDER BY t COLLATE "C" LIMIT 1}), qr/m_c.*Index Cond/s, "another one's");
 unlike(plan_of(q{SELECT t FROM m WHERE t COLLATE "sv-x-icu" > 'x'}), qr/Index Cond/, "none has this one");
-like(plan_of(q{SELECT u FROM m ORDER BY u LIMIT 1}), qr/Sort/, "what is unique is for equality");
-like(plan_of(q{SELECT u FROM m WHERE u = '7'}), qr/Index Cond: \(u = '7'/, "which it has");
+like(plan_of(q{SELECT u FROM m WHERE u > '7' ORDER BY u LIMIT 1}), qr/m_u_key.*Index Cond/s, "what is unique has an order");
+like(plan_of(q{SELECT u FROM m WHERE u = '7'}), qr/Index Cond: \(u = '7'/, "and equality");
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE m ALTER t TYPE text COLLATE "sv-x-icu"; ALTER COLLATION "sv-x-icu" REFRESH VERSION});
 like(plan_of(q{SELECT t FROM m WHERE t > 'x' ORDER BY t}), qr/m_en.*Index Cond/s, "the column's, altered");
 is($node->safe_psql('postgres', q{SELECT string_agg(t, ',') FROM (SELECT t FROM m WHERE t < 'a2' ORDER BY t) s}),
 	$node->safe_psql('postgres', q{SELECT string_agg(t, ',' ORDER BY t) FROM m WHERE (t || '') < 'a2'}), 'and in order');
 
 # A collation that takes different texts for equal.
-$node->safe_psql('postgres', q{CREATE FOREIGN TABLE l (t text COLLATE nocase) SERVER tsurugi; CREATE INDEX ON l (t); INSERT INTO l VALUES ('a'), ('A'), ('b'), ('B')});
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE l (t text COLLATE nocase) SERVER tsurugi; CREATE INDEX ON l (t);
+	CREATE FOREIGN TABLE lu (t text COLLATE nocase UNIQUE) SERVER tsurugi; INSERT INTO lu VALUES ('a'), ('B'); INSERT INTO l VALUES ('a'), ('A'), ('b'), ('B')});
 is($node->safe_psql('postgres', q{SET enable_seqscan = off; SELECT count(*) FROM l WHERE t = 'A' UNION ALL SELECT count(*) FROM l WHERE t > 'a'}), "2\n2", 'not deterministic');
+is(TestServer::sqlstate($node, "INSERT INTO lu VALUES ('b')"), '23505', 'where one key is several texts');
+is($node->safe_psql('postgres', q{SET enable_seqscan = off; SELECT t FROM lu WHERE t > 'A'}), 'B', 'and in order');
 
 $node->stop;
 done_testing;

@@ -1,0 +1,1 @@
+SELECT v FROM named WHERE name = :name;

@@ -1,0 +1,1 @@
+UPDATE named SET v = v + 1 WHERE name = :name;
