@@ -40,6 +40,8 @@
  *	  the place in what is expected stays where its weight is below the one expected, as those of signs and blanks are.  What is expected
  *	  follows from what has been written, and whatever it is, does no harm to the order.
  *
+ * Keys of strings of ASCII's letters and digits alone are what comes of all this, written at once (put_plain).
+ *
  * The string itself, behind that, is in turn what the last level lets expect.  So of a string of ASCII's letters and digits a key has
  * as many bytes as it has characters, and about a dozen.
  *
@@ -48,49 +50,11 @@
  * sections do not agree in which levels are by position (strcoll() goes by the first element's); and those that are opened
  * have to agree with strcoll() on some comparisons of short strings before.
  */
-#include "runtime/storage/collate.h"
+#include "runtime/storage/collate_internal.h"
 
-#include <langinfo.h>
-#include <stdlib.h>
-#include <string.h>
-
-#ifdef __GLIBC__
-#include <gnu/libc-version.h>
-#endif
-
-#include "runtime/base/check.h"
 #include "runtime/storage/foretold.h"
 
-/* Bits of a rule. */
-#define BACKWARD 2
-#define BY_POSITION 4
-
-#define END 1
-#define COMMON 2
-#define IGNORED 0xfe
-#define GOES_ON 0xff
-#define CODED_FIRST 0x80 /* of the bytes that only go on with a number */
-
-/* The versions read. */
-#define MAJOR 2
-#define MINOR_FIRST 29
-#define MINOR_LAST 36
-
-/* Levels, where there are all of them. */
-#define THIRD 2
-#define FOURTH 3
-
-#define SECTIONS_MAX 128 /* an element's is 7 bits */
-
-#define SAMPLES 64
-
-typedef struct element
-{
-	const unsigned char
-		*weight; /* on the level that is at hand: its length, and its bytes; then come the other levels */
-	uint8_t section;
-	uint8_t ascii; /* the character that it is; 0: none of these, or several that count as one */
-} element;
+#define PLAIN_ROOM 8 /* bytes of a plain letter, on all levels */
 
 /* Where a level's bytes go; there is room. */
 typedef struct writer
@@ -106,53 +70,8 @@ typedef struct writer
 
 /* --- elements -------------------------------------------------------------------- */
 
-static int32_t
-load(const unsigned char *at)
-{
-	int32_t word;
-
-	memcpy(&word, at, sizeof(word));
-	return word;
-}
-
-/*
- * The element that a string begins with: its section, and where its weights are.  What begins with a byte that several
- * elements begin with is in a list: one sequence of bytes, or a range of sequences of one length.  The last one has
- * none.
- */
-static int32_t
-find_element(const tg_collation *collation, const unsigned char **at, const unsigned char *end)
-{
-	int32_t found = collation->table[*(*at)++];
-	const unsigned char *entry = collation->extra - found;
-	size_t left = (size_t) (end - *at);
-
-	if (found >= 0)
-		return found;
-	for (;;)
-	{
-		size_t count = entry[4];
-		const unsigned char *low = entry + 5;
-		size_t bounds = 1;
-		int32_t offset = 0;
-
-		found = load(entry);
-		if (found < 0)
-			bounds = 2;
-		if (count <= left && (bounds == 1 ? memcmp(*at, low, count) == 0
-										  : memcmp(*at, low, count) >= 0 && memcmp(*at, low + count, count) <= 0))
-		{
-			for (size_t i = 0; i < count && bounds == 2; i++)
-				offset = offset * 256 + (*at)[i] - low[i];
-			*at += count;
-			return bounds == 1 ? found : collation->indirect[offset - found];
-		}
-		entry += 4 + ((1 + bounds * count + 3) & ~(size_t) 3);
-	}
-}
-
 /* At most so many bytes come of an element: what ignores it is a mark, and each byte has one before it, or a count behind. */
-static size_t
+static inline size_t
 room_of(const tg_collation *collation, const unsigned char *weight)
 {
 	size_t room = collation->level_count;
@@ -163,6 +82,15 @@ room_of(const tg_collation *collation, const unsigned char *weight)
 		weight += 1 + *weight;
 	}
 	return room;
+}
+
+static bool
+is_plain(const tg_collation *collation, const char *string, size_t string_bytes)
+{
+	for (size_t i = 0; i < string_bytes; i++)
+		if ((unsigned char) string[i] >= TG_COLLATE_ASCII || collation->third[(unsigned char) string[i]] == 0)
+			return false;
+	return true;
 }
 
 size_t
@@ -176,6 +104,11 @@ tg_collation_walk(const tg_collation *collation, const char *string, size_t stri
 	size_t count = 0;
 	uint64_t sections = 0;
 
+	if (is_plain(collation, string, string_bytes))
+	{
+		*walked = (tg_collation_walked){.plain = string, .count = string_bytes};
+		return PLAIN_ROOM * string_bytes + 2 * TG_COLLATE_LEVEL_MAX + tg_foretold_room(string_bytes);
+	}
 	while (at < end)
 	{
 		const unsigned char *begin = at;
@@ -214,56 +147,6 @@ put_run(unsigned char *to, size_t run, bool above)
 	return to;
 }
 
-/* The bytes of the number that is at weight[i]. */
-static inline unsigned
-number_bytes(const unsigned char *weight, unsigned i)
-{
-	unsigned bytes = 1;
-
-	while (i + bytes <= weight[0] && (weight[i + bytes] & 0xc0) == 0x80)
-		bytes++;
-	return bytes;
-}
-
-/* As a number of ours that is in the same order, up to its fourth byte. */
-static inline uint32_t
-pack(const unsigned char *number, unsigned bytes)
-{
-	uint32_t packed = 0;
-
-	for (unsigned i = 0; i < 4; i++)
-		packed = packed << 8 | (i < bytes ? number[i] : 0);
-	return packed;
-}
-
-/* A weight that is one number of so many bytes; else 0. */
-static inline uint32_t
-pack_one(const unsigned char *weight)
-{
-	return weight[0] > 0 && weight[0] <= 4 && number_bytes(weight, 1) == weight[0] ? pack(weight + 1, weight[0]) : 0;
-}
-
-/* How many of the sorted words are below one. */
-static inline unsigned
-count_below(const uint32_t *words, unsigned count, uint32_t word)
-{
-	unsigned low = 0;
-
-	while (count > 0)
-	{
-		unsigned half = count / 2;
-
-		if (words[low + half] < word)
-		{
-			low += half + 1;
-			count -= half + 1;
-		}
-		else
-			count = half;
-	}
-	return low;
-}
-
 /* --- the first level */
 
 /* A number; returns its byte, or 0 if it is written as several. */
@@ -272,12 +155,10 @@ put_number(writer *out, const tg_collation *collation, const unsigned char *numb
 {
 	if (bytes > 1 && number[0] <= collation->lead_max)
 	{
-		uint32_t packed = pack(number, bytes);
-		unsigned below = count_below(collation->coded, collation->coded_count, packed);
-		bool is_coded = below < collation->coded_count && collation->coded[below] == packed;
+		bool whole;
 
-		*out->to++ = (unsigned char) (CODED_FIRST + 2 * below + is_coded);
-		if (is_coded)
+		*out->to++ = code_of(collation, pack(number, bytes), &whole);
+		if (whole)
 			return out->to[-1];
 	}
 	memcpy(out->to, number, bytes);
@@ -372,8 +253,9 @@ put_unexpected(writer *out, const tg_collation *collation, const unsigned char *
 }
 
 static inline void
-put_by_position(writer *out, const tg_collation *collation, const unsigned char *weight)
+put_by_position(writer *out, const tg_collation *collation, unsigned level, const element *of)
 {
+	const unsigned char *weight = of->weight;
 	char letter = out->place < out->letter_count ? out->walked->letters[out->place] : 0;
 	uint32_t expected = collation->last[(unsigned char) letter];
 
@@ -386,7 +268,7 @@ put_by_position(writer *out, const tg_collation *collation, const unsigned char 
 		end_row(out, true);
 	for (; out->ignored > 0; out->ignored--)
 		*out->to++ = IGNORED;
-	if (expected == 0 || pack_one(weight) != expected)
+	if (expected == 0 || (level == FOURTH && of->ascii > 0 ? collation->last[of->ascii] : pack_one(weight)) != expected)
 	{
 		put_unexpected(out, collation, weight, expected);
 		return;
@@ -408,6 +290,11 @@ put_weight(writer *out, const unsigned char *weight)
 	size_t run = out->run;
 	unsigned bytes = weight[0];
 
+	if (bytes == 1 && weight[1] == COMMON)
+	{
+		out->run++;
+		return;
+	}
 	for (unsigned i = 1; i <= bytes; i++)
 	{
 		if (weight[i] == COMMON)
@@ -428,7 +315,7 @@ static inline void
 put_element(writer *out, const tg_collation *collation, unsigned level, const element *of)
 {
 	if (collation->by_position[level])
-		put_by_position(out, collation, of->weight);
+		put_by_position(out, collation, level, of);
 	else if (level == 0)
 		put_first(out, collation, of);
 	else
@@ -445,15 +332,28 @@ is_backward(const tg_collation *collation, unsigned level, const element *of)
 	return (collation->rules[of->section * collation->level_count + level] & BACKWARD) != 0;
 }
 
+static inline void
+next_level(element *elements, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		elements[i].weight += 1 + elements[i].weight[0];
+}
+
 /* The walk on a level that no element goes backward on. */
 static void
 put_forward(writer *out, const tg_collation *collation, unsigned level, element *elements, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-	{
-		put_element(out, collation, level, &elements[i]);
-		elements[i].weight += 1 + elements[i].weight[0];
-	}
+	/* nearly all strings go this way: so each kind of level has a loop of its own */
+	if (collation->by_position[level])
+		for (size_t i = 0; i < count; i++)
+			put_by_position(out, collation, level, &elements[i]);
+	else if (level == 0)
+		for (size_t i = 0; i < count; i++)
+			put_first(out, collation, &elements[i]);
+	else
+		for (size_t i = 0; i < count; i++)
+			put_element(out, collation, level, &elements[i]);
+	next_level(elements, count);
 }
 
 /* That on any level. */
@@ -482,8 +382,62 @@ put_both_ways(writer *out, const tg_collation *collation, unsigned level, elemen
 				from = i + 1;
 		}
 	}
-	for (size_t i = 0; i < count; i++)
-		elements[i].weight += 1 + elements[i].weight[0];
+	next_level(elements, count);
+}
+
+/*
+ * How many weights the second level has: of a row that goes backward, and is followed by something that does not, the last but one
+ * is left out.
+ */
+static size_t
+count_second(const tg_collation *collation, const unsigned char *string, size_t bytes)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+	{
+		size_t start = i;
+
+		while (i < bytes && collation->goes_back[string[i]])
+			i++;
+		count += i - start - (i - start > 1 && i < bytes) + (i < bytes);
+	}
+	return count;
+}
+
+/* What the walks write of a string of plain letters: each has one number on the first level, COMMON on the second. */
+static unsigned char *
+put_plain(const tg_collation *collation, const unsigned char *string, size_t bytes, unsigned char *to)
+{
+	size_t run = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		*to++ = collation->code[string[i]];
+	*to++ = END;
+	to = put_run(to, count_second(collation, string, bytes), false);
+	*to++ = END;
+	for (size_t i = 0; i < bytes; i++)
+	{
+		if (collation->third[string[i]] == COMMON)
+		{
+			run++;
+			continue;
+		}
+		to = put_run(to, run, true);
+		run = 0;
+		*to++ = collation->third[string[i]];
+	}
+	to = put_run(to, run, false);
+	*to++ = END;
+	for (size_t row; bytes > 0; bytes -= row, string += row)
+	{
+		row = bytes < TG_FORETOLD_RUN_MAX ? bytes : TG_FORETOLD_RUN_MAX;
+		for (uint32_t last = collation->last[*string]; last != 0; last <<= 8)
+			*to++ = (unsigned char) (last >> 24);
+		*to++ = tg_foretold_count(row, row < bytes);
+	}
+	*to++ = END;
+	return to;
 }
 
 size_t
@@ -497,6 +451,8 @@ tg_collation_key(const tg_collation *collation, tg_collation_walked *walked, uns
 {
 	writer out = {.to = key, .walked = walked};
 
+	if (walked->plain != NULL)
+		return (size_t) (put_plain(collation, (const unsigned char *) walked->plain, walked->count, key) - key);
 	walked->told_count = 0;
 	for (unsigned level = 0; level < collation->level_count; level++)
 	{
@@ -519,221 +475,8 @@ tg_collation_key(const tg_collation *collation, tg_collation_walked *walked, uns
 size_t
 tg_collation_string(const tg_collation_walked *walked, const char *string, size_t string_bytes, unsigned char *to)
 {
-	return (size_t) (tg_foretold_put(to, string, string_bytes, walked->told, walked->told_count) - to);
+	const char *told = walked->plain != NULL ? walked->plain : walked->told;
+	size_t told_count = walked->plain != NULL ? walked->count : walked->told_count;
+
+	return (size_t) (tg_foretold_put(to, string, string_bytes, told, told_count) - to);
 }
-
-/* --- opening ---------------------------------------------------------------------- */
-
-#ifdef __GLIBC__
-
-static bool
-is_known_version(void)
-{
-	char *end;
-	long major = strtol(gnu_get_libc_version(), &end, 10);
-	long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
-
-	return major == MAJOR && minor >= MINOR_FIRST && minor <= MINOR_LAST;
-}
-
-static const void *
-item(locale_t locale, nl_item which)
-{
-	return locale == NULL ? nl_langinfo(which) : nl_langinfo_l(which, locale);
-}
-
-/* The rules of all sections lie before the table, up to its alignment.  False: that does not fit. */
-static bool
-read_rules(tg_collation *collation)
-{
-	uintptr_t bytes = (uintptr_t) collation->table - (uintptr_t) collation->rules;
-
-	if (bytes < collation->level_count || bytes / collation->level_count > SECTIONS_MAX)
-		return false;
-	for (uint32_t section = 0; section < bytes / collation->level_count; section++)
-	{
-		const unsigned char *rule = collation->rules + section * collation->level_count;
-
-		if (section > 0 && rule[0] == 0)
-			break; /* what fills up */
-		collation->section_count++;
-		for (unsigned level = 0; level < collation->level_count; level++)
-		{
-			if (section == 0)
-				collation->by_position[level] = (rule[level] & BY_POSITION) != 0;
-			if (collation->by_position[level] != ((rule[level] & BY_POSITION) != 0))
-				return false;
-			if ((rule[level] & BACKWARD) != 0)
-				collation->backward[level] |= UINT64_C(1) << (section & 63);
-		}
-	}
-	return true;
-}
-
-static const unsigned char *
-weight_of(const tg_collation *collation, unsigned character, unsigned level)
-{
-	const unsigned char string[1] = {(unsigned char) character};
-	const unsigned char *at = string;
-	const unsigned char *weight = collation->weights + (find_element(collation, &at, string + 1) & 0xffffff);
-
-	for (; level > 0; level--)
-		weight += 1 + weight[0];
-	return weight;
-}
-
-/* Adds to sorted words what is not there; returns its place. */
-static unsigned
-add_word(uint32_t *words, uint8_t *count, uint32_t word)
-{
-	unsigned at = count_below(words, *count, word);
-
-	if (at == *count || words[at] != word)
-	{
-		memmove(&words[at + 1], &words[at], (*count - at) * sizeof(*words));
-		words[at] = word;
-		++*count;
-	}
-	return at;
-}
-
-/* Numbers of the first level that get a byte. */
-static void
-choose_codes(tg_collation *collation)
-{
-	uint32_t words[TG_COLLATE_ASCII];
-	uint8_t count = 0;
-
-	for (unsigned character = 1; character < TG_COLLATE_ASCII; character++)
-	{
-		const unsigned char *weight = weight_of(collation, character, 0);
-		uint32_t one = pack_one(weight);
-
-		if (one != 0 && weight[0] > 1)
-			(void) add_word(words, &count, one);
-	}
-	if (count == 0 || count > TG_COLLATE_CODED_MAX)
-		return;
-	memcpy(collation->coded, words, count * sizeof(*words));
-	collation->coded_count = count;
-	collation->lead_max = (uint8_t) (words[count - 1] >> 24);
-}
-
-/* What follows from each other of characters' weights. */
-static void
-learn_letters(tg_collation *collation)
-{
-	for (unsigned character = 1; character < TG_COLLATE_ASCII; character++)
-	{
-		const unsigned char *first = weight_of(collation, character, 0);
-		unsigned char bytes[8];
-		writer out = {.to = bytes};
-
-		if (pack_one(first) == 0)
-			continue;
-		collation->code[character] = put_number(&out, collation, first + 1, first[0]);
-	}
-	if (collation->level_count <= FOURTH)
-		return;
-	for (unsigned character = 1; character < TG_COLLATE_ASCII; character++)
-	{
-		const unsigned char *third = weight_of(collation, character, THIRD);
-		uint32_t last = pack_one(weight_of(collation, character, FOURTH));
-
-		collation->last[character] = last;
-		if (collation->code[character] > 0 && third[0] == 1)
-			collation->letter[third[1] % TG_COLLATE_CASES][collation->code[character]] = (char) character;
-		if (last != 0)
-			(void) add_word(collation->told, &collation->told_count, last);
-	}
-	for (unsigned character = 1; character < TG_COLLATE_ASCII; character++)
-		if (collation->last[character] != 0)
-			collation->told_letter[count_below(collation->told, collation->told_count, collation->last[character])] =
-				(char) character;
-}
-
-/* A few letters, digits, signs and, in UTF-8, marks: the less there are, the more they have in common. */
-static void
-make_sample(uint64_t *state, bool utf8, char sample[32])
-{
-	static const char *const parts[] = {"a", "b", "A", "c",	 "h", "1", "9",		 ".",
-										"-", " ", "'", "zz", "Z", "=", "\u0301", "\u00e4"};
-	char *to = sample;
-
-	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	for (uint64_t bits = *state >> 20; to < sample + 20 && (bits & 15) != 0; bits >>= 4)
-		to = stpcpy(to, parts[bits % (utf8 ? 16 : 14)]);
-	*to = '\0';
-}
-
-/* Whether keys and strcoll() agree where they are easily compared. */
-static bool
-agrees(const tg_collation *collation, locale_t locale)
-{
-	bool utf8 = strcmp(item(locale, CODESET), "UTF-8") == 0;
-	uint64_t state = 1;
-	char strings[2][32] = {"", ""};
-	unsigned char keys[2][1024];
-	size_t bytes[2] = {0, 0};
-
-	for (unsigned i = 0; i < SAMPLES; i++)
-	{
-		unsigned now = i % 2;
-		element scratch[2 * 32];
-		tg_collation_walked walked;
-		int order;
-		int by_key;
-
-		make_sample(&state, utf8, strings[now]);
-		if (tg_collation_walk(collation, strings[now], strlen(strings[now]), &walked, scratch) > sizeof(keys[now]))
-			return false;
-		bytes[now] = tg_collation_key(collation, &walked, keys[now]);
-		if (i == 0)
-			continue;
-		order = locale == NULL ? strcoll(strings[now], strings[1 - now])
-							   : strcoll_l(strings[now], strings[1 - now], locale);
-		by_key = memcmp(keys[now], keys[1 - now], bytes[now] < bytes[1 - now] ? bytes[now] : bytes[1 - now]);
-		if ((order > 0) != (by_key > 0) || (order < 0) != (by_key < 0))
-			return false;
-	}
-	return true;
-}
-
-bool
-tg_collation_open(tg_collation *collation_out, locale_t locale)
-{
-	tg_collation collation = {0};
-
-	if (!is_known_version())
-		return false;
-	/* a number, in the place of a pointer */
-	memcpy(&collation.level_count, &(const void *){item(locale, _NL_COLLATE_NRULES)}, sizeof(collation.level_count));
-	if (collation.level_count > TG_COLLATE_LEVEL_MAX)
-		return false;
-	if (collation.level_count > 0)
-	{
-		collation.rules = item(locale, _NL_COLLATE_RULESETS);
-		collation.table = item(locale, _NL_COLLATE_TABLEMB);
-		collation.weights = item(locale, _NL_COLLATE_WEIGHTMB);
-		collation.extra = item(locale, _NL_COLLATE_EXTRAMB);
-		collation.indirect = item(locale, _NL_COLLATE_INDIRECTMB);
-		if (!read_rules(&collation))
-			return false;
-		choose_codes(&collation);
-		learn_letters(&collation);
-		if (!agrees(&collation, locale))
-			return false;
-	}
-	*collation_out = collation;
-	return true;
-}
-
-#else
-
-bool
-tg_collation_open(tg_collation *collation_out, locale_t locale)
-{
-	return false;
-}
-
-#endif

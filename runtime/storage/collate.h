@@ -40,12 +40,15 @@ typedef struct tg_collation
 	uint32_t last[256];					/* of a character: its weight on the fourth, or 0 */
 	uint8_t told_count;					/* ... and the other way round: */
 	uint32_t told[TG_COLLATE_ASCII];	/* such weights, sorted */
+	uint8_t third[TG_COLLATE_ASCII];  /* of a character that is nothing but a letter: its weight on the third; else 0 */
+	bool goes_back[TG_COLLATE_ASCII]; /* of these: whether it does on the second */
 	char told_letter[TG_COLLATE_ASCII]; /* the character of each */
 } tg_collation;
 
 /* What a string is made of. */
 typedef struct tg_collation_walked
 {
+	const char *plain;		  /* the string, if it is of plain letters only; else NULL, and */
 	struct element *elements; /* in the caller's memory */
 	size_t count;
 	uint64_t sections;
@@ -65,7 +68,7 @@ extern size_t tg_collation_scratch_bytes(size_t string_bytes);
 
 /*
  * Walks through a string, which has no zero bytes and is valid in the locale's encoding.  The result is the room that
- * its key needs at most, and the string behind that; the scratch memory has to stay.
+ * its key needs at most, and the string behind that; the scratch memory has to stay, and the string.
  */
 extern size_t tg_collation_walk(const tg_collation *collation, const char *string, size_t string_bytes,
 								tg_collation_walked *walked, void *scratch);

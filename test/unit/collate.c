@@ -67,6 +67,8 @@ choose_character(unsigned alphabet)
 
 	switch (alphabet)
 	{
+		case 8:
+			return (unsigned char) "aAbBclLxyzZ0019"[below(15)];
 		case 0:
 			return (unsigned char) "abAB cCh-hH.,'_sSzZ"[below(19)];
 		case 1:
@@ -92,10 +94,10 @@ choose_character(unsigned alphabet)
 static void
 make_string(char *to, unsigned characters_max)
 {
-	unsigned alphabet = below(9);
+	unsigned alphabet = below(10);
 
 	for (unsigned count = below(characters_max + 1); count > 0; count--)
-		to = put_utf8(to, choose_character(alphabet < 8 ? alphabet : below(8)));
+		to = put_utf8(to, choose_character(alphabet < 9 ? alphabet : below(9)));
 	*to = '\0';
 }
 
