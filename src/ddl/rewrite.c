@@ -24,6 +24,7 @@
 
 #include "src/ddl/row_walk.h"
 #include "src/ddl/store_anew.h"
+#include "src/ddl/type_users.h"
 #include "src/table/index_build.h"
 #include "src/table/keys.h"
 #include "src/table/relation.h"
@@ -341,6 +342,8 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 	described = tsurugi_relation_describe(relation);
 	estate = CreateExecutorState();
 	defaults = tsurugi_anew_defaults(relation, added, estate, &fill);
+	if (fill)
+		tsurugi_check_row_type_filled(relation);
 	if (must_convert(retype, described) || fill || must_rewrite(described, table))
 	{
 		tsurugi_anew anew = {.relation = relation,

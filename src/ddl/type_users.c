@@ -44,6 +44,7 @@
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_type.h"
+#include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -215,6 +216,16 @@ tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement)
 	users = changes && OidIsValid(type) ? sorted_users(type, true) : NIL;
 	if (users != NIL)
 		refuse(type, linitial(users));
+}
+
+void
+tsurugi_check_row_type_filled(Relation relation)
+{
+	List *users = sorted_users(relation->rd_rel->reltype, true);
+
+	find_composite_type_dependencies(relation->rd_rel->reltype, relation, NULL);
+	if (users != NIL)
+		refuse(relation->rd_rel->reltype, linitial(users));
 }
 
 static void

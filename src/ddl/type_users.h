@@ -7,6 +7,8 @@
 
 #include "postgres.h"
 
+#include "utils/rel.h"
+
 #include "src/base/utility.h"
 
 /* ALTER DOMAIN, with the rows of our tables looked at for the new condition. */
@@ -14,6 +16,9 @@ extern void tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDoma
 
 /* Refuses to change the type of a column of this relation, or composite type, if a table of ours stores its rows. */
 extern void tsurugi_check_row_type(Oid relation, const AlterTableStmt *statement);
+
+/* Likewise to give a new column values in the rows that are there: those that are stored elsewhere get none. */
+extern void tsurugi_check_row_type_filled(Relation relation);
 
 /* The relation has lost a column: tables whose keys are made of its rows are stored anew.  At the end of a statement. */
 extern void tsurugi_follow_lost_columns(Oid relation);
