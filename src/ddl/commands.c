@@ -3,7 +3,7 @@
  *	  Statements that PostgreSQL has for its own tables only.
  *
  * COPY t TO, COPY ... FREEZE, LOCK TABLE, VACUUM, CLUSTER, REINDEX, DROP
- * TABLE and COMMENT ON TABLE are refused, or do nothing, for foreign tables.  Each
+ * TABLE, COMMENT and SECURITY LABEL ON TABLE, and ALTER EXTENSION ... ADD TABLE are refused, or do nothing, for foreign tables.  Each
  * is run here in a form that works: as another statement of PostgreSQL's where
  * there is one, so that rights, options and messages stay PostgreSQL's.
  *
@@ -434,6 +434,33 @@ comment_on_table(const tsurugi_utility *utility, CommentStmt *written)
 	return true;
 }
 
+/* An extension may have it as a member. */
+static bool
+add_to_extension(const tsurugi_utility *utility, AlterExtensionContentsStmt *written)
+{
+	AlterExtensionContentsStmt *member;
+
+	if (written->objtype != OBJECT_TABLE || !names_our_table(makeRangeVarFromNameList(castNode(List, written->object))))
+		return false;
+	member = copyObject(written);
+	member->objtype = OBJECT_FOREIGN_TABLE;
+	tsurugi_utility_run_instead(utility, (Node *) member);
+	return true;
+}
+
+static bool
+label_table(const tsurugi_utility *utility, SecLabelStmt *written)
+{
+	SecLabelStmt *label;
+
+	if (written->objtype != OBJECT_TABLE || !names_our_table(makeRangeVarFromNameList(castNode(List, written->object))))
+		return false;
+	label = copyObject(written);
+	label->objtype = OBJECT_FOREIGN_TABLE;
+	tsurugi_utility_run_instead(utility, (Node *) label);
+	return true;
+}
+
 /* --- the way in --------------------------------------------------------------------------------- */
 
 static bool
@@ -486,5 +513,9 @@ tsurugi_command_run(const tsurugi_utility *utility)
 		return drop_tables(utility, (DropStmt *) tree);
 	if (IsA(tree, CommentStmt) && ((CommentStmt *) tree)->objtype == OBJECT_TABLE)
 		return comment_on_table(utility, (CommentStmt *) tree);
+	if (IsA(tree, AlterExtensionContentsStmt))
+		return add_to_extension(utility, (AlterExtensionContentsStmt *) tree);
+	if (IsA(tree, SecLabelStmt))
+		return label_table(utility, (SecLabelStmt *) tree);
 	return false;
 }
