@@ -31,6 +31,9 @@ extern void tsurugi_utility_run_instead(const tsurugi_utility *utility, Node *tr
 /* Runs a statement of ours, from the hook on, as a part of what was written. */
 extern void tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree);
 
+/* The same, of which event triggers are not told. */
+extern void tsurugi_utility_run_untold(const tsurugi_utility *utility, Node *tree);
+
 /* A part of a statement, which fires no event triggers: its context is a part's. */
 typedef void (*tsurugi_utility_part)(const tsurugi_utility *utility, void *argument);
 

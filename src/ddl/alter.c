@@ -515,7 +515,7 @@ finish_entries(const tsurugi_utility *utility, Oid relation_id, Wishes *wishes)
 	wishes->before = tsurugi_partition_indexes(relation_id);
 	if (wishes->keys != NIL)
 	{
-		tsurugi_key_clauses_make(relation, wishes->keys, utility->text);
+		tsurugi_key_clauses_make(relation, wishes->keys, utility->text, false);
 		tsurugi_altered_note(relation_id);
 	}
 	table_close(relation, NoLock);
@@ -602,6 +602,22 @@ has_our_key(Oid relation, const AlterTableStmt *written)
 	foreach (cell, written->cmds)
 		(void) tsurugi_foreign_keys_take_command(copyObject(lfirst_node(AlterTableCmd, cell)), holds_ours, &keys);
 	return keys != NIL;
+}
+
+/* Of which PostgreSQL tells event triggers, one by one, before it does so. */
+static bool
+may_write_ours_anew(Oid relation, const AlterTableStmt *written)
+{
+	ListCell *cell;
+
+	foreach (cell, written->cmds)
+	{
+		AlterTableType type = lfirst_node(AlterTableCmd, cell)->subtype;
+
+		if (type == AT_AddColumn || type == AT_AlterColumnType)
+			return tsurugi_alter_reaches_ours(relation, written);
+	}
+	return false;
 }
 
 static bool
@@ -694,7 +710,7 @@ tsurugi_alter_run(const tsurugi_utility *utility, AlterTableStmt *written)
 	tsurugi_check_row_type(relation_id, written);
 	if (tsurugi_is_our_table(relation_id) || tsurugi_retype_is_mixed(relation_id, written) ||
 		has_our_key(relation_id, written) || has_late_defaults(relation_id, written) ||
-		tsurugi_alter_types_drop_first(relation_id, written))
+		tsurugi_alter_types_drop_first(relation_id, written) || may_write_ours_anew(relation_id, written))
 		alter_with_events(utility, relation_id, written);
 	else
 		alter_other_table(utility, relation_id, written);

@@ -32,6 +32,7 @@
 #include "catalog/pg_tablespace.h"
 #include "commands/createas.h"
 #include "commands/defrem.h"
+#include "commands/event_trigger.h"
 #include "commands/extension.h"
 #include "commands/sequence.h"
 #include "commands/comment.h"
@@ -312,6 +313,7 @@ create_as(const tsurugi_utility *utility, void *argument)
 	Query *query = castNode(Query, statement->query);
 	PreparedStatement *prepared;
 	CreateStmt *create = makeNode(CreateStmt);
+	ObjectAddress table;
 	uint64 count = 0;
 
 	if (CreateTableAsRelExists(statement))
@@ -326,13 +328,15 @@ create_as(const tsurugi_utility *utility, void *argument)
 	create->options = copyObject(into->options);
 	create->tablespacename = into->tableSpaceName;
 	create->accessMethod = pstrdup(TSURUGI_METHOD);
-	tsurugi_utility_run_part(utility, (Node *) create);
+	tsurugi_utility_run_untold(utility, (Node *) create);
 	CommandCounterIncrement();
 	if (!into->skipData && prepared == NULL)
 		count = fill(utility, create->relation, query);
 	else if (!into->skipData)
 		count = fill_by_execute(utility, create->relation, castNode(ExecuteStmt, query->utilityStmt),
 								FetchPreparedStatementResultDesc(prepared));
+	ObjectAddressSet(table, RelationRelationId, RangeVarGetRelid(create->relation, NoLock, false));
+	EventTriggerCollectSimpleCommand(table, InvalidObjectAddress, (Node *) statement);
 	if (utility->completion != NULL && !into->skipData)
 		SetQueryCompletion(utility->completion, CMDTAG_SELECT, count);
 }

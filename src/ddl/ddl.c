@@ -13,6 +13,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -81,6 +82,21 @@ tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree)
 }
 
 void
+tsurugi_utility_run_untold(const tsurugi_utility *utility, Node *tree)
+{
+	EventTriggerInhibitCommandCollection();
+	PG_TRY();
+	{
+		tsurugi_utility_run_part(utility, tree);
+	}
+	PG_FINALLY();
+	{
+		EventTriggerUndoInhibitCommandCollection();
+	}
+	PG_END_TRY();
+}
+
+void
 tsurugi_utility_with_events(const tsurugi_utility *utility, Node *written, tsurugi_utility_part run, void *argument)
 {
 	bool complete = utility->context != PROCESS_UTILITY_SUBCOMMAND;
@@ -135,11 +151,28 @@ create_keys(const tsurugi_utility *utility, Oid relation_id, List *keys)
 	alter->cmds = tsurugi_key_clauses_set_not_null(relation_id, keys);
 	alter->objtype = OBJECT_FOREIGN_TABLE;
 	if (alter->cmds != NIL)
-		tsurugi_utility_run_part(utility, (Node *) alter);
+		tsurugi_utility_run_untold(utility, (Node *) alter);
 	CommandCounterIncrement();
 	relation = table_open(relation_id, AccessExclusiveLock);
-	tsurugi_key_clauses_make(relation, keys, utility->text);
+	tsurugi_key_clauses_make(relation, keys, utility->text, true);
 	table_close(relation, NoLock);
+}
+
+/* For PostgreSQL they are an ALTER TABLE after the CREATE. */
+static void
+create_foreign_keys(Oid relation_id, List *keys)
+{
+	AlterTableStmt *alter;
+	ObjectAddress table;
+
+	if (keys == NIL)
+		return;
+	tsurugi_foreign_keys_create(relation_id, keys, false);
+	alter = makeNode(AlterTableStmt);
+	alter->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relation_id)), get_rel_name(relation_id), -1);
+	alter->objtype = OBJECT_TABLE;
+	ObjectAddressSet(table, RelationRelationId, relation_id);
+	EventTriggerCollectSimpleCommand(table, InvalidObjectAddress, (Node *) alter);
 }
 
 /* There are no rows yet that a condition could not be valid for (transformCheckConstraints). */
@@ -212,7 +245,7 @@ create_table(const tsurugi_utility *utility, void *written)
 	relation = table_open(relation_id, AccessExclusiveLock);
 	(void) tsurugi_relation_get(relation);
 	table_close(relation, NoLock);
-	tsurugi_foreign_keys_create(relation_id, foreign_keys, false);
+	create_foreign_keys(relation_id, foreign_keys);
 }
 
 /* A table of PostgreSQL's that has foreign keys to tables of ours. */
@@ -227,7 +260,7 @@ create_referencing(const tsurugi_utility *utility, void *written)
 	if (!skipped)
 	{
 		CommandCounterIncrement();
-		tsurugi_foreign_keys_create(get_relname_relid(statement->relation->relname, namespace), keys, false);
+		create_foreign_keys(get_relname_relid(statement->relation->relname, namespace), keys);
 	}
 }
 

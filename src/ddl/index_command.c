@@ -192,6 +192,20 @@ changes_nothing(Oid index, const AlterTableCmd *command)
 	}
 }
 
+/* Where nothing is left for PostgreSQL to do, it tells event triggers of nothing. */
+static void
+alter_between(const tsurugi_utility *utility, void *argument)
+{
+	AlterTableStmt *alter = argument;
+	ObjectAddress index;
+
+	tsurugi_utility_run_instead(utility, (Node *) alter);
+	if (alter->cmds != NIL)
+		return;
+	ObjectAddressSet(index, RelationRelationId, RangeVarGetRelid(alter->relation, NoLock, false));
+	EventTriggerCollectSimpleCommand(index, InvalidObjectAddress, (Node *) alter);
+}
+
 bool
 tsurugi_index_command_alter(const tsurugi_utility *utility, AlterTableStmt *written)
 {
@@ -207,7 +221,7 @@ tsurugi_index_command_alter(const tsurugi_utility *utility, AlterTableStmt *writ
 		if (changes_nothing(index, lfirst(cell)))
 			alter->cmds = foreach_delete_current (alter->cmds, cell);
 	}
-	tsurugi_utility_run_instead(utility, (Node *) alter);
+	tsurugi_utility_with_events(utility, (Node *) written, alter_between, alter);
 	return true;
 }
 

@@ -7,6 +7,8 @@
 #include "src/ddl/key_clause.h"
 
 #include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "commands/event_trigger.h"
 #include "parser/parse_node.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -179,7 +181,7 @@ merge(List *keys, Constraint *key)
 }
 
 void
-tsurugi_key_clauses_make(Relation relation, List *keys, const char *text)
+tsurugi_key_clauses_make(Relation relation, List *keys, const char *text, bool told)
 {
 	const char *table = RelationGetRelationName(relation);
 	ParseState *parse = make_parsestate(NULL);
@@ -208,6 +210,7 @@ tsurugi_key_clauses_make(Relation relation, List *keys, const char *text)
 	{
 		const Constraint *key = lfirst(cell);
 		ParseCallbackState position;
+		ObjectAddress address;
 		IndexStmt *index;
 
 		if (key->indexname != NULL)
@@ -218,7 +221,9 @@ tsurugi_key_clauses_make(Relation relation, List *keys, const char *text)
 		setup_parser_errposition_callback(&position, parse, key->location);
 		index = tsurugi_index_of_constraint(key);
 		cancel_parser_errposition_callback(&position);
-		(void) tsurugi_index_entry_create(relation, index, text, true);
+		ObjectAddressSet(address, RelationRelationId, tsurugi_index_entry_create(relation, index, text, true));
+		if (told)
+			EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) index);
 	}
 	free_parsestate(parse);
 }

@@ -28,7 +28,7 @@ extern List *tsurugi_key_clauses_set_not_null(Oid relation, List *keys);
 /* That their columns are there.  In PostgreSQL's words for keys; SET NOT NULL has others. */
 extern void tsurugi_key_clauses_check(Oid relation, List *keys, bool altering, const char *text);
 
-/* Makes them; the relation is exclusively locked. */
-extern void tsurugi_key_clauses_make(Relation relation, List *keys, const char *text);
+/* Makes them; the relation is exclusively locked.  told: event triggers are told of each index. */
+extern void tsurugi_key_clauses_make(Relation relation, List *keys, const char *text, bool told);
 
 #endif /* TSURUGI_KEY_CLAUSE_H */

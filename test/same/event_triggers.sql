@@ -95,11 +95,20 @@ DROP EVENT TRIGGER starts_all, ends_all, drops_all;
 -- which commands there are to be told of
 CREATE FUNCTION tell_commands() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN
-	RAISE NOTICE '% % %', tg_event, tg_tag, (SELECT string_agg(DISTINCT command_tag || ' ' || object_identity, ', ' ORDER BY command_tag || ' ' || object_identity) FROM pg_event_trigger_ddl_commands());
+	RAISE NOTICE '% % %', tg_event, tg_tag, (SELECT string_agg(DISTINCT replace(command_tag, 'FOREIGN ', '') || ' ' || object_identity, ', ' ORDER BY replace(command_tag, 'FOREIGN ', '') || ' ' || object_identity) FROM pg_event_trigger_ddl_commands());
 END $$;
 CREATE TABLE told (id int PRIMARY KEY, p int REFERENCES parent, v int);
 CREATE TABLE teller (id int);
 CREATE EVENT TRIGGER ends_told ON ddl_command_end EXECUTE FUNCTION tell_commands();
+CREATE TABLE told_1 (id int PRIMARY KEY, u int UNIQUE, p int REFERENCES parent, EXCLUDE (u WITH =));
+CREATE TABLE told_2 (id int REFERENCES parent) USING heap;
+CREATE TABLE told_3 AS SELECT 1 AS a;
+SELECT 1 AS a INTO told_4;
+PREPARE row AS SELECT 1 AS a;
+CREATE TABLE told_5 AS EXECUTE row;
+ALTER INDEX told_1_pkey SET (fillfactor = 40);
+ALTER INDEX told_1_pkey RESET (fillfactor);
+DROP TABLE told_1, told_2, told_3, told_4, told_5;
 ALTER TABLE told ADD UNIQUE (v);
 ALTER TABLE told ADD w int DEFAULT 5, ADD UNIQUE (w), ADD FOREIGN KEY (v) REFERENCES told;
 ALTER TABLE told SET (fillfactor = 40);
@@ -117,3 +126,15 @@ CREATE INDEX ON told (v);
 REINDEX TABLE told;
 DROP TABLE teller, told;
 DROP TABLE parent;
+-- partitions that are written anew
+CREATE TABLE pt (a int, b int) PARTITION BY RANGE (a);
+CREATE TABLE pt1 PARTITION OF pt FOR VALUES FROM (1) TO (10);
+CREATE FUNCTION tell_rewrite() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE '% % %', tg_event, pg_event_trigger_table_rewrite_oid()::regclass, pg_event_trigger_table_rewrite_reason();
+END $$;
+CREATE EVENT TRIGGER rewrites_told ON table_rewrite EXECUTE FUNCTION tell_rewrite();
+ALTER TABLE pt ALTER b TYPE bigint;
+ALTER TABLE pt ADD c float8 DEFAULT random();
+ALTER TABLE pt ADD d int DEFAULT 5;
+DROP TABLE pt;
