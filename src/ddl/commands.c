@@ -17,6 +17,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
@@ -329,12 +330,21 @@ tsurugi_check_owner(const RangeVar *name, Oid relation, Oid previous, void *argu
 
 /* --- DROP TABLE, COMMENT ON TABLE --------------------------------------------------------------- */
 
-/* What DROP TABLE asks of each before it locks it (RangeVarCallbackForDropRelation). */
+/*
+ * What DROP TABLE asks of each before it locks it (RangeVarCallbackForDropRelation).  Of a partition the table above is locked
+ * before; argument: its number, of the last one that was looked at.
+ */
 static void
 check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argument)
 {
+	Oid *above = argument;
 	char kind;
 
+	if (relation != previous && OidIsValid(*above))
+	{
+		UnlockRelationOid(*above, AccessExclusiveLock);
+		*above = InvalidOid;
+	}
 	if (!OidIsValid(relation))
 		return;
 	kind = get_rel_relkind(relation);
@@ -343,6 +353,12 @@ check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argume
 	if (!pg_class_ownercheck(relation, GetUserId()) &&
 		!pg_namespace_ownercheck(get_rel_namespace(relation), GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(kind), name->relname);
+	if (relation != previous && get_rel_relispartition(relation))
+	{
+		*above = get_partition_parent(relation, true);
+		if (OidIsValid(*above))
+			LockRelationOid(*above, AccessExclusiveLock);
+	}
 }
 
 /* As DropErrorMsgNonExistent. */
@@ -363,7 +379,7 @@ tell_of_missing(const RangeVar *name, bool missing_ok)
 
 /* Ordinary tables and ours, which may depend on each other, at once. */
 static void
-drop_mixed(const tsurugi_utility *utility, void *written)
+drop_between(const tsurugi_utility *utility, void *written)
 {
 	const DropStmt *drop = written;
 	ObjectAddresses *objects = new_object_addresses();
@@ -373,9 +389,11 @@ drop_mixed(const tsurugi_utility *utility, void *written)
 	{
 		RangeVar *name = makeRangeVarFromNameList(lfirst(cell));
 		ObjectAddress object = {.classId = RelationRelationId};
+		Oid above = InvalidOid;
 
 		AcceptInvalidationMessages();
-		object.objectId = RangeVarGetRelidExtended(name, AccessExclusiveLock, RVR_MISSING_OK, check_before_drop, NULL);
+		object.objectId =
+			RangeVarGetRelidExtended(name, AccessExclusiveLock, RVR_MISSING_OK, check_before_drop, &above);
 		if (OidIsValid(object.objectId))
 			add_exact_object_address(&object, objects);
 		else
@@ -385,40 +403,17 @@ drop_mixed(const tsurugi_utility *utility, void *written)
 	free_object_addresses(objects);
 }
 
-static void
-drop_ours(const tsurugi_utility *utility, void *drop)
-{
-	tsurugi_utility_run_instead(utility, drop);
-}
-
 static bool
 drop_tables(const tsurugi_utility *utility, DropStmt *written)
 {
-	int ours = 0;
-	int others = 0;
+	bool any_ours = false;
 	ListCell *cell;
 
 	foreach (cell, written->objects)
-	{
-		Oid relation = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
-
-		if (tsurugi_is_our_table(relation))
-			ours++;
-		else
-			others++; /* or none: of those PostgreSQL would say that they are no foreign tables */
-	}
-	if (ours == 0)
-		return false;
-	if (others > 0)
-		tsurugi_utility_with_events(utility, (Node *) written, drop_mixed, written);
-	else
-	{
-		DropStmt *drop = copyObject(written);
-
-		drop->removeType = OBJECT_FOREIGN_TABLE;
-		tsurugi_utility_with_events(utility, (Node *) written, drop_ours, drop);
-	}
-	return true;
+		any_ours |= names_our_table(makeRangeVarFromNameList(lfirst(cell)));
+	if (any_ours)
+		tsurugi_utility_with_events(utility, (Node *) written, drop_between, written);
+	return any_ours;
 }
 
 static bool
