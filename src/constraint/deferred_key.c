@@ -48,26 +48,35 @@
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
+static void
+say_once(bool *said, const char *clauses)
+{
+	if (*said)
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("multiple %s clauses not allowed", clauses)));
+	*said = true;
+}
+
 bool
-tsurugi_take_attribute(Constraint *constraint, const Constraint *attribute, bool *refused)
+tsurugi_take_attribute(Constraint *constraint, const Constraint *attribute, tsurugi_attributes *said)
 {
 	switch (attribute->contype)
 	{
 		case CONSTR_ATTR_DEFERRABLE:
-			constraint->deferrable = true;
+		case CONSTR_ATTR_NOT_DEFERRABLE:
+			say_once(&said->deferrable, "DEFERRABLE/NOT DEFERRABLE");
+			constraint->deferrable = attribute->contype == CONSTR_ATTR_DEFERRABLE;
 			break;
 		case CONSTR_ATTR_DEFERRED:
-			constraint->deferrable = constraint->initdeferred = true;
-			break;
-		case CONSTR_ATTR_NOT_DEFERRABLE:
-			*refused = true;
-			break;
 		case CONSTR_ATTR_IMMEDIATE:
+			say_once(&said->initially, "INITIALLY IMMEDIATE/DEFERRED");
+			constraint->initdeferred = attribute->contype == CONSTR_ATTR_DEFERRED;
+			if (!said->deferrable)
+				constraint->deferrable = constraint->initdeferred;
 			break;
 		default:
 			return false;
 	}
-	if (*refused && constraint->initdeferred)
+	if (constraint->initdeferred && !constraint->deferrable)
 		ereport(ERROR,
 				(errcode(ERRCODE_SYNTAX_ERROR), errmsg("constraint declared INITIALLY DEFERRED must be DEFERRABLE")));
 	return true;

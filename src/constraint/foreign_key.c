@@ -84,7 +84,7 @@ static void
 take_of_column(ColumnDef *column, bool is_ours, List **keys)
 {
 	Constraint *taken = NULL;
-	bool refused = false; /* to be deferrable */
+	tsurugi_attributes said = {false, false};
 	ListCell *cell;
 
 	foreach (cell, column->constraints)
@@ -94,14 +94,14 @@ take_of_column(ColumnDef *column, bool is_ours, List **keys)
 		if (is_taken((Node *) constraint, is_ours))
 		{
 			taken = constraint;
-			refused = false;
+			said = (tsurugi_attributes){false, false};
 			taken->fk_attrs = list_make1(makeString(pstrdup(column->colname)));
 			taken->initially_valid = true;
 			*keys = lappend(*keys, taken);
 			column->constraints = foreach_delete_current (column->constraints, cell);
 			continue;
 		}
-		if (taken == NULL || !tsurugi_take_attribute(taken, constraint, &refused))
+		if (taken == NULL || !tsurugi_take_attribute(taken, constraint, &said))
 			taken = NULL;
 		else
 			column->constraints = foreach_delete_current (column->constraints, cell);

@@ -28,7 +28,7 @@ List *
 tsurugi_key_clauses_of_column(ColumnDef *column, List *keys)
 {
 	Constraint *key = NULL; /* the clause before, if it is one */
-	bool refused = false;	/* to be deferrable */
+	tsurugi_attributes said = {false, false};
 	ListCell *cell;
 
 	foreach (cell, column->constraints)
@@ -38,13 +38,13 @@ tsurugi_key_clauses_of_column(ColumnDef *column, List *keys)
 		if (tsurugi_is_key_clause((Node *) constraint))
 		{
 			key = constraint;
-			refused = false;
+			said = (tsurugi_attributes){false, false};
 			key->keys = list_make1(makeString(pstrdup(column->colname)));
 			keys = lappend(keys, key);
 			column->constraints = foreach_delete_current (column->constraints, cell);
 			continue;
 		}
-		if (key == NULL || !tsurugi_take_attribute(key, constraint, &refused))
+		if (key == NULL || !tsurugi_take_attribute(key, constraint, &said))
 			key = NULL;
 		else
 			column->constraints = foreach_delete_current (column->constraints, cell);
