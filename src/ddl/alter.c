@@ -149,12 +149,30 @@ is_so(const AlterTableCmd *command)
 		   command->subtype == AT_NoForceRowSecurity;
 }
 
+/* Whether there is one of the name when the command is run. */
+static bool
+finds_column(Oid relation, const AlterTableStmt *statement, const AlterTableCmd *command)
+{
+	const char *name = castNode(ColumnDef, command->def)->colname;
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+	{
+		const AlterTableCmd *other = lfirst(cell);
+
+		if (other == command)
+			break;
+		if (other->subtype == AT_AddColumn && strcmp(castNode(ColumnDef, other->def)->colname, name) == 0)
+			return true;
+	}
+	return get_attnum(relation, name) != InvalidAttrNumber;
+}
+
 /* ADD COLUMN IF NOT EXISTS of one that does: PostgreSQL passes it over, with all that is said of it. */
 static void
-pass_over_column(Oid relation, AlterTableCmd *command)
+pass_over_column(Oid relation, const AlterTableStmt *statement, AlterTableCmd *command)
 {
-	if (command->subtype == AT_AddColumn && command->missing_ok &&
-		get_attnum(relation, castNode(ColumnDef, command->def)->colname) != InvalidAttrNumber)
+	if (command->subtype == AT_AddColumn && command->missing_ok && finds_column(relation, statement, command))
 		castNode(ColumnDef, command->def)->constraints = NIL;
 }
 
@@ -190,7 +208,7 @@ is_about_added_column(const AlterTableStmt *statement, const AlterTableCmd *comm
 static void
 strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *command, Wishes *wishes, List **commands)
 {
-	pass_over_column(relation, command);
+	pass_over_column(relation, statement, command);
 	if (is_about_storage(command) || is_so(command) ||
 		tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
 		return;
@@ -468,7 +486,7 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	ListCell *cell;
 
 	foreach (cell, changed->cmds)
-		pass_over_column(relation, lfirst(cell));
+		pass_over_column(relation, changed, lfirst(cell));
 	takes_keys = holds_ours && tsurugi_partition_keys_take(relation, changed, &wishes.keys);
 	wishes.late = take_late_defaults(relation, statement, changed);
 	drops_first = tsurugi_alter_types_drop_first(relation, statement);
