@@ -206,9 +206,14 @@ tsurugi_alter_types_begin(const tsurugi_utility *utility, Oid relation, const Al
 	List *tables = tsurugi_alter_reaches(relation, written);
 	List *changes = changes_of_types(utility, relation, written);
 	tsurugi_taken_down taken = {NIL, NIL};
+	int count = 0;
 	ListCell *cell;
 	ListCell *table;
 
+	foreach (cell, written->cmds)
+		count += lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType;
+	if (list_length(changes) < count)
+		return taken; /* PostgreSQL refuses one of them, before it does anything */
 	foreach (cell, changes)
 		foreach (table, tables)
 			if (tsurugi_is_our_table(lfirst_oid(table)))
