@@ -162,7 +162,7 @@ tsurugi_change_check_unchanged(const tsurugi_change *modify, tg_status status, u
 	if (tg_likely(!tsurugi_is_changed(status)))
 		return;
 	if (tsurugi_has_one_snapshot())
-		tsurugi_error_conflict(modify->relation, tsurugi_conflict_of(status), target);
+		tsurugi_error_conflict(modify->relation, tsurugi_conflict_of(status), target, false);
 	if (status == TG_MOVED)
 		tsurugi_error_moved(modify->relation, target);
 }

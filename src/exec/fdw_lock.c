@@ -150,7 +150,7 @@ lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row)
 			case TG_NOT_FOUND:
 			case TG_MOVED:
 				if (tsurugi_has_one_snapshot())
-					tsurugi_error_conflict(erm->relation, tsurugi_conflict_of(status), first);
+					tsurugi_error_conflict(erm->relation, tsurugi_conflict_of(status), first, true);
 				if (status == TG_MOVED)
 					tsurugi_error_moved(erm->relation, first);
 				return status;

@@ -253,7 +253,7 @@ describe_changer(Relation relation, uint32_t row)
 }
 
 void
-tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row)
+tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row, bool locks)
 {
 	bool deleted = kind == TG_CONFLICT_DELETED;
 	const char *subject = tsurugi_describe_row(relation, row);
@@ -261,8 +261,8 @@ tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row)
 
 	tg_conflict_note(kind);
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					deleted ? errmsg("could not serialize access due to concurrent delete")
-							: errmsg("could not serialize access due to concurrent update"),
+					deleted && !locks ? errmsg("could not serialize access due to concurrent delete")
+									  : errmsg("could not serialize access due to concurrent update"),
 					errdetail("%s of foreign table \"%s\" was %s by %s committed after this one's snapshot was taken.",
 							  subject, RelationGetRelationName(relation), deleted ? "deleted" : "changed",
 							  changer != NULL ? psprintf("%s, which", changer) : "a transaction that"),

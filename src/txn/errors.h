@@ -73,8 +73,12 @@ extern void tsurugi_error_new_index(Relation index) pg_attribute_noreturn();
 /* "row (id)=(1)", or "a row" where its key is not known, or not to be shown: as the transaction has seen it, else as it is now. */
 extern const char *tsurugi_describe_row(Relation relation, uint32_t row);
 
-/* Raises 40001: this row, which was to be written, was changed or deleted after the snapshot. */
-extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row) pg_attribute_noreturn();
+/*
+ * Raises 40001: this row, which was to be written or only locked, was changed or deleted after the snapshot.  PostgreSQL has one message
+ * for both where it locks rows.
+ */
+extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row, bool locks)
+	pg_attribute_noreturn();
 
 /* Whether tg_txn_newest or tg_txn_lock says that a row is not as the snapshot sees it; and what kind of conflict that is. */
 static inline bool

@@ -490,7 +490,7 @@ tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, b
 	else if (may_start_over && tsurugi_kind == TG_TXN_ORDINARY && !used && run_count <= 1 && !tsurugi_has_written())
 		renewed = tsurugi_snapshot_redraw();
 	if (!renewed)
-		tsurugi_error_conflict(relation, kind, row);
+		tsurugi_error_conflict(relation, kind, row, false);
 }
 
 bool

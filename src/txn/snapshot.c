@@ -520,7 +520,7 @@ tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t 
 	is_same = seen == version || tg_version_is_copy(version);
 	tg_epoch_leave(session);
 	if (status == TG_NOT_FOUND || (status == TG_OK && !is_same))
-		tsurugi_error_conflict(relation, TG_CONFLICT_UPDATED, row);
+		tsurugi_error_conflict(relation, TG_CONFLICT_UPDATED, row, false);
 }
 
 /* A run that was noted accesses something itself. */
