@@ -115,6 +115,8 @@ ALTER TABLE refers ALTER a TYPE int COLLATE "C";
 ALTER TABLE refers ALTER a TYPE date USING nowhere;
 ALTER TABLE heirs ALTER c TYPE date;
 ALTER TABLE heir ALTER a TYPE date;
+ALTER TABLE heir ALTER a TYPE date, DROP CONSTRAINT nothing;
+ALTER TABLE refers ALTER a TYPE text, ALTER nothing TYPE text, DROP COLUMN nowhere;
 ALTER TABLE whole ALTER a TYPE date;
 ALTER TABLE whole ALTER a TYPE date USING nowhere;
 DROP VIEW keys_left, indexes_left, of_whole;
