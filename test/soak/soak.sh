@@ -57,7 +57,7 @@ definer()
 kept="SELECT coalesce(sum(bytes), 0) FROM tsurugi.memory_uses WHERE use NOT IN ('runtime', 'jobs')"
 
 tg_install DEBUG=1
-tg_start "tsurugi_fdw.memory = 256MB" ${SERVER:+"$SERVER"}
+tg_start "tsurugi_fdw.memory = 256MB" "autovacuum_naptime = 1s" ${SERVER:+"$SERVER"}
 mkdir "$logs"
 psql -Xqc 'CREATE EXTENSION tsurugi_fdw'
 before=$(psql -XAtqc "$kept")
