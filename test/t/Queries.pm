@@ -638,7 +638,7 @@ sub top
 		push @with, { name => "w_$number", columns => columns_of($query) };
 	}
 	my $query = query(undef, $depth);
-	return { sql => (@parts ? 'WITH ' . join(', ', @parts) . ' ' : '') . $query->{sql}, ordered => $query->{ordered} };
+	return { sql => (@parts ? 'WITH ' . join(', ', @parts) . ' ' : '') . $query->{sql}, ordered => $query->{ordered}, classes => $query->{classes} };
 }
 
 1;

@@ -8,7 +8,9 @@ use strict;
 use warnings;
 use Chance;
 use QueryTables;
+use QueryDefinitions;
 use Queries;
+use Storable 'dclone';
 
 # --- changes ------------------------------------------------------------------------------
 
@@ -79,7 +81,7 @@ sub insert
 			($_->{nulls} ? '' : ', ' . QueryTables::value_of($_) . ')') . '::' . QueryTables::cast($_->{type}) } @columns) . " FROM $from->{name} f WHERE f.id < 1000 AND " . which($scope);
 	}
 	my $sql = "INSERT INTO $table->{name} ($names) $source";
-	if ($table->{key} && chance(0.5))
+	if ($table->{key} && chance($base->{deferrable} ? 0.05 : 0.5))
 	{
 		my @set = map { my $column = pick(changeable($table)); "$column->{name} = " . pick("EXCLUDED.$column->{name}", "$table->{name}.$column->{name}", "EXCLUDED.$column->{name}") } 1;
 
@@ -99,6 +101,8 @@ sub update
 	my $kind = rand;
 
 	$Queries::fuel = 2;
+	# a key that is deferrable is looked at when all rows are changed
+	return "UPDATE $name SET id = " . pick('id + 1', 'id - 1', '41 - id') . ' WHERE ' . pick('id BETWEEN 1 AND 40', which($scope)) . returning($table) if $base->{deferrable} && $kind < 0.15;
 	return "UPDATE $name SET id = " . QueryTables::new_id($base) . " WHERE $name.id = " . some(1, 40) . returning($table) if $kind < 0.1;
 	if ($kind < 0.3)
 	{
@@ -161,6 +165,25 @@ sub change_in_with
 	return { sql => "WITH changed AS ($change RETURNING $table->{name}.id, $table->{name}.k) $query->{sql}", ordered => $query->{ordered} };
 }
 
+# MERGE into an ordinary table, of rows that are one for each of its own.
+sub merge
+{
+	my ($table) = @_;
+	my $from = pick(grep { $_->{kind} ne 'view' || $_->{key} } Queries::readable());
+	my @columns = QueryTables::insertable($table);
+	my $first = $table->{next} + 1000;
+	my $set = sub { my ($column) = grep { $_->{name} =~ /^[km]$/ } shuffled(changeable($table)); "$column->{name} = coalesce(f.m, 0) + " . some(0, 2) };
+	my $when = sub { chance(0.4) ? ' AND ' . Queries::condition({ relations => [ map { @{ $_->{relations} } } @_ ] }, 0) : '' };
+	my ($into, $other) = (scope_of($table), scope_of($from, 'f'));
+
+	$table->{next} += 3000;
+	$Queries::fuel = 2;
+	return "MERGE INTO $table->{name} USING $from->{name} f ON f.id = $table->{name}.id" .
+		(chance(0.8) ? ' WHEN MATCHED' . $when->($into, $other) . ' THEN ' . pick('UPDATE SET ' . $set->(), 'UPDATE SET ' . $set->(), 'DELETE', 'DO NOTHING') : '') .
+		' WHEN NOT MATCHED AND f.id < 1000' . $when->($other) . ' THEN INSERT (' . QueryTables::names(@columns) . ') VALUES (' .
+		join(', ', map { $_->{name} eq 'id' ? "f.id + $first" : $_->{name} eq 'k' ? 'coalesce(f.k, 1)' : QueryTables::value_of($_) } @columns) . ')';
+}
+
 # --- statements for psql -----------------------------------------------------------------------
 
 my $prepared = 0;
@@ -175,18 +198,21 @@ sub changed { my ($sql) = @_; return marked('v', $sql) }
 # Prepared, and executed until a plan for all parameters is looked for.
 sub prepared
 {
+	my ($in_block) = @_;
 	local $Queries::parameters = [];
 	# what gives a new id is executed several times
 	my @able = grep { has_key($_) } changed_tables();
 	my $query = @able && chance(0.25) ? { sql => change(pick(@able)), change => 1 } : chance(0.4) ? Queries::ordered_query() : Queries::top();
 	my @classes = @$Queries::parameters;
 	my $name = 'p' . ++$prepared;
+	my $moves = !$in_block && chance(0.15);
 	my $text = marked('u', "PREPARE $name" . (@classes ? ' (' . join(', ', map { Queries::type_named($_) } @classes) . ')' : '') . " AS $query->{sql}");
 
 	for (1 .. pick(2, 7, 7))
 	{
 		my $execute = "EXECUTE $name" . (@classes ? ' (' . join(', ', map { chance(0.05) ? 'NULL' : Queries::value($_) } @classes) . ')' : '');
 
+		$text .= marked('u', QueryDefinitions::movement($Queries::schema, 0)) if $moves && chance(0.3);
 		$text .= $query->{change} ? changed($execute) : queried({ %$query, sql => $execute });
 	}
 	return $text . marked('u', "DEALLOCATE $name");
@@ -217,6 +243,30 @@ sub current
 		marked('v', pick("UPDATE $table->{name} SET $column->{name} = " . QueryTables::value_of($column) . ' WHERE CURRENT OF c RETURNING *', "DELETE FROM $table->{name} WHERE CURRENT OF c RETURNING id")) . marked('u', 'CLOSE c');
 }
 
+# COPY to psql, or rows from it.
+sub copied
+{
+	my $table = pick(@{ $Queries::schema->{tables} });
+	my @columns = QueryTables::insertable($table);
+
+	return marked('u', "COPY $table->{name} (" . QueryTables::names(shuffled(@columns)) . ') TO STDOUT' . pick('', ' CSV')) if $table->{kind} ne 'partitioned' && chance(0.3);
+	return marked('u', 'COPY (' . Queries::top()->{sql} . ') TO STDOUT') if chance(0.3);
+	my $rows = join '', map {
+		join("\t", map { my $value = $_->{name} eq 'id' ? QueryTables::new_id($table->{of} // $table) : QueryTables::value_of($_); $value eq 'NULL' ? '\N' : $value =~ s/'//gr } @columns) . "\n"
+	} 1 .. some(0, 4);
+	return "\\echo \@ v\nCOPY $table->{name} (" . QueryTables::names(@columns) . ") FROM STDIN;\n$rows\\.\n";
+}
+
+# A table made of a query, and read.
+sub created
+{
+	my $query;
+
+	# with columns that are known
+	do { $query = Queries::top() } until $query->{classes};
+	return marked('u', 'CREATE TABLE made (' . join(', ', map { "c$_" } 1 .. @{ $query->{classes} }) . ") USING tsurugi AS $query->{sql}") . marked('u', pick('SELECT * FROM made', 'TABLE made', 'SELECT made::text FROM made')) . marked('u', 'DROP TABLE made');
+}
+
 my @switches = qw(enable_hashjoin enable_mergejoin enable_nestloop enable_material enable_memoize enable_sort enable_incremental_sort enable_hashagg enable_bitmapscan
 	enable_indexscan enable_seqscan enable_partitionwise_join enable_partitionwise_aggregate enable_async_append enable_partition_pruning);
 
@@ -241,14 +291,19 @@ sub statement
 
 	return queried(Queries::top()) if $kind < 45;
 	return queried(Queries::ordered_query($in_block && chance(0.3))) if $kind < 65;
-	return prepared() if $kind < 70;
+	return prepared($in_block) if $kind < 70;
 	return $in_block ? cursor() : queried(Queries::top()) if $kind < 74;
 	return $in_block ? current() : setting() . ";\n" if $kind < 76;
+	return copied() if $kind < 78;
+	return created() if $kind < 79 && !$in_block;
+	# not one that may be in memory by now
+	my @merged = grep { $_->{kind} eq 'ordinary' && !$_->{moved} } @{ $Queries::schema->{tables} };
+	return changed(merge(pick(@merged))) if $kind < 81 && @merged;
 	return changed(change()) if $kind < 94;
 	return do { my $query = change_in_with(); marked($query->{ordered} ? 'w' : 'v', $query->{sql}) };
 }
 
-sub contents { return join '', map { marked('u', "SELECT tableoid::regclass, $_->{name}::text FROM $_->{name}") } @{ $Queries::schema->{tables} } }
+sub contents { return join '', (map { marked('u', "SELECT tableoid::regclass, $_->{name}::text FROM $_->{name}") } @{ $Queries::schema->{tables} }), $Queries::schema->{log} ? marked('u', 'SELECT * FROM log') : () }
 
 # A block at some level, or of a kind, with savepoints.
 sub block
@@ -257,10 +312,12 @@ sub block
 	my $level = pick('READ COMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE');
 	my $text = "BEGIN ISOLATION LEVEL $level" . ($read_only ? ' READ ONLY' . pick('', ' DEFERRABLE') : '') . ";\n";
 
+	# its snapshot waits for what is SERIALIZABLE in the other database, which may be at something that takes long
+	$text .= "SET LOCAL statement_timeout = 0;\n" . marked('u', 'SELECT 1') . "SET LOCAL statement_timeout = 10000;\n" if $text =~ /DEFERRABLE/;
 	if (!$read_only && !$Queries::schema->{mixed} && chance(0.25))
 	{
 		$text .= "SET LOCAL tsurugi_fdw.transaction_type = '" . pick('long', 'long', 'short', 'read_only') . "';\n";
-		$text .= "SET LOCAL tsurugi_fdw.write_preserve = '" . join(', ', map { $_->{name} } @{ $Queries::schema->{tables} }) . "';\n" if $text =~ /long/;
+		$text .= "SET LOCAL tsurugi_fdw.write_preserve = '" . join(', ', (map { $_->{name} } @{ $Queries::schema->{tables} }), $Queries::schema->{log} ? 'log' : ()) . "';\n" if $text =~ /long/;
 		$read_only = $text =~ /read_only/;
 	}
 	for (1 .. some(1, 7))
@@ -272,28 +329,53 @@ sub block
 			next;
 		}
 		$text .= marked('u', 'SELECT 1 / 0') if chance(0.03);
+		# not in a savepoint that is released: what it says there PostgreSQL does not undo with the one around it; nor of a primary key,
+		# by which rows are told apart
+		my @constraints = map { /CONSTRAINT (\w+)/ ? $1 : () } map { @{ $_->{constraints} } } @{ $Queries::schema->{tables} };
+		$text .= marked('v', 'SET CONSTRAINTS ' . join(', ', pick(@constraints), grep { chance(0.4) } @constraints) . pick(' DEFERRED', ' IMMEDIATE')) if @constraints && chance(0.2);
 		$text .= statement(1);
 	}
-	return $text . marked('u', pick('COMMIT', 'COMMIT', 'ROLLBACK'));
+	return $text . marked('v', pick('COMMIT', 'COMMIT', 'ROLLBACK'));
+}
+
+# Definitions in a transaction, which may be taken back. Of constraints that are deferred there may be something left to be checked,
+# with which PostgreSQL alters no table.
+sub defining_block
+{
+	my $schema = $Queries::schema;
+	my $end = pick('COMMIT', 'ROLLBACK', 'ROLLBACK');
+	my $before = dclone($schema);
+	my $text = "BEGIN;\n";
+
+	for (1 .. some(1, 4))
+	{
+		$text .= marked('v', QueryDefinitions::definition($schema, 1));
+		$text .= statement(1) for 1 .. some(1, 2);
+	}
+	%$schema = %$before if $end eq 'ROLLBACK';
+	return $text . marked('v', $end);
 }
 
 # The script of a schema: its tables, and so many statements or blocks.
 sub script
 {
 	my ($count) = @_;
+	local @QueryTables::moods = ('sad', 'ok', 'happy');
 	my ($schema, $text) = QueryTables::make_schema();
 
 	local $Queries::schema = $schema;
+	my $defines = chance(0.3) ? 0.1 : 0;
+	my $constraints = grep { @{ $_->{constraints} } } @{ $schema->{tables} };
 	$prepared = 0;
 	$text = "$settings;\nDROP SCHEMA IF EXISTS s CASCADE;\nCREATE SCHEMA s;\n" . (chance(0.6) ? "SET cpu_operator_cost = 1;\n" : '') .
 		"CREATE EXTENSION btree_gist;\nCREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');\n\\echo @ v\n$text" .
 		"CREATE FUNCTION counted(int) RETURNS bigint STABLE PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM t1 WHERE k = \$1); END';\n" . contents();
 	for (1 .. $count)
 	{
-		my $one = chance(0.75) ? statement(0) : block();
+		my $one = chance($defines) ? $constraints || chance(0.6) ? marked('v', QueryDefinitions::definition($schema, 0)) : defining_block() : chance(0.75) ? statement(0) : block();
 
 		$text .= $one;
-		$text .= contents() if $one =~ /\b(?:INSERT|UPDATE|DELETE)\b/ && chance(0.5);
+		$text .= contents() if $one =~ /\b(?:INSERT|UPDATE|DELETE|ALTER)\b/ && chance(0.5);
 		$text .= marked('u', 'TRUNCATE ' . pick(@{ $schema->{tables} })->{name}) if chance(0.003);
 		$text .= marked('u', QueryTables::create_index(pick(@{ $schema->{tables} })) =~ s/;\n//r) if chance(0.02);
 		$text .= marked('u', 'ANALYZE') if chance(0.01);

@@ -11,6 +11,9 @@ use warnings;
 use utf8;
 use Chance;
 
+# Values of the type mood; more may be added.
+our @moods;
+
 # Of each type its class, by which expressions are put together, and its values.
 our %types = (
 	'int' => { class => 'int', value => sub { some(0, 14) } },
@@ -32,7 +35,7 @@ our %types = (
 	'box' => { class => 'box', value => sub { my ($x, $y) = (some(0, 5), some(0, 5)); "'(" . ($x + some(0, 4)) . ',' . ($y + some(0, 4)) . "),($x,$y)'" } },
 	'inet' => { class => 'inet', value => sub { "'10." . some(0, 1) . '.0.' . pick(some(0, 6), '0/24', '0/25') . "'" } },
 	'uuid' => { class => 'uuid', value => sub { sprintf "'00000000-0000-0000-0000-%012d'", some(0, 9) } },
-	'mood' => { class => 'mood', value => sub { "'" . pick('sad', 'ok', 'happy') . "'" } });
+	'mood' => { class => 'mood', value => sub { "'" . pick(@moods) . "'" } });
 
 # Common columns: types to pick from, share of NULLs.
 my @common = (
@@ -42,7 +45,7 @@ my @common = (
 	[ 's', 0.1, 'text', 'text COLLATE "C"', 'text COLLATE "en_US.utf8"', 'varchar(6)' ],
 	[ 'd', 0.2, 'date', 'timestamp' ],
 	[ 'b', 0.2, 'boolean' ]);
-my %others = (a => 'int[]', r => 'int4range', n => 'int4multirange', j => 'jsonb', v => 'tsvector', p => 'point', x => 'box', i => 'inet', u => 'uuid', e => 'mood', c => 'char(4)');
+our %others = (a => 'int[]', r => 'int4range', n => 'int4multirange', j => 'jsonb', v => 'tsvector', p => 'point', x => 'box', i => 'inet', u => 'uuid', e => 'mood', c => 'char(4)');
 
 # How an index of another method than btree is made on a column of a class.
 my %methods = (
@@ -96,7 +99,7 @@ sub make_table
 {
 	my ($name, $kind) = @_;
 	my @columns = make_columns(chance(0.2));
-	my $table = { name => $name, kind => $kind, columns => [ shuffled(@columns) ], key => chance(0.8), next => 1, parts => [], predicates => [], orders => [] };
+	my $table = { name => $name, kind => $kind, columns => [ shuffled(@columns) ], key => chance(0.8), next => 1, parts => [], predicates => [], orders => [], constraints => [] };
 
 	# what is partitioned by another column has no key
 	if ($kind eq 'partitioned')
@@ -105,7 +108,22 @@ sub make_table
 		$table->{key} = 0 if $table->{by} !~ /id/;
 	}
 	$table->{key} = 1 if $kind eq 'ordinary';
+	# children have keys of their own
+	$table->{deferrable} = $table->{key} && $kind ne 'inherited' && chance(0.15);
+	make_constraints($table) if $kind =~ /memory|ordinary/ && chance(0.25);
 	return $table;
+}
+
+# What is to hold of several rows: deferrable, so that it does not matter in which order a statement changes them.
+sub make_constraints
+{
+	my ($table) = @_;
+	my @able = ('UNIQUE (k, m, s)', 'UNIQUE NULLS NOT DISTINCT (k, m, q)', 'UNIQUE (s, q, b)', 'EXCLUDE (k WITH =, m WITH =)', 'EXCLUDE USING hash (s WITH =) WHERE (k > 9)', 'EXCLUDE ((k % 7) WITH =, lower(s) WITH =)');
+	my %by = (r => [ 'r WITH &&) WHERE (k < 4', 'r WITH -|-) WHERE (m > 6' ], n => ['n WITH &&) WHERE (m > 9'], x => [ 'x WITH &&) WHERE (k < 3', 'x WITH ~=' ], p => [ 'p WITH ~=' ], i => ['i inet_ops WITH &&) WHERE (m < 4']);
+
+	push @able, map { map { "EXCLUDE USING gist ($_)" } @{ $by{ $_->{name} } // [] } } @{ $table->{columns} };
+	my $number = 0;
+	push @{ $table->{constraints} }, map { "CONSTRAINT $table->{name}_" . $number++ . " $_ DEFERRABLE" . pick('', ' INITIALLY DEFERRED') } (shuffled(@able))[ 0 .. some(0, 1) ];
 }
 
 sub column_definition
@@ -164,9 +182,10 @@ sub create_index
 	my $kind = rand;
 	push @{ $table->{predicates} }, $where =~ s/ WHERE //r if $where ne '';
 	my $on = ' ON ' . (@{ $table->{parts} } && chance(0.3) ? pick(@{ $table->{parts} }) : $table->{name});
+	$table->{of_parts} = 1 if $table->{kind} eq 'partitioned' && $on ne " ON $table->{name}";
 
 	# never violated
-	return "CREATE UNIQUE INDEX$on (" . pick('id', 'id DESC', 'k, id', 's, id DESC', 'm DESC, id') . ")$where;\n" if $kind < 0.12 && !@{ $table->{parts} };
+	return "CREATE UNIQUE INDEX$on (" . pick('id', 'id DESC', 'k, id', 's, id DESC', 'm DESC, id') . ")$where;\n" if $kind < 0.12 && !@{ $table->{parts} } && !$table->{deferrable};
 	return "CREATE INDEX$on (" . key_columns($table) . ")$where;\n" if $kind < 0.5;
 	return "CREATE INDEX$on (" . pick('(k % 3)', '(k + m)', '(coalesce(k, 0)), id', 'lower(s), k', '(k % 3) DESC, (m)') . ")$where;\n" if $kind < 0.6;
 	if ($kind < 0.7)
@@ -180,14 +199,17 @@ sub create_index
 	my $column = pick(@able);
 	$column->{indexed} = 1;
 	my $bytes = { 'smallint' => 2, 'int' => 4, 'bigint' => 8 }->{ $column->{type} };
-	return "CREATE INDEX$on USING " . (pick(@{ $methods{ class_of($column) } }) =~ s/#/$column->{name}/gr =~ s/%/$bytes/r) . "$where;\n";
+	my $method = pick(@{ $methods{ class_of($column) } });
+	# its operator class is of this one
+	$column->{one_type} = 1 if $method =~ /%/;
+	return "CREATE INDEX$on USING " . ($method =~ s/#/$column->{name}/gr =~ s/%/$bytes/r) . "$where;\n";
 }
 
 sub create_table
 {
 	my ($table) = @_;
 	my ($name, $columns) = @$table{ 'name', 'columns' };
-	my $key = $table->{key} ? ', PRIMARY KEY (id)' : '';
+	my $key = join '', map { ", $_" } $table->{key} ? 'PRIMARY KEY (id)' . ($table->{deferrable} ? ' DEFERRABLE' : '') : (), @{ $table->{constraints} };
 	my $text = '';
 
 	return create($name, ' USING tsurugi', $columns, $key, '') if $table->{kind} eq 'memory';
@@ -239,7 +261,12 @@ sub fill
 	my $text = '';
 
 	return '' if $count == 0;
-	$text .= "INSERT INTO $_ (" . names(insertable($table)) . ') VALUES ' . rows($table, map { new_id($table) } 1 .. 1 + $count / @into) . ";\n" for @into;
+	# one by one where some are refused
+	my $at_once = @{ $table->{constraints} } ? 1 : 1 + $count / @into;
+	for my $name (@into)
+	{
+		$text .= "INSERT INTO $name (" . names(insertable($table)) . ') VALUES ' . rows($table, map { new_id($table) } 1 .. $at_once) . ";\n" for 1 .. (1 + $count / @into) / $at_once;
+	}
 	return $text;
 }
 
@@ -253,6 +280,37 @@ sub make_view
 	return { name => $name, kind => 'view', of => $table, columns => \@columns, key => $table->{key}, parts => [], predicates => $table->{predicates}, orders => [],
 		sql => "CREATE VIEW $name" . pick('', '', ' WITH (security_barrier)') . ' AS SELECT ' . names(@columns) . " FROM $table->{name}" .
 			pick('', ' WHERE k > 3', ' WHERE m < 12 OR b', ' WHERE id % 2 = 0') };
+}
+
+# Triggers: some change rows before they are written, or leave them alone; some keep what was done in a table, and how many rows
+# there are then.
+sub make_triggers
+{
+	my ($schema) = @_;
+	my $text = 'CREATE TABLE log (what text)' . ($schema->{mixed} ? '' : ' USING tsurugi') . q{;
+CREATE FUNCTION adjust() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF tg_op = 'DELETE' THEN RETURN CASE WHEN OLD.k % 6 = 4 THEN NULL ELSE OLD END; END IF;
+	IF NEW.k % 7 = 5 THEN RETURN NULL; END IF;
+	NEW.m := coalesce(NEW.m, NEW.k, 0) % 15;
+	RETURN NEW;
+END $$;
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE rows int;
+BEGIN
+	EXECUTE format('SELECT count(*) FROM %I', tg_argv[0]) INTO rows;
+	INSERT INTO log SELECT concat_ws(' ', tg_argv[0], rows, tg_op, OLD, NEW);
+	RETURN NULL;
+END $$;
+};
+
+	$schema->{log} = 1;
+	for my $name (map { $_->{name} } @{ $schema->{tables} })
+	{
+		$text .= "CREATE TRIGGER adjust BEFORE " . pick('INSERT OR UPDATE', 'UPDATE OR DELETE', 'INSERT', 'INSERT OR UPDATE OR DELETE') . " ON $name FOR EACH ROW EXECUTE FUNCTION adjust();\n" if chance(0.3);
+		$text .= "CREATE TRIGGER note AFTER " . pick('INSERT', 'UPDATE OF k', 'DELETE', 'INSERT OR UPDATE OR DELETE') . " ON $name FOR EACH ROW EXECUTE FUNCTION note('$name');\n" if chance(0.5);
+	}
+	return $text;
 }
 
 # What tables there are, and the script that creates them.  Each is { name, kind, columns, key: is id one?, parts: their names }.
@@ -276,6 +334,7 @@ sub make_schema
 	}
 	$schema->{views} = [ map { my $view = make_view(pick(@tables), $_); my $check = $view->{sql} =~ /WHERE/ && chance(0.4);
 		$text .= $view->{sql} . ($check ? ' WITH CHECK OPTION' : '') . ";\n"; $view } 1 .. some(0, 2) ];
+	$text .= make_triggers($schema) if !$large && chance(0.2);
 	$text .= "ANALYZE;\n" if chance(0.5);
 	return ($schema, $text);
 }

@@ -30,7 +30,7 @@ sub run
 {
 	my ($node, $text, @options) = @_;
 	my ($ordinary, $memory) = ('', '');
-	my @runs = (start($node, 'ordinary', $text =~ s/ USING tsurugi\b//gr, \$ordinary, @options), start($node, 'memory', $text, \$memory, @options));
+	my @runs = (start($node, 'ordinary', $text =~ s/ USING tsurugi\b//gr =~ s/ACCESS METHOD tsurugi\b/ACCESS METHOD heap/gr, \$ordinary, @options), start($node, 'memory', $text, \$memory, @options));
 
 	$_->finish for @runs;
 	s/^psql:.*?: //mg, s/\bforeign table\b/table/g, s/ USING tsurugi\b//g for $ordinary, $memory;
