@@ -15,9 +15,10 @@
  *
  * Each version that some snapshot sees gets its entry, so there are no older snapshots to wait for.
  *
- * After an error (a key that is there twice, a deadlock, Ctrl-C) the entry stays, not valid, as PostgreSQL's does; \d says
- * so.  The storage's index goes, so that it keeps nobody from anything: PostgreSQL's, too, is unique for nobody where its
- * first scan has found a key twice.  DROP INDEX lets go of the entry, REINDEX INDEX makes it whole.
+ * After an error the entry stays, not valid, as PostgreSQL's does; \d says so.  The storage's index goes, so that it keeps
+ * nobody from anything: PostgreSQL's, too, is unique for nobody where its first scan has found a key twice.  After one in 3 (a
+ * key that is there twice, an expression that fails, Ctrl-C) the entry is not ready, either, and nobody computes anything for
+ * it any more.  DROP INDEX lets go of the entry, REINDEX makes it whole.
  * Whatever makes the storage anew (TRUNCATE, ALTER TABLE, a restart) leaves out what is not valid.
  */
 #include "postgres.h"
@@ -34,7 +35,9 @@
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "utils/backend_progress.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
 #include "src/base/session.h"
@@ -110,15 +113,40 @@ make_storage(Oid table, Oid index)
 	table_close(relation, NoLock);
 }
 
-/* 3 */
+/* 3.  What fails is a part of the transaction, so that what is left of it can say so. */
 static void
 fill(Oid table, Oid index)
 {
 	Relation relation = table_open(table, ShareUpdateExclusiveLock);
+	ResourceOwner owner = CurrentResourceOwner;
+	MemoryContext caller = CurrentMemoryContext;
 
-	PushActiveSnapshot(GetTransactionSnapshot());
-	tsurugi_index_build(relation, tg_index_find(tsurugi_storage_find(table), index), false);
-	PopActiveSnapshot();
+	BeginInternalSubTransaction(NULL);
+	PG_TRY();
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		tsurugi_index_build(relation, tg_index_find(tsurugi_storage_find(table), index), false);
+		PopActiveSnapshot();
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		MemoryContextSwitchTo(PortalContext); /* lives on beyond the transaction */
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(caller);
+		CurrentResourceOwner = owner;
+		tsurugi_index_entry_set_ready(relation, index, false);
+		table_close(relation, NoLock);
+		tsurugi_next_transaction();
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(caller);
+	CurrentResourceOwner = owner;
 	tsurugi_index_entry_validate(relation, index);
 	table_close(relation, NoLock);
 }

@@ -635,18 +635,18 @@ tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint, const
 /* --- validity ---------------------------------------------------------------------------------- */
 
 void
-tsurugi_index_entry_revive(Relation relation, Oid index)
+tsurugi_index_entry_set_ready(Relation relation, Oid index, bool ready)
 {
 	tsurugi_catalog_row row;
 	Form_pg_index form = tsurugi_index_row_open(index, &row);
 
-	if (form->indislive)
+	if (form->indislive && form->indisready == ready)
 	{
 		tsurugi_catalog_row_close(&row);
 		return;
 	}
 	form->indislive = true;
-	form->indisready = true;
+	form->indisready = ready;
 	tsurugi_catalog_row_write(&row);
 	CacheInvalidateRelcache(relation);
 	CommandCounterIncrement();

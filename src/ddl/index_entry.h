@@ -26,8 +26,11 @@ extern Oid tsurugi_index_entry_create(Relation relation, IndexStmt *statement, c
 /* ADD CONSTRAINT ... USING INDEX: makes the constraint of an index that is there. */
 extern void tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint, const char *text);
 
-/* An index that an interrupted DROP INDEX CONCURRENTLY has left dead is one of the table's again, not valid. */
-extern void tsurugi_index_entry_revive(Relation relation, Oid index);
+/*
+ * Whether who writes minds an index that is not valid.  One that is ready is one of the table's again, if an interrupted DROP INDEX
+ * CONCURRENTLY had left it dead.
+ */
+extern void tsurugi_index_entry_set_ready(Relation relation, Oid index, bool ready);
 
 /* An index that is not valid is, from now on. */
 extern void tsurugi_index_entry_validate(Relation relation, Oid index);

@@ -56,7 +56,7 @@ make_second(Oid table, Oid index)
 	tg_index *fresh = NULL;
 
 	CheckTableNotInUse(relation, "REINDEX INDEX CONCURRENTLY");
-	tsurugi_index_entry_revive(relation, index);
+	tsurugi_index_entry_set_ready(relation, index, true);
 	described = tsurugi_relation_get(relation);
 	for (int i = 0; i < described->index_count; i++)
 	{

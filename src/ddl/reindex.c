@@ -180,6 +180,7 @@ reindex_invalid(Relation table, Oid index)
 {
 	if (get_index_isvalid(index))
 		return;
+	tsurugi_index_entry_set_ready(table, index, true);
 	tsurugi_table_rebuild_index(table, index);
 	tsurugi_index_entry_validate(table, index);
 }
@@ -246,7 +247,7 @@ rebuild_index(Oid table, Oid index)
 	Relation relation = table_open(table, NoLock);
 
 	CheckTableNotInUse(relation, "REINDEX INDEX");
-	tsurugi_index_entry_revive(relation, index);
+	tsurugi_index_entry_set_ready(relation, index, true);
 	tsurugi_table_rebuild_index(relation, index);
 	tsurugi_index_entry_validate(relation, index);
 	table_close(relation, NoLock);

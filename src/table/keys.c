@@ -523,7 +523,9 @@ tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 	{
 		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
 
-		describe_index(described, relation, index, &described->indexes[described->index_count++]);
+		/* one that CREATE INDEX CONCURRENTLY could not make is none */
+		if (index->rd_index->indisready)
+			describe_index(described, relation, index, &described->indexes[described->index_count++]);
 		index_close(index, AccessShareLock);
 	}
 	for (int i = 0; i < described->index_count; i++)
