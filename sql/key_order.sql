@@ -36,6 +36,12 @@ CREATE TYPE pair AS (n int, w text COLLATE "C");
 CREATE TYPE loose_pair AS (p pair, f float8, m mood);
 CREATE TYPE word_range AS RANGE (subtype = text, collation = "C");
 CREATE TYPE float_range AS RANGE (subtype = float8);
+CREATE TYPE odd_mood AS ENUM ('ok');
+ALTER TYPE odd_mood ADD VALUE 'sad' BEFORE 'ok';
+ALTER TYPE odd_mood ADD VALUE 'happy';
+ALTER TYPE odd_mood ADD VALUE 'so-so' BEFORE 'ok';
+CREATE TYPE odd_pair AS (m odd_mood, n int);
+CREATE TYPE odd_range AS RANGE (subtype = odd_mood);
 CREATE DOMAIN few AS int[] CHECK (cardinality(value) < 9);
 
 -- Rows that do not come in the order, with NULLs where they belong
@@ -125,7 +131,11 @@ SELECT check_order(t, v) FROM (VALUES
 	('cidr', $$pick('10.', '0.', '255.') || pick('0.0.0/8', '0.0.0/16', '128.0.0/9', '1.0.0/24')$$),
 	('timetz', $$format('%s:00%s', pick('00', '01', '12', '23'), pick('+00', '+01', '-11', '+13', '-01:30'))$$),
 	('mood', $$pick('sad', 'ok', 'happy')$$),
-	('numeric', $$pick((random() * 3000 - 1500)::numeric(8, 3)::text, '1e-7', '1e20', 'NaN', '-Infinity')$$)) x (t, v);
+	('numeric', $$pick((random() * 3000 - 1500)::numeric(8, 3)::text, '1e-7', '1e20', 'NaN', '-Infinity')$$),
+	('odd_mood', $$pick('sad', 'so-so', 'ok', 'happy')$$),
+	('odd_mood[]', $$ARRAY(SELECT series('pick(''sad'', ''so-so'', ''ok'', ''happy'')', floor(random() * 4)::int))::text$$),
+	('odd_pair', $$ROW(pick(NULL, 'sad', 'so-so', 'ok', 'happy'), pick(NULL, '1', '-1'))::text$$),
+	('odd_range', $$bound('pick(''sad'', ''so-so'', ''ok'', ''happy'')', 'empty', '[(])')$$)) x (t, v);
 
 -- jsonb, whose strings are in order where the database's are
 SELECT CASE WHEN datcollate NOT IN ('C', 'POSIX') THEN 'jsonb' ELSE
@@ -154,6 +164,68 @@ UPDATE pairs SET m = 'so-so' WHERE p = '(0,a,)'::pair;
 EXPLAIN (COSTS OFF) EXECUTE by_mood;
 EXECUTE by_mood;
 SELECT m, p FROM pairs WHERE m = 'so-so';
+-- a label before others ends the order of the enum's numbers, so that tables are stored anew where it is a key's; those that follow find it so
+CREATE TYPE grade AS ENUM ('d', 'a');
+CREATE TYPE graded AS (n int);
+CREATE FOREIGN TABLE grades (n int PRIMARY KEY, g grade, l grade[], r graded) SERVER key_order;
+CREATE INDEX by_grade ON grades (g DESC, n);
+CREATE INDEX by_grades ON grades (l);
+CREATE INDEX by_row ON grades (r);
+CREATE UNIQUE INDEX once ON grades (g);
+INSERT INTO grades VALUES (1, 'a', '{a,d}', '(1)'), (2, 'd', '{a}', '(2)'), (3, NULL, '{}', '(3)');
+PREPARE by_grade AS SELECT n, g FROM grades WHERE g > 'd' ORDER BY g DESC, n;
+PREPARE by_grades AS SELECT n, l FROM grades WHERE l >= '{d}' ORDER BY l;
+PREPARE by_row AS SELECT n, r FROM grades ORDER BY r;
+EXECUTE by_grade;
+BEGIN;
+ALTER TYPE grade ADD VALUE 'b' BEFORE 'a';
+SELECT relation::regclass, mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'grades'::regclass AND mode LIKE 'AccessEx%';
+EXPLAIN (COSTS OFF) EXECUTE by_grade;
+EXECUTE by_grade;
+EXECUTE by_grades;
+INSERT INTO grades VALUES (4, 'd');
+ROLLBACK;
+EXECUTE by_grade;
+ALTER TYPE grade ADD VALUE 'b' BEFORE 'a';
+INSERT INTO grades VALUES (4, 'b', '{b}', '(0)'), (5, 'b', '{b,a}', NULL);
+INSERT INTO grades VALUES (4, 'b', '{b}', '(0)'), (5, NULL, '{b,a}', NULL);
+EXPLAIN (COSTS OFF) EXECUTE by_grade;
+EXECUTE by_grade;
+EXPLAIN (COSTS OFF) EXECUTE by_grades;
+EXECUTE by_grades;
+BEGIN;
+ALTER TYPE grade ADD VALUE 'c' BEFORE 'b';
+SELECT relation::regclass, mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'grades'::regclass AND mode LIKE 'AccessEx%';
+COMMIT;
+UPDATE grades SET g = 'c', l = '{c,c}' WHERE n = 3;
+EXECUTE by_grade;
+EXECUTE by_grades;
+SELECT n FROM grades WHERE g BETWEEN 'c' AND 'b' ORDER BY g;
+ALTER TYPE grade RENAME VALUE 'c' TO 'c-';
+SELECT n, g FROM grades WHERE g = 'c-';
+SELECT n FROM grades WHERE g IN ('a', 'c-', 'd') ORDER BY g DESC, n;
+-- so it is in keys, and where they are referred to
+CREATE TYPE rung AS ENUM ('low', 'high');
+CREATE FOREIGN TABLE rungs (r rung, n int, PRIMARY KEY (r, n)) SERVER key_order;
+CREATE FOREIGN TABLE climbers (r rung, n int, FOREIGN KEY (r, n) REFERENCES rungs ON UPDATE CASCADE) SERVER key_order;
+INSERT INTO rungs VALUES ('high', 1), ('low', 2), ('high', 0);
+INSERT INTO climbers VALUES ('low', 2), ('high', 1);
+ALTER TYPE rung ADD VALUE 'middle' BEFORE 'high';
+UPDATE rungs SET r = 'middle' WHERE r = 'low';
+INSERT INTO climbers VALUES ('middle', 2), ('middle', 1);
+INSERT INTO rungs VALUES ('middle', 2);
+EXPLAIN (COSTS OFF) SELECT r, n FROM rungs WHERE r >= 'middle' ORDER BY r, n;
+SELECT r, n FROM rungs WHERE r >= 'middle' ORDER BY r, n;
+SELECT r, n FROM rungs WHERE (r, n) > ('middle', 2) ORDER BY r DESC, n DESC;
+SELECT * FROM climbers ORDER BY r;
+DROP FOREIGN TABLE climbers, rungs;
+-- a row gets a column of it
+EXPLAIN (COSTS OFF) EXECUTE by_row;
+ALTER TYPE graded ADD ATTRIBUTE g grade;
+UPDATE grades SET r = ROW(1, g) WHERE g IS NOT NULL;
+EXPLAIN (COSTS OFF) EXECUTE by_row;
+EXECUTE by_row;
+DROP FOREIGN TABLE grades;
 EXPLAIN (COSTS OFF) SELECT p FROM pairs WHERE p > '(1,a,)'::pair ORDER BY p;
 
 -- One more column whose order is not that of its bytes: a key, which has known the order, knows it no more

@@ -238,11 +238,18 @@ must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
 
 /* --- following --------------------------------------------------------------------------- */
 
+/* Rows lie under the same keys, in columns of the same kinds. */
+static bool
+is_stored_alike_all(const tsurugi_relation *described, const tg_table *table)
+{
+	return !kinds_differ(described, table) && tsurugi_key_is_same(&table->key, &described->key_spec);
+}
+
 /* The rows have to be stored anew: other columns, other kinds, another primary key, or columns that it alone has. */
 static bool
 must_rewrite(const tsurugi_relation *described, const tg_table *table)
 {
-	if (kinds_differ(described, table) || !tsurugi_key_is_same(&table->key, &described->key_spec))
+	if (!is_stored_alike_all(described, table))
 		return true;
 	for (int i = 0; i < described->index_count; i++)
 	{
@@ -296,13 +303,6 @@ store_anew(tsurugi_anew *anew, EState *estate)
 	return anew->fresh;
 }
 
-/* Rows lie under the same keys, in columns of the same kinds. */
-static bool
-is_stored_alike_all(const tsurugi_relation *described, const tg_table *table)
-{
-	return !kinds_differ(described, table) && tsurugi_key_is_same(&table->key, &described->key_spec);
-}
-
 int
 tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const tsurugi_retype *retype)
 {
@@ -336,6 +336,7 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 	EState *estate;
 	ExprState **defaults;
 	bool fill;
+	bool converts;
 
 	if (table == NULL)
 		return;
@@ -344,14 +345,16 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 	defaults = tsurugi_anew_defaults(relation, added, estate, &fill);
 	if (fill)
 		tsurugi_check_row_type_filled(relation);
-	if (must_convert(retype, described) || fill || must_rewrite(described, table))
+	converts = must_convert(retype, described) || fill;
+	if (converts || must_rewrite(described, table))
 	{
 		tsurugi_anew anew = {.relation = relation,
 							 .described = described,
 							 .old = table,
 							 .added = added,
 							 .defaults = defaults,
-							 .retype = retype};
+							 .retype = retype,
+							 .keeps_past = !converts && retype == NULL && is_stored_alike_all(described, table)};
 
 		table = store_anew(&anew, estate);
 	}

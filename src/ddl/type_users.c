@@ -63,6 +63,7 @@
 #include "src/ddl/rewrite.h"
 #include "src/table/relation.h"
 #include "src/table/storage.h"
+#include "src/txn/deferred.h"
 #include "src/value/canonical.h"
 #include "src/value/enum_order.h"
 #include "src/value/gin.h"
@@ -307,6 +308,7 @@ tsurugi_follow_new_column(Oid relation, AttrNumber attnum)
 	Oid type = get_rel_type_id(relation);
 	List *users = OidIsValid(type) ? sorted_users(type, true) : NIL;
 	bool ordered = true;
+	bool sorted = true;
 	FormData_pg_attribute column;
 	ListCell *cell;
 
@@ -319,7 +321,8 @@ tsurugi_follow_new_column(Oid relation, AttrNumber attnum)
 	if (users == NIL)
 		return;
 	column = column_to_be(relation, attnum);
-	if (!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, false, &ordered))
+	if (!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, false, &ordered) ||
+		!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, true, &sorted))
 		store_keys_anew(users, TRACE_BYTES);
 	else if (!ordered)
 	{
@@ -327,15 +330,6 @@ tsurugi_follow_new_column(Oid relation, AttrNumber attnum)
 			LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
 		CacheInvalidateRelcacheAll();
 	}
-}
-
-void
-tsurugi_lock_type_users(Oid type)
-{
-	ListCell *cell;
-
-	foreach (cell, sorted_users(type, false))
-		LockRelationOid(((type_user *) lfirst(cell))->table, AccessExclusiveLock);
 }
 
 /* --- operator classes ------------------------------------------------------------------------- */
@@ -452,17 +446,35 @@ tsurugi_follow_classes(const List *types)
 
 /* --- ALTER TYPE ... ADD VALUE ----------------------------------------------------------------- */
 
+/* The order of a type's values has ended: keys that go by it are made in another way, of the rows as they are. */
+static void
+follow_order(Oid table)
+{
+	Relation relation = table_open(table, AccessExclusiveLock);
+	const tg_table *stored = tsurugi_storage_find(table);
+
+	if (stored != NULL && !tsurugi_storage_has_keys(stored, tsurugi_relation_describe(relation)))
+	{
+		CheckTableNotInUse(relation, "ALTER TYPE");
+		tsurugi_deferred_check_none(table, "ALTER TYPE");
+		tsurugi_altered_note(table);
+	}
+	table_close(relation, NoLock);
+}
+
 void
 tsurugi_alter_enum(const tsurugi_utility *utility, const AlterEnumStmt *statement)
 {
 	Oid type = typenameTypeId(NULL, makeTypeNameFromNameList(copyObject(statement->typeName)));
 	bool was_in_order = tsurugi_enum_is_in_order(type);
+	ListCell *cell;
 
 	tsurugi_utility_run(utility);
 	CommandCounterIncrement();
 	if (!was_in_order || tsurugi_enum_is_in_order(type))
 		return;
-	tsurugi_lock_type_users(type);
+	foreach (cell, sorted_users(type, false))
+		follow_order(((type_user *) lfirst(cell))->table);
 	CacheInvalidateRelcacheAll();
 }
 

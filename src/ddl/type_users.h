@@ -44,9 +44,6 @@ extern Oid tsurugi_default_class_type(Oid class);
  */
 extern void tsurugi_follow_classes(const List *types);
 
-/* Keeps everybody else out of our tables that have columns of the type, or with it as a part. */
-extern void tsurugi_lock_type_users(Oid type);
-
 /* ALTER TYPE ... ADD VALUE, which may put an end to the order of an enum's labels (enum_order.h). */
 extern void tsurugi_alter_enum(const tsurugi_utility *utility, const AlterEnumStmt *statement);
 

@@ -42,7 +42,7 @@
  * A type of an extension is known by the function that compares it: what is said of
  * its values here was read in that function.
  *
- * Left out: other types of extensions and users, and what contains them; these have ranks (ranking.h).
+ * Left out: other types of extensions and users, and what contains them, and enums whose labels are out of order, where order matters; these have ranks (ranking.h).
  */
 #include "postgres.h"
 
@@ -169,14 +169,16 @@ is_possible_by(Oid comparison, Oid type, Oid collation, bool sorted, bool *order
 {
 	tsurugi_codec codec;
 	bool ordered;
+	bool is_enum = type_is_enum(type);
+	bool is_ordered_enum = is_enum && tsurugi_enum_is_in_order(type);
 
-	if (!is_usual(type, comparison))
+	if (!is_usual(type, comparison) || (sorted && is_enum && !is_ordered_enum))
 		return false;
 	tsurugi_codec_init_type(&codec, type, -1, type_is_collatable(type) ? collation : InvalidOid);
 	if (!(is_plain(&codec, &ordered) && (ordered || !sorted)) &&
 		!tsurugi_canonical_is_possible(type, codec.collation, sorted, &ordered) && !is_plain(&codec, &ordered))
 		return false;
-	*ordered_inout &= ordered || (type_is_enum(type) && tsurugi_enum_is_in_order(type));
+	*ordered_inout &= ordered || is_ordered_enum;
 	return true;
 }
 

@@ -4,16 +4,16 @@
  *
  * A label is stored as the OID of its row in pg_enum, and so it is in keys.  CREATE TYPE and ADD VALUE
  * give ascending OIDs, so that as a rule the order of keys is that of the type: enum_cmp lives on the same.  A label
- * that is added before others has a greater OID than they.  From then on indexes serve the
- * type by equality only, and ranges and ORDER BY are PostgreSQL's.
+ * that is added before others has a greater OID than they.  From then on keys and indexes that have an order have ranks of such an enum's
+ * labels, and of what contains some, as of types that only their own function can compare (ranking.h).  Labels never change places, and
+ * one that comes between two later gets a rank between theirs; where pg_enum says they are (enumsortorder) may
+ * be numbered anew by any ADD VALUE, so it would not do in keys.  What is there for equality alone (USING hash, EXCLUDE) goes on by OIDs.
  *
- * Who plans and runs by the old order must not see a row with the new label.  It cannot be stored before ADD VALUE
- * is committed.  So ADD VALUE that ends the order (ddl/type_users.c) locks the tables that have such columns, exclusively as ALTER TABLE would:
- * who has planned before has ended by then, and who gets his lock afterwards is told that his plans and what is
+ * ADD VALUE that ends the order (ddl/type_users.c) locks the tables that have such columns, exclusively as ALTER TABLE would: who has planned by
+ * the old order has ended by then, before there can be a row with the new label.  Tables whose keys would have ranks by now are stored anew; where it is not the primary key's, older snapshots see what they saw.
+ * Who gets his lock afterwards is told that his plans and what is
  * remembered of tables are to be made anew.  That is said of all relations: a table that somebody makes meanwhile
  * is not seen here.
- *
- * Left out: sort keys of their own for labels out of order, which would take a hidden value in each row.
  */
 #include "postgres.h"
 

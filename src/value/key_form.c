@@ -68,12 +68,14 @@ tsurugi_key_form_by_order(const tsurugi_codec *codec, Oid family, Oid input, boo
 	*form = (tsurugi_key_form){0};
 	if (usual && tsurugi_key_code(codec, &form->code, &form->ordered))
 	{
-		form->ordered |=
-			is_pattern_family(family) || (type_is_enum(codec->type) && tsurugi_enum_is_in_order(codec->type));
-		if (form->ordered || !sorted ||
-			!tsurugi_canonical_is_possible(codec->type, codec->collation, true, &form->ordered))
+		bool is_enum = type_is_enum(codec->type);
+
+		form->ordered |= is_pattern_family(family) || (is_enum && tsurugi_enum_is_in_order(codec->type));
+		if (form->ordered || !sorted)
 			return;
-		form->sorted = true;
+		form->sorted = tsurugi_canonical_is_possible(codec->type, codec->collation, true, &form->ordered);
+		if (!form->sorted && !is_enum)
+			return;
 	}
 	form->canonical = true;
 	form->code = TG_KEY_STRING;

@@ -368,7 +368,7 @@ sub script
 	my $constraints = grep { @{ $_->{constraints} } } @{ $schema->{tables} };
 	$prepared = 0;
 	$text = "$settings;\nDROP SCHEMA IF EXISTS s CASCADE;\nCREATE SCHEMA s;\n" . (chance(0.6) ? "SET cpu_operator_cost = 1;\n" : '') .
-		"CREATE EXTENSION btree_gist;\nCREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');\n\\echo @ v\n$text" .
+		"CREATE EXTENSION btree_gist;\n" . pick("CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');\n", "CREATE TYPE mood AS ENUM ('sad', 'happy');\nALTER TYPE mood ADD VALUE 'ok' BEFORE 'happy';\n") . "\\echo @ v\n$text" .
 		"CREATE FUNCTION counted(int) RETURNS bigint STABLE PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM t1 WHERE k = \$1); END';\n" . contents();
 	for (1 .. $count)
 	{
