@@ -39,7 +39,7 @@ SELECT id FROM tree WHERE key <@ 'k7' AND id < 40 ORDER BY key;
 SELECT a.id, count(t.id) FROM asked a LEFT JOIN tree t ON t.path <@ a.path GROUP BY 1 ORDER BY 1;
 -- moved, gone and come, before and after the end of what is below
 UPDATE tree SET path = path || 'b' WHERE id % 4 = 0;
-DELETE FROM tree WHERE path <@ 'z9' AND n = 1 RETURNING id;
-UPDATE tree SET n = 9 WHERE path <@ 'aa.b' RETURNING id;
+WITH deleted AS (DELETE FROM tree WHERE path <@ 'z9' AND n = 1 RETURNING id) SELECT id FROM deleted ORDER BY id;
+WITH changed AS (UPDATE tree SET n = 9 WHERE path <@ 'aa.b' RETURNING id) SELECT id FROM changed ORDER BY id;
 INSERT INTO tree VALUES (1001, 1, 'a0.b', 'x'), (1002, 1, 'a.a0', 'a.y'), (1003, 1, 'a', 'z'), (1004, 1, 'a.zz.zz', 'a');
 SELECT found('path <@ %s'), found('n = 1 AND path <@ %s'), found('key <@ %s');
