@@ -42,7 +42,8 @@
  * A type of an extension is known by the function that compares it: what is said of
  * its values here was read in that function.
  *
- * Left out: other types of extensions and users, and what contains them, and enums whose labels are out of order, where order matters; these have ranks (ranking.h).
+ * Left out: other types of extensions and users, and what contains them; and enums whose labels are out of order, where order
+ * matters.  These have ranks (ranking.h).
  */
 #include "postgres.h"
 
@@ -55,6 +56,7 @@
 #include "catalog/pg_type_d.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
+#include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "tsearch/ts_type.h"
@@ -313,20 +315,6 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool sorted, bool *ordere
 
 /* --- making bytes ------------------------------------------------------------------------ */
 
-static void
-append_16(StringInfo bytes, uint16 word)
-{
-	word = pg_hton16(word);
-	appendBinaryStringInfo(bytes, (char *) &word, sizeof(word));
-}
-
-static void
-append_32(StringInfo bytes, uint32 word)
-{
-	word = pg_hton32(word);
-	appendBinaryStringInfo(bytes, (char *) &word, sizeof(word));
-}
-
 /* Of a negative number everything but the class is turned over.  The digits end with 0, and each is one more than it is. */
 static void
 append_numeric(StringInfo bytes, Datum value)
@@ -350,29 +338,22 @@ append_numeric(StringInfo bytes, Datum value)
 	}
 	mask = words[2] == NUMERIC_SENT_NEGATIVE ? 0xffff : 0;
 	appendStringInfoCharMacro(bytes, mask != 0 ? NEGATIVE : POSITIVE);
-	append_16(bytes, (words[1] ^ 0x8000) ^ mask);
+	pq_sendint16(bytes, (words[1] ^ 0x8000) ^ mask);
 	for (int i = 0; i < words[0]; i++)
 	{
 		uint16 digit;
 
 		memcpy(&digit, digits + i * sizeof(digit), sizeof(digit));
-		append_16(bytes, (pg_ntoh16(digit) + 1) ^ mask);
+		pq_sendint16(bytes, (pg_ntoh16(digit) + 1) ^ mask);
 	}
-	append_16(bytes, mask);
-}
-
-static void
-append_64(StringInfo bytes, uint64 word)
-{
-	word = pg_hton64(word);
-	appendBinaryStringInfo(bytes, (char *) &word, sizeof(word));
+	pq_sendint16(bytes, mask);
 }
 
 /* A number with a sign. */
 static void
 append_signed_32(StringInfo bytes, int32 number)
 {
-	append_32(bytes, (uint32) number ^ (uint32) 1 << 31);
+	pq_sendint32(bytes, (uint32) number ^ (uint32) 1 << 31);
 }
 
 /* Bytes of any length, so that more can follow. */
@@ -450,7 +431,7 @@ append_oidvector(StringInfo bytes, const oidvector *oids)
 {
 	append_signed_32(bytes, oids->dim1);
 	for (int i = 0; i < oids->dim1; i++)
-		append_32(bytes, oids->values[i]);
+		pq_sendint32(bytes, oids->values[i]);
 }
 
 static void
@@ -554,11 +535,11 @@ append_jsonb(StringInfo bytes, bool sorted, Datum value)
 		appendStringInfoCharMacro(bytes, part.type);
 		if (part.type == jbvArray)
 		{
-			append_32(bytes, part.val.array.nElems);
+			pq_sendint32(bytes, part.val.array.nElems);
 			appendStringInfoCharMacro(bytes, !part.val.array.rawScalar);
 		}
 		else if (part.type == jbvObject)
-			append_32(bytes, part.val.object.nPairs);
+			pq_sendint32(bytes, part.val.object.nPairs);
 		else if (part.type == jbvString)
 			append_jsonb_string(bytes, sorted, &part);
 		else if (part.type == jbvNumeric)
@@ -594,7 +575,7 @@ append_inet(StringInfo bytes, inet *address)
 static void
 append_timetz(StringInfo bytes, const TimeTzADT *time)
 {
-	append_64(bytes, (uint64) (time->time + time->zone * USECS_PER_SEC) ^ (uint64) 1 << 63);
+	pq_sendint64(bytes, (uint64) (time->time + time->zone * USECS_PER_SEC) ^ (uint64) 1 << 63);
 	append_signed_32(bytes, time->zone);
 }
 
@@ -640,14 +621,14 @@ append_hstore(StringInfo bytes, Datum value)
 static void
 append_tsvector(StringInfo bytes, TSVector vector)
 {
-	append_32(bytes, VARSIZE(vector));
+	pq_sendint32(bytes, VARSIZE(vector));
 	for (const WordEntry *entry = ARRPTR(vector); entry < ARRPTR(vector) + vector->size; entry++)
 	{
-		append_16(bytes, entry->len << 1 | entry->haspos);
+		pq_sendint16(bytes, entry->len << 1 | entry->haspos);
 		appendBinaryStringInfo(bytes, STRPTR(vector) + entry->pos, entry->len);
 		if (!entry->haspos)
 			continue;
-		append_16(bytes, POSDATALEN(vector, entry));
+		pq_sendint16(bytes, POSDATALEN(vector, entry));
 		appendBinaryStringInfo(bytes, (char *) POSDATAPTR(vector, entry),
 							   POSDATALEN(vector, entry) * (int) sizeof(WordEntryPos));
 	}
@@ -657,7 +638,7 @@ append_tsvector(StringInfo bytes, TSVector vector)
 static void
 append_tsquery(StringInfo bytes, TSQuery query)
 {
-	append_32(bytes, VARSIZE(query));
+	pq_sendint32(bytes, VARSIZE(query));
 	for (const QueryItem *item = GETQUERY(query); item < GETQUERY(query) + query->size; item++)
 	{
 		appendStringInfoCharMacro(bytes, item->type);
@@ -665,11 +646,11 @@ append_tsquery(StringInfo bytes, TSQuery query)
 		{
 			appendStringInfoCharMacro(bytes, item->qoperator.oper);
 			if (item->qoperator.oper == OP_PHRASE)
-				append_16(bytes, item->qoperator.distance);
+				pq_sendint16(bytes, item->qoperator.distance);
 		}
 		else
 		{
-			append_16(bytes, item->qoperand.length);
+			pq_sendint16(bytes, item->qoperand.length);
 			appendBinaryStringInfo(bytes, GETOPERAND(query) + item->qoperand.distance, item->qoperand.length);
 		}
 	}
