@@ -243,7 +243,7 @@ cppcheck_faults()
 		[[ $file != *.c ]] || sources+=("$file")
 	done
 	[ ${#sources[@]} -eq 0 ] && return
-	cppcheck -q -j"$(nproc)" --std=c11 --language=c -I. --enable=warning,performance,portability --inline-suppr \
+	exec cppcheck -q -j"$(nproc)" --std=c11 --language=c -I. --enable=warning,performance,portability --inline-suppr \
 		--suppress=missingInclude --suppress=missingIncludeSystem --suppress=unknownMacro \
 		--suppress=normalCheckLevelMaxBranches --suppress=preprocessorErrorDirective --suppress=nullPointerRedundantCheck:src/* \
 		--error-exitcode=0 --template='{file}:{line}: {id}: {message}' \
@@ -251,6 +251,7 @@ cppcheck_faults()
 }
 
 exec {cppcheck}< <(cppcheck_faults) # takes longest: meanwhile the others
+trap "kill $! 2>/dev/null" EXIT
 rule "runtime/ includes only what lies at or below" "$(layer_faults)"
 rule "src/ includes only what lies at or below" "$(source_layer_faults)"
 rule "src/ enters runtime/ by its front door" "$(front_door_faults)"
