@@ -4,6 +4,7 @@ package Twice;
 
 use strict;
 use warnings;
+use PostgreSQL::Test::Utils;
 
 # Databases "ordinary" and "memory" of a server.
 sub databases
@@ -13,26 +14,27 @@ sub databases
 	$node->safe_psql('postgres', "CREATE DATABASE $_ TEMPLATE postgres STRATEGY file_copy") for 'ordinary', 'memory';
 }
 
+# Writes to a file: who waits for a reader of his pipe keeps a transaction open, which the other may be waiting for.
 sub start
 {
-	my ($node, $database, $text, $out, @options) = @_;
+	my ($node, $database, $text, @options) = @_;
 	my $file = $node->basedir . "/$database.sql";
 
 	open my $script, '>:utf8', $file or die;
 	print $script $text;
 	close $script;
 	return IPC::Run::start([ 'psql', '-XqA', @options, '-v', 'SHOW_CONTEXT=never', '-f', $file, '-d', $node->connstr($database) . ' client_encoding=utf8' ],
-		'<', \undef, '>', $out, '2>&1');
+		'<', \undef, '>', "$file.out", '2>&1');
 }
 
 # What psql with some options prints for a script, of ordinary tables and of those in memory.
 sub run
 {
 	my ($node, $text, @options) = @_;
-	my ($ordinary, $memory) = ('', '');
-	my @runs = (start($node, 'ordinary', $text =~ s/ USING tsurugi\b//gr =~ s/ACCESS METHOD tsurugi\b/ACCESS METHOD heap/gr, \$ordinary, @options), start($node, 'memory', $text, \$memory, @options));
+	my @runs = (start($node, 'ordinary', $text =~ s/ USING tsurugi\b//gr =~ s/ACCESS METHOD tsurugi\b/ACCESS METHOD heap/gr, @options), start($node, 'memory', $text, @options));
 
 	$_->finish for @runs;
+	my ($ordinary, $memory) = map { slurp_file($node->basedir . "/$_.sql.out") } 'ordinary', 'memory';
 	s/^psql:.*?: //mg, s/\bforeign table\b/table/g, s/ USING tsurugi\b//g for $ordinary, $memory;
 	return ($ordinary, $memory);
 }
