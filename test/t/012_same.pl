@@ -17,7 +17,7 @@ use File::Basename;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = TestServer::start('same', max_connections => 20);
+my $node = TestServer::start('same', max_connections => 20, jit => 'off'); # compiled plans would take a minute, where ways to scan are off
 my $directory = dirname($0) . '/../same';
 
 $node->safe_psql('postgres', 'CREATE DATABASE model');
