@@ -11,6 +11,7 @@
 
 #include "runtime/mem/session.h"
 #include "test/unit/filled.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 static tg_session *session;
@@ -34,11 +35,10 @@ huge_pages_random(void)
 	{
 		unsigned place;
 
-		random = random * 6364136223846793005 + 1442695040888963407;
-		place = random >> 33 & (OBJECTS - 1);
+		place = unit_below(&random, OBJECTS);
 		if (objects[place] == NULL)
 		{
-			sizes[place] = ((size_t) 20000 << (random >> 48) % 7) + (random >> 56) * 8;
+			sizes[place] = ((size_t) 20000 << unit_below(&random, 7)) + unit_below(&random, 256) * 8;
 			objects[place] = tg_alloc_zeroed(session, sizes[place], TG_USE_CHUNK, TG_DATA);
 			if (objects[place] == NULL) /* the limit is near */
 				continue;

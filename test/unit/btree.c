@@ -70,24 +70,24 @@ scan_agrees(tg_btree *tree, const universe *world, const range *bounds, unsigned
 
 /* A bound: often a key or the beginning of one, sometimes neither. */
 static key
-make_bound(const universe *world, random_state *state, unsigned char *bytes)
+make_bound(const universe *world, uint64_t *state, unsigned char *bytes)
 {
-	const key *base = &world->keys[below(state, world->count)];
+	const key *base = &world->keys[unit_below(state, world->count)];
 	key bound = {base->length, bytes};
 
 	memcpy(bytes, base->bytes, base->length);
-	switch (below(state, 5))
+	switch (unit_below(state, 5))
 	{
 		case 0:
-			bound.length = below(state, base->length + 1);
+			bound.length = unit_below(state, base->length + 1);
 			break;
 		case 1:
 			if (base->length > 0)
-				bytes[below(state, base->length)] ^= (unsigned char) (1U << below(state, 8));
+				bytes[unit_below(state, base->length)] ^= (unsigned char) (1U << unit_below(state, 8));
 			break;
 		case 2:
 			if (base->length < TG_KEY_BYTES_MAX)
-				bytes[bound.length++] = (unsigned char) below(state, 2);
+				bytes[bound.length++] = (unsigned char) unit_below(state, 2);
 			break;
 		default:
 			break;
@@ -97,7 +97,7 @@ make_bound(const universe *world, random_state *state, unsigned char *bytes)
 
 /* Ranges with all combinations of open, inclusive and exclusive bounds, both ways. */
 static bool
-ranges_agree(tg_btree *tree, const universe *world, random_state *state, unsigned rounds)
+ranges_agree(tg_btree *tree, const universe *world, uint64_t *state, unsigned rounds)
 {
 	static const unsigned batches[] = {1, 2, 3, 7, 64, 330, 1000, 100000};
 	unsigned char low_bytes[TG_KEY_BYTES_MAX + 1];
@@ -110,7 +110,7 @@ ranges_agree(tg_btree *tree, const universe *world, random_state *state, unsigne
 		range bounds = {(i & 1) != 0 ? &low : NULL, (i & 2) != 0 ? &high : NULL, (i & 4) != 0, (i & 8) != 0,
 						(i & 16) != 0};
 
-		if (!scan_agrees(tree, world, &bounds, batches[below(state, 8)]))
+		if (!scan_agrees(tree, world, &bounds, batches[unit_below(state, 8)]))
 			return false;
 	}
 	return true;
@@ -155,14 +155,14 @@ test_shape(shape kind)
 	unsigned size = kind == SHAPE_LONG || kind == SHAPE_LONGEST || kind == SHAPE_CHAIN ? 700 : 4000;
 	universe world = make_universe(kind, size, 42 + kind);
 	tg_btree *tree = make_tree();
-	random_state state = {kind};
+	uint64_t state = kind;
 	tg_btree_report report;
 	unsigned present = 0;
 	bool agrees = true;
 
 	for (unsigned i = 0; i < world.count * 8 && agrees; i++)
 	{
-		agrees = operate(tree, &world, below(&state, world.count), below(&state, 4));
+		agrees = operate(tree, &world, unit_below(&state, world.count), unit_below(&state, 4));
 		if (i % 256 == 0)
 			tg_btree_check(tree);
 	}

@@ -142,7 +142,7 @@ static bool
 sieve_agrees(tg_btree *tree, const universe *world, unsigned stretch_max, unsigned gap_max, bool blurred,
 			 unsigned batch)
 {
-	random_state state = {stretch_max + gap_max};
+	uint64_t state = stretch_max + gap_max;
 	bool *wanted = calloc(world->count + 1, 1);
 	bool *came = calloc(world->count + 1, 1);
 	uint32_t *rows = malloc(batch * sizeof(uint32_t));
@@ -153,8 +153,8 @@ sieve_agrees(tg_btree *tree, const universe *world, unsigned stretch_max, unsign
 	bool agrees = true;
 	tg_btree_cursor cursor;
 
-	for (unsigned at = below(&state, gap_max); at < world->count; at += below(&state, gap_max))
-		for (unsigned end = at + 1 + below(&state, stretch_max); at < end && at < world->count; at++)
+	for (unsigned at = unit_below(&state, gap_max); at < world->count; at += unit_below(&state, gap_max))
+		for (unsigned end = at + 1 + unit_below(&state, stretch_max); at < end && at < world->count; at++)
 		{
 			wanted[at] = true;
 			last_wanted = at;
@@ -197,12 +197,12 @@ sieve_agrees(tg_btree *tree, const universe *world, unsigned stretch_max, unsign
 static bool
 lives_on(tg_btree *tree, universe *world)
 {
-	random_state state = {7};
+	uint64_t state = 7;
 	bool right = true;
 
 	for (unsigned i = 0; i < world->count; i++)
 	{
-		unsigned rank = below(&state, world->count);
+		unsigned rank = unit_below(&state, world->count);
 		uint32_t row;
 
 		if (world->present[rank])

@@ -47,13 +47,13 @@ count_failure(contest *run, bool condition)
 
 /* A scan of a random range: rows in order, none twice, and every stable one. */
 static bool
-scan_once(tg_session *session, contest *run, random_state *state)
+scan_once(tg_session *session, contest *run, uint64_t *state)
 {
 	const universe *world = &run->world;
-	unsigned low = below(state, world->count);
-	unsigned high = low + below(state, world->count - low);
-	range bounds = {&world->keys[low], &world->keys[high], true, false, below(state, 2) != 0};
-	unsigned batch = 1 + below(state, below(state, 2) != 0 ? 400 : 10);
+	unsigned low = unit_below(state, world->count);
+	unsigned high = low + unit_below(state, world->count - low);
+	range bounds = {&world->keys[low], &world->keys[high], true, false, unit_below(state, 2) != 0};
+	unsigned batch = 1 + unit_below(state, unit_below(state, 2) != 0 ? 400 : 10);
 	unsigned steps = 0;
 	unsigned expected = bounds.backward ? high : low; /* ranks up to here are accounted for */
 	uint32_t rows[401];
@@ -120,21 +120,21 @@ run_owner(unsigned number, void *argument)
 {
 	contest *run = argument;
 	universe *world = &run->world;
-	random_state state = {run->seed + number};
+	uint64_t state = run->seed + number;
 	tg_session *session;
 
 	if (tg_session_open(&session) != TG_OK)
 		abort();
 	for (unsigned i = 0; i < run->operations; i++)
 	{
-		unsigned rank = below(&state, world->count);
+		unsigned rank = unit_below(&state, world->count);
 		uint32_t row;
 
 		if (is_stable(rank))
 			count_failure(run, find_key(session, run->tree, world, rank) == TG_OK);
 		else if (rank % THREADS != number)
 			count_failure(run, find_key(session, run->tree, world, rank) != TG_CHANGED);
-		else if (world->present[rank] && below(&state, 2) == 0)
+		else if (world->present[rank] && unit_below(&state, 2) == 0)
 		{
 			count_failure(run, find_key(session, run->tree, world, rank) == TG_OK);
 			count_failure(run, remove_key(session, run->tree, world, rank, rank) == TG_OK);
@@ -193,7 +193,7 @@ run_wave(unsigned number, void *argument)
 {
 	contest *run = argument;
 	universe *world = &run->world;
-	random_state state = {run->seed + number};
+	uint64_t state = run->seed + number;
 	tg_session *session;
 	uint32_t row;
 
@@ -355,7 +355,7 @@ disturb(const char *name)
 
 /* The operation, disturbed; does it say what it must? */
 static bool
-operate_disturbed(operation what, random_state *state)
+operate_disturbed(operation what, uint64_t *state)
 {
 	contest *run = &race.run;
 	bool same = race.kind == CHANGE_SAME;
@@ -389,15 +389,15 @@ operate_disturbed(operation what, random_state *state)
 }
 
 static bool
-race_agrees(shape kind, operation what, random_state *state)
+race_agrees(shape kind, operation what, uint64_t *state)
 {
 	contest *run = &race.run;
 	bool agrees;
 	uint32_t row;
 
 	run->tree = make_tree();
-	run->world = make_universe(kind, kind == SHAPE_LONG ? 300 : 1500, next_random(state));
-	race.rank = below(state, run->world.count / 3 - 1) * 3 + (what == OPERATION_FIND ? 0 : 1);
+	run->world = make_universe(kind, kind == SHAPE_LONG ? 300 : 1500, unit_random(state));
+	race.rank = unit_below(state, run->world.count / 3 - 1) * 3 + (what == OPERATION_FIND ? 0 : 1);
 	race.happened = false;
 	for (unsigned rank = 0; rank < run->world.count; rank++)
 	{
@@ -421,7 +421,7 @@ test_races(void)
 	static const char *const points[] = {"btree_step", "btree_node", "btree_read", "btree_lock"};
 	static const char *const operations[] = {"find", "insert", "remove", "scan"};
 	static const shape shapes[] = {SHAPE_SPARSE, SHAPE_MIXED, SHAPE_LONG};
-	random_state state = {77};
+	uint64_t state = 77;
 
 	if (tg_session_open(&race.session) != TG_OK)
 		abort();

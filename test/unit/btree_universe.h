@@ -13,6 +13,7 @@
 
 #include "runtime/storage/btree.h"
 #include "runtime/storage/btree_node.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define ARENA_BYTES ((size_t) 1 << 30)
@@ -40,27 +41,6 @@ static tg_session *main_session;
 
 /* --- keys ----------------------------------------------------------------------- */
 
-typedef struct random_state
-{
-	uint64_t value;
-} random_state;
-
-static inline uint64_t
-next_random(random_state *state)
-{
-	uint64_t z = (state->value += UINT64_C(0x9E3779B97F4A7C15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-	return z ^ (z >> 31);
-}
-
-static inline unsigned
-below(random_state *state, unsigned limit)
-{
-	return (unsigned) (next_random(state) % limit);
-}
-
 typedef enum shape
 {
 	SHAPE_DENSE,   /* consecutive 8-byte integers */
@@ -86,7 +66,7 @@ put_integer(unsigned char *bytes, uint64_t value)
 }
 
 static inline unsigned
-make_key(shape kind, unsigned number, random_state *state, unsigned char *bytes)
+make_key(shape kind, unsigned number, uint64_t *state, unsigned char *bytes)
 {
 	static const unsigned char letters[4] = {0, 1, 'a', 255};
 	unsigned length = 0;
@@ -97,49 +77,49 @@ make_key(shape kind, unsigned number, random_state *state, unsigned char *bytes)
 			put_integer(bytes, UINT64_C(0x8000000000000000) + number);
 			return 8;
 		case SHAPE_SPARSE:
-			put_integer(bytes, next_random(state));
+			put_integer(bytes, unit_random(state));
 			return 8;
 		case SHAPE_FEW:
-			length = below(state, 13);
+			length = unit_below(state, 13);
 			for (unsigned i = 0; i < length; i++)
-				bytes[i] = letters[below(state, 4)];
+				bytes[i] = letters[unit_below(state, 4)];
 			return length;
 		case SHAPE_CHAIN:
 			memset(bytes, 0, TG_KEY_BYTES_MAX);
 			return number % TG_KEY_BYTES_MAX;
 		case SHAPE_SHARED:
-			memset(bytes, 'p' + (int) below(state, 3), 60);
-			bytes[below(state, 60)] = 'q';
-			length = 60 + below(state, 20);
+			memset(bytes, 'p' + (int) unit_below(state, 3), 60);
+			bytes[unit_below(state, 60)] = 'q';
+			length = 60 + unit_below(state, 20);
 			for (unsigned i = 60; i < length; i++)
-				bytes[i] = letters[below(state, 4)];
+				bytes[i] = letters[unit_below(state, 4)];
 			return length;
 		case SHAPE_SKEWED:
 			memset(bytes, 'm', 30);
-			put_integer(bytes + 20, next_random(state));
-			if (below(state, 40) == 0)
-				bytes[below(state, 20)] = (unsigned char) below(state, 256);
+			put_integer(bytes + 20, unit_random(state));
+			if (unit_below(state, 40) == 0)
+				bytes[unit_below(state, 20)] = (unsigned char) unit_below(state, 256);
 			return 28;
 		case SHAPE_LONG:
-			length = below(state, TG_KEY_BYTES_MAX + 1);
+			length = unit_below(state, TG_KEY_BYTES_MAX + 1);
 			memset(bytes, 'l', length);
 			for (unsigned i = 0; i < 4; i++)
 			{
 				if (length > 0)
-					bytes[below(state, length)] = (unsigned char) below(state, 256);
+					bytes[unit_below(state, length)] = (unsigned char) unit_below(state, 256);
 			}
 			return length;
 		case SHAPE_LONGEST:
 			memset(bytes, 'x', TG_KEY_BYTES_MAX);
-			if (below(state, 2) == 0)
-				bytes[below(state, 3)] = (unsigned char) below(state, 256);
-			put_integer(bytes + TG_KEY_BYTES_MAX - 8, below(state, 1000));
-			return TG_KEY_BYTES_MAX - below(state, 3);
+			if (unit_below(state, 2) == 0)
+				bytes[unit_below(state, 3)] = (unsigned char) unit_below(state, 256);
+			put_integer(bytes + TG_KEY_BYTES_MAX - 8, unit_below(state, 1000));
+			return TG_KEY_BYTES_MAX - unit_below(state, 3);
 		case SHAPE_MIXED:
 		case SHAPE_COUNT:
 			break;
 	}
-	return make_key((shape) below(state, SHAPE_MIXED), number, state, bytes);
+	return make_key((shape) unit_below(state, SHAPE_MIXED), number, state, bytes);
 }
 
 static inline int
@@ -163,7 +143,7 @@ starts_with(const key *whole, const key *start)
 static inline universe
 make_universe(shape kind, unsigned count, uint64_t seed)
 {
-	random_state state = {seed};
+	uint64_t state = seed;
 	universe world = {0, malloc(count * sizeof(key)), calloc(count, sizeof(bool))};
 	unsigned kept = 0;
 

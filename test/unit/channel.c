@@ -15,6 +15,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 #include "test/unit/waiter.h"
 
@@ -92,13 +93,6 @@ struct test_run
 	producer producers[PRODUCERS_MAX];
 };
 
-static uint64_t
-next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return *state >> 33;
-}
-
 static void
 fill_content(test_content *content, const producer *self)
 {
@@ -169,11 +163,11 @@ run_producer(tg_task *task, tg_worker *worker)
 				self->cancelled = true;
 				return end_producer(self, own);
 		}
-		if (next_random(&self->random) % 8 == 0)
+		if (unit_random(&self->random) % 8 == 0)
 			run->channel->ops->abandon(run->channel, own, buffer);
 		else
 			stage_one(self, own, buffer);
-		if (next_random(&self->random) % 16 == 0)
+		if (unit_random(&self->random) % 16 == 0)
 			return TG_TURN_AGAIN;
 	}
 	return end_producer(self, own);
@@ -287,7 +281,7 @@ consume(test_consumer *consumer)
 			tg_ring_channel_give_back(channel, session, kept[0]);
 			memmove(kept, kept + 1, --kept_count * sizeof(kept[0]));
 		}
-		if (consumer->pause_us > 0 && next_random(&consumer->random) % 16 == 0)
+		if (consumer->pause_us > 0 && unit_random(&consumer->random) % 16 == 0)
 			usleep(consumer->pause_us);
 	}
 	tg_ring_channel_close(channel, session); /* with what it keeps */

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -23,15 +24,12 @@
 #define STRING_BYTES (ROW_MAX + 2 * CHARACTERS_MAX * 4 + 1)
 #define KEY_BYTES (STRING_BYTES * 34)
 
-static uint64_t random_word = UINT64_C(0x2545f4914f6cdd1d);
+static uint64_t random_state;
 
 static unsigned
 below(unsigned limit)
 {
-	random_word ^= random_word << 13;
-	random_word ^= random_word >> 7;
-	random_word ^= random_word << 17;
-	return (unsigned) ((random_word >> 20) % limit);
+	return unit_below(&random_state, limit);
 }
 
 static char *

@@ -14,19 +14,11 @@
 
 #include <sched.h>
 
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define ITEM(i) ((void *) (uintptr_t) (i))
 #define NUMBER(item) ((uintptr_t) (item))
-
-static uint64_t
-random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
 
 /* An empty deque whose next index and tag are those of word. */
 static void
@@ -88,7 +80,7 @@ sequential_agrees(uint64_t word, uint32_t capacity, unsigned steps, uint64_t see
 	for (unsigned i = 0; agrees && i < steps; i++)
 	{
 		unsigned fill = i / 4000 % 2 ? 70 : 30;
-		uint64_t dice = random_next(&seed) % 100;
+		uint64_t dice = unit_random(&seed) % 100;
 
 		if (dice < fill)
 		{
@@ -212,8 +204,8 @@ stress_owner(stress *stress)
 	}
 	while (next < stress->items)
 	{
-		unsigned pushes = random_next(&random) % stress->depth_max + 1;
-		unsigned pops = random_next(&random) % stress->depth_max + 1;
+		unsigned pushes = unit_random(&random) % stress->depth_max + 1;
+		unsigned pops = unit_random(&random) % stress->depth_max + 1;
 
 		for (; pushes > 0 && next < stress->items; pushes--)
 		{

@@ -9,6 +9,7 @@
 
 #include "runtime/storage/horizon.h"
 #include "runtime/storage/lease.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define VALUES 4000
@@ -141,17 +142,14 @@ check_too_many(void)
 	int32_t low = 0;
 	int32_t high = 1 << 20;
 	uint32_t count = 0;
-	uint64_t state = 88172645463325252;
+	uint64_t random = 0;
 	tg_status status = TG_OK;
 	tg_ranked ranked;
 
 	while (status == TG_OK && low < high)
 	{
-		state ^= state << 13; /* Marsaglia, Xorshift RNGs, 2003 */
-		state ^= state >> 7;
-		state ^= state << 17;
 		count++;
-		status = add(main_session, dictionary, (state >> 40) % 2 == 0 ? (low += 2) : (high -= 2), &ranked);
+		status = add(main_session, dictionary, unit_below(&random, 2) == 0 ? (low += 2) : (high -= 2), &ranked);
 		if (status == TG_OK && ranked.rank_bytes > rank_bytes)
 			rank_bytes = ranked.rank_bytes;
 	}

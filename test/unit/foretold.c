@@ -9,20 +9,18 @@
 
 #include <string.h>
 
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define ROUNDS 200000
 #define STRING_MAX 300
 
-static uint64_t random_word = UINT64_C(0x2545f4914f6cdd1d);
+static uint64_t random_state;
 
 static unsigned
 below(unsigned limit)
 {
-	random_word ^= random_word << 13;
-	random_word ^= random_word >> 7;
-	random_word ^= random_word << 17;
-	return (unsigned) ((random_word >> 20) % limit);
+	return unit_below(&random_state, limit);
 }
 
 static size_t

@@ -10,6 +10,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/failpoint.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define SESSIONS 16
@@ -124,10 +125,9 @@ test_readings(void)
 
 		for (unsigned i = 0; i < 8; i++)
 		{
-			random = random * 6364136223846793005 + 1442695040888963407;
-			for (unsigned j = 0; j < (random >> 40) % 3; j++)
+			for (unsigned ticks = unit_below(&random, 3); ticks > 0; ticks--)
 				tick();
-			from[i] = (random >> 50) % 8 == 0;
+			from[i] = unit_below(&random, 8) == 0;
 			time[i] = from[i] ? tg_snapshot_publish_from(sessions[i % 3], &entry[i])
 							  : tg_snapshot_publish(sessions[i % 3], &entry[i]);
 		}

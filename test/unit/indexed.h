@@ -21,6 +21,7 @@
 #include "runtime/storage/collector.h"
 #include "runtime/storage/collector_internal.h"
 #include "test/unit/collecting.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define MIB ((size_t) 1 << 20)
@@ -162,8 +163,7 @@ client_close(client *c)
 static inline unsigned
 dice(client *c, unsigned sides)
 {
-	c->random = c->random * 6364136223846793005 + 1442695040888963407;
-	return (unsigned) (c->random >> 33) % sides;
+	return unit_below(&c->random, sides);
 }
 
 /* --- transactions: a snapshot each, or one per statement ------------------------------ */

@@ -16,6 +16,7 @@
 #include "runtime/storage/lease.h"
 #include "runtime/storage/long_key.h"
 #include "runtime/storage/table.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define VALUES_MAX 256
@@ -27,15 +28,12 @@ typedef struct encoding
 	unsigned char key[TG_KEY_BYTES_MAX];
 } encoding;
 
-static uint64_t random_word = UINT64_C(0x2545f4914f6cdd1d);
+static uint64_t random_state;
 
 static uint64_t
 next_random(void)
 {
-	random_word ^= random_word << 13;
-	random_word ^= random_word >> 7;
-	random_word ^= random_word << 17;
-	return random_word;
+	return unit_random(&random_state);
 }
 
 static int

@@ -11,6 +11,7 @@
 #include "runtime/storage/horizon.h"
 #include "runtime/storage/index.h"
 #include "runtime/storage/lease.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define STRINGS 300
@@ -36,12 +37,9 @@ static string strings[STRINGS];
 static unsigned
 draw(unsigned below)
 {
-	static uint64_t state = 88172645463325252;
+	static uint64_t state;
 
-	state ^= state << 13; /* Marsaglia, Xorshift RNGs, 2003 */
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (unsigned) (state % below);
+	return unit_below(&state, below);
 }
 
 /* Many have a beginning in common, up to about where a rank takes the place of the rest, and many all but the last bytes. */

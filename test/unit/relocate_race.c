@@ -9,6 +9,7 @@
  * The sum never changes, each row is met once, and nobody is refused for a copy's sake:
  * a transaction that only touches a row of its own, again and again copied, never fails.
  */
+#include "test/unit/random.h"
 #include "test/unit/serializable.h"
 
 #include "test/unit/gate.h"
@@ -29,13 +30,6 @@ stumble(const char *name)
 {
 	gate_stumble();
 	return false;
-}
-
-static uint32_t
-dice(uint64_t *random, uint32_t sides)
-{
-	*random = *random * 6364136223846793005 + 1442695040888963407;
-	return (uint32_t) (*random >> 33) % sides;
 }
 
 /* --- copying ------------------------------------------------------------------------ */
@@ -72,7 +66,7 @@ copy_some(tg_session *session, uint64_t *random)
 	if (tg_exchange_acq_rel(&copying, 1) != 0)
 		return;
 	tg_epoch_enter(session);
-	for (int64_t id = dice(random, ROWS); id < ROWS && count < 4; id += 1 + dice(random, 5))
+	for (int64_t id = unit_below(random, ROWS); id < ROWS && count < 4; id += 1 + unit_below(random, 5))
 	{
 		copies[count].from = settled_version(session, id, horizon);
 		if (copies[count].from == TG_VERSION_NONE)
@@ -126,8 +120,8 @@ collector(void *argument)
 static bool
 pass(client *c, uint64_t *random)
 {
-	int64_t from = 1 + dice(random, ROWS - 1);
-	int64_t to = 1 + (from + dice(random, ROWS - 2)) % (ROWS - 1);
+	int64_t from = 1 + unit_below(random, ROWS - 1);
+	int64_t to = 1 + (from + unit_below(random, ROWS - 2)) % (ROWS - 1);
 	int64_t had = get(c, from);
 	int64_t has = get(c, to);
 	int64_t old;
@@ -135,7 +129,7 @@ pass(client *c, uint64_t *random)
 
 	if (from == to || had <= 0)
 		return true;
-	if (dice(random, 4) == 0) /* all of it: the row goes */
+	if (unit_below(random, 4) == 0) /* all of it: the row goes */
 	{
 		if (set(c, from, ABSENT, &old) != TG_OK)
 			return false;

@@ -18,6 +18,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/storage/lease.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 #include "test/unit/waiter.h"
 
@@ -283,8 +284,7 @@ typedef struct test_writer
 static unsigned
 draw(test_writer *self, unsigned below)
 {
-	self->random = self->random * 6364136223846793005u + 1442695040888963407u;
-	return (unsigned) (self->random >> 33) % below;
+	return unit_below(&self->random, below);
 }
 
 /* A published snapshot first: the committer needs one until its log is with the collector. */

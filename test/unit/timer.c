@@ -16,6 +16,7 @@
 #include "runtime/sched/job.h"
 #include "runtime/sched/worker.h"
 #include "test/unit/pool.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 
@@ -65,13 +66,6 @@ waiting_count(void)
 	return report.timers_waiting;
 }
 
-static uint64_t
-next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return *state >> 33;
-}
-
 /* --- the heap ------------------------------------------------------------------------ */
 
 #define HEAP_MAX 2000
@@ -115,7 +109,7 @@ fire(model *model)
 static void
 step(model *model)
 {
-	unsigned i = (unsigned) (next_random(&model->random) % HEAP_MAX);
+	unsigned i = (unsigned) (unit_random(&model->random) % HEAP_MAX);
 
 	if (model->waits[i])
 	{
@@ -124,7 +118,7 @@ step(model *model)
 	}
 	else
 	{
-		uint64_t ahead = next_random(&model->random) % 1000;
+		uint64_t ahead = unit_random(&model->random) % 1000;
 
 		start(self, &model->alarms[i], tg_clock_us() + (ahead < 20 ? 0 : NEVER_US + ahead));
 		model->count++;
@@ -146,7 +140,7 @@ empty_in_order(model *model)
 	{
 		if (!tg_timer_cancel(self, &model->alarms[i].timer))
 			model->count++;
-		start(self, &model->alarms[i], 1 + next_random(&model->random) % 100000);
+		start(self, &model->alarms[i], 1 + unit_random(&model->random) % 100000);
 	}
 	right = waiting_count() == HEAP_MAX;
 	for (unsigned left = HEAP_MAX; left > 0;)
@@ -215,7 +209,7 @@ test_lateness(void)
 	unit_ok(tg_timer_start(self, &alarms[0].timer, 0) == TG_STOPPED, "refused without a pool");
 	pool_start_quiet(1);
 	for (unsigned i = 0; i < LATE_COUNT; i++)
-		start(self, &alarms[i], begin + next_random(&random) % 500000);
+		start(self, &alarms[i], begin + unit_random(&random) % 500000);
 	for (unsigned i = 0; i < LATE_COUNT; i++)
 	{
 		all = all && comes_true(&alarms[i].runs, 1);
@@ -309,8 +303,8 @@ cancel_many(unsigned number, void *argument)
 	for (unsigned i = 0; i < RACES; i++)
 	{
 		alarm_clock *alarm = take_zeroed(session, sizeof(alarm_clock));
-		uint64_t due_us = tg_clock_us() + next_random(&random) % 100;
-		uint64_t cancel_us = due_us + next_random(&random) % 150;
+		uint64_t due_us = tg_clock_us() + unit_random(&random) % 100;
+		uint64_t cancel_us = due_us + unit_random(&random) % 150;
 
 		tg_timer_init(&alarm->timer, run_alarm, NULL);
 		start(session, alarm, due_us);

@@ -18,6 +18,7 @@
 #include "runtime/storage/horizon.h"
 #include "runtime/storage/lease.h"
 #include "runtime/txn/txn.h"
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define MIB ((size_t) 1 << 20)
@@ -66,8 +67,7 @@ begin(void)
 static inline unsigned
 dice(client *client, unsigned sides)
 {
-	client->random = client->random * 6364136223846793005 + 1442695040888963407;
-	return (unsigned) (client->random >> 33) % sides;
+	return unit_below(&client->random, sides);
 }
 
 /* --- transactions ----------------------------------------------------------- */
