@@ -77,4 +77,5 @@ tsurugi_row_walk_to_slot(const tsurugi_row_walk *walk, const tsurugi_relation *d
 												  codec->scratch_bytes > 0 ? palloc(codec->scratch_bytes) : NULL);
 	}
 	ExecStoreVirtualTuple(slot);
+	slot->tts_tableOid = described->oid;
 }

@@ -140,6 +140,7 @@ convert_row(Copy *copy, const tsurugi_row_walk *walk)
 		}
 	}
 	ExecStoreVirtualTuple(copy->slot);
+	copy->slot->tts_tableOid = described->oid;
 	for (int i = 0; i < described->attribute_count; i++)
 		take_datum(copy, i);
 }

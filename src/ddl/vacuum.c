@@ -104,10 +104,10 @@ parallel_workers(ParseState *parse, DefElem *option)
 static void
 check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out)
 {
-	static const char *const names[] = {"verbose",		 "skip_locked",	  "analyze",  "freeze",
-										"index_cleanup", "process_toast", "truncate", "disable_page_skipping"};
+	static const char *const names[] = {"verbose", "skip_locked", "analyze", "freeze", "index_cleanup", "truncate"};
 	bool parallel = false;
 	bool process_toast = true;
+	bool no_skipping = false;
 	ListCell *cell;
 
 	*full_out = false;
@@ -124,12 +124,17 @@ check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out
 			parallel = parallel_workers(parse, option) > 0;
 		else if (strcmp(option->defname, "process_toast") == 0)
 			process_toast = defGetBoolean(option);
+		else if (strcmp(option->defname, "disable_page_skipping") == 0)
+			no_skipping = defGetBoolean(option);
 		else if (!known)
 			ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("unrecognized VACUUM option \"%s\"", option->defname),
 							parser_errposition(parse, option->location)));
 	}
 	if (*full_out && parallel)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("VACUUM FULL cannot be performed in parallel")));
+	if (*full_out && no_skipping)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("VACUUM option DISABLE_PAGE_SKIPPING cannot be used with FULL")));
 	if (*full_out && !process_toast)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("PROCESS_TOAST required with VACUUM FULL")));
 }

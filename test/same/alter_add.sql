@@ -43,3 +43,11 @@ INSERT INTO parts VALUES (1);
 ALTER TABLE parts ADD x int, ALTER x SET DEFAULT 4;
 INSERT INTO parts VALUES (2);
 SELECT * FROM below, part WHERE below.a = part.a ORDER BY below.a;
+-- rows that are looked at for an ALTER say which table they are in
+CREATE TABLE placed (a int);
+INSERT INTO placed VALUES (1);
+ALTER TABLE placed ADD CHECK (tableoid = 'placed'::regclass), ADD t oid GENERATED ALWAYS AS (tableoid) STORED;
+ALTER TABLE placed ALTER a TYPE text USING tableoid::regclass::text, ADD u oid GENERATED ALWAYS AS (tableoid) STORED;
+UPDATE placed SET a = a || '!' WHERE tableoid = 'placed'::regclass;
+INSERT INTO placed VALUES ('new');
+SELECT a, t::regclass, u::regclass FROM placed ORDER BY a;
