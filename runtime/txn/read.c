@@ -180,3 +180,32 @@ tg_txn_find(const tg_snapshot *snapshot, tg_table *table, const void *key, size_
 		return TG_NOT_FOUND;
 	return tg_txn_read(snapshot, table, *row_out, version_out, wait_out);
 }
+
+tg_status
+tg_txn_follow(const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout)
+{
+	tg_version version = tg_load_acquire(tg_row_head(table, *row_inout));
+
+	if (tg_head_is_closed(version))
+		return TG_NOT_FOUND;
+	while (version != TG_VERSION_NONE)
+	{
+		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
+		uint32_t successor;
+
+		if (header == NULL)
+			return TG_NOT_FOUND;
+		header += tg_version_slot(version);
+		if (has_happened(snapshot, &header->begin) != TG_SEEN && !has_ended_copy(snapshot, header))
+		{
+			version = tg_load_acquire(&header->older);
+			continue;
+		}
+		successor = tg_load_relaxed(&header->successor);
+		if (has_happened(snapshot, &header->end) != TG_SEEN || successor == 0 || successor >= TG_SUCCESSOR_ELSEWHERE)
+			return TG_NOT_FOUND;
+		*row_inout = successor - 1;
+		return TG_OK;
+	}
+	return TG_NOT_FOUND;
+}

@@ -189,6 +189,12 @@ tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_versi
 extern tg_status tg_txn_find(const tg_snapshot *snapshot, tg_table *table, const void *key, size_t key_bytes,
 							 uint32_t *row_out, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
+/*
+ * Of a row in which the snapshot sees nothing any more: the one that an UPDATE of the key has made of it, if the snapshot sees
+ * that UPDATE.  TG_NOT_FOUND: it was deleted, or goes on in another table.  Inside an epoch.
+ */
+extern tg_status tg_txn_follow(const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout) TG_MUST_USE;
+
 typedef enum tg_sight
 {
 	TG_UNSEEN,

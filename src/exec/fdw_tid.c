@@ -2,9 +2,9 @@
  * fdw_tid.c
  *	  Rows by their places: WHERE ctid = ..., and WHERE CURRENT OF cursor.
  *
- * Follows PostgreSQL's TidScan.  A row keeps its ctid as long as it keeps its key, so
- * unlike a TidScan this one need not look for a newer version's place: what is
- * there is what the statement's snapshot sees.  A cursor says by its scan's
+ * Follows PostgreSQL's TidScan.  A row keeps its ctid as long as it keeps its key: what is
+ * there is what the statement's snapshot sees.  Where the row of a cursor has got another key
+ * since it was fetched, the row that this has made is the one meant.  A cursor says by its scan's
  * slot, or by its row mark, where it is (execCurrentOf); over a foreign table
  * that works only where the cursor's plan hands on the scan's rows as they come,
  * which a SCROLL cursor's does not: PostgreSQL puts them into a store in between.
@@ -274,7 +274,7 @@ note_row(tid_scan *scan, tg_session *session, tg_status status, tg_version versi
 }
 
 static bool
-read_row(tid_scan *scan, uint32_t row)
+read_row(tid_scan *scan, uint32_t *row)
 {
 	tg_session *session = tsurugi_session();
 	tg_version version = TG_VERSION_NONE;
@@ -284,7 +284,10 @@ read_row(tid_scan *scan, uint32_t row)
 	for (;;)
 	{
 		tg_epoch_enter(session);
-		status = tg_txn_read(&scan->snapshot, scan->described->table, row, &version, &wait);
+		do
+			status = tg_txn_read(&scan->snapshot, scan->described->table, *row, &version, &wait);
+		while (status == TG_NOT_FOUND && scan->value == NULL &&
+			   tg_txn_follow(&scan->snapshot, scan->described->table, row) == TG_OK);
 		if (tsurugi_tracks)
 			note_row(scan, session, status, version);
 		if (status == TG_OK)
@@ -322,7 +325,7 @@ tsurugi_tid_next(ForeignScanState *node)
 	{
 		const ItemPointerData *place = &scan->places[scan->next++];
 
-		if (!row_at(scan, place, &row) || !read_row(scan, row))
+		if (!row_at(scan, place, &row) || !read_row(scan, &row))
 			continue;
 		tsurugi_row_to_slot(&scan->row, row, slot);
 		return slot;
