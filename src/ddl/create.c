@@ -30,6 +30,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_tablespace.h"
+#include "catalog/pg_type_d.h"
 #include "commands/createas.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
@@ -459,7 +460,6 @@ like_column(const FormData_pg_attribute *attribute, bits32 options)
 
 		identity->contype = CONSTR_IDENTITY;
 		identity->generated_when = attribute->attidentity;
-		identity->options = sequence_options(getIdentitySequence(attribute->attrelid, attribute->attnum, false));
 		identity->location = -1;
 		column->constraints = list_make1(identity);
 	}
@@ -579,6 +579,41 @@ like_comments(const RangeVar *table, const TableLikeClause *clause)
 	return comments;
 }
 
+/*
+ * What the identity column's sequence is, for the sequence of the column of the same name.  It is a bigint, as PostgreSQL makes it for LIKE:
+ * of the column's type, as it is made first, it may not take the bounds.
+ */
+static Node *
+like_sequence(const RangeVar *table, const FormData_pg_attribute *attribute)
+{
+	Oid relation = RangeVarGetRelid(table, NoLock, false);
+	Oid sequence = getIdentitySequence(relation, get_attnum(relation, NameStr(attribute->attname)), false);
+	AlterSeqStmt *alter = makeNode(AlterSeqStmt);
+
+	alter->sequence = makeRangeVar(get_namespace_name(get_rel_namespace(sequence)), get_rel_name(sequence), -1);
+	alter->for_identity = true;
+	alter->options = sequence_options(getIdentitySequence(attribute->attrelid, attribute->attnum, false));
+	alter->options = lcons(makeDefElem("as", (Node *) makeTypeNameFromOid(INT8OID, -1), -1),
+						   lappend(alter->options, makeDefElem("restart", NULL, -1)));
+	return (Node *) alter;
+}
+
+static void
+finish_sequences(const tsurugi_utility *utility, const RangeVar *table, const TableLikeClause *clause)
+{
+	Relation model;
+	TupleDesc attributes;
+
+	if ((clause->options & CREATE_TABLE_LIKE_IDENTITY) == 0)
+		return;
+	model = relation_open(clause->relationOid, NoLock);
+	attributes = RelationGetDescr(model);
+	for (int i = 0; i < attributes->natts; i++)
+		if (!TupleDescAttr(attributes, i)->attisdropped && TupleDescAttr(attributes, i)->attidentity != '\0')
+			tsurugi_utility_run_untold(utility, like_sequence(table, TupleDescAttr(attributes, i)));
+	relation_close(model, NoLock);
+}
+
 void
 tsurugi_like_finish(const tsurugi_utility *utility, RangeVar *table, List *clauses)
 {
@@ -590,6 +625,7 @@ tsurugi_like_finish(const tsurugi_utility *utility, RangeVar *table, List *claus
 		List *statements;
 
 		CommandCounterIncrement();
+		finish_sequences(utility, table, lfirst(clause));
 		statements = list_concat(expandTableLikeClause(table, lfirst(clause)), like_comments(table, lfirst(clause)));
 		foreach (cell, statements)
 		{
