@@ -83,17 +83,25 @@ set_kind(Oid constraint, char kind)
 	tsurugi_catalog_row_write(&row);
 }
 
+void
+tsurugi_partition_indexes_hide(Oid table, const List *indexes, bool hidden)
+{
+	ListCell *cell;
+
+	foreach (cell, indexes)
+		set_live(lfirst_oid(cell), !hidden);
+	CacheInvalidateRelcacheByRelid(table);
+	CommandCounterIncrement();
+}
+
 static void
 hide(const tsurugi_join *join, bool hidden)
 {
 	ListCell *cell;
 
-	foreach (cell, join->indexes)
-		set_live(lfirst_oid(cell), !hidden);
 	foreach (cell, join->constraints)
 		set_kind(lfirst_oid(cell), hidden ? HIDDEN : CONSTRAINT_FOREIGN);
-	CacheInvalidateRelcacheByRelid(join->parent);
-	CommandCounterIncrement();
+	tsurugi_partition_indexes_hide(join->parent, join->indexes, hidden);
 }
 
 /* The foreign keys of a table, at either end; *ours: one refers to a table of ours. */

@@ -17,6 +17,9 @@ typedef struct tsurugi_join tsurugi_join;
 extern tsurugi_join *tsurugi_partition_join_begin(Node *tree);
 extern void tsurugi_partition_join_finish(tsurugi_join *join);
 
+/* A partition that is attached gets no parts of such indexes, which are the transaction's own while they are hidden. */
+extern void tsurugi_partition_indexes_hide(Oid table, const List *indexes, bool hidden);
+
 /* A partition is about to be detached. */
 extern void tsurugi_partition_leave(const RangeVar *name);
 

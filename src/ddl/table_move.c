@@ -45,6 +45,8 @@
 #include "src/ddl/create.h"
 #include "src/ddl/followers.h"
 #include "src/ddl/inherit_place.h"
+#include "src/ddl/partition_index.h"
+#include "src/ddl/partition_join.h"
 #include "src/ddl/replica_identity.h"
 #include "src/ddl/rights.h"
 #include "src/txn/isolation.h"
@@ -64,6 +66,8 @@ typedef struct Move
 	char *identity;	   /* REPLICA IDENTITY ..., or NULL */
 	char *detach;	   /* statements, of a partition; else NULL */
 	char *attach;
+	Oid above;	   /* what it is a partition of */
+	List *without; /* indexes of that of which it has no part */
 } Move;
 
 static void run(const char *format, ...) pg_attribute_printf(1, 2);
@@ -194,6 +198,21 @@ try_to_detach(const Move *move)
 	return detached;
 }
 
+/* Those of the table that were made for ONLY it, and have no part in the partition. */
+static List *
+indexes_without_part(Oid table, Oid partition_id)
+{
+	Relation partition = table_open(partition_id, NoLock);
+	List *without = NIL;
+	ListCell *cell;
+
+	foreach (cell, tsurugi_partition_indexes(table))
+		if (!OidIsValid(index_get_partition(partition, lfirst_oid(cell))))
+			without = lappend_oid(without, lfirst_oid(cell));
+	table_close(partition, NoLock);
+	return without;
+}
+
 /*
  * A partition is detached and, when it has moved, attached.  What came from above (constraints, parts of indexes,
  * foreign keys) is the table's own meanwhile, follows it as that, and is merged with what is above again.
@@ -201,8 +220,11 @@ try_to_detach(const Move *move)
 static void
 leave_place(Move *move, tsurugi_followers *above)
 {
-	char *parent = qualified(get_partition_parent(move->old, false));
+	char *parent;
 
+	move->above = get_partition_parent(move->old, false);
+	move->without = indexes_without_part(move->above, move->old);
+	parent = qualified(move->above);
 	move->detach = psprintf("ALTER TABLE %s DETACH PARTITION %s", parent, move->qold);
 	move->attach = psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, move->qold, bound_of(move->old));
 	if (try_to_detach(move))
@@ -210,6 +232,14 @@ leave_place(Move *move, tsurugi_followers *above)
 	tsurugi_followers_collect_above(move->old, above);
 	run_all(above->drop);
 	run("%s", move->detach);
+}
+
+static void
+return_to_place(const Move *move)
+{
+	tsurugi_partition_indexes_hide(move->above, move->without, true);
+	run("%s", move->attach);
+	tsurugi_partition_indexes_hide(move->above, move->without, false);
 }
 
 /* --- what follows the table ------------------------------------------------------------------ */
@@ -489,7 +519,7 @@ tsurugi_move_table(Oid relation_id, const char *method)
 	give_names_back(&move, identities);
 	run_all(followers.create);
 	if (partition)
-		run("%s", move.attach);
+		return_to_place(&move);
 	run_all(above.create);
 	PushActiveSnapshot(GetLatestSnapshot());
 	tsurugi_trigger_states_restore(states, relation_id, move.fresh);

@@ -107,3 +107,25 @@ DELETE FROM up WHERE a = 2;
 DELETE FROM up WHERE a = 1;
 SELECT * FROM down ORDER BY a;
 DROP TABLE down, beside, up;
+-- an index of the table ONLY gets no part by that, and none that it has is changed for another
+CREATE TABLE only_above (a int, b int) PARTITION BY LIST (a);
+CREATE TABLE below1 PARTITION OF only_above FOR VALUES IN (1);
+CREATE TABLE below2 PARTITION OF only_above FOR VALUES IN (2);
+CREATE INDEX only_above_b ON ONLY only_above (b);
+CREATE INDEX below1_own ON below1 (b);
+CREATE INDEX only_above_a ON ONLY only_above (a);
+CREATE INDEX below1_a ON below1 (a);
+ALTER INDEX only_above_a ATTACH PARTITION below1_a;
+ALTER TABLE ONLY only_above ADD UNIQUE (a, b);
+CREATE INDEX only_above_ba ON only_above (b, a);
+DO $$ BEGIN
+	IF (SELECT relkind FROM pg_class WHERE oid = 'below1'::regclass) = 'f' THEN
+		ALTER TABLE below1 SET ACCESS METHOD heap;
+		ALTER TABLE below1 SET ACCESS METHOD tsurugi;
+	END IF;
+END $$;
+SELECT x.indexrelid::regclass, inhparent::regclass, indisvalid, indislive FROM pg_index x LEFT JOIN pg_inherits ON inhrelid = indexrelid WHERE indrelid::regclass::text ~ '^(only_above|below)' ORDER BY indexrelid::regclass::text;
+CREATE INDEX below2_a ON below2 (a);
+ALTER INDEX only_above_a ATTACH PARTITION below2_a;
+SELECT indisvalid FROM pg_index WHERE indexrelid = 'only_above_a'::regclass;
+DROP TABLE only_above;
