@@ -48,9 +48,6 @@ static const char *const others_question =
 	"  UNION SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, oid FROM pg_catalog.pg_policy WHERE polrelid = $1 "
 	"  UNION SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, oid FROM pg_catalog.pg_rewrite WHERE ev_class = $1 "
 	"  UNION SELECT 'pg_catalog.pg_publication_rel'::pg_catalog.regclass, oid FROM pg_catalog.pg_publication_rel WHERE prrelid = $1 "
-	"  UNION SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, c.oid FROM pg_catalog.pg_constraint c "
-	"    JOIN pg_catalog.pg_class o ON o.oid IN (c.conrelid, c.confrelid) "
-	"    WHERE contype = 'f' AND (conrelid = $1 OR confrelid = $1) AND (conparentid <> 0 OR (o.relkind = 'p' AND $2)) "
 	"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d JOIN own ON d.refclassid = own.class AND d.refobjid = own.object "
 	"    WHERE d.deptype = 'n' "
 	"      AND NOT (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_inherits "
@@ -140,13 +137,19 @@ static const char *const views_question =
 	"AND c.confrelid IN (SELECT relid FROM pg_catalog.pg_partition_ancestors($1)) ORDER BY c.oid"
 
 static const char *const drops_question =
-	DROP_KEYS "WHERE c.contype = 'f' AND c.confrelid = $1 AND c.conrelid <> $1 ORDER BY c.oid";
+	DROP_KEYS "WHERE c.contype = 'f' AND c.conparentid = 0 AND c.confrelid = $1 AND c.conrelid <> $1 ORDER BY c.oid";
 
+/*
+ * Those of partitions that refer to the table are made before the one that they are parts of, which takes them as they are, with their names
+ * and comments.  Those for partitions that it refers to come with the whole.
+ */
+#define OF_TABLE "((c.conrelid = $1 AND c.conparentid = 0) OR (c.confrelid = $1 AND c.conrelid <> $1)) "
 static const char *const keys_question =
-	ADD_KEYS "WHERE c.contype = 'f' AND (c.conrelid = $1 OR c.confrelid = $1) ORDER BY c.oid";
+	ADD_KEYS "WHERE c.contype = 'f' AND " OF_TABLE
+			 "ORDER BY (SELECT pg_catalog.count(*) FROM pg_catalog.pg_partition_ancestors(c.conrelid)) DESC, c.oid";
 
 /* Also of those that LIKE makes: it passes over the comments of keys. */
-static const char *const comments_question = COMMENT_KEYS "WHERE c.conrelid = $1 OR c.confrelid = $1 ORDER BY c.oid";
+static const char *const comments_question = COMMENT_KEYS "WHERE " OF_TABLE "ORDER BY c.oid";
 
 static const char *const unchecked_question = "SELECT pg_catalog.quote_ident(conname) FROM pg_catalog.pg_constraint "
 											  "WHERE conrelid = $1 AND contype = 'c' AND NOT convalidated ORDER BY oid";
