@@ -11,6 +11,10 @@
  * write replaces exactly that version or starts over.  Rows that this
  * command has written are not seen by its own scan, so there is no Halloween effect.
  *
+ * The row has to meet the conditions as the snapshot sees it, too: else it is let be, whatever others do to it, and they are not waited
+ * for.  Where a key finds it that is looked at when its newest version turns out to be another one, or to be held; as a
+ * rule it is the same.
+ *
  * PostgreSQL itself refuses direct modification where there are row triggers,
  * stored generated columns, check options or transition tables
  * (createplan.c, make_modifytable).
@@ -509,7 +513,14 @@ modify_row(direct_modify *modify)
 
 		if (status == TG_SELF)
 			pass_over_own(modify, judged, by_other);
-		else if (tsurugi_is_changed(status) && tsurugi_has_one_snapshot())
+		else if (!judged && modify->condition != NULL && (status == TG_BUSY || tsurugi_is_changed(status)))
+		{
+			if (!is_wanted_as_seen(modify, false))
+				return ROW_PASSED;
+			judged = true;
+			continue; /* the newest version is to be read again */
+		}
+		if (tsurugi_is_changed(status) && tsurugi_has_one_snapshot())
 		{
 			if (!modify->has_written)
 				tsurugi_scan_forget(scan);
@@ -532,6 +543,7 @@ modify_row(direct_modify *modify)
 				return ROW_PASSED;
 			if (modify->condition != NULL && (changed || !judged) && !ExecQual(modify->condition, context))
 				return ROW_PASSED;
+			judged = true;
 			status = is_delete ? tg_txn_delete(&writer, table, row, version, &wait)
 							   : write_new_row(modify, &writer, &row, version, &wait);
 		}
