@@ -15,6 +15,10 @@
  * for.  Where a key finds it that is looked at when its newest version turns out to be another one, or to be held; as a
  * rule it is the same.
  *
+ * Of volatile functions it is seen how often they are called.  PostgreSQL calls them for the row as the snapshot sees it, and once more for
+ * the newest version, which it has locked before.  So it is locked here, too, if they are to be called for it.  SET is not
+ * computed before others are waited for, which saves one of PostgreSQL's two times.
+ *
  * PostgreSQL itself refuses direct modification where there are row triggers,
  * stored generated columns, check options or transition tables
  * (createplan.c, make_modifytable).
@@ -30,6 +34,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/appendinfo.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 
@@ -61,6 +66,8 @@ typedef struct direct_modify
 	unsigned char *key;
 	unsigned char *key_old;
 	bool has_written;
+	bool knows_volatile; /* whether there is one */
+	bool is_volatile;
 } direct_modify;
 
 /* What became of the scan's current row. */
@@ -468,6 +475,28 @@ pass_over_own(direct_modify *modify, bool judged, bool by_other)
 	tsurugi_check_own_change(by_other, is_delete ? "deleted" : "updated");
 }
 
+/* Whether it is seen how often conditions and new values are computed.  A sub-select's plan is not looked into. */
+static bool
+is_volatile(direct_modify *modify)
+{
+	Node *expressions = (Node *) ((const ForeignScan *) modify->node->ss.ps.plan)->fdw_exprs;
+
+	if (!modify->knows_volatile)
+		modify->is_volatile = contain_volatile_functions(expressions) || contain_subplans(expressions);
+	modify->knows_volatile = true;
+	return modify->is_volatile;
+}
+
+static tg_lock_mode
+lock_mode(const direct_modify *modify)
+{
+	bool is_delete = modify->scan->shape.direct == CMD_DELETE;
+
+	return is_delete || ExecUpdateLockMode(modify->node->ss.ps.state, modify->rinfo) == LockTupleExclusive
+			   ? TG_LOCK_UPDATE
+			   : TG_LOCK_NO_KEY_UPDATE;
+}
+
 /* Writes the scan's current row. */
 static outcome
 modify_row(direct_modify *modify)
@@ -482,6 +511,8 @@ modify_row(direct_modify *modify)
 	tsurugi_purpose purpose = is_delete ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE;
 	tg_version noted = TG_VERSION_NONE;
 	bool judged = false; /* the condition was met by what the snapshot sees */
+	bool holds = false;	 /* the newest version is locked */
+	tg_lock_mode mode = TG_LOCK_UPDATE;
 
 	context->ecxt_scantuple = slot;
 	if (modify->condition != NULL && scan->shape.way != TSURUGI_WAY_KEY)
@@ -504,7 +535,8 @@ modify_row(direct_modify *modify)
 		tsurugi_writer(node->ss.ps.state, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
 		writer.hidden = tsurugi_row_hidden(&modify->new);
 		tg_epoch_enter(scan->session);
-		status = tg_txn_newest(&writer, &scan->snapshot, table, &row, &version, &wait);
+		status = holds ? tg_txn_lock(&writer, &scan->snapshot, table, &row, mode, &version, &wait)
+					   : tg_txn_newest(&writer, &scan->snapshot, table, &row, &version, &wait);
 		if (status == TG_OK || status == TG_CHANGED)
 			tsurugi_row_read(&modify->old, version);
 		else if (status == TG_SELF)
@@ -527,6 +559,12 @@ modify_row(direct_modify *modify)
 			tsurugi_renew_snapshot(modify->relation, tsurugi_conflict_of(status), scan->row,
 								   !modify->has_written && !of_now);
 			return ROW_RESTART;
+		}
+		if (status == TG_CHANGED && !holds && is_volatile(modify))
+		{
+			mode = lock_mode(modify);
+			holds = true;
+			continue;
 		}
 		if (status == TG_MOVED)
 			tsurugi_error_moved(modify->relation, scan->row);

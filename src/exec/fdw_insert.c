@@ -3,8 +3,9 @@
  *	  INSERT and COPY, a row at a time, with ON CONFLICT.
  *
  * The storage names the unique index that has refused the row (arbiter.c).  A row that had its key may have another one
- * when it is read: no conflict.  DO UPDATE with a WHERE, which may refuse the row and leaves it locked then, or with BEFORE ROW
- * triggers, which are to be fired once, locks the row first, as PostgreSQL always does.
+ * when it is read: no conflict.  DO UPDATE locks the row first, as PostgreSQL always does, where that shows: with a WHERE, which may
+ * refuse the row and leaves it locked then; with BEFORE ROW triggers, which are to be fired once; with a SET that calls volatile
+ * functions.  Else the new row is computed again if somebody was faster.
  *
  * At REPEATABLE READ and above a row that is met and has changed since the snapshot ends the transaction with 40001, if the
  * snapshot cannot be renewed (isolation.c).
@@ -25,9 +26,9 @@
 #include "src/txn/kinds.h"
 
 static inline bool
-must_hold(const ResultRelInfo *rinfo)
+must_hold(const tsurugi_change *modify, const ResultRelInfo *rinfo)
 {
-	return rinfo->ri_onConflict->oc_WhereClause != NULL ||
+	return modify->holds_existing || rinfo->ri_onConflict->oc_WhereClause != NULL ||
 		   (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row);
 }
 
@@ -79,7 +80,7 @@ update_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, co
 	if ((status != TG_OK && (status != TG_CHANGED || level)) || found.row != row ||
 		!tsurugi_has_key(holder->index, found.version, &modify->row))
 		return false;
-	if (must_hold(rinfo) && !hold_existing(modify, estate, rinfo, &found))
+	if (must_hold(modify, rinfo) && !hold_existing(modify, estate, rinfo, &found))
 		return false;
 
 	*result_out = NULL;

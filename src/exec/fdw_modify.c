@@ -7,15 +7,16 @@
  * tables is done here (fdw_change.c): constraints, partition bounds, policies' checks, and
  * READ COMMITTED's way with rows that others have changed:
  *
- *	ctid -> newest version ── as the snapshot saw it ───────────────▶ write
- *	          ▲    │  └── committed since ─▶ EvalPlanQual ─▶ new row ──▶ write
- *	          │    ├── held by another ───▶ wait ─┐              no row │   │
- *	          │    └── deleted, or own change ─▶ skipped ◀──────────────┘   │
- *	          └───────────────────────────────────┴── somebody was faster ◀─┘
+ *	ctid -> newest version ── as the snapshot saw it ─────────────────────────▶ write
+ *	          ▲    │  └── committed since ─▶ lock ─▶ EvalPlanQual ─▶ new row ──▶ write
+ *	          │    ├── held by another ───▶ wait ─┐           no row │             │
+ *	          │    └── deleted, or own change ─▶ skipped ◀───────────┘             │
+ *	          └───────────────────────────────────┴── somebody was faster ◀────────┘
  *
  * 1. A write replaces exactly the version that the new row was computed from.  So the row need not be locked before;
- *	  what was computed in vain is computed again.
- * 2. But with BEFORE ROW triggers it is locked, ahead of them (fdw_before.c): these have seen the row that is written.
+ *	  what was computed in vain is computed again.  But that is done once, as PostgreSQL does: what somebody has changed since
+ *	  is locked before EvalPlanQual, whose functions may have effects.
+ * 2. With BEFORE ROW triggers it is locked ahead of them (fdw_before.c): these have seen the row that is written.
  *	  Without, a row that has changed since is another one than the executor knows of; its AFTER ROW triggers are
  *	  fired from here: see tsurugi_change_fire_update.
  * 3. At REPEATABLE READ and above what has changed since the snapshot ends the transaction with 40001: instead of
@@ -101,7 +102,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->checks_partition = modify->receives = false;
 	modify->has_snapshot = modify->old_is_own = false;
 	modify->silenced = NULL;
-	modify->asks_in_turn = false;
+	modify->asks_in_turn = modify->holds_existing = false;
 	modify->exclusions = NULL;
 	modify->stored = NULL;
 	modify->fires = false;
@@ -181,6 +182,7 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 		prepare_inserts(modify, rinfo);
 	if (mtstate->operation == CMD_INSERT)
 	{
+		modify->holds_existing = tsurugi_conflict_set_is_noted_volatile(fdw_private);
 		if (modify->stored == NULL)
 			take_rows_of_plan(mtstate, rinfo);
 	}
@@ -201,9 +203,13 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 void
 tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
-	if (rinfo->ri_FdwState == NULL)
-		rinfo->ri_FdwState = make_state(mtstate, rinfo);
-	prepare_inserts(rinfo->ri_FdwState, rinfo);
+	tsurugi_change *modify = rinfo->ri_FdwState;
+
+	if (modify == NULL)
+		rinfo->ri_FdwState = modify = make_state(mtstate, rinfo);
+	prepare_inserts(modify, rinfo);
+	if (modify->on_conflict == ONCONFLICT_UPDATE)
+		modify->holds_existing = tsurugi_conflict_set_is_volatile((const ModifyTable *) mtstate->ps.plan);
 }
 
 /* --- UPDATE and DELETE ----------------------------------------------------------------------------- */
@@ -275,6 +281,7 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	bool checked = false;
 	bool leaves = false;
 	bool holds = false; /* from here on */
+	bool holds_to_leave = false;
 	bool is_held = modify->held == target;
 	HeapTuple old = NULL;
 
@@ -283,10 +290,15 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	for (;;)
 	{
 		tsurugi_found found = {.row = target};
-		tg_status status = holds ? tsurugi_change_hold(modify, estate, rinfo, true, true, &found)
+		tg_status status = holds ? tsurugi_change_hold(modify, estate, rinfo, holds_to_leave, true, &found)
 								 : tsurugi_change_look(modify, estate, TG_DATA, true, &found);
 
 		tsurugi_change_check_unchanged(modify, status, target);
+		if (status == TG_CHANGED && !is_held && !holds)
+		{
+			holds = true;
+			continue;
+		}
 		if (status == TG_CHANGED && !is_held && found.version != judged)
 		{
 			slot = recompute_update(modify, estate, rinfo, found.row, &old);
@@ -300,9 +312,9 @@ tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 			if (!checked)
 			{
 				leaves = tsurugi_change_leaves_partition(modify, estate, rinfo, slot);
-				if (leaves && !holds && must_hold_to_leave(rinfo))
+				if (leaves && !holds_to_leave && must_hold_to_leave(rinfo))
 				{
-					holds = true;
+					holds = holds_to_leave = true;
 					continue;
 				}
 				if (leaves && !may_leave(modify, estate, rinfo, found.row, slot, &old))
@@ -382,6 +394,7 @@ tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	tsurugi_change *modify = rinfo->ri_FdwState;
 	uint32_t target = tsurugi_change_target(modify, planSlot);
 	tg_version judged = TG_VERSION_NONE;
+	bool holds = false; /* from here on */
 	bool is_held = modify->held == target;
 	HeapTuple old = NULL;
 
@@ -390,9 +403,15 @@ tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	for (;;)
 	{
 		tsurugi_found found = {.row = target};
-		tg_status status = tsurugi_change_look(modify, estate, TG_ESSENTIAL, true, &found);
+		tg_status status = holds ? tsurugi_change_hold(modify, estate, rinfo, true, true, &found)
+								 : tsurugi_change_look(modify, estate, TG_ESSENTIAL, true, &found);
 
 		tsurugi_change_check_unchanged(modify, status, target);
+		if (status == TG_CHANGED && !is_held && !holds)
+		{
+			holds = true;
+			continue;
+		}
 		if (status == TG_CHANGED && !is_held && found.version != judged)
 		{
 			if (!reconsider_delete(modify, estate, rinfo, found.row, slot, &old))

@@ -17,6 +17,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/appendinfo.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -123,6 +124,20 @@ tsurugi_insert_plan_number(const List *fdw_private)
 		linitial_int(numbers) != ~lsecond_int(numbers))
 		return 0;
 	return (uint32_t) linitial_int(numbers);
+}
+
+/* A sub-select's plan is not looked into. */
+bool
+tsurugi_conflict_set_is_volatile(const ModifyTable *plan)
+{
+	return contain_volatile_functions((Node *) plan->onConflictSet) || contain_subplans((Node *) plan->onConflictSet);
+}
+
+/* Another kind of list than above: statements with ON CONFLICT keep no state. */
+bool
+tsurugi_conflict_set_is_noted_volatile(const List *fdw_private)
+{
+	return fdw_private != NIL && IsA(fdw_private, IntList) && linitial_int(fdw_private) != 0;
 }
 
 uint32_t
@@ -618,6 +633,8 @@ tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelat
 	(void) tsurugi_system_columns_are_named(
 		(Node *) list_make3(plan->returningLists, plan->onConflictSet, plan->onConflictWhere), resultRelation);
 	tsurugi_plan_early_locks(plan, resultRelation);
+	if (plan->onConflictAction == ONCONFLICT_UPDATE)
+		return list_make1_int(tsurugi_conflict_set_is_volatile(plan));
 	if (plan->operation == CMD_INSERT && IsA(outerPlan(plan), Result))
 	{
 		int number = (int) tsurugi_plan_number_next();
