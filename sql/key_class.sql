@@ -129,6 +129,20 @@ ALTER TYPE painted DROP ATTRIBUTE n;
 SELECT list FROM things WHERE list = ARRAY['(red,)'::painted];
 SELECT one FROM things WHERE one = '(blue,)'::painted;
 
+-- rows are stored anew once, also where an index has to be another one: its expression is computed once for each of them
+CREATE FOREIGN TABLE counted (id int PRIMARY KEY, l varchar[]) SERVER key_class;
+CREATE SEQUENCE computed;
+CREATE FUNCTION computed(l varchar[]) RETURNS varchar[] IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM nextval('key_class.computed');
+	RETURN l;
+END $$;
+CREATE INDEX ON counted (computed(l));
+INSERT INTO counted VALUES (1, '{b}'), (2, '{a}');
+SELECT last_value FROM computed;
+CREATE OPERATOR CLASS back_varchar DEFAULT FOR TYPE varchar USING btree AS OPERATOR 3 = (text, text), FUNCTION 1 back(varchar, varchar);
+SELECT last_value FROM computed;
+
 SET client_min_messages = warning;
 DROP SERVER key_class CASCADE;
 DROP SCHEMA key_class CASCADE;

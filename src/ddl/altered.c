@@ -190,9 +190,7 @@ follow(const tsurugi_altered *altered)
 		tsurugi_deferred_check_none(altered->relation, CreateCommandName(innermost->tree));
 	}
 	if (altered->stored)
-		tsurugi_table_follow(relation, altered->added, altered->retype);
-	if (altered->anew)
-		tsurugi_table_remake_keys(relation);
+		tsurugi_table_follow(relation, altered->added, altered->retype, altered->anew);
 	table_close(relation, NoLock);
 }
 

@@ -328,8 +328,19 @@ tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const ts
 	return reason;
 }
 
+/* Whether values of the primary key are bytes, ranks or hashes that are made of them. */
+static bool
+has_made_key(const tsurugi_relation *described)
+{
+	bool is_made = false;
+
+	for (int i = 0; i < described->key_count; i++)
+		is_made |= described->key[i].canonical;
+	return is_made;
+}
+
 void
-tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype)
+tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype, bool remake_keys)
 {
 	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 	const tsurugi_relation *described;
@@ -346,7 +357,7 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 	if (fill)
 		tsurugi_check_row_type_filled(relation);
 	converts = must_convert(retype, described) || fill;
-	if (converts || must_rewrite(described, table))
+	if (converts || remake_keys || must_rewrite(described, table))
 	{
 		tsurugi_anew anew = {.relation = relation,
 							 .described = described,
@@ -354,7 +365,8 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 							 .added = added,
 							 .defaults = defaults,
 							 .retype = retype,
-							 .keeps_past = !converts && retype == NULL && is_stored_alike_all(described, table)};
+							 .keeps_past = !converts && retype == NULL && is_stored_alike_all(described, table) &&
+										   !(remake_keys && has_made_key(described))};
 
 		table = store_anew(&anew, estate);
 	}
@@ -369,20 +381,8 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 		tsurugi_table_verify(relation, NULL, true, NIL);
 }
 
-/* Whether values of the primary key are bytes, ranks or hashes that are made of them. */
-static bool
-has_made_key(const tsurugi_relation *described)
-{
-	bool is_made = false;
-
-	for (int i = 0; i < described->key_count; i++)
-		is_made |= described->key[i].canonical;
-	return is_made;
-}
-
-/* differs: what is made of values for keys is another by now. */
-static void
-write_anew(Relation relation, Oid order, bool differs)
+void
+tsurugi_table_compact(Relation relation, Oid order)
 {
 	tsurugi_anew anew = {.relation = relation, .old = tsurugi_storage_find(RelationGetRelid(relation)), .order = order};
 	EState *estate;
@@ -392,25 +392,13 @@ write_anew(Relation relation, Oid order, bool differs)
 	if (anew.old == NULL)
 		return;
 	anew.described = tsurugi_relation_describe(relation);
-	anew.keeps_past = is_stored_alike_all(anew.described, anew.old) && !(differs && has_made_key(anew.described));
+	anew.keeps_past = is_stored_alike_all(anew.described, anew.old);
 	estate = CreateExecutorState();
 	anew.defaults = tsurugi_anew_defaults(relation, NULL, estate, &any);
 	fresh = store_anew(&anew, estate);
 	FreeExecutorState(estate);
 	follow_indexes(relation, fresh, anew.described);
 	(void) tsurugi_relation_get(relation);
-}
-
-void
-tsurugi_table_compact(Relation relation, Oid order)
-{
-	write_anew(relation, order, false);
-}
-
-void
-tsurugi_table_remake_keys(Relation relation)
-{
-	write_anew(relation, InvalidOid, true);
 }
 
 void

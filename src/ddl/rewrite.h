@@ -16,9 +16,12 @@
  * Makes the storage agree with the catalogs: key, indexes, added columns (attribute
  * numbers) with their defaults.  If need be by copying the rows into a fresh
  * storage, which the end of the transaction decides on.  retype: what becomes
- * of columns whose type has changed, NULL if none has.
+ * of columns whose type has changed, NULL if none has.  remake_keys: rows are copied in any case, because the types of values
+ * have changed so that other keys are made of them.  Rows that older snapshots see may have equal
+ * primary keys then, though they never had: so these snapshots find nothing any more in tables with such a key.
  */
-extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype);
+extern void tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype,
+								 bool remake_keys);
 
 /*
  * Why PostgreSQL would write a table of its own anew for that, for its event triggers
@@ -31,12 +34,6 @@ extern int tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *adde
  * the order of an index that has all rows, or as they are stored (InvalidOid).
  */
 extern void tsurugi_table_compact(Relation relation, Oid order);
-
-/*
- * The same where the types of values have changed so that other keys are made of them.  Rows that older snapshots see may have equal
- * primary keys then, though they never had: so these snapshots find nothing any more in tables with such a key.
- */
-extern void tsurugi_table_remake_keys(Relation relation);
 
 /* Makes and fills the storage of a new index, while others may read (ShareLock). */
 extern void tsurugi_table_add_index(Relation relation, Oid index);
