@@ -12,10 +12,11 @@ COPY t (v, id) TO STDOUT WITH (FORMAT csv, HEADER, FORCE_QUOTE (v));
 COPY t (id, nothing) TO STDOUT;
 COPY t (id, id) TO STDOUT;
 COPY t (twice) TO STDOUT;
-COPY t FROM STDIN;
+COPY t FROM STDIN (FREEZE);
 4	four
 \.
-COPY t FROM STDIN (FREEZE);
+COPY t FROM STDIN;
+4	four
 5	five
 \.
 COPY t TO STDOUT (DELIMITER '|', NULL '-');

@@ -20,6 +20,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "commands/copy.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
@@ -35,7 +36,9 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "src/ddl/cluster.h"
@@ -43,6 +46,7 @@
 #include "src/ddl/index_command.h"
 #include "src/ddl/reindex.h"
 #include "src/ddl/vacuum.h"
+#include "src/table/storage.h"
 
 static bool
 names_our_table(const RangeVar *name)
@@ -92,7 +96,7 @@ copied_columns(Oid relation_id)
 	return names;
 }
 
-/* PostgreSQL's checks of the list, whose words a query would not have. */
+/* PostgreSQL's checks of a list, whose words a query would not have. */
 static void
 check_copied_columns(Oid relation, List *columns)
 {
@@ -119,6 +123,35 @@ check_copied_columns(Oid relation, List *columns)
 	}
 }
 
+static bool
+names_column(const List *columns, const char *name)
+{
+	ListCell *cell;
+
+	foreach (cell, columns)
+		if (strcmp(strVal(lfirst(cell)), name) == 0)
+			return true;
+	return false;
+}
+
+/* As BeginCopyTo, after the options. */
+static void
+check_quoted_columns(const tsurugi_utility *utility, Oid relation, List *options, const List *copied)
+{
+	ParseState *parse = make_parsestate(NULL);
+	CopyFormatOptions read = {0};
+	ListCell *cell;
+
+	parse->p_sourcetext = utility->text;
+	ProcessCopyOptions(parse, &read, false, options);
+	free_parsestate(parse);
+	check_copied_columns(relation, read.force_quote);
+	foreach (cell, read.force_quote)
+		if (!names_column(copied, strVal(lfirst(cell))))
+			ereport(ERROR, (errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+							errmsg("FORCE_QUOTE column \"%s\" not referenced by COPY", strVal(lfirst(cell)))));
+}
+
 static void
 copy_table_to(const tsurugi_utility *utility, CopyStmt *written)
 {
@@ -129,6 +162,7 @@ copy_table_to(const tsurugi_utility *utility, CopyStmt *written)
 	ListCell *cell;
 
 	check_copied_columns(relation, copy->attlist);
+	check_quoted_columns(utility, relation, copy->options, columns);
 	foreach (cell, columns)
 		query->targetList = lappend(query->targetList, make_target(strVal(lfirst(cell))));
 	copy->relation->inh = false;
@@ -161,29 +195,36 @@ copy_for_dump(const tsurugi_utility *utility, const CopyStmt *written)
 
 /* --- COPY t FROM ------------------------------------------------------------------------ */
 
-/* Frozen rows are a matter of PostgreSQL's tables; to those who ask for them it is only about speed. */
+/*
+ * Frozen rows are a matter of PostgreSQL's tables; but who asks for them when PostgreSQL has none is told so.  It knows the tables
+ * that were created in the subtransaction; for one that was emptied, or stored anew, in it the option is turned off.
+ */
 static bool
 copy_without_freeze(const tsurugi_utility *utility, CopyStmt *written)
 {
 	CopyStmt *copy;
 	ListCell *cell;
-	bool found = false;
+	bool freezes = false;
 
-	foreach (cell, written->options)
-		found |= strcmp(lfirst_node(DefElem, cell)->defname, "freeze") == 0;
-	if (!found)
+	if (!tsurugi_storage_is_fresh(RangeVarGetRelid(written->relation, NoLock, false)))
+		return false;
+	InvalidateCatalogSnapshot(); /* as CopyFrom, which asks the same, and says what is wrong */
+	if (!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals())
 		return false;
 	copy = copyObject(written);
 	foreach (cell, copy->options)
 	{
-		if (strcmp(lfirst_node(DefElem, cell)->defname, "freeze") == 0)
+		DefElem *option = lfirst_node(DefElem, cell);
+
+		if (strcmp(option->defname, "freeze") == 0 && defGetBoolean(option))
 		{
-			(void) defGetBoolean(lfirst(cell));
-			copy->options = foreach_delete_current (copy->options, cell);
+			option->arg = (Node *) makeBoolean(false);
+			freezes = true;
 		}
 	}
-	tsurugi_utility_run_instead(utility, (Node *) copy);
-	return true;
+	if (freezes)
+		tsurugi_utility_run_instead(utility, (Node *) copy);
+	return freezes;
 }
 
 /* --- LOCK TABLE ------------------------------------------------------------------------------ */

@@ -229,6 +229,18 @@ tsurugi_storage_replace(Relation relation, tg_table *fresh, bool keeps_past)
 	note_change(change);
 }
 
+bool
+tsurugi_storage_is_fresh(Oid relation)
+{
+	SubTransactionId part = GetCurrentSubTransactionId();
+
+	for (const Change *change = changes; change != NULL; change = change->next)
+		if (change->part == part && change->relation == relation &&
+			(change->kind == CHANGE_CREATED || change->kind == CHANGE_REPLACED))
+			return true;
+	return false;
+}
+
 tg_write_log **
 tsurugi_storage_garbage(Relation relation)
 {

@@ -37,6 +37,9 @@ extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relati
 extern void tsurugi_storage_replace(Relation relation, tg_table *fresh, bool keeps_past);
 extern tg_write_log **tsurugi_storage_garbage(Relation relation);
 
+/* Whether the running subtransaction, or one of its that have ended well, has emptied the table, or stored it anew. */
+extern bool tsurugi_storage_is_fresh(Oid relation);
+
 /*
  * A new, empty index of the relation's storage (nobody else writes: ShareLock; or it is not valid yet); and
  * the end of one that the catalogs have no more: from now on it keeps nobody from

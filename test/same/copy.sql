@@ -26,6 +26,50 @@ COPY f (k, v, n) FROM STDIN (FREEZE);
 \.
 COMMIT;
 SELECT * FROM f;
+-- only of a table that the subtransaction has made, emptied, or stored anew, and before anything else is going on
+COPY f FROM STDIN (FREEZE);
+12	late	1
+\.
+COPY f FROM STDIN (FREEZE off);
+\.
+BEGIN;
+TRUNCATE f;
+COPY f (k, v, n) FROM STDIN (FREEZE);
+11	frozen	1
+\.
+SAVEPOINT s;
+COPY f FROM STDIN (FREEZE);
+\.
+ROLLBACK TO s;
+TRUNCATE f;
+ROLLBACK TO s;
+SAVEPOINT part;
+TRUNCATE f;
+RELEASE part;
+COPY f (k, v, n) FROM STDIN (FREEZE);
+11	frozen	1
+\.
+COPY f FROM STDIN (FREEZE, FREEZE);
+\.
+ROLLBACK TO s;
+COMMIT;
+BEGIN;
+ALTER TABLE f ALTER n TYPE numeric(7,2);
+COPY f (k, v, n) FROM STDIN (FREEZE);
+12	frozen	1
+\.
+DECLARE c CURSOR FOR SELECT 1;
+COPY f FROM STDIN (FREEZE);
+\.
+ROLLBACK;
+BEGIN;
+SAVEPOINT s;
+TRUNCATE f;
+ROLLBACK TO s;
+COPY f FROM STDIN (FREEZE);
+\.
+ROLLBACK;
+SELECT * FROM f;
 COPY t TO STDOUT;
 COPY t (v, k) TO STDOUT (FORMAT csv, HEADER, FORCE_QUOTE *);
 COPY t TO STDOUT (NULL 'nil', DELIMITER '|');
@@ -85,6 +129,12 @@ COPY t (nothing) TO STDOUT;
 COPY t FROM STDIN (FORMAT nothing);
 \.
 COPY t TO STDOUT (FORMAT binary, DELIMITER ',');
+COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE (nothing));
+COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE (g));
+COPY t (k) TO STDOUT (FORMAT csv, FORCE_QUOTE (k, v));
+COPY t (k, n) TO STDOUT (FORMAT csv, FORCE_QUOTE (k, k));
+COPY t TO STDOUT (FORCE_QUOTE (nothing));
+COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE (nothing), HEADER maybe);
 COPY t FROM STDIN (FORMAT csv, HEADER match);
 k;nothing
 \.
