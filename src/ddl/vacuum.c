@@ -36,7 +36,7 @@
 #include "src/ddl/rewrite.h"
 
 static bool
-is_analyzing(VacuumStmt *vacuum)
+is_analyzing(const VacuumStmt *vacuum)
 {
 	bool analyzes = false;
 	ListCell *cell;
@@ -100,42 +100,78 @@ parallel_workers(ParseState *parse, DefElem *option)
 	return workers;
 }
 
-/* What an option of VACUUM may be; where it has no meaning here, it is passed over. */
-static void
-check_vacuum_options(ParseState *parse, const VacuumStmt *vacuum, bool *full_out)
+/* What of VACUUM's options matters here. */
+typedef struct VacuumOptions
 {
-	static const char *const names[] = {"verbose", "skip_locked", "analyze", "freeze", "index_cleanup", "truncate"};
+	bool full;
+	bool process_toast;
+	bool disable_page_skipping;
+	bool other; /* what has no meaning here */
+} VacuumOptions;
+
+/* The option that is on or off; NULL: there is none of this name. */
+static bool *
+find_switch(VacuumOptions *options, const char *name)
+{
+	static const char *const others[] = {"verbose", "skip_locked", "analyze", "freeze", "truncate", "index_cleanup"};
+
+	if (strcmp(name, "full") == 0)
+		return &options->full;
+	if (strcmp(name, "process_toast") == 0)
+		return &options->process_toast;
+	if (strcmp(name, "disable_page_skipping") == 0)
+		return &options->disable_page_skipping;
+	for (int i = 0; i < lengthof(others); i++)
+		if (strcmp(name, others[i]) == 0)
+			return &options->other;
+	return NULL;
+}
+
+static bool
+is_auto(DefElem *option)
+{
+	return strcmp(option->defname, "index_cleanup") == 0 &&
+		   (option->arg == NULL || pg_strcasecmp(defGetString(option), "auto") == 0);
+}
+
+/* As ExecVacuum. */
+static VacuumOptions
+read_options(ParseState *parse, const VacuumStmt *vacuum)
+{
+	VacuumOptions options = {.process_toast = true};
 	bool parallel = false;
-	bool process_toast = true;
-	bool no_skipping = false;
 	ListCell *cell;
 
-	*full_out = false;
 	foreach (cell, vacuum->options)
 	{
 		DefElem *option = lfirst(cell);
-		bool known = false;
+		bool *value = find_switch(&options, option->defname);
 
-		for (int i = 0; i < lengthof(names); i++)
-			known |= strcmp(option->defname, names[i]) == 0;
-		if (strcmp(option->defname, "full") == 0)
-			*full_out = defGetBoolean(option);
-		else if (strcmp(option->defname, "parallel") == 0)
+		if (strcmp(option->defname, "parallel") == 0)
 			parallel = parallel_workers(parse, option) > 0;
-		else if (strcmp(option->defname, "process_toast") == 0)
-			process_toast = defGetBoolean(option);
-		else if (strcmp(option->defname, "disable_page_skipping") == 0)
-			no_skipping = defGetBoolean(option);
-		else if (!known)
+		else if (value == NULL)
 			ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("unrecognized VACUUM option \"%s\"", option->defname),
 							parser_errposition(parse, option->location)));
+		else if (!is_auto(option))
+			*value = defGetBoolean(option);
 	}
-	if (*full_out && parallel)
+	if (options.full && parallel)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("VACUUM FULL cannot be performed in parallel")));
-	if (*full_out && no_skipping)
+	foreach (cell, vacuum->rels)
+		if (((VacuumRelation *) lfirst(cell))->va_cols != NIL && !is_analyzing(vacuum))
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("ANALYZE option must be specified when a column list is provided")));
+	return options;
+}
+
+/* As vacuum(). */
+static void
+check_options(const VacuumOptions *options)
+{
+	if (options->full && options->disable_page_skipping)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("VACUUM option DISABLE_PAGE_SKIPPING cannot be used with FULL")));
-	if (*full_out && !process_toast)
+	if (options->full && !options->process_toast)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("PROCESS_TOAST required with VACUUM FULL")));
 }
 
@@ -238,20 +274,18 @@ vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 	Vacuumed vacuumed = {0};
 	List *direct = NIL; /* of our tables, those that are named */
 	List *analyzed;
-	bool full;
+	VacuumOptions options;
 	ListCell *cell;
 
 	parse->p_sourcetext = utility->text;
-	check_vacuum_options(parse, written, &full);
+	options = read_options(parse, written);
 	free_parsestate(parse);
 	PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "VACUUM");
+	check_options(&options);
 	foreach (cell, written->rels)
 	{
 		VacuumRelation *table = lfirst(cell);
 
-		if (table->va_cols != NIL && !is_analyzing(written))
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("ANALYZE option must be specified when a column list is provided")));
 		if (tsurugi_is_our_table(RangeVarGetRelid(table->relation, NoLock, true)))
 			direct = lappend(direct, copyObject(table));
 		else if (has_our_partition(table->relation))
@@ -259,8 +293,8 @@ vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 		else
 			vacuumed.others = lappend(vacuumed.others, copyObject(table));
 	}
-	analyzed = list_concat(vacuum_ours(direct, full), vacuumed.analyzed);
-	(void) vacuum_ours(vacuumed.ours, full);
+	analyzed = list_concat(vacuum_ours(direct, options.full), vacuumed.analyzed);
+	(void) vacuum_ours(vacuumed.ours, options.full);
 	/* VACUUM goes on in transactions of its own, so it comes last */
 	if (is_analyzing(written) && analyzed != NIL)
 		run_on(utility, written, analyzed, false, options_of_analyze(written));
