@@ -425,10 +425,11 @@ tsurugi_create_explain(const tsurugi_utility *utility, const ExplainStmt *writte
 
 	if (statement == NULL || !IsA(statement, CreateTableAsStmt) || !is_analyzed(written) || !makes_ours(statement))
 		return false;
+	if (OidIsValid(
+			get_relname_relid(statement->into->rel->relname, RangeVarGetCreationNamespace(statement->into->rel))))
+		return false; /* as PostgreSQL says */
 	explain = copyObject((ExplainStmt *) written);
 	statement = castNode(CreateTableAsStmt, castNode(Query, explain->query)->utilityStmt);
-	if (CreateTableAsRelExists(statement))
-		return true;
 	if (castNode(Query, statement->query)->commandType != CMD_SELECT || statement->into->skipData)
 		explain_and_move(utility, explain, statement->into);
 	else
