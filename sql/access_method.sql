@@ -238,6 +238,45 @@ INSERT INTO am.unchecked VALUES (0);
 ALTER TABLE am.unchecked SET ACCESS METHOD heap;
 SELECT * FROM am.more ORDER BY name;
 
+-- what is said of a heap's storage has no meaning in memory, and is kept there
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE am_space LOCATION '';
+CREATE UNLOGGED TABLE am.stored (id serial, v text, n int GENERATED ALWAYS AS IDENTITY) WITH (fillfactor = 70, autovacuum_enabled = off, toast.vacuum_truncate = off) TABLESPACE am_space;
+CREATE VIEW am.storage AS SELECT c.relkind, c.relpersistence AS p, c.reloptions, t.reloptions AS toast, s.spcname, ftoptions,
+		(SELECT string_agg(relpersistence::text, '' ORDER BY relname) FROM pg_class WHERE relkind = 'S' AND relname ~ '^stored_') AS sequences
+	FROM pg_class c LEFT JOIN pg_class t ON t.oid = c.reltoastrelid LEFT JOIN pg_tablespace s ON s.oid = c.reltablespace LEFT JOIN pg_foreign_table ON ftrelid = c.oid WHERE c.relname = 'stored';
+SELECT * FROM am.storage;
+ALTER TABLE am.stored SET ACCESS METHOD tsurugi;
+SELECT * FROM am.storage;
+ALTER TABLE am.stored SET ACCESS METHOD heap;
+SELECT * FROM am.storage;
+ALTER TABLE am.stored SET ACCESS METHOD tsurugi, SET (fillfactor = 60);
+ALTER TABLE am.stored SET (autovacuum_vacuum_scale_factor = 0.5, toast.vacuum_index_cleanup = off), RESET (autovacuum_enabled, toast.vacuum_truncate, fillfactor), SET LOGGED;
+SELECT * FROM am.storage;
+ALTER TABLE am.stored SET ACCESS METHOD heap;
+SELECT * FROM am.storage;
+ALTER TABLE am.stored SET ACCESS METHOD tsurugi;
+ALTER TABLE am.stored SET UNLOGGED, SET TABLESPACE pg_default, RESET (autovacuum_vacuum_scale_factor, toast.vacuum_index_cleanup);
+ALTER FOREIGN TABLE am.stored OPTIONS (ADD fillfactor '50');
+SELECT * FROM am.storage;
+SET default_tablespace = am_space;
+ALTER TABLE am.stored SET ACCESS METHOD heap;
+RESET default_tablespace;
+SELECT * FROM am.storage;
+DROP TABLE am.stored CASCADE;
+CREATE UNLOGGED TABLE am.stored (id int, v text) USING tsurugi WITH (fillfactor = 70) TABLESPACE am_space;
+SELECT * FROM am.storage;
+DROP TABLE am.stored;
+CREATE TABLE am.stored USING tsurugi WITH (toast.vacuum_truncate = off) AS SELECT 1 AS one;
+SELECT * FROM am.storage;
+DROP TABLE am.stored;
+CREATE TABLE am.stored () USING tsurugi TABLESPACE am_space;
+DROP TABLESPACE am_space;
+ALTER TABLE am.stored SET ACCESS METHOD heap;
+ALTER TABLE am.stored SET TABLESPACE pg_default;
+ALTER TABLE am.stored SET ACCESS METHOD heap;
+SELECT * FROM am.storage;
+
 SET client_min_messages = warning;
 DROP TABLE passing;
 DROP SCHEMA am CASCADE;

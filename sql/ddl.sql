@@ -68,7 +68,11 @@ ALTER TABLE elder ALTER COLUMN id SET NOT NULL;
 DROP TABLE elder CASCADE;
 
 -- What is refused
-CREATE FOREIGN TABLE bad (id int PRIMARY KEY) SERVER ddl OPTIONS (fillfactor '50');
+CREATE FOREIGN TABLE bad (id int PRIMARY KEY) SERVER ddl OPTIONS (host 'x');
+CREATE FOREIGN TABLE bad (id int PRIMARY KEY) SERVER ddl OPTIONS (fillfactor '5');
+CREATE FOREIGN TABLE bad (id int PRIMARY KEY) SERVER ddl OPTIONS ("host.fillfactor" '50');
+CREATE FOREIGN TABLE bad (id int PRIMARY KEY) SERVER ddl OPTIONS (persistence 'temporary');
+CREATE FOREIGN TABLE bad (id int OPTIONS (fillfactor '50') PRIMARY KEY) SERVER ddl;
 CREATE SERVER bad FOREIGN DATA WRAPPER tsurugi_fdw OPTIONS (host 'x');
 CREATE FOREIGN TABLE bad (id int PRIMARY KEY) SERVER nowhere;
 CREATE FOREIGN TABLE bad (id int, PRIMARY KEY (nope)) SERVER ddl;

@@ -46,6 +46,7 @@
 #include "src/ddl/retype.h"
 #include "src/ddl/retype_tree.h"
 #include "src/ddl/rewrite.h"
+#include "src/ddl/storage_parameters.h"
 #include "src/ddl/type_users.h"
 #include "src/table/relation.h"
 #include "src/txn/deferred.h"
@@ -66,6 +67,7 @@ typedef struct Wishes
 	List *clustered;  /* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
 	List *compressed; /* likewise: SET COMPRESSION */
 	List *identities; /* likewise: REPLICA IDENTITY */
+	List *stored;	  /* likewise: of what has a meaning in ordinary tables only */
 	List *not_null;	  /* names of columns */
 	List *late;		  /* of AlterTableCmd: identities and defaults that added columns get beside their own */
 	List *met;		  /* CHECK constraints that the rows meet already */
@@ -117,27 +119,6 @@ note_conditions(const AlterTableCmd *command, Wishes *wishes)
 			break;
 		default:
 			break;
-	}
-}
-
-/* What says how a heap lies on the disk, and nothing else: no meaning here, as in CREATE TABLE. */
-static bool
-is_about_storage(const AlterTableCmd *command)
-{
-	switch (command->subtype)
-	{
-		case AT_SetRelOptions:
-			tsurugi_check_storage_parameters(castNode(List, command->def));
-			return true;
-		case AT_SetTableSpace:
-			tsurugi_check_tablespace(command->name);
-			return true;
-		case AT_ResetRelOptions:
-		case AT_SetLogged:
-		case AT_SetUnLogged:
-			return true;
-		default:
-			return false;
 	}
 }
 
@@ -209,12 +190,16 @@ static void
 strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *command, Wishes *wishes, List **commands)
 {
 	pass_over_column(relation, statement, command);
-	if (is_about_storage(command) || is_so(command) ||
-		tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
+	if (is_so(command) || tsurugi_foreign_keys_take_command(command, true, &wishes->foreign_keys))
 		return;
 	if (command->subtype == AT_AlterConstraint)
 	{
 		wishes->altered = lappend(wishes->altered, command);
+		return;
+	}
+	if (tsurugi_storage_is_altered_by(command))
+	{
+		wishes->stored = lappend(wishes->stored, command);
 		return;
 	}
 	if (command->subtype == AT_ClusterOn || command->subtype == AT_DropCluster)
@@ -585,6 +570,8 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	verify_tables(relation_id, statement, &wishes);
 	foreach (cell, wishes.clustered)
 		tsurugi_cluster_mark(relation_id, lfirst(cell));
+	foreach (cell, wishes.stored)
+		tsurugi_storage_alter(relation_id, lfirst(cell));
 	foreach (cell, wishes.compressed)
 		tsurugi_compression_set(relation_id, lfirst(cell));
 	foreach (cell, wishes.identities)

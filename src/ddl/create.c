@@ -6,8 +6,7 @@
  * CREATE TABLE as well, becomes CREATE FOREIGN TABLE on the default server;
  * pg_dump writes it that way.  Under the setting what cannot be ours stays
  * PostgreSQL's: temporary, partitioned and typed tables, and those that make up
- * an extension.  Storage parameters and tablespaces say how a heap lies on the
- * disk, and have no meaning here.
+ * an extension.  Storage parameters and the like become options (storage_parameters.c).
  *
  * CREATE TABLE ... AS makes the table from the query's columns and fills it
  * by an INSERT of all that the query, or the prepared statement, returns; which is what EXPLAIN ANALYZE shows.
@@ -21,7 +20,6 @@
 #include "src/ddl/create.h"
 
 #include "access/relation.h"
-#include "access/reloptions.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/toast_compression.h"
@@ -29,7 +27,6 @@
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_tablespace.h"
 #include "catalog/pg_type_d.h"
 #include "commands/createas.h"
 #include "commands/defrem.h"
@@ -38,7 +35,6 @@
 #include "commands/sequence.h"
 #include "commands/comment.h"
 #include "commands/prepare.h"
-#include "commands/tablespace.h"
 #include "executor/executor.h"
 #include "executor/tstoreReceiver.h"
 #include "foreign/foreign.h"
@@ -58,6 +54,8 @@
 #include "utils/queryenvironment.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+
+#include "src/ddl/storage_parameters.h"
 
 bool tsurugi_create_table;
 char *tsurugi_default_server;
@@ -102,32 +100,6 @@ check_explicit(const RangeVar *table, bool is_typed)
 						errmsg("typed tables cannot use access method \"%s\"", TSURUGI_METHOD)));
 }
 
-void
-tsurugi_check_storage_parameters(List *parameters)
-{
-	static char *namespaces[] = HEAP_RELOPT_NAMESPACES;
-
-	(void) heap_reloptions(RELKIND_RELATION, transformRelOptions((Datum) 0, parameters, NULL, namespaces, true, false),
-						   true);
-	(void) heap_reloptions(RELKIND_TOASTVALUE,
-						   transformRelOptions((Datum) 0, parameters, "toast", namespaces, true, false), true);
-}
-
-void
-tsurugi_check_tablespace(const char *name)
-{
-	Oid tablespace = name == NULL ? InvalidOid : get_tablespace_oid(name, false);
-
-	if (name == NULL)
-		return;
-	if (tablespace != MyDatabaseTableSpace &&
-		pg_tablespace_aclcheck(tablespace, GetUserId(), ACL_CREATE) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLESPACE, name);
-	if (tablespace == GLOBALTABLESPACE_OID)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("only shared relations can be placed in pg_global tablespace")));
-}
-
 CreateForeignTableStmt *
 tsurugi_create_as_foreign(CreateStmt *written)
 {
@@ -140,8 +112,6 @@ tsurugi_create_as_foreign(CreateStmt *written)
 		check_explicit(written->relation, written->ofTypename != NULL);
 	else if (!is_implied(written->relation, written->accessMethod) || written->ofTypename != NULL)
 		return NULL;
-	tsurugi_check_storage_parameters(written->options);
-	tsurugi_check_tablespace(written->tablespacename);
 	statement = makeNode(CreateForeignTableStmt);
 	base = copyObject(written);
 	statement->base = *base;
@@ -150,6 +120,7 @@ tsurugi_create_as_foreign(CreateStmt *written)
 	statement->base.accessMethod = NULL;
 	statement->base.options = NIL;
 	statement->base.tablespacename = NULL;
+	statement->options = tsurugi_storage_options(written);
 	statement->servername = default_server();
 	return statement;
 }

@@ -28,12 +28,6 @@ extern bool tsurugi_create_run_as(const tsurugi_utility *utility, CreateTableAsS
 /* EXPLAIN ANALYZE of one.  False: it is something else; nothing was done. */
 extern bool tsurugi_create_explain(const tsurugi_utility *utility, const ExplainStmt *written);
 
-/* Raises what PostgreSQL raises for a heap's storage parameters that are none; they have no meaning here. */
-extern void tsurugi_check_storage_parameters(List *parameters);
-
-/* Raises PostgreSQL's errors for a tablespace where there is nothing to be put; NULL: the default one. */
-extern void tsurugi_check_tablespace(const char *name);
-
 /*
  * Puts the columns of a LIKE in the place of each such clause, and returns the
  * clauses: what else they ask for is to be made by tsurugi_like_finish once

@@ -40,7 +40,7 @@
 
 #include "src/constraint/foreign_key_entry.h"
 #include "src/ddl/altered.h"
-#include "src/ddl/create.h"
+#include "src/ddl/storage_parameters.h"
 #include "src/ddl/index_concurrent.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/index_method.h"

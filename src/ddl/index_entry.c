@@ -55,7 +55,7 @@
 #include "src/base/catalog_row.h"
 #include "src/base/owner.h"
 #include "src/constraint/deferred_key.h"
-#include "src/ddl/create.h"
+#include "src/ddl/storage_parameters.h"
 #include "src/ddl/index_method.h"
 #include "src/table/keys.h"
 #include "src/value/gin.h"

@@ -38,7 +38,7 @@
 #include "utils/syscache.h"
 
 #include "src/ddl/commands.h"
-#include "src/ddl/create.h"
+#include "src/ddl/storage_parameters.h"
 #include "src/ddl/index_command.h"
 #include "src/ddl/index_concurrent.h"
 #include "src/ddl/index_entry.h"

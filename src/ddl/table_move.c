@@ -4,7 +4,7 @@
  *
  * PostgreSQL cannot make a foreign table of an ordinary one.  So a table of the
  * other kind is made beside it by LIKE ... INCLUDING ALL, the rows are copied,
- * what belongs to the table is handed over (owner, rights, comments, owned
+ * what belongs to the table is handed over (owner, rights, comments, storage parameters, owned
  * sequences and the state of identity ones), the old one is dropped, and names
  * are given back: all in the statement's transaction, under an exclusive lock,
  * as statements of PostgreSQL's own.
@@ -49,6 +49,7 @@
 #include "src/ddl/partition_join.h"
 #include "src/ddl/replica_identity.h"
 #include "src/ddl/rights.h"
+#include "src/ddl/storage_parameters.h"
 #include "src/txn/isolation.h"
 #include "src/txn/snapshot.h"
 
@@ -426,10 +427,12 @@ make_fresh(Move *move, const char *method)
 {
 	Oid namespace = get_rel_namespace(move->old);
 	char *name = ChooseRelationName(move->name, NULL, "moved", namespace, false);
+	bool unlogged;
+	char *storage = tsurugi_storage_clauses(move->old, &unlogged);
 
 	move->qfresh = quote_qualified_identifier(get_namespace_name(namespace), name);
-	run("CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING STATISTICS) USING %s", move->qfresh, move->qold,
-		quote_identifier(method));
+	run("CREATE %sTABLE %s (LIKE %s INCLUDING ALL EXCLUDING STATISTICS) USING %s%s", unlogged ? "UNLOGGED " : "",
+		move->qfresh, move->qold, quote_identifier(method), storage);
 	move->fresh = get_relname_relid(name, namespace);
 	run("ALTER TABLE %s OWNER TO %s", move->qfresh, quote_identifier(GetUserNameFromId(move->owner, false)));
 }

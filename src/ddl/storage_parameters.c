@@ -1,0 +1,367 @@
+/*
+ * storage_parameters.c
+ *	  What is said of how an ordinary table is stored, kept as options of a table in memory.
+ *
+ * It has no meaning in memory, but a table that moves out of it is to have what it had before, and pg_dump is to write it.  In pg_class a
+ * foreign table cannot have it: pg_dump would write a WITH that CREATE FOREIGN TABLE does not take.
+ *
+ *	WITH (fillfactor = 70)					OPTIONS (fillfactor '70')
+ *	WITH (toast.autovacuum_enabled = off)	OPTIONS ("toast.autovacuum_enabled" 'off')
+ *	TABLESPACE other						OPTIONS (tablespace 'other')
+ *	UNLOGGED								OPTIONS (persistence 'unlogged')
+ *
+ * A tablespace is a name here, which need not be one's.  Then PostgreSQL says so when the table moves out of memory.
+ */
+#include "postgres.h"
+
+#include "src/ddl/storage_parameters.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/reloptions.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_foreign_table.h"
+#include "catalog/pg_tablespace.h"
+#include "commands/defrem.h"
+#include "commands/sequence.h"
+#include "commands/tablespace.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "src/base/sql_function.h"
+#include "src/base/utility.h"
+
+#define TABLESPACE "tablespace"
+#define PERSISTENCE "persistence"
+#define UNLOGGED "unlogged"
+#define TOAST "toast"
+
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_validator);
+
+/* --- what is right -------------------------------------------------------------------------- */
+
+static void
+check_parameters(List *parameters)
+{
+	static char *namespaces[] = HEAP_RELOPT_NAMESPACES;
+
+	(void) heap_reloptions(RELKIND_RELATION, transformRelOptions((Datum) 0, parameters, NULL, namespaces, true, false),
+						   true);
+	(void) heap_reloptions(RELKIND_TOASTVALUE,
+						   transformRelOptions((Datum) 0, parameters, TOAST, namespaces, true, false), true);
+}
+
+void
+tsurugi_check_tablespace(const char *name)
+{
+	Oid tablespace = name == NULL ? InvalidOid : get_tablespace_oid(name, false);
+
+	if (name == NULL)
+		return;
+	if (tablespace != MyDatabaseTableSpace &&
+		pg_tablespace_aclcheck(tablespace, GetUserId(), ACL_CREATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLESPACE, name);
+	if (tablespace == GLOBALTABLESPACE_OID)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("only shared relations can be placed in pg_global tablespace")));
+}
+
+/* --- options as parameters ------------------------------------------------------------------------ */
+
+static bool
+is_named(const DefElem *option, const char *name)
+{
+	return strcmp(option->defname, name) == 0;
+}
+
+static bool
+is_parameter(const DefElem *option)
+{
+	return !is_named(option, TABLESPACE) && !is_named(option, PERSISTENCE);
+}
+
+/* As WITH would name it. */
+static DefElem *
+as_parameter(const DefElem *option)
+{
+	const char *point = strchr(option->defname, '.');
+
+	if (point == NULL)
+		return makeDefElem(option->defname, option->arg, -1);
+	return makeDefElemExtended(pnstrdup(option->defname, point - option->defname), pstrdup(point + 1), option->arg,
+							   DEFELEM_UNSPEC, -1);
+}
+
+static List *
+parameters_of(const List *options)
+{
+	List *parameters = NIL;
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (is_parameter(lfirst(cell)))
+			parameters = lappend(parameters, as_parameter(lfirst(cell)));
+	return parameters;
+}
+
+/* The options of one namespace (NULL: the table's own) when a SET, or RESET, has been done. */
+static List *
+merge_namespace(List *parameters, List *changes, char *namespace, bool resets)
+{
+	static char *namespaces[] = HEAP_RELOPT_NAMESPACES;
+	Datum before = transformRelOptions((Datum) 0, parameters, namespace, namespaces, false, false);
+	List *options = untransformRelOptions(transformRelOptions(before, changes, namespace, namespaces, true, resets));
+	ListCell *cell;
+
+	foreach (cell, options)
+	{
+		DefElem *option = lfirst(cell);
+
+		if (namespace != NULL)
+			option->defname = psprintf("%s.%s", namespace, option->defname);
+	}
+	return options;
+}
+
+static List *
+merge(List *options, List *changes, bool resets)
+{
+	List *parameters = parameters_of(options);
+	List *merged = list_concat(merge_namespace(parameters, changes, NULL, resets),
+							   merge_namespace(parameters, changes, TOAST, resets));
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (!is_parameter(lfirst(cell)))
+			merged = lappend(merged, lfirst(cell));
+	return merged;
+}
+
+/* The value NULL: none. */
+static List *
+set_option(List *options, const char *name, const char *value)
+{
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (is_named(lfirst(cell), name))
+			options = foreach_delete_current (options, cell);
+	if (value != NULL)
+		options = lappend(options, makeDefElem(pstrdup(name), (Node *) makeString(pstrdup(value)), -1));
+	return options;
+}
+
+static List *
+set_tablespace(List *options, const char *name)
+{
+	bool is_default = name == NULL || get_tablespace_oid(name, false) == MyDatabaseTableSpace;
+
+	return set_option(options, TABLESPACE, is_default ? NULL : name);
+}
+
+/* --- statements ------------------------------------------------------------------------------------ */
+
+List *
+tsurugi_storage_options(const CreateStmt *statement)
+{
+	List *options;
+
+	check_parameters(statement->options);
+	tsurugi_check_tablespace(statement->tablespacename);
+	options = set_tablespace(merge(NIL, statement->options, false), statement->tablespacename);
+	if (statement->relation->relpersistence == RELPERSISTENCE_UNLOGGED)
+		options = set_option(options, PERSISTENCE, UNLOGGED);
+	return options;
+}
+
+bool
+tsurugi_storage_is_altered_by(const AlterTableCmd *command)
+{
+	switch (command->subtype)
+	{
+		case AT_SetRelOptions:
+			check_parameters(castNode(List, command->def));
+			return true;
+		case AT_SetTableSpace:
+			tsurugi_check_tablespace(command->name);
+			return true;
+		case AT_ResetRelOptions:
+		case AT_SetLogged:
+		case AT_SetUnLogged:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static List *
+altered(Oid relation, const AlterTableCmd *command)
+{
+	List *options = GetForeignTable(relation)->options;
+
+	switch (command->subtype)
+	{
+		case AT_SetRelOptions:
+		case AT_ResetRelOptions:
+			return merge(options, castNode(List, command->def), command->subtype == AT_ResetRelOptions);
+		case AT_SetTableSpace:
+			return set_tablespace(options, command->name);
+		default:
+			return set_option(options, PERSISTENCE, command->subtype == AT_SetUnLogged ? UNLOGGED : NULL);
+	}
+}
+
+static void
+write_options(Oid relation, List *options)
+{
+	Relation catalog = table_open(ForeignTableRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(FOREIGNTABLEREL, ObjectIdGetDatum(relation));
+	Datum values[Natts_pg_foreign_table] = {0};
+	bool nulls[Natts_pg_foreign_table] = {0};
+	bool replaces[Natts_pg_foreign_table] = {0};
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for foreign table %u", relation);
+	values[Anum_pg_foreign_table_ftoptions - 1] = transformRelOptions((Datum) 0, options, NULL, NULL, false, false);
+	nulls[Anum_pg_foreign_table_ftoptions - 1] = options == NIL;
+	replaces[Anum_pg_foreign_table_ftoptions - 1] = true;
+	tuple = heap_modify_tuple(tuple, RelationGetDescr(catalog), values, nulls, replaces);
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	CacheInvalidateRelcacheByRelid(relation);
+	InvokeObjectPostAlterHook(RelationRelationId, relation, 0);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
+void
+tsurugi_storage_alter(Oid relation, const AlterTableCmd *command)
+{
+	ListCell *cell;
+
+	write_options(relation, altered(relation, command));
+	if (command->subtype != AT_SetLogged && command->subtype != AT_SetUnLogged)
+		return;
+	/* as PostgreSQL has it; those that are not identity columns' stay the same when the table moves */
+	foreach (cell, getOwnedSequences(relation))
+		SequenceChangePersistence(lfirst_oid(cell), command->subtype == AT_SetLogged ? RELPERSISTENCE_PERMANENT
+																					 : RELPERSISTENCE_UNLOGGED);
+}
+
+/* --- a table that moves ------------------------------------------------------------------------- */
+
+/* The parameters of an ordinary table, or of its TOAST table, as options. */
+static List *
+heap_parameters(Form_pg_class form, HeapTuple tuple, const char *namespace)
+{
+	bool null;
+	Datum written = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &null);
+	List *options = null ? NIL : untransformRelOptions(written);
+	ListCell *cell;
+
+	foreach (cell, options)
+	{
+		DefElem *option = lfirst(cell);
+
+		if (namespace != NULL)
+			option->defname = psprintf("%s.%s", namespace, option->defname);
+	}
+	if (namespace == NULL && OidIsValid(form->reltoastrelid))
+	{
+		HeapTuple toast = SearchSysCache1(RELOID, ObjectIdGetDatum(form->reltoastrelid));
+
+		options = list_concat(options, heap_parameters((Form_pg_class) GETSTRUCT(toast), toast, TOAST));
+		ReleaseSysCache(toast);
+	}
+	return options;
+}
+
+/* An ordinary table's, as if it were one in memory. */
+static List *
+heap_options(Oid relation)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+	List *options = heap_parameters(form, tuple, NULL);
+
+	if (OidIsValid(form->reltablespace))
+		options = set_option(options, TABLESPACE, get_tablespace_name(form->reltablespace));
+	if (form->relpersistence == RELPERSISTENCE_UNLOGGED)
+		options = set_option(options, PERSISTENCE, UNLOGGED);
+	ReleaseSysCache(tuple);
+	return options;
+}
+
+static const char *
+option_of(const List *options, const char *name)
+{
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (is_named(lfirst(cell), name))
+			return defGetString(lfirst(cell));
+	return NULL;
+}
+
+char *
+tsurugi_storage_clauses(Oid relation, bool *unlogged_out)
+{
+	List *options = tsurugi_is_our_table(relation) ? GetForeignTable(relation)->options : heap_options(relation);
+	const char *tablespace = option_of(options, TABLESPACE);
+	const char *separator = " WITH (";
+	StringInfoData text;
+	ListCell *cell;
+
+	initStringInfo(&text);
+	foreach (cell, parameters_of(options))
+	{
+		DefElem *parameter = lfirst(cell);
+
+		appendStringInfoString(&text, separator);
+		if (parameter->defnamespace != NULL)
+			appendStringInfo(&text, "%s.", quote_identifier(parameter->defnamespace));
+		appendStringInfo(&text, "%s = %s", quote_identifier(parameter->defname),
+						 quote_literal_cstr(defGetString(parameter)));
+		separator = ", ";
+	}
+	if (text.len > 0)
+		appendStringInfoChar(&text, ')');
+	/* whatever default_tablespace says */
+	appendStringInfo(&text, " TABLESPACE %s",
+					 quote_identifier(tablespace != NULL ? tablespace : get_tablespace_name(MyDatabaseTableSpace)));
+	*unlogged_out = option_of(options, PERSISTENCE) != NULL;
+	return text.data;
+}
+
+/* --- the validator --------------------------------------------------------------------------------- */
+
+Datum
+tsurugi_fdw_validator(PG_FUNCTION_ARGS)
+{
+	List *options = untransformRelOptions(PG_GETARG_DATUM(0));
+	const char *persistence = option_of(options, PERSISTENCE);
+
+	if (PG_GETARG_OID(1) != ForeignTableRelationId && options != NIL)
+		ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+						errmsg("invalid option \"%s\"", linitial_node(DefElem, options)->defname),
+						errhint("There are no valid options in this context.")));
+	check_parameters(parameters_of(options));
+	if (persistence != NULL && strcmp(persistence, UNLOGGED) != 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("invalid value for option \"%s\": \"%s\"", PERSISTENCE, persistence),
+						errhint("Valid values are: %s", UNLOGGED)));
+	PG_RETURN_VOID();
+}
