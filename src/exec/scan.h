@@ -6,6 +6,7 @@
 #ifndef TSURUGI_SCAN_H
 #define TSURUGI_SCAN_H
 
+#include "lib/ilist.h"
 #include "nodes/execnodes.h"
 
 #include "runtime/runtime.h"
@@ -117,6 +118,7 @@ typedef struct tsurugi_scan
 	tg_range_scan *range; /* RANGE; stays once it is made */
 	tg_chunk_scan chunks; /* TABLE, in place */
 	tg_scan_job *job;	  /* TABLE, by the pool */
+	dlist_node by_pool;	  /* while there is a job: among all scans that have one */
 	MemoryContextCallback job_end;
 	tg_vectors *own;		   /* memory of RANGE and in-place TABLE; of one row it stays */
 	const tg_vectors *vectors; /* the current batch; NULL: one row, which is in cells */
@@ -138,6 +140,9 @@ tsurugi_is_plain_value(const Expr *value)
 {
 	return IsA(value, Const) || (IsA(value, Param) && ((const Param *) value)->paramkind == PARAM_EXTERN);
 }
+
+/* After the callbacks of transactions, so that the end of a transaction comes here first.  Once, where the library is loaded. */
+extern void tsurugi_scan_init(void);
 
 /*
  * Makes the scan of a node from its plan, in the current memory context;

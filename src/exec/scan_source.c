@@ -8,6 +8,7 @@
 
 #include "src/exec/scan_internal.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 
 #include "src/base/settings.h"
@@ -66,12 +67,17 @@ tsurugi_scan_next_source(tsurugi_scan *scan)
 
 /* --- whole tables ------------------------------------------------------------------------ */
 
+/* Scans of this process that the pool has part in. */
+static dlist_head scans_by_pool = DLIST_STATIC_INIT(scans_by_pool);
+
 void
 tsurugi_scan_end_job(tsurugi_scan *scan)
 {
-	if (scan->job != NULL)
-		tg_scan_job_end(scan->session, scan->job);
+	if (scan->job == NULL)
+		return;
+	tg_scan_job_end(scan->session, scan->job);
 	scan->job = NULL;
+	dlist_delete(&scan->by_pool);
 }
 
 /* However the statement ends: its memory goes, and with it the consumer's side of the job. */
@@ -79,6 +85,25 @@ static void
 end_job(void *scan)
 {
 	tsurugi_scan_end_job(scan);
+}
+
+/*
+ * What a function ran when it failed has its memory in that of the transaction, which goes after the session has turned
+ * to its client, and not before the client says ROLLBACK.
+ */
+static void
+end_jobs_at_abort(XactEvent event, void *argument)
+{
+	if (event != XACT_EVENT_ABORT && event != XACT_EVENT_PARALLEL_ABORT)
+		return;
+	while (!dlist_is_empty(&scans_by_pool))
+		tsurugi_scan_end_job(dlist_head_element(tsurugi_scan, by_pool, &scans_by_pool));
+}
+
+void
+tsurugi_scan_init(void)
+{
+	RegisterXactCallback(end_jobs_at_abort, NULL);
 }
 
 /* Gives the scan to the pool if it is worth it and the pool is there. */
@@ -102,6 +127,7 @@ open_job(tsurugi_scan *scan)
 		tsurugi_row_count(scan->described->table) < tsurugi_scan_pool_rows || !tg_scheduler_is_running() ||
 		tg_scan_job_start(scan->session, &config, &scan->job) != TG_OK)
 		return false;
+	dlist_push_head(&scans_by_pool, &scan->by_pool);
 	if (scan->job_end.func == NULL)
 	{
 		scan->job_end.func = end_job;

@@ -27,6 +27,7 @@
 #include "src/ddl/ddl.h"
 #include "src/exec/fdw.h"
 #include "src/exec/prepared.h"
+#include "src/exec/scan.h"
 #include "src/server/worker.h"
 #include "src/table/relation.h"
 #include "src/txn/isolation.h"
@@ -260,6 +261,7 @@ _PG_init(void)
 	tsurugi_prepared_init(); /* before whatever else of ours hooks into the executor: below it is PostgreSQL */
 	tsurugi_relation_init();
 	tsurugi_transaction_init();
+	tsurugi_scan_init();
 	tsurugi_isolation_init();
 	tsurugi_ddl_init();
 	tsurugi_unique_init();

@@ -38,6 +38,12 @@ is($a->query('SELECT count(*) FROM t;'), '100000', 'the session goes on');
 is($a->query("SET statement_timeout = '200ms'; $slow_scan"), 'ERROR 57014', 'statement_timeout ends it');
 $a->query('RESET statement_timeout;');
 
+# What a function ran when it failed ends with the transaction's failure, not with the ROLLBACK that the client sends some day.
+is($a->query("BEGIN; SET LOCAL statement_timeout = '200ms'; DO \$\$ BEGIN PERFORM 1 FROM (SELECT v, CASE WHEN id = 5000 THEN pg_sleep(600) END FROM t OFFSET 0) s; END \$\$;"),
+	'ERROR 57014', 'statement_timeout ends a function in the middle of a scan');
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM tsurugi.jobs WHERE kind = 'scan'"), 'its job ends, though the transaction is still there');
+is($a->query('ROLLBACK; SELECT count(*) FROM t;'), '100000', 'the session goes on after it');
+
 # A client that reads only the beginning holds back no epoch.
 $a->query('BEGIN; DECLARE c CURSOR FOR SELECT * FROM t;');
 like($a->query('FETCH 1 FROM c;'), qr/^\d+\|v+$/, 'a cursor is open in mid-scan');
