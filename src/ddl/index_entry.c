@@ -57,6 +57,7 @@
 #include "src/constraint/deferred_key.h"
 #include "src/ddl/storage_parameters.h"
 #include "src/ddl/index_method.h"
+#include "src/ddl/type_order.h"
 #include "src/table/keys.h"
 #include "src/value/gin.h"
 #include "src/value/served.h"
@@ -354,6 +355,7 @@ set_key_column(Definition *definition, const IndexElem *element, int at)
 		set_attribute(definition, element->name, at, &type, &typmod, &collation);
 	else
 		set_expression(definition, element->expr, at, &type, &typmod, &collation);
+	tsurugi_type_order_hold(type);
 	definition->info->ii_OpclassOptions[at] =
 		transformRelOptions((Datum) 0, element->opclassopts, NULL, NULL, false, false);
 	definition->collations[at] = choose_collation(element, type, collation);

@@ -23,8 +23,7 @@
  * silently out of order once there is a new one; here tables with keys made of them are stored anew.  So are those whose keys
  * would be made in another form by now for other reasons: by operator classes of other methods, which go by the default order of
  * their types, or are judged by their operators (served.c).  Where an old one is dropped, and there is none instead, PostgreSQL's index answers with nothing but errors; here
- * this is refused.  A table that somebody makes meanwhile is not seen here; whoever finds its keys in another form is told
- * so (keys_same.c).
+ * this is refused.  Who makes such a table, or index, meanwhile waits, and is waited for (type_order.h).
  */
 #include "postgres.h"
 
@@ -42,6 +41,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_foreign_table.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_type.h"
 #include "commands/tablecmds.h"
@@ -61,6 +61,7 @@
 
 #include "src/ddl/altered.h"
 #include "src/ddl/rewrite.h"
+#include "src/ddl/type_order.h"
 #include "src/table/relation.h"
 #include "src/table/storage.h"
 #include "src/txn/deferred.h"
@@ -426,21 +427,35 @@ follow_classes(Oid table, const List *types)
 	table_close(relation, AccessShareLock);
 }
 
-void
-tsurugi_follow_classes(const List *types)
+/* In the order in which all lock them. */
+static List *
+foreign_tables(void)
 {
 	Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
 	List *tables = NIL;
 	HeapTuple tuple;
-	ListCell *cell;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		tables = lappend_oid(tables, ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftrelid);
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);
-	list_sort(tables, list_oid_cmp); /* in which all lock them */
-	foreach (cell, tables)
+	list_sort(tables, list_oid_cmp);
+	return tables;
+}
+
+void
+tsurugi_follow_classes(const List *types)
+{
+	List *known;
+	ListCell *cell;
+
+	tsurugi_type_order_settle(types);
+	known = foreign_tables();
+	foreach (cell, known)
+		follow_classes(lfirst_oid(cell), types);
+	tsurugi_type_order_change(types);
+	foreach (cell, list_difference_oid(foreign_tables(), known))
 		follow_classes(lfirst_oid(cell), types);
 }
 
@@ -462,19 +477,66 @@ follow_order(Oid table)
 	table_close(relation, NoLock);
 }
 
+/* Whether an expression that the index is on has values that the type is, or is a part of. */
+static bool
+computes(HeapTuple index, TupleDesc columns, Oid type)
+{
+	bool null;
+	Datum expressions = heap_getattr(index, Anum_pg_index_indexprs, columns, &null);
+	ListCell *cell;
+
+	if (null)
+		return false;
+	foreach (cell, castNode(List, stringToNode(TextDatumGetCString(expressions))))
+		if (list_member_oid(tsurugi_type_and_parts(exprType(lfirst(cell))), type))
+			return true;
+	return false;
+}
+
+/* Tables of ours that have columns that the type is, or is a part of, or indexes on such expressions.  In the order in which all lock them. */
+static List *
+tables_with(Oid type)
+{
+	Relation indexes = table_open(IndexRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(indexes, InvalidOid, false, NULL, 0, NULL);
+	List *tables = NIL;
+	HeapTuple tuple;
+	ListCell *cell;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Oid table = ((Form_pg_index) GETSTRUCT(tuple))->indrelid;
+
+		if (tsurugi_is_our_table(table) && computes(tuple, RelationGetDescr(indexes), type))
+			tables = list_append_unique_oid(tables, table);
+	}
+	systable_endscan(scan);
+	table_close(indexes, AccessShareLock);
+	foreach (cell, sorted_users(type, false))
+		tables = list_append_unique_oid(tables, ((type_user *) lfirst(cell))->table);
+	list_sort(tables, list_oid_cmp);
+	return tables;
+}
+
 void
 tsurugi_alter_enum(const tsurugi_utility *utility, const AlterEnumStmt *statement)
 {
 	Oid type = typenameTypeId(NULL, makeTypeNameFromNameList(copyObject(statement->typeName)));
 	bool was_in_order = tsurugi_enum_is_in_order(type);
+	List *known;
 	ListCell *cell;
 
 	tsurugi_utility_run(utility);
 	CommandCounterIncrement();
 	if (!was_in_order || tsurugi_enum_is_in_order(type))
 		return;
-	foreach (cell, sorted_users(type, false))
-		follow_order(((type_user *) lfirst(cell))->table);
+	tsurugi_type_order_settle(list_make1_oid(type));
+	known = tables_with(type);
+	foreach (cell, known)
+		follow_order(lfirst_oid(cell));
+	tsurugi_type_order_change(list_make1_oid(type));
+	foreach (cell, list_difference_oid(tables_with(type), known))
+		follow_order(lfirst_oid(cell));
 	CacheInvalidateRelcacheAll();
 }
 

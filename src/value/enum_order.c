@@ -12,8 +12,7 @@
  * ADD VALUE that ends the order (ddl/type_users.c) locks the tables that have such columns, exclusively as ALTER TABLE would: who has planned by
  * the old order has ended by then, before there can be a row with the new label.  Tables whose keys would have ranks by now are stored anew; where it is not the primary key's, older snapshots see what they saw.
  * Who gets his lock afterwards is told that his plans and what is
- * remembered of tables are to be made anew.  That is said of all relations: a table that somebody makes meanwhile
- * is not seen here.
+ * remembered of tables are to be made anew, of all relations.  Tables that somebody makes meanwhile are waited for (ddl/type_order.h).
  */
 #include "postgres.h"
 

@@ -64,6 +64,24 @@ tsurugi_type_has_part(Oid type, Oid part)
 }
 
 static bool
+note(Oid part, void *parts)
+{
+	List **noted = parts;
+
+	*noted = list_append_unique_oid(*noted, part);
+	return false;
+}
+
+List *
+tsurugi_type_and_parts(Oid type)
+{
+	List *parts = NIL;
+
+	(void) visit_part(type, note, &parts);
+	return parts;
+}
+
+static bool
 refresh(Oid part, void *argument)
 {
 	(void) lookup_type_cache(part, TYPECACHE_EQ_OPR_FINFO | TYPECACHE_CMP_PROC_FINFO | TYPECACHE_HASH_PROC_FINFO);

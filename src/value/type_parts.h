@@ -7,8 +7,13 @@
 
 #include "postgres.h"
 
+#include "nodes/pg_list.h"
+
 /* Whether values of the type are made of values of the other, which may be domains. */
 extern bool tsurugi_type_has_part(Oid type, Oid part);
+
+/* The type, what it is a domain over, and all that its values are made of. */
+extern List *tsurugi_type_and_parts(Oid type);
 
 /*
  * Has parts of values compared and hashed by what is the default of their types by now.  PostgreSQL's functions of arrays and
