@@ -277,6 +277,34 @@ ALTER TABLE am.stored SET TABLESPACE pg_default;
 ALTER TABLE am.stored SET ACCESS METHOD heap;
 SELECT * FROM am.storage;
 
+-- what depends on an extension, security labels; members of an extension and tables of a subscription stay
+SET allow_system_table_mods = on;
+CREATE TABLE am.labelled (gone int, id int GENERATED ALWAYS AS IDENTITY, v int);
+ALTER TABLE am.labelled DROP gone;
+CREATE INDEX labelled_v ON am.labelled (v);
+CREATE TRIGGER said AFTER INSERT ON am.labelled EXECUTE FUNCTION am.said();
+ALTER INDEX am.labelled_v DEPENDS ON EXTENSION plpgsql;
+ALTER TRIGGER said ON am.labelled DEPENDS ON EXTENSION plpgsql;
+INSERT INTO pg_seclabel VALUES ('am.labelled'::regclass, 'pg_class'::regclass, 0, 'somebody', 'secret'), ('am.labelled'::regclass, 'pg_class'::regclass, 3, 'somebody', 'top secret'),
+	('am.labelled_id_seq'::regclass, 'pg_class'::regclass, 0, 'anybody', 'open');
+CREATE VIEW am.labels AS SELECT pg_describe_object(classoid, objoid, objsubid), provider || ' ' || label AS what FROM pg_seclabel WHERE classoid = 'pg_class'::regclass
+	UNION ALL SELECT pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, refobjsubid) FROM pg_depend WHERE deptype = 'x';
+SELECT * FROM am.labels ORDER BY 1, 2;
+ALTER TABLE am.labelled SET ACCESS METHOD tsurugi;
+SELECT * FROM am.labels ORDER BY 1, 2;
+ALTER TABLE am.labelled SET ACCESS METHOD heap;
+SELECT * FROM am.labels ORDER BY 1, 2;
+ALTER EXTENSION plpgsql ADD TABLE am.labelled;
+SET client_min_messages = error;
+CREATE SUBSCRIPTION am_subscription CONNECTION '' PUBLICATION am_publication WITH (connect = false, slot_name = NONE);
+RESET client_min_messages;
+INSERT INTO pg_subscription_rel SELECT oid, 'am.labelled'::regclass, 'r', '0/1' FROM pg_subscription WHERE subname = 'am_subscription';
+ALTER TABLE am.labelled SET ACCESS METHOD tsurugi;
+ALTER EXTENSION plpgsql DROP TABLE am.labelled;
+DROP SUBSCRIPTION am_subscription;
+DROP TABLE am.labelled;
+RESET allow_system_table_mods;
+
 SET client_min_messages = warning;
 DROP TABLE passing;
 DROP SCHEMA am CASCADE;

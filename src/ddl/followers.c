@@ -35,7 +35,7 @@
 
 /*
  * $1: the table; $2: it becomes a foreign table.  Whatever depends on it (deptype n), but for what is its
- * own and for what follows.
+ * own and for what follows; and the extension that it is a part of.
  */
 static const char *const others_question =
 	"WITH own AS (SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, $1 AS object "
@@ -48,6 +48,9 @@ static const char *const others_question =
 	"  UNION SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, oid FROM pg_catalog.pg_policy WHERE polrelid = $1 "
 	"  UNION SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, oid FROM pg_catalog.pg_rewrite WHERE ev_class = $1 "
 	"  UNION SELECT 'pg_catalog.pg_publication_rel'::pg_catalog.regclass, oid FROM pg_catalog.pg_publication_rel WHERE prrelid = $1 "
+	"  UNION SELECT 'pg_catalog.pg_subscription'::pg_catalog.regclass, srsubid FROM pg_catalog.pg_subscription_rel WHERE srrelid = $1 "
+	"  UNION SELECT refclassid, refobjid FROM pg_catalog.pg_depend "
+	"    WHERE classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND objid = $1 AND deptype = 'e' "
 	"  UNION SELECT d.classid, d.objid FROM pg_catalog.pg_depend d JOIN own ON d.refclassid = own.class AND d.refobjid = own.object "
 	"    WHERE d.deptype = 'n' "
 	"      AND NOT (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND EXISTS (SELECT FROM pg_catalog.pg_inherits "
@@ -177,6 +180,16 @@ static const char *const statistics_question =
 	"    THEN pg_catalog.format('ALTER STATISTICS %I.%I OWNER TO %I', n.nspname, e.stxname, pg_catalog.pg_get_userbyid(e.stxowner)) "
 	"    END)) AS s (place, statement) WHERE e.stxrelid = $1 ORDER BY e.oid, s.place";
 
+/* Indexes and triggers that are dropped with an extension. */
+static const char *const extensions_question =
+	"SELECT pg_catalog.format('ALTER %s DEPENDS ON EXTENSION %I', CASE WHEN t.oid IS NULL THEN pg_catalog.format('INDEX %s', x.indexrelid::pg_catalog.regclass) "
+	"  ELSE pg_catalog.format('TRIGGER %I ON %s', t.tgname, t.tgrelid::pg_catalog.regclass) END, e.extname) "
+	"FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid "
+	"LEFT JOIN pg_catalog.pg_index x ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND x.indexrelid = d.objid AND x.indrelid = $1 "
+	"LEFT JOIN pg_catalog.pg_trigger t ON d.classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass AND t.oid = d.objid AND t.tgrelid = $1 "
+	"WHERE d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.deptype = 'x' AND (x.indexrelid IS NOT NULL OR t.oid IS NOT NULL) "
+	"ORDER BY 1";
+
 /* What ALTER COLUMN says of what ANALYZE is to do. */
 static const char *const columns_question =
 	"SELECT s.statement FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class r ON r.oid = a.attrelid "
@@ -222,6 +235,7 @@ tsurugi_followers_collect(Oid relation, tsurugi_followers *followers)
 	followers->create = list_concat(followers->create, ask(comments_question, relation));
 	followers->create = list_concat(followers->create, ask(triggers_question, relation));
 	followers->create = list_concat(followers->create, ask(statistics_question, relation));
+	followers->create = list_concat(followers->create, ask(extensions_question, relation));
 }
 
 void

@@ -1,19 +1,24 @@
 /*
  * rights.c
- *	  Rights and comments of a table, for another relation that comes instead of it.
+ *	  Rights, comments and security labels of a table, for another relation that comes instead of it.
  */
 #include "postgres.h"
 
 #include "src/ddl/rights.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_seclabel.h"
 #include "commands/comment.h"
+#include "commands/seclabel.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -102,8 +107,43 @@ copy_comment(Oid from, Oid to)
 		CreateComments(to, RelationRelationId, 0, comment);
 }
 
+/* A column's number in the new relation; that of the relation itself is 0. */
+static int32
+number_in(Oid from, Oid to, int32 number)
+{
+	return number == 0 ? 0 : get_attnum(to, get_attname(from, (AttrNumber) number, false));
+}
+
+static void
+copy_labels(Oid from, Oid to)
+{
+	Relation catalog = table_open(SecLabelRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&keys[0], Anum_pg_seclabel_objoid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(from));
+	ScanKeyInit(&keys[1], Anum_pg_seclabel_classoid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
+	scan = systable_beginscan(catalog, SecLabelObjectIndexId, true, NULL, lengthof(keys), keys);
+	while ((tuple = systable_getnext(scan)) != NULL)
+	{
+		TupleDesc columns = RelationGetDescr(catalog);
+		bool null; /* nothing is */
+		int32 number = DatumGetInt32(heap_getattr(tuple, Anum_pg_seclabel_objsubid, columns, &null));
+		char *provider = TextDatumGetCString(heap_getattr(tuple, Anum_pg_seclabel_provider, columns, &null));
+		char *label = TextDatumGetCString(heap_getattr(tuple, Anum_pg_seclabel_label, columns, &null));
+		ObjectAddress labelled;
+
+		ObjectAddressSubSet(labelled, RelationRelationId, to, number_in(from, to, number));
+		SetSecurityLabel(&labelled, provider, label);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+}
+
 void
-tsurugi_copy_rights_and_comments(Oid from, Oid to)
+tsurugi_copy_rights_and_labels(Oid from, Oid to)
 {
 	Relation relation = table_open(from, NoLock);
 	Oid owner = relation->rd_rel->relowner;
@@ -111,6 +151,7 @@ tsurugi_copy_rights_and_comments(Oid from, Oid to)
 	copy_relation_rights(from, to, owner);
 	copy_column_rights(relation, to);
 	copy_comment(from, to);
+	copy_labels(from, to);
 	for (AttrNumber attnum = 1; attnum <= RelationGetNumberOfAttributes(relation); attnum++)
 	{
 		Oid old = getIdentitySequence(from, attnum, true);
@@ -121,6 +162,7 @@ tsurugi_copy_rights_and_comments(Oid from, Oid to)
 
 			copy_relation_rights(old, fresh, owner);
 			copy_comment(old, fresh);
+			copy_labels(old, fresh);
 		}
 	}
 	table_close(relation, NoLock);

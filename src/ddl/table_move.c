@@ -512,7 +512,7 @@ tsurugi_move_table(Oid relation_id, const char *method)
 	make_fresh(&move, method);
 	copy_rows(&move, &followers);
 	hand_over_sequences(&move);
-	tsurugi_copy_rights_and_comments(move.old, move.fresh);
+	tsurugi_copy_rights_and_labels(move.old, move.fresh);
 	CommandCounterIncrement();
 	tsurugi_take_places(relation_id, move.fresh);
 	swap_names(&move);
