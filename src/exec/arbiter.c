@@ -17,22 +17,29 @@
 #include "src/base/session.h"
 #include "src/txn/transaction.h"
 
-/* The first arbiter that is DEFERRABLE, or NULL; *before_out are the indexes that PostgreSQL asks before. */
+/* The first arbiter that is DEFERRABLE, or NULL; *before_out are the indexes that PostgreSQL asks before: those of lower OIDs. */
 static const tsurugi_index *
 first_deferrable(const tsurugi_relation *described, const List *arbiters, List **before_out)
 {
+	const tsurugi_index *first = NULL;
+
 	*before_out = NIL;
 	for (int i = 0; i < described->index_count; i++)
 	{
 		const tsurugi_index *index = &described->indexes[i];
 
-		if (arbiters != NIL && !list_member_oid(arbiters, index->oid))
-			continue;
-		if (index->deferrable)
-			return index;
-		*before_out = lappend_oid(*before_out, index->oid);
+		if ((arbiters == NIL || list_member_oid(arbiters, index->oid)) && index->deferrable &&
+			(first == NULL || index->oid < first->oid))
+			first = index;
 	}
-	return NULL;
+	for (int i = 0; first != NULL && i < described->index_count; i++)
+	{
+		const tsurugi_index *index = &described->indexes[i];
+
+		if ((arbiters == NIL || list_member_oid(arbiters, index->oid)) && index->oid < first->oid)
+			*before_out = lappend_oid(*before_out, index->oid);
+	}
+	return first;
 }
 
 tg_status
@@ -51,7 +58,8 @@ tsurugi_ask_before_deferrable(Relation relation, const tsurugi_row *row, const v
 	tsurugi_writer(NULL, TG_DATA, &writer);
 	writer.hidden = tsurugi_row_hidden(row);
 	if (before != NIL)
-		status = tg_txn_probe(&writer, table, key, key_bytes, NULL, row->values, row->nulls, holder);
+		status = tg_txn_probe(&writer, table, list_member_oid(before, row->described->key_index) ? key : NULL,
+							  key_bytes, NULL, row->values, row->nulls, holder);
 	if (status == TG_EXISTS && !list_member_oid(before, tsurugi_index_oid(row->described, holder->index)))
 		status = TG_OK;
 	if (status == TG_OK && before != NIL && exclusions != NULL)
@@ -90,6 +98,29 @@ tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbi
 		return status;
 	}
 	return TG_EXISTS;
+}
+
+Oid
+tsurugi_first_refusing(const tsurugi_row *row, const tg_index *refused, uint32_t own)
+{
+	const tsurugi_relation *described = row->described;
+	Oid oid = tsurugi_index_oid(described, refused);
+	tg_writer writer;
+
+	tsurugi_writer(NULL, TG_DATA, &writer);
+	writer.hidden = tsurugi_row_hidden(row);
+	for (int i = 0; i < described->index_count; i++)
+	{
+		Oid before = described->indexes[i].oid;
+		tg_index *index = before < oid ? tg_index_find(described->table, before) : NULL;
+		tg_wait holder;
+
+		if (index != NULL && index->spec.unique && !tg_index_is_retired(index) &&
+			tg_txn_probe(&writer, described->table, NULL, 0, index, row->values, row->nulls, &holder) == TG_EXISTS &&
+			holder.row != own)
+			return before;
+	}
+	return oid;
 }
 
 /* In the words of ExecARUpdateTriggers, which the executor does not call then. */

@@ -27,6 +27,12 @@ extern tg_status tsurugi_ask_before_deferrable(Relation relation, const tsurugi_
 extern tg_status tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_wait *holder,
 									  bool *is_arbiter_out);
 
+/*
+ * The index that PostgreSQL would name for a row that one (NULL: the primary key) has refused: it goes through them in the order of
+ * their OIDs, the storage asks the primary key first.  own: the row that is updated, or TG_ROW_MAX.
+ */
+extern Oid tsurugi_first_refusing(const tsurugi_row *row, const tg_index *refused, uint32_t own);
+
 /* DO UPDATE of a row of a partition: raises 0A000 if a trigger of the table above wants a transition table of it. */
 struct TransitionCaptureState;
 extern void tsurugi_check_conflict_capture(const struct TransitionCaptureState *capture);

@@ -14,6 +14,7 @@
 #include "utils/rel.h"
 
 #include "src/base/session.h"
+#include "src/exec/arbiter.h"
 #include "src/table/system_columns.h"
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
@@ -283,5 +284,6 @@ tsurugi_change_check_taken(tsurugi_change *modify, EState *estate, const tsurugi
 		!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, found->wait.row, noted))
 		return;
 	if ((status == TG_OK || status == TG_CHANGED) && again.version == found->version)
-		tsurugi_error_duplicate(modify->relation, tsurugi_index_oid(modify->described, found->wait.index), slot);
+		tsurugi_error_duplicate(modify->relation, tsurugi_first_refusing(&modify->row, found->wait.index, found->row),
+								slot);
 }

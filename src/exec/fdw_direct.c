@@ -38,6 +38,7 @@
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 
+#include "src/exec/arbiter.h"
 #include "src/exec/scan.h"
 #include "src/table/row.h"
 #include "src/table/system_columns.h"
@@ -604,7 +605,7 @@ modify_row(direct_modify *modify)
 					!tsurugi_key_is_seen(node->ss.ps.state, modify->relation, table, wait.row, &noted))
 					break;
 				if (is_newest(&writer, table, row, version))
-					tsurugi_error_duplicate(modify->relation, tsurugi_index_oid(scan->described, wait.index),
+					tsurugi_error_duplicate(modify->relation, tsurugi_first_refusing(&modify->new, wait.index, row),
 											modify->new_slot);
 				break;
 			default:

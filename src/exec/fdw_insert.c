@@ -237,7 +237,8 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 					!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, wait.row, &noted))
 					break;
 				if (!is_conflict)
-					tsurugi_error_duplicate(modify->relation, tsurugi_index_oid(modify->described, wait.index), slot);
+					tsurugi_error_duplicate(modify->relation,
+											tsurugi_first_refusing(&modify->row, wait.index, TG_ROW_MAX), slot);
 				if (modify->on_conflict == ONCONFLICT_UPDATE &&
 					!update_existing(modify, estate, rinfo, &wait, slot, &result))
 				{

@@ -154,3 +154,19 @@ WITH x AS (UPDATE twice SET v = 3 WHERE id = 1) UPDATE twice SET v = 55 WHERE id
 SELECT * FROM twice ORDER BY id;
 DROP TABLE twice;
 DROP FUNCTION change_row, let;
+\echo of several keys that a row violates the one that was made first is told of
+CREATE TABLE several (id int, a int UNIQUE, b int, c int UNIQUE, d int DEFAULT 0);
+ALTER TABLE several ADD PRIMARY KEY (id), ADD UNIQUE (b);
+INSERT INTO several VALUES (1, 1, 1, 1), (2, 2, 2, 2);
+INSERT INTO several VALUES (1, 1, 1, 1);
+INSERT INTO several VALUES (1, 3, 1, 1);
+INSERT INTO several VALUES (1, 3, 1, 3);
+INSERT INTO several VALUES (1, 3, 3, 1) ON CONFLICT (b) DO NOTHING;
+INSERT INTO several VALUES (2, 2, 2, 2) ON CONFLICT (id) DO UPDATE SET id = 1, b = 1, c = 1;
+UPDATE several SET id = 1, c = 1 WHERE id = 2;
+UPDATE several SET id = 1, b = 1 WHERE id = 2;
+UPDATE several SET id = 1, c = 1 FROM generate_series(2, 2) g WHERE id = g;
+UPDATE several SET id = 3 - id, d = 1;
+ALTER TABLE several DROP CONSTRAINT several_a_key, ADD UNIQUE (a);
+INSERT INTO several VALUES (1, 1, 1, 3);
+DROP TABLE several;
