@@ -106,6 +106,7 @@ typedef struct VacuumOptions
 	bool full;
 	bool process_toast;
 	bool disable_page_skipping;
+	bool skip_locked;
 	bool other; /* what has no meaning here */
 } VacuumOptions;
 
@@ -113,7 +114,7 @@ typedef struct VacuumOptions
 static bool *
 find_switch(VacuumOptions *options, const char *name)
 {
-	static const char *const others[] = {"verbose", "skip_locked", "analyze", "freeze", "truncate", "index_cleanup"};
+	static const char *const others[] = {"verbose", "analyze", "freeze", "truncate", "index_cleanup"};
 
 	if (strcmp(name, "full") == 0)
 		return &options->full;
@@ -121,6 +122,8 @@ find_switch(VacuumOptions *options, const char *name)
 		return &options->process_toast;
 	if (strcmp(name, "disable_page_skipping") == 0)
 		return &options->disable_page_skipping;
+	if (strcmp(name, "skip_locked") == 0)
+		return &options->skip_locked;
 	for (int i = 0; i < lengthof(others); i++)
 		if (strcmp(name, others[i]) == 0)
 			return &options->other;
@@ -175,23 +178,34 @@ check_options(const VacuumOptions *options)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("PROCESS_TOAST required with VACUUM FULL")));
 }
 
-/* VACUUM of our tables; one that another role owns is passed over with a warning.  Returns the others. */
+/*
+ * VACUUM of our tables; one that another role owns is passed over with a warning, and so is, if that is wished, one that is locked.
+ * Returns the others.
+ */
 static List *
-vacuum_ours(List *tables, bool full)
+vacuum_ours(List *tables, const VacuumOptions *options)
 {
+	LOCKMODE mode = options->full ? AccessExclusiveLock : ShareUpdateExclusiveLock;
 	List *vacuumed = NIL;
 	ListCell *cell;
 
 	foreach (cell, tables)
 	{
-		Oid id = RangeVarGetRelid(((VacuumRelation *) lfirst(cell))->relation,
-								  full ? AccessExclusiveLock : ShareUpdateExclusiveLock, false);
-		Relation table = table_open(id, NoLock);
+		const RangeVar *name = ((VacuumRelation *) lfirst(cell))->relation;
+		Oid id = RangeVarGetRelidExtended(name, mode, options->skip_locked ? RVR_SKIP_LOCKED : 0, NULL, NULL);
+		Relation table;
 
+		if (!OidIsValid(id))
+		{
+			ereport(WARNING, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+							  errmsg("skipping vacuum of \"%s\" --- lock not available", name->relname)));
+			continue;
+		}
+		table = table_open(id, NoLock);
 		if (vacuum_is_relation_owner(id, table->rd_rel, VACOPT_VACUUM))
 		{
 			vacuumed = lappend(vacuumed, lfirst(cell));
-			if (full)
+			if (options->full)
 			{
 				CheckTableNotInUse(table, "VACUUM");
 				tsurugi_table_compact(table, InvalidOid);
@@ -293,8 +307,8 @@ vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 		else
 			vacuumed.others = lappend(vacuumed.others, copyObject(table));
 	}
-	analyzed = list_concat(vacuum_ours(direct, options.full), vacuumed.analyzed);
-	(void) vacuum_ours(vacuumed.ours, options.full);
+	analyzed = list_concat(vacuum_ours(direct, &options), vacuumed.analyzed);
+	(void) vacuum_ours(vacuumed.ours, &options);
 	/* VACUUM goes on in transactions of its own, so it comes last */
 	if (is_analyzing(written) && analyzed != NIL)
 		run_on(utility, written, analyzed, false, options_of_analyze(written));
