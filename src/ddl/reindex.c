@@ -119,6 +119,19 @@ is_verbose(const List *options)
 	return verbose;
 }
 
+/* What VERBOSE says of an index, or a table, that has been made anew; CONCURRENTLY names the schema. */
+static void
+tell(const char *kind, Oid relation, bool concurrent)
+{
+	const char *name = get_rel_name(relation);
+
+	if (name != NULL && concurrent)
+		ereport(INFO,
+				(errmsg("%s \"%s.%s\" was reindexed", kind, get_namespace_name(get_rel_namespace(relation)), name)));
+	else if (name != NULL)
+		ereport(INFO, (errmsg("%s \"%s\" was reindexed", kind, name)));
+}
+
 /*
  * Whether the index is an EXCLUDE constraint's: as in PostgreSQL it is not made anew while others write, who
  * look for rows in the one that there is.
@@ -138,9 +151,24 @@ is_exclusion(Oid index)
 
 /* --- a table ----------------------------------------------------------------------------------- */
 
+/* False, and a warning, for an index that PostgreSQL passes over. */
+static bool
+is_reindexed_concurrently(Oid index)
+{
+	const char *why = !get_index_isvalid(index) ? "invalid index"
+					  : is_exclusion(index)		? "exclusion constraint index"
+												: NULL;
+
+	if (why != NULL)
+		ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						  errmsg("cannot reindex %s \"%s.%s\" concurrently, skipping", why,
+								 get_namespace_name(get_rel_namespace(index)), get_rel_name(index))));
+	return why == NULL;
+}
+
 /* Those of its indexes that are valid, as PostgreSQL's, but for the primary key's. */
 static void
-reindex_table_concurrently(Oid table)
+reindex_table_concurrently(Oid table, bool verbose)
 {
 	Relation relation = table_open(table, NoLock);
 	MemoryContext context = AllocSetContextCreate(PortalContext, "tsurugi_fdw REINDEX", ALLOCSET_SMALL_SIZES);
@@ -158,19 +186,15 @@ reindex_table_concurrently(Oid table)
 	{
 		Oid index = lfirst_oid(cell);
 
-		if (index == primary || !SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index)))
+		if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index)) || !is_reindexed_concurrently(index))
 			continue;
-		if (get_index_isvalid(index) && is_exclusion(index))
-			ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							  errmsg("cannot reindex exclusion constraint index \"%s.%s\" concurrently, skipping",
-									 get_namespace_name(get_rel_namespace(index)), get_rel_name(index))));
-		else if (get_index_isvalid(index))
+		if (index != primary)
 			tsurugi_index_rebuild_concurrently(table, index);
-		else
-			ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							  errmsg("cannot reindex invalid index \"%s.%s\" concurrently, skipping",
-									 get_namespace_name(get_rel_namespace(index)), get_rel_name(index))));
+		if (verbose)
+			tell("index", index, true);
 	}
+	if (verbose && indexes != NIL)
+		tell("table", table, true);
 	MemoryContextDelete(context);
 }
 
@@ -202,7 +226,7 @@ reindex_table(Oid id, bool verbose)
 	{
 		reindex_invalid(table, lfirst_oid(cell));
 		if (verbose)
-			ereport(INFO, (errmsg("index \"%s\" was reindexed", get_rel_name(lfirst_oid(cell)))));
+			tell("index", lfirst_oid(cell), false);
 	}
 	table_close(table, NoLock);
 }
@@ -219,7 +243,7 @@ reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 	table = RangeVarGetRelidExtended(written->relation, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock, 0,
 									 tsurugi_check_owner, NULL);
 	if (concurrent)
-		reindex_table_concurrently(table);
+		reindex_table_concurrently(table, is_verbose(written->params));
 	else
 		reindex_table(table, is_verbose(written->params));
 }
@@ -227,7 +251,7 @@ reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 /* --- an index ----------------------------------------------------------------------------------- */
 
 static void
-rebuild_concurrently(Oid table, Oid index)
+rebuild_concurrently(Oid table, Oid index, bool verbose)
 {
 	Relation relation = table_open(table, NoLock);
 	bool primary = tsurugi_relation_get(relation)->key_index == index;
@@ -238,11 +262,13 @@ rebuild_concurrently(Oid table, Oid index)
 						errmsg("concurrent index creation for exclusion constraints is not supported")));
 	if (!primary)
 		tsurugi_index_rebuild_concurrently(table, index);
+	if (verbose)
+		tell("index", index, true);
 }
 
 /* It is locked, and so is its table. */
 static void
-rebuild_index(Oid table, Oid index)
+rebuild_index(Oid table, Oid index, bool verbose)
 {
 	Relation relation = table_open(table, NoLock);
 
@@ -251,6 +277,8 @@ rebuild_index(Oid table, Oid index)
 	tsurugi_table_rebuild_index(relation, index);
 	tsurugi_index_entry_validate(relation, index);
 	table_close(relation, NoLock);
+	if (verbose)
+		tell("index", index, false);
 }
 
 static void
@@ -266,9 +294,9 @@ reindex_named_index(const tsurugi_utility *utility, const ReindexStmt *written, 
 								  tsurugi_check_owner))
 		(void) tsurugi_reindex_run(utility, written); /* the name has another meaning now */
 	else if (concurrent)
-		rebuild_concurrently(table, index);
+		rebuild_concurrently(table, index, is_verbose(written->params));
 	else
-		rebuild_index(table, index);
+		rebuild_index(table, index, is_verbose(written->params));
 }
 
 /* --- what is partitioned ------------------------------------------------------------------------- */
@@ -303,11 +331,11 @@ reindex_below(Oid relation, bool concurrent, bool verbose)
 		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)))
 		return;
 	if (is_index && concurrent)
-		rebuild_concurrently(table, relation);
+		rebuild_concurrently(table, relation, verbose);
 	else if (is_index)
-		rebuild_index(table, relation);
+		rebuild_index(table, relation, verbose);
 	else if (concurrent)
-		reindex_table_concurrently(table);
+		reindex_table_concurrently(table, verbose);
 	else
 		reindex_table(table, verbose);
 }
