@@ -276,6 +276,27 @@ ALTER TABLE am.stored SET ACCESS METHOD heap;
 ALTER TABLE am.stored SET TABLESPACE pg_default;
 ALTER TABLE am.stored SET ACCESS METHOD heap;
 SELECT * FROM am.storage;
+-- so are the tablespaces of indexes
+CREATE TABLESPACE am_space LOCATION '';
+CREATE TABLE am.placed (a int, b int, UNIQUE (a) USING INDEX TABLESPACE am_space);
+CREATE INDEX placed_b ON am.placed (b) TABLESPACE am_space;
+CREATE INDEX placed_ab ON am.placed (a, b);
+CREATE VIEW am.places AS SELECT c.relname, c.relkind, spcname FROM pg_class c LEFT JOIN pg_tablespace s ON s.oid = reltablespace WHERE relname ~ '^placed_';
+ALTER TABLE am.placed SET ACCESS METHOD tsurugi;
+SELECT * FROM am.places ORDER BY 1;
+SET default_tablespace = am_space;
+ALTER TABLE am.placed SET ACCESS METHOD heap;
+SELECT * FROM am.places ORDER BY 1;
+ALTER TABLE am.placed SET ACCESS METHOD tsurugi;
+SELECT * FROM am.places ORDER BY 1;
+ALTER INDEX am.placed_ab SET TABLESPACE am_space;
+ALTER INDEX am.placed_b SET TABLESPACE pg_default;
+ALTER TABLE am.placed ALTER a TYPE bigint;
+CREATE INDEX placed_ba ON am.placed (b, a);
+RESET default_tablespace;
+SELECT * FROM am.places ORDER BY 1;
+DROP TABLE am.placed;
+DROP TABLESPACE am_space;
 
 -- what depends on an extension, security labels; members of an extension and tables of a subscription stay
 SET allow_system_table_mods = on;

@@ -28,6 +28,7 @@
 #include "commands/event_trigger.h"
 #include "commands/progress.h"
 #include "commands/tablecmds.h"
+#include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
@@ -40,12 +41,12 @@
 
 #include "src/constraint/foreign_key_entry.h"
 #include "src/ddl/altered.h"
-#include "src/ddl/storage_parameters.h"
 #include "src/ddl/index_concurrent.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/index_method.h"
 #include "src/ddl/partition_index.h"
 #include "src/ddl/rewrite.h"
+#include "src/ddl/storage_parameters.h"
 #include "src/table/keys.h"
 #include "src/table/relation.h"
 #include "src/txn/deferred.h"
@@ -157,6 +158,19 @@ has_owner(Oid relation_id, Oid role)
 	return has;
 }
 
+static void
+set_tablespace(Oid index, const char *name)
+{
+	Relation relation = relation_open(index, AccessExclusiveLock);
+	Oid tablespace = get_tablespace_oid(name, false);
+
+	tsurugi_check_tablespace(name);
+	if (CheckRelationTableSpaceMove(relation, tablespace))
+		SetRelationTableSpace(relation, tablespace, InvalidOid);
+	relation_close(relation, NoLock);
+	CommandCounterIncrement();
+}
+
 /*
  * What ALTER INDEX may ask for although it changes nothing in memory: as for ALTER TABLE,
  * what says how an index lies on the disk; the owner, as PostgreSQL has it.  For
@@ -173,7 +187,7 @@ changes_nothing(Oid index, const AlterTableCmd *command)
 												command->subtype == AT_ResetRelOptions);
 			return true;
 		case AT_SetTableSpace:
-			tsurugi_check_tablespace(command->name);
+			set_tablespace(index, command->name);
 			return true;
 		case AT_ChangeOwner:
 			if (!has_owner(index, get_rolespec_oid(command->newowner, false)))

@@ -36,6 +36,7 @@
 #include "commands/comment.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
+#include "commands/tablespace.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
@@ -55,8 +56,8 @@
 #include "src/base/catalog_row.h"
 #include "src/base/owner.h"
 #include "src/constraint/deferred_key.h"
-#include "src/ddl/storage_parameters.h"
 #include "src/ddl/index_method.h"
+#include "src/ddl/storage_parameters.h"
 #include "src/ddl/type_order.h"
 #include "src/table/keys.h"
 #include "src/value/gin.h"
@@ -108,6 +109,7 @@ tsurugi_index_of_constraint(const Constraint *constraint)
 	index->idxname = constraint->conname;
 	index->accessMethod = constraint->access_method != NULL ? constraint->access_method : DEFAULT_INDEX_TYPE;
 	index->options = constraint->options;
+	index->tableSpace = constraint->indexspace;
 	index->whereClause = constraint->where_clause;
 	foreach (cell, constraint->exclusions)
 	{
@@ -428,6 +430,14 @@ check_options(const IndexStmt *statement)
 						errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));
 }
 
+/* It says no more than where the index is to be when the table is an ordinary one. */
+static Oid
+tablespace_of(const IndexStmt *statement)
+{
+	return statement->tableSpace != NULL ? get_tablespace_oid(statement->tableSpace, false)
+										 : GetDefaultTablespace(RELPERSISTENCE_PERMANENT, false);
+}
+
 static void
 check_right_to_create(Relation relation)
 {
@@ -524,8 +534,8 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 		flags |= INDEX_CREATE_INVALID; /* until it is filled */
 	name = statement->idxname != NULL ? statement->idxname : choose_name(&definition);
 	index = index_create(relation, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, definition.info,
-						 definition.names, definition.method, InvalidOid, definition.collations, definition.classes,
-						 definition.options, definition.parameters, flags, 0, false, false, NULL);
+						 definition.names, definition.method, tablespace_of(statement), definition.collations,
+						 definition.classes, definition.options, definition.parameters, flags, 0, false, false, NULL);
 	if (!OidIsValid(index))
 		return InvalidOid;
 	if (statement->excludeOpNames == NIL)

@@ -38,11 +38,11 @@
 #include "utils/syscache.h"
 
 #include "src/ddl/commands.h"
-#include "src/ddl/storage_parameters.h"
 #include "src/ddl/index_command.h"
 #include "src/ddl/index_concurrent.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/rewrite.h"
+#include "src/ddl/storage_parameters.h"
 #include "src/table/relation.h"
 
 /* --- options --------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@
 #include "catalog/pg_sequence.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
+#include "commands/tablespace.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -420,6 +421,29 @@ index_names(Oid relation_id)
 	return names;
 }
 
+/* LIKE makes each index where new ones are made.  There are no rows yet. */
+static void
+place_indexes(const Move *move)
+{
+	Relation old = table_open(move->old, NoLock);
+	Relation fresh = table_open(move->fresh, NoLock);
+	List *fresh_indexes = RelationGetIndexList(fresh);
+	List *old_indexes = RelationGetIndexList(old);
+	ListCell *cell;
+	ListCell *cell2;
+
+	table_close(fresh, NoLock);
+	table_close(old, NoLock);
+	forboth (cell, old_indexes, cell2, fresh_indexes)
+	{
+		Oid wanted = get_rel_tablespace(lfirst_oid(cell));
+
+		if (wanted != get_rel_tablespace(lfirst_oid(cell2)))
+			run("ALTER INDEX %s SET TABLESPACE %s", qualified(lfirst_oid(cell2)),
+				quote_identifier(get_tablespace_name(OidIsValid(wanted) ? wanted : MyDatabaseTableSpace)));
+	}
+}
+
 /* --- the move ----------------------------------------------------------------------------------- */
 
 static void
@@ -510,6 +534,7 @@ tsurugi_move_table(Oid relation_id, const char *method)
 	move.index_names = index_names(relation_id);
 	identities = identity_names(&move);
 	make_fresh(&move, method);
+	place_indexes(&move);
 	copy_rows(&move, &followers);
 	hand_over_sequences(&move);
 	tsurugi_copy_rights_and_labels(move.old, move.fresh);
