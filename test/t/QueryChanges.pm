@@ -85,7 +85,10 @@ sub insert
 	{
 		my @set = map { my $column = pick(changeable($table)); "$column->{name} = " . pick("EXCLUDED.$column->{name}", "$table->{name}.$column->{name}", "EXCLUDED.$column->{name}") } 1;
 
-		$sql .= ' ON CONFLICT ' . ($table->{kind} eq 'inherited' || chance(0.6) ? '(id) ' : '') . 'DO NOTHING' if chance(0.4);
+		# with no index named the first conflict, or the first index that is DEFERRABLE, decides
+		my $any = $table->{kind} ne 'inherited' && !($base->{reordered} && @{ $base->{constraints} // [] });
+
+		$sql .= ' ON CONFLICT ' . (!$any || chance(0.6) ? '(id) ' : '') . 'DO NOTHING' if chance(0.4);
 		$sql .= ' ON CONFLICT (id) DO UPDATE SET ' . join(', ', @set) . (chance(0.3) ? " WHERE $table->{name}.k > EXCLUDED.k - 5" : '') if $sql !~ /ON CONFLICT/;
 	}
 	return $sql . returning($table);

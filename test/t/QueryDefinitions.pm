@@ -59,6 +59,7 @@ sub change_type
 	my $column = @able ? pick(@able) : return ();
 
 	$column->{type} = $more{ $column->{type} };
+	$table->{reordered} = 1;
 	return "ALTER COLUMN $column->{name} TYPE $column->{type}";
 }
 
@@ -87,13 +88,14 @@ sub change_default
 # Tables that hold rows.
 sub stored { my ($table) = @_; return $table->{kind} eq 'partitioned' ? @{ $table->{parts} } : ($table->{name}, @{ $table->{parts} }) }
 
-# What changes no column: rows are stored elsewhere, or anew.
+# What changes no column: rows are stored elsewhere, or anew. (Indexes may be others afterwards, and so in another order.)
 sub movement
 {
 	my ($schema, $in_block) = @_;
 	my $table = pick(@{ $schema->{tables} });
 	my $name = pick(stored($table));
 
+	$table->{reordered} = 1;
 	if ($in_block || chance(0.7))
 	{
 		# from now on some tables are ordinary
