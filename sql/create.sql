@@ -12,6 +12,7 @@ INSERT INTO made VALUES (0);
 CREATE TABLE made (id int) USING tsurugi;
 CREATE TABLE IF NOT EXISTS made (id int) USING tsurugi;
 CREATE TEMP TABLE passing (id int) USING tsurugi;
+CREATE MATERIALIZED VIEW seen USING tsurugi AS SELECT 1 AS id;
 CREATE TABLE parted (id int) PARTITION BY RANGE (id) USING tsurugi;
 CREATE TABLE parted (id int, v text) PARTITION BY RANGE (id);
 CREATE TABLE part PARTITION OF parted FOR VALUES FROM (1) TO (10) USING tsurugi;

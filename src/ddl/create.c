@@ -320,7 +320,12 @@ makes_ours(const CreateTableAsStmt *statement)
 	const IntoClause *into = statement->into;
 
 	if (statement->objtype != OBJECT_TABLE)
+	{
+		if (is_explicit(into->accessMethod))
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("materialized views cannot use access method \"%s\"", TSURUGI_METHOD)));
 		return false;
+	}
 	if (!is_explicit(into->accessMethod))
 		return is_implied(into->rel, into->accessMethod);
 	check_explicit(into->rel, false);
