@@ -264,11 +264,33 @@ lock_tables(const tg_area *areas, unsigned count, LOCKMODE lock)
 }
 
 static void
+tell_setting(void *name)
+{
+	errcontext("while looking for the tables of parameter \"tsurugi_fdw.%s\"", (const char *) name);
+}
+
+/* The statement that fails may be about other tables. */
+static tg_area *
+resolve_setting(char *name, const char *list, tsurugi_area_use use, unsigned *count_out)
+{
+	ErrorContextCallback teller = {.callback = tell_setting, .arg = name, .previous = error_context_stack};
+	tg_area *areas;
+
+	error_context_stack = &teller;
+	areas = tsurugi_areas_resolve(list, use, count_out);
+	error_context_stack = teller.previous;
+	return areas;
+}
+
+static void
 resolve(tg_long_config *config)
 {
-	config->preserve = tsurugi_areas_resolve(tsurugi_write_preserve, TSURUGI_AREA_TO_WRITE, &config->preserve_count);
-	config->include = tsurugi_areas_resolve(tsurugi_inclusive_read_areas, TSURUGI_AREA_TO_READ, &config->include_count);
-	config->exclude = tsurugi_areas_resolve(tsurugi_exclusive_read_areas, TSURUGI_AREA_TO_READ, &config->exclude_count);
+	config->preserve =
+		resolve_setting("write_preserve", tsurugi_write_preserve, TSURUGI_AREA_TO_WRITE, &config->preserve_count);
+	config->include = resolve_setting("inclusive_read_areas", tsurugi_inclusive_read_areas, TSURUGI_AREA_TO_READ,
+									  &config->include_count);
+	config->exclude = resolve_setting("exclusive_read_areas", tsurugi_exclusive_read_areas, TSURUGI_AREA_TO_READ,
+									  &config->exclude_count);
 	lock_tables(config->preserve, config->preserve_count, RowExclusiveLock);
 	lock_tables(config->include, config->include_count, AccessShareLock);
 	lock_tables(config->exclude, config->exclude_count, AccessShareLock);
