@@ -17,6 +17,7 @@
 #include "runtime/exec/index_build.h"
 #include "runtime/exec/index_fill.h"
 #include "runtime/exec/process_channel.h"
+#include "runtime/exec/row_set.h"
 #include "runtime/exec/scan.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/mem/arena.h"

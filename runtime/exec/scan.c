@@ -241,6 +241,8 @@ tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *index, const 
 	scan->snapshot = *snapshot;
 	scan->busy = false;
 	scan->sought = NULL;
+	scan->within = NULL;
+	scan->passed_over = 0;
 	scan->row_guessed = TG_ROW_MAX;
 	scan->pending_count = 0;
 	tg_btree_cursor_init(&scan->cursor, tg_index_tree(table, index), low, low_bytes, low_inclusive, high, high_bytes,
@@ -519,16 +521,42 @@ keep_pending(tg_range_scan *scan, unsigned done, unsigned count, const unsigned 
 		memmove(scan->entries, entries, (size_t) (scan->entries + sizeof(scan->entries) - entries));
 }
 
+/* Drops the pending rows that are not in the set, and their entries; how many are left. */
+static unsigned
+keep_within(tg_range_scan *scan, unsigned count)
+{
+	unsigned char *entry = scan->entries;
+	unsigned char *place = scan->entries;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		bool stays = tg_row_set_may_have(scan->within, scan->pending[i]);
+		size_t bytes = scan->index != NULL ? tg_index_entry_bytes(entry) : 0;
+
+		if (stays && place != entry)
+			memmove(place, entry, bytes);
+		place += stays ? bytes : 0;
+		scan->pending[kept] = scan->pending[i];
+		kept += stays;
+		entry += bytes;
+	}
+	scan->passed_over += count - kept;
+	return kept;
+}
+
 /* One epoch's worth, up to limit rows in vectors; false at the end of the range. */
 static bool
 append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
 {
+	/* of rows of which most are passed over the last few would have to be asked for one by one */
+	unsigned enough = scan->within == NULL ? limit : vectors->count + (limit - vectors->count + 1) / 2;
 	bool more = true;
 
 	tg_epoch_enter(session);
 	if (scan->row_guessed != TG_ROW_MAX)
 		expect_guessed(scan, vectors, limit);
-	for (unsigned looked = 0; more && !scan->busy && looked < EPOCH_ROWS && vectors->count < limit;)
+	for (unsigned looked = 0; more && !scan->busy && looked < EPOCH_ROWS && vectors->count < enough;)
 	{
 		unsigned ask = limit - vectors->count < TG_RANGE_ROWS_AHEAD ? limit - vectors->count : TG_RANGE_ROWS_AHEAD;
 		tg_btree_keys keys = {.bytes = scan->entries, .capacity = sizeof(scan->entries)};
@@ -541,6 +569,8 @@ append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 		if (count == 0)
 			break; /* also where a sieve lets nothing through: that may take long */
 		looked += count;
+		if (scan->within != NULL)
+			count = keep_within(scan, count);
 		done = append_rows(scan, vectors, count, &entries);
 		if (tg_unlikely(done < count))
 			keep_pending(scan, done, count, entries);

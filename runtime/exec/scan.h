@@ -10,6 +10,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/exec/channel.h"
+#include "runtime/exec/row_set.h"
 #include "runtime/exec/sought.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/sched/job.h"
@@ -52,11 +53,13 @@ typedef struct tg_range_scan
 	tg_table *table;
 	tg_index *index; /* NULL: the primary key */
 	tg_snapshot snapshot;
-	bool busy;				 /* as of a chunk scan */
-	tg_wait wait;			 /* if busy */
-	const tg_sought *sought; /* NULL, or set by the caller once the scan is made, along the range that is read */
-	uint32_t row_guessed;	 /* TG_ROW_MAX: none; see tg_range_scan_guess */
-	uint32_t pending_count;	 /* rows at the end of pending that have been taken from the index and not looked at */
+	bool busy;				  /* as of a chunk scan */
+	tg_wait wait;			  /* if busy */
+	const tg_sought *sought;  /* NULL, or set by the caller once the scan is made, along the range that is read */
+	const tg_row_set *within; /* NULL, or set in the same way: rows that are not in it are passed over, */
+	uint64_t passed_over;	  /* so many by now */
+	uint32_t row_guessed;	  /* TG_ROW_MAX: none; see tg_range_scan_guess */
+	uint32_t pending_count;	  /* rows at the end of pending that have been taken from the index and not looked at */
 	uint32_t pending[TG_RANGE_ROWS_AHEAD];
 	tg_btree_cursor cursor;
 	unsigned char entries[TG_RANGE_KEY_BYTES]; /* of the pending rows, if of a secondary index */

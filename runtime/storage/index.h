@@ -301,6 +301,16 @@ tg_index_entry_next(const unsigned char *at, const unsigned char **key_out, size
 	return at + sizeof(bytes) + bytes;
 }
 
+/* All that an entry takes where cursors put it. */
+static inline size_t
+tg_index_entry_bytes(const unsigned char *at)
+{
+	uint16_t bytes;
+
+	memcpy(&bytes, at, sizeof(bytes));
+	return sizeof(bytes) + bytes;
+}
+
 /*
  * Whether two versions of a row certainly have the same entry, by their columns
  * alone.  False says nothing.  Inside an epoch.

@@ -50,15 +50,16 @@ typedef enum tsurugi_private
 	TSURUGI_PRIVATE_COLUMNS, /* attribute numbers that are read, ascending */
 	TSURUGI_PRIVATE_SET,	 /* direct UPDATE: attribute numbers that are set */
 	TSURUGI_PRIVATE_SOUGHT, /* RANGE, of conditions on keys (USING gin) or covers: the column of the index, the operator */
-	TSURUGI_PRIVATE_ARMS /* ARMS, of each: shape, sought, whether the index leaves out all rows that its conditions do not hold for */
+	TSURUGI_PRIVATE_ARMS /* ARMS, of each: shape, sought, whether the index leaves out all rows that its conditions do not hold for;
+						  * RANGE, of each other index: shape, sought, an estimate of the rows */
 } tsurugi_private;
 
 /*
  * fdw_exprs holds, in this order: the values of the fixed columns (arrays, where
  * that is what fixes them; nothing for IS NULL), the low bound, the high bound, each with its further columns' values; what
- * covers are compared with; what is to be near, and, behind all of these values, the distance from it; of ARMS a list for each, of its
- * conditions and then of the same; of direct modifications the condition, the conditions that the key answers, the new values (UPDATE);
- * each where the shape says that there is one.
+ * covers are compared with; what is to be near, and, behind all of these values, the distance from it; of each other index that rows have
+ * to be in a list of the same; of ARMS a list for each, of its conditions and then of the same; of direct modifications the
+ * condition, the conditions that the key answers, the new values (UPDATE); each where the shape says that there is one.
  */
 typedef struct tsurugi_shape
 {
@@ -79,11 +80,12 @@ typedef struct tsurugi_shape
 	int direct;	   /* CmdType of a direct modification, or CMD_UNKNOWN */
 	int recheck;   /* a direct modification has conditions that the key answers */
 	int counts;	   /* a direct modification's rows are the statement's */
+	int others;	   /* RANGE: indexes that rows have to be in as well (and_scan.c) */
 	int locks;	   /* CmdType of an UPDATE or DELETE whose rows may be locked as they are read, or CMD_UNKNOWN */
 	int number;	   /* of the plan, in this backend, if its executor state may be kept; else 0 */
 } tsurugi_shape;
 
-#define TSURUGI_SHAPE_COUNT 19
+#define TSURUGI_SHAPE_COUNT 20
 
 /* fdw_plan.c */
 extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);

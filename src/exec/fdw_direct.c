@@ -151,7 +151,8 @@ plan_number(const tsurugi_shape *shape, List *key_values, const List *sought)
 {
 	ListCell *cell;
 
-	if (shape->way == TSURUGI_WAY_TABLE || shape->way == TSURUGI_WAY_ARMS || shape->arrays != 0 || sought != NIL)
+	if (shape->way == TSURUGI_WAY_TABLE || shape->way == TSURUGI_WAY_ARMS || shape->arrays != 0 || shape->others > 0 ||
+		sought != NIL)
 		return 0;
 	foreach (cell, key_values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))
@@ -272,7 +273,7 @@ tsurugi_direct_make(ForeignScanState *node)
 	described = modify->scan->described;
 	tsurugi_row_init(&modify->old, described);
 
-	at = modify->scan->key_value_count;
+	at = modify->scan->key_value_count + modify->scan->shape.others;
 	if (modify->scan->shape.condition)
 		modify->condition = ExecInitQual(make_ands_implicit(list_nth(plan->fdw_exprs, at++)), &node->ss.ps);
 	if (modify->scan->shape.recheck)

@@ -12,6 +12,15 @@
  *	    Rows: 7										with ANALYZE, of all executions of the node; and how many an earlier arm had
  *	    Rows Removed by Earlier Arms: 3
  *
+ *	Tsurugi Scan: index range, ascending, in place
+ *	Index Name: t_a
+ *	Index Cond: (a > 10)
+ *	Also In: index range, ascending					another index that rows have to be in
+ *	  Index Name: t_b
+ *	  Index Cond: (b > 10)
+ *	  Entries: 70									with ANALYZE, of all executions; and how many of the first index's that left out
+ *	Rows Removed by Other Indexes: 3
+ *
  * Without ANALYZE nothing is shown that depends on the contents of the table.
  */
 #include "postgres.h"
@@ -28,6 +37,7 @@
 #include "utils/ruleutils.h"
 
 #include "src/base/settings.h"
+#include "src/exec/and_scan.h"
 #include "src/exec/or_scan.h"
 #include "src/exec/scan.h"
 #include "src/table/keys.h"
@@ -277,6 +287,17 @@ get_arm(const ForeignScanState *node, int arm, Asked *asked)
 	asked->sought = lsecond(said);
 }
 
+static void
+get_other(const ForeignScanState *node, const tsurugi_shape *shape, int other, Asked *asked)
+{
+	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	const List *said = list_nth(list_nth(plan->fdw_private, TSURUGI_PRIVATE_ARMS), other);
+
+	tsurugi_shape_from_list(linitial(said), &asked->shape);
+	asked->values = list_nth(plan->fdw_exprs, tsurugi_shape_value_count(shape) + other);
+	asked->sought = lsecond(said);
+}
+
 static const char *
 name_of_way(ForeignScanState *node, const Asked *asked)
 {
@@ -377,6 +398,29 @@ show_arms(ForeignScanState *node, const tsurugi_scan *scan, ExplainState *es)
 	ExplainCloseGroup("Arms", "Arms", false, es);
 }
 
+static void
+show_others(ForeignScanState *node, const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *es)
+{
+	ExplainOpenGroup("Other Indexes", "Other Indexes", false, es);
+	for (int i = 0; i < shape->others; i++)
+	{
+		Asked asked;
+
+		get_other(node, shape, i, &asked);
+		ExplainOpenGroup("Other Index", NULL, true, es);
+		ExplainPropertyText("Also In", name_of_way(node, &asked), es);
+		es->indent += es->format == EXPLAIN_FORMAT_TEXT;
+		show_index_condition(node, &asked, es);
+		if (es->analyze && scan != NULL)
+			ExplainPropertyUInteger("Entries", NULL, tsurugi_others_entries(scan, i), es);
+		es->indent -= es->format == EXPLAIN_FORMAT_TEXT;
+		ExplainCloseGroup("Other Index", NULL, true, es);
+	}
+	ExplainCloseGroup("Other Indexes", "Other Indexes", false, es);
+	if (es->analyze && scan != NULL)
+		ExplainPropertyUInteger("Rows Removed by Other Indexes", NULL, scan->figures.passed_over, es);
+}
+
 /* Of which index, or indexes, what is read.  scan: NULL if it has not been made. */
 static void
 show_index(ForeignScanState *node, const tsurugi_scan *scan, const Asked *asked, ExplainState *es)
@@ -385,6 +429,8 @@ show_index(ForeignScanState *node, const tsurugi_scan *scan, const Asked *asked,
 		show_arms(node, scan, es);
 	else
 		show_index_condition(node, asked, es);
+	if (asked->shape.others > 0)
+		show_others(node, scan, &asked->shape, es);
 }
 
 void
@@ -434,7 +480,7 @@ tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es)
 	show_index(node, scan, &asked, es);
 	if (asked.shape.condition)
 	{
-		int at = tsurugi_shape_value_count(&asked.shape);
+		int at = tsurugi_shape_value_count(&asked.shape) + asked.shape.others;
 
 		show_condition("Filter", list_nth(plan->fdw_exprs, at), node, es);
 	}

@@ -12,6 +12,8 @@ typedef struct tsurugi_choice
 {
 	tsurugi_shape shape;
 	List *arms;		  /* tsurugi_arm (fdw_plan.h), of ARMS: of the following only the conditions */
+	List *others;	  /* tsurugi_other (fdw_plan.h): rows have to be in these, too; nothing of them is below, but for */
+	Cost before;	  /* what reading them costs */
 	List *values;	  /* Expr, as in fdw_exprs */
 	List *conditions; /* RestrictInfo that the index answers */
 	List *sought;	  /* TSURUGI_PRIVATE_SOUGHT */

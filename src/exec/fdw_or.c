@@ -12,8 +12,6 @@
  *
  * Of each arm the plan has the conditions that say which rows its index has (tsurugi_arm.answered); they follow from the arm's own and
  * those beside the OR.  By them the executor tells in which arm a row comes first (or_scan.c).
- *
- * Left out: what several indexes find for conditions that are all to hold (PostgreSQL's BitmapAnd).
  */
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  *	  in which order the rows come, what it costs.
  *
  * Paths: the whole table; for each index the part that the conditions leave,
- * in its order both ways, or the nearest rows first; inner sides of nested loops; and what several indexes
- * find of an OR (fdw_or.c).  Conditions that an index answers stay among the recheck conditions, for rows that somebody else has
+ * in its order both ways, or the nearest rows first; the same less what other indexes do not have (fdw_and.c); inner sides of
+ * nested loops; and what several indexes find of an OR (fdw_or.c).  Conditions that an index answers stay among the recheck conditions, for rows that somebody else has
  * changed.  Everything else is evaluated by PostgreSQL on each row.
  */
 #include "postgres.h"
@@ -68,6 +68,7 @@ tsurugi_shape_to_list(const tsurugi_shape *shape)
 	list = lappend_int(list, shape->direct);
 	list = lappend_int(list, shape->recheck);
 	list = lappend_int(list, shape->counts);
+	list = lappend_int(list, shape->others);
 	list = lappend_int(list, shape->locks);
 	return lappend_int(list, shape->number);
 }
@@ -93,8 +94,9 @@ tsurugi_shape_from_list(List *list, tsurugi_shape *shape)
 	shape->direct = list_nth_int(list, 14);
 	shape->recheck = list_nth_int(list, 15);
 	shape->counts = list_nth_int(list, 16);
-	shape->locks = list_nth_int(list, 17);
-	shape->number = list_nth_int(list, 18);
+	shape->others = list_nth_int(list, 17);
+	shape->locks = list_nth_int(list, 18);
+	shape->number = list_nth_int(list, 19);
 }
 
 int
@@ -228,16 +230,29 @@ tsurugi_rows_by_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_choi
 }
 
 Cost
-tsurugi_cost_of_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
-					  const tsurugi_choice *choice)
+tsurugi_cost_of_descents(const tsurugi_choice *choice)
+{
+	return choice->turns * COST_OF_DESCENT;
+}
+
+Cost
+tsurugi_cost_of_rows(const RelOptInfo *baserel, const tsurugi_candidate *candidate, double rows)
 {
 	const tsurugi_plan_notes *notes = baserel->fdw_private;
-	double read = choice->whole ? baserel->tuples : tsurugi_rows_by_index(root, baserel, choice);
 	Cost row = candidate->index->primary	   ? COST_OF_ROW_BY_KEY
 			   : candidate->index->gin == NULL ? COST_OF_ROW_BY_INDEX
 											   : COST_OF_ROW_BY_KEYS;
 
-	return choice->turns * COST_OF_DESCENT + read * (row + notes->qual_cost);
+	return rows * (row + notes->qual_cost);
+}
+
+Cost
+tsurugi_cost_of_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
+					  const tsurugi_choice *choice)
+{
+	double read = choice->whole ? baserel->tuples : tsurugi_rows_by_index(root, baserel, choice);
+
+	return tsurugi_cost_of_descents(choice) + tsurugi_cost_of_rows(baserel, candidate, read);
 }
 
 static void
@@ -255,7 +270,9 @@ void
 tsurugi_add_index_path(PlannerInfo *root, RelOptInfo *baserel, tsurugi_choice *choice, Cost cost, List *pathkeys,
 					   Relids required_outer, double rows)
 {
-	add_scan_path(root, baserel, choice, COST_OF_DESCENT, cost - COST_OF_DESCENT, pathkeys, required_outer, rows);
+	Cost first = COST_OF_DESCENT + choice->before;
+
+	add_scan_path(root, baserel, choice, first, cost - first, pathkeys, required_outer, rows);
 }
 
 static void
@@ -410,12 +427,17 @@ add_parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_ca
 	{
 		Relids outer = lfirst(cell);
 		ParamPathInfo *param = get_baserel_parampathinfo(root, baserel, outer);
-		tsurugi_choice *choice =
-			tsurugi_choose(root, baserel, candidate, list_concat_copy(param->ppi_clauses, baserel->baserestrictinfo));
+		List *rinfos = list_concat_copy(param->ppi_clauses, baserel->baserestrictinfo);
+		tsurugi_choice *choice = tsurugi_choose(root, baserel, candidate, rinfos);
+		Cost cost;
 
-		if (choice->shape.way != TSURUGI_WAY_TABLE)
-			tsurugi_add_index_path(root, baserel, choice, tsurugi_cost_of_index(root, baserel, candidate, choice), NIL,
-								   outer, is_one_row(choice) ? 1 : param->ppi_rows);
+		if (choice->shape.way == TSURUGI_WAY_TABLE)
+			continue;
+		cost = tsurugi_cost_of_index(root, baserel, candidate, choice);
+		tsurugi_add_index_path(root, baserel, choice, cost, NIL, outer, is_one_row(choice) ? 1 : param->ppi_rows);
+		choice = tsurugi_and_choose(root, baserel, candidate, choice, rinfos, &cost);
+		if (choice != NULL)
+			tsurugi_add_index_path(root, baserel, choice, cost, NIL, outer, param->ppi_rows);
 	}
 }
 
@@ -440,6 +462,9 @@ tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntablei
 		if (choice->shape.way == TSURUGI_WAY_KEY && choice->shape.arrays == 0)
 			tsurugi_add_index_path(root, baserel, choice, cost, NIL, baserel->lateral_relids, 1);
 		else
+			add_range_paths(root, baserel, candidate, choice, cost);
+		choice = tsurugi_and_choose(root, baserel, candidate, choice, baserel->baserestrictinfo, &cost);
+		if (choice != NULL)
 			add_range_paths(root, baserel, candidate, choice, cost);
 		add_nearest_path(root, baserel, candidate);
 		add_parameterized_paths(root, baserel, candidate);
@@ -475,6 +500,15 @@ choice_for_child(PlannerInfo *root, const tsurugi_choice *parent, RelOptInfo *ch
 		arm->choice = choice_for_child(root, arm->choice, child_rel);
 		arm->answered = for_child(root, arm->answered, child_rel);
 		choice->arms = lappend(choice->arms, arm);
+	}
+	choice->others = NIL;
+	foreach (cell, parent->others)
+	{
+		tsurugi_other *other = palloc(sizeof(tsurugi_other));
+
+		*other = *(const tsurugi_other *) lfirst(cell);
+		other->choice = choice_for_child(root, other->choice, child_rel);
+		choice->others = lappend(choice->others, other);
 	}
 	return choice;
 }
@@ -572,6 +606,24 @@ plan_arms(const tsurugi_choice *choice, List **exprs_out, List **private_out)
 	}
 }
 
+/* The same of other indexes, behind the values of the one that is read. */
+static void
+plan_others(const tsurugi_choice *choice, List **exprs_inout, List **private_out)
+{
+	ListCell *cell;
+
+	*exprs_inout = list_copy(*exprs_inout);
+	foreach (cell, choice->others)
+	{
+		const tsurugi_other *other = lfirst(cell);
+		int rows = (int) Min(other->rows, INT_MAX);
+
+		*exprs_inout = lappend(*exprs_inout, list_copy(other->choice->values));
+		*private_out = lappend(*private_out, list_make3(tsurugi_shape_to_list(&other->choice->shape),
+														other->choice->sought, list_make1_int(rows)));
+	}
+}
+
 ForeignScan *
 tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid, ForeignPath *best_path, List *tlist,
 					  List *scan_clauses, Plan *outer_plan)
@@ -597,6 +649,8 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	exprs = choice->values;
 	if (shape.way == TSURUGI_WAY_ARMS)
 		plan_arms(choice, &exprs, &arms);
+	else if (choice->others != NIL)
+		plan_others(choice, &exprs, &arms);
 	foreach (cell, scan_clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);

@@ -7,6 +7,7 @@
  *	scan_read.c								steps from batch to batch
  *	scan_run.c								hands rows up
  *	scan_expect.c, scan_level.c				beside that: what is fetched into the caches; what levels above READ COMMITTED ask
+ *	and_scan.c								what other indexes have to have, too
  *	or_scan.c, nearest.c, outward.c			several scans, or one read again and again, as one
  *
  * One row by key and ranges of an index are read in place, by the backend itself;
@@ -21,6 +22,7 @@
 #include "src/exec/scan_internal.h"
 
 #include "src/base/session.h"
+#include "src/exec/and_scan.h"
 #include "src/exec/cover_scan.h"
 #include "src/exec/gin_scan.h"
 #include "src/exec/nearest.h"
@@ -51,6 +53,8 @@ tsurugi_scan_make(ForeignScanState *node)
 	scan->described = tsurugi_relation_get(node->ss.ss_currentRelation);
 	tsurugi_shape_from_list(list_nth(plan->fdw_private, TSURUGI_PRIVATE_SHAPE), &scan->shape);
 	tsurugi_scan_init_rows(scan, plan);
+	if (scan->shape.others > 0)
+		tsurugi_others_init(scan, plan);
 	if (scan->shape.way == TSURUGI_WAY_ARMS)
 		tsurugi_arms_init(scan, plan);
 	else if (scan->shape.way != TSURUGI_WAY_TABLE)
@@ -69,6 +73,8 @@ tsurugi_scan_start(tsurugi_scan *scan)
 		tsurugi_arms_start(scan);
 	else
 		scan->stored = tsurugi_scan_stored(scan);
+	if (scan->others != NULL)
+		tsurugi_others_start(scan);
 }
 
 void
@@ -77,6 +83,8 @@ tsurugi_scan_restart(tsurugi_scan *scan)
 	tsurugi_scan_end(scan);
 	if (scan->arms != NULL)
 		tsurugi_arms_restart(scan);
+	if (scan->others != NULL)
+		tsurugi_others_forget(scan);
 	tsurugi_scan_forget_arrays(scan);
 	if (scan->sought != NULL)
 		tsurugi_sought_forget(scan);

@@ -48,15 +48,17 @@ typedef struct tsurugi_sought tsurugi_sought;
 typedef struct tsurugi_covers tsurugi_covers;
 typedef struct tsurugi_nearest tsurugi_nearest;
 typedef struct tsurugi_arms tsurugi_arms;
+typedef struct tsurugi_others tsurugi_others;
 
 /* What happened, for EXPLAIN ANALYZE. */
 typedef struct tsurugi_scan_figures
 {
 	bool started;
-	bool by_pool;	  /* rows came from tasks of the pool */
-	uint64_t batches; /* buffers or batches of rows read */
-	uint64_t boxes;	  /* of the nearest rows: read, */
-	uint64_t rows;	  /* and in them */
+	bool by_pool;		  /* rows came from tasks of the pool */
+	uint64_t batches;	  /* buffers or batches of rows read */
+	uint64_t passed_over; /* entries whose rows other indexes do not have */
+	uint64_t boxes;		  /* of the nearest rows: read, */
+	uint64_t rows;		  /* and in them */
 } tsurugi_scan_figures;
 
 typedef struct tsurugi_scan
@@ -64,6 +66,7 @@ typedef struct tsurugi_scan
 	ForeignScanState *node;
 	struct tsurugi_scan *whole; /* itself; of an arm: the scan that it is an arm of */
 	tsurugi_arms *arms;			/* ARMS (or_scan.c) */
+	tsurugi_others *others;		/* RANGE, of rows that other indexes have, too (and_scan.c); NULL: else */
 	MemoryContext memory;		/* the scan's own: it may outlive the execution (prepared.c) */
 	const tsurugi_relation *described;
 	const tsurugi_index *index; /* KEY, RANGE */

@@ -17,7 +17,10 @@ _Static_assert(TSURUGI_RANGE_ROWS <= TG_RANGE_ROWS_AHEAD, "a batch is one that c
 /* Key or range of the turn.  False if no row has it. */
 extern bool tsurugi_scan_make_source(tsurugi_scan *scan);
 
-/* The same, and opens it, or the table; a key is made when it is looked up. */
+/* Of RANGE, without what levels and notes ask. */
+extern bool tsurugi_scan_open_range(tsurugi_scan *scan);
+
+/* The same as the first, and opens it, or the table; a key is made when it is looked up. */
 extern bool tsurugi_scan_open_source(tsurugi_scan *scan);
 
 /* Goes on to the next one.  False: all have had their turn. */

@@ -170,6 +170,8 @@ read_range(tsurugi_scan *scan)
 	while (scan->sought != NULL && count > 0 && tsurugi_sought_filter(scan, count) == 0);
 	if (scan->learns && is_first)
 		tsurugi_scan_learn_range(scan);
+	scan->figures.passed_over += scan->range->passed_over;
+	scan->range->passed_over = 0;
 	return count;
 }
 

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 
 #include "src/base/settings.h"
+#include "src/exec/and_scan.h"
 #include "src/exec/cover_scan.h"
 #include "src/exec/gin_scan.h"
 #include "src/exec/scan_key.h"
@@ -32,8 +33,8 @@ make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last
 	return tsurugi_scan_make_range(scan, first, last);
 }
 
-static bool
-open_range(tsurugi_scan *scan)
+bool
+tsurugi_scan_open_range(tsurugi_scan *scan)
 {
 	tsurugi_range_end first;
 	tsurugi_range_end last;
@@ -160,7 +161,7 @@ tsurugi_scan_make_source(tsurugi_scan *scan)
 {
 	bool is_key = scan->shape.way == TSURUGI_WAY_KEY;
 	bool fresh = scan->elements == NULL;
-	bool made = is_key ? tsurugi_scan_make_key(scan) : open_range(scan);
+	bool made = is_key ? tsurugi_scan_make_key(scan) : tsurugi_scan_open_range(scan);
 
 	if (likely(!scan->unranked) || (!made && !scan->has_gap))
 		return made;
@@ -170,7 +171,7 @@ tsurugi_scan_make_source(tsurugi_scan *scan)
 		tsurugi_scan_begin_at_level(scan);
 		if (fresh)
 			tsurugi_scan_forget_arrays(scan);
-		made = is_key ? tsurugi_scan_make_key(scan) : open_range(scan);
+		made = is_key ? tsurugi_scan_make_key(scan) : tsurugi_scan_open_range(scan);
 	}
 	if (scan->has_gap && tsurugi_tracks)
 		tsurugi_scan_note_gap(scan);
@@ -198,6 +199,8 @@ tsurugi_scan_open_source(tsurugi_scan *scan)
 			}
 			if (tsurugi_tracks)
 				tsurugi_scan_note_source(scan);
+			if (scan->others != NULL)
+				scan->range->within = tsurugi_others_rows(scan);
 			make_vectors(scan, scan->one_row ? 1 : TSURUGI_RANGE_ROWS);
 			return true;
 		case TSURUGI_WAY_TABLE:
