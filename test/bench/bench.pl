@@ -4,8 +4,8 @@
 # printed.  "CPU" is the time of all of the server's processes per statement.
 #
 # Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
-# ONLY (names of parts: point update upsert index gin space insert tpcb copy fill join scan memory
-# serializable hot levels long long_ranges), GIN_ROWS (200000) of part gin, SPACE_ROWS (1000000) of part space, CONTRACTS (30000) and CLIENTS (4) of part long.
+# ONLY (names of parts: point update upsert index gin space both insert tpcb copy fill join scan memory
+# serializable hot levels long long_ranges), GIN_ROWS (200000) of part gin, SPACE_ROWS (1000000) of part space, BOTH_ROWS (1000000) of part both, CONTRACTS (30000) and CLIENTS (4) of part long.
 use strict;
 use warnings;
 use File::Basename;
@@ -17,7 +17,7 @@ my $seconds = $ENV{SECONDS_EACH} || 4;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
 my $scale = $ENV{SCALE} || 10;
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index gin space insert tpcb copy fill join scan memory serializable hot levels long long_ranges');
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index gin space both insert tpcb copy fill join scan memory serializable hot levels long long_ranges');
 my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
 my $ticks_per_second = 0 + `getconf CLK_TCK`;
 my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
@@ -296,6 +296,20 @@ sub bench_space
 		my ($column, $name) = @$line;
 		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, 1, script("space_nearest_$column")) } ] } qw(heap ours));
 		show_rates("gist, the 10 nearest $name, 1 client", $rate, $cpu, ['>= 1.00']);
+	}
+}
+
+# What two or three conditions leave that each have an index, which has a hundredth or a twentieth of the rows.
+sub bench_both
+{
+	my $items = $ENV{BOTH_ROWS} || 1_000_000;
+
+	system('psql', '-Xq', '-v', "rows=$items", '-f', "$here/both.sql") == 0 or die "both.sql failed\n";
+	for my $line ([ 'both_100', '1 % AND 1 %' ], [ 'both_20', '5 % AND 5 %' ], [ 'both_three', '1 % AND 1 % AND 5 %' ], [ 'both_range', '1 % AND a range of 2 %' ], [ 'both_keys', '1 % AND int[] @>' ])
+	{
+		my ($statement, $name) = @$line;
+		my ($rate, $cpu) = compare(map { my $schema = $_; [ $schema => sub { pgbench($schema, 1, script($statement)) } ] } qw(heap ours));
+		show_rates("$name, 1 client", $rate, $cpu, ['>= 1.00']);
 	}
 }
 
@@ -677,7 +691,7 @@ sql('CHECKPOINT');
 
 row('', 'SELECT 1', 'heap', 'ours', 'ours');
 my $failed = 0;
-for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ gin => \&bench_gin ], [ space => \&bench_space ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
+for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ gin => \&bench_gin ], [ space => \&bench_space ], [ both => \&bench_both ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
 	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ],
 	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ],
 	[ long => \&bench_long ],
