@@ -34,6 +34,7 @@
 #include "src/ddl/partition.h"
 #include "src/ddl/partition_join.h"
 #include "src/ddl/replica_identity.h"
+#include "src/ddl/storage_parameters.h"
 #include "src/ddl/type_users.h"
 #include "src/table/relation.h"
 #include "src/txn/deferred.h"
@@ -236,6 +237,7 @@ create_table(const tsurugi_utility *utility, void *written)
 	if (!OidIsValid(relation_id))
 		return; /* an event trigger has taken it away */
 	tsurugi_replica_identity_begin(relation_id);
+	tsurugi_storage_follow(relation_id);
 	if (keys != NIL)
 		create_keys(utility, relation_id, keys);
 	if (likes != NIL)

@@ -150,6 +150,17 @@ merge(List *options, List *changes, bool resets)
 	return merged;
 }
 
+static const char *
+option_of(const List *options, const char *name)
+{
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (is_named(lfirst(cell), name))
+			return defGetString(lfirst(cell));
+	return NULL;
+}
+
 /* The value NULL: none. */
 static List *
 set_option(List *options, const char *name, const char *value)
@@ -248,17 +259,30 @@ write_options(Oid relation, List *options)
 }
 
 void
-tsurugi_storage_alter(Oid relation, const AlterTableCmd *command)
+tsurugi_storage_set_persistence(Oid sequence, char persistence)
 {
+	if (get_rel_persistence(sequence) != persistence)
+		SequenceChangePersistence(sequence, persistence);
+	CommandCounterIncrement();
+}
+
+void
+tsurugi_storage_follow(Oid relation)
+{
+	bool unlogged = option_of(GetForeignTable(relation)->options, PERSISTENCE) != NULL;
 	ListCell *cell;
 
-	write_options(relation, altered(relation, command));
-	if (command->subtype != AT_SetLogged && command->subtype != AT_SetUnLogged)
-		return;
-	/* as PostgreSQL has it; those that are not identity columns' stay the same when the table moves */
 	foreach (cell, getOwnedSequences(relation))
-		SequenceChangePersistence(lfirst_oid(cell), command->subtype == AT_SetLogged ? RELPERSISTENCE_PERMANENT
-																					 : RELPERSISTENCE_UNLOGGED);
+		tsurugi_storage_set_persistence(lfirst_oid(cell),
+										unlogged ? RELPERSISTENCE_UNLOGGED : RELPERSISTENCE_PERMANENT);
+}
+
+void
+tsurugi_storage_alter(Oid relation, const AlterTableCmd *command)
+{
+	write_options(relation, altered(relation, command));
+	if (command->subtype == AT_SetLogged || command->subtype == AT_SetUnLogged)
+		tsurugi_storage_follow(relation);
 }
 
 /* --- a table that moves ------------------------------------------------------------------------- */
@@ -303,17 +327,6 @@ heap_options(Oid relation)
 		options = set_option(options, PERSISTENCE, UNLOGGED);
 	ReleaseSysCache(tuple);
 	return options;
-}
-
-static const char *
-option_of(const List *options, const char *name)
-{
-	ListCell *cell;
-
-	foreach (cell, options)
-		if (is_named(lfirst(cell), name))
-			return defGetString(lfirst(cell));
-	return NULL;
 }
 
 char *

@@ -19,6 +19,12 @@ extern bool tsurugi_storage_is_altered_by(const AlterTableCmd *command);
 /* Does such a command to a table of ours, which is locked. */
 extern void tsurugi_storage_alter(Oid relation, const AlterTableCmd *command);
 
+/* Of a sequence, which is stored anew if it is not so. */
+extern void tsurugi_storage_set_persistence(Oid sequence, char persistence);
+
+/* The sequences that a table of ours owns are logged, or not, as it is; as PostgreSQL has it where they are made, or the table is altered. */
+extern void tsurugi_storage_follow(Oid relation);
+
 /* As a CREATE TABLE for another relation would say it, of either kind: clauses at its end, and *unlogged_out. */
 extern char *tsurugi_storage_clauses(Oid relation, bool *unlogged_out);
 

@@ -354,6 +354,7 @@ continue_identity(Oid old, Oid fresh)
 	type = ((Form_pg_sequence) GETSTRUCT(tuple))->seqtypid;
 	ReleaseSysCache(tuple);
 	run("ALTER SEQUENCE %s AS %s", qualified(fresh), format_type_be_qualified(type));
+	tsurugi_storage_set_persistence(fresh, get_rel_persistence(old));
 	run("SELECT pg_catalog.setval(%u::pg_catalog.oid::pg_catalog.regclass, last_value, is_called) FROM %s", fresh,
 		qualified(old));
 }
