@@ -21,10 +21,12 @@
 
 #include "src/ddl/table_move.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -70,6 +72,8 @@ typedef struct Move
 	char *attach;
 	Oid above;	   /* what it is a partition of */
 	List *without; /* indexes of that of which it has no part */
+	List *with;	   /* those of which it has one that is not unique */
+	List *parts;   /* the names of these parts */
 } Move;
 
 static void run(const char *format, ...) pg_attribute_printf(1, 2);
@@ -200,19 +204,64 @@ try_to_detach(const Move *move)
 	return detached;
 }
 
-/* Those of the table that were made for ONLY it, and have no part in the partition. */
-static List *
-indexes_without_part(Oid table, Oid partition_id)
+/* Indexes of the table above were made for ONLY it, and have no part in the partition, or have one. */
+static void
+note_parts(Move *move)
 {
-	Relation partition = table_open(partition_id, NoLock);
-	List *without = NIL;
+	Relation partition = table_open(move->old, NoLock);
 	ListCell *cell;
 
-	foreach (cell, tsurugi_partition_indexes(table))
-		if (!OidIsValid(index_get_partition(partition, lfirst_oid(cell))))
-			without = lappend_oid(without, lfirst_oid(cell));
+	foreach (cell, tsurugi_partition_indexes(move->above))
+	{
+		Oid part = index_get_partition(partition, lfirst_oid(cell));
+		Relation index;
+
+		if (!OidIsValid(part))
+		{
+			move->without = lappend_oid(move->without, lfirst_oid(cell));
+			continue;
+		}
+		index = index_open(part, AccessShareLock);
+		if (!index->rd_index->indisunique)
+		{
+			move->with = lappend_oid(move->with, lfirst_oid(cell));
+			move->parts = lappend(move->parts, pstrdup(RelationGetRelationName(index)));
+		}
+		index_close(index, NoLock);
+	}
 	table_close(partition, NoLock);
-	return without;
+}
+
+static void
+set_above(Oid part, Oid above)
+{
+	Relation index = index_open(part, AccessExclusiveLock);
+
+	IndexSetParentIndex(index, above);
+	index_close(index, NoLock);
+	CommandCounterIncrement();
+}
+
+/* Of indexes that are the same the first one has become the part.  A unique one is let be: foreign keys may go by it. */
+static void
+restore_parts(const Move *move)
+{
+	Oid namespace = get_rel_namespace(move->fresh);
+	Relation partition = table_open(move->fresh, NoLock);
+	ListCell *cell;
+	ListCell *cell2;
+
+	forboth (cell, move->with, cell2, move->parts)
+	{
+		Oid part = index_get_partition(partition, lfirst_oid(cell));
+
+		if (part != get_relname_relid(lfirst(cell2), namespace))
+			set_above(part, InvalidOid);
+	}
+	forboth (cell, move->with, cell2, move->parts)
+		if (!OidIsValid(index_get_partition(partition, lfirst_oid(cell))))
+			set_above(get_relname_relid(lfirst(cell2), namespace), lfirst_oid(cell));
+	table_close(partition, NoLock);
 }
 
 /*
@@ -225,7 +274,7 @@ leave_place(Move *move, tsurugi_followers *above)
 	char *parent;
 
 	move->above = get_partition_parent(move->old, false);
-	move->without = indexes_without_part(move->above, move->old);
+	note_parts(move);
 	parent = qualified(move->above);
 	move->detach = psprintf("ALTER TABLE %s DETACH PARTITION %s", parent, move->qold);
 	move->attach = psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, move->qold, bound_of(move->old));
@@ -242,6 +291,7 @@ return_to_place(const Move *move)
 	tsurugi_partition_indexes_hide(move->above, move->without, true);
 	run("%s", move->attach);
 	tsurugi_partition_indexes_hide(move->above, move->without, false);
+	restore_parts(move);
 }
 
 /* --- what follows the table ------------------------------------------------------------------ */

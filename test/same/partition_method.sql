@@ -114,6 +114,7 @@ CREATE TABLE below2 PARTITION OF only_above FOR VALUES IN (2);
 CREATE INDEX only_above_b ON ONLY only_above (b);
 CREATE INDEX below1_own ON below1 (b);
 CREATE INDEX only_above_a ON ONLY only_above (a);
+CREATE INDEX below1_same ON below1 (a);
 CREATE INDEX below1_a ON below1 (a);
 ALTER INDEX only_above_a ATTACH PARTITION below1_a;
 ALTER TABLE ONLY only_above ADD UNIQUE (a, b);
