@@ -3,8 +3,8 @@
  *	  INSERT ... ON CONFLICT: which unique index decides.
  *
  * PostgreSQL asks the arbiters before it inserts; the storage says which key has
- * refused a row.  If that is no arbiter's, the arbiters are asked then, so that the
- * conflict that has been provided for is the one that counts.
+ * refused a row, or is somebody's who has not ended.  If that is no arbiter's, the arbiters are asked then, so that the
+ * conflict that has been provided for is the one that counts, and nobody waits for another.
  */
 #include "postgres.h"
 
@@ -73,15 +73,20 @@ tsurugi_ask_before_deferrable(Relation relation, const tsurugi_row *row, const v
 }
 
 tg_status
-tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_wait *holder,
-					 bool *is_arbiter_out)
+tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_status refusal,
+					 tg_wait *holder, bool *is_arbiter_out)
 {
 	tg_table *table = row->described->table;
 	ListCell *cell;
 
-	*is_arbiter_out = arbiters == NIL || list_member_oid(arbiters, tsurugi_index_oid(row->described, holder->index));
-	if (*is_arbiter_out)
-		return TG_EXISTS;
+	*is_arbiter_out = false;
+	if (refusal == TG_BUSY && holder->kind != TG_WAIT_ROW)
+		return refusal; /* somebody keeps the table */
+	if (arbiters == NIL || list_member_oid(arbiters, tsurugi_index_oid(row->described, holder->index)))
+	{
+		*is_arbiter_out = refusal == TG_EXISTS;
+		return refusal;
+	}
 	foreach (cell, arbiters)
 	{
 		tg_index *index = tg_index_find(table, lfirst_oid(cell));
@@ -97,7 +102,7 @@ tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbi
 		*is_arbiter_out = status == TG_EXISTS;
 		return status;
 	}
-	return TG_EXISTS;
+	return refusal;
 }
 
 Oid

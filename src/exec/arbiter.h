@@ -20,12 +20,12 @@ extern tg_status tsurugi_ask_before_deferrable(Relation relation, const tsurugi_
 											   const List *arbiters, tg_wait *holder);
 
 /*
- * A row has been refused because of a key that *holder names.  Whether that is
+ * A row has been refused (TG_EXISTS, TG_BUSY) because of a key that *holder names.  Whether that is
  * an arbiter's (their OIDs; NIL: all are); if not, whether an arbiter refuses it, too,
  * and *holder is its.  TG_EXISTS and *is_arbiter_out; TG_BUSY: wait.
  */
-extern tg_status tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_wait *holder,
-									  bool *is_arbiter_out);
+extern tg_status tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters,
+									  tg_status refusal, tg_wait *holder, bool *is_arbiter_out);
 
 /*
  * The index that PostgreSQL would name for a row that one (NULL: the primary key) has refused: it goes through them in the order of

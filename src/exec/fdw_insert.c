@@ -185,8 +185,8 @@ insert_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTa
 		writer.probes = modify->on_conflict != ONCONFLICT_NONE;
 		status = tg_txn_insert(&writer, modify->described->table, key, key_bytes, modify->row.values, modify->row.nulls,
 							   row_out, wait_out);
-		if (status == TG_EXISTS && modify->on_conflict != ONCONFLICT_NONE)
-			return tsurugi_ask_arbiters(&writer, &modify->row, arbiters, wait_out, is_conflict_out);
+		if ((status == TG_EXISTS || status == TG_BUSY) && modify->on_conflict != ONCONFLICT_NONE)
+			return tsurugi_ask_arbiters(&writer, &modify->row, arbiters, status, wait_out, is_conflict_out);
 		if (tg_likely(status != TG_OK || modify->exclusions == NULL))
 			return status;
 		if (probes)
