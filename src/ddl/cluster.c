@@ -213,7 +213,7 @@ tsurugi_cluster_run(const tsurugi_utility *utility, const ClusterStmt *cluster)
 {
 	if (cluster->relation == NULL)
 		return run_on_all(utility, cluster);
-	if (!tsurugi_is_our_table(RangeVarGetRelid(cluster->relation, NoLock, true)))
+	if (!tsurugi_lock_our_table(cluster->relation, AccessExclusiveLock, tsurugi_check_owner))
 		return false;
 	(void) read_options(utility->text, cluster);
 	cluster_table(cluster);

@@ -369,6 +369,13 @@ tsurugi_check_owner(const RangeVar *name, Oid relation, Oid previous, void *argu
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relation)), name->relname);
 }
 
+bool
+tsurugi_lock_our_table(const RangeVar *name, LOCKMODE mode, RangeVarGetRelidCallback check)
+{
+	return names_our_table(name) &&
+		   tsurugi_is_our_table(RangeVarGetRelidExtended(name, mode, RVR_MISSING_OK, check, NULL));
+}
+
 /* --- DROP TABLE, COMMENT ON TABLE --------------------------------------------------------------- */
 
 /*
@@ -462,7 +469,8 @@ comment_on_table(const tsurugi_utility *utility, CommentStmt *written)
 {
 	CommentStmt *comment;
 
-	if (!names_our_table(makeRangeVarFromNameList(castNode(List, written->object))))
+	if (!tsurugi_lock_our_table(makeRangeVarFromNameList(castNode(List, written->object)), ShareUpdateExclusiveLock,
+								NULL))
 		return false;
 	comment = copyObject(written);
 	comment->objtype = OBJECT_FOREIGN_TABLE;

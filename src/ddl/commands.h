@@ -5,6 +5,8 @@
 #ifndef TSURUGI_COMMANDS_H
 #define TSURUGI_COMMANDS_H
 
+#include "catalog/namespace.h"
+
 #include "src/base/utility.h"
 
 /* Runs a statement that names a table of ours, in the form that works on it.  False: it is not one; nothing was done. */
@@ -12,5 +14,11 @@ extern bool tsurugi_command_run(const tsurugi_utility *utility);
 
 /* For RangeVarGetRelidExtended: the table has to be the user's own. */
 extern void tsurugi_check_owner(const RangeVar *name, Oid relation, Oid previous, void *argument);
+
+/*
+ * Whether the name is that of a table of ours, once it is locked: it may have got another meaning while that was waited for, or none.
+ * Then PostgreSQL's way is right, which finds the lock held.
+ */
+extern bool tsurugi_lock_our_table(const RangeVar *name, LOCKMODE mode, RangeVarGetRelidCallback check);
 
 #endif /* TSURUGI_COMMANDS_H */

@@ -41,6 +41,7 @@
 
 #include "src/constraint/foreign_key_entry.h"
 #include "src/ddl/altered.h"
+#include "src/ddl/commands.h"
 #include "src/ddl/index_concurrent.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/index_method.h"
@@ -133,10 +134,15 @@ create_between(const tsurugi_utility *utility, void *argument)
 bool
 tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written)
 {
-	if (!tsurugi_is_our_table(RangeVarGetRelid(written->relation, NoLock, true)) && !must_spread(written))
+	bool ours = tsurugi_is_our_table(RangeVarGetRelid(written->relation, NoLock, true));
+
+	if (!ours && !must_spread(written))
 		return false;
 	if (written->concurrent)
 		PreventInTransactionBlock(utility->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
+	if (ours && !tsurugi_lock_our_table(written->relation, written->concurrent ? ShareUpdateExclusiveLock : ShareLock,
+										RangeVarCallbackOwnsRelation))
+		return tsurugi_index_command_create(utility, written);
 	tsurugi_utility_with_events(utility, (Node *) written, create_between, written);
 	return true;
 }
@@ -251,8 +257,12 @@ check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argume
 bool
 tsurugi_index_lock_named(const RangeVar *name, Oid index, LOCKMODE mode, RangeVarGetRelidCallback check)
 {
-	LockRelationOid(IndexGetRelation(index, false), mode);
-	return RangeVarGetRelidExtended(name, mode, 0, check, NULL) == index;
+	Oid table = IndexGetRelation(index, true);
+
+	if (!OidIsValid(table))
+		return false;
+	LockRelationOid(table, mode);
+	return RangeVarGetRelidExtended(name, mode, RVR_MISSING_OK, check, NULL) == index;
 }
 
 static void

@@ -19,7 +19,7 @@ extern bool tsurugi_is_our_index(Oid index);
 
 /*
  * Locks the table of an index that was found by its name, and the index, in PostgreSQL's order.  False: the name has
- * another meaning by then.
+ * another meaning by then, or none.
  */
 extern bool tsurugi_index_lock_named(const RangeVar *name, Oid index, LOCKMODE mode, RangeVarGetRelidCallback check);
 

@@ -231,7 +231,8 @@ reindex_table(Oid id, bool verbose)
 	table_close(table, NoLock);
 }
 
-static void
+/* False: what has the name by now is not ours. */
+static bool
 reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 {
 	bool concurrent;
@@ -240,12 +241,15 @@ reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 	check_options(utility->text, written->params);
 	concurrent = is_concurrent(utility, written);
 	check_tablespace(written->params, concurrent);
-	table = RangeVarGetRelidExtended(written->relation, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock, 0,
-									 tsurugi_check_owner, NULL);
+	if (!tsurugi_lock_our_table(written->relation, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
+								tsurugi_check_owner))
+		return false;
+	table = RangeVarGetRelid(written->relation, NoLock, false);
 	if (concurrent)
 		reindex_table_concurrently(table, is_verbose(written->params));
 	else
 		reindex_table(table, is_verbose(written->params));
+	return true;
 }
 
 /* --- an index ----------------------------------------------------------------------------------- */
@@ -281,10 +285,10 @@ rebuild_index(Oid table, Oid index, bool verbose)
 		tell("index", index, false);
 }
 
-static void
+/* False: what has the name by now is not ours. */
+static bool
 reindex_named_index(const tsurugi_utility *utility, const ReindexStmt *written, Oid index)
 {
-	Oid table = IndexGetRelation(index, false);
 	bool concurrent;
 
 	check_options(utility->text, written->params);
@@ -292,11 +296,12 @@ reindex_named_index(const tsurugi_utility *utility, const ReindexStmt *written, 
 	check_tablespace(written->params, concurrent);
 	if (!tsurugi_index_lock_named(written->relation, index, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
 								  tsurugi_check_owner))
-		(void) tsurugi_reindex_run(utility, written); /* the name has another meaning now */
-	else if (concurrent)
-		rebuild_concurrently(table, index, is_verbose(written->params));
+		return tsurugi_reindex_run(utility, written); /* the name has another meaning now, or none */
+	if (concurrent)
+		rebuild_concurrently(IndexGetRelation(index, false), index, is_verbose(written->params));
 	else
-		rebuild_index(table, index, is_verbose(written->params));
+		rebuild_index(IndexGetRelation(index, false), index, is_verbose(written->params));
+	return true;
 }
 
 /* --- what is partitioned ------------------------------------------------------------------------- */
@@ -371,9 +376,9 @@ tsurugi_reindex_run(const tsurugi_utility *utility, const ReindexStmt *written)
 	char kind = OidIsValid(relation) ? get_rel_relkind(relation) : '\0';
 
 	if (written->kind == REINDEX_OBJECT_TABLE && tsurugi_is_our_table(relation))
-		reindex_named_table(utility, written);
+		return reindex_named_table(utility, written);
 	else if (written->kind == REINDEX_OBJECT_INDEX && tsurugi_is_our_index(relation))
-		reindex_named_index(utility, written, relation);
+		return reindex_named_index(utility, written, relation);
 	else if ((written->kind == REINDEX_OBJECT_TABLE && kind == RELKIND_PARTITIONED_TABLE) ||
 			 (written->kind == REINDEX_OBJECT_INDEX && kind == RELKIND_PARTITIONED_INDEX))
 		reindex_partitioned(utility, written, relation);
