@@ -6,6 +6,10 @@
  * over the primary key, whose tree is what rows are found by for life: it gives back by itself what deleted rows leave in
  * it (btree_merge.c), so another one would be no better.
  *
+ * Without CONCURRENTLY others are kept out, readers too.  PostgreSQL locks the table by less, but each index as much, and whoever plans a
+ * query looks at all of them.  Readers could go on here if the lock were made stronger at the end alone; but one who wants to
+ * write next would be in a circle of waits with it, and all the work in vain.
+ *
  * PostgreSQL's REINDEX of a partitioned table, or index, goes over what has a file, each in a transaction of its own.
  * What it has passed over of ours is done afterwards, likewise.  REINDEX SCHEMA, DATABASE and SYSTEM are for what may have gone
  * wrong on a disk, and pass tables in memory over.
