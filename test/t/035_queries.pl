@@ -67,6 +67,8 @@ sub compare
 		my ($theirs, $ours) = map { $_->[$at] // { how => '', lines => ['nothing'] } } $ordinary, $memory;
 		my ($error) = "@{ $theirs->{lines} }" =~ /ERROR (\w{5})/;
 
+		# the query that it was to be made of has failed
+		$error = 'not made' if ($error // '') eq '42P01' && $statements->[$at] =~ /\bmade\b/;
 		diag "QUERY_SEED=$seed QUERY_ONLY=$number $error: " . substr($statements->[$at], 0, 4000) if defined $error && $error =~ $wrong && !$count{$error};
 
 		$count{statements}++;
