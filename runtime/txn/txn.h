@@ -223,6 +223,9 @@ extern bool tg_version_is_copy(tg_version version);
  */
 extern bool tg_version_is_overtaken(const tg_snapshot *snapshot, tg_version version);
 
+/* Whether a version of a row has all keys that a foreign key could refer to in common with an older one.  Inside an epoch. */
+extern bool tg_version_keeps_keys(const tg_table *table, tg_version version, tg_version old);
+
 /* --- writing ----------------------------------------------------------------------
  *
  * Every write, and tg_txn_newest, minds the preserve list (W0, L2, L4; kinds.h) and may say

@@ -537,12 +537,9 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 	}
 }
 
-/*
- * Whether a new version keeps all keys that a foreign key could refer to: what
- * PostgreSQL asks to tell a NO KEY UPDATE from an UPDATE.
- */
-static bool
-keeps_keys(const tg_table *table, tg_version version, tg_version old)
+/* What PostgreSQL asks to tell a NO KEY UPDATE from an UPDATE. */
+bool
+tg_version_keeps_keys(const tg_table *table, tg_version version, tg_version old)
 {
 	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
 	{
@@ -581,7 +578,7 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	tg_store_relaxed(&header->life, tg_load_relaxed(&old_header->life) & TG_LIFE_SEVERAL);
 	tg_store_release(&header->older, old);
 	tg_store_release(&header->begin, reference);
-	taken = keeps_keys(table, version, old) ? reference | TG_REFERENCE_KEEPS_KEY : reference;
+	taken = tg_version_keeps_keys(table, version, old) ? reference | TG_REFERENCE_KEEPS_KEY : reference;
 	/* W1; of a row that is locked W7 */
 	if (tg_likely(tg_cas_acq_rel(&old_header->end, &never, taken)) || tg_failpoint_refuses("skip_w1"))
 		tg_store_release(tg_row_head(table, row), version);

@@ -11,7 +11,8 @@
  *	none							deleted, or locked by others (SKIP LOCKED): the row is passed over
  *
  * At REPEATABLE READ and above a later version, or a deletion, ends the
- * transaction, as for ordinary tables: the executor has been told of the row as it was.
+ * transaction, as for ordinary tables: the executor has been told of the row as it was.  FOR KEY SHARE, by which foreign keys ask,
+ * minds no version that has the keys of the one before.
  * At SERIALIZABLE the row is in the read set since the scan has handed it up.
  *
  * A table that only takes part in somebody else's UPDATE, DELETE or lock is
@@ -109,6 +110,19 @@ mode_of(const ExecRowMark *erm)
 	}
 }
 
+/* Whether a row that has been changed since the snapshot was so beside its keys only; *version_inout is what the snapshot sees then. */
+static bool
+is_changed_beside_keys(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_inout)
+{
+	tg_version seen;
+	tg_wait wait;
+
+	if (tg_txn_read(snapshot, table, row, &seen, &wait) != TG_OK || !tg_version_keeps_keys(table, *version_inout, seen))
+		return false;
+	*version_inout = seen;
+	return true;
+}
+
 /* Locks the row and reads it.  TG_OK, TG_CHANGED; everything else: it is to be passed over. */
 static tg_status
 lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row)
@@ -128,6 +142,9 @@ lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row)
 		*row_id = first;
 		tg_epoch_enter(writer.session);
 		status = tg_txn_lock(&writer, &snapshot, row->described->table, row_id, mode_of(erm), &version, &wait);
+		if (status == TG_CHANGED && *row_id == first && erm->markType == ROW_MARK_KEYSHARE &&
+			tsurugi_has_one_snapshot() && is_changed_beside_keys(&snapshot, row->described->table, first, &version))
+			status = TG_OK;
 		if (status == TG_OK || status == TG_CHANGED)
 			tsurugi_row_read(row, version);
 		tg_epoch_leave(writer.session);
