@@ -23,7 +23,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/storage/index.h"
+#include "runtime/index/index.h"
 #include "runtime/txn/txn.h"
 
 typedef struct tg_index_build tg_index_build;

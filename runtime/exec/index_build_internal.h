@@ -11,8 +11,8 @@
 #include "runtime/exec/index_build.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"
-#include "runtime/storage/btree_load.h"
-#include "runtime/storage/key.h"
+#include "runtime/btree/btree_load.h"
+#include "runtime/order/key.h"
 
 #define TG_BUILD_EPOCH_ENTRIES 512 /* looked at in one epoch */
 

@@ -8,12 +8,12 @@
  *
  * A version is known by its place while the caller is outside the epoch: chunk and slot.  If by then the slot is another
  * one's, or the chunk is, that one was written later, so by somebody who knows the index, and has its values
- * before it is stamped (storage/hidden.c, 1).  So whatever is found there without any is the same version.
+ * before it is stamped (index/hidden.c, 1).  So whatever is found there without any is the same version.
  */
 #include "runtime/exec/index_fill.h"
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/hidden.h"
+#include "runtime/index/hidden.h"
 
 void
 tg_index_fill_begin(tg_session *session, tg_index_fill *fill, tg_index *index, bool exclusive)

@@ -16,8 +16,8 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/index.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/index/index.h"
 
 typedef struct tg_index_fill
 {

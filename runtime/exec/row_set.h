@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "runtime/mem/session.h"
-#include "runtime/storage/btree.h"
+#include "runtime/btree/btree.h"
 
 typedef struct tg_row_set
 {

@@ -42,7 +42,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/mem/session.h"
-#include "runtime/storage/hidden.h"
+#include "runtime/index/hidden.h"
 
 #define EPOCH_CHUNKS 16
 #define EPOCH_ROWS 1024

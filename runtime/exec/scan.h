@@ -14,7 +14,7 @@
 #include "runtime/exec/sought.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/sched/job.h"
-#include "runtime/storage/btree.h"
+#include "runtime/btree/btree.h"
 #include "runtime/txn/txn.h"
 
 /* --- whole table, in place ------------------------------------------------------- */

@@ -42,7 +42,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/mem/arena.h"
-#include "runtime/storage/horizon.h"
+#include "runtime/reclaim/horizon.h"
 
 #define SCAN_LEVEL 40 /* work level: many records */
 #define BUFFERS_PER_TASK 2

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/storage/index.h"
+#include "runtime/index/index.h"
 
 /* The caller's, for as long as the scan; so is what it points to. */
 typedef struct tg_sought

@@ -30,7 +30,7 @@
  */
 #include "runtime/txn/carry.h"
 
-#include "runtime/storage/collector.h"
+#include "runtime/reclaim/collector.h"
 #include "runtime/txn/txn_internal.h"
 
 #define LOOKS_PER_EPOCH 4096 /* at heads of rows */

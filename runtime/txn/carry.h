@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/table.h"
-#include "runtime/storage/write_log.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/table.h"
+#include "runtime/table/write_log.h"
 #include "runtime/txn/txn.h"
 
 /* The times of a version, as they go into the new storage. */

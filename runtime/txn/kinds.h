@@ -28,7 +28,7 @@
 #ifndef TG_KINDS_H
 #define TG_KINDS_H
 
-#include "runtime/storage/preserve.h"
+#include "runtime/reclaim/preserve.h"
 #include "runtime/txn/txn.h"
 
 /* --- LONG -------------------------------------------------------------------------- */

@@ -20,10 +20,10 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/storage/btree.h"
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/index.h"
-#include "runtime/storage/table.h"
+#include "runtime/btree/btree.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/index/index.h"
+#include "runtime/table/table.h"
 
 typedef struct tg_reads tg_reads; /* opaque: see reads_internal.h */
 

@@ -54,13 +54,13 @@
  *
  * test/explore/explore_relocate.c tries every schedule of this code beside readers and writers.
  */
-#include "runtime/storage/compact.h"
+#include "runtime/reclaim/compact.h"
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/collector.h"
-#include "runtime/storage/hidden.h"
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/write_log.h"
+#include "runtime/reclaim/collector.h"
+#include "runtime/index/hidden.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/write_log.h"
 #include "runtime/txn/txn_internal.h"
 
 /* --- for those who meet copies ------------------------------------------------------- */
@@ -223,7 +223,7 @@ relocate(tg_session *session, tg_table *table, tg_copy *copies, unsigned count)
 	tg_failpoint("relocate_looks");
 	if (noted > 0 && !tg_indexes_are_filling(table))
 	{
-		/* storage/hidden.c, 6 */
+		/* index/hidden.c, 6 */
 		for (unsigned i = 0; i < noted; i++)
 			copies[i].taken = tg_hidden_copy_all(session, copies[i].to, copies[i].from) == TG_OK;
 		taken = run(session, copies, noted, log);

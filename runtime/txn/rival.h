@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/storage/btree.h"
-#include "runtime/storage/index.h"
+#include "runtime/btree/btree.h"
+#include "runtime/index/index.h"
 #include "runtime/txn/txn.h"
 
 typedef enum tg_rival_kind

@@ -36,7 +36,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
-#include "runtime/storage/rank_holders.h"
+#include "runtime/index/rank_holders.h"
 #include "runtime/txn/ending.h"
 
 #define HOST_SHARED ((uint64_t) 1 << 63) /* in the host's word for one of these: it is no host's */

@@ -40,10 +40,10 @@
 #include "runtime/sched/park.h"
 #include "runtime/txn/reads_internal.h"
 #include "runtime/txn/shared.h"
-#include "runtime/storage/collector.h"
-#include "runtime/storage/index.h"
-#include "runtime/storage/long_key.h"
-#include "runtime/storage/rank_holders.h"
+#include "runtime/reclaim/collector.h"
+#include "runtime/index/index.h"
+#include "runtime/index/long_key.h"
+#include "runtime/index/rank_holders.h"
 #include "runtime/txn/row_lock.h"
 
 #define LANES_INTERVAL_US 100000   /* between two looks at all lanes */

@@ -20,11 +20,11 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/table.h"
-#include "runtime/storage/value.h"
-#include "runtime/storage/version.h"
-#include "runtime/storage/write_log.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/table.h"
+#include "runtime/order/value.h"
+#include "runtime/table/version.h"
+#include "runtime/table/write_log.h"
 #include "runtime/txn/reads.h"
 
 typedef struct tg_txn tg_txn;

@@ -51,7 +51,7 @@
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/index.h"
+#include "runtime/index/index.h"
 #include "runtime/txn/author.h"
 
 #define ROWS_AHEAD 16

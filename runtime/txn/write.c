@@ -23,7 +23,7 @@
  * the head is then stored, not swapped.  A dead version's end never becomes NEVER again but by the
  * rollback of the one who ended it.
  */
-#include "runtime/storage/hidden.h"
+#include "runtime/index/hidden.h"
 #include "runtime/txn/row_lock.h"
 #include "runtime/txn/txn_internal.h"
 

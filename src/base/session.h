@@ -48,7 +48,7 @@ typedef struct tsurugi_session_owner
 } TG_CACHE_ALIGNED tsurugi_session_owner;
 
 /*
- * Who has looked into a dictionary holds (storage/rank_holders.h) until the end of the transaction: by itself, but for one in whose
+ * Who has looked into a dictionary holds (index/rank_holders.h) until the end of the transaction: by itself, but for one in whose
  * place others look.  Let go: at that end.
  */
 extern void tsurugi_session_hold_ranks(void);

@@ -2,11 +2,11 @@
  * keys.c
  *	  What the catalogs say of a table's indexes, as the storage understands it.
  *
- * The storage makes keys of columns as they are stored (runtime/storage/key.h).
+ * The storage makes keys of columns as they are stored (runtime/order/key.h).
  * So what an index has that is no plain column whose stored form is equal byte
  * by byte gets a hidden value: an expression its value, a predicate whether it
  * holds, a column of such a type its canonical bytes, or, where we know of none, its rank (ranking.h), and one of what
- * extends its cover (cover.h).  Each index keeps its own (storage/hidden.h), so
+ * extends its cover (cover.h).  Each index keeps its own (index/hidden.h), so
  * that it comes and goes by itself.  But the primary key is what rows are found by for life, and is made of columns of
  * the rows alone: its hidden values are such columns, before the attributes.
  */
@@ -410,7 +410,7 @@ describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsu
 
 /* --- all of a table ------------------------------------------------------------------------------- */
 
-/* Long strings among the columns have their place in the key, too (storage/long_key.h). */
+/* Long strings among the columns have their place in the key, too (index/long_key.h). */
 static void
 share_bytes(tsurugi_index *out)
 {

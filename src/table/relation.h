@@ -78,7 +78,7 @@ typedef struct tsurugi_hidden
 
 /*
  * First come the hidden values that the primary key is made of, and then the attributes, dropped ones included: so that ADD COLUMN
- * moves nothing.  Hidden values of other indexes are not in the rows (storage/hidden.h).  What lies behind is left over from an ALTER that was
+ * moves nothing.  Hidden values of other indexes are not in the rows (index/hidden.h).  What lies behind is left over from an ALTER that was
  * rolled back: it is written as NULL and never read.
  */
 typedef struct tsurugi_relation

@@ -5,14 +5,14 @@
  * PostgreSQL compares texts by the collation's provider, and, if that takes them for equal and
  * the collation is deterministic, by their bytes (varstr_cmp).  So keys are what the provider makes of a text, which
  * ends below all that it has in it, and then the text itself, unless the collation is not deterministic; written as where it
- * differs from what the key before it lets expect, which takes a few bytes (runtime/storage/foretold.h):
+ * differs from what the key before it lets expect, which takes a few bytes (runtime/order/foretold.h):
  *
  *	ICU    its sort keys, which compare as ucol_strcoll() and ucol_strcollUTF8() do; PostgreSQL 15 itself lives on
  *	       that (varstr_abbrev_convert, hashtext)
  *		   In the order that most of them are tailored from, ASCII's letters, digits, and signs begin with one or two bytes each on
  *		   the first level.  What these are is asked, and expected when they are met again
  *	libc   not strxfrm(), which PostgreSQL does not trust, but keys made as strcoll() compares, or else
- *	       no order (runtime/storage/collate.c)
+ *	       no order (runtime/order/collate.c)
  *
  * A locale of the C library that has no rules (C.UTF-8) compares bytes.
  *

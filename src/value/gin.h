@@ -2,7 +2,7 @@
  * gin.h
  *	  Indexes USING gin: the keys that operator classes make of values and of conditions.
  *
- * The storage has them as indexes with several entries for a row (runtime/storage/index.h).  An entry's key is
+ * The storage has them as indexes with several entries for a row (runtime/index/index.h).  An entry's key is
  *
  *	column and category (a byte) | the key that the operator class has made, as in other indexes
  */

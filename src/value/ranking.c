@@ -7,9 +7,9 @@
  * compares two values.  So each table has a dictionary of such values, which gives
  * them ranks, and keys are made of those: equality and order are exactly the operator class'.
  *
- * Canonical bytes may be of any length: what of them a key has is storage/long_key.h's.
+ * Canonical bytes may be of any length: what of them a key has is index/long_key.h's.
  *
- * Values that are in no key any more go (storage/rank_sweep.h), but for what a transaction has looked at: from its first look into a
+ * Values that are in no key any more go (reclaim/rank_sweep.h), but for what a transaction has looked at: from its first look into a
  * dictionary on, whether of such values or of long strings, a backend holds what it sees there until the transaction
  * ends (session.h).  So a rank is the same value's for as long as a transaction may know it.
  */

@@ -4,8 +4,8 @@
  *
  * Of values that are not NULL, of the codec's type under its collation; bytea in the current memory context:
  *	- if there is a function to compare them by: the value's rank in the table's dictionary of such values
- *	  (storage/dictionary.h).  Calls the function.
- *	- else its canonical bytes (canonical.h), which may be longer than a key (storage/long_key.h).
+ *	  (index/dictionary.h).  Calls the function.
+ *	- else its canonical bytes (canonical.h), which may be longer than a key (index/long_key.h).
  */
 #ifndef TSURUGI_RANKING_H
 #define TSURUGI_RANKING_H

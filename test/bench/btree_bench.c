@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "runtime/storage/btree.h"
+#include "runtime/btree/btree.h"
 
 #define THREADS_MAX 64
 #define BATCH 1024

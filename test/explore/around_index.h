@@ -1,6 +1,6 @@
 /*
  * around_index.h
- *	  For searches that compile runtime/storage/index.c: what it refers to and none of them calls.
+ *	  For searches that compile runtime/index/index.c: what it refers to and none of them calls.
  *	  Included behind it.
  */
 #ifndef TG_EXPLORE_AROUND_INDEX_H
@@ -10,9 +10,9 @@
 
 #include "runtime/base/latch.h"
 #include "runtime/mem/session.h"
-#include "runtime/storage/btree.h"
-#include "runtime/storage/index.h"
-#include "runtime/storage/key.h"
+#include "runtime/btree/btree.h"
+#include "runtime/index/index.h"
+#include "runtime/order/key.h"
 
 #define UNUSED_HERE(declaration)                                                                                       \
 	declaration                                                                                                        \

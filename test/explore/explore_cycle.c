@@ -2,7 +2,7 @@
  * explore_cycle.c
  *	  Last one out: every schedule of a collection cycle's stages.
  *
- * runtime/storage/cycle.c is compiled as it is.  Some pieces are the work of
+ * runtime/reclaim/cycle.c is compiled as it is.  Some pieces are the work of
  * PRUNE; participants join, take, work on a piece, put it back half done or aside, and leave.
  * Who is last holds PRUNED, and turns what was put aside over to FREE, where the same
  * goes on.  Each joins so many times; what all of them leave undone stays.
@@ -16,7 +16,7 @@
 
 #include "test/explore/evidence.h"
 
-#include "runtime/storage/cycle.c"
+#include "runtime/reclaim/cycle.c"
 
 #define PIECES_MAX 2
 

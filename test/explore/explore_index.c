@@ -2,7 +2,7 @@
  * explore_index.c
  *	  Entries come and go with the versions that need them: every schedule.
  *
- * runtime/storage/index.c and the adding part of runtime/txn/unique.c are compiled
+ * runtime/index/index.c and the adding part of runtime/txn/unique.c are compiled
  * as they are.  For the B+tree stands one leaf for each of two keys, with the real
  * version lock of a node; for the encoding of keys, a byte.  A row has up to four
  * versions of these keys.  Its writer makes a version the head and adds its entry; one
@@ -17,10 +17,10 @@
 
 #include "test/explore/evidence.h"
 
-#include "runtime/storage/index.c"
+#include "runtime/index/index.c"
 #include "runtime/txn/unique.c"
 
-#include "runtime/storage/btree_node.h"
+#include "runtime/btree/btree_node.h"
 #include "test/explore/around_index.h"
 
 #define TRIES_MAX 3 /* of a step that somebody else has made vain */

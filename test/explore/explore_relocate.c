@@ -2,7 +2,7 @@
  * explore_relocate.c
  *	  Versions change their places beside readers, a writer and a build: every schedule.
  *
- * runtime/txn/relocate.c, runtime/txn/read.c and runtime/storage/index.c are compiled
+ * runtime/txn/relocate.c, runtime/txn/read.c and runtime/index/index.c are compiled
  * as they are.  Two rows have a version each, both of which are to be copied; the writer
  * replaces that of row 0 (in the order of write.c and txn.c).  Write log and collector are
  * left out, but that the old versions are taken away at once, for who has no snapshot.
@@ -18,7 +18,7 @@
 
 #include "test/explore/evidence.h"
 
-#include "runtime/storage/index.c"
+#include "runtime/index/index.c"
 #include "runtime/txn/read.c"
 #include "runtime/txn/relocate.c"
 

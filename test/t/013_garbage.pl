@@ -169,7 +169,7 @@ $payer->close;
 # the limit, and collects, since nobody else does; another one has rows here and there, and few.
 sub slurp { return PostgreSQL::Test::Utils::slurp_file($_[0]) }
 my @places = sort keys %{ { map { $_ => 1 } map { slurp($_) =~ /tg_failpoint\("(\w+)"\)/g }
-	glob('runtime/storage/{collector*,cycle,prune,sweep,compact,tax}.c runtime/txn/relocate.c runtime/mem/presence.c runtime/storage/btree_merge.c') } };
+	glob('runtime/storage/{collector*,cycle,prune,sweep,compact,tax}.c runtime/txn/relocate.c runtime/mem/presence.c runtime/btree/btree_merge.c') } };
 cmp_ok(scalar @places, '>=', 15, "places to die at: @places");
 for my $point (@places, qw(horizon_session horizon_scanned settle_take_away))
 {

@@ -5,10 +5,10 @@
  * The expected content of a range comes from the words in btree.h, applied to
  * each key, not from the tree's own notion of a bound.
  */
-#include "runtime/storage/btree.h"
+#include "runtime/btree/btree.h"
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/btree_node.h"
+#include "runtime/btree/btree_node.h"
 #include "test/unit/btree_universe.h"
 #include "test/unit/unit.h"
 

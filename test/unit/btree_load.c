@@ -5,9 +5,9 @@
  * Of every shape of keys and many sizes, in one piece and of joined parts: the invariants hold, each key is found,
  * a cursor hands out all keys as they are, with a sieve those that it wants, and the tree goes on living as any other.
  */
-#include "runtime/storage/btree_load.h"
+#include "runtime/btree/btree_load.h"
 
-#include "runtime/storage/btree_node.h"
+#include "runtime/btree/btree_node.h"
 #include "test/unit/btree_universe.h"
 #include "test/unit/unit.h"
 

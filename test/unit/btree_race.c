@@ -9,10 +9,10 @@
  * Threads meet rarely in a window of nanoseconds.  So the same checks are made
  * with a failpoint in each window, whose hook changes the tree.
  */
-#include "runtime/storage/btree.h"
+#include "runtime/btree/btree.h"
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/btree_node.h"
+#include "runtime/btree/btree_node.h"
 #include "test/unit/btree_universe.h"
 #include "test/unit/unit.h"
 

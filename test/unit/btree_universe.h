@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-#include "runtime/storage/btree.h"
-#include "runtime/storage/btree_node.h"
+#include "runtime/btree/btree.h"
+#include "runtime/btree/btree_node.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 

@@ -7,8 +7,8 @@
 #include "runtime/txn/carry.h"
 
 #include "runtime/exec/scan.h"
-#include "runtime/storage/compact.h"
-#include "runtime/storage/index.h"
+#include "runtime/reclaim/compact.h"
+#include "runtime/index/index.h"
 #include "test/unit/writers.h"
 
 #define KEYS 60

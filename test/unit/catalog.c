@@ -4,12 +4,12 @@
  *	  tells every change; walks see each entry that stays exactly once; look-ups
  *	  next to changes find the old table or the new one.
  */
-#include "runtime/storage/catalog.h"
+#include "runtime/table/catalog.h"
 
 #include <string.h>
 
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/lease.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/lease.h"
 #include "test/unit/unit.h"
 
 #define MIB ((size_t) 1 << 20)

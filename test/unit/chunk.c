@@ -3,7 +3,7 @@
  *	  Chunks: layouts and sizes, slots taken and given, chunks listed, freed and
  *	  made again, values and shared blobs.
  */
-#include "runtime/storage/table_internal.h"
+#include "runtime/table/table_internal.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -6,7 +6,7 @@
  * and signs, which go backward on the second level of most locales, marks, letters that are ignored on some level, several
  * that count as one, bytes that no locale knows.  The locales have to be there (test/setup.sh).
  */
-#include "runtime/storage/collate.h"
+#include "runtime/order/collate.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #define TG_UNIT_COLLECTING_H
 
 #include "runtime/mem/session.h"
-#include "runtime/storage/collector.h"
-#include "runtime/storage/collector_internal.h"
+#include "runtime/reclaim/collector.h"
+#include "runtime/reclaim/collector_internal.h"
 
 /* Epochs go on meanwhile, so that what one round retires the next ones free. */
 static inline void

@@ -8,7 +8,7 @@
  * writes), then the same at random with several transactions at once, then next
  * to threads; sweeps go on all the time.
  */
-#include "runtime/storage/collector.h"
+#include "runtime/reclaim/collector.h"
 
 #include "test/unit/writers.h"
 

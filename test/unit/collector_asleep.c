@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "runtime/mem/presence.h"
-#include "runtime/storage/tax.h"
+#include "runtime/reclaim/tax.h"
 #include "test/unit/writers.h"
 
 #define KEYS 3000 /* chunks of it get sparse */

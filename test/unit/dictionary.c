@@ -3,12 +3,12 @@
  *	  Ranks are in the order of the values, whatever order they come in, and equal where they are; by several
  *	  threads, too.  Values in order, and at random, have short ranks.  Refused memory leaves all as it was.
  */
-#include "runtime/storage/dictionary.h"
+#include "runtime/index/dictionary.h"
 
 #include <string.h>
 
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/lease.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/lease.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 

@@ -5,7 +5,7 @@
  * Pairs that differ in little, of a few bytes that move the place in what is expected and a few that do not, so
  * that rows end in every way; rows as long as one count, a little more and less, and several.
  */
-#include "runtime/storage/foretold.h"
+#include "runtime/order/foretold.h"
 
 #include <string.h>
 

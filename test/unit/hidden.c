@@ -5,10 +5,10 @@
  *
  * That indexes with hidden values are as right as others is index_build.c's, index.c's and index_race.c's to show.
  */
-#include "runtime/storage/hidden.h"
+#include "runtime/index/hidden.h"
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/cycle.h"
+#include "runtime/reclaim/cycle.h"
 #include "test/unit/indexed.h"
 
 #define ROWS 6000

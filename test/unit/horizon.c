@@ -4,7 +4,7 @@
  *	  more snapshots than entries, with jobs that outlive their session's entry, with times that are handed over,
  *	  and while all of them come and go next to a committer and a collector.
  */
-#include "runtime/storage/horizon.h"
+#include "runtime/reclaim/horizon.h"
 
 #include <string.h>
 

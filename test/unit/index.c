@@ -9,7 +9,7 @@
  *
  * Races are in index_race.c.
  */
-#include "runtime/storage/index.h"
+#include "runtime/index/index.h"
 
 #include "test/unit/indexed.h"
 

@@ -5,7 +5,7 @@
 #ifndef TG_UNIT_INTEGER_KEY_H
 #define TG_UNIT_INTEGER_KEY_H
 
-#include "runtime/storage/key.h"
+#include "runtime/order/key.h"
 
 /* Writes it, 16 bytes at most; returns how many. */
 static inline size_t

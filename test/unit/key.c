@@ -7,15 +7,15 @@
  * No encoding may be the beginning of a different one, so that columns can
  * follow each other.
  */
-#include "runtime/storage/key.h"
+#include "runtime/order/key.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "runtime/storage/btree.h"
-#include "runtime/storage/lease.h"
-#include "runtime/storage/long_key.h"
-#include "runtime/storage/table.h"
+#include "runtime/btree/btree.h"
+#include "runtime/table/lease.h"
+#include "runtime/index/long_key.h"
+#include "runtime/table/table.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 

@@ -3,12 +3,12 @@
  *	  What sessions lease: that it comes back, whoever ends the lease, and that no
  *	  two sessions ever have the same row id or slot.
  */
-#include "runtime/storage/lease.h"
+#include "runtime/table/lease.h"
 
 #include <sched.h>
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/table_internal.h"
+#include "runtime/table/table_internal.h"
 #include "test/unit/storage_unit.h"
 
 #define THREADS 4

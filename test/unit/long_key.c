@@ -3,14 +3,14 @@
  *	  Keys of long strings are in the order of the strings, whatever order they get their ranks in, beside short ones, and both ways; a
  *	  string without rank has none, and a place between its neighbours.  Parts of a key share its bytes, so that any values fit.
  */
-#include "runtime/storage/long_key.h"
+#include "runtime/index/long_key.h"
 
 #include <string.h>
 
-#include "runtime/storage/btree.h"
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/index.h"
-#include "runtime/storage/lease.h"
+#include "runtime/btree/btree.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/index/index.h"
+#include "runtime/table/lease.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 

@@ -6,18 +6,18 @@
  * A table's keys are of two parts, a rank of the host's and a long string, and lie in its tree alone, without rows: number n
  * has the key of row n.  Each thread has numbers of its own, which it puts in and takes out, and knows.
  */
-#include "runtime/storage/rank_sweep.h"
+#include "runtime/reclaim/rank_sweep.h"
 
 #include <sched.h>
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/catalog.h"
-#include "runtime/storage/collector.h"
-#include "runtime/storage/collector_internal.h"
-#include "runtime/storage/lease.h"
-#include "runtime/storage/long_key.h"
-#include "runtime/storage/rank_holders.h"
+#include "runtime/table/catalog.h"
+#include "runtime/reclaim/collector.h"
+#include "runtime/reclaim/collector_internal.h"
+#include "runtime/table/lease.h"
+#include "runtime/index/long_key.h"
+#include "runtime/index/rank_holders.h"
 #include "test/unit/unit.h"
 
 #define LONG_ABOVE 40

@@ -7,7 +7,7 @@
 
 #include "test/unit/gate.h"
 
-#include "runtime/storage/compact.h"
+#include "runtime/reclaim/compact.h"
 #include "runtime/txn/reads_internal.h"
 #include "runtime/txn/row_lock.h"
 

@@ -14,7 +14,7 @@
 
 #include "test/unit/gate.h"
 
-#include "runtime/storage/compact.h"
+#include "runtime/reclaim/compact.h"
 
 #define ROWS KEYS
 #define AMOUNT 1000

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "runtime/base/atomic.h"
-#include "runtime/storage/lease.h"
+#include "runtime/table/lease.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 #include "test/unit/waiter.h"

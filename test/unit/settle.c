@@ -12,15 +12,15 @@
  * transaction's versions are stamped.  So a reference is later than any snapshot
  * that meets it, and the oracle needs no transactions.
  */
-#include "runtime/storage/table.h"
+#include "runtime/table/table.h"
 
 #include <sched.h>
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/table_internal.h"
-#include "runtime/storage/write_log.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/table_internal.h"
+#include "runtime/table/write_log.h"
 #include "test/unit/storage_unit.h"
 
 #define SOME_REFERENCE tg_reference_make(3, 0, 1)

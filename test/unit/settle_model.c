@@ -1,6 +1,6 @@
 /*
  * settle_model.c
- *	  The protocol of runtime/storage/settle.c, all its interleavings.
+ *	  The protocol of runtime/table/settle.c, all its interleavings.
  *
  * A chunk of one slot, and five threads, each step of theirs one access to what
  * they share, in any order, one after another (so this shows the protocol,

@@ -5,10 +5,10 @@
  *
  * Races are those of all indexes: index_race.c and index_build.c have such an index among theirs.
  */
-#include "runtime/storage/key_list.h"
+#include "runtime/order/key_list.h"
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/cycle.h"
+#include "runtime/reclaim/cycle.h"
 #include "test/unit/indexed.h"
 
 static client a;

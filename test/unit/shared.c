@@ -13,7 +13,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/runtime.h"
-#include "runtime/storage/rank_holders.h"
+#include "runtime/index/rank_holders.h"
 #include "runtime/txn/txn_internal.h"
 
 #define SESSIONS 4

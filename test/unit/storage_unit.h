@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "runtime/storage/lease.h"
-#include "runtime/storage/table.h"
+#include "runtime/table/lease.h"
+#include "runtime/table/table.h"
 #include "test/unit/unit.h"
 
 #define LIMIT_BYTES ((size_t) 1 << 30)

@@ -6,13 +6,13 @@
  * (superseded, cut out and not yet freed, half stored, settled, leased) and
  * releases it: the live bytes must be what they were.
  */
-#include "runtime/storage/table.h"
+#include "runtime/table/table.h"
 
 #include <time.h>
 
 #include "runtime/base/failpoint.h"
-#include "runtime/storage/long_key.h"
-#include "runtime/storage/table_internal.h"
+#include "runtime/index/long_key.h"
+#include "runtime/table/table_internal.h"
 #include "test/unit/storage_unit.h"
 
 /* --- rows -------------------------------------------------------------------------------- */

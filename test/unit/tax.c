@@ -6,7 +6,7 @@
  *	  garbage grows; that the pool stands back for writers where CPUs are short.  And that this is enough: who writes
  *	  keeps what is left of it within bounds, and goes on while somebody sleeps in the collection.
  */
-#include "runtime/storage/tax.h"
+#include "runtime/reclaim/tax.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/runtime.h"
-#include "runtime/storage/lease.h"
+#include "runtime/table/lease.h"
 
 #define ACCOUNTS 64
 #define BALANCE 1000

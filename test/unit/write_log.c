@@ -5,12 +5,12 @@
  *	  entries; tables are counted per piece and released with it; refused memory
  *	  leaves a log as it was; everything is freed.
  */
-#include "runtime/storage/write_log.h"
+#include "runtime/table/write_log.h"
 
 #include <string.h>
 
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/lease.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/lease.h"
 #include "test/unit/unit.h"
 
 #define MIB ((size_t) 1 << 20)

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "runtime/sched/scheduler.h"
-#include "runtime/storage/collector.h"
-#include "runtime/storage/collector_internal.h"
-#include "runtime/storage/horizon.h"
-#include "runtime/storage/lease.h"
+#include "runtime/reclaim/collector.h"
+#include "runtime/reclaim/collector_internal.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/lease.h"
 #include "runtime/txn/txn.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"

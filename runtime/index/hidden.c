@@ -1,0 +1,169 @@
+/*
+ * hidden.c
+ *	  Hidden values: what an index knows of a version that its columns do not say.
+ *
+ * An index that has any keeps a table of its own, with no rows and no headers: the chunk at an entry of that one's
+ * directory is the companion of the table's chunk at the same entry, slot by slot.
+ *
+ *		table	  [x x . x x x . .]	  [x x x x x x x x]	  [x . .]
+ *		hidden	  [h h . h h h . .]	  [h h h . . h h h]	  (none)
+ *
+ * A slot that is free in a companion says that nothing is known of the version: to the index it is not there.  So a new
+ * index begins with no companions at all, and each gets made by whoever has the first values for it.
+ *
+ * 1. Who writes a version stores its values before its begin is set, into every index in the list that the host has
+ *	  computed them for.  From then on they do not change.
+ * 2. A build gives values to the versions that were there before (exec/index_fill.h).  It and the writers do not meet: it
+ *	  stores for versions without values that are stamped, or the caller's own, and a version
+ *	  that was written since the index is known has its values before it is stamped.  (Who writes and does not know the
+ *	  index yet is waited for before the build begins, as for its entries: index_build.c.)
+ * 3. Nor does it meet those who free: a slot is given no sooner than an epoch after its version was cut out, and
+ *	  that has not been when the build, inside its epoch, finds it stamped.
+ * 4. Who gives a slot back forgets its values first, so the next tenant begins without any.
+ * 5. A companion goes with its chunk, before the directory's entry is to be had; until then nobody can be at
+ *	  another chunk by that entry who is at this one.
+ * 6. Versions that are moved (txn/relocate.c) take their values along, in the part where no index is being filled: one
+ *	  that was filled before is in the list, and one that comes waits.
+ * 7. Strings are a version's own, never shared with another one's: so each goes with its slot, and all of them with the
+ *	  index.
+ *
+ * Left out: sharing strings that an UPDATE has not changed, and values between indexes on the same expression: each is
+ * whole by itself, and gone with all that it had when it is dropped.
+ */
+#include "runtime/index/hidden.h"
+
+#include "runtime/table/table_internal.h"
+
+tg_status
+tg_hidden_create(tg_session *session, tg_index *index)
+{
+	const tg_index_spec *spec = &index->spec;
+
+	return tg_table_create(session, index->table->database, index->table->relation, spec->hidden_kinds,
+						   spec->hidden_count, NULL, &index->hidden);
+}
+
+/* The companion to store into, made if there is none. */
+static tg_status
+companion_of(tg_session *session, const tg_index *index, const tg_chunk *chunk, tg_claim claim, tg_chunk **out)
+{
+	*out = (tg_chunk *) tg_hidden_chunk(index, chunk);
+	if (tg_likely(*out != NULL))
+		return TG_OK;
+	return tg_chunk_make_companion(session, index->hidden, chunk, claim, out);
+}
+
+tg_status
+tg_hidden_store(tg_session *session, const tg_index *index, tg_version version, const tg_value *values,
+				const bool *nulls, tg_claim claim)
+{
+	unsigned slot = tg_version_slot(version);
+	tg_chunk *companion;
+	tg_status status = companion_of(session, index, tg_version_chunk(version), claim, &companion);
+
+	if (status == TG_OK)
+		status =
+			tg_version_store(session, tg_version_make(companion, slot), tg_version_row(version), values, nulls, claim);
+	/* The release hands the values to whoever finds them known. */
+	if (status == TG_OK)
+		(void) tg_fetch_and_acq_rel(&companion->free[slot / 64], ~((uint64_t) 1 << slot % 64));
+	return status;
+}
+
+tg_status
+tg_hidden_store_all(tg_session *session, tg_version version, const tg_hidden_row *row, tg_claim claim)
+{
+	const tg_index *index = tg_index_first(tg_version_chunk(version)->table);
+	tg_status status = TG_OK;
+
+	for (; index != NULL && status == TG_OK; index = tg_index_next(index))
+	{
+		const tg_hidden_values *of = index->hidden != NULL ? tg_hidden_of(row, index) : NULL;
+
+		if (of != NULL)
+			status = tg_hidden_store(session, index, version, of->values, of->nulls, claim);
+	}
+	return status;
+}
+
+static tg_status
+copy_values(tg_session *session, const tg_index *index, tg_version version, const tg_chunk *from, unsigned slot)
+{
+	tg_value values[TG_INDEX_HIDDEN_MAX];
+	bool nulls[TG_INDEX_HIDDEN_MAX];
+
+	for (unsigned i = 0; i < index->spec.hidden_count; i++)
+	{
+		nulls[i] = tg_chunk_is_null(from, i, slot);
+		if (nulls[i])
+			continue;
+		tg_chunk_value(from, i, slot, &values[i]);
+		if (index->spec.hidden_kinds[i] == TG_KIND_STRING && tg_string_is_out(&values[i].string))
+			values[i].string.word |= TG_STRING_HOST;
+	}
+	return tg_hidden_store(session, index, version, values, nulls, TG_DATA);
+}
+
+tg_status
+tg_hidden_copy_all(tg_session *session, tg_version version, tg_version from)
+{
+	const tg_chunk *chunk = tg_version_chunk(from);
+	const tg_index *index = tg_index_first(chunk->table);
+	tg_status status = TG_OK;
+
+	for (; index != NULL && status == TG_OK; index = tg_index_next(index))
+	{
+		const tg_chunk *companion = index->hidden != NULL ? tg_hidden_chunk(index, chunk) : NULL;
+
+		if (tg_hidden_is_known(companion, tg_version_slot(from)))
+			status = copy_values(session, index, version, companion, tg_version_slot(from));
+	}
+	return status;
+}
+
+void
+tg_hidden_forget(tg_session *session, tg_version version)
+{
+	const tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+
+	for (const tg_index *index = tg_index_first(chunk->table); index != NULL; index = tg_index_next(index))
+	{
+		tg_chunk *companion = index->hidden != NULL ? (tg_chunk *) tg_hidden_chunk(index, chunk) : NULL;
+
+		if (!tg_hidden_is_known(companion, slot))
+			continue;
+		tg_version_blobs_free(session, tg_version_make(companion, slot), TG_VERSION_NONE, TG_VERSION_NONE);
+		(void) tg_fetch_or_acq_rel(&companion->free[slot / 64], (uint64_t) 1 << slot % 64);
+	}
+}
+
+unsigned
+tg_hidden_count(const tg_table *table)
+{
+	unsigned count = 0;
+
+	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+		count += index->hidden != NULL;
+	return count;
+}
+
+tg_chunk *
+tg_hidden_take(tg_chunk *chunk, unsigned count_max)
+{
+	tg_chunk *taken = NULL;
+
+	for (const tg_index *index = tg_index_first(chunk->table); index != NULL; index = tg_index_next(index))
+	{
+		tg_chunk *companion = index->hidden != NULL ? (tg_chunk *) tg_hidden_chunk(index, chunk) : NULL;
+
+		if (companion == NULL)
+			continue;
+		tg_assert(count_max > 0);
+		count_max--;
+		tg_chunk_remove_companion(companion);
+		companion->next_partial = taken;
+		taken = companion;
+	}
+	return taken;
+}

@@ -1,0 +1,346 @@
+/*
+ * index.h
+ *	  Secondary indexes: other orders of a table's rows, unique ones among them.
+ *
+ * A table has a list of them beside its primary key.  An index holds entries
+ * (key, row): the encoding of some columns as they are stored (key.h), with the
+ * row's number in four bytes behind it, so that no two entries are equal and
+ * all entries of a key are those that begin with it.  Whatever an index is
+ * about that is no plain column, an expression or a predicate, the host has
+ * computed, and the index keeps for each version (hidden.h).
+ *
+ * An index may have several entries for a version («several»): the elements of an array, the words of a text, the parts of
+ * a cover.  Then the host makes all its keys, and the list of them (key_list.h) is a hidden value, the one part of
+ * the index's key.  A version whose list is NULL or empty has no entry.  To make such an index, the host
+ *	 - describes it: several, not unique, one part of the key: TG_KEY_STRING, of the hidden value that is the list, which is of
+ *	   TG_KIND_STRING; a predicate as any index may have
+ *	 - hands the list along with each row that is written (tg_hidden_row), and to the fill (exec/index_fill.h)
+ *	 - reads ranges of keys (exec/scan.h), where a row comes at each entry whose key the version that is seen has.
+ * Entries come and go by the lists alone: an UPDATE adds keys that the older version has not, and takes away those
+ * that no version of the row has any more.
+ *
+ * An entry says that some version of the row has that key, not which.  Readers
+ * look for the version that they see and pass the entry over if that one has
+ * another key (a stale entry).  What keeps entries and versions together is
+ * argued in index.c; what makes a unique index unique, in txn/unique.c.
+ *
+ * The host's lock on the table decides who may create and drop.
+ */
+#ifndef TG_INDEX_H
+#define TG_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/base/latch.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/btree/btree.h"
+#include "runtime/order/key.h"
+#include "runtime/order/key_list.h"
+#include "runtime/table/table.h"
+
+#define TG_INDEX_ROW_BYTES 4 /* of an entry, behind its key: the row's number, big-endian */
+
+/* Longest key of a secondary index. */
+#define TG_INDEX_KEY_BYTES_MAX (TG_KEY_BYTES_MAX - TG_INDEX_ROW_BYTES)
+
+/*
+ * In the place of a column's number, of a part of the key or of the predicate: the rest is that of one of the
+ * index's hidden values.
+ */
+#define TG_KEY_HIDDEN 0x8000
+#define TG_INDEX_HIDDEN_MAX (TG_KEY_COLUMN_MAX + 1)
+
+typedef struct tg_index_spec
+{
+	uint32_t host;			 /* the host's number for it (pg_class oid): for find and for messages */
+	bool unique;			 /* no two live rows have the same key */
+	bool nulls_not_distinct; /* unique: a NULL is equal to a NULL; else a key with one is never taken */
+	bool several;			 /* a version has any number of entries: the head comment has what goes with it */
+	bool partial;			 /* a version has an entry only if this column, of kind 1, is neither NULL nor 0 */
+	uint16_t predicate;
+	uint8_t hidden_count;
+	uint8_t hidden_kinds[TG_INDEX_HIDDEN_MAX]; /* tg_kind of each */
+	tg_key_spec key;						   /* parts of columns that may be NULL are TG_KEY_NULLABLE */
+} tg_index_spec;
+
+/* The hidden values of a row about to be written, or looked for: those of each index (by its host's number). */
+typedef struct tg_hidden_values
+{
+	uint32_t host;
+	const tg_value *values;
+	const bool *nulls;
+} tg_hidden_values;
+
+typedef struct tg_hidden_row
+{
+	unsigned count;
+	const tg_hidden_values *of;
+} tg_hidden_row;
+
+/* Holds what a unique key's writers pass one by one; several, so that they seldom meet. */
+#define TG_INDEX_STRIPES 16
+
+typedef struct tg_index_stripe
+{
+	tg_latch latch TG_CACHE_ALIGNED; /* TG_RANK_INDEX */
+} tg_index_stripe;
+
+/* All constant but for what says otherwise. */
+struct tg_index
+{
+	struct tg_index *next;		   /* atomic: of the same table; stays when it is dropped */
+	struct tg_index *next_dropped; /* under the table's latch */
+	tg_table *table;			   /* not a reference */
+	tg_btree *tree;
+	tg_table *hidden;		  /* companions of the table's chunks (hidden.c), or NULL */
+	tg_index_stripe *stripes; /* of a unique index: TG_INDEX_STRIPES; else NULL */
+	uint32_t references;	  /* atomic */
+	uint64_t epoch;			  /* in which it was dropped; under the table's latch */
+	bool retired;			  /* atomic: going to be dropped; its keys are free for all, its entries are maintained */
+	uint32_t unlinked;		  /* atomic: dropped, so that writes do not maintain it any more */
+	uint32_t filling;		  /* atomic: made for a table with rows, and a build is to come or at it (index_build.c) */
+	tg_index_spec spec;
+};
+
+/* --- life --------------------------------------------------------------------------- */
+
+/*
+ * An empty index in the table's list, behind the others.  Every write that
+ * begins from now on maintains it, and so does the collector.  If the table may
+ * have rows, fill it (exec/index_build.h) before anybody reads by it.
+ * TG_NO_MEMORY.  Outside an epoch.
+ */
+extern tg_status tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
+								 tg_index **index_out) TG_MUST_USE;
+
+/*
+ * Takes it out of the list.  Its memory goes when nobody can be in it any more:
+ * at once, as a rule, or else with a later call, the collector's sweep or the
+ * table.  Nobody begins to read by it meanwhile.  Outside an epoch; cannot fail.
+ */
+extern void tg_index_drop(tg_session *session, tg_index *index);
+
+/* Frees what tg_index_drop had to leave, as far as it may go by now.  Any session. */
+extern void tg_indexes_reap(tg_session *session, tg_table *table);
+
+/* The table goes, and nobody is in it. */
+extern void tg_indexes_destroy(tg_session *session, tg_table *table);
+
+/* For those who keep it beyond the host's lock on the table; they keep the table, too. */
+extern void tg_index_retain(tg_index *index);
+extern void tg_index_release(tg_session *session, tg_index *index);
+
+/*
+ * The table's index with this number (of two, the one that is not retired), or NULL; the first index, or the next
+ * one.  Under the host's lock, or in an epoch.
+ */
+extern tg_index *tg_index_find(const tg_table *table, uint32_t host);
+
+static inline tg_index *
+tg_index_first(const tg_table *table)
+{
+	return tg_load_acquire(&table->indexes);
+}
+
+static inline tg_index *
+tg_index_next(const tg_index *index)
+{
+	return tg_load_acquire(&index->next);
+}
+
+/* Whether one of them is being filled.  Under the host's lock, or in an epoch. */
+static inline bool
+tg_indexes_are_filling(const tg_table *table)
+{
+	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+		if (tg_load_acquire(&index->filling))
+			return true;
+	return false;
+}
+
+/*
+ * No build will come or go on: rows that were there may be without entries for good, and nobody ever reads by it.
+ * Until it is dropped it is maintained, but an UPDATE that keeps its key adds no entry, and versions are moved beside
+ * it (txn/relocate.c, 7).
+ */
+static inline void
+tg_index_give_up(tg_index *index)
+{
+	tg_store_release(&index->filling, false);
+}
+
+/*
+ * An index that is going to be dropped keeps nobody from anything from then on, if it is unique, though whoever writes maintains
+ * it. If the drop is taken back it is unique again, together with what was written meanwhile, where nobody else writes to
+ * the table (the host's lock); where others do, it is not taken back.
+ */
+static inline void
+tg_index_retire(tg_index *index, bool retired)
+{
+	tg_store_release(&index->retired, retired);
+}
+
+static inline bool
+tg_index_is_retired(const tg_index *index)
+{
+	return tg_load_acquire(&index->retired);
+}
+
+/* The tree of an index of a table; NULL stands for its primary key. */
+static inline tg_btree *
+tg_index_tree(const tg_table *table, const tg_index *index)
+{
+	return index != NULL ? index->tree : tg_load_acquire(&table->index);
+}
+
+/* Entries, nodes, bytes, height: tg_btree_report_get(index->tree, &report).  Bytes of hidden values: */
+static inline uint64_t
+tg_index_hidden_bytes(const tg_index *index)
+{
+	const tg_table *hidden = index->hidden;
+
+	if (hidden == NULL)
+		return 0;
+	return (uint64_t) (tg_load_relaxed(&hidden->table_bytes) + tg_load_relaxed(&hidden->chunk_bytes) +
+					   tg_load_relaxed(&hidden->blob_bytes) + tg_load_relaxed(&hidden->dictionary_bytes));
+}
+
+/* --- keys --------------------------------------------------------------------------- */
+
+/* A version's key, or that of values about to be stored, by layout column. */
+typedef struct tg_index_key
+{
+	bool present;	/* the version has an entry: the predicate holds */
+	bool distinct;	/* it has a NULL that makes it differ from every key, itself included */
+	uint32_t bytes; /* of the key, without the row */
+	unsigned char entry[TG_KEY_BYTES_MAX];
+} tg_index_key;
+
+/* An index's among those of a row; NULL: the host has none for it. */
+static inline const tg_hidden_values *
+tg_hidden_of(const tg_hidden_row *row, const tg_index *index)
+{
+	for (unsigned i = 0; row != NULL && i < row->count; i++)
+		if (row->of[i].host == index->spec.host)
+			return &row->of[i];
+	return NULL;
+}
+
+/*
+ * Of values of the table's newest layout, and hidden ones (NULL: there are none).  A key whose hidden values the host has
+ * not computed is not present.  TG_TOO_LARGE past TG_INDEX_KEY_BYTES_MAX.  TG_NOT_FOUND: some long string has no rank yet
+ * (long_key.h), so there is no entry of this key.
+ */
+extern tg_status tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool *nulls,
+										const tg_hidden_row *hidden, tg_index_key *key_out) TG_MUST_USE;
+
+/*
+ * Of a stored version: one's own, one that somebody sees, or one that is in its row's chain.  Inside an epoch.  Not of an
+ * index with several.
+ */
+extern tg_status tg_index_key_of_version(const tg_index *index, tg_version version, tg_index_key *key_out) TG_MUST_USE;
+
+/* All keys of such a version, one after the other; of an index that has not several: the one, or none. */
+typedef struct tg_index_keys
+{
+	tg_index_key key; /* the one in hand */
+	uint32_t count;
+	uint32_t next;
+	bool several;
+	tg_key_list list; /* if several; it stays as long as the epoch */
+} tg_index_keys;
+
+extern tg_status tg_index_keys_open(const tg_index *index, tg_version version, tg_index_keys *keys_out) TG_MUST_USE;
+
+/* The same for who is going to add entries of them: long strings have their ranks from now on.  TG_NO_MEMORY, not TG_NOT_FOUND. */
+extern tg_status tg_index_keys_open_anew(tg_session *session, const tg_index *index, tg_version version,
+										 tg_index_keys *keys_out) TG_MUST_USE;
+
+/* Takes the next one in hand.  False: there is none. */
+static inline bool
+tg_index_keys_next(tg_index_keys *keys)
+{
+	tg_key_ref at;
+
+	if (keys->next == keys->count)
+		return false;
+	if (tg_unlikely(keys->several))
+	{
+		at = tg_key_list_get(&keys->list, keys->next);
+		tg_assert(at.bytes <= TG_INDEX_KEY_BYTES_MAX);
+		memcpy(keys->key.entry, at.key, at.bytes);
+		keys->key.bytes = at.bytes;
+	}
+	keys->next++;
+	return true;
+}
+
+/* Of an index with several: the list of a version, empty where it has none.  As above. */
+extern void tg_index_list_of_version(const tg_index *index, tg_version version, tg_key_list *list_out);
+
+/* Whether a version has this key. */
+extern bool tg_index_has_key(const tg_index *index, tg_version version, const unsigned char *key, size_t key_bytes);
+
+/* Puts the row's number behind the key; the length of the entry. */
+extern size_t tg_index_entry_make(tg_index_key *key, uint32_t row);
+
+/* Of what tg_btree_cursor_next_keys has handed out: an entry's key without the row, and where the next one is. */
+static inline const unsigned char *
+tg_index_entry_next(const unsigned char *at, const unsigned char **key_out, size_t *key_bytes_out)
+{
+	uint16_t bytes;
+
+	memcpy(&bytes, at, sizeof(bytes));
+	*key_out = at + sizeof(bytes);
+	*key_bytes_out = bytes - TG_INDEX_ROW_BYTES;
+	return at + sizeof(bytes) + bytes;
+}
+
+/* All that an entry takes where cursors put it. */
+static inline size_t
+tg_index_entry_bytes(const unsigned char *at)
+{
+	uint16_t bytes;
+
+	memcpy(&bytes, at, sizeof(bytes));
+	return sizeof(bytes) + bytes;
+}
+
+/*
+ * Whether two versions of a row certainly have the same entry, by their columns
+ * alone.  False says nothing.  Inside an epoch.
+ */
+extern bool tg_index_is_same(const tg_index *index, tg_version a, tg_version b);
+
+/* --- entries ------------------------------------------------------------------------ */
+
+/*
+ * Makes sure that a version's entry is there.  The version is its row's head
+ * already, and a full fence has been passed since (index.c, 2).  Inside an
+ * epoch.  TG_NO_MEMORY.
+ */
+extern tg_status tg_index_entry_add(tg_session *session, tg_index *index, tg_index_key *key, uint32_t row,
+									tg_claim claim) TG_MUST_USE;
+
+/*
+ * A version has been cut out of its row's chain (or its row was closed): those
+ * of its entries that no version left in the chain has are removed, from every
+ * index of its table.  Its values are still as they were stored; neighbour, or
+ * NONE, is one that is in the chain now and may well have the same keys.
+ * Inside the epoch in which it was cut.  Any session.
+ */
+extern void tg_indexes_forget(tg_session *session, tg_version gone, tg_version neighbour);
+
+/*
+ * An entry was added for a version that others may have cut out meanwhile: it goes
+ * again if no version in the row's chain has its key.  In the epoch in which the
+ * version was there; for builds.
+ */
+extern void tg_index_entry_recheck(tg_session *session, tg_index *index, tg_index_key *key, uint32_t row);
+
+#endif /* TG_INDEX_H */

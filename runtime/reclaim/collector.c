@@ -1,0 +1,650 @@
+/*
+ * collector.c
+ *	  From the logs of transactions that have ended to free memory, in cycles.
+ *
+ * What a cycle does in its stages (cycle.h), cut into quanta; whoever has time joins:
+ *
+ *	GATHER	who reads at which times (readings); then the logs that have been given, into
+ *			the order of C, and those up to the readings' bound are the cycle's work,
+ *			with the entries whose keepers have gone, and rolled-back logs
+ *	PRUNE	unlinks what is garbage (prune.c)
+ *	PRUNED	notes the epoch;  EPOCH waits until it is over
+ *	FREE	blobs and slots of replaced versions, and what was rolled back;
+ *	CLOSE	then dead versions and row ids: prune.c, 9
+ *	TIDY	files the entries that have to stay
+ *
+ * A log's piece goes
+ *
+ *	  give --> inbox --GATHER--> waiting --C <= bound--> work --PRUNE, FREE, CLOSE--> freed
+ *						  |								  ^			   |
+ *						  +--------- rolled back ---------+			   | kept entries
+ *														  |			   v
+ *			   keeper gone, or perhaps helped, or stray --+-- keepers, open, strays
+ *
+ * 1. When the bound gathered is B, every log with C <= B has been given (horizon.c, 9),
+ *	  and every version with an end at or below B is stamped.  The inbox is emptied after that.
+ * 2. An entry that is kept for somebody who reads (G3) is filed under the lowest
+ *	  point within its version's time, its keeper.  Points are published afresh only above
+ *	  the bound, so as long as its keeper is published the version stays, and when it is not
+ *	  the entry is at hand again: prune.c, 8.  Where that is not possible (no
+ *	  memory to file it, too many keepers) the whole piece is a stray, and comes up each cycle.
+ * 3. A dead version that waits for another transaction (open) is tried again if something
+ *	  has come since that may have helped: a log with other things than inserts.  And
+ *	  only if an eighth as many others were worked on as are open, or a second has passed: so it
+ *	  costs a constant share.
+ * 4. Nothing in PRUNE, FREE and CLOSE allocates, so a short memory does not stop them.
+ * 5. A row is pruned by one participant at a time: by whoever gets its part of the row
+ *	  guards.  Who does not puts the piece back and leaves.
+ * 6. Participants are in an epoch within a quantum, never between two; but EPOCH begins when
+ *	  all have left PRUNE.
+ *
+ * The work of PRUNE, FREE and CLOSE: collector_pieces.c.  Filing: collector_file.c.  Sweeps (sweep.c, and of values in
+ * dictionaries: rank_sweep.c) go on beside, by whoever finds nothing to join.
+ *
+ * When nothing is given, nothing waits, and the clock stands still, the
+ * watcher's check reads a few words and the tasks stay parked.
+ *
+ * Left out: skipping the garbage of dropped tables.  And pruning by whoever walks a chain, which is never free: a look-up
+ * and a scan begin at the newest version, so most see none that is garbage; who does walk would have to take the
+ * row's guard and write to lines that readers share; and it would go by other readings than the cycle, whose
+ * entries would then not own exactly what is unlinked (prune.c, 8).  A chain is as long as one cycle lets it get.
+ *
+ * Departures from runtime.md:
+ *
+ * - A log is given when its transaction ends, so no session has to be asked for it, and none keeps one:
+ *	 the cycle needs no round that confirms it.  What sessions keep, their caches and leases, they give
+ *	 back when asked, or others do for who is away (mem/presence.h): before memory is refused all of
+ *	 them, else those that have been away for a second or more.
+ * - The collector's threads are the pool's, and its quanta are tasks, each submitted again to the queue that a worker
+ *	 looks at last: so it is what workers do when they have nothing else, but a pool that
+ *	 always has goes on collecting, one round in 61.
+ * - No ticket takes a quantum from a participant that was put to sleep in it.  Another one could only redo it
+ *	 if the half-done quantum had no effect yet, so all of pruning and freeing would have to be done twice, by
+ *	 compare-and-swap.  All participants run at normal priority, so they come back; meanwhile they
+ *	 hold up the end of a stage, which nobody waits for: work goes on into the next cycle's inbox.  A thread of the
+ *	 pool that finds itself put to sleep stands back for the sessions (tax.c, 6).
+ */
+#include "runtime/reclaim/collector.h"
+
+#include <sched.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/reclaim/collector_internal.h"
+#include "runtime/mem/presence.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/lease.h"
+#include "runtime/reclaim/preserve.h"
+#include "runtime/reclaim/tax.h"
+
+#define GIVEN_MAX 4096			/* pieces of logs: more than that, and sessions open cycles themselves */
+#define CHECK_INTERVAL_US 10000 /* of the watcher's check */
+#define WAIT_MS_MIN 10			/* look again at who reads, if something waits for that: at first, */
+#define WAIT_MS_MAX 1000		/* and at last */
+#define NEVER_MS UINT64_MAX
+#define ROOM_BUDGET 4096
+#define LOOK_MS 1000 /* between looks at who is away */
+
+tg_collector *tg_collector_shared;
+unsigned tg_open_ms_max = 1000;
+
+/* A session's duty: what it has taken in advance. */
+static void
+give_back(tg_session *session)
+{
+	tg_leases_end(session);
+	tg_alloc_flush(session);
+}
+
+tg_status
+tg_collector_create(void)
+{
+	tg_session *session;
+	tg_status status;
+
+	status = tg_session_open(&session);
+	if (status != TG_OK)
+		return status;
+	tg_collector_shared = tg_alloc_zeroed(session, sizeof(tg_collector), TG_USE_RUNTIME, TG_ESSENTIAL);
+	tg_session_close(session);
+	if (tg_collector_shared == NULL)
+		return TG_NO_MEMORY;
+	tg_collector_shared->wait_ms = WAIT_MS_MIN;
+	tg_collector_shared->wake_ms = NEVER_MS;
+	tg_arena_root_set(TG_ROOT_COLLECTOR, tg_collector_shared);
+	tg_duty_set(give_back);
+	return tg_tax_create();
+}
+
+/* --- giving --------------------------------------------------------------- */
+
+static void
+push(tg_write_log **stack, tg_write_log *first, tg_write_log *last)
+{
+	tg_write_log *top = tg_load_relaxed(stack);
+
+	do
+		tg_store_relaxed(&last->next, top);
+	while (!tg_cas_acq_rel(stack, &top, first)); /* the release pairs with the exchange of whoever takes all */
+}
+
+void
+tg_collector_give(tg_write_log *log)
+{
+	tg_write_log *oldest = log;
+	uint64_t count = 1;
+
+	if (log == NULL)
+		return;
+	for (; oldest->below != NULL; oldest = oldest->below, count++)
+	{
+		oldest->next = oldest->below;
+		oldest->below->ended = log->ended;
+	}
+	tg_fetch_add_relaxed(&tg_collector_shared->given, count);
+	push(&tg_collector_shared->inbox, log, oldest);
+}
+
+/* --- gathering ------------------------------------------------------------ */
+
+static void
+take_inbox(void)
+{
+	tg_write_log *newest = tg_exchange_acq_rel(&tg_collector_shared->inbox, NULL);
+
+	while (newest != NULL)
+	{
+		tg_write_log *next = tg_load_relaxed(&newest->next);
+
+		newest->next = tg_collector_shared->incoming;
+		tg_collector_shared->incoming = newest;
+		newest = next;
+	}
+}
+
+/* Entries of a piece. */
+static uint32_t
+count_entries(const tg_write_log *piece, unsigned *budget)
+{
+	uint32_t count = 0;
+
+	for (const tg_log_block *block = &piece->first; block != NULL; block = block->next)
+	{
+		count += block->count;
+		tg_spend(budget, 1);
+	}
+	return count;
+}
+
+/* Logs come nearly in order of C, and of one transaction the older piece first. */
+static void
+sort_in(tg_session *session, tg_write_log *piece, unsigned *budget)
+{
+	tg_write_log *after = tg_collector_shared->waiting_last;
+
+	piece->below = NULL;
+	if (!piece->lasting)
+		tg_store_relaxed(&tg_collector_shared->helped, true);
+	if (piece->ended == 0)
+	{
+		tg_put_to_work(piece);
+		return;
+	}
+	if (piece->lasting)
+	{
+		tg_piece_destroy(session, piece);
+		return;
+	}
+	if (piece->ended > tg_collector_shared->readings.bound)
+	{
+		piece->kept = count_entries(piece, budget);
+		tg_fetch_add_relaxed(&tg_collector_shared->held_back, piece->kept);
+	}
+	while (after != NULL && after->ended > piece->ended)
+		after = after->previous;
+	piece->previous = after;
+	piece->next = after != NULL ? after->next : tg_collector_shared->waiting;
+	*(after != NULL ? &after->next : &tg_collector_shared->waiting) = piece;
+	*(piece->next != NULL ? &piece->next->previous : &tg_collector_shared->waiting_last) = piece;
+}
+
+/* Takes all up to a piece (or none) out of those that wait; what is the first then. */
+static tg_write_log *
+waiting_after(tg_write_log *due)
+{
+	tg_write_log *first = due != NULL ? due->next : tg_collector_shared->waiting;
+
+	if (first != NULL)
+		first->previous = NULL;
+	else
+		tg_collector_shared->waiting_last = NULL;
+	return first;
+}
+
+/* True when done. */
+static bool
+gather(tg_session *session, unsigned *budget)
+{
+	if (!tg_collector_shared->gathering)
+	{
+		tg_collector_shared->gathering = true;
+		tg_store_relaxed(&tg_collector_shared->progress, false);
+		tg_store_relaxed(&tg_collector_shared->cycle_worked, 0);
+		tg_store_release(&tg_collector_shared->given_before, tg_load_relaxed(&tg_collector_shared->given));
+		tg_store_relaxed(&tg_collector_shared->freed, false);
+		tg_readings_gather(&tg_collector_shared->readings); /* first: 1 */
+		tg_store_relaxed(&tg_collector_shared->horizon, tg_collector_shared->readings.horizon);
+		tg_store_relaxed(&tg_collector_shared->bound, tg_collector_shared->readings.bound);
+		tg_failpoint("collector_gathered");
+		take_inbox();
+		tg_filed_call();
+	}
+	while (*budget > 0 && tg_collector_shared->incoming != NULL)
+	{
+		tg_write_log *piece = tg_collector_shared->incoming;
+
+		tg_collector_shared->incoming = piece->next;
+		tg_store_relaxed(&tg_collector_shared->progress, true);
+		sort_in(session, piece, budget);
+		tg_spend(budget, 1);
+	}
+	/* From the oldest on: behind those that are due any number may wait for somebody who reads. */
+	while (*budget > 0 && !tg_collector_shared->has_due)
+	{
+		tg_write_log *due = tg_collector_shared->due;
+		tg_write_log *next = due != NULL ? due->next : tg_collector_shared->waiting;
+
+		if (next != NULL && next->ended <= tg_collector_shared->readings.bound)
+		{
+			tg_fetch_add_relaxed(&tg_collector_shared->held_back, -(uint64_t) next->kept);
+			tg_collector_shared->due = next;
+			tg_spend(budget, 1);
+		}
+		else
+		{
+			tg_collector_shared->waiting = waiting_after(due);
+			tg_collector_shared->has_due = true;
+		}
+	}
+	/* The newest first, so that the oldest is on top: what is below goes before what is above. */
+	while (*budget > 0 && tg_collector_shared->due != NULL)
+	{
+		tg_write_log *piece = tg_collector_shared->due;
+
+		tg_collector_shared->due = piece->previous;
+		tg_put_to_work(piece);
+		tg_spend(budget, 1);
+	}
+	if (*budget == 0)
+		return false;
+	tg_collector_shared->gathering = false;
+	tg_collector_shared->has_due = false;
+	return true;
+}
+
+/* --- the alarm ------------------------------------------------------------- */
+
+/* Sets when to look again though nothing has been given. */
+static void
+set_alarm(void)
+{
+	uint64_t now = tg_now_ms();
+	uint64_t wake = NEVER_MS;
+
+	if (tg_load_relaxed(&tg_collector_shared->progress))
+		tg_collector_shared->wait_ms = WAIT_MS_MIN;
+	if (tg_collector_shared->open != NULL && tg_load_relaxed(&tg_collector_shared->helped))
+		wake = now + tg_open_ms_max;
+	if (!tg_preserve_is_empty() && now + WAIT_MS_MAX < wake)
+		wake = now + WAIT_MS_MAX; /* entries of LONGs that have ended leave when a horizon is computed */
+	if (tg_collector_shared->waiting != NULL || tg_collector_shared->strays != NULL ||
+		tg_collector_shared->keeper_count > 0)
+	{
+		wake = now + tg_collector_shared->wait_ms < wake ? now + tg_collector_shared->wait_ms : wake;
+		tg_collector_shared->wait_ms =
+			tg_collector_shared->wait_ms * 2 < WAIT_MS_MAX ? tg_collector_shared->wait_ms * 2 : WAIT_MS_MAX;
+	}
+	tg_store_relaxed(&tg_collector_shared->wake_ms, wake);
+}
+
+/* --- a cycle -------------------------------------------------------------- */
+
+/* To the stage's next one for many, or to the end if there is nothing for it. */
+static tg_stage
+go_on(tg_stage next)
+{
+	if (tg_load_relaxed(&tg_collector_shared->cycle.work) == NULL)
+		next = TG_STAGE_TIDY;
+	tg_cycle_move(&tg_collector_shared->cycle, next);
+	return next;
+}
+
+/* What the last one out of a stage does. */
+static void
+prepare(tg_stage stage)
+{
+	switch (stage)
+	{
+		case TG_STAGE_PRUNED:
+			tg_failpoint("collector_pruned");
+			tg_cycle_turn_over(&tg_collector_shared->cycle);
+			tg_store_relaxed(&tg_collector_shared->epoch, tg_epoch_now());
+			tg_store_relaxed(&tg_collector_shared->epoch_ms, tg_now_ms());
+			(void) go_on(TG_STAGE_EPOCH);
+			break;
+		case TG_STAGE_FREED:
+			tg_failpoint("collector_freed");
+			tg_cycle_turn_over(&tg_collector_shared->cycle);
+			(void) go_on(TG_STAGE_CLOSE);
+			break;
+		case TG_STAGE_TIDY:
+			tg_cycle_move(&tg_collector_shared->cycle, TG_STAGE_TIDY); /* for whoever comes next */
+			break;
+		default:
+			tg_assert(stage == TG_STAGE_NONE);
+			break;
+	}
+}
+
+/* Does some of the work of the stage that was joined, and leaves it.  False: what is left of it somebody else holds. */
+static bool
+participate(tg_session *session, tg_stage stage, unsigned *budget)
+{
+	bool is_free = true;
+
+	switch (stage)
+	{
+		case TG_STAGE_GATHER:
+			if (gather(session, budget))
+			{
+				(void) go_on(TG_STAGE_PRUNE);
+				return true;
+			}
+			break;
+		case TG_STAGE_PRUNE:
+			is_free = tg_pieces_prune(session, budget);
+			break;
+		case TG_STAGE_FREE:
+		case TG_STAGE_CLOSE:
+			tg_pieces_free(session, stage == TG_STAGE_FREE, budget);
+			break;
+		default:
+			tg_assert(stage == TG_STAGE_TIDY);
+			if (tg_filed_tidy(session, budget))
+			{
+				if (tg_load_relaxed(&tg_collector_shared->freed))
+					tg_store_relaxed(&tg_collector_shared->sweep.dirty, true);
+				set_alarm();
+				tg_tax_cycle_ended(tg_load_relaxed(&tg_collector_shared->cycle_worked));
+				tg_cycle_move(&tg_collector_shared->cycle, TG_STAGE_IDLE);
+				return true;
+			}
+			break;
+	}
+	prepare(tg_cycle_leave(&tg_collector_shared->cycle));
+	return is_free;
+}
+
+static bool
+is_confirmed(uint64_t epoch)
+{
+	if (tg_load_acquire(tg_epoch_global) == epoch)
+		tg_epoch_advance();
+	return tg_epoch_confirmed() > epoch;
+}
+
+/* Something has been given, or is filed and may have become free. */
+static bool
+has_cause(void)
+{
+	return tg_load_relaxed(&tg_collector_shared->inbox) != NULL ||
+		   tg_now_ms() >= tg_load_relaxed(&tg_collector_shared->wake_ms);
+}
+
+/*
+ * Works on the cycle while there is something for one more to do.  If it may, it
+ * opens one, and further ones while they lead to something.  False: somebody else holds what would be next.
+ */
+static bool
+run(tg_session *session, bool may_open, unsigned *budget)
+{
+	bool has_opened = false;
+
+	while (*budget > 0)
+	{
+		tg_stage stage = tg_cycle_join(&tg_collector_shared->cycle);
+
+		if (stage != TG_STAGE_NONE)
+		{
+			unsigned before = *budget;
+
+			if (!participate(session, stage, budget))
+				return false;
+			if (*budget == before && tg_cycle_stage(&tg_collector_shared->cycle) == stage)
+				return true; /* others have it all */
+			continue;
+		}
+		stage = tg_cycle_stage(&tg_collector_shared->cycle);
+		if (stage == TG_STAGE_IDLE && may_open &&
+			(!has_opened || tg_load_relaxed(&tg_collector_shared->inbox) != NULL ||
+			 tg_load_relaxed(&tg_collector_shared->progress)))
+		{
+			has_opened = true;
+			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_IDLE);
+		}
+		else if (stage == TG_STAGE_EPOCH && is_confirmed(tg_load_relaxed(&tg_collector_shared->epoch)))
+			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_EPOCH);
+		else
+			break;
+	}
+	return true;
+}
+
+/* True if one is not at its end.  *has_given_out: it has moved versions, and a cycle has something to do now. */
+static bool
+sweep(tg_session *session, unsigned budget, bool *has_given_out)
+{
+	bool more = false;
+	uint64_t moved;
+
+	*has_given_out = false;
+	if (tg_load_relaxed(&tg_collector_shared->sweeping) != 0 ||
+		tg_exchange_acq_rel(&tg_collector_shared->sweeping, 1) != 0)
+		return false;
+	moved = tg_collector_shared->sweep.versions_moved;
+	if (tg_sweep_is_due(&tg_collector_shared->sweep))
+		more = tg_sweep_run(session, &tg_collector_shared->sweep, budget);
+	*has_given_out = tg_collector_shared->sweep.versions_moved != moved;
+	tg_store_relaxed(&tg_collector_shared->sweep.unfinished, tg_sweep_is_unfinished(&tg_collector_shared->sweep));
+	if (tg_rank_sweep_is_due(&tg_collector_shared->rank_sweep))
+		more |= tg_rank_sweep_run(session, &tg_collector_shared->rank_sweep, budget);
+	tg_store_release(&tg_collector_shared->sweeping, 0);
+	return more;
+}
+
+/* Who has been away for long keeps nothing; a chunk that he has leased has been left alone by sweeps. */
+static void
+visit(tg_session *session)
+{
+	tg_session_answer(session);
+	if (tg_load_relaxed(&tg_collector_shared->visits_due) &&
+		tg_exchange_acq_rel(&tg_collector_shared->visits_due, 0) != 0 && tg_presence_visit(session, false) > 0)
+		tg_store_relaxed(&tg_collector_shared->sweep.dirty, true);
+}
+
+unsigned
+tg_collector_quantum(tg_session *session, unsigned budget, bool may_open, bool *more_out)
+{
+	unsigned left = budget;
+	bool is_free;
+
+	tg_assert(!tg_epoch_inside(session));
+	is_free = run(session, may_open, &left);
+	*more_out = left == 0 || !is_free;
+	if (!*more_out)
+	{
+		tg_retire_poll(session);
+		tg_preserve_tidy(session);
+		visit(session);
+		if (sweep(session, left, more_out))
+		{
+			*more_out = true;
+			left = 0;
+		}
+	}
+	return budget - left;
+}
+
+bool
+tg_collector_run(tg_session *session, unsigned budget)
+{
+	bool more;
+
+	(void) tg_collector_quantum(session, budget, true, &more);
+	return more;
+}
+
+bool
+tg_collector_is_open(void)
+{
+	return tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE;
+}
+
+uint64_t
+tg_collector_given(void)
+{
+	uint64_t before = tg_load_acquire(&tg_collector_shared->given_before); /* first: it is not more than given */
+
+	return tg_load_relaxed(&tg_collector_shared->given) - before;
+}
+
+bool
+tg_collector_has_work(void)
+{
+	tg_stage stage = tg_cycle_stage(&tg_collector_shared->cycle);
+
+	if (tg_unlikely(tg_collector_given() > GIVEN_MAX))
+	{
+		if (stage == TG_STAGE_IDLE)
+			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_IDLE);
+		else if (stage == TG_STAGE_EPOCH)
+		{
+			if (is_confirmed(tg_load_relaxed(&tg_collector_shared->epoch)))
+				(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_EPOCH);
+			return true;
+		}
+	}
+	return stage != TG_STAGE_IDLE && stage != TG_STAGE_EPOCH;
+}
+
+bool
+tg_collector_make_room(tg_session *session)
+{
+	uint64_t removed = tg_load_relaxed(&tg_collector_shared->counts.versions_removed);
+	uint64_t freed = tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed);
+	uint64_t ranks_freed = tg_load_relaxed(&tg_collector_shared->rank_sweep.freed);
+	unsigned done;
+	bool visited;
+	bool more;
+
+	tg_store_relaxed(&tg_collector_shared->sweep.at_ms, 0);
+	tg_store_relaxed(&tg_collector_shared->rank_sweep.at_ms, 0);
+	tg_store_relaxed(&tg_collector_shared->worked, INT64_MAX / 2); /* so open entries are tried again: 3 */
+	visited = tg_presence_visit(session, true) > 0;
+	done = tg_collector_quantum(session, ROOM_BUDGET, true, &more);
+	if ((!more || done == 0) && tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE)
+		sched_yield(); /* somebody else is at it, or inside an epoch */
+	return visited || more || tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE ||
+		   tg_load_relaxed(&tg_collector_shared->counts.versions_removed) != removed ||
+		   tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed) != freed ||
+		   tg_load_relaxed(&tg_collector_shared->rank_sweep.freed) != ranks_freed;
+}
+
+/* --- the pool ------------------------------------------------------------- */
+
+static void
+wake_task(tg_session *session, unsigned number)
+{
+	if (tg_collector_shared->submitted[number])
+		tg_task_unpark(session, &tg_collector_shared->tasks[number]);
+	else
+		tg_collector_shared->submitted[number] =
+			tg_task_submit(session, NULL, &tg_collector_shared->tasks[number]) == TG_OK;
+}
+
+/*
+ * One quantum; then other tasks of the pool have their turn.  The task of the
+ * next number joins if there is enough for it, too; only this one wakes it.
+ */
+static tg_turn
+run_turn(tg_task *task, tg_worker *worker)
+{
+	unsigned number = (unsigned) (task - tg_collector_shared->tasks);
+	tg_session *session = tg_worker_session(worker);
+
+	if (!tg_tax_work(session))
+		return TG_TURN_PARK;
+	if (number + 1 < TG_COLLECTOR_TASKS && tg_load_relaxed(&tg_collector_shared->cycle.work) != NULL)
+		wake_task(session, number + 1);
+	return TG_TURN_AGAIN;
+}
+
+static uint64_t look_ms; /* the watcher's own: when to look next who is away */
+
+/* An unparking too many, or one that comes while the task is at work, does no harm. */
+static void
+check(tg_session *session)
+{
+	uint64_t now = tg_now_ms();
+	bool clock_moved = tg_load_relaxed(tg_clock) != tg_load_relaxed(&tg_collector_shared->sweep.clock);
+	bool is_sweeping = clock_moved || tg_load_relaxed(&tg_collector_shared->sweep.unfinished);
+
+	if (tg_failpoint_refuses("collector_pool"))
+		return; /* sessions collect, or nobody */
+	if (now >= look_ms)
+	{
+		look_ms = now + LOOK_MS;
+		if (tg_presence_look())
+			tg_store_relaxed(&tg_collector_shared->visits_due, 1);
+	}
+	if (tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE || has_cause() ||
+		tg_load_relaxed(&tg_collector_shared->visits_due) || tg_rank_sweep_is_due(&tg_collector_shared->rank_sweep) ||
+		(is_sweeping && now >= tg_load_relaxed(&tg_collector_shared->sweep.at_ms)))
+		wake_task(session, 0);
+}
+
+void
+tg_collector_attach(void)
+{
+	for (unsigned i = 0; i < TG_COLLECTOR_TASKS; i++)
+	{
+		tg_collector_shared->submitted[i] = false;
+		tg_task_init(&tg_collector_shared->tasks[i], run_turn, NULL);
+	}
+	tg_watcher_add(check, CHECK_INTERVAL_US);
+}
+
+void
+tg_collector_report_get(tg_collector_report *report)
+{
+	static const char *const stage_names[] = {"idle", "gather", "prune", "prune", "epoch",
+											  "free", "free",	"close", "tidy"};
+	tg_stage stage = tg_cycle_stage(&tg_collector_shared->cycle);
+	uint64_t freed_pieces = tg_load_acquire(&tg_collector_shared->freed_pieces); /* first: never more than given */
+
+	*report = (tg_collector_report){
+		.logs_waiting = tg_load_relaxed(&tg_collector_shared->given) - freed_pieces,
+		.versions_held = tg_collector_held_for(TG_TIME_NEVER),
+		.versions_removed = tg_load_relaxed(&tg_collector_shared->counts.versions_removed),
+		.rows_closed = tg_load_relaxed(&tg_collector_shared->counts.rows_closed),
+		.chunks_settled = tg_load_relaxed(&tg_collector_shared->sweep.chunks_settled),
+		.chunks_freed = tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed),
+		.versions_moved = tg_load_relaxed(&tg_collector_shared->sweep.versions_moved),
+		.cycles = tg_load_relaxed(&tg_collector_shared->cycle.number),
+		.stage = stage_names[stage],
+		.epoch_waits_ms = stage == TG_STAGE_EPOCH ? tg_now_ms() - tg_load_relaxed(&tg_collector_shared->epoch_ms) : 0,
+		.horizon = tg_load_relaxed(&tg_collector_shared->horizon),
+	};
+}

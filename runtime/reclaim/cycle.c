@@ -1,0 +1,190 @@
+/*
+ * cycle.c
+ *	  Stage and participants in one word; two stacks of pieces.
+ *
+ * 1. The stage changes only by a compare-and-swap that expects one participant,
+ *	  the one who does it, or none (IDLE and EPOCH).  So while somebody is in a stage
+ *	  it stays, and who left it before has nothing more to do with it.
+ * 2. Who leaves a stage for many as the only participant, having found the work
+ *	  empty, moves it on in the same compare-and-swap.  Only participants put work, and
+ *	  nobody joined since: the word counts joins, for somebody who joins, puts a piece back and
+ *	  leaves would else leave it as it was.  So the work is empty.  If it was not,
+ *	  the stage stays, perhaps with nobody in it, and whoever joins next goes on.
+ * 3. A stage for many that nobody is in may be joined though its work is empty:
+ *	  so it is left, and moved on, at once.
+ * 4. Every change of the word acquires and releases: what was done in a stage
+ *	  happened before what is done in the next one.
+ * 5. taking is held over two loads and a compare-and-swap, by one who tried for it
+ *	  once.  Because nobody else takes meanwhile, the piece on top that was read, and those below it, cannot have
+ *	  been taken and put again: no ABA.  Whoever finds it held goes without.
+ *
+ * test/explore/explore_cycle.c tries every schedule of a few participants on this code.
+ */
+#include "runtime/reclaim/cycle.h"
+
+#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+
+#define STAGE_MASK ((uint64_t) 0xff)
+#define PARTICIPANT ((uint64_t) 1 << 8)
+#define PARTICIPANTS ((uint64_t) 0xffff << 8)
+#define JOIN ((uint64_t) 1 << 24)
+
+static inline tg_stage
+stage_of(uint64_t word)
+{
+	return (tg_stage) (word & STAGE_MASK);
+}
+
+static inline bool
+is_for_many(tg_stage stage)
+{
+	return stage == TG_STAGE_PRUNE || stage == TG_STAGE_FREE || stage == TG_STAGE_CLOSE;
+}
+
+tg_stage
+tg_cycle_join(tg_cycle *cycle)
+{
+	uint64_t word = tg_load_acquire(&cycle->word);
+
+	for (;;)
+	{
+		tg_stage stage = stage_of(word);
+		bool is_empty = (word & PARTICIPANTS) == 0;
+
+		if (stage == TG_STAGE_IDLE || stage == TG_STAGE_EPOCH)
+			return TG_STAGE_NONE;
+		if (!is_empty && (!is_for_many(stage) || tg_load_relaxed(&cycle->work) == NULL))
+			return TG_STAGE_NONE;
+		if (tg_cas_acq_rel(&cycle->word, &word, word + PARTICIPANT + JOIN))
+			return stage;
+	}
+}
+
+tg_stage
+tg_cycle_leave(tg_cycle *cycle)
+{
+	uint64_t word = tg_load_acquire(&cycle->word);
+
+	for (;;)
+	{
+		bool is_last = (word & PARTICIPANTS) == PARTICIPANT && is_for_many(stage_of(word)) &&
+					   tg_load_acquire(&cycle->work) == NULL;
+
+		tg_assert((word & PARTICIPANTS) != 0);
+		if (tg_cas_acq_rel(&cycle->word, &word, is_last ? word + 1 : word - PARTICIPANT))
+			return is_last ? (tg_stage) (stage_of(word) + 1) : TG_STAGE_NONE;
+	}
+}
+
+void
+tg_cycle_move(tg_cycle *cycle, tg_stage next)
+{
+	uint64_t word = tg_load_relaxed(&cycle->word);
+	bool moved;
+
+	tg_assert((word & PARTICIPANTS) == PARTICIPANT && !is_for_many(stage_of(word)));
+	moved = tg_cas_acq_rel(&cycle->word, &word, (word & ~(STAGE_MASK | PARTICIPANTS)) | next);
+	tg_check(moved); /* nobody joins a stage for one */
+}
+
+bool
+tg_cycle_start(tg_cycle *cycle, tg_stage from)
+{
+	uint64_t word = tg_load_acquire(&cycle->word);
+
+	tg_assert(from == TG_STAGE_IDLE || from == TG_STAGE_EPOCH);
+	if (stage_of(word) != from)
+		return false;
+	if (!tg_cas_acq_rel(&cycle->word, &word, word + 1))
+		return false;
+	if (from == TG_STAGE_IDLE)
+		tg_fetch_add_relaxed(&cycle->number, 1);
+	return true;
+}
+
+/* --- pieces --------------------------------------------------------------- */
+
+static void
+push(tg_write_log **stack, tg_write_log *first, tg_write_log *last)
+{
+	tg_write_log *top = tg_load_relaxed(stack);
+
+	do
+		tg_store_relaxed(&last->next, top);
+	while (!tg_cas_acq_rel(stack, &top, first)); /* the release pairs with the acquires of whoever takes it */
+}
+
+static inline uint32_t
+entries_at_hand(const tg_write_log *piece)
+{
+	return piece->at_block != NULL ? piece->at_block->count - piece->at_entry : 0;
+}
+
+/* The last of those to be taken together, from this one on. */
+static tg_write_log *
+last_of(tg_write_log *piece, uint32_t entries)
+{
+	uint32_t at_hand = entries_at_hand(piece);
+	tg_write_log *next;
+
+	while (at_hand < entries && (next = tg_load_relaxed(&piece->next)) != NULL)
+	{
+		piece = next;
+		at_hand += entries_at_hand(piece);
+	}
+	return piece;
+}
+
+tg_write_log *
+tg_cycle_take(tg_cycle *cycle, uint32_t entries)
+{
+	tg_write_log *first;
+	tg_write_log *last = NULL;
+
+	if (tg_load_relaxed(&cycle->taking) != 0 || tg_exchange_acq_rel(&cycle->taking, 1) != 0)
+		return NULL;
+	first = tg_load_acquire(&cycle->work);
+	tg_failpoint("cycle_take");
+	do
+	{
+		if (first == NULL)
+			break;
+		last = last_of(first, entries);
+	} while (!tg_cas_acq_rel(&cycle->work, &first, tg_load_relaxed(&last->next)));
+	tg_store_release(&cycle->taking, 0);
+	if (first != NULL)
+		tg_store_relaxed(&last->next, NULL);
+	return first;
+}
+
+void
+tg_cycle_put(tg_cycle *cycle, tg_write_log *piece)
+{
+	push(&cycle->work, piece, piece);
+}
+
+void
+tg_cycle_put_back(tg_cycle *cycle, tg_write_log *pieces)
+{
+	push(&cycle->work, pieces, last_of(pieces, UINT32_MAX));
+}
+
+void
+tg_cycle_put_done(tg_cycle *cycle, tg_write_log *piece)
+{
+	push(&cycle->done, piece, piece);
+}
+
+tg_write_log *
+tg_cycle_take_done(tg_cycle *cycle)
+{
+	return tg_exchange_acq_rel(&cycle->done, NULL);
+}
+
+void
+tg_cycle_turn_over(tg_cycle *cycle)
+{
+	tg_assert(tg_load_relaxed(&cycle->work) == NULL);
+	tg_store_release(&cycle->work, tg_cycle_take_done(cycle));
+}

@@ -1,0 +1,190 @@
+/*
+ * sweep.c
+ *	  Looks at every chunk once in a while: free ones go, quiet ones settle.
+ *
+ * A sweep walks the catalog's tables and their chunks, a few at a time.
+ * - Segments of heads all of whose rows are free are given back (table.c, 4), and so is
+ *	 a chunk with nothing but free slots.
+ * - A sparse one is emptied (compact.c), so that a later sweep can give it back.
+ * - A chunk with headers that has been quiet is offered to settle.c, which
+ *	 takes the headers away in two steps, an epoch apart; so it takes two sweeps, the second of which follows
+ *	 soon, and moves no limit.
+ *
+ * 1. Quiet: no header of the chunk has changed since the sweep before this one
+ *	  began, nor after the horizon (touched <= limit).  A chunk that is being
+ *	  written to would need its headers again at once.
+ * 2. Sweeps come at most one per interval, and only if the last one left
+ *	  something to do, or something has changed since: a commit (the clock has moved),
+ *	  or garbage was freed.  When nothing changes any more, a few sweeps later there are none.
+ * 3. limit only depends on the horizon and on when sweeps began, so it stops
+ *	  growing when the clock does: «waiting» alone does not start a sweep, limit must
+ *	  have grown, too.
+ */
+#include "runtime/reclaim/collector_internal.h"
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/table/catalog.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/index/index.h"
+
+#define CHUNK_COST 1
+#define SETTLE_COST 16 /* it looks at every header */
+
+unsigned tg_sweep_interval_ms = TG_SWEEP_INTERVAL_MS;
+
+static inline tg_time
+limit_of(const tg_sweep *sweep, tg_time horizon)
+{
+	tg_time clock = tg_load_relaxed(&sweep->clock);
+
+	return clock < horizon ? clock : horizon;
+}
+
+bool
+tg_sweep_is_due(tg_sweep *sweep)
+{
+	if (sweep->active)
+		return true;
+	if (tg_now_ms() < tg_load_relaxed(&sweep->at_ms))
+		return false;
+	if (tg_load_relaxed(&sweep->dirty) || sweep->marked || tg_load_relaxed(tg_clock) != tg_load_relaxed(&sweep->clock))
+		return true;
+	return sweep->waiting && limit_of(sweep, tg_horizon_compute()) > sweep->limit;
+}
+
+bool
+tg_sweep_is_unfinished(const tg_sweep *sweep)
+{
+	return sweep->active || tg_load_relaxed(&sweep->dirty) || sweep->marked || sweep->waiting;
+}
+
+static void
+begin(tg_sweep *sweep)
+{
+	sweep->horizon = tg_horizon_compute();
+	if (!sweep->follows)
+	{
+		sweep->limit = limit_of(sweep, sweep->horizon);
+		tg_store_relaxed(&sweep->clock, tg_load_relaxed(tg_clock));
+		sweep->next_ms = tg_now_ms() + tg_sweep_interval_ms;
+	}
+	tg_store_relaxed(&sweep->at_ms, sweep->next_ms);
+	sweep->active = true;
+	tg_store_relaxed(&sweep->dirty, false);
+	sweep->marked = false;
+	sweep->headers = false;
+	sweep->waiting = false;
+	sweep->table = 0;
+	sweep->at = NULL;
+}
+
+static void
+end(tg_sweep *sweep)
+{
+	uint64_t follow_ms = tg_now_ms() + TG_SWEEP_FOLLOW_MS;
+
+	sweep->active = false;
+	if (sweep->marked)
+		tg_epoch_advance(); /* or the next sweep might come too early */
+	sweep->follows = sweep->headers && !sweep->follows;
+	if (sweep->follows && follow_ms < sweep->next_ms)
+		tg_store_relaxed(&sweep->at_ms, follow_ms);
+}
+
+/* Returns what it cost.  Inside an epoch. */
+static unsigned
+look_at_chunk(tg_session *session, tg_sweep *sweep, tg_chunk *chunk)
+{
+	if (tg_load_relaxed(&chunk->leased) != 0)
+	{
+		return CHUNK_COST; /* its holder is about to write; a sweep comes when he has */
+	}
+	if (tg_load_relaxed(&chunk->free_count) == chunk->capacity)
+	{
+		if (tg_chunk_reclaim(session, chunk))
+			tg_store_relaxed(&sweep->chunks_freed, sweep->chunks_freed + 1);
+		return SETTLE_COST;
+	}
+	if (tg_load_relaxed(&chunk->headers) == NULL)
+		return CHUNK_COST;
+	if (tg_load_relaxed(&chunk->touched) > sweep->limit)
+	{
+		sweep->waiting = true;
+		return CHUNK_COST;
+	}
+	if (tg_chunk_settle(session, chunk, sweep->horizon))
+		tg_store_relaxed(&sweep->chunks_settled, sweep->chunks_settled + 1);
+	else if (((uintptr_t) tg_load_relaxed(&chunk->headers) & TG_HEADERS_MARK) != 0)
+		sweep->marked = sweep->headers = true;
+	return SETTLE_COST;
+}
+
+/* Goes on with emptying the chunk if it is sparse.  False: not to its end. */
+static bool
+empty_sparse(tg_session *session, tg_sweep *sweep, tg_chunk *chunk, unsigned *budget)
+{
+	uint64_t moved = sweep->versions_moved;
+	tg_emptying emptying = tg_compact_chunk(session, &sweep->compaction, chunk, sweep->horizon, budget, &moved);
+
+	tg_store_relaxed(&sweep->versions_moved, moved);
+	if (emptying == TG_EMPTYING_LATER)
+		sweep->marked = true;
+	if (emptying == TG_EMPTYING_WAITS)
+		sweep->waiting = true;
+	return emptying != TG_EMPTYING_MORE;
+}
+
+/* The table's chunks from where the sweep is; returns what is left of the budget, 0 if it did not reach the end. */
+static unsigned
+look_at_table(tg_session *session, tg_sweep *sweep, unsigned budget)
+{
+	uint32_t count = tg_table_chunk_count(sweep->at);
+
+	tg_epoch_enter(session);
+	tg_failpoint("collector_sweep");
+	while (budget > 0 && sweep->chunk < count)
+	{
+		tg_chunk *chunk = tg_table_chunk(sweep->at, sweep->chunk);
+
+		if (chunk != NULL && !empty_sparse(session, sweep, chunk, &budget))
+			break;
+		tg_spend(&budget, chunk != NULL ? look_at_chunk(session, sweep, chunk) : CHUNK_COST);
+		sweep->chunk++;
+	}
+	tg_epoch_leave(session);
+	return budget;
+}
+
+bool
+tg_sweep_run(tg_session *session, tg_sweep *sweep, unsigned budget)
+{
+	if (!sweep->active)
+		begin(sweep);
+	while (budget > 0)
+	{
+		if (sweep->at == NULL)
+		{
+			sweep->at = tg_catalog_next(&sweep->table);
+			sweep->chunk = 0;
+			sweep->compaction = (tg_compaction){0};
+			if (sweep->at == NULL)
+			{
+				end(sweep);
+				return false;
+			}
+		}
+		tg_indexes_reap(session, sweep->at);
+		tg_rank_sweep_look(session, sweep->at);
+		if (tg_rows_trim(session, sweep->at, &budget))
+			budget = look_at_table(session, sweep, budget);
+		if (budget > 0)
+		{
+			tg_compaction_end(&sweep->compaction);
+			tg_table_release(session, sweep->at);
+			sweep->at = NULL;
+			budget--;
+		}
+	}
+	return true;
+}

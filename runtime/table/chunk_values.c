@@ -1,0 +1,357 @@
+/*
+ * chunk_values.c
+ *	  The values of versions: stored, copied, and what becomes of their blobs.
+ *
+ * 1. A blob stays with its slot when the version that had it was replaced and is freed, and the next
+ *	  version in the slot writes its own over it, if it has about the same size.  For that one is mostly the next
+ *	  of a neighbour (tg_slot_take_near): so blobs stay in the order that they were loaded in, a few
+ *	  places to and fro, and a scan finds those of neighbours on the same pages; neither side
+ *	  passes the allocator, and who frees need not look at cells or blobs.  It is right wherever freeing the
+ *	  blob would be: nobody else has it, and an epoch has passed since anybody could get to it.
+ *	  But not so much memory must be idle: at most a SPARE_SHARE of a chunk's slots have
+ *	  such blobs, none where slots are not taken any more, and none is large.  Versions that were deleted or
+ *	  undone leave none.  They count as the table's blobs.  The session that takes a slot, and who
+ *	  reclaims the chunk, have them from who gave the slot: the bitmap's release and acquire.
+ * 2. Whether a blob is shared is told by the cells of the version's neighbours, all of which would cost
+ *	  cache misses.  mixed is set in the chunk of a version that shares one with its older one, before that is
+ *	  linked: while it is not set in the chunk of a version nor in that of the version above, no cell
+ *	  needs to be looked at.
+ */
+#include "runtime/table/table_internal.h"
+
+#include <string.h>
+
+#define BLOB_BYTES_MIN sizeof(void *) /* room for mark_blob (chunk.c) */
+#define SPARE_SHARE 4				  /* no more than 1/4 of a chunk's slots have a blob but no version */
+#define SPARE_BYTES_MAX 4096		  /* of larger ones the copying is what costs */
+
+static void
+empty_cell(tg_value *cell)
+{
+	memset(cell, 0, sizeof(*cell));
+}
+
+static inline bool
+is_host(const tg_string *string)
+{
+	return (string->word & TG_STRING_HOST) != 0;
+}
+
+/* Whether a blob of so many bytes may be written over another one: what is lost is no more than in an allocation. */
+static inline bool
+fits(const tg_string *spare, uint32_t bytes)
+{
+	size_t there = tg_alloc_bytes(spare->blob);
+
+	return bytes <= there && there - bytes < (there / 16 > 8 ? there / 16 : 8);
+}
+
+/* Frees the blob that a cell leads to, if it leads to one; none but this cell does. */
+static inline void
+drop_blob(tg_session *session, tg_value *cell, int64_t *bytes_inout)
+{
+	if (!tg_string_is_out(&cell->string))
+		return;
+	*bytes_inout -= (int64_t) tg_alloc_bytes(cell->string.blob);
+	tg_free(session, (void *) cell->string.blob, TG_USE_BLOB);
+	empty_cell(cell);
+}
+
+/* A blob for a string of so many bytes in a cell: its own (1) or a new one.  NULL if refused; the cell is empty then. */
+static void *
+take_blob(tg_session *session, tg_value *cell, uint32_t bytes, tg_claim claim, int64_t *bytes_inout)
+{
+	void *blob;
+
+	if (tg_string_is_out(&cell->string) && fits(&cell->string, bytes))
+		return (void *) cell->string.blob;
+	drop_blob(session, cell, bytes_inout);
+	blob = tg_alloc(session, bytes < BLOB_BYTES_MIN ? BLOB_BYTES_MIN : bytes, TG_USE_BLOB, claim);
+	if (blob != NULL)
+		*bytes_inout += (int64_t) tg_alloc_bytes(blob);
+	return blob;
+}
+
+static inline void
+note_mixed(tg_chunk *chunk)
+{
+	if (!tg_load_relaxed(&chunk->mixed))
+		tg_store_relaxed(&chunk->mixed, 1); /* its version's begin is released */
+}
+
+/* Copies the host's strings into blobs; adds what they occupy to *bytes_inout.  All or nothing. */
+static tg_status
+copy_strings(tg_session *session, tg_chunk *chunk, unsigned slot, const tg_value *values, const bool *nulls,
+			 tg_claim claim, int64_t *bytes_inout)
+{
+	const tg_layout *layout = chunk->layout;
+	unsigned done;
+
+	for (done = 0; done < layout->string_count; done++)
+	{
+		unsigned column = layout->strings[done];
+		const tg_string *string = &values[column].string;
+		tg_value *cell = tg_chunk_cell_of(chunk, column, slot);
+		uint32_t bytes;
+		void *blob;
+
+		if (nulls[column] || !is_host(string))
+		{
+			drop_blob(session, cell, bytes_inout);
+			if (!nulls[column] && tg_string_is_out(string))
+				note_mixed(chunk);
+			continue;
+		}
+		bytes = tg_string_blob_bytes(string);
+		blob = take_blob(session, cell, bytes, claim, bytes_inout);
+		if (blob == NULL)
+			goto fail;
+		if (bytes > SPARE_BYTES_MAX)
+			note_mixed(chunk);
+		memcpy(blob, string->blob, bytes);
+		cell->string = *string;
+		cell->string.word = TG_STRING_OUT | bytes;
+		cell->string.blob = blob;
+	}
+	return TG_OK;
+
+fail:
+	while (done-- > 0)
+		drop_blob(session, tg_chunk_cell_of(chunk, layout->strings[done], slot), bytes_inout);
+	return TG_NO_MEMORY;
+}
+
+/*
+ * The words are shared with slots that others read meanwhile, and with one that
+ * was taken by the holder of an earlier lease: changed atomically, and only
+ * where there is something to change.
+ */
+static inline void
+store_null(tg_chunk *chunk, unsigned column, unsigned slot, bool null)
+{
+	uint64_t *word = &chunk->nulls[column * tg_chunk_bitmap_words(chunk) + slot / 64];
+	uint64_t bit = (uint64_t) 1 << slot % 64;
+
+	if (!tg_chunk_may_be_null(chunk, column))
+	{
+		if (!null)
+			return; /* the column's bitmap is all zero */
+		(void) tg_fetch_or_acq_rel(&chunk->null_columns, (uint64_t) 1 << (column < 63 ? column : 63));
+	}
+	if (((tg_load_relaxed(word) & bit) != 0) == null)
+		return;
+	if (null)
+		(void) tg_fetch_or_acq_rel(word, bit);
+	else
+		(void) tg_fetch_and_acq_rel(word, ~bit);
+}
+
+/* One value, not NULL, not to be copied into a blob. */
+static inline void
+store_value(tg_chunk *chunk, unsigned column, unsigned slot, const tg_value *value)
+{
+	void *base = chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity;
+
+	switch ((tg_kind) chunk->layout->kinds[column])
+	{
+		case TG_KIND_1:
+			((uint8_t *) base)[slot] = (uint8_t) value->word;
+			break;
+		case TG_KIND_2:
+			((uint16_t *) base)[slot] = (uint16_t) value->word;
+			break;
+		case TG_KIND_4:
+			((uint32_t *) base)[slot] = (uint32_t) value->word;
+			break;
+		case TG_KIND_8:
+			((uint64_t *) base)[slot] = value->word;
+			break;
+		case TG_KIND_16:
+			((tg_value *) base)[slot] = *value;
+			break;
+		case TG_KIND_STRING:
+			if (!is_host(&value->string))
+				((tg_value *) base)[slot] = *value;
+			break;
+	}
+}
+
+tg_status
+tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values, const bool *nulls,
+				 tg_claim claim)
+{
+	tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+	const tg_layout *layout = chunk->layout;
+
+	/* First what can fail. */
+	if (layout->string_count > 0)
+	{
+		int64_t bytes = 0;
+		tg_status status = copy_strings(session, chunk, slot, values, nulls, claim, &bytes);
+
+		if (bytes != 0)
+			tg_blob_bytes_add(session, chunk->table, bytes);
+		if (status != TG_OK)
+			return status;
+	}
+	for (unsigned column = 0; column < layout->column_count; column++)
+	{
+		store_null(chunk, column, slot, nulls[column]);
+		if (!nulls[column])
+			store_value(chunk, column, slot, &values[column]);
+		else if (layout->kinds[column] == TG_KIND_STRING)
+			empty_cell(tg_chunk_cell_of(chunk, column, slot));
+	}
+	chunk->rows[slot] = row;
+	return TG_OK;
+}
+
+/*
+ * The blob for the copy of a string: one that the slot has (1), a new one if the string's own lies among sparse
+ * ones and there is memory, or else that one.
+ */
+static void
+copy_blob(tg_session *session, tg_chunk *chunk, tg_value *cell, tg_string *string)
+{
+	uint32_t bytes = tg_string_blob_bytes(string);
+	int64_t booked = 0;
+	void *blob = NULL;
+
+	if ((tg_string_is_out(&cell->string) && fits(&cell->string, bytes)) || tg_alloc_is_sparse(string->blob))
+		blob = take_blob(session, cell, bytes, TG_DATA, &booked);
+	if (blob != NULL)
+	{
+		memcpy(blob, string->blob, bytes);
+		string->blob = blob;
+		if (bytes > SPARE_BYTES_MAX)
+			note_mixed(chunk);
+	}
+	else
+	{
+		drop_blob(session, cell, &booked);
+		note_mixed(chunk);
+	}
+	if (booked != 0)
+		tg_blob_bytes_add(session, chunk->table, booked);
+}
+
+/* A cell that is to have no blob. */
+static void
+drop_cell(tg_session *session, tg_chunk *chunk, tg_value *cell)
+{
+	int64_t booked = 0;
+
+	drop_blob(session, cell, &booked);
+	if (booked != 0)
+		tg_blob_bytes_add(session, chunk->table, booked);
+	empty_cell(cell);
+}
+
+void
+tg_version_copy(tg_session *session, tg_version version, tg_version from)
+{
+	tg_chunk *chunk = tg_version_chunk(version);
+	const tg_chunk *from_chunk = tg_version_chunk(from);
+	unsigned slot = tg_version_slot(version);
+	unsigned from_slot = tg_version_slot(from);
+	const tg_layout *layout = chunk->layout;
+
+	tg_assert(from_chunk->layout->column_count <= layout->column_count);
+	for (unsigned column = 0; column < layout->column_count; column++)
+	{
+		bool is_string = layout->kinds[column] == TG_KIND_STRING;
+		bool null = tg_chunk_is_null(from_chunk, column, from_slot);
+		tg_value value = {0};
+
+		store_null(chunk, column, slot, null);
+		if (!null)
+			tg_chunk_value(from_chunk, column, from_slot, &value);
+		if (is_string && tg_string_is_out(&value.string))
+			copy_blob(session, chunk, tg_chunk_cell_of(chunk, column, slot), &value.string);
+		else if (is_string)
+			drop_cell(session, chunk, tg_chunk_cell_of(chunk, column, slot));
+		if (!null)
+			store_value(chunk, column, slot, &value);
+	}
+	chunk->rows[slot] = from_chunk->rows[from_slot];
+}
+
+/* Whether a version (or NONE) has this blob in this column. */
+static bool
+has_blob(tg_version version, unsigned column, const void *blob)
+{
+	const tg_chunk *chunk;
+	const tg_string *string;
+
+	if (version == TG_VERSION_NONE)
+		return false;
+	chunk = tg_version_chunk(version);
+	if (!tg_chunk_has_column(chunk, column))
+		return false;
+	string = &tg_chunk_cell_of(chunk, column, tg_version_slot(version))->string;
+	return tg_string_is_out(string) && string->blob == blob;
+}
+
+/* Empties the cells of strings out of line, and frees blobs that no neighbour has; keep: but these stay. */
+static void
+free_blobs(tg_session *session, tg_version version, tg_version neighbour_a, tg_version neighbour_b, bool keep)
+{
+	tg_chunk *chunk = tg_version_chunk(version);
+	const tg_layout *layout = chunk->layout;
+	int64_t bytes = 0;
+
+	for (unsigned i = 0; i < layout->string_count; i++)
+	{
+		unsigned column = layout->strings[i];
+		tg_value *cell = tg_chunk_cell_of(chunk, column, tg_version_slot(version));
+		const void *blob = cell->string.blob;
+
+		if (!tg_string_is_out(&cell->string))
+			continue;
+		if ((cell->string.word & TG_STRING_LENT) != 0 || has_blob(neighbour_a, column, blob) ||
+			has_blob(neighbour_b, column, blob))
+			empty_cell(cell);
+		else if (!keep || tg_string_blob_bytes(&cell->string) > SPARE_BYTES_MAX)
+			drop_blob(session, cell, &bytes);
+	}
+	if (bytes != 0)
+		tg_fetch_add_relaxed(&chunk->table->blob_bytes, bytes);
+}
+
+void
+tg_version_blobs_free(tg_session *session, tg_version version, tg_version neighbour_a, tg_version neighbour_b)
+{
+	free_blobs(session, version, neighbour_a, neighbour_b, false);
+}
+
+static inline bool
+is_mixed(tg_version version)
+{
+	return version != TG_VERSION_NONE && tg_load_relaxed(&tg_version_chunk(version)->mixed);
+}
+
+void
+tg_version_blobs_leave(tg_session *session, tg_version version, tg_version above, tg_version below)
+{
+	const tg_chunk *chunk = tg_version_chunk(version);
+	uint32_t listed = tg_load_relaxed(&chunk->listed);
+	bool keep = tg_load_relaxed(&chunk->free_count) < chunk->capacity / SPARE_SHARE &&
+				(listed == TG_LISTED || listed == TG_UNLISTED) &&
+				chunk->layout == tg_load_relaxed(&chunk->table->layout);
+
+	if (!keep || is_mixed(version) || is_mixed(above))
+		free_blobs(session, version, above, below, keep);
+}
+
+void
+tg_chunk_spares_free(tg_session *session, tg_chunk *chunk)
+{
+	int64_t bytes = 0;
+
+	for (unsigned i = 0; i < chunk->layout->string_count; i++)
+		for (unsigned slot = 0; slot < chunk->capacity; slot++)
+			drop_blob(session, tg_chunk_cell_of(chunk, chunk->layout->strings[i], slot), &bytes);
+	if (bytes != 0)
+		tg_fetch_add_relaxed(&chunk->table->blob_bytes, bytes);
+}

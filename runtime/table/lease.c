@@ -1,0 +1,450 @@
+/*
+ * lease.c
+ *	  What a session has taken of tables in advance: a chunk to allocate slots
+ *	  from, and row ids.
+ *
+ * A session keeps leases of up to LEASE_MAX tables; the one not used for longest
+ * makes room for another.  So an insert passes the table's latch once for some
+ * dozens of row ids and once for a chunk.
+ *
+ * The array is its owner's, with one exception: who drops a table takes its
+ * leases back (tg_leases_forget), while the owners may go on with other
+ * tables.  What they can meet at is an entry's table word:
+ *
+ *	  table --(compare-and-swap)--> table | CLAIMED --(store)--> NULL
+ *
+ * 1. Who swaps a table for its claimed word, owner or dropper, ends the lease:
+ *	  gives chunk and row ids back and stores NULL, after which the entry is the
+ *	  owner's to fill.  So a lease is ended once, whoever comes first.
+ * 2. The owner uses an entry without a claim only to take rows and slots of the
+ *	  table it is called for and to store into them, and nobody drops a table
+ *	  that others write to (relation lock).  For any other table it looks
+ *	  at the table word alone: unequal, claimed or not.  Giving back, which the
+ *	  collector does of dropped tables too, touches no lease.
+ * 3. The owner that looks for a victim passes over claimed entries and those
+ *	  that it cannot claim; the dropper holds each for a moment only.
+ * 4. A dropper that meets a claimed entry of its table waits for NULL: the owner
+ *	  is evicting it, in a few instructions, and still touches the table, which
+ *	  must not be freed before.
+ *
+ * Ordering: the dropper reads what the owner wrote to the entry before it let
+ * go of the relation lock; the owner reads what the dropper left after it has
+ * loaded the NULL (acquire, release).
+ */
+#include "runtime/table/lease.h"
+
+#include "runtime/base/failpoint.h"
+#include "runtime/base/spin.h"
+#include "runtime/mem/presence.h"
+#include "runtime/table/table_internal.h"
+
+#define LEASE_MAX 8
+#define CLAIMED ((uintptr_t) 1)
+#define BLOB_BYTES_PENDING_MAX (64 * 1024)
+#define COLUMNS_AHEAD 4 /* whose cells are fetched into the cache before they are written */
+
+typedef struct tg_lease
+{
+	tg_table *table; /* atomic; NULL: nothing leased.  The rest as the head says */
+	tg_chunk *chunk; /* or NULL */
+	uint32_t cursor; /* slots before it are not looked at again */
+	uint32_t row_count;
+	uint64_t used;		/* tick of the last use */
+	int64_t blob_bytes; /* not yet added to the table's */
+	uint32_t rows[TG_ROW_BATCH];
+} tg_lease;
+
+typedef struct session_leases
+{
+	uint64_t tick; /* counts changes of table; the owner's, as what follows */
+	uint32_t last; /* entry used last */
+	tg_lease lease[LEASE_MAX];
+} TG_CACHE_ALIGNED session_leases;
+
+typedef struct leases_root
+{
+	uint64_t incarnation_last TG_CACHE_ALIGNED; /* atomic; of tables */
+	session_leases session[];
+} leases_root;
+
+static leases_root *root; /* set by tg_lease_create, inherited by children */
+
+tg_status
+tg_lease_create(void)
+{
+	size_t bytes = sizeof(*root) + tg_session_max() * sizeof(session_leases);
+	tg_session *session;
+	tg_status status = tg_session_open(&session);
+
+	if (status != TG_OK)
+		return status;
+	root = tg_alloc_zeroed(session, bytes, TG_USE_RUNTIME, TG_DATA);
+	tg_session_close(session);
+	if (root == NULL)
+		return TG_NO_MEMORY;
+	tg_arena_root_set(TG_ROOT_LEASES, root);
+	return TG_OK;
+}
+
+uint64_t
+tg_incarnation_next(void)
+{
+	return tg_fetch_add_relaxed(&root->incarnation_last, 1) + 1;
+}
+
+/* --- entries ------------------------------------------------------------------- */
+
+static bool
+claim_lease(tg_lease *lease, tg_table *table)
+{
+	return tg_cas_acq_rel(&lease->table, &table, (tg_table *) ((uintptr_t) table | CLAIMED));
+}
+
+/* Gives back what is leased; the caller has claimed it. */
+static void
+end_lease(tg_lease *lease, tg_table *table)
+{
+	tg_failpoint("lease_end");
+	if (lease->chunk != NULL)
+		tg_chunk_lease_end(lease->chunk);
+	if (lease->row_count > 0)
+		tg_rows_give(table, lease->rows, lease->row_count);
+	if (lease->blob_bytes != 0)
+		tg_fetch_add_relaxed(&table->blob_bytes, lease->blob_bytes);
+	lease->chunk = NULL;
+	lease->row_count = 0;
+	lease->blob_bytes = 0;
+	tg_store_release(&lease->table, NULL);
+}
+
+/* The session's lease of the table, or NULL. */
+static inline tg_lease *
+find_lease(tg_session *session, tg_table *table)
+{
+	session_leases *leases = &root->session[session->id];
+	tg_lease *lease = &leases->lease[leases->last];
+
+	if (tg_likely(tg_load_acquire(&lease->table) == table))
+		return lease;
+	for (uint32_t i = 0; i < LEASE_MAX; i++)
+	{
+		lease = &leases->lease[i];
+		if (tg_load_acquire(&lease->table) == table)
+		{
+			leases->last = i;
+			lease->used = ++leases->tick;
+			return lease;
+		}
+	}
+	return NULL;
+}
+
+/* An entry that is free, or the one not used for longest, or NULL if all are claimed just now. */
+static tg_lease *
+find_place(session_leases *leases)
+{
+	tg_lease *oldest = NULL;
+
+	for (uint32_t i = 0; i < LEASE_MAX; i++)
+	{
+		tg_lease *lease = &leases->lease[i];
+		tg_table *table = tg_load_acquire(&lease->table);
+
+		if (table == NULL)
+			return lease;
+		if (((uintptr_t) table & CLAIMED) == 0 && (oldest == NULL || lease->used < oldest->used))
+			oldest = lease;
+	}
+	return oldest;
+}
+
+/* The session's lease of the table, an empty one if there was none. */
+static tg_lease *
+open_lease(tg_session *session, tg_table *table)
+{
+	session_leases *leases = &root->session[session->id];
+	tg_lease *lease = find_lease(session, table);
+	unsigned round = 0;
+
+	tg_assert(tg_session_is_in_hand(session));
+	while (lease == NULL)
+	{
+		tg_table *victim;
+
+		lease = find_place(leases);
+		if (lease != NULL && (victim = tg_load_acquire(&lease->table)) != NULL)
+		{
+			if (((uintptr_t) victim & CLAIMED) == 0 && claim_lease(lease, victim))
+				end_lease(lease, victim);
+			else
+				lease = NULL;
+		}
+		if (lease == NULL)
+		{
+			tg_spin(&round);
+			continue;
+		}
+		lease->cursor = 0;
+		lease->used = ++leases->tick;
+		leases->last = (uint32_t) (lease - leases->lease);
+		tg_store_release(&lease->table, table);
+	}
+	return lease;
+}
+
+void
+tg_leases_end(tg_session *session)
+{
+	session_leases *leases = &root->session[session->id];
+
+	for (uint32_t i = 0; i < LEASE_MAX; i++)
+	{
+		tg_lease *lease = &leases->lease[i];
+		tg_table *table;
+		unsigned round = 0;
+
+		while ((table = tg_load_acquire(&lease->table)) != NULL)
+		{
+			if (((uintptr_t) table & CLAIMED) == 0 && claim_lease(lease, table))
+				end_lease(lease, table);
+			else
+				tg_spin(&round);
+		}
+	}
+}
+
+void
+tg_leases_forget(tg_table *table)
+{
+	tg_table *claimed = (tg_table *) ((uintptr_t) table | CLAIMED);
+
+	for (unsigned id = 0; id < tg_session_max(); id++)
+	{
+		for (uint32_t i = 0; i < LEASE_MAX; i++)
+		{
+			tg_lease *lease = &root->session[id].lease[i];
+			unsigned round = 0;
+
+			if (tg_load_acquire(&lease->table) == table && claim_lease(lease, table))
+				end_lease(lease, table);
+			while (tg_load_acquire(&lease->table) == claimed)
+				tg_spin(&round);
+		}
+	}
+}
+
+/* --- what is leased -------------------------------------------------------------- */
+
+tg_status
+tg_row_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t *row_out)
+{
+	tg_lease *lease = open_lease(session, table);
+	tg_version *head;
+
+	if (lease->row_count == 0)
+	{
+		tg_status status = tg_rows_take(session, table, claim, lease->rows, &lease->row_count);
+
+		if (status != TG_OK)
+			return status;
+	}
+	*row_out = lease->rows[--lease->row_count];
+	head = tg_row_head(table, *row_out);
+	if (tg_load_relaxed(head) != TG_VERSION_NONE)
+		tg_store_release(head, TG_VERSION_NONE);
+	return TG_OK;
+}
+
+void
+tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes)
+{
+	tg_lease *lease = find_lease(session, table);
+
+	if (lease != NULL)
+	{
+		lease->blob_bytes += bytes;
+		if (lease->blob_bytes < BLOB_BYTES_PENDING_MAX && lease->blob_bytes > -BLOB_BYTES_PENDING_MAX)
+			return;
+		bytes = lease->blob_bytes;
+		lease->blob_bytes = 0;
+	}
+	tg_fetch_add_relaxed(&table->blob_bytes, bytes);
+}
+
+bool
+tg_chunk_find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out)
+{
+	while (cursor < chunk->capacity && tg_load_relaxed(&chunk->free_count) > tg_chunk_room(chunk))
+	{
+		uint64_t bits = tg_load_relaxed(&chunk->free[cursor / 64]) & ~UINT64_C(0) << cursor % 64;
+
+		if (bits != 0)
+		{
+			*slot_out = (cursor & ~63u) + (unsigned) __builtin_ctzll(bits);
+			return *slot_out < chunk->capacity;
+		}
+		cursor = (cursor & ~63u) + 64;
+	}
+	return false;
+}
+
+/*
+ * Makes sure that the lease has a chunk of the newest layout with a free slot,
+ * and finds it.
+ */
+static tg_status
+find_chunk(tg_session *session, tg_table *table, tg_lease *lease, tg_claim claim, unsigned *slot_out)
+{
+	for (;;)
+	{
+		tg_chunk *chunk = lease->chunk;
+		tg_status status;
+
+		if (chunk != NULL)
+		{
+			if (chunk->layout == tg_load_acquire(&table->layout))
+			{
+				if (tg_chunk_find_slot(chunk, lease->cursor, slot_out))
+					return TG_OK;
+				/* Others gave slots back behind the cursor: a second round, if it pays. */
+				lease->cursor = 0;
+				if (tg_load_relaxed(&chunk->free_count) >= chunk->capacity / 4u &&
+					tg_chunk_find_slot(chunk, 0, slot_out))
+					return TG_OK;
+			}
+			lease->chunk = NULL;
+			tg_chunk_lease_end(chunk);
+		}
+		status = tg_chunk_lease(session, table, claim, &lease->chunk);
+		if (status != TG_OK)
+			return status;
+		lease->cursor = 0;
+	}
+}
+
+/*
+ * Asks for what is going to be written of a slot, all at once: what is atomic between the writes would wait for
+ * each of them.
+ */
+static inline void
+expect_slot(const tg_chunk *chunk, const tg_header *headers, unsigned slot)
+{
+	unsigned columns = chunk->layout->column_count < COLUMNS_AHEAD ? chunk->layout->column_count : COLUMNS_AHEAD;
+
+	__builtin_prefetch(&headers[slot], 1);
+	__builtin_prefetch(&chunk->rows[slot], 1);
+	for (unsigned column = 0; column < columns; column++)
+		__builtin_prefetch(tg_chunk_cell(chunk, column, slot), 1);
+}
+
+/*
+ * Takes a slot that was seen free; false if somebody else has.  Headers first, then the
+ * bit: a scan that finds the bit cleared finds the headers, too (settle.c, «Scans»).  What is in
+ * the slot's own header its giver has written.
+ */
+static inline tg_status
+claim_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim, bool *claimed_out)
+{
+	uint64_t bit = (uint64_t) 1 << slot % 64;
+	tg_header *headers;
+	tg_status status = tg_chunk_headers_write(session, chunk, claim, &headers);
+
+	if (status != TG_OK)
+		return status;
+	expect_slot(chunk, headers, slot);
+	tg_failpoint("slot_claim");
+	/* The acquire pairs with the release in tg_slot_give. */
+	*claimed_out = (tg_fetch_and_acq_rel(&chunk->free[slot / 64], ~bit) & bit) != 0;
+	if (!*claimed_out)
+		return TG_OK;
+	(void) tg_fetch_add_relaxed(&chunk->free_count, -1);
+	tg_assert(tg_load_relaxed(&headers[slot].begin) == TG_TIME_NEVER &&
+			  tg_load_relaxed(&headers[slot].end) == TG_TIME_NEVER &&
+			  tg_load_relaxed(&headers[slot].older) == TG_VERSION_NONE && tg_load_relaxed(&headers[slot].life) == 0);
+	return TG_OK;
+}
+
+tg_status
+tg_slot_take(tg_session *session, tg_table *table, tg_claim claim, tg_version *version_out)
+{
+	tg_lease *lease = open_lease(session, table);
+	bool claimed = false;
+
+	tg_assert(tg_epoch_inside(session));
+	while (!claimed)
+	{
+		unsigned slot;
+		tg_status status = find_chunk(session, table, lease, claim, &slot);
+
+		if (status == TG_OK)
+			status = claim_slot(session, lease->chunk, slot, claim, &claimed);
+		if (status != TG_OK)
+			return status;
+		lease->cursor = slot + 1;
+		*version_out = tg_version_make(lease->chunk, slot);
+	}
+	return TG_OK;
+}
+
+tg_status
+tg_chunk_take_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim, tg_version *version_out)
+{
+	bool claimed;
+	tg_status status = claim_slot(session, chunk, slot, claim, &claimed);
+
+	if (status == TG_OK)
+		*version_out = claimed ? tg_version_make(chunk, slot) : TG_VERSION_NONE;
+	return status;
+}
+
+/* The first free slot from one on, round the chunk by words of its bitmap; false if there is none. */
+static bool
+find_slot_near(const tg_chunk *chunk, unsigned near, unsigned *slot_out)
+{
+	unsigned words = tg_chunk_bitmap_words(chunk);
+
+	for (unsigned i = 0; i < words; i++)
+	{
+		unsigned word = (near / 64 + i) % words;
+		uint64_t bits = tg_load_relaxed(&chunk->free[word]);
+
+		if (word == words - 1 && chunk->capacity % 64 != 0)
+			bits &= ((uint64_t) 1 << chunk->capacity % 64) - 1;
+		if (bits == 0)
+			continue;
+		if (bits >> near % 64 != 0)
+			bits = bits >> near % 64 << near % 64;
+		*slot_out = word * 64 + (unsigned) __builtin_ctzll(bits);
+		return true;
+	}
+	return false;
+}
+
+/* Takes a slot near a version, if its chunk has one to be had; else *version_out is TG_VERSION_NONE. */
+static tg_status
+take_near(tg_session *session, tg_table *table, tg_version near, tg_claim claim, tg_version *version_out)
+{
+	tg_chunk *chunk = tg_version_chunk(near);
+	uint32_t listed = tg_load_relaxed(&chunk->listed);
+	unsigned slot;
+
+	*version_out = TG_VERSION_NONE;
+	if (chunk->capacity != chunk->layout->full_capacity || chunk->layout != tg_load_acquire(&table->layout) ||
+		tg_load_relaxed(&chunk->free_count) == 0 || tg_load_relaxed(&chunk->leased) ||
+		(listed != TG_LISTED && listed != TG_UNLISTED) || !find_slot_near(chunk, tg_version_slot(near), &slot))
+		return TG_OK;
+	return tg_chunk_take_slot(session, chunk, slot, claim, version_out);
+}
+
+tg_status
+tg_slot_take_near(tg_session *session, tg_table *table, tg_version near, tg_version replaced, tg_claim claim,
+				  tg_version *version_out)
+{
+	tg_status status = take_near(session, table, near, claim, version_out);
+
+	if (status == TG_OK && *version_out == TG_VERSION_NONE && tg_version_chunk(near) != tg_version_chunk(replaced))
+		status = take_near(session, table, replaced, claim, version_out);
+	if (status != TG_OK || *version_out != TG_VERSION_NONE)
+		return status;
+	return tg_slot_take(session, table, claim, version_out);
+}

@@ -1,0 +1,458 @@
+/*
+ * table.c
+ *	  A table from creation to its last reference; its row ids and their heads.
+ *
+ * Heads lie in segments that never move, so tg_row_head needs no latch:
+ *
+ *	  rows 0 … 8191: small[0 … 7], of 64, 64, 128, 256 … 4096 heads
+ *	  others:        root -> page of 512 segments -> segment of 8192 heads
+ *
+ * 1. A row id below row_next has its segment: the segment is published (release)
+ *	  before row_next passes it, and who has a row id got it from one who had
+ *	  taken it.
+ * 2. A row id is in the list of free ones, in one session's lease, or out; never
+ *	  in two of these.
+ * 3. The head of a listed one is CLOSED with the next one's id, plus 1, above;
+ *	  of a leased one CLOSED or NONE; of one just taken NONE.
+ *
+ * 4. Free rows are listed by segment, a segment that has any in a list of such, or, if all of its rows are free, in
+ *	  another one, from which the sweep gives it back; all small ones count as one, which stays.  In its place
+ *	  then stands one that all share, in which every row is closed, for whoever still comes by a number
+ *	  that he has kept: a guess, a statement's ctid, an entry of an index read in an epoch that goes on.
+ *	  Nobody stores to a head that he has found closed, nor changes one by compare-and-swap: all expect
+ *	  what they have read.  The memory goes through the epochs, as who read the pointer before may read closed heads
+ *	  in it.  Numbers stay the table's: it takes those of absent segments before fresh ones.
+ *
+ * The lists and growth are under the table's latch; sessions take row ids by the
+ * batch (lease.c), so it is passed once for some dozens of rows.
+ */
+#include "runtime/table/table_internal.h"
+
+#include "runtime/index/dictionary.h"
+#include "runtime/index/index.h"
+
+#define ROOT_PAGES (TG_ROW_MAX / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE + 1)
+#define HEAD_NEXT_SHIFT 16 /* of a listed row's head: the next one's id, plus 1 */
+
+#define TRIM_COST 4 /* of giving a segment back, in the sweep's budget */
+
+/* Where children find it, too; nobody writes to it: 4. */
+static const tg_version closed_segment[TG_SEGMENT_ROWS] = {[0 ... TG_SEGMENT_ROWS - 1] = TG_HEAD_CLOSED};
+
+_Static_assert(sizeof(tg_table) % TG_CACHE_LINE == 0, "so that its parts lie on cache lines of their own");
+
+/* --- life ---------------------------------------------------------------------- */
+
+static void
+destroy_rows(tg_session *session, tg_table *table)
+{
+	for (unsigned i = 0; i < TG_SMALL_SEGMENTS; i++)
+	{
+		if (table->small[i] != NULL)
+			tg_free(session, table->small[i], TG_USE_TABLE);
+	}
+	if (table->root == NULL)
+		return;
+	for (unsigned i = 0; i < ROOT_PAGES; i++)
+	{
+		tg_version **page = table->root[i];
+
+		if (page == NULL)
+			continue;
+		for (unsigned j = 0; j < TG_SEGMENTS_PER_PAGE; j++)
+		{
+			if (page[j] != NULL && page[j] != closed_segment)
+				tg_free(session, page[j], TG_USE_TABLE);
+		}
+		tg_free(session, page, TG_USE_TABLE);
+	}
+	tg_free(session, table->root, TG_USE_TABLE);
+}
+
+/* Also of a table half made. */
+static void
+destroy(tg_session *session, tg_table *table)
+{
+	tg_chunks_destroy(session, table);
+	destroy_rows(session, table);
+	if (table->index != NULL)
+		tg_btree_destroy(session, table->index);
+	tg_indexes_destroy(session, table);
+	tg_dictionaries_destroy(session, table);
+	while (table->layout != NULL)
+	{
+		tg_layout *layout = table->layout;
+
+		table->layout = layout->next;
+		tg_free(session, layout, TG_USE_TABLE);
+	}
+	tg_free(session, table, TG_USE_TABLE);
+}
+
+tg_status
+tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds, unsigned column_count,
+				const tg_key_spec *key, tg_table **table_out)
+{
+	tg_table *table = tg_alloc_zeroed(session, sizeof(*table), TG_USE_TABLE, TG_ESSENTIAL);
+	tg_status status;
+
+	if (table == NULL)
+		return TG_NO_MEMORY;
+	table->incarnation = tg_incarnation_next();
+	table->database = database;
+	table->relation = relation;
+	table->references = 1;
+	tg_latch_init(&table->latch, TG_RANK_TABLE);
+
+	status = tg_layout_create(session, kinds, column_count, &table->layout);
+	if (status != TG_OK)
+		goto fail;
+	if (key != NULL && key->part_count > 0)
+	{
+		tg_assert(key->part_count <= TG_KEY_COLUMN_MAX);
+		table->key = *key;
+		status = tg_btree_create(session, &table->index);
+		if (status != TG_OK)
+			goto fail;
+	}
+	table->table_bytes = (int64_t) (tg_alloc_bytes(table) + tg_alloc_bytes(table->layout));
+	*table_out = table;
+	return TG_OK;
+
+fail:
+	destroy(session, table);
+	return status;
+}
+
+void
+tg_table_retain(tg_table *table)
+{
+	uint32_t references = tg_fetch_add_acq_rel(&table->references, 1);
+
+	tg_check(references > 0 && references < UINT32_MAX);
+}
+
+void
+tg_table_release(tg_session *session, tg_table *table)
+{
+	/* The release hands what was done with the reference to the last one out, whose acquire takes it. */
+	uint32_t references = tg_fetch_add_acq_rel(&table->references, -1);
+
+	tg_check(references > 0);
+	if (references == 1)
+		destroy(session, table);
+}
+
+tg_status
+tg_table_layout_add(tg_session *session, tg_table *table, const uint8_t *kinds, unsigned column_count)
+{
+	tg_layout *layout;
+	tg_status status = tg_layout_create(session, kinds, column_count, &layout);
+
+	if (status != TG_OK)
+		return status;
+	tg_latch_acquire(&table->latch);
+	tg_assert(column_count >= table->layout->column_count);
+	for (unsigned i = 0; i < table->layout->column_count; i++)
+		tg_assert(kinds[i] == table->layout->kinds[i]);
+	layout->next = table->layout;
+	/* Pairs with the acquire in tg_slot_take. */
+	tg_store_release(&table->layout, layout);
+	tg_latch_release(&table->latch);
+	tg_fetch_add_relaxed(&table->table_bytes, (int64_t) tg_alloc_bytes(layout));
+	return TG_OK;
+}
+
+/* --- rows ---------------------------------------------------------------------- */
+
+/* A zeroed array on the table's account, or NULL. */
+static void *
+grow(tg_session *session, tg_table *table, size_t bytes, tg_claim claim)
+{
+	void *array = tg_alloc_zeroed(session, bytes, TG_USE_TABLE, claim);
+
+	if (array != NULL)
+		tg_fetch_add_relaxed(&table->table_bytes, (int64_t) tg_alloc_bytes(array));
+	return array;
+}
+
+/*
+ * Makes sure that the row's segment is there; under the latch.  What was made
+ * before a later step failed stays: it is empty and will be used.
+ */
+static tg_status
+ensure_segment(tg_session *session, tg_table *table, uint32_t row, tg_claim claim)
+{
+	tg_version **place;
+	tg_version **page;
+	size_t rows = TG_SEGMENT_ROWS;
+	tg_version *segment;
+
+	if (row < TG_SEGMENT_ROWS)
+	{
+		/* As in tg_row_head. */
+		unsigned number = row < 64 ? 0 : 26 - (unsigned) __builtin_clz(row);
+
+		place = &table->small[number];
+		rows = number == 0 ? 64 : (size_t) 32 << number;
+	}
+	else
+	{
+		if (table->root == NULL)
+		{
+			tg_version ***root = grow(session, table, ROOT_PAGES * sizeof(*root), claim);
+
+			if (root == NULL)
+				return TG_NO_MEMORY;
+			tg_store_release(&table->root, root);
+		}
+		page = table->root[row / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE];
+		if (page == NULL)
+		{
+			page = grow(session, table, TG_SEGMENTS_PER_PAGE * (sizeof(*page) + sizeof(tg_segment_rows)), claim);
+			if (page == NULL)
+				return TG_NO_MEMORY;
+			tg_store_release(&table->root[row / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE], page);
+		}
+		place = &page[row / TG_SEGMENT_ROWS % TG_SEGMENTS_PER_PAGE];
+	}
+	if (*place != NULL)
+		return TG_OK;
+	segment = grow(session, table, rows * sizeof(*segment), claim);
+	if (segment == NULL)
+		return TG_NO_MEMORY;
+	tg_store_release(place, segment);
+	return TG_OK;
+}
+
+/* The first row id behind the segment of this one. */
+static uint32_t
+segment_end(uint32_t row)
+{
+	if (row < 64)
+		return 64;
+	if (row < TG_SEGMENT_ROWS)
+		return UINT32_C(1) << (32 - __builtin_clz(row));
+	return row < TG_ROW_MAX - TG_SEGMENT_ROWS ? (row / TG_SEGMENT_ROWS + 1) * TG_SEGMENT_ROWS : TG_ROW_MAX;
+}
+
+static tg_status
+take_fresh(tg_session *session, tg_table *table, tg_claim claim, uint32_t rows[TG_ROW_BATCH], unsigned *count_out)
+{
+	uint32_t first = table->row_next;
+	uint32_t count;
+	tg_status status;
+
+	if (first >= TG_ROW_MAX)
+		return TG_FULL;
+	status = ensure_segment(session, table, first, claim);
+	if (status != TG_OK)
+		return status;
+	count = segment_end(first) - first;
+	if (count > TG_ROW_BATCH)
+		count = TG_ROW_BATCH;
+	for (uint32_t i = 0; i < count; i++)
+		rows[i] = first + count - 1 - i;
+	tg_store_release(&table->row_next, first + count);
+	*count_out = count;
+	return TG_OK;
+}
+
+/* --- free rows, by segment; under the latch ---------------------------------------- */
+
+/* The pointer to a segment that is not a small one. */
+static tg_version **
+segment_place(tg_table *table, uint32_t number)
+{
+	return &table->root[number / TG_SEGMENTS_PER_PAGE][number % TG_SEGMENTS_PER_PAGE];
+}
+
+static tg_segment_rows *
+segment_rows(tg_table *table, uint32_t number)
+{
+	if (number == 0)
+		return &table->small_rows;
+	/* Behind the page's pointers. */
+	return (tg_segment_rows *) (table->root[number / TG_SEGMENTS_PER_PAGE] + TG_SEGMENTS_PER_PAGE) +
+		   number % TG_SEGMENTS_PER_PAGE;
+}
+
+static void
+link_segment(tg_table *table, uint32_t *list, uint32_t number)
+{
+	tg_segment_rows *segment = segment_rows(table, number);
+
+	segment->next = *list;
+	segment->previous = 0;
+	if (*list != 0)
+		segment_rows(table, *list - 1)->previous = number + 1;
+	tg_store_relaxed(list, number + 1);
+}
+
+static void
+unlink_segment(tg_table *table, uint32_t *list, uint32_t number)
+{
+	const tg_segment_rows *segment = segment_rows(table, number);
+
+	if (segment->previous != 0)
+		segment_rows(table, segment->previous - 1)->next = segment->next;
+	else
+		tg_store_relaxed(list, segment->next);
+	if (segment->next != 0)
+		segment_rows(table, segment->next - 1)->previous = segment->previous;
+}
+
+static void
+push_row(tg_segment_rows *segment, tg_version *head, uint32_t row)
+{
+	/* Relaxed: the latch orders this with pop_rows. */
+	tg_store_relaxed(head, (tg_version) segment->first << HEAD_NEXT_SHIFT | TG_HEAD_CLOSED);
+	segment->first = row + 1;
+	segment->count++;
+}
+
+/* Takes rows out of the first segment that has free ones.  False: none has. */
+static bool
+pop_rows(tg_table *table, uint32_t rows[TG_ROW_BATCH], unsigned *count_inout)
+{
+	tg_segment_rows *segment;
+	uint32_t number;
+
+	if (table->segments_partial == 0 && table->segments_empty != 0)
+	{
+		number = table->segments_empty - 1;
+		unlink_segment(table, &table->segments_empty, number);
+		link_segment(table, &table->segments_partial, number);
+	}
+	if (table->segments_partial == 0)
+		return false;
+	number = table->segments_partial - 1;
+	segment = segment_rows(table, number);
+	while (*count_inout < TG_ROW_BATCH && segment->count > 0)
+	{
+		uint32_t row = segment->first - 1;
+
+		segment->first = (uint32_t) (tg_load_relaxed(tg_row_head(table, row)) >> HEAD_NEXT_SHIFT);
+		segment->count--;
+		table->free_row_count--;
+		rows[(*count_inout)++] = row;
+	}
+	if (segment->count == 0)
+		unlink_segment(table, &table->segments_partial, number);
+	return true;
+}
+
+/* Makes a segment anew that was given back, with all of its rows free. */
+static tg_status
+restore_segment(tg_session *session, tg_table *table, tg_claim claim)
+{
+	uint32_t number = table->segments_absent - 1;
+	tg_segment_rows *rows = segment_rows(table, number);
+	tg_version *segment = grow(session, table, TG_SEGMENT_ROWS * sizeof(*segment), claim);
+
+	if (segment == NULL)
+		return TG_NO_MEMORY;
+	unlink_segment(table, &table->segments_absent, number);
+	rows->first = 0;
+	rows->count = 0;
+	/* Each batch that is taken has its last one first in order, as fresh ones have. */
+	for (uint32_t batch = TG_SEGMENT_ROWS; batch > 0; batch -= TG_ROW_BATCH)
+		for (uint32_t i = batch - TG_ROW_BATCH; i < batch; i++)
+			push_row(rows, segment + i, number * TG_SEGMENT_ROWS + i);
+	tg_store_release(segment_place(table, number), segment);
+	link_segment(table, &table->segments_partial, number);
+	return TG_OK;
+}
+
+/* --- taking and giving -------------------------------------------------------------- */
+
+tg_status
+tg_rows_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t rows[TG_ROW_BATCH], unsigned *count_out)
+{
+	tg_status status = TG_OK;
+	unsigned count = 0;
+
+	tg_latch_acquire(&table->latch);
+	while (count < TG_ROW_BATCH && pop_rows(table, rows, &count))
+		;
+	if (count == 0 && table->segments_absent != 0)
+	{
+		status = restore_segment(session, table, claim);
+		if (status == TG_OK)
+			(void) pop_rows(table, rows, &count);
+	}
+	else if (count == 0)
+		status = take_fresh(session, table, claim, rows, &count);
+	tg_latch_release(&table->latch);
+	*count_out = count;
+	return status;
+}
+
+void
+tg_rows_give(tg_table *table, const uint32_t *rows, unsigned count)
+{
+	tg_latch_acquire(&table->latch);
+	for (unsigned i = 0; i < count; i++)
+	{
+		uint32_t number = rows[i] / TG_SEGMENT_ROWS;
+		tg_segment_rows *segment = segment_rows(table, number);
+
+		tg_assert(rows[i] < table->row_next);
+		push_row(segment, tg_row_head(table, rows[i]), rows[i]);
+		table->free_row_count++;
+		if (segment->count == 1)
+			link_segment(table, &table->segments_partial, number);
+		if (segment->count == TG_SEGMENT_ROWS && number > 0)
+		{
+			unlink_segment(table, &table->segments_partial, number);
+			link_segment(table, &table->segments_empty, number);
+		}
+	}
+	tg_latch_release(&table->latch);
+}
+
+/* One that is empty; NULL: there is none.  The closed one is in its place then. */
+static tg_version *
+take_empty_segment(tg_table *table)
+{
+	tg_version *segment = NULL;
+
+	tg_latch_acquire(&table->latch);
+	if (table->segments_empty != 0)
+	{
+		uint32_t number = table->segments_empty - 1;
+
+		unlink_segment(table, &table->segments_empty, number);
+		link_segment(table, &table->segments_absent, number);
+		segment = *segment_place(table, number);
+		tg_store_release(segment_place(table, number), (tg_version *) closed_segment);
+	}
+	tg_latch_release(&table->latch);
+	return segment;
+}
+
+bool
+tg_rows_trim(tg_session *session, tg_table *table, unsigned *budget)
+{
+	while (*budget > 0 && tg_load_relaxed(&table->segments_empty) != 0)
+	{
+		tg_version *segment;
+
+		if (tg_retire_reserve(session, 1) != TG_OK)
+			return true; /* another sweep may have more luck */
+		segment = take_empty_segment(table);
+		if (segment == NULL)
+			return true;
+		tg_fetch_add_relaxed(&table->table_bytes, -(int64_t) tg_alloc_bytes(segment));
+		tg_retire(session, segment, TG_USE_TABLE);
+		*budget -= TRIM_COST < *budget ? TRIM_COST : *budget;
+	}
+	return *budget > 0;
+}
+
+void
+tg_row_give(tg_session *session, tg_table *table, uint32_t row)
+{
+	(void) session;
+	tg_rows_give(table, &row, 1);
+}

@@ -1,0 +1,525 @@
+/*
+ * table.h
+ *	  One table's storage: row heads, column chunks, slots, the key's index.
+ *
+ * rows:   row id -> head (newest version), in segments that never move
+ * chunks: slots of versions, column by column (PAX), in a directory
+ * index:  key -> row id, if the table has a primary key
+ *
+ * Values never change once written.  A chunk has version headers only while
+ * some version in it needs them; without them every allocated slot is visible
+ * to everybody.  How the header array comes and goes is argued in settle.c.
+ */
+#ifndef TG_TABLE_H
+#define TG_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/latch.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/btree/btree.h"
+#include "runtime/order/key.h"
+#include "runtime/order/value.h"
+#include "runtime/table/version.h"
+
+typedef struct tg_table tg_table;
+typedef struct tg_index tg_index; /* index.h */
+
+#define TG_COLUMN_MAX 1664
+#define TG_ROW_MAX ((uint32_t) 0xfffffff0) /* rows of a table, dead ones not yet collected included */
+
+/*
+ * How the columns of a chunk lie.  Belongs to its table and lives as long; a
+ * chunk keeps the layout it was made with, columns added later read as NULL in it.
+ */
+typedef struct tg_layout
+{
+	struct tg_layout *next; /* older layouts of the table */
+	uint16_t column_count;
+	uint16_t string_count;	 /* columns of kind STRING; they come first in strings[] */
+	uint16_t full_capacity;	 /* slots of a chunk, once the table has some; */
+	uint16_t filled;		 /* so many of them inserts take: chunk.c, 6 */
+	uint32_t slot_bytes;	 /* values of one slot, all columns */
+	const uint8_t *kinds;	 /* tg_kind by column */
+	const uint32_t *offsets; /* by column: bytes per slot that lie before it; wider columns first */
+	const uint16_t *strings; /* the columns of kind STRING */
+} tg_layout;
+
+/*
+ * A chunk.  After the struct, in one allocation: values (column by column,
+ * widest first), row ids (uint32 each), one null bitmap per column, and the
+ * bitmap of free slots.
+ */
+struct tg_chunk
+{
+	/* all that a point read needs, in one cache line */
+	struct tg_header *headers; /* atomic; NULL: all settled; low bit: about to be taken away (settle.c) */
+	const tg_layout *layout;
+	unsigned char *values;
+	uint64_t null_columns; /* atomic, only grows: bit of each column that may hold a NULL; bit 63: of all from 63 on */
+	uint64_t *nulls;	   /* atomic words; bit slot of word column * words + slot / 64 is set if NULL */
+	uint32_t *rows;		   /* row id by slot */
+	tg_table *table;
+	uint16_t capacity; /* slots; a multiple of 16 */
+	uint16_t leased;   /* atomic, changed under the table's latch: a session allocates from it */
+	uint32_t index;	   /* in the table's directory */
+
+	uint64_t *free;			/* atomic words; bit set: slot is free; also set for the bits past the capacity */
+	uint32_t free_count;	/* atomic: slots free */
+	uint32_t listed;		/* atomic, changed under the table's latch: tg_listed */
+	tg_chunk *next_partial; /* both under the table's latch */
+	tg_chunk *previous_partial;
+	uint64_t touched;	   /* atomic, only grows: a clock value at or after the last change of a header */
+	uint64_t settle_epoch; /* the collector's: when headers were marked */
+	uint32_t mixed;		   /* atomic, only grows: some version shares a blob with its older one, or has a large one */
+} TG_CACHE_ALIGNED;
+
+/* Whether a chunk is in its table's list of chunks with free slots. */
+typedef enum tg_listed
+{
+	TG_UNLISTED,
+	TG_LISTED,
+	TG_EMPTYING, /* not to be leased: what it still has is moved elsewhere (compact.c) */
+	TG_RECLAIMED /* taken out of the table for good */
+} tg_listed;
+
+#define TG_HEADERS_MARK ((uintptr_t) 1)
+
+/*
+ * The headers for reading, or NULL: every allocated slot is visible to
+ * everybody.  The acquire pairs with the compare-and-swap that brought the
+ * array in: a snapshot that is later than a change sees the array.
+ */
+static inline tg_header *
+tg_chunk_headers(const tg_chunk *chunk)
+{
+	return (tg_header *) ((uintptr_t) tg_load_acquire(&chunk->headers) & ~TG_HEADERS_MARK);
+}
+
+/*
+ * The headers for writing: brought back if they are not there, taken back if
+ * marked.  Inside an epoch; valid until it is left.  TG_NO_MEMORY.
+ */
+extern tg_status tg_chunk_headers_write(tg_session *session, tg_chunk *chunk, tg_claim claim,
+										tg_header **headers_out) TG_MUST_USE;
+
+static inline const void *
+tg_chunk_column(const tg_chunk *chunk, unsigned column)
+{
+	return chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity;
+}
+
+static inline bool
+tg_chunk_has_column(const tg_chunk *chunk, unsigned column)
+{
+	return column < chunk->layout->column_count;
+}
+
+static inline unsigned
+tg_chunk_bitmap_words(const tg_chunk *chunk)
+{
+	return (chunk->capacity + 63u) / 64;
+}
+
+/*
+ * For scans: which slots are there, and the headers to judge them by, or NULL:
+ * every one of them is visible to everybody.  Bit slot % 64 of present[slot / 64]
+ * is set if the slot is allocated.  Inside an epoch, for a snapshot
+ * published before; result and bits belong together until the epoch is left.
+ *
+ * The bitmap is loaded between two looks at headers, for either order alone is
+ * wrong: settle.c, «Scans».
+ */
+static inline tg_header *
+tg_chunk_look(const tg_chunk *chunk, uint64_t present[TG_SLOT_MAX / 64])
+{
+	tg_header *headers = tg_chunk_headers(chunk);
+
+	for (unsigned word = 0; word < tg_chunk_bitmap_words(chunk); word++)
+		present[word] = ~tg_load_acquire(&chunk->free[word]);
+	return headers != NULL ? headers : tg_chunk_headers(chunk);
+}
+
+/*
+ * Whether a column of the chunk has ever held a NULL; if not, its bitmap need
+ * not be looked at, which is a cache miss less for a point read.  Set before
+ * the version that has the NULL begins, so who sees the version sees the bit.
+ */
+static inline bool
+tg_chunk_may_be_null(const tg_chunk *chunk, unsigned column)
+{
+	return (tg_load_relaxed(&chunk->null_columns) >> (column < 63 ? column : 63) & 1) != 0;
+}
+
+static inline bool
+tg_chunk_is_null(const tg_chunk *chunk, unsigned column, unsigned slot)
+{
+	if (!tg_chunk_has_column(chunk, column))
+		return true;
+	return tg_chunk_may_be_null(chunk, column) &&
+		   (tg_load_relaxed(&chunk->nulls[column * tg_chunk_bitmap_words(chunk) + slot / 64]) >> (slot % 64) & 1);
+}
+
+/* One value of a version, not NULL. */
+static inline void
+tg_chunk_value(const tg_chunk *chunk, unsigned column, unsigned slot, tg_value *value)
+{
+	const void *base = tg_chunk_column(chunk, column);
+
+	switch (chunk->layout->kinds[column])
+	{
+		case TG_KIND_1:
+			value->word = (uint64_t) (int64_t) ((const int8_t *) base)[slot];
+			break;
+		case TG_KIND_2:
+			value->word = (uint64_t) (int64_t) ((const int16_t *) base)[slot];
+			break;
+		case TG_KIND_4:
+			value->word = (uint64_t) (int64_t) ((const int32_t *) base)[slot];
+			break;
+		case TG_KIND_8:
+			value->word = ((const uint64_t *) base)[slot];
+			break;
+		default:
+			*value = ((const tg_value *) base)[slot];
+			break;
+	}
+}
+
+/* Where a value lies. */
+static inline const void *
+tg_chunk_cell(const tg_chunk *chunk, unsigned column, unsigned slot)
+{
+	unsigned kind = chunk->layout->kinds[column];
+
+	return (const char *) tg_chunk_column(chunk, column) + ((size_t) slot << (kind <= TG_KIND_8 ? kind : 4));
+}
+
+/*
+ * Asks for the cache lines of a value, and for the one that tells where it lies,
+ * all at once: the place is guessed to be that in a full chunk of this layout.
+ * Most of what such a value costs is the translation of two addresses that
+ * nobody has used for long, and one of them need not wait for the other.
+ * Always inline, because GCC takes a call that only prefetches for one without effect.
+ */
+static inline __attribute__((always_inline)) void
+tg_version_expect(const tg_layout *layout, tg_version version, unsigned column)
+{
+	const char *chunk = (const char *) tg_version_chunk(version);
+	unsigned kind = layout->kinds[column];
+
+	__builtin_prefetch(chunk);
+	__builtin_prefetch(chunk + sizeof(tg_chunk) + (size_t) layout->offsets[column] * layout->full_capacity +
+					   ((size_t) tg_version_slot(version) << (kind <= TG_KIND_8 ? kind : 4)));
+}
+
+/*
+ * Rows that came in the order of their keys, from a sequence say, have ids in that
+ * order, too.  Who looks up many keys keeps a guess, empty at first: while it proves
+ * right, a row's head need not wait for the leaf.  Wrong, it costs some lines of the caches.
+ */
+typedef struct tg_row_guess
+{
+	uint32_t ahead; /* of the last key, as a number, its row was */
+	bool steady;	/* and of the one before */
+} tg_row_guess;
+
+/* The last bytes of a key as a number. */
+static inline uint32_t
+tg_row_guess_number(const void *key, size_t key_bytes)
+{
+	const unsigned char *end = (const unsigned char *) key + key_bytes;
+
+	if (key_bytes < sizeof(uint32_t))
+		return 0;
+	return (uint32_t) end[-4] << 24 | (uint32_t) end[-3] << 16 | (uint32_t) end[-2] << 8 | end[-1];
+}
+
+static inline void
+tg_row_guess_learn(tg_row_guess *guess, const void *key, size_t key_bytes, uint32_t row)
+{
+	uint32_t ahead = row - tg_row_guess_number(key, key_bytes);
+
+	guess->steady = ahead == guess->ahead;
+	guess->ahead = ahead;
+}
+
+#define TG_SMALL_SEGMENTS 8 /* rows below TG_SEGMENT_ROWS: segments of 64, 64, 128, 256 … */
+#define TG_SEGMENT_ROWS 8192
+#define TG_SEGMENTS_PER_PAGE 512
+
+/* The free rows of a segment (of all small ones together); under the table's latch. */
+typedef struct tg_segment_rows
+{
+	uint32_t first; /* row id, plus 1; linked through the heads */
+	uint32_t count;
+	uint32_t next; /* of a list of segments: number, plus 1 */
+	uint32_t previous;
+} tg_segment_rows;
+
+struct tg_table
+{
+	uint64_t incarnation; /* unique in the life of the arena */
+	uint32_t database;
+	uint32_t relation;
+	uint32_t row_next; /* atomic: row ids handed out so far */
+
+	tg_layout *layout; /* newest; atomic */
+	tg_btree *index;   /* NULL: no primary key; atomic */
+	tg_key_spec key;   /* of index */
+	tg_index *indexes; /* the secondary ones; atomic, changed under the table's latch */
+	tg_index *dropped; /* those whose memory has to wait; under the table's latch */
+	uint64_t stored;   /* the host's: snapshots from before it find nothing, and must not be told so; atomic */
+	uint32_t hidden;   /* the host's: so many columns come before the user's */
+	struct tg_dictionary *dictionaries; /* dictionary.h; atomic, changed under the table's latch, only grows */
+	uint32_t rank_round;				/* of their entries' use: dictionary.c, 6; atomic; written by the rank sweep */
+	uint32_t relocating;				/* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
+	uint64_t
+		gone; /* the host's: by a commit at this time the table has other storage, or is no more; 0: it has not; atomic */
+
+	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once but for table.c, 4 */
+	tg_version *small[TG_SMALL_SEGMENTS];
+	tg_version ***root;
+
+	/* chunks: directory segment k holds 8 << k pointers; atomic */
+	tg_chunk **chunks[29];
+	uint32_t chunk_count; /* atomic: directory entries handed out; entries may be NULL again */
+
+	tg_latch latch TG_CACHE_ALIGNED; /* TG_RANK_TABLE: growth, free rows, list of chunks with free slots */
+	tg_segment_rows small_rows;
+	uint32_t segments_partial; /* lists: some rows are free; */
+	uint32_t segments_empty;   /* all are (also read without the latch); */
+	uint32_t segments_absent;  /* and the segment has been given back */
+	uint32_t free_row_count;
+	uint32_t free_chunk_index_count; /* directory entries that are NULL and below chunk_count */
+	uint32_t free_chunk_index_low;	 /* none of them is below this one */
+	tg_chunk *partial;				 /* chunks of the newest layout with free slots that nobody has leased */
+
+	/* away from what every look-up reads: each transaction counts its log's and its read set's */
+	uint32_t references TG_CACHE_ALIGNED; /* atomic; the last one out frees everything */
+
+	/* for the planner and the views; atomic */
+	int64_t row_count; /* committed rows */
+	int64_t blob_bytes;
+	int64_t header_bytes;
+	int64_t chunk_bytes;
+	int64_t table_bytes;	  /* heads, directories, layouts */
+	int64_t dictionary_bytes; /* values of ordered keys; counted with the indexes */
+	int64_t rank_count;		  /* entries of dictionaries */
+	int64_t rank_bytes_kept;  /* dictionary_bytes after the last rank sweep */
+	uint64_t
+		rank_removed; /* the rank sweep's: versions that had been removed, of all tables, when it last began here */
+	uint64_t replaced_count; /* versions that changes and deletions left behind, once the collector has freed them */
+	/* Of when the host last took statistics, 0 before: row_count, with what the taker was about to add to it, and replaced_count. */
+	int64_t analyzed_rows;
+	uint64_t analyzed_replaced;
+};
+
+/* The host takes statistics of the rows that there are at this moment: so many. */
+static inline void
+tg_table_analyzed(tg_table *table, int64_t rows)
+{
+	tg_store_relaxed(&table->analyzed_rows, rows);
+	tg_store_relaxed(&table->analyzed_replaced, tg_load_relaxed(&table->replaced_count));
+}
+
+/* About how many rows have been inserted, changed and deleted since the host last took statistics. */
+static inline uint64_t
+tg_table_changes(const tg_table *table)
+{
+	int64_t rows = tg_load_relaxed(&table->row_count) - tg_load_relaxed(&table->analyzed_rows);
+
+	return (uint64_t) (rows < 0 ? -rows : rows) + tg_load_relaxed(&table->replaced_count) -
+		   tg_load_relaxed(&table->analyzed_replaced);
+}
+
+/* A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY. */
+extern tg_status tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds,
+								 unsigned column_count, const tg_key_spec *key, tg_table **table_out) TG_MUST_USE;
+
+extern void tg_table_retain(tg_table *table);
+/* The last reference frees the rest; nobody reads the table any more (relation lock, jobs' references). */
+extern void tg_table_release(tg_session *session, tg_table *table);
+
+/*
+ * A newer layout with more columns at the end (kinds[] names all columns, the
+ * old ones first and unchanged); chunks made from now on use it, and slots are
+ * taken from such chunks only.  TG_NO_MEMORY.
+ */
+extern tg_status tg_table_layout_add(tg_session *session, tg_table *table, const uint8_t *kinds,
+									 unsigned column_count) TG_MUST_USE;
+
+/* --- rows ------------------------------------------------------------------- */
+
+/* The head of a row that was handed out; atomic. */
+static inline tg_version *
+tg_row_head(tg_table *table, uint32_t row)
+{
+	tg_version **page;
+
+	if (row < TG_SEGMENT_ROWS)
+	{
+		unsigned segment = row < 64 ? 0 : 26 - (unsigned) __builtin_clz(row);
+		unsigned first = segment == 0 ? 0 : 32u << segment;
+
+		return tg_load_acquire(&table->small[segment]) + (row - first);
+	}
+	page = tg_load_acquire(&tg_load_acquire(&table->root)[row / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE]);
+	return tg_load_acquire(&page[row / TG_SEGMENT_ROWS % TG_SEGMENTS_PER_PAGE]) + row % TG_SEGMENT_ROWS;
+}
+
+/* The row that a key is guessed to lead to; false: no guess. */
+static inline bool
+tg_row_guess_get(const tg_row_guess *guess, const tg_table *table, const void *key, size_t key_bytes, uint32_t *row_out)
+{
+	*row_out = tg_row_guess_number(key, key_bytes) + guess->ahead;
+	return guess->steady && *row_out < tg_load_acquire(&table->row_next);
+}
+
+/* Asks for what a look at one column of a row's newest version needs.  Inside an epoch. */
+static inline __attribute__((always_inline)) void
+tg_row_expect(tg_table *table, uint32_t row, unsigned column)
+{
+	tg_version head = tg_load_acquire(tg_row_head(table, row));
+
+	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
+		tg_version_expect(tg_load_acquire(&table->layout), head, column);
+}
+
+/*
+ * A fresh row id with head TG_VERSION_NONE, from the session's lease.
+ * TG_NO_MEMORY, TG_FULL (TG_ROW_MAX).
+ */
+extern tg_status tg_row_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t *row_out) TG_MUST_USE;
+
+/* Gives back a row id that no reader can reach any more (never published, or closed an epoch ago).  Any session. */
+extern void tg_row_give(tg_session *session, tg_table *table, uint32_t row);
+
+/*
+ * Gives segments of heads back all of whose rows are free.  Any session.  False: not to the end, the
+ * budget is used up.
+ */
+extern bool tg_rows_trim(tg_session *session, tg_table *table, unsigned *budget);
+
+/* --- slots and versions -------------------------------------------------------- */
+
+/*
+ * A free slot, from the chunk the session has leased of the table: headers are
+ * there, its begin and end are TG_TIME_NEVER, older is NONE, successor and life 0.
+ * Ascending within a fresh chunk.  TG_NO_MEMORY.  Inside an epoch.
+ */
+extern tg_status tg_slot_take(tg_session *session, tg_table *table, tg_claim claim,
+							  tg_version *version_out) TG_MUST_USE;
+
+/*
+ * The same for a version that is to replace another one: as near as can be to a version
+ * that it had better lie beside (that one, if there is none), or else to the one that it replaces.  From chunks of full size
+ * only (small tables are hot ones, where sessions had better keep apart) that have a free slot.  Nobody frees
+ * either version while the caller is in its epoch.
+ */
+extern tg_status tg_slot_take_near(tg_session *session, tg_table *table, tg_version near, tg_version replaced,
+								   tg_claim claim, tg_version *version_out) TG_MUST_USE;
+
+/*
+ * Gives a slot back; it may be taken again at once.  Its begin is TG_TIME_NEVER
+ * and its blobs are gone (tg_version_blobs_free, or never stored) or its own
+ * (tg_version_blobs_leave).  Any session, inside an epoch.
+ *
+ * A version that some snapshot could see gets its begin set to NEVER when it
+ * is cut out of its chain, and its slot is given no sooner than an epoch later:
+ * chains do not lead to it any more, but scans find every allocated slot, and
+ * one that had judged begin by the old tenant and end by the next would see a
+ * ghost.  A version whose begin has only been a reference to a transaction
+ * that did not commit needs no epoch for scans, only for chains.
+ */
+extern void tg_slot_give(tg_session *session, tg_version version);
+
+/*
+ * Writes the values of a slot just taken, before begin is set.  values[i] and
+ * nulls[i] for every column of the chunk's layout (column_count of them; the
+ * table's newest layout).  Strings marked HOST are copied into blobs, others
+ * are shared.  TG_NO_MEMORY: nothing was kept, the slot is still the caller's.
+ */
+extern tg_status tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values,
+								  const bool *nulls, tg_claim claim) TG_MUST_USE;
+
+/*
+ * Makes a slot just taken a copy of a version of the same or an older layout, before begin is
+ * set.  Blobs are shared, but for those among sparse ones (tg_alloc_is_sparse), which are
+ * copied if there is memory.  The version is live, and stays while the caller is in its epoch.
+ */
+extern void tg_version_copy(tg_session *session, tg_version version, tg_version from);
+
+/*
+ * Frees the blobs of a version but for those that a neighbour in its row's
+ * chain (either may be NONE) shares, and empties its string cells.  Nobody
+ * reads the version any more.  Of two neighbours that die the older one goes
+ * first, with the newer as its neighbour, whether or not the link between them
+ * is cut already: so each blob is freed with the last version that has it.  Or
+ * shared cells have been emptied before, and there are no neighbours to ask.
+ */
+extern void tg_version_blobs_free(tg_session *session, tg_version version, tg_version neighbour_a,
+								  tg_version neighbour_b);
+
+/*
+ * The same for a version that was replaced, whose neighbours are these and whose slot is given next: where few slots of the chunk are
+ * free, a blob that is the version's alone stays with the slot, for the next version there
+ * to be written into (chunk.c, 6).
+ */
+extern void tg_version_blobs_leave(tg_session *session, tg_version version, tg_version above, tg_version below);
+
+static inline uint32_t
+tg_version_row(tg_version version)
+{
+	return tg_version_chunk(version)->rows[tg_version_slot(version)];
+}
+
+/* --- chunks -------------------------------------------------------------------- */
+
+/* Directory entries so far; a scan that starts now needs to look at no later one. */
+static inline uint32_t
+tg_table_chunk_count(const tg_table *table)
+{
+	return tg_load_acquire(&table->chunk_count);
+}
+
+/* The chunk at a directory entry, or NULL.  Inside an epoch. */
+static inline tg_chunk *
+tg_table_chunk(tg_table *table, uint32_t index)
+{
+	unsigned segment = 28 - (unsigned) __builtin_clz(index + 8);
+
+	return tg_load_acquire(&tg_load_acquire(&table->chunks[segment])[index + 8 - (8u << segment)]);
+}
+
+/* A moment's figures of all chunks; others may be at work.  Inside an epoch. */
+typedef struct tg_table_slots
+{
+	uint64_t chunks;
+	uint64_t chunks_sparse; /* of them, with more than half of their slots free */
+	uint64_t taken;			/* slots with a version, whatever its state */
+	uint64_t free;
+} tg_table_slots;
+
+extern void tg_table_slots_count(tg_table *table, tg_table_slots *slots);
+
+/*
+ * Frees a chunk whose slots are all free, unless a session has leased it or it
+ * is the table's last one.  True if it was.  Any session, inside an epoch.
+ */
+extern bool tg_chunk_reclaim(tg_session *session, tg_chunk *chunk);
+
+/*
+ * Takes one step towards taking the chunk's headers away, if every version in
+ * it is settled: begin at or below the horizon, end NEVER, older NONE.  The
+ * first step marks, the second, once an epoch has passed since, looks again and
+ * takes them away; call it again at any later time.  True if this call took
+ * them away.  One caller at a time (the collector); inside an epoch.
+ */
+extern bool tg_chunk_settle(tg_session *session, tg_chunk *chunk, tg_time horizon);
+
+#endif /* TG_TABLE_H */

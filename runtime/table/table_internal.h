@@ -1,0 +1,116 @@
+/*
+ * table_internal.h
+ *	  What the files behind table.h share: layout, table, chunk, lease, settle.
+ */
+#ifndef TG_TABLE_INTERNAL_H
+#define TG_TABLE_INTERNAL_H
+
+#include "runtime/table/table.h"
+
+/* --- layout.c ---------------------------------------------------------------- */
+
+/* Lays out columns of these kinds, in one allocation of TG_USE_TABLE.  TG_NO_MEMORY. */
+extern tg_status tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_count,
+								  tg_layout **layout_out) TG_MUST_USE;
+
+/* Bytes of a chunk of so many slots, and of its headers. */
+extern size_t tg_chunk_bytes(const tg_layout *layout, unsigned capacity);
+
+static inline size_t
+tg_headers_bytes(unsigned capacity)
+{
+	return capacity * sizeof(tg_header);
+}
+
+/* Slots of the next chunk of a table that has chunk_count of them. */
+extern unsigned tg_chunk_capacity(const tg_layout *layout, uint32_t chunk_count);
+
+/* --- table.c ----------------------------------------------------------------- */
+
+#define TG_ROW_BATCH 32
+
+/*
+ * Up to TG_ROW_BATCH row ids, recycled ones or else fresh ones, so that the
+ * last of the array comes first in order; *count_out ≥ 1.  TG_NO_MEMORY,
+ * TG_FULL.
+ */
+extern tg_status tg_rows_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t rows[TG_ROW_BATCH],
+							  unsigned *count_out) TG_MUST_USE;
+
+/* Back into the list of free ones. */
+extern void tg_rows_give(tg_table *table, const uint32_t *rows, unsigned count);
+
+/* --- chunk.c ----------------------------------------------------------------- */
+
+/* A chunk to allocate from, leased: one with free slots, or a new one.  TG_NO_MEMORY. */
+extern tg_status tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **chunk_out) TG_MUST_USE;
+
+/* Slots of a chunk that are left to the next versions of its rows. */
+static inline uint32_t
+tg_chunk_room(const tg_chunk *chunk)
+{
+	const tg_layout *layout = chunk->layout;
+
+	return chunk->capacity == layout->full_capacity ? layout->full_capacity - (uint32_t) layout->filled : 0;
+}
+
+/* Ends the lease of a chunk; it is listed if it has any slot to be had. */
+extern void tg_chunk_lease_end(tg_chunk *chunk);
+
+/* Leases a chunk with slots to be had; NULL: none is listed. */
+extern tg_chunk *tg_chunk_lease_listed(tg_table *table);
+
+/*
+ * No slot of the chunk is taken from now on, if nobody has leased it, and another one has free
+ * slots, or, if its layout is not the newest, is there at all.  Ends when it is reclaimed, or by tg_chunk_emptying_end.
+ */
+extern bool tg_chunk_emptying_begin(tg_chunk *chunk);
+extern void tg_chunk_emptying_end(tg_chunk *chunk);
+
+/*
+ * A chunk of a table of hidden values (hidden.c), for all slots of a chunk of another table and at the same entry of the
+ * directory, all of its own slots free; or the one that somebody else has put there.  TG_NO_MEMORY.
+ */
+extern tg_status tg_chunk_make_companion(tg_session *session, tg_table *hidden, const tg_chunk *chunk, tg_claim claim,
+										 tg_chunk **companion_out) TG_MUST_USE;
+
+/* Out of the directory again; to be retired (TG_USE_CHUNK).  Takes no latch. */
+extern void tg_chunk_remove_companion(tg_chunk *companion);
+
+/* Headers for so many slots: all begin NEVER, nothing else said.  NULL if refused. */
+extern tg_header *tg_headers_alloc(tg_session *session, unsigned capacity, tg_claim claim);
+
+/* Frees every chunk of a table that nobody uses any more, its headers, and every blob once. */
+extern void tg_chunks_destroy(tg_session *session, tg_table *table);
+
+/* --- chunk_values.c ---------------------------------------------------------- */
+
+/* The cell of a slot in a column of kind STRING. */
+static inline tg_value *
+tg_chunk_cell_of(const tg_chunk *chunk, unsigned column, unsigned slot)
+{
+	return (tg_value *) (chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity) + slot;
+}
+
+/* Frees the blobs that free slots have kept, of a chunk that has no others and that no slot is taken of any more. */
+extern void tg_chunk_spares_free(tg_session *session, tg_chunk *chunk);
+
+/* --- lease.c ----------------------------------------------------------------- */
+
+/* The first free slot from the cursor on; false if there is none, or none but what is left to the chunk's rows. */
+extern bool tg_chunk_find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out);
+
+/*
+ * Takes a slot that was free of a chunk that the caller has leased, as tg_slot_take; *version_out
+ * is TG_VERSION_NONE if somebody else has it by now.  TG_NO_MEMORY.
+ */
+extern tg_status tg_chunk_take_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim,
+									tg_version *version_out) TG_MUST_USE;
+
+/* A number no other table of this arena gets. */
+extern uint64_t tg_incarnation_next(void);
+
+/* Books bytes of blobs that the session stored, now or with what else its lease has pending. */
+extern void tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes);
+
+#endif /* TG_TABLE_INTERNAL_H */
