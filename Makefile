@@ -1,6 +1,7 @@
 # tsurugi_fdw
 #
-#   make [DEBUG=1]   build the extension; DEBUG=1 turns assertions and failpoints on
+#   make [DEBUG=1]   build the extension; DEBUG=1 turns assertions and failpoints on,
+#                    SANITIZE=address compiles it with AddressSanitizer
 #   make install     install it into the PostgreSQL that PG_CONFIG belongs to
 #   make installcheck  regression and isolation tests against a running server
 #                    that has tsurugi_fdw in shared_preload_libraries
@@ -11,15 +12,19 @@
 #   make format      clang-format over all C files, in place
 #
 # These install the Debian packages they need, work on a copy in a temporary
-# directory, start a private cluster there, and leave nothing behind:
+# directory, start a private cluster there, and leave nothing behind (check leaves its objects):
 #
 #   make test [SUITES="lint unit regress isolation pgtap tap"]
+#   make check       what a change in hand needs, within a minute: builds what has changed, and runs
+#                    the tests that test/check.map has for the changed files (SINCE=revision)
 #   make lint        the same as make test SUITES=lint
 #   make test-eager  isolation specs, random histories and others of concurrency while every session
 #                    collects garbage at every opportunity, an entry at a time
+#   make test-address  tests with a server that runs under AddressSanitizer
 #   make demo        the guided tour
 #   make psql        psql on a private cluster until you quit
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
+#   make postgres-isolation  its isolation suite likewise
 #   make soak        everything at once for a minute, with cancels and terminations
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
@@ -27,16 +32,25 @@
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test test-eager lint demo psql postgres-regress soak bench bench-instructions bench-collection bench-sched bench-kernel
+scripted = test check test-eager test-address lint demo psql postgres-regress postgres-isolation soak bench \
+	bench-instructions bench-collection bench-sched bench-kernel
 standalone = unit explore example format
+address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable
 eager_tests = 007_random 009_anomalies 011_history 027_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
 
 test:
 	@test/run.sh
+# PostgreSQL's makefiles have a target of this name, which only says that it is not supported.
+ifneq ($(filter check,$(MAKECMDGOALS)),)
+check:
+	@names=$$(test/changed.sh $(SINCE)) && KEEP_BUILD=1 QUICK=1 TESTS="$${names:-none}" test/run.sh
+endif
 test-eager:
 	@EAGER=1 SUITES="isolation tap" TESTS="$(basename $(notdir $(wildcard test/specs/*.spec))) $(eager_tests)" test/run.sh
+test-address:
+	@SANITIZE=address SUITES="$${SUITES:-regress tap}" TESTS="$${TESTS:-$(basename $(notdir $(wildcard sql/*.sql))) $(address_tests)}" test/run.sh
 lint:
 	@SUITES=lint test/run.sh
 demo:
@@ -45,6 +59,8 @@ psql:
 	@test/psql.sh
 postgres-regress:
 	@test/postgres_regress.sh
+postgres-isolation:
+	@test/postgres_isolation.sh
 soak:
 	@test/soak/soak.sh
 bench:
@@ -79,11 +95,9 @@ PGFILEDESC = "tsurugi_fdw - in-memory transactional tables"
 SOURCES := $(sort $(filter-out runtime/example/%,$(wildcard runtime/*.c runtime/*/*.c)) $(wildcard src/*/*.c))
 OBJS = $(SOURCES:.c=.o)
 
-# "extension" goes first; the other tests stand on their own and may run in any
-# order, so that a new one needs no entry here.  Both suites find the extension
-# created in their database.
-regress_tests := $(sort $(foreach file,$(wildcard sql/*.sql),$(if $(findstring --,$(file)),,$(basename $(notdir $(file))))))
-REGRESS = $(filter extension,$(regress_tests)) $(filter-out extension,$(regress_tests))
+# Tests stand on their own and may run in any order, so that a new one needs no entry here.  Both
+# suites find the extension created in their database.
+REGRESS = $(sort $(foreach file,$(wildcard sql/*.sql),$(if $(findstring --,$(file)),,$(basename $(notdir $(file))))))
 REGRESS_OPTS = --load-extension=tsurugi_fdw
 ISOLATION = $(sort $(basename $(notdir $(wildcard test/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=test --load-extension=tsurugi_fdw
@@ -92,8 +106,9 @@ ISOLATION_OPTS = --inputdir=test --load-extension=tsurugi_fdw
 PG_CPPFLAGS = -MMD -MP '-DPGDLLEXPORT=__attribute__((visibility("default")))' $(if $(filter-out 0,$(DEBUG)),-DTG_DEBUG -DTG_FAILPOINTS)
 PG_CFLAGS = -std=gnu11 -pthread -fvisibility=hidden -Wextra -Wno-declaration-after-statement \
 	-Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
-	$(if $(filter-out 0,$(WERROR)),-Werror)
-SHLIB_LINK = -pthread -lurcu-cds
+	$(if $(filter-out 0,$(WERROR)),-Werror) \
+	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -O1)
+SHLIB_LINK = -pthread -lurcu-cds $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 EXTRA_CLEAN = $(SOURCES:.c=.d) .build-flags build results regression.diffs regression.out
 override with_llvm = no
 

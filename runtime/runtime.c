@@ -23,11 +23,14 @@ tg_runtime_create(const tg_runtime_config *config)
 
 	tg_arena_reset();
 	tg_arena_limit_set(config->arena.limit_bytes);
+	tg_arena_reserved_set(config->arena.reserved_percent);
 	if ((status = tg_scheduler_create(&scheduler)) != TG_OK)
 		return status;
 	if ((status = tg_horizon_create()) != TG_OK)
 		return status;
 	if ((status = tg_lease_create()) != TG_OK)
+		return status;
+	if ((status = tg_quota_create()) != TG_OK)
 		return status;
 	if ((status = tg_catalog_create()) != TG_OK)
 		return status;
@@ -58,6 +61,7 @@ tg_runtime_start(const tg_scheduler_settings *settings)
 	tg_txn_attach();
 	tg_watcher_add(prepare_memory, 0);
 	tg_watcher_add(tend_memory, TG_TEND_US);
+	tg_processes_register();
 	tg_process_channel_register();
 	tg_process_txn_register();
 	return tg_scheduler_start();

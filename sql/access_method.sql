@@ -330,6 +330,43 @@ DROP SUBSCRIPTION am_subscription;
 DROP TABLE am.labelled;
 RESET allow_system_table_mods;
 
+-- What functions define, which the move calls, is told to event triggers
+CREATE FUNCTION define_aside() RETURNS void LANGUAGE plpgsql AS 'BEGIN CREATE SCHEMA made_aside; DROP SCHEMA made_aside; END';
+CREATE FUNCTION part_of(v int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN IF current_setting('test.defines', true) = 'on' THEN PERFORM define_aside(); END IF; RETURN v; END $$;
+CREATE FUNCTION note_aside() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO noted VALUES (tg_event, tg_tag); END $$;
+CREATE TABLE noted (event text, tag text);
+CREATE TABLE aside (v int) PARTITION BY RANGE (part_of(v));
+CREATE TABLE aside1 PARTITION OF aside FOR VALUES FROM (0) TO (10);
+INSERT INTO aside VALUES (1);
+CREATE EVENT TRIGGER note_start ON ddl_command_start WHEN TAG IN ('CREATE SCHEMA') EXECUTE FUNCTION note_aside();
+CREATE EVENT TRIGGER note_end ON ddl_command_end WHEN TAG IN ('CREATE SCHEMA') EXECUTE FUNCTION note_aside();
+CREATE EVENT TRIGGER note_drop ON sql_drop WHEN TAG IN ('DROP SCHEMA') EXECUTE FUNCTION note_aside();
+SET test.defines = on;
+ALTER TABLE aside1 SET ACCESS METHOD tsurugi;
+RESET test.defines;
+SELECT DISTINCT event, tag FROM noted ORDER BY event;
+DROP EVENT TRIGGER note_start;
+DROP EVENT TRIGGER note_end;
+DROP EVENT TRIGGER note_drop;
+DROP TABLE aside, noted;
+DROP FUNCTION note_aside, part_of, define_aside;
+-- A publication of all tables, or of a schema, does not have it any more.
+BEGIN;
+SET LOCAL client_min_messages = error;
+CREATE PUBLICATION moved_all FOR ALL TABLES;
+CREATE PUBLICATION moved_schema FOR TABLES IN SCHEMA am;
+RESET client_min_messages;
+CREATE TABLE am.published (id int PRIMARY KEY);
+ALTER TABLE am.published SET ACCESS METHOD tsurugi;
+ALTER TABLE am.published SET ACCESS METHOD heap;
+DROP PUBLICATION moved_schema;
+ALTER TABLE am.published SET ACCESS METHOD tsurugi;
+CREATE UNLOGGED TABLE am.unpublished (id int);
+ALTER TABLE am.unpublished SET ACCESS METHOD tsurugi;
+ROLLBACK;
+
 SET client_min_messages = warning;
 DROP TABLE passing;
 DROP SCHEMA am CASCADE;

@@ -269,6 +269,39 @@ CREATE TABLE d (t int REFERENCES v) USING tsurugi;
 CREATE TABLE d (t int, g int GENERATED ALWAYS AS (t) STORED REFERENCES tree ON DELETE SET NULL) USING tsurugi;
 SELECT tsurugi.tsurugi_fdw_foreign_key_check();
 
+-- the functions of triggers are the extension's own: nobody makes triggers of them, and they take no table but theirs
+CREATE TABLE plain (id int PRIMARY KEY, v int);
+INSERT INTO plain VALUES (1, 1);
+CREATE CONSTRAINT TRIGGER own AFTER INSERT ON plain FOR EACH ROW EXECUTE FUNCTION tsurugi.tsurugi_fdw_unique_check();
+SELECT answer('INSERT INTO plain VALUES (2, 2)');
+DROP TRIGGER own ON plain;
+CREATE CONSTRAINT TRIGGER own AFTER UPDATE ON plain FROM tree FOR EACH ROW EXECUTE FUNCTION tsurugi.tsurugi_fdw_foreign_key_check();
+SELECT answer('UPDATE plain SET v = 2');
+DROP TRIGGER own ON plain;
+CREATE CONSTRAINT TRIGGER own AFTER DELETE ON plain FOR EACH ROW EXECUTE FUNCTION tsurugi.tsurugi_fdw_foreign_key_action();
+SELECT answer('DELETE FROM plain');
+DROP TRIGGER own ON plain;
+CREATE TRIGGER own BEFORE INSERT ON plain FOR EACH ROW EXECUTE FUNCTION tsurugi.tsurugi_fdw_unique_check();
+SELECT answer('INSERT INTO plain VALUES (2, 2)');
+DROP TRIGGER own ON plain;
+CREATE TRIGGER own AFTER INSERT ON tree FOR EACH ROW EXECUTE FUNCTION tsurugi.tsurugi_fdw_unique_check();
+SELECT answer('INSERT INTO tree VALUES (99, NULL)');
+DROP TRIGGER own ON tree;
+SELECT count(*) FROM tsurugi.tables WHERE relation = 'plain';
+SELECT * FROM plain;
+CREATE ROLE fk_nobody;
+GRANT CREATE ON SCHEMA public TO fk_nobody;
+SET ROLE fk_nobody;
+CREATE TABLE nobodys (id int);
+CREATE CONSTRAINT TRIGGER own AFTER INSERT ON nobodys FOR EACH ROW EXECUTE FUNCTION tsurugi.tsurugi_fdw_unique_check();
+CREATE CONSTRAINT TRIGGER own AFTER INSERT ON nobodys FOR EACH ROW EXECUTE FUNCTION tsurugi.tsurugi_fdw_foreign_key_check();
+CREATE CONSTRAINT TRIGGER own AFTER INSERT ON nobodys FOR EACH ROW EXECUTE FUNCTION tsurugi.tsurugi_fdw_foreign_key_action();
+SELECT tsurugi.tsurugi_fdw_validator('{}', 0);
+RESET ROLE;
+REVOKE CREATE ON SCHEMA public FROM fk_nobody;
+DROP TABLE plain, nobodys;
+DROP ROLE fk_nobody;
+
 -- rights: REFERENCES to make one; the check reads as the owner of the referenced table
 CREATE ROLE fk_owner;
 CREATE ROLE fk_other;
@@ -290,6 +323,8 @@ DELETE FROM fk.c WHERE id = 2;
 ALTER TABLE fk.c ADD FOREIGN KEY (p) REFERENCES fk.p;
 INSERT INTO fk.c VALUES (2, 2);
 INSERT INTO fk.c VALUES (3, 3);
+ALTER TABLE fk.c ADD UNIQUE (p) DEFERRABLE;
+INSERT INTO fk.c VALUES (3, 2);
 RESET ROLE;
 GRANT INSERT ON fk.c TO fk_owner;
 SET ROLE fk_owner;

@@ -78,6 +78,28 @@ DELETE FROM documents WHERE n < 1;
 VACUUM FULL documents;
 SELECT count(*) FROM notes JOIN documents USING (j, v);
 
+-- details have as much of a key as one of PostgreSQL's could be long, whole characters of it
+CREATE FUNCTION detail_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	detail text;
+BEGIN
+	EXECUTE statement;
+	RETURN 'none';
+EXCEPTION WHEN unique_violation OR foreign_key_violation OR exclusion_violation THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	RETURN format('%s bytes: %s ... %s', octet_length(detail), left(detail, 20), right(detail, 30));
+END $$;
+CREATE FOREIGN TABLE wide (k text PRIMARY KEY, n int, EXCLUDE (k WITH =, n WITH =)) SERVER key_long;
+CREATE FOREIGN TABLE refers (k text REFERENCES wide) SERVER key_long;
+INSERT INTO wide SELECT before || repeat(chr(228), 100000), 1 FROM unnest('{"", x}'::text[]) before;
+INSERT INTO wide VALUES (repeat('k', 2690));
+SELECT detail_of($$INSERT INTO wide SELECT * FROM wide WHERE n = 1 AND k NOT LIKE 'x%'$$);
+SELECT detail_of($$INSERT INTO wide SELECT * FROM wide WHERE k LIKE 'x%'$$);
+SELECT detail_of($$INSERT INTO wide VALUES (repeat('k', 2690))$$);
+SELECT detail_of($$INSERT INTO refers VALUES (repeat('n', 100000))$$);
+ALTER FOREIGN TABLE wide DROP CONSTRAINT wide_pkey CASCADE;
+SELECT detail_of($$INSERT INTO wide SELECT * FROM wide WHERE k LIKE 'x%'$$);
+
 SET client_min_messages = warning;
 DROP SERVER key_long CASCADE;
 DROP SCHEMA key_long CASCADE;

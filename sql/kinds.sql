@@ -164,7 +164,7 @@ ROLLBACK;
 CREATE ROLE kinds_role;
 GRANT USAGE ON SCHEMA kinds TO kinds_role;
 GRANT SELECT ON contract, history TO kinds_role;
-GRANT UPDATE (v) ON contract TO kinds_role;
+GRANT UPDATE ON contract TO kinds_role;
 SET ROLE kinds_role;
 SELECT tg_set_write_preserve('contract')::text <> '' AS set;
 SELECT tg_set_write_preserve('history');

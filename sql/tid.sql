@@ -28,7 +28,7 @@ SELECT xmin = (SELECT x FROM tid_seen WHERE k = 2) AS same FROM tid_t WHERE ctid
 UPDATE tid_t t SET v = 'uno' FROM tid_seen s WHERE t.k = 1 AND s.k = 1 AND t.xmin = s.x RETURNING t.v, t.xmin = s.x AS same, t.xmax;
 UPDATE tid_t SET v = 'eins' WHERE k = 1 AND xmin = (SELECT x FROM tid_seen WHERE k = 1);
 WITH changed AS (UPDATE tid_t SET v = 'ein' WHERE k = 1 RETURNING k, xmin AS made) UPDATE tid_seen s SET x = made FROM changed c WHERE s.k = c.k;
-UPDATE tid_t SET v = 'eins' WHERE k = 1 AND xmin = (SELECT x FROM tid_seen WHERE k = 1) RETURNING v, cmin, tableoid::regclass, ctid;
+UPDATE tid_t SET v = 'eins' WHERE k = 1 AND xmin = (SELECT x FROM tid_seen WHERE k = 1) RETURNING v, cmin, tableoid::regclass, ctid > '(0,0)' AS there;
 UPDATE tid_t SET v = v || '!' WHERE k < 3 RETURNING *;
 INSERT INTO tid_t VALUES (3, 'drei'), (4, 'vier') ON CONFLICT (k) DO UPDATE SET v = EXCLUDED.v RETURNING k, xmax = 0 AS inserted;
 INSERT INTO tid_t VALUES (2, 'x') ON CONFLICT (k) DO UPDATE SET v = 'y' WHERE tid_t.cmin IS NULL RETURNING k;

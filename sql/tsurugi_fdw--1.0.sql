@@ -5,6 +5,10 @@
 
 GRANT USAGE ON SCHEMA @extschema@ TO PUBLIC;
 
+-- The schema may have been there before, with objects of others.  The script is read with pg_catalog searched first, so
+-- operators whose arguments have exactly the types of one of PostgreSQL's are that one; everything else in views is named
+-- with its schema, and functions in SQL, which are read when they are called, set their search_path.
+
 -- The wrapper
 
 CREATE FUNCTION tsurugi_fdw_handler()
@@ -35,6 +39,11 @@ CREATE FUNCTION tsurugi_fdw_unique_check()
 RETURNS trigger
 AS 'MODULE_PATHNAME' LANGUAGE C;
 
+-- Only the extension itself makes triggers of these, for which nobody needs the right.
+
+REVOKE ALL ON FUNCTION tsurugi_fdw_handler(), tsurugi_fdw_validator(text[], oid),
+	tsurugi_fdw_foreign_key_check(), tsurugi_fdw_foreign_key_action(), tsurugi_fdw_unique_check() FROM PUBLIC;
+
 -- Views: what everybody may see
 
 CREATE FUNCTION tsurugi_fdw_memory(
@@ -43,15 +52,27 @@ CREATE FUNCTION tsurugi_fdw_memory(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
-CREATE VIEW memory AS SELECT * FROM tsurugi_fdw_memory();
+CREATE VIEW memory AS SELECT * FROM @extschema@.tsurugi_fdw_memory();
 COMMENT ON VIEW memory IS 'memory of all tables, in bytes: tsurugi_fdw.memory as in force, live objects, pages in use, their highest number, address space; how often new data was refused; bytes in huge pages';
 
 CREATE FUNCTION tsurugi_fdw_memory_uses(OUT use text, OUT bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
-CREATE VIEW memory_uses AS SELECT * FROM tsurugi_fdw_memory_uses();
+CREATE VIEW memory_uses AS SELECT * FROM @extschema@.tsurugi_fdw_memory_uses();
 COMMENT ON VIEW memory_uses IS 'live objects by what they are used for, in bytes';
+
+CREATE FUNCTION tsurugi_fdw_memory_quotas(
+	OUT database oid, OUT role oid, OUT bytes bigint, OUT quota bigint, OUT refused bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW memory_quotas AS
+SELECT r.rolname AS role, d.datname AS database, q.bytes, q.quota, q.refused
+FROM @extschema@.tsurugi_fdw_memory_quotas() q
+	LEFT JOIN pg_catalog.pg_database d ON d.oid = q.database
+	LEFT JOIN pg_catalog.pg_roles r ON r.oid = q.role;
+COMMENT ON VIEW memory_quotas IS 'bytes of tables by owner (in all databases), by database (of all owners) and by both, and tsurugi_fdw.memory_quota of it; how often new data was refused for it; those of other roles and of databases need pg_read_all_stats';
 
 CREATE FUNCTION tsurugi_fdw_workers(
 	OUT worker integer, OUT state text, OUT job bigint, OUT task_ms double precision, OUT hung boolean,
@@ -61,14 +82,14 @@ CREATE FUNCTION tsurugi_fdw_workers(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
-CREATE VIEW workers AS SELECT * FROM tsurugi_fdw_workers();
+CREATE VIEW workers AS SELECT * FROM @extschema@.tsurugi_fdw_workers();
 COMMENT ON VIEW workers IS 'threads of the pool: what they do, the job of the present task, for how long it runs if it lasts, and counts since the start';
 
 CREATE FUNCTION tsurugi_fdw_queues(OUT queue text, OUT worker integer, OUT tasks bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
-CREATE VIEW queues AS SELECT * FROM tsurugi_fdw_queues();
+CREATE VIEW queues AS SELECT * FROM @extschema@.tsurugi_fdw_queues();
 COMMENT ON VIEW queues IS 'tasks that wait, by queue';
 
 CREATE FUNCTION tsurugi_fdw_scheduler(
@@ -80,7 +101,7 @@ CREATE FUNCTION tsurugi_fdw_scheduler(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
-CREATE VIEW scheduler AS SELECT * FROM tsurugi_fdw_scheduler();
+CREATE VIEW scheduler AS SELECT * FROM @extschema@.tsurugi_fdw_scheduler();
 COMMENT ON VIEW scheduler IS 'the pool as a whole, and counts since the start: tasks from outside, the global queue, full deques, conditions, hung tasks, ticks of the watcher';
 
 CREATE FUNCTION tsurugi_fdw_tables(
@@ -91,12 +112,12 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW tables AS
 SELECT d.datname AS database,
-	CASE WHEN d.datname = current_database() THEN t.relation::regclass::text ELSE t.relation::text END AS relation,
+	CASE WHEN d.datname = pg_catalog.current_database() THEN t.relation::pg_catalog.regclass::pg_catalog.text ELSE t.relation::pg_catalog.text END AS relation,
 	t.rows, t.table_bytes, t.chunk_bytes, t.header_bytes, t.blob_bytes, t.index_bytes,
 	t.table_bytes + t.chunk_bytes + t.header_bytes + t.blob_bytes + t.index_bytes AS total_bytes
-FROM tsurugi_fdw_tables() t
-	LEFT JOIN pg_database d ON d.oid = t.database;
-COMMENT ON VIEW tables IS 'tables of all databases (those of others by their OID): committed rows, and bytes of row heads, column chunks, version headers, long values, keys and indexes';
+FROM @extschema@.tsurugi_fdw_tables() t
+	LEFT JOIN pg_catalog.pg_database d ON d.oid = t.database;
+COMMENT ON VIEW tables IS 'tables on which the user has some right, with pg_read_all_stats those of all databases (of others by their OID): committed rows, and bytes of row heads, column chunks, version headers, long values, keys and indexes';
 
 CREATE FUNCTION tsurugi_fdw_indexes(OUT relation oid, OUT index oid, OUT entries bigint, OUT bytes bigint)
 RETURNS SETOF record
@@ -105,23 +126,24 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 -- the storage numbers the primary key 0
 CREATE VIEW indexes AS
 SELECT n.nspname AS schema, t.relname AS relation, c.relname AS index,
-	pg_get_indexdef(c.oid) AS definition, i.indisunique AS is_unique, i.indisvalid AS is_valid, x.entries, x.bytes
-FROM tsurugi_fdw_indexes() x
-	JOIN pg_index i ON i.indrelid = x.relation AND CASE WHEN i.indisprimary THEN 0 ELSE i.indexrelid END = x.index
-	JOIN pg_class c ON c.oid = i.indexrelid
-	JOIN pg_class t ON t.oid = i.indrelid
-	JOIN pg_namespace n ON n.oid = t.relnamespace;
-COMMENT ON VIEW indexes IS 'keys and indexes of this database''s tables, which pg_indexes does not list: entries and bytes';
+	pg_catalog.pg_get_indexdef(c.oid) AS definition, i.indisunique AS is_unique, i.indisvalid AS is_valid, x.entries, x.bytes
+FROM @extschema@.tsurugi_fdw_indexes() x
+	JOIN pg_catalog.pg_index i ON i.indrelid = x.relation AND CASE WHEN i.indisprimary THEN 0::pg_catalog.oid ELSE i.indexrelid END = x.index
+	JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+	JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
+	JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace;
+COMMENT ON VIEW indexes IS 'keys and indexes of this database''s tables, which pg_indexes does not list: entries and bytes; of tables without any right they need pg_read_all_stats';
 
 CREATE FUNCTION table_size(relation regclass)
 RETURNS bigint
 LANGUAGE sql STABLE STRICT
+SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT t.table_bytes + t.chunk_bytes + t.header_bytes + t.blob_bytes + t.index_bytes
 	FROM @extschema@.tsurugi_fdw_tables() t
 	WHERE t.relation = $1 AND t.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
 $$;
-COMMENT ON FUNCTION table_size(regclass) IS 'bytes of a table in memory, its key included; NULL for any other';
+COMMENT ON FUNCTION table_size(regclass) IS 'bytes of a table in memory, its key included; NULL for any other, and for one that the view tables does not show to the user';
 
 -- As in Tsurugi's own foreign data wrapper
 
@@ -144,7 +166,7 @@ CREATE FUNCTION tsurugi_fdw_runtime(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
-CREATE VIEW runtime AS SELECT * FROM tsurugi_fdw_runtime();
+CREATE VIEW runtime AS SELECT * FROM @extschema@.tsurugi_fdw_runtime();
 COMMENT ON VIEW runtime IS 'whether the pool runs; commit clock and the horizon that garbage is collected up to; epochs; transactions that wrote, since the start';
 
 CREATE FUNCTION tsurugi_fdw_collector(
@@ -157,7 +179,7 @@ CREATE FUNCTION tsurugi_fdw_collector(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
-CREATE VIEW collector AS SELECT * FROM tsurugi_fdw_collector();
+CREATE VIEW collector AS SELECT * FROM @extschema@.tsurugi_fdw_collector();
 COMMENT ON VIEW collector IS 'garbage: what the present cycle does, what waits, what is kept for snapshots, what was done since the start; whose snapshot is the oldest and how many versions it keeps; who holds back the epoch; quanta, how often the pool left them to sessions that need the CPUs, their microseconds in the bank and paid by sessions; processor time of the collection, of the pool and of sessions';
 
 CREATE FUNCTION tsurugi_fdw_garbage(
@@ -168,11 +190,11 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW garbage AS
 SELECT d.datname AS database,
-	CASE WHEN d.datname = current_database() THEN g.relation::regclass::text ELSE g.relation::text END AS relation,
+	CASE WHEN d.datname = pg_catalog.current_database() THEN g.relation::pg_catalog.regclass::pg_catalog.text ELSE g.relation::pg_catalog.text END AS relation,
 	g.versions, g.free_slots, g.chunks, g.chunks_sparse
-FROM tsurugi_fdw_garbage() g
-	LEFT JOIN pg_database d ON d.oid = g.database;
-COMMENT ON VIEW garbage IS 'by table: versions beside those of its committed rows, garbage or not yet committed; free slots for versions; chunks, and of them those more than half free';
+FROM @extschema@.tsurugi_fdw_garbage() g
+	LEFT JOIN pg_catalog.pg_database d ON d.oid = g.database;
+COMMENT ON VIEW garbage IS 'by table, of those that the view tables shows: versions beside those of its committed rows, garbage or not yet committed; free slots for versions; chunks, and of them those more than half free';
 
 CREATE FUNCTION tsurugi_fdw_taxes(
 	OUT pid integer, OUT role oid, OUT target float8, OUT effective float8, OUT achieved float8, OUT ran_us bigint,
@@ -182,15 +204,15 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW taxes AS
 SELECT t.pid, r.rolname AS role, t.target, t.effective, t.achieved, t.ran_us, t.paid_us, t.withdrawn_us, t.debt_us
-FROM tsurugi_fdw_taxes() t
-	LEFT JOIN pg_roles r ON r.oid = t.role;
+FROM @extschema@.tsurugi_fdw_taxes() t
+	LEFT JOIN pg_catalog.pg_roles r ON r.oid = t.role;
 COMMENT ON VIEW taxes IS 'what sessions pay for the collection: utilization as set, as memory allows and as achieved; microseconds run while there was garbage, paid, taken from the bank, owed; those of other roles need pg_read_all_stats';
 
 CREATE FUNCTION tsurugi_fdw_conflicts(OUT reason text, OUT failures bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
-CREATE VIEW conflicts AS SELECT * FROM tsurugi_fdw_conflicts();
+CREATE VIEW conflicts AS SELECT * FROM @extschema@.tsurugi_fdw_conflicts();
 COMMENT ON VIEW conflicts IS 'serialization failures (40001) since the start, by what a concurrent commit had changed';
 
 CREATE FUNCTION tsurugi_fdw_transactions(
@@ -202,16 +224,16 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW transactions AS
 SELECT t.pid, d.datname AS database, r.rolname AS role, t.kind, t.label, t.isolation, t.read_only, t.state,
-	clock_timestamp() - a.xact_start AS age, t.snapshot, t.writes,
-	CASE WHEN a.wait_event_type = 'Lock' THEN pg_blocking_pids(t.pid) ELSE t.waits_for END AS waits_for,
+	pg_catalog.clock_timestamp() - a.xact_start AS age, t.snapshot, t.writes,
+	CASE WHEN a.wait_event_type = 'Lock' THEN pg_catalog.pg_blocking_pids(t.pid) ELSE t.waits_for END AS waits_for,
 	t.write_preserve
-FROM tsurugi_fdw_transactions() t
-	LEFT JOIN pg_stat_activity a ON a.pid = t.pid
-	LEFT JOIN pg_database d ON d.oid = t.database
-	LEFT JOIN pg_roles r ON r.oid = t.role;
+FROM @extschema@.tsurugi_fdw_transactions() t
+	LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = t.pid
+	LEFT JOIN pg_catalog.pg_database d ON d.oid = t.database
+	LEFT JOIN pg_catalog.pg_roles r ON r.oid = t.role;
 COMMENT ON VIEW transactions IS 'running transactions that hold a snapshot or have written; those of other roles need pg_read_all_stats';
 
-GRANT SELECT ON memory, memory_uses, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, transactions TO PUBLIC;
+GRANT SELECT ON memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, transactions TO PUBLIC;
 
 -- Views: what tells of others' work
 
@@ -223,13 +245,13 @@ CREATE FUNCTION tsurugi_fdw_jobs(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
-CREATE VIEW jobs AS SELECT * FROM tsurugi_fdw_jobs();
+CREATE VIEW jobs AS SELECT * FROM @extschema@.tsurugi_fdw_jobs();
 COMMENT ON VIEW jobs IS 'jobs: who asked for them, what they work on, who runs them, how far they are, memory in bytes';
 
 CREATE FUNCTION cancel_job(id bigint)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_cancel_job' LANGUAGE C STRICT VOLATILE;
-COMMENT ON FUNCTION cancel_job(bigint) IS 'asks a job to end; false if none of this number runs';
+COMMENT ON FUNCTION cancel_job(bigint) IS 'asks a job to end, by the rules of pg_cancel_backend; false if none of this number runs';
 
 CREATE FUNCTION tsurugi_fdw_sessions(
 	OUT session integer, OUT pid integer, OUT database oid, OUT role oid, OUT in_transaction boolean,
@@ -239,13 +261,12 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW sessions AS
 SELECT s.session, s.pid, d.datname AS database, r.rolname AS role, s.in_transaction, s.writes, s.oldest_snapshot
-FROM tsurugi_fdw_sessions() s
-	LEFT JOIN pg_database d ON d.oid = s.database
-	LEFT JOIN pg_roles r ON r.oid = s.role;
+FROM @extschema@.tsurugi_fdw_sessions() s
+	LEFT JOIN pg_catalog.pg_database d ON d.oid = s.database
+	LEFT JOIN pg_catalog.pg_roles r ON r.oid = s.role;
 COMMENT ON VIEW sessions IS 'who uses the store: backends, and without a pid the threads of the pool; transactions that have written, and the oldest moment that somebody reads at';
 
-REVOKE ALL ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions(), cancel_job(bigint) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION cancel_job(bigint) TO pg_signal_backend;
+REVOKE ALL ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION tsurugi_fdw_jobs(), tsurugi_fdw_sessions() TO pg_read_all_stats;
 GRANT SELECT ON jobs, sessions TO pg_read_all_stats;
 
@@ -316,6 +337,11 @@ RETURNS void
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_abort_transaction' LANGUAGE C STRICT VOLATILE;
 COMMENT ON FUNCTION abort_transaction(text) IS 'aborts a transaction that no session owns, at once or when who is at work in it is done';
 
+CREATE FUNCTION abort_transaction(id bigint)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_abort_transaction_by_id' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION abort_transaction(bigint) IS 'aborts one of shared_transactions that no session owns, at once; for its role, and by the rules of pg_terminate_backend for others; false if it does not run';
+
 CREATE FUNCTION dispose_transaction(handle text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_dispose_transaction' LANGUAGE C STRICT VOLATILE;
@@ -339,17 +365,17 @@ COMMENT ON FUNCTION transaction_error(text) IS 'why a shared transaction was abo
 REVOKE ALL ON FUNCTION export_transaction(text[]), begin_transaction(text[]), attach_transaction(text) FROM PUBLIC;
 
 CREATE FUNCTION tsurugi_fdw_shared_transactions(
-	OUT state text, OUT owner text, OUT pid integer, OUT database oid, OUT role oid, OUT kind text, OUT label text,
+	OUT id bigint, OUT state text, OUT owner text, OUT pid integer, OUT database oid, OUT role oid, OUT kind text, OUT label text,
 	OUT isolation text, OUT users bigint, OUT writes bigint, OUT lease_left interval, OUT error text,
 	OUT backend_xmin xid)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_shared_transactions' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW shared_transactions AS
-SELECT t.state, t.owner, t.pid, d.datname AS database, r.rolname AS role, t.kind, t.label, t.isolation, t.users, t.writes,
+SELECT t.id, t.state, t.owner, t.pid, d.datname AS database, r.rolname AS role, t.kind, t.label, t.isolation, t.users, t.writes,
 	t.lease_left, t.error, t.backend_xmin
-FROM tsurugi_fdw_shared_transactions() t
-	LEFT JOIN pg_database d ON d.oid = t.database
-	LEFT JOIN pg_roles r ON r.oid = t.role;
+FROM @extschema@.tsurugi_fdw_shared_transactions() t
+	LEFT JOIN pg_catalog.pg_database d ON d.oid = t.database
+	LEFT JOIN pg_catalog.pg_roles r ON r.oid = t.role;
 COMMENT ON VIEW shared_transactions IS 'transactions that several sessions work in, those that have ended included for one lease; who owns them, how many are at work, from where on VACUUM keeps rows for them; those of other roles need pg_read_all_stats';
 GRANT SELECT ON shared_transactions TO PUBLIC;

@@ -13,7 +13,8 @@
 #
 # Nothing outside the temporary directory is written, so that two runs at once do
 # not disturb each other, nor a build in the checkout.  All is stopped and removed
-# at the end, whatever the end is; KEEP=1 keeps the directory.
+# at the end, whatever the end is; KEEP=1 keeps the directory, KEEP_BUILD=1 what was compiled, for
+# the next run.
 #
 # The private prefix: a server finds its files relative to its own executable, so
 # a copy of the executables next to links to everything else is a PostgreSQL of
@@ -43,6 +44,27 @@ tg_pg_config()
 	tg_fail "no pg_config of PostgreSQL 15"
 }
 
+# With KEEP_BUILD=1: the directory of this tree and user, which keeps what was built from one run to
+# the next.  Of the last run's copy it keeps nothing that is not a build's, so that a file which has
+# gone is gone.
+tg_kept_directory()
+{
+	local work
+	work=${TMPDIR:-/tmp}/tsurugi_fdw.check.$(id -u).$(cksum <<<"$1" | cut -d' ' -f1)
+	mkdir -m 700 -p "$work"
+	if [ -n "$(find "$work" -maxdepth 0 -not -user "$(id -u)" -not -user postgres)" ]; then
+		tg_fail "$work is another user's"
+	fi
+	if ! mkdir "$work/busy" 2>/dev/null; then
+		[ ! -d "/proc/$(cat "$work/busy/pid" 2>/dev/null)/" ] || tg_fail "another run is at work in $work"
+	fi
+	echo $$ >"$work/busy/pid"
+	find "$work" -mindepth 1 -maxdepth 1 -not -name tree -not -name unit -not -name busy -exec rm -rf {} +
+	[ ! -d "$work/tree" ] ||
+		find "$work/tree" -type f -not -name '*.o' -not -name '*.d' -not -name '*.so' -not -name .build-flags -delete
+	echo "$work"
+}
+
 tg_enter()
 {
 	local groups=() script top work user
@@ -66,11 +88,15 @@ tg_enter()
 	TG_COMMIT=$(git -c safe.directory="$top" -C "$top" describe --always --dirty 2>/dev/null || echo unknown)
 	export TG_COMMIT
 
-	work=$(mktemp -d "${TMPDIR:-/tmp}/tsurugi_fdw.XXXXXX")
+	if [ "${KEEP_BUILD:-0}" != 0 ]; then
+		work=$(tg_kept_directory "$top")
+	else
+		work=$(mktemp -d "${TMPDIR:-/tmp}/tsurugi_fdw.XXXXXX")
+		trap "rm -rf '$work'" EXIT
+	fi
 	work=$(realpath "$work")
-	trap "rm -rf '$work'" EXIT
 	trap 'exit 1' INT TERM HUP
-	mkdir "$work/tree" "$work/home"
+	mkdir -p "$work/tree" "$work/home"
 	tar -C "$top" -c --exclude=./.git --exclude=./build --exclude='*.o' --exclude='*.d' --exclude='*.so' \
 		--exclude=./.build-flags --exclude=./results --exclude=./output_iso --exclude='tmp_check*' . |
 		tar -C "$work/tree" -x --no-same-owner
@@ -119,7 +145,9 @@ tg_leave()
 	[ -z "$children" ] || kill $children 2>/dev/null || true
 	tg_stop_all
 	cd /
-	if [ "${KEEP:-0}" != 0 ]; then
+	if [ "${KEEP_BUILD:-0}" != 0 ]; then
+		rm -rf "$TG_WORK/busy" "$TG_WORK/data" "$TG_WORK/prefix"
+	elif [ "${KEEP:-0}" != 0 ]; then
 		echo "kept: $TG_WORK" >&2
 	else
 		rm -rf "$TG_WORK"
@@ -180,6 +208,30 @@ tg_prefix()
 	tg_bin=$prefix$bin
 	export PATH="$tg_bin:$PATH" PG_CONFIG="$tg_bin/pg_config"
 	[ "$(pg_config --sharedir)" = "$prefix$share" ] || tg_fail "PostgreSQL in $bin cannot be moved"
+	[ "${SANITIZE:-}" != address ] || tg_address
+}
+
+# Puts AddressSanitizer's library before the server, which was not compiled with it, for the
+# extension that was. What it finds ends the process by a signal, and is written to
+# $TG_WORK/address.PID.
+#
+# That library begins when memory is first asked for. The first to ask is libgpg-error's
+# constructor, by bindtextdomain(), under a lock of the C library's that the beginning takes and
+# releases once more, after which nobody gets it. So a library that holds nothing comes before all
+# other constructors and begins it.
+tg_address()
+{
+	local first=$TG_WORK/address_first.so
+
+	gcc -fsanitize=address -shared -fPIC -Wl,-z,initfirst -o "$first" -x c /dev/null
+	mv "$tg_bin/postgres" "$tg_bin/postgres-itself"
+	cat >"$tg_bin/postgres" <<-END
+		#!/bin/bash
+		export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $first"
+		export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:log_path=$TG_WORK/address
+		exec -a "\$0" "$tg_bin/postgres-itself" "\$@"
+	END
+	chmod 755 "$tg_bin/postgres"
 }
 
 # Builds with these make arguments and installs into the private prefix.
@@ -208,7 +260,7 @@ tg_start()
 	fi
 	printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$TG_WORK/socket'" \
 		"shared_preload_libraries = 'tsurugi_fdw'" "max_connections = 50" "fsync = off" \
-		"log_min_messages = warning" "log_line_prefix = '%m [%p] %q%a '" "timezone = 'UTC'" \
+		"log_min_messages = warning" "log_line_prefix = '%m [%p] %q%a %e '" "timezone = 'UTC'" \
 		"$@" >>"$tg_data/postgresql.conf"
 	export PGHOST=$TG_WORK/socket PGUSER=postgres PGDATABASE=postgres
 	tg_restart

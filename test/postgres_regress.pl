@@ -11,7 +11,7 @@
 #   a  PostgreSQL refuses it on foreign tables, out of the reach of any hook
 #   b  the same rows in another order, or another plan
 #   c  the catalogs say what kind of table it is
-#   d  of our making: gaps, which the README names, and small differences
+#   d  of our making: gaps, which doc/differences.md names, and small differences
 #   e  refused, as it cannot be for tables in memory
 #
 # A refusal (a, d, e) has followers: later statements about what it was refused for.  So
@@ -23,55 +23,17 @@
 # raise; all places go to FOREIGN/all.diff.
 use strict;
 use warnings;
-use File::Basename;
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgresCauses;
 
 my ($suite, $ordinary, $foreign, @names) = @ARGV;
 
 # --- causes ---------------------------------------------------------------------------
 
-# The causes, in the order of the file: class, name, and patterns, some for certain files only.
-sub read_causes
-{
-	my ($path) = @_;
-	my @causes;
-
-	open(my $file, '<', $path) or die "$path: $!\n";
-	while (<$file>)
-	{
-		chomp;
-		next if /^#/ || /^\s*$/;
-		if (/^([a-e]) (\w+): /)
-		{
-			push @causes, { class => $1, name => $2, patterns => [], used => 0 };
-		}
-		elsif (@causes && /^\t(?:@(\S+) )?(.+)$/)
-		{
-			my ($files, $pattern) = ($1, $2);
-			my %only = map { $_ => 1 } split /,/, $files // '';
-
-			push @{ $causes[-1]{patterns} }, { only => $files ? \%only : undef, regex => qr/$pattern/mi };
-		}
-		else
-		{
-			die "$path:$.: neither a cause nor a pattern\n";
-		}
-	}
-	return @causes;
-}
-
-my @causes = read_causes(dirname($0) . '/postgres_regress.causes');
+my @causes = read_causes("$FindBin::RealBin/postgres_regress.causes");
 
 # --- answers ----------------------------------------------------------------------------
-
-sub lines_of
-{
-	my ($path) = @_;
-
-	open(my $file, '<', $path) or die "$path: $!\n";
-	my @lines = <$file>;
-	chomp @lines;
-	return \@lines;
-}
 
 # The answers in a file of results: an array, at each line of the script the lines after it.
 sub answers
@@ -122,61 +84,6 @@ sub statements
 	return \@statements;
 }
 
-# What is said of the kind of a table, taken out: words, and the columns and lines of \d that only one kind has.
-sub without_kind
-{
-	my (@lines) = @_;
-	my ($column, @kept);
-
-	for (@lines)
-	{
-		s/\bforeign table\b/table/g;
-		s/\bForeign table\b/Table/g;
-		s/\bFOREIGN TABLE\b/TABLE/g;
-		s/\bPartitioned index\b/Index/g;
-		s/ ON ONLY / ON /g;
-		s/table "(\S+)" is a child table/$1/;
-		next if /^(?:Server: tsurugi|FDW options:.*|Number of partitions: 0|Access method: heap|Replica Identity: .*)$/;
-		my @cells = split /\|/, $_, -1;
-
-		if (@cells == 1 && !/^[-+]+$/)
-		{
-			$column = undef if /^\(/ || $_ eq '' || /^\s*(?:\w+ )+"\S+"$/;
-		}
-		for my $i (0 .. $#cells)
-		{
-			$column = $i if $cells[$i] =~ /^ (?:FDW options|Compression) *$/;
-		}
-		splice @cells, $column, 1 if defined $column && @cells > $column;
-		$_ = join '|', @cells;
-		s/[ \t]+/ /g;
-		s/^ | $//g;
-		push @kept, $_ unless /^[-+]*$/;
-	}
-	return @kept;
-}
-
-# What one side has and the other has not, in order; undef if only the order of lines differs.
-sub difference
-{
-	my ($left, $right) = @_;
-	my (%count, @minus, @plus);
-
-	$count{$_}++ for @$left;
-	for (@$right)
-	{
-		if   ($count{$_}) { $count{$_}-- }
-		else              { push @plus, $_ }
-	}
-	for (reverse @$left)
-	{
-		next unless $count{$_};
-		$count{$_}--;
-		unshift @minus, $_;
-	}
-	return @minus || @plus ? (\@minus, \@plus) : ();
-}
-
 # --- explaining ---------------------------------------------------------------------------
 
 # Names that a refused statement is about: after the words that objects are named by.
@@ -217,17 +124,13 @@ sub explain
 	return [ 'c', 'kind' ] if "@left" eq "@right";
 	my ($minus, $plus) = difference(\@left, \@right);
 	return [ 'b', 'order' ] unless $minus;
-	my $text = join "\n", (map { "S $_" } split /\n/, $statement), (map { "- $_" } @$minus), (map { "+ $_" } @$plus);
+	my $text = text_of($statement, $minus, $plus);
+	my $cause = find_cause(\@causes, $name, $text);
 
-	for my $cause (@causes)
+	if ($cause)
 	{
-		for my $pattern (@{ $cause->{patterns} })
-		{
-			next if $pattern->{only} && !$pattern->{only}{$name};
-			next unless $text =~ $pattern->{regex};
-			remember($state, $statement) if $cause->{class} =~ /[ade]/;
-			return [ $cause->{class}, $cause->{name} ];
-		}
+		remember($state, $statement) if $cause->{class} =~ /[ade]/;
+		return [ $cause->{class}, $cause->{name} ];
 	}
 	if (is_about($state, $text) || "@$minus @$plus" =~ /current transaction is aborted|savepoint ".*" does not exist/)
 	{
@@ -279,31 +182,7 @@ for my $name (@names)
 	printf "%-24s %s\n", $name, %count ? join(', ', map { "$_ $count{$_}" } sort keys %count) : 'same';
 }
 
-# --- internal errors ------------------------------------------------------------------------
-
-# The messages in a server's log whose SQLSTATE (at the end of the prefix) is an internal error's.
-sub internal_errors
-{
-	my ($path) = @_;
-	my %messages;
-
-	for (@{ lines_of($path) })
-	{
-		$messages{$1} = 1 if /\bXX\d\d\d (?:ERROR|FATAL|PANIC|WARNING):  (.*)/;
-	}
-	return \%messages;
-}
-
-# Whether a cause names the message.
-sub is_named
-{
-	my ($message) = @_;
-
-	return grep { "+ ERROR: $message" =~ $_->{regex} } map { @{ $_->{patterns} } } @causes;
-}
-
-my %known = map { s/\d+/N/gr => 1 } keys %{ internal_errors("$ordinary/server.log") };
-my @internal = grep { !$known{ s/\d+/N/gr } && !is_named($_) } sort keys %{ internal_errors("$foreign/server.log") };
+my @internal = internal_errors(\@causes, $ordinary, $foreign);
 
 # --- the end --------------------------------------------------------------------------------
 

@@ -53,24 +53,47 @@ static const tg_span open_fence = {NULL, 0};
 
 /* --- create and destroy ------------------------------------------------------ */
 
-static tg_node *
-allocate_node(tg_session *session, unsigned bytes, unsigned level, tg_claim claim)
+tg_status
+tg_node_create(tg_session *session, tg_book *book, unsigned bytes, unsigned level, tg_claim claim, tg_node **node_out)
 {
-	tg_node *node = tg_alloc(session, bytes, TG_USE_INDEX, claim);
+	tg_status status = tg_book_ask(book, bytes, claim);
+	tg_node *node = status == TG_OK ? tg_alloc(session, bytes, TG_USE_INDEX, claim) : NULL;
 
-	if (node != NULL)
-		tg_node_init(node, bytes, level);
-	return node;
+	*node_out = node;
+	if (node == NULL)
+		return status == TG_OK ? TG_NO_MEMORY : status;
+	tg_node_init(node, bytes, level);
+	tg_book_add(book, (int64_t) bytes);
+	return TG_OK;
+}
+
+void
+tg_node_destroy(tg_session *session, tg_book *book, tg_node *node)
+{
+	tg_book_add(book, -(int64_t) node->bytes);
+	tg_free(session, node, TG_USE_INDEX);
+}
+
+void
+tg_node_retire(tg_session *session, const tg_btree *tree, tg_node *node)
+{
+	tg_book_add(tree->book, -(int64_t) node->bytes);
+	tg_retire(session, node, TG_USE_INDEX);
 }
 
 tg_status
-tg_btree_create(tg_session *session, tg_btree **tree_out)
+tg_btree_create(tg_session *session, tg_book *book, tg_claim claim, tg_btree **tree_out)
 {
-	tg_btree *tree = tg_alloc(session, sizeof(tg_btree), TG_USE_INDEX, TG_ESSENTIAL);
-	tg_node *root = allocate_node(session, TG_NODE_BYTES, 0, TG_ESSENTIAL);
+	tg_btree *tree = tg_alloc(session, sizeof(tg_btree), TG_USE_INDEX, claim);
+	tg_status status = TG_NO_MEMORY;
+	tg_node *root;
 
-	if (tree == NULL || root == NULL)
+	if (tree == NULL)
 		goto fail;
+	status = tg_node_create(session, book, TG_NODE_BYTES, 0, claim, &root);
+	if (status != TG_OK)
+		goto fail;
+	tree->book = book;
 	tg_node_clear(root, open_fence, open_fence, open_fence);
 	tg_store_release(&tree->root, root);
 	*tree_out = tree;
@@ -79,26 +102,24 @@ tg_btree_create(tg_session *session, tg_btree **tree_out)
 fail:
 	if (tree != NULL)
 		tg_free(session, tree, TG_USE_INDEX);
-	if (root != NULL)
-		tg_free(session, root, TG_USE_INDEX);
-	return TG_NO_MEMORY;
+	return status;
 }
 
 void
-tg_btree_free_subtree(tg_session *session, tg_node *node)
+tg_btree_free_subtree(tg_session *session, tg_book *book, tg_node *node)
 {
 	if (node->level > 0)
 	{
 		for (unsigned i = 0; i <= node->count; i++)
-			tg_btree_free_subtree(session, *tg_node_child(node, i));
+			tg_btree_free_subtree(session, book, *tg_node_child(node, i));
 	}
-	tg_free(session, node, TG_USE_INDEX);
+	tg_node_destroy(session, book, node);
 }
 
 void
 tg_btree_destroy(tg_session *session, tg_btree *tree)
 {
-	tg_btree_free_subtree(session, tree->root);
+	tg_btree_free_subtree(session, tree->book, tree->root);
 	tg_free(session, tree, TG_USE_INDEX);
 }
 
@@ -352,25 +373,25 @@ plan_restructure(const tg_node *node, tg_span key, unsigned index, tg_room room,
 
 /* Makes one node of the supply be of this size (0: not wanted).  No node is locked. */
 static tg_status
-supply_node(tg_session *session, tg_node **place, unsigned bytes, tg_claim claim)
+supply_node(tg_session *session, const tg_btree *tree, tg_node **place, unsigned bytes, tg_claim claim)
 {
 	if (bytes == 0 || (*place != NULL && (*place)->bytes == bytes))
 		return TG_OK;
 	if (*place != NULL)
-		tg_free(session, *place, TG_USE_INDEX);
-	*place = allocate_node(session, bytes, 0, claim);
-	return *place == NULL ? TG_NO_MEMORY : TG_OK;
+		tg_node_destroy(session, tree->book, *place);
+	return tg_node_create(session, tree->book, bytes, 0, claim, place);
 }
 
 static tg_status
-supply_plan(tg_session *session, const split_plan *plan, bool new_root, node_supply *supply, tg_claim claim)
+supply_plan(tg_session *session, const tg_btree *tree, const split_plan *plan, bool new_root, node_supply *supply,
+			tg_claim claim)
 {
-	tg_status status = supply_node(session, &supply->left, plan->left_bytes, claim);
+	tg_status status = supply_node(session, tree, &supply->left, plan->left_bytes, claim);
 
 	if (status == TG_OK)
-		status = supply_node(session, &supply->right, plan->right_bytes, claim);
+		status = supply_node(session, tree, &supply->right, plan->right_bytes, claim);
 	if (status == TG_OK && new_root)
-		status = supply_node(session, &supply->root, TG_NODE_BYTES, claim);
+		status = supply_node(session, tree, &supply->root, TG_NODE_BYTES, claim);
 	if (status == TG_OK && plan->left_bytes != 0 && !supply->retirement)
 	{
 		status = tg_retire_reserve(session, 1);
@@ -400,14 +421,14 @@ take_node(tg_node **place, unsigned level)
 }
 
 static void
-release_supply(tg_session *session, node_supply *supply)
+release_supply(tg_session *session, const tg_btree *tree, node_supply *supply)
 {
 	tg_node *const nodes[] = {supply->left, supply->right, supply->root};
 
 	for (unsigned i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
 	{
 		if (nodes[i] != NULL)
-			tg_free(session, nodes[i], TG_USE_INDEX);
+			tg_node_destroy(session, tree->book, nodes[i]);
 	}
 }
 
@@ -485,7 +506,7 @@ restructure_node(tg_session *session, tg_btree *tree, tg_node *node, tg_node *pa
 	else
 	{
 		tg_node_unlock_obsolete(node);
-		tg_retire(session, node, TG_USE_INDEX);
+		tg_node_retire(session, tree, node);
 		supply->retirement = false;
 	}
 }
@@ -534,7 +555,7 @@ make_room(tg_session *session, tg_btree *tree, const tree_path *path, tg_span ke
 			tg_node_unlock_unchanged(node);
 			if (parent != NULL)
 				tg_node_unlock_unchanged(parent);
-			status = supply_plan(session, &plan, new_root, supply, claim);
+			status = supply_plan(session, tree, &plan, new_root, supply, claim);
 			return status == TG_OK ? TG_AGAIN : status;
 		}
 		restructure_node(session, tree, node, parent, step > 0 ? path->steps[step - 1].index : 0, &plan, supply);
@@ -644,7 +665,7 @@ tg_btree_insert(tg_session *session, tg_btree *tree, const void *key, size_t key
 		if (status != TG_AGAIN)
 			break;
 	}
-	release_supply(session, &supply);
+	release_supply(session, tree, &supply);
 	return status;
 }
 

@@ -19,14 +19,13 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
+#include "runtime/mem/quota.h"
+#include "runtime/order/key.h"
 
 typedef struct tg_btree tg_btree; /* opaque */
 
-/* Longest key, in bytes: PostgreSQL's own limit for a B-tree's index row (nbtree.h, BTMaxItemSize of an 8 kB page). */
-#define TG_KEY_BYTES_MAX 2704
-
-/* An empty tree.  TG_NO_MEMORY. */
-extern tg_status tg_btree_create(tg_session *session, tg_btree **tree_out) TG_MUST_USE;
+/* An empty tree, whose nodes are counted in that book.  TG_NO_MEMORY, TG_OVER_QUOTA. */
+extern tg_status tg_btree_create(tg_session *session, tg_book *book, tg_claim claim, tg_btree **tree_out) TG_MUST_USE;
 
 /* Frees tree and nodes at once.  Nobody else uses it any more. */
 extern void tg_btree_destroy(tg_session *session, tg_btree *tree);
@@ -40,7 +39,7 @@ extern void tg_btree_expect(const tg_btree *tree, const void *key, size_t key_by
 /*
  * Find or insert, atomically: the step that two inserters of a key meet at.
  * TG_OK: inserted.  TG_EXISTS: there is an entry already, *row_inout gets its
- * row.  TG_NO_MEMORY (the claim is a parameter: a rollback may need an entry
+ * row.  TG_NO_MEMORY, TG_OVER_QUOTA (the claim is a parameter: a rollback may need an entry
  * back), TG_TOO_LARGE.
  */
 extern tg_status tg_btree_insert(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,

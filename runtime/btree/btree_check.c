@@ -1,8 +1,8 @@
 /*
  * btree_check.c
- *	  Asserts the B+tree's invariants, those of btree_node.h by their numbers.
+ *	  Asserts the B+tree's invariants by their numbers in btree_node.h.
  *
- * For tests, and compiled always, so that they can test what is shipped.
+ * It serves tests, and is compiled always, so that they can test the shipped code.
  */
 #include "runtime/btree/btree_node.h"
 #include "runtime/order/key.h"

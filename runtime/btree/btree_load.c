@@ -48,6 +48,7 @@ struct tg_btree_load
 {
 	tg_node *leaves; /* made, by their first */
 	tg_node *last_leaf;
+	tg_book *book;		  /* of the tree that it is for */
 	unsigned level_count; /* of drafts; one until the end */
 	load_level *levels[TG_BTREE_LEVELS_MAX];
 };
@@ -78,7 +79,7 @@ need_level(tg_session *session, tg_btree_load *load, unsigned number)
 }
 
 tg_status
-tg_btree_load_begin(tg_session *session, const void *low, size_t low_bytes, tg_btree_load **load_out)
+tg_btree_load_begin(tg_session *session, tg_book *book, const void *low, size_t low_bytes, tg_btree_load **load_out)
 {
 	tg_btree_load *load = tg_alloc_zeroed(session, sizeof(tg_btree_load), TG_USE_JOB, TG_DATA);
 
@@ -89,6 +90,7 @@ tg_btree_load_begin(tg_session *session, const void *low, size_t low_bytes, tg_b
 		tg_free(session, load, TG_USE_JOB);
 		return TG_NO_MEMORY;
 	}
+	load->book = book;
 	begin_draft(load->levels[0], 0, (tg_span){low, (unsigned) low_bytes});
 	*load_out = load;
 	return TG_OK;
@@ -138,20 +140,19 @@ static tg_status add_child(tg_session *session, tg_btree_load *load, unsigned nu
 
 /* A node of the draft's entries, up to this fence. */
 static tg_status
-make_node(tg_session *session, const tg_node *draft, tg_span high, tg_node **node_out)
+make_node(tg_session *session, tg_book *book, const tg_node *draft, tg_span high, tg_node **node_out)
 {
 	unsigned need = tg_node_need(draft, 0, draft->count, tg_node_range_prefix(draft, 0, draft->count), draft->low_bytes,
 								 high.length);
 	unsigned bytes = need <= TG_NODE_BYTES ? TG_NODE_BYTES : TG_NODE_BYTES_LARGE;
-	tg_node *node = tg_alloc(session, bytes, TG_USE_INDEX, TG_DATA);
+	tg_status status = tg_node_create(session, book, bytes, draft->level, TG_DATA, node_out);
+	tg_node *node = *node_out;
 
-	if (node == NULL)
-		return TG_NO_MEMORY;
+	if (status != TG_OK)
+		return status;
 	tg_assert(need <= bytes);
-	tg_node_init(node, bytes, draft->level);
 	tg_node_fill(node, draft, 0, draft->count, tg_node_low(draft), high);
 	node->first = draft->first;
-	*node_out = node;
 	return TG_OK;
 }
 
@@ -161,7 +162,7 @@ finish_leaf(tg_session *session, tg_btree_load *load, tg_span high)
 {
 	load_level *level = load->levels[0];
 	tg_node *leaf;
-	tg_status status = make_node(session, &level->draft.node, high, &leaf);
+	tg_status status = make_node(session, load->book, &level->draft.node, high, &leaf);
 
 	if (status != TG_OK)
 		return status;
@@ -184,13 +185,13 @@ finish_draft(tg_session *session, tg_btree_load *load, unsigned number, tg_span 
 	tg_status status = need_level(session, load, number + 1);
 
 	if (status == TG_OK)
-		status = make_node(session, draft, high, &node);
+		status = make_node(session, load->book, draft, high, &node);
 	if (status != TG_OK)
 		return status;
 	status = add_child(session, load, number + 1, tg_node_low(draft), node);
 	if (status != TG_OK)
 	{
-		tg_free(session, node, TG_USE_INDEX); /* its children are still the draft's */
+		tg_node_destroy(session, load->book, node); /* its children are still the draft's */
 		return status;
 	}
 	begin_draft(load->levels[number], number, high);
@@ -298,14 +299,14 @@ tg_btree_load_abandon(tg_session *session, tg_btree_load *load)
 		const load_level *level = load->levels[i];
 
 		for (unsigned j = 0; level->is_begun && j <= level->draft.node.count; j++)
-			tg_btree_free_subtree(session, *tg_node_child(&level->draft.node, j));
+			tg_btree_free_subtree(session, load->book, *tg_node_child(&level->draft.node, j));
 	}
 	while (load->leaves != NULL)
 	{
 		tg_node *leaf = load->leaves;
 
 		load->leaves = leaf->first;
-		tg_free(session, leaf, TG_USE_INDEX);
+		tg_node_destroy(session, load->book, leaf);
 	}
 	free_levels(session, load);
 }
@@ -332,7 +333,7 @@ install(tg_session *session, tg_btree *tree, tg_node *root)
 		tg_check(old->level == 0 && old->count == 0);
 		tg_store_release(&tree->root, root);
 		tg_node_unlock_obsolete(old);
-		tg_retire(session, old, TG_USE_INDEX);
+		tg_node_retire(session, tree, old);
 		return;
 	}
 }

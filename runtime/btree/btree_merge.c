@@ -230,7 +230,7 @@ leave_parent(tg_session *session, tg_btree *tree, node_pair *pair, tg_node *stay
 	}
 	tg_store_release(&tree->root, stays);
 	tg_node_unlock_obsolete(parent);
-	tg_retire(session, parent, TG_USE_INDEX);
+	tg_node_retire(session, tree, parent);
 }
 
 /* The pair is locked, and unlocked then. */
@@ -255,7 +255,7 @@ merge_locked(tg_session *session, tg_btree *tree, node_pair *pair)
 	tg_node_unlock_obsolete(goes);
 	leave_parent(session, tree, pair, stays);
 	tg_node_unlock(stays);
-	tg_retire(session, goes, TG_USE_INDEX);
+	tg_node_retire(session, tree, goes);
 	return MERGED;
 }
 

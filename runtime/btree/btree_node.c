@@ -2,9 +2,9 @@
  * btree_node.c
  *	  Changes of one B+tree node.
  *
- * Everything here runs under the node's lock, or on a node that nobody can
- * reach yet, so it reads and writes plainly.  Layout, invariants and what
- * readers may see of it meanwhile are in btree_node.h.
+ * Everything here runs under the node's lock, or on a node that no other thread can reach yet, so
+ * it reads and writes plainly.  Layout and invariants are in btree_node.h, and so is the state that
+ * readers may see meanwhile.
  *
  * A node is rebuilt (shorter prefix, dead bytes, new fences) from a copy on
  * the stack, in place: its address stays, so no parent has to be touched.
@@ -119,7 +119,7 @@ copy_bytes(void *to, const unsigned char *from, unsigned length)
 	}
 }
 
-/* Puts bytes into the heap; their offset. */
+/* Puts bytes into the heap; returns their offset. */
 static uint16_t
 push_heap(tg_node *node, const unsigned char *bytes, unsigned length)
 {
@@ -166,7 +166,10 @@ set_slot(tg_node *node, tg_slot *slot, tg_span key, uintptr_t value)
 	set_value(slot, node->level == 0, value);
 }
 
-/* After the entries from index on moved by one place, or (fresh) all are new. */
+/*
+ * Updates the hints after the entries from index on have moved by one place, or (fresh) all are
+ * new.
+ */
 static void
 update_hints(tg_node *node, unsigned index, unsigned count_before)
 {

@@ -116,6 +116,7 @@ _Static_assert(sizeof(tg_leaf_slot) == 12 && sizeof(tg_inner_slot) == 16, "slots
 struct tg_btree
 {
 	tg_node *root; /* written by who holds the lock of the node it names; read by all */
+	tg_book *book; /* constant: where its nodes are counted */
 } TG_CACHE_ALIGNED;
 
 /* A byte string of somebody else; bytes == NULL is an open fence. */
@@ -347,8 +348,16 @@ extern void tg_node_remove(tg_node *node, unsigned index);
 
 /* --- the tree as a whole ---------------------------------------------------- */
 
+/* A new node, counted in a book.  TG_NO_MEMORY, TG_OVER_QUOTA. */
+extern tg_status tg_node_create(tg_session *session, tg_book *book, unsigned bytes, unsigned level, tg_claim claim,
+								tg_node **node_out) TG_MUST_USE;
+
+/* Frees a node that nobody is in; or one that others may be in, once nobody is. */
+extern void tg_node_destroy(tg_session *session, tg_book *book, tg_node *node);
+extern void tg_node_retire(tg_session *session, const tg_btree *tree, tg_node *node);
+
 /* Frees a node and all below it; nobody is in them. */
-extern void tg_btree_free_subtree(tg_session *session, tg_node *node);
+extern void tg_btree_free_subtree(tg_session *session, tg_book *book, tg_node *node);
 
 /* Asserts the invariants of all nodes, in every build.  Nobody changes the tree meanwhile. */
 extern void tg_btree_check(const tg_btree *tree);

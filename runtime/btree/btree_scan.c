@@ -7,25 +7,23 @@
  *
  *	 ... aa | aab  ab | b ...		| before "aab", and | after everything that starts with "a"
  *
- * A cursor reads one leaf at a time, without a lock: it descends to the leaf
- * next to its position, copies rows (and keys, if wanted) into the caller's array and the key of the
- * last one, or else the leaf's fence, aside, and looks at the leaf's version.
- * Unchanged: the position moves on to that key.  Changed: the leaf is read
- * again; after TG_SCAN_TRIES_MAX times under its lock, so that writers cannot
- * starve a scan.
+ * A cursor reads one leaf at a time, without a lock.  It descends to the leaf next to its position,
+ * and copies rows (and keys, if wanted) into the caller's array.  It copies the key of the last
+ * row, or else the leaf's fence, aside, and then looks at the leaf's version.  If the version is
+ * unchanged, the position moves on to that key.  If it has changed, the leaf is read again; after
+ * TG_SCAN_TRIES_MAX times under its lock, so that writers cannot starve a scan.
  *
- * Exactly once.  What one read of a leaf hands out is what the leaf held at
- * one moment, all of it between the old position and the new one.  The fences
- * of that moment bound it: no key between the old position and the new one was
- * anywhere else then.  So an entry that is there all the time is handed out by
- * the one step that passes its key, whatever is split before or after.
+ * Exactly once.  One read of a leaf hands out the entries that the leaf held at one moment, all of
+ * them between the old position and the new one.  The fences of that moment bound them: no key
+ * between the old position and the new one was anywhere else then.  So an entry that exists all the
+ * time is handed out by the one step that passes its key, whatever is split before or after.
  *
- * Between two calls the position is the last key handed out, never a pointer:
- * the epoch may have been left.  Descending again costs about as much as one
- * find, once per call.
+ * Between two calls the position is the last key handed out, never a pointer: the epoch may have
+ * been left.  Descending again costs about as much as one find, once per call.
  *
- * With a sieve the position may be ahead of what was read, at a key that need not be there: no key in between is wanted,
- * now or ever, so none is missed; and what comes behind it is read as ever.
+ * With a sieve the position may be ahead of the last key read, at a key that need not exist.  No
+ * key in between is wanted, now or later, so the scan misses none, and it reads the keys behind the
+ * position as usual.
  *
  * Left out: reading ahead into the next leaf.
  */
@@ -40,11 +38,14 @@
 
 #define TG_SCAN_TRIES_MAX 16
 
-/* With a sieve: entries of a leaf that are asked for after a jump, twice as many each time that what is behind them is wanted; and reads of one call. */
+/*
+ * With a sieve: the number of entries that are read from a leaf after a jump, doubled each time
+ * that the entries behind them are wanted; and the number of reads of one call.
+ */
 #define SIEVE_ROWS_FIRST 8
 #define SIEVE_READS_MAX 64
 
-/* From this many children on, an estimate takes them for equal. */
+/* An estimate assumes equal children from this number of them on. */
 #define TG_SHARE_WEIGHED_MAX 32
 
 typedef enum cut_kind
@@ -52,7 +53,7 @@ typedef enum cut_kind
 	CUT_LOWEST,		   /* before every key */
 	CUT_BEFORE,		   /* just before this key */
 	CUT_AFTER,		   /* just behind this key */
-	CUT_BEHIND_PREFIX, /* behind this key and all that start with it */
+	CUT_BEHIND_PREFIX, /* behind this key and all keys that start with it */
 	CUT_HIGHEST		   /* behind every key */
 } cut_kind;
 
@@ -86,7 +87,10 @@ high_cut(const void *high, size_t high_bytes, bool inclusive)
 
 /* --- searching for a cut: optimistic, like btree_search.h ------------------------ */
 
-/* Is an entry of a node before the cut behind all that start with key?  Both have the node's prefix. */
+/*
+ * Is an entry of a node before the cut behind all keys that start with key? Both have the node's
+ * prefix.
+ */
 TG_SEARCH bool
 is_before_prefix_end(const tg_node *node, const tg_slot *slot, const tg_search_key *key, unsigned prefix_bytes)
 {
@@ -143,7 +147,7 @@ count_before_prefix_end(const tg_node *node, unsigned stride, const tg_search_ke
 	return low;
 }
 
-/* Number of entries before the cut, if so many at the least are. */
+/* The number of entries before the cut, which is known to be at least this. */
 static TG_OPTIMISTIC unsigned
 count_before(const tg_node *node, unsigned stride, const key_cut *cut, cut_kind kind, unsigned least)
 {
@@ -167,13 +171,15 @@ count_before(const tg_node *node, unsigned stride, const key_cut *cut, cut_kind 
 }
 
 /*
- * The leaf with the first keys behind the cut or (backward) the last ones
- * before it, unless there are none in it, but then they are beyond that fence.
+ * Finds the leaf with the first keys behind the cut or (backward) the last ones before it.  The
+ * leaf may have no such keys; they are then beyond that fence.
  */
 static TG_OPTIMISTIC tg_node *
 find_cut(const tg_btree *tree, const key_cut *cut, bool backward, uint64_t *version_out)
 {
-	/* a child begins with its separator: what is behind the cut before the separator is in it */
+	/*
+	 * a child begins with its separator, so it holds the keys behind the cut before the separator
+	 */
 	cut_kind kind = cut->kind == CUT_BEFORE && !backward ? CUT_AFTER : cut->kind;
 
 	for (;; tg_pause())
@@ -190,19 +196,19 @@ find_cut(const tg_btree *tree, const key_cut *cut, bool backward, uint64_t *vers
 
 /* --- cursors ------------------------------------------------------------------------ */
 
-/* Where a scan goes on after one read of a leaf. */
+/* The place where a scan continues after one read of a leaf. */
 typedef struct leaf_read
 {
 	unsigned count; /* rows handed out */
-	bool done;		/* nothing behind them, as far as the leaf tells */
+	bool done;		/* no keys behind them, as far as this leaf tells */
 	bool at_fence;	/* key is the leaf's fence, not the last row's key */
 	unsigned key_bytes;
 	unsigned char key[TG_KEY_BYTES_MAX];
 } leaf_read;
 
 /*
- * Copies bytes of a node to where a key of target_length bytes ends; a key has
- * place for room bytes.  In loops that compilers do not make a memcpy of.
+ * Copies bytes of a node to the place where a key of target_length bytes ends; a key has room bytes
+ * at most.  It uses loops that compilers do not turn into a memcpy.
  */
 TG_SEARCH unsigned
 copy_bytes(const tg_node *node, unsigned offset, unsigned length, unsigned char *target, unsigned target_length,
@@ -255,7 +261,10 @@ append_key(const tg_node *leaf, unsigned index, tg_btree_keys *keys)
 	return true;
 }
 
-/* Reads at most count rows between two cuts from a leaf.  True only if the leaf is unchanged or locked. */
+/*
+ * Reads at most count rows between two cuts from a leaf.  True only if the leaf is unchanged or
+ * locked.
+ */
 static TG_OPTIMISTIC void
 read_leaf(const tg_node *leaf, const key_cut *from, const key_cut *to, bool backward, uint32_t *rows, unsigned count,
 		  tg_btree_keys *keys, leaf_read *read)
@@ -325,8 +334,8 @@ tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, s
 /* --- sieves -------------------------------------------------------------------------- */
 
 /*
- * Drops what the sieve does not want of what a read has handed out: rows, and keys from used on.  What is behind it goes on
- * where there may be something again.  Returns whether that is beyond the next key.
+ * Drops the unwanted part of a read: rows, and keys from used on.  The scan continues where wanted
+ * keys may follow.  Returns whether that is beyond the next key.
  */
 static bool
 sift(const tg_btree_sieve *sieve, leaf_read *read, uint32_t *rows, tg_btree_keys *keys, size_t used)
@@ -359,7 +368,7 @@ sift(const tg_btree_sieve *sieve, leaf_read *read, uint32_t *rows, tg_btree_keys
 		next_bytes = sieve->next(sieve, read->key, read->key_bytes, next);
 	if (next_bytes == 0)
 		return false;
-	read->at_fence = true; /* what it begins with is not behind us */
+	read->at_fence = true; /* keys that begin with it are not behind the position */
 	read->key_bytes = (unsigned) next_bytes;
 	memcpy(read->key, next, next_bytes);
 	return true;
@@ -437,10 +446,10 @@ tg_btree_cursor_next_keys(tg_btree_cursor *cursor, uint32_t *rows, unsigned coun
 /* --- estimates and figures -------------------------------------------------------------- */
 
 /*
- * Shares of an inner node that are before its child of this index, and in it.
- * A node with many children takes them for equal; where they are few one may
- * be nearly empty (the right-most, under ascending keys), so they are weighed
- * by their own counts.  False: the node changed.
+ * Computes the shares of an inner node that are before its child of this index, and in it.  A node
+ * with many children counts them as equal.  Where they are few, one may be nearly empty (the
+ * right-most, under ascending keys), so they are weighed by their own counts.  False: the node
+ * changed.
  */
 static TG_OPTIMISTIC bool
 weigh_children(const tg_node *node, uint64_t version, unsigned index, double *before_out, double *inside_out)
@@ -519,7 +528,7 @@ tg_btree_share(tg_btree *tree, const void *low, size_t low_bytes, const void *hi
 	return share < 0 ? 0 : share > 1 ? 1 : share;
 }
 
-/* Adds a subtree, whose nodes may change: one that does is counted as it was or as it is. */
+/* Adds a subtree, whose nodes may change; a node that does is counted as it was or as it is. */
 static TG_OPTIMISTIC void
 report_subtree(tg_node *node, uint64_t version, tg_btree_report *report)
 {

@@ -2,9 +2,9 @@
  * btree_search.h
  *	  Searching a node, with or without its lock.
  *
- * All functions may read a node while it changes (btree_node.h, "the version
- * lock"): then they return anything, but touch nothing outside the node.  They
- * are inline because they are the engine's point look-up.
+ * All functions may read a node while it changes (btree_node.h, "the version lock").  Their result
+ * is then arbitrary, but they touch no memory outside the node.  They are inline because they are
+ * the engine's point look-up.
  *
  * A search compares the prefix, narrows by the hints, halves the remaining
  * slots by their heads without a branch, and compares the tail of one entry.
@@ -17,7 +17,10 @@
 
 #define TG_SEARCH static inline TG_OPTIMISTIC __attribute__((always_inline, unused))
 
-/* Loads from any address, of memory that may change; not through memcpy, which ThreadSanitizer intercepts. */
+/*
+ * Loads from any address, of memory that may change; without memcpy, which ThreadSanitizer
+ * intercepts.
+ */
 typedef uint64_t __attribute__((aligned(1), may_alias)) tg_unaligned_64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) tg_unaligned_32;
 typedef uint16_t __attribute__((aligned(1), may_alias)) tg_unaligned_16;
@@ -90,7 +93,7 @@ tg_bytes_compare(const unsigned char *left, const unsigned char *right, unsigned
 	return 0;
 }
 
-/* Number of entries, never more than the node has place for. */
+/* The number of entries, never more than the node has room for. */
 TG_SEARCH unsigned
 tg_search_count(const tg_node *node, unsigned stride)
 {
@@ -99,7 +102,10 @@ tg_search_count(const tg_node *node, unsigned stride)
 	return tg_likely(sizeof(tg_node) + count * stride <= node->bytes) ? count : 0;
 }
 
-/* Does the key sort before (< 0) or after (> 0) everything that starts with the prefix, or start with it (0)? */
+/*
+ * Does the key sort before (< 0) or after (> 0) everything that starts with the prefix, or start
+ * with it (0)?
+ */
 TG_SEARCH int
 tg_search_prefix(const tg_node *node, const tg_search_key *key, unsigned prefix_bytes)
 {
@@ -119,14 +125,14 @@ tg_search_prefix(const tg_node *node, const tg_search_key *key, unsigned prefix_
 	common = key->length < prefix_bytes ? key->length : prefix_bytes;
 	offset = tg_load_relaxed(&node->prefix_offset);
 	if (tg_unlikely(offset + common > node->bytes))
-		return -1; /* not 0: nobody may take the key for longer than it is */
+		return -1; /* not 0: the key must not seem longer than it is */
 	order = tg_bytes_compare(key->bytes, (const unsigned char *) node + offset, common);
 	if (order == 0 && key->length < prefix_bytes)
 		return -1;
 	return order;
 }
 
-/* The head of what follows a prefix of the key. */
+/* The head of the bytes that follow a prefix of the key. */
 TG_SEARCH uint32_t
 tg_search_head(const tg_search_key *key, unsigned prefix_bytes)
 {
@@ -164,7 +170,10 @@ tg_search_tail(const tg_node *node, const tg_slot *slot, const tg_search_key *ke
 	return entry_length < key_length ? -1 : entry_length > key_length;
 }
 
-/* Number of hints below the head: all are compared at once; compilers do not make this of a loop at -O2. */
+/*
+ * The number of hints below the head.  All are compared at once, because compilers do not make this
+ * of a loop at -O2.
+ */
 typedef uint32_t __attribute__((vector_size(16), may_alias)) tg_hint_vector;
 
 TG_SEARCH unsigned
@@ -194,7 +203,10 @@ tg_search_heads(const tg_node *node, unsigned stride, unsigned count, uint32_t h
 
 		low = below * step + (below > 0);
 		width = (below < TG_NODE_HINTS ? (below + 1) * step : count) - low;
-		/* the steps below depend on each other, the cache misses need not; a small node's range is four lines */
+		/*
+		 * the steps below depend on each other, the cache misses need not; a small node's range is
+		 * four lines
+		 */
 		__builtin_prefetch((const char *) tg_node_slot(node, stride, low));
 		__builtin_prefetch((const char *) tg_node_slot(node, stride, low) + TG_CACHE_LINE);
 		__builtin_prefetch((const char *) tg_node_slot(node, stride, low) + 2 * TG_CACHE_LINE);
@@ -212,7 +224,7 @@ tg_search_heads(const tg_node *node, unsigned stride, unsigned count, uint32_t h
 	return low;
 }
 
-/* The first entry from low on that is not below the key; found: it is the key. */
+/* The first entry from low on that is not below the key; found: it equals the key. */
 TG_SEARCH unsigned
 tg_search_equal_heads(const tg_node *node, unsigned stride, unsigned low, unsigned count, uint32_t head,
 					  const tg_search_key *key, unsigned prefix_bytes, bool *found_out)
@@ -242,7 +254,7 @@ tg_search_equal_heads(const tg_node *node, unsigned stride, unsigned low, unsign
 	return low;
 }
 
-/* Number of entries below the key; found: the next one is the key. */
+/* The number of entries below the key; found: the next one equals the key. */
 TG_SEARCH unsigned
 tg_search_node(const tg_node *node, unsigned stride, const tg_search_key *key, bool *found_out)
 {
@@ -280,7 +292,7 @@ tg_search_child(const tg_node *node, const tg_search_key *key)
 	return index + found;
 }
 
-/* Does the key sort behind all entries, of which there are some?  Quicker than the search that would say so. */
+/* Does the key sort behind all entries? There is at least one.  This is quicker than the search. */
 TG_SEARCH bool
 tg_search_is_behind(const tg_node *node, unsigned stride, const tg_search_key *key, unsigned *count_out)
 {
@@ -299,13 +311,13 @@ tg_search_row(const tg_node *node, unsigned index)
 }
 
 /*
- * The steps of every descent.  Enter: the root and its version.  Step: from a
- * node to its child of this index.  False: something changed, start again.
+ * The steps of every descent.  Enter: the root and its version.  Step: from a node to its child of
+ * this index.  False: a node changed, start again.
  *
- * The second look at the parent's version comes after the child's version is
- * known: a split of the child between them would have changed the parent.
- * The root has no parent; there, the pointer to it takes that part.  The
- * obsolete bit says the same earlier, and to those who hold a node longer.
+ * The second look at the parent's version comes after the child's version is known: a split of the
+ * child between them would have changed the parent.  The root has no parent; there, the pointer to
+ * it takes that part.  The obsolete bit tells the same earlier, and also to threads that hold a
+ * node longer.
  */
 TG_SEARCH bool
 tg_descent_enter(const tg_btree *tree, tg_node **node_out, uint64_t *version_out)

@@ -10,41 +10,38 @@
  *	                    |                v                  |
  *	                    +-------------- FREE <--------------+
  *
- * FRESH is FREE without having been prepared, so memory that a short result
- * does not need is not touched.  An end with an error and a close take STAGED
- * buffers straight to FREE.  One latch guards all of it: a buffer holds a
- * thousand rows, so the latch is taken once in tens of microseconds and a
- * lock-free ring would gain nothing.  What lies in a buffer is handed from its
- * producer to the consumer, and back, by the latch.
+ * FRESH is FREE without having been prepared, so memory that a short result does not need is not
+ * touched.  An end with an error and a close take STAGED buffers straight to FREE.  One latch
+ * guards the whole ring: a buffer holds a thousand rows, so the latch is taken once in tens of
+ * microseconds, and a lock-free ring would gain nothing.  The latch also hands the content of a
+ * buffer from its producer to the consumer, and back.
  *
  * 1. Every buffer is in exactly one state (check_ring()).
  * 2. Staged buffers are taken in the order in which stage was called.
- * 3. The consumer sleeps only with `waiting` set.  It sets it under the latch,
- *	  having found nothing staged; stage and finish change what it looks for
- *	  under the latch and then look at the flag.  So either take finds the
- *	  buffer, or who stages it finds the flag and wakes.  The wake itself comes
- *	  after the latch is released: it is the host's code.  A wake that comes
- *	  before the sleep is the host's to remember (a latch, not a condition).
- * 4. A parked task has put itself into `parked` under the latch, having found no
- *	  buffer.  It leaves the list under the latch, and who takes it out unparks it,
- *	  once.  An unpark that comes before the task's run function has returned is
- *	  remembered by the task's state (scheduler.h).  Nobody else unparks these
- *	  tasks, so a task taken out lives until it is unparked.
- * 5. No deadlock.  A task stays parked only while somebody else is on the way:
- *	  - the consumer, if it does not wait: it will give back, or find nothing
+ * 3. The consumer sleeps only with `waiting` set.  It sets the flag under the latch, having found
+ *    nothing staged. stage and finish change the state that it looks for under the latch, and then
+ *    look at the flag.  So either take finds the buffer, or the thread that stages it finds the
+ *    flag and wakes the consumer.  The wake itself comes after the latch is released: it is the
+ *    host's code.  The host has to remember a wake that comes before the sleep (by a latch, not a
+ *    condition).
+ * 4. A parked task has put itself into `parked` under the latch, having found no buffer.  It leaves
+ *    the list under the latch; the thread that takes it out unparks it, once.  If that happens
+ *    before the task's run function has returned, the task's state remembers it (scheduler.h).  No
+ *    other thread unparks these tasks, so a task taken out lives until it is unparked.
+ * 5. No deadlock.  A task stays parked only while another party is going to act:
+ *	  - the consumer, if it does not wait: it will give a buffer back, or find nothing
  *		staged and then wait;
- *	  - if it waits and buffers are to be had: a task that was unparked for them,
- *		for each event that gives both (a buffer comes back, the consumer
- *		finds nothing staged) unparks as many tasks as there are buffers;
- *	  - if it waits and there are none: a producer that holds one and will stage or
- *		abandon it, since there are more buffers than the consumer keeps.
- *	  A task that is unparked and ends without a buffer would break the second:
- *	  it does so only if stop or close, which unpark all, has come or is coming.
- * 6. Unparking waits for low_water free buffers unless the consumer waits: it is
- *	  a futex call as a rule, and a slow consumer and a fast producer would
- *	  otherwise change places at each buffer.
- * 7. Nobody touches a ring without a reference; the last one frees it.  The
- *	  consumer may go (close) at any moment, an exit callback included.
+ *	  - if the consumer waits and buffers are free: a task that was unparked for them.
+ *		Two events give this state (a buffer comes back, the consumer finds nothing
+ *		staged), and each of them unparks as many tasks as there are buffers;
+ *	  - if the consumer waits and none is free: a producer that holds a buffer and
+ *		will stage or abandon it, since there are more buffers than the consumer keeps.
+ *	  A task that is unparked and ends without a buffer would break the second case.
+ *	  It does so only if stop or close, which unpark all, has come or is coming.
+ * 6. Unparking waits for low_water free buffers unless the consumer waits: it usually is a futex
+ *    call, and a slow consumer and a fast producer would otherwise change places at each buffer.
+ * 7. A thread touches a ring only with a reference; the last one frees it.  The consumer may leave
+ *    (close) at any moment, an exit callback included.
  *
  * Left out: a limit on how long a consumer may keep a buffer; it is bounded by
  * the consumer's statement.
@@ -66,7 +63,7 @@ typedef enum buffer_state
 
 typedef struct ring_channel
 {
-	tg_channel channel; /* first: what producers know */
+	tg_channel channel; /* first: the producers' part */
 
 	/* constant while in use */
 	unsigned char *buffers;
@@ -83,8 +80,8 @@ typedef struct ring_channel
 	/* under the latch */
 	tg_latch latch TG_CACHE_ALIGNED;
 	bool waiting;  /* the consumer found nothing staged */
-	bool stopped;  /* producers get nothing any more */
-	bool closed;   /* the consumer has gone */
+	bool stopped;  /* producers get no more buffers */
+	bool closed;   /* the consumer has left */
 	bool finished; /* the producers have gone, with status */
 	tg_status status;
 	unsigned fresh;		 /* buffers of a smaller index have been handed out */
@@ -160,7 +157,7 @@ drop_staged(ring_channel *ring)
 	}
 }
 
-/* Takes out of the parked list whom to unpark now (5., 6.). */
+/* Takes the tasks to be unparked now out of the parked list (5., 6.). */
 static void
 collect_wakes(ring_channel *ring, wake_list *wakes)
 {
@@ -216,7 +213,7 @@ unpark_all(tg_session *session, const wake_list *wakes)
 		tg_task_unpark(session, wakes->task[i]);
 }
 
-/* acq_rel: what others did to the ring while they had a reference comes before it is freed. */
+/* acq_rel: all accesses under the other references come before the ring is freed. */
 static void
 release_reference(ring_channel *ring, tg_session *session)
 {

@@ -1,8 +1,8 @@
 /*
  * index_add.c
- *	  Builds of indexes entry by entry, while others write.
+ *	  Builds of indexes entry by entry, while other transactions write.
  *
- * Why each entry is looked at again, and who judges twins, is in index_build.c.
+ * index_build.c tells why each entry is checked a second time, and how duplicate keys are judged.
  */
 #include "runtime/exec/index_build_internal.h"
 
@@ -60,7 +60,7 @@ tg_build_step_add(tg_session *session, tg_index_build *build)
 	}
 	if (status != TG_OK || build->at_chunk < build->chunk_count)
 		return status != TG_OK ? status : TG_AGAIN;
-	/* Every row has its entries; who sees this sees them. */
+	/* Every row has its entries; a thread that sees this store sees them. */
 	tg_store_release(&build->index->filling, false);
 	build->phase = build->index->spec.unique ? TG_BUILD_VERIFY : TG_BUILD_DONE;
 	return build->phase == TG_BUILD_DONE ? TG_OK : TG_AGAIN;
@@ -68,7 +68,7 @@ tg_build_step_add(tg_session *session, tg_index_build *build)
 
 /* --- verifying ---------------------------------------------------------------------------- */
 
-/* Whether the key is one that no other is equal to, as the row's versions that have it say. */
+/* Whether the key is one that equals no other key, according to the row's versions that have it. */
 static bool
 is_distinct(const tg_index_build *build, const tg_index_key *key, uint32_t row)
 {
@@ -89,14 +89,14 @@ is_distinct(const tg_index_build *build, const tg_index_key *key, uint32_t row)
 	return false;
 }
 
-/* The rows of a key, of which there are several: are two of them live, or may be? */
+/* Judges a key with several rows: are two of them live, or may they become live? */
 static tg_status
 judge_key(tg_session *session, tg_index_build *build, const tg_index_key *key, tg_index_build_report *report)
 {
 	tg_btree_cursor cursor;
 	uint32_t row;
 	uint32_t holder = TG_ROW_MAX;
-	bool is_open = false; /* somebody's end decides */
+	bool is_open = false; /* a running transaction's end decides */
 
 	tg_btree_cursor_init(&cursor, build->index->tree, key->entry, key->bytes, true, key->entry, key->bytes, true,
 						 false);

@@ -1,51 +1,54 @@
 /*
  * index_build.c
- *	  Filling an index from the versions that are there.
+ *	  Filling an index from the existing versions.
  *
- *	COLLECT	tasks of the pool, or the caller, take morsels of chunks; the entries of the versions in
- *			them become runs, each sorted
- *	MERGE	the runs are merged, by tasks again, each a range of keys, and the tree is loaded
- *			(btree_load.h); a unique index's twins show, for they follow each other
- *	RECHECK	what was loaded for versions that may have gone meanwhile is looked at again
+ *	COLLECT	tasks of the pool, or the caller, take morsels of chunks; the entries of the
+ *			versions in them become runs, each sorted
+ *	MERGE	tasks merge the runs, each a range of keys, and load the tree (btree_load.h);
+ *			duplicate keys of a unique index show here, because they are neighbours
+ *	RECHECK	the entries loaded for versions that may have been removed meanwhile are
+ *			checked again
  *
- *	ADD		instead of these, where others write meanwhile or memory is short for runs: each entry is
- *			added by itself, and looked at again at once
+ *	ADD		instead of these, if other transactions write meanwhile or memory is short for
+ *			runs: each entry is added on its own, and checked again at once
  *	VERIFY	then, of a unique index: each key of several rows is judged
  *
- * Which versions.  Every one that is in its row's chain, and so every one that somebody
- * sees: begin is a commit timestamp, or a reference of the caller's own transaction (exclusive: who had
- * written before has ended, and stamped, before the host's lock was given).  Not exclusive:
- * the host has waited, after the index was created, for all who had written to the table before; so
- * whatever is without an entry is stamped, and versions with a reference are left alone,
- * for their slots may belong to somebody else at any moment.
+ * Which versions.  Every version in its row's chain gets its entries, and so every version that any
+ * snapshot sees.  Its begin is a commit timestamp, or, in an exclusive build, possibly a reference
+ * of the caller's own transaction: transactions that had written before have ended, and stamped
+ * their versions, before the host's lock was granted.  In a build that is not exclusive the host
+ * has waited, after the index was created, for all transactions that had written to the table
+ * before.  So a version without an entry is stamped.  Versions with a reference are left alone,
+ * because their slots may pass to another transaction at any moment.
  *
- * An UPDATE that keeps a key relies on the entry that is there already.  While the index is filled there may
- * be none: the old version may be cut out before the build comes to it, the new one is a reference when
- * the build passes it, and neither would get an entry.  So until all are added writers add theirs in
- * any case (filling).  It is set before the index is in the list, so who does not see it set either
- * does not see the index, and has been waited for by the host, or has acquired the store that ended it.
- * The older version that he goes by then has its entry: it was stamped when the build passed it, or its own
- * writer, who had seen the index and the flag, or came by here in the same way, added it.  (Where a build is given up
- * before, the flag is put out, too; such an index is never read by, and the next build is another's.)
+ * An UPDATE that keeps a key relies on the existing entry.  While the index is filled there may be
+ * none: the old version may be cut out before the build comes to it, the new version has a
+ * reference when the build passes it, and neither would get an entry.  So until the build has added
+ * all entries, writers add theirs in any case (filling).  The flag is set before the index is in
+ * the list.  A writer that does not see the flag therefore either does not see the index, and the
+ * host has waited for that writer, or it has acquired the store that ended the filling.  In the
+ * latter case the older version that the writer relies on has its entry.  Either it was stamped
+ * when the build passed it, or its own writer has added the entry.  That writer had seen the index
+ * and the flag, or had come here in the same way.  (If a build is given up before its end, the flag
+ * is cleared, too.  No reader uses such an index, and the next build is of another index.)
  *
- * Versions that go meanwhile.  The collector works on.  A version that it cuts out
- * after the build has read it, and whose entry it looked for before the build added it, would leave an
- * entry for good.  So who adds looks at the chain again, after a full fence; with the remover's own
- * order (index.c, 2) one of the two removes it:
+ * Versions removed meanwhile.  The collector continues to work.  It may cut out a version after the
+ * build has read it, and look for the version's entry before the build adds it.  That would leave
+ * an entry for ever.  So the builder looks at the chain again after adding, behind a full fence;
+ * together with the remover's own order (index.c, 2), one of the two removes the entry:
  *
  *		build									remover
  *		adds the entry							cuts the version
  *		--- full fence ---						--- full fence ---
  *		walks the chain							looks for the entry
  *
- * Entries of live versions need no second look if the build is exclusive: nobody ends
- * them.  (The load publishes all its entries by one store, under the lock of the
- * empty root, which is a later one for whoever looks.)
+ * Entries of live versions need no second look if the build is exclusive: no transaction ends these
+ * versions.  (The load publishes all its entries by one store, under the lock of the empty root.
+ * For any thread that looks, that lock is a later one.)
  *
- * Twins, exclusive: two live rows with the same key; live means that the version
- * is its row's head and has not been ended (not even by the caller himself).  Not
- * exclusive: judged as a writer would be (unique.c), now that every row has its entries:
- * from here on writers see each other's.
+ * Duplicates, exclusive: two live rows with the same key.  A row is live if its head version has
+ * not been ended, not even by the caller itself.  Not exclusive: the build judges as a writer would
+ * (txn/unique.c), now that every row has its entries: from here on writers see each other's.
  *
  * Two references keep a build: the caller's and the job's.  Runs belong to the build.
  * COLLECT is in index_run.c, MERGE and RECHECK in index_merge.c, ADD and VERIFY in index_add.c.
@@ -53,6 +56,7 @@
 #include "runtime/exec/index_build_internal.h"
 
 #include "runtime/base/check.h"
+#include "runtime/sched/serial.h"
 
 #define BUILD_LEVEL 40		 /* work level: many records */
 #define MORSEL_CHUNKS_MAX 64 /* so a run has up to 65,536 entries */
@@ -86,13 +90,13 @@ tg_build_find_entries(tg_session *session, const tg_index_build *build, const tg
 	return found->keys.count > 0 ? TG_OK : TG_NOT_FOUND;
 }
 
-/* The next morsel; false: there is none. */
+/* Takes the next morsel; false: there is none. */
 static bool
 take_morsel(tg_index_build *build, uint32_t *first_out, uint32_t *end_out)
 {
 	uint32_t first;
 
-	/* The look before keeps the counter from running on. */
+	/* This look keeps the counter from growing without bound. */
 	if (tg_load_relaxed(&build->next_chunk) >= build->chunk_count)
 		return false;
 	first = tg_fetch_add_relaxed(&build->next_chunk, build->morsel_chunks);
@@ -144,6 +148,7 @@ tg_index_build_begin(tg_session *session, const tg_index_build_config *config, t
 	build->exclusive = config->exclusive;
 	build->waiter = config->waiter;
 	build->owner = config->owner;
+	build->memory_max = config->memory_max;
 	build->own = session->id;
 	build->references = 1;
 	build->chunk_count = tg_table_chunk_count(build->table);
@@ -210,6 +215,19 @@ tear_down(tg_job *job, tg_session *session)
 	release_build(session, tg_job_argument(job));
 }
 
+/*
+ * Charges the merge's job for the runs, which it has from its beginning.  False: the caller has
+ * collected more than a job may have.
+ */
+static bool
+take_runs(const tg_index_build *build)
+{
+	for (const tg_build_run *run = tg_load_relaxed(&build->runs); run != NULL; run = run->next)
+		if (tg_job_memory_take(build->job, tg_run_memory(run)) != TG_OK)
+			return false;
+	return true;
+}
+
 bool
 tg_build_start_job(tg_session *session, tg_index_build *build, tg_turn (*run_task)(tg_task *task, tg_worker *worker),
 				   uint32_t task_limit)
@@ -220,10 +238,11 @@ tg_build_start_job(tg_session *session, tg_index_build *build, tg_turn (*run_tas
 								  .level = BUILD_LEVEL,
 								  .pool_only = true,
 								  .argument = build,
+								  .memory_max = build->memory_max,
 								  .teardown = tear_down,
 								  .waiter = build->waiter};
 
-	if (!tg_scheduler_is_running() || task_limit < 2)
+	if (!tg_scheduler_is_running() || task_limit < 2 || tg_serial_takes_level(BUILD_LEVEL))
 		return false;
 	if (build->tasks == NULL)
 		build->tasks = tg_alloc(session, TASK_MAX * sizeof(tg_build_task), TG_USE_JOB, TG_DATA);
@@ -234,13 +253,11 @@ tg_build_start_job(tg_session *session, tg_index_build *build, tg_turn (*run_tas
 	if (build->task_count > task_limit)
 		build->task_count = task_limit;
 	tg_job_expect(build->job, build->chunk_count);
-	/* a merge has the runs from its beginning; there is no bound */
-	for (const tg_build_run *run = tg_load_relaxed(&build->runs); run != NULL; run = run->next)
+	if (!take_runs(build))
 	{
-		tg_status status = tg_job_memory_take(build->job, tg_run_memory(run));
-
-		tg_assert(status == TG_OK);
-		(void) status;
+		tg_job_release(session, build->job);
+		build->job = NULL;
+		return false;
 	}
 	for (unsigned i = 0; i < build->task_count; i++)
 	{

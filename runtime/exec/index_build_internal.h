@@ -1,6 +1,6 @@
 /*
  * index_build_internal.h
- *	  What the files behind index_build.h share.
+ *	  The part that the files behind index_build.h share.
  */
 #ifndef TG_INDEX_BUILD_INTERNAL_H
 #define TG_INDEX_BUILD_INTERNAL_H
@@ -14,9 +14,9 @@
 #include "runtime/btree/btree_load.h"
 #include "runtime/order/key.h"
 
-#define TG_BUILD_EPOCH_ENTRIES 512 /* looked at in one epoch */
+#define TG_BUILD_EPOCH_ENTRIES 512 /* entries that one epoch looks at */
 
-/* Of an entry. */
+/* Flags of an entry. */
 #define TG_ENTRY_LIVE 1		/* of its row's live version */
 #define TG_ENTRY_DISTINCT 2 /* it has a NULL that no other is equal to */
 
@@ -47,7 +47,7 @@ typedef struct tg_build_run
 	bool rows_grow;		  /* until it is sorted: never is a row's number below that before it */
 } tg_build_run;
 
-/* Of a run that is merged, what lies in the part: the word of its next entry is looked at here. */
+/* The place in a run that is merged; word is that of its next entry. */
 typedef struct tg_merge_place
 {
 	uint64_t word;
@@ -56,7 +56,7 @@ typedef struct tg_merge_place
 	uint32_t end;
 } tg_merge_place;
 
-/* MERGE: the keys from one on up to where the next part begins. */
+/* MERGE: the keys from low up to the beginning of the next part. */
 typedef struct tg_build_part
 {
 	const unsigned char *low; /* in a run; NULL: the least keys */
@@ -102,7 +102,8 @@ struct tg_index_build
 	bool exclusive;
 	void *waiter;
 	uint64_t owner;
-	unsigned own; /* the caller's transaction */
+	uint64_t memory_max; /* of a job; 0: no bound */
+	unsigned own;		 /* the caller's transaction */
 	uint32_t chunk_count;
 	uint32_t morsel_chunks;
 
@@ -116,9 +117,10 @@ struct tg_index_build
 	unsigned task_count;
 	unsigned spawned_count; /* tasks that are on their way; first task only */
 	tg_build_task *tasks;
-	tg_build_part *parts;	 /* MERGE; each is one task's */
-	uint32_t part_count;	 /* constant while the tasks run, as is the next one */
-	uint32_t prefix;		 /* bytes that the entries of all runs have in common; the words are behind them */
+	tg_build_part *parts; /* MERGE; each is one task's */
+	uint32_t part_count;  /* constant while the tasks run, as is the next one */
+	/* bytes that the entries of all runs have in common; the words are behind them */
+	uint32_t prefix;
 	tg_build_run *rechecked; /* RECHECK: run in hand */
 	uint32_t at_chunk;		 /* ADD */
 	tg_btree_cursor cursor;	 /* VERIFY */
@@ -132,7 +134,7 @@ struct tg_index_build
 
 /* --- index_build.c --- */
 
-/* The entries of a version: their keys, which follow one after the other, and what they have in common. */
+/* The entries of a version: their keys, one after the other, and their common fields. */
 typedef struct tg_found_entries
 {
 	tg_index_keys keys;
@@ -141,20 +143,22 @@ typedef struct tg_found_entries
 } tg_found_entries;
 
 /*
- * The entries of a slot's version, if it has some and should: TG_OK; TG_NOT_FOUND;
- * TG_TOO_LARGE.  Inside an epoch.
+ * Finds the entries of a slot's version, if it should have some: TG_OK; TG_NOT_FOUND; TG_TOO_LARGE.
+ * Inside an epoch.
  */
 extern tg_status tg_build_find_entries(tg_session *session, const tg_index_build *build, const tg_chunk *chunk,
 									   const tg_header *headers, unsigned slot, tg_found_entries *found) TG_MUST_USE;
 
-/* Memory is short for runs: the slow way needs none but the tree's.  No job runs. */
+/* Memory is short for runs: changes to ADD, which needs memory for the tree alone.  No job runs. */
 extern tg_status tg_build_go_slow(tg_session *session, tg_index_build *build);
 
-/* Starts a job of that many tasks at most, which run run_task.  False: there is no pool, or no room. */
+/*
+ * Starts a job of at most so many tasks, which run run_task.  False: there is no pool, or no room.
+ */
 extern bool tg_build_start_job(tg_session *session, tg_index_build *build,
 							   tg_turn (*run_task)(tg_task *task, tg_worker *worker), uint32_t task_limit);
 
-/* Of a job: TG_BUSY, or as it ended; then it is no more. */
+/* Waits for a job: TG_BUSY, or the status of its end; the job is then released. */
 extern tg_status tg_build_wait_job(tg_session *session, tg_index_build *build,
 								   tg_index_build_report *report) TG_MUST_USE;
 
@@ -178,20 +182,26 @@ tg_build_report_twins(tg_index_build *build, uint32_t a, uint32_t b, tg_index_bu
 
 extern void tg_run_free(tg_session *session, tg_build_run *run);
 
-/* Chunks [first, end) into as many sorted runs as it takes.  TG_NO_MEMORY, TG_TOO_LARGE. */
+/*
+ * Collects the entries of chunks [first, end) into sorted runs, as many as needed.  TG_NO_MEMORY,
+ * TG_TOO_LARGE.
+ */
 extern tg_status tg_run_collect(tg_session *session, tg_index_build *build, uint32_t first, uint32_t end) TG_MUST_USE;
 
-/* An array of entries has so many bytes behind the last one, for who reads or writes words. */
+/*
+ * An array of entries has so many bytes behind the last one, for code that reads or writes whole
+ * words.
+ */
 #define TG_RUN_SLACK 16
 
-/* What the job that works on it has in use for it. */
+/* The memory that the job uses for it. */
 static inline uint64_t
 tg_run_memory(const tg_build_run *run)
 {
 	return (uint64_t) run->capacity * sizeof(tg_run_record) + run->used + TG_RUN_SLACK;
 }
 
-/* Eight bytes of an entry from a place in it or its end on, big-endian; zeros behind its end. */
+/* Eight bytes of an entry from an offset on, big-endian; zeros behind the entry's end. */
 static inline uint64_t
 tg_run_word(const unsigned char *entry, unsigned bytes, unsigned from)
 {

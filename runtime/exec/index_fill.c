@@ -1,14 +1,16 @@
 /*
  * index_fill.c
- *	  Hidden values for the versions that an index finds: before it is built.
+ *	  Hidden values for the versions that an index finds, before it is built.
  *
- * Which versions get some: stamped ones, and the caller's own if nobody else writes (index_build.c, «Which versions»), but
- * for those that ended before every snapshot.  Nobody sees these, and nobody must be told that their values cannot
- * be computed, a division by zero say, which a row that has been deleted would have.
+ * Stamped versions get values, and so do the caller's own if no other transaction writes
+ * (index_build.c, «Which versions»).  Versions that ended before every snapshot get none.  No
+ * snapshot sees these, so an error in computing their values must not be reported: the value of a
+ * deleted row may be a division by zero, for example.
  *
- * A version is known by its place while the caller is outside the epoch: chunk and slot.  If by then the slot is another
- * one's, or the chunk is, that one was written later, so by somebody who knows the index, and has its values
- * before it is stamped (index/hidden.c, 1).  So whatever is found there without any is the same version.
+ * While the caller is outside the epoch, a version is identified by its place: chunk and slot.  If
+ * the slot or the chunk has passed to another version by then, that version was written later, by a
+ * transaction that knows the index.  Its writer gave it values before it was stamped
+ * (index/hidden.c, 1).  So a version found there without values is the same version.
  */
 #include "runtime/exec/index_fill.h"
 
@@ -42,18 +44,18 @@ is_wanted(tg_index_fill *fill, const tg_header *header)
 	return end > fill->horizon;
 }
 
-/* From the walk's slot on; the slot is the chunk's capacity if there is none. */
+/* Looks from the walk's slot on; the slot becomes the chunk's capacity if no version is found. */
 static void
 find_in_chunk(tg_index_fill *fill, const tg_chunk *chunk)
 {
-	const tg_chunk *companion = tg_hidden_chunk(fill->index, chunk);
+	const tg_chunk *companion = tg_companion_of(&fill->index->link, chunk);
 	uint64_t present[TG_SLOT_MAX / 64];
 	const tg_header *headers = tg_chunk_look(chunk, present);
 
 	fill->end = 0;
 
 	for (; fill->slot < chunk->capacity; fill->slot++)
-		if ((present[fill->slot / 64] >> fill->slot % 64 & 1) != 0 && !tg_hidden_is_known(companion, fill->slot) &&
+		if ((present[fill->slot / 64] >> fill->slot % 64 & 1) != 0 && !tg_companion_is_known(companion, fill->slot) &&
 			(headers == NULL || is_wanted(fill, &headers[fill->slot])))
 			return;
 }
@@ -95,7 +97,7 @@ tg_index_fill_put(tg_session *session, tg_index_fill *fill, const tg_value *valu
 	tg_failpoint("index_fill_computed");
 	version = find(fill);
 	if (version == TG_VERSION_NONE || fill->slot != slot)
-		return TG_OK; /* it has gone; the walk is at the next one already */
+		return TG_OK; /* the version has been removed; the walk is at the next one already */
 	fill->slot++;
 	return tg_hidden_store(session, fill->index, version, values, nulls, TG_DATA);
 }

@@ -142,7 +142,7 @@ begin_part(tg_session *session, tg_index_build *build, tg_build_part *part)
 	}
 	for (uint32_t i = part->heap_count / 2; i-- > 0;)
 		sink(part, i, part->heap[i]);
-	return tg_btree_load_begin(session, part->low, part->low_bytes, &part->load);
+	return tg_btree_load_begin(session, build->table->book, part->low, part->low_bytes, &part->load);
 }
 
 /* Whether an entry has the key of the one loaded last. */

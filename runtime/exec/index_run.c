@@ -2,14 +2,14 @@
  * index_run.c
  *	  Sorted runs of entries, from chunks.
  *
- * A run is an array of 16-byte records, and the entries' bytes.  It is sorted by the
- * eight bytes behind what all its entries have in common, by their bytes from the last to
- * the first (radix sort, those that do not differ left out), then records of the same eight
- * bytes by the rest.  Where the entries are as long as each other and come in the order of their rows, as they do
- * unless rows have been updated, the rows' bytes are left out, too: the sort keeps the order of what is equal.
+ * A run is an array of 16-byte records, and the bytes of the entries.  It is sorted by the eight
+ * bytes behind the common prefix of its entries, from the last byte to the first (radix sort; bytes
+ * that do not differ are left out), then records with the same eight bytes by the rest.  If all
+ * entries have the same length and come in the order of their rows, as they do unless rows have
+ * been updated, the bytes of the row numbers are left out, too, because the sort is stable.
  *
- * Then the bytes are put into the order of the records, while both are in a cache: so who merges reads all runs
- * from their beginning to their end, and the processor sees what comes.
+ * Then the bytes are put into the order of the records, while both are in a cache.  The merge
+ * thereby reads all runs from beginning to end, which the processor can prefetch.
  */
 #include "runtime/exec/index_build_internal.h"
 
@@ -17,7 +17,7 @@
 
 #define RUN_BYTES_PER_SLOT 32 /* room for entries' bytes; a run ends where it is used up */
 
-/* What a run has room for. */
+/* The room of a run. */
 typedef struct room
 {
 	uint32_t entries;
@@ -52,7 +52,7 @@ make_run(tg_session *session, const room *room)
 	return NULL;
 }
 
-/* What all entries of a run have in common. */
+/* The length of the prefix that all entries of a run have in common. */
 static unsigned
 common_prefix(const tg_build_run *run)
 {
@@ -70,7 +70,7 @@ common_prefix(const tg_build_run *run)
 	return common;
 }
 
-/* What differs among the words; 0 also if they are in order as they are. */
+/* Sets the words.  Returns the bits in which they differ; 0 also if they are in order already. */
 static uint64_t
 set_words(tg_build_run *run)
 {
@@ -93,7 +93,7 @@ set_words(tg_build_run *run)
 	return is_sorted ? 0 : all ^ any;
 }
 
-/* By one byte of the words, keeping the order of those that are equal. */
+/* Sorts by one byte of the words; equal records keep their order. */
 static void
 sort_by_byte(const tg_run_record *from, tg_run_record *to, uint32_t count, unsigned shift)
 {
@@ -107,7 +107,7 @@ sort_by_byte(const tg_run_record *from, tg_run_record *to, uint32_t count, unsig
 		to[places[from[i].word >> shift & 0xff]++] = from[i];
 }
 
-/* Records of one word, by all their bytes. */
+/* Compares records of the same word, by all their bytes. */
 static int
 compare_records(const void *a, const void *b, void *run)
 {
@@ -117,14 +117,17 @@ compare_records(const void *a, const void *b, void *run)
 	return tg_key_compare(tg_run_bytes(run, left), left->bytes, tg_run_bytes(run, right), right->bytes);
 }
 
-/* The order that a stable sort begins with says what the words' last bytes, those of the rows, would. */
+/*
+ * Whether the order in which a stable sort begins is that of the words' last bytes, which are the
+ * row numbers.
+ */
 static bool
 has_rows_in_order(const tg_build_run *run)
 {
 	return run->rows_grow && run->entry_bytes != 0 && run->entry_bytes - TG_INDEX_ROW_BYTES <= run->prefix + 8;
 }
 
-/* The words' bytes that are of keys, or may be. */
+/* The bytes of the words that belong to keys, or may do so. */
 static uint64_t
 key_bytes_of_words(const tg_build_run *run)
 {
@@ -175,7 +178,7 @@ sort_the_rest(tg_build_run *run)
 	}
 }
 
-/* From and to where there is the slack the slack: most entries are short. */
+/* Copies an entry where both sides have TG_RUN_SLACK bytes behind it: most entries are short. */
 static inline void
 copy_entry(unsigned char *to, const unsigned char *from, unsigned bytes)
 {
@@ -185,7 +188,7 @@ copy_entry(unsigned char *to, const unsigned char *from, unsigned bytes)
 		memcpy(to, from, bytes);
 }
 
-/* The entries' bytes, one after the other as the records are. */
+/* Puts the bytes of the entries into the order of the records. */
 static tg_status
 order_bytes(tg_session *session, tg_build_run *run)
 {
@@ -248,7 +251,7 @@ larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* What all entries of a version take. */
+/* The room that all entries of a version need. */
 static room
 room_of(const tg_found_entries *found)
 {
@@ -276,8 +279,9 @@ append_entry(tg_build_run *run, tg_found_entries *found)
 }
 
 /*
- * The entries of a chunk from a slot on; stops where the run has no place for those of the next version, at that slot:
- * if the run is empty, *room_inout grows to what it would need.
+ * Collects the entries of a chunk from a slot on.  Stops at the slot of the first version whose
+ * entries do not fit into the run.  If the run is empty, *room_inout grows to the room that this
+ * version needs.
  */
 static tg_status
 collect_chunk(tg_session *session, const tg_index_build *build, const tg_chunk *chunk, tg_build_run *run,

@@ -2,8 +2,9 @@
  * row_set.c
  *	  Sets of rows by their numbers: reading a range of an index.
  *
- * Nothing is asked of the rows: an entry is there for each key that a version of its row has (index.c, I), whoever sees
- * that one.  So for any snapshot that is published by then the set has the rows that it sees in the range, and others.
+ * Visibility of the rows does not matter: an entry exists for each key that any version of its row
+ * has (index.c, I).  So for any snapshot that is published by then, the set contains the rows that
+ * it sees in the range, and possibly others.
  */
 #include "runtime/exec/row_set.h"
 

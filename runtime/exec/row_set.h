@@ -1,9 +1,10 @@
 /*
  * row_set.h
- *	  Sets of rows by their numbers: what a range of one index has, for who reads another one.
+ *	  Sets of rows by their numbers: the rows in a range of one index, for a scan of another.
  *
- * A bit for each number modulo the number of bits, a power of two, so a set has all the place that the caller gives it and never
- * more: with fewer bits than rows in the table it may be said to have a row that it has not, never the other way round.
+ * A set has one bit for each number modulo the number of bits, a power of two.  So a set never
+ * needs more memory than the caller gives it.  With fewer bits than the table has rows it may claim
+ * to have a row that it does not have, but never the reverse.
  */
 #ifndef TG_ROW_SET_H
 #define TG_ROW_SET_H
@@ -21,7 +22,7 @@ typedef struct tg_row_set
 	uint32_t mask;	 /* of a row's number: its bit */
 } tg_row_set;
 
-/* An empty set in so many words, a power of two. */
+/* Makes an empty set of word_count words, a power of two. */
 extern void tg_row_set_init(tg_row_set *set, uint64_t *words, size_t word_count);
 
 static inline void
@@ -41,8 +42,9 @@ tg_row_set_may_have(const tg_row_set *set, uint32_t row)
 }
 
 /*
- * Adds the rows that a cursor leads to; only those that within may have, unless that is NULL.  Enters and leaves an epoch, which it
- * holds for some of them: false when the cursor is at its end.  *entries_inout counts what was read.
+ * Adds the rows that a cursor leads to; if within is not NULL, only those that may be in that set.
+ * Enters and leaves an epoch, and reads a bounded number of entries in it: false when the cursor is
+ * at its end. *entries_inout counts the entries read.
  */
 extern bool tg_row_set_read(tg_session *session, tg_row_set *set, const tg_row_set *within, tg_btree_cursor *cursor,
 							uint64_t *entries_inout);

@@ -2,38 +2,36 @@
  * scan.c
  *	  Reading a table in place: chunk by chunk, or along its index.
  *
- * A chunk scan looks at each slot of each chunk once.  A row that the snapshot
- * sees has exactly one version that it sees, and that version stays in its slot
- * while the snapshot is published: so each such row comes exactly once,
- * whatever others insert, update and delete meanwhile, and whatever slots they
- * take.  Chunks that come after the scan began hold nothing it sees.
+ * A chunk scan looks at each slot of each chunk once.  Of a row that the snapshot sees it sees
+ * exactly one version, and that version stays in its slot while the snapshot is published.  So each
+ * such row comes exactly once, whatever other transactions insert, update and delete meanwhile, and
+ * whatever slots they take.  Chunks that come after the scan began hold no version that the
+ * snapshot sees.
  *
- * 1. Between two calls, and between two epochs of one call, nothing is kept but
- *	  numbers (a chunk's index, a slot).
- * 2. An epoch is held for EPOCH_CHUNKS chunks or EPOCH_ROWS index entries at
- *	  most, so that a long scan over rows nobody sees any more does not hold
- *	  back those who clear them away.
+ * 1. Between two calls, and between two epochs of one call, the scan keeps nothing but numbers (a
+ *    chunk's index, a slot).
+ * 2. An epoch is held for at most EPOCH_CHUNKS chunks or EPOCH_ROWS index entries, so that a long
+ *    scan over dead rows does not hold back the collector that removes them.
  *
  * Ordering, for a chunk (settle.c, «Scans», has the argument).  The pointer to the
  * headers is read, then the bits of free slots, then, if there were no
  * headers, the pointer again: a slot is not judged by headers that had gone
  * before it was taken.
  *
- * 3. No headers: every slot taken is visible to everybody.
- * 4. Headers: begin is read (acquire, so that the values written before it was
- *	  set are there), then end.  If both are timestamps, begin ≤ R < end decides:
- *	  the snapshot's time was loaded after every commit it sees had been drawn,
- *	  and those had set their ends before (W1).  Anything else is tg_txn_sees'
- *	  matter.  A slot that gets another tenant meanwhile was none that R sees,
- *	  and begin cannot be read of the old one and end of the new one: its begin is
- *	  NEVER for an epoch before it is given back (tg_slot_give).
- * 5. A row whose sight depends on how a commit ends stops the call before it
- *	  (V1): the caller waits, outside the epoch, and goes on there.  Row ids that a
- *	  range scan has taken from the index by then are kept.
- * 6. Along a secondary index a row may be met at several entries, one for each key
- *	  that one of its versions has.  It is handed out at the entry of the version that is
- *	  seen, and there only: each entry is compared with the key of the version.  Of an index with several
- *	  entries for a version: at each of that version's entries in the range, or at one of them (sought.h).
+ * 3. No headers: every slot taken is visible to every snapshot.
+ * 4. Headers: begin is read (acquire, so that the values written before it was set are there), then
+ *    end.  If both are timestamps, begin ≤ R < end decides: the snapshot's time was loaded after
+ *    every commit it sees had been drawn, and those had set their ends before (W1).  All other
+ *    cases are decided by tg_txn_sees.  A slot that is given to another version meanwhile held none
+ *    that R sees.  It is impossible to read begin of the old version and end of the new one: the
+ *    slot's begin is NEVER for an epoch before the slot is given back (tg_slot_give).
+ * 5. A row whose visibility depends on how a commit ends stops the call before it (V1): the caller
+ *    waits, outside the epoch, and continues there.  Row ids that a range scan has taken from the
+ *    index by then are kept.
+ * 6. Along a secondary index a row may be met at several entries, one for each key that one of its
+ *    versions has.  It is handed out only at the entry of the visible version: each entry is
+ *    compared with the key of that version.  In an index with several entries for a version the row
+ *    is handed out at each of that version's entries in the range, or at one of them (sought.h).
  */
 #include "runtime/exec/scan.h"
 
@@ -42,14 +40,14 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/mem/session.h"
-#include "runtime/index/hidden.h"
+#include "runtime/table/companion.h"
 
 #define EPOCH_CHUNKS 16
 #define EPOCH_ROWS 1024
 
-#define STRAYS_MAX 4	/* of rows by key: with more, what is looked at next is asked for, */
-#define PORTION 16		/* of so many at a time */
-#define COLUMNS_AHEAD 4 /* of so many columns */
+#define STRAYS_MAX 4	/* rows of a batch that lie apart: with more of them prefetching is used, */
+#define PORTION 16		/* in portions of so many rows */
+#define COLUMNS_AHEAD 4 /* and for so many columns */
 #define BLOB_BYTES_AHEAD (3 * TG_CACHE_LINE)
 
 #define BITMAP_WORDS (TG_SLOT_MAX / 64)
@@ -96,7 +94,10 @@ select_taken(const uint64_t *taken, unsigned from, unsigned capacity, uint16_t *
 	return selected;
 }
 
-/* Whatever its times alone do not tell; and a copy of it may be what counts. */
+/*
+ * Visibility in the cases that the timestamps alone do not decide; a copy of the version may be the
+ * one that counts.
+ */
 static tg_sight
 sight_of_other(const tg_snapshot *snapshot, const tg_chunk *chunk, const tg_header *header, unsigned slot,
 			   tg_wait *wait_out)
@@ -121,7 +122,10 @@ sight_of(const tg_snapshot *snapshot, const tg_chunk *chunk, const tg_header *he
 	return sight_of_other(snapshot, chunk, header, slot, wait_out);
 }
 
-/* Selects the first slots that are taken and visible, at most count; *stop_out is one that nobody can tell of yet. */
+/*
+ * Selects the first slots that are taken and visible, at most count. *stop_out is a slot whose
+ * visibility is not decided yet.
+ */
 static unsigned
 select_visible(tg_chunk_scan *scan, const tg_chunk *chunk, const tg_header *headers, const uint64_t *taken,
 			   unsigned from, unsigned capacity, uint16_t *slots, unsigned count, unsigned *stop_out)
@@ -148,7 +152,10 @@ select_visible(tg_chunk_scan *scan, const tg_chunk *chunk, const tg_header *head
 	return selected;
 }
 
-/* Appends a chunk's visible rows from a slot on; returns the slot to go on at, the capacity if the chunk is through. */
+/*
+ * Appends a chunk's visible rows from a slot on.  Returns the slot to continue at, the capacity if
+ * the chunk is done.
+ */
 static unsigned
 append_chunk(tg_chunk_scan *scan, const tg_chunk *chunk, unsigned from, tg_vectors *vectors)
 {
@@ -190,7 +197,7 @@ tg_chunk_scan_init(tg_chunk_scan *scan, tg_table *table, const tg_snapshot *snap
 		.table = table, .snapshot = *snapshot, .chunk = first, .chunk_end = end < chunk_count ? end : chunk_count};
 }
 
-/* One epoch's worth. */
+/* Appends the rows of one epoch. */
 static void
 append_epoch(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors)
 {
@@ -250,8 +257,8 @@ tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *index, const 
 }
 
 /*
- * The heads of rows; asks for the chunks that they lead to.  True if they lie anywhere: then
- * each costs cache misses of its own, which no processor foresees.
+ * Loads the heads of rows, and prefetches the chunks that they lead to.  True if the versions lie
+ * apart: then each costs cache misses of its own, which no processor foresees.
  */
 static bool
 load_heads(tg_table *table, const uint32_t *rows, unsigned count, tg_version *heads)
@@ -275,7 +282,10 @@ is_version(tg_version head)
 	return !tg_head_is_closed(head) && head != TG_VERSION_NONE;
 }
 
-/* Asks for what of these versions is going to be looked at: the header, if there are any, and the cells. */
+/*
+ * Prefetches the parts of these versions that will be read: the header, if there are any, and the
+ * cells.
+ */
 static void
 expect_versions(const tg_vectors *vectors, const tg_version *heads, unsigned count)
 {
@@ -312,7 +322,7 @@ expect_versions(const tg_vectors *vectors, const tg_version *heads, unsigned cou
 	}
 }
 
-/* Asks for what an index knows of these versions beside their columns: an entry is compared with it. */
+/* Prefetches the hidden values of these versions: an entry is compared with them. */
 static void
 expect_hidden(const tg_index *index, const tg_version *heads, unsigned count)
 {
@@ -320,7 +330,7 @@ expect_hidden(const tg_index *index, const tg_version *heads, unsigned count)
 
 	for (unsigned i = 0; i < count; i++)
 	{
-		companions[i] = is_version(heads[i]) ? tg_hidden_chunk(index, tg_version_chunk(heads[i])) : NULL;
+		companions[i] = is_version(heads[i]) ? tg_companion_of(&index->link, tg_version_chunk(heads[i])) : NULL;
 		__builtin_prefetch(companions[i]);
 		__builtin_prefetch((const char *) companions[i] + TG_CACHE_LINE);
 	}
@@ -337,7 +347,10 @@ expect_hidden(const tg_index *index, const tg_version *heads, unsigned count)
 	}
 }
 
-/* Asks for the beginnings of blobs that were appended from a place on: the caller is going to read them. */
+/*
+ * Prefetches the first bytes of the blobs appended from a place on: the caller is going to read
+ * them.
+ */
 static void
 expect_blobs(const tg_vectors *vectors, unsigned from)
 {
@@ -364,16 +377,16 @@ expect_blobs(const tg_vectors *vectors, unsigned from)
 	}
 }
 
-/* Asks for what is going to be looked at of a portion. */
+/* Prefetches the data of a portion. */
 static void
 expect(const tg_range_scan *scan, const tg_vectors *vectors, const tg_version *heads, unsigned count)
 {
 	expect_versions(vectors, heads, count);
-	if (scan->index != NULL && scan->index->hidden != NULL)
+	if (scan->index != NULL && scan->index->link.hidden != NULL)
 		expect_hidden(scan->index, heads, count);
 }
 
-/* Versions that are seen, and their rows. */
+/* Visible versions, and their rows. */
 typedef struct seen_versions
 {
 	unsigned count;
@@ -381,7 +394,7 @@ typedef struct seen_versions
 	uint32_t rows[TG_RANGE_ROWS_AHEAD];
 } seen_versions;
 
-/* Whether a version is to be handed out at this entry, as the row with that number of the batch. */
+/* Whether a version is to be handed out at this entry, as row number of the batch. */
 static inline bool
 takes(const tg_range_scan *scan, tg_version version, const unsigned char *key, size_t key_bytes, unsigned number)
 {
@@ -395,8 +408,9 @@ takes(const tg_range_scan *scan, tg_version version, const unsigned char *key, s
 }
 
 /*
- * What the snapshot sees of the pending rows from one up to another, by their heads, behind so many that are in the batch;
- * *entries_inout is where the entry of the first one is.  Returns where it has stopped: before that end if the scan is busy.
+ * Finds the visible versions of the pending rows [from, to), by their heads; before is the number
+ * of rows in the batch already. *entries_inout is the place of the first row's entry.  Returns
+ * where it has stopped: before to if the scan is busy.
  */
 static unsigned
 see_rows(tg_range_scan *scan, const tg_version *heads, unsigned from, unsigned to, unsigned before,
@@ -425,7 +439,7 @@ see_rows(tg_range_scan *scan, const tg_version *heads, unsigned from, unsigned t
 	return to;
 }
 
-/* Appends versions that lie one behind the other for the most part: in ascending slots of one chunk. */
+/* Appends versions that are mostly neighbours: in ascending slots of one chunk. */
 static void
 append_neighbours(tg_vectors *vectors, const seen_versions *seen)
 {
@@ -445,15 +459,15 @@ append_neighbours(tg_vectors *vectors, const seen_versions *seen)
 }
 
 /*
- * Appends what the snapshot sees of the pending rows, up to count, in their
- * order.  Returns how many it has looked at, all, unless the scan is busy; *entries_out
- * is where the entry of the next one is.
+ * Appends the visible versions of the pending rows, up to count, in their order.  Returns the
+ * number of rows examined: all, unless the scan is busy. *entries_out is the place of the next
+ * row's entry.
  *
- * Rows in the order of a key may lie anywhere, as updated ones do, and what is looked at of one follows in
- * steps: head, chunk, header and cells, blob.  So each step is made of a portion of them before the next one, and
- * of the portion behind it the step before: their misses overlap with each other, and with the work (Chen,
- * Ailamaki, Gibbons, Mowry: Improving Hash Join Performance through Prefetching, 2004, «group prefetching» and
- * «software-pipelined prefetching»).
+ * Rows in the order of a key may lie anywhere, as updated ones do, and each row is read in
+ * dependent steps: head, chunk, header and cells, blob.  So each step is prefetched for a portion
+ * of rows before the next step, and the step before for the portion behind it.  Their misses
+ * overlap with each other, and with the work (Chen, Ailamaki, Gibbons, Mowry: Improving Hash Join
+ * Performance through Prefetching, 2004, «group prefetching» and «software-pipelined prefetching»).
  */
 static unsigned
 append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsigned char **entries_out)
@@ -486,7 +500,7 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsi
 	return done;
 }
 
-/* Asks for the leaf, and for what the first of so many rows from the guessed one on lead to. */
+/* Prefetches the leaf, and the data of the first rows from the guessed one on. */
 static void
 expect_guessed(tg_range_scan *scan, const tg_vectors *vectors, unsigned count)
 {
@@ -521,7 +535,7 @@ keep_pending(tg_range_scan *scan, unsigned done, unsigned count, const unsigned 
 		memmove(scan->entries, entries, (size_t) (scan->entries + sizeof(scan->entries) - entries));
 }
 
-/* Drops the pending rows that are not in the set, and their entries; how many are left. */
+/* Drops the pending rows that are not in the set, and their entries.  Returns the number left. */
 static unsigned
 keep_within(tg_range_scan *scan, unsigned count)
 {
@@ -545,7 +559,7 @@ keep_within(tg_range_scan *scan, unsigned count)
 	return kept;
 }
 
-/* One epoch's worth, up to limit rows in vectors; false at the end of the range. */
+/* Appends the rows of one epoch, up to limit rows in vectors; false at the end of the range. */
 static bool
 append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit)
 {
@@ -567,7 +581,7 @@ append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 
 		more = count > 0 || !scan->cursor.done;
 		if (count == 0)
-			break; /* also where a sieve lets nothing through: that may take long */
+			break; /* also where the set lets no row through: that may take long */
 		looked += count;
 		if (scan->within != NULL)
 			count = keep_within(scan, count);
@@ -579,7 +593,7 @@ append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 	return more;
 }
 
-/* What a busy call has left.  Returns whether all has been looked at. */
+/* Appends the rows that a busy call has left.  Returns whether all were examined. */
 static bool
 append_pending(tg_session *session, tg_range_scan *scan, tg_vectors *vectors)
 {

@@ -26,11 +26,11 @@ typedef struct tg_chunk_scan
 	uint32_t chunk; /* where it goes on */
 	uint32_t chunk_end;
 	uint32_t slot;
-	bool busy;	  /* the last call ended before a row that wait decides on */
+	bool busy;	  /* the last call ended before a row whose visibility depends on wait */
 	tg_wait wait; /* if busy */
 } tg_chunk_scan;
 
-/* Chunks [first, end) of a table; end is cut to what there is now. */
+/* Chunks [first, end) of a table; end is limited to the present number of chunks. */
 extern void tg_chunk_scan_init(tg_chunk_scan *scan, tg_table *table, const tg_snapshot *snapshot, uint32_t first,
 							   uint32_t end);
 
@@ -40,7 +40,10 @@ extern void tg_chunk_scan_init(tg_chunk_scan *scan, tg_table *table, const tg_sn
  */
 extern unsigned tg_chunk_scan_next(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors);
 
-/* The same behind the rows that vectors hold already; returns how many came, 0 also if there is no room. */
+/*
+ * As tg_chunk_scan_next, but appends to the rows that vectors hold already.  Returns the number of
+ * rows added, 0 also if there is no room.
+ */
 extern unsigned tg_chunk_scan_append(tg_session *session, tg_chunk_scan *scan, tg_vectors *vectors);
 
 /* --- by key range, in place ----------------------------------------------------------- */
@@ -53,31 +56,34 @@ typedef struct tg_range_scan
 	tg_table *table;
 	tg_index *index; /* NULL: the primary key */
 	tg_snapshot snapshot;
-	bool busy;				  /* as of a chunk scan */
-	tg_wait wait;			  /* if busy */
-	const tg_sought *sought;  /* NULL, or set by the caller once the scan is made, along the range that is read */
-	const tg_row_set *within; /* NULL, or set in the same way: rows that are not in it are passed over, */
-	uint64_t passed_over;	  /* so many by now */
-	uint32_t row_guessed;	  /* TG_ROW_MAX: none; see tg_range_scan_guess */
-	uint32_t pending_count;	  /* rows at the end of pending that have been taken from the index and not looked at */
+	bool busy;	  /* as of a chunk scan */
+	tg_wait wait; /* if busy */
+	/* NULL, or set by the caller after init, for a scan of one of its ranges */
+	const tg_sought *sought;
+	/* NULL, or set in the same way: rows that are not in it are skipped */
+	const tg_row_set *within;
+	uint64_t passed_over; /* number of rows skipped so */
+	uint32_t row_guessed; /* TG_ROW_MAX: none; see tg_range_scan_guess */
+	/* rows at the end of pending that were taken from the index but not examined */
+	uint32_t pending_count;
 	uint32_t pending[TG_RANGE_ROWS_AHEAD];
 	tg_btree_cursor cursor;
 	unsigned char entries[TG_RANGE_KEY_BYTES]; /* of the pending rows, if of a secondary index */
 } tg_range_scan;
 
 /*
- * Along an index (NULL: the primary key) between two bounds, which are as those
- * of a cursor: of a secondary index they are keys or beginnings of keys, never
- * entries, since the row's number behind the key is the index's own matter.  The
- * bounds belong to the caller and live as long as the scan.
+ * Scans an index (NULL: the primary key) between two bounds, which are like those of a cursor.  For
+ * a secondary index they are keys or prefixes of keys, never entries: the row number behind the key
+ * is internal to the index.  The bounds belong to the caller and live as long as the scan.
  */
 extern void tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *index, const tg_snapshot *snapshot,
 							   const void *low, size_t low_bytes, bool low_inclusive, const void *high,
 							   size_t high_bytes, bool high_inclusive, bool backward);
 
 /*
- * Before the first call of next: a guess which row comes first (tg_row_guess), and that the others follow it.  What such rows
- * lead to is asked for before the index is read.  Wrong, it costs some lines of the caches.
+ * Called before the first call of next, with a guess which row comes first (tg_row_guess).  The
+ * guess implies that the rows behind it follow.  The scan prefetches the data of these rows before
+ * it reads the index.  A wrong guess costs some cache lines.
  */
 static inline void
 tg_range_scan_guess(tg_range_scan *scan, uint32_t row)
@@ -85,12 +91,15 @@ tg_range_scan_guess(tg_range_scan *scan, uint32_t row)
 	scan->row_guessed = row;
 }
 
-/* As above, in key order; takes at most limit rows (≤ capacity), so that a first call can ask for few. */
+/*
+ * As above, in key order.  Takes at most limit rows (≤ capacity), so that a first call can ask for
+ * few.
+ */
 extern unsigned tg_range_scan_next(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit);
 
 /*
- * The same, but for one epoch at the most, for who has to look after something in between however few rows there are:
- * *more_out: it was too short to tell the end.
+ * As tg_range_scan_next, but for one epoch at most, for callers with other work in between, however
+ * few rows there are. *more_out: the end of the range has not been reached.
  */
 extern unsigned tg_range_scan_step(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit,
 								   bool *more_out);
@@ -111,26 +120,27 @@ typedef struct tg_scan_job_config
 	void *waiter;		  /* the host's word for tg_host_wake */
 	uint64_t owner;
 	uint32_t object;
+	uint64_t memory_max; /* bytes of its buffers; 0: no bound */
 } tg_scan_job_config;
 
 /*
- * Starts it.  TG_STOPPED, TG_FULL, TG_NO_MEMORY: nothing was started, the
- * caller scans in place instead.
+ * Starts the scan.  TG_STOPPED (also if the settings demand a scan in place), TG_FULL,
+ * TG_NO_MEMORY: nothing was started, and the caller scans in place instead.
  */
 extern tg_status tg_scan_job_start(tg_session *session, const tg_scan_job_config *config,
 								   tg_scan_job **scan_out) TG_MUST_USE;
 
 /*
- * The next staged buffer: TG_OK and *vectors_out (given back by the next call,
- * or by the end); TG_BUSY: none yet, the waiter is woken when there is one;
- * TG_NOT_FOUND: all rows were handed out; TG_CANCELLED, TG_NO_MEMORY … as the
- * job ended; TG_STOPPED: the pool has been stopped meanwhile.
+ * Fetches the next staged buffer.  TG_OK: *vectors_out is valid until the next call or the end of
+ * the scan; TG_BUSY: none yet, the waiter is woken when there is one; TG_NOT_FOUND: all rows were
+ * handed out; TG_CANCELLED, TG_NO_MEMORY …: the status of the job's end; TG_STOPPED: the pool has
+ * been stopped meanwhile.
  */
 extern tg_status tg_scan_job_next(tg_session *session, tg_scan_job *scan, const tg_vectors **vectors_out) TG_MUST_USE;
 
 /*
- * Ends the consumer's side at any moment: gives its buffer back, cancels what
- * runs; the job goes on to its own end and frees everything.  Does not wait.
+ * Ends the consumer's side at any moment: gives its buffer back and cancels the running tasks.  The
+ * job comes to its own end and frees everything.  Does not wait.
  */
 extern void tg_scan_job_end(tg_session *session, tg_scan_job *scan);
 

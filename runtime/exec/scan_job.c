@@ -2,9 +2,9 @@
  * scan_job.c
  *	  Reading a whole table by tasks of the pool, for one consumer.
  *
- * The tasks share a counter of chunks: a morsel is one chunk, and who counts it
- * up owns it, so each row the snapshot sees is handed out exactly once.  A task
- * scans its morsel into a buffer of the channel:
+ * The tasks share a counter of chunks.  A morsel is one chunk, and the task that counts it up owns
+ * it, so each row the snapshot sees is handed out exactly once.  A task scans its morsel into a
+ * buffer of the channel:
  *
  *	  +-> morsel --none left--> stage or abandon what it holds --> done
  *	  |     |
@@ -17,23 +17,21 @@
  * A part-filled buffer is kept across morsels, so that a table of few rows a
  * chunk still gives full vectors.
  *
- * 1. Two references keep a tg_scan_job: the consumer's, from start to end, and
- *	  the job's, until its teardown.  tasks, columns and kinds live as long.
- *	  The consumer may go at any moment; the job goes on to its own end.
- * 2. The job owns what its tasks use after the consumer has gone: an entry of the
- *	  horizon (taken while the consumer's session still publishes the time), a
- *	  reference on the table, the producers' reference on the channel.  Its
- *	  teardown, run by the last task out, gives them back.
- * 3. The channel is finished by the teardown, when no task holds a buffer, and so
- *	  after the last stage.
- * 4. Who cancels the job stops the channel: parked tasks run again and all end,
- *	  without waiting for the consumer to come back (channel.c, 5.).
+ * 1. Two references keep a tg_scan_job: the consumer's, from start to end, and the job's, until its
+ *    teardown. tasks, columns and kinds live as long.  The consumer may leave at any moment; the
+ *    job comes to its own end.
+ * 2. The job owns the objects that its tasks use after the consumer has left: an entry of the
+ *    horizon (taken while the consumer's session still publishes the time), a reference on the
+ *    table, the producers' reference on the channel.  Its teardown, run by the last task, gives
+ *    them back.
+ * 3. The teardown finishes the channel, when no task holds a buffer, and so after the last stage.
+ * 4. The thread that cancels the job stops the channel: parked tasks run again and all end, without
+ *    waiting for the consumer to come back (channel.c, 5.).
  *
- * The snapshot may name the consumer's own transaction: its earlier commands'
- * writes are visible to the tasks as they are to the consumer, which does not
- * end the transaction before it has ended the scan.  Tasks may run on for a morsel
- * after that: they then copy cells of versions that are being undone into
- * buffers that nobody reads; they follow no cell to its blob.
+ * The snapshot may name the consumer's own transaction: the writes of its earlier commands are
+ * visible to the tasks as they are to the consumer, which does not end the transaction before it
+ * has ended the scan.  Tasks may run on for a morsel after that: they then copy cells of versions
+ * that are being undone into buffers that no consumer reads; they follow no cell to its blob.
  */
 #include "runtime/exec/scan.h"
 
@@ -43,12 +41,14 @@
 #include "runtime/base/check.h"
 #include "runtime/mem/arena.h"
 #include "runtime/reclaim/horizon.h"
+#include "runtime/sched/serial.h"
 
 #define SCAN_LEVEL 40 /* work level: many records */
 #define BUFFERS_PER_TASK 2
 #define BUFFERS_OF_CONSUMER 2
 #define TASK_MAX 64
-#define BUFFER_BYTES_MAX ((size_t) 1 << 20) /* of a buffer whose rows the caller left to us */
+/* limit of a buffer whose number of rows the caller left open */
+#define BUFFER_BYTES_MAX ((size_t) 1 << 20)
 #define BUFFER_ROWS_MIN 64
 
 _Static_assert(TASK_MAX <= TG_RING_PRODUCER_MAX, "the channel must know all tasks");
@@ -97,10 +97,11 @@ take_morsel(scan_task *self)
 	tg_scan_job *scan = self->scan;
 	uint32_t chunk;
 
-	/* The look before keeps the counter from running on, whatever the number of turns. */
+	/* This look keeps the counter from growing without bound, whatever the number of turns. */
 	if (tg_load_relaxed(&scan->next_chunk) >= scan->chunk_count)
 		return false;
-	chunk = tg_fetch_add_relaxed(&scan->next_chunk, 1); /* says who scans it, publishes nothing */
+	/* decides which task scans it, publishes nothing */
+	chunk = tg_fetch_add_relaxed(&scan->next_chunk, 1);
 	if (chunk >= scan->chunk_count)
 		return false;
 	tg_chunk_scan_init(&self->morsel, scan->table, &scan->snapshot, chunk, chunk + 1);
@@ -182,14 +183,16 @@ run_scan_task(tg_task *task, tg_worker *worker)
 		scan_morsel(self, session);
 		if (tg_unlikely(self->morsel.busy))
 		{
-			/* Somebody's commit has not ended yet (V1): a task does not wait, it comes again. */
+			/*
+			 * A transaction's commit has not ended yet (V1): a task does not wait, it comes again.
+			 */
 			(void) sched_yield();
 			return TG_TURN_AGAIN;
 		}
 	}
 }
 
-/* The bootstrap: starts the other tasks and goes on as the first one. */
+/* The bootstrap: starts the other tasks and continues as the first one. */
 static tg_turn
 run_first_task(tg_task *task, tg_worker *worker)
 {
@@ -205,7 +208,7 @@ run_first_task(tg_task *task, tg_worker *worker)
 static void
 release_scan(tg_session *session, tg_scan_job *scan)
 {
-	/* acq_rel: what either side did with it comes before it is freed */
+	/* acq_rel: all uses by either side come before the free */
 	if (tg_fetch_add_acq_rel(&scan->references, (uint32_t) -1) == 1)
 		tg_free(session, scan, TG_USE_JOB);
 }
@@ -254,7 +257,7 @@ choose_task_count(const tg_scan_job_config *config, uint32_t chunk_count)
 	if (count > TASK_MAX)
 		count = TASK_MAX;
 	if (count > chunk_count)
-		count = chunk_count; /* more than morsels are of no use */
+		count = chunk_count; /* tasks beyond the number of morsels have no work */
 	return count > 0 ? count : 1;
 }
 
@@ -284,7 +287,8 @@ alloc_scan(tg_session *session, const tg_scan_job_config *config)
 	uint16_t *own_columns;
 	uint8_t *own_kinds;
 
-	bytes = (bytes + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1); /* a multiple is aligned to it */
+	/* a multiple is aligned to it */
+	bytes = (bytes + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
 	scan = tg_alloc(session, bytes, TG_USE_JOB, TG_DATA);
 	if (scan == NULL)
 		return NULL;
@@ -341,6 +345,7 @@ create_job(tg_session *session, tg_scan_job *scan, const tg_scan_job_config *con
 							   .level = SCAN_LEVEL,
 							   .pool_only = true, /* the caller empties the channel */
 							   .argument = scan,
+							   .memory_max = config->memory_max,
 							   .teardown = tear_down,
 							   .cancelled = stop_channel};
 	tg_status status = tg_job_create(session, &job, &scan->job);
@@ -366,7 +371,7 @@ tg_scan_job_start(tg_session *session, const tg_scan_job_config *config, tg_scan
 	bool published = false;
 	tg_status status;
 
-	if (!tg_scheduler_is_running())
+	if (!tg_scheduler_is_running() || tg_serial_takes_level(SCAN_LEVEL))
 		return TG_STOPPED;
 	if ((scan = alloc_scan(session, config)) == NULL)
 		return TG_NO_MEMORY;

@@ -18,7 +18,10 @@ has_key_in(const tg_key_list *list, const tg_key_range *range)
 	return !tg_key_is_above(found.key, found.bytes, range);
 }
 
-/* It has this key, it is its first one in the range that is read, and it has none in those that were read before. */
+/*
+ * Whether the version has this key, as its first one in the range that is read, and none in the
+ * ranges read before.
+ */
 static bool
 is_first(const tg_sought *sought, const tg_key_list *list, const unsigned char *key, size_t key_bytes)
 {

@@ -9,17 +9,17 @@
  *	  data 0  8 or 16 bytes × capacity | nulls 0  1 byte × capacity
  *	  data 1 …
  *
- * 1. What a row's null byte says is the truth; the value beside a NULL means
- *	  nothing (it may be what the buffer held before).
+ * 1. The null byte of a row decides; the value beside a NULL means nothing (it may be left from an
+ *    earlier use of the buffer).
  * 2. The caller has made sure that each slot's version is visible, by an
  *	  acquire load of its begin or of the chunk's header pointer; its values, its
  *	  row id and its null bits were written before and never change.  They are
  *	  read without further ordering.  Null bits of other slots in the same word
  *	  may be written meanwhile, hence relaxed loads of the words.
  *
- * The copy loops know nothing of visibility: one loop per width for neighbouring slots
- * and one for a selection, each of a single load and store that compilers
- * unroll.  Neighbours are the common case, a whole chunk at a time.
+ * The copy loops do not test visibility: one loop per width for neighbouring slots and one for a
+ * selection, each of a single load and store that compilers unroll.  Neighbours are the common
+ * case, a whole chunk at a time.
  */
 #include "runtime/exec/vectors.h"
 

@@ -54,11 +54,10 @@
 #include <string.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/budget.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
-#include "runtime/reclaim/collector_internal.h"
 #include "runtime/index/rank_holders.h"
-#include "runtime/reclaim/rank_sweep.h"
 
 #define LEVELS 14 /* each has a quarter of the entries of the one below */
 #define DIGIT_BYTES 8
@@ -182,7 +181,7 @@ allocate_entry(tg_session *session, tg_table *table, unsigned level_count, const
 		memcpy((unsigned char *) value_of(made), value, value_bytes);
 	if (rank_bytes > 0)
 		memcpy((unsigned char *) rank_of(made), rank, rank_bytes);
-	tg_fetch_add_relaxed(&table->dictionary_bytes, (int64_t) tg_alloc_bytes(made));
+	tg_table_count(table, &table->dictionary_bytes, (int64_t) tg_alloc_bytes(made));
 	tg_fetch_add_relaxed(&table->rank_count, 1);
 	return made;
 }
@@ -190,7 +189,7 @@ allocate_entry(tg_session *session, tg_table *table, unsigned level_count, const
 static void
 free_entry(tg_session *session, tg_table *table, entry *gone)
 {
-	tg_fetch_add_relaxed(&table->dictionary_bytes, -(int64_t) tg_alloc_bytes(gone));
+	tg_table_count(table, &table->dictionary_bytes, -(int64_t) tg_alloc_bytes(gone));
 	tg_fetch_add_relaxed(&table->rank_count, -1);
 	tg_free(session, gone, TG_USE_INDEX);
 }
@@ -203,6 +202,38 @@ tg_dictionary_find(const tg_table *table, tg_ranking way)
 	while (dictionary != NULL && !is_same(&dictionary->way, &way))
 		dictionary = dictionary->next;
 	return dictionary;
+}
+
+/* Takes the first one off those that wait for their end. */
+static entry *
+pop_taken(tg_dictionary *dictionary)
+{
+	entry *gone = dictionary->taken;
+
+	dictionary->taken = (entry *) (uintptr_t) (tg_load_relaxed(&gone->turns) & ~TAKEN);
+	return gone;
+}
+
+/* The table goes, and nobody is in it. */
+static void
+destroy_all(tg_session *session, tg_table *table)
+{
+	while (table->dictionaries != NULL)
+	{
+		tg_dictionary *dictionary = table->dictionaries;
+
+		table->dictionaries = dictionary->next;
+		while (dictionary->taken != NULL)
+			tg_free(session, pop_taken(dictionary), TG_USE_INDEX);
+		while (dictionary->head != NULL)
+		{
+			entry *gone = dictionary->head;
+
+			dictionary->head = gone->next[0];
+			tg_free(session, gone, TG_USE_INDEX);
+		}
+		tg_free(session, dictionary, TG_USE_INDEX);
+	}
 }
 
 tg_status
@@ -224,12 +255,13 @@ tg_dictionary_get(tg_session *session, tg_table *table, tg_ranking way, tg_dicti
 		return TG_NO_MEMORY;
 	}
 	*made = (tg_dictionary){.way = way, .table = table, .head = head};
-	tg_fetch_add_relaxed(&table->dictionary_bytes, (int64_t) tg_alloc_bytes(made));
+	tg_table_count(table, &table->dictionary_bytes, (int64_t) tg_alloc_bytes(made));
 	tg_latch_acquire(&table->latch);
 	*dictionary_out = tg_dictionary_find(table, way);
 	if (*dictionary_out == NULL)
 	{
 		made->next = table->dictionaries;
+		table->dictionaries_destroy = destroy_all;
 		/* Pairs with the acquire in tg_dictionary_find. */
 		tg_store_release(&table->dictionaries, made);
 		*dictionary_out = made;
@@ -238,41 +270,10 @@ tg_dictionary_get(tg_session *session, tg_table *table, tg_ranking way, tg_dicti
 	if (*dictionary_out != made)
 	{
 		free_entry(session, table, head);
-		tg_fetch_add_relaxed(&table->dictionary_bytes, -(int64_t) tg_alloc_bytes(made));
+		tg_table_count(table, &table->dictionary_bytes, -(int64_t) tg_alloc_bytes(made));
 		tg_free(session, made, TG_USE_INDEX);
 	}
 	return TG_OK;
-}
-
-/* Takes the first one off those that wait for their end. */
-static entry *
-pop_taken(tg_dictionary *dictionary)
-{
-	entry *gone = dictionary->taken;
-
-	dictionary->taken = (entry *) (uintptr_t) (tg_load_relaxed(&gone->turns) & ~TAKEN);
-	return gone;
-}
-
-void
-tg_dictionaries_destroy(tg_session *session, tg_table *table)
-{
-	while (table->dictionaries != NULL)
-	{
-		tg_dictionary *dictionary = table->dictionaries;
-
-		table->dictionaries = dictionary->next;
-		while (dictionary->taken != NULL)
-			tg_free(session, pop_taken(dictionary), TG_USE_INDEX);
-		while (dictionary->head != NULL)
-		{
-			entry *gone = dictionary->head;
-
-			dictionary->head = gone->next[0];
-			tg_free(session, gone, TG_USE_INDEX);
-		}
-		tg_free(session, dictionary, TG_USE_INDEX);
-	}
 }
 
 /* --- ranks ---------------------------------------------------------------------- */
@@ -607,14 +608,6 @@ link_short_cuts(const tg_dictionary *dictionary, entry *added, place *found)
 	}
 }
 
-/* Much has been added since the last sweep, or little, but memory is short. */
-static void
-want_sweep(const tg_table *table)
-{
-	if (tg_unlikely(tg_ranks_have_grown(table)))
-		tg_rank_sweep_want();
-}
-
 tg_status
 tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_compare compare, void *argument,
 				  const void *value, size_t value_bytes, tg_ranked *ranked_out)
@@ -627,6 +620,7 @@ tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_comp
 		entry *added = search(dictionary, compare, argument, &found);
 		uint64_t turns;
 		size_t rank_bytes;
+		tg_status status;
 
 		if (added != NULL)
 		{
@@ -641,6 +635,9 @@ tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_comp
 		rank_bytes = make_rank(found.before[0], found.after[0], guess_next(turns), rank);
 		if (rank_bytes == 0)
 			return TG_TOO_LARGE;
+		status = tg_book_ask(dictionary->table->book, value_bytes + rank_bytes, TG_DATA);
+		if (status != TG_OK)
+			return status;
 		added = allocate_entry(session, dictionary->table, choose_level_count(dictionary), value, value_bytes, rank,
 							   rank_bytes);
 		if (added == NULL)
@@ -654,7 +651,8 @@ tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_comp
 			(void) tg_cas_acq_rel(&found.before[0]->turns, &turns, add_turn(turns, false));
 			link_short_cuts(dictionary, added, &found);
 			describe(added, ranked_out);
-			want_sweep(dictionary->table);
+			if (tg_unlikely(tg_dictionaries_have_grown(dictionary->table)))
+				tg_rank_sweep_want();
 			return TG_OK;
 		}
 		free_entry(session, dictionary->table, added);

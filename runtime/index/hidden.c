@@ -32,25 +32,23 @@
  */
 #include "runtime/index/hidden.h"
 
-#include "runtime/table/table_internal.h"
-
 tg_status
-tg_hidden_create(tg_session *session, tg_index *index)
+tg_hidden_create(tg_session *session, tg_index *index, tg_claim claim)
 {
 	const tg_index_spec *spec = &index->spec;
 
-	return tg_table_create(session, index->table->database, index->table->relation, spec->hidden_kinds,
-						   spec->hidden_count, NULL, &index->hidden);
+	return tg_table_create_hidden(session, index->table, spec->hidden_kinds, spec->hidden_count, claim,
+								  &index->link.hidden);
 }
 
 /* The companion to store into, made if there is none. */
 static tg_status
 companion_of(tg_session *session, const tg_index *index, const tg_chunk *chunk, tg_claim claim, tg_chunk **out)
 {
-	*out = (tg_chunk *) tg_hidden_chunk(index, chunk);
+	*out = tg_companion_of(&index->link, chunk);
 	if (tg_likely(*out != NULL))
 		return TG_OK;
-	return tg_chunk_make_companion(session, index->hidden, chunk, claim, out);
+	return tg_companion_make(session, &index->link, chunk, claim, out);
 }
 
 tg_status
@@ -78,7 +76,7 @@ tg_hidden_store_all(tg_session *session, tg_version version, const tg_hidden_row
 
 	for (; index != NULL && status == TG_OK; index = tg_index_next(index))
 	{
-		const tg_hidden_values *of = index->hidden != NULL ? tg_hidden_of(row, index) : NULL;
+		const tg_hidden_values *of = index->link.hidden != NULL ? tg_hidden_of(row, index) : NULL;
 
 		if (of != NULL)
 			status = tg_hidden_store(session, index, version, of->values, of->nulls, claim);
@@ -101,7 +99,7 @@ copy_values(tg_session *session, const tg_index *index, tg_version version, cons
 		if (index->spec.hidden_kinds[i] == TG_KIND_STRING && tg_string_is_out(&values[i].string))
 			values[i].string.word |= TG_STRING_HOST;
 	}
-	return tg_hidden_store(session, index, version, values, nulls, TG_DATA);
+	return tg_hidden_store(session, index, version, values, nulls, TG_MAINTENANCE);
 }
 
 tg_status
@@ -113,57 +111,10 @@ tg_hidden_copy_all(tg_session *session, tg_version version, tg_version from)
 
 	for (; index != NULL && status == TG_OK; index = tg_index_next(index))
 	{
-		const tg_chunk *companion = index->hidden != NULL ? tg_hidden_chunk(index, chunk) : NULL;
+		const tg_chunk *companion = index->link.hidden != NULL ? tg_companion_of(&index->link, chunk) : NULL;
 
-		if (tg_hidden_is_known(companion, tg_version_slot(from)))
+		if (tg_companion_is_known(companion, tg_version_slot(from)))
 			status = copy_values(session, index, version, companion, tg_version_slot(from));
 	}
 	return status;
-}
-
-void
-tg_hidden_forget(tg_session *session, tg_version version)
-{
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
-
-	for (const tg_index *index = tg_index_first(chunk->table); index != NULL; index = tg_index_next(index))
-	{
-		tg_chunk *companion = index->hidden != NULL ? (tg_chunk *) tg_hidden_chunk(index, chunk) : NULL;
-
-		if (!tg_hidden_is_known(companion, slot))
-			continue;
-		tg_version_blobs_free(session, tg_version_make(companion, slot), TG_VERSION_NONE, TG_VERSION_NONE);
-		(void) tg_fetch_or_acq_rel(&companion->free[slot / 64], (uint64_t) 1 << slot % 64);
-	}
-}
-
-unsigned
-tg_hidden_count(const tg_table *table)
-{
-	unsigned count = 0;
-
-	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
-		count += index->hidden != NULL;
-	return count;
-}
-
-tg_chunk *
-tg_hidden_take(tg_chunk *chunk, unsigned count_max)
-{
-	tg_chunk *taken = NULL;
-
-	for (const tg_index *index = tg_index_first(chunk->table); index != NULL; index = tg_index_next(index))
-	{
-		tg_chunk *companion = index->hidden != NULL ? (tg_chunk *) tg_hidden_chunk(index, chunk) : NULL;
-
-		if (companion == NULL)
-			continue;
-		tg_assert(count_max > 0);
-		count_max--;
-		tg_chunk_remove_companion(companion);
-		companion->next_partial = taken;
-		taken = companion;
-	}
-	return taken;
 }

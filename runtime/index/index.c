@@ -84,8 +84,8 @@ destroy(tg_session *session, tg_index *index)
 {
 	if (index->tree != NULL)
 		tg_btree_destroy(session, index->tree);
-	if (index->hidden != NULL)
-		tg_table_release(session, index->hidden);
+	if (index->link.hidden != NULL)
+		tg_table_release(session, index->link.hidden);
 	if (index->stripes != NULL)
 		tg_free(session, index->stripes, TG_USE_INDEX);
 	tg_free(session, index, TG_USE_INDEX);
@@ -102,11 +102,30 @@ wait_for_relocation(const tg_table *table)
 		tg_spin(&round);
 }
 
-tg_status
-tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec, tg_index **index_out)
+/* The table goes, and nobody is in it. */
+static void
+destroy_all(tg_session *session, tg_table *table)
 {
-	tg_index *index = tg_alloc_zeroed(session, sizeof(*index), TG_USE_INDEX, TG_ESSENTIAL);
-	tg_index **link;
+	tg_index *index;
+
+	while ((index = tg_index_first(table)) != NULL)
+	{
+		table->indexes = index->link.next;
+		tg_index_release(session, index);
+	}
+	while ((index = table->dropped) != NULL)
+	{
+		table->dropped = index->next_dropped;
+		tg_index_release(session, index);
+	}
+}
+
+tg_status
+tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec, tg_claim claim, tg_index **index_out)
+{
+	tg_index *index = tg_alloc_zeroed(session, sizeof(*index), TG_USE_INDEX, claim);
+	tg_status status = TG_NO_MEMORY;
+	tg_index_link **link;
 
 	if (index == NULL)
 		return TG_NO_MEMORY;
@@ -118,22 +137,23 @@ tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
 	index->references = 1;
 	if (spec->unique)
 	{
-		index->stripes =
-			tg_alloc_zeroed(session, TG_INDEX_STRIPES * sizeof(tg_index_stripe), TG_USE_INDEX, TG_ESSENTIAL);
+		index->stripes = tg_alloc_zeroed(session, TG_INDEX_STRIPES * sizeof(tg_index_stripe), TG_USE_INDEX, claim);
 		if (index->stripes == NULL)
 			goto fail;
 		for (unsigned i = 0; i < TG_INDEX_STRIPES; i++)
 			tg_latch_init(&index->stripes[i].latch, TG_RANK_INDEX);
 	}
-	if (tg_btree_create(session, &index->tree) != TG_OK)
-		goto fail;
-	if (spec->hidden_count > 0 && tg_hidden_create(session, index) != TG_OK)
+	status = tg_btree_create(session, table->book, claim, &index->tree);
+	if (status == TG_OK && spec->hidden_count > 0)
+		status = tg_hidden_create(session, index, claim);
+	if (status != TG_OK)
 		goto fail;
 	tg_indexes_reap(session, table);
 	tg_latch_acquire(&table->latch);
 	for (link = &table->indexes; *link != NULL; link = &(*link)->next)
 		;
-	tg_store_release(link, index);
+	table->indexes_destroy = destroy_all;
+	tg_store_release(link, &index->link);
 	tg_latch_release(&table->latch);
 	wait_for_relocation(table);
 	*index_out = index;
@@ -141,7 +161,7 @@ tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
 
 fail:
 	destroy(session, index);
-	return TG_NO_MEMORY;
+	return status;
 }
 
 void
@@ -207,15 +227,15 @@ void
 tg_index_drop(tg_session *session, tg_index *index)
 {
 	tg_table *table = index->table;
-	tg_index **link;
+	tg_index_link **link;
 	unsigned round = 0;
 
 	tg_assert(!tg_epoch_inside(session));
 	tg_latch_acquire(&table->latch);
-	for (link = &table->indexes; *link != index; link = &(*link)->next)
+	for (link = &table->indexes; *link != &index->link; link = &(*link)->next)
 		;
 	tg_store_release(&index->unlinked, true);
-	tg_store_release(link, index->next);
+	tg_store_release(link, index->link.next);
 	index->epoch = tg_epoch_now();
 	index->next_dropped = table->dropped;
 	tg_store_relaxed(&table->dropped, index);
@@ -224,25 +244,6 @@ tg_index_drop(tg_session *session, tg_index *index)
 	tg_epoch_advance();
 	while (!reap(session, table) && round < DROP_LOOKS)
 		tg_spin(&round);
-}
-
-void
-tg_indexes_destroy(tg_session *session, tg_table *table)
-{
-	while (table->indexes != NULL)
-	{
-		tg_index *index = table->indexes;
-
-		table->indexes = index->next;
-		tg_index_release(session, index);
-	}
-	while (table->dropped != NULL)
-	{
-		tg_index *index = table->dropped;
-
-		table->dropped = index->next_dropped;
-		tg_index_release(session, index);
-	}
 }
 
 tg_index *
@@ -372,10 +373,10 @@ find_cells(const tg_index *index, tg_version version, cells *out)
 	out->chunk = tg_version_chunk(version);
 	out->slot = tg_version_slot(version);
 	out->companion = NULL;
-	if (tg_likely(index->hidden == NULL))
+	if (tg_likely(index->link.hidden == NULL))
 		return true;
-	out->companion = tg_hidden_chunk(index, out->chunk);
-	return tg_hidden_is_known(out->companion, out->slot);
+	out->companion = tg_companion_of(&index->link, out->chunk);
+	return tg_companion_is_known(out->companion, out->slot);
 }
 
 /* The chunk that a column lies in, and its number there. */

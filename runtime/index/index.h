@@ -2,27 +2,29 @@
  * index.h
  *	  Secondary indexes: other orders of a table's rows, unique ones among them.
  *
- * A table has a list of them beside its primary key.  An index holds entries
- * (key, row): the encoding of some columns as they are stored (key.h), with the
- * row's number in four bytes behind it, so that no two entries are equal and
- * all entries of a key are those that begin with it.  Whatever an index is
- * about that is no plain column, an expression or a predicate, the host has
- * computed, and the index keeps for each version (hidden.h).
+ * A table has a list of them beside its primary key.  An index holds entries (key, row): the
+ * encoding of some columns as they are stored (key.h), followed by the row's number in four bytes.
+ * So no two entries are equal, and all entries of a key are those that begin with it.  Expressions
+ * and predicates are computed by the host, and the index keeps their values for each version
+ * (hidden.h).
  *
- * An index may have several entries for a version («several»): the elements of an array, the words of a text, the parts of
- * a cover.  Then the host makes all its keys, and the list of them (key_list.h) is a hidden value, the one part of
- * the index's key.  A version whose list is NULL or empty has no entry.  To make such an index, the host
- *	 - describes it: several, not unique, one part of the key: TG_KEY_STRING, of the hidden value that is the list, which is of
- *	   TG_KIND_STRING; a predicate as any index may have
- *	 - hands the list along with each row that is written (tg_hidden_row), and to the fill (exec/index_fill.h)
- *	 - reads ranges of keys (exec/scan.h), where a row comes at each entry whose key the version that is seen has.
- * Entries come and go by the lists alone: an UPDATE adds keys that the older version has not, and takes away those
- * that no version of the row has any more.
+ * An index may have several entries for a version («several»): the elements of an array, the words
+ * of a text, the parts of a cover.  Then the host makes all keys of the version, and the list of
+ * them (key_list.h) is a hidden value, the one part of the index's key.  A version whose list is
+ * NULL or empty has no entry.  To make such an index, the host
+ *	 - describes it: several, not unique, one part of the key: TG_KEY_STRING, of the hidden
+ *	   value that is the list, which is of TG_KIND_STRING; a predicate as any index may have
+ *	 - passes the list with each row that is written (tg_hidden_row), and to the fill
+ *	   (exec/index_fill.h)
+ *	 - reads ranges of keys (exec/scan.h), where a row comes at each entry whose key the
+ *	   visible version has.
+ * Entries are added and removed by the lists alone: an UPDATE adds keys that the older version does
+ * not have; keys that no version of the row has any more are removed.
  *
- * An entry says that some version of the row has that key, not which.  Readers
- * look for the version that they see and pass the entry over if that one has
- * another key (a stale entry).  What keeps entries and versions together is
- * argued in index.c; what makes a unique index unique, in txn/unique.c.
+ * An entry means that some version of the row has that key, but not which.  Readers look for the
+ * version that is visible to them, and skip the entry if that version has another key (a stale
+ * entry). index.c argues why entries and versions agree; txn/unique.c, why a unique index is
+ * unique.
  *
  * The host's lock on the table decides who may create and drop.
  */
@@ -49,26 +51,32 @@
 #define TG_INDEX_KEY_BYTES_MAX (TG_KEY_BYTES_MAX - TG_INDEX_ROW_BYTES)
 
 /*
- * In the place of a column's number, of a part of the key or of the predicate: the rest is that of one of the
- * index's hidden values.
+ * Takes the place of a column's number, in a part of the key or in the predicate: the rest is the
+ * number of one of the index's hidden values.
  */
 #define TG_KEY_HIDDEN 0x8000
 #define TG_INDEX_HIDDEN_MAX (TG_KEY_COLUMN_MAX + 1)
 
 typedef struct tg_index_spec
 {
-	uint32_t host;			 /* the host's number for it (pg_class oid): for find and for messages */
+	/* the host's number for it (pg_class oid): for find and for messages */
+	uint32_t host;
 	bool unique;			 /* no two live rows have the same key */
-	bool nulls_not_distinct; /* unique: a NULL is equal to a NULL; else a key with one is never taken */
-	bool several;			 /* a version has any number of entries: the head comment has what goes with it */
-	bool partial;			 /* a version has an entry only if this column, of kind 1, is neither NULL nor 0 */
+	bool nulls_not_distinct; /* unique: a NULL equals a NULL; else a key with one never conflicts */
+	bool several;			 /* a version has any number of entries: see the head comment */
+	/* a version has an entry only if this column, of kind 1, is neither NULL nor 0 */
+	bool partial;
 	uint16_t predicate;
 	uint8_t hidden_count;
 	uint8_t hidden_kinds[TG_INDEX_HIDDEN_MAX]; /* tg_kind of each */
-	tg_key_spec key;						   /* parts of columns that may be NULL are TG_KEY_NULLABLE */
+	/* parts of columns that may be NULL are TG_KEY_NULLABLE */
+	tg_key_spec key;
 } tg_index_spec;
 
-/* The hidden values of a row about to be written, or looked for: those of each index (by its host's number). */
+/*
+ * The hidden values of a row to be written or looked for: those of each index, by its host's
+ * number.
+ */
 typedef struct tg_hidden_values
 {
 	uint32_t host;
@@ -82,7 +90,7 @@ typedef struct tg_hidden_row
 	const tg_hidden_values *of;
 } tg_hidden_row;
 
-/* Holds what a unique key's writers pass one by one; several, so that they seldom meet. */
+/* Locks that the writers of a unique key pass one by one; several, so that they seldom meet. */
 #define TG_INDEX_STRIPES 16
 
 typedef struct tg_index_stripe
@@ -90,67 +98,66 @@ typedef struct tg_index_stripe
 	tg_latch latch TG_CACHE_ALIGNED; /* TG_RANK_INDEX */
 } tg_index_stripe;
 
-/* All constant but for what says otherwise. */
+/* All fields are constant unless their comment says otherwise. */
 struct tg_index
 {
-	struct tg_index *next;		   /* atomic: of the same table; stays when it is dropped */
+	tg_index_link link;			   /* first: table.h */
 	struct tg_index *next_dropped; /* under the table's latch */
 	tg_table *table;			   /* not a reference */
 	tg_btree *tree;
-	tg_table *hidden;		  /* companions of the table's chunks (hidden.c), or NULL */
 	tg_index_stripe *stripes; /* of a unique index: TG_INDEX_STRIPES; else NULL */
 	uint32_t references;	  /* atomic */
 	uint64_t epoch;			  /* in which it was dropped; under the table's latch */
-	bool retired;			  /* atomic: going to be dropped; its keys are free for all, its entries are maintained */
-	uint32_t unlinked;		  /* atomic: dropped, so that writes do not maintain it any more */
-	uint32_t filling;		  /* atomic: made for a table with rows, and a build is to come or at it (index_build.c) */
+	/* atomic: to be dropped; it allows duplicate keys, its entries are maintained */
+	bool retired;
+	uint32_t unlinked; /* atomic: dropped, so that writes do not maintain it any more */
+	/* atomic: made for a table with rows; a build is to come or runs (exec/index_build.c) */
+	uint32_t filling;
 	tg_index_spec spec;
 };
 
 /* --- life --------------------------------------------------------------------------- */
 
 /*
- * An empty index in the table's list, behind the others.  Every write that
- * begins from now on maintains it, and so does the collector.  If the table may
- * have rows, fill it (exec/index_build.h) before anybody reads by it.
- * TG_NO_MEMORY.  Outside an epoch.
+ * Makes an empty index in the table's list, behind the others.  Every write that begins from now on
+ * maintains it, and so does the collector.  If the table may have rows, the index must be filled
+ * (exec/index_build.h) before any reader uses it.  TG_NO_MEMORY, TG_OVER_QUOTA.  The claim is
+ * TG_DATA for one more index, and TG_ESSENTIAL for one that takes the place of another one.
+ * Outside an epoch.
  */
-extern tg_status tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
+extern tg_status tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec, tg_claim claim,
 								 tg_index **index_out) TG_MUST_USE;
 
 /*
- * Takes it out of the list.  Its memory goes when nobody can be in it any more:
- * at once, as a rule, or else with a later call, the collector's sweep or the
- * table.  Nobody begins to read by it meanwhile.  Outside an epoch; cannot fail.
+ * Takes the index out of the list.  Its memory is freed when no thread can be in it any more:
+ * usually at once, or else by a later call, by the collector's sweep or with the table.  No reader
+ * begins to use it meanwhile.  Outside an epoch; cannot fail.
  */
 extern void tg_index_drop(tg_session *session, tg_index *index);
 
-/* Frees what tg_index_drop had to leave, as far as it may go by now.  Any session. */
+/* Frees the memory that tg_index_drop had to leave, as far as possible by now.  Any session. */
 extern void tg_indexes_reap(tg_session *session, tg_table *table);
 
-/* The table goes, and nobody is in it. */
-extern void tg_indexes_destroy(tg_session *session, tg_table *table);
-
-/* For those who keep it beyond the host's lock on the table; they keep the table, too. */
+/* For users that keep the index beyond the host's lock on the table; they keep the table, too. */
 extern void tg_index_retain(tg_index *index);
 extern void tg_index_release(tg_session *session, tg_index *index);
 
 /*
- * The table's index with this number (of two, the one that is not retired), or NULL; the first index, or the next
- * one.  Under the host's lock, or in an epoch.
+ * The table's index with this number (of two, the one that is not retired), or NULL; the first
+ * index, or the next one.  Under the host's lock, or in an epoch.
  */
 extern tg_index *tg_index_find(const tg_table *table, uint32_t host);
 
 static inline tg_index *
 tg_index_first(const tg_table *table)
 {
-	return tg_load_acquire(&table->indexes);
+	return (tg_index *) tg_load_acquire(&table->indexes);
 }
 
 static inline tg_index *
 tg_index_next(const tg_index *index)
 {
-	return tg_load_acquire(&index->next);
+	return (tg_index *) tg_load_acquire(&index->link.next);
 }
 
 /* Whether one of them is being filled.  Under the host's lock, or in an epoch. */
@@ -164,9 +171,9 @@ tg_indexes_are_filling(const tg_table *table)
 }
 
 /*
- * No build will come or go on: rows that were there may be without entries for good, and nobody ever reads by it.
- * Until it is dropped it is maintained, but an UPDATE that keeps its key adds no entry, and versions are moved beside
- * it (txn/relocate.c, 7).
+ * No build will come or continue: existing rows may have no entries for good, and no reader ever
+ * uses the index.  Until it is dropped it is maintained, but an UPDATE that keeps its key adds no
+ * entry, and versions are relocated all the same (txn/relocate.c, 7).
  */
 static inline void
 tg_index_give_up(tg_index *index)
@@ -175,9 +182,10 @@ tg_index_give_up(tg_index *index)
 }
 
 /*
- * An index that is going to be dropped keeps nobody from anything from then on, if it is unique, though whoever writes maintains
- * it. If the drop is taken back it is unique again, together with what was written meanwhile, where nobody else writes to
- * the table (the host's lock); where others do, it is not taken back.
+ * Retires an index that is going to be dropped.  A unique index rejects no key from then on, though
+ * writers maintain it.  If the drop is taken back the index is unique again, with the rows written
+ * meanwhile, provided that no other transaction writes to the table (the host's lock); otherwise
+ * the drop is not taken back.
  */
 static inline void
 tg_index_retire(tg_index *index, bool retired)
@@ -198,11 +206,14 @@ tg_index_tree(const tg_table *table, const tg_index *index)
 	return index != NULL ? index->tree : tg_load_acquire(&table->index);
 }
 
-/* Entries, nodes, bytes, height: tg_btree_report_get(index->tree, &report).  Bytes of hidden values: */
+/*
+ * Entries, nodes, bytes, height: tg_btree_report_get(index->tree, &report).  Bytes of hidden
+ * values:
+ */
 static inline uint64_t
 tg_index_hidden_bytes(const tg_index *index)
 {
-	const tg_table *hidden = index->hidden;
+	const tg_table *hidden = index->link.hidden;
 
 	if (hidden == NULL)
 		return 0;
@@ -212,7 +223,7 @@ tg_index_hidden_bytes(const tg_index *index)
 
 /* --- keys --------------------------------------------------------------------------- */
 
-/* A version's key, or that of values about to be stored, by layout column. */
+/* The key of a version, or of values about to be stored, by layout column. */
 typedef struct tg_index_key
 {
 	bool present;	/* the version has an entry: the predicate holds */
@@ -221,7 +232,7 @@ typedef struct tg_index_key
 	unsigned char entry[TG_KEY_BYTES_MAX];
 } tg_index_key;
 
-/* An index's among those of a row; NULL: the host has none for it. */
+/* The hidden values of an index among those of a row; NULL: the host has none for it. */
 static inline const tg_hidden_values *
 tg_hidden_of(const tg_hidden_row *row, const tg_index *index)
 {
@@ -232,20 +243,23 @@ tg_hidden_of(const tg_hidden_row *row, const tg_index *index)
 }
 
 /*
- * Of values of the table's newest layout, and hidden ones (NULL: there are none).  A key whose hidden values the host has
- * not computed is not present.  TG_TOO_LARGE past TG_INDEX_KEY_BYTES_MAX.  TG_NOT_FOUND: some long string has no rank yet
- * (long_key.h), so there is no entry of this key.
+ * The key of values of the table's newest layout, with hidden ones (NULL: there are none).  A key
+ * whose hidden values the host has not computed is not present.  TG_TOO_LARGE: more than
+ * TG_INDEX_KEY_BYTES_MAX bytes.  TG_NOT_FOUND: a long string has no rank yet (long_key.h), so there
+ * is no entry of this key.
  */
 extern tg_status tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool *nulls,
 										const tg_hidden_row *hidden, tg_index_key *key_out) TG_MUST_USE;
 
 /*
- * Of a stored version: one's own, one that somebody sees, or one that is in its row's chain.  Inside an epoch.  Not of an
- * index with several.
+ * The key of a stored version: the caller's own, a visible one, or one in its row's chain.  Inside
+ * an epoch.  Not for an index with several.
  */
 extern tg_status tg_index_key_of_version(const tg_index *index, tg_version version, tg_index_key *key_out) TG_MUST_USE;
 
-/* All keys of such a version, one after the other; of an index that has not several: the one, or none. */
+/*
+ * All keys of such a version, one after the other.  An index without several has one key, or none.
+ */
 typedef struct tg_index_keys
 {
 	tg_index_key key; /* the one in hand */
@@ -257,7 +271,10 @@ typedef struct tg_index_keys
 
 extern tg_status tg_index_keys_open(const tg_index *index, tg_version version, tg_index_keys *keys_out) TG_MUST_USE;
 
-/* The same for who is going to add entries of them: long strings have their ranks from now on.  TG_NO_MEMORY, not TG_NOT_FOUND. */
+/*
+ * As tg_index_keys_open, for a caller that is going to add entries: long strings have their ranks
+ * from now on.  TG_NO_MEMORY, TG_OVER_QUOTA, but not TG_NOT_FOUND.
+ */
 extern tg_status tg_index_keys_open_anew(tg_session *session, const tg_index *index, tg_version version,
 										 tg_index_keys *keys_out) TG_MUST_USE;
 
@@ -280,16 +297,19 @@ tg_index_keys_next(tg_index_keys *keys)
 	return true;
 }
 
-/* Of an index with several: the list of a version, empty where it has none.  As above. */
+/* The list of a version in an index with several; empty if the version has none.  As above. */
 extern void tg_index_list_of_version(const tg_index *index, tg_version version, tg_key_list *list_out);
 
 /* Whether a version has this key. */
 extern bool tg_index_has_key(const tg_index *index, tg_version version, const unsigned char *key, size_t key_bytes);
 
-/* Puts the row's number behind the key; the length of the entry. */
+/* Appends the row's number to the key; returns the length of the entry. */
 extern size_t tg_index_entry_make(tg_index_key *key, uint32_t row);
 
-/* Of what tg_btree_cursor_next_keys has handed out: an entry's key without the row, and where the next one is. */
+/*
+ * Reads the result of tg_btree_cursor_next_keys: an entry's key without the row, and the place of
+ * the next entry.
+ */
 static inline const unsigned char *
 tg_index_entry_next(const unsigned char *at, const unsigned char **key_out, size_t *key_bytes_out)
 {
@@ -301,7 +321,7 @@ tg_index_entry_next(const unsigned char *at, const unsigned char **key_out, size
 	return at + sizeof(bytes) + bytes;
 }
 
-/* All that an entry takes where cursors put it. */
+/* The bytes that an entry occupies in that result. */
 static inline size_t
 tg_index_entry_bytes(const unsigned char *at)
 {
@@ -312,34 +332,32 @@ tg_index_entry_bytes(const unsigned char *at)
 }
 
 /*
- * Whether two versions of a row certainly have the same entry, by their columns
- * alone.  False says nothing.  Inside an epoch.
+ * Whether two versions of a row certainly have the same entry, by their columns alone.  False means
+ * unknown.  Inside an epoch.
  */
 extern bool tg_index_is_same(const tg_index *index, tg_version a, tg_version b);
 
 /* --- entries ------------------------------------------------------------------------ */
 
 /*
- * Makes sure that a version's entry is there.  The version is its row's head
- * already, and a full fence has been passed since (index.c, 2).  Inside an
- * epoch.  TG_NO_MEMORY.
+ * Ensures that a version's entry exists.  The version is its row's head already, and a full fence
+ * has been passed since (index.c, 2).  Inside an epoch.  TG_NO_MEMORY, TG_OVER_QUOTA.
  */
 extern tg_status tg_index_entry_add(tg_session *session, tg_index *index, tg_index_key *key, uint32_t row,
 									tg_claim claim) TG_MUST_USE;
 
 /*
- * A version has been cut out of its row's chain (or its row was closed): those
- * of its entries that no version left in the chain has are removed, from every
- * index of its table.  Its values are still as they were stored; neighbour, or
- * NONE, is one that is in the chain now and may well have the same keys.
- * Inside the epoch in which it was cut.  Any session.
+ * A version has been cut out of its row's chain, or its row was closed.  Those of its entries that
+ * no version left in the chain has are removed, from every index of its table.  Its values are
+ * still as they were stored. neighbour, or NONE, is a version that is in the chain now and is
+ * likely to have the same keys.  Inside the epoch in which the version was cut.  Any session.
  */
 extern void tg_indexes_forget(tg_session *session, tg_version gone, tg_version neighbour);
 
 /*
- * An entry was added for a version that others may have cut out meanwhile: it goes
- * again if no version in the row's chain has its key.  In the epoch in which the
- * version was there; for builds.
+ * An entry was added for a version that another thread may have cut out meanwhile.  The entry is
+ * removed again if no version in the row's chain has its key.  Inside the epoch in which the
+ * version was in the chain; for builds.
  */
 extern void tg_index_entry_recheck(tg_session *session, tg_index *index, tg_index_key *key, uint32_t row);
 

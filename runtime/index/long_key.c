@@ -1,23 +1,31 @@
 /*
  * long_key.c
- *	  Keys of a table: strings of any length have their place in them.
+ *	  Keys of a table that may have strings of any length.
  *
- * A string of more than long_above bytes (L) is encoded as another one: its first L bytes, and behind them its rank in a
- * dictionary (dictionary.h) of the table's long strings, whose order is that of bytes.
+ * A string of more than long_above bytes (L) is encoded as another one: its first L bytes, and
+ * behind them its rank in a dictionary (dictionary.h) of the table's long strings, whose order is
+ * that of bytes.
  *
- * 1. Order.  Of two strings whose first L bytes differ, or of which one is shorter than L, these bytes decide, which are as they
- *	  were.  One of just L bytes ends where a long one with the same beginning goes on, and is below it, as it should.  Two long ones
- *	  with the same beginning are in the order of their ranks, which is their own.
+ * 1. Order.  If the first L bytes of two strings differ, or one string is shorter than L, these
+ *    bytes decide, and they are unchanged.  A string of exactly L bytes ends where a long one with
+ *    the same beginning continues, so it is below the long one, as it should be.  Two long strings
+ *    with the same beginning are in the order of their ranks, which is their own.
  * 2. Equality: ranks are equal where the strings are.  So unique keys need nothing else.
- * 3. A string gets its rank before the first entry with it is made, by whoever makes it, and keeps it as long as there is one (rank_sweep.h).
- *	  So the key of a stored version that has an entry can always be made, by the collector, too, and a string without rank is in no key.
- * 4. Who looks for a string without rank has two places: just above the greatest long one below it with the same beginning, or, if there is
- *	  none, the beginning itself; and just below the least long one above it with the same beginning, or above all that there could be.
- *	  If the string gets a rank while he holds, its keys are between these two (dictionary.h), and so they are what he notes who notes what he reads.
- *	  Rows that get there later are not his snapshot's, if he has looked after its time.
+ * 3. A string gets its rank before the first entry with it is made, by the thread that makes the
+ *    entry, and keeps it as long as there is such an entry (rank_sweep.h).  So the key of a stored
+ *    version that has an entry can always be made, by the collector, too, and a string without rank
+ *    is in no key.
+ * 4. A search for a string without rank uses two places.  One is just above the greatest long
+ *    string below it with the same beginning, or, if there is none, the beginning itself.  The
+ *    other is just below the least long string above it with the same beginning, or above all that
+ *    there could be.  If the string gets a rank while the searching transaction holds, its keys are
+ *    between these two places (dictionary.h).  A transaction that notes its reads therefore notes
+ *    these two.  A row that gets there later is not visible to its
+ *    snapshot, provided that it searched after it had taken the snapshot.
  *
- * All strings of a table's keys are in one dictionary; the parts of different keys may have different L, for a rank does not depend
- * on it.  Here keys of several strings share the bytes that there are.
+ * All strings of a table's keys are in one dictionary.  The parts of different keys may have
+ * different L, because a rank does not depend on it.  Here the strings of one key share the
+ * available bytes.
  */
 #include "runtime/index/long_key.h"
 
@@ -29,7 +37,8 @@
 #include "runtime/index/index.h"
 #include "runtime/order/key.h"
 
-#define RANK_ROOM 32 /* of bytes of a rank; as many may be escaped. More than few strings ever have */
+/* of bytes of a rank; as many may be escaped; only few strings have longer ranks */
+#define RANK_ROOM 32
 
 /* The dictionary of strings in the order of their bytes. */
 static const tg_ranking by_bytes = {0};
@@ -49,7 +58,8 @@ tg_key_parts_share(tg_key_part *parts, const uint8_t *kinds, unsigned part_count
 	for (unsigned i = 0; i < part_count; i++)
 	{
 		strings += kinds[i] == TG_KIND_STRING;
-		rest -= kinds[i] == TG_KIND_STRING ? 2 + 2 * RANK_ROOM : 1 + sizeof(tg_value); /* a mark, a terminator */
+		/* a mark, a terminator */
+		rest -= kinds[i] == TG_KIND_STRING ? 2 + 2 * RANK_ROOM : 1 + sizeof(tg_value);
 	}
 	/* each byte may be escaped */
 	for (unsigned i = 0; i < part_count; i++)
@@ -58,7 +68,7 @@ tg_key_parts_share(tg_key_part *parts, const uint8_t *kinds, unsigned part_count
 
 _Static_assert(TG_KEY_COLUMN_MAX *(2 + 2 * RANK_ROOM + 2) < TG_INDEX_KEY_BYTES_MAX, "each string has a beginning");
 
-/* The payload, as it is compared. */
+/* The string's bytes, as they are compared. */
 static text
 text_of(const tg_key_part *part, const tg_value *value)
 {
@@ -145,8 +155,8 @@ has_beginning(const tg_key_part *part, const text *of, const tg_ranked *ranked)
 }
 
 /*
- * The string, if it has a rank (true), or the one next to it on that side that has the same beginning; if there is none, a rank on that side
- * of all ranks.
+ * Finds the string's rank (true), or the neighbour on that side with the same beginning; if there
+ * is none, a rank on that side of all ranks.
  */
 static bool
 look(const tg_table *table, const tg_key_part *part, text *of, tg_key_side side, tg_ranked *ranked_out)
@@ -228,4 +238,26 @@ tg_key_encode(tg_session *session, tg_table *table, const uint8_t *kinds, const 
 	}
 	*key_bytes_out = at;
 	return TG_OK;
+}
+
+size_t
+tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *key)
+{
+	const tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+	size_t at = 0;
+
+	for (unsigned i = 0; i < spec->part_count; i++)
+	{
+		const tg_key_part *part = &spec->part[i];
+		tg_value value;
+
+		tg_assert(!tg_chunk_is_null(chunk, part->column, slot));
+		tg_chunk_value(chunk, part->column, slot, &value);
+		at = tg_key_append_of(chunk->table, key, at, part, chunk->layout->kinds[part->column], &value);
+		if (tg_unlikely(at == TG_KEY_UNRANKED))
+			return at;
+		tg_check(at <= TG_KEY_BYTES_MAX);
+	}
+	return at;
 }

@@ -1,26 +1,30 @@
 /*
  * rank_holders.c
- *	  Who has ranks in hand, or stands on an entry of a dictionary, beyond an epoch.
+ *	  The sessions that use ranks, or stand on an entry of a dictionary, beyond an epoch.
  *
- * As epochs (mem/session.c), with the length of transactions: a word for each holder, in which he copies the generation that he
- * holds from; 0: he does not.
+ * The protocol is that of epochs (mem/session.c), with the length of transactions: a word for each
+ * holder, into which the holder copies the generation that it holds from; 0: it does not hold.
  *
  *	  hold		H1 read the generation, g; H2 store mine = g; fence FH; H3 read it again, until it is g; H4 look
  *	  let go	H5 store mine = 0, release
- *	  begin		B1 what the caller has done; fence FB; B2 the generation becomes e
+ *	  begin		B1 the caller's changes; fence FB; B2 the generation becomes e
  *	  come		C1 read every word, acquire: 0, or at least e
  *
- * 1. Who holds and does not see B1 (H4) is waited for.  FH was before FB then, or he would see it.  So C1, which comes after FB, sees
- *	  H2 or what came later; and H1 and H3 were before B2, so g < e.
- * 2. What he did until H5 has happened before C1 that reads 0, or a later store.
- * 3. Who holds with another one copies that one's generation, before that one lets go.  C1 reads the words from the lowest number on, and how many
- *	  there are anew for each: where it has found the other's 0 it finds his.
+ * 1. The sweep waits for a holder that does not see B1 (H4).  Its FH was before FB, or it would see
+ *    B1.  So C1, which comes after FB, sees H2 or a later store; and H1 and H3 were before B2, so g
+ *    < e.
+ * 2. Everything that a holder did until H5 has happened before a C1 that reads 0, or a later store.
+ * 3. A holder that holds with another one copies that one's generation, before that one lets go.
+ *    C1 reads the words from the lowest number on, and reads the number of words anew for each: if
+ *    it has found the other's 0, it finds the generation of this holder.
  */
 #include "runtime/index/rank_holders.h"
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/mem/arena.h"
+
+#define SHORT_PERMILLE 300 /* of the limit: with less memory free it is short */
 
 typedef struct holder
 {
@@ -30,8 +34,10 @@ typedef struct holder
 typedef struct holders
 {
 	uint64_t generation TG_CACHE_ALIGNED; /* atomic; from 1 */
-	uint32_t top;						  /* atomic: all who ever held are below; grows */
-	unsigned count TG_CACHE_ALIGNED;	  /* constant */
+	uint32_t top;						  /* atomic: every number that ever held is below; grows */
+	/* atomic: some table may need a sweep of its dictionaries */
+	uint32_t sweep_wanted;
+	unsigned count TG_CACHE_ALIGNED; /* constant */
 	holder of[];
 } holders;
 
@@ -46,11 +52,10 @@ tg_rank_holders_create(tg_session *session, unsigned count)
 		return TG_NO_MEMORY;
 	shared->count = count;
 	shared->generation = 1;
-	tg_arena_root_set(TG_ROOT_RANK_HOLDERS, shared);
 	return TG_OK;
 }
 
-/* The number's word, which is looked at from now on. */
+/* The word of this number, which C1 reads from now on. */
 static holder *
 holder_of(unsigned number)
 {
@@ -114,4 +119,38 @@ tg_rank_generation_has_come(uint64_t generation)
 			return false;
 	}
 	return true;
+}
+
+bool
+tg_dictionaries_have_grown(const tg_table *table)
+{
+	int64_t bytes = tg_load_relaxed(&table->dictionary_bytes);
+	int64_t kept = tg_load_relaxed(&table->rank_bytes_kept);
+	size_t limit;
+
+	if (bytes >= 2 * kept + TG_RANK_SWEEP_BYTES_MIN)
+		return true;
+	if (bytes < kept + kept / 4 + TG_RANK_SWEEP_BYTES_MIN)
+		return false;
+	limit = tg_arena_limit();
+	return tg_arena_committed() > limit - limit / 1000 * SHORT_PERMILLE;
+}
+
+void
+tg_rank_sweep_want(void)
+{
+	if (shared != NULL && tg_load_relaxed(&shared->sweep_wanted) == 0)
+		tg_store_relaxed(&shared->sweep_wanted, 1);
+}
+
+bool
+tg_rank_sweep_is_wanted(void)
+{
+	return shared != NULL && tg_load_relaxed(&shared->sweep_wanted) != 0;
+}
+
+void
+tg_rank_sweep_heed(void)
+{
+	tg_store_relaxed(&shared->sweep_wanted, 0);
 }

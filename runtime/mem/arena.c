@@ -54,7 +54,8 @@ static struct
 	char *mapping; /* NULL: no arena */
 	layout parts;
 	size_t limit_max; /* bytes: what is reserved, without the reserve above it */
-	size_t limit;	  /* bytes, as last set by this process or one before it */
+	size_t limit;	  /* bytes, as last set by this process or one before it; as the next one */
+	unsigned reserved_percent;
 	unsigned session_max;
 	bool huge_asked;
 	bool one_process;
@@ -80,7 +81,7 @@ layout_add(layout *parts, size_t bytes, size_t alignment)
 static layout
 layout_of(unsigned session_max, size_t page_total)
 {
-	layout parts = {.end = TG_ROOT_COUNT * sizeof(void *)}; /* the roots come first */
+	layout parts = {.end = 0};
 
 	parts.pages_state = layout_add(&parts, tg_pages_state_bytes(), TG_PAGE_BYTES);
 	parts.objects_state = layout_add(&parts, tg_objects_state_bytes(), TG_PAGE_BYTES);
@@ -155,10 +156,24 @@ arena_setup(void)
 	tg_pages_setup(mapping + parts->pages_state, arena.huge_asked ? TG_HUGE_PAGES : 1);
 	tg_huge_setup(mapping + parts->huge_state, arena.huge_asked);
 	tg_pages_limit_set(arena.limit);
+	tg_pages_reserved_set(arena.reserved_percent);
 	tg_objects_setup(mapping + parts->objects_state);
 	tg_orphans_setup(mapping + parts->orphans_state);
 	tg_sessions_setup(mapping + parts->sessions_state, arena.session_max, (tg_cache *) (mapping + parts->caches),
 					  (tg_retirement *) (mapping + parts->retirements));
+}
+
+/*
+ * All of the memory may be used.  AddressSanitizer's shadow is an eighth of what it is told of, and
+ * becomes real memory: it is told of those pages alone that have been handed out.
+ */
+static void
+unpoison_all(void)
+{
+#ifdef TG_POISON_ASAN
+	tg_unpoison(arena.mapping + arena.parts.data, (size_t) tg_poison_page_count << TG_PAGE_SHIFT);
+	tg_poison_page_count = 0;
+#endif
 }
 
 #ifdef TG_POISON_ASAN
@@ -166,7 +181,7 @@ static void
 poison_end(void)
 {
 	if (arena.mapping != NULL && !tg_poison_forked)
-		tg_unpoison(arena.mapping, arena.parts.end);
+		unpoison_all();
 	tg_poison_forked = true;
 }
 #endif
@@ -184,6 +199,7 @@ tg_arena_create(const tg_arena_config *config)
 	if (!arena_map(reserve, config->session_max) && !arena_map(config->limit_bytes, config->session_max))
 		return TG_NO_MEMORY;
 	arena.limit = config->limit_bytes & ~((size_t) TG_PAGE_BYTES - 1);
+	arena.reserved_percent = config->reserved_percent;
 	arena.session_max = config->session_max;
 	arena.huge_asked = config->huge_pages && madvise(arena.mapping + arena.parts.data,
 													 arena.parts.end - arena.parts.data, MADV_HUGEPAGE) == 0;
@@ -207,14 +223,14 @@ void
 tg_arena_reset(void)
 {
 	tg_check(tg_arena_empty(arena.mapping, arena.parts.end));
-	tg_unpoison(arena.mapping, arena.parts.end);
+	unpoison_all();
 	arena_setup();
 }
 
 void
 tg_arena_destroy(void)
 {
-	tg_unpoison(arena.mapping, arena.parts.end);
+	unpoison_all();
 	tg_check(munmap(arena.mapping, arena.parts.end) == 0);
 	arena.mapping = NULL;
 }
@@ -227,17 +243,10 @@ tg_arena_limit_set(size_t limit_bytes)
 }
 
 void
-tg_arena_root_set(tg_root root, void *pointer)
+tg_arena_reserved_set(unsigned percent)
 {
-	tg_assert((unsigned) root < TG_ROOT_COUNT);
-	tg_store_release(&((void **) arena.mapping)[root], pointer); /* pairs with tg_arena_root */
-}
-
-void *
-tg_arena_root(tg_root root)
-{
-	tg_assert((unsigned) root < TG_ROOT_COUNT);
-	return tg_load_acquire(&((void **) arena.mapping)[root]); /* pairs with tg_arena_root_set */
+	arena.reserved_percent = percent;
+	tg_pages_reserved_set(percent);
 }
 
 /* --- figures ------------------------------------------------------------------------- */

@@ -5,10 +5,18 @@
  * One mapping per server, made before any child exists, so that it lies at the
  * same address in every process and plain pointers work everywhere.  Address
  * space is reserved once; a limit that may change at any time bounds what is
- * used of it.  Past the limit TG_DATA claims are refused; TG_ESSENTIAL claims
- * (what DELETE, rollback, commit and collection need) go on into the reserve, TG_RESERVE times the limit
- * (or what was in use when the limit was lowered, if that is more), as far as address space goes.  Who has claimed
- * much is refused before who has claimed little: the last 32nd of the limit is theirs.
+ * used of it.  Past the limit TG_DATA claims are refused; TG_ESSENTIAL claims (what DELETE,
+ * rollback, commit and collection need) go on into the reserve, TG_RESERVE times the limit (or what
+ * was in use when the limit was lowered, if that is more), as far as address space goes.
+ *
+ * Before the limit, claims are refused by rank.  The last part of the limit, reserved_percent, is
+ * for the collection and for privileged sessions.  A transaction that has claimed much is refused
+ * before one that has claimed little: the last 32nd below the reserved part is for small ones.
+ *
+ *	  0 ------------------------------------+-------- 32nd --------+---- reserved ----+ limit
+ *	    TG_BULK ------------------------> refused                  |                  |
+ *	    TG_DATA ----------------------------------------------> refused               |
+ *	    TG_DATA of a privileged session, TG_MAINTENANCE ------------------------> refused
  *
  * What counts against the limit are pages in use: objects, free parts of their
  * pages, and sessions' caches.  The map of pages (17 bytes for each ever used)
@@ -52,19 +60,21 @@ extern const char *const tg_use_names[TG_USE_COUNT];
 
 typedef enum tg_claim
 {
-	TG_DATA,	 /* refused at the limit */
-	TG_BULK,	 /* refused somewhat before it: made of TG_DATA, see tg_claims_begin */
-	TG_ESSENTIAL /* may use the reserve */
+	TG_DATA,		/* refused where the reserved part begins */
+	TG_BULK,		/* refused somewhat before it: made of TG_DATA, see tg_claims_begin */
+	TG_MAINTENANCE, /* refused at the limit: the collection's, and TG_DATA of a privileged session */
+	TG_ESSENTIAL	/* may use the reserve */
 } tg_claim;
 
 /* Maps the arena.  Once per server, before any child is forked, single-threaded. */
 typedef struct tg_arena_config
 {
-	size_t reserve_bytes; /* address space to reserve; falls back to limit_bytes and a quarter */
-	size_t limit_bytes;	  /* the limit to begin with */
-	unsigned session_max; /* number of sessions */
-	bool huge_pages;	  /* ask for them, see arena_huge.c */
-	bool one_process;	  /* nobody is forked that uses it: private memory */
+	size_t reserve_bytes;	   /* address space to reserve; falls back to limit_bytes and a quarter */
+	size_t limit_bytes;		   /* the limit to begin with */
+	unsigned reserved_percent; /* of it, for privileged sessions and the collection */
+	unsigned session_max;	   /* number of sessions */
+	bool huge_pages;		   /* ask for them, see arena_huge.c */
+	bool one_process;		   /* nobody is forked that uses it: private memory */
 } tg_arena_config;
 
 extern tg_status tg_arena_create(const tg_arena_config *config) TG_MUST_USE;
@@ -81,27 +91,8 @@ extern void tg_arena_destroy(void);
  */
 extern void tg_arena_limit_set(size_t limit_bytes);
 
-/*
- * Each room keeps its shared root here: set once at start, read by all.
- */
-typedef enum tg_root
-{
-	TG_ROOT_SCHED,
-	TG_ROOT_HORIZON,
-	TG_ROOT_PRESERVE,
-	TG_ROOT_CATALOG,
-	TG_ROOT_COLLECTOR,
-	TG_ROOT_TAX,
-	TG_ROOT_LEASES,
-	TG_ROOT_RANK_HOLDERS,
-	TG_ROOT_TXN,
-	TG_ROOT_EXEC,
-	TG_ROOT_HOST,
-	TG_ROOT_COUNT
-} tg_root;
-
-extern void tg_arena_root_set(tg_root root, void *pointer);
-extern void *tg_arena_root(tg_root root);
+/* Sets the reserved part of the limit, in percent, effective at once.  As tg_arena_limit_set. */
+extern void tg_arena_reserved_set(unsigned percent);
 
 /* A moment's figures, in bytes. */
 typedef struct tg_arena_report

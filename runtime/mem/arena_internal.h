@@ -91,11 +91,12 @@ tg_page_address(uint32_t page)
 extern bool tg_arena_empty(void *begin, size_t bytes);
 
 #define TG_BULK_SHARE 64   /* who has claimed more than this part of the limit */
-#define TG_BULK_RESERVE 32 /* is refused this part of it before the limit */
+#define TG_BULK_RESERVE 32 /* is refused this part of it before the reserved part */
 
 extern size_t tg_pages_state_bytes(void);
 extern void tg_pages_setup(void *state, uint32_t give_back_pages);
 extern void tg_pages_limit_set(size_t limit_bytes);
+extern void tg_pages_reserved_set(unsigned percent);
 extern size_t tg_pages_limit(void);
 extern size_t tg_pages_committed(void);
 

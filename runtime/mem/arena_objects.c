@@ -412,7 +412,11 @@ refuse(void)
 static inline tg_claim
 claim_of(const tg_session *session, tg_claim claim)
 {
-	return claim == TG_DATA && session->claimed > session->bulk_from ? TG_BULK : claim;
+	if (claim != TG_DATA)
+		return claim;
+	if (session->claimed > session->bulk_from)
+		return TG_BULK;
+	return session->privileged ? TG_MAINTENANCE : TG_DATA;
 }
 
 static void *

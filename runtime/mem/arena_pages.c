@@ -71,9 +71,13 @@ typedef struct pages_state
 	uint32_t give_back_pages; /* constant: granule, a power of two */
 	bool give_back_fails;	  /* the kernel refused: keep all */
 
-	/* Figures, in pages: written under the latch (the limit: by anyone, any time), read by anyone, relaxed. */
+	/*
+	 * Figures, in pages: written under the latch (the limit and its part: by anyone, any time),
+	 * read by anyone, relaxed.
+	 */
 	size_t limit;
-	size_t reserve_base; /* committed when the limit was set */
+	size_t reserved_percent; /* not pages: of the limit */
+	size_t reserve_base;	 /* committed when the limit was set */
 	size_t committed;
 	size_t peak;
 	size_t idle;
@@ -92,6 +96,9 @@ char *tg_page_base;
 uint32_t tg_page_total;
 uint8_t *tg_page_kinds;
 tg_page *tg_pages;
+#ifdef TG_POISON_ASAN
+uint32_t tg_poison_page_count;
+#endif
 
 static pages_state *state;
 
@@ -397,6 +404,12 @@ tg_pages_limit_set(size_t limit_bytes)
 	tg_store_relaxed(&state->limit, limit_bytes >> TG_PAGE_SHIFT);
 }
 
+void
+tg_pages_reserved_set(unsigned percent)
+{
+	tg_store_relaxed(&state->reserved_percent, percent);
+}
+
 size_t
 tg_pages_limit(void)
 {
@@ -535,8 +548,12 @@ claim_fits(uint32_t page_count, tg_claim claim)
 
 		limit = (base > limit ? base : limit) * (1 + TG_RESERVE);
 	}
-	else if (claim == TG_BULK)
-		limit -= limit / TG_BULK_RESERVE;
+	else if (claim != TG_MAINTENANCE)
+	{
+		size_t reserved = limit * tg_load_relaxed(&state->reserved_percent) / 100;
+
+		limit -= reserved + (claim == TG_BULK ? limit / TG_BULK_RESERVE : 0);
+	}
 	return state->committed + page_count <= limit;
 }
 
@@ -590,6 +607,10 @@ tg_span_take(uint32_t page_count, uint8_t new_kind, tg_claim claim, uint32_t *fi
 		if (kind == TG_KIND_RETURNED)
 			asked = tg_huge_take(span, page_count);
 		span_mark(span, page_count, new_kind);
+#ifdef TG_POISON_ASAN
+		if (span + page_count > tg_poison_page_count)
+			tg_poison_page_count = span + page_count;
+#endif
 		if (new_kind != TG_KIND_LARGE)
 			memset(&tg_page_kinds[span], new_kind, page_count);
 		figure_add(&state->committed, page_count);

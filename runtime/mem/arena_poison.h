@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "runtime/base/check.h"
@@ -31,7 +32,8 @@
 
 #ifdef TG_POISON_ASAN
 #include <sanitizer/asan_interface.h>
-extern bool tg_poison_forked; /* arena.c */
+extern bool tg_poison_forked;		  /* arena.c */
+extern uint32_t tg_poison_page_count; /* arena_pages.c: none from here on was ever handed out */
 #endif
 
 /* The memory may be used. */

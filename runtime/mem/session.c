@@ -126,6 +126,7 @@ tg_session_open(tg_session **session_out)
 	tg_assert(tg_load_relaxed(&session->epoch) == 0 && session->depth == 0);
 	session->lane = NULL;
 	tg_claims_end(session);
+	tg_claims_privilege(session, false);
 	tg_store_relaxed(&session->presence, TG_PRESENT); /* perhaps it was asked when nobody had it */
 	*session_out = session;
 	return TG_OK;

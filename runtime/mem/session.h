@@ -31,9 +31,21 @@ struct tg_session
 	struct tg_lane *lane;			  /* owner only: the lane that it works in, or NULL (sched/lane.h) */
 	uint64_t claimed;				  /* owner only: bytes, all that its allocations took from beyond its cache */
 	uint64_t bulk_from;				  /* owner only: of these; from there on its claims are TG_BULK */
-	bool open;						  /* written under the table's latch, read by all */
-	uint32_t presence;				  /* atomic: tg_presence (presence.h) */
+	/* owner only: its TG_DATA claims, not TG_BULK, may use the reserved part */
+	bool privileged;
+	bool open;		   /* written under the table's latch, read by all */
+	uint32_t presence; /* atomic: tg_presence (presence.h) */
 } TG_CACHE_ALIGNED;
+
+/*
+ * Whether the session's TG_DATA claims may use the reserved part (arena.h).  The session's owner
+ * only.
+ */
+static inline void
+tg_claims_privilege(tg_session *session, bool privileged)
+{
+	session->privileged = privileged;
+}
 
 extern uint64_t *tg_epoch_global; /* set by tg_arena_create: the global epoch, 1 to begin with */
 

@@ -2,8 +2,9 @@
  * collate.h
  *	  Sort keys of strings: bytes whose memcmp order is that of the C library's strcoll().
  *
- * Exactly, or not at all: what is not known to be exact cannot be opened.  But for strings of nothing but signs that are ignored on all
- * levels: strcoll() has the empty string below them, and their keys are equal.  The host compares the bytes of such strings next.
+ * The order is exact, or the locale cannot be opened.  There is one exception: strings of nothing
+ * but signs that are ignored on all levels.  For strcoll() the empty string is below them; here
+ * their keys are equal.  The host compares the bytes of such strings next.
  */
 #ifndef TG_COLLATE_H
 #define TG_COLLATE_H
@@ -18,7 +19,7 @@
 #define TG_COLLATE_ASCII 128
 #define TG_COLLATE_CASES 8
 
-/* What a locale says of strings' order.  A value; points into the locale, which has to stay. */
+/* A locale's order of strings.  A value; it points into the locale, which has to stay. */
 typedef struct tg_collation
 {
 	uint32_t level_count; /* 0: the order is that of the bytes */
@@ -29,23 +30,29 @@ typedef struct tg_collation
 	const unsigned char *extra;
 	const int32_t *indirect;
 	bool by_position[TG_COLLATE_LEVEL_MAX];
-	uint64_t backward[TG_COLLATE_LEVEL_MAX]; /* sections, by number, that go backward on the level */
+	/* sections, by number, that go backward on the level */
+	uint64_t backward[TG_COLLATE_LEVEL_MAX];
 
-	/* what makes keys short: of the first level, numbers that have a byte of their own, in order, ... */
+	/*
+	 * what makes keys short: of the first level, numbers that have a byte of their own, in order,
+	 * ...
+	 */
 	uint8_t coded_count;
 	uint8_t lead_max; /* numbers whose first byte is above this are as they are */
 	uint32_t coded[TG_COLLATE_CODED_MAX];
-	uint8_t code[TG_COLLATE_ASCII];		/* a character's whole weight there, if that is one byte; else 0 */
+	/* a character's whole weight there, if that is one byte; else 0 */
+	uint8_t code[TG_COLLATE_ASCII];
 	char letter[TG_COLLATE_CASES][256]; /* by its weight on the third level, and that byte; or 0 */
 	uint32_t last[256];					/* of a character: its weight on the fourth, or 0 */
 	uint8_t told_count;					/* ... and the other way round: */
 	uint32_t told[TG_COLLATE_ASCII];	/* such weights, sorted */
-	uint8_t third[TG_COLLATE_ASCII];  /* of a character that is nothing but a letter: its weight on the third; else 0 */
-	bool goes_back[TG_COLLATE_ASCII]; /* of these: whether it does on the second */
+	/* of a character that is nothing but a letter: its weight on the third; else 0 */
+	uint8_t third[TG_COLLATE_ASCII];
+	bool goes_back[TG_COLLATE_ASCII];	/* of these: whether it does on the second */
 	char told_letter[TG_COLLATE_ASCII]; /* the character of each */
 } tg_collation;
 
-/* What a string is made of. */
+/* The elements of a string. */
 typedef struct tg_collation_walked
 {
 	const char *plain;		  /* the string, if it is of plain letters only; else NULL, and */
@@ -58,8 +65,8 @@ typedef struct tg_collation_walked
 } tg_collation_walked;
 
 /*
- * The order of a locale, of the process's if this is NULL.  False: this library's, or this locale's, is not one that
- * keys are known for.
+ * The order of a locale, or of the process's if this is NULL.  False: keys are not known for this C
+ * library or this locale.
  */
 extern bool tg_collation_open(tg_collation *collation_out, locale_t locale);
 
@@ -67,21 +74,22 @@ extern bool tg_collation_open(tg_collation *collation_out, locale_t locale);
 extern size_t tg_collation_scratch_bytes(size_t string_bytes);
 
 /*
- * Walks through a string, which has no zero bytes and is valid in the locale's encoding.  The result is the room that
- * its key needs at most, and the string behind that; the scratch memory has to stay, and the string.
+ * Walks through a string, which has no zero bytes and is valid in the locale's encoding.  Returns
+ * the room that its key, and the string behind it, need at most.  The scratch memory has to stay,
+ * and so has the string.
  */
 extern size_t tg_collation_walk(const tg_collation *collation, const char *string, size_t string_bytes,
 								tg_collation_walked *walked, void *scratch);
 
 /*
- * Writes the key of a string, once; its length.  No key is the beginning of another; of two strings that strcoll()
- * takes for equal the keys are equal, too.
+ * Writes the key of a string, once; its length.  No key is the beginning of another; of two strings
+ * that strcoll() takes for equal the keys are equal, too.
  */
 extern size_t tg_collation_key(const tg_collation *collation, tg_collation_walked *walked, unsigned char *key);
 
 /*
- * Writes the string itself, behind its key: strings of equal keys are in the order of their bytes then, and none is equal to
- * another.  Returns its length, as a rule a few bytes.
+ * Writes the string itself, behind its key: strings of equal keys are then in the order of their
+ * bytes, and no two are equal.  Returns the length, usually a few bytes.
  */
 extern size_t tg_collation_string(const tg_collation_walked *walked, const char *string, size_t string_bytes,
 								  unsigned char *to);

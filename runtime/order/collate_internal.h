@@ -1,6 +1,6 @@
 /*
  * collate_internal.h
- *	  What sort keys are made of, for those who open a locale's order and who make keys by it.
+ *	  The parts of sort keys, for the files that open a locale's order and that make keys by it.
  */
 #ifndef TG_COLLATE_INTERNAL_H
 #define TG_COLLATE_INTERNAL_H
@@ -26,8 +26,8 @@
 
 typedef struct element
 {
-	const unsigned char
-		*weight; /* on the level that is at hand: its length, and its bytes; then come the other levels */
+	/* on the level that is at hand: its length, and its bytes; then come the other levels */
+	const unsigned char *weight;
 	uint8_t section;
 	uint8_t ascii; /* the character that it is; 0: none of these, or several that count as one */
 } element;
@@ -42,9 +42,9 @@ load(const unsigned char *at)
 }
 
 /*
- * The element that a string begins with: its section, and where its weights are.  What begins with a byte that several
- * elements begin with is in a list: one sequence of bytes, or a range of sequences of one length.  The last one has
- * none.
+ * The element at the beginning of a string: its section, and the place of its weights.  Elements
+ * that begin with the same byte are in a list: each is one sequence of bytes, or a range of
+ * sequences of one length.  The last one has none.
  */
 static inline int32_t
 find_element(const tg_collation *collation, const unsigned char **at, const unsigned char *end)
@@ -88,7 +88,7 @@ number_bytes(const unsigned char *weight, unsigned i)
 	return bytes;
 }
 
-/* As a number of ours that is in the same order, up to its fourth byte. */
+/* The number as one of the runtime's, in the same order, up to its fourth byte. */
 static inline uint32_t
 pack(const unsigned char *number, unsigned bytes)
 {
@@ -106,7 +106,7 @@ pack_one(const unsigned char *weight)
 	return weight[0] > 0 && weight[0] <= 4 && number_bytes(weight, 1) == weight[0] ? pack(weight + 1, weight[0]) : 0;
 }
 
-/* How many of the sorted words are below one. */
+/* The number of sorted words that are below this one. */
 static inline unsigned
 count_below(const uint32_t *words, unsigned count, uint32_t word)
 {
@@ -127,7 +127,10 @@ count_below(const uint32_t *words, unsigned count, uint32_t word)
 	return low;
 }
 
-/* The byte that stands for a number of the first level, or for the gap that it is in; whether it is all that is written of it. */
+/*
+ * The byte that stands for a number of the first level, or for the gap that it is in; and whether
+ * no more of the number is written.
+ */
 static inline uint8_t
 code_of(const tg_collation *collation, uint32_t packed, bool *whole_out)
 {

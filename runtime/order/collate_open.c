@@ -2,7 +2,7 @@
  * collate_open.c
  *	  The order of a locale of the C library, read from its tables.
  *
- * What is read, and what is known of it: collate.c.
+ * collate.c describes the tables.
  */
 #include "runtime/order/collate_internal.h"
 
@@ -42,7 +42,10 @@ item(locale_t locale, nl_item which)
 	return locale == NULL ? nl_langinfo(which) : nl_langinfo_l(which, locale);
 }
 
-/* The rules of all sections lie before the table, up to its alignment.  False: that does not fit. */
+/*
+ * Finds the rules of all sections, which lie before the table, up to its alignment.  False: the
+ * size does not fit.
+ */
 static bool
 read_rules(tg_collation *collation)
 {
@@ -55,7 +58,7 @@ read_rules(tg_collation *collation)
 		const unsigned char *rule = collation->rules + section * collation->level_count;
 
 		if (section > 0 && rule[0] == 0)
-			break; /* what fills up */
+			break; /* padding behind the rules */
 		collation->section_count++;
 		for (unsigned level = 0; level < collation->level_count; level++)
 		{
@@ -70,7 +73,7 @@ read_rules(tg_collation *collation)
 	return true;
 }
 
-/* The element that a character of ASCII is, with nothing behind it. */
+/* The element of a character of ASCII that stands alone. */
 static int32_t
 element_of(const tg_collation *collation, unsigned character)
 {
@@ -96,7 +99,7 @@ rules_of(const tg_collation *collation, unsigned character)
 	return collation->rules + (element_of(collation, character) >> 24) * (int) collation->level_count;
 }
 
-/* Adds to sorted words what is not there; returns its place. */
+/* Adds the word to the sorted words unless it is there; returns its place. */
 static unsigned
 add_word(uint32_t *words, uint8_t *count, uint32_t word)
 {
@@ -133,7 +136,7 @@ choose_codes(tg_collation *collation)
 	collation->lead_max = (uint8_t) (words[count - 1] >> 24);
 }
 
-/* What follows from each other of characters' weights. */
+/* Learns which of a character's weights follow from the others. */
 static void
 learn_letters(tg_collation *collation)
 {
@@ -166,7 +169,10 @@ learn_letters(tg_collation *collation)
 				(char) character;
 }
 
-/* What begins with it and counts as one goes on with something else than ASCII. */
+/*
+ * Whether every longer element that begins with the character continues with a byte that is not
+ * ASCII.
+ */
 static bool
 is_alone_in_ascii(const tg_collation *collation, unsigned character)
 {
@@ -199,7 +205,7 @@ is_plain_letter(const tg_collation *collation, unsigned character)
 		   collation->told_letter[count_below(collation->told, collation->told_count, last)] == (char) character;
 }
 
-/* Such strings of them as put_plain() has in mind. */
+/* Finds the characters whose strings put_plain() can write. */
 static void
 find_plain_letters(tg_collation *collation)
 {
@@ -215,7 +221,9 @@ find_plain_letters(tg_collation *collation)
 	}
 }
 
-/* A few letters, digits, signs and, in UTF-8, marks: the less there are, the more they have in common. */
+/*
+ * A few letters, digits, signs and, in UTF-8, marks: with few of them, strings have more in common.
+ */
 static void
 make_sample(uint64_t *state, bool utf8, char sample[32])
 {
@@ -229,7 +237,7 @@ make_sample(uint64_t *state, bool utf8, char sample[32])
 	*to = '\0';
 }
 
-/* Whether keys and strcoll() agree where they are easily compared. */
+/* Whether keys and strcoll() agree on strings that are easily compared. */
 static bool
 agrees(const tg_collation *collation, locale_t locale)
 {

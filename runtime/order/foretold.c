@@ -1,29 +1,35 @@
 /*
  * foretold.c
- *	  A string's bytes, behind others that tell most of them.
+ *	  A string's bytes, behind others from which most of them follow.
  *
  *		expected	n e w y o r k
  *		string		N e w   Y o r k
  *		written		N e # ' ' Y o #			# is a count: two, above; three, below
  *
- * Byte by byte, with a place in what is expected.  A row of bytes that are as expected is the first of them, and a count.  Others
- * are written as they are.  Where the expected goes on then is said by them and by the place alone:
- * behind what separates words it stays, for it is likely that there was nothing to expect them by.
+ * The string is written byte by byte, with a place in the expected string.  A row of bytes that are
+ * as expected is written as its first byte, and a count.  Other bytes are written unchanged.  These
+ * bytes and the place alone determine where the expected string continues: behind a byte that
+ * separates words the place stays, because the expected string probably has no counterpart of it.
  *
- * Why this is in order.  Of two strings for which the same is expected, all is the same, also the place, up to where they differ.
- * If neither is as expected there, they have the same row before it, if any, whose count is lower for what is below the
- * expected than for what is above; on one side, the bytes themselves decide, and an end is below all.  If one of them is as
- * expected, its row goes on: behind a longer row whose end is not known, the shorter one's count is lower if it ends with something
- * below, since such counts grow with the row and are below all of the others; and higher if with something above.  Where the row has
- * no length yet, the other one's byte stands beside the expected one itself.  Where nothing more is expected both have the same row, which
- * counts as followed by something above, or by the end.
+ * Why this is in order.  Take two strings with the same expected string.  Up to their first
+ * difference everything is the same, the place included.  If neither is as expected there, they
+ * have the same row before it, if any.  Its count is lower for a byte below the expected one than
+ * for a byte above; on one side, the bytes themselves decide, and an end is below all.  If one of
+ * them is as expected, its row continues.  The end of the longer row is not known.  The shorter
+ * row's count is lower if a byte below ends it, since such counts grow with the row and are below
+ * all of the others; it is higher if a byte above ends it.  Where the row has no length yet, the
+ * other string's byte stands beside the expected one itself.  Where nothing more is expected, both
+ * have the same row, which counts as followed by a byte above, or by the end.
  *
- * A row of more than TG_FORETOLD_RUN_MAX is several, each with its first byte: of two rows one of which ends with such a part, what follows it
- * is compared with that byte.
+ * A row of more than TG_FORETOLD_RUN_MAX is written as several, each with its first byte.  If one
+ * of two rows ends with such a part, the byte that follows it is compared with that byte.
  */
 #include "runtime/order/foretold.h"
 
-/* What stands for itself in nearly every order: signs and blanks do not move the place, nor what goes on with a character. */
+/*
+ * Whether a byte moves the place.  Signs and blanks do not, because nearly every order writes them
+ * unchanged, nor do the bytes that continue a character.
+ */
 static inline bool
 moves(unsigned char byte)
 {

@@ -1,9 +1,10 @@
 /*
  * foretold.h
- *	  A string's bytes, behind others that tell most of them.
+ *	  A string's bytes, behind others from which most of them follow.
  *
- * In a sort key that ends with the string itself, for equal ones to be told apart, what comes before says nearly all that is
- * in it.  So the string is written as where it differs from what its key lets expect.
+ * A sort key ends with the string itself, to distinguish strings of equal keys, and the bytes
+ * before tell nearly all of the string.  So only its differences from the string that the key lets
+ * expect are written.
  */
 #ifndef TG_FORETOLD_H
 #define TG_FORETOLD_H
@@ -14,8 +15,8 @@
 #define TG_FORETOLD_RUN_MAX 120 /* counts of both kinds have room beside each other, above 1 */
 
 /*
- * How many units there are of what was expected, behind the first of them: whether what follows them is above the one that
- * would have gone on, or below (as the end is).
+ * The count of units that were as expected, behind the first of them.  It also tells whether the
+ * next unit is above the expected one, or below (as the end is).
  */
 static inline unsigned char
 tg_foretold_count(size_t run, bool above)
@@ -31,8 +32,9 @@ tg_foretold_room(size_t bytes)
 }
 
 /*
- * Writes a string.  The bytes of strings for which the same was expected are in the order of the strings, and equal exactly
- * where they are; no harm is done by expecting something wrong.  Returns the end.
+ * Writes a string.  The written bytes of strings with the same expected string are in the order of
+ * the strings, and equal exactly where they are; a wrong expectation does no harm.  Returns the
+ * end.
  */
 extern unsigned char *tg_foretold_put(unsigned char *to, const char *string, size_t bytes, const char *expected,
 									  size_t expected_bytes);

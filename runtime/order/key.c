@@ -21,9 +21,6 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "runtime/btree/btree.h"
-#include "runtime/index/long_key.h"
-#include "runtime/table/table.h"
 
 #define TERMINATOR 0
 #define ESCAPE 1 /* followed by the byte it stands for (0 or 1), plus 1 */
@@ -96,7 +93,7 @@ interval_span(const unsigned char bytes[16])
 	return (__int128) time + ((__int128) months * DAYS_PER_MONTH + days) * USECS_PER_DAY;
 }
 
-/* Returns the new length; SIZE_MAX if there was no room, and then the room there was is filled. */
+/* Returns the new length; SIZE_MAX if there was not enough room, which is then filled. */
 static size_t
 put_string(unsigned char *key, size_t at, const unsigned char *data, size_t bytes)
 {
@@ -132,8 +129,6 @@ tg_key_string_bytes(const unsigned char *key, size_t key_bytes, size_t at, unsig
 		at += escaped ? 2 : 1;
 	}
 }
-
-_Static_assert(TG_KEY_STRING_MAX == TG_KEY_BYTES_MAX, "a string is not longer than its key");
 
 size_t
 tg_key_take(const unsigned char *key, size_t at, const tg_key_part *part, tg_kind kind, unsigned char *bytes,
@@ -276,33 +271,11 @@ tg_key_append(unsigned char *key, size_t at, const tg_key_part *part, tg_kind ki
 	end = append_value(key, from, part, kind, value);
 	if ((part->order & TG_KEY_DESCENDING) != 0)
 	{
-		/* of a string without room, too: all that there was room for */
+		/* for a string without room, too: all bytes for which there was room */
 		size_t written = end != SIZE_MAX ? end : kind == TG_KIND_STRING ? TG_KEY_BYTES_MAX : from;
 
 		for (size_t i = from; i < written; i++)
 			key[i] = (unsigned char) ~key[i];
 	}
 	return end;
-}
-
-size_t
-tg_key_of_version(const tg_key_spec *spec, tg_version version, unsigned char *key)
-{
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
-	size_t at = 0;
-
-	for (unsigned i = 0; i < spec->part_count; i++)
-	{
-		const tg_key_part *part = &spec->part[i];
-		tg_value value;
-
-		tg_assert(!tg_chunk_is_null(chunk, part->column, slot));
-		tg_chunk_value(chunk, part->column, slot, &value);
-		at = tg_key_append_of(chunk->table, key, at, part, chunk->layout->kinds[part->column], &value);
-		if (tg_unlikely(at == TG_KEY_UNRANKED))
-			return at;
-		tg_check(at <= TG_KEY_BYTES_MAX);
-	}
-	return at;
 }

@@ -2,13 +2,15 @@
  * key_list.h
  *	  Several keys of one version, as an index keeps them.
  *
- * What the host computes for an index that has several entries for a row (index.h, «several») is one hidden value, a
- * string: the keys in ascending order (memcmp), each once.  So whoever asks whether a version has a key, the
- * collector among them, looks into a list, and needs nothing of the host.
+ * For an index that has several entries for a row (index/index.h, «several») the host computes one
+ * hidden value, a string: the keys in ascending order (memcmp), each once.  So any thread that
+ * needs to know whether a version has a key, such as the collector, looks into a list, and does not
+ * need the host.
  *
  *	uint32 count | uint32 end of each, from the first key's first byte on | the keys' bytes
  *
- * No key is the beginning of another one, and none has more than TG_INDEX_KEY_BYTES_MAX bytes: the host sees to both.
+ * No key is the beginning of another one, and none has more than TG_INDEX_KEY_BYTES_MAX bytes: the
+ * host ensures both.
  */
 #ifndef TG_KEY_LIST_H
 #define TG_KEY_LIST_H
@@ -28,7 +30,7 @@ typedef struct tg_key_ref
 
 /* --- making ----------------------------------------------------------------------------- */
 
-/* Sorts keys and drops what is there twice; how many are left. */
+/* Sorts keys and drops duplicates; returns the number left. */
 extern unsigned tg_key_refs_sort(tg_key_ref *keys, unsigned count);
 
 /* Bytes of the list of these keys, and the list; they are sorted. */
@@ -37,7 +39,7 @@ extern void tg_key_list_write(void *to, const tg_key_ref *keys, unsigned count);
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-/* A list to look into.  Not to be copied: it may hold what it is about. */
+/* A list to look into.  It must not be copied, because it may hold the list's bytes itself. */
 typedef struct tg_key_list
 {
 	uint32_t count;
@@ -46,7 +48,7 @@ typedef struct tg_key_list
 	tg_string cell; /* a short list */
 } tg_key_list;
 
-/* Of a stored value, of which header_bytes of a blob are the host's; the blob has to stay. */
+/* Opens a stored value, of which header_bytes of a blob are the host's; the blob has to stay. */
 extern void tg_key_list_open(tg_key_list *list, const tg_string *string, unsigned header_bytes);
 
 static inline void
@@ -72,7 +74,7 @@ tg_key_list_get(const tg_key_list *list, unsigned i)
 	return (tg_key_ref){.key = list->keys + begin, .bytes = tg_key_list_end(list, i) - begin};
 }
 
-/* The first key that is not below this one or beginning of one; the count, if there is none. */
+/* The first key that is not below this key, or beginning of a key; the count, if there is none. */
 extern unsigned tg_key_list_find(const tg_key_list *list, const void *key, size_t bytes);
 
 extern bool tg_key_list_has(const tg_key_list *list, const void *key, size_t bytes);

@@ -1,6 +1,6 @@
 /*
  * value.h
- *	  Column values as they are stored and as they travel.
+ *	  Column values in storage and in transit.
  */
 #ifndef TG_VALUE_H
 #define TG_VALUE_H
@@ -23,12 +23,10 @@ typedef enum tg_kind
 /*
  * A string: up to 12 bytes inline, else a prefix and an immutable blob.
  *
- * The host's datums are made without copying.  Inline: byte 3 is what the host
- * puts before a short value (PostgreSQL's one-byte varlena header on
- * little-endian machines: (length + 1) << 1 | 1), so that the datum begins at
- * byte 3.  In a blob: the blob is the datum as the host wants it, its own
- * 4-byte header included; length counts the blob's bytes, prefix is the first 4
- * bytes after header_bytes.
+ * The host's datums are made without copying.  Inline: byte 3 is the host's header of a short value
+ * (PostgreSQL's one-byte varlena header on little-endian machines: (length + 1) << 1 | 1), so that
+ * the datum begins at byte 3.  In a blob: the blob is the host's datum, with the host's 4-byte
+ * header; length counts the blob's bytes, prefix is the first 4 bytes after header_bytes.
  */
 #define TG_STRING_INLINE_MAX 12
 #define TG_STRING_OUT ((uint32_t) 1 << 31)	/* in word: out of line, the rest is the length */
@@ -89,7 +87,10 @@ tg_string_blob_bytes(const tg_string *string)
 	return string->word & TG_STRING_LENGTH;
 }
 
-/* Names the host's memory as a value to be copied when it is stored; header_bytes of it are the host's header. */
+/*
+ * Names the host's memory as a value to be copied when it is stored; header_bytes of it are the
+ * host's header.
+ */
 static inline void
 tg_string_make_host(tg_string *string, const void *datum, uint32_t bytes, unsigned header_bytes)
 {

@@ -49,7 +49,7 @@
  * row's guard and write to lines that readers share; and it would go by other readings than the cycle, whose
  * entries would then not own exactly what is unlinked (prune.c, 8).  A chain is as long as one cycle lets it get.
  *
- * Departures from runtime.md:
+ * What was decided otherwise than collectors of this kind mostly do it:
  *
  * - A log is given when its transaction ends, so no session has to be asked for it, and none keeps one:
  *	 the cycle needs no round that confirms it.  What sessions keep, their caches and leases, they give
@@ -113,7 +113,6 @@ tg_collector_create(void)
 		return TG_NO_MEMORY;
 	tg_collector_shared->wait_ms = WAIT_MS_MIN;
 	tg_collector_shared->wake_ms = NEVER_MS;
-	tg_arena_root_set(TG_ROOT_COLLECTOR, tg_collector_shared);
 	tg_duty_set(give_back);
 	return tg_tax_create();
 }

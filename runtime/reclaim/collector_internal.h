@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "runtime/base/budget.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/reclaim/compact.h"
@@ -201,12 +202,6 @@ tg_piece_next(tg_write_log *piece)
 		piece->at_entry = 0;
 	}
 	return &piece->at_block->entry[piece->at_entry++];
-}
-
-static inline void
-tg_spend(unsigned *budget, unsigned cost)
-{
-	*budget -= cost < *budget ? cost : *budget;
 }
 
 /* The piece is done with. */

@@ -26,11 +26,11 @@
  * 3. A chunk need not be quiet to be emptied: what matters is each version.  That
  *	  spares a table whose few rows are written all the time from staying spread over many chunks.
  * 4. Emptying needs its headers back, 32 bytes a slot, until it is given back: at most
- *	  a share of a table's chunks is begun in one sweep.  It takes ordinary memory for
- *	  them, never the reserve; where there is none, it is left for a better time.
+ *	  a share of a table's chunks is begun in one sweep.  It takes memory up to the limit
+ *	  for them, never the reserve above it; where there is none, it is left for a better time.
  * 5. Strings out of line move only if their slabs are sparse as well, as those of rows
  *	  that came and went together with the chunk's are: else most of the memory
- *	  that they took would stay theirs.  (Departure from storage.md, «a merge re-points».)
+ *	  that they took would stay theirs.
  *
  * 6. Versions of a chunk of an older layout go to one of the newest, where the columns that they do not have are NULL,
  *	  as they were.  Nobody takes slots from such a chunk, so even where one has to be made for them, and nothing else is
@@ -84,7 +84,7 @@ lease_target(tg_session *session, tg_compaction *compaction, const tg_chunk *sou
 	compaction->cursor = 0;
 	compaction->target = tg_chunk_lease_listed(table);
 	return compaction->target != NULL || (source->layout != tg_load_acquire(&table->layout) &&
-										  tg_chunk_lease(session, table, TG_DATA, &compaction->target) == TG_OK);
+										  tg_chunk_lease(session, table, TG_MAINTENANCE, &compaction->target) == TG_OK);
 }
 
 /* A slot of a chunk of the newest layout; false if there is none. */
@@ -102,7 +102,7 @@ take_target(tg_session *session, tg_compaction *compaction, const tg_chunk *sour
 		if (tg_chunk_find_slot(compaction->target, compaction->cursor, &slot))
 		{
 			compaction->cursor = slot + 1;
-			if (tg_chunk_take_slot(session, compaction->target, slot, TG_DATA, version_out) != TG_OK)
+			if (tg_chunk_take_slot(session, compaction->target, slot, TG_MAINTENANCE, version_out) != TG_OK)
 				return false;
 			if (*version_out != TG_VERSION_NONE)
 				return true;
@@ -163,7 +163,7 @@ empty_chunk(tg_session *session, tg_compaction *compaction, tg_chunk *chunk, tg_
 
 	if (tg_indexes_are_filling(chunk->table))
 		return TG_EMPTYING_LATER;
-	if (tg_chunk_headers_write(session, chunk, TG_DATA, &headers) != TG_OK)
+	if (tg_chunk_headers_write(session, chunk, TG_MAINTENANCE, &headers) != TG_OK)
 	{
 		tg_chunk_emptying_end(chunk);
 		return TG_EMPTYING_NOT;

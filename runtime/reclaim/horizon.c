@@ -69,7 +69,6 @@
  *	  from the clock and stored, K, before any C that it is for is drawn, all sequentially consistent: who loads the clock, then
  *	  K, and finds nothing kept, has B < C, and C - 1 is what is needed.  It is given up, with a release, after the session's
  *	  entry has been lowered: who loads that acquires it, and looks at the sessions afterwards.
- *	  (transactions.md, G1, has the ring after the sessions, and no entry that is handed over.)
  *
  * 12. A time may be taken over from any entry by any session (tg_snapshot_adopt), so that a computation may look at the heir too
  *	  early and at the source too late.  Therefore the heir counts itself when it has stored, and a computation during
@@ -144,7 +143,6 @@ tg_horizon_create(void)
 	shared->session_max = session_max;
 	tg_clock = &shared->clock;
 	tg_store_seq_cst(tg_clock, TG_TIME_FIRST);
-	tg_arena_root_set(TG_ROOT_HORIZON, shared);
 	return TG_OK;
 }
 

@@ -2,10 +2,9 @@
  * horizon.h
  *	  The commit clock, published snapshots, and what nobody needs any more.
  *
- * Publishing a snapshot: store a lower bound, fence, load the clock, publish
- * (transactions.md, «Garbage»).  A session has a bounded array of entries; when
- * it is full, further snapshots share one entry that keeps the smallest as a
- * lower bound.  A job owns entries of its own.
+ * Publishing a snapshot: store a lower bound, fence, load the clock, publish.  A session has a
+ * bounded array of entries; when it is full, further snapshots share one entry that keeps the
+ * smallest as a lower bound.  A job owns entries of its own.
  *
  * What is published is either a point, one time that somebody reads at, or
  * stands for every time from there on: a lower bound, the snapshot of a

@@ -28,7 +28,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
-#include "runtime/order/key.h"
+#include "runtime/index/long_key.h"
 
 /* Keys low <= key < high.  high NULL: open. */
 typedef struct span
@@ -69,7 +69,6 @@ tg_preserve_create(tg_session *session)
 		return TG_NO_MEMORY;
 	tg_latch_init(&shared->latch, TG_RANK_PRESERVE);
 	tg_preserve_count = &shared->count;
-	tg_arena_root_set(TG_ROOT_PRESERVE, shared);
 	return TG_OK;
 }
 

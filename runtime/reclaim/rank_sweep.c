@@ -61,9 +61,7 @@
 #include "runtime/reclaim/preserve.h"
 #include "runtime/index/rank_holders.h"
 
-#define BYTES_MIN (64 << 10) /* of dictionaries: less is not worth it */
-#define SHORT_PERMILLE 300	 /* of the limit: with less memory free it is short */
-#define POLL_MS 5			 /* between two looks at who is waited for */
+#define POLL_MS 5 /* between two looks at who is waited for */
 #define KEYS_AT_ONCE 64
 #define KEYS_BYTES (8 << 10)
 #define KEY_COST 4
@@ -71,28 +69,6 @@
 _Static_assert(KEYS_BYTES >= TG_KEY_BYTES_MAX + sizeof(uint16_t), "the cursor wants so much");
 
 /* --- when --------------------------------------------------------------------------- */
-
-bool
-tg_ranks_have_grown(const tg_table *table)
-{
-	int64_t bytes = tg_load_relaxed(&table->dictionary_bytes);
-	int64_t kept = tg_load_relaxed(&table->rank_bytes_kept);
-	size_t limit;
-
-	if (bytes >= 2 * kept + BYTES_MIN)
-		return true;
-	if (bytes < kept + kept / 4 + BYTES_MIN)
-		return false;
-	limit = tg_arena_limit();
-	return tg_arena_committed() > limit - limit / 1000 * SHORT_PERMILLE;
-}
-
-void
-tg_rank_sweep_want(void)
-{
-	if (tg_collector_shared != NULL && tg_load_relaxed(&tg_collector_shared->rank_sweep.wanted) == 0)
-		tg_store_relaxed(&tg_collector_shared->rank_sweep.wanted, 1);
-}
 
 static inline bool
 has_rank(const tg_key_part *part, tg_kind kind)
@@ -167,9 +143,9 @@ is_worth_it(tg_session *session, const tg_table *table)
 
 	if (tg_dictionary_next(table, NULL) == NULL)
 		return false;
-	if (tg_ranks_have_grown(table))
+	if (tg_dictionaries_have_grown(table))
 		return true;
-	if (tg_load_relaxed(&table->dictionary_bytes) < BYTES_MIN ||
+	if (tg_load_relaxed(&table->dictionary_bytes) < TG_RANK_SWEEP_BYTES_MIN ||
 		(versions_removed() - tg_load_relaxed(&table->rank_removed)) * 2 <
 			(uint64_t) tg_load_relaxed(&table->rank_count))
 		return false;
@@ -211,7 +187,7 @@ use_key(tg_table *table, const tg_index *index, const unsigned char *key, size_t
 	for (unsigned i = 0; i < spec->part_count; i++)
 	{
 		const tg_key_part *part = &spec->part[i];
-		unsigned char bytes[TG_KEY_STRING_MAX];
+		unsigned char bytes[TG_KEY_BYTES_MAX];
 		tg_ranked whole = {.value = bytes};
 		size_t count;
 
@@ -338,7 +314,7 @@ static bool
 begin_table(tg_session *session, tg_rank_sweep *sweep, unsigned *budget)
 {
 	if (sweep->position == 0)
-		tg_store_relaxed(&sweep->wanted, 0); /* before the look */
+		tg_rank_sweep_heed(); /* before the look */
 	while (*budget > 0)
 	{
 		tg_table *table = tg_catalog_next(&sweep->position);
@@ -523,7 +499,7 @@ bool
 tg_rank_sweep_is_due(const tg_rank_sweep *sweep)
 {
 	if (tg_load_relaxed(&sweep->stage) == TG_RANK_REST)
-		return tg_load_relaxed(&sweep->wanted);
+		return tg_rank_sweep_is_wanted();
 	return tg_now_ms() >= tg_load_relaxed(&sweep->at_ms);
 }
 

@@ -31,7 +31,6 @@ typedef enum tg_rank_stage
 typedef struct tg_rank_sweep
 {
 	tg_rank_stage stage; /* atomic */
-	uint32_t wanted;	 /* atomic: some table may need it */
 	uint64_t at_ms;		 /* atomic: when to look again at what it waits for */
 	uint64_t position;	 /* in the catalog; 0: to begin there */
 	tg_table *table;	 /* retained, but at rest */
@@ -45,10 +44,6 @@ typedef struct tg_rank_sweep
 	uint64_t freed;			   /* atomic: entries, since start */
 	uint64_t sweeps;		   /* atomic: ended, since start */
 } tg_rank_sweep;
-
-/* For who adds to a dictionary: much has come since the last sweep, or memory is short; then he asks for one. */
-extern bool tg_ranks_have_grown(const tg_table *table);
-extern void tg_rank_sweep_want(void);
 
 /* Asks for one if it is worth it: what is not added any more may go, too.  Outside an epoch. */
 extern void tg_rank_sweep_look(tg_session *session, const tg_table *table);

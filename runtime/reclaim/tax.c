@@ -41,7 +41,7 @@
  *
  * A session's account is written by its owner only; views read it.
  *
- * Departures from runtime.md.  Only who writes owes: a reader makes no garbage, and what it
+ * Only a session that writes owes: a reader makes no garbage, and what it
  * keeps from being collected no work of its own would free.  The surcharge is on rows written, not on bytes allocated:
  * a version costs as much to collect, whatever it holds.  The bank needs no cap of its own (3).
  */
@@ -124,7 +124,6 @@ tg_tax_create(void)
 		return TG_NO_MEMORY;
 	shared->entry_ns = ENTRY_NS_FIRST;
 	shared->price_ns = ENTRY_NS_FIRST;
-	tg_arena_root_set(TG_ROOT_TAX, shared);
 	return TG_OK;
 }
 

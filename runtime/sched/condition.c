@@ -1,6 +1,6 @@
 /*
  * condition.c
- *	  Conditions: who has one, when it is looked at, and why no poke is lost.
+ *	  Conditions: the place of each, when it is checked, and why no poke is lost.
  *
  *		submit, by a worker			 submit, from elsewhere
  *			   |								|
@@ -11,52 +11,51 @@
  *									|
  *							the body is submitted
  *
- * A condition is in one place at a time, and only who has that place looks at
- * it: the worker at its pending list, the watcher at its own lists.  That, and
- * not a flag, is why a body is submitted once, whatever pokes, intervals and
- * cancels come together.  The stack is the only place with several writers: all
- * push, the watcher takes everything at once, so there is no ABA.
+ * A condition is in one place at a time, and only the owner of that place checks it: a worker its
+ * pending list, the watcher its own lists.  This rule, and not a flag, ensures that a body is
+ * submitted once, however pokes, intervals and cancellations coincide.  The stack is the only place
+ * with several writers: any thread pushes, and the watcher takes the whole stack at once, so there
+ * is no ABA.
  *
  * Invariants
  *	1. waiting is at least the number of conditions on the stack and in the
  *	   watcher's lists: raised before the push, lowered by the watcher.
- *	2. A condition is looked at when it arrives at the watcher, poked or not.
- *	3. who sets poked from 0, or pushes onto the empty stack, wakes the watcher
- *	   afterwards, which keeps that as a permit if it is awake (park.c).
+ *	2. A condition is checked when it arrives at the watcher, poked or not.
+ *	3. A thread that sets poked from 0, or pushes onto the empty stack, wakes the
+ *	   watcher afterwards.  A watcher that is awake keeps that as a permit (park.c).
  *
  * No lost poke (Dekker, by seq_cst fences)
  *	Poker:		change something; fence P; read waiting, 0: nothing to do;
  *				read poked, 1: nothing to do; else set it, and wake.
  *	Watcher:	take poked; take the stack; fence W; run the checks.
- *	- waiting read as 0: were W before P, the poker would have seen the raise,
- *	  which comes before the push and so before the take and W.  So P is before
- *	  the W of the condition's arrival, and its first check sees the change.
- *	- poked read as 1: the watcher takes that 1 later, its W then follows, and
- *	  were W before P, the poker would have read 0, or a 1 set after that W:
- *	  which is taken by a later look.  Who set it does the waking.
- *	- poked set: 3.
- *	A pending list needs no poke: its worker is awake and looks every round.
+ *	- The poker read waiting as 0.  If W were before P, the poker would have seen
+ *	  the raise, because that comes before the push and so before the take and W.
+ *	  So P is before the W of the condition's arrival, and its first check sees
+ *	  the change.
+ *	- The poker read poked as 1.  The watcher takes that 1 later, and a W follows.
+ *	  If that W were before P, the poker would have read 0, or a 1 set after that
+ *	  W.  A later look takes such a 1.  The thread that set it wakes the watcher.
+ *	- The poker set poked: invariant 3.
+ *	A pending list needs no poke: its worker is awake and checks it every round.
  *
- * Jobs cancelled: tg_job_cancel stores its flag and then pokes; holds() reads the
- * flag as part of each check, so the same argument covers it.
+ * Cancelled jobs: tg_job_cancel stores its flag and then pokes; tg_condition_holds reads the flag
+ * as part of each check, so the same argument covers it.
  *
- * Pokes may come without end, and looks at many conditions in vain.  After
- * such a look the watcher takes no poke for as long as the look took, so it uses
- * half of a CPU at most; a poke made meanwhile stays, and the next ones cost
- * their maker no system call.
+ * Pokes may come without end, and each may check many conditions in vain.  After a look without
+ * success the watcher takes no poke for as long as the look took, so it uses half of a CPU at most.
+ * A poke made meanwhile stays set; further pokes cost no system call.
  *
- * Costs of a check are measured from the end of the check before, one reading
- * of the clock each.  A thread that was interrupted meanwhile (its involuntary
- * context switches tell) proves nothing and is not counted; nor does one slow
- * check, as a hypervisor's pause looks the same: a report takes SLOW_REPORTED
- * of them in a row.
+ * The cost of a check is measured from the end of the check before, with one reading of the clock
+ * each.  If the thread was interrupted meanwhile (its involuntary context switches tell), the
+ * measurement proves nothing and is not counted.  Nor does one slow check prove anything, as a
+ * pause by the hypervisor looks the same: a report takes SLOW_REPORTED slow checks in a row.
  *
- * When the pool stops, those of jobs are let go by the cancellation and the jobs
- * end; the others stay in their lists, in the arena, and so does a poke.  A body
- * whose time comes between the closing of the inboxes and the end is queued all
- * the same: it has been accepted.
+ * When the pool stops, the cancellation submits the conditions that belong to jobs, and the jobs
+ * end.  The other conditions stay in their lists in the arena, and so does a poke.  A body whose
+ * time comes between the closing of the inboxes and the end is queued all the same: it has been
+ * accepted.
  *
- * Left out: taking a condition back.  Cancel its job, and the body runs.
+ * Left out: taking a condition back.  To end its wait, cancel its job; the body then runs.
  */
 #include "runtime/sched/condition.h"
 
@@ -81,15 +80,15 @@ typedef struct conditions
 {
 	tg_condition *arrived TG_CACHE_ALIGNED; /* the stack */
 
-	uint32_t waiting TG_CACHE_ALIGNED; /* 1. */
-	uint32_t poked;					   /* set by who pokes, taken by the watcher */
+	uint32_t waiting TG_CACHE_ALIGNED; /* invariant 1 */
+	uint32_t poked;					   /* set by the poker, taken by the watcher */
 
-	/* The watcher's; here because they outlive its thread. */
+	/* Fields of the watcher; they lie here because they outlive its thread. */
 	tg_condition *on_poke TG_CACHE_ALIGNED; /* those without an interval */
 	tg_condition *on_time;					/* those with one */
 	uint64_t due_us;						/* the earliest of on_time */
-	uint64_t rests_until_us;				/* no poke is taken before that */
-	uint64_t arrivals;						/* read by all, as the counts in meter */
+	uint64_t rests_until_us;				/* no poke is taken before this time */
+	uint64_t arrivals;						/* any thread reads it, and the counts in meter */
 	tg_check_meter meter;
 } conditions;
 
@@ -110,7 +109,7 @@ tg_check_meter_begin(tg_check_meter *meter)
 	meter->at_us = tg_clock_us();
 }
 
-/* The thread has lost its CPU to somebody since this was called last. */
+/* Whether the thread has lost its CPU to another since the last call. */
 static bool
 was_interrupted(tg_check_meter *meter)
 {
@@ -188,7 +187,7 @@ tg_condition_submit(tg_session *session, tg_worker *worker, tg_condition *condit
 {
 	(void) session;
 	tg_assert(!condition->waits);
-	if (worker && worker->in_place) /* it makes no rounds */
+	if (worker && worker->in_place) /* such a worker makes no rounds */
 		worker = NULL;
 	if (!worker && !tg_scheduler_is_running())
 		return TG_STOPPED;
@@ -222,10 +221,13 @@ submit_body(tg_session *session, tg_condition *condition)
 	condition->waits = false;
 	tg_fetch_add_relaxed(&shared->waiting, (uint32_t) -1);
 	tg_watcher_submit(session, &condition->task);
-	tg_check_meter_begin(&shared->meter); /* this was no check's time */
+	tg_check_meter_begin(&shared->meter); /* the submission was not part of a check */
 }
 
-/* Looks at those of the list that are due, or at all; what holds leaves it.  True if something did. */
+/*
+ * Checks the conditions of the list that are due, or all of them.  A condition that holds leaves
+ * the list.  True if one did.
+ */
 static bool
 look_at(tg_condition **list, tg_session *session, uint64_t now, bool all)
 {
@@ -304,7 +306,7 @@ tg_conditions_look(tg_session *session)
 	tg_check_meter_begin(&shared->meter);
 	now = shared->meter.at_us;
 	if (poked && now < shared->rests_until_us)
-		poked = false; /* it stays */
+		poked = false; /* the poke stays set */
 	if (poked)
 		(void) tg_exchange_acq_rel(&shared->poked, 0);
 	if (arrived)

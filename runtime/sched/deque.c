@@ -2,17 +2,17 @@
  * deque.c
  *	  The reach-tagged deque: Chase and Lev's, with thefts of more than one.
  *
- * This is also about the common path of push and pop, inline in deque.h.
+ * This file also describes the common path of push and pop, which is inline in deque.h.
  *
  * In Chase and Lev's deque ("Dynamic Circular Work-Stealing Deque", 2005; C11
  * orderings by Lê et al., 2013) the owner contends for the last item only.
- * That does not bear thefts of several items: a thief reads the two ends,
- * decides on [t, t + k) and stalls; the owner pops into that range without
- * touching top; the thief's compare-and-swap succeeds and items run twice.
+ * That does not allow thefts of several items: a thief reads the two ends, decides on [t, t + k)
+ * and stalls; the owner pops into that range without touching top; the thief's compare-and-swap
+ * succeeds, and items run twice.
  *
- * Here top carries a tag.  The owner knows how far any thief that holds the
- * present word of top can reach, and before it pops an item within reach it
- * changes the word ("bump"), so that such a thief's compare-and-swap fails.
+ * Here top carries a tag.  The owner knows how far any thief that holds the present word of top can
+ * reach.  Before the owner pops an item within reach it changes the word ("bump"), so that the
+ * compare-and-swap of such a thief fails.
  *
  *		 t                reach          b      bottom_max
  *		 |----- a bump ----|-- a fence ---|..........|
@@ -21,11 +21,10 @@
  * A thief that saw n items claims at most half(n) = min(BATCH, ceil(n / 2)), so
  * reach = t + half(bottom_max - t), where bottom_max is the largest bottom that
  * may have been read together with this word.  A bump lets bottom_max start
- * again from the present bottom; between two bumps without thefts the queue
- * shrinks by a constant factor or grew and came back, so bumps are logarithmic
- * in the depth per descent.  The last item is no special case, it is within
- * reach.  Only thefts advance t: thieves add k to the word, the owner adds
- * TAG.  A carry from index to tag does no harm; it makes the word unique.
+ * again from the present bottom; between two bumps without thefts the queue shrinks by a constant
+ * factor or grew and came back, so the number of bumps per descent is logarithmic in the depth.
+ * The last item is no special case: it is within reach.  Only thefts advance t: thieves add k to
+ * the word, the owner adds TAG.  A carry from index to tag does no harm: the word stays unique.
  *
  * The owner's copies: b is bottom; top_seen the last word seen; t_known the
  * newest t known by an acquire (widened to 32 bits relative to b).  A pop
@@ -49,15 +48,16 @@
  * Orderings (each names its partner)
  *	push's release of bottom - the thief's acquire of bottom: slot, ring and
  *		the contents of the task.  And size's acquire: the top that left room.
- *	pop's release of bottom - the same: a thief may read a popped value of
- *		bottom.  The store that restores bottom needs none: who has the word
- *		before the bump fails, who has the one after it finds nothing.
+ *	pop's release of bottom - the same acquire: a thief may read a popped value
+ *		of bottom.  The store that restores bottom needs no release: a thief that
+ *		has the word before the bump fails, and a thief that has the word after it
+ *		finds nothing.
  *	pop's fence between bottom and top - the thief's fence between top and
  *		bottom (Dekker): the owner sees the claim, or the thief the new bottom.
- *		Both seq_cst: nothing weaker orders a store before a load.  The pop's is
- *		part of tg_store_then_fence, one instruction on x86.
- *	bump's acq_rel - the thief's acquire of top: who reads the bumped word sees
- *		the popped bottom, so this path needs no fence.
+ *		Both are seq_cst: nothing weaker orders a store before a load.  The pop's
+ *		is part of tg_store_then_fence, one instruction on x86.
+ *	bump's acq_rel - the thief's acquire of top: a thief that reads the bumped
+ *		word sees the popped bottom, so this path needs no fence.
  *	the thief's compare-and-swap, release part - the acquire of top by pop and
  *		by push when full: the slots were read before they are used again.  It
  *		is seq_cst as the rules of C11 for fences speak of seq_cst accesses.
@@ -109,7 +109,10 @@ ring_new(uint32_t capacity, tg_ring *older)
 	return ring;
 }
 
-/* Sets reach for the largest bottom that can be known beside the present word, with some room to grow (I1). */
+/*
+ * Sets reach for the largest bottom that a thief may read with the present word, with some room to
+ * grow (I1).
+ */
 static void
 reach_set(tg_deque *deque, uint32_t bottom, uint32_t t)
 {
@@ -196,7 +199,7 @@ tg_deque_push_full(tg_deque *deque, void *item)
 	return true;
 }
 
-/* Takes the item at index, or nothing, by changing the word of top; bottom is index already. */
+/* Takes the item at index, or nothing, by a bump of top. bottom is index already. */
 static void *
 pop_bump(tg_deque *deque, uint32_t index)
 {
@@ -216,7 +219,7 @@ pop_bump(tg_deque *deque, uint32_t index)
 	return tg_ring_read(deque->ring_own, index);
 }
 
-/* The word of top is not the one seen last: the reach starts again from it. */
+/* The word of top is not the one seen last: the reach is set anew from it. */
 void *
 tg_deque_pop_moved(tg_deque *deque, uint32_t index, uint64_t word)
 {
@@ -229,7 +232,10 @@ tg_deque_pop_moved(tg_deque *deque, uint32_t index, uint64_t word)
 	return tg_ring_read(deque->ring_own, index);
 }
 
-/* Empty, within reach, or beyond the bottom that reach was made for. */
+/*
+ * The pop of an empty deque, of an item within reach, or of one beyond the bottom that reach was
+ * set for.
+ */
 void *
 tg_deque_pop_slow(tg_deque *deque, uint32_t index)
 {

@@ -1,6 +1,6 @@
 /*
  * deque.h
- *	  A worker's own tasks: its owner works at the bottom, thieves at the top.
+ *	  A worker's own tasks: the owner works at the bottom, thieves at the top.
  *
  * The owner pushes and pops the youngest item; any number of thieves take the
  * oldest one, or the older half, with one compare-and-swap.  All items can be
@@ -8,8 +8,8 @@
  * processes, which may ask for its size; the rings are private to the process
  * of the owner and the thieves.
  *
- * The common path of push and pop is inline; why it is right is in deque.c,
- * which has the invariants and the orderings.
+ * The common path of push and pop is inline. deque.c has the invariants, the orderings and the
+ * proof.
  */
 #ifndef TG_DEQUE_H
 #define TG_DEQUE_H
@@ -26,7 +26,8 @@
 #define TG_DEQUE_BATCH 32 /* most items of one theft */
 #endif
 #ifndef TG_DEQUE_CAPACITY_MAX
-#define TG_DEQUE_CAPACITY_MAX (1u << 16) /* a push beyond is refused; must stay well below 2^22 */
+/* a push beyond that is refused; must stay well below 2^22 */
+#define TG_DEQUE_CAPACITY_MAX (1u << 16)
 #endif
 
 typedef struct tg_ring
@@ -38,7 +39,11 @@ typedef struct tg_ring
 
 typedef struct tg_deque
 {
-	uint64_t top TG_CACHE_ALIGNED;	  /* low 24 bits index, upper 40 tag; owner and thieves, read-modify-write only */
+	/*
+	 * Low 24 bits: index; upper 40: tag.  The owner and thieves change it by read-modify-write
+	 * only.
+	 */
+	uint64_t top TG_CACHE_ALIGNED;
 	uint32_t bottom TG_CACHE_ALIGNED; /* written by the owner, read by all */
 	tg_ring *ring;					  /* written by the owner, read by thieves */
 
@@ -55,8 +60,8 @@ typedef struct tg_deque
 } tg_deque;
 
 /*
- * Makes it empty, with room for capacity items (a power of two) to begin with.
- * start is where its counters begin, 0 but in tests.  TG_NO_MEMORY.
+ * Makes the deque empty, with initial room for capacity items (a power of two).  Its counters begin
+ * at start, which is 0 except in tests.  TG_NO_MEMORY.
  */
 extern tg_status tg_deque_init(tg_deque *deque, uint32_t capacity, uint32_t start) TG_MUST_USE;
 
@@ -66,22 +71,25 @@ extern void tg_deque_destroy(tg_deque *deque);
 #define TG_DEQUE_RACED (-1)
 
 /*
- * Any thread of the owner's process.  Takes the oldest item (item_max = 1) or
- * the older half, at most item_max of it, in order of age.  Returns how many,
- * 0 if there is nothing, TG_DEQUE_RACED if somebody was faster.
+ * Takes the oldest item (item_max = 1) or the older half, at most item_max items, in order of age.
+ * Returns their number; 0 if the deque is empty; TG_DEQUE_RACED if another thread was faster.  Any
+ * thread of the owner's process.
  */
 extern int tg_deque_steal(tg_deque *deque, void **items_out, unsigned item_max) TG_MUST_USE;
 
 /* --- the common path -------------------------------------------------------------- */
 
-/* What lies off it; called by the functions below only. */
+/* The rare paths; only the functions below call them. */
 extern bool tg_deque_push_full(tg_deque *deque, void *item);
 extern void *tg_deque_pop_slow(tg_deque *deque, uint32_t index);
 extern void *tg_deque_pop_moved(tg_deque *deque, uint32_t index, uint64_t word);
 
 #define TG_DEQUE_INDEX_BITS 24
 
-/* Items between the index in a word of top and bottom; negative in the middle of a pop of an empty queue. */
+/*
+ * The number of items between the index in a word of top and bottom.  It is negative in the middle
+ * of a pop of an empty deque.
+ */
 static inline int32_t
 tg_deque_between(uint32_t bottom, uint64_t word)
 {
@@ -111,7 +119,7 @@ tg_deque_check(const tg_deque *deque)
 	(void) deque;
 }
 
-/* The end of a push for which there is room. */
+/* The last part of a push, once there is room. */
 static inline void
 tg_deque_append(tg_deque *deque, void *item)
 {
@@ -122,7 +130,7 @@ tg_deque_append(tg_deque *deque, void *item)
 	tg_store_release(&deque->bottom, b + 1);
 }
 
-/* The end of a pop at or above reach: publishes bottom, then looks at top. */
+/* The last part of a pop at or above reach: publishes bottom, then looks at top. */
 static inline void *
 tg_deque_pop_fenced(tg_deque *deque, uint32_t index)
 {
@@ -136,7 +144,10 @@ tg_deque_pop_fenced(tg_deque *deque, uint32_t index)
 	return tg_ring_read(deque->ring_own, index);
 }
 
-/* Owner.  False if it is at its largest, or no memory is left to grow: nothing was pushed. */
+/*
+ * Owner only.  False: nothing was pushed, because the deque is at its largest or no memory is left
+ * to grow.
+ */
 static inline bool TG_MUST_USE
 tg_deque_push(tg_deque *deque, void *item)
 {
@@ -147,7 +158,7 @@ tg_deque_push(tg_deque *deque, void *item)
 	return true;
 }
 
-/* Owner.  The youngest item, NULL if there is none. */
+/* Owner only.  Takes the youngest item, NULL if there is none. */
 static inline void *
 tg_deque_pop(tg_deque *deque)
 {
@@ -160,8 +171,8 @@ tg_deque_pop(tg_deque *deque)
 }
 
 /*
- * A moment's number of items, never more than there can be: who pushed up to
- * this bottom had seen a top that left room.  Any thread of any process.
+ * The number of items at one moment.  It is never more than the capacity: the owner had seen a top
+ * that left room when it pushed up to this bottom.  Any thread of any process.
  */
 static inline unsigned
 tg_deque_size(const tg_deque *deque)

@@ -1,47 +1,46 @@
 /*
  * distribute.c
- *	  The distributor: one party that hands work to sleepers.
+ *	  The distributor: one party that hands work to sleeping workers.
  *
- * While there is a distributor no push onto a deque has to wake anybody: it
- * looks at all deques, and gives what it finds to sleeping workers, one task
- * each, all at once.  A worker becomes it that was woken and found nothing; or a
- * thread is it that does nothing else.
+ * While there is a distributor, no push onto a deque has to wake a worker.  The distributor looks
+ * at all deques and gives the tasks it finds to sleeping workers, one task each, all at once.  A
+ * worker that was woken and found nothing becomes the distributor; or the distributor is a thread
+ * of its own.
  *
  *		none --take--> LOOKING --spin_us since the last success--> NAPPING
  *		  ^				|  ^										 |
  *		  |				|  +-- time-out, or something was there -----+
  *		  +--- leave ---+		  after NAPS_MAX in a row: leave
  *
- * So a wake-up in vain is answered by napping.  Who pushes and pops small tasks
- * all the time, too quick for any thief, would otherwise wake a sleeper as often as
- * one has fallen asleep, and keep a core busy with searching; now the sleeper
- * comes at most once in some NAPS_MAX ms.  Where wake-ups find work there is no
- * distributor, and a push wakes at once.  A nap is no longer than what has gone by
- * in vain before it, so what a push may wait is in proportion to that, too.
+ * The naps are the answer to wake-ups in vain.  A worker that pushes and pops small tasks all the
+ * time, too quickly for any thief, would otherwise wake another worker as often as one falls
+ * asleep, and keep a core busy with searching.  With naps the other worker wakes at most once in
+ * some NAPS_MAX ms.  Where wake-ups find work there is no distributor, and a push wakes a worker at
+ * once.  A nap is no longer than the time already spent in vain, so the possible delay of a push is
+ * in proportion to that time, too.
  *
- * Backends work on the same CPUs, so it looks for distribution_spin_us only,
- * giving its CPU away between two looks, and naps then, NAP_US_MIN first, twice as
- * long each time, up to NAP_US_MAX.  A push may wait so long for another
- * worker than its own; a submission does not, as submitters look for sleepers
- * themselves.  After some naps it gives up and sleeps like anybody else: the
- * alarm (wake.c) calls the next one.  So one long task in the pool costs its own
- * core and next to nothing else.
+ * Backends work on the same CPUs.  The distributor therefore looks for distribution_spin_us only,
+ * and yields its CPU between two looks.  Then it naps, first for NAP_US_MIN, then twice as long
+ * each time, up to NAP_US_MAX.  A pushed task may wait that long for a worker other than its own; a
+ * submitted task does not, as submitters look for sleeping workers themselves.  After NAPS_MAX naps
+ * the distributor gives up and sleeps like any other worker: the alarm (wake.c) calls the next
+ * distributor.  One long task in the pool thus costs its own core and next to nothing else.
  *
- * It ends as well when there is work and nobody sleeps (then it steals for
- * itself), when all others sleep, and when there is something that only it can do.
+ * The distributor also ends when there is work and no worker sleeps (then it steals for itself),
+ * when all others sleep, and when there is work that only it can do.
  *
- * 1. At most one, by the latch of wake.c.  All that is written here of the
- *	  scheduler is the distributor's alone, and passes on with that latch.
- * 2. What it has taken from somebody is in an inbox or the global queue again
- *	  before it looks, naps, leaves or ends; and is notified of like a submission
- *	  if the sleeper it was for proves to be awake.
+ * 1. There is at most one, by the latch of wake.c.  The scheduler's fields that are written here
+ *    belong to the distributor alone, and pass on with that latch.
+ * 2. A task that it has taken from a victim is in an inbox or the global queue again before it
+ *    looks, naps, leaves or ends.  If the sleeping worker that was to have the task proves to be
+ *    awake, the task is announced like a submission.
  *
- * Departures.  The design has a woken worker become the distributor at once.
- * Here it looks for itself first: somebody waits for the task it was woken for,
- * and another wake-up costs more than most tasks.  A worker that merely runs out
- * of work does not become it: its naps would make the next push wait, by up to a
- * millisecond where a wake-up takes some 10 us.  And the design has the distributor
- * nap as long as somebody works; giving up is cheaper.
+ * Departures.  In the design a woken worker becomes the distributor at once.  Here it looks for
+ * work for itself first: somebody waits for the task that it was woken for, and another wake-up
+ * costs more than most tasks.  A worker that merely runs out of work does not become the
+ * distributor: its naps would make the next push wait, by up to a millisecond where a wake-up takes
+ * some 10 us.  And in the design the distributor naps as long as any worker works; giving up is
+ * cheaper.
  */
 #include "runtime/sched/distribute.h"
 
@@ -58,14 +57,14 @@
 #define NAPS_MAX 12 /* in a row: some 9 ms */
 #define PAUSES 16	/* from one look to the next */
 
-/* Who distributes: what differs between a worker and the thread. */
+/* The distributor: the state in which a worker and the thread differ. */
 typedef struct office
 {
 	tg_worker *worker; /* NULL: the thread */
 	uint32_t who;	   /* for tg_distributor_take */
 	uint32_t socket;
 	uint32_t victim;	 /* where it begins to look */
-	uint64_t success_us; /* when it gave somebody something, or began */
+	uint64_t success_us; /* time of the last task given to another worker, or of the beginning */
 	unsigned naps;		 /* since then */
 } office;
 
@@ -108,7 +107,7 @@ sleeper(tg_scheduler *scheduler, const office *office)
 	return far;
 }
 
-/* Gives the task to a sleeper.  False: there was none, and it is for all. */
+/* Gives the task to a sleeping worker.  False: none slept, and the task is for any worker. */
 static bool
 give(tg_scheduler *scheduler, const office *office, tg_task *task)
 {
@@ -138,7 +137,7 @@ take_chain(tg_queue *queue, void **items, unsigned max)
 	return count;
 }
 
-/* Tasks that a victim has no time for. */
+/* Takes tasks that a victim has no time for. */
 static unsigned
 take_from(tg_scheduler *scheduler, tg_worker *victim, void **items, unsigned max)
 {
@@ -152,10 +151,11 @@ take_from(tg_scheduler *scheduler, tg_worker *victim, void **items, unsigned max
 	{
 		case TG_PARK_RUNNING:
 			return take_chain(&victim->inbox, items, max);
-		case TG_PARK_PARKED: /* its submitter has seen the distributor searching, or is about to wake it */
+		/* The submitter has seen the distributor searching, or is about to wake the worker. */
+		case TG_PARK_PARKED:
 			(void) tg_worker_wake(scheduler, victim);
 			return 0;
-		default: /* it is on its way */
+		default: /* the worker is waking up */
 			return 0;
 	}
 }
@@ -179,7 +179,7 @@ collect(tg_scheduler *scheduler, office *office, void **items, unsigned max)
 	return found;
 }
 
-/* One look at everything.  True if something was given to somebody. */
+/* Looks at every deque and queue once.  True if a worker was given a task. */
 static bool
 hand_out(tg_scheduler *scheduler, office *office)
 {
@@ -229,7 +229,7 @@ nap(tg_scheduler *scheduler, office *office)
 		tg_park_consume(&scheduler->thread_park);
 }
 
-/* There is something that nobody else can do. */
+/* Whether there is work that no other party can do. */
 static bool
 is_wanted(const tg_scheduler *scheduler, const office *office)
 {
@@ -248,7 +248,7 @@ pause_somewhat(void)
 	sched_yield();
 }
 
-/* Distributes.  True if there may be something to do for who did it. */
+/* Distributes.  True if there may be work for this party itself. */
 static bool
 serve(tg_scheduler *scheduler, office *office)
 {

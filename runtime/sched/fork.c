@@ -1,49 +1,48 @@
 /*
  * fork.c
- *	  Fork and join without waiting, and without atomics where nobody steals.
+ *	  Fork and join without waiting, and without atomic operations where no thief comes.
  *
- * How does a frame know that all its children have ended?  A counter that each
- * of them lowers costs an atomic read-modify-write per child.  Here a step that
- * forks divides TOTAL shares: one for each child that it forks, the rest for
- * the child that it returns (or, if it returns none, for its worker).  Who has
- * ended passes its shares on to the sibling that its worker pops next from its
- * deque, which is a plain addition.  As long as nobody steals, a worker pops
- * the children one after another, and the last one to end holds TOTAL: the
- * parent goes on, and no atomic operation was needed.
+ * A frame has to know when all its children have ended.  A counter that each child lowers would
+ * cost an atomic read-modify-write per child.  Instead, a step that forks divides TOTAL shares: one
+ * for each child that it forks, the rest for the child that it returns (or, if it returns none, for
+ * its worker).  A child that has ended passes its shares on to the sibling that its worker pops
+ * next from its deque, which is a plain addition.  As long as no thief comes, a worker pops the
+ * children one after another, and the last one to end holds TOTAL: the parent continues, and no
+ * atomic operation was needed.
  *
  *		 F forks a, b and returns c		c: T-2	b: 1	a: 1	open T
  *		 c ends, b is popped					b: T-1	a: 1
  *		 b ends, a is stolen: b's shares are given back				open 1
  *		 a ends elsewhere, nothing to pop: given back				open 0: F goes on
  *
- * Only where the next task is not a sibling are the shares given back to open,
- * the parent's counter: once per run of siblings on one worker.  Who brings it
- * to 0 goes on with the parent.  It does not matter who pops which sibling nor
- * in which order, so fairness rounds, overflow into the global queue and thefts
- * of a half need no special case.
+ * Only where the next task is not a sibling are the shares given back to open, the parent's
+ * counter: once per run of siblings on one worker.  The worker that brings open to 0 continues with
+ * the parent.  It does not matter which worker pops which sibling, nor in which order, so fairness
+ * rounds, overflow into the global queue and thefts of a half need no special case.
  *
  * Invariants
  *	1. While children run: open is the sum of the shares that they and their
  *	   workers hold.  Otherwise open is TOTAL.
- *	2. kept is what the step that runs has not handed out yet; TOTAL before it.
- *	3. Exactly one party finds that all have ended: it holds TOTAL (then nobody
- *	   else has anything, and open was never touched), or its subtraction ended
+ *	2. kept is the number of shares that the running step has not handed out yet;
+ *	   TOTAL before the step.
+ *	3. Exactly one party finds that all have ended: it holds TOTAL (then no other
+ *	   party holds a share, and open was never touched), or its subtraction ended
  *	   at 0.
- *	4. After it gave its shares back nobody touches the parent, which may be
- *	   gone by then.
- *	5. A frame in a worker's list keeps task, open and kept as they are to be.
+ *	4. A party that has given its shares back does not touch the parent again,
+ *	   which may be freed by then.
+ *	5. A frame in a worker's list keeps task, open and kept as a new frame needs them.
  *
  * Orderings: the deque's release and acquire hand a child to its thief with all
  * that the parent wrote.  The subtractions are acq_rel, so the one that ends at
  * 0 sees what all children wrote; shares passed on stay in one thread.
  *
- * A worker runs frames in a loop of its own, for TURN_MAX steps, or until there
- * is something that comes before the deque, or a task that is no frame; then the
- * worker's loop looks at all queues in its order.
+ * A worker runs frames in a loop of its own until TURN_MAX steps have run, or until there is work
+ * that comes before the deque, or a task that is no frame.  Then the worker's own loop looks at all
+ * queues in its order.
  *
- * Frames come from lists, one for each size and worker, of at most LIST_MAX;
- * beyond that, and when they are empty, from the arena, whose own caches move
- * memory from those who end frames to those who make them.
+ * Frames come from lists, one for each size and worker, of at most LIST_MAX.  Further frames, and
+ * those that find their list empty, use the arena, whose own caches move memory from the sessions
+ * that free frames to those that allocate them.
  *
  * Kin: Cilk's "full frames" (Frigo et al., 1998) pay for a join where a theft
  * took place only; weighted reference counts (Bevan, 1987) divide as the shares
@@ -167,9 +166,8 @@ tg_frame_fork(tg_worker *worker, tg_frame *child)
 /* --- running and joining -------------------------------------------------------------- */
 
 /*
- * Something of this parent has ended, or its step has, and leaves shares.
- * Returns what the worker does next: a sibling, the parent, or any other task;
- * NULL if there is none.
+ * A frame below this parent has ended, or the parent's step has, and leaves shares.  Returns the
+ * worker's next task: a sibling, the parent, or any other task; NULL if there is none.
  */
 static inline tg_task *
 pass_on(tg_worker *worker, tg_frame *parent, uint32_t share)
@@ -189,7 +187,10 @@ pass_on(tg_worker *worker, tg_frame *parent, uint32_t share)
 	return &parent->task;
 }
 
-/* Runs the frame's next step.  Returns a frame to go on with, the same one too; NULL: its children run elsewhere. */
+/*
+ * Runs the frame's next step.  Returns the frame to continue with, which may be the same; NULL: its
+ * children run elsewhere.
+ */
 static inline tg_frame *
 run_step(tg_worker *worker, tg_frame *frame, tg_step *step)
 {
@@ -219,8 +220,8 @@ root_end(tg_worker *worker, tg_frame *root)
 }
 
 /*
- * Runs this frame and what follows from it.  What ends here says so by its
- * shares; a root, which has none, to its job.
+ * Runs this frame and the frames that follow from it.  A frame that ends here reports that by its
+ * shares; a root, which has none, reports to its job.
  */
 static tg_turn
 run_frames(tg_task *task, tg_worker *worker)
@@ -269,9 +270,12 @@ run_frames(tg_task *task, tg_worker *worker)
 		if (!task)
 			return TG_TURN_PASSED;
 		frame = (tg_frame *) task;
-		if (tg_unlikely(task->run != run_frames || tg_worker_has_special(worker)))
+		/*
+		 * Of another job it is dispatched anew: that job's privilege and what is reported go with
+		 * it.
+		 */
+		if (tg_unlikely(task->run != run_frames || task->job != worker->job || tg_worker_has_special(worker)))
 			break;
-		tg_store_relaxed(&worker->job, task->job);
 	}
 	tg_worker_push(worker, &frame->task);
 	return TG_TURN_PASSED;

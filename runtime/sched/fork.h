@@ -2,11 +2,11 @@
  * fork.h
  *	  Fork and join: a task splits, its parts run anywhere, it goes on when all have ended.
  *
- * A frame is a task with a parent.  A step of it makes children, forks all but
- * one of them (others may take those from that moment on) and returns the one
- * that is left: this worker runs it next.  When all children have ended the
- * frame goes on with the step that tg_frame_then named; if none was named it
- * has ended itself.  So nobody waits, and a worker's stack holds one step.
+ * A frame is a task with a parent.  A step of the frame makes children, forks all but one of them
+ * (other workers may take those from that moment on) and returns the last child: this worker runs
+ * it next.  When all children have ended, the frame continues with the step that tg_frame_then
+ * named; if none was named, the frame has ended itself.  So no thread waits, and a worker's stack
+ * holds one step.
  *
  *		typedef struct sum { tg_frame frame; ...; long *result; long parts[2]; } sum;
  *
@@ -19,11 +19,10 @@
  *			return &right->frame;					 writes parts[1]
  *		}
  *
- * A frame lies in the arena and goes when it has ended; what a child found out
- * it writes to a place in its parent's frame.  A job counts its root frame
- * only: children end before their parents, so the root stands for all of them.
- * What a child wrote is seen by its parent's next step.  A step that does not
- * return (the host's error path) leaves its parents waiting for ever: do such
+ * A frame lies in the arena and is freed when it has ended; a child writes its result to a place in
+ * its parent's frame.  A job counts its root frame only: children end before their parents, so the
+ * root stands for all of them.  The parent's next step sees everything that its children wrote.  A
+ * step that does not return (the host's error path) leaves its parents waiting for ever: do such
  * work in tasks of other kinds.
  */
 #ifndef TG_FORK_H
@@ -41,8 +40,8 @@
 typedef struct tg_frame tg_frame;
 
 /*
- * What a frame does.  Returns a child to run next, NULL for none.  It may run
- * on until it returns, but must not touch a child once that is forked.
+ * The work of one step.  Returns a child to run next, NULL for none.  The step may continue until
+ * it returns, but must not touch a child that it has forked.
  */
 typedef tg_frame *tg_step(tg_frame *frame, tg_worker *worker);
 
@@ -65,7 +64,7 @@ struct tg_frame
  */
 extern void *tg_frame_root(tg_session *session, tg_job *job, size_t bytes, tg_step *step) TG_MUST_USE;
 
-/* Gives a root back that was never started. */
+/* Frees a root that was never started. */
 extern void tg_frame_drop(tg_session *session, tg_frame *root);
 
 /* Frames that a worker keeps for its next children; a worker begins with them (worker.h). */
@@ -101,10 +100,13 @@ tg_frame_child(tg_worker *worker, tg_frame *parent, size_t bytes, tg_step *step)
 	return child;
 }
 
-/* Hands a child to whoever comes first.  By its parent's step. */
+/* Offers a child to all workers.  Called by its parent's step. */
 extern void tg_frame_fork(tg_worker *worker, tg_frame *child);
 
-/* Names the step that follows when all children have ended; at once if there are none.  By a step of the frame. */
+/*
+ * Names the step that follows when all children have ended, or at once if there are none.  Called
+ * by a step of the frame.
+ */
 static inline void
 tg_frame_then(tg_frame *frame, tg_step *step)
 {
@@ -117,9 +119,12 @@ tg_frame_job(const tg_frame *frame)
 	return frame->task.job;
 }
 
-/* --- for those who make workers ------------------------------------------------- */
+/* --- for worker.c and serial.c ------------------------------------------------- */
 
-/* Frees the frames that the worker keeps for its next children.  Its thread, or after its end. */
+/*
+ * Frees the frames that the worker keeps for its next children.  Called on the worker's thread, or
+ * after its end.
+ */
 extern void tg_frames_flush(tg_worker *worker);
 
 #endif /* TG_FORK_H */

@@ -88,6 +88,7 @@ struct tg_job
 	bool cancelled;						  /* 5. */
 	bool in_place;						  /* written before RUNNING */
 	bool has_children;					  /* or had; 5. */
+	bool privileged;					  /* constant: its maker was */
 	uint64_t id;						  /* constant, as config and parent_id; written under the latch */
 	uint64_t parent_id;
 	uint64_t started_us; /* relaxed, as the next one */
@@ -162,19 +163,25 @@ tg_job_create(tg_session *session, const tg_job_config *config, tg_job **job_out
 {
 	tg_job *job;
 
-	(void) session;
 	tg_latch_acquire(&registry->latch);
 	job = registry->free;
 	if (job)
 	{
 		registry->free = job->next_free;
 		job_init(job, config);
+		job->privileged = session->privileged;
 	}
 	tg_latch_release(&registry->latch);
 	if (!job)
 		return TG_FULL;
 	*job_out = job;
 	return TG_OK;
+}
+
+bool
+tg_job_is_privileged(const tg_job *job)
+{
+	return job->privileged;
 }
 
 void

@@ -29,7 +29,7 @@ typedef struct tg_job_config
 	const char *kind; /* a literal: "scan", "collect", "drop" … */
 	uint64_t owner;	  /* the host's word for who asked (a process id) */
 	uint32_t object;  /* the host's word for what it works on (a relation's oid) */
-	uint8_t level;	  /* work level, runtime.md */
+	uint8_t level;	  /* work level, 10 to 60: how much work it is (scheduler.h) */
 	bool pool_only;	  /* never in place: its starter takes what its tasks make */
 	void *argument;	  /* the job's own data */
 

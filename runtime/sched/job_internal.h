@@ -1,6 +1,6 @@
 /*
  * job_internal.h
- *	  What the other files of this room need of jobs.
+ *	  The part of jobs that the other files of this room use.
  */
 #ifndef TG_JOB_INTERNAL_H
 #define TG_JOB_INTERNAL_H
@@ -10,11 +10,23 @@
 /* Makes the registry in the arena, empty.  TG_NO_MEMORY. */
 extern tg_status tg_jobs_create(tg_session *session) TG_MUST_USE;
 
-/* A further task, or child, of a running job, that somebody is going to submit.  A task of the job. */
+/*
+ * Counts a further task, or child, of a running job before it is submitted.  Called by a task of
+ * the job.
+ */
 extern void tg_job_task_added(tg_job *job);
 
-/* A task of the job has ended; the last one ends the job.  Who runs tasks. */
+/*
+ * A task of the job has ended; the last one ends the job.  Called by the thread that has run the
+ * task.
+ */
 extern void tg_job_task_ended(tg_session *session, tg_job *job);
+
+/*
+ * Whether the session that made the job was privileged then (tg_claims_privilege): so are its
+ * tasks.  Operations that a lane is given run without privilege in the pool.
+ */
+extern bool tg_job_is_privileged(const tg_job *job);
 
 /* Cancels all jobs.  The main thread of the pool's process. */
 extern void tg_jobs_cancel(void);

@@ -6,31 +6,31 @@
  *						submit: + 1 beside an owner  |  ^
  *													 +--+ turn: - done > 0: still owned
  *
- * The counter is the ownership: who raises it from 0 owns the lane, who brings
- * it back to 0 has given it away and touches the lane no more.
+ * The counter is the ownership: the thread that raises it from 0 owns the lane.  The thread that
+ * brings it back to 0 has given the lane away and does not touch it again.
  *
- * It is the low half of a word whose high half says, while it is not 0, that the
- * operations go to that worker's sticky queue (sticky.c); then this file's queue is
- * empty and its arithmetic rests.  The half is set with the count's first 1
- * and cleared with its last: so whoever counts learns where all the others
- * that are outstanding are, and goes there.  What follows is for 0.
+ * The counter is the low half of a word.  While the high half is not 0, it names a worker, and the
+ * operations go to that worker's sticky queue (sticky.c); then this file's queue is empty and its
+ * arithmetic rests.  The high half is set with the count's first 1 and cleared with its last.  A
+ * submitter that counts thereby learns where all the other outstanding operations are, and uses the
+ * same queue.  The rest of this comment is about a high half of 0.
  *
  * Arithmetic
  *	1. Submit counts its operation first and pushes it then.  So at any time
  *	   operations pushed and not yet subtracted <= count, and count 0 means that
- *	   every operation pushed has run: who then enters in place overtakes nobody,
- *	   and its own earlier operations least of all.
- *	2. Enter counts 1 for an operation that is in no queue.  While it runs,
- *	   nobody takes from the queue (one owner).  Leave subtracts this 1, and what
- *	   remains, r, are operations that are in the queue or about to be pushed; r > 0
- *	   keeps the ownership and the lane task gets it.
+ *	   every operation pushed has run: a session that then enters in place
+ *	   overtakes no operation, and its own earlier ones least of all.
+ *	2. Enter counts 1 for an operation that is in no queue.  While it runs, no
+ *	   other thread takes from the queue (one owner).  Leave subtracts this 1.  The
+ *	   rest, r, counts operations that are in the queue or about to be pushed;
+ *	   r > 0 keeps the ownership, and the lane task gets it.
  *	3. A turn runs at most lane_turn operations and no more than were counted
  *	   when it began, and subtracts exactly those it ran.
  *	4. A counted operation may be out of reach for a moment: its push has not
- *	   come yet, or (Vyukov's intrusive queue exchanges tail and then links the
- *	   predecessor) stands behind another's between these two steps.  A turn
- *	   waits some rounds for it; then it subtracts what it did and comes again.
- *	   It cannot bring the counter to 0 so, as done < count.
+ *	   come yet, or it stands behind another push that is half done (Vyukov's
+ *	   intrusive queue exchanges tail and then links the predecessor).  A turn
+ *	   waits some rounds for it; then it subtracts the operations it ran and comes
+ *	   again.  It cannot bring the counter to 0 that way, as done < count.
  *	5. Between two turns the lane task lies in the global queue, where any worker
  *	   takes it, or, from there, in a worker's deque, where any may steal it.
  *	6. An owner notes the lane in its session, and in the lane how many
@@ -38,23 +38,21 @@
  *	   abandon subtracts these, that one included, as the turn would have done.
  *	   Lanes nest: each keeps the one that the session was in before.
  *
- * Departure: transactions.md pushes before it counts.  Then an owner may take an
- * operation that is not counted yet in place of one that is; the lane becomes free
- * while the counted one is still queued, and its submitter can enter and overtake itself.
+ * Departure: the design pushes before it counts.  Then an owner may take an operation that is not
+ * counted yet in place of one that is.  The lane becomes free while the counted one is still
+ * queued, and its submitter can enter and overtake its own operation.
  *
- * Orderings: every change of the word is acq_rel, so an owner sees what the
- * last owner wrote (head, and what the operations work on).  tail's exchange is
- * acq_rel, the link released and read with acquire: who takes an operation sees
- * what is in it.
+ * Orderings: every change of the word is acq_rel, so an owner sees everything that the last owner
+ * wrote (head, and the data of the operations). tail's exchange is acq_rel; the link is released
+ * and read with acquire, so the owner that takes an operation sees its content.
  *
- * When the pool has stopped between a submitter's first look and its turn to
- * schedule the lane task, the owner runs the turns itself, in place, to the
- * end: what others pushed trusting in an owner is not stranded.
+ * If the pool has stopped between a submitter's first look and its turn to schedule the lane task,
+ * the owner runs the turns itself, in place, to the end.  Operations that other threads pushed,
+ * relying on an owner, are thus not stranded.
  *
- * A lane that stands still has an owner that does not go on: an operation that
- * lasts, or a lane task that no worker comes to.  Scheduling it again would
- * make two owners; so the watcher only reports it, and it is the exit path of a
- * session that must not forget to abandon.
+ * A lane that stands still has an owner that makes no progress: an operation that lasts, or a lane
+ * task that no worker comes to.  Scheduling the lane task again would make two owners, so the
+ * watcher only reports the lane.  The exit path of a session must not forget to abandon its lane.
  */
 #include "runtime/sched/lane.h"
 
@@ -80,7 +78,7 @@ push(tg_lane *lane, tg_operation *operation)
 	tg_store_release(&previous->next, operation);
 }
 
-/* The oldest operation; NULL if there is none, or its link is not there yet.  Owner only. */
+/* Takes the oldest operation; NULL if there is none, or its link is not there yet.  Owner only. */
 static tg_operation *
 pop(tg_lane *lane)
 {
@@ -107,7 +105,7 @@ pop(tg_lane *lane)
 	return head;
 }
 
-/* As pop, where the counter says that there is one: waits a little for its link. */
+/* As pop, when the counter says that there is an operation: waits a little for its link. */
 static tg_operation *
 pop_counted(tg_lane *lane)
 {
@@ -121,7 +119,7 @@ pop_counted(tg_lane *lane)
 
 /* --- turns ------------------------------------------------------------------------ */
 
-/* The end of a turn, and of an operation in place that is abandoned.  Returns what is counted after it. */
+/* Ends a turn, or an operation in place that is abandoned.  Returns the count after it. */
 static uint32_t
 turn_end(tg_session *session, tg_lane *lane, uint32_t done)
 {
@@ -134,7 +132,7 @@ turn_end(tg_session *session, tg_lane *lane, uint32_t done)
 	return (uint32_t) counted - done;
 }
 
-/* One turn of the owner.  Returns what is counted after it; 0: the lane is somebody else's. */
+/* One turn of the owner.  Returns the count after it; 0: this thread no longer owns the lane. */
 static uint32_t
 turn(tg_session *session, tg_lane *lane)
 {
@@ -215,7 +213,7 @@ tg_lane_abandon(tg_session *session)
 {
 	tg_lane *lane;
 
-	while (session->lane && tg_epoch_inside(session)) /* the operation's */
+	while (session->lane && tg_epoch_inside(session)) /* epochs that the operation has entered */
 		tg_epoch_leave(session);
 	while ((lane = session->lane) != NULL)
 	{

@@ -2,18 +2,17 @@
  * lane.h
  *	  A serial executor: operations of one transaction, one at a time, in order.
  *
- * Who raises a lane's count from 0 chooses how what is outstanding is put in a
- * row, until the count is 0 again:
+ * The submission that raises a lane's count from 0 chooses how the outstanding operations are put
+ * in order, until the count is 0 again:
  *
  *	- in place: a backend enters the free lane and runs its operation itself;
- *	- by the lane's queue (TG_SERIALIZER_LANE): the submitter schedules one lane
- *	  task, which anybody may run; it runs a bounded number of operations, then
- *	  comes again behind others.  What is submitted beside an operation in place
- *	  goes here, too;
- *	- by a worker's sticky queue (TG_SERIALIZER_STICKY): each operation is a task
- *	  of one worker, chosen by the first of them; nobody else can run it (sticky.h).
+ *	- by the lane's queue (TG_SERIALIZER_LANE): the submitter schedules one lane task, which any
+ *	  worker may run.  The task runs a bounded number of operations, then comes again behind other
+ *	  tasks.  Operations submitted beside one that runs in place use this queue, too;
+ *	- by a worker's sticky queue (TG_SERIALIZER_STICKY): each operation is a task of one worker,
+ *	  which the first operation chooses; no other worker can run it (sticky.h).
  *
- * The setting serializer says which of the latter two.
+ * The setting serializer chooses between the latter two.
  */
 #ifndef TG_LANE_H
 #define TG_LANE_H
@@ -29,10 +28,14 @@
 
 typedef struct tg_lane tg_lane;
 
-/* One operation, embedded in the caller's memory in the arena, which may go when run has begun. */
+/*
+ * One operation.  It is embedded in the caller's memory in the arena, which may be freed once run
+ * has begun.
+ */
 typedef struct tg_operation
 {
-	void (*run)(struct tg_operation *operation, tg_session *session); /* the caller sets it; the rest is lane.c's */
+	/* the caller sets it; the rest is lane.c's */
+	void (*run)(struct tg_operation *operation, tg_session *session);
 	struct tg_operation *next;
 	tg_lane *lane;
 	tg_task task;
@@ -40,10 +43,11 @@ typedef struct tg_operation
 
 struct tg_lane
 {
-	uint64_t word;		/* any session; low half: operations counted, high half: their worker + 1; lane.c */
+	/* any session; low half: operations counted, high half: their worker + 1; lane.c */
+	uint64_t word;
 	tg_operation *tail; /* producers exchange it (Vyukov's queue) */
 
-	/* The owner's alone. */
+	/* The owner alone uses these. */
 	tg_operation *head;
 	tg_lane *outer; /* the lane that the owner's session was in before */
 	uint32_t ran;	/* operations begun in the turn at hand; 0 in place */
@@ -51,7 +55,7 @@ struct tg_lane
 	tg_operation stub;
 	tg_task task; /* the lane task */
 
-	/* The watcher's alone. */
+	/* The watcher alone uses these. */
 	uint64_t seen_us;
 	uint32_t seen_begun;
 	bool is_reported;
@@ -59,7 +63,7 @@ struct tg_lane
 
 extern void tg_lane_init(tg_lane *lane);
 
-/* Nothing is outstanding.  Any thread; true may be over at once. */
+/* True if no operation is outstanding.  Any thread; a true answer may be out of date at once. */
 static inline bool
 tg_lane_is_free(const tg_lane *lane)
 {
@@ -67,8 +71,8 @@ tg_lane_is_free(const tg_lane *lane)
 }
 
 /*
- * Takes the ownership of a free lane to run one operation in place, and notes
- * the lane in the session.  False if somebody else has it.
+ * Takes the ownership of a free lane to run one operation in place, and notes the lane in the
+ * session.  False if another session owns it.
  */
 static inline bool
 tg_lane_enter(tg_session *session, tg_lane *lane)
@@ -83,10 +87,10 @@ tg_lane_enter(tg_session *session, tg_lane *lane)
 	return true;
 }
 
-/* Continues the lane after an operation in place: somebody pushed meanwhile. */
+/* Continues the lane after an operation in place, for operations that were pushed meanwhile. */
 extern void tg_lane_hand_over(tg_session *session, tg_lane *lane);
 
-/* Ends an operation run in place; what was pushed meanwhile is scheduled. */
+/* Ends an operation run in place, and schedules the operations that were pushed meanwhile. */
 static inline void
 tg_lane_leave(tg_session *session, tg_lane *lane)
 {
@@ -97,17 +101,15 @@ tg_lane_leave(tg_session *session, tg_lane *lane)
 }
 
 /*
- * Queues an operation; any thread.  TG_STOPPED if there is no pool.  If the
- * pool stops meanwhile, a lane's owner runs its operations in place; so does a
- * leave.
+ * Queues an operation; any thread.  TG_STOPPED if there is no pool.  If the pool stops meanwhile,
+ * the lane's owner runs the operations in place, and so does a leave.
  */
 extern tg_status tg_lane_submit(tg_session *session, tg_lane *lane, tg_operation *operation) TG_MUST_USE;
 
 /*
- * For the host's exit and error paths: the operation that this session was
- * running will not return.  It counts as run, and the lane goes on with what is
- * queued.  Whether what the operation worked on is whole is the caller's
- * matter.  Does nothing if the session is in no lane.
+ * For the host's exit and error paths: the operation that this session was running will not return.
+ * It counts as run, and the lane continues with the queued operations.  The caller has to make sure
+ * that the data the operation worked on is consistent.  Does nothing if the session is in no lane.
  */
 extern void tg_lane_abandon(tg_session *session);
 

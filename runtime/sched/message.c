@@ -1,10 +1,10 @@
 /*
  * message.c
- *	  What the runtime has to tell the host's log: a ring, private to the
- *	  worker process.
+ *	  Messages of the runtime for the host's log: a ring, private to the worker
+ *	  process.
  *
- * Messages are rare, so one mutex will do.  When the ring is full the newest
- * are dropped, as the first ones of a trouble say most, and their number is
+ * Messages are rare, so one mutex is enough.  When the ring is full the newest messages are
+ * dropped, because the first messages of a failure tell most.  The number of dropped messages is
  * the next message.
  */
 #include "runtime/sched/message.h"

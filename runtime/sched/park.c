@@ -23,9 +23,9 @@
  * notifications meanwhile are exchanges on the same word, so the run, whose
  * consume is an exchange as well, sees what each notifier wrote before.
  *
- * Orderings: all exchanges are acq_rel; a notifier's release pairs with the
- * acquire of consume, cancel and sleep.  Whether there is something to wait
- * for is not decided here: that is the callers' Dekker pair (worker.c).
+ * Orderings: all exchanges are acq_rel; a notifier's release pairs with the acquire of consume,
+ * cancel and sleep.  This file does not decide whether there is something to wait for: that is the
+ * callers' Dekker pair (wake.c).
  *
  * The futex is shared (no FUTEX_PRIVATE_FLAG), as backends wake workers.
  */

@@ -2,9 +2,8 @@
  * park.h
  *	  Waiting and waking: the word of three states, and the sleep on it.
  *
- * Workers, the watcher and parked tasks wait by the same word.  It is the
- * authority on who sleeps: who brings it from PARKED to NOTIFIED, and nobody
- * else, does the waking.
+ * Workers, the watcher and parked tasks wait by the same word.  The word alone decides which thread
+ * sleeps: the thread that changes it from PARKED to NOTIFIED, and no other, does the waking.
  */
 #ifndef TG_PARK_H
 #define TG_PARK_H
@@ -21,7 +20,10 @@ typedef enum tg_park_state
 	TG_PARK_NOTIFIED
 } tg_park_state;
 
-/* RUNNING to PARKED.  False if a notification came first: the word stays NOTIFIED.  Its owner only. */
+/*
+ * Changes RUNNING to PARKED.  False if a notification came first: the word stays NOTIFIED.  Owner
+ * only.
+ */
 static inline bool
 tg_park_try(uint32_t *word)
 {
@@ -30,7 +32,10 @@ tg_park_try(uint32_t *word)
 	return tg_cas_acq_rel(word, &expected, (uint32_t) TG_PARK_PARKED);
 }
 
-/* To RUNNING, and sees what all who notified wrote before.  Its owner, not PARKED. */
+/*
+ * Changes the word to RUNNING.  The owner then sees all that the notifiers wrote before.  Owner
+ * only, and not while PARKED.
+ */
 static inline void
 tg_park_consume(uint32_t *word)
 {
@@ -38,21 +43,24 @@ tg_park_consume(uint32_t *word)
 		(void) tg_exchange_acq_rel(word, (uint32_t) TG_PARK_RUNNING);
 }
 
-/* Takes PARKED back.  False if a waker was faster; RUNNING either way.  Its owner only. */
+/* Takes PARKED back.  False if a waker was faster; RUNNING either way.  Owner only. */
 static inline bool
 tg_park_cancel(uint32_t *word)
 {
 	return tg_exchange_acq_rel(word, (uint32_t) TG_PARK_RUNNING) == TG_PARK_PARKED;
 }
 
-/* To NOTIFIED.  True if it was PARKED: the caller, alone, does the waking. */
+/*
+ * Changes the word to NOTIFIED.  True if it was PARKED: the caller, and no other thread, does the
+ * waking.
+ */
 static inline bool
 tg_park_notify(uint32_t *word)
 {
 	return tg_exchange_acq_rel(word, (uint32_t) TG_PARK_NOTIFIED) == TG_PARK_PARKED;
 }
 
-/* As tg_park_notify, but leaves a word alone that is not PARKED. */
+/* As tg_park_notify, but changes the word only if it is PARKED. */
 static inline bool
 tg_park_notify_parked(uint32_t *word)
 {
@@ -62,12 +70,15 @@ tg_park_notify_parked(uint32_t *word)
 }
 
 /*
- * Sleeps while the word is PARKED, at most timeout_us.  True if notified,
- * false if the time is over; RUNNING either way.  Its owner only.
+ * Sleeps while the word is PARKED, at most timeout_us.  True if notified, false after the time-out;
+ * RUNNING either way.  Owner only.
  */
 extern bool tg_park_sleep(uint32_t *word, uint64_t timeout_us);
 
-/* Wakes the thread that sleeps on the word; after one of the notify functions returned true.  Any process. */
+/*
+ * Wakes the thread that sleeps on the word.  Called after one of the notify functions returned
+ * true.  Any process.
+ */
 extern void tg_park_wake(uint32_t *word);
 
 /*

@@ -2,15 +2,14 @@
  * pending.c
  *	  A worker's pending list.
  *
- * First in, first out: a round looks at no more than CHECKS_MAX of them, from
- * the front, and puts those that do not hold yet behind.  After MISSES_MAX
- * misses a condition goes to the watcher.  So the list empties by itself: it
- * costs a busy worker at most MISSES_MAX checks a condition, and keeps no idle
- * one awake.
+ * First in, first out: a round checks at most CHECKS_MAX conditions, from the front, and puts those
+ * that do not hold yet at the end.  After MISSES_MAX misses a condition goes to the watcher.  So
+ * the list empties by itself: it costs a busy worker at most MISSES_MAX checks per condition, and
+ * keeps no idle worker awake.
  *
- * A worker inside a long task makes no rounds.  If the task is polite, its call
- * of tg_should_yield moves them to the watcher; otherwise they wait for its end
- * (and the watcher reports it): nobody else may touch the list.
+ * A worker inside a long task makes no rounds.  If the task calls tg_should_yield, that call moves
+ * the conditions to the watcher.  Otherwise they wait for the end of the task (and the watcher
+ * reports it), because no other thread may touch the list.
  */
 #include "runtime/sched/pending.h"
 

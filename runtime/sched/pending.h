@@ -2,9 +2,8 @@
  * pending.h
  *	  A worker's pending list: conditions that its tasks have submitted.
  *
- * They are looked at by the worker itself for a while, because what a task
- * waits for is often about to happen, and the way by the watcher costs a
- * wake-up.  The list is the worker's alone.
+ * The worker itself checks them for a while: the event that a task waits for is often about to
+ * happen, and the way by the watcher costs a wake-up.  Only the worker uses the list.
  */
 #ifndef TG_PENDING_H
 #define TG_PENDING_H
@@ -30,14 +29,20 @@ tg_pending_is_empty(const tg_pending *pending)
 	return tg_load_relaxed(&pending->count) == 0;
 }
 
-/* All of these: the worker's thread. */
+/* All three functions: the worker's thread only. */
 
 extern void tg_pending_add(tg_worker *worker, tg_condition *condition);
 
-/* One round: a body that is to run now, NULL if there is none.  A condition that was looked at often enough goes to the watcher. */
+/*
+ * One round.  Returns a body that is to run now, NULL if there is none.  A condition that has
+ * missed often enough goes to the watcher.
+ */
 extern tg_task *tg_pending_scan(tg_worker *worker);
 
-/* All of them to the watcher: before the worker suspends itself or ends, and when its present task lasts. */
+/*
+ * Gives all of them to the watcher: before the worker suspends itself or ends, and when its present
+ * task lasts.
+ */
 extern void tg_pending_flush(tg_worker *worker);
 
 #endif /* TG_PENDING_H */

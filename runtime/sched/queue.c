@@ -4,20 +4,18 @@
  *
  * 1. head is NULL if and only if count is 0; tail is the last task then and
  *	  otherwise has no meaning.
- * 2. count is stored under the latch before its release, so who puts and then
- *	  fences has published it (wake.c relies on that before it looks for
- *	  sleepers).
+ * 2. count is stored under the latch before the latch is released, so a thread that puts and then
+ *    fences has published it (wake.c relies on that before it looks for sleeping workers).
  *
- * Why a latch.  A put must find the queue open or be refused, in one step, so that
- * no task slips into a pool that has stopped; an urgent one goes to the front; a
- * portion is taken from the front, by thieves as well; and the count must be
- * right, as the shorter of two inboxes is chosen by it.  liburcu's wfcqueue has
- * neither of the first two, its takers need a mutex, and with a count added a put and a
- * take cost twice as much (test/bench/sched_queue.c: 16 ns here, 18 without the
- * count, 33 with it; in portions of 17, 17 against 5 and 15; on a busy machine).
- * What it has ahead is that putters do not wait for one that is preempted in the
- * middle.  Here they do, asleep on the latch; but the middle is a dozen
- * instructions, takers would wait for it in either, and thieves only try.
+ * Why a latch.  A put must find the queue open or be refused, in one step, so that no task slips
+ * into a pool that has stopped.  An urgent task goes to the front.  Portions are taken from the
+ * front, by thieves as well.  The count must be right, because it decides which of two inboxes is
+ * the shorter. liburcu's wfcqueue has neither of the first two, its takers need a mutex, and with a
+ * count added a put and a take cost twice as much (test/bench/sched_queue.c: 16 ns here, 18 without
+ * the count, 33 with it; in portions of 17, 17 against 5 and 15; on a busy machine).  Its advantage
+ * is that a put does not wait for another thread that is preempted in the middle of one.  Here it
+ * does, asleep on the latch; but the middle is a dozen instructions, takers would wait for it in
+ * either design, and thieves only try the latch.
  */
 #include "runtime/sched/queue.h"
 

@@ -2,8 +2,8 @@
  * queue.h
  *	  A first-in, first-out list of tasks: a worker's inbox, and the global queue.
  *
- * Lies in the arena.  Any thread of any process puts and takes, a latch held
- * for a few instructions.  queue.c says why not a lock-free list.
+ * Lies in the arena.  Any thread of any process puts and takes, under a latch held for a few
+ * instructions. queue.c tells why it is not a lock-free list.
  */
 #ifndef TG_QUEUE_H
 #define TG_QUEUE_H
@@ -19,7 +19,7 @@ typedef struct tg_queue
 {
 	tg_latch latch;
 	uint32_t count; /* written under the latch, read by all */
-	bool open;		/* under the latch: takes submissions; else what must go somewhere only */
+	bool open;		/* under the latch: takes new submissions; closed, accepted tasks only */
 	tg_task *head;	/* under the latch, as tail */
 	tg_task *tail;
 	uint64_t accepted; /* written under the latch, read by all, as all below: by tg_queue_put */
@@ -37,18 +37,18 @@ extern bool tg_queue_put(tg_queue *queue, tg_task *task) TG_MUST_USE;
 /* Puts a task first.  False if the queue is closed. */
 extern bool tg_queue_put_first(tg_queue *queue, tg_task *task) TG_MUST_USE;
 
-/* Puts a task last, open or closed: it has been accepted before. */
+/* Puts a task last, whether open or closed, because the task has been accepted before. */
 extern void tg_queue_put_always(tg_queue *queue, tg_task *task);
 
 /* Takes the first count_max tasks, linked by next; NULL if there are none. */
 extern tg_task *tg_queue_take(tg_queue *queue, uint32_t count_max);
 
-/* As tg_queue_take, all of them, but only if the latch is free. */
+/* As tg_queue_take for all tasks, but only if the latch is free. */
 extern tg_task *tg_queue_splice(tg_queue *queue);
 
 extern void tg_queue_open(tg_queue *queue, bool open);
 
-/* A moment's number of tasks.  Any thread. */
+/* The number of tasks at one moment.  Any thread. */
 static inline uint32_t
 tg_queue_count(const tg_queue *queue)
 {

@@ -1,10 +1,10 @@
 /*
  * report.c
- *	  What views ask: states and counters of the pool.
+ *	  Reports for the host's views: states and counters of the pool.
  *
- * Each counter is written by one party, its worker or who holds its queue's
- * latch, with plain relaxed stores on a line that it writes anyway; a reader
- * adds up.  So the numbers of one report are not of one moment.
+ * Each counter has one writer, which is its worker or the thread that holds its queue's latch.  The
+ * writer uses plain relaxed stores on a cache line that it writes anyway; a reader adds the
+ * counters up.  The numbers of one report are therefore not of one moment.
  */
 #include <stddef.h>
 

@@ -9,25 +9,24 @@
  * The shared half lies in the arena and outlives the threads: a worker process
  * that was stopped in order may start the pool again.
  *
- * 1. A closed inbox or sticky queue refuses, under its latch.  Stop closes all of them before
- *	  it cancels the jobs: a submission that got in is cancelled and run, one
- *	  that did not learns so.
- * 2. What has been accepted before (children, tasks unparked or coming again)
- *	  is never refused: it goes to a deque or to the global queue.  Workers end
- *	  only when they find nothing; what is put into the global queue after that
- *	  is run when the pool starts again.
- * 3. While DRAINING workers run on as usual, until no job runs: tasks of
- *	  cancelled jobs end soon, and their owners unpark those that are parked.
- *	  Jobs that still run at the limit are given up, their parked tasks stay.
+ * 1. A closed inbox or sticky queue refuses submissions, under its latch.  Stop closes all of them
+ *    before it cancels the jobs: a task submitted before that is cancelled and run, and a later
+ *    submission is told TG_STOPPED.
+ * 2. A task that was accepted earlier (a child, an unparked task, a task that comes again) is never
+ *    refused: it goes to a deque or to the global queue.  Workers end only when they find nothing.
+ *    A task that enters the global queue after that runs when the pool starts again.
+ * 3. While DRAINING, workers run as usual until no job runs: tasks of cancelled jobs end soon, and
+ *    their owners unpark those that are parked.  Jobs that still run at the limit are given up;
+ *    their parked tasks stay.
  *
- * The counts of those who search and sleep are the workers' own, and 0 when
- * those have ended.
+ * The workers themselves maintain the counts of searching and sleeping workers; both are 0 once the
+ * workers have ended.
  *
- * The pool's phase is released by the main thread and acquired by all: who sees
- * RUNNING sees the workers' shared parts made.
+ * The main thread stores the pool's phase with release, and all others load it with acquire: a
+ * thread that reads RUNNING sees the workers' shared parts as they were made.
  *
- * The thread that distributes ends before the workers do, as what it hands out
- * must find them there.
+ * The distributor thread ends before the workers do, because the tasks that it hands out need
+ * workers that run.
  */
 #include "runtime/sched/scheduler.h"
 
@@ -43,7 +42,6 @@
 #include "runtime/sched/distribute.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/park.h"
-#include "runtime/sched/process_internal.h"
 #include "runtime/sched/topology.h"
 #include "runtime/sched/wake.h"
 #include "runtime/sched/watcher.h"
@@ -78,6 +76,7 @@ static pthread_t watcher_thread;
 static pthread_t distributor_thread;
 static bool distributor_is_started;
 static tg_session *watcher_session;
+static const tg_companion *companion; /* set before the start, and stays */
 
 /* --- the shared half -------------------------------------------------------- */
 
@@ -108,7 +107,6 @@ tg_scheduler_create(const tg_scheduler_config *config)
 	tg_status status = tg_session_open(&session);
 
 	tg_scheduler_shared = NULL;
-	tg_arena_root_set(TG_ROOT_SCHED, NULL);
 	if (status != TG_OK)
 		return status;
 	status = tg_jobs_create(session);
@@ -117,7 +115,6 @@ tg_scheduler_create(const tg_scheduler_config *config)
 	if (status == TG_OK)
 	{
 		tg_scheduler_shared = scheduler_alloc(session, config->worker_max > 0 ? config->worker_max : 1);
-		tg_arena_root_set(TG_ROOT_SCHED, tg_scheduler_shared);
 		if (!tg_scheduler_shared)
 			status = TG_NO_MEMORY;
 	}
@@ -134,7 +131,7 @@ tg_scheduler_settings_default(unsigned workers)
 	return settings;
 }
 
-/* What submitters of other processes must know. */
+/* The settings that submitters of other processes need. */
 static void
 share_settings(tg_scheduler *scheduler)
 {
@@ -171,7 +168,8 @@ tg_scheduler_settings_set(const tg_scheduler_settings *settings)
 	if (!worker_threads)
 		return;
 	share_settings(scheduler);
-	for (uint32_t i = 0; i < scheduler->worker_count; i++) /* who sleeps looks at them again */
+	/* sleeping workers read the settings again */
+	for (uint32_t i = 0; i < scheduler->worker_count; i++)
 		(void) tg_worker_wake(scheduler, &scheduler->workers[i]);
 }
 
@@ -263,7 +261,7 @@ queues_open(tg_scheduler *scheduler, bool open)
 	}
 }
 
-/* Makes all that the threads need.  False: nothing is left of it. */
+/* Allocates everything that the threads need.  False: everything has been freed again. */
 static bool
 prepare(tg_scheduler *scheduler, uint32_t count)
 {
@@ -276,7 +274,7 @@ prepare(tg_scheduler *scheduler, uint32_t count)
 	{
 		while (prepared < count && worker_prepare(&scheduler->workers[prepared], prepared) == TG_OK)
 			prepared++;
-		if (prepared == count && tg_processes_start() == TG_OK)
+		if (prepared == count && (companion == NULL || companion->start() == TG_OK))
 			return true;
 		while (prepared > 0)
 			worker_give_up(&scheduler->workers[--prepared]);
@@ -287,7 +285,7 @@ prepare(tg_scheduler *scheduler, uint32_t count)
 	return false;
 }
 
-/* Gives back what prepare made; the threads are joined. */
+/* Frees the results of prepare.  All threads are joined. */
 static void
 clean_up(tg_scheduler *scheduler)
 {
@@ -302,9 +300,18 @@ clean_up(tg_scheduler *scheduler)
 	phase_set(scheduler, TG_PHASE_STOPPED);
 }
 
+static bool
+stop_companion(uint64_t end_us)
+{
+	return companion == NULL || companion->stop(end_us);
+}
+
 static bool join_until(pthread_t thread, uint64_t end_us);
 
-/* Ends the thread that distributes, if there is one, then the workers.  False: not all have ended by then. */
+/*
+ * Ends the distributor thread, if there is one, then the workers.  False: some thread still ran at
+ * end_us.
+ */
 static bool
 end_workers(tg_scheduler *scheduler, uint32_t started, uint64_t end_us)
 {
@@ -325,7 +332,10 @@ end_workers(tg_scheduler *scheduler, uint32_t started, uint64_t end_us)
 	return all;
 }
 
-/* Sticky tasks that were unparked while no pool ran, and whose worker this pool does not have, go to another. */
+/*
+ * Moves sticky tasks that were unparked while no pool ran to another worker, if this pool does not
+ * have theirs.
+ */
 static void
 adopt_sticky(tg_scheduler *scheduler, uint32_t count)
 {
@@ -360,6 +370,13 @@ start_workers(tg_scheduler *scheduler, uint32_t count, uint32_t *started)
 	return scheduler->distribution != TG_DISTRIBUTOR_THREAD || distributor_is_started;
 }
 
+void
+tg_scheduler_accompany(const tg_companion *by)
+{
+	tg_assert(companion == NULL || companion == by);
+	companion = by;
+}
+
 tg_status
 tg_scheduler_start(void)
 {
@@ -383,11 +400,12 @@ tg_scheduler_start(void)
 	{
 		queues_open(scheduler, true);
 		phase_set(scheduler, TG_PHASE_RUNNING);
-		if (thread_start(&watcher_thread, tg_watcher_main, watcher_session, "tg watcher")) /* its checks may submit */
+		/* its checks may submit */
+		if (thread_start(&watcher_thread, tg_watcher_main, watcher_session, "tg watcher"))
 			return TG_OK;
 		queues_open(scheduler, false);
 	}
-	tg_check(tg_processes_stop(UINT64_MAX) && end_workers(scheduler, started, UINT64_MAX));
+	tg_check(stop_companion(UINT64_MAX) && end_workers(scheduler, started, UINT64_MAX));
 	clean_up(scheduler);
 	return TG_FULL;
 }
@@ -433,7 +451,7 @@ tg_scheduler_stop(unsigned limit_ms)
 	while (tg_jobs_are_running() && tg_clock_us() < end_us)
 		sleep_ms(1);
 	end_us = (end_us > tg_clock_us() ? end_us : tg_clock_us()) + JOIN_GRACE_MS * 1000;
-	if (!tg_processes_stop(end_us) || !end_workers(scheduler, scheduler->worker_count, end_us))
+	if (!stop_companion(end_us) || !end_workers(scheduler, scheduler->worker_count, end_us))
 		return false;
 	tg_watcher_end();
 	if (!join_until(watcher_thread, end_us))

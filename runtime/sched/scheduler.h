@@ -1,6 +1,6 @@
 /*
  * scheduler.h
- *	  The pool: worker threads that run tasks, a watcher, and how others submit.
+ *	  The pool: worker threads that run tasks, a watcher, and the submission of tasks.
  *
  * The shared half (inboxes, park words, statistics) lies in the arena and is
  * used by backends; the threads live in one process, which starts and stops
@@ -19,20 +19,25 @@ typedef struct tg_worker tg_worker; /* one thread of the pool; opaque */
 typedef struct tg_job tg_job;		/* job.h */
 typedef struct tg_task tg_task;
 
-/* What a task's run function says when it returns. */
+/* The result of a task's run function. */
 typedef enum tg_turn
 {
 	TG_TURN_DONE,  /* finished: the task may be freed by its owner or by the job's teardown */
 	TG_TURN_AGAIN, /* more to do: back through the global queue, so that others come first */
-	TG_TURN_PARK,  /* waits for tg_task_unpark; an unpark that came while it ran re-submits it at once */
-	TG_TURN_PASSED /* fork.c's frames only: the task may be gone, whoever ends it tells its job */
+	/* waits for tg_task_unpark; an unpark that came while it ran re-submits it at once */
+	TG_TURN_PARK,
+	/* fork.c's frames only: the task may be freed already; the worker that ends it tells its job */
+	TG_TURN_PASSED
 } tg_turn;
 
-/* Embedded in whatever the task works on; lies in the arena.  Fields are the scheduler's. */
+/*
+ * Embedded in the structure that the task works on; lies in the arena.  The scheduler alone uses
+ * the fields.
+ */
 struct tg_task
 {
 	tg_turn (*run)(tg_task *task, tg_worker *worker);
-	tg_job *job;	/* may be NULL: a task of nobody (lane turns, collection) */
+	tg_job *job;	/* NULL: the task belongs to no job (lane turns, collection) */
 	tg_task *next;	/* link in an inbox or the global queue */
 	uint32_t state; /* running, parked, notified: see park.c */
 	uint16_t home;	/* sticky tasks: their worker + 1; else 0 */
@@ -43,10 +48,10 @@ struct tg_task
 extern void tg_task_init(tg_task *task, tg_turn (*run)(tg_task *, tg_worker *), tg_job *job);
 
 /*
- * Submits.  From a worker: onto its own deque.  From any other thread of any
- * process: into the inbox of the session's preferred worker; wakes one if
- * nobody searches.  TG_STOPPED if the pool does not run (the task is still the
- * caller's).  worker is NULL outside the pool.
+ * Submits a task.  A worker puts it onto its own deque; worker is NULL outside the pool.  Any other
+ * thread, of any process, puts it into the inbox of the session's preferred worker, and wakes a
+ * worker if no worker is searching.  TG_STOPPED if the pool does not run: the task is still the
+ * caller's.
  */
 extern tg_status tg_task_submit(tg_session *session, tg_worker *worker, tg_task *task) TG_MUST_USE;
 
@@ -54,21 +59,24 @@ extern tg_status tg_task_submit(tg_session *session, tg_worker *worker, tg_task 
 extern void tg_task_unpark(tg_session *session, tg_task *task);
 
 /*
- * As tg_task_submit from outside, but to a sleeping worker if there is one,
- * and at the front of its inbox: for what somebody waits for right now.
+ * Submits as from outside the pool, but prefers a sleeping worker and puts the task at the front of
+ * its inbox.  For tasks whose result somebody waits for right now.
  */
 extern tg_status tg_task_submit_urgent(tg_session *session, tg_task *task) TG_MUST_USE;
 
 /*
- * To the sticky queue of this worker, which alone may run it and is woken for
- * it.  Any thread, workers too.  An unpark, or AGAIN, brings the task back there.
+ * Puts the task into the sticky queue of this worker, which alone may run it and is woken for it.
+ * Any thread may call, workers included.  After an unpark or AGAIN the task returns to that queue.
  */
 extern tg_status tg_task_submit_sticky(tg_session *session, unsigned worker, tg_task *task) TG_MUST_USE;
 
 /* A worker's session: for allocation and epochs while a task runs. */
 extern tg_session *tg_worker_session(tg_worker *worker);
 
-/* True once the current task has run for longer than a tick and others wait: a polite task ends its turn. */
+/*
+ * True once the current task has run for longer than a tick and other tasks wait.  A long task
+ * should then end its turn.
+ */
 extern bool tg_should_yield(tg_worker *worker);
 
 /* --- life ------------------------------------------------------------------ */
@@ -81,25 +89,26 @@ typedef struct tg_scheduler_config
 /* Makes the shared half, empty and stopped.  At server start, after the arena. */
 extern tg_status tg_scheduler_create(const tg_scheduler_config *config) TG_MUST_USE;
 
-/* Who runs the tasks of a job (job.h, tg_job_start). */
+/* The thread that runs the tasks of a job (job.h, tg_job_start). */
 typedef enum tg_scheduler_kind
 {
-	TG_KIND_HYBRID,	  /* by the job's work level: in place up to lightweight_job_level, above it by the pool */
+	/* by the job's work level: in place up to lightweight_job_level, above it by the pool */
+	TG_KIND_HYBRID,
 	TG_KIND_STEALING, /* always the pool */
 	TG_KIND_SERIAL	  /* always in place, on the thread that starts the job */
 } tg_scheduler_kind;
 
-/* How one transaction's operations are put in a row (lane.h). */
+/* How the operations of one transaction are put in order (lane.h). */
 typedef enum tg_serializer
 {
-	TG_SERIALIZER_LANE,	 /* a lane task, which anybody may steal between two turns */
+	TG_SERIALIZER_LANE,	 /* a lane task, which any worker may steal between two turns */
 	TG_SERIALIZER_STICKY /* the sticky queue of one worker, as long as operations are outstanding */
 } tg_serializer;
 
-/* Who hands work to sleeping workers beside the one that is woken (distribute.c). */
+/* The party that hands work to further sleeping workers once one has been woken (distribute.c). */
 typedef enum tg_distributor
 {
-	TG_DISTRIBUTOR_OFF,	   /* nobody: each woken worker wakes the next */
+	TG_DISTRIBUTOR_OFF,	   /* no party: each woken worker wakes the next */
 	TG_DISTRIBUTOR_WORKER, /* a worker that was woken and found nothing, in distribution mode */
 	TG_DISTRIBUTOR_THREAD  /* a thread of its own */
 } tg_distributor;
@@ -107,26 +116,34 @@ typedef enum tg_distributor
 /* Settings that may change at run time; read by workers with relaxed loads. */
 typedef struct tg_scheduler_settings
 {
-	unsigned workers; /* threads to start with; fixed while running, as are affinity and distributor */
+	/* threads to start with; fixed while running, as are affinity and distributor */
+	unsigned workers;
 	tg_scheduler_kind kind;
-	unsigned lightweight_job_level; /* 0 ... 60: highest work level that runs in place under HYBRID */
+	/* 0 ... 60: highest work level that runs in place under HYBRID */
+	unsigned lightweight_job_level;
 	bool stealing;
-	unsigned stealing_wait;		   /* consecutive rounds without work of its own before a worker steals */
-	bool steal_after_last;		   /* the first victim is the one after the last that had work, not that one itself */
-	unsigned worker_try_count;	   /* rounds without work, yielding ones included, before a worker suspends itself */
-	bool busy_worker;			   /* never suspend */
-	unsigned worker_suspend_ms;	   /* longest suspension */
-	unsigned task_polling_wait_us; /* sleep after a round without work, not to be interrupted; 0: none */
-	unsigned local_first_permille; /* share of rounds that look at the deque before the sticky queue */
-	bool preferred_worker;		   /* a session's tasks go to one worker; off: to each in turn */
-	bool core_affinity;			   /* worker i is pinned to core initial_core + i */
+	/* consecutive rounds without work of its own before a worker steals */
+	unsigned stealing_wait;
+	bool steal_after_last; /* the first victim is the worker after the last one that had work */
+	/* rounds without work, yielding ones included, before a worker suspends itself */
+	unsigned worker_try_count;
+	bool busy_worker;			/* never suspend */
+	unsigned worker_suspend_ms; /* longest suspension */
+	/* sleep after a round without work; nothing interrupts it; 0: none */
+	unsigned task_polling_wait_us;
+	/* share of rounds that look at the deque before the sticky queue */
+	unsigned local_first_permille;
+	bool preferred_worker; /* a session's tasks go to one worker; off: to each in turn */
+	bool core_affinity;	   /* worker i is pinned to core initial_core + i */
 	unsigned initial_core;
 	tg_distributor distributor;
-	unsigned distribution_spin_us; /* the distributor's search after its last success, before it naps */
+	/* the distributor's search after its last success, before it naps */
+	unsigned distribution_spin_us;
 	tg_serializer serializer;
 	unsigned lane_turn;			  /* operations of one turn of a lane */
 	unsigned watcher_interval_us; /* tick of the watcher */
-	unsigned hang_ms;			  /* a task or lane that goes on, or stands still, for longer is reported */
+	/* a task or lane that runs, or makes no progress, for longer is reported */
+	unsigned hang_ms;
 } tg_scheduler_settings;
 
 /* The defaults, for a machine with so many workers. */
@@ -134,25 +151,49 @@ extern tg_scheduler_settings tg_scheduler_settings_default(unsigned workers);
 
 extern void tg_scheduler_settings_set(const tg_scheduler_settings *settings);
 
-/* Starts the threads in this process (all signals blocked in them).  TG_FULL if no thread or session can be had. */
+/*
+ * The part of a higher room that runs beside the pool. start runs before the first thread starts;
+ * if it fails, the start of the pool fails. stop runs after the jobs have ended, while the workers
+ * still run; it returns false if it has not finished by end_us (tg_clock_us).  Both run on the main
+ * thread of the pool's process.
+ */
+typedef struct tg_companion
+{
+	tg_status (*start)(void);
+	bool (*stop)(uint64_t end_us);
+} tg_companion;
+
+/* Called before tg_scheduler_start; there is at most one companion. */
+extern void tg_scheduler_accompany(const tg_companion *companion);
+
+/*
+ * Starts the threads in this process, with all signals blocked.  TG_FULL if the system has no
+ * thread or no session left.
+ */
 extern tg_status tg_scheduler_start(void) TG_MUST_USE;
 
 /*
- * Stops: no new submission, jobs are cancelled, tasks run out or are given up
- * after limit_ms, threads are joined.  Returns false if a thread could not be
- * joined in time (the process must then end hard).
+ * Stops the pool.  It takes no new submission and cancels all jobs.  Tasks that still run after
+ * limit_ms are given up; then the threads are joined.  Returns false if a thread could not be
+ * joined in time: the process must then exit at once.
  */
 extern bool tg_scheduler_stop(unsigned limit_ms);
 
 extern bool tg_scheduler_is_running(void);
 
-/* Called by the watcher thread at most every interval_us: a check, short, no waiting; it may submit tasks. */
+/*
+ * The watcher thread calls the check at most every interval_us.  A check is short, does not wait
+ * and may submit tasks.
+ */
 extern void tg_watcher_add(void (*check)(tg_session *session), unsigned interval_us);
 
 /* Runs the watcher's checks soon.  Any process. */
 extern void tg_watcher_poke(void);
 
-/* By a check that has found something hanging: counts it, and tells the host's log, as printf. */
+/*
+ * A check that has found a hanging task calls this.  It counts the hang and sends a message to the
+ * host's log; arguments as printf.
+ */
 extern void tg_watcher_report_hang(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- the host's side --------------------------------------------------------- */
@@ -163,7 +204,9 @@ extern void tg_watcher_report_hang(const char *format, ...) __attribute__((forma
  */
 extern void (*tg_host_wake)(void *waiter);
 
-/* Takes the oldest message for the host's log (hang reports …).  The worker process's main thread. */
+/*
+ * Takes the oldest message for the host's log (hang reports …).  The worker process's main thread.
+ */
 extern bool tg_host_message_next(char *text, unsigned text_bytes);
 
 /* --- statistics --------------------------------------------------------------- */
@@ -203,12 +246,12 @@ typedef struct tg_worker_report
 	uint64_t wakeups;
 	uint64_t yields;	  /* turns that ended with AGAIN */
 	uint64_t parks;		  /* turns that ended with PARK */
-	uint64_t deque_count; /* moments' numbers of tasks, as the next three */
+	uint64_t deque_count; /* moments' numbers of tasks, as are the next three */
 	uint64_t inbox_count;
 	uint64_t sticky_count;
 	uint64_t pending_count;
 	uint64_t job_id;  /* of the present task; 0 if none */
-	uint64_t task_us; /* for how long the present task has lasted, to a tick; 0: none, or a short one */
+	uint64_t task_us; /* how long the present task has lasted, to a tick; 0: none, or a short one */
 } tg_worker_report;
 
 typedef struct tg_scheduler_report
@@ -217,8 +260,8 @@ typedef struct tg_scheduler_report
 	unsigned workers;
 	unsigned searching;
 	unsigned sleeping;
-	bool distributing;		/* somebody does, a worker or the thread */
-	uint64_t distributions; /* times that somebody began to */
+	bool distributing;		/* a worker or the thread is the distributor */
+	uint64_t distributions; /* times that a worker or the thread became the distributor */
 	uint64_t distribution_naps;
 	uint64_t distributed;	   /* tasks handed to sleeping workers */
 	uint64_t global_count;	   /* tasks in the global queue */
@@ -236,7 +279,10 @@ typedef struct tg_scheduler_report
 	uint64_t ticks; /* of the watcher */
 } tg_scheduler_report;
 
-/* As seen without stopping anybody: relaxed loads of each counter's writer's line. */
+/*
+ * A snapshot that stops no thread: each counter is read with a relaxed load from its writer's cache
+ * line.
+ */
 extern void tg_scheduler_report_get(tg_scheduler_report *report);
 
 extern unsigned tg_worker_count(void);

@@ -1,26 +1,25 @@
 /*
  * search.c
- *	  What a worker does that has nothing to do: it searches, steals, sleeps.
+ *	  A worker without work: it searches, steals and sleeps.
  *
- * A round looks at what only this worker sees or what is for all, then at the
- * other workers, in rotation from the last one that had work, or the one after
- * it (steal_after_last); those on the same socket first.  Half of a victim's
- * deque is taken at once, or the whole inbox of a victim whose deque is empty;
- * never a sticky queue.
+ * A round looks at the queues of this worker and at the global queue, then at the other workers, in
+ * rotation from the last one that had work, or the one after it (steal_after_last); those on the
+ * same socket first.  A theft takes half of a victim's deque at once, or the whole inbox of a
+ * victim whose deque is empty; it never takes from a sticky queue.
  *
- * Backends work on the same CPUs, so a search is short: SPIN_TIGHT rounds with
- * a pause, then yielding ones, worker_try_count in all.  Then the worker sleeps;
- * if it had been woken in vain it becomes the distributor first (distribute.c).
- * The default of worker_try_count is small.  With a task from outside each
- * millisecond 16 rounds took 4 % of a core and 250 rounds 34 %, for some 10 us that
- * a wake-up takes longer than it takes a searching worker to see the task.
+ * Backends work on the same CPUs, so a search is short: SPIN_TIGHT rounds with a pause, then
+ * yielding ones, worker_try_count in all.  Then the worker sleeps; if it had been woken in vain it
+ * becomes the distributor first (distribute.c).  The default of worker_try_count is small.  With a
+ * task from outside each millisecond 16 rounds took 4 % of a core and 250 rounds 34 %, while a
+ * wake-up takes only some 10 us longer than it takes a searching worker to see the task.
  *
- * Who sleeps is away (mem/presence.h), so what it has taken of memory in advance is
- * to be had.  If nobody has woken it for KEEP_MS, or its longest sleep, it gives that back itself, before it
- * sleeps on: a pool that rests keeps nothing, and nobody has to be woken to see to it.
+ * A sleeping worker is away (mem/presence.h), so other sessions can take the memory that it has
+ * taken in advance.  If no thread has woken it for KEEP_MS, or for its longest sleep, it gives that
+ * memory back itself before it sleeps on.  An idle pool therefore keeps nothing, and no worker has
+ * to be woken to give memory back.
  *
- * Who searches is counted, and nobody may leave the search but by the functions
- * of wake.c, on which no wake-up's being lost rests.
+ * Searching workers are counted.  A worker must leave the search only by the functions of wake.c:
+ * the proof that no wake-up is lost rests on that.
  */
 #include <sched.h>
 #include <stddef.h>
@@ -38,7 +37,7 @@
 #include "runtime/sched/worker.h"
 
 #define SPIN_TIGHT 4 /* rounds of a search without yielding */
-#define KEEP_MS 1000 /* of sleep, for which a worker keeps what it has taken in advance */
+#define KEEP_MS 1000 /* of sleep, after which a worker gives back the memory taken in advance */
 
 /* --- stealing ------------------------------------------------------------------- */
 
@@ -72,7 +71,7 @@ steal_from(tg_worker *worker, tg_worker *victim)
 	return first;
 }
 
-/* One round of all victims: on the worker's socket, or on others. */
+/* Tries all victims once: those on the worker's socket, or those on others. */
 static tg_task *
 steal_round(tg_worker *worker, uint32_t first, bool same_socket)
 {
@@ -123,15 +122,15 @@ sleep_us(unsigned us)
 	nanosleep(&time, NULL);
 }
 
-/* What a search remembers between two rounds. */
+/* The state of a search between two rounds. */
 typedef struct search
 {
 	unsigned rounds; /* without work, since it began or slept */
-	bool in_vain;	 /* somebody has woken it since it last had work */
+	bool in_vain;	 /* it was woken since it last had work */
 	bool has_slept;	 /* for as long as it meant to */
 } search;
 
-/* Sleeps until woken or the time is over.  True if there may be work. */
+/* Sleeps until woken or until the time-out.  True if there may be work. */
 static bool
 suspend(tg_scheduler *scheduler, tg_worker *worker, search *search)
 {
@@ -159,7 +158,7 @@ suspend(tg_scheduler *scheduler, tg_worker *worker, search *search)
 	return notified;
 }
 
-/* After a round that found nothing.  False: the pool ends, and there is nothing left. */
+/* Called after a round that found nothing.  False: the pool ends, and no task is left. */
 static bool
 rest(tg_scheduler *scheduler, tg_worker *worker, search *search)
 {

@@ -2,25 +2,23 @@
  * serial.c
  *	  Tasks that run in place.
  *
- * The thread that starts a light job has an executor: a worker without a
- * thread of its own, which is in no list, so that nobody steals from it, wakes
- * it or submits to it.  Its tasks push onto its deque as they would onto any
- * worker's.
+ * The thread that starts a light job has an executor: a worker without a thread of its own.  The
+ * executor is in no list, so no other thread steals from it, wakes it or submits to it.  Its tasks
+ * push onto its deque as they would onto any worker's.
  *
  *		bootstrap --> deque --pop--> run --DONE--> job's count
  *						^			 | | |
  *						+---push-----+ | +--PARK--> parked, its unpark goes to the pool
  *				   inbox <---AGAIN-----+
  *
- * Tasks that come again go into its inbox, behind the deque's; it takes what
- * the deque refuses, too.
+ * Tasks that come again go into its inbox, behind those of the deque; so do tasks that the deque
+ * refuses.
  *
- * When is a job large?  When its tasks could keep another worker busy for
- * longer than it takes to wake one (some 50 µs): many tasks queued now; many
- * tasks run, as each may be a microsecond; or a tick of time gone by with tasks
- * left.  This is looked at between two tasks, and only if one is queued, so
- * that a job of one task reads no clock.  Then all that is queued goes to the
- * pool, oldest first, and the starter returns.  With no pool it stays.
+ * A job is large when its tasks could keep another worker busy for longer than it takes to wake one
+ * (some 50 µs): many tasks queued now; many tasks run, as each may take a microsecond; or a tick of
+ * time gone by with tasks left.  The executor looks at this between two tasks, and only if one is
+ * queued, so a job of one task reads no clock.  Then all queued tasks go to the pool, oldest first,
+ * and the starter returns.  Without a pool they stay.
  *
  * Invariants
  *	1. A task is in one place: deque, inbox, running, or given away.  Nothing here
@@ -31,15 +29,15 @@
  *	4. Between two loops an executor holds nothing but its own memory, so a job
  *	   allocates nothing unless it is its thread's first.
  *
- * Parking without a pool: nobody would run the task again.  So its job fails
- * with TG_STOPPED and is cancelled, and the task runs again to see it.  One
- * that parks although it was cancelled before stays parked, as in a pool that
- * stops; then the job is not DONE when its start returns, but its status says why.
- * If the pool stops while a task parks, stop sees the job running and cancels it.
+ * Parking without a pool: no thread would run the task again.  So its job fails with TG_STOPPED and
+ * is cancelled, and the task runs again to see that.  A task that parks although its job was
+ * cancelled before stays parked, as in a pool that stops; then the job is not DONE when its start
+ * returns, but its status tells why.  If the pool stops while a task parks, stop sees the job
+ * running and cancels it.
  *
- * Left out: conditions' pending list, which is looked after in a worker's loop
- * (tasks in place give their conditions to the watcher), and tg_should_yield,
- * which says no, as nobody waits for this thread's turn.
+ * Left out: the pending list of conditions, which a worker's loop serves (tasks in place give their
+ * conditions to the watcher); and tg_should_yield, which answers false, as no other task waits for
+ * this thread's turn.
  */
 #include "runtime/sched/serial.h"
 
@@ -118,7 +116,10 @@ keep(executor *executor, tg_task *task)
 
 /* --- a job that grows ----------------------------------------------------------------- */
 
-/* Gives tasks to the pool; those it refuses, as it has stopped, are kept.  False if it refused one. */
+/*
+ * Gives tasks to the pool; keeps those that it refuses because it has stopped.  False if it refused
+ * one.
+ */
 static bool
 give_away(executor *executor, void **tasks, int count)
 {
@@ -134,7 +135,7 @@ give_away(executor *executor, void **tasks, int count)
 	return accepts;
 }
 
-/* Gives all that waits to the pool, as long as that takes it. */
+/* Gives all queued tasks to the pool, as long as the pool takes them. */
 static void
 move_out(executor *executor)
 {
@@ -233,19 +234,23 @@ run_all(executor *executor, tg_task *task)
 /* --- for job.c and the host ---------------------------------------------------------------- */
 
 bool
-tg_serial_takes(const tg_job_config *config)
+tg_serial_takes_level(unsigned level)
 {
-	if (config->pool_only)
-		return false;
 	switch (tg_load_relaxed(&tg_settings_live.kind))
 	{
 		case TG_KIND_SERIAL:
 			return true;
 		case TG_KIND_HYBRID:
-			return config->level <= tg_load_relaxed(&tg_settings_live.lightweight_job_level);
+			return level <= tg_load_relaxed(&tg_settings_live.lightweight_job_level);
 		default:
 			return false;
 	}
+}
+
+bool
+tg_serial_takes(const tg_job_config *config)
+{
+	return !config->pool_only && tg_serial_takes_level(config->level);
 }
 
 bool
@@ -283,7 +288,7 @@ tg_serial_abandon(tg_session *session)
 	if (!own || !own->is_running)
 		return;
 	tg_assert(own->worker.session == session);
-	while (tg_epoch_inside(session)) /* the task's */
+	while (tg_epoch_inside(session)) /* epochs that the task has entered */
 		tg_epoch_leave(session);
 	job = own->worker.job;
 	own->worker.job = NULL;

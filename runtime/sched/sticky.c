@@ -1,30 +1,29 @@
 /*
  * sticky.c
- *	  Operations in a row by a worker's sticky queue.
+ *	  A transaction's operations in order, by a worker's sticky queue.
  *
  *		word 0 (free) --count--> {worker, 1} <--count, end--> {worker, n} --last end--> 0
  *
- * The queue is first in, first out, and its worker takes one task at a time: so
- * a transaction's operations run likewise, if all that are outstanding go to the
- * same queue.
+ * The queue is first in, first out, and its worker takes one task at a time.  A transaction's
+ * operations therefore run in order, one at a time, if all outstanding ones go to the same queue.
  *
- * 1. The worker is chosen by who counts from 0, in the same compare-and-swap, and
- *	  stays until the count is 0 again.  So operations that are outstanding at
- *	  the same time are in one queue: one runs at a time, in the order in which
- *	  they were put there, which is that of each submitter.
- * 2. An operation is counted until it has run.  So who counts from 0, and may
- *	  choose another worker, comes after all that was counted before.
- * 3. A word that was raised from 0 by an operation in place, or for the lane's
- *	  own queue, names no worker; what is counted beside it goes to that queue.
- * 4. A refused submission is taken back; the others that are counted do not
- *	  depend on it, as each of them is in the queue by itself.
+ * 1. The submitter that counts from 0 chooses the worker, in the same compare-and-swap, and the
+ *    worker stays until the count is 0 again.  So operations that are outstanding at the same time
+ *    are in one queue: one runs at a time, in the order in which they were put there, which is that
+ *    of each submitter.
+ * 2. An operation is counted until it has run.  So a submitter that counts from 0, and may choose
+ *    another worker, comes after all operations counted before.
+ * 3. A word that was raised from 0 by an operation in place, or for the lane's own queue, names no
+ *    worker; operations counted beside it go to that queue.
+ * 4. A refused submission is taken back.  The other counted operations do not depend on it, as each
+ *    of them is in the queue by itself.
  *
- * Orderings: the word's changes are acq_rel, so the first operation on another
- * worker sees what the last one wrote; on one worker they follow one another.
+ * Orderings: the word's changes are acq_rel, so the first operation on another worker sees
+ * everything that the last one wrote; on one worker they follow one another.
  *
- * Nobody can steal such an operation: when its worker is in a long task, it waits,
- * and so does a transaction's whole queue while other workers idle.  That is
- * the price for no queue of its own and no turns.
+ * No worker can steal such an operation: when its worker is in a long task, the operation waits,
+ * and so does a transaction's whole queue while other workers are idle.  That is the price of
+ * having no queue of its own and no turns.
  */
 #include "runtime/sched/sticky.h"
 

@@ -1,19 +1,18 @@
 /*
  * submit.c
- *	  How tasks get in.
+ *	  The submission of tasks.
  *
- * A submission from outside goes to the inbox of the session's preferred
- * worker, so that what one session submits stays on one CPU; if that worker
- * has been in one task for longer than a tick, to the shorter of two inboxes.
- * Without preferred_worker each thread goes round.  An urgent one goes to the
- * front of a sleeper's inbox, or, if nobody sleeps, of one whose worker is not
- * in a long task.
+ * A submission from outside goes to the inbox of the session's preferred worker, so that one
+ * session's tasks stay on one CPU.  If that worker has been in one task for longer than a tick, the
+ * submission goes to the shorter of two inboxes.  Without preferred_worker each thread uses the
+ * workers in turn.  An urgent task goes to the front of a sleeping worker's inbox, or, if no worker
+ * sleeps, to that of a worker that is not in a long task.
  *
- * A closed inbox refuses, under its latch (scheduler.c, 1).  A sticky queue has
- * the same rule for what is new, and takes back what was accepted before.
+ * A closed inbox refuses tasks, under its latch (scheduler.c, 1).  A sticky queue does the same
+ * with new tasks, but takes those back that were accepted before.
  *
- * The way: look at the phase, put, fence, look for sleepers (wake.c).  Where
- * nobody sleeps that is one latch taken and given back, and one fence.
+ * The steps: read the phase, put the task, fence, look for sleeping workers (wake.c).  Where no
+ * worker sleeps, these cost one latch taken and released, and one fence.
  */
 #include <stddef.h>
 
@@ -41,7 +40,7 @@ open_count(const tg_scheduler *scheduler)
 	return tg_scheduler_is_running() ? tg_load_relaxed(&scheduler->worker_count) : 0;
 }
 
-/* Where the session begins. */
+/* The worker at which the session begins. */
 static uint32_t
 first_choice(const tg_scheduler *scheduler, const tg_session *session, uint32_t count)
 {
@@ -113,7 +112,7 @@ tg_task_submit(tg_session *session, tg_worker *worker, tg_task *task)
 	return TG_OK;
 }
 
-/* A sleeper, else one that is not in a long task, else any. */
+/* A sleeping worker, else one that is not in a long task, else any. */
 static tg_worker *
 choose_soonest(tg_scheduler *scheduler, const tg_session *session, uint32_t count)
 {

@@ -9,18 +9,18 @@
  *	  child: its first; sibling: the next child of the same parent; previous: the
  *	  sibling before, of a first child its parent, of the root NULL.
  *
- * One latch guards it: so a cancelled timer has left the heap when cancel
- * returns, and its memory may go.
+ * One latch guards the heap: a cancelled timer has left it when cancel returns, and its memory may
+ * be freed.
  *
- * 1. A timer is in the heap while it waits, and whoever takes it out under the
- *	  latch, the watcher to submit its task or who cancels, is the only one.
- *	  After that the watcher touches nothing but the task it submits.
- * 2. The watcher notes, under the latch, until when it is going to sleep.  Who
- *	  starts a timer that is due before that wakes it.  So either the watcher
- *	  has seen the timer before it slept, or it is woken.
- * 3. A timer of a cancelled job is due at once.  Who starts it puts it in,
- *	  fences, and looks at the job; who cancels marks the job, fences, and looks
- *	  whether there are timers of jobs: one of the two sees the other.
+ * 1. A timer is in the heap while it waits.  Exactly one thread takes it out, under the latch: the
+ *    watcher, to submit its task, or the thread that cancels it.  After that the watcher touches
+ *    nothing but the task it submits.
+ * 2. The watcher notes, under the latch, until when it is going to sleep.  A thread that starts a
+ *    timer due before that time wakes the watcher.  So either the watcher has seen the timer before
+ *    it slept, or it is woken.
+ * 3. A timer of a cancelled job is due at once.  The thread that starts a timer puts it in, fences,
+ *    and looks at the job.  The thread that cancels marks the job, fences, and looks whether there
+ *    are timers of jobs.  One of the two sees the other's change.
  *
  * Timers of the same time fire in any order.
  */
@@ -41,10 +41,10 @@ typedef struct timers
 {
 	tg_latch latch TG_CACHE_ALIGNED;
 	tg_timer *root;	   /* under the latch, as all below */
-	uint64_t wakes_us; /* the watcher looks then at the latest */
+	uint64_t wakes_us; /* the watcher's next look is no later than this */
 	uint32_t count;	   /* read by all, as the next one */
 	uint32_t of_jobs;  /* timers with a job */
-	uint32_t let_go;   /* not under the latch: set by who cancels, taken by the watcher */
+	uint32_t let_go;   /* not under the latch: set by the cancelling thread, taken by the watcher */
 } timers;
 
 static timers *shared; /* in the arena; set by tg_timers_create, inherited by fork */
@@ -145,7 +145,7 @@ take_out(tg_timer *timer)
 		tg_store_relaxed(&shared->of_jobs, shared->of_jobs - 1);
 }
 
-/* Builds the heap anew, with those of cancelled jobs due. */
+/* Builds the heap anew, with the timers of cancelled jobs due at once. */
 static void
 let_go_cancelled(void)
 {
@@ -171,7 +171,7 @@ let_go_cancelled(void)
 	}
 }
 
-/* --- who starts and cancels ----------------------------------------------------------- */
+/* --- starting and cancelling ----------------------------------------------------------- */
 
 void
 tg_timer_init(tg_timer *timer, tg_turn (*run)(tg_task *, tg_worker *), tg_job *job)
@@ -247,7 +247,8 @@ tg_timers_look(tg_session *session)
 	unsigned count = 0;
 	uint64_t now;
 
-	if (tg_load_relaxed(&shared->count) == 0) /* 2.: one put in now is seen before the sleep */
+	/* 2.: the start of a timer put in now is seen before the sleep */
+	if (tg_load_relaxed(&shared->count) == 0)
 		return;
 	now = tg_clock_us();
 	tg_latch_acquire(&shared->latch);

@@ -1,10 +1,10 @@
 /*
  * topology.c
- *	  Which CPU is on which socket: what Linux says in sysfs.
+ *	  The socket of each CPU, from Linux's sysfs.
  *
- * A socket is a "physical package"; its numbers may have gaps, so they are
- * counted anew in the order of their first CPU.  Only the neighbourhood of
- * workers depends on this: what cannot be read is taken as one socket.
+ * A socket is a "physical package"; its numbers may have gaps, so they are counted anew in the
+ * order of their first CPU.  Only the neighbourhood of workers depends on this: CPUs that cannot be
+ * read count as one socket.
  *
  * Left out: NUMA nodes within a socket, hyper-threads, CPUs that come and go
  * while the pool runs.

@@ -1,40 +1,40 @@
 /*
  * wake.c
- *	  Who sleeps, and who is woken when: no wake-up is lost.
+ *	  Sleeping and waking workers: no wake-up is lost.
  *
  *		RUNNING --nothing of its own--> SEARCHING --nothing at all--> SUSPENDED
  *		   ^								|  ^							|
  *		   +----------- found --------------+  +-- woken, time-out, looked again
  *
- * Three kinds of work come to three kinds of wakers.
+ * There are three kinds of work, each with its own way to wake.
  *
- *	- Work that anybody may take, from any thread of any process, in an inbox
- *	  or the global queue (tg_worker_notify).  While somebody searches, or is on
- *	  his way up, nobody is woken; else one sleeper, by one compare-and-swap and
- *	  one futex call.
+ *	- Work that any worker may take, submitted by any thread of any process to an
+ *	  inbox or the global queue (tg_worker_notify).  While a worker searches, or is
+ *	  waking up, no other is woken; else one sleeping worker is, by one
+ *	  compare-and-swap and one futex call.
  *	- Work for one worker, in its sticky queue, or in its inbox while stealing is
- *	  off (tg_worker_wake): that one is woken, whoever else is about.
- *	- A push onto the own deque.  It must be cheap, so it only reads a word, the
- *	  alarm, behind a light fence.
+ *	  off (tg_worker_wake): that worker is woken, whatever the others do.
+ *	- A push onto the worker's own deque.  It must be cheap, so it only reads a
+ *	  word, the alarm, behind a light fence.
  *
- * One latch covers what workers do: to suspend themselves, to notice that they
- * are awake, to become the distributor and to cease to be it.  A submitter
- * takes no latch.
+ * One latch covers the transitions of workers: to suspend themselves, to notice that they are
+ * awake, to become the distributor and to cease to be it.  A submitter takes no latch.
  *
  * Invariants
  *	1. searching counts the workers in SEARCHING.
- *	2. sleeping counts the workers with is_suspended; that is set before the park
- *	   word is PARKED, and cleared after it has ceased to be, by the worker when it
- *	   is up, or by the distributor that wakes it.  So it is at least the number
- *	   of words that are PARKED.
+ *	2. sleeping counts the workers with is_suspended.  The worker sets that before
+ *	   its park word is PARKED.  It is cleared after the word has ceased to be
+ *	   PARKED: by the worker when it is awake, or by the distributor that wakes it.
+ *	   So sleeping is at least the number of words that are PARKED.
  *	3. There is at most one distributor.
- *	4. alarm is set if and only if somebody sleeps, nobody is the distributor
- *	   and thefts are allowed, as of the last transition.  (Who changes the setting
- *	   wakes the sleepers, which are transitions.)
- *	5. No lost wake-up: a task in an inbox, the global queue or a deque, once its
- *	   submitter is through here, is seen by a worker before that sleeps, or all
- *	   workers run tasks, or the distributor will look there within NAP_US_MAX.
- *	   A task in a sticky queue is seen by its worker before that sleeps.
+ *	4. alarm is set if and only if a worker sleeps, there is no distributor and
+ *	   thefts are allowed, as of the last transition.  (The thread that changes the
+ *	   setting wakes the sleeping workers, which are transitions.)
+ *	5. No lost wake-up.  Take a task in an inbox, the global queue or a deque, once
+ *	   its submitter has left this file.  A worker sees the task before that worker
+ *	   sleeps, or all workers run tasks, or the distributor will look there within
+ *	   NAP_US_MAX.  A task in a sticky queue is seen by its worker before that
+ *	   sleeps.
  *
  * Why 5 holds for inboxes and the global queue (Dekker; S is the order of
  * seq_cst fences)
@@ -43,20 +43,20 @@
  *	Riser:		RUNNING; searching + 1; fence R; looks at everything, as it searches.
  *	Leaver:		searching - 1; if that made it 0: fence H; look at everything, and
  *				if there is something do what a submitter does.
- *	The submitter wakes nobody in four cases.
+ *	The submitter wakes no worker in four cases.
  *	- It saw sleeping 0 or, at the end, no word but RUNNING: a worker whose G is
  *	  before F would have been seen sleeping, unless it has risen since.  So each
  *	  worker's next fence, G or H of the last searcher, is after F and shows it the
  *	  task; or the worker has left the search before, and runs a task.
- *	- It saw searching > 0: so a worker, X, whose "- 1" it did not see.  Some
- *	  worker, X or one that was later, makes it 0 after that in the order of
- *	  changes of searching; its fence after it, G or H, is after F, or the
- *	  submitter would have seen that 0 or a later value.  That worker sees the
- *	  task: it takes it, or wakes a sleeper for it.
+ *	- It saw searching > 0: so there is a worker, X, whose "- 1" it did not see.
+ *	  Some worker, X or a later one, makes searching 0 after that, in the order of
+ *	  changes of searching.  That worker's fence after it, G or H, is after F, or
+ *	  the submitter would have seen that 0 or a later value.  That worker sees the
+ *	  task: it takes it, or wakes a sleeping worker for it.
  *	- It saw a word NOTIFIED: its worker's R is after F, or the submitter would
- *	  have seen RUNNING or something later.  That worker sees the task, or, if it
+ *	  have seen RUNNING or a later value.  That worker sees the task, or, if it
  *	  finds another one first, is a leaver.
- *	- Somebody else's compare-and-swap on the word came first: as before.
+ *	- Another thread's compare-and-swap on the word came first: as before.
  *
  * For sticky queues only the one word counts: PARKED, and it is woken; NOTIFIED,
  * and its R is after F; RUNNING, and its next G is.  R and G precede a look at the
@@ -67,23 +67,24 @@
  *	Raiser:		alarm := 1; ...; heavy fence; look at everything, before it sleeps.
  *	The heavy fence is in every running thread of this process, so either the
  *	push is before it and the raiser sees the task, or the pusher sees the alarm.
- *	A raiser is a searching worker or the distributing thread; if it finds another
- *	task than this one it is a leaver, and its "- 1" hands on what the heavy fence
- *	made visible to whoever makes searching 0.  Who lowers the alarm is the last
- *	sleeper up, or the distributor: both awake, and looking later.  The
- *	distributor looks at every deque once per round, and after each nap, whether
- *	woken or not; when it ceases to be that it raises the alarm.
+ *	A raiser is a searching worker or the distributing thread.  If it finds
+ *	another task than this one it is a leaver, and its "- 1" hands on the stores
+ *	that the heavy fence made visible to the worker that makes searching 0.  The
+ *	alarm is lowered by the last sleeping worker that wakes, or by the distributor:
+ *	both are awake, and look later.  The distributor looks at every deque once per
+ *	round, and after each nap, whether woken or not; when it ceases to be the
+ *	distributor it raises the alarm.
  *
- * Urgent submissions put first and wake then, as tg_worker_wake; if that worker
- * proves to be awake they are submissions like others.  The distributor's
- * hand-outs likewise.
+ * Urgent submissions put the task first and wake then, as tg_worker_wake does; if that worker
+ * proves to be awake, they are submissions like others.  The same holds for the tasks that the
+ * distributor hands out.
  *
- * A worker's pending list is flushed before it is suspended, so what this file
- * says of everything need not speak of it; the watcher submits from outside.
+ * A worker flushes its pending list before it is suspended, so "everything" in this file does not
+ * include that list; the watcher submits from outside.
  *
- * Departure: the design has the last active worker look again under the latch.
- * Here each worker looks, after its fence and without the latch: more, and the
- * others' transitions do not wait for a heavy fence.
+ * Departure: in the design the last active worker looks again under the latch.  Here each worker
+ * looks, after its fence and without the latch: there are more looks, but the transitions of other
+ * workers do not wait for a heavy fence.
  */
 #include "runtime/sched/wake.h"
 
@@ -92,7 +93,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 
-/* --- what there is to do ------------------------------------------------------ */
+/* --- finding work -------------------------------------------------------------- */
 
 static uint32_t
 worker_count(const tg_scheduler *scheduler)
@@ -115,7 +116,7 @@ tg_has_work(const tg_scheduler *scheduler)
 	return false;
 }
 
-/* Something that this worker could take. */
+/* Whether there is work that this worker could take. */
 static bool
 has_work_for(const tg_scheduler *scheduler, const tg_worker *worker)
 {
@@ -133,7 +134,7 @@ wake_parked(tg_worker *worker)
 	return true;
 }
 
-/* Wakes one sleeper, the distributor last; nobody if one is on his way up. */
+/* Wakes one sleeping worker, the distributor last; none if one is waking up already. */
 static void
 wake_any(tg_scheduler *scheduler, unsigned first)
 {
@@ -191,7 +192,10 @@ tg_wake_for_push(tg_scheduler *scheduler, const tg_worker *worker)
 
 /* --- transitions ------------------------------------------------------------------- */
 
-/* Sets the alarm by what it depends on.  True if it is raised: the caller makes a heavy fence.  Under the latch. */
+/*
+ * Sets the alarm from the state that it depends on.  True if it was raised: the caller makes a
+ * heavy fence.  Under the latch.
+ */
 static bool
 alarm_set(tg_scheduler *scheduler)
 {
@@ -203,7 +207,7 @@ alarm_set(tg_scheduler *scheduler)
 	return after && !before;
 }
 
-/* True: the alarm is raised. */
+/* True: the alarm was raised. */
 static bool
 suspended_set(tg_scheduler *scheduler, tg_worker *worker, bool suspended)
 {

@@ -1,22 +1,21 @@
 /*
  * watcher.c
- *	  The watcher: one thread that ticks, and looks after everything.
+ *	  The watcher: one thread that ticks, and checks the state of everything.
  *
- * A tick starts a new epoch, runs the registered checks that are due, and looks
- * at the workers: one whose task is the same as at the last tick is in a long
- * task (its submitters then prefer others, and tg_should_yield answers true);
- * a task that goes on for hang_ms is reported, once.  What lies in rooms above,
- * transactions' lanes for one, is looked at by checks that they register.
+ * A tick starts a new epoch, runs the registered checks that are due, and looks at the workers.  A
+ * worker whose task is the same as at the last tick is in a long task: submitters then prefer other
+ * workers, and tg_should_yield answers true.  A task that runs for hang_ms is reported, once.
+ * Objects of higher rooms, such as transactions' lanes, are watched by checks that those rooms
+ * register.
  *
- * Between ticks it looks at conditions and timers, when one is due or when it
- * is poked: neither waits for a tick, and neither brings one about.
+ * Between ticks the watcher looks at conditions and timers, when one is due or when it is poked.
+ * They do not wait for a tick, and they do not cause one.
  *
- * While a worker is awake or a session is inside an epoch, it ticks every
- * watcher_interval_us.  When neither is so the time doubles with each tick, up
- * to IDLE_MS_MAX, so that an idle pool costs next to nothing; conditions that
- * are only poked do not change that.  Beyond DEEP_TICKS intervals its sleep
- * counts as deep, and a worker that finds work pokes it: one futex call per such
- * pause, none in a busy pool.
+ * While a worker is awake or a session is inside an epoch, the watcher ticks every
+ * watcher_interval_us.  Otherwise the time between ticks doubles with each tick, up to IDLE_MS_MAX,
+ * so an idle pool costs next to nothing; conditions that are only poked do not change that.  Beyond
+ * DEEP_TICKS intervals the watcher's sleep counts as deep, and a worker that finds work pokes it:
+ * one futex call per such pause, none in a busy pool.
  *
  * 1. task_long, task_hung and task_seen hold a value of the worker's tasks_run,
  *	  so they expire by themselves with the next task, or here when the worker
@@ -64,7 +63,7 @@ tg_watcher_create(tg_session *session)
 	return status == TG_OK ? tg_timers_create(session) : status;
 }
 
-/* --- what others ask of it ------------------------------------------------------- */
+/* --- calls of other threads ---------------------------------------------------------- */
 
 void
 tg_watcher_add(void (*run)(tg_session *session), unsigned interval_us)
@@ -179,7 +178,10 @@ report_task(const tg_worker *worker, uint64_t us)
 		tg_watcher_report_hang("a task has been running for %" PRIu64 " ms on worker %u", us / 1000, worker->id);
 }
 
-/* What it has run is over, and it will be RUNNING a moment before it counts the next task. */
+/*
+ * The worker's last task has ended.  The worker will be RUNNING for a moment before it counts the
+ * next task.
+ */
 static void
 forget_task(tg_worker *worker)
 {
@@ -227,7 +229,7 @@ look_at_workers(tg_scheduler *scheduler, uint64_t now)
 	return awake;
 }
 
-/* True if something goes on. */
+/* True if a worker is awake or a session is inside an epoch. */
 static bool
 tick(tg_scheduler *scheduler, tg_session *session, uint64_t now)
 {
@@ -280,7 +282,7 @@ period_doubled(uint64_t period_us, uint64_t interval_us)
 	return 2 * period_us < max_us ? 2 * period_us : max_us;
 }
 
-/* Ticks, and says how long it is to the next tick. */
+/* Ticks, and returns the time to the next tick. */
 static uint64_t
 tick_and_pace(tg_scheduler *scheduler, tg_session *session, uint64_t now, uint64_t period_us)
 {
@@ -295,11 +297,12 @@ tick_and_pace(tg_scheduler *scheduler, tg_session *session, uint64_t now, uint64
 		return interval_us;
 	}
 	if (deep)
-		tg_session_do_duty(session); /* what it has freed of orphans is others' */
+		/* the orphans' memory that it has freed is for other sessions */
+		tg_session_do_duty(session);
 	return period_doubled(period_us, interval_us);
 }
 
-/* Sleeps at most until then.  True if poked. */
+/* Sleeps until until_us at most.  True if poked. */
 static bool
 sleep_until(tg_scheduler *scheduler, uint64_t until_us)
 {

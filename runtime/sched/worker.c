@@ -283,6 +283,7 @@ run(tg_worker *worker, tg_task *task)
 	tg_store_relaxed(&worker->job, job);
 	tg_store_relaxed(&worker->tasks_run, worker->tasks_run + 1);
 	tg_park_consume(&task->state);
+	tg_claims_privilege(worker->session, job != NULL && tg_job_is_privileged(job));
 	turn = task->run(task, worker);
 	if (tg_likely(turn == TG_TURN_DONE))
 	{

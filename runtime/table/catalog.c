@@ -2,18 +2,17 @@
  * catalog.c
  *	  A chained hash map under one latch.
  *
- * Entries lie in an array and are named by their index, which also chains them
- * from the buckets; there are as many buckets as places for entries, a power of
- * two.  Growing copies entries to the same indices, so a position of a walk
- * stays right: who is there all the time is seen exactly once.
+ * Entries lie in an array and are named by their index, which also chains them from the buckets;
+ * there are as many buckets as places for entries, a power of two.  Growing copies entries to the
+ * same indices, so a position of a walk stays right: an entry that exists all the time is seen
+ * exactly once.
  *
  *	  bucket[hash] -> entry 5 -> entry 2 -> NOBODY		free -> entry 3 -> NOBODY
  *
- * Everything is read and written under the latch.  The generation is written
- * under it, after the change, with release; a reader loads it with acquire before its
- * look-up and keeps both.  As long as the number is the same no change was complete
- * after the look-up began; one that was under way then concerns a relation whose
- * lock the reader does not hold.
+ * Everything is read and written under the latch.  The generation is written under it, after the
+ * change, with release; a reader loads it with acquire before its look-up and keeps both.  As long
+ * as the number is the same, no change was complete after the look-up began.  A change that was
+ * under way then concerns a relation whose lock the reader does not hold.
  *
  * Left out: shrinking, because a place takes 28 bytes.
  */
@@ -43,7 +42,7 @@ typedef struct catalog
 	uint64_t generation TG_CACHE_ALIGNED; /* atomic; see above */
 	tg_latch latch TG_CACHE_ALIGNED;	  /* TG_RANK_CATALOG: all below */
 	uint32_t place_count;				  /* places and buckets */
-	uint32_t place_used;				  /* those from here on were never used */
+	uint32_t place_used;				  /* places from here on were never used */
 	uint32_t free;						  /* first free place below it */
 	place *places;
 	uint32_t *buckets;
@@ -60,7 +59,7 @@ bucket_of(uint32_t database, uint32_t relation)
 	return (uint32_t) (hash >> 32) & (shared->place_count - 1);
 }
 
-/* Twice as many places, with the same entries in the same ones.  Holds the latch. */
+/* Doubles the number of places; the entries stay in theirs.  Holds the latch. */
 static tg_status
 grow(tg_session *session)
 {
@@ -126,7 +125,7 @@ changed(void)
 	tg_store_release(&shared->generation, tg_load_relaxed(&shared->generation) + 1);
 }
 
-/* Takes the entry that a link leads to out of the map.  Holds the latch. */
+/* Removes the entry that a link leads to from the map.  Holds the latch. */
 static tg_table *
 remove_entry(uint32_t *link)
 {
@@ -161,7 +160,6 @@ tg_catalog_create(void)
 		shared->free = NOBODY;
 		status = grow(session);
 		tg_catalog_generation = &shared->generation;
-		tg_arena_root_set(TG_ROOT_CATALOG, shared);
 	}
 	tg_session_close(session);
 	return status;
@@ -181,7 +179,10 @@ tg_catalog_find(uint32_t database, uint32_t relation)
 	return table;
 }
 
-/* Puts a table there, in the place of another one if it may; *present_out is what was there before. */
+/*
+ * Enters a table, in the place of another one if it may; *present_out is the table that was there
+ * before.
+ */
 static tg_status
 enter(tg_session *session, uint32_t database, uint32_t relation, tg_table *table, bool may_replace,
 	  tg_table **present_out)
@@ -282,7 +283,7 @@ tg_catalog_next(uint64_t *position)
 	while (*position < shared->place_used && table == NULL)
 		table = shared->places[(*position)++].table;
 	if (table != NULL)
-		tg_table_retain(table); /* before the map's reference can go */
+		tg_table_retain(table); /* before the map can drop its reference */
 	tg_latch_release(&shared->latch);
 	return table;
 }

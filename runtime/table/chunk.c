@@ -40,13 +40,12 @@
  * next one.  A scan may then find the new chunk instead of the old: neither has
  * anything that the scan's snapshot could see.
  */
-#include "runtime/index/hidden.h"
+#include "runtime/table/companion.h"
 #include "runtime/table/table_internal.h"
 
 #include <string.h>
 
-#define LISTED_SHARE 64	  /* a full chunk is listed when 1/64 of it is to be had: so much larger stays a table */
-#define DIRECTORY_FIRST 8 /* entries of the directory's first segment */
+#define LISTED_SHARE 64 /* a full chunk is listed when 1/64 of it is to be had: so much larger stays a table */
 
 tg_header *
 tg_headers_alloc(tg_session *session, unsigned capacity, tg_claim claim)
@@ -92,9 +91,9 @@ unlist_chunk(tg_table *table, tg_chunk *chunk)
 static tg_chunk **
 directory_entry(tg_table *table, uint32_t index)
 {
-	unsigned segment = 28 - (unsigned) __builtin_clz(index + DIRECTORY_FIRST); /* as in tg_table_chunk */
+	unsigned segment = tg_directory_segment(index);
 
-	return &table->chunks[segment][index + DIRECTORY_FIRST - ((uint32_t) DIRECTORY_FIRST << segment)];
+	return &table->chunks[segment][tg_directory_place(index, segment)];
 }
 
 static uint32_t
@@ -111,10 +110,11 @@ ensure_entries(tg_session *session, tg_table *table, unsigned segment, tg_claim 
 
 	if (table->chunks[segment] != NULL)
 		return TG_OK;
-	entries = tg_alloc_zeroed(session, ((size_t) DIRECTORY_FIRST << segment) * sizeof(*entries), TG_USE_TABLE, claim);
+	entries =
+		tg_alloc_zeroed(session, ((size_t) TG_DIRECTORY_FIRST << segment) * sizeof(*entries), TG_USE_TABLE, claim);
 	if (entries == NULL)
 		return TG_NO_MEMORY;
-	tg_fetch_add_relaxed(&table->table_bytes, (int64_t) tg_alloc_bytes(entries));
+	tg_table_count(table, &table->table_bytes, (int64_t) tg_alloc_bytes(entries));
 	tg_store_release(&table->chunks[segment], entries);
 	return TG_OK;
 }
@@ -137,7 +137,7 @@ take_index(tg_session *session, tg_table *table, tg_claim claim, uint32_t *index
 		return TG_OK;
 	}
 	*index_out = index;
-	return ensure_entries(session, table, 28 - (unsigned) __builtin_clz(index + DIRECTORY_FIRST), claim);
+	return ensure_entries(session, table, tg_directory_segment(index), claim);
 }
 
 /* --- making and leasing -------------------------------------------------------------- */
@@ -215,7 +215,7 @@ static tg_status
 publish_companion(tg_session *session, tg_table *hidden, tg_chunk **chunk_inout, tg_claim claim)
 {
 	uint32_t index = (*chunk_inout)->index;
-	unsigned last = 28 - (unsigned) __builtin_clz(index + DIRECTORY_FIRST);
+	unsigned last = tg_directory_segment(index);
 	tg_status status = TG_OK;
 
 	tg_latch_acquire(&hidden->latch);
@@ -226,7 +226,7 @@ publish_companion(tg_session *session, tg_table *hidden, tg_chunk **chunk_inout,
 		*chunk_inout = *directory_entry(hidden, index);
 	else if (status == TG_OK)
 	{
-		/* Pairs with the acquire in tg_hidden_chunk. */
+		/* Pairs with the acquire in tg_companion_of. */
 		tg_store_release(directory_entry(hidden, index), *chunk_inout);
 		if (index >= hidden->chunk_count)
 			tg_store_release(&hidden->chunk_count, index + 1);
@@ -236,19 +236,23 @@ publish_companion(tg_session *session, tg_table *hidden, tg_chunk **chunk_inout,
 }
 
 tg_status
-tg_chunk_make_companion(tg_session *session, tg_table *hidden, const tg_chunk *chunk, tg_claim claim,
-						tg_chunk **companion_out)
+tg_companion_make(tg_session *session, const tg_index_link *link, const tg_chunk *chunk, tg_claim claim,
+				  tg_chunk **companion_out)
 {
-	tg_chunk *fresh = make_bare_chunk(session, hidden, hidden->layout, chunk->capacity, claim);
-	tg_status status;
+	tg_table *hidden = link->hidden;
+	tg_status status = tg_book_ask(hidden->book, tg_chunk_bytes(hidden->layout, chunk->capacity), claim);
+	tg_chunk *fresh;
 
+	if (status != TG_OK)
+		return status;
+	fresh = make_bare_chunk(session, hidden, hidden->layout, chunk->capacity, claim);
 	if (fresh == NULL)
 		return TG_NO_MEMORY;
 	fresh->index = chunk->index;
 	*companion_out = fresh;
 	status = publish_companion(session, hidden, companion_out, claim);
 	if (status == TG_OK && *companion_out == fresh)
-		tg_fetch_add_relaxed(&hidden->chunk_bytes, (int64_t) tg_alloc_bytes(fresh));
+		tg_table_count(hidden, &hidden->chunk_bytes, (int64_t) tg_alloc_bytes(fresh));
 	else
 		tg_free(session, fresh, TG_USE_CHUNK);
 	return status;
@@ -257,7 +261,7 @@ tg_chunk_make_companion(tg_session *session, tg_table *hidden, const tg_chunk *c
 void
 tg_chunk_remove_companion(tg_chunk *companion)
 {
-	tg_fetch_add_relaxed(&companion->table->chunk_bytes, -(int64_t) tg_alloc_bytes(companion));
+	tg_table_count(companion->table, &companion->table->chunk_bytes, -(int64_t) tg_alloc_bytes(companion));
 	tg_store_release(directory_entry(companion->table, companion->index), NULL);
 }
 
@@ -308,6 +312,9 @@ tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **
 		return TG_OK;
 	}
 
+	status = tg_book_ask(table->book, tg_chunk_bytes(layout, capacity) + tg_headers_bytes(capacity), claim);
+	if (status != TG_OK)
+		return status;
 	chunk = make_chunk(session, table, layout, capacity, claim);
 	if (chunk == NULL)
 		return TG_NO_MEMORY;
@@ -317,8 +324,8 @@ tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **
 		free_chunk(session, chunk);
 		return status;
 	}
-	tg_fetch_add_relaxed(&table->chunk_bytes, (int64_t) tg_alloc_bytes(chunk));
-	tg_fetch_add_relaxed(&table->header_bytes, (int64_t) tg_headers_bytes(capacity));
+	tg_table_count(table, &table->chunk_bytes, (int64_t) tg_alloc_bytes(chunk));
+	tg_table_count(table, &table->header_bytes, (int64_t) tg_headers_bytes(capacity));
 	*chunk_out = chunk;
 	return TG_OK;
 }
@@ -393,7 +400,7 @@ tg_slot_give(tg_session *session, tg_version version)
 	}
 
 	if (tg_unlikely(tg_load_acquire(&table->indexes) != NULL))
-		tg_hidden_forget(session, version);
+		tg_companions_forget(session, version);
 	/* For whoever judges ends as well, between its taking and its next begin. */
 	tg_store_relaxed(&header->end, TG_TIME_NEVER);
 	tg_store_relaxed(&header->older, TG_VERSION_NONE);
@@ -439,7 +446,7 @@ bool
 tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 {
 	tg_table *table = chunk->table;
-	unsigned companion_count = tg_hidden_count(table);
+	unsigned companion_count = tg_companions_count(table);
 	tg_chunk *companions = NULL;
 	tg_header *headers;
 	bool reclaimed = false;
@@ -458,7 +465,7 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 		if (chunk->listed == TG_LISTED)
 			unlist_chunk(table, chunk);
 		tg_store_relaxed(&chunk->listed, TG_RECLAIMED);
-		companions = tg_hidden_take(chunk, companion_count);
+		companions = tg_companions_take(chunk, companion_count);
 		tg_store_release(directory_entry(table, chunk->index), NULL);
 		table->free_chunk_index_count++;
 		if (chunk->index < table->free_chunk_index_low || table->free_chunk_index_count == 1)
@@ -478,10 +485,10 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 	}
 	tg_chunk_spares_free(session, chunk);
 	headers = tg_chunk_headers(chunk);
-	tg_fetch_add_relaxed(&table->chunk_bytes, -(int64_t) tg_alloc_bytes(chunk));
+	tg_table_count(table, &table->chunk_bytes, -(int64_t) tg_alloc_bytes(chunk));
 	if (headers != NULL)
 	{
-		tg_fetch_add_relaxed(&table->header_bytes, -(int64_t) tg_headers_bytes(chunk->capacity));
+		tg_table_count(table, &table->header_bytes, -(int64_t) tg_headers_bytes(chunk->capacity));
 		tg_retire(session, headers, TG_USE_HEADER);
 	}
 	tg_retire(session, chunk, TG_USE_CHUNK);

@@ -79,12 +79,21 @@ note_mixed(tg_chunk *chunk)
 		tg_store_relaxed(&chunk->mixed, 1); /* its version's begin is released */
 }
 
+/* Frees what the first so many strings of a slot that has no version yet were copied into. */
+static void
+drop_strings(tg_session *session, tg_chunk *chunk, unsigned slot, unsigned count, int64_t *bytes_inout)
+{
+	while (count-- > 0)
+		drop_blob(session, tg_chunk_cell_of(chunk, chunk->layout->strings[count], slot), bytes_inout);
+}
+
 /* Copies the host's strings into blobs; adds what they occupy to *bytes_inout.  All or nothing. */
 static tg_status
 copy_strings(tg_session *session, tg_chunk *chunk, unsigned slot, const tg_value *values, const bool *nulls,
 			 tg_claim claim, int64_t *bytes_inout)
 {
 	const tg_layout *layout = chunk->layout;
+	tg_status status = TG_OK;
 	unsigned done;
 
 	for (done = 0; done < layout->string_count; done++)
@@ -103,7 +112,9 @@ copy_strings(tg_session *session, tg_chunk *chunk, unsigned slot, const tg_value
 			continue;
 		}
 		bytes = tg_string_blob_bytes(string);
-		blob = take_blob(session, cell, bytes, claim, bytes_inout);
+		if (tg_unlikely(bytes >= TG_BLOB_BYTES_UNASKED))
+			status = tg_book_ask(chunk->table->book, bytes, claim);
+		blob = status == TG_OK ? take_blob(session, cell, bytes, claim, bytes_inout) : NULL;
 		if (blob == NULL)
 			goto fail;
 		if (bytes > SPARE_BYTES_MAX)
@@ -116,9 +127,8 @@ copy_strings(tg_session *session, tg_chunk *chunk, unsigned slot, const tg_value
 	return TG_OK;
 
 fail:
-	while (done-- > 0)
-		drop_blob(session, tg_chunk_cell_of(chunk, layout->strings[done], slot), bytes_inout);
-	return TG_NO_MEMORY;
+	drop_strings(session, chunk, slot, done, bytes_inout);
+	return status == TG_OK ? TG_NO_MEMORY : status;
 }
 
 /*
@@ -190,8 +200,15 @@ tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg
 		int64_t bytes = 0;
 		tg_status status = copy_strings(session, chunk, slot, values, nulls, claim, &bytes);
 
-		if (bytes != 0)
-			tg_blob_bytes_add(session, chunk->table, bytes);
+		if (bytes != 0 && tg_blob_bytes_add(session, chunk->table, bytes) && status == TG_OK)
+		{
+			status = tg_book_ask(chunk->table->book, 0, claim);
+			bytes = 0;
+			if (status != TG_OK)
+				drop_strings(session, chunk, slot, layout->string_count, &bytes);
+			if (bytes != 0)
+				(void) tg_blob_bytes_add(session, chunk->table, bytes);
+		}
 		if (status != TG_OK)
 			return status;
 	}
@@ -219,7 +236,7 @@ copy_blob(tg_session *session, tg_chunk *chunk, tg_value *cell, tg_string *strin
 	void *blob = NULL;
 
 	if ((tg_string_is_out(&cell->string) && fits(&cell->string, bytes)) || tg_alloc_is_sparse(string->blob))
-		blob = take_blob(session, cell, bytes, TG_DATA, &booked);
+		blob = take_blob(session, cell, bytes, TG_MAINTENANCE, &booked);
 	if (blob != NULL)
 	{
 		memcpy(blob, string->blob, bytes);
@@ -233,7 +250,7 @@ copy_blob(tg_session *session, tg_chunk *chunk, tg_value *cell, tg_string *strin
 		note_mixed(chunk);
 	}
 	if (booked != 0)
-		tg_blob_bytes_add(session, chunk->table, booked);
+		(void) tg_blob_bytes_add(session, chunk->table, booked);
 }
 
 /* A cell that is to have no blob. */
@@ -244,7 +261,7 @@ drop_cell(tg_session *session, tg_chunk *chunk, tg_value *cell)
 
 	drop_blob(session, cell, &booked);
 	if (booked != 0)
-		tg_blob_bytes_add(session, chunk->table, booked);
+		(void) tg_blob_bytes_add(session, chunk->table, booked);
 	empty_cell(cell);
 }
 
@@ -316,7 +333,7 @@ free_blobs(tg_session *session, tg_version version, tg_version neighbour_a, tg_v
 			drop_blob(session, cell, &bytes);
 	}
 	if (bytes != 0)
-		tg_fetch_add_relaxed(&chunk->table->blob_bytes, bytes);
+		tg_table_count(chunk->table, &chunk->table->blob_bytes, bytes);
 }
 
 void
@@ -353,5 +370,5 @@ tg_chunk_spares_free(tg_session *session, tg_chunk *chunk)
 		for (unsigned slot = 0; slot < chunk->capacity; slot++)
 			drop_blob(session, tg_chunk_cell_of(chunk, chunk->layout->strings[i], slot), &bytes);
 	if (bytes != 0)
-		tg_fetch_add_relaxed(&chunk->table->blob_bytes, bytes);
+		tg_table_count(chunk->table, &chunk->table->blob_bytes, bytes);
 }

@@ -1,6 +1,6 @@
 /*
  * layout.c
- *	  How the columns of a chunk lie, and how many slots a chunk gets.
+ *	  The layout of a chunk's columns, and the number of slots of a chunk.
  *
  * A chunk's memory:
  *
@@ -19,7 +19,7 @@
 
 #define CHUNK_BYTES_MAX ((size_t) 512 * 1024)
 #define CAPACITY_STEP 16
-#define ROOM_SHARE 64 /* 1/64 of a full chunk is left to its rows' next versions */
+#define ROOM_SHARE 64 /* 1/64 of a full chunk is left to the next versions of its rows */
 #define PAGED_ABOVE_BYTES ((size_t) 4 * TG_PAGE_BYTES)
 
 /* Slots of a table's first chunks: a thousand partitions of a few rows each must be cheap. */
@@ -44,7 +44,10 @@ tg_chunk_bytes(const tg_layout *layout, unsigned capacity)
 	return (bytes + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
 }
 
-/* What an allocation of so many bytes occupies: small ones hardly more, others whole pages. */
+/*
+ * The memory that an allocation of so many bytes occupies: hardly more for small ones, whole pages
+ * for others.
+ */
 static size_t
 occupied_bytes(size_t bytes)
 {
@@ -54,7 +57,7 @@ occupied_bytes(size_t bytes)
 }
 
 /*
- * A full chunk: of the capacities between half of what is allowed and all of it,
+ * The capacity of a full chunk: of the capacities between half of the allowed size and all of it,
  * the one that costs the fewest bytes per slot.
  */
 static unsigned
@@ -77,7 +80,8 @@ full_capacity(const tg_layout *layout)
 }
 
 tg_status
-tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_count, tg_layout **layout_out)
+tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_count, tg_claim claim,
+				 tg_layout **layout_out)
 {
 	unsigned string_count = 0;
 	uint32_t offset = 0;
@@ -93,7 +97,7 @@ tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_coun
 	layout = tg_alloc(session,
 					  sizeof(*layout) + column_count * (sizeof(*offsets) + sizeof(*kinds_copy)) +
 						  string_count * sizeof(*strings),
-					  TG_USE_TABLE, TG_ESSENTIAL);
+					  TG_USE_TABLE, claim);
 	if (layout == NULL)
 		return TG_NO_MEMORY;
 	offsets = (uint32_t *) (layout + 1);

@@ -40,7 +40,7 @@
 
 #define LEASE_MAX 8
 #define CLAIMED ((uintptr_t) 1)
-#define BLOB_BYTES_PENDING_MAX (64 * 1024)
+#define BLOB_BYTES_PENDING_MAX TG_BLOB_BYTES_UNASKED
 #define COLUMNS_AHEAD 4 /* whose cells are fetched into the cache before they are written */
 
 typedef struct tg_lease
@@ -82,7 +82,6 @@ tg_lease_create(void)
 	tg_session_close(session);
 	if (root == NULL)
 		return TG_NO_MEMORY;
-	tg_arena_root_set(TG_ROOT_LEASES, root);
 	return TG_OK;
 }
 
@@ -110,7 +109,7 @@ end_lease(tg_lease *lease, tg_table *table)
 	if (lease->row_count > 0)
 		tg_rows_give(table, lease->rows, lease->row_count);
 	if (lease->blob_bytes != 0)
-		tg_fetch_add_relaxed(&table->blob_bytes, lease->blob_bytes);
+		tg_table_count(table, &table->blob_bytes, lease->blob_bytes);
 	lease->chunk = NULL;
 	lease->row_count = 0;
 	lease->blob_bytes = 0;
@@ -255,7 +254,7 @@ tg_row_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t *row_
 	return TG_OK;
 }
 
-void
+bool
 tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes)
 {
 	tg_lease *lease = find_lease(session, table);
@@ -264,11 +263,12 @@ tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes)
 	{
 		lease->blob_bytes += bytes;
 		if (lease->blob_bytes < BLOB_BYTES_PENDING_MAX && lease->blob_bytes > -BLOB_BYTES_PENDING_MAX)
-			return;
+			return false;
 		bytes = lease->blob_bytes;
 		lease->blob_bytes = 0;
 	}
-	tg_fetch_add_relaxed(&table->blob_bytes, bytes);
+	tg_table_count(table, &table->blob_bytes, bytes);
+	return bytes > 0;
 }
 
 bool

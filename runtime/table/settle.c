@@ -109,9 +109,13 @@ allocated(const tg_chunk *chunk, unsigned word)
 static tg_status
 bring_back(tg_session *session, tg_chunk *chunk, tg_claim claim)
 {
-	tg_header *headers = tg_headers_alloc(session, chunk->capacity, claim);
+	tg_status status = tg_book_ask(chunk->table->book, tg_headers_bytes(chunk->capacity), claim);
 	tg_header *found = NULL;
+	tg_header *headers;
 
+	if (status != TG_OK)
+		return status;
+	headers = tg_headers_alloc(session, chunk->capacity, claim);
 	if (headers == NULL)
 		return TG_NO_MEMORY;
 	for (unsigned word = 0; word < tg_chunk_bitmap_words(chunk); word++)
@@ -122,7 +126,7 @@ bring_back(tg_session *session, tg_chunk *chunk, tg_claim claim)
 	tg_failpoint("settle_bring_back");
 	/* The release pairs with the acquire in tg_chunk_headers. */
 	if (tg_cas_acq_rel(&chunk->headers, &found, headers))
-		tg_fetch_add_relaxed(&chunk->table->header_bytes, (int64_t) tg_headers_bytes(chunk->capacity));
+		tg_table_count(chunk->table, &chunk->table->header_bytes, (int64_t) tg_headers_bytes(chunk->capacity));
 	else
 		tg_free(session, headers, TG_USE_HEADER);
 	return TG_OK;
@@ -201,7 +205,7 @@ take_away(tg_session *session, tg_chunk *chunk, tg_header *headers, tg_time hori
 	tg_failpoint("settle_take_away");
 	if (!tg_cas_seq_cst(&chunk->headers, &expected, NULL))
 		return false;
-	tg_fetch_add_relaxed(&chunk->table->header_bytes, -(int64_t) tg_headers_bytes(chunk->capacity));
+	tg_table_count(chunk->table, &chunk->table->header_bytes, -(int64_t) tg_headers_bytes(chunk->capacity));
 	tg_retire(session, headers, TG_USE_HEADER);
 	return true;
 }

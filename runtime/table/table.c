@@ -28,8 +28,7 @@
  */
 #include "runtime/table/table_internal.h"
 
-#include "runtime/index/dictionary.h"
-#include "runtime/index/index.h"
+#include "runtime/base/budget.h"
 
 #define ROOT_PAGES (TG_ROW_MAX / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE + 1)
 #define HEAD_NEXT_SHIFT 16 /* of a listed row's head: the next one's id, plus 1 */
@@ -69,6 +68,15 @@ destroy_rows(tg_session *session, tg_table *table)
 	tg_free(session, table->root, TG_USE_TABLE);
 }
 
+/* What the figures say of a table that has no indexes. */
+static int64_t
+figures_of(const tg_table *table)
+{
+	return tg_load_relaxed(&table->table_bytes) + tg_load_relaxed(&table->chunk_bytes) +
+		   tg_load_relaxed(&table->header_bytes) + tg_load_relaxed(&table->blob_bytes) +
+		   tg_load_relaxed(&table->dictionary_bytes);
+}
+
 /* Also of a table half made. */
 static void
 destroy(tg_session *session, tg_table *table)
@@ -77,8 +85,14 @@ destroy(tg_session *session, tg_table *table)
 	destroy_rows(session, table);
 	if (table->index != NULL)
 		tg_btree_destroy(session, table->index);
-	tg_indexes_destroy(session, table);
-	tg_dictionaries_destroy(session, table);
+	if (table->indexes_destroy != NULL)
+		table->indexes_destroy(session, table);
+	if (table->dictionaries_destroy != NULL)
+		table->dictionaries_destroy(session, table);
+	if (table->book != &table->own_book)
+		/* the other table may go on without this index */
+		tg_book_add(table->book, -figures_of(table));
+	tg_book_close(session, &table->own_book);
 	while (table->layout != NULL)
 	{
 		tg_layout *layout = table->layout;
@@ -89,11 +103,12 @@ destroy(tg_session *session, tg_table *table)
 	tg_free(session, table, TG_USE_TABLE);
 }
 
-tg_status
-tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds, unsigned column_count,
-				const tg_key_spec *key, tg_table **table_out)
+/* whole: the table whose book it has; NULL: its own. */
+static tg_status
+create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds, unsigned column_count,
+	   const tg_key_spec *key, tg_claim claim, tg_table *whole, tg_table **table_out)
 {
-	tg_table *table = tg_alloc_zeroed(session, sizeof(*table), TG_USE_TABLE, TG_ESSENTIAL);
+	tg_table *table = tg_alloc_zeroed(session, sizeof(*table), TG_USE_TABLE, claim);
 	tg_status status;
 
 	if (table == NULL)
@@ -103,25 +118,41 @@ tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const
 	table->relation = relation;
 	table->references = 1;
 	tg_latch_init(&table->latch, TG_RANK_TABLE);
+	tg_book_init(&table->own_book);
+	table->book = whole != NULL ? whole->book : &table->own_book;
 
-	status = tg_layout_create(session, kinds, column_count, &table->layout);
+	status = tg_layout_create(session, kinds, column_count, claim, &table->layout);
 	if (status != TG_OK)
 		goto fail;
 	if (key != NULL && key->part_count > 0)
 	{
 		tg_assert(key->part_count <= TG_KEY_COLUMN_MAX);
 		table->key = *key;
-		status = tg_btree_create(session, &table->index);
+		status = tg_btree_create(session, table->book, claim, &table->index);
 		if (status != TG_OK)
 			goto fail;
 	}
-	table->table_bytes = (int64_t) (tg_alloc_bytes(table) + tg_alloc_bytes(table->layout));
+	tg_table_count(table, &table->table_bytes, (int64_t) (tg_alloc_bytes(table) + tg_alloc_bytes(table->layout)));
 	*table_out = table;
 	return TG_OK;
 
 fail:
 	destroy(session, table);
 	return status;
+}
+
+tg_status
+tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds, unsigned column_count,
+				const tg_key_spec *key, tg_claim claim, tg_table **table_out)
+{
+	return create(session, database, relation, kinds, column_count, key, claim, NULL, table_out);
+}
+
+tg_status
+tg_table_create_hidden(tg_session *session, tg_table *whole, const uint8_t *kinds, unsigned column_count,
+					   tg_claim claim, tg_table **table_out)
+{
+	return create(session, whole->database, whole->relation, kinds, column_count, NULL, claim, whole, table_out);
 }
 
 void
@@ -147,7 +178,7 @@ tg_status
 tg_table_layout_add(tg_session *session, tg_table *table, const uint8_t *kinds, unsigned column_count)
 {
 	tg_layout *layout;
-	tg_status status = tg_layout_create(session, kinds, column_count, &layout);
+	tg_status status = tg_layout_create(session, kinds, column_count, TG_ESSENTIAL, &layout);
 
 	if (status != TG_OK)
 		return status;
@@ -159,7 +190,7 @@ tg_table_layout_add(tg_session *session, tg_table *table, const uint8_t *kinds, 
 	/* Pairs with the acquire in tg_slot_take. */
 	tg_store_release(&table->layout, layout);
 	tg_latch_release(&table->latch);
-	tg_fetch_add_relaxed(&table->table_bytes, (int64_t) tg_alloc_bytes(layout));
+	tg_table_count(table, &table->table_bytes, (int64_t) tg_alloc_bytes(layout));
 	return TG_OK;
 }
 
@@ -172,7 +203,7 @@ grow(tg_session *session, tg_table *table, size_t bytes, tg_claim claim)
 	void *array = tg_alloc_zeroed(session, bytes, TG_USE_TABLE, claim);
 
 	if (array != NULL)
-		tg_fetch_add_relaxed(&table->table_bytes, (int64_t) tg_alloc_bytes(array));
+		tg_table_count(table, &table->table_bytes, (int64_t) tg_alloc_bytes(array));
 	return array;
 }
 
@@ -245,7 +276,9 @@ take_fresh(tg_session *session, tg_table *table, tg_claim claim, uint32_t rows[T
 
 	if (first >= TG_ROW_MAX)
 		return TG_FULL;
-	status = ensure_segment(session, table, first, claim);
+	status = tg_book_ask(table->book, 0, claim);
+	if (status == TG_OK)
+		status = ensure_segment(session, table, first, claim);
 	if (status != TG_OK)
 		return status;
 	count = segment_end(first) - first;
@@ -443,9 +476,9 @@ tg_rows_trim(tg_session *session, tg_table *table, unsigned *budget)
 		segment = take_empty_segment(table);
 		if (segment == NULL)
 			return true;
-		tg_fetch_add_relaxed(&table->table_bytes, -(int64_t) tg_alloc_bytes(segment));
+		tg_table_count(table, &table->table_bytes, -(int64_t) tg_alloc_bytes(segment));
 		tg_retire(session, segment, TG_USE_TABLE);
-		*budget -= TRIM_COST < *budget ? TRIM_COST : *budget;
+		tg_spend(budget, TRIM_COST);
 	}
 	return *budget > 0;
 }

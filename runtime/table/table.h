@@ -20,6 +20,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/latch.h"
 #include "runtime/base/status.h"
+#include "runtime/mem/quota.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/order/key.h"
@@ -102,7 +103,7 @@ tg_chunk_headers(const tg_chunk *chunk)
 
 /*
  * The headers for writing: brought back if they are not there, taken back if
- * marked.  Inside an epoch; valid until it is left.  TG_NO_MEMORY.
+ * marked.  Inside an epoch; valid until it is left.  TG_NO_MEMORY, TG_OVER_QUOTA.
  */
 extern tg_status tg_chunk_headers_write(tg_session *session, tg_chunk *chunk, tg_claim claim,
 										tg_header **headers_out) TG_MUST_USE;
@@ -248,7 +249,8 @@ tg_row_guess_learn(tg_row_guess *guess, const void *key, size_t key_bytes, uint3
 	guess->ahead = ahead;
 }
 
-#define TG_SMALL_SEGMENTS 8 /* rows below TG_SEGMENT_ROWS: segments of 64, 64, 128, 256 … */
+#define TG_DIRECTORY_FIRST 8 /* entries of the first segment of the directory of chunks */
+#define TG_SMALL_SEGMENTS 8	 /* rows below TG_SEGMENT_ROWS: segments of 64, 64, 128, 256 … */
 #define TG_SEGMENT_ROWS 8192
 #define TG_SEGMENTS_PER_PAGE 512
 
@@ -261,6 +263,19 @@ typedef struct tg_segment_rows
 	uint32_t previous;
 } tg_segment_rows;
 
+/*
+ * An index as far as this room has to know it: each begins with this (index.h).  hidden is a table
+ * whose chunks are the companions of this table's chunks (companion.h).
+ */
+typedef struct tg_index_link
+{
+	struct tg_index_link *next; /* atomic: of the same table; stays when the index is dropped */
+	tg_table *hidden;			/* constant; NULL: the index has no hidden values */
+} tg_index_link;
+
+/* How a room above gives back what it keeps for a table that nobody uses any more. */
+typedef void (*tg_table_part_destroy)(tg_session *session, tg_table *table);
+
 struct tg_table
 {
 	uint64_t incarnation; /* unique in the life of the arena */
@@ -268,18 +283,25 @@ struct tg_table
 	uint32_t relation;
 	uint32_t row_next; /* atomic: row ids handed out so far */
 
-	tg_layout *layout; /* newest; atomic */
-	tg_btree *index;   /* NULL: no primary key; atomic */
-	tg_key_spec key;   /* of index */
-	tg_index *indexes; /* the secondary ones; atomic, changed under the table's latch */
-	tg_index *dropped; /* those whose memory has to wait; under the table's latch */
-	uint64_t stored;   /* the host's: snapshots from before it find nothing, and must not be told so; atomic */
-	uint32_t hidden;   /* the host's: so many columns come before the user's */
+	tg_layout *layout;		/* newest; atomic */
+	tg_btree *index;		/* NULL: no primary key; atomic */
+	tg_key_spec key;		/* of index */
+	tg_index_link *indexes; /* the secondary ones; atomic, changed under the table's latch */
+	tg_index *dropped;		/* those whose memory has to wait; under the table's latch */
+	/* Set under the latch with the first index, or dictionary; NULL: there was none. */
+	tg_table_part_destroy indexes_destroy;
+	tg_table_part_destroy dictionaries_destroy;
+	/* the host's: snapshots from before it find nothing, and must not be told so; atomic */
+	uint64_t stored;
+	uint32_t hidden;					/* the host's: so many columns come before the user's */
 	struct tg_dictionary *dictionaries; /* dictionary.h; atomic, changed under the table's latch, only grows */
 	uint32_t rank_round;				/* of their entries' use: dictionary.c, 6; atomic; written by the rank sweep */
 	uint32_t relocating;				/* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
-	uint64_t
-		gone; /* the host's: by a commit at this time the table has other storage, or is no more; 0: it has not; atomic */
+	/*
+	 * the host's: by a commit at this time the table has other storage, or is no more; 0: not so;
+	 * atomic
+	 */
+	uint64_t gone;
 
 	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once but for table.c, 4 */
 	tg_version *small[TG_SMALL_SEGMENTS];
@@ -302,6 +324,9 @@ struct tg_table
 	/* away from what every look-up reads: each transaction counts its log's and its read set's */
 	uint32_t references TG_CACHE_ALIGNED; /* atomic; the last one out frees everything */
 
+	tg_book own_book; /* bytes of all of the table */
+	tg_book *book;	  /* constant: that one; of hidden values, the book of their index's table */
+
 	/* for the planner and the views; atomic */
 	int64_t row_count; /* committed rows */
 	int64_t blob_bytes;
@@ -318,6 +343,14 @@ struct tg_table
 	int64_t analyzed_rows;
 	uint64_t analyzed_replaced;
 };
+
+/* Counts bytes of the table, in one of its figures and in the book. */
+static inline void
+tg_table_count(tg_table *table, int64_t *figure, int64_t bytes)
+{
+	tg_fetch_add_relaxed(figure, bytes);
+	tg_book_add(table->book, bytes);
+}
 
 /* The host takes statistics of the rows that there are at this moment: so many. */
 static inline void
@@ -337,9 +370,17 @@ tg_table_changes(const tg_table *table)
 		   tg_load_relaxed(&table->analyzed_replaced);
 }
 
-/* A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY. */
+/*
+ * A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY.  TG_DATA: a table
+ * more, of which there may be any number; TG_ESSENTIAL: it takes the place of another one.
+ */
 extern tg_status tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds,
-								 unsigned column_count, const tg_key_spec *key, tg_table **table_out) TG_MUST_USE;
+								 unsigned column_count, const tg_key_spec *key, tg_claim claim,
+								 tg_table **table_out) TG_MUST_USE;
+
+/* The same for hidden values of another table's index: their bytes are in that one's book. */
+extern tg_status tg_table_create_hidden(tg_session *session, tg_table *whole, const uint8_t *kinds,
+										unsigned column_count, tg_claim claim, tg_table **table_out) TG_MUST_USE;
 
 extern void tg_table_retain(tg_table *table);
 /* The last reference frees the rest; nobody reads the table any more (relation lock, jobs' references). */
@@ -392,7 +433,7 @@ tg_row_expect(tg_table *table, uint32_t row, unsigned column)
 
 /*
  * A fresh row id with head TG_VERSION_NONE, from the session's lease.
- * TG_NO_MEMORY, TG_FULL (TG_ROW_MAX).
+ * TG_NO_MEMORY, TG_OVER_QUOTA, TG_FULL (TG_ROW_MAX).
  */
 extern tg_status tg_row_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t *row_out) TG_MUST_USE;
 
@@ -410,7 +451,7 @@ extern bool tg_rows_trim(tg_session *session, tg_table *table, unsigned *budget)
 /*
  * A free slot, from the chunk the session has leased of the table: headers are
  * there, its begin and end are TG_TIME_NEVER, older is NONE, successor and life 0.
- * Ascending within a fresh chunk.  TG_NO_MEMORY.  Inside an epoch.
+ * Ascending within a fresh chunk.  TG_NO_MEMORY, TG_OVER_QUOTA.  Inside an epoch.
  */
 extern tg_status tg_slot_take(tg_session *session, tg_table *table, tg_claim claim,
 							  tg_version *version_out) TG_MUST_USE;
@@ -442,7 +483,7 @@ extern void tg_slot_give(tg_session *session, tg_version version);
  * Writes the values of a slot just taken, before begin is set.  values[i] and
  * nulls[i] for every column of the chunk's layout (column_count of them; the
  * table's newest layout).  Strings marked HOST are copied into blobs, others
- * are shared.  TG_NO_MEMORY: nothing was kept, the slot is still the caller's.
+ * are shared.  TG_NO_MEMORY, TG_OVER_QUOTA: nothing was kept, the slot is still the caller's.
  */
 extern tg_status tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values,
 								  const bool *nulls, tg_claim claim) TG_MUST_USE;
@@ -487,13 +528,28 @@ tg_table_chunk_count(const tg_table *table)
 	return tg_load_acquire(&table->chunk_count);
 }
 
+/*
+ * The segment of a directory entry, of TG_DIRECTORY_FIRST << segment entries, and its place there.
+ */
+static inline unsigned
+tg_directory_segment(uint32_t index)
+{
+	return 28 - (unsigned) __builtin_clz(index + TG_DIRECTORY_FIRST);
+}
+
+static inline uint32_t
+tg_directory_place(uint32_t index, unsigned segment)
+{
+	return index + TG_DIRECTORY_FIRST - ((uint32_t) TG_DIRECTORY_FIRST << segment);
+}
+
 /* The chunk at a directory entry, or NULL.  Inside an epoch. */
 static inline tg_chunk *
 tg_table_chunk(tg_table *table, uint32_t index)
 {
-	unsigned segment = 28 - (unsigned) __builtin_clz(index + 8);
+	unsigned segment = tg_directory_segment(index);
 
-	return tg_load_acquire(&tg_load_acquire(&table->chunks[segment])[index + 8 - (8u << segment)]);
+	return tg_load_acquire(&tg_load_acquire(&table->chunks[segment])[tg_directory_place(index, segment)]);
 }
 
 /* A moment's figures of all chunks; others may be at work.  Inside an epoch. */

@@ -10,7 +10,7 @@
 /* --- layout.c ---------------------------------------------------------------- */
 
 /* Lays out columns of these kinds, in one allocation of TG_USE_TABLE.  TG_NO_MEMORY. */
-extern tg_status tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_count,
+extern tg_status tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_count, tg_claim claim,
 								  tg_layout **layout_out) TG_MUST_USE;
 
 /* Bytes of a chunk of so many slots, and of its headers. */
@@ -42,7 +42,10 @@ extern void tg_rows_give(tg_table *table, const uint32_t *rows, unsigned count);
 
 /* --- chunk.c ----------------------------------------------------------------- */
 
-/* A chunk to allocate from, leased: one with free slots, or a new one.  TG_NO_MEMORY. */
+/*
+ * A chunk to allocate from, leased: one with free slots, or a new one.  TG_NO_MEMORY,
+ * TG_OVER_QUOTA.
+ */
 extern tg_status tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **chunk_out) TG_MUST_USE;
 
 /* Slots of a chunk that are left to the next versions of its rows. */
@@ -67,14 +70,7 @@ extern tg_chunk *tg_chunk_lease_listed(tg_table *table);
 extern bool tg_chunk_emptying_begin(tg_chunk *chunk);
 extern void tg_chunk_emptying_end(tg_chunk *chunk);
 
-/*
- * A chunk of a table of hidden values (hidden.c), for all slots of a chunk of another table and at the same entry of the
- * directory, all of its own slots free; or the one that somebody else has put there.  TG_NO_MEMORY.
- */
-extern tg_status tg_chunk_make_companion(tg_session *session, tg_table *hidden, const tg_chunk *chunk, tg_claim claim,
-										 tg_chunk **companion_out) TG_MUST_USE;
-
-/* Out of the directory again; to be retired (TG_USE_CHUNK).  Takes no latch. */
+/* A companion out of its directory again; to be retired (TG_USE_CHUNK).  Takes no latch. */
 extern void tg_chunk_remove_companion(tg_chunk *companion);
 
 /* Headers for so many slots: all begin NEVER, nothing else said.  NULL if refused. */
@@ -110,7 +106,13 @@ extern tg_status tg_chunk_take_slot(tg_session *session, tg_chunk *chunk, unsign
 /* A number no other table of this arena gets. */
 extern uint64_t tg_incarnation_next(void);
 
-/* Books bytes of blobs that the session stored, now or with what else its lease has pending. */
-extern void tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes);
+/* What a session may store as blobs in a table between two questions to the table's book. */
+#define TG_BLOB_BYTES_UNASKED (64 * 1024)
+
+/*
+ * Books bytes of blobs that the session stored, now or with what else its lease has pending.  True:
+ * the book has grown by them, and is to be asked.
+ */
+extern bool tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes);
 
 #endif /* TG_TABLE_INTERNAL_H */

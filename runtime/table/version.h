@@ -1,6 +1,6 @@
 /*
  * version.h
- *	  Versions: how one is named, when it was there, who is writing it.
+ *	  Versions: their names, their lifetimes, and the transactions that write them.
  *
  * A version is one slot of a chunk.  Its word (tg_version) is the chunk's
  * address and the slot; a row's head is the word of its newest version, or a
@@ -17,7 +17,10 @@
 
 typedef struct tg_chunk tg_chunk;
 
-/* Address of the chunk << 16 | slot.  Chunks are at least 64-byte aligned; addresses fit in 47 bits. */
+/*
+ * Address of the chunk << 16 | slot.  Chunks are at least 64-byte aligned; addresses fit in 47
+ * bits.
+ */
 typedef uint64_t tg_version;
 
 #define TG_VERSION_NONE ((tg_version) 0)
@@ -51,17 +54,18 @@ tg_head_is_closed(tg_version head)
 }
 
 /*
- * Times: a commit timestamp, TG_TIME_NEVER (as an end: not ended; as a begin:
- * not there), TG_TIME_LOCKED (as an end only: not ended, and somebody holds a
- * lock on the row, txn/row_lock.h), or, with the top bit set, a reference.
+ * A time is one of: a commit timestamp; TG_TIME_NEVER (as an end: not ended; as a begin: not
+ * visible); TG_TIME_LOCKED (as an end only: not ended, and a transaction holds a lock on the row,
+ * txn/row_lock.h); or, with the top bit set, a reference.
  */
 typedef uint64_t tg_time;
 
-#define TG_TIME_FIRST ((tg_time) 1) /* the clock's first value; what was there before everything */
+/* the clock's first value; the time of rows that existed before all commits */
+#define TG_TIME_FIRST ((tg_time) 1)
 #define TG_TIME_NEVER ((tg_time) INT64_MAX)
 #define TG_TIME_LOCKED (TG_TIME_NEVER - 1) /* later than every commit, like NEVER */
 
-/* Of an end: the version has not been ended, locked or not. */
+/* Of an end: the version has not been ended, whether the row is locked or not. */
 static inline bool
 tg_time_is_open(tg_time end)
 {
@@ -69,15 +73,15 @@ tg_time_is_open(tg_time end)
 }
 
 /*
- * As a begin, from here up to NEVER: of a version that nothing leads to any
- * more; not there for anybody, either.  What it says, prune.c knows.
+ * As a begin, values from here up to NEVER: no link leads to the version any more, and no snapshot
+ * sees it. prune.c gives the meaning of the value.
  */
 #define TG_TIME_UNLINKED ((tg_time) 1 << 62)
 
 /*
- * A reference: 1 bit tag, 1 spare, 1 whether the key is kept, 13 transaction
- * slot, 16 subtransaction (own numbering of those that wrote; the last number
- * stands for all further ones), 32 command.
+ * A reference: 1 bit tag, 1 spare, 1 whether the key is kept, 13 transaction slot, 16
+ * subtransaction (a numbering of its own for the subtransactions that wrote; the last number stands
+ * for all further ones), 32 command.
  */
 #define TG_REFERENCE ((tg_time) 1 << 63)
 #define TG_REFERENCE_KEEPS_KEY ((tg_time) 1 << 61) /* of an end: by an UPDATE that keeps the key */
@@ -114,34 +118,44 @@ tg_reference_command(tg_time reference)
 	return (uint32_t) reference;
 }
 
-/* What a version needs only while it is unsettled; one record, so that a point read pays one cache line. */
+/*
+ * The fields that a version needs only while it is unsettled; one record, so that a point read
+ * costs one cache line.
+ */
 typedef struct tg_header
 {
 	tg_time begin;
 	tg_time end;
-	tg_version older;	/* the row's version before this one */
-	uint32_t successor; /* of an ended version: the row that an UPDATE of the key made, plus 1; or as below; else 0 */
-	uint32_t life;		/* flags, and with a successor its version's mark */
+	tg_version older; /* the row's version before this one */
+	/* of an ended version: the row that an UPDATE of the key made, plus 1; or as below; else 0 */
+	uint32_t successor;
+	uint32_t life; /* flags, and with a successor its version's mark */
 } tg_header;
 
 /*
- * A row whose key is deleted and inserted again goes on with another life (W3).
- * LIFE_NEW: the version begins one, on top of a dead version (or did one that stood
- * between them), or is what an UPDATE of the key has made; LIFE_SEVERAL: it begins one, or one
- * below it does.
- * LIFE_COPY: the version is a copy of the one below it, made to empty that one's chunk.  Its begin
- * tells scans which of the two is theirs; what it says, every snapshot sees (txn/relocate.c).
+ * A row whose key is deleted and inserted again continues with another life (W3).  LIFE_NEW: the
+ * version begins a life, on top of a dead version (or a version that stood between the two did), or
+ * it was made by an UPDATE of the key.  LIFE_SEVERAL: the version begins a life, or a version below
+ * it does.  LIFE_COPY: the version is a copy of the one below it, made to empty that one's chunk.
+ * Its begin tells scans which of the two is theirs; its values are visible to every snapshot
+ * (txn/relocate.c).
  */
 #define TG_LIFE_NEW 1
 #define TG_LIFE_SEVERAL 2
 #define TG_LIFE_COPY 4
 #define TG_LIFE_FLAGS (TG_LIFE_NEW | TG_LIFE_SEVERAL | TG_LIFE_COPY)
 
-/* As a successor: the version has ended because the one above is its copy.  No row has these numbers. */
+/*
+ * As a successor: the version has ended because the one above is its copy.  No row has this number,
+ * nor the next.
+ */
 #define TG_SUCCESSOR_COPY UINT32_MAX
 #define TG_SUCCESSOR_ELSEWHERE (UINT32_MAX - 1) /* because the row goes on in another table */
 
-/* Tells versions of one chain from each other; leaves the flags' bits clear.  (A chunk has more than 128 bytes.) */
+/*
+ * Distinguishes versions of one chain; leaves the flags' bits clear.  (A chunk has more than 128
+ * bytes.)
+ */
 static inline uint32_t
 tg_version_mark(tg_version version)
 {

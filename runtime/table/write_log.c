@@ -6,24 +6,21 @@
  *				|						|
  *				first -> block -> last	first ...
  *
- * A mark seals the newest piece, if anything is in it, and is the number of
- * pieces then; the next reservation puts a new piece on top.  So a subtransaction
- * that writes nothing costs nothing, and one that is rolled back takes its
- * pieces with it.
+ * A mark seals the newest piece, if it has any entry, and is the number of pieces at that time; the
+ * next reservation puts a new piece on top.  So a subtransaction that writes nothing costs nothing,
+ * and one that is rolled back takes its pieces with it.
  *
- * 1. Numbers grow by one from the bottom, and what was written after a mark m
- *	  lies in pieces with numbers above m.
- * 2. Only the newest piece is not sealed, and at most its last block is empty:
- *	  a reservation adds the block before it is known whether the write will
- *	  merge with the entry before.
- * 3. The places of a piece's tables form a hash table by address, probed
- *	  linearly; at the smallest size it may be full, so a probe ends after as
- *	  many steps as there are places.
- * 4. Undoing changes no entry: the collector needs them afterwards.  Where it
- *	  has got to stands in at_block and at_entry (entries before it are left).
+ * 1. Numbers grow by one from the bottom, and writes after a mark m lie in pieces with numbers
+ *    above m.
+ * 2. Only the newest piece is not sealed, and at most its last block is empty: a reservation adds
+ *    the block before it is known whether the write will merge with the entry before.
+ * 3. The places of a piece's tables form a hash table by address, probed linearly; at the smallest
+ *    size it may be full, so a probe ends after as many steps as there are places.
+ * 4. Undoing changes no entry: the collector needs them afterwards.  Its progress is in at_block
+ *    and at_entry (entries before that place are left).
  *
- * Left out: merging of blocks of sealed pieces; a piece of a subtransaction
- * with a single write costs 256 bytes.
+ * Left out: merging of blocks of sealed pieces; a piece of a subtransaction with a single write
+ * costs 256 bytes.
  */
 #include "runtime/table/write_log.h"
 
@@ -92,7 +89,10 @@ block_add(tg_session *session, tg_write_log *piece, tg_claim claim)
 	return TG_OK;
 }
 
-/* The table's place among capacity places, or the empty place where it would be; capacity if there is neither. */
+/*
+ * The table's place among capacity places, or the empty place where it would be entered; capacity
+ * if there is neither.
+ */
 static uint32_t
 table_place(const tg_log_table *tables, uint32_t capacity, const tg_table *table)
 {

@@ -1,19 +1,17 @@
 /*
  * write_log.h
- *	  What a transaction wrote, in order: its undo, its stamps, its garbage.
+ *	  The writes of a transaction, in order: its undo, its stamps, its garbage.
  *
  * One entry per write; consecutive inserts into neighbouring slots of one chunk
  * share one.  Read backwards to roll back, in any order to stamp; handed to the
  * collector when the transaction has ended, because it is the list of the
  * garbage it made.
  *
- * A log is a stack of pieces, newest on top; a tg_write_log is one piece, and
- * the transaction holds the newest (NULL: nothing written).  A mark (savepoint)
- * closes the piece, so that what is written later lies in pieces of its own:
- * rolling back to a mark takes whole pieces off the stack, allocates nothing,
- * and can give them to the collector at once, while the transaction goes on.
- * A piece has its own references on tables and its own row counts, so what is
- * undone is never counted.
+ * A log is a stack of pieces, newest on top; a tg_write_log is one piece, and the transaction holds
+ * the newest (NULL: nothing written).  A mark (savepoint) closes the piece, so later writes lie in
+ * pieces of their own.  Rolling back to a mark takes whole pieces off the stack, allocates nothing,
+ * and can give them to the collector at once, while the transaction continues.  A piece has its own
+ * references on tables and its own row counts, so undone writes are never counted.
  *
  * Only the transaction's lane touches a log until the collector has it.
  */
@@ -28,9 +26,9 @@
 #include "runtime/table/table.h"
 
 /*
- * Kinds of writes.  Only the new version of an UPDATE may share blobs, with its
- * older, column by column; the first version of a row (that of the row which an
- * UPDATE of the key makes, too) and a reviving one share none.
+ * Kinds of writes.  Only the new version of an UPDATE may share blobs, column by column, with its
+ * older version.  The first version of a row shares none, not even that of a row that an UPDATE of
+ * the key makes; nor does a reviving one.
  */
 typedef enum tg_write
 {
@@ -39,23 +37,25 @@ typedef enum tg_write
 	TG_WRITE_UPDATE, /* version: its older is the version it replaced */
 	TG_WRITE_DELETE, /* version: ended, nothing new */
 
-	/* a write that was undone by itself, the transaction going on: waits here for the collector */
+	/* single writes undone while the transaction continues: they wait here for the collector */
 	TG_WRITE_UNDONE_ROW,	/* of an INSERT: version and its row */
 	TG_WRITE_UNDONE_VERSION /* of a REVIVE or an UPDATE: version */
 } tg_write;
 
 /*
- * An entry.  Once the commit has stamped it, an UPDATE's names the version that
- * was replaced: from then on UPDATE and DELETE are each the owner of the one
- * version that they ended.
+ * An entry.  Once the commit has stamped it, the entry of an UPDATE names the replaced version:
+ * from then on UPDATE and DELETE each own the one version that they ended.
  */
 typedef struct tg_log_entry
 {
 	tg_version version;
 	uint32_t count; /* INSERT: slots; UPDATE and DELETE, once stamped: the row; else 1 */
 	uint16_t kind;	/* tg_write */
-	uint16_t
-		above; /* UPDATE, once stamped: the slot of the version that replaced it, plus 1, if in the same chunk; else 0 */
+	/*
+	 * UPDATE, once stamped: the slot of the version that replaced it, plus 1, if in the same
+	 * chunk; else 0
+	 */
+	uint16_t above;
 } tg_log_entry;
 
 /* Entries of a block: the first one lies in the piece itself, further ones grow up to 4 KiB. */
@@ -71,7 +71,7 @@ typedef struct tg_log_block
 	tg_log_entry entry[];
 } tg_log_block;
 
-/* A table that the piece wrote to, with a reference held. */
+/* A table that the piece wrote to; the piece holds a reference. */
 typedef struct tg_log_table
 {
 	tg_table *table; /* NULL: empty place */
@@ -80,15 +80,19 @@ typedef struct tg_log_table
 
 #define TG_LOG_TABLES_MIN 2 /* places in the piece itself */
 
-/* One piece.  Read freely; written by write_log.c, and by the collector once it has it. */
+/*
+ * One piece.  Any thread may read it; write_log.c writes it, and so does the collector once it has
+ * it.
+ */
 typedef struct tg_write_log
 {
-	/* all that the collector looks at before it comes to the entries, in one cache line */
+	/* all fields that the collector reads before the entries, in one cache line */
 	struct tg_write_log *below; /* the transaction's piece before this one */
 	tg_time ended;				/* C of a commit; 0: rolled back */
 	struct tg_write_log *next;	/* the collector's; atomic; in one of its lists */
 	struct tg_write_log *previous;
-	tg_log_block *at_block; /* with at_entry: where undoing, or the collector, goes on; NULL: not begun */
+	/* with at_entry: where undoing, or the collector, goes on; NULL: not begun */
+	tg_log_block *at_block;
 	uint32_t at_entry;
 	uint32_t number;  /* of the piece in its stack, from 1 */
 	uint32_t garbage; /* the collector's: entries with something to free */
@@ -117,9 +121,9 @@ extern tg_status tg_write_log_reserve(tg_session *session, tg_write_log **log, t
 									  tg_claim claim) TG_MUST_USE;
 
 /*
- * Notes a write, room for which was reserved for this table just before.  rows:
- * +1, 0, -1.  What is noted must be such that undoing it is right; so it is
- * called after the write, with nothing that can fail in between.
+ * Notes a write, for which room was reserved for this table just before. rows: +1, 0, -1.  Undoing
+ * the noted write must be right at once.  So this is called after the write, and no step that can
+ * fail comes in between.
  */
 extern void tg_write_log_append(tg_write_log *log, tg_table *table, tg_write kind, tg_version version, int rows);
 
@@ -144,19 +148,17 @@ typedef uint32_t tg_log_mark;
 #define TG_LOG_MARK_START ((tg_log_mark) 0) /* before everything */
 
 /*
- * The place where the log stands now.  Costs nothing and cannot fail; log may
- * be NULL.  Valid until the log has been undone to an earlier one.  Giving a
- * mark up (RELEASE) takes no call.
+ * The present position of the log.  Costs nothing and cannot fail; log may be NULL.  Valid until
+ * the log has been undone to an earlier mark.  Giving a mark up (RELEASE) takes no call.
  */
 extern tg_log_mark tg_write_log_mark(tg_write_log *log);
 
 /*
- * Steps backwards: true and the newest entry after the mark, which counts as
- * undone once the caller has undone it and calls again; false when nothing is
- * left, and then everything after the mark is in *undone (NULL at first) and
- * *log is what remains, perhaps NULL.  An INSERT of several slots comes as one
- * entry, to be undone from its last slot to its first.  Allocates nothing,
- * cannot fail, may be called in several epochs.
+ * Steps backwards: true and the newest entry after the mark, which counts as undone once the caller
+ * has undone it and calls again.  False when no entry is left: then all pieces after the mark are
+ * in *undone (NULL at first), and *log is the rest, perhaps NULL.  An INSERT of several slots comes
+ * as one entry, to be undone from its last slot to its first.  Allocates nothing, cannot fail, may
+ * be called in several epochs.
  *
  *	tg_write_log *undone = NULL;
  *	while (tg_write_log_pop(&log, mark, &undone, &entry))
@@ -169,18 +171,17 @@ extern tg_log_mark tg_write_log_mark(tg_write_log *log);
 extern bool tg_write_log_pop(tg_write_log **log, tg_log_mark mark, tg_write_log **undone, tg_log_entry *entry_out);
 
 /*
- * Marks the string cells of a version that share a blob with the same column of
- * neighbour as lent: they are the neighbour's, the version's other blobs are its
- * own, whatever becomes of either.  For a version that is
- * being undone, or that no snapshot sees.  Why that is right: prune.c, 6 and 7.
+ * Marks the string cells of a version that share a blob with the same column of neighbour as lent:
+ * these blobs belong to neighbour, the version's other blobs to the version, whatever happens to
+ * either.  For a version that is being undone, or that no snapshot sees. prune.c, 6 and 7, proves
+ * that this is right.
  */
 extern void tg_version_strip(tg_version version, tg_version neighbour);
 
 /* --- reading, ending ----------------------------------------------------------------- */
 
 /*
- * Every entry once, for stamping and validation: newest piece first, forward
- * within a piece.
+ * Every entry once, for stamping and validation: newest piece first, forward within a piece.
  *
  *	tg_log_cursor cursor = tg_write_log_begin(log);
  *	while ((entry = tg_write_log_next(&cursor)) != NULL)
@@ -195,18 +196,18 @@ typedef struct tg_log_cursor
 extern tg_log_cursor tg_write_log_begin(tg_write_log *log);
 extern tg_log_entry *tg_write_log_next(tg_log_cursor *cursor);
 
-/* Adds what the pieces inserted and deleted to their tables' row_count: once, at commit. */
+/* Adds the rows inserted, less those deleted, to the row_count of each table: once, at commit. */
 extern void tg_write_log_count_rows(const tg_write_log *log);
 
-/* What the transaction inserted into a table, less what it deleted. */
+/* The number of rows that the transaction inserted into a table, less those that it deleted. */
 extern int64_t tg_write_log_rows(const tg_write_log *log, const tg_table *table);
 
 /* True if the transaction has written to the table. */
 extern bool tg_write_log_has_table(const tg_write_log *log, const tg_table *table);
 
 /*
- * True if the log has only inserts.  Committed, the collector has no use for
- * it: the committer may free it itself instead of handing it over.
+ * True if the log has only inserts.  The collector does not need such a log once it is committed:
+ * the committer may free it itself instead of handing it over.
  */
 extern bool tg_write_log_is_lasting(const tg_write_log *log);
 

@@ -6,11 +6,11 @@
  * What makes that right: nobody else writes in its areas between the two (W0, L1, L2);
  * nobody who is serialized between the two has read there (S3, S4, L3, L6).
  *
- * Departures from transactions.md, each of them towards fewer states:
+ * Choices that leave fewer states:
  *
  * 1. All looks at the list are taken under its latch, and so are R_L (L1 c), C_L and A drawn.
  *	  So nobody meets an entry whose R_L or C_L is being drawn: there is no DRAWING,
- *	  and nobody spins (holes.md 1 and 2, the alternative named there).  What is done
+ *	  and nobody spins.  What is done
  *	  without the latch is one load of the count of entries (preserve.h), and the
  *	  question whether an entry has ended.
  * 2. A LONG passes over those writers that have seen its entry when they

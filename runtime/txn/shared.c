@@ -19,15 +19,21 @@
  * 2. Its snapshot, where it has one of its own, is published in a job's entry, because no session outlives it for certain. A
  *	  session that works in it publishes one besides, for what it meets that is newer (tg_snapshot_hold).
  * 3. The end is one call of one session: C, validation, COMMITTED.  Another's outcome is waited for in it, by looking.
- * 4. A place is given away when nobody has it open any more and its outcome has been there to ask for as long as the lease.
+ * 4. A place is given away when nobody has it open any more and its outcome has been there to ask
+ *	  for as long as the lease, or the same role needs it (shared_place.c).
  *	  So a tg_shared that is open stays what it is.  Nor while its lane has work, or somebody is about to put some there.
- * 5. An owner does not wait for others' leave (tg_shared_abandon): its abort is done in the lane at once, and whoever is
- *	  told by the word to do it, later, finds it done.  Until they leave, the others find nothing of it: what it wrote is
- *	  taken back, and no other transaction has its number while they have it open (4).
- * 6. What users go on with until they leave, out of the lane, goes with the last of them: the read set, declared areas and
- *	  the snapshot are given back by the one who is told to end it, or has committed it, and by nobody else.
- * 7. Who waits for its end says so, and then looks whether it has ended; who ends it says that, and then looks who waits.  There is a full
- *	  fence between the two on either side, so one of them sees the other.
+ * 5. An owner does not wait for others' leave (tg_shared_abandon), nor does an administrator who
+ *	  ends another's transaction.  The abort is done in the lane at once, and the user whom the word
+ *	  tells to do it, later, finds it done.  It is done under the flag of an abort alone: once the
+ *	  flag of a commit is set, only the committer ends it.  Until the users leave, they find nothing
+ *	  of it: what it wrote is taken back, and no other transaction has its number while they have it
+ *	  open (4).
+ * 6. What users go on with until they leave, out of the lane, goes with the last of them: the read
+ *	  set, declared areas and the snapshot are given back by the user that is told to end it, or has
+ *	  committed it, and by no other.
+ * 7. A session that waits for its end sets its waiter, and then looks whether it has ended.  The
+ *	  session that ends it sets its state, and then looks for waiters.  There is a full fence
+ *	  between the two on either side, so one of them sees the other.
  */
 #include "runtime/txn/shared_internal.h"
 
@@ -38,11 +44,6 @@
 #include "runtime/sched/park.h"
 #include "runtime/index/rank_holders.h"
 #include "runtime/txn/ending.h"
-
-#define HOST_SHARED ((uint64_t) 1 << 63) /* in the host's word for one of these: it is no host's */
-#define PLACE_BITS 8
-
-_Static_assert(TG_SHARED_MAX <= 1 << PLACE_BITS, "a place fits into the host's word");
 
 tg_shareds *tg_shared_all; /* set by tg_shared_create, inherited */
 
@@ -61,26 +62,7 @@ tg_shared_create(tg_session *session, unsigned first_txn)
 bool
 tg_wait_is_for_shared(const tg_wait *wait)
 {
-	return (wait->host & HOST_SHARED) != 0;
-}
-
-static inline bool
-is_validated(tg_txn_kind kind, tg_isolation isolation)
-{
-	return kind == TG_TXN_SHORT || (kind == TG_TXN_ORDINARY && isolation == TG_SERIALIZABLE);
-}
-
-static inline bool
-tracks(const tg_shared *shared)
-{
-	return is_validated(shared->kind, shared->isolation);
-}
-
-/* It reads at what tg_shared_start has drawn. */
-static inline bool
-is_started(tg_txn_kind kind)
-{
-	return kind == TG_TXN_LONG || kind == TG_TXN_READ_ONLY;
+	return (wait->host & TG_HOST_SHARED) != 0;
 }
 
 void
@@ -89,134 +71,7 @@ tg_shared_renew(tg_shared *shared)
 	tg_store_relaxed(&shared->deadline_us, tg_clock_us() + shared->lease_us);
 }
 
-/* --- places; under the latch ----------------------------------------------------------- */
-
-static tg_shared *
-find(const tg_handle *handle)
-{
-	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
-	{
-		tg_shared *shared = &tg_shared_all->place[i];
-
-		if (shared->in_use && memcmp(&shared->handle, handle, sizeof(*handle)) == 0)
-			return shared;
-	}
-	return NULL;
-}
-
-/* Rule 4. */
-static bool
-may_go(const tg_shared *shared, uint64_t now)
-{
-	return (shared->open_count == 0 || tg_failpoint_refuses("skip_open")) && tg_shared_has_ended(shared) &&
-		   tg_load_relaxed(&shared->deadline_us) <= now && tg_lane_is_free(&shared->txn->lane);
-}
-
-static tg_shared *
-find_place(void)
-{
-	uint64_t now = tg_clock_us();
-
-	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
-	{
-		tg_shared *shared = &tg_shared_all->place[i];
-
-		if (!shared->in_use || may_go(shared, now))
-			return shared;
-	}
-	return NULL;
-}
-
-/* --- life --------------------------------------------------------------------------------- */
-
-static tg_status
-take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
-{
-	tg_shared *shared;
-	unsigned number;
-
-	if (find(&config->handle) != NULL)
-		return TG_EXISTS;
-	shared = find_place();
-	if (shared == NULL)
-		return TG_FULL;
-	number = (unsigned) (shared - tg_shared_all->place);
-	shared->handle = config->handle;
-	shared->role = config->role;
-	shared->open_count = 0;
-	shared->reason = TG_SHARED_NOT_ABORTED;
-	shared->text[0] = '\0';
-	shared->lease_us = (uint64_t) config->lease_ms * 1000;
-	shared->owner = config->owner;
-	shared->kind = config->kind;
-	shared->isolation = config->kind != TG_TXN_ORDINARY ? TG_SERIALIZABLE : config->isolation;
-	shared->table_count = config->table_count;
-	for (unsigned i = 0; i < config->table_count; i++)
-		shared->tables[i] = config->tables[i];
-	shared->reads = reads;
-	shared->include = shared->exclude = NULL;
-	shared->snapshot = 0;
-	shared->command = 0;
-	shared->host = HOST_SHARED | ++tg_shared_all->incarnation << PLACE_BITS | number;
-	shared->txn = tg_txn_begin_at(session, tg_shared_all->first_txn + number, shared->host, config->kind,
-								  config->isolation, config->label);
-	shared->txn->shared = shared;
-	/* ranks in the areas that it is going to read may be in the session's hands already */
-	tg_rank_hold_with(tg_txn_number(shared->txn), session->id);
-	if (reads != NULL)
-		tg_txn_track(shared->txn, reads);
-	tg_store_relaxed(&shared->state, is_started(config->kind) ? TG_SHARED_WAITING : TG_SHARED_RUNNING);
-	tg_store_release(&shared->ending, 0);
-	tg_shared_renew(shared);
-	shared->in_use = true;
-	return TG_OK;
-}
-
-tg_status
-tg_shared_begin(tg_session *session, const tg_shared_config *config)
-{
-	tg_reads *reads = NULL;
-	tg_status status;
-
-	tg_assert(config->table_count <= TG_SHARED_TABLES_MAX);
-	if (is_validated(config->kind, config->isolation))
-	{
-		status = tg_reads_create(session, &reads);
-		if (status != TG_OK)
-			return status;
-	}
-	tg_latch_acquire(&tg_shared_all->latch);
-	status = take_place(session, config, reads);
-	tg_latch_release(&tg_shared_all->latch);
-	if (status != TG_OK && reads != NULL)
-		tg_reads_destroy(session, reads);
-	return status;
-}
-
-tg_status
-tg_shared_open(const tg_handle *handle, uint64_t role, tg_shared **shared_out)
-{
-	tg_shared *shared;
-
-	tg_latch_acquire(&tg_shared_all->latch);
-	shared = find(handle);
-	if (shared != NULL && (shared->role != role || may_go(shared, tg_clock_us())))
-		shared = NULL;
-	if (shared != NULL)
-		shared->open_count++;
-	tg_latch_release(&tg_shared_all->latch);
-	*shared_out = shared;
-	return shared != NULL ? TG_OK : TG_NOT_FOUND;
-}
-
-void
-tg_shared_close(tg_shared *shared)
-{
-	tg_latch_acquire(&tg_shared_all->latch);
-	tg_assert(shared->open_count > 0);
-	shared->open_count--;
-	tg_latch_release(&tg_shared_all->latch);
-}
+/* --- what is asked of one that is open ------------------------------------------------------ */
 
 tg_lane *
 tg_shared_lane(tg_shared *shared)
@@ -409,22 +264,20 @@ tg_shared_abort(tg_session *session, tg_shared *shared, tg_shared_reason reason,
 		end_by_abort(session, shared);
 }
 
-static void
-abandon(tg_session *session, tg_shared *shared, tg_shared_reason reason)
+bool
+tg_shared_abandon(tg_session *session, tg_shared *shared, tg_shared_reason reason)
 {
 	bool told = begin_abort(shared, reason, NULL);
-	bool entered = tg_txn_enter(session, shared->txn);
+	bool entered;
 
+	if ((tg_load_acquire(&shared->ending) & TG_GOING_TO_ABORT) == 0 && !tg_failpoint_refuses("skip_committing"))
+		return tg_shared_has_ended(shared);
+	entered = tg_txn_enter(session, shared->txn);
 	abort_work(session, shared);
 	if (told || tg_failpoint_refuses("forget_early"))
 		forget_work(session, shared);
 	tg_txn_leave(session, shared->txn, entered);
-}
-
-void
-tg_shared_abandon(tg_session *session, tg_shared *shared)
-{
-	abandon(session, shared, TG_SHARED_GIVEN_UP);
+	return true;
 }
 
 tg_status
@@ -494,15 +347,15 @@ publish(tg_session *session, tg_shared *shared, tg_time *time_out)
 {
 	tg_status status = TG_OK;
 
-	*time_out = tracks(shared) ? tg_snapshot_publish_from(session, &shared->operation_entry)
-							   : tg_snapshot_publish(session, &shared->operation_entry);
+	*time_out = tg_shared_tracks(shared) ? tg_snapshot_publish_from(session, &shared->operation_entry)
+										 : tg_snapshot_publish(session, &shared->operation_entry);
 	if (shared->isolation == TG_READ_COMMITTED)
 		return TG_OK;
 	if (shared->snapshot == 0 && tg_failpoint_refuses("skip_shared_entry"))
 		return TG_OK;
 	if (shared->snapshot == 0)
 	{
-		status = keep_time(shared, *time_out, tracks(shared));
+		status = keep_time(shared, *time_out, tg_shared_tracks(shared));
 		if (status != TG_OK)
 			tg_snapshot_withdraw(session, shared->operation_entry);
 	}
@@ -555,7 +408,7 @@ tg_shared_draw_at(tg_session *session, tg_shared *shared, tg_time time, bool fro
 	bool entered = tg_txn_enter(session, shared->txn);
 	tg_status status = TG_OK;
 
-	tg_assert(from || !tracks(shared));
+	tg_assert(from || !tg_shared_tracks(shared));
 	if (tg_shared_has_ended(shared))
 		status = TG_STOPPED;
 	else if (shared->snapshot == 0 && !tg_failpoint_refuses("skip_shared_entry"))
@@ -603,7 +456,7 @@ tg_shared_extend(tg_session *session, tg_shared *shared, tg_snapshot *snapshot_o
 	tg_time later = tg_load_seq_cst(tg_clock);
 	tg_status status;
 
-	tg_assert(session->lane == tg_shared_lane(shared) && tracks(shared));
+	tg_assert(session->lane == tg_shared_lane(shared) && tg_shared_tracks(shared));
 	tg_validation_begin(shared->reads, shared->snapshot, later, false);
 	status = validate(session, shared);
 	if (status != TG_OK)
@@ -628,7 +481,7 @@ tg_shared_leave(tg_session *session, tg_shared *shared)
 static tg_status
 prepare(tg_session *session, tg_shared *shared)
 {
-	if (!tracks(shared) || shared->snapshot == 0)
+	if (!tg_shared_tracks(shared) || shared->snapshot == 0)
 		return TG_OK;
 	if (!tg_txn_has_writes(shared->txn))
 		return tg_reads_check_snapshot(session, shared->reads, shared->snapshot, &shared->conflict);
@@ -742,7 +595,7 @@ tg_shared_look_at_leases(tg_session *session)
 				note_reason(shared, TG_SHARED_EXPIRED, NULL);
 				shared->open_count++; /* rule 4 */
 			}
-			else if (may_go(shared, now))
+			else if (tg_shared_may_go(shared, now))
 				shared->in_use = false;
 		}
 		tg_latch_release(&tg_shared_all->latch);
@@ -754,9 +607,12 @@ tg_shared_look_at_leases(tg_session *session)
 	}
 }
 
-void
-tg_shared_abandon_leased(tg_session *session, bool (*is_concerned)(uint64_t role, uint64_t argument), uint64_t argument)
+bool
+tg_shared_abandon_leased(tg_session *session, tg_shared_reason reason,
+						 bool (*is_concerned)(uint64_t role, uint64_t argument), uint64_t argument)
 {
+	bool all = true;
+
 	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
 	{
 		tg_shared *shared = &tg_shared_all->place[i];
@@ -770,9 +626,10 @@ tg_shared_abandon_leased(tg_session *session, bool (*is_concerned)(uint64_t role
 		tg_latch_release(&tg_shared_all->latch);
 		if (!is_leased)
 			continue;
-		abandon(session, shared, TG_SHARED_STOPPED);
+		all &= tg_shared_abandon(session, shared, reason);
 		tg_shared_close(shared);
 	}
+	return all;
 }
 
 void

@@ -48,17 +48,23 @@ typedef struct tg_handle
 typedef struct tg_shared_config
 {
 	tg_handle handle;
-	uint64_t role;	/* the host's word */
+	/* the host's word: its low half is the role, its high half says where the handle works */
+	uint64_t role;
 	uint64_t owner; /* the host's word for the session that owns it; 0: its lease does */
 	const char *label;
 	const uint32_t *tables; /* what it may write, by the host's names of the tables; a count of 0: everything */
-	unsigned table_count;
+	uint16_t table_count;
+	uint16_t place_max; /* for the role, wherever its handles work; 0: as many as there are */
 	uint32_t lease_ms;
 	tg_txn_kind kind;
 	tg_isolation isolation;
 } tg_shared_config;
 
-/* TG_FULL, TG_NO_MEMORY; TG_EXISTS: the handle is taken. */
+/*
+ * Takes a place.  If there is none, or the role has as many as it may, the role's ended transaction
+ * whose outcome would be forgotten first gives its place.  TG_FULL: there is none; TG_TOO_LARGE: as
+ * many transactions of the role run as it may have; TG_NO_MEMORY; TG_EXISTS: the handle is taken.
+ */
 extern tg_status tg_shared_begin(tg_session *session, const tg_shared_config *config) TG_MUST_USE;
 
 /*
@@ -73,6 +79,12 @@ extern tg_status tg_shared_start(tg_session *session, tg_shared *shared, const t
 /* TG_NOT_FOUND: there is no such transaction of this role, or its outcome has been forgotten. */
 extern tg_status tg_shared_open(const tg_handle *handle, uint64_t role, tg_shared **shared_out) TG_MUST_USE;
 extern void tg_shared_close(tg_shared *shared);
+
+/*
+ * The same by the number that a report has; for those who may see the transaction without having
+ * its handle.
+ */
+extern tg_status tg_shared_open_number(uint64_t number, tg_shared **shared_out) TG_MUST_USE;
 
 extern tg_lane *tg_shared_lane(tg_shared *shared);
 
@@ -112,12 +124,6 @@ extern tg_status tg_shared_commit(tg_session *session, tg_shared *shared) TG_MUS
 extern tg_status tg_shared_prepare(tg_session *session, tg_shared *shared) TG_MUST_USE;
 extern void tg_shared_finish(tg_session *session, tg_shared *shared, bool commits);
 
-/*
- * Its owner goes: aborts it at once, unless it has ended.  Who holds it is told TG_STOPPED by what he tries next; its
- * descriptor is nobody else's as long as he has it open.
- */
-extern void tg_shared_abandon(tg_session *session, tg_shared *shared);
-
 /* Why it has been aborted, or is going to be: the first reason that was given. */
 typedef enum tg_shared_reason
 {
@@ -125,6 +131,8 @@ typedef enum tg_shared_reason
 	TG_SHARED_EXPIRED,	  /* nobody did anything in it for its lease */
 	TG_SHARED_GIVEN_UP,	  /* its owner rolled it back, or went */
 	TG_SHARED_ASKED,	  /* somebody asked for it, by the handle */
+	TG_SHARED_TERMINATED, /* somebody asked for it, by its number */
+	TG_SHARED_DROPPED,	  /* its role or database was dropped, or what the role owned */
 	TG_SHARED_FAILED,	  /* somebody who worked in it failed, or went */
 	TG_SHARED_REFUSED,	  /* it was to be committed while others were at work in it */
 	TG_SHARED_CONFLICTED, /* it could not be serialized */
@@ -139,9 +147,16 @@ typedef enum tg_shared_reason
  */
 extern void tg_shared_abort(tg_session *session, tg_shared *shared, tg_shared_reason reason, const char *text);
 
-/* Aborts at once, as tg_shared_abandon does, what leases own: all of it, or of roles (the host's words) that are concerned. */
-extern void tg_shared_abandon_leased(tg_session *session, bool (*is_concerned)(uint64_t role, uint64_t argument),
-									 uint64_t argument);
+/*
+ * Aborts it at once, unless it has ended: its owner goes, or an administrator ends it.  A session
+ * that holds it is told TG_STOPPED by what it tries next; its descriptor is nobody else's as long
+ * as that session has it open.  False: it is just being committed, and that goes on.
+ */
+extern bool tg_shared_abandon(tg_session *session, tg_shared *shared, tg_shared_reason reason);
+
+/* The same of what leases own: all of it, or of roles (the host's words) that are concerned. */
+extern bool tg_shared_abandon_leased(tg_session *session, tg_shared_reason reason,
+									 bool (*is_concerned)(uint64_t role, uint64_t argument), uint64_t argument);
 
 /* Its outcome need not be kept any longer for whoever may ask: forgotten when nobody has it open.  Nothing if it has not ended. */
 extern void tg_shared_forget(tg_shared *shared);
@@ -207,8 +222,9 @@ typedef struct tg_shared_report
 	uint64_t owner;
 	tg_txn_kind kind;
 	tg_isolation isolation;
-	unsigned txn;  /* its descriptor's number */
-	uint64_t host; /* and word */
+	unsigned txn;	 /* its descriptor's number */
+	uint64_t host;	 /* and word */
+	uint64_t number; /* its own, which is never used again */
 } tg_shared_report;
 
 extern void tg_shared_report_get(const tg_shared *shared, tg_shared_report *report);

@@ -10,6 +10,8 @@
 #include "runtime/txn/shared.h"
 #include "runtime/txn/txn_internal.h"
 
+#define TG_HOST_SHARED ((uint64_t) 1 << 63) /* in the host's word for one of these: it is no host's */
+
 struct tg_shared
 {
 	uint64_t ending TG_CACHE_ALIGNED; /* atomic */
@@ -55,7 +57,7 @@ typedef struct tg_shared_waiter
 	void *waiter;  /* atomic: written before */
 } TG_CACHE_ALIGNED tg_shared_waiter;
 
-/* All of them; in the arena. */
+/* All of them; in the arena.  Places are given out and taken by shared_place.c. */
 typedef struct tg_shareds
 {
 	tg_latch latch;
@@ -66,6 +68,18 @@ typedef struct tg_shareds
 } tg_shareds;
 
 extern tg_shareds *tg_shared_all;
+
+/*
+ * Its place is free for others: it has ended, nobody has it open, and its outcome need not be known
+ * any more.  Under the latch.
+ */
+extern bool tg_shared_may_go(const tg_shared *shared, uint64_t now);
+
+static inline uint64_t
+tg_shared_number(const tg_shared *shared)
+{
+	return shared->host & ~TG_HOST_SHARED;
+}
 
 static inline bool
 tg_shared_has_ended(const tg_shared *shared)
@@ -79,6 +93,19 @@ static inline bool
 tg_shared_waits_for_start(const tg_shared *shared)
 {
 	return tg_load_acquire(&shared->state) == TG_SHARED_WAITING;
+}
+
+/* What it reads is noted, and validated. */
+static inline bool
+tg_shared_is_validated(tg_txn_kind kind, tg_isolation isolation)
+{
+	return kind == TG_TXN_SHORT || (kind == TG_TXN_ORDINARY && isolation == TG_SERIALIZABLE);
+}
+
+static inline bool
+tg_shared_tracks(const tg_shared *shared)
+{
+	return tg_shared_is_validated(shared->kind, shared->isolation);
 }
 
 #endif /* TG_SHARED_INTERNAL_H */

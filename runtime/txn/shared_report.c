@@ -26,7 +26,8 @@ report_get(const tg_shared *shared, tg_shared_report *report)
 								 .kind = shared->kind,
 								 .isolation = shared->isolation,
 								 .txn = tg_txn_number(shared->txn),
-								 .host = shared->host};
+								 .host = shared->host,
+								 .number = tg_shared_number(shared)};
 	memcpy(report->text, shared->text, sizeof(report->text));
 	if (report->state == TG_SHARED_RUNNING && (ending & TG_GOING_TO_ABORT) != 0)
 		report->state = TG_SHARED_ABORTING;

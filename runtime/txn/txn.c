@@ -76,7 +76,6 @@ tg_txn_create(void)
 		tg_txns->txn_max = txn_max;
 		for (unsigned i = 0; i < txn_max; i++)
 			tg_lane_init(&tg_txns->txn[i].lane);
-		tg_arena_root_set(TG_ROOT_TXN, tg_txns);
 		tg_relocate_create();
 	}
 	tg_session_close(session);

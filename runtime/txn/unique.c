@@ -419,7 +419,8 @@ tg_txn_recheck(const tg_writer *writer, tg_index *index, const tg_value *values,
 tg_status
 tg_unique_judge(tg_session *session, tg_index *index, const tg_index_key *key, uint32_t row, tg_wait *wait_out)
 {
-	const tg_writer writer = {.session = session};
+	/* what the session's own transaction has written is nobody's to wait for */
+	const tg_writer writer = {.session = session, .txn = &tg_txns->txn[session->id]};
 
 	return judge_row(&writer, index->table, index, row, key, wait_out);
 }

@@ -13,6 +13,7 @@
 #include "storage/sinvaladt.h"
 
 #include "src/base/session.h"
+#include "src/base/shown_text.h"
 
 static const char *
 describe(int process_id, bool is_shared, tg_txn_kind kind, const char *label)
@@ -24,7 +25,7 @@ describe(int process_id, bool is_shared, tg_txn_kind kind, const char *label)
 	const char *what = psprintf("%s%s", is_shared ? "shared " : "", kinds[kind]);
 
 	if (label[0] != '\0')
-		what = psprintf("%s \"%s\"", what, label);
+		what = psprintf("%s \"%s\"", what, tsurugi_shown_text(label));
 	if (process_id != 0)
 		return label[0] != '\0' || kind != TG_TXN_ORDINARY ? psprintf("process %d (%s)", process_id, what)
 														   : psprintf("process %d", process_id);

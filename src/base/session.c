@@ -24,8 +24,12 @@
 #define SESSIONS_OF_RUNTIME 8
 
 tg_session *tsurugi_own_session;
+Oid tsurugi_session_role;
 
 static tg_session *away_session; /* or that one */
+
+Oid tsurugi_session_judged_role;
+static bool is_privileged;
 
 static bool holds_ranks;
 static unsigned rank_holder; /* its number, then */
@@ -73,19 +77,21 @@ tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const 
 	strlcpy(owner->label, label, sizeof(owner->label));
 }
 
-void
-tsurugi_session_spare(bool spare)
+/* NULL: there is none yet. */
+static tg_session *
+own_or_away(void)
 {
-	owners[tsurugi_session()->id].is_spared = spare;
+	return tsurugi_own_session != NULL ? tsurugi_own_session : away_session;
 }
 
-bool
-tsurugi_session_is_spared(int process_id)
+void
+tsurugi_session_change_role(Oid role)
 {
-	for (unsigned id = 0; id < tg_session_max(); id++)
-		if (owners[id].process_id == process_id && owners[id].is_spared)
-			return true;
-	return false;
+	const tg_session *session = own_or_away();
+
+	tsurugi_session_role = role;
+	if (session != NULL)
+		owners[session->id].role = role;
 }
 
 static void
@@ -158,11 +164,24 @@ tsurugi_session_open(void)
 												  .database = MyDatabaseId,
 												  .role = GetSessionUserId(),
 												  .isolation = XACT_READ_COMMITTED};
+	tsurugi_session_role = GetSessionUserId();
+	tg_claims_privilege(session, is_privileged);
 	tsurugi_own_session = session;
 	tg_txn_is_interrupted = is_interrupted;
 	tg_rank_touch = touch_ranks;
 	on_shmem_exit(end_session, (Datum) 0);
 	return session;
+}
+
+void
+tsurugi_session_judge_privilege(void)
+{
+	tg_session *session = own_or_away();
+
+	tsurugi_session_judged_role = GetOuterUserId();
+	is_privileged = superuser_arg(tsurugi_session_judged_role);
+	if (session != NULL)
+		tg_claims_privilege(session, is_privileged);
 }
 
 void

@@ -5,7 +5,9 @@
  * The runtime has the defaults (tg_scheduler_settings_default) and the meaning
  * of each; here they get names, units and bounds.  The worker process puts
  * them into force, at its start and at each reload; so does each backend for
- * those that whoever submits goes by (scheduler, transaction_serializer ...).
+ * those that a process that submits goes by (scheduler, lightweight_job_level ...).
+ *
+ * Lanes have no settings here: no SQL statement uses one yet.
  */
 #include "postgres.h"
 
@@ -27,8 +29,6 @@ static const struct config_enum_entry kinds[] = {{"hybrid", TG_KIND_HYBRID, fals
 												 {"serial", TG_KIND_SERIAL, false},
 												 {NULL, 0, false}};
 
-static const struct config_enum_entry serializers[] = {
-	{"lane", TG_SERIALIZER_LANE, false}, {"sticky", TG_SERIALIZER_STICKY, false}, {NULL, 0, false}};
 
 static const struct config_enum_entry distributors[] = {{"off", TG_DISTRIBUTOR_OFF, false},
 														{"worker", TG_DISTRIBUTOR_WORKER, false},
@@ -38,6 +38,7 @@ static const struct config_enum_entry distributors[] = {{"off", TG_DISTRIBUTOR_O
 static const struct config_enum_entry victims[] = {{"last", false, false}, {"next", true, false}, {NULL, 0, false}};
 
 int tsurugi_scan_pool_rows;
+int tsurugi_job_memory_kb;
 static int workers;
 static int kind;
 static int lightweight_job_level;
@@ -54,8 +55,6 @@ static bool core_affinity;
 static int initial_core;
 static int distribution;
 static double distribution_spin_ms;
-static int serializer;
-static int lane_turn;
 static double watcher_interval_ms;
 static int hang_timeout_ms;
 static double min_mutator_utilization;
@@ -81,26 +80,24 @@ tsurugi_worker_count(void)
 void
 tsurugi_scheduler_settings(tg_scheduler_settings *settings_out)
 {
-	*settings_out = (tg_scheduler_settings){.workers = tsurugi_worker_count(),
-											.kind = (tg_scheduler_kind) kind,
-											.lightweight_job_level = (unsigned) lightweight_job_level,
-											.stealing = stealing,
-											.stealing_wait = (unsigned) stealing_wait,
-											.steal_after_last = steal_first != 0,
-											.worker_try_count = (unsigned) worker_try_count,
-											.busy_worker = busy_worker,
-											.worker_suspend_ms = (unsigned) worker_suspend_timeout_ms,
-											.task_polling_wait_us = (unsigned) (task_polling_wait_ms * 1000),
-											.local_first_permille = (unsigned) check_local_first_ratio,
-											.preferred_worker = preferred_worker,
-											.core_affinity = core_affinity,
-											.initial_core = (unsigned) initial_core,
-											.distributor = (tg_distributor) distribution,
-											.distribution_spin_us = (unsigned) (distribution_spin_ms * 1000),
-											.serializer = (tg_serializer) serializer,
-											.lane_turn = (unsigned) lane_turn,
-											.watcher_interval_us = (unsigned) (watcher_interval_ms * 1000),
-											.hang_ms = (unsigned) hang_timeout_ms};
+	*settings_out = tg_scheduler_settings_default(tsurugi_worker_count());
+	settings_out->kind = (tg_scheduler_kind) kind;
+	settings_out->lightweight_job_level = (unsigned) lightweight_job_level;
+	settings_out->stealing = stealing;
+	settings_out->stealing_wait = (unsigned) stealing_wait;
+	settings_out->steal_after_last = steal_first != 0;
+	settings_out->worker_try_count = (unsigned) worker_try_count;
+	settings_out->busy_worker = busy_worker;
+	settings_out->worker_suspend_ms = (unsigned) worker_suspend_timeout_ms;
+	settings_out->task_polling_wait_us = (unsigned) (task_polling_wait_ms * 1000);
+	settings_out->local_first_permille = (unsigned) check_local_first_ratio;
+	settings_out->preferred_worker = preferred_worker;
+	settings_out->core_affinity = core_affinity;
+	settings_out->initial_core = (unsigned) initial_core;
+	settings_out->distributor = (tg_distributor) distribution;
+	settings_out->distribution_spin_us = (unsigned) (distribution_spin_ms * 1000);
+	settings_out->watcher_interval_us = (unsigned) (watcher_interval_ms * 1000);
+	settings_out->hang_ms = (unsigned) hang_timeout_ms;
 }
 
 /* --- definitions ------------------------------------------------------------- */
@@ -168,14 +165,12 @@ define_kinds(const tg_scheduler_settings *initial)
 		"serial: the session itself.",
 		&kind, initial->kind, kinds, PGC_SIGHUP);
 	define_number("tsurugi_fdw.lightweight_job_level", "Highest work level of jobs that the session runs itself.",
-				  "10 a simple insert, 20 one key, 30 a range of keys, 40 many rows, 50 a join, 60 an aggregate.",
+				  "40 scans of whole tables and builds of indexes; lower levels never go to the workers.",
 				  &lightweight_job_level, initial->lightweight_job_level, 0, JOB_LEVEL_MAX, PGC_SIGHUP, 0);
-	define_choice("tsurugi_fdw.transaction_serializer", "How the operations of one transaction are put in a row.",
-				  "lane: a task that any worker may go on with; sticky: the queue of one worker.", &serializer,
-				  initial->serializer, serializers, PGC_SIGHUP);
-	define_number("tsurugi_fdw.lane_turn",
-				  "Operations of one transaction that a worker runs before others have a turn.", NULL, &lane_turn,
-				  initial->lane_turn, 1, 1000000, PGC_SIGHUP, 0);
+	define_number("tsurugi_fdw.job_memory", "Memory that a job of the workers may take.",
+				  "Beyond it a scan is done by the session, and entries are added to a new index one by one.  "
+				  "0 is no bound but that of all memory.",
+				  &tsurugi_job_memory_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB);
 }
 
 static void

@@ -15,6 +15,9 @@
 /* Rows from which on a sequential scan is given to the pool; -1: never.  Each user's. */
 extern int tsurugi_scan_pool_rows;
 
+/* Bytes that a job of the pool may take, in kB; 0: no bound.  Each role's, by a superuser. */
+extern int tsurugi_job_memory_kb;
+
 /* Threads of the pool: the setting, or the number of CPUs.  Constant while the server runs. */
 extern unsigned tsurugi_worker_count(void);
 

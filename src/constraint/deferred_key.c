@@ -27,10 +27,8 @@
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "parser/parse_func.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/inval.h"
@@ -40,8 +38,11 @@
 #include "utils/syscache.h"
 
 #include "src/base/catalog_row.h"
+#include "src/base/query.h"
 #include "src/base/sql_function.h"
+#include "src/base/status_error.h"
 #include "src/constraint/exclusion.h"
+#include "src/constraint/own_trigger.h"
 #include "src/table/row.h"
 #include "src/txn/deferred.h"
 #include "src/txn/errors.h"
@@ -111,7 +112,6 @@ void
 tsurugi_key_set_deferrable(Relation relation, Oid index, bool initially_deferred)
 {
 	CreateTrigStmt *trigger = makeNode(CreateTrigStmt);
-	List *name = list_make2(makeString("tsurugi"), makeString("tsurugi_fdw_unique_check"));
 	Oid constraint;
 
 	CommandCounterIncrement();
@@ -124,7 +124,7 @@ tsurugi_key_set_deferrable(Relation relation, Oid index, bool initially_deferred
 	trigger->events = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE;
 	CommandCounterIncrement();
 	(void) CreateTrigger(trigger, NULL, RelationGetRelid(relation), InvalidOid, constraint, index,
-						 LookupFuncName(name, 0, NULL, false), InvalidOid, NULL, true, false);
+						 tsurugi_own_function("tsurugi_fdw_unique_check"), InvalidOid, NULL, true, false);
 	CacheInvalidateRelcache(relation);
 	CommandCounterIncrement();
 }
@@ -287,15 +287,13 @@ TSURUGI_SQL_FUNCTION(tsurugi_fdw_unique_check);
 Datum
 tsurugi_fdw_unique_check(PG_FUNCTION_ARGS)
 {
-	const TriggerData *data = (TriggerData *) fcinfo->context;
+	const TriggerData *data = tsurugi_own_trigger(fcinfo, "tsurugi_fdw_unique_check");
 	TupleTableSlot *slot;
 	Oid constraint;
 	bool initially;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(data->tg_event) || !TRIGGER_FIRED_FOR_ROW(data->tg_event) ||
-		!OidIsValid(data->tg_trigger->tgconstraint))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("function \"%s\" can only be the trigger of a key", "tsurugi_fdw_unique_check")));
+	if (TRIGGER_FIRED_BY_DELETE(data->tg_event))
+		tsurugi_error_own_trigger("tsurugi_fdw_unique_check");
 	constraint = data->tg_trigger->tgconstraint;
 	slot = data->tg_trigslot;
 	if (TRIGGER_FIRED_BY_UPDATE(data->tg_event))
@@ -319,6 +317,7 @@ find_duplicate(Relation relation, const tsurugi_index *index, TupleTableSlot *sl
 {
 	StringInfoData columns;
 	StringInfoData query;
+	Portal rows;
 
 	initStringInfo(&columns);
 	initStringInfo(&query);
@@ -332,8 +331,9 @@ find_duplicate(Relation relation, const tsurugi_index *index, TupleTableSlot *sl
 		appendStringInfo(&query, " %s %s IS NOT NULL", i > 0 ? "AND" : "WHERE",
 						 quote_identifier(get_attname(RelationGetRelid(relation), index->key[i].attnum, false)));
 	appendStringInfo(&query, " GROUP BY %s HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1", columns.data);
-	if (SPI_execute(query.data, false, 1) != SPI_OK_SELECT)
-		elog(ERROR, "SPI_execute failed for %s", query.data);
+	rows = tsurugi_query_open_own(query.data, 0, NULL, NULL, NULL);
+	SPI_cursor_fetch(rows, true, 1);
+	SPI_cursor_close(rows);
 	if (SPI_processed == 0)
 		return false;
 	ExecClearTuple(slot);

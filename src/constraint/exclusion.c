@@ -30,7 +30,6 @@
 #include "access/genam.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
@@ -39,13 +38,15 @@
 #include "utils/memutils.h"
 
 #include "src/base/owner.h"
+#include "src/base/query.h"
 #include "src/base/session.h"
-#include "src/exec/cover_scan.h"
+#include "src/base/status_error.h"
+#include "src/table/row_copy.h"
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/value/cover.h"
-#include "src/value/row_copy.h"
+#include "src/value/cover_look.h"
 #include "src/value/scan_fit.h"
 
 #define VERSIONS_FIRST 4	/* of one row, that an open transaction has written one after the other */
@@ -671,17 +672,13 @@ static void
 verify_rows(tsurugi_exclusions *one, TupleTableSlot *slot)
 {
 	StringInfoData query;
-	SPIPlanPtr plan;
 	Portal portal;
 
 	initStringInfo(&query);
 	appendStringInfo(&query, "SELECT ctid, * FROM ONLY %s",
 					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(one->relation)),
 												RelationGetRelationName(one->relation)));
-	plan = SPI_prepare(query.data, 0, NULL);
-	if (plan == NULL)
-		elog(ERROR, "SPI_prepare failed for %s", query.data);
-	portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
+	portal = tsurugi_query_open_own(query.data, 0, NULL, NULL, NULL);
 	do
 	{
 		SPI_cursor_fetch(portal, true, VERIFY_ROWS);
@@ -698,11 +695,12 @@ tsurugi_exclusion_verify(Relation relation, const tsurugi_relation *described, c
 	MemoryContext memory =
 		AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw exclusion constraint", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller_memory = MemoryContextSwitchTo(memory);
-	tsurugi_exclusions *one = tsurugi_exclusion_prepare_one(relation, described, index);
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+	tsurugi_exclusions *one;
 	tsurugi_caller caller;
 
 	tsurugi_owner_begin(relation, &caller);
+	one = tsurugi_exclusion_prepare_one(relation, described, index);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	verify_rows(one, slot);

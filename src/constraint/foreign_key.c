@@ -20,9 +20,13 @@
  * 2. If the deleter is first, the inserter waits for him, and then finds nothing to lock.
  * 3. The snapshot of 2 is fresh also at REPEATABLE READ and above: PostgreSQL's
  *	  triggers ask for one by giving another, the transaction's own, to cross-check with.
+ *	  So does our check of a row that refers to a partitioned table.
  * 4. What a transaction that wrote both kinds of tables has committed in the
  *	  ordinary ones is there to see before what it has committed here, by some instructions.
  *	  Who comes to such a row here waits for them (mixed.c, 1).
+ * 5. A statement by which a key begins to hold for rows that are there locks both tables against
+ *	  writers, and the partitions at both ends, before it looks at the rows.  A key that is only
+ *	  validated has its triggers already.
  *
  * Constraint triggers are not possible on foreign tables, because their rows
  * cannot be kept for later.  So the triggers there fire at the end of each statement, and one whose
@@ -53,9 +57,9 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "src/base/utility.h"
 #include "src/constraint/deferred_key.h"
 #include "src/constraint/foreign_key_entry.h"
+#include "src/table/relation.h"
 
 /* A foreign key about to be made. */
 typedef struct new_key
@@ -460,12 +464,12 @@ create_key(Oid relation, const Constraint *clause, bool only)
 	List *leaves = NIL;
 
 	key.child = table_open(relation, ShareRowExclusiveLock);
+	choose_name(&key); /* a name that is taken is no reason to wait for the other table */
 	key.parent = table_openrv(clause->pktable, ShareRowExclusiveLock);
 	check_tables(&key, only);
 	find_all_columns(&key);
 	check_rights(&key);
 	check_generated(&key);
-	choose_name(&key);
 	for (int i = 0; i < key.made.count; i++)
 		find_operators(&key, i);
 	tsurugi_foreign_key_enter(&key.made, key.child, key.parent, &leaves);

@@ -20,6 +20,7 @@
 
 #include "src/base/sql_function.h"
 #include "src/constraint/foreign_key_entry.h"
+#include "src/constraint/own_trigger.h"
 #include "src/txn/deferred.h"
 
 /*
@@ -140,10 +141,12 @@ TSURUGI_SQL_FUNCTION(tsurugi_fdw_foreign_key_action);
 Datum
 tsurugi_fdw_foreign_key_action(PG_FUNCTION_ARGS)
 {
-	const TriggerData *data = tsurugi_foreign_key_trigger(fcinfo, "tsurugi_fdw_foreign_key_action");
+	const TriggerData *data = tsurugi_own_trigger(fcinfo, "tsurugi_fdw_foreign_key_action");
 	tsurugi_known_key *key = tsurugi_known_key_find(data->tg_trigger->tgconstraint);
 	TupleTableSlot *new = TRIGGER_FIRED_BY_DELETE(data->tg_event) ? NULL : data->tg_newslot;
 
+	if (key->parent != RelationGetRelid(data->tg_relation) || TRIGGER_FIRED_BY_INSERT(data->tg_event))
+		tsurugi_error_own_trigger("tsurugi_fdw_foreign_key_action");
 	if (!RI_FKey_pk_upd_check_required(data->tg_trigger, data->tg_relation, data->tg_trigslot, new))
 		return PointerGetDatum(NULL);
 	if (new != NULL && data->tg_trigger->tgisclone &&has_moved(data->tg_relation, new))

@@ -18,14 +18,13 @@
 #include "commands/comment.h"
 #include "parser/parser.h"
 #include "storage/lmgr.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
+#include "src/constraint/definition.h"
 #include "src/constraint/foreign_key_entry.h"
 
 /* --- the constraint ---------------------------------------------------------------------------- */
@@ -191,23 +190,6 @@ struct tsurugi_dropped_key
 	char *comment;	  /* or NULL */
 };
 
-/* Whether one of the constraint's arrays of columns has this one. */
-static bool
-has_column(HeapTuple tuple, Relation catalog, AttrNumber field, AttrNumber column)
-{
-	bool null;
-	Datum array = heap_getattr(tuple, field, RelationGetDescr(catalog), &null);
-	ArrayType *columns;
-
-	if (null)
-		return false;
-	columns = DatumGetArrayTypeP(array);
-	for (int i = 0; i < ARR_DIMS(columns)[0]; i++)
-		if (((int16 *) ARR_DATA_PTR(columns))[i] == column)
-			return true;
-	return false;
-}
-
 List *
 tsurugi_foreign_keys_of_column(Oid relation, const char *column)
 {
@@ -225,8 +207,10 @@ tsurugi_foreign_keys_of_column(Oid relation, const char *column)
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
 
-		if (((form->conrelid == relation && has_column(tuple, catalog, Anum_pg_constraint_conkey, attnum)) ||
-			 (form->confrelid == relation && has_column(tuple, catalog, Anum_pg_constraint_confkey, attnum))) &&
+		if (((form->conrelid == relation &&
+			  tsurugi_constraint_has_column(tuple, catalog, Anum_pg_constraint_conkey, attnum)) ||
+			 (form->confrelid == relation &&
+			  tsurugi_constraint_has_column(tuple, catalog, Anum_pg_constraint_confkey, attnum))) &&
 			!OidIsValid(form->conparentid) &&
 			(tsurugi_holds_our_table(form->conrelid) || tsurugi_holds_our_table(form->confrelid)))
 			found = lappend_oid(found, form->oid);
@@ -249,7 +233,7 @@ tsurugi_foreign_key_drop(Oid constraint)
 	key->child = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
 	ReleaseSysCache(tuple);
 	key->name = get_constraint_name(constraint);
-	key->definition = pg_get_constraintdef_command(constraint);
+	key->definition = tsurugi_constraint_definition(constraint);
 	key->comment = GetComment(constraint, ConstraintRelationId, 0);
 	ObjectAddressSet(object, ConstraintRelationId, constraint);
 	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);

@@ -27,9 +27,10 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_collation_d.h"
 #include "executor/executor.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
@@ -41,8 +42,11 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
+#include "src/base/query.h"
+#include "src/base/shown_text.h"
 #include "src/base/sql_function.h"
 #include "src/constraint/foreign_key_known.h"
+#include "src/constraint/own_trigger.h"
 #include "src/txn/deferred.h"
 #include "src/txn/isolation.h"
 #include "src/txn/snapshot.h"
@@ -60,7 +64,6 @@ make_plan(tsurugi_known_key *key, Relation child, Relation parent)
 {
 	Oid types[INDEX_MAX_KEYS];
 	StringInfoData query;
-	SPIPlanPtr plan;
 
 	initStringInfo(&query);
 	appendStringInfo(
@@ -78,11 +81,8 @@ make_plan(tsurugi_known_key *key, Relation child, Relation parent)
 								 type_of(parent, key->parent_columns[i]), key->operators[i], parameter, types[i]);
 	}
 	appendStringInfoString(&query, " FOR KEY SHARE OF x");
-	plan = SPI_prepare(query.data, key->count, types);
-	if (plan == NULL)
-		elog(ERROR, "SPI_prepare returned %s for %s", SPI_result_code_string(SPI_result), query.data);
-	SPI_keepplan(plan);
-	key->plan = plan;
+	key->plan = tsurugi_query_prepare(query.data, key->count, types);
+	SPI_keepplan(key->plan);
 }
 
 /* --- one row -------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ describe_key(const tsurugi_known_key *key, Relation child, const Datum *values)
 		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", get_attname(key->child, key->child_columns[i], false));
 		appendStringInfo(&texts, "%s%s", i > 0 ? ", " : "", OidOutputFunctionCall(output, values[i]));
 	}
-	return psprintf("(%s)=(%s)", names.data, texts.data);
+	return tsurugi_shown_key(psprintf("(%s)=(%s)", names.data, texts.data));
 }
 
 static void
@@ -151,11 +151,36 @@ refers(const tsurugi_known_key *key, Relation child, const bool *nulls)
 	return null_count == 0;
 }
 
+/*
+ * At REPEATABLE READ and above a row of a partitioned table is looked for with a fresh snapshot, as
+ * in PostgreSQL (RI_FKey_check): the transaction's does not show which partitions are being
+ * detached.
+ */
+static int
+run_plan(SPIPlanPtr plan, Datum *values, bool fresh)
+{
+	const Snapshot now = fresh ? GetLatestSnapshot() : InvalidSnapshot;
+	const Snapshot own = fresh ? GetTransactionSnapshot() : InvalidSnapshot;
+	volatile int result = 0;
+
+	PG_TRY();
+	{
+		tsurugi_isolation_suspend_notes();
+		result = SPI_execute_snapshot(plan, values, NULL, now, own, false, false, 1);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_isolation_resume_notes();
+	}
+	PG_END_TRY();
+	return result;
+}
+
 /* Locks the referenced row.  False: there is none.  Connected to SPI. */
 static bool
 lock_referenced(tsurugi_known_key *key, Relation child, Relation parent, Datum *values)
 {
-	bool tracks = tsurugi_tracks;
+	bool fresh = parent->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && IsolationUsesXactSnapshot();
 	Oid user;
 	int context;
 	int result;
@@ -164,16 +189,9 @@ lock_referenced(tsurugi_known_key *key, Relation child, Relation parent, Datum *
 	SetUserIdAndSecContext(parent->rd_rel->relowner, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
 	if (key->plan == NULL)
 		make_plan(key, child, parent);
-	PG_TRY();
-	{
-		tsurugi_tracks = false;
-		result = SPI_execute_snapshot(key->plan, values, NULL, InvalidSnapshot, InvalidSnapshot, false, false, 1);
-	}
-	PG_FINALLY();
-	{
-		tsurugi_tracks = tracks;
-	}
-	PG_END_TRY();
+	if (fresh)
+		CommandCounterIncrement();
+	result = run_plan(key->plan, values, fresh);
 	SetUserIdAndSecContext(user, context);
 	if (result != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_snapshot returned %s", SPI_result_code_string(result));
@@ -238,6 +256,7 @@ is_there(const tsurugi_known_key *key, Relation child, const Datum *columns, con
 	Bitmapset *primary = RelationGetIndexAttrBitmap(child, INDEX_ATTR_BITMAP_PRIMARY_KEY);
 	int member = -1;
 	StringInfoData query;
+	Portal rows;
 	Oid user;
 	int context;
 	bool found;
@@ -286,9 +305,10 @@ is_there(const tsurugi_known_key *key, Relation child, const Datum *columns, con
 	}
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(child->rd_rel->relowner, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-	if (SPI_execute_with_args(query.data, count, types, values, spaces, false, 1) != SPI_OK_SELECT)
-		elog(ERROR, "SPI_execute_with_args failed for %s", query.data);
+	rows = tsurugi_query_open_own(query.data, count, types, values, spaces);
+	SPI_cursor_fetch(rows, true, 1);
 	found = SPI_processed > 0;
+	SPI_cursor_close(rows);
 	SetUserIdAndSecContext(user, context);
 	return found;
 }
@@ -361,7 +381,7 @@ TSURUGI_SQL_FUNCTION(tsurugi_fdw_foreign_key_check);
 Datum
 tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 {
-	const TriggerData *data = tsurugi_foreign_key_trigger(fcinfo, "tsurugi_fdw_foreign_key_check");
+	const TriggerData *data = tsurugi_own_trigger(fcinfo, "tsurugi_fdw_foreign_key_check");
 	tsurugi_known_key *key = tsurugi_known_key_find(data->tg_trigger->tgconstraint);
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(data->tg_event);
 	TupleTableSlot *row = is_update ? data->tg_newslot : data->tg_trigslot;
@@ -369,8 +389,8 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 	bool nulls[INDEX_MAX_KEYS];
 	bool refers_to_one;
 
-	if (key->child != RelationGetRelid(data->tg_relation))
-		elog(ERROR, "wrong table for the trigger of constraint %u", key->constraint);
+	if (key->child != RelationGetRelid(data->tg_relation) || TRIGGER_FIRED_BY_DELETE(data->tg_event))
+		tsurugi_error_own_trigger("tsurugi_fdw_foreign_key_check");
 	refers_to_one = read_row(key, row, values, nulls);
 	if (is_update && is_whole(key, nulls) && !is_own(data->tg_trigtuple) &&
 		is_unchanged(key, data->tg_relation, data->tg_trigslot, values))
@@ -386,7 +406,7 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 
 /* --- all rows --------------------------------------------------------------------------------- */
 
-/* Row by row, for one who may not read the referenced table. */
+/* Row by row, for a role that may not read one of the tables. */
 static void
 check_each_row(Relation child, Relation parent, Oid constraint)
 {
@@ -403,7 +423,7 @@ check_each_row(Relation child, Relation parent, Oid constraint)
 		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(child)), RelationGetRelationName(child)));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	rows = SPI_cursor_open_with_args(NULL, query.data, 0, NULL, NULL, NULL, false, CURSOR_OPT_NO_SCROLL);
+	rows = tsurugi_query_open_own(query.data, 0, NULL, NULL, NULL);
 	for (;;)
 	{
 		SPITupleTable *fetched;

@@ -33,14 +33,14 @@
 #include "commands/comment.h"
 #include "commands/tablecmds.h"
 #include "commands/trigger.h"
-#include "parser/parse_func.h"
 #include "partitioning/partdesc.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "src/base/utility.h"
+#include "src/constraint/own_trigger.h"
+#include "src/table/relation.h"
 #include "src/txn/deferred.h"
 
 /* The triggers of one constraint on one of its tables; InvalidOid twice: none, or none above. */
@@ -211,18 +211,12 @@ tsurugi_foreign_key_action(char action, bool is_delete)
 	}
 }
 
-static Oid
-own_function(char *name)
-{
-	return LookupFuncName(list_make2(makeString("tsurugi"), makeString(name)), 0, NULL, false);
-}
-
 /* On the referenced table. */
 static Pair
 create_action_triggers(const tsurugi_foreign_key *key, Relation child, Relation parent, Oid constraint, Pair above)
 {
 	bool ours = parent->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
-	Oid own = ours ? own_function("tsurugi_fdw_foreign_key_action") : InvalidOid;
+	Oid own = ours ? tsurugi_own_function("tsurugi_fdw_foreign_key_action") : InvalidOid;
 	Wanted wanted = {.relation = parent,
 					 .other = child,
 					 .constraint = constraint,
@@ -250,7 +244,7 @@ static Pair
 create_check_triggers(const tsurugi_foreign_key *key, Relation child, Relation parent, Oid constraint, Pair above)
 {
 	bool ours = child->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
-	Oid own = ours ? own_function("tsurugi_fdw_foreign_key_check") : InvalidOid;
+	Oid own = ours ? tsurugi_own_function("tsurugi_fdw_foreign_key_check") : InvalidOid;
 	Wanted wanted = {.relation = child,
 					 .other = parent,
 					 .constraint = constraint,
@@ -571,6 +565,8 @@ tsurugi_foreign_keys_join(Relation above, Relation partition, List **leaves)
 					 errmsg("cannot attach table \"%s\" as a partition because it is referenced by foreign key \"%s\"",
 							RelationGetRelationName(partition), key.name)));
 		parent = table_open(referenced, ShareRowExclusiveLock);
+		/* rows of its partitions may be about to go without anybody asking for the rows here */
+		find_all_inheritors(referenced, ShareRowExclusiveLock, NULL);
 		add_referencing(&key, above, partition, parent, lfirst_oid(cell), find_triggers(lfirst_oid(cell), child, true),
 						leaves);
 		table_close(parent, NoLock);

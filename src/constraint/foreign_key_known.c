@@ -96,18 +96,6 @@ tsurugi_known_key_waits(const tsurugi_known_key *key)
 	return key->deferrable && tsurugi_is_deferred(key->constraint, key->initially_deferred);
 }
 
-const TriggerData *
-tsurugi_foreign_key_trigger(FunctionCallInfo fcinfo, const char *function)
-{
-	const TriggerData *data = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(data->tg_event) || !TRIGGER_FIRED_FOR_ROW(data->tg_event) ||
-		!OidIsValid(data->tg_trigger->tgconstraint))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("function \"%s\" can only be the trigger of a foreign key", function)));
-	return data;
-}
-
 Bitmapset *
 tsurugi_add_columns(Bitmapset *columns, const AttrNumber *more, int count)
 {

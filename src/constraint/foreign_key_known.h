@@ -5,7 +5,6 @@
 #ifndef TSURUGI_FOREIGN_KEY_KNOWN_H
 #define TSURUGI_FOREIGN_KEY_KNOWN_H
 
-#include "commands/trigger.h"
 #include "executor/spi.h"
 
 typedef struct tsurugi_known_key
@@ -33,9 +32,6 @@ extern tsurugi_known_key *tsurugi_known_key_find(Oid constraint);
 
 /* Whether it is checked at the end of the transaction, as things are. */
 extern bool tsurugi_known_key_waits(const tsurugi_known_key *key);
-
-/* What a trigger of a foreign key was called with.  Raises 39P01. */
-extern const TriggerData *tsurugi_foreign_key_trigger(FunctionCallInfo fcinfo, const char *function);
 
 /* Columns, numbered as in RelationGetIndexAttrBitmap; and a row with nothing but such ones, the others NULL. */
 extern Bitmapset *tsurugi_add_columns(Bitmapset *columns, const AttrNumber *more, int count);

@@ -23,6 +23,7 @@
 #include "src/ddl/create.h"
 #include "src/ddl/inherit_place.h"
 #include "src/ddl/table_move.h"
+#include "src/table/relation.h"
 
 /* The table as it is known to PostgreSQL's users, and what is to become of it. */
 typedef struct Moving

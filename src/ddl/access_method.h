@@ -5,7 +5,7 @@
 #ifndef TSURUGI_ACCESS_METHOD_H
 #define TSURUGI_ACCESS_METHOD_H
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /*
  * What the statement is about.  If it moves that, and the user owns it, it is locked, as is what it inherits from; whoever

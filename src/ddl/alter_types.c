@@ -28,6 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "src/constraint/definition.h"
 #include "src/constraint/foreign_key.h"
 #include "src/constraint/foreign_key_entry.h"
 #include "src/ddl/altered.h"
@@ -191,6 +192,7 @@ take_down(Oid table, const char *column, tsurugi_taken_down *taken)
 {
 	ListCell *cell;
 
+	tsurugi_checks_have_to_be_seen(table, column);
 	foreach (cell, tsurugi_foreign_keys_of_column(table, column))
 		taken->keys = lappend(taken->keys, tsurugi_foreign_key_drop(lfirst_oid(cell)));
 	if (tsurugi_holds_our_table(table))
@@ -203,7 +205,7 @@ tsurugi_taken_down
 tsurugi_alter_types_begin(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *written,
 						  AlterTableStmt *changed)
 {
-	List *tables = tsurugi_alter_reaches(relation, written);
+	List *tables;
 	List *changes = changes_of_types(utility, relation, written);
 	tsurugi_taken_down taken = {NIL, NIL};
 	int count = 0;
@@ -212,8 +214,12 @@ tsurugi_alter_types_begin(const tsurugi_utility *utility, Oid relation, const Al
 
 	foreach (cell, written->cmds)
 		count += lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType;
-	if (list_length(changes) < count)
+	if (count == 0 || list_length(changes) < count)
 		return taken; /* PostgreSQL refuses one of them, before it does anything */
+	/* As PostgreSQL does it later: others may be about to drop some of what is looked up here. */
+	if (written->relation->inh)
+		(void) find_all_inheritors(relation, AccessExclusiveLock, NULL);
+	tables = tsurugi_alter_reaches(relation, written);
 	foreach (cell, changes)
 		foreach (table, tables)
 			if (tsurugi_is_our_table(lfirst_oid(table)))

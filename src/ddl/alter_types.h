@@ -7,7 +7,7 @@
 
 #include "nodes/parsenodes.h"
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* What is taken down, to be made again. */
 typedef struct tsurugi_taken_down

@@ -4,7 +4,7 @@
  *
  * The object access hook sees what really happens to relations, whatever
  * statement it comes from (CASCADE, DROP OWNED, a parent's ALTER): dropped
- * tables and databases are noted for the commit; added columns, dropped indexes
+ * tables, databases and roles are noted for the commit; added columns, dropped indexes
  * and changed owners in the list of the innermost DDL statement, at whose end the storages follow.
  * Relations that lose a column are looked at then, too: a table with keys made of it may go by the same statement, but
  * later.  What is dropped outside of statements goes as a whole, with the session's temporary schema.
@@ -18,6 +18,7 @@
 #include "catalog/index.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_amop.h"
+#include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_opclass.h"
@@ -28,12 +29,12 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "src/base/utility.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/rewrite.h"
 #include "src/ddl/type_users.h"
 #include "src/table/storage.h"
 #include "src/txn/deferred.h"
+#include "src/txn/lease_owners.h"
 #include "src/txn/snapshot_export.h"
 
 static object_access_hook_type previous_object_access_hook;
@@ -164,7 +165,12 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 	else if (class_id == AccessMethodOperatorRelationId && access == OAT_DROP && innermost != NULL)
 		tsurugi_altered_regroups();
 	else if (class_id == DatabaseRelationId && access == OAT_DROP)
+	{
+		tsurugi_lease_check_database(object_id);
 		tsurugi_storage_drop_database(object_id);
+	}
+	else if (class_id == AuthIdRelationId && access == OAT_DROP)
+		tsurugi_lease_drop_role(object_id);
 }
 
 /* What is altered may be locked by less than follows, where it is not the storage. */
@@ -177,6 +183,7 @@ follow(const tsurugi_altered *altered)
 		return;
 	relation = table_open(altered->relation, altered->stored ? AccessExclusiveLock : AccessShareLock);
 	tsurugi_index_entries_own(relation);
+	tsurugi_storage_follow_owner(relation);
 	if (altered->stored && innermost->announced != NULL)
 	{
 		int reason = tsurugi_table_rewrite_reason(relation, altered->added, altered->retype);

@@ -7,7 +7,7 @@
 
 #include "utils/rel.h"
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* Runs a CLUSTER that has to do with a table of ours.  False: it has not; nothing was done. */
 extern bool tsurugi_cluster_run(const tsurugi_utility *utility, const ClusterStmt *cluster);

@@ -7,7 +7,7 @@
 
 #include "catalog/namespace.h"
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* Runs a statement that names a table of ours, in the form that works on it.  False: it is not one; nothing was done. */
 extern bool tsurugi_command_run(const tsurugi_utility *utility);

@@ -173,7 +173,7 @@ make_insert(Relation table, Query *query)
 	target->rtekind = RTE_RELATION;
 	target->relid = RelationGetRelid(table);
 	target->relkind = table->rd_rel->relkind;
-	target->rellockmode = RowExclusiveLock;
+	target->rellockmode = AccessExclusiveLock; /* which fill() holds */
 	/* as CREATE TABLE AS of PostgreSQL, it asks for no right to INSERT */
 	target->eref = makeAlias(RelationGetRelationName(table), NIL);
 	source->rtekind = RTE_SUBQUERY;

@@ -5,7 +5,7 @@
 #ifndef TSURUGI_CREATE_H
 #define TSURUGI_CREATE_H
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* What stands for our tables where PostgreSQL has the name of an access method. */
 #define TSURUGI_METHOD "tsurugi"

@@ -22,7 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-#include "src/base/utility.h"
+#include "src/base/session.h"
 #include "src/constraint/foreign_key.h"
 #include "src/ddl/alter.h"
 #include "src/ddl/altered.h"
@@ -30,22 +30,25 @@
 #include "src/ddl/create.h"
 #include "src/ddl/import.h"
 #include "src/ddl/index_command.h"
+#include "src/ddl/index_concurrent.h"
 #include "src/ddl/key_clause.h"
 #include "src/ddl/partition.h"
 #include "src/ddl/partition_join.h"
 #include "src/ddl/replica_identity.h"
 #include "src/ddl/storage_parameters.h"
 #include "src/ddl/type_users.h"
+#include "src/ddl/utility.h"
+#include "src/table/quota.h"
 #include "src/table/relation.h"
 #include "src/txn/deferred.h"
 #include "src/txn/isolation.h"
+#include "src/txn/lease_owners.h"
 #include "src/txn/moment.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot_export.h"
-#include "src/txn/spare.h"
 
 static ProcessUtility_hook_type previous_utility_hook;
-static bool runs_parts;
+static bool next_is_part;
 
 /* --- statements ------------------------------------------------------------------------ */
 
@@ -69,17 +72,29 @@ tsurugi_utility_run_instead(const tsurugi_utility *utility, Node *tree)
 	tsurugi_utility_run(&changed);
 }
 
-void
-tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree)
+static void
+run_part(Node *tree, const char *text, int location, int length)
 {
 	PlannedStmt *part = makeNode(PlannedStmt);
 
 	part->commandType = CMD_UTILITY;
-	part->canSetTag = false;
 	part->utilityStmt = tree;
-	part->stmt_location = utility->statement->stmt_location;
-	part->stmt_len = utility->statement->stmt_len;
-	ProcessUtility(part, utility->text, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+	part->stmt_location = location;
+	part->stmt_len = length;
+	ProcessUtility(part, text, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+}
+
+void
+tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree)
+{
+	run_part(tree, utility->text, utility->statement->stmt_location, utility->statement->stmt_len);
+}
+
+void
+tsurugi_utility_run_own(Node *tree, const char *text)
+{
+	run_part(tree, text, 0, 0);
+	CommandCounterIncrement();
 }
 
 void
@@ -127,15 +142,9 @@ tsurugi_utility_with_events(const tsurugi_utility *utility, Node *written, tsuru
 }
 
 void
-tsurugi_utility_runs_parts(bool begins)
+tsurugi_utility_next_is_part(bool is_part)
 {
-	runs_parts = begins;
-}
-
-bool
-tsurugi_is_our_table(Oid relation)
-{
-	return OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(relation);
+	next_is_part = is_part;
 }
 
 /* --- CREATE FOREIGN TABLE ----------------------------------------------------------------- */
@@ -352,6 +361,11 @@ run_ddl_part(const tsurugi_utility *utility, void *join)
 		;
 	else if (IsA(tree, CreateForeignServerStmt))
 		create_server(utility, (CreateForeignServerStmt *) tree);
+	else if (IsA(tree, DropOwnedStmt))
+	{
+		tsurugi_lease_end_owned(((DropOwnedStmt *) tree)->roles);
+		tsurugi_utility_run(utility);
+	}
 	else
 		tsurugi_utility_run(utility);
 	if (IsA(tree, AlterOpFamilyStmt)) /* the operators of a new operator class are nobody's yet */
@@ -420,10 +434,11 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *destination,
 				QueryCompletion *completion)
 {
+	const bool is_part = next_is_part;
 	const tsurugi_utility utility = {.statement = planned,
 									 .text = text,
 									 .read_only = read_only,
-									 .context = runs_parts ? PROCESS_UTILITY_SUBCOMMAND : context,
+									 .context = is_part ? PROCESS_UTILITY_SUBCOMMAND : context,
 									 .parameters = parameters,
 									 .environment = environment,
 									 .destination = destination,
@@ -432,7 +447,9 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	bool suspended;
 	int held_back;
 
-	tsurugi_spare_look();
+	next_is_part = false; /* what functions run, which the statement calls, is no part of it */
+	if (IsTransactionState())
+		tsurugi_session_judge_privilege();
 	if (IsolationUsesXactSnapshot() && fixes_moment(planned->utilityStmt))
 		tsurugi_isolation_begin_statement();
 	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)
@@ -441,17 +458,27 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 
 		if (IsA(planned->utilityStmt, TruncateStmt))
 			check_truncate((TruncateStmt *) planned->utilityStmt);
+		else if (IsA(planned->utilityStmt, DeclareCursorStmt))
+			tsurugi_deferred_note_cursor((DeclareCursorStmt *) planned->utilityStmt);
 		if (!tsurugi_command_run(&utility))
 			tsurugi_utility_run(&utility);
+		tsurugi_session_follow_role();
 		if (has_moment)
 			PopActiveSnapshot();
 		if (IsA(planned->utilityStmt, ConstraintsSetStmt))
 			tsurugi_deferred_set((ConstraintsSetStmt *) planned->utilityStmt);
+		else if (IsA(planned->utilityStmt, TransactionStmt) &&
+				 castNode(TransactionStmt, planned->utilityStmt)->kind == TRANS_STMT_COMMIT)
+			tsurugi_deferred_begin_commit();
 		else if (IsA(planned->utilityStmt, VariableSetStmt))
 			tsurugi_export_import((VariableSetStmt *) planned->utilityStmt);
+		else if (IsA(planned->utilityStmt, DiscardStmt) &&
+				 ((DiscardStmt *) planned->utilityStmt)->target == DISCARD_ALL)
+			(void) tsurugi_shared_detach(); /* a pool of connections gives the session to others */
 		return;
 	}
 	tsurugi_shared_check_command("change definitions");
+	tsurugi_quota_note_statement(planned->utilityStmt);
 	held_back = tsurugi_partition_hold_back(planned->utilityStmt);
 	suspended = tsurugi_moment_suspend(IsA(planned->utilityStmt, AlterTableStmt));
 	tsurugi_altered_begin(&statement, planned->utilityStmt);
@@ -474,5 +501,6 @@ tsurugi_ddl_init(void)
 	previous_utility_hook = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;
 	tsurugi_altered_init();
+	tsurugi_index_drop_init();
 	tsurugi_partition_init();
 }

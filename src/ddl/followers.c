@@ -8,13 +8,32 @@
  *	views					replaced, so that they stay the same objects, with their rights,
  *							triggers and whatever refers to them
  *	heirs					inherit from the new one (inherit_place.c)
- *	foreign keys, both ways	dropped, and made again; rows are checked anew
+ *	foreign keys, both ways	dropped, and made again as they were, valid or not
  *	triggers, statistics	go with the old table, and are made again
  *	whether triggers fire	is set again, also of those that belong to foreign keys, or come from what the table is a
  *							partition of: these are new, and fire as new ones do
  *
- * With their comments, owners and settings.  Questions name everything with its schema:
- * the user's search_path may lead elsewhere.  The rights that each needs are PostgreSQL's to ask for.
+ * With their comments, owners and settings.  The rights that each needs are PostgreSQL's to ask
+ * for.
+ *
+ * No row is looked at for a foreign key that is made again: PostgreSQL verifies rows as the role
+ * that runs the statement, and casts that the tables' owners have written would run with the rights
+ * of whoever moves the table.  A key that was valid is so afterwards:
+ *	1. The move has the same rows as before, those that are committed and the transaction's own: the
+ *	   copy reads them at a snapshot that is taken after the table was locked against all others.
+ *	2. A transaction that changes the other table holds ROW EXCLUSIVE on it until it ends.  Dropping
+ *	   the old key and adding the new one take locks that exclude it.  So each such transaction has
+ *	   either ended before, and had its changes checked by the old key, or begins when the new key
+ *	   is committed.  One that needs the moved table for its check, while the move waits for that
+ *	   transaction's lock, is a deadlock, which ends one of both.
+ *	3. Checks of either table that the transaction itself has deferred would be lost with the old
+ *	   key.  So there must be none.
+ * What one can do behind the back of a key (session_replication_role, functions that are not as
+ * immutable as they say) leaves it valid, as when PostgreSQL writes a table anew.
+ *
+ * Questions, and with them what PostgreSQL writes down, have names as query.h fixes them.
+ * Definitions that have expressions are run again under names fixed in the same way: an operator
+ * without a schema is pg_catalog's.
  */
 #include "postgres.h"
 
@@ -23,13 +42,22 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type_d.h"
-#include "executor/spi.h"
+#include "commands/trigger.h"
+#include "parser/parser.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+#include "src/base/query.h"
+#include "src/ddl/utility.h"
+#include "src/txn/deferred.h"
 
 /* --- what cannot ----------------------------------------------------------------------------- */
 
@@ -76,8 +104,7 @@ tsurugi_followers_check(Oid relation, const char *name, bool into_memory)
 	Datum values[] = {ObjectIdGetDatum(relation), BoolGetDatum(into_memory)};
 	char *list;
 
-	if (SPI_execute_with_args(others_question, 2, types, values, NULL, true, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not look for dependent objects");
+	tsurugi_query_catalogs(others_question, 2, types, values);
 	list = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	if (list != NULL)
 		ereport(ERROR,
@@ -96,8 +123,7 @@ ask(const char *question, Oid relation)
 	Datum values[] = {ObjectIdGetDatum(relation)};
 	List *texts = NIL;
 
-	if (SPI_execute_with_args(question, 1, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not look for what belongs to relation %u", relation);
+	tsurugi_query_catalogs(question, 1, types, values);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		char *text = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
@@ -229,13 +255,12 @@ tsurugi_followers_collect(Oid relation, tsurugi_followers *followers)
 	followers->drop = ask(drops_question, relation);
 	followers->unchecked = ask(unchecked_question, relation);
 	followers->checks = ask(checks_question, relation);
-	followers->create = ask(columns_question, relation);
-	followers->create = list_concat(followers->create, ask(index_columns_question, relation));
-	followers->create = list_concat(followers->create, ask(keys_question, relation));
-	followers->create = list_concat(followers->create, ask(comments_question, relation));
-	followers->create = list_concat(followers->create, ask(triggers_question, relation));
-	followers->create = list_concat(followers->create, ask(statistics_question, relation));
-	followers->create = list_concat(followers->create, ask(extensions_question, relation));
+	followers->keys = ask(keys_question, relation);
+	followers->create = ask(comments_question, relation);
+	followers->define = list_concat(ask(columns_question, relation), ask(index_columns_question, relation));
+	followers->define = list_concat(followers->define, ask(triggers_question, relation));
+	followers->define = list_concat(followers->define, ask(statistics_question, relation));
+	followers->define = list_concat(followers->define, ask(extensions_question, relation));
 }
 
 void
@@ -244,7 +269,38 @@ tsurugi_followers_collect_above(Oid partition, tsurugi_followers *followers)
 	check_seen(partition);
 	followers->replace = NIL;
 	followers->drop = ask(DROP_KEYS OF_ABOVE, partition);
-	followers->create = list_concat(ask(ADD_KEYS OF_ABOVE, partition), ask(COMMENT_KEYS OF_ABOVE, partition));
+	followers->keys = ask(ADD_KEYS OF_ABOVE, partition);
+	followers->create = ask(COMMENT_KEYS OF_ABOVE, partition);
+}
+
+/* Of a table, or of its partitions. */
+static void
+check_none_deferred(const RangeVar *table)
+{
+	List *parts = find_all_inheritors(RangeVarGetRelid(table, NoLock, false), NoLock, NULL);
+	ListCell *cell;
+
+	foreach (cell, parts)
+	{
+		tsurugi_deferred_check_none(lfirst_oid(cell), "ALTER TABLE");
+		if (AfterTriggerPendingOnRel(lfirst_oid(cell)))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE), errmsg("cannot %s \"%s\" because it has pending trigger events",
+															"ALTER TABLE", get_rel_name(lfirst_oid(cell)))));
+	}
+}
+
+void
+tsurugi_follower_key_add(const char *statement)
+{
+	RawStmt *raw = linitial_node(RawStmt, raw_parser(statement, RAW_PARSE_DEFAULT));
+	const AlterTableStmt *alter = castNode(AlterTableStmt, raw->stmt);
+	Constraint *key = castNode(Constraint, linitial_node(AlterTableCmd, alter->cmds)->def);
+
+	check_none_deferred(alter->relation);
+	check_none_deferred(key->pktable);
+	key->skip_validation = true; /* initially_valid says whether it is valid */
+	tsurugi_utility_run_own(raw->stmt, statement);
 }
 
 /* --- whether triggers fire ---------------------------------------------------------------------- */
@@ -289,8 +345,7 @@ tsurugi_trigger_states_collect(Oid relation)
 	Datum values[] = {ObjectIdGetDatum(relation)};
 	List *states = NIL;
 
-	if (SPI_execute_with_args(states_question, 1, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not look for triggers of relation %u", relation);
+	tsurugi_query_catalogs(states_question, 1, types, values);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		TriggerState *state = palloc0(sizeof(*state));

@@ -17,14 +17,18 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type_d.h"
 #include "commands/defrem.h"
-#include "executor/spi.h"
 #include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
-#include "src/exec/fdw.h"
+#include "src/base/owner.h"
+#include "src/base/query.h"
+#include "src/ddl/insert_as.h"
+#include "src/ddl/like.h"
 #include "src/table/relation.h"
 
 static bool
@@ -57,12 +61,11 @@ names_to_import(ImportForeignSchemaStmt *statement, MemoryContext context)
 
 	namestrcpy(&schema, statement->remote_schema);
 	values[0] = NameGetDatum(&schema);
-	if (SPI_execute_with_args("SELECT c.relname FROM pg_catalog.pg_class c "
-							  "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-							  "WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') "
-							  "AND ($2 OR NOT c.relispartition) ORDER BY c.relname",
-							  2, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the schema to import");
+	tsurugi_query_catalogs("SELECT c.relname FROM pg_catalog.pg_class c "
+						   "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+						   "WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') "
+						   "AND ($2 OR NOT c.relispartition) ORDER BY c.relname",
+						   2, types, values);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		const char *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
@@ -94,10 +97,11 @@ tsurugiImportForeignSchema(ImportForeignSchemaStmt *stmt, Oid serverOid)
 	names = names_to_import(stmt, caller);
 	SPI_finish();
 	foreach (cell, names)
-		commands = lappend(commands, psprintf("CREATE FOREIGN TABLE %s (LIKE %s INCLUDING ALL) SERVER %s",
-											  quote_identifier(lfirst(cell)),
-											  quote_qualified_identifier(stmt->remote_schema, lfirst(cell)),
-											  quote_identifier(stmt->server_name)));
+		commands =
+			lappend(commands, psprintf("CREATE FOREIGN TABLE %s (LIKE %s INCLUDING ALL EXCLUDING INDEXES) SERVER %s",
+									   quote_identifier(lfirst(cell)),
+									   quote_qualified_identifier(stmt->remote_schema, lfirst(cell)),
+									   quote_identifier(stmt->server_name)));
 	return commands;
 }
 
@@ -125,27 +129,29 @@ columns_of(Relation table)
 static void
 move_sequence(const char *table, const char *column)
 {
-	if (SPI_execute(psprintf("SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%s, %s), pg_catalog.max(%s)) "
-							 "FROM %s",
-							 quote_literal_cstr(table), quote_literal_cstr(column), quote_identifier(column), table),
-					false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not set the sequence of column \"%s\"", column);
+	(void) tsurugi_query_run(
+		psprintf("SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%s, %s), pg_catalog.max(%s)) FROM %s",
+				 quote_literal_cstr(table), quote_literal_cstr(column), quote_identifier(column), table),
+		0, NULL, NULL, NULL, 0);
 }
 
 static void
 import_rows(const ImportForeignSchemaStmt *statement, const char *name)
 {
 	RangeVar *range = makeRangeVar(statement->local_schema, pstrdup(name), -1);
+	RangeVar *source = makeRangeVar(statement->remote_schema, pstrdup(name), -1);
 	char *made = quote_qualified_identifier(statement->local_schema, name);
 	Relation table = table_openrv(range, RowExclusiveLock);
 	TupleDesc attributes = RelationGetDescr(table);
 	char *columns = columns_of(table);
+	Oid author = tsurugi_lesser_role(tsurugi_owner_of(RangeVarGetRelid(source, NoLock, false)));
 
-	if (*columns != '\0' &&
-		SPI_execute(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM %s", made, columns, columns,
-							 quote_qualified_identifier(statement->remote_schema, name)),
-					false, 0) != SPI_OK_INSERT)
-		elog(ERROR, "could not import the rows of \"%s\"", name);
+	/* what the new table evaluates has been written by the owner of the old one */
+	if (*columns != '\0')
+		tsurugi_insert_as(author, GetUserId(),
+						  psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM %s", made, columns,
+								   columns, quote_qualified_identifier(statement->remote_schema, name)),
+						  GetTransactionSnapshot());
 	for (int i = 0; i < attributes->natts; i++)
 	{
 		const FormData_pg_attribute *attribute = TupleDescAttr(attributes, i);
@@ -156,6 +162,26 @@ import_rows(const ImportForeignSchemaStmt *statement, const char *name)
 	table_close(table, NoLock);
 }
 
+/*
+ * What the indexes compute has been written by the owner of the old table, which owns the new one
+ * meanwhile.
+ */
+static void
+import_indexes(const ImportForeignSchemaStmt *statement, const char *name)
+{
+	Oid model = RangeVarGetRelid(makeRangeVar(statement->remote_schema, pstrdup(name), -1), NoLock, false);
+	RangeVar *range = makeRangeVar(statement->local_schema, pstrdup(name), -1);
+	Oid made = RangeVarGetRelid(range, NoLock, false);
+	Oid owner = tsurugi_owner_of(made);
+	Oid author = tsurugi_lesser_role(tsurugi_owner_of(model));
+
+	if (author != owner)
+		tsurugi_set_owner(made, author);
+	tsurugi_indexes_like(model, range);
+	if (author != owner)
+		tsurugi_give_back(made, owner);
+}
+
 void
 tsurugi_import_run(const tsurugi_utility *utility, ImportForeignSchemaStmt *statement)
 {
@@ -164,12 +190,16 @@ tsurugi_import_run(const tsurugi_utility *utility, ImportForeignSchemaStmt *stat
 	List *names;
 
 	tsurugi_utility_run(utility);
-	if (server == NULL || !tsurugi_is_our_server(server->serverid) || !wants_data(statement))
+	if (server == NULL || !tsurugi_is_our_server(server->serverid))
 		return;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	names = names_to_import(statement, CurrentMemoryContext);
 	foreach (cell, names)
-		import_rows(statement, lfirst(cell));
+	{
+		import_indexes(statement, lfirst(cell));
+		if (wants_data(statement))
+			import_rows(statement, lfirst(cell));
+	}
 	SPI_finish();
 }

@@ -7,9 +7,12 @@
 
 #include "postgres.h"
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* The statement; with OPTIONS (data 'true') the rows come along. */
 extern void tsurugi_import_run(const tsurugi_utility *utility, ImportForeignSchemaStmt *statement);
+
+/* FdwRoutine: the statements that make the tables. */
+extern List *tsurugiImportForeignSchema(ImportForeignSchemaStmt *stmt, Oid serverOid);
 
 #endif /* TSURUGI_IMPORT_H */

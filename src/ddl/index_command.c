@@ -261,6 +261,7 @@ tsurugi_index_lock_named(const RangeVar *name, Oid index, LOCKMODE mode, RangeVa
 
 	if (!OidIsValid(table))
 		return false;
+	check(name, index, InvalidOid, NULL); /* before the lock is waited for */
 	LockRelationOid(table, mode);
 	return RangeVarGetRelidExtended(name, mode, RVR_MISSING_OK, check, NULL) == index;
 }

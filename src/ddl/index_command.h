@@ -7,7 +7,7 @@
 
 #include "catalog/namespace.h"
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* False: the statement is not about a table of ours; nothing was done. */
 extern bool tsurugi_index_command_create(const tsurugi_utility *utility, IndexStmt *written);

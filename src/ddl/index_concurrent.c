@@ -41,9 +41,9 @@
 #include "utils/snapmgr.h"
 
 #include "src/base/session.h"
+#include "src/ddl/index_build.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/index_method.h"
-#include "src/table/index_build.h"
 #include "src/table/storage.h"
 #include "src/txn/lease_locks.h"
 
@@ -108,7 +108,7 @@ make_storage(Oid table, Oid index)
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
-			(void) tsurugi_storage_make_index(relation, described->table, &described->indexes[i]);
+			(void) tsurugi_storage_make_index(relation, described->table, &described->indexes[i], TG_DATA);
 	}
 	table_close(relation, NoLock);
 }

@@ -21,6 +21,9 @@ extern Oid tsurugi_index_create_concurrently(IndexStmt *statement, const char *t
 /* Drops an index of a table of ours while others read and write; both are locked by ShareUpdateExclusiveLock. */
 extern void tsurugi_index_drop_concurrently(Oid table, Oid index);
 
+/* Takes its place among the participants of transactions.  Once, where the library is loaded. */
+extern void tsurugi_index_drop_init(void);
+
 /*
  * Makes the storage of an index anew while others read and write, and the index valid; the table, locked by
  * ShareUpdateExclusiveLock, stays so to the end of the session's transaction.  Not of a primary key.

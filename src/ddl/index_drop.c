@@ -22,7 +22,6 @@
 #include "src/ddl/index_concurrent.h"
 
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "utils/snapmgr.h"
@@ -32,6 +31,7 @@
 #include "src/table/relation.h"
 #include "src/table/storage.h"
 #include "src/txn/lease_locks.h"
+#include "src/txn/participants.h"
 
 typedef struct Dropped
 {
@@ -39,14 +39,22 @@ typedef struct Dropped
 	int commits;
 } Dropped;
 
+static Dropped *under_way; /* NULL: nothing */
+
 /* The second commit is that of the entry's death. */
 static void
-count_commit(XactEvent event, void *argument)
+count_commit(void)
 {
-	Dropped *dropped = argument;
+	if (under_way != NULL && ++under_way->commits == 2 && under_way->index != NULL)
+		tg_index_retire(under_way->index, true);
+}
 
-	if (event == XACT_EVENT_COMMIT && ++dropped->commits == 2 && dropped->index != NULL)
-		tg_index_retire(dropped->index, true);
+void
+tsurugi_index_drop_init(void)
+{
+	static const tsurugi_participant drop = {.name = "index drop", .commit = count_commit};
+
+	tsurugi_participant_register(&drop);
 }
 
 /* 1 to 3, but for the last commit. */
@@ -81,7 +89,7 @@ tsurugi_index_drop_concurrently(Oid table, Oid index)
 	tg_table *storage = tsurugi_storage_find(table);
 	Dropped dropped = {.index = storage != NULL ? tg_index_find(storage, index) : NULL};
 
-	RegisterXactCallback(count_commit, &dropped);
+	under_way = &dropped;
 	PG_TRY();
 	{
 		drop_entry(index);
@@ -89,7 +97,7 @@ tsurugi_index_drop_concurrently(Oid table, Oid index)
 	}
 	PG_FINALLY();
 	{
-		UnregisterXactCallback(count_commit, &dropped);
+		under_way = NULL;
 	}
 	PG_END_TRY();
 }

@@ -578,9 +578,9 @@ check_adoptable(Relation relation, Relation index, bool primary)
 						errmsg("index \"%s\" is not valid", RelationGetRelationName(index))));
 	if (!index->rd_index->indisunique)
 		refuse_index("\"%s\" is not a unique index", index, detail);
-	if (RelationGetIndexExpressions(index) != NIL)
+	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL))
 		refuse_index("index \"%s\" contains expressions", index, detail);
-	if (RelationGetIndexPredicate(index) != NIL)
+	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		refuse_index("\"%s\" is a partial index", index, detail);
 	classes = (const oidvector *) DatumGetPointer(
 		SysCacheGetAttr(INDEXRELID, index->rd_indextuple, Anum_pg_index_indclass, &null));
@@ -621,7 +621,7 @@ tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint, const
 	check_adoptable(relation, index, primary);
 	cancel_parser_errposition_callback(&position);
 	free_parsestate(parse);
-	info = BuildIndexInfo(index);
+	info = BuildDummyIndexInfo(index); /* there are no expressions */
 	if (primary)
 		index_check_primary_key(relation, info, true, NULL);
 	if (name == NULL)
@@ -676,19 +676,6 @@ tsurugi_index_entry_validate(Relation relation, Oid index)
 
 /* --- owners ---------------------------------------------------------------------------------- */
 
-static Oid
-owner_of(Oid relation)
-{
-	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid owner;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relation);
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
 void
 tsurugi_index_entries_own(Relation relation)
 {
@@ -697,7 +684,7 @@ tsurugi_index_entries_own(Relation relation)
 
 	foreach (cell, indexes)
 	{
-		if (owner_of(lfirst_oid(cell)) != relation->rd_rel->relowner)
+		if (tsurugi_owner_of(lfirst_oid(cell)) != relation->rd_rel->relowner)
 			ATExecChangeOwner(lfirst_oid(cell), relation->rd_rel->relowner, true, AccessExclusiveLock);
 	}
 	list_free(indexes);

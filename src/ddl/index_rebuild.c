@@ -36,9 +36,9 @@
 #include "utils/snapmgr.h"
 
 #include "src/base/session.h"
+#include "src/ddl/index_build.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/index_method.h"
-#include "src/table/index_build.h"
 #include "src/table/storage.h"
 
 typedef struct Rebuilt
@@ -61,7 +61,7 @@ make_second(Oid table, Oid index)
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
-			fresh = tsurugi_storage_make_index(relation, described->table, &described->indexes[i]);
+			fresh = tsurugi_storage_make_index(relation, described->table, &described->indexes[i], TG_DATA);
 	}
 	if (fresh == NULL)
 		elog(ERROR, "index %u is not one of table %u", index, table);

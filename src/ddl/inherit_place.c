@@ -29,7 +29,11 @@
 
 /* --- locks ---------------------------------------------------------------------------------------- */
 
-/* What it inherits from, or is a partition of; what another owns than the user it is not detached from, as DETACH will say. */
+/*
+ * What it inherits from, or is a partition of.  Its owner need not own that, but may not keep
+ * others from it: so from a partitioned table it is not detached then, as DETACH will say, and
+ * below another it has to stay as it is.
+ */
 static List *
 direct_parents(Oid relation_id)
 {
@@ -46,8 +50,10 @@ direct_parents(Oid relation_id)
 	{
 		Oid parent = ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent;
 
-		if (!partition || pg_class_ownercheck(parent, GetUserId()))
+		if (pg_class_ownercheck(parent, GetUserId()))
 			parents = lappend_oid(parents, parent);
+		else if (!partition)
+			aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(parent)), get_rel_name(parent));
 	}
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);

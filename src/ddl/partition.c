@@ -17,14 +17,14 @@
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "partitioning/partdesc.h"
-#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
-#include "src/base/utility.h"
+#include "src/base/owner.h"
+#include "src/ddl/commands.h"
 #include "src/ddl/rewrite.h"
 
 static void
@@ -46,6 +46,7 @@ verify(Oid partition, const char *message, bool names_table)
 	List *tables = find_all_inheritors(partition, AccessExclusiveLock, NULL);
 	Relation top = table_open(partition, NoLock);
 	List *bounds = RelationGetPartitionQual(top);
+	Oid author = tsurugi_owner_of(get_partition_parent(partition, false));
 	ListCell *cell;
 
 	foreach (cell, tables)
@@ -55,7 +56,7 @@ verify(Oid partition, const char *message, bool names_table)
 		if (!tsurugi_is_our_table(lfirst_oid(cell)))
 			continue;
 		relation = table_open(lfirst_oid(cell), NoLock);
-		if (!tsurugi_table_satisfies(relation, map_partition_varattnos(bounds, 1, relation, top)))
+		if (!tsurugi_table_satisfies(relation, map_partition_varattnos(bounds, 1, relation, top), author))
 			refuse(names_table ? relation : top, message);
 		table_close(relation, NoLock);
 	}
@@ -87,8 +88,9 @@ tsurugi_partition_check_attached(const AlterTableStmt *statement)
 		attached = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
 		if (!tsurugi_is_our_table(attached) || !pg_class_ownercheck(attached, GetUserId()))
 			continue;
-		LockRelationOid(attached, AccessExclusiveLock);
-		if (find_inheritance_children(attached, NoLock) != NIL)
+		attached = RangeVarGetRelidExtended(castNode(PartitionCmd, command->def)->name, AccessExclusiveLock,
+											RVR_MISSING_OK, tsurugi_check_owner, NULL);
+		if (OidIsValid(attached) && find_inheritance_children(attached, NoLock) != NIL)
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("cannot attach inheritance parent as partition")));
 	}

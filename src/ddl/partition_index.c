@@ -42,12 +42,12 @@
 
 #include "src/base/catalog_row.h"
 #include "src/base/owner.h"
-#include "src/base/utility.h"
 #include "src/constraint/deferred_key.h"
 #include "src/ddl/altered.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/key_clause.h"
 #include "src/ddl/rewrite.h"
+#include "src/ddl/utility.h"
 #include "src/table/keys.h"
 #include "src/table/relation.h"
 #include "src/txn/deferred.h"

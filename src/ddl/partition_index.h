@@ -9,7 +9,7 @@
 #include "storage/lock.h"
 #include "utils/rel.h"
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* The indexes that a table has, valid or not, but for dead ones. */
 extern List *tsurugi_partition_indexes(Oid table);

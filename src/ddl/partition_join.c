@@ -47,6 +47,7 @@
 #include "src/constraint/foreign_key.h"
 #include "src/constraint/foreign_key_entry.h"
 #include "src/ddl/altered.h"
+#include "src/ddl/commands.h"
 #include "src/ddl/create.h"
 #include "src/ddl/partition_index.h"
 #include "src/table/relation.h"
@@ -56,7 +57,8 @@
 
 struct tsurugi_join
 {
-	Oid parent;
+	const RangeVar *above;
+	Oid parent; /* of that name, locked */
 	const RangeVar *partition;
 	bool is_new;	   /* it has no rows */
 	List *indexes;	   /* hidden ones */
@@ -104,9 +106,12 @@ hide(const tsurugi_join *join, bool hidden)
 	tsurugi_partition_indexes_hide(join->parent, join->indexes, hidden);
 }
 
-/* The foreign keys of a table, at either end; *ours: one refers to a table of ours. */
+/*
+ * The foreign keys of a table, at either end; *referring: whose they are; *ours: one refers to a
+ * table of ours.
+ */
 static List *
-find_foreign_keys(Oid table, bool *ours)
+find_foreign_keys(Oid table, List **referring, bool *ours)
 {
 	Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
 	List *found = NIL;
@@ -123,6 +128,7 @@ find_foreign_keys(Oid table, bool *ours)
 		if (form->conrelid != table && form->confrelid != table)
 			continue;
 		found = lappend_oid(found, form->oid);
+		*referring = list_append_unique_oid(*referring, form->conrelid);
 		*ours |= tsurugi_is_our_table(form->confrelid);
 	}
 	systable_endscan(scan);
@@ -163,7 +169,7 @@ find_tables(Node *tree, tsurugi_join *join, bool *ours)
 
 		if (create->partbound == NULL || (create->if_not_exists && is_there(create->relation)))
 			return false;
-		join->parent = RangeVarGetRelid(linitial_node(RangeVar, create->inhRelations), NoLock, true);
+		join->above = linitial_node(RangeVar, create->inhRelations);
 		join->partition = create->relation;
 		join->is_new = true;
 		*ours = makes_our_table(tree);
@@ -177,12 +183,20 @@ find_tables(Node *tree, tsurugi_join *join, bool *ours)
 
 		if (command->subtype != AT_AttachPartition)
 			continue;
-		join->parent = RangeVarGetRelid(((AlterTableStmt *) tree)->relation, NoLock, true);
+		join->above = ((AlterTableStmt *) tree)->relation;
 		join->partition = castNode(PartitionCmd, command->def)->name;
 		*ours = tsurugi_holds_our_table(RangeVarGetRelid(join->partition, NoLock, true));
 		return true;
 	}
 	return false;
+}
+
+/* It is there, partitioned, and may be altered. */
+static bool
+is_divided(Oid parent)
+{
+	return OidIsValid(parent) && get_rel_relkind(parent) == RELKIND_PARTITIONED_TABLE &&
+		   pg_class_ownercheck(parent, GetUserId());
 }
 
 tsurugi_join *
@@ -191,19 +205,30 @@ tsurugi_partition_join_begin(Node *tree)
 	tsurugi_join *join = palloc0(sizeof(*join));
 	bool ours = false;
 	bool refers_to_ours = false;
+	List *referring = NIL;
+	ListCell *cell;
 
-	if (!find_tables(tree, join, &ours) || !OidIsValid(join->parent) ||
-		get_rel_relkind(join->parent) != RELKIND_PARTITIONED_TABLE || !pg_class_ownercheck(join->parent, GetUserId()))
+	if (!find_tables(tree, join, &ours) || !is_divided(RangeVarGetRelid(join->above, NoLock, true)))
 		return NULL;
-	/* as the statement will */
-	LockRelationOid(join->parent, join->is_new ? AccessExclusiveLock : ShareUpdateExclusiveLock);
-	join->constraints = find_foreign_keys(join->parent, &refers_to_ours);
+	/* as the statement will; the name may have another meaning by then */
+	join->parent = RangeVarGetRelidExtended(join->above, join->is_new ? AccessExclusiveLock : ShareUpdateExclusiveLock,
+											RVR_MISSING_OK, tsurugi_check_owner, NULL);
+	if (!is_divided(join->parent))
+		return NULL;
+	join->constraints = find_foreign_keys(join->parent, &referring, &refers_to_ours);
 	if (ours)
 		join->indexes = tsurugi_partition_indexes(join->parent);
 	else if (!refers_to_ours)
 		return NULL;
 	if (join->indexes == NIL && join->constraints == NIL)
 		return NULL;
+	/*
+	 * Nobody else changes the entries meanwhile; nor drops one, which takes a lock of the parent,
+	 * too.
+	 */
+	list_sort(referring, list_oid_cmp);
+	foreach (cell, referring)
+		LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
 	hide(join, true);
 	return join;
 }

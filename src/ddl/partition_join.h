@@ -7,7 +7,6 @@
 
 #include "nodes/parsenodes.h"
 
-#include "src/base/utility.h"
 
 /*
  * A statement is about to give a table one more partition.  NULL if PostgreSQL can do all of it; else

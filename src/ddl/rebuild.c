@@ -17,15 +17,19 @@
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
 #include "commands/cluster.h"
 #include "commands/comment.h"
 #include "optimizer/optimizer.h"
 #include "parser/parser.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 
 #include "src/constraint/deferred_key.h"
+#include "src/constraint/definition.h"
 #include "src/constraint/foreign_key.h"
 #include "src/ddl/altered.h"
 #include "src/ddl/index_entry.h"
@@ -45,6 +49,20 @@ typedef struct Rebuild
 	bool identity;		 /* it was the replica identity */
 } Rebuild;
 
+/*
+ * Of an expression as it was written: what the relcache has is planned, which calls functions as
+ * the current role.
+ */
+static void
+add_columns(Relation index, AttrNumber of, Bitmapset **columns)
+{
+	bool null;
+	Datum written = SysCacheGetAttr(INDEXRELID, index->rd_indextuple, of, &null);
+
+	if (!null)
+		pull_varattnos(stringToNode(TextDatumGetCString(written)), 1, columns);
+}
+
 static Bitmapset *
 columns_of(Relation index)
 {
@@ -52,8 +70,8 @@ columns_of(Relation index)
 
 	for (int i = 0; i < index->rd_index->indnatts; i++)
 		columns = bms_add_member(columns, index->rd_index->indkey.values[i] - FirstLowInvalidHeapAttributeNumber);
-	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &columns);
-	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
+	add_columns(index, Anum_pg_index_indexprs, &columns);
+	add_columns(index, Anum_pg_index_indpred, &columns);
 	return columns;
 }
 
@@ -78,7 +96,7 @@ make_rebuild(Oid table, Oid index, Oid constraint, Bitmapset *columns)
 	rebuild->table = table;
 	rebuild->columns = columns;
 	rebuild->definition =
-		OidIsValid(constraint) ? pg_get_constraintdef_command(constraint) : pg_get_indexdef_string(index);
+		OidIsValid(constraint) ? tsurugi_constraint_definition(constraint) : pg_get_indexdef_string(index);
 	rebuild->comment = GetComment(index, RelationRelationId, 0);
 	if (OidIsValid(constraint))
 		rebuild->of_constraint = GetComment(constraint, ConstraintRelationId, 0);

@@ -5,7 +5,7 @@
 #ifndef TSURUGI_REINDEX_H
 #define TSURUGI_REINDEX_H
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* False: it is about nothing of ours; nothing was done. */
 extern bool tsurugi_reindex_run(const tsurugi_utility *utility, const ReindexStmt *written);

@@ -11,6 +11,7 @@
 #include "src/ddl/replica_identity.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
@@ -95,10 +96,10 @@ check_index(Relation table, Relation index)
 	if (!index->rd_index->indimmediate)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot use non-immediate index \"%s\" as replica identity", name)));
-	if (RelationGetIndexExpressions(index) != NIL)
+	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot use expression index \"%s\" as replica identity", name)));
-	if (RelationGetIndexPredicate(index) != NIL)
+	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot use partial index \"%s\" as replica identity", name)));
 	check_columns(table, index);

@@ -42,6 +42,7 @@
 #include "utils/syscache.h"
 
 #include "src/base/catalog_row.h"
+#include "src/table/relation.h"
 
 
 typedef struct Edge

@@ -7,7 +7,7 @@
 
 #include "nodes/parsenodes.h"
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* Whether PostgreSQL would refuse the statement because of USING, which reaches tables of both kinds. */
 extern bool tsurugi_retype_is_mixed(Oid table, const AlterTableStmt *statement);

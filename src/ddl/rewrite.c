@@ -22,13 +22,16 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "src/base/owner.h"
+#include "src/ddl/index_build.h"
 #include "src/ddl/row_walk.h"
 #include "src/ddl/store_anew.h"
 #include "src/ddl/type_users.h"
-#include "src/table/index_build.h"
+#include "src/table/building.h"
 #include "src/table/keys.h"
 #include "src/table/relation.h"
 #include "src/table/storage.h"
+#include "src/txn/kinds.h"
 
 /* --- looking at rows ------------------------------------------------------------------ */
 
@@ -91,6 +94,7 @@ tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks, 
 	ExprState **states = NULL;
 	TupleTableSlot *slot;
 	tsurugi_row_walk *rows;
+	tsurugi_caller caller;
 
 	checks = checks && RelationGetDescr(relation)->constr != NULL;
 	if (table == NULL || (bms_is_empty(not_null) && !checks))
@@ -100,6 +104,7 @@ tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks, 
 	context = GetPerTupleExprContext(estate);
 	slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
 	context->ecxt_scantuple = slot;
+	tsurugi_owner_begin(relation, &caller);
 	if (checks)
 		states = prepare_checks(relation, met, estate);
 	rows = tsurugi_row_walk_open(table, described->attribute_count);
@@ -107,22 +112,23 @@ tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks, 
 	{
 		if (checks)
 		{
-			MemoryContext caller;
+			MemoryContext memory;
 
 			ResetPerTupleExprContext(estate);
-			caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+			memory = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 			tsurugi_row_walk_to_slot(rows, described, slot);
-			MemoryContextSwitchTo(caller);
+			MemoryContextSwitchTo(memory);
 		}
 		verify_row(relation, rows, not_null, states, context);
 	}
 	tsurugi_row_walk_close(rows);
+	tsurugi_owner_end(&caller);
 	ExecDropSingleTupleTableSlot(slot);
 	FreeExecutorState(estate);
 }
 
 bool
-tsurugi_table_satisfies(Relation relation, List *conditions)
+tsurugi_table_satisfies(Relation relation, List *conditions, Oid author)
 {
 	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 	const tsurugi_relation *described;
@@ -130,6 +136,7 @@ tsurugi_table_satisfies(Relation relation, List *conditions)
 	ExprContext *context;
 	ExprState *check;
 	tsurugi_row_walk *rows;
+	tsurugi_caller caller;
 	bool satisfied = true;
 
 	if (table == NULL || conditions == NIL)
@@ -138,19 +145,21 @@ tsurugi_table_satisfies(Relation relation, List *conditions)
 	estate = CreateExecutorState();
 	context = GetPerTupleExprContext(estate);
 	context->ecxt_scantuple = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+	tsurugi_author_begin(author, &caller);
 	check = ExecPrepareCheck(conditions, estate);
 	rows = tsurugi_row_walk_open(table, described->attribute_count);
 	while (satisfied && tsurugi_row_walk_next(rows))
 	{
-		MemoryContext caller;
+		MemoryContext memory;
 
 		ResetPerTupleExprContext(estate);
-		caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+		memory = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 		tsurugi_row_walk_to_slot(rows, described, context->ecxt_scantuple);
-		MemoryContextSwitchTo(caller);
+		MemoryContextSwitchTo(memory);
 		satisfied = ExecCheck(check, context);
 	}
 	tsurugi_row_walk_close(rows);
+	tsurugi_owner_end(&caller);
 	ExecDropSingleTupleTableSlot(context->ecxt_scantuple);
 	FreeExecutorState(estate);
 	return satisfied;
@@ -265,9 +274,12 @@ must_rewrite(const tsurugi_relation *described, const tg_table *table)
 	return false;
 }
 
-/* Makes and fills the indexes that the table does not have, and lets go of those that the catalogs do not have. */
+/*
+ * Makes and fills the indexes that the table does not have, and lets go of those that the catalogs
+ * do not have.  The storage may be another one than before.
+ */
 static void
-follow_indexes(Relation relation, tg_table *table, const tsurugi_relation *described)
+follow_indexes(Relation relation, tg_table *table, const tg_table *before, const tsurugi_relation *described)
 {
 	tg_index *next;
 
@@ -286,7 +298,11 @@ follow_indexes(Relation relation, tg_table *table, const tsurugi_relation *descr
 		const tsurugi_index *index = &described->indexes[i];
 
 		if (!index->primary && index->valid && tg_index_find(table, index->oid) == NULL)
-			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, index), true);
+		{
+			tg_claim claim = tg_index_find(before, index->oid) != NULL ? TG_ESSENTIAL : TG_DATA;
+
+			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, index, claim), true);
+		}
 	}
 }
 
@@ -297,9 +313,20 @@ follow_indexes(Relation relation, tg_table *table, const tsurugi_relation *descr
 static tg_table *
 store_anew(tsurugi_anew *anew, EState *estate)
 {
-	anew->fresh = tsurugi_storage_make(anew->relation, anew->described, false);
-	tsurugi_storage_replace(anew->relation, anew->fresh, anew->keeps_past);
-	tsurugi_store_anew(anew, estate);
+	tsurugi_building building;
+
+	tsurugi_check_may_replace(anew->relation);
+	anew->fresh = tsurugi_storage_replace(anew->relation, anew->described, false, anew->keeps_past);
+	tsurugi_building_begin(anew->relation, &building);
+	PG_TRY();
+	{
+		tsurugi_store_anew(anew, estate);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_building_end(&building);
+	}
+	PG_END_TRY();
 	return anew->fresh;
 }
 
@@ -339,10 +366,55 @@ has_made_key(const tsurugi_relation *described)
 	return is_made;
 }
 
+/* Whether the condition is about a column that ALTER COLUMN TYPE has changed. */
+static bool
+is_about_retyped(const char *condition, TupleDesc now, const tsurugi_retype *retype)
+{
+	Bitmapset *columns = NULL;
+	int member = -1;
+
+	pull_varattnos(stringToNode(condition), 1, &columns);
+	while ((member = bms_next_member(columns, member)) >= 0)
+	{
+		AttrNumber attnum = member + FirstLowInvalidHeapAttributeNumber;
+		const FormData_pg_attribute *before;
+		const FormData_pg_attribute *after;
+
+		if (attnum == InvalidAttrNumber || attnum > retype->before->natts)
+			return true;
+		if (attnum < 0)
+			continue;
+		before = TupleDescAttr(retype->before, attnum - 1);
+		after = TupleDescAttr(now, attnum - 1);
+		if (retype->expressions[attnum - 1] != NULL || before->atttypid != after->atttypid ||
+			before->atttypmod != after->atttypmod || before->attcollation != after->attcollation)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * As PostgreSQL does, which makes these CHECK constraints anew, and does not run the code of
+ * others.
+ */
+static void
+verify_retyped(Relation relation, const tsurugi_retype *retype)
+{
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+	List *met = NIL;
+
+	for (int i = 0; constraints != NULL && i < constraints->num_check; i++)
+		if (!is_about_retyped(constraints->check[i].ccbin, RelationGetDescr(relation), retype))
+			met = lappend_oid(
+				met, get_relation_constraint_oid(RelationGetRelid(relation), constraints->check[i].ccname, false));
+	tsurugi_table_verify(relation, NULL, true, met);
+}
+
 void
 tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_retype *retype, bool remake_keys)
 {
-	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
+	tg_table *before = tsurugi_storage_find(RelationGetRelid(relation));
+	tg_table *table = before;
 	const tsurugi_relation *described;
 	EState *estate;
 	ExprState **defaults;
@@ -373,12 +445,12 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 	else
 		tsurugi_table_verify(relation, not_null_of(relation, added), false, NIL);
 	FreeExecutorState(estate);
-	follow_indexes(relation, table, described);
+	follow_indexes(relation, table, before, described);
 	/* the layout follows, too */
 	(void) tsurugi_relation_get(relation);
 	CommandCounterIncrement();
 	if (retype != NULL)
-		tsurugi_table_verify(relation, NULL, true, NIL);
+		verify_retyped(relation, retype);
 }
 
 void
@@ -397,7 +469,7 @@ tsurugi_table_compact(Relation relation, Oid order)
 	anew.defaults = tsurugi_anew_defaults(relation, NULL, estate, &any);
 	fresh = store_anew(&anew, estate);
 	FreeExecutorState(estate);
-	follow_indexes(relation, fresh, anew.described);
+	follow_indexes(relation, fresh, anew.old, anew.described);
 	(void) tsurugi_relation_get(relation);
 }
 
@@ -411,7 +483,8 @@ tsurugi_table_add_index(Relation relation, Oid index)
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
-			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]), true);
+			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i], TG_DATA),
+								true);
 	}
 }
 
@@ -435,6 +508,7 @@ tsurugi_table_rebuild_index(Relation relation, Oid index_id)
 		/* the old one is read by, and kept up to date, until the transaction ends */
 		if (old != NULL)
 			tsurugi_storage_drop_index(table, old);
-		tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i]), true);
+		tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i], TG_DATA),
+							true);
 	}
 }

@@ -47,7 +47,10 @@ extern void tsurugi_table_rebuild_index(Relation relation, Oid index);
  */
 extern void tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks, const List *met);
 
-/* Whether all rows meet the conditions (implicitly ANDed; NULL counts as met), on columns of the relation. */
-extern bool tsurugi_table_satisfies(Relation relation, List *conditions);
+/*
+ * Whether all rows meet the conditions (implicitly ANDed; NULL counts as met), on columns of the
+ * relation.  They are evaluated with the rights of the role that has written them.
+ */
+extern bool tsurugi_table_satisfies(Relation relation, List *conditions, Oid author);
 
 #endif /* TSURUGI_REWRITE_H */

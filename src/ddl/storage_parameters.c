@@ -42,7 +42,7 @@
 #include "utils/syscache.h"
 
 #include "src/base/sql_function.h"
-#include "src/base/utility.h"
+#include "src/table/relation.h"
 
 #define TABLESPACE "tablespace"
 #define PERSISTENCE "persistence"

@@ -31,11 +31,12 @@
 
 #include "src/base/owner.h"
 #include "src/base/session.h"
+#include "src/base/status_error.h"
 #include "src/table/hidden.h"
+#include "src/table/row_copy.h"
 #include "src/table/storage.h"
 #include "src/txn/errors.h"
 #include "src/txn/transaction.h"
-#include "src/value/row_copy.h"
 
 void
 tsurugi_error_null_found(Relation relation, AttrNumber attnum)

@@ -9,13 +9,16 @@
  * are given back: all in the statement's transaction, under an exclusive lock,
  * as statements of PostgreSQL's own.
  *
- * A partition is detached before, and attached again.  That PostgreSQL refuses if rows refer to it through the table above: then
- * their foreign keys are dropped before, and made again at the end.  Where others inherit from the table, or it does, the new relation takes
- * the old one's place in the catalogs (inherit_place.h).
+ * A partition is detached before, and attached again.  Foreign keys that refer to the table above
+ * are dropped before that, and made again at the end: PostgreSQL refuses to detach a partition that
+ * rows refer to, and finds them by casts that the tables' owners have written.  Where others
+ * inherit from the table, or it does, the new relation takes the old one's place in the catalogs
+ * (inherit_place.h).
  *
  * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics
  * follow (followers.h); what cannot (policies, rules, publications, materialized views,
- * functions of its row type) makes the statement fail with a list.
+ * functions of its row type) makes the statement fail with a list.  Publications of all tables, or
+ * of a whole schema, leave out tables in memory without a word: so there is a warning.
  */
 #include "postgres.h"
 
@@ -28,32 +31,36 @@
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_publication.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_sequence.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "commands/tablespace.h"
-#include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "src/base/owner.h"
+#include "src/base/query.h"
 #include "src/ddl/cluster.h"
 #include "src/ddl/create.h"
 #include "src/ddl/followers.h"
+#include "src/ddl/index_entry.h"
 #include "src/ddl/inherit_place.h"
+#include "src/ddl/insert_as.h"
+#include "src/ddl/like.h"
 #include "src/ddl/partition_index.h"
 #include "src/ddl/partition_join.h"
 #include "src/ddl/replica_identity.h"
 #include "src/ddl/rights.h"
 #include "src/ddl/storage_parameters.h"
-#include "src/txn/isolation.h"
 #include "src/txn/snapshot.h"
 
 /* One move; names are quoted where they begin with "q". */
@@ -97,15 +104,14 @@ run(const char *format, ...)
 			break;
 		enlargeStringInfo(&text, needed);
 	}
-	tsurugi_utility_runs_parts(true);
+	tsurugi_utility_next_is_part(true);
 	PG_TRY();
 	{
-		if (SPI_execute(text.data, false, 0) < 0)
-			elog(ERROR, "could not run \"%s\"", text.data);
+		(void) tsurugi_query_run(text.data, 0, NULL, NULL, NULL, 0);
 	}
 	PG_FINALLY();
 	{
-		tsurugi_utility_runs_parts(false);
+		tsurugi_utility_next_is_part(false);
 	}
 	PG_END_TRY();
 	CommandCounterIncrement();
@@ -118,6 +124,27 @@ run_all(const List *statements)
 
 	foreach (cell, statements)
 		run("%s", (char *) lfirst(cell));
+}
+
+static void
+add_keys(const List *keys)
+{
+	ListCell *cell;
+
+	foreach (cell, keys)
+		tsurugi_follower_key_add(lfirst(cell));
+}
+
+/*
+ * Definitions that PostgreSQL has written: their names mean what they meant when they were written.
+ */
+static void
+define_all(const List *definitions)
+{
+	int level = tsurugi_names_begin();
+
+	run_all(definitions);
+	tsurugi_names_end(level);
 }
 
 /* --- what stands in the way --------------------------------------------------------------- */
@@ -168,40 +195,6 @@ bound_of(Oid partition)
 
 	ReleaseSysCache(tuple);
 	return TextDatumGetCString(written);
-}
-
-/* False: rows refer to the partition. */
-static bool
-try_to_detach(const Move *move)
-{
-	MemoryContext memory = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool detached = true;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(memory);
-	PG_TRY();
-	{
-		run("%s", move->detach);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		ErrorData *error;
-
-		MemoryContextSwitchTo(memory);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		if (error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
-			ReThrowError(error);
-		FreeErrorData(error);
-		detached = false;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(memory);
-	CurrentResourceOwner = owner;
-	return detached;
 }
 
 /* Indexes of the table above were made for ONLY it, and have no part in the partition, or have one. */
@@ -278,82 +271,63 @@ leave_place(Move *move, tsurugi_followers *above)
 	parent = qualified(move->above);
 	move->detach = psprintf("ALTER TABLE %s DETACH PARTITION %s", parent, move->qold);
 	move->attach = psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, move->qold, bound_of(move->old));
-	if (try_to_detach(move))
-		return;
 	tsurugi_followers_collect_above(move->old, above);
 	run_all(above->drop);
 	run("%s", move->detach);
+}
+
+/*
+ * PostgreSQL evaluates the bounds on the rows of ordinary tables.  The owner of the table above has
+ * written them, so that role attaches the partition, and owns it meanwhile, as it must for that.
+ */
+static void
+attach(const Move *move)
+{
+	Oid author = tsurugi_owner_of(move->above);
+	tsurugi_caller caller;
+
+	tsurugi_set_owner(move->fresh, author);
+	tsurugi_author_begin(author, &caller);
+	run("%s", move->attach);
+	tsurugi_owner_end(&caller);
+	tsurugi_give_back(move->fresh, move->owner);
 }
 
 static void
 return_to_place(const Move *move)
 {
 	tsurugi_partition_indexes_hide(move->above, move->without, true);
-	run("%s", move->attach);
+	attach(move);
 	tsurugi_partition_indexes_hide(move->above, move->without, false);
 	restore_parts(move);
 }
 
 /* --- what follows the table ------------------------------------------------------------------ */
 
-static void
-ask_for_no_rights(Query *query)
-{
-	ListCell *cell;
-
-	foreach (cell, query->rtable)
-	{
-		RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
-
-		entry->requiredPerms = 0;
-		if (entry->rtekind == RTE_SUBQUERY)
-			ask_for_no_rights(entry->subquery);
-	}
-}
-
-/* Whoever stores a table anew need not have the right to fill it. */
-static SPIPlanPtr
-prepare_without_rights(const char *text)
-{
-	SPIPlanPtr plan = SPI_prepare(text, 0, NULL);
-	ListCell *source;
-	ListCell *query;
-
-	if (plan == NULL)
-		elog(ERROR, "could not prepare \"%s\"", text);
-	foreach (source, SPI_plan_get_plan_sources(plan))
-		foreach (query, ((CachedPlanSource *) lfirst(source))->query_list)
-			ask_for_no_rights(lfirst_node(Query, query));
-	return plan;
-}
-
 /*
  * A definition concerns all rows that are committed, not those that the transaction sees: at every level they are read as of
- * now, on either side, and are nothing that the transaction is told of.
+ * now, on either side, and are nothing that the transaction is told of.  The role that moves a
+ * table need not have the right to fill it.
  */
 static void
-insert_as_of_now(const char *text)
+insert_as_of_now(const Move *move, const char *columns)
 {
-	bool outer = tsurugi_snapshot_begin_fresh();
-	bool tracks = tsurugi_tracks;
+	const char *target = *columns == '\0' ? "" : psprintf("(%s) OVERRIDING SYSTEM VALUE", columns);
 	Snapshot now = RegisterSnapshot(GetLatestSnapshot());
-	SPIPlanPtr plan;
+	bool outer = tsurugi_snapshot_begin_fresh();
 
 	PG_TRY();
 	{
-		tsurugi_tracks = false;
-		plan = prepare_without_rights(text);
-		if (SPI_execute_snapshot(plan, NULL, NULL, now, InvalidSnapshot, false, true, 0) != SPI_OK_INSERT)
-			elog(ERROR, "could not run \"%s\"", text);
+		tsurugi_insert_as(
+			move->owner, InvalidOid,
+			psprintf("INSERT INTO %s %s SELECT %s FROM ONLY %s", move->qfresh, target, columns, move->qold), now);
 	}
 	PG_FINALLY();
 	{
-		tsurugi_tracks = tracks;
 		tsurugi_snapshot_end_fresh(outer);
 	}
 	PG_END_TRY();
 	UnregisterSnapshot(now);
-	CommandCounterIncrement();
 }
 
 static void
@@ -372,11 +346,7 @@ copy_each_row(const Move *move)
 							 quote_identifier(NameStr(attribute->attname)));
 	}
 	table_close(relation, NoLock);
-	if (columns.len > 0)
-		insert_as_of_now(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM ONLY %s", move->qfresh,
-								  columns.data, columns.data, move->qold));
-	else
-		insert_as_of_now(psprintf("INSERT INTO %s SELECT FROM ONLY %s", move->qfresh, move->qold));
+	insert_as_of_now(move, columns.data);
 }
 
 /* PostgreSQL asks no row about a constraint that is NOT VALID, nor makes it valid, when it writes a table anew. */
@@ -384,12 +354,15 @@ static void
 copy_rows(const Move *move, const tsurugi_followers *followers)
 {
 	ListCell *cell;
+	int level;
 
 	foreach (cell, followers->unchecked)
 		run("ALTER TABLE %s DROP CONSTRAINT %s", move->qfresh, (char *) lfirst(cell));
 	copy_each_row(move);
+	level = tsurugi_names_begin();
 	foreach (cell, followers->checks)
 		run("ALTER TABLE %s ADD %s", move->qfresh, (char *) lfirst(cell));
+	tsurugi_names_end(level);
 }
 
 /* LIKE says nothing of the type: PostgreSQL's own makes a bigint of each. */
@@ -506,10 +479,11 @@ make_fresh(Move *move, const char *method)
 	char *storage = tsurugi_storage_clauses(move->old, &unlogged);
 
 	move->qfresh = quote_qualified_identifier(get_namespace_name(namespace), name);
-	run("CREATE %sTABLE %s (LIKE %s INCLUDING ALL EXCLUDING STATISTICS) USING %s%s", unlogged ? "UNLOGGED " : "",
-		move->qfresh, move->qold, quote_identifier(method), storage);
+	run("CREATE %sTABLE %s (LIKE %s INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS) USING %s%s",
+		unlogged ? "UNLOGGED " : "", move->qfresh, move->qold, quote_identifier(method), storage);
 	move->fresh = get_relname_relid(name, namespace);
 	run("ALTER TABLE %s OWNER TO %s", move->qfresh, quote_identifier(GetUserNameFromId(move->owner, false)));
+	tsurugi_indexes_like(move->old, makeRangeVar(get_namespace_name(namespace), name, -1));
 }
 
 static void
@@ -553,6 +527,32 @@ swap_names(Move *move)
 	move->qold = quote_qualified_identifier(get_namespace_name(namespace), name);
 }
 
+/* Those that publish the table without naming it. */
+static List *
+publications_of(Relation relation)
+{
+	if (!is_publishable_relation(relation))
+		return NIL;
+	return list_concat_unique_oid(GetAllTablesPublications(), GetSchemaPublications(RelationGetNamespace(relation)));
+}
+
+static void
+warn_of_publications(const char *table, const List *publications)
+{
+	StringInfoData names;
+	ListCell *cell;
+
+	if (publications == NIL)
+		return;
+	initStringInfo(&names);
+	foreach (cell, publications)
+		appendStringInfo(&names, "%s\"%s\"", names.len > 0 ? ", " : "", get_publication_name(lfirst_oid(cell), false));
+	ereport(WARNING, (errmsg("table \"%s\" is no longer published", table),
+					  errdetail_plural("Publication %s does not include tables in memory.",
+									   "Publications %s do not include tables in memory.",
+									   (unsigned long) list_length(publications), names.data)));
+}
+
 Oid
 tsurugi_move_table(Oid relation_id, const char *method)
 {
@@ -561,6 +561,7 @@ tsurugi_move_table(Oid relation_id, const char *method)
 	bool partition = relation->rd_rel->relispartition;
 	tsurugi_followers above = {0};
 	tsurugi_followers followers;
+	List *publications = publications_of(relation);
 	List *identities;
 	List *states;
 
@@ -592,17 +593,21 @@ tsurugi_move_table(Oid relation_id, const char *method)
 	CommandCounterIncrement();
 	tsurugi_take_places(relation_id, move.fresh);
 	swap_names(&move);
-	run_all(followers.replace);
+	define_all(followers.replace);
 	run_all(followers.drop);
 	run("DROP TABLE %s", move.qold);
 	give_names_back(&move, identities);
+	add_keys(followers.keys);
 	run_all(followers.create);
+	define_all(followers.define);
 	if (partition)
 		return_to_place(&move);
+	add_keys(above.keys);
 	run_all(above.create);
 	PushActiveSnapshot(GetLatestSnapshot());
 	tsurugi_trigger_states_restore(states, relation_id, move.fresh);
 	PopActiveSnapshot();
+	warn_of_publications(move.name, publications);
 	SPI_finish();
 	return move.fresh;
 }

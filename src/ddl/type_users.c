@@ -57,6 +57,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "src/ddl/altered.h"
@@ -603,6 +604,19 @@ not_null_condition(Var *column)
 	return list_make1(test);
 }
 
+static Oid
+owner_of(Oid type)
+{
+	HeapTuple tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Oid owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	owner = ((Form_pg_type) GETSTRUCT(tuple))->typowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
 /* Looks at the rows of one column. */
 static void
 verify_column(Oid domain, const type_user *user, bool not_null)
@@ -610,7 +624,8 @@ verify_column(Oid domain, const type_user *user, bool not_null)
 	Relation table = table_open(user->table, ShareLock);
 	const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(table), user->attnum - 1);
 	Var *column = makeVar(1, user->attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
-	bool met = tsurugi_table_satisfies(table, not_null ? not_null_condition(column) : conditions_of(domain, column));
+	List *conditions = not_null ? not_null_condition(column) : conditions_of(domain, column);
+	bool met = tsurugi_table_satisfies(table, conditions, owner_of(domain));
 
 	if (!met && not_null)
 		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),

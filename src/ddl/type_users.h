@@ -9,7 +9,7 @@
 
 #include "utils/rel.h"
 
-#include "src/base/utility.h"
+#include "src/ddl/utility.h"
 
 /* ALTER DOMAIN, with the rows of our tables looked at for the new condition. */
 extern void tsurugi_alter_domain(const tsurugi_utility *utility, const AlterDomainStmt *statement);

@@ -26,9 +26,11 @@
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "commands/vacuum.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_node.h"
 #include "postmaster/bgworker_internals.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -179,30 +181,43 @@ check_options(const VacuumOptions *options)
 }
 
 /*
- * VACUUM of our tables; one that another role owns is passed over with a warning, and so is, if that is wished, one that is locked.
- * Returns the others.
+ * Whether the user may vacuum it; else a warning says so.  Of one that has gone meanwhile,
+ * vacuum_open_relation does.
+ */
+static bool
+may_vacuum(Oid id)
+{
+	HeapTuple class = SearchSysCache1(RELOID, ObjectIdGetDatum(id));
+	bool may;
+
+	if (!HeapTupleIsValid(class))
+		return true;
+	may = vacuum_is_relation_owner(id, (Form_pg_class) GETSTRUCT(class), VACOPT_VACUUM);
+	ReleaseSysCache(class);
+	return may;
+}
+
+/*
+ * VACUUM of our tables; one that another role owns is passed over with a warning, before its lock
+ * is waited for, and so is, if that is wished, one that is locked.  Returns the others.
  */
 static List *
 vacuum_ours(List *tables, const VacuumOptions *options)
 {
 	LOCKMODE mode = options->full ? AccessExclusiveLock : ShareUpdateExclusiveLock;
+	bits32 flags = VACOPT_VACUUM | (options->skip_locked ? VACOPT_SKIP_LOCKED : 0);
 	List *vacuumed = NIL;
 	ListCell *cell;
 
 	foreach (cell, tables)
 	{
-		const RangeVar *name = ((VacuumRelation *) lfirst(cell))->relation;
-		Oid id = RangeVarGetRelidExtended(name, mode, options->skip_locked ? RVR_SKIP_LOCKED : 0, NULL, NULL);
-		Relation table;
+		const VacuumRelation *named = lfirst(cell);
+		Relation table =
+			may_vacuum(named->oid) ? vacuum_open_relation(named->oid, named->relation, flags, false, mode) : NULL;
 
-		if (!OidIsValid(id))
-		{
-			ereport(WARNING, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-							  errmsg("skipping vacuum of \"%s\" --- lock not available", name->relname)));
+		if (table == NULL)
 			continue;
-		}
-		table = table_open(id, NoLock);
-		if (vacuum_is_relation_owner(id, table->rd_rel, VACOPT_VACUUM))
+		if (vacuum_is_relation_owner(named->oid, table->rd_rel, VACOPT_VACUUM)) /* still */
 		{
 			vacuumed = lappend(vacuumed, lfirst(cell));
 			if (options->full)
@@ -262,7 +277,8 @@ add_partitions(VacuumRelation *table, Vacuumed *vacuumed)
 		RangeVar *name = makeRangeVar(get_namespace_name(get_rel_namespace(id)), get_rel_name(id), -1);
 
 		if (tsurugi_is_our_table(id))
-			vacuumed->ours = lappend(vacuumed->ours, makeVacuumRelation(name, InvalidOid, NIL));
+			/* as PostgreSQL has it, a partition that is passed over is not named */
+			vacuumed->ours = lappend(vacuumed->ours, makeVacuumRelation(NULL, id, NIL));
 		else if (get_rel_relkind(id) == RELKIND_RELATION)
 			vacuumed->partitions = lappend(vacuumed->partitions, makeVacuumRelation(name, InvalidOid, NIL));
 	}
@@ -299,9 +315,10 @@ vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 	foreach (cell, written->rels)
 	{
 		VacuumRelation *table = lfirst(cell);
+		Oid id = RangeVarGetRelid(table->relation, NoLock, true);
 
-		if (tsurugi_is_our_table(RangeVarGetRelid(table->relation, NoLock, true)))
-			direct = lappend(direct, copyObject(table));
+		if (tsurugi_is_our_table(id))
+			direct = lappend(direct, makeVacuumRelation(copyObject(table->relation), id, copyObject(table->va_cols)));
 		else if (has_our_partition(table->relation))
 			add_partitions(table, &vacuumed);
 		else
@@ -324,7 +341,10 @@ is_ours(const RangeVar *name)
 	return tsurugi_is_our_table(RangeVarGetRelid(name, NoLock, true)) || has_our_partition(name);
 }
 
-/* Ours in this database; those that another role owns are passed over with a warning. */
+/*
+ * Ours in this database that the user may analyze; PostgreSQL, which has looked at all tables, has
+ * warned of the others.
+ */
 static List *
 all_of_ours(void)
 {
@@ -336,13 +356,10 @@ all_of_ours(void)
 	while (HeapTupleIsValid(entry = systable_getnext(scan)))
 	{
 		Oid id = ((Form_pg_foreign_table) GETSTRUCT(entry))->ftrelid;
-		HeapTuple class = SearchSysCache1(RELOID, ObjectIdGetDatum(id));
 
-		if (!HeapTupleIsValid(class))
-			continue;
-		if (tsurugi_is_our_table(id) && vacuum_is_relation_owner(id, (Form_pg_class) GETSTRUCT(class), VACOPT_ANALYZE))
+		if (tsurugi_is_our_table(id) &&
+			(pg_class_ownercheck(id, GetUserId()) || pg_database_ownercheck(MyDatabaseId, GetUserId())))
 			tables = lappend(tables, makeVacuumRelation(NULL, id, NIL));
-		ReleaseSysCache(class);
 	}
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);

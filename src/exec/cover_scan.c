@@ -9,8 +9,9 @@
  * cover; so what lies in ranges of all conditions is what is read, and a version comes once.  The conditions are evaluated on each
  * row by the executor.
  *
- * How many ranges there are depends on how large values are, and where: so the index is asked first which sizes there are, a look-up
- * or two each.  That is a hint; a size, or a place, that somebody is the first to bring meanwhile is among the ranges all the same.
+ * How many ranges there are depends on how large values are, and where: so the index is asked first
+ * which sizes there are (cover_look.h), a look-up or two each.  That is a hint; a size, or a place,
+ * that somebody is the first to bring meanwhile is among the ranges all the same.
  *
  * Of figures, where nobody has to note what was read, there is one range with a sieve instead: windows in the plane, one for each level, which
  * of a key that is not wanted say where to go on (plane.c).
@@ -30,6 +31,7 @@
 
 #include "src/txn/isolation.h"
 #include "src/value/cover.h"
+#include "src/value/cover_look.h"
 #include "src/value/plane.h"
 
 /* What is wanted behind a beginning that all keys have. */
@@ -191,56 +193,6 @@ make_ranges(tsurugi_scan *scan, const tsurugi_range_end *before)
 		covers->more = covers->ranges;
 		covers->ranges = all;
 	}
-}
-
-/* One key of what begins like this, the first or the last; false: there is none. */
-static bool
-find_key(tg_btree *tree, const unsigned char *low, size_t low_bytes, const unsigned char *high, size_t high_bytes,
-		 bool backward, unsigned char *found, uint16 *bytes_out)
-{
-	unsigned char room[TG_KEY_BYTES_MAX + sizeof(uint16)];
-	tg_btree_keys keys = {.bytes = room, .capacity = sizeof(room)};
-	tg_btree_cursor cursor;
-	uint32_t row;
-
-	tg_btree_cursor_init(&cursor, tree, low, low_bytes, true, high, high_bytes, true, backward);
-	if (tg_btree_cursor_next_keys(&cursor, &row, 1, &keys) == 0)
-		return false;
-	memcpy(bytes_out, keys.bytes, sizeof(*bytes_out));
-	memcpy(found, keys.bytes + sizeof(*bytes_out), *bytes_out);
-	return true;
-}
-
-void
-tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_column *column, const unsigned char *before,
-					size_t before_bytes, tsurugi_cover_levels *levels)
-{
-	unsigned char low[TG_KEY_BYTES_MAX + 2];
-	unsigned char found[TG_KEY_BYTES_MAX];
-	uint16 bytes;
-	size_t at;
-
-	levels->present = 0;
-	memcpy(low, before, before_bytes);
-	at = tg_key_append_not_null(low, before_bytes, &column->part);
-	if (at >= TG_KEY_BYTES_MAX) /* SIZE_MAX, too */
-		return;
-	low[at] = TSURUGI_COVER_LEVEL(0);
-	tg_epoch_enter(session);
-	while (find_key(tree, low, at + 1, at > 0 ? low : NULL, at, false, found, &bytes))
-	{
-		int level = found[at] - TSURUGI_COVER_LEVEL_FIRST;
-
-		levels->present |= UINT64CONST(1) << level;
-		low[at] = found[at];
-		tg_key_string_bytes(found, bytes, at, levels->first[level], TSURUGI_COVER_BYTES_MAX);
-		if (tsurugi_plane_has(column->type) && find_key(tree, low, at + 1, low, at + 1, true, found, &bytes))
-			tg_key_string_bytes(found, bytes, at, levels->last[level], TSURUGI_COVER_BYTES_MAX);
-		else
-			memcpy(levels->last[level], levels->first[level], TSURUGI_COVER_BYTES_MAX);
-		low[at]++;
-	}
-	tg_epoch_leave(session);
 }
 
 /* --- what there is around a place ----------------------------------------------------------------- */

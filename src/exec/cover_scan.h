@@ -39,8 +39,4 @@ extern uint64 tsurugi_covers_present(tsurugi_scan *scan);
 /* Lets all of it be computed again. */
 extern void tsurugi_covers_forget(tsurugi_scan *scan);
 
-/* What covers there are in an index of such a column, behind what all columns before are encoded to. */
-extern void tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_column *column,
-								const unsigned char *before, size_t before_bytes, tsurugi_cover_levels *levels);
-
 #endif /* TSURUGI_COVER_SCAN_H */

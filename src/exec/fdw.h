@@ -32,14 +32,6 @@ typedef enum tsurugi_bound
 	TSURUGI_BOUND_PATH /* high: what is below the path that is the low one, too (path.h) */
 } tsurugi_bound;
 
-/* What the nearest rows come first of. */
-typedef enum tsurugi_near
-{
-	TSURUGI_NEAR_NOTHING,
-	TSURUGI_NEAR_COVER, /* the column after those that are fixed, by its covers (nearest.c) */
-	TSURUGI_NEAR_PLACE	/* the same, by its order (outward.c) */
-} tsurugi_near;
-
 /*
  * What a ForeignScan's fdw_private says: list_make5 of lists, in this
  * order.  A cached plan is copied, so it holds nothing but nodes.
@@ -72,8 +64,9 @@ typedef struct tsurugi_shape
 	int high;		 /* tsurugi_bound */
 	int low_more;	 /* columns after the bounds' one that the low bound has values of, too: rows were compared */
 	int high_more;
-	int covers;	   /* RANGE: conditions on the column after those that are fixed, of which covers are kept */
-	int nearest;   /* RANGE: tsurugi_near */
+	int covers; /* RANGE: conditions on the column after those that are fixed, of which covers are kept */
+	/* RANGE: the nearest rows first, by covers of the column after those that are fixed (nearest.c) */
+	int nearest;
 	int not_null;  /* RANGE: the column after those that are fixed is not to be NULL */
 	int backward;  /* RANGE: descending */
 	int condition; /* a direct modification evaluates a condition */
@@ -98,7 +91,7 @@ extern int tsurugi_shape_value_count(const tsurugi_shape *shape);
 static inline int
 tsurugi_shape_near_count(const tsurugi_shape *shape)
 {
-	return shape->nearest == TSURUGI_NEAR_NOTHING ? 0 : 1;
+	return shape->nearest ? 1 : 0;
 }
 
 static inline int
@@ -238,10 +231,10 @@ extern void tsurugiExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo
 										int subplan_index, ExplainState *es);
 extern void tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es);
 
+/* fdw_truncate.c */
+extern void tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_sequences);
+
 /* fdw_analyze.c */
 extern bool tsurugiAnalyzeForeignTable(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages);
-
-/* import.c */
-extern List *tsurugiImportForeignSchema(ImportForeignSchemaStmt *stmt, Oid serverOid);
 
 #endif /* TSURUGI_FDW_H */

@@ -20,6 +20,7 @@
 #include "utils/rel.h"
 #include "utils/sampling.h"
 
+#include "src/base/owner.h"
 #include "src/base/session.h"
 #include "src/exec/scan.h"
 #include "src/table/row.h"
@@ -149,9 +150,18 @@ acquire_sample(Relation relation, int elevel, HeapTuple *tuples, int row_max, do
 bool
 tsurugiAnalyzeForeignTable(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages)
 {
-	tg_table *table = tsurugi_relation_get(relation)->table;
-	int64 bytes = tg_load_relaxed(&table->chunk_bytes) + tg_load_relaxed(&table->blob_bytes);
+	tsurugi_caller caller;
+	tg_table *table;
+	int64 bytes;
 
+	/*
+	 * a description computes constants in the owner's expressions, as the sampling computes the
+	 * rest
+	 */
+	tsurugi_owner_begin(relation, &caller);
+	table = tsurugi_relation_get(relation)->table;
+	tsurugi_owner_end(&caller);
+	bytes = tg_load_relaxed(&table->chunk_bytes) + tg_load_relaxed(&table->blob_bytes);
 	*func = acquire_sample;
 	*totalpages = (BlockNumber) Max(bytes / BLCKSZ, 1);
 	return true;

@@ -134,7 +134,8 @@ look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, const tg
 		modify->old_is_own = tsurugi_is_own_version(found->version);
 	}
 	else if (status == TG_SELF)
-		found->by_other_command = tsurugi_was_changed_by_other_command(&writer, found->version);
+		found->by_other_command =
+			tsurugi_was_changed_by_other_command(&writer, &modify->snapshot, modify->described->table, found->version);
 	tg_epoch_leave(writer.session);
 	if (status == TG_OK && tsurugi_snapshot_is_of_now(estate))
 		tsurugi_crosscheck(estate, modify->relation, modify->described->table, found->row, found->version);

@@ -40,6 +40,7 @@
 
 #include "src/exec/arbiter.h"
 #include "src/exec/scan.h"
+#include "src/table/building.h"
 #include "src/table/row.h"
 #include "src/table/system_columns.h"
 #include "src/txn/errors.h"
@@ -328,6 +329,7 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 {
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
+	tsurugi_building_check(node->resultRelInfo->ri_RelationDesc);
 	tsurugi_direct_make(node);
 	tsurugi_scan_start(tsurugi_direct_scan(node));
 }
@@ -542,7 +544,7 @@ modify_row(direct_modify *modify)
 		if (status == TG_OK || status == TG_CHANGED)
 			tsurugi_row_read(&modify->old, version);
 		else if (status == TG_SELF)
-			by_other = tsurugi_was_changed_by_other_command(&writer, version);
+			by_other = tsurugi_was_changed_by_other_command(&writer, &scan->snapshot, table, version);
 		tg_epoch_leave(scan->session);
 
 		if (status == TG_SELF)

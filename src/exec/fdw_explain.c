@@ -258,7 +258,7 @@ show_index_condition(ForeignScanState *node, const Asked *asked, ExplainState *e
 	if (shown.count > 0)
 		ExplainPropertyText(primary ? "Key Cond" : "Index Cond",
 							shown.count == 1 ? shown.text.data : psprintf("(%s)", shown.text.data), es);
-	if (shape->nearest != TSURUGI_NEAR_NOTHING)
+	if (shape->nearest)
 		show_condition("Order By",
 					   list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs, tsurugi_shape_value_count(shape)), node,
 					   es);
@@ -312,10 +312,8 @@ name_of_way(ForeignScanState *node, const Asked *asked)
 	if (shape->way == TSURUGI_WAY_ARMS)
 		return "arms of an OR";
 	index = shape->index == tsurugi_relation_get(node->ss.ss_currentRelation)->key_index ? "key" : "index";
-	if (shape->nearest == TSURUGI_NEAR_COVER)
+	if (shape->nearest)
 		return "index extents, nearest first";
-	if (shape->nearest == TSURUGI_NEAR_PLACE)
-		return psprintf("%s range, nearest first", index);
 	if (asked->sought != NIL)
 		return shape->covers > 0 ? "index extents" : "index keys";
 	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&
@@ -346,7 +344,7 @@ show_source(const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *
 		return;
 	if (scan == NULL || !scan->figures.started)
 		ExplainPropertyText("Tsurugi Source", "never read", es);
-	else if (shape->nearest == TSURUGI_NEAR_COVER)
+	else if (shape->nearest)
 		ExplainPropertyText("Tsurugi Source",
 							psprintf("in place, " UINT64_FORMAT " rows in " UINT64_FORMAT " boxes", scan->figures.rows,
 									 scan->figures.boxes),

@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "src/base/status_error.h"
 #include "src/exec/fdw_change.h"
 
 #include "executor/executor.h"
@@ -41,7 +42,7 @@ hold_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, cons
 
 	if (status == TG_BUSY)
 		tsurugi_wait(&again.wait, modify->relation, TSURUGI_TO_UPDATE, again.row);
-	else if (status == TG_CONFLICT || status == TG_FORBIDDEN || status == TG_NO_MEMORY)
+	else if (status == TG_CONFLICT || status == TG_FORBIDDEN || status == TG_NO_MEMORY || status == TG_OVER_QUOTA)
 		tsurugi_refused(status, modify->relation);
 	return (status == TG_OK || status == TG_CHANGED) && again.version == found->version;
 }

@@ -11,15 +11,17 @@
  *	none							deleted, or locked by others (SKIP LOCKED): the row is passed over
  *
  * At REPEATABLE READ and above a later version, or a deletion, ends the
- * transaction, as for ordinary tables: the executor has been told of the row as it was.  FOR KEY SHARE, by which foreign keys ask,
- * minds no version that has the keys of the one before.
- * At SERIALIZABLE the row is in the read set since the scan has handed it up.
+ * transaction, as for ordinary tables: the executor has been told of the row as it was.  FOR KEY
+ * SHARE, by which foreign keys ask, minds at no level a version that has the keys of the one that
+ * the snapshot sees: the plan's row stands.  At SERIALIZABLE the row is in the read set since the
+ * scan has handed it up.
  *
  * A table that only takes part in somebody else's UPDATE, DELETE or lock is
  * named by ctid, too, and read again, as the snapshot sees it, where a recheck needs it.
  */
 #include "postgres.h"
 
+#include "src/base/status_error.h"
 #include "src/exec/fdw.h"
 
 #include "access/htup_details.h"
@@ -143,7 +145,7 @@ lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row)
 		tg_epoch_enter(writer.session);
 		status = tg_txn_lock(&writer, &snapshot, row->described->table, row_id, mode_of(erm), &version, &wait);
 		if (status == TG_CHANGED && *row_id == first && erm->markType == ROW_MARK_KEYSHARE &&
-			tsurugi_has_one_snapshot() && is_changed_beside_keys(&snapshot, row->described->table, first, &version))
+			is_changed_beside_keys(&snapshot, row->described->table, first, &version))
 			status = TG_OK;
 		if (status == TG_OK || status == TG_CHANGED)
 			tsurugi_row_read(row, version);

@@ -43,7 +43,6 @@
 #include "src/exec/gin_match.h"
 #include "src/value/cover.h"
 #include "src/value/hashed.h"
-#include "src/value/line.h"
 #include "src/value/path.h"
 #include "src/value/plane.h"
 #include "src/value/scan_fit.h"
@@ -679,30 +678,23 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 /* --- order by a distance ------------------------------------------------------------------ */
 
 /*
- * What nearest rows of a column, after those that are fixed, there are by an operator.  In whose order an index has its column the
- * index need not be of a method that promises distances.
+ * Whether an index can bring the rows in the order of an operator's distance from a value: by
+ * covers of the column after those that are fixed.
  */
-static tsurugi_near
-near_of(const tsurugi_candidate *candidate, int column, Oid operator, Oid from, const PathKey *pathkey)
+static bool
+brings_nearest(const tsurugi_candidate *candidate, int column, Oid operator, const PathKey * pathkey)
 {
 	const tsurugi_key_column *key = &candidate->index->key[column];
-	Oid function = get_opcode(operator);
 
-	if (key->cover)
-		return get_op_opfamily_sortfamily(operator, key->family) == pathkey->pk_opfamily &&
-					   tsurugi_plane_measures(function)
-				   ? TSURUGI_NEAR_COVER
-				   : TSURUGI_NEAR_NOTHING;
-	return key->ordered && (key->part.order & (TG_KEY_DESCENDING | TG_KEY_NULLS_FIRST)) == 0 && key->type == from &&
-				   tsurugi_line_measures(function, from) &&
-				   tsurugi_usual_family(get_func_rettype(function), BTREE_AM_OID) == pathkey->pk_opfamily
-			   ? TSURUGI_NEAR_PLACE
-			   : TSURUGI_NEAR_NOTHING;
+	return key->cover && get_op_opfamily_sortfamily(operator, key->family) == pathkey->pk_opfamily &&
+		   tsurugi_plane_measures(get_opcode(operator));
 }
 
-/* What a column's distance is from, and how the nearest come; NULL if an expression is no distance whose order is asked for. */
+/*
+ * What a column's distance is from; NULL if an expression is no distance whose order an index has.
+ */
 static Expr *
-match_distance(const tsurugi_candidate *candidate, int column, Expr *expression, const PathKey *pathkey, int *near_out)
+match_distance(const tsurugi_candidate *candidate, int column, Expr *expression, const PathKey *pathkey)
 {
 	const OpExpr *clause = (OpExpr *) expression;
 	Oid operator;
@@ -721,8 +713,7 @@ match_distance(const tsurugi_candidate *candidate, int column, Expr *expression,
 	}
 	if (!OidIsValid(operator) || contain_var_clause(from) || contain_volatile_functions(from))
 		return NULL;
-	*near_out = near_of(candidate, column, operator, exprType(from), pathkey);
-	return *near_out == TSURUGI_NEAR_NOTHING ? NULL : (Expr *) from;
+	return brings_nearest(candidate, column, operator, pathkey) ? (Expr *) from : NULL;
 }
 
 static bool
@@ -758,13 +749,14 @@ tsurugi_choose_nearest(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_can
 	{
 		const EquivalenceMember *member = lfirst(cell);
 		Expr *from = bms_equal(member->em_relids, baserel->relids)
-						 ? match_distance(candidate, column, member->em_expr, pathkey, &choice->shape.nearest)
+						 ? match_distance(candidate, column, member->em_expr, pathkey)
 						 : NULL;
 
 		if (from == NULL)
 			continue;
 		choice->values = lappend(choice->values, from);
 		choice->distance = member->em_expr;
+		choice->shape.nearest = true;
 		choice->shape.way = TSURUGI_WAY_RANGE;
 		return choice;
 	}

@@ -36,6 +36,7 @@
 #include "optimizer/appendinfo.h"
 
 #include "src/exec/arbiter.h"
+#include "src/table/building.h"
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
@@ -93,6 +94,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	size_t key_bytes = tsurugi_key_capacity(described);
 	tsurugi_change *modify = palloc(sizeof(tsurugi_change) + 2 * key_bytes);
 
+	tsurugi_building_check(rinfo->ri_RelationDesc);
 	modify->described = described;
 	modify->relation = rinfo->ri_RelationDesc;
 	modify->mtstate = mtstate;

@@ -45,9 +45,11 @@
 #define COST_OF_ROW_BY_KEYS (1.5 * cpu_tuple_cost)	/* of several; and more rows are met than are found */
 #define COST_OF_ROW_BY_SCAN (0.3 * cpu_tuple_cost)
 
-/* Of the nearest rows: what is read before the first one is known, and for each one that is; by covers, and by places. */
-#define ROWS_OF_NEAREST_FIRST(near) ((near) == TSURUGI_NEAR_COVER ? 32 : 2)
-#define ROWS_OF_NEAREST(near) ((near) == TSURUGI_NEAR_COVER ? 12 : 1)
+/*
+ * Of the nearest rows: how many are read before the first one is known, and for each one that is.
+ */
+#define ROWS_OF_NEAREST_FIRST 32
+#define ROWS_OF_NEAREST 12
 
 /* --- the plan's notes to the executor --------------------------------------------- */
 
@@ -341,9 +343,9 @@ add_nearest_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate
 		return;
 	cost_qual_eval_node(&distance, (Node *) choice->distance, root);
 	each = COST_OF_ROW_BY_INDEX + distance.per_tuple;
-	first = ROWS_OF_NEAREST_FIRST(choice->shape.nearest) * each + (1 + choice->turns) * COST_OF_DESCENT;
+	first = ROWS_OF_NEAREST_FIRST * each + (1 + choice->turns) * COST_OF_DESCENT;
 	rest = tsurugi_cost_of_index(root, baserel, candidate, choice) - COST_OF_DESCENT +
-		   tsurugi_rows_by_index(root, baserel, choice) * ROWS_OF_NEAREST(choice->shape.nearest) * each;
+		   tsurugi_rows_by_index(root, baserel, choice) * ROWS_OF_NEAREST * each;
 	add_scan_path(root, baserel, choice, first, rest, list_make1(pathkey), baserel->lateral_relids, baserel->rows);
 }
 

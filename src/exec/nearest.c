@@ -1,6 +1,6 @@
 /*
  * nearest.c
- *	  Scans that bring the nearest rows first: ORDER BY place <-> point, of covers.  (Of what lies on a line, see outward.c.)
+ *	  Scans that bring the nearest rows first: ORDER BY place <-> point, by the covers of an index.
  *
  *	      +-----------+
  *	      |  \'--'/   |		the rows whose covers touch a box around the point are read; those that are not farther than the box
@@ -45,7 +45,6 @@
 #include "utils/memutils.h"
 
 #include "src/exec/cover_scan.h"
-#include "src/exec/outward.h"
 #include "src/exec/scan_key.h"
 #include "src/txn/transaction.h"
 #include "src/value/plane.h"
@@ -67,9 +66,7 @@ typedef struct Waiting
 
 struct tsurugi_nearest
 {
-	Oid measure;			  /* the function of the distance, the column's side first */
-	tsurugi_outward *outward; /* of what lies on a line; NULL: in the plane, and then: */
-
+	Oid measure;				   /* the function of the distance, the column's side first */
 	const tsurugi_key_value *from; /* what is to be near, in the scan */
 	ExprState *distance;
 	ExprState *figure; /* of what extends: the column's value; else NULL */
@@ -127,11 +124,6 @@ tsurugi_nearest_init(tsurugi_scan *scan, ForeignScan *plan)
 
 	scan->nearest = nearest;
 	nearest->measure = get_opcode(commuted ? get_commutator(distance->opno) : distance->opno);
-	if (scan->shape.nearest == TSURUGI_NEAR_PLACE)
-	{
-		nearest->outward = tsurugi_outward_make(scan, plan, column, nearest->measure);
-		return;
-	}
 	nearest->from = tsurugi_scan_near_value(scan);
 	nearest->distance = ExecInitExpr((Expr *) distance, &scan->node->ss.ps);
 	if (scan->index->key[scan->shape.fixed_count].type != POINTOID)
@@ -141,8 +133,6 @@ tsurugi_nearest_init(tsurugi_scan *scan, ForeignScan *plan)
 void
 tsurugi_nearest_forget(tsurugi_scan *scan)
 {
-	if (scan->nearest->outward != NULL)
-		tsurugi_outward_forget(scan->nearest->outward);
 	scan->nearest->begun = false;
 	scan->nearest->ended = false;
 	scan->nearest->count = scan->nearest->next = 0;
@@ -363,8 +353,6 @@ tsurugi_nearest_next(tsurugi_scan *scan)
 {
 	tsurugi_nearest *nearest = scan->nearest;
 
-	if (nearest->outward != NULL)
-		return tsurugi_outward_next(nearest->outward, scan);
 	if (!nearest->begun)
 		begin(scan);
 	for (;;)

@@ -45,6 +45,7 @@
 #include "utils/syscache.h"
 
 #include "src/exec/fdw.h"
+#include "src/table/building.h"
 
 /* --- what may be kept ----------------------------------------------------------------------- */
 
@@ -276,6 +277,7 @@ tsurugi_modify_make(ModifyTableState *state)
 void
 tsurugi_modify_begin(ModifyTableState *state)
 {
+	tsurugi_building_check(state->resultRelInfo->ri_RelationDesc);
 	state->mt_done = false;
 	state->fireBSTriggers = true;
 	if (state->operation == CMD_INSERT)

@@ -8,7 +8,7 @@
  *	scan_run.c								hands rows up
  *	scan_expect.c, scan_level.c				beside that: what is fetched into the caches; what levels above READ COMMITTED ask
  *	and_scan.c								what other indexes have to have, too
- *	or_scan.c, nearest.c, outward.c			several scans, or one read again and again, as one
+ *	or_scan.c, nearest.c						several scans, or one read again and again, as one
  *
  * One row by key and ranges of an index are read in place, by the backend itself;
  * several, where there are lists of values, one after the other.
@@ -36,7 +36,7 @@ tsurugi_scan_init_index(tsurugi_scan *scan, const List *values, const List *soug
 	tsurugi_scan_key_init(scan, values);
 	if (scan->index->gin != NULL)
 		tsurugi_sought_init(scan, sought);
-	else if (scan->shape.covers > 0 || scan->shape.nearest == TSURUGI_NEAR_COVER)
+	else if (scan->shape.covers > 0 || scan->shape.nearest)
 		tsurugi_covers_init(scan, sought);
 }
 
@@ -59,7 +59,7 @@ tsurugi_scan_make(ForeignScanState *node)
 		tsurugi_arms_init(scan, plan);
 	else if (scan->shape.way != TSURUGI_WAY_TABLE)
 		tsurugi_scan_init_index(scan, plan->fdw_exprs, list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT));
-	if (scan->shape.nearest != TSURUGI_NEAR_NOTHING)
+	if (scan->shape.nearest)
 		tsurugi_nearest_init(scan, plan);
 	return scan;
 }

@@ -144,7 +144,7 @@ tsurugi_is_plain_value(const Expr *value)
 	return IsA(value, Const) || (IsA(value, Param) && ((const Param *) value)->paramkind == PARAM_EXTERN);
 }
 
-/* After the callbacks of transactions, so that the end of a transaction comes here first.  Once, where the library is loaded. */
+/* Takes its place among the participants of transactions.  Once, where the library is loaded. */
 extern void tsurugi_scan_init(void);
 
 /*

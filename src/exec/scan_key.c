@@ -19,9 +19,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "src/txn/errors.h"
 #include "src/txn/kinds.h"
-#include "src/value/line.h"
 #include "src/value/path.h"
 #include "src/value/scan_fit.h"
 
@@ -102,9 +100,12 @@ tsurugi_scan_key_init(tsurugi_scan *scan, const List *values)
 	}
 	init_bound(scan, values, &i, tsurugi_shape_low_count(shape));
 	init_bound(scan, values, &i, tsurugi_shape_high_count(shape));
-	/* What is to be near; or a value a condition, of which there may be more than columns: what they are of, gin_scan.c and cover_scan.c know. */
+	/*
+	 * What is to be near, or a value of each condition, of which there may be more than columns:
+	 * gin_scan.c, cover_scan.c and nearest.c know what they are compared with.
+	 */
 	for (; i < scan->key_value_count; i++)
-		init_value(scan, i, shape->nearest == TSURUGI_NEAR_PLACE ? fixed_count : 0, false, list_nth(values, i));
+		init_value(scan, i, 0, false, list_nth(values, i));
 }
 
 /* --- values ------------------------------------------------------------------------------ */
@@ -489,47 +490,6 @@ make_high(tsurugi_scan *scan, tsurugi_range_end *high)
 	return where != FIT_NOWHERE && where != FIT_BELOW;
 }
 
-/* Whether one of two ends of a range, the same one, leaves out more. */
-static bool
-is_tighter(const tsurugi_range_end *end, const tsurugi_range_end *other, bool high)
-{
-	int order = memcmp(end->key, other->key, Min(end->bytes, other->bytes));
-
-	if (order != 0)
-		return (order < 0) == high;
-	/* all that begin like the shorter one are beyond the end, or it is the longer one that leaves out some */
-	if (end->bytes != other->bytes)
-		return end->bytes < other->bytes ? !end->inclusive : other->inclusive;
-	return !end->inclusive;
-}
-
-/* The side of a place among the column's values, behind the fixed ones' bytes: above it, it belonging to that, or, backward, below. */
-static bool
-cut_at_place(tsurugi_scan *scan, size_t fixed_bytes, tsurugi_range_end *first, tsurugi_range_end *last)
-{
-	const tsurugi_key_value *value = tsurugi_scan_near_value(scan);
-	tsurugi_range_end *end = scan->shape.backward ? last : first;
-	unsigned char key[TG_KEY_BYTES_MAX + 1];
-	tsurugi_range_end place = {.key = key, .bytes = fixed_bytes};
-	tsurugi_line_place where;
-	bool null;
-	Datum datum = tsurugi_scan_value_of(scan, value, &null);
-
-	if (null)
-		return !scan->shape.backward;
-	memcpy(key, scan->key, fixed_bytes);
-	(void) append_datum(scan, value, datum, TG_KEY_BELOW, key,
-						&place.bytes); /* there is a place for all of these types */
-	where = tsurugi_line_place_of(value->type, datum);
-	place.inclusive = tsurugi_line_place_is_low(value->type, &where) == (bool) scan->shape.backward;
-	if (!is_tighter(&place, end, scan->shape.backward))
-		return true;
-	memcpy(end->key, key, place.bytes);
-	end->bytes = place.bytes;
-	end->inclusive = place.inclusive;
-	return true;
-}
-
 /* What bounds the column after the fixed ones; the ends have these. */
 static bool
 bound_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
@@ -553,8 +513,7 @@ make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last
 	*first = (tsurugi_range_end){.key = scan->key, .bytes = fixed_bytes, .inclusive = true};
 	*last = (tsurugi_range_end){.key = scan->key_high, .bytes = fixed_bytes, .inclusive = true};
 	memcpy(scan->key_high, scan->key, fixed_bytes);
-	return bound_range(scan, first, last) &&
-		   (scan->shape.nearest != TSURUGI_NEAR_PLACE || cut_at_place(scan, fixed_bytes, first, last));
+	return bound_range(scan, first, last);
 }
 
 bool

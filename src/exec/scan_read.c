@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "src/base/status_error.h"
 #include "src/exec/scan_internal.h"
 
 #include "miscadmin.h"
@@ -14,7 +15,6 @@
 #include "src/exec/gin_scan.h"
 #include "src/exec/nearest.h"
 #include "src/exec/or_scan.h"
-#include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/snapshot.h"

@@ -8,7 +8,6 @@
 
 #include "src/exec/scan_internal.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 
 #include "src/base/settings.h"
@@ -18,6 +17,7 @@
 #include "src/exec/scan_key.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/participants.h"
 #include "src/txn/transaction.h"
 
 /* --- ranges ------------------------------------------------------------------------------ */
@@ -93,18 +93,24 @@ end_job(void *scan)
  * to its client, and not before the client says ROLLBACK.
  */
 static void
-end_jobs_at_abort(XactEvent event, void *argument)
+end_jobs(bool committed)
 {
-	if (event != XACT_EVENT_ABORT && event != XACT_EVENT_PARALLEL_ABORT)
-		return;
-	while (!dlist_is_empty(&scans_by_pool))
+	while (!committed && !dlist_is_empty(&scans_by_pool))
 		tsurugi_scan_end_job(dlist_head_element(tsurugi_scan, by_pool, &scans_by_pool));
+}
+
+static bool
+has_jobs(void)
+{
+	return !dlist_is_empty(&scans_by_pool);
 }
 
 void
 tsurugi_scan_init(void)
 {
-	RegisterXactCallback(end_jobs_at_abort, NULL);
+	static const tsurugi_participant jobs = {.name = "scan jobs", .end = end_jobs, .has_state = has_jobs};
+
+	tsurugi_participant_register(&jobs);
 }
 
 /* Gives the scan to the pool if it is worth it and the pool is there. */
@@ -121,7 +127,10 @@ open_job(tsurugi_scan *scan)
 		.waiter = MyLatch,
 		.owner = MyProcPid,
 		.object = scan->described->oid,
+		.memory_max = (uint64_t) tsurugi_job_memory_kb * 1024,
 	};
+
+	tsurugi_settings_follow();
 
 	/* Exclusions are in this process's memory. */
 	if (scan->snapshot.excluded != NULL || tsurugi_scan_pool_rows < 0 ||

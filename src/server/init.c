@@ -29,16 +29,19 @@
 #include "src/exec/prepared.h"
 #include "src/exec/scan.h"
 #include "src/server/worker.h"
+#include "src/table/quota.h"
 #include "src/table/relation.h"
+#include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/lease_locks.h"
+#include "src/txn/lease_owners.h"
 #include "src/txn/lending.h"
 #include "src/txn/mixed.h"
+#include "src/txn/participants.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot_watch.h"
-#include "src/txn/transaction.h"
 
 #ifdef EXEC_BACKEND
 #error "tsurugi_fdw needs children that inherit the postmaster's memory: EXEC_BACKEND is not supported"
@@ -61,6 +64,7 @@ static const struct config_enum_entry huge_pages_choices[] = {
 
 static int memory_mb;
 static int memory_max_mb;
+static int memory_reserved;
 static int huge_pages;
 
 static bool arena_mapped;
@@ -81,6 +85,13 @@ assign_memory(int new_mb, void *extra)
 }
 
 static void
+assign_memory_reserved(int new_percent, void *extra)
+{
+	if (arena_mapped && !IsUnderPostmaster)
+		tg_arena_reserved_set((unsigned) new_percent);
+}
+
+static void
 define_memory_settings(void)
 {
 	DefineCustomIntVariable("tsurugi_fdw.memory", "Limit of the memory for tables.",
@@ -89,6 +100,10 @@ define_memory_settings(void)
 	DefineCustomIntVariable("tsurugi_fdw.memory_max", "Highest value that tsurugi_fdw.memory can be given by a reload.",
 							"Reserves address space, not memory.", &memory_max_mb, 64 * 1024, 16, MAX_KILOBYTES,
 							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("tsurugi_fdw.memory_reserved",
+							"Percentage of tsurugi_fdw.memory that is kept for superusers and for the collection.",
+							"Other roles' new data is refused before it.", &memory_reserved, 3, 0, 50, PGC_SIGHUP, 0,
+							NULL, assign_memory_reserved, NULL);
 	DefineCustomEnumVariable("tsurugi_fdw.huge_pages", "Whether huge pages are asked for.",
 							 "Where the system refuses them, tables lie on small ones.", &huge_pages,
 							 HUGE_PAGES_TRY_CHOICE, huge_pages_choices, PGC_POSTMASTER, 0, NULL, NULL, NULL);
@@ -176,6 +191,7 @@ arena_config(void)
 {
 	return (tg_arena_config){.reserve_bytes = (size_t) Max(memory_max_mb, memory_mb) * MEGABYTE,
 							 .limit_bytes = (size_t) memory_mb * MEGABYTE,
+							 .reserved_percent = (unsigned) memory_reserved,
 							 .session_max = tsurugi_session_max(),
 							 .huge_pages = huge_pages == HUGE_PAGES_TRY_CHOICE};
 }
@@ -244,11 +260,13 @@ _PG_init(void)
 								"server: shared_preload_libraries = 'tsurugi_fdw'.")));
 	define_memory_settings();
 	tsurugi_settings_define();
+	tsurugi_quota_define();
 	tsurugi_snapshot_watch_init();
 	define_ddl_settings();
 	define_transaction_settings();
 	tsurugi_kinds_define();
 	tsurugi_shared_define();
+	tsurugi_lease_owners_define();
 	define_failpoint_setting();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 
@@ -260,10 +278,11 @@ _PG_init(void)
 
 	tsurugi_prepared_init(); /* before whatever else of ours hooks into the executor: below it is PostgreSQL */
 	tsurugi_relation_init();
-	tsurugi_transaction_init();
 	tsurugi_scan_init();
 	tsurugi_isolation_init();
+	tsurugi_errors_init();
 	tsurugi_ddl_init();
 	tsurugi_unique_init();
+	tsurugi_participants_init(); /* after all that register one */
 	tsurugi_worker_register();
 }

@@ -13,12 +13,12 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type_d.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "foreign/foreign.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 
+#include "src/base/query.h"
 #include "src/base/sql_function.h"
 #include "src/table/relation.h"
 
@@ -169,8 +169,7 @@ ask(const Request *request, const char *query)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute_with_args(query, 3, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the tables of the server");
+	tsurugi_query_catalogs(query, 3, types, values);
 }
 
 /* --- the functions ------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
+#include "storage/procarray.h"
 #include "storage/sinvaladt.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -22,7 +23,9 @@
 
 #include "runtime/runtime.h"
 #include "src/base/session.h"
+#include "src/base/shown_text.h"
 #include "src/base/sql_function.h"
+#include "src/base/view_rights.h"
 #include "src/base/view_row.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
@@ -214,6 +217,8 @@ failure_name(tg_status status)
 			return NULL;
 		case TG_NO_MEMORY:
 			return "out of memory";
+		case TG_OVER_QUOTA:
+			return "over quota";
 		case TG_STOPPED:
 			return "stopped";
 		default:
@@ -267,11 +272,41 @@ tsurugi_fdw_jobs(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/*
+ * As pg_signal_backend (signalfuncs.c): a process without a role, or that is gone, may have been a
+ * superuser's.
+ */
+static void
+check_may_cancel(int process_id)
+{
+	PGPROC *process = BackendPidGetProc(process_id);
+	Oid role = process != NULL ? process->roleId : InvalidOid;
+
+	if ((!OidIsValid(role) || superuser_arg(role)) && !superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be a superuser to cancel a superuser's job")));
+	if (!has_privs_of_role(GetUserId(), role) && !has_privs_of_role(GetUserId(), ROLE_PG_SIGNAL_BACKEND))
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be a member of the role whose job is being canceled or member of "
+							   "pg_signal_backend")));
+}
+
 /* An SQL user's way to end a job whose statement is gone.  False: there is none of this number that runs. */
 Datum
 tsurugi_fdw_cancel_job(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(tg_job_cancel_id(tsurugi_session(), (uint64_t) PG_GETARG_INT64(0)));
+	uint64_t id = (uint64_t) PG_GETARG_INT64(0);
+
+	for (unsigned index = 0; index < TG_JOB_MAX; index++)
+	{
+		tg_job_report report;
+
+		if (!tg_job_report_get(index, &report) || report.id != id || report.state != TG_JOB_RUNNING)
+			continue;
+		check_may_cancel((int) report.owner);
+		PG_RETURN_BOOL(tg_job_cancel_id(tsurugi_session(), id));
+	}
+	PG_RETURN_BOOL(false);
 }
 
 /* Inside an epoch.  tree may be NULL. */
@@ -329,6 +364,8 @@ tsurugi_fdw_tables(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	while (next_table(session, &position, figures))
 	{
+		if (!tsurugi_sees_table((Oid) figures[0], (Oid) figures[1]))
+			continue;
 		add_datum(&row, ObjectIdGetDatum((Oid) figures[0]));
 		add_datum(&row, ObjectIdGetDatum((Oid) figures[1]));
 		for (int i = 2; i < 8; i++)
@@ -371,6 +408,7 @@ put_session(FunctionCallInfo fcinfo, unsigned id)
 Datum
 tsurugi_fdw_sessions(PG_FUNCTION_ARGS)
 {
+	tsurugi_session_follow_role();
 	InitMaterializedSRF(fcinfo, 0);
 	for (unsigned id = 0; id < tg_session_max(); id++)
 	{
@@ -432,7 +470,7 @@ put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owne
 	add_datum(&row, ObjectIdGetDatum(owner->role));
 	add_text(&row, tsurugi_kind_name(report->active ? report->kind : owner->kind));
 	if (report->active || owner->label[0] != '\0')
-		add_text(&row, report->active ? report->label : owner->label);
+		add_text(&row, tsurugi_shown_text(report->active ? report->label : owner->label));
 	else
 		add_null(&row);
 	add_text(&row, tsurugi_isolation_name(owner->isolation));
@@ -455,8 +493,7 @@ put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owne
 Datum
 tsurugi_fdw_transactions(PG_FUNCTION_ARGS)
 {
-	bool sees_all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
-
+	tsurugi_session_follow_role();
 	InitMaterializedSRF(fcinfo, 0);
 	for (unsigned id = 0; id < tg_session_max(); id++)
 	{
@@ -464,8 +501,7 @@ tsurugi_fdw_transactions(PG_FUNCTION_ARGS)
 		tg_txn_report report = {0};
 		tg_time snapshot;
 
-		if (!tg_session_is_open(id) || owner.process_id == 0 ||
-			!(sees_all || has_privs_of_role(GetUserId(), owner.role)))
+		if (!tg_session_is_open(id) || owner.process_id == 0 || !tsurugi_sees_role(owner.role))
 			continue;
 		snapshot = tg_snapshot_oldest(id);
 		if (!tg_txn_report_get(id, &report))
@@ -583,6 +619,8 @@ tsurugi_fdw_garbage(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	while ((table = tg_catalog_next(&position)) != NULL)
 	{
+		Oid database = table->database;
+		Oid relation = table->relation;
 		tg_table_slots slots;
 		int64_t rows = tg_load_relaxed(&table->row_count);
 		Row row = {0};
@@ -590,13 +628,15 @@ tsurugi_fdw_garbage(PG_FUNCTION_ARGS)
 		tg_epoch_enter(session);
 		tg_table_slots_count(table, &slots);
 		tg_epoch_leave(session);
-		add_datum(&row, ObjectIdGetDatum((Oid) table->database));
-		add_datum(&row, ObjectIdGetDatum((Oid) table->relation));
+		tg_table_release(session, table); /* before anything can fail */
+		if (!tsurugi_sees_table(database, relation))
+			continue;
+		add_datum(&row, ObjectIdGetDatum(database));
+		add_datum(&row, ObjectIdGetDatum(relation));
 		add_bigint(&row, slots.taken > (uint64) rows ? slots.taken - (uint64) rows : 0);
 		add_bigint(&row, slots.free);
 		add_bigint(&row, slots.chunks);
 		add_bigint(&row, slots.chunks_sparse);
-		tg_table_release(session, table);
 		put_row(fcinfo, &row);
 	}
 	return (Datum) 0;
@@ -606,8 +646,7 @@ tsurugi_fdw_garbage(PG_FUNCTION_ARGS)
 Datum
 tsurugi_fdw_taxes(PG_FUNCTION_ARGS)
 {
-	bool sees_all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
-
+	tsurugi_session_follow_role();
 	InitMaterializedSRF(fcinfo, 0);
 	for (unsigned id = 0; id < tg_session_max(); id++)
 	{
@@ -615,8 +654,7 @@ tsurugi_fdw_taxes(PG_FUNCTION_ARGS)
 		tg_tax_session_report report;
 		Row row = {0};
 
-		if (!tg_session_is_open(id) || owner.process_id == 0 ||
-			!(sees_all || has_privs_of_role(GetUserId(), owner.role)))
+		if (!tg_session_is_open(id) || owner.process_id == 0 || !tsurugi_sees_role(owner.role))
 			continue;
 		tg_tax_session_report_get(id, &report);
 		if (report.ran_us == 0)

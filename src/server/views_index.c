@@ -11,6 +11,7 @@
 #include "runtime/runtime.h"
 #include "src/base/session.h"
 #include "src/base/sql_function.h"
+#include "src/base/view_rights.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_indexes);
 
@@ -89,6 +90,8 @@ tsurugi_fdw_indexes(PG_FUNCTION_ARGS)
 			continue;
 		}
 		position = next;
+		if (count > 0 && !tsurugi_sees_table(MyDatabaseId, relation))
+			continue;
 		for (int i = 0; i < count; i++)
 			put_index((ReturnSetInfo *) fcinfo->resultinfo, relation, &figures[i]);
 	}

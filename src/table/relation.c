@@ -34,9 +34,9 @@
 
 #include "src/base/owner.h"
 #include "src/base/session.h"
+#include "src/base/status_error.h"
 #include "src/table/keys.h"
 #include "src/table/storage.h"
-#include "src/txn/errors.h"
 
 typedef struct Entry
 {
@@ -84,7 +84,7 @@ tsurugi_relation_describe(Relation relation)
 		described->kinds[i] = described->codecs[i].kind;
 	}
 	/* planning what indexes are on may call functions */
-	tsurugi_owner_begin(relation, &caller);
+	tsurugi_author_begin(tsurugi_lesser_role(relation->rd_rel->relowner), &caller);
 	tsurugi_keys_describe(described, relation);
 	tsurugi_owner_end(&caller);
 	described->may_copy = may_copy(described);
@@ -145,10 +145,10 @@ refresh_description(Entry *entry, Relation relation)
 /* --- storage ---------------------------------------------------------------------- */
 
 static void
-mismatch(const tsurugi_relation *described)
+mismatch(Relation relation)
 {
-	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("relation with OID %u is being altered", described->oid)));
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+					errmsg("cannot access table \"%s\" while it is being altered", RelationGetRelationName(relation))));
 }
 
 /*
@@ -162,7 +162,7 @@ follow_layout(tsurugi_relation *described, Relation relation)
 	const tg_layout *layout = tg_load_acquire(&described->table->layout);
 
 	if (described->table->hidden != (uint32_t) described->hidden_count)
-		mismatch(described);
+		mismatch(relation);
 	if (layout->column_count < described->attribute_count + described->hidden_count)
 	{
 		memcpy(described->kinds, layout->kinds, layout->column_count);
@@ -188,7 +188,7 @@ follow_layout(tsurugi_relation *described, Relation relation)
 		if (described->codecs[i].form == TSURUGI_NOTHING)
 			described->codecs[i].kind = layout->kinds[i];
 		else if (described->codecs[i].kind != layout->kinds[i])
-			mismatch(described);
+			mismatch(relation);
 		described->kinds[i] = layout->kinds[i];
 	}
 }
@@ -201,7 +201,7 @@ refresh_storage(Entry *entry, Relation relation)
 
 	described->table = tsurugi_storage_get(relation, described);
 	if (!tsurugi_storage_has_keys(described->table, described))
-		mismatch(described);
+		mismatch(relation);
 	follow_layout(described, relation);
 	entry->generation = generation;
 }
@@ -322,4 +322,10 @@ tsurugi_is_ours(Oid relation)
 	server = ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftserver;
 	ReleaseSysCache(tuple);
 	return tsurugi_is_our_server(server);
+}
+
+bool
+tsurugi_is_our_table(Oid relation)
+{
+	return OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(relation);
 }

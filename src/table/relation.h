@@ -13,28 +13,7 @@
 
 #include "runtime/runtime.h"
 #include "src/value/codec.h"
-
-/* A column of an index's key. */
-typedef struct tsurugi_key_column
-{
-	AttrNumber attnum; /* 0: an expression */
-	int position;	   /* in the catalogs' index; -1: it has no such column */
-	bool is_plain;	   /* the column of the key is the attribute's own */
-	bool ordered;	   /* range conditions and ORDER BY may use it (and the columns before it) */
-	bool canonical;	   /* the stored column is what tsurugi_canonical makes of the value; or, */
-	Oid comparison;	   /* if this is valid, its rank among those that the function has compared (ranking.h) */
-	bool cover;		   /* it is what tsurugi_cover makes of it: nothing but ranges of covers is looked for (cover.h) */
-	bool hashed;	   /* it is a hash: of the canonical bytes, or, */
-	Oid hash_family;   /* if this is valid, what its functions make of the value; others may have the same (hashed.h) */
-	bool equality;	   /* its operator class has no other operator than that of equality */
-	Oid type;		   /* base type */
-	Oid collation;
-	Oid family; /* operator family of its btree operators; of a cover, and of hash and brin, the index's */
-	Oid opcintype;
-	tg_key_part part;	  /* for tg_key_append */
-	tsurugi_codec codec;  /* of the stored column */
-	tsurugi_codec origin; /* of the value */
-} tsurugi_key_column;
+#include "src/value/key_column.h"
 
 /*
  * An index: an entry of PostgreSQL's catalogs, and what the storage makes of
@@ -78,8 +57,8 @@ typedef struct tsurugi_hidden
 
 /*
  * First come the hidden values that the primary key is made of, and then the attributes, dropped ones included: so that ADD COLUMN
- * moves nothing.  Hidden values of other indexes are not in the rows (index/hidden.h).  What lies behind is left over from an ALTER that was
- * rolled back: it is written as NULL and never read.
+ * moves nothing.  Hidden values of other indexes are not in the rows (index/hidden.h).  What lies
+ * behind is left over from an ALTER that was rolled back: it is written as NULL and never read.
  */
 typedef struct tsurugi_relation
 {
@@ -140,8 +119,11 @@ tsurugi_index_oid(const tsurugi_relation *described, const tg_index *index)
  */
 extern tsurugi_relation *tsurugi_relation_describe(Relation relation);
 
-/* Whether a relation is a foreign table of a server of our wrapper. */
+/* Whether a foreign table is of a server of our wrapper. */
 extern bool tsurugi_is_ours(Oid relation);
+
+/* Whether any relation is a foreign table of ours; InvalidOid is none. */
+extern bool tsurugi_is_our_table(Oid relation);
 
 /* The same of a server, and of a wrapper. */
 extern bool tsurugi_is_our_server(Oid server);

@@ -7,8 +7,8 @@
 #include "src/table/row.h"
 
 #include "src/base/session.h"
+#include "src/base/status_error.h"
 #include "src/table/system_columns.h"
-#include "src/txn/errors.h"
 
 void
 tsurugi_row_init(tsurugi_row *row, const tsurugi_relation *described)

@@ -11,6 +11,7 @@
  *	REPLACED    the old one is put back          the old one is given up; garbage of the new one's past is the collector's
  *	INDEXED     the index is dropped             -
  *	UNINDEXED   it is unique again               the index is dropped
+ *	OWNED       its bytes are the old owner's    -
  *	DROPPED     -                                taken out
  *	DATABASE    -                                all of it taken out
  *
@@ -35,12 +36,10 @@
 #include "utils/memutils.h"
 
 #include "src/base/session.h"
+#include "src/base/status_error.h"
 #include "src/table/keys.h"
+#include "src/table/quota.h"
 #include "src/table/relation.h"
-#include "src/txn/errors.h"
-#include "src/txn/kinds.h"
-#include "src/txn/lease_locks.h"
-#include "src/txn/transaction.h"
 
 typedef enum ChangeKind
 {
@@ -48,6 +47,7 @@ typedef enum ChangeKind
 	CHANGE_REPLACED,
 	CHANGE_INDEXED,
 	CHANGE_UNINDEXED,
+	CHANGE_OWNED,
 	CHANGE_DROPPED,
 	CHANGE_DATABASE
 } ChangeKind;
@@ -61,10 +61,14 @@ typedef struct Change
 	Oid relation;
 	tg_table *old;	  /* REPLACED: with the map's reference; INDEXED, UNINDEXED: with one of ours */
 	tg_index *index;  /* INDEXED, UNINDEXED: with a reference */
+	tg_account *from; /* OWNED: with a reference */
 	bool was_retired; /* UNINDEXED: before */
 	bool keeps_past;  /* REPLACED */
 	tg_write_log *garbage;
 } Change;
+
+tg_time (*tsurugi_storage_draw_time)(void);
+void (*tsurugi_storage_end_in_database)(Oid database);
 
 static Change *changes; /* in TopTransactionContext */
 
@@ -80,6 +84,7 @@ make_change(ChangeKind kind, SubTransactionId part, Oid database, Oid relation)
 	change->relation = relation;
 	change->old = NULL;
 	change->index = NULL;
+	change->from = NULL;
 	change->keeps_past = false;
 	change->garbage = NULL;
 	return change;
@@ -131,22 +136,27 @@ tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *describe
 	return true;
 }
 
-tg_table *
-tsurugi_storage_make(Relation relation, const tsurugi_relation *described, bool indexed)
+/* A new, empty storage of nobody's, one reference; with its secondary indexes, or without. */
+static tg_table *
+make_table(Relation relation, const tsurugi_relation *described, bool indexed, tg_claim claim)
 {
+	tg_account *account = tsurugi_quota_account(relation->rd_rel->relowner);
 	tg_status status;
 	tg_table *table;
 
 	status = tg_table_create(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), described->kinds,
-							 described->attribute_count + described->hidden_count, &described->key_spec, &table);
+							 described->attribute_count + described->hidden_count, &described->key_spec, claim, &table);
+	if (status != TG_OK)
+		tg_account_close(tsurugi_session(), account);
 	tsurugi_check(status, relation);
+	(void) tg_book_move(table->book, account);
 	table->hidden = described->hidden_count;
 	for (int i = 0; indexed && i < described->index_count && status == TG_OK; i++)
 	{
 		tg_index *index;
 
 		if (!described->indexes[i].primary && described->indexes[i].valid)
-			status = tg_index_create(tsurugi_session(), table, &described->indexes[i].spec, &index);
+			status = tg_index_create(tsurugi_session(), table, &described->indexes[i].spec, claim, &index);
 	}
 	if (status != TG_OK)
 	{
@@ -183,7 +193,7 @@ create_storage(Relation relation, const tsurugi_relation *described)
 	bool is_own = is_new || CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
 	Change *change = make_change(CHANGE_CREATED, is_new ? relation->rd_createSubid : GetCurrentSubTransactionId(),
 								 MyDatabaseId, RelationGetRelid(relation));
-	tg_table *fresh = tsurugi_storage_make(relation, described, true);
+	tg_table *fresh = make_table(relation, described, true, is_new ? TG_DATA : TG_ESSENTIAL);
 	tg_table *present;
 	tg_status status;
 
@@ -196,7 +206,9 @@ create_storage(Relation relation, const tsurugi_relation *described)
 		return;
 	if (is_own)
 		note_change(change);
-	if (!is_new)
+	if (is_new) /* empty tables count, too: there may be any number of them */
+		tsurugi_check(tg_book_ask(fresh->book, 1, TG_DATA), relation);
+	else
 		ereport(WARNING, (errmsg("foreign table \"%s\" has lost its contents", RelationGetRelationName(relation)),
 						  errdetail("Tables of tsurugi_fdw are kept in memory: a restart of the server empties them, "
 									"and a copy of a database does not copy them.")));
@@ -213,19 +225,52 @@ tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 	return tsurugi_storage_find(RelationGetRelid(relation));
 }
 
-void
-tsurugi_storage_replace(Relation relation, tg_table *fresh, bool keeps_past)
+/*
+ * Whether the transaction has made a storage of the relation's already, all of which it keeps until
+ * it ends.
+ */
+static bool
+has_made(Oid relation)
 {
-	Change *change;
+	for (const Change *change = changes; change != NULL; change = change->next)
+		if (change->relation == relation && (change->kind == CHANGE_CREATED || change->kind == CHANGE_REPLACED))
+			return true;
+	return false;
+}
 
-	tsurugi_check_may_replace(relation);
+tg_table *
+tsurugi_storage_replace(Relation relation, const tsurugi_relation *described, bool indexed, bool keeps_past)
+{
+	tg_claim claim = has_made(RelationGetRelid(relation)) ? TG_DATA : TG_ESSENTIAL;
+	Change *change;
+	tg_table *fresh;
+
 	change = make_change(CHANGE_REPLACED, GetCurrentSubTransactionId(), MyDatabaseId, RelationGetRelid(relation));
+	fresh = make_table(relation, described, indexed, claim);
 	change->old = put_table(relation, fresh);
 	change->keeps_past = keeps_past;
 	if (change->old == NULL)
 		change->kind = CHANGE_CREATED;
 	else if (keeps_past)
 		fresh->stored = change->old->stored;
+	note_change(change);
+	return fresh;
+}
+
+void
+tsurugi_storage_follow_owner(Relation relation)
+{
+	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
+	tg_account *account;
+	Change *change;
+
+	if (table == NULL || tg_account_owner(tg_book_account(table->book)) == relation->rd_rel->relowner)
+		return;
+	change = make_change(CHANGE_OWNED, GetCurrentSubTransactionId(), MyDatabaseId, RelationGetRelid(relation));
+	account = tsurugi_quota_account(relation->rd_rel->relowner);
+	tg_table_retain(table);
+	change->old = table;
+	change->from = tg_book_move(table->book, account);
 	note_change(change);
 }
 
@@ -266,11 +311,11 @@ note_index_change(ChangeKind kind, tg_table *table, tg_index *index)
 }
 
 tg_index *
-tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described)
+tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described, tg_claim claim)
 {
 	tg_index *index;
 
-	tsurugi_check(tg_index_create(tsurugi_session(), table, &described->spec, &index), relation);
+	tsurugi_check(tg_index_create(tsurugi_session(), table, &described->spec, claim, &index), relation);
 	(void) note_index_change(CHANGE_INDEXED, table, index);
 	return index;
 }
@@ -296,22 +341,7 @@ tsurugi_storage_drop(Oid relation)
 void
 tsurugi_storage_drop_database(Oid database)
 {
-	tsurugi_lease_check_database(database);
 	note_change(make_change(CHANGE_DATABASE, GetCurrentSubTransactionId(), database, InvalidOid));
-}
-
-void
-tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_sequences)
-{
-	ListCell *cell;
-
-	foreach (cell, relations)
-	{
-		Relation relation = lfirst(cell);
-		const tsurugi_relation *described = tsurugi_relation_get(relation);
-
-		tsurugi_storage_replace(relation, tsurugi_storage_make(relation, described, true), false);
-	}
 }
 
 /* --- ends ----------------------------------------------------------------------- */
@@ -324,6 +354,16 @@ end_index(const Change *change, bool drop)
 	if (drop)
 		tg_index_drop(session, change->index);
 	tg_index_release(session, change->index);
+	tg_table_release(session, change->old);
+}
+
+/* A table that has another owner, or has it no more. */
+static void
+end_owner(const Change *change, bool committed)
+{
+	tg_session *session = tsurugi_session();
+
+	tg_account_close(session, committed ? change->from : tg_book_move(change->old->book, change->from));
 	tg_table_release(session, change->old);
 }
 
@@ -349,6 +389,8 @@ take_back(const Change *change)
 		tg_index_retire(change->index, change->was_retired);
 		end_index(change, false);
 	}
+	else if (change->kind == CHANGE_OWNED)
+		end_owner(change, false);
 }
 
 /* Who has read in it, and has no lock on the relation any more, is told so when that is validated. */
@@ -384,11 +426,14 @@ finish(const Change *change, tg_time time)
 		case CHANGE_UNINDEXED:
 			end_index(change, change->kind == CHANGE_UNINDEXED);
 			break;
+		case CHANGE_OWNED:
+			end_owner(change, true);
+			break;
 		case CHANGE_DROPPED:
 			go(tg_catalog_take(tsurugi_session(), change->database, change->relation), time);
 			break;
 		case CHANGE_DATABASE:
-			tsurugi_lease_end_database(change->database);
+			tsurugi_storage_end_in_database(change->database);
 			while ((table = tg_catalog_take_any(tsurugi_session(), change->database)) != NULL)
 				give_up(table);
 			break;
@@ -428,8 +473,7 @@ tsurugi_storage_end(bool committed)
 	tg_time time = 0;
 
 	if (committed && has_replaced())
-		time =
-			tg_author_draw(tsurugi_session(), tsurugi_kind, tsurugi_transaction_isolation(), tsurugi_transaction_label);
+		time = tsurugi_storage_draw_time();
 	for (; changes != NULL; changes = changes->next)
 	{
 		if (committed)

@@ -11,6 +11,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type_d.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/scansup.h"
@@ -24,12 +25,12 @@
 #include "utils/varlena.h"
 
 #include "src/base/session.h"
+#include "src/base/status_error.h"
 #include "src/table/relation.h"
 #include "src/table/row.h"
-#include "src/txn/errors.h"
 #include "src/value/scan_fit.h"
 
-/* --- reading and writing the list ---------------------------------------------------------- */
+/* --- reading the list ------------------------------------------------------------------------ */
 
 static void refuse_list(const char *list) pg_attribute_noreturn();
 
@@ -133,32 +134,59 @@ tsurugi_areas_parse(const char *list)
 	return areas;
 }
 
-char *
-tsurugi_area_name_text(const tsurugi_area_name *area)
+/* --- tables and keys -------------------------------------------------------------------------- */
+
+/* Whose rights are judged, and for what. */
+typedef struct Judged
 {
-	Oid relation = RangeVarGetRelid(makeRangeVarFromNameList(area->name), NoLock, false);
-	char *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), get_rel_name(relation));
+	tsurugi_area_use use;
+	Oid role;
+} Judged;
 
-	if (!area->is_range)
-		return name;
-	return psprintf("%s %c%s,%s%c", name, area->low_inclusive ? '[' : '(', area->low != NULL ? area->low : "",
-					area->high != NULL ? area->high : "", area->high_inclusive ? ']' : ')');
+LOCKMODE
+tsurugi_area_lock(tsurugi_area_use use)
+{
+	return use == TSURUGI_AREA_TO_READ ? AccessShareLock : RowExclusiveLock;
 }
-
-/* --- tables and keys ---------------------------------------------------------------------------- */
 
 /* Before the lock is taken, as LOCK TABLE does it. */
 static void
 check_rights(const RangeVar *name, Oid relation, Oid old_relation, void *argument)
 {
-	tsurugi_area_use use = *(tsurugi_area_use *) argument;
-	AclMode wanted = use == TSURUGI_AREA_TO_READ ? ACL_SELECT : ACL_INSERT | ACL_UPDATE | ACL_DELETE;
+	static const AclMode on_table[] = {[TSURUGI_AREA_TO_PRESERVE] = ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE,
+									   [TSURUGI_AREA_TO_WRITE] = ACL_INSERT | ACL_UPDATE | ACL_DELETE,
+									   [TSURUGI_AREA_TO_READ] = ACL_SELECT};
+	static const AclMode on_columns[] = {[TSURUGI_AREA_TO_PRESERVE] = ACL_NO_RIGHTS,
+										 [TSURUGI_AREA_TO_WRITE] = ACL_INSERT | ACL_UPDATE,
+										 [TSURUGI_AREA_TO_READ] = ACL_SELECT};
+	const Judged *judged = argument;
 
 	if (!OidIsValid(relation))
 		return;
-	if (pg_class_aclmask(relation, GetUserId(), wanted, ACLMASK_ANY) == 0 &&
-		pg_attribute_aclcheck_all(relation, GetUserId(), wanted & ~ACL_DELETE, ACLMASK_ANY) != ACLCHECK_OK)
+	if (pg_class_aclmask(relation, judged->role, on_table[judged->use], ACLMASK_ANY) == 0 &&
+		pg_attribute_aclcheck_all(relation, judged->role, on_columns[judged->use], ACLMASK_ANY) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relation)), name->relname);
+}
+
+/*
+ * The table, locked, as the role finds it: that asks for its rights on the schema, and search_path
+ * may name its own one.  Only that is done as the role, for the rest could run code of others.
+ * After an error PostgreSQL brings the current role back.
+ */
+static Oid
+find_table(List *name, const Judged *judged)
+{
+	RangeVar *table = makeRangeVarFromNameList(name);
+	int context;
+	Oid caller;
+	Oid relation;
+
+	GetUserIdAndSecContext(&caller, &context);
+	SetUserIdAndSecContext(judged->role, context | SECURITY_LOCAL_USERID_CHANGE);
+	relation =
+		RangeVarGetRelidExtended(table, tsurugi_area_lock(judged->use), 0, check_rights, unconstify(Judged *, judged));
+	SetUserIdAndSecContext(caller, context);
+	return relation;
 }
 
 /* The first columns of a key, from an array of text, as the index has them. */
@@ -260,9 +288,9 @@ resolve_partitions(const tsurugi_area_name *name, Oid parent, LOCKMODE lock)
 }
 
 tg_area *
-tsurugi_areas_resolve(const char *list, tsurugi_area_use use, unsigned *count_out)
+tsurugi_areas_resolve(const char *list, tsurugi_area_use use, Oid role, unsigned *count_out)
 {
-	LOCKMODE lock = use == TSURUGI_AREA_TO_WRITE ? RowExclusiveLock : AccessShareLock;
+	const Judged judged = {.use = use, .role = role};
 	List *areas = NIL;
 	ListCell *cell;
 	tg_area *result;
@@ -270,10 +298,10 @@ tsurugi_areas_resolve(const char *list, tsurugi_area_use use, unsigned *count_ou
 	foreach (cell, tsurugi_areas_parse(list))
 	{
 		const tsurugi_area_name *name = lfirst(cell);
-		Oid oid = RangeVarGetRelidExtended(makeRangeVarFromNameList(name->name), lock, 0, check_rights, &use);
+		Oid oid = find_table(name->name, &judged);
 
 		if (get_rel_relkind(oid) == RELKIND_PARTITIONED_TABLE)
-			areas = list_concat(areas, resolve_partitions(name, oid, lock));
+			areas = list_concat(areas, resolve_partitions(name, oid, tsurugi_area_lock(use)));
 		else
 			areas = lappend(areas, resolve_table(name, oid));
 	}
@@ -282,4 +310,37 @@ tsurugi_areas_resolve(const char *list, tsurugi_area_use use, unsigned *count_ou
 	foreach (cell, areas)
 		result[foreach_current_index(cell)] = *(tg_area *) lfirst(cell);
 	return result;
+}
+
+/* --- writing the list ------------------------------------------------------------------------- */
+
+static char *
+area_text(const tsurugi_area_name *area, Oid relation)
+{
+	char *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), get_rel_name(relation));
+
+	if (!area->is_range)
+		return name;
+	return psprintf("%s %c%s,%s%c", name, area->low_inclusive ? '[' : '(', area->low != NULL ? area->low : "",
+					area->high != NULL ? area->high : "", area->high_inclusive ? ']' : ')');
+}
+
+char *
+tsurugi_areas_qualify(List *areas, tsurugi_area_use use, Oid role)
+{
+	const Judged judged = {.use = use, .role = role};
+	StringInfoData list;
+	unsigned count;
+	ListCell *cell;
+
+	initStringInfo(&list);
+	foreach (cell, areas)
+	{
+		const tsurugi_area_name *area = lfirst(cell);
+
+		appendStringInfo(&list, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
+						 area_text(area, find_table(area->name, &judged)));
+	}
+	(void) tsurugi_areas_resolve(list.data, use, role, &count);
+	return list.data;
 }

@@ -27,25 +27,36 @@ typedef struct tsurugi_area_name
 	bool high_inclusive;
 } tsurugi_area_name;
 
-/* What the areas are for, and what they ask for. */
+/*
+ * What the areas are for, and the rights that they ask for.  A preserve keeps everybody else's
+ * writes out, so it asks for what LOCK TABLE asks for in the modes that do so: a right to change or
+ * remove any row of the table.
+ */
 typedef enum tsurugi_area_use
 {
-	TSURUGI_AREA_TO_WRITE, /* INSERT, UPDATE or DELETE on the table */
-	TSURUGI_AREA_TO_READ   /* SELECT on a column of it */
+	TSURUGI_AREA_TO_PRESERVE, /* UPDATE, DELETE or TRUNCATE on the table */
+	TSURUGI_AREA_TO_WRITE,	  /* INSERT, UPDATE or DELETE on the table, or a column of it */
+	TSURUGI_AREA_TO_READ	  /* SELECT on the table, or a column of it */
 } tsurugi_area_use;
+
+/* The lock that tables are taken with. */
+extern LOCKMODE tsurugi_area_lock(tsurugi_area_use use);
 
 /* The names of a list, in the current memory context; raises 22023 for what is no such list. */
 extern List *tsurugi_areas_parse(const char *list);
 
-/* One of them, written as it is read; its table as it is found by search_path, with its schema. */
-extern char *tsurugi_area_name_text(const tsurugi_area_name *area);
-
 /*
- * Finds the tables by search_path and checks the rights; raises what SQL raises
+ * Finds the tables by search_path and checks the role's rights; raises what SQL raises
  * for tables that are not there, are not ours (42809) or not allowed.  A partitioned
  * table stands for its partitions of ours.  Locks the tables for the transaction.
  * *count_out areas in the current memory context.
  */
-extern tg_area *tsurugi_areas_resolve(const char *list, tsurugi_area_use use, unsigned *count_out);
+extern tg_area *tsurugi_areas_resolve(const char *list, tsurugi_area_use use, Oid role, unsigned *count_out);
+
+/*
+ * The areas as a list, their tables with the schemas in which the role finds them; checks it
+ * likewise.
+ */
+extern char *tsurugi_areas_qualify(List *areas, tsurugi_area_use use, Oid role);
 
 #endif /* TSURUGI_AREAS_H */

@@ -10,7 +10,10 @@
  *	SET CONSTRAINTS		PostgreSQL checks names and sets its own triggers (those on ordinary
  *						tables at the other end of a foreign key); then the same is noted here
  *	COMMIT				PostgreSQL's queue is run first, then this one, before anything of
- *						ours is validated or committed; then PostgreSQL's again, until both are empty
+ *						ours is validated or committed; then PostgreSQL's again, until both are
+ *						empty.  Between the two PostgreSQL keeps the results of cursors WITH HOLD,
+ *						which are not to outlive a commit that fails here: where there is such a
+ *						cursor, COMMIT runs this queue ahead of everything
  *	subtransactions		a mark at the start of each; ROLLBACK TO forgets what was added since, un-does
  *						what was checked since, and brings the settings back
  *
@@ -25,6 +28,7 @@
 #include "access/relation.h"
 #include "access/skey.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_constraint.h"
@@ -81,6 +85,7 @@ static size_t event_room;
 static uint64 turn; /* of the last event that was checked */
 static Mark *marks; /* by nesting level */
 static int mark_room;
+static bool holds; /* a cursor WITH HOLD has been declared */
 
 static MemoryContext
 own_context(void)
@@ -204,8 +209,13 @@ find_constraints(const List *names)
 void
 tsurugi_deferred_add(Oid constraint, bool initially, Relation relation, tsurugi_deferred_check check, MinimalTuple row)
 {
-	MemoryContext caller = MemoryContextSwitchTo(own_context());
+	MemoryContext caller;
 
+	/* as PostgreSQL has it: at the end of the transaction another role would run the check */
+	if (InSecurityRestrictedOperation())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("cannot fire deferred trigger within security-restricted operation")));
+	caller = MemoryContextSwitchTo(own_context());
 	if (event_count == event_room)
 	{
 		size_t room = Max(2 * event_room, 64);
@@ -314,8 +324,22 @@ tsurugi_deferred_run_all(void)
 }
 
 void
-tsurugi_deferred_end(void)
+tsurugi_deferred_note_cursor(const DeclareCursorStmt *statement)
 {
+	holds = holds || (statement->options & CURSOR_OPT_HOLD) != 0;
+}
+
+void
+tsurugi_deferred_begin_commit(void)
+{
+	if (holds && IsTransactionState())
+		(void) run_events(true);
+}
+
+void
+tsurugi_deferred_end(bool committed)
+{
+	holds = false;
 	/* the memory goes with the transaction's */
 	context = NULL;
 	settings = NULL;
@@ -362,10 +386,14 @@ return_to_mark(int level)
 }
 
 void
-tsurugi_deferred_note_part(SubXactEvent event)
+tsurugi_deferred_begin_part(void)
 {
-	if (event == SUBXACT_EVENT_START_SUB)
-		set_mark(GetCurrentTransactionNestLevel());
-	else if (event == SUBXACT_EVENT_ABORT_SUB)
+	set_mark(GetCurrentTransactionNestLevel());
+}
+
+void
+tsurugi_deferred_end_part(SubTransactionId id, SubTransactionId parent, bool committed)
+{
+	if (!committed)
 		return_to_mark(GetCurrentTransactionNestLevel());
 }

@@ -38,9 +38,14 @@ extern void tsurugi_deferred_check_none(Oid relation, const char *command);
 /* Whether any check of any table has been. */
 extern bool tsurugi_deferred_any(void);
 
-/* For transaction.c: before the commit; at the end; at each event of a subtransaction. */
+/* DECLARE CURSOR is about to be run; COMMIT has been, and what fails now ends the transaction. */
+extern void tsurugi_deferred_note_cursor(const DeclareCursorStmt *statement);
+extern void tsurugi_deferred_begin_commit(void);
+
+/* For participants.c: before the commit; at the end; where a subtransaction begins and ends. */
 extern void tsurugi_deferred_run_all(void);
-extern void tsurugi_deferred_end(void);
-extern void tsurugi_deferred_note_part(SubXactEvent event);
+extern void tsurugi_deferred_end(bool committed);
+extern void tsurugi_deferred_begin_part(void);
+extern void tsurugi_deferred_end_part(SubTransactionId id, SubTransactionId parent, bool committed);
 
 #endif /* TSURUGI_DEFERRED_H */

@@ -1,6 +1,6 @@
 /*
  * errors.c
- *	  What the runtime's results are called in SQL.
+ *	  Errors that name rows, keys and other transactions.
  */
 #include "postgres.h"
 
@@ -9,43 +9,31 @@
 #include "access/genam.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
-#include "miscadmin.h"
 #include "access/relation.h"
 #include "executor/tuptable.h"
 #include "utils/rel.h"
 
 #include "src/base/others.h"
+#include "src/base/owner.h"
 #include "src/base/session.h"
+#include "src/base/shown_text.h"
+#include "src/base/status_error.h"
 #include "src/table/row.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
 static void
-error_no_memory(Relation relation)
+error_conflict(Relation relation)
 {
-	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory for tables of tsurugi_fdw"),
-					errdetail("The limit set by tsurugi_fdw.memory is reached."),
-					errhint("Increase tsurugi_fdw.memory in the server's configuration and reload it, or delete "
-							"rows."),
-					relation != NULL ? errtable(relation) : 0));
+	tsurugi_error_validation(tsurugi_transaction_conflict());
 }
 
-/* Which of the maxima it is, nobody tells: a key's length is the one that data can reach. */
+/* Of another table than the shared or the long transaction has named. */
 static void
-error_too_large(Relation relation)
+error_forbidden(Relation relation)
 {
-	if (relation == NULL)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("value is too large")));
-	ereport(ERROR,
-			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("key of a row of \"%s\" is too large", RelationGetRelationName(relation)),
-			 errdetail("Keys can have up to %d bytes as they are stored.", TG_KEY_BYTES_MAX), errtable(relation)));
-}
-
-static void
-error_not_preserved(Relation relation)
-{
+	tsurugi_shared_check_table(relation);
 	ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 					errmsg("cannot write to what the long transaction has not preserved"),
 					relation != NULL ? errdetail("The row of table \"%s\" is not in its write preserve.",
@@ -55,44 +43,19 @@ error_not_preserved(Relation relation)
 					relation != NULL ? errtable(relation) : 0));
 }
 
-void
-tsurugi_error(tg_status status, Relation relation)
+/* The shared transaction that the session works in has ended, rather than the worker. */
+static void
+check_stopped(Relation relation)
 {
-	switch (status)
-	{
-		case TG_CONFLICT:
-			tsurugi_error_validation(tsurugi_transaction_conflict());
-			break;
-		case TG_FORBIDDEN:
-			tsurugi_shared_check_table(relation);
-			error_not_preserved(relation);
-			break;
-		case TG_NO_MEMORY:
-			error_no_memory(relation);
-			break;
-		case TG_TOO_LARGE:
-			error_too_large(relation);
-			break;
-		case TG_FULL:
-			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-							relation != NULL ? errmsg("foreign table \"%s\" has no room for more rows",
-													  RelationGetRelationName(relation))
-											 : errmsg("too many jobs or snapshots in tsurugi_fdw")));
-			break;
-		case TG_CANCELLED:
-			CHECK_FOR_INTERRUPTS();
-			ereport(ERROR,
-					(errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling statement because its job was cancelled")));
-			break;
-		case TG_STOPPED:
-			tsurugi_shared_check_alive();
-			ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the worker of tsurugi_fdw is not running"),
-							errhint("It is restarted by itself; try again in a moment.")));
-			break;
-		default:
-			elog(ERROR, "unexpected result %d of the runtime", (int) status);
-	}
-	pg_unreachable();
+	tsurugi_shared_check_alive();
+}
+
+void
+tsurugi_errors_init(void)
+{
+	tsurugi_error_register(TG_CONFLICT, error_conflict);
+	tsurugi_error_register(TG_FORBIDDEN, error_forbidden);
+	tsurugi_error_register(TG_STOPPED, check_stopped);
 }
 
 /* "(id)=(1)", or NULL for who may not see the columns of the index. */
@@ -102,10 +65,12 @@ describe_key(Relation index, TupleTableSlot *slot)
 	EState *estate = CreateExecutorState();
 	Datum values[INDEX_MAX_KEYS];
 	bool nulls[INDEX_MAX_KEYS];
+	char *key;
 
 	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
 	FormIndexDatum(BuildIndexInfo(index), slot, estate, values, nulls);
-	return BuildIndexValueDescription(index, values, nulls);
+	key = BuildIndexValueDescription(index, values, nulls);
+	return key != NULL ? tsurugi_shown_key(key) : NULL;
 }
 
 void
@@ -135,8 +100,11 @@ void
 tsurugi_error_not_unique(Relation relation, Oid index_id, TupleTableSlot *slot)
 {
 	Relation index = index_open(index_id, AccessShareLock);
-	char *key = describe_key(index, slot);
+	tsurugi_caller caller; /* the error brings it back */
+	char *key;
 
+	tsurugi_owner_begin(relation, &caller);
+	key = describe_key(index, slot);
 	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
 					errmsg("could not create unique index \"%s\"", RelationGetRelationName(index)),
 					key != NULL ? errdetail("Key %s is duplicated.", key) : errdetail("Duplicate keys exist."),

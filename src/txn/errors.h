@@ -1,9 +1,9 @@
 /*
  * errors.h
- *	  What the runtime's results are called in SQL.
+ *	  Errors that name rows, keys and other transactions.
  *
- * The one place where a tg_status becomes an ereport.  No runtime lock and no
- * epoch is held by the caller.
+ * Those of a tg_status are raised by base/status_error.h.  No runtime lock and no epoch is held by
+ * the caller.
  */
 #ifndef TSURUGI_ERRORS_H
 #define TSURUGI_ERRORS_H
@@ -16,18 +16,10 @@
 #include "src/txn/isolation.h"
 
 /*
- * Raises the error of a status: 53200 with a hint for TG_NO_MEMORY, 54000 for
- * TG_TOO_LARGE, 57P03 for TG_STOPPED, 57014 for TG_CANCELLED …  relation may be NULL.
+ * Registers the errors of those results that tell of transactions.  Once, where the library is
+ * loaded.
  */
-extern void tsurugi_error(tg_status status, Relation relation) pg_attribute_noreturn();
-
-/* Passes TG_OK, raises everything else. */
-static inline void
-tsurugi_check(tg_status status, Relation relation)
-{
-	if (tg_unlikely(status != TG_OK))
-		tsurugi_error(status, relation);
-}
+extern void tsurugi_errors_init(void);
 
 /*
  * Raises 23505 for a row whose key in a unique index is taken; the slot is of the
@@ -35,7 +27,9 @@ tsurugi_check(tg_status status, Relation relation)
  */
 extern void tsurugi_error_duplicate(Relation relation, Oid index, TupleTableSlot *slot) pg_attribute_noreturn();
 
-/* The same for a row that stands in the way of an index that is to be made. */
+/*
+ * The same for a row that stands in the way of an index that is to be made: as the table's owner.
+ */
 extern void tsurugi_error_not_unique(Relation relation, Oid index, TupleTableSlot *slot) pg_attribute_noreturn();
 
 /*

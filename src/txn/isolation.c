@@ -29,6 +29,9 @@
  *	  a read set before it is told: versions found by key, keys not found, ranges,
  *	  whole tables.  A scan by the pool's tasks is noted by the backend that starts
  *	  it, as the whole table.  What was read in a subtransaction stays noted when that is rolled back.
+ *	  A definition that looks at rows, and a foreign key's check, tell the transaction nothing:
+ *	  their reads are not noted.  So nothing is noted before the first access, which settles the
+ *	  kind: a LONG never has notes.
  * 5. PRE_COMMIT draws C and validates as of it (S1, S2, S3); what comes after, in
  *	  PostgreSQL or in other extensions, may still fail and abort.  A transaction
  *	  that wrote nothing here has nothing to validate, its snapshot being a moment in
@@ -74,6 +77,7 @@
 #include "utils/snapmgr.h"
 
 #include "src/base/session.h"
+#include "src/base/status_error.h"
 #include "src/txn/errors.h"
 #include "src/txn/kinds.h"
 #include "src/txn/mixed.h"
@@ -82,7 +86,6 @@
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/snapshot_export.h"
-#include "src/txn/spare.h"
 #include "src/txn/transaction.h"
 
 int tsurugi_serializable_mixed;
@@ -96,6 +99,8 @@ static uint64 run_count;
 static bool begun;			  /* the fields below are of this transaction */
 static bool used;			  /* somebody has been told something from R */
 static bool aims_at_ordinary; /* SERIALIZABLE: a statement was aimed at ordinary tables */
+static bool notes_reads;	  /* it is SERIALIZABLE, or SHORT, and may write */
+static int suspensions;		  /* of that, for runs that tell the transaction nothing */
 static tg_reads *reads;		  /* NULL: nothing noted */
 static bool reads_are_shared; /* they are those of a transaction that several sessions work in */
 
@@ -116,10 +121,31 @@ tsurugi_isolation_name(int isolation)
 /* --- beginning ---------------------------------------------------------------------- */
 
 static void
+follow_notes(void)
+{
+	tsurugi_tracks = notes_reads && suspensions == 0;
+}
+
+static void
 set_tracking(bool tracks)
 {
-	tsurugi_tracks = tracks;
+	notes_reads = tracks;
+	follow_notes();
 	tsurugi_minds_areas = tracks;
+}
+
+void
+tsurugi_isolation_suspend_notes(void)
+{
+	suspensions++;
+	follow_notes();
+}
+
+void
+tsurugi_isolation_resume_notes(void)
+{
+	suspensions--;
+	follow_notes();
 }
 
 bool
@@ -152,9 +178,13 @@ begin_level(void)
 }
 
 void
-tsurugi_isolation_leave_level(void)
+tsurugi_isolation_draw_short(void)
 {
-	set_tracking(false);
+	/* One that REPEATABLE READ has drawn is not good enough: it is not to be validated. */
+	if (tsurugi_snapshot_time() != 0 && !IsolationIsSerializable() && !tsurugi_snapshot_is_imported())
+		tsurugi_snapshot_redraw();
+	else
+		tsurugi_snapshot_draw();
 }
 
 void
@@ -162,16 +192,9 @@ tsurugi_isolation_enter_kind(void)
 {
 	if (tsurugi_kind == TG_TXN_ORDINARY)
 		return;
+	tg_assert(reads == NULL); /* nothing has been read yet, or nothing that is noted */
 	begun = true;
-	if (tsurugi_kind == TG_TXN_SHORT)
-	{
-		/* One that REPEATABLE READ has drawn is not good enough: it is not to be validated. */
-		if (tsurugi_snapshot_time() != 0 && !IsolationIsSerializable() && !tsurugi_snapshot_is_imported())
-			tsurugi_snapshot_redraw();
-		else
-			tsurugi_snapshot_draw();
-		set_tracking(true);
-	}
+	set_tracking(tsurugi_kind == TG_TXN_SHORT);
 	tsurugi_session_describe(XACT_SERIALIZABLE, tsurugi_kind, XactReadOnly, tsurugi_transaction_label);
 }
 
@@ -262,7 +285,6 @@ executor_start(QueryDesc *query, int eflags)
 		eflags = tsurugi_parallel_follow(query, eflags);
 	else if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 	{
-		tsurugi_spare_look();
 		if (IsolationUsesXactSnapshot() || may_be_serializable())
 		{
 			run_count++;
@@ -317,16 +339,27 @@ tsurugi_isolation_join(tg_reads *shared)
 							 tsurugi_transaction_label);
 }
 
+static void
+make_reads(void)
+{
+	if (tg_likely(reads != NULL))
+		return;
+	tsurugi_check(tg_reads_create(tsurugi_session(), &reads), NULL);
+	tg_reads_follow(reads, tsurugi_transaction_number());
+	tsurugi_track_transaction(reads);
+}
+
+void
+tsurugi_isolation_prepare_notes(void)
+{
+	if (tsurugi_tracks)
+		make_reads();
+}
+
 tg_reads *
 tsurugi_reads(void)
 {
-	tg_assert(tsurugi_tracks);
-	if (reads == NULL)
-	{
-		tsurugi_check(tg_reads_create(tsurugi_session(), &reads), NULL);
-		tg_reads_follow(reads, tsurugi_transaction_number());
-		tsurugi_track_transaction(reads);
-	}
+	tg_assert(tsurugi_tracks && reads != NULL);
 	return reads;
 }
 
@@ -367,8 +400,14 @@ tsurugi_isolation_begin(tg_txn *txn)
 		begin_level();
 		tsurugi_snapshot_draw();
 	}
-	if (tsurugi_tracks)
-		tg_txn_track(txn, tsurugi_reads());
+	/*
+	 * Also where the notes are suspended.  Not of a LONG: if it fails to start, the level goes on.
+	 */
+	if (notes_reads && tsurugi_is_validated())
+	{
+		make_reads();
+		tg_txn_track(txn, reads);
+	}
 }
 
 void
@@ -595,8 +634,14 @@ tsurugi_isolation_prepare(tg_txn *txn)
 		tsurugi_error_validation(&conflict);
 }
 
+bool
+tsurugi_isolation_has_notes(void)
+{
+	return reads != NULL;
+}
+
 void
-tsurugi_isolation_end(void)
+tsurugi_isolation_end(bool committed)
 {
 	if (reads != NULL && !reads_are_shared)
 		tg_reads_destroy(tsurugi_session(), reads);
@@ -608,5 +653,6 @@ tsurugi_isolation_end(void)
 	begun = false;
 	used = false;
 	aims_at_ordinary = false;
+	notes_reads = false;
 	tsurugi_tracks = false;
 }

@@ -40,8 +40,20 @@ extern void tsurugi_isolation_begin_statement(void);
 /* The transaction is SERIALIZABLE and may write: what it reads is noted.  Read-only for everybody else. */
 extern bool tsurugi_tracks;
 
-/* The current transaction's read set, if tsurugi_tracks; made at the first call. */
+/* The current transaction's read set, if tsurugi_tracks; for runs that have a snapshot. */
 extern tg_reads *tsurugi_reads(void);
+
+/*
+ * A run gets a snapshot: the read set is made, which may fail for want of memory.  Later it cannot.
+ */
+extern void tsurugi_isolation_prepare_notes(void);
+
+/*
+ * What is read between the two is not noted, because the transaction is told nothing of it: a
+ * definition looks at the rows as they are now, under locks.  They nest; for PG_FINALLY.
+ */
+extern void tsurugi_isolation_suspend_notes(void);
+extern void tsurugi_isolation_resume_notes(void);
 
 /*
  * A scan is about to tell the executor what there is: from here on a
@@ -72,11 +84,10 @@ extern bool tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *tab
 
 /* --- for kinds.c -------------------------------------------------------------------- */
 
-/*
- * The transaction turns out to be of one of Tsurugi's kinds: before that one's
- * own snapshot is drawn, and after.
- */
-extern void tsurugi_isolation_leave_level(void);
+/* Draws the snapshot of a SHORT. */
+extern void tsurugi_isolation_draw_short(void);
+
+/* The transaction is of one of Tsurugi's kinds, whose snapshot has been drawn. */
 extern void tsurugi_isolation_enter_kind(void);
 
 /* --- for moment.c --------------------------------------------------------------------- */
@@ -124,8 +135,9 @@ extern void tsurugi_isolation_begin(tg_txn *txn);
 /* PRE_COMMIT: all that can fail (M1).  txn NULL: nothing was written. */
 extern void tsurugi_isolation_prepare(tg_txn *txn);
 
-/* The transaction has ended. */
-extern void tsurugi_isolation_end(void);
+/* For participants.c: whether anything is noted; the transaction has ended. */
+extern bool tsurugi_isolation_has_notes(void);
+extern void tsurugi_isolation_end(bool committed);
 
 /* COPY into a relation has begun. */
 extern void tsurugi_isolation_note_copy(Oid relation);

@@ -12,6 +12,7 @@
 #include "catalog/namespace.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -22,6 +23,7 @@
 #include "utils/varlena.h"
 
 #include "src/base/sql_function.h"
+#include "src/txn/area_settings.h"
 #include "src/txn/areas.h"
 #include "src/txn/kinds.h"
 
@@ -85,9 +87,9 @@ show(void)
 	appendStringInfo(&json, "{\"transactionType\": \"%s\", \"transactionPriority\": \"%d\", \"transactionLabel\": ",
 					 types[tsurugi_transaction_type], tsurugi_transaction_priority);
 	escape_json(&json, tsurugi_transaction_label);
-	show_areas(&json, "writePreserve", tsurugi_write_preserve);
-	show_areas(&json, "inclusiveReadArea", tsurugi_inclusive_read_areas);
-	show_areas(&json, "exclusiveReadArea", tsurugi_exclusive_read_areas);
+	show_areas(&json, "writePreserve", tsurugi_write_preserve.areas);
+	show_areas(&json, "inclusiveReadArea", tsurugi_inclusive_read_areas.areas);
+	show_areas(&json, "exclusiveReadArea", tsurugi_exclusive_read_areas.areas);
 	appendStringInfoChar(&json, '}');
 	return PointerGetDatum(cstring_to_text_with_len(json.data, json.len));
 }
@@ -150,16 +152,7 @@ tsurugi_fdw_set_transaction(PG_FUNCTION_ARGS)
 static void
 set_areas(const char *setting, List *areas, tsurugi_area_use use)
 {
-	StringInfoData list;
-	unsigned count;
-	ListCell *cell;
-
-	initStringInfo(&list);
-	foreach (cell, areas)
-		appendStringInfo(&list, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
-						 tsurugi_area_name_text(lfirst(cell)));
-	(void) tsurugi_areas_resolve(list.data, use, &count);
-	set(setting, list.data);
+	set(setting, tsurugi_areas_qualify(areas, use, GetUserId()));
 }
 
 /* Names of tables, one in each argument. */
@@ -188,7 +181,7 @@ set_tables(FunctionCallInfo fcinfo, const char *setting, tsurugi_area_use use)
 Datum
 tsurugi_fdw_set_write_preserve(PG_FUNCTION_ARGS)
 {
-	return set_tables(fcinfo, "tsurugi_fdw.write_preserve", TSURUGI_AREA_TO_WRITE);
+	return set_tables(fcinfo, "tsurugi_fdw.write_preserve", TSURUGI_AREA_TO_PRESERVE);
 }
 
 Datum
@@ -211,11 +204,24 @@ bound_of(FunctionCallInfo fcinfo, int argument)
 	return OidOutputFunctionCall(F_ARRAY_OUT, PG_GETARG_DATUM(argument));
 }
 
+/*
+ * What another role has set is judged by its rights first, or it would be taken for the current
+ * one's from now on.
+ */
+static List *
+areas_set_before(void)
+{
+	Oid role = tsurugi_area_setting_role(&tsurugi_write_preserve);
+	List *areas = tsurugi_areas_parse(tsurugi_write_preserve.areas);
+
+	return role == GetUserId() ? areas
+							   : tsurugi_areas_parse(tsurugi_areas_qualify(areas, TSURUGI_AREA_TO_PRESERVE, role));
+}
+
 /* Adds a range of keys to the write preserve: table, low, high (NULL: open), and which bounds are in it. */
 Datum
 tsurugi_fdw_write_preserve_range(PG_FUNCTION_ARGS)
 {
-	List *areas = tsurugi_areas_parse(tsurugi_write_preserve);
 	tsurugi_area_name *area = palloc0(sizeof(*area));
 	const char *bounds;
 	Oid relation;
@@ -236,6 +242,6 @@ tsurugi_fdw_write_preserve_range(PG_FUNCTION_ARGS)
 	area->high = bound_of(fcinfo, 2);
 	area->low_inclusive = bounds[0] == '[';
 	area->high_inclusive = bounds[1] == ']';
-	set_areas("tsurugi_fdw.write_preserve", lappend(areas, area), TSURUGI_AREA_TO_WRITE);
+	set_areas("tsurugi_fdw.write_preserve", lappend(areas_set_before(), area), TSURUGI_AREA_TO_PRESERVE);
 	PG_RETURN_DATUM(show());
 }

@@ -5,6 +5,8 @@
  * The settings say what the next transaction is; they are PostgreSQL's settings, so SET LOCAL, roles
  * and rollback work on them.  A transaction is made what they say by its first
  * access to a table of ours, and stays that; settings changed afterwards are for the next one.
+ * A kind that could not begin, because of an error, leaves the transaction as it was: the next
+ * access settles the kind.
  *
  * 1. SHORT is SERIALIZABLE (isolation.c) that gets 40001 instead of waiting for rows.
  * 2. LONG: the names of its areas are resolved and rights checked, the tables locked until the end of
@@ -29,7 +31,8 @@
  * A LONG's start waits on the latch, because who is in its way may get out
  * of it without ending (W0).  That takes no longer than a statement's
  * start, so after two deadlock_timeouts it waits for the end of that transaction by PostgreSQL's
- * lock, and circles through ordinary locks are found: by the others (spare.c).
+ * lock, and PostgreSQL's detector finds circles through ordinary locks.  Its victim may be the
+ * LONG.
  */
 #include "postgres.h"
 
@@ -43,15 +46,15 @@
 #include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/resowner.h"
 #include "utils/timeout.h"
 #include "utils/wait_event.h"
 
 #include "src/base/others.h"
 #include "src/base/session.h"
-#include "src/txn/areas.h"
+#include "src/base/status_error.h"
+#include "src/table/storage.h"
+#include "src/txn/area_settings.h"
 #include "src/txn/circle.h"
-#include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
@@ -60,7 +63,6 @@
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/snapshot_export.h"
-#include "src/txn/spare.h"
 #include "src/txn/transaction.h"
 
 #define PRIORITY_MAX 100
@@ -69,9 +71,6 @@
 int tsurugi_transaction_type;
 int tsurugi_transaction_priority;
 char *tsurugi_transaction_label;
-char *tsurugi_write_preserve;
-char *tsurugi_inclusive_read_areas;
-char *tsurugi_exclusive_read_areas;
 
 tg_txn_kind tsurugi_kind;
 bool tsurugi_kind_is_known;
@@ -106,13 +105,10 @@ assign_type(int type, void *extra)
 	tsurugi_parallel_call_off();
 }
 
-static void
-define_areas(const char *name, const char *meaning, char **value)
+static tg_time
+draw_time(void)
 {
-	DefineCustomStringVariable(name, meaning,
-							   "Tables, each with or without a range of keys, separated by commas; "
-							   "found by search_path when the transaction first accesses a table.",
-							   value, "", PGC_USERSET, GUC_LIST_INPUT, NULL, NULL, NULL);
+	return tg_author_draw(tsurugi_session(), tsurugi_kind, tsurugi_transaction_isolation(), tsurugi_transaction_label);
 }
 
 void
@@ -130,13 +126,8 @@ tsurugi_kinds_define(void)
 	DefineCustomStringVariable("tsurugi_fdw.transaction_label", "Name of transactions, for views and errors.", NULL,
 							   &tsurugi_transaction_label, "pgsql-transaction", PGC_USERSET, 0, check_label, NULL,
 							   NULL);
-	define_areas("tsurugi_fdw.write_preserve", "What a long transaction may write, and nobody else meanwhile.",
-				 &tsurugi_write_preserve);
-	define_areas("tsurugi_fdw.inclusive_read_areas",
-				 "What a long or read-only transaction is going to read, and nothing else.",
-				 &tsurugi_inclusive_read_areas);
-	define_areas("tsurugi_fdw.exclusive_read_areas", "What a long or read-only transaction is not going to read.",
-				 &tsurugi_exclusive_read_areas);
+	tsurugi_area_settings_define();
+	tsurugi_storage_draw_time = draw_time;
 }
 
 const char *
@@ -251,51 +242,6 @@ tsurugi_wait_for_long(const tg_wait *wait)
 
 /* --- beginning --------------------------------------------------------------------------------- */
 
-/* Until the transaction ends, whatever becomes of the subtransaction. */
-static void
-lock_tables(const tg_area *areas, unsigned count, LOCKMODE lock)
-{
-	ResourceOwner owner = CurrentResourceOwner;
-
-	CurrentResourceOwner = TopTransactionResourceOwner;
-	for (unsigned i = 0; i < count; i++)
-		LockRelationOid(areas[i].table->relation, lock);
-	CurrentResourceOwner = owner;
-}
-
-static void
-tell_setting(void *name)
-{
-	errcontext("while looking for the tables of parameter \"tsurugi_fdw.%s\"", (const char *) name);
-}
-
-/* The statement that fails may be about other tables. */
-static tg_area *
-resolve_setting(char *name, const char *list, tsurugi_area_use use, unsigned *count_out)
-{
-	ErrorContextCallback teller = {.callback = tell_setting, .arg = name, .previous = error_context_stack};
-	tg_area *areas;
-
-	error_context_stack = &teller;
-	areas = tsurugi_areas_resolve(list, use, count_out);
-	error_context_stack = teller.previous;
-	return areas;
-}
-
-static void
-resolve(tg_long_config *config)
-{
-	config->preserve =
-		resolve_setting("write_preserve", tsurugi_write_preserve, TSURUGI_AREA_TO_WRITE, &config->preserve_count);
-	config->include = resolve_setting("inclusive_read_areas", tsurugi_inclusive_read_areas, TSURUGI_AREA_TO_READ,
-									  &config->include_count);
-	config->exclude = resolve_setting("exclusive_read_areas", tsurugi_exclusive_read_areas, TSURUGI_AREA_TO_READ,
-									  &config->exclude_count);
-	lock_tables(config->preserve, config->preserve_count, RowExclusiveLock);
-	lock_tables(config->include, config->include_count, AccessShareLock);
-	lock_tables(config->exclude, config->exclude_count, AccessShareLock);
-}
-
 static void
 check_priority(void)
 {
@@ -311,7 +257,7 @@ tsurugi_kind_configure(tg_long_config *config)
 	*config = (tg_long_config){.priority = tsurugi_transaction_priority, .waiter = MyLatch};
 	check_priority();
 	if (tsurugi_transaction_type == TG_TXN_LONG || tsurugi_transaction_type == TG_TXN_READ_ONLY)
-		resolve(config);
+		tsurugi_area_settings_resolve(config);
 }
 
 /* Milliseconds from a moment until now. */
@@ -403,7 +349,6 @@ begin_long(void)
 
 	tsurugi_kind_configure(&config);
 	tsurugi_kind = TG_TXN_LONG;
-	tsurugi_spare_begin();
 	PG_TRY();
 	{
 		tg_txn *txn = tsurugi_transaction_open();
@@ -415,12 +360,10 @@ begin_long(void)
 	{
 		tsurugi_transaction_give_up();
 		tsurugi_moment_drop();
-		tsurugi_spare_end();
 		tsurugi_kind = TG_TXN_ORDINARY;
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	tsurugi_minds_areas = true;
 }
 
 void
@@ -486,13 +429,38 @@ begin_read_only(void)
 	read_exclude = own_areas[1];
 	tsurugi_snapshot_draw_safe(XactDeferrable);
 	tsurugi_kind = TG_TXN_READ_ONLY;
-	tsurugi_minds_areas = read_include != NULL || read_exclude != NULL;
 	XactReadOnly = true;
+}
+
+static void
+begin_short(void)
+{
+	tsurugi_kind = TG_TXN_SHORT;
+	PG_TRY();
+	{
+		tsurugi_isolation_draw_short();
+	}
+	PG_CATCH();
+	{
+		tsurugi_kind = TG_TXN_ORDINARY;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
+/* Of LONG and READ ONLY. */
+static void
+mind_areas(void)
+{
+	if (tsurugi_kind == TG_TXN_LONG || read_include != NULL || read_exclude != NULL)
+		tsurugi_minds_areas = true;
 }
 
 void
 tsurugi_kind_begin(void)
 {
+	if (unlikely(GetOuterUserId() != tsurugi_session_judged_role))
+		tsurugi_session_judge_privilege();
 	if (IsParallelWorker())
 		return;
 	tsurugi_parallel_collect();
@@ -505,14 +473,12 @@ tsurugi_kind_begin(void)
 		tsurugi_kind_is_known = true;
 		return;
 	}
-	if (tsurugi_transaction_type != TG_TXN_ORDINARY)
-		tsurugi_isolation_leave_level();
 	switch ((tg_txn_kind) tsurugi_transaction_type)
 	{
 		case TG_TXN_ORDINARY:
 			break;
 		case TG_TXN_SHORT:
-			tsurugi_kind = TG_TXN_SHORT;
+			begin_short();
 			break;
 		case TG_TXN_LONG:
 			begin_long();
@@ -523,6 +489,7 @@ tsurugi_kind_begin(void)
 	}
 	tsurugi_kind_is_known = true;
 	tsurugi_isolation_enter_kind();
+	mind_areas();
 	if (tsurugi_kind != TG_TXN_ORDINARY)
 		tsurugi_moment_check_enclosing();
 }
@@ -567,6 +534,8 @@ tsurugi_kind_start(tg_shared *opened, const tg_shared_report *report, const tg_l
 		tsurugi_shared_moment_taken(status == TG_OK ? opened : NULL);
 		if (status == TG_OK)
 			return;
+		if (status == TG_STOPPED)
+			tsurugi_shared_check_begun(opened);
 		if (status != TG_BUSY)
 			tsurugi_error(status, NULL);
 		tg_wait_begin(session, &started);
@@ -582,11 +551,7 @@ tsurugi_kind_start(tg_shared *opened, const tg_shared_report *report, const tg_l
 void
 tsurugi_kind_join(tg_txn_kind kind)
 {
-	if (kind != TG_TXN_ORDINARY)
-		tsurugi_isolation_leave_level();
 	tsurugi_kind = kind;
-	if (kind == TG_TXN_LONG)
-		tsurugi_spare_begin();
 	if (kind == TG_TXN_READ_ONLY)
 		XactReadOnly = true;
 }
@@ -596,8 +561,7 @@ tsurugi_kind_mind_areas(const tg_shared *joined)
 {
 	read_include = tg_shared_include(joined);
 	read_exclude = tg_shared_exclude(joined);
-	if (tsurugi_kind == TG_TXN_LONG || read_include != NULL || read_exclude != NULL)
-		tsurugi_minds_areas = true;
+	mind_areas();
 }
 
 /* --- reading and writing ----------------------------------------------------------------------------------- */
@@ -660,11 +624,11 @@ tsurugi_check_may_replace(Relation relation)
 }
 
 void
-tsurugi_kind_end(void)
+tsurugi_kind_end(bool committed)
 {
-	if (read_include != NULL || read_exclude != NULL)
+	if (own_areas[0] != NULL || own_areas[1] != NULL)
 		forget_areas();
-	tsurugi_spare_end();
+	read_include = read_exclude = NULL;
 	tsurugi_kind = TG_TXN_ORDINARY;
 	tsurugi_kind_is_known = false;
 	tsurugi_minds_areas = false;

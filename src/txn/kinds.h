@@ -14,15 +14,15 @@
 
 #include "runtime/runtime.h"
 
-/* The settings; read-only for everybody but kinds.c. */
+/* The settings; read-only for everybody but kinds.c.  Those of areas: area_settings.h. */
 extern int tsurugi_transaction_type; /* tg_txn_kind */
 extern int tsurugi_transaction_priority;
 extern char *tsurugi_transaction_label;
-extern char *tsurugi_write_preserve;
-extern char *tsurugi_inclusive_read_areas;
-extern char *tsurugi_exclusive_read_areas;
 
-/* Makes the settings known to the server; when the library is loaded. */
+/*
+ * Makes the settings known to the server, and to storages how a commit draws a time; when the
+ * library is loaded.
+ */
 extern void tsurugi_kinds_define(void);
 
 /* As views show it. */
@@ -88,11 +88,14 @@ extern void tsurugi_error_circle(const tg_wait *wait) pg_attribute_noreturn();
 /* Raises 25006 in a READ ONLY transaction. */
 extern void tsurugi_check_may_write(void);
 
-/* Raises 0A000 where a LONG would get another storage for a table than it has preserved. */
+/*
+ * Before tsurugi_storage_replace.  Raises 0A000 where a LONG would get another storage for a table
+ * than it has preserved.
+ */
 extern void tsurugi_check_may_replace(Relation relation);
 
-/* For transaction.c: the transaction has ended. */
-extern void tsurugi_kind_end(void);
+/* For participants.c: the transaction has ended. */
+extern void tsurugi_kind_end(bool committed);
 
 /* --- those that several sessions work in ------------------------------------------------ */
 

@@ -6,7 +6,9 @@
  * PostgreSQL sees to that by locks which end with a session's transaction; one that a lease owns outlives
  * those.  So the pool's worker, which lives as long as such transactions can, holds the locks for it: as locks of its
  * session, which belong to no transaction of PostgreSQL's.  They are in pg_locks, under the worker's process, and who wants a
- * stronger one waits as ever.
+ * stronger one waits as ever.  Beside them the worker holds a lock that stands for the transaction
+ * itself, so that one without tables is in pg_locks, too: a userlock by its number, as an advisory
+ * lock shows a bigint.
  *
  *	slot	FREE --take--> WANTED --worker--> HELD --the transaction has ended--> FREE
  *								 \-> REFUSED --take--> FREE
@@ -32,9 +34,10 @@
 #include "utils/wait_event.h"
 
 #include "src/base/session.h"
-#include "src/txn/errors.h"
+#include "src/base/status_error.h"
 
-#define WAIT_MS 1000 /* for locks that are about to go */
+#define WAIT_MS 1000   /* for locks that are about to go */
+#define COMMIT_US 1000 /* until one that is just being committed may have been */
 
 typedef enum SlotState
 {
@@ -49,6 +52,7 @@ typedef struct Slot
 	SlotState state;
 	unsigned txn;
 	uint64 host;
+	uint64 number;
 	Oid database;
 	unsigned count;
 	unsigned to_write; /* so many first ones; the others are read */
@@ -112,6 +116,7 @@ want(const tg_shared_report *report, const uint32_t *tables, unsigned count, uns
 		slot->state = SLOT_WANTED;
 		slot->txn = report->txn;
 		slot->host = report->host;
+		slot->number = report->number;
 		slot->database = MyDatabaseId;
 		slot->count = count;
 		slot->to_write = to_write;
@@ -222,42 +227,6 @@ tsurugi_lease_locks_wait_for(Oid table)
 	ConditionVariableCancelSleep();
 }
 
-/* --- databases ------------------------------------------------------------------------ */
-
-/* The words for roles are shared_functions.c's. */
-static bool
-is_of_database(uint64_t role, uint64_t database)
-{
-	return role >> 32 == database;
-}
-
-void
-tsurugi_lease_check_database(Oid database)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
-	{
-		tg_shared_report report;
-
-		count += tg_shared_report_at(i, &report) && report.owner == 0 && is_of_database(report.role, database) &&
-				 (report.state == TG_SHARED_RUNNING || report.state == TG_SHARED_ABORTING);
-	}
-	if (count > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE), errmsg("database is being accessed by other users"),
-				 errdetail_plural("There is %u transaction of tsurugi_fdw using the database that no session owns.",
-								  "There are %u transactions of tsurugi_fdw using the database that no session owns.",
-								  count, count)));
-}
-
-void
-tsurugi_lease_end_database(Oid database)
-{
-	tg_shared_abandon_leased(tsurugi_session(), is_of_database, database);
-	tsurugi_lease_locks_look();
-}
-
 /* --- the worker --------------------------------------------------------------------------- */
 
 static LOCKTAG
@@ -275,9 +244,31 @@ table_lock(const Slot *slot, unsigned i)
 	return i < slot->to_write ? RowExclusiveLock : AccessShareLock;
 }
 
+/* Other locks of ours have PostgreSQL's other lock method. */
+static LOCKTAG
+transaction_tag(const Slot *slot)
+{
+	return (LOCKTAG){.locktag_field1 = slot->database,
+					 .locktag_field2 = (uint32) (slot->number >> 32),
+					 .locktag_field3 = (uint32) slot->number,
+					 .locktag_field4 = 1,
+					 .locktag_type = LOCKTAG_USERLOCK,
+					 .locktag_lockmethodid = USER_LOCKMETHOD};
+}
+
+static bool
+take(const LOCKTAG *tag, LOCKMODE mode)
+{
+	return LockAcquireExtended(tag, mode, true, true, false, NULL) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* The transaction's, and those of so many tables. */
 static void
 unlock(const Slot *slot, unsigned count)
 {
+	LOCKTAG transaction = transaction_tag(slot);
+
+	(void) LockRelease(&transaction, ExclusiveLock, true);
 	for (unsigned i = 0; i < count; i++)
 	{
 		LOCKTAG tag = table_tag(slot, i);
@@ -290,11 +281,15 @@ unlock(const Slot *slot, unsigned count)
 static bool
 lock(const Slot *slot)
 {
+	LOCKTAG transaction = transaction_tag(slot);
+
+	if (!take(&transaction, ExclusiveLock))
+		return false;
 	for (unsigned i = 0; i < slot->count; i++)
 	{
 		LOCKTAG tag = table_tag(slot, i);
 
-		if (LockAcquireExtended(&tag, table_lock(slot, i), true, true, false, NULL) == LOCKACQUIRE_NOT_AVAIL)
+		if (!take(&tag, table_lock(slot, i)))
 		{
 			unlock(slot, i);
 			return false;
@@ -359,7 +354,8 @@ tsurugi_lease_locks_worker_end(void)
 	ConditionVariableBroadcast(&locks->changed);
 	if (tg_session_open(&session) != TG_OK)
 		return false;
-	tg_shared_abandon_leased(session, NULL, 0);
+	while (!tg_shared_abandon_leased(session, TG_SHARED_STOPPED, NULL, 0))
+		pg_usleep(COMMIT_US);
 	tg_runtime_session_end(session);
 	tsurugi_lease_locks_worker_look();
 	return true;

@@ -31,13 +31,6 @@ extern void tsurugi_lease_locks_wait(const tg_shared_report *report);
  */
 extern void tsurugi_lease_locks_wait_for(Oid table);
 
-/*
- * A database is going to be dropped: raises 55006 if such a transaction runs in it.  Is dropped for certain, and nobody is
- * connected to it: ends those that have come since.
- */
-extern void tsurugi_lease_check_database(Oid database);
-extern void tsurugi_lease_end_database(Oid database);
-
 /* --- the worker's main thread ------------------------------------------------------------ */
 
 extern void tsurugi_lease_locks_worker_begin(void);

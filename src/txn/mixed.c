@@ -70,7 +70,7 @@
 #include "utils/snapmgr.h"
 
 #include "src/base/session.h"
-#include "src/txn/errors.h"
+#include "src/base/status_error.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
@@ -392,6 +392,14 @@ tsurugi_mixed_end(bool committed)
 		(void) close_own();
 	note_change(now_us);
 	LWLockRelease(&mixed->lock);
+}
+
+/* The lock is the top transaction's, so the subtransaction's end does not release it. */
+void
+tsurugi_mixed_end_part(SubTransactionId id, SubTransactionId parent, bool committed)
+{
+	if (!committed)
+		tsurugi_mixed_open();
 }
 
 /* --- snapshots ------------------------------------------------------------------------ */

@@ -52,6 +52,9 @@ extern bool tsurugi_mixed_has_begun(void);
  */
 extern void tsurugi_mixed_end(bool committed);
 
+/* Of a subtransaction: opens what it has closed, if an error came meanwhile. */
+extern void tsurugi_mixed_end_part(SubTransactionId id, SubTransactionId parent, bool committed);
+
 /* Gives up what has been kept for long enough, if nobody else is at it.  Takes no time if there is nothing. */
 extern void tsurugi_mixed_tidy(void);
 

@@ -129,7 +129,7 @@ tsurugi_moment_drop(void)
 }
 
 void
-tsurugi_moment_end(void)
+tsurugi_moment_end(bool committed)
 {
 	held = NULL; /* after an error it goes with its owner */
 	early = NULL;

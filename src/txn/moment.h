@@ -77,6 +77,6 @@ extern bool tsurugi_moment_has_read_ordinary(void);
 
 /* PRE_COMMIT, or the kind is given up; then the end. */
 extern void tsurugi_moment_drop(void);
-extern void tsurugi_moment_end(void);
+extern void tsurugi_moment_end(bool committed);
 
 #endif /* TSURUGI_MOMENT_H */

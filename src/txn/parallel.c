@@ -292,7 +292,7 @@ end_following(void)
 }
 
 void
-tsurugi_parallel_end(void)
+tsurugi_parallel_end(bool committed)
 {
 	if (IsParallelWorker())
 	{

@@ -37,6 +37,6 @@ extern unsigned tsurugi_parallel_number(void);
 extern void tsurugi_parallel_collect(void);
 
 /* The transaction has ended, the leader's or the worker's part. */
-extern void tsurugi_parallel_end(void);
+extern void tsurugi_parallel_end(bool committed);
 
 #endif /* TSURUGI_PARALLEL_H */

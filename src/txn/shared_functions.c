@@ -6,6 +6,7 @@
  *	owned by its lease		begin_transaction(t) ........................ commit_transaction(handle)
  *	attached to either		    attach_transaction(handle); COPY t ...; detach_transaction()
  *	by anybody, any time	    renew_transaction, transaction_status, transaction_error
+ *	without a handle			abort_transaction(id)
  *
  * One is of the kind that the settings say where it begins.  Who has a handle, in a session of the same role and database, may do with the transaction what it could do with one of its
  * own.  One that a lease owns begins and ends when the functions are called, whatever becomes of the
@@ -16,20 +17,21 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
-#include "catalog/pg_authid.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/sinvaladt.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
 #include "src/base/session.h"
+#include "src/base/shown_text.h"
 #include "src/base/sql_function.h"
+#include "src/base/status_error.h"
+#include "src/base/view_rights.h"
 #include "src/base/view_row.h"
 #include "src/table/storage.h"
 #include "src/txn/areas.h"
@@ -37,6 +39,7 @@
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/lease_locks.h"
+#include "src/txn/lease_owners.h"
 #include "src/txn/mixed.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
@@ -47,6 +50,7 @@ TSURUGI_SQL_FUNCTION(tsurugi_fdw_attach_transaction);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_detach_transaction);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_commit_transaction);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_abort_transaction);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_abort_transaction_by_id);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_dispose_transaction);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_renew_transaction);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_transaction_status);
@@ -64,7 +68,7 @@ static const char *const states[] = {
 static uint64_t
 role_word(void)
 {
-	return (uint64_t) MyDatabaseId << 32 | GetUserId();
+	return tsurugi_lease_word(MyDatabaseId, GetUserId());
 }
 
 static tg_handle
@@ -165,13 +169,17 @@ add_tables(Tables *tables, const tg_area *areas, unsigned count)
 static void
 resolve_tables(ArrayType *names, tg_txn_kind kind, tg_long_config *areas, Tables *tables)
 {
-	tsurugi_area_use use = kind == TG_TXN_READ_ONLY ? TSURUGI_AREA_TO_READ : TSURUGI_AREA_TO_WRITE;
+	tsurugi_area_use use = TSURUGI_AREA_TO_WRITE;
 	unsigned count;
 	tg_area *named;
 
 	tsurugi_kind_configure(areas);
-	named = tsurugi_areas_resolve(list_tables(names), use, &count);
-	if (kind == TG_TXN_LONG && areas->preserve_count == 0)
+	if (kind == TG_TXN_READ_ONLY)
+		use = TSURUGI_AREA_TO_READ;
+	else if (kind == TG_TXN_LONG && areas->preserve_count == 0)
+		use = TSURUGI_AREA_TO_PRESERVE;
+	named = tsurugi_areas_resolve(list_tables(names), use, GetUserId(), &count);
+	if (use == TSURUGI_AREA_TO_PRESERVE)
 	{
 		areas->preserve = named;
 		areas->preserve_count = count;
@@ -194,6 +202,7 @@ resolve_tables(ArrayType *names, tg_txn_kind kind, tg_long_config *areas, Tables
 static tg_shared *
 begin_shared(const Tables *tables, uint64_t owner, tg_shared_config *config)
 {
+	unsigned place_max = tsurugi_lease_check_begin();
 	tg_shared *opened;
 	tg_status status;
 
@@ -205,12 +214,15 @@ begin_shared(const Tables *tables, uint64_t owner, tg_shared_config *config)
 																			: TG_READ_COMMITTED,
 								 .label = tsurugi_transaction_label,
 								 .tables = tables->oids,
-								 .table_count = tables->to_write,
+								 .table_count = (uint16_t) tables->to_write,
+								 .place_max = (uint16_t) place_max,
 								 .lease_ms = (uint32_t) tsurugi_shared_lease_ms};
 	tsurugi_shared_register_exit();
 	if (!pg_strong_random(&config->handle, sizeof(config->handle)))
 		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
 	status = tg_shared_begin(tsurugi_session(), config);
+	if (status == TG_TOO_LARGE)
+		tsurugi_lease_error_places();
 	if (status == TG_FULL)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("too many transactions are shared"),
 						errdetail("There can be up to %d, those that have ended included for the time of their "
@@ -359,18 +371,26 @@ tsurugi_fdw_detach_transaction(PG_FUNCTION_ARGS)
 
 /* --- ends of those that a lease owns -------------------------------------------------------- */
 
+static void
+check_owner(const tg_shared_report *report)
+{
+	if (report->owner != 0)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("the transaction is a session's"),
+			 errdetail("Only the session that has exported it ends it, by COMMIT or ROLLBACK, or by its own end.")));
+}
+
 static tg_shared *
 open_to_end(const text *handle, tg_shared_report *report)
 {
 	tg_shared *opened = open_shared(handle);
 
 	tg_shared_report_get(opened, report);
-	if (report->owner == 0)
-		return opened;
-	tg_shared_close(opened);
-	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("the transaction is a session's"),
-					errdetail("Only the session that has exported it ends it, by COMMIT or ROLLBACK.")));
-	pg_unreachable();
+	if (report->owner != 0)
+		tg_shared_close(opened);
+	check_owner(report);
+	return opened;
 }
 
 /* After an error, also where the backend exits: a place that stays open is nobody else's any more. */
@@ -404,27 +424,57 @@ tsurugi_fdw_commit_transaction(PG_FUNCTION_ARGS)
 Datum
 tsurugi_fdw_abort_transaction(PG_FUNCTION_ARGS)
 {
+	tg_session *session = tsurugi_session();
 	tg_shared_report report;
 	tg_shared *opened;
 
 	PreventCommandIfParallelMode("abort_transaction()");
 	opened = open_to_end(PG_GETARG_TEXT_PP(0), &report);
-	tg_shared_abort(tsurugi_session(), opened, TG_SHARED_ASKED, NULL);
+	tg_shared_abort(session, opened, TG_SHARED_ASKED, NULL);
 	tg_shared_close(opened);
 	tsurugi_lease_locks_wait(&report);
 	PG_RETURN_VOID();
 }
 
+/* For those who do not have the handle: at once, also under whoever is at work in it. */
+Datum
+tsurugi_fdw_abort_transaction_by_id(PG_FUNCTION_ARGS)
+{
+	uint64_t number = (uint64_t) PG_GETARG_INT64(0);
+	tg_session *session = tsurugi_session(); /* may raise, which nothing may while it is open */
+	tg_shared_report report;
+	tg_shared *opened;
+	bool ends;
+
+	PreventCommandIfParallelMode("abort_transaction()");
+	if (tg_shared_open_number(number, &opened) != TG_OK)
+		PG_RETURN_BOOL(false);
+	tg_shared_report_get(opened, &report);
+	tg_shared_close(opened);
+	tsurugi_lease_check_may_end((Oid) report.role);
+	check_owner(&report);
+	if (tg_shared_open_number(number, &opened) != TG_OK)
+		PG_RETURN_BOOL(false);
+	tg_shared_report_get(opened, &report);
+	ends = report.state == TG_SHARED_WAITING || report.state == TG_SHARED_RUNNING || report.state == TG_SHARED_ABORTING;
+	ends = ends && tg_shared_abandon(session, opened, TG_SHARED_TERMINATED);
+	tg_shared_close(opened);
+	tsurugi_lease_locks_wait(&report);
+	PG_RETURN_BOOL(ends);
+}
+
 Datum
 tsurugi_fdw_dispose_transaction(PG_FUNCTION_ARGS)
 {
-	tg_shared *opened = open_shared(PG_GETARG_TEXT_PP(0));
+	tg_session *session = tsurugi_session();
 	tg_shared_report report;
+	tg_shared *opened;
 
 	PreventCommandIfParallelMode("dispose_transaction()");
+	opened = open_shared(PG_GETARG_TEXT_PP(0));
 	tg_shared_report_get(opened, &report);
 	if (report.owner == 0)
-		tg_shared_abort(tsurugi_session(), opened, TG_SHARED_ASKED, NULL);
+		tg_shared_abort(session, opened, TG_SHARED_ASKED, NULL);
 	tg_shared_forget(opened);
 	tg_shared_close(opened);
 	tsurugi_lease_locks_wait(&report);
@@ -488,6 +538,7 @@ put_shared(FunctionCallInfo fcinfo, const tg_shared_report *report)
 	Row row = {0};
 
 	left->time = (TimeOffset) report->lease_left_us;
+	add_bigint(&row, report->number);
 	add_text(&row, states[report->state]);
 	add_text(&row, report->owner != 0 ? "session" : "lease");
 	if (owner != NULL && runs)
@@ -498,7 +549,7 @@ put_shared(FunctionCallInfo fcinfo, const tg_shared_report *report)
 	add_datum(&row, ObjectIdGetDatum((Oid) report->role));
 	add_text(&row, tsurugi_kind_name(report->kind));
 	if (tg_txn_report_get(report->txn, &txn) && txn.host == report->host)
-		add_text(&row, txn.label);
+		add_text(&row, tsurugi_shown_text(txn.label));
 	else
 		add_null(&row);
 	add_text(&row, tsurugi_shared_isolation_name(report));
@@ -523,14 +574,12 @@ put_shared(FunctionCallInfo fcinfo, const tg_shared_report *report)
 Datum
 tsurugi_fdw_shared_transactions(PG_FUNCTION_ARGS)
 {
-	bool sees_all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
-
 	InitMaterializedSRF(fcinfo, 0);
 	for (unsigned i = 0; i < TG_SHARED_MAX; i++)
 	{
 		tg_shared_report report;
 
-		if (tg_shared_report_at(i, &report) && (sees_all || has_privs_of_role(GetUserId(), (Oid) report.role)))
+		if (tg_shared_report_at(i, &report) && tsurugi_sees_role((Oid) report.role))
 			put_shared(fcinfo, &report);
 	}
 	return (Datum) 0;

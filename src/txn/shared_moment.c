@@ -47,7 +47,7 @@
 #include "utils/wait_event.h"
 
 #include "src/base/session.h"
-#include "src/txn/errors.h"
+#include "src/base/status_error.h"
 #include "src/txn/isolation.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"

@@ -58,6 +58,8 @@
 
 #include "src/base/others.h"
 #include "src/base/session.h"
+#include "src/base/shown_text.h"
+#include "src/base/status_error.h"
 #include "src/txn/circle.h"
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
@@ -68,8 +70,6 @@
 #include "src/txn/parallel.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
-
-#define LEASE_MS_MAX (24 * 60 * 60 * 1000)
 
 int tsurugi_shared_lease_ms;
 uint32 tsurugi_shared_first_command;
@@ -93,7 +93,11 @@ static void
 note_error(ErrorData *error)
 {
 	if (shared != NULL && error->elevel >= ERROR && error->message != NULL)
-		snprintf(last_error, sizeof(last_error), "%s: %s", unpack_sql_state(error->sqlerrcode), error->message);
+	{
+		int length = snprintf(last_error, sizeof(last_error), "%s: ", unpack_sql_state(error->sqlerrcode));
+
+		tsurugi_copy_clipped(last_error + length, error->message, sizeof(last_error) - length);
+	}
 	if (previous_emit_log != NULL)
 		previous_emit_log(error);
 }
@@ -105,7 +109,7 @@ tsurugi_shared_define(void)
 		"tsurugi_fdw.transaction_lease",
 		"Time without any activity after which a transaction that several sessions work in is aborted.",
 		"Also how long its outcome can be asked for, and how long anybody waits in it, or for it.",
-		&tsurugi_shared_lease_ms, 60000, 100, LEASE_MS_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+		&tsurugi_shared_lease_ms, 60000, 100, TSURUGI_LEASE_MS_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	previous_emit_log = emit_log_hook;
 	emit_log_hook = note_error;
 }
@@ -123,6 +127,10 @@ tsurugi_shared_describe_abort(const tg_shared_report *report)
 			return "Its owner rolled it back, or failed.";
 		case TG_SHARED_ASKED:
 			return "It was aborted by its handle.";
+		case TG_SHARED_TERMINATED:
+			return "It was aborted by its id, by its role or an administrator.";
+		case TG_SHARED_DROPPED:
+			return "Its role or database was dropped, or DROP OWNED was run for its role.";
 		case TG_SHARED_REFUSED:
 			return "It was to be committed while another session was at work in it.";
 		case TG_SHARED_CONFLICTED:
@@ -135,7 +143,7 @@ tsurugi_shared_describe_abort(const tg_shared_report *report)
 	}
 	if (report->text[0] == '\0')
 		return "A session that worked in it rolled back, or went away.";
-	return psprintf("A session that worked in it failed with %s", report->text);
+	return psprintf("A session that worked in it failed with %s", tsurugi_shown_text(report->text));
 }
 
 static void error_ended_as(const tg_shared_report *report, const char *hint) pg_attribute_noreturn();
@@ -151,6 +159,16 @@ error_ended_as(const tg_shared_report *report, const char *hint)
 					committed ? 0 : errdetail("%s", tsurugi_shared_describe_abort(report)),
 					hint != NULL ? errhint("%s", hint) : 0));
 	pg_unreachable();
+}
+
+void
+tsurugi_shared_check_begun(const tg_shared *begun)
+{
+	tg_shared_report report;
+
+	tg_shared_report_get(begun, &report);
+	if (report.reason == TG_SHARED_TERMINATED || report.reason == TG_SHARED_DROPPED)
+		error_ended_as(&report, NULL);
 }
 
 static void
@@ -528,7 +546,7 @@ tsurugi_shared_commit(tg_shared *opened)
 }
 
 static void
-pre_commit_owner(void)
+validate_owner(void)
 {
 	tg_txn *txn = tg_shared_txn(shared);
 	bool is_serializable = constant.isolation == TG_SERIALIZABLE;
@@ -547,13 +565,13 @@ pre_commit_owner(void)
 }
 
 void
-tsurugi_shared_pre_commit(void)
+tsurugi_shared_validate(void)
 {
 	if (shared == NULL)
 		return;
 	if (is_owner)
 	{
-		pre_commit_owner();
+		validate_owner();
 		return;
 	}
 	if (joined && !is_running())
@@ -573,7 +591,7 @@ end_owned(bool committed)
 	if (prepared)
 		tg_shared_finish(session, shared, committed);
 	else
-		tg_shared_abandon(session, shared);
+		(void) tg_shared_abandon(session, shared, TG_SHARED_GIVEN_UP);
 	prepared = false;
 	leave();
 	part();
@@ -597,4 +615,11 @@ tsurugi_shared_end(bool committed)
 	}
 	last_error[0] = '\0';
 	tsurugi_shared_first_command = 0;
+}
+
+void
+tsurugi_shared_end_part(SubTransactionId id, SubTransactionId parent, bool committed)
+{
+	if (!committed)
+		tsurugi_shared_unlimit_wait();
 }

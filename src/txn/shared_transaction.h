@@ -15,6 +15,7 @@
 #include "runtime/runtime.h"
 
 extern int tsurugi_shared_lease_ms; /* the setting */
+#define TSURUGI_LEASE_MS_MAX (24 * 60 * 60 * 1000)
 
 /* Makes the setting known to the server; when the library is loaded. */
 extern void tsurugi_shared_define(void);
@@ -75,6 +76,9 @@ extern bool tsurugi_shared_export(void);
 /* Not any more: false if it did not; raises 55000, 25001. */
 extern bool tsurugi_shared_detach(void);
 
+/* Raises 25P02 if somebody has ended the one that the caller is about to start, on purpose. */
+extern void tsurugi_shared_check_begun(const tg_shared *begun);
+
 /* All of a commit that can fail: raises 40001, 25P02. */
 extern void tsurugi_shared_commit(tg_shared *opened);
 
@@ -84,10 +88,11 @@ extern const char *tsurugi_shared_isolation_name(const tg_shared_report *report)
 /* Why it was aborted. */
 extern const char *tsurugi_shared_describe_abort(const tg_shared_report *report);
 
-/* --- for transaction.c: ends ------------------------------------------------------------- */
+/* --- for participants.c ------------------------------------------------------------------ */
 
 extern void tsurugi_shared_check_prepare(void); /* PREPARE TRANSACTION */
-extern void tsurugi_shared_pre_commit(void);	/* all that can fail */
+extern void tsurugi_shared_validate(void);		/* all that can fail */
 extern void tsurugi_shared_end(bool committed);
+extern void tsurugi_shared_end_part(SubTransactionId id, SubTransactionId parent, bool committed);
 
 #endif /* TSURUGI_SHARED_TRANSACTION_H */

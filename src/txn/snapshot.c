@@ -37,6 +37,7 @@
 
 #include "src/base/session.h"
 #include "src/txn/errors.h"
+#include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
@@ -137,6 +138,7 @@ publish_transaction_time(unsigned *entry_out, const tg_exclusions **excluded_out
 	tg_time time =
 		tsurugi_is_validated() ? tg_snapshot_publish_from(session, entry_out) : tg_snapshot_publish(session, entry_out);
 
+	tsurugi_session_follow_role();
 	if (!tsurugi_mixed_match(tsurugi_snapshot_host(), *entry_out, &time, excluded_out))
 	{
 		tg_snapshot_withdraw(session, *entry_out);
@@ -307,6 +309,7 @@ find_time(Record *record, bool fresh)
 	}
 	record->taken = GetCurrentStatementStartTimestamp();
 	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
+	tsurugi_session_follow_role();
 	if (tsurugi_mixed_match(record->snapshot, record->entry, &record->seen.time, &record->seen.excluded))
 		return true;
 	tg_snapshot_withdraw(tsurugi_session(), record->entry);
@@ -481,12 +484,14 @@ tsurugi_snapshot_begin_fresh(void)
 	bool outer = fresh_runs;
 
 	fresh_runs = true;
+	tsurugi_isolation_suspend_notes();
 	return outer;
 }
 
 void
 tsurugi_snapshot_end_fresh(bool outer)
 {
+	tsurugi_isolation_resume_notes();
 	fresh_runs = outer;
 }
 
@@ -550,9 +555,12 @@ tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 	{
 		Snapshot snapshot = estate->es_snapshot != NULL ? estate->es_snapshot : GetActiveSnapshot();
 
+		if (!fresh_runs)
+			tsurugi_access(); /* also of now */
 		record = make_record(estate->es_query_cxt, estate, estate->es_snapshot, snapshot->curcid,
 							 fresh_runs || tsurugi_snapshot_is_of_now(estate));
 	}
+	tsurugi_isolation_prepare_notes();
 	*snapshot_out = record->seen;
 }
 
@@ -570,8 +578,14 @@ tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out)
 	*snapshot_out = make_record(context, context, NULL, GetCurrentCommandId(false), true)->seen;
 }
 
+bool
+tsurugi_snapshot_is_taken(void)
+{
+	return records != NULL || transaction_time != 0;
+}
+
 void
-tsurugi_snapshot_end_all(void)
+tsurugi_snapshot_end(bool committed)
 {
 	while (records != NULL)
 	{

@@ -46,7 +46,8 @@ extern void tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_o
 
 /*
  * Executor runs that begin between these two have a moment of their own at
- * every isolation level.  The first returns what the second is to be told; it is also called after an error.
+ * every isolation level, and what they read is not noted.  The first returns what the second is to
+ * be told; it is also called after an error.
  */
 extern bool tsurugi_snapshot_begin_fresh(void);
 extern void tsurugi_snapshot_end_fresh(bool outer);
@@ -110,8 +111,9 @@ extern const tg_exclusions *tsurugi_snapshot_excluded(void);
 extern bool tsurugi_snapshot_find_later(tg_time *later_out, const tg_exclusions **excluded_out);
 extern void tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded);
 
-/* For transaction.c: ends of transactions and subtransactions. */
-extern void tsurugi_snapshot_end_all(void);
+/* For participants.c: whether the transaction has any; ends of transactions and subtransactions. */
+extern bool tsurugi_snapshot_is_taken(void);
+extern void tsurugi_snapshot_end(bool committed);
 extern void tsurugi_snapshot_end_part(SubTransactionId part, SubTransactionId parent, bool committed);
 
 #endif /* TSURUGI_SNAPSHOT_H */

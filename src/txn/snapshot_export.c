@@ -38,6 +38,7 @@
 #include "utils/snapmgr.h"
 
 #include "src/base/session.h"
+#include "src/base/status_error.h"
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
@@ -208,7 +209,7 @@ tsurugi_export_note_function(Oid function)
 }
 
 void
-tsurugi_export_end(void)
+tsurugi_export_end(bool committed)
 {
 	if (own_count > 0)
 		tsurugi_loan_withdraw(own_host, 1, own_count);

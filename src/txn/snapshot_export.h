@@ -28,6 +28,6 @@ extern void tsurugi_export_check_kind(void);
 extern bool tsurugi_export_may_be_used(void);
 
 /* The transaction has ended. */
-extern void tsurugi_export_end(void);
+extern void tsurugi_export_end(bool committed);
 
 #endif /* TSURUGI_SNAPSHOT_EXPORT_H */

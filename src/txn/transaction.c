@@ -3,7 +3,8 @@
  *	  PostgreSQL's transactions mapped to the store's, and waiting for others.
  *
  * The store's transaction begins at the first write and ends in PostgreSQL's
- * commit or abort callback.  A subtransaction that writes is a part: a mark in
+ * commit or abort callback, in its turn among the participants (participants.c).
+ * A subtransaction that writes is a part: a mark in
  * the write log, a number that its writes carry, and a heavyweight lock on
  * that number, which its resource owner holds.  So who waits for a row of the
  * part waits for that lock, ROLLBACK TO frees it, and everybody else waits for
@@ -36,18 +37,15 @@
 #include "src/base/others.h"
 #include "src/base/session.h"
 #include "src/base/settings.h"
+#include "src/base/status_error.h"
+#include "src/table/quota.h"
 #include "src/table/storage.h"
-#include "src/txn/deferred.h"
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/mixed.h"
-#include "src/txn/moment.h"
 #include "src/txn/parallel.h"
 #include "src/txn/shared_transaction.h"
-#include "src/txn/snapshot.h"
-#include "src/txn/snapshot_export.h"
-#include "src/txn/spare.h"
 
 #define COLLECT_AT_LEAST 100 /* entries of write logs, where there is no pool */
 #define SAFE_POINT_WRITES 64 /* between two looks at what is owed */
@@ -70,6 +68,7 @@ static bool is_shared; /* own_txn is one that several sessions work in (shared_t
 bool tsurugi_owes;
 static unsigned writes_noted;  /* writes since the collection's tax was last looked at */
 static uint64_t claimed_noted; /* by the session, at that time */
+static uint64_t writes_ended;  /* by the transaction that has just ended */
 
 /* --- writing -------------------------------------------------------------------- */
 
@@ -120,6 +119,7 @@ begin_transaction(void)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot change tables of tsurugi_fdw during a parallel operation")));
 	tsurugi_settings_follow();
+	tsurugi_session_follow_role();
 	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
 	own_txn =
 		tg_txn_begin_as(session, own_host, tsurugi_kind, tsurugi_transaction_isolation(), tsurugi_transaction_label);
@@ -180,24 +180,31 @@ pay_while_waiting(VirtualTransactionId holder)
 	tsurugi_owes = false;
 }
 
+/* What has to become less before it makes sense to claim again. */
+static uint64
+bytes_refused_for(tg_status status, Relation relation)
+{
+	return status == TG_OVER_QUOTA ? tsurugi_quota_bytes(relation) : tg_arena_committed();
+}
+
 static bool
-make_room(void)
+make_room(tg_status status, Relation relation)
 {
 	tg_session *session = tsurugi_session();
 	TimestampTz start = GetCurrentTimestamp();
-	size_t committed = tg_arena_committed();
+	uint64 bytes = bytes_refused_for(status, relation);
 
 	tg_assert(!tg_epoch_inside(session));
 	while (tg_collector_make_room(session) && !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), ROOM_MS_MAX))
 		CHECK_FOR_INTERRUPTS();
 	tg_alloc_flush(session);
-	return tg_arena_committed() < committed;
+	return bytes_refused_for(status, relation) < bytes;
 }
 
 void
 tsurugi_refused(tg_status status, Relation relation)
 {
-	if (status != TG_NO_MEMORY || !make_room())
+	if ((status != TG_NO_MEMORY && status != TG_OVER_QUOTA) || !make_room(status, relation))
 		tsurugi_error(status, relation);
 }
 
@@ -473,54 +480,12 @@ tidy_up(tg_session *session, uint64_t writes)
 	tsurugi_session_go_away();
 }
 
-static void
-end_transaction(bool committed)
-{
-	uint64_t writes = 0;
-
-	tsurugi_mixed_end(committed);
-	if (committed)
-		tsurugi_storage_begin_commit();
-	if (is_shared)
-		note_tax(tsurugi_session(), writes_noted, true);
-	else if (own_txn != NULL)
-	{
-		writes = tg_txn_write_count(own_txn);
-		if (committed)
-			tg_txn_commit(tsurugi_session(), own_txn);
-		else
-			tg_txn_abort(tsurugi_session(), own_txn);
-		note_tax(tsurugi_session(), writes_noted, true);
-	}
-	tsurugi_shared_end(committed);
-	own_txn = NULL;
-	is_shared = false;
-	parts = NULL;
-	prepared = false;
-	tsurugi_storage_end(committed);
-	tsurugi_deferred_end();
-	tsurugi_export_end();
-	tsurugi_parallel_end();
-	tsurugi_snapshot_end_all();
-	tsurugi_isolation_end();
-	tsurugi_kind_end();
-	tsurugi_moment_end();
-	tsurugi_session_let_ranks_go();
-	if (!committed && tsurugi_own_session != NULL)
-		tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
-	if (tsurugi_own_session != NULL)
-		tidy_up(tsurugi_own_session, writes);
-}
-
 /* M1: all that may fail; PostgreSQL may still fail after it. */
-static void
-pre_commit(void)
+void
+tsurugi_transaction_validate(void)
 {
-	bool has_written;
+	bool has_written = own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn);
 
-	tsurugi_deferred_run_all();
-	tsurugi_parallel_collect(); /* ahead of C: the validation begins there, of what is noted by then */
-	has_written = own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn);
 	if (has_written && TransactionIdIsValid(GetTopTransactionIdIfAny()))
 	{
 		prepared = true; /* M2 */
@@ -528,10 +493,11 @@ pre_commit(void)
 	}
 	else if (has_written || is_shared)
 		tsurugi_mixed_follow();
-	if (tsurugi_is_serializable() && !is_shared)
+	if (tsurugi_is_serializable())
 	{
 		prepared = true;
-		tsurugi_isolation_prepare(own_txn);
+		if (!is_shared)
+			tsurugi_isolation_prepare(own_txn);
 	}
 	tg_failpoint("pre_commit");
 	if (tg_failpoint_refuses("skip_m1") && own_txn != NULL && !is_shared)
@@ -539,42 +505,55 @@ pre_commit(void)
 		tg_txn_commit(tsurugi_session(), own_txn);
 		own_txn = NULL;
 	}
-	tsurugi_shared_pre_commit();
-	prepared |= is_shared && tsurugi_is_serializable();
-	tsurugi_moment_drop();
 }
 
-static void
-at_transaction_event(XactEvent event, void *argument)
+void
+tsurugi_transaction_check_prepare(void)
 {
-	switch (event)
+	if (own_txn != NULL || tsurugi_storage_is_changed())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						tsurugi_kind == TG_TXN_LONG ? errmsg("cannot PREPARE a long transaction")
+						: tsurugi_has_written() || tsurugi_storage_is_changed()
+							? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
+							: errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
+}
+
+bool
+tsurugi_transaction_is_open(void)
+{
+	return own_txn != NULL;
+}
+
+void
+tsurugi_transaction_end(bool committed)
+{
+	writes_ended = 0;
+	if (is_shared)
+		note_tax(tsurugi_session(), writes_noted, true);
+	else if (own_txn != NULL)
 	{
-		case XACT_EVENT_PRE_PREPARE: /* M3: days may lie between the two commits */
-			tsurugi_moment_drop();
-			tsurugi_shared_check_prepare();
-			if (own_txn != NULL || tsurugi_storage_is_changed())
-				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-								tsurugi_kind == TG_TXN_LONG ? errmsg("cannot PREPARE a long transaction")
-								: tsurugi_has_written() || tsurugi_storage_is_changed()
-									? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
-									: errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PREPARE:
-		case XACT_EVENT_PARALLEL_COMMIT: /* M1: nothing fails any more */
-			tg_failpoint("commit");
-			end_transaction(true);
-			break;
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PARALLEL_ABORT:
-			end_transaction(false);
-			break;
-		case XACT_EVENT_PRE_COMMIT:
-			pre_commit();
-			break;
-		case XACT_EVENT_PARALLEL_PRE_COMMIT:
-			break;
+		writes_ended = tg_txn_write_count(own_txn);
+		if (committed)
+			tg_txn_commit(tsurugi_session(), own_txn);
+		else
+			tg_txn_abort(tsurugi_session(), own_txn);
+		note_tax(tsurugi_session(), writes_noted, true);
 	}
+	own_txn = NULL;
+	is_shared = false;
+	parts = NULL;
+	prepared = false;
+}
+
+void
+tsurugi_transaction_leave_session(bool committed)
+{
+	tsurugi_session_let_ranks_go();
+	if (tsurugi_own_session == NULL)
+		return;
+	if (!committed)
+		tg_wait_end(tsurugi_own_session); /* an error may have ended a wait */
+	tidy_up(tsurugi_own_session, writes_ended);
 }
 
 static void
@@ -598,33 +577,13 @@ end_part(SubTransactionId parent, bool committed)
 		part->id = parent; /* its lock goes to the parent's resource owner */
 }
 
-static void
-at_subtransaction_event(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *argument)
+void
+tsurugi_transaction_end_part(SubTransactionId id, SubTransactionId parent, bool committed)
 {
-	bool committed = event == SUBXACT_EVENT_COMMIT_SUB;
-
-	tsurugi_deferred_note_part(event);
-	if (!committed && event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	if (!committed)
-	{
-		tsurugi_shared_unlimit_wait();
-		if (tsurugi_own_session != NULL)
-			tg_wait_end_of(tsurugi_transaction_number()); /* an error may have ended a wait */
-		tsurugi_mixed_open(); /* if the error came while it was closed: its lock is the top transaction's */
-		tsurugi_spare_go_on();
-	}
+	if (!committed && tsurugi_own_session != NULL)
+		tg_wait_end_of(tsurugi_transaction_number()); /* an error may have ended a wait */
 	if (parts != NULL && parts->id == id)
 		end_part(parent, committed);
-	tsurugi_storage_end_part(id, parent, committed);
-	tsurugi_snapshot_end_part(id, parent, committed);
-}
-
-void
-tsurugi_transaction_init(void)
-{
-	RegisterXactCallback(at_transaction_event, NULL);
-	RegisterSubXactCallback(at_subtransaction_event, NULL);
 }
 
 /* --- own changes --------------------------------------------------------------------- */
@@ -649,12 +608,29 @@ tsurugi_is_own_version(tg_version version)
 	return header != NULL && is_own(tg_load_acquire(&header[tg_version_slot(version)].begin));
 }
 
+/*
+ * Whether the snapshot sees another version than this one of the row: somebody else has changed it
+ * meanwhile.
+ */
+static bool
+is_later(const tg_snapshot *snapshot, tg_table *table, tg_version version)
+{
+	tg_version seen;
+	tg_wait wait;
+
+	return version != TG_VERSION_NONE && tg_txn_read(snapshot, table, tg_version_row(version), &seen, &wait) == TG_OK &&
+		   seen != version;
+}
+
 bool
-tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest)
+tsurugi_was_changed_by_other_command(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
+									 tg_version newest)
 {
 	uint32_t first = writer->command;
+	uint32_t last = writer->command; /* that has made what stands there now */
+	tg_version version;
 
-	for (tg_version version = newest; version != TG_VERSION_NONE;)
+	for (version = newest; version != TG_VERSION_NONE;)
 	{
 		const tg_header *header = tg_chunk_headers(tg_version_chunk(version));
 		tg_time begin;
@@ -670,7 +646,9 @@ tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest)
 		if (!is_own_since(begin, writer))
 			break;
 		first = tg_reference_command(begin);
+		if (version == newest && !is_own_since(end, writer))
+			last = first;
 		version = tg_load_acquire(&header->older);
 	}
-	return first != writer->command;
+	return (is_later(snapshot, table, version) ? last : first) != writer->command;
 }

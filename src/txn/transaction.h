@@ -14,9 +14,6 @@
 
 #include "runtime/runtime.h"
 
-/* Registers the callbacks.  Once, where the library is loaded. */
-extern void tsurugi_transaction_init(void);
-
 /*
  * Who writes: valid until the current subtransaction ends or a nested one
  * begins, so it is asked for by each write that may have run other code since
@@ -97,12 +94,32 @@ extern bool tsurugi_is_prepared(void);
 extern void tsurugi_check_not_prepared(void);
 
 /*
- * For a row that its own transaction has changed since the running command
- * began: whether another command was the first to do so.  Inside an epoch.
+ * For a row that its own transaction has changed since the running command began: whether another
+ * command was the first to do so; or, as in PostgreSQL, the last, if somebody else had changed the
+ * row since the snapshot.  Inside an epoch.
  */
-extern bool tsurugi_was_changed_by_other_command(const tg_writer *writer, tg_version newest);
+extern bool tsurugi_was_changed_by_other_command(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
+												 tg_version newest);
 
 /* Whether the transaction itself has written this version.  Inside an epoch. */
 extern bool tsurugi_is_own_version(tg_version version);
+
+/* --- for participants.c --------------------------------------------------------------- */
+
+/*
+ * PREPARE TRANSACTION: raises 0A000 if it has written or locked anything, or changed definitions.
+ */
+extern void tsurugi_transaction_check_prepare(void);
+
+/* Draws C and validates, as far as that is to be done before PostgreSQL commits. */
+extern void tsurugi_transaction_validate(void);
+
+/* Whether the store's transaction has begun and not ended. */
+extern bool tsurugi_transaction_is_open(void);
+extern void tsurugi_transaction_end(bool committed);
+extern void tsurugi_transaction_end_part(SubTransactionId id, SubTransactionId parent, bool committed);
+
+/* The end of all ends: the session is away until the next transaction comes. */
+extern void tsurugi_transaction_leave_session(bool committed);
 
 #endif /* TSURUGI_TRANSACTION_H */

@@ -5,7 +5,8 @@
  * PostgreSQL compares texts by the collation's provider, and, if that takes them for equal and
  * the collation is deterministic, by their bytes (varstr_cmp).  So keys are what the provider makes of a text, which
  * ends below all that it has in it, and then the text itself, unless the collation is not deterministic; written as where it
- * differs from what the key before it lets expect, which takes a few bytes (runtime/order/foretold.h):
+ * differs from what the key before it lets expect, which takes a few bytes
+ * (runtime/order/foretold.h):
  *
  *	ICU    its sort keys, which compare as ucol_strcoll() and ucol_strcollUTF8() do; PostgreSQL 15 itself lives on
  *	       that (varstr_abbrev_convert, hashtext)

@@ -2,7 +2,8 @@
  * gin.h
  *	  Indexes USING gin: the keys that operator classes make of values and of conditions.
  *
- * The storage has them as indexes with several entries for a row (runtime/index/index.h).  An entry's key is
+ * The storage has them as indexes with several entries for a row (runtime/index/index.h).  An
+ * entry's key is
  *
  *	column and category (a byte) | the key that the operator class has made, as in other indexes
  */
@@ -12,7 +13,7 @@
 #include "access/gin.h"
 #include "nodes/execnodes.h"
 
-#include "src/table/relation.h"
+#include "src/value/key_column.h"
 
 /* Of a key, beside its column; higher than an ordinary one's are placeholders, as PostgreSQL's. */
 typedef enum tsurugi_gin_category

@@ -7,7 +7,7 @@
 
 #include "fmgr.h"
 
-#include "src/table/relation.h"
+#include "src/value/key_column.h"
 
 /* The function that an operator family hashes values of a type by.  InvalidOid: none. */
 extern Oid tsurugi_hash_function(Oid family, Oid type);

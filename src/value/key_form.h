@@ -5,7 +5,7 @@
 #ifndef TSURUGI_KEY_FORM_H
 #define TSURUGI_KEY_FORM_H
 
-#include "src/table/relation.h"
+#include "src/value/key_column.h"
 
 typedef struct tsurugi_key_form
 {

@@ -9,9 +9,10 @@
  *
  * Canonical bytes may be of any length: what of them a key has is index/long_key.h's.
  *
- * Values that are in no key any more go (reclaim/rank_sweep.h), but for what a transaction has looked at: from its first look into a
- * dictionary on, whether of such values or of long strings, a backend holds what it sees there until the transaction
- * ends (session.h).  So a rank is the same value's for as long as a transaction may know it.
+ * Values that are in no key any more go (reclaim/rank_sweep.h), but for what a transaction has
+ * looked at: from its first look into a dictionary on, whether of such values or of long strings, a
+ * backend holds what it sees there until the transaction ends (session.h).  So a rank is the same
+ * value's for as long as a transaction may know it.
  */
 #include "postgres.h"
 
@@ -22,7 +23,7 @@
 #include "utils/builtins.h"
 
 #include "src/base/session.h"
-#include "src/txn/errors.h"
+#include "src/base/status_error.h"
 #include "src/value/canonical.h"
 
 typedef struct Sought

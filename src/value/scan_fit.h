@@ -8,7 +8,7 @@
 #ifndef TSURUGI_SCAN_FIT_H
 #define TSURUGI_SCAN_FIT_H
 
-#include "src/table/relation.h"
+#include "src/value/key_column.h"
 
 typedef enum tsurugi_fit
 {

@@ -8,7 +8,7 @@
  * independent of the one before; "chained" finds begin when the last one has
  * ended, as in a lookup by a value just read.  Times are the thread's own
  * processor time, so that a busy machine disturbs less (its caches still do).
- * Built from this file, runtime/storage/btree*, runtime/mem and runtime/base.
+ * Built from this file, runtime/btree, runtime/order, runtime/mem and runtime/base.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -30,6 +30,8 @@ typedef struct job
 	pthread_barrier_t *start;
 	double seconds;
 } job;
+
+static tg_book book = {.granted = TG_QUOTA_NONE};
 
 static double
 now(void)
@@ -209,7 +211,7 @@ make_tree(tg_session *session)
 {
 	tg_btree *tree;
 
-	if (tg_btree_create(session, &tree) != TG_OK)
+	if (tg_btree_create(session, &book, TG_DATA, &tree) != TG_OK)
 		abort();
 	return tree;
 }

@@ -189,7 +189,7 @@ static void
 setup_table(const scenario *scenario)
 {
 	world->table.small[0] = world->heads;
-	world->table.indexes = &world->index;
+	world->table.indexes = &world->index.link;
 	world->heads[0] = version_at(scenario->third_is_head ? 2 : 1);
 	EXPLORE_FIELD(&world->table.small[0], EXPLORE_CONSTANT);
 	EXPLORE_FIELD(&world->table.indexes, EXPLORE_CONSTANT);
@@ -197,7 +197,7 @@ setup_table(const scenario *scenario)
 	world->index.table = &world->table;
 	world->index.spec.key.part_count = 1;
 	world->index.filling = scenario->deeds[0] == DEED_BUILD;
-	EXPLORE_FIELD(&world->index.next, EXPLORE_CONSTANT);
+	EXPLORE_FIELD(&world->index.link.next, EXPLORE_CONSTANT);
 	EXPLORE_FIELD(&world->index.filling, EXPLORE_CONSTANT);
 }
 

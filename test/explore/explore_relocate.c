@@ -235,7 +235,7 @@ setup(const void *pointer)
 	EXPLORE_FIELD(&world->table.relocating, EXPLORE_SHARED);
 	EXPLORE_FIELD(&world->table.indexes, EXPLORE_SHARED);
 	world->index.filling = 1;
-	EXPLORE_FIELD(&world->index.next, EXPLORE_CONSTANT);
+	EXPLORE_FIELD(&world->index.link.next, EXPLORE_CONSTANT);
 	EXPLORE_FIELD(&world->index.filling, EXPLORE_CONSTANT);
 	EXPLORE_FIELD(&world->written, EXPLORE_SHARED);
 	for (unsigned place = 0; place < PLACES; place++)

@@ -2,6 +2,8 @@
 SELECT 'the sum of all accounts', sum(balance) = 5000000 FROM account;
 SELECT 'accounts have what the ordinary ones have', count(*) = 5000 FROM account JOIN ordinary USING (id, balance);
 SELECT 'movements sum up to nothing', coalesce(sum(delta), 0) = 0 FROM movement;
+SELECT 'contracts sum up to nothing', sum(n) = 0 AND count(*) = 100 FROM contract;
+SELECT 'no clause without contract', count(*) = 0 FROM clause WHERE contract NOT IN (SELECT id FROM contract);
 SELECT 'no movement without account', count(*) = 0 FROM movement m LEFT JOIN account a ON a.id = m.account WHERE a.id IS NULL;
 SET enable_seqscan = off;
 SELECT 'all movements are found by their account', (SELECT sum(found) FROM account a,

@@ -55,6 +55,9 @@ sub answers
 }
 
 my @files = @ARGV ? @ARGV : sort glob("$directory/*.sql");
+my %named = map { $_ => 1 } split(' ', $ENV{TESTS} // '');
+my @named = grep { $named{ basename($_, '.sql') } } @files;
+@files = @named if @named; # TESTS names some of them
 for my $file (@files)
 {
 	my $name = basename($file, '.sql');

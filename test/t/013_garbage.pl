@@ -7,7 +7,10 @@ use lib $FindBin::RealBin;
 use TestServer;
 use Test::More;
 
-my $node = TestServer::start('garbage', 'tsurugi_fdw.memory' => "'24MB'", 'tsurugi_fdw.held_versions_warning' => 500);
+# The sizes below are of nearly all the memory that large transactions get, which is less by what is
+# reserved.
+my $node = TestServer::start('garbage', 'tsurugi_fdw.memory' => "'24MB'", 'tsurugi_fdw.memory_reserved' => 0,
+	'tsurugi_fdw.held_versions_warning' => 500);
 
 sub sql { return $node->safe_psql('postgres', $_[0]) }
 sub poll { return $node->poll_query_until("postgres", $_[0]) }
@@ -169,7 +172,7 @@ $payer->close;
 # the limit, and collects, since nobody else does; another one has rows here and there, and few.
 sub slurp { return PostgreSQL::Test::Utils::slurp_file($_[0]) }
 my @places = sort keys %{ { map { $_ => 1 } map { slurp($_) =~ /tg_failpoint\("(\w+)"\)/g }
-	glob('runtime/storage/{collector*,cycle,prune,sweep,compact,tax}.c runtime/txn/relocate.c runtime/mem/presence.c runtime/btree/btree_merge.c') } };
+	glob('runtime/reclaim/{collector*,cycle,prune,sweep,compact,tax}.c runtime/txn/relocate.c runtime/mem/presence.c runtime/btree/btree_merge.c') } };
 cmp_ok(scalar @places, '>=', 15, "places to die at: @places");
 for my $point (@places, qw(horizon_session horizon_scanned settle_take_away))
 {

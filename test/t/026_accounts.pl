@@ -54,6 +54,9 @@ sub work
 	is(state_of(q{INSERT INTO log (line) SELECT repeat('m', 10000) FROM item a, item b}), '53200', 'and one does not fit');
 	is(state_of(q{SET tsurugi_fdw.scan_pool_rows = 0; SELECT count(*) FROM (SELECT * FROM item OFFSET 0) x}), '00000', 'the pool scans');
 
+	is(state_of(q{BEGIN; SET LOCAL tsurugi_fdw.transaction_type = 'long'; SET LOCAL tsurugi_fdw.write_preserve = 'log'; DELETE FROM log WHERE line = 'none'; TRUNCATE log}),
+		'0A000', 'a LONG does not truncate');
+
 	# definitions, and those that are rolled back
 	sql(q{ALTER FOREIGN TABLE item ADD COLUMN more text DEFAULT 'more'; UPDATE item SET more = 'some' WHERE id % 4 = 0;
 		ALTER FOREIGN TABLE item ALTER COLUMN n TYPE bigint; ALTER FOREIGN TABLE item DROP COLUMN doc; REINDEX TABLE item});

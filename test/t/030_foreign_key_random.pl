@@ -100,5 +100,6 @@ for my $i (0 .. $#ordinary)
 	diag "FOREIGN_KEY_SEED=$seed FOREIGN_KEY_ONLY=$numbers[$i - 1]\n$difference" if defined $difference && @different <= 3;
 }
 is("@different", '', 'the answers are the same');
+is(TestServer::internal_errors($node), '', 'no error was internal');
 $node->stop;
 done_testing();

@@ -72,5 +72,6 @@ note join ', ', map { "$_: $count{$_}" } sort keys %count;
 is(join(' ', grep { /^(?:22|XX|42|58|08|57)/ } keys %count), '', 'no statement is wrong in itself');
 cmp_ok($count{23503}, '>', 0, 'keys are violated');
 cmp_ok($count{40001} // 0, '>', 0, 'transactions meet');
+is(TestServer::internal_errors($node), '', 'no error was internal');
 $node->stop;
 done_testing();

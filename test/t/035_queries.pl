@@ -110,5 +110,6 @@ cmp_ok($count{rows}, '>', $count{statements}, 'and rows in it') unless defined $
 cmp_ok($count{slow} // 0, '<=', 0.1 * $schemas, 'few take too long');
 is("@different", '', 'the answers are the same');
 is(join(' ', grep { /$wrong/ } sort keys %count), '', 'no statement is wrong in itself');
+is(TestServer::internal_errors($node), '', 'no error was internal');
 $node->stop;
 done_testing();

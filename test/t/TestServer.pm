@@ -16,6 +16,7 @@ sub start
 
 	$settings{'shared_preload_libraries'} = "'tsurugi_fdw'" unless exists $settings{'shared_preload_libraries'};
 	$settings{'restart_after_crash'} //= 'on';
+	$settings{'log_line_prefix'} //= "'%m [%p] %q%a %e '";
 	$settings{'autovacuum'} //= 'off'; # plans are to be by what a test itself has analyzed
 	$node->init;
 	$node->append_conf('postgresql.conf', "$_ = $settings{$_}") for sort keys %settings;
@@ -32,6 +33,15 @@ sub sqlstate
 	my ($code, $stdout, $stderr) = $node->psql($database // 'postgres', $sql, extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
 
 	return $stderr =~ /(?:ERROR|FATAL):\s+(\w{5})/ ? $1 : '00000';
+}
+
+# What the server's log has of errors that nobody should ever see, and of processes that ended by
+# them.
+sub internal_errors
+{
+	my ($node) = @_;
+
+	return join '', PostgreSQL::Test::Utils::slurp_file($node->logfile) =~ /^(?:.* XX[0-9A-Z]{3} .*|.*(?:PANIC|TRAP|check failed|terminated by signal).*)\n(?:.*STATEMENT:.*\n)?/mg;
 }
 
 # Bytes in use, once what was freed has passed its epoch.

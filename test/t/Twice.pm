@@ -27,16 +27,29 @@ sub start
 		'<', \undef, '>', "$file.out", '2>&1');
 }
 
+# What psql with some options prints for a script, of tables in memory.
+sub run_memory
+{
+	my ($node, $text, @options) = @_;
+
+	start($node, 'memory', $text, @options)->finish;
+	return cleaned(slurp_file($node->basedir . '/memory.sql.out'));
+}
+
+# Without where in the script it was said, and of which kind of table.
+sub cleaned
+{
+	return $_[0] =~ s/^psql:.*?: //mgr =~ s/\bforeign table\b/table/gr =~ s/ USING tsurugi\b//gr;
+}
+
 # What psql with some options prints for a script, of ordinary tables and of those in memory.
 sub run
 {
 	my ($node, $text, @options) = @_;
-	my @runs = (start($node, 'ordinary', $text =~ s/ USING tsurugi\b//gr =~ s/ACCESS METHOD tsurugi\b/ACCESS METHOD heap/gr, @options), start($node, 'memory', $text, @options));
+	my @runs = (start($node, 'ordinary', $text =~ s/ USING tsurugi\b//gr =~ s/ACCESS METHOD tsurugi\b/ACCESS METHOD heap/gr =~ s/\bFOREIGN TABLE\b/TABLE/gr, @options), start($node, 'memory', $text, @options));
 
 	$_->finish for @runs;
-	my ($ordinary, $memory) = map { slurp_file($node->basedir . "/$_.sql.out") } 'ordinary', 'memory';
-	s/^psql:.*?: //mg, s/\bforeign table\b/table/g, s/ USING tsurugi\b//g for $ordinary, $memory;
-	return ($ordinary, $memory);
+	return map { cleaned(slurp_file($node->basedir . "/$_.sql.out")) } 'ordinary', 'memory';
 }
 
 1;

@@ -215,6 +215,46 @@ test_bulk(void)
 	tg_arena_limit_set(16 * GIB);
 }
 
+/* The last part of the limit is for privileged sessions, and for the collection. */
+static void
+test_reserved(void)
+{
+	size_t limit = 8 * MIB;
+	size_t reserved_from = (limit / 10 * 9 + TG_PAGE_BYTES - 1) & ~((size_t) TG_PAGE_BYTES - 1);
+	void **objects = malloc(limit / 20000 * sizeof(void *));
+	unsigned count = 0;
+	size_t committed;
+
+	tg_arena_limit_set(limit);
+	tg_arena_reserved_set(10);
+	while ((objects[count] = tg_alloc(session, 20480, TG_USE_BLOB, TG_DATA)) != NULL)
+		count++;
+	committed = tg_arena_committed();
+	unit_ok(committed <= reserved_from && committed + 20480 > reserved_from,
+			"data is refused where the reserved part begins");
+	objects[count] = tg_alloc(session, 20480, TG_USE_BLOB, TG_MAINTENANCE);
+	unit_ok(objects[count++] != NULL, "what the collection claims is not");
+	tg_claims_privilege(session, true);
+	while ((objects[count] = tg_alloc(session, 20480, TG_USE_BLOB, TG_DATA)) != NULL)
+		count++;
+	committed = tg_arena_committed();
+	unit_ok(committed <= limit && committed + 20480 > limit, "a privileged session's data goes up to the limit");
+	tg_claims_begin(session);
+	while (tg_arena_committed() > reserved_from)
+		tg_free(session, objects[--count], TG_USE_BLOB);
+	while ((objects[count] = tg_alloc(session, 20480, TG_USE_BLOB, TG_DATA)) != NULL)
+		count++;
+	unit_ok(tg_arena_committed() <= reserved_from + limit / 64,
+			"but not that of a transaction that claims all it can get");
+	tg_claims_end(session);
+	tg_claims_privilege(session, false);
+	while (count-- > 0)
+		tg_free(session, objects[count], TG_USE_BLOB);
+	free(objects);
+	tg_arena_reserved_set(0);
+	tg_arena_limit_set(16 * GIB);
+}
+
 /* Claims objects of so many bytes until one is refused; how many pages' worth were committed by then. */
 static size_t
 fill_up(size_t bytes, tg_claim claim, void **objects, unsigned *count)
@@ -584,12 +624,11 @@ test_processes(void)
 	parcel **places = tg_alloc_zeroed(session, EXCHANGE_PLACES * sizeof(*places), TG_USE_RUNTIME, TG_DATA);
 	unsigned sound = 0;
 
-	tg_arena_root_set(TG_ROOT_HOST, places);
 	for (unsigned number = 0; number < PROCESSES; number++)
 	{
 		if (fork() == 0)
 		{
-			exchange(number, tg_arena_root(TG_ROOT_HOST));
+			exchange(number, places);
 			_exit(0);
 		}
 	}
@@ -611,14 +650,12 @@ test_reset(void)
 	tg_session *again;
 	uint8_t *object;
 
-	tg_arena_root_set(TG_ROOT_EXEC, session);
 	for (unsigned i = 0; i < 1000; i++)
 		(void) filled(session, 10000, TG_USE_TABLE, TG_DATA);
 	tg_arena_reset();
 	unit_equal(report_now().used, 0, "after a reset nothing is used");
 	unit_equal(report_now().committed, 0, "or committed");
 	unit_ok(!tg_session_is_open(0), "no session is open");
-	unit_ok(tg_arena_root(TG_ROOT_EXEC) == NULL, "no root is set");
 	unit_ok(arena_resident() < MIB, "and the memory is back at the system");
 	unit_equal(tg_arena_limit(), 2 * GIB, "the limit stays as it was set last");
 	unit_ok(tg_session_open(&again) == TG_OK, "sessions can be opened");
@@ -741,6 +778,7 @@ main(void)
 	test_limit(5000);
 	test_limit(100000);
 	test_bulk();
+	test_reserved();
 	test_accounts();
 	test_give_back();
 	test_decay();

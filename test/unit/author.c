@@ -164,7 +164,7 @@ main(void)
 	for (int i = 0; i < 2; i++)
 		if (tg_session_open(&sessions[i]) != TG_OK)
 			unit_bail("no session");
-	if (tg_table_create(sessions[0], 1, 70, kinds, 1, &key, &table) != TG_OK)
+	if (tg_table_create(sessions[0], 1, 70, kinds, 1, &key, TG_DATA, &table) != TG_OK)
 		unit_bail("no table");
 	test_labels();
 	test_stored();

@@ -213,7 +213,7 @@ test_queue(void)
 	uint64_t nodes_max = 0;
 	uint64_t first = 0;
 
-	if (tg_btree_create(main_session, &tree) != TG_OK)
+	if (tg_btree_create(main_session, &book, TG_DATA, &tree) != TG_OK)
 		abort();
 	tg_epoch_enter(main_session);
 	for (uint64_t next = 0; next < 60000; next++)

@@ -32,7 +32,7 @@ load_parts(const universe *world, unsigned count, tg_btree *tree, unsigned parts
 		parts = count > 0 ? count : 1;
 	for (unsigned part = 0; part < parts && status == TG_OK; part++)
 	{
-		status = tg_btree_load_begin(main_session, part > 0 ? world->keys[rank].bytes : NULL,
+		status = tg_btree_load_begin(main_session, &book, part > 0 ? world->keys[rank].bytes : NULL,
 									 part > 0 ? world->keys[rank].length : 0, &load[part]);
 		for (; status == TG_OK && rank < (uint64_t) count * (part + 1) / parts; rank++)
 			status =

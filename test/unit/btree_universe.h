@@ -38,6 +38,7 @@ typedef struct universe
 } universe;
 
 static tg_session *main_session;
+static tg_book book = {.granted = TG_QUOTA_NONE}; /* of all trees */
 
 /* --- keys ----------------------------------------------------------------------- */
 
@@ -182,7 +183,7 @@ make_tree(void)
 {
 	tg_btree *tree;
 
-	if (tg_btree_create(main_session, &tree) != TG_OK)
+	if (tg_btree_create(main_session, &book, TG_DATA, &tree) != TG_OK)
 		abort();
 	return tree;
 }

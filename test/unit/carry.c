@@ -73,7 +73,7 @@ make_storage(void)
 {
 	tg_table *made;
 
-	must(tg_table_create(session, 1, 1, kinds, COLUMNS, &key_spec, &made));
+	must(tg_table_create(session, 1, 1, kinds, COLUMNS, &key_spec, TG_DATA, &made));
 	return made;
 }
 

@@ -42,7 +42,7 @@ table_new(uint32_t database, uint32_t relation)
 	uint8_t kind = TG_KIND_8;
 	tg_table *table;
 
-	if (tg_table_create(session, database, relation, &kind, 1, NULL, &table) != TG_OK)
+	if (tg_table_create(session, database, relation, &kind, 1, NULL, TG_DATA, &table) != TG_OK)
 		abort();
 	return table;
 }
@@ -209,12 +209,12 @@ change_body(unsigned number, void *argument)
 		tg_table *old;
 
 		/* Relations 0 … RELATIONS - 1 stay, their tables change; others come and go and make the map grow. */
-		if (tg_table_create(own, 1, relation, &kind, 1, NULL, &table) != TG_OK ||
+		if (tg_table_create(own, 1, relation, &kind, 1, NULL, TG_DATA, &table) != TG_OK ||
 			tg_catalog_put(own, 1, relation, table, &old) != TG_OK)
 			abort();
 		if (old != NULL)
 			tg_table_release(own, old);
-		if (tg_table_create(own, 2, round, &kind, 1, NULL, &table) != TG_OK ||
+		if (tg_table_create(own, 2, round, &kind, 1, NULL, TG_DATA, &table) != TG_OK ||
 			tg_catalog_put(own, 2, round, table, &old) != TG_OK)
 			abort();
 	}

@@ -28,7 +28,7 @@ test_layout(void)
 
 		for (unsigned i = 0; i < count; i++)
 			kinds[i] = (uint8_t) (rand() % 6);
-		if (tg_layout_create(session, kinds, count, &layout) != TG_OK)
+		if (tg_layout_create(session, kinds, count, TG_DATA, &layout) != TG_OK)
 			abort();
 		for (unsigned chunks = 0; chunks < 4; chunks++)
 		{
@@ -72,7 +72,7 @@ test_widest(void)
 
 	memset(kinds, TG_KIND_16, sizeof(kinds));
 	memset(values, 0x55, sizeof(values));
-	if (tg_table_create(session, 1, 2, kinds, TG_COLUMN_MAX, NULL, &table) != TG_OK)
+	if (tg_table_create(session, 1, 2, kinds, TG_COLUMN_MAX, NULL, TG_DATA, &table) != TG_OK)
 		abort();
 	tg_epoch_enter(session);
 	unit_ok(tg_slot_take(session, table, TG_DATA, &version) == TG_OK &&
@@ -449,7 +449,7 @@ test_values(void)
 	unsigned wrong = 0;
 	tg_table *table;
 
-	if (tg_table_create(session, 1, 2, kinds, COLUMNS, NULL, &table) != TG_OK)
+	if (tg_table_create(session, 1, 2, kinds, COLUMNS, NULL, TG_DATA, &table) != TG_OK)
 		abort();
 	/* Twice, so that slots are used again for other NULLs. */
 	for (unsigned round = 0; round < 2; round++)

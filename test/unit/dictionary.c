@@ -45,7 +45,7 @@ make_table(void)
 	static const uint8_t kinds[] = {TG_KIND_4};
 	tg_table *table;
 
-	if (tg_table_create(main_session, 1, 1, kinds, 1, NULL, &table) != TG_OK)
+	if (tg_table_create(main_session, 1, 1, kinds, 1, NULL, TG_DATA, &table) != TG_OK)
 		unit_bail("no table");
 	return table;
 }

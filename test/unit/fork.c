@@ -17,6 +17,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/sched/job_internal.h"
 #include "test/unit/pool.h"
 #include "test/unit/unit.h"
 
@@ -469,6 +470,72 @@ test_balance(void)
 	unit_equal(job_bytes(), before, "workers that end keep no frames");
 }
 
+/* --- jobs side by side ---------------------------------------------------------------------- */
+
+#define SIDES 64
+#define SIDE_DEPTH 15
+
+typedef struct side
+{
+	tg_frame frame;
+	unsigned depth;
+} side;
+
+static uint32_t misjudged; /* steps with another job's privilege */
+
+static tg_frame *
+side_run(tg_frame *frame, tg_worker *worker)
+{
+	unsigned depth = ((side *) frame)->depth;
+	side *children[2];
+
+	if (worker->session->privileged != tg_job_is_privileged(tg_frame_job(frame)))
+		tg_fetch_add_relaxed(&misjudged, 1);
+	if (depth == 0)
+		return NULL;
+	for (unsigned i = 0; i < 2; i++)
+	{
+		children[i] = tg_frame_child(worker, frame, sizeof(side), side_run);
+		if (!children[i])
+			unit_bail("no memory for a frame");
+		children[i]->depth = depth - 1;
+	}
+	tg_frame_fork(worker, &children[0]->frame);
+	return &children[1]->frame;
+}
+
+/* A worker that has passed on the last frame of a job that it can goes on with another job's. */
+static void
+test_privileges(void)
+{
+	tg_job *jobs[SIDES];
+	unsigned ended = 0;
+
+	pool_start(2);
+	for (unsigned i = 0; i < SIDES; i++)
+	{
+		side *root;
+
+		tg_claims_privilege(self, i % 2 == 0);
+		jobs[i] = job_new();
+		root = tg_frame_root(self, jobs[i], sizeof(side), side_run);
+		if (!root)
+			unit_bail("no memory for a frame");
+		root->depth = SIDE_DEPTH;
+		if (tg_job_start(self, jobs[i], &root->frame.task) != TG_OK)
+			unit_bail("the job does not start");
+	}
+	tg_claims_privilege(self, false);
+	for (unsigned i = 0; i < SIDES; i++)
+	{
+		ended += job_ends_soon(jobs[i]);
+		tg_job_release(self, jobs[i]);
+	}
+	unit_equal(ended, SIDES, "jobs side by side end");
+	unit_equal(misjudged, 0, "a frame runs with the privilege of its own job");
+	unit_ok(pool_stop(), "side by side: the pool stops");
+}
+
 /* --- trees that do not end by themselves ---------------------------------------------------- */
 
 static tg_step forest_run;
@@ -665,6 +732,7 @@ main(void)
 	test_thefts();
 	test_many_children();
 	test_balance();
+	test_privileges();
 	test_endless(forest_run, "a frame that forks for ever");
 	test_endless(treadmill_run, "a frame that never ends");
 	test_sticky_beside();

@@ -62,8 +62,8 @@ companions(const tg_index *index)
 {
 	unsigned count = 0;
 
-	for (uint32_t i = 0; i < tg_table_chunk_count(index->hidden); i++)
-		count += tg_table_chunk(index->hidden, i) != NULL;
+	for (uint32_t i = 0; i < tg_table_chunk_count(index->link.hidden); i++)
+		count += tg_table_chunk(index->link.hidden, i) != NULL;
 	return count;
 }
 

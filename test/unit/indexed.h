@@ -99,7 +99,7 @@ make_index(tg_session *session, unsigned which)
 {
 	tg_index_spec spec = index_spec(which);
 
-	if (tg_index_create(session, table, &spec, &indexes[which]) != TG_OK)
+	if (tg_index_create(session, table, &spec, TG_DATA, &indexes[which]) != TG_OK)
 		unit_bail("no index");
 	return indexes[which];
 }
@@ -111,7 +111,7 @@ fresh_table(tg_session *session, bool with_indexes)
 	const tg_key_spec key = {.part_count = 1, .part = {id_part}};
 	tg_table *old;
 
-	if (tg_table_create(session, 1, 77, kinds, COLUMNS, &key, &table) != TG_OK ||
+	if (tg_table_create(session, 1, 77, kinds, COLUMNS, &key, TG_DATA, &table) != TG_OK ||
 		tg_catalog_put(session, 1, 77, table, &old) != TG_OK)
 		unit_bail("no table");
 	if (old != NULL)
@@ -314,7 +314,7 @@ fill_index(client *c, tg_index *index, bool exclusive)
 	hidden_memory memory;
 	tg_status status = TG_OK;
 
-	if (index->hidden == NULL)
+	if (index->link.hidden == NULL)
 		return TG_OK;
 	tg_index_fill_begin(c->session, &fill, index, exclusive);
 	while (status == TG_OK && !tg_index_fill_is_over(&fill))

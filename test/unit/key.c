@@ -465,7 +465,7 @@ check_stored(tg_session *session)
 	unsigned wrong = 0;
 	tg_table *table;
 
-	if (tg_table_create(session, 1, 2, mixed_kinds, 3, &mixed_spec, &table) != TG_OK)
+	if (tg_table_create(session, 1, 2, mixed_kinds, 3, &mixed_spec, TG_DATA, &table) != TG_OK)
 		abort();
 	for (unsigned i = 0; i < VALUES_MAX; i++)
 	{

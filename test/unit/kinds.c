@@ -564,8 +564,8 @@ test_unique(void)
 	client a;
 	client b;
 
-	if (tg_table_create(sessions[0], 1, 99, kinds, 2, &primary, &table) != TG_OK ||
-		tg_index_create(sessions[0], table, &spec, &index) != TG_OK)
+	if (tg_table_create(sessions[0], 1, 99, kinds, 2, &primary, TG_DATA, &table) != TG_OK ||
+		tg_index_create(sessions[0], table, &spec, TG_DATA, &index) != TG_OK)
 		unit_bail("no index");
 	begin(&b, 1, TG_TXN_ORDINARY, TG_READ_COMMITTED);
 	unit_ok(put_value(&b, table, 1, 10) == TG_OK && put_value(&b, table, 4, 40) == TG_OK &&
@@ -704,7 +704,7 @@ main(void)
 			unit_bail("no session");
 	for (int i = 0; i < TABLES; i++)
 	{
-		if (tg_table_create(sessions[0], 1, 70 + (uint32_t) i, kinds, 2, &key, &tables[i]) != TG_OK)
+		if (tg_table_create(sessions[0], 1, 70 + (uint32_t) i, kinds, 2, &key, TG_DATA, &tables[i]) != TG_OK)
 			unit_bail("no table");
 		begin(&c, 0, TG_TXN_ORDINARY, TG_READ_COMMITTED);
 		for (int64_t id = 0; id < ROWS; id++)

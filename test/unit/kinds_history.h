@@ -722,7 +722,7 @@ start_history(void)
 		tg_session_open(&collector) != TG_OK)
 		unit_bail("no runtime");
 	for (int i = 0; i < TABLES; i++)
-		if (tg_table_create(collector, 1, 70 + (uint32_t) i, kinds, 2, &key, &tables[i]) != TG_OK)
+		if (tg_table_create(collector, 1, 70 + (uint32_t) i, kinds, 2, &key, TG_DATA, &tables[i]) != TG_OK)
 			unit_bail("no table");
 	for (int i = 0; i < CLIENTS; i++)
 	{

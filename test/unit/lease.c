@@ -78,7 +78,8 @@ forget_body(unsigned number, void *argument)
 		uint32_t row;
 
 		pthread_mutex_lock(&test->mutex[index]);
-		if (test->table[index] == NULL && tg_table_create(own, 1, 2, row_kinds, 4, NULL, &test->table[index]) != TG_OK)
+		if (test->table[index] == NULL &&
+			tg_table_create(own, 1, 2, row_kinds, 4, NULL, TG_DATA, &test->table[index]) != TG_OK)
 			abort();
 		tg_epoch_enter(own);
 		if (tg_slot_take(own, test->table[index], TG_DATA, &version) != TG_OK ||

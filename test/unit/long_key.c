@@ -108,7 +108,7 @@ check_strings(const char *name, unsigned part_count, uint8_t code, uint8_t order
 		parts[i] = (tg_key_part){.code = code, .header_bytes = HEADER_BYTES, .order = order};
 	}
 	tg_key_parts_share(parts, kinds, part_count);
-	if (tg_table_create(session, 1, 1, table_kinds, 1, NULL, &table) != TG_OK)
+	if (tg_table_create(session, 1, 1, table_kinds, 1, NULL, TG_DATA, &table) != TG_OK)
 		unit_bail("no table");
 	for (unsigned i = 0; i < STRINGS; i++)
 	{
@@ -188,7 +188,7 @@ check_primary(void)
 	tg_string_make_host(&values[0].string, strings[0].bytes, BYTES_MAX, 0);
 	values[1].word = 7;
 	tg_string_make_host(&values[2].string, strings[1].bytes, BYTES_MAX, 0);
-	if (tg_table_create(session, 1, 1, kinds, 3, &key, &table) != TG_OK)
+	if (tg_table_create(session, 1, 1, kinds, 3, &key, TG_DATA, &table) != TG_OK)
 		unit_bail("no table");
 	unit_equal(tg_key_encode(session, table, kinds, values, first, &first_bytes), TG_OK, "a key of zeros");
 	unit_equal(tg_key_encode(session, table, kinds, values, second, &second_bytes), TG_OK, "once more");

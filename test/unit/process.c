@@ -8,10 +8,10 @@
  * which must be what it was.  The races are in process_race.c, the protocol of
  * the state word in process_model.c.
  */
-#include "runtime/sched/process.h"
+#include "runtime/app/process.h"
 
 #include "runtime/base/check.h"
-#include "runtime/sched/process_internal.h"
+#include "runtime/app/process_internal.h"
 #include "test/unit/process_unit.h"
 
 static unsigned
@@ -440,6 +440,7 @@ int
 main(void)
 {
 	server_start();
+	tg_processes_register();
 	puppets_register();
 	if (tg_application_register(&counters) != TG_OK)
 		abort();

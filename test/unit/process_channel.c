@@ -7,7 +7,7 @@
  * process ends with acquires outstanding, and the pool stops meanwhile.  Each
  * part ends with a look at the memory in use.
  */
-#include "runtime/exec/process_channel.h"
+#include "runtime/app/process_channel.h"
 
 #include <string.h>
 
@@ -259,6 +259,7 @@ int
 main(void)
 {
 	server_start();
+	tg_processes_register();
 	tg_host_wake = wake_waiter;
 	if (tg_application_register(&producers) != TG_OK)
 		abort();

@@ -7,10 +7,10 @@
  * operations outlive who asked for them.  Each part ends with a look at the
  * memory in use.
  */
-#include "runtime/sched/process.h"
+#include "runtime/app/process.h"
 
 #include "runtime/base/check.h"
-#include "runtime/sched/process_internal.h"
+#include "runtime/app/process_internal.h"
 #include "test/unit/process_unit.h"
 
 /* An application whose processes are what their Step function says. */
@@ -658,6 +658,7 @@ int
 main(void)
 {
 	server_start();
+	tg_processes_register();
 	puppets_register();
 	if (tg_application_register(&actors) != TG_OK)
 		abort();

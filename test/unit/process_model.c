@@ -16,7 +16,7 @@
  * has been taken and the process rests.  All arrows must have been gone.  Each
  * of some planted faults must be found.
  */
-#include "runtime/sched/process_state.h"
+#include "runtime/app/process_state.h"
 
 #include <string.h>
 

@@ -7,11 +7,11 @@
  * matters a message or completion lost leaves the process at rest for ever,
  * which a bound notices; nothing depends on sleeping.
  */
-#include "runtime/sched/process.h"
+#include "runtime/app/process.h"
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
-#include "runtime/sched/process_internal.h"
+#include "runtime/app/process_internal.h"
 #include "test/unit/process_unit.h"
 
 /*
@@ -700,6 +700,7 @@ main(void)
 	size_t bytes;
 
 	server_start();
+	tg_processes_register();
 	puppets_register();
 	if (tg_application_register(&briefs) != TG_OK || tg_application_register(&mills) != TG_OK)
 		abort();

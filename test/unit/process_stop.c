@@ -6,7 +6,7 @@
  * those that ignore it, one whose Step does not return.  Each part ends with a
  * look at the memory in use.  What races with a stop is in process_race.c.
  */
-#include "runtime/sched/process.h"
+#include "runtime/app/process.h"
 
 #include "test/unit/process_unit.h"
 
@@ -176,6 +176,7 @@ int
 main(void)
 {
 	server_start();
+	tg_processes_register();
 	puppets_register();
 	if (tg_application_register(&endless) != TG_OK)
 		abort();

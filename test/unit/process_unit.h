@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "runtime/sched/process.h"
+#include "runtime/app/process.h"
 #include "test/unit/pool.h"
 
 #define NOTES_MAX 64

@@ -204,7 +204,7 @@ make_table(void)
 
 	key.part[0] = (tg_key_part){.column = 0, .code = TG_KEY_STRING, .ranked = true, .long_above = LONG_ABOVE};
 	key.part[1] = (tg_key_part){.column = 1, .code = TG_KEY_STRING, .long_above = LONG_ABOVE};
-	if (tg_table_create(session, 1, 1, kinds, 2, &key, &table) != TG_OK ||
+	if (tg_table_create(session, 1, 1, kinds, 2, &key, TG_DATA, &table) != TG_OK ||
 		tg_catalog_put(session, 1, 1, table, &old) != TG_OK)
 		unit_bail("no table");
 }

@@ -440,7 +440,7 @@ static uint32_t copying_meanwhile;
 static void *
 create_index(void *argument)
 {
-	if (tg_index_create(b.session, table, &amounts_spec, &created) != TG_OK)
+	if (tg_index_create(b.session, table, &amounts_spec, TG_DATA, &created) != TG_OK)
 		unit_bail("no index");
 	copying_meanwhile = tg_load_acquire(&table->relocating);
 	return NULL;

@@ -267,7 +267,7 @@ indexer(void *argument)
 	{
 		tg_index *index;
 
-		if (tg_index_create(c.session, table, &spec, &index) != TG_OK)
+		if (tg_index_create(c.session, table, &spec, TG_DATA, &index) != TG_OK)
 			unit_bail("no index");
 		tg_index_drop(c.session, index);
 		usleep(2000);

@@ -729,7 +729,7 @@ main(void)
 	tg_check(tg_runtime_start(&settings) == TG_OK);
 	tg_check(tg_session_open(&session) == TG_OK);
 	tg_arena_report_get(&bytes_before);
-	tg_check(tg_table_create(session, 1, 2, kinds, COLUMNS, &key_spec, &table) == TG_OK);
+	tg_check(tg_table_create(session, 1, 2, kinds, COLUMNS, &key_spec, TG_DATA, &table) == TG_OK);
 	tg_check(tg_catalog_put(session, 1, 2, table, &old) == TG_OK && old == NULL);
 
 	check_at_rest();

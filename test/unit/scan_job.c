@@ -69,7 +69,7 @@ make_table(unsigned column_count)
 {
 	tg_table *old;
 
-	tg_check(tg_table_create(session, 1, 2, kinds, column_count, &no_key, &table) == TG_OK);
+	tg_check(tg_table_create(session, 1, 2, kinds, column_count, &no_key, TG_DATA, &table) == TG_OK);
 	tg_check(tg_catalog_put(session, 1, 2, table, &old) == TG_OK && old == NULL);
 }
 

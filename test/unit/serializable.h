@@ -34,7 +34,7 @@ start(void)
 	tg_session *session;
 
 	if (tg_runtime_map(&config.arena) != TG_OK || tg_runtime_create(&config) != TG_OK ||
-		tg_session_open(&session) != TG_OK || tg_table_create(session, 1, 77, kinds, 2, &key, &table) != TG_OK)
+		tg_session_open(&session) != TG_OK || tg_table_create(session, 1, 77, kinds, 2, &key, TG_DATA, &table) != TG_OK)
 		unit_bail("no runtime");
 	tg_runtime_session_end(session);
 }

@@ -234,7 +234,7 @@ test_owned(void)
 	shared = begin(&config);
 	writer.txn = tg_shared_txn(shared);
 	unit_equal(insert(&writer, 13), TG_FORBIDDEN, "a table that it may not write");
-	tg_shared_abandon(sessions[0], shared);
+	tg_shared_abandon(sessions[0], shared, TG_SHARED_GIVEN_UP);
 	tg_shared_close(shared);
 
 	config = make_config(TG_READ_COMMITTED);
@@ -243,7 +243,7 @@ test_owned(void)
 	shared = begin(&config);
 	writer.txn = tg_shared_txn(shared);
 	unit_ok(tg_shared_hold(shared) == TG_OK && insert(&writer, 13) == TG_OK, "one that it may");
-	tg_shared_abandon(sessions[0], shared);
+	tg_shared_abandon(sessions[0], shared, TG_SHARED_GIVEN_UP);
 	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(13), "its owner's abort waits for nobody");
 	unit_equal(insert(&writer, 14), TG_STOPPED, "who holds it is told");
 	tg_shared_let_go(sessions[1], shared);
@@ -703,7 +703,7 @@ main(void)
 	for (int i = 1; i < SESSIONS; i++)
 		if (tg_session_open(&sessions[i]) != TG_OK)
 			unit_bail("no session");
-	if (tg_table_create(sessions[0], 1, 2, kinds, 2, &key, &table) != TG_OK)
+	if (tg_table_create(sessions[0], 1, 2, kinds, 2, &key, TG_DATA, &table) != TG_OK)
 		unit_bail("no table");
 	test_ranks();
 	test_several();

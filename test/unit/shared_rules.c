@@ -296,10 +296,29 @@ keep_reads(int64_t id)
 	bool kept = tg_shared_hold(shared) == TG_OK;
 
 	(void) id;
-	tg_shared_abandon(theirs, shared);
+	tg_shared_abandon(theirs, shared, TG_SHARED_GIVEN_UP);
 	kept &= state_of(shared) == TG_SHARED_ABORTED && tg_shared_reads(shared) != NULL;
 	tg_shared_let_go(mine, shared);
 	kept &= tg_shared_reads(shared) == NULL;
+	tg_shared_close(shared);
+	return kept;
+}
+
+/* One that is just being committed is not ended under the session that commits it. */
+static bool
+keep_committing(int64_t id)
+{
+	tg_shared *shared = begin(TG_READ_COMMITTED, 60000);
+	bool kept;
+
+	if (insert(mine, tg_shared_txn(shared), id) != TG_OK || tg_shared_prepare(mine, shared) != TG_OK)
+		unit_bail("no commit");
+	kept = !tg_shared_abandon(theirs, shared, TG_SHARED_TERMINATED) && state_of(shared) == TG_SHARED_COMMITTING;
+	if (kept)
+	{
+		tg_shared_finish(mine, shared, true);
+		kept = state_of(shared) == TG_SHARED_STORED && is_there(id);
+	}
 	tg_shared_close(shared);
 	return kept;
 }
@@ -338,7 +357,7 @@ keep_wakes(int64_t id)
 
 		wake_count = 0;
 		tg_shared_wait_begin(theirs, &wait, &wake_count);
-		tg_shared_abandon(mine, other);
+		tg_shared_abandon(mine, other, TG_SHARED_GIVEN_UP);
 		tg_shared_close(other);
 		kept &= wake_count == 0;
 		if (way == 0)
@@ -346,7 +365,7 @@ keep_wakes(int64_t id)
 		else if (way == 1)
 			tg_shared_abort(mine, shared, TG_SHARED_ASKED, NULL);
 		else
-			tg_shared_abandon(mine, shared);
+			tg_shared_abandon(mine, shared, TG_SHARED_GIVEN_UP);
 		kept &= wake_count == 1;
 		tg_shared_wait_end(theirs);
 		tg_shared_close(shared);
@@ -422,7 +441,7 @@ test_parts(void)
 	tg_txn_savepoint(theirs, txn, &outer, &number);
 	unit_equal(insert(theirs, txn, 1005), TG_OK, "writes in a part");
 	tg_txn_savepoint(theirs, txn, &inner, &number);
-	tg_shared_abandon(mine, shared);
+	tg_shared_abandon(mine, shared, TG_SHARED_GIVEN_UP);
 	unit_equal(insert(theirs, txn, 1006), TG_STOPPED, "the owner has gone");
 	tg_txn_rollback_to(theirs, txn, inner);
 	tg_txn_savepoint(theirs, txn, &inner, &number);
@@ -470,11 +489,54 @@ test_abandon_leased(void)
 	tg_shared *shared = begin(TG_READ_COMMITTED, 60000);
 
 	unit_equal(insert(mine, tg_shared_txn(shared), 2001), TG_OK, "a row");
-	tg_shared_abandon_leased(theirs, is_odd, 0);
+	tg_shared_abandon_leased(theirs, TG_SHARED_STOPPED, is_odd, 0);
 	unit_equal(state_of(shared), TG_SHARED_RUNNING, "other roles' are abandoned");
-	tg_shared_abandon_leased(theirs, is_odd, 1);
+	tg_shared_abandon_leased(theirs, TG_SHARED_STOPPED, is_odd, 1);
 	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(2001), "the role's are");
 	tg_shared_close(shared);
+}
+
+/*
+ * A role's places: those of another half of its word count, other roles' do not; one that has ended
+ * makes room.
+ */
+static void
+test_places(void)
+{
+	tg_shared_config config = {.role = (uint64_t) 1 << 32 | 77, .place_max = 2, .label = "places", .lease_ms = 60000};
+	tg_shared *shared[3];
+	tg_shared_report report;
+	tg_handle first;
+
+	config.handle = first = (tg_handle){{++handles, 7}};
+	unit_ok(tg_shared_begin(mine, &config) == TG_OK && tg_shared_open(&config.handle, config.role, &shared[0]) == TG_OK,
+			"a role has a place");
+	config.handle = (tg_handle){{++handles, 7}};
+	config.role = (uint64_t) 2 << 32 | 77;
+	unit_ok(tg_shared_begin(mine, &config) == TG_OK && tg_shared_open(&config.handle, config.role, &shared[1]) == TG_OK,
+			"and another one");
+	config.handle = (tg_handle){{++handles, 7}};
+	unit_equal(tg_shared_begin(mine, &config), TG_TOO_LARGE, "it has as many as it may");
+	config.role = (uint64_t) 1 << 32 | 78;
+	unit_ok(tg_shared_begin(mine, &config) == TG_OK && tg_shared_open(&config.handle, config.role, &shared[2]) == TG_OK,
+			"another role has one");
+	tg_shared_report_get(shared[0], &report);
+	for (unsigned i = 0; i < 3; i++)
+	{
+		unit_ok(tg_shared_abandon(theirs, shared[i], TG_SHARED_TERMINATED), "ended at once");
+		tg_shared_close(shared[i]);
+	}
+	unit_ok(tg_shared_open_number(report.number, &shared[0]) == TG_OK, "the outcome is there by its number");
+	tg_shared_close(shared[0]);
+	config.handle = (tg_handle){{++handles, 7}};
+	config.role = (uint64_t) 2 << 32 | 77;
+	unit_ok(tg_shared_begin(mine, &config) == TG_OK && tg_shared_open(&config.handle, config.role, &shared[1]) == TG_OK,
+			"the role's next one");
+	unit_ok(tg_shared_open(&first, (uint64_t) 1 << 32 | 77, &shared[0]) == TG_NOT_FOUND &&
+				tg_shared_open_number(report.number, &shared[0]) == TG_NOT_FOUND,
+			"takes the place of the oldest that has ended");
+	tg_shared_abort(mine, shared[1], TG_SHARED_ASKED, NULL);
+	tg_shared_close(shared[1]);
 }
 
 /* --- LONG and READ ONLY ----------------------------------------------------------------------------- */
@@ -533,7 +595,7 @@ test_long_stopped(int64_t id)
 			unit_bail("no row");
 		unit_equal(start(mine, shared), started ? TG_OK : TG_BUSY, started ? "one has started" : "one waits");
 		unit_ok(!started || tg_shared_hold(shared) == TG_OK, "somebody works in it");
-		tg_shared_abandon_leased(theirs, NULL, 0);
+		tg_shared_abandon_leased(theirs, TG_SHARED_STOPPED, NULL, 0);
 		unit_ok(start(mine, shared) == TG_STOPPED && state_of(shared) == TG_SHARED_ABORTED, "it is stopped");
 		unit_equal(count_preserved(), 0, "and preserves nothing");
 		/* the preserve is gone under who was at work */
@@ -596,7 +658,7 @@ main(void)
 
 	if (tg_runtime_open(2, &mine) != TG_OK || tg_session_open(&theirs) != TG_OK)
 		unit_bail("no runtime");
-	if (tg_table_create(mine, 1, 2, kinds, 2, &key, &table) != TG_OK)
+	if (tg_table_create(mine, 1, 2, kinds, 2, &key, TG_DATA, &table) != TG_OK)
 		unit_bail("no table");
 	tg_failpoint_set(is_planted);
 	check("a commit beside a user is refused", keep_users, "skip_users");
@@ -607,11 +669,13 @@ main(void)
 	check("so is one that was offered", keep_offered_entry, "skip_shared_entry");
 	check("so is that of a start", keep_start, "skip_shared_entry");
 	check("the read set goes with the last user", keep_reads, "forget_early");
+	check("a commit is not aborted under way", keep_committing, "skip_committing");
 	check("an end wakes who waits for it", keep_wakes, "skip_shared_wake");
 	tg_failpoint_set(NULL);
 	test_parts();
 	test_reasons();
 	test_abandon_leased();
+	test_places();
 	test_long(5000);
 	test_long_stopped(5100);
 	test_read_only(5200);

@@ -54,7 +54,7 @@ make_table(const tg_key_spec *key)
 {
 	tg_table *table;
 
-	if (tg_table_create(session, 1, 2, row_kinds, 4, key, &table) != TG_OK)
+	if (tg_table_create(session, 1, 2, row_kinds, 4, key, TG_DATA, &table) != TG_OK)
 		abort();
 	return table;
 }

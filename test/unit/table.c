@@ -231,7 +231,7 @@ go_through(void)
 	tg_value values[5];
 	tg_table *table;
 
-	if (tg_table_create(session, 1, 2, kinds, 4, &row_key, &table) != TG_OK)
+	if (tg_table_create(session, 1, 2, kinds, 4, &row_key, TG_DATA, &table) != TG_OK)
 		return false;
 	make_values(values, 1, memory);
 	values[1] = values[2] = values[3];

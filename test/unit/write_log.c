@@ -30,7 +30,7 @@ begin(void)
 		abort();
 	for (unsigned i = 0; i < TABLES; i++)
 	{
-		if (tg_table_create(session, 1, i, kinds, 3, NULL, &tables[i]) != TG_OK)
+		if (tg_table_create(session, 1, i, kinds, 3, NULL, TG_DATA, &tables[i]) != TG_OK)
 			abort();
 	}
 }

@@ -17,6 +17,7 @@
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/lease.h"
+#include "runtime/index/long_key.h"
 #include "runtime/txn/txn.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
@@ -59,7 +60,7 @@ begin(void)
 			abort();
 		clients[i].random = i + 1;
 	}
-	if (tg_table_create(session, 1, 1, kinds, COLUMNS, &key_spec, &table) != TG_OK ||
+	if (tg_table_create(session, 1, 1, kinds, COLUMNS, &key_spec, TG_DATA, &table) != TG_OK ||
 		tg_catalog_put(session, 1, 1, table, &old) != TG_OK)
 		abort();
 }

@@ -1,0 +1,217 @@
+/*
+ * index_fill.c
+ *	  What an index keeps of the rows that are there, computed.
+ *
+ * Expressions are PostgreSQL's to evaluate, in this backend, and may do what they like: so not in an epoch.  One
+ * version at a time is copied, in an epoch, with the strings that are needed of it; its values are computed; and in the
+ * next epoch they are stored and another version is looked for (exec/index_fill.h).  The sorting and
+ * building that follow are the pool's.
+ *
+ * Not only the rows that are visible now: every version that some snapshot sees, however old, so that whoever
+ * reads by the index finds what he would without it.  PostgreSQL computes the same ones.  But here what has ended is kept
+ * for a while after commits that changed ordinary tables, too, whether or not somebody sees it (mixed.c, 5).  Lest
+ * values of rows that have just been deleted be complained of, theirs are computed in a subtransaction, and if one of
+ * them cannot be, or there are many, that while is waited for, once.
+ */
+#include "postgres.h"
+
+#include "src/ddl/index_fill.h"
+
+#include "access/xact.h"
+#include "commands/progress.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "storage/latch.h"
+#include "utils/backend_progress.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/wait_event.h"
+
+#include "src/base/owner.h"
+#include "src/base/session.h"
+#include "src/base/status_error.h"
+#include "src/table/hidden.h"
+#include "src/table/row_copy.h"
+
+#define HORIZON_LOOKS 150
+#define HORIZON_WAIT_MS 10
+#define TRIALS_MAX 1000 /* subtransactions: a table that was just emptied would have one for each row */
+
+typedef struct Fill
+{
+	const tsurugi_relation *described;
+	tg_table *table;
+	int index; /* of the relation */
+	tg_index_fill walk;
+	tsurugi_row_copy copy;
+	EState *estate;
+	tsurugi_hidden_states *states;
+	unsigned trials;
+	bool has_waited;
+} Fill;
+
+/* The columns that the values are made of. */
+static void
+open_copy(Fill *fill)
+{
+	const tsurugi_index *index = &fill->described->indexes[fill->index];
+	Bitmapset *columns = NULL;
+
+	for (int i = 0; i < index->spec.hidden_count; i++)
+		pull_varattnos((Node *) fill->described->hidden[index->sources[i]].source, 1, &columns);
+	tsurugi_row_copy_init(&fill->copy, fill->described, columns);
+	bms_free(columns);
+}
+
+static void
+make_states(Fill *fill)
+{
+	fill->estate = CreateExecutorState();
+	fill->states = tsurugi_hidden_prepare(fill->described, fill->table, fill->estate);
+}
+
+static void
+open_fill(Fill *fill, Relation relation, tg_index *index, bool exclusive)
+{
+	fill->described = tsurugi_relation_describe(relation);
+	fill->table = index->table;
+	for (fill->index = 0; fill->described->indexes[fill->index].oid != index->spec.host; fill->index++)
+		;
+	open_copy(fill);
+	fill->trials = 0;
+	fill->has_waited = false;
+	tg_index_fill_begin(tsurugi_session(), &fill->walk, index, exclusive);
+}
+
+/* Until what keeps the version is over, or others have come in its place for long. */
+static void
+wait_for_horizon(Fill *fill)
+{
+	for (int i = 0; i < HORIZON_LOOKS && tg_index_fill_is_kept(&fill->walk); i++)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, HORIZON_WAIT_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	tg_index_fill_renew(&fill->walk);
+	fill->has_waited = true;
+}
+
+/* Stores the values of the last version, if it had any, and goes to the next one.  False: there is none to compute. */
+static bool
+step(Fill *fill, Relation relation, const tg_hidden_values *values)
+{
+	tg_session *session = tsurugi_session();
+	tg_version version = TG_VERSION_NONE;
+	tg_status status = TG_OK;
+	bool taken = false;
+
+	tg_epoch_enter(session);
+	if (values != NULL)
+		status = tg_index_fill_put(session, &fill->walk, values->values, values->nulls);
+	if (status == TG_OK)
+		version = tg_index_fill_next(&fill->walk);
+	if (version != TG_VERSION_NONE)
+		taken = tsurugi_row_copy_take(&fill->copy, version);
+	tg_epoch_leave(session);
+	tsurugi_check(status, relation);
+	if (version == TG_VERSION_NONE)
+	{
+		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, fill->walk.chunk);
+		return false;
+	}
+	if (!taken)
+		tsurugi_row_copy_make_room(&fill->copy);
+	return taken;
+}
+
+/*
+ * Computes values that nobody may ever want.  False: it failed, and what was compiled, and may be in the middle of
+ * something, is left to its memory context.
+ */
+static bool
+try_to_compute(Fill *fill, TupleTableSlot *slot, const tg_hidden_values **values_out)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool done = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		*values_out = tsurugi_hidden_compute_index(fill->states, slot, fill->index);
+		ReleaseCurrentSubTransaction();
+		done = true;
+	}
+	PG_CATCH();
+	{
+		int code = geterrcode();
+
+		if (code == ERRCODE_QUERY_CANCELED || ERRCODE_TO_CATEGORY(code) == ERRCODE_OPERATOR_INTERVENTION)
+			PG_RE_THROW();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		make_states(fill);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return done;
+}
+
+/* The values of the version in hand; NULL: look at it again. */
+static const tg_hidden_values *
+compute(Fill *fill, TupleTableSlot *slot)
+{
+	const tg_hidden_values *values = NULL;
+
+	ResetPerTupleExprContext(fill->estate);
+	tsurugi_row_to_slot(&fill->copy.row, 0, slot);
+	if (fill->has_waited || !tg_index_fill_is_kept(&fill->walk))
+		return tsurugi_hidden_compute_index(fill->states, slot, fill->index);
+	if (fill->trials++ < TRIALS_MAX && try_to_compute(fill, slot, &values))
+		return values;
+	wait_for_horizon(fill);
+	return NULL;
+}
+
+static void
+fill_all(Fill *fill, Relation relation)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
+	const tg_hidden_values *values = NULL;
+
+	slot->tts_tableOid = RelationGetRelid(relation);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, fill->walk.chunk_count);
+	while (!tg_index_fill_is_over(&fill->walk))
+	{
+		CHECK_FOR_INTERRUPTS();
+		values = step(fill, relation, values) ? compute(fill, slot) : NULL;
+	}
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+void
+tsurugi_index_fill(Relation relation, tg_index *index, bool exclusive)
+{
+	MemoryContext context;
+	MemoryContext caller_context;
+	tsurugi_caller caller;
+	Fill fill;
+
+	if (index->spec.hidden_count == 0)
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw index", ALLOCSET_DEFAULT_SIZES);
+	caller_context = MemoryContextSwitchTo(context);
+	open_fill(&fill, relation, index, exclusive);
+	tsurugi_owner_begin(relation, &caller);
+	make_states(&fill);
+	fill_all(&fill, relation);
+	tsurugi_owner_end(&caller);
+	FreeExecutorState(fill.estate);
+	MemoryContextSwitchTo(caller_context);
+	MemoryContextDelete(context);
+}

@@ -1,0 +1,65 @@
+/*
+ * handler.c
+ *	  The handler: the table of the foreign data wrapper's callbacks.
+ *
+ * PostgreSQL asks for it at every planning of a modification, so it is a copy
+ * of a constant.  Not there, because nothing would be left for them to do:
+ * EndForeignModify, EndForeignInsert (all a modification has is memory of the
+ * statement's), the batch callbacks (rows one by one are faster where nothing
+ * has to be sent anywhere), the parallel and asynchronous ones (the pool does
+ * the parallel work).
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "src/base/sql_function.h"
+#include "src/ddl/import.h"
+#include "src/exec/fdw.h"
+
+static const FdwRoutine routine = {
+	.type = T_FdwRoutine,
+
+	.GetForeignRelSize = tsurugiGetForeignRelSize,
+	.GetForeignPaths = tsurugiGetForeignPaths,
+	.ReparameterizeForeignPathByChild = tsurugiReparameterizeForeignPathByChild,
+	.GetForeignPlan = tsurugiGetForeignPlan,
+	.BeginForeignScan = tsurugiBeginForeignScan,
+	.IterateForeignScan = tsurugiIterateForeignScan,
+	.ReScanForeignScan = tsurugiReScanForeignScan,
+	.EndForeignScan = tsurugiEndForeignScan,
+
+	.AddForeignUpdateTargets = tsurugiAddForeignUpdateTargets,
+	.PlanForeignModify = tsurugiPlanForeignModify,
+	.BeginForeignModify = tsurugiBeginForeignModify,
+	.ExecForeignInsert = tsurugiExecForeignInsert,
+	.ExecForeignUpdate = tsurugiExecForeignUpdate,
+	.ExecForeignDelete = tsurugiExecForeignDelete,
+	.BeginForeignInsert = tsurugiBeginForeignInsert,
+	.IsForeignRelUpdatable = tsurugiIsForeignRelUpdatable,
+	.PlanDirectModify = tsurugiPlanDirectModify,
+	.BeginDirectModify = tsurugiBeginDirectModify,
+	.IterateDirectModify = tsurugiIterateDirectModify,
+	.EndDirectModify = tsurugiEndDirectModify,
+
+	.GetForeignRowMarkType = tsurugiGetForeignRowMarkType,
+	.RefetchForeignRow = tsurugiRefetchForeignRow,
+
+	.ExplainForeignScan = tsurugiExplainForeignScan,
+	.ExplainForeignModify = tsurugiExplainForeignModify,
+	.ExplainDirectModify = tsurugiExplainDirectModify,
+	.AnalyzeForeignTable = tsurugiAnalyzeForeignTable,
+	.ExecForeignTruncate = tsurugiExecForeignTruncate,
+	.ImportForeignSchema = tsurugiImportForeignSchema,
+};
+
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_handler);
+
+Datum
+tsurugi_fdw_handler(PG_FUNCTION_ARGS)
+{
+	FdwRoutine *copy = palloc(sizeof(FdwRoutine));
+
+	*copy = routine;
+	PG_RETURN_POINTER(copy);
+}

@@ -1,0 +1,77 @@
+/*
+ * row_copy.c
+ *	  Some columns of a version, as the caller's own: for what computes with them out of the epoch.
+ *
+ * Values lie in the version's chunk and in blobs, which may go when the epoch is left and no snapshot sees the version.  In the epoch there
+ * is no memory to be had, for want of it is an error.
+ */
+#include "postgres.h"
+
+#include "src/table/row_copy.h"
+
+#include "access/sysattr.h"
+#include "utils/memutils.h"
+
+#define STRINGS_FIRST 1024
+
+void
+tsurugi_row_copy_init(tsurugi_row_copy *copy, const tsurugi_relation *described, const Bitmapset *attributes)
+{
+	bool whole = bms_is_member(InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber, attributes);
+
+	tsurugi_row_init(&copy->row, described);
+	copy->needed = palloc(Max(described->attribute_count, 1) * sizeof(bool));
+	for (int i = 0; i < described->attribute_count; i++)
+		copy->needed[i] = described->codecs[tsurugi_column_of(described, i)].form != TSURUGI_NOTHING &&
+						  (whole || bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, attributes));
+	copy->capacity = STRINGS_FIRST;
+	copy->strings = palloc(copy->capacity);
+	copy->used = 0;
+}
+
+/* A string out of line is the caller's own then, as far as there is room. */
+static void
+copy_string(tsurugi_row_copy *copy, tg_string *string)
+{
+	size_t bytes = tg_string_blob_bytes(string);
+	char *place = copy->strings + copy->used;
+
+	copy->used += MAXALIGN(bytes);
+	if (copy->used > copy->capacity)
+		return;
+	memcpy(place, string->blob, bytes);
+	string->blob = place;
+}
+
+bool
+tsurugi_row_copy_take(tsurugi_row_copy *copy, tg_version version)
+{
+	const tsurugi_relation *described = copy->row.described;
+	const tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+
+	copy->used = 0;
+	for (int i = 0; i < described->attribute_count; i++)
+	{
+		int column = tsurugi_column_of(described, i);
+		tg_value *value = &copy->row.values[column];
+
+		copy->row.nulls[column] = !copy->needed[i] || tg_chunk_is_null(chunk, column, slot);
+		if (copy->row.nulls[column])
+			continue;
+		tg_chunk_value(chunk, column, slot, value);
+		if (described->kinds[column] == TG_KIND_STRING && tg_string_is_out(&value->string))
+			copy_string(copy, &value->string);
+	}
+	return copy->used <= copy->capacity;
+}
+
+void
+tsurugi_row_copy_make_room(tsurugi_row_copy *copy)
+{
+	if (copy->used <= copy->capacity)
+		return;
+	pfree(copy->strings);
+	copy->capacity = copy->used;
+	copy->strings = MemoryContextAllocHuge(GetMemoryChunkContext(copy->needed), copy->capacity);
+}
