@@ -386,12 +386,18 @@ participate(tg_session *session, tg_stage stage, unsigned *budget)
 	return is_free;
 }
 
+/* From the EPOCH of this word to FREE.  False: the epoch is not over, or the cycle has gone on: cycle.c, 5. */
 static bool
-is_confirmed(uint64_t epoch)
+start_free(uint64_t word)
 {
+	uint64_t epoch = tg_load_relaxed(&tg_collector_shared->epoch);
+
 	if (tg_load_acquire(tg_epoch_global) == epoch)
 		tg_epoch_advance();
-	return tg_epoch_confirmed() > epoch;
+	if (tg_epoch_confirmed() <= epoch)
+		return false;
+	tg_failpoint("collector_confirmed");
+	return tg_cycle_start(&tg_collector_shared->cycle, word);
 }
 
 /* Something has been given, or is filed and may have become free. */
@@ -414,6 +420,7 @@ run(tg_session *session, bool may_open, unsigned *budget)
 	while (*budget > 0)
 	{
 		tg_stage stage = tg_cycle_join(&tg_collector_shared->cycle);
+		uint64_t word;
 
 		if (stage != TG_STAGE_NONE)
 		{
@@ -425,17 +432,16 @@ run(tg_session *session, bool may_open, unsigned *budget)
 				return true; /* others have it all */
 			continue;
 		}
-		stage = tg_cycle_stage(&tg_collector_shared->cycle);
+		word = tg_cycle_look(&tg_collector_shared->cycle);
+		stage = tg_stage_of(word);
 		if (stage == TG_STAGE_IDLE && may_open &&
 			(!has_opened || tg_load_relaxed(&tg_collector_shared->inbox) != NULL ||
 			 tg_load_relaxed(&tg_collector_shared->progress)))
 		{
 			has_opened = true;
-			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_IDLE);
+			(void) tg_cycle_start(&tg_collector_shared->cycle, word);
 		}
-		else if (stage == TG_STAGE_EPOCH && is_confirmed(tg_load_relaxed(&tg_collector_shared->epoch)))
-			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_EPOCH);
-		else
+		else if (stage != TG_STAGE_EPOCH || (!start_free(word) && tg_cycle_look(&tg_collector_shared->cycle) == word))
 			break;
 	}
 	return true;
@@ -522,16 +528,16 @@ tg_collector_given(void)
 bool
 tg_collector_has_work(void)
 {
-	tg_stage stage = tg_cycle_stage(&tg_collector_shared->cycle);
+	uint64_t word = tg_cycle_look(&tg_collector_shared->cycle);
+	tg_stage stage = tg_stage_of(word);
 
 	if (tg_unlikely(tg_collector_given() > GIVEN_MAX))
 	{
 		if (stage == TG_STAGE_IDLE)
-			(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_IDLE);
+			(void) tg_cycle_start(&tg_collector_shared->cycle, word);
 		else if (stage == TG_STAGE_EPOCH)
 		{
-			if (is_confirmed(tg_load_relaxed(&tg_collector_shared->epoch)))
-				(void) tg_cycle_start(&tg_collector_shared->cycle, TG_STAGE_EPOCH);
+			(void) start_free(word);
 			return true;
 		}
 	}

@@ -14,7 +14,10 @@
  *	  so it is left, and moved on, at once.
  * 4. Every change of the word acquires and releases: what was done in a stage
  *	  happened before what is done in the next one.
- * 5. taking is held over two loads and a compare-and-swap, by one who tried for it
+ * 5. Whoever starts FREE has found before that an epoch is over.  It must be the epoch of this cycle, and
+ *	  a whole cycle may have passed since.  So the caller looks at the word first, and the
+ *	  compare-and-swap expects that word: every cycle has joins, so its word is another one.
+ * 6. taking is held over two loads and a compare-and-swap, by one who tried for it
  *	  once.  Because nobody else takes meanwhile, the piece on top that was read, and those below it, cannot have
  *	  been taken and put again: no ABA.  Whoever finds it held goes without.
  *
@@ -25,16 +28,10 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 
-#define STAGE_MASK ((uint64_t) 0xff)
+#define STAGE_MASK ((uint64_t) 0xff) /* as tg_stage_of has it */
 #define PARTICIPANT ((uint64_t) 1 << 8)
 #define PARTICIPANTS ((uint64_t) 0xffff << 8)
 #define JOIN ((uint64_t) 1 << 24)
-
-static inline tg_stage
-stage_of(uint64_t word)
-{
-	return (tg_stage) (word & STAGE_MASK);
-}
 
 static inline bool
 is_for_many(tg_stage stage)
@@ -49,7 +46,7 @@ tg_cycle_join(tg_cycle *cycle)
 
 	for (;;)
 	{
-		tg_stage stage = stage_of(word);
+		tg_stage stage = tg_stage_of(word);
 		bool is_empty = (word & PARTICIPANTS) == 0;
 
 		if (stage == TG_STAGE_IDLE || stage == TG_STAGE_EPOCH)
@@ -68,12 +65,12 @@ tg_cycle_leave(tg_cycle *cycle)
 
 	for (;;)
 	{
-		bool is_last = (word & PARTICIPANTS) == PARTICIPANT && is_for_many(stage_of(word)) &&
+		bool is_last = (word & PARTICIPANTS) == PARTICIPANT && is_for_many(tg_stage_of(word)) &&
 					   tg_load_acquire(&cycle->work) == NULL;
 
 		tg_assert((word & PARTICIPANTS) != 0);
 		if (tg_cas_acq_rel(&cycle->word, &word, is_last ? word + 1 : word - PARTICIPANT))
-			return is_last ? (tg_stage) (stage_of(word) + 1) : TG_STAGE_NONE;
+			return is_last ? (tg_stage) (tg_stage_of(word) + 1) : TG_STAGE_NONE;
 	}
 }
 
@@ -83,19 +80,17 @@ tg_cycle_move(tg_cycle *cycle, tg_stage next)
 	uint64_t word = tg_load_relaxed(&cycle->word);
 	bool moved;
 
-	tg_assert((word & PARTICIPANTS) == PARTICIPANT && !is_for_many(stage_of(word)));
+	tg_assert((word & PARTICIPANTS) == PARTICIPANT && !is_for_many(tg_stage_of(word)));
 	moved = tg_cas_acq_rel(&cycle->word, &word, (word & ~(STAGE_MASK | PARTICIPANTS)) | next);
 	tg_check(moved); /* nobody joins a stage for one */
 }
 
 bool
-tg_cycle_start(tg_cycle *cycle, tg_stage from)
+tg_cycle_start(tg_cycle *cycle, uint64_t word)
 {
-	uint64_t word = tg_load_acquire(&cycle->word);
+	tg_stage from = tg_stage_of(word);
 
-	tg_assert(from == TG_STAGE_IDLE || from == TG_STAGE_EPOCH);
-	if (stage_of(word) != from)
-		return false;
+	tg_assert((from == TG_STAGE_IDLE || from == TG_STAGE_EPOCH) && (word & PARTICIPANTS) == 0);
 	if (!tg_cas_acq_rel(&cycle->word, &word, word + 1))
 		return false;
 	if (from == TG_STAGE_IDLE)

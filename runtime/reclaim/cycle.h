@@ -59,14 +59,30 @@ extern tg_stage tg_cycle_leave(tg_cycle *cycle);
 /* By the only participant of a stage for one: leaves it, for another stage. */
 extern void tg_cycle_move(tg_cycle *cycle, tg_stage next);
 
-/* From a stage that nobody is in to its next one, IDLE to GATHER and EPOCH to FREE.  False if somebody else did. */
-extern bool tg_cycle_start(tg_cycle *cycle, tg_stage from);
+/* The word of now, for tg_cycle_start. */
+static inline uint64_t
+tg_cycle_look(const tg_cycle *cycle)
+{
+	return tg_load_acquire(&cycle->word);
+}
+
+static inline tg_stage
+tg_stage_of(uint64_t word)
+{
+	return (tg_stage) (word & 0xff);
+}
 
 static inline tg_stage
 tg_cycle_stage(const tg_cycle *cycle)
 {
-	return (tg_stage) (tg_load_acquire(&cycle->word) & 0xff);
+	return tg_stage_of(tg_cycle_look(cycle));
 }
+
+/*
+ * From the stage of this word, IDLE or EPOCH, which no participant is in, to the next one, GATHER or
+ * FREE.  False if anything has happened since the caller looked at the word.
+ */
+extern bool tg_cycle_start(tg_cycle *cycle, uint64_t word);
 
 /*
  * Pieces of the stage's work, linked by next, or NULL: one, and further ones as long as those before have fewer than

@@ -7,10 +7,13 @@
  * Who is last holds PRUNED, and turns what was put aside over to FREE, where the same
  * goes on.  Each joins so many times; what all of them leave undone stays.
  *
+ * Then the stages from IDLE to IDLE, for participants who find that the epoch of the first cycle is
+ * over, and that of the second one is not.
+ *
  * Shown, for every schedule: a piece is worked on by one at a time; what is done to it in FREE happens
  * after all that was done in PRUNE, to any piece; no piece is lost or done twice; the stage is moved on by one, with
- * nobody else in it; and a stage with nothing left that nobody is in is moved on by whoever
- * joins next.  Then the orders that cycle.c's argument names are planted away.
+ * nobody else in it; a stage with nothing left that nobody is in is moved on by whoever
+ * joins next; and FREE begins after the epoch of its own cycle.  Then the orders that cycle.c's argument names are planted away.
  */
 #include <string.h>
 
@@ -28,6 +31,8 @@ typedef struct scenario
 	unsigned pieces;	/* of work */
 	unsigned puts_back; /* times that a piece may be put back */
 	unsigned takes;		/* how many at once; 0: one */
+	bool whole;			/* the stages of whole cycles, without pieces */
+	bool looks_again;	/* planted: at the word, once the epoch has been found to be over */
 } scenario;
 
 typedef struct piece
@@ -46,6 +51,7 @@ typedef struct shared_world
 	explore_plain stage_contents; /* written by who is alone in a stage, read by all others */
 	uint8_t inside[16];			  /* participants by stage */
 	uint8_t moves[16];			  /* to a stage */
+	uint32_t unlinked;			  /* atomic: the cycle that waits in EPOCH, or has been there last */
 } shared_world;
 
 static shared_world *world;
@@ -71,10 +77,11 @@ setup(const void *pointer)
 	EXPLORE_FIELD(&world->cycle.work, EXPLORE_SHARED);
 	EXPLORE_FIELD(&world->cycle.taking, EXPLORE_SHARED);
 	EXPLORE_FIELD(&world->cycle.done, EXPLORE_SHARED);
-	explore_unwatched(&world->cycle.number);
+	EXPLORE_FIELD(&world->unlinked, EXPLORE_SHARED);
+	EXPLORE_FIELD(&world->cycle.number, EXPLORE_SHARED);
 	for (unsigned i = 0; i < scenario->pieces; i++)
 		EXPLORE_FIELD(&world->pieces[i].log.next, EXPLORE_SHARED);
-	tg_store_relaxed(&world->cycle.word, TG_STAGE_PRUNE);
+	tg_store_relaxed(&world->cycle.word, scenario->whole ? TG_STAGE_IDLE : TG_STAGE_PRUNE);
 	for (unsigned i = 0; i < scenario->pieces; i++)
 		tg_cycle_put(&world->cycle, &world->pieces[i].log);
 }
@@ -132,6 +139,61 @@ move_on(const scenario *scenario, tg_stage stage)
 	tg_cycle_move(&world->cycle, TG_STAGE_IDLE);
 }
 
+/* The stage that the caller holds, of a whole cycle. */
+static void
+move_whole(tg_stage stage)
+{
+	switch (stage)
+	{
+		case TG_STAGE_GATHER:
+			tg_cycle_move(&world->cycle, TG_STAGE_PRUNE);
+			break;
+		case TG_STAGE_PRUNED:
+			tg_store_relaxed(&world->unlinked, tg_load_relaxed(&world->unlinked) + 1);
+			tg_cycle_move(&world->cycle, TG_STAGE_EPOCH);
+			break;
+		case TG_STAGE_FREED:
+			tg_cycle_move(&world->cycle, TG_STAGE_IDLE);
+			ends++;
+			break;
+		default:
+			break;
+	}
+}
+
+/* The word as it is by now, if its stage is EPOCH, too. */
+static uint64_t
+word_of_epoch(uint64_t before)
+{
+	uint64_t word = tg_cycle_look(&world->cycle);
+
+	return tg_stage_of(word) == TG_STAGE_EPOCH ? word : before;
+}
+
+/* As run() in collector.c.  The epoch of the first cycle is over, that of the second one is not. */
+static void
+whole_step(const scenario *scenario)
+{
+	tg_stage stage = tg_cycle_join(&world->cycle);
+	uint64_t word;
+
+	if (stage == TG_STAGE_GATHER)
+		move_whole(stage);
+	else if (stage != TG_STAGE_NONE)
+		move_whole(tg_cycle_leave(&world->cycle));
+	else
+	{
+		word = tg_cycle_look(&world->cycle);
+		stage = tg_stage_of(word);
+		if (stage == TG_STAGE_IDLE)
+			(void) tg_cycle_start(&world->cycle, word);
+		else if (stage == TG_STAGE_EPOCH && tg_load_relaxed(&world->unlinked) == 1 &&
+				 tg_cycle_start(&world->cycle, scenario->looks_again ? word_of_epoch(word) : word) &&
+				 ++world->moves[TG_STAGE_FREE] > 1)
+			explore_violation("freed before its epoch was over");
+	}
+}
+
 static void
 thread(unsigned number, const void *pointer)
 {
@@ -145,6 +207,11 @@ thread(unsigned number, const void *pointer)
 		tg_write_log *log;
 
 		explore_checkpoint(i, NULL, 0);
+		if (scenario->whole)
+		{
+			whole_step(scenario);
+			continue;
+		}
 		stage = tg_cycle_join(&world->cycle);
 		if (stage == TG_STAGE_NONE)
 			continue;
@@ -171,7 +238,7 @@ finish(const void *pointer)
 {
 	const scenario *scenario = pointer;
 	uint64_t word = tg_load_relaxed(&world->cycle.word);
-	tg_stage stage = stage_of(word);
+	tg_stage stage = tg_stage_of(word);
 	unsigned listed = 0;
 	unsigned due = 0;
 
@@ -219,15 +286,30 @@ static const scenario both = {.name = "2 participants x 2, 2 pieces, both at onc
 							  .puts_back = 1,
 							  .takes = 2};
 
+static const scenario cycles = {
+	.name = "2 participants, a whole cycle and half of the next", .participants = 2, .joins = 8, .whole = true};
+
+static const scenario late = {.participants = 2, .joins = 8, .whole = true, .looks_again = true};
+
 static void
 test_as_it_is(const scenario *scenario)
 {
 	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_C11, &ends);
 }
 
+static void
+test_late(void)
+{
+	const explore_program program = program_of(&late);
+
+	unit_ok(explore(&program, EXPLORE_SC, NULL, EXPLORE_STATES_MAX).violated,
+			"the word is looked at after the epoch: caught");
+}
+
 static const explore_weakness weaknesses[] = {
 	{"joining is no one step", &two, EXPLORE_SC, {"tg_cycle_join", "tg_cas_acq_rel(&cycle->word)", EXPLORE_SPLIT}},
 	{"leaving is no one step", &two, EXPLORE_SC, {"tg_cycle_leave", "tg_cas_acq_rel(&cycle->word)", EXPLORE_SPLIT}},
+	{"starting is no one step", &cycles, EXPLORE_SC, {"tg_cycle_start", "tg_cas_acq_rel(&cycle->word)", EXPLORE_SPLIT}},
 	{"leaving is relaxed", &two, EXPLORE_C11, {"tg_cycle_leave", "tg_cas_acq_rel(&cycle->word)", EXPLORE_RELAX}},
 	{"putting aside is relaxed", &back, EXPLORE_C11, {"push", "tg_cas_acq_rel(stack)", EXPLORE_RELAX}},
 };
@@ -238,11 +320,13 @@ main(int argument_count, char **arguments)
 	test_as_it_is(&two);
 	test_as_it_is(&back);
 	test_as_it_is(&both);
+	test_as_it_is(&cycles);
 	if (argument_count > 1 && strcmp(arguments[1], "long") == 0)
 	{
 		test_as_it_is(&three);
 		test_as_it_is(&more);
 	}
 	explore_planted(program_of, weaknesses, EXPLORE_COUNT(weaknesses));
+	test_late();
 	return unit_done();
 }

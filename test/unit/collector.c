@@ -10,6 +10,9 @@
  */
 #include "runtime/reclaim/collector.h"
 
+#include <string.h>
+
+#include "runtime/base/failpoint.h"
 #include "test/unit/writers.h"
 
 /* --- scenarios -------------------------------------------------------------- */
@@ -285,6 +288,61 @@ test_epoch(void)
 	unit_ok(after.versions_removed == before.versions_removed + 2 && after.logs_waiting == 0, "then all is");
 }
 
+/* --- a cycle that passes while a participant is held up ------------------------- */
+
+static tg_session *others; /* collects meanwhile */
+
+/* The cycle comes to its end, and the next one waits for an epoch that a session is inside of. */
+static bool
+pass_a_cycle(const char *name)
+{
+	if (strcmp(name, "collector_confirmed") != 0)
+		return false;
+	tg_failpoint_set(NULL);
+	while (tg_collector_run(others, 100))
+		;
+	must_update(&clients[0], 1);
+	commit(&clients[0]);
+	tg_epoch_enter(clients[5].session);
+	while (tg_collector_run(others, 100))
+		;
+	return false;
+}
+
+/*
+ * A participant finds that the epoch of a cycle is over, and is held up before it begins to free. It
+ * must not begin to free what the next cycle has unlinked.
+ */
+static void
+test_epoch_of_before(void)
+{
+	client *a = &clients[0];
+	tg_session *inside = clients[5].session;
+	tg_collector_report before;
+	tg_collector_report after;
+
+	others = clients[4].session;
+	must_insert(a, 1);
+	commit(a);
+	collect(100);
+	tg_epoch_enter(inside);
+	must_update(a, 1);
+	commit(a);
+	collect(100);
+	tg_epoch_leave(inside);
+	tg_collector_report_get(&before);
+	tg_failpoint_set(pass_a_cycle);
+	collect(100);
+	tg_failpoint_set(NULL);
+	tg_collector_report_get(&after);
+	unit_equal(after.versions_removed - before.versions_removed, 1,
+			   "what the next cycle has unlinked stays while a session is inside");
+	tg_epoch_leave(inside);
+	collect(100);
+	tg_collector_report_get(&after);
+	unit_equal(after.versions_removed - before.versions_removed, 2, "then it goes");
+}
+
 /* What an open delete waits for happens while its piece is still waiting for an epoch. */
 static void
 test_open_in_confirm(void)
@@ -558,6 +616,8 @@ main(void)
 	test_undone();
 	empty();
 	test_epoch();
+	empty();
+	test_epoch_of_before();
 	empty();
 	test_open_in_confirm();
 	empty();
