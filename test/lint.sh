@@ -226,7 +226,7 @@ head_faults()
 word_faults()
 {
 	grep -rnIE '\.\./[s]hared|/[w]ork/|\bC[E]O\b|\b[i]ssues? #?[0-9]+|\b(T[O]DO|F[I]XME|X[X]X)\b' \
-		--exclude-dir=.git --exclude-dir=build --exclude-dir=tmp_check --exclude=LICENSE --exclude='*.csv' .
+		--exclude-dir=.git --exclude=.git --exclude-dir=build --exclude-dir=tmp_check --exclude=LICENSE --exclude='*.csv' .
 }
 
 # The table of runtime/txn/README.md: rules are named where they are said to be kept; failpoints are there, and in each test.
@@ -248,6 +248,34 @@ rule_faults()
 			grep -lqE "\\b$point\\b" $(grep -oE '[^`, ]+\.(c|pl)\b' <<<"$tests") || echo "$table: no test of $rule takes $point out"
 		done
 	done < <(grep -E '^\| [A-Z][0-9]' $table)
+}
+
+# A comment that cites a numbered paragraph of a file's head, as "prune.c, 8", cites one that is there.
+citation_faults()
+{
+	awk '
+		{ name = FILENAME; sub(/.*\//, "", name); files[name] = 1 }
+		match($0, /^[ \t]*(\/\*|\*)[ \t]*[0-9]+\./) {
+			number = $0
+			gsub(/^[^0-9]*|\..*/, "", number)
+			there[name, number] = 1
+		}
+		{
+			for (rest = $0; match(rest, /[a-z_]+\.[ch], [0-9]+/); rest = substr(rest, RSTART + RLENGTH)) {
+				split(substr(rest, RSTART, RLENGTH), cited, ", ")
+				places[FILENAME ":" FNR] = places[FILENAME ":" FNR] " " cited[1] "," cited[2]
+			}
+		}
+		END {
+			for (place in places) {
+				count = split(places[place], list, " ")
+				for (i = 1; i <= count; i++) {
+					split(list[i], cited, ",")
+					if (cited[1] in files && !((cited[1], cited[2]) in there))
+						print place ": " cited[1] " has no " cited[2]
+				}
+			}
+		}' "${c_files[@]}"
 }
 
 # SQL of the extension's own is parsed in the user's session: one file sees to its names.
@@ -341,6 +369,7 @@ rule "no file is longer than 800 lines" "$(length_faults)"
 rule "each file begins with a comment" "$(head_faults)"
 rule "no words that only insiders know" "$(word_faults)"
 rule "rules are kept, and taken out, where their table says" "$(rule_faults)"
+rule "a numbered paragraph that a comment cites is there" "$(citation_faults)"
 rule "SQL of the extension's own goes through src/base/query.c" "$(query_faults)"
 rule "the install script names everything with its schema" "$(script_faults)"
 rule "each test has an expected output" "$(answer_faults)"
