@@ -1,15 +1,19 @@
 /*
  * deferrable.c
- *	  SERIALIZABLE READ ONLY DEFERRABLE: safe snapshots of ordinary tables, taken when we want them.
+ *	  SERIALIZABLE READ ONLY DEFERRABLE: safe snapshots of ordinary tables, taken on request.
  *
- * PostgreSQL takes a DEFERRABLE transaction's snapshot, waits for the writers that were serializable and under way, and takes
- * another one if one of them has made it unsafe (GetSafeSnapshot, predicate.c).  When it returns the snapshot may be
- * minutes old, and our time would be of now.  So the same is done here in two parts, with the drawing of our time in between (moment.c):
- * a snapshot is taken as READ ONLY without DEFERRABLE takes it, which registers the transaction with those writers; and then
- * waited for by PostgreSQL's own rule.  What that needs of its internals is the transaction's entry, and three marks in it.
+ * PostgreSQL takes a DEFERRABLE transaction's snapshot and waits for the serializable writers that
+ * were under way; if one of them has made the snapshot unsafe, it takes another one
+ * (GetSafeSnapshot, predicate.c).  When it returns, the snapshot may be minutes old, while a time
+ * drawn for foreign tables would be of now.  So this file does the same in two parts, and the time
+ * of foreign tables is drawn between them (moment.c).  First it takes a snapshot as READ ONLY
+ * without DEFERRABLE does, which registers the transaction with those writers.  Then it waits for
+ * it by PostgreSQL's own rule.  Of PostgreSQL's internals this needs the transaction's entry and
+ * three of its flags.
  *
- *	take		SERIALIZABLEXACT, in the list of each writer's possible conflicts; or none, where there is no writer
- *	wait		DEFERRABLE_WAITING: a writer that ends wakes us when it was the last one, or has marked us RO_UNSAFE
+ *	take	SERIALIZABLEXACT, in each writer's list of possible conflicts; none without writers
+ *	wait	DEFERRABLE_WAITING: a writer that ends wakes this backend if it was the last one, or has
+ *			marked the entry RO_UNSAFE
  */
 #include "postgres.h"
 

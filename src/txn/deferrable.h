@@ -1,18 +1,23 @@
 /*
  * deferrable.h
- *	  SERIALIZABLE READ ONLY DEFERRABLE: safe snapshots of ordinary tables, taken when we want them.
+ *	  SERIALIZABLE READ ONLY DEFERRABLE: safe snapshots of ordinary tables, taken on request.
  */
 #ifndef TSURUGI_DEFERRABLE_H
 #define TSURUGI_DEFERRABLE_H
 
 #include "utils/snapshot.h"
 
-/* PostgreSQL's detection of conflicts is done with the transaction: so it is once it has its own safe snapshot. */
+/*
+ * PostgreSQL's conflict detection does not concern the transaction any more, because it has its own
+ * safe snapshot.
+ */
 extern bool tsurugi_deferrable_is_free(void);
 
 /*
- * One that is not known to be safe yet.  Valid until the next call.  Afterwards the transaction waits, which may take long and can be
- * interrupted, until it is known; or gives it up.  Both are the end of it for PostgreSQL's detection.
+ * Takes a snapshot that is not yet known to be safe; it is valid until the next call.  Afterwards
+ * the transaction either waits until it is known whether the snapshot is safe, which may take long
+ * and can be interrupted, or gives the snapshot up.  Either ends the transaction's part in
+ * PostgreSQL's conflict detection.
  */
 extern Snapshot tsurugi_deferrable_take(void);
 extern bool tsurugi_deferrable_wait(void);

@@ -2,22 +2,22 @@
  * deferred.c
  *	  Constraints of tables in memory that are checked when their transaction commits.
  *
- * PostgreSQL has a queue for deferred triggers, but its events name a row by the
- * place where it lies in a heap; those of foreign tables it keeps for the length of
- * a statement.  So the triggers of our constraints are ordinary ones, which fire at the end of each
- * statement, and what has to wait longer is put here, with the values that it is about.
+ * PostgreSQL has a queue for deferred triggers, but its events name a row by its place in a heap;
+ * it keeps those of foreign tables for the length of a statement only.  So the triggers of these
+ * constraints are ordinary ones, which fire at the end of each statement.  A check that must wait
+ * longer is put into the queue of this file, with the values that it concerns.
  *
- *	SET CONSTRAINTS		PostgreSQL checks names and sets its own triggers (those on ordinary
+ *	SET CONSTRAINTS		PostgreSQL checks the names and sets its own triggers (those on ordinary
  *						tables at the other end of a foreign key); then the same is noted here
- *	COMMIT				PostgreSQL's queue is run first, then this one, before anything of
- *						ours is validated or committed; then PostgreSQL's again, until both are
+ *	COMMIT				PostgreSQL's queue is run first, then this one, before any foreign table
+ *						is validated or committed; then PostgreSQL's again, until both are
  *						empty.  Between the two PostgreSQL keeps the results of cursors WITH HOLD,
- *						which are not to outlive a commit that fails here: where there is such a
+ *						which must not outlive a commit that fails here: if there is such a
  *						cursor, COMMIT runs this queue ahead of everything
- *	subtransactions		a mark at the start of each; ROLLBACK TO forgets what was added since, un-does
- *						what was checked since, and brings the settings back
+ *	subtransactions		a mark at the start of each; ROLLBACK TO removes the events added since,
+ *						marks those checked since as unchecked, and restores the settings
  *
- * Settings are never changed in place, so that a mark is a pointer to them.
+ * Settings are never changed in place, so a mark can point to them.
  */
 #include "postgres.h"
 
@@ -49,12 +49,12 @@ typedef struct Setting
 	bool deferred;
 } Setting;
 
-/* What SET CONSTRAINTS has said so far. */
+/* The effect of SET CONSTRAINTS so far. */
 typedef struct Settings
 {
 	bool all_is_set;
 	bool all;
-	int count; /* of those that were named since */
+	int count; /* of the constraints named since ALL was set */
 	Setting named[FLEXIBLE_ARRAY_MEMBER];
 } Settings;
 
@@ -64,11 +64,11 @@ typedef struct Event
 	Oid relation;
 	tsurugi_deferred_check check;
 	MinimalTuple row;
-	uint64 turn; /* at which it was checked; 0: not yet */
+	uint64 turn; /* in which it was checked; 0: not yet */
 	bool initially;
 } Event;
 
-/* Where a subtransaction began. */
+/* The state when a subtransaction began. */
 typedef struct Mark
 {
 	const Settings *settings;
@@ -76,7 +76,7 @@ typedef struct Mark
 	size_t count;
 } Mark;
 
-/* All of the running transaction. */
+/* State of the running transaction. */
 static MemoryContext context; /* of all that follows; NULL: nothing yet */
 static const Settings *settings;
 static Event *events;
@@ -140,7 +140,7 @@ set_named(const List *constraints, bool deferred)
 	settings = fresh;
 }
 
-/* Adds the constraints of a scan of pg_constraint.  True if there was one. */
+/* Adds the constraints that a scan of pg_constraint finds.  Returns whether there was one. */
 static bool
 add_found(Relation catalog, Oid index, ScanKey keys, int key_count, bool deferrable_only, List **found)
 {
@@ -182,7 +182,7 @@ add_constraints_of_name(Relation catalog, const RangeVar *name, List **found)
 	list_free(schemas);
 }
 
-/* As AfterTriggerSetState finds them; with those of partitions. */
+/* Finds the constraints as AfterTriggerSetState does, and those of partitions. */
 static List *
 find_constraints(const List *names)
 {
@@ -211,7 +211,7 @@ tsurugi_deferred_add(Oid constraint, bool initially, Relation relation, tsurugi_
 {
 	MemoryContext caller;
 
-	/* as PostgreSQL has it: at the end of the transaction another role would run the check */
+	/* As PostgreSQL has it: at the end of the transaction the check would run as another role. */
 	if (InSecurityRestrictedOperation())
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 						errmsg("cannot fire deferred trigger within security-restricted operation")));
@@ -240,7 +240,7 @@ run_event(const Event *event)
 	bool outer;
 
 	if (relation == NULL)
-		return; /* dropped since, and its constraints with it */
+		return; /* the table and its constraints have been dropped since */
 	outer = tsurugi_moment_suspend(true);
 	PG_TRY();
 	{
@@ -255,7 +255,10 @@ run_event(const Event *event)
 	relation_close(relation, NoLock);
 }
 
-/* Checks what has become due: all, or what is not deferred any more.  A check may add others. */
+/*
+ * Runs the checks that are due: all, or those that are not deferred any more.  A check may add
+ * others.
+ */
 static bool
 run_events(bool all)
 {
@@ -320,7 +323,7 @@ void
 tsurugi_deferred_run_all(void)
 {
 	while (event_count > 0 && run_events(true))
-		AfterTriggerFireDeferred(); /* what the checks have added to PostgreSQL's queue */
+		AfterTriggerFireDeferred(); /* the checks may have added to PostgreSQL's queue */
 }
 
 void
@@ -340,7 +343,7 @@ void
 tsurugi_deferred_end(bool committed)
 {
 	holds = false;
-	/* the memory goes with the transaction's */
+	/* The memory is released with the transaction's. */
 	context = NULL;
 	settings = NULL;
 	events = NULL;
@@ -359,7 +362,7 @@ set_mark(int level)
 		Mark *larger;
 
 		if (settings == NULL && event_count == 0)
-			return; /* a mark that is not there is one at the very beginning */
+			return; /* a missing mark means the very beginning */
 		larger = MemoryContextAllocZero(own_context(), room * sizeof(Mark));
 		if (marks != NULL)
 			memcpy(larger, marks, mark_room * sizeof(Mark));

@@ -11,14 +11,14 @@
 #include "utils/rel.h"
 
 /*
- * Looks at what a row has said, and raises the constraint's error.  The row is
- * as it was added, in the form that ExecStoreMinimalTuple takes.
+ * Checks the values of a row, and raises the constraint's error.  The row is as it was added, in
+ * the form that ExecStoreMinimalTuple takes.
  */
 typedef void (*tsurugi_deferred_check)(Oid constraint, Relation relation, MinimalTuple row);
 
 /*
- * Whether a constraint that is DEFERRABLE waits for the end of the transaction
- * by now: as SET CONSTRAINTS has it, or else as it is declared.
+ * Whether a DEFERRABLE constraint currently waits for the end of the transaction: as SET
+ * CONSTRAINTS has set it, otherwise as it is declared.
  */
 extern bool tsurugi_is_deferred(Oid constraint, bool initially);
 
@@ -26,19 +26,22 @@ extern bool tsurugi_is_deferred(Oid constraint, bool initially);
 extern void tsurugi_deferred_add(Oid constraint, bool initially, Relation relation, tsurugi_deferred_check check,
 								 MinimalTuple row);
 
-/* PostgreSQL has run this statement: the same for the constraints of tables of ours. */
+/* PostgreSQL has executed this statement; does the same for the constraints of foreign tables. */
 extern void tsurugi_deferred_set(const ConstraintsSetStmt *statement);
 
 /*
- * Raises 55006 if a check of this table has been deferred: its definition, and what is in it, are to stay.
- * The second, which is cheaper, says whether there is any check at all.
+ * Raises 55006 if a check of this table has been deferred: its definition and its contents must not
+ * change.
  */
 extern void tsurugi_deferred_check_none(Oid relation, const char *command);
 
-/* Whether any check of any table has been. */
+/* Whether any check of any table has been deferred.  Cheaper than tsurugi_deferred_check_none. */
 extern bool tsurugi_deferred_any(void);
 
-/* DECLARE CURSOR is about to be run; COMMIT has been, and what fails now ends the transaction. */
+/*
+ * DECLARE CURSOR is about to be executed.  The other one is for COMMIT, which has been executed: an
+ * error from now on ends the transaction.
+ */
 extern void tsurugi_deferred_note_cursor(const DeclareCursorStmt *statement);
 extern void tsurugi_deferred_begin_commit(void);
 

@@ -2,23 +2,26 @@
  * lease_locks.c
  *	  Table locks of transactions that only a lease owns.
  *
- * What a transaction has changed and not committed must not be altered, dropped or truncated under it.
- * PostgreSQL sees to that by locks which end with a session's transaction; one that a lease owns outlives
- * those.  So the pool's worker, which lives as long as such transactions can, holds the locks for it: as locks of its
- * session, which belong to no transaction of PostgreSQL's.  They are in pg_locks, under the worker's process, and who wants a
- * stronger one waits as ever.  Beside them the worker holds a lock that stands for the transaction
- * itself, so that one without tables is in pg_locks, too: a userlock by its number, as an advisory
- * lock shows a bigint.
+ * A table with uncommitted changes must not be altered, dropped or truncated.  PostgreSQL ensures
+ * that by locks which end with a session's transaction, but a transaction that a lease owns
+ * outlives those.  So the pool's worker, which lives at least as long as such transactions, holds
+ * the locks for it, as session-level locks, which belong to no transaction of PostgreSQL's.  They
+ * are shown in pg_locks under the worker's process, and a session that requests a stronger lock
+ * waits as usual.  The worker also holds a lock that stands for the transaction itself, so that one
+ * without tables is in pg_locks, too: a userlock with its number, shown in the way in which an
+ * advisory lock shows a bigint.
  *
  *	slot	FREE --take--> WANTED --worker--> HELD --the transaction has ended--> FREE
  *								 \-> REFUSED --take--> FREE
  *
- * 1. There is no moment without a lock: who begins the transaction holds the same ones until the worker does.
- * 2. The worker never waits for a lock, so it stands in nobody's way for longer than the lease.
- * 3. A slot is for one transaction, told by its word, which is never used again: when the descriptor is
- *	  another's or idle, everything has been stamped or undone, and the locks go.
- * 4. If the worker stops, it first ends the transactions, then gives the locks back.  If it crashes, the
- *	  server does, and nothing is left of either.
+ * 1. At every moment somebody holds the locks: the session that begins the transaction holds the
+ *	  same ones until the worker does.
+ * 2. The worker never waits for a lock, so it blocks nobody for longer than the lease.
+ * 3. A slot is for one transaction, identified by its word, which is never used again.  When the
+ *	  descriptor has another word, or is idle, all changes have been stamped or undone, and the
+ *	  locks are released.
+ * 4. If the worker stops, it first ends the transactions, then releases the locks.  If it crashes,
+ *	  the server crashes, too, and nothing is left of either.
  */
 #include "postgres.h"
 
@@ -36,8 +39,9 @@
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 
-#define WAIT_MS 1000   /* for locks that are about to go */
-#define COMMIT_US 1000 /* until one that is just being committed may have been */
+#define WAIT_MS 1000 /* to wait for locks that are about to be released */
+/* To wait for a transaction that is being committed. */
+#define COMMIT_US 1000
 
 typedef enum SlotState
 {
@@ -55,16 +59,17 @@ typedef struct Slot
 	uint64 number;
 	Oid database;
 	unsigned count;
-	unsigned to_write; /* so many first ones; the others are read */
+	/* The first ones; the others are read. */
+	unsigned to_write;
 	Oid tables[TG_SHARED_TABLES_MAX];
 } Slot;
 
-/* In PostgreSQL's shared memory; all of it under the lock. */
+/* In PostgreSQL's shared memory; the lock guards all of it. */
 typedef struct LeaseLocks
 {
 	LWLock lock;
-	ConditionVariable changed; /* a slot's state */
-	Latch *worker;			   /* NULL: there is none */
+	ConditionVariable changed; /* signals changes of a slot's state */
+	Latch *worker;			   /* NULL: it does not run */
 	Slot slots[TG_SHARED_MAX];
 } LeaseLocks;
 
@@ -79,7 +84,7 @@ tsurugi_lease_locks_bytes(void)
 void
 tsurugi_lease_locks_create(void)
 {
-	static int tranche; /* the children inherit its name */
+	static int tranche; /* child processes inherit its name */
 	bool found;
 
 	locks = ShmemInitStruct("tsurugi_fdw lease locks", sizeof(*locks), &found);
@@ -101,7 +106,10 @@ find_slot(uint64 host)
 	return NULL;
 }
 
-/* False: no worker, or no room, which those that have ended are about to make. */
+/*
+ * False: there is no worker, or no free slot; the transactions that have ended are about to free
+ * theirs.
+ */
 static bool
 want(const tg_shared_report *report, const uint32_t *tables, unsigned count, unsigned to_write)
 {
@@ -128,7 +136,7 @@ want(const tg_shared_report *report, const uint32_t *tables, unsigned count, uns
 	return slot != NULL;
 }
 
-/* What has become of it; a refusal is taken note of. */
+/* Returns the state of the transaction's slot; a slot that was refused becomes free. */
 static SlotState
 look_at(uint64 host)
 {
@@ -244,7 +252,7 @@ table_lock(const Slot *slot, unsigned i)
 	return i < slot->to_write ? RowExclusiveLock : AccessShareLock;
 }
 
-/* Other locks of ours have PostgreSQL's other lock method. */
+/* The engine's other locks have PostgreSQL's other lock method. */
 static LOCKTAG
 transaction_tag(const Slot *slot)
 {
@@ -262,7 +270,7 @@ take(const LOCKTAG *tag, LOCKMODE mode)
 	return LockAcquireExtended(tag, mode, true, true, false, NULL) != LOCKACQUIRE_NOT_AVAIL;
 }
 
-/* The transaction's, and those of so many tables. */
+/* Releases the transaction's lock and those of its first tables. */
 static void
 unlock(const Slot *slot, unsigned count)
 {

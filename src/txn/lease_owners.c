@@ -2,15 +2,16 @@
  * lease_owners.c
  *	  The roles and databases that transactions of several sessions belong to.
  *
- * Their limits, who may end them, and their end with the role or the database.
+ * Their limits, the right to end them, and their end with the role or the database.
  *
- * 1. The session that begins one holds a lock of its role, and has seen that the role is there.
- *	  DROP ROLE waits for that lock, and keeps its own until it has committed.  So no new one
- *	  comes after those that the commit ends.
- * 2. A DROP ROLE that is rolled back, perhaps with a subtransaction alone, ends nothing: before
- *	  the commit the catalogs tell which of the roles are still there.
- * 3. DROP OWNED may need the very locks that the role's transactions hold, so it ends those first,
- *	  and a rollback does not bring them back.  A role that may run it may abort them, too.
+ * 1. The session that begins such a transaction holds a lock on its role, and has seen that the
+ *	  role exists.  DROP ROLE waits for that lock, and keeps its own until it has committed.  So no
+ *	  new transaction begins after those that the commit ends.
+ * 2. A DROP ROLE that is rolled back, perhaps with a subtransaction alone, ends nothing: before the
+ *	  commit the catalogs tell which of the roles still exist.
+ * 3. DROP OWNED may need the very locks that the role's transactions hold.  So it ends those
+ *	  transactions first, and a rollback does not bring them back.  A role that may run it may also
+ *	  abort them.
  */
 #include "postgres.h"
 
@@ -33,7 +34,7 @@
 static int lease_max_ms;
 static int places_of_role;
 
-static List *dropped; /* roles, by the running transaction; in TopTransactionContext */
+static List *dropped; /* roles dropped by the running transaction; in TopTransactionContext */
 
 uint64_t
 tsurugi_lease_word(Oid database, Oid role)
@@ -124,7 +125,7 @@ count(bool (*is_concerned)(uint64_t word, uint64_t argument), uint64_t argument)
 	return result;
 }
 
-/* One that is just being committed goes on with that. */
+/* A transaction that is just being committed is not ended. */
 static void
 end(bool (*is_concerned)(uint64_t word, uint64_t argument), uint64_t argument)
 {
@@ -183,7 +184,7 @@ tsurugi_lease_pre_commit(void)
 	forget_those_still_there();
 	foreach (cell, dropped)
 		if (count(is_of_role, lfirst_oid(cell)) > 0)
-			(void) tsurugi_session(); /* which may fail */
+			(void) tsurugi_session(); /* this may fail */
 }
 
 void

@@ -2,56 +2,72 @@
  * mixed.c
  *	  Commits of transactions that wrote foreign and ordinary tables, seen as a whole.
  *
- * Such a transaction, a mixed one, becomes visible twice: in ordinary tables at PostgreSQL's own moment h, in
- * foreign ones when it is COMMITTED(C) here.
+ * Such a transaction, a mixed one, becomes visible twice: in ordinary tables at PostgreSQL's own
+ * moment h, in foreign tables when it is COMMITTED(C) in the engine.
  *
  *	PRE_COMMIT				PostgreSQL's commit					COMMIT callback
  *	open: C, PREPARED(C)	record, flush, h: heap rows seen	ended: E = clock, then COMMITTED(C)
  *
- * A statement has PostgreSQL's snapshot H and reads foreign tables at R, loaded from the clock after H was
- * taken.  It must not see one half, nor what was built on a half (M2), at any level.
+ * A statement has PostgreSQL's snapshot H and reads foreign tables at R, which is loaded from the
+ * clock after H was taken.  At no isolation level may it see one half alone, or anything that was
+ * built on one half (M2).
  *
- * 1. H shows the ordinary half: h was before H, C was drawn before h, R is loaded after H, so C <= R.  The
- *	  foreign half is there to see, or PREPARED for some instructions more, which are waited for at the row (V1).
- * 2. H does not show it.  If C <= R, it is excluded from the snapshot.  What was built on it here came after COMMITTED(C),
- *	  and so has a C > E; therefore R is lowered to E.  If it has not ended when it is looked at, what is
- *	  built on it has a C > R anyway.
- * 3. Nothing of that is lost that H shows: E is loaded after h, which is after H; what H shows had drawn its
- *	  C by then.
- * 4. R is loaded first, then it is looked who is open or has ended (one lock for all of that).  Who is not found there yet draws
- *	  a C > R: the draw is made under the lock.  The lock is not taken where H shows all up to the newest xid of a mixed commit:
- *	  that is stored before C is drawn, and loaded after R, all sequentially consistent.
+ * 1. H shows the ordinary half.  Then h was before H, C was drawn before h, and R is loaded after
+ *	  H; so C <= R.  The foreign half is visible, or it is PREPARED for some instructions more, and
+ *	  the reader waits at the row (V1).
+ * 2. H does not show the ordinary half.  If C <= R, the commit is excluded from the snapshot.
+ *	  Anything built on it in foreign tables came after COMMITTED(C) and so has a C > E; therefore R
+ *	  is lowered to E.  If the commit has not ended when it is examined, anything built on it has a
+ *	  C > R anyway.
+ * 3. Nothing that H shows is lost by that: E is loaded after h, and h is after H; every commit that
+ *	  H shows had drawn its C by then.
+ * 4. R is loaded first; then the open and the ended commits are examined, all under one lock.  A
+ *	  commit that is not found yet draws a C > R, because C is drawn under the lock.  The lock is
+ *	  not taken if H shows everything up to the newest xid of a mixed commit.  That xid is stored
+ *	  before C is drawn and loaded after R; all of these accesses are sequentially consistent.
  *
- * Who has ended is kept in a ring, in the order of E, for those who have taken H and not R yet, which takes
- * microseconds, and for SERIALIZABLE, whose snapshot may be extended later, with the same H (W5).  Which are recent enough for
- * a snapshot to be asked about them is seen by the newest xid that had completed by their end, L, which grows in the
- * ring: xmax of a snapshot taken later is above it.
+ * Ended commits are kept in a ring, in the order of E.  They are needed by statements that have
+ * taken H and not R yet, which takes microseconds, and by SERIALIZABLE, whose snapshot may be
+ * extended later with the same H (W5).  An entry has L, the newest xid that had completed when the
+ * commit ended.  L grows along the ring, and the xmax of a snapshot taken later is above it.  This
+ * tells how far back the ring must be searched for a snapshot.
  *
- * 5. The horizon respects C - 1 of all that are open or in the ring (tg_horizon_keep), because who excludes C reads what was there
- *	  before it.  He publishes that himself, from C - 1 on, under the lock.
- * 6. That lasts KEPT_MS; so long, and for RING commits, a snapshot may take to get its R.  Later it fails with
- *	  40001 if there was a mixed commit that it does not show.  Whoever ends a transaction looks whether the time is over,
- *	  and so does the background worker: where nobody ends one for hours, the horizon would be held up for hours.  An entry
- *	  stays in the ring, to be asked for, until a newer xid has completed KEPT_MS ago: snapshots taken since are known to show it.
- * 7. In the ring each has the lowest C of its own and of those that were open when it ended.  Who ended later was open
- *	  then or has drawn its C afterwards: so that of the oldest one that is kept is the lowest of all.
- * 8. Who has read the ordinary half of a commit that has not ended here may build on it in foreign tables alone, and draw
- *	  a C below that one's E.  So who is about to commit foreign rows waits in PRE_COMMIT for those that PostgreSQL has committed
- *	  by then to end, which takes microseconds; those that have not come to their h are nothing that he can have seen.
+ * 5. The horizon respects C - 1 of all commits that are open or in the ring (tg_horizon_keep),
+ *	  because a reader that excludes C reads the versions before it.  Such a reader then publishes
+ *	  itself, under the lock, that it reads from C - 1 on.
+ * 6. The horizon respects an entry for KEPT_MS.  A snapshot has this long, and RING commits, to get
+ *	  its R; later it fails with 40001 if there was a mixed commit that it does not show.  Each end
+ *	  of a transaction tests whether the time is over.  So does the background worker: otherwise, if
+ *	  no transaction ended for hours, the horizon would be held back for hours.  An entry stays in
+ *	  the ring, to be searched, until a newer xid has completed KEPT_MS ago: snapshots taken since
+ *	  then are known to show it.
+ * 7. An entry of the ring has the lowest C among its own and those of the commits that were open
+ *	  when it ended.  A commit that ended later was either open then or drew its C afterwards.  So
+ *	  the value of the oldest entry that is kept is the lowest of all.
+ * 8. A transaction that has read the ordinary half of a commit which has not ended here could build
+ *	  on it in foreign tables alone, and draw a C below that commit's E.  So a transaction that is
+ *	  about to commit foreign rows waits in PRE_COMMIT until the mixed commits that PostgreSQL has
+ *	  committed by then have ended, which takes microseconds.  It cannot have seen anything of the
+ *	  commits that have not come to their h.
  *
- * A snapshot with exclusions is not a moment in the order of C: SERIALIZABLE is validated although it wrote nothing
- * (isolation.c), and a scan with it is not handed to the pool, because the exclusions are in this process's memory.
+ * A snapshot with exclusions is not a moment in the order of C.  So a SERIALIZABLE transaction with
+ * such a snapshot is validated although it wrote nothing (isolation.c), and a scan with it is not
+ * handed to the pool, because the exclusions are in this process's memory.
  *
- * Departures from transactions.md.  An entry leaves the ring by age and number, not by everybody's advertised xmin: no
- * processes are looked at, and one old snapshot holds nothing up.  C is drawn by whoever announces, under
- * the same lock, so there is nobody announced without a C.  Rule 8 is not there.
+ * Departures from transactions.md.  An entry leaves the ring by age and number, not by the xmin
+ * that each process advertises: no processes are examined, and one old snapshot holds nothing up.
+ * C is drawn under the lock of the announcement, so that there is no announced commit without a C.
+ * Rule 8 is not there.
  *
- * test/unit/mixed_model.c has all of this as a program that tries every order of steps, with and without each rule.
+ * test/unit/mixed_model.c models all of this as a program that tries every order of steps, with and
+ * without each rule.
  *
- * 9. READ ONLY and LONG are not validated, so they need a moment in the order of C (M2a).  They get one by a gate (moment.c): a lock that
- *	  committers share from before they draw C until they have ended.
+ * 9. READ ONLY and LONG are not validated, so they need a moment in the order of C (M2a).  They get
+ *	  one by a gate (moment.c): a lock that a mixed commit holds in share mode from before it draws
+ *	  C until it has ended.
  *
- * Left out.  An xid that another library takes in a PRE_COMMIT callback after ours is not noticed.
+ * Left out.  If another library assigns an xid in a PRE_COMMIT callback after this one, that is not
+ * noticed.
  */
 #include "postgres.h"
 
@@ -84,39 +100,39 @@ typedef struct Commit
 	uint64 host;	  /* its virtual transaction */
 	tg_time time;	  /* C */
 
-	/* of one that has ended */
+	/* the rest is for a commit that has ended */
 	tg_time bound;	  /* E */
 	tg_time lowest;	  /* rule 7 */
 	uint64 completed; /* L */
 	uint64 ended_us;
 } Commit;
 
-/* In PostgreSQL's shared memory.  Under the lock, but for what is atomic. */
+/* In PostgreSQL's shared memory.  Guarded by the lock, except for the atomic fields. */
 typedef struct Mixed
 {
 	LWLock lock;
 	uint64 newest;	  /* atomic: the highest xid ever of a mixed commit; 0: there was none */
-	uint64 due_us;	  /* atomic: when somebody should look what is too old; 0: not needed */
+	uint64 due_us;	  /* atomic: when to look for old entries; 0: there are none */
 	uint64 under_way; /* atomic: how many are open; for rule 8 */
-	uint64 past;	  /* the newest xid that had completed when that was looked at, */
-	uint64 past_us;	  /* at this time */
-	uint64 forgotten; /* L of the last one that has left the ring, or 0 */
-	tg_time left;	  /* the highest C of those that have left it */
-	tg_time last;	  /* and of all that have ended */
-	uint64 ended;	  /* ever; the ring has the last ones, from */
-	uint64 listed;	  /* this one on, and the horizon respects them from */
-	uint64 kept;	  /* this one on */
+	uint64 past;	  /* the newest xid that had completed at past_us */
+	uint64 past_us;
+	uint64 forgotten; /* L of the last entry that has left the ring, or 0 */
+	tg_time left;	  /* the highest C of the entries that have left the ring */
+	tg_time last;	  /* the highest C of all commits that have ended */
+	uint64 ended;	  /* number of commits that have ended, ever */
+	uint64 listed;	  /* number of the first commit that is in the ring */
+	uint64 kept;	  /* number of the first commit that the horizon respects */
 	unsigned ring_size;
 	unsigned open_count;
-	Commit commits[]; /* the ring, then those that are open, in no order */
+	Commit commits[]; /* the ring, then the open commits in no order */
 } Mixed;
 
 static Mixed *mixed;
 static Commit *open_commits;
-static bool is_open;   /* the own transaction */
-static bool is_closed; /* the gate, by this session */
+static bool is_open;   /* the current transaction is among them */
+static bool is_closed; /* this session has closed the gate */
 
-/* Of a snapshot that is being matched: room for all there can be. */
+/* The commits that are found for a snapshot: room for all that there can be. */
 static tg_time *found;
 
 static unsigned
@@ -134,7 +150,7 @@ tsurugi_mixed_shared_bytes(void)
 void
 tsurugi_mixed_shared_create(void)
 {
-	static int tranche; /* the children inherit its name */
+	static int tranche; /* child processes inherit its name */
 	bool there;
 
 	mixed = ShmemInitStruct("tsurugi_fdw mixed commits", tsurugi_mixed_shared_bytes(), &there);
@@ -154,7 +170,10 @@ ended_commit(uint64 number)
 	return &mixed->commits[number % mixed->ring_size];
 }
 
-/* The newest xid that has completed.  It may be read without PostgreSQL's lock: it grows, and any later one does. */
+/*
+ * The newest xid that has completed.  It is read without PostgreSQL's lock: it only grows, and any
+ * later value is correct, too.
+ */
 static inline uint64
 newest_completed(void)
 {
@@ -222,7 +241,10 @@ note_change(uint64 now_us)
 
 /* --- the gate ------------------------------------------------------------------------- */
 
-/* PostgreSQL's lock: who waits for it stands in a queue, is seen by its detector of deadlocks, and can be interrupted. */
+/*
+ * A heavyweight lock of PostgreSQL's: its waiters stand in a queue, the deadlock detector sees
+ * them, and they can be interrupted.
+ */
 static LOCKTAG
 gate_tag(void)
 {
@@ -277,7 +299,7 @@ tsurugi_mixed_begin(tg_txn *txn)
 	lock_gate(ShareLock); /* until the transaction has ended */
 	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
 	forget_old(now_us);
-	/* Rules 4 and 5: both are there to see before C is drawn. */
+	/* Rules 4 and 5: both are visible before C is drawn. */
 	if (full(xid) > mixed->newest)
 		tg_store_seq_cst(&mixed->newest, full(xid));
 	if (mixed->kept == mixed->ended && mixed->open_count == 0)
@@ -298,7 +320,7 @@ tsurugi_mixed_has_begun(void)
 	return is_open;
 }
 
-/* One that is committed in ordinary tables, or aborted, and has not ended here. */
+/* A mixed commit that is committed in ordinary tables, or aborted, and has not ended here. */
 static bool
 find_half(tg_wait *wait_out)
 {
@@ -315,8 +337,9 @@ find_half(tg_wait *wait_out)
 }
 
 /*
- * Rule 8.  Who has seen an ordinary half has seen the lock released that it was announced under; and if there is nobody left here,
- * E was loaded before that was stored, so the C that is drawn next is above it.
+ * Rule 8.  A transaction that has seen an ordinary half has seen the release of the lock under
+ * which the commit was announced.  If no open commit is left here, E was loaded before under_way
+ * was stored, so the C that is drawn next is above it.
  */
 void
 tsurugi_mixed_follow(void)
@@ -328,7 +351,7 @@ tsurugi_mixed_follow(void)
 		tsurugi_wait_for_outcome(&wait);
 }
 
-/* Takes the own one out. */
+/* Removes the current transaction's entry. */
 static Commit
 close_own(void)
 {
@@ -377,7 +400,7 @@ tsurugi_mixed_end(bool committed)
 {
 	uint64 now_us;
 
-	is_closed = false; /* the lock goes with the transaction */
+	is_closed = false; /* the lock is released with the transaction */
 	if (tg_likely(!is_open))
 	{
 		tsurugi_mixed_tidy();
@@ -404,13 +427,16 @@ tsurugi_mixed_end_part(SubTransactionId id, SubTransactionId parent, bool commit
 
 /* --- snapshots ------------------------------------------------------------------------ */
 
-/* The snapshot was taken after the end of one with this L, and so after those of all before it. */
+/*
+ * The snapshot was taken after the end of the commit that has this L, and so after the ends of all
+ * commits before it in the ring.
+ */
 static inline bool
 is_later(Snapshot host, uint64 completed)
 {
 	FullTransactionId next = FullTransactionIdFromU64(completed);
 
-	FullTransactionIdAdvance(&next); /* that may be the xmax of one taken before */
+	FullTransactionIdAdvance(&next); /* the xmax of an earlier snapshot may be that */
 	return full(host->xmax) > U64FromFullTransactionId(next);
 }
 
@@ -421,8 +447,8 @@ is_unseen(const Commit *commit, Snapshot host)
 }
 
 /*
- * Rule 2: finds those that the snapshot does not show, and lowers *bound.  False: there may have been
- * others.
+ * Rule 2: finds the commits that the snapshot does not show, and lowers *bound.  False: there may
+ * have been others.
  */
 static bool
 find_unseen(Snapshot host, unsigned *count_out, tg_time *bound)
@@ -455,7 +481,7 @@ find_unseen(Snapshot host, unsigned *count_out, tg_time *bound)
 	return mixed->forgotten == 0 || is_later(host, mixed->forgotten);
 }
 
-/* Of those found the ones that have to be excluded. */
+/* Picks those of the found commits that must be excluded. */
 static const tg_exclusions *
 make_exclusions(unsigned count, tg_time bound, tg_time *lowest_out)
 {
@@ -523,7 +549,7 @@ fits(const Commit *commit, Snapshot host, tg_time time)
 	return is_unseen(commit, host) ? commit->time > time : commit->time <= time;
 }
 
-/* Those that have left the ring do not fit, or it is not known whether they do. */
+/* The entries that have left the ring do not fit, or it is not known whether they do. */
 static inline bool
 has_forgotten(Snapshot host, tg_time time)
 {
@@ -548,7 +574,7 @@ tsurugi_mixed_misfit(Snapshot host, tg_time time)
 	return misfit;
 }
 
-/* What is not announced yet is going to have a C above the clock. */
+/* A commit that has not been announced yet will have a C above the clock. */
 bool
 tsurugi_mixed_latest(Snapshot host, tg_time *time_out)
 {

@@ -9,59 +9,67 @@
 
 #include "runtime/runtime.h"
 
-/* Bytes of PostgreSQL's shared memory, and their making, at server start. */
+/* Size of the state in PostgreSQL's shared memory; and its set-up at server start. */
 extern Size tsurugi_mixed_shared_bytes(void);
 extern void tsurugi_mixed_shared_create(void);
 
 /*
- * PRE_COMMIT of a transaction that has an xid and wrote here: draws its commit timestamp, which
- * nobody may have done yet, and prepares it (tg_txn_prepare).
+ * PRE_COMMIT of a transaction that has an xid and wrote foreign tables: draws its commit timestamp,
+ * which must not have been drawn yet, and prepares it (tg_txn_prepare).
  */
 extern void tsurugi_mixed_begin(tg_txn *txn);
 
 /*
- * PRE_COMMIT of one that wrote here alone: what it may have seen of others in ordinary tables is going to be before it here.
- * May wait, for moments, and be interrupted.
+ * PRE_COMMIT of a transaction that wrote foreign tables alone.  It will be later, in the order of
+ * C, than every mixed commit whose ordinary half it may have seen.  May wait, for moments, and be
+ * interrupted.
  */
 extern void tsurugi_mixed_follow(void);
 
 /*
- * Waits until no mixed commit is between PRE_COMMIT and its end, and lets none begin; then lets them go on.  Between the two is no more than
- * the taking of snapshots.
+ * The first waits until no mixed commit is between PRE_COMMIT and its end, and lets none begin; the
+ * second lets them continue.  Nothing but snapshots is taken between the two.
  */
 extern void tsurugi_mixed_close(void);
 extern void tsurugi_mixed_open(void);
 
-/* The highest C of a mixed commit that has ended. */
+/* The highest C of the mixed commits that have ended. */
 extern tg_time tsurugi_mixed_newest_time(void);
 
 /*
- * Whether the snapshot shows the mixed commits up to the time, and no others: 0, or the C of one of which that is not so, or not known any
- * more.
+ * Whether the snapshot shows the mixed commits up to the time, and no others.  Returns 0 if so;
+ * otherwise the C of a commit for which that is false, or not known any more.
  */
 extern tg_time tsurugi_mixed_misfit(Snapshot host, tg_time time);
 
-/* The latest time by now, without exclusions, that the snapshot fits.  False: there is none, or that is not known any more. */
+/*
+ * The latest time up to now, without exclusions, that the snapshot fits.  False: there is none, or
+ * it is not known any more.
+ */
 extern bool tsurugi_mixed_latest(Snapshot host, tg_time *time_out);
 
-/* Whether the current transaction has passed there. */
+/* Whether the current transaction has passed tsurugi_mixed_begin. */
 extern bool tsurugi_mixed_has_begun(void);
 
-/*
- * At the end of every transaction: after PostgreSQL's part of it, before it ends here.
- */
+/* At the end of every transaction: after PostgreSQL's part of it, before it ends in the engine. */
 extern void tsurugi_mixed_end(bool committed);
 
-/* Of a subtransaction: opens what it has closed, if an error came meanwhile. */
+/*
+ * At the end of a subtransaction: opens the gate if the subtransaction closed it and then failed.
+ */
 extern void tsurugi_mixed_end_part(SubTransactionId id, SubTransactionId parent, bool committed);
 
-/* Gives up what has been kept for long enough, if nobody else is at it.  Takes no time if there is nothing. */
+/*
+ * Forgets the entries that have been kept for long enough, unless another session is doing so.
+ * Costs nothing if there are none.
+ */
 extern void tsurugi_mixed_tidy(void);
 
 /*
- * A time that has been published in this entry, after PostgreSQL's snapshot (NULL: none) was taken, is
- * made one at which foreign tables show the same mixed commits as that: made earlier, and with exclusions,
- * which stay until the transaction ends.  False: that is not known any more.
+ * Adjusts a time that was published in this entry after PostgreSQL's snapshot (NULL: none) was
+ * taken, so that foreign tables show the same mixed commits as that snapshot.  The time may become
+ * an earlier one and get exclusions, which live until the transaction ends.  False: these are not
+ * known any more.
  */
 extern bool tsurugi_mixed_match(Snapshot host, unsigned entry, tg_time *time, const tg_exclusions **excluded_out);
 

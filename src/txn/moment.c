@@ -1,51 +1,72 @@
 /*
  * moment.c
- *	  LONG, READ ONLY, DEFERRABLE, SHORT and shared transactions among ordinary tables: one moment for both (M2, M2a).
+ *	  LONG, READ ONLY, DEFERRABLE, SHORT and shared transactions among ordinary tables: one moment
+ *	  for both kinds of tables (M2, M2a).
  *
- * The first three validate nothing.  So the time that they read foreign tables at has to be a moment in the order of C,
- * without exclusions (mixed.c), that PostgreSQL's snapshot fits: it shows the mixed commits up to that time, and no others.
+ * LONG, READ ONLY and DEFERRABLE transactions are not validated.  So the time at which they read
+ * foreign tables must be a moment in the order of C, without exclusions (mixed.c), and PostgreSQL's
+ * snapshot must fit it: the snapshot shows the mixed commits up to that time and no others.
  *
- * 1. PostgreSQL's snapshot H is taken, then R_L or S drawn, while no mixed commit stands between the draw of its C and its end
- *	  (tsurugi_mixed_close).  Those before have a C that is not above the time, and H shows them; those after, neither.
- * 2. A statement's own snapshot was taken before that, when it was analysed, and at READ COMMITTED the next ones get newer ones.
- *	  But the executor reads at what a run is given when it starts: the hook gives H to every run
- *	  that reads ordinary tables, with the run's own command number.
- * 3. LONG always takes H.  READ ONLY takes it if the statement that it begins with reads ordinary tables; else
- *	  it waits for nobody, and holds back no VACUUM.  One that does, and whose S would be that of a LONG's start, before a mixed
- *	  commit that H shows, waits for that LONG as DEFERRABLE does: there is no H of the past.
- * 4. Where H is not given, a run that reads ordinary tables has to fit (tsurugi_mixed_misfit), or ends with 40001: in
- *	  PostgreSQL's SERIALIZABLE, whose detection of conflicts goes by its own snapshot; at REPEATABLE READ if there were other runs before the
- *	  first access to a foreign table; in a READ ONLY that came to ordinary tables later.  So has a run that is under way at the first access,
- *	  if that is in a function which reads at the run's snapshot.
- * 5. Runs in triggers that read ordinary tables alone do so at their own snapshots, so that foreign keys see what is there now; so do
- *	  deferred checks, and ALTER TABLE, which checks rows.  Catalogs do not count, nor do temporary tables.
- * 6. Workers of a parallel query would read at the active snapshot, which may be another one: such a plan runs without any.
- * 7. H belongs to the top transaction's resource owner, and is given back in PRE_COMMIT.  Until then it
- *	  holds back VACUUM, as a snapshot of REPEATABLE READ does.
+ * 1. PostgreSQL's snapshot H is taken first; then R_L or S is drawn.  Meanwhile no mixed commit is
+ *	  between the draw of its C and its end (tsurugi_mixed_close).  A mixed commit that ended before
+ *	  has a C that is not above the time, and H shows it.  One that begins afterwards has a higher
+ *	  C, and H does not show it.
+ * 2. A statement's own snapshot is older than that: it was taken when the statement was analysed.
+ *	  At READ COMMITTED the next statements have newer ones.  But the executor reads at the snapshot
+ *	  that a run is given when it starts.  So the executor's hook gives H to every run that reads
+ *	  ordinary tables, with the run's own command number.
+ * 3. LONG always takes H.  READ ONLY takes it if its first statement reads ordinary tables;
+ *	  otherwise it waits for no transaction and holds back no VACUUM.  If the S of a READ ONLY that
+ *	  takes H would be the start of a LONG, and H shows a mixed commit later than that start, READ
+ *	  ONLY waits for the LONG as DEFERRABLE does: an H of the past cannot be taken.
+ * 4. A run that reads ordinary tables and is not given H must have a snapshot that fits
+ *	  (tsurugi_mixed_misfit), or it fails with 40001.  This concerns PostgreSQL's SERIALIZABLE,
+ *	  whose conflict detection depends on its own snapshot; REPEATABLE READ, if other runs came
+ *	  before the first access to a foreign table; and a READ ONLY transaction that came to ordinary
+ *	  tables later.  It also concerns a run that is under way at the first access, if the access is
+ *	  made by a function that reads at the run's snapshot.
+ * 5. Runs in triggers that read ordinary tables alone do so at their own snapshots, so that foreign
+ *	  keys see the present rows.  So do deferred checks, and ALTER TABLE when it checks rows.
+ *	  Catalogs and temporary tables do not count as ordinary tables.
+ * 6. Workers of a parallel query would read at the active snapshot, which may differ from H.  So a
+ *	  plan that is given H runs without workers.
+ * 7. H belongs to the top transaction's resource owner and is released in PRE_COMMIT.  Until then
+ *	  it holds back VACUUM, as a snapshot of REPEATABLE READ does.
  *
- * 8. PostgreSQL's SERIALIZABLE READ ONLY DEFERRABLE has waited for its own snapshot, perhaps for minutes, when we hear of it.  If nobody
- *	  has committed in ordinary tables since, and it fits a time drawn now, that is the moment.  Else H is a second safe
- *	  snapshot (deferrable.c), taken by 1, waited for behind the gate, and given to every run: nobody has been told anything from the
- *	  first, and a transaction with a safe snapshot has nothing more to do with PostgreSQL's detection.
+ * 8. PostgreSQL's SERIALIZABLE READ ONLY DEFERRABLE has already waited for its own snapshot,
+ *	  perhaps for minutes, when this file is called.  If nothing has been committed in ordinary
+ *	  tables since then, and the snapshot fits a time drawn now, these two are the moment.
+ *	  Otherwise H is a second safe snapshot (deferrable.c).  It is taken by rule 1, given to every
+ *	  run, and found to be safe by a wait after the gate has been opened again.  Nothing that was
+ *	  read at the first snapshot has been returned yet, and a transaction with a safe snapshot takes
+ *	  no further part in PostgreSQL's conflict detection.
  *
- * 9. SHORT is validated, and has exclusions; but at READ COMMITTED a statement's own H may show mixed commits that are later than R.
- *	  So the H that R was made to fit is kept, and given to the runs that read ordinary tables.  As long as there was none, an extension
- *	  takes a new one: who reads foreign tables only is not hindered by mixed commits.
+ * 9. SHORT is validated and may have exclusions.  But at READ COMMITTED a statement's own snapshot
+ *	  may show mixed commits that are later than R.  So the H that R was matched with is kept and
+ *	  given to the runs that read ordinary tables.  As long as there was no such run, an extension
+ *	  of R takes a new H: mixed commits do not hinder a SHORT that reads foreign tables only.
  *
- * 10. Of a transaction that several sessions work in R is drawn once, and each of them has snapshots of PostgreSQL's.  If nothing is
- *	  validated (REPEATABLE READ, LONG, READ ONLY), there is one H for all of them, taken with R and lent to whoever joins (shared_moment.c),
- *	  whose runs get it; but for those of 4, which have to fit.  Where an index has come since, a plan may be wrong for
- *	  H, and the run ends with 40001.
- * 11. At SERIALIZABLE PostgreSQL's detection of conflicts needs the session's own snapshot, and a shared SHORT has no other.
- *	  There R, as long as that does not fit, is extended (isolation.c, 6) to the latest time that does: up to the first mixed commit
- *	  which the snapshot does not show.  So it is for the next session's, or the same one's next transaction.
- * 12. Above READ COMMITTED what has been read of ordinary tables before joining has to fit, too, also before the session was attached, or
- *	  the transaction exported.  What is known to fit is not asked about again, for the ring forgets.
- * 13. An attached session that begins with ordinary tables would read them at a snapshot of its own, which is newer than H: with
- *	  the first foreign table it would turn out not to fit, and no repetition would help.  So at REPEATABLE READ it joins then, where there
- *	  is an H.  What writes ordinary tables stays the session's own, if it has not read any before.
+ * 10. A transaction that several sessions work in draws R once, while each session has snapshots of
+ *	  PostgreSQL's.  If nothing is validated (REPEATABLE READ, LONG, READ ONLY), there is one H for
+ *	  all of them.  It is taken with R and lent to each session that joins (shared_moment.c), whose
+ *	  runs are given it, except for those of rule 4, whose snapshots must fit.  A plan that uses an
+ *	  index created after H was taken may be wrong for H; its run fails with 40001.
+ * 11. At SERIALIZABLE, PostgreSQL's conflict detection needs the session's own snapshot; a session
+ *	  in a shared SHORT has no other one either.  If R does not fit that snapshot, R is extended
+ *	  (isolation.c, 6) to the latest time that does: just below the first mixed commit that the
+ *	  snapshot does not show.  This happens again for the snapshot of the next session, or of the
+ *	  same session's next transaction.
+ * 12. Above READ COMMITTED, reads of ordinary tables that a transaction made before it joined must
+ *	  fit, too, even if it made them before the session was attached or the transaction was
+ *	  exported.  A fit that is known is not tested again, because the ring of mixed.c forgets.
+ * 13. An attached session that began with ordinary tables would read them at a snapshot of its own,
+ *	  which is newer than H.  With its first foreign table that snapshot would turn out not to fit,
+ *	  and a retry would not help.  So at REPEATABLE READ the session joins before it reads the first
+ *	  ordinary table, if there is an H.  A transaction that writes ordinary tables, and has not read
+ *	  any before, does not join and remains the session's own.
  *
- * Departure from transactions.md, M4: there H and R are taken at BEGIN, and otherwise ordinary tables refused.
+ * Departure from transactions.md, M4: there, H and R are taken at BEGIN, and ordinary tables are
+ * refused otherwise.
  */
 #include "postgres.h"
 
@@ -75,13 +96,17 @@
 
 bool tsurugi_moment_is_deferrable;
 static Snapshot held;	 /* H; NULL: none */
-static bool is_borrowed; /* of another session's */
-static tg_time fitting;	 /* H, or PostgreSQL's snapshot of the transaction, is known to fit this; 0: none */
-static bool wanted;		 /* the statement that is starting reads ordinary tables */
-static bool relied_on;	 /* there was one that does */
+static bool is_borrowed; /* lent by another session */
+/* H, or PostgreSQL's snapshot of the transaction, is known to fit this time; 0: none */
+static tg_time fitting;
+static bool wanted;	   /* the statement that is starting reads ordinary tables */
+static bool relied_on; /* a statement of the transaction has read them */
 static bool suspended;
 
-/* A run under way, begun before the first access, that reads ordinary tables at its own snapshot; in its memory. */
+/*
+ * A run under way that began before the first access and reads ordinary tables at its own snapshot.
+ * It lies in the run's memory.
+ */
 typedef struct Early
 {
 	struct Early *outer;
@@ -131,7 +156,7 @@ tsurugi_moment_drop(void)
 void
 tsurugi_moment_end(bool committed)
 {
-	held = NULL; /* after an error it goes with its owner */
+	held = NULL; /* after an error its resource owner releases it */
 	early = NULL;
 	is_borrowed = false;
 	fitting = 0;
@@ -148,7 +173,8 @@ tsurugi_moment_of_short(void)
 	if (ActiveSnapshotSet() && (held == NULL || !relied_on))
 	{
 		tsurugi_moment_drop();
-		PushCopiedSnapshot(GetActiveSnapshot()); /* others may go on with that one's commands */
+		/* A copy: the command number of the active one may advance. */
+		PushCopiedSnapshot(GetActiveSnapshot());
 		held = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
 		PopActiveSnapshot();
 	}
@@ -162,7 +188,7 @@ show_the_same(Snapshot one, Snapshot other)
 		   memcmp(one->xip, other->xip, one->xcnt * sizeof(TransactionId)) == 0;
 }
 
-/* Rule 8: after the time has been drawn. */
+/* Rule 8: called when the time has been drawn. */
 static bool
 host_is_of_now(void)
 {
@@ -280,7 +306,7 @@ tsurugi_moment_note_run(const QueryDesc *query)
 		relied_on = reads_ordinary(query->plannedstmt);
 }
 
-/* Rule 13.  A statement that is the whole transaction comes to no foreign tables later. */
+/* Rule 13.  A statement that is the whole transaction is not followed by foreign tables. */
 static void
 join_for_host(bool is_alone)
 {
@@ -314,7 +340,7 @@ tsurugi_moment_start_run(QueryDesc *query)
 		(tsurugi_transaction_type == TG_TXN_LONG || tsurugi_shared_is_open ||
 		 query->plannedstmt->resultRelations == NIL))
 	{
-		wanted = true; /* what READ ONLY writes is refused where it is written */
+		wanted = true; /* READ ONLY refuses writes where they happen */
 		tsurugi_access();
 	}
 	if (!ordinary || tg_failpoint_refuses("moment_not_given"))
@@ -398,7 +424,7 @@ forget_early(void *argument)
 
 	while (*link != NULL && *link != argument)
 		link = &(*link)->outer;
-	if (*link != NULL) /* else the transaction has ended */
+	if (*link != NULL) /* otherwise the transaction has ended */
 		*link = (*link)->outer;
 }
 
@@ -422,7 +448,10 @@ tsurugi_moment_run_started(QueryDesc *query)
 	is_early = checks_indexes = false;
 }
 
-/* What is volatile reads at a snapshot of its own, and is another statement. */
+/*
+ * A volatile function reads at a snapshot of its own, as a separate statement: it has another
+ * active snapshot.
+ */
 void
 tsurugi_moment_check_enclosing(void)
 {

@@ -1,6 +1,7 @@
 /*
  * moment.h
- *	  LONG, READ ONLY, DEFERRABLE, SHORT and shared transactions among ordinary tables: one moment for both.
+ *	  LONG, READ ONLY, DEFERRABLE, SHORT and shared transactions among ordinary tables: one moment
+ *	  for both kinds of tables.
  */
 #ifndef TSURUGI_MOMENT_H
 #define TSURUGI_MOMENT_H
@@ -10,12 +11,16 @@
 #include "src/txn/kinds.h"
 #include "src/txn/shared_transaction.h"
 
-/* PostgreSQL's DEFERRABLE has a snapshot of ordinary tables that is not PostgreSQL's own. */
+/*
+ * In PostgreSQL's DEFERRABLE transaction: it reads ordinary tables at a snapshot that was taken
+ * here, not at the one that PostgreSQL took.
+ */
 extern bool tsurugi_moment_is_deferrable;
 
 /*
- * That, or the transaction is of Tsurugi's kinds, or is about to be, which may read at several snapshots of PostgreSQL's, or is
- * one that several sessions work in.
+ * This file may choose the snapshot at which the transaction reads ordinary tables: it is such a
+ * DEFERRABLE transaction, it is or will be one of Tsurugi's kinds, which may read at several
+ * snapshots of PostgreSQL's, or several sessions work in it.
  */
 static inline bool
 tsurugi_moment_matters(void)
@@ -26,56 +31,83 @@ tsurugi_moment_matters(void)
 }
 
 /*
- * An executor run is about to start, or COPY from an ordinary table: it gets the transaction's snapshot of ordinary tables, if
- * it reads such and there is one; else its own has to fit the time that foreign tables are read at: 40001.  May wait, as the
- * first access does.
+ * Called before an executor run, or a COPY from an ordinary table, starts.  If it reads ordinary
+ * tables, it is given the transaction's snapshot of them, where there is one.  Otherwise its own
+ * snapshot must fit the time at which the transaction reads foreign tables; raises 40001 if it does
+ * not.  May wait, as the first access does.
  */
 extern void tsurugi_moment_start_run(QueryDesc *query);
-extern void tsurugi_moment_run_started(QueryDesc *query); /* it has */
-extern bool tsurugi_moment_start_copy(Oid relation);	  /* true: the snapshot is active, to be popped */
+extern void tsurugi_moment_run_started(QueryDesc *query); /* after its start */
+extern bool tsurugi_moment_start_copy(Oid relation);	  /* true: pop the active snapshot */
 
-/* The same above READ COMMITTED where none of that matters yet; of COPY the one above is told. */
+/*
+ * Notes that a run above READ COMMITTED reads ordinary tables, while tsurugi_moment_matters() is
+ * still false. tsurugi_moment_start_copy() does so for COPY.
+ */
 extern void tsurugi_moment_note_run(const QueryDesc *query);
 
 /*
- * Around the taking of R_L, or S: PostgreSQL's snapshot is taken first, and no mixed commit is under way.  Where that is not to be,
- * begin does nothing and is false.  The second one keeps it, or not.
+ * Called before and after R_L or S is drawn.  The first function takes PostgreSQL's snapshot and
+ * sees to it that no mixed commit is under way; it returns false, and has done nothing, where the
+ * transaction needs no such snapshot.  The second one keeps the snapshot or gives it up.
  */
 extern bool tsurugi_moment_begin(void);
 extern void tsurugi_moment_taken(bool keep);
 
-/* The transaction's time has been drawn in a run: what that has read of ordinary tables, at the same snapshot, has to fit: 40001. */
+/*
+ * Called when the transaction's time has been drawn inside a run.  The snapshot at which that run
+ * has read ordinary tables must fit the time; raises 40001 if it does not.
+ */
 extern void tsurugi_moment_check_enclosing(void);
 
 /*
- * Draws the transaction's snapshot for PostgreSQL's SERIALIZABLE READ ONLY DEFERRABLE, in the first statement: of the moment of
- * PostgreSQL's own one, or both anew.  May wait for long.
+ * Draws the time of PostgreSQL's SERIALIZABLE READ ONLY DEFERRABLE, in the first statement: either
+ * as of PostgreSQL's own safe snapshot or together with a new one.  May wait for a long time.
  */
 extern void tsurugi_moment_draw_deferrable(void);
 
-/* PostgreSQL's snapshot that a SHORT's time is to fit at READ COMMITTED; the active one, unless it has relied on another one. */
+/*
+ * The snapshot of PostgreSQL's that a SHORT's time must fit at READ COMMITTED: the active one,
+ * unless a run has already read ordinary tables at an earlier one.
+ */
 extern Snapshot tsurugi_moment_of_short(void);
 
-/* ALTER TABLE and deferred checks look at rows as of now.  Returns what is to be restored, also after an error. */
+/*
+ * ALTER TABLE and deferred checks read rows as of now: while suspended, no run is given the
+ * transaction's snapshot.  Returns the previous state, which the caller restores, also after an
+ * error.
+ */
 extern bool tsurugi_moment_suspend(bool suspend);
 
 /* --- of transactions that several sessions work in ---------------------------------------- */
 
-/* The one who exports it has taken this snapshot with R: reads at it, too, if that may be. */
+/*
+ * The session that exports a transaction has taken this snapshot together with R.  From now on it
+ * reads ordinary tables at it, too, if it may change its snapshot.
+ */
 extern void tsurugi_moment_hold(Snapshot taken);
 
-/* PostgreSQL's snapshot of the transaction shows the mixed commits up to this time, and no others. */
+/*
+ * PostgreSQL's snapshot of the transaction is known to show the mixed commits up to this time and
+ * no others.
+ */
 extern void tsurugi_moment_note_fit(tg_time time);
 
-/* R has been adopted; anothers: this session does not own it.  False: the owner has gone. */
+/*
+ * The session has adopted R. anothers: this session does not own the transaction.  False: the owner
+ * has gone.
+ */
 extern bool tsurugi_moment_join(const tg_shared_report *report, bool anothers);
 
-/* The transaction has read ordinary tables, at whatever PostgreSQL's snapshot is. */
+/* The transaction has read ordinary tables, at any snapshot. */
 extern bool tsurugi_moment_has_read_ordinary(void);
 
 /* --- ends ------------------------------------------------------------------------------------ */
 
-/* PRE_COMMIT, or the kind is given up; then the end. */
+/*
+ * Gives the snapshot up: in PRE_COMMIT, or with the kind.  The other one is for the transaction's
+ * end.
+ */
 extern void tsurugi_moment_drop(void);
 extern void tsurugi_moment_end(bool committed);
 

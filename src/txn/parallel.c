@@ -1,46 +1,60 @@
 /*
  * parallel.c
- *	  Functions that read tables of ours in PostgreSQL's parallel workers.
+ *	  Functions that read foreign tables in PostgreSQL's parallel workers.
  *
- * Scans of ours are the leader's, but a function that is PARALLEL SAFE may read a table of ours wherever the plan has it run.
- * PostgreSQL gives its workers the leader's snapshots, xids and settings; this file gives them our part of that.
+ * Scans of foreign tables run in the leader.  But a function that is PARALLEL SAFE may read a
+ * foreign table wherever the plan runs it.  PostgreSQL gives its workers the leader's snapshots,
+ * xids and settings; this file gives them the engine's part of that.
  *
- *	leader	ExecutorStart: R, loan			Gather: DSM, workers ................ they have ended; run's memory goes: loan, notes
- *	worker									ExecutorStart: number; first access: loan, R adopted, reads; end: notes
+ *	leader	ExecutorStart: R, loan	Gather: DSM, workers ... workers have ended; end of run: notes
+ *	worker					ExecutorStart: number; access: loan, R, reads; end: notes
  *
- * 1. What a leader lends is the time R of the run that the workers work for, with its exclusions, and its transaction's number, by which own
- *	  changes are known (lending.c).  Workers are told the number of the loan in the upper bits of es_top_eflags, which
- *	  PostgreSQL passes from the leader's run to each ExecutorStart of its workers, and looks at bit by bit.  So a leader may have several
- *	  runs with workers, one within the other, each with a snapshot of its own.
- * 2. READ COMMITTED.  The worker's outermost run gets a record with R, and PostgreSQL's snapshot that R goes with: functions that are
- *	  not volatile read by that (M4, snapshot.c), in leader and workers.  A volatile function's statements have snapshots of their own in a worker as
- *	  elsewhere, of PostgreSQL's and, matched with that, of ours.  R is drawn when the leader's run starts; its record is that of an access
- *	  only once somebody accesses something, so until then the transaction may become one of Tsurugi's kinds.
- * 3. REPEATABLE READ and SERIALIZABLE: R is the transaction's.  It is neither drawn again nor extended (W5) as long as there are workers:
- *	  for the leader it takes a write, and nobody writes in parallel mode; for the worker it is an imported one.
- * 4. Own changes.  While there are workers neither the leader nor they write, begin or end a subtransaction, or begin a command: PostgreSQL
- *	  refuses all of that in parallel mode.  So a worker, with the leader's number and the command of the run's snapshot, sees what the leader
- *	  sees, what has been rolled back to a savepoint is taken back before, and the end of the leader's transaction is after the
- *	  workers': a statement leaves parallel mode when they have ended, and an abort, of a subtransaction, too, waits until
- *	  they have gone before it calls callbacks.  So neither is the descriptor anybody else's.
- * 5. The worker adopts R in an entry of its own (horizon.c, 12), under the lock that the loan goes under.  A worker that finds
- *	  none has lost its leader.  Both ends are PostgreSQL's: the leader's run's memory, or its transaction, whichever goes first; the
- *	  worker's transaction, however it ends.  A worker's session is one of MaxBackends (session.c).
- * 6. SERIALIZABLE (S1).  What a worker reads it notes, before it tells it, in a read set of its own, of the leader's number.  When
- *	  its transaction ends, also by an error, it gives that to the loan.  PostgreSQL lets the leader go on, after an error, too,
- *	  when that is over; then the leader's own set takes it, at the latest before it is validated.  What ranks are in it the leader holds
- *	  (session.h), from before there is a worker.  S3 and S4 are asked by the worker
- *	  ahead of each area (isolation.c, 7); it waits for nobody then, but fails.
- * 7. Which runs: those with a parallel plan that calls functions of users', which PostgreSQL lists with the plan, for invalidation.
- *	  A snapshot that is lent for nothing costs what any costs, and keeps one version of what changes meanwhile.
- *	  A run that has started may go on much later, of a portal; if by then the transaction has extended its snapshot, or may
- *	  have become one of 8, it goes on without workers.
- * 8. Tsurugi's kinds, DEFERRABLE, and transactions that several sessions work in begin, wait, mind areas and take turns in the session; so
- *	  do runs of fresh snapshots and commits that are under way.  There such a plan runs without workers.  So it does where a
- *	  snapshot is so old that it is not known what goes with it: who then accesses something gets the error that says so.
+ * 1. A leader lends the time R of the run that the workers work for, with its exclusions, and the
+ *	  number of its transaction, by which own changes are recognized (lending.c).  Workers are told
+ *	  the number of the loan in the upper bits of es_top_eflags, which PostgreSQL passes from the
+ *	  leader's run to each ExecutorStart of its workers, and tests bit by bit.  So a leader may have
+ *	  several runs with workers, one within the other, each with a snapshot of its own.
+ * 2. READ COMMITTED.  The worker's outermost run gets a record with R, and with the snapshot of
+ *	  PostgreSQL's that R goes with.  Functions that are not volatile read at that snapshot (M4,
+ *	  snapshot.c), in the leader and in workers.  Statements of a volatile function have PostgreSQL
+ *	  snapshots of their own, in a worker as elsewhere, and times matched with these.  R is drawn
+ *	  when the leader's run starts.  Its record becomes that of an access only at the first access,
+ *	  so until then the transaction may become one of Tsurugi's kinds.
+ * 3. REPEATABLE READ and SERIALIZABLE: R is the transaction's.  It is neither drawn again nor
+ *	  extended (W5) while there are workers: in the leader that would take a write, and nobody
+ *	  writes in parallel mode; in the worker R is imported.
+ * 4. Own changes.  While there are workers, neither the leader nor a worker writes, begins or ends
+ *	  a subtransaction, or begins a command: PostgreSQL refuses all of that in parallel mode.  So a
+ *	  worker that has the leader's number, and the command of the run's snapshot, sees what the
+ *	  leader sees; and changes rolled back to a savepoint have been undone before.  The leader's
+ *	  transaction ends after its workers: a statement leaves parallel mode when they have ended, and
+ *	  an abort, also of a subtransaction, waits until they have gone before it calls callbacks.  So
+ *	  the descriptor cannot become another transaction's either.
+ * 5. The worker adopts R in an entry of its own (horizon.c, 12), under the lock that also guards
+ *	  the end of the loan.  A worker that finds no loan has lost its leader.  PostgreSQL ends both:
+ *	  the loan ends with the memory of the leader's run, or with its transaction if that ends first;
+ *	  the worker's entry ends with its transaction, in whatever way.  A worker's session is one of
+ *	  MaxBackends (session.c).
+ * 6. SERIALIZABLE (S1).  A worker notes its reads, before it returns them, in a read set of its
+ *	  own, under the leader's number.  When its transaction ends, also by an error, it gives the set
+ *	  to the loan.  PostgreSQL lets the leader continue, also after an error, when the worker's end
+ *	  is over.  Then the leader's own set takes the worker's over, at the latest before it is
+ *	  validated.  The leader holds the ranks that are in it (session.h) from before there is a
+ *	  worker.  The worker makes the tests of S3 and S4 ahead of each area (isolation.c, 7); it fails
+ *	  instead of waiting.
+ * 7. Runs that lend have a parallel plan that calls users' functions; PostgreSQL lists these with
+ *	  the plan, for invalidation.  A snapshot that is lent and not used costs as much as any
+ *	  snapshot, and keeps one version of each row that changes meanwhile.  A portal may continue a
+ *	  run much later.  If by then the transaction has extended its snapshot, or may have become one
+ *	  of rule 8, the run continues without workers.
+ * 8. In Tsurugi's kinds, DEFERRABLE and shared transactions the session itself begins, waits,
+ *	  observes areas and takes turns; so it does in runs of fresh snapshots and in commits that are
+ *	  under way.  In all of these such a plan runs without workers.  So does a plan whose snapshot
+ *	  is so old that its time is not known any more; its first access raises the error for that.
  *
- * Left out, 0A000: workers that run no plan (CREATE INDEX of an ordinary table, on a function that reads); and
- * functions that a plan does not name: input of a type with a domain in it, whose condition reads.
+ * Left out, 0A000: workers that run no plan (CREATE INDEX of an ordinary table, on a function that
+ * reads a foreign table); and functions that a plan does not name: the input of a type that
+ * contains a domain whose condition reads one.
  */
 #include "postgres.h"
 
@@ -61,28 +75,29 @@
 #include "src/txn/snapshot_export.h"
 #include "src/txn/transaction.h"
 
-/* Above PostgreSQL's flags. */
+/* In the bits above PostgreSQL's flags. */
 #define NUMBER_SHIFT 16
 #define NUMBER_MAX 0x7fff
 
-/* A leader's run that lends; in the run's memory. */
+/* A leader's run that lends.  It lies in the run's memory. */
 typedef struct Lead
 {
 	struct Lead *outer;
 	tsurugi_loan *loan; /* NULL: the transaction has ended */
-	QueryDesc *query;	/* lives as long as the memory that the run's is in */
-	PlannedStmt serial; /* for the plan, once called off */
+	/* Lives at least as long as the run's memory. */
+	QueryDesc *query;
+	PlannedStmt serial; /* its plan, when its workers are called off */
 	MemoryContextCallback callback;
 } Lead;
 
 static Lead *leads;
-static uint64 own_host; /* of the leads */
+static uint64 own_host; /* the transaction of these runs */
 static int last_number;
 
-/* A worker's. */
+/* State of a worker. */
 static QueryDesc *led;	/* its outermost run */
-static int led_number;	/* of the loan; 0: it has been told none */
-static uint64 led_host; /* the leader's transaction, once joined; 0: not yet */
+static int led_number;	/* of the loan; 0: it was not told any */
+static uint64 led_host; /* the leader's transaction; 0: not yet joined */
 static unsigned led_txn;
 
 /* --- leading ------------------------------------------------------------------------------- */
@@ -90,7 +105,7 @@ static unsigned led_txn;
 static void
 make_serial(QueryDesc *query, PlannedStmt *serial)
 {
-	/* The plan may be a kept one. */
+	/* A copy, because the plan may be cached. */
 	*serial = *query->plannedstmt;
 	serial->parallelModeNeeded = false;
 	query->plannedstmt = serial;
@@ -138,7 +153,7 @@ next_number(void)
 	return last_number;
 }
 
-/* Rules 3 and 6: its notes are the transaction's. */
+/* Rules 3 and 6: the workers' notes become the transaction's. */
 static void
 collect(tsurugi_loan *loan)
 {
@@ -165,7 +180,7 @@ end_lead(void *argument)
 	tsurugi_loan_withdraw(own_host, lead->loan->number, lead->loan->number);
 }
 
-/* What there is to lend. */
+/* Finds the time to lend. */
 static bool
 find_time(EState *estate, tg_snapshot *snapshot_out, TimestampTz *taken_out)
 {
@@ -209,7 +224,7 @@ tsurugi_parallel_lead(QueryDesc *query)
 {
 	if (!tsurugi_isolation_has_tables() || tg_failpoint_refuses("skip_parallel"))
 		return;
-	tsurugi_session_hold_ranks(); /* 6 */
+	tsurugi_session_hold_ranks(); /* rule 6 */
 	if (!may_lend(query) || !lend(query))
 		tsurugi_parallel_renounce(query);
 }
@@ -277,7 +292,7 @@ tsurugi_parallel_number(void)
 	return led_txn;
 }
 
-/* --- ends -------------------------------------------------------------------------------------- */
+/* --- ends ----------------------------------------------------------------------- */
 
 static void
 end_following(void)

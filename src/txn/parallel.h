@@ -1,9 +1,9 @@
 /*
  * parallel.h
- *	  Functions that read tables of ours in PostgreSQL's parallel workers.
+ *	  Functions that read foreign tables in PostgreSQL's parallel workers.
  *
- * A worker sees what its leader sees: at READ COMMITTED the same moment as the statement that it works for, above it the
- * transaction's, and what that transaction has changed.
+ * A worker sees what its leader sees: at READ COMMITTED the same moment as the statement that it
+ * works for, above it the transaction's moment; and the changes that the transaction has made.
  */
 #ifndef TSURUGI_PARALLEL_H
 #define TSURUGI_PARALLEL_H
@@ -12,18 +12,24 @@
 
 #include "runtime/runtime.h"
 
-/* An executor run that calls functions of users' and may have workers has started: lends them its snapshot, or goes without any where that cannot be done. */
+/*
+ * An executor run that calls users' functions and may have workers has started.  Lends its snapshot
+ * to them; where that is not possible, the run has no workers.
+ */
 extern void tsurugi_parallel_lead(QueryDesc *query);
 
-/* It will have none, though its plan says so. */
+/* The run has no workers, although its plan says so. */
 extern void tsurugi_parallel_renounce(QueryDesc *query);
 
-/* What has been lent does not hold any more: runs that have started, and are not under way, will have none either. */
+/*
+ * The loans are no longer valid: runs that have started, and are not executing, will have no
+ * workers either.
+ */
 extern void tsurugi_parallel_call_off(void);
 
 /*
- * In a worker: what its outermost run has been told by the leader is taken out of the executor's flags, which are
- * returned; ahead of its start.
+ * In a worker, before the start of its outermost run: reads the leader's message from the
+ * executor's flags, and returns these without it.
  */
 extern int tsurugi_parallel_follow(QueryDesc *query, int eflags);
 
@@ -33,10 +39,13 @@ extern void tsurugi_parallel_join(void);
 /* In a worker that has joined: the number of its leader's transaction. */
 extern unsigned tsurugi_parallel_number(void);
 
-/* In a leader, before a validation begins of what was read: the notes of its workers, which have ended, become its own. */
+/*
+ * In a leader, before its reads are validated: the notes of its workers, which have ended, become
+ * its own.
+ */
 extern void tsurugi_parallel_collect(void);
 
-/* The transaction has ended, the leader's or the worker's part. */
+/* The transaction has ended, in the leader or in the worker. */
 extern void tsurugi_parallel_end(bool committed);
 
 #endif /* TSURUGI_PARALLEL_H */

@@ -8,10 +8,12 @@
  *	by anybody, any time	    renew_transaction, transaction_status, transaction_error
  *	without a handle			abort_transaction(id)
  *
- * One is of the kind that the settings say where it begins.  Who has a handle, in a session of the same role and database, may do with the transaction what it could do with one of its
- * own.  One that a lease owns begins and ends when the functions are called, whatever becomes of the
- * transactions of PostgreSQL's that they are called in: those are others.  The tables it may write are
- * locked for as long as it runs (lease_locks.c); nothing else is kept of the session that has begun it.
+ * A shared transaction is of the kind that the settings say when it begins.  A session of the same
+ * role and database that has the handle may do with the transaction what it could do with one of
+ * its own.  A transaction that a lease owns begins and ends when the functions are called; the
+ * PostgreSQL transactions that they are called in are others, and their outcome does not matter to
+ * it.  The tables it may write are locked for as long as it runs (lease_locks.c); nothing else
+ * remains of the session that has begun it.
  */
 #include "postgres.h"
 
@@ -64,7 +66,9 @@ static const char *const states[] = {
 
 /* --- handles ------------------------------------------------------------------------------ */
 
-/* What makes a handle work: the same role, and its tables are those of this database. */
+/*
+ * A handle works for the same role, and in the same database, which has the transaction's tables.
+ */
 static uint64_t
 role_word(void)
 {
@@ -96,7 +100,7 @@ open_shared(const text *value)
 	return opened;
 }
 
-/* The names as a list of areas, which are whole tables. */
+/* The names as a list of areas, each of which must be a whole table. */
 static char *
 list_tables(ArrayType *array)
 {
@@ -137,12 +141,12 @@ check_may_take_part(const char *function)
 						errmsg("%s must be called before any access to tables of tsurugi_fdw", function)));
 }
 
-/* What a transaction that is about to begin keeps locked as long as it runs. */
+/* The tables that a transaction about to begin keeps locked for as long as it runs. */
 typedef struct Tables
 {
 	uint32_t oids[TG_SHARED_TABLES_MAX];
 	unsigned count;
-	unsigned to_write; /* so many first ones */
+	unsigned to_write; /* the first ones; the others are read */
 } Tables;
 
 static void
@@ -163,8 +167,9 @@ add_tables(Tables *tables, const tg_area *areas, unsigned count)
 }
 
 /*
- * The tables that are named, which are locked, and those of the areas of a LONG or READ ONLY one.  READ ONLY need not name
- * any, nor a LONG that has a preserve; that which has none preserves the tables that it names.
+ * Collects the tables that are named, and those in the areas of a LONG or READ ONLY transaction;
+ * named tables are locked.  A READ ONLY transaction need not name any table, nor need a LONG that
+ * has a preserve; a LONG without one preserves the tables that it names.
  */
 static void
 resolve_tables(ArrayType *names, tg_txn_kind kind, tg_long_config *areas, Tables *tables)
@@ -198,7 +203,10 @@ resolve_tables(ArrayType *names, tg_txn_kind kind, tg_long_config *areas, Tables
 	add_tables(tables, areas->exclude, areas->exclude_count);
 }
 
-/* Begins one, of the level or kind of the session's, that may write these tables; opened, with its handle. */
+/*
+ * Begins a transaction of the session's level or kind that may write these tables.  It is returned
+ * open, its handle in *config.
+ */
 static tg_shared *
 begin_shared(const Tables *tables, uint64_t owner, tg_shared_config *config)
 {
@@ -242,7 +250,7 @@ handle_text(const tg_handle *handle)
 	return cstring_to_text(digits);
 }
 
-/* One that reads only may be begun where nothing else may be done. */
+/* A transaction that only reads may be begun even in a read-only transaction. */
 static void
 check_may_begin(const char *function)
 {
@@ -251,7 +259,10 @@ check_may_begin(const char *function)
 	PreventCommandIfParallelMode(function);
 }
 
-/* At SERIALIZABLE, and in SHORT, everybody reads ordinary tables at his own. */
+/*
+ * REPEATABLE READ lends the session's own snapshot.  At SERIALIZABLE, and in SHORT, each session
+ * reads ordinary tables at its own.
+ */
 static void
 lend_own(const tg_shared_report *report)
 {
@@ -296,7 +307,7 @@ tsurugi_fdw_export_transaction(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(handle_text(&config.handle));
 }
 
-/* One that nobody knows of yet, also where the backend exits. */
+/* Ends a transaction whose handle nobody knows yet; also called when the backend exits. */
 static void
 give_up(int code, Datum opened)
 {
@@ -393,7 +404,7 @@ open_to_end(const text *handle, tg_shared_report *report)
 	return opened;
 }
 
-/* After an error, also where the backend exits: a place that stays open is nobody else's any more. */
+/* After an error, and when the backend exits: a place that stays open could never be used again. */
 static void
 close_opened(int code, Datum opened)
 {
@@ -436,12 +447,16 @@ tsurugi_fdw_abort_transaction(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* For those who do not have the handle: at once, also under whoever is at work in it. */
+/*
+ * For callers without the handle.  Ends the transaction at once, even while another session works
+ * in it.
+ */
 Datum
 tsurugi_fdw_abort_transaction_by_id(PG_FUNCTION_ARGS)
 {
 	uint64_t number = (uint64_t) PG_GETARG_INT64(0);
-	tg_session *session = tsurugi_session(); /* may raise, which nothing may while it is open */
+	/* This may raise an error, which must not happen while the transaction is open. */
+	tg_session *session = tsurugi_session();
 	tg_shared_report report;
 	tg_shared *opened;
 	bool ends;
@@ -570,7 +585,7 @@ put_shared(FunctionCallInfo fcinfo, const tg_shared_report *report)
 	put_row(fcinfo, &row);
 }
 
-/* One's own roles', and with pg_read_all_stats everybody's. */
+/* Shows the transactions of the caller's own roles; with pg_read_all_stats those of all roles. */
 Datum
 tsurugi_fdw_shared_transactions(PG_FUNCTION_ARGS)
 {

@@ -1,32 +1,41 @@
 /*
  * shared_moment.c
- *	  PostgreSQL's snapshot of a transaction that several sessions work in.
+ *	  The snapshot of ordinary tables that belongs to a transaction of several sessions.
  *
- * Sessions that join a transaction of REPEATABLE READ, a LONG or a READ ONLY one read foreign tables at its R.  So all of
- * them read ordinary tables at one snapshot too: H, which goes with R (moment.c).  It is lent by a record in shared
- * memory, and each run that reads ordinary tables gets it.
+ * Sessions that join a REPEATABLE READ, LONG or READ ONLY transaction read foreign tables at its R.
+ * So all of them read ordinary tables at one snapshot, too: H, which goes with R (moment.c).  A
+ * record in shared memory lends H, and each run that reads ordinary tables is given it.
  *
- *	owner, or who begins	H, R, record ..................................... keeper lets H go
- *	joins								xmin of H, H: read ............ end
+ *	owner, or beginner		H, R, record ..................................... keeper drops H
+ *	session that joins							xmin of H, H: read ............ end
  *
- * 1. H is taken under the gate (mixed.c, 9), with R.  Where REPEATABLE READ is exported, H is PostgreSQL's
- *	  snapshot of that transaction, and R what has been matched with it (isolation.c, 1).
- * 2. What H shows must not be vacuumed away as long as somebody may borrow it.  Its keeper advertises its xmin: the session that owns the
- *	  transaction, by having H registered; or, for a lease, the pool's worker, which is in no transaction and
- *	  no database, and so holds back all of them, as a WAL sender does for its standby.  Who begins the transaction has H registered until the worker keeps it.
- * 3. Who borrows H advertises its xmin himself from then on, so the keeper may go while he reads.  There is no moment without one of
- *	  them: who computes a horizon reads everybody's xmin under ProcArrayLock, shared; the borrower sets his under the same while
- *	  the keeper has his, and a keeper takes his away under it alone (the session when its transaction ends, ProcArrayEndTransaction).
- * 4. The session whose transaction is going to be committed lets H go without the lock; but then nobody holds the
- *	  transaction (shared.c), and who borrows has held it before.
- * 5. The borrower's statement has been planned at a snapshot of its own.  An index that has come since H was taken may
- *	  lack what only H shows; PostgreSQL would not use it (pg_index.indcheckxmin), or its creator would have waited for whoever has an older
- *	  snapshot.  So moment.c looks at the indexes of the plan.
- * 6. A worker that stops takes the records of leases away before it goes.
- * 7. To whom it has been taken by, his own transaction is known without being listed in it.  To others it is
- *	  under way, and so added for them: else they would take it for aborted, and leave that word on its rows for everybody.
+ * 1. H is taken with R, under the gate (mixed.c, 9).  Where REPEATABLE READ is exported, H is
+ *	  PostgreSQL's snapshot of that transaction, and R is the time that was matched with it
+ *	  (isolation.c, 1).
+ * 2. VACUUM must not remove what H shows for as long as a session may borrow H.  A keeper
+ *	  advertises its xmin.  If a session owns the transaction, it is the keeper: it has H
+ *	  registered.  For a lease the pool's worker is the keeper.  The worker is in no transaction and
+ *	  no database, and so holds back the horizon of all databases, as a WAL sender does for its
+ *	  standby.  The session that begins such a transaction has H registered until the worker keeps
+ *	  it.
+ * 3. A session that borrows H advertises its xmin itself from then on, so the keeper may go while
+ *	  the session reads.  At every moment one of them advertises it.  A backend that computes a
+ *	  horizon reads all xmins under ProcArrayLock, shared.  The borrower sets its xmin under the
+ *	  same lock while the keeper has one.  A keeper withdraws its xmin under the exclusive lock (a
+ *	  session does so when its transaction ends, in ProcArrayEndTransaction).
+ * 4. A session whose transaction is about to be committed releases H without that lock.  But then
+ *	  no session holds the transaction (shared.c), and a session borrows only while it holds it.
+ * 5. The borrower's statement was planned at a snapshot of its own.  An index that was created
+ *	  after H was taken may lack rows that only H shows.  PostgreSQL would not use that index
+ *	  (pg_index.indcheckxmin), or its creator would have waited for the transactions with older
+ *	  snapshots.  So moment.c checks the indexes of the plan.
+ * 6. A worker that stops removes the records of leases before it goes.
+ * 7. The session that took H recognizes its own transaction, although H does not list it as
+ *	  running.  For other sessions that transaction is running, and so it is added to the lent list.
+ *	  Otherwise they would consider it aborted, and set that hint bit on its rows for all sessions.
  *
- * The subtransactions of those that H does not show are left out, as where there were too many of them: they are looked up.
+ * The lent snapshot lists no subtransactions.  It is marked as overflowed, as if there had been too
+ * many of them, so that they are looked up.
  */
 #include "postgres.h"
 
@@ -54,8 +63,9 @@
 
 typedef struct Record
 {
-	uint64 host;  /* the shared transaction's word; 0: the place is free */
-	uint64 owner; /* virtual transaction; 0: its lease */
+	uint64 host; /* the shared transaction's word; 0: the place is free */
+	/* Virtual transaction of the session that owns it; 0: a lease does. */
+	uint64 owner;
 	unsigned txn;
 	bool is_kept; /* by the worker */
 	TransactionId xmin;
@@ -66,21 +76,21 @@ typedef struct Record
 	TransactionId xip[FLEXIBLE_ARRAY_MEMBER];
 } Record;
 
-/* In PostgreSQL's shared memory; all of it under the lock. */
+/* In PostgreSQL's shared memory; the lock guards all of it. */
 typedef struct Moments
 {
 	LWLock lock;
-	ConditionVariable changed; /* what the worker keeps */
-	Latch *worker;			   /* NULL: there is none */
+	ConditionVariable changed; /* signals changes of is_kept */
+	Latch *worker;			   /* NULL: it does not run */
 	Size record_bytes;
-	char records[FLEXIBLE_ARRAY_MEMBER]; /* as many as can be shared */
+	char records[FLEXIBLE_ARRAY_MEMBER]; /* one for each transaction that can be shared */
 } Moments;
 
 static Moments *moments;
-static Snapshot lent;	/* taken by this session for others; NULL: none */
-static uint64 own_host; /* of the record that goes with the running transaction; 0: none */
+static Snapshot lent;	/* taken by this session to be lent; NULL: none */
+static uint64 own_host; /* of the running transaction's record; 0: none */
 
-/* GetMaxSnapshotXidCount is not known yet when memory is asked for. */
+/* GetMaxSnapshotXidCount cannot be called yet when memory is requested. */
 static Size
 record_bytes(void)
 {
@@ -96,7 +106,7 @@ tsurugi_shared_moment_bytes(void)
 void
 tsurugi_shared_moment_create(void)
 {
-	static int tranche; /* the children inherit its name */
+	static int tranche; /* child processes inherit its name */
 	bool found;
 
 	moments = ShmemInitStruct("tsurugi_fdw shared moments", tsurugi_shared_moment_bytes(), &found);
@@ -108,7 +118,7 @@ tsurugi_shared_moment_create(void)
 	ConditionVariableInit(&moments->changed);
 }
 
-/* --- records; under the lock ------------------------------------------------------------- */
+/* --- records; the caller holds the lock --------------------------------------------------- */
 
 static inline Record *
 record_at(int i)
@@ -125,7 +135,10 @@ find_record(uint64 host)
 	return NULL;
 }
 
-/* Its word is never used again: when the descriptor is another's or idle, it has ended. */
+/*
+ * The shared transaction's word is never used again.  So the transaction has ended when its
+ * descriptor has another word, or is idle.
+ */
 static bool
 has_ended(const Record *record)
 {
@@ -134,7 +147,10 @@ has_ended(const Record *record)
 	return !tg_txn_report_get(record->txn, &report) || report.host != record->host;
 }
 
-/* There are as many as transactions; those of leases that have ended may still be here. */
+/*
+ * There are as many records as shared transactions; the records of ended leases may still be in
+ * use.
+ */
 static Record *
 find_place(void)
 {
@@ -160,7 +176,7 @@ fill(Record *record, const tg_shared_report *report, Snapshot snapshot)
 	record->taken = snapshot->whenTaken;
 	record->count = snapshot->xcnt;
 	memcpy(record->xip, snapshot->xip, snapshot->xcnt * sizeof(TransactionId));
-	/* Rule 7.  There is room: where it has an xid it is not among the others. */
+	/* Rule 7.  There is room: the list never has an xid of this process itself. */
 	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, snapshot->xmax) && !tg_failpoint_refuses("skip_lender"))
 		record->xip[record->count++] = own;
 }
@@ -170,12 +186,12 @@ fill(Record *record, const tg_shared_report *report, Snapshot snapshot)
 void
 tsurugi_shared_moment_begin(void)
 {
-	tsurugi_shared_moment_drop(); /* what an error has left */
+	tsurugi_shared_moment_drop(); /* it may be left from an error */
 	tsurugi_mixed_close();
 	lent = RegisterSnapshotOnOwner(GetLatestSnapshot(), TopTransactionResourceOwner);
 }
 
-/* A READ ONLY one may have started at an earlier time: the start of a LONG. */
+/* A READ ONLY transaction may have started at an earlier time: the start of a LONG. */
 void
 tsurugi_shared_moment_taken(tg_shared *started)
 {
@@ -198,7 +214,7 @@ tsurugi_shared_moment_taken(tg_shared *started)
 	tsurugi_check(status, NULL);
 }
 
-/* False: there is no worker, and no place that it could give back. */
+/* False: there is no worker, and so no place that it could free. */
 static bool
 enter(const tg_shared_report *report, Snapshot snapshot)
 {
@@ -215,7 +231,10 @@ enter(const tg_shared_report *report, Snapshot snapshot)
 	return record != NULL;
 }
 
-/* Gone: the worker was stopped, which is found by whoever joins. */
+/*
+ * A record that is gone counts as kept: the worker was stopped, and sessions that join find that
+ * out.
+ */
 static bool
 is_kept(uint64 host)
 {
@@ -271,7 +290,7 @@ tsurugi_shared_moment_end(void)
 {
 	Record *record;
 
-	lent = NULL; /* after an error it goes with its owner */
+	lent = NULL; /* after an error its resource owner releases it */
 	if (own_host == 0)
 		return;
 	LWLockAcquire(&moments->lock, LW_EXCLUSIVE);
@@ -284,7 +303,7 @@ tsurugi_shared_moment_end(void)
 
 /* --- borrowing ------------------------------------------------------------------------------- */
 
-/* Rule 3.  What is advertised already may be as early as that. */
+/* Rule 3.  An xmin that the session already advertises may be early enough. */
 static bool
 advertise(const Record *record)
 {
@@ -350,7 +369,7 @@ tsurugi_shared_moment_xmin(const tg_shared_report *report)
 	return xmin;
 }
 
-/* --- the worker -------------------------------------------------------------------------------- */
+/* --- the worker ----------------------------------------------------------------- */
 
 void
 tsurugi_shared_moment_worker_begin(void)
@@ -365,7 +384,10 @@ tsurugi_shared_moment_worker_begin(void)
 	LWLockRelease(&moments->lock);
 }
 
-/* Rule 3: a later one, or none, alone; an earlier one while who has begun the transaction has it, too. */
+/*
+ * Rule 3: a later xmin, or none, is set under the exclusive lock; an earlier one, while the session
+ * that begins the transaction advertises it, too.
+ */
 static void
 keep(TransactionId xmin)
 {

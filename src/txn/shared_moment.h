@@ -1,6 +1,6 @@
 /*
  * shared_moment.h
- *	  PostgreSQL's snapshot of a transaction that several sessions work in.
+ *	  The snapshot of ordinary tables that belongs to a transaction of several sessions.
  */
 #ifndef TSURUGI_SHARED_MOMENT_H
 #define TSURUGI_SHARED_MOMENT_H
@@ -9,36 +9,39 @@
 
 #include "runtime/runtime.h"
 
-/* Bytes of PostgreSQL's shared memory, and their making, at server start. */
+/* Size of the state in PostgreSQL's shared memory; and its set-up at server start. */
 extern Size tsurugi_shared_moment_bytes(void);
 extern void tsurugi_shared_moment_create(void);
 
 /*
- * Around the start of one that is about to be shared, or before its snapshot is drawn: PostgreSQL's is taken first, and no mixed commit
- * is under way.  taken: draws it, if that has not been done; NULL: it has not started.
+ * Called before and after the start of a transaction that will be shared, or the draw of its
+ * snapshot.  PostgreSQL's snapshot is taken first, while no mixed commit is under way.  taken: also
+ * draws the transaction's snapshot if that has not been done; NULL: the transaction has not
+ * started.
  */
 extern void tsurugi_shared_moment_begin(void);
 extern void tsurugi_shared_moment_taken(tg_shared *started);
 
 /*
- * What has been taken, if anything, may be borrowed from now on: as long as the caller's transaction lasts, which owns the shared
- * one, or until that has ended, which a lease owns: 57P03 without the worker; may be interrupted.
+ * The snapshot that was taken, if any, may be borrowed from now on.  If the caller's transaction
+ * owns the shared one, this holds until the caller's ends; if a lease does, until the shared one
+ * has ended.  Raises 57P03 if there is no worker; may be interrupted.
  */
 extern void tsurugi_shared_moment_lend(const tg_shared_report *report);
 
-/* The same of PostgreSQL's snapshot of the caller's transaction. */
+/* Lends PostgreSQL's snapshot of the caller's transaction in the same way. */
 extern void tsurugi_shared_moment_lend_own(const tg_shared_report *report);
 
 /*
- * For a session that has joined: the snapshot, registered with the top transaction's resource owner.  NULL: there is none.  False:
- * its owner has gone.
+ * For a session that has joined: returns the snapshot, registered with the top transaction's
+ * resource owner; NULL: there is none.  False: its owner has gone.
  */
 extern bool tsurugi_shared_moment_borrow(const tg_shared_report *report, Snapshot *snapshot_out);
 
-/* What VACUUM keeps for it is seen from there on; invalid: it has no such snapshot, any more. */
+/* The xmin that holds back VACUUM for its snapshot; invalid: it has none, or none any more. */
 extern TransactionId tsurugi_shared_moment_xmin(const tg_shared_report *report);
 
-/* The owner's transaction: PRE_COMMIT; and its end, when nobody borrows any more. */
+/* For the owner's transaction: PRE_COMMIT, and the end, when no session borrows any more. */
 extern void tsurugi_shared_moment_drop(void);
 extern void tsurugi_shared_moment_end(void);
 

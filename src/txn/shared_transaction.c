@@ -6,38 +6,47 @@
  *	attached       attach_transaction(handle); COPY t ...; COPY t ...; detach_transaction()
  *	attached       attach_transaction(handle); BEGIN; INSERT ...; COMMIT; detach_transaction()
  *
- * The store's transaction is one of the runtime's shared ones (runtime/txn/shared.h), from the export on.  Each
- * PostgreSQL transaction of an attached session that accesses a table of ours, and the owner's, joins
- * it: takes the turn, then holds it as a user.
+ * The engine's transaction is one of the runtime's shared ones (runtime/txn/shared.h), from the
+ * export on.  Each PostgreSQL transaction that accesses a foreign table, be it an attached
+ * session's or the owner's, joins it: it takes the turn, then holds the shared transaction as a
+ * user.
  *
- * 1. One at a time: the turn is a lock of PostgreSQL's, held from the first access until the end of the
- *	  PostgreSQL transaction.  So what a statement sees of the shared transaction does not change while it runs, its
- *	  number of a command is higher than all those before (its own and the others' writes are told from later
- *	  ones by that, as within one session), the end of the write log is the session's own, so that subtransactions are
- *	  parts as in any transaction and are taken back alone, and waits for the turn are in pg_locks, and deadlocks
- *	  that lead through them are found.  The owner's first access is the last word: it keeps the turn until it ends.
- * 2. Tables.  PostgreSQL protects a table that has changes which are not committed by a lock that ends with the
- *	  transaction.  Attached sessions' end too early for that; so the owner takes those locks, at the export, and
- *	  nothing else can be written, or locked, in the shared transaction.  No definition can be changed in it.
- * 3. Only the owner ends it: by its own COMMIT or ROLLBACK.  A commit beside a session that has joined is
- *	  refused, and aborts it.  An attached session whose transaction aborts, or which goes, dooms it: its
- *	  changes cannot be taken back alone.  So does the end of the lease.  The owner's COMMIT is 25P02 then.
- * 4. The owner's abort does not wait for the others (tg_shared_abandon), so its table locks go when what
- *	  they protected has been taken back.  Who has joined gets 25P02 from the next thing it does, at the latest from its COMMIT.
- * 5. Waits.  For rows of a shared transaction nobody can wait by a lock of PostgreSQL's, because it has work
- *	  by sessions that have gone on to other things: its end wakes them, and circles that lead
- *	  through such waits are looked for (circle.c).  Only a part
- *	  that is not merged yet has its lock, as everywhere (transaction.c).
- * 6. Levels.  It has one isolation level, or kind, and above READ COMMITTED one snapshot and one read set, which
- *	  everybody's reads go to and which are validated at its end, or, when the snapshot is extended, by whoever has the
- *	  turn.  So who joins runs at the same level, which for ordinary tables is PostgreSQL's own; but PostgreSQL's snapshot that he reads
- *	  them at is one that R goes with, or R one that goes with his (moment.c, 10 to 12).  What
- *	  depends on nobody having been told anything yet (isolation.c, 3) is not for sessions that share one.
- *	  A LONG or READ ONLY one starts, and waits for its start, where it is exported or begun; who joins sees R_L, or the safe
- *	  snapshot, and minds its areas.
- * 7. M1, M3.  The owner's ordinary tables are the other half of a mixed transaction, as ever.  An attached
- *	  session's would be committed earlier, or alone; so a transaction that has joined and wrote ordinary rows is refused
- *	  at its end.
+ * 1. One at a time.  The turn is a lock of PostgreSQL's, held from the first access until the end
+ *	  of the PostgreSQL transaction.  So the shared transaction as a statement sees it does not
+ *	  change while the statement runs.  A statement's command number is higher than all earlier
+ *	  ones, by which its own and other sessions' earlier writes are told from later ones, as within
+ *	  one session.  The end of the write log belongs to the session; so subtransactions are parts as
+ *	  in any transaction and are rolled back separately.  Waits for the turn are shown in pg_locks,
+ *	  and deadlocks that lead through them are found.  When the owner has made its first access it
+ *	  keeps the turn until it ends.
+ * 2. Tables.  PostgreSQL protects a table that has uncommitted changes by a lock, which ends with
+ *	  the transaction.  The transactions of attached sessions end too early for that.  So the owner
+ *	  takes those locks at the export, and no other table can be written, or locked, in the shared
+ *	  transaction.  No definition can be changed in it.
+ * 3. Only the owner ends it, by its own COMMIT or ROLLBACK.  A commit while another session has
+ *	  joined is refused, and aborts it.  If an attached session's transaction aborts, or the session
+ *	  ends, the shared transaction is doomed, because those changes cannot be undone separately.  An
+ *	  expired lease dooms it, too.  The owner's COMMIT then fails with 25P02.
+ * 4. The owner's abort does not wait for the other sessions (tg_shared_abandon), so its table locks
+ *	  are released when the changes that they protected have been undone.  A session that has joined
+ *	  gets 25P02 from its next action, at the latest from its COMMIT.
+ * 5. Waits.  Nobody can wait for rows of a shared transaction by a lock of PostgreSQL's, because
+ *	  some of the work in it is from sessions that have gone on to other things.  So the end of the
+ *	  shared transaction wakes the waiters, and circles that lead through such waits are looked for
+ *	  (circle.c).  Only a part that is not merged yet has its lock, as in any transaction
+ *	  (transaction.c).
+ * 6. Levels.  A shared transaction has one isolation level, or kind.  Above READ COMMITTED it has
+ *	  one snapshot and one read set.  All sessions' reads go to that set; it is validated when the
+ *	  transaction ends and, when the snapshot is extended, by the session that has the turn.  So a
+ *	  session that joins runs at the same level, which for ordinary tables is PostgreSQL's own.  The
+ *	  snapshot at which it reads ordinary tables is one that goes with R, or R is one that goes with
+ *	  that snapshot (moment.c, 10 to 12).  Rules that depend on nothing having been returned to the
+ *	  transaction yet (isolation.c, 3) do not apply to sessions that share one.  A LONG or READ ONLY
+ *	  transaction starts, and waits for its start, where it is exported or begun; a session that
+ *	  joins it sees R_L, or the safe snapshot, and observes its areas.
+ * 7. M1, M3.  The owner's ordinary tables are the other half of a mixed transaction, as always.  An
+ *	  attached session's would be committed earlier, or alone.  So a transaction that has joined and
+ *	  wrote ordinary rows is refused at its end.
  */
 #include "postgres.h"
 
@@ -76,19 +85,19 @@ uint32 tsurugi_shared_first_command;
 bool tsurugi_shared_is_open;
 
 static tg_shared *shared;		  /* open; NULL: the session takes part in none */
-static tg_shared_report constant; /* what does not change of it */
+static tg_shared_report constant; /* the constant part of its report */
 static bool is_owner;
 
 /* Of the running transaction. */
-static bool joined;							  /* has the turn, and is a user */
-static bool prepared;						  /* the owner's: it is going to commit */
+static bool joined;							  /* has the turn and is a user */
+static bool prepared;						  /* the owner's transaction is going to commit */
 static char last_error[TG_SHARED_TEXT_BYTES]; /* "" if there was none */
 
-static int lock_timeout = -1; /* that was set before a limited wait */
+static int lock_timeout = -1; /* its value before a limited wait */
 
 static emit_log_hook_type previous_emit_log;
 
-/* What makes the transaction fail is told to the others. */
+/* Remembers the error that makes the transaction fail: the other sessions are told of it. */
 static void
 note_error(ErrorData *error)
 {
@@ -220,7 +229,7 @@ tsurugi_shared_check_prepare(void)
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-/* No longer than this does anybody wait in it, or for it. */
+/* The longest wait in a shared transaction, or for one. */
 static int
 wait_ms_max(void)
 {
@@ -288,7 +297,10 @@ tsurugi_wait_for_shared(const tg_wait *wait)
 LOCKTAG
 tsurugi_shared_turn(unsigned txn)
 {
-	/* A host's word has the number of a backend here (transaction.c), so the top bit tells them apart. */
+	/*
+	 * The host word of a transaction has a backend's number in this field (transaction.c), so the
+	 * top bit distinguishes the two.
+	 */
 	return (LOCKTAG){.locktag_field1 = MyDatabaseId,
 					 .locktag_field2 = (uint32) 1 << 31,
 					 .locktag_field3 = txn,
@@ -296,7 +308,10 @@ tsurugi_shared_turn(unsigned txn)
 					 .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
 }
 
-/* Rule 1.  Of the whole transaction, wherever in it the first access is. */
+/*
+ * Rule 1.  The turn is held by the top transaction, even if the first access is in a
+ * subtransaction.
+ */
 static void
 take_turn(void)
 {
@@ -353,8 +368,9 @@ check_level(void)
 }
 
 /*
- * The time that PostgreSQL's snapshot of the session's transaction has been matched with, without exclusions; 0: there is none.  It is
- * the shared one's, unless that has another one.
+ * The time that was matched with PostgreSQL's snapshot of the session's transaction, without
+ * exclusions; 0: there is none.  It becomes the shared transaction's time, unless that already has
+ * another one.
  */
 static tg_time
 offer_time(void)
@@ -365,7 +381,7 @@ offer_time(void)
 	if (time == 0 || constant.kind != TG_TXN_ORDINARY || (IsolationIsSerializable() && XactReadOnly && XactDeferrable))
 		return 0;
 	for (unsigned i = 0; excluded != NULL && i < excluded->count; i++)
-		time = Min(time, excluded->time[i] - 1); /* from there on it has been published */
+		time = Min(time, excluded->time[i] - 1); /* reads from there on are published */
 	if (excluded != NULL && tsurugi_mixed_misfit(GetTransactionSnapshot(), time) != 0)
 		return 0;
 	tsurugi_check(
@@ -447,13 +463,16 @@ tsurugi_shared_lends(void)
 			(constant.kind == TG_TXN_ORDINARY && constant.isolation == TG_REPEATABLE_READ));
 }
 
-/* Gives the turn back: it ends with PostgreSQL's transaction, which is about to. */
+/*
+ * Gives up the use of the shared transaction.  The turn itself is released when PostgreSQL's
+ * transaction ends, which is about to happen.
+ */
 static void
 leave(void)
 {
 	if (!joined)
 		return;
-	tg_wait_end_of(constant.txn); /* an error may have ended a wait */
+	tg_wait_end_of(constant.txn); /* an error may have interrupted a wait */
 	tg_shared_set_command(shared, tsurugi_shared_first_command + GetCurrentCommandId(false) + 1);
 	tg_shared_let_go(tsurugi_session(), shared);
 	joined = false;
@@ -479,7 +498,7 @@ part(void)
 	is_owner = false;
 }
 
-/* The backend exits, after PostgreSQL's own abort, before its session ends. */
+/* Called when the backend exits: after PostgreSQL's own abort, before the engine's session ends. */
 static void
 at_exit(int code, Datum argument)
 {
@@ -495,7 +514,7 @@ tsurugi_shared_register_exit(void)
 {
 	static bool registered;
 
-	(void) tsurugi_session(); /* it is to end later */
+	(void) tsurugi_session(); /* so that the session ends after this */
 	if (!registered)
 		on_shmem_exit(at_exit, (Datum) 0);
 	registered = true;
@@ -553,7 +572,10 @@ validate_owner(void)
 	bool is_long = constant.kind == TG_TXN_LONG;
 
 	leave();
-	/* M3; where C is drawn for the validation it is not drawn once more, relaxed or not. */
+	/*
+	 * M3.  Where the validation draws C, it is not drawn again, whether mixed writes are allowed or
+	 * not.
+	 */
 	if (is_long && tg_txn_has_writes(txn))
 		tsurugi_isolation_check_mixed();
 	else if (is_serializable && !is_long && tsurugi_isolation_wrote_ordinary())

@@ -2,9 +2,10 @@
  * shared_transaction.h
  *	  Several sessions in one transaction.
  *
- * A session exports its transaction and ends it, or begins one that its lease owns; others attach to it.  What an
- * attached session does to tables of ours in transactions of its own is a part of that one: seen by nobody else before
- * that commits, and gone if it does not.
+ * A session exports its transaction and ends it, or begins a transaction that its lease owns; other
+ * sessions attach to it.  The changes that an attached session makes to foreign tables, in
+ * transactions of its own, are part of the shared transaction.  Nobody else sees them before that
+ * commits, and they are gone if it does not.
  */
 #ifndef TSURUGI_SHARED_TRANSACTION_H
 #define TSURUGI_SHARED_TRANSACTION_H
@@ -17,81 +18,109 @@
 extern int tsurugi_shared_lease_ms; /* the setting */
 #define TSURUGI_LEASE_MS_MAX (24 * 60 * 60 * 1000)
 
-/* Makes the setting known to the server; when the library is loaded. */
+/* Defines the setting, when the library is loaded. */
 extern void tsurugi_shared_define(void);
 
 /*
- * At the first access to a table of ours: true if the session's transaction is part of another, or
- * exported; from then on it has the turn.  May wait, and raises errors: 25P02, 55P03, 0A000.
+ * At the first access to a foreign table: returns true if the session's transaction is part of
+ * another one, or exported; from then on it has the turn.  May wait; raises 25P02, 55P03 and 0A000.
  */
 extern bool tsurugi_shared_join(void);
 
-/* Having joined: its number; and what to add to PostgreSQL's command numbers, 0 if it has not. */
+/*
+ * For a transaction that has joined: the number of the shared transaction.  And the amount to add
+ * to PostgreSQL's command numbers, which is 0 for others.
+ */
 extern unsigned tsurugi_shared_number(void);
 extern uint32 tsurugi_shared_first_command;
 
-/* Its snapshot is this one now (isolation.c); if the transaction has joined one. */
+/*
+ * The transaction has got a later snapshot (isolation.c); passes it on if the transaction has
+ * joined a shared one.
+ */
 extern void tsurugi_shared_note_extended(tg_time later);
 
-/* Whether the session is attached, or has exported its transaction; and whether the running one has joined. */
-extern bool tsurugi_shared_is_open; /* read-only for everybody else */
+/*
+ * Whether the session is attached, or has exported its transaction; and whether the running
+ * transaction has joined.
+ */
+extern bool tsurugi_shared_is_open; /* only shared_transaction.c writes it */
 extern bool tsurugi_shared_has_joined(void);
 
-/* The session is attached to one that goes with a snapshot of ordinary tables, which all of them read by (moment.c, 10). */
+/*
+ * The session is attached to a transaction that comes with a snapshot of ordinary tables, at which
+ * all its sessions read (moment.c, 10).
+ */
 extern bool tsurugi_shared_lends(void);
 
-/* --- what the session may do; all of these return if it takes part in none -------------- */
+/* --- permitted actions; they return if the session takes part in no shared transaction ------ */
 
-/* 0A000: "cannot ... in a transaction that is shared". */
+/* Raises 0A000: "cannot ... in a transaction that is shared". */
 extern void tsurugi_shared_check_command(const char *what);
 
-/* For errors.c, of what the runtime has refused: 55000 for a table that was not exported; 25P02. */
+/*
+ * For errors.c, when the runtime has refused something.  The first raises 55000 for a table that
+ * was not exported, the second 25P02.
+ */
 extern void tsurugi_shared_check_table(Relation relation);
 extern void tsurugi_shared_check_alive(void);
 
 /* --- waiting ---------------------------------------------------------------------------- */
 
-/* Until a shared transaction has ended; 55P03 after the limit, 40P01 if that one waits for this.  Outside an epoch. */
+/*
+ * Waits until a shared transaction has ended.  Raises 55P03 after the limit, and 40P01 if that
+ * transaction waits for this one.  The caller is outside an epoch.
+ */
 extern void tsurugi_wait_for_shared(const tg_wait *wait);
 
 /*
- * Around PostgreSQL's own waits in one that is shared, no longer than the lease: part of the
- * way to a deadlock may lead through sessions that do not wait, which no detector sees.  The latter also after an error.
+ * Limits PostgreSQL's own waits in a shared transaction to the lease: a deadlock may lead through
+ * sessions that do not wait, which no detector sees.  The second function is also called after an
+ * error.
  */
 extern void tsurugi_shared_limit_wait(void);
 extern void tsurugi_shared_unlimit_wait(void);
 
-/* The lock that whoever works in a shared transaction holds, by its number, of this database. */
+/*
+ * The lock that a session holds while it works in the shared transaction of this number, in this
+ * database.
+ */
 extern LOCKTAG tsurugi_shared_turn(unsigned txn);
 
 /* --- for shared_functions.c ------------------------------------------------------------ */
 
-/* From now on the session takes part in this one, which is open; owns: ends it.  Ahead of that: */
+/*
+ * From now on the session takes part in this transaction, which is open; owns: the session also
+ * ends it.  tsurugi_shared_register_exit() must have been called before.
+ */
 extern void tsurugi_shared_take_part(tg_shared *opened, bool owns);
 extern void tsurugi_shared_register_exit(void);
 
-/* Having exported it above READ COMMITTED: gives it the time that goes with the session's snapshot of ordinary tables.  False: there is none. */
+/*
+ * Called when a transaction above READ COMMITTED has been exported: gives it the time that goes
+ * with the session's snapshot of ordinary tables.  False: there is none.
+ */
 extern bool tsurugi_shared_export(void);
 
-/* Not any more: false if it did not; raises 55000, 25001. */
+/* The session takes part no longer.  False: it did not; raises 55000 and 25001. */
 extern bool tsurugi_shared_detach(void);
 
-/* Raises 25P02 if somebody has ended the one that the caller is about to start, on purpose. */
+/* Raises 25P02 if the transaction that the caller is about to start has been ended on purpose. */
 extern void tsurugi_shared_check_begun(const tg_shared *begun);
 
-/* All of a commit that can fail: raises 40001, 25P02. */
+/* Does everything in a commit that can fail: raises 40001 and 25P02. */
 extern void tsurugi_shared_commit(tg_shared *opened);
 
 /* The name of its isolation level. */
 extern const char *tsurugi_shared_isolation_name(const tg_shared_report *report);
 
-/* Why it was aborted. */
+/* Explains why it was aborted. */
 extern const char *tsurugi_shared_describe_abort(const tg_shared_report *report);
 
 /* --- for participants.c ------------------------------------------------------------------ */
 
 extern void tsurugi_shared_check_prepare(void); /* PREPARE TRANSACTION */
-extern void tsurugi_shared_validate(void);		/* all that can fail */
+extern void tsurugi_shared_validate(void);		/* everything that can fail */
 extern void tsurugi_shared_end(bool committed);
 extern void tsurugi_shared_end_part(SubTransactionId id, SubTransactionId parent, bool committed);
 

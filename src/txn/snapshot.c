@@ -1,31 +1,32 @@
 /*
  * snapshot.c
- *	  What a running statement sees of the store.
+ *	  The snapshot at which a running statement reads foreign tables.
  *
- * A record per executor run, in the run's own memory, or in that of a state which is kept for
- * many runs (prepared.c), linked innermost first.
- * A point query makes one record, publishes one time, withdraws it when its
- * memory goes: no table is searched, and the list has one element.
+ * There is a record for each executor run.  It lies in the run's own memory, or in that of a state
+ * which is kept for many runs (prepared.c); records are linked innermost first.  A point query
+ * makes one record, publishes one time, and withdraws it when its memory is released: no table is
+ * searched, and the list has one element.
  *
  *	run (EState) ── es_snapshot ──▶ PostgreSQL's snapshot
  *	  record {run, snapshot, time, entry}
  *	  record {nested run, the same snapshot} ── source ──▶ the outer record: time shared
  *
- * 1. R belongs to a PostgreSQL snapshot (M4): a nested run whose es_snapshot is the
- *    pointer of a live record's shares that record's time.  The pointer can be
- *    trusted while the record's run holds a reference on it: records of a
- *    subtransaction that was rolled back, whose runs may linger, are not shared.
- * 2. A time stays published while a record that uses it lives.  If the source
- *    goes first (a cursor opened by a function lives on), a sharer takes over.
- * 3. The end of the transaction withdraws all; the memory may go later.
- * 4. At REPEATABLE READ and above, and in Tsurugi's kinds of transactions, every record has the transaction's time, and
- *    follows when that is renewed (isolation.c); but for the fresh ones.  Those
- *    are for who asks for them, and for runs with a snapshot to cross-check with:
- *    the triggers of foreign keys look for new rows by GetLatestSnapshot, and want none
- *    changed that the transaction does not see (ri_PerformCheck, ri_triggers.c).
+ * 1. R belongs to a PostgreSQL snapshot (M4).  A nested run whose es_snapshot is the pointer in a
+ *	  live record shares that record's time.  The pointer can be trusted while the record's run
+ *	  holds a reference on it.  Records of a subtransaction that was rolled back, whose runs may
+ *	  linger, are not shared.
+ * 2. A time stays published while a record that uses it lives.  If the source ends first (a cursor
+ *	  opened by a function lives on), a sharer takes over.
+ * 3. The end of the transaction withdraws all times; the memory may be released later.
+ * 4. At REPEATABLE READ and above, and in Tsurugi's kinds of transactions, every record has the
+ *	  transaction's time and follows when that is renewed (isolation.c), except for fresh records.
+ *	  Those are for callers that ask for them, and for runs with a crosscheck snapshot: the triggers
+ *	  of foreign keys look for new rows at GetLatestSnapshot, and must not change any that the
+ *	  transaction does not see (ri_PerformCheck, ri_triggers.c).
  * 5. A time fits PostgreSQL's snapshot (mixed.c): that of the run, or of the transaction.
- * 6. A run that calls functions has a record from its start, without a time.  That is drawn by the first function that reads tables of ours by
- *    the run's snapshot, and so the same for all of them; or for the run's parallel workers (parallel.c), ahead of them.
+ * 6. A run that calls functions has a record from its start, without a time.  The time is drawn by
+ *	  the first function that reads foreign tables at the run's snapshot, and is the same for all
+ *	  such functions; or it is drawn ahead of them for the run's parallel workers (parallel.c).
  */
 #include "postgres.h"
 
@@ -49,15 +50,17 @@
 typedef struct tsurugi_run_record
 {
 	struct tsurugi_run_record *outer;
-	const void *run;				   /* the EState, or the memory context; NULL: it has ended, or not begun */
-	Snapshot snapshot;				   /* NULL: not to be shared */
-	SubTransactionId part;			   /* that it was made in */
+	/* The EState, or the memory context; NULL: the run has ended, or not begun. */
+	const void *run;
+	Snapshot snapshot;				   /* NULL: not shared */
+	SubTransactionId part;			   /* in which it was made */
 	struct tsurugi_run_record *source; /* whose time this is; NULL: its own */
 	unsigned entry;					   /* of its own time */
-	bool of_transaction;			   /* the time is the transaction's */
-	bool is_access;					   /* to foreign tables; not yet, of a run whose functions may come to some */
-	TimestampTz taken;				   /* 0: not yet */
-	tg_snapshot seen;				   /* time 0: not drawn yet */
+	bool of_transaction;			   /* its time is the transaction's */
+	/* To foreign tables.  False: of a run whose functions may access some later. */
+	bool is_access;
+	TimestampTz taken; /* 0: not yet */
+	tg_snapshot seen;  /* time 0: not drawn yet */
 	MemoryContextCallback callback;
 } tsurugi_run_record;
 
@@ -130,7 +133,10 @@ tsurugi_snapshot_host(void)
 	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : tsurugi_moment_of_short();
 }
 
-/* What SERIALIZABLE has read is validated as of a later time (S1), so it needs more than its one moment. */
+/*
+ * Reads of SERIALIZABLE are validated as of a later time (S1), so it publishes all times from its
+ * own on.
+ */
 static tg_time
 publish_transaction_time(unsigned *entry_out, const tg_exclusions **excluded_out)
 {
@@ -230,7 +236,10 @@ tsurugi_snapshot_taken(void)
 	return transaction_taken;
 }
 
-/* The new one is published before the old one is withdrawn: there is no moment without a lower bound (W5). */
+/*
+ * The new time is published before the old one is withdrawn, so that there is always a lower bound
+ * (W5).
+ */
 bool
 tsurugi_snapshot_redraw(void)
 {
@@ -272,7 +281,10 @@ tsurugi_snapshot_find_later(tg_time *later_out, const tg_exclusions **excluded_o
 void
 tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded)
 {
-	/* The entry of who has joined others is of the time when he did, which may be later; the shared one is raised (shared.c, 2). */
+	/*
+	 * The entry of a session that has joined a shared transaction is as of the time when it joined,
+	 * which may be later; the shared transaction's own entry is raised (shared.c, 2).
+	 */
 	if (excluded == NULL && !tsurugi_shared_has_joined())
 		tg_snapshot_raise(tsurugi_session(), transaction_entry, later);
 	set_transaction_time(later, excluded);
@@ -280,7 +292,7 @@ tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded)
 
 static bool draw_time(Record *record);
 
-/* False: nobody knows which mixed commits its snapshot does not show. */
+/* False: it is not known any more which mixed commits PostgreSQL's snapshot does not show. */
 static bool
 find_time(Record *record, bool fresh)
 {
@@ -356,7 +368,7 @@ set_author(Record *record, CommandId command)
 	record->seen.command = command + tsurugi_shared_first_command;
 }
 
-/* An error leaves it as it was: of no run. */
+/* An error leaves the record as it was, without a run. */
 static void
 begin_record(Record *record, const void *run, Snapshot snapshot, CommandId command, bool fresh)
 {
@@ -375,7 +387,7 @@ begin_record(Record *record, const void *run, Snapshot snapshot, CommandId comma
 	link_record(record, run);
 }
 
-/* It ends with the memory. */
+/* The record ends with the memory. */
 static void
 end_with(MemoryContext context, Record *record)
 {
@@ -528,7 +540,7 @@ tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t 
 		tsurugi_error_conflict(relation, TG_CONFLICT_UPDATED, row, false);
 }
 
-/* A run that was noted accesses something itself. */
+/* The run of a record that was only noted accesses a foreign table itself. */
 static void
 access_noted(Record *record)
 {
@@ -556,7 +568,7 @@ tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 		Snapshot snapshot = estate->es_snapshot != NULL ? estate->es_snapshot : GetActiveSnapshot();
 
 		if (!fresh_runs)
-			tsurugi_access(); /* also of now */
+			tsurugi_access(); /* for runs as of now, too */
 		record = make_record(estate->es_query_cxt, estate, estate->es_snapshot, snapshot->curcid,
 							 fresh_runs || tsurugi_snapshot_is_of_now(estate));
 	}

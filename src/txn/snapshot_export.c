@@ -1,25 +1,31 @@
 /*
  * snapshot_export.c
- *	  Snapshots that are handed from session to session: pg_export_snapshot(), SET TRANSACTION SNAPSHOT.
+ *	  Snapshots that one session hands to another: pg_export_snapshot(), SET TRANSACTION SNAPSHOT.
  *
- * PostgreSQL writes an exported snapshot to a file, named by the exporter's virtual transaction and a number, and whoever
- * knows the name may read by it as long as the exporter runs.  Here each of them gets a loan (lending.c) of the time R that belongs to it
- * (M4), which is found by the same name.
+ * PostgreSQL writes an exported snapshot to a file, named by the exporter's virtual transaction and
+ * a number.  Any session that knows the name may read at it as long as the exporter runs.  Here
+ * each exported snapshot gets a loan (lending.c) of the time R that belongs to it (M4); the loan is
+ * found by the same name.
  *
- *	exporter	PostgreSQL's snapshot H, file		R, published; loan		client gets the name .......... end: loan, entry
- *	importer														SET TRANSACTION SNAPSHOT: H, R adopted, reads
+ *	exporter	PostgreSQL's snapshot H, file	R, published; loan	name to client; end: entry, loan
+ *	importer							SET TRANSACTION SNAPSHOT: H, R adopted, reads
  *
- * 1. R is the transaction's, where all its statements have one.  At READ COMMITTED it is drawn when the run that exported has ended,
- *	  so after H was taken, and matched with H (mixed.c), which is read from the file: the function may have run deep within
- *	  others, by a snapshot that nobody else knows.
- * 2. The client gets the name when the run has ended, so nobody knows it before there is a loan.  Left out: a function that hands the
- *	  name on by itself while it runs, and exports of logical decoding: who imports those draws a time of its own, as before.
- * 3. If PostgreSQL has imported H, the exporter had not come to its end by then, so a loan that is not found was
- *	  never there, unless the exporter has ended since: then this fails as PostgreSQL does.
- * 4. From then on exporter and importers stay at R: it is neither drawn again nor extended (W5), and who would need that gets 40001.
- * 5. SERIALIZABLE and SHORT need an entry that stands for all times from R on, which only those publish that are of these levels; PostgreSQL
- *	  has the same rule.  READ ONLY imports a safe snapshot, or nothing; LONG reads at its own start.
- *	  What LONG or READ ONLY export has to fit H (moment.c, 4).
+ * 1. If all statements of the transaction read at one R, R is that one.  At READ COMMITTED, R is
+ *	  drawn when the run that exported has ended, so after H was taken.  It is matched with H
+ *	  (mixed.c), which is read from the file: the function may have run deep within others, at a
+ *	  snapshot that only PostgreSQL knows.
+ * 2. The client gets the name when the run has ended, so no session knows it before the loan
+ *	  exists.  Left out: a function that passes the name on by itself while it runs, and exports of
+ *	  logical decoding.  A session that imports one of these draws a time of its own.
+ * 3. If PostgreSQL has imported H, the exporter was still running then.  So a loan that is not
+ *	  found never existed, unless the exporter has ended since; in that case the import fails as
+ *	  PostgreSQL's does.
+ * 4. From then on exporter and importers stay at R: it is neither drawn again nor extended (W5).  A
+ *	  transaction that would need that gets 40001.
+ * 5. SERIALIZABLE and SHORT need an entry that stands for all times from R on, and only
+ *	  transactions of these levels publish one; PostgreSQL has the same rule.  READ ONLY imports a
+ *	  safe snapshot, or nothing; LONG reads at its own start.  The R that LONG or READ ONLY exports
+ *	  must fit H (moment.c, 4).
  */
 #include "postgres.h"
 
@@ -48,11 +54,11 @@
 #include "src/txn/snapshot.h"
 
 bool tsurugi_export_is_noted;
-static int own_count;	/* exports of the running transaction that have been looked at */
-static uint64 own_host; /* it, if there are any */
+static int own_count;	/* exports of the running transaction that have a loan */
+static uint64 own_host; /* the running transaction, if it has exports */
 static ExecutorRun_hook_type previous_executor_run;
 
-/* What the running transaction has imported. */
+/* What the running transaction has imported: an entry for all times from R on; a safe snapshot. */
 static bool imported_from;
 static bool imported_safe;
 
@@ -64,7 +70,10 @@ make_path(char path[MAXPGPATH], int number)
 	snprintf(path, MAXPGPATH, "pg_snapshots/%08X-%08X-%d", MyProc->backendId, MyProc->lxid, number);
 }
 
-/* The snapshot in a file, as far as XidInMVCCSnapshot asks; in the current memory context. */
+/*
+ * The snapshot in a file, with the fields that XidInMVCCSnapshot needs; in the current memory
+ * context.
+ */
 static Snapshot
 read_file(int number)
 {
@@ -111,7 +120,7 @@ is_exported(int number)
 	return access(path, F_OK) == 0;
 }
 
-/* --- exporting ----------------------------------------------------------------------------------- */
+/* --- exporting ------------------------------------------------------------------ */
 
 static void
 check_fit(int number)
@@ -125,7 +134,7 @@ check_fit(int number)
 		tsurugi_error_moment(misfit);
 }
 
-/* Rule 1: the time, its exclusions, and an entry, which is withdrawn with the export. */
+/* Rule 1: finds the time, its exclusions, and an entry, which is withdrawn with the export. */
 static const tg_exclusions *
 find_time(tsurugi_loan *export)
 {
@@ -192,7 +201,9 @@ executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 		tsurugi_export_look();
 }
 
-/* The hook is for backends that export: others' runs are not slowed down by it. */
+/*
+ * The hook is registered only in backends that export, so that it does not slow down others' runs.
+ */
 void
 tsurugi_export_note_function(Oid function)
 {
@@ -217,7 +228,7 @@ tsurugi_export_end(bool committed)
 	tsurugi_export_is_noted = false;
 }
 
-/* --- importing ------------------------------------------------------------------------------------- */
+/* --- importing ------------------------------------------------------------------ */
 
 static bool
 is_running(uint64 host)

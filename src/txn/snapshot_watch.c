@@ -1,14 +1,13 @@
 /*
  * snapshot_watch.c
- *	  Old snapshots that keep garbage: told in the log, shown in views, ended.
+ *	  Old snapshots that keep garbage: reported in the log, shown in views, ended.
  *
- * A snapshot keeps, of each row that has changed since, the one version that it
- * sees.  What that amounts to the collector knows by the snapshot's time.  The
- * worker looks at it now and then and says so in the log, once for each
- * snapshot.  Ending such a reader is its own business: with
- * snapshot_age_limit set it looks, before each batch of rows and at the start of each
- * statement, at the age of what it reads.  So one that is idle in a transaction is ended by its next statement;
- * idle_in_transaction_session_timeout is for those that do not come back.
+ * A snapshot keeps, of each row that has changed since, the one version that it sees.  The
+ * collector knows, by the snapshot's time, how many versions that are.  The worker looks at this
+ * number now and then and reports it in the log, once for each snapshot.  A reader ends itself: if
+ * snapshot_age_limit is set, it tests the age of its snapshot before each batch of rows and at the
+ * start of each statement.  So a session that is idle in a transaction is ended by its next
+ * statement; idle_in_transaction_session_timeout is for sessions that do not come back.
  */
 #include "postgres.h"
 
@@ -23,7 +22,7 @@
 #include "src/base/session.h"
 #include "src/txn/snapshot.h"
 
-#define TOLD_MAX 64 /* snapshots that were told of and are still there */
+#define TOLD_MAX 64 /* reported snapshots that are still there */
 
 int tsurugi_snapshot_age_limit_ms;
 static int held_versions_warning;
@@ -41,7 +40,10 @@ tsurugi_snapshot_watch_init(void)
 							&tsurugi_snapshot_age_limit_ms, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
-/* Of a session, or, behind them all, of those that are no session's. */
+/*
+ * The oldest time of a session or, with the id behind all of them, of the snapshots that belong to
+ * no session.
+ */
 static tg_time
 oldest_of(unsigned id)
 {
@@ -72,7 +74,7 @@ tsurugi_snapshot_oldest(int *process_out, tg_time *time_out)
 
 /* --- the log ------------------------------------------------------------------- */
 
-/* Of the worker's main thread. */
+/* Used by the worker's main thread only. */
 static struct
 {
 	unsigned session;
@@ -80,7 +82,10 @@ static struct
 } told[TOLD_MAX];
 static unsigned told_count;
 
-/* Forgets those that are gone; whether this one was told of: a job's may be its session's, too. */
+/*
+ * Forgets the reported snapshots that are gone.  Returns whether this one was reported: a job's
+ * snapshot may be its session's, too.
+ */
 static bool
 was_told(unsigned session, tg_time time)
 {
@@ -136,7 +141,7 @@ tsurugi_snapshot_check_age_of(TimestampTz taken)
 	if (taken == 0 || !TimestampDifferenceExceeds(taken, GetCurrentTimestamp(), tsurugi_snapshot_age_limit_ms))
 		return;
 	oldest = tg_snapshot_oldest(tsurugi_session()->id);
-	/* that of a transaction of several sessions is none of this one's */
+	/* The snapshot of a shared transaction is not among this session's. */
 	if (tsurugi_snapshot_time() != 0 && tsurugi_snapshot_time() < oldest)
 		oldest = tsurugi_snapshot_time();
 	if (oldest == 0 || tg_collector_held_for(oldest) == 0)

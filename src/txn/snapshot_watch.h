@@ -1,6 +1,6 @@
 /*
  * snapshot_watch.h
- *	  Old snapshots that keep garbage: told in the log, shown in views, ended.
+ *	  Old snapshots that keep garbage: reported in the log, shown in views, ended.
  */
 #ifndef TSURUGI_SNAPSHOT_WATCH_H
 #define TSURUGI_SNAPSHOT_WATCH_H
@@ -11,13 +11,19 @@
 
 #include "runtime/runtime.h"
 
-/* Defines its settings, at load. */
+/* Defines its settings, when the library is loaded. */
 extern void tsurugi_snapshot_watch_init(void);
 
-/* By the worker's main thread, about twice a second: a line in the log for each new snapshot that holds too much. */
+/*
+ * Called by the worker's main thread, about twice a second: writes a line to the log for each new
+ * snapshot that holds too much.
+ */
 extern void tsurugi_snapshot_watch(void);
 
-/* Who reads at the oldest time: a process, or 0, several sessions that work in one transaction; and that time.  False: nobody. */
+/*
+ * The oldest time that is read at, and its reader: a process, or 0 for the sessions of a shared
+ * transaction.  False: there is none.
+ */
 extern bool tsurugi_snapshot_oldest(int *process_out, tg_time *time_out);
 
 extern int tsurugi_snapshot_age_limit_ms;
@@ -26,8 +32,8 @@ extern int tsurugi_snapshot_age_limit_ms;
 extern void tsurugi_snapshot_check_age_of(TimestampTz taken);
 
 /*
- * Raises 72000 if a snapshot taken then is older than snapshot_age_limit, and in the
- * way: this session's oldest one keeps garbage.  Where nothing is held.
+ * Raises 72000 if a snapshot taken then is older than snapshot_age_limit and this session's oldest
+ * snapshot keeps garbage.  The caller holds no latch and no epoch.
  */
 static inline void
 tsurugi_snapshot_check_age(TimestampTz taken)
