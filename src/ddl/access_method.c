@@ -2,8 +2,8 @@
  * access_method.c
  *	  ALTER TABLE ... SET ACCESS METHOD: a table moves into memory, or back (table_move.c).
  *
- * Other changes of the same statement are another ALTER TABLE, before the move or after it.  Where they make PostgreSQL write the table
- * anew, it is written twice, and event triggers see it twice.
+ * Other changes in the same statement become another ALTER TABLE, before the move or after it.  If
+ * they make PostgreSQL rewrite the table, it is written twice, and event triggers see it twice.
  */
 #include "postgres.h"
 
@@ -25,20 +25,22 @@
 #include "src/ddl/table_move.h"
 #include "src/table/relation.h"
 
-/* The table as it is known to PostgreSQL's users, and what is to become of it. */
+/* A table to be moved, as PostgreSQL's users know it, and the changes to make. */
 typedef struct Moving
 {
 	Oid relation;
 	const char *method;
 	AlterTableStmt *written;
-	List *before; /* commands beside SET ACCESS METHOD */
+	List *before; /* the commands beside SET ACCESS METHOD */
 	List *after;
 } Moving;
 
 /*
- * To PostgreSQL the order of commands has no meaning, and the access method changes when all else is done.  So what is to be a table in
- * memory is altered as the ordinary one that it is; but only who owns it can move it.  The other way what tables in memory cannot have is
- * said of the ordinary one that has come to be.
+ * To PostgreSQL the order of the commands has no meaning, and the access method changes after
+ * everything else.  So a table that moves into memory is first altered as the ordinary table that
+ * it still is; only a change of its owner comes later, because the move requires the present
+ * owner's rights.  A table that moves out of memory is altered as the ordinary table that it has
+ * become, because some of the changes are impossible for tables in memory.
  */
 static void
 divide(Moving *moving)
@@ -74,7 +76,10 @@ run_commands(const tsurugi_utility *utility, const AlterTableStmt *written, List
 	CommandCounterIncrement();
 }
 
-/* Event triggers see a table that is written anew, as PostgreSQL has it, and neither what is made nor what is dropped for that. */
+/*
+ * Event triggers see a table rewrite, as in PostgreSQL.  They do not see the objects that are
+ * created and dropped for it.
+ */
 static ObjectAddress
 move_hidden(const Moving *moving)
 {
@@ -104,7 +109,7 @@ move_between(const tsurugi_utility *utility, void *argument)
 
 	run_commands(utility, moving->written, moving->before);
 	if (moving->before != NIL)
-		tsurugi_lock_with_kin(moving->relation); /* there may be more of it now */
+		tsurugi_lock_with_kin(moving->relation); /* it may have more kin now */
 	address = move_hidden(moving);
 	if (moving->after == NIL)
 		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) moving->written);
@@ -117,7 +122,7 @@ is_ordinary(Oid relation)
 	return get_rel_relkind(relation) == RELKIND_RELATION;
 }
 
-/* The one that a table has. */
+/* The name of the table's access method. */
 static char *
 method_of(Oid relation)
 {
@@ -153,7 +158,9 @@ wanted_method(Oid relation, const AlterTableStmt *statement)
 	return NULL;
 }
 
-/* As PostgreSQL has it: of several none may come after one that is another than the table's. */
+/*
+ * As in PostgreSQL: no SET ACCESS METHOD may follow one that names another method than the table's.
+ */
 static void
 check_methods(Oid relation, const AlterTableStmt *statement)
 {

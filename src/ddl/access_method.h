@@ -8,14 +8,15 @@
 #include "src/ddl/utility.h"
 
 /*
- * What the statement is about.  If it moves that, and the user owns it, it is locked, as is what it inherits from; whoever
- * waited for another one to move it is told of the relation that there is now.
+ * The relation that the statement is about.  If the statement moves that relation and the user owns
+ * it, the relation and its inheritance parents are locked.  If another session has moved it during
+ * the wait for the lock, the result is the relation that now has the name.
  */
 extern Oid tsurugi_access_method_lock(const AlterTableStmt *statement);
 
 /*
- * Runs the statement if it moves a table, which the user owns, into or out of
- * memory.  False: it does something else; nothing was done.
+ * Executes the statement if it moves a table, which the user owns, into or out of memory.  False:
+ * it does something else, and nothing was done.
  */
 extern bool tsurugi_access_method_run(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement);
 

@@ -1,12 +1,11 @@
 /*
  * alter.c
- *	  ALTER TABLE: what PostgreSQL leaves undone where a table is foreign.
+ *	  ALTER TABLE: the parts that PostgreSQL leaves undone for foreign tables.
  *
- * Keys are taken out of the statement and made afterwards; types are noted
- * before the catalogs change; and the rows that are there are looked at for new
- * conditions, which PostgreSQL does not.
+ * Keys are taken out of the statement and created afterwards; types are noted before the catalogs
+ * change; and existing rows are checked against new conditions, which PostgreSQL does not do.
  *
- * What stands in the way of columns that change their types is taken down before, and made again
+ * Objects that depend on columns which change their types are dropped before, and created again
  * afterwards (alter_types.c).
  */
 #include "postgres.h"
@@ -52,31 +51,34 @@
 #include "src/txn/deferred.h"
 #include "src/txn/snapshot.h"
 
-/* What an ALTER asks for besides what PostgreSQL does. */
+/* The parts of an ALTER TABLE beside those that PostgreSQL executes. */
 typedef struct Wishes
 {
 	Oid relation;
 	List *keys;			/* Constraint nodes */
 	List *foreign_keys; /* likewise */
 	tsurugi_taken_down taken;
-	List *beside;	  /* indexes that are not made again */
-	List *before;	  /* those that there are before keys are made */
-	List *made_valid; /* those of them that are to be validated */
+	List *beside;	  /* indexes that are not recreated */
+	List *before;	  /* indexes that existed before keys were made */
+	List *made_valid; /* members of taken.keys that become valid */
 	List *validated;  /* names of constraints */
 	List *altered;	  /* of AlterTableCmd: ALTER CONSTRAINT */
 	List *clustered;  /* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
 	List *compressed; /* likewise: SET COMPRESSION */
 	List *identities; /* likewise: REPLICA IDENTITY */
-	List *stored;	  /* likewise: of what has a meaning in ordinary tables only */
+	List *stored;	  /* likewise: commands that only ordinary tables know */
 	List *not_null;	  /* names of columns */
-	List *late;		  /* of AlterTableCmd: identities and defaults that added columns get beside their own */
-	List *met;		  /* CHECK constraints that the rows meet already */
-	bool only;		  /* not of what inherits */
+	/*
+	 * Of AlterTableCmd: identities and defaults of added columns, given by commands of their own.
+	 */
+	List *late;
+	List *met; /* CHECK constraints that the rows already satisfy */
+	bool only; /* not for inheriting tables */
 	bool checks;
 	bool adds_columns;
 } Wishes;
 
-/* Whether the rows that are there are known to meet a constraint: then there is nothing to VALIDATE. */
+/* Whether existing rows are known to satisfy a constraint, so that VALIDATE has nothing to do. */
 static bool
 is_valid(Oid relation, const char *name)
 {
@@ -91,7 +93,7 @@ is_valid(Oid relation, const char *name)
 	return valid;
 }
 
-/* What the rows that are there have to meet: PostgreSQL does not look at them. */
+/* Notes the conditions that existing rows must satisfy: PostgreSQL does not check them. */
 static void
 note_conditions(const AlterTableCmd *command, Wishes *wishes)
 {
@@ -122,7 +124,10 @@ note_conditions(const AlterTableCmd *command, Wishes *wishes)
 	}
 }
 
-/* What is the case already: the access method is the one that it has, and what a foreign table cannot have is not on. */
+/*
+ * Whether the command changes nothing: the access method is the one that the table has, and a
+ * foreign table cannot have row security.
+ */
 static bool
 is_so(const AlterTableCmd *command)
 {
@@ -130,7 +135,7 @@ is_so(const AlterTableCmd *command)
 		   command->subtype == AT_NoForceRowSecurity;
 }
 
-/* Whether there is one of the name when the command is run. */
+/* Whether the column exists when the command is executed. */
 static bool
 finds_column(Oid relation, const AlterTableStmt *statement, const AlterTableCmd *command)
 {
@@ -149,7 +154,10 @@ finds_column(Oid relation, const AlterTableStmt *statement, const AlterTableCmd 
 	return get_attnum(relation, name) != InvalidAttrNumber;
 }
 
-/* ADD COLUMN IF NOT EXISTS of one that does: PostgreSQL passes it over, with all that is said of it. */
+/*
+ * ADD COLUMN IF NOT EXISTS of an existing column: PostgreSQL skips it together with the column's
+ * constraints.
+ */
 static void
 pass_over_column(Oid relation, const AlterTableStmt *statement, AlterTableCmd *command)
 {
@@ -170,7 +178,7 @@ sets_default(const AlterTableCmd *command)
 	return command->subtype == AT_ColumnDefault && command->def != NULL;
 }
 
-/* Of a column that the statement adds. */
+/* Whether the command is about a column that the same statement adds. */
 static bool
 is_about_added_column(const AlterTableStmt *statement, const AlterTableCmd *command)
 {
@@ -233,7 +241,7 @@ strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *comm
 		wishes->keys = tsurugi_key_clauses_of_column((ColumnDef *) command->def, wishes->keys);
 	}
 	if (command->subtype == AT_AlterColumnType)
-		castNode(ColumnDef, command->def)->raw_default = NULL; /* has been noted */
+		castNode(ColumnDef, command->def)->raw_default = NULL; /* noted before */
 	note_conditions(command, wishes);
 	*commands = lappend(*commands, command);
 }
@@ -259,7 +267,10 @@ forget_validation(Wishes *wishes, const char *name)
 			wishes->validated = foreach_delete_current (wishes->validated, cell);
 }
 
-/* VALIDATE CONSTRAINT of a foreign key that is dropped, to be made again: is done when it is made.  True if there is one. */
+/*
+ * VALIDATE CONSTRAINT of a foreign key that is dropped and recreated is done when the key is
+ * recreated.  Returns whether there is one.
+ */
 static bool
 take_validations(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 {
@@ -289,7 +300,10 @@ take_validations(Oid relation, AlterTableStmt *statement, Wishes *wishes)
 
 /* --- types ---------------------------------------------------------------------------------- */
 
-/* PostgreSQL's part where USING reaches tables in memory and others.  changed: what is left for it of the statement. */
+/*
+ * PostgreSQL's part of a statement whose USING reaches tables in memory and ordinary ones.
+ * changed: the rest of the statement that PostgreSQL executes.
+ */
 static void
 run_mixed(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *written, AlterTableStmt *changed)
 {
@@ -305,7 +319,7 @@ run_mixed(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *wr
 	tsurugi_retype_run_mixed(utility, relation, types, changed);
 }
 
-/* --- what the rows that are there have to meet ------------------------------------------------ */
+/* --- conditions that existing rows must satisfy ---------------------------------------------- */
 
 static void
 verify_table(Oid relation_id, const Wishes *wishes, LOCKMODE lock)
@@ -325,7 +339,7 @@ verify_table(Oid relation_id, const Wishes *wishes, LOCKMODE lock)
 	table_close(relation, NoLock);
 }
 
-/* What the rows meet before PostgreSQL's part need not be looked at afterwards. */
+/* Conditions that the rows satisfy before PostgreSQL's part need no check afterwards. */
 static void
 note_met_checks(Oid table, const AlterTableStmt *statement, Wishes *wishes)
 {
@@ -357,7 +371,10 @@ verify_tables(Oid relation, const AlterTableStmt *statement, const Wishes *wishe
 
 	if (!wishes->checks && wishes->not_null == NIL)
 		return;
-	/* PostgreSQL has it: VALIDATE lets others write, whose rows meet the condition already. */
+	/*
+	 * PostgreSQL's lock level: VALIDATE lets other transactions write, whose rows already satisfy
+	 * the condition.
+	 */
 	lock = AlterTableGetLockLevel(statement->cmds);
 	CommandCounterIncrement();
 	foreach (cell, tsurugi_alter_reaches(relation, statement))
@@ -384,7 +401,7 @@ finish_foreign_keys(Oid relation, const Wishes *wishes)
 	}
 }
 
-/* PostgreSQL's part of DETACH looks at rows that refer to the partition, as of now. */
+/* PostgreSQL's part of DETACH reads the rows that refer to the partition, as of now. */
 static void
 detach(const tsurugi_utility *utility, const RangeVar *partition)
 {
@@ -402,19 +419,22 @@ detach(const tsurugi_utility *utility, const RangeVar *partition)
 	PG_END_TRY();
 }
 
-/* The statement as it is. */
+/* Executes a statement that need not be changed. */
 static void
 run_other(const tsurugi_utility *utility, const AlterTableStmt *statement)
 {
 	const AlterTableCmd *first = linitial_node(AlterTableCmd, statement->cmds);
 
-	if (first->subtype == AT_DetachPartition) /* stands alone */
+	if (first->subtype == AT_DetachPartition) /* it is the only command */
 		detach(utility, castNode(PartitionCmd, first->def)->name);
 	else
 		tsurugi_utility_run(utility);
 }
 
-/* PostgreSQL tells event triggers of an ALTER TABLE as it does something: so not of what is all done here.  left: for PostgreSQL. */
+/*
+ * PostgreSQL reports an ALTER TABLE to event triggers when it executes a command of it, so not if
+ * all of them are executed here.  left: the commands for PostgreSQL.
+ */
 static void
 tell_of_command(Oid relation, const AlterTableStmt *left, const AlterTableStmt *written)
 {
@@ -424,9 +444,12 @@ tell_of_command(Oid relation, const AlterTableStmt *left, const AlterTableStmt *
 		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) written);
 }
 
-/* --- the statement ------------------------------------------------------------------------------ */
+/* --- the statement -------------------------------------------------------------- */
 
-/* The rows that are there have no values of an identity, or a default, that comes after their column. */
+/*
+ * Existing rows get no values of an identity, or a default, that is given after the column was
+ * added.
+ */
 static void
 run_late(const tsurugi_utility *utility, const AlterTableStmt *written, List *commands)
 {
@@ -439,7 +462,7 @@ run_late(const tsurugi_utility *utility, const AlterTableStmt *written, List *co
 	tsurugi_utility_run_part(utility, (Node *) late);
 }
 
-/* Defaults that added columns get beside their own. */
+/* Takes out the defaults of added columns that separate commands give. */
 static List *
 take_late_defaults(Oid relation, const AlterTableStmt *written, AlterTableStmt *changed)
 {
@@ -458,7 +481,7 @@ take_late_defaults(Oid relation, const AlterTableStmt *written, AlterTableStmt *
 	return late;
 }
 
-/* Of a table that is not ours. */
+/* Alters a table that is not in memory. */
 static void
 alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
 {
@@ -508,13 +531,13 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	tsurugi_partition_verify_attached(relation, statement);
 }
 
-/* What is left to do in the catalogs. */
+/* Makes the remaining catalog entries. */
 static void
 finish_entries(const tsurugi_utility *utility, Oid relation_id, Wishes *wishes)
 {
 	Relation relation = table_open(relation_id, AccessExclusiveLock);
 
-	wishes->beside = tsurugi_rebuild_make(wishes->taken.indexes); /* first: one of them may become a key */
+	wishes->beside = tsurugi_rebuild_make(wishes->taken.indexes); /* one may become a key */
 	wishes->before = tsurugi_partition_indexes(relation_id);
 	if (wishes->keys != NIL)
 	{
@@ -524,11 +547,11 @@ finish_entries(const tsurugi_utility *utility, Oid relation_id, Wishes *wishes)
 	table_close(relation, NoLock);
 }
 
-/* In PostgreSQL's words for tables. */
+/* Raises PostgreSQL's error for tables. */
 static void
 check_not_partitioned(Oid relation, const AlterTableStmt *statement)
 {
-	const AlterTableCmd *first = linitial_node(AlterTableCmd, statement->cmds); /* stands alone */
+	const AlterTableCmd *first = linitial_node(AlterTableCmd, statement->cmds); /* the only one */
 
 	if (first->subtype == AT_AttachPartition || first->subtype == AT_DetachPartition ||
 		first->subtype == AT_DetachPartitionFinalize)
@@ -544,7 +567,7 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	ListCell *cell;
 
 	check_not_partitioned(relation_id, written);
-	strip_alter(relation_id, statement, &wishes); /* looks at indexes that the next one drops */
+	strip_alter(relation_id, statement, &wishes); /* uses indexes that the next one drops */
 	note_met_checks(relation_id, written, &wishes);
 	wishes.taken = tsurugi_alter_types_begin(utility, relation_id, written, statement);
 	(void) take_validations(relation_id, statement, &wishes);
@@ -578,7 +601,10 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 		tsurugi_replica_identity_set(relation_id, lfirst(cell));
 }
 
-/* An ALTER TABLE between event triggers, which see the whole: tables about to be written anew, and the table as it is at the end. */
+/*
+ * An ALTER TABLE between event triggers.  They see the whole statement: tables about to be
+ * rewritten, and the table as it is at the end.
+ */
 typedef struct Alter
 {
 	Oid relation;
@@ -596,7 +622,7 @@ alter_between(const tsurugi_utility *utility, void *argument)
 		alter_other_table(utility, alter->relation, alter->written);
 }
 
-/* A foreign key that is made by us. */
+/* Whether the statement adds a foreign key that is created here. */
 static bool
 has_our_key(Oid relation, const AlterTableStmt *written)
 {
@@ -609,7 +635,10 @@ has_our_key(Oid relation, const AlterTableStmt *written)
 	return keys != NIL;
 }
 
-/* Of which PostgreSQL tells event triggers, one by one, before it does so. */
+/*
+ * Whether a table in memory may be rewritten: PostgreSQL reports each rewrite to event triggers
+ * before it begins.
+ */
 static bool
 may_write_ours_anew(Oid relation, const AlterTableStmt *written)
 {
@@ -641,7 +670,10 @@ alter_with_events(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 	tsurugi_utility_with_events(utility, (Node *) written, alter_between, &alter);
 }
 
-/* Of constraints PostgreSQL looks at no more than the table's own. */
+/*
+ * Whether the statement concerns inheriting tables: for constraints PostgreSQL looks only at the
+ * table's own.
+ */
 static bool
 reaches_inheritors(const AlterTableStmt *statement)
 {
@@ -660,7 +692,10 @@ reaches_inheritors(const AlterTableStmt *statement)
 	return false;
 }
 
-/* As CheckAlterTableIsSafe, of all tables that the statement is about; where a foreign key goes, of the other table, too. */
+/*
+ * Does the check of CheckAlterTableIsSafe for all tables that the statement concerns; if it drops a
+ * foreign key, also for the key's other table.
+ */
 static void
 check_not_deferred(Oid relation, const AlterTableStmt *statement)
 {
@@ -683,9 +718,10 @@ check_not_deferred(Oid relation, const AlterTableStmt *statement)
 }
 
 /*
- * As PostgreSQL locks what it is about, before anything is looked at or done: what is left of the statement for PostgreSQL
- * may ask for less, and whoever got more later on could not do so beside another who waits for that as well.
- * InvalidOid: what cannot be altered, PostgreSQL refuses in its own words.
+ * Takes PostgreSQL's lock for the whole statement, before anything is read or done.  The part of
+ * the statement that is left for PostgreSQL may need a weaker lock, and upgrading it later would
+ * deadlock with another session that waits for an upgrade, too.  InvalidOid: PostgreSQL refuses the
+ * statement with its own message.
  */
 static Oid
 lock_relation(AlterTableStmt *statement)

@@ -1,16 +1,19 @@
 /*
  * alter_types.c
- *	  ALTER TABLE: what stands in the way of columns that change their types.
+ *	  ALTER TABLE: objects that depend on columns which change their types.
  *
- * Indexes that depend on such a column are dropped before PostgreSQL's part, and made again afterwards (rebuild.c); and so are foreign
- * keys at either end of which it is.  In this order:
+ * Indexes that depend on such a column are dropped before PostgreSQL's part and created again
+ * afterwards (rebuild.c).  The same is done with foreign keys that have the column at either end.
+ * The order is:
  *
- *	1. the expressions that convert the rows are made: USING may name columns that the statement drops
- *	2. what the statement drops is dropped by PostgreSQL, which does so first, too (AT_PASS_DROP), with all that depends on it
- *	3. of what is left, that is taken down which depends on the columns
+ * 1. The expressions that convert the rows are built: USING may name columns that the statement
+ *	  drops.
+ * 2. PostgreSQL drops what the statement drops, with everything that depends on it; it does so
+ *	  first, too (AT_PASS_DROP).
+ * 3. Of the remaining objects, those that depend on the columns are dropped.
  *
- * Where USING reaches tables of both kinds (retype_tree.h), PostgreSQL makes the expressions of its own ones in its part, so
- * columns are dropped after that.
+ * If USING reaches tables of both kinds (retype_tree.h), PostgreSQL builds the expressions of its
+ * own tables in its part, so columns are dropped after that.
  */
 #include "postgres.h"
 
@@ -38,7 +41,7 @@
 #include "src/ddl/retype_tree.h"
 #include "src/table/relation.h"
 
-/* --- what the statement reaches --------------------------------------------------------------- */
+/* --- the tables that the statement reaches --------------------------------------------------- */
 
 List *
 tsurugi_alter_reaches(Oid relation, const AlterTableStmt *statement)
@@ -57,9 +60,12 @@ tsurugi_alter_reaches_ours(Oid relation, const AlterTableStmt *statement)
 	return false;
 }
 
-/* --- 1 -------------------------------------------------------------------------------------------- */
+/* --- 1 -------------------------------------------------------------------------- */
 
-/* A column that there is not, that is inherited, or of the partition key PostgreSQL refuses to change. */
+/*
+ * PostgreSQL refuses to change a column that does not exist, is inherited, or is part of the
+ * partition key.
+ */
 static bool
 may_change(Relation relation, const char *column)
 {
@@ -78,7 +84,7 @@ may_change(Relation relation, const char *column)
 	return may;
 }
 
-/* The commands that change types, as far as they are to be looked at here. */
+/* The commands that change types, as far as they concern this file. */
 static List *
 changes_of_types(const tsurugi_utility *utility, Oid relation_id, const AlterTableStmt *statement)
 {
@@ -94,7 +100,7 @@ changes_of_types(const tsurugi_utility *utility, Oid relation_id, const AlterTab
 
 		if (command->subtype != AT_AlterColumnType)
 			continue;
-		relation = relation_open(relation_id, NoLock); /* it may be a type */
+		relation = relation_open(relation_id, NoLock); /* it may be a composite type */
 		if (reaches_ours)
 			tsurugi_retype_check_using(relation, command, has_heirs, utility->text);
 		if (may_change(relation, command->name))
@@ -104,7 +110,7 @@ changes_of_types(const tsurugi_utility *utility, Oid relation_id, const AlterTab
 	return changes;
 }
 
-/* A column of this table gets another type. */
+/* Notes that a column of this table gets another type. */
 static void
 note_type_change(const tsurugi_utility *utility, Oid table, const AlterTableCmd *command)
 {
@@ -117,7 +123,7 @@ note_type_change(const tsurugi_utility *utility, Oid table, const AlterTableCmd 
 	table_close(relation, NoLock);
 }
 
-/* --- 2 -------------------------------------------------------------------------------------------- */
+/* --- 2 -------------------------------------------------------------------------- */
 
 static bool
 drops_first(Oid relation, const AlterTableStmt *statement, const AlterTableCmd *command)
@@ -157,7 +163,7 @@ tsurugi_alter_types_drop_first(Oid relation, const AlterTableStmt *written)
 	return false;
 }
 
-/* Event triggers are told of one ALTER TABLE, and of each thing that it drops. */
+/* Event triggers are told of one ALTER TABLE, and of each object that it drops. */
 static void
 run_drops(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *written, AlterTableStmt *changed)
 {
@@ -185,7 +191,7 @@ run_drops(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *wr
 	CommandCounterIncrement();
 }
 
-/* --- 3 -------------------------------------------------------------------------------------------- */
+/* --- 3 -------------------------------------------------------------------------- */
 
 static void
 take_down(Oid table, const char *column, tsurugi_taken_down *taken)
@@ -199,7 +205,7 @@ take_down(Oid table, const char *column, tsurugi_taken_down *taken)
 		taken->indexes = tsurugi_rebuild_drop(table, column, taken->indexes);
 }
 
-/* --- all of it -------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------ */
 
 tsurugi_taken_down
 tsurugi_alter_types_begin(const tsurugi_utility *utility, Oid relation, const AlterTableStmt *written,
@@ -215,8 +221,11 @@ tsurugi_alter_types_begin(const tsurugi_utility *utility, Oid relation, const Al
 	foreach (cell, written->cmds)
 		count += lfirst_node(AlterTableCmd, cell)->subtype == AT_AlterColumnType;
 	if (count == 0 || list_length(changes) < count)
-		return taken; /* PostgreSQL refuses one of them, before it does anything */
-	/* As PostgreSQL does it later: others may be about to drop some of what is looked up here. */
+		return taken; /* PostgreSQL refuses one of them before it does anything */
+	/*
+	 * PostgreSQL takes these locks later.  They are taken here because another session might drop
+	 * an object that is looked up below.
+	 */
 	if (written->relation->inh)
 		(void) find_all_inheritors(relation, AccessExclusiveLock, NULL);
 	tables = tsurugi_alter_reaches(relation, written);

@@ -1,6 +1,6 @@
 /*
  * alter_types.h
- *	  ALTER TABLE: what stands in the way of columns that change their types.
+ *	  ALTER TABLE: objects that depend on columns which change their types.
  */
 #ifndef TSURUGI_ALTER_TYPES_H
 #define TSURUGI_ALTER_TYPES_H
@@ -9,7 +9,7 @@
 
 #include "src/ddl/utility.h"
 
-/* What is taken down, to be made again. */
+/* The objects that were dropped and will be created again. */
 typedef struct tsurugi_taken_down
 {
 	List *indexes; /* rebuild.h */
@@ -19,16 +19,19 @@ typedef struct tsurugi_taken_down
 /* The tables that the statement reaches. */
 extern List *tsurugi_alter_reaches(Oid relation, const AlterTableStmt *statement);
 
-/* Whether some of them are in memory. */
+/* Whether any of them is in memory. */
 extern bool tsurugi_alter_reaches_ours(Oid relation, const AlterTableStmt *statement);
 
 /*
- * Whether types change of what has to be taken down, and the statement drops something, which tsurugi_alter_types_begin runs
- * before.
+ * Whether the statement changes types that such objects depend on, and also drops something;
+ * tsurugi_alter_types_begin then executes the drops first.
  */
 extern bool tsurugi_alter_types_drop_first(Oid relation, const AlterTableStmt *written);
 
-/* Notes how rows are to be converted.  changed: what is left for PostgreSQL of the statement. */
+/*
+ * Notes how rows are to be converted, and drops the dependent objects.  changed: the part of the
+ * statement that is left for PostgreSQL.
+ */
 extern tsurugi_taken_down tsurugi_alter_types_begin(const tsurugi_utility *utility, Oid relation,
 													const AlterTableStmt *written, AlterTableStmt *changed);
 

@@ -1,13 +1,14 @@
 /*
  * altered.c
- *	  What happens to tables while a DDL statement runs.
+ *	  Changes of tables while a DDL statement runs.
  *
- * The object access hook sees what really happens to relations, whatever
- * statement it comes from (CASCADE, DROP OWNED, a parent's ALTER): dropped
- * tables, databases and roles are noted for the commit; added columns, dropped indexes
- * and changed owners in the list of the innermost DDL statement, at whose end the storages follow.
- * Relations that lose a column are looked at then, too: a table with keys made of it may go by the same statement, but
- * later.  What is dropped outside of statements goes as a whole, with the session's temporary schema.
+ * The object access hook sees each actual change of a relation, whichever statement causes it
+ * (CASCADE, DROP OWNED, a parent's ALTER).  Dropped tables, databases and roles are noted for the
+ * commit.  Added columns, dropped indexes and changed owners are noted in the list of the innermost
+ * DDL statement; at its end the storages follow.  Relations that have lost a column are examined
+ * then, too, because a table whose keys were built from the column may be dropped later in the same
+ * statement.  Objects dropped outside of statements go as a whole, with the session's temporary
+ * schema.
  */
 #include "postgres.h"
 
@@ -39,15 +40,17 @@
 
 static object_access_hook_type previous_object_access_hook;
 
-/* A table whose storage has to follow, or the owner of whose indexes. */
+/* A table whose storage, or the owner of whose indexes, must follow the catalogs. */
 struct tsurugi_altered
 {
 	tsurugi_altered *next;
 	Oid relation;
-	bool stored;			/* the storage has to be compared with the catalogs; else only the owner */
-	bool anew;				/* and is replaced in any case */
-	Bitmapset *added;		/* attribute numbers */
-	tsurugi_retype *retype; /* what becomes of columns with another type, or NULL */
+	/* Compare the storage with the catalogs; otherwise only the owner changes. */
+	bool stored;
+	bool anew;		  /* replace the storage in any case */
+	Bitmapset *added; /* attribute numbers */
+	/* How columns get another type, or NULL. */
+	tsurugi_retype *retype;
 };
 
 static tsurugi_ddl_statement *innermost;
@@ -105,7 +108,10 @@ note_lost_column(Oid relation)
 	MemoryContextSwitchTo(caller);
 }
 
-/* A class that is made is not visible yet, and one that is dropped will not be. */
+/*
+ * Noted at once: an operator class that is being created is not visible yet, and one that is being
+ * dropped will not be any more.
+ */
 static void
 note_operator_class(Oid class)
 {
@@ -173,7 +179,10 @@ object_is_accessed(ObjectAccessType access, Oid class_id, Oid object_id, int sub
 		tsurugi_lease_drop_role(object_id);
 }
 
-/* What is altered may be locked by less than follows, where it is not the storage. */
+/*
+ * Unless the storage changes, the statement may hold a weaker lock on the table than
+ * AccessExclusiveLock.
+ */
 static void
 follow(const tsurugi_altered *altered)
 {
@@ -202,8 +211,9 @@ follow(const tsurugi_altered *altered)
 }
 
 /*
- * Of a script that makes or drops many, as of an extension: tables are looked at once, at the end of the statement that
- * runs it.  What the script itself does with such a table before finds its keys in another form (keys_same.c).
+ * For a script that creates or drops many classes, such as an extension's: tables are examined
+ * once, at the end of the statement that runs the script.  Until then the script itself finds the
+ * keys of such a table in another form (keys_same.c).
  */
 static void
 leave_classes_to_outer(void)

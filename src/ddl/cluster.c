@@ -2,13 +2,13 @@
  * cluster.c
  *	  CLUSTER of tables in memory.
  *
- * The rows are stored anew in the order of an index, so that those that follow
- * each other there lie next to each other, as in PostgreSQL's tables; and the index
- * is marked, for the next time.  Where an index has not the order of its values, equal ones come together.
+ * The rows are stored anew in the order of an index, so that rows which are neighbours in the index
+ * are neighbours in memory, as in PostgreSQL's tables; and the index is marked for the next time.
+ * If an index does not have the order of its values, equal values are stored together.
  *
- * Without a table, CLUSTER is about all that have such an index.  PostgreSQL's
- * loop over them would take ours for heaps, so where there are some the loop is
- * here, and calls PostgreSQL for each of the others.
+ * CLUSTER without a table processes all tables that have such an index.  PostgreSQL's loop over
+ * them would treat tables in memory as heaps.  So if there are any, the loop is here, and calls
+ * PostgreSQL for each of the others.
  */
 #include "postgres.h"
 
@@ -117,7 +117,7 @@ typedef struct Clustered
 	Oid index;
 } Clustered;
 
-/* Those of the user's tables that have been clustered; *ours_out: some are ours. */
+/* Finds the user's tables that have been clustered; *ours_out: some of them are in memory. */
 static List *
 find_clustered(bool *ours_out)
 {
@@ -147,7 +147,7 @@ find_clustered(bool *ours_out)
 	return found;
 }
 
-/* Unless something has come between. */
+/* Clusters the table unless it has changed in the meantime. */
 static void
 cluster_again(const Clustered *one)
 {
@@ -161,7 +161,7 @@ cluster_again(const Clustered *one)
 	relation_close(table, NoLock);
 }
 
-/* Each in a transaction of its own. */
+/* Each table is clustered in a transaction of its own. */
 static void
 cluster_all(const List *tables, bool verbose)
 {
@@ -206,7 +206,7 @@ run_on_all(const tsurugi_utility *utility, const ClusterStmt *cluster)
 	return ours;
 }
 
-/* --- the ways in ------------------------------------------------------------------------ */
+/* --- entry points ---------------------------------------------------------------------------- */
 
 bool
 tsurugi_cluster_run(const tsurugi_utility *utility, const ClusterStmt *cluster)

@@ -2,10 +2,10 @@
  * commands.c
  *	  Statements that PostgreSQL has for its own tables only.
  *
- * COPY t TO, COPY ... FREEZE, LOCK TABLE, VACUUM, CLUSTER, REINDEX, DROP
- * TABLE, COMMENT and SECURITY LABEL ON TABLE, and ALTER EXTENSION ... ADD TABLE are refused, or do nothing, for foreign tables.  Each
- * is run here in a form that works: as another statement of PostgreSQL's where
- * there is one, so that rights, options and messages stay PostgreSQL's.
+ * For foreign tables PostgreSQL refuses, or ignores, COPY t TO, COPY ... FREEZE, LOCK TABLE,
+ * VACUUM, CLUSTER, REINDEX, DROP TABLE, COMMENT and SECURITY LABEL ON TABLE, and ALTER EXTENSION
+ * ... ADD TABLE.  Here each is executed in a form that works: as another statement of PostgreSQL's
+ * where there is one, so that rights, options and messages stay PostgreSQL's.
  *
  * VACUUM, CLUSTER and REINDEX have files of their own.
  */
@@ -96,7 +96,7 @@ copied_columns(Oid relation_id)
 	return names;
 }
 
-/* PostgreSQL's checks of a list, whose words a query would not have. */
+/* PostgreSQL's checks of a column list; a query would raise other messages. */
 static void
 check_copied_columns(Oid relation, List *columns)
 {
@@ -134,7 +134,7 @@ names_column(const List *columns, const char *name)
 	return false;
 }
 
-/* As BeginCopyTo, after the options. */
+/* As in BeginCopyTo, after the options. */
 static void
 check_quoted_columns(const tsurugi_utility *utility, Oid relation, List *options, const List *copied)
 {
@@ -174,8 +174,9 @@ copy_table_to(const tsurugi_utility *utility, CopyStmt *written)
 }
 
 /*
- * pg_dump reads the rows of a foreign table by COPY (SELECT ... FROM t), where it means those of the table alone: rows of tables
- * that inherit from it would be in the dump twice.  That it is pg_dump its setting against views tells.
+ * pg_dump reads the rows of a foreign table by COPY (SELECT ... FROM t) and means those of the
+ * table alone: rows of inheriting tables would be in the dump twice.  pg_dump is recognized by its
+ * setting that restricts views.
  */
 static bool
 copy_for_dump(const tsurugi_utility *utility, const CopyStmt *written)
@@ -196,8 +197,9 @@ copy_for_dump(const tsurugi_utility *utility, const CopyStmt *written)
 /* --- COPY t FROM ------------------------------------------------------------------------ */
 
 /*
- * Frozen rows are a matter of PostgreSQL's tables; but who asks for them when PostgreSQL has none is told so.  It knows the tables
- * that were created in the subtransaction; for one that was emptied, or stored anew, in it the option is turned off.
+ * Frozen rows concern PostgreSQL's tables only, but where PostgreSQL refuses FREEZE, the user is
+ * told so here, too.  PostgreSQL allows it for tables that were created in the subtransaction.  For
+ * a table that was emptied, or stored anew, in it the option is turned off.
  */
 static bool
 copy_without_freeze(const tsurugi_utility *utility, CopyStmt *written)
@@ -208,7 +210,8 @@ copy_without_freeze(const tsurugi_utility *utility, CopyStmt *written)
 
 	if (!tsurugi_storage_is_fresh(RangeVarGetRelid(written->relation, NoLock, false)))
 		return false;
-	InvalidateCatalogSnapshot(); /* as CopyFrom, which asks the same, and says what is wrong */
+	/* As in CopyFrom, which makes the same tests and reports the failure. */
+	InvalidateCatalogSnapshot();
 	if (!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals())
 		return false;
 	copy = copyObject(written);
@@ -229,7 +232,7 @@ copy_without_freeze(const tsurugi_utility *utility, CopyStmt *written)
 
 /* --- LOCK TABLE ------------------------------------------------------------------------------ */
 
-/* The rights that PostgreSQL asks for in this mode (LockTableAclCheck). */
+/* The rights that PostgreSQL requires for this mode (LockTableAclCheck). */
 static void
 check_lock_right(Oid relation, LOCKMODE mode, Oid user)
 {
@@ -283,7 +286,10 @@ lock_our_table(const RangeVar *name, LOCKMODE mode, bool nowait)
 		lock_children(relation, mode, nowait);
 }
 
-/* A view that has been locked, and below it whatever PostgreSQL locks; ours it passes over (LockViewRecurse). */
+/*
+ * A view that has been locked: PostgreSQL locks the relations below it, but not tables in memory
+ * (LockViewRecurse).
+ */
 typedef struct LockedView
 {
 	Oid user; /* whose rights count */
@@ -335,7 +341,7 @@ lock_below_view(Oid view_id, LOCKMODE mode, bool nowait, List *above)
 	table_close(view, NoLock);
 }
 
-/* One after the other, in the order they are written in: PostgreSQL's promise. */
+/* One after the other, in the order in which they are written, as PostgreSQL promises. */
 static void
 lock_tables(const tsurugi_utility *utility, LockStmt *written)
 {
@@ -376,11 +382,12 @@ tsurugi_lock_our_table(const RangeVar *name, LOCKMODE mode, RangeVarGetRelidCall
 		   tsurugi_is_our_table(RangeVarGetRelidExtended(name, mode, RVR_MISSING_OK, check, NULL));
 }
 
-/* --- DROP TABLE, COMMENT ON TABLE --------------------------------------------------------------- */
+/* --- DROP TABLE, COMMENT ON TABLE ----------------------------------------------- */
 
 /*
- * What DROP TABLE asks of each before it locks it (RangeVarCallbackForDropRelation).  Of a partition the table above is locked
- * before; argument: its number, of the last one that was looked at.
+ * The checks of DROP TABLE before it locks a relation (RangeVarCallbackForDropRelation).  For a
+ * partition the parent is locked first; argument: the Oid of the parent that the previous call
+ * locked.
  */
 static void
 check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argument)
@@ -409,7 +416,7 @@ check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argume
 	}
 }
 
-/* As DropErrorMsgNonExistent. */
+/* Raises the messages of DropErrorMsgNonExistent. */
 static void
 tell_of_missing(const RangeVar *name, bool missing_ok)
 {
@@ -425,7 +432,7 @@ tell_of_missing(const RangeVar *name, bool missing_ok)
 							: errmsg("table \"%s\" does not exist", name->relname)));
 }
 
-/* Ordinary tables and ours, which may depend on each other, at once. */
+/* Drops ordinary tables and those in memory together, because they may depend on each other. */
 static void
 drop_between(const tsurugi_utility *utility, void *written)
 {
@@ -478,7 +485,7 @@ comment_on_table(const tsurugi_utility *utility, CommentStmt *written)
 	return true;
 }
 
-/* An extension may have it as a member. */
+/* ALTER EXTENSION ... ADD or DROP TABLE. */
 static bool
 add_to_extension(const tsurugi_utility *utility, AlterExtensionContentsStmt *written)
 {
@@ -505,7 +512,7 @@ label_table(const tsurugi_utility *utility, SecLabelStmt *written)
 	return true;
 }
 
-/* --- the way in --------------------------------------------------------------------------------- */
+/* --- entry point ----------------------------------------------------------------------------- */
 
 static bool
 locks_our_table_or_view(const LockStmt *lock)

@@ -9,15 +9,19 @@
 
 #include "src/ddl/utility.h"
 
-/* Runs a statement that names a table of ours, in the form that works on it.  False: it is not one; nothing was done. */
+/*
+ * Executes a statement that names a table in memory, in a form that works on it.  False: it is no
+ * such statement, and nothing was done.
+ */
 extern bool tsurugi_command_run(const tsurugi_utility *utility);
 
-/* For RangeVarGetRelidExtended: the table has to be the user's own. */
+/* For RangeVarGetRelidExtended: the user must own the table. */
 extern void tsurugi_check_owner(const RangeVar *name, Oid relation, Oid previous, void *argument);
 
 /*
- * Whether the name is that of a table of ours, once it is locked: it may have got another meaning while that was waited for, or none.
- * Then PostgreSQL's way is right, which finds the lock held.
+ * Locks the relation of this name and returns whether it is a table in memory.  While the session
+ * waits, the name may get another meaning, or none.  In that case PostgreSQL must handle the
+ * statement; it finds the lock held.
  */
 extern bool tsurugi_lock_our_table(const RangeVar *name, LOCKMODE mode, RangeVarGetRelidCallback check);
 

@@ -2,7 +2,8 @@
  * compression.c
  *	  ALTER TABLE ... ALTER COLUMN ... SET COMPRESSION.
  *
- * PostgreSQL refuses it of foreign tables, though not in CREATE TABLE.  Follows ATExecSetCompression.
+ * PostgreSQL refuses this command for foreign tables, but accepts the clause in CREATE TABLE.
+ * Follows ATExecSetCompression.
  */
 #include "postgres.h"
 

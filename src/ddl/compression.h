@@ -8,8 +8,8 @@
 #include "nodes/parsenodes.h"
 
 /*
- * Writes into the catalogs what one command says of a column of a table of ours, for pg_dump and for whoever
- * makes another table like this one.  Values in memory are not compressed.
+ * Writes the command's method for a column of a table in memory into the catalogs, for pg_dump and
+ * for tables that are made LIKE this one.  Values in memory are not compressed.
  */
 extern void tsurugi_compression_set(Oid relation, const AlterTableCmd *command);
 

@@ -1,19 +1,19 @@
 /*
  * create.c
- *	  CREATE TABLE in PostgreSQL's own words, for tables of ours.
+ *	  CREATE TABLE in PostgreSQL's own words, for tables in memory.
  *
- * CREATE TABLE ... USING tsurugi, and under tsurugi_fdw.create_table a plain
- * CREATE TABLE as well, becomes CREATE FOREIGN TABLE on the default server;
- * pg_dump writes it that way.  Under the setting what cannot be ours stays
- * PostgreSQL's: temporary, partitioned and typed tables, and those that make up
- * an extension.  Storage parameters and the like become options (storage_parameters.c).
+ * CREATE TABLE ... USING tsurugi becomes CREATE FOREIGN TABLE on the default server; under
+ * tsurugi_fdw.create_table a plain CREATE TABLE does, too; pg_dump writes such tables as foreign
+ * ones.  Under the setting, tables that cannot be in memory stay PostgreSQL's: temporary,
+ * partitioned and typed tables, and those of an extension.  Storage parameters and the like become
+ * options (storage_parameters.c).
  *
- * CREATE TABLE ... AS makes the table from the query's columns and fills it
- * by an INSERT of all that the query, or the prepared statement, returns; which is what EXPLAIN ANALYZE shows.
+ * CREATE TABLE ... AS makes the table from the query's columns and fills it by an INSERT of all
+ * rows that the query, or the prepared statement, returns; EXPLAIN ANALYZE shows this INSERT.
  *
- * LIKE is refused by PostgreSQL for foreign tables in the same place as keys.
- * Its columns are written out before; defaults, checks, keys and extended statistics come from
- * PostgreSQL's own expandTableLikeClause afterwards.
+ * PostgreSQL refuses LIKE for foreign tables in the same place as keys.  So its columns are written
+ * out before; defaults, checks, keys and extended statistics come from PostgreSQL's own
+ * expandTableLikeClause afterwards.
  */
 #include "postgres.h"
 
@@ -68,7 +68,7 @@ is_explicit(const char *method)
 	return method != NULL && strcmp(method, TSURUGI_METHOD) == 0;
 }
 
-/* The setting is on, and nothing in the statement asks for another kind of table. */
+/* The setting is on, and nothing in the statement requests another kind of table. */
 static bool
 is_implied(const RangeVar *table, const char *method)
 {
@@ -159,7 +159,7 @@ columns_of(const List *targets, const List *names)
 	return columns;
 }
 
-/* The analysed INSERT INTO table of all that the query returns. */
+/* Builds the analysed INSERT INTO table of all rows that the query returns. */
 static Query *
 make_insert(Relation table, Query *query)
 {
@@ -173,8 +173,8 @@ make_insert(Relation table, Query *query)
 	target->rtekind = RTE_RELATION;
 	target->relid = RelationGetRelid(table);
 	target->relkind = table->rd_rel->relkind;
-	target->rellockmode = AccessExclusiveLock; /* which fill() holds */
-	/* as CREATE TABLE AS of PostgreSQL, it asks for no right to INSERT */
+	target->rellockmode = AccessExclusiveLock; /* fill() holds it */
+	/* As in PostgreSQL's CREATE TABLE AS, no right to INSERT is required. */
 	target->eref = makeAlias(RelationGetRelationName(table), NIL);
 	source->rtekind = RTE_SUBQUERY;
 	source->subquery = query;
@@ -205,7 +205,7 @@ make_insert(Relation table, Query *query)
 	return insert;
 }
 
-/* Runs the query into the table; returns the number of rows.  Follows ExecCreateTableAs. */
+/* Executes the query into the table, and returns the number of rows.  Follows ExecCreateTableAs. */
 static uint64
 fill(const tsurugi_utility *utility, const RangeVar *name, Query *query)
 {
@@ -233,7 +233,10 @@ fill(const tsurugi_utility *utility, const RangeVar *name, Query *query)
 	return count;
 }
 
-/* Runs a prepared statement into the table, over a store of what it returns; the number of rows. */
+/*
+ * Executes a prepared statement, stores its rows, and inserts them into the table; returns their
+ * number.
+ */
 static uint64
 fill_by_execute(const tsurugi_utility *utility, const RangeVar *name, ExecuteStmt *execute, TupleDesc columns)
 {
@@ -260,7 +263,10 @@ fill_by_execute(const tsurugi_utility *utility, const RangeVar *name, ExecuteStm
 	return count;
 }
 
-/* The prepared statement that a query runs; NULL if it is a query.  Raises 42809 if that is not one. */
+/*
+ * The prepared statement that the query executes; NULL if it is an ordinary query.  Raises 42809 if
+ * the prepared statement is not a SELECT.
+ */
 static PreparedStatement *
 prepared_of(const Query *query)
 {
@@ -276,7 +282,7 @@ prepared_of(const Query *query)
 	return prepared;
 }
 
-/* Of a statement whose query has been copied. */
+/* The statement's query is a copy, which may be changed. */
 static void
 create_as(const tsurugi_utility *utility, void *argument)
 {
@@ -313,7 +319,7 @@ create_as(const tsurugi_utility *utility, void *argument)
 		SetQueryCompletion(utility->completion, CMDTAG_SELECT, count);
 }
 
-/* Whether it makes a table of ours. */
+/* Whether the statement makes a table in memory. */
 static bool
 makes_ours(const CreateTableAsStmt *statement)
 {
@@ -353,7 +359,7 @@ is_analyzed(const ExplainStmt *explain)
 	return analyzed;
 }
 
-/* Makes the table, for the INSERT that is explained and run in the place of the query. */
+/* Makes the table, and returns the INSERT that is explained and executed instead of the query. */
 static Query *
 insert_into_new(const tsurugi_utility *utility, CreateTableAsStmt *statement)
 {
@@ -372,8 +378,9 @@ insert_into_new(const tsurugi_utility *utility, CreateTableAsStmt *statement)
 }
 
 /*
- * An EXECUTE is explained with the plan that it has, which no INSERT can be put on.  So PostgreSQL makes a table of its own, as
- * it does where nothing is to be stored (WITH NO DATA), and that one moves into memory.
+ * EXECUTE is explained with its existing plan, on which no INSERT can be put.  So PostgreSQL makes
+ * an ordinary table, which then moves into memory.  The same is done where no rows are to be stored
+ * (WITH NO DATA).
  */
 static void
 explain_and_move(const tsurugi_utility *utility, ExplainStmt *explain, IntoClause *into)
@@ -403,7 +410,7 @@ tsurugi_create_explain(const tsurugi_utility *utility, const ExplainStmt *writte
 		return false;
 	if (OidIsValid(
 			get_relname_relid(statement->into->rel->relname, RangeVarGetCreationNamespace(statement->into->rel))))
-		return false; /* as PostgreSQL says */
+		return false; /* PostgreSQL reports it */
 	explain = copyObject((ExplainStmt *) written);
 	statement = castNode(CreateTableAsStmt, castNode(Query, explain->query)->utilityStmt);
 	if (castNode(Query, statement->query)->commandType != CMD_SELECT || statement->into->skipData)
@@ -443,7 +450,7 @@ like_column(const FormData_pg_attribute *attribute, bits32 options)
 	return column;
 }
 
-/* The table that a LIKE names, with the right to look at it. */
+/* Opens the table that a LIKE names, and checks the right to read it. */
 static Relation
 open_liked(ParseState *parse, const RangeVar *name)
 {
@@ -515,7 +522,7 @@ tsurugi_like_expand(CreateStmt *statement, const char *text)
 	return clauses;
 }
 
-/* The comment on a column of the model, on the column of the same name. */
+/* The comment on a column of the model, for the column of the same name. */
 static Node *
 like_comment(const RangeVar *table, Oid model, const FormData_pg_attribute *attribute)
 {
@@ -557,8 +564,9 @@ like_comments(const RangeVar *table, const TableLikeClause *clause)
 }
 
 /*
- * What the identity column's sequence is, for the sequence of the column of the same name.  It is a bigint, as PostgreSQL makes it for LIKE:
- * of the column's type, as it is made first, it may not take the bounds.
+ * Gives the properties of the model's identity sequence to that of the column of the same name.
+ * The new sequence becomes a bigint, as PostgreSQL makes it for LIKE: as created first, it has the
+ * column's type, whose range may not include the bounds.
  */
 static Node *
 like_sequence(const RangeVar *table, const FormData_pg_attribute *attribute)

@@ -1,10 +1,10 @@
 /*
  * ddl.c
- *	  CREATE, ALTER and DROP, as far as PostgreSQL leaves them to us.
+ *	  CREATE, ALTER and DROP, as far as PostgreSQL does not support them for foreign tables.
  *
- * The utility hook sees statements as they were written: it takes out of them
- * what PostgreSQL refuses on foreign tables, lets PostgreSQL do the rest, and
- * makes up for it afterwards.
+ * The utility hook sees statements as they were written.  It takes out the parts that PostgreSQL
+ * refuses for foreign tables, lets PostgreSQL execute the rest, and executes those parts
+ * afterwards.
  */
 #include "postgres.h"
 
@@ -168,7 +168,7 @@ create_keys(const tsurugi_utility *utility, Oid relation_id, List *keys)
 	table_close(relation, NoLock);
 }
 
-/* For PostgreSQL they are an ALTER TABLE after the CREATE. */
+/* PostgreSQL reports them as an ALTER TABLE after the CREATE. */
 static void
 create_foreign_keys(Oid relation_id, List *keys)
 {
@@ -185,7 +185,7 @@ create_foreign_keys(Oid relation_id, List *keys)
 	EventTriggerCollectSimpleCommand(table, InvalidObjectAddress, (Node *) alter);
 }
 
-/* There are no rows yet that a condition could not be valid for (transformCheckConstraints). */
+/* There are no rows yet that could violate a condition (transformCheckConstraints). */
 static void
 validate_checks(List *elements)
 {
@@ -202,7 +202,7 @@ validate_checks(List *elements)
 	}
 }
 
-/* Where the table is to be made, with the error in PostgreSQL's place. */
+/* The schema for the new table; an error has PostgreSQL's position. */
 static Oid
 creation_namespace(const tsurugi_utility *utility, RangeVar *table)
 {
@@ -231,7 +231,8 @@ create_table(const tsurugi_utility *utility, void *written)
 	Relation relation;
 	Oid relation_id;
 
-	if (skipped) /* what the definition names need not be there */
+	/* The objects that the definition names need not exist. */
+	if (skipped)
 	{
 		tsurugi_utility_run_instead(utility, (Node *) statement);
 		return;
@@ -244,7 +245,7 @@ create_table(const tsurugi_utility *utility, void *written)
 	CommandCounterIncrement();
 	relation_id = get_relname_relid(statement->base.relation->relname, namespace);
 	if (!OidIsValid(relation_id))
-		return; /* an event trigger has taken it away */
+		return; /* an event trigger has dropped it */
 	tsurugi_replica_identity_begin(relation_id);
 	tsurugi_storage_follow(relation_id);
 	if (keys != NIL)
@@ -252,14 +253,14 @@ create_table(const tsurugi_utility *utility, void *written)
 	if (likes != NIL)
 		tsurugi_like_finish(utility, makeRangeVar(get_namespace_name(namespace), statement->base.relation->relname, -1),
 							likes);
-	/* so that a storage which is missing later is known to have been lost */
+	/* From now on, a missing storage is known to have been lost. */
 	relation = table_open(relation_id, AccessExclusiveLock);
 	(void) tsurugi_relation_get(relation);
 	table_close(relation, NoLock);
 	create_foreign_keys(relation_id, foreign_keys);
 }
 
-/* A table of PostgreSQL's that has foreign keys to tables of ours. */
+/* A table of PostgreSQL's with foreign keys to tables in memory. */
 static void
 create_referencing(const tsurugi_utility *utility, void *written)
 {
@@ -275,7 +276,7 @@ create_referencing(const tsurugi_utility *utility, void *written)
 	}
 }
 
-/* The parent of a new partition. */
+/* Verifies the default partition beside a new partition. */
 static void
 verify_beside(const CreateStmt *statement)
 {
@@ -289,7 +290,7 @@ verify_beside(const CreateStmt *statement)
 		tsurugi_partition_verify_default(parent, false);
 }
 
-/* --- CREATE SERVER ------------------------------------------------------------------------------ */
+/* --- CREATE SERVER -------------------------------------------------------------- */
 
 static void
 create_server(const tsurugi_utility *utility, const CreateForeignServerStmt *statement)
@@ -303,7 +304,7 @@ create_server(const tsurugi_utility *utility, const CreateForeignServerStmt *sta
 						 errdetail("Their contents are gone after a restart of the server.")));
 }
 
-/* --- the hook ------------------------------------------------------------------------------------- */
+/* --- the hook ------------------------------------------------------------------- */
 
 static bool
 is_on_our_server(CreateForeignTableStmt *statement)
@@ -313,14 +314,14 @@ is_on_our_server(CreateForeignTableStmt *statement)
 
 	if (server != NULL)
 		return tsurugi_is_our_server(server->serverid);
-	/* PostgreSQL would complain about the key, and not about what is wrong */
+	/* PostgreSQL would report the key and not the actual mistake. */
 	copy = copyObject(statement);
 	if (!statement->base.if_not_exists && tsurugi_key_clauses_of_table(&copy->base) != NIL)
 		(void) GetForeignServerByName(statement->servername, false);
 	return false;
 }
 
-/* True if it made a table of ours, or one that refers to some. */
+/* Returns whether it made a table in memory, or one with foreign keys to some. */
 static bool
 create(const tsurugi_utility *utility, CreateStmt *written)
 {
@@ -335,7 +336,7 @@ create(const tsurugi_utility *utility, CreateStmt *written)
 	return true;
 }
 
-/* join: if the statement makes a table of ours a partition, else NULL */
+/* join: not NULL if the statement makes a table in memory a partition. */
 static void
 run_ddl_part(const tsurugi_utility *utility, void *join)
 {
@@ -368,7 +369,8 @@ run_ddl_part(const tsurugi_utility *utility, void *join)
 	}
 	else
 		tsurugi_utility_run(utility);
-	if (IsA(tree, AlterOpFamilyStmt)) /* the operators of a new operator class are nobody's yet */
+	/* The operators of a new operator class are not used by anything yet. */
+	if (IsA(tree, AlterOpFamilyStmt))
 		tsurugi_altered_regroups();
 	if (IsA(tree, CreateStmt) || IsA(tree, CreateForeignTableStmt))
 		verify_beside((CreateStmt *) tree);
@@ -389,7 +391,7 @@ run_ddl(const tsurugi_utility *utility)
 		run_ddl_part(utility, NULL);
 }
 
-/* Before it waits for the lock of the transaction that the session works in. */
+/* Called before the session waits for a lock that its own shared transaction holds. */
 static void
 check_truncate(const TruncateStmt *statement)
 {
@@ -402,7 +404,10 @@ check_truncate(const TruncateStmt *statement)
 			tsurugi_shared_check_command("truncate or rewrite tables");
 }
 
-/* COPY of a table makes no executor run.  True: there is another active snapshot for it. */
+/*
+ * COPY of a table makes no executor run.  Returns whether another snapshot has been made active for
+ * it.
+ */
 static bool
 start_copy(const CopyStmt *statement)
 {
@@ -416,8 +421,9 @@ start_copy(const CopyStmt *statement)
 }
 
 /*
- * Others make an executor run soon, when they have locked their tables: a snapshot that is older than the lock would not show what
- * somebody has stored anew meanwhile.
+ * Whether the transaction's time is drawn when the statement starts.  The other statements make an
+ * executor run soon, after they have locked their tables: a snapshot older than the lock would not
+ * show a table that another session has stored anew meanwhile.
  */
 static bool
 fixes_moment(Node *tree)
@@ -447,7 +453,8 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	bool suspended;
 	int held_back;
 
-	next_is_part = false; /* what functions run, which the statement calls, is no part of it */
+	/* Statements of functions that this statement calls are not parts of it. */
+	next_is_part = false;
 	if (IsTransactionState())
 		tsurugi_session_judge_privilege();
 	if (IsolationUsesXactSnapshot() && fixes_moment(planned->utilityStmt))

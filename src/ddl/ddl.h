@@ -1,11 +1,11 @@
 /*
  * ddl.h
- *	  CREATE, ALTER and DROP, as far as PostgreSQL leaves them to us.
+ *	  CREATE, ALTER and DROP, as far as PostgreSQL does not support them for foreign tables.
  */
 #ifndef TSURUGI_DDL_H
 #define TSURUGI_DDL_H
 
-/* Sets the hooks.  Once, where the library is loaded. */
+/* Sets the hooks; called once, when the library is loaded. */
 extern void tsurugi_ddl_init(void);
 
 #endif /* TSURUGI_DDL_H */

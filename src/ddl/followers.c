@@ -1,39 +1,38 @@
 /*
  * followers.c
- *	  What belongs to a table, or refers to it, and goes with it where it becomes another relation.
+ *	  Objects that belong or refer to a table and follow it when it becomes another relation.
  *
- * PostgreSQL writes definitions (pg_get_viewdef and the like) that name the table;
- * run again when another relation has its name, they are about that one.
+ * PostgreSQL writes definitions (pg_get_viewdef and the like) that name the table.  When they are
+ * executed again after another relation has got its name, they refer to that one.
  *
- *	views					replaced, so that they stay the same objects, with their rights,
- *							triggers and whatever refers to them
- *	heirs					inherit from the new one (inherit_place.c)
- *	foreign keys, both ways	dropped, and made again as they were, valid or not
- *	triggers, statistics	go with the old table, and are made again
- *	whether triggers fire	is set again, also of those that belong to foreign keys, or come from what the table is a
- *							partition of: these are new, and fire as new ones do
+ *	views						replaced, so that they stay the same objects, with their rights,
+ *								triggers and everything that refers to them
+ *	inheriting tables			inherit from the new relation (inherit_place.c)
+ *	foreign keys, both ways		dropped, and made again as they were, valid or not
+ *	triggers, statistics		dropped with the old relation, and made again
+ *	enabled states of triggers	set again, also for triggers that belong to foreign keys or come
+ *								from a table above the partition: these are new and enabled
  *
- * With their comments, owners and settings.  The rights that each needs are PostgreSQL's to ask
- * for.
+ * Comments, owners and settings of these objects follow, too.  PostgreSQL checks the rights that
+ * each statement requires.
  *
- * No row is looked at for a foreign key that is made again: PostgreSQL verifies rows as the role
- * that runs the statement, and casts that the tables' owners have written would run with the rights
- * of whoever moves the table.  A key that was valid is so afterwards:
- *	1. The move has the same rows as before, those that are committed and the transaction's own: the
- *	   copy reads them at a snapshot that is taken after the table was locked against all others.
- *	2. A transaction that changes the other table holds ROW EXCLUSIVE on it until it ends.  Dropping
- *	   the old key and adding the new one take locks that exclude it.  So each such transaction has
- *	   either ended before, and had its changes checked by the old key, or begins when the new key
- *	   is committed.  One that needs the moved table for its check, while the move waits for that
- *	   transaction's lock, is a deadlock, which ends one of both.
- *	3. Checks of either table that the transaction itself has deferred would be lost with the old
- *	   key.  So there must be none.
- * What one can do behind the back of a key (session_replication_role, functions that are not as
- * immutable as they say) leaves it valid, as when PostgreSQL writes a table anew.
+ * No row is verified for a foreign key that is made again: PostgreSQL verifies rows as the role
+ * that runs the statement, so casts written by the tables' owners would run with the rights of the
+ * role that moves the table.  A key that was valid is still valid afterwards:
+ * 1. The move has the same rows as before, those that are committed and the transaction's own: the
+ *	  copy reads them at a snapshot that is taken after the table was locked against all others.
+ * 2. A transaction that changes the other table holds ROW EXCLUSIVE on it until it ends.  Dropping
+ *	  the old key and adding the new one take locks that conflict with it.  So each such transaction
+ *	  either has ended before, and had its changes checked by the old key, or begins when the new
+ *	  key is committed.  If the check of such a transaction needs the moved table, while the move
+ *	  waits for that transaction's lock, this is a deadlock, and one of the two is ended.
+ * 3. Deferred checks of either table by the transaction itself would be lost with the old key.  So
+ *	  there must be none.  Means that circumvent a key (session_replication_role, functions that are
+ *	  falsely declared immutable) leave it marked as valid, as when PostgreSQL rewrites a table.
  *
- * Questions, and with them what PostgreSQL writes down, have names as query.h fixes them.
- * Definitions that have expressions are run again under names fixed in the same way: an operator
- * without a schema is pg_catalog's.
+ * Queries, and therefore the definitions that PostgreSQL writes in them, run under the fixed search
+ * path of query.h.  Definitions with expressions are executed under a search path fixed in the same
+ * way: an operator without a schema is pg_catalog's.
  */
 #include "postgres.h"
 
@@ -59,11 +58,11 @@
 #include "src/ddl/utility.h"
 #include "src/txn/deferred.h"
 
-/* --- what cannot ----------------------------------------------------------------------------- */
+/* --- objects that cannot follow -------------------------------------------------------------- */
 
 /*
- * $1: the table; $2: it becomes a foreign table.  Whatever depends on it (deptype n), but for what is its
- * own and for what follows; and the extension that it is a part of.
+ * $1: the table; $2: it becomes a foreign table.  Finds the objects that depend on it (deptype n),
+ * except for its own parts and for those that follow, and the extension that it is a member of.
  */
 static const char *const others_question =
 	"WITH own AS (SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, $1 AS object "
@@ -113,9 +112,9 @@ tsurugi_followers_check(Oid relation, const char *name, bool into_memory)
 				 errdetail_internal("%s", list)));
 }
 
-/* --- what follows ------------------------------------------------------------------------------ */
+/* --- objects that follow --------------------------------------------------------------------- */
 
-/* The rows of a question with one column of text. */
+/* Returns the rows of a query with one column of text. */
 static List *
 ask(const char *question, Oid relation)
 {
@@ -146,7 +145,7 @@ static const char *const views_question =
 	"     (d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.refobjid IN "
 	"       (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1)))) ORDER BY v.oid";
 
-/* Statements about foreign keys, as c. */
+/* Statements about foreign keys, with the alias c. */
 #define OF_KEYS                                                                                                        \
 	"FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid "                                \
 	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace "
@@ -160,7 +159,7 @@ static const char *const views_question =
 	"JOIN pg_catalog.pg_description d "                                                                                            \
 	"  ON d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objoid = c.oid "
 
-/* Those that refer to what $1 is a partition of. */
+/* The keys that refer to a table of which $1 is a partition. */
 #define OF_ABOVE                                                                                                       \
 	"WHERE c.contype = 'f' AND c.conparentid = 0 AND c.confrelid <> $1 "                                               \
 	"AND c.confrelid IN (SELECT relid FROM pg_catalog.pg_partition_ancestors($1)) ORDER BY c.oid"
@@ -169,15 +168,16 @@ static const char *const drops_question =
 	DROP_KEYS "WHERE c.contype = 'f' AND c.conparentid = 0 AND c.confrelid = $1 AND c.conrelid <> $1 ORDER BY c.oid";
 
 /*
- * Those of partitions that refer to the table are made before the one that they are parts of, which takes them as they are, with their names
- * and comments.  Those for partitions that it refers to come with the whole.
+ * Keys of partitions that refer to the table are made before the key of their parent, which adopts
+ * them as they are, with their names and comments.  Keys to partitions that it refers to come with
+ * the key to the parent.
  */
 #define OF_TABLE "((c.conrelid = $1 AND c.conparentid = 0) OR (c.confrelid = $1 AND c.conrelid <> $1)) "
 static const char *const keys_question =
 	ADD_KEYS "WHERE c.contype = 'f' AND " OF_TABLE
 			 "ORDER BY (SELECT pg_catalog.count(*) FROM pg_catalog.pg_partition_ancestors(c.conrelid)) DESC, c.oid";
 
-/* Also of those that LIKE makes: it passes over the comments of keys. */
+/* Also for keys that LIKE makes: it omits the comments of keys. */
 static const char *const comments_question = COMMENT_KEYS "WHERE " OF_TABLE "ORDER BY c.oid";
 
 static const char *const unchecked_question = "SELECT pg_catalog.quote_ident(conname) FROM pg_catalog.pg_constraint "
@@ -216,7 +216,7 @@ static const char *const extensions_question =
 	"WHERE d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.deptype = 'x' AND (x.indexrelid IS NOT NULL OR t.oid IS NOT NULL) "
 	"ORDER BY 1";
 
-/* What ALTER COLUMN says of what ANALYZE is to do. */
+/* The parameters of ALTER COLUMN for ANALYZE. */
 static const char *const columns_question =
 	"SELECT s.statement FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class r ON r.oid = a.attrelid "
 	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace, LATERAL (VALUES "
@@ -233,7 +233,10 @@ static const char *const index_columns_question =
 	"JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid "
 	"WHERE i.indrelid = $1 AND a.attstattarget >= 0 ORDER BY r.oid, a.attnum";
 
-/* PostgreSQL writes down constraints by the transaction's snapshot: not those that others have made after it. */
+/*
+ * PostgreSQL writes constraints at the transaction's snapshot, which does not show those that
+ * others have made after it.
+ */
 static const char *const unseen_question =
 	"SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint WHERE (conrelid = $1 OR confrelid = $1 "
 	"OR confrelid IN (SELECT relid FROM pg_catalog.pg_partition_ancestors($1))) AND contype IN ('c', 'f') "
@@ -273,7 +276,7 @@ tsurugi_followers_collect_above(Oid partition, tsurugi_followers *followers)
 	followers->create = ask(COMMENT_KEYS OF_ABOVE, partition);
 }
 
-/* Of a table, or of its partitions. */
+/* Checks a table and its partitions. */
 static void
 check_none_deferred(const RangeVar *table)
 {
@@ -299,15 +302,17 @@ tsurugi_follower_key_add(const char *statement)
 
 	check_none_deferred(alter->relation);
 	check_none_deferred(key->pktable);
-	key->skip_validation = true; /* initially_valid says whether it is valid */
+	key->skip_validation = true; /* initially_valid tells whether it is valid */
 	tsurugi_utility_run_own(raw->stmt, statement);
 }
 
-/* --- whether triggers fire ---------------------------------------------------------------------- */
+/* --- enabled states of triggers -------------------------------------------------------------- */
 
 /*
- * Of a table, of foreign keys that refer to it, or to what is partitioned with it. A constraint's are known by the one that was
- * written, by their side of it, and by what they fire for; functions are others among tables in memory.
+ * The triggers of a table, of foreign keys that refer to it, and of those that refer to a table
+ * partitioned with it.  A constraint's trigger is identified by the topmost constraint, by its side
+ * of that, and by its event; it is not by the function, because tables in memory have other
+ * functions.
  */
 static const char *const states_question =
 	"WITH RECURSIVE written AS (SELECT oid, conname FROM pg_catalog.pg_constraint WHERE conparentid = 0 "

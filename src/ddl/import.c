@@ -2,12 +2,10 @@
  * import.c
  *	  IMPORT FOREIGN SCHEMA: tables in memory like those of a schema.
  *
- * Our server is the database itself, so the schema to import is one of its
- * own: for each table, view and materialized view in it a table is made that is
- * like it (LIKE ... INCLUDING ALL); partitions come with their parent only, as
- * postgres_fdw has it.  Definitions are what the statement imports; OPTIONS (data
- * 'true') takes the rows along, which makes it the one statement that brings a
- * schema into memory.
+ * The server is the database itself, so the schema to import is one of its own.  For each table,
+ * view and materialized view in it, a table like it is made (LIKE ... INCLUDING ALL); partitions
+ * come with their parent only, as in postgres_fdw.  The statement imports definitions; with OPTIONS
+ * (data 'true') it also copies the rows, so that one statement brings a schema into memory.
  */
 #include "postgres.h"
 
@@ -49,7 +47,7 @@ wants_data(const ImportForeignSchemaStmt *statement)
 	return data;
 }
 
-/* Names of what is to be imported, in the caller's memory context.  Inside SPI. */
+/* The names of the relations to import, in the caller's memory context.  Inside SPI. */
 static List *
 names_to_import(ImportForeignSchemaStmt *statement, MemoryContext context)
 {
@@ -107,7 +105,7 @@ tsurugiImportForeignSchema(ImportForeignSchemaStmt *stmt, Oid serverOid)
 
 /* --- rows ------------------------------------------------------------------------------ */
 
-/* The columns that rows are made of: all but dropped and generated ones. */
+/* The columns to copy: all but dropped and generated ones. */
 static char *
 columns_of(Relation table)
 {
@@ -125,7 +123,7 @@ columns_of(Relation table)
 	return list.data;
 }
 
-/* The identity column goes on after the highest value that is there. */
+/* The identity column continues after the highest existing value. */
 static void
 move_sequence(const char *table, const char *column)
 {
@@ -146,7 +144,7 @@ import_rows(const ImportForeignSchemaStmt *statement, const char *name)
 	char *columns = columns_of(table);
 	Oid author = tsurugi_lesser_role(tsurugi_owner_of(RangeVarGetRelid(source, NoLock, false)));
 
-	/* what the new table evaluates has been written by the owner of the old one */
+	/* The owner of the old table has written the expressions that the new table evaluates. */
 	if (*columns != '\0')
 		tsurugi_insert_as(author, GetUserId(),
 						  psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM %s", made, columns,
@@ -163,8 +161,8 @@ import_rows(const ImportForeignSchemaStmt *statement, const char *name)
 }
 
 /*
- * What the indexes compute has been written by the owner of the old table, which owns the new one
- * meanwhile.
+ * The owner of the old table has written the expressions of the indexes, and owns the new table
+ * while they are evaluated.
  */
 static void
 import_indexes(const ImportForeignSchemaStmt *statement, const char *name)

@@ -9,10 +9,10 @@
 
 #include "src/ddl/utility.h"
 
-/* The statement; with OPTIONS (data 'true') the rows come along. */
+/* Executes the statement; with OPTIONS (data 'true') it also copies the rows. */
 extern void tsurugi_import_run(const tsurugi_utility *utility, ImportForeignSchemaStmt *statement);
 
-/* FdwRoutine: the statements that make the tables. */
+/* FdwRoutine: returns the statements that make the tables. */
 extern List *tsurugiImportForeignSchema(ImportForeignSchemaStmt *stmt, Oid serverOid);
 
 #endif /* TSURUGI_IMPORT_H */

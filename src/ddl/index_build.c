@@ -1,10 +1,10 @@
 /*
  * index_build.c
- *	  Filling the storage's indexes from the rows that are there.
+ *	  Builds the storage's indexes from the existing rows.
  *
- * The work is the runtime's, by tasks of the pool if it is there (exec/index_build.h);
- * this backend steps it, waits, and looks at interrupts.  pg_stat_progress_create_index has
- * chunks in the place of blocks, and versions in that of tuples.
+ * The runtime does the work, by tasks of the pool if the pool is there (exec/index_build.h); this
+ * backend steps it, waits, and processes interrupts.  pg_stat_progress_create_index counts chunks
+ * as blocks and versions as tuples.
  */
 #include "postgres.h"
 
@@ -30,8 +30,8 @@
 #include "src/txn/transaction.h"
 
 /*
- * The row as it is named in the message: it is there, and so is another one with its key.  Returns if
- * others have changed that meanwhile.
+ * Raises the error for a row that exists and has the same key as another existing row; the message
+ * shows the key.  Returns if others have changed that meanwhile.
  */
 static void
 error_twin(Relation relation, const tg_index *index, const tg_index_build *build, bool exclusive,
@@ -44,7 +44,7 @@ error_twin(Relation relation, const tg_index *index, const tg_index_build *build
 
 	tsurugi_row_init(&row, tsurugi_relation_describe(relation));
 	if (!exclusive)
-		tsurugi_snapshot_take(CurrentMemoryContext, &snapshot); /* which keeps what it sees */
+		tsurugi_snapshot_take(CurrentMemoryContext, &snapshot); /* it keeps what it shows */
 	tg_epoch_enter(tsurugi_session());
 	if (!exclusive)
 		twin = tg_index_build_twin(build, &snapshot, report);
@@ -112,7 +112,7 @@ run_build(Relation relation, const tg_index *index, tg_index_build *build, bool 
 	}
 }
 
-/* After an error, too, and when the backend ends. */
+/* Called at the end, also after an error, and when the backend exits. */
 static void
 end_build(int code, Datum build)
 {

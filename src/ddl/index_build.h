@@ -1,6 +1,6 @@
 /*
  * index_build.h
- *	  Filling the storage's indexes from the rows that are there.
+ *	  Builds the storage's indexes from the existing rows.
  */
 #ifndef TSURUGI_INDEX_BUILD_H
 #define TSURUGI_INDEX_BUILD_H
@@ -10,9 +10,10 @@
 #include "src/table/relation.h"
 
 /*
- * Fills an index that is in the table's list, and empty.  Exclusive: nobody else writes to the
- * relation (ShareLock); else all who have written to it since before the index was in the list have ended.
- * Raises 23505 if it is to be unique and rows are not; can be interrupted.  After an error the index is no good.
+ * Fills an index that is in the table's list and empty.  Exclusive: no other transaction writes to
+ * the relation (ShareLock); otherwise all transactions that have written to it since before the
+ * index was in the list have ended.  Raises 23505 if the index must be unique and the rows are not;
+ * can be interrupted.  After an error the index is unusable.
  */
 extern void tsurugi_index_build(Relation relation, tg_index *index, bool exclusive);
 

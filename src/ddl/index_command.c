@@ -2,15 +2,15 @@
  * index_command.c
  *	  CREATE INDEX, ALTER INDEX and DROP INDEX CONCURRENTLY on foreign tables.
  *
- * The entry in the catalogs is made here (index_entry.c), and the index's storage.
- * CONCURRENTLY: index_concurrent.c.
+ * The catalog entry is made here (index_entry.c), and so is the index's storage.  CONCURRENTLY:
+ * index_concurrent.c.
  *
- * Others read meanwhile, as PostgreSQL's CREATE INDEX lets them (ShareLock): the build changes nothing
- * but the new tree and what the index keeps of each version, and nobody plans by an
- * index that is not in his catalogs yet.  Whoever locks rows keeps them open
- * (TG_TIME_LOCKED), so they count as live.  Two indexes can be made on one table at once,
- * in two transactions, and each knows only its own: so the storage is not compared with
- * the catalogs here, which would drop the other's.
+ * Other sessions read meanwhile, as PostgreSQL's CREATE INDEX lets them (ShareLock).  The build
+ * changes nothing but the new tree and the index's hidden values of each version, and no session
+ * plans with an index that is not in its catalogs yet.  A version with a locked row stays open
+ * (TG_TIME_LOCKED), so it counts as live.  Two transactions can create indexes of one table at
+ * once, and each knows only its own.  So the storage is not compared with the catalogs here,
+ * because that would drop the other one's index.
  */
 #include "postgres.h"
 
@@ -75,9 +75,12 @@ create_index(const tsurugi_utility *utility, IndexStmt *statement)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_COMMAND_CREATE);
 	CheckTableNotInUse(relation, "CREATE INDEX");
 	tsurugi_deferred_check_none(table, "CREATE INDEX");
-	/* it may be a part of what the table is being made or altered by */
+	/* The index may be part of the statement that makes or alters the table. */
 	is_own = CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
-	/* a storage that was lost comes back as others know it: they may share it already */
+	/*
+	 * A storage that was lost is recreated as other sessions know it, because they may share it
+	 * already.
+	 */
 	if (!is_own)
 		(void) tsurugi_relation_get(relation);
 	ObjectAddressSet(address, RelationRelationId, tsurugi_index_entry_create(relation, statement, utility->text, true));
@@ -94,7 +97,10 @@ create_index(const tsurugi_utility *utility, IndexStmt *statement)
 		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) statement);
 }
 
-/* A partitioned table that has partitions of ours.  CONCURRENTLY PostgreSQL refuses there. */
+/*
+ * Whether this is a partitioned table with partitions in memory.  PostgreSQL refuses CONCURRENTLY
+ * for it.
+ */
 static bool
 must_spread(const IndexStmt *written)
 {
@@ -104,14 +110,14 @@ must_spread(const IndexStmt *written)
 		   get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE && tsurugi_holds_our_table(table);
 }
 
-/* PostgreSQL makes the index for the table alone, and we its parts. */
+/* PostgreSQL creates the index for the table ONLY; its parts are made here. */
 static void
 create_spread(const tsurugi_utility *utility, IndexStmt *statement)
 {
 	Oid table = RangeVarGetRelidExtended(statement->relation, ShareLock, 0, RangeVarCallbackOwnsRelation, NULL);
 	List *before;
 
-	/* in PostgreSQL's order */
+	/* Locks in PostgreSQL's order. */
 	(void) find_all_inheritors(table, ShareLock, NULL);
 	before = tsurugi_partition_indexes(table);
 	statement->relation->inh = false;
@@ -178,9 +184,9 @@ set_tablespace(Oid index, const char *name)
 }
 
 /*
- * What ALTER INDEX may ask for although it changes nothing in memory: as for ALTER TABLE,
- * what says how an index lies on the disk; the owner, as PostgreSQL has it.  For
- * the entry is one of a partitioned index, where PostgreSQL refuses both.
+ * Executes ALTER INDEX commands that change nothing in memory: storage parameters and the
+ * tablespace, as for ALTER TABLE, and the owner, with PostgreSQL's warning.  The entry is one of a
+ * partitioned index, for which PostgreSQL refuses the first two.
  */
 static bool
 changes_nothing(Oid index, const AlterTableCmd *command)
@@ -201,7 +207,8 @@ changes_nothing(Oid index, const AlterTableCmd *command)
 								  errmsg("cannot change owner of index \"%s\"", get_rel_name(index)),
 								  errhint("Change the ownership of the index's table, instead.")));
 			return true;
-		case AT_AttachPartition: /* for it is no partitioned index */
+		/* To its users it is not a partitioned index. */
+		case AT_AttachPartition:
 			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 							errmsg("ALTER action ATTACH PARTITION cannot be performed on relation \"%s\"",
 								   get_rel_name(index)),
@@ -212,7 +219,7 @@ changes_nothing(Oid index, const AlterTableCmd *command)
 	}
 }
 
-/* Where nothing is left for PostgreSQL to do, it tells event triggers of nothing. */
+/* If no command is left for PostgreSQL, event triggers are told here. */
 static void
 alter_between(const tsurugi_utility *utility, void *argument)
 {
@@ -245,7 +252,7 @@ tsurugi_index_command_alter(const tsurugi_utility *utility, AlterTableStmt *writ
 	return true;
 }
 
-/* What DROP INDEX asks of an index (RangeVarCallbackForDropRelation). */
+/* The checks of DROP INDEX (RangeVarCallbackForDropRelation). */
 static void
 check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argument)
 {
@@ -261,7 +268,7 @@ tsurugi_index_lock_named(const RangeVar *name, Oid index, LOCKMODE mode, RangeVa
 
 	if (!OidIsValid(table))
 		return false;
-	check(name, index, InvalidOid, NULL); /* before the lock is waited for */
+	check(name, index, InvalidOid, NULL); /* before the wait for the lock */
 	LockRelationOid(table, mode);
 	return RangeVarGetRelidExtended(name, mode, RVR_MISSING_OK, check, NULL) == index;
 }
@@ -280,7 +287,7 @@ tsurugi_index_command_drop(const tsurugi_utility *utility, DropStmt *written)
 	const RangeVar *name;
 	Oid index;
 
-	/* of several, and of CASCADE, PostgreSQL says that it does not do that */
+	/* PostgreSQL refuses several indexes, and CASCADE. */
 	if (!written->concurrent || list_length(written->objects) != 1 || written->behavior == DROP_CASCADE)
 		return false;
 	name = makeRangeVarFromNameList(linitial(written->objects));

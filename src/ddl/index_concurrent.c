@@ -2,24 +2,30 @@
  * index_concurrent.c
  *	  CREATE INDEX CONCURRENTLY: an index is made while others write.
  *
- * As PostgreSQL's, in several transactions, beside which nobody changes the table's definition
- * (ShareUpdateExclusiveLock, held by the session):
+ * Like PostgreSQL's, it takes several transactions, during which no other session changes the
+ * table's definition (ShareUpdateExclusiveLock, held by the session):
  *
- *	1. the entry in the catalogs, not valid: nobody plans by it, infers it for ON CONFLICT, or refers to it
- *	--- wait for all who write to the table: from now on who writes knows its name
- *	2. the storage's index, empty: who writes from now on maintains it, and respects it if it is unique
+ * 1. The catalog entry is made, not valid: no plan uses it, ON CONFLICT does not infer it, and no
+ *	  key refers to it.
+ *	--- wait for all who write to the table: from now on each writer knows the index by name
+ * 2. The storage's index is made, empty.  From now on each writer maintains it, and respects it if
+ *	  it is unique.
  *	--- wait for all who write to the table: what they wrote is committed, or undone
- *	3. what it keeps of each version is computed (index_fill.c), it is filled with what is there (exec/index_build.c), and valid
+ * 3. Its hidden values of each version are computed (index_fill.c); it is filled from the existing
+ *	  versions (exec/index_build.c) and becomes valid.
  *
- * Who knows the entry computes what the index keeps of the rows that he writes, before there is a place for it.
+ * A writer that knows the entry computes the index's hidden values of its rows even before there is
+ * a place to store them.
  *
- * Each version that some snapshot sees gets its entry, so there are no older snapshots to wait for.
+ * Each version that some snapshot sees gets its index entry, so there are no older snapshots to
+ * wait for.
  *
- * After an error the entry stays, not valid, as PostgreSQL's does; \d says so.  The storage's index goes, so that it keeps
- * nobody from anything: PostgreSQL's, too, is unique for nobody where its first scan has found a key twice.  After one in 3 (a
- * key that is there twice, an expression that fails, Ctrl-C) the entry is not ready, either, and nobody computes anything for
- * it any more.  DROP INDEX lets go of the entry, REINDEX makes it whole.
- * Whatever makes the storage anew (TRUNCATE, ALTER TABLE, a restart) leaves out what is not valid.
+ * After an error the catalog entry stays, not valid, as PostgreSQL's does; \d shows that.  The
+ * storage's index is dropped, so it constrains nobody; PostgreSQL's, too, enforces uniqueness for
+ * nobody if its first scan has found a key twice.  After an error in 3 (a duplicate key, an
+ * expression that fails, Ctrl-C) the entry is not ready, either, and no writer computes anything
+ * for it any more.  DROP INDEX removes the entry; REINDEX completes it.  Operations that store the
+ * table anew (TRUNCATE, ALTER TABLE, a restart) leave out indexes that are not valid.
  */
 #include "postgres.h"
 
@@ -67,14 +73,17 @@ tsurugi_wait_for_lockers(const LockRelId *table, LOCKMODE mode, int phase)
 	tsurugi_lease_locks_wait_for(table->relId);
 }
 
-/* Until all have ended who have written to the table and may not know what has been committed. */
+/*
+ * Waits until all transactions have ended that have written to the table and may not know what has
+ * been committed.
+ */
 static void
 wait_for_writers(const LockRelId *table, int phase)
 {
 	tsurugi_wait_for_lockers(table, ShareLock, phase);
 }
 
-/* 1.  InvalidOid: there is one. */
+/* Step 1.  InvalidOid: the index already exists. */
 static Oid
 make_entry(IndexStmt *statement, const char *text, LockRelId *table_out)
 {
@@ -86,7 +95,7 @@ make_entry(IndexStmt *statement, const char *text, LockRelId *table_out)
 	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, table);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
 	CheckTableNotInUse(relation, "CREATE INDEX CONCURRENTLY");
-	(void) tsurugi_relation_get(relation); /* a storage that was lost comes back */
+	(void) tsurugi_relation_get(relation); /* a storage that was lost is recreated */
 	index = tsurugi_index_entry_create(relation, statement, text, true);
 	*table_out = relation->rd_lockInfo.lockRelId;
 	table_close(relation, NoLock);
@@ -98,7 +107,7 @@ make_entry(IndexStmt *statement, const char *text, LockRelId *table_out)
 	return index;
 }
 
-/* 2 */
+/* Step 2. */
 static void
 make_storage(Oid table, Oid index)
 {
@@ -113,7 +122,10 @@ make_storage(Oid table, Oid index)
 	table_close(relation, NoLock);
 }
 
-/* 3.  What fails is a part of the transaction, so that what is left of it can say so. */
+/*
+ * Step 3.  A subtransaction contains what may fail, so that the rest of the transaction can record
+ * the failure.
+ */
 static void
 fill(Oid table, Oid index)
 {
@@ -133,7 +145,7 @@ fill(Oid table, Oid index)
 	{
 		ErrorData *error;
 
-		MemoryContextSwitchTo(PortalContext); /* lives on beyond the transaction */
+		MemoryContextSwitchTo(PortalContext); /* it outlives the transaction */
 		error = CopyErrorData();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
@@ -157,7 +169,7 @@ typedef struct Unfinished
 	Oid index;
 } Unfinished;
 
-/* After an error, or when the backend ends, before it gives up its locks. */
+/* Called after an error, and when the backend exits, before it releases its locks. */
 static void
 give_up(int code, Datum argument)
 {

@@ -1,21 +1,23 @@
 /*
  * index_drop.c
- *	  DROP INDEX CONCURRENTLY: an index goes while others read and write.
+ *	  DROP INDEX CONCURRENTLY: an index is dropped while others read and write.
  *
- * The catalogs' part, its transactions and its waits are PostgreSQL's own (index_drop):
+ * The catalogs' part, with its transactions and its waits, is PostgreSQL's own (index_drop):
  *
- *	1. the entry is not valid any more: nobody plans by it
- *	--- wait for all who use the table: nobody reads by it ---
- *	2. it is dead: not in the table's list of indexes.  Once that is committed, the storage's index keeps nobody
- *	   from anything (it is retired), so nobody meets it, though whoever writes maintains it
+ * 1. The entry is made invalid: no new plan uses it.
+ *	--- wait for all who use the table: nobody reads through the index ---
+ * 2. The entry is made dead, so that it is not in the table's list of indexes.  When that is
+ *	  committed, the storage's index is retired: no look-up finds it and it no longer enforces
+ *	  anything, but writers still maintain it.
  *	--- wait for all who use the table ---
- *	3. the entry goes, and with the commit the storage's index
+ * 3. The entry is dropped, and with the commit the storage's index.
  *
- * A transaction of several sessions is not among those whom PostgreSQL waits for, so it is waited for before 3 is
- * committed: it may have read by the index, and what it has read is validated by the index.
+ * PostgreSQL does not wait for a transaction of several sessions.  So such a transaction is waited
+ * for before 3 is committed: it may have read through the index, and those reads are validated
+ * through the index.
  *
- * After an error in 2 or 3 the entry stays, not valid or dead, as PostgreSQL's; DROP INDEX lets go of it,
- * REINDEX INDEX makes it whole.
+ * After an error in 2 or 3 the entry stays, invalid or dead, as PostgreSQL's does; DROP INDEX
+ * removes it, REINDEX INDEX completes it.
  */
 #include "postgres.h"
 
@@ -35,13 +37,13 @@
 
 typedef struct Dropped
 {
-	tg_index *index; /* kept by the locks on it; NULL: the storage has none */
+	tg_index *index; /* the locks keep it; NULL: the storage has none */
 	int commits;
 } Dropped;
 
-static Dropped *under_way; /* NULL: nothing */
+static Dropped *under_way; /* NULL: no DROP is running */
 
-/* The second commit is that of the entry's death. */
+/* The second commit is that which makes the entry dead. */
 static void
 count_commit(void)
 {
@@ -57,7 +59,7 @@ tsurugi_index_drop_init(void)
 	tsurugi_participant_register(&drop);
 }
 
-/* 1 to 3, but for the last commit. */
+/* Steps 1 to 3, except for the last commit. */
 static void
 drop_entry(Oid index)
 {

@@ -2,17 +2,17 @@
  * index_entry.c
  *	  Indexes of foreign tables as entries in PostgreSQL's catalogs.
  *
- * PostgreSQL refuses indexes and keys on foreign tables in its parser and in
- * DefineIndex, not in its catalogs: index_create() with SKIP_BUILD and
- * PARTITIONED makes an entry of relkind 'I', which has no storage.  PostgreSQL
- * then knows the index (\d, ON CONFLICT, GROUP BY, names, dependencies, DROP,
- * pg_dump) and plans no path over it, because it plans none over a partitioned
- * index.  A plain 'i' would be opened by the planner, and crash it.
+ * PostgreSQL refuses indexes and keys on foreign tables in its parser and in DefineIndex, not in
+ * its catalogs: index_create() with SKIP_BUILD and PARTITIONED makes an entry of relkind 'I', which
+ * has no storage.  PostgreSQL then knows the index (\d, ON CONFLICT, GROUP BY, names, dependencies,
+ * DROP, pg_dump) and plans no path over it, because it plans none over a partitioned index.  A
+ * plain 'i' would be opened by the planner, and crash it.
  *
- * What DefineIndex checks of a statement is checked here, in its words; of its access method: index_method.c.
+ * The checks of DefineIndex are made here, with its messages; those of the access method in
+ * index_method.c.
  *
- * This rests on exported functions, but on no promise: the regression tests
- * ddl, key and index show each use.
+ * This relies on exported functions, but on nothing that PostgreSQL promises: the regression tests
+ * ddl, key and index cover each use.
  */
 #include "postgres.h"
 
@@ -65,14 +65,14 @@
 
 _Static_assert(TG_KEY_COLUMN_MAX >= INDEX_MAX_KEYS, "an index of PostgreSQL's has no more columns than ours");
 
-/* What index_create wants to know, gathered column by column. */
+/* The arguments of index_create, collected column by column. */
 typedef struct Definition
 {
 	Relation relation;
 	const IndexStmt *statement;
 	IndexInfo *info;
 	Oid method;
-	bool sorts; /* columns may have directions */
+	bool sorts; /* its columns may have directions */
 	Datum parameters;
 	List *names; /* of the columns */
 	Oid collations[INDEX_MAX_KEYS];
@@ -81,7 +81,7 @@ typedef struct Definition
 	int16 options[INDEX_MAX_KEYS];
 } Definition;
 
-/* --- statements of constraints --------------------------------------------------------- */
+/* --- statements for constraints -------------------------------------------------------------- */
 
 static IndexElem *
 make_element(const char *column)
@@ -137,7 +137,10 @@ tsurugi_index_of_constraint(const Constraint *constraint)
 
 /* --- names, as DefineIndex chooses them -------------------------------------------------- */
 
-/* A name for a column of the index that no column before has; an expression has none of its own. */
+/*
+ * A name for a column of the index that no earlier column has; an expression has no name of its
+ * own.
+ */
 static char *
 choose_column_name(const IndexElem *element, List *before)
 {
@@ -169,7 +172,7 @@ choose_column_name(const IndexElem *element, List *before)
 	return pstrdup(name);
 }
 
-/* "a_b_expr", at most a name's length. */
+/* For example "a_b_expr"; at most as long as a name may be. */
 static char *
 join_names(List *names)
 {
@@ -206,7 +209,7 @@ choose_name(const Definition *definition)
 
 /* --- columns ------------------------------------------------------------------------------ */
 
-/* Planning may call functions. */
+/* Runs as the table's owner, because planning may call functions. */
 static bool
 is_mutable(Relation relation, Node *expression)
 {
@@ -245,7 +248,7 @@ set_expression(Definition *definition, Node *expression, int at, Oid *type_out, 
 	*type_out = exprType(expression);
 	*typmod_out = exprTypmod(expression);
 	*collation_out = exprCollation(expression);
-	/* what COLLATE says is in the collation now */
+	/* COLLATE has set the collation. */
 	while (IsA(expression, CollateExpr))
 		expression = (Node *) ((CollateExpr *) expression)->arg;
 	if (IsA(expression, Var) && ((Var *) expression)->varattno != InvalidAttrNumber)
@@ -320,7 +323,7 @@ make_exclusion(IndexInfo *info, int column_count)
 	info->ii_ExclusionStrats = palloc(column_count * sizeof(uint16));
 }
 
-/* What ComputeIndexAttrs asks of the operator that a column is excluded WITH. */
+/* The checks that ComputeIndexAttrs makes of the operator that a column is excluded WITH. */
 static void
 set_exclusion(Definition *definition, int at, Oid type)
 {
@@ -377,7 +380,7 @@ refuse_of_included(const char *what)
 	ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION), errmsg("including column does not support %s", what)));
 }
 
-/* A column that is only kept beside the key. */
+/* A column that is only stored beside the key. */
 static void
 set_included_column(Definition *definition, const IndexElem *element, int at)
 {
@@ -430,7 +433,7 @@ check_options(const IndexStmt *statement)
 						errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));
 }
 
-/* It says no more than where the index is to be when the table is an ordinary one. */
+/* The tablespace only says where the index will be when the table becomes an ordinary one. */
 static Oid
 tablespace_of(const IndexStmt *statement)
 {
@@ -448,7 +451,10 @@ check_right_to_create(Relation relation)
 		aclcheck_error(result, OBJECT_SCHEMA, get_namespace_name(namespace));
 }
 
-/* To types that expressions name; those of columns were asked about when the table was made. */
+/*
+ * Checks the rights to types that expressions name; those of columns were checked when the table
+ * was made.
+ */
 static void
 check_right_to_types(const Definition *definition)
 {
@@ -474,7 +480,7 @@ set_predicate(Definition *definition)
 	definition->info->ii_Predicate = make_ands_implicit((Expr *) predicate);
 }
 
-/* Neither as columns, nor in expressions or the condition. */
+/* Neither columns, nor expressions or the condition may be about system columns. */
 static void
 check_no_system_columns(const Definition *definition)
 {
@@ -549,7 +555,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	return index;
 }
 
-/* --- constraints of indexes that are there ------------------------------------------------- */
+/* --- constraints of existing indexes --------------------------------------------------------- */
 
 static void
 refuse_index(const char *problem, Relation index, const char *detail)
@@ -644,7 +650,7 @@ tsurugi_index_entry_adopt(Relation relation, const Constraint *constraint, const
 	CommandCounterIncrement();
 }
 
-/* --- validity ---------------------------------------------------------------------------------- */
+/* --- validity ------------------------------------------------------------------- */
 
 void
 tsurugi_index_entry_set_ready(Relation relation, Oid index, bool ready)

@@ -1,17 +1,19 @@
 /*
  * index_fill.c
- *	  What an index keeps of the rows that are there, computed.
+ *	  Computes an index's hidden values for the existing rows.
  *
- * Expressions are PostgreSQL's to evaluate, in this backend, and may do what they like: so not in an epoch.  One
- * version at a time is copied, in an epoch, with the strings that are needed of it; its values are computed; and in the
- * next epoch they are stored and another version is looked for (exec/index_fill.h).  The sorting and
- * building that follow are the pool's.
+ * PostgreSQL evaluates the expressions, in this backend, and they may do anything; so this is done
+ * outside an epoch.  One version at a time is copied in an epoch, with the strings that are needed
+ * from it; its values are computed; and in the next epoch they are stored, and the next version is
+ * found (exec/index_fill.h).  The pool does the sorting and building that follow.
  *
- * Not only the rows that are visible now: every version that some snapshot sees, however old, so that whoever
- * reads by the index finds what he would without it.  PostgreSQL computes the same ones.  But here what has ended is kept
- * for a while after commits that changed ordinary tables, too, whether or not somebody sees it (mixed.c, 5).  Lest
- * values of rows that have just been deleted be complained of, theirs are computed in a subtransaction, and if one of
- * them cannot be, or there are many, that while is waited for, once.
+ * Values are computed not only for the rows that are visible now, but for every version that some
+ * snapshot sees, however old, so that a reader that uses the index finds the same rows as without
+ * it.  PostgreSQL computes values for the same versions.  But here, versions that have ended are
+ * also kept for a while after commits that changed ordinary tables, whether or not a snapshot sees
+ * them (mixed.c, 5).  Expressions that fail for rows which have just been deleted must not raise an
+ * error.  So values of such versions are computed in a subtransaction.  If one fails, or there are
+ * many, the backend waits, once, until the versions need not be kept.
  */
 #include "postgres.h"
 
@@ -36,13 +38,14 @@
 
 #define HORIZON_LOOKS 150
 #define HORIZON_WAIT_MS 10
-#define TRIALS_MAX 1000 /* subtransactions: a table that was just emptied would have one for each row */
+/* Subtransactions; a table that was just emptied would otherwise have one for each row. */
+#define TRIALS_MAX 1000
 
 typedef struct Fill
 {
 	const tsurugi_relation *described;
 	tg_table *table;
-	int index; /* of the relation */
+	int index; /* its place in the relation's list */
 	tg_index_fill walk;
 	tsurugi_row_copy copy;
 	EState *estate;
@@ -51,7 +54,7 @@ typedef struct Fill
 	bool has_waited;
 } Fill;
 
-/* The columns that the values are made of. */
+/* Prepares the copy of the columns that the values are computed from. */
 static void
 open_copy(Fill *fill)
 {
@@ -84,7 +87,10 @@ open_fill(Fill *fill, Relation relation, tg_index *index, bool exclusive)
 	tg_index_fill_begin(tsurugi_session(), &fill->walk, index, exclusive);
 }
 
-/* Until what keeps the version is over, or others have come in its place for long. */
+/*
+ * Waits until the version need not be kept any more, or until a time limit, because other commits
+ * may have taken over.
+ */
 static void
 wait_for_horizon(Fill *fill)
 {
@@ -98,7 +104,10 @@ wait_for_horizon(Fill *fill)
 	fill->has_waited = true;
 }
 
-/* Stores the values of the last version, if it had any, and goes to the next one.  False: there is none to compute. */
+/*
+ * Stores the values of the last version, if it had any, and goes to the next one.  False: there is
+ * none to compute now.
+ */
 static bool
 step(Fill *fill, Relation relation, const tg_hidden_values *values)
 {
@@ -127,8 +136,8 @@ step(Fill *fill, Relation relation, const tg_hidden_values *values)
 }
 
 /*
- * Computes values that nobody may ever want.  False: it failed, and what was compiled, and may be in the middle of
- * something, is left to its memory context.
+ * Computes values that perhaps no reader needs.  False: it failed; the compiled expressions, which
+ * may be in an inconsistent state, are left to their memory context and made again.
  */
 static bool
 try_to_compute(Fill *fill, TupleTableSlot *slot, const tg_hidden_values **values_out)
@@ -162,7 +171,7 @@ try_to_compute(Fill *fill, TupleTableSlot *slot, const tg_hidden_values **values
 	return done;
 }
 
-/* The values of the version in hand; NULL: look at it again. */
+/* The values of the current version; NULL: examine it again. */
 static const tg_hidden_values *
 compute(Fill *fill, TupleTableSlot *slot)
 {

@@ -1,6 +1,6 @@
 /*
  * index_fill.h
- *	  What an index keeps of the rows that are there, computed.
+ *	  Computes an index's hidden values for the existing rows.
  */
 #ifndef TSURUGI_INDEX_FILL_H
 #define TSURUGI_INDEX_FILL_H
@@ -10,8 +10,9 @@
 #include "runtime/runtime.h"
 
 /*
- * Computes the hidden values of the versions that an index in the storage, which is to be built, finds.  exclusive: nobody
- * else writes to the table meanwhile.  Nothing to do for an index that has none.
+ * Computes the hidden values for the versions that an index in the storage, which is to be built,
+ * finds.  exclusive: no other transaction writes to the table meanwhile.  Does nothing for an index
+ * without hidden values.
  */
 extern void tsurugi_index_fill(Relation relation, tg_index *index, bool exclusive);
 

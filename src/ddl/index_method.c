@@ -1,12 +1,13 @@
 /*
  * index_method.c
- *	  Access methods of indexes of foreign tables: what they cannot do, and their parameters.
+ *	  Access methods of indexes of foreign tables: their limits and parameters.
  *
- * Any is accepted, also those of extensions and of users: what an index is good for here its operator classes say (served.c).  But what
- * is unique is found by a B-tree: an equality that some other method may have is none that keys are known to be made by.
+ * Any method is accepted, also those of extensions and users: an index's operator classes tell
+ * which conditions it can serve here (served.c).  But unique keys are found by a B-tree: keys are
+ * not known to be built by the equality of another method.
  *
- * Storage parameters and tablespaces say how an index lies on the disk, and have no meaning here; the former are kept, for pg_dump,
- * and for ordinary tables that are made like this one.
+ * Storage parameters and tablespaces describe how an index lies on disk, and have no effect here.
+ * The parameters are kept for pg_dump, and for ordinary tables that are made LIKE this one.
  */
 #include "postgres.h"
 
@@ -38,7 +39,7 @@ tsurugi_index_method(Oid index)
 	return method;
 }
 
-/* Raises an error if one of them is none of the method's. */
+/* Raises an error if one of them is not a parameter of the method. */
 static void
 check_parameters(Oid method, Datum parameters)
 {
@@ -81,7 +82,7 @@ tsurugi_index_method_choose(IndexStmt *statement)
 {
 	if (statement->accessMethod == NULL)
 		statement->accessMethod = DEFAULT_INDEX_TYPE;
-	/* as DefineIndex */
+	/* As in DefineIndex. */
 	if (!OidIsValid(get_index_am_oid(statement->accessMethod, true)) && strcmp(statement->accessMethod, "rtree") == 0)
 	{
 		ereport(NOTICE, (errmsg("substituting access method \"gist\" for obsolete method \"rtree\"")));

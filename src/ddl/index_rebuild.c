@@ -1,24 +1,28 @@
 /*
  * index_rebuild.c
- *	  REINDEX CONCURRENTLY: the storage of an index is made anew while others read and write.
+ *	  REINDEX CONCURRENTLY: the storage of an index is rebuilt while others read and write.
  *
- * The entry in the catalogs stays the same, with its number; what changes is the storage's index of that number. As
- * CREATE INDEX CONCURRENTLY (index_concurrent.c) in several transactions, under ShareUpdateExclusiveLock:
+ * The catalog entry stays the same, with its number; the storage's index of that number is
+ * replaced.  As in CREATE INDEX CONCURRENTLY (index_concurrent.c) there are several transactions,
+ * under ShareUpdateExclusiveLock:
  *
- *	1. a second index of that number, empty, behind the first: who writes from now on maintains both, and
- *	   if they are unique respects both
+ * 1. A second index of that number is made, empty, behind the first one.  From now on writers
+ *	  maintain both and, if they are unique, respect both.
  *	--- wait for all who write to the table: what they wrote is committed, or undone ---
- *	2. it is filled with what is there, and verified
- *	3. the first is retired: who looks for the number finds the second; it is still maintained for those who have found
- *	   it before.  Then others are told, so that what they have kept from statements before is looked up again
+ * 2. The second index is filled from the existing versions, and verified.
+ * 3. The first index is retired: a look-up by the number finds the second one.  The first is still
+ *	  maintained for sessions that have found it before.  Then other sessions are told to look up
+ *	  again what they have kept from earlier statements.
  *	--- wait for all who use the table: nobody has found the first one ---
- *	4. the first is dropped
+ * 4. The first index is dropped.
  *
- * PostgreSQL makes a second entry, and swaps names, constraints and dependencies. That is not needed where the entry is
- * not the storage.  So an error up to 2 leaves nothing behind, and the index is as good as it was; one after 3 leaves the
- * retired one, until the next REINDEX, or whatever changes the table's definition, finds it.
+ * PostgreSQL makes a second entry, and swaps names, constraints and dependencies.  That is not
+ * needed here, because the entry is not the storage.  So an error up to 2 leaves nothing behind,
+ * and the index is as good as before.  An error after 3 leaves the retired index, until the next
+ * REINDEX, or the next change of the table's definition, drops it.
  *
- * An index that was not valid, or dead, is from 2 on.  Its first one need not be there, nor be complete.
+ * An index that was invalid or dead is valid from 2 on.  Its first storage may be missing or
+ * incomplete.
  */
 #include "postgres.h"
 
@@ -43,11 +47,11 @@
 
 typedef struct Rebuilt
 {
-	tg_index *fresh; /* with a reference */
-	bool is_taken;	 /* it is the one that is found */
+	tg_index *fresh; /* the second index, with a reference */
+	bool is_taken;	 /* look-ups find it */
 } Rebuilt;
 
-/* 1 */
+/* Step 1. */
 static tg_index *
 make_second(Oid table, Oid index)
 {
@@ -70,7 +74,7 @@ make_second(Oid table, Oid index)
 	return fresh;
 }
 
-/* 2 */
+/* Step 2. */
 static void
 fill(Oid table, Oid index, tg_index *fresh)
 {
@@ -83,7 +87,7 @@ fill(Oid table, Oid index, tg_index *fresh)
 	table_close(relation, NoLock);
 }
 
-/* 3, and in the same transaction others are told. */
+/* Step 3; other sessions are told in the same transaction. */
 static void
 take(Oid table_id, Rebuilt *rebuilt)
 {
@@ -100,7 +104,7 @@ take(Oid table_id, Rebuilt *rebuilt)
 	table_close(relation, NoLock);
 }
 
-/* 4 */
+/* Step 4. */
 static void
 drop_firsts(const tg_index *fresh)
 {
@@ -114,7 +118,7 @@ drop_firsts(const tg_index *fresh)
 	}
 }
 
-/* After an error, or when the backend ends, before it gives up its locks. */
+/* Called after an error, and when the backend exits, before it releases its locks. */
 static void
 give_up(int code, Datum argument)
 {

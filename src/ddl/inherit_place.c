@@ -1,8 +1,9 @@
 /*
  * inherit_place.c
- *	  The place of a table among those that inherit, for another relation that comes instead of it.
+ *	  Puts a relation into another one's place among inheriting tables.
  *
- * As statements NO INHERIT and INHERIT would lose whether a column is a table's own, and the order of parents.
+ * Statements (NO INHERIT and INHERIT) would lose whether a column is a table's own, and the order
+ * of the parents.
  */
 #include "postgres.h"
 
@@ -27,12 +28,12 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-/* --- locks ---------------------------------------------------------------------------------------- */
+/* --- locks ---------------------------------------------------------------------- */
 
 /*
- * What it inherits from, or is a partition of.  Its owner need not own that, but may not keep
- * others from it: so from a partitioned table it is not detached then, as DETACH will say, and
- * below another it has to stay as it is.
+ * The tables that it inherits from, or is a partition of, and that the user may lock.  The owner of
+ * a table need not own its parents, but may not lock others out of these.  So a partition is not
+ * detached from such a parent, as DETACH will report, and an inheriting table must stay as it is.
  */
 static List *
 direct_parents(Oid relation_id)
@@ -61,8 +62,9 @@ direct_parents(Oid relation_id)
 }
 
 /*
- * What is above it is locked first, as by everybody: who reads that waits there, before he looks for what is below, where he would
- * wait for a relation that is gone then, and pass it over.  What is below is locked last: it is not to be dropped meanwhile.
+ * Parents are locked first, in the same order as by all statements: a reader waits at the parent
+ * before it looks for children.  Otherwise it would wait for a child that is dropped then, and skip
+ * it.  Children are locked last, so that they are not dropped meanwhile.
  */
 void
 tsurugi_lock_with_kin(Oid relation_id)
@@ -83,9 +85,12 @@ tsurugi_lock_with_kin(Oid relation_id)
 		(void) find_inheritance_children(relation_id, ShareUpdateExclusiveLock);
 }
 
-/* --- places ---------------------------------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------------- */
 
-/* Of a column or a constraint: whether it is the table's own, and how many of its parents have it. */
+/*
+ * For columns and constraints: whether each is the table's own, and how many of its parents have
+ * it.
+ */
 static void
 copy_column_origins(Oid from, Oid to)
 {
@@ -140,7 +145,10 @@ copy_check_origins(Oid from, Oid to)
 	table_close(catalog, RowExclusiveLock);
 }
 
-/* The new relation is in the place of the old one, as a child or, column InhParent, as a parent.  Whether there is one. */
+/*
+ * Puts the new relation into the place of the old one: as a child or, column InhParent, as a
+ * parent.  Returns whether there is such a place.
+ */
 static bool
 take_place(Oid from, Oid to, AttrNumber column)
 {

@@ -1,10 +1,10 @@
 /*
  * insert_as.c
- *	  An INSERT that a command runs by itself, with the rights of the role that has written the
+ *	  An INSERT that a command executes by itself, with the rights of the role that has written the
  *	  table's expressions.
  *
- * SPI would look for the plan again where something was invalidated, as the author, who need not
- * have the rights to do so.  So the statement is analyzed, planned and executed here, each once.
+ * After an invalidation SPI would plan the statement again as the author, who need not have the
+ * rights to do so.  So the statement is analyzed, planned and executed here, once each.
  */
 #include "postgres.h"
 
@@ -20,7 +20,7 @@
 
 #include "src/base/owner.h"
 
-/* What views read is asked of their owners, as PostgreSQL has noted it. */
+/* Relations read by views keep the view owner as the role to check, as PostgreSQL has set it. */
 static bool
 set_reader(Node *node, Oid *reader)
 {

@@ -27,7 +27,7 @@ tsurugi_is_key_clause(Node *node)
 List *
 tsurugi_key_clauses_of_column(ColumnDef *column, List *keys)
 {
-	Constraint *key = NULL; /* the clause before, if it is one */
+	Constraint *key = NULL; /* the previous clause, if it is a key */
 	tsurugi_attributes said = {false, false};
 	ListCell *cell;
 
@@ -83,7 +83,7 @@ make_set_not_null(char *column)
 	return command;
 }
 
-/* The columns of an index that is to become a primary key. */
+/* The columns of an index that will become a primary key. */
 static List *
 columns_of_index(Oid relation, const char *name)
 {
@@ -92,7 +92,7 @@ columns_of_index(Oid relation, const char *name)
 	Relation index;
 
 	if (!OidIsValid(oid))
-		return NIL; /* to be complained about by who makes the constraint */
+		return NIL; /* tsurugi_index_entry_adopt raises the error */
 	index = relation_open(oid, AccessShareLock);
 	if (index->rd_index != NULL && index->rd_index->indrelid == relation)
 	{
@@ -136,7 +136,7 @@ tsurugi_key_clauses_check(Oid relation, List *keys, bool altering, const char *t
 	{
 		const Constraint *key = lfirst(cell);
 
-		/* SET NOT NULL complains, as PostgreSQL's does */
+		/* SET NOT NULL raises an error, as in PostgreSQL. */
 		if (altering && key->contype == CONSTR_PRIMARY)
 			continue;
 		foreach (column, key->keys)
@@ -156,7 +156,10 @@ is_same_name(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Clauses that say the same make one index; one that has a name gives it (transformIndexConstraints). */
+/*
+ * Equal clauses make one index, with the name of the first clause that has one
+ * (transformIndexConstraints).
+ */
 static List *
 merge(List *keys, Constraint *key)
 {
@@ -190,7 +193,7 @@ tsurugi_key_clauses_make(Relation relation, List *keys, const char *text, bool t
 	ListCell *cell;
 
 	parse->p_sourcetext = text;
-	/* the primary key first, so that it keeps its nature */
+	/* The primary key is made first; an equal UNIQUE clause merges with it. */
 	foreach (cell, keys)
 	{
 		if (lfirst_node(Constraint, cell)->contype != CONSTR_PRIMARY)

@@ -13,22 +13,30 @@
 
 extern bool tsurugi_is_key_clause(Node *node);
 
-/* Takes them, and what says when they are checked, out of a column's constraints; returns the longer list. */
+/*
+ * Takes keys, and the clauses that say when they are checked, out of a column's constraints;
+ * returns the longer list.
+ */
 extern List *tsurugi_key_clauses_of_column(ColumnDef *column, List *keys);
 
-/* Takes them out of a CREATE TABLE. */
+/* Takes keys out of a CREATE TABLE. */
 extern List *tsurugi_key_clauses_of_table(CreateStmt *statement);
 
 /*
- * ALTER TABLE's commands that make the columns of a primary key NOT NULL.
- * relation: which has the index of USING INDEX, if there is one.
+ * The commands of ALTER TABLE that make the columns of a primary key NOT NULL.  relation: the table
+ * of the index in USING INDEX, if there is one.
  */
 extern List *tsurugi_key_clauses_set_not_null(Oid relation, List *keys);
 
-/* That their columns are there.  In PostgreSQL's words for keys; SET NOT NULL has others. */
+/*
+ * Checks that the columns of the keys exist; with PostgreSQL's message for keys, which differs from
+ * that of SET NOT NULL.
+ */
 extern void tsurugi_key_clauses_check(Oid relation, List *keys, bool altering, const char *text);
 
-/* Makes them; the relation is exclusively locked.  told: event triggers are told of each index. */
+/*
+ * Makes the keys; the relation is exclusively locked.  told: event triggers are told of each index.
+ */
 extern void tsurugi_key_clauses_make(Relation relation, List *keys, const char *text, bool told);
 
 #endif /* TSURUGI_KEY_CLAUSE_H */

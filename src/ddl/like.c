@@ -1,6 +1,6 @@
 /*
  * like.c
- *	  What a table takes from one that it is made like, with the rights of that one's owner.
+ *	  The parts that a table takes from its model (LIKE), with the rights of the model's owner.
  */
 #include "postgres.h"
 

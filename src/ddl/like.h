@@ -1,6 +1,6 @@
 /*
  * like.h
- *	  What a table takes from one that it is made like, with the rights of that one's owner.
+ *	  The parts that a table takes from its model (LIKE), with the rights of the model's owner.
  */
 #ifndef TSURUGI_LIKE_H
 #define TSURUGI_LIKE_H
@@ -8,16 +8,16 @@
 #include "nodes/primnodes.h"
 
 /*
- * Sets the owner in the catalog, and nothing else: for a while, or before anything depends on it.
+ * Sets the owner in the catalog, and nothing else: temporarily, or before anything depends on it.
  */
 extern void tsurugi_set_owner(Oid relation, Oid owner);
 
-/* Back, with the indexes that were made meanwhile.  The relation is locked. */
+/* Restores the owner, also of the indexes that were made meanwhile.  The relation is locked. */
 extern void tsurugi_give_back(Oid relation, Oid owner);
 
 /*
- * The part INCLUDING INDEXES of LIKE, for a table that is there.  Making an index computes what its
- * expressions say, as the owner that the new table has by now.
+ * Does the part INCLUDING INDEXES of LIKE for an existing table.  Making an index computes its
+ * expressions as the present owner of the new table.
  */
 extern void tsurugi_indexes_like(Oid model, RangeVar *table);
 

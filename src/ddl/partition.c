@@ -1,11 +1,10 @@
 /*
  * partition.c
- *	  Rows that are there when a partition comes to be one.
+ *	  Existing rows of tables that become partitions.
  *
- * PostgreSQL takes the rows of foreign tables on trust: those of a table that
- * is attached, and those of a default partition beside which another one is
- * made (it warns that it has not looked).  Here they are looked at, and the warning,
- * which would be wrong, is held back.
+ * PostgreSQL does not verify the rows of foreign tables: neither of a table that is attached, nor
+ * of a default partition beside which another one is made (it warns that it has not).  Here they
+ * are verified, and the warning, which would be wrong, is suppressed.
  */
 #include "src/ddl/partition.h"
 
@@ -35,10 +34,9 @@ refuse(Relation relation, const char *message)
 }
 
 /*
- * Looks at our tables among the partition and those below it, for the bounds
- * of the partition.  What those below remember of their own may be out of date:
- * PostgreSQL invalidates only the partition itself.  The error names the table
- * that has the row, or the partition.
+ * Verifies the tables in memory among the partition and those below it, against the bounds of the
+ * partition.  The cached bounds of those below may be out of date, because PostgreSQL invalidates
+ * only the partition itself.  The error names the table that has the row, or the partition.
  */
 static void
 verify(Oid partition, const char *message, bool names_table)
@@ -119,9 +117,13 @@ tsurugi_partition_verify_attached(Oid parent, const AlterTableStmt *statement)
 /* --- the warning ---------------------------------------------------------------------- */
 
 static emit_log_hook_type previous_log_hook;
-static int level; /* log_min_messages as it is set, while a statement's warning is held back; else 0 */
+/* The value of log_min_messages while a statement's warning is suppressed; otherwise 0. */
+static int level;
 
-/* The hook is asked only about what goes to the log; so that it is, warnings do meanwhile. */
+/*
+ * PostgreSQL calls the hook only for messages that go to the log.  So log_min_messages is lowered
+ * to WARNING meanwhile.
+ */
 static void
 hold_back(ErrorData *error)
 {
@@ -135,7 +137,7 @@ hold_back(ErrorData *error)
 		error->output_to_server = false;
 }
 
-/* The table that a statement gives one more partition, or InvalidOid. */
+/* The table to which a statement adds a partition, or InvalidOid. */
 static Oid
 parent_of(const Node *tree)
 {
@@ -158,7 +160,7 @@ parent_of(const Node *tree)
 	return name == NULL ? InvalidOid : RangeVarGetRelid(name, NoLock, true);
 }
 
-/* Whether all foreign tables there are ours. */
+/* Whether all foreign tables below the partition are in memory, so that their rows are verified. */
 static bool
 is_looked_at(Oid partition)
 {

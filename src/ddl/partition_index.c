@@ -2,11 +2,11 @@
  * partition_index.c
  *	  Indexes of partitioned tables, and their parts in partitions in memory.
  *
- * PostgreSQL makes an index of a partitioned table an entry without storage, and
- * one in each partition that is attached to it (pg_inherits), or takes one that is there and
- * the same.  It passes foreign partitions over, and makes no unique index
- * where there are some.  So it makes the index of the table ONLY, which is not
- * valid then, and the parts are made here, as DefineIndex makes them:
+ * PostgreSQL makes an index of a partitioned table as an entry without storage.  In each partition
+ * it makes an index that is attached to that entry (pg_inherits), or takes an existing equal one.
+ * It skips foreign partitions, and refuses a unique index where there are some.  So PostgreSQL is
+ * given the index of the table ONLY, which is not valid then, and the parts are made here, as
+ * DefineIndex makes them:
  *
  *	partition			its part
  *	in memory			an entry (index_entry.c) and its storage
@@ -14,8 +14,8 @@
  *	partitioned			DefineIndex's for ONLY this one, then the parts below it
  *	of other wrappers	none; a unique index is refused, in PostgreSQL's words
  *
- * Once all of them are there, and valid, the index is.  What follows is PostgreSQL's own: DROP, ATTACH and
- * DETACH, dependencies, \d, pg_dump.
+ * When all parts exist and are valid, the index becomes valid.  Everything else is PostgreSQL's
+ * own: DROP, ATTACH and DETACH, dependencies, \d, pg_dump.
  */
 #include "postgres.h"
 
@@ -52,20 +52,23 @@
 #include "src/table/relation.h"
 #include "src/txn/deferred.h"
 
-/* How parts are made. */
+/* How the parts are made. */
 typedef struct Manner
 {
 	LOCKMODE lock;
 	bool by_command; /* CREATE INDEX */
-	bool takes_none; /* of the indexes that there are: the partition is new */
+	bool takes_none; /* of the existing indexes: the partition is new */
 	bool takes_any;	 /* also one that is not valid */
-	bool reports;	 /* the partitions that are done */
+	bool reports;	 /* report progress by partitions */
 	char *comment;	 /* on each, or NULL */
 } Manner;
 
 static bool make_part(Relation above, Relation parent_index, Relation partition, const Manner *manner);
 
-/* An index of the partition that is what it would get, and no other's part; NULL. */
+/*
+ * Finds an index of the partition that equals the wanted one and is not yet part of another; NULL
+ * if there is none.
+ */
 static Relation
 find_same(Relation parent_index, Relation partition, AttrMap *map, const Manner *manner)
 {
@@ -98,7 +101,7 @@ attach_part(Relation index, Relation parent_index, Oid partition)
 	CommandCounterIncrement();
 }
 
-/* As of a constraint that comes from the table above, and was not there before. */
+/* Marks a new constraint as one that comes from the table above. */
 static void
 set_inherited(Oid constraint)
 {
@@ -119,7 +122,10 @@ set_valid(Oid index)
 	CommandCounterIncrement();
 }
 
-/* The parts of an index that has none yet for some of the partitions, or for all.  Whether it is valid. */
+/*
+ * Makes the parts of an index that are missing for some partitions, or for all.  Returns whether
+ * the index is valid.
+ */
 static bool
 make_parts(Relation table, Oid index, const Manner *manner)
 {
@@ -147,7 +153,7 @@ make_parts(Relation table, Oid index, const Manner *manner)
 	return valid;
 }
 
-/* In a partition of ours. */
+/* Makes the part in a partition in memory. */
 static void
 create_in_memory(Relation partition, IndexStmt *statement, Relation parent_index, const Manner *manner)
 {
@@ -173,7 +179,7 @@ create_in_memory(Relation partition, IndexStmt *statement, Relation parent_index
 	index_close(index, NoLock);
 }
 
-/* By DefineIndex, but for what is below it.  The part. */
+/* Makes an index by DefineIndex, without the partitions below.  Returns the index. */
 static Oid
 define(Relation table, IndexStmt *statement, Relation parent_index, const Manner *manner)
 {
@@ -192,9 +198,9 @@ define(Relation table, IndexStmt *statement, Relation parent_index, const Manner
 	return index;
 }
 
-/* --- what cannot be ---------------------------------------------------------------------------- */
+/* --- partitions without a part --------------------------------------------------------------- */
 
-/* A partition that gets no part. */
+/* Whether the partition gets no part. */
 static bool
 goes_without(Relation above, Relation parent_index, Relation partition)
 {
@@ -209,9 +215,11 @@ goes_without(Relation above, Relation parent_index, Relation partition)
 	return true;
 }
 
-/* --- parts ------------------------------------------------------------------------------------- */
+/* --- parts ---------------------------------------------------------------------- */
 
-/* The partition gets its part of an index of the table above.  Whether that is valid. */
+/*
+ * Gives the partition its part of an index of the table above.  Returns whether the part is valid.
+ */
 static bool
 make_part(Relation above, Relation parent_index, Relation partition, const Manner *manner)
 {
@@ -223,7 +231,7 @@ make_part(Relation above, Relation parent_index, Relation partition, const Manne
 	Oid constraint;
 	Oid index;
 
-	/* expressions of indexes call functions */
+	/* Called as the owner, because expressions of indexes call functions. */
 	tsurugi_owner_begin(partition, &caller);
 	same = manner->takes_none ? NULL : find_same(parent_index, partition, map, manner);
 	without = same == NULL && goes_without(above, parent_index, partition);

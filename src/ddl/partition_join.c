@@ -2,17 +2,17 @@
  * partition_join.c
  *	  Indexes and foreign keys of a partitioned table reach a new partition in memory.
  *
- * PostgreSQL gives a new partition what the table has, but refuses to give unique
- * indexes and foreign keys to a foreign one, and foreign keys that refer to one to any; other indexes it
- * leaves out.  So they are hidden from it while it makes the partition, and given to the partition
- * afterwards, by us:
+ * PostgreSQL gives a new partition the indexes and keys of the table.  But it refuses to give
+ * unique indexes and foreign keys to a foreign table, or to give foreign keys that refer to a
+ * foreign table to any partition; it leaves out other indexes.  So they are hidden from it while it
+ * makes the partition, and are given to the partition afterwards, here:
  *
- *	hidden		an index that is not live; a constraint of no known kind
+ *	hidden		an index is marked as not live, a constraint gets an unknown kind
  *	statement	PostgreSQL's part, which looks for both in the catalogs
  *	shown		and given to the partition, and to those below it
  *
- * The catalogs change in the statement's transaction only, under a lock of the table that keeps
- * others from doing the same: nobody else sees them hidden.
+ * The catalogs change only in the statement's transaction, under a lock of the table that keeps
+ * other sessions from doing the same: no other session sees them hidden.
  */
 #include "postgres.h"
 
@@ -52,13 +52,13 @@
 #include "src/ddl/partition_index.h"
 #include "src/table/relation.h"
 
-/* What no constraint is. */
+/* No constraint has this kind. */
 #define HIDDEN 'h'
 
 struct tsurugi_join
 {
 	const RangeVar *above;
-	Oid parent; /* of that name, locked */
+	Oid parent; /* the table of that name, locked */
 	const RangeVar *partition;
 	bool is_new;	   /* it has no rows */
 	List *indexes;	   /* hidden ones */
@@ -107,8 +107,8 @@ hide(const tsurugi_join *join, bool hidden)
 }
 
 /*
- * The foreign keys of a table, at either end; *referring: whose they are; *ours: one refers to a
- * table of ours.
+ * The foreign keys of a table, at either end; *referring: the tables that have them; *ours: one
+ * refers to a table in memory.
  */
 static List *
 find_foreign_keys(Oid table, List **referring, bool *ours)
@@ -150,14 +150,16 @@ makes_our_table(Node *tree)
 	return tsurugi_create_as_foreign((CreateStmt *) tree) != NULL;
 }
 
-/* The table that exists with the name that a CREATE has; nothing of what it would do may be done for it. */
+/*
+ * Whether the name of a CREATE IF NOT EXISTS is taken: then nothing may be done for the statement.
+ */
 static bool
 is_there(const RangeVar *name)
 {
 	return OidIsValid(RangeVarGetRelid(name, NoLock, true));
 }
 
-/* What the statement is about.  False: it makes nothing a partition. */
+/* The tables that the statement is about.  False: it makes nothing a partition. */
 static bool
 find_tables(Node *tree, tsurugi_join *join, bool *ours)
 {
@@ -191,7 +193,7 @@ find_tables(Node *tree, tsurugi_join *join, bool *ours)
 	return false;
 }
 
-/* It is there, partitioned, and may be altered. */
+/* The table exists, is partitioned, and may be altered by the user. */
 static bool
 is_divided(Oid parent)
 {
@@ -210,7 +212,7 @@ tsurugi_partition_join_begin(Node *tree)
 
 	if (!find_tables(tree, join, &ours) || !is_divided(RangeVarGetRelid(join->above, NoLock, true)))
 		return NULL;
-	/* as the statement will; the name may have another meaning by then */
+	/* Takes the lock that the statement will take; the name may have another meaning by then. */
 	join->parent = RangeVarGetRelidExtended(join->above, join->is_new ? AccessExclusiveLock : ShareUpdateExclusiveLock,
 											RVR_MISSING_OK, tsurugi_check_owner, NULL);
 	if (!is_divided(join->parent))
@@ -223,8 +225,8 @@ tsurugi_partition_join_begin(Node *tree)
 	if (join->indexes == NIL && join->constraints == NIL)
 		return NULL;
 	/*
-	 * Nobody else changes the entries meanwhile; nor drops one, which takes a lock of the parent,
-	 * too.
+	 * No other session changes the entries meanwhile, or drops one, which takes a lock on the
+	 * parent, too.
 	 */
 	list_sort(referring, list_oid_cmp);
 	foreach (cell, referring)
@@ -233,7 +235,7 @@ tsurugi_partition_join_begin(Node *tree)
 	return join;
 }
 
-/* --- afterwards ---------------------------------------------------------------------------------- */
+/* --- afterwards ----------------------------------------------------------------- */
 
 static void
 give(const tsurugi_join *join, Oid partition_id)
@@ -264,7 +266,7 @@ tsurugi_partition_join_finish(tsurugi_join *join)
 	CommandCounterIncrement();
 	hide(join, false);
 	partition = RangeVarGetRelid(join->partition, NoLock, true);
-	if (OidIsValid(partition)) /* else an event trigger has taken it away */
+	if (OidIsValid(partition)) /* otherwise an event trigger has dropped it */
 		give(join, partition);
 }
 

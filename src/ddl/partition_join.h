@@ -9,14 +9,17 @@
 
 
 /*
- * A statement is about to give a table one more partition.  NULL if PostgreSQL can do all of it; else
- * the second is to be called when PostgreSQL has done its part.
+ * A statement is about to add a partition to a table.  Returns NULL if PostgreSQL can do all of it;
+ * otherwise the second function must be called when PostgreSQL has done its part.
  */
 typedef struct tsurugi_join tsurugi_join;
 extern tsurugi_join *tsurugi_partition_join_begin(Node *tree);
 extern void tsurugi_partition_join_finish(tsurugi_join *join);
 
-/* A partition that is attached gets no parts of such indexes, which are the transaction's own while they are hidden. */
+/*
+ * A partition that is attached gets no parts of hidden indexes.  While they are hidden, only this
+ * transaction uses them.
+ */
 extern void tsurugi_partition_indexes_hide(Oid table, const List *indexes, bool hidden);
 
 /* A partition is about to be detached. */

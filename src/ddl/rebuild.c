@@ -2,9 +2,9 @@
  * rebuild.c
  *	  Indexes on columns whose type an ALTER TABLE changes.
  *
- * PostgreSQL rebuilds the indexes that depend on such a column, and cannot for
- * ours: they are dropped before, and made again afterwards from their definitions, as
- * PostgreSQL does it; with what is said of them, and the mark of CLUSTER.
+ * PostgreSQL rebuilds the indexes that depend on such a column, but cannot do so for tables in
+ * memory.  These indexes are dropped before, and made again afterwards from their definitions, as
+ * PostgreSQL does it; with their comments and the mark of CLUSTER.
  */
 #include "postgres.h"
 
@@ -41,17 +41,17 @@
 typedef struct Rebuild
 {
 	Oid table;
-	Bitmapset *columns;	 /* that it is about, as pull_varattnos has them */
+	Bitmapset *columns;	 /* that it depends on, as pull_varattnos has them */
 	char *definition;	 /* the statement that makes it */
 	char *comment;		 /* on it, or NULL */
-	char *of_constraint; /* the same on its constraint */
-	bool clustered;		 /* the table was, by this index */
+	char *of_constraint; /* the comment on its constraint, or NULL */
+	bool clustered;		 /* the table was clustered by it */
 	bool identity;		 /* it was the replica identity */
 } Rebuild;
 
 /*
- * Of an expression as it was written: what the relcache has is planned, which calls functions as
- * the current role.
+ * Takes the columns from the stored expression: the relcache's expression is planned, which calls
+ * functions as the current role.
  */
 static void
 add_columns(Relation index, AttrNumber of, Bitmapset **columns)
@@ -75,7 +75,7 @@ columns_of(Relation index)
 	return columns;
 }
 
-/* The statement has dropped a column that the index was about, and so the index, too. */
+/* The statement has dropped a column of the index, and therefore the index. */
 static bool
 is_gone(const Rebuild *rebuild, TupleDesc columns)
 {
@@ -106,8 +106,9 @@ make_rebuild(Oid table, Oid index, Oid constraint, Bitmapset *columns)
 }
 
 /*
- * Those of a partitioned table go with their parts, which are not looked at then; nor where the table is the partition: PostgreSQL
- * refuses that, or drops the whole index.
+ * Indexes of a partitioned table are dropped with their parts, which are not examined then.  If the
+ * table is the partition, they are not examined either: PostgreSQL refuses the statement, or drops
+ * the whole index.
  */
 List *
 tsurugi_rebuild_drop(Oid table, const char *column, List *rebuilds)
@@ -141,7 +142,7 @@ tsurugi_rebuild_drop(Oid table, const char *column, List *rebuilds)
 	return rebuilds;
 }
 
-/* The index, or the constraint, of a definition that PostgreSQL has written. */
+/* Parses the definition that PostgreSQL has written of an index or a constraint. */
 static IndexStmt *
 parse_definition(const char *definition)
 {

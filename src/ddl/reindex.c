@@ -1,18 +1,22 @@
 /*
  * reindex.c
- *	  REINDEX of tables in memory, of their indexes, and of partitioned ones that have some below them.
+ *	  REINDEX of tables in memory, of their indexes, and of partitioned tables that have some below
+ *	  them.
  *
- * REINDEX TABLE writes a table anew (rewrite.h), and an index of it that is not valid has another chance.  CONCURRENTLY passes
- * over the primary key, whose tree is what rows are found by for life: it gives back by itself what deleted rows leave in
- * it (btree_merge.c), so another one would be no better.
+ * REINDEX TABLE stores a table anew (rewrite.h), and tries to complete its invalid indexes.
+ * CONCURRENTLY skips the primary key, through whose tree rows are found for their whole life.  That
+ * tree reclaims the space of deleted rows by itself (btree_merge.c), so a rebuilt one would not be
+ * better.
  *
- * Without CONCURRENTLY others are kept out, readers too.  PostgreSQL locks the table by less, but each index as much, and whoever plans a
- * query looks at all of them.  Readers could go on here if the lock were made stronger at the end alone; but one who wants to
- * write next would be in a circle of waits with it, and all the work in vain.
+ * Without CONCURRENTLY other sessions are kept out, readers too.  PostgreSQL takes a weaker lock on
+ * the table but the same one on each index, and planning a query opens all indexes.  Readers could
+ * continue here if the lock were upgraded only at the end.  But a reader that writes next would
+ * then deadlock with the REINDEX, and all its work would be in vain.
  *
- * PostgreSQL's REINDEX of a partitioned table, or index, goes over what has a file, each in a transaction of its own.
- * What it has passed over of ours is done afterwards, likewise.  REINDEX SCHEMA, DATABASE and SYSTEM are for what may have gone
- * wrong on a disk, and pass tables in memory over.
+ * PostgreSQL's REINDEX of a partitioned table, or index, processes all relations that have a file,
+ * each in a transaction of its own.  The tables in memory that it has skipped are processed
+ * afterwards in the same way.  REINDEX SCHEMA, DATABASE and SYSTEM are for damage on a disk, and
+ * skip tables in memory.
  */
 #include "postgres.h"
 
@@ -92,7 +96,7 @@ check_tablespace(const List *options, bool concurrent)
 	}
 }
 
-/* Whether it is to let others work; raises 25001 if it is, and in a transaction block. */
+/* Whether other sessions may work meanwhile; raises 25001 if so and in a transaction block. */
 static bool
 is_concurrent(const tsurugi_utility *utility, const ReindexStmt *written)
 {
@@ -123,7 +127,9 @@ is_verbose(const List *options)
 	return verbose;
 }
 
-/* What VERBOSE says of an index, or a table, that has been made anew; CONCURRENTLY names the schema. */
+/*
+ * Reports, for VERBOSE, an index or a table that has been rebuilt; CONCURRENTLY names the schema.
+ */
 static void
 tell(const char *kind, Oid relation, bool concurrent)
 {
@@ -137,8 +143,8 @@ tell(const char *kind, Oid relation, bool concurrent)
 }
 
 /*
- * Whether the index is an EXCLUDE constraint's: as in PostgreSQL it is not made anew while others write, who
- * look for rows in the one that there is.
+ * Whether the index is an EXCLUDE constraint's.  As in PostgreSQL such an index is not rebuilt
+ * while others write, because writers look for rows in the existing one.
  */
 static bool
 is_exclusion(Oid index)
@@ -153,9 +159,9 @@ is_exclusion(Oid index)
 	return is;
 }
 
-/* --- a table ----------------------------------------------------------------------------------- */
+/* --- a table -------------------------------------------------------------------- */
 
-/* False, and a warning, for an index that PostgreSQL passes over. */
+/* Returns false, with a warning, for an index that PostgreSQL skips. */
 static bool
 is_reindexed_concurrently(Oid index)
 {
@@ -170,7 +176,7 @@ is_reindexed_concurrently(Oid index)
 	return why == NULL;
 }
 
-/* Those of its indexes that are valid, as PostgreSQL's, but for the primary key's. */
+/* Rebuilds its valid indexes, as PostgreSQL does, except for the primary key's. */
 static void
 reindex_table_concurrently(Oid table, bool verbose)
 {
@@ -202,7 +208,7 @@ reindex_table_concurrently(Oid table, bool verbose)
 	MemoryContextDelete(context);
 }
 
-/* An index that CREATE INDEX CONCURRENTLY has left behind has another chance. */
+/* Completes an index that CREATE INDEX CONCURRENTLY has left invalid. */
 static void
 reindex_invalid(Relation table, Oid index)
 {
@@ -235,7 +241,7 @@ reindex_table(Oid id, bool verbose)
 	table_close(table, NoLock);
 }
 
-/* False: what has the name by now is not ours. */
+/* False: the name now belongs to something that is not in memory. */
 static bool
 reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 {
@@ -256,7 +262,7 @@ reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 	return true;
 }
 
-/* --- an index ----------------------------------------------------------------------------------- */
+/* --- an index ------------------------------------------------------------------- */
 
 static void
 rebuild_concurrently(Oid table, Oid index, bool verbose)
@@ -274,7 +280,7 @@ rebuild_concurrently(Oid table, Oid index, bool verbose)
 		tell("index", index, true);
 }
 
-/* It is locked, and so is its table. */
+/* The index and its table are locked. */
 static void
 rebuild_index(Oid table, Oid index, bool verbose)
 {
@@ -289,7 +295,7 @@ rebuild_index(Oid table, Oid index, bool verbose)
 		tell("index", index, false);
 }
 
-/* False: what has the name by now is not ours. */
+/* False: the name now belongs to something that is not in memory. */
 static bool
 reindex_named_index(const tsurugi_utility *utility, const ReindexStmt *written, Oid index)
 {
@@ -300,7 +306,7 @@ reindex_named_index(const tsurugi_utility *utility, const ReindexStmt *written, 
 	check_tablespace(written->params, concurrent);
 	if (!tsurugi_index_lock_named(written->relation, index, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
 								  tsurugi_check_owner))
-		return tsurugi_reindex_run(utility, written); /* the name has another meaning now, or none */
+		return tsurugi_reindex_run(utility, written); /* the name means something else now */
 	if (concurrent)
 		rebuild_concurrently(IndexGetRelation(index, false), index, is_verbose(written->params));
 	else
@@ -308,9 +314,9 @@ reindex_named_index(const tsurugi_utility *utility, const ReindexStmt *written, 
 	return true;
 }
 
-/* --- what is partitioned ------------------------------------------------------------------------- */
+/* --- partitioned relations ------------------------------------------------------------------- */
 
-/* Our tables, or indexes of ours, below a partitioned one. */
+/* The tables in memory, or their indexes, below a partitioned relation. */
 static List *
 ours_below(Oid relation)
 {
@@ -323,7 +329,7 @@ ours_below(Oid relation)
 	return ours;
 }
 
-/* One of them, in a transaction of its own; it may be gone. */
+/* Processes one of them in a transaction of its own; it may have been dropped. */
 static void
 reindex_below(Oid relation, bool concurrent, bool verbose)
 {
@@ -349,7 +355,7 @@ reindex_below(Oid relation, bool concurrent, bool verbose)
 		reindex_table(table, verbose);
 }
 
-/* After PostgreSQL's part, which has looked for rights and transaction blocks, and commits. */
+/* PostgreSQL's part comes first; it checks rights and transaction blocks, and commits. */
 static void
 reindex_partitioned(const tsurugi_utility *utility, const ReindexStmt *written, Oid relation)
 {
@@ -371,7 +377,7 @@ reindex_partitioned(const tsurugi_utility *utility, const ReindexStmt *written, 
 	MemoryContextDelete(memory);
 }
 
-/* --- the way in ---------------------------------------------------------------------------------- */
+/* --- entry point ----------------------------------------------------------------------------- */
 
 bool
 tsurugi_reindex_run(const tsurugi_utility *utility, const ReindexStmt *written)

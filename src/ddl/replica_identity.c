@@ -2,9 +2,10 @@
  * replica_identity.c
  *	  ALTER TABLE ... REPLICA IDENTITY.
  *
- * PostgreSQL refuses it of foreign tables, and says NOTHING in their catalog entries from the start; nobody reads that word, as foreign
- * tables are not published.  Here it is what it is of ordinary tables, for who looks at it or moves the table out of
- * memory.  Follows ATExecReplicaIdentity and relation_mark_replica_identity.
+ * PostgreSQL refuses the command for foreign tables, and gives them NOTHING in the catalogs from
+ * the start; no code reads that value, because foreign tables are not published.  Here the value is
+ * that of ordinary tables, for those who read the catalogs or move the table out of memory.
+ * Follows ATExecReplicaIdentity and relation_mark_replica_identity.
  */
 #include "postgres.h"
 
@@ -66,7 +67,7 @@ tsurugi_replica_identity_mark_index(Relation table, Oid index)
 	CommandCounterIncrement();
 }
 
-/* Each column has to have a value. */
+/* Each column must be NOT NULL. */
 static void
 check_columns(Relation table, Relation index)
 {

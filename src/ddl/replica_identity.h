@@ -10,16 +10,19 @@
 #include "nodes/parsenodes.h"
 #include "utils/rel.h"
 
-/* Follows the command. */
+/* Executes the command. */
 extern void tsurugi_replica_identity_set(Oid relation, const AlterTableCmd *command);
 
-/* That of an index which is made again; the table's word for it is there. */
+/* Marks an index that is made again; the table's catalog entry already has the value. */
 extern void tsurugi_replica_identity_mark_index(Relation table, Oid index);
 
-/* A new foreign table is given the identity that an ordinary one has from the start. */
+/* Gives a new foreign table the identity that an ordinary one has from the start. */
 extern void tsurugi_replica_identity_begin(Oid relation);
 
-/* What is to be said of a table that is to have the same as this one, REPLICA IDENTITY ...; NULL: nothing. */
+/*
+ * The clause, REPLICA IDENTITY ..., that gives another table the identity of this one; NULL: none
+ * is needed.
+ */
 extern char *tsurugi_replica_identity_clause(Relation table);
 
 #endif /* TSURUGI_REPLICA_IDENTITY_H */

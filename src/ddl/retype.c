@@ -1,11 +1,10 @@
 /*
  * retype.c
- *	  How rows become those of columns with other types.
+ *	  Conversion of rows when columns change their types.
  *
- * For foreign tables PostgreSQL changes the catalogs only, and refuses USING.
- * So the expressions are made here, from the statement as it was written,
- * before PostgreSQL alters the table (follows ATPrepAlterColumnType), and the
- * rewrite evaluates them on the rows as they were.
+ * For foreign tables PostgreSQL changes the catalogs only, and refuses USING.  So the expressions
+ * are built here, from the statement as it was written, before PostgreSQL alters the table (follows
+ * ATPrepAlterColumnType).  The rewrite evaluates them on the old rows.
  */
 #include "postgres.h"
 
@@ -24,7 +23,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* USING on the columns of the relation. */
+/* Transforms USING, on the columns of the relation. */
 static Node *
 transform_using(Relation relation, const AlterTableCmd *command, const char *text)
 {

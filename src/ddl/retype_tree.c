@@ -1,26 +1,31 @@
 /*
  * retype_tree.c
- *	  ALTER COLUMN TYPE ... USING of tables in memory and ordinary ones that inherit from each other.
+ *	  ALTER COLUMN TYPE ... USING of tables in memory and ordinary ones that inherit from each
+ *	  other.
  *
- * PostgreSQL wants all tables that inherit a column changed by one statement, and
- * refuses USING if one of them is foreign.  So the tree is cut for the while of the statement, wherever a table in
- * memory and another one are parent and child:
+ * One statement of PostgreSQL must change a column in all tables that inherit it, and USING is
+ * refused if one of them is foreign.  So for the duration of the statement the tree is cut wherever
+ * one of a parent and its child is in memory and the other is not:
  *
- *	cut			the edge is taken out of pg_inherits, the child is no partition, and its columns count one parent less
- *	statement	PostgreSQL's, for each piece at its topmost table: of ordinary tables with USING,
- *				of ours without, because the rewrite of their rows evaluates it (retype.c)
- *	joined		all is put back as it was
+ *	cut			the edge is removed from pg_inherits, the child is no longer marked as a
+ *				partition, and its columns count one parent less
+ *	statement	PostgreSQL's, for each piece, at its topmost table: with USING for ordinary tables,
+ *				without for those in memory, whose rewrite evaluates it (retype.c)
+ *	joined		everything is restored
  *
- * 1. Nobody else sees the pieces: all tables are locked exclusively, and the catalogs change in the
- *	  statement's transaction only.
- * 2. A table that inherits the column from elsewhere, too, still counts that parent: PostgreSQL refuses the change, as ever.
- * 3. A CHECK constraint on the column is made again.  PostgreSQL leaves those that a table has only inherited to
- *	  the parent, which does not reach it across a cut: there they are the table's own for the while.
- * 4. Other commands are run with the tree as it is: those that PostgreSQL would run first (defaults and
- *	  constraints that go) before, the rest afterwards.
+ * 1. No other session sees the pieces: all tables are locked exclusively, and the catalogs change
+ *	  only in the statement's transaction.
+ * 2. A table that inherits the column from elsewhere, too, still counts that parent: PostgreSQL
+ *	  refuses the change, as usual.
+ * 3. A CHECK constraint on the column is made again.  If a table has only inherited it, PostgreSQL
+ *	  leaves that to the parent, which does not reach the table across a cut.  So such constraints
+ *	  are the table's own for the duration of the statement.
+ * 4. Other commands are run on the whole tree: those that PostgreSQL would run first (dropped
+ *	  defaults and constraints) before, the rest afterwards.
  *
- * The bounds of a partition do not change: PostgreSQL lets no column of a partition key change its type.  Indexes of
- * partitioned tables that do are dropped before, and made afterwards (rebuild.c).
+ * The bounds of a partition do not change, because PostgreSQL lets no column of a partition key
+ * change its type.  Indexes of partitioned tables that depend on the columns are dropped before,
+ * and made afterwards (rebuild.c).
  */
 #include "postgres.h"
 
@@ -49,7 +54,7 @@ typedef struct Edge
 {
 	Oid child;
 	Oid parent;
-	int number; /* among the child's parents */
+	int number; /* its position among the child's parents */
 	bool partition;
 } Edge;
 
@@ -69,7 +74,7 @@ typedef struct Cut
 	List *columns; /* names */
 } Cut;
 
-/* --- what there is ------------------------------------------------------------------------------- */
+/* --- the present state ----------------------------------------------------------------------- */
 
 bool
 tsurugi_retype_is_mixed(Oid table, const AlterTableStmt *statement)
@@ -93,7 +98,9 @@ tsurugi_retype_is_mixed(Oid table, const AlterTableStmt *statement)
 	return ours > 0 && ours < list_length(tables);
 }
 
-/* The edges from a table up to those of the tree; only those to be cut, or only the others. */
+/*
+ * The edges from a table up to other tables of the tree: only those to be cut, or only the others.
+ */
 static List *
 find_edges(Oid table, List *tree, bool cut)
 {
@@ -153,7 +160,7 @@ find_checks(Oid table)
 	return checks;
 }
 
-/* --- cutting and joining ---------------------------------------------------------------------------- */
+/* --- cutting and joining -------------------------------------------------------- */
 
 static void
 add_parents(Oid table, const char *column, int count)
@@ -178,7 +185,7 @@ set_partition(Oid table, bool partition)
 	tsurugi_catalog_row_write(&row);
 }
 
-/* Of a constraint by its name: it may be another one that has been made in its place. */
+/* Finds the constraint by its name, because it may have been made again. */
 static void
 set_inherited(const Check *check, bool local, int parents)
 {
@@ -263,9 +270,9 @@ join_tree(const Cut *cut)
 		join_edge(cut, lfirst(cell));
 }
 
-/* --- the statement ------------------------------------------------------------------------------------ */
+/* --- the statement -------------------------------------------------------------- */
 
-/* The columns of the commands, each once. */
+/* The columns of the commands, without duplicates. */
 static List *
 columns_of(List *types, Oid table)
 {
@@ -276,7 +283,7 @@ columns_of(List *types, Oid table)
 	foreach (cell, types)
 	{
 		char *name = lfirst_node(AlterTableCmd, cell)->name;
-		bool known = get_attnum(table, name) <= 0; /* PostgreSQL complains of it */
+		bool known = get_attnum(table, name) <= 0; /* PostgreSQL reports it */
 
 		foreach (other, columns)
 			known |= strcmp(lfirst(other), name) == 0;
@@ -286,7 +293,10 @@ columns_of(List *types, Oid table)
 	return columns;
 }
 
-/* What PostgreSQL runs before types change (AT_PASS_DROP), but for columns, which USING may name. */
+/*
+ * Whether PostgreSQL runs the command before types change (AT_PASS_DROP); except for drops of
+ * columns, which USING may name.
+ */
 static bool
 comes_first(const AlterTableCmd *command)
 {
@@ -304,7 +314,7 @@ comes_first(const AlterTableCmd *command)
 	}
 }
 
-/* These commands, of which there may be none, on the table. */
+/* Runs these commands, if any, on the table. */
 static void
 run_commands(const tsurugi_utility *utility, Oid table, List *commands)
 {
@@ -319,7 +329,7 @@ run_commands(const tsurugi_utility *utility, Oid table, List *commands)
 	CommandCounterIncrement();
 }
 
-/* The change of types for a piece of the tree: PostgreSQL is not told of USING where the tables are ours. */
+/* The type changes for a piece of the tree: for tables in memory, PostgreSQL does not see USING. */
 static List *
 types_for(Oid top, List *types)
 {

@@ -1,6 +1,7 @@
 /*
  * retype_tree.h
- *	  ALTER COLUMN TYPE ... USING of tables in memory and ordinary ones that inherit from each other.
+ *	  ALTER COLUMN TYPE ... USING of tables in memory and ordinary ones that inherit from each
+ *	  other.
  */
 #ifndef TSURUGI_RETYPE_TREE_H
 #define TSURUGI_RETYPE_TREE_H
@@ -9,12 +10,12 @@
 
 #include "src/ddl/utility.h"
 
-/* Whether PostgreSQL would refuse the statement because of USING, which reaches tables of both kinds. */
+/* Whether PostgreSQL would refuse the statement because its USING reaches tables of both kinds. */
 extern bool tsurugi_retype_is_mixed(Oid table, const AlterTableStmt *statement);
 
 /*
- * PostgreSQL's part of such a statement.  types: its ALTER COLUMN TYPE commands, as written; rest: the statement without
- * them, which is scribbled on.
+ * Does PostgreSQL's part of such a statement.  types: its ALTER COLUMN TYPE commands, as written;
+ * rest: the statement without them, which is modified.
  */
 extern void tsurugi_retype_run_mixed(const tsurugi_utility *utility, Oid table, List *types, AlterTableStmt *rest);
 

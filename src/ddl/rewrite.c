@@ -1,11 +1,12 @@
 /*
  * rewrite.c
- *	  Storage that follows an ALTER, and rows that have to be looked at for one.
+ *	  Storage that follows an ALTER, and rows that must be verified for one.
  *
- * A rewrite puts a fresh storage in the place of the old one and copies the rows into it (store_anew.h), with their
- * past if they are what they were; an error or a rollback takes it back, and memory runs out as it does for any insert.
- * Where they are not, or are found by another key, visible rows are inserted: a snapshot taken before would not find the
- * old ones in the new storage, and fails (storage.c).
+ * A rewrite replaces the old storage by a fresh one and copies the rows into it (store_anew.h).  An
+ * error or a rollback undoes it, and memory can run out as for any insert.  If the rows are
+ * unchanged, they keep their past versions.  If they are changed, or are found by another key, only
+ * the visible rows are inserted.  A snapshot taken before would not find the old rows in the new
+ * storage, so its reads fail (storage.c).
  */
 #include "postgres.h"
 
@@ -33,7 +34,7 @@
 #include "src/table/storage.h"
 #include "src/txn/kinds.h"
 
-/* --- looking at rows ------------------------------------------------------------------ */
+/* --- verifying rows -------------------------------------------------------------------------- */
 
 static void
 check_violated(Relation relation, const char *name)
@@ -51,7 +52,10 @@ is_met(Relation relation, const char *constraint, const List *met)
 		   list_member_oid(met, get_relation_constraint_oid(RelationGetRelid(relation), constraint, false));
 }
 
-/* The states of the valid CHECK constraints that are not known to be met, NULL for others. */
+/*
+ * The states of the valid CHECK constraints that are not known to be satisfied; NULL for the
+ * others.
+ */
 static ExprState **
 prepare_checks(Relation relation, const List *met, EState *estate)
 {
@@ -165,9 +169,12 @@ tsurugi_table_satisfies(Relation relation, List *conditions, Oid author)
 	return satisfied;
 }
 
-/* --- what is to be done ------------------------------------------------------------------ */
+/* --- decisions ------------------------------------------------------------------------------- */
 
-/* Columns whose kind in the layout is not what they need, or that are elsewhere. */
+/*
+ * Whether a column's kind in the layout is not the one that it needs, or columns are in other
+ * places.
+ */
 static bool
 kinds_differ(const tsurugi_relation *described, const tg_table *table)
 {
@@ -199,7 +206,10 @@ not_null_of(Relation relation, const Bitmapset *columns)
 	return not_null;
 }
 
-/* What an expression makes its value of without changing it (ATColumnChangeRequiresRewrite). */
+/*
+ * The argument from which an expression makes its value without changing it
+ * (ATColumnChangeRequiresRewrite).
+ */
 static const Expr *
 unchanged_argument(const Expr *expression)
 {
@@ -221,7 +231,7 @@ unchanged_argument(const Expr *expression)
 	}
 }
 
-/* The column is stored in the same bytes under both types. */
+/* Whether the column is stored in the same bytes under both types. */
 static bool
 is_stored_alike(const Expr *expression, AttrNumber attnum, const tsurugi_codec *before, const tsurugi_codec *after)
 {
@@ -247,14 +257,17 @@ must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
 
 /* --- following --------------------------------------------------------------------------- */
 
-/* Rows lie under the same keys, in columns of the same kinds. */
+/* Whether rows are stored under the same keys, in columns of the same kinds. */
 static bool
 is_stored_alike_all(const tsurugi_relation *described, const tg_table *table)
 {
 	return !kinds_differ(described, table) && tsurugi_key_is_same(&table->key, &described->key_spec);
 }
 
-/* The rows have to be stored anew: other columns, other kinds, another primary key, or columns that it alone has. */
+/*
+ * Whether rows must be stored anew, because of other columns, other kinds, another primary key, or
+ * changed index definitions.
+ */
 static bool
 must_rewrite(const tsurugi_relation *described, const tg_table *table)
 {
@@ -275,8 +288,8 @@ must_rewrite(const tsurugi_relation *described, const tg_table *table)
 }
 
 /*
- * Makes and fills the indexes that the table does not have, and lets go of those that the catalogs
- * do not have.  The storage may be another one than before.
+ * Makes and fills the indexes that the table lacks, and drops those that the catalogs do not have.
+ * The storage may be a new one.
  */
 static void
 follow_indexes(Relation relation, tg_table *table, const tg_table *before, const tsurugi_relation *described)
@@ -307,8 +320,8 @@ follow_indexes(Relation relation, tg_table *table, const tg_table *before, const
 }
 
 /*
- * Puts a storage with the rows, and without secondary indexes, in the place of the relation's: the end of the transaction
- * knows both.
+ * Replaces the relation's storage by one with the rows and without secondary indexes.  The end of
+ * the transaction decides between the two.
  */
 static tg_table *
 store_anew(tsurugi_anew *anew, EState *estate)
@@ -347,7 +360,7 @@ tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const ts
 			continue;
 		attribute = TupleDescAttr(RelationGetDescr(relation), attnum - 1);
 		value = attribute->attisdropped ? NULL : build_column_default(relation, attnum);
-		/* planned: a function's default argument may be volatile, too */
+		/* Planned, because a function's default argument may be volatile, too. */
 		if (value != NULL && (attribute->attgenerated != '\0' ||
 							  contain_volatile_functions((Node *) expression_planner((Expr *) value))))
 			reason |= AT_REWRITE_DEFAULT_VAL;
@@ -355,7 +368,10 @@ tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const ts
 	return reason;
 }
 
-/* Whether values of the primary key are bytes, ranks or hashes that are made of them. */
+/*
+ * Whether the primary key contains canonical bytes, ranks or hashes, which are computed from
+ * values.
+ */
 static bool
 has_made_key(const tsurugi_relation *described)
 {
@@ -366,7 +382,7 @@ has_made_key(const tsurugi_relation *described)
 	return is_made;
 }
 
-/* Whether the condition is about a column that ALTER COLUMN TYPE has changed. */
+/* Whether the condition depends on a column that ALTER COLUMN TYPE has changed. */
 static bool
 is_about_retyped(const char *condition, TupleDesc now, const tsurugi_retype *retype)
 {
@@ -394,8 +410,8 @@ is_about_retyped(const char *condition, TupleDesc now, const tsurugi_retype *ret
 }
 
 /*
- * As PostgreSQL does, which makes these CHECK constraints anew, and does not run the code of
- * others.
+ * Verifies the CHECK constraints that PostgreSQL makes again, and no others, so that it does not
+ * run code of other roles.
  */
 static void
 verify_retyped(Relation relation, const tsurugi_retype *retype)
@@ -446,7 +462,7 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 		tsurugi_table_verify(relation, not_null_of(relation, added), false, NIL);
 	FreeExecutorState(estate);
 	follow_indexes(relation, table, before, described);
-	/* the layout follows, too */
+	/* The layout follows, too. */
 	(void) tsurugi_relation_get(relation);
 	CommandCounterIncrement();
 	if (retype != NULL)
@@ -479,7 +495,9 @@ tsurugi_table_add_index(Relation relation, Oid index)
 	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 	const tsurugi_relation *described = tsurugi_relation_describe(relation);
 
-	/* nothing is dropped: what the catalogs do not show may be others' new indexes */
+	/*
+	 * Nothing is dropped: storage that the catalogs do not show may be another session's new index.
+	 */
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
@@ -505,7 +523,7 @@ tsurugi_table_rebuild_index(Relation relation, Oid index_id)
 			tsurugi_table_compact(relation, InvalidOid);
 			return;
 		}
-		/* the old one is read by, and kept up to date, until the transaction ends */
+		/* The old index is read, and maintained, until the transaction ends. */
 		if (old != NULL)
 			tsurugi_storage_drop_index(table, old);
 		tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i], TG_DATA),

@@ -1,6 +1,6 @@
 /*
  * rights.c
- *	  Rights, comments and security labels of a table, for another relation that comes instead of it.
+ *	  Copies rights, comments and security labels of a table to a relation that replaces it.
  */
 #include "postgres.h"
 
@@ -23,7 +23,10 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-/* Writes an access control list, or that there is none, into a row of pg_class or pg_attribute, with what it depends on. */
+/*
+ * Writes an access control list, or none, into a row of pg_class or pg_attribute, with its
+ * dependencies.
+ */
 static void
 write_acl(Relation catalog, HeapTuple tuple, AttrNumber acl_column, NullableDatum acl, const ObjectAddress *of,
 		  Oid owner)
@@ -54,7 +57,10 @@ write_acl(Relation catalog, HeapTuple tuple, AttrNumber acl_column, NullableDatu
 	heap_freetuple(changed);
 }
 
-/* Also where there are none: what is new may have got those that ALTER DEFAULT PRIVILEGES speaks of. */
+/*
+ * Copies even an empty list, because the new relation may have got rights from ALTER DEFAULT
+ * PRIVILEGES.
+ */
 static void
 copy_relation_rights(Oid from, Oid to, Oid owner)
 {
@@ -107,7 +113,7 @@ copy_comment(Oid from, Oid to)
 		CreateComments(to, RelationRelationId, 0, comment);
 }
 
-/* A column's number in the new relation; that of the relation itself is 0. */
+/* A column's number in the new relation; 0 stands for the relation itself. */
 static int32
 number_in(Oid from, Oid to, int32 number)
 {
@@ -129,7 +135,7 @@ copy_labels(Oid from, Oid to)
 	while ((tuple = systable_getnext(scan)) != NULL)
 	{
 		TupleDesc columns = RelationGetDescr(catalog);
-		bool null; /* nothing is */
+		bool null; /* no column is NULL */
 		int32 number = DatumGetInt32(heap_getattr(tuple, Anum_pg_seclabel_objsubid, columns, &null));
 		char *provider = TextDatumGetCString(heap_getattr(tuple, Anum_pg_seclabel_provider, columns, &null));
 		char *label = TextDatumGetCString(heap_getattr(tuple, Anum_pg_seclabel_label, columns, &null));

@@ -1,6 +1,6 @@
 /*
  * row_walk.c
- *	  A walk over a storage's visible rows, for what looks at all of them.
+ *	  A walk over a storage's visible rows, for callers that read all of them.
  */
 #include "postgres.h"
 

@@ -1,6 +1,7 @@
 /*
  * row_walk.h
- *	  A walk over a storage's visible rows, for what looks at all of them (rewrite.h, store_anew.h).
+ *	  A walk over a storage's visible rows, for callers that read all of them (rewrite.h,
+ *	  store_anew.h).
  */
 #ifndef TSURUGI_ROW_WALK_H
 #define TSURUGI_ROW_WALK_H
@@ -10,28 +11,33 @@
 #include "runtime/runtime.h"
 #include "src/table/relation.h"
 
-/* What it hands out stays until the next batch of rows. */
+/* The values that it returns stay valid until the next batch of rows. */
 typedef struct tsurugi_row_walk
 {
 	MemoryContext context;
 	tg_chunk_scan scan;
 	tg_range_scan *range; /* in the order of an index; NULL: as they are stored */
 	tg_vectors *vectors;
-	int column_count; /* that are read: attributes that the layout and the catalogs know */
-	unsigned at;	  /* of the batch, which vectors hold */
+	/* Columns that are read: the attributes that the layout and the catalogs know. */
+	int column_count;
+	unsigned at; /* position in the batch, which vectors hold */
 } tsurugi_row_walk;
 
-/* Before the first row.  With a snapshot of its own, of now, until it is closed. */
+/*
+ * The position is before the first row.  The walk has its own snapshot, taken now and held until
+ * the walk is closed.
+ */
 extern tsurugi_row_walk *tsurugi_row_walk_open(tg_table *table, int attribute_count);
 extern void tsurugi_row_walk_close(tsurugi_row_walk *walk);
 
 /*
- * Puts the rows in the order of an index, NULL: the primary key's; before the first.  One that has several entries for a row, or
- * none, has no order of rows: they stay in theirs.
+ * Orders the rows by an index, or by the primary key (NULL); called before the first row.  An index
+ * that has several entries for a row, or none, gives no order: the rows then come as they are
+ * stored.
  */
 extern void tsurugi_row_walk_order(tsurugi_row_walk *walk, tg_index *index);
 
-/* Goes to the next row; at is 0 where a batch begins.  False: there is none. */
+/* Goes to the next row; at is 0 where a batch begins.  False: there is no more row. */
 extern bool tsurugi_row_walk_next(tsurugi_row_walk *walk);
 
 static inline bool
@@ -48,7 +54,7 @@ tsurugi_row_walk_cell(const tsurugi_row_walk *walk, int column)
 	return &((const tg_value *) walk->vectors->data[column])[walk->at];
 }
 
-/* The row in a virtual slot; datums of numeric in the current context. */
+/* Puts the row into a virtual slot; datums of numeric are made in the current context. */
 extern void tsurugi_row_walk_to_slot(const tsurugi_row_walk *walk, const tsurugi_relation *described,
 									 TupleTableSlot *slot);
 

@@ -1,16 +1,18 @@
 /*
  * storage_parameters.c
- *	  What is said of how an ordinary table is stored, kept as options of a table in memory.
+ *	  Storage properties of ordinary tables, kept as options of a table in memory.
  *
- * It has no meaning in memory, but a table that moves out of it is to have what it had before, and pg_dump is to write it.  In pg_class a
- * foreign table cannot have it: pg_dump would write a WITH that CREATE FOREIGN TABLE does not take.
+ * They have no effect in memory.  But a table that moves out of memory must have the properties
+ * that it had before, and pg_dump must write them.  They cannot be in pg_class: for a foreign table
+ * pg_dump would write a WITH clause there, which CREATE FOREIGN TABLE does not accept.
  *
  *	WITH (fillfactor = 70)					OPTIONS (fillfactor '70')
  *	WITH (toast.autovacuum_enabled = off)	OPTIONS ("toast.autovacuum_enabled" 'off')
  *	TABLESPACE other						OPTIONS (tablespace 'other')
  *	UNLOGGED								OPTIONS (persistence 'unlogged')
  *
- * A tablespace is a name here, which need not be one's.  Then PostgreSQL says so when the table moves out of memory.
+ * A tablespace is kept by its name, and need not exist.  In that case PostgreSQL reports it when
+ * the table moves out of memory.
  */
 #include "postgres.h"
 
@@ -51,7 +53,7 @@
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_validator);
 
-/* --- what is right -------------------------------------------------------------------------- */
+/* --- checks ---------------------------------------------------------------------------------- */
 
 static void
 check_parameters(List *parameters)
@@ -79,7 +81,7 @@ tsurugi_check_tablespace(const char *name)
 						errmsg("only shared relations can be placed in pg_global tablespace")));
 }
 
-/* --- options as parameters ------------------------------------------------------------------------ */
+/* --- options as parameters ------------------------------------------------------ */
 
 static bool
 is_named(const DefElem *option, const char *name)
@@ -93,7 +95,7 @@ is_parameter(const DefElem *option)
 	return !is_named(option, TABLESPACE) && !is_named(option, PERSISTENCE);
 }
 
-/* As WITH would name it. */
+/* The option as WITH would name it. */
 static DefElem *
 as_parameter(const DefElem *option)
 {
@@ -117,7 +119,7 @@ parameters_of(const List *options)
 	return parameters;
 }
 
-/* The options of one namespace (NULL: the table's own) when a SET, or RESET, has been done. */
+/* The options of one namespace (NULL: the table's own) after a SET or RESET. */
 static List *
 merge_namespace(List *parameters, List *changes, char *namespace, bool resets)
 {
@@ -161,7 +163,7 @@ option_of(const List *options, const char *name)
 	return NULL;
 }
 
-/* The value NULL: none. */
+/* A value of NULL removes the option. */
 static List *
 set_option(List *options, const char *name, const char *value)
 {
@@ -183,7 +185,7 @@ set_tablespace(List *options, const char *name)
 	return set_option(options, TABLESPACE, is_default ? NULL : name);
 }
 
-/* --- statements ------------------------------------------------------------------------------------ */
+/* --- statements ----------------------------------------------------------------- */
 
 List *
 tsurugi_storage_options(const CreateStmt *statement)
@@ -285,7 +287,7 @@ tsurugi_storage_alter(Oid relation, const AlterTableCmd *command)
 		tsurugi_storage_follow(relation);
 }
 
-/* --- a table that moves ------------------------------------------------------------------------- */
+/* --- a table that moves --------------------------------------------------------- */
 
 /* The parameters of an ordinary table, or of its TOAST table, as options. */
 static List *
@@ -313,7 +315,7 @@ heap_parameters(Form_pg_class form, HeapTuple tuple, const char *namespace)
 	return options;
 }
 
-/* An ordinary table's, as if it were one in memory. */
+/* The options that an ordinary table would have in memory. */
 static List *
 heap_options(Oid relation)
 {
@@ -352,14 +354,14 @@ tsurugi_storage_clauses(Oid relation, bool *unlogged_out)
 	}
 	if (text.len > 0)
 		appendStringInfoChar(&text, ')');
-	/* whatever default_tablespace says */
+	/* Written always, so that default_tablespace has no effect. */
 	appendStringInfo(&text, " TABLESPACE %s",
 					 quote_identifier(tablespace != NULL ? tablespace : get_tablespace_name(MyDatabaseTableSpace)));
 	*unlogged_out = option_of(options, PERSISTENCE) != NULL;
 	return text.data;
 }
 
-/* --- the validator --------------------------------------------------------------------------------- */
+/* --- the validator -------------------------------------------------------------- */
 
 Datum
 tsurugi_fdw_validator(PG_FUNCTION_ARGS)

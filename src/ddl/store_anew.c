@@ -1,19 +1,19 @@
 /*
  * store_anew.c
- *	  The rows of a table, copied into a fresh storage.
+ *	  Copies the rows of a table into a fresh storage.
  *
- * As inserts of the current transaction; or, where nothing is changed but where rows lie (VACUUM FULL, CLUSTER,
- * REINDEX, columns with a default), with the times that their versions have, and with those versions that older
- * snapshots see (txn/carry.h).  Then
+ * Rows are copied as inserts of the current transaction.  If only their places change (VACUUM FULL,
+ * CLUSTER, REINDEX, columns with a default), they are copied with the times of their versions, and
+ * with the versions that older snapshots see (txn/carry.h).  Then
  *
- * 1. rows that a snapshot of now sees come first, in the order that is wanted; most have no past, and cost what an
- *	  insert costs but for the log;
- * 2. rows that it does not see come afterwards, if somebody may see them;
- * 3. what the own transaction has done to a row is done again, to what it was before: so it stays the transaction's
- *	  own, and nobody else sees it before the commit, or at all.
+ * 1. rows that a present snapshot sees come first, in the requested order; most have no past, and
+ *	  cost as much as an insert without its log entry;
+ * 2. rows that it does not see come afterwards, if some snapshot may see them;
+ * 3. changes that this transaction has made to a row are repeated on the old version of it.  So
+ *	  they remain the transaction's own, and nobody else sees them before the commit, or ever.
  *
- * Versions of the past lie in memory that only an epoch keeps, where nothing may fail: they are copied there, those of a
- * row at once, and stored outside of it.
+ * Past versions lie in memory that only an epoch protects, and nothing may fail inside an epoch.
+ * So the versions of a row are copied there, all at once, and are stored outside of it.
  */
 #include "postgres.h"
 
@@ -49,7 +49,7 @@ tsurugi_error_null_found(Relation relation, AttrNumber attnum)
 			 errtablecol(relation, attnum)));
 }
 
-/* Versions of a row, newest first, as many as there was room for. */
+/* Versions of a row, newest first, as many as there is room for. */
 typedef struct Past
 {
 	unsigned capacity;
@@ -63,19 +63,22 @@ typedef struct Copy
 	const tsurugi_relation *described;
 	EState *estate;
 	TupleTableSlot *slot;
-	ExprState **conversions;	   /* by column; NULL: stays as it is */
-	TupleTableSlot *before;		   /* the row as it was; NULL: no types have changed */
-	tsurugi_hidden_states *hidden; /* of the key, or NULL; the indexes are filled afterwards */
+	ExprState **conversions; /* by column; NULL: no conversion */
+	/* The old row; NULL: no types have changed. */
+	TupleTableSlot *before;
+	/* Of the key, or NULL; the indexes are filled afterwards. */
+	tsurugi_hidden_states *hidden;
 	tg_value *values;
 	bool *nulls;
-	tg_carrier *carrier; /* NULL: rows are inserted; then there is no past either */
+	/* NULL: rows are inserted, without their past. */
+	tg_carrier *carrier;
 	Past past;
-	bool has_past[TG_SLOT_MAX]; /* of the rows of the walk's batch */
+	bool has_past[TG_SLOT_MAX]; /* for the rows of the walk's batch */
 } Copy;
 
 /* --- values ------------------------------------------------------------------------------ */
 
-/* A stored value as one to be stored in another table: its blob is copied. */
+/* Makes a stored value suitable for another table: its blob is copied. */
 static void
 take_cell(const tsurugi_codec *codec, const void *cell, tg_value *value_out)
 {
@@ -88,7 +91,7 @@ take_cell(const tsurugi_codec *codec, const void *cell, tg_value *value_out)
 							codec->header_bytes);
 }
 
-/* The slot's value of an attribute. */
+/* Takes the slot's value of an attribute. */
 static void
 take_datum(Copy *copy, int attribute)
 {
@@ -99,7 +102,7 @@ take_datum(Copy *copy, int attribute)
 		tsurugi_value(&copy->described->codecs[column], copy->slot->tts_values[attribute], &copy->values[column]);
 }
 
-/* In the per-tuple memory context, with the row in the slot. */
+/* Runs in the per-tuple memory context, with the row in the slot. */
 static void
 fill_defaults(Copy *copy)
 {
@@ -115,7 +118,7 @@ fill_defaults(Copy *copy)
 	}
 }
 
-/* The row with its columns' new types; both rows are in their slots then. */
+/* Converts the row to its columns' new types; afterwards both rows are in their slots. */
 static void
 convert_row(Copy *copy, const tsurugi_row_walk *walk)
 {
@@ -178,7 +181,10 @@ take_version(Copy *copy, const tsurugi_row *row)
 	}
 }
 
-/* Of the row of the walk, or of a version: all that is stored.  In the per-tuple memory context. */
+/*
+ * Makes all values to be stored, from the row of the walk or from a version.  Runs in the per-tuple
+ * memory context.
+ */
 static void
 make_values(Copy *copy, const tsurugi_row_walk *walk, const tsurugi_row *version)
 {
@@ -212,7 +218,7 @@ check_not_null(const Copy *copy)
 	}
 }
 
-/* The key of the values, into a buffer of TG_KEY_BYTES_MAX; NULL: there is none. */
+/* Encodes the key of the values, in a buffer of TG_KEY_BYTES_MAX; NULL: there is no key. */
 static const void *
 make_key(const Copy *copy, unsigned char *key, size_t *bytes_out)
 {
@@ -233,7 +239,7 @@ check_stored(const Copy *copy, tg_status status)
 	tsurugi_check(status, copy->anew->relation);
 }
 
-/* --- as writes ---------------------------------------------------------------------------- */
+/* --- storing as writes ----------------------------------------------------------------------- */
 
 static void
 insert_row(Copy *copy)
@@ -250,7 +256,10 @@ insert_row(Copy *copy)
 				 tg_txn_insert(&writer, copy->anew->fresh, key, key_bytes, copy->values, copy->nulls, &row, &wait));
 }
 
-/* Replaces a row of the fresh storage by the values, or deletes it.  Only the sweep may have to do with it, too: it moves rows. */
+/*
+ * Replaces a row of the fresh storage by the values, or deletes it.  Only the sweep can interfere,
+ * because it moves rows.
+ */
 static void
 change_row(Copy *copy, uint32_t row, bool deletes)
 {
@@ -275,7 +284,7 @@ change_row(Copy *copy, uint32_t row, bool deletes)
 	check_stored(copy, status);
 }
 
-/* --- with their past ------------------------------------------------------------------------ */
+/* --- storing with the past ------------------------------------------------------------------- */
 
 static void
 make_room(Copy *copy, unsigned count)
@@ -300,7 +309,10 @@ make_room(Copy *copy, unsigned count)
 	MemoryContextSwitchTo(caller);
 }
 
-/* The versions to be carried of a row.  alone: of a single one its times will do. */
+/*
+ * Reads the versions of a row that must be carried over.  alone: for a single version its times are
+ * enough.
+ */
 static unsigned
 read_past(Copy *copy, uint32_t row, bool alone, bool *own_out)
 {
@@ -322,7 +334,10 @@ read_past(Copy *copy, uint32_t row, bool alone, bool *own_out)
 	return count;
 }
 
-/* Memory is claimed as by writes, so what is due between two of these is due here (transaction.c). */
+/*
+ * Memory is claimed as for writes, so whatever is due between two writes is due here
+ * (transaction.c).
+ */
 static void
 pass_as_writer(void)
 {
@@ -342,8 +357,8 @@ store_version(Copy *copy, const tg_past *times, uint32_t *row_inout)
 }
 
 /*
- * A row that has one.  walk: the row is that of the walk, and its values have been made; NULL: a snapshot of now does not
- * see it.
+ * Carries over a row that has a past.  walk: the row is the walk's current one, and its values have
+ * been made; NULL: a present snapshot does not see it.
  */
 static void
 carry_row(Copy *copy, uint32_t row, const tsurugi_row_walk *walk)
@@ -419,7 +434,10 @@ carry_ended(Copy *copy, const tg_snapshot *snapshot)
 
 /* --- preparing ---------------------------------------------------------------------------- */
 
-/* NULL as a value of the column's type, if that is a domain which may refuse it (ATExecAddColumn); else NULL. */
+/*
+ * NULL as a value of the column's type, if that is a domain which may reject it (ATExecAddColumn);
+ * otherwise NULL.
+ */
 static Node *
 domain_null(const FormData_pg_attribute *attribute)
 {
@@ -459,7 +477,7 @@ tsurugi_anew_defaults(Relation relation, const Bitmapset *added, EState *estate,
 	return defaults;
 }
 
-/* The expressions that make the new columns, and the slot that they read. */
+/* Prepares the expressions that compute the new columns, and the slot that they read. */
 static void
 prepare_conversions(Copy *copy, const tsurugi_retype *retype)
 {
@@ -474,7 +492,7 @@ prepare_conversions(Copy *copy, const tsurugi_retype *retype)
 	}
 }
 
-/* Columns left behind by an ALTER that was rolled back are no rows' columns: they read as NULL. */
+/* Columns that a rolled-back ALTER has left behind have no values: they read as NULL. */
 static int
 readable_columns(const tsurugi_anew *anew)
 {

@@ -1,6 +1,6 @@
 /*
  * store_anew.h
- *	  The rows of a table, copied into a fresh storage.
+ *	  Copies the rows of a table into a fresh storage.
  */
 #ifndef TSURUGI_STORE_ANEW_H
 #define TSURUGI_STORE_ANEW_H
@@ -16,22 +16,27 @@
 typedef struct tsurugi_anew
 {
 	Relation relation;
-	const tsurugi_relation *described; /* as the catalogs are now */
+	const tsurugi_relation *described; /* as in the catalogs now */
 	tg_table *old;
 	tg_table *fresh;
-	Oid order;					  /* an index; InvalidOid: as the rows are stored */
-	const Bitmapset *added;		  /* columns (attribute numbers) that the rows do not have yet, */
-	ExprState **defaults;		  /* by column; NULL: none, or not added */
-	const tsurugi_retype *retype; /* what becomes of columns whose type has changed, or NULL */
-	bool keeps_past;			  /* who has an older snapshot sees in the fresh one what he saw; no retype */
+	Oid order; /* an index; InvalidOid: as they are stored */
+	/* Columns (attribute numbers) that the rows do not have yet. */
+	const Bitmapset *added;
+	/* The defaults of these, by column; NULL: none, or not added. */
+	ExprState **defaults;
+	/* How columns with another type are converted, or NULL. */
+	const tsurugi_retype *retype;
+	/* Older snapshots see in the fresh storage what they saw in the old one; not with retype. */
+	bool keeps_past;
 } tsurugi_anew;
 
 /*
- * The defaults of added columns that have one other than NULL; *any_out: there are some.  In the estate's memory.
+ * The defaults of added columns whose default is not NULL, in the estate's memory; *any_out: there
+ * are some.
  */
 extern ExprState **tsurugi_anew_defaults(Relation relation, const Bitmapset *added, EState *estate, bool *any_out);
 
-/* Copies them; raises 23502 and 23505.  The fresh storage has no secondary index yet. */
+/* Copies the rows; raises 23502 and 23505.  The fresh storage has no secondary index yet. */
 extern void tsurugi_store_anew(const tsurugi_anew *anew, EState *estate);
 
 /* Raises 23502: a row has a NULL in that column. */

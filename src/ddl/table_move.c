@@ -1,24 +1,24 @@
 /*
  * table_move.c
- *	  A table moves into memory, or back.
+ *	  Moves a table into memory, or back.
  *
- * PostgreSQL cannot make a foreign table of an ordinary one.  So a table of the
- * other kind is made beside it by LIKE ... INCLUDING ALL, the rows are copied,
- * what belongs to the table is handed over (owner, rights, comments, storage parameters, owned
- * sequences and the state of identity ones), the old one is dropped, and names
- * are given back: all in the statement's transaction, under an exclusive lock,
- * as statements of PostgreSQL's own.
+ * PostgreSQL cannot turn an ordinary table into a foreign one.  So a table of the other kind is
+ * made beside it by LIKE ... INCLUDING ALL; the rows are copied; everything that belongs to the
+ * table is handed over (owner, rights, comments, storage parameters, owned sequences and the state
+ * of identity sequences); the old table is dropped, and the names are restored.  All of this
+ * happens in the statement's transaction, under an exclusive lock, as statements of PostgreSQL's
+ * own.
  *
  * A partition is detached before, and attached again.  Foreign keys that refer to the table above
  * are dropped before that, and made again at the end: PostgreSQL refuses to detach a partition that
- * rows refer to, and finds them by casts that the tables' owners have written.  Where others
- * inherit from the table, or it does, the new relation takes the old one's place in the catalogs
- * (inherit_place.h).
+ * rows refer to, and finds those rows by casts that the tables' owners have written.  If other
+ * tables inherit from the table, or it inherits, the new relation takes the old one's place in the
+ * catalogs (inherit_place.h).
  *
- * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics
- * follow (followers.h); what cannot (policies, rules, publications, materialized views,
- * functions of its row type) makes the statement fail with a list.  Publications of all tables, or
- * of a whole schema, leave out tables in memory without a word: so there is a warning.
+ * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics follow
+ * (followers.h).  Objects that cannot follow (policies, rules, publications, materialized views,
+ * functions of its row type) make the statement fail with a list.  Publications of all tables, or
+ * of a whole schema, silently leave out tables in memory, so there is a warning.
  */
 #include "postgres.h"
 
@@ -63,7 +63,7 @@
 #include "src/ddl/storage_parameters.h"
 #include "src/txn/snapshot.h"
 
-/* One move; names are quoted where they begin with "q". */
+/* One move; names that begin with "q" are quoted. */
 typedef struct Move
 {
 	Oid old;
@@ -73,13 +73,15 @@ typedef struct Move
 	char *qold;
 	char *qfresh;
 	List *index_names; /* in the order of OIDs */
-	char *clustered;   /* of the index that it was clustered by, or NULL */
-	char *identity;	   /* REPLICA IDENTITY ..., or NULL */
-	char *detach;	   /* statements, of a partition; else NULL */
+	/* The index that it was clustered by, or NULL. */
+	char *clustered;
+	char *identity; /* REPLICA IDENTITY ..., or NULL */
+	/* Statements for a partition; otherwise NULL. */
+	char *detach;
 	char *attach;
-	Oid above;	   /* what it is a partition of */
-	List *without; /* indexes of that of which it has no part */
-	List *with;	   /* those of which it has one that is not unique */
+	Oid above;	   /* the table of which it is a partition */
+	List *without; /* indexes of that without a part in it */
+	List *with;	   /* those that have a part which is not unique */
 	List *parts;   /* the names of these parts */
 } Move;
 
@@ -136,7 +138,8 @@ add_keys(const List *keys)
 }
 
 /*
- * Definitions that PostgreSQL has written: their names mean what they meant when they were written.
+ * Runs definitions that PostgreSQL has written, under the search path under which they were
+ * written.
  */
 static void
 define_all(const List *definitions)
@@ -147,7 +150,7 @@ define_all(const List *definitions)
 	tsurugi_names_end(level);
 }
 
-/* --- what stands in the way --------------------------------------------------------------- */
+/* --- obstacles ------------------------------------------------------------------------------- */
 
 static void
 check_kind(Relation relation)
@@ -176,7 +179,7 @@ column_count(Oid relation_id)
 	return count;
 }
 
-/* --- its place among others ------------------------------------------------------------------- */
+/* --- its place among other tables ------------------------------------------------------------ */
 
 static char *
 qualified(Oid relation)
@@ -197,7 +200,10 @@ bound_of(Oid partition)
 	return TextDatumGetCString(written);
 }
 
-/* Indexes of the table above were made for ONLY it, and have no part in the partition, or have one. */
+/*
+ * Notes which indexes of the table above have a part in the partition; those that were made for
+ * ONLY it have none.
+ */
 static void
 note_parts(Move *move)
 {
@@ -235,7 +241,10 @@ set_above(Oid part, Oid above)
 	CommandCounterIncrement();
 }
 
-/* Of indexes that are the same the first one has become the part.  A unique one is let be: foreign keys may go by it. */
+/*
+ * Among equal indexes the first one has become the part; restores the original choice.  Unique
+ * indexes are left as they are, because foreign keys may depend on them.
+ */
 static void
 restore_parts(const Move *move)
 {
@@ -258,8 +267,9 @@ restore_parts(const Move *move)
 }
 
 /*
- * A partition is detached and, when it has moved, attached.  What came from above (constraints, parts of indexes,
- * foreign keys) is the table's own meanwhile, follows it as that, and is merged with what is above again.
+ * Detaches a partition; when it has moved, it is attached again.  Constraints, parts of indexes and
+ * foreign keys from above are the table's own meanwhile and follow it as such.  They are merged
+ * with those above again.
  */
 static void
 leave_place(Move *move, tsurugi_followers *above)
@@ -278,7 +288,8 @@ leave_place(Move *move, tsurugi_followers *above)
 
 /*
  * PostgreSQL evaluates the bounds on the rows of ordinary tables.  The owner of the table above has
- * written them, so that role attaches the partition, and owns it meanwhile, as it must for that.
+ * written these expressions, so that role attaches the partition, and owns it meanwhile, which is
+ * required for that.
  */
 static void
 attach(const Move *move)
@@ -302,12 +313,12 @@ return_to_place(const Move *move)
 	restore_parts(move);
 }
 
-/* --- what follows the table ------------------------------------------------------------------ */
+/* --- objects that follow the table ----------------------------------------------------------- */
 
 /*
- * A definition concerns all rows that are committed, not those that the transaction sees: at every level they are read as of
- * now, on either side, and are nothing that the transaction is told of.  The role that moves a
- * table need not have the right to fill it.
+ * A definition concerns all committed rows, not those that the transaction sees.  So at every
+ * isolation level the rows are read as of now, on either side, and these reads are not noted as the
+ * transaction's.  The role that moves a table need not have the right to insert into it.
  */
 static void
 insert_as_of_now(const Move *move, const char *columns)
@@ -349,7 +360,10 @@ copy_each_row(const Move *move)
 	insert_as_of_now(move, columns.data);
 }
 
-/* PostgreSQL asks no row about a constraint that is NOT VALID, nor makes it valid, when it writes a table anew. */
+/*
+ * When PostgreSQL rewrites a table, it does not check rows against NOT VALID constraints, nor does
+ * it validate these.
+ */
 static void
 copy_rows(const Move *move, const tsurugi_followers *followers)
 {
@@ -365,7 +379,7 @@ copy_rows(const Move *move, const tsurugi_followers *followers)
 	tsurugi_names_end(level);
 }
 
-/* LIKE says nothing of the type: PostgreSQL's own makes a bigint of each. */
+/* LIKE does not copy the type: PostgreSQL makes each such sequence a bigint. */
 static void
 continue_identity(Oid old, Oid fresh)
 {
@@ -382,7 +396,10 @@ continue_identity(Oid old, Oid fresh)
 		qualified(old));
 }
 
-/* Sequences of serial columns change hands; those of identity columns are new, and go on where the old ones are. */
+/*
+ * Sequences of serial columns change hands; those of identity columns are new, and continue from
+ * the old ones.
+ */
 static void
 hand_over_sequences(const Move *move)
 {
@@ -411,7 +428,7 @@ hand_over_sequences(const Move *move)
 	}
 }
 
-/* The names that identity sequences had, as pairs of column and sequence. */
+/* The names of the identity sequences, as pairs of column and sequence. */
 static List *
 identity_names(const Move *move)
 {
@@ -445,7 +462,7 @@ index_names(Oid relation_id)
 	return names;
 }
 
-/* LIKE makes each index where new ones are made.  There are no rows yet. */
+/* LIKE makes each index in the default tablespace.  There are no rows yet. */
 static void
 place_indexes(const Move *move)
 {
@@ -468,7 +485,7 @@ place_indexes(const Move *move)
 	}
 }
 
-/* --- the move ----------------------------------------------------------------------------------- */
+/* --- the move ------------------------------------------------------------------- */
 
 static void
 make_fresh(Move *move, const char *method)
@@ -496,7 +513,7 @@ give_names_back(const Move *move, List *identities)
 
 	forboth (cell, move->index_names, cell2, fresh_names)
 	{
-		/* a constraint's name goes with its index's */
+		/* A constraint is renamed with its index. */
 		if (strcmp(lfirst(cell), lfirst(cell2)) != 0)
 			run("ALTER INDEX %s RENAME TO %s", quote_qualified_identifier(namespace, lfirst(cell2)),
 				quote_identifier(lfirst(cell)));
@@ -514,7 +531,7 @@ give_names_back(const Move *move, List *identities)
 	}
 }
 
-/* The new relation gets the name, and the old one another. */
+/* Gives the new relation the name, and the old one another. */
 static void
 swap_names(Move *move)
 {
@@ -527,7 +544,7 @@ swap_names(Move *move)
 	move->qold = quote_qualified_identifier(get_namespace_name(namespace), name);
 }
 
-/* Those that publish the table without naming it. */
+/* The publications that include the table without naming it. */
 static List *
 publications_of(Relation relation)
 {
@@ -579,7 +596,8 @@ tsurugi_move_table(Oid relation_id, const char *method)
 	PopActiveSnapshot();
 	if (partition)
 		leave_place(&move, &above);
-	PushActiveSnapshot(GetLatestSnapshot()); /* that shows what has been done, here and by others before the lock */
+	/* This snapshot shows the changes made here, and those made by others before the lock. */
+	PushActiveSnapshot(GetLatestSnapshot());
 	tsurugi_followers_check(relation_id, move.name, strcmp(method, TSURUGI_METHOD) == 0);
 	tsurugi_followers_collect(relation_id, &followers);
 	PopActiveSnapshot();

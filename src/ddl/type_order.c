@@ -1,20 +1,27 @@
 /*
  * type_order.c
- *	  Who makes keys of values, and who changes how values are ordered, wait for each other.
+ *	  Mutual exclusion of transactions that make keys of values and those that change how values are
+ *	  ordered.
  *
- * A new table, or index, has keys in the form that follows from the catalogs as its maker sees them.  An open ALTER TYPE ... ADD VALUE
- * that ends an enum's order, or CREATE OPERATOR CLASS, is not among that, and does not see the new table either: once both had ended, the
- * storage would have keys that nobody knows how to read.  With PostgreSQL neither waits: its indexes ask the catalogs with each
+ * A new table, or index, has keys in the form that follows from the catalogs as its maker sees
+ * them.  If another transaction executes an ALTER TYPE ... ADD VALUE that ends an enum's order, or
+ * a CREATE OPERATOR CLASS, the maker does not see that before it is committed, and that transaction
+ * does not see the new table either.  When both had ended, nobody could read the keys in the
+ * storage.  In PostgreSQL neither waits, because its indexes consult the catalogs with each
  * comparison.
  *
- * So there is a lock for the order of each type, beside PostgreSQL's on the type itself, which any ADD VALUE takes:
+ * So there is a lock for the order of each type, beside PostgreSQL's on the type itself, which any
+ * ADD VALUE takes:
  *
- *	makers		ShareLock, on the types of the key's columns and all that these are made of, before the entry is made
- *	changers	AccessExclusiveLock, when it has turned out that the order changes, and until the end
+ *	makers		ShareLock on the types of the key's columns and all their parts, before the entry is
+ *				made
+ *	changers	AccessExclusiveLock when it is known that the order changes, until the end
  *
- * A changer locks the tables that are there, too.  Who makes a key of one of these holds the table's lock first, so the changer comes to
- * the types last, and then looks for tables again.  He waits for the makers that are there once before, as long as he holds no table: a
- * maker may read them.  What is left is a maker who begins after that, and reads a table later.
+ * A changer locks the existing tables, too.  A transaction that makes a key of an existing table
+ * holds the table's lock first.  So the changer locks the types last, and then looks for tables
+ * again.  Before that, while it holds no table, it waits once for the makers that exist then,
+ * because a maker may read the tables.  The remaining case is a maker that begins after that and
+ * reads a table later.
  */
 #include "postgres.h"
 
@@ -25,7 +32,7 @@
 
 #include "src/value/type_parts.h"
 
-/* What is locked of a type, in the place of a column's number. */
+/* Stands for the type's order, in the place of a column's number in the lock tag. */
 #define ORDER_OF_TYPE 1
 
 void

@@ -1,16 +1,23 @@
 /*
  * type_order.h
- *	  Who makes keys of values, and who changes how values are ordered, wait for each other.
+ *	  Mutual exclusion of transactions that make keys of values and those that change how values are
+ *	  ordered.
  */
 #ifndef TSURUGI_TYPE_ORDER_H
 #define TSURUGI_TYPE_ORDER_H
 
 #include "nodes/pg_list.h"
 
-/* Keys of values of the type are about to be made: what orders them, and what they are made of, stays until the transaction has ended. */
+/*
+ * Keys of values of the type are about to be made: the order and the parts of these values do not
+ * change until the transaction has ended.
+ */
 extern void tsurugi_type_order_hold(Oid type);
 
-/* Waits until all who make keys of values that the types (OIDs) are, or are a part of, have ended; and keeps out whoever would come. */
+/*
+ * The first waits until all transactions have ended that make keys of values that have these types
+ * (OIDs) or contain them.  The second keeps new ones out, too.
+ */
 extern void tsurugi_type_order_settle(const List *types);
 extern void tsurugi_type_order_change(const List *types);
 

@@ -1,29 +1,32 @@
 /*
  * type_users.c
- *	  ALTER DOMAIN and ALTER TYPE, of types that columns of our tables have.
+ *	  ALTER DOMAIN and ALTER TYPE, for types of columns of tables in memory.
  *
- * PostgreSQL looks for the columns that have a type, or contain it, among its
- * own tables only.  So a domain could get a condition that rows of ours violate,
- * and a composite type another layout than the values that are stored.  Here
- * the same is done for ours, with the words of get_rels_with_domain and
- * find_composite_type_dependencies:
+ * PostgreSQL looks for the columns that have a type, or contain it, among its own tables only.  So
+ * a domain could get a condition that rows in memory violate, and a composite type could get
+ * another layout than that of the stored values.  Here the same checks are made for tables in
+ * memory, with the messages of get_rels_with_domain and find_composite_type_dependencies:
  *
- * - columns of the domain, or of a domain over it, are looked at, after
- *   PostgreSQL has done its part and with writers kept out;
- * - a domain that is a part of a column's type (array, range, composite) cannot
- *   get a new condition, a composite type that is one no other types of its
- *   columns.
+ * - columns of the domain, or of a domain over it, are verified, after PostgreSQL has done its part
+ *	 and with writers kept out;
+ * - a domain that is part of a column's type (array, range, composite) cannot get a new condition;
+ *	 a composite type that is part of one cannot change the types of its columns.
  *
- * Keys that are made of a composite type's columns (canonical.h) are made anew, with the table, where it loses one of them, whatever
- * takes that away: a DROP of its type, or the parent of a table whose rows they are.  (PostgreSQL leaves indexes as they are.)  So they are
- * where it gets one that no such bytes are known of.  One that is not in the order of its bytes ends that of the keys: as
- * with enums (enum_order.h), who goes by the old order has ended before there can be such a value.
+ * If a composite type loses a column, tables whose keys are made of its columns (canonical.h) are
+ * stored anew, whatever removes the column: a DROP of its type, or a change of the parent of the
+ * table whose row type it is.  (PostgreSQL leaves indexes as they are.)  The same happens if the
+ * type gets a column whose values have no canonical bytes.  If the canonical bytes of a new column
+ * are not in the order of its values, the keys are no longer ordered either: as with enums
+ * (enum_order.h), statements that rely on the old order have ended before such a value can exist.
  *
- * Parts of values are compared by the default operator class of their types.  With PostgreSQL an index on such values is
- * silently out of order once there is a new one; here tables with keys made of them are stored anew.  So are those whose keys
- * would be made in another form by now for other reasons: by operator classes of other methods, which go by the default order of
- * their types, or are judged by their operators (served.c).  Where an old one is dropped, and there is none instead, PostgreSQL's index answers with nothing but errors; here
- * this is refused.  Who makes such a table, or index, meanwhile waits, and is waited for (type_order.h).
+ * Parts of values are compared by the default operator class of their types.  In PostgreSQL an
+ * index on such values is silently out of order once there is a new one; here tables whose keys are
+ * made of them are stored anew.  So are tables whose keys would now be made in another form for
+ * other reasons: because they depend on operator classes of other methods, which rely on the
+ * default order of their types, or are judged by their operators (served.c).  If a default class is
+ * dropped without a replacement, PostgreSQL's index raises errors only; here the DROP is refused.
+ * A transaction that makes such a table, or index, meanwhile waits, and is waited for
+ * (type_order.h).
  */
 #include "postgres.h"
 
@@ -71,7 +74,7 @@
 #include "src/value/gin.h"
 #include "src/value/type_parts.h"
 
-/* A column of a table of ours. */
+/* A column of a table in memory. */
 typedef struct type_user
 {
 	Oid table;
@@ -79,7 +82,7 @@ typedef struct type_user
 	bool contains; /* the type is a part of the column's */
 } type_user;
 
-/* --- who uses a type ---------------------------------------------------------------------- */
+/* --- users of a type ------------------------------------------------------------------------- */
 
 static List *find_users(Oid type, bool contains, List *users);
 
@@ -99,7 +102,7 @@ note_user(const FormData_pg_depend *depend, bool contains, List *users)
 	return OidIsValid(row_type) ? find_users(row_type, true, users) : users;
 }
 
-/* Adds the columns of our tables that have the type, or a type that it is a part of. */
+/* Adds the columns of tables in memory that have the type, or a type that it is a part of. */
 static List *
 find_users(Oid type, bool contains, List *users)
 {
@@ -126,7 +129,7 @@ find_users(Oid type, bool contains, List *users)
 	return users;
 }
 
-/* By table, and by column. */
+/* Orders by table and column. */
 static int
 compare_users(const ListCell *a, const ListCell *b)
 {
@@ -162,11 +165,12 @@ refuse(Oid type, const type_user *user)
 															format_type_be(type), get_rel_name(user->table), column)));
 }
 
-/* What a key has of values in it. */
+/* What a key contains of values. */
 typedef enum Trace
 {
 	TRACE_BYTES,
-	TRACE_RANKS, /* or hashes, by a function that knows no canonical bytes */
+	/* Or hashes, by a function that knows no canonical bytes. */
+	TRACE_RANKS,
 	TRACE_ANY
 } Trace;
 
@@ -185,7 +189,7 @@ has_trace(const tsurugi_hidden *hidden, Trace trace)
 	return hidden->canonical && OidIsValid(hidden->comparison) == (trace == TRACE_RANKS);
 }
 
-/* Whether a key of the table has this of the column's values, and so of what these are made of. */
+/* Whether a key of the table contains such traces of the column's values, and so of their parts. */
 static bool
 is_in_key(const type_user *user, Trace trace)
 {
@@ -239,7 +243,7 @@ store_anew(Oid table)
 	tsurugi_altered_store_anew(table);
 }
 
-/* Where keys have this of the values. */
+/* Stores tables anew whose keys contain such traces of the values. */
 static void
 store_keys_anew(const List *users, Trace trace)
 {
@@ -259,7 +263,7 @@ tsurugi_follow_lost_columns(Oid relation)
 		store_keys_anew(sorted_users(type, true), TRACE_ANY);
 }
 
-/* A column as it is going to be, which is not visible yet. */
+/* The column in its new form, which is not visible yet. */
 static FormData_pg_attribute
 column_to_be(Oid relation, AttrNumber attnum)
 {
@@ -300,9 +304,10 @@ tsurugi_check_altered_column(Oid relation, AttrNumber attnum)
 }
 
 /*
- * Values that have ranks are kept as they were when they got them (ranking.h), also those of a transaction that is rolled
- * back.  Then what they have in the new column is of a type that it may not have in the end.  So tables with such keys are stored
- * anew, and what is kept goes with the storage.
+ * Ranked values are kept in the form in which they got their ranks (ranking.h), also those of a
+ * transaction that is rolled back.  In such a value the new column may have a type that the column
+ * does not have in the end.  So tables with such keys are stored anew, and the ranked values are
+ * replaced with the storage.
  */
 void
 tsurugi_follow_new_column(Oid relation, AttrNumber attnum)
@@ -360,7 +365,10 @@ tsurugi_default_class_type(Oid class)
 	return input;
 }
 
-/* Made of them, and compared by what their default is by now. */
+/*
+ * Whether the type has one of these parts, which are compared by their present default operator
+ * class.
+ */
 static bool
 has_parts(Oid type, const List *parts)
 {
@@ -372,7 +380,10 @@ has_parts(Oid type, const List *parts)
 	return false;
 }
 
-/* Whether a key has of such values what follows from how they are compared.  *possible: they still can be. */
+/*
+ * Whether a key contains something that depends on how such values are compared.  *possible: they
+ * can still be compared.
+ */
 static bool
 depends_on_parts(const tsurugi_hidden *hidden, const List *parts, bool *possible)
 {
@@ -396,7 +407,7 @@ depends_on_parts(const tsurugi_hidden *hidden, const List *parts, bool *possible
 	return depends;
 }
 
-/* An index of it could not be asked, nor filled. */
+/* Without the class, an index of the table could neither be searched nor filled. */
 static void
 refuse_class(Relation table)
 {
@@ -428,7 +439,7 @@ follow_classes(Oid table, const List *types)
 	table_close(relation, AccessShareLock);
 }
 
-/* In the order in which all lock them. */
+/* Sorted, as all lockers lock them. */
 static List *
 foreign_tables(void)
 {
@@ -462,7 +473,10 @@ tsurugi_follow_classes(const List *types)
 
 /* --- ALTER TYPE ... ADD VALUE ----------------------------------------------------------------- */
 
-/* The order of a type's values has ended: keys that go by it are made in another way, of the rows as they are. */
+/*
+ * The order of a type's values has ended: keys that rely on it are made in another way, from the
+ * present rows.
+ */
 static void
 follow_order(Oid table)
 {
@@ -478,7 +492,7 @@ follow_order(Oid table)
 	table_close(relation, NoLock);
 }
 
-/* Whether an expression that the index is on has values that the type is, or is a part of. */
+/* Whether an expression of the index has values of the type, or values that contain it. */
 static bool
 computes(HeapTuple index, TupleDesc columns, Oid type)
 {
@@ -494,7 +508,10 @@ computes(HeapTuple index, TupleDesc columns, Oid type)
 	return false;
 }
 
-/* Tables of ours that have columns that the type is, or is a part of, or indexes on such expressions.  In the order in which all lock them. */
+/*
+ * The tables in memory with columns that have or contain the type, or with indexes on such
+ * expressions.  Sorted, as all lockers lock them.
+ */
 static List *
 tables_with(Oid type)
 {
@@ -543,7 +560,7 @@ tsurugi_alter_enum(const tsurugi_utility *utility, const AlterEnumStmt *statemen
 
 /* --- ALTER DOMAIN ----------------------------------------------------------------------------- */
 
-/* The column, as a value of the domain's base type. */
+/* Replaces the domain's value by the column, as a value of the domain's base type. */
 static Node *
 put_column(Node *node, void *column)
 {
@@ -617,7 +634,7 @@ owner_of(Oid type)
 	return owner;
 }
 
-/* Looks at the rows of one column. */
+/* Verifies the rows of one column. */
 static void
 verify_column(Oid domain, const type_user *user, bool not_null)
 {
@@ -640,7 +657,7 @@ verify_column(Oid domain, const type_user *user, bool not_null)
 	table_close(table, NoLock);
 }
 
-/* Whether the statement brings a condition that values have to meet. */
+/* Whether the statement adds a condition that values must satisfy. */
 static bool
 adds_condition(const AlterDomainStmt *statement)
 {

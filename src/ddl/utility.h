@@ -1,6 +1,6 @@
 /*
  * utility.h
- *	  Utility statements, as the files that take part in them pass them on.
+ *	  Utility statements, and ways to run them or parts of them.
  */
 #ifndef TSURUGI_UTILITY_H
 #define TSURUGI_UTILITY_H
@@ -9,7 +9,7 @@
 
 #include "tcop/utility.h"
 
-/* A statement as the hook gets it. */
+/* A statement as the hook receives it. */
 typedef struct tsurugi_utility
 {
 	PlannedStmt *statement;
@@ -22,33 +22,36 @@ typedef struct tsurugi_utility
 	QueryCompletion *completion;
 } tsurugi_utility;
 
-/* Hands the statement on to who was there before, PostgreSQL in the end. */
+/* Passes the statement to the previous hook, finally to PostgreSQL. */
 extern void tsurugi_utility_run(const tsurugi_utility *utility);
 
-/* Runs another tree in the place of what was written; not seen by our own hook. */
+/* Runs another tree instead of the written one; this library's own hook does not see it. */
 extern void tsurugi_utility_run_instead(const tsurugi_utility *utility, Node *tree);
 
-/* Runs a statement of ours, from the hook on, as a part of what was written. */
+/* Runs a statement of this library, through the hook, as a part of the written one. */
 extern void tsurugi_utility_run_part(const tsurugi_utility *utility, Node *tree);
 
-/* The same where the hook is not at hand: with this text, and visible to what comes next. */
+/*
+ * The same without a utility statement at hand: with this text; the changes become visible to the
+ * next command.
+ */
 extern void tsurugi_utility_run_own(Node *tree, const char *text);
 
-/* As a part of what was written, of which event triggers are not told. */
+/* Runs a part of the written statement without telling event triggers. */
 extern void tsurugi_utility_run_untold(const tsurugi_utility *utility, Node *tree);
 
-/* A part of a statement, which fires no event triggers: its context is a part's. */
+/* A part of a statement; it fires no event triggers, because its context is that of a part. */
 typedef void (*tsurugi_utility_part)(const tsurugi_utility *utility, void *argument);
 
 /*
- * Runs a part between the event triggers of what was written, as ProcessUtilitySlow has them: so
- * that they see the whole.  If what was written is a part itself, there are none.
+ * Runs a part between the event triggers of the written statement, as ProcessUtilitySlow does, so
+ * that they see the whole.  If the written statement is a part itself, there are none.
  */
 extern void tsurugi_utility_with_events(const tsurugi_utility *utility, Node *written, tsurugi_utility_part run,
 										void *argument);
 
 /*
- * Whether the next statement, which PostgreSQL's SPI is about to run, is a part.  To be taken back,
+ * Sets whether the next statement, which SPI is about to run, is a part.  The caller resets it,
  * after an error, too.
  */
 extern void tsurugi_utility_next_is_part(bool is_part);

@@ -2,14 +2,13 @@
  * vacuum.c
  *	  VACUUM of tables in memory, alone, among others and below partitioned tables.
  *
- * Garbage of ours is collected all the time; what is left of VACUUM is FULL,
- * which writes a table anew (rewrite.h), and ANALYZE.  Tables of PostgreSQL's in the
- * same statement are vacuumed by PostgreSQL: where it meets one of ours it warns, and
- * leaves out its ANALYZE.  So a partitioned table with partitions of ours is taken
- * apart into ours, PostgreSQL's, and an ANALYZE of the whole.
+ * Garbage in memory is collected continuously.  What remains of VACUUM is FULL, which stores a
+ * table anew (rewrite.h), and ANALYZE.  PostgreSQL vacuums ordinary tables in the same statement;
+ * if it meets a table in memory, it warns, and omits its ANALYZE.  So a partitioned table with
+ * partitions in memory is split into those, PostgreSQL's partitions, and an ANALYZE of the whole.
  *
- * Without a table, ANALYZE (and VACUUM's) is about all tables, and PostgreSQL leaves out
- * foreign ones, whose rows others would have to send.  Ours come after PostgreSQL's.
+ * ANALYZE without a table (and VACUUM's) processes all tables, but PostgreSQL leaves out foreign
+ * ones, whose rows another server would have to send.  Tables in memory come after PostgreSQL's.
  */
 #include "postgres.h"
 
@@ -53,7 +52,7 @@ is_analyzing(const VacuumStmt *vacuum)
 	return analyzes;
 }
 
-/* ANALYZE knows VERBOSE and SKIP_LOCKED of VACUUM's options. */
+/* The options of VACUUM that ANALYZE accepts: VERBOSE and SKIP_LOCKED. */
 static List *
 options_of_analyze(VacuumStmt *vacuum)
 {
@@ -80,11 +79,11 @@ run_on(const tsurugi_utility *utility, VacuumStmt *written, List *tables, bool i
 	statement->is_vacuumcmd = is_vacuum;
 	statement->options = options;
 	tsurugi_utility_run_instead(utility, (Node *) statement);
-	/* of several tables each has a transaction of its own, and so has what comes after */
+	/* With several tables each has a transaction of its own, and so has what follows. */
 	MemoryContextSwitchTo(caller);
 }
 
-/* As ExecVacuum. */
+/* As in ExecVacuum. */
 static int
 parallel_workers(ParseState *parse, DefElem *option)
 {
@@ -102,17 +101,17 @@ parallel_workers(ParseState *parse, DefElem *option)
 	return workers;
 }
 
-/* What of VACUUM's options matters here. */
+/* The options of VACUUM that matter here. */
 typedef struct VacuumOptions
 {
 	bool full;
 	bool process_toast;
 	bool disable_page_skipping;
 	bool skip_locked;
-	bool other; /* what has no meaning here */
+	bool other; /* options without effect here */
 } VacuumOptions;
 
-/* The option that is on or off; NULL: there is none of this name. */
+/* The variable of an option that is on or off; NULL: there is no option of this name. */
 static bool *
 find_switch(VacuumOptions *options, const char *name)
 {
@@ -139,7 +138,7 @@ is_auto(DefElem *option)
 		   (option->arg == NULL || pg_strcasecmp(defGetString(option), "auto") == 0);
 }
 
-/* As ExecVacuum. */
+/* As in ExecVacuum. */
 static VacuumOptions
 read_options(ParseState *parse, const VacuumStmt *vacuum)
 {
@@ -169,7 +168,7 @@ read_options(ParseState *parse, const VacuumStmt *vacuum)
 	return options;
 }
 
-/* As vacuum(). */
+/* As in vacuum(). */
 static void
 check_options(const VacuumOptions *options)
 {
@@ -181,8 +180,8 @@ check_options(const VacuumOptions *options)
 }
 
 /*
- * Whether the user may vacuum it; else a warning says so.  Of one that has gone meanwhile,
- * vacuum_open_relation does.
+ * Whether the user may vacuum the table; otherwise a warning says so.  vacuum_open_relation reports
+ * a table that has been dropped meanwhile.
  */
 static bool
 may_vacuum(Oid id)
@@ -198,8 +197,8 @@ may_vacuum(Oid id)
 }
 
 /*
- * VACUUM of our tables; one that another role owns is passed over with a warning, before its lock
- * is waited for, and so is, if that is wished, one that is locked.  Returns the others.
+ * VACUUM of tables in memory.  A table that another role owns is skipped with a warning, before the
+ * wait for its lock; with SKIP_LOCKED, a locked table is skipped, too.  Returns the others.
  */
 static List *
 vacuum_ours(List *tables, const VacuumOptions *options)
@@ -231,12 +230,13 @@ vacuum_ours(List *tables, const VacuumOptions *options)
 	return vacuumed;
 }
 
-/* What a VACUUM is about. */
+/* The tables that a VACUUM processes, by kind. */
 typedef struct Vacuumed
 {
 	List *ours;
-	List *analyzed;	  /* partitioned tables with partitions of ours; ANALYZE reaches all of these */
-	List *partitions; /* others below them */
+	/* Partitioned tables with partitions in memory; ANALYZE reaches all of these. */
+	List *analyzed;
+	List *partitions; /* the other partitions below them */
 	List *others;
 } Vacuumed;
 
@@ -261,7 +261,7 @@ has_our_partition(const RangeVar *name)
 	return false;
 }
 
-/* One that another role owns is passed over with a warning, but not what is below it. */
+/* A parent that another role owns is skipped with a warning, but not the tables below it. */
 static void
 add_partitions(VacuumRelation *table, Vacuumed *vacuumed)
 {
@@ -277,14 +277,14 @@ add_partitions(VacuumRelation *table, Vacuumed *vacuumed)
 		RangeVar *name = makeRangeVar(get_namespace_name(get_rel_namespace(id)), get_rel_name(id), -1);
 
 		if (tsurugi_is_our_table(id))
-			/* as PostgreSQL has it, a partition that is passed over is not named */
+			/* As in PostgreSQL, a skipped partition is not named. */
 			vacuumed->ours = lappend(vacuumed->ours, makeVacuumRelation(NULL, id, NIL));
 		else if (get_rel_relkind(id) == RELKIND_RELATION)
 			vacuumed->partitions = lappend(vacuumed->partitions, makeVacuumRelation(name, InvalidOid, NIL));
 	}
 }
 
-/* VACUUM's options without ANALYZE. */
+/* The options of VACUUM without ANALYZE. */
 static List *
 options_of_vacuum(const VacuumStmt *vacuum)
 {
@@ -302,7 +302,8 @@ vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 {
 	ParseState *parse = make_parsestate(NULL);
 	Vacuumed vacuumed = {0};
-	List *direct = NIL; /* of our tables, those that are named */
+	/* The tables in memory that are named. */
+	List *direct = NIL;
 	List *analyzed;
 	VacuumOptions options;
 	ListCell *cell;
@@ -326,7 +327,7 @@ vacuum_tables(const tsurugi_utility *utility, VacuumStmt *written)
 	}
 	analyzed = list_concat(vacuum_ours(direct, &options), vacuumed.analyzed);
 	(void) vacuum_ours(vacuumed.ours, &options);
-	/* VACUUM goes on in transactions of its own, so it comes last */
+	/* VACUUM continues in transactions of its own, so it comes last. */
 	if (is_analyzing(written) && analyzed != NIL)
 		run_on(utility, written, analyzed, false, options_of_analyze(written));
 	if (vacuumed.partitions != NIL)
@@ -342,8 +343,8 @@ is_ours(const RangeVar *name)
 }
 
 /*
- * Ours in this database that the user may analyze; PostgreSQL, which has looked at all tables, has
- * warned of the others.
+ * The tables in memory, in this database, that the user may analyze.  PostgreSQL has processed all
+ * tables before, and has warned of the others.
  */
 static List *
 all_of_ours(void)

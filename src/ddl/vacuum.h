@@ -7,7 +7,10 @@
 
 #include "src/ddl/utility.h"
 
-/* False: none of the statement's tables is ours, or has a partition of ours, or it names none and does not analyze; nothing was done. */
+/*
+ * Executes the statement.  False: none of its tables is in memory, or has a partition in memory, or
+ * it names none and does not analyze; nothing was done.
+ */
 extern bool tsurugi_vacuum_run(const tsurugi_utility *utility, VacuumStmt *written);
 
 #endif /* TSURUGI_VACUUM_H */
