@@ -1,9 +1,9 @@
 /*
  * canonical.c
- *	  Values as bytes that are equal exactly where the values are.
+ *	  Values as bytes that are equal exactly if the values are.
  *
- * Where the order of the bytes (memcmp, and what is a beginning of the other first) is
- * PostgreSQL's, too, that is said below, with the function that was followed.
+ * The table says whether the order of the bytes (memcmp; a prefix comes first) is also PostgreSQL's
+ * order, and names the function that was followed.
  *
  *	type              bytes                                                    in order
  *	numeric           class, weight, digits of base 10000, 0                   yes
@@ -16,9 +16,9 @@
  *	multirange        its ranges (multirange_cmp)                              as its bounds
  *	composite         columns up to the last that is not NULL (record_cmp):    as its columns
  *	                  values stay as they are when the type gets one more
- *	jsonb             the tokens of its iterator: keys are unique and sorted   if that of the database's
- *	                  in it (compareJsonbContainers)                           collation is
- *	text whose collation takes different strings for equal: its sort key       yes
+ *	jsonb             the tokens of its iterator: keys are unique and sorted   if the default
+ *	                  in it (compareJsonbContainers)                           collation's is
+ *	text under a nondeterministic collation: its sort key                      yes
  *	citext            in lower case                                            if its collation's is
  *	hstore            as stored: pairs are unique and sorted in it             no
  *	tsvector, tsquery what PostgreSQL compares: the size, then lexemes with    no
@@ -26,24 +26,27 @@
  *	                  the latter's weights
  *	key.h's types     as in a key                                              as there
  *
- * Texts, by themselves or in others, are in two forms: as they are, which is shorter and sooner made, and in
- * order under collations like C; and "sorted", as sort keys (collation.h), in order under all that are known, for indexes that give an
- * order (keys.c).
+ * Texts, alone or inside other values, have two forms.  Either they stay as they are, which is
+ * shorter and faster to make, and ordered under collations like C.  Or they are "sorted": they
+ * become sort keys (collation.h), which are ordered under all collations whose order is known; this
+ * form is for indexes that give an order (keys.c).
  *
- * Parts of a value follow each other so that one with a smaller part comes first, whatever follows: a mark says
- * what comes (in the order of the marks), and no part is the beginning of another: those
- * of varying length end with 0, and 0 and 1 in them are escaped, as in key.c.  Marks
- * are above 1, since key.c is going to escape all of it once more.
+ * The parts of a value are written one after the other so that a value with a smaller part comes
+ * first, whatever follows.  A mark says what comes next (the values of marks are in the right
+ * order), and no part is a prefix of another: parts of varying length end with 0, and 0 and 1
+ * inside them are escaped, as in key.c.  Marks are above 1, because key.c will escape everything
+ * once more.
  *
- * How a value as a whole is compared is said by the operator class that the key is made for, and its caller has asked that
- * (keys.c); bounds, by the one that the range type was made with.  The other parts are compared by the default of their types,
- * whatever that is when PostgreSQL compares.
+ * The operator class for which a key is made determines how whole values are compared, and the
+ * caller has checked it (keys.c); the class with which a range type was made determines how bounds
+ * are compared.  Other parts are compared by the default class of their types, whatever that is
+ * when PostgreSQL compares.
  *
- * A type of an extension is known by the function that compares it: what is said of
- * its values here was read in that function.
+ * A type of an extension is recognized by the function that compares it; the statements about its
+ * values follow from that function.
  *
- * Left out: other types of extensions and users, and what contains them; and enums whose labels are out of order, where order
- * matters.  These have ranks (ranking.h).
+ * Left out: other types of extensions and users, and types that contain them; and enums whose
+ * labels are out of order, where the order matters.  Values of these types have ranks (ranking.h).
  */
 #include "postgres.h"
 
@@ -80,16 +83,19 @@
 #include "src/value/collation.h"
 #include "src/value/enum_order.h"
 
-/* What numeric_send writes in the place of the sign. */
+/* The values that numeric_send writes in the place of the sign. */
 #define NUMERIC_SENT_NEGATIVE 0x4000
 #define NUMERIC_SENT_NAN 0xC000
 #define NUMERIC_SENT_INFINITY 0xD000
 #define NUMERIC_SENT_MINUS_INFINITY 0xF000
 
-/* In the first word of an hstore, but not in those that PostgreSQL 8.4 stored (hstore.h). */
+/* Set in the first word of an hstore, except in those that PostgreSQL 8.4 stored (hstore.h). */
 #define HSTORE_NEW_VERSION 0x80000000
 
-/* What comes next in a value, in order: the end of an array, a part, a NULL, or nothing but NULLs in a composite. */
+/*
+ * The mark of what comes next in a value, in order: the end of an array, a part, a NULL, or, in a
+ * composite, nothing but NULLs.
+ */
 enum
 {
 	MARK_END = 2,
@@ -98,14 +104,14 @@ enum
 	MARK_REST
 };
 
-/* In the place of a part: a range's bound, or whether it is empty. */
+/* Marks of a range: whether it is empty, and its bounds. */
 enum
 {
 	IS_EMPTY = 2,
 	OPEN_BELOW,
 	BOUNDED,
 	OPEN_ABOVE,
-	/* behind the bound, which is exactly there, or just below or above */
+	/* Behind a bound: the range begins or ends exactly there, or just below or above. */
 	BOUND_BELOW = 2,
 	BOUND_HERE,
 	BOUND_ABOVE
@@ -124,9 +130,9 @@ enum
 
 static void append_value(StringInfo bytes, bool sorted, Oid type, Oid collation, Datum value);
 
-/* --- what is possible ------------------------------------------------------------------ */
+/* --- conditions ------------------------------------------------------------------------------ */
 
-/* As in a key, of its own accord. */
+/* Whether values are written as in a key. */
 static bool
 is_plain(const tsurugi_codec *codec, bool *ordered_out)
 {
@@ -135,7 +141,7 @@ is_plain(const tsurugi_codec *codec, bool *ordered_out)
 	return tsurugi_key_code(codec, &code, ordered_out);
 }
 
-/* PostgreSQL's function for all types of the kind, enums, arrays and the like, or none. */
+/* PostgreSQL's comparison function for the type's kind (enums, arrays and the like), or none. */
 static Oid
 comparison_of_kind(Oid type)
 {
@@ -154,18 +160,18 @@ comparison_of_kind(Oid type)
 	}
 }
 
-/* Whether who compares values of a base type by this function does it as those suppose who make bytes of them. */
+/* Whether this function compares values of the base type as their bytes compare. */
 static bool
 is_usual(Oid type, Oid comparison)
 {
 	Oid usual = comparison_of_kind(type);
 
 	if (type < FirstNormalObjectId && comparison >= FirstNormalObjectId)
-		return false; /* varchar and the like may get a default class of their own */
+		return false; /* varchar and the like may get a default class */
 	return comparison == (OidIsValid(usual) ? usual : lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc);
 }
 
-/* A part that is compared by this function. */
+/* Whether a part that is compared by this function has such bytes. */
 static bool
 is_possible_by(Oid comparison, Oid type, Oid collation, bool sorted, bool *ordered_inout)
 {
@@ -220,14 +226,14 @@ columns_are_possible(Oid type, bool sorted, bool *ordered_inout)
 	return possible;
 }
 
-/* Not deterministic. */
+/* Whether the collation is not deterministic. */
 static bool
 is_loose(Oid collation)
 {
 	return OidIsValid(collation) && !lc_collate_is_c(collation) && !get_collation_isdeterministic(collation);
 }
 
-/* Whether the order of texts, if they are to be in it, is that of sort keys: else bytes stand for them. */
+/* Whether texts that must be ordered need sort keys; otherwise their bytes have the order. */
 static bool
 needs_keys(bool sorted, Oid collation)
 {
@@ -306,7 +312,7 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool sorted, bool *ordere
 	*ordered_out = false;
 	if (is_citext(type))
 	{
-		/* it compares letters in lower case by the collation, for order only: for = by bytes */
+		/* The collation decides the order only; equality is that of the lower-case bytes. */
 		*ordered_out = tsurugi_collation_order(collation) == TSURUGI_ORDER_OF_BYTES || needs_keys(sorted, collation);
 		return !is_loose(collation);
 	}
@@ -315,7 +321,10 @@ tsurugi_canonical_is_possible(Oid type, Oid collation, bool sorted, bool *ordere
 
 /* --- making bytes ------------------------------------------------------------------------ */
 
-/* Of a negative number everything but the class is turned over.  The digits end with 0, and each is one more than it is. */
+/*
+ * For a negative number all bits except the class are inverted.  The digits end with 0, and each is
+ * stored as its value plus one.
+ */
 static void
 append_numeric(StringInfo bytes, Datum value)
 {
@@ -349,14 +358,14 @@ append_numeric(StringInfo bytes, Datum value)
 	pq_sendint16(bytes, mask);
 }
 
-/* A number with a sign. */
+/* Appends a signed number. */
 static void
 append_signed_32(StringInfo bytes, int32 number)
 {
 	pq_sendint32(bytes, (uint32) number ^ (uint32) 1 << 31);
 }
 
-/* Bytes of any length, so that more can follow. */
+/* Appends bytes of any length so that more can follow. */
 static void
 append_string(StringInfo bytes, const char *data, int length)
 {
@@ -373,7 +382,10 @@ append_string(StringInfo bytes, const char *data, int length)
 	appendStringInfoCharMacro(bytes, 0);
 }
 
-/* A part of a value, which may be of a domain: what of its own accord is the beginning of no other value stays as it is. */
+/*
+ * Appends a part of a value; its type may be a domain.  A part that cannot be a prefix of another
+ * value is written as it is.
+ */
 static void
 append_part(StringInfo bytes, bool sorted, Oid type, Oid collation, Datum value)
 {
@@ -518,8 +530,9 @@ append_jsonb_string(StringInfo bytes, bool sorted, const JsonbValue *string)
 }
 
 /*
- * Of an array the number of elements comes before whether it is a scalar's, which is one of one.  The types of parts
- * are in order by their numbers; what ends an array or object follows from its number of elements.
+ * For an array the number of elements comes before the mark whether it stands for a scalar, which
+ * is an array of one.  The numbers of the parts' types are in the right order.  The ends of arrays
+ * and objects are not written, because they follow from the numbers of elements.
  */
 static void
 append_jsonb(StringInfo bytes, bool sorted, Datum value)
@@ -617,7 +630,7 @@ append_hstore(StringInfo bytes, Datum value)
 	appendBinaryStringInfo(bytes, VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat));
 }
 
-/* silly_cmp_tsvector; lexemes are sorted. */
+/* Follows silly_cmp_tsvector; lexemes are sorted. */
 static void
 append_tsvector(StringInfo bytes, TSVector vector)
 {
@@ -634,7 +647,7 @@ append_tsvector(StringInfo bytes, TSVector vector)
 	}
 }
 
-/* CompareTSQ; the items are those of a tree, each operator before what it is applied to. */
+/* Follows CompareTSQ; the items are those of a tree, each operator before its operands. */
 static void
 append_tsquery(StringInfo bytes, TSQuery query)
 {
@@ -673,7 +686,7 @@ append_plain(StringInfo bytes, const tsurugi_codec *codec, Datum value)
 		int length =
 			out ? (int) tg_string_blob_bytes(string) - codec->header_bytes : (int) tg_string_inline_bytes(string);
 
-		/* of any length, and without a blank-padded string's blanks */
+		/* The full length; a blank-padded string without its blanks. */
 		while (part.code == TG_KEY_BLANK && length > 0 && data[length - 1] == ' ')
 			length--;
 		appendBinaryStringInfo(bytes, data, length);
@@ -686,7 +699,7 @@ append_plain(StringInfo bytes, const tsurugi_codec *codec, Datum value)
 	}
 }
 
-/* Of a base type. */
+/* The type is a base type. */
 static void
 append_value(StringInfo bytes, bool sorted, Oid type, Oid collation, Datum value)
 {

@@ -1,10 +1,9 @@
 /*
  * codec.c
- *	  Datums as stored values, and back, for every type.
+ *	  Conversion between datums and stored values, for every type.
  *
- * The one place that knows what a numeric looks like inside.  Its layout is
- * that of the heap's pages (a header with sign, display scale and weight, then
- * digits in base 10000), which binary upgrades keep:
+ * No other file knows the internal layout of numeric.  It is that of the heap's pages (a header
+ * with sign, display scale and weight, then digits in base 10000), which binary upgrades keep:
  *
  *	short header, 16 bits: 1 0 sign scale(6) weight-sign weight(6)
  *	long header, 32 bits:  sign(2) scale(14), weight(16)
@@ -93,7 +92,7 @@ tsurugi_codec_init(tsurugi_codec *codec, Form_pg_attribute attribute)
 		codec->form = TSURUGI_VARLENA;
 		codec->kind = TG_KIND_STRING;
 		codec->header_bytes = VARHDRSZ;
-		/* types of plain storage are never given a short header by the heap either */
+		/* The heap gives types of plain storage no short header either. */
 		codec->inline_allowed = lookup_type_cache(codec->type, 0)->typstorage != TYPSTORAGE_PLAIN;
 	}
 }
@@ -131,7 +130,10 @@ load_16(const char *bytes)
 	return word;
 }
 
-/* The value times 10 to the codec's scale.  The precision was enforced by who made the datum. */
+/*
+ * The value times 10 to the power of the codec's scale.  The precision was enforced when the datum
+ * was made.
+ */
 static int128
 numeric_to_scaled(const tsurugi_codec *codec, const char *bytes, size_t byte_count)
 {
@@ -180,8 +182,8 @@ numeric_to_scaled(const tsurugi_codec *codec, const char *bytes, size_t byte_cou
 }
 
 /*
- * The groups of 4 digits of a scaled value, last one first; returns how many.
- * The first fraction_groups of them stand behind the point.
+ * Splits a scaled value into groups of 4 digits, the last one first; returns their number.  The
+ * first fraction_groups of them are behind the decimal point.
  */
 static int
 split_groups(uint128 scaled, int scale, int16 *groups)
@@ -298,7 +300,10 @@ tsurugi_value_by_reference(const tsurugi_codec *codec, Datum datum, tg_value *va
 	}
 }
 
-/* Strings: bytes decide equality, unless the collation is not deterministic, but not the order of a language. */
+/*
+ * Strings: bytes determine equality unless the collation is not deterministic, but do not determine
+ * the order of a language.
+ */
 static bool
 string_key_code(const tsurugi_codec *codec, bool *ordered_out)
 {
@@ -345,7 +350,8 @@ tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_ou
 		case LSNOID:
 			*code_out = TG_KEY_UNSIGNED;
 			return true;
-		case TIDOID: /* its bytes are in the machine's order */
+		/* Its bytes are in the machine's order. */
+		case TIDOID:
 			*code_out = TG_KEY_BYTES16;
 			*ordered_out = false;
 			return true;
@@ -378,7 +384,10 @@ tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_ou
 	}
 	if (OidIsValid(codec->type) && type_is_enum(codec->type))
 	{
-		/* whether they are in order changes, and is looked at elsewhere (enum_order.h); so is whether they are compared as enums */
+		/*
+		 * Whether the labels are in order can change, and is tested elsewhere (enum_order.h); so is
+		 * whether values are compared as enums.
+		 */
 		*code_out = TG_KEY_UNSIGNED;
 		*ordered_out = false;
 		return true;

@@ -1,12 +1,11 @@
 /*
  * codec.h
- *	  Datums as stored values, and back, for every type.
+ *	  Conversion between datums and stored values, for every type.
  *
- * By-value types keep their width.  By-reference types of fixed length up to
- * 16 bytes become 16 opaque bytes.  numeric(p,s) becomes a scaled integer of
- * 64 bits (p <= 18) or 128 bits (p <= 38), NaN its largest value, which is
- * where PostgreSQL sorts it.  Everything else is a string: its flat, detoasted
- * varlena, or the bytes of a longer fixed-length type.
+ * By-value types keep their width.  By-reference types of fixed length up to 16 bytes become 16
+ * opaque bytes.  numeric(p,s) becomes a scaled integer of 64 bits (p <= 18) or 128 bits (p <= 38);
+ * NaN is its largest value, where PostgreSQL sorts it.  Any other value becomes a string: its flat,
+ * detoasted varlena, or the bytes of a longer fixed-length type.
  */
 #ifndef TSURUGI_CODEC_H
 #define TSURUGI_CODEC_H
@@ -23,7 +22,7 @@ typedef enum tsurugi_form
 	TSURUGI_LONG,	   /* by reference, fixed length above 16 bytes: a blob that is the datum */
 	TSURUGI_NUMERIC8,  /* scaled, 64 bits */
 	TSURUGI_NUMERIC16, /* scaled, 128 bits */
-	TSURUGI_NOTHING	   /* dropped, or not PostgreSQL's: always NULL */
+	TSURUGI_NOTHING	   /* dropped, or stored by the engine alone: always NULL */
 } tsurugi_form;
 
 /* Enough scratch memory for any column's datum. */
@@ -33,36 +32,37 @@ typedef struct tsurugi_codec
 {
 	uint8_t form;		   /* tsurugi_form */
 	uint8_t kind;		   /* tg_kind */
-	uint8_t header_bytes;  /* of a blob: 4 for a varlena, else 0 */
-	bool inline_allowed;   /* VARLENA: the type's functions take short headers */
+	uint8_t header_bytes;  /* of a blob: 4 for a varlena, otherwise 0 */
+	bool inline_allowed;   /* VARLENA: the type's functions accept short headers */
 	uint8_t scratch_bytes; /* needed by tsurugi_datum; 0 for all but NUMERIC* */
 	char typalign;
 	int16 typlen;
 	int16 scale; /* NUMERIC* */
 	bool typbyval;
-	bool sorted;  /* what a key makes of values has texts in their collation's order (canonical.h) */
+	/* Keys made of its values have texts in their collation's order (canonical.h). */
+	bool sorted;
 	Oid type;	  /* base type, domains looked through */
 	int32 typmod; /* of the base type */
 	Oid collation;
 } tsurugi_codec;
 
-/* The codec of an attribute.  Looks into the catalogs. */
+/* The codec of an attribute.  Reads the catalogs. */
 extern void tsurugi_codec_init(tsurugi_codec *codec, Form_pg_attribute attribute);
 
-/* The same of values that are no column's. */
+/* The same for values that do not belong to a column. */
 extern void tsurugi_codec_init_type(tsurugi_codec *codec, Oid type, int32 typmod, Oid collation);
 
 /* Two codecs store the same way. */
 extern bool tsurugi_codec_same(const tsurugi_codec *a, const tsurugi_codec *b);
 
-/* The parts of the two below that are not by value. */
+/* The parts of the two functions below for values that are not by value. */
 extern void tsurugi_value_by_reference(const tsurugi_codec *codec, Datum datum, tg_value *value_out);
 extern Datum tsurugi_datum_numeric(const tsurugi_codec *codec, const void *cell, char *scratch);
 
 /*
- * The value of a datum that is not NULL.  A long string names the datum's
- * memory (detoasted into the current context, if need be), which must stay
- * until the value has been stored.
+ * Makes the value of a datum that is not NULL.  A long string refers to the datum's memory
+ * (detoasted into the current context if necessary), which must stay until the value has been
+ * stored.
  */
 static inline void
 tsurugi_value(const tsurugi_codec *codec, Datum datum, tg_value *value_out)
@@ -90,9 +90,9 @@ tsurugi_value(const tsurugi_codec *codec, Datum datum, tg_value *value_out)
 }
 
 /*
- * The datum of a value that is not NULL.  cell is 8 bytes (kinds up to 8) or a
- * tg_value; the datum may point into it, or to its blob, or into scratch
- * (codec->scratch_bytes, aligned to 8; one per datum that is to stay).
+ * Makes the datum of a value that is not NULL.  cell is 8 bytes (kinds up to 8) or a tg_value; the
+ * datum may point into it, or to its blob, or into scratch (codec->scratch_bytes, aligned to 8; one
+ * for each datum that must stay).
  */
 static inline Datum
 tsurugi_datum(const tsurugi_codec *codec, const void *cell, char *scratch)
@@ -115,9 +115,9 @@ tsurugi_datum(const tsurugi_codec *codec, const void *cell, char *scratch)
 }
 
 /*
- * How a column serves in a key: *code_out, and *ordered_out if memcmp order
- * is the order of the type's default btree operators under that collation
- * (else the key serves look-ups by equality only).  False: it cannot, as it is stored.
+ * The form of a column in a key: *code_out, and *ordered_out if the memcmp order is that of the
+ * type's default btree operators under that collation (otherwise the key serves look-ups by
+ * equality only).  False: the stored value cannot be in a key.
  */
 extern bool tsurugi_key_code(const tsurugi_codec *codec, uint8_t *code_out, bool *ordered_out);
 

@@ -2,23 +2,24 @@
  * collation.c
  *	  The order of texts under a collation.
  *
- * PostgreSQL compares texts by the collation's provider, and, if that takes them for equal and
- * the collation is deterministic, by their bytes (varstr_cmp).  So keys are what the provider makes of a text, which
- * ends below all that it has in it, and then the text itself, unless the collation is not deterministic; written as where it
- * differs from what the key before it lets expect, which takes a few bytes
- * (runtime/order/foretold.h):
+ * PostgreSQL compares texts by the collation's provider and, if they are equal there and the
+ * collation is deterministic, by their bytes (varstr_cmp).  So a key is the provider's key of the
+ * text, followed by a terminator below all bytes in it.  Then, unless the collation is not
+ * deterministic, the text itself follows.  It is written as its differences from the text that the
+ * provider's key predicts, which takes a few bytes (runtime/order/foretold.h):
  *
- *	ICU    its sort keys, which compare as ucol_strcoll() and ucol_strcollUTF8() do; PostgreSQL 15 itself lives on
- *	       that (varstr_abbrev_convert, hashtext)
- *		   In the order that most of them are tailored from, ASCII's letters, digits, and signs begin with one or two bytes each on
- *		   the first level.  What these are is asked, and expected when they are met again
- *	libc   not strxfrm(), which PostgreSQL does not trust, but keys made as strcoll() compares, or else
- *	       no order (runtime/order/collate.c)
+ *	ICU		its sort keys, which compare as ucol_strcoll() and ucol_strcollUTF8() do; PostgreSQL 15
+ *			relies on that, too (varstr_abbrev_convert, hashtext).
+ *			In the order from which most of them are tailored, ASCII's letters, digits and signs
+ *			begin with one or two bytes each on the first level.  These bytes are asked for, and
+ *			predict the characters when they are met again
+ *	libc	not strxfrm(), which PostgreSQL does not trust, but keys that compare as strcoll() does,
+ *			or no order at all (runtime/order/collate.c)
  *
- * A locale of the C library that has no rules (C.UTF-8) compares bytes.
+ * A locale of the C library without rules (C.UTF-8) compares bytes.
  *
- * How a collation is in order does not change while the server runs: so all sessions make the same
- * keys.  Of each collation it is found out once in a session.
+ * The order of a collation does not change while the server runs, so all sessions make the same
+ * keys.  A session examines each collation once.
  */
 #include "postgres.h"
 
@@ -34,11 +35,12 @@
 
 #define LEAD_COUNT 8
 
-/* Which character of ASCII bytes of ICU's keys stand for, by guess. */
+/* A guess which ASCII characters the bytes of ICU's keys stand for. */
 typedef struct Letters
 {
 	char of_byte[256];
-	uint8 lead[256]; /* first of two: 1 to LEAD_COUNT, its place below; or 0 */
+	/* The first of two bytes: 1 to LEAD_COUNT, its place below; otherwise 0. */
+	uint8 lead[256];
 	uint8 lead_count;
 	char of_second[LEAD_COUNT][256];
 } Letters;
@@ -86,7 +88,7 @@ learn_letter(Letters *letters, const UCollator *collator, char letter)
 		letters->of_second[*lead - 1][key[1]] = letter;
 }
 
-/* Backwards, so that small letters are preferred. */
+/* Backwards, so that small letters win. */
 static void
 learn_letters(Letters *letters, const UCollator *collator)
 {
@@ -94,7 +96,7 @@ learn_letters(Letters *letters, const UCollator *collator)
 		learn_letter(letters, collator, letter);
 }
 
-/* What the first level lets expect of the text. */
+/* Predicts the text from the first level of the key. */
 static int
 expect(const Letters *letters, const uint8_t *key, char *expected)
 {
@@ -154,7 +156,7 @@ find(Oid oid)
 	{
 		Collation made = {.oid = oid};
 
-		look_at(&made); /* or an error */
+		look_at(&made); /* this may raise an error */
 		collation = hash_search(collations, &oid, HASH_ENTER, &found);
 		*collation = made;
 	}
@@ -170,7 +172,7 @@ tsurugi_collation_order(Oid oid)
 
 #ifdef USE_ICU
 
-/* Behind its key, which begins there. */
+/* Appends the text behind its key, which begins at that position. */
 static void
 append_icu_text(StringInfo bytes, const Collation *collation, int at, const char *text, int length)
 {
@@ -186,14 +188,14 @@ append_icu_text(StringInfo bytes, const Collation *collation, int at, const char
 		pfree(expected);
 }
 
-/* With the zero at its end. */
+/* Appends the key with its terminating zero. */
 static void
 append_icu_key(StringInfo bytes, const Collation *collation, const char *text, int length)
 {
 	const UCollator *collator = collation->locale->info.icu.ucol;
 	UChar *characters;
 	int32 count = icu_to_uchar(&characters, text, length);
-	int32 room = count * 4 + 16; /* as a rule */
+	int32 room = count * 4 + 16; /* usually enough */
 	int32 key_bytes;
 
 	enlargeStringInfo(bytes, room);
@@ -221,7 +223,7 @@ append_libc_key(StringInfo bytes, const Collation *of, const char *text, int len
 	tg_collation_walked walked;
 	size_t room = tg_collation_walk(collation, text, length, &walked, scratch);
 
-	enlargeStringInfo(bytes, (int) Min(room, MaxAllocSize)); /* or an error */
+	enlargeStringInfo(bytes, (int) Min(room, MaxAllocSize)); /* may raise an error */
 	bytes->len += (int) tg_collation_key(collation, &walked, (unsigned char *) bytes->data + bytes->len);
 	if (of->deterministic)
 		bytes->len += (int) tg_collation_string(&walked, text, length, (unsigned char *) bytes->data + bytes->len);

@@ -14,12 +14,12 @@ typedef enum tsurugi_text_order
 	TSURUGI_ORDER_OF_KEYS
 } tsurugi_text_order;
 
-/* How texts are in order under a collation, deterministic or not. */
+/* How texts can be ordered under a collation, deterministic or not. */
 extern tsurugi_text_order tsurugi_collation_order(Oid collation);
 
 /*
- * OF_KEYS: appends bytes whose memcmp order is PostgreSQL's (varstr_cmp), and that are equal exactly where the
- * texts are.
+ * For OF_KEYS: appends bytes whose memcmp order is PostgreSQL's (varstr_cmp), and which are equal
+ * exactly if the texts are.
  */
 extern void tsurugi_collation_append_key(StringInfo bytes, Oid collation, const char *text, int length);
 

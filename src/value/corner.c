@@ -2,14 +2,17 @@
  * corner.c
  *	  Corners in the plane, as keys in Z-order.
  *
- * Coordinates become numbers that are as exact as floating point is far from zero, and as exact as 2^-33 near to it: log-like from 1
- * on, linear below.  The bits of a double alone would spend half of all numbers on what is less than 2, and squares of the
- * Z-order near an axis would be long thin strips in the plane.  The bits of x and y are interleaved, from the highest on.
+ * Coordinates become numbers.  Far from zero these are as exact as floating point, near zero as
+ * exact as 2^-33: logarithmic from 1 on, linear below.  If the bits of a double were used alone,
+ * half of all numbers would be below 2, and squares of the Z-order near an axis would be long thin
+ * strips in the plane.  The bits of x and y are interleaved, from the highest on.
  *
- * The corners of a rectangle are no range of that order.  Who reads keys in order goes on, from one outside of it, at the next one that would be in it.
- * Who has to name ranges has it cut into squares of the Z-order, each a range of
- * keys: into finer ones at its edges as long as they are not too many, or as what lies outside of it is worth it (as
- * Orenstein, Manola: PROBE Spatial Data Modeling and Query Processing, 1988, decompose a box).
+ * The corners of a rectangle are not one range of that order.  A reader of keys in order that meets
+ * a key outside of the rectangle continues at the next key that would be inside.  A caller that
+ * must name ranges has the rectangle cut into squares of the Z-order, each a range of keys.
+ * Squares at its edges are cut into finer ones until they are too many, or until little is left
+ * outside of the rectangle (as Orenstein, Manola: PROBE Spatial Data Modeling and Query Processing,
+ * 1988, decompose a box).
  */
 #include "postgres.h"
 
@@ -20,8 +23,9 @@
 #include "port/pg_bitutils.h"
 
 #define BITS TSURUGI_CORNER_BITS
-#define SQUARES_MAX 192	  /* while a rectangle is cut */
-#define SHARE_OUTSIDE 1.2 /* squares this much larger than their rectangle are not cut any more */
+#define SQUARES_MAX 192 /* while a rectangle is being cut */
+/* Squares that together are at most this much larger than their rectangle are not cut further. */
+#define SHARE_OUTSIDE 1.2
 
 _Static_assert(TSURUGI_CORNER_KEY_BYTES == 1 + BITS / 4, "level and corner");
 
@@ -36,7 +40,7 @@ tsurugi_corner_number(double value)
 	double distance = fabs(value) + one;
 	uint64 bits;
 	uint64 from;
-	uint64 middle = UINT64CONST(1) << 62; /* as many as from 1 to infinity */
+	uint64 middle = UINT64CONST(1) << 62; /* as many numbers as from 1 to infinity */
 
 	memcpy(&bits, &distance, sizeof(bits));
 	memcpy(&from, &one, sizeof(from));
@@ -63,7 +67,7 @@ tsurugi_corner_coordinate(uint64 number)
 
 #define CORNER_LAST (((uint128) 1 << 2 * BITS) - 1)
 
-/* Each bit but the last is followed by a place: 22 bits become 44. */
+/* Puts a gap behind each bit except the last: 22 bits become 44. */
 static uint64
 spread(uint64 bits)
 {
@@ -138,16 +142,17 @@ tsurugi_corner_of_key(const unsigned char *key, uint64 *corner)
 }
 
 /*
- * BIGMIN (Tropf, Herzog: Multidimensional Range Search in Dynamically Balanced Trees, 1981).  It has the beginning of that
- * corner, as long as possible, then a 1 where that has a 0: so from the highest bit on, in ever smaller cells around the corner,
- * the last such place is looked for where the half of the cell behind it meets the rectangle.
+ * BIGMIN (Tropf, Herzog: Multidimensional Range Search in Dynamically Balanced Trees, 1981).  The
+ * result has a prefix of that corner, as long as possible, and then a 1 where the corner has a 0.
+ * So from the highest bit on, in ever smaller cells around the corner, this looks for the last such
+ * bit where the upper half of the cell meets the rectangle.
  */
 bool
 tsurugi_rectangle_next(const tsurugi_rectangle *rectangle, const uint64 *corner, uint64 *next)
 {
 	uint64 low[2]; /* of the cell, which meets the rectangle */
 	uint64 differ = 0;
-	int same; /* bits, from this one on */
+	int same; /* the bits from this one on are equal */
 	bool found = false;
 
 	for (int i = 0; i < 2; i++)
@@ -202,7 +207,7 @@ last_of(const Square *square)
 	return first_of(square) + (((uint128) 1 << 2 * square->bits) - 1);
 }
 
-/* False: they have no corner in common. */
+/* Sets whether the square is inside.  False: it has no corner in common with the rectangle. */
 static bool
 place(Square *square, const Rectangle *rectangle)
 {
@@ -218,7 +223,7 @@ place(Square *square, const Rectangle *rectangle)
 	return true;
 }
 
-/* The smallest one around it. */
+/* The smallest square around it. */
 static Square
 square_around(const Rectangle *rectangle)
 {
@@ -231,7 +236,10 @@ square_around(const Rectangle *rectangle)
 	return square;
 }
 
-/* Cuts those that are not inside into four, and leaves out what is outside.  Their number; -1: they are too many. */
+/*
+ * Cuts the squares that are not inside into four, and drops those that are outside.  Returns their
+ * number; -1: too many.
+ */
 static int
 cut(const Square *squares, int count, const Rectangle *rectangle, Square *parts)
 {
@@ -259,7 +267,10 @@ cut(const Square *squares, int count, const Rectangle *rectangle, Square *parts)
 	return part_count;
 }
 
-/* Neighbours make one range.  Their number, written or, if ranges is NULL, only counted. */
+/*
+ * Joins neighbours into one range.  Returns the number of ranges, which are written, or only
+ * counted if ranges is NULL.
+ */
 static int
 join(const Square *squares, int count, int level, tsurugi_cover_range *ranges)
 {
@@ -293,7 +304,7 @@ is_fine(const Square *squares, int count, const Rectangle *rectangle)
 	return all <= SHARE_OUTSIDE * wanted;
 }
 
-/* The smallest square around what there is of a level, but that it may be all of the plane. */
+/* The smallest square around the covers that exist on a level; it may be the whole plane. */
 static Square
 square_of_level(const tsurugi_cover_levels *levels, int level)
 {
@@ -309,7 +320,7 @@ square_of_level(const tsurugi_cover_levels *levels, int level)
 	return square;
 }
 
-/* At most so many ranges. */
+/* Cuts the rectangle into at most so many ranges. */
 static int
 cut_rectangle(const Rectangle *rectangle, int level, int most, tsurugi_cover_range *ranges)
 {
@@ -338,7 +349,8 @@ make_range(tsurugi_cover_range *range, int level, uint128 low, uint128 high)
 }
 
 /*
- * Where figures are the rectangle is cut; where there are none, before and behind the square around all of them, is one range each.
+ * Cuts the rectangle where figures exist.  Outside the square around all of them, where there are
+ * none, it takes one range before and one behind.
  */
 int
 tsurugi_rectangle_ranges(const tsurugi_rectangle *rectangle, int level, const tsurugi_cover_levels *levels, int most,

@@ -2,7 +2,8 @@
  * corner.h
  *	  Corners in the plane, as keys in Z-order.  For plane.c.
  *
- * A corner is two numbers, of x and y.  Its key has a level before it, by which keys are in order first.
+ * A corner is two numbers, of x and y.  Its key begins with a level, by which keys are ordered
+ * first.
  */
 #ifndef TSURUGI_CORNER_H
 #define TSURUGI_CORNER_H
@@ -15,7 +16,10 @@
 #define TSURUGI_CORNER_MAX ((UINT64CONST(1) << TSURUGI_CORNER_BITS) - 1)
 #define TSURUGI_CORNER_KEY_BYTES 12
 
-/* The number of a coordinate: in order; what is near to each other may have the same.  And the reverse, about. */
+/*
+ * The number of a coordinate; numbers are ordered as coordinates, but neighbours may have the same
+ * number.  And the reverse, approximately.
+ */
 extern uint64 tsurugi_corner_number(double value);
 extern double tsurugi_corner_coordinate(uint64 number);
 
@@ -26,7 +30,7 @@ extern void tsurugi_corner_of_key(const unsigned char *key, uint64 *corner);
 typedef struct tsurugi_rectangle
 {
 	bool empty;
-	uint64 from[2]; /* both ends belong to it */
+	uint64 from[2]; /* both ends are included */
 	uint64 to[2];
 } tsurugi_rectangle;
 
@@ -37,10 +41,13 @@ tsurugi_rectangle_has(const tsurugi_rectangle *rectangle, const uint64 *corner)
 		   corner[1] <= rectangle->to[1];
 }
 
-/* The first one that it has behind a corner that it has not.  False: there is none. */
+/* The first corner of the rectangle behind a corner outside of it.  False: there is none. */
 extern bool tsurugi_rectangle_next(const tsurugi_rectangle *rectangle, const uint64 *corner, uint64 *next);
 
-/* Ranges of keys of the level that have all of it, cut where the level has keys; their number, which is two more than most at most. */
+/*
+ * Ranges of keys of the level that cover the rectangle, cut where the level has keys.  Returns
+ * their number, which is at most two more than most.
+ */
 extern int tsurugi_rectangle_ranges(const tsurugi_rectangle *rectangle, int level, const tsurugi_cover_levels *levels,
 									int most, tsurugi_cover_range *ranges);
 

@@ -1,29 +1,33 @@
 /*
  * cover.c
- *	  Covers: what extends, a range or a box, as a short key in an ordered tree.
+ *	  Covers: values with an extent, such as ranges or boxes, as short keys in an ordered tree.
  *
- * A value becomes an interval of 64-bit numbers, which are in the order of its bounds: two bounds may have one number, but
- * never the wrong order.  The interval is kept by its size and its low end:
+ * A value becomes an interval of 64-bit numbers, which are ordered as its bounds: two bounds may
+ * have the same number, but never numbers in the wrong order.  The interval is stored by its size
+ * and its low end:
  *
- *	level		1 byte: the least L with high - low < 4^L; 0 to 32
- *	low			8 bytes, big-endian
+ *	level	1 byte: the least L with high - low < 4^L; 0 to 32
+ *	low		8 bytes, big-endian
  *
- * So intervals of level L that have a point in common with [a, b] are among those with low in (a - 4^L, b]: one range of
- * keys for each level, of which at most the first 4^L numbers are in vain; and there are values of few levels, as a rule.  Who asks says which
- * there are, as far as he knows: the others are taken together, and are mostly empty.
- * This is XZ-ordering (Böhm, Klump, Kriegel 1999: objects are kept at the cell that their low end lies in, enlarged by its own size) in
- * one dimension.  Unlike the fork node of a relational interval tree (Kriegel, Pötke, Seidl 2000) one key a value
- * is enough for both ends, and there is no point, such as midnight of the epoch, that many short intervals hang on.
+ * So an interval of level L that has a point in common with [a, b] has its low end in (a - 4^L, b].
+ * That is one range of keys for each level, of which at most the first 4^L numbers are searched in
+ * vain; and usually the values have only a few levels.  The caller says which levels exist, as far
+ * as it knows.  The others are taken together, and are mostly empty.  This is XZ-ordering (Böhm,
+ * Klump, Kriegel 1999: an object is stored at the cell of its low end, enlarged by its own size) in
+ * one dimension.  Unlike the fork node of a relational interval tree (Kriegel, Pötke, Seidl 2000),
+ * one key for each value is enough for both ends, and there is no point, such as midnight of the
+ * epoch, at which many short intervals accumulate.
  *
- *	range			its bounds; infinite ones are the ends of all numbers
- *	multirange		from its first bound to its last
- *	inet, cidr		the addresses of the network, of IPv6 their first 63 bits
+ *	range		its bounds; infinite ones are the first and the last number
+ *	multirange	from its first bound to its last
+ *	inet, cidr	the addresses of the network; of IPv6 their first 63 bits
  *	point, box, circle, polygon		in two dimensions: plane.c
  *
- * An empty range or multirange has a level of its own, the last.
+ * An empty range or multirange has a level of its own, the last one.
  *
- * Left out: bounds whose order is not known here (types without an ordered stored form, texts under other collations than
- * C, an operator class of the range's own): all such ranges are from the first number to the last.
+ * Left out: bounds whose order is not known here (types without an ordered stored form, texts under
+ * other collations than C, a range type with its own operator class).  All such ranges extend from
+ * the first number to the last.
  */
 #include "postgres.h"
 
@@ -75,7 +79,7 @@ number_of_integer(int64 value)
 	return (uint64) value ^ UINT64CONST(1) << 63;
 }
 
-/* NaN is the largest, as in float8_cmp_internal. */
+/* NaN is the largest number, as in float8_cmp_internal. */
 static uint64
 number_of_float(double value)
 {
@@ -83,7 +87,7 @@ number_of_float(double value)
 
 	if (isnan(value))
 		return PG_UINT64_MAX;
-	value += 0.0; /* -0 is 0 */
+	value += 0.0; /* -0 becomes 0 */
 	memcpy(&bits, &value, sizeof(bits));
 	return (bits >> 63) != 0 ? ~bits : bits | UINT64CONST(1) << 63;
 }
@@ -97,7 +101,7 @@ number_of_bytes(const void *bytes, size_t length)
 	return pg_ntoh64(number);
 }
 
-/* Of fixed length, by its key. */
+/* The number of a value of fixed length, from its key. */
 static bool
 number_of_key(Oid type, Datum value, uint64 *number_out)
 {
@@ -117,7 +121,7 @@ number_of_key(Oid type, Datum value, uint64 *number_out)
 	return true;
 }
 
-/* False: it has none. */
+/* False: the value has no number. */
 static bool
 number_of(Oid type, Oid collation, Datum value, uint64 *number_out)
 {
@@ -137,7 +141,8 @@ number_of(Oid type, Oid collation, Datum value, uint64 *number_out)
 		case FLOAT8OID:
 			*number_out = number_of_float(DatumGetFloat8(value));
 			return true;
-		case NUMERICOID: /* rounded: in order all the same */
+		/* Rounded, which preserves the order. */
+		case NUMERICOID:
 			*number_out = number_of_float(DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value)));
 			return true;
 		case TEXTOID:
@@ -212,7 +217,7 @@ extent_of_multirange(Oid type, Datum value)
 	return extent_of_bounds(range, &lower, &upper);
 }
 
-/* Of a column of ranges, or of multiranges. */
+/* The range type of a column of ranges or multiranges. */
 static const TypeCacheEntry *
 range_of(Oid column)
 {
@@ -220,7 +225,7 @@ range_of(Oid column)
 									  : lookup_type_cache(column, TYPECACHE_RANGE_INFO);
 }
 
-/* An element, beside a column of ranges. */
+/* The extent of an element that is compared with a column of ranges. */
 static Extent
 extent_of_element(Oid column, Datum value)
 {
@@ -241,7 +246,7 @@ extent_of_network(const inet *network)
 	return (Extent){.low = family | (address & ~rest), .high = family | address | rest};
 }
 
-/* Of a range, multirange or network. */
+/* The extent of a range, multirange or network. */
 static Extent
 extent_of(Oid type, Datum value)
 {
@@ -257,7 +262,7 @@ tsurugi_cover_is_possible(Oid type)
 		   type_is_multirange(type);
 }
 
-/* --- keys -------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------- */
 
 static int
 level_of(const Extent *extent)
@@ -304,16 +309,16 @@ tsurugi_cover(Oid type, Datum value)
 	return PointerGetDatum(cover);
 }
 
-/* --- questions --------------------------------------------------------------------------------- */
+/* --- queries --------------------------------------------------------------------------------- */
 
-/* What an operator says of the interval of the column's value, its left side. */
+/* What an operator requires of the interval of the column's value, its left side. */
 typedef enum Placement
 {
 	UNKNOWN,
 	TOUCHES,	   /* they have a point in common */
-	CONTAINS,	   /* all of the other one */
-	LIES_WITHIN,   /* also if it is empty */
-	IS_SAME,	   /* likewise */
+	CONTAINS,	   /* it contains all of the other one */
+	LIES_WITHIN,   /* also if the value is empty */
+	IS_SAME,	   /* also if the value is empty */
 	BEGINS_BEFORE, /* its low end is not above the other's low end */
 	BEGINS_UP_TO,  /* … the other's high end */
 	BEGINS_FROM,   /* … not below the other's low end */
@@ -329,7 +334,8 @@ placement_of(Oid function)
 		case F_RANGE_OVERLAPS_MULTIRANGE:
 		case F_MULTIRANGE_OVERLAPS_RANGE:
 		case F_MULTIRANGE_OVERLAPS_MULTIRANGE:
-		case F_RANGE_ADJACENT: /* if neighbours_touch */
+		/* If neighbours_touch. */
+		case F_RANGE_ADJACENT:
 		case F_RANGE_ADJACENT_MULTIRANGE:
 		case F_MULTIRANGE_ADJACENT_RANGE:
 		case F_MULTIRANGE_ADJACENT_MULTIRANGE:
@@ -387,8 +393,9 @@ tsurugi_cover_answers(Oid function)
 }
 
 /*
- * Adjacent ranges have the number of a bound in common, if there are values between any two, or the canonical form is
- * [low, high), as of the built-in types.  A form of somebody's own may be another: [1,4] -|- [5,9].
+ * Adjacent ranges share the number of a bound if there are values between any two, or if the
+ * canonical form is [low, high), as that of the built-in types.  A user's canonical form may be
+ * another: [1,4] -|- [5,9].
  */
 static bool
 neighbours_touch(Oid function, Oid column)
@@ -403,7 +410,10 @@ neighbours_touch(Oid function, Oid column)
 		   canonical == F_DATERANGE_CANONICAL;
 }
 
-/* The interval that is asked for.  An element, beside a column of ranges, is a range of one point. */
+/*
+ * The interval of the query.  An element that is compared with a column of ranges is a range of one
+ * point.
+ */
 static Extent
 extent_asked(Oid column, Oid type, Datum value)
 {
@@ -413,11 +423,15 @@ extent_asked(Oid column, Oid type, Datum value)
 	return is_element ? extent_of_element(column, value) : extent_of(type, value);
 }
 
-/* Of an interval that is not empty: those of a level that may be in this relation to it.  False: there is none. */
+/*
+ * The low ends of the intervals of a level that may be in this relation to an interval that is not
+ * empty.  False: there is none.
+ */
 static bool
 lows_of_level(Placement placement, const Extent *asked, int level, uint64 *low_out, uint64 *high_out)
 {
-	uint64 reach = level == 0 ? 0 : PG_UINT64_MAX >> (64 - 2 * level); /* from the low end to the high end, at most */
+	/* The largest distance from the low end to the high end. */
+	uint64 reach = level == 0 ? 0 : PG_UINT64_MAX >> (64 - 2 * level);
 	int own = level_of(asked);
 
 	*low_out = 0;
@@ -468,7 +482,8 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const t
 	Placement placement = placement_of(function);
 	Extent asked;
 	int count = 0;
-	int gap = -1; /* the first of several levels that nobody has a cover of: they are one range */
+	/* The first of several levels without covers: they are one range. */
+	int gap = -1;
 
 	value_type = getBaseType(value_type);
 	if (tsurugi_plane_has(type))
@@ -503,7 +518,7 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const t
 	return count;
 }
 
-/* --- sets of ranges --------------------------------------------------------------------------------- */
+/* --- sets of ranges ------------------------------------------------------------- */
 
 static const unsigned char *
 greater_of(const unsigned char *a, const unsigned char *b)

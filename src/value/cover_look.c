@@ -1,6 +1,6 @@
 /*
  * cover_look.c
- *	  Which covers there are in an index: a look-up or two for each level.
+ *	  Finds out which covers exist in an index: a look-up or two for each level.
  */
 #include "postgres.h"
 
@@ -8,7 +8,7 @@
 
 #include "src/value/plane.h"
 
-/* One key of what begins like this, the first or the last; false: there is none. */
+/* The first or the last key with this prefix; false: there is none. */
 static bool
 find_key(tg_btree *tree, const unsigned char *low, size_t low_bytes, const unsigned char *high, size_t high_bytes,
 		 bool backward, unsigned char *found, uint16 *bytes_out)
@@ -38,7 +38,7 @@ tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_colum
 	levels->present = 0;
 	memcpy(low, before, before_bytes);
 	at = tg_key_append_not_null(low, before_bytes, &column->part);
-	if (at >= TG_KEY_BYTES_MAX) /* SIZE_MAX, too */
+	if (at >= TG_KEY_BYTES_MAX) /* also SIZE_MAX */
 		return;
 	low[at] = TSURUGI_COVER_LEVEL(0);
 	tg_epoch_enter(session);

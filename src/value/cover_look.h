@@ -1,6 +1,6 @@
 /*
  * cover_look.h
- *	  Which covers there are in an index.
+ *	  Finds out which covers exist in an index.
  */
 #ifndef TSURUGI_COVER_LOOK_H
 #define TSURUGI_COVER_LOOK_H
@@ -10,8 +10,8 @@
 #include "src/value/key_column.h"
 
 /*
- * What covers there are in an index of such a column, behind what all columns before are encoded
- * to.
+ * Finds out which covers exist in an index with such a column, behind the encoding of all columns
+ * before it.
  */
 extern void tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_column *column,
 								const unsigned char *before, size_t before_bytes, tsurugi_cover_levels *levels);

@@ -1,18 +1,23 @@
 /*
  * enum_order.c
- *	  Whether an enum's labels are in the order of the numbers that they are stored by.
+ *	  Whether an enum's labels are in the order of the numbers by which they are stored.
  *
- * A label is stored as the OID of its row in pg_enum, and so it is in keys.  CREATE TYPE and ADD VALUE
- * give ascending OIDs, so that as a rule the order of keys is that of the type: enum_cmp lives on the same.  A label
- * that is added before others has a greater OID than they.  From then on keys and indexes that have an order have ranks of such an enum's
- * labels, and of what contains some, as of types that only their own function can compare (ranking.h).  Labels never change places, and
- * one that comes between two later gets a rank between theirs; where pg_enum says they are (enumsortorder) may
- * be numbered anew by any ADD VALUE, so it would not do in keys.  What is there for equality alone (USING hash, EXCLUDE) goes on by OIDs.
+ * A label is stored as the OID of its row in pg_enum, and keys have the same.  CREATE TYPE and ADD
+ * VALUE assign ascending OIDs, so usually the order of keys is that of the type; enum_cmp relies on
+ * the same.  A label that is added before others has a greater OID than they.  From then on,
+ * ordered keys and indexes have ranks of such an enum's labels, and of values that contain some, as
+ * for types that only their own function can compare (ranking.h).  Labels never change places, and
+ * a label that is later added between two others gets a rank between theirs.  Their position in
+ * pg_enum (enumsortorder) would not do for keys, because any ADD VALUE may renumber it.  Indexes
+ * that serve equality alone (USING hash, EXCLUDE) continue to use OIDs.
  *
- * ADD VALUE that ends the order (ddl/type_users.c) locks the tables that have such columns, exclusively as ALTER TABLE would: who has planned by
- * the old order has ended by then, before there can be a row with the new label.  Tables whose keys would have ranks by now are stored anew; where it is not the primary key's, older snapshots see what they saw.
- * Who gets his lock afterwards is told that his plans and what is
- * remembered of tables are to be made anew, of all relations.  Tables that somebody makes meanwhile are waited for (ddl/type_order.h).
+ * An ADD VALUE that ends the order (ddl/type_users.c) locks the tables that have such columns
+ * exclusively, as ALTER TABLE would.  Statements that were planned with the old order have ended by
+ * then, before a row with the new label can exist.  Tables whose keys now need ranks are stored
+ * anew; unless that is the primary key, older snapshots see the same rows as before.  A session
+ * that gets a lock on a table afterwards is told to discard its plans and its cached descriptions
+ * of tables, for all relations.  Tables that other transactions create meanwhile are waited for
+ * (ddl/type_order.h).
  */
 #include "postgres.h"
 

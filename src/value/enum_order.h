@@ -1,6 +1,6 @@
 /*
  * enum_order.h
- *	  Whether an enum's labels are in the order of the numbers that they are stored by.
+ *	  Whether an enum's labels are in the order of the numbers by which they are stored.
  */
 #ifndef TSURUGI_ENUM_ORDER_H
 #define TSURUGI_ENUM_ORDER_H

@@ -1,18 +1,21 @@
 /*
  * gin.c
- *	  Indexes USING gin: the keys that operator classes make of values and of conditions.
+ *	  Indexes USING gin: the keys that operator classes extract from values and conditions.
  *
- * All that is known of an operator class is its support functions, as PostgreSQL's access method calls them
- * (src/backend/access/gin); so any will do whose keys can be told apart as bytes: those that are compared by
- * the default order of their type, and those whose comparison is known here to be that of bytes.
+ * The code knows an operator class only by its support functions, which it calls as PostgreSQL's
+ * access method does (src/backend/access/gin).  So it supports every operator class whose keys can
+ * be told apart as bytes: keys that are compared by the default order of their type, and keys whose
+ * comparison is known here to be that of bytes.
  *
- * Keys.  What extractValue makes of a value that is not NULL: a key each, a NULL among them its own category, and a
- * placeholder where there are none, so that the row is found by conditions that want no key.  Left out is PostgreSQL's
- * placeholder for a value that is NULL: operators are strict, nobody looks for it.  All columns' keys are
- * in one list, each with its column in front.
+ * Keys.  extractValue returns the keys of a value that is not NULL.  A NULL among them is a
+ * category of its own; a value without keys gets a placeholder, so that it is found by conditions
+ * that require no key.  Left out is PostgreSQL's placeholder for a NULL value: operators are
+ * strict, so nothing looks for it.  The keys of all columns are in one list, each with its column
+ * in front.
  *
- * Long keys are cut off.  What an index finds is looked at by the condition itself in any case (gin_scan.c), so it does
- * not matter if it finds too much; only that a key is there says less then.
+ * Long keys are truncated.  The condition itself is evaluated on each row that an index finds in
+ * any case (gin_scan.c), so it does not matter if it finds too many; only the existence of a key
+ * says less then.
  */
 #include "postgres.h"
 
@@ -40,13 +43,14 @@
 #include "src/value/key_form.h"
 
 #define LIBRARY_BTREE_GIN "$libdir/btree_gin"
-#define KEY_PAYLOAD_MAX 500 /* bytes of a key that are kept: twice as many, escaped, are less than the longest key */
+/* Bytes of a key that are kept; twice as many, escaped, are less than the longest key. */
+#define KEY_PAYLOAD_MAX 500
 
 _Static_assert(2 * KEY_PAYLOAD_MAX + 8 < TG_INDEX_KEY_BYTES_MAX, "a key that is cut off is not too long");
 
 /* --- describing ------------------------------------------------------------------------ */
 
-/* The type of the keys that an operator class makes of a column. */
+/* The type of the keys that an operator class extracts from a column. */
 static Oid
 key_type(Oid class, Oid type)
 {
@@ -58,14 +62,17 @@ key_type(Oid class, Oid type)
 		elog(ERROR, "cache lookup failed for opclass %u", class);
 	form = (Form_pg_opclass) GETSTRUCT(tuple);
 	key = form->opckeytype;
-	/* as index_create has it (ConstructTupleDescriptor) */
+	/* As in index_create (ConstructTupleDescriptor). */
 	if (key == ANYELEMENTOID && form->opcintype == ANYARRAYOID)
 		key = get_base_element_type(type);
 	ReleaseSysCache(tuple);
 	return OidIsValid(key) ? key : type;
 }
 
-/* btree_gin's own for two types: what it adds is a value below all others, which is in no row. */
+/*
+ * Comparison functions of btree_gin for two types: they only add a value below all others, which is
+ * in no row.
+ */
 static bool
 compares_as_btree_gin(Oid function)
 {
@@ -73,7 +80,7 @@ compares_as_btree_gin(Oid function)
 		   tsurugi_is_of_library(function, LIBRARY_BTREE_GIN, "gin_enum_cmp");
 }
 
-/* Bytes are compared, whatever the collation. */
+/* Whether the function compares bytes, whatever the collation. */
 static bool
 compares_bytes(Oid function)
 {
@@ -91,7 +98,7 @@ tsurugi_gin_describe_column(Oid class, Oid type, Oid collation, const bytea *opt
 
 	for (int i = 1; i <= GINNProcs; i++)
 		column->functions[i] = get_opfamily_proc(family, input, input, i);
-	/* as initGinState has it */
+	/* As in initGinState. */
 	column->collation = OidIsValid(collation) ? collation : DEFAULT_COLLATION_OID;
 	column->options = NULL;
 	if (options != NULL)
@@ -170,7 +177,10 @@ tsurugi_gin_encode(const tsurugi_gin *gin, int column, tsurugi_gin_category cate
 	if (made->canonical)
 		key = tsurugi_canonical(made->type, gin->columns[column].collation, false, key);
 	tsurugi_value(&made->codec, key, &value);
-	/* of the full length, too: it may be what is left of a longer one */
+	/*
+	 * A key of exactly this length is marked as truncated, too, because it may be the rest of a
+	 * longer one.
+	 */
 	if (made->codec.kind == TG_KIND_STRING && tg_string_is_out(&value.string) &&
 		tg_string_blob_bytes(&value.string) >= made->part.header_bytes + KEY_PAYLOAD_MAX)
 	{
@@ -182,20 +192,24 @@ tsurugi_gin_encode(const tsurugi_gin *gin, int column, tsurugi_gin_category cate
 	return bytes;
 }
 
-/* --- lists of keys ----------------------------------------------------------------------------- */
+/* --- lists of keys -------------------------------------------------------------- */
 
 struct tsurugi_gin_maker
 {
 	const tsurugi_gin *gin;
-	List *values;	   /* ExprState, by column */
+	/* List of ExprState, by column. */
+	List *values;
 	FmgrInfo *extract; /* by column */
 };
 
-/* Of a row, while they are gathered; a key's place instead of its address, for the bytes may move. */
+/*
+ * The keys of a row while they are collected; they have offsets instead of addresses, because the
+ * bytes may move.
+ */
 typedef struct Gathered
 {
 	StringInfoData bytes;
-	StringInfoData ends; /* uint32 of each */
+	StringInfoData ends; /* a uint32 for each key */
 } Gathered;
 
 tsurugi_gin_maker *
@@ -224,7 +238,7 @@ gather(Gathered *gathered, const tsurugi_gin *gin, int column, tsurugi_gin_categ
 	appendBinaryStringInfo(&gathered->ends, (const char *) &end, sizeof(end));
 }
 
-/* The keys of a value that is not NULL. */
+/* Collects the keys of a value that is not NULL. */
 static void
 gather_column(Gathered *gathered, tsurugi_gin_maker *maker, int column, Datum value)
 {

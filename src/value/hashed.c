@@ -2,13 +2,15 @@
  * hashed.c
  *	  Indexes that find values by their hashes.
  *
- * The storage has the hash, as a number of 64 bits, in the place of the value, in a tree as any other's: so an entry is short, whatever
- * the value, and what is written and read concurrently is as with other indexes.  At SERIALIZABLE who looks for a value notes
- * all that have its hash.  Rows that are found are looked at by the condition itself.
+ * The storage has the hash, as a number of 64 bits, instead of the value, in an ordinary tree.  So
+ * an entry is short, whatever the value, and concurrent reads and writes work as with other
+ * indexes.  A SERIALIZABLE transaction that looks for a value notes all values that have its hash.
+ * The condition itself is evaluated on the rows that are found.
  *
- * Hashes are those of the operator class, as PostgreSQL's access method has them: so values of different types that the
- * operator family says are equal have the same one.  They have 32 bits, too: extended functions are optional, and those of arrays
- * and the like fail where a part's type has none.  Short types, such as integers, need none: keys.c.
+ * Hashes are those of the operator class, as in PostgreSQL's access method.  So values of different
+ * types that are equal by the operator family have the same hash.  They also have 32 bits, because
+ * extended functions are optional, and those of arrays and the like fail if the type of a part has
+ * none.  Short types, such as integers, need no hashes: keys.c.
  */
 #include "postgres.h"
 

@@ -1,6 +1,6 @@
 /*
  * hashed.h
- *	  Indexes that find values by their hashes: USING hash, and what serves equality only.
+ *	  Indexes that find values by their hashes: USING hash, and others that serve equality only.
  */
 #ifndef TSURUGI_HASHED_H
 #define TSURUGI_HASHED_H
@@ -9,10 +9,13 @@
 
 #include "src/value/key_column.h"
 
-/* The function that an operator family hashes values of a type by.  InvalidOid: none. */
+/* The hash function of an operator family for values of a type; InvalidOid: none. */
 extern Oid tsurugi_hash_function(Oid family, Oid type);
 
-/* The one for a value that a column with such a family is compared with: that of its type, or else of the column's. */
+/*
+ * The function for a value that is compared with a column of such a family: that of the value's
+ * type or, if there is none, of the column's.
+ */
 extern Oid tsurugi_hash_function_of(const tsurugi_key_column *column, Oid type);
 
 /* A hash, as an int8. */

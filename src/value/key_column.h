@@ -1,6 +1,6 @@
 /*
  * key_column.h
- *	  A column of an index's key: which values it has, and how they are in the key.
+ *	  A column of an index's key: its values, and their form in the key.
  */
 #ifndef TSURUGI_KEY_COLUMN_H
 #define TSURUGI_KEY_COLUMN_H
@@ -13,21 +13,32 @@
 typedef struct tsurugi_key_column
 {
 	AttrNumber attnum; /* 0: an expression */
-	int position;	   /* in the catalogs' index; -1: it has no such column */
-	bool is_plain;	   /* the column of the key is the attribute's own */
-	bool ordered;	   /* range conditions and ORDER BY may use it (and the columns before it) */
-	bool canonical;	   /* the stored column is what tsurugi_canonical makes of the value; or, */
-	/* if this is valid, its rank among those that the function has compared (ranking.h) */
+	int position;	   /* in the catalogs' index; -1: not in it */
+	/* The key has the attribute itself. */
+	bool is_plain;
+	/* Range conditions and ORDER BY may use it (and the columns before it). */
+	bool ordered;
+	/* The stored column is the tsurugi_canonical of the value, unless comparison is valid. */
+	bool canonical;
+	/* Valid: the stored column is the value's rank among those that it has compared (ranking.h). */
 	Oid comparison;
-	/* it is what tsurugi_cover makes of it: nothing but ranges of covers is looked for (cover.h) */
+	/*
+	 * The stored column is the tsurugi_cover of the value: only ranges of covers are searched for
+	 * (cover.h).
+	 */
 	bool cover;
-	bool hashed; /* it is a hash: of the canonical bytes, or, */
-	/* if this is valid, what its functions make of the value; others may have the same (hashed.h) */
+	/* It is a hash: of the canonical bytes, unless hash_family is valid. */
+	bool hashed;
+	/* Valid: the hash is by its function; other values may have the same one (hashed.h). */
 	Oid hash_family;
-	bool equality; /* its operator class has no other operator than that of equality */
-	Oid type;	   /* base type */
+	/* Equality is the only operator of its operator class. */
+	bool equality;
+	Oid type; /* base type */
 	Oid collation;
-	/* operator family of its btree operators; of a cover, and of hash and brin, the index's */
+	/*
+	 * The operator family of its btree operators; for a cover, and for hash and brin, the index's
+	 * family.
+	 */
 	Oid family;
 	Oid opcintype;
 	tg_key_part part;	  /* for tg_key_append */

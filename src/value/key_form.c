@@ -1,9 +1,10 @@
 /*
  * key_form.c
- *	  How values of a type are in a key, by what is looked for: an order, or equality alone.
+ *	  The form of a type's values in a key, for an order or for equality alone.
  *
- * What compares values as those who make keys of them suppose (canonical.h) is known by its operator family: then keys are the
- * stored values, or canonical bytes of them.  By any other one, values have ranks (ranking.h) or hashes (hashed.h).
+ * The operator family tells whether values are compared as the makers of keys assume (canonical.h).
+ * If so, keys are the stored values, or canonical bytes of them.  With any other family, values
+ * have ranks (ranking.h) or hashes (hashed.h).
  */
 #include "postgres.h"
 
@@ -22,14 +23,17 @@
 #include "src/value/enum_order.h"
 #include "src/value/hashed.h"
 
-/* These classes compare bytes, whatever the collation. */
+/* Whether these classes compare bytes, whatever the collation. */
 static bool
 is_pattern_family(Oid family)
 {
 	return family == TEXT_PATTERN_BTREE_FAM_OID || family == BPCHAR_PATTERN_BTREE_FAM_OID;
 }
 
-/* Enums, arrays and the like have one of PostgreSQL's, as all of their kind, and may get one of their own at any time. */
+/*
+ * Enums, arrays and the like have a class of PostgreSQL's for their kind, and may get one of their
+ * own at any time.
+ */
 static bool
 is_of_kind(Oid type)
 {
@@ -37,8 +41,9 @@ is_of_kind(Oid type)
 }
 
 /*
- * Whether it compares values as those who make keys of them suppose; input: the type that the operator class is for.  An index's
- * family says so, whatever is the default by now: varchar, which has the class of text, may get one of its own.
+ * Whether the family compares values as the makers of keys assume; input: the type that the
+ * operator class is for.  The index's family decides, whatever the default is now: varchar, which
+ * has the class of text, may get one of its own.
  */
 static bool
 is_usual_family(Oid type, Oid family, Oid input)
@@ -136,7 +141,9 @@ tsurugi_key_describe_value(Oid type, Oid collation, tsurugi_key_column *column)
 	return !OidIsValid(form.comparison);
 }
 
-/* Whether what a hash family, for this type, takes for equal is equal to those who make keys. */
+/*
+ * Whether values that are equal by a hash family, for this type, are equal to the makers of keys.
+ */
 static bool
 is_equality_of_btree(Oid type, Oid family, Oid input)
 {

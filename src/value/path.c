@@ -1,12 +1,14 @@
 /*
  * path.c
- *	  What lies below a path: ltree, in its order.
+ *	  The values below a path: ltree, in its order.
  *
- * ltree_cmp compares label by label, the bytes of each, and what is a beginning of the other comes first, of labels as of paths.
- * So what is below a path follows it immediately, up to the first one with a greater label in the place of the path's last one.
- * That is a longer one at least, and there is no longer one below that which has the least byte more: no label of a path has it.
+ * ltree_cmp compares label by label, by their bytes; a prefix comes first, of labels as of paths.
+ * So the paths below a path follow it immediately, up to the first path with a greater label in the
+ * place of its last one.  Such a label is at least longer, and the least one has one more byte, the
+ * least possible; no label of a path contains that byte.
  *
- * How an ltree is stored was read in ltree.h: the number of labels, then each, its length and its bytes, at aligned places.
+ * An ltree is stored as in ltree.h: the number of labels, then the length and the bytes of each, at
+ * aligned places.
  */
 #include "postgres.h"
 

@@ -2,24 +2,31 @@
  * plane.c
  *	  Covers of figures: points, boxes, circles, polygons.
  *
- * XZ-ordering (Böhm, Klump, Kriegel: XZ-Ordering: A Space-Filling Curve for Objects with Spatial Extension, 1999), in two dimensions, as
- * cover.c has it in one: a figure's bounding box is kept by its size and its lower left corner.
+ * This is XZ-ordering (Böhm, Klump, Kriegel: XZ-Ordering: A Space-Filling Curve for Objects with
+ * Spatial Extension, 1999) in two dimensions, as in cover.c in one: a figure's bounding box is
+ * stored by its size and its lower left corner.
  *
- *	level		the least L with width < 4^L and height < 4^L
- *	corner		x and y, in Z-order (corner.c)
+ *	level	the least L with width < 4^L and height < 4^L
+ *	corner	x and y, in Z-order (corner.c)
  *
- * That differs from the paper, where a corner is known by the cell of the figure's size alone: here it is known whole, so
- * of figures of level L those that touch [a, b] are, in each dimension, among those with low in (a - 4^L, b], and not in a cell or two more.
+ * In the paper a corner is known only by the cell of the figure's size; here it is stored
+ * completely.  So figures of level L that touch [a, b] have, in each dimension, their low end in
+ * (a - 4^L, b], and not in a cell or two more.
  *
- * So a question is, for each level that there is, a rectangle of corners: a window.  Who reads an index goes on, from a key outside of
- * it, at the next one that would be in it, and needs to know nothing of what there is: a look-up for each leaf at the most
- * (as Ramsak, Markl, Fenk and others: Integrating the UB-Tree into a Database System Kernel, 2000, but that entries of one leaf are passed over by themselves, too).
- * Who has to say what he has read, or is going to, has it cut into ranges of keys (corner.c, which has the numbers that coordinates
- * become, too).
+ * So a query is a rectangle of corners, a window, for each level that exists.  A reader of an index
+ * that meets a key outside of its window continues at the next key that would be inside.  It need
+ * not know which covers exist: there is at most one look-up for each leaf (as in Ramsak, Markl,
+ * Fenk and others: Integrating the UB-Tree into a Database System Kernel, 2000, except that entries
+ * of one leaf are skipped one by one, too).  A transaction that must tell what it has read, or will
+ * read, has the window cut into ranges of keys (corner.c, which also defines the numbers of
+ * coordinates).
  *
- * Figures that have a coordinate that is no number (or, of polygons, none that is finite), circles whose radius is negative (the
- * type's input refuses them, circle(point, radius) does not), and circles so large that EPSILON is lost in them, have a level of their own, which is read whatever is asked for: what an operator says of them depends on how it computes.  All
- * operators take what is nearer than EPSILON for the same, and round; so what is asked for is enlarged by more than that.
+ * Some figures have a level of their own, which every query reads, because the result of an
+ * operator on them depends on how it computes: figures with a coordinate that is not a number (or,
+ * for polygons, not finite), circles with a negative radius (the type's input refuses them,
+ * circle(point, radius) does not), and circles so large that EPSILON is lost in them.  All
+ * operators treat differences below EPSILON as equality, and round; so a query is enlarged by more
+ * than that.
  */
 #include "postgres.h"
 
@@ -36,15 +43,19 @@
 #define NUMBER_MAX TSURUGI_CORNER_MAX
 #define LEVEL_LAST (TSURUGI_CORNER_BITS / 2) /* of figures: 4^22 is all of a dimension */
 #define LEVEL_ODD TSURUGI_PLANE_LEVEL_MAX
-#define LEVEL_HUGE 20 /* of it and above, all that is as large as 2^32 times what is near to it, and so far from 0 */
+/*
+ * On this level and above are all figures 2^32 times as large as a point's distances from them and
+ * from 0.
+ */
+#define LEVEL_HUGE 20
 #define SLACK (4 * EPSILON)
-#define CIRCLE_MAX 1e9 /* what is computed of larger ones is off by more than that */
+#define CIRCLE_MAX 1e9 /* operators on larger ones are less exact than that */
 #define RANGES_OF_LEVEL 48
 
 _Static_assert(LEVEL_ODD == LEVEL_LAST + 1, "levels are counted");
 _Static_assert(TSURUGI_COVER_RANGES_MAX >= 6 * (LEVEL_ODD + 1), "some ranges of keys for each level");
 
-/* Along one axis. */
+/* An interval along one axis. */
 typedef struct Side
 {
 	double low;
@@ -83,7 +94,7 @@ set_circle(Figure *figure, const CIRCLE *circle)
 	figure->odd = !(fabs(circle->center.x) + fabs(circle->center.y) + circle->radius <= CIRCLE_MAX);
 }
 
-/* Its bounding box does not tell what points there are that are no numbers. */
+/* The bounding box does not tell which points are not numbers. */
 static void
 set_polygon(Figure *figure, const POLYGON *polygon)
 {
@@ -139,9 +150,9 @@ tsurugi_plane_cover(Oid type, Datum value, unsigned char *cover)
 	tsurugi_corner_key(cover, figure.odd ? LEVEL_ODD : size == 0 ? 0 : pg_leftmost_one_pos64(size) / 2 + 1, low);
 }
 
-/* --- questions ------------------------------------------------------------------------------- */
+/* --- queries --------------------------------------------------------------------------------- */
 
-/* Where the ends of a figure may be along one axis, both included. */
+/* Where the ends of a figure may be along one axis; both limits are included. */
 typedef struct Bounds
 {
 	uint64 low_from;
@@ -150,7 +161,7 @@ typedef struct Bounds
 	uint64 high_to;
 } Bounds;
 
-/* A little less than the end, or a little more. */
+/* A number slightly below the end, or slightly above it. */
 static uint64
 down(double end, double slack)
 {
@@ -167,7 +178,7 @@ up(double end, double slack)
 	return isnan(value) ? NUMBER_MAX : tsurugi_corner_number(value);
 }
 
-/* placement: of those that concern this axis, as if it were x. */
+/* placement: one that concerns this axis, named as for x. */
 static Bounds
 bounds_of(tsurugi_placement placement, const Side *asked)
 {
@@ -195,7 +206,7 @@ bounds_of(tsurugi_placement placement, const Side *asked)
 	return bounds;
 }
 
-/* Of all figures of a level those that may be wanted have their low ends here.  False: there is none. */
+/* The low ends of those figures of a level that may match.  False: there is none. */
 static bool
 corners_of_level(const Bounds *bounds, int level, uint64 *from_out, uint64 *to_out)
 {
@@ -206,7 +217,7 @@ corners_of_level(const Bounds *bounds, int level, uint64 *from_out, uint64 *to_o
 	return *from_out <= *to_out;
 }
 
-/* Whether figures of such a size can lie between the bounds. */
+/* Whether figures of that size can lie between the bounds. */
 static bool
 is_level_possible(const Bounds *bounds, int level)
 {
@@ -221,7 +232,7 @@ is_level_possible(const Bounds *bounds, int level)
 
 typedef tsurugi_rectangle Rectangle;
 
-/* For each axis.  False: the operator says nothing of where a figure is. */
+/* The bounds for each axis.  False: the operator says nothing about the place of a figure. */
 static bool
 bounds_asked(Oid function, Oid value_type, Datum value, Bounds *bounds)
 {
@@ -239,7 +250,7 @@ bounds_asked(Oid function, Oid value_type, Datum value, Bounds *bounds)
 
 static const Rectangle everywhere = {.to = {NUMBER_MAX, NUMBER_MAX}};
 
-/* The keys from one level to another, whatever corner. */
+/* The keys from one level to another, with any corner. */
 static void
 make_whole(tsurugi_cover_range *range, int first, int last)
 {
@@ -334,12 +345,14 @@ tsurugi_plane_windows_range(const tsurugi_plane_windows *windows, tsurugi_cover_
 		memcpy(range->low, first, sizeof(first));
 }
 
-/* --- distances --------------------------------------------------------------------------------- */
+/* --- distances ------------------------------------------------------------------ */
 
 /*
- * An operator that tells a distance from a figure takes a point that is beyond the end of an edge for one of its own if, by EPSILON or in rounding, it
- * cannot tell them apart.  Of edges of less than 2^32 times what they are from the point, or it from 0, that is less than what is subtracted here,
- * which is less than boxes are enlarged by (bounds_of).  Others are read whatever is asked for (LEVEL_HUGE).
+ * An operator that computes the distance of a figure takes a point beyond the end of an edge for a
+ * point of the edge if, because of EPSILON or rounding, it cannot tell them apart.  For edges
+ * shorter than 2^32 times their distance from the point, or the point's from 0, that error is less
+ * than the amount that is subtracted here, which is less than the amount by which boxes are
+ * enlarged (bounds_of).  Other figures are read by every query (LEVEL_HUGE).
  */
 double
 tsurugi_plane_distance(Oid type, Datum value, const Point *point)
@@ -368,7 +381,7 @@ tsurugi_plane_distance_of_cover(const unsigned char *cover, const Point *point)
 	return hypot(tsurugi_corner_coordinate(corner[0]) - point->x, tsurugi_corner_coordinate(corner[1]) - point->y);
 }
 
-/* --- all levels --------------------------------------------------------------------------------- */
+/* --- all levels ----------------------------------------------------------------- */
 
 int
 tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cover_levels *levels,
@@ -377,7 +390,8 @@ tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cov
 	int most = Min(RANGES_OF_LEVEL, (TSURUGI_COVER_RANGES_MAX - 2) / (pg_popcount64(levels->present) + 1) - 3);
 	Bounds bounds[2];
 	int count = 0;
-	int gap = -1; /* the first of several levels that nobody has a cover of: they are one range */
+	/* The first of several levels without covers: they are one range. */
+	int gap = -1;
 
 	if (!bounds_asked(function, value_type, value, bounds))
 	{

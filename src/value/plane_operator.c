@@ -1,9 +1,9 @@
 /*
  * plane_operator.c
- *	  What operators say of where figures are.
+ *	  What operators say about the places of figures.
  *
- * An operator is known by its function: of PostgreSQL's own, for points, boxes, circles and polygons.  What it is
- * asked for in a tree of covers is plane.c's matter.
+ * An operator is known by its function: those of PostgreSQL's for points, boxes, circles and
+ * polygons.  plane.c translates them into queries of a tree of covers.
  */
 #include "postgres.h"
 

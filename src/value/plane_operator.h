@@ -1,22 +1,24 @@
 /*
  * plane_operator.h
- *	  What operators say of where figures are.  For plane.c.
+ *	  What operators say about the places of figures.  For plane.c.
  */
 #ifndef TSURUGI_PLANE_OPERATOR_H
 #define TSURUGI_PLANE_OPERATOR_H
 
 #include "postgres.h"
 
-/* What an operator says of where the column's figure, its left side, is. */
+/* What an operator says about the place of the column's figure, its left side. */
 typedef enum tsurugi_placement
 {
 	TSURUGI_PLACE_UNKNOWN,
-	TSURUGI_PLACE_NEAR, /* how far it is from a point: up to where a box around that reaches */
+	/* Its distance from a point: up to the sides of a box around that. */
+	TSURUGI_PLACE_NEAR,
 	TSURUGI_PLACE_TOUCHES,
 	TSURUGI_PLACE_CONTAINS,
 	TSURUGI_PLACE_WITHIN,
 	TSURUGI_PLACE_SAME,
-	TSURUGI_PLACE_LEFT, /* along x; and the same, four further, along y: below ... */
+	/* Along x; and the same, four further, along y: below ... */
+	TSURUGI_PLACE_LEFT,
 	TSURUGI_PLACE_OVERLEFT,
 	TSURUGI_PLACE_OVERRIGHT,
 	TSURUGI_PLACE_RIGHT,

@@ -2,17 +2,18 @@
  * ranking.c
  *	  Keys of types that only their own function can compare.
  *
- * Of most types we know bytes that are equal, or in order, where the values are (canonical.h).  Of all others, whatever
- * extension or user they come from, we know what CREATE INDEX knows: the operator class, whose support function
- * compares two values.  So each table has a dictionary of such values, which gives
- * them ranks, and keys are made of those: equality and order are exactly the operator class'.
+ * For most types bytes are known that are equal, or ordered, exactly as the values are
+ * (canonical.h).  Of all other types, from whatever extension or user, the code knows what CREATE
+ * INDEX knows: the operator class, whose support function compares two values.  So each table has a
+ * dictionary of such values, which gives them ranks, and keys are made of these: equality and order
+ * are exactly the operator class'.
  *
- * Canonical bytes may be of any length: what of them a key has is index/long_key.h's.
+ * Canonical bytes may be of any length; index/long_key.h determines which part of them a key has.
  *
- * Values that are in no key any more go (reclaim/rank_sweep.h), but for what a transaction has
- * looked at: from its first look into a dictionary on, whether of such values or of long strings, a
- * backend holds what it sees there until the transaction ends (session.h).  So a rank is the same
- * value's for as long as a transaction may know it.
+ * Values that are no longer in any key are removed (reclaim/rank_sweep.h), except for those that a
+ * transaction has looked up.  From its first look-up in a dictionary, of such values or of long
+ * strings, a backend holds what it sees there until the transaction ends (session.h).  So a rank
+ * belongs to the same value for as long as a transaction may know it.
  */
 #include "postgres.h"
 
@@ -33,7 +34,7 @@ typedef struct Sought
 	Datum value;
 } Sought;
 
-/* A value as it is kept: by value, or the bytes that the datum points to. */
+/* A value in its stored form: by value, or the bytes that the datum points to. */
 static const void *
 bytes_of(const tsurugi_codec *codec, const Datum *value, size_t *bytes_out)
 {
@@ -106,7 +107,7 @@ rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum val
 	Sought sought;
 	bool is_there;
 
-	(void) tsurugi_session(); /* so that it holds */
+	(void) tsurugi_session(); /* so that it holds the dictionary */
 	init_sought(&sought, codec, comparison, value);
 	is_there =
 		tg_dictionary_look(tg_dictionary_find(table, ranking_of(codec, comparison)), compare, &sought, &ranked, &above);
@@ -114,7 +115,7 @@ rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum val
 	return is_there;
 }
 
-/* --- either --------------------------------------------------------------------------------------- */
+/* --- either --------------------------------------------------------------------- */
 
 Datum
 tsurugi_key_bytes(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value)

@@ -1,16 +1,15 @@
 /*
  * scan_fit.c
- *	  Where a value lies among those that a column can hold.
+ *	  The place of a value among those that a column can hold.
  *
- * The column's values are in order, and so the value is one of them, or lies
- * between two, of which the lower one is computed, or beyond an end.  A date beside a
- * timestamp is its midnight; beside a timestamp with time zone, its midnight in the
- * session's zone, as PostgreSQL compares them.  The other way round that
- * would not do: columns without a zone are not in the order of the moments they mean
- * (an hour that a clock is put forward by).
+ * The column's values are ordered.  So a value is one of them, or beyond an end, or between two, of
+ * which the lower one is computed.  A date that is compared with a timestamp is its midnight;
+ * compared with a timestamp with time zone, its midnight in the session's zone, as PostgreSQL
+ * compares them.  The reverse is not possible: columns without a zone are not in the order of the
+ * moments that they mean (because of the hour by which a clock is put forward).
  *
- * NaN is above all numbers, so what is too large for numeric(p,s) lies between the largest
- * number and NaN; in the same way a date beyond all timestamps is below infinity.
+ * NaN is above all numbers.  So a number that is too large for numeric(p,s) lies between the
+ * largest number and NaN; in the same way, a date beyond all timestamps is below infinity.
  */
 #include "postgres.h"
 
@@ -84,7 +83,7 @@ static tsurugi_fit
 fit_numeric(const tsurugi_codec *codec, Datum datum, tg_value *out)
 {
 	Numeric number = DatumGetNumeric(datum);
-	Datum limit; /* the first positive number that is too large */
+	Datum limit; /* the least positive number that is too large */
 	Datum below;
 
 	if (numeric_is_nan(number))
@@ -164,7 +163,8 @@ fit_moment(const tsurugi_codec *codec, Oid type, Datum datum, tg_value *out)
 		moment = timestamp2timestamptz_opt_overflow(DatumGetTimestamp(datum), &overflow);
 	if (overflow != 0)
 		moment =
-			overflow > 0 ? DT_NOEND - 1 : DT_NOBEGIN; /* whatever is finite is above the one, and below the other */
+			/* All finite values are above DT_NOBEGIN and below DT_NOEND. */
+			overflow > 0 ? DT_NOEND - 1 : DT_NOBEGIN;
 	tsurugi_value(codec, TimestampGetDatum(moment), out);
 	return overflow != 0 ? FIT_BETWEEN : FIT_WITHIN;
 }
@@ -179,7 +179,10 @@ tsurugi_place_value(tg_table *table, const tsurugi_key_column *column, Datum dat
 	tsurugi_value(&column->codec, datum, out);
 }
 
-/* A value that has a rank, and none yet, has not been stored yet: no row that a snapshot from before knows can have it. */
+/*
+ * A value that needs a rank, and has none yet, has not been stored yet: no row that an earlier
+ * snapshot sees can have it.
+ */
 static tsurugi_fit
 fit_canonical(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_key_side side, tg_value *out)
 {

@@ -1,9 +1,9 @@
 /*
  * scan_fit.h
- *	  Where a value lies among those that a column can hold.
+ *	  The place of a value among those that a column can hold.
  *
- * What a column is compared with need not be one of its own: another integer
- * type's, a number of more digits, a moment in the middle of a day.
+ * A column may be compared with a value that it cannot hold: of another integer type, a number with
+ * more digits, a moment in the middle of a day.
  */
 #ifndef TSURUGI_SCAN_FIT_H
 #define TSURUGI_SCAN_FIT_H
@@ -13,22 +13,31 @@
 typedef enum tsurugi_fit
 {
 	FIT_WITHIN,	 /* it is one of them */
-	FIT_BETWEEN, /* between two of them, and the lower one is given in its place */
+	FIT_BETWEEN, /* between two of them; the lower one is given instead */
 	FIT_BELOW,	 /* below, or above, all of them */
 	FIT_ABOVE,
 	FIT_NOWHERE, /* NULL */
-	/* it has no rank in the table, where it may get one any time: between two again, and what is given is the neighbour on the side asked for, or beyond all */
+	/*
+	 * It has no rank in the table, but may get one at any time: it is between two of them, and the
+	 * neighbour on the requested side is given, or a rank beyond all.
+	 */
 	FIT_UNRANKED
 } tsurugi_fit;
 
-/* Whether values of these two types of an operator family compare so that one's place among the other's is known. */
+/*
+ * Whether the place of a value of one type among values of the other is known; both types are in
+ * one operator family.
+ */
 extern bool tsurugi_fits(Oid column, Oid value);
 
-/* The place of a value that is not NULL, of a type that fits, among those of a table; *out for WITHIN, BETWEEN and UNRANKED. */
+/*
+ * The place of a value that is not NULL, of a type that fits, among those of a table; sets *out for
+ * WITHIN, BETWEEN and UNRANKED.
+ */
 extern tsurugi_fit tsurugi_fit_value(tg_table *table, const tsurugi_key_column *column, Oid type, Datum datum,
 									 tg_key_side side, tg_value *out);
 
-/* A value of the column's own type as it is in keys, whether or not a row has it. */
+/* The form of a value of the column's own type in keys, whether or not a row has it. */
 extern void tsurugi_place_value(tg_table *table, const tsurugi_key_column *column, Datum datum, tg_value *out);
 
 #endif /* TSURUGI_SCAN_FIT_H */

@@ -1,30 +1,38 @@
 /*
  * served.c
- *	  What serves a column of an index: by its access method and operator class.
+ *	  How a column of an index is served, by its access method and operator class.
  *
- * A B-tree promises an order, and hash equality.  Other access methods are a promise which operators an index answers.  How is
- * its own matter, and here it is ordered trees in any case.
+ * A B-tree promises an order, and hash promises equality.  Other access methods promise which
+ * operators an index answers.  How they do so is their own matter, and here all of them are ordered
+ * trees.
  *
- * What an operator class of BRIN does is told by the function that describes it to the access method (opcinfo): minmax and
- * minmax_multi answer by an order, bloom by equality, inclusion by what extends.
+ * An operator class of BRIN is recognized by the function that describes it to the access method
+ * (opcinfo): minmax and minmax_multi are served by an order, bloom by equality, inclusion by
+ * covers.
  *
- * Those of gist and spgist, and of whatever access methods extensions or users have made (bloom), are judged by their operators alone:
+ * Operator classes of gist and spgist, and of any access methods of extensions or users (bloom),
+ * are judged by their operators alone:
  *
- *	some of them ask how values extend (&&, <@ ...), and the type is one that has covers		covers
- *	the order of the type is among them (btree_gist, text_ops of spgist)						the tree is in that order
- *	all of them are its equality (those of bloom)											equality, or the order
- *	an operator class of gin for the type has some of them (tsvector_ops, gist_trgm_ops ...)		the keys that it makes
+ *	some concern the extent of values (&&, <@ ...), and the type has covers		covers
+ *	the order of the type is among them (btree_gist, text_ops of spgist)		that order
+ *	all of them are the type's equality (those of bloom)			equality, or the order
+ *	an operator class of gin for the type has some of them				the keys that it makes
+ *		(tsvector_ops, gist_trgm_ops ...)
  *
- * Orders and equality have to be those of the type's default operator classes, whose keys and hashes we know.
+ * Orders and equality must be those of the type's default operator classes, whose keys and hashes
+ * are known.
  *
- * Operators of an operator class that are not served so are evaluated on each row, as if the index were not there; of some
- * operator classes (cube, seg, tsquery_ops) that are all.  Such a column is left out of the index, and the user is told: an index decides about
- * nothing but speed, and a dump that has one is to be restored.
+ * Operators of a class that are not served in this way are evaluated on each row, as if the index
+ * did not exist; for some operator classes (cube, seg, tsquery_ops) these are all.  Such a column
+ * is left out of the index, and the user is told.  It is not an error, because an index affects
+ * nothing but speed, and a dump that has one must be restorable.
  *
- * Which operator class of gin that is must stay as long as the index does: what is stored follows from it.  So it is looked for
- * only when the index is made, among those of the same extension, or PostgreSQL's own, and the index is made to depend on it: it
- * cannot be dropped without the index, and one that comes later is not seen.  PostgreSQL's own are never dropped, nor do more of them
- * come; they have no dependencies, and are found again.
+ * The chosen operator class of gin must stay the same as long as the index exists, because the
+ * stored keys depend on it.  So it is chosen only when the index is made, among those of the same
+ * extension or PostgreSQL's own, and the index is made to depend on it.  Therefore it cannot be
+ * dropped without the index, and classes that are added later are not considered.  PostgreSQL's own
+ * classes are never dropped, and no new ones are added; they have no dependencies, and are found
+ * again.
  */
 #include "postgres.h"
 
@@ -67,9 +75,9 @@ tsurugi_usual_family(Oid type, Oid method)
 	return OidIsValid(class) ? get_opclass_family(class) : InvalidOid;
 }
 
-/* --- an operator class of gin instead ---------------------------------------------------------- */
+/* --- an operator class of gin instead ------------------------------------------- */
 
-/* The one found so far, and how many of the operators it has. */
+/* The best class found so far, and its number of common operators. */
 typedef struct Best
 {
 	Oid class;
@@ -89,7 +97,10 @@ is_of_gin(Oid class)
 	return is;
 }
 
-/* How many of the operators of an operator class another one has; -1: it makes no keys of its type. */
+/*
+ * The number of operators of an operator class that another one has, too; -1: that makes no keys of
+ * its type.
+ */
 static int
 count_common(Oid class, Oid other)
 {
@@ -110,7 +121,7 @@ count_common(Oid class, Oid other)
 	return count;
 }
 
-/* Most operators; of those with as many the oldest. */
+/* Prefers the class with the most operators, then the oldest. */
 static void
 consider(Oid class, Oid other, Best *best)
 {
@@ -131,7 +142,7 @@ are_of_one_origin(Oid class, Oid other)
 	return OidIsValid(extension) && getExtensionOfObject(OperatorClassRelationId, other) == extension;
 }
 
-/* For an index that is being made. */
+/* Chooses a class for an index that is being made. */
 static Oid
 choose_gin(Oid class)
 {
@@ -149,7 +160,7 @@ choose_gin(Oid class)
 	return best.class;
 }
 
-/* Among those that the index depends on. */
+/* Finds the class among those that the index depends on. */
 static Oid
 find_recorded(Oid index, Oid class)
 {
@@ -174,9 +185,9 @@ find_recorded(Oid index, Oid class)
 	return best.class;
 }
 
-/* --- judging ------------------------------------------------------------------------------------- */
+/* --- judging -------------------------------------------------------------------- */
 
-/* By operators, but for keys. */
+/* Judges by operators, except for keys. */
 static tsurugi_served
 served_by_operators(Oid class, Oid type)
 {
@@ -188,7 +199,7 @@ served_by_operators(Oid class, Oid type)
 	bool extends = false;
 	bool is_ordered = false;
 	int count = 0;
-	int equal_count = 0; /* as the usual order says */
+	int equal_count = 0; /* by the usual order */
 	int hashed_count = 0;
 
 	for (int i = 0; i < members->n_members; i++)
@@ -213,7 +224,10 @@ served_by_operators(Oid class, Oid type)
 	return is_ordered || (count > 0 && equal_count == count) ? TSURUGI_SERVED_BY_ORDER : TSURUGI_SERVED_BY_NOTHING;
 }
 
-/* By those that an operator class of gin makes: not if these are in an order of their own. */
+/*
+ * Judges by the keys of an operator class of gin: it cannot serve if these have an order of their
+ * own.
+ */
 static tsurugi_served
 served_by_keys(Oid gin, Oid type, Oid collation)
 {
@@ -233,7 +247,10 @@ served_by_operators_or_keys(Oid class, Oid type, Oid collation)
 	return served != TSURUGI_SERVED_BY_NOTHING ? served : served_by_keys(choose_gin(class), type, collation);
 }
 
-/* USING brin: whether an operator of the class is that of the default class, of another method, for what it is for, too. */
+/*
+ * USING brin: whether an operator of the class is also that of another method's default class, in
+ * the given role.
+ */
 static bool
 is_usual(Oid class, StrategyNumber strategy, Oid method, StrategyNumber usual_strategy)
 {

@@ -1,6 +1,6 @@
 /*
  * type_parts.c
- *	  What values of a type are made of: elements, bounds, columns.
+ *	  The parts of a type's values: elements, bounds, columns.
  */
 #include "postgres.h"
 
@@ -11,7 +11,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* Called for a part, and then for its own parts; true ends it. */
+/* Called for a part, and then for its own parts; a result of true ends the walk. */
 typedef bool (*part_visitor)(Oid part, void *argument);
 
 static bool walk_parts(Oid type, part_visitor visit, void *argument);
@@ -37,7 +37,7 @@ walk_columns(Oid type, part_visitor visit, void *argument)
 	return found;
 }
 
-/* The type is no domain. */
+/* The type is not a domain. */
 static bool
 walk_parts(Oid type, part_visitor visit, void *argument)
 {

@@ -1,6 +1,6 @@
 /*
  * type_parts.h
- *	  What values of a type are made of: elements, bounds, columns.
+ *	  The parts of a type's values: elements, bounds, columns.
  */
 #ifndef TSURUGI_TYPE_PARTS_H
 #define TSURUGI_TYPE_PARTS_H
@@ -9,15 +9,16 @@
 
 #include "nodes/pg_list.h"
 
-/* Whether values of the type are made of values of the other, which may be domains. */
+/* Whether values of the type contain values of the other, which may be a domain. */
 extern bool tsurugi_type_has_part(Oid type, Oid part);
 
-/* The type, what it is a domain over, and all that its values are made of. */
+/* The type, the type under it if it is a domain, and all types of its values' parts. */
 extern List *tsurugi_type_and_parts(Oid type);
 
 /*
- * Has parts of values compared and hashed by what is the default of their types by now.  PostgreSQL's functions of arrays and
- * composites keep what they have called before, until somebody asks for it anew.
+ * From now on, parts of values are compared and hashed by the present defaults of their types.
+ * PostgreSQL's functions for arrays and composites otherwise keep the functions that they have
+ * called before.
  */
 extern void tsurugi_type_refresh_parts(Oid type);
 
