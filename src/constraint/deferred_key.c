@@ -2,18 +2,18 @@
  * deferred_key.c
  *	  PRIMARY KEY, UNIQUE and EXCLUDE that are DEFERRABLE.
  *
- * They are checked at the end of each statement, or of the transaction, and may be
- * violated meanwhile.  So to the storage their index is an ordinary one, which lets in what it
- * gets, and a trigger looks afterwards whether another row has the key (tg_txn_recheck, unique.c
- * says why none is missed).  As in PostgreSQL (unique_key_recheck):
+ * They are checked at the end of each statement, or of the transaction, and may be violated
+ * meanwhile.  So in the storage their index is an ordinary one, which accepts every entry, and
+ * afterwards a trigger checks whether another row has the key (tg_txn_recheck; unique.c argues that
+ * none is missed).  As in PostgreSQL (unique_key_recheck):
  *
- *	at once		waits for whoever may have the key; two rows that have it are an error
- *	deferred	does not wait, and puts aside what is not sure to be the only one (deferred.h)
+ *	at once		waits for transactions that may have the key; two rows with the key are an error
+ *	deferred	does not wait; a row that may not be the only one is checked later (deferred.h)
  *
- * An EXCLUDE is looked at in the same way, by exclusion.c.
+ * EXCLUDE constraints are checked in the same way, by exclusion.c.
  *
- * Such a key is nothing that rows are found by for life: a table has no key of
- * the storage's then, ON CONFLICT cannot ask for it, and no foreign key can refer to it.
+ * Rows cannot be found by such a key for their whole life.  So a table with one has no key in the
+ * storage, ON CONFLICT cannot name it, and no foreign key can refer to it.
  */
 #include "postgres.h"
 
@@ -107,7 +107,7 @@ mark_constraint(Oid constraint, bool initially_deferred)
 	return primary;
 }
 
-/* index_constraint_create would ask for a constraint trigger, which foreign tables cannot have. */
+/* index_constraint_create would require a constraint trigger, which foreign tables cannot have. */
 void
 tsurugi_key_set_deferrable(Relation relation, Oid index, bool initially_deferred)
 {
@@ -140,7 +140,7 @@ find_index(const tsurugi_relation *described, Oid constraint)
 	elog(ERROR, "constraint %u has no index", constraint);
 }
 
-/* Whether the key is of columns' canonical bytes, which have to be computed. */
+/* Whether the key contains canonical bytes of columns, which must be computed. */
 static bool
 is_canonical(const tsurugi_index *index)
 {
@@ -163,7 +163,7 @@ recheck_key(const tsurugi_relation *described, const tsurugi_index *index, tsuru
 	return tg_txn_recheck(&writer, stored, row->values, row->nulls, waits, wait);
 }
 
-/* Asks until there is nobody to wait for, if that is wanted. */
+/* Repeats the check until there is no transaction to wait for, if the caller wants to wait. */
 static tg_status
 look_again(Relation relation, const tsurugi_index *index, tsurugi_row *row, tsurugi_exclusions *one,
 		   TupleTableSlot *slot, bool waits)
@@ -180,7 +180,10 @@ look_again(Relation relation, const tsurugi_index *index, tsurugi_row *row, tsur
 	}
 }
 
-/* Whether another row has the key, too; waits: or may have it, until that is decided. */
+/*
+ * Whether another row has the key, too.  waits: if it is undecided whether one has it, wait for the
+ * decision.
+ */
 static tg_status
 judge(Relation relation, const tsurugi_relation *described, const tsurugi_index *index, TupleTableSlot *slot,
 	  bool waits)
@@ -245,13 +248,16 @@ put_aside(Relation relation, Oid constraint, bool initially, TupleTableSlot *slo
 		tsurugi_deferred_add(constraint, initially, relation, check_later, ExecCopySlotMinimalTuple(slot));
 }
 
-/* Whether an UPDATE has left the key as it was, byte by byte: whoever has got it since looks himself. */
+/*
+ * Whether an UPDATE has left the key unchanged, byte by byte.  A transaction that has since written
+ * a row with that key makes its own check.
+ */
 static bool
 is_unchanged(Relation relation, Oid constraint, TupleTableSlot *old, TupleTableSlot *new)
 {
 	const tsurugi_index *index = find_index(tsurugi_relation_get(relation), constraint);
 
-	/* that may be about more than its columns */
+	/* An EXCLUDE constraint may depend on more than its columns. */
 	if (index->exclusion != NULL)
 		return false;
 	for (int i = 0; i < index->key_count; i++)
@@ -309,9 +315,12 @@ tsurugi_fdw_unique_check(PG_FUNCTION_ARGS)
 	return PointerGetDatum(NULL);
 }
 
-/* --- all rows ------------------------------------------------------------------------------------ */
+/* --- all rows ------------------------------------------------------------------- */
 
-/* A key that more than one row has, in a slot of the table's shape.  Connected to SPI.  False: there is none. */
+/*
+ * Finds a key that more than one row has, into a slot of the table's shape.  Connected to SPI.
+ * False: there is none.
+ */
 static bool
 find_duplicate(Relation relation, const tsurugi_index *index, TupleTableSlot *slot)
 {

@@ -2,9 +2,9 @@
  * definition.c
  *	  Constraints as the statements that make them.
  *
- * PostgreSQL writes down a constraint as the transaction's snapshot shows it, and raises an
- * internal error if that does not.  Above READ COMMITTED the snapshot may be older than the
- * constraint, or than a change of it, though the table has been locked since.  So that is asked
+ * PostgreSQL writes a constraint as the transaction's snapshot shows it, and raises an internal
+ * error if the snapshot does not show it.  Above READ COMMITTED the snapshot may be older than the
+ * constraint, or than a change of it, although the table has been locked since.  So this is tested
  * first.
  */
 #include "postgres.h"
@@ -42,7 +42,7 @@ tsurugi_constraint_has_column(HeapTuple tuple, Relation catalog, AttrNumber fiel
 	return false;
 }
 
-/* Whether the transaction's snapshot shows the entry as it is. */
+/* Whether the transaction's snapshot shows the present version of the entry. */
 static bool
 is_seen(Relation catalog, HeapTuple entry)
 {

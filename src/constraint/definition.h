@@ -10,17 +10,17 @@
 #include "utils/relcache.h"
 
 /*
- * The ALTER TABLE that makes the constraint, which is there; 40001 if the transaction's snapshot
+ * The ALTER TABLE that makes this existing constraint; raises 40001 if the transaction's snapshot
  * does not show it.
  */
 extern char *tsurugi_constraint_definition(Oid constraint);
 
-/* PostgreSQL is about to write down the CHECK constraints on a column: raises 40001 likewise. */
+/* PostgreSQL is about to write the CHECK constraints on a column: raises 40001 in the same way. */
 extern void tsurugi_checks_have_to_be_seen(Oid relation, const char *column);
 
 /*
- * Whether one of the arrays of columns in an entry of pg_constraint (Anum_pg_constraint_...) has
- * this column.
+ * Whether one of the arrays of columns in an entry of pg_constraint (Anum_pg_constraint_...)
+ * contains this column.
  */
 extern bool tsurugi_constraint_has_column(HeapTuple tuple, Relation catalog, AttrNumber field, AttrNumber column);
 

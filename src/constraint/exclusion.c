@@ -1,27 +1,32 @@
 /*
  * exclusion.c
- *	  EXCLUDE constraints of tables in memory: whether a row has to give way to another one.
+ *	  EXCLUDE constraints of tables in memory: whether a row conflicts with another one.
  *
  * No two rows may have values for which all of the constraint's operators hold.  As in PostgreSQL
- * (check_exclusion_or_unique_constraint) a row is written first, and its rivals are looked for afterwards (W8); why that is enough
- * is said in runtime/txn/rival.c.  Where they are looked for:
+ * (check_exclusion_or_unique_constraint), a row is written first, and its rivals are looked for
+ * afterwards (W8); runtime/txn/rival.c argues that this is sufficient.  The search uses the
+ * constraint's columns as follows:
  *
  *	room WITH =, during WITH &&, kind WITH <>
- *	└── these have to be equal ──┘ └── of all others one cover (cover.h); the rest in each row
+ *	└── these must be equal ─────┘ └── of the others, one cover (cover.h); the rest in each row
  *
- * Every row that stands against a row has its entry in the ranges of keys that are asked for: the operators are commutative, so the question
- * "existing operator new" is the one that the ranges are told for.
+ * Every row that conflicts with a row has an entry in the ranges of keys that are searched: the
+ * operators are commutative, so the ranges are those of "existing operator new".
  *
- *	at once		after each row that is written: an UPDATE of several may fail in between, as PostgreSQL's does
- *	deferred	by a trigger, which knows values and no row (deferred_key.c): what has them is looked for among the rivals, to
- *				which the row belongs itself, unless it stands against nothing
- *	ON CONFLICT DO NOTHING		looks before as well, and if the row that it has inserted has to give way it is
- *				taken back, and looked for again.  Whoever has met it meanwhile waits for the transaction: where the other one
- *				waits for that one in turn, the deadlock detector ends one of the two.  PostgreSQL has a lock for
- *				such an insertion alone; it is open for some microseconds.
+ *	at once		after each row is written: an UPDATE of several rows may fail in between, as in
+ *				PostgreSQL
+ *	deferred	by a trigger, which knows values and no row (deferred_key.c): a row with these
+ *				values is looked for among the rivals, because it is one of them itself if it
+ *				conflicts with any row
+ *	ON CONFLICT DO NOTHING
+ *				searches before the insertion as well.  If the inserted row conflicts, it is
+ *				removed and searched for again.  A transaction that has met it meanwhile waits
+ *				for this transaction; if this one in turn waits for that one, the deadlock
+ *				detector ends one of the two.  PostgreSQL has a lock for such an insertion
+ *				alone; the window is some microseconds.
  *
- * Operators, expressions and predicates are PostgreSQL's to compute, and may do what they like: on copies of rows, out of
- * the epoch.
+ * PostgreSQL evaluates operators, expressions and predicates, and they may do anything.  So they
+ * are evaluated on copies of rows, outside of the epoch.
  */
 #include "postgres.h"
 
@@ -49,17 +54,19 @@
 #include "src/value/cover_look.h"
 #include "src/value/scan_fit.h"
 
-#define VERSIONS_FIRST 4	/* of one row, that an open transaction has written one after the other */
-#define VERSIONS_MOST 10000 /* with more of them the row is not looked at before that transaction has ended */
-#define VERIFY_ROWS 1000L	/* at a time */
+/* Versions of one row that an open transaction has written, one after the other. */
+#define VERSIONS_FIRST 4
+/* With more versions, the row is not examined before that transaction has ended. */
+#define VERSIONS_MOST 10000
+#define VERIFY_ROWS 1000L /* rows that are fetched at a time */
 
 /* One constraint. */
 typedef struct Exclusion
 {
 	const tsurugi_index *index;
 	IndexInfo *info;
-	ExprState *predicate; /* NULL: it has none */
-	int count;			  /* of columns, of the catalogs' index */
+	ExprState *predicate; /* NULL: there is none */
+	int count;			  /* of the columns of the catalogs' index */
 	FmgrInfo operators[INDEX_MAX_KEYS];
 	Oid collations[INDEX_MAX_KEYS];
 	Oid types[INDEX_MAX_KEYS];
@@ -71,29 +78,31 @@ struct tsurugi_exclusions
 {
 	Relation relation;
 	const tsurugi_relation *described;
-	EState *estate;			  /* own: its per-tuple memory is that of each version that is looked at */
-	MemoryContext memory;	  /* of one row's check */
-	TupleTableSlot *existing; /* the version that is looked at */
-	TupleTableSlot *found;	  /* that the row has to give way to */
-	Bitmapset *attributes;	  /* of others' rows, that are looked at */
-	tg_rival *versions;		  /* of the row that is looked at */
-	tsurugi_row_copy *copies; /* of each */
-	int capacity;			  /* of both */
+	/* Its own: the per-tuple memory is reset for each version that is examined. */
+	EState *estate;
+	MemoryContext memory;	  /* for the check of one row */
+	TupleTableSlot *existing; /* the version that is examined */
+	TupleTableSlot *found;	  /* the row with which the new row conflicts */
+	/* The attributes of other rows that are needed. */
+	Bitmapset *attributes;
+	tg_rival *versions;		  /* of the row that is examined */
+	tsurugi_row_copy *copies; /* of these versions */
+	int capacity;			  /* of both arrays */
 	int wanted;
 	tg_rivals *rivals;
 	int count;
 	Exclusion of[];
 };
 
-/* What has been found out of one row. */
+/* The result of examining the rivals of a row. */
 typedef struct Finding
 {
-	bool taken; /* by a row that is live */
+	bool taken; /* a live row conflicts */
 	bool taken_at_start;
 	bool open;
-	bool has_own; /* by values: the row is there itself, as this one */
+	bool has_own; /* by values: the row has found itself, as own */
 	uint32_t own;
-	uint32_t row; /* that has it */
+	uint32_t row; /* the row that conflicts */
 	tg_wait wait;
 } Finding;
 
@@ -135,7 +144,7 @@ make_copies(tsurugi_exclusions *all, int capacity)
 		tsurugi_row_copy_init(&all->copies[all->capacity++], all->described, all->attributes);
 }
 
-/* attributes: that are looked at in others' rows. */
+/* attributes: those that are needed of other rows. */
 static tsurugi_exclusions *
 make(Relation relation, const tsurugi_relation *described, int count, const Bitmapset *attributes)
 {
@@ -146,7 +155,10 @@ make(Relation relation, const tsurugi_relation *described, int count, const Bitm
 	made->described = described;
 	made->estate = CreateExecutorState();
 	made->memory = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw exclusion", ALLOCSET_SMALL_SIZES);
-	/* of a copy, which nobody counts references to: an error, or the statement's end, leaves them as they are */
+	/*
+	 * A copy, which has no reference count: after an error, or at the end of the statement, the
+	 * slots may be left as they are.
+	 */
 	columns = CreateTupleDescCopy(RelationGetDescr(relation));
 	made->existing = MakeSingleTupleTableSlot(columns, &TTSOpsVirtual);
 	made->existing->tts_tableOid = RelationGetRelid(relation);
@@ -196,7 +208,7 @@ tsurugi_exclusion_prepare_one(Relation relation, const tsurugi_relation *describ
 void
 tsurugi_exclusions_free(tsurugi_exclusions *exclusions)
 {
-	/* the rest is in the caller's memory, as it is */
+	/* The rest lies in the caller's memory context and is left there. */
 	ExecDropSingleTupleTableSlot(exclusions->existing);
 	ExecDropSingleTupleTableSlot(exclusions->found);
 	FreeExecutorState(exclusions->estate);
@@ -205,7 +217,7 @@ tsurugi_exclusions_free(tsurugi_exclusions *exclusions)
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-/* False: the row is none of the constraint's, by its predicate or a NULL. */
+/* False: the row does not concern the constraint, because of its predicate or a NULL. */
 static bool
 values_of(const tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, Datum *values)
 {
@@ -222,7 +234,7 @@ values_of(const tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *s
 	return true;
 }
 
-/* The same, to stay while others are looked at. */
+/* Does the same; the values stay valid while other rows are examined. */
 static bool
 values_to_keep(const tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, Datum *values)
 {
@@ -234,7 +246,7 @@ values_to_keep(const tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSl
 	return true;
 }
 
-/* index_recheck_constraint */
+/* Follows index_recheck_constraint. */
 static bool
 stands_against(const tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *existing, const Datum *values)
 {
@@ -248,7 +260,7 @@ stands_against(const tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSl
 	return true;
 }
 
-/* Whether a row has the very values. */
+/* Whether two rows have identical values. */
 static bool
 is_same_row(Relation relation, TupleTableSlot *a, TupleTableSlot *b)
 {
@@ -277,7 +289,7 @@ is_same_value(const tsurugi_row *a, const tsurugi_row *b, int column)
 		return a->nulls[column] && b->nulls[column];
 	if (a->described->kinds[column] < TG_KIND_16)
 		return a->values[column].word == b->values[column].word;
-	/* a long string that is the same is shared (tsurugi_row_from_slot) */
+	/* Equal long strings are shared (tsurugi_row_from_slot). */
 	return memcmp(&a->values[column], &b->values[column], sizeof(tg_value)) == 0;
 }
 
@@ -290,7 +302,7 @@ tsurugi_exclusions_are_touched(const tsurugi_exclusions *exclusions, const tsuru
 	return false;
 }
 
-/* --- where rivals are ------------------------------------------------------------------------- */
+/* --- the search for rivals ------------------------------------------------------------------- */
 
 typedef struct Key
 {
@@ -298,7 +310,7 @@ typedef struct Key
 	size_t bytes;
 } Key;
 
-/* False: nobody has it. */
+/* False: no row has this value. */
 static bool
 append(const tg_table *table, Key *key, const tsurugi_key_column *column, const tg_value *value)
 {
@@ -327,7 +339,10 @@ copy_key(const Key *key, size_t room)
 	return copy;
 }
 
-/* Of the key behind the columns that are to be equal: its ranges.  Their number. */
+/*
+ * Makes the ranges of the cover column, behind the columns that must be equal.  Returns their
+ * number.
+ */
 static unsigned
 make_ranges(const Exclusion *exclusion, const tg_index *stored, const tsurugi_key_column *column, const Key *prefix,
 			Datum value, tg_key_range *ranges)
@@ -342,7 +357,7 @@ make_ranges(const Exclusion *exclusion, const tg_index *stored, const tsurugi_ke
 		tsurugi_cover_query(exclusion->operators[column->position].fn_oid, column->type, type, value, &levels, covers);
 	for (int i = 0; i < count; i++)
 	{
-		/* each byte may be escaped */
+		/* Each byte may be escaped. */
 		Key low = copy_key(prefix, 4 * TSURUGI_COVER_BYTES_MAX);
 		Key high = copy_key(prefix, 4 * TSURUGI_COVER_BYTES_MAX);
 
@@ -354,7 +369,7 @@ make_ranges(const Exclusion *exclusion, const tg_index *stored, const tsurugi_ke
 	return (unsigned) count;
 }
 
-/* The ranges of the index's keys that rivals of these values have. */
+/* Makes the ranges of the index's keys in which rivals of these values lie. */
 static unsigned
 find_ranges(const tsurugi_exclusions *all, const Exclusion *exclusion, const tg_index *in, const Datum *values,
 			tg_key_range *ranges)
@@ -371,7 +386,8 @@ find_ranges(const tsurugi_exclusions *all, const Exclusion *exclusion, const tg_
 		if (column->cover)
 			return make_ranges(exclusion, in, column, &key, value, ranges);
 		if (tsurugi_fit_value(all->described->table, column, column->type, value, TG_KEY_BELOW, &stored) != FIT_WITHIN)
-			return 0; /* nobody has it, nor the row, which has not been written */
+			/* No row has the value, not even this one, which has not been written. */
+			return 0;
 		if (!append(all->described->table, &key, column, &stored))
 			return 0;
 	}
@@ -385,9 +401,9 @@ is_long(void)
 	return tsurugi_kind == TG_TXN_LONG;
 }
 
-/* --- judging ------------------------------------------------------------------------------------ */
+/* --- examination ----------------------------------------------------------------------------- */
 
-/* Copies the versions of a row that count.  Their number; -1: there was not room enough. */
+/* Copies the relevant versions of a row.  Returns their number; -1: there was not enough room. */
 static int
 take_versions(tsurugi_exclusions *all, uint32_t row, tg_wait *wait_out)
 {
@@ -426,7 +442,7 @@ make_room(tsurugi_exclusions *all)
 		tsurugi_row_copy_make_room(&all->copies[i]);
 }
 
-/* The next row that may be a rival. */
+/* Goes to the next row that may be a rival. */
 static tg_status
 next_row(tsurugi_exclusions *all, uint32_t *row_out, int *count_out, tg_wait *wait_out)
 {
@@ -451,11 +467,11 @@ next_row(tsurugi_exclusions *all, uint32_t *row_out, int *count_out, tg_wait *wa
 	return status;
 }
 
-/* By values: the row itself, the first one that has all of them. */
+/* By values: whether this is the row itself, which is the first one with exactly these values. */
 static bool
 is_itself(const tsurugi_exclusions *all, TupleTableSlot *slot, uint32_t row, tg_rival_kind kind, Finding *finding)
 {
-	if (finding->has_own) /* a row may come again, by another entry */
+	if (finding->has_own) /* a row may come again, through another entry */
 		return row == finding->own;
 	if (kind == TG_RIVAL_OPEN || !is_same_row(all->relation, all->existing, slot))
 		return false;
@@ -464,7 +480,7 @@ is_itself(const tsurugi_exclusions *all, TupleTableSlot *slot, uint32_t row, tg_
 	return true;
 }
 
-/* by_values: slot's row is one of those that are found, or none. */
+/* by_values: the slot's row is one of those that are found, or none of them. */
 static void
 judge_version(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, const Datum *values, bool by_values,
 			  const tsurugi_row *copy, uint32_t row, tg_rival_kind kind, Finding *finding)
@@ -500,7 +516,8 @@ look_at_rivals(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *sl
 		bool was_open = finding->open;
 
 		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(GetPerTupleMemoryContext(all->estate)); /* operators leave there what they like */
+		/* Operators leave memory there. */
+		MemoryContextSwitchTo(GetPerTupleMemoryContext(all->estate));
 		for (int i = 0; i < count; i++)
 		{
 			ResetPerTupleExprContext(all->estate);
@@ -513,14 +530,17 @@ look_at_rivals(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *sl
 		MemoryContextSwitchTo(all->memory);
 		if (finding->open && !was_open)
 			finding->wait = wait;
-		/* what follows makes no difference any more */
+		/* What follows makes no difference any more. */
 		if (finding->taken && (!by_values || finding->has_own) && !is_long())
 			return TG_OK;
 	}
 	return status == TG_NOT_FOUND ? TG_OK : status;
 }
 
-/* own: TG_ROW_MAX if it has not been written, or by_values.  TG_OK, TG_EXISTS (found), TG_BUSY, and errors. */
+/*
+ * own: TG_ROW_MAX if the row has not been written, or by_values.  Returns TG_OK, TG_EXISTS (found),
+ * TG_BUSY, or an error.
+ */
 static tg_status
 judge(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, uint32_t own, bool by_values, bool waits,
 	  tg_wait *wait_out)
@@ -561,7 +581,7 @@ judge(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *slot, uint3
 	return finding.taken ? TG_EXISTS : TG_OK;
 }
 
-/* --- at once --------------------------------------------------------------------------------------- */
+/* --- at once -------------------------------------------------------------------- */
 
 static void
 fail(const tsurugi_exclusions *all, const Exclusion *exclusion, TupleTableSlot *slot, bool is_new)
@@ -570,8 +590,9 @@ fail(const tsurugi_exclusions *all, const Exclusion *exclusion, TupleTableSlot *
 }
 
 /*
- * At SERIALIZABLE who has it has to be there for the snapshot, too: then that is a read.  Otherwise the snapshot becomes a
- * later one, or the transaction ends with 40001, and the row is looked at again.
+ * At SERIALIZABLE the snapshot must show the conflicting row, too; this counts as a read.
+ * Otherwise the snapshot becomes a later one, or the transaction ends with 40001, and the row is
+ * examined again.
  */
 static bool
 is_seen(const tsurugi_exclusions *all, EState *estate, uint32_t row, tg_version *noted)
@@ -625,7 +646,7 @@ tsurugi_exclusions_probe(tsurugi_exclusions *exclusions, TupleTableSlot *slot, u
 	return status;
 }
 
-/* --- later ----------------------------------------------------------------------------------------- */
+/* --- later ---------------------------------------------------------------------- */
 
 tg_status
 tsurugi_exclusion_recheck(tsurugi_exclusions *one, TupleTableSlot *slot, bool waits, tg_wait *wait_out)
@@ -640,9 +661,9 @@ tsurugi_exclusion_fail(tsurugi_exclusions *one, TupleTableSlot *slot)
 	pg_unreachable();
 }
 
-/* --- all rows -------------------------------------------------------------------------------------- */
+/* --- all rows ------------------------------------------------------------------- */
 
-/* A row of a SELECT of ctid and all columns. */
+/* Verifies a row of a SELECT of ctid and all columns. */
 static void
 verify_row(tsurugi_exclusions *one, TupleTableSlot *slot, HeapTuple tuple, TupleDesc columns)
 {
@@ -661,7 +682,7 @@ verify_row(tsurugi_exclusions *one, TupleTableSlot *slot, HeapTuple tuple, Tuple
 			slot->tts_values[i] = heap_getattr(tuple, at++, columns, &slot->tts_isnull[i]);
 	}
 	ExecStoreVirtualTuple(slot);
-	/* nobody else writes */
+	/* No other transaction writes. */
 	status = judge(one, &one->of[0], slot, row, false, true, &wait);
 	if (status == TG_EXISTS)
 		fail(one, &one->of[0], slot, true);

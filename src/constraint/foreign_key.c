@@ -1,40 +1,42 @@
 /*
  * foreign_key.c
- *	  Foreign keys to and from tables in memory: clauses, and what is made of them.
+ *	  Foreign keys to and from tables in memory: their clauses, and their creation.
  *
- * PostgreSQL refuses foreign keys by the kind of the tables, in the parser and
- * in ALTER TABLE, but what makes one is an entry in pg_constraint and four
- * triggers.  Made here, they are to PostgreSQL what its own are: \d, pg_dump,
- * dependencies, DROP and RENAME, TRUNCATE's refusal, the planner's estimates.
+ * PostgreSQL refuses foreign keys by the kind of the tables, in the parser and in ALTER TABLE.  But
+ * a foreign key consists of an entry in pg_constraint and four triggers.  If they are made here,
+ * PostgreSQL treats them like its own: in \d, pg_dump, dependencies, DROP and RENAME, TRUNCATE's
+ * refusal, the planner's estimates.
  *
  *	on an ordinary table	PostgreSQL's own trigger functions
- *	on a table of ours		referencing: our check; referenced: PostgreSQL's actions, by a function of ours
- *							(foreign_key_action.c says why)
+ *	on a table in memory	referencing: the check of foreign_key_check.c; referenced: PostgreSQL's
+ *							actions, called by the function of foreign_key_action.c
  *
- * What PostgreSQL's functions do to the other table is SQL, and the row locks (fdw_lock.c) and snapshots (snapshot.c) below it see to it
- * that no orphan can come to be:
+ * PostgreSQL's functions access the other table by SQL.  The row locks (fdw_lock.c) and snapshots
+ * (snapshot.c) of that SQL guarantee that no orphan can exist:
  *
- * 1. Who inserts a referencing row locks the referenced one KEY SHARE until he
- *	  ends; who deletes it, or changes its key, waits for him, and then looks for referencing
- *	  rows with a snapshot taken after that: he finds it.
- * 2. If the deleter is first, the inserter waits for him, and then finds nothing to lock.
- * 3. The snapshot of 2 is fresh also at REPEATABLE READ and above: PostgreSQL's
- *	  triggers ask for one by giving another, the transaction's own, to cross-check with.
- *	  So does our check of a row that refers to a partitioned table.
- * 4. What a transaction that wrote both kinds of tables has committed in the
- *	  ordinary ones is there to see before what it has committed here, by some instructions.
- *	  Who comes to such a row here waits for them (mixed.c, 1).
- * 5. A statement by which a key begins to hold for rows that are there locks both tables against
- *	  writers, and the partitions at both ends, before it looks at the rows.  A key that is only
- *	  validated has its triggers already.
+ * 1. A transaction that inserts a referencing row holds a KEY SHARE lock on the referenced row
+ *	  until it ends.  A transaction that deletes the referenced row, or changes its key, waits for
+ *	  that, and then looks for referencing rows with a snapshot taken after the wait: it finds the
+ *	  row.
+ * 2. If the deletion comes first, the inserting transaction waits for it, and then finds no row to
+ *	  lock.
+ * 3. The snapshot of 2 is fresh also at REPEATABLE READ and above: PostgreSQL's triggers request
+ *	  that by also passing a snapshot, the transaction's own, to cross-check with.  So does the
+ *	  check here of a row that refers to a partitioned table.
+ * 4. When a transaction that wrote both kinds of tables commits, its changes of ordinary tables
+ *	  become visible some instructions before those of tables in memory.  A transaction that meets
+ *	  such a row in memory waits for them (mixed.c, 1).
+ * 5. A statement by which a key begins to hold for existing rows locks both tables against writers,
+ *	  and the partitions at both ends, before it reads the rows.  A key that is only validated
+ *	  already has its triggers.
  *
- * Constraint triggers are not possible on foreign tables, because their rows
- * cannot be kept for later.  So the triggers there fire at the end of each statement, and one whose
- * constraint is deferred puts the row aside by itself (deferred.h); ordinary tables' are
- * PostgreSQL's to defer.
+ * Constraint triggers are not possible on foreign tables, because their rows cannot be kept for
+ * later.  So the triggers there fire at the end of each statement, and if the constraint is
+ * deferred they put the row into the queue of deferred.h; the triggers of ordinary tables are
+ * deferred by PostgreSQL.
  *
- * foreign_key_entry.c makes the entries, also for partitioned tables; partition_join.c gives them to new partitions;
- * foreign_key_alter.c changes them.
+ * foreign_key_entry.c makes the entries, also for partitioned tables; partition_join.c gives them
+ * to new partitions; foreign_key_alter.c changes them.
  */
 #include "postgres.h"
 
@@ -67,7 +69,7 @@ typedef struct new_key
 	const Constraint *clause;
 	Relation child;
 	Relation parent;
-	int parent_count; /* the same as made.count, once that has been checked */
+	int parent_count; /* equal to made.count once that has been checked */
 	Oid classes[INDEX_MAX_KEYS];
 	tsurugi_foreign_key made;
 } new_key;
@@ -83,7 +85,7 @@ is_taken(Node *node, bool is_ours)
 		   (is_ours || tsurugi_holds_our_table(RangeVarGetRelid(clause->pktable, NoLock, true)));
 }
 
-/* What follows a column's constraint says when it is checked. */
+/* Takes the foreign keys of a column, with the clauses behind each that say when it is checked. */
 static void
 take_of_column(ColumnDef *column, bool is_ours, List **keys)
 {
@@ -126,7 +128,7 @@ tsurugi_foreign_keys_take(CreateStmt *statement, bool is_ours)
 			take_of_column((ColumnDef *) element, is_ours, &keys);
 		else if (is_taken(element, is_ours))
 		{
-			/* as it has no rows yet (transformFKConstraints) */
+			/* The table has no rows yet (transformFKConstraints). */
 			castNode(Constraint, element)->initially_valid = true;
 			keys = lappend(keys, element);
 			statement->tableElts = foreach_delete_current (statement->tableElts, cell);
@@ -148,9 +150,9 @@ tsurugi_foreign_keys_take_command(AlterTableCmd *command, bool is_ours, List **k
 	return false;
 }
 
-/* --- what it refers to ------------------------------------------------------------------- */
+/* --- the referenced table and columns -------------------------------------------------------- */
 
-/* A partitioned table's foreign key is its partitions', too, and holds for their rows. */
+/* A partitioned table's foreign key belongs to its partitions, too, and holds for their rows. */
 static void
 check_whole(const new_key *key, bool only)
 {
@@ -215,7 +217,7 @@ find_columns(Relation relation, const List *names, int16 *columns)
 	return count;
 }
 
-/* The columns of ON DELETE SET, each once. */
+/* The columns of ON DELETE SET, without duplicates. */
 static void
 find_set_columns(new_key *key)
 {
@@ -241,7 +243,10 @@ find_set_columns(new_key *key)
 	}
 }
 
-/* Whether the index is on exactly these columns, in any order; then the operator class of each. */
+/*
+ * Whether the index is on exactly these columns, in any order; if so, sets the operator class of
+ * each.
+ */
 static bool
 index_fits(HeapTuple tuple, new_key *key)
 {
@@ -306,7 +311,7 @@ find_index(new_key *key)
 						   RelationGetRelationName(key->parent))));
 }
 
-/* The primary key's columns are those that are meant if none are named. */
+/* The columns of the primary key, which are meant if none are named. */
 static int
 find_primary_key(const new_key *key, int16 *columns)
 {
@@ -346,7 +351,7 @@ find_all_columns(new_key *key)
 						errmsg("number of referencing and referenced columns for foreign key disagree")));
 }
 
-/* REFERENCES on the table, or on each of the columns. */
+/* Requires the right REFERENCES on the table, or on each of the columns. */
 static void
 check_rights(const new_key *key)
 {
@@ -387,8 +392,8 @@ check_generated(const new_key *key)
 }
 
 /*
- * The operators that compare the i-th columns: of the index's family, for the
- * types as they are, or, if both can be cast to the index's type, for that one.
+ * Finds the operators that compare the i-th columns: of the index's family, for the types as they
+ * are or, if both can be cast to the index's type, for that one.
  */
 static void
 find_operators(new_key *key, int i)
@@ -418,7 +423,7 @@ find_operators(new_key *key, int i)
 	key->made.parent_child[i] = key->made.child_child[i] = key->made.parent_parent[i];
 }
 
-/* The columns' names, as much of them as a name has room for. */
+/* The columns' names, as far as a name has room for them. */
 static char *
 name_addition(const List *columns)
 {
@@ -464,7 +469,8 @@ create_key(Oid relation, const Constraint *clause, bool only)
 	List *leaves = NIL;
 
 	key.child = table_open(relation, ShareRowExclusiveLock);
-	choose_name(&key); /* a name that is taken is no reason to wait for the other table */
+	/* First, because a name that is taken is no reason to wait for the other table. */
+	choose_name(&key);
 	key.parent = table_openrv(clause->pktable, ShareRowExclusiveLock);
 	check_tables(&key, only);
 	find_all_columns(&key);

@@ -1,12 +1,11 @@
 /*
  * foreign_key_action.c
- *	  The trigger of foreign keys on the tables of ours that they refer to.
+ *	  The trigger of foreign keys on the tables in memory that they refer to.
  *
- * PostgreSQL's functions do what is to be done, called
- * from here.  If they were the triggers themselves, PostgreSQL would know them
- * and not queue events for which it sees beforehand that there is nothing to
- * do; but on a foreign table the first trigger of a row has to be queued,
- * because it fetches the row for the others (AfterTriggerSaveEvent, trigger.c).
+ * It calls PostgreSQL's functions, which do the work.  If these were the triggers themselves,
+ * PostgreSQL would recognize them and not queue events for which it sees beforehand that nothing
+ * must be done.  But the first trigger of a row of a foreign table must be queued, because it
+ * fetches the row for the others (AfterTriggerSaveEvent, trigger.c).
  */
 #include "postgres.h"
 
@@ -24,8 +23,8 @@
 #include "src/txn/deferred.h"
 
 /*
- * Calls PostgreSQL's trigger of an action, for a table and a constraint that need not be those of the event.
- * new: NULL for a DELETE.
+ * Calls PostgreSQL's trigger function for an action, for a table and a constraint that need not be
+ * those of the event.  new: NULL for a DELETE.
  */
 static void
 call_action(char action, tsurugi_known_key *key, Relation parent, TupleTableSlot *old, TupleTableSlot *new)
@@ -50,7 +49,7 @@ call_action(char action, tsurugi_known_key *key, Relation parent, TupleTableSlot
 	(void) FunctionCallInvoke(fcinfo);
 }
 
-/* NO ACTION, of a row that was deleted, or its key changed: it does not look at the new row. */
+/* NO ACTION for a row that was deleted, or whose key was changed: it does not read the new row. */
 static void
 act_later(Oid constraint, Relation parent, MinimalTuple row, bool is_delete)
 {
@@ -79,7 +78,7 @@ act(tsurugi_known_key *key, Relation parent, TupleTableSlot *old, TupleTableSlot
 {
 	char action = new == NULL ? key->on_delete : key->on_update;
 
-	/* of the actions, only this one can be deferred */
+	/* Only this action can be deferred. */
 	if (action == FKCONSTR_ACTION_NOACTION && tsurugi_known_key_waits(key))
 		tsurugi_deferred_add(
 			key->constraint, key->initially_deferred, parent, new == NULL ? delete_later : update_later,
@@ -88,7 +87,9 @@ act(tsurugi_known_key *key, Relation parent, TupleTableSlot *old, TupleTableSlot
 		call_action(action, key, parent, old, new);
 }
 
-/* Whether an UPDATE has taken a row out of this partition: the new row has not been stored there. */
+/*
+ * Whether an UPDATE has moved a row out of this partition: the new row has not been stored there.
+ */
 static bool
 has_moved(Relation partition, TupleTableSlot *new)
 {
@@ -107,7 +108,7 @@ has_moved(Relation partition, TupleTableSlot *new)
 	return !stays;
 }
 
-/* The row as the table above has it. */
+/* Converts the row to the shape of the table above. */
 static TupleTableSlot *
 convert(Relation above, Relation partition, TupleTableSlot *row)
 {
@@ -116,7 +117,10 @@ convert(Relation above, Relation partition, TupleTableSlot *row)
 	return execute_attr_map_slot(map, row, MakeSingleTupleTableSlot(RelationGetDescr(above), &TTSOpsVirtual));
 }
 
-/* A row has been moved to another partition: it is the whole table that it has been changed in. */
+/*
+ * A row has been moved to another partition: the action is that of the whole table, in which the
+ * row was changed.
+ */
 static void
 act_above(tsurugi_known_key *key, Relation partition, TupleTableSlot *old, TupleTableSlot *new)
 {

@@ -1,6 +1,7 @@
 /*
  * foreign_key_alter.c
- *	  Changes of foreign keys to and from tables in memory that are there: VALIDATE and ALTER CONSTRAINT, another type of a column.
+ *	  Changes of existing foreign keys to and from tables in memory: VALIDATE and ALTER CONSTRAINT,
+ *	  and new types of columns.
  */
 #include "postgres.h"
 
@@ -27,9 +28,12 @@
 #include "src/constraint/definition.h"
 #include "src/constraint/foreign_key_entry.h"
 
-/* --- the constraint ---------------------------------------------------------------------------- */
+/* --- the constraint ------------------------------------------------------------- */
 
-/* The table's foreign key of this name, if it is of a table of ours or refers to one; InvalidOid. */
+/*
+ * Finds the table's foreign key of this name if the table or the referenced one is in memory;
+ * otherwise InvalidOid.
+ */
 static Oid
 find_key(Oid relation, const char *name, Oid *parent_out)
 {
@@ -76,7 +80,10 @@ tsurugi_foreign_key_validate(Oid relation, const char *name)
 	table_close(child, NoLock);
 }
 
-/* The constraint's triggers on an ordinary table: PostgreSQL defers them itself (ATExecAlterConstrRecurse). */
+/*
+ * Alters the constraint's triggers on an ordinary table, which PostgreSQL defers itself
+ * (ATExecAlterConstrRecurse).
+ */
 static void
 alter_triggers(Oid constraint, const Constraint *clause)
 {
@@ -105,7 +112,7 @@ alter_triggers(Oid constraint, const Constraint *clause)
 	table_close(catalog, RowExclusiveLock);
 }
 
-/* A constraint, and those for the partitions of the table that it refers to. */
+/* Alters a constraint, and those for the partitions of the table that it refers to. */
 static void
 alter_constraint(Relation catalog, Oid constraint, const Constraint *clause)
 {
@@ -139,7 +146,7 @@ table_of(Oid constraint)
 	return name;
 }
 
-/* A part of a partitioned table's foreign key is altered with it, and not by itself. */
+/* A part of a partitioned table's foreign key is altered only with the whole. */
 static void
 check_topmost(Oid relation, Oid constraint)
 {
@@ -180,7 +187,7 @@ tsurugi_foreign_key_alter(Oid relation, const AlterTableCmd *command)
 	CommandCounterIncrement();
 }
 
-/* --- a column's type --------------------------------------------------------------------------- */
+/* --- a column's type ------------------------------------------------------------ */
 
 struct tsurugi_dropped_key
 {
@@ -217,7 +224,7 @@ tsurugi_foreign_keys_of_column(Oid relation, const char *column)
 	}
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);
-	list_sort(found, list_oid_cmp); /* as they were made */
+	list_sort(found, list_oid_cmp); /* in the order in which they were made */
 	return found;
 }
 

@@ -1,24 +1,25 @@
 /*
  * foreign_key_check.c
- *	  The trigger of foreign keys on tables of ours that refer to others, and the look at all rows.
+ *	  The trigger of foreign keys on tables in memory that refer to others, and the verification of
+ *	  all rows.
  *
- * The trigger is in the place of PostgreSQL's
- * RI_FKey_check_ins and _upd, which ask the table's access method whether the
- * row is still there.  It asks as they do:
+ * The trigger replaces PostgreSQL's RI_FKey_check_ins and _upd, which ask the table's access method
+ * whether the row still exists.  It runs the same query as they do:
  *
  *	SELECT 1 FROM ONLY referenced x WHERE key = $1 [AND ...] FOR KEY SHARE OF x
  *
- * as the owner of the referenced table, with a prepared statement for each
- * constraint.  For foreign tables the executor does not say which row it was; but another trigger may have
- * changed it again since, or, if the constraint is deferred and the row was put aside (deferred.h), another
- * statement.  So one without a referenced row is looked for once more, by its primary key, or, without one, by all of its
- * values.  Who changes it beside its key, in the transaction that has written it, has it checked again, as in PostgreSQL.
- * Rows without a primary key that are the same in all columns are not told apart: if another trigger takes some of them away, by
- * their ctids, the others stand for them, and the statement is refused though those were going to be taken away, too.
+ * as the owner of the referenced table, with a prepared statement for each constraint.  For foreign
+ * tables the executor does not say which row fired the trigger.  Another trigger may have changed
+ * the row again since or, if the constraint is deferred and the row was put into the queue
+ * (deferred.h), another statement.  So a row without a referenced row is looked for once more, by
+ * its primary key or, without one, by all of its values.  As in PostgreSQL, a row that was written
+ * in this transaction is checked again when an UPDATE changes other columns.  Rows without a
+ * primary key that are equal in all columns are not told apart: if another trigger deletes some of
+ * them, by their ctids, and others remain, the statement is refused, even if those were about to be
+ * deleted, too.
  *
- * At SERIALIZABLE the question is no read that has to be validated: the lock
- * keeps the answer what it is until the end, and an update of the referenced
- * row beside its key is no conflict.
+ * At SERIALIZABLE this query is not a read that must be validated: the lock preserves the result
+ * until the end, and an update of other columns of the referenced row is no conflict.
  */
 #include "postgres.h"
 
@@ -100,7 +101,7 @@ may_see_key(const tsurugi_known_key *key)
 	return true;
 }
 
-/* "(a, b)=(1, 2)" */
+/* For example "(a, b)=(1, 2)". */
 static char *
 describe_key(const tsurugi_known_key *key, Relation child, const Datum *values)
 {
@@ -134,7 +135,7 @@ error_missing(const tsurugi_known_key *key, Relation child, Relation parent, con
 			 errtableconstraint(child, NameStr(key->name))));
 }
 
-/* Whether there is something to look for: not if a column is NULL. */
+/* Whether there is a key to look for: not if a column is NULL. */
 static bool
 refers(const tsurugi_known_key *key, Relation child, const bool *nulls)
 {
@@ -152,9 +153,9 @@ refers(const tsurugi_known_key *key, Relation child, const bool *nulls)
 }
 
 /*
- * At REPEATABLE READ and above a row of a partitioned table is looked for with a fresh snapshot, as
- * in PostgreSQL (RI_FKey_check): the transaction's does not show which partitions are being
- * detached.
+ * At REPEATABLE READ and above, a referenced row of a partitioned table is looked for with a fresh
+ * snapshot, as in PostgreSQL (RI_FKey_check): the transaction's snapshot does not show which
+ * partitions are being detached.
  */
 static int
 run_plan(SPIPlanPtr plan, Datum *values, bool fresh)
@@ -176,7 +177,7 @@ run_plan(SPIPlanPtr plan, Datum *values, bool fresh)
 	return result;
 }
 
-/* Locks the referenced row.  False: there is none.  Connected to SPI. */
+/* Locks the referenced row.  False: it does not exist.  Connected to SPI. */
 static bool
 lock_referenced(tsurugi_known_key *key, Relation child, Relation parent, Datum *values)
 {
@@ -198,7 +199,10 @@ lock_referenced(tsurugi_known_key *key, Relation child, Relation parent, Datum *
 	return SPI_processed > 0;
 }
 
-/* By the constraint's operator, where it takes the column's values as they are; else byte by byte. */
+/*
+ * Compares by the constraint's operator, if it accepts the column's type unchanged; otherwise byte
+ * by byte.
+ */
 static bool
 are_equal(const tsurugi_known_key *key, int at, const FormData_pg_attribute *column, Datum left, Datum right)
 {
@@ -212,7 +216,7 @@ are_equal(const tsurugi_known_key *key, int at, const FormData_pg_attribute *col
 		   DatumGetBool(OidFunctionCall2Coll(get_opcode(key->child_operators[at]), DEFAULT_COLLATION_OID, left, right));
 }
 
-/* Whether an UPDATE has left the columns, which are all there now, as they were (ri_KeysEqual). */
+/* Whether an UPDATE has left the columns, none of which is NULL now, unchanged (ri_KeysEqual). */
 static bool
 is_unchanged(const tsurugi_known_key *key, Relation child, TupleTableSlot *old, const Datum *values)
 {
@@ -230,7 +234,7 @@ is_unchanged(const tsurugi_known_key *key, Relation child, TupleTableSlot *old, 
 
 /* --- later ---------------------------------------------------------------------------------- */
 
-/* What is_there has to know of a row. */
+/* The columns of a row that is_there needs. */
 static MinimalTuple
 referencing_row(const tsurugi_known_key *key, Relation child, TupleTableSlot *row)
 {
@@ -242,9 +246,10 @@ referencing_row(const tsurugi_known_key *key, Relation child, TupleTableSlot *ro
 }
 
 /*
- * Whether the row is still there: a check that was deferred is about rows that are there when it is made, and it may be gone, or
- * have been changed, by then.  Others with these columns may have been let be, below a key that is not valid, or are
- * going to be looked at themselves, after other triggers: so it is this row, by its primary key; or, if it has none, by all of it.
+ * Whether the row still exists: a deferred check concerns existing rows only, and the row may have
+ * been deleted or changed by then.  Other rows with the same key columns may be permitted, because
+ * the key is not valid, or will be checked themselves, after other triggers.  So this very row is
+ * looked for, by its primary key or, if it has none, by all of its columns.
  */
 static bool
 is_there(const tsurugi_known_key *key, Relation child, const Datum *columns, const bool *nulls, TupleTableSlot *row)
@@ -313,7 +318,7 @@ is_there(const tsurugi_known_key *key, Relation child, const Datum *columns, con
 	return found;
 }
 
-/* The columns of a row.  False: none of them says anything that could be wrong. */
+/* Reads the key columns of a row.  False: they cannot violate the constraint. */
 static bool
 read_row(const tsurugi_known_key *key, TupleTableSlot *row, Datum *values, bool *nulls)
 {
@@ -337,14 +342,17 @@ is_whole(const tsurugi_known_key *key, const bool *nulls)
 	return true;
 }
 
-/* Whether the transaction may have written the row that an UPDATE has replaced (tsurugi_change_mark_old). */
+/*
+ * Whether this transaction may have written the row that an UPDATE has replaced
+ * (tsurugi_change_mark_old).
+ */
 static bool
 is_own(HeapTuple old)
 {
 	return (old->t_data->t_infomask & HEAP_XMIN_COMMITTED) == 0;
 }
 
-/* A row that another trigger has changed since, or deleted, refers to nothing any more. */
+/* A row that another trigger has changed or deleted since is not an error. */
 static void
 check_row(tsurugi_known_key *key, Relation child, Datum *values, const bool *nulls, TupleTableSlot *row)
 {
@@ -395,7 +403,7 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 	if (is_update && is_whole(key, nulls) && !is_own(data->tg_trigtuple) &&
 		is_unchanged(key, data->tg_relation, data->tg_trigslot, values))
 		return PointerGetDatum(NULL);
-	/* As with PostgreSQL, an inserted row is pending though it refers to nothing. */
+	/* As in PostgreSQL, a check is pending even for an inserted row that refers to nothing. */
 	if ((refers_to_one || !is_update) && tsurugi_known_key_waits(key))
 		tsurugi_deferred_add(key->constraint, key->initially_deferred, data->tg_relation, check_later,
 							 referencing_row(key, data->tg_relation, row));
@@ -406,7 +414,7 @@ tsurugi_fdw_foreign_key_check(PG_FUNCTION_ARGS)
 
 /* --- all rows --------------------------------------------------------------------------------- */
 
-/* Row by row, for a role that may not read one of the tables. */
+/* Checks row by row, for a role that may not read one of the tables. */
 static void
 check_each_row(Relation child, Relation parent, Oid constraint)
 {
@@ -453,7 +461,7 @@ static void
 check_table(Oid constraint)
 {
 	tsurugi_known_key *key = tsurugi_known_key_find(constraint);
-	/* whoever has made or found the constraint has locked them */
+	/* Locked when the constraint was made or found. */
 	Relation child = table_open(key->child, NoLock);
 	Relation parent = table_open(key->parent, NoLock);
 	Trigger trigger = {.tgname = NameStr(key->name),

@@ -2,16 +2,17 @@
  * foreign_key_entry.c
  *	  Foreign keys as entries in PostgreSQL's catalogs.
  *
- * A foreign key is an entry in pg_constraint and four triggers: two of its
- * actions on the referenced table, two of its checks on the referencing one.  Where one of
- * the tables is partitioned there is more, as PostgreSQL has it (tablecmds.c):
+ * A foreign key is an entry in pg_constraint and four triggers: two for its actions on the
+ * referenced table, two for its checks on the referencing one.  If one of the tables is
+ * partitioned, there are more, as in PostgreSQL (tablecmds.c):
  *
  *	referencing, for each partition		an entry (partition → referenced table) and its checks
  *	referenced, for each partition		an entry (referencing table → partition) and its actions
  *
- * Each is a child of the entry, and of the triggers, of the table above.  Those on partitioned tables
- * fire for rows that PostgreSQL itself moves from partition to partition, and are what it clones
- * where an ordinary partition is added; so they are PostgreSQL's own, as on ordinary tables.
+ * Each is a child of the entry, or the trigger, of the table above.  The triggers on partitioned
+ * tables fire for rows that PostgreSQL itself moves from partition to partition, and PostgreSQL
+ * clones them when an ordinary partition is added; so they are PostgreSQL's own, as on ordinary
+ * tables.
  */
 #include "postgres.h"
 
@@ -43,7 +44,10 @@
 #include "src/table/relation.h"
 #include "src/txn/deferred.h"
 
-/* The triggers of one constraint on one of its tables; InvalidOid twice: none, or none above. */
+/*
+ * The triggers of one constraint on one of its tables; InvalidOid twice: there are none, or none
+ * above.
+ */
 typedef struct Pair
 {
 	Oid first; /* ON DELETE, or INSERT */
@@ -99,7 +103,7 @@ depend(Oid constraint, Oid class_id, Oid object_id, DependencyType type)
 	recordDependencyOn(&depender, &referenced, type);
 }
 
-/* above: the constraint of the table above, or InvalidOid */
+/* above: the constraint of the table above, or InvalidOid. */
 static Oid
 create_constraint(const tsurugi_foreign_key *key, Relation child, Relation parent, Oid above)
 {
@@ -114,7 +118,7 @@ create_constraint(const tsurugi_foreign_key *key, Relation child, Relation paren
 	return constraint;
 }
 
-/* Names are unique for a table: "table_columns_fkey" if the key's own is taken. */
+/* The key's own name, or "table_columns_fkey" if that is taken: names are unique for a table. */
 static char *
 choose_name(const tsurugi_foreign_key *key, Relation child)
 {
@@ -131,7 +135,7 @@ choose_name(const tsurugi_foreign_key *key, Relation child)
 
 /* --- triggers ------------------------------------------------------------------------------ */
 
-/* A trigger of a foreign table is not made for a constraint; that it belongs to one is noted afterwards. */
+/* A trigger of a foreign table is not made for a constraint; its constraint is set afterwards. */
 static void
 set_referenced_table(Oid trigger, Oid other)
 {
@@ -150,7 +154,7 @@ set_referenced_table(Oid trigger, Oid other)
 	table_close(catalog, RowExclusiveLock);
 }
 
-/* One trigger of a constraint. */
+/* The properties of one trigger of a constraint. */
 typedef struct Wanted
 {
 	Relation relation;
@@ -211,7 +215,7 @@ tsurugi_foreign_key_action(char action, bool is_delete)
 	}
 }
 
-/* On the referenced table. */
+/* Makes the triggers on the referenced table. */
 static Pair
 create_action_triggers(const tsurugi_foreign_key *key, Relation child, Relation parent, Oid constraint, Pair above)
 {
@@ -239,7 +243,7 @@ create_action_triggers(const tsurugi_foreign_key *key, Relation child, Relation 
 	return made;
 }
 
-/* On the referencing table. */
+/* Makes the triggers on the referencing table. */
 static Pair
 create_check_triggers(const tsurugi_foreign_key *key, Relation child, Relation parent, Oid constraint, Pair above)
 {
@@ -265,7 +269,7 @@ create_check_triggers(const tsurugi_foreign_key *key, Relation child, Relation p
 	return made;
 }
 
-/* The triggers of a constraint on one of its tables, which are there. */
+/* Finds the triggers of a constraint on one of its tables. */
 static Pair
 find_triggers(Oid constraint, Oid relation, bool checks)
 {
@@ -282,7 +286,7 @@ find_triggers(Oid constraint, Oid relation, bool checks)
 	{
 		const FormData_pg_trigger *form = (Form_pg_trigger) GETSTRUCT(tuple);
 
-		/* a table that refers to itself has both kinds: PostgreSQL names them so */
+		/* A table that refers to itself has both kinds; PostgreSQL gives them these names. */
 		if (form->tgrelid != relation ||
 			strncmp(NameStr(form->tgname), checks ? "RI_ConstraintTrigger_c" : "RI_ConstraintTrigger_a", 22) != 0)
 			continue;
@@ -307,7 +311,10 @@ map_columns(const AttrMap *map, int16 *columns, int count)
 		columns[i] = map->attnums[columns[i] - 1];
 }
 
-/* The key of the table above, as the partition's: its columns may stand elsewhere. */
+/*
+ * Converts the key of the table above to that of the partition, which may have its columns in other
+ * places.
+ */
 static tsurugi_foreign_key
 key_of_child(const tsurugi_foreign_key *key, Relation above, Relation partition)
 {
@@ -361,7 +368,7 @@ read_key(Oid constraint, tsurugi_foreign_key *key, Oid *child_out, Oid *parent_o
 static void add_referenced(const tsurugi_foreign_key *key, Relation child, Relation above, Relation partition,
 						   Oid constraint, Pair triggers);
 
-/* leaving: a partition that is about to be none, or InvalidOid */
+/* leaving: a partition that is about to be detached, or InvalidOid. */
 static void
 add_actions(const tsurugi_foreign_key *key, Relation child, Relation parent, Oid constraint, Pair above, Oid leaving)
 {
@@ -383,7 +390,10 @@ add_actions(const tsurugi_foreign_key *key, Relation child, Relation parent, Oid
 	}
 }
 
-/* A partition of the referenced table above, whose constraint and triggers are given. */
+/*
+ * Adds the entries for a partition of the referenced table above, whose constraint and triggers are
+ * given.
+ */
 static void
 add_referenced(const tsurugi_foreign_key *key, Relation child, Relation above, Relation partition, Oid constraint,
 			   Pair triggers)
@@ -393,15 +403,15 @@ add_referenced(const tsurugi_foreign_key *key, Relation child, Relation above, R
 
 	mapped.name = choose_name(key, child);
 	made = create_constraint(&mapped, child, partition, constraint);
-	/* it goes with the constraint above, and not without it */
+	/* It is dropped with the constraint above, and not without it. */
 	depend(made, ConstraintRelationId, constraint, DEPENDENCY_INTERNAL);
 	CommandCounterIncrement();
 	add_actions(&mapped, child, partition, made, triggers, InvalidOid);
 }
 
-/* --- referencing tables ------------------------------------------------------------------------- */
+/* --- referencing tables --------------------------------------------------------- */
 
-/* Whether a constraint of the partition's own is the same as the one that it would get. */
+/* Whether a constraint of the partition's own equals the one that it would get. */
 static bool
 is_same(const ForeignKeyCacheInfo *own, const tsurugi_foreign_key *key, Oid parent)
 {
@@ -421,8 +431,9 @@ is_same(const ForeignKeyCacheInfo *own, const tsurugi_foreign_key *key, Oid pare
 }
 
 /*
- * Takes away the partition's own constraint that is the same, if there is one: the new one is to
- * have its name and comment.  PostgreSQL gives it to the parent instead, and takes away what it had besides.
+ * Drops the partition's own equal constraint, if there is one: the new one gets its name and
+ * comment.  PostgreSQL instead makes it a child of the parent's constraint, and drops its
+ * additional entries.
  */
 static bool
 replace_same(tsurugi_foreign_key *key, Relation partition, Oid parent, char **comment_out)
@@ -450,7 +461,7 @@ replace_same(tsurugi_foreign_key *key, Relation partition, Oid parent, char **co
 static void add_referencing(const tsurugi_foreign_key *key, Relation above, Relation partition, Relation parent,
 							Oid constraint, Pair triggers, List **leaves);
 
-/* leaves: gets the constraints of tables that are not partitioned */
+/* leaves: receives the constraints of tables that are not partitioned. */
 static void
 add_checks(const tsurugi_foreign_key *key, Relation child, Relation parent, Oid constraint, Pair above, List **leaves)
 {
@@ -474,7 +485,10 @@ add_checks(const tsurugi_foreign_key *key, Relation child, Relation parent, Oid 
 	}
 }
 
-/* A partition of the referencing table above, whose constraint and triggers are given. */
+/*
+ * Adds the entries for a partition of the referencing table above, whose constraint and triggers
+ * are given.
+ */
 static void
 add_referencing(const tsurugi_foreign_key *key, Relation above, Relation partition, Relation parent, Oid constraint,
 				Pair triggers, List **leaves)
@@ -487,7 +501,7 @@ add_referencing(const tsurugi_foreign_key *key, Relation above, Relation partiti
 
 	mapped.name = choose_name(&mapped, partition);
 	made = create_constraint(&mapped, partition, parent, constraint);
-	/* it goes with the constraint above, or with the partition */
+	/* It is dropped with the constraint above, or with the partition. */
 	depend(made, ConstraintRelationId, constraint, DEPENDENCY_PARTITION_PRI);
 	depend(made, RelationRelationId, RelationGetRelid(partition), DEPENDENCY_PARTITION_SEC);
 	CommandCounterIncrement();
@@ -498,7 +512,7 @@ add_referencing(const tsurugi_foreign_key *key, Relation above, Relation partiti
 		*leaves = list_concat(*leaves, fresh);
 }
 
-/* --- a whole key ---------------------------------------------------------------------------------- */
+/* --- a whole key ---------------------------------------------------------------- */
 
 void
 tsurugi_foreign_key_enter(const tsurugi_foreign_key *key, Relation child, Relation parent, List **leaves)
@@ -510,11 +524,11 @@ tsurugi_foreign_key_enter(const tsurugi_foreign_key *key, Relation child, Relati
 	add_checks(key, child, parent, constraint, none, leaves);
 }
 
-/* --- a partition comes or goes ---------------------------------------------------------------------- */
+/* --- partitions that are attached or detached ------------------------------------------------ */
 
 /*
- * The constraints that have a table at one of their ends; not those that are parts of others of the list.
- * There is an index for the referencing table only.
+ * The constraints that have a table at one of their ends, except those that are parts of others in
+ * the list.  Only the referencing table has an index.
  */
 static List *
 find_constraints(Oid relation, AttrNumber column)
@@ -542,7 +556,7 @@ find_constraints(Oid relation, AttrNumber column)
 	foreach (cell, found)
 		if (!list_member_oid(found, tsurugi_constraint_parent(lfirst_oid(cell))))
 			topmost = lappend_oid(topmost, lfirst_oid(cell));
-	list_sort(topmost, list_oid_cmp); /* as they were made */
+	list_sort(topmost, list_oid_cmp); /* in the order in which they were made */
 	return topmost;
 }
 
@@ -565,7 +579,9 @@ tsurugi_foreign_keys_join(Relation above, Relation partition, List **leaves)
 					 errmsg("cannot attach table \"%s\" as a partition because it is referenced by foreign key \"%s\"",
 							RelationGetRelationName(partition), key.name)));
 		parent = table_open(referenced, ShareRowExclusiveLock);
-		/* rows of its partitions may be about to go without anybody asking for the rows here */
+		/*
+		 * Rows of its partitions may be about to be deleted without a check against the rows here.
+		 */
 		find_all_inheritors(referenced, ShareRowExclusiveLock, NULL);
 		add_referencing(&key, above, partition, parent, lfirst_oid(cell), find_triggers(lfirst_oid(cell), child, true),
 						leaves);
@@ -611,7 +627,7 @@ tsurugi_foreign_keys_leave(Relation partition)
 		TriggerSetParentTrigger(catalog, triggers.update, InvalidOid, child);
 		table_close(catalog, RowExclusiveLock);
 		CommandCounterIncrement();
-		/* those of the key above are on the table already, but look at all of its partitions */
+		/* The key above already has triggers on the table, but they check all of its partitions. */
 		parent = table_open(referenced, ShareRowExclusiveLock);
 		add_actions(&key, partition, parent, constraint, none, child);
 		table_close(parent, NoLock);

@@ -2,7 +2,7 @@
  * foreign_key_entry.h
  *	  Foreign keys as entries in PostgreSQL's catalogs.
  *
- * The one place that makes them.
+ * No other file makes such entries.
  */
 #ifndef TSURUGI_FOREIGN_KEY_ENTRY_H
 #define TSURUGI_FOREIGN_KEY_ENTRY_H
@@ -10,7 +10,7 @@
 #include "nodes/parsenodes.h"
 #include "utils/rel.h"
 
-/* What a foreign key is, between two tables. */
+/* The properties of a foreign key between two tables. */
 typedef struct tsurugi_foreign_key
 {
 	char *name;
@@ -33,29 +33,32 @@ typedef struct tsurugi_foreign_key
 
 /*
  * Makes the entries of a foreign key, and those of partitions at both ends.  Both tables are locked
- * (ShareRowExclusiveLock).  To *leaves the constraints of the referencing tables that have rows are added: nobody
- * has looked at their rows yet.
+ * (ShareRowExclusiveLock).  Adds to *leaves the constraints of the referencing tables that have
+ * rows, which have not been verified yet.
  */
 extern void tsurugi_foreign_key_enter(const tsurugi_foreign_key *key, Relation child, Relation parent, List **leaves);
 
-/* PostgreSQL's trigger function of an action (FKCONSTR_ACTION_...) on the referenced table. */
+/* PostgreSQL's trigger function for an action (FKCONSTR_ACTION_...) on the referenced table. */
 extern Oid tsurugi_foreign_key_action(char action, bool is_delete);
 
 /* --- of partitions -------------------------------------------------------------------- */
 
-/* The constraint that this one is a part of, or InvalidOid. */
+/* The constraint of which this one is a part, or InvalidOid. */
 extern Oid tsurugi_constraint_parent(Oid constraint);
 
-/* Whether the table is one of ours, or there is one among its partitions. */
+/* Whether the table is in memory, or one of its partitions is. */
 extern bool tsurugi_holds_our_table(Oid relation);
 
 /*
- * The table has become a partition of the other, whose foreign keys it gets, at both
- * ends; one that it has already and that is the same becomes a part of the parent's.
+ * The table has become a partition of the other one, and gets its foreign keys, at both ends; an
+ * equal one that it already has becomes a part of the parent's.
  */
 extern void tsurugi_foreign_keys_join(Relation above, Relation partition, List **leaves);
 
-/* It is about to be detached: the foreign keys that it has from the other become its own. */
+/*
+ * The table is about to be detached: the foreign keys that it has from the other one become its
+ * own.
+ */
 extern void tsurugi_foreign_keys_leave(Relation partition);
 
 #endif /* TSURUGI_FOREIGN_KEY_ENTRY_H */

@@ -1,6 +1,6 @@
 /*
  * foreign_key_known.c
- *	  What is known of foreign keys in this backend, for the triggers that ask, row by row.
+ *	  This backend's cache of foreign keys, for the triggers, which use it row by row.
  */
 #include "postgres.h"
 
@@ -75,7 +75,7 @@ tsurugi_known_key_find(Oid constraint)
 	}
 	if (key->plan != NULL && (!key->valid || !SPI_plan_is_valid(key->plan)))
 	{
-		/* A name in it may have changed. */
+		/* A name in its text may have changed. */
 		SPI_freeplan(key->plan);
 		key->plan = NULL;
 	}

@@ -1,6 +1,6 @@
 /*
  * foreign_key_known.h
- *	  What is known of foreign keys in this backend, for the triggers that ask, row by row.
+ *	  This backend's cache of foreign keys, for the triggers, which use it row by row.
  */
 #ifndef TSURUGI_FOREIGN_KEY_KNOWN_H
 #define TSURUGI_FOREIGN_KEY_KNOWN_H
@@ -27,13 +27,16 @@ typedef struct tsurugi_known_key
 	SPIPlanPtr plan;					 /* NULL: none yet */
 } tsurugi_known_key;
 
-/* Until something in pg_constraint changes. */
+/* Valid until something in pg_constraint changes. */
 extern tsurugi_known_key *tsurugi_known_key_find(Oid constraint);
 
-/* Whether it is checked at the end of the transaction, as things are. */
+/* Whether the constraint is currently checked at the end of the transaction. */
 extern bool tsurugi_known_key_waits(const tsurugi_known_key *key);
 
-/* Columns, numbered as in RelationGetIndexAttrBitmap; and a row with nothing but such ones, the others NULL. */
+/*
+ * Adds columns, numbered as in RelationGetIndexAttrBitmap; and makes a row with only these columns,
+ * the others being NULL.
+ */
 extern Bitmapset *tsurugi_add_columns(Bitmapset *columns, const AttrNumber *more, int count);
 extern MinimalTuple tsurugi_part_of_row(Relation relation, TupleTableSlot *row, const Bitmapset *columns);
 

@@ -2,9 +2,9 @@
  * own_trigger.c
  *	  Functions that only triggers of the extension's own constraints may call.
  *
- * As PostgreSQL's functions for foreign keys do (ri_CheckTrigger, ri_triggers.c), they look at what
- * they were called with.  The roles that may execute them are superusers, but a mistake is not to
- * make a storage for an ordinary table.  An internal trigger is none that CREATE TRIGGER has made.
+ * Like PostgreSQL's functions for foreign keys (ri_CheckTrigger, ri_triggers.c), they check how
+ * they were called.  Only superusers may execute them, but a mistake must not create a storage for
+ * an ordinary table.  An internal trigger is never one that CREATE TRIGGER has made.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@ tsurugi_own_function(const char *name)
 {
 	Oid function = LookupFuncName(list_make2(makeString("tsurugi"), makeString(pstrdup(name))), 0, NULL, false);
 
-	/* The schema may have been renamed, and another one have its name. */
+	/* The schema may have been renamed, and another one may have its name. */
 	if (!tsurugi_is_of_library(function, "$libdir/tsurugi_fdw", name))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
 						errmsg("function %s() of schema \"%s\" is not tsurugi_fdw's", name, "tsurugi")));
