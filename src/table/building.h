@@ -13,7 +13,7 @@
 
 #include "runtime/runtime.h"
 
-/* In the frame of the function that builds. */
+/* It lies in the frame of the function that builds. */
 typedef struct tsurugi_building
 {
 	Oid relation;
@@ -23,13 +23,13 @@ typedef struct tsurugi_building
 /* The innermost one; NULL: there is none. */
 extern const tsurugi_building *tsurugi_building_innermost;
 
-/* The table is being built from begin to end.  An error needs its end, too. */
+/* The table is being built from begin to end; after an error, end must be called, too. */
 extern void tsurugi_building_begin(Relation relation, tsurugi_building *building_out);
 extern void tsurugi_building_end(const tsurugi_building *building);
 
 extern void tsurugi_building_refuse(Relation relation);
 
-/* For each statement that writes to the table: raises 55006 if it is being built. */
+/* Called for each statement that writes to the table: raises 55006 if it is being built. */
 static inline void
 tsurugi_building_check(Relation relation)
 {

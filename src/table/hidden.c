@@ -1,11 +1,11 @@
 /*
  * hidden.c
- *	  What is stored and users do not see.
+ *	  Stored values that users do not see.
  *
- * It is computed at each write, as PostgreSQL computes the columns of an
- * index (FormIndexDatum) and its predicate: the predicate first, and the others only if it holds.
- * Immutable expressions: so a row's hidden values follow from its others, whenever they were computed; and what two
- * indexes have in common is computed once a row.
+ * They are computed at each write, as PostgreSQL computes the columns of an index (FormIndexDatum)
+ * and its predicate: the predicate first, and the others only if it holds.  The expressions are
+ * immutable, so a row's hidden values follow from its other values, whenever they are computed.
+ * Values that two indexes have in common are computed once for each row.
  */
 #include "postgres.h"
 
@@ -18,12 +18,12 @@
 #include "src/value/hashed.h"
 #include "src/value/ranking.h"
 
-/* Of one source: computed for the row in hand, or not yet. */
+/* The value of one source, computed for the current row or not yet. */
 typedef struct Source
 {
 	ExprState *state;
-	tsurugi_gin_maker *maker; /* instead, of lists of keys */
-	FmgrInfo hash;			  /* of a hash that is made by a function */
+	tsurugi_gin_maker *maker; /* instead of state, for lists of keys */
+	FmgrInfo hash;			  /* for a hash that a function computes */
 	bool is_known;
 	bool null;
 	tg_value value;
@@ -35,12 +35,13 @@ struct tsurugi_hidden_states
 	tg_table *table;
 	EState *estate;
 	Source *sources;
-	tg_hidden_values *of_index; /* by index of the relation; values NULL: it has none */
-	tg_hidden_values *packed;	/* those that have some */
+	/* By index of the relation; values is NULL if the index has none. */
+	tg_hidden_values *of_index;
+	tg_hidden_values *packed; /* of the indexes that have some */
 	tg_hidden_row row;
 };
 
-/* Cells are 16 bytes wide and want their alignment. */
+/* Cells are 16 bytes wide and must be aligned. */
 static void *
 allocate_aligned(size_t bytes)
 {
@@ -98,7 +99,7 @@ tsurugi_hidden_row(const tsurugi_hidden_states *states)
 	return states != NULL && states->row.count > 0 ? &states->row : NULL;
 }
 
-/* The row is another one. */
+/* Called when the row is another one. */
 static void
 forget_sources(tsurugi_hidden_states *states)
 {

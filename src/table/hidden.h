@@ -1,7 +1,6 @@
 /*
  * hidden.h
- *	  What is stored and users do not see: what indexes need of a row besides
- *	  its attributes.
+ *	  Stored values that users do not see: values that indexes need of a row besides its attributes.
  */
 #ifndef TSURUGI_HIDDEN_H
 #define TSURUGI_HIDDEN_H
@@ -13,27 +12,30 @@
 typedef struct tsurugi_hidden_states tsurugi_hidden_states;
 
 /*
- * Prepares what a relation has hidden values of, in the current memory context, for rows of this storage.  NULL: it has
- * none.
+ * Prepares a relation's hidden values, in the current memory context, for rows of this storage.
+ * NULL: it has none.
  */
 extern tsurugi_hidden_states *tsurugi_hidden_prepare(const tsurugi_relation *described, tg_table *table,
 													 EState *estate);
 
 /*
- * Computes the columns before the attributes, for a row in a slot of the relation's shape, in the estate's
- * per-tuple memory, into values and nulls by column of the storage.
+ * Computes the columns before the attributes, for a row in a slot of the relation's shape, in the
+ * estate's per-tuple memory, into values and nulls by column of the storage.
  */
 extern void tsurugi_hidden_compute_columns(tsurugi_hidden_states *states, TupleTableSlot *slot, tg_value *values,
 										   bool *nulls);
 
-/* The same of what one of the relation's indexes keeps; the result stays until that is computed again. */
+/*
+ * Computes the hidden values of one of the relation's indexes; the result is valid until they are
+ * computed again.
+ */
 extern const tg_hidden_values *tsurugi_hidden_compute_index(tsurugi_hidden_states *states, TupleTableSlot *slot,
 															int index);
 
-/* All of it. */
+/* Computes all hidden values. */
 extern void tsurugi_hidden_compute(tsurugi_hidden_states *states, TupleTableSlot *slot, tg_value *values, bool *nulls);
 
-/* What was computed last for the indexes, for writers; states may be NULL. */
+/* The values that were last computed for the indexes, for writers; states may be NULL. */
 extern const tg_hidden_row *tsurugi_hidden_row(const tsurugi_hidden_states *states);
 
 #endif /* TSURUGI_HIDDEN_H */

@@ -1,14 +1,14 @@
 /*
  * keys.c
- *	  What the catalogs say of a table's indexes, as the storage understands it.
+ *	  Describes a table's indexes for the storage, from the catalogs.
  *
- * The storage makes keys of columns as they are stored (runtime/order/key.h).
- * So what an index has that is no plain column whose stored form is equal byte
- * by byte gets a hidden value: an expression its value, a predicate whether it
- * holds, a column of such a type its canonical bytes, or, where we know of none, its rank (ranking.h), and one of what
- * extends its cover (cover.h).  Each index keeps its own (index/hidden.h), so
- * that it comes and goes by itself.  But the primary key is what rows are found by for life, and is made of columns of
- * the rows alone: its hidden values are such columns, before the attributes.
+ * The storage makes keys from columns as they are stored (runtime/order/key.h).  So every part of
+ * an index that is not a plain column whose stored form is equal byte by byte gets a hidden value:
+ * an expression its value, a predicate whether it holds, a column of another type its canonical
+ * bytes or, if none are known, its rank (ranking.h), and a column with an extent its cover
+ * (cover.h).  Each index has its own hidden values (index/hidden.h), so that it can be made and
+ * dropped by itself.  But rows are found by the primary key for their whole life, and it consists
+ * of columns of the rows alone: its hidden values are such columns, before the attributes.
  */
 #include "postgres.h"
 
@@ -46,7 +46,7 @@ class_of(Relation index, int at)
 		->values[at];
 }
 
-/* Of a column: not what the access method would store of it. */
+/* The type of a column; not the type that the access method would store. */
 static Oid
 type_of(Relation index, int at)
 {
@@ -56,20 +56,25 @@ type_of(Relation index, int at)
 					   : exprType((Node *) tsurugi_index_expression(index, at));
 }
 
-/* The operator class whose keys stand for a column: of an index USING gin, or as one; InvalidOid: none. */
+/*
+ * The operator class whose keys represent a column, of an index USING gin or of one that is served
+ * like it; InvalidOid: none.
+ */
 static Oid
 gin_class_of(Relation index, int at)
 {
 	return tsurugi_served_gin(RelationGetRelid(index), index->rd_rel->relam, class_of(index, at), type_of(index, at));
 }
 
-/* --- describing ---------------------------------------------------------------------------------- */
+/* --- describing ----------------------------------------------------------------- */
 
-/* The number of a source, new if there is none yet. */
+/* The number of a source, which is added if it is new. */
 static int
 number_source(tsurugi_relation *described, const tsurugi_hidden *source)
 {
-	/* lists, of columns of gin, stand for themselves: so many operator classes, so many keys */
+	/*
+	 * Lists of keys, for columns of gin, are never shared: each operator class has keys of its own.
+	 */
 	for (int i = 0; i < described->source_count && source->gin == NULL; i++)
 	{
 		const tsurugi_hidden *hidden = &described->hidden[i];
@@ -88,7 +93,7 @@ number_source(tsurugi_relation *described, const tsurugi_hidden *source)
 	return described->source_count++;
 }
 
-/* The primary key's, which is described first: a column of the storage. */
+/* A column of the storage, for the primary key, which is described first. */
 static int
 key_column(tsurugi_relation *described, int source)
 {
@@ -99,7 +104,7 @@ key_column(tsurugi_relation *described, int source)
 	return source;
 }
 
-/* What stands for a column in an index's key or predicate. */
+/* The column that represents a source in an index's key or predicate. */
 static int
 hidden_column(tsurugi_relation *described, tsurugi_index *index, const tsurugi_hidden *source)
 {
@@ -127,7 +132,10 @@ tsurugi_index_expression(Relation index, int position)
 	return list_nth(RelationGetIndexExpressions(index), at);
 }
 
-/* Of what a column of the catalogs' index is: an expression on the table's columns, and its codec. */
+/*
+ * The definition of a column of the catalogs' index: an expression on the table's columns, and its
+ * codec.
+ */
 static Expr *
 expression_at(const tsurugi_relation *described, Relation relation, Relation index, int position, tsurugi_codec *codec)
 {
@@ -150,7 +158,7 @@ expression_at(const tsurugi_relation *described, Relation relation, Relation ind
 	return expression;
 }
 
-/* The stored column, and what is encoded of it. */
+/* Sets the stored column, and the way in which it is encoded. */
 static void
 place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column *column, Expr *expression,
 			 const tsurugi_codec *codec, const tsurugi_key_form *form)
@@ -177,7 +185,10 @@ place_column(tsurugi_relation *described, tsurugi_index *out, tsurugi_key_column
 	column->part.column = column->is_plain ? column->attnum - 1 : hidden_column(described, out, &source);
 }
 
-/* The family that columns of ours are ordered by: the index's, if it is a B-tree, or else the usual one of what its class is for. */
+/*
+ * The operator family that orders a column here: the index's if it is a B-tree, otherwise the
+ * default one of its class's type.
+ */
 static Oid
 family_of(Relation index, int position, Oid type, Oid *opcintype_out)
 {
@@ -194,8 +205,9 @@ family_of(Relation index, int position, Oid type, Oid *opcintype_out)
 }
 
 /*
- * Then texts are in it by their sort keys, whatever it is for: who has a key may want it in order, and point work by such a key is
- * hardly dearer than by bytes (test/bench/README.md).  Where a key shall be short, its column has the collation C.
+ * Whether texts in the key are sort keys.  This does not depend on the use of the key: its order
+ * may be needed later, and point work with such a key costs hardly more than with bytes
+ * (test/bench/README.md).  If a key must be short, its column can have the collation C.
  */
 static bool
 is_for_order(Relation index)
@@ -203,7 +215,7 @@ is_for_order(Relation index)
 	return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == BRIN_AM_OID;
 }
 
-/* How values are in the key, and whose operators they are looked for by. */
+/* Chooses the form of values in the key, and the operator family by which they are looked for. */
 static void
 choose_form(Relation index, int position, tsurugi_served served, const tsurugi_codec *codec, tsurugi_key_column *column,
 			tsurugi_key_form *form)
@@ -252,7 +264,7 @@ add_column(tsurugi_relation *described, Relation relation, Relation index, int p
 							 ((option & INDOPTION_DESC) != 0 ? TG_KEY_DESCENDING : 0);
 }
 
-/* One value for all rows. */
+/* Adds a column with the same value for all rows. */
 static void
 add_constant_column(tsurugi_relation *described, tsurugi_index *out)
 {
@@ -266,8 +278,9 @@ add_constant_column(tsurugi_relation *described, tsurugi_index *out)
 }
 
 /*
- * Columns behind the first one of which there are covers would not make ranges of keys shorter.  Those that have keys of their own
- * have no place in a key of several; nor has one that would have, since an operator class of gin came after the index.
+ * Columns behind the first one with covers would not make ranges of keys smaller.  Columns that are
+ * served by keys of their own have no place in a key of several columns; neither has a column that
+ * would be served so only because an operator class of gin was added after the index.
  */
 static void
 describe_columns(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
@@ -300,9 +313,9 @@ describe_predicate(tsurugi_relation *described, Relation index, tsurugi_index *o
 	out->spec.predicate = hidden_column(described, out, &source);
 }
 
-/* --- EXCLUDE -------------------------------------------------------------------------------------- */
+/* --- EXCLUDE -------------------------------------------------------------------- */
 
-/* What a row has to be checked for again when it changes. */
+/* The attributes whose change requires that a row is checked again. */
 static Bitmapset *
 attributes_of(Relation index)
 {
@@ -327,8 +340,8 @@ is_equality(Oid operator, Relation index, int position, const tsurugi_codec *cod
 }
 
 /*
- * Rows that may stand against each other are found by the columns that have to be equal, and then by the cover of one
- * more; the others are looked at in each row.  Where there is neither, all rows have one key.
+ * Rows that may conflict are found by the columns that must be equal, and then by the cover of one
+ * more; the others are tested in each row.  If there is neither, all rows have one key.
  */
 static void
 describe_exclusion(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
@@ -357,9 +370,12 @@ describe_exclusion(tsurugi_relation *described, Relation relation, Relation inde
 		add_constant_column(described, out);
 }
 
-/* --- gin -------------------------------------------------------------------------------------------- */
+/* --- gin ------------------------------------------------------------------------ */
 
-/* One hidden value has the keys of all columns, but for those that have none.  False: these are all. */
+/*
+ * One hidden value has the keys of all columns, except for columns without keys.  False: no column
+ * has any.
+ */
 static bool
 describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
 {
@@ -408,9 +424,9 @@ describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsu
 	return true;
 }
 
-/* --- all of a table ------------------------------------------------------------------------------- */
+/* --- all of a table ------------------------------------------------------------- */
 
-/* Long strings among the columns have their place in the key, too (index/long_key.h). */
+/* Long strings among the columns share the space in the key (index/long_key.h). */
 static void
 share_bytes(tsurugi_index *out)
 {
@@ -424,11 +440,15 @@ share_bytes(tsurugi_index *out)
 	}
 	tg_key_parts_share(parts, kinds, out->key_count);
 	for (int i = 0; i < out->key_count; i++)
-		out->key[i].part.long_above = out->key[i].cover ? 0 : parts[i].long_above; /* covers are short */
+		/* Covers are short. */
+		out->key[i].part.long_above = out->key[i].cover ? 0 : parts[i].long_above;
 	out->spec.key.part_count = out->key_count;
 }
 
-/* How values are made, as a number: entries that were made in another way, when types had other operator classes, are of no use. */
+/*
+ * The way in which values are converted, as a number: entries that were made in another way, when
+ * types had other operator classes, cannot be used.
+ */
 static uint32
 number_form(const tsurugi_key_column *key, int count)
 {
@@ -470,7 +490,7 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 	describe_predicate(described, index, out);
 }
 
-/* Of the indexes' OIDs, the primary key's first. */
+/* The indexes' OIDs, the primary key's first. */
 static List *
 primary_first(List *indexes, Oid primary)
 {
@@ -479,7 +499,7 @@ primary_first(List *indexes, Oid primary)
 	return lcons_oid(primary, list_delete_oid(indexes, primary));
 }
 
-/* It is known by now how many columns there are before them. */
+/* Called when the number of columns before the attributes is known. */
 static void
 place_attributes(const tsurugi_relation *described, tsurugi_index *index)
 {
@@ -491,7 +511,7 @@ place_attributes(const tsurugi_relation *described, tsurugi_index *index)
 	}
 }
 
-/* The columns of hidden values, before what there are of the attributes. */
+/* Inserts the columns of hidden values before the attributes. */
 static void
 place_hidden(tsurugi_relation *described)
 {
@@ -523,7 +543,7 @@ tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 	{
 		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
 
-		/* one that CREATE INDEX CONCURRENTLY could not make is none */
+		/* An index that CREATE INDEX CONCURRENTLY could not make is left out. */
 		if (index->rd_index->indisready)
 			describe_index(described, relation, index, &described->indexes[described->index_count++]);
 		index_close(index, AccessShareLock);

@@ -1,6 +1,6 @@
 /*
  * keys.h
- *	  What the catalogs say of a table's indexes, as the storage understands it.
+ *	  Describes a table's indexes for the storage, from the catalogs.
  */
 #ifndef TSURUGI_KEYS_H
 #define TSURUGI_KEYS_H
@@ -10,12 +10,15 @@
 #include "src/table/relation.h"
 
 /*
- * Describes the indexes of a relation and their hidden values, in the current
- * memory context; the rest of the description is there.
+ * Describes the indexes of a relation and their hidden values, in the current memory context; the
+ * rest of the description has been made.
  */
 extern void tsurugi_keys_describe(tsurugi_relation *described, Relation relation);
 
-/* The expression of a column of an index that is no plain one; of position -1, of one that the catalogs' index has not (relation.h). */
+/*
+ * The expression of an index column that is not a plain column; position -1: of a column that the
+ * catalogs' index does not have (relation.h).
+ */
 extern Expr *tsurugi_index_expression(Relation index, int position);
 
 /* Two keys are stored the same way. */

@@ -1,9 +1,10 @@
 /*
  * keys_same.c
- *	  Whether what is stored has the keys that are described.
+ *	  Whether a storage has the described keys.
  *
- * A storage keeps of its keys how they are encoded, and of how the host has made the values of them just a number: it is
- * enough to notice that they would be made in another way by now.
+ * A storage keeps the encoding of its keys.  Of the way in which the host has converted their
+ * values it keeps only a number, which is enough to notice that they would now be converted in
+ * another way.
  */
 #include "postgres.h"
 

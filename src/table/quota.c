@@ -1,29 +1,29 @@
 /*
  * quota.c
- *	  Memory quotas of roles and databases, as PostgreSQL's catalogs have them.
+ *	  Memory quotas of roles and databases, from PostgreSQL's catalogs.
  *
  * A quota is the setting tsurugi_fdw.memory_quota as ALTER ROLE and ALTER DATABASE store it in
- * pg_db_role_setting.  It bounds tables, not sessions: bytes count for the owner of a table,
- * whoever writes to it, so a value that is in force in some session means nothing (and only those
- * two statements may give one).
+ * pg_db_role_setting.  It limits tables, not sessions: bytes count for the owner of a table,
+ * whichever role writes to it.  So a value in force in a session has no meaning, and only those two
+ * statements may set one.
  *
  *	  ALTER ROLE r SET                     the tables that r owns, in all databases together
  *	  ALTER ROLE ALL SET                   the same of each role that has none of its own
  *	  ALTER DATABASE d SET                 all tables in d together
  *	  ALTER ROLE r IN DATABASE d SET       the tables in d that r owns
  *
- * All that apply to a table have to leave room.  -1 and 0 are none.
+ * All quotas that apply to a table must leave room.  -1 and 0 mean no quota.
  *
- * The limits are with the accounts in shared memory (runtime/mem/quota.h).  They come there
- * (1) from the backend that makes an account, with the first table of an owner or a database, and
- * (2) at the commit of a transaction that has changed the setting, at once, for all accounts.
+ * The limits are stored with the accounts in shared memory (runtime/mem/quota.h).  They are set (1)
+ * by the backend that makes an account, with the first table of an owner or a database, and (2) at
+ * the commit of a transaction that has changed the setting, at once, for all accounts.
  *
- * A transaction that changes the setting holds a lock until its end, and (1) reads under it, so
- * that an account which is made meanwhile does not keep the old value.  A transaction that has
- * changed the setting leaves the accounts that it makes unset, since it may be rolled back; its
- * commit sets them, or after a rollback the next backend that opens one.
+ * A transaction that changes the setting holds a lock until its end, and (1) reads under that lock,
+ * so that an account which is made meanwhile does not keep the old value.  A transaction that has
+ * changed the setting leaves the accounts that it makes unset, since it may be rolled back; they
+ * are set by its commit or, after a rollback, by the next backend that opens one.
  *
- * A row of the catalog that is written by hand takes effect with the next restart.
+ * A manual change of a catalog row takes effect with the next restart.
  */
 #include "postgres.h"
 
@@ -60,14 +60,15 @@ typedef struct KnownLimit
 	int64 bytes;
 } KnownLimit;
 
-static int memory_quota_kb; /* what it is in this session does not matter */
+static int memory_quota_kb; /* its value in this session does not matter */
 static bool is_changed;		/* by this transaction */
-static KnownLimit *limits;	/* of all accounts as of the commit; in TopTransactionContext */
+/* Of all accounts, as of the commit; in TopTransactionContext. */
+static KnownLimit *limits;
 static unsigned limit_count;
 
 /* --- the setting --------------------------------------------------------------- */
 
-/* A value for a session, or for all of them, would be in vain. */
+/* A value for a session, or for all sessions, would have no effect. */
 static bool
 check_quota(int *new_kb, void **extra, GucSource source)
 {
@@ -81,7 +82,7 @@ check_quota(int *new_kb, void **extra, GucSource source)
 	return false;
 }
 
-/* The quota in an array of settings, in kB; false: there is none. */
+/* The quota in an array of settings, in kB; false: it has none. */
 static bool
 find_quota(Datum settings, int *kb_out)
 {
@@ -192,7 +193,7 @@ tsurugi_quota_note_statement(Node *tree)
 									 : IsA(tree, AlterDatabaseSetStmt) ? ((AlterDatabaseSetStmt *) tree)->setstmt
 																	   : NULL;
 
-	/* RESET ALL leaves a setting that its user may not change */
+	/* RESET ALL does not reset a setting that the user may not change. */
 	if (setting == NULL || !names_quota(setting) || pg_parameter_aclcheck(SETTING, GetUserId(), ACL_SET) != ACLCHECK_OK)
 		return;
 	LockSharedObject(DbRoleSettingRelationId, InvalidOid, 0, AccessExclusiveLock);
@@ -223,7 +224,8 @@ tsurugi_quota_check_prepare(void)
 }
 
 /*
- * (2).  Whoever makes an account from now on waits for the lock, and reads what is committed then.
+ * (2).  A backend that makes an account from now on waits for the lock, and then reads the
+ * committed setting.
  */
 void
 tsurugi_quota_pre_commit(void)
@@ -275,7 +277,7 @@ whose(tg_quota_key key)
 							: psprintf("role \"%s\" in database \"%s\"", role, database);
 }
 
-/* Of the quota that leaves the table the least; false: it has none. */
+/* Reports the quota that leaves the least room to the table; false: the table has none. */
 static bool
 find_report(Relation relation, tg_quota_report *report_out)
 {

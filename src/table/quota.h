@@ -1,6 +1,6 @@
 /*
  * quota.h
- *	  Memory quotas of roles and databases, as PostgreSQL's catalogs have them.
+ *	  Memory quotas of roles and databases, from PostgreSQL's catalogs.
  */
 #ifndef TSURUGI_QUOTA_H
 #define TSURUGI_QUOTA_H
@@ -11,29 +11,32 @@
 #include "runtime/runtime.h"
 
 /*
- * Defines the setting tsurugi_fdw.memory_quota, and registers the error of TG_OVER_QUOTA.  Once,
- * where the library is loaded.
+ * Defines the setting tsurugi_fdw.memory_quota, and registers the error of TG_OVER_QUOTA.  Called
+ * once, when the library is loaded.
  */
 extern void tsurugi_quota_define(void);
 
 /*
- * The account of a role in this database, with a reference and with the limits that are set.
- * May wait for somebody who is changing a quota.
+ * The account of a role in this database, with a reference and with its limits set.  May wait for a
+ * transaction that is changing a quota.
  */
 extern tg_account *tsurugi_quota_account(Oid owner);
 
-/* Before a statement that may change settings of roles or databases: ALTER ROLE, ALTER DATABASE. */
+/*
+ * Called before a statement that may change settings of roles or databases: ALTER ROLE, ALTER
+ * DATABASE.
+ */
 extern void tsurugi_quota_note_statement(Node *tree);
 
-/* All accounts' figures, in the current memory context. */
+/* The figures of all accounts, in the current memory context. */
 extern tg_quota_report *tsurugi_quota_reports(unsigned *count_out);
 
-/* Bytes that count against the quota which leaves the relation's table the least. */
+/* The bytes that count against the quota which leaves the least room to the relation's table. */
 extern uint64 tsurugi_quota_bytes(Relation relation);
 
 /*
- * For participants.c: raises 0A000 if the transaction cannot be prepared; reads what it has
- * changed, and puts that into force.
+ * For participants.c: raises 0A000 if the transaction cannot be prepared; reads the changed
+ * settings before the commit, and puts them into force after it.
  */
 extern void tsurugi_quota_check_prepare(void);
 extern void tsurugi_quota_pre_commit(void);

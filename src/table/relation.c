@@ -1,19 +1,17 @@
 /*
  * relation.c
- *	  What the library knows of a foreign table: its storage, columns and key.
+ *	  The library's description of a foreign table: its storage, columns and key.
  *
- * One entry per relation in a backend-local hash table, in front of it the
- * entry used last.  A look costs four comparisons while nothing has changed:
- * PostgreSQL's invalidation (columns, key), the map's generation (storage),
- * the layout's number of columns (an ALTER that was rolled back leaves columns
- * behind, and tells nobody).
+ * There is an entry for each relation in a backend-local hash table, and a pointer to the entry
+ * used last.  While nothing has changed, a look-up costs four comparisons: the relation,
+ * PostgreSQL's invalidation (columns, key), the map's generation (storage), and the layout's number
+ * of columns (an ALTER that was rolled back leaves columns behind, and sends no invalidation).
  *
- * A description is never changed under a statement that uses it: what could
- * make it different needs a lock on the relation that conflicts with the
- * statement's, or is refused by CheckTableNotInUse in the same backend.  So a
- * description that PostgreSQL has declared stale for other reasons (ANALYZE,
- * GRANT) is made again, found to be equal, and the old one is kept.  One that is
- * not equal stays until the transaction ends, for planners and cursors.
+ * A description is never changed under a statement that uses it: any change of it needs a lock on
+ * the relation that conflicts with the statement's, or is refused by CheckTableNotInUse in the same
+ * backend.  So a description that PostgreSQL has invalidated for other reasons (ANALYZE, GRANT) is
+ * made again and found to be equal, and the old one is kept.  One that is not equal is kept until
+ * the transaction ends, for planners and cursors.
  */
 #include "postgres.h"
 
@@ -42,9 +40,9 @@ typedef struct Entry
 {
 	Oid oid; /* hash key */
 	bool valid;
-	uint64_t generation; /* of the map when the storage was looked up */
+	uint64_t generation; /* of the map, when the storage was looked up */
 	tsurugi_relation *described;
-	MemoryContext context; /* of it */
+	MemoryContext context; /* of the description */
 } Entry;
 
 static HTAB *entries;
@@ -53,7 +51,7 @@ static uint64_t last_revision;
 
 /* --- describing ------------------------------------------------------------------- */
 
-/* Storing a row may need memory: a value has to be detoasted or widened. */
+/* Whether storing a row may need memory, because a value must be detoasted or widened. */
 static bool
 may_copy(const tsurugi_relation *described)
 {
@@ -83,7 +81,7 @@ tsurugi_relation_describe(Relation relation)
 		tsurugi_codec_init(&described->codecs[i], TupleDescAttr(columns, i));
 		described->kinds[i] = described->codecs[i].kind;
 	}
-	/* planning what indexes are on may call functions */
+	/* Planning the expressions of indexes may call functions. */
 	tsurugi_author_begin(tsurugi_lesser_role(relation->rd_rel->relowner), &caller);
 	tsurugi_keys_describe(described, relation);
 	tsurugi_owner_end(&caller);
@@ -104,7 +102,7 @@ is_same(const tsurugi_relation *a, const tsurugi_relation *b)
 	return tsurugi_keys_are_same(a, b);
 }
 
-/* Makes the entry's description anew, or finds that it is still right. */
+/* Makes the entry's description again, or finds that it is still correct. */
 static void
 refresh_description(Entry *entry, Relation relation)
 {
@@ -112,7 +110,7 @@ refresh_description(Entry *entry, Relation relation)
 	MemoryContext caller;
 	tsurugi_relation *described;
 
-	/* an invalidation from now on, by what is looked up here, makes it stale again */
+	/* An invalidation from now on, caused by the look-ups here, makes it stale again. */
 	entry->valid = true;
 	caller = MemoryContextSwitchTo(context);
 	PG_TRY();
@@ -134,7 +132,7 @@ refresh_description(Entry *entry, Relation relation)
 		MemoryContextDelete(context);
 		return;
 	}
-	/* statements that run may still use it */
+	/* Running statements may still use it. */
 	if (entry->context != NULL)
 		MemoryContextSetParent(entry->context, TopTransactionContext);
 	entry->described = described;
@@ -152,9 +150,9 @@ mismatch(Relation relation)
 }
 
 /*
- * Makes description and layout agree: a column that an ALTER has just added is
- * added to the layout, by the one who altered the table and still has it
- * locked; one that was left behind is carried along as NULL.
+ * Makes description and layout agree.  A column that an ALTER has just added is added to the layout
+ * by the session that altered the table and still has it locked.  A column that was left behind is
+ * carried along as NULL.
  */
 static void
 follow_layout(tsurugi_relation *described, Relation relation)
@@ -173,7 +171,8 @@ follow_layout(tsurugi_relation *described, Relation relation)
 	}
 	if (layout->column_count > described->column_count)
 	{
-		described->revision = ++last_revision; /* who has room for the columns it had has none for these */
+		/* A row buffer made for the former columns is too small for these. */
+		described->revision = ++last_revision;
 		described->codecs = repalloc(described->codecs, layout->column_count * sizeof(tsurugi_codec));
 		described->kinds = repalloc(described->kinds, layout->column_count);
 		for (int i = described->column_count; i < layout->column_count; i++)
@@ -267,7 +266,7 @@ tsurugi_relation_is_as_described(Oid oid, const tsurugi_relation *described, uin
 
 /* --- invalidation -------------------------------------------------------------------- */
 
-/* May come at any lock: only marks. */
+/* May be called at any lock, so it only marks entries. */
 static void
 relation_changed(Datum argument, Oid oid)
 {
@@ -294,9 +293,9 @@ tsurugi_relation_init(void)
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 }
 
-/* --- whose is it ----------------------------------------------------------------------- */
+/* --- ownership ------------------------------------------------------------------------------- */
 
-/* A wrapper is ours by its handler, whatever its name. */
+/* The wrapper is recognized by its handler, whatever its name is. */
 bool
 tsurugi_is_our_wrapper(const ForeignDataWrapper *wrapper)
 {

@@ -1,8 +1,8 @@
 /*
  * relation.h
- *	  What the library knows of a foreign table: its storage, columns and key.
+ *	  The library's description of a foreign table: its storage, columns and key.
  *
- * Remembered per backend; looked at again when PostgreSQL says that the
+ * Descriptions are cached in each backend; they are checked again when PostgreSQL signals that the
  * relation may have changed, or when any storage has been created or replaced.
  */
 #ifndef TSURUGI_RELATION_H
@@ -16,8 +16,8 @@
 #include "src/value/key_column.h"
 
 /*
- * An index: an entry of PostgreSQL's catalogs, and what the storage makes of
- * it.  The primary key is one, too.
+ * An index: an entry of PostgreSQL's catalogs, and its counterpart in the storage.  The primary key
+ * is one, too.
  */
 typedef struct tsurugi_index
 {
@@ -25,88 +25,116 @@ typedef struct tsurugi_index
 	Oid constraint; /* or InvalidOid */
 	Oid method;		/* the access method */
 	bool primary;
-	bool valid; /* else the storage need not have it, or not all of it: nobody looks into it */
+	/* If not, the storage may lack it or have it incomplete, and nothing reads it. */
+	bool valid;
 	bool
-		deferrable; /* not checked with each row, and if it is unique the storage does not know of it (deferred_key.c) */
-	Oid *exclusion; /* EXCLUDE: the operators' functions, by column of the catalogs' index; else NULL */
+		/*
+		 * Not checked with each row; if it is unique, the storage does not know that
+		 * (deferred_key.c).
+		 */
+		deferrable;
+	/* EXCLUDE: the operators' functions, by column of the catalogs' index; otherwise NULL. */
+	Oid *exclusion;
 	int key_count;
 	tsurugi_key_column *key;
-	struct tsurugi_gin *gin; /* USING gin, or served as if it were; else NULL */
-	Bitmapset *attributes;	 /* EXCLUDE: all that it is about, as pull_varattnos has them */
-	int *sources;			 /* of its hidden values (spec.hidden_count): numbers in the relation's hidden */
+	/* For an index USING gin, or one that is served like it; otherwise NULL. */
+	struct tsurugi_gin *gin;
+	/* EXCLUDE: all attributes that it depends on, as pull_varattnos has them. */
+	Bitmapset *attributes;
+	/* Of its hidden values (spec.hidden_count): numbers in the relation's hidden. */
+	int *sources;
 	tg_index_spec spec;
 } tsurugi_index;
 
 /*
- * What is stored and users do not see: the value of an expression, or
- * of a column whose own stored form is not equal byte by byte, for a key; or
- * that of a predicate.
+ * A stored value that users do not see: the value of an expression, or of a column whose own stored
+ * form is not equal byte by byte, for a key; or the value of a predicate.
  */
 typedef struct tsurugi_hidden
 {
-	Node *source;				   /* on the table's columns, as in the catalogs */
-	bool canonical;				   /* stored is what tsurugi_canonical makes of it; or, */
-	Oid comparison;				   /* if this is valid, its rank (ranking.h) */
-	bool cover;					   /* stored is what tsurugi_cover makes of it */
-	bool hashed;				   /* stored is a hash: of the canonical bytes, or, */
-	Oid hash;					   /* if this is valid, what the function makes of the value (hashed.h) */
-	const struct tsurugi_gin *gin; /* the source is a list, of an index's columns; stored are their keys; NULL: else */
-	tsurugi_codec origin;		   /* of the source's value, if stored is made of it */
+	/* An expression on the table's columns, as in the catalogs. */
+	Node *source;
+	/* Stored is the tsurugi_canonical of the value, unless comparison is valid. */
+	bool canonical;
+	/* Valid: stored is the value's rank (ranking.h). */
+	Oid comparison;
+	/* Stored is the tsurugi_cover of the value. */
+	bool cover;
+	/* Stored is a hash: of the canonical bytes, unless hash is valid. */
+	bool hashed;
+	/* Valid: the hash is the function's (hashed.h). */
+	Oid hash;
+	/* Not NULL: the source is a list of an index's columns, and stored are their keys. */
+	const struct tsurugi_gin *gin;
+	/* Of the source's value, if stored is converted from it. */
+	tsurugi_codec origin;
 	tsurugi_codec stored;
 } tsurugi_hidden;
 
 /*
- * First come the hidden values that the primary key is made of, and then the attributes, dropped ones included: so that ADD COLUMN
- * moves nothing.  Hidden values of other indexes are not in the rows (index/hidden.h).  What lies
- * behind is left over from an ALTER that was rolled back: it is written as NULL and never read.
+ * The first columns are the hidden values of the primary key.  Then come the attributes, dropped
+ * ones included, so that ADD COLUMN moves nothing.  Hidden values of other indexes are not in the
+ * rows (index/hidden.h).  Columns behind the attributes are left from an ALTER that was rolled
+ * back: they are written as NULL and never read.
  */
 typedef struct tsurugi_relation
 {
 	Oid oid;
 	uint64_t
-		revision; /* changes with column_count, and when PostgreSQL says that the relation may have changed; never comes again */
-	tg_table *table;	   /* the storage; kept by the lock on the relation */
-	int attribute_count;   /* the tuple descriptor's natts */
-	int hidden_count;	   /* the first of hidden: columns of the storage, before the attributes */
-	int source_count;	   /* all of hidden */
-	int column_count;	   /* columns of the storage's layout: values of a row to write; >= both together */
+		/*
+		 * Changes with column_count, and when PostgreSQL signals that the relation may have
+		 * changed; a value is never used again.
+		 */
+		revision;
+	/* The storage; the lock on the relation keeps it. */
+	tg_table *table;
+	int attribute_count; /* the tuple descriptor's natts */
+	/* The first of hidden: columns of the storage, before the attributes. */
+	int hidden_count;
+	int source_count; /* all of hidden */
+	/* Columns of the storage's layout, and so of a row to be written; >= both together. */
+	int column_count;
 	tsurugi_codec *codecs; /* column_count of them, by column */
 	uint8_t *kinds;		   /* tg_kind of each, as in the layout */
 	tsurugi_hidden *hidden;
-	bool may_copy; /* storing a row may need memory of the current context */
+	/* Storing a row may need memory of the current context. */
+	bool may_copy;
 	int index_count;
 	tsurugi_index *indexes; /* the primary key first, if there is one */
-	bool has_exclusions;	/* EXCLUDE that is checked with each row */
-	/* of the primary key: */
+	/* It has EXCLUDE constraints that are checked with each row. */
+	bool has_exclusions;
+	/* Of the primary key: */
 	Oid key_index; /* pg_class entry, or InvalidOid */
-	int key_count; /* columns, 0: none */
+	int key_count; /* columns; 0: none */
 	tsurugi_key_column *key;
 	tg_key_spec key_spec;
 } tsurugi_relation;
 
-/* Where an attribute is stored; from 0. */
+/* The column in which an attribute is stored; from 0. */
 static inline int
 tsurugi_column_of(const tsurugi_relation *described, int attribute)
 {
 	return described->hidden_count + attribute;
 }
 
-/* Registers the callbacks.  Once, where the library is loaded. */
+/* Registers the callbacks; called once, when the library is loaded. */
 extern void tsurugi_relation_init(void);
 
 /*
- * The description of an open, locked foreign table of ours.  The pointer stays
- * good to the end of the transaction; it is asked for again by the next statement.  Storage that is not there is created, empty.
+ * The description of an open, locked foreign table of this wrapper.  The pointer is valid until the
+ * end of the transaction, but the next statement asks for it again.  A missing storage is created,
+ * empty.
  */
 extern tsurugi_relation *tsurugi_relation_get(Relation relation);
 
 /*
- * Whether this is what the function above would return for that relation, still of this revision, at little cost.  True means,
- * too, that PostgreSQL has not let go of the relation's descriptor since: that takes an invalidation.
+ * Whether the function above would return this description for that relation, still with this
+ * revision; costs little.  True also means that PostgreSQL has not released the relation's
+ * descriptor since, because that takes an invalidation.
  */
 extern bool tsurugi_relation_is_as_described(Oid oid, const tsurugi_relation *described, uint64_t revision);
 
-/* The entry in pg_class of an index that the storage names, which names the primary key by NULL. */
+/* The entry in pg_class of an index of the storage; NULL stands for the primary key. */
 static inline Oid
 tsurugi_index_oid(const tsurugi_relation *described, const tg_index *index)
 {
@@ -114,18 +142,18 @@ tsurugi_index_oid(const tsurugi_relation *described, const tg_index *index)
 }
 
 /*
- * What the catalogs say, without a look at the storage (table is NULL), in the
- * current memory context: for ALTER, before the storage follows.
+ * The description from the catalogs alone, without the storage (table is NULL), in the current
+ * memory context: for ALTER, before the storage follows.
  */
 extern tsurugi_relation *tsurugi_relation_describe(Relation relation);
 
-/* Whether a foreign table is of a server of our wrapper. */
+/* Whether a foreign table belongs to a server of this wrapper. */
 extern bool tsurugi_is_ours(Oid relation);
 
-/* Whether any relation is a foreign table of ours; InvalidOid is none. */
+/* Whether any relation is such a foreign table; InvalidOid is not. */
 extern bool tsurugi_is_our_table(Oid relation);
 
-/* The same of a server, and of a wrapper. */
+/* The same for a server, and for a wrapper. */
 extern bool tsurugi_is_our_server(Oid server);
 extern bool tsurugi_is_our_wrapper(const ForeignDataWrapper *wrapper);
 

@@ -1,6 +1,6 @@
 /*
  * row.c
- *	  One whole row between a slot and the store.
+ *	  One whole row between a slot and the storage.
  */
 #include "postgres.h"
 
@@ -16,7 +16,7 @@ tsurugi_row_init(tsurugi_row *row, const tsurugi_relation *described)
 	int count = described->column_count;
 	char *memory;
 
-	/* The cells are 16 bytes wide and want their alignment. */
+	/* The cells are 16 bytes wide and must be aligned. */
 	memory = palloc(count * (sizeof(tg_value) + sizeof(bool) + TSURUGI_SCRATCH_BYTES) + sizeof(tg_value));
 	row->described = described;
 	row->column_count = count;
@@ -63,7 +63,7 @@ tsurugi_row_to_slot(const tsurugi_row *row, uint32_t row_id, TupleTableSlot *slo
 		tsurugi_system_columns_add(slot, described->oid);
 }
 
-/* A string of the host's that has the very bytes of a stored one. */
+/* Whether a string of the host's has the same bytes as a stored one. */
 static inline bool
 is_same_string(const tg_value *value, const tg_value *stored)
 {

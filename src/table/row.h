@@ -1,6 +1,6 @@
 /*
  * row.h
- *	  One whole row between a slot and the store, and row ids as ctids.
+ *	  One whole row between a slot and the storage, and row ids as ctids.
  */
 #ifndef TSURUGI_ROW_H
 #define TSURUGI_ROW_H
@@ -13,39 +13,41 @@
 #include "src/table/relation.h"
 
 /*
- * All columns of one row, as stored.  Datums made from it point into it, so it
- * is not refilled while a slot that was filled from it is in use.
+ * All columns of one row, as stored.  Datums made from it point into it, so it must not be refilled
+ * while a slot that was filled from it is in use.
  */
 typedef struct tsurugi_row
 {
 	const tsurugi_relation *described;
-	int column_count;			   /* the description's, as it was made: who keeps it looks at the revision */
-	tsurugi_hidden_states *hidden; /* of rows that are written, if the relation has hidden values; else NULL */
-	tg_value *values;			   /* of each column */
+	/* The description's when the row was made; a caller that keeps the row checks the revision. */
+	int column_count;
+	/* For rows that are written, if the relation has hidden values; otherwise NULL. */
+	tsurugi_hidden_states *hidden;
+	tg_value *values; /* of each column */
 	bool *nulls;
 	char *scratch; /* TSURUGI_SCRATCH_BYTES each */
 } tsurugi_row;
 
-/* In the current memory context.  Who writes rows sets hidden. */
+/* Makes it in the current memory context.  Writers set hidden. */
 extern void tsurugi_row_init(tsurugi_row *row, const tsurugi_relation *described);
 
 /* Reads every column of a version.  Inside an epoch. */
 extern void tsurugi_row_read(tsurugi_row *row, tg_version version);
 
-/* Stores the row as the slot's virtual tuple (emptied before), with its ctid. */
+/* Stores the row as the slot's virtual tuple (cleared before), with its ctid. */
 extern void tsurugi_row_to_slot(const tsurugi_row *row, uint32_t row_id, TupleTableSlot *slot);
 
 /*
- * Takes every column from a slot.  Where the value is that of old (may be
- * NULL), old's stored value is taken, so that its blob is shared.  Detoasts into the current
- * context; the slot's datums must stay until the row has been stored.
+ * Takes every column from a slot.  If a value equals that of old (may be NULL), old's stored value
+ * is taken, so that its blob is shared.  Detoasts into the current context; the slot's datums must
+ * stay until the row has been stored.
  */
 extern void tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old);
 
-/* The part of it that computes what is hidden; row->hidden is not NULL. */
+/* The part of it that computes the hidden values; row->hidden is not NULL. */
 extern void tsurugi_row_compute_hidden(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old);
 
-/* Of a row just filled, what indexes keep of it. */
+/* The hidden values of indexes for a row that has just been filled. */
 static inline const tg_hidden_row *
 tsurugi_row_hidden(const tsurugi_row *row)
 {
@@ -61,13 +63,16 @@ tsurugi_row_set(tsurugi_row *row, int column, Datum datum, bool null)
 		tsurugi_value(&row->described->codecs[column], datum, &row->values[column]);
 }
 
-/* Gives the row strings of its own: for a new row, which shares no blobs with the one it was made from. */
+/*
+ * Makes the row's strings its own: for a new row, which shares no blobs with the one that it was
+ * made from.
+ */
 extern void tsurugi_row_own_strings(tsurugi_row *row);
 
 /* Bytes that a buffer for keys of this relation needs. */
 extern size_t tsurugi_key_capacity(const tsurugi_relation *described);
 
-/* The row's key into a buffer of that size.  Raises 54000 if it is too long. */
+/* Writes the row's key to a buffer of that size.  Raises 54000 if it is too long. */
 extern size_t tsurugi_row_key(const tsurugi_row *row, Relation relation, unsigned char *key);
 
 /* Whether two rows have the same key values. */

@@ -1,9 +1,10 @@
 /*
  * row_copy.c
- *	  Some columns of a version, as the caller's own: for what computes with them out of the epoch.
+ *	  A private copy of some columns of a version, for computations outside of the epoch.
  *
- * Values lie in the version's chunk and in blobs, which may go when the epoch is left and no snapshot sees the version.  In the epoch there
- * is no memory to be had, for want of it is an error.
+ * Values lie in the version's chunk and in blobs, which may be freed when the epoch is left and no
+ * snapshot sees the version.  Inside the epoch no memory can be allocated, because a failure would
+ * raise an error.
  */
 #include "postgres.h"
 
@@ -29,7 +30,7 @@ tsurugi_row_copy_init(tsurugi_row_copy *copy, const tsurugi_relation *described,
 	copy->used = 0;
 }
 
-/* A string out of line is the caller's own then, as far as there is room. */
+/* Copies a string that is stored out of line, as far as there is room. */
 static void
 copy_string(tsurugi_row_copy *copy, tg_string *string)
 {

@@ -1,6 +1,6 @@
 /*
  * row_copy.h
- *	  Some columns of a version, as the caller's own: for what computes with them out of the epoch.
+ *	  A private copy of some columns of a version, for computations outside of the epoch.
  */
 #ifndef TSURUGI_ROW_COPY_H
 #define TSURUGI_ROW_COPY_H
@@ -13,14 +13,17 @@ typedef struct tsurugi_row_copy
 	bool *needed;  /* columns; the others are NULL in the copy */
 	char *strings; /* of the row */
 	size_t capacity;
-	size_t used; /* more than the capacity: it was too small */
+	size_t used; /* more than the capacity: there was not enough room */
 } tsurugi_row_copy;
 
-/* In the current memory context.  attributes: as pull_varattnos has them. */
+/* Makes it in the current memory context.  attributes: as pull_varattnos has them. */
 extern void tsurugi_row_copy_init(tsurugi_row_copy *copy, const tsurugi_relation *described,
 								  const Bitmapset *attributes);
 
-/* Inside an epoch.  False: there was not room enough; outside of it make more, and take it again. */
+/*
+ * The first is called inside an epoch.  False: there was not enough room; call the second outside
+ * of the epoch, then the first again.
+ */
 extern bool tsurugi_row_copy_take(tsurugi_row_copy *copy, tg_version version);
 extern void tsurugi_row_copy_make_room(tsurugi_row_copy *copy);
 

@@ -2,29 +2,31 @@
  * storage.c
  *	  Creation, replacement and end of the tables' storage, with PostgreSQL's transactions.
  *
- * The shared map of storages always shows what the newest transaction that has
- * the relation's lock made of it.  What it takes to go back, or to finish, is a
- * list of changes, newest first:
+ * The shared map of storages always shows the state made by the newest transaction that has the
+ * relation's lock.  The information that is needed to undo this, or to finish it, is a list of
+ * changes, newest first:
  *
  *	            at abort                         at commit
- *	CREATED     taken out                        -
- *	REPLACED    the old one is put back          the old one is given up; garbage of the new one's past is the collector's
+ *	CREATED     removed                          -
+ *	REPLACED    the old one is put back          the old one is released; the garbage of the new
+ *	                                             one's past goes to the collector
  *	INDEXED     the index is dropped             -
  *	UNINDEXED   it is unique again               the index is dropped
  *	OWNED       its bytes are the old owner's    -
- *	DROPPED     -                                taken out
- *	DATABASE    -                                all of it taken out
+ *	DROPPED     -                                removed
+ *	DATABASE    -                                all of its storages are removed
  *
- * Snapshots from before a replacement find in the fresh storage what they would have found in the old one, if that keeps the
- * past (store_anew.c), and else nothing.  PostgreSQL has them see an empty table then; here, where rows are stored anew for more
- * than it does that for, they fail (tsurugi_snapshot_of).  So they do if a LONG that has ended has preserved the table, and may
- * still be listed (L3, S4): its areas are the old storage's.  One that has not ended has a lock on the table.
+ * If a replacement keeps the past (store_anew.c), earlier snapshots find in the fresh storage the
+ * same rows as in the old one; otherwise they find nothing.  In PostgreSQL they see an empty table
+ * then.  Here they fail (tsurugi_snapshot_of), because rows are stored anew in more cases than in
+ * PostgreSQL.  They also fail if a LONG that has ended has preserved the table, and may still be
+ * listed (L3, S4), because its areas are those of the old storage.  A LONG that has not ended has a
+ * lock on the table.
  *
- * A change belongs to the subtransaction it was made in, and goes to the
- * parent when that commits; CREATED belongs to the one that created the
- * relation, because the storage may come into being later than it.  The storage
- * of an older relation, lost with a restart, stays unless the relation is
- * exclusively locked.
+ * A change belongs to the subtransaction in which it was made, and passes to the parent when that
+ * commits.  CREATED belongs to the subtransaction that created the relation, because the storage
+ * may be created later than the relation.  The storage of an older relation that was lost with a
+ * restart stays unless the relation is exclusively locked.
  */
 #include "postgres.h"
 
@@ -59,10 +61,14 @@ typedef struct Change
 	SubTransactionId part;
 	Oid database;
 	Oid relation;
-	tg_table *old;	  /* REPLACED: with the map's reference; INDEXED, UNINDEXED: with one of ours */
+	/*
+	 * REPLACED: with the map's reference; INDEXED, UNINDEXED, OWNED: with a reference of the
+	 * change's own.
+	 */
+	tg_table *old;
 	tg_index *index;  /* INDEXED, UNINDEXED: with a reference */
-	tg_account *from; /* OWNED: with a reference */
-	bool was_retired; /* UNINDEXED: before */
+	tg_account *from; /* OWNED: the former account, with a reference */
+	bool was_retired; /* UNINDEXED: its former state */
 	bool keeps_past;  /* REPLACED */
 	tg_write_log *garbage;
 } Change;
@@ -72,7 +78,10 @@ void (*tsurugi_storage_end_in_database)(Oid database);
 
 static Change *changes; /* in TopTransactionContext */
 
-/* A change that is not noted yet: noting cannot fail, so it may come after what it is about. */
+/*
+ * Makes a change that is not noted yet.  Noting cannot fail, so it may follow the action that the
+ * change describes.
+ */
 static Change *
 make_change(ChangeKind kind, SubTransactionId part, Oid database, Oid relation)
 {
@@ -97,7 +106,7 @@ note_change(Change *change)
 	changes = change;
 }
 
-/* The map's reference, or the last owner's, goes. */
+/* Releases the reference of the map, or of the last owner. */
 static void
 give_up(tg_table *table)
 {
@@ -136,7 +145,10 @@ tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *describe
 	return true;
 }
 
-/* A new, empty storage of nobody's, one reference; with its secondary indexes, or without. */
+/*
+ * Makes an empty storage that is not in the map, with one reference; with its secondary indexes, or
+ * without.
+ */
 static tg_table *
 make_table(Relation relation, const tsurugi_relation *described, bool indexed, tg_claim claim)
 {
@@ -166,7 +178,10 @@ make_table(Relation relation, const tsurugi_relation *described, bool indexed, t
 	return table;
 }
 
-/* Puts a fresh table into the map; what was there is for the caller.  The fresh one does not survive an error. */
+/*
+ * Puts a fresh table into the map; returns the former one to the caller.  After an error the fresh
+ * one is gone.
+ */
 static tg_table *
 put_table(Relation relation, tg_table *fresh)
 {
@@ -182,14 +197,17 @@ put_table(Relation relation, tg_table *fresh)
 }
 
 /*
- * Several may find it missing at the same time, a leader's parallel workers, too, whom no lock of PostgreSQL's keeps from each
- * other.  The first one's is the storage.
+ * Several backends may find the storage missing at the same time, even parallel workers of one
+ * leader, which no lock of PostgreSQL's excludes from each other.  The first one's storage is used.
  */
 static void
 create_storage(Relation relation, const tsurugi_relation *described)
 {
 	bool is_new = relation->rd_createSubid != InvalidSubTransactionId;
-	/* a lost one may have been altered before it was found missing, and an ALTER can be taken back; others only share it */
+	/*
+	 * A lost storage may have been altered before it was found missing, and an ALTER can be rolled
+	 * back; other sessions only share it.
+	 */
 	bool is_own = is_new || CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
 	Change *change = make_change(CHANGE_CREATED, is_new ? relation->rd_createSubid : GetCurrentSubTransactionId(),
 								 MyDatabaseId, RelationGetRelid(relation));
@@ -206,7 +224,8 @@ create_storage(Relation relation, const tsurugi_relation *described)
 		return;
 	if (is_own)
 		note_change(change);
-	if (is_new) /* empty tables count, too: there may be any number of them */
+	/* Empty tables count, too: there may be any number of them. */
+	if (is_new)
 		tsurugi_check(tg_book_ask(fresh->book, 1, TG_DATA), relation);
 	else
 		ereport(WARNING, (errmsg("foreign table \"%s\" has lost its contents", RelationGetRelationName(relation)),
@@ -226,7 +245,7 @@ tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 }
 
 /*
- * Whether the transaction has made a storage of the relation's already, all of which it keeps until
+ * Whether the transaction has already made a storage of the relation's; it keeps all of them until
  * it ends.
  */
 static bool
@@ -296,7 +315,7 @@ tsurugi_storage_garbage(Relation relation)
 	return &change->garbage;
 }
 
-/* With references, for ends do not come in the order of lives. */
+/* With references, because tables and indexes may end before the change does. */
 static Change *
 note_index_change(ChangeKind kind, tg_table *table, tg_index *index)
 {
@@ -357,7 +376,7 @@ end_index(const Change *change, bool drop)
 	tg_table_release(session, change->old);
 }
 
-/* A table that has another owner, or has it no more. */
+/* Ends the change of a table's owner: keeps it, or undoes it. */
 static void
 end_owner(const Change *change, bool committed)
 {
@@ -377,7 +396,7 @@ take_back(const Change *change)
 	else if (change->kind == CHANGE_REPLACED)
 	{
 		tg_write_log_destroy(tsurugi_session(), change->garbage);
-		/* replacing what is there takes no memory */
+		/* Replacing an existing entry takes no memory. */
 		if (tg_catalog_put(tsurugi_session(), change->database, change->relation, change->old, &fresh) != TG_OK)
 			elog(PANIC, "could not put the storage of relation %u back", change->relation);
 		give_up(fresh);
@@ -393,7 +412,10 @@ take_back(const Change *change)
 		end_owner(change, false);
 }
 
-/* Who has read in it, and has no lock on the relation any more, is told so when that is validated. */
+/*
+ * A transaction that has read this storage, and has no lock on the relation any more, learns this
+ * time when it is validated.
+ */
 static void
 go(tg_table *table, tg_time time)
 {
@@ -403,8 +425,8 @@ go(tg_table *table, tg_time time)
 }
 
 /*
- * time: of the commit, for what takes another's place.  All older snapshots are before it; who locks the relation next, which is after this,
- * takes his later.
+ * time: of the commit, for storages that replace others.  All older snapshots are before it; a
+ * transaction that locks the relation next, which is after this, takes a later snapshot.
  */
 static void
 finish(const Change *change, tg_time time)
@@ -417,7 +439,7 @@ finish(const Change *change, tg_time time)
 			break;
 		case CHANGE_REPLACED:
 			table = tg_catalog_find(change->database, change->relation);
-			/* NULL: it was dropped then */
+			/* NULL: it was dropped afterwards. */
 			if (table != NULL && !(change->keeps_past && !tg_preserve_has_table(change->old)))
 				tg_store_relaxed(&table->stored, time);
 			go(change->old, time);
@@ -446,7 +468,7 @@ tsurugi_storage_is_changed(void)
 	return changes != NULL;
 }
 
-/* Somebody may have read what is no more. */
+/* Whether storages end that other transactions may have read. */
 static bool
 has_replaced(void)
 {
@@ -456,7 +478,7 @@ has_replaced(void)
 	return false;
 }
 
-/* Before any write to the new storages is committed: carry.c, 4. */
+/* Called before any write to the new storages is committed: carry.c, 4. */
 void
 tsurugi_storage_begin_commit(void)
 {

@@ -2,8 +2,8 @@
  * storage.h
  *	  Creation, replacement and end of the tables' storage, with PostgreSQL's transactions.
  *
- * What a transaction did to storages is taken back with it, subtransactions
- * included; what cannot be taken back (a DROP) waits for the commit.
+ * A transaction's changes of storages are undone with it, including its subtransactions; changes
+ * that cannot be undone (a DROP) wait for the commit.
  */
 #ifndef TSURUGI_STORAGE_H
 #define TSURUGI_STORAGE_H
@@ -16,50 +16,52 @@
 extern tg_table *tsurugi_storage_find(Oid relation);
 
 /*
- * The same; created empty if it is not there, by one backend if several
- * find it missing, and with a warning if it should be: its contents went with
- * a restart of the server.  Goes with the relation's creation if that is
- * rolled back.
+ * The same; a missing storage is created, empty, by one of the backends that find it missing.
+ * There is a warning if it should exist: its contents were lost with a restart of the server.  It
+ * is removed with the relation if the relation's creation is rolled back.
  */
 extern tg_table *tsurugi_storage_get(Relation relation, const tsurugi_relation *described);
 
-/* The relation may have another owner: its bytes count for that one, until a rollback. */
+/* The relation may have another owner: its bytes count for that one, unless this is rolled back. */
 extern void tsurugi_storage_follow_owner(Relation relation);
 
 /* Whether a storage has the keys and indexes of a description.  It may have more. */
 extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *described);
 
 /*
- * Puts a new, empty storage in the place of the relation's, which is exclusively locked, and
- * returns it: with its secondary indexes, or without.  The caller has asked whether the transaction
- * may do that (tsurugi_check_may_replace).  keeps_past: older snapshots are going to find in it
- * what they would have found before; tsurugi_storage_garbage() then names the log in which the
- * garbage of that is noted (txn/carry.h).
+ * Replaces the storage of a relation, which is exclusively locked, by a new, empty one, with its
+ * secondary indexes or without, and returns that.  The caller has checked that the transaction may
+ * do so (tsurugi_check_may_replace).  keeps_past: older snapshots will find in it the same rows as
+ * before; tsurugi_storage_garbage() then names the log in which the garbage of that is noted
+ * (txn/carry.h).
  */
 extern tg_table *tsurugi_storage_replace(Relation relation, const tsurugi_relation *described, bool indexed,
 										 bool keeps_past);
 extern tg_write_log **tsurugi_storage_garbage(Relation relation);
 
-/* Whether the running subtransaction, or one of its that have ended well, has emptied the table, or stored it anew. */
+/*
+ * Whether the running subtransaction, or a committed one below it, has emptied the table, or stored
+ * it anew.
+ */
 extern bool tsurugi_storage_is_fresh(Oid relation);
 
 /*
- * A new, empty index of the relation's storage (nobody else writes: ShareLock; or it is not valid yet); and
- * the end of one that the catalogs have no more: from now on it keeps nobody from
- * anything (the relation is exclusively locked).  The end of the transaction decides.  The claim is
- * TG_ESSENTIAL for an index that the storage before this one had.
+ * The first makes a new, empty index of the relation's storage (no other transaction writes:
+ * ShareLock; or the index is not valid yet).  The second ends an index that is not in the catalogs
+ * any more: from now on it constrains nobody (the relation is exclusively locked).  The end of the
+ * transaction decides.  The claim is TG_ESSENTIAL for an index that the former storage had.
  */
 extern tg_index *tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described,
 											tg_claim claim);
 extern void tsurugi_storage_drop_index(tg_table *table, tg_index *index);
 
-/* At commit: the storage of a relation, or of all of a database, goes. */
+/* At commit the storage of a relation, or all storages of a database, are removed. */
 extern void tsurugi_storage_drop(Oid relation);
 extern void tsurugi_storage_drop_database(Oid database);
 
 /*
- * For participants.c: what comes before the store's own transaction commits; ends, after it;
- * whether there is anything to end.
+ * For participants.c: whether there is anything to end; the step before the engine's own
+ * transaction commits; the ends, after it.
  */
 extern bool tsurugi_storage_is_changed(void);
 extern void tsurugi_storage_begin_commit(void);
@@ -67,9 +69,9 @@ extern void tsurugi_storage_end(bool committed);
 extern void tsurugi_storage_end_part(SubTransactionId part, SubTransactionId parent, bool committed);
 
 /*
- * What txn/ does at such an end, set where the library is loaded: draws a time of the commit, for
- * what takes another storage's place (kinds.c); ends the transactions that no session owns in a
- * database, before its storages go (lease_owners.c).
+ * Actions of txn/ at such an end, set when the library is loaded: draws a time of the commit, for
+ * storages that replace others (kinds.c); ends the transactions that no session owns in a database,
+ * before its storages are removed (lease_owners.c).
  */
 extern tg_time (*tsurugi_storage_draw_time)(void);
 extern void (*tsurugi_storage_end_in_database)(Oid database);

@@ -2,20 +2,25 @@
  * system_columns.c
  *	  xmin, xmax, cmin and cmax of rows in memory.
  *
- * PostgreSQL keeps them in the header of a heap tuple; what names a row's writer here goes when that has ended.  So they are made
- * when somebody asks, for what they are asked for:
+ * PostgreSQL keeps them in the header of a heap tuple.  Here the record of a row's writer is
+ * removed some time after the writer has ended.  So they are made on request, for the purposes that
+ * they have:
  *
- *	xmin		tells versions of a row apart, for those who change a row only if it still is what they have read
- *				(UPDATE ... WHERE id = 1 AND xmin = '...' RETURNING xmin): a number that the row's content gives.  The same
- *				content has the same one, at once and after a restart; another has another one, but for one in 2^32.
- *	xmax		0; of a row that INSERT ... ON CONFLICT DO UPDATE has found there, not 0, as in PostgreSQL (whose row
- *				lock shows): RETURNING xmax = 0 tells what was inserted.
+ *	xmin		distinguishes versions of a row, for clients that change a row only if it is still
+ *				the one that they have read (UPDATE ... WHERE id = 1 AND xmin = '...' RETURNING
+ *				xmin).  It is computed from the row's content: equal contents have equal numbers,
+ *				at once and after a restart; different contents have different ones, except for
+ *				one in 2^32
+ *	xmax		0; not 0 for a row that INSERT ... ON CONFLICT DO UPDATE has found, as in PostgreSQL
+ *				(where it shows the row lock): RETURNING xmax = 0 tells which rows were inserted
  *	cmin, cmax	0
  *
- * Neither is the number of a transaction: age() and the like say nothing of them.
+ * None of them is the number of a transaction: age() and similar functions give no information
+ * about them.
  *
- * A slot can have them if it is one for heap tuples, as those of PostgreSQL are for foreign tables, and holds one: others
- * raise PostgreSQL's own error, also of rows that come by way of a partitioned table, as with ordinary partitions.
+ * A slot can have them if it is one for heap tuples, as PostgreSQL's slots for foreign tables are,
+ * and holds one.  Other slots raise PostgreSQL's own error, also for rows that come through a
+ * partitioned table, as with ordinary partitions.
  */
 #include "postgres.h"
 
@@ -81,7 +86,7 @@ number_of(TupleTableSlot *slot)
 	return Max(number, FirstNormalTransactionId);
 }
 
-/* What its columns point to may be the slot's own: a tuple is made before that goes. */
+/* The slot's columns may point to its own memory; a tuple is made before that is released. */
 static void
 add(TupleTableSlot *slot, Oid table, TransactionId xmin, TransactionId xmax)
 {
@@ -90,7 +95,8 @@ add(TupleTableSlot *slot, Oid table, TransactionId xmin, TransactionId xmax)
 
 	MemoryContextSwitchTo(saved);
 	tuple->t_data->t_ctid =
-		slot->tts_tid; /* first: what it was formed as, a composite value, has something else there */
+		/* First, because a tuple formed as a composite value has something else there. */
+		slot->tts_tid;
 	HeapTupleHeaderSetXmin(tuple->t_data, xmin);
 	HeapTupleHeaderSetXmax(tuple->t_data, xmax);
 	HeapTupleHeaderSetCmin(tuple->t_data, 0);
