@@ -20,12 +20,15 @@ typedef struct tsurugi_catalog_row
 	HeapTuple tuple;
 } tsurugi_catalog_row;
 
-/* The fields of the row of a relation, an index, a constraint, to be changed. */
+/*
+ * Opens the row of a relation, an index or a constraint, and returns its fields, which may be
+ * changed.
+ */
 extern Form_pg_class tsurugi_relation_row_open(Oid relation, tsurugi_catalog_row *row_out);
 extern Form_pg_index tsurugi_index_row_open(Oid index, tsurugi_catalog_row *row_out);
 extern Form_pg_constraint tsurugi_constraint_row_open(Oid constraint, tsurugi_catalog_row *row_out);
 
-/* Writes it, and is done with it; or only that. */
+/* Writes the row and closes it; or closes it only. */
 extern void tsurugi_catalog_row_write(tsurugi_catalog_row *row);
 extern void tsurugi_catalog_row_close(tsurugi_catalog_row *row);
 

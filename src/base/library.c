@@ -1,6 +1,6 @@
 /*
  * library.c
- *	  Whose functions are whose.
+ *	  Functions of extensions' libraries.
  */
 #include "postgres.h"
 

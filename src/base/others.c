@@ -1,9 +1,10 @@
 /*
  * others.c
- *	  What details of errors call other transactions.
+ *	  Descriptions of other transactions for the details of errors.
  *
- * By process, kind and label.  One that has ended is known by the time of its commit, for a while (runtime/txn/author.h);
- * its process, if that still has the session that it had then.
+ * A transaction is described by process, kind and label.  One that has ended can be found by the
+ * time of its commit for a while (runtime/txn/author.h), and its process is named if that still has
+ * the same session.
  */
 #include "postgres.h"
 

@@ -1,6 +1,6 @@
 /*
  * others.h
- *	  What details of errors call other transactions.
+ *	  Descriptions of other transactions for the details of errors.
  */
 #ifndef TSURUGI_OTHERS_H
 #define TSURUGI_OTHERS_H
@@ -9,15 +9,21 @@
 
 #include "runtime/runtime.h"
 
-/* 'process 123 (long transaction "x")': whose word for a transaction this is. */
+/*
+ * Describes the transaction with this host word, for example 'process 123 (long transaction "x")'.
+ */
 extern const char *tsurugi_describe_other(uint64_t host);
 
-/* The same of the one that committed at this time; NULL: that is too long ago, or the time is not known (0). */
+/*
+ * The same for the transaction that committed at this time; NULL: that was too long ago, or the
+ * time is not known (0).
+ */
 extern const char *tsurugi_describe_author(tg_time time);
 
 /*
- * In PG_CATCH around a wait: goes on with the error.  One that says that the wait was too long, or a deadlock, gets the line as
- * its detail, or as a further one.  PostgreSQL's lock manager has cleaned up after itself then, so catalogs can be read.
+ * Called in PG_CATCH around a wait: raises the error again.  If the error reports that the wait was
+ * too long, or a deadlock, the line becomes its detail, or a further line of it.  PostgreSQL's lock
+ * manager has cleaned up by then, so catalogs can be read.
  */
 extern void tsurugi_rethrow_wait(MemoryContext context, const char *(*describe)(const void *), const void *argument)
 	pg_attribute_noreturn();

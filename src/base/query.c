@@ -58,10 +58,7 @@ tsurugi_query_prepare(const char *text, int count, Oid *types)
 	return plan;
 }
 
-/*
- * Analyzes as the superuser, who has the right to use every schema.  Analysis runs no code of
- * users.
- */
+/* Analyzes as the superuser, who may use every schema.  Analysis runs no code of users. */
 static SPIPlanPtr
 prepare_as_superuser(const char *text, int count, Oid *types)
 {
@@ -77,8 +74,8 @@ prepare_as_superuser(const char *text, int count, Oid *types)
 }
 
 /*
- * Nor is it analyzed again, which would ask for them once more, because the current role finds other
- * schemas in search_path than the superuser: the text names its own.
+ * Also prevents a repeated analysis, which would check rights again, because the current role finds
+ * other schemas in search_path than the superuser: the text names its schemas itself.
  */
 static void
 ask_for_no_rights(SPIPlanPtr plan)

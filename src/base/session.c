@@ -1,12 +1,11 @@
 /*
  * session.c
- *	  This backend's session of the runtime, and whose session is whose.
+ *	  This backend's session of the runtime, and the owners of all sessions.
  *
- * Opened at the first use, so that backends which never touch a table of ours
- * cost nothing.  Ended by an on_shmem_exit callback, which runs after
- * PostgreSQL's own abort: the transaction has ended by then, whatever the
- * reason for the exit.  After a crash nobody gives anything back, because the
- * arena is emptied.
+ * The session is opened at its first use, so that backends which never access a foreign table of
+ * this wrapper cost nothing.  An on_shmem_exit callback ends it.  This runs after PostgreSQL's own
+ * abort, so the transaction has ended by then, whatever the reason for the exit is.  After a crash
+ * nothing needs to be given back, because the arena is emptied.
  */
 #include "postgres.h"
 
@@ -20,21 +19,21 @@
 
 #include "src/base/settings.h"
 
-/* Watcher, collector, and what opens a session for a moment. */
+/* The watcher, the collector, and users that open a session for a moment. */
 #define SESSIONS_OF_RUNTIME 8
 
 tg_session *tsurugi_own_session;
 Oid tsurugi_session_role;
 
-static tg_session *away_session; /* or that one */
+static tg_session *away_session; /* or this one, while the backend is away */
 
 Oid tsurugi_session_judged_role;
 static bool is_privileged;
 
 static bool holds_ranks;
-static unsigned rank_holder; /* its number, then */
+static unsigned rank_holder; /* the session's number at that time */
 
-/* In PostgreSQL's shared memory, by session number.  Written by the owner of the session. */
+/* In PostgreSQL's shared memory, by session number.  The owner of the session writes its entry. */
 static tsurugi_session_owner *owners;
 
 unsigned
@@ -124,8 +123,9 @@ tsurugi_session_let_ranks_go(void)
 }
 
 /*
- * A transaction may keep what it looks up inside an epoch, too, as what it has read.  Where there is none the collector's looks
- * are inside an epoch, and nobody would let go.
+ * Inside an epoch, too, a transaction may keep what it has looked up, as a read.  Without a
+ * transaction, the look-ups inside an epoch are the collector's, and nothing would release the
+ * hold.
  */
 static void
 touch_ranks(void)

@@ -11,7 +11,10 @@
 
 #include "runtime/runtime.h"
 
-/* NULL until the first use, and while the backend is away: when it has nothing to do for the session. */
+/*
+ * NULL until the first use, and while the backend is away: when it has nothing to do for the
+ * session.
+ */
 extern tg_session *tsurugi_own_session;
 
 /* The slow half of tsurugi_session. */
@@ -19,18 +22,18 @@ extern tg_session *tsurugi_session_open(void);
 
 /*
  * From now on the session is privileged exactly if the role that it works as is a superuser: then
- * new data may use what tsurugi_fdw.memory_reserved keeps.  Functions that run as their owner do
- * not count.  In a transaction.
+ * new data may use the part that tsurugi_fdw.memory_reserved keeps.  Functions that run as their
+ * owner do not count.  Called in a transaction.
  */
 extern void tsurugi_session_judge_privilege(void);
-extern Oid tsurugi_session_judged_role; /* as of then */
+extern Oid tsurugi_session_judged_role; /* the role at that time */
 
-/* Until the next use others may take back what the session keeps (mem/presence.h). */
+/* Until the next use, other sessions may take back what this session keeps (mem/presence.h). */
 extern void tsurugi_session_go_away(void);
 
 /*
- * The session, opened at first use, come back to, and ended when the backend exits, after
- * PostgreSQL's own abort.  Raises an error during recovery (0A000), or if all
+ * The session: it is opened at its first use, resumed if the backend was away, and ended when the
+ * backend exits, after PostgreSQL's own abort.  Raises an error during recovery (0A000), or if all
  * sessions are taken (53300).
  */
 static inline tg_session *
@@ -42,16 +45,17 @@ tsurugi_session(void)
 }
 
 /*
- * Who a session belongs to, for views; a process id of 0: nobody, or a thread of the worker.
- * Each on cache lines of its own, because some write theirs in every transaction.
+ * The owner of a session, for views; a process id of 0: there is none, or it is a thread of the
+ * worker.  Each is on cache lines of its own, because some are written in every transaction.
  */
 typedef struct tsurugi_session_owner
 {
 	int process_id;
-	tg_time since; /* by the clock: what has committed before was another owner's */
+	/* By the clock: commits before it were those of another owner. */
+	tg_time since;
 	Oid database;
 	Oid role;
-	/* of the running transaction; as at READ COMMITTED where nobody has said otherwise */
+	/* Of the running transaction; READ COMMITTED unless the transaction has set something else. */
 	int isolation;
 	tg_txn_kind kind;
 	bool read_only;
@@ -59,19 +63,23 @@ typedef struct tsurugi_session_owner
 } TG_CACHE_ALIGNED tsurugi_session_owner;
 
 /*
- * Who has looked into a dictionary holds (index/rank_holders.h) until the end of the transaction:
- * by itself, but for one in whose place others look.  Let go: at that end.
+ * A transaction that has looked into a dictionary holds it (index/rank_holders.h) until its end.
+ * It does so by itself, unless others look on its behalf.  The second function is called at that
+ * end.
  */
 extern void tsurugi_session_hold_ranks(void);
 extern void tsurugi_session_let_ranks_go(void);
 
-/* The number of sessions, for all processes and threads there can be.  After PostgreSQL knows its own number. */
+/*
+ * The number of sessions, for all processes and threads that can exist.  Called when PostgreSQL
+ * knows its own number.
+ */
 extern unsigned tsurugi_session_max(void);
 
 /*
- * SET SESSION AUTHORIZATION makes another role the session's: to be followed by statements and
- * transactions, and before sessions are shown.  After a rollback of it the session is shown as the
- * old role's until its next statement.
+ * SET SESSION AUTHORIZATION changes the session's role: statements and transactions follow it, and
+ * so do the views of sessions.  If it is rolled back, the session is shown with the old role until
+ * its next statement.
  */
 extern Oid tsurugi_session_role;
 extern void tsurugi_session_change_role(Oid role);
@@ -86,11 +94,11 @@ tsurugi_session_follow_role(void)
 /* The owner of a session, by its number. */
 extern tsurugi_session_owner tsurugi_session_owner_get(unsigned id);
 
-/* Says what the running transaction of this backend is; to be taken back at its end. */
+/* Describes the running transaction of this backend; reset at its end. */
 extern void tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const char *label);
 
 
-/* Bytes of PostgreSQL's shared memory for the owners, and their making, at server start. */
+/* Size of the owners in PostgreSQL's shared memory; and their set-up at server start. */
 extern Size tsurugi_session_shared_bytes(void);
 extern void tsurugi_session_shared_create(void);
 

@@ -1,11 +1,11 @@
 /*
  * settings.c
- *	  The settings of the task scheduler, and of who uses it.
+ *	  The settings of the task scheduler, and of the processes that use it.
  *
- * The runtime has the defaults (tg_scheduler_settings_default) and the meaning
- * of each; here they get names, units and bounds.  The worker process puts
- * them into force, at its start and at each reload; so does each backend for
- * those that a process that submits goes by (scheduler, lightweight_job_level ...).
+ * The runtime defines the defaults (tg_scheduler_settings_default) and the meaning of each setting;
+ * this file gives them names, units and bounds.  The worker process puts them into force, at its
+ * start and at each reload.  So does each backend for those that concern a process that submits
+ * jobs (scheduler, lightweight_job_level ...).
  *
  * Lanes have no settings here: no SQL statement uses one yet.
  */
@@ -63,7 +63,7 @@ static double mutator_window_ms;
 unsigned
 tsurugi_worker_count(void)
 {
-	/* the number of CPUs may change while the server runs, but not this one */
+	/* The number of CPUs may change while the server runs, but this number does not. */
 	static unsigned cpus;
 
 	if (workers > 0)
@@ -102,7 +102,10 @@ tsurugi_scheduler_settings(tg_scheduler_settings *settings_out)
 
 /* --- definitions ------------------------------------------------------------- */
 
-/* What a process that submits goes by; backends follow a reload by tsurugi_settings_follow. */
+/*
+ * Whether the settings of a submitting process are out of date; backends follow a reload by
+ * tsurugi_settings_follow.
+ */
 static bool submitters_are_behind = true;
 
 static void
@@ -131,7 +134,7 @@ define_number(const char *name, const char *meaning, const char *more, int *valu
 							NULL);
 }
 
-/* A time of less than milliseconds. */
+/* A time with fractions of milliseconds. */
 static void
 define_time(const char *name, const char *meaning, const char *more, double *value_ms, unsigned initial_us,
 			double least_ms)

@@ -8,19 +8,20 @@
 #include "postgres.h"
 
 /*
- * Text from shared memory, as labels of transactions: a session of another database has written it
- * in that one's encoding.  Bytes that are no character of this one's are shown as question marks.
+ * Makes text from shared memory, such as labels of transactions, presentable: a session of another
+ * database may have written it in that database's encoding.  Bytes that are not a character in this
+ * one's encoding are shown as question marks.
  */
 extern char *tsurugi_shown_text(const char *text);
 
 /*
- * "(id)=(1)" of a row, as details of errors have it.  Cut, with three dots, to the length that the
- * keys of PostgreSQL's own indexes can have: ours can be as long as any value, and details go to
- * the log.
+ * A row's key in details of errors, "(id)=(1)".  Truncated, with three dots, to the length that
+ * keys of PostgreSQL's own indexes can have: keys in memory can be as long as any value, and
+ * details go to the log.
  */
 extern char *tsurugi_shown_key(char *key);
 
-/* Copies as much of text as fits into bytes, the 0 at its end included, as whole characters. */
+/* Copies as much of text as fits into bytes, including the terminating 0, in whole characters. */
 extern void tsurugi_copy_clipped(char *to, const char *text, size_t bytes);
 
 #endif /* TSURUGI_SHOWN_TEXT_H */

@@ -7,7 +7,7 @@
 
 #include "fmgr.h"
 
-/* Declares one, for PostgreSQL, too, which looks for it in the library by its name. */
+/* Declares one, also for PostgreSQL, which looks for it in the library by its name. */
 #define TSURUGI_SQL_FUNCTION(name)                                                                                     \
 	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS);                                                                   \
 	PG_FUNCTION_INFO_V1(name)

@@ -1,6 +1,6 @@
 /*
  * status_error.c
- *	  What the runtime's results are called in SQL.
+ *	  The errors of the runtime's results.
  */
 #include "postgres.h"
 
@@ -31,7 +31,9 @@ error_no_memory(Relation relation)
 					relation != NULL ? errtable(relation) : 0));
 }
 
-/* Which of the maxima it is, nobody tells: a key's length is the one that data can reach. */
+/*
+ * The runtime does not tell which maximum was exceeded; data can reach only that of a key's length.
+ */
 static void
 error_too_large(Relation relation)
 {

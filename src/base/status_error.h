@@ -1,9 +1,8 @@
 /*
  * status_error.h
- *	  What the runtime's results are called in SQL.
+ *	  The errors of the runtime's results.
  *
- * The one place where a tg_status becomes an ereport.  No runtime lock and no
- * epoch is held by the caller.
+ * No other file turns a tg_status into an ereport.  The caller holds no runtime lock and no epoch.
  */
 #ifndef TSURUGI_STATUS_ERROR_H
 #define TSURUGI_STATUS_ERROR_H
@@ -27,8 +26,9 @@ tsurugi_check(tg_status status, Relation relation)
 }
 
 /*
- * A higher room knows more of a status: tsurugi_error calls this first, which raises an error, or
- * returns where the general one is right.  One for each status; where the library is loaded.
+ * A higher room can define the error of a status more exactly: tsurugi_error calls this function
+ * first, which raises an error, or returns if the general one is right.  One for each status;
+ * registered when the library is loaded.
  */
 typedef void (*tsurugi_error_raiser)(Relation relation);
 extern void tsurugi_error_register(tg_status status, tsurugi_error_raiser raise);

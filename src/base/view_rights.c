@@ -1,6 +1,6 @@
 /*
  * view_rights.c
- *	  Who sees what of other sessions and of tables.
+ *	  Which sessions and tables a user may see in views.
  */
 #include "postgres.h"
 

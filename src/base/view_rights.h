@@ -1,6 +1,6 @@
 /*
  * view_rights.h
- *	  Who sees what of other sessions and of tables.
+ *	  Which sessions and tables a user may see in views.
  */
 #ifndef TSURUGI_VIEW_RIGHTS_H
 #define TSURUGI_VIEW_RIGHTS_H
@@ -8,14 +8,14 @@
 #include "postgres.h"
 
 /*
- * Whether the user sees what belongs to a role: his own ones', and with pg_read_all_stats
- * everybody's.
+ * Whether the user may see what belongs to a role: roles that the user is a member of and, with
+ * pg_read_all_stats, all roles.
  */
 extern bool tsurugi_sees_role(Oid role);
 
 /*
- * Whether the user sees figures of a table: as its owner, with any right on it or on a column, or
- * with pg_read_all_stats.  Rights on tables of other databases are not known here.
+ * Whether the user may see figures of a table: as its owner, with any right on it or on a column,
+ * or with pg_read_all_stats.  Rights on tables of other databases are not known here.
  */
 extern bool tsurugi_sees_table(Oid database, Oid relation);
 

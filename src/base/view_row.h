@@ -48,7 +48,7 @@ add_null(Row *row)
 	row->values[row->count++] = (Datum) 0;
 }
 
-/* 0 is for nothing. */
+/* 0 stands for NULL. */
 static inline void
 add_optional(Row *row, uint64 value)
 {
