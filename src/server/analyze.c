@@ -1,18 +1,18 @@
 /*
  * analyze.c
- *	  ANALYZE of tables in memory without being asked, as autovacuum does it with ordinary ones.
+ *	  Automatic ANALYZE of tables in memory, as autovacuum does it for ordinary ones.
  *
- * Autovacuum passes foreign tables over.  Without statistics of their columns joins and
- * orders would be chosen by default selectivities, which on a table that was just loaded are
- * wrong by orders of magnitude.  So the worker looks each autovacuum_naptime for
- * tables of which more rows have changed than autovacuum_analyze_threshold and
- * autovacuum_analyze_scale_factor allow, and starts, for one database after the other, a process that analyzes
- * those there.  autovacuum and track_counts turn it off, as the rest of autovacuum.
+ * Autovacuum skips foreign tables.  Without statistics of their columns, joins and orders would be
+ * chosen by default selectivities, which for a newly loaded table are wrong by orders of magnitude.
+ * So every autovacuum_naptime the worker looks for tables in which more rows have changed than
+ * autovacuum_analyze_threshold and autovacuum_analyze_scale_factor allow, and starts, for one
+ * database after the other, a process that analyzes them.  autovacuum and track_counts turn it off,
+ * like the rest of autovacuum.
  *
- * The process is one of autovacuum's to all others: who waits for a lock that it has cancels it
- * after deadlock_timeout, DROP DATABASE and its like end it, CREATE INDEX CONCURRENTLY
- * does not wait for it; and it waits for no table's lock itself.  What it could not
- * analyze counts as changed, and is tried again the next time.
+ * Other processes treat it as one of autovacuum's: a process that waits for a lock held by it
+ * cancels it after deadlock_timeout, DROP DATABASE and similar statements end it, and CREATE INDEX
+ * CONCURRENTLY does not wait for it.  It does not wait for a table's lock itself.  Tables that it
+ * could not analyze count as changed, and are tried again the next time.
  */
 #include "postgres.h"
 
@@ -39,7 +39,9 @@
 
 /* --- the worker --------------------------------------------------------------------------- */
 
-/* The database with the lowest number above this one of whose tables some have changed much, or InvalidOid. */
+/*
+ * The database with the lowest OID above this one that has tables with many changes, or InvalidOid.
+ */
 static Oid
 changed_database_after(Oid last)
 {
@@ -68,7 +70,7 @@ start_in(Oid database)
 	MemoryContext callers = MemoryContextSwitchTo(TopMemoryContext);
 	BackgroundWorkerHandle *handle = NULL;
 
-	/* there may be none to be had: then later */
+	/* If no process can be started now, it is tried again later. */
 	if (!RegisterDynamicBackgroundWorker(&process, &handle))
 		handle = NULL;
 	MemoryContextSwitchTo(callers);
@@ -78,10 +80,10 @@ start_in(Oid database)
 void
 tsurugi_analyze_look(void)
 {
-	static TimestampTz begun; /* a round through the databases */
+	static TimestampTz begun; /* of a round through the databases */
 	static bool is_under_way;
-	static Oid last;						/* in it */
-	static BackgroundWorkerHandle *process; /* there */
+	static Oid last;						/* database in this round */
+	static BackgroundWorkerHandle *process; /* in that database */
 	TimestampTz now = GetCurrentTimestamp();
 	pid_t id;
 
@@ -105,7 +107,7 @@ tsurugi_analyze_look(void)
 
 /* --- the process in a database ---------------------------------------------------------------- */
 
-/* For a process that nobody waits for, and that others need not wait for. */
+/* Sets the process up as one that no user waits for, and that others need not wait for. */
 static void
 be_in_the_background(void)
 {
@@ -117,7 +119,10 @@ be_in_the_background(void)
 											  {"default_transaction_read_only", "off"},
 											  {"default_transaction_deferrable", "off"},
 											  {"tsurugi_fdw.transaction_type", "default"},
-											  {"track_activities", "on"}}; /* tells what is analyzed: fdw_analyze.c */
+											  /*
+											   * It shows the table that is analyzed: fdw_analyze.c.
+											   */
+											  {"track_activities", "on"}};
 
 	for (int i = 0; i < lengthof(settings); i++)
 		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);

@@ -2,12 +2,11 @@
  * handler.c
  *	  The handler: the table of the foreign data wrapper's callbacks.
  *
- * PostgreSQL asks for it at every planning of a modification, so it is a copy
- * of a constant.  Not there, because nothing would be left for them to do:
- * EndForeignModify, EndForeignInsert (all a modification has is memory of the
- * statement's), the batch callbacks (rows one by one are faster where nothing
- * has to be sent anywhere), the parallel and asynchronous ones (the pool does
- * the parallel work).
+ * PostgreSQL asks for it whenever it plans a modification, so it is a copy of a constant.  Some
+ * callbacks are left out because they would have nothing to do: EndForeignModify and
+ * EndForeignInsert (a modification has nothing but memory of the statement), the batch callbacks
+ * (single rows are faster, because nothing is sent anywhere), the parallel and asynchronous ones
+ * (the pool does the parallel work).
  */
 #include "postgres.h"
 

@@ -74,8 +74,8 @@ static shmem_startup_hook_type previous_shmem_startup_hook;
 /* --- settings ---------------------------------------------------------------------- */
 
 /*
- * The postmaster puts a new limit into force: it is there as long as the
- * server, and sees each reload first.  It only stores a number.
+ * The postmaster puts a new limit into force: it lives as long as the server, and sees each reload
+ * first.  It only stores a number.
  */
 static void
 assign_memory(int new_mb, void *extra)
@@ -162,7 +162,7 @@ assign_failpoints(const char *names, void *extra)
 	tg_failpoint_set(names != NULL && names[0] != '\0' ? is_failing : NULL);
 }
 
-/* For tests: bugs to be planted, places to stand still at.  Not in a build for use. */
+/* For tests: planted bugs, and places to stop at.  Not in a production build. */
 static void
 define_failpoint_setting(void)
 {
@@ -196,7 +196,7 @@ arena_config(void)
 							 .huge_pages = huge_pages == HUGE_PAGES_TRY_CHOICE};
 }
 
-/* Once in the life of the postmaster, when the numbers of processes are known. */
+/* Called once in the life of the postmaster, when the numbers of processes are known. */
 static void
 request_shared_memory(void)
 {
@@ -216,7 +216,7 @@ request_shared_memory(void)
 	arena_mapped = true;
 }
 
-/* At the start, and after each crash of a process: nobody else is there. */
+/* Called at the start, and after each crash of a process, when no other process exists. */
 static void
 start_shared_memory(void)
 {
@@ -276,7 +276,11 @@ _PG_init(void)
 	previous_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = start_shared_memory;
 
-	tsurugi_prepared_init(); /* before whatever else of ours hooks into the executor: below it is PostgreSQL */
+	/*
+	 * Before all other hooks of this library into the executor, so that PostgreSQL is next below
+	 * it.
+	 */
+	tsurugi_prepared_init();
 	tsurugi_relation_init();
 	tsurugi_scan_init();
 	tsurugi_isolation_init();

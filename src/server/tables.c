@@ -2,12 +2,11 @@
  * tables.c
  *	  tg_show_tables and tg_verify_tables, for users of Tsurugi.
  *
- * Names, arguments and the shape of the JSON are those of Tsurugi's own foreign
- * data wrapper (project-tsurugi/tsurugi_fdw, docs/udf_reference).  There the
- * tables are in another process; here a definition and its storage are one thing,
- * so what is shown are the tables of the server in this database.  Tsurugi has no
- * schemas and takes any name for one: where there is a schema of that name its
- * tables are meant, otherwise the server's tables in all schemas.
+ * Names, arguments and the shape of the JSON are those of Tsurugi's own foreign data wrapper
+ * (project-tsurugi/tsurugi_fdw, docs/udf_reference).  There the tables are in another process.
+ * Here a definition and its storage are one thing, so the functions show the tables of the server
+ * in this database.  Tsurugi has no schemas and accepts any name for one: if a schema of that name
+ * exists, its tables are meant, otherwise the server's tables in all schemas.
  */
 #include "postgres.h"
 
@@ -31,7 +30,7 @@ typedef struct Request
 {
 	char *remote_schema;
 	char *server_name;
-	char *local_schema; /* NULL: not asked for */
+	char *local_schema; /* NULL: not requested */
 	char *mode;
 	bool detail;
 	bool pretty;
@@ -124,7 +123,7 @@ add_text(Json *json, const char *key, const char *value)
 	escape_json(&json->text, value);
 }
 
-/* "key": {"count": n, "list": [...]}, of the names in a state. */
+/* "key": {"count": n, "list": [...]}, with the names of the tables in this state. */
 static void
 add_tables(Json *json, const Request *request, const char *key, const char *state)
 {
@@ -146,9 +145,9 @@ add_tables(Json *json, const Request *request, const char *key, const char *stat
 	close_braces(json, '}');
 }
 
-/* --- the catalogs -------------------------------------------------------------------------------- */
+/* --- the catalogs --------------------------------------------------------------- */
 
-/* Tables of the server (a parameter) with their columns' names, types and order. */
+/* The tables of the server (a parameter) with their columns' names, types and order. */
 #define TABLES_OF_SERVER                                                                                               \
 	"SELECT c.relname::text AS name, n.nspname AS schema, "                                                            \
 	"(SELECT pg_catalog.array_agg(ROW(a.attname, a.atttypid, a.atttypmod)::text ORDER BY a.attnum) "                   \
@@ -172,16 +171,16 @@ ask(const Request *request, const char *query)
 	tsurugi_query_catalogs(query, 3, types, values);
 }
 
-/* --- the functions ------------------------------------------------------------------------------- */
+/* --- the functions -------------------------------------------------------------- */
 
-/* Tables in one state, and what they are called in the report. */
+/* Tables in one state, and their key in the report. */
 typedef struct Part
 {
 	const char *key;
 	const char *state;
 } Part;
 
-/* Asks, and reports: what was asked for, then the parts. */
+/* Runs the query and makes the report: the request, then the parts. */
 static Datum
 report(const Request *request, const char *query, const char *key, const Part *parts, int part_count)
 {

@@ -1,9 +1,9 @@
 /*
  * views.c
- *	  Functions that the views in schema tsurugi are made of.
+ *	  The functions behind the views in schema tsurugi.
  *
- * Figures of a moment, read without stopping anybody: those of one row need
- * not be of the very same moment.
+ * Figures are read without stopping anything: those of one row need not be of exactly the same
+ * moment.
  */
 #include "postgres.h"
 
@@ -135,7 +135,7 @@ tsurugi_fdw_workers(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* worker is -1 for a queue of nobody. */
+/* worker is -1 for a queue that belongs to no worker. */
 static void
 put_queue(FunctionCallInfo fcinfo, const char *queue, int worker, uint64 tasks)
 {
@@ -207,7 +207,7 @@ tsurugi_fdw_scheduler(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* How a job's first failure is called; NULL if there was none. */
+/* The name of a job's first failure; NULL if there was none. */
 static const char *
 failure_name(tg_status status)
 {
@@ -273,8 +273,8 @@ tsurugi_fdw_jobs(PG_FUNCTION_ARGS)
 }
 
 /*
- * As pg_signal_backend (signalfuncs.c): a process without a role, or that is gone, may have been a
- * superuser's.
+ * As in pg_signal_backend (signalfuncs.c): a process that has no role, or has exited, may have been
+ * a superuser's.
  */
 static void
 check_may_cancel(int process_id)
@@ -291,7 +291,7 @@ check_may_cancel(int process_id)
 							   "pg_signal_backend")));
 }
 
-/* An SQL user's way to end a job whose statement is gone.  False: there is none of this number that runs. */
+/* Lets a user end a job whose statement is gone.  False: no job of this number is running. */
 Datum
 tsurugi_fdw_cancel_job(PG_FUNCTION_ARGS)
 {
@@ -333,7 +333,7 @@ index_bytes(tg_session *session, tg_table *table)
 	return bytes;
 }
 
-/* The figures of the next table; its reference is given back before anything can fail. */
+/* The figures of the next table; its reference is released before anything can fail. */
 static bool
 next_table(tg_session *session, uint64_t *position, uint64 *figures)
 {
@@ -418,7 +418,7 @@ tsurugi_fdw_sessions(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Names of the tables that a LONG preserves, as an array; of other databases their OIDs. */
+/* The names of the tables that a LONG preserves, as an array; OIDs for those of other databases. */
 static Datum
 preserved_tables(unsigned id, bool *none_out)
 {
@@ -443,7 +443,7 @@ preserved_tables(unsigned id, bool *none_out)
 	return names == NULL ? (Datum) 0 : makeArrayResult(names, CurrentMemoryContext);
 }
 
-/* Whom somebody waits for, if it is not a lock of PostgreSQL's. */
+/* The process that a transaction waits for, if it does not wait for a lock of PostgreSQL's. */
 static Datum
 waits_for(const tg_txn_report *report)
 {
@@ -489,7 +489,10 @@ put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owne
 	put_row(fcinfo, &row);
 }
 
-/* Backends that hold a snapshot or have written; one's own roles', and with pg_read_all_stats everybody's. */
+/*
+ * Backends that hold a snapshot or have written: those of the user's own roles; with
+ * pg_read_all_stats all.
+ */
 Datum
 tsurugi_fdw_transactions(PG_FUNCTION_ARGS)
 {
@@ -531,7 +534,7 @@ tsurugi_fdw_runtime(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* A process id, or NULL for 0: a thread of the worker, or nobody. */
+/* A process id, or NULL for 0, which is a thread of the worker or no process. */
 static void
 add_process(Row *row, int process_id)
 {
@@ -642,7 +645,7 @@ tsurugi_fdw_garbage(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Sessions that have been taxed; one's own roles', and with pg_read_all_stats everybody's. */
+/* Sessions that have been taxed: those of the user's own roles; with pg_read_all_stats all. */
 Datum
 tsurugi_fdw_taxes(PG_FUNCTION_ARGS)
 {

@@ -32,7 +32,10 @@ figures_of(Oid number, tg_btree *tree)
 	return figures;
 }
 
-/* Those of a table: the primary key's first, if it has one.  Returns how many there are; fills in as many as fit. */
+/*
+ * Reads the figures of a table's indexes, the primary key first if it has one.  Returns their
+ * number; fills in as many as fit.
+ */
 static int
 look_at_indexes(tg_session *session, tg_table *table, IndexFigures *figures, int capacity)
 {
@@ -63,7 +66,7 @@ put_index(const ReturnSetInfo *result, Oid relation, const IndexFigures *figures
 						 unconstify(bool *, &nulls[0]));
 }
 
-/* Of this database: the names of others' indexes are not known here. */
+/* The indexes of this database: the names of other databases' indexes are not known here. */
 Datum
 tsurugi_fdw_indexes(PG_FUNCTION_ARGS)
 {
@@ -80,13 +83,13 @@ tsurugi_fdw_indexes(PG_FUNCTION_ARGS)
 		Oid relation = table->relation;
 		int count = table->database == MyDatabaseId ? look_at_indexes(session, table, figures, capacity) : 0;
 
-		/* before anything can fail */
+		/* Before anything can fail. */
 		tg_table_release(session, table);
 		if (count > capacity)
 		{
 			capacity = count;
 			figures = repalloc(figures, capacity * sizeof(IndexFigures));
-			next = position; /* the same table again */
+			next = position; /* read the same table again */
 			continue;
 		}
 		position = next;

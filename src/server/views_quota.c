@@ -1,6 +1,6 @@
 /*
  * views_quota.c
- *	  The function that tsurugi.memory_quotas is made of.
+ *	  The function behind the view tsurugi.memory_quotas.
  */
 #include "postgres.h"
 
@@ -40,7 +40,7 @@ put_quota(FunctionCallInfo fcinfo, const tg_quota_report *report)
 	put_row(fcinfo, &row);
 }
 
-/* One's own roles' accounts, and with pg_read_all_stats all. */
+/* The accounts of the user's own roles; with pg_read_all_stats all. */
 Datum
 tsurugi_fdw_memory_quotas(PG_FUNCTION_ARGS)
 {

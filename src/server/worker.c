@@ -1,16 +1,16 @@
 /*
  * worker.c
- *	  The background worker that the pool's threads live in.
+ *	  The background worker in which the pool's threads run.
  *
- * Its main thread is the only one that talks to PostgreSQL: it writes the
- * runtime's messages to the log, keeps table locks and snapshots for transactions that no session owns, gives up what
- * mixed commits hold, has tables analyzed, follows the configuration, and ends in order on SIGTERM.  A worker that ends in any
- * other way leaves latches and half-done work behind in shared memory, so a guard turns every such end into
- * an abnormal exit, which PostgreSQL answers with a crash restart.
+ * Its main thread is the only one that talks to PostgreSQL.  It writes the runtime's messages to
+ * the log, keeps table locks and snapshots for transactions that no session owns, releases what
+ * mixed commits hold, has tables analyzed, follows the configuration, and shuts down cleanly on
+ * SIGTERM.  A worker that ended in any other way would leave latches and unfinished work behind in
+ * shared memory.  So a guard turns every such end into an abnormal exit, to which PostgreSQL
+ * responds with a crash restart.
  *
- * Without the worker (max_worker_processes is exhausted, it is being
- * restarted) statements do all their work themselves; garbage is collected
- * when it is back.
+ * Without the worker (max_worker_processes is exhausted, or it is being restarted) statements do
+ * all their work themselves; garbage is collected when it is back.
  */
 #include "postgres.h"
 
@@ -35,11 +35,12 @@
 #include "src/txn/snapshot_watch.h"
 
 #define RESTART_S 1
-#define MESSAGES_MS 500	   /* how long a message may wait for the log */
-#define STOP_LIMIT_MS 5000 /* for tasks to run out */
+#define MESSAGES_MS 500 /* how long a message may wait for the log */
+/* To wait for running tasks to end. */
+#define STOP_LIMIT_MS 5000
 #define MESSAGE_BYTES 512
 
-/* No thread is running, and nobody relies on the process: it may end as it likes. */
+/* No thread is running, and nobody relies on the process: it may end in any way. */
 static bool threads_joined = true;
 
 void
@@ -125,6 +126,6 @@ tsurugi_fdw_worker_main(Datum argument)
 	tsurugi_shared_moment_worker_end();
 	threads_joined = tg_runtime_stop(STOP_LIMIT_MS) && tsurugi_lease_locks_worker_end();
 	log_messages();
-	/* not 0: a worker that was stopped while the server goes on is to be started again */
+	/* Not 0, so that a worker that was stopped while the server continues is started again. */
 	proc_exit(1);
 }

@@ -1,16 +1,16 @@
 /*
  * worker.h
- *	  The background worker that the pool's threads live in.
+ *	  The background worker in which the pool's threads run.
  */
 #ifndef TSURUGI_WORKER_H
 #define TSURUGI_WORKER_H
 
 #include "postmaster/bgworker.h"
 
-/* Registers it.  In the postmaster, where the library is loaded. */
+/* Registers it.  Called in the postmaster, when the library is loaded. */
 extern void tsurugi_worker_register(void);
 
-/* Its main function, which PostgreSQL finds by name. */
+/* Its main function; PostgreSQL finds it by name. */
 extern PGDLLEXPORT void tsurugi_fdw_worker_main(Datum argument);
 
 #endif /* TSURUGI_WORKER_H */
