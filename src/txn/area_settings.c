@@ -1,11 +1,11 @@
 /*
  * area_settings.c
- *	  The settings that name areas of tables, and the role whose rights they are judged by.
+ *	  The settings that name areas of tables, and the role whose rights are checked for them.
  *
- * A setting's hook may not look into the catalogs: it is also called without a transaction.  So it
- * notes the current role, and the first access of a transaction looks the areas up and judges them,
- * for that role.  PostgreSQL keeps the role beside the value, and brings both back at a rollback,
- * at the end of a function with SET clauses, and at RESET.
+ * A setting's hook must not read the catalogs, because it is also called without a transaction.  So
+ * it notes the current role, and the first access of a transaction looks the areas up and checks
+ * them, for that role.  PostgreSQL stores the role beside the value, and restores both at a
+ * rollback, at the end of a function with SET clauses, and at RESET.
  */
 #include "postgres.h"
 
@@ -24,7 +24,7 @@ tsurugi_area_setting tsurugi_exclusive_read_areas;
 
 /* --- the settings ---------------------------------------------------------------------- */
 
-/* *extra is PostgreSQL's to free. */
+/* PostgreSQL frees *extra. */
 static bool
 note_setter(char **areas, void **extra, GucSource source)
 {
@@ -88,8 +88,8 @@ tsurugi_area_setting_role(const tsurugi_area_setting *setting)
 /* --- their areas ------------------------------------------------------------------------- */
 
 /*
- * What an error is about: the statement that fails may be about other tables, and run by another
- * role.
+ * The subject of an error: the failing statement may concern other tables, and be executed by
+ * another role.
  */
 typedef struct Subject
 {
@@ -109,7 +109,7 @@ tell_subject(void *argument)
 		errcontext("while looking for the tables of parameter \"tsurugi_fdw.%s\"", subject->name);
 }
 
-/* Locked until the transaction ends, whatever becomes of the subtransaction. */
+/* The tables stay locked until the transaction ends, whatever happens to the subtransaction. */
 static void
 lock_tables(const tg_area *areas, unsigned count, LOCKMODE lock)
 {

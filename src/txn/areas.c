@@ -1,6 +1,6 @@
 /*
  * areas.c
- *	  Areas that transactions announce to write or to read, as users name them.
+ *	  Areas that transactions declare to write or to read, in the users' notation.
  */
 #include "postgres.h"
 
@@ -51,7 +51,10 @@ skip_space(const char *at)
 	return at;
 }
 
-/* Past a piece of text that ends with one of these characters, quoted parts aside; *piece without space at its ends. */
+/*
+ * Skips a piece of text that ends with one of these characters outside of quotes; *piece is the
+ * text without space at its ends.
+ */
 static const char *
 take_until(const char *at, const char *ends, char **piece)
 {
@@ -136,7 +139,7 @@ tsurugi_areas_parse(const char *list)
 
 /* --- tables and keys -------------------------------------------------------------------------- */
 
-/* Whose rights are judged, and for what. */
+/* The role whose rights are checked, and the use of the areas. */
 typedef struct Judged
 {
 	tsurugi_area_use use;
@@ -149,7 +152,7 @@ tsurugi_area_lock(tsurugi_area_use use)
 	return use == TSURUGI_AREA_TO_READ ? AccessShareLock : RowExclusiveLock;
 }
 
-/* Before the lock is taken, as LOCK TABLE does it. */
+/* Called before the lock is taken, as in LOCK TABLE. */
 static void
 check_rights(const RangeVar *name, Oid relation, Oid old_relation, void *argument)
 {
@@ -169,9 +172,9 @@ check_rights(const RangeVar *name, Oid relation, Oid old_relation, void *argumen
 }
 
 /*
- * The table, locked, as the role finds it: that asks for its rights on the schema, and search_path
- * may name its own one.  Only that is done as the role, for the rest could run code of others.
- * After an error PostgreSQL brings the current role back.
+ * Finds the table as the role does, and locks it: this checks the role's rights on the schema, and
+ * search_path may name the role's own schema.  Only this is done as the role, because the rest
+ * could run other roles' code.  After an error PostgreSQL restores the current role.
  */
 static Oid
 find_table(List *name, const Judged *judged)
@@ -189,7 +192,7 @@ find_table(List *name, const Judged *judged)
 	return relation;
 }
 
-/* The first columns of a key, from an array of text, as the index has them. */
+/* Encodes the first columns of a key, from an array of text, as the index has them. */
 static void
 make_bound(Relation relation, const char *bound, const void **key_out, uint32_t *bytes_out)
 {
@@ -253,7 +256,7 @@ make_range(Relation relation, const tsurugi_area_name *name, tg_area *area)
 	area->high_inclusive = name->high_inclusive;
 }
 
-/* One table, locked already. */
+/* Makes the area for one table, which is locked. */
 static tg_area *
 resolve_table(const tsurugi_area_name *name, Oid oid)
 {

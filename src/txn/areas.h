@@ -1,10 +1,10 @@
 /*
  * areas.h
- *	  Areas that transactions announce to write or to read, as users name them.
+ *	  Areas that transactions declare to write or to read, in the users' notation.
  *
- * A list, separated by commas, of tables; a table may be followed by a range of
- * its primary key: bounds as arrays of text, [ or ] with the bound, ( or ) without, nothing
- * for an open end.  A bound may name the first columns of the key only.
+ * A list of tables, separated by commas.  A table may be followed by a range of its primary key:
+ * bounds as arrays of text, [ or ] if the bound is included, ( or ) if it is not, nothing for an
+ * open end.  A bound may consist of the first columns of the key only.
  *
  *	contract, sales.history [{2024,1},{2025}), "Archive" [{7},)
  */
@@ -16,7 +16,7 @@
 
 #include "runtime/runtime.h"
 
-/* One of the list, as it stands there. */
+/* An element of the list, as it is written. */
 typedef struct tsurugi_area_name
 {
 	List *name;		  /* of the table, qualified or not */
@@ -28,9 +28,9 @@ typedef struct tsurugi_area_name
 } tsurugi_area_name;
 
 /*
- * What the areas are for, and the rights that they ask for.  A preserve keeps everybody else's
- * writes out, so it asks for what LOCK TABLE asks for in the modes that do so: a right to change or
- * remove any row of the table.
+ * The uses of areas, and the rights that they require.  A preserve keeps other transactions' writes
+ * out, so it requires the rights that LOCK TABLE requires for modes that do so: a right to change
+ * or remove any row of the table.
  */
 typedef enum tsurugi_area_use
 {
@@ -39,23 +39,22 @@ typedef enum tsurugi_area_use
 	TSURUGI_AREA_TO_READ	  /* SELECT on the table, or a column of it */
 } tsurugi_area_use;
 
-/* The lock that tables are taken with. */
+/* The mode in which the tables are locked. */
 extern LOCKMODE tsurugi_area_lock(tsurugi_area_use use);
 
-/* The names of a list, in the current memory context; raises 22023 for what is no such list. */
+/* The elements of a list, in the current memory context; raises 22023 for an invalid list. */
 extern List *tsurugi_areas_parse(const char *list);
 
 /*
- * Finds the tables by search_path and checks the role's rights; raises what SQL raises
- * for tables that are not there, are not ours (42809) or not allowed.  A partitioned
- * table stands for its partitions of ours.  Locks the tables for the transaction.
- * *count_out areas in the current memory context.
+ * Finds the tables by search_path and checks the role's rights.  Raises the usual errors for tables
+ * that do not exist or are not permitted, and 42809 for tables that are not in memory.  A
+ * partitioned table stands for its partitions in memory.  Locks the tables for the transaction.
+ * Returns *count_out areas in the current memory context.
  */
 extern tg_area *tsurugi_areas_resolve(const char *list, tsurugi_area_use use, Oid role, unsigned *count_out);
 
 /*
- * The areas as a list, their tables with the schemas in which the role finds them; checks it
- * likewise.
+ * The areas as a list, with the schemas in which the role finds the tables; makes the same checks.
  */
 extern char *tsurugi_areas_qualify(List *areas, tsurugi_area_use use, Oid role);
 

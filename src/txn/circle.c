@@ -2,22 +2,27 @@
  * circle.c
  *	  Circles of waits through shared transactions and PostgreSQL's locks.
  *
- * Who waits for a transaction that several sessions work in waits for no lock of PostgreSQL's: whoever is at work in
- * it comes and goes, and a newcomer would queue behind the waiter for any lock that stood for all of them.  So its
- * deadlock detector does not see that wait.  Everybody in a circle that it misses waits for somebody, and at least
- * one of them in this way: that one looks for it, and gives up.  So a shared transaction, which is much
- * work of many, is spared.
+ * A transaction that waits for a shared transaction does not wait for a lock of PostgreSQL's:
+ * sessions come and go in the shared transaction, and for any lock that stood for all of them a
+ * newcomer would queue behind the waiter.  So PostgreSQL's deadlock detector does not see that
+ * wait.  Every process in a circle that it misses waits for another one, and at least one of them
+ * waits in this way.  That one looks for the circle, and gives up.  So the shared transaction,
+ * which contains much work of many sessions, is spared.
  *
- *	process  waits for a lock          those whom PostgreSQL says block it (pg_blocking_pids)
- *	         waits for a transaction   whose process that is; of a shared one who has the turn, and its owner
+ *	a process that waits for a lock			leads to those that PostgreSQL says block it
+ *											(pg_blocking_pids)
+ *	one that waits for a transaction		leads to that one's process; for a shared transaction,
+ *											to the process that has the turn and to the owner's
  *
- * The store's own detector (txn/waits.c) is asked as well: it knows all that stands in the way of a LONG's start.
+ * The engine's own detector (txn/waits.c) is asked as well: it knows everything that blocks a
+ * LONG's start.
  *
- * A look takes its edges one after the other, so they need not have been there all at once.  Therefore a circle counts
- * when two looks in a row have found the same one, of the same waits: one for a lock is known by the moment it
- * began; one for a transaction by that transaction, which has not ended meanwhile.  Then each of
- * its edges was there from the first look to the second.  As in PostgreSQL who is only ahead in the queue for a
- * lock counts, too; the queue is not rearranged, though.
+ * A search reads its edges one after the other, so they need not have existed all at once.
+ * Therefore a circle counts only when two consecutive searches have found the same one, with the
+ * same waits.  A wait for a lock is identified by the moment at which it began; a wait for a
+ * transaction, by that transaction, which has not ended meanwhile.  So each of its edges existed
+ * from the first search to the second.  As in PostgreSQL, a process that is only ahead in the queue
+ * for a lock counts, too; but the queue is not rearranged.
  */
 #include "postgres.h"
 
@@ -44,8 +49,10 @@
 typedef struct Reached
 {
 	int process_id;
-	int from;	 /* the one before, in the list; -1: this process */
-	uint64 wait; /* for whom, or since when, it waits */
+	/* The previous process, by its place in the list; -1: this process. */
+	int from;
+	/* The transaction that it waits for, or the time when its wait began. */
+	uint64 wait;
 } Reached;
 
 typedef struct Search
@@ -53,7 +60,7 @@ typedef struct Search
 	Reached *list;
 	int count;
 	int max;
-	int closed_by; /* -1: nobody yet */
+	int closed_by; /* -1: not closed yet */
 } Search;
 
 static void
@@ -70,7 +77,7 @@ reach(Search *search, int process_id, int from)
 		search->list[search->count++] = (Reached){.process_id = process_id, .from = from};
 }
 
-/* Of the session that a host's word names, if its transaction still runs. */
+/* The process of the session that a host word names, if its transaction still runs. */
 static int
 process_of(uint64_t host)
 {
@@ -79,7 +86,7 @@ process_of(uint64_t host)
 	return process != NULL && process->lxid == (LocalTransactionId) host ? process->pid : 0;
 }
 
-/* Those who work in a shared transaction now. */
+/* The transactions that now work in a shared transaction. */
 static VirtualTransactionId *
 workers_of(unsigned txn, int *count_out)
 {
@@ -117,7 +124,7 @@ reach_transaction(Search *search, const tg_wait *wait, int from)
 		reach(search, process_of(owner_of(wait->host)), from);
 }
 
-/* Is this the process that a transaction's waits are made by? */
+/* Whether the waits of this transaction are the process's. */
 static bool
 waits_for_it(unsigned txn, int process_id)
 {
@@ -133,7 +140,7 @@ waits_for_it(unsigned txn, int process_id)
 	return false;
 }
 
-/* Whom the place's process waits for. */
+/* Adds the processes that the process at this place waits for. */
 static void
 go_on_from(Search *search, int place)
 {
@@ -152,7 +159,8 @@ go_on_from(Search *search, int place)
 	{
 		tg_txn_report report = {0};
 
-		(void) tg_txn_report_get(txn, &report); /* who has not written may wait, too */
+		/* A transaction that has not written may wait, too. */
+		(void) tg_txn_report_get(txn, &report);
 		if (!report.waits || !waits_for_it(txn, process_id))
 			continue;
 		search->list[place].wait = report.wait.host;
@@ -160,7 +168,7 @@ go_on_from(Search *search, int place)
 	}
 }
 
-/* The circle's name, from its processes and their waits; 0: there is none. */
+/* Returns the circle's identity, made from its processes and their waits; 0: there is none. */
 static uint64
 find_circle(const tg_wait *wait)
 {

@@ -9,20 +9,21 @@
 
 #include "runtime/runtime.h"
 
-/* Of one wait; zeroed when it begins. */
+/* The state of one wait; zeroed when it begins. */
 typedef struct tsurugi_circle
 {
-	TimestampTz looked; /* 0: not yet */
-	uint64 found;		/* what the last look has found; 0: none */
+	TimestampTz looked; /* time of the last search; 0: none yet */
+	uint64 found;		/* the circle that it has found; 0: none */
 } tsurugi_circle;
 
 /*
- * To be called again when it is due, by who waits, without a lock of PostgreSQL's, for a transaction: looks each deadlock_timeout, and
- * raises 40P01 if the wait leads back to this process.  Outside an epoch.
+ * Called repeatedly, whenever it is due, during a wait for a transaction without a lock of
+ * PostgreSQL's.  Searches each deadlock_timeout, and raises 40P01 if the wait leads back to this
+ * process.  The caller is outside an epoch.
  */
 extern void tsurugi_circle_check(tsurugi_circle *circle, const tg_wait *wait);
 
-/* Milliseconds after which it is to be called again. */
+/* Milliseconds until it must be called again. */
 extern long tsurugi_circle_due_ms(const tsurugi_circle *circle);
 
 #endif /* TSURUGI_CIRCLE_H */

@@ -2,10 +2,10 @@
  * kind_functions.c
  *	  The functions that choose Tsurugi's kinds of transactions.
  *
- * The names and the JSON are those that users of Tsurugi's own tsurugi_fdw know; all
- * they do is to set the settings of kinds.c, as SET does.  So what they set holds for the running transaction if
- * it has not accessed a table yet, and for the following ones of the session, and
- * goes with the transaction if that is rolled back.
+ * Names and JSON are those of Tsurugi's own tsurugi_fdw.  The functions only set the settings of
+ * kinds.c, as SET does.  So the values apply to the running transaction if it has not accessed a
+ * table yet, and to the following ones of the session, and are undone if the transaction is rolled
+ * back.
  */
 #include "postgres.h"
 
@@ -40,7 +40,7 @@ set(const char *name, const char *value)
 	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SET, true, 0, false);
 }
 
-/* --- what is set, as JSON -------------------------------------------------------------------- */
+/* --- the settings as JSON ------------------------------------------------------------------ */
 
 static void
 show_areas(StringInfo json, const char *key, const char *setting)
@@ -75,7 +75,7 @@ show_areas(StringInfo json, const char *key, const char *setting)
 	appendStringInfoChar(json, ']');
 }
 
-/* Numbers as text, "" for no areas: as Tsurugi's own extension has them. */
+/* Numbers are text, and no areas are "", as in Tsurugi's own extension. */
 static Datum
 show(void)
 {
@@ -102,7 +102,10 @@ tsurugi_fdw_show_transaction(PG_FUNCTION_ARGS)
 
 /* --- setting --------------------------------------------------------------------------------- */
 
-/* Tsurugi's priorities halt others, or lock them out: that is not what a priority is here. */
+/*
+ * Refuses Tsurugi's priorities, which stop other transactions or lock them out: here a priority has
+ * another meaning.
+ */
 static void
 set_priority(const char *priority)
 {
@@ -118,7 +121,7 @@ set_priority(const char *priority)
 	set("tsurugi_fdw.transaction_priority", pg_strcasecmp(priority, "default") == 0 ? "0" : priority);
 }
 
-/* type [, priority [, label]]: what is not given is as if it had never been set, the areas too. */
+/* type [, priority [, label]]: settings that are not given are reset, including the areas. */
 Datum
 tsurugi_fdw_set_transaction(PG_FUNCTION_ARGS)
 {
@@ -148,14 +151,17 @@ tsurugi_fdw_set_transaction(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(show());
 }
 
-/* The tables are found and rights checked at once, and what is set does not depend on search_path any more. */
+/*
+ * Finds the tables and checks rights at once; the value then does not depend on search_path any
+ * more.
+ */
 static void
 set_areas(const char *setting, List *areas, tsurugi_area_use use)
 {
 	set(setting, tsurugi_areas_qualify(areas, use, GetUserId()));
 }
 
-/* Names of tables, one in each argument. */
+/* Sets the tables that are named, one in each argument. */
 static Datum
 set_tables(FunctionCallInfo fcinfo, const char *setting, tsurugi_area_use use)
 {
@@ -205,8 +211,8 @@ bound_of(FunctionCallInfo fcinfo, int argument)
 }
 
 /*
- * What another role has set is judged by its rights first, or it would be taken for the current
- * one's from now on.
+ * For areas that another role has set, that role's rights are checked first: from now on the areas
+ * count as set by the current role.
  */
 static List *
 areas_set_before(void)
@@ -218,7 +224,10 @@ areas_set_before(void)
 							   : tsurugi_areas_parse(tsurugi_areas_qualify(areas, TSURUGI_AREA_TO_PRESERVE, role));
 }
 
-/* Adds a range of keys to the write preserve: table, low, high (NULL: open), and which bounds are in it. */
+/*
+ * Adds a range of keys to the write preserve: table, low, high (NULL: open), and which bounds are
+ * included.
+ */
 Datum
 tsurugi_fdw_write_preserve_range(PG_FUNCTION_ARGS)
 {

@@ -1,14 +1,16 @@
 /*
  * lending.c
- *	  Snapshots that other sessions may read by, as long as the lender's transaction runs.
+ *	  Snapshots at which other sessions may read, as long as the lender's transaction runs.
  *
- *	lender		R, published; loan in the list ..................................... loan out of the list; entry withdrawn
- *	borrower			finds the loan, adopts R in an entry of its own; reads ......
+ *	lender		R, published; loan in the list ................ loan removed; entry withdrawn
+ *	borrower		finds the loan, adopts R in its own entry; reads ......
  *
- * 1. (M3) A loan's time is published by the lender, in an entry that does not move when the transaction's does.  The borrower adopts it
- *	  (horizon.c, 12) under the lock that the loan is taken away under.  So the horizon is never without one of the two; after that
- *	  the lender may go.
- * 2. What is excluded at R goes with the loan: the ring of mixed commits may have forgotten it (mixed.c, 6).
+ * 1. (M3) The lender publishes a loan's time in an entry that does not move when the transaction's
+ *	  entry does.  The borrower adopts it (horizon.c, 12) under the lock under which the loan is
+ *	  removed.  So the horizon always has one of the two entries; after the adoption the lender may
+ *	  go.
+ * 2. The exclusions at R are part of the loan, because the ring of mixed commits may have forgotten
+ *	  them (mixed.c, 6).
  */
 #include "postgres.h"
 
@@ -26,7 +28,7 @@
 typedef struct Loans
 {
 	LWLock lock;
-	tsurugi_loan *first; /* under the lock */
+	tsurugi_loan *first; /* guarded by the lock */
 } Loans;
 
 static Loans *loans;
@@ -40,7 +42,7 @@ tsurugi_lending_shared_bytes(void)
 void
 tsurugi_lending_shared_create(void)
 {
-	static int tranche; /* the children inherit its name */
+	static int tranche; /* child processes inherit its name */
 	bool there;
 
 	loans = ShmemInitStruct("tsurugi_fdw lent snapshots", sizeof(Loans), &there);
@@ -98,7 +100,7 @@ tsurugi_loan_enter(const tsurugi_loan *loan, const tg_exclusions *excluded)
 	return made;
 }
 
-/* Rule 1: the loans go first. */
+/* Rule 1: the loans are removed before their entries. */
 void
 tsurugi_loan_withdraw(uint64 host, int first, int last)
 {
@@ -134,7 +136,7 @@ tsurugi_loan_withdraw(uint64 host, int first, int last)
 
 /* --- borrowing --------------------------------------------------------------------------- */
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static tsurugi_loan *
 find_loan(uint64 host, int number)
 {
