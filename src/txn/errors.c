@@ -29,7 +29,7 @@ error_conflict(Relation relation)
 	tsurugi_error_validation(tsurugi_transaction_conflict());
 }
 
-/* Of another table than the shared or the long transaction has named. */
+/* The table, or the row, is not one that the shared or the long transaction has named. */
 static void
 error_forbidden(Relation relation)
 {
@@ -43,7 +43,7 @@ error_forbidden(Relation relation)
 					relation != NULL ? errtable(relation) : 0));
 }
 
-/* The shared transaction that the session works in has ended, rather than the worker. */
+/* It is not the worker that has stopped, but the shared transaction that has ended. */
 static void
 check_stopped(Relation relation)
 {
@@ -58,7 +58,7 @@ tsurugi_errors_init(void)
 	tsurugi_error_register(TG_STOPPED, check_stopped);
 }
 
-/* "(id)=(1)", or NULL for who may not see the columns of the index. */
+/* The key, "(id)=(1)", or NULL if the user may not see the columns of the index. */
 static char *
 describe_key(Relation index, TupleTableSlot *slot)
 {
@@ -100,7 +100,7 @@ void
 tsurugi_error_not_unique(Relation relation, Oid index_id, TupleTableSlot *slot)
 {
 	Relation index = index_open(index_id, AccessShareLock);
-	tsurugi_caller caller; /* the error brings it back */
+	tsurugi_caller caller; /* the error restores it */
 	char *key;
 
 	tsurugi_owner_begin(relation, &caller);
@@ -112,7 +112,7 @@ tsurugi_error_not_unique(Relation relation, Oid index_id, TupleTableSlot *slot)
 	pg_unreachable();
 }
 
-/* As check_exclusion_or_unique_constraint has it. */
+/* Follows check_exclusion_or_unique_constraint. */
 void
 tsurugi_error_excluded(Relation relation, Oid index_id, TupleTableSlot *slot, TupleTableSlot *existing, bool is_new)
 {
@@ -136,8 +136,8 @@ tsurugi_error_excluded(Relation relation, Oid index_id, TupleTableSlot *slot, Tu
 }
 
 /*
- * "Row (id)=(1)", or "A row" where more is not known or not to be shown.  A version that is there for
- * a published snapshot, or TG_VERSION_NONE.  is_key: "Key (id)=(1)".
+ * "Row (id)=(1)", or "A row" if the key is not known or must not be shown.  version: one that a
+ * published snapshot keeps, or TG_VERSION_NONE.  is_key: "Key (id)=(1)".
  */
 static const char *
 describe_version(Relation relation, tg_version version, bool is_key)
@@ -162,7 +162,10 @@ describe_version(Relation relation, tg_version version, bool is_key)
 	return psprintf("%s %s", is_key ? "Key" : "Row", key);
 }
 
-/* The version of a row that a snapshot sees, which may wait for nobody, and may be none (time 0). */
+/*
+ * The version of a row that a snapshot sees.  The snapshot does not wait for anybody; it may be
+ * none (time 0).
+ */
 static tg_version
 find_version(const tg_snapshot *snapshot, tg_table *table, uint32_t row)
 {
@@ -195,7 +198,10 @@ tsurugi_describe_row(Relation relation, uint32_t row)
 	return describe_version(relation, version, false);
 }
 
-/* Whose commit has changed the row since the transaction has seen it, or has made it what it is; NULL: unknown. */
+/*
+ * Describes the transaction that has changed the row since this transaction saw it, or that made
+ * its present version; NULL: unknown.
+ */
 static const char *
 describe_changer(Relation relation, uint32_t row)
 {
@@ -396,7 +402,7 @@ tsurugi_error_new_index(Relation index)
 	pg_unreachable();
 }
 
-/* As ExecUpdate and ExecDelete do for TM_SelfModified (nodeModifyTable.c). */
+/* Like ExecUpdate and ExecDelete for TM_SelfModified (nodeModifyTable.c). */
 void
 tsurugi_check_own_change(bool by_other_command, const char *verb)
 {

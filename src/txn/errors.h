@@ -16,33 +16,34 @@
 #include "src/txn/isolation.h"
 
 /*
- * Registers the errors of those results that tell of transactions.  Once, where the library is
+ * Registers the errors of those results that concern transactions; called once, when the library is
  * loaded.
  */
 extern void tsurugi_errors_init(void);
 
 /*
- * Raises 23505 for a row whose key in a unique index is taken; the slot is of the
- * relation's shape.  The key is shown to those who may SELECT its columns.
+ * Raises 23505 for a row whose key in a unique index is taken; the slot has the relation's shape.
+ * The key is shown to users who may SELECT its columns.
  */
 extern void tsurugi_error_duplicate(Relation relation, Oid index, TupleTableSlot *slot) pg_attribute_noreturn();
 
 /*
- * The same for a row that stands in the way of an index that is to be made: as the table's owner.
+ * The same for an existing row that prevents the creation of an index; the key is described as the
+ * table's owner.
  */
 extern void tsurugi_error_not_unique(Relation relation, Oid index, TupleTableSlot *slot) pg_attribute_noreturn();
 
 /*
- * Raises 23P01 for a row that has to give way to an existing one; is_new: the constraint is to be made, and both are
- * there.  Slots and keys as above.
+ * Raises 23P01 for a row that conflicts with an existing one; is_new: the constraint is being made,
+ * and both rows exist.  Slots and keys as above.
  */
 extern void tsurugi_error_excluded(Relation relation, Oid index, TupleTableSlot *slot, TupleTableSlot *existing,
 								   bool is_new) pg_attribute_noreturn();
 
 /*
- * A row was changed by the running command before (a join found it twice):
- * that is ignored, as for ordinary tables.  By another command, of a trigger
- * or a function, neither change can be dropped: raises 27000.  verb: "updated", "deleted".
+ * The running command has already changed the row (a join found it twice): that is ignored, as for
+ * ordinary tables.  If another command, of a trigger or a function, changed it, neither change can
+ * be dropped: raises 27000.  verb: "updated", "deleted".
  */
 extern void tsurugi_check_own_change(bool by_other_command, const char *verb);
 
@@ -55,26 +56,41 @@ extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_n
 /* Raises 0A000: a SERIALIZABLE transaction wrote foreign and ordinary tables. */
 extern void tsurugi_error_mixed(void) pg_attribute_noreturn();
 
-/* Raises 40001: a time to read foreign tables at, fit for PostgreSQL's snapshot, is not to be had any more (mixed.c). */
+/*
+ * Raises 40001: no time at which foreign tables fit PostgreSQL's snapshot can be found any more
+ * (mixed.c).
+ */
 extern void tsurugi_error_too_late(void) pg_attribute_noreturn();
 
-/* Raises 40001: ordinary tables would be read as of another moment than foreign ones (moment.c), by this commit. */
+/*
+ * Raises 40001: because of this commit, ordinary tables would be read as of another moment than
+ * foreign ones (moment.c).
+ */
 extern void tsurugi_error_moment(tg_time misfit) pg_attribute_noreturn();
 
-/* Raises 40001: the index of an ordinary table is new, and may lack what is to be read (shared_moment.c). */
+/*
+ * Raises 40001: the index of an ordinary table is new, and may lack rows that must be read
+ * (shared_moment.c).
+ */
 extern void tsurugi_error_new_index(Relation index) pg_attribute_noreturn();
 
-/* "row (id)=(1)", or "a row" where its key is not known, or not to be shown: as the transaction has seen it, else as it is now. */
+/*
+ * "row (id)=(1)", or "a row" if its key is not known, or must not be shown: as the transaction has
+ * seen the row, otherwise as it is now.
+ */
 extern const char *tsurugi_describe_row(Relation relation, uint32_t row);
 
 /*
- * Raises 40001: this row, which was to be written or only locked, was changed or deleted after the snapshot.  PostgreSQL has one message
- * for both where it locks rows.
+ * Raises 40001: this row, which was to be written or only locked, was changed or deleted after the
+ * snapshot.  When PostgreSQL locks rows, it has one message for both.
  */
 extern void tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row, bool locks)
 	pg_attribute_noreturn();
 
-/* Whether tg_txn_newest or tg_txn_lock says that a row is not as the snapshot sees it; and what kind of conflict that is. */
+/*
+ * Whether tg_txn_newest or tg_txn_lock reports that a row differs from what the snapshot sees; and
+ * the kind of conflict.
+ */
 static inline bool
 tsurugi_is_changed(tg_status status)
 {
@@ -87,10 +103,13 @@ tsurugi_conflict_of(tg_status status)
 	return status == TG_NOT_FOUND ? TG_CONFLICT_DELETED : TG_CONFLICT_UPDATED;
 }
 
-/* Raises 40001: an UPDATE has taken the row, which was to be written or locked, to another partition. */
+/*
+ * Raises 40001: an UPDATE has moved the row, which was to be written or locked, to another
+ * partition.
+ */
 extern void tsurugi_error_moved(Relation relation, uint32_t row) pg_attribute_noreturn();
 
-/* Raises 40001: the table, which was to be read, was emptied, or stored anew, at a time after the snapshot. */
+/* Raises 40001: the table to be read was emptied, or stored anew, after the snapshot. */
 extern void tsurugi_error_stored_anew(Relation relation, tg_time stored) pg_attribute_noreturn();
 
 #endif /* TSURUGI_ERRORS_H */

@@ -1,63 +1,65 @@
 /*
  * isolation.c
- *	  What REPEATABLE READ and SERIALIZABLE add to a snapshot per statement.
+ *	  The additions of REPEATABLE READ and SERIALIZABLE to a snapshot for each statement.
  *
  * Both
- * 1. R is drawn as soon as the transaction has PostgreSQL's own snapshot, whether or not a table of ours is named (M4).  PostgreSQL takes
- *	  that ahead of the first statement's analysis, or, where there is none, ahead of its run: we hear of it when the analysis is
- *	  over, or when the utility statement or the executor starts, whichever is first.  A commit
- *	  between the two is seen here and not in ordinary tables, if it changed one kind only (mixed.c): stock PostgreSQL
- *	  has no hook in between, nor lets a transaction take its snapshot again.  Nor can the time be found afterwards: commits in ordinary
- *	  tables would have to leave a time behind, each of them, and have no hook at the moment that they become visible; one
- *	  from PRE_COMMIT is too early (what was committed here before this transaction began would be missing), one from the
- *	  commit's callback too late.  Each half is a snapshot; what is lost is their order with commits in one
- *	  kind that have waited for commits in the other.  A transaction of
- *	  a database without the wrapper draws nothing: it has no tables of ours.
+ * 1. R is drawn as soon as the transaction has PostgreSQL's own snapshot, whether or not a foreign
+ *	  table is named (M4).  PostgreSQL takes that snapshot before the first statement is analysed
+ *	  or, if it is not analysed, before it is executed.  This file is called when the analysis is
+ *	  over, or when the utility statement or the executor starts, whichever comes first.  A commit
+ *	  in between is visible in foreign tables and not in ordinary ones, if it changed one kind only
+ *	  (mixed.c).  Stock PostgreSQL has no hook in between, and does not let a transaction take its
+ *	  snapshot again.  The time cannot be found afterwards either: each commit in ordinary tables
+ *	  would have to record a time, and has no hook at the moment when it becomes visible.  A time
+ *	  from PRE_COMMIT is too early (commits in foreign tables from before this transaction began
+ *	  would be missing), one from the commit's callback too late.  Each half is a snapshot; what is
+ *	  lost is their order relative to commits in one kind that have waited for commits in the other.
+ *	  A transaction in a database without the wrapper draws nothing, because there are no tables of
+ *	  the wrapper.
  *
  * REPEATABLE READ
- * 2. First committer wins: a row to be written that was committed after R ends the
- *	  transaction with 40001, in PostgreSQL's words.
- * 3. W5: as long as nobody has been told anything from R, it may as well be
- *	  drawn again.  That is so while the first run is the only one, has written
- *	  nothing and no scan of it has opened but the one that looks for the row
- *	  to write, which starts over.  So a statement of its own that changes a hot
- *	  row by key waits and goes on, as at READ COMMITTED.  What the conditions of
- *	  such a scan have computed is computed again.
+ * 2. First committer wins: if a row to be written was committed after R, the transaction ends with
+ *	  40001, in PostgreSQL's words.
+ * 3. W5: as long as nothing that was read at R has been returned, R may be drawn again.  That is so
+ *	  while the first run is the only one, has written nothing, and has opened no scan but the one
+ *	  that looks for the row to write, which starts over.  So a single statement that changes a hot
+ *	  row by key waits and continues, as at READ COMMITTED.  Values that the conditions of such a
+ *	  scan have computed are computed again.
  *
  * SERIALIZABLE
- * 4. What scans tell the executor, and what an insertion tells of a key, is noted in
- *	  a read set before it is told: versions found by key, keys not found, ranges,
- *	  whole tables.  A scan by the pool's tasks is noted by the backend that starts
- *	  it, as the whole table.  What was read in a subtransaction stays noted when that is rolled back.
- *	  A definition that looks at rows, and a foreign key's check, tell the transaction nothing:
- *	  their reads are not noted.  So nothing is noted before the first access, which settles the
- *	  kind: a LONG never has notes.
- * 5. PRE_COMMIT draws C and validates as of it (S1, S2, S3); what comes after, in
- *	  PostgreSQL or in other extensions, may still fail and abort.  A transaction
- *	  that wrote nothing here has nothing to validate, its snapshot being a moment in
- *	  the order of commits, unless it lies within a LONG that preserves what was
- *	  read (S4).  So one that is READ ONLY from its first statement on notes nothing if
- *	  there is no LONG when its snapshot has been drawn: later ones begin later.  Unless it excludes
- *	  commits (mixed.c): then it is no such moment, and the transaction is validated as of a C like one that wrote.  DEFERRABLE
- *	  waits for the LONGs that are in the way of a fresh snapshot, and notes nothing.
- * 6. W5: the snapshot is extended to a later moment R' as of which what was noted is
- *	  validated.  Scans that are open go on: of what they have noted nothing has
- *	  changed up to R', so it is the same at both moments, and none of it is garbage
- *	  at R'.
- *	  Where another session comes with its snapshot of PostgreSQL's, R is extended so as to fit that (moment.c, 11).
- * 7. L2: before an area is read it is asked whether a LONG preserves it: then reading it would end in 40001
- *	  at the commit.  Who has been told nothing yet waits for that LONG and takes a new snapshot.
+ * 4. Everything that scans return to the executor, and that an insertion learns about a key, is
+ *	  noted in a read set before it is returned: versions found by key, keys not found, ranges,
+ *	  whole tables.  A scan by the pool's tasks is noted by the backend that starts it, as the whole
+ *	  table.  Reads of a subtransaction stay noted when it is rolled back.  A definition that reads
+ *	  rows, and a foreign key's check, return nothing to the transaction, so their reads are not
+ *	  noted.  So nothing is noted before the first access, which settles the kind: a LONG never has
+ *	  notes.
+ * 5. PRE_COMMIT draws C and validates as of it (S1, S2, S3); later actions, of PostgreSQL or of
+ *	  other extensions, may still fail and abort.  A transaction that wrote no foreign table has
+ *	  nothing to validate, because its snapshot is a moment in the order of commits, unless that
+ *	  moment lies within a LONG that preserves what was read (S4).  So a transaction that is READ
+ *	  ONLY from its first statement on notes nothing if there is no LONG when its snapshot has been
+ *	  drawn: later ones begin later.  If the snapshot excludes commits (mixed.c), it is not such a
+ *	  moment, and the transaction is validated as of a C like one that wrote.  DEFERRABLE waits for
+ *	  the LONGs that prevent a fresh snapshot, and notes nothing.
+ * 6. W5: the snapshot is extended to a later moment R', as of which the noted reads are validated.
+ *	  Open scans continue: nothing that they have noted has changed up to R', so it is the same at
+ *	  both moments, and none of it is garbage at R'.  If another session joins with its own snapshot
+ *	  of PostgreSQL's, R is extended so that it fits that snapshot (moment.c, 11).
+ * 7. L2: before an area is read, it is tested whether a LONG preserves it; reading it would then
+ *	  end in 40001 at the commit.  If nothing has been returned yet, the transaction waits for that
+ *	  LONG and takes a new snapshot.
  * 8. Tsurugi's SHORT (kinds.c) is SERIALIZABLE, whatever PostgreSQL's level is.
- * 9. M3: PostgreSQL finds cycles among ordinary tables, this file among foreign
- *	  ones, and nobody those that lead through both.  So a SERIALIZABLE transaction that wrote rows
- *	  of both is refused, unless tsurugi_fdw.serializable_mixed says otherwise.  It
- *	  wrote ordinary rows if a statement or COPY was aimed at such a table and
- *	  an xid has been assigned.  Temporary tables are nobody else's and do not count.
+ * 9. M3: PostgreSQL finds cycles among ordinary tables, this file finds those among foreign ones,
+ *	  and those that lead through both are not found.  So a SERIALIZABLE transaction that wrote rows
+ *	  of both is refused, unless tsurugi_fdw.serializable_mixed permits it.  It wrote ordinary rows
+ *	  if a statement or COPY had such a table as its target and an xid has been assigned.  Temporary
+ *	  tables are private and do not count.
  *
- * Departures.  Rows are locked early (W5) by fdw_direct.c and scan_lock.c.  In joins whose target is not one row
- * named by its key the row has been told of before it is
- * locked, and one that has changed ends the transaction, as with ordinary tables.
- * A statement of several rows starts over only before its first write.
+ * Departures.  Rows are locked early (W5) by fdw_direct.c and scan_lock.c.  In joins whose target
+ * is not one row named by its key, the row has been returned before it is locked, and a row that
+ * has changed ends the transaction, as with ordinary tables.  A statement of several rows starts
+ * over only before its first write.
  */
 #include "postgres.h"
 
@@ -94,15 +96,18 @@ bool tsurugi_tracks;
 static ExecutorStart_hook_type previous_executor_start;
 static post_parse_analyze_hook_type previous_post_parse_analyze;
 
-/* All of the current transaction. */
+/* State of the current transaction. */
 static uint64 run_count;
-static bool begun;			  /* the fields below are of this transaction */
-static bool used;			  /* somebody has been told something from R */
-static bool aims_at_ordinary; /* SERIALIZABLE: a statement was aimed at ordinary tables */
-static bool notes_reads;	  /* it is SERIALIZABLE, or SHORT, and may write */
-static int suspensions;		  /* of that, for runs that tell the transaction nothing */
-static tg_reads *reads;		  /* NULL: nothing noted */
-static bool reads_are_shared; /* they are those of a transaction that several sessions work in */
+static bool begun; /* the fields below are of this transaction */
+static bool used;  /* something read at R has been returned */
+/* SERIALIZABLE: a statement had ordinary tables as its target. */
+static bool aims_at_ordinary;
+static bool notes_reads; /* it is SERIALIZABLE, or SHORT, and may write */
+/* Of the notes, for runs that return nothing to the transaction. */
+static int suspensions;
+static tg_reads *reads; /* NULL: there are no notes */
+/* The reads are those of a transaction that several sessions work in. */
+static bool reads_are_shared;
 
 const char *
 tsurugi_isolation_name(int isolation)
@@ -154,7 +159,10 @@ tsurugi_isolation_has_tables(void)
 	return !RecoveryInProgress() && OidIsValid(get_foreign_data_wrapper_oid("tsurugi_fdw", true));
 }
 
-/* READ ONLY stays so once there is a snapshot, but for a subtransaction's, which ends with it. */
+/*
+ * READ ONLY cannot be turned off once there is a snapshot, except for a subtransaction's, which
+ * ends with it.
+ */
 static void
 begin_level(void)
 {
@@ -180,7 +188,9 @@ begin_level(void)
 void
 tsurugi_isolation_draw_short(void)
 {
-	/* One that REPEATABLE READ has drawn is not good enough: it is not to be validated. */
+	/*
+	 * A snapshot that REPEATABLE READ has drawn is not suitable: it was not drawn to be validated.
+	 */
 	if (tsurugi_snapshot_time() != 0 && !IsolationIsSerializable() && !tsurugi_snapshot_is_imported())
 		tsurugi_snapshot_redraw();
 	else
@@ -192,7 +202,7 @@ tsurugi_isolation_enter_kind(void)
 {
 	if (tsurugi_kind == TG_TXN_ORDINARY)
 		return;
-	tg_assert(reads == NULL); /* nothing has been read yet, or nothing that is noted */
+	tg_assert(reads == NULL); /* no reads yet, or none that are noted */
 	begun = true;
 	set_tracking(tsurugi_kind == TG_TXN_SHORT);
 	tsurugi_session_describe(XACT_SERIALIZABLE, tsurugi_kind, XactReadOnly, tsurugi_transaction_label);
@@ -253,8 +263,8 @@ tsurugi_isolation_note_copy(Oid relation)
 }
 
 /*
- * Rule 1.  A statement that is analysed or run has an active snapshot if it needs one; at these levels that is
- * PostgreSQL's for the transaction, by now.
+ * Rule 1.  If a statement that is analysed or executed needs a snapshot, it has an active one; at
+ * these levels PostgreSQL's snapshot of the transaction has then been taken.
  */
 void
 tsurugi_isolation_begin_statement(void)
@@ -310,7 +320,7 @@ executor_start(QueryDesc *query, int eflags)
 	if ((query->plannedstmt->invalItems != NIL || tg_unlikely(IsParallelWorker())) &&
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 	{
-		/* It calls functions of users', or is what a worker works for. */
+		/* It calls users' functions, or a worker works for it. */
 		if (!IsolationUsesXactSnapshot())
 			tsurugi_snapshot_note_run(query->estate);
 		if (query->plannedstmt->parallelModeNeeded)
@@ -401,7 +411,8 @@ tsurugi_isolation_begin(tg_txn *txn)
 		tsurugi_snapshot_draw();
 	}
 	/*
-	 * Also where the notes are suspended.  Not of a LONG: if it fails to start, the level goes on.
+	 * Also while notes are suspended.  Not for a LONG: if it fails to start, the transaction
+	 * continues at its level.
 	 */
 	if (notes_reads && tsurugi_is_validated())
 	{
@@ -418,7 +429,7 @@ tsurugi_snapshot_is_used(void)
 
 /* --- conflicts ---------------------------------------------------------------------- */
 
-/* Runs a validation that has begun to its end. */
+/* Steps a validation that has begun until its end. */
 static bool
 validate(tg_conflict *conflict)
 {
@@ -485,8 +496,9 @@ extend_to(tg_time later, const tg_exclusions *excluded)
 }
 
 /*
- * PostgreSQL's snapshots are each session's own where several work in the transaction: it fits that of this one, if that has been read
- * at, and has no exclusions, which would be those of this one.
+ * If several sessions work in the transaction, each has its own snapshot of PostgreSQL's.  The
+ * later time then fits the snapshot of this session, if that has been read at, and has no
+ * exclusions: they would hold for this session only.
  */
 static bool
 find_later(tg_time *later_out, const tg_exclusions **excluded_out)
@@ -551,7 +563,10 @@ tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t
 	status = tg_txn_newest(&writer, &snapshot, table, &found, &version, &wait);
 	if (status == TG_NOT_FOUND || status == TG_MOVED || found != row)
 	{
-		/* What the snapshot saw under the key is gone, or has another key.  What stands there now came later, if it stands. */
+		/*
+		 * The version that the snapshot saw under the key is gone, or has another key.  A row that
+		 * has the key now was written later.
+		 */
 		found = row;
 		status = tg_txn_newest(&writer, NULL, table, &found, &version, &wait);
 	}
@@ -594,7 +609,10 @@ tsurugi_isolation_check_mixed(void)
 		tsurugi_error_mixed();
 }
 
-/* S4.  A snapshot with exclusions is no moment: then as of a C, like one that has written. */
+/*
+ * S4.  A snapshot with exclusions is not a moment; then the reads are validated as of a C, as for a
+ * transaction that has written.
+ */
 static void
 check_reads(void)
 {

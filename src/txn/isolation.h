@@ -1,10 +1,9 @@
 /*
  * isolation.h
- *	  What REPEATABLE READ and SERIALIZABLE add to a snapshot per statement.
+ *	  The additions of REPEATABLE READ and SERIALIZABLE to a snapshot for each statement.
  *
- * Everything here is for transactions at these levels; callers ask
- * IsolationUsesXactSnapshot() or tsurugi_tracks first, so READ COMMITTED pays
- * one comparison.
+ * Everything here is for transactions at these levels; callers test IsolationUsesXactSnapshot() or
+ * tsurugi_tracks first, so READ COMMITTED pays for one comparison.
  */
 #ifndef TSURUGI_ISOLATION_H
 #define TSURUGI_ISOLATION_H
@@ -14,7 +13,7 @@
 
 #include "runtime/runtime.h"
 
-/* What to do with a SERIALIZABLE transaction that wrote foreign and ordinary tables: a setting. */
+/* The treatment of a SERIALIZABLE transaction that wrote foreign and ordinary tables: a setting. */
 typedef enum tsurugi_mixed
 {
 	TSURUGI_MIXED_STRICT, /* refuse it */
@@ -23,41 +22,45 @@ typedef enum tsurugi_mixed
 
 extern int tsurugi_serializable_mixed;
 
-/* Registers the executor's hook.  Once, where the library is loaded. */
+/* Registers the executor's hook; called once, when the library is loaded. */
 extern void tsurugi_isolation_init(void);
 
 /* PostgreSQL's name of a level (XACT_...); READ UNCOMMITTED is READ COMMITTED. */
 extern const char *tsurugi_isolation_name(int isolation);
 
-/* Whether the database may have tables of ours. */
+/* Whether the database may have foreign tables of this wrapper. */
 extern bool tsurugi_isolation_has_tables(void);
 
-/* A utility statement is about to be run. */
+/* A utility statement is about to be executed. */
 extern void tsurugi_isolation_begin_statement(void);
 
 /* --- reading ----------------------------------------------------------------------- */
 
-/* The transaction is SERIALIZABLE and may write: what it reads is noted.  Read-only for everybody else. */
+/*
+ * The transaction is SERIALIZABLE and may write, so its reads are noted.  Only isolation.c writes
+ * it.
+ */
 extern bool tsurugi_tracks;
 
 /* The current transaction's read set, if tsurugi_tracks; for runs that have a snapshot. */
 extern tg_reads *tsurugi_reads(void);
 
 /*
- * A run gets a snapshot: the read set is made, which may fail for want of memory.  Later it cannot.
+ * A run gets a snapshot: makes the read set, which may fail for lack of memory.  Later this cannot
+ * fail.
  */
 extern void tsurugi_isolation_prepare_notes(void);
 
 /*
- * What is read between the two is not noted, because the transaction is told nothing of it: a
- * definition looks at the rows as they are now, under locks.  They nest; for PG_FINALLY.
+ * Reads between the two are not noted, because nothing of them is returned to the transaction: a
+ * definition reads the rows as they are now, under locks.  Calls nest; for PG_FINALLY.
  */
 extern void tsurugi_isolation_suspend_notes(void);
 extern void tsurugi_isolation_resume_notes(void);
 
 /*
- * A scan is about to tell the executor what there is: from here on a
- * REPEATABLE READ transaction's snapshot stands.
+ * A scan is about to return rows to the executor: from here on a REPEATABLE READ transaction's
+ * snapshot does not change.
  */
 extern void tsurugi_snapshot_is_used(void);
 
@@ -92,12 +95,16 @@ extern void tsurugi_isolation_enter_kind(void);
 
 /* --- for moment.c --------------------------------------------------------------------- */
 
-/* Nobody has been told anything from PostgreSQL's snapshot that the next run would not get anyway, nor does it detect conflicts by it. */
+/*
+ * Nothing was read at PostgreSQL's snapshot that the next run would not read anyway, and conflict
+ * detection does not use it.
+ */
 extern bool tsurugi_isolation_may_change_host_snapshot(void);
 
 /*
- * SERIALIZABLE and SHORT that several sessions work in: its time is made a later one (W5) that PostgreSQL's snapshot fits; raises 40001 if what has been read has
- * changed.  False: there is none.
+ * For a SERIALIZABLE transaction or SHORT that several sessions work in: extends its time to a
+ * later one (W5) that PostgreSQL's snapshot fits; raises 40001 if rows that were read have changed.
+ * False: there is none.
  */
 extern bool tsurugi_isolation_make_fit(Snapshot host);
 
@@ -107,12 +114,15 @@ extern void tsurugi_isolation_check_read(const tg_area *area);
 /* --- for shared_transaction.c ------------------------------------------------------- */
 
 /*
- * The transaction has joined one that several sessions work in, whose snapshot has been adopted; above READ COMMITTED.
- * reads: its, or NULL.
+ * The transaction has joined a shared one above READ COMMITTED, whose snapshot has been adopted.
+ * shared: its read set, or NULL.
  */
 extern void tsurugi_isolation_join(tg_reads *shared);
 
-/* Whether it wrote rows of ordinary tables; noted at SERIALIZABLE, and by sessions that take part in a shared one. */
+/*
+ * Whether the transaction wrote rows of ordinary tables; noted at SERIALIZABLE, and by sessions
+ * that take part in a shared one.
+ */
 extern bool tsurugi_isolation_wrote_ordinary(void);
 
 /* M3: raises 0A000 if so, unless tsurugi_fdw.serializable_mixed allows it. */
@@ -120,19 +130,22 @@ extern void tsurugi_isolation_check_mixed(void);
 
 /* --- for parallel.c ------------------------------------------------------------------- */
 
-/* In a worker above READ COMMITTED, whose snapshot is its leader's: what it reads is noted, or not. */
+/* In a worker above READ COMMITTED, whose snapshot is its leader's: whether its reads are noted. */
 extern void tsurugi_isolation_follow(bool tracks);
 
-/* What has been noted, which is the caller's then; NULL: nothing.  And: this, too, has been read. */
+/*
+ * The first returns the notes, which then belong to the caller; NULL: there are none.  The second
+ * adds such notes to the transaction's.
+ */
 extern tg_reads *tsurugi_isolation_give_reads(void);
 extern void tsurugi_isolation_take_reads(tg_reads *taken);
 
 /* --- for transaction.c -------------------------------------------------------------- */
 
-/* The store's transaction has begun. */
+/* The engine's transaction has begun. */
 extern void tsurugi_isolation_begin(tg_txn *txn);
 
-/* PRE_COMMIT: all that can fail (M1).  txn NULL: nothing was written. */
+/* PRE_COMMIT: everything that can fail (M1).  txn NULL: nothing was written. */
 extern void tsurugi_isolation_prepare(tg_txn *txn);
 
 /* For participants.c: whether anything is noted; the transaction has ended. */

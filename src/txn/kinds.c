@@ -2,37 +2,37 @@
  * kinds.c
  *	  Tsurugi's kinds of transactions, chosen by settings: SHORT, LONG and READ ONLY.
  *
- * The settings say what the next transaction is; they are PostgreSQL's settings, so SET LOCAL, roles
- * and rollback work on them.  A transaction is made what they say by its first
- * access to a table of ours, and stays that; settings changed afterwards are for the next one.
- * A kind that could not begin, because of an error, leaves the transaction as it was: the next
- * access settles the kind.
+ * The settings determine the next transaction; they are PostgreSQL's settings, so SET LOCAL, roles
+ * and rollback work on them.  A transaction gets its kind from them with its first access to a
+ * foreign table of this wrapper, and keeps it; settings that are changed afterwards are for the
+ * next one.  If a kind cannot begin because of an error, the transaction stays as it was, and the
+ * next access settles the kind.
  *
- * 1. SHORT is SERIALIZABLE (isolation.c) that gets 40001 instead of waiting for rows.
- * 2. LONG: the names of its areas are resolved and rights checked, the tables locked until the end of
- *	  the transaction (also where the first access is in a subtransaction that is rolled
- *	  back: by the top level's resource owner), the preserve is published, and its start waited
- *	  for (L1).  An error takes all of that back: then the transaction has not begun.
- *	  Nothing that it reads is noted.  Areas are asked for before they are read (L3).
- *	  One that several sessions are going to work in (shared_transaction.c) is started in the same way, by the session
- *	  that begins it, which is a waiter of its own: it may have a transaction that is in the way.
- * 3. READ ONLY reads at a safe snapshot (L6), taken at the first access; DEFERRABLE at
- *	  a fresh one, after a wait for the LONGs in its way.  So does PostgreSQL's own SERIALIZABLE
- *	  READ ONLY DEFERRABLE (isolation.c).
- * 4. LONG and READ ONLY read ordinary tables at a snapshot that was taken with R_L or S, or that fits it, or not
- *	  at all (moment.c); so does PostgreSQL's DEFERRABLE.
+ * 1. SHORT is SERIALIZABLE (isolation.c) and gets 40001 instead of waiting for rows.
+ * 2. LONG: the names of its areas are resolved and rights are checked; the tables are locked until
+ *	  the end of the transaction (by the top level's resource owner, so also if the first access is
+ *	  in a subtransaction that is rolled back); the preserve is published, and the transaction waits
+ *	  for its start (L1).  An error undoes all of that: then the transaction has not begun.  Its
+ *	  reads are not noted.  It asks for areas before it reads them (L3).  A LONG that several
+ *	  sessions will work in (shared_transaction.c) is started in the same way by the session that
+ *	  begins it.  That session is a separate waiter, because it may have a transaction that is in
+ *	  the way.
+ * 3. READ ONLY reads at a safe snapshot (L6), taken at the first access; DEFERRABLE reads at a
+ *	  fresh one, after a wait for the LONGs in its way.  So does PostgreSQL's own SERIALIZABLE READ
+ *	  ONLY DEFERRABLE (isolation.c).
+ * 4. LONG and READ ONLY read ordinary tables at a snapshot that was taken with R_L or S, or that
+ *	  fits it, or not at all (moment.c); so does PostgreSQL's DEFERRABLE.
  *
- * Waits (W6).  For a LONG: its virtual transaction's lock, as for rows, so that it
- * shows in pg_locks, and lock_timeout and cancel work.  A circle through a LONG that
- * waits for its start, on a latch, is not seen by PostgreSQL's detector: each
- * deadlock_timeout the waiter follows the edges of the store, and gives up with 40P01 if
- * they lead back to it.  It does so from the handler of a timeout, because the wait
- * is inside PostgreSQL's; the handler cancels it, and the error is given its right name here.
- * A LONG's start waits on the latch, because who is in its way may get out
- * of it without ending (W0).  That takes no longer than a statement's
- * start, so after two deadlock_timeouts it waits for the end of that transaction by PostgreSQL's
- * lock, and PostgreSQL's detector finds circles through ordinary locks.  Its victim may be the
- * LONG.
+ * Waits (W6).  A wait for a LONG is a wait for the lock of its virtual transaction, as for rows, so
+ * that it is shown in pg_locks, and lock_timeout and cancel work.  PostgreSQL's detector does not
+ * see a circle through a LONG that waits for its start on a latch.  So each deadlock_timeout the
+ * waiter follows the edges of the engine, and gives up with 40P01 if they lead back to it.  It does
+ * so in the handler of a timeout, because PostgreSQL's code is waiting; the handler cancels the
+ * wait, and this file then raises the right error.  A LONG's start waits on the latch, because a
+ * transaction that is in its way may get out of it without ending (W0).  That takes no longer than
+ * a statement's start.  So after two deadlock_timeouts it waits for the end of that transaction by
+ * PostgreSQL's lock, and PostgreSQL's detector finds circles through ordinary locks.  The
+ * detector's victim may be the LONG.
  */
 #include "postgres.h"
 
@@ -66,7 +66,8 @@
 #include "src/txn/transaction.h"
 
 #define PRIORITY_MAX 100
-#define LATCH_PERIODS 2 /* deadlock_timeouts that a LONG's start waits on its latch */
+/* Number of deadlock_timeouts for which a LONG's start waits on its latch. */
+#define LATCH_PERIODS 2
 
 int tsurugi_transaction_type;
 int tsurugi_transaction_priority;
@@ -76,14 +77,14 @@ tg_txn_kind tsurugi_kind;
 bool tsurugi_kind_is_known;
 bool tsurugi_minds_areas;
 
-/* Of a READ ONLY transaction that has declared what it reads. */
+/* The areas that a READ ONLY transaction has declared to read. */
 static const tg_areas *read_include;
 static const tg_areas *read_exclude;
-static tg_areas *own_areas[2]; /* the same, if they are not those of a shared one */
+static tg_areas *own_areas[2]; /* the same, unless they are a shared transaction's */
 
 /* --- settings ------------------------------------------------------------------------------ */
 
-/* Of several names for a value the first is the one that is shown. */
+/* If a value has several names, the first one is shown. */
 static const struct config_enum_entry types[] = {
 	{"default", TG_TXN_ORDINARY, false}, {"short", TG_TXN_SHORT, false},
 	{"occ", TG_TXN_SHORT, false},		 {"long", TG_TXN_LONG, false},
@@ -140,12 +141,15 @@ tsurugi_kind_name(tg_txn_kind kind)
 	return type->name;
 }
 
-/* --- waiting for a LONG ------------------------------------------------------------------------ */
+/* --- waiting for a LONG --------------------------------------------------------- */
 
-static const tg_wait *waited_for; /* by tsurugi_wait_for_long; NULL: nobody is */
+static const tg_wait *waited_for; /* set during tsurugi_wait_for_long; otherwise NULL */
 static volatile sig_atomic_t closes_circle;
 
-/* A timeout's handler: it may interrupt PostgreSQL's lock manager, but none of ours. */
+/*
+ * A timeout's handler: it may interrupt PostgreSQL's lock manager, but holds no latch of the
+ * engine.
+ */
 static void
 look_for_circle(void)
 {
@@ -240,7 +244,7 @@ tsurugi_wait_for_long(const tg_wait *wait)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* --- beginning --------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------ */
 
 static void
 check_priority(void)
@@ -286,16 +290,19 @@ wait_on_latch(TimestampTz began, TimestampTz since, const tg_wait *wait)
 typedef struct Start
 {
 	TimestampTz began;
-	TimestampTz since; /* of the present one in the way */
-	uint64_t host;	   /* which is this one */
+	TimestampTz since; /* since when the present one has been in the way */
+	uint64_t host;	   /* the transaction in the way */
 	tsurugi_circle circle;
 } Start;
 
-/* The transaction of this number waits until somebody may have got out of the way. */
+/* The transaction of this number waits until the other one may be out of the way. */
 static void
 wait_to_start(Start *start, unsigned number, const tg_wait *wait)
 {
-	/* A shared transaction holds no lock that its end could be waited for by; and it may be ended while it waits itself. */
+	/*
+	 * A shared transaction holds no lock through which its end could be awaited; and it may be
+	 * ended while it waits itself.
+	 */
 	bool is_shared = tg_wait_is_for_shared(wait) || number != tsurugi_session()->id;
 
 	if (wait->host != start->host || is_shared)
@@ -323,7 +330,10 @@ wait_for_start(tg_txn *txn)
 	{
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
-		/* Whoever ends wakes this, and for the moment all mixed commits have to wait: so not in vain. */
+		/*
+		 * Each ending transaction wakes this one, and tsurugi_moment_begin makes all mixed commits
+		 * wait; so test first.
+		 */
 		if (first || tg_long_may_start(txn, &wait))
 		{
 			bool whole = tsurugi_moment_begin();
@@ -372,7 +382,7 @@ tsurugi_snapshot_draw_safe(bool deferrable)
 	tg_session *session = tsurugi_session();
 
 	if (tsurugi_snapshot_is_imported())
-		return; /* one that is safe */
+		return; /* it is a safe one */
 	for (;;)
 	{
 		tg_status status;
@@ -388,7 +398,7 @@ tsurugi_snapshot_draw_safe(bool deferrable)
 			tsurugi_moment_taken(status == TG_OK && !late);
 		if (late)
 		{
-			/* The start of a LONG, before what PostgreSQL's snapshot shows. */
+			/* It is the start of a LONG, earlier than commits that PostgreSQL's snapshot shows. */
 			tg_snapshot_withdraw(session, entry);
 			deferrable = true;
 			continue;
@@ -448,7 +458,7 @@ begin_short(void)
 	PG_END_TRY();
 }
 
-/* Of LONG and READ ONLY. */
+/* For LONG and READ ONLY. */
 static void
 mind_areas(void)
 {
@@ -500,11 +510,12 @@ tsurugi_kind_is_used(void)
 	tsurugi_kind_is_known = true;
 }
 
-/* --- shared by several sessions ------------------------------------------------------------------------- */
+/* --- shared by several sessions ------------------------------------------------- */
 
 /*
- * The session waits for what it starts, until it does: so a circle may lead from what is in the way
- * through a transaction that the session has meanwhile, which starting another one in it allows.
+ * The session waits for the start of the shared transaction.  So a circle may lead from the
+ * transaction that is in the way through a transaction that the session itself has meanwhile,
+ * inside which it starts the shared one.
  */
 static void
 check_circle(const tg_wait *started, const tg_wait *wait)
@@ -564,7 +575,7 @@ tsurugi_kind_mind_areas(const tg_shared *joined)
 	mind_areas();
 }
 
-/* --- reading and writing ----------------------------------------------------------------------------------- */
+/* --- reading and writing -------------------------------------------------------- */
 
 void
 tsurugi_check_read(Relation relation, const tg_area *area)
@@ -595,7 +606,7 @@ tsurugi_check_read(Relation relation, const tg_area *area)
 	tsurugi_check(status, relation);
 }
 
-/* A transaction that replaces a table's storage may not have accessed any before. */
+/* A transaction that replaces a table's storage may not have accessed any table before. */
 static tg_txn_kind
 kind_to_be(void)
 {

@@ -2,9 +2,8 @@
  * kinds.h
  *	  Tsurugi's kinds of transactions, chosen by settings: SHORT, LONG and READ ONLY.
  *
- * What a transaction is comes out with its first access to a table of ours.
- * Until then, and where nothing has been chosen, it is an ordinary one, of
- * PostgreSQL's isolation level.
+ * The first access to a foreign table of this wrapper determines the kind.  Until then, and if no
+ * kind has been chosen, the transaction is an ordinary one, of PostgreSQL's isolation level.
  */
 #ifndef TSURUGI_KINDS_H
 #define TSURUGI_KINDS_H
@@ -14,38 +13,38 @@
 
 #include "runtime/runtime.h"
 
-/* The settings; read-only for everybody but kinds.c.  Those of areas: area_settings.h. */
+/* The settings; only kinds.c writes them.  Those of areas are in area_settings.h. */
 extern int tsurugi_transaction_type; /* tg_txn_kind */
 extern int tsurugi_transaction_priority;
 extern char *tsurugi_transaction_label;
 
 /*
- * Makes the settings known to the server, and to storages how a commit draws a time; when the
- * library is loaded.
+ * Defines the settings, and registers with the storages how a commit draws a time; when the library
+ * is loaded.
  */
 extern void tsurugi_kinds_define(void);
 
-/* As views show it. */
+/* The name of a kind in views. */
 extern const char *tsurugi_kind_name(tg_txn_kind kind);
 
-/* What the running transaction is.  Read-only for everybody but kinds.c. */
+/* The kind of the running transaction.  Only kinds.c writes it. */
 extern tg_txn_kind tsurugi_kind;
 
-/* All statements of the transaction see the same. */
+/* Whether all statements of the transaction read at one snapshot. */
 static inline bool
 tsurugi_has_one_snapshot(void)
 {
 	return IsolationUsesXactSnapshot() || tsurugi_kind != TG_TXN_ORDINARY;
 }
 
-/* What the transaction has read is validated. */
+/* Whether the transaction's reads are validated. */
 static inline bool
 tsurugi_is_validated(void)
 {
 	return tsurugi_kind == TG_TXN_SHORT || (tsurugi_kind == TG_TXN_ORDINARY && IsolationIsSerializable());
 }
 
-/* The transaction is of SERIALIZABLE's promise, in whatever way. */
+/* Whether the transaction is serializable, by PostgreSQL's level or by its kind. */
 static inline bool
 tsurugi_is_serializable(void)
 {
@@ -57,8 +56,8 @@ extern void tsurugi_kind_is_used(void); /* an ordinary one, by a parallel worker
 extern bool tsurugi_kind_is_known;
 
 /*
- * Ahead of every access to a table of ours: the first one makes the transaction what the
- * settings say.  May wait, and raises errors: 55P03, 40P01, 25006 …
+ * Called ahead of every access to a foreign table of this wrapper: the first call gives the
+ * transaction the kind that the settings say.  May wait, and raises errors: 55P03, 40P01, 25006 …
  */
 static inline void
 tsurugi_access(void)
@@ -67,19 +66,25 @@ tsurugi_access(void)
 		tsurugi_kind_begin();
 }
 
-/* The reads of the running transaction are in areas that have to be asked for. */
+/* The running transaction must ask before it reads an area. */
 extern bool tsurugi_minds_areas;
 
 /*
- * Before a scan reads an area of a table, and before it takes its snapshot (which may become a later
- * one).  If tsurugi_minds_areas.  Raises 40001 or 25006; may wait.
+ * Called before a scan reads an area of a table, and before it takes its snapshot (which may become
+ * a later one), if tsurugi_minds_areas.  Raises 40001 or 25006; may wait.
  */
 extern void tsurugi_check_read(Relation relation, const tg_area *area);
 
-/* Draws the transaction's snapshot as READ ONLY does; deferrable: waits for what is in the way of a fresh one. */
+/*
+ * Draws the transaction's snapshot as READ ONLY does; deferrable: waits for the transactions that
+ * prevent a fresh one.
+ */
 extern void tsurugi_snapshot_draw_safe(bool deferrable);
 
-/* Waits for the end of a LONG.  Outside an epoch; raises 40P01 if that one waits for this transaction. */
+/*
+ * Waits for the end of a LONG.  Outside an epoch; raises 40P01 if that one waits for this
+ * transaction.
+ */
 extern void tsurugi_wait_for_long(const tg_wait *wait);
 
 /* Raises 40P01: the own wait for this one leads back to the transaction. */
@@ -89,23 +94,32 @@ extern void tsurugi_error_circle(const tg_wait *wait) pg_attribute_noreturn();
 extern void tsurugi_check_may_write(void);
 
 /*
- * Before tsurugi_storage_replace.  Raises 0A000 where a LONG would get another storage for a table
- * than it has preserved.
+ * Called before tsurugi_storage_replace.  Raises 0A000 if a LONG would get another storage for a
+ * table than the one that it has preserved.
  */
 extern void tsurugi_check_may_replace(Relation relation);
 
 /* For participants.c: the transaction has ended. */
 extern void tsurugi_kind_end(bool committed);
 
-/* --- those that several sessions work in ------------------------------------------------ */
+/* --- transactions that several sessions work in -------------------------------------------- */
 
-/* What the settings say of the next transaction, of a LONG or READ ONLY one its areas: they are locked until this one ends. */
+/*
+ * Reads the settings for the next transaction; for a LONG or READ ONLY one also its areas, which
+ * stay locked until the current transaction ends.
+ */
 extern void tsurugi_kind_configure(tg_long_config *config);
 
-/* Starts one of such a kind as the session's own would be: may wait; raises errors, and it is to be aborted then. */
+/*
+ * Starts a shared transaction of such a kind, as the session would start its own: may wait; after
+ * an error the shared transaction must be aborted.
+ */
 extern void tsurugi_kind_start(tg_shared *opened, const tg_shared_report *report, const tg_long_config *config);
 
-/* The session's transaction is part of one, as long as that is held: ahead of tsurugi_isolation_join, and behind it. */
+/*
+ * The session's transaction is part of a shared one, as long as it holds that: the first is called
+ * ahead of tsurugi_isolation_join, the second after it.
+ */
 extern void tsurugi_kind_join(tg_txn_kind kind);
 extern void tsurugi_kind_mind_areas(const tg_shared *joined);
 

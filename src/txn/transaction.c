@@ -47,9 +47,11 @@
 #include "src/txn/parallel.h"
 #include "src/txn/shared_transaction.h"
 
-#define COLLECT_AT_LEAST 100 /* entries of write logs, where there is no pool */
-#define SAFE_POINT_WRITES 64 /* between two looks at what is owed */
-#define ROOM_MS_MAX 1000	 /* to collect for, before memory is refused */
+#define COLLECT_AT_LEAST 100 /* entries of write logs, if there is no pool */
+/* Number of writes between two looks at the session's debt. */
+#define SAFE_POINT_WRITES 64
+/* How long to collect before memory is refused. */
+#define ROOM_MS_MAX 1000
 
 typedef struct Part
 {
@@ -61,12 +63,14 @@ typedef struct Part
 
 static tg_txn *own_txn; /* NULL: nothing written yet */
 static uint64_t own_host;
-static Part *parts;	   /* in TopTransactionContext */
-static bool prepared;  /* its C is drawn, it is about to be committed */
-static bool is_shared; /* own_txn is one that several sessions work in (shared_transaction.c) */
+static Part *parts;	  /* in TopTransactionContext */
+static bool prepared; /* its C is drawn; it is about to be committed */
+/* Several sessions work in own_txn (shared_transaction.c). */
+static bool is_shared;
 
 bool tsurugi_owes;
-static unsigned writes_noted;  /* writes since the collection's tax was last looked at */
+/* Number of writes since the collection's tax was last computed. */
+static unsigned writes_noted;
 static uint64_t claimed_noted; /* by the session, at that time */
 static uint64_t writes_ended;  /* by the transaction that has just ended */
 
@@ -85,7 +89,7 @@ part_lock_tag(uint64_t host, unsigned number)
 	return tag;
 }
 
-/* Takes or gives back the lock of a part, for the current subtransaction. */
+/* Takes or releases the lock of a part, for the current subtransaction. */
 static void
 lock_part(const Part *part, bool take)
 {
@@ -93,7 +97,8 @@ lock_part(const Part *part, bool take)
 	ResourceOwner owner = CurrentResourceOwner;
 
 	if (part->number >= TG_SUBTXN_LAST)
-		return; /* the number stands for many: waiters wait for the transaction */
+		/* The number stands for many parts: waiters wait for the transaction. */
+		return;
 	CurrentResourceOwner = CurTransactionResourceOwner;
 	if (take)
 		(void) LockAcquire(&tag, ExclusiveLock, false, false);
@@ -161,7 +166,7 @@ pass_safe_point(tg_session *session)
 		tsurugi_pay();
 }
 
-/* The transaction waited for still runs. */
+/* Whether the transaction that is waited for still runs. */
 static bool
 must_wait(void *argument)
 {
@@ -170,7 +175,7 @@ must_wait(void *argument)
 	return !VirtualXactLock(*holder, false);
 }
 
-/* Who has to wait pays first, as long as the wait lasts. */
+/* A session that must wait pays first, as long as the wait lasts. */
 static void
 pay_while_waiting(VirtualTransactionId holder)
 {
@@ -180,7 +185,7 @@ pay_while_waiting(VirtualTransactionId holder)
 	tsurugi_owes = false;
 }
 
-/* What has to become less before it makes sense to claim again. */
+/* The bytes that must decrease before it makes sense to claim again. */
 static uint64
 bytes_refused_for(tg_status status, Relation relation)
 {
@@ -259,7 +264,10 @@ tsurugi_is_prepared(void)
 	return prepared;
 }
 
-/* What another extension does in a PRE_COMMIT callback of its own comes too late: nobody would validate it. */
+/*
+ * Actions of another extension in its PRE_COMMIT callback come too late: they would not be
+ * validated.
+ */
 void
 tsurugi_check_not_prepared(void)
 {
@@ -308,7 +316,7 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 		begin_part(id);
 	writer_out->session = tsurugi_session();
 	writer_out->txn = own_txn;
-	/* COPY's executor state has no snapshot, and no command either */
+	/* COPY's executor state has neither a snapshot nor a command. */
 	writer_out->command =
 		estate != NULL && estate->es_snapshot != NULL ? estate->es_output_cid : GetCurrentCommandId(true);
 	writer_out->command += tsurugi_shared_first_command;
@@ -412,7 +420,9 @@ describe_waiting(const void *argument)
 void
 tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, uint32_t row)
 {
-	/* A part whose lock was free: if it still holds rows, they are the whole transaction's by now. */
+	/*
+	 * A part whose lock was free: if it still holds rows, they now belong to the whole transaction.
+	 */
 	static tg_wait over;
 	bool is_part = wait->kind != TG_WAIT_PRESERVE && wait->subtxn != 0 && wait->subtxn < TG_SUBTXN_LAST &&
 				   (wait->host != over.host || wait->subtxn != over.subtxn);
@@ -462,9 +472,9 @@ tsurugi_wait_for_outcome(const tg_wait *wait)
 /* --- ends ------------------------------------------------------------------------- */
 
 /*
- * Before the backend turns to its client, perhaps for long: others may free
- * what it has retired.  Where there is no pool, sessions collect garbage
- * themselves: somewhat more than they have just made.
+ * Called before the backend turns to its client, perhaps for long: other sessions may free what
+ * this one has retired.  If there is no pool, sessions collect garbage themselves, somewhat more
+ * than they have just made.
  */
 static void
 tidy_up(tg_session *session, uint64_t writes)
@@ -480,7 +490,7 @@ tidy_up(tg_session *session, uint64_t writes)
 	tsurugi_session_go_away();
 }
 
-/* M1: all that may fail; PostgreSQL may still fail after it. */
+/* M1: everything that can fail; PostgreSQL may still fail after it. */
 void
 tsurugi_transaction_validate(void)
 {
@@ -574,7 +584,8 @@ end_part(SubTransactionId parent, bool committed)
 		parts = part->outer;
 	}
 	else
-		part->id = parent; /* its lock goes to the parent's resource owner */
+		/* Its lock passes to the parent's resource owner. */
+		part->id = parent;
 }
 
 void
@@ -609,8 +620,8 @@ tsurugi_is_own_version(tg_version version)
 }
 
 /*
- * Whether the snapshot sees another version than this one of the row: somebody else has changed it
- * meanwhile.
+ * Whether the snapshot sees another version of the row than this one, because another transaction
+ * has changed it meanwhile.
  */
 static bool
 is_later(const tg_snapshot *snapshot, tg_table *table, tg_version version)
@@ -627,7 +638,8 @@ tsurugi_was_changed_by_other_command(const tg_writer *writer, const tg_snapshot 
 									 tg_version newest)
 {
 	uint32_t first = writer->command;
-	uint32_t last = writer->command; /* that has made what stands there now */
+	/* The command that has made the newest version. */
+	uint32_t last = writer->command;
 	tg_version version;
 
 	for (version = newest; version != TG_VERSION_NONE;)

@@ -1,10 +1,10 @@
 /*
  * transaction.h
- *	  PostgreSQL's transactions mapped to the store's, and waiting for others.
+ *	  PostgreSQL's transactions mapped to the engine's, and waits for others.
  *
- * A transaction of the store begins at the first write and ends in
- * PostgreSQL's own commit or abort, which nobody has to call for.  Each
- * subtransaction that writes is a part of its own that is taken back alone.
+ * A transaction of the engine begins at the first write and ends in PostgreSQL's own commit or
+ * abort, without a call.  Each subtransaction that writes is a separate part that can be rolled
+ * back alone.
  */
 #ifndef TSURUGI_TRANSACTION_H
 #define TSURUGI_TRANSACTION_H
@@ -15,29 +15,28 @@
 #include "runtime/runtime.h"
 
 /*
- * Who writes: valid until the current subtransaction ends or a nested one
- * begins, so it is asked for by each write that may have run other code since
- * (a few instructions once the transaction is there).  estate NULL, or that of
- * a COPY: the current command.  Raises an error in parallel mode, or if memory
- * is short.
+ * The writer: valid until the current subtransaction ends or a nested one begins.  So each write
+ * that may have run other code since asks for it again (a few instructions once the transaction
+ * exists).  estate NULL, or that of a COPY: the current command.  Raises an error in parallel mode,
+ * or if memory is short.
  */
 extern void tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out);
 
 /*
- * The session owes a part of its time to the collection of garbage: it pays
- * before the next statement, or before it waits.  By who holds nothing.
+ * The session owes a part of its time to the collection of garbage: it pays before the next
+ * statement, or before it waits.  The caller holds no latch and no epoch.
  */
 extern bool tsurugi_owes;
 extern void tsurugi_pay(void);
 
 /*
- * A write of the relation was refused: the error, but for want of memory only after a
- * collection that has made no room.  If it returns, the write is to be tried again.
- * Outside an epoch.
+ * A write of the relation was refused: raises the error, but for lack of memory only after a
+ * collection that has made no room.  If it returns, the caller repeats the write.  Outside an
+ * epoch.
  */
 extern void tsurugi_refused(tg_status status, Relation relation);
 
-/* Whether the transaction has written anything, taken back or not. */
+/* Whether the transaction has written anything, even if that was rolled back. */
 extern bool tsurugi_has_written(void);
 
 /* What a waiter was about to do: words for the error's context. */
@@ -59,67 +58,74 @@ typedef enum tsurugi_purpose
 extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, uint32_t row);
 
 /*
- * Waits, likewise, until the transaction that a reader's TG_BUSY named has
- * ended; then the reader goes on.
+ * Waits in the same way until the transaction that a reader's TG_BUSY named has ended; then the
+ * reader continues.
  */
 extern void tsurugi_wait_for_outcome(const tg_wait *wait);
 
-/* What the transaction promises, as the store calls it. */
+/* The transaction's level in the engine's terms. */
 extern tg_isolation tsurugi_transaction_isolation(void);
 
 /*
- * For kinds.c: the store's transaction, begun if it is not there yet; and its end
- * where its beginning has failed.
+ * For kinds.c: the engine's transaction, begun if necessary; and its end if its beginning has
+ * failed.
  */
 extern tg_txn *tsurugi_transaction_open(void);
 extern void tsurugi_transaction_give_up(void);
 
-/* For shared_transaction.c: the transaction works in this one, which others work in, too, and which it does not end. */
+/*
+ * For shared_transaction.c: the transaction works in this one, as other sessions do, and does not
+ * end it.
+ */
 extern void tsurugi_transaction_join(tg_txn *txn, uint64_t host);
 
-/* What the own changes are to be known by. */
+/* The number by which own changes are recognized. */
 extern unsigned tsurugi_transaction_number(void);
 
-/* Rows of a table, for estimates: those committed, and what the own transaction has done to them. */
+/*
+ * The number of a table's rows, for estimates: the committed ones, with the changes of the own
+ * transaction.
+ */
 extern int64 tsurugi_row_count(const tg_table *table);
 
-/* For errors.c: why the store refused what was asked last (TG_CONFLICT). */
+/* For errors.c: why the engine refused the last request (TG_CONFLICT). */
 extern const tg_conflict *tsurugi_transaction_conflict(void);
 
-/* For isolation.c: the store's transaction, if there is one, validates these. */
+/* For isolation.c: the engine's transaction, if there is one, validates these. */
 extern void tsurugi_track_transaction(tg_reads *reads);
 
-/* Whether the transaction has been validated; raises 25000 then. */
+/* Whether the transaction has been validated; the second raises 25000 if so. */
 extern bool tsurugi_is_prepared(void);
 extern void tsurugi_check_not_prepared(void);
 
 /*
- * For a row that its own transaction has changed since the running command began: whether another
- * command was the first to do so; or, as in PostgreSQL, the last, if somebody else had changed the
- * row since the snapshot.  Inside an epoch.
+ * For a row that this transaction has changed since the running command began: whether another
+ * command was the first to do so or, as in PostgreSQL, the last, if another transaction had changed
+ * the row since the snapshot.  Inside an epoch.
  */
 extern bool tsurugi_was_changed_by_other_command(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
 												 tg_version newest);
 
-/* Whether the transaction itself has written this version.  Inside an epoch. */
+/* Whether this transaction has written this version.  Inside an epoch. */
 extern bool tsurugi_is_own_version(tg_version version);
 
 /* --- for participants.c --------------------------------------------------------------- */
 
 /*
- * PREPARE TRANSACTION: raises 0A000 if it has written or locked anything, or changed definitions.
+ * PREPARE TRANSACTION: raises 0A000 if the transaction has written or locked anything, or changed
+ * definitions.
  */
 extern void tsurugi_transaction_check_prepare(void);
 
-/* Draws C and validates, as far as that is to be done before PostgreSQL commits. */
+/* Draws C and validates, as far as this must be done before PostgreSQL commits. */
 extern void tsurugi_transaction_validate(void);
 
-/* Whether the store's transaction has begun and not ended. */
+/* Whether the engine's transaction has begun and not ended. */
 extern bool tsurugi_transaction_is_open(void);
 extern void tsurugi_transaction_end(bool committed);
 extern void tsurugi_transaction_end_part(SubTransactionId id, SubTransactionId parent, bool committed);
 
-/* The end of all ends: the session is away until the next transaction comes. */
+/* The last step of the end: the session is away until the next transaction. */
 extern void tsurugi_transaction_leave_session(bool committed);
 
 #endif /* TSURUGI_TRANSACTION_H */
