@@ -55,7 +55,7 @@ typedef struct tsurugi_session_owner
 	tg_time since;
 	Oid database;
 	Oid role;
-	/* Of the running transaction; READ COMMITTED unless the transaction has set something else. */
+	/* The running transaction's level: READ COMMITTED unless it has set something else. */
 	int isolation;
 	tg_txn_kind kind;
 	bool read_only;

@@ -78,7 +78,7 @@ struct tsurugi_exclusions
 {
 	Relation relation;
 	const tsurugi_relation *described;
-	/* Its own: the per-tuple memory is reset for each version that is examined. */
+	/* A separate one, because its per-tuple memory is reset for each version examined. */
 	EState *estate;
 	MemoryContext memory;	  /* for the check of one row */
 	TupleTableSlot *existing; /* the version that is examined */
@@ -516,7 +516,7 @@ look_at_rivals(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *sl
 		bool was_open = finding->open;
 
 		CHECK_FOR_INTERRUPTS();
-		/* Operators leave memory there. */
+		/* Operators leave memory in this context. */
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(all->estate));
 		for (int i = 0; i < count; i++)
 		{
@@ -530,7 +530,7 @@ look_at_rivals(tsurugi_exclusions *all, Exclusion *exclusion, TupleTableSlot *sl
 		MemoryContextSwitchTo(all->memory);
 		if (finding->open && !was_open)
 			finding->wait = wait;
-		/* What follows makes no difference any more. */
+		/* Further rows make no difference any more. */
 		if (finding->taken && (!by_values || finding->has_own) && !is_long())
 			return TG_OK;
 	}

@@ -48,8 +48,8 @@ extern void tsurugi_altered_retypes(void);
 extern void tsurugi_altered_regroups(void);
 
 /*
- * Where the statement keeps how the table's columns are converted; its memory context becomes the
- * current one.
+ * The place where the statement keeps how the table's columns are converted; its memory context
+ * becomes the current one.
  */
 extern tsurugi_retype **tsurugi_altered_retype(Oid relation, MemoryContext *caller_out);
 

@@ -66,7 +66,7 @@ typedef struct Copy
 	ExprState **conversions; /* by column; NULL: no conversion */
 	/* The old row; NULL: no types have changed. */
 	TupleTableSlot *before;
-	/* Of the key, or NULL; the indexes are filled afterwards. */
+	/* Those of the primary key, or NULL; the indexes are filled afterwards. */
 	tsurugi_hidden_states *hidden;
 	tg_value *values;
 	bool *nulls;

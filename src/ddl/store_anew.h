@@ -22,7 +22,7 @@ typedef struct tsurugi_anew
 	Oid order; /* an index; InvalidOid: as they are stored */
 	/* Columns (attribute numbers) that the rows do not have yet. */
 	const Bitmapset *added;
-	/* The defaults of these, by column; NULL: none, or not added. */
+	/* The defaults of the added columns, by column; NULL: it has none, or is not added. */
 	ExprState **defaults;
 	/* How columns with another type are converted, or NULL. */
 	const tsurugi_retype *retype;

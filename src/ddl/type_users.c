@@ -165,11 +165,11 @@ refuse(Oid type, const type_user *user)
 															format_type_be(type), get_rel_name(user->table), column)));
 }
 
-/* What a key contains of values. */
+/* The traces of values that a key may contain. */
 typedef enum Trace
 {
 	TRACE_BYTES,
-	/* Or hashes, by a function that knows no canonical bytes. */
+	/* Ranks, or hashes by a function that knows no canonical bytes. */
 	TRACE_RANKS,
 	TRACE_ANY
 } Trace;

@@ -79,7 +79,7 @@ run_on(const tsurugi_utility *utility, VacuumStmt *written, List *tables, bool i
 	statement->is_vacuumcmd = is_vacuum;
 	statement->options = options;
 	tsurugi_utility_run_instead(utility, (Node *) statement);
-	/* With several tables each has a transaction of its own, and so has what follows. */
+	/* Several tables each have their own transaction, and so has the code that follows. */
 	MemoryContextSwitchTo(caller);
 }
 

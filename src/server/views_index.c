@@ -83,7 +83,7 @@ tsurugi_fdw_indexes(PG_FUNCTION_ARGS)
 		Oid relation = table->relation;
 		int count = table->database == MyDatabaseId ? look_at_indexes(session, table, figures, capacity) : 0;
 
-		/* Before anything can fail. */
+		/* The table is released before anything can fail. */
 		tg_table_release(session, table);
 		if (count > capacity)
 		{

@@ -35,7 +35,7 @@ struct tsurugi_hidden_states
 	tg_table *table;
 	EState *estate;
 	Source *sources;
-	/* By index of the relation; values is NULL if the index has none. */
+	/* One for each index of the relation; values is NULL if the index has none. */
 	tg_hidden_values *of_index;
 	tg_hidden_values *packed; /* of the indexes that have some */
 	tg_hidden_row row;

@@ -41,7 +41,7 @@ typedef struct tsurugi_index
 	struct tsurugi_gin *gin;
 	/* EXCLUDE: all attributes that it depends on, as pull_varattnos has them. */
 	Bitmapset *attributes;
-	/* Of its hidden values (spec.hidden_count): numbers in the relation's hidden. */
+	/* For each of its spec.hidden_count hidden values: the number in the relation's hidden. */
 	int *sources;
 	tg_index_spec spec;
 } tsurugi_index;
@@ -54,19 +54,19 @@ typedef struct tsurugi_hidden
 {
 	/* An expression on the table's columns, as in the catalogs. */
 	Node *source;
-	/* Stored is the tsurugi_canonical of the value, unless comparison is valid. */
+	/* The tsurugi_canonical of the value is stored, unless comparison is valid. */
 	bool canonical;
-	/* Valid: stored is the value's rank (ranking.h). */
+	/* If valid, the value's rank is stored (ranking.h). */
 	Oid comparison;
-	/* Stored is the tsurugi_cover of the value. */
+	/* The tsurugi_cover of the value is stored. */
 	bool cover;
-	/* Stored is a hash: of the canonical bytes, unless hash is valid. */
+	/* A hash is stored: that of the canonical bytes, unless hash is valid. */
 	bool hashed;
-	/* Valid: the hash is the function's (hashed.h). */
+	/* If valid, the function that computes the hash (hashed.h). */
 	Oid hash;
-	/* Not NULL: the source is a list of an index's columns, and stored are their keys. */
+	/* If not NULL, the source is a list of an index's columns, and their keys are stored. */
 	const struct tsurugi_gin *gin;
-	/* Of the source's value, if stored is converted from it. */
+	/* The codec of the source's value, if the stored one is converted from it. */
 	tsurugi_codec origin;
 	tsurugi_codec stored;
 } tsurugi_hidden;
@@ -86,12 +86,12 @@ typedef struct tsurugi_relation
 		 * changed; a value is never used again.
 		 */
 		revision;
-	/* The storage; the lock on the relation keeps it. */
+	/* The storage; it stays as long as the relation is locked. */
 	tg_table *table;
 	int attribute_count; /* the tuple descriptor's natts */
-	/* The first of hidden: columns of the storage, before the attributes. */
+	/* Columns of the storage before the attributes: the first elements of hidden. */
 	int hidden_count;
-	int source_count; /* all of hidden */
+	int source_count; /* elements of hidden */
 	/* Columns of the storage's layout, and so of a row to be written; >= both together. */
 	int column_count;
 	tsurugi_codec *codecs; /* column_count of them, by column */
@@ -103,7 +103,7 @@ typedef struct tsurugi_relation
 	tsurugi_index *indexes; /* the primary key first, if there is one */
 	/* It has EXCLUDE constraints that are checked with each row. */
 	bool has_exclusions;
-	/* Of the primary key: */
+	/* The primary key: */
 	Oid key_index; /* pg_class entry, or InvalidOid */
 	int key_count; /* columns; 0: none */
 	tsurugi_key_column *key;

@@ -19,7 +19,7 @@
 typedef struct tsurugi_row
 {
 	const tsurugi_relation *described;
-	/* The description's when the row was made; a caller that keeps the row checks the revision. */
+	/* As described when the row was made; a caller that keeps the row compares the revision. */
 	int column_count;
 	/* For rows that are written, if the relation has hidden values; otherwise NULL. */
 	tsurugi_hidden_states *hidden;

@@ -67,21 +67,20 @@ extern void tsurugi_snapshot_is_used(void);
 /* --- conflicts --------------------------------------------------------------------- */
 
 /*
- * A row to be written was changed or deleted after the snapshot (W5).  Makes the
- * snapshot a later one if that is possible: REPEATABLE READ that has been told
- * nothing from the first; SERIALIZABLE if everything noted as read is still so.
- * The caller, who has forgotten what it noted of the row, then starts over,
- * with the snapshot asked for again.  Otherwise, or if the caller may not start over, raises 40001.
+ * A row to be written was changed or deleted after the snapshot (W5).  Takes a later snapshot if
+ * that is possible: at REPEATABLE READ, if nothing that was read at the first one has been
+ * returned; at SERIALIZABLE, if everything noted as read is unchanged.  The caller has removed its
+ * own note of the row; it then starts over and asks for the snapshot again.  Otherwise, or if
+ * may_start_over is false, raises 40001.
  */
 extern void tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, bool may_start_over);
 
 /*
- * The key of a row to be stored is taken by this row: is it there for the
- * snapshot, as it is now?  Then that is a read.  False: it is not what it was,
- * or was held by somebody, or the snapshot is a later one now; store again.
- * Raises 40001 as tsurugi_renew_snapshot does.  *noted is the caller's, from
- * TG_VERSION_NONE on: what the last call for the same row to be stored has
- * noted, to be forgotten by the next.
+ * The key of a row to be stored is taken by this row.  True: the snapshot sees the row as it is
+ * now, which is noted as a read.  False: the row has changed, or the transaction that held it has
+ * ended, or the snapshot is now a later one; the caller stores its row again.  Raises 40001 as
+ * tsurugi_renew_snapshot does.  *noted belongs to the caller, and is TG_VERSION_NONE at first: the
+ * version noted by the last call for the same row to be stored; the next call removes that note.
  */
 extern bool tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version *noted);
 

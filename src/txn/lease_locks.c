@@ -59,7 +59,7 @@ typedef struct Slot
 	uint64 number;
 	Oid database;
 	unsigned count;
-	/* The first ones; the others are read. */
+	/* This many of the tables, the first ones, may be written; the others are only read. */
 	unsigned to_write;
 	Oid tables[TG_SHARED_TABLES_MAX];
 } Slot;

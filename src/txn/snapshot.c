@@ -57,7 +57,7 @@ typedef struct tsurugi_run_record
 	struct tsurugi_run_record *source; /* whose time this is; NULL: its own */
 	unsigned entry;					   /* of its own time */
 	bool of_transaction;			   /* its time is the transaction's */
-	/* To foreign tables.  False: of a run whose functions may access some later. */
+	/* The run accesses foreign tables.  False: its functions may access some later. */
 	bool is_access;
 	TimestampTz taken; /* 0: not yet */
 	tg_snapshot seen;  /* time 0: not drawn yet */

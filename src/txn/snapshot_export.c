@@ -58,7 +58,7 @@ static int own_count;	/* exports of the running transaction that have a loan */
 static uint64 own_host; /* the running transaction, if it has exports */
 static ExecutorRun_hook_type previous_executor_run;
 
-/* What the running transaction has imported: an entry for all times from R on; a safe snapshot. */
+/* The running transaction has imported an entry for all times from R on; a safe snapshot. */
 static bool imported_from;
 static bool imported_safe;
 

@@ -1,23 +1,21 @@
 /*
  * transaction.c
- *	  PostgreSQL's transactions mapped to the store's, and waiting for others.
+ *	  PostgreSQL's transactions mapped to the engine's, and waits for others.
  *
- * The store's transaction begins at the first write and ends in PostgreSQL's
- * commit or abort callback, in its turn among the participants (participants.c).
- * A subtransaction that writes is a part: a mark in
- * the write log, a number that its writes carry, and a heavyweight lock on
- * that number, which its resource owner holds.  So who waits for a row of the
- * part waits for that lock, ROLLBACK TO frees it, and everybody else waits for
+ * The engine's transaction begins at the first write and ends in PostgreSQL's commit or abort
+ * callback, in its turn among the participants (participants.c).  A subtransaction that writes is a
+ * separate part: it has a mark in the write log, a number that its writes carry, and a heavyweight
+ * lock on that number, which its resource owner holds.  A wait for a row of the part is a wait for
+ * that lock, which ROLLBACK TO releases.  A wait for any other row of the transaction is for
  * the virtual transaction; PostgreSQL sees both waits, and finds deadlocks
  * that lead through them (W6).
  *
  *	parts   innermost first; only subtransactions that have written
- *	commit of a subtransaction   its part becomes the parent's, or goes into
- *	        the parent's own part: then its lock is released and waiters for
- *	        it go on to wait for the whole transaction, as with PostgreSQL's
- *	        own subtransactions.  So a transaction holds one such lock per
- *	        level of nesting, not one per subtransaction.
- *	abort of a subtransaction    what was written since the mark is taken back (M5)
+ *	commit of a subtransaction   its part becomes the parent's, or is merged into the parent's own
+ *	        part.  In the second case its lock is released, and its waiters continue to wait for the
+ *	        whole transaction, as with PostgreSQL's own subtransactions.  So a transaction holds one
+ *	        such lock per level of nesting, not one per subtransaction.
+ *	abort of a subtransaction    everything written since the mark is undone (M5)
  */
 #include "postgres.h"
 

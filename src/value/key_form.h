@@ -14,10 +14,10 @@ typedef struct tsurugi_key_form
 	bool canonical;
 	/* Canonical, with texts as their sort keys. */
 	bool sorted;
-	/* Canonical, with a rank by this function. */
+	/* If valid, the canonical form has a rank by this function. */
 	Oid comparison;
 	bool cover;
-	/* By the canonical bytes, or by this family's function. */
+	/* A hash: that of the canonical bytes, or by the function of hash_family. */
 	bool hashed;
 	Oid hash_family;
 	Oid hash;

@@ -152,7 +152,7 @@ tsurugi_plane_cover(Oid type, Datum value, unsigned char *cover)
 
 /* --- queries --------------------------------------------------------------------------------- */
 
-/* Where the ends of a figure may be along one axis; both limits are included. */
+/* The limits of a figure's ends along one axis; both limits are included. */
 typedef struct Bounds
 {
 	uint64 low_from;

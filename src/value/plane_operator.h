@@ -11,13 +11,13 @@
 typedef enum tsurugi_placement
 {
 	TSURUGI_PLACE_UNKNOWN,
-	/* Its distance from a point: up to the sides of a box around that. */
+	/* The figure's distance from a point; a box around the point gives the limits. */
 	TSURUGI_PLACE_NEAR,
 	TSURUGI_PLACE_TOUCHES,
 	TSURUGI_PLACE_CONTAINS,
 	TSURUGI_PLACE_WITHIN,
 	TSURUGI_PLACE_SAME,
-	/* Along x; and the same, four further, along y: below ... */
+	/* Four places along x; the same four along y follow, from TSURUGI_PLACE_BELOW on. */
 	TSURUGI_PLACE_LEFT,
 	TSURUGI_PLACE_OVERLEFT,
 	TSURUGI_PLACE_OVERRIGHT,
@@ -28,7 +28,7 @@ typedef enum tsurugi_placement
 	TSURUGI_PLACE_ABOVE
 } tsurugi_placement;
 
-/* By the operator's function. */
+/* The placement that the operator of this function stands for. */
 extern tsurugi_placement tsurugi_placement_of(Oid function);
 
 #endif /* TSURUGI_PLANE_OPERATOR_H */
