@@ -68,6 +68,12 @@ tg_hidden_store(tg_session *session, const tg_index *index, tg_version version, 
 	return status;
 }
 
+void
+tg_hidden_forget(tg_session *session, const tg_index *index, tg_version version)
+{
+	tg_companion_forget(session, &index->link, version);
+}
+
 tg_status
 tg_hidden_store_all(tg_session *session, tg_version version, const tg_hidden_row *row, tg_claim claim)
 {

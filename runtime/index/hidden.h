@@ -26,6 +26,12 @@ extern tg_status tg_hidden_create(tg_session *session, tg_index *index, tg_claim
 extern tg_status tg_hidden_store(tg_session *session, const tg_index *index, tg_version version, const tg_value *values,
 								 const bool *nulls, tg_claim claim) TG_MUST_USE;
 
+/*
+ * Forgets the values of a version, if they are known, while no other thread reads or writes the
+ * table.
+ */
+extern void tg_hidden_forget(tg_session *session, const tg_index *index, tg_version version);
+
 /* Stores them for all indexes of its table for which the host has computed values. */
 extern tg_status tg_hidden_store_all(tg_session *session, tg_version version, const tg_hidden_row *row,
 									 tg_claim claim) TG_MUST_USE;

@@ -133,6 +133,7 @@ tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
 	tg_assert(!spec->several || (spec->key.part_count == 1 && !spec->unique));
 	index->filling = tg_load_acquire(&table->row_next) > 0;
 	index->table = table;
+	index->id = tg_incarnation_next();
 	index->spec = *spec;
 	index->references = 1;
 	if (spec->unique)

@@ -113,6 +113,7 @@ struct tg_index
 	uint32_t unlinked; /* atomic: dropped, so that writes do not maintain it any more */
 	/* atomic: made for a table with rows; a build is to come or runs (exec/index_build.c) */
 	uint32_t filling;
+	uint64_t id; /* no other index, nor table, has it */
 	tg_index_spec spec;
 };
 

@@ -224,6 +224,47 @@ tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg
 	return TG_OK;
 }
 
+/* Whether the cell of a string has room for the value's blob, so that it may be written over. */
+static inline bool
+has_room(const tg_value *cell, const tg_value *value)
+{
+	return tg_string_is_out(&cell->string) && fits(&cell->string, tg_string_blob_bytes(&value->string));
+}
+
+/* A string of the host's into a cell that has one, or none, of its own. */
+static tg_status
+change_string(tg_session *session, tg_chunk *chunk, tg_value *cell, const tg_value *value, tg_claim claim)
+{
+	uint32_t bytes = tg_string_blob_bytes(&value->string);
+	tg_value old = *cell;
+	tg_value fresh = {0};
+	int64_t booked = 0;
+	tg_status status;
+	void *blob;
+
+	if (has_room(cell, value))
+		blob = (void *) cell->string.blob;
+	else
+	{
+		status = tg_book_ask(chunk->table->book, bytes, claim);
+		if (status != TG_OK)
+			return status;
+		blob = take_blob(session, &fresh, bytes, claim, &booked);
+		if (blob == NULL)
+			return TG_NO_MEMORY;
+		drop_blob(session, &old, &booked);
+	}
+	if (bytes > SPARE_BYTES_MAX)
+		note_mixed(chunk);
+	memcpy(blob, value->string.blob, bytes);
+	cell->string = value->string;
+	cell->string.word = TG_STRING_OUT | bytes;
+	cell->string.blob = blob;
+	if (booked != 0)
+		(void) tg_blob_bytes_add(session, chunk->table, booked);
+	return TG_OK;
+}
+
 /*
  * The blob for the copy of a string: one that the slot has (1), a new one if the string's own lies among sparse
  * ones and there is memory, or else that one.
@@ -263,6 +304,31 @@ drop_cell(tg_session *session, tg_chunk *chunk, tg_value *cell)
 	if (booked != 0)
 		(void) tg_blob_bytes_add(session, chunk->table, booked);
 	empty_cell(cell);
+}
+
+tg_status
+tg_version_change(tg_session *session, tg_version version, unsigned column, const tg_value *value, tg_claim claim)
+{
+	tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+	tg_status status = TG_OK;
+
+	tg_assert(tg_chunk_has_column(chunk, column));
+	if (chunk->layout->kinds[column] == TG_KIND_STRING)
+	{
+		tg_value *cell = tg_chunk_cell_of(chunk, column, slot);
+
+		if (value != NULL && is_host(&value->string))
+			status = change_string(session, chunk, cell, value, claim);
+		else
+			drop_cell(session, chunk, cell);
+		if (status != TG_OK)
+			return status;
+	}
+	store_null(chunk, column, slot, value == NULL);
+	if (value != NULL)
+		store_value(chunk, column, slot, value);
+	return TG_OK;
 }
 
 void

@@ -19,20 +19,24 @@ next_link(const tg_index_link *link)
 }
 
 void
+tg_companion_forget(tg_session *session, const tg_index_link *link, tg_version version)
+{
+	unsigned slot = tg_version_slot(version);
+	tg_chunk *companion = link->hidden != NULL ? tg_companion_of(link, tg_version_chunk(version)) : NULL;
+
+	if (!tg_companion_is_known(companion, slot))
+		return;
+	tg_version_blobs_free(session, tg_version_make(companion, slot), TG_VERSION_NONE, TG_VERSION_NONE);
+	(void) tg_fetch_or_acq_rel(&companion->free[slot / 64], (uint64_t) 1 << slot % 64);
+}
+
+void
 tg_companions_forget(tg_session *session, tg_version version)
 {
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
+	const tg_table *table = tg_version_chunk(version)->table;
 
-	for (const tg_index_link *link = first_link(chunk->table); link != NULL; link = next_link(link))
-	{
-		tg_chunk *companion = link->hidden != NULL ? tg_companion_of(link, chunk) : NULL;
-
-		if (!tg_companion_is_known(companion, slot))
-			continue;
-		tg_version_blobs_free(session, tg_version_make(companion, slot), TG_VERSION_NONE, TG_VERSION_NONE);
-		(void) tg_fetch_or_acq_rel(&companion->free[slot / 64], (uint64_t) 1 << slot % 64);
-	}
+	for (const tg_index_link *link = first_link(table); link != NULL; link = next_link(link))
+		tg_companion_forget(session, link, version);
 }
 
 unsigned

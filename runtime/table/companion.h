@@ -40,6 +40,9 @@ tg_companion_is_known(const tg_chunk *companion, unsigned slot)
 extern tg_status tg_companion_make(tg_session *session, const tg_index_link *link, const tg_chunk *chunk,
 								   tg_claim claim, tg_chunk **companion_out) TG_MUST_USE;
 
+/* Removes the values of a version, if there are any, from the index's companion of its chunk. */
+extern void tg_companion_forget(tg_session *session, const tg_index_link *link, tg_version version);
+
 /* A slot is about to be given back: its values are removed from all companions. */
 extern void tg_companions_forget(tg_session *session, tg_version version);
 

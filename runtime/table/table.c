@@ -444,6 +444,36 @@ tg_rows_give(tg_table *table, const uint32_t *rows, unsigned count)
 	tg_latch_release(&table->latch);
 }
 
+tg_status
+tg_row_place(tg_session *session, tg_table *table, uint32_t row, tg_claim claim)
+{
+	tg_status status = TG_OK;
+
+	tg_assert(row < TG_ROW_MAX && table->free_row_count == 0);
+	tg_latch_acquire(&table->latch);
+	while (status == TG_OK && table->row_next <= row)
+	{
+		uint32_t end = segment_end(table->row_next);
+
+		status = tg_book_ask(table->book, 0, claim);
+		if (status == TG_OK)
+			status = ensure_segment(session, table, table->row_next, claim);
+		if (status == TG_OK)
+			tg_store_release(&table->row_next, end <= row ? end : row + 1);
+	}
+	tg_latch_release(&table->latch);
+	return status;
+}
+
+void
+tg_rows_free_rest(tg_table *table)
+{
+	/* From the last on: those that are given last are taken first. */
+	for (uint32_t row = table->row_next; row-- > 0;)
+		if (tg_load_relaxed(tg_row_head(table, row)) == TG_VERSION_NONE)
+			tg_rows_give(table, &row, 1);
+}
+
 /* One that is empty; NULL: there is none.  The closed one is in its place then. */
 static tg_version *
 take_empty_segment(tg_table *table)

@@ -370,6 +370,9 @@ tg_table_changes(const tg_table *table)
 		   tg_load_relaxed(&table->analyzed_replaced);
 }
 
+/* A number that no other table or index of this arena gets. */
+extern uint64_t tg_incarnation_next(void);
+
 /*
  * A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY.  TG_DATA: a table
  * more, of which there may be any number; TG_ESSENTIAL: it takes the place of another one.
@@ -437,6 +440,17 @@ tg_row_expect(tg_table *table, uint32_t row, unsigned column)
  */
 extern tg_status tg_row_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t *row_out) TG_MUST_USE;
 
+/*
+ * Makes sure that there is a row with this id, which another server, or an earlier one, has given
+ * it.  Its head is NONE if it has no version, and so are the heads of the rows before it that are
+ * new with it; they are in no list of free rows.  Only while no session takes rows of the table.
+ * TG_NO_MEMORY, TG_OVER_QUOTA.
+ */
+extern tg_status tg_row_place(tg_session *session, tg_table *table, uint32_t row, tg_claim claim) TG_MUST_USE;
+
+/* All rows whose head is NONE are free from now on, which none was before. */
+extern void tg_rows_free_rest(tg_table *table);
+
 /* Gives back a row id that no reader can reach any more (never published, or closed an epoch ago).  Any session. */
 extern void tg_row_give(tg_session *session, tg_table *table, uint32_t row);
 
@@ -494,6 +508,14 @@ extern tg_status tg_version_store(tg_session *session, tg_version version, uint3
  * copied if there is memory.  The version is live, and stays while the caller is in its epoch.
  */
 extern void tg_version_copy(tg_session *session, tg_version version, tg_version from);
+
+/*
+ * Gives one column of a version another value, or NULL (value NULL), in place, while no other thread
+ * reads the table.  The version's chunk has the column, and no other version shares its blobs.
+ * Strings marked HOST are copied.  TG_NO_MEMORY, TG_OVER_QUOTA: it has the value that it had.
+ */
+extern tg_status tg_version_change(tg_session *session, tg_version version, unsigned column, const tg_value *value,
+								   tg_claim claim) TG_MUST_USE;
 
 /*
  * Frees the blobs of a version but for those that a neighbour in its row's

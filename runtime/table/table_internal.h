@@ -103,9 +103,6 @@ extern bool tg_chunk_find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned 
 extern tg_status tg_chunk_take_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim,
 									tg_version *version_out) TG_MUST_USE;
 
-/* A number no other table of this arena gets. */
-extern uint64_t tg_incarnation_next(void);
-
 /* What a session may store as blobs in a table between two questions to the table's book. */
 #define TG_BLOB_BYTES_UNASKED (64 * 1024)
 

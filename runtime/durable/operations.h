@@ -1,0 +1,108 @@
+/*
+ * operations.h
+ *	  What a transaction has done to rows, as bytes of its record in the log.
+ *
+ * A record holds operations.  Each begins with a byte that says which; numbers have variable length
+ * (bytes.h).
+ *
+ *	table	storage id, number of columns, number of indexes, the id of each: the operations that
+ *			follow are of rows of this storage; their cells are its columns and then the hidden
+ *			values of these indexes, in this order
+ *	insert	row id, the cells that are NULL (a bitmap, if there are any), the others
+ *	update	row id, number of changed cells; for each the distance from the one before, with a bit
+ *			for NULL, and the value
+ *	delete	row id
+ *
+ * A cell of up to 8 bytes is a signed number, one of 16 bytes is as it is; a string is its length,
+ * with a form in the low 3 bits, and its bytes: 0, inline; else 1 more than the length of the
+ * host's header in the blob that follows.  So values come back as they were stored, and nothing has
+ * to be computed.
+ *
+ * The bytes are read with the kinds of the cells at hand, from the definition of the storage; they
+ * are not in the record.
+ */
+#ifndef TG_OPERATIONS_H
+#define TG_OPERATIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/durable/bytes.h"
+#include "runtime/index/index.h"
+#include "runtime/order/value.h"
+#include "runtime/table/write_log.h"
+
+/* Cells of a row: its columns, and the hidden values of all its indexes. */
+#define TG_CELLS_MAX 4096
+
+/* Indexes with hidden values, of one storage. */
+#define TG_HIDING_MAX 64
+
+typedef enum tg_operation_kind
+{
+	TG_OPERATION_TABLE = 1,
+	TG_OPERATION_INSERT,
+	TG_OPERATION_INSERT_NULLS, /* some cells are NULL */
+	TG_OPERATION_UPDATE,
+	TG_OPERATION_DELETE
+} tg_operation_kind;
+
+/* --- writing -------------------------------------------------------------------------- */
+
+/*
+ * Appends the operations of a transaction's write log, all pieces, oldest first.  The transaction
+ * has not been stamped; its session calls, inside an epoch.  TG_NO_MEMORY; TG_TOO_LARGE: a row has
+ * more cells than TG_CELLS_MAX, or a table more indexes than TG_HIDING_MAX.  Then *bytes has an
+ * arbitrary end.
+ */
+extern tg_status tg_operations_write(tg_write_log *log, tg_bytes *bytes) TG_MUST_USE;
+
+/* --- reading -------------------------------------------------------------------------- */
+
+/* What the reader has to know of a storage. */
+typedef struct tg_shape
+{
+	const uint8_t *kinds; /* tg_kind of each cell */
+	unsigned cell_count;
+} tg_shape;
+
+/*
+ * Finds the shape of the rows of a storage: its first columns, then the hidden values of these
+ * indexes.  False: there is no such storage or index, or it has fewer columns.  The kinds stay as
+ * they are until it is called again.
+ */
+typedef bool (*tg_shape_find)(void *context, uint64_t storage, unsigned column_count, const uint64_t *indexes,
+							  unsigned index_count, tg_shape *shape_out);
+
+/* One operation.  Strings out of line lie in the record, marked as the host's, to be copied. */
+typedef struct tg_row_operation
+{
+	tg_operation_kind kind; /* INSERT, UPDATE or DELETE */
+	uint32_t row;
+	unsigned changed_count; /* UPDATE: the cells that are in changed, ascending */
+} tg_row_operation;
+
+typedef struct tg_operations
+{
+	tg_reader reader;
+	tg_shape_find find;
+	void *context;
+	uint64_t storage; /* of the operation */
+	tg_shape shape;
+	unsigned column_count;
+	unsigned index_count;
+	uint64_t indexes[TG_HIDING_MAX];
+	tg_value values[TG_CELLS_MAX]; /* of the operation, by cell */
+	bool nulls[TG_CELLS_MAX];
+	uint16_t changed[TG_CELLS_MAX];
+} tg_operations;
+
+/* Begins to read the operations of a record; the bytes stay until the end. */
+extern void tg_operations_open(tg_operations *operations, const void *data, size_t count, tg_shape_find find,
+							   void *context);
+
+/* The next one.  TG_NOT_FOUND: there is none; TG_DAMAGED. */
+extern tg_status tg_operations_next(tg_operations *operations, tg_row_operation *operation_out) TG_MUST_USE;
+
+#endif /* TG_OPERATIONS_H */
