@@ -26,6 +26,7 @@ typedef enum tg_status
 	TG_STOPPED,	   /* the runtime is not running */
 	TG_CONFLICT,   /* cannot be serialized; the transaction is to be given up */
 	TG_DAMAGED,	   /* bytes that were read are not what was once written */
+	TG_IO,		   /* a file could not be used; its error is told beside */
 	TG_FORBIDDEN   /* not among what the transaction has announced to read or to write */
 } tg_status;
 

@@ -1,0 +1,744 @@
+/*
+ * journal.c
+ *	  Files of frames: appended by one process, read by any.
+ *
+ * 1. Frames are added in memory and written together.  What a write that failed has left in the
+ *	  file is written over by the next one, at the same place: the place moves on success only.
+ * 2. A file is ended after a write that has made it long enough.  It is synced then, before the
+ *	  next one has a name: so a file that another one follows is whole, unless it was damaged.
+ * 3. A sync that has failed is not tried again: the system may have dropped the pages that it could
+ *	  not write, and would tell so once (as PostgreSQL does since 12, data_sync_retry).
+ * 4. The chain: a frame names the start of the one before, a file that of the last one in the file
+ *	  before.  Starts only grow.  So a frame that is missing, or left from an earlier use of the
+ *	  same place in a file, breaks the chain.
+ * 5. What is read is compared with lengths and CRCs before it is used.  The last file may end in
+ *	  the middle of a frame: it is being written, or was torn.  In no other place may there be such
+ *	  a frame.
+ */
+#include "runtime/durable/journal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/durable/crc32c.h"
+
+#define MAGIC UINT64_C(0x00016c6e726a6774) /* "tgjrnl", format 1 */
+#define NAME_DIGITS 16
+#define NONE UINT64_MAX /* no file */
+
+uint64_t tg_journal_file_bytes = (uint64_t) 64 << 20;
+
+typedef struct file_header
+{
+	uint64_t magic;
+	uint64_t system;
+	uint64_t position;
+	uint64_t previous; /* start of the last frame in the file before, 0 if there is none */
+	uint32_t note_bytes;
+	uint32_t crc; /* of all before it, and of the notes */
+} file_header;
+
+typedef struct frame_header
+{
+	uint32_t crc; /* of all behind it, and of the record */
+	uint32_t bytes;
+	uint64_t start;
+	uint64_t end;
+	uint64_t previous;
+	uint32_t xid;
+	uint32_t kind;
+} frame_header;
+
+_Static_assert(sizeof(file_header) == 40 && sizeof(frame_header) == 40, "no padding is written");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are written as they are");
+
+struct tg_journal
+{
+	char directory[TG_PATH_MAX - 2 * NAME_DIGITS];
+	uint64_t system;
+	uint64_t name; /* of the file that is written, NONE if the next frame begins one */
+	int file;
+	uint64_t offset; /* behind what was written */
+	tg_journal_place written;
+	uint64_t last_start; /* of the last frame, in memory or not; 0: there is none */
+	uint64_t last_end;
+	bool unsynced;		  /* the file has bytes that are not known to be durable */
+	bool directory_dirty; /* and the directory a name */
+	bool failed;		  /* 3 */
+	tg_bytes pending;	  /* what the next write writes */
+};
+
+/* --- errors ----------------------------------------------------------------------------- */
+
+static tg_status
+fail(tg_file_error *error_out, int error, const char *what, const char *path, uint64_t offset)
+{
+	error_out->error = error;
+	error_out->what = what;
+	error_out->offset = offset;
+	snprintf(error_out->path, sizeof(error_out->path), "%s", path);
+	return error == 0 ? TG_DAMAGED : TG_IO;
+}
+
+static void
+path_of(const char *directory, uint64_t name, char path[TG_PATH_MAX])
+{
+	snprintf(path, TG_PATH_MAX, "%s/%016" PRIX64, directory, name);
+}
+
+/* --- names ------------------------------------------------------------------------------- */
+
+typedef struct search
+{
+	uint64_t low; /* names looked for: from here */
+	uint64_t high;
+	bool last; /* the highest of them, else the lowest */
+	uint64_t found;
+} search;
+
+static bool
+parse_name(const char *name, uint64_t *position_out)
+{
+	char again[NAME_DIGITS + 1];
+	char *end;
+
+	*position_out = strtoull(name, &end, 16);
+	snprintf(again, sizeof(again), "%016" PRIX64, *position_out);
+	return strcmp(name, again) == 0;
+}
+
+static void
+consider(void *context, const char *name)
+{
+	search *search = context;
+	uint64_t position;
+
+	if (!parse_name(name, &position) || position < search->low || position > search->high)
+		return;
+	if (search->found == NONE || (search->last ? position > search->found : position < search->found))
+		search->found = position;
+}
+
+/* The highest name in a range, or the lowest; NONE if there is none. */
+static tg_status
+find_name(const char *directory, uint64_t low, uint64_t high, bool last, uint64_t *name_out, tg_file_error *error_out)
+{
+	search search = {.low = low, .high = high, .last = last, .found = NONE};
+	int error = tg_files->list(directory, consider, &search);
+
+	*name_out = search.found;
+	return error != 0 ? fail(error_out, error, "list", directory, 0) : TG_OK;
+}
+
+/* Removes the files with names in a range. */
+static tg_status
+remove_files(const char *directory, uint64_t low, uint64_t high, tg_file_error *error_out)
+{
+	for (;;)
+	{
+		char path[TG_PATH_MAX];
+		uint64_t name;
+		tg_status status = find_name(directory, low, high, true, &name, error_out);
+		int error;
+
+		if (status != TG_OK || name == NONE)
+			return status;
+		path_of(directory, name, path);
+		error = tg_files->remove(path);
+		if (error != 0)
+			return fail(error_out, error, "remove", path, 0);
+	}
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+struct tg_journal_reader
+{
+	char directory[TG_PATH_MAX - 2 * NAME_DIGITS];
+	uint64_t system;
+	uint64_t name;
+	int file; /* -1: none */
+	uint64_t offset;
+	uint64_t last_start;
+	tg_bytes notes;
+	tg_bytes record;
+};
+
+/*
+ * So many bytes into the buffer, in place of what it has.  *whole_out: there were so many; else it
+ * gets those that there are.  No more memory is asked for than the file has bytes.
+ */
+static tg_status
+read_bytes(tg_journal_reader *reader, uint64_t offset, size_t count, tg_bytes *bytes, bool *whole_out,
+		   tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	uint64_t size;
+	tg_status status;
+	int error = tg_files->size(reader->file, &size);
+
+	path_of(reader->directory, reader->name, path);
+	if (error != 0)
+		return fail(error_out, error, "size", path, offset);
+	*whole_out = offset + count <= size;
+	if (!*whole_out)
+		count = offset < size ? (size_t) (size - offset) : 0;
+	bytes->count = 0;
+	status = tg_bytes_reserve(bytes, count);
+	if (status != TG_OK)
+		return status;
+	bytes->count = count;
+	error = tg_files->read(reader->file, offset, bytes->data, &bytes->count);
+	if (error != 0)
+		return fail(error_out, error, "read", path, offset);
+	*whole_out = *whole_out && bytes->count == count;
+	return TG_OK;
+}
+
+/* What is wrong with the header of the file, or NULL. */
+static const char *
+header_fault(const tg_journal_reader *reader, const file_header *header)
+{
+	uint32_t crc = tg_crc32c(0, header, offsetof(file_header, crc));
+
+	if (header->magic != MAGIC)
+		return "the file is no journal of this format";
+	if (tg_crc32c(crc, reader->notes.data, reader->notes.count) != header->crc)
+		return "the file's header is damaged";
+	if (header->system != reader->system)
+		return "the file is another server's";
+	if (header->position != reader->name)
+		return "the file has another one's name";
+	return NULL;
+}
+
+/* Reads the header of the file.  TG_AGAIN: it is not whole. */
+static tg_status
+read_header(tg_journal_reader *reader, file_header *header, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	const char *fault;
+	bool whole;
+	tg_status status = read_bytes(reader, 0, sizeof(*header), &reader->record, &whole, error_out);
+
+	if (status != TG_OK || !whole)
+		return status != TG_OK ? status : TG_AGAIN;
+	memcpy(header, reader->record.data, sizeof(*header));
+	path_of(reader->directory, reader->name, path);
+	if (header->magic == MAGIC && header->note_bytes > TG_JOURNAL_RECORD_MAX)
+		return fail(error_out, 0, "the file's header is damaged", path, 0);
+	status = read_bytes(reader, sizeof(*header), header->magic == MAGIC ? header->note_bytes : 0, &reader->notes,
+						&whole, error_out);
+	if (status != TG_OK || !whole)
+		return status != TG_OK ? status : TG_AGAIN;
+	fault = header_fault(reader, header);
+	return fault != NULL ? fail(error_out, 0, fault, path, 0) : TG_OK;
+}
+
+static void
+leave_file(tg_journal_reader *reader)
+{
+	if (reader->file >= 0)
+		(void) tg_files->close(reader->file);
+	reader->file = -1;
+}
+
+/* Enters a file at its first frame.  TG_AGAIN: its header is not whole. */
+static tg_status
+enter_file(tg_journal_reader *reader, uint64_t name, file_header *header, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	tg_status status;
+	int error;
+
+	leave_file(reader);
+	reader->name = name;
+	path_of(reader->directory, name, path);
+	error = tg_files->open(path, false, &reader->file);
+	if (error != 0)
+	{
+		reader->file = -1;
+		return fail(error_out, error, "open", path, 0);
+	}
+	status = read_header(reader, header, error_out);
+	reader->offset = sizeof(*header) + reader->notes.count;
+	return status;
+}
+
+/* The header of the next frame.  TG_NOT_FOUND: the file ends here; TG_AGAIN: within it. */
+static tg_status
+read_frame_header(tg_journal_reader *reader, frame_header *header, tg_file_error *error_out)
+{
+	bool whole;
+	tg_status status = read_bytes(reader, reader->offset, sizeof(*header), &reader->record, &whole, error_out);
+
+	if (status != TG_OK)
+		return status;
+	if (!whole)
+		return reader->record.count == 0 ? TG_NOT_FOUND : TG_AGAIN;
+	memcpy(header, reader->record.data, sizeof(*header));
+	return TG_OK;
+}
+
+static bool
+is_possible(const tg_journal_reader *reader, const frame_header *header)
+{
+	return header->bytes <= TG_JOURNAL_RECORD_MAX && header->previous == reader->last_start &&
+		   header->start > reader->last_start && header->end >= header->start && header->kind <= UINT8_MAX;
+}
+
+/*
+ * The frame at the reader's place; the reader is behind it then.  TG_NOT_FOUND, TG_AGAIN as above.
+ */
+static tg_status
+read_frame(tg_journal_reader *reader, tg_frame *frame_out, tg_file_error *error_out)
+{
+	frame_header header;
+	uint32_t crc;
+	bool whole;
+	tg_status status = read_frame_header(reader, &header, error_out);
+
+	if (status != TG_OK)
+		return status;
+	if (!is_possible(reader, &header))
+		return TG_AGAIN;
+	status = read_bytes(reader, reader->offset + sizeof(header), header.bytes, &reader->record, &whole, error_out);
+	if (status != TG_OK)
+		return status;
+	crc = tg_crc32c(0, (const char *) &header + sizeof(header.crc), sizeof(header) - sizeof(header.crc));
+	if (!whole || tg_crc32c(crc, reader->record.data, header.bytes) != header.crc)
+		return TG_AGAIN;
+	reader->offset += sizeof(header) + header.bytes;
+	reader->last_start = header.start;
+	*frame_out = (tg_frame){.kind = (uint8_t) header.kind,
+							.xid = header.xid,
+							.start = header.start,
+							.end = header.end,
+							.bytes = header.bytes};
+	return TG_OK;
+}
+
+static tg_status
+make_reader(const char *directory, uint64_t system, tg_journal_reader **reader_out)
+{
+	tg_journal_reader *reader = calloc(1, sizeof(*reader));
+
+	if (reader == NULL)
+		return TG_NO_MEMORY;
+	if (strlen(directory) >= sizeof(reader->directory))
+	{
+		free(reader);
+		return TG_TOO_LARGE;
+	}
+	strcpy(reader->directory, directory);
+	reader->system = system;
+	reader->file = -1;
+	*reader_out = reader;
+	return TG_OK;
+}
+
+void
+tg_journal_read_end(tg_journal_reader *reader)
+{
+	leave_file(reader);
+	tg_bytes_free(&reader->notes);
+	tg_bytes_free(&reader->record);
+	free(reader);
+}
+
+/* The last file may have no whole header yet: then there is nothing in it. */
+static tg_status
+enter_first(tg_journal_reader *reader, uint64_t name, tg_file_error *error_out)
+{
+	file_header header;
+	tg_status status = enter_file(reader, name, &header, error_out);
+
+	if (status == TG_OK)
+		reader->last_start = header.previous;
+	return status;
+}
+
+tg_status
+tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position, tg_journal_reader **reader_out,
+					  tg_file_error *error_out)
+{
+	tg_journal_reader *reader;
+	uint64_t name;
+	tg_status status = find_name(directory, 0, position, true, &name, error_out);
+
+	if (status == TG_OK && name == NONE)
+		status = find_name(directory, 0, NONE - 1, false, &name, error_out);
+	if (status == TG_OK && name == NONE)
+		status = TG_NOT_FOUND;
+	if (status == TG_OK)
+		status = make_reader(directory, system, &reader);
+	if (status != TG_OK)
+		return status;
+	status = enter_first(reader, name, error_out);
+	if (status == TG_OK)
+		*reader_out = reader;
+	else
+		tg_journal_read_end(reader);
+	return status == TG_AGAIN ? TG_NOT_FOUND : status;
+}
+
+const void *
+tg_journal_notes(const tg_journal_reader *reader, uint32_t *bytes_out)
+{
+	*bytes_out = (uint32_t) reader->notes.count;
+	return reader->notes.data;
+}
+
+/*
+ * Behind the last frame of a file that another one may follow, or at something that is none
+ * (torn).  TG_OK: in the next file; TG_NOT_FOUND: there is none.
+ */
+static tg_status
+enter_next(tg_journal_reader *reader, bool torn, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	file_header header;
+	uint64_t name;
+	uint64_t before = reader->name;
+	uint64_t offset = reader->offset;
+	tg_status status = find_name(reader->directory, before + 1, NONE - 1, false, &name, error_out);
+
+	if (status != TG_OK || name == NONE)
+		return status != TG_OK ? status : torn ? TG_AGAIN : TG_NOT_FOUND;
+	path_of(reader->directory, before, path);
+	if (torn)
+		return fail(error_out, 0, "a frame is damaged", path, offset);
+	status = enter_file(reader, name, &header, error_out);
+	if (status == TG_OK && header.previous != reader->last_start)
+		return fail(error_out, 0, "a frame or a file is missing behind this one", path, offset);
+	if (status != TG_AGAIN)
+		return status;
+	/* The next one is being made. */
+	status = enter_file(reader, before, &header, error_out);
+	reader->offset = offset;
+	return status == TG_OK ? TG_NOT_FOUND : status;
+}
+
+tg_status
+tg_journal_read(tg_journal_reader *reader, tg_frame *frame_out, const void **record_out, tg_file_error *error_out)
+{
+	for (;;)
+	{
+		tg_status status = read_frame(reader, frame_out, error_out);
+
+		if (status == TG_NOT_FOUND || status == TG_AGAIN)
+		{
+			status = enter_next(reader, status == TG_AGAIN, error_out);
+			if (status == TG_OK)
+				continue;
+		}
+		*record_out = reader->record.data;
+		return status;
+	}
+}
+
+/* --- what is to stay -------------------------------------------------------------------------- */
+
+/* Reads on from the durable place as long as there are whole frames. */
+static tg_status
+pass_rest(tg_journal_reader *reader, tg_journal *journal, tg_file_error *error_out)
+{
+	const void *record;
+	tg_frame frame;
+	tg_status status;
+
+	while ((status = tg_journal_read(reader, &frame, &record, error_out)) == TG_OK)
+	{
+		journal->written = (tg_journal_place){.file = reader->name, .offset = reader->offset};
+		journal->last_start = frame.start;
+		journal->last_end = frame.end;
+	}
+	/* Whatever comes then was not durable. */
+	return status == TG_NOT_FOUND || status == TG_AGAIN || status == TG_DAMAGED ? TG_OK : status;
+}
+
+/* Reads the frames of the durable place's file up to there. */
+static tg_status
+pass_durable(tg_journal_reader *reader, tg_journal *journal, tg_journal_place durable, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	tg_status status = enter_first(reader, durable.file, error_out);
+	tg_frame frame;
+
+	while (status == TG_OK && reader->offset < durable.offset)
+	{
+		status = read_frame(reader, &frame, error_out);
+		if (status == TG_OK)
+			journal->last_end = frame.end;
+	}
+	path_of(journal->directory, durable.file, path);
+	if (status == TG_NOT_FOUND || status == TG_AGAIN)
+		return fail(error_out, 0, "a frame is missing or damaged", path, reader->offset);
+	if (status == TG_OK && reader->offset != durable.offset)
+		return fail(error_out, 0, "no frame ends where one should", path, durable.offset);
+	journal->last_start = reader->last_start;
+	journal->written = durable;
+	return status;
+}
+
+/* Reads what is to stay. */
+static tg_status
+pass_frames(tg_journal *journal, tg_journal_place durable, bool keep_rest, tg_file_error *error_out)
+{
+	tg_journal_reader *reader;
+	tg_status status = make_reader(journal->directory, journal->system, &reader);
+
+	if (status != TG_OK)
+		return status;
+	if (durable.offset > 0)
+		status = pass_durable(reader, journal, durable, error_out);
+	else if (keep_rest)
+	{
+		uint64_t first;
+
+		status = find_name(journal->directory, 0, NONE - 1, false, &first, error_out);
+		if (status == TG_OK && first != NONE)
+			status = enter_first(reader, first, error_out);
+		if (status == TG_AGAIN || status == TG_DAMAGED)
+			status = TG_OK; /* nothing was durable */
+	}
+	if (status == TG_OK && keep_rest && reader->file >= 0)
+		status = pass_rest(reader, journal, error_out);
+	tg_journal_read_end(reader);
+	return status;
+}
+
+/* --- making durable ------------------------------------------------------------------------ */
+
+/* 3. */
+static tg_status
+sync_file(tg_journal *journal, const char *path, tg_file_error *error_out)
+{
+	int error;
+
+	if (journal->unsynced)
+	{
+		error = tg_files->sync(journal->file);
+		if (error != 0)
+		{
+			journal->failed = true;
+			return fail(error_out, error, "sync", path, 0);
+		}
+		journal->unsynced = false;
+	}
+	if (journal->directory_dirty)
+	{
+		error = tg_files->sync_directory(journal->directory);
+		if (error != 0)
+		{
+			journal->failed = true;
+			return fail(error_out, error, "sync", journal->directory, 0);
+		}
+		journal->directory_dirty = false;
+	}
+	return TG_OK;
+}
+
+/* --- opening ------------------------------------------------------------------------------- */
+
+/* Removes what is behind the place, and opens its file: 6. */
+static tg_status
+cut_back(tg_journal *journal, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	bool has_file = journal->written.offset > 0;
+	tg_status status = remove_files(journal->directory, has_file ? journal->written.file + 1 : 0, NONE - 1, error_out);
+	int error;
+
+	journal->directory_dirty = true;
+	if (status != TG_OK || !has_file)
+		return status;
+	path_of(journal->directory, journal->written.file, path);
+	error = tg_files->open(path, false, &journal->file);
+	if (error != 0)
+		return fail(error_out, error, "open", path, 0);
+	journal->name = journal->written.file;
+	journal->offset = journal->written.offset;
+	journal->unsynced = true;
+	error = tg_files->cut(journal->file, journal->offset);
+	if (error != 0)
+		return fail(error_out, error, "cut", path, journal->offset);
+	return sync_file(journal, path, error_out);
+}
+
+tg_status
+tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable, bool keep_rest,
+				tg_journal **journal_out, uint64_t *end_out, tg_file_error *error_out)
+{
+	tg_journal *journal = calloc(1, sizeof(*journal));
+	tg_status status;
+
+	if (journal == NULL)
+		return TG_NO_MEMORY;
+	if (strlen(directory) >= sizeof(journal->directory))
+	{
+		free(journal);
+		return TG_TOO_LARGE;
+	}
+	strcpy(journal->directory, directory);
+	journal->system = system;
+	journal->name = NONE;
+	journal->file = -1;
+	status = pass_frames(journal, durable, keep_rest, error_out);
+	if (status == TG_OK)
+		status = cut_back(journal, error_out);
+	if (status != TG_OK)
+	{
+		tg_journal_close(journal);
+		return status;
+	}
+	*journal_out = journal;
+	*end_out = journal->last_end;
+	return TG_OK;
+}
+
+void
+tg_journal_close(tg_journal *journal)
+{
+	if (journal->file >= 0)
+		(void) tg_files->close(journal->file);
+	tg_bytes_free(&journal->pending);
+	free(journal);
+}
+
+/* --- appending ------------------------------------------------------------------------------- */
+
+bool
+tg_journal_begins_file(const tg_journal *journal)
+{
+	return journal->name == NONE;
+}
+
+size_t
+tg_journal_pending(const tg_journal *journal)
+{
+	return journal->pending.count;
+}
+
+tg_journal_place
+tg_journal_place_get(const tg_journal *journal)
+{
+	return journal->written;
+}
+
+static void
+put_file_header(tg_journal *journal, uint64_t position, const void *notes, uint32_t note_bytes)
+{
+	file_header header = {.magic = MAGIC,
+						  .system = journal->system,
+						  .position = position,
+						  .previous = journal->last_start,
+						  .note_bytes = note_bytes};
+
+	header.crc = tg_crc32c(tg_crc32c(0, &header, offsetof(file_header, crc)), notes, note_bytes);
+	tg_bytes_put(&journal->pending, &header, sizeof(header));
+	tg_bytes_put(&journal->pending, notes, note_bytes);
+	journal->name = position;
+	journal->offset = 0;
+}
+
+tg_status
+tg_journal_append(tg_journal *journal, const tg_frame *frame, const void *record, const void *notes,
+				  uint32_t note_bytes)
+{
+	frame_header header = {.bytes = frame->bytes,
+						   .start = frame->start,
+						   .end = frame->end,
+						   .previous = journal->last_start,
+						   .xid = frame->xid,
+						   .kind = frame->kind};
+	tg_status status;
+
+	tg_assert(frame->bytes <= TG_JOURNAL_RECORD_MAX && frame->end >= frame->start);
+	tg_assert(frame->start > journal->last_start && frame->start >= journal->last_end);
+	tg_assert(note_bytes == 0 || tg_journal_begins_file(journal));
+	status =
+		tg_bytes_reserve(&journal->pending, sizeof(file_header) + (size_t) note_bytes + sizeof(header) + frame->bytes);
+	if (status != TG_OK)
+		return status;
+	if (tg_journal_begins_file(journal))
+		put_file_header(journal, frame->start, notes, note_bytes);
+	header.crc = tg_crc32c(0, (const char *) &header + sizeof(header.crc), sizeof(header) - sizeof(header.crc));
+	header.crc = tg_crc32c(header.crc, record, frame->bytes);
+	tg_bytes_put(&journal->pending, &header, sizeof(header));
+	tg_bytes_put(&journal->pending, record, frame->bytes);
+	journal->last_start = frame->start;
+	journal->last_end = frame->end;
+	return TG_OK;
+}
+
+/* 2. */
+static tg_status
+end_file(tg_journal *journal, const char *path, tg_file_error *error_out)
+{
+	tg_status status = sync_file(journal, path, error_out);
+
+	if (status != TG_OK)
+		return status;
+	(void) tg_files->close(journal->file);
+	journal->file = -1;
+	journal->name = NONE;
+	return TG_OK;
+}
+
+tg_status
+tg_journal_write(tg_journal *journal, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	int error = 0;
+
+	tg_assert(!journal->failed);
+	if (journal->pending.count == 0)
+		return TG_OK;
+	path_of(journal->directory, journal->name, path);
+	if (journal->file < 0)
+	{
+		error = tg_files->open(path, true, &journal->file);
+		if (error != 0)
+		{
+			journal->file = -1;
+			return fail(error_out, error, "create", path, 0);
+		}
+		journal->directory_dirty = true;
+	}
+	journal->unsynced = true;
+	error = tg_files->write(journal->file, journal->offset, journal->pending.data, journal->pending.count);
+	if (error != 0)
+		return fail(error_out, error, "write", path, journal->offset);
+	journal->offset += journal->pending.count;
+	journal->pending.count = 0;
+	journal->written = (tg_journal_place){.file = journal->name, .offset = journal->offset};
+	return journal->offset >= tg_journal_file_bytes ? end_file(journal, path, error_out) : TG_OK;
+}
+
+tg_status
+tg_journal_sync(tg_journal *journal, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	tg_status status = tg_journal_write(journal, error_out);
+
+	if (status != TG_OK)
+		return status;
+	path_of(journal->directory, journal->written.file, path);
+	return sync_file(journal, path, error_out);
+}
+
+tg_status
+tg_journal_forget(tg_journal *journal, uint64_t position, tg_file_error *error_out)
+{
+	uint64_t name;
+	tg_status status = find_name(journal->directory, 0, position, true, &name, error_out);
+
+	if (status != TG_OK || name == NONE || name == 0)
+		return status;
+	if (journal->written.offset > 0 && name > journal->written.file)
+		name = journal->written.file;
+	return remove_files(journal->directory, 0, name - 1, error_out);
+}
