@@ -50,7 +50,7 @@ endif
 test-eager:
 	@EAGER=1 SUITES="isolation tap" TESTS="$(basename $(notdir $(wildcard test/specs/*.spec))) $(eager_tests)" test/run.sh
 test-address:
-	@SANITIZE=address SUITES="$${SUITES:-regress tap}" TESTS="$${TESTS:-$(basename $(notdir $(wildcard sql/*.sql))) $(address_tests)}" test/run.sh
+	@SANITIZE=address SUITES="$${SUITES:-regress tap}" TESTS="$${TESTS:-$(basename $(notdir $(wildcard sql/*.sql test/same/*.sql))) $(address_tests)}" test/run.sh
 lint:
 	@SUITES=lint test/run.sh
 demo:
