@@ -1,13 +1,11 @@
 -- Every type of PostgreSQL's can be stored, and comes back as it was.
-SET client_min_messages = warning;
-CREATE SERVER types FOREIGN DATA WRAPPER tsurugi_fdw;
-RESET client_min_messages;
 CREATE TYPE types_mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TYPE types_pair AS (a int, b text);
 CREATE DOMAIN types_positive AS int CHECK (value > 0);
 CREATE DOMAIN types_amount AS numeric(5, 2);
+
 -- The same rows in an ordinary table
-CREATE FOREIGN TABLE stored (
+CREATE TABLE stored (
 	id int PRIMARY KEY,
 	c_bool bool, c_int2 int2, c_int8 int8, c_float4 float4, c_float8 float8, c_char "char", c_oid oid, c_regclass regclass,
 	c_name name, c_text text, c_varchar varchar(20), c_bpchar char(5), c_bytea bytea, c_bit bit(5), c_varbit varbit,
@@ -18,8 +16,8 @@ CREATE FOREIGN TABLE stored (
 	c_point point, c_box box, c_line line, c_lseg lseg, c_circle circle, c_path path, c_polygon polygon,
 	c_range int4range, c_multirange int4multirange, c_tsvector tsvector, c_tsquery tsquery, c_snapshot pg_snapshot,
 	c_mood types_mood, c_pair types_pair, c_positive types_positive, c_amount types_amount, c_numeric numeric
-) SERVER types;
-CREATE TABLE ordinary (LIKE stored);
+);
+CREATE TABLE ordinary (LIKE stored) USING heap;
 INSERT INTO ordinary
 SELECT i, i % 2 = 0, -i, -i * 10000000000, i / 3.0, -i / 7.0, chr(60 + i)::"char", i, 'pg_class',
 	'name' || i, repeat('t', i * 3), 'vc' || i, 'b' || i % 3, decode(repeat('00ff', i), 'hex'), B'10101', B'1',
@@ -40,25 +38,13 @@ INSERT INTO ordinary (id, c_text, c_bytea) SELECT 20 + i, repeat('x', i), decode
 INSERT INTO ordinary (id, c_text) VALUES (12, repeat('compressible ', 10000));
 INSERT INTO ordinary (id, c_text, c_bytea, c_texts)
 SELECT 13, string_agg(md5(i::text), ''), decode(string_agg(md5(i::text), ''), 'hex'), array_agg(md5(i::text)) FROM generate_series(1, 10000) i;
+
 INSERT INTO stored SELECT * FROM ordinary;
 SELECT count(*), count(*) FILTER (WHERE s::text IS DISTINCT FROM o::text) AS wrong FROM ordinary o LEFT JOIN stored s USING (id);
- count | wrong 
--------+-------
-    34 |     0
-(1 row)
-
 SELECT c_text, c_name, c_pair, c_box, c_amount, c_numeric, c_ints FROM stored WHERE id = 3;
-  c_text   | c_name | c_pair  |    c_box    | c_amount | c_numeric |   c_ints   
------------+--------+---------+-------------+----------+-----------+------------
- ttttttttt | name3  | (3,ccc) | (3,3),(0,0) |     3.25 |       4.5 | {3,NULL,3}
-(1 row)
 
 -- Types whose functions expect no short header
 SELECT c_tsvector @@ c_tsquery AS matches, numnode(c_tsquery) AS nodes, c_int2vector[0], array_length(c_oidvector, 1) FROM stored WHERE id = 1;
- matches | nodes | c_int2vector | array_length 
----------+-------+--------------+--------------
- f       |     3 |            1 |            3
-(1 row)
 
 -- What an UPDATE does not change stays
 UPDATE stored SET c_int2 = 1;
@@ -68,17 +54,13 @@ UPDATE ordinary SET c_int2 = 1;
 UPDATE ordinary SET c_text = c_text || 'y' WHERE id % 2 = 0;
 UPDATE ordinary SET c_bytea = NULL, c_texts = ARRAY['new'] WHERE id > 10;
 SELECT count(*), count(*) FILTER (WHERE s::text IS DISTINCT FROM o::text) AS wrong FROM ordinary o LEFT JOIN stored s USING (id);
- count | wrong 
--------+-------
-    34 |     0
-(1 row)
 
 -- numeric with a precision is stored as an integer: bit by bit what PostgreSQL makes of it
-CREATE FOREIGN TABLE numbers (
+CREATE TABLE numbers (
 	id int PRIMARY KEY, a numeric(18, 0), b numeric(18, 7), c numeric(38, 19), d numeric(38, 38), e numeric(5, 2), f numeric(30, 0),
 	g numeric, h numeric(10, -2), i numeric(3, 5), j numeric(18, 18), k numeric(19, 1)
-) SERVER types;
-CREATE TABLE ordinary_numbers (LIKE numbers);
+);
+CREATE TABLE ordinary_numbers (LIKE numbers) USING heap;
 INSERT INTO ordinary_numbers
 SELECT id, mod(trunc(x), 1e18), mod(x, 1e10), mod(x, 1e18), mod(x, 0.9), mod(x, 999), mod(x, 1e29), x, mod(x, 1e9), mod(x, 0.0099), mod(x, 0.9), mod(x, 1e17)
 FROM (
@@ -98,31 +80,6 @@ SELECT count(*), count(*) FILTER (WHERE numeric_send(n.a) <> numeric_send(o.a) O
 	OR numeric_send(n.f) <> numeric_send(o.f) OR numeric_send(n.g) <> numeric_send(o.g) OR numeric_send(n.h) <> numeric_send(o.h)
 	OR numeric_send(n.i) <> numeric_send(o.i) OR numeric_send(n.j) <> numeric_send(o.j) OR numeric_send(n.k) <> numeric_send(o.k)) AS wrong
 FROM ordinary_numbers o LEFT JOIN numbers n USING (id);
- count | wrong 
--------+-------
-  1004 |     0
-(1 row)
-
 SELECT * FROM numbers WHERE id > 9000 ORDER BY id;
-  id  |          a          |          b           |                    c                     |                     d                     |    e    |                f                |                                                   g                                                    |      h       |    i     |           j           |           k           
-------+---------------------+----------------------+------------------------------------------+-------------------------------------------+---------+---------------------------------+--------------------------------------------------------------------------------------------------------+--------------+----------+-----------------------+-----------------------
- 9001 |                 NaN |                  NaN |                                      NaN |                                       NaN |     NaN |                             NaN |                                                                                               Infinity |          NaN |      NaN |                   NaN |                   NaN
- 9002 |                   0 |            0.0000000 |                    0.0000000000000000000 |  0.00000000000000000000000000000000000000 |    0.00 |                               0 |                                                                                                      0 |            0 |  0.00000 |  0.000000000000000000 |                   0.0
- 9003 |  999999999999999999 |  99999999999.9999999 |  9999999999999999999.9999999999999999999 |  0.99999999999999999999999999999999999999 |  999.99 |  999999999999999999999999999999 |  10000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 |  10000000000 |  0.00999 |  0.999999999999999999 |  999999999999999999.9
- 9004 | -999999999999999999 | -99999999999.9999999 | -9999999999999999999.9999999999999999999 | -0.99999999999999999999999999999999999999 | -999.99 | -999999999999999999999999999999 | -10000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 | -10000000000 | -0.00999 | -0.999999999999999999 | -999999999999999999.9
-(4 rows)
-
 INSERT INTO numbers (id, e) VALUES (1, 1000);
-ERROR:  numeric field overflow
-DETAIL:  A field with precision 5, scale 2 must round to an absolute value less than 10^3.
 SELECT sum(a), min(c), max(k) FROM numbers WHERE id > 9001;
- sum |                   min                    |         max          
------+------------------------------------------+----------------------
-   0 | -9999999999999999999.9999999999999999999 | 999999999999999999.9
-(1 row)
-
-SET client_min_messages = warning;
-DROP SERVER types CASCADE;
-DROP TABLE ordinary, ordinary_numbers;
-DROP TYPE types_mood, types_pair;
-DROP DOMAIN types_positive, types_amount;
