@@ -1,5 +1,5 @@
--- Indexes USING gin: what they find is what there is, for each operator class; DDL; own writes; at random.
--- With others at work: the specification gin.
+-- Indexes USING gin: what they find is what there is, for each operator class, and at random; plans.
+-- Own writes, cursors and changes of the table are in test/same, other transactions in the specification gin.
 
 SET client_min_messages = warning;
 CREATE SCHEMA gin;
@@ -54,49 +54,11 @@ SELECT finds('id <> 77 AND ' || c) FROM unnest(ARRAY['v @@ ''cat & 7''', 'v @@ '
 EXPLAIN (COSTS OFF) SELECT id FROM t WHERE j @> '{"a":3}' AND id > 900;
 EXPLAIN (COSTS OFF) UPDATE t SET s = s WHERE tags @> '{3,5}' AND s LIKE '%word99%';
 
--- own writes, and what is taken back
-BEGIN;
-UPDATE t SET tags = tags || 100 WHERE tags @> '{3,5}' AND id < 500;
-SELECT count(*), count(*) FILTER (WHERE tags @> '{3,5}') FROM t WHERE tags @> '{100}';
-SAVEPOINT a;
-DELETE FROM t WHERE tags @> '{100,0}';
-UPDATE t SET tags = array_replace(tags, 100, 101) WHERE tags @> '{100}';
-SELECT (SELECT count(*) FROM t WHERE tags @> '{100}'), (SELECT count(*) FROM t WHERE tags @> '{101}'), (SELECT count(*) FROM t WHERE tags && '{100,101}');
-ROLLBACK TO a;
-SELECT (SELECT count(*) FROM t WHERE tags @> '{100}'), (SELECT count(*) FROM t WHERE tags @> '{101}'), (SELECT count(*) FROM t WHERE tags && '{100,101}');
-ROLLBACK;
-SELECT count(*) FROM t WHERE tags && '{100,101}';
-
--- parameters, the inner side of a join, a row once, cursors
-PREPARE by_tags(int[]) AS SELECT count(*) FROM t WHERE tags @> $1;
-SET plan_cache_mode = force_generic_plan;
-EXECUTE by_tags('{3,5}');
-EXECUTE by_tags('{}');
-EXECUTE by_tags(NULL);
-RESET plan_cache_mode;
+-- the inner side of a join
 CREATE TEMP TABLE w (a int[]);
 INSERT INTO w VALUES ('{3,5}'), ('{6,10}'), (NULL), ('{1000}');
-SELECT w.a, count(t.id) FROM w LEFT JOIN t ON t.tags @> w.a GROUP BY w.a ORDER BY w.a;
 EXPLAIN (COSTS OFF) SELECT * FROM w JOIN t ON t.tags @> w.a AND t.tags @> '{1}';
-BEGIN;
-DECLARE c CURSOR FOR SELECT id FROM t WHERE tags && '{3,100}' AND id < 30;
-FETCH 2 FROM c;
-UPDATE t SET tags = '{100}' WHERE CURRENT OF c;
-FETCH ALL FROM c;
-SELECT id FROM t WHERE tags && '{100}' FOR UPDATE;
-ROLLBACK;
 
--- what cannot be, in PostgreSQL's words
-CREATE UNIQUE INDEX ON t USING gin (tags);
-CREATE INDEX ON t USING gin (tags) INCLUDE (id);
-CREATE INDEX ON t USING gin (tags DESC);
-CREATE INDEX ON t USING gin (tags NULLS FIRST);
-CREATE INDEX ON t USING gin (id);
-CREATE INDEX ON t USING gin (tags jsonb_ops);
-CREATE INDEX ON t USING gin (tags array_ops(x = 1));
-CREATE INDEX ON t USING gin (tags) WITH (fillfactor = 70);
-ALTER TABLE t ADD UNIQUE USING INDEX t_path;
-CLUSTER t USING t_path;
 ALTER INDEX t_path SET (gin_pending_list_limit = 64);
 SELECT pg_get_indexdef('t_path'::regclass), pg_get_indexdef('t_names'::regclass);
 -- there is no list of pending entries, and no row is left out
@@ -105,26 +67,12 @@ SET gin_fuzzy_search_limit = 2;
 SELECT count(*) FROM t WHERE tags && '{3}';
 RESET gin_fuzzy_search_limit;
 
--- the table changes, and its indexes with it
-CREATE FOREIGN TABLE u (id int, a int[], e text) SERVER gin;
+-- moved, and partitioned
+CREATE FOREIGN TABLE u (a bigint[], e text) SERVER gin;
 CREATE INDEX u_a ON u USING gin (a, (string_to_array(e, ' ')));
-INSERT INTO u SELECT i, ARRAY[i, i + 1], i || ' ' || -i FROM generate_series(1, 300) i;
-ALTER TABLE u ALTER COLUMN a TYPE bigint[];
-REINDEX INDEX u_a;
-REINDEX TABLE u;
-ALTER TABLE u DROP COLUMN id, ADD COLUMN z int DEFAULT 1;
+INSERT INTO u SELECT ARRAY[i, i + 1], i || ' ' || -i FROM generate_series(1, 300) i;
 EXPLAIN (COSTS OFF) SELECT * FROM u WHERE a @> '{7}' AND string_to_array(e, ' ') && '{7}';
-SELECT * FROM u WHERE a @> '{7}' AND string_to_array(e, ' ') && '{7}';
-BEGIN;
-TRUNCATE u;
-INSERT INTO u VALUES ('{7}', '7 x');
-SELECT * FROM u WHERE a @> '{7}';
-DROP INDEX u_a;
-SELECT count(*) FROM u WHERE a @> '{7}';
-ROLLBACK;
-SELECT count(*) FROM u WHERE a && '{7,300}';
 SET tsurugi_fdw.default_server = 'gin';
-CREATE TABLE l (LIKE u INCLUDING INDEXES) USING tsurugi;
 ALTER TABLE u SET ACCESS METHOD heap;
 \d u
 ALTER TABLE u SET ACCESS METHOD tsurugi;
@@ -132,12 +80,9 @@ SELECT count(*) FROM u WHERE a && '{7,300}';
 CREATE TABLE p (id int, a int[]) PARTITION BY RANGE (id);
 CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (500);
 CREATE FOREIGN TABLE p2 PARTITION OF p FOR VALUES FROM (500) TO (1000) SERVER gin;
-INSERT INTO p SELECT i, ARRAY[i % 10, i] FROM generate_series(0, 999) i;
 CREATE INDEX p_a ON p USING gin (a);
-SELECT inhrelid::regclass, pg_get_indexdef(inhrelid) FROM pg_inherits WHERE inhparent = 'p_a'::regclass ORDER BY 1;
 SET enable_seqscan = off;
 EXPLAIN (COSTS OFF) SELECT * FROM p WHERE a @> '{3,503}';
-SELECT * FROM p WHERE a && '{3,503}' AND id IN (3, 503, 504);
 RESET enable_seqscan;
 
 -- at random, beside an ordinary table; with an old snapshot, too

@@ -164,7 +164,8 @@ UPDATE pairs SET m = 'so-so' WHERE p = '(0,a,)'::pair;
 EXPLAIN (COSTS OFF) EXECUTE by_mood;
 EXECUTE by_mood;
 SELECT m, p FROM pairs WHERE m = 'so-so';
--- a label before others ends the order of the enum's numbers, so that tables are stored anew where it is a key's; those that follow find it so
+-- a label before others ends the order of the enum's numbers, so that tables are stored anew where it is a key's; those that follow find it so;
+-- what is found then is in test/same
 CREATE TYPE grade AS ENUM ('d', 'a');
 CREATE TYPE graded AS (n int);
 CREATE FOREIGN TABLE grades (n int PRIMARY KEY, g grade, l grade[], r graded) SERVER key_order;
@@ -176,49 +177,25 @@ INSERT INTO grades VALUES (1, 'a', '{a,d}', '(1)'), (2, 'd', '{a}', '(2)'), (3, 
 PREPARE by_grade AS SELECT n, g FROM grades WHERE g > 'd' ORDER BY g DESC, n;
 PREPARE by_grades AS SELECT n, l FROM grades WHERE l >= '{d}' ORDER BY l;
 PREPARE by_row AS SELECT n, r FROM grades ORDER BY r;
-EXECUTE by_grade;
 BEGIN;
 ALTER TYPE grade ADD VALUE 'b' BEFORE 'a';
 SELECT relation::regclass, mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'grades'::regclass AND mode LIKE 'AccessEx%';
 EXPLAIN (COSTS OFF) EXECUTE by_grade;
-EXECUTE by_grade;
-EXECUTE by_grades;
-INSERT INTO grades VALUES (4, 'd');
 ROLLBACK;
-EXECUTE by_grade;
 ALTER TYPE grade ADD VALUE 'b' BEFORE 'a';
-INSERT INTO grades VALUES (4, 'b', '{b}', '(0)'), (5, 'b', '{b,a}', NULL);
 INSERT INTO grades VALUES (4, 'b', '{b}', '(0)'), (5, NULL, '{b,a}', NULL);
 EXPLAIN (COSTS OFF) EXECUTE by_grade;
-EXECUTE by_grade;
 EXPLAIN (COSTS OFF) EXECUTE by_grades;
-EXECUTE by_grades;
 BEGIN;
 ALTER TYPE grade ADD VALUE 'c' BEFORE 'b';
 SELECT relation::regclass, mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'grades'::regclass AND mode LIKE 'AccessEx%';
 COMMIT;
-UPDATE grades SET g = 'c', l = '{c,c}' WHERE n = 3;
-EXECUTE by_grade;
-EXECUTE by_grades;
-SELECT n FROM grades WHERE g BETWEEN 'c' AND 'b' ORDER BY g;
-ALTER TYPE grade RENAME VALUE 'c' TO 'c-';
-SELECT n, g FROM grades WHERE g = 'c-';
-SELECT n FROM grades WHERE g IN ('a', 'c-', 'd') ORDER BY g DESC, n;
--- so it is in keys, and where they are referred to
 CREATE TYPE rung AS ENUM ('low', 'high');
 CREATE FOREIGN TABLE rungs (r rung, n int, PRIMARY KEY (r, n)) SERVER key_order;
-CREATE FOREIGN TABLE climbers (r rung, n int, FOREIGN KEY (r, n) REFERENCES rungs ON UPDATE CASCADE) SERVER key_order;
 INSERT INTO rungs VALUES ('high', 1), ('low', 2), ('high', 0);
-INSERT INTO climbers VALUES ('low', 2), ('high', 1);
 ALTER TYPE rung ADD VALUE 'middle' BEFORE 'high';
-UPDATE rungs SET r = 'middle' WHERE r = 'low';
-INSERT INTO climbers VALUES ('middle', 2), ('middle', 1);
-INSERT INTO rungs VALUES ('middle', 2);
 EXPLAIN (COSTS OFF) SELECT r, n FROM rungs WHERE r >= 'middle' ORDER BY r, n;
-SELECT r, n FROM rungs WHERE r >= 'middle' ORDER BY r, n;
-SELECT r, n FROM rungs WHERE (r, n) > ('middle', 2) ORDER BY r DESC, n DESC;
-SELECT * FROM climbers ORDER BY r;
-DROP FOREIGN TABLE climbers, rungs;
+DROP FOREIGN TABLE rungs;
 -- a row gets a column of it
 EXPLAIN (COSTS OFF) EXECUTE by_row;
 ALTER TYPE graded ADD ATTRIBUTE g grade;
@@ -306,17 +283,6 @@ SET client_min_messages = warning;
 DROP SCHEMA key_order_parts CASCADE;
 RESET client_min_messages;
 TABLE marking;
-
--- One column, two collations: each index has its own bytes
-CREATE COLLATION no_case (provider = icu, locale = '@colStrength=secondary', deterministic = false);
-CREATE COLLATION no_accent (provider = icu, locale = '@colStrength=primary', deterministic = false);
-CREATE FOREIGN TABLE words (w text COLLATE no_case) SERVER key_order;
-CREATE UNIQUE INDEX ON words (w);
-INSERT INTO words VALUES ('e'), ('é');
-CREATE INDEX ON words (w COLLATE no_accent);
-SELECT w FROM words WHERE w = 'E';
-SELECT w FROM words WHERE w = 'E' COLLATE no_accent ORDER BY w COLLATE "C";
-CREATE UNIQUE INDEX ON words (w COLLATE no_accent);
 
 -- Ranges of such keys that a LONG preserves
 CREATE FOREIGN TABLE amounts (n numeric, r int4range, PRIMARY KEY (n, r)) SERVER key_order;
