@@ -113,8 +113,8 @@ tg_command_register(unsigned kind, const tg_command_handler *handler)
 	tg_store_release(&handlers[kind], handler);
 }
 
-const tg_command_handler *
-tg_command_find(unsigned kind)
+static const tg_command_handler *
+find_handler(unsigned kind)
 {
 	return kind < TG_COMMAND_MAX ? tg_load_acquire(&handlers[kind]) : NULL;
 }
@@ -527,7 +527,7 @@ tg_status
 tg_process_yield(tg_process_step *step, unsigned kind, uint64_t tag, const void *argument, size_t argument_bytes)
 {
 	tg_process *process = step->process;
-	const tg_command_handler *handler = tg_command_find(kind);
+	const tg_command_handler *handler = find_handler(kind);
 	tg_yield *yield;
 	tg_status status;
 

@@ -108,18 +108,9 @@ typedef struct tg_entry
 	unsigned queue_max; /* messages that wait; 0: TG_PROCESS_QUEUE_MAX */
 } tg_entry;
 
-/* The party that begins and ends the transactions of an application's processes. */
-typedef enum tg_transaction_control
-{
-	/* the thread that starts the process: tg_process_config.transaction */
-	TG_TRANSACTION_OF_CALLER,
-	TG_TRANSACTION_OF_ITSELF /* the process, by commands */
-} tg_transaction_control;
-
 typedef struct tg_application
 {
 	const char *name;
-	tg_transaction_control control;
 	const tg_entry *entries;
 	unsigned entry_count;
 } tg_application;
@@ -138,7 +129,7 @@ typedef struct tg_process_config
 	const char *method;
 	const void *input; /* Init's; read during the call only */
 	size_t input_bytes;
-	void *transaction; /* the caller's, where it controls them; children inherit it */
+	void *transaction; /* the caller's; children inherit it; NULL: Steps begin their own, by commands */
 	uint64_t owner;	   /* of the job, as the next two */
 	void *waiter;
 	tg_job *parent; /* NULL, or the job whose task makes the call */

@@ -168,8 +168,6 @@ extern void tg_process_table_each(tg_session *session, void (*see)(tg_session *,
 extern tg_status tg_process_spawn(const tg_command *command, const tg_spawn_command *spawn,
 								  tg_process **child_out) TG_MUST_USE;
 
-extern const tg_command_handler *tg_command_find(unsigned kind);
-
 /* --- process_command.c ------------------------------------------------------------------------ */
 
 /* Registers the built-in kinds of this room. */

@@ -342,8 +342,7 @@ counter_close(tg_session *session, void *state)
 static const tg_entry counter_entries[] = {
 	{.method = "counter", .init = counter_init, .step = counter_step, .close = counter_close},
 	{.method = "pong", .init = counter_init, .step = pong_step, .close = counter_close}};
-static const tg_application counters = {
-	.name = "counters", .control = TG_TRANSACTION_OF_CALLER, .entries = counter_entries, .entry_count = 2};
+static const tg_application counters = {.name = "counters", .entries = counter_entries, .entry_count = 2};
 
 static tg_pid
 counter_start(const char *method, counter *counter)

@@ -61,8 +61,7 @@ static void spawner_close(tg_session *session, void *state);
 static const tg_entry entries[] = {
 	{.method = "actor", .init = actor_init, .step = actor_step, .close = actor_close},
 	{.method = "spawner", .init = spawner_init, .step = spawner_step, .close = spawner_close}};
-static const tg_application actors = {
-	.name = "actors", .control = TG_TRANSACTION_OF_CALLER, .entries = entries, .entry_count = 2};
+static const tg_application actors = {.name = "actors", .entries = entries, .entry_count = 2};
 
 static actor *
 actor_new(void (*step)(actor *, tg_process_step *))
@@ -405,7 +404,7 @@ spawn_wrong(actor *actor, tg_process_step *step)
 		actor->errors += tg_process_yield(step, TG_COMMAND_MAX - 1, 0, NULL, 0) != TG_NOT_FOUND;
 		actor->errors += tg_process_yield(step, TG_COMMAND_TIMER, 0, NULL, 0) != TG_TOO_LARGE;
 		actor->errors += tg_process_transaction(step->process) != &dropped;
-		actor->errors += tg_process_application(step->process)->control != TG_TRANSACTION_OF_CALLER;
+		actor->errors += strcmp(tg_process_application(step->process)->name, "actors") != 0;
 		yield(step, TG_COMMAND_SPAWN, TG_NOT_FOUND, &unknown, sizeof(unknown));
 		yield(step, TG_COMMAND_SPAWN, TG_TOO_LARGE, &bad, sizeof(bad));
 		yield(step, TG_COMMAND_CANCEL, TG_NOT_FOUND, &nobody, sizeof(nobody));

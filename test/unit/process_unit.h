@@ -173,8 +173,7 @@ hold_cancel(tg_session *session, void *kept)
 static const tg_entry puppet_entries[] = {
 	{.method = "puppet", .init = puppet_init, .step = puppet_step, .close = puppet_close, .queue_max = 8},
 	{.method = "roomy", .init = puppet_init, .step = puppet_step, .close = puppet_close}};
-static const tg_application puppets = {
-	.name = "puppets", .control = TG_TRANSACTION_OF_ITSELF, .entries = puppet_entries, .entry_count = 2};
+static const tg_application puppets = {.name = "puppets", .entries = puppet_entries, .entry_count = 2};
 static const tg_command_handler hold = {
 	.name = "hold", .argument_bytes = sizeof(puppet *), .run = hold_run, .cancel = hold_cancel};
 

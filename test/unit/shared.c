@@ -535,8 +535,7 @@ test_process(void)
 {
 	static const tg_entry entries[] = {
 		{.method = "write", .init = clerk_init, .step = clerk_step, .close = clerk_close}};
-	static const tg_application application = {
-		.name = "clerk", .control = TG_TRANSACTION_OF_ITSELF, .entries = entries, .entry_count = 1};
+	static const tg_application application = {.name = "clerk", .entries = entries, .entry_count = 1};
 	sem_t over;
 
 	sem_init(&over, 0, 0);
