@@ -453,8 +453,9 @@ tg_index_list_of_version(const tg_index *index, tg_version version, tg_key_list 
 	tg_key_list_open(list_out, &value.string, part->header_bytes);
 }
 
-tg_status
-tg_index_keys_open(const tg_index *index, tg_version version, tg_index_keys *keys_out)
+/* TG_NOT_FOUND: a long string has no rank. */
+static tg_status
+open_keys(const tg_index *index, tg_version version, tg_index_keys *keys_out)
 {
 	tg_status status;
 
@@ -500,12 +501,12 @@ rank_strings(tg_session *session, const tg_index *index, tg_version version)
 tg_status
 tg_index_keys_open_anew(tg_session *session, const tg_index *index, tg_version version, tg_index_keys *keys_out)
 {
-	tg_status status = tg_index_keys_open(index, version, keys_out);
+	tg_status status = open_keys(index, version, keys_out);
 
 	if (tg_likely(status != TG_NOT_FOUND))
 		return status;
 	status = rank_strings(session, index, version);
-	return status == TG_OK ? tg_index_keys_open(index, version, keys_out) : status;
+	return status == TG_OK ? open_keys(index, version, keys_out) : status;
 }
 
 bool
@@ -642,7 +643,7 @@ forget_entry(tg_session *session, tg_index *index, tg_version gone, tg_version n
 	/* too large, or without rank: it never had an entry */
 	if (tg_failpoint_refuses("index_kept"))
 		return;
-	if (tg_index_keys_open(index, gone, &keys) != TG_OK)
+	if (open_keys(index, gone, &keys) != TG_OK)
 		return;
 	while (tg_index_keys_next(&keys))
 	{

@@ -270,11 +270,9 @@ typedef struct tg_index_keys
 	tg_key_list list; /* if several; it stays as long as the epoch */
 } tg_index_keys;
 
-extern tg_status tg_index_keys_open(const tg_index *index, tg_version version, tg_index_keys *keys_out) TG_MUST_USE;
-
 /*
- * As tg_index_keys_open, for a caller that is going to add entries: long strings have their ranks
- * from now on.  TG_NO_MEMORY, TG_OVER_QUOTA, but not TG_NOT_FOUND.
+ * The keys of a version, for a caller that is going to add entries: long strings have their ranks
+ * from now on.  TG_NO_MEMORY, TG_OVER_QUOTA.
  */
 extern tg_status tg_index_keys_open_anew(tg_session *session, const tg_index *index, tg_version version,
 										 tg_index_keys *keys_out) TG_MUST_USE;

@@ -171,15 +171,9 @@ tg_cycle_put_done(tg_cycle *cycle, tg_write_log *piece)
 	push(&cycle->done, piece, piece);
 }
 
-tg_write_log *
-tg_cycle_take_done(tg_cycle *cycle)
-{
-	return tg_exchange_acq_rel(&cycle->done, NULL);
-}
-
 void
 tg_cycle_turn_over(tg_cycle *cycle)
 {
 	tg_assert(tg_load_relaxed(&cycle->work) == NULL);
-	tg_store_release(&cycle->work, tg_cycle_take_done(cycle));
+	tg_store_release(&cycle->work, tg_exchange_acq_rel(&cycle->done, NULL));
 }

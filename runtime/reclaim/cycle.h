@@ -99,9 +99,6 @@ extern void tg_cycle_put_back(tg_cycle *cycle, tg_write_log *pieces);
 /* Puts a piece aside that this stage is done with. */
 extern void tg_cycle_put_done(tg_cycle *cycle, tg_write_log *piece);
 
-/* By the only one: all that was put aside, linked by next. */
-extern tg_write_log *tg_cycle_take_done(tg_cycle *cycle);
-
 /* By the only one: what was put aside is work again. */
 extern void tg_cycle_turn_over(tg_cycle *cycle);
 

@@ -368,8 +368,9 @@ undo_write(tg_session *session, tg_txn *txn, tg_write kind, tg_version version)
 	}
 }
 
-void
-tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
+/* Takes back what the log holds after the mark and hands it to the collector. */
+static void
+undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 {
 	tg_write_log *undone = NULL;
 	tg_log_entry entry;
@@ -399,7 +400,7 @@ tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark)
 	tg_epoch_enter(session);
 	tg_row_lock_release(session, txn, mark.locks);
 	if (!tg_failpoint_refuses("skip_w2"))
-		tg_txn_undo(session, txn, mark.log);
+		undo(session, txn, mark.log);
 	tg_epoch_leave(session);
 	tg_txn_leave(session, txn, entered);
 }
@@ -581,7 +582,7 @@ tg_txn_abort(tg_session *session, tg_txn *txn)
 	tg_failpoint("txn_aborted");
 	release_locks(session, txn);
 	tg_epoch_enter(session);
-	tg_txn_undo(session, txn, TG_LOG_MARK_START);
+	undo(session, txn, TG_LOG_MARK_START);
 	tg_epoch_leave(session);
 	if (prepared)
 		tg_snapshot_withdraw(session, txn->prepared_entry);

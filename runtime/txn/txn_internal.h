@@ -340,9 +340,6 @@ tg_header_has_copy(const tg_header *header)
 /* The copy, inside an epoch, for one whose snapshot sees the version; NONE: it has been cut out since it ended. */
 extern tg_version tg_version_copy_of(tg_version version);
 
-/* Takes back what the log holds after the mark and hands it to the collector. */
-extern void tg_txn_undo(tg_session *session, tg_txn *txn, tg_log_mark mark);
-
 /* Takes the newest write back, which made a version; what it leaves is the collector's when the transaction has ended. */
 extern void tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows);
 
