@@ -668,12 +668,6 @@ tg_dictionary_next(const tg_table *table, const tg_dictionary *dictionary)
 }
 
 bool
-tg_dictionary_has_way(const tg_dictionary *dictionary, tg_ranking way)
-{
-	return is_same(&dictionary->way, &way);
-}
-
-bool
 tg_dictionary_use_rank(tg_dictionary *dictionary, const void *rank, size_t rank_bytes, tg_ranked *ranked_out)
 {
 	entry *has = dictionary->at;

@@ -89,7 +89,6 @@ extern tg_status tg_dictionary_add(tg_session *session, tg_dictionary *dictionar
 
 /* The table's first dictionary, or the next one; NULL: no more. */
 extern tg_dictionary *tg_dictionary_next(const tg_table *table, const tg_dictionary *dictionary);
-extern bool tg_dictionary_has_way(const tg_dictionary *dictionary, tg_ranking way);
 
 /* Marks all values as unused, until they are used again. */
 extern void tg_dictionaries_begin_round(tg_table *table);

@@ -26,12 +26,6 @@
 
 #define PAGE_TOTAL_MAX (TG_PAGE_NONE - 1)
 
-const char *const tg_use_names[TG_USE_COUNT] = {
-	[TG_USE_TABLE] = "table", [TG_USE_CHUNK] = "chunk", [TG_USE_HEADER] = "header",
-	[TG_USE_BLOB] = "blob",	  [TG_USE_INDEX] = "index", [TG_USE_LOG] = "log",
-	[TG_USE_LOCK] = "lock",	  [TG_USE_JOB] = "job",		[TG_USE_RUNTIME] = "runtime",
-};
-
 /* Where the parts begin, from the start of the mapping. */
 typedef struct layout
 {

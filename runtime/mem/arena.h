@@ -56,8 +56,6 @@ typedef enum tg_use
 	TG_USE_COUNT
 } tg_use;
 
-extern const char *const tg_use_names[TG_USE_COUNT];
-
 typedef enum tg_claim
 {
 	TG_DATA,		/* refused where the reserved part begins */

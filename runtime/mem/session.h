@@ -151,8 +151,7 @@ extern void tg_retire_rest(tg_session *session);
  */
 extern void tg_retire_abandon(tg_session *session);
 
-/* Objects that wait: this session's; orphans.  The first for the owner only. */
+/* Objects of this session that wait.  Session owner. */
 extern size_t tg_retire_count(const tg_session *session);
-extern size_t tg_retire_orphan_count(void);
 
 #endif /* TG_SESSION_H */

@@ -54,8 +54,7 @@ _Static_assert(TG_USE_COUNT <= 1 << USE_BITS, "a use fits its bits");
 typedef struct orphans_state
 {
 	tg_latch latch;
-	size_t count;		 /* objects; written under the latch, read by anyone */
-	retire_block *first; /* likewise */
+	retire_block *first; /* written under the latch, read by anyone */
 } TG_CACHE_ALIGNED orphans_state;
 
 static orphans_state *orphans;
@@ -156,14 +155,13 @@ block_free(tg_session *session, retire_block *block, uint64_t confirmed)
 
 /* --- orphans ---------------------------------------------------------------------- */
 
-/* Adds a chain of blocks that holds count objects. */
+/* Adds a chain of blocks. */
 static void
-orphans_add(retire_block *first, retire_block *last, size_t count)
+orphans_add(retire_block *first, retire_block *last)
 {
 	tg_latch_acquire(&orphans->latch);
 	last->next = orphans->first;
 	tg_store_relaxed(&orphans->first, first);
-	tg_store_relaxed(&orphans->count, orphans->count + count);
 	tg_latch_release(&orphans->latch);
 }
 
@@ -183,8 +181,6 @@ orphans_free(tg_session *session, uint64_t confirmed)
 		next = block->next;
 		block->next = *list;
 		*list = block;
-		if (list == &ripe)
-			tg_store_relaxed(&orphans->count, orphans->count - (block->end - block->begin));
 	}
 	tg_store_relaxed(&orphans->first, first);
 	tg_latch_release(&orphans->latch);
@@ -197,12 +193,6 @@ orphans_free(tg_session *session, uint64_t confirmed)
 		(void) block_free(session, block, confirmed);
 		tg_free(session, block, TG_USE_RUNTIME);
 	}
-}
-
-size_t
-tg_retire_orphan_count(void)
-{
-	return tg_load_relaxed(&orphans->count);
 }
 
 /* --- polling ----------------------------------------------------------------------- */
@@ -295,7 +285,7 @@ tg_retire_abandon(tg_session *session)
 
 	if (retirement->count > 0)
 	{
-		orphans_add(retirement->oldest, retirement->newest, retirement->count);
+		orphans_add(retirement->oldest, retirement->newest);
 		retirement->oldest = NULL;
 		retirement->newest = NULL;
 		retirement->count = 0;

@@ -498,12 +498,6 @@ tg_job_expect(tg_job *job, uint64_t expected)
 }
 
 void
-tg_job_expect_more(tg_job *job, uint64_t more)
-{
-	tg_fetch_add_relaxed(&job->expected, more);
-}
-
-void
 tg_job_progress(tg_job *job, uint64_t done, uint64_t rows)
 {
 	tg_fetch_add_relaxed(&job->done, done);

@@ -93,9 +93,8 @@ extern tg_status tg_job_status(const tg_job *job);
 extern tg_job_state tg_job_state_get(const tg_job *job);
 extern void *tg_job_argument(const tg_job *job);
 
-/* Progress, in the job's own unit.  What is expected may grow: who finds more says so before it does it. */
+/* Progress, in the job's own unit. */
 extern void tg_job_expect(tg_job *job, uint64_t expected);
-extern void tg_job_expect_more(tg_job *job, uint64_t more);
 extern void tg_job_progress(tg_job *job, uint64_t done, uint64_t rows);
 
 /*

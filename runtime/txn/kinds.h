@@ -22,8 +22,7 @@
  *	SERIALIZABLE, SHORT
  *				tg_preserve_check_read before it reads an area (L2; saves work); S3 is a part of
  *				tg_validation_step; tg_reads_check_snapshot at the end of one that wrote nothing (S4).
- *	any writer	tg_txn_register at the start of a statement that writes a table, if it likes to wait before it
- *				has read anything; every write registers by itself otherwise.
+ *	any writer	nothing: each first write to a table registers.
  */
 #ifndef TG_KINDS_H
 #define TG_KINDS_H
@@ -102,15 +101,6 @@ tg_preserve_check_read(const tg_area *area, tg_time snapshot, bool may_wait, tg_
  */
 extern tg_status tg_reads_check_snapshot(tg_session *session, tg_reads *reads, tg_time snapshot,
 										 tg_conflict *conflict_out) TG_MUST_USE;
-
-/* --- writers -------------------------------------------------------------------------- */
-
-/*
- * W0, ahead of the first write to a table: registers, looks at the preserve list, and answers for a write of any key: TG_OK;
- * TG_BUSY: a LONG preserves all of the table, and the registration is taken back; TG_CONFLICT: the same for SHORT, and for
- * SERIALIZABLE that has read.  TG_NO_MEMORY.  A LONG: TG_FORBIDDEN if it preserves nothing of the table.
- */
-extern tg_status tg_txn_register(const tg_writer *writer, tg_table *table, tg_wait *wait_out) TG_MUST_USE;
 
 /* --- waiting --------------------------------------------------------------------------- */
 

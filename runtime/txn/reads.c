@@ -480,13 +480,3 @@ tg_reads_is_empty(const tg_reads *reads)
 {
 	return reads->tables == NULL && !reads->everything;
 }
-
-size_t
-tg_reads_bytes(const tg_reads *reads)
-{
-	size_t bytes = sizeof(*reads);
-
-	for (const tg_read_table *noted = reads->tables; noted != NULL; noted = noted->next)
-		bytes += sizeof(*noted) + noted->capacity * sizeof(tg_version) + noted->range_bytes;
-	return bytes;
-}

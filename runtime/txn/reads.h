@@ -102,9 +102,6 @@ extern bool tg_reads_is_empty(const tg_reads *reads);
 extern void tg_reads_follow(tg_reads *reads, unsigned txn);
 extern void tg_reads_merge(tg_session *session, tg_reads *reads, tg_reads *others);
 
-/* Bytes it takes in the arena. */
-extern size_t tg_reads_bytes(const tg_reads *reads);
-
 /* --- validation ------------------------------------------------------------------ */
 
 /* Why a transaction cannot be serialized: what somebody else's commit has changed since its snapshot. */

@@ -264,46 +264,6 @@ tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version versio
 	return status;
 }
 
-/* Ahead of the first write, for any key. */
-static tg_status
-register_ahead(const tg_writer *writer, tg_table *table, tg_wait *wait_out)
-{
-	const tg_area whole = {.table = table};
-	tg_txn *txn = writer->txn;
-
-	if (tg_load_relaxed(&txn->kind) == TG_TXN_LONG && txn->preserve != NULL)
-		return tg_areas_has_table(txn->preserve->areas, table) ? TG_OK : TG_FORBIDDEN;
-	if (!is_registered(txn, table))
-	{
-		tg_status status = register_writer(writer->session, txn, table);
-
-		if (status != TG_OK)
-			return status;
-	}
-	for (tg_seen *seen = txn->seen; seen != NULL; seen = seen->next)
-	{
-		if (!tg_preserve_has_ended(seen->entry) && tg_areas_cover_area(seen->entry->areas, &whole))
-			return meet_long(writer, table, TG_VERSION_NONE, seen->entry, wait_out);
-	}
-	return TG_OK;
-}
-
-tg_status
-tg_txn_register(const tg_writer *writer, tg_table *table, tg_wait *wait_out)
-{
-	tg_status status;
-	bool entered;
-
-	if (tg_likely(writer->txn->clear == table))
-		return TG_OK;
-	status = tg_txn_enter_shared(writer->session, writer->txn, table, &entered);
-	if (status != TG_OK)
-		return status;
-	status = register_ahead(writer, table, wait_out);
-	tg_txn_leave(writer->session, writer->txn, entered);
-	return status;
-}
-
 static bool
 has_seen(const tg_txn *txn, const tg_preserve *entry, const tg_table *table)
 {

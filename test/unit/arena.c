@@ -344,7 +344,7 @@ test_accounts(void)
 	for (unsigned use = 0; use < TG_USE_COUNT; use++)
 	{
 		if (report.used_by[use] != 0)
-			unit_ok(false, "account of %s is not zero", tg_use_names[use]);
+			unit_ok(false, "account of use %u is not zero", use);
 	}
 	unit_equal(report.used, 0, "every account is exactly zero again");
 	tg_alloc_flush(session);

@@ -291,14 +291,12 @@ test_orphans(void)
 	for (unsigned i = 0; i < 500; i++)
 		retire_new(session, 100);
 	tg_session_close(session);
-	unit_equal(tg_retire_orphan_count(), 500, "what a closed session retired are orphans");
 	tg_epoch_advance();
 	tg_retire_poll(other);
-	unit_ok(blobs_now() == 500 * 104, "they are kept while somebody inside may see them");
+	unit_ok(blobs_now() == 500 * 104, "what a closed session retired is kept while a reader may see it");
 	tg_epoch_leave(reader);
 	tg_retire_poll(other);
 	unit_equal(blobs_now(), 0, "and freed by another session's poll");
-	unit_equal(tg_retire_orphan_count(), 0, "none is left");
 
 	for (unsigned i = 0; i < 10; i++)
 		retire_new(other, 100);
