@@ -10,32 +10,11 @@ use Test::More;
 
 my $node = TestServer::start('restart');
 
-sub read_if_there
-{
-	open(my $file, '<', $_[0]) or return '';
-	return join('', <$file>);
-}
-
-# The worker's process id, or undef while there is none.
-sub worker_pid
-{
-	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
-
-	for my $directory (glob '/proc/[0-9]*')
-	{
-		# it may be gone between two looks
-		my ($status, $command) = map { read_if_there("$directory/$_") } qw(status cmdline);
-
-		return $1 if $status =~ /^PPid:\s*$postmaster$/m && $command =~ /tsurugi_fdw worker/ && $directory =~ /(\d+)$/;
-	}
-	return undef;
-}
-
 sub wait_for_worker
 {
 	for (1 .. 600)
 	{
-		my $pid = worker_pid();
+		my $pid = TestServer::worker_pid($node);
 		return $pid if defined $pid;
 		select undef, undef, undef, 0.1;
 	}

@@ -60,6 +60,37 @@ sub has_failpoints
 	return $node->safe_psql('postgres', "SELECT current_setting('tsurugi_fdw.failpoints', true) IS NOT NULL") eq 't';
 }
 
+sub read_if_there
+{
+	open(my $file, '<', $_[0]) or return '';
+	return join('', <$file>);
+}
+
+# The process that the pool's threads run in, or undef while there is none.
+sub worker_pid
+{
+	my ($node) = @_;
+	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+
+	for my $directory (glob '/proc/[0-9]*')
+	{
+		# it may be gone between two looks
+		my ($status, $command) = map { read_if_there("$directory/$_") } qw(status cmdline);
+
+		return $1 if $status =~ /^PPid:\s*$postmaster$/m && $command =~ /tsurugi_fdw worker/ && $directory =~ /(\d+)$/;
+	}
+	return undef;
+}
+
+# The names of the pool's threads.
+sub threads
+{
+	my ($node) = @_;
+	my $pid = worker_pid($node) or return;
+
+	return map { read_if_there($_) =~ /^(.*)$/m } glob("/proc/$pid/task/*/comm");
+}
+
 # Waits until a process has stopped at its failpoint.
 sub has_stopped
 {
