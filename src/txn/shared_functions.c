@@ -44,6 +44,7 @@
 #include "src/txn/lease_owners.h"
 #include "src/txn/mixed.h"
 #include "src/txn/shared_moment.h"
+#include "src/txn/shared_refusal.h"
 #include "src/txn/shared_transaction.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_export_transaction);
@@ -120,8 +121,7 @@ list_tables(ArrayType *array)
 	}
 	foreach (cell, tsurugi_areas_parse(list.data))
 		if (((tsurugi_area_name *) lfirst(cell))->is_range)
-			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("transactions are shared with whole tables, not with ranges of keys")));
+			tsurugi_shared_refuse(TSURUGI_SHARED_OF_RANGES, "");
 	return list.data;
 }
 
@@ -131,14 +131,11 @@ static void
 check_may_take_part(const char *function)
 {
 	if (IsInParallelMode())
-		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-						errmsg("cannot call %s during a parallel operation", function)));
+		tsurugi_shared_refuse(TSURUGI_SHARED_IN_PARALLEL, function);
 	if (tsurugi_shared_is_open)
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the session takes part in a shared transaction already")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_ALREADY, "");
 	if (tsurugi_kind_is_known)
-		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-						errmsg("%s must be called before any access to tables of tsurugi_fdw", function)));
+		tsurugi_shared_refuse(TSURUGI_SHARED_TOO_LATE, function);
 }
 
 /* The tables that a transaction about to begin keeps locked for as long as it runs. */
@@ -288,11 +285,9 @@ tsurugi_fdw_export_transaction(PG_FUNCTION_ARGS)
 	check_may_take_part("export_transaction()");
 	check_may_begin("export_transaction()");
 	if (GetCurrentTransactionNestLevel() > 1)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot export a transaction from within a subtransaction")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_IN_SUBTRANSACTION, "");
 	if (!IsTransactionBlock())
-		ereport(ERROR, (errcode(ERRCODE_NO_ACTIVE_SQL_TRANSACTION),
-						errmsg("%s can only be used in transaction blocks", "export_transaction()")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_OUTSIDE_BLOCK, "export_transaction()");
 	resolve_tables(PG_GETARG_ARRAYTYPE_P(0), (tg_txn_kind) tsurugi_transaction_type, &areas, &tables);
 	opened = begin_shared(&tables, owner, &config);
 	tsurugi_shared_take_part(opened, true);
@@ -330,8 +325,7 @@ tsurugi_fdw_begin_transaction(PG_FUNCTION_ARGS)
 
 	check_may_begin("begin_transaction()");
 	if (tsurugi_storage_is_changed())
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot begin a shared transaction in one that has changed definitions")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_AFTER_DEFINITIONS, "");
 	resolve_tables(PG_GETARG_ARRAYTYPE_P(0), (tg_txn_kind) tsurugi_transaction_type, &areas, &tables);
 	opened = begin_shared(&tables, 0, &config);
 	tg_shared_report_get(opened, &report);
@@ -367,8 +361,7 @@ tsurugi_fdw_attach_transaction(PG_FUNCTION_ARGS)
 	if (report.state != TG_SHARED_RUNNING)
 	{
 		tg_shared_close(opened);
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the transaction has ended, or is about to")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_ENDED, "");
 	}
 	tsurugi_shared_take_part(opened, false);
 	PG_RETURN_VOID();
@@ -386,10 +379,7 @@ static void
 check_owner(const tg_shared_report *report)
 {
 	if (report->owner != 0)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("the transaction is a session's"),
-			 errdetail("Only the session that has exported it ends it, by COMMIT or ROLLBACK, or by its own end.")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_OF_A_SESSION, "");
 }
 
 static tg_shared *

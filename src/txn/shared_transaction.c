@@ -77,6 +77,7 @@
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
+#include "src/txn/shared_refusal.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
@@ -195,8 +196,7 @@ void
 tsurugi_shared_check_command(const char *what)
 {
 	if (shared != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot %s in a transaction that several sessions work in", what)));
+		tsurugi_shared_refuse(TSURUGI_SHARED_COMMAND, what);
 }
 
 void
@@ -223,8 +223,7 @@ void
 tsurugi_shared_check_prepare(void)
 {
 	if (shared != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot PREPARE a transaction that several sessions work in")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_PREPARED, "");
 }
 
 /* --- waiting ------------------------------------------------------------------------------ */
@@ -356,15 +355,10 @@ static void
 check_level(void)
 {
 	if (tsurugi_transaction_type != TG_TXN_ORDINARY && tsurugi_transaction_type != constant.kind)
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the shared transaction is of another kind than the session's"),
-						errhint("Reset tsurugi_fdw.transaction_type.")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_OTHER_KIND, "");
 	if (constant.kind == TG_TXN_ORDINARY &&
 		level_of(&constant) != (XactIsoLevel == XACT_READ_UNCOMMITTED ? XACT_READ_COMMITTED : XactIsoLevel))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the shared transaction is of another isolation level than the session's"),
-						errhint("Set transaction_isolation, or default_transaction_isolation, to \"%s\".",
-								tsurugi_shared_isolation_name(&constant))));
+		tsurugi_shared_refuse(TSURUGI_SHARED_OTHER_LEVEL, tsurugi_shared_isolation_name(&constant));
 }
 
 /*
@@ -408,8 +402,7 @@ tsurugi_shared_join(void)
 	{
 		check_level();
 		if (IsInParallelMode())
-			ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-							errmsg("cannot begin to work in a shared transaction during a parallel operation")));
+			tsurugi_shared_refuse(TSURUGI_SHARED_JOINED_IN_PARALLEL, "");
 		take_turn();
 		if (tg_shared_hold(shared) != TG_OK)
 			error_ended();
@@ -537,12 +530,9 @@ tsurugi_shared_detach(void)
 	if (shared == NULL)
 		return false;
 	if (is_owner)
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the transaction's own session cannot be detached from it")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_DETACHED_BY_OWNER, "");
 	if (joined)
-		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-						errmsg("cannot detach in a transaction that has worked in the shared one"),
-						errhint("Commit it first.")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_DETACHED_TOO_EARLY, "");
 	part();
 	return true;
 }
@@ -599,10 +589,7 @@ tsurugi_shared_validate(void)
 	if (joined && !is_running())
 		error_ended();
 	if (joined && tsurugi_isolation_wrote_ordinary() && !tg_failpoint_refuses("skip_shared_ordinary"))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot write ordinary tables in a transaction that works in another session's"),
-						errdetail("They would be committed without the shared transaction."),
-						errhint("Write them in a transaction of their own, or in the one that was exported.")));
+		tsurugi_shared_refuse(TSURUGI_SHARED_ORDINARY_WRITES, "");
 }
 
 static void
