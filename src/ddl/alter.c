@@ -33,7 +33,6 @@
 #include "src/ddl/alter_types.h"
 #include "src/ddl/altered.h"
 #include "src/ddl/cluster.h"
-#include "src/ddl/compression.h"
 #include "src/ddl/create.h"
 #include "src/ddl/index_command.h"
 #include "src/ddl/key_clause.h"
@@ -64,7 +63,6 @@ typedef struct Wishes
 	List *validated;  /* names of constraints */
 	List *altered;	  /* of AlterTableCmd: ALTER CONSTRAINT */
 	List *clustered;  /* likewise: CLUSTER ON, SET WITHOUT CLUSTER */
-	List *compressed; /* likewise: SET COMPRESSION */
 	List *identities; /* likewise: REPLICA IDENTITY */
 	List *stored;	  /* likewise: commands that only ordinary tables know */
 	List *not_null;	  /* names of columns */
@@ -213,11 +211,6 @@ strip_command(Oid relation, const AlterTableStmt *statement, AlterTableCmd *comm
 	if (command->subtype == AT_ClusterOn || command->subtype == AT_DropCluster)
 	{
 		wishes->clustered = lappend(wishes->clustered, command);
-		return;
-	}
-	if (command->subtype == AT_SetCompression)
-	{
-		wishes->compressed = lappend(wishes->compressed, command);
 		return;
 	}
 	if (command->subtype == AT_ReplicaIdentity)
@@ -595,8 +588,6 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 		tsurugi_cluster_mark(relation_id, lfirst(cell));
 	foreach (cell, wishes.stored)
 		tsurugi_storage_alter(relation_id, lfirst(cell));
-	foreach (cell, wishes.compressed)
-		tsurugi_compression_set(relation_id, lfirst(cell));
 	foreach (cell, wishes.identities)
 		tsurugi_replica_identity_set(relation_id, lfirst(cell));
 }

@@ -11,6 +11,9 @@
  *	TABLESPACE other						OPTIONS (tablespace 'other')
  *	UNLOGGED								OPTIONS (persistence 'unlogged')
  *
+ * The compression of a column stays where PostgreSQL has it, in pg_attribute.  PostgreSQL refuses to
+ * change it for foreign tables, but not to create them with it.
+ *
  * A tablespace is kept by its name, and need not exist.  In that case PostgreSQL reports it when
  * the table moves out of memory.
  */
@@ -22,13 +25,16 @@
 #include "access/htup_details.h"
 #include "access/reloptions.h"
 #include "access/table.h"
+#include "access/toast_compression.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/objectaccess.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_tablespace.h"
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/sequence.h"
 #include "commands/tablespace.h"
@@ -185,6 +191,47 @@ set_tablespace(List *options, const char *name)
 	return set_option(options, TABLESPACE, is_default ? NULL : name);
 }
 
+/* --- compression ----------------------------------------------------------------- */
+
+static char
+method_of(Oid type, const char *name)
+{
+	char method;
+
+	if (strcmp(name, "default") == 0)
+		return InvalidCompressionMethod;
+	if (get_typstorage(type) == TYPSTORAGE_PLAIN)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("column data type %s does not support compression", format_type_be(type))));
+	method = CompressionNameToMethod(name);
+	if (!CompressionMethodIsValid(method))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid compression method \"%s\"", name)));
+	return method;
+}
+
+/* Follows ATExecSetCompression. */
+static void
+set_compression(Oid relation, const AlterTableCmd *command)
+{
+	Relation catalog = table_open(AttributeRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopyAttName(relation, command->name);
+	Form_pg_attribute column;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("column \"%s\" of relation \"%s\" does not exist",
+																  command->name, get_rel_name(relation))));
+	column = (Form_pg_attribute) GETSTRUCT(tuple);
+	if (column->attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot alter system column \"%s\"", command->name)));
+	column->attcompression = method_of(column->atttypid, strVal(command->def));
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	InvokeObjectPostAlterHook(RelationRelationId, relation, column->attnum);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
 /* --- statements ----------------------------------------------------------------- */
 
 List *
@@ -214,6 +261,7 @@ tsurugi_storage_is_altered_by(const AlterTableCmd *command)
 		case AT_ResetRelOptions:
 		case AT_SetLogged:
 		case AT_SetUnLogged:
+		case AT_SetCompression:
 			return true;
 		default:
 			return false;
@@ -282,6 +330,11 @@ tsurugi_storage_follow(Oid relation)
 void
 tsurugi_storage_alter(Oid relation, const AlterTableCmd *command)
 {
+	if (command->subtype == AT_SetCompression)
+	{
+		set_compression(relation, command);
+		return;
+	}
 	write_options(relation, altered(relation, command));
 	if (command->subtype == AT_SetLogged || command->subtype == AT_SetUnLogged)
 		tsurugi_storage_follow(relation);
