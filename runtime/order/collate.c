@@ -60,6 +60,15 @@
  * integer takes 134 bytes if the string has 10 characters, and 258 if it has 40 (en_US.UTF-8, glibc
  * 2.36); with all weights written, 217 and 639.
  *
+ * Average bytes of a key with its string, of words of demo/data (en_US.UTF-8):
+ *
+ *									airports	manufacturers	tail numbers
+ *		the string							19.6		 9.5			 6.0
+ *		as described						49.6		32.4			22.6
+ *		the string behind it in full		67.1		39.9			26.6
+ *		and the weights by position			108.6		61.6			40.6
+ *		and the numbers of the first level	121.8		67.4			42.6
+ *
  * The form of the tables is internal to glibc, and so is the walk.  Both are known for the versions
  * whose sources were read: strcoll_l.c and weight.h of 2.29 and 2.36 agree.  Other versions are not
  * opened, nor are locales whose sections disagree about the levels by position (strcoll() goes by
