@@ -384,6 +384,30 @@ tsurugi_lock_our_table(const RangeVar *name, LOCKMODE mode, RangeVarGetRelidCall
 
 /* --- DROP TABLE, COMMENT ON TABLE ----------------------------------------------- */
 
+/* As DropErrorMsgWrongType. */
+static void
+error_is_no_table(const char *name, char kind)
+{
+	static const struct
+	{
+		char kind;
+		const char *hint;
+	} others[] = {{RELKIND_SEQUENCE, "Use DROP SEQUENCE to remove a sequence."},
+				  {RELKIND_VIEW, "Use DROP VIEW to remove a view."},
+				  {RELKIND_MATVIEW, "Use DROP MATERIALIZED VIEW to remove a materialized view."},
+				  {RELKIND_INDEX, "Use DROP INDEX to remove an index."},
+				  {RELKIND_PARTITIONED_INDEX, "Use DROP INDEX to remove an index."},
+				  {RELKIND_COMPOSITE_TYPE, "Use DROP TYPE to remove a type."},
+				  {RELKIND_FOREIGN_TABLE, "Use DROP FOREIGN TABLE to remove a foreign table."}};
+	const char *hint = NULL;
+
+	for (unsigned i = 0; i < lengthof(others); i++)
+		if (others[i].kind == kind)
+			hint = others[i].hint;
+	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a table", name),
+					hint != NULL ? errhint("%s", hint) : 0));
+}
+
 /*
  * The checks of DROP TABLE before it locks a relation (RangeVarCallbackForDropRelation).  For a
  * partition the parent is locked first; argument: the Oid of the parent that the previous call
@@ -404,7 +428,7 @@ check_before_drop(const RangeVar *name, Oid relation, Oid previous, void *argume
 		return;
 	kind = get_rel_relkind(relation);
 	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE && !tsurugi_is_our_table(relation))
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a table", name->relname)));
+		error_is_no_table(name->relname, kind);
 	if (!pg_class_ownercheck(relation, GetUserId()) &&
 		!pg_namespace_ownercheck(get_rel_namespace(relation), GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(kind), name->relname);
