@@ -1,38 +1,8 @@
--- Rows that are there when a table becomes a partition, or another one comes beside it.
+-- Indexes of partitioned tables that tables in memory cannot have, partitions of other wrappers,
+-- transition tables.
 SET client_min_messages = warning;
 CREATE SERVER partition FOREIGN DATA WRAPPER tsurugi_fdw;
 RESET client_min_messages;
-CREATE TABLE whole (k int, v text) PARTITION BY RANGE (k);
-CREATE FOREIGN TABLE low (v text, k int) SERVER partition;
-INSERT INTO low VALUES ('one', 1), ('ten', 10);
-
--- ATTACH
-ALTER TABLE whole ATTACH PARTITION low FOR VALUES FROM (0) TO (10);
-ALTER TABLE whole ATTACH PARTITION low FOR VALUES FROM (0) TO (11);
-SELECT tableoid::regclass, * FROM whole ORDER BY k;
-ALTER TABLE whole DETACH PARTITION low;
-INSERT INTO low VALUES ('null', NULL);
-ALTER TABLE whole ATTACH PARTITION low FOR VALUES FROM (0) TO (11);
-DELETE FROM low WHERE k IS NULL;
-ALTER TABLE whole ATTACH PARTITION low FOR VALUES FROM (0) TO (11);
-
--- a table of tables
-CREATE TABLE higher (k int, v text) PARTITION BY LIST (v);
-CREATE FOREIGN TABLE high_a PARTITION OF higher FOR VALUES IN ('a') SERVER partition;
-INSERT INTO higher VALUES (20, 'a'), (30, 'a');
-ALTER TABLE whole ATTACH PARTITION higher FOR VALUES FROM (11) TO (30);
-ALTER TABLE whole ATTACH PARTITION higher FOR VALUES FROM (11) TO (31);
-
--- a default partition in memory: PostgreSQL warns that it does not look, but we do
-CREATE FOREIGN TABLE rest PARTITION OF whole DEFAULT SERVER partition;
-INSERT INTO whole VALUES (50, 'fifty');
-CREATE TABLE fifties PARTITION OF whole FOR VALUES FROM (50) TO (60);
-CREATE FOREIGN TABLE fifties PARTITION OF whole FOR VALUES FROM (50) TO (60) SERVER partition;
-CREATE TABLE fifties (k int, v text);
-ALTER TABLE whole ATTACH PARTITION fifties FOR VALUES FROM (50) TO (60);
-ALTER TABLE whole ATTACH PARTITION fifties FOR VALUES FROM (60) TO (70);
-SELECT tableoid::regclass, * FROM whole ORDER BY k;
-
 -- indexes that tables in memory cannot have, and partitions that are others'
 CREATE FOREIGN DATA WRAPPER other;
 CREATE SERVER other FOREIGN DATA WRAPPER other;
@@ -75,5 +45,4 @@ DROP TABLE watched;
 DROP FUNCTION watch();
 
 SET client_min_messages = warning;
-DROP TABLE whole;
 DROP SERVER partition CASCADE;
