@@ -25,14 +25,29 @@ $node->safe_psql('model', $_)
 	for 'CREATE EXTENSION tsurugi_fdw', 'CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw',
 	'GRANT USAGE ON FOREIGN SERVER tsurugi TO PUBLIC', 'GRANT CREATE ON SCHEMA public TO PUBLIC';
 
+sub database_name
+{
+	my ($file, $memory) = @_;
+
+	return basename($file, '.sql') . ($memory ? '_memory' : '_ordinary');
+}
+
+# Begins to make the databases of a file, while those of the file before are at work.
+sub begin_databases
+{
+	my ($file) = @_;
+	my @commands = map { ('-c', 'CREATE DATABASE ' . database_name($file, $_) . ' TEMPLATE model STRATEGY file_copy') } 0, 1;
+
+	return IPC::Run::start([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), @commands ], '<', \undef);
+}
+
 # What psql prints for a file, with tables in memory or not.
 sub answers
 {
-	my ($file, $name, $memory) = @_;
-	my $database = $name . ($memory ? '_memory' : '_ordinary');
+	my ($file, $memory) = @_;
+	my $database = database_name($file, $memory);
 	my $out = '';
 
-	$node->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE model STRATEGY file_copy");
 	# one name, so that a script may print it
 	IPC::Run::run(
 		[
@@ -58,13 +73,17 @@ my @files = @ARGV ? @ARGV : sort glob("$directory/*.sql");
 my %named = map { $_ => 1 } split(' ', $ENV{TESTS} // '');
 my @named = grep { $named{ basename($_, '.sql') } } @files;
 @files = @named if @named; # TESTS names some of them
-for my $file (@files)
+my $begun = begin_databases($files[0]);
+for my $i (0 .. $#files)
 {
-	my $name = basename($file, '.sql');
-	my $ordinary = answers($file, $name, 0);
-	my $memory = answers($file, $name, 1);
+	my $file = $files[$i];
 
-	if (!ok($ordinary eq $memory, $name))
+	$begun->finish or die 'databases could not be made';
+	$begun = $i < $#files ? begin_databases($files[ $i + 1 ]) : undef;
+	my $ordinary = answers($file, 0);
+	my $memory = answers($file, 1);
+
+	if (!ok($ordinary eq $memory, basename($file, '.sql')))
 	{
 		my $path = PostgreSQL::Test::Utils::tempdir();
 		PostgreSQL::Test::Utils::append_to_file("$path/ordinary", $ordinary);
