@@ -2,15 +2,33 @@
 # postgres_suite.sh: what the scripts that run PostgreSQL's own test suites share.
 # To be sourced after cluster.sh.
 
-# Debian's source package, by apt's own means but in directories of our own.
+# Writes the machine's package sources, which apt reads from the directory $1, to the directory $2
+# as sources of source packages.  Where they name binary packages alone, the source packages are in
+# the same archives.
+suite_sources()
+{
+	local file
+
+	mkdir -p "$2/sources.list.d"
+	for file in "$1"/sources.list "$1"/sources.list.d/*.list; do
+		[ ! -r "$file" ] || sed -nE 's/^[[:space:]]*deb(-src)?([[:space:]])/deb-src\2/p' "$file"
+	done | sort -u >"$2/sources.list"
+	for file in "$1"/sources.list.d/*.sources; do
+		[ ! -r "$file" ] || sed -E 's/^Types:.*/Types: deb-src/I' "$file" >"$2/sources.list.d/${file##*/}"
+	done
+}
+
+# The source package from the machine's own package sources, by apt's own means but in directories
+# of our own.
 suite_fetch()
 {
 	local apt=$TG_WORK/apt options
 
 	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
-	printf 'deb-src http://deb.debian.org/debian%s main\n' ' bookworm' '-security bookworm-security' >"$apt/sources.list"
-	options=(-q -o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
+	suite_sources /etc/apt "$apt"
+	options=(-q -o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts="$apt/sources.list.d"
 		-o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" -o Debug::NoLocking=1)
+	# a source without source packages, or out of reach, is a warning
 	apt-get "${options[@]}" update >"$apt/log" 2>&1 || { cat "$apt/log" >&2; return 1; }
 	cd "$apt"
 	# the newest version in the index need not be there to be had
