@@ -235,12 +235,13 @@ static const char *const index_columns_question =
 
 /*
  * PostgreSQL writes constraints at the transaction's snapshot, which does not show those that
- * others have made after it.
+ * others have made after it.  Constraints of other tables are not examined, because they may be
+ * dropped meanwhile.
  */
 static const char *const unseen_question =
-	"SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint WHERE (conrelid = $1 OR confrelid = $1 "
+	"SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint WHERE CASE WHEN (conrelid = $1 OR confrelid = $1 "
 	"OR confrelid IN (SELECT relid FROM pg_catalog.pg_partition_ancestors($1))) AND contype IN ('c', 'f') "
-	"AND pg_catalog.pg_get_constraintdef(oid) IS NULL";
+	"THEN pg_catalog.pg_get_constraintdef(oid) IS NULL END";
 
 static void
 check_seen(Oid relation)

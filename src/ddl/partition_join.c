@@ -270,15 +270,16 @@ tsurugi_partition_join_finish(tsurugi_join *join)
 		give(join, partition);
 }
 
+/* As PostgreSQL will, of a table of which it asks for no rights, and which may have gone by then. */
 void
 tsurugi_partition_leave(const RangeVar *name)
 {
-	Oid partition = RangeVarGetRelid(name, NoLock, true);
+	Oid partition = RangeVarGetRelid(name, ShareUpdateExclusiveLock, true);
 	Relation relation;
 
-	if (!OidIsValid(partition) || !pg_class_ownercheck(partition, GetUserId()))
+	if (!OidIsValid(partition) || !get_rel_relispartition(partition))
 		return;
-	relation = table_open(partition, ShareUpdateExclusiveLock);
+	relation = table_open(partition, NoLock);
 	tsurugi_foreign_keys_leave(relation);
 	table_close(relation, NoLock);
 }
