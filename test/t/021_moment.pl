@@ -423,6 +423,8 @@ for my $bug ($has_failpoints ? ('', 'skip_join_for_host') : (''))
 		$writer->query("BEGIN; $write COMMIT");
 		is($reader->query('SELECT v FROM ordinary WHERE id = 1'), 1, 'a statement alone reads what is there now');
 		is($reader->query('DO $$BEGIN PERFORM v FROM ordinary; PERFORM v FROM inmemory; END$$'), $bug eq '' ? '' : 'ERROR 40001', 'and DO as a block');
+		is($reader->query('BEGIN; DO $$BEGIN PERFORM v FROM ordinary; END$$; UPDATE ordinary SET v = v + 5 WHERE id = 2; COMMIT'),
+			$bug eq '' ? 'ERROR 0A000' : '', 'a block that reads ordinary tables first works in the shared transaction, and can write none of them');
 		leave('lease', $handle);
 	}
 }
