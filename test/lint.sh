@@ -107,6 +107,15 @@ front_door_faults()
 	includes_of "${source_files[@]}" | grep -E ':"?runtime/' | grep -v ':runtime/runtime\.h$'
 }
 
+# src/ names versions and asks the runtime about them: how they are linked, and how a chunk lies, it
+# does not know.
+version_faults()
+{
+	[ ${#source_files[@]} -eq 0 ] || grep -nHE \
+		'\b(tg_chunk|tg_header|tg_layout|tg_row_head|tg_chunk_(headers|look|column|is_null|value|cell)|tg_version_(chunk|slot|make)|tg_head_is_closed|tg_time_is_reference|tg_reference_[a-z]+)\b' \
+		"${source_files[@]}" | strip_comments
+}
+
 # A header included in a circle compiles, thanks to its guard, but means that two are one.
 circle_faults()
 {
@@ -359,6 +368,7 @@ rule "runtime/ includes only what lies at or below" "$(layer_faults)"
 rule "src/ includes only what lies at or below" "$(source_layer_faults)"
 rule "a function in src/ is declared in its own room" "$(declaration_faults)"
 rule "src/ enters runtime/ by its front door" "$(front_door_faults)"
+rule "src/ knows nothing of how versions and chunks lie" "$(version_faults)"
 rule "no header includes itself in a circle" "$(circle_faults)"
 rule "no PostgreSQL in runtime/" "$(postgres_faults)"
 [ -n "${QUICK:-}" ] || rule "each header compiles alone" "$(header_faults)"

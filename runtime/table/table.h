@@ -191,6 +191,19 @@ tg_chunk_value(const tg_chunk *chunk, unsigned column, unsigned slot, tg_value *
 	}
 }
 
+/* A version's value in a column; false: it is NULL.  Inside an epoch. */
+static inline bool
+tg_version_value(tg_version version, unsigned column, tg_value *value_out)
+{
+	const tg_chunk *chunk = tg_version_chunk(version);
+	unsigned slot = tg_version_slot(version);
+
+	if (tg_chunk_is_null(chunk, column, slot))
+		return false;
+	tg_chunk_value(chunk, column, slot, value_out);
+	return true;
+}
+
 /* Where a value lies. */
 static inline const void *
 tg_chunk_cell(const tg_chunk *chunk, unsigned column, unsigned slot)
@@ -198,55 +211,6 @@ tg_chunk_cell(const tg_chunk *chunk, unsigned column, unsigned slot)
 	unsigned kind = chunk->layout->kinds[column];
 
 	return (const char *) tg_chunk_column(chunk, column) + ((size_t) slot << (kind <= TG_KIND_8 ? kind : 4));
-}
-
-/*
- * Asks for the cache lines of a value, and for the one that tells where it lies,
- * all at once: the place is guessed to be that in a full chunk of this layout.
- * Most of what such a value costs is the translation of two addresses that
- * nobody has used for long, and one of them need not wait for the other.
- * Always inline, because GCC takes a call that only prefetches for one without effect.
- */
-static inline __attribute__((always_inline)) void
-tg_version_expect(const tg_layout *layout, tg_version version, unsigned column)
-{
-	const char *chunk = (const char *) tg_version_chunk(version);
-	unsigned kind = layout->kinds[column];
-
-	__builtin_prefetch(chunk);
-	__builtin_prefetch(chunk + sizeof(tg_chunk) + (size_t) layout->offsets[column] * layout->full_capacity +
-					   ((size_t) tg_version_slot(version) << (kind <= TG_KIND_8 ? kind : 4)));
-}
-
-/*
- * Rows that came in the order of their keys, from a sequence say, have ids in that
- * order, too.  Who looks up many keys keeps a guess, empty at first: while it proves
- * right, a row's head need not wait for the leaf.  Wrong, it costs some lines of the caches.
- */
-typedef struct tg_row_guess
-{
-	uint32_t ahead; /* of the last key, as a number, its row was */
-	bool steady;	/* and of the one before */
-} tg_row_guess;
-
-/* The last bytes of a key as a number. */
-static inline uint32_t
-tg_row_guess_number(const void *key, size_t key_bytes)
-{
-	const unsigned char *end = (const unsigned char *) key + key_bytes;
-
-	if (key_bytes < sizeof(uint32_t))
-		return 0;
-	return (uint32_t) end[-4] << 24 | (uint32_t) end[-3] << 16 | (uint32_t) end[-2] << 8 | end[-1];
-}
-
-static inline void
-tg_row_guess_learn(tg_row_guess *guess, const void *key, size_t key_bytes, uint32_t row)
-{
-	uint32_t ahead = row - tg_row_guess_number(key, key_bytes);
-
-	guess->steady = ahead == guess->ahead;
-	guess->ahead = ahead;
 }
 
 #define TG_DIRECTORY_FIRST 8 /* entries of the first segment of the directory of chunks */
@@ -344,6 +308,21 @@ struct tg_table
 	uint64_t analyzed_replaced;
 };
 
+/* The columns of a table: kinds[i] is the tg_kind of column i, and stays as long as the table. */
+typedef struct tg_columns
+{
+	unsigned count;
+	const uint8_t *kinds;
+} tg_columns;
+
+static inline tg_columns
+tg_table_columns(const tg_table *table)
+{
+	const tg_layout *layout = tg_load_acquire(&table->layout);
+
+	return (tg_columns){.count = layout->column_count, .kinds = layout->kinds};
+}
+
 /* Counts bytes of the table, in one of its figures and in the book. */
 static inline void
 tg_table_count(tg_table *table, int64_t *figure, int64_t bytes)
@@ -416,22 +395,13 @@ tg_row_head(tg_table *table, uint32_t row)
 	return tg_load_acquire(&page[row / TG_SEGMENT_ROWS % TG_SEGMENTS_PER_PAGE]) + row % TG_SEGMENT_ROWS;
 }
 
-/* The row that a key is guessed to lead to; false: no guess. */
-static inline bool
-tg_row_guess_get(const tg_row_guess *guess, const tg_table *table, const void *key, size_t key_bytes, uint32_t *row_out)
-{
-	*row_out = tg_row_guess_number(key, key_bytes) + guess->ahead;
-	return guess->steady && *row_out < tg_load_acquire(&table->row_next);
-}
-
-/* Asks for what a look at one column of a row's newest version needs.  Inside an epoch. */
-static inline __attribute__((always_inline)) void
-tg_row_expect(tg_table *table, uint32_t row, unsigned column)
+/* The newest version of a row; TG_VERSION_NONE: there is none, or the row is closed.  Inside an epoch. */
+static inline tg_version
+tg_row_newest(tg_table *table, uint32_t row)
 {
 	tg_version head = tg_load_acquire(tg_row_head(table, row));
 
-	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
-		tg_version_expect(tg_load_acquire(&table->layout), head, column);
+	return tg_head_is_closed(head) ? TG_VERSION_NONE : head;
 }
 
 /*

@@ -172,19 +172,19 @@ tsurugi_table_satisfies(Relation relation, List *conditions, Oid author)
 /* --- decisions ------------------------------------------------------------------------------- */
 
 /*
- * Whether a column's kind in the layout is not the one that it needs, or columns are in other
+ * Whether a column's kind in the storage is not the one that it needs, or columns are in other
  * places.
  */
 static bool
 kinds_differ(const tsurugi_relation *described, const tg_table *table)
 {
-	const tg_layout *layout = tg_load_acquire(&table->layout);
+	const tg_columns stored = tg_table_columns(table);
 
 	if (table->hidden != (uint32_t) described->hidden_count)
 		return true;
-	for (int i = 0; i < described->column_count && i < layout->column_count; i++)
+	for (int i = 0; i < described->column_count && i < (int) stored.count; i++)
 	{
-		if (described->codecs[i].form != TSURUGI_NOTHING && described->kinds[i] != layout->kinds[i])
+		if (described->codecs[i].form != TSURUGI_NOTHING && described->kinds[i] != stored.kinds[i])
 			return true;
 	}
 	return false;

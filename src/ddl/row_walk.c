@@ -16,20 +16,21 @@ tsurugi_row_walk_open(tg_table *table, int attribute_count)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw rows", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	const tg_layout *layout = tg_load_acquire(&table->layout);
+	const tg_columns stored = tg_table_columns(table);
+	const uint8_t *kinds = stored.kinds + table->hidden;
 	tsurugi_row_walk *walk = palloc0(sizeof(*walk));
 	uint16_t *columns;
 	tg_snapshot snapshot;
 	char *memory;
 
 	walk->context = context;
-	walk->column_count = Min((int) (layout->column_count - table->hidden), attribute_count);
+	walk->column_count = Min((int) (stored.count - table->hidden), attribute_count);
 	columns = palloc(Max(walk->column_count, 1) * sizeof(*columns));
 	for (int i = 0; i < walk->column_count; i++)
 		columns[i] = table->hidden + i;
-	memory = palloc(tg_vectors_bytes(layout->kinds + table->hidden, walk->column_count, TG_SLOT_MAX) + TG_CACHE_LINE);
-	walk->vectors = tg_vectors_init((void *) TYPEALIGN(TG_CACHE_LINE, memory), columns, layout->kinds + table->hidden,
-									walk->column_count, TG_SLOT_MAX);
+	memory = palloc(tg_vectors_bytes(kinds, walk->column_count, TG_SLOT_MAX) + TG_CACHE_LINE);
+	walk->vectors =
+		tg_vectors_init((void *) TYPEALIGN(TG_CACHE_LINE, memory), columns, kinds, walk->column_count, TG_SLOT_MAX);
 	tsurugi_snapshot_take(context, &snapshot);
 	tg_chunk_scan_init(&walk->scan, table, &snapshot, 0, tg_table_chunk_count(table));
 	MemoryContextSwitchTo(caller);

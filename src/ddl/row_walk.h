@@ -18,7 +18,7 @@ typedef struct tsurugi_row_walk
 	tg_chunk_scan scan;
 	tg_range_scan *range; /* in the order of an index; NULL: as they are stored */
 	tg_vectors *vectors;
-	/* Columns that are read: the attributes that the layout and the catalogs know. */
+	/* Columns that are read: the attributes that the storage and the catalogs know. */
 	int column_count;
 	unsigned at; /* position in the batch, which vectors hold */
 } tsurugi_row_walk;

@@ -131,11 +131,11 @@ look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, const tg
 	{
 		if (modify->has_old)
 			tsurugi_row_read(&modify->old, found->version);
-		modify->old_is_own = tsurugi_is_own_version(found->version);
+		modify->old_is_own = tg_version_is_by(found->version, tsurugi_transaction_number());
 	}
 	else if (status == TG_SELF)
 		found->by_other_command =
-			tsurugi_was_changed_by_other_command(&writer, &modify->snapshot, modify->described->table, found->version);
+			tg_txn_changed_by_other_command(&writer, &modify->snapshot, modify->described->table, found->version);
 	tg_epoch_leave(writer.session);
 	if (status == TG_OK && tsurugi_snapshot_is_of_now(estate))
 		tsurugi_crosscheck(estate, modify->relation, modify->described->table, found->row, found->version);
@@ -230,7 +230,7 @@ tsurugi_change_add_system_columns(tsurugi_change *modify, TupleTableSlot *slot, 
 	tg_session *session = tsurugi_session();
 
 	tg_epoch_enter(session);
-	tsurugi_row_read(&modify->returned, tg_load_acquire(tg_row_head(modify->described->table, row)));
+	tsurugi_row_read(&modify->returned, tg_row_newest(modify->described->table, row));
 	tg_epoch_leave(session);
 	tsurugi_row_to_slot(&modify->returned, row, modify->stored);
 	tsurugi_system_columns_copy(slot, RelationGetRelid(modify->relation), modify->stored, replaced);

@@ -544,7 +544,7 @@ modify_row(direct_modify *modify)
 		if (status == TG_OK || status == TG_CHANGED)
 			tsurugi_row_read(&modify->old, version);
 		else if (status == TG_SELF)
-			by_other = tsurugi_was_changed_by_other_command(&writer, &scan->snapshot, table, version);
+			by_other = tg_txn_changed_by_other_command(&writer, &scan->snapshot, table, version);
 		tg_epoch_leave(scan->session);
 
 		if (status == TG_SELF)

@@ -102,18 +102,17 @@ typedef struct tsurugi_scan
 	bool has_gap;			  /* so that no row has the key: it would be between these, in the order of the index */
 	tsurugi_range_end gap[2]; /* neither is in it */
 	tg_row_guess row_guess;	  /* KEY, RANGE */
-	uint32_t
-		place_ahead; /* KEY, and RANGE of one row: of the last row that was found, by how much its place was above its id, chunks counted as full ones */
-	bool place_ahead_steady; /* so it was with the one before */
-	bool learns;			 /* KEY, RANGE: the guesses are of use */
-	bool all_expected;		 /* KEY, and RANGE of one row: they were; nothing else is to be asked for */
-	bool row_expected;		 /* KEY: row is what the index had for the key, at or after the snapshot's time */
-	bool ready;				 /* keys are made, the source is open */
-	bool done;				 /* nothing more will come */
-	bool one_row;			 /* RANGE: of a whole key of a unique index */
-	bool locks;				 /* rows are locked before they are handed up (scan_lock.c) */
-	bool has_handed_up;		 /* and one was, or there is none */
-	bool looked_up;			 /* KEY, RANGE: something was looked for, in this turn */
+	/* KEY, and RANGE of one row */
+	tg_place_guess place_guess;
+	bool learns;		/* KEY, RANGE: the guesses are of use */
+	bool all_expected;	/* KEY, and RANGE of one row: they were; nothing else is to be asked for */
+	bool row_expected;	/* KEY: row is what the index had for the key, at or after the snapshot's time */
+	bool ready;			/* keys are made, the source is open */
+	bool done;			/* nothing more will come */
+	bool one_row;		/* RANGE: of a whole key of a unique index */
+	bool locks;			/* rows are locked before they are handed up (scan_lock.c) */
+	bool has_handed_up; /* and one was, or there is none */
+	bool looked_up;		/* KEY, RANGE: something was looked for, in this turn */
 
 	/* where rows come from; one of these, or what has them in the arm */
 	tg_value *cells; /* KEY, and of the nearest rows: the row's columns */

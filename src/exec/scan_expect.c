@@ -9,7 +9,7 @@
  * before, so they are asked for in steps, and between two steps PostgreSQL does
  * what has to be done anyway.  Some can be guessed before they are known, and are
  * asked for earlier: the slots in the leaf (btree.c), the place of a cell in its chunk
- * (table.h), or, in tables that were filled in the order of their keys, all of it at once (below).  Then
+ * (expect.h), or, in tables that were filled in the order of their keys, all of it at once (below).  Then
  * nothing is looked up before the run.  A wrong guess costs a few lines of the caches.
  */
 #include "postgres.h"
@@ -20,41 +20,27 @@
 
 #define CELLS_EXPECTED 8 /* cells that are fetched into the cache ahead of time */
 
-static void
-expect_version(const tsurugi_scan *scan, tg_table *table, tg_version version)
+static inline unsigned
+expected_count(const tsurugi_scan *scan)
 {
-	const tg_layout *layout = tg_load_acquire(&table->layout);
-
-	for (int i = 0; i < Min(scan->column_count, CELLS_EXPECTED); i++)
-		if (scan->columns[i] < layout->column_count)
-			tg_version_expect(layout, version, scan->columns[i]);
+	return Min(scan->column_count, CELLS_EXPECTED);
 }
 
 /*
- * Rows that came in the order of their keys (tg_row_guess) lie in it, too, in chunks that
- * follow each other.  While that is so neither the row's head nor the values need wait for
- * what tells where they are.  Whether the values could be asked for.
+ * Rows that came in the order of their keys (tg_row_guess) lie in it, too.  While that is so neither
+ * the row's head nor the values need wait for what tells where they are.  Whether the values could
+ * be asked for.
  */
 static bool
 expect_guessed(const tsurugi_scan *scan)
 {
 	tg_table *table = scan->described->table;
-	unsigned filled = tg_load_acquire(&table->layout)->filled;
-	tg_chunk *chunk;
-	uint32_t place;
 	uint32_t row;
 
 	if (!tg_row_guess_get(&scan->row_guess, table, scan->key, scan->key_bytes, &row))
 		return false;
-	__builtin_prefetch(tg_row_head(table, row));
-	place = row + scan->place_ahead;
-	if (!scan->place_ahead_steady || place / filled >= tg_table_chunk_count(table))
-		return false;
-	chunk = tg_table_chunk(table, place / filled);
-	if (chunk == NULL)
-		return false;
-	expect_version(scan, table, tg_version_make(chunk, place % filled));
-	return true;
+	tg_row_expect_head(table, row);
+	return tg_place_expect(&scan->place_guess, table, row, scan->columns, expected_count(scan));
 }
 
 void
@@ -74,13 +60,10 @@ tsurugi_scan_expect_leaf(tsurugi_scan *scan)
 }
 
 void
-tsurugi_scan_learn(tsurugi_scan *scan, const tg_chunk *chunk, unsigned slot)
+tsurugi_scan_learn(tsurugi_scan *scan, tg_version version)
 {
-	uint32_t place_ahead = chunk->index * chunk->layout->filled + slot - scan->row;
-
 	tg_row_guess_learn(&scan->row_guess, scan->key, scan->key_bytes, scan->row);
-	scan->place_ahead_steady = place_ahead == scan->place_ahead;
-	scan->place_ahead = place_ahead;
+	tg_place_guess_learn(&scan->place_guess, scan->row, version);
 }
 
 /*
@@ -100,7 +83,7 @@ tsurugi_scan_expect_row(tsurugi_scan *scan)
 	tg_epoch_enter(scan->session);
 	if (tg_btree_find(tg_load_acquire(&table->index), scan->key, scan->key_bytes, &scan->row) == TG_OK)
 	{
-		__builtin_prefetch(tg_row_head(table, scan->row));
+		tg_row_expect_head(table, scan->row);
 		scan->row_expected = true;
 	}
 	tg_epoch_leave(scan->session);
@@ -109,15 +92,10 @@ tsurugi_scan_expect_row(tsurugi_scan *scan)
 void
 tsurugi_scan_expect_cells(tsurugi_scan *scan)
 {
-	tg_table *table = scan->described->table;
-	tg_version head;
-
 	if (!scan->row_expected)
 		return;
 	tg_epoch_enter(scan->session);
-	head = tg_load_acquire(tg_row_head(table, scan->row));
-	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
-		expect_version(scan, table, head);
+	tg_row_expect(scan->described->table, scan->row, scan->columns, expected_count(scan));
 	tg_epoch_leave(scan->session);
 }
 
@@ -138,13 +116,13 @@ tsurugi_scan_expect_range(tsurugi_scan *scan)
 static void
 learn_one(tsurugi_scan *scan)
 {
-	tg_version head;
+	tg_version newest;
 
 	scan->row = scan->own->rows[0];
 	tg_epoch_enter(scan->session);
-	head = tg_load_acquire(tg_row_head(scan->described->table, scan->row));
-	if (!tg_head_is_closed(head) && head != TG_VERSION_NONE)
-		tsurugi_scan_learn(scan, tg_version_chunk(head), tg_version_slot(head));
+	newest = tg_row_newest(scan->described->table, scan->row);
+	if (newest != TG_VERSION_NONE)
+		tsurugi_scan_learn(scan, newest);
 	tg_epoch_leave(scan->session);
 }
 

@@ -59,6 +59,6 @@ extern void tsurugi_scan_expect_range(tsurugi_scan *scan);
 extern void tsurugi_scan_learn_range(tsurugi_scan *scan);
 
 /* After a look-up that has found a row: where it lay. */
-extern void tsurugi_scan_learn(tsurugi_scan *scan, const tg_chunk *chunk, unsigned slot);
+extern void tsurugi_scan_learn(tsurugi_scan *scan, tg_version version);
 
 #endif /* TSURUGI_SCAN_INTERNAL_H */

@@ -27,15 +27,8 @@
 static void
 read_cells(tsurugi_scan *scan, tg_version version)
 {
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
-
 	for (int i = 0; i < scan->column_count; i++)
-	{
-		scan->cell_nulls[i] = tg_chunk_is_null(chunk, scan->columns[i], slot);
-		if (!scan->cell_nulls[i])
-			tg_chunk_value(chunk, scan->columns[i], slot, &scan->cells[i]);
-	}
+		scan->cell_nulls[i] = !tg_version_value(version, scan->columns[i], &scan->cells[i]);
 }
 
 static bool
@@ -65,7 +58,7 @@ again:
 	{
 		read_cells(scan, version);
 		if (scan->learns)
-			tsurugi_scan_learn(scan, tg_version_chunk(version), tg_version_slot(version));
+			tsurugi_scan_learn(scan, version);
 	}
 	tg_epoch_leave(scan->session);
 	if (unlikely(status == TG_BUSY))

@@ -4,7 +4,7 @@
  *
  * There is an entry for each relation in a backend-local hash table, and a pointer to the entry
  * used last.  While nothing has changed, a look-up costs four comparisons: the relation,
- * PostgreSQL's invalidation (columns, key), the map's generation (storage), and the layout's number
+ * PostgreSQL's invalidation (columns, key), the map's generation (storage), and the storage's number
  * of columns (an ALTER that was rolled back leaves columns behind, and sends no invalidation).
  *
  * A description is never changed under a statement that uses it: any change of it needs a lock on
@@ -150,45 +150,45 @@ mismatch(Relation relation)
 }
 
 /*
- * Makes description and layout agree.  A column that an ALTER has just added is added to the layout
- * by the session that altered the table and still has it locked.  A column that was left behind is
+ * Makes description and storage agree.  A column that an ALTER has just added is added to the
+ * storage by the session that altered the table and still has it locked.  A column that was left behind is
  * carried along as NULL.
  */
 static void
-follow_layout(tsurugi_relation *described, Relation relation)
+follow_columns(tsurugi_relation *described, Relation relation)
 {
-	const tg_layout *layout = tg_load_acquire(&described->table->layout);
+	tg_columns stored = tg_table_columns(described->table);
 
 	if (described->table->hidden != (uint32_t) described->hidden_count)
 		mismatch(relation);
-	if (layout->column_count < described->attribute_count + described->hidden_count)
+	if ((int) stored.count < described->attribute_count + described->hidden_count)
 	{
-		memcpy(described->kinds, layout->kinds, layout->column_count);
+		memcpy(described->kinds, stored.kinds, stored.count);
 		tsurugi_check(tg_table_layout_add(tsurugi_session(), described->table, described->kinds,
 										  described->attribute_count + described->hidden_count),
 					  relation);
-		layout = tg_load_acquire(&described->table->layout);
+		stored = tg_table_columns(described->table);
 	}
-	if (layout->column_count > described->column_count)
+	if ((int) stored.count > described->column_count)
 	{
 		/* A row buffer made for the former columns is too small for these. */
 		described->revision = ++last_revision;
-		described->codecs = repalloc(described->codecs, layout->column_count * sizeof(tsurugi_codec));
-		described->kinds = repalloc(described->kinds, layout->column_count);
-		for (int i = described->column_count; i < layout->column_count; i++)
+		described->codecs = repalloc(described->codecs, stored.count * sizeof(tsurugi_codec));
+		described->kinds = repalloc(described->kinds, stored.count);
+		for (int i = described->column_count; i < (int) stored.count; i++)
 		{
 			memset(&described->codecs[i], 0, sizeof(tsurugi_codec));
 			described->codecs[i].form = TSURUGI_NOTHING;
 		}
 	}
-	described->column_count = layout->column_count;
+	described->column_count = stored.count;
 	for (int i = 0; i < described->column_count; i++)
 	{
 		if (described->codecs[i].form == TSURUGI_NOTHING)
-			described->codecs[i].kind = layout->kinds[i];
-		else if (described->codecs[i].kind != layout->kinds[i])
+			described->codecs[i].kind = stored.kinds[i];
+		else if (described->codecs[i].kind != stored.kinds[i])
 			mismatch(relation);
-		described->kinds[i] = layout->kinds[i];
+		described->kinds[i] = stored.kinds[i];
 	}
 }
 
@@ -201,7 +201,7 @@ refresh_storage(Entry *entry, Relation relation)
 	described->table = tsurugi_storage_get(relation, described);
 	if (!tsurugi_storage_has_keys(described->table, described))
 		mismatch(relation);
-	follow_layout(described, relation);
+	follow_columns(described, relation);
 	entry->generation = generation;
 }
 
@@ -209,7 +209,7 @@ static inline bool
 is_current(const Entry *entry)
 {
 	return entry->valid && entry->generation == tg_load_acquire(tg_catalog_generation) &&
-		   tg_load_acquire(&entry->described->table->layout)->column_count == entry->described->column_count;
+		   tg_table_columns(entry->described->table).count == (unsigned) entry->described->column_count;
 }
 
 static Entry *

@@ -92,10 +92,10 @@ typedef struct tsurugi_relation
 	/* Columns of the storage before the attributes: the first elements of hidden. */
 	int hidden_count;
 	int source_count; /* elements of hidden */
-	/* Columns of the storage's layout, and so of a row to be written; >= both together. */
+	/* Columns of the storage, and so of a row to be written; >= both together. */
 	int column_count;
 	tsurugi_codec *codecs; /* column_count of them, by column */
-	uint8_t *kinds;		   /* tg_kind of each, as in the layout */
+	uint8_t *kinds;		   /* tg_kind of each, as in the storage */
 	tsurugi_hidden *hidden;
 	/* Storing a row may need memory of the current context. */
 	bool may_copy;

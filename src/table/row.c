@@ -30,16 +30,9 @@ tsurugi_row_init(tsurugi_row *row, const tsurugi_relation *described)
 void
 tsurugi_row_read(tsurugi_row *row, tg_version version)
 {
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
-
 	tg_assert(row->column_count == row->described->column_count);
 	for (int i = 0; i < row->described->column_count; i++)
-	{
-		row->nulls[i] = tg_chunk_is_null(chunk, i, slot);
-		if (!row->nulls[i])
-			tg_chunk_value(chunk, i, slot, &row->values[i]);
-	}
+		row->nulls[i] = !tg_version_value(version, i, &row->values[i]);
 }
 
 void

@@ -48,8 +48,6 @@ bool
 tsurugi_row_copy_take(tsurugi_row_copy *copy, tg_version version)
 {
 	const tsurugi_relation *described = copy->row.described;
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
 
 	copy->used = 0;
 	for (int i = 0; i < described->attribute_count; i++)
@@ -57,10 +55,9 @@ tsurugi_row_copy_take(tsurugi_row_copy *copy, tg_version version)
 		int column = tsurugi_column_of(described, i);
 		tg_value *value = &copy->row.values[column];
 
-		copy->row.nulls[column] = !copy->needed[i] || tg_chunk_is_null(chunk, column, slot);
+		copy->row.nulls[column] = !copy->needed[i] || !tg_version_value(version, column, value);
 		if (copy->row.nulls[column])
 			continue;
-		tg_chunk_value(chunk, column, slot, value);
 		if (described->kinds[column] == TG_KIND_STRING && tg_string_is_out(&value->string))
 			copy_string(copy, &value->string);
 	}

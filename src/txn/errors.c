@@ -215,8 +215,8 @@ describe_changer(Relation relation, uint32_t row)
 	tg_epoch_enter(session);
 	if (version != TG_VERSION_NONE)
 		time = tg_version_ended_at(version);
-	version = tg_load_acquire(tg_row_head(table, row));
-	if (time == 0 && !tg_head_is_closed(version) && version != TG_VERSION_NONE)
+	version = tg_row_newest(table, row);
+	if (time == 0 && version != TG_VERSION_NONE)
 	{
 		time = tg_version_ended_at(version);
 		if (time == 0)

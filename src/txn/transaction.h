@@ -98,17 +98,6 @@ extern void tsurugi_track_transaction(tg_reads *reads);
 extern bool tsurugi_is_prepared(void);
 extern void tsurugi_check_not_prepared(void);
 
-/*
- * For a row that this transaction has changed since the running command began: whether another
- * command was the first to do so or, as in PostgreSQL, the last, if another transaction had changed
- * the row since the snapshot.  Inside an epoch.
- */
-extern bool tsurugi_was_changed_by_other_command(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
-												 tg_version newest);
-
-/* Whether this transaction has written this version.  Inside an epoch. */
-extern bool tsurugi_is_own_version(tg_version version);
-
 /* --- for participants.c --------------------------------------------------------------- */
 
 /*

@@ -216,15 +216,16 @@ find_row(ycsb_thread *thread, uint64_t key, uint32_t *row_out)
 {
 	unsigned char bytes[16];
 	size_t key_bytes = make_key(key, bytes);
+	const uint16_t column = 1;
 	uint32_t guessed = TG_ROW_MAX;
 
 	if (tg_row_guess_get(&thread->guess, table, bytes, key_bytes, &guessed))
-		tg_row_expect(table, guessed, 1);
+		tg_row_expect(table, guessed, &column, 1);
 	if (tg_btree_find(tg_load_acquire(&table->index), bytes, key_bytes, row_out) != TG_OK)
 		ycsb_fail("tsurugi", "a key is missing");
 	tg_row_guess_learn(&thread->guess, bytes, key_bytes, *row_out);
 	if (*row_out != guessed)
-		tg_row_expect(table, *row_out, 1);
+		tg_row_expect(table, *row_out, &column, 1);
 }
 
 bool

@@ -12,6 +12,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/index/long_key.h"
+#include "runtime/table/expect.h"
 #include "runtime/table/table_internal.h"
 #include "test/unit/storage_unit.h"
 
