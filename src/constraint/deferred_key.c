@@ -116,6 +116,7 @@ tsurugi_key_set_deferrable(Relation relation, Oid index, bool initially_deferred
 
 	CommandCounterIncrement();
 	constraint = get_index_constraint(index);
+	tg_assert(OidIsValid(constraint));
 	mark_index(index);
 	trigger->trigname =
 		mark_constraint(constraint, initially_deferred) ? "PK_ConstraintTrigger" : "Unique_ConstraintTrigger";
@@ -168,6 +169,7 @@ static tg_status
 look_again(Relation relation, const tsurugi_index *index, tsurugi_row *row, tsurugi_exclusions *one,
 		   TupleTableSlot *slot, bool waits)
 {
+	tg_assert((one == NULL) != (row == NULL));
 	for (;;)
 	{
 		tg_wait wait;
@@ -192,6 +194,7 @@ judge(Relation relation, const tsurugi_relation *described, const tsurugi_index 
 	tsurugi_row row;
 	tg_status status;
 
+	tg_assert(index->exclusion != NULL || index->deferrable);
 	if (index->exclusion != NULL)
 	{
 		tsurugi_exclusions *one = tsurugi_exclusion_prepare_one(relation, described, index);
@@ -359,6 +362,7 @@ verify_key(Relation relation, const tsurugi_index *index)
 {
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
 
+	tg_assert(index->deferrable && index->exclusion == NULL);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	if (find_duplicate(relation, index, slot))

@@ -192,6 +192,7 @@ tsurugi_exclusions_prepare(Relation relation, const tsurugi_relation *described)
 	for (int i = 0; i < described->index_count; i++)
 		if (is_checked_with_rows(&described->indexes[i]))
 			init_exclusion(&made->of[made->count++], made, &described->indexes[i]);
+	tg_assert(made->count > 0);
 	return made;
 }
 
@@ -201,6 +202,7 @@ tsurugi_exclusion_prepare_one(Relation relation, const tsurugi_relation *describ
 	Bitmapset *whole = bms_make_singleton(InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber);
 	tsurugi_exclusions *made = make(relation, described, 1, whole);
 
+	tg_assert(index->exclusion != NULL);
 	init_exclusion(&made->of[made->count++], made, index);
 	return made;
 }
@@ -651,12 +653,14 @@ tsurugi_exclusions_probe(tsurugi_exclusions *exclusions, TupleTableSlot *slot, u
 tg_status
 tsurugi_exclusion_recheck(tsurugi_exclusions *one, TupleTableSlot *slot, bool waits, tg_wait *wait_out)
 {
+	tg_assert(one->count == 1);
 	return judge(one, &one->of[0], slot, TG_ROW_MAX, true, waits, wait_out);
 }
 
 void
 tsurugi_exclusion_fail(tsurugi_exclusions *one, TupleTableSlot *slot)
 {
+	tg_assert(one->count == 1);
 	fail(one, &one->of[0], slot, false);
 	pg_unreachable();
 }

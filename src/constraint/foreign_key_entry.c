@@ -35,6 +35,7 @@
 #include "commands/tablecmds.h"
 #include "commands/trigger.h"
 #include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -517,8 +518,12 @@ add_referencing(const tsurugi_foreign_key *key, Relation above, Relation partiti
 void
 tsurugi_foreign_key_enter(const tsurugi_foreign_key *key, Relation child, Relation parent, List **leaves)
 {
-	Oid constraint = create_constraint(key, child, parent, InvalidOid);
+	Oid constraint;
 
+	tg_assert(key->count > 0 && key->count <= INDEX_MAX_KEYS);
+	tg_assert(CheckRelationLockedByMe(child, ShareRowExclusiveLock, true));
+	tg_assert(CheckRelationLockedByMe(parent, ShareRowExclusiveLock, true));
+	constraint = create_constraint(key, child, parent, InvalidOid);
 	CommandCounterIncrement();
 	add_actions(key, child, parent, constraint, none, InvalidOid);
 	add_checks(key, child, parent, constraint, none, leaves);
@@ -565,6 +570,8 @@ tsurugi_foreign_keys_join(Relation above, Relation partition, List **leaves)
 {
 	ListCell *cell;
 
+	tg_assert(CheckRelationLockedByMe(above, ShareUpdateExclusiveLock, true));
+	tg_assert(CheckRelationLockedByMe(partition, AccessExclusiveLock, true));
 	foreach (cell, find_constraints(RelationGetRelid(above), Anum_pg_constraint_conrelid))
 	{
 		tsurugi_foreign_key key;
@@ -608,6 +615,7 @@ tsurugi_foreign_keys_leave(Relation partition)
 	bool ours = tsurugi_holds_our_table(child);
 	ListCell *cell;
 
+	tg_assert(CheckRelationLockedByMe(partition, ShareUpdateExclusiveLock, true));
 	foreach (cell, find_constraints(child, Anum_pg_constraint_conrelid))
 	{
 		Oid constraint = lfirst_oid(cell);

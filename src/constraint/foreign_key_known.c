@@ -13,6 +13,7 @@
 #include "utils/inval.h"
 #include "utils/syscache.h"
 
+#include "runtime/runtime.h"
 #include "src/constraint/foreign_key.h"
 #include "src/txn/deferred.h"
 
@@ -81,6 +82,7 @@ tsurugi_known_key_find(Oid constraint)
 	}
 	if (!key->valid)
 		read_constraint(key);
+	tg_assert(key->count > 0 && key->count <= INDEX_MAX_KEYS);
 	return key;
 }
 
@@ -117,6 +119,7 @@ tsurugi_part_of_row(Relation relation, TupleTableSlot *row, const Bitmapset *col
 	{
 		int column = member + FirstLowInvalidHeapAttributeNumber;
 
+		tg_assert(column > 0 && column <= natts);
 		values[column - 1] = slot_getattr(row, column, &nulls[column - 1]);
 	}
 	return heap_form_minimal_tuple(RelationGetDescr(relation), values, nulls);

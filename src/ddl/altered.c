@@ -276,6 +276,7 @@ tsurugi_altered_store_anew(Oid relation)
 void
 tsurugi_altered_retypes(void)
 {
+	tg_assert(innermost != NULL);
 	innermost->retypes = true;
 }
 
@@ -316,6 +317,7 @@ tsurugi_altered_begin(tsurugi_ddl_statement *statement, Node *tree)
 void
 tsurugi_altered_end(tsurugi_ddl_statement *statement)
 {
+	tg_assert(innermost == statement);
 	innermost = statement->outer;
 	if (statement->context != NULL)
 		MemoryContextDelete(statement->context);

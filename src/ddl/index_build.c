@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/lmgr.h"
 #include "utils/backend_progress.h"
 #include "utils/wait_event.h"
 
@@ -145,6 +146,7 @@ tsurugi_index_build(Relation relation, tg_index *index, bool exclusive)
 {
 	tsurugi_building building;
 
+	tg_assert(CheckRelationLockedByMe(relation, exclusive ? ShareLock : ShareUpdateExclusiveLock, true));
 	tsurugi_building_begin(relation, &building);
 	PG_TRY();
 	{

@@ -46,6 +46,7 @@
 #include "parser/parse_node.h"
 #include "parser/parse_oper.h"
 #include "parser/parse_utilcmd.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
 #include "utils/builtins.h"
@@ -508,6 +509,7 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	char *name;
 	Oid index;
 
+	tg_assert(CheckRelationLockedByMe(relation, statement->concurrent ? ShareUpdateExclusiveLock : ShareLock, true));
 	definition.method = tsurugi_index_method_choose(statement);
 	definition.parameters = transformRelOptions((Datum) 0, statement->options, NULL, NULL, false, false);
 	check_options(statement);

@@ -36,6 +36,7 @@
 #include "nodes/makefuncs.h"
 #include "parser/parse_utilcmd.h"
 #include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
 #include "utils/backend_progress.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -361,6 +362,7 @@ tsurugi_partition_index_give(Relation above, Oid index, Relation partition, bool
 	const Manner manner = {.lock = AccessExclusiveLock, .takes_none = is_new};
 	Relation parent_index = index_open(index, AccessShareLock);
 
+	tg_assert(CheckRelationLockedByMe(partition, AccessExclusiveLock, true));
 	(void) make_part(above, parent_index, partition, &manner);
 	index_close(parent_index, NoLock);
 }
@@ -371,6 +373,7 @@ tsurugi_partition_index_make(Relation table, IndexStmt *statement, const char *t
 	const Manner manner = {.lock = AccessExclusiveLock, .takes_any = true, .comment = statement->idxcomment};
 	Oid index;
 
+	tg_assert(CheckRelationLockedByMe(table, AccessExclusiveLock, true));
 	if (!statement->transformed)
 		statement = transformIndexStmt(RelationGetRelid(table), statement, text);
 	index = define(table, statement, NULL, &manner);

@@ -71,8 +71,10 @@ static void
 set_live(Oid index, bool live)
 {
 	tsurugi_catalog_row row;
+	Form_pg_index form = tsurugi_index_row_open(index, &row);
 
-	tsurugi_index_row_open(index, &row)->indislive = live;
+	tg_assert(form->indislive == !live);
+	form->indislive = live;
 	tsurugi_catalog_row_write(&row);
 }
 
@@ -80,8 +82,10 @@ static void
 set_kind(Oid constraint, char kind)
 {
 	tsurugi_catalog_row row;
+	Form_pg_constraint form = tsurugi_constraint_row_open(constraint, &row);
 
-	tsurugi_constraint_row_open(constraint, &row)->contype = kind;
+	tg_assert(form->contype == (kind == HIDDEN ? CONSTRAINT_FOREIGN : HIDDEN));
+	form->contype = kind;
 	tsurugi_catalog_row_write(&row);
 }
 

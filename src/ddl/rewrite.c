@@ -18,6 +18,7 @@
 #include "executor/executor.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
@@ -495,6 +496,7 @@ tsurugi_table_add_index(Relation relation, Oid index)
 	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 	const tsurugi_relation *described = tsurugi_relation_describe(relation);
 
+	tg_assert(table != NULL && CheckRelationLockedByMe(relation, ShareLock, true));
 	/*
 	 * Nothing is dropped: storage that the catalogs do not show may be another session's new index.
 	 */

@@ -40,6 +40,7 @@ tsurugi_row_walk_open(tg_table *table, int attribute_count)
 void
 tsurugi_row_walk_order(tsurugi_row_walk *walk, tg_index *index)
 {
+	tg_assert(walk->vectors->count == 0);
 	if (index != NULL && index->spec.several)
 		return;
 	walk->range = MemoryContextAlloc(walk->context, sizeof(*walk->range));

@@ -41,6 +41,7 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -582,6 +583,7 @@ tsurugi_move_table(Oid relation_id, const char *method)
 	List *identities;
 	List *states;
 
+	tg_assert(CheckRelationLockedByMe(relation, AccessExclusiveLock, true));
 	CheckTableNotInUse(relation, "ALTER TABLE");
 	check_kind(relation);
 	move.name = pstrdup(RelationGetRelationName(relation));

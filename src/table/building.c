@@ -19,6 +19,7 @@ tsurugi_building_begin(Relation relation, tsurugi_building *building_out)
 void
 tsurugi_building_end(const tsurugi_building *building)
 {
+	tg_assert(tsurugi_building_innermost == building);
 	tsurugi_building_innermost = building->outer;
 }
 

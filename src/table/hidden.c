@@ -190,6 +190,7 @@ tsurugi_hidden_compute_columns(tsurugi_hidden_states *states, TupleTableSlot *sl
 const tg_hidden_values *
 tsurugi_hidden_compute_index(tsurugi_hidden_states *states, TupleTableSlot *slot, int index)
 {
+	tg_assert(index >= 0 && index < states->described->index_count);
 	forget_sources(states);
 	compute_index(states, slot, index);
 	return &states->of_index[index];

@@ -549,7 +549,10 @@ tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 		index_close(index, AccessShareLock);
 	}
 	for (int i = 0; i < described->index_count; i++)
+	{
+		tg_assert(i == 0 || !described->indexes[i].primary);
 		place_attributes(described, &described->indexes[i]);
+	}
 	place_hidden(described);
 	if (described->index_count > 0 && described->indexes[0].primary)
 	{

@@ -22,6 +22,7 @@
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_index.h"
 #include "foreign/foreign.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -182,6 +183,7 @@ follow_columns(tsurugi_relation *described, Relation relation)
 		}
 	}
 	described->column_count = stored.count;
+	tg_assert(described->column_count >= described->hidden_count + described->attribute_count);
 	for (int i = 0; i < described->column_count; i++)
 	{
 		if (described->codecs[i].form == TSURUGI_NOTHING)
@@ -238,6 +240,7 @@ tsurugi_relation_get(Relation relation)
 
 	if (tg_likely(entry != NULL && entry->oid == oid && is_current(entry)))
 		return entry->described;
+	tg_assert(CheckRelationLockedByMe(relation, AccessShareLock, true));
 	entry = find_entry(oid);
 	last_entry = NULL;
 	if (!entry->valid || entry->described == NULL)

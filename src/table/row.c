@@ -44,11 +44,13 @@ tsurugi_row_to_slot(const tsurugi_row *row, uint32_t row_id, TupleTableSlot *slo
 	for (int i = 0; i < described->attribute_count; i++)
 	{
 		int column = tsurugi_column_of(described, i);
+		const tsurugi_codec *codec = &described->codecs[column];
 
-		slot->tts_isnull[i] = row->nulls[column];
-		slot->tts_values[i] = row->nulls[column] ? (Datum) 0
-												 : tsurugi_datum(&described->codecs[column], &row->values[column],
-																 row->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
+		/* a version from before a column was dropped has a value there */
+		slot->tts_isnull[i] = row->nulls[column] || codec->form == TSURUGI_NOTHING;
+		slot->tts_values[i] = slot->tts_isnull[i] ? (Datum) 0
+												  : tsurugi_datum(codec, &row->values[column],
+																  row->scratch + (size_t) i * TSURUGI_SCRATCH_BYTES);
 	}
 	ExecStoreVirtualTuple(slot);
 	tsurugi_row_id_to_tid(row_id, &slot->tts_tid);
@@ -79,6 +81,8 @@ tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row 
 	const tsurugi_relation *described = row->described;
 
 	tg_assert(row->column_count == described->column_count);
+	tg_assert(slot->tts_tupleDescriptor->natts == described->attribute_count);
+	tg_assert(old == NULL || old->column_count == row->column_count);
 	slot_getallattrs(slot);
 	for (int i = 0; i < described->attribute_count; i++)
 	{
@@ -98,6 +102,7 @@ tsurugi_row_from_slot(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row 
 void
 tsurugi_row_compute_hidden(tsurugi_row *row, TupleTableSlot *slot, const tsurugi_row *old)
 {
+	tg_assert(row->hidden != NULL);
 	tsurugi_hidden_compute(row->hidden, slot, row->values, row->nulls);
 	for (int i = 0; old != NULL && i < row->described->hidden_count; i++)
 		share_string(row, i, old);
@@ -132,6 +137,7 @@ tsurugi_row_key(const tsurugi_row *row, Relation relation, unsigned char *key)
 {
 	size_t bytes;
 
+	tg_assert(row->described->key_count > 0);
 	tsurugi_check(
 		tg_key_encode(tsurugi_session(), row->described->table, row->described->kinds, row->values, key, &bytes),
 		relation);

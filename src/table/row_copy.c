@@ -49,6 +49,7 @@ tsurugi_row_copy_take(tsurugi_row_copy *copy, tg_version version)
 {
 	const tsurugi_relation *described = copy->row.described;
 
+	tg_assert(copy->row.column_count == described->column_count);
 	copy->used = 0;
 	for (int i = 0; i < described->attribute_count; i++)
 	{

@@ -264,6 +264,7 @@ tsurugi_storage_replace(Relation relation, const tsurugi_relation *described, bo
 	Change *change;
 	tg_table *fresh;
 
+	tg_assert(CheckRelationLockedByMe(relation, AccessExclusiveLock, true));
 	change = make_change(CHANGE_REPLACED, GetCurrentSubTransactionId(), MyDatabaseId, RelationGetRelid(relation));
 	fresh = make_table(relation, described, indexed, claim);
 	change->old = put_table(relation, fresh);
@@ -311,7 +312,11 @@ tsurugi_storage_garbage(Relation relation)
 	Change *change = changes;
 
 	while (change->kind != CHANGE_REPLACED || change->relation != RelationGetRelid(relation))
+	{
 		change = change->next;
+		tg_assert(change != NULL);
+	}
+	tg_assert(change->keeps_past);
 	return &change->garbage;
 }
 
@@ -334,6 +339,7 @@ tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_ind
 {
 	tg_index *index;
 
+	tg_assert(CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true));
 	tsurugi_check(tg_index_create(tsurugi_session(), table, &described->spec, claim, &index), relation);
 	(void) note_index_change(CHANGE_INDEXED, table, index);
 	return index;

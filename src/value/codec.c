@@ -218,6 +218,7 @@ tsurugi_datum_numeric(const tsurugi_codec *codec, const void *cell, char *scratc
 	int first = 0;
 	int weight;
 
+	tg_assert(codec->form == TSURUGI_NUMERIC8 || codec->form == TSURUGI_NUMERIC16);
 	if (codec->form == TSURUGI_NUMERIC8)
 	{
 		scaled = *(const int64_t *) cell;

@@ -236,7 +236,7 @@ tsurugi_collation_append_key(StringInfo bytes, Oid oid, const char *text, int le
 {
 	const Collation *collation = find(oid);
 
-	Assert(collation->order == TSURUGI_ORDER_OF_KEYS);
+	tg_assert(collation->order == TSURUGI_ORDER_OF_KEYS);
 #ifdef USE_ICU
 	if (is_icu(collation->locale))
 		append_icu_key(bytes, collation, text, length);

@@ -22,6 +22,8 @@
 
 #include "port/pg_bitutils.h"
 
+#include "runtime/runtime.h"
+
 #define BITS TSURUGI_CORNER_BITS
 #define SQUARES_MAX 192 /* while a rectangle is being cut */
 /* Squares that together are at most this much larger than their rectangle are not cut further. */
@@ -155,6 +157,7 @@ tsurugi_rectangle_next(const tsurugi_rectangle *rectangle, const uint64 *corner,
 	int same; /* the bits from this one on are equal */
 	bool found = false;
 
+	tg_assert(!rectangle->empty && !tsurugi_rectangle_has(rectangle, corner));
 	for (int i = 0; i < 2; i++)
 		differ |= (corner[i] ^ rectangle->from[i]) | (corner[i] ^ rectangle->to[i]);
 	same = pg_leftmost_one_pos64(differ) + 1;
@@ -182,6 +185,7 @@ tsurugi_rectangle_next(const tsurugi_rectangle *rectangle, const uint64 *corner,
 		if (rectangle->from[axis] >= middle)
 			break;
 	}
+	tg_assert(!found || tsurugi_rectangle_has(rectangle, next));
 	return found;
 }
 
@@ -374,5 +378,6 @@ tsurugi_rectangle_ranges(const tsurugi_rectangle *rectangle, int level, const ts
 		count += cut_rectangle(&inner, level, most, ranges + count);
 	if (reaches_out && last_of(&all) < CORNER_LAST)
 		make_range(&ranges[count++], level, last_of(&all) + 1, CORNER_LAST);
+	tg_assert(count <= most + 2);
 	return count;
 }

@@ -296,6 +296,7 @@ tsurugi_cover(Oid type, Datum value)
 	int bytes = tsurugi_cover_bytes(type);
 	char *cover = palloc(VARHDRSZ + bytes);
 
+	tg_assert(tsurugi_cover_is_possible(type));
 	if (tsurugi_plane_has(type))
 		tsurugi_plane_cover(type, value, key);
 	else
@@ -475,6 +476,17 @@ set_range(tsurugi_cover_range *range, int low_level, uint64 low, int high_level,
 	make_key(range->high, high_level, high);
 }
 
+/* Whether so many ranges may be the answer to a query: they are in order, and apart from each other. */
+static bool
+are_apart(const tsurugi_cover_range *ranges, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (memcmp(ranges[i].low, ranges[i].high, TSURUGI_COVER_BYTES_MAX) > 0 ||
+			(i > 0 && memcmp(ranges[i - 1].high, ranges[i].low, TSURUGI_COVER_BYTES_MAX) >= 0))
+			return false;
+	return count <= TSURUGI_COVER_RANGES_MAX;
+}
+
 int
 tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const tsurugi_cover_levels *levels,
 					tsurugi_cover_range *ranges)
@@ -515,6 +527,7 @@ tsurugi_cover_query(Oid function, Oid type, Oid value_type, Datum value, const t
 		set_range(&ranges[count++], gap, 0, LEVEL_MAX, PG_UINT64_MAX);
 	if (placement == LIES_WITHIN || (asked.empty && placement == IS_SAME))
 		set_range(&ranges[count++], LEVEL_EMPTY, 0, LEVEL_EMPTY, 0);
+	tg_assert(are_apart(ranges, count));
 	return count;
 }
 
@@ -553,5 +566,7 @@ tsurugi_cover_intersect(const tsurugi_cover_range *a, int a_count, const tsurugi
 		else
 			j++;
 	}
+	tg_assert(count < a_count + b_count || count == 0);
+	tg_assert(are_apart(ranges, count));
 	return count;
 }

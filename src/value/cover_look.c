@@ -46,6 +46,7 @@ tsurugi_covers_look(tg_session *session, tg_btree *tree, const tsurugi_key_colum
 	{
 		int level = found[at] - TSURUGI_COVER_LEVEL_FIRST;
 
+		tg_assert(level >= 0 && level <= TSURUGI_COVER_LEVEL_MAX);
 		levels->present |= UINT64CONST(1) << level;
 		low[at] = found[at];
 		tg_key_string_bytes(found, bytes, at, levels->first[level], TSURUGI_COVER_BYTES_MAX);

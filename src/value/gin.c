@@ -170,6 +170,7 @@ tsurugi_gin_encode(const tsurugi_gin *gin, int column, tsurugi_gin_category cate
 	size_t bytes;
 
 	_Static_assert(INDEX_MAX_KEYS << 2 <= 256, "column and category are a byte");
+	tg_assert(column >= 0 && column < gin->column_count);
 	to[0] = (unsigned char) (column << 2 | category);
 	*cut = false;
 	if (category != TSURUGI_GIN_KEY)
@@ -188,7 +189,7 @@ tsurugi_gin_encode(const tsurugi_gin *gin, int column, tsurugi_gin_category cate
 		value.string.word = (value.string.word & ~TG_STRING_LENGTH) | (made->part.header_bytes + KEY_PAYLOAD_MAX);
 	}
 	bytes = tg_key_append(to, 1, &made->part, (tg_kind) made->codec.kind, &value);
-	Assert(bytes <= TG_INDEX_KEY_BYTES_MAX);
+	tg_assert(bytes <= TG_INDEX_KEY_BYTES_MAX);
 	return bytes;
 }
 

@@ -106,6 +106,8 @@ void
 tsurugi_key_form_set(tsurugi_key_column *column, const tsurugi_codec *origin, const tsurugi_codec *stored,
 					 const tsurugi_key_form *form)
 {
+	tg_assert(form->canonical || (!form->sorted && !OidIsValid(form->comparison)));
+	tg_assert(!form->hashed || !form->ordered);
 	column->type = origin->type;
 	column->ordered = form->ordered;
 	column->canonical = form->canonical;

@@ -38,6 +38,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/float.h"
 
+#include "runtime/runtime.h"
 #include "src/value/plane_operator.h"
 
 #define NUMBER_MAX TSURUGI_CORNER_MAX
@@ -146,7 +147,7 @@ tsurugi_plane_cover(Oid type, Datum value, unsigned char *cover)
 		low[i] = tsurugi_corner_number(figure.side[i].low);
 		size = Max(size, tsurugi_corner_number(figure.side[i].high) - low[i]);
 	}
-	Assert(size <= NUMBER_MAX);
+	tg_assert(size <= NUMBER_MAX);
 	tsurugi_corner_key(cover, figure.odd ? LEVEL_ODD : size == 0 ? 0 : pg_leftmost_one_pos64(size) / 2 + 1, low);
 }
 
@@ -415,5 +416,6 @@ tsurugi_plane_query(Oid function, Oid value_type, Datum value, const tsurugi_cov
 			count += tsurugi_rectangle_ranges(&rectangle, level, levels, most, ranges + count);
 	}
 	make_whole(&ranges[count++], gap < 0 ? LEVEL_ODD : gap, LEVEL_ODD);
+	tg_assert(count <= TSURUGI_COVER_RANGES_MAX);
 	return count;
 }
