@@ -24,5 +24,6 @@ for my $steps ('dtgvp', 'dtGvp')
 	$node->command_ok([ 'pgbench', '-n', '-M', 'prepared', '-c', '4', '-t', '50', $node->connstr('postgres') ], 'transactions');
 	is($node->safe_psql('postgres', $totals), 't|t|t|200', 'none was lost');
 }
+is(TestServer::internal_errors($node), '', 'no error was internal');
 $node->stop;
 done_testing();

@@ -91,5 +91,6 @@ by_index('t_late', $rows, "SELECT count(*) FROM (SELECT FROM t WHERE b >= '' ORD
 $node->poll_query_until('postgres', "SELECT bool_and(entries = CASE index WHEN 't_e' THEN $part ELSE $rows END) FROM tsurugi.indexes WHERE relation = 't'");
 is($node->safe_psql('postgres', "SELECT string_agg(index || ' ' || entries, ' ' ORDER BY index) FROM tsurugi.indexes WHERE relation = 't'"),
 	"t_a $rows t_e $part t_late $rows t_pkey $rows t_u_key $rows", 'and nothing else, once the collector has been there');
+is(TestServer::internal_errors($node), '', 'no error was internal');
 $node->stop;
 done_testing();

@@ -126,5 +126,6 @@ ok($node->poll_query_until('postgres', 'SELECT committed < 12 * 1024 * 1024 FROM
 	or diag(sql('SELECT * FROM tsurugi.memory'));
 like(sql('SELECT count(*) FROM tsurugi.tables'), qr/^0$/, 'no table is left');
 is(sql("SELECT logs_waiting || ' ' || versions_held FROM tsurugi.collector"), '0 0', 'and no garbage');
+is(TestServer::internal_errors($node), '', 'no error was internal');
 $node->stop;
 done_testing();

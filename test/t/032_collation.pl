@@ -163,5 +163,6 @@ is($node->safe_psql('postgres', q{SET enable_seqscan = off; SELECT count(*) FROM
 is(TestServer::sqlstate($node, "INSERT INTO lu VALUES ('b')"), '23505', 'where one key is several texts');
 is($node->safe_psql('postgres', q{SET enable_seqscan = off; SELECT t FROM lu WHERE t > 'A'}), 'B', 'and in order');
 
+is(TestServer::internal_errors($node), '', 'no error was internal');
 $node->stop;
 done_testing;

@@ -102,5 +102,6 @@ for (1 .. 20)
 is($wrong, 0, 'in order beside clients that write');
 is($_->wait, '', 'a client has found all that it has written') for @clients;
 $_->close for @clients;
+is(TestServer::internal_errors($node), '', 'no error was internal');
 $node->stop;
 done_testing();

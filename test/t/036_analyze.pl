@@ -75,5 +75,6 @@ is(TestServer::sqlstate($node, "SET statement_timeout = '60s'; ALTER TABLE fails
 ok($node->poll_query_until('other', $hangs, '1'), 'another hangs');
 is(TestServer::sqlstate($node, "SET statement_timeout = '60s'; DROP DATABASE other"), '00000', 'who drops the database ends it');
 ok($node->poll_query_until('postgres', $process, '0'), 'and nobody is left');
+is(TestServer::internal_errors($node), '', 'no error was internal');
 $node->stop;
 done_testing();

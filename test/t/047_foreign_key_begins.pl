@@ -169,4 +169,5 @@ for my $i (0 .. $#kinds)
 			scalar(() = $spec =~ /^permutation/mg), 'all have run') or diag $err;
 	}
 }
+is(TestServer::internal_errors($node), '', 'no error was internal');
 done_testing();
