@@ -12,6 +12,7 @@
 #include "nodes/execnodes.h"
 
 #include "src/constraint/exclusion.h"
+#include "src/exec/row_follow.h"
 #include "src/table/row.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
@@ -46,15 +47,6 @@ typedef struct tsurugi_change
 	unsigned char *key_old; /* UPDATE, DO UPDATE */
 	unsigned char key[];
 } tsurugi_change;
-
-/* A row that is there already, and what is about to be done to it. */
-typedef struct tsurugi_found
-{
-	uint32_t row;
-	tg_version version;
-	tg_wait wait;		   /* if TG_BUSY; and who has the new row's key, if TG_EXISTS */
-	bool by_other_command; /* if TG_SELF: not by the running one */
-} tsurugi_found;
 
 /* --- what the executor leaves to us ------------------------------------------------------ */
 

@@ -1,27 +1,31 @@
 /*
  * fdw_direct.c
- *	  UPDATE and DELETE of one table as a whole: scan, lock, write, without
- *	  forming rows for the executor.
+ *	  UPDATE and DELETE of one table as a whole: scan, lock, write, without forming rows for the
+ *	  executor.
  *
- * Taken wherever the statement's rows come from one scan of the table, with any
- * condition: everything is evaluated here, by PostgreSQL's own expression
- * machinery.  A row is written where it is found: its newest version is read; if it was committed
- * after the snapshot, the conditions are evaluated again on it (READ COMMITTED), or
- * the scan starts over with a new snapshot, or the transaction ends (REPEATABLE READ and above; W5); the
- * write replaces exactly that version or starts over.  Rows that this
- * command has written are not seen by its own scan, so there is no Halloween effect.
+ * A statement is run here if its rows come from one scan of the table, whatever its conditions.
+ * PostgreSQL's expression machinery evaluates all of them here.  A row is written where the scan
+ * finds it: row_follow.c leads from there to its newest version, and back, and this file has the
+ * rules.  The scan does not see rows that the running command has written, so there is no
+ * Halloween effect.
  *
- * The row has to meet the conditions as the snapshot sees it, too: else it is let be, whatever others do to it, and they are not waited
- * for.  Where a key finds it that is looked at when its newest version turns out to be another one, or to be held; as a
- * rule it is the same.
+ * 1. A row is written only if its version that the snapshot sees meets the conditions.  Otherwise
+ *	  the row is skipped: concurrent changes to it do not matter, and the command does not wait for
+ *	  them.  A scan by key does not evaluate the conditions: nearly always the newest version is
+ *	  the one that the snapshot sees, and they are evaluated on that one.  They are evaluated on
+ *	  the other one if the newest version has changed since the snapshot, or is held (FIND).
+ * 2. If the newest version was committed after the snapshot, the conditions are evaluated again on
+ *	  it (READ COMMITTED), those included that the key has answered.  Above READ COMMITTED the scan
+ *	  starts over with a later snapshot, as long as nothing has been written, or the transaction
+ *	  ends with 40001 (W5).
+ * 3. It can be observed how often volatile functions are called.  PostgreSQL calls them for the
+ *	  version that the snapshot sees, and once more for the newest one, which it has locked before.
+ *	  So a statement that has such functions locks a changed row, too, before it evaluates them
+ *	  again.  SET is computed only when the row can be written; PostgreSQL computes it before it
+ *	  waits, and again afterwards.
  *
- * Of volatile functions it is seen how often they are called.  PostgreSQL calls them for the row as the snapshot sees it, and once more for
- * the newest version, which it has locked before.  So it is locked here, too, if they are to be called for it.  SET is not
- * computed before others are waited for, which saves one of PostgreSQL's two times.
- *
- * PostgreSQL itself refuses direct modification where there are row triggers,
- * stored generated columns, check options or transition tables
- * (createplan.c, make_modifytable).
+ * PostgreSQL itself refuses direct modification where there are row triggers, stored generated
+ * columns, check options or transition tables (createplan.c, make_modifytable).
  */
 #include "postgres.h"
 
@@ -39,6 +43,7 @@
 #include "parser/parsetree.h"
 
 #include "src/exec/arbiter.h"
+#include "src/exec/row_follow.h"
 #include "src/exec/scan.h"
 #include "src/table/building.h"
 #include "src/table/row.h"
@@ -49,38 +54,32 @@
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
+/* One statement. */
 typedef struct direct_modify
 {
-	tsurugi_scan *scan; /* first: EXPLAIN reads it */
+	tsurugi_follow follow; /* the scan's current row; first: the rules' functions are given this */
+	tsurugi_scan *scan;
 	ForeignScanState *node;
-	Relation relation;
 	ResultRelInfo *rinfo;
+	tg_writer writer; /* of the last look */
 	bool sets_key;
 	ExprState *condition; /* NULL: none */
-	Expr *recheck_expr;	  /* what the key has answered; NULL: nothing */
+	Expr *recheck_expr;	  /* the conditions that the key has answered; NULL: none */
 	ExprState *recheck;	  /* made when it is first needed */
 	int set_count;
 	int *set_columns;		/* the storage's */
 	ExprState **set_values; /* of the new values */
 	tsurugi_row old;
 	tsurugi_row new;
-	TupleTableSlot *new_slot;
+	TupleTableSlot *new_slot; /* NULL: DELETE */
 	unsigned char *key;
 	unsigned char *key_old;
 	bool has_written;
-	bool knows_volatile; /* whether there is one */
+	bool knows_volatile; /* is_volatile is known */
 	bool is_volatile;
 } direct_modify;
 
-/* What became of the scan's current row. */
-typedef enum outcome
-{
-	ROW_WRITTEN,
-	ROW_PASSED, /* not to be written: the newest version does not meet the conditions, is gone, or is this command's own */
-	ROW_RESTART /* the snapshot was renewed: the scan starts over */
-} outcome;
-
-/* --- planning ---------------------------------------------------------------------------- */
+/* --- planning -------------------------------------------------------------------------------- */
 
 static ForeignScan *
 scan_of(ModifyTable *plan, Index resultRelation, int subplan_index)
@@ -100,7 +99,10 @@ scan_of(ModifyTable *plan, Index resultRelation, int subplan_index)
 	return (ForeignScan *) subplan;
 }
 
-/* Row identity is all that a direct modification does not need; sub-selects that set several columns are not taken. */
+/*
+ * Of the entries that are junk a direct modification needs none, if they are row identity.  Others
+ * are of sub-selects that set several columns; these statements are not taken.
+ */
 static bool
 only_row_identity_is_junk(List *targetlist)
 {
@@ -119,9 +121,9 @@ only_row_identity_is_junk(List *targetlist)
 }
 
 /*
- * The target list after planning.  The executor looks for row identity but
- * never reads it; the new values are computed here, once.  By tableoid it finds
- * the partition that RETURNING is about.  Positions only matter to an Append above.
+ * The target list after planning.  The executor looks for row identity but never reads it.  The
+ * new values are computed here, once.  By tableoid the executor finds the partition that RETURNING
+ * is about.  Positions matter only to an Append above.
  */
 static List *
 placeholders(List *targetlist, bool alone)
@@ -146,7 +148,10 @@ placeholders(List *targetlist, bool alone)
 	return kept;
 }
 
-/* If a key finds what is to be changed, and is itself not to be computed: prepared_modify.c. */
+/*
+ * The plan's number if its executor state may be kept (prepared_modify.c): a key finds the row, and
+ * the key's values need not be computed.
+ */
 static int
 plan_number(const tsurugi_shape *shape, List *key_values, const List *sought)
 {
@@ -161,7 +166,10 @@ plan_number(const tsurugi_shape *shape, List *key_values, const List *sought)
 	return (int) tsurugi_plan_number_next();
 }
 
-/* An UPDATE that sets what an EXCLUDE constraint is about: the executor's path checks the rows. */
+/*
+ * Whether an UPDATE sets a column of an EXCLUDE constraint.  The executor's path checks such
+ * rows.
+ */
 static bool
 sets_excluded(PlannerInfo *root, Index result_relation, const List *set)
 {
@@ -201,7 +209,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 			(Node *) list_make3(plan->returningLists, scan->scan.plan.targetlist, scan->scan.plan.qual),
 			resultRelation))
 		return false;
-	/* A row of a partitioned table may have to move; the executor's path notices. */
+	/* The row may have to move to another partition, which the executor's path notices. */
 	if (plan->operation == CMD_UPDATE && list_length(plan->resultRelations) > 1)
 		return false;
 	if (plan->operation == CMD_UPDATE && plan->rootRelation != 0)
@@ -235,7 +243,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 	if (shape.recheck)
 		scan->fdw_exprs = lappend(scan->fdw_exprs, make_ands_explicit(scan->fdw_recheck_quals));
 	scan->fdw_recheck_quals = NIL;
-	/* The scan itself only has to tell whether a row is wanted; the row is read when it is locked. */
+	/* The scan has only to tell whether a row is wanted; the row is read when it is written. */
 	if (shape.way != TSURUGI_WAY_KEY)
 	{
 		Relation relation = RelationIdGetRelation(planner_rt_fetch(resultRelation, root)->relid);
@@ -252,7 +260,21 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 	return true;
 }
 
-/* --- running ------------------------------------------------------------------------------- */
+/* --- running --------------------------------------------------------------------------------- */
+
+/* What createplan.c does not leave to a direct modification. */
+static inline void
+check_statement(const ForeignScan *plan, const ResultRelInfo *rinfo)
+{
+	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
+	const TupleConstr *constraints = RelationGetDescr(rinfo->ri_RelationDesc)->constr;
+	bool updates = plan->operation == CMD_UPDATE;
+
+	tg_assert(updates || plan->operation == CMD_DELETE);
+	tg_assert(triggers == NULL || !(updates ? triggers->trig_update_before_row || triggers->trig_update_after_row
+											: triggers->trig_delete_before_row || triggers->trig_delete_after_row));
+	tg_assert(!updates || constraints == NULL || !constraints->has_generated_stored);
+}
 
 void
 tsurugi_direct_make(ForeignScanState *node)
@@ -265,13 +287,15 @@ tsurugi_direct_make(ForeignScanState *node)
 	int at;
 	ListCell *cell;
 
+	check_statement(plan, node->resultRelInfo);
 	modify = palloc0(sizeof(direct_modify) + list_length(set) * (sizeof(int) + sizeof(ExprState *)));
 	node->fdw_state = modify;
 	modify->node = node;
 	modify->rinfo = node->resultRelInfo;
-	modify->relation = node->resultRelInfo->ri_RelationDesc;
 	modify->scan = tsurugi_scan_make(node);
 	described = modify->scan->described;
+	tsurugi_follow_init(&modify->follow, estate, node->resultRelInfo->ri_RelationDesc, described,
+						plan->operation == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE);
 	tsurugi_row_init(&modify->old, described);
 
 	at = modify->scan->key_value_count + modify->scan->shape.others;
@@ -296,9 +320,9 @@ tsurugi_direct_make(ForeignScanState *node)
 	}
 	tsurugi_row_init(&modify->new, described);
 	modify->new.hidden = tsurugi_hidden_prepare(described, described->table, estate);
-	/* the scan's descriptor is a copy, which nobody counts references to */
+	/* the scan's descriptor is a copy whose references are not counted */
 	modify->new_slot = ExecInitExtraTupleSlot(estate, node->ss.ss_ScanTupleSlot->tts_tupleDescriptor, &TTSOpsVirtual);
-	modify->new_slot->tts_tableOid = RelationGetRelid(modify->relation);
+	modify->new_slot->tts_tableOid = RelationGetRelid(modify->follow.relation);
 	if (modify->sets_key)
 	{
 		size_t capacity = tsurugi_key_capacity(described);
@@ -320,7 +344,7 @@ tsurugi_direct_rest(ForeignScanState *node)
 	direct_modify *modify = node->fdw_state;
 
 	tsurugi_scan_detach(modify->scan);
-	modify->recheck = NULL; /* compiled in the execution's memory */
+	modify->recheck = NULL; /* it was compiled in the execution's memory */
 	modify->has_written = false;
 }
 
@@ -334,6 +358,8 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 	tsurugi_scan_start(tsurugi_direct_scan(node));
 }
 
+/* --- what a row becomes ---------------------------------------------------------------------- */
+
 /* Computes the new row from the old one, which is in the scan's slot, and checks it. */
 static void
 make_new_slot(direct_modify *modify)
@@ -341,7 +367,7 @@ make_new_slot(direct_modify *modify)
 	ExprContext *context = modify->node->ss.ps.ps_ExprContext;
 	TupleTableSlot *old = modify->node->ss.ss_ScanTupleSlot;
 	TupleTableSlot *slot = modify->new_slot;
-	int count = RelationGetDescr(modify->relation)->natts;
+	int count = RelationGetDescr(modify->follow.relation)->natts;
 
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, old->tts_values, count * sizeof(Datum));
@@ -353,9 +379,9 @@ make_new_slot(direct_modify *modify)
 		slot->tts_values[column] = ExecEvalExprSwitchContext(modify->set_values[i], context, &slot->tts_isnull[column]);
 	}
 	ExecStoreVirtualTuple(slot);
-	if (modify->relation->rd_rel->relispartition)
+	if (modify->follow.relation->rd_rel->relispartition)
 		(void) ExecPartitionCheck(modify->rinfo, slot, modify->node->ss.ps.state, true);
-	if (RelationGetDescr(modify->relation)->constr != NULL)
+	if (RelationGetDescr(modify->follow.relation)->constr != NULL)
 		ExecConstraints(modify->rinfo, slot, modify->node->ss.ps.state);
 }
 
@@ -382,28 +408,33 @@ make_new_row(direct_modify *modify)
 	MemoryContextSwitchTo(saved);
 }
 
+/* Results of tg_txn_update.  The row that was written is in found, too, if it got a new key. */
 static tg_status
-write_new_row(direct_modify *modify, const tg_writer *writer, uint32_t *row, tg_version version, tg_wait *wait)
+write_new_row(direct_modify *modify)
 {
 	tg_table *table = modify->scan->described->table;
+	tsurugi_found *found = &modify->follow.found;
 	size_t bytes;
 
 	make_new_row(modify);
-	if (modify->sets_key &&
-		!tsurugi_row_same_key(&modify->new, &modify->old, modify->relation, modify->key, modify->key_old, &bytes))
+	if (modify->sets_key && !tsurugi_row_same_key(&modify->new, &modify->old, modify->follow.relation, modify->key,
+												  modify->key_old, &bytes))
 	{
 		uint32_t moved_to;
 		tg_status status;
 
 		tsurugi_row_own_strings(&modify->new);
-		status = tg_txn_move(writer, table, *row, version, modify->key, bytes, modify->new.values, modify->new.nulls,
-							 &moved_to, wait);
+		status = tg_txn_move(&modify->writer, table, found->row, found->version, modify->key, bytes, modify->new.values,
+							 modify->new.nulls, &moved_to, &found->wait);
 		if (status == TG_OK)
-			*row = moved_to;
+			found->row = moved_to;
 		return status;
 	}
-	return tg_txn_update(writer, table, *row, version, modify->new.values, modify->new.nulls, wait);
+	return tg_txn_update(&modify->writer, table, found->row, found->version, modify->new.values, modify->new.nulls,
+						 &found->wait);
 }
+
+/* --- what is evaluated ----------------------------------------------------------------------- */
 
 /* The conditions that the key has answered, on the row in the slot. */
 static bool
@@ -421,25 +452,12 @@ key_still_matches(direct_modify *modify)
 	return ExecQual(modify->recheck, modify->node->ss.ps.ps_ExprContext);
 }
 
-/* Whether a version is still its row's newest: who has the key of a refused row may be the row itself, changed meanwhile. */
-static bool
-is_newest(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version)
-{
-	tg_version newest;
-	tg_status status;
-	tg_wait wait;
-
-	tg_epoch_enter(writer->session);
-	status = tg_txn_newest(writer, NULL, table, &row, &newest, &wait);
-	tg_epoch_leave(writer->session);
-	return (status == TG_OK || status == TG_CHANGED) && newest == version;
-}
-
 /*
- * Whether the condition holds for the row as the snapshot sees it, which is in the scan's slot then; judged: that is known.
+ * Whether the version that the snapshot sees meets the condition; it is in the scan's slot then.
+ * is_known: it does.
  */
 static bool
-is_wanted_as_seen(direct_modify *modify, bool judged)
+is_wanted_as_seen(direct_modify *modify, bool is_known)
 {
 	tsurugi_scan *scan = modify->scan;
 	tg_status status;
@@ -460,26 +478,13 @@ is_wanted_as_seen(direct_modify *modify, bool judged)
 	if (status != TG_OK)
 		return false;
 	tsurugi_row_to_slot(&modify->old, scan->row, modify->node->ss.ss_ScanTupleSlot);
-	return judged || modify->condition == NULL || ExecQual(modify->condition, modify->node->ss.ps.ps_ExprContext);
+	return is_known || modify->condition == NULL || ExecQual(modify->condition, modify->node->ss.ps.ps_ExprContext);
 }
 
 /*
- * A row that this command, or what it has called, has changed already is let be.  But PostgreSQL finds that out when it is known to
- * be wanted, and its new row has met the constraints.
+ * Rule 3: whether it can be observed how often conditions and new values are computed.  The plan of
+ * a sub-select is not searched: it counts as volatile.
  */
-static void
-pass_over_own(direct_modify *modify, bool judged, bool by_other)
-{
-	bool is_delete = modify->scan->shape.direct == CMD_DELETE;
-
-	if (!is_wanted_as_seen(modify, judged))
-		return;
-	if (!is_delete)
-		make_new_slot(modify);
-	tsurugi_check_own_change(by_other, is_delete ? "deleted" : "updated");
-}
-
-/* Whether it is seen how often conditions and new values are computed.  A sub-select's plan is not looked into. */
 static bool
 is_volatile(direct_modify *modify)
 {
@@ -491,131 +496,172 @@ is_volatile(direct_modify *modify)
 	return modify->is_volatile;
 }
 
+/* --- rules of row_follow.c ------------------------------------------------------------------- */
+
+static inline direct_modify *
+modify_of(tsurugi_follow *follow)
+{
+	return (direct_modify *) follow;
+}
+
+static inline bool
+is_delete(const direct_modify *modify)
+{
+	return modify->scan->shape.direct == CMD_DELETE;
+}
+
 static tg_lock_mode
 lock_mode(const direct_modify *modify)
 {
-	bool is_delete = modify->scan->shape.direct == CMD_DELETE;
-
-	return is_delete || ExecUpdateLockMode(modify->node->ss.ps.state, modify->rinfo) == LockTupleExclusive
+	return is_delete(modify) || ExecUpdateLockMode(modify->node->ss.ps.state, modify->rinfo) == LockTupleExclusive
 			   ? TG_LOCK_UPDATE
 			   : TG_LOCK_NO_KEY_UPDATE;
 }
 
-/* Writes the scan's current row. */
-static outcome
-modify_row(direct_modify *modify)
+static pg_attribute_always_inline tg_status
+look_at_row(tsurugi_follow *follow)
 {
-	ForeignScanState *node = modify->node;
-	ExprContext *context = node->ss.ps.ps_ExprContext;
-	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	direct_modify *modify = modify_of(follow);
+	EState *estate = follow->estate;
 	tsurugi_scan *scan = modify->scan;
 	tg_table *table = scan->described->table;
-	bool is_delete = scan->shape.direct == CMD_DELETE;
-	bool of_now = tsurugi_snapshot_is_of_now(node->ss.ps.state);
-	tsurugi_purpose purpose = is_delete ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE;
-	tg_version noted = TG_VERSION_NONE;
-	bool judged = false; /* the condition was met by what the snapshot sees */
-	bool holds = false;	 /* the newest version is locked */
-	tg_lock_mode mode = TG_LOCK_UPDATE;
+	tsurugi_found *found = &follow->found;
+	tg_lock_mode mode = follow->look == TSURUGI_FOLLOW_LOCK ? lock_mode(modify) : TG_LOCK_UPDATE;
+	tg_status status;
+
+	found->row = follow->target;
+	tsurugi_writer(estate, is_delete(modify) ? TG_ESSENTIAL : TG_DATA, &modify->writer);
+	modify->writer.hidden = tsurugi_row_hidden(&modify->new);
+	tg_epoch_enter(scan->session);
+	status = tsurugi_find_newest(&modify->writer, &scan->snapshot, table,
+								 follow->look == TSURUGI_FOLLOW_LOCK ? &mode : NULL, found);
+	if (status == TG_OK || status == TG_CHANGED)
+		tsurugi_row_read(&modify->old, found->version);
+	else if (status == TG_SELF)
+		found->by_other_command =
+			tg_txn_changed_by_other_command(&modify->writer, &scan->snapshot, table, found->version);
+	tg_epoch_leave(scan->session);
+	if (status == TG_OK && tsurugi_snapshot_is_of_now(estate))
+		tsurugi_crosscheck(estate, follow->relation, table, found->row, found->version);
+	return status;
+}
+
+static bool
+is_wanted(tsurugi_follow *follow)
+{
+	return is_wanted_as_seen(modify_of(follow), false);
+}
+
+static pg_attribute_always_inline tsurugi_follow_state
+judge_row(tsurugi_follow *follow, bool changed)
+{
+	direct_modify *modify = modify_of(follow);
+	bool is_judged = !changed && follow->look != TSURUGI_FOLLOW_FIND;
+
+	tg_assert(changed || follow->found.row == follow->target);
+	if (changed && follow->look != TSURUGI_FOLLOW_LOCK && is_volatile(modify))
+		return TSURUGI_FOLLOW_LOCK;
+	tsurugi_row_to_slot(&modify->old, follow->found.row, modify->node->ss.ss_ScanTupleSlot);
+	if (changed && !key_still_matches(modify))
+		return TSURUGI_FOLLOW_SKIPPED;
+	if (modify->condition != NULL && !is_judged && !ExecQual(modify->condition, modify->node->ss.ps.ps_ExprContext))
+		return TSURUGI_FOLLOW_SKIPPED;
+	return TSURUGI_FOLLOW_WRITE;
+}
+
+static pg_attribute_always_inline tg_status
+write_row(tsurugi_follow *follow)
+{
+	direct_modify *modify = modify_of(follow);
+	tsurugi_found *found = &follow->found;
+
+	if (is_delete(modify))
+		return tg_txn_delete(&modify->writer, modify->scan->described->table, found->row, found->version, &found->wait);
+	return write_new_row(modify);
+}
+
+/* Rule 2.  The actions of foreign keys do not start over: their snapshot is of now. */
+static void
+renew_snapshot(tsurugi_follow *follow, tg_conflict_kind kind)
+{
+	direct_modify *modify = modify_of(follow);
+
+	if (!modify->has_written)
+		tsurugi_scan_forget(modify->scan);
+	tsurugi_renew_snapshot(follow->relation, kind, follow->target,
+						   !modify->has_written && !tsurugi_snapshot_is_of_now(follow->estate));
+	tg_assert(!modify->has_written);
+}
+
+/*
+ * PostgreSQL finds out that its own transaction has changed the row only when the row is known to
+ * be wanted, and the new one has met the constraints.
+ */
+static void
+skip_own(tsurugi_follow *follow)
+{
+	direct_modify *modify = modify_of(follow);
+
+	if (!is_wanted_as_seen(modify, follow->look != TSURUGI_FOLLOW_FIND))
+		return;
+	if (!is_delete(modify))
+		make_new_slot(modify);
+	tsurugi_check_own_change(follow->found.by_other_command, is_delete(modify) ? "deleted" : "updated");
+}
+
+static void
+raise_duplicate(tsurugi_follow *follow)
+{
+	direct_modify *modify = modify_of(follow);
+
+	tsurugi_error_duplicate(follow->relation,
+							tsurugi_first_refusing(&modify->new, follow->found.wait.index, follow->found.row),
+							modify->new_slot);
+}
+
+static const tsurugi_follow_rules direct_rules = {
+	.look = look_at_row,
+	.is_wanted = is_wanted,
+	.judge = judge_row,
+	.write = write_row,
+	.conflict = renew_snapshot,
+	.own = skip_own,
+	.wait = tsurugi_follow_wait_as_found,
+	.duplicate = raise_duplicate,
+	.refused = tsurugi_refused,
+};
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+/* Writes the scan's current row, if the statement wants it. */
+static tsurugi_follow_state
+modify_row(direct_modify *modify)
+{
+	TupleTableSlot *slot = modify->node->ss.ss_ScanTupleSlot;
+	ExprContext *context = modify->node->ss.ps.ps_ExprContext;
+	tsurugi_follow *follow = &modify->follow;
+	tsurugi_scan *scan = modify->scan;
+	bool is_judged = modify->condition == NULL;
+	tsurugi_follow_state end;
 
 	context->ecxt_scantuple = slot;
 	if (modify->condition != NULL && scan->shape.way != TSURUGI_WAY_KEY)
 	{
 		tsurugi_scan_fill(scan, slot);
 		if (!ExecQual(modify->condition, context))
-			return ROW_PASSED;
-		judged = true;
+			return TSURUGI_FOLLOW_SKIPPED;
+		is_judged = true;
 	}
-
-	for (;;)
-	{
-		tg_version version;
-		tg_writer writer;
-		tg_status status;
-		tg_wait wait;
-		bool by_other = false;
-		uint32_t row = scan->row;
-
-		tsurugi_writer(node->ss.ps.state, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
-		writer.hidden = tsurugi_row_hidden(&modify->new);
-		tg_epoch_enter(scan->session);
-		status = holds ? tg_txn_lock(&writer, &scan->snapshot, table, &row, mode, &version, &wait)
-					   : tg_txn_newest(&writer, &scan->snapshot, table, &row, &version, &wait);
-		if (status == TG_OK || status == TG_CHANGED)
-			tsurugi_row_read(&modify->old, version);
-		else if (status == TG_SELF)
-			by_other = tg_txn_changed_by_other_command(&writer, &scan->snapshot, table, version);
-		tg_epoch_leave(scan->session);
-
-		if (status == TG_SELF)
-			pass_over_own(modify, judged, by_other);
-		else if (!judged && modify->condition != NULL && (status == TG_BUSY || tsurugi_is_changed(status)))
-		{
-			if (!is_wanted_as_seen(modify, false))
-				return ROW_PASSED;
-			judged = true;
-			continue; /* the newest version is to be read again */
-		}
-		if (tsurugi_is_changed(status) && tsurugi_has_one_snapshot())
-		{
-			if (!modify->has_written)
-				tsurugi_scan_forget(scan);
-			tsurugi_renew_snapshot(modify->relation, tsurugi_conflict_of(status), scan->row,
-								   !modify->has_written && !of_now);
-			return ROW_RESTART;
-		}
-		if (status == TG_CHANGED && !holds && is_volatile(modify))
-		{
-			mode = lock_mode(modify);
-			holds = true;
-			continue;
-		}
-		if (status == TG_MOVED)
-			tsurugi_error_moved(modify->relation, scan->row);
-		if (status == TG_NOT_FOUND || status == TG_SELF)
-			return ROW_PASSED;
-		if (of_now && status == TG_OK)
-			tsurugi_crosscheck(node->ss.ps.state, modify->relation, table, row, version);
-		if (status == TG_OK || status == TG_CHANGED)
-		{
-			bool changed = status == TG_CHANGED;
-
-			tsurugi_row_to_slot(&modify->old, row, slot);
-			if (changed && !key_still_matches(modify))
-				return ROW_PASSED;
-			if (modify->condition != NULL && (changed || !judged) && !ExecQual(modify->condition, context))
-				return ROW_PASSED;
-			judged = true;
-			status = is_delete ? tg_txn_delete(&writer, table, row, version, &wait)
-							   : write_new_row(modify, &writer, &row, version, &wait);
-		}
-		switch (status)
-		{
-			case TG_OK:
-				if (modify->new_slot != NULL)
-					tsurugi_row_id_to_tid(row, &modify->new_slot->tts_tid);
-				if (!modify->has_written && tsurugi_has_one_snapshot())
-					tsurugi_scan_keep(scan);
-				modify->has_written = true;
-				return ROW_WRITTEN;
-			case TG_BUSY:
-				tsurugi_wait(&wait, modify->relation, purpose, scan->row);
-				break;
-			case TG_AGAIN:
-				break;
-			case TG_EXISTS:
-				if (tsurugi_is_validated() &&
-					!tsurugi_key_is_seen(node->ss.ps.state, modify->relation, table, wait.row, &noted))
-					break;
-				if (is_newest(&writer, table, row, version))
-					tsurugi_error_duplicate(modify->relation, tsurugi_first_refusing(&modify->new, wait.index, row),
-											modify->new_slot);
-				break;
-			default:
-				tsurugi_refused(status, modify->relation);
-		}
-		CHECK_FOR_INTERRUPTS();
-	}
+	tsurugi_follow_begin(follow, scan->row, is_judged ? TSURUGI_FOLLOW_LOOK : TSURUGI_FOLLOW_FIND);
+	end = tsurugi_follow_row(follow, &direct_rules);
+	if (end != TSURUGI_FOLLOW_DONE)
+		return end;
+	if (modify->new_slot != NULL)
+		tsurugi_row_id_to_tid(follow->found.row, &modify->new_slot->tts_tid);
+	if (!modify->has_written && tsurugi_has_one_snapshot())
+		tsurugi_scan_keep(scan);
+	modify->has_written = true;
+	return TSURUGI_FOLLOW_DONE;
 }
 
 TupleTableSlot *
@@ -628,15 +674,15 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 	while (tsurugi_scan_next(modify->scan))
 	{
 		TupleTableSlot *slot;
-		outcome outcome;
+		tsurugi_follow_state end;
 
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(node->ss.ps.ps_ExprContext);
 		ResetPerTupleExprContext(estate); /* constraints and hidden values */
-		outcome = modify_row(modify);
-		if (outcome != ROW_WRITTEN)
+		end = modify_row(modify);
+		if (end != TSURUGI_FOLLOW_DONE)
 		{
-			if (outcome == ROW_RESTART)
+			if (end == TSURUGI_FOLLOW_RESTART)
 				tsurugi_scan_restart(modify->scan);
 			else
 				InstrCountFiltered1(node, 1);
@@ -650,9 +696,9 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 				node->ss.ps.instrument->tuplecount += 1;
 			continue;
 		}
-		/* The executor projects RETURNING from this slot (nodeModifyTable.c, ExecProcessReturning). */
+		/* The executor projects RETURNING from this slot (ExecProcessReturning). */
 		slot = modify->new_slot != NULL ? modify->new_slot : node->ss.ss_ScanTupleSlot;
-		slot->tts_tableOid = RelationGetRelid(modify->relation);
+		slot->tts_tableOid = RelationGetRelid(modify->follow.relation);
 		rinfo->ri_projectReturning->pi_exprContext->ecxt_scantuple = slot;
 		return slot;
 	}

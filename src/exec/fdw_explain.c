@@ -470,7 +470,7 @@ tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es)
 {
 	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	/* the state of a direct modification begins with its scan */
-	const tsurugi_scan *scan = node->fdw_state == NULL ? NULL : *(tsurugi_scan **) node->fdw_state;
+	const tsurugi_scan *scan = node->fdw_state == NULL ? NULL : tsurugi_direct_scan(node);
 	Asked asked;
 
 	get_asked(node, &asked);
