@@ -2,23 +2,26 @@
  * fdw_before.c
  *	  A row is locked ahead of its BEFORE ROW triggers.
  *
- * What such a trigger raises, or does elsewhere, counts, so it has to be fired once, and with the row as it is.  For ordinary
- * tables the executor locks the row first (GetTupleForTrigger); for foreign ones it fires with what the plan has
- * handed over.  So the statement's own copy of the triggers begins with one more, a function of ours:
+ * What such a trigger raises, or does elsewhere, counts.  So it has to be fired once, with the row
+ * as it is.  For ordinary tables the executor locks the row first (GetTupleForTrigger).  For
+ * foreign ones it fires the trigger with the row that the plan has handed over.  So the statement's
+ * own copy of the triggers begins with one more, a function of ours, which follows the row to its
+ * newest version (row_follow.c) and locks it:
  *
- *	as the snapshot saw it			locked; the others follow
- *	held by another					waited for
- *	committed since					locked; EvalPlanQual makes the new row, and the others get both.  No new row: passed over
- *	deleted since					passed over
- *	changed by the same statement	passed over; by what that has called: 27000
+ *	as the snapshot saw it		the other triggers follow
+ *	committed since				EvalPlanQual makes the new row, and the other triggers get both;
+ *								no new row: the row is skipped
+ *	deleted since				the row is skipped
+ *	changed by the statement	the row is skipped; by a command that the statement has run: 27000
  *
- * 1. A trigger that returns NULL passes the row over.  The new row is what it returns; the old one, which the executor goes on
- *	  with to the AFTER triggers, is replaced in place: in the tuple and in the slot that it has handed over.
- * 2. ExecForeignUpdate and ExecForeignDelete find the row held, and write it as it has been computed.
- * 3. EXPLAIN, which counts triggers, is shown that this one was never called.
+ * 1. A trigger that returns NULL skips the row.  The new row is what it returns.  The old row, with
+ *	  which the executor goes on to the AFTER triggers, is replaced in place: in the tuple and in
+ *	  the slot that the executor has handed over.
+ * 2. ExecForeignUpdate and ExecForeignDelete find the row held, and write it as it was computed.
+ * 3. EXPLAIN, which counts calls of triggers, is shown none of this one.
  *
- * Triggers that are fired from here (ON CONFLICT DO UPDATE, an UPDATE that takes the row to another partition) are about a row that
- * has been locked before.
+ * Triggers that are fired from here (ON CONFLICT DO UPDATE, an UPDATE that takes the row to another
+ * partition) are about a row that has been locked before.
  */
 #include "postgres.h"
 
@@ -40,45 +43,47 @@
 /* Its place among the triggers: the first. */
 #define HOLDING 0
 
-/* Of the functions that any trigger may call, one without arguments: for what asks for an Oid. */
+/* What the trigger's entry names: one of the functions that any trigger may call. */
 #define NAMED_FUNCTION F_SUPPRESS_REDUNDANT_UPDATES_TRIGGER
 
-/* Locks the row and reads it.  False: it is to be passed over.  *changed_out: it was committed after the snapshot. */
-static bool
-hold(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, bool deletes, uint32_t target, uint32_t *row_out,
-	 bool *changed_out)
+typedef struct held_row
 {
-	for (;;)
-	{
-		tsurugi_found found = {.row = target};
-		tg_status status = tsurugi_change_hold(modify, estate, rinfo, deletes, true, &found);
+	tsurugi_change_row row; /* first: the rules' functions are given it */
+	bool deletes;
+	bool changed; /* the newest version was committed after the snapshot */
+} held_row;
 
-		tsurugi_change_check_unchanged(modify, status, target);
-		switch (status)
-		{
-			case TG_OK:
-			case TG_CHANGED:
-				*row_out = found.row;
-				*changed_out = status == TG_CHANGED;
-				return true;
-			case TG_AGAIN:
-				break;
-			case TG_BUSY:
-				tsurugi_wait(&found.wait, modify->relation, deletes ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE, found.row);
-				break;
-			case TG_NOT_FOUND:
-				return false;
-			case TG_SELF:
-				tsurugi_check_own_change(found.by_other_command, "updated");
-				return false;
-			default:
-				tsurugi_refused(status, modify->relation);
-		}
-		CHECK_FOR_INTERRUPTS();
-	}
+static tg_status
+look_to_hold(tsurugi_follow *follow)
+{
+	held_row *held = (held_row *) follow;
+
+	return tsurugi_change_hold(&held->row, held->deletes, true);
 }
 
-/* Rule 1, for a row that is another one than the executor knows of.  NULL: the statement does not want it. */
+static tsurugi_follow_state
+take_held(tsurugi_follow *follow, bool changed)
+{
+	((held_row *) follow)->changed = changed;
+	return TSURUGI_FOLLOW_DONE;
+}
+
+static void
+skip_own(tsurugi_follow *follow)
+{
+	tsurugi_check_own_change(follow->found.by_other_command, "updated");
+}
+
+static const tsurugi_follow_rules hold_rules = {
+	.look = look_to_hold,
+	.judge = take_held,
+	.conflict = tsurugi_follow_raise_conflict,
+	.own = skip_own,
+	.wait = tsurugi_follow_wait,
+	.refused = tsurugi_refused,
+};
+
+/* Rule 1, for a version that the executor does not know of.  NULL: it is not wanted. */
 static HeapTuple
 exchange(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TriggerData *data, uint32_t row)
 {
@@ -121,20 +126,28 @@ hold_row(PG_FUNCTION_ARGS)
 	bool deletes = TRIGGER_FIRED_BY_DELETE(data->tg_event);
 	HeapTuple result = deletes ? data->tg_trigtuple : data->tg_newtuple;
 	EState *estate = modify->mtstate->ps.state;
+	held_row held;
 	uint32_t target;
-	uint32_t row;
-	bool changed;
 	MemoryContext saved;
 
 	if (modify->fires)
 		return PointerGetDatum(result);
-	/* where the executor calls its wrappers; triggers are called in memory of the row in hand, which the means of EvalPlanQual outlive */
+	tg_assert(modify->holding != NULL && modify->holding->ri_RelationDesc == data->tg_relation);
+	held.deletes = deletes;
+	held.changed = false;
+	/*
+	 * The memory in which the executor calls wrappers.  Triggers are called in that of the row in
+	 * hand, which what EvalPlanQual makes outlives.
+	 */
 	saved = MemoryContextSwitchTo(estate->es_query_cxt);
 	target = tsurugi_change_target(modify, modify->mtstate->mt_epqstate.origslot);
-	if (!hold(modify, estate, modify->holding, deletes, target, &row, &changed))
+	tsurugi_change_row_init(&held.row, modify, estate, modify->holding,
+							deletes ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE);
+	tsurugi_follow_begin(&held.row.follow, target, TSURUGI_FOLLOW_LOCK);
+	if (tsurugi_follow_row(&held.row.follow, &hold_rules) != TSURUGI_FOLLOW_DONE)
 		result = NULL;
-	else if (changed)
-		result = exchange(modify, estate, modify->holding, data, row);
+	else if (held.changed)
+		result = exchange(modify, estate, modify->holding, data, held.row.follow.found.row);
 	modify->held = target;
 	MemoryContextSwitchTo(saved);
 	return PointerGetDatum(result);

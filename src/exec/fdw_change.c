@@ -1,6 +1,7 @@
 /*
  * fdw_change.c
- *	  What INSERT ... ON CONFLICT, UPDATE and DELETE do to a row that is there, and what the executor leaves to them.
+ *	  What INSERT ... ON CONFLICT, UPDATE and DELETE do to a row that is there, and what the
+ *	  executor leaves to them.
  */
 #include "postgres.h"
 
@@ -20,7 +21,7 @@
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 
-/* --- what the executor leaves to us ------------------------------------------------------ */
+/* --- what the executor leaves to us ---------------------------------------------------------- */
 
 void
 tsurugi_change_check(const tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
@@ -98,24 +99,15 @@ tsurugi_change_finish_row(tsurugi_change *modify, EState *estate, ResultRelInfo 
 	return true;
 }
 
-/* --- rows that are there ------------------------------------------------------------------- */
+/* --- rows that are there --------------------------------------------------------------------- */
 
-/* A SHORT locks nothing: it only looks. */
 static tg_status
-find_newest(const tsurugi_change *modify, const tg_writer *writer, bool seen, const tg_lock_mode *lock,
-			tsurugi_found *found)
+look(tsurugi_change_row *row, tg_claim claim, bool seen, const tg_lock_mode *lock)
 {
-	const tg_snapshot *snapshot = seen ? &modify->snapshot : NULL;
+	tsurugi_change *modify = row->modify;
+	EState *estate = row->follow.estate;
+	tsurugi_found *found = &row->follow.found;
 	tg_table *table = modify->described->table;
-
-	if (lock == NULL || tsurugi_kind == TG_TXN_SHORT)
-		return tg_txn_newest(writer, snapshot, table, &found->row, &found->version, &found->wait);
-	return tg_txn_lock(writer, snapshot, table, &found->row, *lock, &found->version, &found->wait);
-}
-
-static tg_status
-look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, const tg_lock_mode *lock, tsurugi_found *found)
-{
 	tg_writer writer;
 	tg_status status;
 
@@ -124,9 +116,10 @@ look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, const tg
 		tsurugi_snapshot(estate, &modify->snapshot);
 		modify->has_snapshot = !tsurugi_has_one_snapshot(); /* that one may be renewed */
 	}
+	found->row = row->follow.target;
 	tsurugi_writer(estate, claim, &writer);
 	tg_epoch_enter(writer.session);
-	status = find_newest(modify, &writer, seen, lock, found);
+	status = tsurugi_find_newest(&writer, seen ? &modify->snapshot : NULL, table, lock, found);
 	if (status == TG_OK || status == TG_CHANGED)
 	{
 		if (modify->has_old)
@@ -135,38 +128,27 @@ look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, const tg
 	}
 	else if (status == TG_SELF)
 		found->by_other_command =
-			tg_txn_changed_by_other_command(&writer, &modify->snapshot, modify->described->table, found->version);
+			tg_txn_changed_by_other_command(&writer, &modify->snapshot, table, found->version);
 	tg_epoch_leave(writer.session);
 	if (status == TG_OK && tsurugi_snapshot_is_of_now(estate))
-		tsurugi_crosscheck(estate, modify->relation, modify->described->table, found->row, found->version);
+		tsurugi_crosscheck(estate, modify->relation, table, found->row, found->version);
 	return status;
 }
 
 tg_status
-tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen, tsurugi_found *found)
+tsurugi_change_look(tsurugi_change_row *row, tg_claim claim, bool seen)
 {
-	return look(modify, estate, claim, seen, NULL, found);
+	return look(row, claim, seen, NULL);
 }
 
 tg_status
-tsurugi_change_hold(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, bool deletes, bool seen,
-					tsurugi_found *found)
+tsurugi_change_hold(tsurugi_change_row *row, bool deletes, bool seen)
 {
-	tg_lock_mode mode =
-		deletes || ExecUpdateLockMode(estate, rinfo) == LockTupleExclusive ? TG_LOCK_UPDATE : TG_LOCK_NO_KEY_UPDATE;
+	tg_lock_mode mode = deletes || ExecUpdateLockMode(row->follow.estate, row->rinfo) == LockTupleExclusive
+							? TG_LOCK_UPDATE
+							: TG_LOCK_NO_KEY_UPDATE;
 
-	return look(modify, estate, deletes ? TG_ESSENTIAL : TG_DATA, seen, &mode, found);
-}
-
-void
-tsurugi_change_check_unchanged(const tsurugi_change *modify, tg_status status, uint32_t target)
-{
-	if (tg_likely(!tsurugi_is_changed(status)))
-		return;
-	if (tsurugi_has_one_snapshot())
-		tsurugi_error_conflict(modify->relation, tsurugi_conflict_of(status), target, false);
-	if (status == TG_MOVED)
-		tsurugi_error_moved(modify->relation, target);
+	return look(row, deletes ? TG_ESSENTIAL : TG_DATA, seen, &mode);
 }
 
 uint32_t
@@ -237,10 +219,18 @@ tsurugi_change_add_system_columns(tsurugi_change *modify, TupleTableSlot *slot, 
 	ExecClearTuple(modify->stored);
 }
 
-/* Blobs are shared along the versions of one row only: a row that gets another key is a new one and takes copies. */
+/*
+ * Blobs are shared along the versions of one row only: a row that gets another key is a new one and
+ * takes copies.
+ */
 tg_status
-tsurugi_change_replace(tsurugi_change *modify, EState *estate, tsurugi_found *found, TupleTableSlot *slot)
+tsurugi_change_replace(tsurugi_follow *follow)
 {
+	tsurugi_change_row *change = tsurugi_change_row_of(follow);
+	tsurugi_change *modify = change->modify;
+	TupleTableSlot *slot = change->slot;
+	tsurugi_found *found = &follow->found;
+	EState *estate = follow->estate;
 	tg_table *table = modify->described->table;
 	MemoryContext saved = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	bool moves;
@@ -275,16 +265,11 @@ tsurugi_change_replace(tsurugi_change *modify, EState *estate, tsurugi_found *fo
 }
 
 void
-tsurugi_change_check_taken(tsurugi_change *modify, EState *estate, const tsurugi_found *found, TupleTableSlot *slot,
-						   tg_version *noted)
+tsurugi_change_raise_duplicate(tsurugi_follow *follow)
 {
-	tsurugi_found again = *found;
-	tg_status status = tsurugi_change_look(modify, estate, TG_DATA, false, &again);
+	const tsurugi_change_row *row = tsurugi_change_row_of(follow);
 
-	if (tsurugi_is_validated() &&
-		!tsurugi_key_is_seen(estate, modify->relation, modify->described->table, found->wait.row, noted))
-		return;
-	if ((status == TG_OK || status == TG_CHANGED) && again.version == found->version)
-		tsurugi_error_duplicate(modify->relation, tsurugi_first_refusing(&modify->row, found->wait.index, found->row),
-								slot);
+	tsurugi_error_duplicate(follow->relation,
+							tsurugi_first_refusing(&row->modify->row, follow->found.wait.index, follow->found.row),
+							row->slot);
 }

@@ -1,7 +1,7 @@
 /*
  * fdw_change.h
- *	  INSERT, UPDATE and DELETE, a row at a time, among the files that do it: what one statement knows of a table that
- *	  it changes, and the steps that they share.
+ *	  For the files that do INSERT, UPDATE and DELETE a row at a time: what one statement knows of a
+ *	  table that it changes, and the steps that they share.
  */
 #ifndef TSURUGI_FDW_CHANGE_H
 #define TSURUGI_FDW_CHANGE_H
@@ -33,13 +33,13 @@ typedef struct tsurugi_change
 	bool has_old;		   /* old is wanted */
 	bool old_is_own;	   /* the transaction itself has written it */
 	bool has_snapshot;
-	bool fires;				/* BEFORE ROW triggers, from here: the row is known */
-	ResultRelInfo *holding; /* the executor fires some, ahead of which rows are locked (fdw_before.c); else NULL */
+	bool fires;				/* BEFORE ROW triggers are being fired from here: the row is known */
+	ResultRelInfo *holding; /* rows are locked ahead of its triggers (fdw_before.c); or NULL */
 	uint32_t held;			/* the row that was locked for them last, or TG_ROW_MAX */
 	tg_snapshot snapshot;
 	bool *silenced;					/* a flag of the trigger descriptor to be set again, or NULL */
 	tsurugi_exclusions *exclusions; /* NULL: the table has none that are checked with each row */
-	TupleTableSlot *stored;			/* RETURNING names system columns: for a row as it has been stored; else NULL */
+	TupleTableSlot *stored;			/* for a row's system columns in RETURNING; NULL: none */
 	tsurugi_row returned;			/* what is in it */
 	tsurugi_move move;
 	tsurugi_row row;		/* to be stored */
@@ -48,7 +48,34 @@ typedef struct tsurugi_change
 	unsigned char key[];
 } tsurugi_change;
 
-/* --- what the executor leaves to us ------------------------------------------------------ */
+/* A row that is there already, on the way to its newest version, and what it is to become. */
+typedef struct tsurugi_change_row
+{
+	tsurugi_follow follow; /* first: the rules' functions are given it */
+	tsurugi_change *modify;
+	ResultRelInfo *rinfo;
+	TupleTableSlot *slot; /* the new row; of a DELETE for RETURNING */
+	HeapTuple old;		  /* for triggers; NULL: there are none, or it has not been made */
+} tsurugi_change_row;
+
+static inline tsurugi_change_row *
+tsurugi_change_row_of(tsurugi_follow *follow)
+{
+	return (tsurugi_change_row *) follow;
+}
+
+static inline void
+tsurugi_change_row_init(tsurugi_change_row *row, tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo,
+						tsurugi_purpose purpose)
+{
+	tsurugi_follow_init(&row->follow, estate, modify->relation, modify->described, purpose);
+	row->modify = modify;
+	row->rinfo = rinfo;
+	row->slot = NULL;
+	row->old = NULL;
+}
+
+/* --- what the executor leaves to us ---------------------------------------------------------- */
 
 /* CHECK, NOT NULL, and the check options of this kind. */
 extern void tsurugi_change_check(const tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo,
@@ -59,9 +86,9 @@ extern bool tsurugi_change_leaves_partition(const tsurugi_change *modify, EState
 											TupleTableSlot *slot);
 
 /*
- * Makes the executor pass over the AFTER ROW triggers of this event for the
- * row in hand: the descriptor is the statement's own copy.  Every callback
- * begins with taking that back, by the next one.
+ * Makes the executor pass over the AFTER ROW triggers of this event for the row in hand: the
+ * descriptor is the statement's own copy.  Every callback begins with tsurugi_change_restore, which
+ * takes that back.
  */
 extern void tsurugi_change_silence(tsurugi_change *modify, bool *flag);
 
@@ -81,8 +108,8 @@ tsurugi_change_restore(tsurugi_change *modify, ResultRelInfo *rinfo)
 extern void tsurugi_change_fire_update(EState *estate, ResultRelInfo *rinfo, HeapTuple old, TupleTableSlot *slot);
 
 /*
- * Tells triggers whose version has been replaced, if it is the one that was looked at: as in a heap by a bit of its tuple.
- * Without that bit it may be the transaction's own.
+ * Tells triggers by a bit of the old tuple, as in a heap, that the version which was replaced, the
+ * last one looked at, is not the transaction's own.  Without the bit it may be.
  */
 extern void tsurugi_change_mark_old(const tsurugi_change *modify, HeapTuple old);
 
@@ -96,56 +123,51 @@ extern HeapTuple tsurugi_change_old_tuple(const tsurugi_change *modify, EState *
 extern bool tsurugi_change_finish_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, HeapTuple old,
 									  TupleTableSlot *slot);
 
-/* --- rows that are there ------------------------------------------------------------------- */
+/* --- rows that are there --------------------------------------------------------------------- */
 
 /*
- * Finds the newest version of found->row and reads it: tg_txn_newest's results.
- * Of the row that the snapshot has seen there, or of any.
+ * Looks of row_follow.c: of the target as the snapshot has seen it, or (seen false) of whatever has
+ * the row now.  The version is read into modify->old if the statement wants it there.
  */
-extern tg_status tsurugi_change_look(tsurugi_change *modify, EState *estate, tg_claim claim, bool seen,
-									 tsurugi_found *found);
+extern tg_status tsurugi_change_look(tsurugi_change_row *row, tg_claim claim, bool seen);
 
 /*
  * The same, and a row that may be replaced, or deleted, is locked for that, in PostgreSQL's mode.
  */
-extern tg_status tsurugi_change_hold(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, bool deletes,
-									 bool seen, tsurugi_found *found);
-
-/*
- * At REPEATABLE READ and above a row that has changed since the snapshot ends the transaction: the executor has been
- * told of it as it was.  One that is in another partition now does at READ COMMITTED, too: nobody knows where.
- */
-extern void tsurugi_change_check_unchanged(const tsurugi_change *modify, tg_status status, uint32_t target);
+extern tg_status tsurugi_change_hold(tsurugi_change_row *row, bool deletes, bool seen);
 
 /* UPDATE, DELETE: which row the plan's is about. */
 extern uint32_t tsurugi_change_target(const tsurugi_change *modify, TupleTableSlot *planSlot);
 
-/* EvalPlanQual with the newest version, which has been read, in place of the row: the plan's row for it, or NULL. */
+/*
+ * EvalPlanQual with the newest version, which has been read, in place of the row: the plan's row
+ * for it, or NULL.
+ */
 extern TupleTableSlot *tsurugi_change_reevaluate(tsurugi_change *modify, ResultRelInfo *rinfo, uint32_t row);
 
 /*
- * The new row of an UPDATE for a row that was committed after the snapshot, in the slot that the executor computes new rows
- * in; the row itself in the one it has for old ones.  NULL if the statement does not want it any more.
+ * The new row of an UPDATE for a version that was committed after the snapshot, in the slot in
+ * which the executor computes new rows; the version itself is in the slot for old ones.  NULL if
+ * the statement does not want it any more.
  */
 extern TupleTableSlot *tsurugi_change_recompute(tsurugi_change *modify, ResultRelInfo *rinfo, uint32_t row);
 
-/* At the beginning: whether RETURNING names system columns.  For a row that has just been stored, if it does: gives them to the slot. */
+/*
+ * At the beginning: notes whether RETURNING names system columns.  If so, for a row that has just
+ * been stored: gives them to the slot.
+ */
 extern void tsurugi_change_prepare_system_columns(tsurugi_change *modify);
 extern void tsurugi_change_add_system_columns(tsurugi_change *modify, TupleTableSlot *slot, uint32_t row,
 											  bool replaced);
 
-/* Stores the slot's row in the place of a version, under its key, old or new. */
-extern tg_status tsurugi_change_replace(tsurugi_change *modify, EState *estate, tsurugi_found *found,
-										TupleTableSlot *slot);
-
 /*
- * The new key of a row is taken.  That counts only if the row is still as it was found: who has the key may be the same
- * row, moved there by somebody who was faster.
+ * Rules of row_follow.c.  Stores the slot's row in the place of the version found, under its key,
+ * old or new; and raises 23505 for it.
  */
-extern void tsurugi_change_check_taken(tsurugi_change *modify, EState *estate, const tsurugi_found *found,
-									   TupleTableSlot *slot, tg_version *noted);
+extern tg_status tsurugi_change_replace(tsurugi_follow *follow);
+extern void tsurugi_change_raise_duplicate(tsurugi_follow *follow);
 
-/* --- BEFORE ROW triggers of UPDATE and DELETE ------------------------------------------------- */
+/* --- BEFORE ROW triggers of UPDATE and DELETE ------------------------------------------------ */
 
 /* At the beginning: sees to it that a row is locked ahead of them. */
 extern void tsurugi_before_prepare(tsurugi_change *modify, ResultRelInfo *rinfo);

@@ -2,13 +2,17 @@
  * fdw_insert.c
  *	  INSERT and COPY, a row at a time, with ON CONFLICT.
  *
- * The storage names the unique index that has refused the row (arbiter.c).  A row that had its key may have another one
- * when it is read: no conflict.  DO UPDATE locks the row first, as PostgreSQL always does, where that shows: with a WHERE, which may
- * refuse the row and leaves it locked then; with BEFORE ROW triggers, which are to be fired once; with a SET that calls volatile
- * functions.  Else the new row is computed again if somebody was faster.
+ * The storage names the unique index that has refused the row, and the row that has the key
+ * (arbiter.c).  DO UPDATE follows that row (row_follow.c); if it is not what it was, the row is
+ * inserted again.  By the time it is read the row may have got another key: no conflict.
  *
- * At REPEATABLE READ and above a row that is met and has changed since the snapshot ends the transaction with 40001, if the
- * snapshot cannot be renewed (isolation.c).
+ * PostgreSQL always locks the row before it evaluates WHERE and SET.  Here that is done where it
+ * can be observed: with a WHERE, which may refuse the row and leaves it locked then; with BEFORE
+ * ROW triggers, which are to be fired once; with a SET that calls volatile functions.  Otherwise
+ * the new row is computed again if another transaction was faster.
+ *
+ * At REPEATABLE READ and above a row that is met and has changed since the snapshot ends the
+ * transaction with 40001, if the snapshot cannot be renewed (isolation.c).
  */
 #include "postgres.h"
 
@@ -26,69 +30,94 @@
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 
+/* --- ON CONFLICT DO UPDATE ------------------------------------------------------------------- */
+
+/* The row that has the key. */
+typedef struct existing_row
+{
+	tsurugi_change_row row; /* first: the rules' functions are given it */
+	const tg_wait *holder;	/* of the key */
+	TupleTableSlot *excluded;
+	bool is_computed; /* SET has been evaluated, or is about to be */
+} existing_row;
+
 static inline bool
-must_hold(const tsurugi_change *modify, const ResultRelInfo *rinfo)
+must_lock(const tsurugi_change *modify, const ResultRelInfo *rinfo)
 {
 	return modify->holds_existing || rinfo->ri_onConflict->oc_WhereClause != NULL ||
 		   (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row);
 }
 
-/* Locks the row that was found.  False: it is not what it was. */
-static bool
-hold_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, const tsurugi_found *found)
+/* Above READ COMMITTED a version is met only if the snapshot sees it, or it is settled. */
+static inline tg_status
+look_for_key(tsurugi_change_row *row)
 {
-	tsurugi_found again = {.row = found->row};
-	tg_status status = tsurugi_change_hold(modify, estate, rinfo, false, false, &again);
+	tg_status status;
 
-	if (status == TG_BUSY)
-		tsurugi_wait(&again.wait, modify->relation, TSURUGI_TO_UPDATE, again.row);
-	else if (status == TG_CONFLICT || status == TG_FORBIDDEN || status == TG_NO_MEMORY || status == TG_OVER_QUOTA)
-		tsurugi_refused(status, modify->relation);
-	return (status == TG_OK || status == TG_CHANGED) && again.version == found->version;
+	if (!tsurugi_has_one_snapshot())
+	{
+		status = tsurugi_change_look(row, TG_DATA, false);
+		return status == TG_CHANGED ? TG_OK : status;
+	}
+	status = tsurugi_change_look(row, TG_DATA, true);
+	/* What the snapshot saw under the key may be gone, and this row the transaction's own. */
+	if (status != TG_OK)
+		status = tsurugi_change_look(row, TG_DATA, false);
+	return status;
+}
+
+/* Locks the row that look_for_key has looked at. */
+static tg_status
+lock_key(tsurugi_change_row *row)
+{
+	tg_version looked_at = row->follow.found.version;
+	tg_status status = tsurugi_change_hold(row, false, false);
+
+	if (status == TG_OK || status == TG_CHANGED)
+		return row->follow.found.version == looked_at ? TG_OK : TG_AGAIN;
+	return status;
 }
 
 /*
- * ON CONFLICT DO UPDATE of the row that has the key (ExecOnConflictUpdate).  False: the row is not what it was, insert
- * again.  *result_out is the new row, or NULL if nothing is to be done.
+ * TG_AGAIN: the row is not what the insertion has met, or what has just been looked at.  A row that
+ * has another key now is no conflict any more.
  */
-static bool
-update_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, const tg_wait *holder,
-				TupleTableSlot *excluded, TupleTableSlot **result_out)
+static pg_attribute_always_inline tg_status
+look_at_existing(tsurugi_follow *follow)
 {
-	uint32_t row = holder->row;
+	existing_row *existing = (existing_row *) follow;
+	tsurugi_change_row *row = &existing->row;
+	tg_status status = look_for_key(row);
+
+	if (status == TG_OK)
+	{
+		if (follow->found.row != follow->target ||
+			!tsurugi_has_key(existing->holder->index, follow->found.version, &row->modify->row))
+			return TG_AGAIN;
+		if (follow->look == TSURUGI_FOLLOW_LOCK)
+			status = lock_key(row);
+	}
+	return tsurugi_is_changed(status) ? TG_AGAIN : status;
+}
+
+/*
+ * The new row, as ExecOnConflictUpdate makes it, in row->slot.  False: WHERE, or a trigger, does
+ * not want it.
+ */
+static pg_attribute_always_inline bool
+compute_update(existing_row *existing)
+{
+	tsurugi_change_row *row = &existing->row;
+	tsurugi_change *modify = row->modify;
+	ResultRelInfo *rinfo = row->rinfo;
+	EState *estate = row->follow.estate;
 	const OnConflictSetState *set = rinfo->ri_onConflict;
 	ExprContext *context = set->oc_ProjInfo->pi_exprContext;
-	tsurugi_found found = {.row = row};
-	bool level = tsurugi_has_one_snapshot();
-	tg_version noted = TG_VERSION_NONE;
-	tg_status status = tsurugi_change_look(modify, estate, TG_DATA, level, &found);
-	TupleTableSlot *slot;
-	HeapTuple old = NULL;
 
-	/* What the snapshot saw under the key may be gone, and this row our own (tsurugi_key_is_seen). */
-	if (level && status != TG_OK)
-	{
-		found.row = row;
-		status = tsurugi_change_look(modify, estate, TG_DATA, false, &found);
-	}
-	if (status == TG_SELF)
-		tsurugi_error_twice();
-	if (status == TG_BUSY)
-		tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE, found.row);
-	if (status == TG_CONFLICT || status == TG_FORBIDDEN)
-		tsurugi_error(status, modify->relation);
-	/* A row that has another key now is no conflict any more; one that has changed may not be seen. */
-	if ((status != TG_OK && (status != TG_CHANGED || level)) || found.row != row ||
-		!tsurugi_has_key(holder->index, found.version, &modify->row))
-		return false;
-	if (must_hold(modify, rinfo) && !hold_existing(modify, estate, rinfo, &found))
-		return false;
-
-	*result_out = NULL;
-	tsurugi_row_to_slot(&modify->old, row, set->oc_Existing);
+	tsurugi_row_to_slot(&modify->old, row->follow.found.row, set->oc_Existing);
 	set->oc_Existing->tts_tableOid = RelationGetRelid(modify->relation);
 	context->ecxt_scantuple = set->oc_Existing;
-	context->ecxt_innertuple = excluded;
+	context->ecxt_innertuple = existing->excluded;
 	context->ecxt_outertuple = NULL;
 	/* Through a view: not a row that it does not show, whatever WHERE says of it. */
 #if PG_VERSION_NUM >= 150020
@@ -98,46 +127,96 @@ update_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, co
 	if (!ExecQual(set->oc_WhereClause, context))
 	{
 		InstrCountFiltered1(&modify->mtstate->ps, 1);
-		return true;
+		return false;
 	}
 	if (rinfo->ri_WithCheckOptions != NIL)
 		ExecWithCheckOptions(WCO_RLS_CONFLICT_CHECK, rinfo, set->oc_Existing, estate);
-	slot = ExecProject(set->oc_ProjInfo);
+	row->slot = ExecProject(set->oc_ProjInfo);
 
 	if (rinfo->ri_TrigDesc != NULL)
-		old = tsurugi_change_old_tuple(modify, estate, set->oc_Existing);
-	if (!tsurugi_change_finish_row(modify, estate, rinfo, old, slot))
-		return true;
-	if (tsurugi_change_leaves_partition(modify, estate, rinfo, slot))
+		row->old = tsurugi_change_old_tuple(modify, estate, set->oc_Existing);
+	if (!tsurugi_change_finish_row(modify, estate, rinfo, row->old, row->slot))
+		return false;
+	if (tsurugi_change_leaves_partition(modify, estate, rinfo, row->slot))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("invalid ON UPDATE specification"),
 						errdetail("The result tuple would appear in a different partition than the original tuple.")));
-	tsurugi_change_check(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK);
-	status = tsurugi_change_replace(modify, estate, &found, slot);
-	switch (status)
-	{
-		case TG_OK:
-			tsurugi_check_conflict_capture(modify->mtstate->mt_oc_transition_capture);
-			tsurugi_change_fire_update(estate, rinfo, old, slot);
-			if (rinfo->ri_TrigDesc != NULL)
-				tsurugi_change_silence(modify, &rinfo->ri_TrigDesc->trig_insert_after_row);
-			*result_out = slot;
-			return true;
-		case TG_BUSY:
-			tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE, found.row);
-			return false;
-		case TG_AGAIN:
-			if (tsurugi_change_look(modify, estate, TG_DATA, false, &found) != TG_SELF)
-				return false;
-			tsurugi_check_own_change(found.by_other_command, "updated"); /* by SET: that counts, as with UPDATE */
-			return true;
-		case TG_EXISTS:
-			tsurugi_change_check_taken(modify, estate, &found, slot, &noted);
-			return false;
-		default:
-			tsurugi_refused(status, modify->relation);
-			return false;
-	}
+	tsurugi_change_check(modify, estate, rinfo, row->slot, WCO_RLS_UPDATE_CHECK);
+	return true;
 }
+
+static pg_attribute_always_inline tsurugi_follow_state
+judge_existing(tsurugi_follow *follow, bool changed)
+{
+	existing_row *existing = (existing_row *) follow;
+
+	tg_assert(!changed);
+	existing->is_computed = true;
+	return compute_update(existing) ? TSURUGI_FOLLOW_WRITE : TSURUGI_FOLLOW_SKIPPED;
+}
+
+static pg_attribute_always_inline tg_status
+write_existing(tsurugi_follow *follow)
+{
+	tg_status status = tsurugi_change_replace(follow);
+
+	/* SET may have changed the row: that counts, as with UPDATE. */
+	if (status == TG_AGAIN && tsurugi_change_look(tsurugi_change_row_of(follow), TG_DATA, false) == TG_SELF)
+		return TG_SELF;
+	return status;
+}
+
+static void
+refuse_own(tsurugi_follow *follow)
+{
+	if (!((existing_row *) follow)->is_computed)
+		tsurugi_error_twice();
+	tsurugi_check_own_change(follow->found.by_other_command, "updated");
+}
+
+/* No conflict: look_at_existing does not tell of a row that is not as the snapshot sees it. */
+static const tsurugi_follow_rules existing_rules = {
+	.look = look_at_existing,
+	.judge = judge_existing,
+	.write = write_existing,
+	.own = refuse_own,
+	.wait = tsurugi_follow_wait,
+	.duplicate = tsurugi_change_raise_duplicate,
+	.refused = tsurugi_refused,
+	.restarts = true,
+};
+
+/*
+ * ON CONFLICT DO UPDATE of the row that has the key.  False: the row is not what it was, insert
+ * again.  *result_out is the new row, or NULL if nothing is to be done.  Not inlined, so that an
+ * INSERT that meets no row does not pay for its variables.
+ */
+static pg_noinline bool
+update_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, const tg_wait *holder,
+				TupleTableSlot *excluded, TupleTableSlot **result_out)
+{
+	existing_row existing;
+	tsurugi_change_row *row = &existing.row;
+	tsurugi_follow_state end;
+
+	tsurugi_change_row_init(row, modify, estate, rinfo, TSURUGI_TO_UPDATE);
+	tsurugi_follow_begin(&row->follow, holder->row,
+						 must_lock(modify, rinfo) ? TSURUGI_FOLLOW_LOCK : TSURUGI_FOLLOW_LOOK);
+	existing.holder = holder;
+	existing.excluded = excluded;
+	existing.is_computed = false;
+	*result_out = NULL;
+	end = tsurugi_follow_row(&row->follow, &existing_rules);
+	if (end != TSURUGI_FOLLOW_DONE)
+		return end == TSURUGI_FOLLOW_SKIPPED;
+	tsurugi_check_conflict_capture(modify->mtstate->mt_oc_transition_capture);
+	tsurugi_change_fire_update(estate, rinfo, row->old, row->slot);
+	if (rinfo->ri_TrigDesc != NULL)
+		tsurugi_change_silence(modify, &rinfo->ri_TrigDesc->trig_insert_after_row);
+	*result_out = row->slot;
+	return true;
+}
+
+/* --- INSERT ---------------------------------------------------------------------------------- */
 
 /* The slot's row as it is stored, and its key.  Returns the key's length. */
 static inline size_t
@@ -156,8 +235,8 @@ make_row(tsurugi_change *modify, EState *estate, TupleTableSlot *slot)
 }
 
 /*
- * Inserts the row that has been made.  As tg_txn_insert; with ON CONFLICT *is_conflict_out says whether TG_EXISTS is of
- * an arbiter, which may be an EXCLUDE constraint, too.
+ * Inserts the row that has been made.  Results of tg_txn_insert; with ON CONFLICT *is_conflict_out
+ * says whether TG_EXISTS is of an arbiter, which may be an EXCLUDE constraint, too.
  */
 static tg_status
 insert_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, size_t key_bytes,
@@ -207,7 +286,7 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 	size_t key_bytes;
 
 	tsurugi_change_restore(modify, rinfo);
-	/* All at once: what follows asks for one column after the other. */
+	/* All columns at once: what follows asks for one after the other. */
 	slot_getallattrs(slot);
 	/* An UPDATE may have moved the row here from another partition. */
 	tsurugi_change_check(modify, estate, rinfo, slot,

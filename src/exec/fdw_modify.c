@@ -1,26 +1,27 @@
 /*
  * fdw_modify.c
- *	  The UPDATE and DELETE that are not taken as a whole: joins, triggers, generated columns, partitions.  And how
- *	  these begin, and INSERT (fdw_insert.c).
+ *	  The UPDATE and DELETE that are not run as a whole: joins, triggers, generated columns,
+ *	  partitions.  And how these begin, and INSERT (fdw_insert.c).
  *
- * The executor hands over one row at a time; what it leaves to us for foreign
- * tables is done here (fdw_change.c): constraints, partition bounds, policies' checks, and
- * READ COMMITTED's way with rows that others have changed:
+ * The executor hands over one row at a time.  What it leaves to the wrapper of a foreign table is
+ * done here and in fdw_change.c: constraints, partition bounds, the checks of policies, and what
+ * READ COMMITTED does with rows that other transactions have changed.  row_follow.c leads from the
+ * row to its newest version; these are its rules:
  *
- *	ctid -> newest version ── as the snapshot saw it ─────────────────────────▶ write
- *	          ▲    │  └── committed since ─▶ lock ─▶ EvalPlanQual ─▶ new row ──▶ write
- *	          │    ├── held by another ───▶ wait ─┐           no row │             │
- *	          │    └── deleted, or own change ─▶ skipped ◀───────────┘             │
- *	          └───────────────────────────────────┴── somebody was faster ◀────────┘
+ *	as the snapshot sees it		the new row is written
+ *	committed since				the row is locked; EvalPlanQual evaluates the statement on it, and
+ *								makes the new row, which is written; no new row: the row is skipped;
+ *								above READ COMMITTED: 40001
  *
- * 1. A write replaces exactly the version that the new row was computed from.  So the row need not be locked before;
- *	  what was computed in vain is computed again.  But that is done once, as PostgreSQL does: what somebody has changed since
- *	  is locked before EvalPlanQual, whose functions may have effects.
- * 2. With BEFORE ROW triggers it is locked ahead of them (fdw_before.c): these have seen the row that is written.
- *	  Without, a row that has changed since is another one than the executor knows of; its AFTER ROW triggers are
- *	  fired from here: see tsurugi_change_fire_update.
- * 3. At REPEATABLE READ and above what has changed since the snapshot ends the transaction with 40001: instead of
- *	  EvalPlanQual.
+ * 1. A write replaces exactly the version that the new row was computed from.  So the row need not
+ *	  be locked before it is written.  But EvalPlanQual, whose functions may have effects, is asked
+ *	  once, as in PostgreSQL: a version that has changed since the snapshot is locked before.
+ * 2. With BEFORE ROW triggers the row is locked ahead of them (fdw_before.c): they have seen the
+ *	  version that is written.  Without, a row that has changed since the snapshot is another one
+ *	  than the executor knows of; its AFTER ROW triggers are fired from here, see
+ *	  tsurugi_change_fire_update.
+ * 3. A row whose new version belongs to another partition is deleted here, and inserted there
+ *	  (fdw_move.c).  If BEFORE DELETE triggers are to be fired for it, it is locked ahead of them.
  */
 #include "postgres.h"
 
@@ -41,7 +42,7 @@
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 
-/* --- planning ----------------------------------------------------------------------- */
+/* --- planning -------------------------------------------------------------------------------- */
 
 void
 tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte, Relation target_relation)
@@ -61,9 +62,10 @@ set_whole_row_type(Node *node, Index rtindex, Oid row_type)
 }
 
 /*
- * Whole rows of an UPDATE's target are those that the planner asks for, as records (add_row_identity_columns), and those that
- * the statement names, of the table's row type.  The planner takes them for the same column of what is below a join, which can be
- * of one type only.  So all of them are of the table's.  A child's are beside those of its parent, which are other columns.
+ * The planner asks for whole rows of an UPDATE's target as records (add_row_identity_columns); the
+ * statement names them as values of the table's row type.  The planner takes both for the same
+ * column of what is below a join, which can be of one type only.  So all of them become values of
+ * the table's row type.  Whole rows of a child are columns beside those of its parent.
  */
 void
 tsurugi_type_whole_rows(PlannerInfo *root, RelOptInfo *baserel, Oid row_type)
@@ -84,7 +86,7 @@ tsurugiIsForeignRelUpdatable(Relation rel)
 	return 1 << CMD_INSERT | 1 << CMD_UPDATE | 1 << CMD_DELETE;
 }
 
-/* --- beginning ------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------- */
 
 static tsurugi_change *
 make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
@@ -128,9 +130,8 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 }
 
 /*
- * Notes what an insertion needs.  Keys are ours, so the executor need not open
- * the catalog entries of the key for each statement: it takes an array for
- * opened indexes, even one of none.
+ * Notes what an insertion needs.  The storage maintains the keys, so the executor need not open
+ * their indexes for each statement: it takes an array for opened indexes, even an empty one.
  */
 static void
 prepare_inserts(tsurugi_change *modify, ResultRelInfo *rinfo)
@@ -150,10 +151,9 @@ prepare_inserts(tsurugi_change *modify, ResultRelInfo *rinfo)
 }
 
 /*
- * Lets the executor hand over the plan's rows as they are, where these are
- * plain arrays of values.  By itself it would make a slot for heap tuples and form a
- * tuple of each row (ExecInitInsertProjection), only for us to take it apart
- * again.  Whatever is not that simple is left to it.
+ * Lets the executor hand over the plan's rows as they are, where these are plain arrays of values.
+ * By itself it would form a heap tuple of each row (ExecInitInsertProjection), which would be taken
+ * apart again here.  Everything less simple is left to it.
  */
 static void
 take_rows_of_plan(ModifyTableState *mtstate, ResultRelInfo *rinfo)
@@ -164,7 +164,7 @@ take_rows_of_plan(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 		plan->ps_ResultTupleSlot != NULL &&
 		list_length(plan->plan->targetlist) == RelationGetDescr(rinfo->ri_RelationDesc)->natts)
 	{
-		/* Its kind is all that is looked at. */
+		/* The executor looks only at its kind. */
 		rinfo->ri_newTupleSlot = plan->ps_ResultTupleSlot;
 		rinfo->ri_projectNewInfoValid = true;
 	}
@@ -198,9 +198,8 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 }
 
 /*
- * COPY, and rows routed to a partition.  The partition may be one that the
- * same UPDATE changes rows of: rows that come from elsewhere carry the running
- * command and are not seen by its scan, so both go together.
+ * COPY, and rows routed to a partition.  The same UPDATE may change rows of that partition, too:
+ * rows that come from elsewhere carry the running command, and its scan does not see them.
  */
 void
 tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
@@ -214,239 +213,316 @@ tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 		modify->holds_existing = tsurugi_conflict_set_is_volatile((const ModifyTable *) mtstate->ps.plan);
 }
 
-/* --- UPDATE and DELETE ----------------------------------------------------------------------------- */
+/* --- UPDATE and DELETE ----------------------------------------------------------------------- */
 
-/* The same, and a tuple of the old row for triggers; NULL if there are none. */
-static TupleTableSlot *
-recompute_update(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, HeapTuple *old_out)
+/* The row in hand of an UPDATE or DELETE, and how far it has got. */
+typedef struct modified_row
 {
-	TupleTableSlot *slot = tsurugi_change_recompute(modify, rinfo, row);
+	tsurugi_change_row row; /* first: the rules' functions are given it */
+	tg_version judged;		/* what EvalPlanQual has wanted; TG_VERSION_NONE: it was not asked */
+	bool is_held;			/* for BEFORE triggers, which have got the newest version */
+	bool is_checked;		/* UPDATE: the new row may be stored, or may leave */
+	bool leaves;			/* UPDATE: the new row belongs to another partition */
+	bool locks_to_leave;	/* UPDATE: a look that locks does so as for a DELETE */
+} modified_row;
 
-	if (slot == NULL)
-		return NULL;
-	*old_out = rinfo->ri_TrigDesc == NULL ? NULL : tsurugi_change_old_tuple(modify, estate, rinfo->ri_oldTupleSlot);
-	return tsurugi_change_finish_row(modify, estate, rinfo, *old_out, slot) ? slot : NULL;
+static inline modified_row *
+modified_row_of(tsurugi_follow *follow)
+{
+	return (modified_row *) follow;
 }
 
-static tg_status
-delete_row(tsurugi_change *modify, EState *estate, tsurugi_found *found, bool leaves)
+static inline void
+begin_row(modified_row *modified, EState *estate, ResultRelInfo *rinfo, tsurugi_purpose purpose, TupleTableSlot *slot,
+		  TupleTableSlot *planSlot)
 {
-	tg_writer writer;
+	tsurugi_change *modify = rinfo->ri_FdwState;
+	uint32_t target = tsurugi_change_target(modify, planSlot);
 
-	tsurugi_writer(estate, TG_ESSENTIAL, &writer);
-	if (leaves)
-		return tg_txn_depart(&writer, modify->described->table, found->row, found->version, &found->wait);
-	return tg_txn_delete(&writer, modify->described->table, found->row, found->version, &found->wait);
+	tsurugi_change_row_init(&modified->row, modify, estate, rinfo, purpose);
+	tsurugi_follow_begin(&modified->row.follow, target, TSURUGI_FOLLOW_LOOK);
+	modified->row.slot = slot;
+	modified->judged = TG_VERSION_NONE;
+	modified->is_held = modify->held == target;
+	modified->is_checked = modified->leaves = modified->locks_to_leave = false;
+	modify->held = TG_ROW_MAX;
+	tsurugi_change_restore(modify, rinfo);
+}
+
+/* Whether EvalPlanQual has still to be asked about a version. */
+static inline bool
+is_to_be_judged(const modified_row *modified, bool changed)
+{
+	return changed && !modified->is_held && modified->row.follow.found.version != modified->judged;
+}
+
+/* Rule 1: what is written over is what EvalPlanQual was asked about, if it was. */
+static inline void
+check_judged(const modified_row *modified)
+{
+	tg_assert(modified->judged == TG_VERSION_NONE || modified->judged == modified->row.follow.found.version);
+	tg_assert(modified->judged == TG_VERSION_NONE || modified->row.follow.look == TSURUGI_FOLLOW_LOCK);
+	tg_assert(modified->judged == TG_VERSION_NONE || !modified->is_held);
 }
 
 /*
- * A row is about to be deleted because its new version belongs to another
- * partition.  False: a BEFORE DELETE trigger forbids it.  *old_out as above.
+ * Computes the new row from a version that was committed after the snapshot.  False: the statement
+ * does not want it.
  */
 static bool
-may_leave(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, TupleTableSlot *slot,
-		  HeapTuple *old_out)
+recompute_update(modified_row *modified)
 {
+	tsurugi_change_row *row = &modified->row;
+	ResultRelInfo *rinfo = row->rinfo;
+	EState *estate = row->follow.estate;
+
+	row->slot = tsurugi_change_recompute(row->modify, rinfo, row->follow.found.row);
+	if (row->slot == NULL)
+		return false;
+	row->old =
+		rinfo->ri_TrigDesc == NULL ? NULL : tsurugi_change_old_tuple(row->modify, estate, rinfo->ri_oldTupleSlot);
+	if (!tsurugi_change_finish_row(row->modify, estate, rinfo, row->old, row->slot))
+		return false;
+	modified->judged = row->follow.found.version;
+	modified->is_checked = false;
+	return true;
+}
+
+/*
+ * Whether the row may be deleted because its new version belongs to another partition.  False: a
+ * BEFORE DELETE trigger forbids it.
+ */
+static bool
+may_leave(tsurugi_change_row *row)
+{
+	tsurugi_change *modify = row->modify;
+	ResultRelInfo *rinfo = row->rinfo;
+	EState *estate = row->follow.estate;
 	TupleTableSlot *old = rinfo->ri_oldTupleSlot;
 	bool may;
 
 	if (rinfo == modify->mtstate->rootResultRelInfo)
-		ExecPartitionCheckEmitError(rinfo, slot, estate);
+		ExecPartitionCheckEmitError(rinfo, row->slot, estate);
 	if (rinfo->ri_TrigDesc == NULL)
 		return true;
-	ExecMaterializeSlot(slot); /* it may have been made of the old one */
-	tsurugi_row_to_slot(&modify->old, row, old);
+	ExecMaterializeSlot(row->slot); /* it may have been made of the old one */
+	tsurugi_row_to_slot(&modify->old, row->follow.found.row, old);
 	old->tts_tableOid = RelationGetRelid(modify->relation);
-	*old_out = tsurugi_change_old_tuple(modify, estate, old);
+	row->old = tsurugi_change_old_tuple(modify, estate, old);
 	if (!rinfo->ri_TrigDesc->trig_delete_before_row)
 		return true;
 	modify->fires = true;
-	may = ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, *old_out, NULL);
+	may = ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL, row->old, NULL);
 	modify->fires = false;
 	return may;
 }
 
 /* As the executor has it: BEFORE DELETE triggers are fired for a row that is locked. */
 static inline bool
-must_hold_to_leave(const ResultRelInfo *rinfo)
+must_lock_to_leave(const ResultRelInfo *rinfo)
 {
 	return rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_delete_before_row;
 }
+
+static tsurugi_follow_state
+check_new_row(modified_row *modified)
+{
+	tsurugi_change_row *row = &modified->row;
+	EState *estate = row->follow.estate;
+
+	modified->leaves = tsurugi_change_leaves_partition(row->modify, estate, row->rinfo, row->slot);
+	if (modified->leaves && !modified->locks_to_leave && must_lock_to_leave(row->rinfo))
+	{
+		modified->locks_to_leave = true;
+		return TSURUGI_FOLLOW_LOCK;
+	}
+	if (modified->leaves && !may_leave(row))
+		return TSURUGI_FOLLOW_SKIPPED;
+	if (!modified->leaves)
+		tsurugi_change_check(row->modify, estate, row->rinfo, row->slot, WCO_RLS_UPDATE_CHECK);
+	modified->is_checked = true;
+	return TSURUGI_FOLLOW_WRITE;
+}
+
+static pg_attribute_always_inline tg_status
+look_to_update(tsurugi_follow *follow)
+{
+	modified_row *modified = modified_row_of(follow);
+
+	if (follow->look == TSURUGI_FOLLOW_LOCK)
+		return tsurugi_change_hold(&modified->row, modified->locks_to_leave, true);
+	return tsurugi_change_look(&modified->row, TG_DATA, true);
+}
+
+static pg_attribute_always_inline tsurugi_follow_state
+judge_update(tsurugi_follow *follow, bool changed)
+{
+	modified_row *modified = modified_row_of(follow);
+
+	if (is_to_be_judged(modified, changed))
+	{
+		if (follow->look != TSURUGI_FOLLOW_LOCK)
+			return TSURUGI_FOLLOW_LOCK;
+		if (!recompute_update(modified))
+			return TSURUGI_FOLLOW_SKIPPED;
+	}
+	return modified->is_checked ? TSURUGI_FOLLOW_WRITE : check_new_row(modified);
+}
+
+static pg_attribute_always_inline tg_status
+write_update(tsurugi_follow *follow)
+{
+	tsurugi_found *found = &follow->found;
+	tg_writer writer;
+
+	check_judged(modified_row_of(follow));
+	if (!modified_row_of(follow)->leaves)
+		return tsurugi_change_replace(follow);
+	tsurugi_writer(follow->estate, TG_ESSENTIAL, &writer);
+	return tg_txn_depart(&writer, follow->described->table, found->row, found->version, &found->wait);
+}
+
+/* PostgreSQL finds that out when the row has met the constraints; or before BEFORE triggers. */
+static void
+skip_own_update(tsurugi_follow *follow)
+{
+	const modified_row *modified = modified_row_of(follow);
+	const tsurugi_change_row *row = &modified->row;
+	const TriggerDesc *triggers = row->rinfo->ri_TrigDesc;
+
+	if (!modified->is_checked && !(triggers != NULL && triggers->trig_update_before_row) &&
+		!tsurugi_change_leaves_partition(row->modify, follow->estate, row->rinfo, row->slot))
+		tsurugi_change_check(row->modify, follow->estate, row->rinfo, row->slot, WCO_RLS_UPDATE_CHECK);
+	tsurugi_check_own_change(follow->found.by_other_command, "updated");
+}
+
+static const tsurugi_follow_rules update_rules = {
+	.look = look_to_update,
+	.judge = judge_update,
+	.write = write_update,
+	.conflict = tsurugi_follow_raise_conflict,
+	.own = skip_own_update,
+	.wait = tsurugi_follow_wait,
+	.duplicate = tsurugi_change_raise_duplicate,
+	.refused = tsurugi_refused,
+};
 
 TupleTableSlot *
 tsurugiExecForeignUpdate(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
 	tsurugi_change *modify = rinfo->ri_FdwState;
-	uint32_t target = tsurugi_change_target(modify, planSlot);
-	tg_version judged = TG_VERSION_NONE; /* that the new row was recomputed from */
-	tg_version noted = TG_VERSION_NONE;
-	bool checked = false;
-	bool leaves = false;
-	bool holds = false; /* from here on */
-	bool holds_to_leave = false;
-	bool is_held = modify->held == target;
-	HeapTuple old = NULL;
+	TriggerDesc *triggers = rinfo->ri_TrigDesc;
+	modified_row modified;
 
-	modify->held = TG_ROW_MAX;
-	tsurugi_change_restore(modify, rinfo);
-	for (;;)
+	begin_row(&modified, estate, rinfo, TSURUGI_TO_UPDATE, slot, planSlot);
+	if (tsurugi_follow_row(&modified.row.follow, &update_rules) != TSURUGI_FOLLOW_DONE)
+		return NULL;
+	slot = modified.row.slot;
+	if (modified.leaves)
 	{
-		tsurugi_found found = {.row = target};
-		tg_status status = holds ? tsurugi_change_hold(modify, estate, rinfo, holds_to_leave, true, &found)
-								 : tsurugi_change_look(modify, estate, TG_DATA, true, &found);
-
-		tsurugi_change_check_unchanged(modify, status, target);
-		if (status == TG_CHANGED && !is_held && !holds)
-		{
-			holds = true;
-			continue;
-		}
-		if (status == TG_CHANGED && !is_held && found.version != judged)
-		{
-			slot = recompute_update(modify, estate, rinfo, found.row, &old);
-			if (slot == NULL)
-				return NULL;
-			judged = found.version;
-			checked = false;
-		}
-		if (status == TG_OK || status == TG_CHANGED)
-		{
-			if (!checked)
-			{
-				leaves = tsurugi_change_leaves_partition(modify, estate, rinfo, slot);
-				if (leaves && !holds_to_leave && must_hold_to_leave(rinfo))
-				{
-					holds = holds_to_leave = true;
-					continue;
-				}
-				if (leaves && !may_leave(modify, estate, rinfo, found.row, slot, &old))
-					return NULL;
-				if (!leaves)
-					tsurugi_change_check(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK);
-			}
-			checked = true;
-			status = leaves ? delete_row(modify, estate, &found, true)
-							: tsurugi_change_replace(modify, estate, &found, slot);
-		}
-		switch (status)
-		{
-			case TG_OK:
-				if (leaves)
-				{
-					slot = tsurugi_move_insert(&modify->move, modify->mtstate, rinfo, old, slot, planSlot);
-					if (slot != NULL && rinfo->ri_TrigDesc != NULL)
-						tsurugi_change_silence(modify, &rinfo->ri_TrigDesc->trig_update_after_row);
-					return slot;
-				}
-				if (judged != TG_VERSION_NONE && rinfo->ri_TrigDesc != NULL)
-				{
-					tsurugi_change_fire_update(estate, rinfo, old, slot);
-					tsurugi_change_silence(modify, &rinfo->ri_TrigDesc->trig_update_after_row);
-				}
-				else if (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_after_row)
-					/* what the executor is going to fire them with */
-					tsurugi_change_mark_old(modify, ExecFetchSlotHeapTuple(rinfo->ri_oldTupleSlot, false, NULL));
-				return slot;
-			case TG_AGAIN:
-				break;
-			case TG_BUSY:
-				tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_UPDATE, found.row);
-				break;
-			case TG_NOT_FOUND:
-				return NULL;
-			case TG_SELF:
-				/* as PostgreSQL, which finds that out afterwards, or before BEFORE triggers */
-				if (!checked && !(rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row) &&
-					!tsurugi_change_leaves_partition(modify, estate, rinfo, slot))
-					tsurugi_change_check(modify, estate, rinfo, slot, WCO_RLS_UPDATE_CHECK);
-				tsurugi_check_own_change(found.by_other_command, "updated");
-				return NULL;
-			case TG_EXISTS:
-				tsurugi_change_check_taken(modify, estate, &found, slot, &noted);
-				break;
-			default:
-				tsurugi_refused(status, modify->relation);
-		}
-		CHECK_FOR_INTERRUPTS();
+		slot = tsurugi_move_insert(&modify->move, modify->mtstate, rinfo, modified.row.old, slot, planSlot);
+		if (slot != NULL && triggers != NULL)
+			tsurugi_change_silence(modify, &triggers->trig_update_after_row);
 	}
+	else if (modified.judged != TG_VERSION_NONE && triggers != NULL)
+	{
+		tsurugi_change_fire_update(estate, rinfo, modified.row.old, slot);
+		tsurugi_change_silence(modify, &triggers->trig_update_after_row);
+	}
+	else if (triggers != NULL && triggers->trig_update_after_row)
+		/* what the executor is going to fire them with */
+		tsurugi_change_mark_old(modify, ExecFetchSlotHeapTuple(rinfo->ri_oldTupleSlot, false, NULL));
+	return slot;
 }
 
-/*
- * Whether a row that was committed after the snapshot is still to be deleted.
- * *old_out is for triggers; NULL if there are none.
- */
-static bool
-reconsider_delete(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, uint32_t row, TupleTableSlot *slot,
-				  HeapTuple *old_out)
+static pg_attribute_always_inline tg_status
+look_to_delete(tsurugi_follow *follow)
 {
-	if (tsurugi_change_reevaluate(modify, rinfo, row) == NULL)
+	tsurugi_change_row *row = tsurugi_change_row_of(follow);
+
+	if (follow->look == TSURUGI_FOLLOW_LOCK)
+		return tsurugi_change_hold(row, true, true);
+	return tsurugi_change_look(row, TG_ESSENTIAL, true);
+}
+
+/* Whether a version that was committed after the snapshot is still to be deleted. */
+static bool
+reconsider_delete(modified_row *modified)
+{
+	tsurugi_change_row *row = &modified->row;
+	uint32_t found = row->follow.found.row;
+
+	if (tsurugi_change_reevaluate(row->modify, row->rinfo, found) == NULL)
 		return false;
-	if (rinfo->ri_TrigDesc == NULL)
+	modified->judged = row->follow.found.version;
+	if (row->rinfo->ri_TrigDesc == NULL)
 		return true;
-	tsurugi_row_to_slot(&modify->old, row, slot);
-	*old_out = tsurugi_change_old_tuple(modify, estate, slot);
-	ExecClearTuple(slot);
+	tsurugi_row_to_slot(&row->modify->old, found, row->slot);
+	row->old = tsurugi_change_old_tuple(row->modify, row->follow.estate, row->slot);
+	ExecClearTuple(row->slot);
 	return true;
 }
+
+static pg_attribute_always_inline tsurugi_follow_state
+judge_delete(tsurugi_follow *follow, bool changed)
+{
+	modified_row *modified = modified_row_of(follow);
+
+	if (is_to_be_judged(modified, changed))
+	{
+		if (follow->look != TSURUGI_FOLLOW_LOCK)
+			return TSURUGI_FOLLOW_LOCK;
+		if (!reconsider_delete(modified))
+			return TSURUGI_FOLLOW_SKIPPED;
+	}
+	return TSURUGI_FOLLOW_WRITE;
+}
+
+static pg_attribute_always_inline tg_status
+delete_version(tsurugi_follow *follow)
+{
+	tsurugi_found *found = &follow->found;
+	tg_writer writer;
+
+	check_judged(modified_row_of(follow));
+	tsurugi_writer(follow->estate, TG_ESSENTIAL, &writer);
+	return tg_txn_delete(&writer, follow->described->table, found->row, found->version, &found->wait);
+}
+
+static void
+skip_own_delete(tsurugi_follow *follow)
+{
+	tsurugi_check_own_change(follow->found.by_other_command, "deleted");
+}
+
+static const tsurugi_follow_rules delete_rules = {
+	.look = look_to_delete,
+	.judge = judge_delete,
+	.write = delete_version,
+	.conflict = tsurugi_follow_raise_conflict,
+	.own = skip_own_delete,
+	.wait = tsurugi_follow_wait,
+	.refused = tsurugi_refused,
+};
 
 /* slot is for RETURNING: the row as it was deleted. */
 TupleTableSlot *
 tsurugiExecForeignDelete(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
 	tsurugi_change *modify = rinfo->ri_FdwState;
-	uint32_t target = tsurugi_change_target(modify, planSlot);
-	tg_version judged = TG_VERSION_NONE;
-	bool holds = false; /* from here on */
-	bool is_held = modify->held == target;
-	HeapTuple old = NULL;
+	TriggerDesc *triggers = rinfo->ri_TrigDesc;
+	modified_row modified;
 
-	modify->held = TG_ROW_MAX;
-	tsurugi_change_restore(modify, rinfo);
-	for (;;)
+	begin_row(&modified, estate, rinfo, TSURUGI_TO_DELETE, slot, planSlot);
+	if (tsurugi_follow_row(&modified.row.follow, &delete_rules) != TSURUGI_FOLLOW_DONE)
+		return NULL;
+	if (rinfo->ri_projectReturning != NULL)
+		tsurugi_row_to_slot(&modify->old, modified.row.follow.found.row, slot);
+	if (modified.judged != TG_VERSION_NONE && triggers != NULL)
 	{
-		tsurugi_found found = {.row = target};
-		tg_status status = holds ? tsurugi_change_hold(modify, estate, rinfo, true, true, &found)
-								 : tsurugi_change_look(modify, estate, TG_ESSENTIAL, true, &found);
-
-		tsurugi_change_check_unchanged(modify, status, target);
-		if (status == TG_CHANGED && !is_held && !holds)
-		{
-			holds = true;
-			continue;
-		}
-		if (status == TG_CHANGED && !is_held && found.version != judged)
-		{
-			if (!reconsider_delete(modify, estate, rinfo, found.row, slot, &old))
-				return NULL;
-			judged = found.version;
-		}
-		if (status == TG_OK || status == TG_CHANGED)
-			status = delete_row(modify, estate, &found, false);
-		switch (status)
-		{
-			case TG_OK:
-				if (rinfo->ri_projectReturning != NULL)
-					tsurugi_row_to_slot(&modify->old, found.row, slot);
-				if (judged != TG_VERSION_NONE && rinfo->ri_TrigDesc != NULL)
-				{
-					if (rinfo->ri_TrigDesc->trig_delete_after_row)
-						ExecARDeleteTriggers(estate, rinfo, NULL, old, NULL, false);
-					tsurugi_change_silence(modify, &rinfo->ri_TrigDesc->trig_delete_after_row);
-				}
-				return slot;
-			case TG_AGAIN:
-				break;
-			case TG_BUSY:
-				tsurugi_wait(&found.wait, modify->relation, TSURUGI_TO_DELETE, found.row);
-				break;
-			case TG_NOT_FOUND:
-				return NULL;
-			case TG_SELF:
-				tsurugi_check_own_change(found.by_other_command, "deleted");
-				return NULL;
-			default:
-				tsurugi_refused(status, modify->relation);
-		}
-		CHECK_FOR_INTERRUPTS();
+		if (triggers->trig_delete_after_row)
+			ExecARDeleteTriggers(estate, rinfo, NULL, modified.row.old, NULL, false);
+		tsurugi_change_silence(modify, &triggers->trig_delete_after_row);
 	}
+	return slot;
 }

@@ -45,6 +45,9 @@
  *
  *	statement                                       starts in     particular
  *	UPDATE, DELETE as a whole (fdw_direct.c)        FIND, LOOK
+ *	UPDATE, DELETE by the executor (fdw_modify.c)   LOOK
+ *	row locked for BEFORE triggers (fdw_before.c)   LOCK          nothing to write
+ *	ON CONFLICT DO UPDATE (fdw_insert.c)            LOOK, LOCK    restarts: inserts again
  *
  * 1. A write replaces exactly the version that judge was asked about last.  So the row need not be
  *	  locked before it is written.
