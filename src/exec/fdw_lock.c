@@ -2,27 +2,28 @@
  * fdw_lock.c
  *	  Row marks: SELECT ... FOR UPDATE and its like, and rows to be read again.
  *
- * Rows are locked late, in the LockRows node: what a LIMIT or a join drops
- * before is not locked, and a queue read with SKIP LOCKED LIMIT 1 locks one row.
- * LockRows names a row by its ctid, and gets back the version to be used:
+ * Rows are locked late, in the LockRows node: what a LIMIT or a join drops before is not locked,
+ * and a queue read with SKIP LOCKED LIMIT 1 locks one row.  LockRows names a row by its ctid, and
+ * gets back the version to be used, which row_follow.c has found and locked:
  *
  *	the one that the snapshot sees	the plan's row stands
- *	a later one						EvalPlanQual evaluates the plan's conditions on it (READ COMMITTED)
- *	none							deleted, or locked by others (SKIP LOCKED): the row is passed over
+ *	a later one						EvalPlanQual evaluates the plan's conditions on it
+ *	none							deleted, or locked by others (SKIP LOCKED): the row is skipped
  *
- * At REPEATABLE READ and above a later version, or a deletion, ends the
- * transaction, as for ordinary tables: the executor has been told of the row as it was.  FOR KEY
- * SHARE, by which foreign keys ask, minds at no level a version that has the keys of the one that
- * the snapshot sees: the plan's row stands.  At SERIALIZABLE the row is in the read set since the
- * scan has handed it up.
+ * At REPEATABLE READ and above a later version, or a deletion, ends the transaction, as for
+ * ordinary tables: the executor has been told of the row as it was.  FOR KEY SHARE, by which
+ * foreign keys ask, accepts at every level a version that has the keys of the one that the
+ * snapshot sees: the plan's row stands.  At SERIALIZABLE the row is in the read set since the scan
+ * has handed it up.
  *
- * A table that only takes part in somebody else's UPDATE, DELETE or lock is
- * named by ctid, too, and read again, as the snapshot sees it, where a recheck needs it.
+ * A table that only takes part in the UPDATE, DELETE or lock of another one is named by ctid, too,
+ * and its row is read again, as the snapshot sees it, where a recheck needs it.
  */
 #include "postgres.h"
 
 #include "src/base/status_error.h"
 #include "src/exec/fdw.h"
+#include "src/exec/row_follow.h"
 
 #include "access/htup_details.h"
 #include "access/xact.h"
@@ -71,9 +72,9 @@ row_of_mark(EState *estate, ExecRowMark *erm)
 	return erm->ermExtra;
 }
 
-/* The same version that the statement has seen (EvalPlanQual, execMain.c). */
-static tg_status
-read_again(EState *estate, ExecRowMark *erm, uint32_t row_id, tsurugi_row *row)
+/* The version that the statement has seen (EvalPlanQual, execMain.c).  False: it sees none. */
+static bool
+read_again(EState *estate, uint32_t row_id, tsurugi_row *row)
 {
 	tg_session *session = tsurugi_session();
 	tg_snapshot snapshot;
@@ -91,7 +92,7 @@ read_again(EState *estate, ExecRowMark *erm, uint32_t row_id, tsurugi_row *row)
 			tsurugi_row_read(row, version);
 		tg_epoch_leave(session);
 		if (status != TG_BUSY)
-			return status;
+			return status == TG_OK;
 		tsurugi_wait_for_outcome(&wait);
 	}
 }
@@ -112,9 +113,12 @@ mode_of(const ExecRowMark *erm)
 	}
 }
 
-/* Whether a row that has been changed since the snapshot was so beside its keys only; *version_inout is what the snapshot sees then. */
+/*
+ * Whether a row that has been changed since the snapshot still has the keys that it had then;
+ * *version_inout is what the snapshot sees then.
+ */
 static bool
-is_changed_beside_keys(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_inout)
+keeps_keys(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_inout)
 {
 	tg_version seen;
 	tg_wait wait;
@@ -125,74 +129,107 @@ is_changed_beside_keys(const tg_snapshot *snapshot, tg_table *table, uint32_t ro
 	return true;
 }
 
-/* Locks the row and reads it.  TG_OK, TG_CHANGED; everything else: it is to be passed over. */
-static tg_status
-lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row)
+/* --- rules of row_follow.c ------------------------------------------------------------------- */
+
+typedef struct marked_row
 {
-	const uint32_t first = *row_id;
+	tsurugi_follow follow; /* first: the rules' functions are given it */
+	ExecRowMark *erm;
+	tsurugi_row *row;
+	bool changed; /* the version that was locked is a later one than the snapshot sees */
+} marked_row;
 
-	for (;;)
-	{
-		tg_snapshot snapshot;
-		tg_version version;
-		tg_writer writer;
-		tg_status status;
-		tg_wait wait;
+/* Also of a SHORT, which locks and waits here. */
+static pg_attribute_always_inline tg_status
+look_at_marked(tsurugi_follow *follow)
+{
+	marked_row *marked = (marked_row *) follow;
+	tg_table *table = follow->described->table;
+	tsurugi_found *found = &follow->found;
+	tg_snapshot snapshot;
+	tg_writer writer;
+	tg_status status;
 
-		tsurugi_snapshot(estate, &snapshot);
-		tsurugi_writer(estate, TG_DATA, &writer);
-		*row_id = first;
-		tg_epoch_enter(writer.session);
-		status = tg_txn_lock(&writer, &snapshot, row->described->table, row_id, mode_of(erm), &version, &wait);
-		if (status == TG_CHANGED && *row_id == first && erm->markType == ROW_MARK_KEYSHARE &&
-			is_changed_beside_keys(&snapshot, row->described->table, first, &version))
-			status = TG_OK;
-		if (status == TG_OK || status == TG_CHANGED)
-			tsurugi_row_read(row, version);
-		tg_epoch_leave(writer.session);
-		switch (status)
-		{
-			case TG_BUSY:
-				if (erm->waitPolicy == LockWaitSkip)
-					return status;
-				if (erm->waitPolicy == LockWaitError)
-					ereport(ERROR,
-							(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-							 errmsg("could not obtain lock on row in relation \"%s\"",
-									RelationGetRelationName(erm->relation)),
-							 errdetail("%s of foreign table \"%s\" is held by %s.",
-									   tsurugi_describe_row(erm->relation, first),
-									   RelationGetRelationName(erm->relation), tsurugi_describe_other(wait.host))));
-				tsurugi_wait(&wait, erm->relation, TSURUGI_TO_LOCK, first);
-				break;
-			case TG_CHANGED:
-			case TG_NOT_FOUND:
-			case TG_MOVED:
-				if (tsurugi_has_one_snapshot())
-					tsurugi_error_conflict(erm->relation, tsurugi_conflict_of(status), first, true);
-				if (status == TG_MOVED)
-					tsurugi_error_moved(erm->relation, first);
-				return status;
-			case TG_OK:
-			case TG_SELF:
-				return status;
-			default:
-				tsurugi_error(status, erm->relation);
-		}
-		CHECK_FOR_INTERRUPTS();
-	}
+	tsurugi_snapshot(follow->estate, &snapshot);
+	tsurugi_writer(follow->estate, TG_DATA, &writer);
+	found->row = follow->target;
+	tg_epoch_enter(writer.session);
+	status = tg_txn_lock(&writer, &snapshot, table, &found->row, mode_of(marked->erm), &found->version, &found->wait);
+	if (status == TG_CHANGED && found->row == follow->target && marked->erm->markType == ROW_MARK_KEYSHARE &&
+		keeps_keys(&snapshot, table, found->row, &found->version))
+		status = TG_OK;
+	if (status == TG_OK || status == TG_CHANGED)
+		tsurugi_row_read(marked->row, found->version);
+	tg_epoch_leave(writer.session);
+	return status;
 }
+
+static pg_attribute_always_inline tsurugi_follow_state
+take_marked(tsurugi_follow *follow, bool changed)
+{
+	((marked_row *) follow)->changed = changed;
+	return TSURUGI_FOLLOW_DONE;
+}
+
+static void
+raise_conflict(tsurugi_follow *follow, tg_conflict_kind kind)
+{
+	tsurugi_error_conflict(follow->relation, kind, follow->target, true);
+}
+
+/* As the clause of the statement says.  Errors name the row as the statement has found it. */
+static bool
+wait_by_policy(tsurugi_follow *follow)
+{
+	const ExecRowMark *erm = ((marked_row *) follow)->erm;
+	const char *name = RelationGetRelationName(follow->relation);
+
+	if (erm->waitPolicy == LockWaitSkip)
+		return false;
+	if (erm->waitPolicy == LockWaitError)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("could not obtain lock on row in relation \"%s\"", name),
+				 errdetail("%s of foreign table \"%s\" is held by %s.",
+						   tsurugi_describe_row(follow->relation, follow->target), name,
+						   tsurugi_describe_other(follow->found.wait.host))));
+	return tsurugi_follow_wait_as_found(follow);
+}
+
+static const tsurugi_follow_rules mark_rules = {
+	.look = look_at_marked,
+	.judge = take_marked,
+	.conflict = raise_conflict,
+	.wait = wait_by_policy,
+	.refused = tsurugi_error,
+};
+
+/* Locks the row and reads it; *row_id becomes the newest version's.  False: it is skipped. */
+static bool
+lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row, bool *changed_out)
+{
+	marked_row marked;
+
+	tsurugi_follow_init(&marked.follow, estate, erm->relation, row->described, TSURUGI_TO_LOCK);
+	tsurugi_follow_begin(&marked.follow, *row_id, TSURUGI_FOLLOW_LOCK);
+	marked.erm = erm;
+	marked.row = row;
+	if (tsurugi_follow_row(&marked.follow, &mark_rules) != TSURUGI_FOLLOW_DONE)
+		return false;
+	*row_id = marked.follow.found.row;
+	*changed_out = marked.changed;
+	return true;
+}
+
+/* --- the callback ---------------------------------------------------------------------------- */
 
 void
 tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTableSlot *slot, bool *updated)
 {
 	tsurugi_row *row = row_of_mark(estate, erm);
 	uint32_t row_id = tsurugi_row_id_of_tid((ItemPointer) DatumGetPointer(rowid));
-	tg_status status =
-		erm->strength == LCS_NONE ? read_again(estate, erm, row_id, row) : lock_row(estate, erm, &row_id, row);
 
-	*updated = status == TG_CHANGED;
-	if (status != TG_OK && status != TG_CHANGED)
+	*updated = false;
+	if (erm->strength == LCS_NONE ? !read_again(estate, row_id, row) : !lock_row(estate, erm, &row_id, row, updated))
 	{
 		ExecClearTuple(slot);
 		return;

@@ -48,6 +48,8 @@
  *	UPDATE, DELETE by the executor (fdw_modify.c)   LOOK
  *	row locked for BEFORE triggers (fdw_before.c)   LOCK          nothing to write
  *	ON CONFLICT DO UPDATE (fdw_insert.c)            LOOK, LOCK    restarts: inserts again
+ *	SELECT FOR UPDATE and the like (fdw_lock.c)     LOCK          nothing to write
+ *	row locked by the scan (scan_lock.c)            LOCK          nothing to write
  *
  * 1. A write replaces exactly the version that judge was asked about last.  So the row need not be
  *	  locked before it is written.

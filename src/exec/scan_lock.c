@@ -27,6 +27,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 
+#include "src/exec/row_follow.h"
 #include "src/exec/scan.h"
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
@@ -106,60 +107,66 @@ tsurugi_scan_locks(const tsurugi_scan *scan)
 		   !tsurugi_snapshot_is_of_now(scan->node->ss.ps.state);
 }
 
-/* Results as tg_txn_newest. */
-static tg_status
-lock_newest(tsurugi_scan *scan, tg_wait *wait_out)
+typedef struct scanned_row
 {
-	tg_table *table = scan->described->table;
+	tsurugi_follow follow; /* first: the rules' functions are given it */
+	tsurugi_scan *scan;
+} scanned_row;
+
+/* A row that this command has changed, or a later one, is handed up: the write will tell. */
+static pg_attribute_always_inline tg_status
+look_at_scanned(tsurugi_follow *follow)
+{
+	const tsurugi_scan *scan = ((scanned_row *) follow)->scan;
 	bool is_delete = scan->shape.locks == CMD_DELETE;
-	uint32_t row = scan->row;
-	tg_version version;
+	tg_lock_mode mode = is_delete ? TG_LOCK_UPDATE : TG_LOCK_NO_KEY_UPDATE;
 	tg_writer writer;
 	tg_status status;
 
-	tsurugi_writer(scan->node->ss.ps.state, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
+	follow->found.row = follow->target;
+	tsurugi_writer(follow->estate, is_delete ? TG_ESSENTIAL : TG_DATA, &writer);
 	tg_epoch_enter(writer.session);
-	if (tsurugi_kind == TG_TXN_SHORT)
-		status = tg_txn_newest(&writer, &scan->snapshot, table, &row, &version, wait_out);
-	else
-		status = tg_txn_lock(&writer, &scan->snapshot, table, &row, is_delete ? TG_LOCK_UPDATE : TG_LOCK_NO_KEY_UPDATE,
-							 &version, wait_out);
+	status = tsurugi_find_newest(&writer, &scan->snapshot, follow->described->table, &mode, &follow->found);
 	tg_epoch_leave(writer.session);
-	return status;
+	return status == TG_SELF ? TG_OK : status;
 }
+
+static pg_attribute_always_inline tsurugi_follow_state
+take_scanned(tsurugi_follow *follow, bool changed)
+{
+	return TSURUGI_FOLLOW_DONE;
+}
+
+static void
+renew_snapshot(tsurugi_follow *follow, tg_conflict_kind kind)
+{
+	tsurugi_scan *scan = ((scanned_row *) follow)->scan;
+
+	if (!scan->has_handed_up)
+		tsurugi_scan_forget(scan);
+	tsurugi_renew_snapshot(follow->relation, kind, follow->target, !scan->has_handed_up);
+}
+
+static const tsurugi_follow_rules scan_rules = {
+	.look = look_at_scanned,
+	.judge = take_scanned,
+	.conflict = renew_snapshot,
+	.wait = tsurugi_follow_wait_as_found,
+	.refused = tsurugi_refused,
+};
 
 /* Locks the scan's current row.  False: the snapshot was renewed. */
 static bool
 lock_row(tsurugi_scan *scan)
 {
-	Relation relation = scan->node->ss.ss_currentRelation;
+	scanned_row row;
 
-	for (;;)
-	{
-		tg_wait wait;
-		tg_status status = lock_newest(scan, &wait);
-
-		switch (status)
-		{
-			case TG_OK:
-			case TG_SELF: /* changed by this command, or after it began: the write tells */
-				return true;
-			case TG_BUSY:
-				tsurugi_wait(&wait, relation, scan->shape.locks == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE,
-							 scan->row);
-				break;
-			case TG_CHANGED:
-			case TG_NOT_FOUND:
-			case TG_MOVED:
-				if (!scan->has_handed_up)
-					tsurugi_scan_forget(scan);
-				tsurugi_renew_snapshot(relation, tsurugi_conflict_of(status), scan->row, !scan->has_handed_up);
-				return false;
-			default:
-				tsurugi_refused(status, relation);
-		}
-		CHECK_FOR_INTERRUPTS();
-	}
+	tg_assert(tsurugi_has_one_snapshot());
+	tsurugi_follow_init(&row.follow, scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described,
+						scan->shape.locks == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE);
+	tsurugi_follow_begin(&row.follow, scan->row, TSURUGI_FOLLOW_LOCK);
+	row.scan = scan;
+	return tsurugi_follow_row(&row.follow, &scan_rules) == TSURUGI_FOLLOW_DONE;
 }
 
 /* From here on the executor has been told something. */
