@@ -127,8 +127,7 @@ look(tsurugi_change_row *row, tg_claim claim, bool seen, const tg_lock_mode *loc
 		modify->old_is_own = tg_version_is_by(found->version, tsurugi_transaction_number());
 	}
 	else if (status == TG_SELF)
-		found->by_other_command =
-			tg_txn_changed_by_other_command(&writer, &modify->snapshot, table, found->version);
+		found->by_other_command = tg_txn_changed_by_other_command(&writer, &modify->snapshot, table, found->version);
 	tg_epoch_leave(writer.session);
 	if (status == TG_OK && tsurugi_snapshot_is_of_now(estate))
 		tsurugi_crosscheck(estate, modify->relation, table, found->row, found->version);
