@@ -2,14 +2,14 @@
  * collector.c
  *	  From the logs of transactions that have ended to free memory, in cycles.
  *
- * What a cycle does in its stages (cycle.h), cut into quanta; whoever has time joins:
+ * The stages of a cycle (cycle.h); their work is cut into quanta, and any session may take part:
  *
- *	GATHER	who reads at which times (readings); then the logs that have been given, into
- *			the order of C, and those up to the readings' bound are the cycle's work,
- *			with the entries whose keepers have gone, and rolled-back logs
- *	PRUNE	unlinks what is garbage (prune.c)
+ *	GATHER	gathers the readings, then the logs that have been given, in the order of C.  The
+ *			cycle's work is the logs up to the readings' bound, the entries whose keepers have
+ *			gone, and rolled-back logs
+ *	PRUNE	unlinks garbage versions (prune.c)
  *	PRUNED	notes the epoch;  EPOCH waits until it is over
- *	FREE	blobs and slots of replaced versions, and what was rolled back;
+ *	FREE	frees blobs and slots of replaced versions and of rolled-back logs;
  *	CLOSE	then dead versions and row ids: prune.c, 9
  *	TIDY	files the entries that have to stay
  *
@@ -21,48 +21,53 @@
  *														  |			   v
  *			   keeper gone, or perhaps helped, or stray --+-- keepers, open, strays
  *
- * 1. When the bound gathered is B, every log with C <= B has been given (horizon.c, 9),
- *	  and every version with an end at or below B is stamped.  The inbox is emptied after that.
- * 2. An entry that is kept for somebody who reads (G3) is filed under the lowest
- *	  point within its version's time, its keeper.  Points are published afresh only above
- *	  the bound, so as long as its keeper is published the version stays, and when it is not
- *	  the entry is at hand again: prune.c, 8.  Where that is not possible (no
- *	  memory to file it, too many keepers) the whole piece is a stray, and comes up each cycle.
- * 3. A dead version that waits for another transaction (open) is tried again if something
- *	  has come since that may have helped: a log with other things than inserts.  And
- *	  only if an eighth as many others were worked on as are open, or a second has passed: so it
- *	  costs a constant share.
- * 4. Nothing in PRUNE, FREE and CLOSE allocates, so a short memory does not stop them.
- * 5. A row is pruned by one participant at a time: by whoever gets its part of the row
- *	  guards.  Who does not puts the piece back and leaves.
- * 6. Participants are in an epoch within a quantum, never between two; but EPOCH begins when
- *	  all have left PRUNE.
+ * 1. When the bound gathered is B, every log with C <= B has been given (horizon.c, 9), and every
+ *	  version with an end at or below B is stamped.  The inbox is emptied after that.
+ * 2. An entry that is kept for a reader (G3) is filed under its keeper, the lowest point within its
+ *	  version's lifetime.  New points are published only above the bound, so the version stays as
+ *	  long as its keeper is published, and the entry is at hand again as soon as it is not: prune.c,
+ *	  8.  If an entry cannot be filed (no memory for it, too many keepers), the whole piece is a
+ *	  stray, and is tried in each cycle.
+ * 3. A dead version that waits for another transaction (open) is tried again if a log has come
+ *	  since that may have helped: one with other entries than inserts.  A second condition bounds
+ *	  the cost by a constant share of the work: since the last try, at least an eighth as many other
+ *	  entries were worked on as are open, or a second has passed.
+ * 4. PRUNE, FREE and CLOSE allocate nothing, so a shortage of memory does not stop them.
+ * 5. A row is pruned by one participant at a time, the one that has taken its row guard.  A
+ *	  participant that finds the guard taken puts the piece back and leaves.
+ * 6. Participants are in an epoch within a quantum, never between two; but EPOCH begins when all
+ *	  participants have left PRUNE.
  *
- * The work of PRUNE, FREE and CLOSE: collector_pieces.c.  Filing: collector_file.c.  Sweeps (sweep.c, and of values in
- * dictionaries: rank_sweep.c) go on beside, by whoever finds nothing to join.
+ * The work of PRUNE, FREE and CLOSE is in collector_pieces.c, filing in collector_file.c.  Sweeps
+ * (sweep.c; rank_sweep.c for the values in dictionaries) are run beside the cycle, by participants
+ * that find nothing to join.
  *
- * When nothing is given, nothing waits, and the clock stands still, the
- * watcher's check reads a few words and the tasks stay parked.
+ * When nothing is given, nothing waits, and the clock stands still, the watcher's check reads a few
+ * words and the tasks stay parked.
  *
- * Left out: skipping the garbage of dropped tables.  And pruning by whoever walks a chain, which is never free: a look-up
- * and a scan begin at the newest version, so most see none that is garbage; who does walk would have to take the
- * row's guard and write to lines that readers share; and it would go by other readings than the cycle, whose
- * entries would then not own exactly what is unlinked (prune.c, 8).  A chain is as long as one cycle lets it get.
+ * Left out: skipping the garbage of dropped tables.  Also left out: pruning by the sessions that
+ * walk a chain.  It is never free: look-ups and scans begin at the newest version, so most meet no
+ * garbage; a session that does walk would have to take the row's guard and write to lines that
+ * readers share; and it would use other readings than the cycle, whose entries would then not own
+ * exactly the versions that are unlinked (prune.c, 8).  The length of a chain is bounded by the
+ * writes within one cycle.
  *
- * What was decided otherwise than collectors of this kind mostly do it:
+ * Departures from most collectors of this kind:
  *
- * - A log is given when its transaction ends, so no session has to be asked for it, and none keeps one:
- *	 the cycle needs no round that confirms it.  What sessions keep, their caches and leases, they give
- *	 back when asked, or others do for who is away (mem/presence.h): before memory is refused all of
- *	 them, else those that have been away for a second or more.
- * - The collector's threads are the pool's, and its quanta are tasks, each submitted again to the queue that a worker
- *	 looks at last: so it is what workers do when they have nothing else, but a pool that
- *	 always has goes on collecting, one round in 61.
- * - No ticket takes a quantum from a participant that was put to sleep in it.  Another one could only redo it
- *	 if the half-done quantum had no effect yet, so all of pruning and freeing would have to be done twice, by
- *	 compare-and-swap.  All participants run at normal priority, so they come back; meanwhile they
- *	 hold up the end of a stage, which nobody waits for: work goes on into the next cycle's inbox.  A thread of the
- *	 pool that finds itself put to sleep stands back for the sessions (tax.c, 6).
+ * - A log is given when its transaction ends.  No session keeps logs and none has to be asked for
+ *	 them, so the cycle needs no round of confirmations.  The caches and leases that sessions keep
+ *	 are given back when asked for, or by other sessions on behalf of those that are away
+ *	 (mem/presence.h): of all of these before memory is refused, otherwise of those that have been
+ *	 away for a second or more.
+ * - The collector's threads are those of the pool, and its quanta are tasks.  Each task is
+ *	 submitted again to the queue that a worker looks at last, so workers collect when they have
+ *	 nothing else to do; but a pool that is always busy goes on collecting, one round in 61.
+ * - No ticket takes a quantum from a participant that the system has suspended in it.  Another
+ *	 participant could redo the quantum only if the half-done one had no effect yet, so all of
+ *	 pruning and freeing would have to be done twice, by compare-and-swap.  All participants run at
+ *	 normal priority, so they come back; meanwhile they delay the end of a stage, but no session
+ *	 waits for that: work continues into the next cycle's inbox.  A thread of the pool that notices
+ *	 that it was suspended yields to the sessions (tax.c, 6).
  */
 #include "runtime/reclaim/collector.h"
 
@@ -79,18 +84,18 @@
 #include "runtime/reclaim/preserve.h"
 #include "runtime/reclaim/tax.h"
 
-#define GIVEN_MAX 4096			/* pieces of logs: more than that, and sessions open cycles themselves */
+#define GIVEN_MAX 4096			/* pieces given; from there on sessions open cycles, too */
 #define CHECK_INTERVAL_US 10000 /* of the watcher's check */
-#define WAIT_MS_MIN 10			/* look again at who reads, if something waits for that: at first, */
+#define WAIT_MS_MIN 10			/* between looks at the readings that work waits for: at first, */
 #define WAIT_MS_MAX 1000		/* and at last */
 #define NEVER_MS UINT64_MAX
 #define ROOM_BUDGET 4096
-#define LOOK_MS 1000 /* between looks at who is away */
+#define LOOK_MS 1000 /* between looks at the sessions that are away */
 
 tg_collector *tg_collector_shared;
 unsigned tg_open_ms_max = 1000;
 
-/* A session's duty: what it has taken in advance. */
+/* A session's duty: gives back the memory that it has taken in advance. */
 static void
 give_back(tg_session *session)
 {
@@ -126,7 +131,8 @@ push(tg_write_log **stack, tg_write_log *first, tg_write_log *last)
 
 	do
 		tg_store_relaxed(&last->next, top);
-	while (!tg_cas_acq_rel(stack, &top, first)); /* the release pairs with the exchange of whoever takes all */
+	/* the release pairs with the exchange in take_inbox */
+	while (!tg_cas_acq_rel(stack, &top, first));
 }
 
 void
@@ -163,7 +169,7 @@ take_inbox(void)
 	}
 }
 
-/* Entries of a piece. */
+/* The number of entries of a piece. */
 static uint32_t
 count_entries(const tg_write_log *piece, unsigned *budget)
 {
@@ -177,7 +183,7 @@ count_entries(const tg_write_log *piece, unsigned *budget)
 	return count;
 }
 
-/* Logs come nearly in order of C, and of one transaction the older piece first. */
+/* Logs come nearly in order of C; the older piece of a transaction comes first. */
 static void
 sort_in(tg_session *session, tg_write_log *piece, unsigned *budget)
 {
@@ -209,7 +215,7 @@ sort_in(tg_session *session, tg_write_log *piece, unsigned *budget)
 	*(piece->next != NULL ? &piece->next->previous : &tg_collector_shared->waiting_last) = piece;
 }
 
-/* Takes all up to a piece (or none) out of those that wait; what is the first then. */
+/* Removes the waiting pieces up to this one (NULL: none); returns the first that remains. */
 static tg_write_log *
 waiting_after(tg_write_log *due)
 {
@@ -222,7 +228,7 @@ waiting_after(tg_write_log *due)
 	return first;
 }
 
-/* True when done. */
+/* True once all is gathered. */
 static bool
 gather(tg_session *session, unsigned *budget)
 {
@@ -249,7 +255,7 @@ gather(tg_session *session, unsigned *budget)
 		sort_in(session, piece, budget);
 		tg_spend(budget, 1);
 	}
-	/* From the oldest on: behind those that are due any number may wait for somebody who reads. */
+	/* From the oldest on: any number of pieces beyond the due ones may wait for readers. */
 	while (*budget > 0 && !tg_collector_shared->has_due)
 	{
 		tg_write_log *due = tg_collector_shared->due;
@@ -267,7 +273,7 @@ gather(tg_session *session, unsigned *budget)
 			tg_collector_shared->has_due = true;
 		}
 	}
-	/* The newest first, so that the oldest is on top: what is below goes before what is above. */
+	/* The newest first, so that the oldest is on top: older versions go before newer ones. */
 	while (*budget > 0 && tg_collector_shared->due != NULL)
 	{
 		tg_write_log *piece = tg_collector_shared->due;
@@ -285,7 +291,7 @@ gather(tg_session *session, unsigned *budget)
 
 /* --- the alarm ------------------------------------------------------------- */
 
-/* Sets when to look again though nothing has been given. */
+/* Sets the time at which to look again although nothing has been given. */
 static void
 set_alarm(void)
 {
@@ -297,7 +303,7 @@ set_alarm(void)
 	if (tg_collector_shared->open != NULL && tg_load_relaxed(&tg_collector_shared->helped))
 		wake = now + tg_open_ms_max;
 	if (!tg_preserve_is_empty() && now + WAIT_MS_MAX < wake)
-		wake = now + WAIT_MS_MAX; /* entries of LONGs that have ended leave when a horizon is computed */
+		wake = now + WAIT_MS_MAX; /* ended LONGs leave the list when a horizon is computed */
 	if (tg_collector_shared->waiting != NULL || tg_collector_shared->strays != NULL ||
 		tg_collector_shared->keeper_count > 0)
 	{
@@ -310,7 +316,7 @@ set_alarm(void)
 
 /* --- a cycle -------------------------------------------------------------- */
 
-/* To the stage's next one for many, or to the end if there is nothing for it. */
+/* Moves the cycle to the next stage for many, or to TIDY if there is no work for it. */
 static tg_stage
 go_on(tg_stage next)
 {
@@ -320,7 +326,7 @@ go_on(tg_stage next)
 	return next;
 }
 
-/* What the last one out of a stage does. */
+/* Prepares the stage that the last participant to leave a stage holds. */
 static void
 prepare(tg_stage stage)
 {
@@ -339,7 +345,8 @@ prepare(tg_stage stage)
 			(void) go_on(TG_STAGE_CLOSE);
 			break;
 		case TG_STAGE_TIDY:
-			tg_cycle_move(&tg_collector_shared->cycle, TG_STAGE_TIDY); /* for whoever comes next */
+			/* for the next participant */
+			tg_cycle_move(&tg_collector_shared->cycle, TG_STAGE_TIDY);
 			break;
 		default:
 			tg_assert(stage == TG_STAGE_NONE);
@@ -347,7 +354,10 @@ prepare(tg_stage stage)
 	}
 }
 
-/* Does some of the work of the stage that was joined, and leaves it.  False: what is left of it somebody else holds. */
+/*
+ * Does some of the work of the stage that was joined, and leaves it.  False: another participant
+ * has the rest of the work.
+ */
 static bool
 participate(tg_session *session, tg_stage stage, unsigned *budget)
 {
@@ -386,7 +396,10 @@ participate(tg_session *session, tg_stage stage, unsigned *budget)
 	return is_free;
 }
 
-/* From the EPOCH of this word to FREE.  False: the epoch is not over, or the cycle has gone on: cycle.c, 5. */
+/*
+ * Moves from the EPOCH of this word to FREE.  False: the epoch is not over, or the cycle has gone
+ * on: cycle.c, 5.
+ */
 static bool
 start_free(uint64_t word)
 {
@@ -400,7 +413,7 @@ start_free(uint64_t word)
 	return tg_cycle_start(&tg_collector_shared->cycle, word);
 }
 
-/* Something has been given, or is filed and may have become free. */
+/* Whether logs have been given, or filed entries may have become free. */
 static bool
 has_cause(void)
 {
@@ -409,8 +422,8 @@ has_cause(void)
 }
 
 /*
- * Works on the cycle while there is something for one more to do.  If it may, it
- * opens one, and further ones while they lead to something.  False: somebody else holds what would be next.
+ * Works on the cycle while it has work for one more participant.  If it may, it opens a cycle, and
+ * further ones while they lead to something.  False: another participant has the next work.
  */
 static bool
 run(tg_session *session, bool may_open, unsigned *budget)
@@ -429,7 +442,7 @@ run(tg_session *session, bool may_open, unsigned *budget)
 			if (!participate(session, stage, budget))
 				return false;
 			if (*budget == before && tg_cycle_stage(&tg_collector_shared->cycle) == stage)
-				return true; /* others have it all */
+				return true; /* other participants have all the work */
 			continue;
 		}
 		word = tg_cycle_look(&tg_collector_shared->cycle);
@@ -447,7 +460,10 @@ run(tg_session *session, bool may_open, unsigned *budget)
 	return true;
 }
 
-/* True if one is not at its end.  *has_given_out: it has moved versions, and a cycle has something to do now. */
+/*
+ * Runs the sweeps.  True if one is not at its end.  *has_given_out: it has moved versions, so that
+ * a cycle has work now.
+ */
 static bool
 sweep(tg_session *session, unsigned budget, bool *has_given_out)
 {
@@ -469,7 +485,10 @@ sweep(tg_session *session, unsigned budget, bool *has_given_out)
 	return more;
 }
 
-/* Who has been away for long keeps nothing; a chunk that he has leased has been left alone by sweeps. */
+/*
+ * Sessions that have been away for long keep no memory.  Sweeps leave leased chunks alone, so those
+ * of such a session are due for a sweep afterwards.
+ */
 static void
 visit(tg_session *session)
 {
@@ -520,7 +539,8 @@ tg_collector_is_open(void)
 uint64_t
 tg_collector_given(void)
 {
-	uint64_t before = tg_load_acquire(&tg_collector_shared->given_before); /* first: it is not more than given */
+	/* first: it is not more than given */
+	uint64_t before = tg_load_acquire(&tg_collector_shared->given_before);
 
 	return tg_load_relaxed(&tg_collector_shared->given) - before;
 }
@@ -556,11 +576,12 @@ tg_collector_make_room(tg_session *session)
 
 	tg_store_relaxed(&tg_collector_shared->sweep.at_ms, 0);
 	tg_store_relaxed(&tg_collector_shared->rank_sweep.at_ms, 0);
-	tg_store_relaxed(&tg_collector_shared->worked, INT64_MAX / 2); /* so open entries are tried again: 3 */
+	/* so open entries are tried again: 3 */
+	tg_store_relaxed(&tg_collector_shared->worked, INT64_MAX / 2);
 	visited = tg_presence_visit(session, true) > 0;
 	done = tg_collector_quantum(session, ROOM_BUDGET, true, &more);
 	if ((!more || done == 0) && tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE)
-		sched_yield(); /* somebody else is at it, or inside an epoch */
+		sched_yield(); /* another participant is at work, or inside an epoch */
 	return visited || more || tg_cycle_stage(&tg_collector_shared->cycle) != TG_STAGE_IDLE ||
 		   tg_load_relaxed(&tg_collector_shared->counts.versions_removed) != removed ||
 		   tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed) != freed ||
@@ -580,8 +601,8 @@ wake_task(tg_session *session, unsigned number)
 }
 
 /*
- * One quantum; then other tasks of the pool have their turn.  The task of the
- * next number joins if there is enough for it, too; only this one wakes it.
+ * One quantum; then other tasks of the pool have their turn.  The task of the next number joins if
+ * there is enough work for it, too; only this task wakes it.
  */
 static tg_turn
 run_turn(tg_task *task, tg_worker *worker)
@@ -596,9 +617,9 @@ run_turn(tg_task *task, tg_worker *worker)
 	return TG_TURN_AGAIN;
 }
 
-static uint64_t look_ms; /* the watcher's own: when to look next who is away */
+static uint64_t look_ms; /* the watcher's own: time of its next look at sessions that are away */
 
-/* An unparking too many, or one that comes while the task is at work, does no harm. */
+/* A superfluous unparking, or one that comes while the task is at work, does no harm. */
 static void
 check(tg_session *session)
 {
@@ -607,7 +628,7 @@ check(tg_session *session)
 	bool is_sweeping = clock_moved || tg_load_relaxed(&tg_collector_shared->sweep.unfinished);
 
 	if (tg_failpoint_refuses("collector_pool"))
-		return; /* sessions collect, or nobody */
+		return; /* sessions collect, or nothing does */
 	if (now >= look_ms)
 	{
 		look_ms = now + LOOK_MS;
@@ -637,7 +658,8 @@ tg_collector_report_get(tg_collector_report *report)
 	static const char *const stage_names[] = {"idle", "gather", "prune", "prune", "epoch",
 											  "free", "free",	"close", "tidy"};
 	tg_stage stage = tg_cycle_stage(&tg_collector_shared->cycle);
-	uint64_t freed_pieces = tg_load_acquire(&tg_collector_shared->freed_pieces); /* first: never more than given */
+	/* first: never more than given */
+	uint64_t freed_pieces = tg_load_acquire(&tg_collector_shared->freed_pieces);
 
 	*report = (tg_collector_report){
 		.logs_waiting = tg_load_relaxed(&tg_collector_shared->given) - freed_pieces,

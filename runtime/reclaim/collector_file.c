@@ -1,11 +1,11 @@
 /*
  * collector_file.c
- *	  Where entries wait that had to stay, and how they come up again.
+ *	  Where entries that have to stay wait, and how they come up again.
  *
- * Each under its keeper, the lowest point within its version's time (collector.c, 2);
- * or in open, if it waits for another transaction (3); a piece that could
- * not be filed stays as it is, a stray.  GATHER makes work of what has lost its keeper,
- * TIDY files; in both there is one participant, so nothing here is locked.
+ * An entry is filed under its keeper, the lowest point within its version's lifetime (collector.c,
+ * 2), or in open, if it waits for another transaction (3).  A piece that could not be filed stays
+ * whole, as a stray.  GATHER makes the entries that have lost their keeper work again; TIDY files.
+ * Both stages have one participant, so nothing here is locked.
  */
 #include "runtime/reclaim/collector.h"
 
@@ -14,8 +14,8 @@
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/reclaim/horizon.h"
 
-#define FILED_ENTRIES_MAX 4096 /* of a piece with filed entries: one participant's at a time */
-#define OPEN_SHARE 8		   /* of open entries, so many others to be worked on before these are tried again */
+#define FILED_ENTRIES_MAX 4096 /* of a piece with filed entries, which one participant works on */
+#define OPEN_SHARE 8		   /* open entries per other entry, between two tries of them */
 
 static void
 put_all_to_work(tg_write_log **filed)
@@ -29,7 +29,7 @@ put_all_to_work(tg_write_log **filed)
 	}
 }
 
-/* Views read both meanwhile. */
+/* Views read both fields meanwhile. */
 static void
 move_keeper(tg_keeper *to, const tg_keeper *from)
 {
@@ -38,7 +38,7 @@ move_keeper(tg_keeper *to, const tg_keeper *from)
 	to->filed = from->filed;
 }
 
-/* What has been filed and may go now. */
+/* Makes the filed entries that may go now work of the cycle. */
 void
 tg_filed_call(void)
 {
@@ -74,7 +74,7 @@ tg_filed_call(void)
 
 /* --- filing --------------------------------------------------------------- */
 
-/* Where the entry is to be filed, or NULL. */
+/* The stack to file the entry in, or NULL. */
 static tg_write_log **
 file_for(const tg_log_entry *entry)
 {
@@ -125,7 +125,7 @@ file_entry(tg_session *session, tg_log_entry *entry)
 	return true;
 }
 
-/* True when done. */
+/* True once all kept pieces are filed. */
 bool
 tg_filed_tidy(tg_session *session, unsigned *budget)
 {

@@ -2,10 +2,10 @@
  * collector_pieces.c
  *	  The stages that any number of participants work in: PRUNE, FREE and CLOSE.
  *
- * A participant takes some pieces off the cycle's work, goes through their entries (prune.c says what
- * is done to one), and puts back what it did not come to.  Nearly every entry is of another row, which nobody
- * has looked at for long, and most pieces have one entry: so it is the misses that cost.  Pieces are taken
- * so many at a time that their misses overlap.
+ * A participant takes some pieces off the cycle's work, handles their entries (prune.c), and puts
+ * back the pieces that it did not finish.  Nearly every entry belongs to another row that has not
+ * been touched for long, and most pieces have one entry, so cache misses dominate the cost.
+ * Therefore a participant takes enough pieces at a time for their misses to overlap.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/failpoint.h"
@@ -14,13 +14,13 @@
 /* --- pieces taken together ------------------------------------------------- */
 
 /*
- * Pieces that a participant has taken; what work on them will look at is asked for some entries
- * ahead, across pieces, for most have one.
+ * The pieces that a participant has taken.  The memory that their entries lead to is prefetched
+ * some entries ahead, across pieces, because most pieces have one entry.
  */
 typedef struct batch
 {
-	tg_write_log *pieces; /* the first is the one in hand */
-	unsigned expected;	  /* entries asked for that are still to come */
+	tg_write_log *pieces; /* the first is the current one */
+	unsigned expected;	  /* prefetched entries that are still to be handled */
 	void (*expect)(tg_log_entry *const *entries, unsigned count);
 } batch;
 
@@ -44,7 +44,7 @@ look_ahead(batch *batch)
 	batch->expected = count;
 }
 
-/* The next entry of the piece in hand, or NULL. */
+/* The next entry of the current piece, or NULL. */
 static inline tg_log_entry *
 batch_next(batch *batch)
 {
@@ -55,7 +55,7 @@ batch_next(batch *batch)
 	return tg_piece_next(batch->pieces);
 }
 
-/* The piece in hand is done with; it is the caller's. */
+/* Removes the current piece, which is finished, from the batch; it is the caller's. */
 static inline tg_write_log *
 batch_pass(batch *batch)
 {
@@ -75,7 +75,7 @@ row_guard(const tg_log_entry *entry)
 	return &tg_collector_shared->row_guards[(hash ^ hash >> 32) % TG_ROW_GUARDS];
 }
 
-/* False if somebody else prunes the row, or one beside it. */
+/* False if another participant prunes this row, or one with the same guard. */
 static bool
 prune_guarded(tg_session *session, tg_log_entry *entry)
 {
@@ -98,7 +98,7 @@ count_pruned(tg_write_log *piece, const tg_log_entry *entry)
 			break;
 		case TG_GARBAGE_DEAD:
 		case TG_GARBAGE_ROW:
-			tg_store_relaxed(&tg_collector_shared->helped, true); /* what is above it */
+			tg_store_relaxed(&tg_collector_shared->helped, true); /* the version above, if open */
 			piece->rows++;
 			piece->garbage++;
 			break;
@@ -111,7 +111,10 @@ count_pruned(tg_write_log *piece, const tg_log_entry *entry)
 	}
 }
 
-/* Prunes entries of the piece in hand; true if it got to the end.  *guarded_out: it did not, since somebody else has a row. */
+/*
+ * Prunes entries of the current piece; true at its end.  *guarded_out: it stopped because another
+ * participant has a row.
+ */
 static bool
 prune_piece(tg_session *session, batch *batch, unsigned *budget, bool *guarded_out)
 {
@@ -120,7 +123,7 @@ prune_piece(tg_session *session, batch *batch, unsigned *budget, bool *guarded_o
 
 	if (piece->ended == 0)
 	{
-		piece->garbage = 1; /* or none: it does not matter which */
+		piece->garbage = 1; /* perhaps it has none; only 0 would make a difference */
 		return true;
 	}
 	while (*budget > 0 && (entry = batch_next(batch)) != NULL)
@@ -171,7 +174,7 @@ pass_pruned(tg_session *session, tg_write_log *piece, unsigned *budget)
 		tg_piece_destroy(session, piece);
 }
 
-/* Returns what was done of the budget. */
+/* Counts the part of the budget that was used, and returns it. */
 static inline unsigned
 note_worked(unsigned before, unsigned left)
 {
@@ -205,7 +208,7 @@ tg_pieces_prune(tg_session *session, unsigned *budget)
 
 /* --- freeing -------------------------------------------------------------- */
 
-/* Frees entries of the piece in hand; true if it got to the end. */
+/* Frees entries of the current piece; true at its end. */
 static bool
 free_piece(tg_session *session, batch *batch, bool runs, unsigned *budget)
 {
@@ -220,7 +223,7 @@ free_piece(tg_session *session, batch *batch, bool runs, unsigned *budget)
 	return *budget > 0;
 }
 
-/* For TIDY. */
+/* Keeps a piece for TIDY. */
 static void
 keep(tg_write_log *piece)
 {
@@ -228,7 +231,8 @@ keep(tg_write_log *piece)
 
 	do
 		tg_store_relaxed(&piece->next, top);
-	while (!tg_cas_acq_rel(&tg_collector_shared->kept, &top, piece)); /* pairs with the exchange in TIDY */
+	/* pairs with the exchange in TIDY */
+	while (!tg_cas_acq_rel(&tg_collector_shared->kept, &top, piece));
 }
 
 static void

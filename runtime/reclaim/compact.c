@@ -2,43 +2,43 @@
  * compact.c
  *	  Which chunks are emptied, and where their versions go.
  *
- * A chunk more than half of whose slots are free is sparse.  When the sweep meets
- * one it takes it off the list of those that slots are taken from (chunk.c:
- * EMPTYING) and copies its live versions into the free slots of chunks that are on it,
- * batch by batch.  What was copied is garbage of the collector's from then on,
- * with a log of its own (txn/relocate.c); when its slots are free, too, the sweep
- * gives the chunk back as it does any other.
+ * A chunk is sparse if more than half of its slots are free.  When the sweep meets a sparse chunk,
+ * it takes the chunk off the list that slots are taken from (chunk.c: EMPTYING) and copies its live
+ * versions, batch by batch, into the free slots of chunks on that list.  The originals are garbage
+ * for the collector from then on, with a log of their own (txn/relocate.c); once their slots are
+ * free, too, the sweep gives the chunk back as it does any other.
  *
  *	   sparse      LISTED, leased for the copies
  *	  [x.....x.]     [xxxx....]		 ->	   [........]	[xxxxxx..]
  *
- * 1. No chunk is made for it (but by 6), so each one that is emptied is one less.  A sparse
- *	  chunk has at most half of a chunk's versions and half is free in any other
- *	  that is sparse, so of two one goes, or the other is not sparse any more (what is left to its own rows
- *	  stays: chunk.c, 6).  Where the slots to be had end first, the chunk is an
- *	  ordinary one again, and its free slots are to be had; it is not tried again while it is
- *	  the only one with any.  So it comes to an end: a table that rests has at most one
- *	  sparse chunk, but for those that sessions have leased.
- * 2. Only settled versions are copied: begin at or below the horizon, not ended
- *	  and not locked, nothing older.  Others have to wait, and the chunk with
- *	  them; but whoever changes one of them puts its next version elsewhere, so that
- *	  the chunk gets emptier in any case.
- * 3. A chunk need not be quiet to be emptied: what matters is each version.  That
- *	  spares a table whose few rows are written all the time from staying spread over many chunks.
- * 4. Emptying needs its headers back, 32 bytes a slot, until it is given back: at most
- *	  a share of a table's chunks is begun in one sweep.  It takes memory up to the limit
- *	  for them, never the reserve above it; where there is none, it is left for a better time.
- * 5. Strings out of line move only if their slabs are sparse as well, as those of rows
- *	  that came and went together with the chunk's are: else most of the memory
- *	  that they took would stay theirs.
+ * 1. No chunk is made for the copies (except by 6), so each emptied chunk is one less.  A sparse
+ *	  chunk has at most half of a chunk's versions, and in any other sparse chunk half is free; so
+ *	  of two sparse chunks one goes, or the other is no longer sparse (slots left to the chunk's own
+ *	  rows stay: chunk.c, 6).  If the available slots run out first, the chunk becomes an ordinary
+ *	  one again and its free slots are available; it is not tried again while it is the only one
+ *	  with free slots.  So the process ends: a table at rest has at most one sparse chunk, apart
+ *	  from those that sessions have leased.
+ * 2. Only settled versions are copied: begin at or below the horizon, not ended, not locked, with
+ *	  nothing older.  The others have to wait, and the chunk with them; but a writer that changes
+ *	  one of them puts its next version elsewhere, so the chunk gets emptier in any case.
+ * 3. A chunk need not be quiet to be emptied: only the state of each version matters.  Otherwise a
+ *	  table whose few rows are written all the time would stay spread over many chunks.
+ * 4. A chunk that is being emptied needs its headers back, 32 bytes a slot, until it is given back:
+ *	  so at most a share of a table's chunks is begun in one sweep.  The headers take memory up to
+ *	  the limit, never the reserve above it; without that memory, the chunk is left for later.
+ * 5. Strings out of line move only if their slabs are sparse as well, as are those of rows that
+ *	  came and went together with the chunk's rows: otherwise the old slabs would keep most of the
+ *	  memory.
  *
- * 6. Versions of a chunk of an older layout go to one of the newest, where the columns that they do not have are NULL,
- *	  as they were.  Nobody takes slots from such a chunk, so even where one has to be made for them, and nothing else is
- *	  sparse, free slots that nobody could use become some that all can.  It is done once, for what is in the new
- *	  chunk is of the newest layout.  (Not where the table has one chunk only.)
+ * 6. Versions in a chunk of an older layout go to a chunk of the newest one; the columns that they
+ *	  do not have are NULL there, as they were.  No session takes slots from a chunk of an older
+ *	  layout.  So even if a new chunk has to be made for them, and nothing else is sparse, slots
+ *	  that no session could use become slots that any session can use.  This happens once, because
+ *	  the new chunk has the newest layout.  (Not if the table has only one chunk.)
  *
- * Left out: heads of dead rows between live ones, 8 bytes each, whose numbers are used again by rows to come: a number cannot
- * change, for indexes and the host's statements know rows by it.  (Segments without a live row go: table.c, 4.)
+ * Left out: the heads of dead rows between live ones, 8 bytes each, whose numbers later rows use
+ * again.  A row's number cannot change, because indexes and the host's statements refer to rows by
+ * it.  (Segments without a live row are given back: table.c, 4.)
  */
 #include "runtime/reclaim/compact.h"
 
@@ -49,7 +49,7 @@
 
 #define COPY_COST 4	  /* in entries of the collector's budget */
 #define BEGUN_MIN 64  /* chunks of a table that may be begun in one sweep, */
-#define BEGUN_SHARE 4 /* or this part of them */
+#define BEGUN_SHARE 4 /* or one in so many of them */
 
 tg_relocator tg_relocate;
 
@@ -75,7 +75,11 @@ is_settled(const tg_header *header, tg_time horizon)
 		   tg_load_acquire(&header->older) == TG_VERSION_NONE;
 }
 
-/* Leases a chunk of the newest layout with free slots, one just made if the source's is older: 1, 6.  False: there is none. */
+/*
+ * Leases a chunk of the newest layout with free slots, a new one if the source's layout is older:
+ * 1,
+ * 6.  False: there is none.
+ */
 static bool
 lease_target(tg_session *session, tg_compaction *compaction, const tg_chunk *source)
 {
@@ -87,7 +91,7 @@ lease_target(tg_session *session, tg_compaction *compaction, const tg_chunk *sou
 										  tg_chunk_lease(session, table, TG_MAINTENANCE, &compaction->target) == TG_OK);
 }
 
-/* A slot of a chunk of the newest layout; false if there is none. */
+/* Takes a slot of a chunk of the newest layout; false if there is none. */
 static bool
 take_target(tg_session *session, tg_compaction *compaction, const tg_chunk *source, tg_version *version_out)
 {
@@ -112,7 +116,7 @@ take_target(tg_session *session, tg_compaction *compaction, const tg_chunk *sour
 	}
 }
 
-/* The next copies of a chunk; fewer than there is room for only at its end, or *is_full_out. */
+/* Makes the next copies of a chunk; fewer than the maximum only at its end, or if *is_full_out. */
 static unsigned
 make_copies(tg_session *session, tg_compaction *compaction, tg_chunk *chunk, const tg_header *headers, tg_time horizon,
 			tg_copy copies[TG_COPIES_MAX], bool *is_full_out)
@@ -168,7 +172,7 @@ empty_chunk(tg_session *session, tg_compaction *compaction, tg_chunk *chunk, tg_
 		tg_chunk_emptying_end(chunk);
 		return TG_EMPTYING_NOT;
 	}
-	tg_alloc_flush(session); /* what it has freed lies anywhere, in sparse slabs as well: 5 */
+	tg_alloc_flush(session); /* its free objects lie anywhere, also in sparse slabs: 5 */
 	while (compaction->slot < chunk->capacity)
 	{
 		tg_copy copies[TG_COPIES_MAX];

@@ -2,24 +2,25 @@
  * cycle.c
  *	  Stage and participants in one word; two stacks of pieces.
  *
- * 1. The stage changes only by a compare-and-swap that expects one participant,
- *	  the one who does it, or none (IDLE and EPOCH).  So while somebody is in a stage
- *	  it stays, and who left it before has nothing more to do with it.
- * 2. Who leaves a stage for many as the only participant, having found the work
- *	  empty, moves it on in the same compare-and-swap.  Only participants put work, and
- *	  nobody joined since: the word counts joins, for somebody who joins, puts a piece back and
- *	  leaves would else leave it as it was.  So the work is empty.  If it was not,
- *	  the stage stays, perhaps with nobody in it, and whoever joins next goes on.
- * 3. A stage for many that nobody is in may be joined though its work is empty:
- *	  so it is left, and moved on, at once.
- * 4. Every change of the word acquires and releases: what was done in a stage
- *	  happened before what is done in the next one.
- * 5. Whoever starts FREE has found before that an epoch is over.  It must be the epoch of this cycle, and
- *	  a whole cycle may have passed since.  So the caller looks at the word first, and the
- *	  compare-and-swap expects that word: every cycle has joins, so its word is another one.
- * 6. taking is held over two loads and a compare-and-swap, by one who tried for it
- *	  once.  Because nobody else takes meanwhile, the piece on top that was read, and those below it, cannot have
- *	  been taken and put again: no ABA.  Whoever finds it held goes without.
+ * 1. The stage changes only by a compare-and-swap that expects one participant, the one that does
+ *	  it, or none (IDLE and EPOCH).  So a stage stays while any participant is in it, and a
+ *	  participant that has left it can no longer change it.
+ * 2. A participant that leaves a stage for many as the last one, having found the work empty, moves
+ *	  the stage on in the same compare-and-swap.  Only participants put work, and none has joined
+ *	  since: the word counts joins, because a session that joins, puts a piece back and leaves would
+ *	  otherwise restore the word.  So the work is empty.  If the work was not empty, the stage
+ *	  stays, perhaps without participants, and the next one to join continues it.
+ * 3. A stage for many without participants may be joined even if its work is empty: the participant
+ *	  leaves it, and thereby moves it on, at once.
+ * 4. Every change of the word acquires and releases: the work of one stage happened before the work
+ *	  of the next.
+ * 5. A session that starts FREE has found before that an epoch is over.  It must be the epoch of
+ *	  this cycle, although a whole cycle may have passed since.  So the caller loads the word first,
+ *	  and the compare-and-swap expects that word: every cycle has joins, so its word is another one.
+ * 6. taking is a try-lock, held over two loads and a compare-and-swap.  Because no other
+ *	  participant takes pieces meanwhile, the top piece that was read, and those below it, cannot
+ *	  have been taken and put again: there is no ABA.  A participant that finds it held takes
+ *	  nothing.
  *
  * test/explore/explore_cycle.c tries every schedule of a few participants on this code.
  */
@@ -82,7 +83,7 @@ tg_cycle_move(tg_cycle *cycle, tg_stage next)
 
 	tg_assert((word & PARTICIPANTS) == PARTICIPANT && !is_for_many(tg_stage_of(word)));
 	moved = tg_cas_acq_rel(&cycle->word, &word, (word & ~(STAGE_MASK | PARTICIPANTS)) | next);
-	tg_check(moved); /* nobody joins a stage for one */
+	tg_check(moved); /* nothing joins a stage for one */
 }
 
 bool
@@ -107,7 +108,8 @@ push(tg_write_log **stack, tg_write_log *first, tg_write_log *last)
 
 	do
 		tg_store_relaxed(&last->next, top);
-	while (!tg_cas_acq_rel(stack, &top, first)); /* the release pairs with the acquires of whoever takes it */
+	/* the release pairs with the acquires in tg_cycle_take and tg_cycle_turn_over */
+	while (!tg_cas_acq_rel(stack, &top, first));
 }
 
 static inline uint32_t
@@ -116,7 +118,7 @@ entries_at_hand(const tg_write_log *piece)
 	return piece->at_block != NULL ? piece->at_block->count - piece->at_entry : 0;
 }
 
-/* The last of those to be taken together, from this one on. */
+/* The last piece to be taken together with this one, the first: see tg_cycle_take. */
 static tg_write_log *
 last_of(tg_write_log *piece, uint32_t entries)
 {

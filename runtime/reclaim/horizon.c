@@ -1,90 +1,91 @@
 /*
  * horizon.c
- *	  Who still reads at which time: one array of entries per session.
+ *	  The times that are still read at: one array of entries per session.
  *
- * An entry is 0 (free), a time T, or T with the mark FROM: its owner reads at T,
- * or at times not before T.  Publishing is
+ * An entry is 0 (free), a time T (its owner reads at T), or T with the mark FROM (its owner reads
+ * at times not before T).  Publishing is
  *
  *	  bound = clock;  entry = FROM | bound;  R = clock;  entry = R
  *
- * (or the entry stays as it is), and gathering is
+ * (the last store is left out if the entry is to stay FROM), and gathering is
  *
  *	  B = clock;  for every entry: FROM | T: B = min(B, T);  T: T is a point
  *	  H = min(B, points)
  *
- * 1. Nobody ever reads at a time below a horizon computed before.  The store of
- *	  the bound, both loads of the clock, and the loads of entries in a computation
- *	  are sequentially consistent, as are the additions to the clock: they are
- *	  one Dekker pair, and have one order, S.  If the computation loads the entry
- *	  after the bound was stored in S, it sees the bound or what came later: the
- *	  bound and R give H <= R; a 0 means that the reader has left.  If it loads the entry
- *	  before, then its load of the clock, still earlier, comes before the publisher's
- *	  second load in S, and H <= that clock value <= R.
- * 2. A withdrawal is a release store that pairs with the loads of the entries:
- *	  what was read under the entry was read before anybody collects it.  For the
- *	  same reason all that a committer did before it withdrew an entry below its C
- *	  is seen by whoever computes a horizon of C or more (collector.c, 1).
- * 3. A session uses its entries from the lowest on, so mostly only the first.
- *	  When all but the last are taken, the last is shared: it keeps the time that its
- *	  first user published as a lower bound for all of them, until the last one of
- *	  them leaves.  Later users need not publish anything: it stands already, and
- *	  what they load from the clock is not before it.
- * 4. Only sessions below seen are looked at.  seen grows before the bound is
- *	  stored, by a sequentially consistent access, and is loaded after the clock: a
- *	  computation that does not see it grow is ordered as in 1.
- * 5. An entry of a job takes over a time that its caller's session has published,
- *	  and is stored before the session's can be withdrawn.  Computing looks at
- *	  sessions first, at jobs afterwards: if it meets the session's entry withdrawn, the
- *	  acquire of that load makes the job's visible.  So a job's time must not be
- *	  published from another job's entry.
+ * 1. No snapshot ever reads at a time below a horizon that was computed before.  Five kinds of
+ *	  access are sequentially consistent: the store of the bound, both loads of the clock, a
+ *	  computation's loads of the entries, and the additions to the clock.  They form one Dekker pair
+ *	  and have one order, S.  If the computation loads the entry after the store of the bound in S,
+ *	  it sees the bound or a later value: the bound and R give H <= R; 0 means that the reader has
+ *	  left.  If it loads the entry before that store, then its load of the clock, which is earlier
+ *	  still, precedes the publisher's second load in S, so H <= that clock value <= R.
+ * 2. A withdrawal is a release store that pairs with the loads of the entries: all reads under the
+ *	  entry happened before the versions are collected.  For the same reason, a thread that computes
+ *	  a horizon of C or more sees all that a committer did before it withdrew an entry below its C
+ *	  (collector.c, 1).
+ * 3. A session uses its entries from the lowest on, so mostly only the first.  When all but the
+ *	  last are taken, the last is shared: it keeps the time that its first user published, as a
+ *	  lower bound for all its users, until the last of them leaves.  Later users need not publish
+ *	  anything: the bound is there already, and the times that they load from the clock are not
+ *	  before it.
+ * 4. A computation looks only at sessions below seen.  seen grows before the bound is stored, by a
+ *	  sequentially consistent access, and is loaded after the clock: a computation that does not see
+ *	  it grow is ordered as in 1.
+ * 5. A job's entry takes over a time that its caller's session has published, and is stored before
+ *	  the session may withdraw its own.  A computation looks at sessions first and at jobs
+ *	  afterwards: if it finds the session's entry withdrawn, the acquire of that load makes the
+ *	  job's entry visible.  So a job's time must not be published from another job's entry.
  *
- * 6. Raising an entry replaces a time by a later one that the clock has had, with a
- *	  release, as a withdrawal does: there is no moment without either, and whoever
- *	  computes sees one of the two.
- * 7. Garbage is a version that is in nobody's reach now and in nobody's later: its
- *	  end is at or below B, and no point lies from its begin to before its end.  Who
- *	  publishes later reads at B or later (1).  Who is a point here may take a point over for
- *	  a job (5), and nothing else.
- * 8. Holding (tg_snapshot_hold): exchange entry for FROM | T, then load the clock, K.
- *	  A version whose end is drawn later than K stays as long as the entry.
- *	  For a gathering that found the entry still a point loaded its B before that, so
- *	  before the exchange in S, and B <= K; and one that finds FROM | T has B <= T <= K.
- * 9. When B is gathered, every log with C <= B has been given to the collector: a
- *	  committer has an entry FROM | T with T < C from before it draws C until after it has
- *	  given its log.  Points do not do for that; see collector.c.
+ * 6. Raising an entry replaces a time by a later value of the clock, with a release, as a
+ *	  withdrawal does.  The entry is never empty in between, so a computation sees one of the two.
+ * 7. Garbage is a version that no present or future reader can reach: its end is at or below B,
+ *	  and no point lies in [begin, end).  A reader that publishes later reads at B or later (1).
+ *	  The owner of a point may hand it on to a job (5), and nothing else.
+ * 8. Holding (tg_snapshot_hold) exchanges the entry for FROM | T, then loads the clock, K.  A
+ *	  version whose end is drawn later than K stays as long as the entry.  For a gathering that
+ *	  found the entry still a point loaded its B before that, so before the exchange in S, and
+ *	  B <= K; and one that finds FROM | T has B <= T <= K.
+ * 9. When B is gathered, every log with C <= B has been given to the collector: a committer has an
+ *	  entry FROM | T with T < C from before it draws C until after it has given its log.  A point
+ *	  does not suffice for that; see collector.c.
  *
- * Departure from «store a lower bound, fence»: no separate fence; the exchange
- * that stores the bound is one on the machines that need one, and tools that
- * check orderings understand it.
+ * There is no separate fence between the store of the bound and the load of the clock: the exchange
+ * that stores the bound is a full fence on the machines that need one, and tools that check
+ * orderings understand it.
  *
- * 10. A READ ONLY transaction's snapshot may lie before its lower bound, at the base of a LONG that is
- *	  listed (L6); and a LONG's own base stands on the list alone.  So the bases of all listed ones are points,
- *	  the whole computation then runs under the list's latch, as does the lowering (G1; preserve.c, 3).
- *	  Where the list is found empty after the scan, no latch is needed: whoever publishes an entry later
- *	  draws R_L later, and remembers only such as were published later still; so no base of theirs is below
- *	  the clock value that the scan began with.
+ * 10. A READ ONLY transaction's snapshot may lie before its lower bound, at the base of a listed
+ *	  LONG (L6); and a LONG's own base stands on the list alone.  So the bases of all listed LONGs
+ *	  are points, and both the whole computation and the lowering run under the list's latch (G1;
+ *	  preserve.c, 3).  If the list is found empty after the scan, no latch is needed: a LONG that is
+ *	  published later draws its R_L later, and remembers only LONGs that were published after the
+ *	  scan, too; so its base is not below the clock value that the scan began with.
  *
- * 11. What the host keeps (tg_horizon_keep) it may need for a snapshot that some session is about to publish at a time before
- *	  its own lower bound: so a computation that does not see it must see that entry.  The first time that is kept is loaded
- *	  from the clock and stored, K, before any C that it is for is drawn, all sequentially consistent: who loads the clock, then
- *	  K, and finds nothing kept, has B < C, and C - 1 is what is needed.  It is given up, with a release, after the session's
- *	  entry has been lowered: who loads that acquires it, and looks at the sessions afterwards.
+ * 11. The host keeps a time (tg_horizon_keep) for a snapshot that a session is about to publish at
+ *	  a time before its own lower bound.  So a computation that does not see the kept time must see
+ *	  that entry.  The first kept time is loaded from the clock and stored, K, before
+ *	  any C that it is for is drawn, all sequentially consistent.  So a computation that loads the
+ *	  clock, then K, and finds nothing kept has B < C; and C - 1 is all that is needed.  The kept
+ *	  time is given up, with a release, after the session's entry has been lowered: a computation
+ *	  that loads the new value acquires it, and looks at the sessions afterwards.
  *
- * 12. A time may be taken over from any entry by any session (tg_snapshot_adopt), so that a computation may look at the heir too
- *	  early and at the source too late.  Therefore the heir counts itself when it has stored, and a computation during
- *	  which the count has changed starts again.  One that loads the same count before and after it either began after the heir
- *	  had counted, and finds its entry; or it ended before that, when the source's stood.  All of that is sequentially
- *	  consistent; a source that is found withdrawn was so after the heir had counted, which the last load then sees.
+ * 12. Any session may take over a time from any entry (tg_snapshot_adopt), so a computation may
+ *	  look at the new entry too early and at the source too late.  Therefore the session increments
+ *	  a count after its store, and a computation during which the count has changed starts again.
+ *	  Suppose that a computation loads the same count before and after it.  If it began after the
+ *	  increment, it finds the new entry.  Otherwise it ended before the increment, when the source
+ *	  still stood.  All of that is sequentially consistent; a source that is found withdrawn was
+ *	  withdrawn after the increment, which the last load then sees.
  *
- * Left out: snapshots for some tables only.  That a READ COMMITTED statement will not look at table B could
- * be proved from its plan: every relation in it is another one, every function immutable and the host's own (of any
- * other nobody knows what it reads, and it reads at this snapshot), no trigger, foreign key or cursor hangs on it, and no
- * outer statement shares the snapshot.  What it would save is one version of each row of B that
- * changes while the statement runs, however often it changes and however long that lasts, for such a snapshot is a
- * point (7).  What it would cost: a set of tables with each entry, point and keeper (collector.c, 2), so that what
- * garbage is depends on the table; the plan walked before each snapshot is taken, where a point SELECT
- * is counted in instructions; and a proof that one call of a function that was overlooked makes void, unnoticed.
- * Those snapshots that do hold back everything after them (FROM) are transactions', of which no plan says what they read next.
+ * Left out: snapshots for some tables only.  A READ COMMITTED statement's plan could prove that it
+ * will not look at table B: every relation in it is another one; every function is immutable and
+ * the host's own (any other may read B, at this snapshot); no trigger, foreign key or cursor
+ * depends on it; no outer statement shares the snapshot.  The gain is one version of each row of B
+ * that changes while the statement runs, however often it changes and however long the statement
+ * runs, because such a snapshot is a point (7).  The cost is a set of tables with each entry, point
+ * and keeper (collector.c, 2), so that the definition of garbage depends on the table; a walk of
+ * the plan before each snapshot, where a point SELECT is counted in instructions; and a proof that
+ * one overlooked function call invalidates without notice.  The snapshots that hold back everything
+ * after them (FROM) belong to transactions, and no plan tells what a transaction reads next.
  */
 #include "runtime/reclaim/horizon.h"
 
@@ -98,7 +99,7 @@
 #define SHARED_ENTRY (TG_SNAPSHOTS_PER_SESSION - 1)
 #define FROM ((tg_time) 1 << 63) /* stands for every time from there on */
 
-/* Written by the session's owner only; all but the entries is read by nobody else. */
+/* Written by the session's owner only; other sessions read the entries and nothing else. */
 typedef struct snapshots
 {
 	tg_time entry[TG_SNAPSHOTS_PER_SESSION]; /* atomic */
@@ -112,12 +113,16 @@ _Static_assert(TG_SNAPSHOTS_PER_SESSION < 32, "taken has a bit for each entry");
 typedef struct horizon
 {
 	uint64_t clock TG_CACHE_ALIGNED;	/* atomic; every committer */
-	uint32_t seen TG_CACHE_ALIGNED;		/* atomic: highest session id that has published, plus 1; rarely written */
+	uint32_t seen TG_CACHE_ALIGNED;		/* atomic: highest session id that has published, plus 1 */
 	uint32_t session_max;				/* constant */
-	tg_time kept TG_CACHE_ALIGNED;		/* atomic: FROM | what the host keeps, or 0; changed by the host */
-	uint64_t adopted;					/* atomic: how many times have been taken over; sessions */
+	tg_time kept TG_CACHE_ALIGNED;		/* atomic: FROM | time the host keeps, or 0 */
+	uint64_t adopted;					/* atomic: times taken over so far (12); sessions */
 	uint32_t job_hint TG_CACHE_ALIGNED; /* atomic: where a free entry may be; any session */
-	tg_time job[TG_SNAPSHOTS_OF_JOBS] TG_CACHE_ALIGNED; /* atomic; claimed by compare-and-swap from 0 */
+
+	/* atomic; an entry is claimed by compare-and-swap from 0 */
+	tg_time job[TG_SNAPSHOTS_OF_JOBS] TG_CACHE_ALIGNED;
+
+
 	snapshots session[];
 } horizon;
 
@@ -156,7 +161,7 @@ static void __attribute__((noinline)) seen_grow(uint32_t id)
 		;
 }
 
-/* An entry to publish in, with a lower bound; *shared_out: it is to stay one. */
+/* Takes an entry and stores a lower bound in it; *shared_out: the entry has to stay a bound. */
 static inline unsigned
 take_entry(tg_session *session, bool *shared_out)
 {
@@ -219,7 +224,7 @@ tg_snapshot_adopt(tg_session *session, tg_time time, bool from, unsigned *entry_
 	*entry_out = entry;
 }
 
-/* Marks those of a time, or all; whether there were any. */
+/* Marks the entries of a time (0: all) with FROM; returns whether there were any. */
 static bool
 hold_entries(snapshots *mine, tg_time time)
 {
@@ -267,7 +272,7 @@ tg_snapshot_raise(tg_session *session, unsigned entry, tg_time time)
 
 	tg_assert(entry < TG_SNAPSHOTS_PER_SESSION && (mine->taken >> entry & 1) != 0);
 	if (entry == SHARED_ENTRY)
-		return; /* others stand behind it */
+		return; /* it is the bound of other snapshots, too */
 	tg_assert((tg_load_relaxed(&mine->entry[entry]) & ~FROM) <= time);
 	tg_store_release(&mine->entry[entry], (tg_load_relaxed(&mine->entry[entry]) & FROM) | time);
 }
@@ -358,7 +363,7 @@ earlier(tg_time time, tg_time published)
 	return published != 0 && (published & ~FROM) < time ? published & ~FROM : time;
 }
 
-/* 12: whether a time has been taken over since this was the count; else it is the count now. */
+/* 12: whether a time has been taken over since *count was loaded; updates *count. */
 static inline bool
 has_been_adopted(uint64_t *count)
 {
@@ -407,7 +412,7 @@ lower_bound(tg_readings *readings, tg_time bound)
 		readings->bound = bound;
 }
 
-/* Sorted in from the end: sessions come in no order, but most points are new ones, and few. */
+/* Sorts a point in, from the end: sessions come in any order, but most points are new, and few. */
 static void
 add_point(tg_readings *readings, tg_time time)
 {
@@ -417,7 +422,7 @@ add_point(tg_readings *readings, tg_time time)
 		return;
 	if (readings->count == TG_POINTS_MAX)
 	{
-		/* The highest one has no room: from it on, everything may be read. */
+		/* There is no room for the highest point: it becomes the bound. */
 		lower_bound(readings, place == TG_POINTS_MAX ? time : readings->point[TG_POINTS_MAX - 1]);
 		if (place == TG_POINTS_MAX)
 			return;
@@ -439,7 +444,7 @@ add_entry(tg_readings *readings, tg_time entry)
 		add_point(readings, entry & ~FROM);
 }
 
-/* From the bound on points make no difference. */
+/* Drops the points at or above the bound, which make no difference. */
 static void
 finish_readings(tg_readings *readings)
 {
@@ -478,7 +483,7 @@ scan_readings(tg_readings *readings, bool locked)
 	while (tg_unlikely(has_been_adopted(&adopted)));
 }
 
-/* L6: what a READ ONLY transaction may read at because of a LONG; 0: nothing. */
+/* L6: the time that a READ ONLY transaction may read at because of a LONG; 0: none. */
 static inline tg_time
 base_of(const tg_preserve *entry)
 {

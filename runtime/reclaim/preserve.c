@@ -2,24 +2,22 @@
  * preserve.c
  *	  The preserve list: areas, entries, and when an entry may go.
  *
- * An area is kept as a half-open range of byte strings in memcmp order,
- * [low, high): a bound that takes in, or leaves out, all keys that start with
- * it becomes the smallest string behind all of those.  So whether two areas
- * meet is two comparisons.
+ * An area is kept as a half-open range of byte strings in memcmp order, [low, high).  A bound that
+ * includes, or excludes, all keys that start with it becomes the smallest string behind all of
+ * those.  So two comparisons decide whether two areas overlap.
  *
- * 1. An entry is on the list from L1 (a) until it has ended at or before a time
- *	  that every published snapshot and lower bound has reached (L5, G1).  Who has
- *	  R or C between R_L and C_L has had a snapshot at or below that published
- *	  since, so he finds it.
- * 2. G1 in two steps under the latch: entries take no part in the horizon by which they
- *	  are dropped, or they would keep themselves; the bases of those that stay
- *	  bound what comes of it.
- * 3. Once an entry is dropped nobody takes its base any more.  READ ONLY takes it under the
- *	  latch, for an S that lies before the entry's end; its lower bound, at or below that S, was stored before it
- *	  took the latch.  If the drop's scan met the bound, the entry was not dropped; if it did not, the bound
- *	  was stored after the scan's load of the clock, and S, loaded later still, is not before the end.
- * 4. Whoever pins an entry keeps the struct and its areas, not its place on the
- *	  list.
+ * 1. An entry is on the list from L1 (a) until every published snapshot and lower bound has reached
+ *	  the time at which it ended (L5, G1).  A transaction with R or C between R_L and C_L has had a
+ *	  snapshot at or below that time published since, so it finds the entry.
+ * 2. G1 is computed in two steps under the latch: entries do not count in the horizon by which they
+ *	  are dropped, because they would keep themselves; the bases of those that stay bound the
+ *	  result.
+ * 3. Once an entry is dropped, no transaction takes its base any more.  A READ ONLY transaction
+ *	  takes a base under the latch, for an S that lies before the entry's end.  Its lower bound, at
+ *	  or below that S, was stored before it took the latch.  If the drop's scan met the bound, the
+ *	  entry was not dropped.  Otherwise the bound was stored after the scan's load of the clock, and
+ *	  S, loaded later still, is not before the end.
+ * 4. A pin on an entry keeps the struct and its areas, not its place on the list.
  */
 #include "runtime/reclaim/preserve.h"
 
@@ -30,7 +28,7 @@
 #include "runtime/base/latch.h"
 #include "runtime/index/long_key.h"
 
-/* Keys low <= key < high.  high NULL: open. */
+/* Keys low <= key < high.  high NULL: unbounded. */
 typedef struct span
 {
 	tg_table *table;
@@ -53,7 +51,7 @@ typedef struct preserve_shared
 	tg_latch latch TG_CACHE_ALIGNED;
 	tg_preserve *first; /* the rest under the latch */
 	tg_preserve *last;
-	tg_preserve *dropped; /* atomic: looked at without the latch, too */
+	tg_preserve *dropped; /* atomic: also read without the latch */
 	uint64_t published;
 	uint64_t sequence;
 } preserve_shared;
@@ -80,7 +78,10 @@ is_below(const unsigned char *low, uint32_t low_bytes, const unsigned char *high
 	return high == NULL || tg_key_compare(low, low_bytes, high, high_bytes) < 0;
 }
 
-/* Bytes of the smallest string behind all that start with the bound, written to out; 0: there is none. */
+/*
+ * Writes the smallest string behind all that start with the bound to out; returns its bytes, 0 if
+ * there is none.
+ */
 static uint32_t
 bound_behind(const unsigned char *bound, uint32_t bytes, unsigned char *out)
 {
@@ -93,7 +94,7 @@ bound_behind(const unsigned char *bound, uint32_t bytes, unsigned char *out)
 	return bytes;
 }
 
-/* Room for low_bytes + high_bytes at out; what is used of it, if anything, follows from the result. */
+/* out has room for low_bytes + high_bytes; the span says which of it is used. */
 static span
 make_span(const tg_area *area, unsigned char *out)
 {
@@ -107,7 +108,8 @@ make_span(const tg_area *area, unsigned char *out)
 		if (area->low_inclusive)
 			memcpy(out, area->low, area->low_bytes);
 		else if ((made.low_bytes = bound_behind(area->low, area->low_bytes, out)) == 0)
-			return (span){.table = area->table, .low = nothing, .high = nothing}; /* there is no such key */
+			/* no such key exists */
+			return (span){.table = area->table, .low = nothing, .high = nothing};
 		out += made.low_bytes;
 	}
 	if (area->high != NULL)
@@ -122,7 +124,7 @@ make_span(const tg_area *area, unsigned char *out)
 	return made;
 }
 
-/* Has the greater low a place below the smaller high? */
+/* Whether the greater low is below the smaller high. */
 static bool
 spans_meet(const span *a, const span *b)
 {
@@ -296,7 +298,7 @@ tg_areas_cover_area(const tg_areas *areas, const tg_area *area)
 	return false;
 }
 
-/* An area that lies in two excluded ones together counts as not excluded: rather too much. */
+/* An area that only two excluded ones cover together counts as not excluded: this errs safely. */
 bool
 tg_areas_meet_declared(const tg_areas *areas, const tg_areas *include, const tg_areas *exclude)
 {
@@ -370,7 +372,7 @@ tg_preserve_list(tg_preserve *entry)
 	else
 		shared->first = entry;
 	shared->last = entry;
-	/* The other half of tg_preserve_is_empty's pairs. */
+	/* Half of the Dekker pairs with tg_preserve_is_empty. */
 	tg_fetch_add_seq_cst(&shared->count, 1);
 	tg_fence_seq_cst();
 	return TG_OK;

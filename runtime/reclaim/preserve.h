@@ -1,15 +1,15 @@
 /*
  * preserve.h
- *	  The preserve list: what LONG transactions have taken for themselves.
+ *	  The preserve list: the areas that LONG transactions have reserved for themselves.
  *
- * An entry per LONG, from the start of its start until nobody can have a
- * snapshot between its R_L and its end any more (L5).  The rules that look at
- * it are txn/kinds.c's; it lies down here because the horizon has to know it
- * (G1: a listed entry's base is a time that somebody may yet read at).
+ * There is an entry per LONG, from the beginning of its start until no transaction can have a
+ * snapshot between its R_L and its end any more (L5).  The rules that use the list are in
+ * txn/kinds.c; the list is in this lower room because the horizon needs it (G1: a transaction may
+ * yet read at a listed entry's base).
  *
- * Everything but the count and an entry's outcome is read and changed under the
- * list's latch.  The count is looked at first, without: where no LONG has
- * been for a while, that load is all there is to pay.
+ * Everything except the count and an entry's outcome is read and changed under the list's latch.
+ * The count is loaded first, without the latch: as long as there are no LONGs, that load is the
+ * whole cost.
  */
 #ifndef TG_PRESERVE_H
 #define TG_PRESERVE_H
@@ -24,7 +24,7 @@
 #include "runtime/table/table.h"
 #include "runtime/table/version.h"
 
-/* Listed entries, ended ones included. */
+/* Listed entries, including those of LONGs that have ended. */
 #define TG_PRESERVE_MAX 1024
 
 /* Makes the list.  By tg_horizon_create. */
@@ -33,9 +33,8 @@ extern tg_status tg_preserve_create(tg_session *session) TG_MUST_USE;
 /* --- areas ------------------------------------------------------------------------- */
 
 /*
- * A table, or a range of its encoded primary keys (key.h).  Bounds mean what a
- * cursor's mean (btree.h): a prefix stands for all keys that start with it;
- * NULL is open.
+ * A table, or a range of its encoded primary keys (key.h).  Bounds mean the same as a cursor's
+ * (btree.h): a prefix stands for all keys that start with it; NULL is unbounded.
  */
 typedef struct tg_area
 {
@@ -51,35 +50,35 @@ typedef struct tg_area
 /* A set of areas in the arena; holds a reference on each table. */
 typedef struct tg_areas tg_areas;
 
-/* count 0: NULL, which has no area.  TG_NO_MEMORY, TG_TOO_LARGE (a bound longer than any key). */
+/* count 0 gives NULL, the empty set.  TG_NO_MEMORY, TG_TOO_LARGE (a bound longer than any key). */
 extern tg_status tg_areas_create(tg_session *session, const tg_area *area, unsigned count,
 								 tg_areas **areas_out) TG_MUST_USE;
 extern void tg_areas_destroy(tg_session *session, tg_areas *areas);
 
 extern unsigned tg_areas_count(const tg_areas *areas);
 
-/* The i-th area's table, and whether it is but a part of it. */
+/* The i-th area's table, and whether the area is only a range of it. */
 extern tg_table *tg_areas_table(const tg_areas *areas, unsigned i, bool *is_range_out);
 
 extern bool tg_areas_has_table(const tg_areas *areas, const tg_table *table);
 extern bool tg_areas_has_key(const tg_areas *areas, const tg_table *table, const void *key, size_t key_bytes);
 
-/* The key is asked for only if a part of the table is in the set. */
+/* Reads the version's key only if a range of its table is in the set. */
 extern bool tg_areas_has_version(const tg_areas *areas, tg_version version);
 
-/* Have they a key in common, that is there or could be? */
+/* Whether they have a key in common, existing or not. */
 extern bool tg_areas_meet(const tg_areas *a, const tg_areas *b);
 extern bool tg_areas_meet_area(const tg_areas *areas, const tg_area *area);
 
-/* Is all of the area in one of these? */
+/* Whether one of these areas covers the whole area. */
 extern bool tg_areas_cover_area(const tg_areas *areas, const tg_area *area);
 
-/* Do they meet a declaration: all, or what include has, without what exclude has? */
+/* Whether they meet a declaration: include, or everything if it is NULL, less exclude. */
 extern bool tg_areas_meet_declared(const tg_areas *areas, const tg_areas *include, const tg_areas *exclude);
 
 /* --- the list ------------------------------------------------------------------------ */
 
-/* How a LONG ends, in the low bits of its entry's outcome; C_L or A above them. */
+/* The outcome of a LONG, in the low bits of its entry's outcome; C_L or A is above them. */
 typedef enum tg_outcome
 {
 	TG_OUTCOME_NONE,	  /* it runs, or waits for its start */
@@ -94,29 +93,29 @@ typedef struct tg_preserve
 	struct tg_preserve *next; /* published later */
 	uint64_t outcome;		  /* atomic */
 	tg_time start;			  /* R_L; 0: it waits for its start */
-	tg_time base;			  /* L6; 0 as well */
+	tg_time base;			  /* L6; 0 likewise */
 	uint64_t sequence;		  /* of starts, from 1 */
 	uint64_t published;		  /* order of publishing */
-	uint32_t pins;			  /* who remembers having seen it: not freed before they forget */
+	uint32_t pins;			  /* transactions that remember it: not freed before */
 	int32_t priority;
 	bool listed;
 	bool waits;	  /* for its start */
-	void *waiter; /* whom to wake then: the host's word, or NULL: conditions are poked */
+	void *waiter; /* to be woken then: the host's word, or NULL: conditions are poked */
 	uint32_t txn; /* its descriptor's number; valid until it has ended */
 	uint64_t host;
 	tg_areas *areas;   /* what it preserves */
-	tg_areas *include; /* what it declared to read; NULL: everything */
+	tg_areas *include; /* what it declared to read; NULL: all tables */
 	tg_areas *exclude;
 } tg_preserve;
 
-extern uint64_t *tg_preserve_count; /* listed entries; atomic; set by tg_preserve_create and inherited */
+/* Listed entries; atomic.  Set by tg_preserve_create and inherited. */
+extern uint64_t *tg_preserve_count;
 
 /*
- * Nobody has to be minded.  Sequentially consistent, and half of two Dekker
- * pairs: who has registered as a writer (W0), drawn a C (S3) or loaded a
- * snapshot (S4, L6) before, and finds no entry, comes before whoever
- * publishes one later: that LONG sees the registration, and its R_L is not
- * below the C or the snapshot.
+ * Whether no LONG has to be considered.  The load is sequentially consistent, and half of two
+ * Dekker pairs.  A transaction has registered as a writer (W0), drawn a C (S3) or loaded a snapshot
+ * (S4, L6) before; if it then finds no entry, it precedes any LONG that is published later: that
+ * LONG sees the registration, and its R_L is not below the C or the snapshot.
  */
 static inline bool
 tg_preserve_is_empty(void)
@@ -127,21 +126,24 @@ tg_preserve_is_empty(void)
 extern void tg_preserve_lock(void);
 extern void tg_preserve_unlock(void);
 
-/* The rest under the latch. */
+/* The following are called under the latch. */
 
-/* The entry published first; go on by next.  All are listed. */
+/* The entry published first; the next one follows by next.  All are listed. */
 extern tg_preserve *tg_preserve_first(void);
 
 /* Lists an entry, made by tg_preserve_new.  TG_FULL. */
 extern tg_status tg_preserve_list(tg_preserve *entry) TG_MUST_USE;
 
-/* The number of the next start. */
+/* The sequence number of the next start. */
 extern uint64_t tg_preserve_sequence_next(void);
 
-/* Whether a listed one preserves, or has declared, a range of the table's keys.  Without the latch. */
+/*
+ * Whether a listed entry preserves, or has declared, a range of the table's keys.  Without the
+ * latch.
+ */
 extern bool tg_preserve_has_range(const tg_table *table);
 
-/* Pins may be taken of what is listed, and given back: plain counting. */
+/* Pins are taken on listed entries, and given back: plain counting. */
 static inline void
 tg_preserve_pin(tg_preserve *entry)
 {
@@ -155,21 +157,24 @@ tg_preserve_unpin(tg_preserve *entry)
 	entry->pins--;
 }
 
-/* G1 (1): drops the entries that ended at or before a horizon in which bases have no part. */
+/* G1 (1): drops the entries that ended at or before a horizon; bases do not count in it. */
 extern void tg_preserve_drop(tg_time horizon);
 
-/* Without the latch: */
+/* The following are called without the latch. */
 
-/* An entry to be filled in.  NULL: no memory. */
+/* A new, empty entry.  NULL: no memory. */
 extern tg_preserve *tg_preserve_new(tg_session *session);
 
-/* One that was not listed: frees it with its areas. */
+/* Frees an entry that was never listed, with its areas. */
 extern void tg_preserve_free(tg_session *session, tg_preserve *entry);
 
 /* Whether the table is preserved, or was by a LONG that has ended and is still listed. */
 extern bool tg_preserve_has_table(const tg_table *table);
 
-/* Frees what was dropped and is not pinned.  The collector, and who ends a LONG.  Outside an epoch. */
+/*
+ * Frees dropped entries without pins.  By the collector, and by a session that ends a LONG.
+ * Outside an epoch.
+ */
 extern void tg_preserve_tidy(tg_session *session);
 
 static inline tg_outcome
@@ -184,7 +189,7 @@ tg_outcome_time(uint64_t outcome)
 	return outcome >> TG_OUTCOME_BITS;
 }
 
-/* Over for those who wait for it: committed, or aborted and undone. */
+/* Whether no transaction has to wait for it any more: it is committed, or aborted and undone. */
 static inline bool
 tg_preserve_has_ended(const tg_preserve *entry)
 {

@@ -1,84 +1,84 @@
 /*
  * prune.c
- *	  What a row's garbage is: unlinking it, and freeing it later.
+ *	  Unlinking the garbage versions of a row, and freeing them later.
  *
- * Pruning unlinks: afterwards neither head nor chain nor index leads to a
- * garbage version.  Freeing follows when an epoch has passed: blobs and slot,
- * and the row id of a closed row.  In one cycle of the collector all pruning is
- * done before any freeing, and all pruning goes by the same readings (cycle.h,
- * collector.c).  Entries may be pruned in any order and by several participants;
- * one row is pruned by one of them at a time.
+ * Pruning unlinks a garbage version: afterwards neither head nor chain nor index leads to it.
+ * Freeing follows once an epoch has passed: it frees the blobs and the slot, and the row id of a
+ * closed row.  In one cycle of the collector all pruning is done before any freeing, and all
+ * pruning uses the same readings (cycle.h, collector.c).  Entries may be pruned in any order and by
+ * several participants; one row is pruned by one participant at a time.
  *
- * Who owns what (each version is freed by exactly one entry):
+ * Ownership (each version is freed by exactly one entry):
  *
- * 1. A version that a commit has ended belongs to the entry that ended it, by
- *	  W1 one at most: an UPDATE's or a DELETE's.  REVIVE and INSERT own nothing.  Of
- *	  an undone log INSERT owns its versions and their rows, UPDATE and REVIVE their
- *	  new version, DELETE nothing.  UNDONE entries, of whichever log, own what their names say.
- * 2. A row belongs to the DELETE whose compare-and-swap closed it, together with
- *	  the version that was its head.
+ * 1. A version that a commit has ended belongs to the entry that ended it, an UPDATE or a DELETE;
+ *	  by W1 there is only one.  REVIVE and INSERT own nothing.  In an undone log INSERT owns its
+ *	  versions and their rows, UPDATE and REVIVE own their new version, DELETE owns nothing.  UNDONE
+ *	  entries, in any log, own what their names say.
+ * 2. A row belongs to the DELETE whose compare-and-swap closed it, together with the version that
+ *	  was its head.
  *
- * What is garbage, given the readings (G2, G3):
+ * Garbage, given the readings (G2, G3):
  *
- * 3. A version that was replaced, [begin, end) both stamped: garbage if the
- *	  readings miss that interval.  It follows that its log has been given, and
- *	  the version above it is committed and stamped, and will never be undone.
- * 4. But one that begins a life, or that an UPDATE of the key has made (both are
- *	  LIFE_NEW), only if its end is at or below the horizon.  For W5 looks, from the
- *	  version that its snapshot sees, for the end of that life, or for the version with
- *	  a mark: who does so has a snapshot from before that version, which keeps it.
- *	  When it goes and there is another life below, the version above takes the flag over.
- *	  So LIFE_NEW on a version tells that what is below it, if anything, is dead.
- * 5. A dead version (ended by a DELETE): the same, but if it names a successor only at
- *	  or below the horizon, by 4; and it goes last of its life: when nothing is below it.
- *	  Then
- *	  - head = d: the row is closed by compare-and-swap, then its index entry is
- *		removed (W3);
+ * 3. A replaced version, [begin, end) both stamped, is garbage if the readings miss that interval.
+ *	  It follows that its log has been given, and that the version above it is committed and
+ *	  stamped and will never be undone.
+ * 4. Exception: a version that begins a life, or that an UPDATE of the key has made (both are
+ *	  LIFE_NEW), is garbage only if its end is at or below the horizon.  For W5 starts at the
+ *	  version that its snapshot sees and looks for the end of that life, or for the marked version;
+ *	  the transaction that does so has a snapshot from before that version, which keeps it.  When
+ *	  such a version goes and another life is below it, the version above takes the flag over.  So
+ *	  LIFE_NEW on a version tells that the version below it, if any, is dead.
+ * 5. A dead version (ended by a DELETE) follows the same rule, except that one which names a
+ *	  successor is garbage only at or below the horizon, by 4; and it goes as the last of its life,
+ *	  when nothing is below it.  Then
+ *	  - head = d: the row is closed by compare-and-swap, then its index entry is removed (W3);
  *	  - the version above it is committed and stamped: it is cut off there;
- *	  - else it stays open, and is tried again later.  An edge is never cut while
- *		what is above may be undone, because undoing needs it.
- *	  An open one may be none by later readings, for a lower bound may be published late (horizon.c).
- *	  Then it waits for whom it is kept, no longer for a log that may help.
+ *	  - otherwise the entry stays open and is tried again later.  An edge is never cut while the
+ *		version above it may be undone, because undoing needs the edge.
+ *	  An open entry's version may not be garbage by later readings, because a lower bound may be
+ *	  published late (horizon.c).  Then the entry waits for the reader that it is kept for, and no
+ *	  longer for another log.
  *
  * Unlinking:
  *
- * 6. Who prunes any entry of a row walks its chain from the head and cuts out every run
- *	  of replaced versions that is garbage:
+ * 6. Pruning any entry of a row walks the row's chain from the head and cuts out every run of
+ *	  replaced versions that is garbage:
  *
  *		above -> g1 -> g2 -> ... -> gk -> below		becomes		above -> below
  *
- *	  A reader that stands on one of the run goes on along it: the edges inside stay.
- *	  So a hot row's chain is walked once a cycle, not once for each of its entries: these
- *	  find their version unlinked.  The walk is spared where the version that has replaced the entry's is
- *	  still above it, which the entry knows if both are in one chunk, and is no garbage itself:
- *	  then a run begins right below it.  What is above and below in the chain is other entries'.  That slot may have
- *	  had other tenants since, but only who stands above the version leads to it and has not been unlinked or undone;
- *	  and the chunk has headers as long as the version is in it.  Right after an edge has been cut, entries of secondary
- *	  indexes that only what was cut out needed are removed (index.c).
- * 7. Afterwards g1's begin says that it leads a run, and which version is above it;
- *	  those of the rest, that they belong to one.  All of these are later than any
- *	  time (version.h).  A dead version that was unlinked has begin NEVER.  No scan sees the
- *	  slot's next tenant by this one's begin (table.h, tg_slot_give).
- * 8. Garbage by the readings is exactly what the entries at hand own: readings are
- *	  gathered before logs are taken, and an entry that is kept is at hand again as soon as
- *	  what it was kept for is gone (collector.c).  So each unlinked version's own entry comes by in the same
- *	  cycle: the leader's frees the run, the others' nothing.
+ *	  A reader that stands on a version of the run continues along it: the edges inside stay.  So a
+ *	  hot row's chain is walked once a cycle, not once for each of its entries: the other entries
+ *	  find their version unlinked.  The walk is skipped if the version that has replaced the entry's
+ *	  is still directly above it and is not garbage itself: then a run begins right below it.  The
+ *	  entry knows that version if both are in one chunk.  The rest of the chain belongs to other
+ *	  entries.  The slot of the version above may have had other tenants since; but only the version
+ *	  above leads to the entry's version and has been neither unlinked nor undone, and the chunk has
+ *	  headers as long as the version is in it.  Right after an edge has been cut, those entries of
+ *	  secondary indexes are removed that only the versions cut out needed (index.c).
+ * 7. Afterwards g1's begin says that it leads a run, and which version is above it; the begins of
+ *	  the others say that they belong to a run.  All of these words are later than any time
+ *	  (version.h).  A dead version that was unlinked has begin NEVER.  No scan sees the slot's next
+ *	  tenant by this one's begin (table.h, tg_slot_give).
+ * 8. The versions that are garbage by the readings are exactly those that the entries at hand own:
+ *	  readings are gathered before logs are taken, and a kept entry is at hand again as soon as its
+ *	  reason is gone (collector.c).  So each unlinked version's own entry is handled in the same
+ *	  cycle: the leader's entry frees the run, the other entries free nothing.
  *
  * Blobs:
  *
- * 9. A version may share blobs, column by column, with the version that it
- *	  replaced and no other; so a blob's holders follow each other in a chain.  Of a run a
- *	  blob goes, unless the version above the run has it or the one below, with its lowest
- *	  holder.  Both neighbours are there while the run is freed: they are not garbage by these readings,
- *	  unless they are dead; and dead versions are freed after all runs are.
- *	  A version that begins a life shares nothing with what is below it.
- * 10. Nothing of a version changes before an epoch has passed since it was unlinked,
- *	  so who met it inside an epoch may read it.  But one that is undone is stripped
- *	  of what it shares while both are there (tg_version_strip): a bit of a cell, which
- *	  changes nothing for who reads the value at that moment.
+ * 9. A version may share blobs, column by column, only with the version that it replaced; so a
+ *	  blob's holders follow each other in a chain.  A blob of a run is freed with its lowest holder
+ *	  in the run, unless the version above the run or the version below it has the blob, too.  Both
+ *	  neighbours exist while the run is freed: they are not garbage by these readings, unless they
+ *	  are dead; and dead versions are freed after all runs.  A version that begins a life shares
+ *	  nothing with the version below it.
+ * 10. Nothing of a version changes before an epoch has passed since it was unlinked, so a reader
+ *	  that met it inside an epoch may read it.  But an undone version is stripped of the blobs that
+ *	  it shares while both versions are there (tg_version_strip): this sets a bit of a cell, which
+ *	  changes nothing for a reader of the value at that moment.
  *
- * An undone version needs no readings: it was unlinked before its log was given,
- * and no snapshot but its own transaction's ever saw it.
+ * An undone version needs no readings: it was unlinked before its log was given, and only its own
+ * transaction ever saw it.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
@@ -89,10 +89,14 @@
 #include "runtime/order/key.h"
 #include "runtime/index/long_key.h"
 
-/* Begin of an unlinked version: TG_TIME_UNLINKED and one of these. */
-#define IN_RUN ((tg_time) 1 << 61) /* not the first of it; nothing else is said */
-#define STRINGS_AHEAD 4			   /* columns whose cells are asked for ahead */
-#define SLOT_BITS 10			   /* of a leader: the version above, its chunk's address in units of 64 bytes */
+/*
+ * The begin of an unlinked version is TG_TIME_UNLINKED with one of these: IN_RUN alone, for one in
+ * a run that is not its leader; or, for a leader, the version above: the slot in the lowest bits,
+ * then the chunk's address in units of 64 bytes.
+ */
+#define IN_RUN ((tg_time) 1 << 61)
+#define STRINGS_AHEAD 4 /* columns whose cells are prefetched */
+#define SLOT_BITS 10
 
 _Static_assert(1 << SLOT_BITS == TG_SLOT_MAX, "a slot fits");
 
@@ -142,7 +146,7 @@ is_in_run(tg_time begin)
 
 /* --- pruning -------------------------------------------------------------- */
 
-/* G2, G3: rules 3, 4 and 5, but for what is above and below. */
+/* G2, G3: rules 3, 4 and 5, without their conditions on the versions above and below. */
 static bool
 is_garbage(const tg_header *header, const tg_readings *readings)
 {
@@ -156,7 +160,9 @@ is_garbage(const tg_header *header, const tg_readings *readings)
 	return tg_readings_miss(readings, begin, end);
 }
 
-/* Cuts out the run of garbage below a version, if there is one; returns what is below it then. */
+/*
+ * Cuts out the run of garbage below a version, if there is one; returns the version below it now.
+ */
 static tg_version
 cut_run(tg_session *session, tg_version above, const tg_readings *readings)
 {
@@ -186,14 +192,14 @@ cut_run(tg_session *session, tg_version above, const tg_readings *readings)
 	return below;
 }
 
-/* Prunes the chain of a row; returns the version above the one asked for, or NONE. */
+/* Prunes the chain of a row; returns the version above the wanted one, or NONE. */
 static tg_version
 prune_chain(tg_session *session, tg_version head, const tg_readings *readings, tg_version wanted)
 {
 	tg_version above = head;
 	tg_version found = TG_VERSION_NONE;
 
-	while (tg_chunk_headers(tg_version_chunk(above)) != NULL) /* or it is settled: there is nothing below */
+	while (tg_chunk_headers(tg_version_chunk(above)) != NULL) /* without: settled, nothing below */
 	{
 		tg_version below = cut_run(session, above, readings);
 
@@ -206,14 +212,17 @@ prune_chain(tg_session *session, tg_version head, const tg_readings *readings, t
 	return found;
 }
 
-/* Of an UPDATE that knows: the version that has replaced its own, or who has that one's slot now. */
+/* The version that has replaced an UPDATE's own, or the present tenant of that version's slot. */
 static inline tg_version
 above_of(const tg_log_entry *entry)
 {
 	return tg_version_make(tg_version_chunk(entry->version), entry->above - 1u);
 }
 
-/* Cuts out the version of an UPDATE, and the run below it, without a walk from the head: 6.  False: that is needed. */
+/*
+ * Cuts out the version of an UPDATE, and the run below it, without a walk from the head: 6.  False:
+ * the walk is needed.
+ */
 static bool
 cut_directly(tg_session *session, const tg_log_entry *entry, const tg_readings *readings)
 {
@@ -245,7 +254,7 @@ close_row(tg_session *session, tg_table *table, uint32_t row, tg_version dead)
 		unsigned char key[TG_KEY_BYTES_MAX];
 		size_t key_bytes = tg_key_of_version(&table->key, dead, key);
 
-		/* Not found, or not even ranked any more: an inserter that met the closed row has helped. */
+		/* A missing or unranked key means that an inserter that met the closed row has helped. */
 		if (key_bytes != TG_KEY_UNRANKED)
 			(void) tg_btree_remove(session, index, key, key_bytes, row);
 	}
@@ -253,7 +262,7 @@ close_row(tg_session *session, tg_table *table, uint32_t row, tg_version dead)
 	return true;
 }
 
-/* A dead version: the last of its life, or nothing is done. */
+/* Prunes a dead version; does nothing unless it is the last of its life. */
 static void
 prune_dead(tg_session *session, tg_log_entry *entry, tg_version above, const tg_readings *readings,
 		   tg_prune_counts *counts)
@@ -264,7 +273,7 @@ prune_dead(tg_session *session, tg_log_entry *entry, tg_version above, const tg_
 
 	if (!is_garbage(header, readings))
 	{
-		entry->kind = TG_WRITE_DELETE; /* for somebody's sake, though it may have been open before: 5 */
+		entry->kind = TG_WRITE_DELETE; /* a reader needs it, though it may have been open: 5 */
 		return;
 	}
 	entry->kind = TG_GARBAGE_OPEN;
@@ -272,13 +281,13 @@ prune_dead(tg_session *session, tg_log_entry *entry, tg_version above, const tg_
 	if (below != TG_VERSION_NONE)
 	{
 		if (is_stamped(tg_load_acquire(&header_of(below)->begin)) && !is_garbage(header_of(below), readings))
-			entry->kind = TG_WRITE_DELETE; /* somebody still reads what is below */
+			entry->kind = TG_WRITE_DELETE; /* a reader still needs the version below */
 		return;
 	}
 	if (above == TG_VERSION_NONE)
 	{
 		if (!close_row(session, tg_version_chunk(dead)->table, entry->count, dead))
-			return; /* somebody revives it now */
+			return; /* a transaction is reviving it */
 		entry->kind = TG_GARBAGE_ROW;
 		tg_fetch_add_relaxed(&counts->rows_closed, 1);
 	}
@@ -319,7 +328,7 @@ tg_prune_entry(tg_session *session, tg_log_entry *entry, const tg_readings *read
 	entry->kind = is_in_run(tg_load_relaxed(&header->begin)) ? TG_GARBAGE_NONE : TG_GARBAGE_RUN;
 }
 
-/* The lowest point within the time that a version was there, or 0. */
+/* The lowest point within a version's lifetime, or 0. */
 static tg_time
 point_within(const tg_header *header, const tg_readings *readings)
 {
@@ -344,15 +353,16 @@ tg_prune_keeper(const tg_log_entry *entry, const tg_readings *readings)
 		keeper = point_within(header_of(below), readings);
 	if (keeper != 0)
 		return keeper;
-	/* Else it waits for the horizon, which is the lowest point. */
+	/* Otherwise it waits for the horizon, which is the lowest point. */
 	return readings->count > 0 ? readings->point[0] : 0;
 }
 
-/* --- expecting ------------------------------------------------------------ */
+/* --- prefetching ---------------------------------------------------------- */
 
 /*
- * Entries are of rows that lie anywhere, and what is looked at of one follows in steps: each is made of all these
- * entries before the next one, so that their misses overlap.  Inside an epoch.
+ * The rows of the entries lie anywhere, and each entry is followed through several pointers.  Each
+ * step is made for all these entries before the next step, so that their cache misses overlap.
+ * Inside an epoch.
  */
 static inline bool
 is_to_prune(const tg_log_entry *entry)
@@ -360,7 +370,7 @@ is_to_prune(const tg_log_entry *entry)
 	return entry->kind == TG_WRITE_UPDATE || entry->kind == TG_WRITE_DELETE || entry->kind == TG_GARBAGE_OPEN;
 }
 
-/* NONE: there is none that has a header. */
+/* The head of the entry's row; NONE if the row is closed. */
 static inline tg_version
 head_of(const tg_log_entry *entry)
 {
@@ -402,7 +412,7 @@ tg_prune_expect(tg_log_entry *const *entries, unsigned count)
 	}
 }
 
-/* The cells of strings of a version. */
+/* Prefetches the cells of a version's strings. */
 static void
 expect_strings(tg_version version)
 {
@@ -412,7 +422,10 @@ expect_strings(tg_version version)
 		__builtin_prefetch(tg_chunk_cell(chunk, chunk->layout->strings[i], tg_version_slot(version)), 1);
 }
 
-/* Whether freeing it looks at cells: of what was replaced only if some are shared (chunk_values.c, 2). */
+/*
+ * Whether freeing it reads cells: for a replaced version only if some are shared (chunk_values.c,
+ * 2).
+ */
 static inline bool
 has_strings_to_look_at(const tg_log_entry *entry)
 {
@@ -452,7 +465,7 @@ give_slot(tg_session *session, tg_version version)
 	tg_slot_give(session, version);
 }
 
-/* One that shares no blob with any that is there. */
+/* Frees a version that shares no blob with any existing one. */
 static void
 free_version(tg_session *session, tg_version version, tg_prune_counts *counts)
 {
@@ -471,7 +484,7 @@ free_row(tg_session *session, tg_version version, tg_prune_counts *counts)
 	tg_row_give(session, table, row);
 }
 
-/* The leader of a run and all behind it. */
+/* Frees the leader of a run and all versions behind it; returns the cost. */
 static unsigned
 free_run(tg_session *session, tg_version version, tg_prune_counts *counts)
 {
@@ -483,7 +496,7 @@ free_run(tg_session *session, tg_version version, tg_prune_counts *counts)
 		const tg_header *header = header_of(version);
 		tg_version below = tg_load_acquire(&header->older);
 
-		/* Below one that begins a life is something else's, and may be free by now. */
+		/* Below the beginning of a life is another entry's version, which may be free by now. */
 		if ((tg_load_relaxed(&header->life) & TG_LIFE_NEW) != 0)
 			below = TG_VERSION_NONE;
 		is_last = below == TG_VERSION_NONE || !is_in_run(tg_load_acquire(&header_of(below)->begin));

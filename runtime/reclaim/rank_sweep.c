@@ -1,51 +1,61 @@
 /*
  * rank_sweep.c
- *	  Takes values out of a table's dictionaries that are in no key any more.
+ *	  Removes values from a table's dictionaries that no key contains any more.
  *
  * Mark and sweep, a table at a time:
  *
- *	HELD	begins a round: what is taken out of a dictionary is used in it (dictionary.c, 6); waits until
- *			all have let go who hold from before, and left their epochs
- *	USE		walks the keys of all trees that have ranks; their entries are used
+ *	HELD	begins a round: a value that is taken out of a dictionary from now on is used in this
+ *			round (dictionary.c, 6).  Waits until all sessions that hold from before have let go,
+ *			and left their epochs
+ *	USE		walks the keys of all trees that have ranks; the entries of these keys are used
  *	TAKE	unlinks the entries that are not used
- *	STAND	waits until all have let go who hold from before, and left their epochs
- *	FREE	frees them
+ *	STAND	waits until all sessions that hold from before have let go, and left their epochs
+ *	FREE	frees the unlinked entries
  *
- * What refers to an entry, by its rank or otherwise, and why it is used then:
+ * An entry may be referred to, by its rank or otherwise, in the following ways.  Each implies that
+ * the entry is used:
  *
- * 1. A key in a tree that was there when USE began, and still is: the cursor hands out every key that is there all the
- *	  time (btree.h).
- * 2. A key that was inserted since.  Who inserts one has either computed it since, from a rank that he took out while he
- *	  held, or in the same epoch: if that is from before the round, USE has not begun; if not, he has used the entry in this
- *	  round.  Or it is that of a version which has the values of an older one in the same row's chain, and then the entry
- *	  (key, row) is there all the time (index.c, I), but in an index that is being filled.
- * 3. An index that is being filled has keys in its build and in companions only.  While one is, HELD goes on.  One that is created
- *	  later takes its ranks out in this round, and the next round waits for it.
- * 4. What a transaction has noted as read, a bound of a scan, a rank in a row that is about to be written: he holds.
- * 5. An area of a LONG, which is compared with what others read, also after its end, as long as it is
- *	  listed.  While one is listed that has a range of the table's keys, HELD goes on.  What is listed later was made in this round, or by one
- *	  who held, and was waited for.
- * 6. Hidden values of a version that has no entry any more, or never had one: nobody makes a key of them.  Where the key of a version
- *	  that is unlinked, or whose row is closed, is made once more to remove its entry, and its long string has no rank
- *	  any more, the entry has gone already.
- * 7. The place that a value without rank would have, between two neighbours: who looks for it uses both.  So they stay as long
- *	  as he holds, and the value comes between them.
+ * 1. By a key in a tree that was there when USE began, and still is: the cursor returns every key
+ *	  that is there all the time (btree.h).
+ * 2. By a key that was inserted since.  First case: the inserting session has computed the key
+ *	  since, from a rank that it took out while it held, or in the same epoch.  If it took the rank
+ *	  out before the round, USE has not begun; otherwise it has used the entry in this round.
+ *	  Second case: the key belongs to a version that has the values of an older one in the same
+ *	  row's chain.  Then the entry (key, row) is there all the time (index.c, I), except in an index
+ *	  that is being filled.
+ * 3. By an index that is being filled, whose keys are only in its build and in companions.  HELD
+ *	  lasts as long as there is one.  An index that is created later takes its ranks out in this
+ *	  round, and the next round waits for it.
+ * 4. By a transaction's read set, by a bound of a scan, by a rank in a row that is about to be
+ *	  written: the session holds.
+ * 5. By an area of a LONG, which is compared with other transactions' reads as long as it is
+ *	  listed, also after the LONG's end.  HELD lasts as long as an area with a range of the table's
+ *	  keys is listed.  An area that is listed later was made in this round, or by a session that
+ *	  held, and that HELD waited for.
+ * 6. By hidden values of a version that has no entry any more, or never had one: no key is made of
+ *	  them.  The key of a version that is unlinked, or whose row is closed, is made once more to
+ *	  remove its entry; if its long string has no rank any more, the entry has gone already.
+ * 7. By the place, between two neighbours, that a value without rank would have: a session that
+ *	  looks for the place uses both neighbours.  So they stay as long as it holds, and the value
+ *	  comes between them.
  *
- * 8. An index that is dropped meanwhile takes its keys with it.  Who stands on it then goes on with the first one again: marks are as good
- *	  twice.
- * 9. A rank part may be longer than its place in a key, and have a rank itself among the long strings: of the one that a key has, the
- *	  value is the other.
+ * 8. An index that is dropped meanwhile takes its keys with it.  A walk that stands on it starts
+ *	  again with the first index; marking an entry twice does no harm.
+ * 9. A rank part may be longer than its place in a key, and then have a rank itself among the long
+ *	  strings: of the rank in the key, the value is the other rank.
  *
- * Which dictionary the host's rank is of a key does not say: it is used in each that has it, which keeps some
- * entries a round longer, at most.
+ * A key does not say which dictionary one of the host's ranks belongs to: the rank is used in each
+ * dictionary that has it, which keeps some entries for at most one more round.
  *
- * When: the dictionaries have twice the bytes that the last sweep has left, so that inserting pays a constant share; where memory
- * is short a quarter more will do.  Or they have twice the entries that there can be by the number of rows, and as many versions have been
- * removed since, half of that, somewhere.  Waiting is a look now and then.  A long transaction that has looked into any dictionary
- * keeps what goes out of use meanwhile, as one with a snapshot keeps versions.
+ * A table is swept when its dictionaries have twice the bytes that the last sweep has left, so that
+ * inserting pays a constant share; when memory is short, a quarter more suffices.  It is also swept
+ * when they have twice the entries that the number of rows permits, and half as many versions have
+ * been removed since, in any table.  Waiting means a look from time to time.  A long transaction
+ * that has looked into any dictionary keeps the values that go out of use meanwhile, as a snapshot
+ * keeps versions.
  *
- * Left out: following the bounds of LONGs' areas (5), and the keys of indexes that are being filled (3), instead of
- * waiting for them; sweeping several tables in one round.
+ * Left out: following the bounds of LONGs' areas (5), and the keys of indexes that are being filled
+ * (3), instead of waiting for them; sweeping several tables in one round.
  */
 #include "runtime/reclaim/rank_sweep.h"
 
@@ -61,7 +71,7 @@
 #include "runtime/reclaim/preserve.h"
 #include "runtime/index/rank_holders.h"
 
-#define POLL_MS 5 /* between two looks at who is waited for */
+#define POLL_MS 5 /* between two looks at the sessions that are waited for */
 #define KEYS_AT_ONCE 64
 #define KEYS_BYTES (8 << 10)
 #define KEY_COST 4
@@ -84,14 +94,14 @@ kind_of(const tg_table *table, const tg_index *index, const tg_key_part *part)
 	return (tg_kind) tg_load_acquire(&table->layout)->kinds[part->column];
 }
 
-/* Of the primary key, if index is NULL. */
+/* The spec of an index, or of the primary key if index is NULL. */
 static const tg_key_spec *
 spec_of(const tg_table *table, const tg_index *index)
 {
 	return index == NULL ? &table->key : &index->spec.key;
 }
 
-/* How many parts of a key may be ranks, or have some. */
+/* The number of parts of a key that may be ranks, or contain some. */
 static unsigned
 count_ranks(const tg_table *table, const tg_index *index)
 {
@@ -105,7 +115,7 @@ count_ranks(const tg_table *table, const tg_index *index)
 	return count;
 }
 
-/* Twice the entries that there can be, by the number of rows.  Inside an epoch. */
+/* Whether there are twice the entries that the number of rows permits.  Inside an epoch. */
 static bool
 has_too_many(const tg_table *table)
 {
@@ -164,7 +174,7 @@ tg_rank_sweep_look(tg_session *session, const tg_table *table)
 
 /* --- keys ----------------------------------------------------------------------------- */
 
-/* A rank of the host's: which dictionary it is of nobody knows. */
+/* Uses one of the host's ranks in every dictionary, because the key does not say which has it. */
 static bool
 use_host_rank(tg_table *table, const void *rank, size_t rank_bytes)
 {
@@ -177,7 +187,7 @@ use_host_rank(tg_table *table, const void *rank, size_t rank_bytes)
 	return used;
 }
 
-/* False: an entry is not there. */
+/* Uses the entries of a key's ranks.  False: an entry is missing. */
 static bool
 use_key(tg_table *table, const tg_index *index, const unsigned char *key, size_t key_bytes)
 {
@@ -206,14 +216,17 @@ use_key(tg_table *table, const tg_index *index, const unsigned char *key, size_t
 	return true;
 }
 
-/* The index behind the one in hand; 8. */
+/* The index behind the current one; 8. */
 static tg_index *
 index_behind(const tg_rank_sweep *sweep, tg_index *index)
 {
 	return index == NULL || tg_load_acquire(&index->unlinked) ? tg_index_first(sweep->table) : tg_index_next(index);
 }
 
-/* Goes to the next tree that has ranks, or the first; false: no more.  *passed_out: an index to be released.  Inside an epoch. */
+/*
+ * Moves to the first or next tree that has ranks; false: there are no more.  *passed_out: an index
+ * to be released.  Inside an epoch.
+ */
 static bool
 open_tree(tg_rank_sweep *sweep, tg_index **passed_out)
 {
@@ -241,7 +254,7 @@ open_tree(tg_rank_sweep *sweep, tg_index **passed_out)
 	return true;
 }
 
-/* Uses what the keys of the tree in hand have, from where the cursor is.  Inside an epoch. */
+/* Uses the ranks in the keys of the current tree, from the cursor on.  Inside an epoch. */
 static bool
 walk_tree(tg_rank_sweep *sweep, unsigned *budget)
 {
@@ -270,7 +283,7 @@ walk_tree(tg_rank_sweep *sweep, unsigned *budget)
 	return found;
 }
 
-/* Walks all trees.  True when done. */
+/* Walks all trees.  True at the end. */
 static bool
 walk(tg_session *session, tg_rank_sweep *sweep, unsigned *budget, bool *found_inout)
 {
@@ -309,7 +322,7 @@ set_stage(tg_rank_sweep *sweep, tg_rank_stage stage)
 	tg_store_relaxed(&sweep->at_ms, 0);
 }
 
-/* Takes the next table that it is worth in hand.  False: there is none, or the budget is used up. */
+/* Chooses the next table that is worth a sweep.  False: there is none, or the budget is used up. */
 static bool
 begin_table(tg_session *session, tg_rank_sweep *sweep, unsigned *budget)
 {
@@ -336,7 +349,10 @@ begin_table(tg_session *session, tg_rank_sweep *sweep, unsigned *budget)
 	return false;
 }
 
-/* For all who may have seen what is as it was: they hold, or are inside an epoch. */
+/*
+ * Starts to wait for all sessions that may have seen the present state: they hold, or are in an
+ * epoch.
+ */
 static void
 begin_waiting(tg_rank_sweep *sweep)
 {
@@ -386,7 +402,9 @@ begin_standing(tg_rank_sweep *sweep)
 	set_stage(sweep, TG_RANK_STAND);
 }
 
-/* With the dictionaries that there were when it began, one after the other.  True when done. */
+/*
+ * Takes from the dictionaries that existed when this began, one after the other.  True at the end.
+ */
 static bool
 take(tg_rank_sweep *sweep, unsigned *budget)
 {
@@ -419,14 +437,14 @@ end_table(tg_session *session, tg_rank_sweep *sweep)
 	tg_table_release(session, table);
 }
 
-/* The table has gone, but for the sweep. */
+/* Whether only the sweep still refers to the table. */
 static bool
 is_alone(const tg_rank_sweep *sweep)
 {
 	return tg_load_acquire(&sweep->table->references) == 1;
 }
 
-/* A wait goes on: a look later. */
+/* Continues a wait: the next look is later. */
 static bool
 wait(tg_rank_sweep *sweep)
 {
@@ -434,7 +452,7 @@ wait(tg_rank_sweep *sweep)
 	return false;
 }
 
-/* One step; false: there is nothing more to do now. */
+/* One step; false: there is nothing to do now. */
 static bool
 step(tg_session *session, tg_rank_sweep *sweep, unsigned *budget)
 {

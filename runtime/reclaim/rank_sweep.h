@@ -1,8 +1,8 @@
 /*
  * rank_sweep.h
- *	  Takes values out of a table's dictionaries that are in no key any more.
+ *	  Removes values from a table's dictionaries that no key contains any more.
  *
- * Part of the collector's work, a quantum at a time: collector.c calls it.
+ * Part of the collector's work, done a quantum at a time; collector.c calls it.
  */
 #ifndef TG_RANK_SWEEP_H
 #define TG_RANK_SWEEP_H
@@ -19,25 +19,25 @@
 typedef enum tg_rank_stage
 {
 	TG_RANK_REST,
-	TG_RANK_HELD,  /* waits for those who hold, or are inside an epoch, from before the round */
+	TG_RANK_HELD,  /* waits for sessions that hold, or are inside an epoch, from before the round */
 	TG_RANK_USE,   /* walks all keys */
-	TG_RANK_TAKE,  /* unlinks what was not used */
+	TG_RANK_TAKE,  /* unlinks the entries that were not used */
 	TG_RANK_CHECK, /* walks all keys again: where TG_DEBUG is on */
-	TG_RANK_STAND, /* waits for those who may stand on what was unlinked */
+	TG_RANK_STAND, /* waits for sessions that may stand on an unlinked entry */
 	TG_RANK_FREE
 } tg_rank_stage;
 
-/* One sweeps at a time.  What others look at says atomic. */
+/* One session sweeps at a time.  Fields that other sessions read say atomic. */
 typedef struct tg_rank_sweep
 {
 	tg_rank_stage stage; /* atomic */
 	uint64_t at_ms;		 /* atomic: when to look again at what it waits for */
-	uint64_t position;	 /* in the catalog; 0: to begin there */
-	tg_table *table;	 /* retained, but at rest */
+	uint64_t position;	 /* in the catalog; 0: its beginning */
+	tg_table *table;	 /* retained, except at rest */
 	uint64_t generation; /* HELD, STAND */
 	uint64_t epoch;		 /* likewise */
-	bool has_begun;		 /* a walk: it is at the tree of index (NULL: the primary key's), */
-	bool walks;			 /* in it, or at its end */
+	bool has_begun;		 /* the walk is at the tree of index (NULL: the primary key's), */
+	bool walks;			 /* inside it or else at its end */
 	tg_index *index;	 /* retained */
 	tg_btree_cursor cursor;
 	tg_dictionary *dictionary; /* TAKE, FREE */
@@ -45,16 +45,21 @@ typedef struct tg_rank_sweep
 	uint64_t sweeps;		   /* atomic: ended, since start */
 } tg_rank_sweep;
 
-/* Asks for one if it is worth it: what is not added any more may go, too.  Outside an epoch. */
+/*
+ * Asks for a sweep if one of this table is worthwhile, perhaps because rows were removed, although
+ * no values are added any more.  Outside an epoch.
+ */
 extern void tg_rank_sweep_look(tg_session *session, const tg_table *table);
 
-/* Whether there is something to do, or to look at, now. */
+/* Whether there is work, or something to look at, now. */
 extern bool tg_rank_sweep_is_due(const tg_rank_sweep *sweep);
 
-/* Goes on, or begins.  True if there is more to be done at once.  Outside an epoch. */
+/* Begins a sweep or continues it.  True if there is more to do at once.  Outside an epoch. */
 extern bool tg_rank_sweep_run(tg_session *session, tg_rank_sweep *sweep, unsigned budget);
 
-/* Whether every key has its entry, and entries are in order.  Nobody else is at the table. */
+/*
+ * Whether every key has its entry, and entries are in order.  No other session may use the table.
+ */
 extern bool tg_ranks_check(tg_session *session, tg_table *table);
 
 #endif /* TG_RANK_SWEEP_H */

@@ -1,24 +1,22 @@
 /*
  * sweep.c
- *	  Looks at every chunk once in a while: free ones go, quiet ones settle.
+ *	  Looks at every chunk once in a while: frees empty chunks, settles quiet ones.
  *
  * A sweep walks the catalog's tables and their chunks, a few at a time.
- * - Segments of heads all of whose rows are free are given back (table.c, 4), and so is
- *	 a chunk with nothing but free slots.
- * - A sparse one is emptied (compact.c), so that a later sweep can give it back.
- * - A chunk with headers that has been quiet is offered to settle.c, which
- *	 takes the headers away in two steps, an epoch apart; so it takes two sweeps, the second of which follows
- *	 soon, and moves no limit.
+ * - It gives back segments of heads whose rows are all free (table.c, 4), and chunks whose slots
+ *	 are all free.
+ * - It empties sparse chunks (compact.c), so that a later sweep can give them back.
+ * - It offers quiet chunks with headers to settle.c, which frees the headers in two steps, an epoch
+ *	 apart.  So that takes two sweeps; the second follows soon, and moves no limit.
  *
- * 1. Quiet: no header of the chunk has changed since the sweep before this one
- *	  began, nor after the horizon (touched <= limit).  A chunk that is being
- *	  written to would need its headers again at once.
- * 2. Sweeps come at most one per interval, and only if the last one left
- *	  something to do, or something has changed since: a commit (the clock has moved),
- *	  or garbage was freed.  When nothing changes any more, a few sweeps later there are none.
- * 3. limit only depends on the horizon and on when sweeps began, so it stops
- *	  growing when the clock does: «waiting» alone does not start a sweep, limit must
- *	  have grown, too.
+ * 1. A chunk is quiet if none of its headers has changed since the sweep before this one began, nor
+ *	  after the horizon (touched <= limit).  A chunk that is being written to would need its headers
+ *	  again at once.
+ * 2. There is at most one sweep per interval, and only if the last one left something to do or
+ *	  something has changed since: a commit (the clock has moved), or garbage was freed.  When
+ *	  nothing changes any more, sweeps cease after a few.
+ * 3. limit depends only on the horizon and on the times when sweeps began, so it stops growing when
+ *	  the clock does.  Therefore «waiting» alone does not start a sweep: limit must have grown, too.
  */
 #include "runtime/reclaim/collector_internal.h"
 
@@ -86,19 +84,19 @@ end(tg_sweep *sweep)
 
 	sweep->active = false;
 	if (sweep->marked)
-		tg_epoch_advance(); /* or the next sweep might come too early */
+		tg_epoch_advance(); /* otherwise the next sweep might come too early */
 	sweep->follows = sweep->headers && !sweep->follows;
 	if (sweep->follows && follow_ms < sweep->next_ms)
 		tg_store_relaxed(&sweep->at_ms, follow_ms);
 }
 
-/* Returns what it cost.  Inside an epoch. */
+/* Handles one chunk; returns the cost.  Inside an epoch. */
 static unsigned
 look_at_chunk(tg_session *session, tg_sweep *sweep, tg_chunk *chunk)
 {
 	if (tg_load_relaxed(&chunk->leased) != 0)
 	{
-		return CHUNK_COST; /* its holder is about to write; a sweep comes when he has */
+		return CHUNK_COST; /* its holder is about to write; a sweep comes after that */
 	}
 	if (tg_load_relaxed(&chunk->free_count) == chunk->capacity)
 	{
@@ -120,7 +118,7 @@ look_at_chunk(tg_session *session, tg_sweep *sweep, tg_chunk *chunk)
 	return SETTLE_COST;
 }
 
-/* Goes on with emptying the chunk if it is sparse.  False: not to its end. */
+/* Empties the chunk if it is sparse, or continues to.  False: it is not at the end. */
 static bool
 empty_sparse(tg_session *session, tg_sweep *sweep, tg_chunk *chunk, unsigned *budget)
 {
@@ -135,7 +133,10 @@ empty_sparse(tg_session *session, tg_sweep *sweep, tg_chunk *chunk, unsigned *bu
 	return emptying != TG_EMPTYING_MORE;
 }
 
-/* The table's chunks from where the sweep is; returns what is left of the budget, 0 if it did not reach the end. */
+/*
+ * Handles the table's chunks from the sweep's position on; returns the rest of the budget, 0 if it
+ * did not reach the end.
+ */
 static unsigned
 look_at_table(tg_session *session, tg_sweep *sweep, unsigned budget)
 {

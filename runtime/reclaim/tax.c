@@ -1,49 +1,52 @@
 /*
  * tax.c
- *	  Debts, the bank, the pace.
+ *	  Debts, the bank, and the surcharge.
  *
- * After D. Bacon, P. Cheng, V. T. Rajan, «A real-time garbage collector with low
- * overhead and consistent utilization» (2003), and J. Auerbach et al.,
- * «Tax-and-spend: democratic scheduling for real-time garbage collection» (2008).
+ * After D. Bacon, P. Cheng, V. T. Rajan, «A real-time garbage collector with low overhead and
+ * consistent utilization» (2003), and J. Auerbach et al., «Tax-and-spend: democratic scheduling for
+ * real-time garbage collection» (2008).
  *
- *	  runs --note--> debt --pay--> bank (what others did before)
- *							  \--> quanta (what is left)
+ *	  runs --note--> debt --pay--> bank (work that others have done)
+ *							  \--> quanta (the rest)
  *
- * 1. Debt grows by running time × (1 - utilization), in force while a cycle has work,
- *	  and is paid at points where the session holds nothing.  It is never more than
- *	  one window's tax: what a session could not pay in time is forgiven, and the pace (4)
- *	  sees to it that the garbage is collected nevertheless.
- * 2. A session that pays does whole quanta, so it is kept for at most one quantum longer than it
- *	  owes; a debt below one is carried over.  It is looked at when a transaction ends, every 64 writes, and when
- *	  an allocation went beyond the session's cache; what a commit owes is paid when the session's
- *	  next statement begins.
- * 3. What is done while no cycle is open is not deposited, and the bank is emptied when
- *	  a cycle ends: so it never holds more than what has been done of the present one, and a quiet
+ * 1. Debt grows by running time × (1 - utilization in force) while a cycle has work, and is paid at
+ *	  points where the session holds nothing.  Apart from the surcharge (4) it is never more than
+ *	  one window's tax: a session is released from the debt that it could not pay in time, and the
+ *	  surcharge ensures that the garbage is collected nevertheless.
+ * 2. A session pays in whole quanta, so it works at most one quantum longer than it owes; a debt
+ *	  below one quantum is carried over.  The debt is examined when a transaction ends, every 64
+ *	  writes, and when an allocation went beyond the session's cache; the debt of a commit is paid
+ *	  when the session's next statement begins.
+ * 3. Work that is done while no cycle is open is not deposited, and the bank is emptied when a
+ *	  cycle ends.  So the bank never holds more than the work done on the present cycle, and a quiet
  *	  night does not excuse a busy morning.
- * 4. The bound on memory goes first.  The utilization in force falls from the
- *	  session's target to 0 while free memory falls from 30 % of the limit to none; and when a
- *	  cycle had noticeably more to do than the one before, garbage grows: then each write
- *	  also pays for so many versions (surcharge), more of them with each such
- *	  cycle, fewer with each other one; and within a cycle the more of them the more has been given since it
- *	  began, for a cycle that nobody but the taxed works on may be long, and the next one would be as long again.
- * 5. How many entries make a quantum is measured: the mean cost of an entry over
- *	  quanta that were used up.  That, and what is deposited, is the thread's own time, for one that
- *	  was put to sleep in a quantum has done no more for it.  Debts and payments are time on the wall,
- *	  both, because that is what a session's client waits for; and so is the price of an entry in a surcharge.
- * 6. A thread of the pool that is put to sleep in a quantum holds up its stage, and there is
- *	  no CPU to spare.  If writers are being taxed at that time, it stands back until the watcher looks again:
- *	  they are on a CPU already, and each gives as much as its setting says, whereas what the
- *	  pool takes from them it takes from all alike.  Not while memory is short or garbage
- *	  grows for several cycles (4): then both collect.  Without writers, or if they keep all of their time, the pool goes on.
- * 7. A session that is put to sleep in a quantum, or anywhere in an epoch, holds up the cycle for those that go on writing.
- *	  While garbage grows (4), who owes and finds nothing but that pays by giving its CPU away: perhaps
- *	  to the one that all wait for; and if not, writes do not run away from the collection as fast as they could.
+ * 4. The bound on memory takes precedence.  The utilization in force falls from the session's
+ *	  target to 0 while free memory falls from 30 % of the limit to none.  If a cycle had noticeably
+ *	  more work than the one before, garbage grows: then each write also pays for a number of
+ *	  versions (the surcharge).  The number rises with each such cycle, and falls with each other
+ *	  one.  Within a cycle it rises with the pieces given since the cycle began, because a cycle
+ *	  that only taxed sessions work on may be long, and the next one would be as long again.
+ * 5. The number of entries in a quantum is measured: it follows from the mean cost of an entry,
+ *	  over quanta that used up their budget.  That cost, and the deposits, are the thread's own
+ *	  processor time, because a thread that was suspended in a quantum has done no more work for it.
+ *	  Debts and payments are elapsed time, because that is what the session's client waits for; and
+ *	  so is the price of an entry in a surcharge.
+ * 6. A thread of the pool that is suspended in a quantum delays its stage, and shows that there is
+ *	  no CPU to spare.  If writers are being taxed at that time, it yields until the watcher looks
+ *	  again: they are on a CPU already, and each gives as much as its setting says, whereas the pool
+ *	  would take time from all sessions alike.  It does not yield while memory is short, or while
+ *	  garbage grows for several cycles (4): then both collect.  Without writers, or if their targets
+ *	  are 100 %, the pool goes on.
+ * 7. A session that is suspended in a quantum, or anywhere in an epoch, delays the cycle while the
+ *	  others go on writing.  So while garbage grows (4), a session that owes and finds no work pays
+ *	  by giving its CPU away.  Perhaps the CPU goes to the suspended session; if not, the writers at
+ *	  least outrun the collection more slowly.
  *
  * A session's account is written by its owner only; views read it.
  *
- * Only a session that writes owes: a reader makes no garbage, and what it
- * keeps from being collected no work of its own would free.  The surcharge is on rows written, not on bytes allocated:
- * a version costs as much to collect, whatever it holds.  The bank needs no cap of its own (3).
+ * Only a session that writes owes: a reader makes no garbage, and no work of its own would free the
+ * versions that it keeps.  The surcharge is on rows written, not on bytes allocated: the cost of
+ * collecting a version does not depend on its size.  The bank needs no cap of its own (3).
  */
 #include "runtime/reclaim/tax.h"
 
@@ -59,21 +62,21 @@
 #define ENTRY_NS_FIRST 150
 #define ENTRY_NS_MIN 10
 #define ENTRY_NS_MAX 20000
-#define MEASURE_SHARE 8	   /* a new measure's weight */
-#define VERSION_ENTRIES 7  /* what a version costs from stage to stage that was replaced by a transaction of its own */
+#define MEASURE_SHARE 8	   /* a new measurement has the weight 1 / 8 */
+#define VERSION_ENTRIES 7  /* cost of a replaced version through all stages, if alone in its log */
 #define SURCHARGE_STEP 500 /* in a thousand versions for a write */
 #define SURCHARGE_MAX 4000
-#define LOST_US 100		  /* without a CPU in a quantum: it was put to sleep */
-#define TAXED_MS 100	  /* so long after a note, somebody is being taxed */
-#define GROWTH_LEAST 4096 /* entries: below, a cycle is small whatever the last one was */
+#define LOST_US 100		  /* without a CPU in a quantum: the thread was suspended */
+#define TAXED_MS 100	  /* after a note, for which writers count as being taxed */
+#define GROWTH_LEAST 4096 /* entries: a cycle with fewer is small, whatever the last one was */
 #define EAGER_QUANTA 32
 #define FREE_SHARE_PERMILLE 300 /* of the limit: with less memory free the target falls */
 
 /* In the arena. */
 typedef struct account
 {
-	uint64_t since_us; /* owner's: runs since then; 0: does not */
-	uint64_t debt_ns;  /* the rest atomic, for views; a write's surcharge is less than a microsecond */
+	uint64_t since_us; /* owner's: runs since then; 0: does not run */
+	uint64_t debt_ns;  /* the rest is atomic, for views; a write's surcharge is below 1 us */
 	uint64_t ran_us;
 	uint64_t paid_us;
 	uint64_t withdrawn_us;
@@ -94,17 +97,17 @@ typedef struct tax
 	uint64_t quanta;
 	uint64_t quanta_long;
 	uint64_t stood_back;
-	uint64_t taxed_ms TG_CACHE_ALIGNED; /* atomic; any session: when one last ran that owes */
-	uint32_t entry_ns TG_CACHE_ALIGNED; /* atomic; whoever measures */
+	uint64_t taxed_ms TG_CACHE_ALIGNED; /* atomic; any session: when a session that owes last ran */
+	uint32_t entry_ns TG_CACHE_ALIGNED; /* atomic; any session that measures */
 	uint32_t price_ns;					/* likewise */
-	uint32_t surcharge;					/* atomic; who ends a cycle */
-	uint64_t worked;					/* atomic: in the cycle before; who ends a cycle */
+	uint32_t surcharge;					/* atomic; the session that ends a cycle */
+	uint64_t worked;					/* atomic: in the cycle before; likewise */
 	account accounts[];
 } tax;
 
 static tax *shared; /* set by tg_tax_create, inherited */
 
-/* The process's own. */
+/* Settings of the process's own session. */
 static unsigned target_permille = 1000;
 static unsigned window_us = 10000;
 
@@ -144,7 +147,7 @@ is_eager(void)
 
 /* --- debts ---------------------------------------------------------------- */
 
-/* 4: what is in force of any target, in a thousand. */
+/* 4: the part of any target that is in force, in a thousand. */
 static unsigned
 memory_permille(void)
 {
@@ -176,7 +179,7 @@ surcharge_in_force(void)
 																: SURCHARGE_MAX;
 }
 
-/* Others read it far more often than it changes. */
+/* Stores only a changed time: other sessions read it far more often than it changes. */
 static inline void
 note_taxed(uint64_t now_ms)
 {
@@ -264,7 +267,7 @@ withdraw(uint64_t us)
 
 /* --- quanta ----------------------------------------------------------------- */
 
-/* Entries took so long: goes into the mean. */
+/* Adds a measurement, the time that so many entries took, to a mean. */
 static void
 measure(uint32_t *mean_ns, uint64_t us, unsigned entries)
 {
@@ -277,8 +280,9 @@ measure(uint32_t *mean_ns, uint64_t us, unsigned entries)
 }
 
 /*
- * Microseconds that it took, on the wall, at least 1; 0 if there was nothing to do, or somebody else is at it.
- * *thread_us_out: of this thread.  *more_out: there is more.
+ * Does a quantum.  Returns the elapsed microseconds, at least 1; 0 if there was nothing to do, or
+ * another session has the work.  *thread_us_out: this thread's processor time.  *more_out: there is
+ * more to do.
  */
 static uint64_t
 do_quantum(tg_session *session, bool may_open, uint64_t *thread_us_out, bool *more_out)
@@ -308,14 +312,14 @@ do_quantum(tg_session *session, bool may_open, uint64_t *thread_us_out, bool *mo
 	return took > 0 ? took : 1;
 }
 
-/* 4: garbage grows, for several cycles or in this one. */
+/* 4: whether garbage has grown for several cycles, or grows in this one. */
 static bool
 is_growing(void)
 {
 	return surcharge_in_force() > SURCHARGE_STEP;
 }
 
-/* 7: microseconds on the wall, at least 1; 0 if that is not called for. */
+/* 7: returns the elapsed microseconds, at least 1; 0 if garbage does not grow. */
 static uint64_t
 give_way(void)
 {
@@ -369,7 +373,7 @@ tg_tax_pay(tg_session *session, bool (*go_on)(void *argument), void *argument)
 	tg_store_relaxed(&account->recent_paid_us, account->recent_paid_us + paid);
 }
 
-/* 6 */
+/* 6: whether the sessions' payments suffice. */
 static bool
 others_pay(void)
 {
