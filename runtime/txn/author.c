@@ -1,26 +1,30 @@
 /*
  * author.c
- *	  Who committed at a time: for those who have to be told whose commit they have failed by.
+ *	  The author of a commit time: for a transaction that has to be told whose commit it failed by.
  *
- * Once a version is stamped it says when it began and ended, and no longer by whom.  So every descriptor
- * remembers when its last transactions have committed, and what they were:
+ * Once a version is stamped, it says when it began and ended, but no longer by which transaction.
+ * So every descriptor remembers when its last transactions have committed, and their kinds and
+ * labels:
  *
- *	commit_times	a ring of the last TG_AUTHOR_COMMITS; the time is there before COMMITTED is (T2)
- *	stored_times	the last ones that the host has stored something anew at
- *	described		since when it has its kind and label; most transactions have those of the one before
- *	before			the kinds and labels before that, TG_AUTHOR_LIVES of them, and the times that they were for
+ *	commit_times	a ring of the last TG_AUTHOR_COMMITS; a time is in it before COMMITTED is stored
+ *	(T2) stored_times	the last times at which the host has stored something anew
+ *	described		the time since which it has its kind and label, which most transactions keep
+ *	before			the TG_AUTHOR_LIVES kinds and labels before that, and the times that they were
+ *	for
  *
- * 1. No two transactions have the same C.  So whose ring has it is its author.
- * 2. Who meets a version of a commit finds its C in the ring, unless that has gone round since: the C was stored before
- *	  COMMITTED, whose release pairs with the acquire of whoever resolves the reference; stamps come later still.
- * 3. A description changes between two transactions of a descriptor, by its owner, who then loads the clock: that is at
- *	  or after every C that he has drawn, and before every C that he is going to draw.  So a description is
- *	  that of the C in (since, until].  Readers read it as reports do: they begin again if it has changed (life).
+ * 1. No two transactions have the same C.  So the author of C is the one whose ring has it.
+ * 2. A session that meets a version of a commit finds its C in the ring, unless the ring has gone
+ *	  round since.  C was stored before COMMITTED, whose release pairs with the acquire of a session
+ *	  that resolves the reference; stamps come later still.
+ * 3. A description changes between two transactions of a descriptor.  Its owner changes it, then
+ *	  loads the clock: that value is at or after every C that the owner has drawn, and before every
+ *	  C that it is going to draw.  So a description holds for each C in (since, until].  Readers
+ *	  read it as reports do: they begin again if it has changed (life).
  *
- * A commit pays for this with one store to a line that nobody else writes.
+ * The cost for a commit is one store to a line that no other session writes.
  *
- * Left out: longer memories.  A conflict is mostly with one of the last commits of somebody; of what is longer
- * ago the message says what has changed, and not by whom.
+ * Left out: longer memories.  Most conflicts are with one of the last commits of some session; for
+ * older ones the message says what has changed, but not by which transaction.
  */
 #include "runtime/txn/author.h"
 
@@ -68,7 +72,7 @@ has_committed_at(const tg_txn *txn, tg_time time)
 	return false;
 }
 
-/* What the descriptor was at a time, if that is known: of one call of tg_txn_describe. */
+/* The description of the descriptor at a time, if known: the result of one tg_txn_describe. */
 static void
 describe(const tg_txn *txn, tg_time time, tg_author *author)
 {
@@ -124,7 +128,7 @@ tg_author_find(tg_time time, tg_author *author_out)
 
 /* --- versions -------------------------------------------------------------------------------- */
 
-/* Of a begin or end. */
+/* The commit time in a begin or end, or 0. */
 static tg_time
 committed_at(const tg_time *word)
 {

@@ -4,29 +4,38 @@
  *
  *	  old storage							new storage
  *	  head --> v3 [9, ref T)				head --> w4 [ref T, NEVER)	T's own write, made again
- *				v2 [7, 9)	somebody reads			 w3 [9, ref T)
+ *				v2 [7, 9)	a snapshot reads		 w3 [9, ref T)
  *				v1 [4, 7)	at 5					 w1 [4, 7)
- *				v0 [2, 4)	nobody does
+ *				v0 [2, 4)	no snapshot reads it
  *
- * Committed versions keep their times, so V1 and V2 say of the new storage what they said of the old one, for every
- * snapshot, and whoever has read in the new one is validated (S1, S2) by the times that changes had in the old one.  No
- * commit is needed to make them visible, and none to take them back: the new storage as a whole is there or not.
+ * Committed versions keep their times.  So for every snapshot, V1 and V2 give the same answers in
+ * the new storage as in the old one, and reads of the new storage are validated (S1, S2) by the
+ * times that changes had in the old one.  No commit is needed to make the versions visible, and no
+ * undo to take them back: the new storage exists as a whole or not at all.
  *
- * 1. What is carried is what the readings, gathered when nobody else could write any more, do not miss (G2, G3): who reads
- *	  later reads at one of these times, or at a later one.  Of versions that follow each other without gaps in time, in one life,
- *	  those that are missed are left out, as pruning would cut them out (prune.c, 3 and 4); a dead one, or one that is LIFE_NEW,
- *	  goes only at the horizon, and with it all below.
- * 2. A row keeps its key, so its lives share a row here, too.  A dead row is carried with its key: who inserts that finds it (W3).
- * 3. A copy (relocate.c) is what it was made from, settled before every snapshot: TG_TIME_FIRST, and nothing below.  So is
- *	  what is being copied at this moment, which is the newest: it has not ended.  But if the copy has ended since, and was cut
- *	  out, what it was made from is there for somebody who reads before the copying: that is its end then.
- * 4. What has ended is garbage one day, of which there has to be an entry of a log.  These entries are given before any
- *	  other log that has to do with the new storage, and all of them are due at a time, loaded when nobody else could write any
- *	  more, that is before every such log's: so those of a row are at hand together (prune.c, 8).  The time of giving would not do, for the
- *	  own transaction may have drawn its C long before (tg_txn_prepare).
- * 5. Own writes are not carried.  The host makes them again, on top of what is, as writes: they are its to commit, or to undo.
- * 6. An UPDATE of the key names its successor for READ COMMITTED (W5), whose statement has a snapshot from before that UPDATE and is past
- *	  the host's lock: so it has not let the host write the table anew.  Names of rows are left out.
+ * 1. The readings are gathered when no other transaction can write any more, and a version is
+ *	  carried unless they miss it (G2, G3): a later reader reads at one of these times, or at a
+ *	  later one.  Among versions of one life that follow each other without gaps in time, the missed
+ *	  ones are left out, as pruning would cut them out (prune.c, 3 and 4).  A dead version, or one
+ *	  that is LIFE_NEW, is left out only at or below the horizon, and then all versions below it
+ *	  are, too.
+ * 2. A row keeps its key, so its lives share a row here, too.  A dead row is carried with its key,
+ *	  and an insert of that key finds it (W3).
+ * 3. A copy (relocate.c) counts as its original, which was settled before every snapshot: it begins
+ *	  at TG_TIME_FIRST, with nothing below.  A version that is being copied at this moment is the
+ *	  newest, so it has not ended.  But if its copy has ended since, and was cut out, the original
+ *	  is there for a snapshot from before the copying: then it ends at the time of copying.
+ * 4. A version that has ended becomes garbage one day, so a log must have an entry for it.  These
+ *	  entries are given before any other log that concerns the new storage.  All of them are due at
+ *	  one time, which was loaded when no other transaction could write any more, and which precedes
+ *	  every such log's: so the entries of a row are at hand together (prune.c, 8).  The time of
+ *	  giving would not do, because the own transaction may have drawn its C long before
+ *	  (tg_txn_prepare).
+ * 5. Own writes are not carried.  The host makes them again on top of the carried versions, as
+ *	  writes that it can commit or undo.
+ * 6. An UPDATE of the key names its successor for READ COMMITTED (W5).  A statement that follows
+ *	  such a name has a snapshot from before that UPDATE and holds the host's lock on the table, so
+ *	  the host cannot write the table anew meanwhile.  Therefore names of rows are left out.
  */
 #include "runtime/txn/carry.h"
 
@@ -50,7 +59,7 @@ tg_carrier_init(tg_carrier *carrier, tg_session *session, tg_table *from, tg_tab
 	carrier->upto = tg_load_seq_cst(tg_clock);
 }
 
-/* --- what there is ---------------------------------------------------------------------- */
+/* --- the old storage -------------------------------------------------------------------- */
 
 /* The header of a row's newest version, or NULL: it has no version, or a settled one. */
 static const tg_header *
@@ -73,7 +82,7 @@ tg_carrier_look(const tg_carrier *carrier, const uint32_t *rows, unsigned count,
 	{
 		const tg_header *header = newest_header(carrier, rows[i]);
 
-		/* a reference is later than any time */
+		/* a reference compares greater than any time */
 		has_past_out[i] = header != NULL && (tg_load_acquire(&header->begin) > carrier->readings.horizon ||
 											 tg_load_acquire(&header->end) != TG_TIME_NEVER ||
 											 tg_load_acquire(&header->older) != TG_VERSION_NONE);
@@ -82,8 +91,8 @@ tg_carrier_look(const tg_carrier *carrier, const uint32_t *rows, unsigned count,
 }
 
 /*
- * The times of a version as others see them.  False: nobody does, or will, but perhaps its own transaction.  is_newest: nothing
- * was above it.
+ * The times of a version as other transactions see them.  False: none sees it, or will, except
+ * perhaps its own transaction.  is_newest: no version was above it.
  */
 static bool
 take_times(const tg_carrier *carrier, const tg_header *header, bool is_newest, tg_past *past, bool *own_inout)
@@ -112,7 +121,7 @@ tg_carrier_past(const tg_carrier *carrier, uint32_t row, tg_past *past, unsigned
 {
 	tg_version head = tg_load_acquire(tg_row_head(carrier->from, row));
 	tg_version version = head;
-	uint32_t life_above = TG_LIFE_NEW; /* what is above nothing is not replaced */
+	uint32_t life_above = TG_LIFE_NEW; /* the newest version counts as not replaced */
 	unsigned count = 0;
 
 	*own_out = false;
@@ -172,7 +181,7 @@ tg_carrier_find_ended(const tg_carrier *carrier, const tg_snapshot *snapshot, ui
 	return found;
 }
 
-/* --- storing it --------------------------------------------------------------------------- */
+/* --- the new storage ---------------------------------------------------------------------- */
 
 /* 4. */
 static void
@@ -182,12 +191,12 @@ note_garbage(const tg_carrier *carrier, const tg_past *past, tg_version version,
 		.version = version, .count = row, .kind = past->is_last ? TG_WRITE_DELETE : TG_WRITE_UPDATE};
 	tg_status status = tg_write_log_carry(carrier->session, carrier->garbage, carrier->to, &entry);
 
-	tg_assert(status == TG_OK); /* there is room */
+	tg_assert(status == TG_OK); /* store has reserved room */
 	(void) status;
 	(*carrier->garbage)->ended = carrier->upto;
 }
 
-/* On top of what the row has; begin last, for those who come by the chunk. */
+/* Links a version on top of the row's others; begin last, for scans of the chunk. */
 static void
 link_version(const tg_past *past, tg_version version, tg_version older, tg_version *head)
 {

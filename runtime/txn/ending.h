@@ -1,23 +1,26 @@
 /*
  * ending.h
- *	  Ending a transaction that several work in: one atomic word.
+ *	  The end of a transaction that several sessions work in: one atomic word.
  *
- * Who works in it counts as a user meanwhile.  The word holds that count and what is going to become of the transaction:
+ * A session that works in the transaction counts as a user meanwhile.  The word holds that count
+ * and the way in which the transaction is going to end:
  *
- *						leave					abort: nobody is in it
+ *						leave					abort: it has no user
  *				   +----------+		   +-----------------------------> the caller aborts it
  *	  use, leave   v		  |		   |
  *	  OPEN (count) -----------+--------+ abort, or commit beside another user
  *		|								   |
  *		| commit: by its only user		   v
- *		v								GOING_TO_ABORT (count) --- the last one leaves: he aborts it
+ *		v								GOING_TO_ABORT (count) --- the last user to leave aborts it
  *	  GOING_TO_COMMIT: that user commits it, or, if that fails, aborts it
  *
- * 1. Once a flag is set nobody becomes a user any more, so the count only falls.
- * 2. Exactly one is told to end it.  The flags are set by one compare-and-swap, and never both: who
- *	  sets GOING_TO_COMMIT is the only user; who sets GOING_TO_ABORT with a count of 0 is told so; otherwise
- *	  who brings the count to 0 is, and it comes there once.
- * 3. What users did is seen by who ends it: each leaves with a release, and is told with an acquire.
+ * 1. Once a flag is set no session becomes a user any more, so the count only falls.
+ * 2. Exactly one caller is told to end it.  The flags are set by one compare-and-swap, and never
+ *	  both.  The caller that sets GOING_TO_COMMIT is the only user.  The caller that sets
+ *	  GOING_TO_ABORT with a count of 0 is told to abort; otherwise the user that brings the count to
+ *	  0 is told, and the count reaches 0 once.
+ * 3. The session that ends the transaction sees all that the users did: each leaves with a release,
+ *	  and the session is told with an acquire.
  *
  * The word is 0 at first.
  */
@@ -46,7 +49,7 @@ tg_ending_is_open(uint64_t word)
 	return (word & (TG_GOING_TO_COMMIT | TG_GOING_TO_ABORT)) == 0;
 }
 
-/* False: it is going to end, or has ended; the caller does nothing in it. */
+/* False: the transaction is going to end, or has ended; the caller does nothing in it. */
 static inline bool
 tg_ending_use(uint64_t *word)
 {
@@ -68,7 +71,7 @@ tg_ending_leave(uint64_t *word)
 	return old == (TG_ENDING_USER | TG_GOING_TO_ABORT);
 }
 
-/* Anybody, any number of times.  True: the caller has to abort it now. */
+/* By any session, any number of times.  True: the caller has to abort it now. */
 static inline bool
 tg_ending_abort(uint64_t *word)
 {
@@ -80,7 +83,10 @@ tg_ending_abort(uint64_t *word)
 	return false;
 }
 
-/* A user.  True: the caller has to commit it now, then leaves.  False: it is going to be aborted. */
+/*
+ * By a user.  True: the caller has to commit it now, then leaves.  False: it is going to be
+ * aborted.
+ */
 static inline bool
 tg_ending_commit(uint64_t *word)
 {

@@ -1,6 +1,6 @@
 /*
  * own.c
- *	  What a transaction has changed itself.
+ *	  The changes that a transaction has made itself.
  *
  * The versions that a transaction has written are the newest of their rows, and their begins are
  * references with the number of the command that wrote them.  So a walk from the newest version
@@ -60,7 +60,7 @@ tg_txn_changed_by_other_command(const tg_writer *writer, const tg_snapshot *snap
 								tg_version newest)
 {
 	uint32_t first = writer->command;
-	uint32_t last = writer->command; /* that has made what stands there now */
+	uint32_t last = writer->command; /* the command that made the row's present state */
 	tg_version version = newest;
 
 	while (version != TG_VERSION_NONE)

@@ -1,6 +1,6 @@
 /*
  * own.h
- *	  What a transaction has changed itself.
+ *	  The changes that a transaction has made itself.
  */
 #ifndef TG_OWN_H
 #define TG_OWN_H
@@ -13,8 +13,8 @@ extern bool tg_version_is_by(tg_version version, unsigned txn);
 /*
  * For a row that the writer's transaction has changed since the writer's command began (TG_SELF of
  * tg_txn_newest, which gave newest): whether another command of the transaction was the first to
- * change it; or, if another transaction had changed the row since the snapshot, the last.  Inside an
- * epoch.
+ * change it; or the last to change it, if another transaction had changed the row since the
+ * snapshot.  Inside an epoch.
  */
 extern bool tg_txn_changed_by_other_command(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
 											tg_version newest);

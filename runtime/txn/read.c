@@ -2,26 +2,27 @@
  * read.c
  *	  Which version a snapshot sees (V1, V2).
  *
- * A snapshot sees what committed at or before its time.  A committer publishes
- * PREPARING before it draws its timestamp from the clock (T1), with one
- * sequentially consistent read-modify-write; a snapshot loads its time from the same clock.
- * So whoever loaded a time ≥ C also sees PREPARING or what follows it; and who still finds the writer
- * ACTIVE knows that its C will be larger.  COMMITTED(C) is one store (T2): all versions that refer to the
- * transaction become visible by it at once.
+ * A snapshot sees the transactions that committed at or before its time.  A committer publishes
+ * PREPARING before it draws its timestamp from the clock (T1), with one sequentially consistent
+ * read-modify-write; a snapshot loads its time from the same clock.  So a reader that loaded a time
+ * ≥ C also sees PREPARING or a later state; and a reader that still finds the writer ACTIVE knows
+ * that its C will be larger.  COMMITTED(C) is one store (T2): it makes all versions that refer to
+ * the transaction visible at once.
  *
- * PREPARED(C) with C within the snapshot is neither: the reader has to know the
- * outcome.  It looks for a while, and then is told whom to wait for, outside the
- * epoch.  Such waits are for a C at or below the snapshot, and the one waited for
- * waits, in its validation, for smaller ones only: no circle.
+ * PREPARED(C) with C within the snapshot is undecided: the reader has to know the outcome.  It
+ * polls for a while, and is then told which transaction to wait for, outside the epoch.  Such a
+ * wait is for a C at or below the snapshot, and that transaction's validation waits for smaller
+ * ones only: so there is no cycle.
  *
- * A snapshot may exclude commits (M2).  Then it excludes what was built on them, too: that has a C above the
- * snapshot's time.  So in the chain of a row the versions that have begun for it are still the older part.
+ * A snapshot may exclude commits (M2).  Then it excludes everything that depends on them, too,
+ * which has a C above the snapshot's time.  So in the chain of a row, the versions that have begun
+ * for the snapshot are still the older part.
  */
 #include "runtime/txn/txn_internal.h"
 
 #include "runtime/base/failpoint.h"
 
-/* Looks at a PREPARED one before the caller is told to wait: its end may be a few instructions away. */
+/* Polls of a PREPARED transaction before the caller is told to wait; most end within that time. */
 #define PREPARED_LOOKS 512
 
 /* V1, V2: whether the event that a word names (a begin, an end) has happened for the snapshot. */
@@ -85,8 +86,9 @@ tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_
 }
 
 /*
- * Whether the snapshot's own transaction has ended a copy that began after the snapshot (relocate.c, 8): what the copy says the
- * snapshot sees, and so what its transaction did to that.
+ * Whether the snapshot's own transaction has ended a copy that began after the snapshot
+ * (relocate.c, 8).  The copy has the values that the snapshot sees in the original, so that end
+ * applies to them.
  */
 static bool
 has_ended_copy(const tg_snapshot *snapshot, const tg_header *copy)
@@ -137,7 +139,7 @@ tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *vers
 					return TG_BUSY;
 				continue;
 			}
-			/* What is older than a version that has begun is over for this snapshot. */
+			/* The versions below one that has begun have ended for this snapshot. */
 			ended = has_happened(snapshot, &header->end);
 			if (tg_unlikely(ended == TG_UNDECIDED))
 			{

@@ -1,21 +1,21 @@
 /*
  * reads.c
- *	  Noting what a SERIALIZABLE transaction reads, in bounded memory.
+ *	  Noting the reads of a SERIALIZABLE transaction, in bounded memory.
  *
- * 1. What was read stays noted until the transaction ends, rolled back
- *	  savepoints or not (W2), unless it is forgotten because nobody was told of it.
- * 2. Coarser, never less.  A table's words are versions, 8 bytes each.  When
- *	  there are TG_READ_WORDS_MAX of them they are sorted and counted once; if that
- *	  leaves more than half, each becomes its chunk; if that does, too, the table is
- *	  noted as a whole.  Ranges beyond TG_READ_RANGE_BYTES_MAX, or a refused
- *	  allocation, make the table whole at once.  So a transaction has at most some
- *	  1.5 MB for each table.  If even a table cannot be noted, everything is.
- * 3. A whole table needs nothing else.  A tentative one does (forget), so words and
- *	  ranges go on being noted beside it.
- * 4. The words name versions that the snapshot sees.  It stays published, or is
- *	  replaced by a later one as of which they have been found unchanged; so they
- *	  and their chunks stay (G2) until the transaction ends.  (Validation puts the copy for a version
- *	  that was copied by then: validate.c, 6.)
+ * 1. A read stays noted until the transaction ends, even if its savepoint is rolled back (W2),
+ *	  unless it is forgotten because no client has been told of it.
+ * 2. The notes may become coarser, but never incomplete.  A table's words are versions, 8 bytes
+ *	  each.  When there are TG_READ_WORDS_MAX of them, they are sorted and duplicates removed.  If
+ *	  more than half remain, each becomes its chunk; if more than half remain then, too, the table
+ *	  is noted as a whole.  Ranges beyond TG_READ_RANGE_BYTES_MAX, or a refused allocation, make the
+ *	  table whole at once.  So a transaction takes at most about 1.5 MB per table.  If not even a
+ *	  table can be noted, everything counts as read.
+ * 3. A whole table needs no details.  A tentative one does, because it may be forgotten, so words
+ *	  and ranges are still noted beside it.
+ * 4. The words name versions that the snapshot sees.  The snapshot stays published, or is replaced
+ *	  by a later one as of which they have been found unchanged; so they and their chunks stay (G2)
+ *	  until the transaction ends.  (If a version has been copied by then, validation replaces it by
+ *	  the copy: validate.c, 6.)
  *
  * Left out: merging of ranges that overlap.
  */
@@ -53,7 +53,7 @@ tg_reads_follow(tg_reads *reads, unsigned txn)
 	reads->own = txn;
 }
 
-/* Frees what a table as a whole does not need. */
+/* Frees the details, which a table noted as a whole does not need. */
 static void
 free_details(tg_session *session, tg_read_table *noted)
 {
@@ -95,7 +95,7 @@ tg_reads_destroy(tg_session *session, tg_reads *reads)
 
 /* --- tables ------------------------------------------------------------------------ */
 
-/* The part of a table that has been noted, or NULL. */
+/* The notes of a table, or NULL. */
 static tg_read_table *
 find_table(tg_reads *reads, const tg_table *table)
 {
@@ -114,7 +114,7 @@ find_table(tg_reads *reads, const tg_table *table)
 	return NULL;
 }
 
-/* The part of a table; NULL if nothing need be noted, because everything is. */
+/* The notes of a table; NULL if nothing need be noted, because everything counts as read. */
 static tg_read_table *
 take_table(tg_session *session, tg_reads *reads, tg_table *table)
 {
@@ -222,7 +222,7 @@ make_coarser(tg_session *session, tg_read_table *noted)
 	tg_reads_make_whole(session, noted);
 }
 
-/* Makes room for a word, or the table coarser. */
+/* Makes room for a word, or makes the table coarser. */
 static void
 grow_words(tg_session *session, tg_read_table *noted)
 {
@@ -250,7 +250,7 @@ grow_words(tg_session *session, tg_read_table *noted)
 	noted->capacity = capacity;
 }
 
-/* Inside an epoch. */
+/* Whether the transaction itself has written the version.  Inside an epoch. */
 static bool
 is_own(const tg_reads *reads, tg_version version)
 {
@@ -263,7 +263,7 @@ is_own(const tg_reads *reads, tg_version version)
 	return tg_time_is_reference(begin) && tg_reference_txn(begin) == reads->own;
 }
 
-/* A version or a chunk, of a table that is not noted as a whole; whether that was news. */
+/* Adds a version or its chunk, of a table not noted as a whole; returns whether it was new. */
 static bool
 add_word(tg_session *session, tg_read_table *noted, tg_version version)
 {
@@ -288,7 +288,7 @@ tg_reads_add_version(tg_session *session, tg_reads *reads, tg_version version)
 {
 	tg_read_table *noted;
 
-	/* Nobody else can change it; and if it is taken back, what it replaced was noted when it was read. */
+	/* No other transaction can change it; if it is undone, its predecessor was noted when read. */
 	if (is_own(reads, version))
 		return false;
 	noted = take_table(session, reads, tg_version_chunk(version)->table);
@@ -306,7 +306,7 @@ tg_reads_forget_version(tg_reads *reads, tg_version version)
 
 /* --- ranges and keys ------------------------------------------------------------------ */
 
-/* A fresh one with room for these bytes, linked in; NULL: the table is noted as a whole, or everything. */
+/* A new range with room for these bytes, linked in; NULL: the table, or everything, is noted. */
 static tg_read_range *
 add_range(tg_session *session, tg_reads *reads, tg_table *table, tg_index *index, size_t capacity)
 {
@@ -374,7 +374,7 @@ tg_reads_add_range(tg_session *session, tg_reads *reads, tg_table *table, tg_ind
 	return range;
 }
 
-/* Whether a range that was added is still there: a whole table has let go of its ranges. */
+/* Whether a range that was added still exists: a whole table has freed its ranges. */
 static bool
 is_there(tg_reads *reads, const tg_table *table, const tg_read_range *range)
 {
@@ -391,8 +391,8 @@ tg_reads_forget_range(tg_reads *reads, tg_table *table, tg_read_range *range)
 }
 
 /*
- * The position is the last key handed out, or the end of a leaf that was read.
- * As a bound it includes itself and what starts with it: rather too much.
+ * The position is the last key returned, or the end of a leaf that was read.  As a bound it
+ * includes itself and all keys that start with it, which is more than was read, but safe.
  */
 void
 tg_reads_end_range(tg_reads *reads, tg_table *table, tg_read_range *range, const tg_btree_cursor *cursor)
@@ -428,9 +428,9 @@ tg_reads_end_range(tg_reads *reads, tg_table *table, tg_read_range *range, const
 	}
 }
 
-/* --- of several sessions --------------------------------------------------------------- */
+/* --- sets of several sessions ---------------------------------------------------------- */
 
-/* What another set has of the same table; its ranges move. */
+/* Adds the notes that another set has of the same table; its ranges move. */
 static void
 merge_table(tg_session *session, tg_read_table *noted, tg_read_table *others)
 {

@@ -1,6 +1,6 @@
 /*
  * reads_internal.h
- *	  The read set as reads.c keeps it and validate.c goes through it.
+ *	  The structure of a read set, for reads.c and validate.c.
  *
  *	reads -> table -> words: versions, later chunks (TG_READ_CHUNK)
  *			   |   -> ranges and keys, newest first
@@ -18,7 +18,7 @@
 _Static_assert((TG_READ_CHUNK & (TG_SLOT_MAX - 1)) == 0 && (TG_READ_CHUNK & TG_HEAD_CLOSED) == 0,
 			   "the mark of a chunk is none of a slot's bits");
 
-/* Most words, and most bytes of ranges, that are kept of one table before they are made coarser. */
+/* The most words, and the most bytes of ranges, of one table before they are made coarser. */
 #define TG_READ_WORDS_MAX 65536
 #define TG_READ_RANGE_BYTES_MAX ((size_t) 1 << 20)
 
@@ -26,10 +26,10 @@ struct tg_read_range
 {
 	struct tg_read_range *next;
 	tg_index *index;	/* NULL: the primary key; else a reference is held */
-	uint32_t capacity;	/* bytes there is room for */
+	uint32_t capacity;	/* of bytes */
 	uint32_t low_bytes; /* TG_READ_OPEN: no bound */
 	uint32_t high_bytes;
-	bool is_key; /* one key, in low (of a secondary index: in high, too), that was not there */
+	bool is_key; /* an absent key, in low (of a secondary index: in high, too) */
 	bool low_inclusive;
 	bool high_inclusive;
 	bool forgotten;
@@ -47,7 +47,7 @@ typedef struct tg_read_table
 	uint32_t tentative; /* scans of the whole table that may be forgotten */
 	uint32_t count;
 	uint32_t capacity;
-	uint32_t merged; /* words before this place may stand for several readings */
+	uint32_t merged; /* words before this place may stand for several reads */
 	tg_version *words;
 	struct tg_read_range *ranges;
 	size_t range_bytes;
@@ -61,7 +61,7 @@ struct tg_reads
 	tg_read_table *tables;
 	tg_read_table *recent; /* table noted last, or NULL */
 	uint32_t own;		   /* the transaction's number */
-	bool everything;	   /* there was no memory for a table: any commit is a conflict */
+	bool everything;	   /* there was no memory to note a table: any commit is a conflict */
 
 	/* validation in progress */
 	tg_time from;

@@ -1,14 +1,17 @@
 /*
  * register.c
- *	  Writers mind the preserve list (W0, L2, L4).
+ *	  Writers observe the preserve list (W0, L2, L4).
  *
- * Registration and list are a Dekker pair (preserve.h): a writer stores its registration, fences, loads the count; a LONG
- * raises the count, fences, looks at the registrations.  A registration stays until the transaction has
- * committed and stamped, or undone.  L1 (b) takes COMMITTED for the end already: the registration was loaded before the state,
- * so the transaction that made it has ended, or it is a later one's, which has seen the entry, as it was published before.
+ * Registration and list are a Dekker pair (preserve.h): a writer stores its registration, fences,
+ * and loads the count; a LONG raises the count, fences, and looks at the registrations.  A
+ * registration stays until the transaction has committed and stamped, or undone.  L1 (b) accepts
+ * COMMITTED as the end: it loads the registration before the state, so either the transaction that
+ * registered has ended, or a later one of the descriptor has registered, which has seen the entry
+ * because the entry was published before.
  *
- * Wake-ups: whatever a LONG may wait for at its start ends in a store of the registration and a fence, or under the
- * latch; afterwards the count of starters is loaded.  A starter raises that count, under the latch, before it looks.
+ * Wake-ups: every event that a LONG may wait for at its start ends with a store of the registration
+ * and a fence, or happens under the latch; afterwards the count of starters is loaded.  A starter
+ * raises that count, under the latch, before it looks.
  */
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/condition.h"
@@ -73,7 +76,7 @@ forget_seen(tg_session *session, tg_txn *txn, const tg_table *table, bool all)
 	}
 }
 
-/* Remembers those that are on the list (W0).  table NULL: for every table.  Under the latch. */
+/* Remembers the LONGs that are on the list (W0).  table NULL: for every table.  Under the latch. */
 static tg_status
 see_all(tg_session *session, tg_txn *txn, const tg_table *table, bool *any_out)
 {
@@ -96,7 +99,7 @@ see_all(tg_session *session, tg_txn *txn, const tg_table *table, bool *any_out)
 	return TG_OK;
 }
 
-/* Takes a place, or all tables at once if there is none; false if nothing was changed. */
+/* Takes a place; NULL if there is none: then the transaction registers for all tables. */
 static tg_table **
 take_place(tg_txn *txn)
 {
@@ -106,7 +109,7 @@ take_place(tg_txn *txn)
 	return txn->registered_used < TG_REGISTERED_MAX ? &txn->registered[txn->registered_used++] : NULL;
 }
 
-/* W0: registers, fence, looks at the list. */
+/* W0: registers, fences, looks at the list. */
 static tg_status
 register_writer(tg_session *session, tg_txn *txn, tg_table *table)
 {
@@ -134,13 +137,16 @@ register_writer(tg_session *session, tg_txn *txn, tg_table *table)
 			tg_store_release(&txn->registered_all, 0);
 	}
 	tg_preserve_unlock();
-	/* kinds.c, 2: those that were seen need not wait for this one.  After a failure nobody has to. */
+	/* kinds.c, 2: the LONGs seen need not wait for this writer.  After a failure none has to. */
 	if (any)
 		tg_long_wake_starters();
 	return status;
 }
 
-/* W0: who has to wait takes back what it has registered for and not written. */
+/*
+ * W0: a transaction that has to wait withdraws its registrations for tables that it has not
+ * written.
+ */
 static void
 take_back(tg_session *session, tg_txn *txn)
 {
@@ -169,7 +175,7 @@ take_back(tg_session *session, tg_txn *txn)
 	tg_long_wake_starters();
 }
 
-/* --- W0, L2, L4: may it be written? ----------------------------------------------------------- */
+/* --- W0, L2, L4: may the row be written? ------------------------------------------------------ */
 
 static bool
 has_read(const tg_txn *txn)
@@ -177,7 +183,7 @@ has_read(const tg_txn *txn)
 	return txn->reads != NULL && !tg_reads_is_empty(txn->reads);
 }
 
-/* L2: a writer meets a LONG's area. */
+/* L2: a writer meets a LONG's area: it gives up or waits. */
 static tg_status
 meet_long(const tg_writer *writer, const tg_table *table, tg_version version, const tg_preserve *entry,
 		  tg_wait *wait_out)
@@ -218,7 +224,9 @@ mind(const tg_writer *writer, tg_table *table, tg_version version, const void *k
 		if (status != TG_OK)
 			return status;
 	}
-	/* The list of those seen is the owner's, but for its changes; entries are pinned. */
+	/*
+	 * Only the owner changes this list, so it reads it without the latch; the entries are pinned.
+	 */
 	for (tg_seen *seen = txn->seen; seen != NULL; seen = seen->next)
 	{
 		if ((seen->table != NULL && seen->table != table) || tg_preserve_has_ended(seen->entry))
@@ -273,7 +281,10 @@ has_seen(const tg_txn *txn, const tg_preserve *entry, const tg_table *table)
 	return false;
 }
 
-/* L1 (b); kinds.c, 2: is the transaction registered as a writer in the entry's areas, without having seen it? */
+/*
+ * L1 (b); kinds.c, 2: whether the transaction is registered as a writer in the entry's areas,
+ * without having seen the entry.
+ */
 bool
 tg_txn_is_writer_in(const tg_txn *txn, const tg_preserve *entry)
 {
@@ -309,7 +320,7 @@ tg_txn_unregister(tg_session *session, tg_txn *txn)
 	txn->registered_used = 0;
 	if (tg_unlikely(tg_load_relaxed(&txn->registered_all)))
 		tg_store_release(&txn->registered_all, 0);
-	/* The fence is of all of them. */
+	/* One fence, for all of these stores. */
 	tg_store_then_fence(&txn->registered[0], NULL);
 	tg_long_wake_starters();
 }

@@ -1,56 +1,63 @@
 /*
  * relocate.c
- *	  Versions go to other chunks, and nobody notices.
+ *	  Versions move to other chunks without effect on readers and writers.
  *
- * To empty a sparse chunk (compact.c) its live versions are copied into slots of
- * other chunks, and the copies take their places.  Taking a place is an UPDATE
- * that changes nothing, by a transaction of nobody's with a descriptor of its own:
+ * To empty a sparse chunk (compact.c), its live versions are copied into slots of other chunks, and
+ * the copies take their places.  Taking a place is an UPDATE that changes no value, by an internal
+ * transaction with a descriptor of its own:
  *
  *	  head ---> v [b, NEVER)				head ---> v' [C, NEVER) --older--> v [b, C)
  *
  *	ACTIVE		each v' is given its reference, then v's end is swapped, NEVER -> reference (W1);
- *				then v' is the head.  A v' that came too late is nothing at once: begin NEVER
+ *				then v' is the head.  A v' whose swap fails is withdrawn at once: begin NEVER
  *	PREPARING	C is drawn (T1)
- *	COMMITTED	one store (T2): from here on all these copies are there, and the others are not
- *	stamped		C stands in the words, the log goes to the collector, which frees each v when nobody
- *				can see it any more (prune.c): chains, snapshots, blobs are as after any UPDATE
+ *	COMMITTED	one store (T2): from here on all these copies are visible, and the originals are not
+ *	stamped		C stands in the words, the log goes to the collector, which frees each v when no
+ *				snapshot can see it any more (prune.c): chains, snapshots, blobs are as after any
+ *				UPDATE
  *
- * So who finds versions, in chains or chunk by chunk, needs no rule: a snapshot
- * before C sees v and one from C on v', never both and never none, whatever it has passed by
- * then; scans of every kind, index searches and builds that have begun remain as they are.  And who
- * holds v beyond an epoch keeps it as he keeps any version, by his snapshot.
+ * So a reader that finds versions, in chains or chunk by chunk, needs no new rule: a snapshot
+ * before C sees v, one from C on sees v', never both and never neither, however far the reader has
+ * got.  Scans of every kind, index searches and builds that have begun are unaffected.  And a
+ * session that holds v beyond an epoch keeps it by its snapshot, as it keeps any version.
  *
- * What needs rules is that nothing has been changed.  v is settled when it is copied: begin at or below a
- * horizon, so at or below every snapshot that is, or ever will be, published.
+ * Rules are needed only because nothing has changed.  v is settled when it is copied: its begin is
+ * at or below a horizon, so at or below every snapshot that is, or ever will be, published.
  *
- * 1. Only a settled v is copied, neither ended nor locked; that it still is, the swap of its end decides.
- *	  A writer, locker or deleter who was faster keeps his row; one who comes later fails to swap
- *	  the end that he has read, as if an UPDATE had been faster, and looks again.
- * 2. Nobody waits for this transaction as for others: it has no host, and is at an end after
- *	  TG_COPIES_MAX rows, taking no latch and no memory while it has references.  Readers see past it; who would
- *	  wait for it spins (tg_wait_for).
- * 3. v' says so itself (LIFE_COPY), for as long as it has a header: every snapshot sees what it says, even one
- *	  from before C.  So a writer whose snapshot is from before C, and who finds v' the newest version, has found what
- *	  his snapshot sees: TG_OK, not TG_CHANGED.  (But he holds it, as any version newer than his snapshot.)
- * 4. v says so, too (SUCCESSOR_COPY), before COMMITTED is there to see: so whoever finds v ended by C knows
- *	  that the row has not changed.  Validation goes on with the copy, the version above v in the
- *	  chain, if that is one: if what was above it has been cut out meanwhile (G3), the copy has ended.  (At SERIALIZABLE
- *	  the chain is whole, because the snapshot stands for later times, too.)
- * 5. v' begins a chain of its own once v has been cut off: older NONE.  Flags that tell lives apart stay
- *	  below, because no other life is (LIFE_NEW, LIFE_SEVERAL: a settled version has nothing below it).  Nor does
- *	  anybody follow a mark to v: who does so has a snapshot from before v.
- * 6. Indexes lead to rows, not to versions, and v' has v's keys: no entry comes or goes.  What an index keeps
- *	  for v it keeps for v', too; where there is no memory for that, v stays.
- * 7. But an index that is being filled by chunks relies on writers, who add entries beside it: it may
- *	  have passed the chunk of v' before v' came, and may come to that of v when v is gone.  So
- *	  nothing is copied in such a table.  Who copies says so, fence, and looks at the indexes; who
- *	  creates one publishes it, fence, and waits while somebody copies (index.c).  One sees the other.
- * 8. By 3 a transaction whose snapshot is from before C may replace or delete v', and then sees neither v' nor v, which
- *	  both look at v' for: in a chain on the way down, chunk by chunk from v, by SUCCESSOR_COPY.  That v' is above v still: it
- *	  has not ended for anybody else, and v is kept for the snapshot.
+ * 1. Only a settled v is copied, neither ended nor locked; the swap of its end verifies that it
+ *	  still is.  A writer, locker or deleter that was faster keeps its row; one that comes later
+ *	  fails to swap the end that it has read, as if an UPDATE had been faster, and looks again.
+ * 2. No transaction waits for this one as for others: it has no host, and ends after TG_COPIES_MAX
+ *	  rows, without taking a latch or memory while it has references.  Readers see past it; a
+ *	  session that would have to wait for it spins (tg_wait_for).
+ * 3. v' is marked as a copy (LIFE_COPY) as long as it has a header: every snapshot sees its values,
+ *	  even one from before C.  So a writer whose snapshot is from before C, and which finds v' as
+ *	  the newest version, has found what its snapshot sees: TG_OK, not TG_CHANGED.  (But it holds
+ *	  v', as any version newer than its snapshot.)
+ * 4. v is marked, too (SUCCESSOR_COPY), before COMMITTED is visible: so a session that finds v
+ *	  ended by C knows that the row has not changed.  Validation goes on with the copy: the version
+ *	  above v in the chain, if that is a copy.  If it is not, the version above v has been cut out
+ *	  meanwhile (G3), and the copy has ended.  (At SERIALIZABLE the chain is whole, because the
+ *	  snapshot stands for later times, too.)
+ * 5. v' begins a chain of its own once v has been cut off: older NONE.  Flags that distinguish
+ *	  lives stay below, because there is no other life (LIFE_NEW, LIFE_SEVERAL: a settled version
+ *	  has nothing below it).  Nor does any transaction follow a mark to v: it would have a snapshot
+ *	  from before v.
+ * 6. Indexes lead to rows, not to versions, and v' has v's keys: no entry comes or goes.  The
+ *	  hidden values that an index keeps for v it keeps for v', too; if there is no memory for them,
+ *	  v stays.
+ * 7. But an index that is being filled by chunks relies on writers to add entries beside it: it may
+ *	  have passed the chunk of v' before v' came, and may reach the chunk of v when v is gone.  So
+ *	  nothing is copied in such a table.  The copying session publishes that it copies, fences, and
+ *	  looks at the indexes; a session that creates an index publishes it, fences, and waits while
+ *	  versions are copied (index.c).  At least one of them sees the other.
+ * 8. By 3 a transaction whose snapshot is from before C may replace or delete v'.  It then sees
+ *	  neither v' nor v; for both, reads consult v': in a chain on the way down, chunk by chunk from
+ *	  v by SUCCESSOR_COPY.  v' is still above v, because it has not ended for any other transaction,
+ *	  and v is kept for the snapshot.
  *
- * One caller at a time, the sweep, so that one descriptor is enough.  Row counts, figures of transactions and
- * whatever is noted of writers (W0) have nothing to do with it: it writes nothing.
+ * There is one caller at a time, the sweep, so one descriptor is enough.  Row counts, figures of
+ * transactions and registrations of writers (W0) are not concerned: nothing is written.
  *
  * test/explore/explore_relocate.c tries every schedule of this code beside readers and writers.
  */
@@ -63,7 +70,7 @@
 #include "runtime/table/write_log.h"
 #include "runtime/txn/txn_internal.h"
 
-/* --- for those who meet copies ------------------------------------------------------- */
+/* --- for sessions that meet copies --------------------------------------------------- */
 
 bool
 tg_version_is_copy(tg_version version)
@@ -98,7 +105,7 @@ tg_version_copy_of(tg_version version)
 
 /* --- copying ------------------------------------------------------------------------- */
 
-/* A log with an entry of each copy; those that there is no memory for are left out. */
+/* A log with an entry for each copy; copies without memory for an entry are left out. */
 static tg_write_log *
 make_log(tg_session *session, tg_table *table, const tg_copy *copies, unsigned *count_inout)
 {
@@ -115,7 +122,7 @@ make_log(tg_session *session, tg_table *table, const tg_copy *copies, unsigned *
 	return log;
 }
 
-/* A copy that came too late, before C is drawn: it must not be committed. */
+/* Withdraws a copy whose swap failed, before C is drawn: it must not be committed. */
 static void
 withdraw(tg_header *header)
 {
@@ -123,7 +130,7 @@ withdraw(tg_header *header)
 		tg_store_release(&header->begin, TG_TIME_NEVER);
 }
 
-/* The copy becomes the row's newest version.  False: somebody else has taken the row. */
+/* Makes the copy the row's newest version.  False: another transaction has taken the row. */
 static bool
 take_place(const tg_copy *copy, tg_time reference)
 {
@@ -145,7 +152,7 @@ take_place(const tg_copy *copy, tg_time reference)
 	return true;
 }
 
-/* As stamp in txn.c; what the log says of copies that came too late is nobody's. */
+/* As stamp in txn.c; entries of withdrawn copies are made to own nothing. */
 static void
 stamp(tg_write_log *log, const tg_copy *copies, unsigned count, tg_time time)
 {
@@ -158,7 +165,7 @@ stamp(tg_write_log *log, const tg_copy *copies, unsigned count, tg_time time)
 		tg_assert(entry->version == copies[i].from);
 		if (!copies[i].taken)
 		{
-			entry->kind = TG_WRITE_INSERT; /* of which the collector takes nothing */
+			entry->kind = TG_WRITE_INSERT; /* the collector takes nothing of it */
 			continue;
 		}
 		entry->count = tg_version_row(copies[i].to);
@@ -169,7 +176,7 @@ stamp(tg_write_log *log, const tg_copy *copies, unsigned count, tg_time time)
 	}
 }
 
-/* Gives the slot of a copy back that has no place. */
+/* Gives back the slot of a copy that has not taken its place. */
 static void
 drop(tg_session *session, const tg_copy *copy)
 {
@@ -178,7 +185,10 @@ drop(tg_session *session, const tg_copy *copy)
 	tg_slot_give(session, copy->to);
 }
 
-/* All of the transaction.  Returns how many copies have taken their places; if any, the log is the collector's. */
+/*
+ * The whole transaction.  Returns how many copies have taken their places; if any, the log is
+ * given.
+ */
 static unsigned
 run(tg_session *session, tg_copy *copies, unsigned count, tg_write_log *log)
 {
@@ -188,7 +198,8 @@ run(tg_session *session, tg_copy *copies, unsigned count, tg_write_log *log)
 	unsigned entry;
 	tg_time time;
 
-	(void) tg_snapshot_publish_from(session, &entry); /* until the collector has the log: collector.h */
+	/* until the collector has the log: collector.h */
+	(void) tg_snapshot_publish_from(session, &entry);
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
 	for (unsigned i = 0; i < count; i++)
 	{

@@ -12,28 +12,32 @@
  *	     v                                                v not serializable
  *	  ABORTING --(the last user has left)--> ABORTED <----+
  *
- * 1. Who works in it is a user (ending.h), and changes it in its lane; the lane says who works now, the word who is still
- *	  going to.
- *	  Whoever the word tells to end it does so in the lane: in place if it is free or his own, else as the
- *	  lane's next operation (the others in the queue find that it is ending, and do nothing).
- * 2. Its snapshot, where it has one of its own, is published in a job's entry, because no session outlives it for certain. A
- *	  session that works in it publishes one besides, for what it meets that is newer (tg_snapshot_hold).
- * 3. The end is one call of one session: C, validation, COMMITTED.  Another's outcome is waited for in it, by looking.
- * 4. A place is given away when nobody has it open any more and its outcome has been there to ask
- *	  for as long as the lease, or the same role needs it (shared_place.c).
- *	  So a tg_shared that is open stays what it is.  Nor while its lane has work, or somebody is about to put some there.
- * 5. An owner does not wait for others' leave (tg_shared_abandon), nor does an administrator who
- *	  ends another's transaction.  The abort is done in the lane at once, and the user whom the word
+ * 1. A session that works in the transaction is a user (ending.h), and changes it in its lane.  The
+ *	  lane says which session works now; the word counts those that are at work or about to be.  The
+ *	  session that the word tells to end the transaction does so in the lane: in place if the lane
+ *	  is free or its own, otherwise as the lane's next operation (the other queued operations find
+ *	  that the transaction is ending, and do nothing).
+ * 2. A snapshot of the transaction's own is published in a job's entry, because no session is
+ *	  certain to outlive it.  A session that works in it publishes another one, for versions that it
+ *	  meets and that are newer (tg_snapshot_hold).
+ * 3. The end is one call of one session: C, validation, COMMITTED.  It polls for the outcome of
+ *	  other transactions.
+ * 4. A place is given away when no session has it open any more, and its outcome has been kept as
+ *	  long as the lease or the same role needs the place (shared_place.c).  So an open tg_shared
+ *	  keeps its identity.  Nor is a place given away while its lane has work, or is about to get
+ *	  some.
+ * 5. An owner does not wait until other users leave (tg_shared_abandon), nor does an administrator
+ *	  that ends the transaction.  The abort is done in the lane at once, and the user that the word
  *	  tells to do it, later, finds it done.  It is done under the flag of an abort alone: once the
  *	  flag of a commit is set, only the committer ends it.  Until the users leave, they find nothing
- *	  of it: what it wrote is taken back, and no other transaction has its number while they have it
- *	  open (4).
- * 6. What users go on with until they leave, out of the lane, goes with the last of them: the read
- *	  set, declared areas and the snapshot are given back by the user that is told to end it, or has
- *	  committed it, and by no other.
- * 7. A session that waits for its end sets its waiter, and then looks whether it has ended.  The
- *	  session that ends it sets its state, and then looks for waiters.  There is a full fence
- *	  between the two on either side, so one of them sees the other.
+ *	  of it: its writes are undone, and no other transaction has its number while they have it open
+ *	  (4).
+ * 6. The objects that users may use outside the lane until they leave are freed with the last of
+ *	  them: the user that is told to end the transaction, or has committed it, gives back the read
+ *	  set, declared areas and the snapshot; no other session does.
+ * 7. A session that waits for the end sets its waiter, and then looks whether the transaction has
+ *	  ended.  The session that ends it sets the state, and then looks for waiters.  There is a full
+ *	  fence between the two steps on either side, so one of them sees the other.
  */
 #include "runtime/txn/shared_internal.h"
 
@@ -71,7 +75,7 @@ tg_shared_renew(tg_shared *shared)
 	tg_store_relaxed(&shared->deadline_us, tg_clock_us() + shared->lease_us);
 }
 
-/* --- what is asked of one that is open ------------------------------------------------------ */
+/* --- reading one that is open --------------------------------------------------------------- */
 
 tg_lane *
 tg_shared_lane(tg_shared *shared)
@@ -139,7 +143,7 @@ tg_shared_wait_end(tg_session *session)
 	tg_store_relaxed(&tg_shared_all->waiters[session->id].host, 0);
 }
 
-/* Rule 7.  Its descriptor is idle, and its state is that of an end. */
+/* Rule 7.  The descriptor is idle, and the state is that of an end. */
 static void
 wake_waiters(const tg_shared *shared)
 {
@@ -155,7 +159,7 @@ wake_waiters(const tg_shared *shared)
 
 /* --- ending; in the lane --------------------------------------------------------------------- */
 
-/* Why it is aborted is told once.  Under the latch. */
+/* Notes the reason of an abort, the first one only.  Under the latch. */
 static void
 note_reason(tg_shared *shared, tg_shared_reason reason, const char *text)
 {
@@ -167,7 +171,7 @@ note_reason(tg_shared *shared, tg_shared_reason reason, const char *text)
 	shared->text[sizeof(shared->text) - 1] = '\0';
 }
 
-/* Sets the flag, with the reason if nobody was sooner.  As tg_ending_abort. */
+/* Sets the flag, and the reason if it is the first.  Returns as tg_ending_abort. */
 static bool
 begin_abort(tg_shared *shared, tg_shared_reason reason, const char *text)
 {
@@ -227,7 +231,7 @@ run_end(tg_operation *operation, tg_session *session)
 	end_work(session, (tg_shared *) ((char *) operation - offsetof(tg_shared, end)));
 }
 
-/* For who has been told to abort it.  Rule 1. */
+/* For the session that has been told to abort it.  Rule 1. */
 static void
 end_by_abort(tg_session *session, tg_shared *shared)
 {
@@ -244,7 +248,8 @@ end_by_abort(tg_session *session, tg_shared *shared)
 	{
 		if (tg_lane_submit(session, lane, &shared->end) == TG_OK)
 			return;
-		tg_spin(&round); /* the pool stops: who has the lane runs what is queued, and leaves */
+		/* the pool is stopping: the session in the lane runs the queue, and leaves */
+		tg_spin(&round);
 	}
 	end_work(session, shared);
 	tg_lane_leave(session, lane);
@@ -293,11 +298,12 @@ tg_shared_let_go(tg_session *session, tg_shared *shared)
 	stop_using(session, shared);
 }
 
-/* --- operations -------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------ */
 
 /*
- * Takes the lane, then becomes a user, and gives both back the other way round: so who commits, in the
- * lane, finds no user who is but about to come or to go.  *entered_out: the lane was not his already.
+ * Takes the lane, then becomes a user; end_turn gives both back in the reverse order.  So a session
+ * that commits, in the lane, finds no user that has only just come or is about to go.
+ * *entered_out: the session was not in the lane before.
  */
 static tg_status
 take_turn(tg_session *session, tg_shared *shared, bool *entered_out)
@@ -328,7 +334,7 @@ end_turn(tg_session *session, tg_shared *shared, bool entered)
 		tg_lane_leave(session, tg_shared_lane(shared));
 }
 
-/* The session has published it. */
+/* Keeps a snapshot, which the session has published, in a job's entry. */
 static tg_status
 keep_time(tg_shared *shared, tg_time time, bool from)
 {
@@ -341,7 +347,10 @@ keep_time(tg_shared *shared, tg_time time, bool from)
 	return TG_OK;
 }
 
-/* The operation's own, and, where there is to be one, the transaction's, published before the other can go. */
+/*
+ * Publishes the operation's snapshot, and above READ COMMITTED the transaction's, while the former
+ * stands.
+ */
 static tg_status
 publish(tg_session *session, tg_shared *shared, tg_time *time_out)
 {
@@ -417,7 +426,10 @@ tg_shared_draw_at(tg_session *session, tg_shared *shared, tg_time time, bool fro
 	return status;
 }
 
-/* Another's outcome comes soon, and nobody of those who are waited for waits for this one (V1, S1). */
+/*
+ * Spins while another transaction's outcome is open: it comes soon, and none of the transactions
+ * waited for waits for this one (V1, S1).
+ */
 static tg_status
 validate(tg_session *session, tg_shared *shared)
 {
@@ -477,7 +489,7 @@ tg_shared_leave(tg_session *session, tg_shared *shared)
 	end_turn(session, shared, entered);
 }
 
-/* What can fail at the end: S1 to S4. */
+/* The steps of the end that can fail: S1 to S4. */
 static tg_status
 prepare(tg_session *session, tg_shared *shared)
 {
@@ -489,7 +501,7 @@ prepare(tg_session *session, tg_shared *shared)
 	return validate(session, shared);
 }
 
-/* What was going to commit does not. */
+/* Aborts a transaction that was going to commit. */
 static void
 end_unprepared(tg_session *session, tg_shared *shared, tg_shared_reason reason)
 {
@@ -510,7 +522,8 @@ begin_commit(tg_shared *shared)
 	if (tg_failpoint_refuses("skip_users"))
 		alone = true;
 	if (!alone)
-		note_reason(shared, TG_SHARED_REFUSED, NULL); /* unless it was going to be aborted already */
+		/* unless it was going to be aborted already */
+		note_reason(shared, TG_SHARED_REFUSED, NULL);
 	tg_latch_release(&tg_shared_all->latch);
 	return alone;
 }
@@ -538,7 +551,7 @@ tg_shared_prepare(tg_session *session, tg_shared *shared)
 		end_turn(session, shared, entered);
 	}
 	else if (entered)
-		tg_lane_leave(session, tg_shared_lane(shared)); /* it stays its only user: nobody else comes */
+		tg_lane_leave(session, tg_shared_lane(shared)); /* it stays the only user: no others come */
 	return status;
 }
 
@@ -585,7 +598,7 @@ tg_shared_look_at_leases(tg_session *session)
 		bool is_over = false;
 
 		tg_latch_acquire(&tg_shared_all->latch);
-		/* Who is at work holds the lease; so does who starts it. */
+		/* A session at work holds the lease; so does the session that starts it. */
 		if (shared->in_use && tg_load_relaxed(&shared->deadline_us) <= now && !tg_shared_waits_for_start(shared) &&
 			(tg_ending_users(tg_load_acquire(&shared->ending)) == 0 || tg_failpoint_refuses("skip_lease_of_users")))
 		{

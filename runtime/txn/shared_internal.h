@@ -1,6 +1,6 @@
 /*
  * shared_internal.h
- *	  Transactions that several sessions work in: for shared*.c only.
+ *	  Transactions that several sessions work in: internals, for shared*.c only.
  */
 #ifndef TG_SHARED_INTERNAL_H
 #define TG_SHARED_INTERNAL_H
@@ -10,7 +10,8 @@
 #include "runtime/txn/shared.h"
 #include "runtime/txn/txn_internal.h"
 
-#define TG_HOST_SHARED ((uint64_t) 1 << 63) /* in the host's word for one of these: it is no host's */
+/* Set in the host word of a shared transaction, never in one of the host. */
+#define TG_HOST_SHARED ((uint64_t) 1 << 63)
 
 struct tg_shared
 {
@@ -42,36 +43,39 @@ struct tg_shared
 	tg_areas *exclude;
 	tg_time snapshot; /* 0: none yet, or one for each operation */
 	unsigned snapshot_entry;
-	uint64_t drawn_us; /* atomic: when it was */
+	uint64_t drawn_us; /* atomic: when the snapshot was drawn */
 	uint32_t command;
 	unsigned operation_entry; /* published by the session at work */
-	bool entered;			  /* it has entered the lane, which ends with the operation */
-	tg_conflict conflict;	  /* written before the state that makes it known */
+	bool entered;			  /* it entered the lane for the operation */
+	tg_conflict conflict;	  /* written before the state that publishes it */
 	tg_operation end;
 };
 
-/* Of a session that waits for one's end. */
+/*
+ * Of a session that waits for a shared transaction's end.  The session writes it, the session that
+ * ends the transaction reads it.
+ */
 typedef struct tg_shared_waiter
 {
-	uint64_t host; /* atomic: that one's word; 0: it waits for none.  The session writes it, who ends one reads it */
-	void *waiter;  /* atomic: written before */
+	uint64_t host; /* atomic: host word of that transaction; 0: the session waits for none */
+	void *waiter;  /* atomic: written before host */
 } TG_CACHE_ALIGNED tg_shared_waiter;
 
-/* All of them; in the arena.  Places are given out and taken by shared_place.c. */
+/* All shared transactions; in the arena.  shared_place.c gives places out and takes them back. */
 typedef struct tg_shareds
 {
 	tg_latch latch;
 	unsigned first_txn;
 	uint64_t incarnation; /* under the latch */
 	tg_shared place[TG_SHARED_MAX];
-	tg_shared_waiter waiters[]; /* first_txn: one for each session */
+	tg_shared_waiter waiters[]; /* first_txn of them: one for each session */
 } tg_shareds;
 
 extern tg_shareds *tg_shared_all;
 
 /*
- * Its place is free for others: it has ended, nobody has it open, and its outcome need not be known
- * any more.  Under the latch.
+ * Whether its place is free for others: it has ended, no session has it open, and its outcome need
+ * not be kept any more.  Under the latch.
  */
 extern bool tg_shared_may_go(const tg_shared *shared, uint64_t now);
 
@@ -95,7 +99,7 @@ tg_shared_waits_for_start(const tg_shared *shared)
 	return tg_load_acquire(&shared->state) == TG_SHARED_WAITING;
 }
 
-/* What it reads is noted, and validated. */
+/* Whether its reads are noted, and validated. */
 static inline bool
 tg_shared_is_validated(tg_txn_kind kind, tg_isolation isolation)
 {

@@ -1,6 +1,6 @@
 /*
  * shared_place.c
- *	  The places of transactions that several sessions work in: who has one, by handle or number.
+ *	  The places of transactions that several sessions work in; how a handle or number finds one.
  *
  * There are TG_SHARED_MAX.  A transaction keeps its place beyond its end, so that its outcome can
  * be asked for.  A role has a share of the places, for its running and its ended transactions
@@ -17,16 +17,16 @@
 
 _Static_assert(TG_SHARED_MAX <= 1 << PLACE_BITS, "a place fits into the host's word");
 
-/* It reads at what tg_shared_start has drawn. */
+/* Whether tg_shared_start draws its snapshot. */
 static inline bool
 is_started(tg_txn_kind kind)
 {
 	return kind == TG_TXN_LONG || kind == TG_TXN_READ_ONLY;
 }
 
-/* --- which one; under the latch ----------------------------------------------------------- */
+/* --- finding; under the latch ------------------------------------------------------------- */
 
-/* The time that it takes does not tell how much of a handle was right. */
+/* Takes the same time however much of the handle is right, so timing reveals nothing. */
 static bool
 is_handle(const tg_handle *handle, const tg_handle *other)
 {
@@ -46,7 +46,7 @@ find(const tg_handle *handle)
 	return NULL;
 }
 
-/* Nothing but its outcome is left of it, and nobody has that open: shared.c, 4. */
+/* Whether only its outcome is left, and no session has it open: shared.c, 4. */
 static bool
 is_over(const tg_shared *shared)
 {
@@ -60,11 +60,11 @@ tg_shared_may_go(const tg_shared *shared, uint64_t now)
 	return is_over(shared) && tg_load_relaxed(&shared->deadline_us) <= now;
 }
 
-/* What a role has. */
+/* The places of one role. */
 typedef struct places
 {
 	unsigned count;
-	unsigned working;  /* so many of them are not over */
+	unsigned working;  /* those that are not over */
 	tg_shared *oldest; /* of those that are over */
 } places;
 
@@ -137,7 +137,7 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared->txn = tg_txn_begin_at(session, tg_shared_all->first_txn + number, shared->host, config->kind,
 								  config->isolation, config->label);
 	shared->txn->shared = shared;
-	/* ranks in the areas that it is going to read may be in the session's hands already */
+	/* the session may already have ranks in its hands that its declared areas contain */
 	tg_rank_hold_with(tg_txn_number(shared->txn), session->id);
 	if (reads != NULL)
 		tg_txn_track(shared->txn, reads);

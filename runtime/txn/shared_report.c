@@ -1,6 +1,6 @@
 /*
  * shared_report.c
- *	  Transactions that several sessions work in, as views and those who ask by handle see them.
+ *	  Reports on transactions that several sessions work in, for views and holders of a handle.
  */
 #include "runtime/txn/shared_internal.h"
 

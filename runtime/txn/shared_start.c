@@ -1,20 +1,21 @@
 /*
  * shared_start.c
- *	  How a LONG or READ ONLY transaction that several sessions are going to work in starts.
+ *	  The start of a LONG or READ ONLY transaction that several sessions are going to work in.
  *
- * As a session's own, but for its snapshot: that is published by the session that starts it, then in a job's entry, then no
- * more by the session, which need not outlive it.  A LONG's entry stands for what it would publish
- * itself (L1 c), and goes with the last user (shared.c, 6): later than L5 asks for.
+ * It starts as a session's own does, except for its snapshot.  The starting session publishes the
+ * snapshot, moves it to a job's entry, and withdraws its own, because the session need not outlive
+ * the transaction.  A LONG's entry serves as the one that it would publish itself (L1 c), and goes
+ * with the last user (shared.c, 6), which is later than L5 requires.
  *
- * Who starts it is no user of it.  Nobody else has the handle, so all that can become of it meanwhile is
- * to be aborted, by whoever stops leases.  That is done, and found here, in the lane.
+ * The session that starts it is no user.  No other session has the handle yet, so only the lease
+ * check can abort it meanwhile.  That happens in the lane, and is found here, also in the lane.
  */
 #include "runtime/txn/shared_internal.h"
 
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
 
-/* The snapshot, which the session has published. */
+/* Moves the snapshot, which the session has published, to a job's entry. */
 static tg_status
 keep_snapshot(tg_session *session, tg_shared *shared, tg_time time, unsigned entry)
 {

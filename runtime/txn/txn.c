@@ -3,33 +3,35 @@
  *	  The life of a transaction: begin, savepoint, undo, commit, abort.
  *
  * Commit (M1: nothing in it can fail)
- *	1. PREPARING is published, then C is drawn: one sequentially consistent fetch-and-add on the clock (T1)
- *	2. COMMITTED(C): one release store; everything the transaction wrote is visible from here on (T2)
+ *	1. PREPARING is published, then C is drawn, by one sequentially consistent fetch-and-add on the
+ *	   clock (T1)
+ *	2. COMMITTED(C) is one release store; all writes of the transaction are visible from here on
+ *	  (T2)
  *	3. C is stamped over each reference (T3), the log goes to the collector, the descriptor is idle
- * A snapshot from before C stays published until the log has been given: so the horizon cannot pass C
- * before the collector knows what this commit has made garbage (collector.c, 1).
+ * A snapshot from before C stays published until the log has been given: so the horizon cannot pass
+ * C before the collector knows the garbage that this commit has made (collector.c, 1).
  *
- * A SERIALIZABLE transaction that wrote goes a longer way (tg_txn_prepare), because
- * the host must be able to fail after C is drawn: PREPARING, C, PREPARED(C), then
- * validation as of C (validate.c), then 2 and 3, or ABORTED.  So does, at every level, one that wrote the host's tables, too
- * (M2): who sees those has loaded a time at or after C.  A SERIALIZABLE one that wrote nothing
- * has nothing to validate (S4): its reads are what its snapshot sees, and every
- * snapshot is a moment between two commits in the order of C.
+ * A SERIALIZABLE transaction with writes has more steps (tg_txn_prepare), because the host must be
+ * able to fail after C is drawn: PREPARING, C, PREPARED(C), then validation as of C (validate.c),
+ * then 2 and 3, or ABORTED.  So has, at every level, a transaction that wrote the host's tables,
+ * too (M2): a session that sees those writes has loaded a time at or after C.  A SERIALIZABLE
+ * transaction without writes has nothing to validate (S4): it has read what its snapshot sees, and
+ * every snapshot is a moment between two commits in the order of C.
  *
- * Undo, of everything or back to a mark, newest write first.  Each step leaves
- * the row as a reader or a waiting writer may find it:
+ * Undo, of everything or back to a mark, takes the newest write first.  Each step leaves the row in
+ * a state that a reader or a waiting writer may find:
  *	INSERT	the head is closed, then the index entry is removed (W3), then begin is NEVER
  *	REVIVE	the head goes back to the dead version, then begin is NEVER
- *	UPDATE	the head goes back to the replaced version, then its end is NEVER (or LOCKED, row_lock.h, 5): from
- *			here on others can take it; the new version's begin is NEVER
- *	DELETE	successor 0, end is NEVER (or LOCKED)
- * Entries of secondary indexes that only an undone version needed go when it is out of the chain (index.c).
- * A writer that meets a reference of an aborted transaction still has to wait: W4's "ended" means undone.
- * The collector frees slots, blobs and row ids an epoch later.
+ *	UPDATE	the head goes back to the replaced version, then its end is NEVER (or LOCKED,
+ *			row_lock.h, 5): from here on other writers can take it; then the new version's begin is
+ *	NEVER DELETE	successor 0, end is NEVER (or LOCKED)
+ * Entries of secondary indexes that only an undone version needed are removed when it is out of the
+ * chain (index.c).  A writer that meets a reference of an aborted transaction still has to wait:
+ * W4's "ended" means undone.  The collector frees slots, blobs and row ids an epoch later.
  *
- * Invariant U: nobody else changes the head of a row while its head version
- * refers to this transaction, so undo stores heads instead of swapping them.  The collector does not touch a
- * dead version while the version that revived it is not stamped.
+ * Invariant U: no other transaction changes the head of a row while its head version refers to this
+ * transaction, so undo stores heads instead of swapping them.  The collector does not touch a dead
+ * version while the version that revived it is not stamped.
  */
 #include "runtime/txn/txn_internal.h"
 
@@ -59,7 +61,9 @@ tg_txn_create(void)
 	tg_session *session;
 	tg_status status;
 
-	/* A reference has room for so many; every session has the descriptor of its own number, shared ones follow, then one. */
+	/*
+	 * A reference has so many numbers: the sessions' own, then shared ones, then the relocator's.
+	 */
 	if (txn_max + 1 > TG_TXN_MAX)
 		return TG_TOO_LARGE;
 	status = tg_session_open(&session);
@@ -145,7 +149,7 @@ tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host, tg_txn_kind
 	return txn;
 }
 
-/* Nothing is written if nothing else is to be said than of the place's last transaction, as mostly. */
+/* Most transactions have the description of the descriptor's last one: then nothing is written. */
 void
 tg_txn_describe(tg_txn *txn, tg_txn_kind kind, tg_isolation isolation, const char *label)
 {
@@ -161,7 +165,9 @@ tg_txn_describe(tg_txn *txn, tg_txn_kind kind, tg_isolation isolation, const cha
 	strncpy(text, label, sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	memcpy(words, text, sizeof(words));
-	/* Reports read it all, or begin again: the life is odd meanwhile. */
+	/*
+		 * Reports begin again if the life is odd or has changed, so that they get one description.
+		 */
 	tg_store_relaxed(&txn->life, txn->life + 1);
 	tg_fence_release();
 	tg_author_change(txn);
@@ -220,7 +226,7 @@ tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark_out, unsign
 {
 	bool entered = tg_txn_enter(session, txn);
 
-	/* One that others may end: the first write after this finds out. */
+	/* Another session may have ended a shared one: the first write after this finds out. */
 	tg_assert(state_of(txn) == TG_TXN_ACTIVE || txn->shared != NULL);
 	if (txn->subtxn_count < TG_SUBTXN_LAST)
 		txn->subtxn_count++;
@@ -233,9 +239,9 @@ tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark_out, unsign
 /* --- undo --------------------------------------------------------------------- */
 
 /*
- * W2: that a key could be inserted has told that it was not there: a read, which
- * stays one.  While the entry stood nobody else could insert it (W3), so it is
- * noted only here.
+ * W2: an insertion reads, too: it finds that its key was absent, and undoing it must not forget
+ * that.  While the entry stood no other transaction could insert the key (W3), so it is noted only
+ * here.
  */
 static void
 note_undone_key(tg_session *session, tg_txn *txn, tg_version version)
@@ -247,7 +253,7 @@ note_undone_key(tg_session *session, tg_txn *txn, tg_version version)
 		tg_reads_add_key(session, txn->reads, table, NULL, key, tg_key_of_version(&table->key, version, key));
 }
 
-/* The same of the unique keys, but for those that the version before has, too. */
+/* Likewise for the unique keys, except those that the version before has, too. */
 static void
 note_undone_unique(tg_session *session, tg_txn *txn, tg_version version, tg_version older)
 {
@@ -278,7 +284,7 @@ undo_insert(tg_session *session, tg_version version)
 		unsigned char key[TG_KEY_BYTES_MAX];
 		size_t key_bytes = tg_key_of_version(&table->key, version, key);
 
-		/* An inserter that met the closed row may have removed the entry already, and then the key may have no rank any more. */
+		/* An inserter that met the closed row may have removed the entry, and the key its rank. */
 		if (key_bytes != TG_KEY_UNRANKED)
 			(void) tg_btree_remove(session, index, key, key_bytes, row);
 	}
@@ -286,7 +292,7 @@ undo_insert(tg_session *session, tg_version version)
 	tg_store_release(&tg_version_header(version)->begin, TG_TIME_NEVER);
 }
 
-/* The version before is the newest again. */
+/* Makes the version before the newest again. */
 static void
 undo_revive(tg_session *session, tg_version version)
 {
@@ -308,9 +314,9 @@ undo_update(tg_session *session, tg_version version)
 	tg_version older = tg_load_relaxed(&header->older);
 
 	tg_assert(tg_load_relaxed(tg_row_head(table, row)) == version && older != TG_VERSION_NONE);
-	/* While the older one is still taken, so that it and its blobs are there. */
+	/* While the older one is still taken, so that it and its blobs exist. */
 	tg_version_strip(version, older);
-	/* Its other half is in mark (row_lock.c). */
+	/* The other half of this Dekker pair is in mark (row_lock.c). */
 	tg_store_seq_cst(tg_row_head(table, row), older);
 	tg_indexes_forget(session, version, older);
 	if (tg_likely(tg_load_seq_cst(&header->end) == TG_TIME_NEVER))
@@ -332,7 +338,7 @@ undo_delete(const tg_txn *txn, tg_version version)
 		tg_row_lock_reopen(tg_version_chunk(version)->table, tg_version_row(version), version);
 }
 
-/* Notes what the undoing of a write must not make forgotten. */
+/* Notes the reads of a write that is undone, so that they stay noted. */
 static void
 note_undone(tg_session *session, tg_txn *txn, tg_write kind, tg_version version)
 {
@@ -368,7 +374,7 @@ undo_write(tg_session *session, tg_txn *txn, tg_write kind, tg_version version)
 	}
 }
 
-/* Takes back what the log holds after the mark and hands it to the collector. */
+/* Undoes the writes in the log after the mark, and gives them to the collector. */
 static void
 undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 {
@@ -407,7 +413,7 @@ tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark)
 
 /* --- the end ------------------------------------------------------------------ */
 
-/* T3.  The entries then name the versions that they ended, for the collector. */
+/* T3.  The entries then name the versions that they have ended, for the collector. */
 static void
 stamp(const tg_txn *txn, tg_time time)
 {
@@ -450,7 +456,7 @@ stamp(const tg_txn *txn, tg_time time)
 	}
 }
 
-/* W7: locks go as soon as the outcome is there to see. */
+/* W7: releases the row locks as soon as the outcome is visible. */
 static void
 release_locks(tg_session *session, tg_txn *txn)
 {
@@ -459,7 +465,10 @@ release_locks(tg_session *session, tg_txn *txn)
 	tg_epoch_enter(session);
 	tg_row_lock_release(session, txn, 0);
 	tg_epoch_leave(session);
-	/* A time that nobody commits at: what was marked is to be looked at once more by a sweep, which comes with the clock. */
+	/*
+	 * Draws a time without a commit: a sweep, which follows the clock, has to revisit marked
+	 * chunks.
+	 */
 	if (txn->log == NULL)
 		tg_fetch_add_seq_cst(tg_clock, 1);
 }
@@ -475,7 +484,7 @@ become_idle(tg_session *session, tg_txn *txn)
 	tg_store_release(&txn->state, TG_TXN_IDLE);
 }
 
-/* T1: PREPARING is there to see before C is drawn. */
+/* T1: PREPARING is visible before C is drawn. */
 tg_time
 tg_txn_draw(tg_txn *txn)
 {
@@ -512,7 +521,7 @@ tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot)
 	return time;
 }
 
-/* Stamps, and hands the log to the collector. */
+/* Stamps, and gives the log to the collector. */
 static void
 finish_log(tg_session *session, tg_txn *txn, tg_time time)
 {
@@ -552,7 +561,8 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 			time = draw_end(txn);
 		}
 		if (tg_failpoint_refuses("skip_t2"))
-			tg_store_release(&txn->state, TG_TXN_COMMITTED); /* two stores: COMMITTED, and when */
+			/* two stores: COMMITTED, and its time */
+			tg_store_release(&txn->state, TG_TXN_COMMITTED);
 		tg_failpoint("txn_committing");
 		tg_author_note(txn, time);
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED); /* T2 */
@@ -595,7 +605,7 @@ tg_txn_abort(tg_session *session, tg_txn *txn)
 
 /* --- figures -------------------------------------------------------------------- */
 
-/* What tg_txn_describe wrote, of one call. */
+/* Reads the result of one call of tg_txn_describe. */
 static void
 report_description(const tg_txn *txn, tg_txn_report *report)
 {

@@ -2,14 +2,14 @@
  * txn.h
  *	  Transactions on the multi-version store: begin, read, write, end.
  *
- * One descriptor per session, in the arena.  The rules named T1 … W6 in the
- * comments of this room are listed in runtime/README.md, section
- * «Transactions».  READ COMMITTED: a snapshot per statement, writers wait for
- * the holder of a row and go on with its newest version.
+ * There is one descriptor per session, in the arena.  The rules named T1 … W6 in the comments of
+ * this room are listed in runtime/README.md, section «Transactions».  READ COMMITTED takes a
+ * snapshot per statement; its writers wait for the holder of a row and continue with the row's
+ * newest version.
  *
- * Every call is made by the session's owner, outside an epoch unless it says
- * otherwise, and returns without waiting for anybody: TG_BUSY comes with what
- * to wait for.  Nothing in here fails after it has changed something.
+ * Every call is made by the session's owner, outside an epoch unless it says otherwise, and returns
+ * without waiting: with TG_BUSY it says what to wait for.  No call fails after it has changed
+ * something.
  */
 #ifndef TG_TXN_H
 #define TG_TXN_H
@@ -32,50 +32,50 @@ typedef struct tg_txn tg_txn;
 /* Makes the descriptors, one per session.  At server start, after the arena. */
 extern tg_status tg_txn_create(void) TG_MUST_USE;
 
-/* In the pool's process, before it starts: the watcher reports transactions whose operations stand still. */
+/* In the pool's process, before it starts: the watcher reports transactions whose lane is stuck. */
 extern void tg_txn_attach(void);
 
 /* --- snapshots ------------------------------------------------------------------ */
 
 /*
- * What a statement sees: commits up to time, but for excluded ones, and of transaction txn what
- * earlier commands wrote.  Copied freely; valid while its time is published.
+ * A statement's view: it sees commits up to time, except excluded ones, and the writes of earlier
+ * commands of transaction txn.  Copied freely; valid while its time is published.
  */
 typedef struct tg_snapshot
 {
 	tg_time time;
 	uint32_t txn;				   /* own descriptor's number (the session's id) */
-	uint32_t command;			   /* own writes of smaller commands are seen */
-	const tg_exclusions *excluded; /* the owner's memory; NULL, as mostly: none */
+	uint32_t command;			   /* own writes of smaller commands are visible */
+	const tg_exclusions *excluded; /* the owner's memory; NULL: none, the usual case */
 } tg_snapshot;
 
-/* V2, M2: whether what was committed then is seen. */
+/* V2, M2: whether the snapshot sees a commit at this time. */
 static inline bool
 tg_snapshot_covers(const tg_snapshot *snapshot, tg_time time)
 {
 	return time <= snapshot->time && tg_likely(!tg_is_excluded(snapshot->excluded, time));
 }
 
-/* Whether the snapshot sees a version, as far as its times tell: false says nothing. */
+/* Whether the snapshot sees a version, by its times alone; false decides nothing. */
 static inline bool
 tg_header_is_seen(const tg_snapshot *snapshot, const tg_header *header)
 {
 	tg_time begin = tg_load_acquire(&header->begin);
 	tg_time end = tg_load_acquire(&header->end);
 
-	/* A reference is later than any time. */
+	/* A reference compares greater than any time. */
 	return begin <= snapshot->time && end > snapshot->time && !tg_time_is_reference(end) && snapshot->excluded == NULL;
 }
 
 /* --- life -------------------------------------------------------------------------- */
 
 /*
- * Begins the session's transaction at its first write.  host is the host's
- * word for it, handed to those who wait for it.
+ * Begins the session's transaction at its first write.  host is the host's word for it, which
+ * sessions that have to wait for it get.
  */
 extern tg_txn *tg_txn_begin(tg_session *session, uint64_t host);
 
-/* Tsurugi's kinds of transactions (kinds.h), and what is none of them. */
+/* Ordinary transactions, and Tsurugi's kinds (kinds.h). */
 typedef enum tg_txn_kind
 {
 	TG_TXN_ORDINARY,
@@ -91,52 +91,58 @@ typedef enum tg_isolation
 	TG_SERIALIZABLE
 } tg_isolation;
 
-#define TG_TXN_LABEL_BYTES 64 /* the terminator included; longer ones are cut */
+#define TG_TXN_LABEL_BYTES 64 /* with the terminator; longer labels are cut */
 
 /*
- * Says what it is; before its first read or write.  Otherwise, and after tg_txn_begin, it is ordinary,
- * READ COMMITTED and without a label.  The other kinds are SERIALIZABLE.  label may be NULL.
+ * Sets kind, isolation and label (or NULL), before the transaction's first read or write.
+ * Otherwise, and after tg_txn_begin, it is ordinary, READ COMMITTED and without a label.  The other
+ * kinds are SERIALIZABLE.
  */
 extern void tg_txn_describe(tg_txn *txn, tg_txn_kind kind, tg_isolation isolation, const char *label);
 
-/* Both in one. */
+/* tg_txn_begin and tg_txn_describe in one. */
 extern tg_txn *tg_txn_begin_as(tg_session *session, uint64_t host, tg_txn_kind kind, tg_isolation isolation,
 							   const char *label);
 extern tg_txn_kind tg_txn_kind_of(const tg_txn *txn);
 
-/* For reports: the snapshot it reads at now; 0: none.  Its owner's. */
+/* For reports: the snapshot that it reads at now; 0: none.  By its owner. */
 extern void tg_txn_note_snapshot(tg_txn *txn, tg_time snapshot);
 
-/* What the transaction has inserted into a table by now, less what it has deleted.  Session owner. */
+/*
+ * The rows that the transaction has inserted into a table so far, less those deleted.  By its
+ * owner.
+ */
 extern int64_t tg_txn_rows(const tg_txn *txn, const tg_table *table);
 
-/* Why the last call with this transaction was TG_CONFLICT. */
+/* The reason why the last call with this transaction was TG_CONFLICT. */
 extern const tg_conflict *tg_txn_conflict(const tg_txn *txn);
 
 /*
- * At SERIALIZABLE: notes what the transaction must validate; the read set is the
- * caller's and lives until the transaction has ended.
+ * At SERIALIZABLE: the transaction notes reads in this read set, for its validation.  The set is
+ * the caller's, and has to live until the transaction has ended.
  */
 extern void tg_txn_track(tg_txn *txn, tg_reads *reads);
 
 /*
- * First half of a commit (M1), of one that validates or that the host makes visible elsewhere first (M2): draws C,
- * which is returned, and, if reads are tracked, begins the validation of what was read at R; the caller
- * steps it and then commits or aborts.  Until then the transaction is PREPARED, and who has to
- * know its outcome waits.
+ * First half of a commit (M1), for a transaction that validates or that the host makes visible
+ * elsewhere first (M2).  Draws C, which is returned; if reads are tracked, begins the validation of
+ * the reads at R, which the caller steps.  The caller then commits or aborts.  Until then the
+ * transaction is PREPARED, and sessions that have to know its outcome wait.
  */
 extern tg_time tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot);
 
-/* Ends it: one atomic store makes all it wrote visible (T2), then stamps.  Cannot fail. */
+/*
+ * Ends it: one atomic store makes all its writes visible (T2), then they are stamped.  Cannot fail.
+ */
 extern void tg_txn_commit(tg_session *session, tg_txn *txn);
 
-/* Ends it: takes everything back.  Cannot fail. */
+/* Ends it: undoes all its writes.  Cannot fail. */
 extern void tg_txn_abort(tg_session *session, tg_txn *txn);
 
 /*
- * Starts a subtransaction's part of the work, before its first write or lock.  These
- * carry *number_out (1 …; TG_SUBTXN_LAST stands for all further ones),
- * so that who waits for them knows which part to wait for.
+ * Starts a subtransaction's part of the work, before its first write or lock.  These carry
+ * *number_out (1 …; TG_SUBTXN_LAST stands for all further ones), which tells a session that has to
+ * wait for them which subtransaction to wait for.
  */
 typedef struct tg_txn_mark
 {
@@ -146,20 +152,19 @@ typedef struct tg_txn_mark
 
 extern void tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark_out, unsigned *number_out);
 
-/* Takes back what was written or locked since the mark.  Cannot fail. */
+/* Undoes the writes and locks made since the mark.  Cannot fail. */
 extern void tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark);
 
 /* --- reading, inside an epoch ---------------------------------------------------- */
 
-/* The part of tg_txn_read_head for rows that are not settled. */
+/* tg_txn_read_head for rows that are not settled. */
 extern tg_status tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out,
 								   tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * The version of a row that the snapshot sees, by a head of the row that was loaded
- * after the snapshot's time: what it sees is at that head or below.  TG_OK or
- * TG_NOT_FOUND; TG_BUSY: that depends on how somebody's commit ends, wait for it
- * outside the epoch.
+ * The version of a row that the snapshot sees, given a head of the row that was loaded after the
+ * snapshot's time: the version is at that head or below.  TG_OK or TG_NOT_FOUND; TG_BUSY: the
+ * result depends on the outcome of a commit, to be waited for outside the epoch.
  */
 static inline tg_status TG_MUST_USE
 tg_txn_read_head(const tg_snapshot *snapshot, tg_version head, tg_version *version_out, tg_wait *wait_out)
@@ -168,7 +173,7 @@ tg_txn_read_head(const tg_snapshot *snapshot, tg_version head, tg_version *versi
 	{
 		const tg_header *headers = tg_chunk_headers(tg_version_chunk(head));
 
-		/* The common cases: a settled version is what everybody sees; or its times tell. */
+		/* Common cases: every snapshot sees a settled version; or its times decide. */
 		if (headers == NULL || tg_likely(tg_header_is_seen(snapshot, &headers[tg_version_slot(head)])))
 		{
 			*version_out = head;
@@ -178,20 +183,21 @@ tg_txn_read_head(const tg_snapshot *snapshot, tg_version head, tg_version *versi
 	return tg_txn_read_chain(snapshot, head, version_out, wait_out);
 }
 
-/* The same by the row. */
+/* Likewise, by the row. */
 static inline tg_status TG_MUST_USE
 tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_out, tg_wait *wait_out)
 {
 	return tg_txn_read_head(snapshot, tg_load_acquire(tg_row_head(table, row)), version_out, wait_out);
 }
 
-/* The same by key, *row_out as well. */
+/* Likewise, by the key; sets *row_out as well. */
 extern tg_status tg_txn_find(const tg_snapshot *snapshot, tg_table *table, const void *key, size_t key_bytes,
 							 uint32_t *row_out, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * Of a row in which the snapshot sees nothing any more: the one that an UPDATE of the key has made of it, if the snapshot sees
- * that UPDATE.  TG_NOT_FOUND: it was deleted, or goes on in another table.  Inside an epoch.
+ * For a row of which the snapshot sees no version any more: the row that an UPDATE of the key has
+ * made of it, if the snapshot sees that UPDATE.  TG_NOT_FOUND: it was deleted, or continues in
+ * another table.  Inside an epoch.
  */
 extern tg_status tg_txn_follow(const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout) TG_MUST_USE;
 
@@ -199,42 +205,48 @@ typedef enum tg_sight
 {
 	TG_UNSEEN,
 	TG_SEEN,
-	TG_UNDECIDED /* wait for somebody's end, as with TG_BUSY */
+	TG_UNDECIDED /* wait for the outcome of a commit, as with TG_BUSY */
 } tg_sight;
 
-/* Whether a version of a chunk is seen; the header is of the chunk's as loaded. */
+/* Whether the snapshot sees a version of a chunk; the header is in the chunk's array as loaded. */
 extern tg_sight tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out);
 
 /*
- * Whether a version that is seen by its times has a copy that began after the snapshot, and that its own transaction has
- * replaced or deleted: then it is over for the snapshot (relocate.c, 8).  The header is of the chunk's as loaded.  Inside an epoch.
+ * For a version that the snapshot sees by its times: whether it has a copy that began after the
+ * snapshot, and that the snapshot's own transaction has replaced or deleted.  Then the version has
+ * ended for the snapshot (relocate.c, 8).  The header is in the chunk's array as loaded.  Inside an
+ * epoch.
  */
 extern bool tg_version_has_ended_as_copy(const tg_snapshot *snapshot, const tg_header *header, tg_version version);
 
 /*
- * Whether a version, which the row has now, is what every snapshot sees, though it may have begun after
- * it: it was copied (relocate.c).  Inside an epoch.
+ * Whether a row's present version is a copy (relocate.c): then every snapshot sees its values, even
+ * one from before it began.  Inside an epoch.
  */
 extern bool tg_version_is_copy(tg_version version);
 
 /*
- * Whether a version that the snapshot sees has been ended since, by somebody's commit: who has read it, and writes,
- * will not be serialized (S1), unless it extends its snapshot and reads again (W5).  Inside an epoch.
+ * Whether another transaction's commit has ended a version that the snapshot sees.  A transaction
+ * that has read it, and writes, cannot be serialized (S1), unless it extends its snapshot and reads
+ * again (W5).  Inside an epoch.
  */
 extern bool tg_version_is_overtaken(const tg_snapshot *snapshot, tg_version version);
 
-/* Whether a version of a row has all keys that a foreign key could refer to in common with an older one.  Inside an epoch. */
+/*
+ * Whether two versions of a row agree in all keys that a foreign key could refer to.  Inside an
+ * epoch.
+ */
 extern bool tg_version_keeps_keys(const tg_table *table, tg_version version, tg_version old);
 
 /* --- writing ----------------------------------------------------------------------
  *
- * Every write, and tg_txn_newest, minds the preserve list (W0, L2, L4; kinds.h) and may say
- * so: TG_BUSY, wait for a LONG; TG_CONFLICT, and tg_txn_conflict tells why (SHORT also where
- * anything else would have been TG_BUSY); TG_FORBIDDEN, a LONG has not preserved it.
- * tg_txn_lock minds it from NO KEY UPDATE on, and leaves it to the host whether a SHORT waits.
+ * Every write, and tg_txn_newest, observes the preserve list (W0, L2, L4; kinds.h) and may return:
+ * TG_BUSY, wait for a LONG; TG_CONFLICT, with the reason in tg_txn_conflict (a SHORT gets it also
+ * instead of any other TG_BUSY); TG_FORBIDDEN, a LONG has not preserved the area.  tg_txn_lock
+ * observes the list from NO KEY UPDATE on, and leaves it to the host whether a SHORT waits.
  */
 
-/* A write: who, as which subtransaction and command. */
+/* The writer: session and transaction, with the subtransaction and command of the write. */
 typedef struct tg_writer
 {
 	tg_session *session;
@@ -242,73 +254,80 @@ typedef struct tg_writer
 	uint32_t command;
 	unsigned subtxn;
 	tg_claim claim;				 /* TG_DATA; TG_ESSENTIAL for deletes */
-	const tg_hidden_row *hidden; /* of the row that is written, or looked for; NULL: it has none */
-	bool probes; /* an insertion that meets a unique key will not be the last thing done: it looks before it writes */
+	const tg_hidden_row *hidden; /* of the row to be written or looked for; NULL: it has none */
+
+	/*
+	 * an insertion that meets a unique key will not be the last action: it probes before it writes
+	 */
+	bool probes;
 } tg_writer;
 
 /*
- * The host's, if it is set: whether whoever writes is to stop.  Asked now and then by writes of rows with very many entries,
- * which are TG_CANCELLED then, and undone.
+ * Set by the host, or NULL: whether the writing session is to stop.  Writes of rows with very many
+ * entries ask from time to time; they are then undone and return TG_CANCELLED.
  */
 extern bool (*tg_txn_is_interrupted)(void);
 
 /*
- * Inserts.  key NULL: table without a primary key.  The secondary indexes are
- * maintained by the way, here and in what follows.  TG_OK; TG_EXISTS (a unique
- * key is taken: *wait_out says whose and by which row, which *row_out is too);
- * TG_BUSY (by somebody who has not ended); TG_NO_MEMORY, TG_TOO_LARGE, TG_FULL, TG_CANCELLED.
+ * Inserts.  key NULL: a table without a primary key.  This and the following calls also maintain
+ * the secondary indexes.  TG_OK; TG_EXISTS (a unique key is taken: *wait_out says of which index
+ * and by which row, and *row_out is that row); TG_BUSY (by a transaction that has not ended);
+ * TG_NO_MEMORY, TG_TOO_LARGE, TG_FULL, TG_CANCELLED.
  */
 extern tg_status tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes,
 							   const tg_value *values, const bool *nulls, uint32_t *row_out,
 							   tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * The newest version of a row for one who means to change it.  Inside an epoch
- * (the caller reads the version's values before it leaves).  TG_OK: it is what
- * the snapshot sees.  TG_CHANGED: it was committed after the snapshot; re-evaluate on it (*row_inout may
- * have moved to the row that an UPDATE of the key made: so a repeated call starts from the first row again, the
- * one that the snapshot sees).  TG_NOT_FOUND: deleted, even if its key has been inserted again.  TG_SELF: changed by the
- * writer's own command or a later one already; *version_out is what it made or ended.  TG_BUSY: wait.
- * TG_MOVED: it has departed.
- * snapshot NULL: of whatever has the row now, TG_CHANGED.
+ * The newest version of a row that the caller means to change.  Inside an epoch (the caller reads
+ * the version's values before it leaves).
+ * TG_OK: the snapshot sees it.
+ * TG_CHANGED: it was committed after the snapshot; the caller re-evaluates its conditions on it.
+ *   *row_inout may have moved to the row that an UPDATE of the key made, so a repeated call starts
+ *   again from the row that the snapshot sees.
+ * TG_NOT_FOUND: deleted, even if its key has been inserted again.
+ * TG_SELF: the writer's own command or a later one has changed it already; *version_out is the
+ *   version that this made or ended.
+ * TG_BUSY: wait.
+ * TG_MOVED: the row has departed.
+ * snapshot NULL: the row's present version, whatever its life; TG_CHANGED.
  */
 extern tg_status tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
 							   uint32_t *row_inout, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * Whether values could be inserted: looks for them under a unique index, or
- * (NULL) under all of them, and under the primary key if a key is given.  Changes
- * nothing and takes nothing: by the time of the insertion another one may have
- * come.  TG_OK: nobody has them.  TG_EXISTS, TG_BUSY: as tg_txn_insert would
- * say.  TG_TOO_LARGE.
+ * Whether values could be inserted: looks for their keys in a unique index, or (NULL) in all of
+ * them, and for the primary key if one is given.  Changes nothing and reserves nothing: another
+ * transaction may insert before the caller does.  TG_OK: no row has the keys.  TG_EXISTS, TG_BUSY:
+ * as tg_txn_insert.  TG_TOO_LARGE.
  */
 extern tg_status tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes,
 							  tg_index *index, const tg_value *values, const bool *nulls,
 							  tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * Whether more than one row has the key of these values, under an index that is not unique: for
- * one who has written one of them.  TG_OK: none but one, and nobody else's is open, so that it
- * need not be asked again unless the key is written again.  TG_EXISTS, TG_BUSY: as above; waits: the
- * caller is going to.  TG_TOO_LARGE.
+ * Whether more than one row has the key of these values, in an index that is not unique; for a
+ * transaction that has written one of them.  TG_OK: there is only one, and no other transaction has
+ * an open one, so the caller need not ask again unless it writes the key again.  TG_EXISTS,
+ * TG_BUSY: as above; waits: the caller is going to wait.  TG_TOO_LARGE.
  */
 extern tg_status tg_txn_recheck(const tg_writer *writer, tg_index *index, const tg_value *values, const bool *nulls,
 								bool waits, tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * For builds: what a row that has an entry of this key says to one who wants the
- * key.  TG_OK, TG_EXISTS, TG_BUSY as tg_txn_probe.  Inside an epoch.
+ * For builds: whether a row that has an entry of this key denies the key to others.  TG_OK,
+ * TG_EXISTS, TG_BUSY as tg_txn_probe.  Inside an epoch.
  */
 extern tg_status tg_unique_judge(tg_session *session, tg_index *index, const tg_index_key *key, uint32_t row,
 								 tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * Replaces exactly this version by new values with the same primary key.  TG_OK;
- * TG_AGAIN (somebody was faster: ask for the newest again); TG_BUSY (somebody holds a lock on the row that
- * does not let it pass, or a unique key: wait, then ask for the newest again); TG_EXISTS (a unique key is
- * taken, as of an insertion); TG_NO_MEMORY, TG_TOO_LARGE.
- * Strings of values that lie in a blob of the old version are shared.  An index whose columns keep their
- * values is not touched.
+ * Replaces exactly this version by new values with the same primary key.  TG_OK; TG_AGAIN (another
+ * transaction was faster: ask for the newest again); TG_BUSY (another transaction holds a
+ * conflicting lock on the row, or a unique key: wait, then ask for the newest again); TG_EXISTS (a
+ * unique key is taken, as for tg_txn_insert); TG_NO_MEMORY, TG_TOO_LARGE.  Strings in values that
+ * lie in a blob of the old version are shared.  An index whose columns keep their values is not
+ * touched.
  */
 extern tg_status tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 							   const tg_value *values, const bool *nulls, tg_wait *wait_out) TG_MUST_USE;
@@ -317,54 +336,58 @@ extern tg_status tg_txn_update(const tg_writer *writer, tg_table *table, uint32_
 extern tg_status tg_txn_delete(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 							   tg_wait *wait_out) TG_MUST_USE;
 
-/* The same where the row goes on in another table, which the caller sees to: who looks for its newest version is told so. */
+/*
+ * As tg_txn_delete, for a row that continues in another table, which is the caller's task: a
+ * transaction that looks for its newest version gets TG_MOVED.
+ */
 extern tg_status tg_txn_depart(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 							   tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * Replaces exactly this version where the key changes: a new row under the new
- * key, the old one ended and naming it (*row_out).  As insert and delete
- * together; nothing is changed unless TG_OK.  Shares no strings with the old version.
+ * Replaces exactly this version by one with another key: makes a new row under the new key
+ * (*row_out), and ends the old one, which names the new row.  Results as of insert and delete;
+ * nothing is changed unless TG_OK.  Shares no strings with the old version.
  */
 extern tg_status tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 							 const void *key, size_t key_bytes, const tg_value *values, const bool *nulls,
 							 uint32_t *row_out, tg_wait *wait_out) TG_MUST_USE;
 
-/* How strong a lock on a row is, in PostgreSQL's terms: row_lock.h has the table of what stands against what. */
+/* The strength of a row lock, as PostgreSQL defines it; row_lock.h has the table of conflicts. */
 typedef enum tg_lock_mode
 {
 	TG_LOCK_KEY_SHARE,	   /* the row keeps its key */
-	TG_LOCK_SHARE,		   /* it stays as it is */
+	TG_LOCK_SHARE,		   /* the row stays as it is */
 	TG_LOCK_NO_KEY_UPDATE, /* as an UPDATE that keeps the key */
-	TG_LOCK_UPDATE		   /* as one that changes it, or a DELETE */
+	TG_LOCK_UPDATE		   /* as an UPDATE that changes the key, or a DELETE */
 } tg_lock_mode;
 
 /*
- * Locks a row without writing it (W7), until the transaction has ended or the
- * writer's subtransaction is rolled back.  Inside an epoch.  Results are those of
- * tg_txn_newest: TG_OK and TG_CHANGED: it is locked, and *version_out is its
- * newest version; TG_BUSY: held by somebody, whose write or lock stands against the mode;
- * TG_SELF: the running command or a later one has changed it, it is not locked; also TG_NO_MEMORY.
- * For KEY SHARE the version shown may have been replaced by somebody who has not ended,
- * and keeps its key.
+ * Locks a row without writing it (W7), until the transaction has ended or the writer's
+ * subtransaction is rolled back.  Inside an epoch.  Results as of tg_txn_newest: TG_OK and
+ * TG_CHANGED: it is locked, and *version_out is its newest version; TG_BUSY: another transaction's
+ * write or lock conflicts with the mode; TG_SELF: the running command or a later one has changed
+ * the row, and it is not locked; also TG_NO_MEMORY.  For KEY SHARE the version returned may have
+ * been replaced by a transaction that has not ended and that keeps the row's key.
  */
 extern tg_status tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
 							 tg_lock_mode mode, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
-/* Whether there is anything to commit: written, and not taken back. */
+/* Whether there is anything to commit: writes that were not undone. */
 extern bool tg_txn_has_writes(const tg_txn *txn);
 
-/* How often it has written, what was taken back included. */
+/* The number of its writes, including those undone. */
 extern uint64_t tg_txn_write_count(const tg_txn *txn);
 
 /* --- figures ------------------------------------------------------------------------ */
 
-/* Where a transaction is between its first write and its end, as Tsurugi's users know it. */
+/*
+ * The stage of a transaction between its first write and its end, in the terms of Tsurugi's users.
+ */
 typedef enum tg_txn_stage
 {
 	TG_STAGE_RUNNING,
-	TG_STAGE_COMMITTING, /* its commit timestamp is drawn, what it has read is being validated */
-	TG_STAGE_AVAILABLE,	 /* committed: everybody sees what it wrote, while that is being stamped */
+	TG_STAGE_COMMITTING, /* its commit timestamp is drawn, its reads are being validated */
+	TG_STAGE_AVAILABLE,	 /* committed: its writes are visible to all, and are being stamped */
 	TG_STAGE_ABORTING
 } tg_txn_stage;
 
@@ -377,16 +400,18 @@ typedef struct tg_txn_report
 	tg_txn_kind kind;
 	tg_isolation isolation;
 	char label[TG_TXN_LABEL_BYTES];
-	tg_time snapshot; /* LONG: R_L.  0: none, or not told */
-	bool waits;		  /* between tg_wait_begin and tg_wait_end: for this one */
+	tg_time snapshot; /* LONG: R_L.  0: none, or not noted */
+	bool waits;		  /* it is between tg_wait_begin and tg_wait_end, for the following */
 	tg_wait wait;
 } tg_txn_report;
 
-/* Of any session's transaction, without waiting for anybody.  False: none is active. */
-
+/* A report on any session's transaction, made without waiting.  False: none is active. */
 extern bool tg_txn_report_get(unsigned session_id, tg_txn_report *report);
 
-/* Transactions that ended because of a conflict, by its kind; counted by the host, which decides on it. */
+/*
+ * Transactions that ended because of a conflict, by its kind; the host, which decides on it,
+ * counts.
+ */
 extern void tg_conflict_note(tg_conflict_kind kind);
 extern uint64_t tg_conflicts(tg_conflict_kind kind);
 

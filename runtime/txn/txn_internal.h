@@ -1,6 +1,6 @@
 /*
  * txn_internal.h
- *	  The transaction descriptor and how a word that refers to one is judged.
+ *	  The transaction descriptor, and how a word that refers to one is resolved.
  *	  For this room's own files.
  */
 #ifndef TG_TXN_INTERNAL_H
@@ -23,8 +23,8 @@
  *				 |					  |
  *				 \------------------------\--> ABORTED ------> IDLE	undone before IDLE
  *
- * PREPARED(C): at SERIALIZABLE, from the draw of C until the host has committed
- * or failed; validation is in it.
+ * PREPARED(C): at SERIALIZABLE, and for a transaction that wrote the host's tables, too (M2), from
+ * the draw of C until the host has committed or failed; this includes validation.
  */
 typedef enum tg_txn_state
 {
@@ -39,14 +39,14 @@ typedef enum tg_txn_state
 #define TG_STATE_BITS 3
 #define TG_STATE_MASK ((uint64_t) (1 << TG_STATE_BITS) - 1)
 
-/* Tables that a transaction can be registered as a writer of one by one; with more it is one of all tables. */
+/* Tables for which a writer can register one by one; a writer of more registers for all tables. */
 #define TG_REGISTERED_MAX 8
 
-#define TG_AUTHOR_COMMITS 32 /* of one descriptor, whose times are remembered */
-#define TG_AUTHOR_STORED 4	 /* and of what was stored anew */
-#define TG_AUTHOR_LIVES 3	 /* kinds and labels that it had before */
+#define TG_AUTHOR_COMMITS 32 /* commits of a descriptor whose times are remembered */
+#define TG_AUTHOR_STORED 4	 /* times of storing anew that are remembered */
+#define TG_AUTHOR_LIVES 3	 /* earlier kinds and labels that are remembered */
 
-/* What a descriptor was, for the commits in (since, until]; all of it atomic. */
+/* The description of a descriptor for the commits in (since, until]; all of it atomic. */
 typedef struct tg_authored
 {
 	tg_time since;
@@ -65,7 +65,7 @@ typedef struct tg_seen
 
 struct tg_txn
 {
-	/* read by everyone who meets a reference; written by the owner */
+	/* read by every session that meets a reference; written by the owner */
 	uint64_t state; /* atomic */
 	uint64_t host;	/* atomic; valid while a reference to this transaction stands */
 
@@ -74,60 +74,61 @@ struct tg_txn
 	tg_session *session;
 	tg_write_log *log;
 	tg_reads *reads; /* NULL: nothing is validated */
-	tg_table *clear; /* a table whose writes need no look at the preserve list; NULL: none */
+	tg_table *clear; /* a table whose writes need not consult the preserve list; NULL: none */
 	unsigned subtxn_count;
 	struct tg_row_lock *locks;		/* newest first (row_lock.c) */
-	const struct tg_shared *shared; /* whose it is; NULL: a backend's own */
+	const struct tg_shared *shared; /* the shared transaction; NULL: a backend's own */
 	uint32_t lock_count;			/* atomic, for views */
-	unsigned prepared_entry;		/* snapshot published since before C was drawn, while PREPARED */
+	unsigned prepared_entry;		/* while PREPARED: a snapshot published since before the draw */
 	uint64_t writes;				/* atomic, for views, as the next two: */
 	uint64_t commits;				/* of all lives of the descriptor */
 	uint64_t aborts;
-	tg_conflict conflict; /* what the last TG_CONFLICT was about */
+	tg_conflict conflict; /* the reason of the last TG_CONFLICT */
 
 	/* kinds.c's */
 	tg_preserve *preserve;	  /* LONG: its entry */
 	unsigned preserve_entry;  /* LONG: its published snapshot, once it has started */
-	unsigned remembered;	  /* LONG: how many others it remembered at L1 (c) */
+	unsigned remembered;	  /* LONG: the number of others that it remembered at L1 (c) */
 	tg_seen *seen;			  /* changed under the preserve list's latch, read there by others */
-	uint32_t registered_used; /* places of registered in use are below */
+	uint32_t registered_used; /* the places of registered in use are below this */
 
 	/* for others: written by the owner, all of it atomic */
-	tg_table *registered[TG_REGISTERED_MAX]; /* W0: it writes these, or is about to; NULL: free place */
-	uint32_t registered_all;				 /* more than fit */
+	tg_table *registered[TG_REGISTERED_MAX]; /* W0: it writes these, or will; NULL: free */
+	uint32_t registered_all;				 /* registered for all tables instead */
 	uint32_t life;							 /* odd while the next four change together */
 	uint32_t kind;							 /* tg_txn_kind */
 	uint32_t isolation;						 /* tg_isolation */
 	uint64_t label[TG_TXN_LABEL_BYTES / 8];
 	tg_time snapshot;
-	uint32_t waits; /* tg_wait_kind, plus 1; 0: for nobody */
+	uint32_t waits; /* tg_wait_kind, plus 1; 0: it does not wait */
 	uint32_t waits_txn;
 	uint64_t waits_host;
 
-	/* author.c's: written by the owner, read by anyone, all of it atomic */
-	tg_time commit_times[TG_AUTHOR_COMMITS] TG_CACHE_ALIGNED; /* the next one's place: commits */
-	tg_time stored_times[TG_AUTHOR_STORED];					  /* the next one's place: stored_next */
+	/* author.c's: written by the owner, read by any session, all of it atomic */
+	tg_time commit_times[TG_AUTHOR_COMMITS] TG_CACHE_ALIGNED; /* the next place: commits */
+	tg_time stored_times[TG_AUTHOR_STORED];					  /* the next place: stored_next */
 	uint32_t stored_next;
-	tg_time described; /* since when kind and label are what they are */
+	tg_time described; /* the time since which kind and label hold */
 	uint32_t before_next;
 	tg_authored before[TG_AUTHOR_LIVES];
 } TG_CACHE_ALIGNED;
 
-/* What all descriptors share; in the arena. */
+/* State shared by all descriptors; in the arena. */
 typedef struct tg_txn_shared
 {
 	uint64_t conflicts[TG_CONFLICT_COUNT]; /* atomic, for views */
 	struct tg_row_locks *row_locks;
-	unsigned txn_max; /* of sessions, and shared ones; behind them is the relocator's descriptor (relocate.c) */
-	uint64_t starters
-		TG_CACHE_ALIGNED; /* LONGs that wait for their start; atomic, changed under the preserve list's latch */
+	unsigned txn_max; /* sessions and shared transactions; then the relocator's (relocate.c) */
+
+	/* LONGs that wait for their start; atomic, changed under the preserve list's latch */
+	uint64_t starters TG_CACHE_ALIGNED;
 	tg_txn txn[];
 } tg_txn_shared;
 
 /* Set by tg_txn_create in the server's first process; children inherit it. */
 extern tg_txn_shared *tg_txns;
 
-/* Its place among the descriptors: what references and snapshots name it by. */
+/* Its place among the descriptors, by which references and snapshots name it. */
 static inline unsigned
 tg_txn_number(const tg_txn *txn)
 {
@@ -141,9 +142,9 @@ tg_writer_number(const tg_writer *writer)
 }
 
 /*
- * Enters the transaction's lane; false if the session is in it already, as a lane's operation is.  A
- * backend's own transaction is nobody else's; for another's operation in a shared one it waits, some
- * microseconds (shared.h).
+ * Enters the transaction's lane; false if the session is in it already, as an operation of the lane
+ * is.  Only a shared transaction can be in use by another session's operation: then this waits, for
+ * some microseconds (shared.h).
  */
 static inline bool
 tg_txn_enter(tg_session *session, tg_txn *txn)
@@ -173,7 +174,7 @@ tg_txn_of_reference(tg_time reference)
 	return &tg_txns->txn[tg_reference_txn(reference)];
 }
 
-/* What a begin or end word says of another's transaction, once its reference is resolved. */
+/* The meaning of a begin or end word, once its reference is resolved. */
 typedef enum tg_fate
 {
 	TG_FATE_AT,		  /* a timestamp: committed then (or never) */
@@ -183,18 +184,17 @@ typedef enum tg_fate
 } tg_fate;
 
 /*
- * Resolves a word of a header to a fate; *time_out gets the timestamp (AT,
- * PREPARED), or the reference.
+ * Resolves a word of a header to a fate; *time_out gets the timestamp (AT, PREPARED), or the
+ * reference.
  *
- * T3: a descriptor is used again as soon as no word refers to it any more.
- * So between two loads of the state the word is loaded again.  If both loads of
- * the state found COMMITTED(C) or PREPARED(C), which no other life of the descriptor can
- * have, the word was loaded during that commit, and a reference in it was that
- * transaction's: those of earlier lives are gone before the next one begins.
- * (The acquires on the state pair with the releases of its changes.)  If they found it
- * ACTIVE or ABORTED, perhaps in different lives, the reference is of one of them, or of
- * one between: then its C was drawn after the first load, so no snapshot that
- * the caller has by then sees it, and a writer that waits finds out.
+ * T3: a descriptor is reused as soon as no word refers to it any more.  So the word is loaded again
+ * between two loads of the state.  Suppose that both loads of the state found COMMITTED(C) or
+ * PREPARED(C), which no other life of the descriptor can have.  Then the word was loaded during
+ * that commit, and a reference in it was that transaction's: those of earlier lives are gone before
+ * the next life begins.  (The acquires on the state pair with the releases of its changes.)
+ * Suppose that they found ACTIVE or ABORTED, perhaps in different lives.  Then the reference
+ * belongs to one of these lives, or to one between, and its C was drawn after the first load: no
+ * snapshot that the caller has by then sees it, and a writer that waits finds out.
  */
 static inline tg_fate
 tg_time_resolve(const tg_time *word, uint32_t own, tg_time *time_out)
@@ -228,7 +228,7 @@ tg_time_resolve(const tg_time *word, uint32_t own, tg_time *time_out)
 				*time_out = state >> TG_STATE_BITS;
 				return TG_FATE_PREPARED;
 			case TG_TXN_PREPARING:
-				/* T1: a committer between two instructions; its C is about to be known. */
+				/* T1: the committer is between two instructions; its C will be known soon. */
 				tg_spin(&round);
 				continue;
 			default:
@@ -239,26 +239,28 @@ tg_time_resolve(const tg_time *word, uint32_t own, tg_time *time_out)
 	return TG_FATE_AT;
 }
 
-/* It commits at this time: before COMMITTED is stored (author.c). */
+/* Remembers the time of a commit, before COMMITTED is stored (author.c). */
 static inline void
 tg_author_note(tg_txn *txn, tg_time time)
 {
 	tg_store_relaxed(&txn->commit_times[txn->commits % TG_AUTHOR_COMMITS], time);
 }
 
-/* Kind and label are about to change; while the life is odd. */
+/* Remembers kind and label, which are about to change; while the life is odd. */
 extern void tg_author_change(tg_txn *txn);
 
 /* Everything below runs inside an epoch and in the transaction's lane. */
 
-/* A reference for what a writer writes now. */
+/* The reference for a present write of this writer. */
 static inline tg_time
 tg_writer_reference(const tg_writer *writer)
 {
 	return tg_reference_make(tg_writer_number(writer), writer->subtxn, writer->command);
 }
 
-/* Notes that a header of the chunk changed: the sweep leaves the chunk alone for a while (settle.c). */
+/*
+ * Notes a change of a header in the chunk: the sweep leaves the chunk alone for a while (settle.c).
+ */
 static inline void
 tg_chunk_touch(tg_chunk *chunk, tg_time time)
 {
@@ -271,13 +273,13 @@ tg_version_header(tg_version version)
 	return tg_chunk_headers(tg_version_chunk(version)) + tg_version_slot(version);
 }
 
-/* Whether the version was there at some time up to the snapshot's. */
+/* Whether the version existed at some time up to the snapshot's. */
 extern bool tg_txn_has_begun(const tg_snapshot *snapshot, const tg_header *header);
 
 /*
- * Fills in whom to wait for, if another transaction's reference stands in the
- * word.  False if not: look again.  The host's word is that of the transaction
- * that holds the reference, because the reference still stands after it was read.
+ * Fills in the transaction to wait for, if another transaction's reference stands in the word.
+ * False if none does: look again.  The host's word belongs to the transaction that holds the
+ * reference, because the reference still stands after the host's word was read.
  */
 static inline bool
 tg_wait_for(const tg_time *word, tg_wait *wait_out)
@@ -285,7 +287,7 @@ tg_wait_for(const tg_time *word, tg_wait *wait_out)
 	tg_time reference = tg_load_acquire(word);
 
 	if (!tg_time_is_reference(reference) || tg_reference_txn(reference) == tg_txns->txn_max)
-		return false; /* the relocator's is gone in a moment */
+		return false; /* the relocator's reference is gone in a moment */
 	wait_out->index = NULL;
 	wait_out->host = tg_load_acquire(&tg_txn_of_reference(reference)->host);
 	wait_out->subtxn = tg_reference_subtxn(reference);
@@ -297,8 +299,8 @@ tg_wait_for(const tg_time *word, tg_wait *wait_out)
 }
 
 /*
- * The same for one who waits for an outcome: what is PREPARED ends as a whole.
- * False if nothing is PREPARED there any more.
+ * Likewise, for a session that waits for an outcome: a PREPARED transaction ends as a whole.  False
+ * if the word's transaction is not PREPARED any more.
  */
 static inline bool
 tg_wait_for_outcome(const tg_time *word, tg_wait *wait_out)
@@ -311,9 +313,9 @@ tg_wait_for_outcome(const tg_time *word, tg_wait *wait_out)
 }
 
 /*
- * tg_txn_newest for one who means to lock the row in this mode.  *head_out is the
- * row's newest version as it was judged, which for KEY SHARE may be another's
- * that has not ended, above *version_out.
+ * tg_txn_newest, for a transaction that means to lock the row in this mode.  *head_out is the row's
+ * newest version as it was judged.  For KEY SHARE it may be above *version_out, made by another
+ * transaction that has not ended.
  */
 extern tg_status tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table,
 								   uint32_t *row_inout, tg_lock_mode mode, tg_version *head_out,
@@ -323,33 +325,38 @@ extern tg_status tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *s
 
 extern void tg_relocate_create(void);
 
-/* Whether the version is a copy: whenever it begins, every snapshot sees what it says. */
+/* Whether the version is a copy: every snapshot sees its values, whenever it begins. */
 static inline bool
 tg_header_is_copy(const tg_header *header)
 {
 	return (tg_load_relaxed(&header->life) & TG_LIFE_COPY) != 0;
 }
 
-/* Of a version that has ended: whether only because a copy of it goes on. */
+/* For a version that has ended: whether only because a copy replaces it. */
 static inline bool
 tg_header_has_copy(const tg_header *header)
 {
 	return tg_load_relaxed(&header->successor) == TG_SUCCESSOR_COPY;
 }
 
-/* The copy, inside an epoch, for one whose snapshot sees the version; NONE: it has been cut out since it ended. */
+/*
+ * The copy, inside an epoch, for a transaction whose snapshot sees the version; NONE: the copy has
+ * been cut out since it ended.
+ */
 extern tg_version tg_version_copy_of(tg_version version);
 
-/* Takes the newest write back, which made a version; what it leaves is the collector's when the transaction has ended. */
+/*
+ * Undoes the newest write, which made a version; the collector gets what remains of it when the
+ * transaction has ended.
+ */
 extern void tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows);
 
 /* --- unique.c --------------------------------------------------------------------- */
 
 /*
- * Makes sure that the entries of a version, its row's head now, are there, but
- * for those that older (or NONE) has, too.  except: a row whose live version is
- * about to be ended by the same write; or TG_ROW_MAX.  TG_OK; TG_EXISTS, TG_BUSY,
- * TG_TOO_LARGE, TG_NO_MEMORY, TG_CANCELLED: some of them are there now.
+ * Ensures that the entries of a version, its row's present head, exist, except those that older (or
+ * NONE) has, too.  except: a row whose live version the same write is about to end; or TG_ROW_MAX.
+ * TG_OK; after TG_EXISTS, TG_BUSY, TG_TOO_LARGE, TG_NO_MEMORY, TG_CANCELLED some of them exist.
  */
 extern tg_status tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 								tg_version older, uint32_t except, tg_wait *wait_out) TG_MUST_USE;
@@ -358,19 +365,19 @@ extern tg_status tg_entries_add(const tg_writer *writer, tg_table *table, uint32
 extern tg_txn *tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host, tg_txn_kind kind,
 							   tg_isolation isolation, const char *label);
 
-/* T1: PREPARING, then C, which is returned. */
+/* T1: stores PREPARING, then draws C, which is returned. */
 extern tg_time tg_txn_draw(tg_txn *txn);
 
-/* --- register.c, kinds.c ------------------------------------------------------------------------------ */
+/* --- register.c, kinds.c ------------------------------------------------------------ */
 
 /*
- * W0, L2, L4: may the transaction write this version, or, if NONE, this key (NULL: the table has none)?  TG_OK, TG_BUSY,
- * TG_CONFLICT, TG_FORBIDDEN, TG_NO_MEMORY.
+ * W0, L2, L4: whether the transaction may write this version, or, if NONE, this key (NULL: the
+ * table has none).  TG_OK, TG_BUSY, TG_CONFLICT, TG_FORBIDDEN, TG_NO_MEMORY.
  */
 extern tg_status tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version version, const void *key,
 									  size_t key_bytes, tg_wait *wait_out) TG_MUST_USE;
 
-/* The same, all but nothing for further writes to a table where no LONG was about. */
+/* Likewise; almost free for further writes to a table that no listed LONG preserves. */
 static inline tg_status TG_MUST_USE
 tg_txn_mind(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
 			tg_wait *wait_out)
@@ -381,22 +388,26 @@ tg_txn_mind(const tg_writer *writer, tg_table *table, tg_version version, const 
 }
 
 /*
- * Ahead of what looks at a transaction's preserve or registrations out of a write: somebody else may end a shared one at any moment
- * but in its lane, which is entered then (tg_txn_leave).  table NULL: to read.  TG_OK, TG_STOPPED, TG_FORBIDDEN: not entered.
+ * Called outside a write before reading a transaction's preserve or registrations: another session
+ * may end a shared transaction at any moment except in its lane, so this enters the lane (leave by
+ * tg_txn_leave).  table NULL: only to read.  TG_OK; TG_STOPPED, TG_FORBIDDEN: not entered.
  */
 extern tg_status tg_txn_enter_shared(tg_session *session, tg_txn *txn, const tg_table *table,
 									 bool *entered_out) TG_MUST_USE;
 
-/* It has ended: forgets what it was registered for, wakes who waits for that. */
+/* At its end: withdraws its registrations, wakes the LONGs that wait for that. */
 extern void tg_txn_unregister(tg_session *session, tg_txn *txn);
 
-/* L1 (b): is the transaction registered as a writer in the entry's areas, without having seen it?  Under the latch. */
+/*
+ * L1 (b): whether the transaction is registered as a writer in the entry's areas, without having
+ * seen it.  Under the latch.
+ */
 extern bool tg_txn_is_writer_in(const tg_txn *txn, const tg_preserve *entry);
 
-/* What a LONG may wait for at its start has changed.  Without the latch. */
+/* Wakes LONGs whose start may have become possible.  Without the latch. */
 extern void tg_long_wake_starters(void);
 
-/* A LONG's end (L5): C_L is drawn, and is known to who looks at the list. */
+/* A LONG's end (L5): draws C_L, and publishes it to sessions that look at the list. */
 extern tg_time tg_long_draw_end(tg_txn *txn);
 extern void tg_long_begin_abort(tg_txn *txn);
 extern void tg_long_undone(tg_txn *txn);
@@ -404,8 +415,8 @@ extern void tg_long_forget(tg_session *session, tg_txn *txn);
 extern void tg_long_tidy(tg_session *session); /* a LONG's snapshot has been withdrawn */
 
 /*
- * The next one that is in the way of the entry's start, other LONGs first: *long_at the last one of them, NULL
- * at first; then descriptors from *at on.  Under the latch.
+ * The next transaction that the entry's start has to wait for: first other LONGs, *long_at the last
+ * one of them, NULL at first; then descriptors from *at on.  Under the latch.
  */
 extern bool tg_long_next_obstacle(const tg_preserve *entry, unsigned *at, const tg_preserve **long_at,
 								  tg_wait *wait_out);
@@ -423,7 +434,7 @@ tg_txn_give_up(tg_txn *txn, tg_conflict_kind kind, const tg_table *table, uint64
 	return TG_CONFLICT;
 }
 
-/* The same where it is known which row it is about. */
+/* Likewise, if the row that it is about is known. */
 static inline tg_status
 tg_txn_give_up_row(tg_txn *txn, tg_conflict_kind kind, const tg_table *table, uint32_t row, uint64_t other)
 {
@@ -432,7 +443,7 @@ tg_txn_give_up_row(tg_txn *txn, tg_conflict_kind kind, const tg_table *table, ui
 	return TG_CONFLICT;
 }
 
-/* S3: C lies within no LONG that preserves what was read.  TG_OK or TG_CHANGED. */
+/* S3: C lies within no LONG that preserves an area that was read.  TG_OK or TG_CHANGED. */
 extern tg_status tg_reads_check_commit(tg_session *session, const tg_reads *reads, tg_time time,
 									   tg_conflict *conflict_out) TG_MUST_USE;
 

@@ -1,50 +1,50 @@
 /*
  * unique.c
- *	  Entries of secondary indexes for what a transaction writes; unique keys.
+ *	  Entries of secondary indexes for a transaction's writes; unique keys.
  *
- * A unique index has no two live rows of one key.  Who gives a row a key does so
- * under a latch of the index, chosen by the key's hash (the entries of a key may
- * lie in several leaves, so a leaf's lock would not do): he looks at every other
- * entry of the key and judges its row by its newest version, as an insertion judges the
- * row of its primary key (W3, W4), and then adds his own.
+ * A unique index has no two live rows of one key.  A writer gives a row a key under a latch of the
+ * index, chosen by the key's hash (the entries of a key may lie in several leaves, so a leaf's lock
+ * would not do).  It looks at every other entry of the key and judges the entry's row by its newest
+ * version, as an insertion judges the row of its primary key (W3, W4); then it adds its own entry.
  *
  *	newest version						has the key					has not
  *	live, committed or own				TG_EXISTS					nothing: the entry is stale
  *	ended by an open transaction		TG_BUSY: it may come back	nothing
  *	ended by a commit, or by oneself	nothing						nothing
- *	made by an open transaction, and	TG_BUSY						the same, if an older one of that
- *	live or not											transaction's, or what they all
- *																	replaced, has it
+ *	made by an open transaction, and	TG_BUSY						TG_BUSY if an older version of
+ *	that live or not													transaction's, or the one
+ *																	that these replaced, has it
  *
- * Why no key is given away twice.  Two writers of one key pass the latch one
- * after the other.  The first one's version was his row's head and its entry there
- * before he let go of the latch, so the second finds the entry and, on his way to
- * the newest version, that version or what came of it:
+ * Why no key is given away twice.  Two writers of one key pass the latch one after the other.
+ * Before the first one released the latch, its version was its row's head and its entry was there.
+ * So the second writer finds the entry and, on the way to the newest version, that version or its
+ * fate:
  * - it is there: committed or open, EXISTS or BUSY;
- * - it has been undone: the row was judged as it was before, and has not got the key
- *	 again but by passing the latch;
- * - it has been ended or replaced by another key: for good, if by a commit; else BUSY.
- * A version that keeps the key of the one before, which is live and its writer's to
- * replace, needs no latch: the key is that row's already.  A version on a dead
- * row needs one even if the dead version has the key, for others may have it by now.
+ * - it has been undone: the row is judged as it was before, and can have got the key again only by
+ *	 passing the latch;
+ * - it has been ended, or replaced by a version with another key: permanently, if by a commit;
+ *	 otherwise BUSY.
+ * A version needs no latch if it keeps the key of the version before, which is live and its
+ * writer's to replace: the key is that row's already.  A version on a dead row needs the latch even
+ * if the dead version has the key, because another row may have it by now.
  *
- * Who waits waits outside, with his own write undone, for the end of a
- * transaction; the latch is held for a descent, a look at each entry of the key, and
- * an insertion.
+ * A writer that has to wait for the end of a transaction waits outside, with its own write undone.
+ * The latch is held for a descent, a look at each entry of the key, and an insertion.
  *
- * A LONG preserves rows by primary key, so somebody else may have taken a key that it writes, or given
- * it back, in a row that it does not preserve (L5).  Its place is R_L: so it is asked as well whether a row that it
- * sees, its own writes done, has the key.  Where the two answers differ, another's commit after R_L is the reason, and it
- * has to give up; the only reason that is not another LONG.
+ * A LONG preserves rows by primary key.  So another transaction may have taken a key that the LONG
+ * writes, or given it back, in a row that the LONG does not preserve (L5).  The LONG is serialized
+ * at R_L.  So a second question is asked: whether a row that the LONG sees, its own writes done,
+ * has the key.  If the two answers differ, another transaction's commit after R_L is the reason,
+ * and the LONG has to give up.  This is its only reason to give up that is not another LONG.
  *
  * A key with a NULL differs from every other, unless the index says otherwise.
  *
- * A key that may be given away twice for a while (the host's DEFERRABLE) has an index
- * that is not unique, and its writers look for themselves, some time after they have
- * added their entries (tg_txn_recheck).  Of two writers of one key, each adds its entry,
- * passes a full fence, and looks: one of them at least finds the other's.  Who
- * found nobody need not look again; who found somebody looks once more before the
- * commit, waits there for whoever is open, and so finds what the other has committed.
+ * A key that may be given away twice for a while (the host's DEFERRABLE) has an index that is not
+ * unique.  Its writers check for themselves, some time after they have added their entries
+ * (tg_txn_recheck).  Of two writers of one key, each adds its entry, passes a full fence, and
+ * looks: at least one of them finds the other's entry.  A writer that found none need not look
+ * again.  A writer that found one looks once more before the commit, waits there for any open
+ * transaction, and so finds what the other has committed.
  */
 #include "runtime/txn/txn_internal.h"
 
@@ -55,7 +55,7 @@
 #include "runtime/txn/author.h"
 
 #define ROWS_AHEAD 16
-#define KEYS_BETWEEN_LOOKS 256 /* of a version with several: whether somebody wants it to stop */
+#define KEYS_BETWEEN_LOOKS 256 /* of a version with several: between two checks for interruption */
 
 bool (*tg_txn_is_interrupted)(void);
 
@@ -69,9 +69,8 @@ has_key(const tg_index *index, tg_version version, const tg_index_key *key)
 }
 
 /*
- * The newest version is of an open transaction.  TG_BUSY if one of the versions
- * that may turn out to be the newest has the key: that transaction's own, and the one
- * before, if it was live.
+ * For a newest version that an open transaction made.  TG_BUSY if one of the versions that may turn
+ * out to be the newest has the key: that transaction's own, and the one before, if it was live.
  */
 static tg_status
 judge_open(const tg_writer *writer, const tg_index *index, tg_version newest, const tg_index_key *key)
@@ -88,12 +87,12 @@ judge_open(const tg_writer *writer, const tg_index *index, tg_version newest, co
 		begun = tg_time_resolve(&header->begin, tg_writer_number(writer), &time);
 		if (begun == TG_FATE_AT && time != TG_TIME_NEVER)
 		{
-			/* what they replaced, unless it was dead */
+			/* the version that they replaced, unless it was dead */
 			if (tg_time_resolve(&header->end, tg_writer_number(writer), &time) == TG_FATE_AT && !tg_time_is_open(time))
 				return TG_OK;
 			return has_key(index, version, key) ? TG_BUSY : TG_OK;
 		}
-		/* (one that has just been undone has no part in it) */
+		/* (a version that has just been undone does not count) */
 		if (begun != TG_FATE_AT && has_key(index, version, key))
 			return TG_BUSY;
 		version = tg_load_acquire(&header->older);
@@ -101,7 +100,7 @@ judge_open(const tg_writer *writer, const tg_index *index, tg_version newest, co
 	return TG_OK;
 }
 
-/* What another row's entry of the key says. */
+/* Judges another row that has an entry of the key. */
 static tg_status
 judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint32_t row, const tg_index_key *key,
 		  tg_wait *wait_out)
@@ -153,13 +152,16 @@ judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint3
 				if (tg_time_is_open(time))
 					return taken ? TG_EXISTS : TG_OK;
 				if (tg_load_acquire(tg_row_head(table, row)) != newest)
-					continue; /* replaced, not deleted, between the two looks */
+					continue; /* between the two loads it was replaced, not deleted */
 				return TG_OK;
 		}
 	}
 }
 
-/* L5: what a LONG sees has the key, in another row than these two, and more of them than are allowed.  TG_EXISTS, TG_OK, TG_BUSY. */
+/*
+ * L5: whether more rows than are allowed, other than these two, have the key in the versions that a
+ * LONG sees.  TG_EXISTS, TG_OK, TG_BUSY.
+ */
 static tg_status
 look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
 			  unsigned allowed, tg_version *found_out, tg_wait *wait_out)
@@ -189,7 +191,10 @@ look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key,
 	return TG_OK;
 }
 
-/* The key is not as a LONG has seen it: taken since by the row that the wait names, or free since this version has ended. */
+/*
+ * The key has changed since a LONG has seen it: the row that the wait names has taken it, or (seen)
+ * it is free since this version has ended.
+ */
 static tg_status
 give_up_for_long(tg_txn *txn, const tg_index *index, tg_version seen, const tg_wait *wait)
 {
@@ -205,7 +210,7 @@ give_up_for_long(tg_txn *txn, const tg_index *index, tg_version seen, const tg_w
 	return TG_CONFLICT;
 }
 
-/* status: what the newest versions say. */
+/* status: the answer by the newest versions. */
 static tg_status
 judge_for_long(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
 			   unsigned allowed, tg_status status, tg_wait *wait_out)
@@ -225,8 +230,8 @@ judge_for_long(const tg_writer *writer, tg_index *index, const tg_index_key *key
 }
 
 /*
- * All entries of the key but those of two rows.  TG_EXISTS if more rows than are allowed have
- * it; TG_BUSY if those that may come to have it would be more.  Inside an epoch.
+ * Judges all entries of the key except those of two rows.  TG_EXISTS if more rows than are allowed
+ * have it; TG_BUSY if more might come to have it.  Inside an epoch.
  */
 static tg_status
 judge_newest(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
@@ -313,14 +318,17 @@ tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_versio
 
 	if (tg_likely(index == NULL))
 		return TG_OK;
-	tg_fence_seq_cst(); /* index.c, 2: the head before the look at any entry */
+	tg_fence_seq_cst(); /* index.c, 2: the head is stored before any entry is looked at */
 	for (; index != NULL; index = tg_index_next(index))
 	{
 		bool inherits = older != TG_VERSION_NONE && !tg_load_acquire(&index->filling);
 		tg_index_keys keys;
 		tg_status status;
 
-		/* While it is filled, the older version may be cut out before the build comes to it (index_build.c). */
+		/*
+		 * During filling the older version may be cut out before the build reaches it
+		 * (index_build.c).
+		 */
 		if (inherits && tg_index_is_same(index, version, older))
 			continue;
 		status = tg_index_keys_open_anew(writer->session, index, version, &keys);
@@ -347,7 +355,7 @@ probe_index(const tg_writer *writer, tg_index *index, const tg_value *values, co
 	tg_status status = tg_index_key_of_values(index, values, nulls, writer->hidden, &key);
 
 	if (status == TG_NOT_FOUND)
-		return TG_OK; /* nobody has it */
+		return TG_OK; /* no row has it */
 	if (status != TG_OK || !key.present || key.distinct)
 		return status;
 	return judge_key(writer, index, &key, TG_ROW_MAX, TG_ROW_MAX, allowed, wait_out);
@@ -390,7 +398,7 @@ tg_txn_probe(const tg_writer *writer, tg_table *table, const void *key, size_t k
 	}
 	tg_epoch_leave(writer->session);
 	tg_txn_leave(writer->session, writer->txn, entered);
-	/* W4: a SHORT does not wait */
+	/* W4: a SHORT does not wait. */
 	if (tg_unlikely(status == TG_BUSY) && tg_txn_kind_of(writer->txn) == TG_TXN_SHORT)
 		return tg_txn_give_up(writer->txn, TG_CONFLICT_TAKEN, table, wait_out->host);
 	return status;
@@ -407,7 +415,7 @@ tg_txn_recheck(const tg_writer *writer, tg_index *index, const tg_value *values,
 	if (status != TG_OK)
 		return status;
 	tg_epoch_enter(writer->session);
-	tg_fence_seq_cst(); /* one's own entries before the look at the others' */
+	tg_fence_seq_cst(); /* the own entries are stored before the others' are looked at */
 	status = probe_index(writer, index, values, nulls, 1, wait_out);
 	tg_epoch_leave(writer->session);
 	tg_txn_leave(writer->session, writer->txn, entered);
@@ -419,7 +427,7 @@ tg_txn_recheck(const tg_writer *writer, tg_index *index, const tg_value *values,
 tg_status
 tg_unique_judge(tg_session *session, tg_index *index, const tg_index_key *key, uint32_t row, tg_wait *wait_out)
 {
-	/* what the session's own transaction has written is nobody's to wait for */
+	/* no session waits for the writes of its own transaction */
 	const tg_writer writer = {.session = session, .txn = &tg_txns->txn[session->id]};
 
 	return judge_row(&writer, index->table, index, row, key, wait_out);

@@ -1,62 +1,63 @@
 /*
  * validate.c
- *	  Whether what a transaction has read is still so (S1, S2), and nobody else's (S3, kinds.c).
+ *	  Whether a transaction's reads still hold (S1, S2), and meet no LONG's preserve (S3, kinds.c).
  *
- * Read at from (its snapshot R), asked as of upto: the own C, after C has been
- * drawn; or R', loaded from the clock, where the snapshot is to be extended (W5).
- * An event, that is a begin or end of somebody else's version, counts if it was
- * committed in (from, upto]:
+ * The transaction has read at from (its snapshot R).  The question is asked as of upto: its own C,
+ * after C has been drawn; or R', loaded from the clock, if the snapshot is to be extended (W5).  An
+ * event is a begin or end of another transaction's version.  It counts if it was committed in
+ * (from, upto]:
  *
- *	committed, or PREPARED, at C'	C' <= from: R has seen it.  C' > upto: later.  Between: committed,
- *									it is a conflict; PREPARED, its outcome is waited for
- *	PREPARING						spin: its C' is about to be known
- *	ACTIVE							later: upto was drawn before the look, and PREPARING comes before C' (T1)
+ *	committed, or PREPARED, at C'	C' <= from: R has seen it.  C' > upto: later.  Between: if
+ *									committed, a conflict; if PREPARED, wait for the outcome
+ *	PREPARING						spin: its C' will be known soon
+ *	ACTIVE							later: upto was drawn before the look, and PREPARING is stored
+ *									before C' is drawn (T1)
  *	ABORTED							never
  *
- * The clock grows by one for each C, so if upto is from, or the own C right behind it, there is no such C' and
- * nothing to look at.
- * What is excluded from R (M2) has not been seen, though it is before R, so then there is; what is excluded from R' is later than that.
+ * The clock grows by one for each C.  So if upto is from, or the own C right behind it, no such C'
+ * exists and there is nothing to look at.  An exception are commits excluded from R (M2): they have
+ * not been seen, though they are before R.  Commits excluded from R' count as later than R'.
  *
- * Waiting for PREPARED(C') with C' < upto cannot go round in a circle: whoever
- * is waited for waits for smaller ones only.
+ * Waiting for PREPARED(C') with C' < upto makes no cycle: each transaction waits for smaller C'
+ * only.
  *
- * 1. A version (S1): its end.  It was seen, so it is there still (G2), and whatever
+ * 1. A version (S1): its end is tested.  R has seen it, so it still exists (G2), and any write that
  *	  replaces or deletes the row ends it.
- * 2. A chunk: the ends of all versions in it.
- * 3. A key that was not there: the versions of the row that the index leads to now,
- *	  newest first, own ones passed over: the first that has begun by upto.  Within
- *	  the span it is a conflict, unless it was over again by upto.  Before it, its end
- *	  is asked; older ones were over.
- *	  No entry: nobody has inserted the key, for an inserter makes its entry before
- *	  it draws its C'.  That the collector may have removed the row meanwhile
- *	  makes no difference.
- * 4. A range (S2): the same of every entry in it now.  A row that was seen keeps its
- *	  entry; one that was inserted has got its own.  (The range is read again; the
- *	  versions of leaves are not compared: that would spare the walk where no key
- *	  came or went, but not the look at each row.)
- *	  Of a secondary index an entry is about those versions of its row that have its
- *	  key: others are passed over, whether they have begun within the span or have been
- *	  seen.  A row that leaves the range ends the version it was there with, whose entry is
- *	  still there, since somebody may see it; one that enters begins a version, and had made
- *	  its entry before it drew its C'.
- * 5. A whole table: begins and ends of all versions, chunk by chunk, those chunks
- *	  included that have come since.  Chunks without headers hold nothing that
- *	  any published snapshot does not see (settle.c).  What has begun and ended within the span may have been
- *	  collected, and then does not count: as of upto it makes no difference.
- * 6. A version that has only been copied elsewhere within the span (relocate.c) has neither
- *	  ended, nor has the copy begun.  Rules 1 and 2 ask for the copy's end instead; rules 3 and 4 meet the copy
- *	  first, and take it for one that has begun before; rule 5 finds it in its own chunk: it was there before
- *	  the copying was committed, so before upto was drawn.  After an extension only the copy is sure to stay, so
- *	  it takes the place of the version in the read set; of chunks that cannot be done, the table is noted instead.
+ * 2. A chunk: the ends of all versions in it are tested.
+ * 3. A key that was absent: the test starts at the row that the index leads to now, and goes
+ *	  through its versions, newest first, passing over own ones, to the first that has begun by
+ *	  upto.  If it began within the span, it is a conflict, unless it had ended again by upto.  If
+ *	  it began before the span, its end is tested; the older versions had ended.
+ *	  If there is no entry, the key has not been inserted: an inserter makes its entry before it
+ *	  draws its C'.  The collector may have removed the row meanwhile, which makes no difference.
+ * 4. A range (S2): the same test for every entry that is in it now.  A row that was seen keeps its
+ *	  entry; one that was inserted has its own.  (The range is read again.  The versions of leaves
+ *	  are not compared: that would save the walk if no key came or went, but not the look at each
+ *	  row.) An entry of a secondary index concerns those versions of its row that have its key:
+ *	  others are passed over, whether they have begun within the span or have been seen.  A row that
+ *	  leaves the range ends the version that was in it, whose entry is still there, because a
+ *	  snapshot may see the version; a row that enters begins a version, and made its entry before it
+ *	  drew its C'.
+ * 5. A whole table: begins and ends of all versions are tested, chunk by chunk, including chunks
+ *	  that are new.  Every published snapshot sees all versions in chunks without headers
+ *	  (settle.c).  A version that has begun and ended within the span may have been collected, and
+ *	  then does not count: as of upto it makes no difference.
+ * 6. A version that was only copied elsewhere within the span (relocate.c) has not ended, and its
+ *	  copy has not begun.  Rules 1 and 2 test the copy's end instead.  Rules 3 and 4 meet the copy
+ *	  first, and treat it as one that has begun before.  Rule 5 finds it in its own chunk: it was
+ *	  there before the copying was committed, so before upto was drawn.  After an extension only the
+ *	  copy is sure to stay, so it replaces the version in the read set; for chunks that cannot be
+ *	  done, so the table is noted instead.
  *
- * 7. The host's locks keep definitions as they are while somebody reads, and longer, but not always until the
- *	  transaction ends: a rollback to a savepoint gives them back, and so do sessions that have worked in a shared
- *	  transaction.  An index that has been dropped since was not maintained by those who have written
- *	  since: then the table is asked as a whole (5).  Storage that has gone is not what others have written to since: that is a conflict.
- *	  Both are said before the host's locks are given back, so before the C' of whoever writes after that.
+ * 7. The host's locks keep definitions unchanged while a session reads, and longer, but not always
+ *	  until the transaction ends: they are released by a rollback to a savepoint, and by sessions
+ *	  that have worked in a shared transaction.  If an index has been dropped since, later writers
+ *	  did not maintain it: then the whole table is tested (5).  If storage is gone, later writers
+ *	  wrote elsewhere: that is a conflict.  Both are published before the host's locks are released,
+ *	  so before the C' of any later writer.
  *
- * What the transaction itself wrote is passed over everywhere: a version that it
- * has ended has been locked by it since, and nobody else could.
+ * Own writes are passed over everywhere: a version that the transaction has ended has been locked
+ * by it since, so no other transaction could end it.
  */
 #include "runtime/txn/reads_internal.h"
 
@@ -69,9 +70,9 @@
 #define STEP_CHUNKS 4	  /* chunks, of up to 1,024 slots */
 #define ROWS_AHEAD 128	  /* row ids taken from the index at once */
 #define KEYS_AHEAD 4096	  /* and, of a secondary index, bytes of their entries */
-#define OUTCOME_LOOKS 512 /* at a PREPARED one before the caller is told to wait */
+#define OUTCOME_LOOKS 512 /* polls of a PREPARED transaction before the caller is told to wait */
 
-/* When an event took place. */
+/* The time of an event relative to the span. */
 typedef enum moment
 {
 	BEFORE,
@@ -89,7 +90,7 @@ typedef struct validation
 	const tg_exclusions *from_excluded;
 	const tg_exclusions *upto_excluded;
 	tg_wait *wait_out;
-	tg_version *changed_out; /* with TG_CHANGED: which */
+	tg_version *changed_out; /* with TG_CHANGED: the version */
 } validation;
 
 static inline moment
@@ -140,7 +141,7 @@ judge(const validation *v, const tg_time *word)
 	return at == WITHIN ? TG_CHANGED : at == UNKNOWN ? TG_BUSY : TG_OK;
 }
 
-/* Rules 1 and 6; the copy's copy cannot be within the span, but that need not be known here. */
+/* Rules 1 and 6; a copy of the copy cannot be within the span, but nothing depends on that. */
 static tg_status
 judge_version(const validation *v, tg_version *version_inout)
 {
@@ -199,7 +200,10 @@ judge_chunk(const validation *v, const tg_chunk *chunk, bool begins, bool *copie
 	return TG_OK;
 }
 
-/* What a version says that has begun within the span.  TG_NOT_FOUND: it was over again by upto, ask the one before. */
+/*
+ * Judges a version that has begun within the span.  TG_NOT_FOUND: it had ended by upto, so the one
+ * before decides.
+ */
 static tg_status
 judge_newcomer(const validation *v, const tg_header *header)
 {
@@ -215,7 +219,7 @@ judge_newcomer(const validation *v, const tg_header *header)
 	}
 }
 
-/* An entry of a secondary index: which versions it is about. */
+/* An entry of a secondary index, to tell the versions that it concerns. */
 typedef struct entry_of
 {
 	const tg_index *index;
@@ -223,7 +227,7 @@ typedef struct entry_of
 	size_t key_bytes;
 } entry_of;
 
-/* Whether an entry is about a version; NULL: of the primary key, and so about all. */
+/* Whether an entry concerns a version; NULL: of the primary key, which concerns all versions. */
 static inline bool
 is_about(const entry_of *entry, tg_version version)
 {
@@ -245,7 +249,7 @@ judge_row(const validation *v, tg_table *table, uint32_t row, const entry_of *en
 		moment begun;
 
 		if (header == NULL)
-			return TG_OK; /* settled: R has seen it */
+			return TG_OK; /* settled: every snapshot sees it */
 		header += tg_version_slot(version);
 		*v->changed_out = version;
 		begun = moment_of(v, &header->begin);
@@ -312,8 +316,8 @@ step_words(const validation *v, tg_session *session, tg_reads *reads)
 }
 
 /*
- * Asks for what judge_row is going to look at first, of all rows before the first of them is judged: their misses
- * overlap.
+ * Prefetches the memory that judge_row reads first, for all rows before the first of them is
+ * judged, so that their cache misses overlap.
  */
 static void
 expect_rows(tg_table *table, const uint32_t *rows, unsigned count)
@@ -347,7 +351,7 @@ step_key(const validation *v, tg_table *table, const tg_read_range *range)
 	return judge_row(v, table, row, NULL);
 }
 
-/* A range that has to wait is read from its beginning again. */
+/* A range with a row that has to be waited for is read from its beginning again. */
 static tg_status
 step_range(const validation *v, tg_reads *reads, tg_table *table, const tg_read_range *range)
 {
@@ -447,7 +451,7 @@ step_chunks(const validation *v, tg_reads *reads)
 	return reads->at_chunk < count ? TG_AGAIN : TG_OK;
 }
 
-/* Whether anybody else can have committed in (from, upto]. */
+/* Whether no other transaction can have committed in (from, upto]. */
 static inline bool
 is_span_empty(const tg_reads *reads)
 {
@@ -474,7 +478,10 @@ tg_validation_exclude(tg_reads *reads, const tg_exclusions *from, const tg_exclu
 		go_to_table(reads, reads->tables);
 }
 
-/* When what makes a version a conflict was committed: it began within the span, or else it ended then; 0: unknown. */
+/*
+ * The commit time of a change: the version's begin, if within the span, or else its end; 0:
+ * unknown.
+ */
 static tg_time
 time_of_change(const validation *v, tg_version version)
 {
@@ -486,7 +493,7 @@ time_of_change(const validation *v, tg_version version)
 	return ended != 0 && moment_of_time(v, ended) == WITHIN ? ended : 0;
 }
 
-/* What a conflict in the part of a table in hand is about. */
+/* The kind of a conflict in the present part of the table at hand. */
 static tg_conflict_kind
 conflict_kind(const tg_reads *reads)
 {
