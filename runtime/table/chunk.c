@@ -1,6 +1,6 @@
 /*
  * chunk.c
- *	  Chunks: how they are made, found, shared out and freed.
+ *	  Chunks: how they are made, found, leased and freed.
  *
  *	              made                     exhausted, evicted
  *	  (nothing) --------> LEASED --------------------------> FULL
@@ -14,38 +14,39 @@
  *	      +--------------- EMPTYING <--------------------------+
  *	         reclaimed                 emptied (compact.c)
  *
- * 1. Two kinds of sessions allocate from a chunk: the one that has leased it, and any that
- *	  replaces a version in it, or of a row beside one in it, and finds a slot free; for then the row
- *	  is among its neighbours.  That version stands in the chunk meanwhile (until the session's epoch ends),
- *	  so that is not reclaimed.  Who clears a slot's bit has the slot.  Any session gives slots back.
+ * 1. Two kinds of sessions allocate from a chunk: the one that has leased it; and any session that
+ *	  replaces a version in it, or of a row beside one in it, and finds a slot free, so that the row
+ *	  stays among its neighbours.  The replaced version is in the chunk until that session's epoch
+ *	  ends, so the chunk is not reclaimed meanwhile.  The session that clears a slot's bit has the
+ *	  slot.  Any session gives slots back.
  * 2. leased, listed, the list and the directory change under the table's latch.
- * 3. A chunk is in the list of its table (LISTED) exactly if it may be leased;
- *	  then it is not leased.  Chunks of older layouts are dropped from the
- *	  list when they come up, and not listed again.  Of one that is being emptied
- *	  no slot is taken (but by who had looked before), so that it has fewer versions all the time.
- * 4. A free slot's header says nothing (begin and end NEVER, all else zero) in whatever
- *	  headers there are; its string cells are empty, or lead to blobs that are the slot's
+ * 3. A chunk is in the list of its table (LISTED) exactly if it may be leased; then it is not
+ *	  leased.  Chunks of older layouts are dropped from the list when they come up, and not listed
+ *	  again.  No slot is taken from a chunk that is being emptied (except by a session that had
+ *	  looked before), so the number of its versions only falls.
+ * 4. A free slot's header says nothing (begin and end NEVER, all else zero) in any header array of
+ *	  the chunk; its string cells are empty, or lead to blobs that belong to the slot
  *	  (chunk_values.c, 1).  So each out-of-line cell of any slot leads to a live blob.
- * 5. A FULL chunk gets listed when so many slots are free that leasing it pays.
- *	  Giver and the end of a lease are a Dekker pair: a giver adds to free_count,
- *	  then looks at leased; the end of a lease clears leased, then looks at
- *	  free_count (all sequentially consistent).  One of them sees the other
- *	  and lists the chunk.
- * 6. Of a full-sized chunk a share of the slots, its room, is not to be had by lease: it is left to the next
- *	  versions of the rows in it, which would have to leave it else until an old version has been collected.
- *	  So rows that lie together stay together, and every row of a scan by key that had left cost misses of
- *	  its own.  Tables are larger by that share of their chunks, half a byte for a narrow row.
+ * 5. A FULL chunk gets listed when so many slots are free that leasing it pays.  Giving a slot and
+ *	  ending a lease are a Dekker pair: a giver adds to free_count, then looks at leased; the end of
+ *	  a lease clears leased, then looks at free_count (all sequentially consistent).  At least one
+ *	  of them sees the other and lists the chunk.
+ * 6. A share of the slots of a full-sized chunk, its room, is not available by lease: it is left to
+ *	  the next versions of the rows in the chunk, which would otherwise have to leave it until an
+ *	  old version has been collected.  So neighbouring rows stay together; every row that had left
+ *	  would cost a scan by key cache misses of its own.  Tables are larger by that share, half a
+ *	  byte for a narrow row.
  *
- * A directory entry is NULL again when its chunk was freed, and is used for the
- * next one.  A scan may then find the new chunk instead of the old: neither has
- * anything that the scan's snapshot could see.
+ * A directory entry is NULL again when its chunk was freed, and is used for the next one.  A scan
+ * may then find the new chunk instead of the old one: the scan's snapshot can see nothing in
+ * either.
  */
 #include "runtime/table/companion.h"
 #include "runtime/table/table_internal.h"
 
 #include <string.h>
 
-#define LISTED_SHARE 64 /* a full chunk is listed when 1/64 of it is to be had: so much larger stays a table */
+#define LISTED_SHARE 64 /* a full chunk is listed when 1/64 of it is available */
 
 tg_header *
 tg_headers_alloc(tg_session *session, unsigned capacity, tg_claim claim)
@@ -102,7 +103,7 @@ live_chunks(const tg_table *table)
 	return table->chunk_count - table->free_chunk_index_count;
 }
 
-/* A segment of the directory, made if there is none. */
+/* Ensures that a segment of the directory exists. */
 static tg_status
 ensure_entries(tg_session *session, tg_table *table, unsigned segment, tg_claim claim)
 {
@@ -119,7 +120,7 @@ ensure_entries(tg_session *session, tg_table *table, unsigned segment, tg_claim 
 	return TG_OK;
 }
 
-/* An entry that is NULL: a used one, or the next. */
+/* An entry that is NULL: one that was used, or the next. */
 static tg_status
 take_index(tg_session *session, tg_table *table, tg_claim claim, uint32_t *index_out)
 {
@@ -142,7 +143,7 @@ take_index(tg_session *session, tg_table *table, tg_claim claim, uint32_t *index
 
 /* --- making and leasing -------------------------------------------------------------- */
 
-/* A chunk that nobody else knows, leased, without headers.  NULL if refused. */
+/* A new chunk, leased, without headers, and not yet reachable.  NULL if refused. */
 static tg_chunk *
 make_bare_chunk(tg_session *session, tg_table *table, const tg_layout *layout, unsigned capacity, tg_claim claim)
 {
@@ -165,7 +166,7 @@ make_bare_chunk(tg_session *session, tg_table *table, const tg_layout *layout, u
 	return chunk;
 }
 
-/* The same with headers. */
+/* Likewise, with headers. */
 static tg_chunk *
 make_chunk(tg_session *session, tg_table *table, const tg_layout *layout, unsigned capacity, tg_claim claim)
 {
@@ -180,7 +181,7 @@ make_chunk(tg_session *session, tg_table *table, const tg_layout *layout, unsign
 	return NULL;
 }
 
-/* Frees it and its headers; it has no blobs. */
+/* Frees a chunk and its headers; it has no blobs. */
 static void
 free_chunk(tg_session *session, tg_chunk *chunk)
 {
@@ -191,7 +192,7 @@ free_chunk(tg_session *session, tg_chunk *chunk)
 	tg_free(session, chunk, TG_USE_CHUNK);
 }
 
-/* Puts a chunk just made into the directory. */
+/* Enters a new chunk in the directory. */
 static tg_status
 publish_chunk(tg_session *session, tg_table *table, tg_chunk *chunk, tg_claim claim)
 {
@@ -210,7 +211,10 @@ publish_chunk(tg_session *session, tg_table *table, tg_chunk *chunk, tg_claim cl
 	return status;
 }
 
-/* Into the directory of a table of hidden values, if nobody else was faster.  *chunk_inout is what is there then. */
+/*
+ * Enters a new chunk in the directory of a table of hidden values, unless another session was
+ * faster.  *chunk_inout is the chunk that is there then.
+ */
 static tg_status
 publish_companion(tg_session *session, tg_table *hidden, tg_chunk **chunk_inout, tg_claim claim)
 {
@@ -219,7 +223,7 @@ publish_companion(tg_session *session, tg_table *hidden, tg_chunk **chunk_inout,
 	tg_status status = TG_OK;
 
 	tg_latch_acquire(&hidden->latch);
-	/* those before it, too: who walks the directory finds them */
+	/* also the segments before it, because walks of the directory read them */
 	for (unsigned segment = 0; segment <= last && status == TG_OK; segment++)
 		status = ensure_entries(session, hidden, segment, claim);
 	if (status == TG_OK && *directory_entry(hidden, index) != NULL)
@@ -265,7 +269,7 @@ tg_chunk_remove_companion(tg_chunk *companion)
 	tg_store_release(directory_entry(companion->table, companion->index), NULL);
 }
 
-/* The first that is listed and of the newest layout, leased; or NULL.  Under the latch. */
+/* Leases the first listed chunk of the newest layout; NULL: there is none.  Under the latch. */
 static tg_chunk *
 lease_listed(tg_table *table)
 {
@@ -401,12 +405,12 @@ tg_slot_give(tg_session *session, tg_version version)
 
 	if (tg_unlikely(tg_load_acquire(&table->indexes) != NULL))
 		tg_companions_forget(session, version);
-	/* For whoever judges ends as well, between its taking and its next begin. */
+	/* The next tenant's ends are judged, too, between its taking and its begin. */
 	tg_store_relaxed(&header->end, TG_TIME_NEVER);
 	tg_store_relaxed(&header->older, TG_VERSION_NONE);
 	tg_store_relaxed(&header->successor, 0);
 	tg_store_relaxed(&header->life, 0);
-	/* The release hands the slot's memory over to who takes it next. */
+	/* The release hands the slot's memory over to the session that takes it next. */
 	(void) tg_fetch_or_acq_rel(&chunk->free[slot / 64], bit);
 	if (tg_fetch_add_seq_cst(&chunk->free_count, 1) + 1 < threshold)
 		return;
@@ -452,7 +456,9 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 	bool reclaimed = false;
 
 	tg_assert(tg_epoch_inside(session));
-	/* The acquire pairs with the release in tg_slot_give: all slots were given, and their bits set. */
+	/*
+	 * The acquire pairs with the release in tg_slot_give: all slots were given, and their bits set.
+	 */
 	if (tg_load_acquire(&chunk->free_count) != chunk->capacity || tg_load_relaxed(&chunk->leased))
 		return false;
 	if (tg_retire_reserve(session, 2 + companion_count) != TG_OK)
@@ -498,12 +504,12 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 typedef void (*cell_visitor)(tg_session *session, tg_value *cell);
 
 /*
- * Versions of a row share blobs, and whether two of them are neighbours cannot
- * always be told any more: the collector may have cut one out and not come to
- * free it.  So the blobs tell it themselves, by two walks over all cells: nobody
- * reads the table now, and each blob has room for an address.
+ * Versions of a row share blobs, and it cannot always be determined any more whether two of them
+ * are neighbours: the collector may have cut one out and not yet freed it.  So the blobs themselves
+ * record it, in two walks over all cells: no session reads the table now, and each blob has room
+ * for an address.
  *
- * The first walk: a blob notes the last cell that leads to it.
+ * The first walk: a blob records the last cell that leads to it.
  */
 static void
 mark_blob(tg_session *session, tg_value *cell)
@@ -511,7 +517,7 @@ mark_blob(tg_session *session, tg_value *cell)
 	memcpy((void *) cell->string.blob, &cell, sizeof(cell));
 }
 
-/* The second one, in the same order: that cell frees it, all others came before. */
+/* The second walk, in the same order: the recorded cell frees the blob, after all the others. */
 static void
 free_marked_blob(tg_session *session, tg_value *cell)
 {
@@ -522,7 +528,10 @@ free_marked_blob(tg_session *session, tg_value *cell)
 		tg_free(session, (void *) cell->string.blob, TG_USE_BLOB);
 }
 
-/* Every cell of the chunk that leads to a blob, but for those that were stripped: theirs may be gone. */
+/*
+ * Visits every cell of the chunk that leads to a blob, except stripped ones: their blobs may be
+ * gone.
+ */
 static void
 visit_cells(tg_session *session, tg_chunk *chunk, cell_visitor visitor)
 {
@@ -534,7 +543,7 @@ visit_cells(tg_session *session, tg_chunk *chunk, cell_visitor visitor)
 		{
 			tg_value *cell = tg_chunk_cell_of(chunk, layout->strings[i], slot);
 
-			/* Of free slots, too (4). */
+			/* Free slots are included (4). */
 			if (tg_string_is_out(&cell->string) && (cell->string.word & TG_STRING_LENT) == 0)
 				visitor(session, cell);
 		}

@@ -1,29 +1,30 @@
 /*
  * chunk_values.c
- *	  The values of versions: stored, copied, and what becomes of their blobs.
+ *	  The values of versions: how they are stored and copied, and what happens to their blobs.
  *
- * 1. A blob stays with its slot when the version that had it was replaced and is freed, and the next
- *	  version in the slot writes its own over it, if it has about the same size.  For that one is mostly the next
- *	  of a neighbour (tg_slot_take_near): so blobs stay in the order that they were loaded in, a few
- *	  places to and fro, and a scan finds those of neighbours on the same pages; neither side
- *	  passes the allocator, and who frees need not look at cells or blobs.  It is right wherever freeing the
- *	  blob would be: nobody else has it, and an epoch has passed since anybody could get to it.
- *	  But not so much memory must be idle: at most a SPARE_SHARE of a chunk's slots have
- *	  such blobs, none where slots are not taken any more, and none is large.  Versions that were deleted or
- *	  undone leave none.  They count as the table's blobs.  The session that takes a slot, and who
- *	  reclaims the chunk, have them from who gave the slot: the bitmap's release and acquire.
- * 2. Whether a blob is shared is told by the cells of the version's neighbours, all of which would cost
- *	  cache misses.  mixed is set in the chunk of a version that shares one with its older one, before that is
- *	  linked: while it is not set in the chunk of a version nor in that of the version above, no cell
- *	  needs to be looked at.
+ * 1. When a version that was replaced is freed, its blob stays with its slot, and the next version
+ *	  in the slot writes its own string over it, if that has about the same size.  The next version
+ *	  is mostly a neighbour's (tg_slot_take_near).  So blobs stay in about the order that they were
+ *	  loaded in, and a scan finds those of neighbours on the same pages.  Neither side calls the
+ *	  allocator, and freeing need not read cells or blobs.  It is correct wherever freeing the blob
+ *	  would be: no other version has it, and an epoch has passed since any session could reach it.
+ *	  But the idle memory must be bounded: at most one in SPARE_SHARE of a chunk's slots has such a
+ *	  blob; no slot has one in a chunk from which no slots are taken any more; and no such blob is
+ *	  large.  Versions that were deleted or undone leave none.  They count as the table's blobs.
+ *	  The bitmap's release and acquire pass a blob from the session that gives the slot to the one
+ *	  that takes it, or that reclaims the chunk.
+ * 2. The cells of a version's neighbours tell whether a blob is shared, but reading them would cost
+ *	  cache misses.  Therefore mixed is set in the chunk of a version that shares a blob with its
+ *	  older one, before the version is linked.  If it is set neither in a version's chunk nor in the
+ *	  chunk of the version above, no cell needs to be read.
  */
 #include "runtime/table/table_internal.h"
 
 #include <string.h>
 
 #define BLOB_BYTES_MIN sizeof(void *) /* room for mark_blob (chunk.c) */
-#define SPARE_SHARE 4				  /* no more than 1/4 of a chunk's slots have a blob but no version */
-#define SPARE_BYTES_MAX 4096		  /* of larger ones the copying is what costs */
+#define SPARE_SHARE 4				  /* at most 1/4 of the slots have a blob but no version */
+#define SPARE_BYTES_MAX 4096		  /* for larger blobs, copying dominates the cost */
 
 static void
 empty_cell(tg_value *cell)
@@ -37,7 +38,7 @@ is_host(const tg_string *string)
 	return (string->word & TG_STRING_HOST) != 0;
 }
 
-/* Whether a blob of so many bytes may be written over another one: what is lost is no more than in an allocation. */
+/* Whether so many bytes may be written over a blob: no more is wasted than by an allocation. */
 static inline bool
 fits(const tg_string *spare, uint32_t bytes)
 {
@@ -46,7 +47,7 @@ fits(const tg_string *spare, uint32_t bytes)
 	return bytes <= there && there - bytes < (there / 16 > 8 ? there / 16 : 8);
 }
 
-/* Frees the blob that a cell leads to, if it leads to one; none but this cell does. */
+/* Frees the blob that a cell leads to, if any; no other cell leads to it. */
 static inline void
 drop_blob(tg_session *session, tg_value *cell, int64_t *bytes_inout)
 {
@@ -57,7 +58,10 @@ drop_blob(tg_session *session, tg_value *cell, int64_t *bytes_inout)
 	empty_cell(cell);
 }
 
-/* A blob for a string of so many bytes in a cell: its own (1) or a new one.  NULL if refused; the cell is empty then. */
+/*
+ * A blob in a cell for a string of so many bytes: the cell's own (1) or a new one.  NULL if
+ * refused; then the cell is empty.
+ */
 static void *
 take_blob(tg_session *session, tg_value *cell, uint32_t bytes, tg_claim claim, int64_t *bytes_inout)
 {
@@ -76,10 +80,10 @@ static inline void
 note_mixed(tg_chunk *chunk)
 {
 	if (!tg_load_relaxed(&chunk->mixed))
-		tg_store_relaxed(&chunk->mixed, 1); /* its version's begin is released */
+		tg_store_relaxed(&chunk->mixed, 1); /* before the release of the version's begin */
 }
 
-/* Frees what the first so many strings of a slot that has no version yet were copied into. */
+/* Frees the blobs of the first so many strings of a slot that has no version yet. */
 static void
 drop_strings(tg_session *session, tg_chunk *chunk, unsigned slot, unsigned count, int64_t *bytes_inout)
 {
@@ -87,7 +91,7 @@ drop_strings(tg_session *session, tg_chunk *chunk, unsigned slot, unsigned count
 		drop_blob(session, tg_chunk_cell_of(chunk, chunk->layout->strings[count], slot), bytes_inout);
 }
 
-/* Copies the host's strings into blobs; adds what they occupy to *bytes_inout.  All or nothing. */
+/* Copies the host's strings into blobs; adds their memory to *bytes_inout.  All or nothing. */
 static tg_status
 copy_strings(tg_session *session, tg_chunk *chunk, unsigned slot, const tg_value *values, const bool *nulls,
 			 tg_claim claim, int64_t *bytes_inout)
@@ -132,9 +136,8 @@ fail:
 }
 
 /*
- * The words are shared with slots that others read meanwhile, and with one that
- * was taken by the holder of an earlier lease: changed atomically, and only
- * where there is something to change.
+ * Other sessions read bits of the same words meanwhile, and the holder of an earlier lease may
+ * write some: so the words are changed atomically, and only where a bit has to change.
  */
 static inline void
 store_null(tg_chunk *chunk, unsigned column, unsigned slot, bool null)
@@ -156,7 +159,7 @@ store_null(tg_chunk *chunk, unsigned column, unsigned slot, bool null)
 		(void) tg_fetch_and_acq_rel(word, ~bit);
 }
 
-/* One value, not NULL, not to be copied into a blob. */
+/* Stores one value that is neither NULL nor to be copied into a blob. */
 static inline void
 store_value(tg_chunk *chunk, unsigned column, unsigned slot, const tg_value *value)
 {
@@ -194,7 +197,7 @@ tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg
 	unsigned slot = tg_version_slot(version);
 	const tg_layout *layout = chunk->layout;
 
-	/* First what can fail. */
+	/* First the steps that can fail. */
 	if (layout->string_count > 0)
 	{
 		int64_t bytes = 0;
@@ -231,7 +234,7 @@ has_room(const tg_value *cell, const tg_value *value)
 	return tg_string_is_out(&cell->string) && fits(&cell->string, tg_string_blob_bytes(&value->string));
 }
 
-/* A string of the host's into a cell that has one, or none, of its own. */
+/* Stores a host's string into a cell, in place of the cell's own string, if there is one. */
 static tg_status
 change_string(tg_session *session, tg_chunk *chunk, tg_value *cell, const tg_value *value, tg_claim claim)
 {
@@ -266,8 +269,8 @@ change_string(tg_session *session, tg_chunk *chunk, tg_value *cell, const tg_val
 }
 
 /*
- * The blob for the copy of a string: one that the slot has (1), a new one if the string's own lies among sparse
- * ones and there is memory, or else that one.
+ * The blob for the copy of a string: one that the slot has (1); or a new one, if the string's own
+ * lies in a sparse slab and there is memory; or else the string's own.
  */
 static void
 copy_blob(tg_session *session, tg_chunk *chunk, tg_value *cell, tg_string *string)
@@ -294,7 +297,7 @@ copy_blob(tg_session *session, tg_chunk *chunk, tg_value *cell, tg_string *strin
 		(void) tg_blob_bytes_add(session, chunk->table, booked);
 }
 
-/* A cell that is to have no blob. */
+/* Empties a cell that is to have no blob. */
 static void
 drop_cell(tg_session *session, tg_chunk *chunk, tg_value *cell)
 {
@@ -376,7 +379,9 @@ has_blob(tg_version version, unsigned column, const void *blob)
 	return tg_string_is_out(string) && string->blob == blob;
 }
 
-/* Empties the cells of strings out of line, and frees blobs that no neighbour has; keep: but these stay. */
+/*
+ * Empties the cells of strings out of line, and frees (keep: leaves) blobs that no neighbour has.
+ */
 static void
 free_blobs(tg_session *session, tg_version version, tg_version neighbour_a, tg_version neighbour_b, bool keep)
 {

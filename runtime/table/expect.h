@@ -1,16 +1,15 @@
 /*
  * expect.h
- *	  Where the next row that is looked for lies, before it is known: so that its cache lines are
- *	  there by then.
+ *	  Prefetches for look-ups of rows, from guesses where the address is not known yet.
  *
  *	  key --> leaf --> row's head --> chunk, values
  *
- * Nearly every look-up finds these outside of the processor's caches, and each tells where the next
- * one is.  A caller that has something else to do in between asks for each as soon as it can be
- * told, or guessed.  A wrong guess costs some lines of the caches, and nothing else.
+ * In nearly every look-up these are outside the processor's caches, and each holds the address of
+ * the next one.  A caller that has other work in between prefetches each as soon as its address is
+ * known or can be guessed.  A wrong guess costs some cache lines, and nothing else.
  *
- * The functions are always inline, because GCC takes a call that only prefetches for one without
- * effect.
+ * The functions are always inline, because GCC drops calls of a function that only prefetches as
+ * having no effect.
  */
 #ifndef TG_EXPECT_H
 #define TG_EXPECT_H
@@ -18,10 +17,9 @@
 #include "runtime/table/table.h"
 
 /*
- * Asks for the cache lines of a value, and for the one that tells where it lies,
- * all at once: the place is guessed to be that in a full chunk of this layout.
- * Most of what such a value costs is the translation of two addresses that
- * nobody has used for long, and one of them need not wait for the other.
+ * Prefetches the cache lines of a value and of its chunk's head, at once: it assumes the value's
+ * place in a full chunk of this layout.  Most of the cost of such a read is the translation of two
+ * addresses that have not been used for long, and this way one need not wait for the other.
  */
 static inline __attribute__((always_inline)) void
 tg_value_expect(const tg_layout *layout, tg_version version, unsigned column)
@@ -34,14 +32,14 @@ tg_value_expect(const tg_layout *layout, tg_version version, unsigned column)
 					   ((size_t) tg_version_slot(version) << (kind <= TG_KIND_8 ? kind : 4)));
 }
 
-/* Asks for a row's head. */
+/* Prefetches a row's head. */
 static inline __attribute__((always_inline)) void
 tg_row_expect_head(tg_table *table, uint32_t row)
 {
 	__builtin_prefetch(tg_row_head(table, row));
 }
 
-/* Asks for values of a version, as far as its table has these columns. */
+/* Prefetches a version's values in those of the columns that its table has. */
 static inline __attribute__((always_inline)) void
 tg_version_expect(const tg_table *table, tg_version version, const uint16_t *columns, unsigned column_count)
 {
@@ -62,17 +60,17 @@ tg_row_expect(tg_table *table, uint32_t row, const uint16_t *columns, unsigned c
 		tg_version_expect(table, newest, columns, column_count);
 }
 
-/* --- guesses ------------------------------------------------------------------------------ */
+/* --- guesses -------------------------------------------------------------------------- */
 
 /*
- * Rows that came in the order of their keys, from a sequence say, have ids in that
- * order, too.  Who looks up many keys keeps a guess, empty at first: while it proves
- * right, a row's head need not wait for the leaf.  Wrong, it costs some lines of the caches.
+ * Rows that were inserted in the order of their keys, from a sequence for example, have ids in that
+ * order, too.  A session that looks up many keys keeps a guess, empty at first: while it is right,
+ * fetching a row's head need not wait for the leaf.
  */
 typedef struct tg_row_guess
 {
-	uint32_t ahead; /* of the last key, as a number, its row was */
-	bool steady;	/* and of the one before */
+	uint32_t ahead; /* the last row, less its key as a number */
+	bool steady;	/* the row before had the same difference */
 } tg_row_guess;
 
 /* The last bytes of a key as a number. */
@@ -95,7 +93,7 @@ tg_row_guess_learn(tg_row_guess *guess, const void *key, size_t key_bytes, uint3
 	guess->ahead = ahead;
 }
 
-/* The row that a key is guessed to lead to; false: no guess. */
+/* The row that a key is guessed to lead to; false: there is no guess. */
 static inline bool
 tg_row_guess_get(const tg_row_guess *guess, const tg_table *table, const void *key, size_t key_bytes, uint32_t *row_out)
 {
@@ -104,14 +102,14 @@ tg_row_guess_get(const tg_row_guess *guess, const tg_table *table, const void *k
 }
 
 /*
- * Such rows lie in this order, too, in chunks that follow each other.  The place of a row is the
- * number of its newest version's slot, counted through all chunks as if each were filled.  The
- * guess, empty at first, is that places go on to differ from row ids by the same number.
+ * Such rows lie in this order, too, in successive chunks.  The place of a row is the number of its
+ * newest version's slot, counted through all chunks as if each were filled.  The guess, empty at
+ * first, is that places continue to differ from row ids by the same number.
  */
 typedef struct tg_place_guess
 {
-	uint32_t ahead; /* of its id the place of the last row was */
-	bool steady;	/* and of the one before */
+	uint32_t ahead; /* the last row's place, less its id */
+	bool steady;	/* the row before had the same difference */
 } tg_place_guess;
 
 /* Inside an epoch: the version is the row's newest. */
@@ -125,7 +123,7 @@ tg_place_guess_learn(tg_place_guess *guess, uint32_t row, tg_version version)
 	guess->ahead = ahead;
 }
 
-/* Asks for values of a row by its guessed place.  False: there is no guess.  Inside an epoch. */
+/* Prefetches values of a row at its guessed place.  False: there is no guess.  Inside an epoch. */
 static inline __attribute__((always_inline)) bool
 tg_place_expect(const tg_place_guess *guess, tg_table *table, uint32_t row, const uint16_t *columns,
 				unsigned column_count)

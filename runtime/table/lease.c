@@ -1,35 +1,31 @@
 /*
  * lease.c
- *	  What a session has taken of tables in advance: a chunk to allocate slots
- *	  from, and row ids.
+ *	  The resources of tables that a session has taken in advance: a chunk to allocate slots from,
+ *	  and row ids.
  *
- * A session keeps leases of up to LEASE_MAX tables; the one not used for longest
- * makes room for another.  So an insert passes the table's latch once for some
- * dozens of row ids and once for a chunk.
+ * A session keeps leases of up to LEASE_MAX tables; the one not used for longest makes room for
+ * another.  So inserts take the table's latch once for some dozens of row ids and once for a chunk.
  *
- * The array is its owner's, with one exception: who drops a table takes its
- * leases back (tg_leases_forget), while the owners may go on with other
- * tables.  What they can meet at is an entry's table word:
+ * The array is its owner's, with one exception: a session that drops a table takes its leases back
+ * (tg_leases_forget), while the owners may go on with other tables.  The two sides synchronize on
+ * the table word of an entry:
  *
  *	  table --(compare-and-swap)--> table | CLAIMED --(store)--> NULL
  *
- * 1. Who swaps a table for its claimed word, owner or dropper, ends the lease:
- *	  gives chunk and row ids back and stores NULL, after which the entry is the
- *	  owner's to fill.  So a lease is ended once, whoever comes first.
- * 2. The owner uses an entry without a claim only to take rows and slots of the
- *	  table it is called for and to store into them, and nobody drops a table
- *	  that others write to (relation lock).  For any other table it looks
- *	  at the table word alone: unequal, claimed or not.  Giving back, which the
- *	  collector does of dropped tables too, touches no lease.
- * 3. The owner that looks for a victim passes over claimed entries and those
- *	  that it cannot claim; the dropper holds each for a moment only.
- * 4. A dropper that meets a claimed entry of its table waits for NULL: the owner
- *	  is evicting it, in a few instructions, and still touches the table, which
- *	  must not be freed before.
+ * 1. The session that swaps a table for its claimed word, owner or dropper, ends the lease: it
+ *	  gives chunk and row ids back and stores NULL, after which the owner may fill the entry again.
+ *	  So a lease is ended once, whichever session comes first.
+ * 2. The owner uses an entry without a claim only to take rows and slots of the table that it is
+ *	  called for and to store into them, and no session drops a table that others write to (relation
+ *	  lock).  Of entries for other tables it reads only the table word: unequal, claimed or not.
+ *	  Giving back, which the collector also does for dropped tables, touches no lease.
+ * 3. An owner that looks for a victim passes over claimed entries and those that it cannot claim;
+ *	  the dropper holds each for a moment only.
+ * 4. A dropper that meets a claimed entry of its table waits for NULL: the owner is evicting the
+ *	  lease, in a few instructions, and still uses the table, which must not be freed before.
  *
- * Ordering: the dropper reads what the owner wrote to the entry before it let
- * go of the relation lock; the owner reads what the dropper left after it has
- * loaded the NULL (acquire, release).
+ * Ordering: the dropper reads what the owner wrote to the entry before it released the relation
+ * lock; the owner reads what the dropper left after it has loaded the NULL (acquire, release).
  */
 #include "runtime/table/lease.h"
 
@@ -41,22 +37,22 @@
 #define LEASE_MAX 8
 #define CLAIMED ((uintptr_t) 1)
 #define BLOB_BYTES_PENDING_MAX TG_BLOB_BYTES_UNASKED
-#define COLUMNS_AHEAD 4 /* whose cells are fetched into the cache before they are written */
+#define COLUMNS_AHEAD 4 /* columns whose cells are prefetched before they are written */
 
 typedef struct tg_lease
 {
-	tg_table *table; /* atomic; NULL: nothing leased.  The rest as the head says */
+	tg_table *table; /* atomic; NULL: nothing leased.  The other fields follow the rules above */
 	tg_chunk *chunk; /* or NULL */
 	uint32_t cursor; /* slots before it are not looked at again */
 	uint32_t row_count;
 	uint64_t used;		/* tick of the last use */
-	int64_t blob_bytes; /* not yet added to the table's */
+	int64_t blob_bytes; /* not yet added to the table's figure */
 	uint32_t rows[TG_ROW_BATCH];
 } tg_lease;
 
 typedef struct session_leases
 {
-	uint64_t tick; /* counts changes of table; the owner's, as what follows */
+	uint64_t tick; /* counts changes of table; the owner's, as the rest */
 	uint32_t last; /* entry used last */
 	tg_lease lease[LEASE_MAX];
 } TG_CACHE_ALIGNED session_leases;
@@ -99,7 +95,7 @@ claim_lease(tg_lease *lease, tg_table *table)
 	return tg_cas_acq_rel(&lease->table, &table, (tg_table *) ((uintptr_t) table | CLAIMED));
 }
 
-/* Gives back what is leased; the caller has claimed it. */
+/* Gives back the leased resources; the caller has claimed the lease. */
 static void
 end_lease(tg_lease *lease, tg_table *table)
 {
@@ -138,7 +134,7 @@ find_lease(tg_session *session, tg_table *table)
 	return NULL;
 }
 
-/* An entry that is free, or the one not used for longest, or NULL if all are claimed just now. */
+/* A free entry, or the one not used for longest, or NULL if all are claimed at this moment. */
 static tg_lease *
 find_place(session_leases *leases)
 {
@@ -232,7 +228,7 @@ tg_leases_forget(tg_table *table)
 	}
 }
 
-/* --- what is leased -------------------------------------------------------------- */
+/* --- taking ---------------------------------------------------------------------- */
 
 tg_status
 tg_row_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t *row_out)
@@ -288,10 +284,7 @@ tg_chunk_find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out)
 	return false;
 }
 
-/*
- * Makes sure that the lease has a chunk of the newest layout with a free slot,
- * and finds it.
- */
+/* Ensures that the lease has a chunk of the newest layout with a free slot, and finds the slot. */
 static tg_status
 find_chunk(tg_session *session, tg_table *table, tg_lease *lease, tg_claim claim, unsigned *slot_out)
 {
@@ -306,7 +299,7 @@ find_chunk(tg_session *session, tg_table *table, tg_lease *lease, tg_claim claim
 			{
 				if (tg_chunk_find_slot(chunk, lease->cursor, slot_out))
 					return TG_OK;
-				/* Others gave slots back behind the cursor: a second round, if it pays. */
+				/* Other sessions gave slots back behind the cursor: a second round, if it pays. */
 				lease->cursor = 0;
 				if (tg_load_relaxed(&chunk->free_count) >= chunk->capacity / 4u &&
 					tg_chunk_find_slot(chunk, 0, slot_out))
@@ -323,8 +316,8 @@ find_chunk(tg_session *session, tg_table *table, tg_lease *lease, tg_claim claim
 }
 
 /*
- * Asks for what is going to be written of a slot, all at once: what is atomic between the writes would wait for
- * each of them.
+ * Prefetches all memory of a slot that is going to be written, at once: the atomic operations
+ * between the writes would otherwise wait for each miss.
  */
 static inline void
 expect_slot(const tg_chunk *chunk, const tg_header *headers, unsigned slot)
@@ -338,9 +331,9 @@ expect_slot(const tg_chunk *chunk, const tg_header *headers, unsigned slot)
 }
 
 /*
- * Takes a slot that was seen free; false if somebody else has.  Headers first, then the
- * bit: a scan that finds the bit cleared finds the headers, too (settle.c, «Scans»).  What is in
- * the slot's own header its giver has written.
+ * Takes a slot that was seen free; false if another session has.  The headers come first, then the
+ * bit: a scan that finds the bit cleared finds the headers, too (settle.c, «Scans»).  The session
+ * that gave the slot has written the slot's own header.
  */
 static inline tg_status
 claim_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim, bool *claimed_out)
@@ -397,7 +390,10 @@ tg_chunk_take_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim
 	return status;
 }
 
-/* The first free slot from one on, round the chunk by words of its bitmap; false if there is none. */
+/*
+ * The first free slot at or after this one, cyclically by words of the bitmap; false if there is
+ * none.
+ */
 static bool
 find_slot_near(const tg_chunk *chunk, unsigned near, unsigned *slot_out)
 {
@@ -420,7 +416,10 @@ find_slot_near(const tg_chunk *chunk, unsigned near, unsigned *slot_out)
 	return false;
 }
 
-/* Takes a slot near a version, if its chunk has one to be had; else *version_out is TG_VERSION_NONE. */
+/*
+ * Takes a slot near a version, if its chunk has one available; else *version_out is
+ * TG_VERSION_NONE.
+ */
 static tg_status
 take_near(tg_session *session, tg_table *table, tg_version near, tg_claim claim, tg_version *version_out)
 {

@@ -2,9 +2,9 @@
  * settle.c
  *	  How a chunk's version headers come and go.
  *
- * A version is settled if everybody sees it: its begin is a timestamp at or
- * below the horizon, its end NEVER, its older NONE.  A chunk whose allocated
- * slots are all settled needs no headers; NULL in their place says so.
+ * A version is settled if every snapshot sees it: its begin is a timestamp at or below the horizon,
+ * its end NEVER, its older NONE.  A chunk whose allocated slots are all settled needs no headers; a
+ * NULL pointer to them says so.
  *
  *	              write (compare-and-swap)
  *	  NULL ---------------------------------> ARRAY <-------------------+
@@ -13,68 +13,61 @@
  *	    | since, all are settled                v                       | finds it unsettled
  *	    +------------------------------- ARRAY | MARK ------------------+
  *
- * Horizon: no snapshot that is or will be published is below it (horizon.c).
- * «Write» is tg_chunk_headers_write: what every change of a header from
- * settled to unsettled starts with, and every allocation of a slot, in the same
- * epoch.  Changes of an unsettled version (stamping, undoing, cutting) go
- * through tg_chunk_headers: they cannot lose the array, by 2.
+ * Horizon: no present or future snapshot is below it (horizon.c).  «Write» is
+ * tg_chunk_headers_write, which precedes, in the same epoch, every change of a header from settled
+ * to unsettled and every allocation of a slot.  Changes of an unsettled version (stamping, undoing,
+ * cutting) use tg_chunk_headers: they cannot lose the array, by 2.
  *
- * 1. A free slot's begin is NEVER in the array in place, and in an array that was
- *	  taken away if it was free then: it was set so before the slot was given back
- *	  (tg_slot_give), and arrays start so.
- * 2. While an allocated slot is unsettled, the array stays.  The second step
- *	  takes it away only if it found every slot settled after a whole epoch
- *	  under the mark.  A writer that had loaded the array unmarked has left
- *	  since, and what it wrote is seen (its leaving is a release, the
- *	  confirmed epoch an acquire).  A writer that came later met the mark and took
- *	  it back, so the final compare-and-swap, which expects the mark, fails; and
- *	  if the array was marked again meanwhile, settle_epoch is of that marking,
- *	  because one caller does both steps.
- * 3. No ABA within an epoch: for whoever is inside, NULL → array → NULL does not
- *	  happen, nor array → NULL → array → NULL, because the later array would
- *	  have been marked, and confirmed, after he entered.
- * 4. While headers are NULL, no slot is taken (an allocator brings them back
- *	  first) and none is given (it would have to be unsettled first).  So the
- *	  bitmap stands still.
+ * 1. A free slot's begin is NEVER in the present array.  It is also NEVER in an array that was
+ *	  taken away, if the slot was free then: begin was set so before the slot was given back
+ *	  (tg_slot_give), and a new array has it so.
+ * 2. While an allocated slot is unsettled, the array stays.  The second step takes it away only if
+ *	  it found every slot settled after a whole epoch under the mark.  A writer that had loaded the
+ *	  array unmarked has left since, and its writes are seen (its leaving is a release, the
+ *	  confirmed epoch an acquire).  A writer that came later met the mark and removed it, so the
+ *	  final compare-and-swap, which expects the mark, fails.  If the array was marked again
+ *	  meanwhile, settle_epoch belongs to that marking, because one caller does both steps.
+ * 3. No ABA within an epoch: a session inside an epoch never meets NULL → array → NULL, nor array →
+ *	  NULL → array → NULL, because the later array would have been marked, and confirmed, after the
+ *	  session entered.
+ * 4. While headers are NULL, no slot is taken (an allocator brings them back first) and none is
+ *	  given (it would have to be unsettled first).  So the bitmap does not change.
  *
- * (a) A reader that loads NULL judges right.  It came to the slot by a chain or
- * the bitmap («Scans»), so the slot is allocated; and at the moment NULL was
- * stored it was settled at some horizon, which the reader's snapshot is not
- * below.  If the version has been ended since, by a commit within the snapshot, the
- * end was written to an array brought in before; the reader's clock value is
- * later than that commit's, drawn later still, so the load finds that array or
- * what came after it.
+ * (a) A reader that loads NULL judges correctly.  It reached the slot by a chain or by the bitmap
+ * («Scans»), so the slot is allocated.  At the moment when NULL was stored the version was settled
+ * at some horizon, and the reader's snapshot is not below that.  If a commit within the snapshot
+ * has ended the version since, the end was written to an array brought in before.  The reader
+ * loaded the clock after that commit drew its time, and the headers later still; so the load finds
+ * that array or a later state.
  *
- * (b) A writer that loaded the array unmarked may write to it until it leaves
- * its epoch: by 2 the second step comes later and sees what it wrote.
+ * (b) A writer that loaded the array unmarked may write to it until it leaves its epoch: by 2 the
+ * second step comes later and sees the writes.
  *
- * (c) Bringing back treats exactly the slots allocated now as settled.  If the
- * compare-and-swap from NULL succeeds, headers were NULL all the time since
- * this writer found them so (3), so the bitmap stood still (4), and what was
- * allocated was settled at the last step (2).  If it fails, somebody else's
- * array is in place and this one has been seen by nobody.  Begin is FIRST
- * afterwards, not what it was: nobody could tell them apart.
+ * (c) Bringing back treats exactly the slots allocated now as settled.  If the compare-and-swap
+ * from NULL succeeds, headers have been NULL all the time since this writer found them so (3), so
+ * the bitmap has not changed (4), and the allocated slots were settled at the last step (2).  If it
+ * fails, another session's array is in place, and this one was never visible.  Begin is FIRST
+ * afterwards instead of its former value: no reader can tell the two apart.
  *
- * Scans.  A scan has no chain that vouches for a slot, only the bitmap; it must
- * not judge a slot by NULL that was not there when NULL was stored.  It
- * loads headers, then the bitmap, then, if headers were NULL, headers again.
- * - An array at first: it judges every slot.  One whose bit was seen cleared and
- *	 that was free when the array was taken away (if it was) has begin NEVER in it
- *	 (1), and rightly: who took it did so after the first load, and commits after
- *	 the scan's snapshot.  One that was settled then keeps its version as long as
- *	 the scan is in its epoch (tg_slot_give), and was ended, if at all, after the
- *	 first load as well.
+ * Scans.  A scan reaches slots by the bitmap, without a chain that leads to the slot.  It must not
+ * treat a slot as settled that was not allocated when NULL was stored.  It loads headers, then the
+ * bitmap, then, if headers were NULL, headers again.
+ * - An array at first: it judges every slot by that array.  Suppose that the scan saw a slot's bit
+ *	 cleared, and that the slot was free when the array was taken away (if it was).  Then begin is
+ *	 NEVER in the array (1), which is correct: the session that took the slot did so after the first
+ *	 load, and commits after the scan's snapshot.  A slot that was settled then keeps its version as
+ *	 long as the scan is in its epoch (tg_slot_give), and was ended, if at all, after the first
+ *	 load, too.
  * - NULL twice: NULL all the time (3), so the bitmap is that of the settled slots (4).
- * - NULL, then an array: the allocator's order is array, header, bit, so whatever
- *	 bit was seen cleared, its header is in this array, and begin NEVER or newer.
- * Headers once, before the bitmap, would miss the array that came between.  Headers once,
- * after it, would find NULL for a slot seen taken: an allocator that had loaded
- * the array unmarked takes it after the mark, the scan enters in the epoch that
- * follows and sees the bit, the allocator drops the slot and leaves, and nothing stands
- * against the second step.
+ * - NULL, then an array: the allocator's order is array, header, bit.  So the header of every slot
+ *	 whose bit was seen cleared is in this array, with begin NEVER or newer.
+ * Loading headers once, before the bitmap, would miss an array that came between.  Loading headers
+ * once, after it, could find NULL for a slot that was seen taken: an allocator that had loaded the
+ * array unmarked takes the slot after the mark; the scan enters in the following epoch and sees the
+ * bit; the allocator drops the slot and leaves; and nothing prevents the second step.
  *
- * Giving headers back is never needed for anything to go on: any failure (no
- * room to note the retirement, somebody writes) leaves the array where it is.
+ * No operation depends on giving headers back: any failure (no room to note the retirement, a
+ * concurrent write) leaves the array where it is.
  */
 #include "runtime/table/table_internal.h"
 
@@ -98,14 +91,14 @@ unmarked(tg_header *headers)
 	return (tg_header *) ((uintptr_t) headers & ~TG_HEADERS_MARK);
 }
 
-/* Slots that are allocated, of one word of the bitmap. */
+/* The allocated slots in one word of the bitmap. */
 static inline uint64_t
 allocated(const tg_chunk *chunk, unsigned word)
 {
 	return ~tg_load_acquire(&chunk->free[word]);
 }
 
-/* Puts an array in place of NULL, or finds that somebody else has. */
+/* Puts an array in place of NULL, or finds that another session has. */
 static tg_status
 bring_back(tg_session *session, tg_chunk *chunk, tg_claim claim)
 {

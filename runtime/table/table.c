@@ -7,24 +7,25 @@
  *	  rows 0 … 8191: small[0 … 7], of 64, 64, 128, 256 … 4096 heads
  *	  others:        root -> page of 512 segments -> segment of 8192 heads
  *
- * 1. A row id below row_next has its segment: the segment is published (release)
- *	  before row_next passes it, and who has a row id got it from one who had
- *	  taken it.
- * 2. A row id is in the list of free ones, in one session's lease, or out; never
- *	  in two of these.
- * 3. The head of a listed one is CLOSED with the next one's id, plus 1, above;
- *	  of a leased one CLOSED or NONE; of one just taken NONE.
+ * 1. A row id below row_next has its segment: the segment is published (release) before row_next
+ *	  passes it, and every session has its row ids, directly or not, from one that has taken them.
+ * 2. A row id is in the list of free ones, in one session's lease, or in use; never in two of
+ *	  these.
+ * 3. The head of a listed one is CLOSED with the next one's id, plus 1, above; of a leased one
+ *	  CLOSED or NONE; of one just taken NONE.
  *
- * 4. Free rows are listed by segment, a segment that has any in a list of such, or, if all of its rows are free, in
- *	  another one, from which the sweep gives it back; all small ones count as one, which stays.  In its place
- *	  then stands one that all share, in which every row is closed, for whoever still comes by a number
- *	  that he has kept: a guess, a statement's ctid, an entry of an index read in an epoch that goes on.
- *	  Nobody stores to a head that he has found closed, nor changes one by compare-and-swap: all expect
- *	  what they have read.  The memory goes through the epochs, as who read the pointer before may read closed heads
- *	  in it.  Numbers stay the table's: it takes those of absent segments before fresh ones.
+ * 4. Free rows are listed by segment.  A segment with free rows is in one list; a segment whose
+ *	  rows are all free is in another one, and the sweep gives it back; all small segments count as
+ *	  one, which stays.  A segment that was given back is replaced by one shared array in which
+ *	  every row is closed, for sessions that still use a row number that they have kept: a guess, a
+ *	  statement's ctid, an entry of an index read in an epoch that goes on.  No session stores to a
+ *	  head that it has found closed, and every compare-and-swap of a head expects the value that was
+ *	  read.  The memory is freed through the epochs, because a session that read the pointer before
+ *	  may read closed heads in it.  The numbers stay the table's: it uses those of absent segments
+ *	  before fresh ones.
  *
- * The lists and growth are under the table's latch; sessions take row ids by the
- * batch (lease.c), so it is passed once for some dozens of rows.
+ * The lists and growth are under the table's latch; sessions take row ids by the batch (lease.c),
+ * so they take the latch once for some dozens of rows.
  */
 #include "runtime/table/table_internal.h"
 
@@ -35,7 +36,7 @@
 
 #define TRIM_COST 4 /* of giving a segment back, in the sweep's budget */
 
-/* Where children find it, too; nobody writes to it: 4. */
+/* In the image, where children find it, too; never written to: 4. */
 static const tg_version closed_segment[TG_SEGMENT_ROWS] = {[0 ... TG_SEGMENT_ROWS - 1] = TG_HEAD_CLOSED};
 
 _Static_assert(sizeof(tg_table) % TG_CACHE_LINE == 0, "so that its parts lie on cache lines of their own");
@@ -68,7 +69,7 @@ destroy_rows(tg_session *session, tg_table *table)
 	tg_free(session, table->root, TG_USE_TABLE);
 }
 
-/* What the figures say of a table that has no indexes. */
+/* The sum of the figures of a table that has no indexes. */
 static int64_t
 figures_of(const tg_table *table)
 {
@@ -77,7 +78,7 @@ figures_of(const tg_table *table)
 		   tg_load_relaxed(&table->dictionary_bytes);
 }
 
-/* Also of a table half made. */
+/* Also for a table that is only partly made. */
 static void
 destroy(tg_session *session, tg_table *table)
 {
@@ -90,7 +91,7 @@ destroy(tg_session *session, tg_table *table)
 	if (table->dictionaries_destroy != NULL)
 		table->dictionaries_destroy(session, table);
 	if (table->book != &table->own_book)
-		/* the other table may go on without this index */
+		/* the other table may continue without this index */
 		tg_book_add(table->book, -figures_of(table));
 	tg_book_close(session, &table->own_book);
 	while (table->layout != NULL)
@@ -103,7 +104,7 @@ destroy(tg_session *session, tg_table *table)
 	tg_free(session, table, TG_USE_TABLE);
 }
 
-/* whole: the table whose book it has; NULL: its own. */
+/* whole: the table whose book it shares; NULL: it has its own. */
 static tg_status
 create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds, unsigned column_count,
 	   const tg_key_spec *key, tg_claim claim, tg_table *whole, tg_table **table_out)
@@ -166,7 +167,9 @@ tg_table_retain(tg_table *table)
 void
 tg_table_release(tg_session *session, tg_table *table)
 {
-	/* The release hands what was done with the reference to the last one out, whose acquire takes it. */
+	/*
+	 * The release passes the work done under the reference to the last releaser, which acquires it.
+	 */
 	uint32_t references = tg_fetch_add_acq_rel(&table->references, -1);
 
 	tg_check(references > 0);
@@ -208,8 +211,8 @@ grow(tg_session *session, tg_table *table, size_t bytes, tg_claim claim)
 }
 
 /*
- * Makes sure that the row's segment is there; under the latch.  What was made
- * before a later step failed stays: it is empty and will be used.
+ * Ensures that the row's segment exists; under the latch.  Parts that were made before a later step
+ * failed stay: they are empty and will be used.
  */
 static tg_status
 ensure_segment(tg_session *session, tg_table *table, uint32_t row, tg_claim claim)
@@ -344,7 +347,7 @@ push_row(tg_segment_rows *segment, tg_version *head, uint32_t row)
 	segment->count++;
 }
 
-/* Takes rows out of the first segment that has free ones.  False: none has. */
+/* Takes rows from the first segment that has free ones.  False: no segment has. */
 static bool
 pop_rows(tg_table *table, uint32_t rows[TG_ROW_BATCH], unsigned *count_inout)
 {
@@ -375,7 +378,7 @@ pop_rows(tg_table *table, uint32_t rows[TG_ROW_BATCH], unsigned *count_inout)
 	return true;
 }
 
-/* Makes a segment anew that was given back, with all of its rows free. */
+/* Makes a segment again that was given back, with all of its rows free. */
 static tg_status
 restore_segment(tg_session *session, tg_table *table, tg_claim claim)
 {
@@ -388,7 +391,7 @@ restore_segment(tg_session *session, tg_table *table, tg_claim claim)
 	unlink_segment(table, &table->segments_absent, number);
 	rows->first = 0;
 	rows->count = 0;
-	/* Each batch that is taken has its last one first in order, as fresh ones have. */
+	/* As with fresh rows, the last of each batch taken is the first in order. */
 	for (uint32_t batch = TG_SEGMENT_ROWS; batch > 0; batch -= TG_ROW_BATCH)
 		for (uint32_t i = batch - TG_ROW_BATCH; i < batch; i++)
 			push_row(rows, segment + i, number * TG_SEGMENT_ROWS + i);
@@ -468,13 +471,13 @@ tg_row_place(tg_session *session, tg_table *table, uint32_t row, tg_claim claim)
 void
 tg_rows_free_rest(tg_table *table)
 {
-	/* From the last on: those that are given last are taken first. */
+	/* From the last row on, because the rows that are given last are taken first. */
 	for (uint32_t row = table->row_next; row-- > 0;)
 		if (tg_load_relaxed(tg_row_head(table, row)) == TG_VERSION_NONE)
 			tg_rows_give(table, &row, 1);
 }
 
-/* One that is empty; NULL: there is none.  The closed one is in its place then. */
+/* Takes out an empty segment, and puts the closed one in its place; NULL: there is none. */
 static tg_version *
 take_empty_segment(tg_table *table)
 {
@@ -502,7 +505,7 @@ tg_rows_trim(tg_session *session, tg_table *table, unsigned *budget)
 		tg_version *segment;
 
 		if (tg_retire_reserve(session, 1) != TG_OK)
-			return true; /* another sweep may have more luck */
+			return true; /* another sweep may succeed */
 		segment = take_empty_segment(table);
 		if (segment == NULL)
 			return true;

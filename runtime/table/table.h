@@ -6,9 +6,9 @@
  * chunks: slots of versions, column by column (PAX), in a directory
  * index:  key -> row id, if the table has a primary key
  *
- * Values never change once written.  A chunk has version headers only while
- * some version in it needs them; without them every allocated slot is visible
- * to everybody.  How the header array comes and goes is argued in settle.c.
+ * Values never change once written.  A chunk has version headers only while some version in it
+ * needs them; without them every snapshot sees every allocated slot.  settle.c argues how the
+ * header array comes and goes.
  */
 #ifndef TG_TABLE_H
 #define TG_TABLE_H
@@ -31,22 +31,22 @@ typedef struct tg_table tg_table;
 typedef struct tg_index tg_index; /* index.h */
 
 #define TG_COLUMN_MAX 1664
-#define TG_ROW_MAX ((uint32_t) 0xfffffff0) /* rows of a table, dead ones not yet collected included */
+#define TG_ROW_MAX ((uint32_t) 0xfffffff0) /* rows of a table, with dead ones not yet collected */
 
 /*
- * How the columns of a chunk lie.  Belongs to its table and lives as long; a
- * chunk keeps the layout it was made with, columns added later read as NULL in it.
+ * The layout of the columns of a chunk.  Belongs to its table and lives as long.  A chunk keeps the
+ * layout that it was made with; columns added later read as NULL in it.
  */
 typedef struct tg_layout
 {
 	struct tg_layout *next; /* older layouts of the table */
 	uint16_t column_count;
 	uint16_t string_count;	 /* columns of kind STRING; they come first in strings[] */
-	uint16_t full_capacity;	 /* slots of a chunk, once the table has some; */
-	uint16_t filled;		 /* so many of them inserts take: chunk.c, 6 */
+	uint16_t full_capacity;	 /* slots of a chunk, once the table has some chunks; */
+	uint16_t filled;		 /* inserts use so many of them: chunk.c, 6 */
 	uint32_t slot_bytes;	 /* values of one slot, all columns */
 	const uint8_t *kinds;	 /* tg_kind by column */
-	const uint32_t *offsets; /* by column: bytes per slot that lie before it; wider columns first */
+	const uint32_t *offsets; /* by column: bytes per slot of the columns stored before it */
 	const uint16_t *strings; /* the columns of kind STRING */
 } tg_layout;
 
@@ -57,26 +57,26 @@ typedef struct tg_layout
  */
 struct tg_chunk
 {
-	/* all that a point read needs, in one cache line */
-	struct tg_header *headers; /* atomic; NULL: all settled; low bit: about to be taken away (settle.c) */
+	/* the fields that a point read needs, in one cache line */
+	struct tg_header *headers; /* atomic; NULL: all settled; low bit: marked (settle.c) */
 	const tg_layout *layout;
 	unsigned char *values;
-	uint64_t null_columns; /* atomic, only grows: bit of each column that may hold a NULL; bit 63: of all from 63 on */
-	uint64_t *nulls;	   /* atomic words; bit slot of word column * words + slot / 64 is set if NULL */
+	uint64_t null_columns; /* atomic, only grows: columns that may have NULLs; 63: and above */
+	uint64_t *nulls;	   /* atomic; bit slot % 64 of word column * words + slot / 64: NULL */
 	uint32_t *rows;		   /* row id by slot */
 	tg_table *table;
 	uint16_t capacity; /* slots; a multiple of 16 */
 	uint16_t leased;   /* atomic, changed under the table's latch: a session allocates from it */
 	uint32_t index;	   /* in the table's directory */
 
-	uint64_t *free;			/* atomic words; bit set: slot is free; also set for the bits past the capacity */
+	uint64_t *free;			/* atomic words; bit set: slot is free, or past the capacity */
 	uint32_t free_count;	/* atomic: slots free */
 	uint32_t listed;		/* atomic, changed under the table's latch: tg_listed */
 	tg_chunk *next_partial; /* both under the table's latch */
 	tg_chunk *previous_partial;
-	uint64_t touched;	   /* atomic, only grows: a clock value at or after the last change of a header */
+	uint64_t touched;	   /* atomic, only grows: clock value not before the last header change */
 	uint64_t settle_epoch; /* the collector's: when headers were marked */
-	uint32_t mixed;		   /* atomic, only grows: some version shares a blob with its older one, or has a large one */
+	uint32_t mixed;		   /* atomic, only grows: chunk_values.c, 2; or a blob is large */
 } TG_CACHE_ALIGNED;
 
 /* Whether a chunk is in its table's list of chunks with free slots. */
@@ -84,16 +84,16 @@ typedef enum tg_listed
 {
 	TG_UNLISTED,
 	TG_LISTED,
-	TG_EMPTYING, /* not to be leased: what it still has is moved elsewhere (compact.c) */
-	TG_RECLAIMED /* taken out of the table for good */
+	TG_EMPTYING, /* not to be leased: its versions are being moved elsewhere (compact.c) */
+	TG_RECLAIMED /* removed from the table for good */
 } tg_listed;
 
 #define TG_HEADERS_MARK ((uintptr_t) 1)
 
 /*
- * The headers for reading, or NULL: every allocated slot is visible to
- * everybody.  The acquire pairs with the compare-and-swap that brought the
- * array in: a snapshot that is later than a change sees the array.
+ * The headers for reading, or NULL: every snapshot sees every allocated slot.  The acquire pairs
+ * with the compare-and-swap that brought the array in: a snapshot that is later than a change sees
+ * the array.
  */
 static inline tg_header *
 tg_chunk_headers(const tg_chunk *chunk)
@@ -102,8 +102,8 @@ tg_chunk_headers(const tg_chunk *chunk)
 }
 
 /*
- * The headers for writing: brought back if they are not there, taken back if
- * marked.  Inside an epoch; valid until it is left.  TG_NO_MEMORY, TG_OVER_QUOTA.
+ * The headers for writing: brought back if there are none, unmarked if marked.  Inside an epoch;
+ * valid until it is left.  TG_NO_MEMORY, TG_OVER_QUOTA.
  */
 extern tg_status tg_chunk_headers_write(tg_session *session, tg_chunk *chunk, tg_claim claim,
 										tg_header **headers_out) TG_MUST_USE;
@@ -127,13 +127,12 @@ tg_chunk_bitmap_words(const tg_chunk *chunk)
 }
 
 /*
- * For scans: which slots are there, and the headers to judge them by, or NULL:
- * every one of them is visible to everybody.  Bit slot % 64 of present[slot / 64]
- * is set if the slot is allocated.  Inside an epoch, for a snapshot
- * published before; result and bits belong together until the epoch is left.
+ * For scans: the allocated slots, and the headers to judge them by, or NULL: every snapshot sees
+ * all of them.  Bit slot % 64 of present[slot / 64] is set if the slot is allocated.  Inside an
+ * epoch, for a snapshot published before; result and bits belong together until the epoch is left.
  *
- * The bitmap is loaded between two looks at headers, for either order alone is
- * wrong: settle.c, «Scans».
+ * The bitmap is loaded between two loads of headers, because either order alone is wrong: settle.c,
+ * «Scans».
  */
 static inline tg_header *
 tg_chunk_look(const tg_chunk *chunk, uint64_t present[TG_SLOT_MAX / 64])
@@ -146,9 +145,9 @@ tg_chunk_look(const tg_chunk *chunk, uint64_t present[TG_SLOT_MAX / 64])
 }
 
 /*
- * Whether a column of the chunk has ever held a NULL; if not, its bitmap need
- * not be looked at, which is a cache miss less for a point read.  Set before
- * the version that has the NULL begins, so who sees the version sees the bit.
+ * Whether a column of the chunk has ever held a NULL.  If not, its bitmap need not be read, which
+ * saves a cache miss in a point read.  The bit is set before the version that has the NULL begins,
+ * so a reader that sees the version sees the bit.
  */
 static inline bool
 tg_chunk_may_be_null(const tg_chunk *chunk, unsigned column)
@@ -165,7 +164,7 @@ tg_chunk_is_null(const tg_chunk *chunk, unsigned column, unsigned slot)
 		   (tg_load_relaxed(&chunk->nulls[column * tg_chunk_bitmap_words(chunk) + slot / 64]) >> (slot % 64) & 1);
 }
 
-/* One value of a version, not NULL. */
+/* Reads one value of a version, which is not NULL. */
 static inline void
 tg_chunk_value(const tg_chunk *chunk, unsigned column, unsigned slot, tg_value *value)
 {
@@ -204,7 +203,7 @@ tg_version_value(tg_version version, unsigned column, tg_value *value_out)
 	return true;
 }
 
-/* Where a value lies. */
+/* The address of a value. */
 static inline const void *
 tg_chunk_cell(const tg_chunk *chunk, unsigned column, unsigned slot)
 {
@@ -228,8 +227,8 @@ typedef struct tg_segment_rows
 } tg_segment_rows;
 
 /*
- * An index as far as this room has to know it: each begins with this (index.h).  hidden is a table
- * whose chunks are the companions of this table's chunks (companion.h).
+ * The part of an index that this room has to know; each index begins with it (index.h).  hidden is
+ * a table whose chunks are the companions of this table's chunks (companion.h).
  */
 typedef struct tg_index_link
 {
@@ -237,7 +236,7 @@ typedef struct tg_index_link
 	tg_table *hidden;			/* constant; NULL: the index has no hidden values */
 } tg_index_link;
 
-/* How a room above gives back what it keeps for a table that nobody uses any more. */
+/* A higher room's function that frees its objects for a table that is not used any more. */
 typedef void (*tg_table_part_destroy)(tg_session *session, tg_table *table);
 
 struct tg_table
@@ -255,19 +254,19 @@ struct tg_table
 	/* Set under the latch with the first index, or dictionary; NULL: there was none. */
 	tg_table_part_destroy indexes_destroy;
 	tg_table_part_destroy dictionaries_destroy;
-	/* the host's: snapshots from before it find nothing, and must not be told so; atomic */
+	/* the host's; atomic: its creation; an earlier snapshot must not take it for empty */
 	uint64_t stored;
 	uint32_t hidden;					/* the host's: so many columns come before the user's */
-	struct tg_dictionary *dictionaries; /* dictionary.h; atomic, changed under the table's latch, only grows */
-	uint32_t rank_round;				/* of their entries' use: dictionary.c, 6; atomic; written by the rank sweep */
-	uint32_t relocating;				/* atomic: versions are being copied at this moment (txn/relocate.c, 7) */
-	/*
-	 * the host's: by a commit at this time the table has other storage, or is no more; 0: not so;
-	 * atomic
-	 */
+	struct tg_dictionary *dictionaries; /* atomic, only grows, changed under the table's latch */
+	uint32_t rank_round;				/* atomic, the rank sweep's: dictionary.c, 6 */
+	uint32_t relocating;				/* atomic: versions are being copied (txn/relocate.c, 7) */
+	/* the host's; atomic: the time of the commit that replaced or dropped this storage; 0: none */
 	uint64_t gone;
 
-	/* rows: small segments first, then root -> page -> segment; all pointers atomic, set once but for table.c, 4 */
+	/*
+	 * rows: small segments first, then root -> page -> segment; all pointers are atomic, and set
+	 * once except by table.c, 4
+	 */
 	tg_version *small[TG_SMALL_SEGMENTS];
 	tg_version ***root;
 
@@ -275,7 +274,7 @@ struct tg_table
 	tg_chunk **chunks[29];
 	uint32_t chunk_count; /* atomic: directory entries handed out; entries may be NULL again */
 
-	tg_latch latch TG_CACHE_ALIGNED; /* TG_RANK_TABLE: growth, free rows, list of chunks with free slots */
+	tg_latch latch TG_CACHE_ALIGNED; /* TG_RANK_TABLE: growth, free rows, list of chunks */
 	tg_segment_rows small_rows;
 	uint32_t segments_partial; /* lists: some rows are free; */
 	uint32_t segments_empty;   /* all are (also read without the latch); */
@@ -283,13 +282,16 @@ struct tg_table
 	uint32_t free_row_count;
 	uint32_t free_chunk_index_count; /* directory entries that are NULL and below chunk_count */
 	uint32_t free_chunk_index_low;	 /* none of them is below this one */
-	tg_chunk *partial;				 /* chunks of the newest layout with free slots that nobody has leased */
+	tg_chunk *partial;				 /* unleased chunks of the newest layout with free slots */
 
-	/* away from what every look-up reads: each transaction counts its log's and its read set's */
-	uint32_t references TG_CACHE_ALIGNED; /* atomic; the last one out frees everything */
+	/*
+	 * on another line than the fields of every look-up: transactions count references of logs and
+	 * reads
+	 */
+	uint32_t references TG_CACHE_ALIGNED; /* atomic; the last one to go frees everything */
 
-	tg_book own_book; /* bytes of all of the table */
-	tg_book *book;	  /* constant: that one; of hidden values, the book of their index's table */
+	tg_book own_book; /* bytes of the whole table */
+	tg_book *book;	  /* constant: own_book; for hidden values, the book of their index's table */
 
 	/* for the planner and the views; atomic */
 	int64_t row_count; /* committed rows */
@@ -300,10 +302,13 @@ struct tg_table
 	int64_t dictionary_bytes; /* values of ordered keys; counted with the indexes */
 	int64_t rank_count;		  /* entries of dictionaries */
 	int64_t rank_bytes_kept;  /* dictionary_bytes after the last rank sweep */
-	uint64_t
-		rank_removed; /* the rank sweep's: versions that had been removed, of all tables, when it last began here */
-	uint64_t replaced_count; /* versions that changes and deletions left behind, once the collector has freed them */
-	/* Of when the host last took statistics, 0 before: row_count, with what the taker was about to add to it, and replaced_count. */
+	uint64_t rank_removed;	  /* versions removed, of all tables, at the last rank sweep */
+	uint64_t replaced_count;  /* replaced and deleted versions that the collector has freed */
+
+	/*
+	 * as of the host's last statistics, 0 before: row_count, with the rows that the transaction
+	 * taking them was about to add, and replaced_count
+	 */
 	int64_t analyzed_rows;
 	uint64_t analyzed_replaced;
 };
@@ -331,7 +336,7 @@ tg_table_count(tg_table *table, int64_t *figure, int64_t bytes)
 	tg_book_add(table->book, bytes);
 }
 
-/* The host takes statistics of the rows that there are at this moment: so many. */
+/* Notes that the host takes statistics of the present rows, so many of them. */
 static inline void
 tg_table_analyzed(tg_table *table, int64_t rows)
 {
@@ -339,7 +344,7 @@ tg_table_analyzed(tg_table *table, int64_t rows)
 	tg_store_relaxed(&table->analyzed_replaced, tg_load_relaxed(&table->replaced_count));
 }
 
-/* About how many rows have been inserted, changed and deleted since the host last took statistics. */
+/* About how many rows were inserted, changed and deleted since the host last took statistics. */
 static inline uint64_t
 tg_table_changes(const tg_table *table)
 {
@@ -353,25 +358,29 @@ tg_table_changes(const tg_table *table)
 extern uint64_t tg_incarnation_next(void);
 
 /*
- * A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY.  TG_DATA: a table
- * more, of which there may be any number; TG_ESSENTIAL: it takes the place of another one.
+ * A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY.  claim: TG_DATA for
+ * an additional table, of which there may be any number; TG_ESSENTIAL for one that replaces
+ * another.
  */
 extern tg_status tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds,
 								 unsigned column_count, const tg_key_spec *key, tg_claim claim,
 								 tg_table **table_out) TG_MUST_USE;
 
-/* The same for hidden values of another table's index: their bytes are in that one's book. */
+/* Likewise, for hidden values of another table's index: their bytes are in that table's book. */
 extern tg_status tg_table_create_hidden(tg_session *session, tg_table *whole, const uint8_t *kinds,
 										unsigned column_count, tg_claim claim, tg_table **table_out) TG_MUST_USE;
 
 extern void tg_table_retain(tg_table *table);
-/* The last reference frees the rest; nobody reads the table any more (relation lock, jobs' references). */
+/*
+ * The last reference frees the table; no session reads it any more (relation lock, jobs'
+ * references).
+ */
 extern void tg_table_release(tg_session *session, tg_table *table);
 
 /*
- * A newer layout with more columns at the end (kinds[] names all columns, the
- * old ones first and unchanged); chunks made from now on use it, and slots are
- * taken from such chunks only.  TG_NO_MEMORY.
+ * Adds a newer layout with more columns at the end (kinds[] names all columns, the old ones first
+ * and unchanged).  Chunks made from now on use it, and slots are taken from such chunks only.
+ * TG_NO_MEMORY.
  */
 extern tg_status tg_table_layout_add(tg_session *session, tg_table *table, const uint8_t *kinds,
 									 unsigned column_count) TG_MUST_USE;
@@ -395,7 +404,10 @@ tg_row_head(tg_table *table, uint32_t row)
 	return tg_load_acquire(&page[row / TG_SEGMENT_ROWS % TG_SEGMENTS_PER_PAGE]) + row % TG_SEGMENT_ROWS;
 }
 
-/* The newest version of a row; TG_VERSION_NONE: there is none, or the row is closed.  Inside an epoch. */
+/*
+ * The newest version of a row; TG_VERSION_NONE: there is none, or the row is closed.  Inside an
+ * epoch.
+ */
 static inline tg_version
 tg_row_newest(tg_table *table, uint32_t row)
 {
@@ -418,90 +430,91 @@ extern tg_status tg_row_take(tg_session *session, tg_table *table, tg_claim clai
  */
 extern tg_status tg_row_place(tg_session *session, tg_table *table, uint32_t row, tg_claim claim) TG_MUST_USE;
 
-/* All rows whose head is NONE are free from now on, which none was before. */
+/* Frees all rows whose head is NONE; none of them may be free before. */
 extern void tg_rows_free_rest(tg_table *table);
 
-/* Gives back a row id that no reader can reach any more (never published, or closed an epoch ago).  Any session. */
+/*
+ * Gives back a row id that no reader can reach any more (never published, or closed an epoch ago).
+ * Any session.
+ */
 extern void tg_row_give(tg_session *session, tg_table *table, uint32_t row);
 
 /*
- * Gives segments of heads back all of whose rows are free.  Any session.  False: not to the end, the
- * budget is used up.
+ * Gives back segments of heads whose rows are all free.  Any session.  False: it is not at the end,
+ * the budget is used up.
  */
 extern bool tg_rows_trim(tg_session *session, tg_table *table, unsigned *budget);
 
 /* --- slots and versions -------------------------------------------------------- */
 
 /*
- * A free slot, from the chunk the session has leased of the table: headers are
- * there, its begin and end are TG_TIME_NEVER, older is NONE, successor and life 0.
- * Ascending within a fresh chunk.  TG_NO_MEMORY, TG_OVER_QUOTA.  Inside an epoch.
+ * Takes a free slot of the chunk that the session has leased of the table.  It has a header with
+ * begin and end TG_TIME_NEVER, older NONE, successor and life 0.  Ascending within a fresh chunk.
+ * TG_NO_MEMORY, TG_OVER_QUOTA.  Inside an epoch.
  */
 extern tg_status tg_slot_take(tg_session *session, tg_table *table, tg_claim claim,
 							  tg_version *version_out) TG_MUST_USE;
 
 /*
- * The same for a version that is to replace another one: as near as can be to a version
- * that it had better lie beside (that one, if there is none), or else to the one that it replaces.  From chunks of full size
- * only (small tables are hot ones, where sessions had better keep apart) that have a free slot.  Nobody frees
- * either version while the caller is in its epoch.
+ * Likewise, for a version that replaces another one.  The slot is as near as possible to the
+ * version near, beside which it should lie (or which it replaces), or else to the replaced one.
+ * This uses only chunks of full size with a free slot (small tables are hot, and there sessions
+ * should stay apart).  Neither version is freed while the caller is in its epoch.
  */
 extern tg_status tg_slot_take_near(tg_session *session, tg_table *table, tg_version near, tg_version replaced,
 								   tg_claim claim, tg_version *version_out) TG_MUST_USE;
 
 /*
- * Gives a slot back; it may be taken again at once.  Its begin is TG_TIME_NEVER
- * and its blobs are gone (tg_version_blobs_free, or never stored) or its own
- * (tg_version_blobs_leave).  Any session, inside an epoch.
+ * Gives a slot back; it may be taken again at once.  Its begin is TG_TIME_NEVER, and its blobs are
+ * gone (tg_version_blobs_free, or never stored) or its own (tg_version_blobs_leave).  Any session,
+ * inside an epoch.
  *
- * A version that some snapshot could see gets its begin set to NEVER when it
- * is cut out of its chain, and its slot is given no sooner than an epoch later:
- * chains do not lead to it any more, but scans find every allocated slot, and
- * one that had judged begin by the old tenant and end by the next would see a
- * ghost.  A version whose begin has only been a reference to a transaction
- * that did not commit needs no epoch for scans, only for chains.
+ * A version that some snapshot could see gets its begin set to NEVER when it is cut out of its
+ * chain, and its slot is given no sooner than an epoch later.  Chains do not lead to it any more,
+ * but scans find every allocated slot, and a scan that judged begin by the old tenant and end by
+ * the next one would see a version that never existed.  A version whose begin has only been a
+ * reference to a transaction that did not commit needs no epoch for scans, only for chains.
  */
 extern void tg_slot_give(tg_session *session, tg_version version);
 
 /*
- * Writes the values of a slot just taken, before begin is set.  values[i] and
- * nulls[i] for every column of the chunk's layout (column_count of them; the
- * table's newest layout).  Strings marked HOST are copied into blobs, others
- * are shared.  TG_NO_MEMORY, TG_OVER_QUOTA: nothing was kept, the slot is still the caller's.
+ * Writes the values of a slot just taken, before begin is set.  values[i] and nulls[i] are for
+ * every column of the chunk's layout (column_count of them; the table's newest layout).  Strings
+ * marked HOST are copied into blobs, others are shared.  TG_NO_MEMORY, TG_OVER_QUOTA: nothing was
+ * kept, the slot is still the caller's.
  */
 extern tg_status tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values,
 								  const bool *nulls, tg_claim claim) TG_MUST_USE;
 
 /*
- * Makes a slot just taken a copy of a version of the same or an older layout, before begin is
- * set.  Blobs are shared, but for those among sparse ones (tg_alloc_is_sparse), which are
- * copied if there is memory.  The version is live, and stays while the caller is in its epoch.
+ * Makes a slot just taken a copy of a version of the same or an older layout, before begin is set.
+ * Blobs are shared, except those in sparse slabs (tg_alloc_is_sparse), which are copied if there is
+ * memory.  The version is live, and stays while the caller is in its epoch.
  */
 extern void tg_version_copy(tg_session *session, tg_version version, tg_version from);
 
 /*
- * Gives one column of a version another value, or NULL (value NULL), in place, while no other thread
- * reads the table.  The version's chunk has the column, and no other version shares its blobs.
- * Strings marked HOST are copied.  TG_NO_MEMORY, TG_OVER_QUOTA: it has the value that it had.
+ * Changes a version's value in one column, to NULL if value is NULL, in place, while no other
+ * thread reads the table.  The version's chunk has the column, and no other version shares its
+ * blobs.  Strings marked HOST are copied.  TG_NO_MEMORY, TG_OVER_QUOTA: it keeps its value.
  */
 extern tg_status tg_version_change(tg_session *session, tg_version version, unsigned column, const tg_value *value,
 								   tg_claim claim) TG_MUST_USE;
 
 /*
- * Frees the blobs of a version but for those that a neighbour in its row's
- * chain (either may be NONE) shares, and empties its string cells.  Nobody
- * reads the version any more.  Of two neighbours that die the older one goes
- * first, with the newer as its neighbour, whether or not the link between them
- * is cut already: so each blob is freed with the last version that has it.  Or
- * shared cells have been emptied before, and there are no neighbours to ask.
+ * Frees the blobs of a version, except those that a neighbour in its row's chain (either may be
+ * NONE) shares, and empties its string cells.  No session reads the version any more.  If two
+ * neighbours are freed, the older one is first, with the newer as its neighbour, whether or not the
+ * link between them is cut already: so each blob is freed with the last version that has it.  If
+ * the shared cells have been emptied before, there need be no neighbours.
  */
 extern void tg_version_blobs_free(tg_session *session, tg_version version, tg_version neighbour_a,
 								  tg_version neighbour_b);
 
 /*
- * The same for a version that was replaced, whose neighbours are these and whose slot is given next: where few slots of the chunk are
- * free, a blob that is the version's alone stays with the slot, for the next version there
- * to be written into (chunk.c, 6).
+ * Likewise, for a version that was replaced, with these neighbours, and whose slot is given next:
+ * if few slots of the chunk are free, a blob that only this version has stays with the slot, for
+ * the next version there (chunk_values.c, 1).
  */
 extern void tg_version_blobs_leave(tg_session *session, tg_version version, tg_version above, tg_version below);
 
@@ -513,7 +526,7 @@ tg_version_row(tg_version version)
 
 /* --- chunks -------------------------------------------------------------------- */
 
-/* Directory entries so far; a scan that starts now needs to look at no later one. */
+/* Directory entries so far; a scan that starts now needs no later one. */
 static inline uint32_t
 tg_table_chunk_count(const tg_table *table)
 {
@@ -544,7 +557,7 @@ tg_table_chunk(tg_table *table, uint32_t index)
 	return tg_load_acquire(&tg_load_acquire(&table->chunks[segment])[tg_directory_place(index, segment)]);
 }
 
-/* A moment's figures of all chunks; others may be at work.  Inside an epoch. */
+/* Figures of all chunks at this moment; other sessions may be at work.  Inside an epoch. */
 typedef struct tg_table_slots
 {
 	uint64_t chunks;
@@ -556,17 +569,16 @@ typedef struct tg_table_slots
 extern void tg_table_slots_count(tg_table *table, tg_table_slots *slots);
 
 /*
- * Frees a chunk whose slots are all free, unless a session has leased it or it
- * is the table's last one.  True if it was.  Any session, inside an epoch.
+ * Frees a chunk whose slots are all free, unless a session has leased it or it is the table's last
+ * one.  True if it was freed.  Any session, inside an epoch.
  */
 extern bool tg_chunk_reclaim(tg_session *session, tg_chunk *chunk);
 
 /*
- * Takes one step towards taking the chunk's headers away, if every version in
- * it is settled: begin at or below the horizon, end NEVER, older NONE.  The
- * first step marks, the second, once an epoch has passed since, looks again and
- * takes them away; call it again at any later time.  True if this call took
- * them away.  One caller at a time (the collector); inside an epoch.
+ * Takes one step towards freeing the chunk's headers, if every version in it is settled: begin at
+ * or below the horizon, end NEVER, older NONE.  The first step marks; the second, once an epoch has
+ * passed, checks again and removes them; call it again at any later time.  True if this call has
+ * removed them.  One caller at a time (the collector); inside an epoch.
  */
 extern bool tg_chunk_settle(tg_session *session, tg_chunk *chunk, tg_time horizon);
 

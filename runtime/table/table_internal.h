@@ -1,6 +1,6 @@
 /*
  * table_internal.h
- *	  What the files behind table.h share: layout, table, chunk, lease, settle.
+ *	  Shared by the files behind table.h: layout, table, chunk, lease, settle.
  */
 #ifndef TG_TABLE_INTERNAL_H
 #define TG_TABLE_INTERNAL_H
@@ -30,25 +30,23 @@ extern unsigned tg_chunk_capacity(const tg_layout *layout, uint32_t chunk_count)
 #define TG_ROW_BATCH 32
 
 /*
- * Up to TG_ROW_BATCH row ids, recycled ones or else fresh ones, so that the
- * last of the array comes first in order; *count_out ≥ 1.  TG_NO_MEMORY,
- * TG_FULL.
+ * Takes up to TG_ROW_BATCH row ids, recycled ones or else fresh ones; the last of the array is the
+ * first in order.  *count_out ≥ 1.  TG_NO_MEMORY, TG_FULL.
  */
 extern tg_status tg_rows_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t rows[TG_ROW_BATCH],
 							  unsigned *count_out) TG_MUST_USE;
 
-/* Back into the list of free ones. */
+/* Puts row ids back into the list of free ones. */
 extern void tg_rows_give(tg_table *table, const uint32_t *rows, unsigned count);
 
 /* --- chunk.c ----------------------------------------------------------------- */
 
 /*
- * A chunk to allocate from, leased: one with free slots, or a new one.  TG_NO_MEMORY,
- * TG_OVER_QUOTA.
+ * Leases a chunk to allocate from: one with free slots, or a new one.  TG_NO_MEMORY, TG_OVER_QUOTA.
  */
 extern tg_status tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **chunk_out) TG_MUST_USE;
 
-/* Slots of a chunk that are left to the next versions of its rows. */
+/* The slots of a chunk that are left to the next versions of its rows. */
 static inline uint32_t
 tg_chunk_room(const tg_chunk *chunk)
 {
@@ -57,26 +55,27 @@ tg_chunk_room(const tg_chunk *chunk)
 	return chunk->capacity == layout->full_capacity ? layout->full_capacity - (uint32_t) layout->filled : 0;
 }
 
-/* Ends the lease of a chunk; it is listed if it has any slot to be had. */
+/* Ends the lease of a chunk; the chunk is listed if any of its slots is available. */
 extern void tg_chunk_lease_end(tg_chunk *chunk);
 
-/* Leases a chunk with slots to be had; NULL: none is listed. */
+/* Leases a chunk with available slots; NULL: none is listed. */
 extern tg_chunk *tg_chunk_lease_listed(tg_table *table);
 
 /*
- * No slot of the chunk is taken from now on, if nobody has leased it, and another one has free
- * slots, or, if its layout is not the newest, is there at all.  Ends when it is reclaimed, or by tg_chunk_emptying_end.
+ * Ensures that no slot of the chunk is taken from now on, until the chunk is reclaimed or
+ * tg_chunk_emptying_end is called.  False: the chunk is leased, or there is no other chunk for its
+ * versions: none with free slots, or, if its layout is not the newest, none at all.
  */
 extern bool tg_chunk_emptying_begin(tg_chunk *chunk);
 extern void tg_chunk_emptying_end(tg_chunk *chunk);
 
-/* A companion out of its directory again; to be retired (TG_USE_CHUNK).  Takes no latch. */
+/* Removes a companion from its directory; it is to be retired (TG_USE_CHUNK).  Takes no latch. */
 extern void tg_chunk_remove_companion(tg_chunk *companion);
 
-/* Headers for so many slots: all begin NEVER, nothing else said.  NULL if refused. */
+/* Headers for so many slots: begin and end NEVER, no older version.  NULL if refused. */
 extern tg_header *tg_headers_alloc(tg_session *session, unsigned capacity, tg_claim claim);
 
-/* Frees every chunk of a table that nobody uses any more, its headers, and every blob once. */
+/* Frees all chunks of a table that is not used any more, their headers, and every blob once. */
 extern void tg_chunks_destroy(tg_session *session, tg_table *table);
 
 /* --- chunk_values.c ---------------------------------------------------------- */
@@ -88,27 +87,35 @@ tg_chunk_cell_of(const tg_chunk *chunk, unsigned column, unsigned slot)
 	return (tg_value *) (chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity) + slot;
 }
 
-/* Frees the blobs that free slots have kept, of a chunk that has no others and that no slot is taken of any more. */
+/*
+ * Frees the blobs that free slots have kept, in a chunk that has no other blobs and from which no
+ * slot is taken any more.
+ */
 extern void tg_chunk_spares_free(tg_session *session, tg_chunk *chunk);
 
 /* --- lease.c ----------------------------------------------------------------- */
 
-/* The first free slot from the cursor on; false if there is none, or none but what is left to the chunk's rows. */
+/*
+ * The first free slot from the cursor on; false if there is none, or only those left to the chunk's
+ * own rows.
+ */
 extern bool tg_chunk_find_slot(const tg_chunk *chunk, uint32_t cursor, unsigned *slot_out);
 
 /*
- * Takes a slot that was free of a chunk that the caller has leased, as tg_slot_take; *version_out
- * is TG_VERSION_NONE if somebody else has it by now.  TG_NO_MEMORY.
+ * Takes a slot of a chunk that the caller has leased, as tg_slot_take; the slot was free.
+ * *version_out is TG_VERSION_NONE if another session has it by now.  TG_NO_MEMORY.
  */
 extern tg_status tg_chunk_take_slot(tg_session *session, tg_chunk *chunk, unsigned slot, tg_claim claim,
 									tg_version *version_out) TG_MUST_USE;
 
-/* What a session may store as blobs in a table between two questions to the table's book. */
+/*
+ * The bytes of blobs that a session may store in a table between two requests to the table's book.
+ */
 #define TG_BLOB_BYTES_UNASKED (64 * 1024)
 
 /*
- * Books bytes of blobs that the session stored, now or with what else its lease has pending.  True:
- * the book has grown by them, and is to be asked.
+ * Books bytes of blobs that the session has stored, now or later, together with others of its
+ * lease.  True: the book has grown by them, and has to be asked.
  */
 extern bool tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes);
 

@@ -128,9 +128,9 @@ extern tg_status tg_write_log_reserve(tg_session *session, tg_write_log **log, t
 extern void tg_write_log_append(tg_write_log *log, tg_table *table, tg_write kind, tg_version version, int rows);
 
 /*
- * The newest write, an INSERT, REVIVE or UPDATE noted just before, is being undone
- * by itself; there is still room for the entry that an insertion beside others
- * has not used.  rows as it was noted.  Returns its kind and version as they were.
+ * Removes the newest write, an INSERT, REVIVE or UPDATE noted just before, which is being undone by
+ * itself.  There is still room for an entry: an insertion that was merged into another entry has
+ * not used its room.  rows as it was noted.  Returns its kind and version as they were.
  */
 extern tg_log_entry tg_write_log_take_back(tg_write_log *log, int rows);
 
@@ -173,8 +173,8 @@ extern bool tg_write_log_pop(tg_write_log **log, tg_log_mark mark, tg_write_log 
 /*
  * Marks the string cells of a version that share a blob with the same column of neighbour as lent:
  * these blobs belong to neighbour, the version's other blobs to the version, whatever happens to
- * either.  For a version that is being undone, or that no snapshot sees. prune.c, 6 and 7, proves
- * that this is right.
+ * either.  For a version that is being undone, or that no snapshot sees.  prune.c, 9 and 10, argues
+ * that this is correct.
  */
 extern void tg_version_strip(tg_version version, tg_version neighbour);
 
