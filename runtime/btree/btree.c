@@ -2,37 +2,35 @@
  * btree.c
  *	  The B+tree's descents: find, insert, remove; and how it grows.
  *
- * Optimistic lock coupling (Leis, Haubenschild, Neumann: Optimistic Lock
- * Coupling, 2019).  A descent locks nothing.  An inserter locks its leaf, from
- * the version under which it found the place, so nothing has to be looked for
- * twice.  If the leaf has no room, one node is restructured, and the descent
- * starts again, until the leaf has room:
+ * Optimistic lock coupling (Leis, Haubenschild, Neumann: Optimistic Lock Coupling, 2019).  A
+ * descent locks nothing.  An inserter locks its leaf, from the version under which it found the
+ * place, so nothing has to be searched twice.  If the leaf has no room, one node is restructured,
+ * and the descent starts again, until the leaf has room:
  *
  *	 lock leaf -> plan -> lock parent -> has the parent room for the separator?
  *	                          |                 | yes: split or grow, unlock, retire
- *	                          |                 | no: unlock the leaf; the parent is what must be restructured
- *	                          |                 v
+ *	                          |                 | no: unlock the leaf; restructure the parent
+ *	                          instead |                 v
  *	                          +---- or the root: a new root takes the separator
  *
- * So each round splits exactly one node, top-most first, and leaves a valid
- * tree behind.  Rounds are bounded: a split leaves two smaller nodes, and three
- * entries always have room (btree_node.h, Sizes).
+ * So each round splits exactly one node, top-most first, and leaves a valid tree behind.  Rounds
+ * are bounded: a split leaves two smaller nodes, and three entries always have room (btree_node.h,
+ * Sizes).
  *
- *	1. Memory is taken with no node locked: a plan that lacks a node lets go of
- *	   all locks, allocates, and starts again.  Refused: nothing was changed but
- *	   for earlier splits, which stand on their own.
- *	2. Locks are only tried for (upgrades), so nobody waits holding one.
- *	3. tree->root is written by who holds the lock of the root it replaces.
- *	4. A node that is replaced becomes obsolete before its lock is released, and
- *	   is retired after; room in the retirements was reserved before.
- *	5. The parent is locked before the child is changed, and the new pointers
- *	   are in it before it is unlocked; tg_descent_step rests on that.
+ *	1. Memory is taken with no node locked: a plan that lacks a node releases all locks, allocates,
+ *	   and starts again.  If the allocation is refused, nothing was changed except by earlier
+ *	   splits, which are complete in themselves.
+ *	2. Locks are only tried (upgrades), so no session waits while it holds one.
+ *	3. tree->root is written by the holder of the lock of the root that is replaced.
+ *	4. A node that is replaced becomes obsolete before its lock is released, and is retired
+ *	   afterwards; room in the retirements was reserved before.
+ *	5. The parent is locked before the child is changed, and the new pointers are in it before it is
+ *	   unlocked; tg_descent_step depends on that.
  *
- * Splits.  In the middle of the bytes, with the shortest separator between the
- * two halves (leaves only: a separator in an inner node bounds a subtree).  But
- * at the end where a key arrives beyond all others, of the right-most node (or,
- * mirrored, the left-most): ascending keys fill the nodes, and the new node
- * begins empty.
+ * Splits.  A node is split in the middle of its bytes, with the shortest separator between the two
+ * halves (in leaves only: a separator in an inner node bounds a subtree).  Exception: if a key
+ * arrives beyond all others of the right-most node (or, mirrored, the left-most), the node is split
+ * at that end: ascending keys fill the nodes, and the new node begins empty.
  *
  * Merging: btree_merge.c.
  *
@@ -47,7 +45,8 @@
 #include "runtime/btree/btree_node.h"
 #include "runtime/btree/btree_search.h"
 
-#define LEAF_ENTRIES ((TG_NODE_BYTES - sizeof(tg_node)) / sizeof(tg_leaf_slot)) /* of keys without tails */
+/* The entries of a full leaf of keys without tails. */
+#define LEAF_ENTRIES ((TG_NODE_BYTES - sizeof(tg_node)) / sizeof(tg_leaf_slot))
 
 static const tg_span open_fence = {NULL, 0};
 
@@ -126,9 +125,9 @@ tg_btree_destroy(tg_session *session, tg_btree *tree)
 /* --- find ---------------------------------------------------------------------- */
 
 /*
- * Asks for the slots that a search of the leaf will look at, guessing that its
- * keys are numbers without gaps: then their distance from the separator before
- * the leaf is their place in it.  They are those between two hints of a full leaf.
+ * Prefetches the slots that a search of the leaf will read, guessing that its keys are numbers
+ * without gaps: then their distance from the separator before the leaf is their place in it.  The
+ * slots are those between two hints of a full leaf.
  */
 TG_SEARCH void
 expect_slots(const tg_node *parent, unsigned before, const tg_search_key *key, const char *leaf)
@@ -139,7 +138,7 @@ expect_slots(const tg_node *parent, unsigned before, const tg_search_key *key, c
 	unsigned distance;
 
 	if (rest == 0 || rest > TG_NODE_HEAD_BYTES)
-		return; /* also if the node has changed and rest is nonsense */
+		return; /* also if the node has changed and rest is meaningless */
 	distance = (tg_search_head(key, prefix_bytes) -
 				tg_load_relaxed(&tg_node_slot(parent, sizeof(tg_inner_slot), before)->head)) >>
 			   (8 * (TG_NODE_HEAD_BYTES - rest));
@@ -238,18 +237,18 @@ typedef struct tree_path
 	tree_step steps[TG_BTREE_LEVELS_MAX];
 } tree_path;
 
-/* What becomes of a node without room. */
+/* The restructuring of a node without room. */
 typedef struct split_plan
 {
-	bool split;			  /* else it only grows */
+	bool split;			  /* false: it only grows */
 	unsigned at;		  /* entries below go left; in inner nodes this one goes up */
-	unsigned left_bytes;  /* of the node that takes the left half's place; 0: the node itself */
+	unsigned left_bytes;  /* of the node that replaces this one as the left half; 0: itself */
 	unsigned right_bytes; /* of the right half */
 	unsigned separator_bytes;
 	unsigned char separator[TG_KEY_BYTES_MAX];
 } split_plan;
 
-/* Memory and room that an insertion holds for its next restructuring. */
+/* Memory and room that an insertion keeps for its next restructuring. */
 typedef struct node_supply
 {
 	tg_node *left;
@@ -266,9 +265,8 @@ node_bytes_for(unsigned need)
 }
 
 /*
- * The separator of a split before entry at: above everything to the left and
- * not above anything to the right.  At the ends of a leaf the new key takes
- * part: it goes where nothing else is.
+ * The separator of a split before entry at: above everything to the left and not above anything to
+ * the right.  At the ends of a leaf the new key takes part: it goes to the empty side.
  */
 static void
 plan_separator(const tg_node *node, tg_span key, unsigned at, split_plan *plan)
@@ -291,7 +289,7 @@ plan_separator(const tg_node *node, tg_span key, unsigned at, split_plan *plan)
 	}
 }
 
-/* Bytes that the two halves need if split before entry at. */
+/* Computes the bytes that the two halves need if split before entry at. */
 static void
 plan_halves(const tg_node *node, const split_plan *plan, unsigned *left_out, unsigned *right_out)
 {
@@ -318,8 +316,8 @@ find_middle(const tg_node *node)
 }
 
 /*
- * Splits at the end where the key goes, so that the other half stays as full
- * as it is.  Its new fence may need a few entries' room: they go along.
+ * Splits at the end where the key goes, so that the other half stays as full as it is.  Its new
+ * fence may need the room of a few entries: then these go along.
  */
 static bool
 plan_split_at_end(const tg_node *node, tg_span key, bool at_high, split_plan *plan)
@@ -343,7 +341,7 @@ plan_split_at_end(const tg_node *node, tg_span key, bool at_high, split_plan *pl
 	return false;
 }
 
-/* What to do about a node without room for a key at this place.  Node locked. */
+/* Decides how to restructure a node without room for a key at this place.  Node locked. */
 static void
 plan_restructure(const tg_node *node, tg_span key, unsigned index, tg_room room, split_plan *plan)
 {
@@ -371,7 +369,7 @@ plan_restructure(const tg_node *node, tg_span key, unsigned index, tg_room room,
 	tg_assert(left <= TG_NODE_BYTES_LARGE);
 }
 
-/* Makes one node of the supply be of this size (0: not wanted).  No node is locked. */
+/* Ensures that one node of the supply has this size (0: not wanted).  No node is locked. */
 static tg_status
 supply_node(tg_session *session, const tg_btree *tree, tg_node **place, unsigned bytes, tg_claim claim)
 {
@@ -433,8 +431,8 @@ release_supply(tg_session *session, const tg_btree *tree, node_supply *supply)
 }
 
 /*
- * Distributes a locked node's content as planned; the left half (the node
- * itself or its replacement) and the right one (or NULL).
+ * Distributes a locked node's content as planned, to the left half (the node itself or its
+ * replacement) and the right one (or NULL).
  */
 static __attribute__((noinline)) void
 divide_node(tg_node *node, const split_plan *plan, node_supply *supply, tg_node **left_out, tg_node **right_out)
@@ -480,7 +478,10 @@ raise_root(tg_btree *tree, tg_node *left, tg_node *right, tg_span separator, nod
 	tg_store_release(&tree->root, root);
 }
 
-/* Carries out a plan for a locked node; the parent (NULL: it is the root) is locked and has room.  Unlocks both. */
+/*
+ * Carries out a plan for a locked node; the parent (NULL: it is the root) is locked and has room.
+ * Unlocks both.
+ */
 static void
 restructure_node(tg_session *session, tg_btree *tree, tg_node *node, tg_node *parent, unsigned parent_index,
 				 const split_plan *plan, node_supply *supply)
@@ -512,9 +513,8 @@ restructure_node(tg_session *session, tg_btree *tree, tg_node *node, tg_node *pa
 }
 
 /*
- * The leaf, locked and last on the path, has no room for the key.  Restructures
- * one node on the path and unlocks everything.  TG_AGAIN: descend again, or
- * TG_NO_MEMORY.
+ * The leaf, locked and last on the path, has no room for the key.  Restructures one node on the
+ * path and unlocks everything.  TG_AGAIN: descend again; or TG_NO_MEMORY.
  */
 static __attribute__((noinline)) tg_status
 make_room(tg_session *session, tg_btree *tree, const tree_path *path, tg_span key, tg_room room, node_supply *supply,
@@ -566,8 +566,9 @@ make_room(tg_session *session, tg_btree *tree, const tree_path *path, tg_span ke
 /* --- insert and remove ------------------------------------------------------------- */
 
 /*
- * Like find_leaf, but remembers the way.  Ascending keys belong behind all others on each level, which a look at
- * the last entry says; a level is asked only if the one above was so, which costs other keys a look at the root's.
+ * As find_leaf, but records the path.  Ascending keys belong behind all others on each level, which
+ * one comparison with the last entry shows.  A level is compared only if the one above was so;
+ * other keys pay for one comparison in the root.
  */
 TG_SEARCH bool
 find_path(const tg_btree *tree, const tg_search_key *key, tree_path *path, bool *behind_out)

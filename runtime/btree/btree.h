@@ -2,13 +2,12 @@
  * btree.h
  *	  B+tree from byte-string keys (memcmp order) to row ids.
  *
- * Optimistic lock coupling: readers take no lock and check node versions,
- * writers lock the one or two nodes they change (Leis, Haubenschild, Neumann:
- * Optimistic Lock Coupling, 2019).  Leaves carry fence keys, so scans need no
- * sibling pointers: they go on at the fence, in either direction.
+ * Optimistic lock coupling: readers take no lock and check node versions; writers lock the one or
+ * two nodes that they change (Leis, Haubenschild, Neumann: Optimistic Lock Coupling, 2019).  Leaves
+ * carry fence keys, so scans need no sibling pointers: they continue at the fence, in either
+ * direction.
  *
- * Every function is called inside an epoch (session.h), by any number of
- * sessions at once.
+ * Every function is called inside an epoch (session.h), by any number of sessions at once.
  */
 #ifndef TG_BTREE_H
 #define TG_BTREE_H
@@ -24,23 +23,22 @@
 
 typedef struct tg_btree tg_btree; /* opaque */
 
-/* An empty tree, whose nodes are counted in that book.  TG_NO_MEMORY, TG_OVER_QUOTA. */
+/* An empty tree whose nodes are counted in this book.  TG_NO_MEMORY, TG_OVER_QUOTA. */
 extern tg_status tg_btree_create(tg_session *session, tg_book *book, tg_claim claim, tg_btree **tree_out) TG_MUST_USE;
 
-/* Frees tree and nodes at once.  Nobody else uses it any more. */
+/* Frees tree and nodes at once.  No session may use it any more. */
 extern void tg_btree_destroy(tg_session *session, tg_btree *tree);
 
-/* Row of a key.  TG_OK or TG_NOT_FOUND. */
+/* Finds the row of a key.  TG_OK or TG_NOT_FOUND. */
 extern tg_status tg_btree_find(tg_btree *tree, const void *key, size_t key_bytes, uint32_t *row_out) TG_MUST_USE;
 
-/* Asks for the leaf that the key belongs to, for a find a little later. */
+/* Prefetches the leaf that the key belongs to, for a later find. */
 extern void tg_btree_expect(const tg_btree *tree, const void *key, size_t key_bytes);
 
 /*
- * Find or insert, atomically: the step that two inserters of a key meet at.
- * TG_OK: inserted.  TG_EXISTS: there is an entry already, *row_inout gets its
- * row.  TG_NO_MEMORY, TG_OVER_QUOTA (the claim is a parameter: a rollback may need an entry
- * back), TG_TOO_LARGE.
+ * Finds or inserts, atomically: at this step two inserters of a key meet.  TG_OK: inserted.
+ * TG_EXISTS: there is an entry already, *row_inout gets its row.  TG_NO_MEMORY, TG_OVER_QUOTA (the
+ * claim is a parameter because a rollback may need an entry back), TG_TOO_LARGE.
  */
 extern tg_status tg_btree_insert(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,
 								 uint32_t *row_inout, tg_claim claim) TG_MUST_USE;
@@ -49,31 +47,32 @@ extern tg_status tg_btree_insert(tg_session *session, tg_btree *tree, const void
 extern tg_status tg_btree_remove(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes, uint32_t row);
 
 /*
- * The same if, moreover, it may go, which is asked once, with the leaf locked:
- * after a full fence, so who looks for the entry after a fence of his own, and
- * finds it, is seen in what he did before.  TG_OK; TG_NOT_FOUND; TG_EXISTS: it may not.
+ * Likewise, if moreover may_go permits it.  may_go is called once, with the leaf locked, after a
+ * full fence: so it sees what another session did before a fence of its own, if that session then
+ * looks for the entry and finds it.  TG_OK; TG_NOT_FOUND; TG_EXISTS: may_go refused.
  */
 typedef bool (*tg_btree_may_go)(const void *argument);
 extern tg_status tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,
 									uint32_t row, tg_btree_may_go may_go, const void *argument);
 
 /*
- * Which of the keys between a cursor's bounds are wanted: those that it does not know a next one of.  The cursor goes
- * on at what it is told, by way of the tree; what lies before that it does not hand out.  The caller's, for as long as the cursor.
+ * A filter of the keys between a cursor's bounds.  For a rejected key it gives the place where the
+ * next wanted one may be; the cursor continues there, by a descent, and does not return the keys
+ * before it.  The caller keeps the sieve as long as the cursor.
  */
 typedef struct tg_btree_sieve
 {
 	/*
-	 * Told a byte string, a key or not: 0 if it may be wanted; else the length of another one above it, in next (TG_KEY_BYTES_MAX
-	 * bytes of place), below which there is no key from this one on that is wanted.  Inside an epoch: it takes no lock and does not fail.
+	 * For a byte string, which need not be a key: 0 if it may be wanted.  Otherwise the length of a
+	 * greater one, written to next (TG_KEY_BYTES_MAX bytes), such that no key from this one on and
+	 * below that one is wanted.  Inside an epoch: it takes no lock and does not fail.
 	 */
 	size_t (*next)(const struct tg_btree_sieve *sieve, const unsigned char *key, size_t key_bytes, unsigned char *next);
 } tg_btree_sieve;
 
 /*
- * A position in a range scan.  Bounds are byte strings of the caller that live
- * as long as the cursor; NULL is open.  A prefix of a key as the upper bound
- * with include_prefix = true includes every key that starts with it.
+ * A position in a range scan.  Bounds are byte strings of the caller that live as long as the
+ * cursor; NULL is unbounded.
  *
  *	low:  key >= low (low_inclusive) or key > low and not starting with low (!low_inclusive)
  *	high: key < high (!high_inclusive) or key <= high or starting with high (high_inclusive)
@@ -83,7 +82,7 @@ typedef struct tg_btree_sieve
 typedef struct tg_btree_cursor
 {
 	tg_btree *tree;
-	const tg_btree_sieve *sieve; /* NULL, or set by the caller once the cursor is made: forward, and with keys */
+	const tg_btree_sieve *sieve; /* NULL, or set by the caller after init: forward, and with keys */
 	const void *low;
 	const void *high;
 	uint32_t low_bytes;
@@ -93,9 +92,11 @@ typedef struct tg_btree_cursor
 	bool backward;
 	bool started;
 	bool done;
-	bool at_fence;							  /* position is the end of a leaf, not a key handed out */
-	uint32_t position_bytes;				  /* length of position */
-	unsigned char position[TG_KEY_BYTES_MAX]; /* last key handed out; only the first position_bytes are ever touched */
+	bool at_fence;			 /* position is the end of a leaf, not a key that was returned */
+	uint32_t position_bytes; /* length of position */
+
+	/* the last key returned; only the first position_bytes are ever accessed */
+	unsigned char position[TG_KEY_BYTES_MAX];
 } tg_btree_cursor;
 
 extern void tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const void *low, size_t low_bytes,
@@ -103,14 +104,16 @@ extern void tg_btree_cursor_init(tg_btree_cursor *cursor, tg_btree *tree, const 
 								 bool backward);
 
 /*
- * Hands out the next rows in order, at most count, and returns how many; 0
- * only at the end (which done tells), or where a sieve has let nothing through for a while.  An entry inserted or removed meanwhile may or may not be
- * among them; one that is there all the time is handed out exactly once.
+ * Returns the next rows in order, at most count, and their number.  0 means the end (then done is
+ * set), or that a sieve has rejected all keys for a while.  An entry that is inserted or removed
+ * meanwhile may or may not be returned; one that is there all the time is returned exactly once.
  * The epoch may have been left between two calls.
  */
 extern unsigned tg_btree_cursor_next(tg_btree_cursor *cursor, uint32_t *rows, unsigned count);
 
-/* Where a cursor puts keys: of each two bytes of length, in the machine's order, then the key. */
+/*
+ * A buffer for keys: for each key two bytes with its length, in the machine's order, then the key.
+ */
 typedef struct tg_btree_keys
 {
 	unsigned char *bytes;
@@ -118,10 +121,13 @@ typedef struct tg_btree_keys
 	size_t used;
 } tg_btree_keys;
 
-/* The same with their keys, in an empty room for keys; also ends where that has no place for the next one. */
+/*
+ * Likewise, with the keys, in an empty buffer; the call also ends when the buffer has no place for
+ * the next one.
+ */
 extern unsigned tg_btree_cursor_next_keys(tg_btree_cursor *cursor, uint32_t *rows, unsigned count, tg_btree_keys *keys);
 
-/* Figures for views and the planner: walked, not exact under change. */
+/* Figures for views and the planner: counted by a walk, not exact under concurrent changes. */
 typedef struct tg_btree_report
 {
 	uint64_t entries;
@@ -133,8 +139,8 @@ typedef struct tg_btree_report
 extern void tg_btree_report_get(tg_btree *tree, tg_btree_report *report);
 
 /*
- * Estimated share (0 … 1) of the entries between two bounds, from the
- * positions in the inner nodes on the two paths; bounds as in the cursor.
+ * The estimated share (0 … 1) of the entries between two bounds, from the positions in the inner
+ * nodes on the two paths; bounds as in the cursor.
  */
 extern double tg_btree_share(tg_btree *tree, const void *low, size_t low_bytes, const void *high, size_t high_bytes);
 

@@ -1,28 +1,28 @@
 /*
  * btree_load.c
- *	  Making a B+tree bottom-up.
+ *	  Building a B+tree bottom-up.
  *
- * Each level has one node in the making, its draft: a large node outside the
- * tree, which entries are appended to until they would fill a node of the tree
- * to TARGET_SHARE.  Then the node is made of the draft, with the place where the next
- * entry begins as its upper fence; its lower fence is the separator above it.
+ * Each level has one unfinished node, its draft: a large node outside the tree, to which entries
+ * are appended until they would fill a node of the tree to its target.  Then the node is made from
+ * the draft.  Its upper fence is the place where the next entry begins, its lower fence the
+ * separator above it.
  *
- *		loading:	A -> B -> C, and draft 0: what comes behind C
- *		the end:	draft 1:	first | sep B | sep C | ...			low fence of the draft: that of its first child
- *								  |		  |		 |
+ *		loading:	A -> B -> C, and draft 0: the entries behind C
+ *		the end:	draft 1:	first | sep B | sep C | ...			low fence of the draft: that of
+ *								  its first child |		  |		 |
  *					leaves:		  A		  B		 C
  *
- * The leaves are in a chain until the end, by the word that inner nodes have for
- * their first child.  So parts of a tree are made by several at once: the last draft of
- * one becomes a leaf up to where the next part begins, and the chains become one.  The
- * levels above are a hundredth of the work.
+ * Until the end the leaves are in a chain, linked by the word that inner nodes have for their first
+ * child.  So several sessions can build parts of a tree at once: the last draft of one part becomes
+ * a leaf up to where the next part begins, and the chains are joined.  The levels above are a
+ * hundredth of the work.
  *
- * A separator is the shortest beginning of the next key that is above the last
- * one, or where a part begins; between inner nodes it is the entry that would have been
- * next, whose child becomes the first of the node to come.  So all of btree_node.h's
- * invariants hold of what is made, N4 and N7 among them.
+ * A separator between leaves is the shortest beginning of the next key that is above the last key,
+ * or the place where a part begins.  Between inner nodes it is the entry that would have been next,
+ * whose child becomes the first of the node to come.  So the nodes satisfy all of btree_node.h's
+ * invariants, including N4 and N7.
  *
- * A node of few, long entries is made large, as splitting would have it.
+ * A node of few, long entries is made large, as splitting would do.
  */
 #include "runtime/btree/btree_load.h"
 
@@ -32,8 +32,8 @@
 #include "runtime/base/check.h"
 #include "runtime/btree/btree_node.h"
 
-#define TARGET_BYTES (TG_NODE_BYTES * 9 / 10)			 /* what is inserted later shall find room */
-#define TARGET_BYTES_LARGE (TG_NODE_BYTES_LARGE * 3 / 4) /* beside it there is room for any fence */
+#define TARGET_BYTES (TG_NODE_BYTES * 9 / 10)			 /* leaves room for later insertions */
+#define TARGET_BYTES_LARGE (TG_NODE_BYTES_LARGE * 3 / 4) /* leaves room for any fence */
 
 _Static_assert(TARGET_BYTES_LARGE + TG_KEY_BYTES_MAX <= TG_NODE_BYTES_LARGE,
 			   "a draft makes a node, whatever its fence");
@@ -46,16 +46,16 @@ typedef struct load_level
 
 struct tg_btree_load
 {
-	tg_node *leaves; /* made, by their first */
+	tg_node *leaves; /* finished ones, linked by their first */
 	tg_node *last_leaf;
-	tg_book *book;		  /* of the tree that it is for */
-	unsigned level_count; /* of drafts; one until the end */
+	tg_book *book;		  /* of the tree to be built */
+	unsigned level_count; /* number of drafts; one until the end */
 	load_level *levels[TG_BTREE_LEVELS_MAX];
 };
 
 static const tg_span open_fence = {NULL, 0};
 
-/* An empty draft that begins at a fence. */
+/* Makes the draft empty, beginning at a fence. */
 static void
 begin_draft(load_level *level, unsigned number, tg_span low)
 {
@@ -96,7 +96,9 @@ tg_btree_load_begin(tg_session *session, tg_book *book, const void *low, size_t 
 	return TG_OK;
 }
 
-/* Whether the draft, with one more key, is more than a node should have; if not, what room it has for it. */
+/*
+ * Whether the draft with one more key would exceed a node's target; if not, its room for the key.
+ */
 static bool
 is_full(const tg_node *draft, tg_span key, tg_room *room_out)
 {
@@ -120,7 +122,9 @@ is_full(const tg_node *draft, tg_span key, tg_room *room_out)
 	return used > (draft->count < TG_NODE_GROW_ENTRIES ? TARGET_BYTES_LARGE : TARGET_BYTES);
 }
 
-/* is_full() for most entries: there is a place for it beside the others, all of which begin as it does. */
+/*
+ * Whether is_full is certainly false, quickly: there is room, and the key has the others' prefix.
+ */
 static inline bool
 has_place(const tg_node *draft, tg_span key)
 {
@@ -138,7 +142,7 @@ has_place(const tg_node *draft, tg_span key)
 
 static tg_status add_child(tg_session *session, tg_btree_load *load, unsigned number, tg_span low, tg_node *child);
 
-/* A node of the draft's entries, up to this fence. */
+/* Makes a node of the draft's entries, up to this fence. */
 static tg_status
 make_node(tg_session *session, tg_book *book, const tg_node *draft, tg_span high, tg_node **node_out)
 {
@@ -156,7 +160,7 @@ make_node(tg_session *session, tg_book *book, const tg_node *draft, tg_span high
 	return TG_OK;
 }
 
-/* The same, into the chain. */
+/* Likewise for a leaf, which is appended to the chain. */
 static tg_status
 finish_leaf(tg_session *session, tg_btree_load *load, tg_span high)
 {
@@ -176,7 +180,7 @@ finish_leaf(tg_session *session, tg_btree_load *load, tg_span high)
 	return TG_OK;
 }
 
-/* Makes an inner node of the draft, up to this fence, and hands it up. */
+/* Makes an inner node of the draft, up to this fence, and adds it to the level above. */
 static tg_status
 finish_draft(tg_session *session, tg_btree_load *load, unsigned number, tg_span high)
 {
@@ -198,7 +202,7 @@ finish_draft(tg_session *session, tg_btree_load *load, unsigned number, tg_span 
 	return TG_OK;
 }
 
-/* A node of the level below that begins at this fence. */
+/* Adds a node of the level below that begins at this fence. */
 static tg_status
 add_child(tg_session *session, tg_btree_load *load, unsigned number, tg_span low, tg_node *child)
 {
@@ -241,7 +245,7 @@ tg_btree_load_add(tg_session *session, tg_btree_load *load, const void *key, siz
 		unsigned common = tg_node_common_with(draft, draft->count - 1U, span);
 		tg_status status;
 
-		/* Above the last key, so it is longer than what they have in common. */
+		/* The key is above the last one, so it is longer than their common beginning. */
 		tg_assert(common < span.length);
 		status = finish_leaf(session, load, (tg_span){span.bytes, common + 1});
 		if (status != TG_OK)
@@ -277,7 +281,9 @@ tg_btree_load_join(tg_session *session, tg_btree_load *load, tg_btree_load *next
 		if (status != TG_OK)
 			return status;
 	}
-	/* (Without a leaf it has had no entry, and without an entry the next would begin where nobody ends.) */
+	/*
+	 * (Without a leaf the part has had no entry, and no part would end where the next one begins.)
+	 */
 	tg_assert(load->last_leaf != NULL);
 	load->last_leaf->first = next->leaves;
 	if (next->last_leaf != NULL)
@@ -311,7 +317,7 @@ tg_btree_load_abandon(tg_session *session, tg_btree_load *load)
 	free_levels(session, load);
 }
 
-/* Whether this draft has the root as its only child, and nothing came before. */
+/* Whether this draft has the root as its only child, and no node was finished before. */
 static bool
 is_above_root(const tg_btree_load *load, unsigned number)
 {
@@ -338,7 +344,10 @@ install(tg_session *session, tg_btree *tree, tg_node *root)
 	}
 }
 
-/* The levels above the leaves; *root_out is NULL if there are none.  After TG_NO_MEMORY it can go on. */
+/*
+ * Builds the levels above the leaves; *root_out is NULL if there are none.  Resumable after
+ * TG_NO_MEMORY.
+ */
 static tg_status
 build_levels(tg_session *session, tg_btree_load *load, tg_node **root_out)
 {
@@ -364,11 +373,14 @@ build_levels(tg_session *session, tg_btree_load *load, tg_node **root_out)
 	}
 	if (status != TG_OK || load->level_count == 1)
 		return status;
-	/* A level's last draft is finished before the one above it is looked at; that may make it grow, or a new one. */
+	/*
+	 * Finishing a level's last draft may make the level above grow, or add one, so this goes
+	 * upwards.
+	 */
 	for (; !is_above_root(load, number); number++)
 	{
 		if (!load->levels[number]->is_begun)
-			continue; /* as it was left by a try that memory ended */
+			continue; /* a try that ended for want of memory has left it so */
 		status = finish_draft(session, load, number, open_fence);
 		if (status != TG_OK)
 			return status;

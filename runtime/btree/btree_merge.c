@@ -1,31 +1,31 @@
 /*
  * btree_merge.c
- *	  Nodes that have become sparse go: two neighbours become one.
+ *	  Removal of sparse nodes: two neighbours are merged.
  *
  *	        parent                      parent
  *	     .. | s | ..        ==>         .. | ..
  *	       /     \                        |
  *	    left    right                  left+right
  *
- * Done by who removed an entry and left few behind, as far as that is possible
- * at once: locks are only tried for, as everywhere in the tree, and
- * three nodes are locked, the parent first.  Then the parent, if it has few
- * entries by now, and so on; a root with one child gives way to it.
+ * A session that has removed an entry and left few behind merges, as far as that is possible at
+ * once: locks are only tried, as everywhere in the tree, and three nodes are locked, the parent
+ * first.  Then it merges the parent, if that has few entries by now, and so on; a root with one
+ * child is replaced by the child.
  *
- *	1. The one that stays takes over the other's fence, so N7 holds: what bounds it in
- *	   the parent is what bounded the two.
- *	2. The other becomes obsolete before the parent is unlocked, and is retired.  Who is
- *	   on the way to it sees the parent's version changed (tg_descent_step), who is in it its own.
- *	3. Positions of scans are keys (btree_scan.c), so entries that moved to the left of
- *	   their old node are where the next descent leads.  A read of a leaf that went on through the
- *	   merging finds its version changed.
- *	4. The root is replaced by who holds its lock (btree.c, 3).
- *	5. Nobody merges what would be split soon: the two have to leave a quarter of the
- *	   node free, unless one of them is empty.
+ *	1. The node that stays takes over the other's fence, so N7 holds: its bounds in the parent are
+ *	   those that bounded the two.
+ *	2. The other node becomes obsolete before the parent is unlocked, and is retired.  A session on
+ *	   its way to it sees the parent's version changed (tg_descent_step); a session in it sees its
+ *	   own version changed.
+ *	3. Positions of scans are keys (btree_scan.c), so the next descent finds entries that have moved
+ *	   to another node.  A read of a leaf during which it was merged finds its version changed.
+ *	4. The root is replaced by the holder of its lock (btree.c, 3).
+ *	5. Nodes that would be split soon are not merged: the two have to leave a quarter of the node
+ *	   free, unless one of them is empty.
  *
- * A merge that does not come off, because somebody else has a lock or memory is
- * short, is tried again when the next few entries have gone.  An empty leaf has no
- * further ones: it tries harder, and if that fails goes with its neighbour's next merge.
+ * A merge that fails, because another session has a lock or memory is short, is tried again when a
+ * few more entries have been removed.  An empty leaf has no further entries, so it is tried more
+ * often; if that fails, it is removed with its neighbour's next merge.
  */
 #include "runtime/btree/btree.h"
 
@@ -49,12 +49,12 @@ typedef enum merge_result
 {
 	MERGED,
 	MERGE_NOT,	/* they do not fit, or there is no neighbour */
-	MERGE_AGAIN /* somebody else was there */
+	MERGE_AGAIN /* another session interfered */
 } merge_result;
 
 /*
- * The pair of nodes of a level that the key's node is in: with its right
- * neighbour or the left one.  False: there is none of the same parent; *again_out: or things changed.
+ * Finds the pair of nodes of a level that consists of the key's node and its right or left
+ * neighbour.  False: there is none of the same parent; or, if *again_out, the tree has changed.
  */
 static TG_OPTIMISTIC bool
 find_pair(const tg_btree *tree, const tg_search_key *key, unsigned level, bool to_left, node_pair *pair,
@@ -92,7 +92,7 @@ find_pair(const tg_btree *tree, const tg_search_key *key, unsigned level, bool t
 	return tg_node_unchanged(node, version);
 }
 
-/* Locks a node whose parent is locked, so that it cannot be obsolete, at whatever version; if it is free. */
+/* Locks a node, if it is free, at any version; its parent is locked, so it cannot be obsolete. */
 static bool
 lock_child(tg_node *node)
 {
@@ -124,7 +124,7 @@ unlock_pair(node_pair *pair)
 	tg_node_unlock_unchanged(pair->parent);
 }
 
-/* What all keys of the merged node have in common, in key (TG_KEY_BYTES_MAX). */
+/* The common prefix of all keys of the merged node, in key (TG_KEY_BYTES_MAX). */
 static unsigned
 merged_prefix(const node_pair *pair, unsigned char *key)
 {
@@ -162,8 +162,8 @@ merged_need(const node_pair *pair, unsigned prefix_bytes, unsigned separator_byt
 					prefix_bytes;
 
 	/*
-	 * An inner node gets a prefix as it is filled.  In the worst case, of keys
-	 * no longer than a head, it saves nothing and is as long as one of them.
+	 * An inner node gets a prefix as it is filled.  In the worst case, with keys no longer than a
+	 * head, it saves nothing and is as long as one of them.
 	 */
 	if (left->level > 0)
 		need += tg_node_stride(left) + tg_slot_tail(separator_bytes) + TG_NODE_HEAD_BYTES;
@@ -194,7 +194,7 @@ append_all(tg_node *target, const tg_node *source)
 	}
 }
 
-/* Both contents in the node that stays; locked. */
+/* Fills the node that stays with both contents; locked. */
 static __attribute__((noinline)) void
 fill_merged(tg_node *target, const node_pair *pair, tg_span prefix, tg_span separator)
 {
@@ -215,7 +215,9 @@ fill_merged(tg_node *target, const node_pair *pair, tg_span prefix, tg_span sepa
 		target->first = left.node.first;
 }
 
-/* Takes the pair's separator out of the parent; what leads to the two leads to the one that stays. */
+/*
+ * Removes the pair's separator from the parent; the remaining pointer leads to the node that stays.
+ */
 static void
 leave_parent(tg_session *session, tg_btree *tree, node_pair *pair, tg_node *stays)
 {
@@ -233,7 +235,7 @@ leave_parent(tg_session *session, tg_btree *tree, node_pair *pair, tg_node *stay
 	tg_node_retire(session, tree, parent);
 }
 
-/* The pair is locked, and unlocked then. */
+/* Merges a locked pair; unlocks it. */
 static merge_result
 merge_locked(tg_session *session, tg_btree *tree, node_pair *pair)
 {

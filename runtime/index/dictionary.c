@@ -2,52 +2,61 @@
  * dictionary.c
  *	  Ranks of values whose order only the host knows.
  *
- * A skip list (Pugh, Skip lists: a probabilistic alternative to balanced trees, 1990) in the host's order, without locks
- * (Harris, A pragmatic implementation of non-blocking linked lists, 2001; Herlihy, Shavit: The art of multiprocessor
- * programming, 2008, 14.4), from which one at a time takes entries out:
+ * A skip list (Pugh, Skip lists: a probabilistic alternative to balanced trees, 1990) in the host's
+ * order, without locks (Harris, A pragmatic implementation of non-blocking linked lists, 2001;
+ * Herlihy, Shavit: The art of multiprocessor programming, 2008, 14.4).  Entries are removed from it
+ * by one session at a time:
  *
  *	 level 1  head ----------------> b ---------------> nothing
  *	 level 0  head ------> a ------> b ------> c -----> nothing
  *	 rank     none         4         8         12
  *
- *	1. Entries are constant but for their pointers, and stay for as long as somebody may stand on them: he holds
- *	   (rank_holders.h), or is inside an epoch.  So who looks for a place may take
- *	   his time, call the host between two steps, and never come back.
- *	2. Level 0 is the dictionary.  An entry comes in by one compare-and-swap, from the successor that its place was found
- *	   before.  Success says that nobody has come in between since, so that its rank,
- *	   made of its two neighbours', is between theirs; failure frees the entry, and the search begins again.
- *	   So ranks grow along the list, and a value comes in once: of two who add it, one finds the other's.
- *	3. Higher levels are short cuts, by rank alone.  They are linked afterwards; until then searches take longer.
- *	4. What an entry says is written before it is linked (release), and read through the link (acquire).
- *	5. An entry goes by steps, of which each leaves all others in order: it is GONE, by a compare-and-swap of its use; its
- *	   pointers are marked, from the highest level to the lowest; it is unlinked from all levels; and freed when nobody can stand on it any
- *	   more.  Nothing is linked behind a marked pointer.  Who meets a marked entry unlinks it, and who finds one GONE that he wants marks
- *	   it, and looks again: so nobody waits.  What is GONE never comes back; the same value gets another entry, and another rank.
- *	   As long as it is linked on level 0 its rank is between its neighbours', and so is that of what comes in beside it.  When
- *	   that is over, and its rank may be given anew, it is marked on all levels; and nothing is
- *	   linked before a marked entry.  So of two entries of one rank on a level the marked one comes first, and a search by
- *	   rank unlinks it.
- *	6. Use: the round (of the table, modulo 3) in which the entry was last given out, or found in a key; or GONE.  Whoever takes a rank out, of a
- *	   value or of the neighbours of one that is not there, has set the use to his round, by a
- *	   compare-and-swap; so of him and the one who takes the entry away one fails.  Those of a round that is over are taken away
- *	   when all keys have been looked at: rank_sweep.c.  A use is that of this round, the last one, or, for who has loaded the
- *	   round before it changed, the next one, which he leaves: for a round lasts until he has let go.
+ *	1. Entries are constant except for their pointers.  They stay as long as a session may stand on
+ *	   them: it holds (rank_holders.h), or is inside an epoch.  So a session that searches for a
+ *	   place may take its time, call the host between two steps, and never come back.
+ *	2. Level 0 is the dictionary.  An entry is linked by one compare-and-swap, which expects the
+ *	   successor that the search has found.  Success means that no entry has been linked in between
+ *	   since, so that its rank, made from its two neighbours', is between theirs.  Failure frees the
+ *	   entry, and the search begins again.  So ranks grow along the list, and a value is entered
+ *	   once: of two sessions that add it, one finds the other's entry.
+ *	3. Higher levels are short cuts, by rank alone.  Linking them later makes searches longer only.
+ *	4. An entry is written before it is linked (release), and read through the link (acquire).
+ *	5. An entry is removed in steps, each of which leaves all others in order.  It becomes GONE, by
+ *	   a compare-and-swap of its use.  Its pointers are marked, from the highest level to the
+ *	   lowest.  It is unlinked from all levels.  It is freed when no session can stand on it any
+ *	   more.  Nothing is linked behind a marked pointer.  A session that meets a marked entry
+ *	   unlinks it.  A session that wants an entry and finds it GONE marks it, and searches again: so
+ *	   no session waits.  A GONE entry never comes back; the same value gets another entry and rank.
+ *	   As long as the entry is linked on level 0, its rank is between its neighbours', and so are
+ *	   the ranks of entries linked beside it.  When it is unlinked there, and its rank may be given
+ *	   again, it is marked on all levels; and nothing is linked before a marked entry.  So of two
+ *	   entries of one rank on a level the marked one comes first, and a search by rank unlinks it.
+ *	6. Use is the round (of the table, modulo 3) in which the entry was last given out, or found in
+ *	   a key; or GONE.  Before a session takes out a rank, or the ranks of the neighbours of a value
+ *	   that is not there, it sets their use to its round, by a compare-and-swap.  So either it or
+ *	   the session that removes the entry fails.  Entries of a past round are removed when all keys
+ *	   have been looked at: rank_sweep.c.  A use is this round or the last one.  A session that
+ *	   loaded the round before it changed may also meet the next one, which it leaves: for a round
+ *	   lasts until that session has let go.
  *
- * Ranks are digits of 64 bits, big-endian, the last of which is not 0, and none the greatest number, which is above all; a rank that is the beginning of
- * another is below it.  Between two ranks: behind what they have in common a digit between the two that follow, or,
- * if there is none, the lower one's digit and one more.
+ * A rank consists of digits of 64 bits, big-endian.  The last is not 0, and none is the greatest
+ * number, which is above all.  A rank is above its own beginnings.  A rank between two others has
+ * their common beginning and a digit between the next two, or else the lower one and one more.
  *
- * Where in the gap between two ranks the new one is best depends on where values will fall next: below the new one, or above.  Each
- * entry knows, of the gap behind it, on which sides of what came into it things went on so far (turns).  Where that repeats itself, with
- * a period of up to PERIOD_MAX, it is taken to go on so, and the new digit is STEP, or a small part of the gap, away from the side that
- * nobody is expected at.  So values that come in order, from any point on, or by turns at several ends, take 8 or 16 bytes, and 8 more
- * for each 2^31 of them or so.  As long as nothing is known, values go on in one direction where the lower rank, or the upper one, has no
- * digit any more: the new digit is STEP from the other, or half of the way, if that is less.  Else it is in the middle.  So
- * values in random order take 8 or 16 bytes, too.  Of values that all fall between the last two, but on sides that nobody can foresee, each
- * takes one bit or two, and some 4,000 in a row are too many (TG_TOO_LARGE): no fixed numbering can do better (Dietz, Seiferas,
- * Zhang: A tight lower bound for online monotonic list labeling, 2004), and keys must not change.  Turns are foreseen as
- * branches are (Yeh, Patt: Two-level adaptive training branch prediction, 1991).  Who is wrong loses some bits; ranks are between their
- * neighbours in any case.
+ * The best place for a new rank in the gap between two others depends on where values will fall
+ * next: below the new one, or above.  Each entry records, for the gap behind it, on which side of
+ * each new value the next one came (turns).  Turns that repeat, with a period of up to PERIOD_MAX,
+ * are assumed to go on so; then the new digit is STEP, or a small part of the gap, away from the
+ * side where no value is expected.  So values that come in order, from any point on, or by turns at
+ * several ends, take 8 or 16 bytes, and 8 more for about each 2^31 of them.  As long as the turns
+ * are unknown, values are assumed to go on in one direction if the lower rank, or the upper one,
+ * has no digit any more: the new digit is STEP from the other, or half of the way, if that is less.
+ * Otherwise it is in the middle.  So values in random order take 8 or 16 bytes, too.  If all values
+ * fall between the last two, on unpredictable sides, each takes one bit or two, and some 4,000 in a
+ * row are too many (TG_TOO_LARGE).  No fixed numbering can do better (Dietz, Seiferas, Zhang: A
+ * tight lower bound for online monotonic list labeling, 2004), and keys must not change.  Turns are
+ * predicted as branches are (Yeh, Patt: Two-level adaptive training branch prediction, 1991); a
+ * wrong prediction costs some bits, and ranks are between their neighbours in any case.
  */
 #include "runtime/index/dictionary.h"
 
@@ -65,14 +74,14 @@
 #define STEP (UINT64_C(1) << 32)
 #define DIGIT_ABOVE_ALL UINT64_MAX
 #define PERIOD_MAX 8
-#define TURNS_SEEN 16 /* have to repeat what was a period before */
+#define TURNS_SEEN 16 /* turns that have to repeat what was a period before */
 #define TURNS_OLDEST (UINT64_C(1) << 62)
 
 #define ROUNDS 3
 #define GONE ROUNDS
 
 #define TAKEN (UINT64_C(1) << 63) /* no turns have this bit */
-#define TAKE_COST 4				  /* of the collector's budget; of looking at one: 1 */
+#define TAKE_COST 4				  /* of the collector's budget; looking at an entry costs 1 */
 
 /* After the struct: pointers of the levels, the value, padded to 8 bytes, and the rank. */
 typedef struct entry
@@ -81,10 +90,8 @@ typedef struct entry
 	uint16_t rank_bytes;
 	uint8_t level_count;
 	uint8_t use; /* 6; atomic */
-	/*
-	 * Of the gap behind: its newest turns from the lowest bit on, 1 = above, and a 1 before the oldest.  A hint.  When the entry has been
-	 * unlinked: TAKEN, and the next one that waits for its end.  Atomic
-	 */
+	/* atomic; turns of the gap behind, the newest lowest, 1 = above, and a 1 before the oldest; */
+	/* after unlinking: TAKEN, and the next one that waits to be freed */
 	uint64_t turns;
 	struct entry *next[]; /* atomic; marked: 5 */
 } entry;
@@ -96,12 +103,12 @@ struct tg_dictionary
 	tg_table *table; /* not a reference */
 	entry *head;	 /* constant: of all levels, without value and rank */
 
-	/* of the only one who sweeps */
-	entry *at;	  /* all up to this one have been looked at; or what was last found by its rank */
+	/* of the sweep, one session at a time */
+	entry *at;	  /* all up to this one have been looked at; or the one last found by its rank */
 	entry *taken; /* unlinked */
 };
 
-/* Where a value belongs: on each level the last entry before it, and the one after that. */
+/* The place of a value: on each level the last entry before it, and the one after that. */
 typedef struct place
 {
 	entry *before[LEVELS];
@@ -157,7 +164,7 @@ without_mark(const entry *pointer)
 
 /* --- life ---------------------------------------------------------------------- */
 
-/* Zeroed pointers; on the table's account. */
+/* A new entry with zeroed pointers, on the table's account. */
 static entry *
 allocate_entry(tg_session *session, tg_table *table, unsigned level_count, const void *value, size_t value_bytes,
 			   const void *rank, size_t rank_bytes)
@@ -204,7 +211,7 @@ tg_dictionary_find(const tg_table *table, tg_ranking way)
 	return dictionary;
 }
 
-/* Takes the first one off those that wait for their end. */
+/* Takes the first of the entries that wait to be freed. */
 static entry *
 pop_taken(tg_dictionary *dictionary)
 {
@@ -214,7 +221,7 @@ pop_taken(tg_dictionary *dictionary)
 	return gone;
 }
 
-/* The table goes, and nobody is in it. */
+/* The table goes, and no session uses it. */
 static void
 destroy_all(tg_session *session, tg_table *table)
 {
@@ -310,7 +317,7 @@ typedef enum guess
 	GUESS_ABOVE
 } guess;
 
-/* Which side of what comes into a gap with these turns the next one will be on. */
+/* The side of the next value in a gap with these turns, relative to the last one. */
 static guess
 guess_next(uint64_t turns)
 {
@@ -332,7 +339,9 @@ add_turn(uint64_t turns, bool is_above)
 	return ((turns << 1 | is_above) & ~TAKEN) | oldest;
 }
 
-/* A digit in a gap of more than 1.  What has no digit there is below, or above, all. */
+/*
+ * Chooses a digit in a gap of more than 1.  A rank without a digit there is below, or above, all.
+ */
 static uint64_t
 choose_digit(uint64_t low, uint64_t gap, bool has_low, bool has_high, guess next)
 {
@@ -347,7 +356,7 @@ choose_digit(uint64_t low, uint64_t gap, bool has_low, bool has_high, guess next
 	return has_high ? low + gap - step_of(gap) : UINT64_C(1) << 63;
 }
 
-/* A rank between those of two entries, after NULL being beyond all.  Its length, or 0: it would be too long. */
+/* Makes a rank between those of two entries (after NULL: none); returns its length, 0: too long. */
 static size_t
 make_rank(const entry *before, const entry *after, guess next, unsigned char rank[TG_RANK_BYTES_MAX])
 {
@@ -361,7 +370,10 @@ make_rank(const entry *before, const entry *after, guess next, unsigned char ran
 
 		if (gap <= 1)
 		{
-			/* no digit between: the lower one, below which all is as before, or, if the upper one is another, free above */
+			/*
+			 * no digit is between: the lower one; if the upper one is another, no upper bound is
+			 * left
+			 */
 			put_digit(rank, i, low);
 			if (gap == 1)
 				after = NULL;
@@ -376,7 +388,7 @@ make_rank(const entry *before, const entry *after, guess next, unsigned char ran
 /* --- searching -------------------------------------------------------------------- */
 
 /*
- * The entry behind one on a level.  Those that are marked there are unlinked: 5.  False: the one before is marked itself.
+ * The entry behind this one on a level; unlinks marked ones: 5.  False: this one is marked itself.
  */
 static inline bool
 step(entry *before, unsigned level, entry **after_out)
@@ -400,12 +412,12 @@ step(entry *before, unsigned level, entry **after_out)
 	}
 }
 
-/* Finds the value's place.  The entry that has it, or NULL.  False: to be tried again. */
+/* Finds the value's place, and the entry that has it, or NULL.  False: try again. */
 static bool
 try_search(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argument, place *found, entry **has_out)
 {
 	entry *before = dictionary->head;
-	entry *not_below = NULL; /* has been compared on the level above */
+	entry *not_below = NULL; /* was compared on the level above */
 
 	*has_out = NULL;
 	for (int level = LEVELS - 1; level >= 0; level--)
@@ -448,7 +460,7 @@ search(const tg_dictionary *dictionary, tg_ranked_compare compare, void *argumen
 	return has;
 }
 
-/* The same by rank. */
+/* Likewise, by rank. */
 static bool
 try_search_rank(const tg_dictionary *dictionary, const unsigned char *rank, size_t rank_bytes, place *found)
 {
@@ -485,7 +497,7 @@ search_rank(const tg_dictionary *dictionary, const unsigned char *rank, size_t r
 
 /* --- use --------------------------------------------------------------------------- */
 
-/* Its rank is taken out: 6.  False: it is GONE. */
+/* Notes that its rank is taken out: 6.  False: it is GONE. */
 static bool
 use_entry(const tg_dictionary *dictionary, entry *of)
 {
@@ -504,7 +516,7 @@ use_entry(const tg_dictionary *dictionary, entry *of)
 	return true;
 }
 
-/* It is GONE: nothing is linked behind it from now on. */
+/* Marks a GONE entry: nothing is linked behind it from now on. */
 static void
 mark_entry(entry *gone)
 {
@@ -518,7 +530,7 @@ mark_entry(entry *gone)
 	}
 }
 
-/* The same; else marks it, for who looks again. */
+/* Likewise, but marks a GONE entry, so that the next search unlinks it. */
 static bool
 use_or_mark(const tg_dictionary *dictionary, entry *of)
 {
@@ -565,7 +577,7 @@ tg_dictionary_look(const tg_dictionary *dictionary, tg_ranked_compare compare, v
 
 /* --- adding ------------------------------------------------------------------------- */
 
-/* 1 + n with probability 1/4^n, by the address of something new: a number as good as any. */
+/* 1 + n with probability 1/4^n; an address seeds the numbers. */
 static unsigned
 choose_level_count(const tg_dictionary *dictionary)
 {
@@ -644,10 +656,10 @@ tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_comp
 			return TG_NO_MEMORY;
 		tg_store_relaxed(&added->next[0], found.after[0]);
 		added->turns = add_turn(turns, true);
-		/* Pairs with the acquires in step: what is in the entry is there before it is found. */
+		/* Pairs with the acquires in step: the entry's contents are written before it is found. */
 		if (tg_cas_acq_rel(&found.before[0]->next[0], &found.after[0], added))
 		{
-			/* not over what it may have become since: of a linked one it is turns */
+			/* if unlinked meanwhile, it must keep TAKEN; in a linked entry the word is turns */
 			(void) tg_cas_acq_rel(&found.before[0]->turns, &turns, add_turn(turns, false));
 			link_short_cuts(dictionary, added, &found);
 			describe(added, ranked_out);
@@ -673,7 +685,7 @@ tg_dictionary_use_rank(tg_dictionary *dictionary, const void *rank, size_t rank_
 	entry *has = dictionary->at;
 	place found;
 
-	/* keys often come in the order of their ranks; nothing else takes entries away */
+	/* keys often come in the order of their ranks; only the sweep removes entries */
 	for (unsigned i = 0; i < 2 && has != NULL && has != dictionary->head; i++)
 	{
 		if (compare_with_rank(has, rank, rank_bytes) == 0)

@@ -1,34 +1,39 @@
 /*
  * hidden.c
- *	  Hidden values: what an index knows of a version that its columns do not say.
+ *	  Hidden values: an index's data about a version beyond the version's columns.
  *
- * An index that has any keeps a table of its own, with no rows and no headers: the chunk at an entry of that one's
- * directory is the companion of the table's chunk at the same entry, slot by slot.
+ * An index with hidden values keeps a table of its own, without rows and headers.  The chunk at an
+ * entry of that table's directory is the companion of the main table's chunk at the same entry,
+ * slot by slot.
  *
  *		table	  [x x . x x x . .]	  [x x x x x x x x]	  [x . .]
  *		hidden	  [h h . h h h . .]	  [h h h . . h h h]	  (none)
  *
- * A slot that is free in a companion says that nothing is known of the version: to the index it is not there.  So a new
- * index begins with no companions at all, and each gets made by whoever has the first values for it.
+ * A slot that is free in a companion says that the values of the version are unknown: for the index
+ * the version does not exist.  So a new index begins without companions, and the session that has
+ * the first values for a companion makes it.
  *
- * 1. Who writes a version stores its values before its begin is set, into every index in the list that the host has
- *	  computed them for.  From then on they do not change.
- * 2. A build gives values to the versions that were there before (exec/index_fill.h).  It and the writers do not meet: it
- *	  stores for versions without values that are stamped, or the caller's own, and a version
- *	  that was written since the index is known has its values before it is stamped.  (Who writes and does not know the
- *	  index yet is waited for before the build begins, as for its entries: index_build.c.)
- * 3. Nor does it meet those who free: a slot is given no sooner than an epoch after its version was cut out, and
- *	  that has not been when the build, inside its epoch, finds it stamped.
- * 4. Who gives a slot back forgets its values first, so the next tenant begins without any.
- * 5. A companion goes with its chunk, before the directory's entry is to be had; until then nobody can be at
- *	  another chunk by that entry who is at this one.
- * 6. Versions that are moved (txn/relocate.c) take their values along, in the part where no index is being filled: one
- *	  that was filled before is in the list, and one that comes waits.
- * 7. Strings are a version's own, never shared with another one's: so each goes with its slot, and all of them with the
- *	  index.
+ * 1. A writer stores the values of a version before the version's begin is set, into every index in
+ *	  the list for which the host has computed them.  From then on they do not change.
+ * 2. A build gives values to the versions that were there before (exec/index_fill.h).  It does not
+ *	  conflict with writers: it stores for versions without values that are stamped, or the caller's
+ *	  own, and a version that was written since the index is known has its values before it is
+ *	  stamped.  (Writers that do not know the index yet are waited for before the build begins, as
+ *	  for its entries: index_build.c.)
+ * 3. Nor does the build conflict with sessions that free slots: a slot is given no sooner than an
+ *	  epoch after its version was cut out, and the version was not cut out yet when the build,
+ *	  inside its epoch, found it stamped.
+ * 4. A session that gives a slot back removes the slot's values first, so the next tenant begins
+ *	  without any.
+ * 5. A companion goes with its chunk, before the directory's entry can be used again; so a session
+ *	  that uses this chunk never meets another chunk's companion by that entry.
+ * 6. Versions that are moved (txn/relocate.c) take their values along, while no index is being
+ *	  filled: an index that was filled before is in the list, and the creation of a new one waits.
+ * 7. Strings belong to one version, and are never shared with another one: so each goes with its
+ *	  slot, and all of them with the index.
  *
- * Left out: sharing strings that an UPDATE has not changed, and values between indexes on the same expression: each is
- * whole by itself, and gone with all that it had when it is dropped.
+ * Left out: sharing strings that an UPDATE has not changed, and values between indexes on the same
+ * expression.  Each index is complete by itself, and is dropped with all its values.
  */
 #include "runtime/index/hidden.h"
 
@@ -41,7 +46,7 @@ tg_hidden_create(tg_session *session, tg_index *index, tg_claim claim)
 								  &index->link.hidden);
 }
 
-/* The companion to store into, made if there is none. */
+/* The companion to store into, made if there is none yet. */
 static tg_status
 companion_of(tg_session *session, const tg_index *index, const tg_chunk *chunk, tg_claim claim, tg_chunk **out)
 {
@@ -62,7 +67,7 @@ tg_hidden_store(tg_session *session, const tg_index *index, tg_version version, 
 	if (status == TG_OK)
 		status =
 			tg_version_store(session, tg_version_make(companion, slot), tg_version_row(version), values, nulls, claim);
-	/* The release hands the values to whoever finds them known. */
+	/* The release passes the values to sessions that find them known. */
 	if (status == TG_OK)
 		(void) tg_fetch_and_acq_rel(&companion->free[slot / 64], ~((uint64_t) 1 << slot % 64));
 	return status;

@@ -2,66 +2,63 @@
  * index.c
  *	  Secondary indexes: entries, and when they come and go.
  *
- * Let the chain of a row be the versions that its head leads to, one older than
- * the other; none if the head is closed.  The rule is
+ * Let the chain of a row be the versions that its head leads to, one older than the other; none if
+ * the head is closed.  The rule is
  *
- *	  I.  Where a version of a chain has a key, the row has an entry of that key,
- *		  but for versions that only their own writer sees and is still writing.
+ *	  I.  For every key that a version of the chain has, the row has an entry of that key; except
+ *		  for versions that only their own writer sees and is still writing.
  *
- * An entry may be stale, that is, no version of the chain may have its key, and
- * whoever makes it stale removes it.  Entries are not counted: a row has one per
- * key, however many of its versions have it, so adding is idempotent, and what
- * is removed has to be asked of the chain.
+ * An entry may be stale, that is, no version of the chain may have its key; the session that makes
+ * it stale removes it.  Entries are not counted: a row has one per key, however many of its
+ * versions have it.  So adding is idempotent, and a removal has to examine the chain.
  *
- * 1. A version is written by: head (or, of a fresh row, head before anything
- *	  leads to it), full fence, then for each index whose key it has anew: the entry
- *	  is found or added.  A version whose neighbour in the chain has the same
- *	  columns finds it there, by I, and does not look.
- * 2. A version goes by: it is cut out of the chain (prune.c, undoing), full
- *	  fence, then its entry is looked for.  Found, the leaf is locked; full fence;
- *	  the chain is walked from its head.  No version has the key: the entry is removed.
- *	  Any has: it stays.  Then the leaf is unlocked.
+ * 1. Writing a version: head (or, for a fresh row, head before anything leads to it); full fence;
+ *	  then for each index in which its key is new: the entry is found or added.  If a version's
+ *	  neighbour in the chain has the same columns, its entry is there, by I, and is not looked for.
+ * 2. Removing a version: it is cut out of the chain (prune.c, undoing); full fence; then its entry
+ *	  is looked for.  If it is found, the leaf is locked; full fence; the chain is walked from its
+ *	  head.  If no version has the key, the entry is removed; otherwise it stays.  Then the leaf is
+ *	  unlocked.
  *
- *	  Writer and remover of the same entry.  If the writer added the entry, he did
- *	  so by locking the leaf; a remover who finds it has locked the leaf later and
- *	  sees the head that was stored before.  If the writer found it, he read the leaf
- *	  at a version that was not locked.  Either that was before the remover's lock:
+ *	  Writer and remover of the same entry.  If the writer added the entry, it locked the leaf to do
+ *	  so; a remover that finds the entry has locked the leaf later, and sees the head that was
+ *	  stored before.  If the writer found the entry, it read the leaf at a version that was not
+ *	  locked.  Either that was before the remover's lock:
  *
  *		  writer                                remover
  *		  head = version                        lock the leaf (swap of its version)
  *		  --- full fence ---                    --- full fence ---
  *		  read the leaf's version: unlocked     walk the chain from the head
  *
- *	  Of the two fences one comes first.  Were it the remover's, the writer's read
- *	  would see the lock or what came later; it did not, so the writer's is first, and
- *	  the walk sees his version: the entry stays.  Or it was after the unlocking: then he
- *	  finds no entry and adds it.
+ *	  One of the two fences comes first.  If that were the remover's, the writer's read would see
+ *	  the lock or a later state.  It did not, so the writer's fence is first, and the walk sees the
+ *	  writer's version: the entry stays.  Or it was after the unlocking: then the writer finds no
+ *	  entry and adds it.
  *
- *	  Two removers of one key (an undoing writer's newest version, the collector's
- *	  oldest): each has cut his version before he looks at the chain under the
- *	  lock.  Who comes second sees both cuts, by the lock, if the first found the entry
- *	  and kept it; so the last one to cut the key removes it.
- * 3. What is walked.  Edges of a chain only ever leave out versions that are cut,
- *	  so a version that is not cut is reached from the head as long as it is
- *	  there.  Walkers are inside an epoch: slots and blobs of versions that are cut
- *	  meanwhile stay, and so do their values (prune.c, 7).
- * 4. The list of a table.  A new index is published at its end; a dropped one is
- *	  unlinked, and keeps its own link for those who stand on it.  The list's
- *	  reference goes when the epoch of the unlinking is over.  Who uses an index
- *	  beyond an epoch has a reference of his own, or the host's lock.
+ *	  Two removers of one key (an undoing writer for the newest version, the collector for the
+ *	  oldest): each has cut its version before it looks at the chain under the lock.  If the first
+ *	  one found the entry and kept it, the second one sees both cuts, by the lock; so the last one
+ *	  to cut the key removes it.
+ * 3. The walk.  Changes of a chain's edges only ever leave out versions that are cut, so a version
+ *	  that is not cut is reached from the head as long as it is there.  Walkers are inside an epoch:
+ *	  slots and blobs of versions that are cut meanwhile stay, and so do their values (prune.c, 10).
+ * 4. The list of a table.  A new index is published at the end of the list.  A dropped one is
+ *	  unlinked, and keeps its own link for sessions that stand on it.  The list's reference goes
+ *	  when the epoch of the unlinking is over.  A session that uses an index beyond an epoch has a
+ *	  reference of its own, or the host's lock.
  *
- * A version whose hidden values are not known (hidden.c) has no key, as one that a predicate excludes.
+ * A version whose hidden values are unknown (hidden.c) has no key, like one that a predicate
+ * excludes.
  *
- * An index with several entries for a version (index.h) needs no rule of its own: I, 1 and 2 are about a key at a time.
- * 1 says «the same columns»; here, moreover, a key that the neighbour has is not looked for, nor is it when the neighbour stays
- * and the version goes.
+ * An index with several entries for a version (index.h) needs no rule of its own: I, 1 and 2 are
+ * about one key at a time.  Rule 1 says «the same columns»; here, moreover, a key that the
+ * neighbour has is not looked for, also when the version goes and the neighbour stays.
  *
- * What a build has to do beside this is in exec/index_build.c.  Both are explored by
+ * exec/index_build.c describes the additional work of a build.  Both are explored by
  * test/explore/explore_index.c.
  *
- * Left out: telling by the entry alone that it is nobody's but one version's, so that
- * readers need not compare keys; a bound on the walk, which is as long as what the
- * readings keep of one row.
+ * Left out: recognizing by an entry alone that only one version has it, so that readers need not
+ * compare keys; a bound on the walk, which passes all versions that the readings keep of one row.
  */
 #include "runtime/index/index.h"
 
@@ -75,7 +72,7 @@
 #include "runtime/index/long_key.h"
 #include "runtime/table/version.h"
 
-#define DROP_LOOKS 1000 /* at the epoch, before the memory is left to others */
+#define DROP_LOOKS 1000 /* polls of the epoch before the memory is left to a later call */
 
 /* --- life --------------------------------------------------------------------------- */
 
@@ -91,7 +88,10 @@ destroy(tg_session *session, tg_index *index)
 	tg_free(session, index, TG_USE_INDEX);
 }
 
-/* Who copied versions without having seen the new index has finished.  The other half is in txn/relocate.c, 7. */
+/*
+ * Waits for a session that copies versions and has not seen the new index.  The other half is in
+ * txn/relocate.c, 7.
+ */
 static void
 wait_for_relocation(const tg_table *table)
 {
@@ -102,7 +102,7 @@ wait_for_relocation(const tg_table *table)
 		tg_spin(&round);
 }
 
-/* The table goes, and nobody is in it. */
+/* The table goes, and no session uses it. */
 static void
 destroy_all(tg_session *session, tg_table *table)
 {
@@ -183,7 +183,7 @@ tg_index_release(tg_session *session, tg_index *index)
 		destroy(session, index);
 }
 
-/* True if none is left. */
+/* True if no dropped index is left. */
 static bool
 reap(tg_session *session, tg_table *table)
 {
@@ -264,8 +264,8 @@ tg_index_find(const tg_table *table, uint32_t host)
 /* --- keys --------------------------------------------------------------------------- */
 
 /*
- * A value of a version that may be in the middle of being cut out: tg_version_strip
- * changes a bit of a string's first word, which says nothing here.
+ * Loads a value of a version that may be in the middle of being cut out: tg_version_strip changes a
+ * bit of a string's first word, which has no meaning here.
  */
 static inline void
 load_value(const tg_chunk *chunk, unsigned column, unsigned slot, tg_value *value)
@@ -303,7 +303,7 @@ end_key(size_t at, tg_index_key *key)
 	return TG_OK;
 }
 
-/* Values that are at hand, by column, hidden or not. */
+/* Values that are not stored yet, by column, hidden or not. */
 typedef struct at_hand
 {
 	const uint8_t *kinds;
@@ -359,7 +359,7 @@ tg_index_key_of_values(const tg_index *index, const tg_value *values, const bool
 	return end_key(at, key_out);
 }
 
-/* Where the columns of a version lie, as an index sees it. */
+/* The place of a version's columns, as an index sees it. */
 typedef struct cells
 {
 	const tg_chunk *chunk;
@@ -367,7 +367,7 @@ typedef struct cells
 	unsigned slot;
 } cells;
 
-/* False: what the index needs of the version is not known. */
+/* False: the index's data about the version are unknown. */
 static inline bool
 find_cells(const tg_index *index, tg_version version, cells *out)
 {
@@ -390,7 +390,7 @@ chunk_of(const cells *of, unsigned *column_inout)
 	return of->companion;
 }
 
-/* Whether a version is one that the index is about. */
+/* Whether the index's predicate includes the version. */
 static bool
 is_present(const tg_index *index, const cells *of)
 {
@@ -609,7 +609,7 @@ typedef struct holder_search
 	uint32_t row;
 } holder_search;
 
-/* Under the leaf's lock, behind a fence: no version in the row's chain has the key. */
+/* Whether no version in the row's chain has the key.  Under the leaf's lock, behind a fence. */
 static bool
 is_without_holder(const void *argument)
 {
@@ -640,7 +640,7 @@ forget_entry(tg_session *session, tg_index *index, tg_version gone, tg_version n
 
 	if (neighbour != TG_VERSION_NONE && tg_index_is_same(index, gone, neighbour))
 		return;
-	/* too large, or without rank: it never had an entry */
+	/* a key that is too large, or without rank, never had an entry */
 	if (tg_failpoint_refuses("index_kept"))
 		return;
 	if (open_keys(index, gone, &keys) != TG_OK)
@@ -672,7 +672,7 @@ tg_index_entry_recheck(tg_session *session, tg_index *index, tg_index_key *key, 
 {
 	const holder_search search = {.index = index, .key = key, .gone = TG_VERSION_NONE, .row = row};
 
-	tg_fence_seq_cst(); /* the entry before the look at the chain */
+	tg_fence_seq_cst(); /* the entry is added before the chain is looked at */
 	if (is_without_holder(&search))
 		(void) tg_btree_remove_if(session, index->tree, key->entry, tg_index_entry_make(key, row), row,
 								  is_without_holder, &search);

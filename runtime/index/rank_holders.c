@@ -5,7 +5,8 @@
  * The protocol is that of epochs (mem/session.c), with the length of transactions: a word for each
  * holder, into which the holder copies the generation that it holds from; 0: it does not hold.
  *
- *	  hold		H1 read the generation, g; H2 store mine = g; fence FH; H3 read it again, until it is g; H4 look
+ *	  hold		H1 read the generation, g; H2 store mine = g; fence FH;
+ *				H3 read it again, until it is g; H4 look
  *	  let go	H5 store mine = 0, release
  *	  begin		B1 the caller's changes; fence FB; B2 the generation becomes e
  *	  come		C1 read every word, acquire: 0, or at least e
