@@ -1,22 +1,23 @@
 /*
  * index_merge.c
- *	  Builds of indexes: merging runs into a tree, and looking again.
+ *	  Builds of indexes: merging runs into a tree, and checking entries again.
  *
- * The keys are cut into parts of about the same size, as a sample of the runs' entries says.  Each part begins
- * with a key that some entry has, without its row: so no part is empty, and all entries of a key, and so
- * twins, are in one.  A task merges one part after the other, by a heap of the runs, into a load of its own; in
- * the end the caller joins the loads.  Without a pool there is one part, and the caller merges it by steps.
+ * The keys are cut into parts of about the same size, according to a sample of the runs' entries.
+ * Each part begins with the key of an existing entry, without its row: so no part is empty, and all
+ * entries of a key, which includes duplicates, are in one part.  A task merges one part after the
+ * other, by a heap of the runs, into a load of its own; in the end the caller joins the loads.
+ * Without a pool there is one part, and the caller merges it in steps.
  *
- * What has to be looked at again, and why, is in index_build.c.
+ * index_build.c tells which entries have to be checked again, and why.
  */
 #include "runtime/exec/index_build_internal.h"
 
 #include <stdlib.h>
 
-#define STEP_ENTRIES 20000 /* merged in a step, or between two looks at what else there is */
-#define RECORDS_AHEAD 8	   /* of a run, and bytes of entries, that are asked for: there are more runs than the */
-#define BYTES_AHEAD 128	   /* processor follows by itself */
-#define PARTS_PER_TASK 4   /* they do not take the same time */
+#define STEP_ENTRIES 20000 /* merged in a step, or between two checks for cancellation */
+#define RECORDS_AHEAD 8	   /* of a run, and bytes of entries, that are prefetched: there are more */
+#define BYTES_AHEAD 128	   /* runs than the processor prefetches by itself */
+#define PARTS_PER_TASK 4   /* because parts do not take the same time */
 #define PARTS_MAX 256
 #define SAMPLES_PER_RUN 32
 #define PART_ENTRIES_MIN 10000
@@ -42,7 +43,9 @@ is_before(const tg_merge_place *a, const tg_merge_place *b)
 	return tg_key_compare(tg_run_bytes(a->run, left), left->bytes, tg_run_bytes(b->run, right), right->bytes) < 0;
 }
 
-/* Lets a run sink from this place of the heap to where it belongs.  Inlined, so that it is in registers. */
+/*
+ * Sinks a run from this place of the heap to its proper place.  Inlined, to keep it in registers.
+ */
 static inline __attribute__((always_inline)) void
 sink(tg_build_part *part, uint32_t place, tg_merge_place sinking)
 {
@@ -56,7 +59,7 @@ sink(tg_build_part *part, uint32_t place, tg_merge_place sinking)
 			break;
 		if (child + 1 < part->heap_count)
 		{
-			/* which of the two cannot be guessed, so there is no branch for it */
+			/* the lesser of the two cannot be predicted, so it is chosen without a branch */
 			if (tg_unlikely(heap[child].word == heap[child + 1].word))
 				child += is_before(&heap[child + 1], &heap[child]);
 			else
@@ -70,7 +73,7 @@ sink(tg_build_part *part, uint32_t place, tg_merge_place sinking)
 	heap[place] = sinking;
 }
 
-/* The run on top goes on. */
+/* Moves the run on top to its next entry. */
 static void
 sink_top(tg_build_part *part, unsigned prefix)
 {
@@ -95,7 +98,7 @@ sink_top(tg_build_part *part, unsigned prefix)
 		sink(part, 0, top);
 }
 
-/* Where entries from a key on begin in a run. */
+/* The position in a run where the entries from a key on begin. */
 static uint32_t
 find_in_run(const tg_build_run *run, const unsigned char *key, uint32_t key_bytes)
 {
@@ -161,7 +164,10 @@ has_last_key(const tg_build_part *part, const unsigned char *entry, unsigned byt
 	return memcmp(entry, part->last, key_bytes) == 0;
 }
 
-/* Loads the entry on top, unless it is the one loaded last: several versions of a row may have one key. */
+/*
+ * Loads the entry on top, unless it equals the last one: several versions of a row may have one
+ * key.
+ */
 static tg_status
 load_top(tg_session *session, const tg_index_build *build, tg_build_part *part)
 {
@@ -190,7 +196,7 @@ load_top(tg_session *session, const tg_index_build *build, tg_build_part *part)
 	return is_same ? TG_OK : tg_btree_load_add(session, part->load, entry, record->bytes, row);
 }
 
-/* Some entries more; TG_OK: that was all. */
+/* Merges some more entries; TG_OK: the part is complete. */
 static tg_status
 merge_part(tg_session *session, tg_index_build *build, tg_build_part *part)
 {
@@ -239,7 +245,7 @@ run_merge_task(tg_task *task, tg_worker *worker)
 
 /* --- cutting ------------------------------------------------------------------------------ */
 
-/* What the entries of all runs have in common. */
+/* The length of the common prefix of the entries of all runs. */
 static unsigned
 common_prefix_of_runs(const tg_build_run *runs)
 {
@@ -298,7 +304,7 @@ take_samples(const tg_index_build *build, merge_sample *samples, merge_sample *l
 	return count;
 }
 
-/* Cuts the keys into so many parts at most; fewer where many entries have one key. */
+/* Cuts the keys into at most so many parts; fewer if many entries have one key. */
 static tg_status
 cut_parts(tg_session *session, tg_index_build *build, uint32_t run_count, uint32_t part_limit)
 {
@@ -315,7 +321,7 @@ cut_parts(tg_session *session, tg_index_build *build, uint32_t run_count, uint32
 	samples = tg_alloc(session, (size_t) run_count * SAMPLES_PER_RUN * sizeof(merge_sample), TG_USE_JOB, TG_DATA);
 	if (samples == NULL)
 		return TG_NO_MEMORY;
-	count = take_samples(build, samples, &last); /* the first part has the least key at least */
+	count = take_samples(build, samples, &last); /* the first part has at least the least key */
 	for (uint32_t i = 1; i < part_limit; i++)
 	{
 		const merge_sample *begin = &samples[(uint64_t) count * i / part_limit];
@@ -375,7 +381,7 @@ begin_merge(tg_session *session, tg_index_build *build)
 	return status;
 }
 
-/* What the tasks have made becomes the tree. */
+/* Joins the tasks' loads and installs the tree. */
 static tg_status
 finish_merge(tg_session *session, tg_index_build *build)
 {
@@ -414,7 +420,7 @@ report_twins(tg_index_build *build, tg_index_build_report *report)
 	}
 }
 
-/* The parts, one after the other, if nobody else merges them. */
+/* Merges the parts, one after the other, without a job. */
 static tg_status
 merge_in_place(tg_session *session, tg_index_build *build)
 {
@@ -452,9 +458,9 @@ tg_build_step_merge(tg_session *session, tg_index_build *build, tg_index_build_r
 	return status == TG_NO_MEMORY ? tg_build_go_slow(session, build) : status;
 }
 
-/* --- looking again ------------------------------------------------------------------------ */
+/* --- checking again ----------------------------------------------------------------------- */
 
-/* Entries of versions that others may have cut out meanwhile. */
+/* Checks the entries of versions that may have been cut out meanwhile. */
 tg_status
 tg_build_step_recheck(tg_session *session, tg_index_build *build)
 {

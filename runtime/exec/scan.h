@@ -23,7 +23,7 @@ typedef struct tg_chunk_scan
 {
 	tg_table *table;
 	tg_snapshot snapshot;
-	uint32_t chunk; /* where it goes on */
+	uint32_t chunk; /* where it continues */
 	uint32_t chunk_end;
 	uint32_t slot;
 	bool busy;	  /* the last call ended before a row whose visibility depends on wait */
@@ -81,9 +81,9 @@ extern void tg_range_scan_init(tg_range_scan *scan, tg_table *table, tg_index *i
 							   size_t high_bytes, bool high_inclusive, bool backward);
 
 /*
- * Called before the first call of next, with a guess which row comes first (tg_row_guess).  The
- * guess implies that the rows behind it follow.  The scan prefetches the data of these rows before
- * it reads the index.  A wrong guess costs some cache lines.
+ * To be called before the first next, with a guess of the first row (tg_row_guess).  The guess
+ * implies that the rows behind it follow.  The scan prefetches the data of these rows before it
+ * reads the index.  A wrong guess costs some cache lines.
  */
 static inline void
 tg_range_scan_guess(tg_range_scan *scan, uint32_t row)
@@ -92,8 +92,8 @@ tg_range_scan_guess(tg_range_scan *scan, uint32_t row)
 }
 
 /*
- * As above, in key order.  Takes at most limit rows (≤ capacity), so that a first call can ask for
- * few.
+ * As tg_chunk_scan_next, in key order.  Takes at most limit rows (≤ capacity), so that a first call
+ * can ask for few.
  */
 extern unsigned tg_range_scan_next(tg_session *session, tg_range_scan *scan, tg_vectors *vectors, unsigned limit);
 

@@ -23,9 +23,9 @@
 typedef struct tg_sought
 {
 	unsigned count;	  /* of ranges; the first ones are read, in their order */
-	unsigned reading; /* the one that a scan is along, by now */
+	unsigned reading; /* the range that the scan reads at present */
 	const tg_key_range *ranges;
-	/* a row without keys in these ranges is passed over: a bit each; NULL: it is not */
+	/* a bit for each range: a row without keys in these ranges is skipped; NULL: no row is */
 	const uint64_t *needed;
 	/*
 	 * NULL, or for each row of the vectors tg_sought_words(count) words: which ranges it has
