@@ -1,14 +1,13 @@
 /*
  * arena.c
- *	  The mapping, its parts, and what the outside asks about it.
+ *	  The mapping, its parts, and the functions that other rooms call on it.
  *
- * The layout is in arena_internal.h.  Where the parts lie is kept in each
- * process's own memory and inherited by fork, so a stray write into the arena
- * cannot lead a restart astray: tg_arena_reset takes nothing from it.
+ * The layout is in arena_internal.h.  Each process keeps the addresses of the parts in its own
+ * memory, inherited by fork.  So a stray write into the arena cannot mislead a restart:
+ * tg_arena_reset reads nothing from it.
  *
- * Left out: MAP_HUGETLB, which kills with SIGBUS where NORESERVE promised more
- * pages than the pool has; and growing the reservation, which could not be done
- * at the same address in every process.
+ * Left out: MAP_HUGETLB, which kills with SIGBUS if NORESERVE promised more pages than the pool
+ * has; and growing the reservation, which is impossible at the same address in every process.
  */
 #include "runtime/mem/arena.h"
 
@@ -26,7 +25,7 @@
 
 #define PAGE_TOTAL_MAX (TG_PAGE_NONE - 1)
 
-/* Where the parts begin, from the start of the mapping. */
+/* The offsets of the parts from the start of the mapping. */
 typedef struct layout
 {
 	size_t pages_state;
@@ -42,13 +41,13 @@ typedef struct layout
 	size_t end;
 } layout;
 
-/* This process's knowledge; constant but for the limit, inherited by fork. */
+/* This process's copy; constant except for the limit, inherited by fork. */
 static struct
 {
 	char *mapping; /* NULL: no arena */
 	layout parts;
-	size_t limit_max; /* bytes: what is reserved, without the reserve above it */
-	size_t limit;	  /* bytes, as last set by this process or one before it; as the next one */
+	size_t limit_max; /* bytes: the reservation, without the reserve above it */
+	size_t limit;	  /* bytes, last set by this process or an earlier one; as the next field */
 	unsigned reserved_percent;
 	unsigned session_max;
 	bool huge_asked;
@@ -61,7 +60,7 @@ bool tg_poison_forked;
 
 /* --- the mapping ------------------------------------------------------------------ */
 
-/* Puts a part of so many bytes at the end of the layout; where it begins. */
+/* Puts a part of so many bytes at the end of the layout; returns its offset. */
 static size_t
 layout_add(layout *parts, size_t bytes, size_t alignment)
 {
@@ -71,7 +70,7 @@ layout_add(layout *parts, size_t bytes, size_t alignment)
 	return begin;
 }
 
-/* Parts begin on pages of their own, so that those which are not used cost nothing. */
+/* Parts begin on pages of their own, so that unused parts cost nothing. */
 static layout
 layout_of(unsigned session_max, size_t page_total)
 {
@@ -91,9 +90,9 @@ layout_of(unsigned session_max, size_t page_total)
 }
 
 /*
- * Maps so many bytes, aligned to huge pages in the address space and, which a
- * mapping cut off in front would not be, in itself: shared memory gets them at
- * multiples of their size only.  NULL if the system refuses.
+ * Maps so many bytes, aligned to huge pages in the address space and also within the mapping:
+ * shared memory gets huge pages only at multiples of their size in the mapping, so cutting off its
+ * front would not do.  NULL if the system refuses.
  */
 static char *
 mapping_create(size_t bytes)
@@ -158,8 +157,8 @@ arena_setup(void)
 }
 
 /*
- * All of the memory may be used.  AddressSanitizer's shadow is an eighth of what it is told of, and
- * becomes real memory: it is told of those pages alone that have been handed out.
+ * Makes all of the memory usable again.  AddressSanitizer's shadow is an eighth of the memory that
+ * it is told of, and becomes real memory: so it is told only of pages that have been handed out.
  */
 static void
 unpoison_all(void)
@@ -255,7 +254,7 @@ tg_arena_report_get(tg_arena_report *report)
 	tg_sessions_used_sum(used_sums);
 	for (unsigned use = 0; use < TG_USE_COUNT; use++)
 	{
-		/* Sums over sessions at work are not of one moment: a free may be seen without its claim. */
+		/* Sums over active sessions are not of one moment: a free may be seen without its claim. */
 		report->used_by[use] = used_sums[use] > 0 ? (size_t) used_sums[use] : 0;
 		report->used += report->used_by[use];
 	}

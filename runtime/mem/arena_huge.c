@@ -2,20 +2,19 @@
  * arena_huge.c
  *	  Huge pages under the data pages.
  *
- * A look-up in a table that does not fit into the caches waits less for its data
- * than for the translation of their addresses: with pages of 4 KiB the page
- * table itself is out of the caches.  Linux gives shared memory huge pages only
- * if the administrator has set so, which hardly anybody has, or to who asks for
- * them stretch by stretch: MADV_COLLAPSE, since 6.1 (madvise(2): it is not bound
- * by the settings below /sys/kernel/mm/transparent_hugepage but "deny").
+ * A look-up in a table that does not fit into the caches waits less for its data than for the
+ * translation of their addresses: with pages of 4 KiB the page table itself is out of the caches.
+ * Linux gives shared memory huge pages if the administrator has enabled that, which is rare, or if
+ * a process asks for them range by range: MADV_COLLAPSE, since 6.1 (madvise(2): of the settings
+ * below /sys/kernel/mm/transparent_hugepage it respects only "deny").
  *
- * A granule is an aligned stretch of 2 MiB.  It is asked for when the first page
- * of it is taken: then there is nothing to be copied and nobody whom that would
- * keep waiting, and the kernel clears at once what it would have cleared page by
- * page, in a tenth of the time (110 us); but where a hypervisor gives memory
- * only at its first use, 5 ms.  So the one behind those in use is asked for ahead, by a
- * thread that nobody waits for (tg_arena_prepare), and whoever takes pages asks himself only if
- * he was faster.  Other processes map it as a whole when they first touch it.
+ * A granule is an aligned range of 2 MiB.  It is asked for when its first page is taken: then there
+ * is nothing to be copied and no thread that the copying would delay, and the kernel clears at once
+ * the memory that it would otherwise clear page by page, in a tenth of the time (110 us).  But if a
+ * hypervisor gives memory only at its first use, this takes 5 ms.  So the granule behind those in
+ * use is asked for in advance, by a thread that no session waits for (tg_arena_prepare); a session
+ * that takes pages asks only if it was faster.  Other processes map the granule as a whole at their
+ * first access.
  *
  *	  UNTOUCHED --take--> ASKING --given--> HUGE
  *	      ^                |  ^              |
@@ -24,19 +23,22 @@
  *	      +-- all of it -- SMALL <-----------+
  *	          went back
  *
- * 1. All pages of an UNTOUCHED granule are RETURNED (arena_pages.c), so that it lies within
- *	  one free span, as neighbours of a sort are joined.  If all pages of another one are, it was asked for ahead.
- * 2. What was split, or declined, is mended by nobody who takes pages, or who takes and gives at the memory's limit would
- *	  have it put together and split time and again.  The thread that nobody waits for asks once more (tg_arena_mend) for a
- *	  granule that has all its pages taken, or idle, in two rounds a second apart: the kernel copies
- *	  it (0.3 ms), and no more memory is in use than before.  A load is what makes that worth while: versions' headers
- *	  lie between what they belong to, and a third of all pages go back and are taken again.
- * 3. Pages of a HUGE granule that nobody has taken yet stay RETURNED, though they are backed: they read
- *	  as zeroes, and what is taken next may lie across the granule's end.  They count as idle, and go back, with
- *	  whichever neighbour is given back (span_absorb).
+ * 1. All pages of an UNTOUCHED granule are RETURNED (arena_pages.c), so it lies within one free
+ *	  span, because neighbours of one sort are joined.  A granule in another state whose pages are
+ *	  all RETURNED was asked for in advance.
+ * 2. A granule that was split, or declined, is never mended by a session that takes pages: a
+ *	  session that takes and gives back at the memory's limit would have it collapsed and split time
+ *	  and again.  The thread that no session waits for asks once more (tg_arena_mend) for a granule
+ *	  whose pages are all taken or idle in two rounds, a second apart.  The kernel copies it (0.3
+ *	  ms), and no more memory is in use than before.  Loads of data make this worthwhile: versions'
+ *	  headers lie between the chunks that they belong to, and a third of all pages go back and are
+ *	  taken again.
+ * 3. Pages of a HUGE granule that have never been taken stay RETURNED, though they are backed: they
+ *	  read as zeroes, and the next span taken may cross the granule's end.  They become idle, and go
+ *	  back, together with a neighbour that is given back (span_absorb).
  *
- * States change under the pages' latch, but for the outcome of an ASKING, which
- * its asker sets without, unless part of the granule went back meanwhile.
+ * States change under the pages' latch, except the outcome of ASKING: the asking thread sets it
+ * without the latch, unless part of the granule went back meanwhile.
  */
 #include <errno.h>
 #include <string.h>
@@ -54,37 +56,37 @@
 
 enum
 {
-	UNTOUCHED, /* what an empty arena consists of */
+	UNTOUCHED, /* the state of all granules of an empty arena */
 	ASKING,
 	HUGE,
 	SMALL,
-	RIPE /* SMALL, and the round before this one has found it full */
+	RIPE /* SMALL, and the previous round has found all its pages in use */
 };
 
 #define ASK_TRIES 3
 
-#define MEND_LOOKS_MAX 64 /* granules in a call */
+#define MEND_LOOKS_MAX 64 /* granules per call */
 #define MEND_PAUSE_MIN (1000000 / TG_TEND_US)
 #define MEND_PAUSE_MAX (64 * MEND_PAUSE_MIN)
 
 typedef struct granule
 {
 	uint8_t state;
-	uint16_t backed; /* pages that are not RETURNED, nor LEAVING; under the latch */
+	uint16_t backed; /* pages that are neither RETURNED nor LEAVING; under the latch */
 } granule;
 
 /* In the arena. */
 typedef struct huge_state
 {
-	bool asks;			 /* constant: they were wanted */
+	bool asks;			 /* constant: huge pages are wanted */
 	bool given;			 /* the kernel has given one */
-	bool refused;		 /* it knows no such thing, or must not: not asked any more */
-	uint32_t next;		 /* the granule to ask for ahead; 0: none */
-	uint32_t declined;	 /* askings in vain */
-	uint32_t behind;	 /* the granules that were ever taken lie before this one; under the latch */
-	uint32_t mend_at;	 /* where the round that mends is; under the latch */
-	uint32_t mend_calls; /* calls that it pauses for; under the latch */
-	uint32_t mend_pause; /* how many after each round: more while all is declined */
+	bool refused;		 /* it does not know them, or must not give them: not asked any more */
+	uint32_t next;		 /* the granule to ask for in advance; 0: none */
+	uint32_t declined;	 /* requests declined */
+	uint32_t behind;	 /* granules ever taken lie before this one; under the latch */
+	uint32_t mend_at;	 /* position of the mending round; under the latch */
+	uint32_t mend_calls; /* calls left of its pause; under the latch */
+	uint32_t mend_pause; /* calls to pause after each round: more while all is declined */
 	granule granules[];
 } huge_state;
 
@@ -96,14 +98,14 @@ granule_of(uint32_t page)
 	return page / TG_HUGE_PAGES;
 }
 
-/* Granules that are wholly or partly reserved. */
+/* The number of granules that are wholly or partly reserved. */
 static uint32_t
 granule_total(void)
 {
 	return granule_of(tg_page_total - 1) + 1;
 }
 
-/* Pages of the granule that lie between those. */
+/* The number of the granule's pages in [begin, end). */
 static uint32_t
 pages_within(uint32_t at, uint32_t begin, uint32_t end)
 {
@@ -122,7 +124,7 @@ tg_huge_state_bytes(uint32_t page_total)
 void
 tg_huge_setup(void *memory, bool asks)
 {
-	state = memory; /* the arena is empty: all are UNTOUCHED */
+	state = memory; /* the arena is empty: all granules are UNTOUCHED */
 	state->asks = asks;
 	state->mend_pause = MEND_PAUSE_MIN;
 }
@@ -145,11 +147,14 @@ is_asked(void)
 	return state->asks && !tg_load_relaxed(&state->refused);
 }
 
-/* Marks an UNTOUCHED granule that is about to be taken, or prepared.  Whether it is to be asked for. */
+/*
+ * Marks an UNTOUCHED granule that is about to be taken, or prepared.  Returns whether to ask for
+ * it.
+ */
 static bool
 begin_asking(uint32_t at)
 {
-	/* What does not end within the reservation has no room for a huge page. */
+	/* A granule that crosses the end of the reservation has no room for a huge page. */
 	bool ask = is_asked() && (at + 1) * (uint64_t) TG_HUGE_PAGES <= tg_page_total;
 
 	state_set(at, ask ? ASKING : SMALL);
@@ -270,10 +275,13 @@ tg_huge_ask(tg_huge_span asked)
 		uint8_t asking = ASKING;
 		bool given = false;
 
-		/* The kernel puts together what is there: one page has to be.  It may be somebody's by now: we do not write to it. */
+		/*
+		 * The kernel collapses existing pages: one has to exist.  Another session may own it by
+		 * now, so it is populated without writing to it.
+		 */
 		if (madvise(memory, TG_PAGE_BYTES, MADV_POPULATE_WRITE) == 0)
 		{
-			/* EAGAIN: one of the pages was just being looked at, on another processor's list, say. */
+			/* EAGAIN: one of the pages was busy, in another processor's list for example. */
 			for (unsigned tries = 0; tries < ASK_TRIES && !given && (tries == 0 || errno == EAGAIN); tries++)
 				given = madvise(memory, TG_HUGE_BYTES, MADV_COLLAPSE) == 0;
 		}
@@ -283,7 +291,10 @@ tg_huge_ask(tg_huge_span asked)
 		{
 			all = false;
 			(void) tg_fetch_add_relaxed(&state->declined, 1);
-			/* Once it has given one, this says that somebody gave back pages of this granule meanwhile. */
+			/*
+			 * Once it has given one, EINVAL only says that pages of this granule went back
+			 * meanwhile.
+			 */
 			if (errno == EINVAL && !tg_load_relaxed(&state->given))
 				tg_store_relaxed(&state->refused, true);
 		}
@@ -321,7 +332,7 @@ tg_huge_report(tg_arena_report *report)
 void
 tg_huge_check(uint32_t first, uint32_t page_count, bool returned)
 {
-	static uint32_t backed; /* of the granule at hand */
+	static uint32_t backed; /* of the present granule */
 
 	for (uint32_t at = granule_of(first); at <= granule_of(first + page_count - 1); at++)
 	{

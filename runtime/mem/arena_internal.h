@@ -1,6 +1,6 @@
 /*
  * arena_internal.h
- *	  What the arena's own files (arena*.c) share; session.c takes the caches.
+ *	  Shared by the arena's own files (arena*.c); session.c uses the caches.
  *
  * The one mapping, from low to high addresses:
  *
@@ -9,9 +9,8 @@
  *	  | roots |          | bins   |        | descriptors | (2 MiB aligned)  |
  *	  +-------+----------+-------+---------+-------------+------------------+
  *
- * Everything before the data pages is sized for the reservation and becomes
- * real memory only where it is touched: 17 bytes for each data page that was
- * ever used.
+ * All parts before the data pages are sized for the reservation and become real memory only where
+ * they are touched: 17 bytes for each data page that was ever used.
  */
 #ifndef TG_ARENA_INTERNAL_H
 #define TG_ARENA_INTERNAL_H
@@ -32,10 +31,10 @@
 #define TG_PAGE_NONE UINT32_MAX
 
 /*
- * What a page is, one byte per page.  Exact for every page of a slab and for
- * the first and last page of any other span; stale for pages between.  Written
- * under the pages' latch; the holder of an object reads its page's without,
- * since that does not change before the object is given back.
+ * The kind of a page, one byte per page.  Exact for every page of a slab and for the first and last
+ * page of any other span; stale for pages between.  Written under the pages' latch.  The holder of
+ * an object reads its page's kind without the latch, because it does not change before the object
+ * is freed.
  */
 enum
 {
@@ -49,7 +48,7 @@ enum
 
 #define TG_OBJECT_NONE UINT16_MAX
 
-/* One per page; which part is valid follows from the kind. */
+/* One per page; the kind determines which part is valid. */
 typedef struct tg_page
 {
 	uint32_t next; /* free span: its bin's list; slab: its class's list; first page only */
@@ -63,8 +62,8 @@ typedef struct tg_page
 			uint16_t back;		 /* slab: pages from its first page to this one */
 		};
 	};
-	uint16_t out;	 /* slab: objects handed out, to caches or users */
-	uint16_t carved; /* slab: objects ever handed out */
+	uint16_t out;	 /* slab: objects in caches or in use */
+	uint16_t carved; /* slab: objects that were ever handed out */
 } tg_page;
 
 _Static_assert(sizeof(tg_page) == 16, "the page map costs 17 bytes a page");
@@ -87,11 +86,11 @@ tg_page_address(uint32_t page)
 	return tg_page_base + ((size_t) page << TG_PAGE_SHIFT);
 }
 
-/* Gives memory back to the system; what is read there next is zero.  False if the system refuses. */
+/* Gives memory back to the system; it reads as zero afterwards.  False if the system refuses. */
 extern bool tg_arena_empty(void *begin, size_t bytes);
 
-#define TG_BULK_SHARE 64   /* who has claimed more than this part of the limit */
-#define TG_BULK_RESERVE 32 /* is refused this part of it before the reserved part */
+#define TG_BULK_SHARE 64   /* a transaction that has claimed more than 1/64 of the limit */
+#define TG_BULK_RESERVE 32 /* is refused from 1/32 of it before the reserved part on */
 
 extern size_t tg_pages_state_bytes(void);
 extern void tg_pages_setup(void *state, uint32_t give_back_pages);
@@ -101,9 +100,9 @@ extern size_t tg_pages_limit(void);
 extern size_t tg_pages_committed(void);
 
 /*
- * Takes a span of pages, for a large object or for a slab of a class.  False if
- * refused.  *zeroed_out: its memory reads as zeroes.  Any thread; not under a
- * latch of the arena, since it may call the kernel.
+ * Takes a span of pages, for a large object or for a slab of a class.  False if refused.
+ * *zeroed_out: its memory reads as zeroes.  Any thread; not under a latch of the arena, because it
+ * may call the kernel.
  */
 extern bool tg_span_take(uint32_t page_count, uint8_t new_kind, tg_claim claim, uint32_t *first_out,
 						 bool *zeroed_out) TG_MUST_USE;
@@ -115,8 +114,8 @@ extern void tg_span_give(uint32_t first, uint32_t page_count);
 extern void tg_pages_trim(void);
 
 /*
- * Asserts the invariants of arena_pages.c over all pages; the callback asserts
- * those of a slab and returns its length.  Nobody else may be at work.
+ * Asserts the invariants of arena_pages.c over all pages; the callback asserts those of a slab and
+ * returns its length.  No other thread may use the arena.
  */
 extern void tg_pages_check(uint32_t (*slab_check)(uint32_t first));
 
@@ -125,7 +124,7 @@ extern void tg_pages_report(tg_arena_report *report);
 
 /* --- huge pages: arena_huge.c; under the pages' latch, unless said otherwise --- */
 
-/* Pages, in whole granules; empty if both are 0. */
+/* A range of pages, in whole granules; empty if both are 0. */
 typedef struct tg_huge_span
 {
 	uint32_t begin;
@@ -135,32 +134,41 @@ typedef struct tg_huge_span
 extern size_t tg_huge_state_bytes(uint32_t page_total);
 extern void tg_huge_setup(void *memory, bool asks);
 
-/* Pages between these are no longer RETURNED without having been taken, or are LEAVING. */
+/* Notes that pages in [begin, end) cease to be RETURNED without being taken; or are LEAVING. */
 extern void tg_huge_backed(uint32_t begin, uint32_t end);
 extern void tg_huge_leaving(uint32_t begin, uint32_t end);
 
-/* RETURNED pages are being taken: which granules are to be asked for. */
+/* Notes that RETURNED pages are being taken; returns the granules to ask for. */
 extern tg_huge_span tg_huge_take(uint32_t first, uint32_t page_count);
 
-/* Whether one should be asked for ahead: any thread, no latch.  And which; empty if none. */
+/*
+ * Whether a granule should be asked for in advance (any thread, no latch); and that one, or empty.
+ */
 extern bool tg_huge_is_wanted(void);
 extern tg_huge_span tg_huge_prepare(void);
 
-/* Whether there is any sense in mending: any thread, no latch.  Which granule to ask for once more; empty if none.  How that ended. */
+/*
+ * Whether mending can succeed (any thread, no latch); the granule to ask for once more, or empty;
+ * and the outcome of that.
+ */
 extern bool tg_huge_can_mend(void);
 extern tg_huge_span tg_huge_mend(void);
 extern void tg_huge_mended(bool given);
 
-/* Asks for them.  Whether all were given.  It calls the kernel: not under the latch. */
+/* Asks the kernel for these granules.  True if all were given.  Not under the latch. */
 extern bool tg_huge_ask(tg_huge_span asked);
 
-/* Pages from begin to end went back to the system and are now part of that RETURNED span. */
+/*
+ * Notes that pages in [begin, end) went back to the system and are now part of that RETURNED span.
+ */
 extern void tg_huge_returned(uint32_t begin, uint32_t end, uint32_t span_begin, uint32_t span_end);
 
 /* Fills the report's figures about huge pages.  Any thread, no latch. */
 extern void tg_huge_report(tg_arena_report *report);
 
-/* Asserts for a span what is said of states in arena_huge.c; for all of them one after another. */
+/*
+ * Asserts the rules of arena_huge.c about states, for a span; to be called for all spans in order.
+ */
 extern void tg_huge_check(uint32_t first, uint32_t page_count, bool returned);
 
 /* --- objects: arena_objects.c --------------------------------------------- */
@@ -171,12 +179,12 @@ extern void tg_huge_check(uint32_t first, uint32_t page_count, bool returned);
 #define TG_CACHE_SLOTS 3456 /* objects of all classes in a cache */
 
 /*
- * One session's free objects and accounts.  The accounts outlive the session:
- * the next one in its place goes on from them, so that sums stay exact.
+ * One session's free objects and accounts.  The accounts outlive the session: the next session in
+ * its place continues them, so that sums stay exact.
  */
 typedef struct tg_cache
 {
-	int64_t used[TG_USE_COUNT];			 /* live bytes taken less given here; the owner writes, reports read */
+	int64_t used[TG_USE_COUNT];			 /* live bytes, taken less freed here; read by reports */
 	uint16_t counts[TG_CLASS_COUNT + 1]; /* objects in each class's magazine; owner only */
 	void *slots[TG_CACHE_SLOTS];		 /* the magazines, one after another; owner only */
 } TG_CACHE_ALIGNED tg_cache;

@@ -2,8 +2,7 @@
  * arena_objects.c
  *	  Objects: size classes, slabs, and each session's cache.
  *
- * After J. Bonwick, "Magazines and Vmem" (2001), and what tcmalloc and
- * mimalloc made of it:
+ * After J. Bonwick, "Magazines and Vmem" (2001), and its descendants in tcmalloc and mimalloc:
  *
  *	   session's cache          class (latch)                 pages
  *	  +---------------+ refill +----------------------+ take +-------+
@@ -11,32 +10,29 @@
  *	  | each class    |------->| at most 1 wholly free|----->|       |
  *	  +---------------+ flush  +----------------------+ give +-------+
  *
- * A claim pops a pointer from the session's magazine, a free pushes one: no
- * latch, no atomic read-modify-write, and no touch of the object itself.
+ * A claim pops a pointer from the session's magazine, a free pushes one: no latch, no atomic
+ * read-modify-write, and no access to the object itself.
  *
- * Classes: every 8 bytes up to 256, then 16 to a doubling up to 16 KiB, so an
- * object is at most a 16th larger than asked for (or 7 bytes).  Since the step
- * is a power of two and slabs begin on a page, a size that a power of two
- * divides gets a class that it divides, too, and so that alignment.  Larger
- * objects are spans of pages.
+ * Classes: one for every 8 bytes up to 256, then 16 per doubling up to 16 KiB, so an object is at
+ * most a 16th larger than requested (or 7 bytes).  The step is a power of two and slabs begin on a
+ * page.  So if a power of two divides a size, it also divides the size of the class, and the object
+ * has that alignment.  Larger objects are spans of pages.
  *
- * A slab is a span of 4 to 16 pages cut into objects of one class.  Its head is
- * in the page descriptors, so a class of 4096 bytes wastes nothing.  Objects
- * never handed out are not touched (carved counts the others); free ones are
- * linked through their first bytes.
+ * A slab is a span of 4 to 16 pages cut into objects of one class.  Its head is in the page
+ * descriptors, so a class of 4096 bytes wastes nothing.  Objects that were never handed out are not
+ * touched (carved counts the others); free ones are linked through their first bytes.
  *
  * 1. An object is live, or in one magazine, or free in its slab.
  * 2. A slab's `out` counts its objects that are live or in magazines.
- * 3. A slab is in its class's partial list exactly if 0 < out < object_count.
- *	  With out = 0 it is the class's `empty` or it is given back; so a class
- *	  keeps at most one wholly free slab.
- * 4. used is exact: each claim and free books the bytes that the object really
- *	  occupies.  committed is exact up to what 3 keeps and magazines hold: it
- *	  returns to its old value after a flush of all sessions and a trim.
+ * 3. A slab is in its class's partial list exactly if 0 < out < object_count.  With out = 0 it is
+ *	  the class's `empty` or it is given back; so a class keeps at most one wholly free slab.
+ * 4. used is exact: each claim and free books the bytes that the object really occupies.  committed
+ *	  is exact apart from the slabs of rule 3 and the magazines: it returns to its old value after a
+ *	  flush of all sessions and a trim.
  *
- * Ordering: an object that goes from one session to another through the class
- * is ordered by its latch.  What a page is (its kind) is written before its
- * first object is handed out; who frees an object got it from there.
+ * Ordering: an object that goes from one session to another through the class is ordered by the
+ * class's latch.  A page's kind is written before its first object is handed out; a session that
+ * frees an object got the object from there, directly or not.
  */
 #include "runtime/mem/arena_internal.h"
 
@@ -51,7 +47,8 @@
 
 #define CLASS_EXACT_BYTES_MAX 256
 #define CLASS_EXACT (CLASS_EXACT_BYTES_MAX / 8)
-#define MAGAZINE_BYTES_MAX 16384 /* of one magazine, but for the largest classes; bounds a cache to about 2 MiB */
+/* Bytes of one magazine, except of the largest classes; bounds a cache to about 2 MiB. */
+#define MAGAZINE_BYTES_MAX 16384
 #define MAGAZINE_MIN 2
 #define SLAB_PAGES_MIN 4
 #define SLAB_PAGES_MAX 16
@@ -59,11 +56,11 @@
 _Static_assert(TG_SMALL_BYTES_MAX < SLAB_PAGES_MAX * TG_PAGE_BYTES, "a slab holds several objects");
 _Static_assert(SLAB_PAGES_MAX *TG_PAGE_BYTES / 8 < TG_OBJECT_NONE, "an offset / 8 fits 16 bits");
 
-/* A class's constants: in each process's own memory, where nobody overwrites them. */
+/* A class's constants: in each process's own memory, which other processes cannot overwrite. */
 typedef struct class_shape
 {
 	uint32_t bytes;
-	uint16_t slot_first;   /* where its magazine begins in tg_cache.slots */
+	uint16_t slot_first;   /* index of its magazine's first slot in tg_cache.slots */
 	uint16_t magazine_max; /* objects in a magazine */
 	uint16_t slab_pages;
 	uint16_t object_count; /* objects in a slab */
@@ -73,7 +70,7 @@ typedef struct class_shape
 typedef struct class_state
 {
 	tg_latch latch;
-	uint32_t partial; /* slabs that have free objects and others: a list by first page */
+	uint32_t partial; /* list, by first page, of slabs with free objects and others */
 	uint32_t empty;	  /* one wholly free slab, or TG_PAGE_NONE */
 } TG_CACHE_ALIGNED class_state;
 
@@ -110,7 +107,7 @@ class_bytes(unsigned class)
 	return (17 + above % 16) << (4 + above / 16);
 }
 
-/* The length, in pages, that leaves the smallest share of a slab over. */
+/* The length, in pages, at which the smallest share of a slab is left over. */
 static uint32_t
 slab_pages_best(uint32_t bytes)
 {
@@ -120,7 +117,7 @@ slab_pages_best(uint32_t bytes)
 	for (uint32_t pages = SLAB_PAGES_MIN; pages <= SLAB_PAGES_MAX; pages++)
 	{
 		uint32_t slab_bytes = pages * TG_PAGE_BYTES;
-		uint32_t over = (slab_bytes % bytes) * 1000 / slab_bytes; /* in thousandths; ties: few claims of spans */
+		uint32_t over = (slab_bytes % bytes) * 1000 / slab_bytes; /* per mille; ties: longer slab */
 
 		if (slab_bytes >= bytes && over <= best_over)
 		{
@@ -202,7 +199,7 @@ slab_unlink(class_state *class, uint32_t slab)
 		tg_pages[head->next].prev = head->prev;
 }
 
-/* Makes a new span a slab.  Nobody else sees it yet. */
+/* Makes a new span a slab, which no other thread sees yet. */
 static void
 slab_format(uint32_t slab, const class_shape *shape)
 {
@@ -214,7 +211,7 @@ slab_format(uint32_t slab, const class_shape *shape)
 	tg_poison(tg_page_address(slab), (size_t) shape->slab_pages * TG_PAGE_BYTES);
 }
 
-/* Takes an object out of a slab that has one.  It stays poisoned. */
+/* Takes an object from a slab that has one.  The object stays poisoned. */
 static void *
 slab_pop(uint32_t slab, const class_shape *shape)
 {
@@ -246,7 +243,7 @@ slab_push(uint32_t slab, void *object)
 
 /* --- between magazines and slabs ------------------------------------------------ */
 
-/* Moves up to count objects of the class into objects.  How many there were. */
+/* Moves up to count objects of the class into objects; returns how many. */
 static unsigned
 class_take(unsigned class, void **objects, unsigned count)
 {
@@ -307,7 +304,7 @@ class_give(unsigned class, void **objects, unsigned count)
 		tg_span_give(superfluous[i], shape->slab_pages);
 }
 
-/* Gives back the wholly free slabs that classes keep. */
+/* Gives back the wholly free slabs that the classes keep. */
 static void
 classes_trim(void)
 {
@@ -336,7 +333,7 @@ cache_flush(tg_cache *cache)
 	}
 }
 
-/* A span; before a refusal, all that is cached here and wholly free elsewhere goes back. */
+/* Takes a span; before a refusal it flushes this cache and gives back all wholly free slabs. */
 static bool
 span_take_hard(tg_cache *cache, uint32_t page_count, uint8_t kind, tg_claim claim, uint32_t *first_out,
 			   bool *zeroed_out)
@@ -374,14 +371,14 @@ static bool __attribute__((noinline)) magazine_fill(tg_cache *cache, unsigned cl
 		tg_latch_release(&place->latch);
 	}
 
-	/* Turned round, so that new objects are handed out in order of address. */
+	/* Reversed, so that new objects are handed out in the order of their addresses. */
 	for (unsigned i = 0; i < count; i++)
 		cache->slots[shape->slot_first + i] = objects[count - 1 - i];
 	cache->counts[class] = (uint16_t) count;
 	return true;
 }
 
-/* Gives half of a full magazine back: the half that was not used for longest. */
+/* Gives half of a full magazine back: the half that was not used for longer. */
 static void __attribute__((noinline)) magazine_drain(tg_cache *cache, unsigned class)
 {
 	const class_shape *shape = &shapes[class];
@@ -458,12 +455,12 @@ small_alloc(tg_session *session, size_t bytes, tg_use use, tg_claim claim)
 			return refuse();
 	}
 	object = cache->slots[shape->slot_first + --cache->counts[class]];
-	/* the next one, which lies anywhere: its first write need not wait then */
+	/* prefetch the next one, which lies anywhere, so that its first write need not wait */
 	if (tg_likely(cache->counts[class] > 0))
 		expect_object(cache->slots[shape->slot_first + cache->counts[class] - 1], shape->bytes);
 	cache_book(cache, use, shape->bytes);
 	tg_unpoison(object, shape->bytes);
-	tg_assert(tg_poison_is_intact(object, shape->bytes)); /* else somebody wrote to it after it was freed */
+	tg_assert(tg_poison_is_intact(object, shape->bytes)); /* or it was written after it was freed */
 	tg_poison_fill_new(object, shape->bytes);
 	return object;
 }
@@ -498,7 +495,7 @@ tg_alloc_zeroed(tg_session *session, size_t bytes, tg_use use, tg_claim claim)
 	return object;
 }
 
-/* Whether it may be an object that was handed out, as far as a quick look tells. */
+/* Whether it may be an object that was handed out, as far as a quick check shows. */
 static bool
 object_is_sound(const void *object)
 {
@@ -526,7 +523,7 @@ tg_free(tg_session *session, void *object, tg_use use)
 	uint8_t kind = tg_page_kinds[page];
 
 	tg_assert(tg_session_is_in_hand(session));
-	tg_assert(object_is_sound(object)); /* else it was freed before, or never handed out */
+	tg_assert(object_is_sound(object)); /* or it was freed before, or never handed out */
 	if (tg_likely(kind <= TG_CLASS_COUNT))
 	{
 		const class_shape *shape = &shapes[kind];
@@ -556,7 +553,10 @@ tg_alloc_bytes(const void *object)
 	return kind <= TG_CLASS_COUNT ? shapes[kind].bytes : (size_t) tg_pages[page].page_count * TG_PAGE_BYTES;
 }
 
-/* What is claimed next comes from the slabs that are first in the lists, which so become dense one after the other. */
+/*
+ * Sparse slabs are worth emptying because new claims come from the slabs that are first in the
+ * lists, which so become dense one after the other.
+ */
 bool
 tg_alloc_is_sparse(const void *object)
 {
@@ -610,7 +610,7 @@ slab_is_listed(const class_state *class, uint32_t slab)
 	return listed == slab;
 }
 
-/* Asserts invariant 3, and that every object carved and not out is in the slab's list. */
+/* Asserts invariant 3, and that every carved object that is not out is in the slab's list. */
 static uint32_t
 slab_check(uint32_t slab)
 {

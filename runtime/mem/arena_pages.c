@@ -2,10 +2,10 @@
  * arena_pages.c
  *	  Spans of pages.
  *
- * A span is a run of pages with one purpose: a slab, a large object, or free.
- * Free spans are found by length (bins with a bitmap over them, the first fit
- * from the smallest bin: TLSF's good fit) and joined with their neighbours by
- * the descriptors of their first and last pages (boundary tags).
+ * A span is a run of pages with one purpose: a slab, a large object, or free.  Free spans are found
+ * by length (bins with a bitmap over them, the first fit from the smallest bin: TLSF's good fit)
+ * and joined with their neighbours by the descriptors of their first and last pages (boundary
+ * tags).
  *
  * Free spans are of two sorts, after jemalloc's dirty and retained extents:
  *
@@ -14,29 +14,28 @@
  *					   ^              |
  *					   +-----take-----+
  *
- * 1. Every page belongs to exactly one span; two free neighbours of the same
- *	  sort never stand side by side while the latch is free.
- * 2. A RETURNED page reads as zeroes.  So sorts are never joined with each
- *	  other, or a large zeroed object would have to be cleared; but for what lies in one huge
- *	  page with a span that becomes IDLE, or that page would never go as a whole.
+ * 1. Every page belongs to exactly one span; two free spans of the same sort are never adjacent
+ *	  while the latch is free.
+ * 2. A RETURNED page reads as zeroes.  So the sorts are not joined with each other: otherwise a
+ *	  large zeroed object would have to be cleared.  Exception: RETURNED pages in one huge page with
+ *	  a span that becomes IDLE are joined to it; otherwise the huge page could never go back as a
+ *	  whole.
  * 3. committed = pages of allocated spans.  idle = pages of IDLE spans.
- * 4. LEAVING pages belong to the thread that gives them back; nobody joins or
- *	  takes them.
+ * 4. LEAVING pages belong to the thread that gives them back; no other thread joins or takes them.
  *
- * Giving back costs a system call and, when the page is used again, a fault,
- * which is dear where a hypervisor has taken the page back meanwhile: loading a table that was
- * emptied before spent a sixth of its time there, and split huge pages.  So idle pages are kept, up to 8 MiB and
- * a 16th of what is committed for good; beyond that, up to half of what the limit leaves
- * free, while they are used again now and then.  What was idle for a whole period of
- * seconds goes by and by (tg_arena_decay): that is the least that was idle at any moment of
- * it, as in TCMalloc's caches.  Where nobody calls that, as there is no pool, the first
- * bound is the only one, and past it half goes at once.  The longest spans go first.  Where
- * huge pages are asked for (arena_huge.c), whole ones go, since a hole splits one; small
- * pages go only if idle ones exceed twice the first bound.
+ * Giving pages back costs a system call and, when a page is used again, a fault, which is expensive
+ * if a hypervisor has taken the page back meanwhile: loading a table that was emptied before spent
+ * a sixth of its time there, and split huge pages.  So idle pages are kept.  Up to 8 MiB and a 16th
+ * of the committed memory are kept permanently; beyond that, up to half of the memory that the
+ * limit leaves free is kept while it is used again from time to time.  Pages that were idle for a
+ * whole period of seconds go back gradually (tg_arena_decay): their number is the least that was
+ * idle at any moment of the period, as in TCMalloc's caches.  If tg_arena_decay is not called,
+ * because there is no pool, the first bound is the only one, and past it half goes at once.  The
+ * longest spans go first.  If huge pages are asked for (arena_huge.c), whole ones go, because a
+ * hole splits one; small pages go only if idle ones exceed twice the first bound.
  *
- * The kernel is never called under the latch.  A claim that finds no span
- * while others are leaving waits for those; that is rare, as the reservation
- * usually is larger than the limit.
+ * The kernel is never called under the latch.  A claim that finds no span while others are leaving
+ * waits for those; that is rare, because the reservation usually is larger than the limit.
  */
 #include "runtime/mem/arena_internal.h"
 
@@ -48,14 +47,14 @@
 #include "runtime/mem/arena_poison.h"
 
 #define BIN_EXACT 64  /* lengths below have a bin of their own */
-#define BIN_COUNT 272 /* then 8 to a doubling, up to 2^32 pages */
+#define BIN_COUNT 272 /* then 8 bins per doubling, up to 2^32 pages */
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
-#define BIN_LOOKS_MAX 32 /* spans looked at in a bin whose spans may be too short */
+#define BIN_LOOKS_MAX 32 /* spans examined in a bin whose spans may be too short */
 
 #define IDLE_PAGES_MIN 2048 /* 8 MiB */
 #define IDLE_SHARE 16
 #define DECAY_PERIOD (5000000 / TG_TEND_US) /* calls */
-#define DECAY_STEP 2048						/* pages in a call: 400 MiB a second */
+#define DECAY_STEP 2048						/* pages per call: 400 MiB a second */
 
 /* Free spans of one sort, by length. */
 typedef struct span_bins
@@ -69,11 +68,11 @@ typedef struct pages_state
 {
 	tg_latch latch;
 	uint32_t give_back_pages; /* constant: granule, a power of two */
-	bool give_back_fails;	  /* the kernel refused: keep all */
+	bool give_back_fails;	  /* the kernel has refused: all are kept */
 
 	/*
-	 * Figures, in pages: written under the latch (the limit and its part: by anyone, any time),
-	 * read by anyone, relaxed.
+	 * Figures, in pages: written under the latch (the limit and its reserved part: by any thread at
+	 * any time), read by any thread, relaxed.
 	 */
 	size_t limit;
 	size_t reserved_percent; /* not pages: of the limit */
@@ -85,8 +84,8 @@ typedef struct pages_state
 
 	bool tended;		  /* tg_arena_decay is being called */
 	uint32_t decay_calls; /* in this period */
-	size_t idle_low;	  /* the fewest that were idle in it */
-	size_t surplus;		  /* of those that were so in all of the one before, what has to go */
+	size_t idle_low;	  /* the fewest idle pages in it */
+	size_t surplus;		  /* pages still to go of those idle throughout the period before */
 
 	span_bins idle_bins;
 	span_bins returned_bins;
@@ -102,7 +101,7 @@ uint32_t tg_poison_page_count;
 
 static pages_state *state;
 
-/* Under the latch; atomic only for those who read without it. */
+/* Under the latch; atomic only for threads that read without it. */
 static void
 figure_add(size_t *figure, size_t page_count)
 {
@@ -165,7 +164,7 @@ bins_find(const span_bins *bins, uint32_t page_count)
 {
 	unsigned own = bin_of(page_count);
 	unsigned larger = bin_filled_from(bins, own + 1);
-	unsigned looks = larger < BIN_COUNT ? BIN_LOOKS_MAX : UINT32_MAX; /* no other hope: look at all */
+	unsigned looks = larger < BIN_COUNT ? BIN_LOOKS_MAX : UINT32_MAX; /* last chance: examine all */
 
 	for (uint32_t span = bins->first[own]; span != TG_PAGE_NONE && looks > 0; span = tg_pages[span].next, looks--)
 	{
@@ -219,7 +218,10 @@ span_link(uint32_t first, uint32_t page_count, uint8_t kind)
 	bins->filled[bin / 64] |= UINT64_C(1) << (bin % 64);
 }
 
-/* Links a span that becomes free, joined with free neighbours of its sort (invariant 1).  Where the whole begins. */
+/*
+ * Links a span that becomes free, joined with free neighbours of its sort (invariant 1).  Returns
+ * the first page of the whole.
+ */
 static uint32_t
 span_link_joined(uint32_t first, uint32_t page_count, uint8_t kind)
 {
@@ -252,7 +254,7 @@ unused(void)
 	return limit > state->committed ? limit - state->committed : 0;
 }
 
-/* What is kept idle for good. */
+/* The number of pages that are kept idle permanently. */
 static size_t
 idle_share(void)
 {
@@ -273,7 +275,10 @@ span_granules(uint32_t first, uint32_t granule, uint32_t *begin_out, uint32_t *e
 	return begin < end;
 }
 
-/* An idle span with whole granules, long ones first; TG_PAGE_NONE if none is found in a bounded search. */
+/*
+ * An idle span with whole granules, long ones first; TG_PAGE_NONE if none is found in a bounded
+ * search.
+ */
 static uint32_t
 idle_find(uint32_t granule, uint32_t *begin_out, uint32_t *end_out)
 {
@@ -309,7 +314,7 @@ span_leave(uint32_t span, uint32_t begin, uint32_t end)
 	figure_add(&state->leaving, end - begin);
 }
 
-/* Ends the leaving: the kernel took the pages, or it refused. */
+/* Ends the leaving: the kernel has taken the pages, or refused. */
 static void
 span_left(uint32_t begin, uint32_t end, bool taken)
 {
@@ -330,8 +335,8 @@ span_left(uint32_t begin, uint32_t end, bool taken)
 }
 
 /*
- * Gives idle pages back, as whole granules, until no more than keep are left, or no such granule is.
- * Latch held on entry and exit, free in between.
+ * Gives idle pages back, as whole granules, until at most keep are left or there is no such
+ * granule.  Latch held on entry and exit, free in between.
  */
 static void
 idle_purge(size_t keep, uint32_t granule)
@@ -356,7 +361,7 @@ idle_purge(size_t keep, uint32_t granule)
 	}
 }
 
-/* Like idle_purge: whole huge pages, and small ones only where too many of them lie about. */
+/* As idle_purge: whole huge pages; small ones only if there are too many of them. */
 static void
 idle_purge_huge(size_t keep)
 {
@@ -399,7 +404,10 @@ tg_pages_setup(void *memory, uint32_t give_back_pages)
 void
 tg_pages_limit_set(size_t limit_bytes)
 {
-	/* A limit below what is in use refuses new data, but not what makes room: the reserve starts above that. */
+	/*
+	 * A limit below the memory in use refuses new data, but not claims that free some: see
+	 * claim_fits.
+	 */
 	tg_store_relaxed(&state->reserve_base, tg_load_relaxed(&state->committed));
 	tg_store_relaxed(&state->limit, limit_bytes >> TG_PAGE_SHIFT);
 }
@@ -524,7 +532,7 @@ tg_pages_check(uint32_t (*slab_check)(uint32_t first))
 			committed += page_count;
 		else
 		{
-			tg_check(kind != kind_before); /* else they should be joined */
+			tg_check(kind != kind_before); /* or they should have been joined */
 			tg_check(tg_pages[first + page_count - 1].page_count == page_count);
 			tg_check(span_is_linked(first));
 			idle += kind == TG_KIND_IDLE ? page_count : 0;
@@ -557,7 +565,7 @@ claim_fits(uint32_t page_count, tg_claim claim)
 	return state->committed + page_count <= limit;
 }
 
-/* Idle spans first: they are backed already.  Waits for leaving ones if there is no other. */
+/* Finds idle spans first: they are backed already.  Waits for leaving ones if there is no other. */
 static uint32_t
 span_find(uint32_t page_count)
 {
@@ -570,7 +578,7 @@ span_find(uint32_t page_count)
 		if (span != TG_PAGE_NONE)
 			return span;
 
-		/* Neighbours of different sorts may make one that is long enough. */
+		/* Neighbours of different sorts may together be long enough. */
 		if (state->idle > 0 && !state->give_back_fails)
 			idle_purge(0, 1);
 		else if (state->leaving > 0)
@@ -595,7 +603,7 @@ tg_span_take(uint32_t page_count, uint8_t new_kind, tg_claim claim, uint32_t *fi
 	if (claim_fits(page_count, claim))
 		span = span_find(page_count);
 	if (span != TG_PAGE_NONE && tg_unlikely(!claim_fits(page_count, claim)))
-		span = TG_PAGE_NONE; /* others were faster while span_find let the latch go */
+		span = TG_PAGE_NONE; /* others were faster while span_find had released the latch */
 	if (span != TG_PAGE_NONE)
 	{
 		uint8_t kind = tg_page_kinds[span];
@@ -630,8 +638,8 @@ tg_span_take(uint32_t page_count, uint8_t new_kind, tg_claim claim, uint32_t *fi
 }
 
 /*
- * Takes RETURNED pages beside a span that becomes idle into it, as far as they lie in the same
- * granules: if those are huge they are backed, and whole ones can go.
+ * Joins RETURNED pages beside a span that becomes idle to it, as far as they lie in the same
+ * granules: in huge granules these pages are backed, and so whole granules can go back.
  */
 static void
 span_absorb(uint32_t *first, uint32_t *page_count)

@@ -2,9 +2,9 @@
  * arena_poison.h
  *	  Makes use of freed memory visible, in debug and sanitizer builds.
  *
- * TG_DEBUG fills what is free and looks at the filling when it is handed out
- * again.  AddressSanitizer is told besides, but only until the process forks:
- * its shadow is private, so another process's claims would look like errors.
+ * TG_DEBUG fills free memory and checks the filling when the memory is handed out again.
+ * AddressSanitizer is told, too, but only until the process forks: its shadow is private, so
+ * another process's claims would look like errors.
  */
 #ifndef TG_ARENA_POISON_H
 #define TG_ARENA_POISON_H
@@ -19,7 +19,10 @@
 #define TG_POISON_BYTE 0x7f		/* free */
 #define TG_POISON_NEW_BYTE 0x6e /* handed out, not yet written */
 
-/* At most so much of an object is filled: a gigabyte that was never touched should not become real by a free. */
+/*
+ * An object is filled up to this size: a free should not make a gigabyte real that was never
+ * touched.
+ */
 #define TG_POISON_BYTES_MAX ((size_t) 1 << 20)
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -33,10 +36,10 @@
 #ifdef TG_POISON_ASAN
 #include <sanitizer/asan_interface.h>
 extern bool tg_poison_forked;		  /* arena.c */
-extern uint32_t tg_poison_page_count; /* arena_pages.c: none from here on was ever handed out */
+extern uint32_t tg_poison_page_count; /* arena_pages.c: pages from here on were never handed out */
 #endif
 
-/* The memory may be used. */
+/* Declares the memory usable. */
 static inline void
 tg_unpoison(void *memory, size_t bytes)
 {
@@ -72,7 +75,7 @@ tg_poison_fill_new(void *memory, size_t bytes)
 #endif
 }
 
-/* The memory is free. */
+/* Declares the memory free. */
 static inline void
 tg_poison(void *memory, size_t bytes)
 {

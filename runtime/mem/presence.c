@@ -1,6 +1,6 @@
 /*
  * presence.c
- *	  One word of a session says who may do its duty: the owner, or one visitor.
+ *	  One word of a session tells who may do its duty: the owner, or one visitor.
  *
  *	            go away              look                 visit
  *	  PRESENT ----------> AWAY --------------> LONG_AWAY --------> VISITED
@@ -12,20 +12,21 @@
  *	   v  |                                                       |
  *	  ASKED, PRESENT -------------- rest: does its duty ----------+
  *
- * 1. What is the session's is touched by its owner while PRESENT or ASKED, by its
- *	  visitor while VISITED, and by nobody in the other states.  For only the owner leads out
- *	  of the first two, and only the visitor, who made it, out of VISITED; and from
- *	  the others each leads away by a compare-and-swap of what it saw, so owner and visitor,
- *	  or two visitors, do not both succeed.
- * 2. Going away and ending a visit release; coming back and a visit acquire.  So who
- *	  touches what is the session's sees what was done to it before.
- * 3. A duty is short, and waits for nothing but latches; so the owner who comes back
- *	  in the middle of a visit spins.  That is once in an absence, after which DONE says that there is
- *	  nothing more to do; and but for short memory only who was away for two looks is visited.
- * 4. Being asked may be overwritten by going away: then the next visit of all finds the
- *	  session so.
+ * 1. The session's data are used by its owner while PRESENT or ASKED, by its visitor while VISITED,
+ *	  and by no thread in the other states.  For only the owner leaves the first two states, and
+ *	  only the visitor, which made it, leaves VISITED.  The others are left by a compare-and-swap of
+ *	  the state that was seen, so owner and visitor, or two visitors, do not both succeed.
+ * 2. Going away and ending a visit release; coming back and a visit acquire.  So the next user of
+ *	  the session's data sees all changes made before.
+ * 3. A duty is short, and waits for nothing but latches; so an owner that comes back in the middle
+ *	  of a visit spins.  That happens at most once per absence, after which DONE says that there is
+ *	  nothing more to do; and unless memory is short, only sessions that were away for two looks are
+ *	  visited.
+ * 4. ASKED may be overwritten by going away: then the next visit of all sessions finds this one
+ *	  away.
  *
- * A session that is not open is PRESENT: its last owner has given everything back, and is not asked.
+ * A session that is not open is PRESENT: its last owner has given everything back, and it is not
+ * asked.
  *
  * test/explore/explore_presence.c tries every schedule of an owner and visitors.
  */
@@ -36,7 +37,7 @@
 #include "runtime/base/spin.h"
 #include "runtime/mem/arena.h"
 
-/* Each process's own, the same in all. */
+/* A variable of each process, with the same value in all. */
 static void (*session_duty)(tg_session *session) = tg_alloc_flush;
 
 void
@@ -106,7 +107,7 @@ tg_presence_look(void)
 	return due;
 }
 
-/* True if its duty was done. */
+/* True if the duty was done. */
 static bool
 visit(tg_session *session, bool all)
 {

@@ -1,12 +1,12 @@
 /*
  * presence.h
- *	  Sessions whose owners are away for long, and what is done in their place.
+ *	  Sessions whose owners are away for long, and how their duty is done for them.
  *
- * A session keeps things to be quick the next time: free objects, chunks and row
- * ids.  That is its duty to give back when others need them, at its next safe point.
- * An owner that sleeps has none: so it says when it goes (a backend that
- * turns to its client, a worker that is suspended), and while it is away somebody else does its duty.  It cannot
- * come back meanwhile.
+ * A session keeps memory to be quick the next time: free objects, chunks and row ids.  It has the
+ * duty to give that back when others need memory, at its next safe point.  An owner that sleeps has
+ * no safe points: so it announces that it goes away (a backend that turns to its client, a worker
+ * that is suspended), and while it is away another session does its duty.  It cannot come back in
+ * the middle of that.
  */
 #ifndef TG_PRESENCE_H
 #define TG_PRESENCE_H
@@ -22,11 +22,14 @@ typedef enum tg_presence
 	TG_ASKED, /* present, and asked to do its duty */
 	TG_AWAY,  /* since the last look */
 	TG_LONG_AWAY,
-	TG_VISITED, /* away; somebody does its duty */
+	TG_VISITED, /* away; another session does its duty */
 	TG_DONE		/* away, and it was done */
 } tg_presence;
 
-/* What a session's duty is: set by the room that knows, before children are forked; else to give back free objects. */
+/*
+ * Sets the duty of sessions, by a higher room, before children are forked.  Initially:
+ * tg_alloc_flush.
+ */
 extern void tg_duty_set(void (*duty)(tg_session *session));
 
 /* --- the owner, outside an epoch ---------------------------------------------- */
@@ -41,14 +44,14 @@ tg_session_answer(tg_session *session)
 		tg_session_do_duty(session);
 }
 
-/* It will not touch what is the session's, or use it for anything, until it comes back. */
+/* Between the two, the owner uses neither the session nor its data. */
 extern void tg_session_go_away(tg_session *session);
 extern void tg_session_come_back(tg_session *session);
 
-/* Goes away, for long: does its duty before. */
+/* Does its duty, then goes away for long. */
 extern void tg_session_rest(tg_session *session);
 
-/* For assertions: somebody may use what is the session's. */
+/* For assertions: whether some thread may use the session's data. */
 static inline bool
 tg_session_is_in_hand(const tg_session *session)
 {
@@ -57,17 +60,17 @@ tg_session_is_in_hand(const tg_session *session)
 	return presence <= TG_ASKED || presence == TG_VISITED;
 }
 
-/* --- anybody ---------------------------------------------------------------------- */
+/* --- any session ------------------------------------------------------------------- */
 
 /*
- * Looks who is away.  True if somebody has been since the last look: it is time for
- * a round of visits.  One at a time looks; takes no latch.
+ * Notes the sessions that are away.  True if some have been since the last look: it is time for a
+ * round of visits.  By one thread at a time; takes no latch.
  */
 extern bool tg_presence_look(void);
 
 /*
- * Does the duties of all who are long away; or (all) of all who are away, and asks
- * who is not.  How many duties were done.  Outside an epoch.
+ * Does the duties of all sessions that are long away; or (all) of all that are away, and asks the
+ * others to do theirs.  Returns how many duties were done.  Outside an epoch.
  */
 extern unsigned tg_presence_visit(const tg_session *visitor, bool all);
 

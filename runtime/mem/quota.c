@@ -9,30 +9,30 @@
  *	  owner 11 <---+--- owner 11 in database 2 ---> (none)
  *
  * 1. A book is on the account of an owner in a database (a leaf), which has two parents.  An
- *	  account goes with its last reference: books, leaves and whoever has opened it hold them.
+ *	  account goes with its last reference; books, leaves and openers hold references.
  * 2. A leaf is bounded if it or a parent has a limit.  The books of other leaves have the grant
  *	  TG_QUOTA_NONE, and are counted in no sum.
- * 3. A bounded book is counted with what it has in use or has been granted; an account's counted is
- *	  the sum over its books.  Something is granted only if it fits all three, so the books of an
- *	  account stay together below its limit, up to what was taken without asking and what 5 says.
- *	  Where an account has come beyond its limit otherwise (the limit was lowered, a table has come
- *	  with its bytes) its books have no grant, and ask each time.
- * 4. Before a refusal, or a grant of less than TG_QUOTA_GRANT, the books that share an account with
- *	  the one that asks are counted anew with what the tables have in use, since tables that have
- *	  been emptied, or have a grant ahead, would keep others out.
- * 5. Bytes are added after the object was taken.  If a book is counted anew between the asking
- *	  and the adding, the table exceeds it by that object, for each session that is at such a place;
- *	  the next asking takes it into account.  Bytes of long values are added 64 kB at a time
- *	  (lease.c), but those of hidden values at once: no session leases a table of those.
+ * 3. A bounded book is counted with its bytes in use or its grant; an account's counted is the sum
+ *	  over its books.  A grant is given only if it fits all three accounts.  So the books of an
+ *	  account stay together below its limit, except for bytes taken without asking and for rule 5.
+ *	  If an account has exceeded its limit otherwise (the limit was lowered, a table has come with
+ *	  its bytes), its books have no grant, and ask each time.
+ * 4. Before a refusal, or a grant of less than TG_QUOTA_GRANT, all books that share an account with
+ *	  the asking one are counted anew with their tables' bytes in use, because tables that have been
+ *	  emptied, or have an unused grant, would keep others out.
+ * 5. Bytes are added after the object was taken.  If a book is counted anew between the request and
+ *	  the addition, the table exceeds the limit by that object, for each session that is at such a
+ *	  point; the next request takes it into account.  Bytes of long values are added 64 kB at a time
+ *	  (lease.c), but those of hidden values at once, because no session leases a table of these.
  *
- * One latch guards all of it.  Beside it books are read and written only in their two figures, and
- * their account is read by a session that has locked the table against a move.  The two figures are
- * relaxed.  The fence after grants are taken away orders that before the reading of what is in use.
- * So an addition that is not counted is one that is under way, at a place that 5 names, also where
- * a locked addition is no full fence.
+ * One latch guards all of it.  Outside the latch only a book's two figures are read and written,
+ * and its account is read by a session that has locked the table against a move.  The two figures
+ * are relaxed.  The fence after grants are taken away orders that before the reading of the bytes
+ * in use.  So an addition that is not counted is one that is under way, at a point as in rule 5;
+ * this also holds where a locked addition is no full fence.
  *
- * Left out: an index over the accounts, which are walked where a table is created; they are as
- * many as there are owners of tables, in each database.
+ * Left out: an index over the accounts, which are walked when a table is created; there are as many
+ * as owners of tables, in each database.
  */
 #include "runtime/mem/quota.h"
 
@@ -44,7 +44,7 @@ struct tg_account
 	tg_account *next;
 	tg_quota_key key;
 	uint32_t references;
-	bool is_set; /* the limit is what somebody has set */
+	bool is_set; /* the host has set the limit */
 	int64_t limit;
 	int64_t counted;
 	uint64_t refused;
@@ -99,7 +99,7 @@ bytes_of(const tg_book *book)
 {
 	int64_t bytes = tg_load_relaxed(&book->bytes);
 
-	return bytes > 0 ? bytes : 0; /* what was given back may be counted ahead of what was taken */
+	return bytes > 0 ? bytes : 0; /* a release may be counted before the taking */
 }
 
 static void
@@ -110,14 +110,14 @@ count(tg_book *book, int64_t bytes)
 	book->counted += bytes;
 }
 
-/* As it comes to an account, or as 4 has it. */
+/* When a book comes to an account, or by rule 4. */
 static void
 count_anew(tg_book *book)
 {
 	count(book, (is_bounded(book->account) ? bytes_of(book) : 0) - book->counted);
 }
 
-/* What may still be granted. */
+/* The bytes that may still be granted. */
 static int64_t
 room_of(tg_account *leaf, tg_account **narrowest_out)
 {
@@ -135,7 +135,7 @@ room_of(tg_account *leaf, tg_account **narrowest_out)
 	return room;
 }
 
-/* Lets the book have, without asking, what it is counted with: 2, 3. */
+/* Grants the book the bytes that it is counted with: 2, 3. */
 static void
 grant(tg_book *book)
 {
@@ -149,7 +149,7 @@ grant(tg_book *book)
 	tg_store_relaxed(&book->granted, granted);
 }
 
-/* Whether what a book of one leaf is counted with bears on the books of the other one. */
+/* Whether the count of a book of one leaf affects the books of the other one. */
 static bool
 are_beside(const tg_account *leaf, const tg_account *other)
 {
@@ -157,9 +157,9 @@ are_beside(const tg_account *leaf, const tg_account *other)
 }
 
 /*
- * Counts books anew, all of them or those of bounded leaves beside one (NULL: all), and grants what
- * follows from that.  Grants are taken away first: what a table takes by its old one is counted,
- * but for an object in hand (5).
+ * Counts books anew, all of them or those of bounded leaves beside one (NULL: all), and grants
+ * accordingly.  Grants are taken away first: so bytes that a table takes by its old grant are
+ * counted, except an object in hand (5).
  */
 static void
 count_anew_beside(const tg_account *beside)
@@ -195,7 +195,7 @@ find(tg_quota_key key)
 	return account;
 }
 
-/* With a reference for the caller.  NULL: no memory. */
+/* The account, with a reference for the caller.  NULL: no memory. */
 static tg_account *
 find_or_make(tg_session *session, tg_quota_key key)
 {
@@ -293,7 +293,7 @@ tg_quota_set(tg_quota_key key, int64_t limit)
 	if (changed != NULL && changed->limit != limit)
 	{
 		changed->limit = limit;
-		count_anew_beside(NULL); /* leaves may have become bounded by it, or have ceased to be */
+		count_anew_beside(NULL); /* leaves may have become bounded by it, or are so no longer */
 	}
 	if (changed != NULL)
 		changed->is_set = true;
@@ -380,7 +380,7 @@ tg_book_ask_accounts(tg_book *book, size_t bytes)
 		narrowest->refused++;
 		status = TG_OVER_QUOTA;
 	}
-	else if (is_bounded(book->account)) /* else it has become boundless since the caller looked */
+	else if (is_bounded(book->account)) /* or it has become unbounded since the caller looked */
 	{
 		if (need > 0)
 			count(book, room - need < TG_QUOTA_GRANT ? room : need + TG_QUOTA_GRANT);

@@ -2,9 +2,8 @@
  * session.c
  *	  The table of sessions, and epochs.
  *
- * Epoch-based reclamation (K. Fraser, "Practical lock-freedom", 2004) with the
- * epochs of "ragged" agreement: no session waits for another, each just says
- * which epoch it entered in.
+ * Epoch-based reclamation (K. Fraser, "Practical lock-freedom", 2004) with "ragged" agreement on
+ * the epochs: no session waits for another; each announces the epoch that it entered in.
  *
  *	  quiescent (0) --enter: global epoch--> inside (e) --leave--> quiescent
  *
@@ -30,22 +29,22 @@
  *	  - It reads s <= e: no reuse.
  *	  - It reads s > e.  Then U2, which read e, came before the global epoch
  *		became s, which R1 read; U2 follows FU and R1 precedes FR, so FU is
- *		before FR.  A contradiction: who enters in a later epoch than the
- *		unlinking cannot meet the object.
+ *		before FR.  A contradiction: a session that enters in a later epoch than
+ *		the unlinking cannot meet the object.
  *	  - It reads a later value, 0 of R4 or of a later enter.  Both release, F2
  *		acquires: R's use of the object happened before the reuse.
  * A session that entered in e itself may have read the pointer before U1 or
- * after, so equality must not do.  F1 is what bounds the result when nobody is
- * inside.  The confirming thread needs no fence of its own.
+ * after, so equality must not permit the reuse.  F1 bounds the result when no
+ * session is inside.  The confirming thread needs no fence of its own.
  *
  * The top of the table, below which F2 looks, is stored before FR, too.
  *
  * R1 is repeated after FR.  The claim does not need it; it keeps a session that
  * slept between R1 and R2 from holding back the confirmed epoch with an old s.
- * For that moment the confirmed epoch may fall; what was confirmed once stays
- * safe, by the same claim.
+ * For that moment the confirmed epoch may fall; an object that was confirmed
+ * once stays safe, by the same claim.
  *
- * On x86 FR is the exchange that stores, a full fence; elsewhere it is one.
+ * On x86 FR is the exchange that stores, a full fence; elsewhere it is a fence.
  * test/explore/explore_epoch.c tries every schedule of a few threads on this
  * code, with the stale reads that C11 allows: without FR or FU, with equality, or
  * with any of the three orders relaxed, it finds a use after reuse; as it is, none.
@@ -64,9 +63,9 @@ typedef struct sessions_state
 
 	tg_latch latch TG_CACHE_ALIGNED; /* guards the rest, unless said otherwise */
 	uint32_t session_max;			 /* constant */
-	uint32_t top;					 /* sessions ever opened have smaller ids; read by anyone */
+	uint32_t top;					 /* ids of sessions ever opened are smaller; read by all */
 	uint32_t free_count;
-	tg_session sessions[]; /* then the ids of the free ones, uint32_t[session_max] */
+	tg_session sessions[]; /* followed by the ids of free ones, uint32_t[session_max] */
 } sessions_state;
 
 uint64_t *tg_epoch_global;
@@ -99,7 +98,7 @@ tg_sessions_setup(void *memory, unsigned session_max, tg_cache *caches, tg_retir
 		state->sessions[id].id = id;
 		state->sessions[id].cache = &caches[id];
 		state->sessions[id].retirement = &retirements[id];
-		free_ids[id] = session_max - 1 - id; /* small ids first, so that few are looked at */
+		free_ids[id] = session_max - 1 - id; /* small ids first, so that few are examined */
 	}
 }
 
@@ -127,7 +126,8 @@ tg_session_open(tg_session **session_out)
 	session->lane = NULL;
 	tg_claims_end(session);
 	tg_claims_privilege(session, false);
-	tg_store_relaxed(&session->presence, TG_PRESENT); /* perhaps it was asked when nobody had it */
+	/* it may have been asked while it had no owner */
+	tg_store_relaxed(&session->presence, TG_PRESENT);
 	*session_out = session;
 	return TG_OK;
 }
@@ -191,7 +191,10 @@ tg_epoch_now(void)
 void
 tg_epoch_advance(void)
 {
-	tg_fence_seq_cst(); /* an FU for whoever changes something and then advances, instead of asking for the epoch */
+	/*
+	 * an FU for a thread that changes something and then advances, instead of asking for the epoch
+	 */
+	tg_fence_seq_cst();
 	(void) tg_fetch_add_acq_rel(&state->epoch, 1);
 }
 
@@ -203,7 +206,8 @@ tg_epoch_confirmed(void)
 
 	for (uint32_t id = 0; id < top; id++)
 	{
-		uint64_t epoch = tg_load_acquire(&state->sessions[id].epoch); /* pairs with enter's and leave's release */
+		/* pairs with enter's and leave's release */
+		uint64_t epoch = tg_load_acquire(&state->sessions[id].epoch);
 
 		if (epoch != 0 && epoch < confirmed)
 			confirmed = epoch;

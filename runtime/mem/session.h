@@ -1,12 +1,11 @@
 /*
  * session.h
- *	  Participants (backends, workers) and the epochs they agree by.
+ *	  Participants (backends, workers) and their epochs.
  *
- * One global epoch.  A session copies it when it enters the library and is
- * quiescent outside.  Memory unlinked in epoch e is reused when the confirmed
- * epoch, the smallest one that a session inside still holds, is above e.
- * Nothing that waits, no host code and no error stands between enter and
- * leave, so a client that stops reading in mid-scan holds back no epoch.
+ * There is one global epoch.  A session copies it when it enters the library and is quiescent
+ * outside.  Memory unlinked in epoch e is reused when the confirmed epoch, the smallest one that a
+ * session inside still holds, is above e.  Between enter and leave there is no wait, no host code
+ * and no error, so a client that stops reading in mid-scan holds back no epoch.
  */
 #ifndef TG_SESSION_H
 #define TG_SESSION_H
@@ -26,11 +25,11 @@ struct tg_session
 	uint64_t epoch;					  /* written by the owner, read by all; 0 = quiescent */
 	uint32_t id;					  /* constant: index in the table of sessions */
 	uint32_t depth;					  /* owner only: nesting of enter */
-	struct tg_cache *cache;			  /* constant: its free objects and accounts (arena_internal.h) */
-	struct tg_retirement *retirement; /* constant: what it retired (session_internal.h) */
-	struct tg_lane *lane;			  /* owner only: the lane that it works in, or NULL (sched/lane.h) */
-	uint64_t claimed;				  /* owner only: bytes, all that its allocations took from beyond its cache */
-	uint64_t bulk_from;				  /* owner only: of these; from there on its claims are TG_BULK */
+	struct tg_cache *cache;			  /* constant: free objects and accounts (arena_internal.h) */
+	struct tg_retirement *retirement; /* constant: its retired objects (session_internal.h) */
+	struct tg_lane *lane;			  /* owner only: the lane that it works in, or NULL */
+	uint64_t claimed;				  /* owner only: bytes taken from beyond its cache */
+	uint64_t bulk_from;				  /* owner only: of these; from there on claims are TG_BULK */
 	/* owner only: its TG_DATA claims, not TG_BULK, may use the reserved part */
 	bool privileged;
 	bool open;		   /* written under the table's latch, read by all */
@@ -52,23 +51,24 @@ extern uint64_t *tg_epoch_global; /* set by tg_arena_create: the global epoch, 1
 /* Takes a free session.  TG_FULL if all are taken.  Any thread. */
 extern tg_status tg_session_open(tg_session **session_out) TG_MUST_USE;
 
-/* Gives it back: caches are flushed, retirements go to the orphans.  Owner, quiescent.  Cannot fail. */
+/*
+ * Gives it back: flushes its cache, makes its retirements orphans.  Owner, quiescent.  Cannot fail.
+ */
 extern void tg_session_close(tg_session *session);
 
-/* Number of sessions there can be, and the i-th (open or not). */
+/* The maximal number of sessions; whether the i-th is open. */
 extern unsigned tg_session_max(void);
 extern bool tg_session_is_open(unsigned id);
 
-/* Those ever opened are below. */
+/* All sessions ever opened have smaller ids than this. */
 extern unsigned tg_session_top(void);
 extern tg_session *tg_session_at(unsigned id);
 
 /*
- * Enter: store the epoch, full fence, read the global one again.  The fence
- * makes "store mine, then read pointers" and "unlink, then read sessions'
- * epochs" a Dekker pair: an unlinker either sees this session's epoch, or the
- * session sees the unlinking.  The store releases, so who reads it knows that
- * what the session read in earlier epochs is done.  Nests.
+ * Enter: store the epoch, full fence, read the global one again.  The fence makes "store mine, then
+ * read pointers" and "unlink, then read sessions' epochs" a Dekker pair: an unlinker either sees
+ * this session's epoch, or the session sees the unlinking.  The store releases, so a thread that
+ * reads it knows that the session's reads in earlier epochs are complete.  Nests.
  */
 static inline void
 tg_epoch_enter(tg_session *session)
@@ -91,7 +91,9 @@ tg_epoch_enter(tg_session *session)
 	}
 }
 
-/* Leave: what was read before is done.  The release pairs with the acquire in tg_epoch_confirmed. */
+/*
+ * Leave: all reads inside are complete.  The release pairs with the acquire in tg_epoch_confirmed.
+ */
 static inline void
 tg_epoch_leave(tg_session *session)
 {
@@ -106,52 +108,54 @@ tg_epoch_inside(const tg_session *session)
 	return session->depth > 0;
 }
 
-/* The epoch in which something just unlinked was unlinked: a full fence, then the global epoch. */
+/* The epoch of an unlinking that has just been done: a full fence, then the global epoch. */
 extern uint64_t tg_epoch_now(void);
 
 /* Starts a new epoch.  Any thread; usually the watcher's tick. */
 extern void tg_epoch_advance(void);
 
-/* The smallest epoch a session inside holds, or the global one.  Nothing unlinked before it is seen any more. */
+/*
+ * The smallest epoch that a session inside holds, or the global one.  No session sees objects any
+ * more that were unlinked in an earlier epoch.
+ */
 extern uint64_t tg_epoch_confirmed(void);
 
-/* For views: the session that has been inside for the longest time, as epochs count; false: nobody is inside. */
+/* For views: the session that has been inside for the most epochs; false: no session is inside. */
 extern bool tg_epoch_holder(unsigned *session_id_out, uint64_t *epoch_out);
 
 /*
- * Makes sure that the next count calls of tg_retire have room to be noted.
- * TG_NO_MEMORY otherwise.  Called before something is unlinked, so that what
- * is unlinked can always be retired.
+ * Ensures that the next count calls of tg_retire have room for their entries.  TG_NO_MEMORY
+ * otherwise.  To be called before unlinking, so that an unlinked object can always be retired.
  */
 extern tg_status tg_retire_reserve(tg_session *session, unsigned count) TG_MUST_USE;
 
 /*
- * Frees an object of the arena once nobody can see it any more.  It is
- * unlinked already, and room was reserved.  Session owner; inside an epoch or
- * outside.  Every 64th call polls, and starts a new epoch if nobody else did.
+ * Frees an object of the arena once no session can see it any more.  It is unlinked already, and
+ * room was reserved.  Session owner; inside an epoch or outside.  Every 64th call polls, and starts
+ * a new epoch if no other thread did.
  */
 extern void tg_retire(tg_session *session, void *object, tg_use use);
 
 /*
- * Frees what can be freed by now of this session's retirements, and of orphans.
- * Session owner.  Costs a look at every session if anything is pending from an
- * epoch that is over, next to nothing otherwise.
+ * Frees those of this session's retirements, and of orphans, that can be freed by now.  Session
+ * owner.  Examines every session if any entry is from an epoch that is over; costs next to nothing
+ * otherwise.
  */
 extern void tg_retire_poll(tg_session *session);
 
 /*
- * Polls; if then nothing waits, gives up the room that was reserved: for an owner
- * that is about to sleep.  Session owner.
+ * Polls; if then no retirement waits, gives up the reserved room: for an owner that is about to
+ * sleep.  Session owner.
  */
 extern void tg_retire_rest(tg_session *session);
 
 /*
- * Makes this session's retirements orphans, for others to free: for an owner
- * that will be away for long.  Session owner; room reserved before is gone.
+ * Makes this session's retirements orphans, for other sessions to free: for an owner that will be
+ * away for long.  Session owner; room reserved before is gone.
  */
 extern void tg_retire_abandon(tg_session *session);
 
-/* Objects of this session that wait.  Session owner. */
+/* The number of this session's waiting objects.  Session owner. */
 extern size_t tg_retire_count(const tg_session *session);
 
 #endif /* TG_SESSION_H */

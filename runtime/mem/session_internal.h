@@ -1,6 +1,6 @@
 /*
  * session_internal.h
- *	  What session.c, session_retire.c and arena.c share.
+ *	  Shared by session.c, session_retire.c and arena.c.
  */
 #ifndef TG_SESSION_INTERNAL_H
 #define TG_SESSION_INTERNAL_H
@@ -21,14 +21,17 @@ extern size_t tg_sessions_state_bytes(unsigned session_max);
 /* Makes the table; caches and retirements are arrays of session_max, all zero. */
 extern void tg_sessions_setup(void *state, unsigned session_max, tg_cache *caches, struct tg_retirement *retirements);
 
-/* Adds the accounts of all sessions, closed ones included.  Any thread; exact when nobody is at work. */
+/*
+ * Adds the accounts of all sessions, also closed ones.  Any thread; exact when no session is
+ * active.
+ */
 extern void tg_sessions_used_sum(int64_t used_sums[TG_USE_COUNT]);
 
 /* --- retirements: session_retire.c ------------------------------------------ */
 
 typedef struct retire_block retire_block;
 
-/* What one session retired, oldest first.  Owner only.  All zero: nothing. */
+/* One session's retired objects, oldest first.  Owner only.  All zero: none. */
 typedef struct tg_retirement
 {
 	retire_block *oldest;

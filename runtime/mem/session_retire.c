@@ -6,19 +6,17 @@
  *
  *	  oldest -> block -> ... -> newest (being filled)      spares (reserved room)
  *
- * 1. Epochs do not fall along the queue, so what can be freed is a prefix.
- * 2. Room is what is free in the newest block and the spares; it shrinks by
- *	  one with each tg_retire and otherwise only grows, until the session is
- *	  closed or abandons its queue.
+ * 1. Epochs do not fall along the queue, so the entries that can be freed are a prefix.
+ * 2. The room consists of the free part of the newest block and the spares.  It shrinks by one with
+ *	  each tg_retire and otherwise only grows, until the session is closed or abandons its queue.
  *
- * A poll looks at all sessions' epochs once, and only if the oldest entry is
- * older than the global epoch.  tg_retire polls every 64 calls, so the look
- * costs a 64th of itself.  If then the oldest entry is still of the current
- * epoch, nobody moves the epochs on, and the poll does: so what waits is
- * bounded even where no watcher runs.
+ * A poll examines all sessions' epochs once, and only if the oldest entry is older than the global
+ * epoch.  tg_retire polls every 64 calls, so each call bears a 64th of that cost.  If the oldest
+ * entry is then still of the current epoch, no other thread advances the epoch, and the poll does:
+ * so the number of waiting objects is bounded even without a watcher.
  *
- * Orphans: blocks of closed sessions, in one list under a latch.  A block goes
- * when its last entry may.  Whoever polls frees them.
+ * Orphans: blocks of closed sessions, in one list under a latch.  A block is freed when its last
+ * entry may be.  Any session that polls frees them.
  */
 #include "runtime/mem/session.h"
 
@@ -43,8 +41,8 @@ typedef struct retire_entry
 struct retire_block
 {
 	retire_block *next;
-	uint32_t begin; /* entries before are freed */
-	uint32_t end;	/* entries from here on are free */
+	uint32_t begin; /* entries before this are freed */
+	uint32_t end;	/* entries from this on are unused */
 	retire_entry entries[BLOCK_ENTRIES];
 };
 
@@ -54,7 +52,7 @@ _Static_assert(TG_USE_COUNT <= 1 << USE_BITS, "a use fits its bits");
 typedef struct orphans_state
 {
 	tg_latch latch;
-	retire_block *first; /* written under the latch, read by anyone */
+	retire_block *first; /* written under the latch, read by any thread */
 } TG_CACHE_ALIGNED orphans_state;
 
 static orphans_state *orphans;
@@ -107,7 +105,7 @@ newest_append(tg_retirement *retirement)
 {
 	retire_block *block = retirement->spares;
 
-	tg_check(block != NULL); /* the caller reserved room: an object cannot be forgotten silently */
+	tg_check(block != NULL); /* the caller has reserved room: an object cannot be lost silently */
 	retirement->spares = block->next;
 	retirement->spare_count--;
 	block->next = NULL;
@@ -118,7 +116,9 @@ newest_append(tg_retirement *retirement)
 	retirement->newest = block;
 }
 
-/* The oldest block is used up: it becomes a spare, or is freed if there are enough. */
+/*
+ * Removes the oldest block, which is used up: it becomes a spare, or is freed if there are enough.
+ */
 static void
 oldest_remove(tg_session *session)
 {
@@ -127,7 +127,7 @@ oldest_remove(tg_session *session)
 
 	if (block == retirement->newest)
 	{
-		block->begin = 0; /* and go on filling it */
+		block->begin = 0; /* it is filled again */
 		block->end = 0;
 		return;
 	}
@@ -138,7 +138,7 @@ oldest_remove(tg_session *session)
 		tg_free(session, block, TG_USE_RUNTIME);
 }
 
-/* Frees a block's entries that are older than the confirmed epoch.  How many. */
+/* Frees a block's entries that are older than the confirmed epoch; returns how many. */
 static size_t
 block_free(tg_session *session, retire_block *block, uint64_t confirmed)
 {
@@ -173,7 +173,7 @@ orphans_free(tg_session *session, uint64_t confirmed)
 	retire_block *first = NULL;
 
 	if (!tg_latch_try(&orphans->latch))
-		return; /* another one is at it */
+		return; /* another session does it */
 	for (retire_block *block = orphans->first, *next; block != NULL; block = next)
 	{
 		retire_block **list = entry_epoch(&block->entries[block->end - 1]) < confirmed ? &ripe : &first;
@@ -293,7 +293,7 @@ tg_retire_abandon(tg_session *session)
 	retirement->polled_ago = 0;
 }
 
-/* Nothing is in the blocks. */
+/* The blocks have no entries. */
 static void
 free_blocks(tg_session *session)
 {
