@@ -4,7 +4,7 @@
  */
 #include "runtime/runtime.h"
 
-/* What tg_runtime_open gives a program of its own. */
+/* The arena of a program that calls tg_runtime_open. */
 #define ALONE_BYTES ((size_t) 256 << 20)
 #define ALONE_RESERVE_BYTES ((size_t) 1 << 30)
 #define ALONE_STOP_MS 5000
@@ -39,7 +39,10 @@ tg_runtime_create(const tg_runtime_config *config)
 	return tg_txn_create();
 }
 
-/* At every tick: a load; while memory grows, a huge page now and then (0.1 ms; on some hypervisors 5 ms). */
+/*
+ * At every tick: a load; while memory grows, a huge page now and then (0.1 ms; on some hypervisors
+ * 5 ms).
+ */
 static void
 prepare_memory(tg_session *session)
 {
@@ -72,7 +75,7 @@ tg_runtime_stop(unsigned limit_ms)
 {
 	if (!tg_scheduler_stop(limit_ms))
 		return false;
-	tg_arena_trim(); /* nobody tends what is idle any more */
+	tg_arena_trim(); /* no thread tends the idle pages any more */
 	return true;
 }
 

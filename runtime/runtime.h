@@ -68,11 +68,14 @@ extern tg_status tg_runtime_map(const tg_arena_config *config) TG_MUST_USE;
 
 /*
  * Empties the arena and makes every room's shared part: at each start, crash
- * restarts included.  Nobody may be attached.
+ * restarts included.  No process may be attached.
  */
 extern tg_status tg_runtime_create(const tg_runtime_config *config) TG_MUST_USE;
 
-/* In the worker process: starts the threads, the watcher's checks and the collector; stops them (false: hard end needed). */
+/*
+ * In the worker process: starts the threads, the watcher's checks and the collector; stops them
+ * (false: the process has to end hard).
+ */
 extern tg_status tg_runtime_start(const tg_scheduler_settings *settings) TG_MUST_USE;
 extern bool tg_runtime_stop(unsigned limit_ms);
 
@@ -84,7 +87,10 @@ extern bool tg_runtime_stop(unsigned limit_ms);
 extern tg_status tg_runtime_open(unsigned workers, tg_session **session_out) TG_MUST_USE;
 extern bool tg_runtime_close(tg_session *session);
 
-/* A session leaves: leases, snapshots and caches are given back.  Its transaction has ended.  From an exit callback. */
+/*
+ * Ends a session: gives its leases, snapshots and caches back.  Its transaction has ended.  From an
+ * exit callback.
+ */
 extern void tg_runtime_session_end(tg_session *session);
 
 #endif /* TG_RUNTIME_H */

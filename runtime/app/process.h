@@ -129,7 +129,7 @@ typedef struct tg_process_config
 	const char *method;
 	const void *input; /* Init's; read during the call only */
 	size_t input_bytes;
-	void *transaction; /* the caller's; children inherit it; NULL: Steps begin their own, by commands */
+	void *transaction; /* the caller's; children inherit it; NULL: Steps begin their own */
 	uint64_t owner;	   /* of the job, as the next two */
 	void *waiter;
 	tg_job *parent; /* NULL, or the job whose task makes the call */
@@ -226,7 +226,7 @@ typedef struct tg_spawn_command
 typedef struct tg_job_command
 {
 	const tg_job_config *config;
-	tg_task *bootstrap; /* initialised but for its job */
+	tg_task *bootstrap; /* initialised, except its job */
 } tg_job_command;
 
 /*

@@ -2,10 +2,10 @@
  * atomic.h
  *	  Atomic accesses with their memory order in the name.
  *
- * They work on plain integers and pointers, in memory shared between processes
- * as well as between threads (all are lock-free on the machines PostgreSQL's
- * own 64-bit atomics are lock-free on).  A field that is accessed by these is
- * accessed by nothing else, but for initialisation before it is published.
+ * They work on plain integers and pointers, in memory shared between processes as well as between
+ * threads (all are lock-free on the machines on which PostgreSQL's own 64-bit atomics are
+ * lock-free).  A field that is accessed by these is accessed by nothing else, except for
+ * initialisation before it is published.
  */
 #ifndef TG_ATOMIC_H
 #define TG_ATOMIC_H
@@ -25,7 +25,10 @@
 #define tg_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define tg_store_seq_cst(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 
-/* Strong compare-and-swap; *expected gets what was found on failure (relaxed or acquire, as named). */
+/*
+ * Strong compare-and-swap; on failure *expected gets the value found (relaxed or acquire, as
+ * named).
+ */
 #define tg_cas_acq_rel(p, expected, desired)                                                                           \
 	__atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #define tg_cas_seq_cst(p, expected, desired)                                                                           \
@@ -45,11 +48,10 @@
 #define tg_fence_seq_cst() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 /*
- * Stores and then lets no later access pass: one half of a Dekker pair, whose
- * other half stores, fences and loads likewise.  It is a release store, too.
- * C11 gives a seq_cst exchange no such strength (an ARM exchange lets later
- * loads pass its store), but x86's is a full fence and costs half of store and
- * fence.
+ * Stores, and then lets no later access pass: one half of a Dekker pair, whose other half stores,
+ * fences and loads likewise.  It is a release store, too.  C11 gives a seq_cst exchange no such
+ * strength (an ARM exchange lets later loads pass its store), but on x86 it is a full fence and
+ * costs half of store and fence.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #define tg_store_then_fence(p, v) ((void) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))
@@ -60,7 +62,7 @@
 
 #endif /* TG_ATOMIC_BACKEND */
 
-/* gcc's thread sanitizer executes fences but does not follow them; say so once here, not at every use. */
+/* gcc's thread sanitizer executes fences but does not follow them: disabled here, for all uses. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
@@ -76,7 +78,7 @@ tg_pause(void)
 #endif
 }
 
-/* What two writers touch stands this far apart (two lines: adjacent-line prefetch). */
+/* Fields with different writers are this far apart (two lines: adjacent-line prefetch). */
 #define TG_CACHE_LINE 64
 #define TG_CACHE_ALIGNED __attribute__((aligned(TG_CACHE_LINE)))
 

@@ -1,11 +1,11 @@
 /*
  * budget.h
- *	  How much work a call may still do, in units of its own.
+ *	  The amount of work that a call may still do, in units of its own.
  */
 #ifndef TG_BUDGET_H
 #define TG_BUDGET_H
 
-/* Takes the cost of work that has been done; what is over the budget is forgiven. */
+/* Subtracts the cost of work that has been done; more than the budget counts as all of it. */
 static inline void
 tg_spend(unsigned *budget, unsigned cost)
 {

@@ -1,10 +1,10 @@
 /*
  * check.h
- *	  Assertions: what callers promised, and what comes from outside.
+ *	  Assertions, of callers' promises and of data from outside.
  *
- * tg_assert costs nothing unless built with TG_DEBUG.  tg_check stays in every
- * build: a failed one ends the process, which PostgreSQL answers with a crash
- * restart, because shared memory can no longer be trusted.
+ * tg_assert costs nothing unless built with TG_DEBUG.  tg_check stays in every build: if it fails
+ * it ends the process, to which PostgreSQL responds with a crash restart, because shared memory can
+ * no longer be trusted.
  */
 #ifndef TG_CHECK_H
 #define TG_CHECK_H

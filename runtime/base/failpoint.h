@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Called at each place passed, by the thread that passes it.  True asks the step to fail, where it can. */
+/* Called at each place by the thread that passes it.  True asks the step to fail, if it can. */
 typedef bool (*tg_failpoint_hook)(const char *name);
 
 #ifdef TG_FAILPOINTS
@@ -20,7 +20,7 @@ extern void tg_failpoint_set(tg_failpoint_hook hook);
 /* The hook's answer for a place that can fail; false without a hook. */
 extern bool tg_failpoint_refuses(const char *name);
 
-/* A place that only can be waited at. */
+/* A place where a thread can only be stopped. */
 #define tg_failpoint(name) ((void) tg_failpoint_refuses(name))
 
 #else

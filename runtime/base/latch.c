@@ -4,22 +4,21 @@
  *
  * The word follows mutex 2 of U. Drepper, "Futexes Are Tricky" (2011):
  *
- *	  FREE --acquire--> HELD --somebody must wait--> WAITED
+ *	  FREE --acquire--> HELD --a thread must wait--> WAITED
  *	   ^                 |                             |
  *	   +-----release-----+------release, wake one------+
  *
- * 1. Who finds FREE and swaps it for HELD or WAITED holds the latch.
- * 2. Who sleeps has left WAITED in the word, or the kernel has seen that it is
- *	  no longer there; so a release that meets HELD need not wake anybody.
- * 3. A woken thread cannot know whether others still sleep, so it takes the
- *	  latch as WAITED: at worst one wake too many, never one too few.
+ * 1. A thread that finds FREE and swaps it for HELD or WAITED holds the latch.
+ * 2. A thread that sleeps has left WAITED in the word, or the kernel has seen that it is no longer
+ *	  there; so a release that meets HELD need not wake any thread.
+ * 3. A woken thread cannot know whether others still sleep, so it takes the latch as WAITED: at
+ *	  worst there is one wake too many, never one too few.
  *
- * Acquire and release of the word order what the latch guards.
+ * Acquire and release of the word order the accesses to the guarded data.
  *
- * Departure: a short spin first, as long as spins lately took to succeed in
- * this thread (as glibc's adaptive mutex, but per thread: the latch stays 8
- * bytes and its line is not written by those who only look).  What a latch
- * guards is shorter than a futex call.
+ * Departure: a short spin first, as long as spins have recently taken to succeed in this thread (as
+ * in glibc's adaptive mutex, but per thread: the latch stays 8 bytes and threads that only look at
+ * it do not write its line).  The guarded sections are shorter than a futex call.
  */
 #include "runtime/base/latch.h"
 
@@ -36,7 +35,7 @@
 
 #define SPIN_MAX 100
 
-static __thread int spin_mean; /* how many spins it lately took */
+static __thread int spin_mean; /* mean number of spins, recently */
 
 /* --- ranks ---------------------------------------------------------------- */
 
@@ -68,7 +67,7 @@ rank_remove(const tg_latch *latch)
 
 	do
 	{
-		tg_assert(i > 0); /* else this thread does not hold it */
+		tg_assert(i > 0); /* or this thread does not hold it */
 		i--;
 	} while (held[i] != latch);
 	for (held_count--; i < held_count; i++)
@@ -103,7 +102,8 @@ rank_remove(const tg_latch *latch)
 static void
 futex_wait(uint32_t *word, uint32_t value)
 {
-	(void) syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0); /* a signal is as good as a wake */
+	/* a signal is as good as a wake */
+	(void) syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
 }
 
 static void
@@ -117,7 +117,8 @@ latch_swap_free(tg_latch *latch)
 {
 	uint32_t expected = LATCH_FREE;
 
-	return tg_cas_acq_rel(&latch->word, &expected, LATCH_HELD); /* acquire: pairs with the release of the last holder */
+	/* acquire: pairs with the release of the last holder */
+	return tg_cas_acq_rel(&latch->word, &expected, LATCH_HELD);
 }
 
 static void __attribute__((noinline)) latch_acquire_slow(tg_latch *latch)
@@ -176,7 +177,8 @@ tg_latch_release(tg_latch *latch)
 	uint32_t word;
 
 	rank_remove(latch);
-	word = tg_exchange_acq_rel(&latch->word, LATCH_FREE); /* release: pairs with the next holder's acquire */
+	/* release: pairs with the next holder's acquire */
+	word = tg_exchange_acq_rel(&latch->word, LATCH_FREE);
 	tg_assert(word != LATCH_FREE);
 	if (tg_unlikely(word == LATCH_WAITED))
 		futex_wake_one(&latch->word);

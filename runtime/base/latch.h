@@ -2,11 +2,10 @@
  * latch.h
  *	  A small mutex in shared memory, for sections of a few instructions.
  *
- * Works between processes (a futex, without the private flag).  It is held
- * only where neither an error nor an interrupt can end the section, so only a
- * crash leaves one behind, and a crash empties the arena.  In debug builds the
- * ranks of the latches that a thread holds must strictly grow; a mere try may
- * break that, since it cannot wait.
+ * Works between processes (a futex, without the private flag).  It is held only where neither an
+ * error nor an interrupt can end the section, so only a crash can leave one held, and a crash
+ * empties the arena.  In debug builds the ranks of the latches that a thread holds must strictly
+ * grow; a mere try may break that, because it cannot wait.
  */
 #ifndef TG_LATCH_H
 #define TG_LATCH_H

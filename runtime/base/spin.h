@@ -1,6 +1,6 @@
 /*
  * spin.h
- *	  Waiting for something that takes another thread a few instructions.
+ *	  Waiting for an event that is a few instructions of another thread away.
  */
 #ifndef TG_SPIN_H
 #define TG_SPIN_H
@@ -12,7 +12,9 @@
 
 #define TG_SPIN_PAUSES 128
 
-/* One round of a wait: pauses first, then gives the CPU away, in case the other was preempted. */
+/*
+ * One round of a wait: pauses first, then yields the CPU, in case the other thread was preempted.
+ */
 static inline void
 tg_spin(unsigned *round)
 {

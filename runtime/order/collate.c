@@ -54,8 +54,8 @@
  * Keys of strings of ASCII's letters and digits alone are the result of all these rules, written at
  * once (put_plain).
  *
- * The string itself, behind the key, is written in the same way, by what the last level lets expect
- * of it.  So the key of a string of ASCII's letters and digits has as many bytes as the string has
+ * The string itself, behind the key, is written in the same way, by what the last level predicts
+ * for it.  So the key of a string of ASCII's letters and digits has as many bytes as the string has
  * characters, and about a dozen more.  That is worth its code: a row of such a primary key and an
  * integer takes 134 bytes if the string has 10 characters, and 258 if it has 40 (en_US.UTF-8, glibc
  * 2.36); with all weights written, 217 and 639.

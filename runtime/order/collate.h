@@ -34,11 +34,10 @@ typedef struct tg_collation
 	uint64_t backward[TG_COLLATE_LEVEL_MAX];
 
 	/*
-	 * what makes keys short: of the first level, numbers that have a byte of their own, in order,
-	 * ...
+	 * tables that make keys short: on the first level, numbers with a byte of their own, in order
 	 */
 	uint8_t coded_count;
-	uint8_t lead_max; /* numbers whose first byte is above this are as they are */
+	uint8_t lead_max; /* numbers whose first byte is above this are written unchanged */
 	uint32_t coded[TG_COLLATE_CODED_MAX];
 	/* a character's whole weight there, if that is one byte; else 0 */
 	uint8_t code[TG_COLLATE_ASCII];
@@ -59,8 +58,8 @@ typedef struct tg_collation_walked
 	struct element *elements; /* in the caller's memory */
 	size_t count;
 	uint64_t sections;
-	char *letters; /* count of them: what the first levels say of the last one */
-	char *told;	   /* the same: what all of them say of the string */
+	char *letters; /* count of them: what the first levels predict for the last one */
+	char *told;	   /* likewise: what all of them predict for the string */
 	size_t told_count;
 } tg_collation_walked;
 

@@ -17,16 +17,16 @@
 #define COMMON 2
 #define IGNORED 0xfe
 #define GOES_ON 0xff
-#define CODED_FIRST 0x80 /* of the bytes that only go on with a number */
+#define CODED_FIRST 0x80 /* the first of the bytes that only continue a number */
 
-/* Levels, where there are all of them. */
+/* Levels, if there are all of them. */
 #define SECOND 1
 #define THIRD 2
 #define FOURTH 3
 
 typedef struct element
 {
-	/* on the level that is at hand: its length, and its bytes; then come the other levels */
+	/* on the present level: its length, and its bytes; the other levels follow */
 	const unsigned char *weight;
 	uint8_t section;
 	uint8_t ascii; /* the character that it is; 0: none of these, or several that count as one */

@@ -2,19 +2,17 @@
  * key.c
  *	  Keys: stored values as byte strings whose memcmp order is the type's.
  *
- * Columns follow each other without separators, since each encoding is
- * prefix-free within its column: fixed widths by nature, strings by their
- * terminator.  So the encoding of a key's first columns is a prefix of the
- * keys that begin with these values, and of no others.
+ * Columns follow each other without separators, because each encoding is prefix-free within its
+ * column: fixed widths by nature, strings by their terminator.  So the encoding of a key's first
+ * columns is a prefix of the keys that begin with these values, and of no others.
  *
- * A string's bytes end with 0.  The bytes 0 and 1 in it become 1 1 and 1 2: all
- * others stand for themselves, and text, which has neither, costs one byte more
- * than its length.  Order: the terminator is below any byte of an encoding, the
- * codes for 0 and 1 are in order and below 2.
+ * A string's bytes end with 0.  The bytes 0 and 1 in it become 1 1 and 1 2; all others are written
+ * unchanged, so text, which has neither, costs one byte more than its length.  Order: the
+ * terminator is below any byte of an encoding; the codes for 0 and 1 are in order and below 2.
  *
- * Descending columns have all bytes of their encoding turned over: of two
- * encodings none is a prefix of the other, so some byte of both decides, and
- * the other way round.  Whether a nullable column is NULL is a byte before it.
+ * Descending columns have all bits of their encoding inverted: of two encodings neither is a prefix
+ * of the other, so the first different byte decides, and inverting it reverses the order.  A
+ * nullable column has a byte before it that tells whether it is NULL.
  */
 #include "runtime/order/key.h"
 

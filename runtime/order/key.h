@@ -2,8 +2,8 @@
  * key.h
  *	  Keys: stored values as byte strings whose memcmp order is the type's.
  *
- * The collector has to find a row's index entry from its stored values alone,
- * so the one encoder lies here and works on values as they are stored.
+ * The collector has to find a row's index entry from its stored values alone, so the only encoder
+ * is in this low room and works on values as they are stored.
  */
 #ifndef TG_KEY_H
 #define TG_KEY_H
@@ -26,7 +26,7 @@ typedef enum tg_key_code
 	/* kind 16: PostgreSQL's interval {int64 µs, int32 days, int32 months}: ordered by its span */
 	TG_KEY_INTERVAL,
 	TG_KEY_STRING, /* bytes; zero bytes escaped, terminated, so that columns can follow */
-	TG_KEY_BLANK   /* the same without trailing blanks (character(n)) */
+	TG_KEY_BLANK   /* likewise, without trailing blanks (character(n)) */
 } tg_key_code;
 
 /*
@@ -60,10 +60,7 @@ typedef struct tg_key_part
 typedef struct tg_key_spec
 {
 	uint16_t part_count; /* 0: no key */
-	/*
-	 * how the host makes the values of its columns, as a number of its own: compared by it, and
-	 * no more
-	 */
+	/* the host's number for the way in which it makes the values; only the host compares it */
 	uint32_t host_form;
 	tg_key_part part[TG_KEY_COLUMN_MAX];
 } tg_key_spec;
@@ -78,7 +75,7 @@ extern size_t tg_key_append(unsigned char *key, size_t at, const tg_key_part *pa
 							const tg_value *value);
 
 /*
- * The same for a NULL, of a nullable part; and the common beginning of all values that are not NULL
+ * Likewise for a NULL, of a nullable part; and the common beginning of all values that are not NULL
  * (nothing, if the part is not nullable): the bound of a range that is open on one side but shall
  * have no NULLs.
  */

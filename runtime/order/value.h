@@ -29,9 +29,15 @@ typedef enum tg_kind
  * header; length counts the blob's bytes, prefix is the first 4 bytes after header_bytes.
  */
 #define TG_STRING_INLINE_MAX 12
-#define TG_STRING_OUT ((uint32_t) 1 << 31)	/* in word: out of line, the rest is the length */
-#define TG_STRING_HOST ((uint32_t) 1 << 30) /* in word, input only: blob points to the host's memory, to be copied */
-#define TG_STRING_LENT TG_STRING_HOST		/* in word, stored only: the blob is another version's, which frees it */
+
+/*
+ * Flags in word.  OUT: out of line, the rest of the word is the length.  HOST, in input only: blob
+ * points to the host's memory and is to be copied.  LENT, in storage only: the blob belongs to
+ * another version, which frees it.
+ */
+#define TG_STRING_OUT ((uint32_t) 1 << 31)
+#define TG_STRING_HOST ((uint32_t) 1 << 30)
+#define TG_STRING_LENT TG_STRING_HOST
 #define TG_STRING_LENGTH (TG_STRING_HOST - 1)
 
 typedef struct tg_string

@@ -42,7 +42,7 @@
  *		popped index.  There bottom_max starts again.
  *	I3	An index below reach is popped only after a bump, so the slots of a
  *		claimed range do not change while top does not.
- *	I4	t <= bottom, but for the pop of an empty queue, which restores bottom
+ *	I4	t <= bottom, except in the pop of an empty queue, which restores bottom
  *		before it returns.
  *
  * Orderings (each names its partner)

@@ -36,7 +36,7 @@
  *    awake, the task is announced like a submission.
  *
  * Departures.  In the design a woken worker becomes the distributor at once.  Here it looks for
- * work for itself first: somebody waits for the task that it was woken for, and another wake-up
+ * work for itself first: a thread waits for the task that it was woken for, and another wake-up
  * costs more than most tasks.  A worker that merely runs out of work does not become the
  * distributor: its naps would make the next push wait, by up to a millisecond where a wake-up takes
  * some 10 us.  And in the design the distributor naps as long as any worker works; giving up is

@@ -271,8 +271,7 @@ run_frames(tg_task *task, tg_worker *worker)
 			return TG_TURN_PASSED;
 		frame = (tg_frame *) task;
 		/*
-		 * Of another job it is dispatched anew: that job's privilege and what is reported go with
-		 * it.
+		 * A frame of another job is dispatched anew, because privilege and reports are the job's.
 		 */
 		if (tg_unlikely(task->run != run_frames || task->job != worker->job || tg_worker_has_special(worker)))
 			break;

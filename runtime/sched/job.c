@@ -7,50 +7,45 @@
  *	  ^			  |	^---stopped----|	   teardown, complete		|
  *	  +--------------- the last reference is released -------------+
  *
- * One word counts shares in the job's running on: in the low half the tasks
- * queued, running or parked, the children that have not ended, and a canceller
- * within its callback; in the high half the tasks that have ended.  An ending
- * task changes both at once.  The bootstrap task is counted until it has ended,
- * so the count cannot reach 0 before its children are counted, and a task that
- * spawns another, or starts a child, is counted itself: from 0 the count never
- * rises again.
+ * One word counts shares in the job's progress.  The low half counts the tasks queued, running or
+ * parked, the children that have not ended, and a canceller within its callback; the high half
+ * counts the tasks that have ended.  An ending task changes both at once.  The bootstrap task is
+ * counted until it has ended, so the count cannot reach 0 before its children are counted; and a
+ * task that spawns another, or starts a child, is counted itself: from 0 the count never rises
+ * again.
  *
  * Invariants
- *	1. Who brings the low half to 0, and nobody else, ends the job: teardown,
- *	   complete, DONE, waiter, its own reference, and last its share in the
- *	   parent.  So each of them comes once, and a parent is DONE after its children.
- *	2. A running job holds a reference to itself, given back after DONE; so who
- *	   holds one may look at a job at any time, and a job nobody waits for goes
- *	   by itself.
- *	3. A slot is reused only after its last reference; slots never go away, so
- *	   a look at a job that has ended is wrong at worst, which the report
- *	   under the latch excludes.
- *	4. The cancelled callback runs with a share that was taken while the count
- *	   was not 0.  So it comes before the teardown, or never.
- *	5. Of those who cancel, one changes the flag; that one calls back, and goes
- *	   down to the children.  A child is made in one section under the latch,
- *	   in which it sets its parent's has_children, fences, and reads the parent's
- *	   flag; who cancels the parent sets the flag, fences, and reads has_children
- *	   before it takes the latch to look for children.  So either it finds the
- *	   child or the child finds the flag.
+ *	1. The thread that brings the low half to 0, and no other, ends the job: teardown, complete,
+ *	   DONE, waiter, its own reference, and last its share in the parent.  So each of them happens
+ *	   once, and a parent is DONE after its children.
+ *	2. A running job holds a reference to itself, given back after DONE.  So a holder of a reference
+ *	   may read a job at any time, and a job without other references frees itself.
+ *	3. A slot is reused only after its last reference; slots never go away.  So reading a job that
+ *	   has ended gives a wrong result at worst, which the report under the latch excludes.
+ *	4. The cancelled callback runs with a share that was taken while the count was not 0.  So it
+ *	   comes before the teardown, or never.
+ *	5. Of several cancellers, one changes the flag; that one calls the callback, and cancels the
+ *	   children.  A child is made in one section under the latch, in which it sets its parent's
+ *	   has_children, fences, and reads the parent's flag.  The canceller of the parent sets the
+ *	   flag, fences, and reads has_children before it takes the latch to look for children.  So
+ *	   either it finds the child or the child finds the flag.
  *
- * Cancel and start are a Dekker pair: cancel sets the flag, fences, and tries to
- * take a share; start stores the first share, fences, and submits.  Either the
- * canceller sees the share and calls back, or every task sees the flag.
+ * Cancel and start are a Dekker pair: cancel sets the flag, fences, and tries to take a share;
+ * start stores the first share, fences, and submits.  Either the canceller sees the share and calls
+ * the callback, or every task sees the flag.
  *
- * Who cancels as the last one to hold a share does not run the teardown, which
- * may take long or want what the canceller holds: it is scheduled as a task,
- * and run by the canceller only if there is no pool.
+ * A canceller that holds the last share does not run the teardown, which may take long or need what
+ * the canceller holds: the teardown is scheduled as a task, and run by the canceller only if there
+ * is no pool.
  *
- * A submission that the pool refuses can only be the bootstrap's.  Then start
- * waits for a canceller to leave its callback, and takes the share back: the
- * job is NEW again and nothing has run but that callback.
+ * A submission that the pool refuses can only be the bootstrap's.  Then start waits for a canceller
+ * to leave its callback, and takes the share back: the job is NEW again, and nothing has run except
+ * that callback.
  *
- * Orderings: the decrements of the count are acq_rel, so the teardown sees what
- * all tasks wrote; taking a share acquires what the start released.  DONE is
- * released and read with acquire, so who sees it sees what the teardown wrote.
- * References likewise.  The flag, progress and memory are relaxed: but for the
- * pairs above they order nothing.
+ * Orderings: the decrements of the count are acq_rel, so the teardown sees all writes of the tasks;
+ * taking a share acquires what the start released.  DONE is released and read with acquire, so a
+ * thread that sees it sees the writes of the teardown.  References likewise.  The flag, progress
+ * and memory are relaxed: apart from the pairs above they order nothing.
  *
  * Left out: a child's memory is not on its parent's account.
  */
@@ -69,8 +64,8 @@
 #include "runtime/sched/worker.h"
 
 #define SHARE_ONE UINT64_C(1)
-#define SHARE_ENDED UINT64_MAX				 /* one less counted */
-#define TASK_ENDED ((UINT64_C(1) << 32) - 1) /* the same, and one task more has ended */
+#define SHARE_ENDED UINT64_MAX				 /* one share less */
+#define TASK_ENDED ((UINT64_C(1) << 32) - 1) /* likewise, and one more task has ended */
 
 struct tg_job
 {
@@ -88,13 +83,13 @@ struct tg_job
 	bool cancelled;						  /* 5. */
 	bool in_place;						  /* written before RUNNING */
 	bool has_children;					  /* or had; 5. */
-	bool privileged;					  /* constant: its maker was */
-	uint64_t id;						  /* constant, as config and parent_id; written under the latch */
+	bool privileged;					  /* constant: its maker was privileged */
+	uint64_t id;						  /* constant, as config and parent_id; under the latch */
 	uint64_t parent_id;
 	uint64_t started_us; /* relaxed, as the next one */
 	uint64_t ended_us;
 	tg_job_config config;
-	tg_task teardown;  /* runs the end, where that is not done in place; of no job */
+	tg_task teardown;  /* runs the end if that is not done in place; of no job */
 	tg_job *next_free; /* under the latch */
 };
 
@@ -127,7 +122,7 @@ tg_jobs_create(tg_session *session)
 
 /* --- life ------------------------------------------------------------------- */
 
-/* Under the latch, which 5. needs. */
+/* Under the latch, as 5. requires. */
 static void
 job_init(tg_job *job, const tg_job_config *config)
 {
@@ -250,7 +245,10 @@ run_teardown(tg_task *task, tg_worker *worker)
 	return TG_TURN_DONE;
 }
 
-/* Gives a share back, and ends the job if it was the last. outside: by somebody who must not run the end. */
+/*
+ * Gives a share back, and ends the job if it was the last.  outside: the caller must not run the
+ * end.
+ */
 static void
 share_end(tg_session *session, tg_job *job, uint64_t change, bool outside)
 {
@@ -262,7 +260,7 @@ share_end(tg_session *session, tg_job *job, uint64_t change, bool outside)
 	if (!outside && !job->config.teardown_as_task)
 		finish(session, job);
 	else if (tg_serial_keep(&job->teardown))
-		return; /* this thread runs it, after what it is in */
+		return; /* this thread runs it after its present task */
 	else if (outside && !tg_scheduler_is_running())
 		finish(session, job);
 	else
@@ -300,7 +298,7 @@ tg_job_task_added(tg_job *job)
 	(void) shares;
 }
 
-/* Back to NEW, once nobody but the caller has a share. */
+/* Goes back to NEW, once only the caller has a share. */
 static void
 start_undo(tg_session *session, tg_job *job)
 {
@@ -341,7 +339,7 @@ tg_job_start(tg_session *session, tg_job *job, tg_task *bootstrap)
 	tg_failpoint("job_start");
 	if (in_place)
 		status = tg_serial_run(session, bootstrap, now);
-	if (status == TG_NO_MEMORY) /* for an executor; or not in place at all */
+	if (status == TG_NO_MEMORY) /* left to an executor; or not in place at all */
 	{
 		tg_store_relaxed(&job->in_place, false);
 		status = tg_task_submit(session, NULL, bootstrap);
@@ -361,7 +359,7 @@ tg_job_spawn(tg_worker *worker, tg_job *job, tg_task *task)
 
 /* --- cancel ----------------------------------------------------------------------- */
 
-/* A reference to the i-th job, if there is one that the caller asks for by its number, or its parent's; 0: any. */
+/* A reference to the i-th job, if there is one with this id and this parent; 0: any. */
 static tg_job *
 retain_slot(unsigned i, uint64_t id, uint64_t parent_id)
 {
@@ -437,7 +435,7 @@ tg_jobs_cancel(void)
 
 	if (tg_session_open(&session) != TG_OK)
 	{
-		/* As much as can be done without one: parked tasks are given up at the limit. */
+		/* As much as is possible without a session: parked tasks are given up at the limit. */
 		for (unsigned i = 0; i < TG_JOB_MAX; i++)
 			tg_store_relaxed(&registry->jobs[i].cancelled, true);
 		tg_watcher_job_cancelled();
@@ -462,7 +460,7 @@ tg_job_is_cancelled(const tg_job *job)
 	return tg_load_relaxed(&job->cancelled);
 }
 
-/* --- what tasks say and others ask ------------------------------------------------ */
+/* --- for tasks, and for observers -------------------------------------------------- */
 
 void
 tg_job_fail(tg_job *job, tg_status status)
@@ -547,7 +545,8 @@ tg_jobs_are_running(void)
 static void
 fill_report(const tg_job *job, tg_job_report *report)
 {
-	tg_job_state state = tg_job_state_get(job); /* first: what is said to be DONE has no tasks and an end */
+	/* first: a job reported DONE has no tasks and an end */
+	tg_job_state state = tg_job_state_get(job);
 	uint64_t shares = tg_load_relaxed(&job->shares);
 	uint64_t started_us = tg_load_relaxed(&job->started_us);
 	uint64_t ended_us = tg_load_relaxed(&job->ended_us);

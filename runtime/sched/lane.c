@@ -63,7 +63,8 @@
 #include "runtime/sched/sticky.h"
 #include "runtime/sched/worker.h"
 
-#define LINK_SPIN_MAX (TG_SPIN_PAUSES + 4) /* rounds of waiting for a link: 4 of them give the CPU away */
+/* Rounds of waiting for a link; the last 4 yield the CPU. */
+#define LINK_SPIN_MAX (TG_SPIN_PAUSES + 4)
 
 /* --- the queue ---------------------------------------------------------------- */
 

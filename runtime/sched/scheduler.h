@@ -60,7 +60,7 @@ extern void tg_task_unpark(tg_session *session, tg_task *task);
 
 /*
  * Submits as from outside the pool, but prefers a sleeping worker and puts the task at the front of
- * its inbox.  For tasks whose result somebody waits for right now.
+ * its inbox.  For tasks whose result a thread waits for at this moment.
  */
 extern tg_status tg_task_submit_urgent(tg_session *session, tg_task *task) TG_MUST_USE;
 

@@ -13,7 +13,7 @@
  *	  waking up, no other is woken; else one sleeping worker is, by one
  *	  compare-and-swap and one futex call.
  *	- Work for one worker, in its sticky queue, or in its inbox while stealing is
- *	  off (tg_worker_wake): that worker is woken, whatever the others do.
+ *	  off (tg_worker_wake): that worker is woken, regardless of the others.
  *	- A push onto the worker's own deque.  It must be cheap, so it only reads a
  *	  word, the alarm, behind a light fence.
  *
@@ -39,10 +39,10 @@
  * Why 5 holds for inboxes and the global queue (Dekker; S is the order of
  * seq_cst fences)
  *	Submitter:	put the task; fence F; read sleeping, searching, the park words.
- *	Sleeper:	sleeping + 1; PARKED; searching - 1; fence G; look at everything.
- *	Riser:		RUNNING; searching + 1; fence R; looks at everything, as it searches.
- *	Leaver:		searching - 1; if that made it 0: fence H; look at everything, and
- *				if there is something do what a submitter does.
+ *	Sleeper:	sleeping + 1; PARKED; searching - 1; fence G; look at all queues.
+ *	Riser:		RUNNING; searching + 1; fence R; look at all queues, as it searches.
+ *	Leaver:		searching - 1; if that made it 0: fence H; look at all queues, and
+ *				if there is a task, act as a submitter.
  *	The submitter wakes no worker in four cases.
  *	- It saw sleeping 0 or, at the end, no word but RUNNING: a worker whose G is
  *	  before F would have been seen sleeping, unless it has risen since.  So each
@@ -60,11 +60,11 @@
  *
  * For sticky queues only the one word counts: PARKED, and it is woken; NOTIFIED,
  * and its R is after F; RUNNING, and its next G is.  R and G precede a look at the
- * own sticky queue.  The same goes for an inbox while stealing is off.
+ * own sticky queue.  The same argument holds for an inbox while stealing is off.
  *
  * For pushes
  *	Pusher:		push; light fence; read alarm; 1: as a submitter, F included.
- *	Raiser:		alarm := 1; ...; heavy fence; look at everything, before it sleeps.
+ *	Raiser:		alarm := 1; ...; heavy fence; look at all queues, before it sleeps.
  *	The heavy fence is in every running thread of this process, so either the
  *	push is before it and the raiser sees the task, or the pusher sees the alarm.
  *	A raiser is a searching worker or the distributing thread.  If it finds
@@ -79,7 +79,7 @@
  * proves to be awake, they are submissions like others.  The same holds for the tasks that the
  * distributor hands out.
  *
- * A worker flushes its pending list before it is suspended, so "everything" in this file does not
+ * A worker flushes its pending list before it is suspended, so "all queues" in this file does not
  * include that list; the watcher submits from outside.
  *
  * Departure: in the design the last active worker looks again under the latch.  Here each worker

@@ -1,28 +1,27 @@
 /*
  * worker.c
- *	  A worker's loop: where it takes its tasks from, and what it does with them.
+ *	  A worker's loop: the order in which it takes tasks, and how it runs them.
  *
- * In this order: the sticky queue and the own deque, the sticky queue first but
- * for local_first_permille of the rounds; the pending list before the deque;
- * then the inbox, then the global queue, of which up to TRANSFER_MAX tasks come
- * along into the deque.  With nothing there the worker searches (search.c).
+ * The order: the sticky queue and the own deque, the sticky queue first except in
+ * local_first_permille of the rounds; the pending list before the deque; then the inbox, then the
+ * global queue, of which up to TRANSFER_MAX tasks are moved into the deque.  If there is nothing,
+ * the worker searches (search.c).
  *
- * The common round is a pop of the own deque: it writes no line that others
- * write, and beyond the deque's own it has no fence and no atomic
- * read-modify-write.  What else might be there costs it two loads of lines
- * that seldom change, and a branch.
+ * The common round is a pop of the own deque: it writes no line that other threads write, and
+ * beyond the deque's own it has no fence and no atomic read-modify-write.  Checking the other
+ * sources costs two loads of lines that seldom change, and a branch.
  *
- * Nothing starves: every ROUND_FAIR-th round global queue, inbox and sticky
- * queue come first, in turns, and now and then the deque's oldest task.
- *	- A task that comes AGAIN goes behind what waits in the global queue.
- *	- A child that spawns a child for ever keeps the deque busy: the three queues
- *	  get a round of each 3 * ROUND_FAIR, what lies below it in the deque one of
- *	  each TURN_OLDEST * ROUND_FAIR.
- *	- Sticky tasks without end, at a share of 0 for the deque: likewise.
+ * Nothing starves: in every ROUND_FAIR-th round global queue, inbox and sticky queue come first, in
+ * turns, and from time to time the deque's oldest task.
+ *	- A task that comes AGAIN goes behind the tasks in the global queue.
+ *	- A child that endlessly spawns a child keeps the deque busy: each of the three queues gets one
+ *	  round of 3 * ROUND_FAIR, and the tasks below the child in the deque get one of
+ *	  TURN_OLDEST * ROUND_FAIR.
+ *	- Endless sticky tasks, at a share of 0 for the deque: likewise.
  * An urgent task makes the inbox come first in the next round.
  *
- * A task belongs to one worker from the moment it is taken to the end of its
- * turn; what the turn says is the last that is known of it.
+ * A task belongs to one worker from the moment when it is taken to the end of its turn; the worker
+ * does not access it after the result of the turn.
  */
 #include "runtime/sched/worker.h"
 
@@ -38,10 +37,10 @@
 #include "runtime/sched/topology.h"
 #include "runtime/sched/wake.h"
 
-#define ROUND_FAIR 61		 /* rounds from one that begins elsewhere to the next */
-#define TURN_OLDEST 16		 /* of those, from one look at the deque's oldest task to the next */
-#define TRANSFER_MAX 16		 /* tasks that come along from inbox and global queue */
-#define IN_PLACE_CAPACITY 64 /* of the deque of a worker in place, to begin with */
+#define ROUND_FAIR 61		 /* every so many rounds, one begins with another source */
+#define TURN_OLDEST 16		 /* every so many of those begin with the deque's oldest task */
+#define TRANSFER_MAX 16		 /* tasks that are moved along from inbox and global queue */
+#define IN_PLACE_CAPACITY 64 /* initial, of the deque of a worker in place */
 
 /* --- putting ---------------------------------------------------------------------- */
 
@@ -82,7 +81,7 @@ tg_worker_keep_rest(tg_worker *worker, tg_task *first)
 	return first;
 }
 
-/* Into its sticky queue; wakes its worker, and nobody else. */
+/* Puts a task into its sticky queue; wakes only that queue's worker. */
 static void
 put_home(tg_scheduler *scheduler, tg_task *task)
 {
@@ -137,7 +136,7 @@ take_sticky(tg_worker *worker)
 	return task;
 }
 
-/* A round of each 1000 / local_first_permille. */
+/* True in one round of each 1000 / local_first_permille. */
 static bool
 deque_comes_first(tg_worker *worker)
 {
@@ -155,7 +154,8 @@ take_special(tg_worker *worker)
 
 	if (tg_load_relaxed(&worker->has_urgent))
 	{
-		tg_store_relaxed(&worker->has_urgent, false); /* if another comes just now, it is the first in the inbox */
+		/* if another one comes at this moment, it is the first in the inbox */
+		tg_store_relaxed(&worker->has_urgent, false);
 		task = tg_queue_take(&worker->inbox, 1);
 	}
 	if (!task && tg_queue_count(&worker->sticky) > 0)
@@ -170,7 +170,10 @@ take_special(tg_worker *worker)
 	return task;
 }
 
-/* The task that waits longest in the own deque: with no thief about, those above could keep it there for ever. */
+/*
+ * The task that waits longest in the own deque: without thieves, the tasks above could keep it
+ * there for ever.
+ */
 static tg_task *
 take_oldest(tg_worker *worker)
 {
@@ -179,7 +182,7 @@ take_oldest(tg_worker *worker)
 	return tg_deque_steal(&worker->deque, &item, 1) == 1 ? item : NULL;
 }
 
-/* What else would come last comes first now. */
+/* Takes first from a source that otherwise comes last. */
 static tg_task *
 take_fair(tg_worker *worker)
 {
@@ -228,9 +231,9 @@ take(tg_worker *worker)
 /* --- running -------------------------------------------------------------------------- */
 
 /*
- * Puts the task that just ran where it will come again: into the global queue,
- * so that others come first, or home.  If nothing else waits this worker itself
- * will find it next, and need not wake anybody.
+ * Puts the task that just ran where it will be taken again: into the global queue, so that other
+ * tasks come first, or home.  If no other task waits, this worker itself will find it next, and
+ * need not wake another worker.
  */
 static void
 requeue_own(tg_worker *worker, tg_task *task)
@@ -252,7 +255,7 @@ requeue_own(tg_worker *worker, tg_task *task)
 	}
 }
 
-/* Turns that do not end their task. */
+/* Handles turns that do not end their task. */
 static void
 go_on(tg_worker *worker, tg_task *task, tg_turn turn)
 {
@@ -271,8 +274,8 @@ go_on(tg_worker *worker, tg_task *task, tg_turn turn)
 }
 
 /*
- * The task is nobody's business after its run returns DONE or PASSED, or once
- * it is PARKED or queued again; so the job is read before.
+ * The worker must not access the task after its run returns DONE or PASSED, or once it is PARKED or
+ * queued again; so the job is read before.
  */
 static inline void
 run(tg_worker *worker, tg_task *task)
@@ -295,7 +298,7 @@ run(tg_worker *worker, tg_task *task)
 	tg_assert(!tg_epoch_inside(worker->session));
 }
 
-/* Pins the thread if that is wished, and learns where it is. */
+/* Pins the thread if the settings say so, and determines its socket. */
 static void
 settle_down(tg_worker *worker)
 {
@@ -336,7 +339,7 @@ tg_worker_main(void *argument)
 	return NULL;
 }
 
-/* --- what tasks ask ------------------------------------------------------------------- */
+/* --- calls from tasks ------------------------------------------------------------------ */
 
 tg_session *
 tg_worker_session(tg_worker *worker)
@@ -349,7 +352,7 @@ tg_should_yield(tg_worker *worker)
 {
 	if (!tg_worker_is_long(worker))
 		return false;
-	tg_pending_flush(worker); /* it makes no rounds meanwhile */
+	tg_pending_flush(worker); /* because it makes no rounds meanwhile */
 	return tg_worker_queued(worker) > 0 || tg_queue_count(&worker->sticky) > 0 ||
 		   tg_queue_count(&tg_scheduler_shared->global) > 0;
 }

@@ -23,7 +23,7 @@
 
 struct tg_worker
 {
-	/* comes first: fork.h looks for it there; the worker's alone */
+	/* first, where fork.h expects it; used by the worker only */
 	tg_frame_lists frames TG_CACHE_ALIGNED;
 
 	uint32_t park TG_CACHE_ALIGNED; /* park.h; written by the worker and by its wakers */
@@ -38,13 +38,13 @@ struct tg_worker
 	tg_deque deque; /* tasks that the worker's tasks submitted; for the worker and thieves */
 
 	/* Written by the worker, read by all (relaxed). */
-	/* tasks begun: also says that it has gone on to another one */
+	/* tasks begun: a change tells that it has gone on to another one */
 	uint64_t tasks_run TG_CACHE_ALIGNED;
-	tg_job *job;	 /* of the task at hand, NULL if it has none */
+	tg_job *job;	 /* of the present task, NULL if it has none */
 	uint32_t state;	 /* tg_worker_state */
 	uint32_t id;	 /* constant */
-	uint32_t socket; /* of the CPU it runs on; 0 where there is only one */
-	/* that it is pinned to, -1 for none; constant while it runs */
+	uint32_t socket; /* of the CPU that it runs on; 0 if there is only one */
+	/* the core that it is pinned to, -1 for none; constant while it runs */
 	int32_t core;
 	uint64_t sticky_run;
 	uint64_t tasks_stolen;
@@ -57,13 +57,13 @@ struct tg_worker
 	uint64_t parks;
 	uint64_t overflows;
 
-	/* The worker's alone, but for numbers in pending that all may read. */
+	/* Used by the worker only, except numbers in pending that all may read. */
 	tg_session *session TG_CACHE_ALIGNED; /* constant while it runs */
-	uint32_t fair_in;					  /* rounds until the next one that begins elsewhere */
-	uint32_t fair_turn;					  /* number of that one */
-	bool in_place;						  /* constant: has no thread, and only its maker knows it */
+	uint32_t fair_in;					  /* rounds until one begins with another source */
+	uint32_t fair_turn;					  /* number of that round */
+	bool in_place;						  /* constant: no thread, only its maker uses it */
 	tg_pending pending;					  /* conditions of its tasks */
-	/* permille collected towards a look at the deque before the sticky queue */
+	/* permille collected towards a round that takes from the deque before the sticky queue */
 	uint32_t local_share;
 	uint32_t victim; /* the last one that had work */
 
