@@ -37,7 +37,7 @@ sum_run(tg_frame *frame, tg_worker *worker)
 	for (int i = 0; i < 2; i++)
 	{
 		if (half)
-			tg_frame_fork(worker, &half->frame); /* for whoever comes first */
+			tg_frame_fork(worker, &half->frame); /* for the first free worker */
 		half = tg_frame_child(worker, frame, sizeof(sum), sum_run);
 		if (!half)
 		{
@@ -113,7 +113,7 @@ main(void)
 	if (tg_job_start(session, job, &root->frame.task) != TG_OK)
 		return 1;
 
-	/* a lane: one operation at a time, on whatever worker */
+	/* a lane: one operation at a time, on any worker */
 	tg_lane_init(&lane);
 	for (int i = 0; i < 3; i++)
 	{
