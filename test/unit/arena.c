@@ -181,7 +181,7 @@ test_values(void)
 
 /* --- limit ---------------------------------------------------------------------------- */
 
-/* Who has claimed much is refused before who has not. */
+/* A session that has claimed much is refused before one that has not. */
 static void
 test_bulk(void)
 {
@@ -233,7 +233,7 @@ test_reserved(void)
 	unit_ok(committed <= reserved_from && committed + 20480 > reserved_from,
 			"data is refused where the reserved part begins");
 	objects[count] = tg_alloc(session, 20480, TG_USE_BLOB, TG_MAINTENANCE);
-	unit_ok(objects[count++] != NULL, "what the collection claims is not");
+	unit_ok(objects[count++] != NULL, "claims of the collection are not");
 	tg_claims_privilege(session, true);
 	while ((objects[count] = tg_alloc(session, 20480, TG_USE_BLOB, TG_DATA)) != NULL)
 		count++;
@@ -255,7 +255,7 @@ test_reserved(void)
 	tg_arena_limit_set(16 * GIB);
 }
 
-/* Claims objects of so many bytes until one is refused; how many pages' worth were committed by then. */
+/* Claims objects of this size until one is refused.  Returns how many pages were committed then. */
 static size_t
 fill_up(size_t bytes, tg_claim claim, void **objects, unsigned *count)
 {
@@ -434,14 +434,14 @@ test_decay(void)
 	idle = report_now().idle;
 	unit_ok(idle >= 50 * MIB && idle <= 70 * MIB, "of which half are used: the others go");
 	tend_for(11);
-	unit_ok(arena_resident() < start + 10 * MIB, "used no more they go, but for some megabytes");
+	unit_ok(arena_resident() < start + 10 * MIB, "unused for a while, all but some megabytes go back");
 	tg_free(session, filled(session, 700 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
 	unit_ok(report_now().idle <= 512 * MIB, "of what the limit leaves free half stays at the most");
 	tg_arena_limit_set(2 * GIB);
 	tg_arena_trim();
-	unit_ok(arena_resident() < start + MIB, "a trim ends the while");
+	unit_ok(arena_resident() < start + MIB, "a trim gives all of it back");
 	tg_free(session, filled(session, 100 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
-	unit_ok(arena_resident() < start + 10 * MIB, "and then nobody looks after them");
+	unit_ok(arena_resident() < start + 10 * MIB, "and until the next tending little is kept idle");
 	tg_arena_trim();
 }
 
@@ -665,7 +665,7 @@ test_reset(void)
 	session = again;
 }
 
-/* What is not to be had is asked for: only the limit and its reserve are mapped. */
+/* A larger reservation than the system grants: only the limit and its reserve are mapped. */
 static void
 test_fallback(void)
 {
@@ -675,11 +675,11 @@ test_fallback(void)
 		return;
 	unit_equal(report_now().reserved, 80 * MIB, "for the limit and a quarter");
 	tg_arena_limit_set(128 * MIB);
-	unit_equal(tg_arena_limit(), 64 * MIB, "which the limit cannot exceed");
+	unit_equal(tg_arena_limit(), 64 * MIB, "the limit cannot exceed the reservation");
 	tg_arena_destroy();
 }
 
-/* --- debug builds --------------------------------------------------------------------------------- */
+/* --- debug builds ------------------------------------------------------------------- */
 
 #ifdef TG_DEBUG
 

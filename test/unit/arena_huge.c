@@ -16,7 +16,10 @@
 
 static tg_session *session;
 
-/* Takes and gives of many lengths over huge pages, split and put together by trims: what is zeroed is, nothing overlaps. */
+/*
+ * Takes and gives of many lengths over huge pages, which trims split and put together again: memory
+ * that has to be zeroed is zeroed, and no two takes overlap.
+ */
 static void
 huge_pages_random(void)
 {
@@ -144,7 +147,7 @@ test_prepared(void)
 	tg_arena_destroy();
 }
 
-/* What lost its huge pages, as every other object in them went back, has them again once it is full. */
+/* An object loses its huge pages when all others in them are freed; once full, they are mended. */
 static void
 test_mended(void)
 {
@@ -190,7 +193,7 @@ test_mended(void)
 		damaged += !is_filled(objects[i], 100000);
 		tg_free(session, objects[i], TG_USE_CHUNK);
 	}
-	unit_equal(damaged, 0, "and what lies in them stayed whole");
+	unit_equal(damaged, 0, "and their objects stayed whole");
 	tg_arena_check();
 	tg_session_close(session);
 	tg_arena_trim();

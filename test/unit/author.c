@@ -1,7 +1,9 @@
 /*
  * author.c
- *	  Who committed at a time: found by the time, with the label that he had then, or not found.
- *	  The race: a label is never told of a commit that was under another one.
+ *	  The author of a commit is found by the commit's time, with the label that the session had
+ *	  then, or is not found.
+ *
+ * The race: a commit is never reported with the label of another one.
  */
 #include "test/unit/integer_key.h"
 #include "test/unit/unit.h"
@@ -15,7 +17,8 @@
 
 static tg_table *table;
 static tg_session *sessions[2];
-static tg_time commits[COMMITS + 1]; /* by number; atomic, as the next one: written by the committer, in this order */
+/* by number; atomic, like the next one: the committer writes them in this order */
+static tg_time commits[COMMITS + 1];
 static uint64_t last_number;
 
 static void
@@ -82,14 +85,14 @@ test_labels(void)
 	}
 	unit_ok(is_of(times[0], 0, TG_TXN_ORDINARY, ""), "too many labels since: its session is known");
 	unit_ok(is_of(other, 1, TG_TXN_ORDINARY, "other"), "another session's");
-	unit_ok(!tg_author_find(other + 1, &author), "nobody has committed then");
+	unit_ok(!tg_author_find(other + 1, &author), "no transaction has committed at that time");
 	for (int i = 0; i < TG_AUTHOR_COMMITS; i++)
 		(void) commit(0, TG_TXN_ORDINARY, label, 200 + i);
 	unit_ok(!tg_author_find(times[1], &author), "too many commits since");
 	unit_ok(is_of(other, 1, TG_TXN_ORDINARY, "other"), "but not of that session");
 }
 
-/* What the host has stored anew is its session's, under the label of that time. */
+/* An entry that the host stores again is that of its session, under the label of that time. */
 static void
 test_stored(void)
 {
@@ -104,7 +107,7 @@ test_stored(void)
 	}
 	unit_ok(!tg_author_find(times[0], &author), "too much stored since");
 	label_of(0, label);
-	unit_ok(is_of(times[1], 0, TG_TXN_ORDINARY, label), "what was stored under another label");
+	unit_ok(is_of(times[1], 0, TG_TXN_ORDINARY, label), "the entry was stored under another label");
 	label_of(TG_AUTHOR_STORED / 2, label);
 	unit_ok(is_of(times[TG_AUTHOR_STORED], 0, TG_TXN_ORDINARY, label), "and at last");
 	unit_ok(commit(0, TG_TXN_ORDINARY, label, 900) > times[TG_AUTHOR_STORED], "commits are later");

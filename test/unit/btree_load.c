@@ -1,9 +1,10 @@
 /*
  * btree_load.c
- *	  Trees made of sorted keys at once, and cursors that hand out keys.
+ *	  Trees that are built at once from sorted keys, and cursors that return keys.
  *
- * Of every shape of keys and many sizes, in one piece and of joined parts: the invariants hold, each key is found,
- * a cursor hands out all keys as they are, with a sieve those that it wants, and the tree goes on living as any other.
+ * For every shape of keys and many sizes, built in one piece and of joined parts: the invariants
+ * hold, each key is found, a cursor returns all keys unchanged, with a sieve only those that it
+ * wants, and the tree can be changed like any other.
  */
 #include "runtime/btree/btree_load.h"
 
@@ -99,7 +100,7 @@ keys_agree(tg_btree *tree, const universe *world, unsigned count, bool backward,
 	return agrees && expected == count;
 }
 
-/* Wants stretches of keys, by rank, as long as and as far from each other as the random numbers say. */
+/* Wants stretches of keys, by rank; random numbers choose their lengths and distances. */
 typedef struct stretches
 {
 	tg_btree_sieve sieve;
@@ -137,7 +138,10 @@ next_wanted(const tg_btree_sieve *sieve, const unsigned char *key, size_t key_by
 	return world->keys[low].length;
 }
 
-/* All keys are in the tree: those that are wanted come, in order; others only where the sieve lets them through, or behind the last one. */
+/*
+ * All keys are in the tree.  The wanted ones come, in order; others come only where the sieve lets
+ * them through, or behind the last wanted one.
+ */
 static bool
 sieve_agrees(tg_btree *tree, const universe *world, unsigned stretch_max, unsigned gap_max, bool blurred,
 			 unsigned batch)
@@ -245,7 +249,7 @@ test_shape(shape kind, unsigned size)
 	unit_ok(keys_agree(tree, &world, world.count, true, 4096, 100) &&
 				keys_agree(tree, &world, world.count, false, TG_KEY_BYTES_MAX + 2, 7) &&
 				keys_agree(tree, &world, world.count, true, TG_KEY_BYTES_MAX + 2, 1000),
-			"%s: a cursor hands them out, whatever the room", shape_names[kind]);
+			"%s: a cursor returns them, for every size of buffer", shape_names[kind]);
 	right = true;
 	for (unsigned gap = 2; gap <= 2048; gap *= 4)
 		for (unsigned stretch = 1; stretch <= 256; stretch *= 16)

@@ -2,12 +2,12 @@
  * btree_race.c
  *	  The B+tree under threads, and disturbed at its failpoints.
  *
- * Under threads every key that comes and goes has one owner, who knows whether
- * it is there; a third of the keys is there all the time, and each scan must
- * hand out exactly those of its range, among others, in order.
+ * Under threads every key that comes and goes has one owner, which knows whether it is there; a
+ * third of the keys is there all the time, and each scan must return exactly those of its range,
+ * among others, in order.
  *
- * Threads meet rarely in a window of nanoseconds.  So the same checks are made
- * with a failpoint in each window, whose hook changes the tree.
+ * Threads rarely meet in a window of nanoseconds.  So the same checks are made with a failpoint in
+ * each window, whose hook changes the tree.
  */
 #include "runtime/btree/btree.h"
 
@@ -184,10 +184,10 @@ test_owners(shape kind, unsigned size, unsigned rounds)
 		free_universe(&run.world);
 	}
 	unit_equal(failures, 0, "%s: owners, finders and scanners agree", shape_names[kind]);
-	unit_ok(agrees, "%s: what is left is what the owners left", shape_names[kind]);
+	unit_ok(agrees, "%s: the remaining keys are those that the owners left", shape_names[kind]);
 }
 
-/* The tree grows to its full size and shrinks to its stable keys, again and again: leaves split and merge. */
+/* The tree grows to its full size and shrinks to its stable keys, again and again. */
 static void
 run_wave(unsigned number, void *argument)
 {

@@ -44,15 +44,16 @@ static tg_book book = {.granted = TG_QUOTA_NONE}; /* of all trees */
 
 typedef enum shape
 {
-	SHAPE_DENSE,   /* consecutive 8-byte integers */
-	SHAPE_SPARSE,  /* random 8-byte integers */
-	SHAPE_FEW,	   /* 0 to 12 bytes of four letters, zero among them: many are prefixes of others */
-	SHAPE_CHAIN,   /* each key is the one before it and a zero byte */
-	SHAPE_SHARED,  /* 60 bytes from a few, then some random ones */
-	SHAPE_SKEWED,  /* many keys that differ only beyond the head, and a few that differ at once */
-	SHAPE_LONG,	   /* up to the longest, random */
-	SHAPE_LONGEST, /* all of the greatest length, differing in the last bytes only, or in the first */
-	SHAPE_MIXED,   /* any of the others */
+	SHAPE_DENSE,  /* consecutive 8-byte integers */
+	SHAPE_SPARSE, /* random 8-byte integers */
+	SHAPE_FEW,	  /* 0 to 12 bytes of four letters, zero among them: many are prefixes of others */
+	SHAPE_CHAIN,  /* each key is the one before it and a zero byte */
+	SHAPE_SHARED, /* 60 bytes from a few, then some random ones */
+	SHAPE_SKEWED, /* many keys that differ only beyond the head, and a few that differ at once */
+	SHAPE_LONG,	  /* up to the longest, random */
+	/* all of the greatest length; they differ in the last bytes only, or in the first */
+	SHAPE_LONGEST,
+	SHAPE_MIXED, /* any of the others */
 	SHAPE_COUNT
 } shape;
 

@@ -1,8 +1,8 @@
 /*
  * carry.c
- *	  A table's rows go into another storage with their past: every snapshot sees there what it saw before, by key
- *	  and chunk by chunk, whatever collects and moves versions meanwhile; afterwards all of it is collected, as if it had
- *	  been written there.
+ *	  A table's rows are copied into another storage with their past.  Every snapshot sees there
+ *	  what it saw before, by key and chunk by chunk, while versions are collected and moved;
+ *	  afterwards the versions are collected as if they had been written there.
  */
 #include "runtime/txn/carry.h"
 
@@ -77,7 +77,7 @@ make_storage(void)
 	return made;
 }
 
-/* All rows, as a host would: first those that a snapshot of now sees.  Returns how many of these had a past. */
+/* Carries all rows, those that a snapshot of now sees first.  Returns how many had a past. */
 static unsigned
 carry(tg_table *to, uint32_t txn, tg_write_log **garbage)
 {
@@ -339,7 +339,7 @@ fill_with_past(client *a)
 	commit(a);
 }
 
-/* Nobody has an older snapshot: nothing has a past, whatever has happened before. */
+/* Without an older snapshot nothing has a past, regardless of the changes before. */
 static void
 test_no_reader(void)
 {
@@ -356,7 +356,7 @@ test_no_reader(void)
 	}
 	commit(a);
 	(void) carry(fresh, a->session->id, &garbage);
-	unit_ok(garbage == NULL, "nobody reads: there is no garbage to come");
+	unit_ok(garbage == NULL, "without readers there is no garbage to come");
 	change_places(fresh, garbage);
 	unit_equal(table->row_next - table->free_row_count, KEYS - KEYS / 3, "and rows that are gone are left behind");
 	check_exact(100, "carried without a past");
@@ -410,8 +410,9 @@ test_own(void)
 }
 
 /*
- * Own writes on top are committed at a time that was drawn long before what was carried is given to the collector.  It comes to
- * both together, though somebody validates as of a time between these.
+ * Own writes on top of the carried rows are committed at a time that was drawn long before the
+ * carried versions are given to the collector.  The collector comes to both together, although
+ * another transaction validates as of a time between the two.
  */
 static void
 test_prepared(void)
@@ -456,7 +457,7 @@ test_taken_back(void)
 
 	fill_with_past(a);
 	(void) carry(fresh, a->session->id, &garbage);
-	unit_ok(garbage != NULL, "somebody reads: there is");
+	unit_ok(garbage != NULL, "with a reader there is");
 	tg_write_log_destroy(session, garbage);
 	tg_leases_end(clients[0].session);
 	tg_table_release(session, fresh);
@@ -466,7 +467,7 @@ test_taken_back(void)
 	empty();
 }
 
-/* Copies are what they were made from, for those, too, whose snapshot is from before. */
+/* Copies equal their originals, also for sessions whose snapshot is older than the copy. */
 static void
 test_copies(void)
 {
@@ -502,7 +503,7 @@ test_copies(void)
 	commit(a);
 	(void) carry(fresh, a->session->id, &garbage);
 	change_places(fresh, garbage);
-	unit_equal(count_faults(), 0, "what was copied since is seen");
+	unit_equal(count_faults(), 0, "versions that were copied since are seen");
 	end_to_read(0);
 	check_exact(100, "carried copies");
 	empty();

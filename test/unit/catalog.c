@@ -67,7 +67,7 @@ test_one(void)
 	generation = *tg_catalog_generation;
 	unit_ok(tg_catalog_add(session, 1, 2, table, &old) == TG_OK && old == other && tg_catalog_find(1, 2) == other &&
 				*tg_catalog_generation == generation,
-			"what is added gives way to what is there");
+			"a table that is added gives way to the one that is there");
 	unit_ok(tg_catalog_take(session, 1, 2) == other, "taken");
 	unit_ok(*tg_catalog_generation > generation, "the generation grows");
 	unit_ok(tg_catalog_find(1, 2) == NULL && tg_catalog_take(session, 1, 2) == NULL, "and gone");
@@ -114,7 +114,7 @@ test_changed(void)
 	tables[2]->replaced_count = 51;
 	unit_equal(changed_much(50, 0), 12, "rows have gone, and others been changed");
 	tables[2]->row_count = 2000;
-	unit_equal(changed_much(1050, 0), 2, "what has come and what was changed adds up");
+	unit_equal(changed_much(1050, 0), 2, "inserted and changed rows add up");
 	tg_table_analyzed(tables[2], tables[2]->row_count);
 	tg_table_analyzed(tables[3], tables[3]->row_count);
 	tg_catalog_not_analyzed(1, 3);
@@ -183,7 +183,7 @@ test_many(void)
 	unit_equal(walk(&once), MANY, "places are used again");
 	while ((old = tg_catalog_take_any(session, 7)) != NULL)
 		tg_table_release(session, old);
-	unit_ok(used_now() - before <= MANY * 100, "what is left is the map");
+	unit_ok(used_now() - before <= MANY * 100, "only the map is left");
 }
 
 /* --- next to changes ------------------------------------------------------ */
@@ -208,7 +208,10 @@ change_body(unsigned number, void *argument)
 		tg_table *table;
 		tg_table *old;
 
-		/* Relations 0 … RELATIONS - 1 stay, their tables change; others come and go and make the map grow. */
+		/*
+		 * Relations 0 … RELATIONS - 1 stay, with changing tables; others come and go: the map
+		 * grows.
+		 */
 		if (tg_table_create(own, 1, relation, &kind, 1, NULL, TG_DATA, &table) != TG_OK ||
 			tg_catalog_put(own, 1, relation, table, &old) != TG_OK)
 			abort();
@@ -255,7 +258,7 @@ test_changes(void)
 	}
 	writing = 1;
 	unit_threads(3, change_body, &faults);
-	unit_equal(faults, 0, "what stays is found and walked over once, next to changes and growth");
+	unit_equal(faults, 0, "a table that stays is found, and walked over once, next to changes and growth");
 	while ((old = tg_catalog_take_any(session, 1)) != NULL || (old = tg_catalog_take_any(session, 2)) != NULL)
 		tg_table_release(session, old);
 }

@@ -1,10 +1,10 @@
 /*
  * channel.c
- *	  The ring channel: every buffer staged is taken once and in order, whatever
- *	  the producers and the consumer do; nobody sleeps on; nothing is left.
+ *	  The ring channel: every staged buffer is taken once and in order, for every timing of
+ *	  producers and consumer; no thread sleeps on; nothing is left.
  *
- * Producers are tasks of a real pool; the consumer is this thread.  A lost
- * wake-up shows as a wait that runs into its limit, a leak in the arena's account.
+ * Producers are tasks of a real pool; the consumer is this thread.  A lost wake-up shows as a wait
+ * that runs into its limit, a leak in the arena's account.
  */
 #include "runtime/exec/channel.h"
 
@@ -56,7 +56,7 @@ nothing_is_left(void)
 
 /* --- producers ------------------------------------------------------------------------ */
 
-/* What a staged buffer holds. */
+/* The content of a staged buffer. */
 typedef struct test_content
 {
 	uint64_t producer;
@@ -212,7 +212,7 @@ start_run(test_run *run, uint64_t seed)
 	}
 }
 
-/* The run itself stays until the arena goes: a task may have yet to return from its run function. */
+/* The run stays until the arena goes: a task may not yet have returned from its run function. */
 static bool
 end_run(void)
 {
@@ -277,7 +277,8 @@ consume(test_consumer *consumer)
 		kept[kept_count++] = buffer;
 		if (kept_count == consumer->keep)
 		{
-			consumer->whole = consumer->whole && content_is_whole(kept[0]); /* nobody wrote over it */
+			/* it was not overwritten */
+			consumer->whole = consumer->whole && content_is_whole(kept[0]);
 			tg_ring_channel_give_back(channel, session, kept[0]);
 			memmove(kept, kept + 1, --kept_count * sizeof(kept[0]));
 		}
@@ -305,7 +306,7 @@ check_all_taken(unsigned producers, unsigned buffers, unsigned keep, unsigned pa
 	unit_ok(consumer.taken == producers * each && consumer.ordered && consumer.status == TG_NOT_FOUND,
 			"%u producers, %u buffers, %u kept: each buffer once, in order (%u parks)", producers, buffers, keep,
 			parks);
-	unit_ok(consumer.whole, "%u producers, %u buffers, %u kept: nobody writes over a staged buffer", producers, buffers,
+	unit_ok(consumer.whole, "%u producers, %u buffers, %u kept: no staged buffer is overwritten", producers, buffers,
 			keep);
 	unit_ok(run->prepared <= buffers, "%u producers, %u buffers: each is prepared once at most", producers, buffers);
 	unit_ok(end_run(), "%u producers, %u buffers: nothing is left", producers, buffers);
@@ -331,7 +332,7 @@ check_early_close(unsigned producers)
 		ordered = ordered && consumer.ordered && consumer.whole;
 		clean = end_run();
 	}
-	unit_ok(woken && ordered, "%u producers: what comes before an early close is right", producers);
+	unit_ok(woken && ordered, "%u producers: the buffers before an early close are right", producers);
 	unit_ok(clean, "%u producers: an early close ends them all and frees all", producers);
 }
 

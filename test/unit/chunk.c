@@ -133,7 +133,7 @@ test_slots(void)
 	{
 		chunk = tg_table_chunk(table, i);
 		unit_equal(chunk->capacity, capacities[i], "capacity of chunk %u", i);
-		unit_equal(chunk->free_count, chunk->capacity == 992 ? 15 : 0, "chunk %u is full, but for a 64th", i);
+		unit_equal(chunk->free_count, chunk->capacity == 992 ? 15 : 0, "chunk %u is full, except for a 64th", i);
 		unit_equal((uint64_t) tg_alloc_bytes(chunk) - tg_chunk_bytes(chunk->layout, chunk->capacity) < TG_PAGE_BYTES,
 				   true, "chunk %u occupies what it should", i);
 	}
@@ -197,7 +197,7 @@ test_reclaim(void)
 	if (tg_slot_take(session, table, TG_DATA, &version) != TG_OK)
 		abort();
 	unit_equal(tg_version_chunk(version)->index, 1, "the first empty place in the directory is used again");
-	unit_equal(table->chunk_count, 3, "which does not grow");
+	unit_equal(table->chunk_count, 3, "and the directory does not grow");
 	tg_slot_give(session, version);
 	tg_leases_end(session);
 	unit_ok(tg_chunk_reclaim(session, tg_table_chunk(table, 1)), "and emptied again");
@@ -243,7 +243,7 @@ test_layout_add(void)
 	unit_equal(used_bytes(), before, "nothing is left of both layouts");
 }
 
-/* --- slots near others ------------------------------------------------------------------------------ */
+/* --- slots near others -------------------------------------------------------------- */
 
 enum
 {
@@ -308,7 +308,7 @@ test_near(void)
 	for (unsigned i = 0; i < FULL; i++)
 		at_home = at_home && full[i] == tg_version_make(tg_table_chunk(table, 3), i) &&
 				  full[FULL + i] == tg_version_make(tg_table_chunk(table, 4), i);
-	unit_ok(at_home, "what inserts leave of a chunk is for versions near others in it");
+	unit_ok(at_home, "the slots that inserts leave in a chunk are for versions near others in it");
 	tg_epoch_enter(session);
 	tg_slot_give(session, full[10]);
 	tg_slot_give(session, full[63]);
@@ -394,7 +394,7 @@ run_near(void *argument)
 			tg_slot_give(own, taken[i]);
 		}
 		tg_epoch_leave(own);
-		tg_leases_end(own); /* nobody takes a slot near another in a leased chunk */
+		tg_leases_end(own); /* no session takes a slot near another in a leased chunk */
 	}
 	tg_session_close(own);
 	return NULL;
@@ -429,7 +429,7 @@ test_near_race(void)
 	unit_equal(used_bytes(), before, "nothing is left of them");
 }
 
-/* --- values ---------------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------- */
 
 static void
 test_values(void)
@@ -549,7 +549,7 @@ test_sharing(void)
 	unit_equal(used_bytes(), before, "nothing is left of the shared blobs");
 }
 
-/* --- blobs that stay with their slots ------------------------------------------------------------ */
+/* --- blobs that stay with their slots ----------------------------------------------- */
 
 static void *
 blob_of(tg_version version)

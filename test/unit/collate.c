@@ -1,10 +1,11 @@
 /*
  * collate.c
- *	  Sort keys: memcmp of them says what strcoll() says.
+ *	  Sort keys: memcmp() of two keys gives the result of strcoll() on the strings.
  *
- * Pairs of strings that differ in little, of alphabets in which glibc's comparison shows all that it does: digits
- * and signs, which go backward on the second level of most locales, marks, letters that are ignored on some level, several
- * that count as one, bytes that no locale knows.  The locales have to be there (test/setup.sh).
+ * Pairs of strings that differ in little, of alphabets that exercise all of glibc's comparison:
+ * digits and signs, which most locales compare backward on the second level, marks, letters that
+ * are ignored on some level, several letters that count as one, bytes that no locale knows.  The
+ * locales must be installed (test/setup.sh).
  */
 #include "runtime/order/collate.h"
 
@@ -182,8 +183,9 @@ compare(const unsigned char *one, size_t one_bytes, const unsigned char *other, 
 }
 
 /*
- * Whether the keys of two strings, none the beginning of the other, say what the library does, and with the strings behind them, what the
- * bytes of the strings say where that takes them for equal.
+ * Whether the keys of two strings, none of which is a prefix of the other, compare as the library
+ * compares the strings, and, with the strings appended, as the strings' bytes where the library
+ * takes the strings for equal.
  */
 static bool
 is_right(const tg_collation *collation, locale_t locale, const char *one, const char *other)
@@ -227,7 +229,7 @@ check_locale(const char *name)
 	freelocale(locale);
 }
 
-/* What tells these from strxfrm()'s. */
+/* The differences from strxfrm()'s keys. */
 static void
 check_differences(void)
 {

@@ -105,7 +105,7 @@ test_snapshot(void)
 					   "the versions that came and went since go");
 			unit_equal(after.rows_closed - before.rows_closed, 1, "and the row that did");
 		}
-		unit_ok(look(reader, time, 10) == 1 && look(reader, time, 11) == 1, "what it sees stays");
+		unit_ok(look(reader, time, 10) == 1 && look(reader, time, 11) == 1, "the versions that it sees stay");
 		tg_snapshot_withdraw(reader, entry);
 		collect(100);
 		tg_collector_report_get(&after);
@@ -116,7 +116,7 @@ test_snapshot(void)
 	}
 }
 
-/* Many snapshots over many versions of a row: as many versions stay as snapshots see different ones, and the newest. */
+/* Many snapshots over many versions of a row: the versions that they see stay, and the newest. */
 static void
 test_gaps(void)
 {
@@ -162,7 +162,7 @@ test_gaps(void)
 	check_exact(100, "after gaps");
 }
 
-/* A row is deleted, then revived by somebody who has not ended when the delete is pruned. */
+/* A row is deleted, then revived by a transaction that has not ended when the delete is pruned. */
 static void
 test_open(void)
 {
@@ -260,7 +260,7 @@ test_undone(void)
 	check_exact(4, "undone");
 }
 
-/* What was unlinked is not used again while somebody who may have met it is inside. */
+/* An unlinked version is not reused while a session is inside that may have met it. */
 static void
 test_epoch(void)
 {
@@ -310,8 +310,8 @@ pass_a_cycle(const char *name)
 }
 
 /*
- * A participant finds that the epoch of a cycle is over, and is held up before it begins to free. It
- * must not begin to free what the next cycle has unlinked.
+ * A participant finds that the epoch of a cycle is over, and is suspended before it begins to free.
+ * It must not begin to free versions that the next cycle has unlinked.
  */
 static void
 test_epoch_of_before(void)
@@ -336,14 +336,14 @@ test_epoch_of_before(void)
 	tg_failpoint_set(NULL);
 	tg_collector_report_get(&after);
 	unit_equal(after.versions_removed - before.versions_removed, 1,
-			   "what the next cycle has unlinked stays while a session is inside");
+			   "versions that the next cycle has unlinked stay while a session is inside");
 	tg_epoch_leave(inside);
 	collect(100);
 	tg_collector_report_get(&after);
 	unit_equal(after.versions_removed - before.versions_removed, 2, "then it goes");
 }
 
-/* What an open delete waits for happens while its piece is still waiting for an epoch. */
+/* An open delete's condition comes true while its piece is still waiting for an epoch. */
 static void
 test_open_in_confirm(void)
 {
@@ -375,8 +375,8 @@ test_open_in_confirm(void)
 }
 
 /*
- * Nobody revives the row any more, but when that is looked at, somebody holds back the bound, whose own bound is an
- * old one that he has published late.
+ * The row is no longer being revived, but when the collector checks that, the bound is held back by
+ * an entry that publishes an old time late.
  */
 static void
 test_open_held_back(void)
@@ -405,8 +405,9 @@ test_open_held_back(void)
 }
 
 /*
- * Many rows are deleted, a reader keeps them for a while, and meanwhile somebody begins to revive them all: until he has ended,
- * they cost what is collected beside them a constant share.
+ * Many rows are deleted, a reader keeps them for a while, and meanwhile a transaction begins to
+ * revive them all.  Until it has ended, they cost the garbage that is collected beside them a
+ * constant share.
  */
 static void
 test_open_share(void)
@@ -450,7 +451,7 @@ test_open_share(void)
 
 /* --- at random -------------------------------------------------------------- */
 
-/* One step of one client: whatever it meets, it does not wait. */
+/* One step of one client, which never waits. */
 static void
 step(client *client, unsigned keys, tg_txn_mark *mark, bool *has_mark)
 {
@@ -530,7 +531,7 @@ test_random(void)
 		if (round % 5 == 4)
 			check_exact(1 + round, "at random");
 	}
-	unit_equal(faults, 0, "what a snapshot saw it sees to its end");
+	unit_equal(faults, 0, "a snapshot sees the same versions to its end");
 }
 
 /* --- threads ---------------------------------------------------------------- */

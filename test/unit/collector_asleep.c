@@ -1,17 +1,17 @@
 /*
  * collector_asleep.c
- *	  Who collects may be put to sleep anywhere, for as long as the system
- *	  likes, and others do not wait for it.
+ *	  The system may suspend a collecting thread anywhere, for any time, and other sessions do not
+ *	  wait for it.
  *
- * At each failpoint of the collection in turn, the thread that has come there
- * does what other sessions do: they write the same rows and others, delete, insert, commit and roll
- * back, read by old snapshots and new ones, pay taxes, collect, make room.  All in that
- * one thread: if the sleeper held a latch or anything else that is waited
- * for, there would be no end (or an assertion), and so there would be if somebody had to wait for an epoch.
- * When it goes on, its cycle ends, and nothing is left but the live rows.
+ * At each failpoint of the collection in turn, the thread that has come there does the work of
+ * other sessions: they write the same rows and others, delete, insert, commit and roll back, read
+ * by old snapshots and new ones, pay taxes, collect, make room.  All of it runs in that one thread:
+ * if the sleeper held a latch or anything else that others wait for, the test would not end (or
+ * would fail an assertion); the same if a session had to wait for an epoch.  When the sleeper goes
+ * on, its cycle ends, and nothing is left but the live rows.
  *
- * Not among the places: those where it has a node of an index locked, or a copy that has
- * taken its row (txn/relocate.c, 2), as any writer has for some instructions.
+ * Not among the places: those where the thread has locked a node of an index, or where a copy has
+ * taken its row (txn/relocate.c, 2), as any writer does for some instructions.
  */
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@
 
 static tg_session *others_session; /* collects, and makes room */
 static tg_session *idle;		   /* is away */
-static const char *place;		   /* the failpoint; NULL: somebody has been there */
+static const char *place;		   /* the failpoint; NULL: a thread has been there */
 static unsigned waits;			   /* of the others for a row */
 static unsigned wrong;			   /* texts */
 
@@ -88,7 +88,7 @@ sleep_at(const char *name)
 	return false;
 }
 
-/* Something for every stage: what is kept for a while, what was undone, rows that go, sparse chunks, quiet ones. */
+/* Garbage for every stage: kept versions, undone writes, rows that go, sparse and quiet chunks. */
 static void
 collect_everything(void)
 {

@@ -161,7 +161,7 @@ test_thinned_out(unsigned budget)
 	unit_ok(is_as_thinned_out(), "budget %u: the rows that were left are there", budget);
 	unit_ok(slots().chunks_sparse <= 1 && slots().chunks <= 4, "in %" PRIu64 " chunks", slots().chunks);
 	unit_ok(moved() - before <= (uint64_t) table->row_count, "having been moved once, or not");
-	unit_equal((uint64_t) table->header_bytes, 0, "which have settled");
+	unit_equal((uint64_t) table->header_bytes, 0, "and the chunks have settled");
 	check_exact(budget, "thinned out");
 	after = committed() - start;
 	unit_ok(after < full * 2 / 3, "memory has gone back: %zu of %zu KiB are left", after / 1024, full / 1024);
@@ -173,7 +173,10 @@ test_thinned_out(unsigned budget)
 	clear();
 }
 
-/* A snapshot keeps what has been moved, a later one sees it elsewhere; and what it keeps from being moved is moved later. */
+/*
+ * A snapshot keeps the moved version, a later one sees it elsewhere; versions that a snapshot keeps
+ * from being moved are moved later.
+ */
 static void
 test_snapshots(void)
 {
@@ -190,11 +193,11 @@ test_snapshots(void)
 	times[1] = tg_snapshot_publish(clients[5].session, &entries[1]);
 	for (uint64_t key = 0; key < ROWS; key += 3)
 		wrong += look(clients[4].session, times[0], key) != 1;
-	unit_equal(wrong, 0, "which sees all rows");
+	unit_equal(wrong, 0, "and it sees all rows");
 	tg_snapshot_withdraw(clients[4].session, entries[0]);
 	sweep(10, 1000);
 	unit_ok(moved() > 0, "when it has gone, rows are moved before the later one's eyes");
-	unit_ok(is_as_thinned_out(), "which are there");
+	unit_ok(is_as_thinned_out(), "and the rows are there");
 	wrong = 0;
 	for (uint64_t key = 0; key < ROWS; key++)
 		wrong += look(clients[5].session, times[1], key) == 0;
@@ -205,7 +208,7 @@ test_snapshots(void)
 	clear();
 }
 
-/* A row that is held by somebody stays, and its chunk; the rest goes. */
+/* A row that another session holds stays, and so does its chunk; the others go. */
 static void
 test_held(void)
 {
@@ -239,7 +242,7 @@ test_short_memory(void)
 	clear();
 }
 
-/* Slots that are free in chunks that stay are taken by whoever comes. */
+/* New versions take the free slots of the chunks that stay. */
 static void
 test_one_chunk(void)
 {
@@ -271,7 +274,8 @@ test_collected(void)
 	for (unsigned i = 0; i < 20 && moved() == before; i++)
 		collect(100 * ROWS);
 	unit_ok(moved() > before, "a sweep has moved versions");
-	unit_equal(logs_waiting(), 0, "whose old ones have been collected by who goes on as long as there is more");
+	unit_equal(logs_waiting(), 0,
+			   "and the call has collected the old versions, because it repeats while there is more");
 	clear();
 }
 
@@ -303,7 +307,7 @@ delete_segment(uint32_t segment, unsigned step)
 	commit(&clients[0]);
 }
 
-/* Rows that lie one behind the other go, and with them their heads; who still comes by their numbers finds them closed. */
+/* Successive rows go, and their heads; a session that comes by their numbers finds them closed. */
 static void
 test_heads(void)
 {
@@ -333,7 +337,7 @@ test_heads(void)
 			"its rows are closed");
 	check_exact(1000, "a segment of heads is gone");
 
-	/* Somebody has the pointer while the next one goes. */
+	/* A session has the pointer while the next segment goes. */
 	tg_collector_shared->sweep.at_ms = tg_now_ms() + 3600 * 1000; /* no sweep comes by itself */
 	delete_segment(1, 1);
 	while (logs_waiting() > 0)
@@ -345,7 +349,7 @@ test_heads(void)
 	unit_ok(held != tg_row_head(table, TG_SEGMENT_ROWS), "the next one goes");
 	for (unsigned i = 0; i < TG_SEGMENT_ROWS; i++)
 		missing += !tg_head_is_closed(tg_load_acquire(&held[i]));
-	unit_equal(missing, 0, "and stays for who has met it");
+	unit_equal(missing, 0, "and stays for a session that has met it");
 	tg_epoch_leave(reader);
 	sweep(6, 1000);
 	unit_equal((uint64_t) (full - tg_load_relaxed(&table->table_bytes)), 2 * (uint64_t) segment_bytes, "both are gone");
@@ -385,7 +389,10 @@ with_column(unsigned column)
 	return count;
 }
 
-/* Rows from before a column was added: there is no chunk yet that they could go to.  The last test: they have fewer columns. */
+/*
+ * Rows from before a column was added: there is no chunk yet that they could move to.  The last
+ * test, because these rows have fewer columns.
+ */
 static void
 test_older_layout(void)
 {

@@ -47,7 +47,8 @@ check_event(tg_condition *condition, tg_session *session)
 			tg_pause();
 	}
 	holds = tg_load_relaxed(&event->holds) != 0;
-	tg_fetch_add_acq_rel(&event->checks, 1); /* who sees the count comes after the reading */
+	/* a thread that sees the count comes after the reading */
+	tg_fetch_add_acq_rel(&event->checks, 1);
 	return holds;
 }
 
@@ -129,7 +130,7 @@ test_ping_pong(unsigned workers)
 	{
 		event->holds = 0;
 		if (i % 4 == 3)
-			tg_store_relaxed(&event->holds, 1); /* nobody pokes: it holds when it arrives */
+			tg_store_relaxed(&event->holds, 1); /* no poke: it holds when it arrives */
 		submit(self, event);
 		wait_somewhat(i);
 		us -= tg_clock_us();
@@ -145,7 +146,7 @@ test_ping_pong(unsigned workers)
 	tg_free(self, event, TG_USE_JOB);
 }
 
-/* What the hook does, once, at the place; by whatever thread passes it. */
+/* The hook does this once, at the place, in the thread that passes it. */
 static const char *hook_place;
 static event *hook_event;
 static uint32_t hook_done;
@@ -179,9 +180,9 @@ test_poke_at_arrival(void)
 	unit_ok(event[1].runs == 0, "nor does it let another one run");
 	checks = look().condition_checks;
 	usleep(20000);
-	unit_equal(look().condition_checks, checks, "nobody looks while nobody pokes");
+	unit_equal(look().condition_checks, checks, "without a poke there is no check");
 	come_true(&event[1]);
-	unit_ok(comes_true(&event[1].runs, 1), "which runs when its own time comes");
+	unit_ok(comes_true(&event[1].runs, 1), "it runs when its own time comes");
 	unit_ok(pool_stop(), "the pool stops");
 	tg_free(self, event, TG_USE_JOB);
 }
@@ -200,7 +201,7 @@ come_true_when_looked_at(const char *name)
 	return false;
 }
 
-/* The poke comes when the watcher has looked at it already, and its submitter has not yet returned. */
+/* The poke comes after the watcher's look at the condition and before the submitter's return. */
 static void
 test_poke_after_arrival(void)
 {
@@ -259,7 +260,7 @@ typedef struct crowd
 	uint32_t doubled;
 } crowd;
 
-/* Submits it again, if it has run; its interval finds it or a poke, whatever is first. */
+/* Submits it again, if it has run; its interval or a poke finds it, whichever is first. */
 static bool
 drive(tg_session *session, event *event, unsigned *submitted, unsigned seed)
 {
@@ -450,7 +451,7 @@ test_processes(void)
 	tg_free(self, shared, TG_USE_JOB);
 }
 
-/* --- jobs, stop and start ----------------------------------------------------------------------- */
+/* --- jobs, stop and start ----------------------------------------------------------- */
 
 typedef struct waiting_job
 {
@@ -539,9 +540,9 @@ test_stop_and_start(void)
 	pool_start_quiet(1);
 	submit(self, &events[0]);
 	submit(self, &events[1]);
-	unit_ok(comes_to_wait(2) && pool_stop(), "the pool stops while conditions of nobody wait");
+	unit_ok(comes_to_wait(2) && pool_stop(), "the pool stops while conditions without a job wait");
 	come_true(&events[0]);
-	unit_ok(events[0].runs == 0 && look().conditions_waiting == 2, "they go on waiting, whatever comes true");
+	unit_ok(events[0].runs == 0 && look().conditions_waiting == 2, "they go on waiting, even if they come true");
 	pool_start_quiet(1);
 	unit_ok(comes_true(&events[0].runs, 1) && events[1].runs == 0, "when it starts again what has come true runs");
 	come_true(&events[1]);
@@ -549,7 +550,7 @@ test_stop_and_start(void)
 	tg_free(self, events, TG_USE_JOB);
 }
 
-/* --- slow checks ---------------------------------------------------------------------------------- */
+/* --- slow checks -------------------------------------------------------------------- */
 
 static unsigned
 messages_that_say(const char *what)
@@ -596,7 +597,7 @@ test_slow(void)
 	tg_free(self, argument, TG_USE_JOB);
 }
 
-/* --- the watcher's rest ---------------------------------------------------------------------------- */
+/* --- the watcher's rest ------------------------------------------------------------- */
 
 static void
 test_rest(void)
@@ -626,7 +627,7 @@ test_rest(void)
 				after.condition_checks - before.condition_checks <= 26,
 			"it is looked at %" PRIu64 " times in 0.5 s, the other one never",
 			after.condition_checks - before.condition_checks);
-	unit_ok(after.ticks - before.ticks <= 10, "which takes no tick: %" PRIu64, after.ticks - before.ticks);
+	unit_ok(after.ticks - before.ticks <= 10, "this takes no ticks: %" PRIu64, after.ticks - before.ticks);
 	tg_store_relaxed(&events[1].holds, 1);
 	unit_ok(comes_true(&events[1].runs, 1), "it runs without a poke");
 	come_true(&events[0]);

@@ -20,7 +20,7 @@
 #define ITEM(i) ((void *) (uintptr_t) (i))
 #define NUMBER(item) ((uintptr_t) (item))
 
-/* An empty deque whose next index and tag are those of word. */
+/* An empty deque with the next index and the tag of word. */
 static void
 deque_begin(tg_deque *deque, uint32_t capacity, uint64_t word)
 {

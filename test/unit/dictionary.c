@@ -1,7 +1,8 @@
 /*
  * dictionary.c
- *	  Ranks are in the order of the values, whatever order they come in, and equal where they are; by several
- *	  threads, too.  Values in order, and at random, have short ranks.  Refused memory leaves all as it was.
+ *	  Ranks are in the order of the values, and equal for equal values, in whatever order the values
+ *	  come, also from several threads.  Ranks of sorted and of random values are short.  If memory
+ *	  is refused, nothing changes.
  */
 #include "runtime/index/dictionary.h"
 
@@ -132,7 +133,9 @@ check_order(const char *order, uint32_t bytes_max)
 	tg_table_release(main_session, table);
 }
 
-/* Between the last two, on a side that nobody can foresee: one bit each, until a rank would be too long. */
+/*
+ * Each value lies between the last two, on a random side: one bit each, until a rank is too long.
+ */
 static void
 check_too_many(void)
 {
@@ -154,7 +157,7 @@ check_too_many(void)
 			rank_bytes = ranked.rank_bytes;
 	}
 	unit_ok(status == TG_TOO_LARGE && count > 4000 && rank_bytes == TG_RANK_BYTES_MAX,
-			"what falls between the last two ends with TG_TOO_LARGE, after %u", count);
+			"values between the last two end with TG_TOO_LARGE, after %u", count);
 	tg_table_release(main_session, table);
 }
 

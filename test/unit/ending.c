@@ -1,10 +1,10 @@
 /*
  * ending.c
- *	  The word that ends a shared transaction (txn/ending.h): all interleavings of
- *	  three who work in it, two who commit it and one who aborts it, each call one step.
+ *	  The word that ends a shared transaction (txn/ending.h): all interleavings of three users that
+ *	  work in it, two that commit it and one that aborts it; each call is one step.
  *
- * It is ended exactly once, by one of them; nobody is at work then, nor ever after.  Then the same with
- * a rule left out, each of which must show.
+ * It is ended exactly once, by one of them; no user is at work then, nor ever after.  Then the same
+ * with a rule left out, each of which must show.
  */
 #include "runtime/txn/ending.h"
 
@@ -22,7 +22,7 @@ typedef enum rule
 	ALL_RULES,
 	COMMIT_BESIDE_USERS,	/* left out: only the only user commits */
 	ABORT_BESIDE_USERS,		/* an abort is put off to the last one out */
-	USE_WHEN_GOING,			/* nobody begins once it is going to end */
+	USE_WHEN_GOING,			/* no user begins once it is going to end */
 	LAST_OUT_FORGETS,		/* the last one out aborts */
 	ABORT_WHILE_COMMITTING, /* the flags are never both set */
 	RULES
@@ -110,7 +110,7 @@ end_it(model *m)
 	if (m->ended > 0)
 		fault = "it is ended twice";
 	if (m->working != 0)
-		fault = "somebody is at work when it is ended";
+		fault = "a user is at work when it is ended";
 	m->ended++;
 }
 
@@ -129,7 +129,7 @@ step(model *m, unsigned actor)
 			if (m->at[actor] == WORK && !commits)
 			{
 				if (m->ended > 0)
-					fault = "somebody works in it when it has ended";
+					fault = "a user works in it when it has ended";
 				m->working |= (uint8_t) (1u << actor);
 			}
 			break;
@@ -147,7 +147,7 @@ step(model *m, unsigned actor)
 			break;
 		case LEAVE_END:
 			if (leave(m))
-				fault = "who has committed it is told to abort it";
+				fault = "the user that has committed it is told to abort it";
 			m->at[actor] = DONE;
 			break;
 		default:
@@ -175,9 +175,9 @@ visit(const model *state)
 		visit(&next);
 	}
 	if (over && state->ended != 1 && fault == NULL)
-		fault = "nobody has ended it";
+		fault = "no user has ended it";
 	if (over && tg_ending_users(state->word) != 0 && fault == NULL)
-		fault = "somebody is still counted";
+		fault = "a user is still counted";
 }
 
 int

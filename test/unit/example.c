@@ -1,10 +1,10 @@
 /*
  * example.c
- *	  The program that runtime/README.md shows: it does what it says there, and is the one in the tree.
+ *	  The program that runtime/README.md shows: it prints what the README says, and equals the
+ *	  program in the tree.
  *
- * It is compiled into this test, run with its output in a file, and both the
- * output and its text are looked for in the README.  To be run from the top of
- * the tree.
+ * It is compiled into this test and run with its output in a file; both the output and its text are
+ * looked for in the README.  To be run from the top of the tree.
  */
 extern int example_main(void);
 

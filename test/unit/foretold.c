@@ -1,9 +1,11 @@
 /*
  * foretold.c
- *	  Strings behind what tells most of them: in order, and told apart, whatever was expected of both; and short, if it was right.
+ *	  Strings behind a prediction that tells most of them apart: they stay in order and distinct for
+ *	  any prediction, and are short if it was right.
  *
- * Pairs that differ in little, of a few bytes that move the place in what is expected and a few that do not, so
- * that rows end in every way; rows as long as one count, a little more and less, and several.
+ * Pairs that differ in little: in a few bytes that move the place in the prediction and a few that
+ * do not, so that rows end in every way; rows as long as one count, a little longer and shorter,
+ * and several counts.
  */
 #include "runtime/order/foretold.h"
 

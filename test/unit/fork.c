@@ -1,15 +1,15 @@
 /*
  * fork.c
- *	  Fork and join: every frame goes on once, after all of its children, whoever ran them.
+ *	  Fork and join: every frame goes on once, after all of its children, on whichever workers they
+ *	  ran.
  *
- * Trees of random shape add up what a plain recursion over the same shape adds
- * up: a frame that went on early, twice or never would show in the sum, or as a
- * job that does not end.  Thefts are made certain where they matter: a step
- * goes on only when another worker has begun its sibling.  One child of a fork
- * returned or all of them forked, several phases of a frame, jobs that begin in
- * place, more children than a deque holds, frames larger than those that
- * workers keep, refused memory, cancellation, who gets a turn beside a tree that
- * never ends, and how soon.
+ * Trees of random shape compute the same sum as a plain recursion over the same shape: a frame that
+ * went on early, twice or never would show in the sum, or as a job that does not end.  Thefts are
+ * made certain where they matter: a step goes on only when another worker has begun its sibling.
+ * Covered are: one child of a fork returned or all of them forked, several phases of a frame, jobs
+ * that begin in place, more children than a deque holds, frames larger than those that workers
+ * keep, refused memory, cancellation, and which tasks get a turn beside a tree that never ends, and
+ * how soon.
  */
 #include "runtime/sched/fork.h"
 
@@ -160,7 +160,7 @@ tree_child(tg_worker *worker, tree *parent, unsigned phase, unsigned number)
 	return &child->frame;
 }
 
-/* Adds up what the children of the last phase found, and makes those of the next: all forked, or one returned. */
+/* Adds up the last phase's results, and makes the next children: all forked, or one returned. */
 static tg_frame *
 tree_phase(tg_frame *frame, tg_worker *worker)
 {
@@ -264,7 +264,7 @@ test_in_place(void)
 		pool_steps += report.tasks_run;
 	}
 	unit_equal(right, 2 * TREES, "in place: every frame went on once, after its children");
-	unit_ok(pool_steps > 0, "in place: what was large went on in the pool");
+	unit_ok(pool_steps > 0, "in place: large trees went on in the pool");
 	unit_ok(pool_stop(), "in place: the pool stops");
 	unit_equal(job_bytes(), before, "in place: no frame is lost");
 	level = LEVEL_POOL;
@@ -345,7 +345,7 @@ pair_begin(tg_frame *frame, tg_worker *worker)
 
 #define PAIRS 2000
 
-/* Two siblings that wait for each other, so that one of them must be stolen; who ends last changes. */
+/* Two siblings wait for each other, so that one must be stolen; they take turns in ending last. */
 static void
 test_thefts(void)
 {
@@ -600,7 +600,7 @@ test_endless(tg_step *step, const char *what)
 	unit_ok(pool_stop(), "%s: the pool stops", what);
 }
 
-/* --- what comes before the deque ---------------------------------------------------------------- */
+/* --- what comes before the deque ---------------------------------------------------- */
 
 #define STEPS_BEFORE 1000
 #define STEPS_BESIDE_MAX 2

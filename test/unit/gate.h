@@ -27,7 +27,7 @@ gate_wait(const char *name)
 		usleep(20);
 }
 
-/* The first thread that comes to this place from now on waits there; see gate_is_reached and gate_release. */
+/* The first thread that passes this place waits there; see gate_is_reached and gate_release. */
 static inline void
 gate_arm(const char *name)
 {

@@ -3,7 +3,8 @@
  *	  Hidden values of indexes: they come with versions, go with them, and are taken along where
  *	  versions are moved; versions that go while their values are computed get none.
  *
- * That indexes with hidden values are as right as others is index_build.c's, index.c's and index_race.c's to show.
+ * That indexes with hidden values are as right as others is shown by index_build.c, index.c and
+ * index_race.c.
  */
 #include "runtime/index/hidden.h"
 
@@ -131,7 +132,9 @@ test_moved_without_memory(void)
 
 static unsigned turns_left;
 
-/* The version whose values are at hand goes, to the last, and its slot is another row's. */
+/*
+ * The version whose values are being computed goes completely, and its slot becomes another row's.
+ */
 static void
 replace_all(void)
 {
@@ -185,9 +188,9 @@ test_computed(void)
 	}
 }
 
-/* --- what is unknown --------------------------------------------------------------------------- */
+/* --- what is unknown ---------------------------------------------------------------- */
 
-/* A writer who does not know the index leaves no values, and no entry. */
+/* A writer that does not know the index leaves no values, and no entry. */
 static void
 test_unknown(void)
 {
@@ -203,7 +206,7 @@ test_unknown(void)
 	tg_epoch_enter(a.session);
 	tg_btree_report_get(indexes[BY_NUMBER]->tree, &report);
 	tg_epoch_leave(a.session);
-	unit_equal(report.entries, 1, "what is not known is not there");
+	unit_equal(report.entries, 1, "a version without known values has no entry");
 	begin(&a);
 	(void) !change(&a, 1, 1, 5, SAME, SAME);
 	end(&a, true);

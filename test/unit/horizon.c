@@ -1,7 +1,7 @@
 /*
  * horizon.c
- *	  The horizon never passes a time that somebody reads at: with one entry, with
- *	  more snapshots than entries, with jobs that outlive their session's entry, with times that are handed over,
+ *	  The horizon never passes a time that a reader reads at: with one entry, with more snapshots
+ *	  than entries, with jobs that outlive their session's entry, with times that are handed over,
  *	  and while all of them come and go next to a committer and a collector.
  */
 #include "runtime/reclaim/horizon.h"
@@ -50,7 +50,7 @@ test_one(void)
 	tg_time time;
 
 	unit_equal(tg_load_relaxed(tg_clock), TG_TIME_FIRST, "the clock starts at its first value");
-	unit_equal(tg_horizon_compute(), TG_TIME_FIRST, "nobody reads: the horizon is the clock");
+	unit_equal(tg_horizon_compute(), TG_TIME_FIRST, "without readers the horizon is the clock");
 	tick();
 	time = tg_snapshot_publish(session, &entry);
 	unit_equal(time, TG_TIME_FIRST + 1, "a snapshot is the clock's value");
@@ -105,7 +105,7 @@ test_many(void)
 	tg_session_close(session);
 }
 
-/* G3 by the readings against its words, for every interval; entries are points, or stand for all later times. */
+/* Readings against G3's definition, for every interval; an entry is a point or all later times. */
 static void
 test_readings(void)
 {
@@ -144,7 +144,7 @@ test_readings(void)
 		{
 			for (tg_time end = begin; end <= clock + 1; end++)
 			{
-				bool is_read = end > clock; /* somebody may come who reads before it */
+				bool is_read = end > clock; /* a reader may come that reads before it */
 
 				for (unsigned i = 0; i < 8; i++)
 					is_read |= from[i] ? time[i] < end : begin <= time[i] && time[i] < end;
@@ -156,7 +156,7 @@ test_readings(void)
 		for (unsigned i = 0; i < 8; i++)
 			tg_snapshot_withdraw(sessions[i % 3], entry[i]);
 	}
-	unit_equal(faults, 0, "a version is garbage exactly if nobody reads within its time (%u are)", missed);
+	unit_equal(faults, 0, "a version is garbage exactly if no reader is within its time (%u are)", missed);
 	for (unsigned i = 0; i < 3; i++)
 		tg_session_close(sessions[i]);
 }
@@ -381,7 +381,8 @@ test_stress(void)
 
 	unit_threads(READERS + 2, stress_body, &stress);
 	if (tg_horizon_compute() > stress.limit)
-		stress.limit = tg_horizon_compute(); /* the collecting thread may have had no turn in time */
+		/* the collecting thread may have had no turn in time */
+		stress.limit = tg_horizon_compute();
 	unit_equal(stress.faults, 0, "no horizon passed a published time (last one %" PRIu64 ")", stress.limit);
 	unit_equal(stress.limit, tg_load_relaxed(tg_clock), "and it came to the clock in the end");
 }

@@ -137,7 +137,7 @@ test_bounds(void)
 	free(seen);
 }
 
-/* A row whose key has changed and changed back is met at each of its keys, and handed out once. */
+/* A row whose key has changed and changed back is met at each of its keys, and returned once. */
 static void
 test_stale(void)
 {
@@ -202,12 +202,12 @@ test_unique(void)
 
 	begin(&a);
 	(void) !drop(&a, 1);
-	unit_equal(put(&a, 9, 1, 1, true), TG_OK, "a key that oneself has given up");
+	unit_equal(put(&a, 9, 1, 1, true), TG_OK, "a key that the transaction itself has given up");
 	begin(&b);
 	unit_equal(put(&b, 10, 99, 1, false), TG_BUSY, "another waits for it");
 	unit_ok(b.wait.index == indexes[BY_TEXT] && b.wait.host == (uint64_t) a.session->id + 1, "for the right one");
 	end(&a, false);
-	unit_equal(put(&b, 10, 99, 1, false), TG_EXISTS, "who gave it back");
+	unit_equal(put(&b, 10, 99, 1, false), TG_EXISTS, "the abort has given the key back to its row");
 	unit_equal(put(&b, 10, 99, 10, false), TG_OK, "and goes on");
 	end(&b, true);
 
@@ -253,7 +253,7 @@ test_probe(void)
 	end(&a, false);
 }
 
-/* Writers who look afterwards whether they are the only ones. */
+/* Writers that check afterwards whether they are the only ones. */
 static void
 test_recheck(void)
 {
@@ -272,7 +272,7 @@ test_recheck(void)
 	unit_equal(recheck(&b, 77, true), TG_OK, "one of the two is gone");
 	begin(&a);
 	(void) !drop(&a, 70);
-	unit_equal(recheck(&b, 77, true), TG_OK, "who has none of them does not wait");
+	unit_equal(recheck(&b, 77, true), TG_OK, "a transaction without a row of that key does not wait");
 	end(&a, true);
 	end(&b, false);
 }
@@ -325,7 +325,7 @@ test_savepoint(void)
 	check_exact(&a, "savepoints");
 }
 
-/* What was refused leaves versions for the collector, also where one entry of the log stands for many. */
+/* A refused write leaves versions for the collector, also if one log entry stands for many. */
 static void
 test_refused(void)
 {
@@ -353,7 +353,7 @@ test_refused(void)
 	check_exact(&a, "rolled back");
 }
 
-/* Who looks before he writes leaves nothing for the end of the transaction. */
+/* A writer that probes before it writes leaves nothing for the end of the transaction. */
 static void
 test_probing(void)
 {
@@ -370,7 +370,7 @@ test_probing(void)
 	unit_ok(a.wait.index == indexes[BY_FLAGGED], "by the right one");
 	tg_arena_report_get(&after);
 	unit_ok(after.used == before.used, "and nothing is left of it in the transaction");
-	unit_equal(put(&a, 61, 61, 61, true), TG_OK, "what is free is inserted");
+	unit_equal(put(&a, 61, 61, 61, true), TG_OK, "a free key is inserted");
 	end(&a, true);
 	check_exact(&a, "looked before");
 }
@@ -461,15 +461,15 @@ test_drop(void)
 	tg_arena_report_get(&after);
 	unit_ok(after.used_by[TG_USE_INDEX] < before.used_by[TG_USE_INDEX], "its memory is back");
 	unit_ok(tg_index_next(tg_index_first(table)) == indexes[BY_FLAGGED], "the others are there");
-	/* Somebody is inside: it has to wait. */
+	/* A session is inside, so the index has to wait. */
 	tg_epoch_enter(b.session);
 	index = make_index(a.session, BY_NUMBER);
 	tg_index_drop(a.session, index);
-	unit_ok(table->dropped == index, "one that somebody may stand on stays");
+	unit_ok(table->dropped == index, "a dropped index stays while a session may stand on it");
 	tg_epoch_leave(b.session);
 	tg_epoch_advance();
 	tg_indexes_reap(a.session, table);
-	unit_ok(table->dropped == NULL, "until he has left");
+	unit_ok(table->dropped == NULL, "and is freed when that session has left");
 	drop_all(&a);
 	collect_all(a.session);
 	(void) make_index(a.session, BY_NUMBER);
@@ -498,7 +498,7 @@ main(void)
 	for (uint64_t seed = 1; seed <= 6; seed++)
 		test_random(seed);
 #ifdef TG_FAILPOINTS
-	test_planted(&a, "unique_unjudged"); /* keys are given without a look at who has them */
+	test_planted(&a, "unique_unjudged"); /* keys are given without a check for a holder */
 	test_planted(&a, "index_unasked");	 /* entries go without a look at the chain */
 	test_planted(&a, "index_kept");		 /* entries stay */
 #endif

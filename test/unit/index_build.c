@@ -117,7 +117,9 @@ test_sizes(bool exclusive)
 	}
 }
 
-/* Entries as long as each other, many of one key, by their rows' order or not: that is how runs are sorted. */
+/*
+ * Entries of equal length, many of one key, in their rows' order or not: runs are sorted by these.
+ */
 static void
 test_orders(void)
 {
@@ -193,12 +195,12 @@ test_twins(bool exclusive)
 	(void) !change(&a, 77, 77, SAME, 12345, SAME);
 	end(&a, true);
 	build_all(&a, exclusive, "twins no more");
-	unit_ok(all_are_right(&b), "who sees them both finds them both");
+	unit_ok(all_are_right(&b), "a snapshot that sees both finds both");
 	end(&b, false);
 	check_exact(&a, "twins no more");
 }
 
-/* What is too long for an entry, and what memory is too short for. */
+/* Keys that are too long for an entry, and builds that do not get their memory. */
 static void
 test_limits(void)
 {
@@ -372,7 +374,7 @@ run_collector(race *run)
 	client_open(&c, 300);
 	while (tg_load_acquire(&run->building) != 0)
 	{
-		pthread_rwlock_rdlock(&run->lock); /* who has it alone, collects alone */
+		pthread_rwlock_rdlock(&run->lock); /* a thread that has it alone collects alone */
 		(void) tg_collector_run(c.session, 100);
 		pthread_rwlock_unlock(&run->lock);
 		tg_epoch_advance();
@@ -423,7 +425,7 @@ run_builder(race *run)
 		pthread_rwlock_unlock(&run->lock);
 	}
 	unit_equal(failed, 0, "all builds came to an end, %u found twins", twins);
-	unit_equal(wrong, 0, "and what they made is right");
+	unit_equal(wrong, 0, "and the indexes that they made are right");
 	unit_equal(left, 0, "and leaves nothing that does not belong there");
 	client_close(&c);
 	tg_store_release(&run->building, 0);
@@ -494,8 +496,9 @@ test_meet(void)
 #endif
 
 /*
- * A row whose key stays, while a build passes by: its old version lies behind where the
- * build is, and goes before it comes there; the new one before, and is a reference then.
+ * A row keeps its key while a build passes.  Its old version lies ahead of the build and is removed
+ * before the build reaches it; the new version lies where the build has passed already, and is a
+ * reference then.
  */
 #define PASSED_ROWS 6000
 

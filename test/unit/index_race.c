@@ -32,7 +32,7 @@ typedef struct race
 
 /* --- threads ------------------------------------------------------------------------ */
 
-/* A transaction of some statements; who meets a holder gives up, or now and then tries again. */
+/* A transaction of some statements; at a holder it gives up, or now and then tries again. */
 static void
 run_transaction(client *c, race *run)
 {
@@ -157,7 +157,7 @@ count_shared(client *c)
 	return found;
 }
 
-/* As a host does it for a deferred key: looks once, and, unless it was alone then, again before the commit. */
+/* As a host does it for a deferred key: checks, and checks again before the commit unless alone. */
 static void
 write_shared(unsigned number, void *argument)
 {
@@ -287,7 +287,7 @@ test_meet_collector(client *a, client *b)
 	}
 }
 
-/* One who undoes the revival of a row; just then another one revives it with the same keys. */
+/* One transaction undoes the revival of a row; just then another revives it with the same keys. */
 static void
 test_meet_undo(client *a, client *b)
 {
@@ -302,7 +302,7 @@ test_meet_undo(client *a, client *b)
 		arrange("btree_lock", passes, b, insert_again);
 		end(a, false);
 		unit_ok(has_met(), "an entry that is being undone, %u, is found and used", passes);
-		check_exact(a, "met one who undoes");
+		check_exact(a, "after meeting an undo");
 	}
 }
 
@@ -345,7 +345,7 @@ test_twins(client *a)
 	tg_failpoint_set(wait_when_judged);
 	unit_threads(WRITERS, write_twin, NULL);
 	tg_failpoint_set(NULL);
-	unit_ok(twins_written > 0, "%u times somebody had the key", twins_written);
+	unit_ok(twins_written > 0, "%u times another transaction had the key", twins_written);
 	check_exact(a, "twins");
 }
 

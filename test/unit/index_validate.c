@@ -63,7 +63,7 @@ read_absent_text(int text)
 	tg_reads_add_key(a.session, reads, table, indexes[BY_TEXT], key.entry, key.bytes);
 }
 
-/* Writes something of its own, elsewhere, prepares, and ends: the conflict's kind, or COUNT for none. */
+/* Writes its own row elsewhere, prepares, ends.  Returns the conflict's kind, or COUNT for none. */
 static tg_conflict_kind
 finish(void)
 {
@@ -84,7 +84,7 @@ finish(void)
 	return conflict.kind;
 }
 
-/* Rows with the numbers 5, 10, 12, 15, 20, 25, under ids that are ten times that; 26 was 15 before. */
+/* Rows with the numbers 5, 10, 12, 15, 20, 25, and ten times the number as id; 26 was 15 before. */
 static void
 refill(void)
 {
@@ -159,7 +159,7 @@ test_ranges(bool backward)
 	}
 }
 
-/* What lies behind the position of a cursor that has been ended was not read. */
+/* A cursor that is ended early has not read the entries behind its position. */
 static void
 test_part(void)
 {
@@ -172,7 +172,7 @@ test_part(void)
 		begin_tracked();
 		read_range(backward != 0, 1);
 		happen(backward ? &before : &behind);
-		unit_equal(finish(), TG_CONFLICT_COUNT, "a row comes where nobody has read, %u", backward);
+		unit_equal(finish(), TG_CONFLICT_COUNT, "a row comes outside the range that was read, %u", backward);
 	}
 	refill();
 	begin_tracked();

@@ -2,11 +2,10 @@
  * indexed.h
  *	  A table with secondary indexes and clients that use it, for unit tests.
  *
- * Columns: id (the primary key), a number, a text, a flag; the second and
- * third may be NULL.  Three indexes: of the number; unique, of the text; unique
- * and partial, of the number, descending, where the flag is set.  If they hide, what they are about are
- * hidden values, which are the same.  If, moreover, there are several, the first index has an entry for each of the last bits of the
- * number.
+ * Columns: id (the primary key), a number, a text, a flag; the second and third may be NULL.  Three
+ * indexes: on the number; unique, on the text; unique and partial, on the number, descending, where
+ * the flag is set.  With hides set, they index hidden values, which equal the columns.  With
+ * several set, too, the first index has an entry for each of the number's last bits.
  */
 #ifndef TG_INDEXED_H
 #define TG_INDEXED_H
@@ -38,7 +37,7 @@ static tg_table *table;
 static tg_index *indexes[INDEXES];
 static bool hides;
 static bool several;
-static void (*while_computed)(void); /* called once a version's hidden values have been, before they are stored */
+static void (*while_computed)(void); /* called between computing and storing hidden values */
 
 static const uint8_t kinds[COLUMNS] = {TG_KIND_8, TG_KIND_4, TG_KIND_STRING, TG_KIND_1};
 static const tg_key_part id_part = {.column = 0, .code = TG_KEY_SIGNED};
@@ -511,7 +510,7 @@ take_vectors(const tg_vectors *vectors, seen_rows *seen)
 	}
 }
 
-/* What the snapshot sees between two keys of an index, by so many rows at a time; somebody's outcome is looked at again. */
+/* The snapshot's rows between two keys, by limit rows; checks undecided outcomes again. */
 static inline void
 read_between(client *c, tg_index *index, const void *low, size_t low_bytes, bool low_inclusive, const void *high,
 			 size_t high_bytes, bool high_inclusive, bool backward, unsigned limit, seen_rows *seen)
@@ -554,7 +553,8 @@ is_in_order(unsigned which, const row_values *a, const row_values *b)
 		return b->text == NOTHING || (a->text != NOTHING && a->text <= b->text);
 	if (which == BY_NUMBER) /* NULLs last */
 		return b->number == NOTHING || (a->number != NOTHING && a->number <= b->number);
-	return a->number == NOTHING || (b->number != NOTHING && a->number >= b->number); /* NULLs first, descending */
+	/* NULLs first, descending */
+	return a->number == NOTHING || (b->number != NOTHING && a->number >= b->number);
 }
 
 static inline int
@@ -575,7 +575,7 @@ entries_of(unsigned which, const row_values *row)
 	return which != BY_FLAGGED || row->flag;
 }
 
-/* Whether an index shows the snapshot what the table does: its rows, in its order, each once for each entry. */
+/* Whether an index shows the snapshot the table's rows, in its order, each once for each entry. */
 static inline bool
 index_is_right(client *c, unsigned which)
 {
@@ -622,7 +622,7 @@ count_twins(const seen_rows *all, unsigned which)
 	return twins;
 }
 
-/* Nobody is at work, the collector has run: entries too few or too many, wrong order, twins. */
+/* After the collector, without sessions at work: missing or excess entries, wrong order, twins. */
 static inline unsigned
 count_faults(client *c, unsigned which, const seen_rows *all)
 {
@@ -655,7 +655,7 @@ count_all_faults(client *c)
 	return faults;
 }
 
-/* Nobody is at work: each index has an entry for each row that belongs to it, and no other. */
+/* Without sessions at work: each index has an entry for each of its rows, and no other. */
 static inline void
 check_exact(client *c, const char *name)
 {

@@ -2,13 +2,12 @@
  * job.c
  *	  Jobs: counts, cancel, references, and a teardown that runs exactly once.
  *
- * Jobs are trees of tasks; a task leaves a mark, the teardown counts itself and
- * checks that all marks are there and that no task runs any more.  They end by
- * themselves, are cancelled at any moment, by other threads and processes, are
- * parked, given up by their starter, and stopped with the pool.  Then their
- * account of memory, and reports of jobs that end meanwhile: by a failpoint
- * just before the last reference goes, and by a reader that never rests.  Who
- * meets whom with children and callbacks is in job_race.c.
+ * Jobs are trees of tasks; a task leaves a mark, the teardown counts itself and checks that all
+ * marks are there and that no task runs any more.  They end by themselves, are cancelled at any
+ * moment, by other threads and processes, are parked, given up by their starter, and stopped with
+ * the pool.  Then their account of memory, and reports of jobs that end meanwhile: by a failpoint
+ * just before the last reference goes, and by a reader that never rests.  Races of children and
+ * callbacks are in job_race.c.
  */
 #include "runtime/sched/job.h"
 
@@ -166,10 +165,10 @@ test_report(void)
 		(void) tg_job_report_get(i, &report);
 	unit_ok(report.owner == 42 && report.object == 7 && report.level == 40 && strcmp(report.kind, "tree") == 0 &&
 				report.state == TG_JOB_DONE && !report.cancelled,
-			"its report says who it is");
+			"its report identifies it");
 	unit_ok(report.tasks == 0 && report.tasks_run == tree->node_count - 1 && report.done == report.expected &&
 				report.rows == 2 * report.done,
-			"and what it did");
+			"and its work");
 	printf("# %.1f ns per spawned task\n", (double) report.elapsed_us * 1000 / (double) report.tasks_run);
 	tree_free(self, tree);
 	unit_ok(jobs_registered() == 0, "it goes with its last reference");
@@ -327,7 +326,7 @@ test_status(void)
 	unit_ok(tg_job_status(tree->job) == TG_NO_MEMORY, "the first failure stays");
 	tg_job_retain(tree->job);
 	tg_job_release(self, tree->job);
-	unit_ok(jobs_registered() == 1, "a job stays while somebody holds a reference");
+	unit_ok(jobs_registered() == 1, "a job stays while there is a reference to it");
 	tree_free(self, tree);
 	unit_ok(jobs_registered() == 0, "a job that never ran goes as well");
 }
@@ -446,13 +445,13 @@ test_parked(void)
 	tg_free(self, parked, TG_USE_JOB);
 
 	parked = parked_start(&job);
-	unit_ok(tg_scheduler_stop(50), "the pool stops beside a parked task that nobody unparks");
+	unit_ok(tg_scheduler_stop(50), "the pool stops beside a parked task that is never unparked");
 	unit_ok(tg_job_is_cancelled(job) && tg_job_state_get(job) == TG_JOB_RUNNING && parked->teardowns == 0,
 			"its job is cancelled and given up");
 	tg_task_unpark(self, &parked->task);
 	pool_start(1);
 	unit_ok(job_is_done_soon(job) && parked->teardowns == 1, "and ends in the next pool");
-	unit_ok(pool_stop(), "which stops");
+	unit_ok(pool_stop(), "the pool stops");
 	tg_job_release(self, job);
 	tg_free(self, parked, TG_USE_JOB);
 }
@@ -489,11 +488,11 @@ test_stop(void)
 	pool_start(2);
 	unit_ok(tree_start(self, trees[0]) && job_is_done_soon(trees[0]->job) && tree_is_right(trees[0], true),
 			"it can be started in the next one");
-	unit_ok(pool_stop(), "which stops");
+	unit_ok(pool_stop(), "the pool stops");
 	tree_free(self, trees[0]);
 }
 
-/* --- memory and progress ------------------------------------------------------------------------- */
+/* --- memory and progress ------------------------------------------------------------ */
 
 #define MEMORY_MAX 1000
 #define TAKERS 4
@@ -520,7 +519,7 @@ take_and_give(unsigned number, void *argument)
 
 static tg_job *taken_from;
 
-/* Somebody takes what there is, between another's look and its taking. */
+/* Another task takes all of the memory between a task's look and its taking. */
 static bool
 take_at_look(const char *name)
 {
@@ -546,7 +545,7 @@ test_memory(void)
 			"not beyond");
 	tg_job_memory_give(job, 400);
 	unit_ok(tg_job_memory_take(job, 401) == TG_NO_MEMORY && tg_job_memory_take(job, 300) == TG_OK,
-			"what it gave back it may take again");
+			"memory that it gave back it may take again");
 	unit_ok(tg_job_report_of(job, &report) && report.memory == 900 && report.memory_most == 1000 &&
 				report.memory_max == MEMORY_MAX,
 			"its report says so");
@@ -554,7 +553,7 @@ test_memory(void)
 	taken_from = job;
 	tg_failpoint_set(take_at_look);
 	unit_ok(tg_job_memory_take(job, 1) == TG_NO_MEMORY && tg_job_report_of(job, &report) && report.memory == MEMORY_MAX,
-			"nor when somebody else is faster");
+			"nor when another task is faster");
 	tg_job_memory_give(job, MEMORY_MAX);
 	unit_threads(TAKERS, take_and_give, job);
 	unit_ok(tg_job_report_of(job, &report) && report.memory == 0 && report.memory_most <= MEMORY_MAX && !beyond,
@@ -583,7 +582,7 @@ test_progress(void)
 	tg_job_release(self, job);
 }
 
-/* --- reports of jobs that go ------------------------------------------------------------------------ */
+/* --- reports of jobs that go -------------------------------------------------------- */
 
 static bool last_report_found;
 static tg_job_report last_report;
@@ -656,7 +655,7 @@ test_report_race(void)
 	unit_ok(pool_stop(), "the pool stops");
 }
 
-/* What a crash restart does to the arena; the statics of this process stay. */
+/* The effect of a crash restart on the arena; the statics of this process stay. */
 static void
 test_reset(void)
 {
@@ -678,7 +677,7 @@ main(void)
 	server_start();
 	teardown_total = take_zeroed(self, sizeof(uint32_t));
 	test_report();
-#ifndef __SANITIZE_THREAD__ /* it does not see that memory passes through another process in order */
+#ifndef __SANITIZE_THREAD__ /* it does not see the order across another process */
 	test_processes();
 #endif
 	test_many(1, false);

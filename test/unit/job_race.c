@@ -1,12 +1,11 @@
 /*
  * job_race.c
- *	  Jobs: every callback once and in order, whoever meets whom.
+ *	  Jobs: every callback once and in order, in all races.
  *
- * A member is a job of one task, which parks until it is let go or cancelled,
- * and notes when its callbacks come.  Parents, children, cancellers and the end
- * are brought into each order by failpoints: the hook, in the thread that
- * passes, does what shall happen there, or waits for another thread.  In the
- * last test all of it happens at once, on memory that complete gives back.
+ * A member is a job of one task, which parks until it is let go or cancelled, and notes when its
+ * callbacks come.  Parents, children, cancellers and the end are brought into each order by
+ * failpoints: the hook, in the thread that passes, takes the racing step itself, or waits for
+ * another thread.  In the last test all of it happens at once, on memory that complete gives back.
  */
 #include "runtime/sched/job.h"
 
@@ -290,7 +289,7 @@ test_cancel_family(void)
 	unit_ok(member_is_right(&family[0], 0) && family[0].status == TG_OK, "the parent ends well");
 	family_release(3);
 
-	/* A child that is born while its parent is being cancelled, on either side of the look for children. */
+	/* A child born while its parent is being cancelled, before or after the look for children. */
 	family_start(1);
 	family[0].child = &family[1];
 	family[0].born_in = 2;
@@ -359,7 +358,7 @@ test_cancel_end(void)
 	trap_set("job_cancelled", end_at_callback);
 	tg_job_cancel(self, family[0].job);
 	tg_failpoint_set(NULL);
-	unit_ok(held_back, "a job whose last task ends while somebody calls back does not end");
+	unit_ok(held_back, "a job whose last task ends during a cancel callback does not end");
 	unit_ok(member_is_right(&family[0], 1), "before that is over");
 	unit_ok(!pthread_equal(family[0].torn_by, pthread_self()), "nor does the canceller run the teardown");
 	family_release(1);
@@ -368,7 +367,7 @@ test_cancel_end(void)
 	trap_set("job_finish", cancel_at_finish);
 	member_let_go(&family[0]);
 	unit_ok(member_is_right(&family[0], 0) && tg_job_is_cancelled(family[0].job) && family[0].status == TG_OK,
-			"who cancels a job that ends already does not call back");
+			"cancelling a job that already ends does not call back");
 	tg_failpoint_set(NULL);
 	tg_job_cancel(self, family[0].job);
 	unit_equal(family[0].callbacks, 0, "nor one that is done");
@@ -415,7 +414,7 @@ test_cancel_id(void)
 	unit_ok(pool_stop(), "the pool stops");
 }
 
-/* What stop does to parked jobs that can be called back. */
+/* A stop of the pool with parked jobs that can be called back. */
 static void
 test_stop(void)
 {
@@ -542,7 +541,7 @@ test_as_task(void)
 	}
 }
 
-/* --- everything at once ------------------------------------------------------------------------- */
+/* --- everything at once ------------------------------------------------------------- */
 
 #define STARTERS 3
 #define JOBS_EACH 200

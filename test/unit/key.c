@@ -52,7 +52,7 @@ sign(int order)
 
 typedef int (*oracle)(const tg_value *a, const tg_value *b);
 
-/* Encodes all, compares all pairs with the oracle, whose word is turned over for a descending part. */
+/* Encodes all values and compares all pairs with the oracle, reversed for a descending part. */
 static void
 check_part(const char *name, const tg_key_part *part, tg_kind kind, const tg_value *values, unsigned count,
 		   oracle compare)
@@ -137,7 +137,8 @@ check_integers(tg_kind kind, const char *name_signed, const char *name_unsigned)
 	while (count < VALUES_MAX)
 		values[count++].word = next_random();
 	for (unsigned i = 0; i < VALUES_MAX; i++)
-		values[i].word = (uint64_t) ((int64_t) (values[i].word << (64 - bits)) >> (64 - bits)); /* as stored */
+		/* as stored */
+		values[i].word = (uint64_t) ((int64_t) (values[i].word << (64 - bits)) >> (64 - bits));
 	check_order(name_signed, TG_KEY_SIGNED, kind, values, VALUES_MAX, compare_signed);
 	for (unsigned i = 0; i < VALUES_MAX; i++)
 		values[i].word &= mask;

@@ -2,11 +2,10 @@
  * lane.c
  *	  Lanes: one operation at a time, in order, none stranded.
  *
- * The code itself, whose arithmetic lane_model.c looks at: operations note who
- * else is inside, by either serializer: with eight submitters, with a lane task
- * that goes on at another worker because its own is occupied in mid-way, and
- * with owners that jump out of an operation as a host's error does.  What is
- * particular to sticky queues is in sticky.c.
+ * The code itself; lane_model.c covers the arithmetic of its counter.  Operations note which others
+ * are inside, under either serializer: with eight submitters, with a lane task that goes on at
+ * another worker because its own is occupied in mid-way, and with owners that jump out of an
+ * operation as a host's error does.  Sticky queues' own properties are in sticky.c.
  */
 #include "runtime/sched/lane.h"
 
@@ -19,7 +18,7 @@
 #include "test/unit/pool.h"
 #include "test/unit/unit.h"
 
-/* --- operations that note who else is inside ------------------------------------------ */
+/* --- operations that note which others are inside ------------------------------------- */
 
 #define SUBMITTERS 8
 #define OPERATIONS 6000
@@ -33,7 +32,7 @@ typedef struct shared
 	uint32_t disorder;
 	uint64_t ran;			   /* plain: what orders the operations is the lane */
 	uint64_t in_place;		   /* plain, likewise */
-	uint32_t ended;			   /* as ran, for those who wait */
+	uint32_t ended;			   /* as ran, for the threads that wait */
 	uint32_t last[SUBMITTERS]; /* plain: the last number of each submitter's */
 } shared;
 
@@ -276,14 +275,15 @@ test_stopped(tg_serializer serializer)
 	tg_lane_leave(self, &shared->lane);
 	unit_ok(tg_lane_is_free(&shared->lane), "and is free again");
 
-	/* The pool stops while an operation waits behind one in place: who leaves runs it. */
+	/* The pool stops while an operation waits behind one in place: the leaving session runs it. */
 	serial_pool_start(serializer, 1);
 	if (!tg_lane_enter(self, &shared->lane) || tg_lane_submit(self, &shared->lane, &waiting->operation) != TG_OK)
 		abort();
 	unit_ok(pool_stop() && shared->ran == 0, "an operation waits when the pool stops");
 	run_numbered(shared, 0, 1);
 	tg_lane_leave(self, &shared->lane);
-	unit_ok(shared->ran == 2 && tg_lane_is_free(&shared->lane) && !shared->disorder, "who leaves the lane runs it");
+	unit_ok(shared->ran == 2 && tg_lane_is_free(&shared->lane) && !shared->disorder,
+			"the session that leaves the lane runs it");
 	tg_free(self, shared, TG_USE_JOB);
 	tg_free(self, waiting, TG_USE_JOB);
 }
@@ -331,7 +331,7 @@ test_stop_race(tg_serializer serializer)
 				!crowd->lanes[0].overlaps && !crowd->lanes[0].disorder;
 		tg_free(self, crowd, TG_USE_JOB);
 	}
-	unit_ok(right, "what was accepted while the pool stopped has run, by the "
+	unit_ok(right, "operations accepted while the pool stopped have run, by the "
 				   "pool or in place");
 }
 
@@ -426,7 +426,7 @@ test_elsewhere(void)
 	tg_free(self, split, TG_USE_JOB);
 }
 
-/* --- an owner that does not come back ------------------------------------------------------------ */
+/* --- an owner that does not come back ----------------------------------------------- */
 
 static jmp_buf out;
 
@@ -485,13 +485,13 @@ test_abandon(tg_serializer serializer)
 	tg_lane_init(&shared->lane);
 	abandon_in_place(shared, all, 7);
 	unit_ok(comes_true(&shared->ended, 8) && !shared->overlaps && !shared->disorder,
-			"%s: what was queued behind it runs", name);
+			"%s: the operations queued behind it run", name);
 	unit_ok(pool_stop() && tg_lane_is_free(&shared->lane), "%s: the lane is free", name);
 	tg_free(self, all, TG_USE_JOB);
 	tg_free(self, shared, TG_USE_JOB);
 }
 
-/* The pool has stopped, a leave runs what is queued, and the third operation of that turn jumps out. */
+/* The pool has stopped; a leave runs the queue, and the third operation of that turn jumps out. */
 static void
 test_abandon_turn(void)
 {
@@ -535,7 +535,7 @@ test_abandon_nested(void)
 	tg_free(self, lanes, TG_USE_JOB);
 }
 
-/* --- a lane that stands still --------------------------------------------------------------------- */
+/* --- a lane that stands still ------------------------------------------------------- */
 
 static void
 test_still(void)
@@ -555,7 +555,7 @@ test_still(void)
 	tg_lane_leave(self, &lane);
 	tg_check(tg_lane_enter(self, &lane));
 	unit_ok(!tg_lane_stands_still(&lane, 31 * hang_us), "and goes on with the next operation");
-	unit_ok(tg_lane_stands_still(&lane, 32 * hang_us), "which may stand still, too");
+	unit_ok(tg_lane_stands_still(&lane, 32 * hang_us), "and this one may stand still, too");
 	tg_lane_leave(self, &lane);
 	settings_set(1, SUSPEND_LONG_MS, 0);
 	tg_check(tg_lane_enter(self, &lane));

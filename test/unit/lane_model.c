@@ -2,10 +2,9 @@
  * lane_model.c
  *	  The arithmetic of a lane's counter, in all interleavings.
  *
- * A model of the steps that lane.c makes: submitters, one that enters, lane
- * tasks.  Then models with faults must show them: one whose submitters push
- * before they count an operation overtaken, one whose leave forgets the others a
- * stranded one.
+ * A model of the steps that lane.c makes: submitters, one that enters, lane tasks.  Two models with
+ * faults must show them: if submitters push before they count, an operation is overtaken; if a
+ * leave forgets the other operations, one is stranded.
  */
 #include <string.h>
 
@@ -145,7 +144,7 @@ enterer_step(model *state, unsigned i)
 	return false;
 }
 
-/* The next operation can be reached: its own link and all before it are there (those are taken already). */
+/* Whether the next operation can be reached: its link and all links before it are there. */
 static bool
 model_can_take(const model *state)
 {
@@ -164,7 +163,7 @@ task_step(model *state, unsigned i)
 	}
 	if (state->task[i] == 2)
 	{
-		/* Not to wait for a link is one of the ways; the wait itself is the others' steps coming first. */
+		/* One way is not to wait for a link; a wait is the others' steps coming first. */
 		if (state->done[i] < state->budget[i] && model_can_take(state))
 		{
 			state->taken++;

@@ -18,7 +18,7 @@
 #define PROCESSES 3
 #define ROUNDS 50000
 
-/* What the latch guards: two plain words that are equal whenever it is free. */
+/* The latch guards two plain words that are equal whenever it is free. */
 typedef struct guarded
 {
 	tg_latch latch;

@@ -1,7 +1,7 @@
 /*
  * lease.c
- *	  What sessions lease: that it comes back, whoever ends the lease, and that no
- *	  two sessions ever have the same row id or slot.
+ *	  Leases of sessions come back, however they end, and no two sessions ever have the same row id
+ *	  or slot.
  */
 #include "runtime/table/lease.h"
 
@@ -13,7 +13,7 @@
 
 #define THREADS 4
 
-/* --- leases ------------------------------------------------------------------------------------------------ */
+/* --- leases ------------------------------------------------------------------------- */
 
 static void
 test_eviction(void)
@@ -48,7 +48,7 @@ test_eviction(void)
 	unit_equal(used_bytes(), before, "nothing is left of a dozen tables");
 }
 
-/* Threads write to tables, each table at most by one at a time beyond the common one, and drop them. */
+/* Threads write to tables and drop them; only the common table has several writers at a time. */
 enum
 {
 	FORGET_TABLES = 24
@@ -132,7 +132,7 @@ test_forget(void)
 	unit_equal(used_bytes(), before, "nothing is left of tables dropped by others");
 }
 
-/* --- several sessions in one table ---------------------------------------------------------------------------- */
+/* --- several sessions in one table -------------------------------------------------- */
 
 enum
 {
@@ -187,7 +187,7 @@ shared_body(unsigned number, void *argument)
 			unsigned slot = tg_version_slot(held[i]);
 			tg_value value = {.word = 0};
 
-			/* Nobody else has had this slot since. */
+			/* No other session has had this slot since. */
 			tg_chunk_value(chunk, 3, slot, &value);
 			if (((const char *) value.string.blob)[7] != 'a' + (char) number || chunk->rows[slot] != rows[i])
 				tg_fetch_add_relaxed(&test->wrong, 1);

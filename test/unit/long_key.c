@@ -1,7 +1,8 @@
 /*
  * long_key.c
- *	  Keys of long strings are in the order of the strings, whatever order they get their ranks in, beside short ones, and both ways; a
- *	  string without rank has none, and a place between its neighbours.  Parts of a key share its bytes, so that any values fit.
+ *	  Keys of long strings are in the order of the strings, in whatever order these get their ranks,
+ *	  beside short strings, and in both directions; a string without rank has none, and a place
+ *	  between its neighbours.  Parts of a key share its bytes, so that any values fit.
  */
 #include "runtime/index/long_key.h"
 
@@ -42,7 +43,10 @@ draw(unsigned below)
 	return unit_below(&state, below);
 }
 
-/* Many have a beginning in common, up to about where a rank takes the place of the rest, and many all but the last bytes. */
+/*
+ * Many strings have a common prefix, up to about the length where a rank replaces the rest, and
+ * many share all but the last bytes.
+ */
 static void
 make_string(string *made, unsigned long_above, bool blank)
 {
@@ -149,7 +153,7 @@ check_strings(const char *name, unsigned part_count, uint8_t code, uint8_t order
 				found = -found;
 			if (a->ranked && b->ranked)
 				wrong_order += found != expected;
-			/* what is equal to the place is below the string; nothing that is there is equal to the string */
+			/* a key that equals the place is below the string; no key equals the string */
 			else if (a->ranked)
 			{
 				wrong_place += expected < 0 ? found > 0 : found <= 0;
@@ -160,7 +164,7 @@ check_strings(const char *name, unsigned part_count, uint8_t code, uint8_t order
 			}
 		}
 	unit_equal(wrong_order, 0, name);
-	unit_equal(wrong_place, 0, "what has no rank has its place between the others");
+	unit_equal(wrong_place, 0, "a string without rank has its place between the others");
 	unit_equal(wrong_rank, 0, "and is not there; all keys have room");
 	tg_table_release(session, table);
 }

@@ -2,29 +2,40 @@
  * mixed_model.c
  *	  The protocol of src/txn/mixed.c, all its interleavings.
  *
- * Transactions that change foreign and ordinary tables, followers that build on what those have done,
- * readers at each level, and a collector; each step of theirs is one access to what
- * others can see, in any order (so this shows the protocol, not the memory orders, for which mixed.c and
- * horizon.c argue).  A step that has the lock of mixed.c, and sees and shows only what is under it, is one.
+ * Transactions that change foreign and ordinary tables, followers that build on their changes,
+ * readers at each level, and a collector.  Each step is one access to shared state, in any order
+ * (so this shows the protocol, not the memory orders, for which mixed.c and horizon.c argue).  A
+ * section under the lock of mixed.c is one step if it reads and changes only state that this lock
+ * protects.
  *
- *	committer	tsurugi_mixed_begin (lock, newest, tg_horizon_keep, tg_txn_prepare: PREPARING, C, PREPARED(C); unlock),
- *				PostgreSQL's moment (ProcArrayEndTransaction: no longer among the running, latestCompletedXid grows) or its failure,
- *				tsurugi_mixed_end (lock, E and L, ring; unlock), tg_txn_commit (COMMITTED, stamps, the log given, entry withdrawn)
- *	statement	PostgreSQL's snapshot (GetSnapshotData), tg_snapshot_publish (bound, clock, point), tsurugi_mixed_match,
- *				then row by row tg_txn_read_chain, and tg_txn_newest for the row to write: with W5's redrawing at REPEATABLE READ and
- *				extension at SERIALIZABLE (isolation.c), validation (validate.c)
- *	gate		tsurugi_moment_begin (moment.c) for LONG and READ ONLY among ordinary tables, or tsurugi_mixed_misfit
- *	import		tg_snapshot_adopt (entry, count) of an exporter's time, under the lock of the list of exports (snapshot_export.c)
- *	collector	tg_readings_gather entry by entry, then all versions that tg_readings_miss, of logs that it was given
- *	time		mixed.c's rule 6: it is over whenever somebody looks (forget_old), or never
+ *	committer	tsurugi_mixed_begin (lock, newest, tg_horizon_keep,
+ *				tg_txn_prepare: PREPARING, C, PREPARED(C); unlock),
+ *				PostgreSQL's moment (ProcArrayEndTransaction: no longer among the running,
+ *				latestCompletedXid grows) or its failure,
+ *				tsurugi_mixed_end (lock, E and L, ring; unlock),
+ *				tg_txn_commit (COMMITTED, stamps, the log given, entry withdrawn)
+ *	statement	PostgreSQL's snapshot (GetSnapshotData),
+ *				tg_snapshot_publish (bound, clock, point), tsurugi_mixed_match,
+ *				then row by row tg_txn_read_chain, and tg_txn_newest for the row to write:
+ *				with W5's redrawing at REPEATABLE READ and extension at SERIALIZABLE
+ *				(isolation.c), validation (validate.c)
+ *	gate		tsurugi_moment_begin (moment.c) for LONG and READ ONLY among ordinary
+ *				tables, or tsurugi_mixed_misfit
+ *	import		tg_snapshot_adopt (entry, count) of an exporter's time, under the lock of
+ *				the list of exports (snapshot_export.c)
+ *	collector	tg_readings_gather entry by entry, then all versions that
+ *				tg_readings_miss, of logs that it was given
+ *	time		mixed.c's rule 6: it is over at every look (forget_old), or never
  *
- * PostgreSQL's snapshot is the set of mixed commits that it shows, xmin and xmax.  When all have ended it is asked
- * of each reader whether it has seen one half of a commit without the other, or what was built on what it has not seen; whether
- * what SERIALIZABLE has seen and done is that of one moment of the order of C; while they run, whether a version that is read is still
- * there, a written one was the newest one seen, a snapshot of which all is known fails, and whether somebody can go on.
+ * PostgreSQL's snapshot is the set of mixed commits that it shows, xmin and xmax.  When all have
+ * ended, no reader may have seen one half of a commit without the other, nor a change without those
+ * that it was built on, and the reads and writes of a SERIALIZABLE transaction must belong to one
+ * moment in the order of C.  While they run, a version that is read must still be there, a written
+ * one must have been the newest one seen, a snapshot of which all is known must not fail, and some
+ * thread must be able to go on.
  *
- * All states are visited, for each of some small sets of transactions; with the argument «long» for larger ones, too.  Then the
- * same with each rule left out, which must show.
+ * All states are visited, for each of some small sets of transactions; with the argument «long» for
+ * larger ones, too.  Then the same with each rule left out, which must show.
  */
 #include "test/unit/mixed_steps.h"
 
@@ -66,7 +77,7 @@ visit(model *state)
 		}
 	}
 	if (stands)
-		fail("nobody can go on");
+		fail("no thread can continue");
 	for (unsigned i = 0; i < 2; i++)
 	{
 		model next = *state;
@@ -106,15 +117,15 @@ static const scenario scenarios[] = {
 	 .scripts = {{.writes = X, .kind = MIXED, .may_fail = true},
 				 {.writes = Y, .kind = MIXED},
 				 {.level = RC, .reads = X | Y}}},
-	{.name = "a commit, what is built on it, a reader",
+	{.name = "a commit, a change built on it, a reader",
 	 .scripts = {{.writes = X, .kind = MIXED, .may_fail = true},
 				 {.level = RC, .reads = X, .writes = Y, .kind = FOREIGN},
 				 {.level = RR, .reads = X | Y}}},
-	{.name = "a commit, what is built on its ordinary half, a reader",
+	{.name = "a commit, a change built on its ordinary half, a reader",
 	 .scripts = {{.writes = X, .kind = MIXED, .may_fail = true},
 				 {.level = RC, .writes = Y, .kind = FOREIGN},
 				 {.level = RR, .reads = X | Y}}},
-	{.name = "a commit, what a program builds on it, a reader",
+	{.name = "a commit, a program's change built on it, a reader",
 	 .scripts = {{.writes = X, .kind = MIXED},
 				 {.level = RC, .reads = X, .writes = Y, .kind = FOREIGN, .is_native = true},
 				 {.level = RR, .reads = X | Y}}},
@@ -154,7 +165,7 @@ static const scenario scenarios[] = {
 	 .scripts = {{.level = SER, .reads = Y, .writes = X, .kind = MIXED},
 				 {.level = SER, .writes = Y, .kind = FOREIGN},
 				 {.level = SER, .reads = X | Y}}},
-	{.name = "one moment, a commit, what is built on it",
+	{.name = "one moment, a commit, a change built on it",
 	 .scripts = {{.writes = X, .kind = MIXED, .may_fail = true},
 				 {.level = RC, .reads = X, .writes = Y, .kind = FOREIGN},
 				 {.level = WHOLE, .reads = X | Y}}},
@@ -169,7 +180,7 @@ static const scenario scenarios[] = {
 	 .scripts = {{.level = IMPORTED, .reads = X}, {.level = RR, .reads = X | Y}, {.writes = X, .kind = MIXED}},
 	 .collections = 1,
 	 .ages = 1},
-	{.name = "an importer, its exporter, a commit, what is built on it",
+	{.name = "an importer, its exporter, a commit, a change built on it",
 	 .scripts = {{.level = IMPORTED, .reads = X | Y},
 				 {.level = RR, .reads = X},
 				 {.writes = X, .kind = MIXED, .may_fail = true},
@@ -181,7 +192,7 @@ static const scenario scenarios[] = {
 				 {.level = RC, .writes = X, .kind = MIXED},
 				 {.level = RC, .reads = X | Y}},
 	 .is_long = true},
-	{.name = "two commits, what is built on them, a reader",
+	{.name = "two commits, changes built on them, a reader",
 	 .scripts = {{.writes = X, .kind = MIXED},
 				 {.level = RC, .writes = X, .kind = MIXED},
 				 {.level = RC, .reads = X, .writes = Y, .kind = FOREIGN},
@@ -195,7 +206,7 @@ static const scenario scenarios[] = {
 	 .collections = 1,
 	 .ages = 1,
 	 .is_long = true},
-	{.name = "a commit, one that is extended, what is built on it, one moment",
+	{.name = "a commit, one that is extended, a change built on it, one moment",
 	 .scripts = {{.writes = X, .kind = MIXED},
 				 {.level = RC, .reads = X, .writes = Y, .kind = FOREIGN},
 				 {.level = SER, .reads = X, .writes = Y, .kind = MIXED},
@@ -242,36 +253,36 @@ static const struct
 	const char *name;
 } rules[] = {
 	{MATCH, "a commit, a reader", "a time is matched with PostgreSQL's snapshot"},
-	{BOUND, "a commit, what is built on it, a reader", "R is not above E of what is not shown"},
-	{EXCLUSION, "a commit, a reader", "what is not shown is excluded"},
+	{BOUND, "a commit, a change built on it, a reader", "R is not above E of what is not shown"},
+	{EXCLUSION, "a commit, a reader", "a commit that is not shown is excluded"},
 	{HOST_FIRST, "a commit, a reader", "R is loaded after PostgreSQL's snapshot was taken"},
 	{DRAWN_BEFORE, "a commit, a reader", "C is drawn before PostgreSQL's moment"},
 	{BOUND_AFTER_HOST, "two commits, a reader", "E is loaded after PostgreSQL's moment"},
-	{BOUND_BEFORE_COMMITTED, "a commit, what a program builds on it, a reader", "E is loaded before COMMITTED"},
+	{BOUND_BEFORE_COMMITTED, "a commit, a program's change built on it, a reader", "E is loaded before COMMITTED"},
 	{NEWEST_BEFORE_DRAW, "a commit, a reader", "the newest xid is stored before C is drawn"},
-	{TIME_BEFORE_LOOK, "a commit, a reader", "who is open is looked at after R was loaded"},
+	{TIME_BEFORE_LOOK, "a commit, a reader", "open transactions are looked at after R was loaded"},
 	{DRAWN_UNDER_LOCK, "a commit, a reader", "C is drawn under the lock"},
 	{KEPT, "a commit, a foreign one, a reader, a collector", "the horizon respects C - 1"},
 	{KEPT_BEFORE_DRAW, "a commit, a foreign one, a reader, a collector", "it does so before C is drawn"},
 	{KEPT_BEFORE_SESSIONS, "a commit, a foreign one, a reader, a collector",
-	 "what is kept is looked at before the sessions"},
-	{LOWERED, "a commit, a foreign one, a reader, a collector", "who excludes publishes C - 1"},
+	 "kept times are looked at before the sessions"},
+	{LOWERED, "a commit, a foreign one, a reader, a collector", "a snapshot that excludes publishes C - 1"},
 	{LOWERED_UNDER_LOCK, "a commit, a foreign one, a reader, a collector", "under the lock"},
 	{LOWEST_OF_OPEN, "two commits, a reader, a collector", "an entry has the lowest C of those that were open"},
 	{FORGOTTEN_UNKNOWN, "a commit, a foreign one, a reader, a collector",
-	 "what has been forgotten is not known to be shown"},
+	 "a forgotten commit is not known to be shown"},
 	{LISTED_UNTIL_SHOWN, "two commits, a reader", "an entry stays until new snapshots are known to show it"},
 	{LISTED_UNTIL_OLD, "two commits, a reader", "and those that are not old, either"},
 	{LATEST_OF_ALL, "two commits, a reader", "L is the newest xid that has completed"},
-	{LATE_BY_VIEW, "an update beside a commit", "what is excluded is later (W5)"},
-	{VALIDATED_BY_VIEW, "an extension beside a commit", "what is excluded has not been read (S1)"},
-	{READS_VALIDATED, "a commit in a circle", "who excludes is validated though it wrote nothing"},
+	{LATE_BY_VIEW, "an update beside a commit", "an excluded commit is later (W5)"},
+	{VALIDATED_BY_VIEW, "an extension beside a commit", "an excluded commit has not been read (S1)"},
+	{READS_VALIDATED, "a commit in a circle", "a transaction that excludes is validated though it wrote nothing"},
 	{EXTENSION_MATCHED, "an update beside a commit", "an extension is matched again"},
 	{ENTRY_NOT_RAISED, "an extension that excludes, a collector", "its entry stays where it excludes"},
 	{PREPARED_WAITED, "a commit, a reader", "PREPARED is waited for"},
-	{FOLLOWER_WAITS, "a commit, what is built on its ordinary half, a reader",
-	 "nobody draws a C between the two moments of a commit that he may have seen"},
-	{GATE, "one moment, a commit, what is built on it", "no mixed commit is under way when LONG takes its snapshots"},
+	{FOLLOWER_WAITS, "a commit, a change built on its ordinary half, a reader",
+	 "no transaction draws a C between the two moments of a commit that it may have seen"},
+	{GATE, "one moment, a commit, a change built on it", "no mixed commit is under way when LONG takes its snapshots"},
 	{FIT_ASKED, "a moment that has to fit", "a later snapshot is asked whether it fits"},
 	{FIT_OF_LEFT, "a moment that has to fit", "also of those that have left the ring"},
 	{ADOPTED_COUNTED, "an importer, its exporter, a commit, a collector",

@@ -298,7 +298,10 @@ step_statement(model *state, unsigned number)
 	}
 }
 
-/* moment.c: PostgreSQL's snapshot and the time while no mixed commit is under way; or the time, later a snapshot, and whether it fits. */
+/*
+ * moment.c: PostgreSQL's snapshot and the time while no mixed commit is under way; or the time,
+ * later a snapshot, and whether it fits.
+ */
 static inline bool
 step_gate(model *state, unsigned number)
 {
@@ -347,7 +350,10 @@ step_gate(model *state, unsigned number)
 	}
 }
 
-/* snapshot_export.c: PostgreSQL's snapshot, R, exclusions and the entry are the exporter's, of the thread behind this one. */
+/*
+ * snapshot_export.c: PostgreSQL's snapshot, R, exclusions and the entry are the exporter's, which
+ * is the thread behind this one.
+ */
 static inline bool
 step_import(model *state, unsigned number)
 {
@@ -382,7 +388,9 @@ step_import(model *state, unsigned number)
 	return true;
 }
 
-/* The exporter does not end before the one that imports has adopted its time: that is under the lock of the list. */
+/*
+ * The exporter does not end before the import has adopted its time: the list's lock ensures that.
+ */
 static inline bool
 is_imported(const model *state, unsigned number)
 {
@@ -465,7 +473,7 @@ step_commit(model *state, unsigned number, unsigned choice)
 			if (me->kind == MIXED && left_out != DRAWN_UNDER_LOCK)
 			{
 				state->open |= bit(number);
-				self->time = NEVER; /* not yet; nobody looks without the lock */
+				self->time = NEVER; /* not yet; no thread looks without the lock */
 			}
 			if (me->kind == MIXED && left_out == DRAWN_BEFORE)
 			{
@@ -489,7 +497,8 @@ step_commit(model *state, unsigned number, unsigned choice)
 			state->lock = 0;
 			self->at = is_tracked(me) ? VALIDATE : HOST_MOMENT;
 			return true;
-		case VALIDATE: /* isolation.c: as of C; one that has written nothing, if its snapshot is no moment */
+		/* isolation.c: as of C; without writes, only if its snapshot is no moment */
+		case VALIDATE:
 			if (me->kind == READS_ONLY && (self->excluded == 0 || left_out == READS_VALIDATED))
 			{
 				self->at = GIVE;
@@ -579,7 +588,7 @@ step_commit(model *state, unsigned number, unsigned choice)
 			self->result = FAILED;
 			break;
 	}
-	/* It has ended: nobody looks at the rest. */
+	/* It has ended: no thread looks at the rest. */
 	state->gate &= (uint8_t) ~bit(number);
 	memset(self->entries, 0, sizeof(self->entries));
 	self->newest = self->lowest = self->place = self->at = self->has_written = 0;

@@ -1,6 +1,7 @@
 /*
  * mixed_world.h
- *	  For mixed_model.c: what there is, mixed.c under its lock, what the store shows, and what has to be right in the end.
+ *	  For mixed_model.c: the state, mixed.c under its lock, the store's visibility, and the final
+ *	  checks.
  */
 #ifndef TG_UNIT_MIXED_WORLD_H
 #define TG_UNIT_MIXED_WORLD_H
@@ -20,7 +21,7 @@ enum
 	RING = 3,
 	FIRST = 1, /* the time that all begins at */
 	FROM = 0x80,
-	INITIAL = 15, /* who made the first versions */
+	INITIAL = 15, /* the writer of the first versions */
 	NEVER = 63
 };
 
@@ -97,7 +98,7 @@ typedef struct scenario
 	const char *name;
 	script scripts[THREADS];
 	uint8_t collections;
-	uint8_t ages; /* looks by somebody else, with time over */
+	uint8_t ages; /* looks by another thread, with time over */
 	bool is_long;
 } scenario;
 
@@ -163,15 +164,15 @@ typedef struct model
 	uint8_t listed;
 	uint8_t kept;
 	uint8_t open; /* transactions */
-	uint8_t lock; /* who has it, plus 1 */
-	uint8_t gate; /* who has it shared; as a bit */
+	uint8_t lock; /* its holder, plus 1 */
+	uint8_t gate; /* its shared holders, as bits */
 	uint8_t gate_closed;
 	uint8_t horizon_kept;
 	uint8_t given; /* logs that the collector has */
 	uint8_t ages;
 	uint8_t count[ROWS];
 	uint8_t gone[ROWS];			   /* versions, as bits */
-	uint8_t chain[ROWS][VERSIONS]; /* oldest first: who wrote it */
+	uint8_t chain[ROWS][VERSIONS]; /* the writers, oldest first */
 	uint8_t collector_at;
 	uint8_t collections;
 	uint8_t collector_bound;
@@ -492,7 +493,7 @@ place_of(const model *state, unsigned row, unsigned txn)
 	return VERSIONS;
 }
 
-/* What was found is what there was at a time, in the order of C. */
+/* Whether all reads equal the state at one time in the order of C. */
 static inline bool
 is_moment(const model *state, const thread *self, unsigned number, uint8_t time)
 {
@@ -532,7 +533,7 @@ judge(const model *state)
 				fail("an importer sees another moment");
 			found = place_of(state, row, self->found[row] - 1u);
 			if (found == VERSIONS)
-				fail("what never came to be is seen");
+				fail("a version of an aborted transaction is seen");
 			for (unsigned other = 0; other < THREADS; other++)
 			{
 				unsigned place = place_of(state, row, other);
@@ -545,13 +546,13 @@ judge(const model *state)
 		}
 		/* At READ COMMITTED a writer goes on with the newest version of its row. */
 		if ((self->basis & ~self->shown & ~bit(i)) != 0 && !(me->level == RC && me->writes != 0))
-			fail("what was built on a commit is seen without it");
+			fail("a change that was built on a commit is seen without it");
 		if (self->result == DONE && (me->level == SER || me->level == WHOLE || me->level == FITTED))
 		{
 			bool validated = me->level == SER && self->time != 0;
 
 			if (!is_moment(state, self, i, validated ? self->time : self->read))
-				fail("what is seen is of no moment in the order of commits");
+				fail("the versions seen are of no moment in the order of commits");
 		}
 	}
 }

@@ -22,10 +22,11 @@ test_transitions(void)
 {
 	uint32_t word = TG_PARK_RUNNING;
 
-	unit_ok(!tg_park_notify_parked(&word) && word == TG_PARK_RUNNING, "who only wakes sleepers leaves RUNNING alone");
+	unit_ok(!tg_park_notify_parked(&word) && word == TG_PARK_RUNNING,
+			"a notification for sleepers only leaves RUNNING unchanged");
 	unit_ok(tg_park_try(&word) && word == TG_PARK_PARKED, "RUNNING can be parked");
 	unit_ok(tg_park_cancel(&word) && word == TG_PARK_RUNNING, "and take it back");
-	unit_ok(!tg_park_notify(&word) && word == TG_PARK_NOTIFIED, "a notification of RUNNING wakes nobody, and stays");
+	unit_ok(!tg_park_notify(&word) && word == TG_PARK_NOTIFIED, "a notification of RUNNING wakes no thread, and stays");
 	unit_ok(!tg_park_notify(&word) && !tg_park_notify_parked(&word) && word == TG_PARK_NOTIFIED,
 			"as does a second one");
 	unit_ok(!tg_park_try(&word) && word == TG_PARK_NOTIFIED, "NOTIFIED cannot be parked");
@@ -33,9 +34,9 @@ test_transitions(void)
 	unit_ok(word == TG_PARK_RUNNING, "a notification is consumed once");
 	unit_ok(tg_park_try(&word) && tg_park_notify(&word) && !tg_park_notify(&word),
 			"PARKED is ended by one notification");
-	unit_ok(!tg_park_cancel(&word) && word == TG_PARK_RUNNING, "which who takes it back learns of");
+	unit_ok(!tg_park_cancel(&word) && word == TG_PARK_RUNNING, "and cancelling the park reports the notification");
 	unit_ok(tg_park_try(&word) && tg_park_notify_parked(&word) && !tg_park_notify_parked(&word),
-			"the same for who only wakes sleepers");
+			"likewise for a notification for sleepers only");
 	unit_ok(tg_park_sleep(&word, FOREVER_US) && word == TG_PARK_RUNNING, "a sleep after it ends at once");
 }
 

@@ -127,7 +127,7 @@ test_rounds(tg_worker *worker)
 	tg_condition_poke();
 	for (unsigned i = 0; i < MANY; i++)
 		(void) comes_true(&events[i].runs, 1);
-	unit_ok(pool_stop(), "which starts");
+	unit_ok(pool_stop(), "the pool stops");
 	for (unsigned i = 0; i < MANY; i++)
 		last += events[i].runs;
 	unit_equal(last, 17 * MANY, "and each body runs once");
@@ -155,7 +155,8 @@ test_ready(tg_worker *worker)
 			"a flush gives all that are left to the watcher");
 	events[0].holds = events[2].holds = 1;
 	pool_start_trying(1, 1000);
-	unit_ok(comes_true(&events[0].runs, 1) && comes_true(&events[2].runs, 1) && pool_stop(), "which finds them ready");
+	unit_ok(comes_true(&events[0].runs, 1) && comes_true(&events[2].runs, 1) && pool_stop(),
+			"and the watcher finds them ready");
 	tg_free(self, events, TG_USE_JOB);
 }
 

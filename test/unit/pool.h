@@ -16,7 +16,8 @@
 #include "runtime/sched/worker.h"
 #include "test/unit/unit.h"
 
-#define SOON_US 8000000		  /* what must happen, happens within this, on a slow machine with sanitizers */
+/* an event must come within this, on a slow machine with sanitizers */
+#define SOON_US 8000000
 #define NEVER_US 20000000	  /* of the watcher's tick */
 #define SUSPEND_LONG_MS 20000 /* a lost wake-up shows, as it costs this long */
 

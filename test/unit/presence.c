@@ -54,7 +54,7 @@ test_states(void)
 	unit_equal(tg_presence_visit(session, false), 0, "it goes away: not for long yet");
 	unit_ok(!tg_presence_look(), "nor when one first looks");
 	unit_ok(tg_presence_look(), "the second time it is");
-	unit_equal(tg_presence_visit(session, false), 1, "somebody else gives it back");
+	unit_equal(tg_presence_visit(session, false), 1, "another session gives it back");
 	unit_equal(committed(), before, "all");
 	unit_equal(tg_presence_visit(session, true), 0, "once");
 	unit_ok(!tg_presence_look(), "and there is nothing more to look for");
@@ -63,12 +63,12 @@ test_states(void)
 	tg_session_go_away(other);
 	unit_equal(tg_presence_visit(session, true), 1, "away again: at once, if memory is short");
 	tg_session_come_back(other);
-	unit_ok(!tg_presence_look() && !tg_presence_look(), "who is there is let alone");
+	unit_ok(!tg_presence_look() && !tg_presence_look(), "a present session is not visited");
 	(void) tg_presence_visit(session, true);
 	tg_session_close(other);
 	if (tg_session_open(&other) != TG_OK)
 		abort();
-	unit_equal(other->presence, TG_PRESENT, "who comes next was not asked");
+	unit_equal(other->presence, TG_PRESENT, "the next owner was not asked");
 	tg_session_close(other);
 	unit_equal(committed(), before, "nothing is left");
 }

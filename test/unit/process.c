@@ -38,7 +38,7 @@ test_init(void)
 	tg_pid pid = 0;
 
 	unit_ok(tg_process_start(self, &config, &pid, NULL) == TG_STOPPED, "no process without a pool");
-	unit_ok(tell(1 << TG_PID_NUMBER_BITS, DO_NOTHING) == TG_NOT_FOUND, "nobody to send to without one");
+	unit_ok(tell(1 << TG_PID_NUMBER_BITS, DO_NOTHING) == TG_NOT_FOUND, "there is no process to send to without a pool");
 	unit_ok(puppet->init_count == 0 && job_count() == 0 && pid == 0, "nothing has been made");
 	pool_start(2);
 	wrong = config;
@@ -131,12 +131,12 @@ test_full(void)
 	unit_ok(noted(puppet, accepted + 1, TG_EVENT_COMPLETION, HOLD_TAG) && comes_to(self, pid, TG_PROCESS_IDLE),
 			"all of them arrive");
 	unit_ok(tell(pid, DO_COMPLETE) == TG_OK && all_end(), "and there is room again");
-	unit_equal(puppet->note_count, accepted + 3, "what was refused has not come");
+	unit_equal(puppet->note_count, accepted + 3, "the refused message has not come");
 	tg_free(self, puppet, TG_USE_JOB);
 	unit_ok(stop_empty(bytes), "full: nothing is left");
 }
 
-/* --- PIDs -------------------------------------------------------------------------------------- */
+/* --- PIDs --------------------------------------------------------------------------- */
 
 static void
 test_pids(void)
@@ -153,10 +153,10 @@ test_pids(void)
 	pool_start(1);
 	last = pid = puppet_start(puppet);
 	unit_ok(tell(pid + generation, DO_COMPLETE) == TG_NOT_FOUND && tell(pid - generation, DO_COMPLETE) == TG_NOT_FOUND,
-			"another generation of a number in use is nobody");
+			"another generation of a number in use names no process");
 	unit_ok(tell(0, DO_COMPLETE) == TG_NOT_FOUND && tell(pid + 1, DO_COMPLETE) == TG_NOT_FOUND &&
 				tell(UINT64_MAX, DO_COMPLETE) == TG_NOT_FOUND,
-			"an unknown PID is nobody");
+			"an unknown PID names no process");
 	/* All numbers once, so that those after it meet the one in use. */
 	for (tg_pid i = 0; i < generation + 10; i++)
 	{
@@ -175,7 +175,7 @@ test_pids(void)
 	unit_ok(stop_empty(bytes), "pids: nothing is left");
 }
 
-/* --- data ------------------------------------------------------------------------------------------ */
+/* --- data --------------------------------------------------------------------------- */
 
 static tg_status
 send_data(tg_pid pid, uint64_t what, void **data_out)
@@ -195,10 +195,11 @@ test_data(void)
 	dropped = 0;
 	pool_start(2);
 	pid = puppet_start(puppet);
-	unit_ok(send_data(pid, DO_NOTHING, &data[0]) == TG_OK && reaches(&dropped, 1), "what a Step leaves is dropped");
+	unit_ok(send_data(pid, DO_NOTHING, &data[0]) == TG_OK && reaches(&dropped, 1),
+			"data that a Step leaves is dropped");
 	unit_ok(send_data(pid, DO_KEEP, &data[0]) == TG_OK && noted(puppet, 1, TG_EVENT_MESSAGE, DO_KEEP) &&
 				puppet->notes[1].data == data[0] && comes_to(self, pid, TG_PROCESS_IDLE) && dropped == 1,
-			"what it keeps is not");
+			"data that it keeps is not");
 	tg_free(self, data[0], TG_USE_JOB);
 	if (tell(pid, DO_HOLD) != TG_OK || tell(pid, DO_HOLD) != TG_OK || !reaches(&puppet->hold_count, 2) ||
 		!comes_to(self, pid, TG_PROCESS_BLOCKED))
@@ -210,14 +211,14 @@ test_data(void)
 				send_data(pid, DO_NOTHING, &data[2]) == TG_OK && dropped == 2,
 			"two messages wait");
 	unit_ok(tg_process_complete(self, puppet->holds[1], TG_OK, NULL, NULL) == TG_OK && all_end() && dropped == 4,
-			"its end drops what reaches nobody");
-	unit_ok(send_data(pid, DO_NOTHING, &data[3]) == TG_NOT_FOUND && dropped == 4, "what is refused stays the sender's");
+			"its end drops messages without a receiver");
+	unit_ok(send_data(pid, DO_NOTHING, &data[3]) == TG_NOT_FOUND && dropped == 4, "refused data stays the sender's");
 	tg_free(self, data[3], TG_USE_JOB);
 	tg_free(self, puppet, TG_USE_JOB);
 	unit_ok(stop_empty(bytes), "data: nothing is left");
 }
 
-/* --- tickets ------------------------------------------------------------------------------------------- */
+/* --- tickets ------------------------------------------------------------------------ */
 
 static tg_status
 complete(tg_ticket ticket)
@@ -265,7 +266,7 @@ test_tickets(void)
 	unit_ok(stop_empty(bytes), "tickets: nothing is left");
 }
 
-/* --- messages in order ------------------------------------------------------------------------------------ */
+/* --- messages in order -------------------------------------------------------------- */
 
 #define SENDERS 4
 #define MESSAGES 4000

@@ -191,7 +191,7 @@ test_produce(unsigned workers)
 	pool_start(workers);
 	producer = producer_start(3000, 0);
 	unit_ok(consume(producer, UINT64_MAX, &disorder) == TG_NOT_FOUND && disorder == 0,
-			"%u workers: what a process stages arrives in order, to the end", workers);
+			"%u workers: the buffers that a process stages arrive in order, to the end", workers);
 	unit_ok(comes_true(&producer->completed, 1) && producer->staged == 3000 && producer->acquired == 3000 &&
 				producer->closed == 1 && producer->wrong == 0 && producer->refused == 0,
 			"all of it");

@@ -2,10 +2,9 @@
  * process_command.c
  *	  Commands of processes: children, timers, jobs, lanes.
  *
- * One process yields thousands of commands in one Step, which foreign threads
- * complete in any order; trees of processes spawn and end; timers, jobs and
- * operations outlive who asked for them.  Each part ends with a look at the
- * memory in use.
+ * One process yields thousands of commands in one Step, which foreign threads complete in any
+ * order; trees of processes spawn and end; timers, jobs and operations outlive the process that
+ * asked for them.  Each part ends with a look at the memory in use.
  */
 #include "runtime/app/process.h"
 
@@ -13,7 +12,7 @@
 #include "runtime/app/process_internal.h"
 #include "test/unit/process_unit.h"
 
-/* An application whose processes are what their Step function says. */
+/* An application whose processes behave as their Step function says. */
 typedef struct actor actor;
 
 struct actor
@@ -138,7 +137,7 @@ yield_many(actor *actor, tg_process_step *step)
 		step->status = TG_STEP_COMPLETE;
 }
 
-/* Each thread takes every so-manieth ticket, in an order that mixes them up; one of two tries each twice. */
+/* Each thread takes every n-th ticket in a mixed order; one of two threads tries each twice. */
 static void
 complete_foreign(unsigned number, void *argument)
 {
@@ -147,7 +146,8 @@ complete_foreign(unsigned number, void *argument)
 
 	for (uint32_t i = 0; i < MANY; i++)
 	{
-		uint32_t tag = (uint32_t) ((uint64_t) i * 1663 % MANY); /* 1663 and MANY have no divisor in common */
+		/* 1663 and MANY have no common divisor */
+		uint32_t tag = (uint32_t) ((uint64_t) i * 1663 % MANY);
 
 		if (tg_process_complete(session, tickets[tag], tag % 2 ? TG_CHANGED : TG_OK, (void *) (uintptr_t) tag, NULL) ==
 			TG_OK)
@@ -253,7 +253,7 @@ test_timers(void)
 	unit_ok(stop_empty(bytes), "timers: nothing is left");
 }
 
-/* --- children ------------------------------------------------------------------------------------ */
+/* --- children ----------------------------------------------------------------------- */
 
 #define TREE_WIDTH 4
 #define TREE_DEPTH 5
@@ -389,7 +389,7 @@ test_tree(void)
 	unit_ok(stop_empty(bytes), "tree: nothing is left");
 }
 
-/* What cannot be spawned, and what cannot be yielded. */
+/* Children that cannot be spawned, and commands that cannot be yielded. */
 static void
 spawn_wrong(actor *actor, tg_process_step *step)
 {
@@ -432,7 +432,7 @@ test_wrong(void)
 	unit_ok(stop_empty(bytes), "wrong: nothing is left");
 }
 
-/* --- jobs ---------------------------------------------------------------------------------------- */
+/* --- jobs --------------------------------------------------------------------------- */
 
 typedef struct work
 {
@@ -537,7 +537,7 @@ test_job(uint8_t level)
 	unit_ok(ending->completed == 1 && ending->torn_down == 1, "its own callbacks have run, once");
 	actor_start(leaving, &job);
 	unit_ok(job_ends(job, TG_OK) && leaving->errors == 0 && reaches(&endless->completed, 1),
-			"a process may end before its job, which is cancelled then");
+			"a process may end before its job, and the job is cancelled then");
 	unit_ok(endless->turns > 1 && endless->torn_down == 1 && endless->completed == 1, "and ends by itself");
 	unit_ok(pool_stop(), "the pool stops");
 	tg_free(self, waiting, TG_USE_JOB);
@@ -547,12 +547,12 @@ test_job(uint8_t level)
 	unit_ok(job_bytes() == bytes, "job: nothing is left");
 }
 
-/* --- lanes ---------------------------------------------------------------------------------------------- */
+/* --- lanes -------------------------------------------------------------------------- */
 
 #define OPERATIONS 200
 #define LANE_PROCESSES 3
 
-/* What a lane serializes: plain. */
+/* Plain data that a lane serializes. */
 typedef struct account
 {
 	tg_lane lane TG_CACHE_ALIGNED;

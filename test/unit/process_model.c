@@ -2,19 +2,16 @@
  * process_model.c
  *	  The state word of a process: every interleaving of a small world.
  *
- * The functions of process_state.h and park.h themselves, each one step: they
- * are one successful compare-and-swap, exchange or load, whose place in the
- * order is all that matters.  Between them stand, as steps too, what is done
- * under the process' latch.  The world: senders, completers and one who
- * cancels, each adding to the queue, waking, and perhaps unparking; and two
- * workers that take the task from the pool's queue and run turns.  Memory is
- * sequentially consistent: that the latch makes it so where it matters is
- * argued in process_state.h.
+ * The functions of process_state.h and park.h themselves, each one step: each is one successful
+ * compare-and-swap, exchange or load, and only its place in the order matters.  Between them, the
+ * sections under the process' latch are steps too.  The world: senders, completers and one
+ * canceller, each adding to the queue, waking, and perhaps unparking; and two workers that take the
+ * task from the pool's queue and run turns.  Memory is sequentially consistent; process_state.h
+ * argues that the latch makes it so where it matters.
  *
- * In each state no two turns run, the task is in one place, and each change of
- * the word is an arrow of the diagram.  Where nothing moves any more everything
- * has been taken and the process rests.  All arrows must have been gone.  Each
- * of some planted faults must be found.
+ * In each state no two turns run, the task is in one place, and each change of the word is an arrow
+ * of the diagram.  In each final state everything has been taken and the process rests.  All arrows
+ * must have been gone.  Each of some planted faults must be found.
  */
 #include "runtime/app/process_state.h"
 
@@ -29,7 +26,7 @@
 #else
 #define COMPLETERS 2
 #endif
-#define ACTORS (SENDERS + COMPLETERS + 1) /* and one who cancels */
+#define ACTORS (SENDERS + COMPLETERS + 1) /* and one canceller */
 #define WORKERS 2
 #define TAKEN_MAX 2 /* events of one turn */
 
@@ -91,7 +88,7 @@ static fault planted;
 static const char *trouble;
 static bool gone[16][16]; /* arrows, by words */
 
-/* --- who adds and wakes --------------------------------------------------------------- */
+/* --- threads that add and wake -------------------------------------------------------- */
 
 static bool
 is_sender(unsigned i)
@@ -284,7 +281,7 @@ check_world(const world *state)
 	if (turns + state->queued > 1)
 		trouble = "the task is in two places";
 	if ((state->word == TG_PROCESS_RUNNING || state->word == (TG_PROCESS_RUNNING | TG_PROCESS_WAKE)) && turns == 0)
-		trouble = "Running, but nobody runs it";
+		trouble = "Running, but no thread runs it";
 	if (state->word == TG_PROCESS_IDLE && state->outstanding > 0)
 		trouble = "Idle with commands outstanding";
 }

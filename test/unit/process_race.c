@@ -15,8 +15,8 @@
 #include "test/unit/process_unit.h"
 
 /*
- * One trap at a time.  The first thread that comes to the place runs the
- * action, with a session that nobody else uses meanwhile.
+ * One trap at a time.  The first thread that comes to the place runs the action, with a session
+ * that no other thread uses meanwhile.
  */
 typedef struct trap
 {
@@ -32,7 +32,7 @@ static uint32_t refusals;  /* of room for a retirement */
 static uint32_t unsettled; /* threads give the CPU away at half of the places */
 static uint32_t left;	   /* places "process_left" that are behind their threads */
 
-/* What the actions work on, and what they note. */
+/* The objects of the actions, and their notes. */
 static tg_pid target;
 static puppet *doll;
 static tg_status status_got[3];
@@ -82,7 +82,7 @@ has_sprung(void)
 	return comes_true(&the_trap.sprung, 1);
 }
 
-/* A process that rests, and whose first turn is past all traps. */
+/* Starts a process, and waits until it rests and its first turn is past all traps. */
 static void
 begin(void)
 {
@@ -158,7 +158,7 @@ test_cancel_leaving(const char *place, const char *when)
 	unit_ok(comes_to(self, target, TG_PROCESS_IDLE) && doll->note_count == 3 && end(), "and the process goes on");
 }
 
-/* A message to a process that becomes Blocked a moment later is taken along, or waits; it is not lost. */
+/* A message to a process that is just becoming Blocked is taken along, or waits; it is not lost. */
 static void
 test_send_blocking(void)
 {
@@ -185,7 +185,7 @@ action_send_many(void)
 	}
 }
 
-/* More messages than a Step takes: a process that is Blocked leaves the rest alone, one that is not goes on. */
+/* More messages than a Step takes: a Blocked process leaves the rest alone, another one goes on. */
 static void
 test_more_than_a_step(void)
 {
@@ -207,7 +207,7 @@ test_more_than_a_step(void)
 	unit_ok(end(), "and goes on");
 }
 
-/* --- a sender that is slow to wake --------------------------------------------------------------- */
+/* --- a sender that is slow to wake -------------------------------------------------- */
 
 /* The event is in the queue; the process takes it, and rests again, before the sender's wake. */
 static void
@@ -217,7 +217,7 @@ wait_until_taken(void)
 		abort();
 }
 
-/* The other sender, whose wake makes the process take both. */
+/* The other sender, whose wake makes the process take both messages. */
 static void
 send_second(unsigned number, void *argument)
 {
@@ -252,7 +252,7 @@ test_late_wake(void)
 	unit_ok(end(), "and the process goes on");
 }
 
-/* --- against the end ------------------------------------------------------------------------------- */
+/* --- against the end ---------------------------------------------------------------- */
 
 static void
 action_use_all(void)
@@ -271,7 +271,7 @@ test_ending(void)
 	set_trap("process_complete", action_use_all);
 	unit_ok(tell(target, DO_HOLD_AND_END) == TG_OK && has_sprung() && all_end(), "a process ends while others use it");
 	unit_ok(status_got[0] == TG_OK && status_got[1] == TG_OK && status_got[2] == TG_OK && dropped == 1,
-			"what gets in before it closes is taken, and dropped");
+			"messages that come before it closes are taken, and dropped");
 	unit_ok(doll->cancel_count == 0 && doll->close_count == 1, "a command completed is not cancelled");
 	tg_free(self, doll, TG_USE_JOB);
 
@@ -280,7 +280,7 @@ test_ending(void)
 	set_trap("process_closed", action_use_all);
 	unit_ok(tell(target, DO_HOLD_AND_END) == TG_OK && has_sprung() && all_end(), "another one");
 	unit_ok(status_got[0] == TG_NOT_FOUND && status_got[1] == TG_NOT_FOUND && dropped == 0,
-			"what comes after that is refused");
+			"messages after that are refused");
 	unit_ok(doll->cancel_count == 1 && doll->close_count == 1, "the command is cancelled, once");
 	tg_free(self, data_sent, TG_USE_JOB);
 	tg_free(self, doll, TG_USE_JOB);
@@ -311,7 +311,7 @@ find_and_wait(unsigned number, void *argument)
 	}
 }
 
-/* Who has found a process may go on with it after its end: its memory stays for the epoch. */
+/* A session that has found a process may use it after its end: its memory stays for the epoch. */
 static void
 test_found(void)
 {
@@ -320,7 +320,7 @@ test_found(void)
 	set_trap("process_found", wait_until_ended);
 	unit_threads(2, find_and_wait, NULL);
 	unit_ok(has_sprung() && status_got[1] == TG_OK, "a process ends while a sender has just found it");
-	unit_ok(status_got[0] == TG_NOT_FOUND, "who learns that there is no such process");
+	unit_ok(status_got[0] == TG_NOT_FOUND, "and the sender learns that there is no such process");
 	tg_session_close(finder_session);
 	tg_free(self, doll, TG_USE_JOB);
 }
@@ -337,9 +337,9 @@ test_no_memory(void)
 	tg_free(self, doll, TG_USE_JOB);
 }
 
-/* --- timers, children --------------------------------------------------------------------------------- */
+/* --- timers, children --------------------------------------------------------------- */
 
-/* One that spawns a child, and one that ends with a timer outstanding; parent and child note in the same place. */
+/* One process spawns a child, one ends with a timer outstanding; parent and child share notes. */
 typedef struct brief
 {
 	uint32_t closed;
@@ -360,7 +360,8 @@ brief_init(tg_session *session, const void *input, size_t input_bytes, void **st
 static void
 timed_step(void *state, tg_process_step *step)
 {
-	tg_timer_command timer = {.delay_us = 100000}; /* so that the process ends before, on a busy machine, too */
+	/* so that the process ends before it, also on a busy machine */
+	tg_timer_command timer = {.delay_us = 100000};
 
 	if (tg_process_yield(step, TG_COMMAND_TIMER, 1, &timer, sizeof(timer)) != TG_OK)
 		abort();
@@ -486,7 +487,7 @@ test_spawn_cancelled(const char *place, const char *when, bool is_born)
 	tg_free(self, brief, TG_USE_JOB);
 }
 
-/* --- a start while the pool stops ------------------------------------------------------------------------ */
+/* --- a start while the pool stops --------------------------------------------------- */
 
 static void
 wait_until_stopping(void)
@@ -536,7 +537,8 @@ static uint32_t stop_has_returned;
 static void
 wait_for_stop(void)
 {
-	uint64_t until = tg_clock_us() + 50000; /* it must not come: what this may miss is a fault, not a right answer */
+	/* it must not come: too short a time can hide a fault, but never raise a false alarm */
+	uint64_t until = tg_clock_us() + 50000;
 
 	while (tg_clock_us() < until && !tg_load_acquire(&stop_has_returned))
 		sched_yield();
@@ -557,7 +559,7 @@ find_while_stopping(unsigned number, void *argument)
 	}
 }
 
-/* The table stays until who looks into it has looked. */
+/* The table stays until the session that looks into it has looked. */
 static void
 test_find_stopping(void)
 {
@@ -567,7 +569,7 @@ test_find_stopping(void)
 			"a stop waits for a sender that is looking for its process");
 }
 
-/* --- everything at once ----------------------------------------------------------------------------------- */
+/* --- everything at once ------------------------------------------------------------- */
 
 #define MILL_SENDERS 3
 #define MILL_MESSAGES 1500 /* of each sender */
@@ -584,7 +586,7 @@ typedef struct mill
 	uint32_t cancels;
 	uint32_t wrong;
 	uint32_t closed;
-	uint32_t accepted; /* completions, as those say who make them */
+	uint32_t accepted; /* completions, as counted by the completers */
 	uint32_t ticket_count;
 	tg_ticket tickets[MILL_COMMANDS];
 } mill;
@@ -649,7 +651,7 @@ mill_complete(tg_session *session, mill *mill)
 	}
 }
 
-/* Senders, two who complete everything, and one who cancels. */
+/* Senders, two completers of everything, and one canceller. */
 static void
 mill_body(unsigned number, void *argument)
 {

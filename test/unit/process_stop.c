@@ -2,9 +2,9 @@
  * process_stop.c
  *	  Processes that are cancelled, and the end of the pool.
  *
- * The pool stops with processes in all states: those that obey their cancel,
- * those that ignore it, one whose Step does not return.  Each part ends with a
- * look at the memory in use.  What races with a stop is in process_race.c.
+ * The pool stops with processes in all states: those that obey their cancel, those that ignore it,
+ * one whose Step does not return.  Each part ends with a look at the memory in use.  Races with a
+ * stop are in process_race.c.
  */
 #include "runtime/app/process.h"
 
@@ -30,17 +30,17 @@ test_cancel(void)
 		abort();
 	unit_ok(tg_process_cancel(self, one) == TG_OK && noted(idle, 0, TG_EVENT_CANCEL, 0) &&
 				comes_true(&idle->close_count, 1),
-			"a cancel reaches an Idle process, which ends");
+			"a cancel reaches an Idle process, and ends it");
 	tg_job_cancel(self, job);
 	unit_ok(noted(blocked, 1, TG_EVENT_CANCEL, 0) && comes_to(self, other, TG_PROCESS_BLOCKED),
-			"a cancel of its job reaches a Blocked one, which may go on");
+			"a cancel of its job reaches a Blocked process, and it may go on");
 	tg_job_cancel(self, job);
 	unit_ok(tg_process_cancel(self, other) == TG_OK && tell(other, DO_NOTHING) == TG_OK &&
 				tg_process_complete(self, blocked->holds[0], TG_OK, NULL, NULL) == TG_OK &&
 				comes_to(self, other, TG_PROCESS_IDLE) && blocked->note_count == 4,
 			"once, however often it is cancelled");
 	unit_ok(tell(other, DO_COMPLETE) == TG_OK && job_ends(job, TG_OK) && all_end(), "it ends when it likes");
-	unit_ok(tg_process_cancel(self, other) == TG_NOT_FOUND, "then there is nobody to cancel");
+	unit_ok(tg_process_cancel(self, other) == TG_NOT_FOUND, "then there is no process to cancel");
 	tg_free(self, idle, TG_USE_JOB);
 	tg_free(self, blocked, TG_USE_JOB);
 	unit_ok(stop_empty(bytes), "cancel: nothing is left");
@@ -63,7 +63,8 @@ test_shutdown(void)
 	{
 		crowd[i] = puppet_new();
 		pids[i] = puppet_start(crowd[i]);
-		if (i % 3 == 1 && tell(pids[i], DO_HOLD) != TG_OK) /* Blocked, with room for what comes too late */
+		/* Blocked, with room for messages that come too late */
+		if (i % 3 == 1 && tell(pids[i], DO_HOLD) != TG_OK)
 			abort();
 	}
 	for (unsigned i = 0; i < CROWD; i++)

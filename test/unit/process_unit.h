@@ -278,7 +278,7 @@ noted(const puppet *puppet, uint32_t i, tg_event_type type, uint64_t tag)
 	return reaches(&puppet->note_count, i + 1) && puppet->notes[i].type == type && puppet->notes[i].tag == tag;
 }
 
-/* What is left of memory for jobs and processes, once the retired has gone. */
+/* The memory in use for jobs and processes, once retired memory has gone. */
 static inline size_t
 job_bytes(void)
 {

@@ -103,7 +103,7 @@ test_limits(void)
 	unit_ok(!tg_book_report(&c, &report), "where there is none, none is");
 
 	tg_book_add(&a, -4 * MIB);
-	unit_equal(fill(&b), 4 * MIB, "what one table gives back the other one gets");
+	unit_equal(fill(&b), 4 * MIB, "memory that one table gives back goes to the other one");
 	tg_book_add(&b, -4 * MIB);
 	unit_ok(take(&b, PIECE), "a table that takes little");
 	unit_equal(fill(&a), 10 * MIB - PIECE, "keeps from others no more than that");
@@ -131,7 +131,7 @@ test_limits(void)
 	unit_ok(report_get(bob).bytes == 18 * MIB && report_get(alice).bytes == 30 * MIB + PIECE &&
 				report_get(database).bytes == 18 * MIB,
 			"bytes go with a table to its new owner");
-	unit_ok(!take(&c, 1) && !take(&a, 1), "who gets no more then");
+	unit_ok(!take(&c, 1) && !take(&a, 1), "and that owner gets no more then");
 	unit_ok(report_get(alice_there).limit == -1, "an account without tables is gone");
 
 	tg_book_close(session, &a);
@@ -156,7 +156,7 @@ test_settings(void)
 		tg_quota_set(key, TG_QUOTA_NONE);
 	unit_equal(asked, 3, "each of its limits is asked for once");
 	tg_account_close(session, account);
-	unit_ok(!tg_account_unset(same, &key), "and not again while somebody has it");
+	unit_ok(!tg_account_unset(same, &key), "and not again while the account is open");
 	tg_account_close(session, same);
 	unit_equal(tg_quota_reports(NULL, 0), 0, "then it is gone");
 }

@@ -1,7 +1,7 @@
 /*
  * random.h
- *	  Random numbers that come again: splitmix64 (Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators,
- *	  2014).
+ *	  Random numbers that can be repeated: splitmix64 (Steele, Lea, Flood, Fast Splittable
+ *	  Pseudorandom Number Generators, 2014).
  *
  * A state is any number; each thread has one of its own.
  */

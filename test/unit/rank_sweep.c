@@ -1,10 +1,12 @@
 /*
  * rank_sweep.c
- *	  Values that are in no key any more leave their dictionaries, and all others stay: those that somebody holds, or looks
- *	  at, or adds again at any moment; keys are in order all the time, and the memory is given back.
+ *	  Values that no key has any more leave their dictionaries, and all others stay: values that are
+ *	  held, looked at, or added again at any moment.  Keys are in order all the time, and the memory
+ *	  is given back.
  *
- * A table's keys are of two parts, a rank of the host's and a long string, and lie in its tree alone, without rows: number n
- * has the key of row n.  Each thread has numbers of its own, which it puts in and takes out, and knows.
+ * A table's keys are of two parts, a rank of the host's and a long string, and lie in its tree
+ * alone, without rows: number n has the key of row n.  Each thread has numbers of its own, which it
+ * inserts and removes, and knows their state.
  */
 #include "runtime/reclaim/rank_sweep.h"
 
@@ -247,7 +249,7 @@ check_life(void)
 	tg_rank_hold(session->id);
 	key_bytes = make_key(session, 51, key);
 	sweep_all();
-	unit_ok(find_key(51, again) == key_bytes && memcmp(key, again, key_bytes) == 0, "what one holds stays");
+	unit_ok(find_key(51, again) == key_bytes && memcmp(key, again, key_bytes) == 0, "a held rank stays");
 	tg_rank_let_go(session->id);
 	sweep_all();
 	unit_equal(entries(), 100, "no longer than that");
@@ -260,7 +262,7 @@ check_life(void)
 	tg_rank_let_go(session->id);
 	sweep_all();
 	unit_ok(find_key(51, again) == key_bytes && memcmp(key, again, key_bytes) == 0,
-			"what one holds stays for who has held with him");
+			"a held rank stays for a second holder that holds with the first");
 	tg_rank_let_go(HEIR);
 	sweep_all();
 	unit_equal(entries(), 100, "no longer than for that one");
@@ -280,8 +282,8 @@ check_life(void)
 	unit_equal(find_key(52, again), 0, "others go");
 	unit_ok(tg_dictionary_look(numbers(), compare_numbers, &(uint32_t){48}, &above, NULL) &&
 				tg_dictionary_look(numbers(), compare_numbers, &(uint32_t){50}, &above, NULL),
-			"while somebody knows it as one it stays");
-	unit_equal(entries(), 100, "what has gone is not freed before he lets go");
+			"a neighbour stays while a session knows it as one");
+	unit_equal(entries(), 100, "an unlinked entry is not freed before that session lets go");
 	tg_rank_let_go(session->id);
 	sweep_all();
 	unit_equal(entries(), 94, "then all go");
@@ -364,7 +366,7 @@ check_epoch(void)
 	drop_table();
 }
 
-/* --- what happens without waiting for those who hold ---------------------------------------- */
+/* --- races, if the sweep does not wait for holders ------------------------------------ */
 
 static bool
 refuse_held(const char *name)
@@ -384,7 +386,7 @@ check_unheld(void)
 	tg_failpoint_set(refuse_held);
 	sweep_all();
 	tg_failpoint_set(NULL);
-	unit_equal(find_key(1, key), 0, "without waiting for who holds, what he holds would go");
+	unit_equal(find_key(1, key), 0, "without waiting for holders, a held rank would go");
 	tg_rank_let_go(session->id);
 	drop_table();
 }
@@ -502,7 +504,7 @@ read_some(tg_session *mine, unsigned number)
 		tg_rank_let_go(mine->id);
 	}
 	unit_equal(wrong_order, 0, "reader %u finds all in order", number);
-	unit_equal(wrong_gap, 0, "and what comes into a gap between its neighbours");
+	unit_equal(wrong_gap, 0, "and new keys of a gap between its neighbours");
 }
 
 static void
@@ -545,7 +547,7 @@ check_threads(void)
 	for (uint32_t i = 0; i < NUMBERS; i++)
 		left += has(session, i);
 	sweep_all();
-	unit_ok(tg_ranks_check(session, table), "all keys have their entries, which are in order");
+	unit_ok(tg_ranks_check(session, table), "all keys have their entries, in order");
 	unit_equal(entries(), 2 * left, "and there are no others");
 	drop_table();
 }

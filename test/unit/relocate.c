@@ -1,7 +1,7 @@
 /*
  * relocate.c
- *	  A version that is copied elsewhere: who reads, writes, locks or validates
- *	  beside it does not notice; each rule is taken out once, and then somebody does.
+ *	  A version is copied elsewhere, and transactions that read, write, lock or validate beside it
+ *	  do not notice; each rule is left out once, and then one of them does.
  */
 #include "test/unit/serializable.h"
 
@@ -52,7 +52,7 @@ head_of(int64_t id)
 																			: TG_VERSION_NONE;
 }
 
-/* Copies what the rows have now to other slots, whatever their state.  How many took their places. */
+/* Copies the rows' present versions, in any state, to other slots.  Returns how many stand. */
 static unsigned
 copy_rows(const int64_t *ids, unsigned count)
 {
@@ -91,7 +91,7 @@ fill(int64_t rows)
 	collect_all(b.session);
 }
 
-/* Every row of a scan by chunks, as the client sees it now: their number, and the sum of their amounts. */
+/* The number of rows in a scan by chunks, as the client sees it now, and their amounts' sum. */
 static unsigned
 scan(client *c, int64_t *sum_out)
 {
@@ -168,7 +168,7 @@ test_reading(void)
 	}
 }
 
-/* A copy that came too late is committed by nobody. */
+/* A copy that came too late is never committed. */
 static void
 test_late(bool planted)
 {
@@ -239,12 +239,13 @@ test_writing(void)
 	fill(10);
 	begin(&a);
 	unit_equal(copy(3), 1, "a row is copied after a snapshot");
-	unit_ok(newest(&a, 3, &version) == TG_OK && version == head_of(3), "which sees the copy as what it has seen");
+	unit_ok(newest(&a, 3, &version) == TG_OK && version == head_of(3),
+			"and it takes the copy for the version that it has seen");
 	refused = "copy_is_change";
 	unit_ok(newest(&a, 3, &version) == TG_CHANGED, "(else it would be a change)");
 	refused = NULL;
 	unit_ok(lock(&a, 3, TG_LOCK_KEY_SHARE) == TG_OK && lock(&a, 3, TG_LOCK_UPDATE) == TG_OK, "it is locked");
-	unit_equal(copy(3), 0, "what is locked stays");
+	unit_equal(copy(3), 0, "a locked version stays");
 	unit_ok(set(&a, 3, 33, &old) == TG_OK && old == 3, "it is written");
 	a.snapshot.command = a.writer.command + 1;
 	unit_ok(scan(&a, &sum) == 10 && sum == 75 && get(&a, 3) == 33, "and then there once, as it was written");
@@ -267,8 +268,9 @@ test_writing(void)
 	copy(4);
 	begin(&b);
 	unit_ok(set(&b, 4, 44, &old) == TG_OK, "another writes a copy");
-	unit_ok(lock(&a, 4, TG_LOCK_SHARE) == TG_BUSY, "who is waited for");
-	unit_ok(lock(&a, 4, TG_LOCK_KEY_SHARE) == TG_OK, "but not by a KEY SHARE lock, which finds what its snapshot sees");
+	unit_ok(lock(&a, 4, TG_LOCK_SHARE) == TG_BUSY, "and a SHARE lock waits for that transaction");
+	unit_ok(lock(&a, 4, TG_LOCK_KEY_SHARE) == TG_OK,
+			"but a KEY SHARE lock does not, and finds the version of its snapshot");
 	end(&b, true);
 	unit_ok(newest(&a, 4, &version) == TG_CHANGED, "then the row has changed");
 	end(&a, false);
@@ -281,7 +283,7 @@ test_writing(void)
 		const bool nulls[2] = {false, false};
 
 		unit_ok(tg_txn_update(&a.writer, table, tg_version_row(version), version, values, nulls, &wait) == TG_AGAIN,
-				"who has the version from before looks again");
+				"a writer that has the original looks again");
 	}
 	unit_ok(set(&a, 5, 55, &old) == TG_OK && old == 5, "and writes the copy");
 	end(&a, true);
@@ -292,7 +294,7 @@ test_writing(void)
 	empty(&b);
 }
 
-/* A writer that comes while references stand spins; it does not wait for a transaction that nobody has. */
+/* A writer that meets references in use spins; it waits for no transaction. */
 static tg_status met_status;
 
 static void *
@@ -373,7 +375,7 @@ read_it(client *c, reading reading)
 	}
 }
 
-/* Reads, has the row copied, and changed if so asked: does it go through?  With an extension before or after the change. */
+/* Reads, has the row copied (and changed), extends before or after.  Whether it commits. */
 typedef enum course
 {
 	COPIED,
@@ -430,7 +432,7 @@ test_validating(void)
 	refused = NULL;
 }
 
-/* --- indexes ------------------------------------------------------------------------------------ */
+/* --- indexes ------------------------------------------------------------------------ */
 
 static const tg_index_spec amounts_spec = {.host = 7,
 										   .key = {.part_count = 1, .part = {{.column = 1, .code = TG_KEY_SIGNED}}}};
@@ -470,14 +472,15 @@ test_filling(void)
 		/* stopped in its loop, it is let go together with the mover */
 		pthread_create(&threads[1], NULL, create_index, NULL);
 		if (!planted)
-			unit_ok(gate_is_reached(), "an index that is created waits for who has begun to copy");
+			unit_ok(gate_is_reached(), "the creation of an index waits for a copy that has begun");
 		else
 			pthread_join(threads[1], NULL);
 		gate_release();
 		pthread_join(threads[0], NULL);
 		if (!planted)
 			pthread_join(threads[1], NULL);
-		unit_equal(copying_meanwhile, planted, planted ? "(else somebody still copies)" : "until nobody does");
+		unit_equal(copying_meanwhile, planted,
+				   planted ? "(or versions are still being copied)" : "until no version is being copied");
 		refused = NULL;
 		tg_index_drop(b.session, created);
 		collect_all(b.session);

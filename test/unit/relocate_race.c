@@ -1,13 +1,13 @@
 /*
  * relocate_race.c
- *	  Rows change their places all the time, beside all who use them.
+ *	  Rows change their places all the time, beside all other work on them.
  *
- * Writers pass amounts from row to row, at SERIALIZABLE, and now and then delete
- * a row and insert it again; readers add all amounts up, by chunks, by the key's
- * range and row by row; two movers take turns at copying whatever is settled to
- * some other slot; a collector takes the old versions away; an index comes and goes.
- * The sum never changes, each row is met once, and nobody is refused for a copy's sake:
- * a transaction that only touches a row of its own, again and again copied, never fails.
+ * Writers pass amounts from row to row, at SERIALIZABLE, and now and then delete a row and insert
+ * it again; readers add all amounts up, by chunks, by the key's range and row by row; two movers
+ * take turns at copying settled versions to other slots; a collector takes the old versions away;
+ * an index comes and goes.  The sum never changes, each row is met once, and no transaction is
+ * refused because of a copy: one that only touches a row of its own, which is copied again and
+ * again, never fails.
  */
 #include "test/unit/random.h"
 #include "test/unit/serializable.h"
@@ -169,7 +169,9 @@ writer(void *argument)
 	return NULL;
 }
 
-/* Row 0 is nobody else's.  What reads and writes only this one is never refused. */
+/*
+ * No other session uses row 0.  A transaction that reads and writes only this row is never refused.
+ */
 static void *
 owner(void *argument)
 {
@@ -308,7 +310,7 @@ main(void)
 		pthread_join(threads[i], NULL);
 	tg_failpoint_set(NULL);
 	unit_equal(wrong, 0, "%" PRIu64 " times all amounts were added up, in three ways: the sum is the same", looked);
-	unit_equal(own_failed, 0, "who reads and writes a row of its own is never refused");
+	unit_equal(own_failed, 0, "a transaction that reads and writes a row of its own is never refused");
 	unit_ok(passed > 0 && copied > 0, "%" PRIu64 " amounts passed on, %" PRIu64 " versions copied", passed, copied);
 	collect_all(c.session);
 	begin(&c);

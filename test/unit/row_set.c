@@ -1,7 +1,8 @@
 /*
  * row_set.c
- *	  What a range of one index has, for who reads another one: nothing that a snapshot sees is missing, whatever the set's
- *	  size, and what was, or is going to be, somebody else's may be there.
+ *	  The rows of a range of one index, as a filter for a reader of another index: no row that a
+ *	  snapshot sees is missing, for every size of the set; rows that belonged to the range before,
+ *	  or are going to, may be there.
  */
 #include "runtime/exec/row_set.h"
 
@@ -98,8 +99,7 @@ check_ranges(client *c, size_t word_count, bool exact)
 				read_within(c, by_key ? NULL : indexes[BY_TEXT], &set, backward, limit, &seen, &passed_over);
 				others = check_within(c, 10, 30, &seen, by_key ? "by key" : "by another index");
 				if (exact)
-					unit_ok(others <= ROWS / 10 && passed_over > ROWS / 2, "others are passed over, but for %u",
-							others);
+					unit_ok(others <= ROWS / 10 && passed_over > ROWS / 2, "others are skipped, except %u", others);
 			}
 	read_set(c, 20, 40, &set, word_count, words[1], &inner);
 	read_within(c, indexes[BY_TEXT], &inner, false, 50, &seen, &passed_over);

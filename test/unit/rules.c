@@ -1,13 +1,15 @@
 /*
  * rules.c
- *	  The rules of transactions on one table, each shown twice: what it promises, and that the promise
- *	  is broken when the rule is taken out by its failpoint.
+ *	  The rules of transactions on one table, each shown twice: its promise holds, and the promise
+ *	  is broken when a failpoint leaves the rule out.
  *
- * A scenario is a fixed schedule.  What somebody else does in the middle of a call is run by the hook of a
- * failpoint, in the same thread; only who would spin for ever there has a thread of his own.  Each run has a process
- * of its own, because a broken rule may leave anything behind.
+ * A scenario is a fixed schedule.  Another session's steps in the middle of a call are run by the
+ * hook of a failpoint, in the same thread; only a session that would spin for ever there has a
+ * thread of its own.  Each run has a process of its own, because a broken rule may leave anything
+ * behind.
  *
- * The rules of LONG and READ ONLY: kinds_model.c.  Row locks (W7): row_lock.c.  All of them: runtime/txn/README.md.
+ * The rules of LONG and READ ONLY: kinds_model.c.  Row locks (W7): row_lock.c.  All of them:
+ * runtime/txn/README.md.
  */
 #include "test/unit/serializable.h"
 
@@ -45,7 +47,7 @@ at_failpoint(const char *name)
 	return false;
 }
 
-/* At this place, the first time that somebody comes by: does this. */
+/* The first thread that passes this place runs the function. */
 static void
 arm(const char *name, void (*what)(void))
 {
@@ -53,7 +55,7 @@ arm(const char *name, void (*what)(void))
 	place = name;
 }
 
-/* What was to be done meanwhile is done now, if nobody has come by. */
+/* Runs the function now, if no thread has passed the place. */
 static void
 make_up(void)
 {
@@ -99,7 +101,7 @@ get_now(int64_t id)
 	return amount;
 }
 
-/* What a thread has read, with a snapshot of its own: see look. */
+/* The result of a thread's read, with a snapshot of its own: see look. */
 static int64_t seen;
 
 static void *
@@ -135,9 +137,9 @@ end_look(void)
 	looks_on = false;
 }
 
-/* --- T: the commit ----------------------------------------------------------------------------- */
+/* --- T: the commit ------------------------------------------------------------------ */
 
-/* Who reads after C was drawn reads the same later. */
+/* A reader that starts after C was drawn reads the same later. */
 static bool
 keep_preparing(void)
 {
@@ -153,7 +155,7 @@ keep_preparing(void)
 	return get(&b, 2) == first && first == 21;
 }
 
-/* Who read before C was drawn does not see it, at any moment. */
+/* A reader that started before C was drawn does not see the commit, at any moment. */
 static bool
 keep_one_store(void)
 {
@@ -168,7 +170,9 @@ keep_one_store(void)
 	return seen == 20;
 }
 
-/* The descriptor's next life has no part in what the last one wrote. */
+/*
+ * The descriptor's next transaction does not affect the versions that the previous one has written.
+ */
 static bool
 keep_stamps(void)
 {
@@ -186,7 +190,7 @@ end_and_prepare_again(void)
 	(void) tg_txn_prepare(a.session, a.txn, a.snapshot.time);
 }
 
-/* Not even for one who has loaded a reference of the last one's. */
+/* Nor for a reader that has loaded a reference of the previous transaction. */
 static bool
 keep_second_look(void)
 {
@@ -198,7 +202,7 @@ keep_second_look(void)
 	return get(&b, 5) == 50;
 }
 
-/* --- V: seeing ------------------------------------------------------------------------------------ */
+/* --- V: seeing ---------------------------------------------------------------------- */
 
 static void
 commit_a(void)
@@ -206,7 +210,7 @@ commit_a(void)
 	end(&a, true);
 }
 
-/* What is PREPARED within the snapshot is waited for. */
+/* A reader waits for a transaction that is PREPARED within its snapshot. */
 static bool
 keep_waiting_for_outcome(void)
 {
@@ -230,7 +234,7 @@ keep_ends(void)
 	return get_now(2) == ABSENT;
 }
 
-/* --- W: writing ------------------------------------------------------------------------------------ */
+/* --- W: writing --------------------------------------------------------------------- */
 
 static tg_status
 newest(client *by, int64_t id, uint32_t *row_out, tg_version *version_out)
@@ -257,7 +261,7 @@ replace(client *by, int64_t id, uint32_t row, tg_version version, int64_t amount
 	return tg_txn_update(&by->writer, table, row, version, values, nulls, &wait);
 }
 
-/* Of two who replace the same version one is too late. */
+/* Of two transactions that replace the same version one is too late. */
 static bool
 keep_version_lock(void)
 {
@@ -289,7 +293,9 @@ keep_undo(void)
 	return get_now(2) == 20 && get_now(5) == ABSENT;
 }
 
-/* That a key could be inserted, and so was not there, stays read though the insertion is taken back. */
+/*
+ * That a key could be inserted, and so was absent, stays read though the insertion is rolled back.
+ */
 static bool
 keep_undone_reads(void)
 {
@@ -312,7 +318,7 @@ put_b(void)
 	status_of_b = put(&b, 5, 51);
 }
 
-/* Of two who insert the key of a dead row one is too late. */
+/* Of two transactions that insert the key of a dead row one is too late. */
 static bool
 keep_head_lock(void)
 {
@@ -330,7 +336,7 @@ collect(void)
 	collect_all(c.session);
 }
 
-/* An inserter whose row goes away under it finds that out. */
+/* An inserter notices that its row has been removed meanwhile. */
 static bool
 keep_closing(void)
 {
@@ -363,7 +369,7 @@ put_b_meanwhile(void)
 	put_b();
 }
 
-/* An aborted one holds what it wrote until that has been undone: so there is nothing to leave out. */
+/* An aborted transaction holds its writes until they are undone: there is nothing to leave out. */
 static void
 test_aborted(void)
 {
@@ -387,7 +393,7 @@ keep_short(void)
 	return status_of_b == TG_CONFLICT;
 }
 
-/* What was committed after the snapshot is not written over unnoticed. */
+/* A version that was committed after the snapshot is not overwritten unnoticed. */
 static bool
 keep_first_committer(void)
 {
@@ -425,7 +431,10 @@ depart(void)
 	end(&b, true);
 }
 
-/* A row that goes on elsewhere: a is told so, though what it sees is not what departed, which is not seen by anybody. */
+/*
+ * A row that goes on elsewhere: a is told so, though the version that it sees is not the departed
+ * one, which no snapshot sees.
+ */
 static bool
 keep_departed(void)
 {
@@ -461,7 +470,7 @@ keep_extension(void)
 	return set(&a, 3, 41, &old) != TG_OK;
 }
 
-/* --- S: validation ------------------------------------------------------------------------------------ */
+/* --- S: validation ------------------------------------------------------------------ */
 
 static bool
 keep_rows(void)
@@ -487,7 +496,7 @@ commit_b(void)
 	end(&b, true);
 }
 
-/* Who has drawn a smaller C, and not ended, is waited for. */
+/* The validation waits for a transaction that has drawn a smaller C and has not ended. */
 static bool
 keep_waiting_for_smaller(void)
 {
@@ -527,9 +536,9 @@ keep_table(void)
 	return !goes_through(&a);
 }
 
-/* --- L ----------------------------------------------------------------------------------------------- */
+/* --- L ------------------------------------------------------------------------------ */
 
-/* A LONG that waits for its start is not overtaken by who writes in its area. */
+/* A writer in its area does not overtake a LONG that waits for its start. */
 static bool
 keep_publishing(void)
 {
@@ -553,7 +562,7 @@ keep_publishing(void)
 	return overtaken != TG_OK && tg_long_start(c.session, c.txn, &start, &wait) == TG_OK;
 }
 
-/* --- G: garbage ------------------------------------------------------------------------------------------ */
+/* --- G: garbage --------------------------------------------------------------------- */
 
 static bool
 keep_snapshots(void)
@@ -564,7 +573,7 @@ keep_snapshots(void)
 	return get(&a, 2) == 20;
 }
 
-/* What nobody can read any more goes, and so do the logs that name it. */
+/* A version that no snapshot can read any more goes, and so do the logs that name it. */
 static bool
 keep_collecting(void)
 {
@@ -584,8 +593,9 @@ put_5(void)
 }
 
 /*
- * What comes and goes between the snapshot and the end of a validation counts, though no snapshot is in between.
- * The row comes after the committer has published that it draws a C, and goes before it looks.
+ * A version that comes and goes between the snapshot and the end of a validation counts, though no
+ * snapshot is in between.  The row comes after the committer has published that it draws a C, and
+ * goes before it looks.
  */
 static bool
 keep_later_times(void)
@@ -609,7 +619,7 @@ keep_later_times(void)
 	return !validate(&a, &conflict);
 }
 
-/* --- all -------------------------------------------------------------------------------------------------- */
+/* --- all ---------------------------------------------------------------------------- */
 
 static const struct
 {
@@ -620,12 +630,12 @@ static const struct
 	{"T1: PREPARING is there to see before C is drawn", keep_preparing, "skip_t1"},
 	{"T2: COMMITTED(C) is one store", keep_one_store, "skip_t2"},
 	{"T3: C is stamped before the descriptor is used again", keep_stamps, "skip_t3"},
-	{"T3: who resolves a reference loads the word again", keep_second_look, "skip_t3_again"},
+	{"T3: resolving a reference loads the word again", keep_second_look, "skip_t3_again"},
 	{"V1: PREPARED within the snapshot is waited for", keep_waiting_for_outcome, "prepared_unseen"},
 	{"V2: an end that is seen", keep_ends, "skip_v2"},
 	{"W1: a version's end is the lock", keep_version_lock, "skip_w1"},
 	{"W2: the log is undone", keep_undo, "skip_w2"},
-	{"W2: what was read stays read", keep_undone_reads, "skip_w2_reads"},
+	{"W2: a key that was read stays read", keep_undone_reads, "skip_w2_reads"},
 	{"W3: a dead row's head is the lock", keep_head_lock, "skip_w3"},
 	{"W3: a row is closed before its entry goes", keep_closing, "skip_w3_close"},
 	{"W4: a holder that has not ended is waited for", keep_waiting_for_holder, "skip_w4"},
@@ -640,8 +650,8 @@ static const struct
 	{"S2: tables that were read", keep_table, "skip_s2_table"},
 	{"L1 (a): a LONG that waits is on the list", keep_publishing, "skip_l1a"},
 	{"G1: the horizon respects snapshots", keep_snapshots, "skip_g1"},
-	{"G2: what ended before the horizon goes", keep_collecting, "skip_g2"},
-	{"G3: who validates may look at any later time", keep_later_times, "skip_g3"},
+	{"G2: a version that ended before the horizon goes", keep_collecting, "skip_g2"},
+	{"G3: a transaction that validates may look at any later time", keep_later_times, "skip_g3"},
 };
 
 static void
@@ -673,7 +683,7 @@ run(unsigned number, bool whole)
 	child = fork();
 	if (child == 0)
 	{
-		alarm(60); /* somebody may spin for ever */
+		alarm(60); /* a thread may spin for ever */
 		open_all();
 		skipped = whole ? NULL : rules[number].failpoint;
 		tg_failpoint_set(at_failpoint);

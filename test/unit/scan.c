@@ -1,13 +1,12 @@
 /*
  * scan.c
- *	  Scans hand out exactly what their snapshot sees: over chunks, along the
- *	  index in both directions, by tasks of the pool; at rest against an
- *	  oracle, and while writers insert, update, delete, change keys and roll back.
+ *	  Scans return exactly the rows that their snapshot sees: over chunks, along the index in both
+ *	  directions, by tasks of the pool; at rest against an oracle, and while writers insert, update,
+ *	  delete, change keys and roll back.
  *
- * The table holds accounts.  Writers only move money, so every snapshot sees the
- * same total; whatever a scan saw twice, half or not at all changes it.  All kinds
- * of scan must moreover see the same rows in one snapshot.  At the end every byte
- * that the test took is back.
+ * The table holds accounts.  Writers only move money, so every snapshot sees the same total; a row
+ * that a scan saw twice, half or not at all changes it.  All kinds of scan must moreover see the
+ * same rows in one snapshot.  At the end every byte that the test took is back.
  */
 #include "runtime/runtime.h"
 
@@ -233,7 +232,9 @@ start_job(const tg_snapshot *snapshot, const job_options *options, tg_scan_job *
 	return tg_scan_job_start(session, &config, scan_out);
 }
 
-/* By tasks; the main thread is the consumer.  The status goes into *status_out, TG_BUSY for a lost wake-up. */
+/*
+ * By tasks; this thread is the consumer.  The status goes to *status_out, TG_BUSY: a lost wake-up.
+ */
 static sight *
 scan_by_job(const tg_snapshot *snapshot, const job_options *options, tg_status *status_out)
 {
@@ -434,7 +435,9 @@ write_on(void *argument)
 	{
 		bool commit;
 
-		/* A machine that starves the collector is not to fill the memory: what is shown here are scans. */
+		/*
+		 * A machine that starves the collector must not fill the memory; this test is about scans.
+		 */
 		while (tg_arena_committed() > tg_arena_limit() / 2 && !tg_load_acquire(&writers_stop))
 			usleep(200);
 		begin_writing(&self, own);
@@ -532,7 +535,7 @@ check_all(const tg_snapshot *snapshot, const sight *expected, const char *when)
 	check_jobs(snapshot, expected, when);
 }
 
-/* What the oracle says of a table filled and then changed by nobody. */
+/* The oracle's rows of a table that was filled and not changed since. */
 static sight *
 expect_filled(void)
 {
@@ -592,7 +595,7 @@ check_at_rest(void)
 	free(nothing);
 }
 
-/* Own writes are seen by later commands only, by nobody else, and by nobody after a rollback. */
+/* Own writes are seen by later commands only, by no other session, and never after a rollback. */
 static void
 check_own_writes(void)
 {

@@ -1,9 +1,8 @@
 /*
  * scan_job.c
- *	  Scan jobs that do not run smoothly: consumers that leave at any moment,
- *	  starts that fail at any step, a pool that stops; tables whose chunks have
- *	  different layouts.  What a job took is back afterwards, whatever happened.
- *	  (What jobs see is scan.c's matter.)
+ *	  Scan jobs that do not run smoothly: consumers that leave at any moment, starts that fail at
+ *	  any step, a pool that stops; tables whose chunks have different layouts.  In every case a job
+ *	  has given its memory back in the end.  (scan.c tests which rows jobs see.)
  *
  * With arguments it measures instead: scan_job ROWS TASKS.
  */
@@ -152,8 +151,8 @@ typedef struct result
 {
 	uint64_t count;
 	uint64_t sum;	  /* of the numbers */
-	uint64_t doubles; /* rows whose second column is there, and right */
-	uint64_t absent;  /* rows whose second column is NULL */
+	uint64_t doubles; /* rows with a second column, with the right value */
+	uint64_t absent;  /* rows with NULL in the second column */
 	tg_status status;
 } result;
 
@@ -266,7 +265,7 @@ check_added_column(void)
 	unit_ok(holds_in_time(session, bytes_are_back), "an added column: nothing is left");
 }
 
-/* The consumer leaves after any number of buffers, at once for one, or pausing so that tasks are parked. */
+/* The consumer leaves after any number of buffers, at once for one, or pausing until tasks park. */
 static void
 check_early_end(void)
 {
@@ -290,7 +289,7 @@ check_early_end(void)
 		tg_snapshot_withdraw(session, entry);
 		clean = holds_in_time(session, job_bytes_are_back) && holds_in_time(session, horizon_is_free);
 	}
-	unit_ok(right, "ended early: what came before is there");
+	unit_ok(right, "ended early: the rows before it are there");
 	unit_ok(clean, "ended early: nothing is left");
 }
 
@@ -408,7 +407,7 @@ all_workers_sleep(void)
 	return true;
 }
 
-/* A cursor is half read, so all tasks are parked; nobody but who stops the pool can let them go. */
+/* A cursor is half read, so all tasks are parked; only the stop of the pool can let them go. */
 static void
 check_stop(void)
 {

@@ -2,11 +2,10 @@
  * scheduler.c
  *	  The pool's life, its sleep, and its watcher.
  *
- * What was accepted runs before the pool has stopped, whoever submits
- * meanwhile; what is unparked without a pool runs in the next one.  An idle
- * pool sleeps, and beside a long task its watcher ticks and nobody searches, whoever
- * distributes.  Workers are where they were pinned.  The
- * watcher runs checks, and notices a task that runs for too long.
+ * An accepted task runs before the pool has stopped, also if threads submit meanwhile; a task that
+ * is unparked without a pool runs in the next one.  An idle pool sleeps; beside a long task its
+ * watcher ticks and no worker searches, with each kind of distributor.  Workers stay on the CPUs to
+ * which they were pinned.  The watcher runs checks, and notices a task that runs for too long.
  */
 #include "runtime/sched/scheduler.h"
 
@@ -106,11 +105,11 @@ test_stop_race(void)
 		unit_threads(SUBMITTERS + 1, stop_while_submitting, crowd);
 		wrong += !crowd->stopped || crowd->total != crowd->accepted;
 	}
-	unit_equal(wrong, 0, "the pool stops while others submit: what was accepted has run, and nothing else");
+	unit_equal(wrong, 0, "the pool stops while others submit: exactly the accepted tasks have run");
 	tg_free(self, crowd, TG_USE_JOB);
 }
 
-/* What is unparked without a pool runs when there is one again. */
+/* A task that is unparked without a pool runs when there is one again. */
 static tg_turn
 run_parking_once(tg_task *task, tg_worker *worker)
 {
@@ -131,20 +130,24 @@ test_unpark_stopped(void)
 	tg_task_init(&parking->task, run_parking_once, NULL);
 	if (tg_task_submit(self, NULL, &parking->task) != TG_OK)
 		abort();
-	unit_ok(pool_stop() && parking->turns == 1, "the pool stops with a task of nobody parked");
+	unit_ok(pool_stop() && parking->turns == 1, "the pool stops with a parked task without a job");
 	tg_task_unpark(self, &parking->task);
 	unit_ok(parking->turns == 1, "unparked without a pool, it waits");
 	pool_start(2);
 	unit_ok(comes_true(&parking->ended, 1), "and runs with the next one");
-	unit_ok(pool_stop(), "which stops");
+	unit_ok(pool_stop(), "the pool stops");
 	tg_free(self, parking, TG_USE_JOB);
 }
 
 /* --- sleep, watcher ------------------------------------------------------------------------ */
 
-#define STIRRING_MOST 100 /* of each in a moment; who does not give up makes hundreds and thousands */
+/* of each in a moment; a thread that does not give up makes hundreds and thousands */
+#define STIRRING_MOST 100
 
-/* What the pool's threads do of their own accord; counted, as a machine's noise would be in their CPU time. */
+/*
+ * Actions that the pool's threads take of their own accord.  They are counted because a machine's
+ * noise would be in their CPU time.
+ */
 typedef struct stirring
 {
 	uint64_t us;	 /* when it was counted */
@@ -180,7 +183,8 @@ check_stirring(stirring before, uint64_t tick_us, const char *when)
 {
 	stirring now = stirring_now();
 	uint64_t us = now.us - before.us;
-	uint64_t sleeps_most = tg_worker_count() * (us / 1000000 + 2); /* they sleep for a second at a time */
+	/* they sleep for a second at a time */
+	uint64_t sleeps_most = tg_worker_count() * (us / 1000000 + 2);
 
 	unit_ok(now.ticks - before.ticks <= us / tick_us + STIRRING_MOST, "%s: %" PRIu64 " ticks in %" PRIu64 " us", when,
 			now.ticks - before.ticks, us);
@@ -229,7 +233,7 @@ run_asleep(tg_task *task, tg_worker *worker)
 	return TG_TURN_DONE;
 }
 
-/* Beside a long task the watcher ticks, and nobody looks for work for ever. */
+/* Beside a long task the watcher ticks, and no worker searches for ever. */
 static void
 test_beside_long_task(tg_distributor mode)
 {
@@ -323,7 +327,7 @@ test_watcher(void)
 	tg_watcher_add(check_that_submits, 1000000);
 	tg_watcher_add(check_that_submits, 0); /* the same one: only its interval changes */
 	pool_start(1);
-	unit_ok(comes_true(&total, 1), "the watcher runs a check, which submits a task");
+	unit_ok(comes_true(&total, 1), "the watcher runs a check, and it submits a task");
 	usleep(200000); /* now it ticks seldom */
 	runs = tg_load_relaxed(&check_runs);
 	begin = tg_clock_us();

@@ -1,13 +1,12 @@
 /*
  * search.c
- *	  Searching and stealing: in which order victims are looked at, and how the
- *	  settings show.
+ *	  Searching and stealing: the order of victims, and the effect of the settings.
  *
- * Two workers are held in long tasks, with full deques, and a third one steals
- * all: each stolen task writes down whose it was.  The number of changes from one
- * victim to the other tells the order.  The other settings show in counters, in
- * what state a worker is, and in the CPU time of the process.  What a worker that
- * sleeps has kept of free memory is others', and in the end nobody's.
+ * Two workers are held in long tasks, with full deques, and a third one steals all: each stolen
+ * task notes its victim.  The number of changes from one victim to the other tells the order.  The
+ * other settings show in counters, in a worker's state, and in the CPU time of the process.  Free
+ * memory that a worker has kept before its sleep can be taken by others, and in the end it is all
+ * given back.
  */
 #include "runtime/sched/wake.h"
 
@@ -141,7 +140,7 @@ test_victims(void)
 
 /* --- rounds ------------------------------------------------------------------------- */
 
-/* A pool of two that looks for work once, when the main thread wakes it; what worker 1 counted meanwhile. */
+/* A pool of two that the main thread wakes for one search.  Returns the counts of worker 1. */
 static tg_worker_report
 search_once(const tg_scheduler_settings *settings)
 {
@@ -326,7 +325,7 @@ test_keeping(void)
 	hoard(errand);
 	while (committed() != before && tg_clock_us() < end)
 		usleep(1000);
-	unit_equal(committed(), before, "what it keeps when nobody wakes it, it gives back itself");
+	unit_equal(committed(), before, "without a wake-up it gives back its memory itself");
 	unit_ok(pool_stop(), "the pool stops");
 	tg_free(self, errand, TG_USE_JOB);
 }

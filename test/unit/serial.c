@@ -189,7 +189,7 @@ test_where(void)
 			"hybrid: light jobs run in place, and are done when they have been "
 			"started");
 	unit_ok(!runs_at_home(load_config(31)) && !runs_at_home(load_config(60)), "hybrid: heavier ones in the pool");
-	unit_ok(!runs_at_home(pool_only), "hybrid: what must not run in place does not");
+	unit_ok(!runs_at_home(pool_only), "hybrid: tasks that must not run in place do not");
 	kind_set(TG_KIND_STEALING, 2);
 	unit_ok(!runs_at_home(load_config(0)) && !runs_at_home(load_config(60)), "stealing: all run in the pool");
 	kind_set(TG_KIND_SERIAL, 2);
@@ -474,7 +474,7 @@ test_fork(bool with_pool)
 	unit_ok(pool_stop(), "the pool stops");
 }
 
-/* --- parking ------------------------------------------------------------------------------------ */
+/* --- parking ------------------------------------------------------------------------ */
 
 typedef struct parker
 {
@@ -563,7 +563,7 @@ test_park(void)
 	unit_ok(pool_stop(), "the pool stops");
 }
 
-/* --- tasks that do not come back ------------------------------------------------------------------- */
+/* --- tasks that do not come back ---------------------------------------------------- */
 
 static jmp_buf out;
 
@@ -594,7 +594,7 @@ test_abandon(bool with_pool)
 	unit_ok(job_is_done_soon(load->job) && load_is_right(load), "a job one of whose tasks jumped out in place ends");
 	unit_ok(tg_job_status(load->job) == TG_CANCELLED && tg_job_is_cancelled(load->job) && !tg_epoch_inside(self),
 			"as cancelled");
-	unit_equal(load->away, with_pool ? 2 : 0, "what was left of it has run %s", with_pool ? "in the pool" : "in place");
+	unit_equal(load->away, with_pool ? 2 : 0, "the rest of it has run %s", with_pool ? "in the pool" : "in place");
 	load_free(self, load);
 	unit_ok(runs_at_home(load_config(0)), "the next job runs in place");
 	unit_ok(pool_stop(), "the pool stops");

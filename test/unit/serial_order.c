@@ -14,7 +14,7 @@
 
 #include "runtime/base/failpoint.h"
 
-/* --- all at once -------------------------------------------------------------------------------- */
+/* --- all at once -------------------------------------------------------------------- */
 
 #define CLIENTS 4
 #define ROUNDS 2000
@@ -113,7 +113,7 @@ do_something(client *c, history *h, unsigned *seed)
 		case 5:
 			status = put(c, key, amount);
 			if (status == TG_EXISTS)
-				return true; /* and nobody looks at that */
+				return true; /* and no thread looks at that */
 			if (status == TG_OK)
 			{
 				add_event(h, EVENT_READ, key, ABSENT);

@@ -103,7 +103,7 @@ end(client *c, bool commit)
 	c->txn = NULL;
 }
 
-/* Runs a validation to its end; somebody else's outcome is waited for by looking again. */
+/* Runs a validation to its end; it waits for another transaction's outcome by checking again. */
 static inline bool
 validate(client *c, tg_conflict *conflict)
 {
@@ -223,7 +223,10 @@ is_overtaken(client *c, tg_version version)
 	return overtaken;
 }
 
-/* The same for one that is going to write: of a row that was changed since, as of a later snapshot if there can be one (W5). */
+/*
+ * The same for a read that is followed by a write: of a row that was changed since, as of a later
+ * snapshot if there can be one (W5).
+ */
 static inline int64_t
 get_ahead(client *c, int64_t id)
 {
@@ -278,7 +281,9 @@ set(client *c, int64_t id, int64_t amount, int64_t *old_out)
 	}
 }
 
-/* Reads ids from low on, below high, at most limit, into amounts[]; returns the first id that was not read. */
+/*
+ * Reads ids from low to below high, at most limit, into amounts[].  Returns the first id not read.
+ */
 static inline int64_t
 get_range(client *c, int64_t low, int64_t high, unsigned limit, int64_t *amounts)
 {

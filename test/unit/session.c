@@ -1,12 +1,12 @@
 /*
  * session.c
- *	  Sessions can be opened up to their number; an epoch is held by those who
- *	  are inside and by nobody else; nothing that was retired is freed while a
- *	  session that could see it is inside, and everything is freed in the end.
+ *	  Sessions can be opened up to their number; an epoch is held by the sessions that are inside
+ *	  and by no others; no retired memory is freed while a session that could see it is inside, and
+ *	  all of it is freed in the end.
  *
- * The stress tests write a mark into what can be seen and take it out after the
- * memory was freed (debug builds fill freed memory, which does the same).  They
- * do not prove the memory orders: session.c argues those.
+ * The stress tests write a mark into shared memory and take it out after the memory was freed
+ * (debug builds fill freed memory, which does the same).  They do not prove the memory orders:
+ * session.c argues those.
  */
 #include "runtime/mem/session.h"
 
@@ -127,7 +127,7 @@ test_epochs(void)
 
 	tg_epoch_advance();
 	unit_equal(tg_epoch_now(), epoch + 1, "an advance starts the next epoch");
-	unit_equal(tg_epoch_confirmed(), epoch + 1, "with nobody inside it is confirmed at once");
+	unit_equal(tg_epoch_confirmed(), epoch + 1, "with no session inside it is confirmed at once");
 
 	tg_epoch_enter(session);
 	tg_epoch_advance();
@@ -191,7 +191,7 @@ test_retire(void)
 	unit_equal(tg_retire_count(session), 1, "a retired object waits");
 	tg_epoch_advance();
 	tg_retire_poll(session);
-	unit_ok(blobs_now() > 0, "it is not freed while somebody inside may see it");
+	unit_ok(blobs_now() > 0, "it is not freed while a session inside may see it");
 	tg_epoch_leave(reader);
 	tg_retire_poll(session);
 	unit_equal(blobs_now(), 0, "it is freed when they have left");
@@ -202,11 +202,11 @@ test_retire(void)
 	tg_epoch_enter(reader);
 	tg_epoch_advance();
 	tg_retire_poll(session);
-	unit_ok(blobs_now() > 0, "nor while one who entered in that epoch is inside");
+	unit_ok(blobs_now() > 0, "nor while a session that entered in that epoch is inside");
 	tg_epoch_enter(session);
 	tg_epoch_leave(reader);
 	tg_retire_poll(session);
-	unit_equal(blobs_now(), 0, "one who entered later does not matter");
+	unit_equal(blobs_now(), 0, "a session that entered later does not matter");
 	tg_epoch_leave(session);
 
 	for (unsigned i = 0; i < 3; i++)
@@ -248,7 +248,7 @@ test_reserve(void)
 	unit_ok(tg_retire_reserve(session, 1000000) == TG_NO_MEMORY, "more than there is memory for is refused");
 	for (unsigned i = 0; i < OBJECTS; i++)
 		tg_retire(session, objects[i], TG_USE_BLOB);
-	unit_equal(tg_retire_count(session), OBJECTS, "what was reserved is there, with no memory left");
+	unit_equal(tg_retire_count(session), OBJECTS, "the reserved places are there, with no memory left");
 	tg_arena_limit_set(256 * MIB);
 	tg_epoch_leave(reader);
 	tg_epoch_advance();
@@ -273,7 +273,7 @@ test_bound(void)
 		if (tg_retire_count(session) > most)
 			most = tg_retire_count(session);
 	}
-	unit_ok(most <= 4 * 64, "what waits is bounded though nobody polls or starts epochs: %zu", most);
+	unit_ok(most <= 4 * 64, "the waiting objects are bounded without polls or new epochs: %zu", most);
 	tg_epoch_advance();
 	tg_retire_poll(session);
 	unit_equal(blobs_now(), 0, "and goes at the end");
@@ -293,7 +293,7 @@ test_orphans(void)
 	tg_session_close(session);
 	tg_epoch_advance();
 	tg_retire_poll(other);
-	unit_ok(blobs_now() == 500 * 104, "what a closed session retired is kept while a reader may see it");
+	unit_ok(blobs_now() == 500 * 104, "a closed session's retired memory is kept while a reader may see it");
 	tg_epoch_leave(reader);
 	tg_retire_poll(other);
 	unit_equal(blobs_now(), 0, "and freed by another session's poll");

@@ -1,16 +1,15 @@
 /*
  * settle.c
- *	  Version headers come and go, and nobody judges a version wrongly.
+ *	  Version headers come and go, and every version is judged correctly.
  *
- * First the steps one by one.  Then everybody at once: writers move amounts
- * between rows, each transaction two rows, some of them aborted; readers add up
- * all rows as of a snapshot, by scan and by chain, and must always find the same
- * sum, each row once, and its own text; one thread settles chunks, frees
- * garbage in the order of commits, and moves the epochs on.
+ * First the steps one by one.  Then all at once: writers move amounts between rows, each
+ * transaction two rows, some of them aborted; readers add up all rows as of a snapshot, by scan and
+ * by chain, and must always find the same sum, each row once, and its own text; one thread settles
+ * chunks, frees garbage in the order of commits, and moves the epochs on.
  *
- * Commits are made one at a time here, and the clock is moved after all of a
- * transaction's versions are stamped.  So a reference is later than any snapshot
- * that meets it, and the oracle needs no transactions.
+ * Commits are made one at a time here, and the clock is moved after all of a transaction's versions
+ * are stamped.  So a reference is later than any snapshot that meets it, and the oracle needs no
+ * transactions.
  */
 #include "runtime/table/table.h"
 
@@ -98,7 +97,7 @@ test_steps(void)
 	for (unsigned i = 0; i < chunk->capacity; i++)
 		wrong += headers[i].begin != (i < 10 ? TG_TIME_FIRST : TG_TIME_NEVER) || headers[i].end != TG_TIME_NEVER ||
 				 headers[i].older != TG_VERSION_NONE || headers[i].successor != 0;
-	unit_equal(wrong, 0, "a writer brings them back: what was allocated is settled, what was free is not there");
+	unit_equal(wrong, 0, "a writer brings them back: allocated versions are settled, free ones are not there");
 	unit_equal((uint64_t) table->header_bytes, tg_headers_bytes(chunk->capacity), "and on the account");
 
 	settle_once(chunk, 5);
@@ -110,7 +109,7 @@ test_steps(void)
 	headers[3].end = SOME_REFERENCE;
 	tg_epoch_advance();
 	unit_ok(!settle_once(chunk, 5) && !is_marked(chunk) && chunk->headers == headers,
-			"what became unsettled under the mark is found");
+			"a version that became unsettled under the mark is found");
 	unit_ok(!settle(chunk, 5), "a version being ended is not settled");
 	headers[3].end = 4;
 	unit_ok(!settle(chunk, 5), "nor one that was ended");
@@ -138,18 +137,18 @@ test_steps(void)
 	tg_epoch_leave(session);
 	tg_leases_end(session);
 
-	/* Somebody who is inside since before the mark holds up the second step. */
+	/* A session that has been inside since before the mark holds up the second step. */
 	tg_epoch_enter(session);
 	unit_ok(!tg_chunk_settle(session, chunk, 5) && is_marked(chunk), "marked again");
 	tg_epoch_advance();
-	unit_ok(!tg_chunk_settle(session, chunk, 5) && is_marked(chunk), "not while somebody is inside since then");
+	unit_ok(!tg_chunk_settle(session, chunk, 5) && is_marked(chunk), "not while a session is inside since then");
 	tg_epoch_leave(session);
-	unit_ok(settle_once(chunk, 5), "but when he has left");
+	unit_ok(settle_once(chunk, 5), "but when that session has left");
 	end_table(table);
 	unit_equal(used_bytes(), before, "nothing is left");
 }
 
-/* What another session does while the one under test is at a failpoint. */
+/* Another session's steps while the one under test is at a failpoint. */
 static tg_session *other;
 static tg_chunk *other_chunk;
 static tg_table *other_table;
@@ -198,7 +197,7 @@ test_meetings(void)
 	other_place = "settle_bring_back";
 	headers = write_headers(other_chunk);
 	unit_ok(headers == tg_chunk_headers(other_chunk), "of two that bring headers back both get the same");
-	unit_equal((uint64_t) table->header_bytes, tg_headers_bytes(other_chunk->capacity), "which are booked once");
+	unit_equal((uint64_t) table->header_bytes, tg_headers_bytes(other_chunk->capacity), "and they are booked once");
 	unit_ok(settle(other_chunk, 1), "settled again");
 
 	other_place = "settle_bring_back";
@@ -215,7 +214,7 @@ test_meetings(void)
 	unit_equal(used_bytes(), before, "nothing is left of the meetings");
 }
 
-/* --- everybody at once ------------------------------------------------------------------ */
+/* --- all at once ---------------------------------------------------------------------- */
 
 enum
 {
@@ -230,7 +229,7 @@ enum
 	AMOUNT = 1000
 };
 
-/* A version nobody leads to any more, or soon. */
+/* A version to which no reference leads any more, or soon. */
 typedef struct garbage
 {
 	struct garbage *next;
@@ -395,7 +394,7 @@ write_transaction(stress *test, tg_session *own, unsigned number, unsigned burst
 	unsigned done = 0;
 	unsigned entry;
 
-	/* As every writer: what it reads to write it anew, and shares, is not cleared away meanwhile. */
+	/* As every writer does: the old values that it reads and shares are not cleared away. */
 	(void) tg_snapshot_publish(own, &entry);
 	changes[0].row = window + (unsigned) rand_r(random) % (HOT_ROWS - 1);
 	changes[1].row = changes[0].row + 1;

@@ -2,21 +2,20 @@
  * settle_model.c
  *	  The protocol of runtime/table/settle.c, all its interleavings.
  *
- * A chunk of one slot, and five threads, each step of theirs one access to what
- * they share, in any order, one after another (so this shows the protocol,
- * not the memory orders, for which settle.c argues).  Where who enters at once, or
- * leaves at once, leaves the others more room, entering and leaving is part of the step
- * beside it.
+ * A chunk of one slot, and five threads.  Each step is one access to shared state, and the steps
+ * come in any order, one after another (so this shows the protocol, not the memory orders, for
+ * which settle.c argues).  Where entering or leaving an epoch at once gives the others more
+ * freedom, it is part of the step beside it.
  *
  *	  ender		ends the version in the slot, commits or aborts
  *	  allocator	takes the slot if it is free, then drops it or commits; twice
  *	  collector	settles in two steps; cuts dead versions out, gives their slot
  *	  epochs	moves on
- *	  reader	takes a snapshot, scans, and must find what was there at that time
+ *	  reader	takes a snapshot, scans, and must find the state of that time
  *
- * All states are visited.  A wrong answer of the reader, headers that are gone
- * under a writer, and an array that is used when it may be free are faults.  Then the
- * same with a rule of the protocol left out, each of which must show.
+ * All states are visited.  A wrong answer of the reader, headers that are gone under a writer, and
+ * an array that is used when it may be free are faults.  Then the same with a rule of the protocol
+ * left out, each of which must show.
  */
 #include <string.h>
 
@@ -85,7 +84,7 @@ typedef struct model
 	uint8_t clock;
 	uint8_t headers; /* array * 2 + mark */
 	uint8_t is_free;
-	uint8_t value; /* the tenant whose values are in the slot */
+	uint8_t value; /* the tenant that the slot's values belong to */
 	uint8_t settle_epoch;
 	uint8_t marks;
 	uint8_t bound;	   /* published by the reader; NEVER: none */
@@ -590,7 +589,7 @@ step_reader(model *state, unsigned choice)
 	}
 }
 
-/* --- the search --------------------------------------------------------------------------------- */
+/* --- the search --------------------------------------------------------------------- */
 
 static bool (*const steps[THREADS])(model *state, unsigned choice) = {step_ender, step_allocator, step_collector,
 																	  step_reader};
@@ -598,7 +597,7 @@ static bool (*const steps[THREADS])(model *state, unsigned choice) = {step_ender
 static void
 visit(model *state)
 {
-	/* What others do after the reader has its answer, they also do before it begins. */
+	/* Steps that the others take after the reader's answer are also taken before it begins. */
 	if (fault != NULL || state->threads[READER].at == DONE)
 		return;
 	simplify(state);

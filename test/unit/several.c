@@ -1,7 +1,8 @@
 /*
  * several.c
- *	  Indexes with several entries for a version: lists of keys; entries that come, stay and go with an
- *	  UPDATE, a rollback, a savepoint, the collector; builds; versions with very many keys; what is sought by several ranges.
+ *	  Indexes with several entries for a version: lists of keys; entries that come, stay and go with
+ *	  an UPDATE, a rollback, a savepoint, the collector; builds; versions with very many keys;
+ *	  searches for several ranges.
  *
  * Races are those of all indexes: index_race.c and index_build.c have such an index among theirs.
  */
@@ -65,7 +66,7 @@ check_list(const char *const *words, unsigned count, unsigned expected)
 		in_order = in_order && at.bytes == keys[i].bytes && memcmp(at.key, keys[i].key, at.bytes) == 0 &&
 				   tg_key_list_has(&list, at.key, at.bytes) && tg_key_list_find(&list, at.key, at.bytes) == i;
 	}
-	unit_ok(in_order, "what it has, it has, in order");
+	unit_ok(in_order, "it has its keys, in order");
 	for (unsigned i = 0; i < count; i++)
 		in_order = in_order && tg_key_list_has(&list, words[i], strlen(words[i]));
 	unit_ok(in_order && !tg_key_list_has(&list, "nothing", 7) && !tg_key_list_has(&list, "", 0), "and nothing else");
@@ -123,10 +124,10 @@ test_update(void)
 	end(&a, true);
 	collect();
 	unit_equal(entries(), 4, "committed, and the old one is seen");
-	unit_ok(rows_with(&b, 0) == 1 && rows_with(&b, 3) == 0, "by who is older");
+	unit_ok(rows_with(&b, 0) == 1 && rows_with(&b, 3) == 0, "by the older snapshot");
 	end(&b, false);
 	collect();
-	unit_equal(entries(), 3, "nobody sees the old one any more");
+	unit_equal(entries(), 3, "no snapshot sees the old one any more");
 	begin(&a);
 	unit_ok(rows_with(&a, 0) == 0 && rows_with(&a, 1) == 1 && rows_with(&a, 3) == 1, "the new keys are there");
 	(void) !change(&a, 1, 1, SAME, 77, SAME);
@@ -191,7 +192,10 @@ number_has(int number, unsigned range)
 	return number != NOTHING && ((unsigned) number & (range < BITS ? 1u << range : 14u)) != 0;
 }
 
-/* Rows that have some of the ranges that are read, and all that are needed: each once, with what it has. */
+/*
+ * Whether a scan returns each row once that has some of the ranges that are read, and all that are
+ * needed, with the ranges that it has.
+ */
 static bool
 finds_what_is_sought(unsigned reads, uint64_t needed)
 {
@@ -271,12 +275,12 @@ test_sought(void)
 	for (unsigned reads = 1; reads <= RANGES; reads += 2)
 		for (uint64_t needed = 0; needed < 1 << RANGES; needed += 7)
 			wrong += !finds_what_is_sought(reads, needed);
-	unit_equal(wrong, 0, "what is sought by several ranges is found, once");
+	unit_equal(wrong, 0, "rows of several ranges are found, once");
 	end(&a, false);
 	end(&b, false);
 }
 
-/* A call looks at so many entries, and no more, whatever it finds: so its caller can be interrupted. */
+/* A call looks at a limited number of entries, so that its caller can be interrupted. */
 static void
 test_steps(void)
 {
@@ -372,7 +376,7 @@ write_huge(tg_value *list, int64_t id, bool update)
 	return tg_txn_insert(&a.writer, table, key, id_key(id, key), values, nulls, &row, &a.wait);
 }
 
-/* More than a run of a build has room for; of these versions the lists are there, and the index is made again. */
+/* More keys than a run of a build can hold.  The versions have lists; the index is made again. */
 static void
 test_huge(void)
 {
@@ -416,7 +420,7 @@ is_interrupted(void)
 	return looks_left-- == 0;
 }
 
-/* Whoever writes very many entries can be stopped, and what he has written goes. */
+/* A writer of very many entries can be stopped, and its writes go. */
 static void
 test_interrupted(void)
 {
@@ -437,7 +441,7 @@ test_interrupted(void)
 	tg_txn_is_interrupted = NULL;
 	end(&a, true);
 	collect();
-	unit_equal(entries(), 3, "what they have written is gone");
+	unit_equal(entries(), 3, "their writes are gone");
 	begin(&a);
 	unit_equal(write_huge(&list, 1, true), TG_OK, "not stopped it is written");
 	end(&a, true);

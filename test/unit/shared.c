@@ -110,7 +110,7 @@ sees(tg_session *session, tg_shared *shared, int64_t id)
 	return status == TG_OK;
 }
 
-/* Whether everybody sees it. */
+/* Whether every session sees it. */
 static bool
 is_there(int64_t id)
 {
@@ -133,7 +133,7 @@ state_of(const tg_shared *shared)
 
 /* --- ranks ----------------------------------------------------------------------------------- */
 
-/* What the session has in hand is the transaction's when it has begun. */
+/* The transaction gets the ranks that the session holds when it begins. */
 static void
 test_ranks(void)
 {
@@ -151,7 +151,7 @@ test_ranks(void)
 	tg_shared_close(shared);
 }
 
-/* --- one by one -------------------------------------------------------------------------------- */
+/* --- one by one --------------------------------------------------------------------- */
 
 static void
 test_several(void)
@@ -162,14 +162,14 @@ test_several(void)
 	tg_txn_report report;
 	tg_shared_report seen;
 
-	unit_equal(tg_shared_begin(sessions[1], &config), TG_EXISTS, "a handle is somebody's");
+	unit_equal(tg_shared_begin(sessions[1], &config), TG_EXISTS, "a handle is unique");
 	unit_ok(tg_shared_open(&config.handle, ROLE + 1, &other) == TG_NOT_FOUND &&
 				tg_shared_open(&(tg_handle){{999, 7}}, ROLE, &other) == TG_NOT_FOUND,
 			"only the role may use it, and only with the handle");
 	unit_ok(tg_shared_open(&config.handle, ROLE, &other) == TG_OK && other == shared, "another session opens it");
 	unit_ok(put(sessions[0], shared, 1) == TG_OK && put(sessions[1], other, 2) == TG_OK, "both write");
 	unit_ok(sees(sessions[0], shared, 2) && sees(sessions[1], shared, 1) && !is_there(1),
-			"each sees what the other has written, nobody else does");
+			"each sees the other's writes, and no other transaction does");
 	tg_shared_report_get(shared, &seen);
 	unit_ok(seen.state == TG_SHARED_RUNNING && tg_txn_report_get(seen.txn, &report) && report.writes == 2 &&
 				strcmp(report.label, "shared") == 0,
@@ -215,11 +215,11 @@ test_ends(void)
 			"and becomes an abort");
 	tg_shared_let_go(sessions[0], shared);
 	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(10), "when the task has let go");
-	unit_equal(tg_shared_hold(shared), TG_STOPPED, "nobody holds it any more");
+	unit_equal(tg_shared_hold(shared), TG_STOPPED, "no session can hold it any more");
 	tg_shared_close(shared);
 }
 
-/* One that a session owns: others' calls without enter, two steps of a commit, an end that waits for nobody. */
+/* An owned transaction: others' calls without enter, a commit in two steps, an end without wait. */
 static void
 test_owned(void)
 {
@@ -244,8 +244,8 @@ test_owned(void)
 	writer.txn = tg_shared_txn(shared);
 	unit_ok(tg_shared_hold(shared) == TG_OK && insert(&writer, 13) == TG_OK, "one that it may");
 	tg_shared_abandon(sessions[0], shared, TG_SHARED_GIVEN_UP);
-	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(13), "its owner's abort waits for nobody");
-	unit_equal(insert(&writer, 14), TG_STOPPED, "who holds it is told");
+	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(13), "its owner's abort does not wait");
+	unit_equal(insert(&writer, 14), TG_STOPPED, "a session that holds it is told");
 	tg_shared_let_go(sessions[1], shared);
 	unit_ok(state_of(shared) == TG_SHARED_ABORTED && !is_there(14), "and has nothing to do at the end");
 	tg_shared_close(shared);
@@ -257,7 +257,8 @@ test_owned(void)
 		shared = begin(&config);
 		writer.txn = tg_shared_txn(shared);
 		unit_ok(insert(&writer, 15) == TG_OK && tg_shared_prepare(sessions[0], shared) == TG_OK, "going to commit");
-		unit_ok(state_of(shared) == TG_SHARED_COMMITTING && tg_shared_hold(shared) == TG_STOPPED, "nobody joins it");
+		unit_ok(state_of(shared) == TG_SHARED_COMMITTING && tg_shared_hold(shared) == TG_STOPPED,
+				"no session joins it");
 		tg_shared_finish(sessions[0], shared, commits != 0);
 		unit_ok(is_there(15) == (commits != 0), commits != 0 ? "committed" : "the owner failed");
 		tg_shared_close(shared);
@@ -278,9 +279,9 @@ test_serializable(void)
 	unit_ok(sees(sessions[0], shared, 21), "its own is no conflict");
 	txn = tg_txn_begin(sessions[2], 1);
 	writer = (tg_writer){.session = sessions[2], .txn = txn, .command = 1, .claim = TG_DATA};
-	unit_equal(insert(&writer, 20), TG_OK, "somebody inserts what was not there");
+	unit_equal(insert(&writer, 20), TG_OK, "another transaction inserts an absent key");
 	tg_txn_commit(sessions[2], txn);
-	unit_ok(!sees(sessions[1], shared, 20), "the snapshot is the transaction's, whoever asks");
+	unit_ok(!sees(sessions[1], shared, 20), "the snapshot is the transaction's, in every session");
 	unit_equal(tg_shared_enter(sessions[1], shared, TG_DATA, &writer, &snapshot), TG_OK, "an operation");
 	unit_equal(tg_shared_extend(sessions[1], shared, &snapshot), TG_CONFLICT, "it cannot be extended");
 	tg_shared_leave(sessions[1], shared);
@@ -305,7 +306,7 @@ test_serializable(void)
 				find(sessions[1], &snapshot, NULL, 22) == TG_OK,
 			"extends it");
 	tg_shared_leave(sessions[1], shared);
-	unit_equal(tg_shared_commit(sessions[0], shared), TG_OK, "what has only read commits");
+	unit_equal(tg_shared_commit(sessions[0], shared), TG_OK, "a transaction that has only read commits");
 	tg_shared_close(shared);
 }
 
@@ -325,7 +326,7 @@ test_lease(void)
 	unit_equal(state_of(shared), TG_SHARED_RUNNING, "beyond its lease");
 	tg_shared_let_go(sessions[0], shared);
 	tg_shared_look_at_leases(sessions[3]);
-	unit_equal(state_of(shared), TG_SHARED_RUNNING, "which then begins anew");
+	unit_equal(state_of(shared), TG_SHARED_RUNNING, "the lease begins anew then");
 	usleep(40000);
 	tg_shared_look_at_leases(sessions[3]);
 	tg_shared_report_get(shared, &report);
@@ -369,7 +370,7 @@ test_many(void)
 	tg_shared_close(shared[0]);
 }
 
-/* --- by the pool --------------------------------------------------------------------------------- */
+/* --- by the pool -------------------------------------------------------------------- */
 
 typedef struct load
 {
@@ -438,7 +439,7 @@ test_lane(void)
 	shared = begin(&config);
 	submit_loads(shared, 2000);
 	tg_shared_abort(sessions[1], shared, TG_SHARED_ASKED, NULL);
-	unit_ok(comes_to(&loaded, &refused, LOADS), "an abort beside them: what has not begun does nothing");
+	unit_ok(comes_to(&loaded, &refused, LOADS), "an abort beside them: loads that have not begun do nothing");
 	for (int i = 0; i < WAIT_MS && state_of(shared) != TG_SHARED_ABORTED; i++)
 		usleep(1000);
 	unit_equal(state_of(shared), TG_SHARED_ABORTED, "it is aborted");
@@ -449,7 +450,7 @@ test_lane(void)
 	tg_shared_close(shared);
 }
 
-/* --- a process ---------------------------------------------------------------------------------- */
+/* --- a process ---------------------------------------------------------------------- */
 
 enum
 {
@@ -557,7 +558,7 @@ test_process(void)
 	sem_destroy(&over);
 }
 
-/* --- all at once ----------------------------------------------------------------------------------- */
+/* --- all at once -------------------------------------------------------------------- */
 
 #define ROUNDS 400
 
@@ -623,7 +624,7 @@ race(unsigned number, void *argument)
 	}
 }
 
-/* Now and then somebody loses his turn. */
+/* Now and then a thread loses its turn. */
 static bool
 stumble(const char *name)
 {
@@ -635,7 +636,7 @@ stumble(const char *name)
 	return false;
 }
 
-/* --- waiting for the end ------------------------------------------------------------------------- */
+/* --- waiting for the end ------------------------------------------------------------ */
 
 #define WAKE_ROUNDS 300
 

@@ -1,9 +1,9 @@
 /*
  * shared_rules.c
- *	  Rules of shared transactions, each shown twice: what it promises, and that the promise is broken
- *	  when the rule is taken out by its failpoint.
+ *	  Rules of shared transactions, each shown twice: its promise holds, and the promise is broken
+ *	  when a failpoint leaves the rule out.
  *
- * Everything runs in one thread, so that the order of events is the scenario's own.
+ * Everything runs in one thread, so that the scenario fixes the order of events.
  */
 #include "test/unit/integer_key.h"
 #include "test/unit/unit.h"
@@ -96,7 +96,7 @@ is_there(int64_t id)
 	return found;
 }
 
-/* Somebody else's transaction, which inserts or deletes a row. */
+/* Another session's transaction, which inserts or deletes a row. */
 static void
 commit_insert(int64_t id)
 {
@@ -157,7 +157,7 @@ ends_aborted(tg_shared *shared, int64_t id)
 	return aborted;
 }
 
-/* Whether a session that comes later sees the row, though it has been deleted and nobody else reads it. */
+/* Whether a later session sees the row, though it is deleted and no other session reads it. */
 static bool
 is_seen_later(tg_shared *shared, int64_t id)
 {
@@ -176,7 +176,7 @@ is_seen_later(tg_shared *shared, int64_t id)
 	return seen;
 }
 
-/* --- scenarios: true if the promise is kept ----------------------------------------------------- */
+/* --- scenarios: true if the promise is kept ----------------------------------------- */
 
 /* A commit does not take half of what another user is doing. */
 static bool
@@ -191,7 +191,7 @@ keep_users(int64_t id)
 	return ends_aborted(shared, id) && kept;
 }
 
-/* An abort is not done beneath somebody who is at work. */
+/* An abort is not executed while a session is at work. */
 static bool
 keep_put_off(int64_t id)
 {
@@ -203,7 +203,7 @@ keep_put_off(int64_t id)
 	return ends_aborted(shared, id) && kept;
 }
 
-/* A lease does not end while somebody is at work. */
+/* A lease does not end while a session is at work. */
 static bool
 keep_lease_of_users(int64_t id)
 {
@@ -219,7 +219,7 @@ keep_lease_of_users(int64_t id)
 	return kept;
 }
 
-/* Who has one open finds this one, however long ago it has ended. */
+/* A session that has the transaction open finds this one, however long ago it has ended. */
 static bool
 keep_open(int64_t id)
 {
@@ -243,7 +243,7 @@ keep_open(int64_t id)
 	return after.host == before.host && after.reason == TG_SHARED_ASKED;
 }
 
-/* What the snapshot shows stays while no session is there that has drawn it. */
+/* The rows that the snapshot shows stay, also after the session that drew it has gone. */
 static bool
 keep_shared_entry(int64_t id)
 {
@@ -288,7 +288,7 @@ keep_offered_entry(int64_t id)
 	return kept;
 }
 
-/* The read set is there as long as somebody may be noting something in it. */
+/* The read set is there as long as a session may be noting a read in it. */
 static bool
 keep_reads(int64_t id)
 {
@@ -340,7 +340,9 @@ wait_for(const tg_shared *shared)
 	return (tg_wait){.host = report.host, .txn = report.txn, .kind = TG_WAIT_OUTCOME};
 }
 
-/* Whoever waits for one's end is woken by it, however it ends; and by no other's. */
+/*
+ * A session that waits for a transaction's end is woken by that end, of any kind, and by no other.
+ */
 static bool
 keep_wakes(int64_t id)
 {
@@ -409,7 +411,7 @@ check(const char *name, bool (*is_kept)(int64_t id), const char *rule)
 	tg_store_release(&bug, NULL);
 }
 
-/* --- what needs no failpoint ---------------------------------------------------------------------- */
+/* --- what needs no failpoint -------------------------------------------------------- */
 
 /* Parts, in turns of several sessions; one that is ended beneath them. */
 static void
@@ -429,7 +431,7 @@ test_parts(void)
 	tg_txn_savepoint(theirs, txn, &inner, &number);
 	unit_ok(insert(theirs, txn, 1003) == TG_OK && number == 2, "and in one within");
 	tg_txn_rollback_to(theirs, txn, inner);
-	unit_equal(insert(theirs, txn, 1004), TG_OK, "which is taken back");
+	unit_equal(insert(theirs, txn, 1004), TG_OK, "and rolls that part back");
 	tg_shared_let_go(theirs, shared);
 	unit_equal(tg_shared_commit(mine, shared), TG_OK, "a commit");
 	unit_ok(is_there(1001) && is_there(1002) && !is_there(1003) && is_there(1004), "of the rest");
@@ -460,7 +462,7 @@ test_reasons(void)
 
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	unit_equal(tg_shared_hold(shared), TG_OK, "somebody is at work");
+	unit_equal(tg_shared_hold(shared), TG_OK, "a session is at work");
 	tg_shared_abort(theirs, shared, TG_SHARED_FAILED, text);
 	tg_shared_abort(theirs, shared, TG_SHARED_ASKED, "later");
 	tg_shared_let_go(mine, shared);
@@ -539,7 +541,7 @@ test_places(void)
 	tg_shared_close(shared[1]);
 }
 
-/* --- LONG and READ ONLY ----------------------------------------------------------------------------- */
+/* --- LONG and READ ONLY ------------------------------------------------------------- */
 
 static unsigned
 count_preserved(void)
@@ -557,16 +559,16 @@ test_long(int64_t id)
 	tg_snapshot snapshot;
 	tg_writer writer;
 
-	unit_equal(insert(theirs, txn, id), TG_OK, "somebody else writes");
+	unit_equal(insert(theirs, txn, id), TG_OK, "another transaction writes");
 	unit_ok(start(mine, shared) == TG_BUSY && state_of(shared) == TG_SHARED_WAITING, "a LONG waits for its start");
-	unit_equal(tg_shared_enter(theirs, shared, TG_DATA, &writer, &snapshot), TG_BUSY, "nobody works in it before");
+	unit_equal(tg_shared_enter(theirs, shared, TG_DATA, &writer, &snapshot), TG_BUSY, "no session works in it before");
 	usleep(2 * LEASE_MS * 1000);
 	tg_shared_look_at_leases(theirs);
 	unit_equal(state_of(shared), TG_SHARED_WAITING, "its lease does not end meanwhile");
 	tg_txn_commit(theirs, txn);
 	unit_ok(start(mine, shared) == TG_OK && state_of(shared) == TG_SHARED_RUNNING, "it starts");
 	txn = tg_txn_begin(theirs, 1);
-	unit_equal(insert(theirs, txn, id + 1), TG_BUSY, "what it preserves nobody else writes");
+	unit_equal(insert(theirs, txn, id + 1), TG_BUSY, "no other transaction writes in its preserve");
 	tg_txn_abort(theirs, txn);
 	unit_equal(tg_shared_enter(theirs, shared, TG_DATA, &writer, &snapshot), TG_OK, "another session works in it");
 	unit_equal(insert(theirs, writer.txn, id + 1), TG_OK, "and writes there");
@@ -576,7 +578,7 @@ test_long(int64_t id)
 	tg_shared_close(shared);
 }
 
-/* It is stopped, by another session, before and after it has started; who was at work has it open. */
+/* Another session stops it, before and after its start; the session at work has it open. */
 static void
 test_long_stopped(int64_t id)
 {
@@ -594,15 +596,15 @@ test_long_stopped(int64_t id)
 		if (!started && insert(theirs, txn, id) != TG_OK)
 			unit_bail("no row");
 		unit_equal(start(mine, shared), started ? TG_OK : TG_BUSY, started ? "one has started" : "one waits");
-		unit_ok(!started || tg_shared_hold(shared) == TG_OK, "somebody works in it");
+		unit_ok(!started || tg_shared_hold(shared) == TG_OK, "a session works in it");
 		tg_shared_abandon_leased(theirs, TG_SHARED_STOPPED, NULL, 0);
 		unit_ok(start(mine, shared) == TG_STOPPED && state_of(shared) == TG_SHARED_ABORTED, "it is stopped");
 		unit_equal(count_preserved(), 0, "and preserves nothing");
-		/* the preserve is gone under who was at work */
-		unit_equal(tg_long_check_read(mine, writer.txn, &area), TG_STOPPED, "who reads is told");
+		/* the preserve has gone while a session is at work */
+		unit_equal(tg_long_check_read(mine, writer.txn, &area), TG_STOPPED, "a reader is told");
 		unit_equal(tg_txn_probe(&writer, table, key, key_of(1, key), NULL, values, nulls, &wait), TG_STOPPED,
-				   "who looks is");
-		unit_equal(insert(mine, writer.txn, id + 1), TG_STOPPED, "who writes is");
+				   "so is a session that probes");
+		unit_equal(insert(mine, writer.txn, id + 1), TG_STOPPED, "and a writer");
 		if (started)
 			tg_shared_let_go(mine, shared);
 		else
@@ -670,7 +672,7 @@ main(void)
 	check("so is that of a start", keep_start, "skip_shared_entry");
 	check("the read set goes with the last user", keep_reads, "forget_early");
 	check("a commit is not aborted under way", keep_committing, "skip_committing");
-	check("an end wakes who waits for it", keep_wakes, "skip_shared_wake");
+	check("an end wakes its waiters", keep_wakes, "skip_shared_wake");
 	tg_failpoint_set(NULL);
 	test_parts();
 	test_reasons();

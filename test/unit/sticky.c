@@ -23,7 +23,7 @@
 typedef struct noted
 {
 	tg_operation operation;
-	tg_session *by; /* who ran it */
+	tg_session *by; /* the worker that ran it */
 	uint32_t *total;
 } noted;
 
@@ -129,7 +129,7 @@ test_one_worker(void)
 	unit_equal(tg_lane_worker(tg_load_acquire(&scene->lane.word)), chosen,
 			   "the worker is chosen as for any submission");
 	usleep(2000); /* the others would have time to take some, if they wrongly could */
-	unit_equal(tg_load_acquire(&scene->total), 0, "nobody else takes its operations while it is occupied");
+	unit_equal(tg_load_acquire(&scene->total), 0, "no other worker takes its operations while it is occupied");
 	unit_ok(!tg_lane_enter(self, &scene->lane), "nor can the lane be entered");
 	tg_store_release(&scene->go, 1);
 	unit_ok(comes_true(&scene->total, OPERATIONS) && lane_becomes_free(&scene->lane), "they run when it is free");
@@ -158,7 +158,9 @@ test_choice(void)
 	sticky_pool_start(WATCHER_INTERVAL_US);
 	first = tg_worker_choose(self);
 	occupy(scene, first);
-	/* Something waits for it besides, and its task lasts for a tick: then a submission goes elsewhere. */
+	/*
+	 * Another task waits for it, and its task lasts for a tick: then a submission goes elsewhere.
+	 */
 	while (tg_worker_choose(self) == first && tg_clock_us() < end)
 		usleep(100);
 	unit_ok(submit(scene, 0) && comes_true(&scene->total, 1),
@@ -197,7 +199,7 @@ test_wakes(void)
 				   after.sticky_run - before[w].sticky_run == (w == chosen);
 		}
 	}
-	unit_ok(only, "an operation wakes the worker that may run it, and nobody else");
+	unit_ok(only, "an operation wakes the worker that may run it, and no other");
 	unit_ok(pool_stop(), "the pool stops");
 	tg_free(self, scene, TG_USE_JOB);
 }

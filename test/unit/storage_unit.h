@@ -41,7 +41,7 @@ used_bytes(void)
 		   report.used_by[TG_USE_BLOB] + report.used_by[TG_USE_INDEX];
 }
 
-/* Frees what waits for an epoch; nobody is inside. */
+/* Frees memory that waits for an epoch; no session is inside. */
 static inline void
 drain_retired(void)
 {

@@ -1,12 +1,12 @@
 /*
  * submit.c
- *	  Submissions: where they go, who is woken, and what comes first.
+ *	  Submissions: their destination, the worker that they wake, and their order.
  *
- * Sticky tasks write down which worker runs them, in which order, and whether
- * two of one worker ever run at once; others are hungry meanwhile, and the tasks
- * yield and park.  Urgent ones meet a pool asleep, where exactly one worker may
- * wake, and a busy worker with a full inbox and deque, where they must be next.
- * Inboxes tell what came to them, with and without a preferred worker.
+ * Sticky tasks write down which worker runs them, in which order, and whether two of one worker
+ * ever run at once; others are hungry meanwhile, and the tasks yield and park.  Urgent ones meet a
+ * pool asleep, where exactly one worker may wake, and a busy worker with a full inbox and deque,
+ * where they must be next.  Inboxes report the tasks that came to them, with and without a
+ * preferred worker.
  */
 #include "runtime/sched/wake.h"
 
@@ -197,12 +197,12 @@ test_long_task(void)
 	unit_ok(comes_true(&total, 2), "others take what is in the inbox of a worker inside a long task");
 	unit_ok(tg_load_acquire(&sticky_total) == 0, "but not what is in its sticky queue");
 	hold_end(holding);
-	unit_ok(comes_true(&sticky_total, 1), "which runs after it");
+	unit_ok(comes_true(&sticky_total, 1), "the sticky task runs after it");
 	unit_ok(pool_stop(), "the pool stops");
 	tg_free(self, tasks, TG_USE_JOB);
 }
 
-/* A task whose home is gone when the next pool is smaller. */
+/* A task whose home is missing because the next pool is smaller. */
 static void
 test_smaller_pool(void)
 {
@@ -224,7 +224,7 @@ test_smaller_pool(void)
 	pool_start(2);
 	unit_ok(comes_true(&stickies->total, 1) && stickies->homes[0].strangers == 0,
 			"unparked without a pool, it runs on another worker of a smaller one");
-	unit_ok(pool_stop(), "which stops");
+	unit_ok(pool_stop(), "the pool stops");
 	tg_free(self, stickies, TG_USE_JOB);
 }
 
@@ -351,7 +351,7 @@ test_urgent_busy(void)
 	tg_free(self, witnesses, TG_USE_JOB);
 }
 
-/* --- preferred worker -------------------------------------------------------------------------- */
+/* --- preferred worker --------------------------------------------------------------- */
 
 static void
 test_preferred(bool preferred)
@@ -391,7 +391,7 @@ test_preferred(bool preferred)
 	tg_free(self, tasks, TG_USE_JOB);
 }
 
-/* --- from any mix of threads ---------------------------------------------------------------------- */
+/* --- from any mix of threads -------------------------------------------------------- */
 
 #define SUBMITTERS 3
 #define SUBMISSIONS 4000

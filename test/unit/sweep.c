@@ -1,8 +1,8 @@
 /*
  * sweep.c
- *	  Quiet chunks lose their headers, soon after these are marked, empty ones are given back, and then there
- *	  is nothing to do any more; rows that had to leave their chunk come home; the
- *	  pool does all this by itself; a dropped table's garbage goes with its last log.
+ *	  Quiet chunks lose their headers soon after these are marked, empty chunks are given back, and
+ *	  then there is nothing left to do; rows that had to leave their chunk come home; the pool does
+ *	  all this by itself; a dropped table's garbage goes with its last log.
  */
 #include <unistd.h>
 

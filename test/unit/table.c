@@ -115,9 +115,9 @@ test_row_limit(void)
 	unit_equal(used_bytes(), before, "nothing is left of the last rows");
 }
 
-/* --- nothing is left ------------------------------------------------------------------------------------ */
+/* --- nothing is left ---------------------------------------------------------------- */
 
-/* What may have happened to a row's versions when its table goes. */
+/* The states that a row's versions may be in when its table goes. */
 static void
 make_state(tg_table *table, unsigned state, uint32_t row)
 {
@@ -283,7 +283,7 @@ test_refusals(void)
 	unit_equal(left, 0, "and nothing was left of the table");
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------------ */
+/* --- figures ------------------------------------------------------------------------ */
 
 static double
 seconds(void)

@@ -1,10 +1,10 @@
 /*
  * tax.c
- *	  What a session owes for the time that it runs, and how it is paid: nothing
- *	  without a cycle; a share of the time, but never more than a window's;
- *	  from the bank first, then in quanta; more when memory is short or
- *	  garbage grows; that the pool stands back for writers where CPUs are short.  And that this is enough: who writes
- *	  keeps what is left of it within bounds, and goes on while somebody sleeps in the collection.
+ *	  The tax that a session owes for its running time, and its payment: nothing without a cycle; a
+ *	  share of the time, but never more than a window's; from the bank first, then in quanta; more
+ *	  when memory is short or garbage grows.  The pool stands back for writers where CPUs are short.
+ *	  And this is enough: writers keep their uncollected garbage within bounds, and go on while a
+ *	  thread sleeps in the collection.
  */
 #include "runtime/reclaim/tax.h"
 
@@ -16,7 +16,8 @@
 
 #define WINDOW_US 10000
 #define ROWS 3000
-#define WRITES_CHARGED 10000 /* whose surcharge is more than a quantum, however little an entry is measured to cost */
+/* their surcharge is more than a quantum, for the smallest measured cost of an entry */
+#define WRITES_CHARGED 10000
 
 static void
 run_for(unsigned us)
@@ -27,7 +28,7 @@ run_for(unsigned us)
 		tg_pause();
 }
 
-/* What the session owes after having run for so long. */
+/* The session's debt after a run of this time. */
 static unsigned
 owes_after(tg_session *session, unsigned us, uint64_t writes)
 {
@@ -80,7 +81,7 @@ test_debt(void)
 	unit_ok(report.target_permille == 800 && report.effective_permille == 800, "memory is not short");
 	tg_tax_settings(1000, WINDOW_US);
 	tg_tax_forget(a);
-	unit_equal(owes_after(a, 2000, 0), 0, "who keeps all of its time owes nothing");
+	unit_equal(owes_after(a, 2000, 0), 0, "a session that keeps all of its time owes nothing");
 	tg_tax_settings(800, WINDOW_US);
 }
 
@@ -102,7 +103,7 @@ test_payment(void)
 	(void) owes_after(a, 2000, 0);
 	before = paid_us();
 	tg_tax_pay(a, never, NULL);
-	unit_ok(paid_us() == before && tg_tax_due(a) > 0, "who is not let pays nothing, and owes it further");
+	unit_ok(paid_us() == before && tg_tax_due(a) > 0, "a session that may not go on pays nothing, and still owes");
 	tg_tax_pay(a, NULL, NULL);
 	unit_ok(paid_us() > before && tg_tax_due(a) == 0, "it pays in quanta");
 
@@ -110,7 +111,7 @@ test_payment(void)
 	for (unsigned i = 0; i < 2; i++)
 		(void) tg_tax_work(session);
 	tg_tax_report_get(&report);
-	unit_ok(report.bank_us > 0, "who has time makes a deposit (%" PRId64 " us)", report.bank_us);
+	unit_ok(report.bank_us > 0, "idle time is deposited (%" PRId64 " us)", report.bank_us);
 	before = report.withdrawn_us;
 	(void) owes_after(a, 1000, 0);
 	tg_tax_pay(a, never, NULL);
@@ -168,7 +169,7 @@ test_pace(void)
 	tg_arena_limit_set(256 * MIB);
 }
 
-/* --- who has no CPU --------------------------------------------------------------- */
+/* --- threads without a CPU ------------------------------------------------------------ */
 
 #define QUANTA_MAX 1000
 
@@ -223,10 +224,10 @@ test_standing_back(void)
 	tg_failpoint_set(sleep_once);
 	usleep(110000);
 	open_calm_cycle();
-	unit_ok(goes_on(NULL), "nobody is taxed: who was put to sleep goes on");
+	unit_ok(goes_on(NULL), "without taxed sessions a suspended thread goes on");
 	open_calm_cycle();
 	tg_tax_settings(1000, WINDOW_US);
-	unit_ok(goes_on(a), "nor is who keeps all of its time");
+	unit_ok(goes_on(a), "also if a session runs that keeps all of its time");
 	open_calm_cycle();
 	tg_tax_settings(800, WINDOW_US);
 	unit_ok(!goes_on(a), "writers are: it leaves it to them");
@@ -245,15 +246,15 @@ test_standing_back(void)
 	collect(1000);
 }
 
-/* --- nobody else collects ----------------------------------------------------------- */
+/* --- only the writers collect --------------------------------------------------------- */
 
 #define PAYERS 2
 #ifdef __SANITIZE_THREAD__
-#define WRITES 15000 /* of each who pays */
+#define WRITES 15000 /* of each paying writer */
 #else
 #define WRITES 50000
 #endif
-#define UNPAID 5000		  /* and of each who does not */
+#define UNPAID 5000		  /* and of each that does not pay */
 #define WAITING_MAX 20000 /* logs, five times what opens a cycle */
 
 typedef struct crowd
@@ -302,8 +303,8 @@ larger(const uint64_t of[PAYERS])
 }
 
 /*
- * In turns, so that nobody is put to sleep while the other one writes: what waits is a
- * matter of taxes alone.
+ * The writers take turns, so that none of them is put to sleep while the other one writes: the
+ * waiting garbage depends on taxes alone.
  */
 static void
 test_keeping_pace(void)
@@ -322,19 +323,19 @@ test_keeping_pace(void)
 	tg_collector_report_get(&after);
 	most = larger(paying.most_waiting);
 	printf("# %" PRIu64 " cycles, at most %" PRIu64 " logs waited\n", after.cycles - before.cycles, most);
-	unit_ok(after.cycles - before.cycles >= 2, "nobody has time: who writes collects, cycle after cycle");
+	unit_ok(after.cycles - before.cycles >= 2, "without idle threads the writers collect, cycle after cycle");
 	unit_ok(most <= WAITING_MAX, "so that little waits, however much is written");
 
 	collect(1000);
 	for (unsigned i = 0; i < UNPAID * PAYERS; i++)
 		write_and_pay(&idle, i % PAYERS, i / PAYERS);
-	unit_equal(logs_waiting(), PAYERS * UNPAID, "nobody else does: without taxes all of it waits");
+	unit_equal(logs_waiting(), PAYERS * UNPAID, "only they do: without taxes all of it waits");
 	collect(1000);
 }
 
-/* --- somebody sleeps in a quantum, and others write ------------------------------------ */
+/* --- a session sleeps in a quantum, and others write ---------------------------------- */
 
-static crowd *awake; /* writes while somebody sleeps; or NULL */
+static crowd *awake; /* writes while a session sleeps; or NULL */
 static unsigned ways_given;
 
 static bool
@@ -369,15 +370,15 @@ test_held_up(void)
 		(void) tg_collector_run(session, 100);
 	tg_failpoint_set(NULL);
 	unit_ok(awake == NULL && larger(other.most_waiting) >= WRITES,
-			"while somebody sleeps in a quantum another one writes on, though what it writes waits");
+			"while a session sleeps in a quantum another one writes on, and its garbage waits");
 	unit_equal(larger(other.cycles), cycles, "for the cycle cannot end");
-	unit_ok(ways_given > 0, "it makes way for who sleeps, %u times", ways_given);
+	unit_ok(ways_given > 0, "it yields to the sleeping session, %u times", ways_given);
 	for (unsigned i = 0; i < WRITES && logs_waiting() > WRITES / 2; i++)
 		write_and_pay(&other, 1, i);
 	unit_ok(logs_waiting() <= WRITES / 2, "when that one is back, it catches up");
 	collect(1000);
 
-	/* Nobody sleeps, garbage does not grow: nobody makes way. */
+	/* No session sleeps, garbage does not grow: none yields. */
 	ways_given = 0;
 	open_calm_cycle();
 	tg_failpoint_set(write_meanwhile);
@@ -409,8 +410,9 @@ crowd_body(unsigned number, void *argument)
 }
 
 /*
- * How much waits at most is also a matter of who sleeps where, and for how long; but the others make way, and
- * cycles end, for whoever is put to sleep comes back, and nobody else is needed.
+ * How much waits at most also depends on where threads are put to sleep, and for how long; but the
+ * others yield and cycles end, because every suspended thread comes back, and no further thread is
+ * needed.
  */
 static void
 test_hogs(void)
@@ -429,7 +431,7 @@ test_hogs(void)
 	longest = larger(crowd.longest_us);
 	printf("# %" PRIu64 " cycles, at most %" PRIu64 " logs waited, %" PRIu64 " us from cycle to cycle\n",
 		   after.cycles - before.cycles, larger(crowd.most_waiting), longest);
-	unit_ok(after.cycles - before.cycles >= 2, "CPUs are taken, nobody has time: who writes collects");
+	unit_ok(after.cycles - before.cycles >= 2, "with all CPUs taken and no idle threads, the writers collect");
 	unit_ok(larger(crowd.most_waiting) < PAYERS * WRITES / 4 * 3, "so not all of what was written waits");
 	unit_ok(longest < ENDLESS_S * 1000000ull, "and each cycle ends");
 	collect(1000);

@@ -78,7 +78,8 @@ typedef struct model
 	unsigned count;
 	uint64_t random;
 	unsigned early; /* fired before others that were due before */
-	unsigned odd;	/* fired though not due or not waiting, not fired though due, cancelled wrongly */
+	/* fired though not due or not waiting, not fired though due, cancelled wrongly */
+	unsigned odd;
 } model;
 
 /* Everything due up to now must come, in order of time; nothing else. */
@@ -174,7 +175,7 @@ test_heap(void)
 		if (i % 1000 == 0)
 			model->odd += waiting_count() != model->count;
 	}
-	unit_equal(model->early, 0, "%d starts and cancels: what is due comes in order", STEPS);
+	unit_equal(model->early, 0, "%d starts and cancels: due timers come in order", STEPS);
 	unit_equal(model->odd, 0, "all of it, and nothing else");
 	unit_ok(empty_in_order(model), "%d timers come out in order of their times", HEAP_MAX);
 	tg_store_release(&tg_scheduler_shared->phase, TG_PHASE_STOPPED);
@@ -424,7 +425,7 @@ test_stop_and_start(void)
 	pool_start_quiet(1);
 	start(self, &alarms[0], tg_clock_us() + 100000);
 	start(self, &alarms[1], tg_clock_us() + 2 * NEVER_US);
-	unit_ok(pool_stop() && waiting_count() == 2, "the pool stops while timers of nobody wait");
+	unit_ok(pool_stop() && waiting_count() == 2, "the pool stops while timers without a job wait");
 	usleep(150000);
 	unit_ok(alarms[0].runs == 0 && waiting_count() == 2, "they go on waiting");
 	pool_start_quiet(1);

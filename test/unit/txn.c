@@ -1,7 +1,7 @@
 /*
  * txn.c
- *	  Transactions on one table: what each snapshot sees, who waits for whom,
- *	  what rollback leaves, and that concurrent transfers keep their sum.
+ *	  Transactions on one table: the rows that each snapshot sees, waits between transactions, the
+ *	  state after a rollback; and concurrent transfers keep their sum.
  */
 #include "test/unit/collecting.h"
 #include "test/unit/integer_key.h"
@@ -204,7 +204,7 @@ test_visibility(void)
 	tg_txn_commit(a.session, a.txn);
 	unit_ok(get(&b, 1) == -1, "an older snapshot does not see a later commit");
 	unit_ok(put(&b, 1, 11, "b", &wait) == TG_EXISTS, "the key is taken now");
-	unit_ok(add(&b, 1, 5, &wait) == TG_NOT_FOUND, "what the snapshot does not see is not found by key");
+	unit_ok(add(&b, 1, 5, &wait) == TG_NOT_FOUND, "a version that the snapshot does not see is not found by key");
 	statement_end(&b);
 	statement(&b);
 	unit_ok(get(&b, 1) == 10, "a new snapshot sees it");
@@ -260,7 +260,9 @@ test_visibility(void)
 	unit_ok(get(&b, 1) == -1 && get(&b, 2) == 72, "and changed it there");
 	statement_end(&b);
 
-	/* the same where both keys are used again: 2 goes to 3, which had been deleted, and a new 2 comes */
+	/*
+	 * the same where both keys are used again: 2 moves to 3, which was deleted, and a new 2 comes
+	 */
 	client_begin(&a);
 	statement(&a);
 	unit_ok(put(&a, 3, 33, "three", &wait) == TG_OK, "insert");
@@ -385,7 +387,7 @@ test_departure(void)
 	unit_ok(depart(&a, 2, &wait) == TG_OK, "departs");
 	statement_end(&a);
 	tg_txn_commit(a.session, a.txn);
-	unit_ok(add(&b, 2, 1, &wait) == TG_MOVED, "who wants to write it is told");
+	unit_ok(add(&b, 2, 1, &wait) == TG_MOVED, "a transaction that wants to write it is told");
 	tg_epoch_enter(b.session);
 	status = tg_txn_find(&b.snapshot, table, key, key_of(2, key), &row, &version, &wait);
 	if (status == TG_OK)
@@ -483,7 +485,7 @@ transfer_thread(unsigned number)
 			continue;
 		client_begin(&c);
 		statement(&c);
-		/* Whoever has to wait gives up instead: no deadlocks here. */
+		/* A transaction that would have to wait gives up instead: no deadlocks here. */
 		status = add(&c, from, -1, &wait);
 		statement_end(&c);
 		if (status == TG_OK)

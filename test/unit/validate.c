@@ -36,7 +36,7 @@ static const char *const reading_names[] = {"key 10", "key 15, not there", "rang
 static const char *const changing_names[] = {
 	"change of 10", "delete of 10", "insert of 15", "insert and delete of 15", "change of 20", "change taken back"};
 
-/* Who must fail.  What has come and gone in a whole table may count: here it does. */
+/* The pairs that must fail.  If a whole table was read, a row that came and went counts, too. */
 static const bool is_conflict[READINGS][CHANGINGS] = {
 	[READ_KEY] = {[CHANGE_10] = true, [DELETE_10] = true},
 	[READ_NO_KEY] = {[INSERT_15] = true},
@@ -114,7 +114,10 @@ fill(client *c)
 	end(c, true);
 }
 
-/* The other changes something of what was read; then it writes elsewhere: does the commit go through?  Or the extension. */
+/*
+ * The other transaction changes a row that was read; then this one writes elsewhere.  Whether its
+ * commit succeeds, or its extension.
+ */
 static bool
 ends_well(client *a, client *b, changing changing, bool extension)
 {
@@ -293,7 +296,7 @@ test_overtaken(client *a, client *b)
 	change_it(b, CHANGE_20);
 	change_it(b, CHANGE_10);
 	unit_ok(is_overtaken(a, seen), "but by one that was committed");
-	unit_equal(get_ahead(a, 20), 20, "which no snapshot can be extended beyond");
+	unit_equal(get_ahead(a, 20), 20, "and no snapshot can be extended beyond it");
 	unit_equal(set(a, 1, 1, &old), TG_OK, "so a write");
 	unit_ok(prepare(a) == 0, "is not serialized");
 	end(a, false);

@@ -80,7 +80,9 @@ expected_value(const test_chunk *test, unsigned column, unsigned slot)
 	return value;
 }
 
-/* A chunk with the first column_count of all kinds; widest columns first, as storage lays them out. */
+/*
+ * A chunk with the first column_count of all kinds; widest columns first, as storage lays them out.
+ */
 static void
 make_chunk(test_chunk *test, unsigned capacity, unsigned column_count, null_pattern nulls, unsigned seed)
 {
@@ -127,7 +129,8 @@ make_chunk(test_chunk *test, unsigned capacity, unsigned column_count, null_patt
 			unsigned width = all_kinds[i] <= TG_KIND_8 ? 1u << all_kinds[i] : 16;
 			tg_value value = expected_value(test, i, slot);
 
-			memcpy(base + (size_t) slot * width, &value, width); /* little-endian: the low bytes of word */
+			/* little-endian: the low bytes of word */
+			memcpy(base + (size_t) slot * width, &value, width);
 			if (expected_null(test, i, slot))
 			{
 				test->chunk->nulls[i * words + slot / 64] |= (uint64_t) 1 << slot % 64;
@@ -178,7 +181,9 @@ make_vectors(const uint16_t *columns, unsigned column_count, unsigned capacity)
 	return tg_vectors_init(memory, columns, kinds, column_count, capacity);
 }
 
-/* Each array on its own cache line, none over another: writing one leaves all others as they are. */
+/*
+ * Each array on its own cache line, none over another: writing one leaves all others as they are.
+ */
 static void
 check_layout(unsigned capacity)
 {

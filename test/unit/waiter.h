@@ -1,7 +1,7 @@
 /*
  * waiter.h
- *	  For tests of consumers: a host's waiter that sleeps on a condition, and
- *	  notices when nobody wakes it.
+ *	  For tests of consumers: a host's waiter that sleeps on a condition, and notices a missing
+ *	  wake-up.
  */
 #ifndef TG_UNIT_WAITER_H
 #define TG_UNIT_WAITER_H
@@ -39,7 +39,7 @@ wake_waiter(void *pointer)
 	pthread_mutex_unlock(&target->mutex);
 }
 
-/* False if nobody came: a lost wake-up. */
+/* False without a wake-up: it was lost. */
 static bool
 wait_for_wake(void)
 {

@@ -204,7 +204,7 @@ run_child(tg_task *task, tg_worker *worker)
 	return TG_TURN_DONE;
 }
 
-/* A worker that is just about to sleep may be faster than who distributes, which then need not do anything. */
+/* A worker that is about to sleep may be faster than the distributor, which is then not needed. */
 static void
 push_decoys(pusher *pusher, tg_worker *worker)
 {
@@ -253,7 +253,7 @@ pusher_init(pusher *pusher, uint32_t children)
 	}
 }
 
-/* Waits until the workers from this one on sleep, and nobody distributes. */
+/* Waits until the workers from this one on sleep, and no worker distributes. */
 static bool
 sleep_soon(unsigned first)
 {
@@ -304,7 +304,8 @@ push_to_one_on_the_way(tg_distributor mode, const char *place, unsigned children
 		good = sleep_soon(1) && good;
 		gate_arm(place);
 		if (mode == TG_DISTRIBUTOR_WORKER)
-			(void) tg_worker_wake(tg_scheduler_shared, &tg_scheduler_shared->workers[1]); /* in vain */
+			/* in vain */
+			(void) tg_worker_wake(tg_scheduler_shared, &tg_scheduler_shared->workers[1]);
 		if (tg_task_submit_sticky(self, mode == TG_DISTRIBUTOR_WORKER ? 0 : 1, &errands->task) != TG_OK)
 			abort();
 	}
@@ -404,7 +405,8 @@ test_all_needed(tg_distributor mode, unsigned rounds, bool stumble)
 	for (unsigned i = 0; good && i < rounds; i++)
 	{
 		pusher_init(parent, WORKERS_MAX - 1);
-		parent->may_push = i % 4 != 0; /* else the others are woken in vain, and search, distribute and nap meanwhile */
+		/* else the others are woken in vain, and search, distribute and nap meanwhile */
+		parent->may_push = i % 4 != 0;
 		if (i % 16 == 0)
 			good = pool_sleeps_soon();
 		if (tg_task_submit(self, NULL, &parent->task) != TG_OK)
@@ -421,11 +423,11 @@ test_all_needed(tg_distributor mode, unsigned rounds, bool stumble)
 	tg_scheduler_report_get(&after);
 	unit_ok(good, "%s: a busy worker's %u children all run at once, %u times%s", mode_names[mode], WORKERS_MAX - 1,
 			rounds, stumble ? ", stumbling" : "");
-	printf("# %" PRIu64 " times somebody distributed, %" PRIu64 " tasks, with %" PRIu64 " naps\n",
+	printf("# %" PRIu64 " times a worker distributed, %" PRIu64 " tasks, with %" PRIu64 " naps\n",
 		   after.distributions - before.distributions, after.distributed - before.distributed,
 		   after.distribution_naps - before.distribution_naps);
 	if (mode == TG_DISTRIBUTOR_OFF)
-		unit_ok(after.distributions == before.distributions, "nobody distributed");
+		unit_ok(after.distributions == before.distributions, "no worker distributed");
 	else
 		unit_ok(after.distributed > before.distributed && distributing_max == 1, "there never were two distributors");
 	unit_ok(pool_stop(), "the pool stops");
@@ -434,9 +436,9 @@ test_all_needed(tg_distributor mode, unsigned rounds, bool stumble)
 	tg_free(self, parent, TG_USE_JOB);
 }
 
-/* --- many rounds -------------------------------------------------------------------------------- */
+/* --- many rounds -------------------------------------------------------------------- */
 
-/* One task at a time to a pool that is busy, about to sleep, or asleep, and threads that stumble on the way. */
+/* One task at a time to a pool that is busy, about to sleep, or asleep; threads may stumble. */
 static void
 test_stumbling(tg_distributor mode, bool stealing, unsigned rounds)
 {

@@ -204,13 +204,13 @@ test_yield(void)
 	tg_task_init(&lasting->task, run_lasting, NULL);
 	if (tg_task_submit(self, NULL, &lasting->task) != TG_OK)
 		abort();
-	unit_ok(comes_to_be_long() && !tg_load_relaxed(&lasting->told), "a long task need not yield while nobody waits");
+	unit_ok(comes_to_be_long() && !tg_load_relaxed(&lasting->told), "a long task need not yield while no task waits");
 	counting_init(other, &total);
 	if (tg_task_submit(self, NULL, &other->task) != TG_OK)
 		abort();
 	unit_ok(comes_true(&lasting->told, 1), "it is told to when another one waits");
 	tg_store_release(&lasting->may_end, 1);
-	unit_ok(comes_true(&total, 1) && pool_stop(), "which then runs");
+	unit_ok(comes_true(&total, 1) && pool_stop(), "and that task runs then");
 	unit_equal(messages_that_say("has been running"), 0, "with a hang_ms of 0 none is reported");
 	tg_free(self, lasting, TG_USE_JOB);
 	tg_free(self, other, TG_USE_JOB);

@@ -354,7 +354,9 @@ run_spawning(tg_task *task, tg_worker *worker)
 	return TG_TURN_DONE;
 }
 
-/* One worker is kept busy for ever by two tasks; others are submitted together with them, and after them. */
+/*
+ * Two tasks keep one worker busy for ever; others are submitted together with them, and after them.
+ */
 static void
 test_fairness(void)
 {
@@ -430,7 +432,8 @@ run_stamped(tg_task *task, tg_worker *worker)
 	return TG_TURN_DONE;
 }
 
-#define TASKS_WAITED_MAX 8000 /* that begin before one that waits; 16 * 61 rounds, and several of these wait */
+/* tasks that begin before a waiting one; 16 * 61 rounds, several of these wait */
+#define TASKS_WAITED_MAX 8000
 
 static bool
 runs_in_turn(unsigned how)
@@ -448,7 +451,7 @@ runs_in_turn(unsigned how)
 	else
 		status = tg_task_submit_sticky(self, 0, &stamped->task);
 	good = status == TG_OK && comes_true(&stamped->ended, 1);
-	/* the submitter may be preempted between its look and its submission, so a few attempts may go wrong */
+	/* a preemption between the submitter's look and its submission may spoil a few attempts */
 	good = good && stamped->when - before < TASKS_WAITED_MAX;
 	tg_free(self, stamped, TG_USE_JOB);
 	return good;

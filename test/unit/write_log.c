@@ -127,7 +127,7 @@ test_marks(void)
 	unit_ok(tg_write_log_pop(&log, mark, &undone, &entry) && entry.version == version_of(1, 2) && entry.count == 1,
 			"then the one before");
 	unit_ok(!tg_write_log_pop(&log, mark, &undone, &entry), "and no more");
-	unit_ok(undone != NULL && count_entries(undone) == 2, "what is undone keeps its entries");
+	unit_ok(undone != NULL && count_entries(undone) == 2, "undone pieces keep their entries");
 	unit_equal(undone->ended, 0, "and has not been committed");
 	unit_equal(tg_write_log_rows(log, tables[0]), 2, "rows undone do not count");
 	unit_ok(!tg_write_log_has_table(log, tables[1]), "nor a table written after the mark only");
@@ -229,7 +229,9 @@ test_random(void)
 		}
 		else
 		{
-			/* Numbered by chunk and slot, so that they can be told apart: 1 << 28 is 0x1000 << 16. */
+			/*
+			 * Numbered by chunk and slot, so that they can be told apart: 1 << 28 is 0x1000 << 16.
+			 */
 			model[count].version = version_of(count / 1024, count % 1024);
 			model[count].table = dice < 900 ? 0 : dice % TABLES;
 			write_one(&log, model[count].table, dice % 4 == 0 ? TG_WRITE_UPDATE : TG_WRITE_INSERT, model[count].version,

@@ -223,7 +223,7 @@ change_row(client *client, uint64_t key, change change, uint64_t new_key)
 	if (status == TG_OK)
 		status = tg_txn_newest(&writer, &snapshot, table, &row, &version, &wait);
 	if (status == TG_CHANGED)
-		status = TG_BUSY; /* somebody else's, perhaps under another key by now */
+		status = TG_BUSY; /* another transaction's, perhaps under another key by now */
 	if (status == TG_OK && change == CHANGE_UPDATE)
 		status = update(client, &writer, row, version);
 	else if (status == TG_OK && change == CHANGE_DELETE)
@@ -274,7 +274,7 @@ text_is_of(tg_version version, unsigned column, uint64_t key)
 	return memcmp(tg_string_is_out(&value.string) ? value.string.blob : value.string.bytes, expected, 8) == 0;
 }
 
-/* What a snapshot sees under a key: -1 nothing, 0 something wrong, 1 the right texts. */
+/* The snapshot's row under a key: -1 nothing, 0 something wrong, 1 the right texts. */
 static inline int
 look(tg_session *reader, tg_time time, uint64_t key)
 {
@@ -309,7 +309,7 @@ version_blob_bytes(tg_version version)
 	return bytes;
 }
 
-/* What a free slot has kept for its next version. */
+/* The memory that a free slot has kept for its next version. */
 static inline size_t
 spare_blob_bytes(const tg_chunk *chunk, unsigned slot)
 {
