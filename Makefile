@@ -83,7 +83,7 @@ example:
 	@gcc -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -o build/first $(wildcard runtime/*.c runtime/*/*.c) -lurcu-cds
 	@build/first
 format:
-	clang-format-14 -i $(wildcard src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/unit/single/*.c test/explore/*.[ch] test/history/*.[ch])
+	clang-format-14 -i $(wildcard src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/unit/single/*.c test/explore/*.[ch] test/history/*.[ch] test/plan_trees/*.c)
 
 # Everything else needs PostgreSQL's own makefiles.
 ifneq ($(filter-out $(scripted) $(standalone),$(or $(MAKECMDGOALS),all)),)

@@ -53,30 +53,29 @@ struct tsurugi_others
 };
 
 static tsurugi_scan *
-make_other(tsurugi_scan *whole, const List *shape, const List *values, const List *sought)
+make_other(const tsurugi_scan *whole, const tsurugi_scan_access *access, const List *values)
 {
 	tsurugi_scan *scan = palloc(sizeof(tsurugi_scan));
 
 	*scan = *whole;
-	tsurugi_shape_from_list((List *) shape, &scan->shape);
-	tsurugi_scan_init_index(scan, values, sought);
+	tsurugi_scan_init_index(scan, access, values);
 	return scan;
 }
 
 void
-tsurugi_others_init(tsurugi_scan *scan, ForeignScan *plan)
+tsurugi_others_init(tsurugi_scan *scan, const List *parts, const tsurugi_scan_exprs *exprs)
 {
-	const List *private = list_nth(plan->fdw_private, TSURUGI_PRIVATE_ARMS);
-	int first = tsurugi_shape_value_count(&scan->shape);
-	int count = scan->shape.others;
+	int count = list_length(parts);
 	tsurugi_others *others = palloc0(offsetof(tsurugi_others, others) + count * sizeof(Other));
 
 	for (int i = 0; i < count; i++)
 	{
-		const List *said = list_nth(private, i);
+		const tsurugi_scan_access *access = list_nth(parts, i);
+		tsurugi_part_exprs own;
 
-		others->others[i].scan = make_other(scan, linitial(said), list_nth(plan->fdw_exprs, first + i), lsecond(said));
-		others->others[i].rows = linitial_int(lthird(said));
+		tsurugi_part_exprs_get(exprs, i, &own);
+		others->others[i].scan = make_other(scan, access, own.values);
+		others->others[i].rows = access->rows;
 	}
 	others->count = count;
 	scan->others = others;

@@ -9,7 +9,7 @@
 #include "src/exec/scan.h"
 
 /* Makes the others of a scan whose columns are there and whose own index is not. */
-extern void tsurugi_others_init(tsurugi_scan *scan, ForeignScan *plan);
+extern void tsurugi_others_init(tsurugi_scan *scan, const List *parts, const tsurugi_scan_exprs *exprs);
 
 extern void tsurugi_others_start(tsurugi_scan *scan);
 

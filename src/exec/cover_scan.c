@@ -64,7 +64,7 @@ struct tsurugi_covers
 };
 
 void
-tsurugi_covers_init(tsurugi_scan *scan, const List *sought)
+tsurugi_covers_init(tsurugi_scan *scan, const tsurugi_scan_access *access)
 {
 	tsurugi_covers *covers = palloc0(sizeof(*covers));
 	int count = scan->shape.covers;
@@ -73,7 +73,7 @@ tsurugi_covers_init(tsurugi_scan *scan, const List *sought)
 	covers->values = scan->key_values + scan->key_value_count - tsurugi_shape_near_count(&scan->shape) - count;
 	covers->functions = palloc(Max(count, 1) * sizeof(Oid));
 	for (int i = 0; i < count; i++)
-		covers->functions[i] = get_opcode(list_nth_int(sought, 2 * i + 1));
+		covers->functions[i] = get_opcode(list_nth_oid(access->sought_operators, i));
 	count += tsurugi_shape_near_count(&scan->shape);
 	covers->ranges = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
 	covers->more = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));

@@ -11,8 +11,8 @@
 #include "src/exec/scan_key.h"
 #include "src/value/cover.h"
 
-/* Prepares a scan whose shape has covers, by what its plan says of them (fdw.h, TSURUGI_PRIVATE_SOUGHT); its key values are there. */
-extern void tsurugi_covers_init(tsurugi_scan *scan, const List *sought);
+/* Prepares a scan whose shape has covers, by what its plan says of them (scan_plan.h); its key values are there. */
+extern void tsurugi_covers_init(tsurugi_scan *scan, const tsurugi_scan_access *access);
 
 /* The range of keys whose turn it is.  False: there is none, with these values of the columns before. */
 extern bool tsurugi_covers_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last);

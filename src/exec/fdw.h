@@ -1,7 +1,7 @@
 /*
  * fdw.h
- *	  The foreign data wrapper's own files among themselves: how a plan says
- *	  which way a node runs, and the callbacks.
+ *	  The foreign data wrapper's own files among themselves: the callbacks, and
+ *	  what they share.
  */
 #ifndef TSURUGI_FDW_H
 #define TSURUGI_FDW_H
@@ -12,105 +12,13 @@
 #include "foreign/fdwapi.h"
 #include "nodes/pathnodes.h"
 
+#include "src/exec/scan_plan.h"
 #include "src/table/relation.h"
-
-/* The way a scan reads its table. */
-typedef enum tsurugi_way
-{
-	TSURUGI_WAY_TABLE, /* the whole table, chunk by chunk */
-	TSURUGI_WAY_KEY,   /* one row, by its whole primary key; several, one after the other */
-	TSURUGI_WAY_RANGE, /* a range of an index, in order; several, one after the other */
-	TSURUGI_WAY_ARMS   /* rows and ranges of several indexes, one after the other, for the arms of an OR (or_scan.c) */
-} tsurugi_way;
-
-/* One end of a range, on the column of the index after those that are fixed. */
-typedef enum tsurugi_bound
-{
-	TSURUGI_BOUND_NONE,
-	TSURUGI_BOUND_INCLUSIVE,
-	TSURUGI_BOUND_EXCLUSIVE,
-	TSURUGI_BOUND_PATH /* high: what is below the path that is the low one, too (path.h) */
-} tsurugi_bound;
-
-/*
- * What a ForeignScan's fdw_private says: list_make5 of lists, in this
- * order.  A cached plan is copied, so it holds nothing but nodes.
- */
-typedef enum tsurugi_private
-{
-	TSURUGI_PRIVATE_SHAPE,	 /* the integers of tsurugi_shape, in their order */
-	TSURUGI_PRIVATE_COLUMNS, /* attribute numbers that are read, ascending */
-	TSURUGI_PRIVATE_SET,	 /* direct UPDATE: attribute numbers that are set */
-	TSURUGI_PRIVATE_SOUGHT, /* RANGE, of conditions on keys (USING gin) or covers: the column of the index, the operator */
-	TSURUGI_PRIVATE_ARMS /* ARMS, of each: shape, sought, whether the index leaves out all rows that its conditions do not hold for;
-						  * RANGE, of each other index: shape, sought, an estimate of the rows */
-} tsurugi_private;
-
-/*
- * fdw_exprs holds, in this order: the values of the fixed columns (arrays, where
- * that is what fixes them; nothing for IS NULL), the low bound, the high bound, each with its further columns' values; what
- * covers are compared with; what is to be near, and, behind all of these values, the distance from it; of each other index that rows have
- * to be in a list of the same; of ARMS a list for each, of its conditions and then of the same; of direct modifications the
- * condition, the conditions that the key answers, the new values (UPDATE); each where the shape says that there is one.
- */
-typedef struct tsurugi_shape
-{
-	int way;		 /* tsurugi_way */
-	int index;		 /* the Oid of KEY's and RANGE's */
-	int fixed_count; /* leading columns that are compared for equality; of an index USING gin: conditions; of ARMS: they */
-	int arrays;		 /* those of them that may have any value of an array: bit by column */
-	int nulls;		 /* those of them that are to be NULL */
-	int low;		 /* tsurugi_bound */
-	int high;		 /* tsurugi_bound */
-	int low_more;	 /* columns after the bounds' one that the low bound has values of, too: rows were compared */
-	int high_more;
-	int covers; /* RANGE: conditions on the column after those that are fixed, of which covers are kept */
-	/* RANGE: the nearest rows first, by covers of the column after those that are fixed (nearest.c) */
-	int nearest;
-	int not_null;  /* RANGE: the column after those that are fixed is not to be NULL */
-	int backward;  /* RANGE: descending */
-	int condition; /* a direct modification evaluates a condition */
-	int direct;	   /* CmdType of a direct modification, or CMD_UNKNOWN */
-	int recheck;   /* a direct modification has conditions that the key answers */
-	int counts;	   /* a direct modification's rows are the statement's */
-	int others;	   /* RANGE: indexes that rows have to be in as well (and_scan.c) */
-	int locks;	   /* CmdType of an UPDATE or DELETE whose rows may be locked as they are read, or CMD_UNKNOWN */
-	int number;	   /* of the plan, in this backend, if its executor state may be kept; else 0 */
-} tsurugi_shape;
-
-#define TSURUGI_SHAPE_COUNT 20
-
-/* fdw_plan.c */
-extern List *tsurugi_shape_to_list(const tsurugi_shape *shape);
-extern void tsurugi_shape_from_list(List *list, tsurugi_shape *shape);
-
-/* How many values it is compared with: the first ones of fdw_exprs. */
-extern int tsurugi_shape_value_count(const tsurugi_shape *shape);
-
-/* How many of them are what is to be near, and a bound's. */
-static inline int
-tsurugi_shape_near_count(const tsurugi_shape *shape)
-{
-	return shape->nearest ? 1 : 0;
-}
-
-static inline int
-tsurugi_shape_low_count(const tsurugi_shape *shape)
-{
-	return shape->low == TSURUGI_BOUND_NONE ? 0 : 1 + shape->low_more;
-}
-
-static inline int
-tsurugi_shape_high_count(const tsurugi_shape *shape)
-{
-	return shape->high == TSURUGI_BOUND_NONE ? 0 : 1 + shape->high_more;
-}
 
 /* A number for a plan whose executor state may be kept from one execution to the next (prepared.c). */
 extern uint32_t tsurugi_plan_number_next(void);
 
-/* The number in a ForeignScan's shape, or in what is noted of an INSERT's table; 0 also for another wrapper's, as far as one can see. */
-extern uint32_t tsurugi_plan_number(const ForeignScan *plan);
+/* The number in what is noted of an INSERT's table; 0 also for another wrapper's, as far as one can see. */
 extern uint32_t tsurugi_insert_plan_number(const List *fdw_private);
 
 /* Whether it is seen how often the new values of ON CONFLICT DO UPDATE are computed; and the same of what is noted of the table. */

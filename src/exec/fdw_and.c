@@ -137,7 +137,6 @@ tsurugi_and_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candida
 	narrowed = palloc(sizeof(*narrowed));
 	*narrowed = *choice;
 	narrowed->others = search.others;
-	narrowed->shape.others = list_length(search.others);
 	narrowed->before = search.before;
 	*cost_inout = search.cost;
 	return narrowed;

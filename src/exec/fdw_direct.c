@@ -62,6 +62,7 @@ typedef struct direct_modify
 	ForeignScanState *node;
 	ResultRelInfo *rinfo;
 	tg_writer writer; /* of the last look */
+	bool counts;	  /* rows are the statement's */
 	bool sets_key;
 	ExprState *condition; /* NULL: none */
 	Expr *recheck_expr;	  /* the conditions that the key has answered; NULL: none */
@@ -152,18 +153,19 @@ placeholders(List *targetlist, bool alone)
  * The plan's number if its executor state may be kept (prepared_modify.c): a key finds the row, and
  * the key's values need not be computed.
  */
-static int
-plan_number(const tsurugi_shape *shape, List *key_values, const List *sought)
+static uint32_t
+plan_number(const tsurugi_scan_plan *plan, const tsurugi_scan_exprs *exprs)
 {
+	const tsurugi_shape *shape = &plan->access->shape;
 	ListCell *cell;
 
-	if (shape->way == TSURUGI_WAY_TABLE || shape->way == TSURUGI_WAY_ARMS || shape->arrays != 0 || shape->others > 0 ||
-		sought != NIL)
+	if (shape->way == TSURUGI_WAY_TABLE || shape->way == TSURUGI_WAY_ARMS || shape->arrays != 0 || plan->parts != NIL ||
+		plan->access->sought_columns != NIL)
 		return 0;
-	foreach (cell, key_values)
+	foreach (cell, exprs->values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))
 			return 0;
-	return (int) tsurugi_plan_number_next();
+	return tsurugi_plan_number_next();
 }
 
 /*
@@ -193,12 +195,10 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 {
 	ForeignScan *scan = scan_of(plan, resultRelation, subplan_index);
 	Bitmapset *attributes = NULL;
-	List *columns = NIL;
 	List *set = NIL;
 	List *values = NIL;
-	List *sought;
-	List *arms;
-	tsurugi_shape shape;
+	tsurugi_scan_plan *scan_plan;
+	tsurugi_scan_exprs exprs;
 	ListCell *cell;
 	ListCell *cell2;
 
@@ -226,33 +226,32 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 			return false;
 	}
 
-	tsurugi_shape_from_list(list_nth(scan->fdw_private, TSURUGI_PRIVATE_SHAPE), &shape);
-	sought = list_nth(scan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
-	arms = list_nth(scan->fdw_private, TSURUGI_PRIVATE_ARMS);
+	scan_plan = tsurugi_scan_plan_of(scan);
+	tsurugi_scan_exprs_get(scan, &exprs);
 	pull_varattnos((Node *) scan->fdw_exprs, resultRelation, &attributes);
-	shape.direct = plan->operation;
-	shape.condition = scan->scan.plan.qual != NIL;
-	shape.counts = plan->canSetTag;
-	shape.number = plan_number(&shape, scan->fdw_exprs, sought);
-	if (shape.condition)
+	scan_plan->direct = plan->operation;
+	scan_plan->counts = plan->canSetTag;
+	scan_plan->number = plan_number(scan_plan, &exprs);
+	scan_plan->set = set;
+	exprs.set = values;
+	if (scan->scan.plan.qual != NIL)
 	{
-		scan->fdw_exprs = lappend(scan->fdw_exprs, make_ands_explicit(scan->scan.plan.qual));
+		exprs.condition = make_ands_explicit(scan->scan.plan.qual);
 		pull_varattnos((Node *) scan->scan.plan.qual, resultRelation, &attributes);
 	}
-	shape.recheck = scan->fdw_recheck_quals != NIL;
-	if (shape.recheck)
-		scan->fdw_exprs = lappend(scan->fdw_exprs, make_ands_explicit(scan->fdw_recheck_quals));
+	if (scan->fdw_recheck_quals != NIL)
+		exprs.recheck = make_ands_explicit(scan->fdw_recheck_quals);
 	scan->fdw_recheck_quals = NIL;
 	/* The scan has only to tell whether a row is wanted; the row is read when it is written. */
-	if (shape.way != TSURUGI_WAY_KEY)
+	scan_plan->columns = NIL;
+	if (scan_plan->access->shape.way != TSURUGI_WAY_KEY)
 	{
 		Relation relation = RelationIdGetRelation(planner_rt_fetch(resultRelation, root)->relid);
 
-		columns = tsurugi_columns_of(tsurugi_relation_get(relation), attributes);
+		scan_plan->columns = tsurugi_columns_of(tsurugi_relation_get(relation), attributes);
 		RelationClose(relation);
 	}
-	scan->fdw_exprs = list_concat(scan->fdw_exprs, values);
-	scan->fdw_private = list_make5(tsurugi_shape_to_list(&shape), columns, set, sought, arms);
+	scan->fdw_exprs = tsurugi_scan_exprs_to_list(&exprs);
 	scan->scan.plan.qual = NIL;
 	scan->scan.plan.targetlist = placeholders(scan->scan.plan.targetlist, outerPlan(plan) == &scan->scan.plan);
 	scan->operation = plan->operation;
@@ -281,10 +280,11 @@ tsurugi_direct_make(ForeignScanState *node)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	EState *estate = node->ss.ps.state;
-	List *set = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SET);
+	const tsurugi_scan_plan *scan_plan = tsurugi_scan_plan_of(plan);
+	const List *set = scan_plan->set;
 	const tsurugi_relation *described;
+	tsurugi_scan_exprs exprs;
 	direct_modify *modify;
-	int at;
 	ListCell *cell;
 
 	check_statement(plan, node->resultRelInfo);
@@ -298,11 +298,11 @@ tsurugi_direct_make(ForeignScanState *node)
 						plan->operation == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE);
 	tsurugi_row_init(&modify->old, described);
 
-	at = modify->scan->key_value_count + modify->scan->shape.others;
-	if (modify->scan->shape.condition)
-		modify->condition = ExecInitQual(make_ands_implicit(list_nth(plan->fdw_exprs, at++)), &node->ss.ps);
-	if (modify->scan->shape.recheck)
-		modify->recheck_expr = list_nth(plan->fdw_exprs, at++);
+	modify->counts = scan_plan->counts;
+	tsurugi_scan_exprs_get(plan, &exprs);
+	if (exprs.condition != NULL)
+		modify->condition = ExecInitQual(make_ands_implicit(exprs.condition), &node->ss.ps);
+	modify->recheck_expr = exprs.recheck;
 	if (plan->operation != CMD_UPDATE)
 		return;
 
@@ -315,7 +315,7 @@ tsurugi_direct_make(ForeignScanState *node)
 		for (int i = 0; i < described->key_count; i++)
 			modify->sets_key |= described->key[i].attnum == column + 1;
 		modify->set_columns[modify->set_count] = column;
-		modify->set_values[modify->set_count] = ExecInitExpr(list_nth(plan->fdw_exprs, at++), &node->ss.ps);
+		modify->set_values[modify->set_count] = ExecInitExpr(list_nth(exprs.set, modify->set_count), &node->ss.ps);
 		modify->set_count++;
 	}
 	tsurugi_row_init(&modify->new, described);
@@ -507,7 +507,7 @@ modify_of(tsurugi_follow *follow)
 static inline bool
 is_delete(const direct_modify *modify)
 {
-	return modify->scan->shape.direct == CMD_DELETE;
+	return modify->scan->direct == CMD_DELETE;
 }
 
 static tg_lock_mode
@@ -688,7 +688,7 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 				InstrCountFiltered1(node, 1);
 			continue;
 		}
-		if (modify->scan->shape.counts)
+		if (modify->counts)
 			estate->es_processed++;
 		if (rinfo->ri_projectReturning == NULL)
 		{

@@ -102,9 +102,8 @@ show_condition(const char *label, Expr *condition, ForeignScanState *node, Expla
 /* What an index is asked: by the plan, or in an arm. */
 typedef struct Asked
 {
-	tsurugi_shape shape;
-	const List *values; /* that it is compared with, first */
-	const List *sought;
+	const tsurugi_scan_access *access;
+	const List *values; /* that it is compared with */
 } Asked;
 
 /* What is shown of the conditions that an index answers, while it is put together. */
@@ -215,11 +214,13 @@ find_index(Relation relation, Oid index)
 static void
 add_sought(Shown *shown)
 {
-	const List *sought = shown->asked->sought;
+	const tsurugi_scan_access *access = shown->asked->access;
+	ListCell *column;
+	ListCell *operator;
 
-	for (int i = 0; i < list_length(sought) / 2; i++)
-		add_condition(shown, list_nth_int(sought, 2 * i),
-					  psprintf("%s %s", get_opname(list_nth_int(sought, 2 * i + 1)), next_value(shown)));
+	forboth (column, access->sought_columns, operator, access->sought_operators)
+		add_condition(shown, lfirst_int(column),
+					  psprintf("%s %s", get_opname(lfirst_oid(operator)), next_value(shown)));
 }
 
 /*
@@ -230,7 +231,7 @@ add_sought(Shown *shown)
 static void
 show_index_condition(ForeignScanState *node, const Asked *asked, ExplainState *es)
 {
-	const tsurugi_shape *shape = &asked->shape;
+	const tsurugi_shape *shape = &asked->access->shape;
 	Shown shown = {.node = node, .asked = asked};
 	bool primary;
 
@@ -259,49 +260,47 @@ show_index_condition(ForeignScanState *node, const Asked *asked, ExplainState *e
 		ExplainPropertyText(primary ? "Key Cond" : "Index Cond",
 							shown.count == 1 ? shown.text.data : psprintf("(%s)", shown.text.data), es);
 	if (shape->nearest)
-		show_condition("Order By",
-					   list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs, tsurugi_shape_value_count(shape)), node,
-					   es);
+	{
+		tsurugi_scan_exprs exprs;
+
+		tsurugi_scan_exprs_get((ForeignScan *) node->ss.ps.plan, &exprs);
+		show_condition("Order By", exprs.distance, node, es);
+	}
 }
 
 /* --- ways -------------------------------------------------------------------------- */
 
-static void
-get_asked(const ForeignScanState *node, Asked *asked)
+static const tsurugi_scan_plan *
+plan_of(const ForeignScanState *node)
 {
-	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-
-	tsurugi_shape_from_list(list_nth(plan->fdw_private, TSURUGI_PRIVATE_SHAPE), &asked->shape);
-	asked->values = plan->fdw_exprs;
-	asked->sought = list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT);
+	return tsurugi_scan_plan_of((const ForeignScan *) node->ss.ps.plan);
 }
 
-static void
-get_arm(const ForeignScanState *node, int arm, Asked *asked)
+static Asked
+asked_of(const ForeignScanState *node)
 {
-	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	const List *said = list_nth(list_nth(plan->fdw_private, TSURUGI_PRIVATE_ARMS), arm);
+	tsurugi_scan_exprs exprs;
 
-	tsurugi_shape_from_list(linitial(said), &asked->shape);
-	asked->values = list_copy_tail(list_nth(plan->fdw_exprs, arm), 1);
-	asked->sought = lsecond(said);
+	tsurugi_scan_exprs_get((const ForeignScan *) node->ss.ps.plan, &exprs);
+	return (Asked){.access = plan_of(node)->access, .values = exprs.values};
 }
 
-static void
-get_other(const ForeignScanState *node, const tsurugi_shape *shape, int other, Asked *asked)
+/* The same of an arm, or of a further index. */
+static Asked
+asked_of_part(const ForeignScanState *node, int part)
 {
-	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	const List *said = list_nth(list_nth(plan->fdw_private, TSURUGI_PRIVATE_ARMS), other);
+	tsurugi_scan_exprs exprs;
+	tsurugi_part_exprs own;
 
-	tsurugi_shape_from_list(linitial(said), &asked->shape);
-	asked->values = list_nth(plan->fdw_exprs, tsurugi_shape_value_count(shape) + other);
-	asked->sought = lsecond(said);
+	tsurugi_scan_exprs_get((const ForeignScan *) node->ss.ps.plan, &exprs);
+	tsurugi_part_exprs_get(&exprs, part, &own);
+	return (Asked){.access = list_nth(plan_of(node)->parts, part), .values = own.values};
 }
 
 static const char *
 name_of_way(ForeignScanState *node, const Asked *asked)
 {
-	const tsurugi_shape *shape = &asked->shape;
+	const tsurugi_shape *shape = &asked->access->shape;
 	const char *index;
 	const char *keys;
 
@@ -314,7 +313,7 @@ name_of_way(ForeignScanState *node, const Asked *asked)
 	index = shape->index == tsurugi_relation_get(node->ss.ss_currentRelation)->key_index ? "key" : "index";
 	if (shape->nearest)
 		return "index extents, nearest first";
-	if (asked->sought != NIL)
+	if (asked->access->sought_columns != NIL)
 		return shape->covers > 0 ? "index extents" : "index keys";
 	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&
 		!shape->not_null)
@@ -329,7 +328,7 @@ show_way(ForeignScanState *node, const char *label, const char *prefix, const As
 {
 	const char *way = name_of_way(node, asked);
 
-	if (asked->shape.way == TSURUGI_WAY_TABLE && tsurugi_scan_pool_rows >= 0)
+	if (asked->access->shape.way == TSURUGI_WAY_TABLE && tsurugi_scan_pool_rows >= 0)
 		way = psprintf("%s%s, by tasks of the pool from %d rows on", prefix, way, tsurugi_scan_pool_rows);
 	else
 		way = psprintf("%s%s, in place", prefix, way);
@@ -360,9 +359,8 @@ show_source(const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *
 static void
 show_arm(ForeignScanState *node, const tsurugi_scan *scan, int arm, ExplainState *es)
 {
-	Asked asked;
+	Asked asked = asked_of_part(node, arm);
 
-	get_arm(node, arm, &asked);
 	ExplainPropertyText("Arm", name_of_way(node, &asked), es);
 	es->indent += es->format == EXPLAIN_FORMAT_TEXT;
 	show_index_condition(node, &asked, es);
@@ -382,7 +380,7 @@ show_arm(ForeignScanState *node, const tsurugi_scan *scan, int arm, ExplainState
 static void
 show_arms(ForeignScanState *node, const tsurugi_scan *scan, ExplainState *es)
 {
-	int count = list_length(list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_private, TSURUGI_PRIVATE_ARMS));
+	int count = list_length(plan_of(node)->parts);
 
 	ExplainOpenGroup("Arms", "Arms", false, es);
 	es->indent += es->format == EXPLAIN_FORMAT_TEXT;
@@ -397,14 +395,15 @@ show_arms(ForeignScanState *node, const tsurugi_scan *scan, ExplainState *es)
 }
 
 static void
-show_others(ForeignScanState *node, const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *es)
+show_others(ForeignScanState *node, const tsurugi_scan *scan, ExplainState *es)
 {
-	ExplainOpenGroup("Other Indexes", "Other Indexes", false, es);
-	for (int i = 0; i < shape->others; i++)
-	{
-		Asked asked;
+	int count = list_length(plan_of(node)->parts);
 
-		get_other(node, shape, i, &asked);
+	ExplainOpenGroup("Other Indexes", "Other Indexes", false, es);
+	for (int i = 0; i < count; i++)
+	{
+		Asked asked = asked_of_part(node, i);
+
 		ExplainOpenGroup("Other Index", NULL, true, es);
 		ExplainPropertyText("Also In", name_of_way(node, &asked), es);
 		es->indent += es->format == EXPLAIN_FORMAT_TEXT;
@@ -423,12 +422,14 @@ show_others(ForeignScanState *node, const tsurugi_scan *scan, const tsurugi_shap
 static void
 show_index(ForeignScanState *node, const tsurugi_scan *scan, const Asked *asked, ExplainState *es)
 {
-	if (asked->shape.way == TSURUGI_WAY_ARMS)
+	if (asked->access->shape.way == TSURUGI_WAY_ARMS)
+	{
 		show_arms(node, scan, es);
-	else
-		show_index_condition(node, asked, es);
-	if (asked->shape.others > 0)
-		show_others(node, scan, &asked->shape, es);
+		return;
+	}
+	show_index_condition(node, asked, es);
+	if (plan_of(node)->parts != NIL)
+		show_others(node, scan, es);
 }
 
 void
@@ -441,10 +442,10 @@ tsurugiExplainForeignScan(ForeignScanState *node, ExplainState *es)
 		tsurugi_tid_explain(node, es);
 		return;
 	}
-	get_asked(node, &asked);
+	asked = asked_of(node);
 	show_way(node, "Tsurugi Scan", "", &asked, es);
 	show_index(node, node->fdw_state, &asked, es);
-	show_source(node->fdw_state, &asked.shape, es);
+	show_source(node->fdw_state, &asked.access->shape, es);
 }
 
 /* --- modifications ------------------------------------------------------------------- */
@@ -469,20 +470,16 @@ void
 tsurugiExplainDirectModify(ForeignScanState *node, ExplainState *es)
 {
 	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	/* the state of a direct modification begins with its scan */
 	const tsurugi_scan *scan = node->fdw_state == NULL ? NULL : tsurugi_direct_scan(node);
-	Asked asked;
+	Asked asked = asked_of(node);
+	tsurugi_scan_exprs exprs;
 
-	get_asked(node, &asked);
 	show_way(node, label_of(plan->operation), "direct, ", &asked, es);
 	show_index(node, scan, &asked, es);
-	if (asked.shape.condition)
-	{
-		int at = tsurugi_shape_value_count(&asked.shape) + asked.shape.others;
-
-		show_condition("Filter", list_nth(plan->fdw_exprs, at), node, es);
-	}
+	tsurugi_scan_exprs_get(plan, &exprs);
+	if (exprs.condition != NULL)
+		show_condition("Filter", exprs.condition, node, es);
 	if (es->analyze && node->ss.ps.instrument != NULL && node->ss.ps.instrument->nfiltered1 > 0)
 		ExplainPropertyFloat("Rows Removed by Filter", NULL, node->ss.ps.instrument->nfiltered1, 0, es);
-	show_source(scan, &asked.shape, es);
+	show_source(scan, &asked.access->shape, es);
 }

@@ -535,7 +535,7 @@ fix_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *con
 			/* most of an OR's combinations are none of its arms */
 			if (condition->implied != NULL && choice->turns > 1 && turns > OR_TURNS_MAX)
 				return false;
-			shape->arrays |= 1 << column;
+			shape->arrays |= UINT32_C(1) << column;
 			choice->turns = turns;
 		}
 	}
@@ -544,7 +544,7 @@ fix_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *con
 		condition = find(conditions, column, CONDITION_NULL, 0, 0);
 		if (condition != NULL)
 		{
-			shape->nulls |= 1 << column;
+			shape->nulls |= UINT32_C(1) << column;
 			choice->one_row = false;
 		}
 	}
@@ -611,7 +611,8 @@ cover_column(tsurugi_choice *choice, List *conditions)
 		if (condition->column != choice->shape.fixed_count || condition->kind != CONDITION_COVER)
 			continue;
 		choice->values = lappend(choice->values, condition->value);
-		choice->sought = lappend_int(lappend_int(choice->sought, condition->column), condition->operator);
+		choice->sought_columns = lappend_int(choice->sought_columns, condition->column);
+		choice->sought_operators = lappend_oid(choice->sought_operators, condition->operator);
 		choice->filtered = lappend(choice->filtered, condition->rinfo);
 		choice->shape.covers++;
 	}
@@ -647,7 +648,6 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 	int count;
 
 	shape->way = TSURUGI_WAY_TABLE;
-	shape->direct = CMD_UNKNOWN;
 	choice->turns = 1;
 	if (candidate == NULL)
 		return choice;

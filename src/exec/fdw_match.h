@@ -14,14 +14,15 @@ typedef struct tsurugi_choice
 	List *arms;		  /* tsurugi_arm (fdw_plan.h), of ARMS: of the following only the conditions */
 	List *others;	  /* tsurugi_other (fdw_plan.h): rows have to be in these, too; nothing of them is below, but for */
 	Cost before;	  /* what reading them costs */
-	List *values;	  /* Expr, as in fdw_exprs */
+	List *values;	  /* Expr, as in tsurugi_scan_exprs */
 	List *conditions; /* RestrictInfo that the index answers */
-	List *sought;	  /* TSURUGI_PRIVATE_SOUGHT */
-	List *filtered;	  /* RestrictInfo by which it leaves rows out, or clauses; they are evaluated all the same */
-	Expr *distance;	  /* by which the rows come, the nearest first; NULL: they do not */
-	bool whole;		  /* and it leaves out none */
-	bool one_row;	  /* at most one row for each combination of values */
-	double turns;	  /* combinations of values, estimated */
+	List *sought_columns;	/* as in tsurugi_scan_access */
+	List *sought_operators; /* the same */
+	List *filtered;			/* RestrictInfo by which it leaves rows out, or clauses; they are evaluated all the same */
+	Expr *distance;			/* by which the rows come, the nearest first; NULL: they do not */
+	bool whole;				/* and it leaves out none */
+	bool one_row;			/* at most one row for each combination of values */
+	double turns;			/* combinations of values, estimated */
 } tsurugi_choice;
 
 /* What the planner knows of an index, and what we do. */

@@ -314,8 +314,6 @@ add_path_by_arms(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo * or, List
 		return;
 	choice = palloc0(sizeof(*choice));
 	choice->shape.way = TSURUGI_WAY_ARMS;
-	choice->shape.direct = CMD_UNKNOWN;
-	choice->shape.fixed_count = list_length(search.arms);
 	choice->arms = search.arms;
 	if (is_answered(&search))
 		choice->conditions = list_make1(or);

@@ -24,7 +24,6 @@
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
-#include "port/pg_bitutils.h"
 #include "utils/rel.h"
 
 #include "src/exec/fdw.h"
@@ -52,61 +51,6 @@
 #define ROWS_OF_NEAREST 12
 
 /* --- the plan's notes to the executor --------------------------------------------- */
-
-List *
-tsurugi_shape_to_list(const tsurugi_shape *shape)
-{
-	List *list = list_make5_int(shape->way, shape->index, shape->fixed_count, shape->arrays, shape->nulls);
-
-	list = lappend_int(list, shape->low);
-	list = lappend_int(list, shape->high);
-	list = lappend_int(list, shape->low_more);
-	list = lappend_int(list, shape->high_more);
-	list = lappend_int(list, shape->covers);
-	list = lappend_int(list, shape->nearest);
-	list = lappend_int(list, shape->not_null);
-	list = lappend_int(list, shape->backward);
-	list = lappend_int(list, shape->condition);
-	list = lappend_int(list, shape->direct);
-	list = lappend_int(list, shape->recheck);
-	list = lappend_int(list, shape->counts);
-	list = lappend_int(list, shape->others);
-	list = lappend_int(list, shape->locks);
-	return lappend_int(list, shape->number);
-}
-
-void
-tsurugi_shape_from_list(List *list, tsurugi_shape *shape)
-{
-	Assert(list_length(list) == TSURUGI_SHAPE_COUNT);
-	shape->way = list_nth_int(list, 0);
-	shape->index = list_nth_int(list, 1);
-	shape->fixed_count = list_nth_int(list, 2);
-	shape->arrays = list_nth_int(list, 3);
-	shape->nulls = list_nth_int(list, 4);
-	shape->low = list_nth_int(list, 5);
-	shape->high = list_nth_int(list, 6);
-	shape->low_more = list_nth_int(list, 7);
-	shape->high_more = list_nth_int(list, 8);
-	shape->covers = list_nth_int(list, 9);
-	shape->nearest = list_nth_int(list, 10);
-	shape->not_null = list_nth_int(list, 11);
-	shape->backward = list_nth_int(list, 12);
-	shape->condition = list_nth_int(list, 13);
-	shape->direct = list_nth_int(list, 14);
-	shape->recheck = list_nth_int(list, 15);
-	shape->counts = list_nth_int(list, 16);
-	shape->others = list_nth_int(list, 17);
-	shape->locks = list_nth_int(list, 18);
-	shape->number = list_nth_int(list, 19);
-}
-
-int
-tsurugi_shape_value_count(const tsurugi_shape *shape)
-{
-	return shape->fixed_count - pg_popcount32((uint32) shape->nulls) + tsurugi_shape_low_count(shape) +
-		   tsurugi_shape_high_count(shape) + shape->covers + tsurugi_shape_near_count(shape);
-}
 
 uint32_t
 tsurugi_plan_number_next(void)
@@ -142,20 +86,6 @@ bool
 tsurugi_conflict_set_is_noted_volatile(const List *fdw_private)
 {
 	return fdw_private != NIL && IsA(fdw_private, IntList) && linitial_int(fdw_private) != 0;
-}
-
-uint32_t
-tsurugi_plan_number(const ForeignScan *plan)
-{
-	const List *private = plan->fdw_private;
-	const List *shape;
-
-	if (private == NIL || !IsA(private, List))
-		return 0;
-	shape = linitial(private);
-	if (shape == NIL || !IsA(shape, IntList) || list_length(shape) != TSURUGI_SHAPE_COUNT)
-		return 0;
-	return (uint32_t) list_nth_int(shape, TSURUGI_SHAPE_COUNT - 1);
 }
 
 /* --- size --------------------------------------------------------------------------------- */
@@ -576,53 +506,67 @@ direct_tlist(PlannerInfo *root, RelOptInfo *baserel, List *tlist, List *conditio
  * A number for a plan whose executor state may be kept from one execution to
  * the next (prepared.c): a place by key, and nothing to be computed.  0 for others.
  */
-static int
+static uint32_t
 plan_number(const tsurugi_choice *choice, List *output, List *conditions)
 {
 	ListCell *cell;
 
 	if (choice->shape.way == TSURUGI_WAY_TABLE || choice->shape.way == TSURUGI_WAY_ARMS || choice->shape.arrays != 0 ||
-		choice->sought != NIL || choice->distance != NULL || output == NIL || conditions != NIL)
+		choice->sought_columns != NIL || choice->distance != NULL || output == NIL || conditions != NIL)
 		return 0;
 	foreach (cell, choice->values)
 		if (!tsurugi_is_plain_value(lfirst(cell)))
 			return 0;
-	return (int) tsurugi_plan_number_next();
+	return tsurugi_plan_number_next();
 }
 
-/* Of the arms: what fdw_exprs and fdw_private have of each (fdw.h). */
+static tsurugi_scan_access *
+access_of(const tsurugi_choice *choice)
+{
+	tsurugi_scan_access *access = tsurugi_scan_access_make(&choice->shape);
+
+	access->sought_columns = choice->sought_columns;
+	access->sought_operators = choice->sought_operators;
+	return access;
+}
+
 static void
-plan_arms(const tsurugi_choice *choice, List **exprs_out, List **private_out)
+plan_part(tsurugi_scan_plan *plan, tsurugi_scan_access *access, const tsurugi_part_exprs *own,
+		  tsurugi_scan_exprs *exprs)
+{
+	plan->parts = lappend(plan->parts, access);
+	exprs->parts = lappend(exprs->parts, tsurugi_part_exprs_to_list(own));
+}
+
+static void
+plan_arms(const tsurugi_choice *choice, tsurugi_scan_plan *plan, tsurugi_scan_exprs *exprs)
 {
 	ListCell *cell;
 
-	*exprs_out = *private_out = NIL;
 	foreach (cell, choice->arms)
 	{
 		const tsurugi_arm *arm = lfirst(cell);
-		int exact = arm->choice->filtered == NIL;
+		tsurugi_scan_access *access = access_of(arm->choice);
+		tsurugi_part_exprs own = {.answered = arm->answered, .values = list_copy(arm->choice->values)};
 
-		*exprs_out = lappend(*exprs_out, lcons(arm->answered, list_copy(arm->choice->values)));
-		*private_out = lappend(*private_out, list_make3(tsurugi_shape_to_list(&arm->choice->shape), arm->choice->sought,
-														list_make1_int(exact)));
+		access->exact = arm->choice->filtered == NIL;
+		plan_part(plan, access, &own, exprs);
 	}
 }
 
-/* The same of other indexes, behind the values of the one that is read. */
 static void
-plan_others(const tsurugi_choice *choice, List **exprs_inout, List **private_out)
+plan_others(const tsurugi_choice *choice, tsurugi_scan_plan *plan, tsurugi_scan_exprs *exprs)
 {
 	ListCell *cell;
 
-	*exprs_inout = list_copy(*exprs_inout);
 	foreach (cell, choice->others)
 	{
 		const tsurugi_other *other = lfirst(cell);
-		int rows = (int) Min(other->rows, INT_MAX);
+		tsurugi_scan_access *access = access_of(other->choice);
+		tsurugi_part_exprs own = {.values = list_copy(other->choice->values)};
 
-		*exprs_inout = lappend(*exprs_inout, list_copy(other->choice->values));
-		*private_out = lappend(*private_out, list_make3(tsurugi_shape_to_list(&other->choice->shape),
-														other->choice->sought, list_make1_int(rows)));
+		access->rows = (int) Min(other->rows, INT_MAX);
+		plan_part(plan, access, &own, exprs);
 	}
 }
 
@@ -633,13 +577,11 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	const tsurugi_plan_notes *notes = baserel->fdw_private;
 	const tsurugi_choice *choice;
 	Bitmapset *attributes = NULL;
-	tsurugi_shape shape;
+	tsurugi_scan_plan *plan;
+	tsurugi_scan_exprs exprs;
 	List *conditions = NIL;
-	List *measured;
 	List *by_key = NIL;
-	List *exprs;
-	List *arms = NIL;
-	List *private;
+	List *expressions;
 	List *output = NIL;
 	bool never_rechecked;
 	ListCell *cell;
@@ -647,12 +589,10 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	if (tsurugi_is_tid_private(best_path->fdw_private))
 		return tsurugi_tid_plan(baserel, best_path, tlist, scan_clauses);
 	choice = linitial(best_path->fdw_private);
-	shape = choice->shape;
-	exprs = choice->values;
-	if (shape.way == TSURUGI_WAY_ARMS)
-		plan_arms(choice, &exprs, &arms);
-	else if (choice->others != NIL)
-		plan_others(choice, &exprs, &arms);
+	plan = tsurugi_scan_plan_make(access_of(choice));
+	exprs = (tsurugi_scan_exprs){.values = choice->values, .distance = choice->distance};
+	plan_arms(choice, plan, &exprs);
+	plan_others(choice, plan, &exprs);
 	foreach (cell, scan_clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
@@ -664,23 +604,21 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 		else
 			conditions = lappend(conditions, rinfo->clause);
 	}
+	expressions = tsurugi_scan_exprs_to_list(&exprs);
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
-	measured = choice->distance == NULL ? NIL : list_make1(choice->distance);
 	pull_varattnos((Node *) conditions, baserel->relid, &attributes);
-	exprs = list_concat_copy(exprs, measured);
-	pull_varattnos((Node *) exprs, baserel->relid, &attributes);
+	pull_varattnos((Node *) expressions, baserel->relid, &attributes);
 	if (tsurugi_system_columns_are_in(attributes))
 		attributes = bms_add_member(attributes, InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber);
 
 	never_rechecked = root->parse->commandType == CMD_SELECT && root->rowMarks == NIL;
 	if (never_rechecked)
-		output = direct_tlist(root, baserel, tlist, list_concat_copy(conditions, exprs));
-	shape.number = plan_number(choice, output, conditions);
-	private = list_make5(tsurugi_shape_to_list(&shape), tsurugi_columns_of(notes->described, attributes), NIL,
-						 choice->sought, arms);
+		output = direct_tlist(root, baserel, tlist, list_concat_copy(conditions, expressions));
+	plan->number = plan_number(choice, output, conditions);
+	plan->columns = tsurugi_columns_of(notes->described, attributes);
 	/* Conditions that the key answers are evaluated for rechecks only. */
-	return make_foreignscan(tlist, conditions, baserel->relid, exprs, private, output, never_rechecked ? NIL : by_key,
-							outer_plan);
+	return make_foreignscan(tlist, conditions, baserel->relid, expressions, list_make1(plan), output,
+							never_rechecked ? NIL : by_key, outer_plan);
 }
 
 List *

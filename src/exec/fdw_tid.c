@@ -144,7 +144,7 @@ tsurugi_tid_add_path(PlannerInfo *root, RelOptInfo *baserel)
 	return IsA(places, CurrentOfExpr);
 }
 
-/* Other paths have their choice only, and other plans a shape of several integers. */
+/* Other paths have their choice only. */
 bool
 tsurugi_is_tid_private(const List *fdw_private)
 {
@@ -157,22 +157,33 @@ tsurugi_tid_plan(RelOptInfo *baserel, const ForeignPath *path, List *tlist, List
 	RestrictInfo *condition = lsecond(path->fdw_private);
 	Expr *places = places_of(baserel, condition);
 	List *recheck = IsA(places, CurrentOfExpr) ? NIL : list_make1(condition->clause);
+	const tsurugi_scan_exprs exprs = {.values = list_make1(places)};
+	const tsurugi_shape shape = {.way = TSURUGI_WAY_PLACE};
+	tsurugi_scan_plan *plan = tsurugi_scan_plan_make(tsurugi_scan_access_make(&shape));
 	Bitmapset *attributes = NULL;
 
 	scan_clauses = extract_actual_clauses(list_difference_ptr(scan_clauses, list_make1(condition)), false);
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &attributes);
 	pull_varattnos((Node *) scan_clauses, baserel->relid, &attributes);
 	(void) tsurugi_system_columns_are_in(attributes);
-	return make_foreignscan(tlist, scan_clauses, baserel->relid, list_make1(places), list_make1(list_make1_int(0)), NIL,
-							recheck, NULL);
+	return make_foreignscan(tlist, scan_clauses, baserel->relid, tsurugi_scan_exprs_to_list(&exprs), list_make1(plan),
+							NIL, recheck, NULL);
 }
 
 bool
 tsurugi_is_tid_scan(const ForeignScan *plan)
 {
-	const List *shape = plan->fdw_private == NIL ? NIL : linitial(plan->fdw_private);
+	return tsurugi_scan_plan_of(plan)->access->shape.way == TSURUGI_WAY_PLACE;
+}
 
-	return list_length(shape) == 1;
+/* What says where the rows are. */
+static Expr *
+planned_places(const ForeignScan *plan)
+{
+	tsurugi_scan_exprs exprs;
+
+	tsurugi_scan_exprs_get(plan, &exprs);
+	return linitial(exprs.values);
 }
 
 /* --- running -------------------------------------------------------------------------------- */
@@ -182,7 +193,7 @@ tsurugi_tid_begin(ForeignScanState *node)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	tid_scan *scan = palloc0(sizeof(*scan));
-	Expr *places = linitial(plan->fdw_exprs);
+	Expr *places = planned_places(plan);
 
 	scan->described = tsurugi_relation_get(node->ss.ss_currentRelation);
 	tsurugi_row_init(&scan->row, scan->described);
@@ -225,7 +236,7 @@ compute_places(ForeignScanState *node, tid_scan *scan)
 	ExprContext *context = node->ss.ps.ps_ExprContext;
 	MemoryContext memory = node->ss.ps.state->es_query_cxt;
 	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	Expr *places = linitial(plan->fdw_exprs);
+	Expr *places = planned_places(plan);
 	ItemPointerData place;
 	Datum value;
 	bool null;
@@ -347,7 +358,7 @@ void
 tsurugi_tid_explain(ForeignScanState *node, ExplainState *es)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	Node *places = linitial(plan->fdw_exprs);
+	Node *places = (Node *) planned_places(plan);
 	List *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL);
 	const char *format = "(ctid = %s)";
 

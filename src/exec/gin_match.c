@@ -118,10 +118,11 @@ tsurugi_gin_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candida
 		choice->whole &= keys == 0;
 		choice->turns += keys;
 		choice->values = lappend(choice->values, condition.value);
-		choice->sought = lappend_int(lappend_int(choice->sought, condition.column), condition.operator);
+		choice->sought_columns = lappend_int(choice->sought_columns, condition.column);
+		choice->sought_operators = lappend_oid(choice->sought_operators, condition.operator);
 		choice->filtered = lappend(choice->filtered, condition.rinfo);
 		choice->shape.fixed_count++;
 	}
-	if (choice->sought != NIL)
+	if (choice->sought_columns != NIL)
 		choice->shape.way = TSURUGI_WAY_RANGE;
 }

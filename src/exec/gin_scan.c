@@ -103,21 +103,21 @@ init_condition(tsurugi_sought *sought, Condition *condition, int column, Oid ope
 }
 
 void
-tsurugi_sought_init(tsurugi_scan *scan, const List *wanted)
+tsurugi_sought_init(tsurugi_scan *scan, const tsurugi_scan_access *access)
 {
 	tsurugi_sought *sought;
 
-	if (wanted == NIL) /* the whole index */
+	if (access->sought_columns == NIL) /* the whole index */
 		return;
 	sought = palloc0(sizeof(*sought));
 	sought->gin = scan->index->gin;
-	sought->condition_count = list_length(wanted) / 2;
+	sought->condition_count = list_length(access->sought_columns);
 	sought->conditions = palloc0(sought->condition_count * sizeof(Condition));
 	for (int i = 0; i < sought->condition_count; i++)
 	{
-		int column = list_nth_int(wanted, 2 * i);
+		int column = list_nth_int(access->sought_columns, i);
 
-		init_condition(sought, &sought->conditions[i], column, list_nth_int(wanted, 2 * i + 1),
+		init_condition(sought, &sought->conditions[i], column, list_nth_oid(access->sought_operators, i),
 					   &scan->index->key[column]);
 		sought->conditions[i].value = &scan->key_values[i];
 	}

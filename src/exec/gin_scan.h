@@ -8,8 +8,8 @@
 #include "src/exec/scan.h"
 #include "src/exec/scan_key.h"
 
-/* Prepares a scan whose plan says what is sought (fdw.h, TSURUGI_PRIVATE_SOUGHT); its key values are there. */
-extern void tsurugi_sought_init(tsurugi_scan *scan, const List *wanted);
+/* Prepares a scan whose plan says what is sought (scan_plan.h); its key values are there. */
+extern void tsurugi_sought_init(tsurugi_scan *scan, const tsurugi_scan_access *access);
 
 /* The range of keys whose turn it is.  False: there is none, no row can be wanted. */
 extern bool tsurugi_sought_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last);

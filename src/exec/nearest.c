@@ -115,11 +115,11 @@ compare(const Waiting *a, const Waiting *b)
 /* --- setting up -------------------------------------------------------------------------------- */
 
 void
-tsurugi_nearest_init(tsurugi_scan *scan, ForeignScan *plan)
+tsurugi_nearest_init(tsurugi_scan *scan, const tsurugi_scan_exprs *exprs)
 {
 	tsurugi_nearest *nearest = palloc0(sizeof(*nearest));
-	OpExpr *distance = list_nth_node(OpExpr, plan->fdw_exprs, scan->key_value_count);
-	bool commuted = equal(linitial(distance->args), list_nth(plan->fdw_exprs, scan->key_value_count - 1));
+	OpExpr *distance = castNode(OpExpr, exprs->distance);
+	bool commuted = equal(linitial(distance->args), llast(exprs->values));
 	Expr *column = commuted ? lsecond(distance->args) : linitial(distance->args);
 
 	scan->nearest = nearest;

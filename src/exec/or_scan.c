@@ -50,34 +50,32 @@ struct tsurugi_arms
 
 /* The columns are those of the whole. */
 static tsurugi_scan *
-make_arm(tsurugi_scan *whole, const List *shape, const List *values, const List *sought)
+make_arm(const tsurugi_scan *whole, const tsurugi_scan_access *access, const List *values)
 {
 	tsurugi_scan *scan = palloc(sizeof(tsurugi_scan));
 
 	*scan = *whole;
-	tsurugi_shape_from_list((List *) shape, &scan->shape);
-	tsurugi_scan_init_index(scan, values, sought);
+	tsurugi_scan_init_index(scan, access, values);
 	return scan;
 }
 
 void
-tsurugi_arms_init(tsurugi_scan *scan, ForeignScan *plan)
+tsurugi_arms_init(tsurugi_scan *scan, const List *parts, const tsurugi_scan_exprs *exprs)
 {
-	const List *private = list_nth(plan->fdw_private, TSURUGI_PRIVATE_ARMS);
-	int count = list_length(private);
+	int count = list_length(parts);
 	tsurugi_arms *arms = palloc0(offsetof(tsurugi_arms, arms) + count * sizeof(Arm));
 
 	for (int i = 0; i < count; i++)
 	{
-		List *said = list_nth(private, i);
-		List *exprs = list_nth(plan->fdw_exprs, i);
+		const tsurugi_scan_access *access = list_nth(parts, i);
+		tsurugi_part_exprs own;
 
-		arms->arms[i].scan = make_arm(scan, linitial(said), list_copy_tail(exprs, 1), lsecond(said));
-		arms->arms[i].condition = ExecInitQual(linitial(exprs), &scan->node->ss.ps);
-		arms->arms[i].exact = linitial_int(lthird(said)) != 0;
+		tsurugi_part_exprs_get(exprs, i, &own);
+		arms->arms[i].scan = make_arm(scan, access, own.values);
+		arms->arms[i].condition = ExecInitQual(own.answered, &scan->node->ss.ps);
+		arms->arms[i].exact = access->exact;
 	}
 	arms->count = count;
-	scan->key_value_count = count;
 	scan->arms = arms;
 }
 

@@ -17,7 +17,7 @@ typedef struct tsurugi_arm_figures
 } tsurugi_arm_figures;
 
 /* Makes the arms of a scan whose own columns are there. */
-extern void tsurugi_arms_init(tsurugi_scan *scan, ForeignScan *plan);
+extern void tsurugi_arms_init(tsurugi_scan *scan, const List *parts, const tsurugi_scan_exprs *exprs);
 
 /* As the functions of a scan that are called like them (scan.h). */
 extern void tsurugi_arms_start(tsurugi_scan *scan);

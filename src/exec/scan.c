@@ -31,36 +31,42 @@
 #include "src/txn/snapshot.h"
 
 void
-tsurugi_scan_init_index(tsurugi_scan *scan, const List *values, const List *sought)
+tsurugi_scan_init_index(tsurugi_scan *scan, const tsurugi_scan_access *access, const List *values)
 {
+	scan->shape = access->shape;
 	tsurugi_scan_key_init(scan, values);
 	if (scan->index->gin != NULL)
-		tsurugi_sought_init(scan, sought);
+		tsurugi_sought_init(scan, access);
 	else if (scan->shape.covers > 0 || scan->shape.nearest)
-		tsurugi_covers_init(scan, sought);
+		tsurugi_covers_init(scan, access);
 }
 
 tsurugi_scan *
 tsurugi_scan_make(ForeignScanState *node)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	const tsurugi_scan_plan *said = tsurugi_scan_plan_of(plan);
 	tsurugi_scan *scan = palloc0(sizeof(tsurugi_scan));
+	tsurugi_scan_exprs exprs;
 
+	tsurugi_scan_exprs_get(plan, &exprs);
 	scan->node = node;
 	scan->whole = scan;
 	scan->memory = CurrentMemoryContext;
 	scan->session = tsurugi_session();
 	scan->described = tsurugi_relation_get(node->ss.ss_currentRelation);
-	tsurugi_shape_from_list(list_nth(plan->fdw_private, TSURUGI_PRIVATE_SHAPE), &scan->shape);
+	scan->shape = said->access->shape;
+	scan->direct = said->direct;
+	scan->locks_for = said->locks;
 	tsurugi_scan_init_rows(scan, plan);
-	if (scan->shape.others > 0)
-		tsurugi_others_init(scan, plan);
 	if (scan->shape.way == TSURUGI_WAY_ARMS)
-		tsurugi_arms_init(scan, plan);
-	else if (scan->shape.way != TSURUGI_WAY_TABLE)
-		tsurugi_scan_init_index(scan, plan->fdw_exprs, list_nth(plan->fdw_private, TSURUGI_PRIVATE_SOUGHT));
+		tsurugi_arms_init(scan, said->parts, &exprs);
+	else if (said->parts != NIL)
+		tsurugi_others_init(scan, said->parts, &exprs);
+	if (scan->shape.way == TSURUGI_WAY_KEY || scan->shape.way == TSURUGI_WAY_RANGE)
+		tsurugi_scan_init_index(scan, said->access, exprs.values);
 	if (scan->shape.nearest)
-		tsurugi_nearest_init(scan, plan);
+		tsurugi_nearest_init(scan, &exprs);
 	return scan;
 }
 

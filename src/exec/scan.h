@@ -74,6 +74,8 @@ typedef struct tsurugi_scan
 	tg_session *session;
 	tg_snapshot snapshot;
 	tsurugi_shape shape;
+	CmdType direct;	   /* of a direct modification; else CMD_UNKNOWN */
+	CmdType locks_for; /* as planned: of an UPDATE or DELETE whose rows may be locked as they are read */
 	tsurugi_scan_figures figures;
 
 	/* columns that are read, and where they go in the slot */
@@ -152,8 +154,8 @@ extern void tsurugi_scan_init(void);
  */
 extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
 
-/* The part of it that an index has: the shape says which, and how it is read; values and sought as in the plan. */
-extern void tsurugi_scan_init_index(tsurugi_scan *scan, const List *values, const List *sought);
+/* The part of it that an index has: the access says which, and how it is read; values as in the plan. */
+extern void tsurugi_scan_init_index(tsurugi_scan *scan, const tsurugi_scan_access *access, const List *values);
 
 /* The index in the storage, as it is now; NULL: the primary key, or none. */
 static inline tg_index *

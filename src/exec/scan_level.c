@@ -30,7 +30,7 @@ tsurugi_scan_begin_at_level(tsurugi_scan *scan)
 						&scan->snapshot);
 	scan->row_expected = false;
 	/* A direct modification may start over until it has written, another one until it has locked a row. */
-	if (scan->whole->shape.direct == CMD_UNKNOWN && (!scan->whole->locks || scan->whole->has_handed_up))
+	if (scan->whole->direct == CMD_UNKNOWN && (!scan->whole->locks || scan->whole->has_handed_up))
 		tsurugi_snapshot_is_used();
 }
 
@@ -45,7 +45,7 @@ tsurugi_scan_note_source(tsurugi_scan *scan)
 			tg_reads_add_range(scan->session, tsurugi_reads(), table, scan->stored, &scan->range->cursor);
 	else if (scan->shape.way == TSURUGI_WAY_TABLE)
 	{
-		scan->noted_table = scan->shape.direct != CMD_UNKNOWN || (scan->locks && !scan->has_handed_up);
+		scan->noted_table = scan->direct != CMD_UNKNOWN || (scan->locks && !scan->has_handed_up);
 		tg_reads_add_table(scan->session, tsurugi_reads(), table, scan->noted_table);
 	}
 }

@@ -68,12 +68,17 @@ find_scan(Plan *plan, Index relation, bool *joined_out)
 
 /* Rule 2. */
 static bool
-names_one_row(const ForeignScan *scan, const tsurugi_shape *shape)
+names_one_row(const ForeignScan *scan)
 {
+	const tsurugi_shape *shape = &tsurugi_scan_plan_of(scan)->access->shape;
+	tsurugi_scan_exprs exprs;
+	ListCell *cell;
+
 	if (shape->way != TSURUGI_WAY_KEY || shape->arrays != 0)
 		return false;
-	for (int i = 0; i < tsurugi_shape_value_count(shape); i++)
-		if (!tsurugi_is_plain_value(list_nth(scan->fdw_exprs, i)))
+	tsurugi_scan_exprs_get(scan, &exprs);
+	foreach (cell, exprs.values)
+		if (!tsurugi_is_plain_value(lfirst(cell)))
 			return false;
 	return true;
 }
@@ -83,18 +88,14 @@ tsurugi_plan_early_locks(const ModifyTable *plan, Index relation)
 {
 	bool joined = false;
 	ForeignScan *scan;
-	tsurugi_shape shape;
 
 	if (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE)
 		return;
 	scan = find_scan(outerPlan(plan), relation, &joined);
 	if (scan == NULL || tsurugi_is_tid_scan(scan))
 		return;
-	tsurugi_shape_from_list(list_nth(scan->fdw_private, TSURUGI_PRIVATE_SHAPE), &shape);
-	if (joined && !names_one_row(scan, &shape))
-		return;
-	shape.locks = plan->operation;
-	list_nth_cell(scan->fdw_private, TSURUGI_PRIVATE_SHAPE)->ptr_value = tsurugi_shape_to_list(&shape);
+	if (!joined || names_one_row(scan))
+		tsurugi_scan_plan_of(scan)->locks = plan->operation;
 }
 
 /* --- running ------------------------------------------------------------------------------- */
@@ -102,7 +103,7 @@ tsurugi_plan_early_locks(const ModifyTable *plan, Index relation)
 bool
 tsurugi_scan_locks(const tsurugi_scan *scan)
 {
-	return scan->shape.locks != CMD_UNKNOWN && !tg_failpoint_refuses("early_locks") && tsurugi_has_one_snapshot() &&
+	return scan->locks_for != CMD_UNKNOWN && !tg_failpoint_refuses("early_locks") && tsurugi_has_one_snapshot() &&
 		   (tsurugi_kind == TG_TXN_ORDINARY || tsurugi_kind == TG_TXN_SHORT) &&
 		   !tsurugi_snapshot_is_of_now(scan->node->ss.ps.state);
 }
@@ -118,7 +119,7 @@ static pg_attribute_always_inline tg_status
 look_at_scanned(tsurugi_follow *follow)
 {
 	const tsurugi_scan *scan = ((scanned_row *) follow)->scan;
-	bool is_delete = scan->shape.locks == CMD_DELETE;
+	bool is_delete = scan->locks_for == CMD_DELETE;
 	tg_lock_mode mode = is_delete ? TG_LOCK_UPDATE : TG_LOCK_NO_KEY_UPDATE;
 	tg_writer writer;
 	tg_status status;
@@ -163,7 +164,7 @@ lock_row(tsurugi_scan *scan)
 
 	tg_assert(tsurugi_has_one_snapshot());
 	tsurugi_follow_init(&row.follow, scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described,
-						scan->shape.locks == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE);
+						scan->locks_for == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE);
 	tsurugi_follow_begin(&row.follow, scan->row, TSURUGI_FOLLOW_LOCK);
 	row.scan = scan;
 	return tsurugi_follow_row(&row.follow, &scan_rules) == TSURUGI_FOLLOW_DONE;

@@ -69,7 +69,7 @@ tsurugi_scan_init_rows(tsurugi_scan *scan, ForeignScan *plan)
 	ForeignScanState *node = scan->node;
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 
-	init_columns(scan, plan, list_nth(plan->fdw_private, TSURUGI_PRIVATE_COLUMNS));
+	init_columns(scan, plan, tsurugi_scan_plan_of(plan)->columns);
 	scan->slot_natts = slot->tts_tupleDescriptor->natts;
 	/* A cursor is asked for the place of its row by WHERE CURRENT OF. */
 	scan->wants_ctid =

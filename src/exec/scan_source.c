@@ -223,6 +223,7 @@ tsurugi_scan_open_source(tsurugi_scan *scan)
 			tg_chunk_scan_init(&scan->chunks, scan->described->table, &scan->snapshot, 0, PG_UINT32_MAX);
 			return true;
 		case TSURUGI_WAY_ARMS: /* each opens its own */
+		case TSURUGI_WAY_PLACE:
 			break;
 	}
 	pg_unreachable();

@@ -282,6 +282,7 @@ _PG_init(void)
 	 */
 	tsurugi_prepared_init();
 	tsurugi_relation_init();
+	tsurugi_scan_plan_init();
 	tsurugi_scan_init();
 	tsurugi_isolation_init();
 	tsurugi_errors_init();
