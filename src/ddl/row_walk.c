@@ -8,7 +8,8 @@
 
 #include "utils/memutils.h"
 
-#include "src/exec/scan.h"
+#include "src/exec/range_scan.h"
+#include "src/exec/table_scan.h"
 #include "src/txn/snapshot.h"
 
 tsurugi_row_walk *

@@ -29,7 +29,7 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
-#include "src/exec/scan_internal.h"
+#include "src/exec/range_scan.h"
 #include "src/txn/snapshot.h"
 
 #define BITS_PER_ROW 32 /* of a set: one row in so many is let through by mistake */
@@ -37,7 +37,7 @@
 
 typedef struct Other
 {
-	tsurugi_scan *scan;
+	tsurugi_range_source *range;
 	double rows; /* estimated */
 	size_t word_count;
 	uint64_t *words; /* NULL: never read */
@@ -45,53 +45,19 @@ typedef struct Other
 	uint64_t entries;
 } Other;
 
-struct tsurugi_others
+typedef struct AndSource
 {
+	tsurugi_source source;
+	tsurugi_range_source *first; /* its rows are handed up */
 	int count;
 	tg_time time; /* the sets are of this snapshot's; 0: not read */
 	Other others[FLEXIBLE_ARRAY_MEMBER];
-};
-
-static tsurugi_scan *
-make_other(const tsurugi_scan *whole, const tsurugi_scan_access *access, const List *values)
-{
-	tsurugi_scan *scan = palloc(sizeof(tsurugi_scan));
-
-	*scan = *whole;
-	tsurugi_scan_init_index(scan, access, values);
-	return scan;
-}
-
-void
-tsurugi_others_init(tsurugi_scan *scan, const List *parts, const tsurugi_scan_exprs *exprs)
-{
-	int count = list_length(parts);
-	tsurugi_others *others = palloc0(offsetof(tsurugi_others, others) + count * sizeof(Other));
-
-	for (int i = 0; i < count; i++)
-	{
-		const tsurugi_scan_access *access = list_nth(parts, i);
-		tsurugi_part_exprs own;
-
-		tsurugi_part_exprs_get(exprs, i, &own);
-		others->others[i].scan = make_other(scan, access, own.values);
-		others->others[i].rows = access->rows;
-	}
-	others->count = count;
-	scan->others = others;
-}
-
-void
-tsurugi_others_start(tsurugi_scan *scan)
-{
-	for (int i = 0; i < scan->others->count; i++)
-		tsurugi_scan_start(scan->others->others[i].scan);
-}
+} AndSource;
 
 /* --- sets ------------------------------------------------------------------------------------ */
 
 static void
-make_set(tsurugi_scan *scan, Other *other)
+make_set(const tsurugi_scan *scan, Other *other)
 {
 	double bits = Min(other->rows * BITS_PER_ROW, tg_load_acquire(&scan->described->table->row_next));
 
@@ -108,48 +74,123 @@ make_set(tsurugi_scan *scan, Other *other)
 
 /* All ranges of one. */
 static void
-read_other(tsurugi_scan *scan, Other *other, const tg_row_set *within)
+read_other(const tsurugi_scan *scan, Other *other, const tg_row_set *within)
 {
 	make_set(scan, other);
-	tsurugi_scan_restart(other->scan);
+	other->range->source.methods->restart(&other->range->source);
 	do
 	{
-		bool more = tsurugi_scan_open_range(other->scan);
+		tg_btree_cursor *cursor = tsurugi_range_open(other->range);
+		bool more = cursor != NULL;
 
 		while (more)
 		{
 			CHECK_FOR_INTERRUPTS();
 			tsurugi_snapshot_check();
-			more = tg_row_set_read(scan->session, &other->set, within, &other->scan->range->cursor, &other->entries);
+			more = tg_row_set_read(scan->session, &other->set, within, cursor, &other->entries);
 		}
-	} while (tsurugi_scan_next_source(other->scan));
+	} while (tsurugi_range_next_turn(other->range));
 }
 
-const tg_row_set *
-tsurugi_others_rows(tsurugi_scan *scan)
+/* The rows that may be in all of the others, as of the scan's snapshot; read where they have not been. */
+static const tg_row_set *
+rows_of_others(void *argument)
 {
-	tsurugi_others *others = scan->others;
+	AndSource *and = argument;
+	const tsurugi_scan *scan = and->source.scan;
 	const tg_row_set *within = NULL;
-	bool are_read = others->time == scan->snapshot.time;
+	bool are_read = and->time == scan->snapshot.time;
 
-	for (int i = 0; i < others->count; i++)
+	for (int i = 0; i < and->count; i++)
 	{
 		if (!are_read)
-			read_other(scan, &others->others[i], within);
-		within = &others->others[i].set;
+			read_other(scan, &and->others[i], within);
+		within = &and->others[i].set;
 	}
-	others->time = scan->snapshot.time;
+	and->time = scan->snapshot.time;
 	return within;
 }
 
-void
-tsurugi_others_forget(tsurugi_scan *scan)
+/* --- its life ---------------------------------------------------------------------------------- */
+
+static void
+and_open(tsurugi_source *source)
 {
-	scan->others->time = 0;
+	AndSource *and = (AndSource *) source;
+
+	and->first->source.methods->open(&and->first->source);
+	for (int i = 0; i < and->count; i++)
+		and->others[i].range->source.methods->open(&and->others[i].range->source);
+}
+
+static bool
+and_next(tsurugi_source *source, tsurugi_batch *batch_out)
+{
+	tsurugi_source *first = &((AndSource *) source)->first->source;
+
+	return first->methods->next(first, batch_out);
+}
+
+static void
+and_restart(tsurugi_source *source)
+{
+	AndSource *and = (AndSource *) source;
+
+	and->time = 0;
+	and->first->source.methods->restart(&and->first->source);
+}
+
+static void
+and_end(tsurugi_source *source)
+{
+	tsurugi_source *first = &((AndSource *) source)->first->source;
+
+	first->methods->end(first);
+}
+
+static void
+and_forget_reads(tsurugi_source *source)
+{
+	tsurugi_source *first = &((AndSource *) source)->first->source;
+
+	first->methods->forget_reads(first);
+}
+
+tsurugi_source *
+tsurugi_and_source_make(tsurugi_scan *scan, const tsurugi_scan_plan *plan, const tsurugi_scan_exprs *exprs)
+{
+	static const tsurugi_source_methods methods = {
+		.open = and_open, .next = and_next, .restart = and_restart, .end = and_end, .forget_reads = and_forget_reads};
+	int count = list_length(plan->parts);
+	AndSource *and = palloc0(offsetof(AndSource, others) + count * sizeof(Other));
+
+	and->source = (tsurugi_source){.methods = &methods, .scan = scan};
+	and->count = count;
+	and->first = tsurugi_range_source_make(scan, plan->access, exprs->values);
+	and->first->within = rows_of_others;
+	and->first->within_argument = and;
+	for (int i = 0; i < count; i++)
+	{
+		const tsurugi_scan_access *access = list_nth(plan->parts, i);
+		tsurugi_part_exprs own;
+
+		tsurugi_part_exprs_get(exprs, i, &own);
+		and->others[i].range = tsurugi_range_source_make(scan, access, own.values);
+		and->others[i].rows = access->rows;
+	}
+	return &and->source;
+}
+
+/* --- for EXPLAIN ANALYZE ----------------------------------------------------------------------- */
+
+uint64_t
+tsurugi_and_source_entries(const tsurugi_source *source, int other)
+{
+	return ((const AndSource *) source)->others[other].entries;
 }
 
 uint64_t
-tsurugi_others_entries(const tsurugi_scan *scan, int other)
+tsurugi_and_source_passed_over(const tsurugi_source *source)
 {
-	return scan->others->others[other].entries;
+	return ((const AndSource *) source)->first->passed_over;
 }

@@ -1,25 +1,18 @@
 /*
  * and_scan.h
- *	  Scans by one index, of rows that others have to have, too.
- *	  For the files that scan.c names.
+ *	  The source of rows by one index that other indexes have to have, too.  For scan.c.
  */
 #ifndef TSURUGI_AND_SCAN_H
 #define TSURUGI_AND_SCAN_H
 
 #include "src/exec/scan.h"
 
-/* Makes the others of a scan whose columns are there and whose own index is not. */
-extern void tsurugi_others_init(tsurugi_scan *scan, const List *parts, const tsurugi_scan_exprs *exprs);
+/* By the ranges of the plan's access; its parts are the other indexes. */
+extern tsurugi_source *tsurugi_and_source_make(tsurugi_scan *scan, const tsurugi_scan_plan *plan,
+											   const tsurugi_scan_exprs *exprs);
 
-extern void tsurugi_others_start(tsurugi_scan *scan);
-
-/* The rows that may be in all of the others, as of the scan's snapshot; read where they have not been. */
-extern const tg_row_set *tsurugi_others_rows(tsurugi_scan *scan);
-
-/* The scan starts over. */
-extern void tsurugi_others_forget(tsurugi_scan *scan);
-
-/* For EXPLAIN ANALYZE: entries read of one of them, by all executions. */
-extern uint64_t tsurugi_others_entries(const tsurugi_scan *scan, int other);
+/* For EXPLAIN ANALYZE: entries read of another index; and those of the first that the others left out. */
+extern uint64_t tsurugi_and_source_entries(const tsurugi_source *source, int other);
+extern uint64_t tsurugi_and_source_passed_over(const tsurugi_source *source);
 
 #endif /* TSURUGI_AND_SCAN_H */

@@ -19,7 +19,7 @@
  * Who wants the nearest rows first (nearest.c) has this done for one box after the other: what may be as near as it reaches is
  * one condition more.
  *
- * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which scan_level.c notes
+ * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which range_scan.c notes
  * each as it is read, those without rows, too.
  */
 #include "postgres.h"
@@ -45,11 +45,12 @@ typedef struct Sieve
 #define AROUND_MAX 16										  /* entries that are looked at on either side of a place */
 #define COVER_KEY_BYTES_MAX (2 * TSURUGI_COVER_BYTES_MAX + 1) /* in a key, each byte escaped */
 
-struct tsurugi_covers
+typedef struct CoverSource
 {
+	tsurugi_range_source range;
 	int condition_count;
 	Oid *functions;			   /* of the conditions' operators */
-	tsurugi_key_value *values; /* what they are compared with, in the scan */
+	tsurugi_key_value *values; /* what they are compared with, among the keys' */
 	Oid measure;			   /* the function by which rows are near, */
 	const BOX *box;			   /* and, if this is not NULL, they have to be as near as it reaches */
 
@@ -61,32 +62,32 @@ struct tsurugi_covers
 	Sieve sieve;
 	tsurugi_cover_range *ranges;
 	tsurugi_cover_range *more; /* room, of either for what all conditions together may have */
-};
+} CoverSource;
 
-void
-tsurugi_covers_init(tsurugi_scan *scan, const tsurugi_scan_access *access)
+/* The column of the index that there are covers of. */
+static const tsurugi_key_column *
+column_of(const CoverSource *covers)
 {
-	tsurugi_covers *covers = palloc0(sizeof(*covers));
-	int count = scan->shape.covers;
+	return &covers->range.keys.index->key[covers->range.keys.shape.fixed_count];
+}
 
-	covers->condition_count = count;
-	covers->values = scan->key_values + scan->key_value_count - tsurugi_shape_near_count(&scan->shape) - count;
-	covers->functions = palloc(Max(count, 1) * sizeof(Oid));
-	for (int i = 0; i < count; i++)
-		covers->functions[i] = get_opcode(list_nth_oid(access->sought_operators, i));
-	count += tsurugi_shape_near_count(&scan->shape);
-	covers->ranges = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
-	covers->more = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
-	scan->covers = covers;
-	scan->learns = false;
+static tg_btree *
+tree_of(const CoverSource *covers)
+{
+	return covers->range.keys.stored->tree;
+}
+
+static tg_session *
+session_of(const CoverSource *covers)
+{
+	return covers->range.source.scan->session;
 }
 
 /* Of one condition, behind the last one of the box; their number, 0 also of NULL. */
 static int
-query(tsurugi_scan *scan, int condition, const tsurugi_cover_levels *levels, tsurugi_cover_range *ranges)
+query(CoverSource *covers, int condition, const tsurugi_cover_levels *levels, tsurugi_cover_range *ranges)
 {
-	const tsurugi_covers *covers = scan->covers;
-	Oid type = scan->index->key[scan->shape.fixed_count].type;
+	Oid type = column_of(covers)->type;
 	const tsurugi_key_value *value;
 	Datum datum;
 	bool null;
@@ -94,7 +95,7 @@ query(tsurugi_scan *scan, int condition, const tsurugi_cover_levels *levels, tsu
 	if (condition == covers->condition_count)
 		return tsurugi_cover_query(covers->measure, type, BOXOID, BoxPGetDatum(covers->box), levels, ranges);
 	value = &covers->values[condition];
-	datum = tsurugi_scan_value_of(scan, value, &null);
+	datum = tsurugi_scan_value_of(covers->range.source.scan, value, &null);
 	return null ? 0 : tsurugi_cover_query(covers->functions[condition], type, value->type, datum, levels, ranges);
 }
 
@@ -131,10 +132,9 @@ next_key(const tg_btree_sieve *sieve, const unsigned char *key, size_t key_bytes
 
 /* False: they need not, or cannot be, used here. */
 static bool
-make_windows(tsurugi_scan *scan, const tsurugi_range_end *before)
+make_windows(CoverSource *covers, const tsurugi_range_end *before)
 {
-	tsurugi_covers *covers = scan->covers;
-	const tsurugi_key_column *column = &scan->index->key[scan->shape.fixed_count];
+	const tsurugi_key_column *column = column_of(covers);
 	unsigned char beginning[TG_KEY_BYTES_MAX + 1];
 	size_t bytes;
 
@@ -151,7 +151,7 @@ make_windows(tsurugi_scan *scan, const tsurugi_range_end *before)
 	for (int i = 0; i < covers->condition_count; i++)
 	{
 		bool null;
-		Datum datum = tsurugi_scan_value_of(scan, &covers->values[i], &null);
+		Datum datum = tsurugi_scan_value_of(covers->range.source.scan, &covers->values[i], &null);
 
 		if (null)
 			covers->range_count = 0;
@@ -165,31 +165,31 @@ make_windows(tsurugi_scan *scan, const tsurugi_range_end *before)
 	return true;
 }
 
-const tg_btree_sieve *
-tsurugi_covers_sieve(const tsurugi_scan *scan)
+static void
+prepare(tsurugi_range_source *source)
 {
-	return scan->covers->sifts ? &scan->covers->sieve.sieve : NULL;
+	const CoverSource *covers = (const CoverSource *) source;
+
+	source->range->cursor.sieve = covers->sifts ? &covers->sieve.sieve : NULL;
 }
 
 /* --- by ranges ---------------------------------------------------------------------------------- */
 
 static void
-make_ranges(tsurugi_scan *scan, const tsurugi_range_end *before)
+make_ranges(CoverSource *covers, const tsurugi_range_end *before)
 {
 	tsurugi_cover_levels levels;
-	tsurugi_covers *covers = scan->covers;
 	tsurugi_cover_range one[TSURUGI_COVER_RANGES_MAX];
 	int count = covers->condition_count + (covers->box != NULL);
 
-	tsurugi_covers_look(scan->session, scan->stored->tree, &scan->index->key[scan->shape.fixed_count], before->key,
-						before->bytes, &levels);
-	covers->range_count = query(scan, 0, &levels, covers->ranges);
+	tsurugi_covers_look(session_of(covers), tree_of(covers), column_of(covers), before->key, before->bytes, &levels);
+	covers->range_count = query(covers, 0, &levels, covers->ranges);
 	for (int i = 1; i < count && covers->range_count > 0; i++)
 	{
 		tsurugi_cover_range *all = covers->more;
 
 		covers->range_count =
-			tsurugi_cover_intersect(covers->ranges, covers->range_count, one, query(scan, i, &levels, one), all);
+			tsurugi_cover_intersect(covers->ranges, covers->range_count, one, query(covers, i, &levels, one), all);
 		covers->more = covers->ranges;
 		covers->ranges = all;
 	}
@@ -198,15 +198,15 @@ make_ranges(tsurugi_scan *scan, const tsurugi_range_end *before)
 /* --- what there is around a place ----------------------------------------------------------------- */
 
 uint64
-tsurugi_covers_present(tsurugi_scan *scan)
+tsurugi_covers_present(tsurugi_range_source *source)
 {
+	CoverSource *covers = (CoverSource *) source;
 	tsurugi_cover_levels levels = {.present = 0};
 	tsurugi_range_end first;
 	tsurugi_range_end last;
 
-	if (tsurugi_scan_make_range(scan, &first, &last))
-		tsurugi_covers_look(scan->session, scan->stored->tree, &scan->index->key[scan->shape.fixed_count], first.key,
-							first.bytes, &levels);
+	if (tsurugi_keys_make_range(&covers->range.keys, &first, &last))
+		tsurugi_covers_look(session_of(covers), tree_of(covers), column_of(covers), first.key, first.bytes, &levels);
 	return levels.present;
 }
 
@@ -248,25 +248,26 @@ read_covers(tg_btree *tree, const unsigned char *key, size_t key_bytes, size_t l
 }
 
 int
-tsurugi_covers_around(tsurugi_scan *scan, const unsigned char *cover, int count,
-					  unsigned char (*covers)[TSURUGI_COVER_BYTES_MAX])
+tsurugi_covers_around(tsurugi_range_source *source, const unsigned char *cover, int count,
+					  unsigned char (*covers_out)[TSURUGI_COVER_BYTES_MAX])
 {
-	const tsurugi_key_column *column = &scan->index->key[scan->shape.fixed_count];
+	CoverSource *covers = (CoverSource *) source;
+	const tsurugi_key_column *column = column_of(covers);
 	tsurugi_range_end first;
 	tsurugi_range_end last;
 	size_t level_at;
 	int found;
 
-	if (!tsurugi_scan_make_range(scan, &first, &last))
+	if (!tsurugi_keys_make_range(&covers->range.keys, &first, &last))
 		return 0;
 	level_at = tg_key_append_not_null(first.key, first.bytes, &column->part);
 	if (level_at > TG_KEY_BYTES_MAX - COVER_KEY_BYTES_MAX) /* SIZE_MAX, too */
 		return 0;
 	append(column, cover, &first);
-	tg_epoch_enter(scan->session);
-	found = read_covers(scan->stored->tree, first.key, first.bytes, level_at, false, count, covers);
-	found += read_covers(scan->stored->tree, first.key, first.bytes, level_at, true, count, covers + found);
-	tg_epoch_leave(scan->session);
+	tg_epoch_enter(session_of(covers));
+	found = read_covers(tree_of(covers), first.key, first.bytes, level_at, false, count, covers_out);
+	found += read_covers(tree_of(covers), first.key, first.bytes, level_at, true, count, covers_out + found);
+	tg_epoch_leave(session_of(covers));
 	return found;
 }
 
@@ -274,37 +275,37 @@ tsurugi_covers_around(tsurugi_scan *scan, const unsigned char *cover, int count,
 
 /* Nothing is asked for: NULLs are wanted, too. */
 static bool
-is_whole(const tsurugi_covers *covers)
+is_whole(const CoverSource *covers)
 {
 	return covers->condition_count == 0 && covers->box == NULL;
 }
 
 static void
-make(tsurugi_scan *scan, const tsurugi_range_end *before)
+make(CoverSource *covers, const tsurugi_range_end *before)
 {
-	tsurugi_covers *covers = scan->covers;
-	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	ExprContext *context = covers->range.source.scan->node->ss.ps.ps_ExprContext;
+	MemoryContext caller = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
 
 	covers->made = true;
 	covers->turn = 0;
 	covers->range_count = 1;
-	covers->sifts = !is_whole(covers) && make_windows(scan, before);
+	covers->sifts = !is_whole(covers) && make_windows(covers, before);
 	if (!covers->sifts && !is_whole(covers))
-		make_ranges(scan, before);
+		make_ranges(covers, before);
 	MemoryContextSwitchTo(caller);
 }
 
-bool
-tsurugi_covers_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+static bool
+make_range(tsurugi_range_source *source, tsurugi_range_end *first, tsurugi_range_end *last)
 {
-	tsurugi_covers *covers = scan->covers;
-	const tsurugi_key_column *column = &scan->index->key[scan->shape.fixed_count];
+	CoverSource *covers = (CoverSource *) source;
+	const tsurugi_key_column *column = column_of(covers);
 
 	/* the columns before */
-	if (!tsurugi_scan_make_range(scan, first, last))
+	if (!tsurugi_keys_make_range(&covers->range.keys, first, last))
 		return false;
 	if (!covers->made)
-		make(scan, first);
+		make(covers, first);
 	if (covers->turn >= covers->range_count)
 		return false;
 	if (!is_whole(covers))
@@ -315,31 +316,55 @@ tsurugi_covers_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_
 	return true;
 }
 
-bool
-tsurugi_covers_next_turn(tsurugi_scan *scan)
+/* The next range, or the first one with the next values of the columns before. */
+static bool
+next_range(tsurugi_range_source *source)
 {
-	tsurugi_covers *covers = scan->covers;
+	CoverSource *covers = (CoverSource *) source;
 
 	if (covers->made && ++covers->turn < covers->range_count)
-	{
-		scan->ready = false;
-		scan->looked_up = false;
 		return true;
-	}
 	covers->made = false;
-	return tsurugi_scan_next_turn(scan);
+	return tsurugi_keys_next_turn(&source->keys);
+}
+
+static void
+forget(tsurugi_range_source *source)
+{
+	((CoverSource *) source)->made = false;
 }
 
 void
-tsurugi_covers_near(tsurugi_scan *scan, Oid measure, const BOX *box)
+tsurugi_covers_near(tsurugi_range_source *source, Oid measure, const BOX *box)
 {
-	scan->covers->measure = measure;
-	scan->covers->box = box;
-	scan->covers->made = false;
+	CoverSource *covers = (CoverSource *) source;
+
+	covers->measure = measure;
+	covers->box = box;
+	covers->made = false;
+	tsurugi_range_again(source);
 }
 
-void
-tsurugi_covers_forget(tsurugi_scan *scan)
+/* --- making ---------------------------------------------------------------------------------- */
+
+tsurugi_range_source *
+tsurugi_cover_source_make(tsurugi_scan *scan, const tsurugi_scan_access *access, const List *values)
 {
-	scan->covers->made = false;
+	static const tsurugi_range_methods methods = {
+		.make = make_range, .next_turn = next_range, .prepare = prepare, .forget = forget};
+	const tsurugi_shape *shape = &access->shape;
+	CoverSource *covers = palloc0(sizeof(*covers));
+	tsurugi_keys *keys = &covers->range.keys;
+	int count = shape->covers;
+
+	tsurugi_range_source_init(&covers->range, &methods, scan, access, values);
+	covers->condition_count = count;
+	covers->values = keys->values + keys->value_count - tsurugi_shape_near_count(shape) - count;
+	covers->functions = palloc(Max(count, 1) * sizeof(Oid));
+	for (int i = 0; i < count; i++)
+		covers->functions[i] = get_opcode(list_nth_oid(access->sought_operators, i));
+	count += tsurugi_shape_near_count(shape);
+	covers->ranges = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
+	covers->more = palloc(count * TSURUGI_COVER_RANGES_MAX * sizeof(tsurugi_cover_range));
+	return &covers->range;
 }

@@ -22,7 +22,7 @@
 
 #include "src/base/owner.h"
 #include "src/base/session.h"
-#include "src/exec/scan.h"
+#include "src/exec/table_scan.h"
 #include "src/table/row.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"

@@ -63,6 +63,7 @@ typedef struct direct_modify
 	ResultRelInfo *rinfo;
 	tg_writer writer; /* of the last look */
 	bool counts;	  /* rows are the statement's */
+	bool by_key;	  /* the scan finds them by the primary key, and reads none of their columns */
 	bool sets_key;
 	ExprState *condition; /* NULL: none */
 	Expr *recheck_expr;	  /* the conditions that the key has answered; NULL: none */
@@ -299,6 +300,7 @@ tsurugi_direct_make(ForeignScanState *node)
 	tsurugi_row_init(&modify->old, described);
 
 	modify->counts = scan_plan->counts;
+	modify->by_key = scan_plan->access->shape.way == TSURUGI_WAY_KEY;
 	tsurugi_scan_exprs_get(plan, &exprs);
 	if (exprs.condition != NULL)
 		modify->condition = ExecInitQual(make_ands_implicit(exprs.condition), &node->ss.ps);
@@ -343,7 +345,7 @@ tsurugi_direct_rest(ForeignScanState *node)
 {
 	direct_modify *modify = node->fdw_state;
 
-	tsurugi_scan_detach(modify->scan);
+	tsurugi_scan_end(modify->scan);
 	modify->recheck = NULL; /* it was compiled in the execution's memory */
 	modify->has_written = false;
 }
@@ -645,7 +647,7 @@ modify_row(direct_modify *modify)
 	tsurugi_follow_state end;
 
 	context->ecxt_scantuple = slot;
-	if (modify->condition != NULL && scan->shape.way != TSURUGI_WAY_KEY)
+	if (modify->condition != NULL && !modify->by_key)
 	{
 		tsurugi_scan_fill(scan, slot);
 		if (!ExecQual(modify->condition, context))

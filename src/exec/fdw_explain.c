@@ -38,8 +38,10 @@
 
 #include "src/base/settings.h"
 #include "src/exec/and_scan.h"
+#include "src/exec/nearest.h"
 #include "src/exec/or_scan.h"
 #include "src/exec/scan.h"
+#include "src/exec/table_scan.h"
 #include "src/table/keys.h"
 
 /* --- conditions ------------------------------------------------------------------ */
@@ -341,19 +343,27 @@ show_source(const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *
 {
 	if (!es->analyze || shape->way == TSURUGI_WAY_KEY || shape->way == TSURUGI_WAY_ARMS)
 		return;
-	if (scan == NULL || !scan->figures.started)
+	if (scan == NULL || !scan->started)
 		ExplainPropertyText("Tsurugi Source", "never read", es);
 	else if (shape->nearest)
+	{
+		uint64 rows;
+		uint64 boxes;
+
+		tsurugi_nearest_source_figures(scan->source, &rows, &boxes);
 		ExplainPropertyText("Tsurugi Source",
-							psprintf("in place, " UINT64_FORMAT " rows in " UINT64_FORMAT " boxes", scan->figures.rows,
-									 scan->figures.boxes),
-							es);
+							psprintf("in place, " UINT64_FORMAT " rows in " UINT64_FORMAT " boxes", rows, boxes), es);
+	}
 	else
-		ExplainPropertyText("Tsurugi Source",
-							psprintf(scan->figures.by_pool ? "tasks of the pool, " UINT64_FORMAT " buffers"
-														   : "in place, " UINT64_FORMAT " batches",
-									 scan->figures.batches),
-							es);
+	{
+		bool by_pool = shape->way == TSURUGI_WAY_TABLE && tsurugi_table_source_by_pool(scan->source);
+
+		ExplainPropertyText(
+			"Tsurugi Source",
+			psprintf(by_pool ? "tasks of the pool, " UINT64_FORMAT " buffers" : "in place, " UINT64_FORMAT " batches",
+					 scan->batches),
+			es);
+	}
 }
 
 static void
@@ -366,7 +376,7 @@ show_arm(ForeignScanState *node, const tsurugi_scan *scan, int arm, ExplainState
 	show_index_condition(node, &asked, es);
 	if (es->analyze && scan != NULL)
 	{
-		const tsurugi_arm_figures *figures = tsurugi_arms_figures(scan, arm);
+		const tsurugi_arm_figures *figures = tsurugi_arms_source_figures(scan->source, arm);
 
 		ExplainPropertyUInteger("Rows", NULL, figures->rows, es);
 		if (figures->left_out > 0 || es->format != EXPLAIN_FORMAT_TEXT)
@@ -409,13 +419,14 @@ show_others(ForeignScanState *node, const tsurugi_scan *scan, ExplainState *es)
 		es->indent += es->format == EXPLAIN_FORMAT_TEXT;
 		show_index_condition(node, &asked, es);
 		if (es->analyze && scan != NULL)
-			ExplainPropertyUInteger("Entries", NULL, tsurugi_others_entries(scan, i), es);
+			ExplainPropertyUInteger("Entries", NULL, tsurugi_and_source_entries(scan->source, i), es);
 		es->indent -= es->format == EXPLAIN_FORMAT_TEXT;
 		ExplainCloseGroup("Other Index", NULL, true, es);
 	}
 	ExplainCloseGroup("Other Indexes", "Other Indexes", false, es);
 	if (es->analyze && scan != NULL)
-		ExplainPropertyUInteger("Rows Removed by Other Indexes", NULL, scan->figures.passed_over, es);
+		ExplainPropertyUInteger("Rows Removed by Other Indexes", NULL, tsurugi_and_source_passed_over(scan->source),
+								es);
 }
 
 /* Of which index, or indexes, what is read.  scan: NULL if it has not been made. */

@@ -19,7 +19,7 @@
  * or not (vague).
  *
  * SERIALIZABLE: a row that is wanted has a key in a range that was read, whoever writes it and whenever.  So these ranges
- * are what validation looks at again (scan_level.c notes each).
+ * are what validation looks at again (range_scan.c notes each).
  */
 #include "postgres.h"
 
@@ -68,8 +68,9 @@ typedef struct Condition
 	double share;		/* of the index, that is to be read */
 } Condition;
 
-struct tsurugi_sought
+typedef struct GinSource
 {
+	tsurugi_range_source range;
 	const tsurugi_gin *gin;
 	int condition_count;
 	Condition *conditions;
@@ -83,46 +84,23 @@ struct tsurugi_sought
 	int read_count;
 	int turn;
 	tg_sought storage;
-};
+} GinSource;
 
 /* --- setting up ---------------------------------------------------------------------------- */
 
 static void
-init_condition(tsurugi_sought *sought, Condition *condition, int column, Oid operator, const tsurugi_key_column * key)
+init_condition(GinSource *source, Condition *condition, int column, Oid operator, const tsurugi_key_column * key)
 {
-	const tsurugi_gin_column *functions = &sought->gin->columns[column];
+	const tsurugi_gin_column *functions = &source->gin->columns[column];
 
 	condition->column = column;
 	condition->strategy = get_op_opfamily_strategy(operator, key->family);
 	condition->collation = functions->collation;
 	condition->is_prefix = functions->functions[GIN_COMPARE_PARTIAL_PROC] == F_GIN_CMP_PREFIX;
-	condition->is_side = tsurugi_gin_compares_values(sought->gin, column);
+	condition->is_side = tsurugi_gin_compares_values(source->gin, column);
 	tsurugi_gin_function(functions, GIN_EXTRACTQUERY_PROC, &condition->extract);
 	tsurugi_gin_function(functions, GIN_CONSISTENT_PROC, &condition->consistent);
 	tsurugi_gin_function(functions, GIN_TRICONSISTENT_PROC, &condition->tri_consistent);
-}
-
-void
-tsurugi_sought_init(tsurugi_scan *scan, const tsurugi_scan_access *access)
-{
-	tsurugi_sought *sought;
-
-	if (access->sought_columns == NIL) /* the whole index */
-		return;
-	sought = palloc0(sizeof(*sought));
-	sought->gin = scan->index->gin;
-	sought->condition_count = list_length(access->sought_columns);
-	sought->conditions = palloc0(sought->condition_count * sizeof(Condition));
-	for (int i = 0; i < sought->condition_count; i++)
-	{
-		int column = list_nth_int(access->sought_columns, i);
-
-		init_condition(sought, &sought->conditions[i], column, list_nth_oid(access->sought_operators, i),
-					   &scan->index->key[column]);
-		sought->conditions[i].value = &scan->key_values[i];
-	}
-	scan->sought = sought;
-	scan->learns = false;
 }
 
 /* --- ranges -------------------------------------------------------------------------------- */
@@ -134,83 +112,82 @@ copy_bytes(const unsigned char *bytes, size_t count)
 }
 
 static int
-add_range(tsurugi_sought *sought, const unsigned char *low, size_t low_bytes, const unsigned char *high,
-		  size_t high_bytes)
+add_range(GinSource *source, const unsigned char *low, size_t low_bytes, const unsigned char *high, size_t high_bytes)
 {
-	int number = sought->storage.count;
+	int number = source->storage.count;
 	const unsigned char *copied = copy_bytes(low, low_bytes);
 
-	if (number == sought->range_capacity)
+	if (number == source->range_capacity)
 	{
-		sought->range_capacity *= 2;
-		sought->ranges = repalloc_huge(sought->ranges, (Size) sought->range_capacity * sizeof(tg_key_range));
+		source->range_capacity *= 2;
+		source->ranges = repalloc_huge(source->ranges, (Size) source->range_capacity * sizeof(tg_key_range));
 	}
-	sought->ranges[number] =
+	source->ranges[number] =
 		(tg_key_range){.low = copied,
 					   .low_bytes = (uint32) low_bytes,
 					   .high = high == low && high_bytes <= low_bytes ? copied : copy_bytes(high, high_bytes),
 					   .high_bytes = (uint32) high_bytes};
-	sought->storage.count++;
+	source->storage.count++;
 	return number;
 }
 
 /* Of a placeholder. */
 static int
-add_category(tsurugi_sought *sought, int column, tsurugi_gin_category low, tsurugi_gin_category high)
+add_category(GinSource *source, int column, tsurugi_gin_category low, tsurugi_gin_category high)
 {
 	unsigned char first[TG_KEY_BYTES_MAX];
 	unsigned char last[TG_KEY_BYTES_MAX];
 	bool cut;
-	size_t first_bytes = tsurugi_gin_encode(sought->gin, column, low, 0, first, &cut);
-	size_t last_bytes = tsurugi_gin_encode(sought->gin, column, high, 0, last, &cut);
+	size_t first_bytes = tsurugi_gin_encode(source->gin, column, low, 0, first, &cut);
+	size_t last_bytes = tsurugi_gin_encode(source->gin, column, high, 0, last, &cut);
 
-	return add_range(sought, first, first_bytes, last, last_bytes);
+	return add_range(source, first, first_bytes, last, last_bytes);
 }
 
 /* All that can be in a column, but for what is looked for by its category alone. */
 static int
-add_column(tsurugi_sought *sought, int column, tsurugi_gin_category last)
+add_column(GinSource *source, int column, tsurugi_gin_category last)
 {
 	unsigned char low = (unsigned char) (column << 2 | TSURUGI_GIN_KEY);
 	unsigned char high = (unsigned char) (column << 2 | last);
 
-	return add_range(sought, &low, 1, &high, 1);
+	return add_range(source, &low, 1, &high, 1);
 }
 
 /* From the value on to the end of the column, or up to the value: the value itself is among them, wanted or not. */
 static int
-add_side(tsurugi_sought *sought, const Condition *condition)
+add_side(GinSource *source, const Condition *condition)
 {
 	unsigned char key[TG_KEY_BYTES_MAX];
 	bool cut;
-	size_t bytes = tsurugi_gin_encode(sought->gin, condition->column, TSURUGI_GIN_KEY, condition->query, key, &cut);
+	size_t bytes = tsurugi_gin_encode(source->gin, condition->column, TSURUGI_GIN_KEY, condition->query, key, &cut);
 
 	/* the first byte is the column's */
-	return condition->strategy <= BTLessEqualStrategyNumber ? add_range(sought, key, 1, key, bytes)
-															: add_range(sought, key, bytes, key, 1);
+	return condition->strategy <= BTLessEqualStrategyNumber ? add_range(source, key, 1, key, bytes)
+															: add_range(source, key, bytes, key, 1);
 }
 
 /* The range of one of the condition's keys. */
 static int
-add_key(tsurugi_sought *sought, Condition *condition, int i)
+add_key(GinSource *source, Condition *condition, int i)
 {
 	bool partial = condition->partial != NULL && condition->partial[i];
 	unsigned char key[TG_KEY_BYTES_MAX];
 	size_t bytes;
 
 	if (condition->nulls != NULL && condition->nulls[i])
-		return add_category(sought, condition->column, TSURUGI_GIN_NULL, TSURUGI_GIN_NULL);
+		return add_category(source, condition->column, TSURUGI_GIN_NULL, TSURUGI_GIN_NULL);
 	if (partial && !condition->is_prefix)
 	{
 		condition->vague[i] = true;
-		return condition->is_side ? add_side(sought, condition)
-								  : add_column(sought, condition->column, TSURUGI_GIN_KEY);
+		return condition->is_side ? add_side(source, condition)
+								  : add_column(source, condition->column, TSURUGI_GIN_KEY);
 	}
-	bytes = tsurugi_gin_encode(sought->gin, condition->column, TSURUGI_GIN_KEY, condition->keys[i], key,
+	bytes = tsurugi_gin_encode(source->gin, condition->column, TSURUGI_GIN_KEY, condition->keys[i], key,
 							   &condition->vague[i]);
 	if (partial)
 		bytes--; /* a string ends with a byte that says so (key.c) */
-	return add_range(sought, key, bytes, key, bytes);
+	return add_range(source, key, bytes, key, bytes);
 }
 
 /* --- what the operator class says ------------------------------------------------------------ */
@@ -270,7 +247,7 @@ may_match(Condition *condition)
 
 /* False: no row. */
 static bool
-extract(tsurugi_scan *scan, Condition *condition)
+extract(const tsurugi_scan *scan, Condition *condition)
 {
 	Datum query;
 	bool null;
@@ -319,15 +296,17 @@ compare_rated(const void *a, const void *b)
 }
 
 static double
-share_of(tsurugi_scan *scan, int number)
+share_of(const GinSource *source, int number)
 {
-	const tg_key_range *range = &scan->sought->ranges[number];
+	const tg_key_range *range = &source->ranges[number];
+	tg_session *session = source->range.source.scan->session;
 	double share;
 
 	CHECK_FOR_INTERRUPTS(); /* there may be very many */
-	tg_epoch_enter(scan->session);
-	share = tg_btree_share(scan->stored->tree, range->low, range->low_bytes, range->high, range->high_bytes);
-	tg_epoch_leave(scan->session);
+	tg_epoch_enter(session);
+	share =
+		tg_btree_share(source->range.keys.stored->tree, range->low, range->low_bytes, range->high, range->high_bytes);
+	tg_epoch_leave(session);
 	return share;
 }
 
@@ -366,14 +345,13 @@ count_required(Condition *condition, const Rated *rated)
 
 /* Which ranges are to be read, for this condition. */
 static void
-find_required(tsurugi_scan *scan, Condition *condition)
+find_required(GinSource *source, Condition *condition)
 {
-	tsurugi_sought *sought = scan->sought;
 	Rated *rated = palloc_extended(Max(condition->key_count, 1) * sizeof(Rated), MCXT_ALLOC_HUGE);
 	int count;
 
 	for (int i = 0; i < condition->key_count; i++)
-		rated[i] = (Rated){.key = i, .share = share_of(scan, condition->ranges[i])};
+		rated[i] = (Rated){.key = i, .share = share_of(source, condition->ranges[i])};
 	qsort(rated, condition->key_count, sizeof(Rated), compare_rated);
 	count = count_required(condition, rated);
 	condition->required = palloc_extended((count + 1) * sizeof(int), MCXT_ALLOC_HUGE);
@@ -387,12 +365,12 @@ find_required(tsurugi_scan *scan, Condition *condition)
 	if (condition->mode == GIN_SEARCH_MODE_INCLUDE_EMPTY)
 	{
 		condition->required[condition->required_count++] =
-			add_category(sought, condition->column, TSURUGI_GIN_EMPTY, TSURUGI_GIN_EMPTY);
-		condition->share += share_of(scan, condition->required[count]);
+			add_category(source, condition->column, TSURUGI_GIN_EMPTY, TSURUGI_GIN_EMPTY);
+		condition->share += share_of(source, condition->required[count]);
 	}
 	else if (count == 0)
 	{
-		condition->required[condition->required_count++] = add_column(sought, condition->column, TSURUGI_GIN_LAST);
+		condition->required[condition->required_count++] = add_column(source, condition->column, TSURUGI_GIN_LAST);
 		condition->share = SHARE_OF_WHOLE;
 	}
 	pfree(rated);
@@ -446,9 +424,9 @@ compare_ranges(const void *a, const void *b, void *ranges)
 
 /* The ranges of the condition to be read come first. */
 static void
-order_ranges(tsurugi_sought *sought, Condition *read, bool *needed)
+order_ranges(GinSource *source, Condition *read, bool *needed)
 {
-	int count = sought->storage.count;
+	int count = source->storage.count;
 	int *place = palloc_extended(count * sizeof(int), MCXT_ALLOC_HUGE); /* of each range, in the new order */
 	tg_key_range *ordered = palloc_extended(count * sizeof(tg_key_range), MCXT_ALLOC_HUGE);
 	uint64 *bits = palloc_extended(tg_sought_words(count) * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -456,7 +434,7 @@ order_ranges(tsurugi_sought *sought, Condition *read, bool *needed)
 	int next = 0;
 
 	memset(place, -1, count * sizeof(int));
-	qsort_r(read->required, read->required_count, sizeof(int), compare_ranges, sought->ranges);
+	qsort_r(read->required, read->required_count, sizeof(int), compare_ranges, source->ranges);
 	for (int i = 0; i < read->required_count; i++)
 		place[read->required[i]] = next++;
 	for (int i = 0; i < count; i++)
@@ -464,123 +442,121 @@ order_ranges(tsurugi_sought *sought, Condition *read, bool *needed)
 			place[i] = next++;
 	for (int i = 0; i < count; i++)
 	{
-		ordered[place[i]] = sought->ranges[i];
+		ordered[place[i]] = source->ranges[i];
 		if (!needed[i])
 			continue;
 		any_needed = true;
 		bits[place[i] / 64] |= UINT64CONST(1) << place[i] % 64;
 	}
-	for (int i = 0; i < sought->condition_count; i++)
-		for (int k = 0; k < sought->conditions[i].key_count; k++)
-			sought->conditions[i].ranges[k] = place[sought->conditions[i].ranges[k]];
-	sought->ranges = ordered;
-	sought->read_count = read->required_count;
-	sought->storage.ranges = ordered;
-	sought->storage.needed = any_needed ? bits : NULL;
+	for (int i = 0; i < source->condition_count; i++)
+		for (int k = 0; k < source->conditions[i].key_count; k++)
+			source->conditions[i].ranges[k] = place[source->conditions[i].ranges[k]];
+	source->ranges = ordered;
+	source->read_count = read->required_count;
+	source->storage.ranges = ordered;
+	source->storage.needed = any_needed ? bits : NULL;
 }
 
 static bool
-add_condition(tsurugi_scan *scan, Condition *condition)
+add_condition(GinSource *source, Condition *condition)
 {
-	if (!extract(scan, condition))
+	if (!extract(source->range.source.scan, condition))
 		return false;
 	condition->ranges = palloc_extended(Max(condition->key_count, 1) * sizeof(int), MCXT_ALLOC_HUGE);
 	condition->vague = palloc0(Max(condition->key_count, 1) * sizeof(bool));
 	condition->check = palloc0(Max(condition->key_count, 1) * sizeof(GinTernaryValue));
 	for (int i = 0; i < condition->key_count; i++)
-		condition->ranges[i] = add_key(scan->sought, condition, i);
-	find_required(scan, condition);
+		condition->ranges[i] = add_key(source, condition, i);
+	find_required(source, condition);
 	return true;
 }
 
 /* False: no row is wanted. */
 static bool
-make_ranges(tsurugi_scan *scan)
+make_ranges(GinSource *source)
 {
-	tsurugi_sought *sought = scan->sought;
-	Condition *read = &sought->conditions[0];
+	Condition *read = &source->conditions[0];
 	bool asks = false;
 	bool *needed;
 
-	sought->storage = (tg_sought){0};
-	sought->range_capacity = 16;
-	sought->ranges = palloc(sought->range_capacity * sizeof(tg_key_range));
-	for (int i = 0; i < sought->condition_count; i++)
+	source->storage = (tg_sought){0};
+	source->range_capacity = 16;
+	source->ranges = palloc(source->range_capacity * sizeof(tg_key_range));
+	for (int i = 0; i < source->condition_count; i++)
 	{
-		if (!add_condition(scan, &sought->conditions[i]))
+		if (!add_condition(source, &source->conditions[i]))
 			return false;
-		if (sought->conditions[i].share < read->share)
-			read = &sought->conditions[i];
+		if (source->conditions[i].share < read->share)
+			read = &source->conditions[i];
 	}
-	needed = palloc0(sought->storage.count * sizeof(bool));
-	for (int i = 0; i < sought->condition_count; i++)
+	needed = palloc0(source->storage.count * sizeof(bool));
+	for (int i = 0; i < source->condition_count; i++)
 	{
-		find_needed(&sought->conditions[i], needed, &sought->conditions[i] == read);
-		asks |= sought->conditions[i].asks;
+		find_needed(&source->conditions[i], needed, &source->conditions[i] == read);
+		asks |= source->conditions[i].asks;
 	}
-	order_ranges(sought, read, needed);
+	order_ranges(source, read, needed);
 	if (!asks)
 		return true;
-	sought->storage.found = palloc_extended(
-		(Size) TG_RANGE_ROWS_AHEAD * tg_sought_words(sought->storage.count) * sizeof(uint64), MCXT_ALLOC_HUGE);
-	sought->judging = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw batch", ALLOCSET_SMALL_SIZES);
+	source->storage.found = palloc_extended(
+		(Size) TG_RANGE_ROWS_AHEAD * tg_sought_words(source->storage.count) * sizeof(uint64), MCXT_ALLOC_HUGE);
+	source->judging = AllocSetContextCreate(CurrentMemoryContext, "tsurugi_fdw batch", ALLOCSET_SMALL_SIZES);
 	return true;
 }
 
 static void
-make(tsurugi_scan *scan)
+make(GinSource *source)
 {
-	tsurugi_sought *sought = scan->sought;
 	MemoryContext caller;
 
-	sought->context =
-		AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt, "tsurugi_fdw keys", ALLOCSET_SMALL_SIZES);
-	sought->turn = 0;
-	caller = MemoryContextSwitchTo(sought->context);
-	sought->nothing = !make_ranges(scan);
+	source->context = AllocSetContextCreate(source->range.source.scan->node->ss.ps.state->es_query_cxt,
+											"tsurugi_fdw keys", ALLOCSET_SMALL_SIZES);
+	source->turn = 0;
+	caller = MemoryContextSwitchTo(source->context);
+	source->nothing = !make_ranges(source);
 	MemoryContextSwitchTo(caller);
 }
 
-bool
-tsurugi_sought_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+static bool
+make_range(tsurugi_range_source *of, tsurugi_range_end *first, tsurugi_range_end *last)
 {
-	tsurugi_sought *sought = scan->sought;
+	GinSource *source = (GinSource *) of;
 	const tg_key_range *range;
 
-	if (sought->context == NULL)
-		make(scan);
-	if (sought->nothing)
+	if (source->context == NULL)
+		make(source);
+	if (source->nothing)
 		return false;
-	range = &sought->ranges[sought->turn];
-	sought->storage.reading = sought->turn;
+	range = &source->ranges[source->turn];
+	source->storage.reading = source->turn;
 	*first = (tsurugi_range_end){.key = (unsigned char *) range->low, .bytes = range->low_bytes, .inclusive = true};
 	*last = (tsurugi_range_end){.key = (unsigned char *) range->high, .bytes = range->high_bytes, .inclusive = true};
 	return true;
 }
 
-bool
-tsurugi_sought_next_turn(tsurugi_scan *scan)
+static bool
+next_range(tsurugi_range_source *of)
 {
-	tsurugi_sought *sought = scan->sought;
+	GinSource *source = (GinSource *) of;
 
-	if (sought->nothing || ++sought->turn >= sought->read_count)
-		return false;
-	scan->ready = false;
-	return true;
+	return !source->nothing && ++source->turn < source->read_count;
 }
 
-const tg_sought *
-tsurugi_sought_of(const tsurugi_scan *scan)
+/* What the storage is to look for in each row's keys. */
+static void
+prepare(tsurugi_range_source *of)
 {
-	return &scan->sought->storage;
+	of->range->sought = &((GinSource *) of)->storage;
 }
 
-void
-tsurugi_sought_forget(tsurugi_scan *scan)
+static void
+forget(tsurugi_range_source *of)
 {
-	if (scan->sought->context != NULL)
-		MemoryContextDelete(scan->sought->context);
-	scan->sought->context = NULL;
+	GinSource *source = (GinSource *) of;
+
+	if (source->context != NULL)
+		MemoryContextDelete(source->context);
+	source->context = NULL;
 }
 
 /* --- rows ------------------------------------------------------------------------------------ */
@@ -600,31 +576,56 @@ accepts(Condition *condition, const uint64_t *found)
 	return may_match(condition);
 }
 
-unsigned
-tsurugi_sought_filter(tsurugi_scan *scan, unsigned count)
+/* Drops rows that, by their keys, are not wanted; how many are left. */
+static unsigned
+filter(tsurugi_range_source *of, unsigned count)
 {
-	tsurugi_sought *sought = scan->sought;
-	unsigned words = tg_sought_words(sought->storage.count);
+	GinSource *source = (GinSource *) of;
+	unsigned words = tg_sought_words(source->storage.count);
 	MemoryContext caller;
 	uint16_t kept[TG_RANGE_ROWS_AHEAD];
 	unsigned kept_count = 0;
 
-	if (sought->storage.found == NULL)
+	if (source->storage.found == NULL)
 		return count;
 	Assert(count <= TG_RANGE_ROWS_AHEAD);
-	caller = MemoryContextSwitchTo(sought->judging);
+	caller = MemoryContextSwitchTo(source->judging);
 	for (unsigned row = 0; row < count; row++)
 	{
 		bool wanted = true;
 
-		for (int i = 0; i < sought->condition_count && wanted; i++)
-			if (sought->conditions[i].asks)
-				wanted = accepts(&sought->conditions[i], sought->storage.found + (size_t) row * words);
+		for (int i = 0; i < source->condition_count && wanted; i++)
+			if (source->conditions[i].asks)
+				wanted = accepts(&source->conditions[i], source->storage.found + (size_t) row * words);
 		if (wanted)
 			kept[kept_count++] = (uint16_t) row;
 	}
 	MemoryContextSwitchTo(caller);
-	MemoryContextReset(sought->judging);
-	tg_vectors_keep(scan->own, kept, kept_count);
+	MemoryContextReset(source->judging);
+	tg_vectors_keep(of->own, kept, kept_count);
 	return kept_count;
+}
+
+/* --- making ---------------------------------------------------------------------------------- */
+
+tsurugi_range_source *
+tsurugi_gin_source_make(tsurugi_scan *scan, const tsurugi_scan_access *access, const List *values)
+{
+	static const tsurugi_range_methods methods = {
+		.make = make_range, .next_turn = next_range, .prepare = prepare, .filter = filter, .forget = forget};
+	GinSource *source = palloc0(sizeof(*source));
+
+	tsurugi_range_source_init(&source->range, &methods, scan, access, values);
+	source->gin = source->range.keys.index->gin;
+	source->condition_count = list_length(access->sought_columns);
+	source->conditions = palloc0(source->condition_count * sizeof(Condition));
+	for (int i = 0; i < source->condition_count; i++)
+	{
+		int column = list_nth_int(access->sought_columns, i);
+
+		init_condition(source, &source->conditions[i], column, list_nth_oid(access->sought_operators, i),
+					   &source->range.keys.index->key[column]);
+		source->conditions[i].value = &source->range.keys.values[i];
+	}
+	return &source->range;
 }

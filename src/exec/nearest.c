@@ -64,10 +64,11 @@ typedef struct Waiting
 	bool null; /* behind all distances, even those that are no number */
 } Waiting;
 
-struct tsurugi_nearest
+typedef struct NearestSource
 {
-	Oid measure;				   /* the function of the distance, the column's side first */
-	const tsurugi_key_value *from; /* what is to be near, in the scan */
+	tsurugi_source source;
+	tsurugi_range_source *covers; /* what is read, one box after the other */
+	Oid measure;				  /* the function of the distance, the column's side first */
 	ExprState *distance;
 	ExprState *figure; /* of what extends: the column's value; else NULL */
 
@@ -90,7 +91,11 @@ struct tsurugi_nearest
 	int next;
 	bool cut;	   /* there were more */
 	Waiting bound; /* if so: those up to this one are there */
-};
+
+	/* for EXPLAIN ANALYZE */
+	uint64 box_count;
+	uint64 row_count; /* in them */
+} NearestSource;
 
 /* --- order ----------------------------------------------------------------------------------- */
 
@@ -114,28 +119,13 @@ compare(const Waiting *a, const Waiting *b)
 
 /* --- setting up -------------------------------------------------------------------------------- */
 
-void
-tsurugi_nearest_init(tsurugi_scan *scan, const tsurugi_scan_exprs *exprs)
+/* The type of the column whose values are near. */
+static Oid
+column_type(const NearestSource *nearest)
 {
-	tsurugi_nearest *nearest = palloc0(sizeof(*nearest));
-	OpExpr *distance = castNode(OpExpr, exprs->distance);
-	bool commuted = equal(linitial(distance->args), llast(exprs->values));
-	Expr *column = commuted ? lsecond(distance->args) : linitial(distance->args);
+	const tsurugi_keys *keys = &nearest->covers->keys;
 
-	scan->nearest = nearest;
-	nearest->measure = get_opcode(commuted ? get_commutator(distance->opno) : distance->opno);
-	nearest->from = tsurugi_scan_near_value(scan);
-	nearest->distance = ExecInitExpr((Expr *) distance, &scan->node->ss.ps);
-	if (scan->index->key[scan->shape.fixed_count].type != POINTOID)
-		nearest->figure = ExecInitExpr(column, &scan->node->ss.ps);
-}
-
-void
-tsurugi_nearest_forget(tsurugi_scan *scan)
-{
-	scan->nearest->begun = false;
-	scan->nearest->ended = false;
-	scan->nearest->count = scan->nearest->next = 0;
+	return keys->index->key[keys->shape.fixed_count].type;
 }
 
 /* Less than this makes no difference to a box. */
@@ -147,24 +137,24 @@ radius_min(const Point *point)
 
 /* Distances of what is around the point, of a level; how many. */
 static int
-look_around(tsurugi_scan *scan, unsigned char *cover, int level, Waiting *around)
+look_around(NearestSource *nearest, unsigned char *cover, int level, Waiting *around)
 {
 	unsigned char covers[2 * AROUND][TSURUGI_COVER_BYTES_MAX];
 	int count;
 
 	cover[0] = TSURUGI_COVER_LEVEL(level);
-	count = tsurugi_covers_around(scan, cover, AROUND, covers);
+	count = tsurugi_covers_around(nearest->covers, cover, AROUND, covers);
 	for (int i = 0; i < count; i++)
-		around[i] = (Waiting){.distance = tsurugi_plane_distance_of_cover(covers[i], &scan->nearest->point)};
+		around[i] = (Waiting){.distance = tsurugi_plane_distance_of_cover(covers[i], &nearest->point)};
 	return count;
 }
 
 /* That of a box with about FIRST_ROWS rows, of all levels; infinite if there are none. */
 static double
-guess_radius(tsurugi_scan *scan)
+guess_radius(NearestSource *nearest)
 {
-	const Point *point = &scan->nearest->point;
-	uint64 levels = scan->nearest->figure == NULL ? 1 : tsurugi_covers_present(scan);
+	const Point *point = &nearest->point;
+	uint64 levels = nearest->figure == NULL ? 1 : tsurugi_covers_present(nearest->covers);
 	unsigned char cover[TSURUGI_COVER_BYTES_MAX];
 	Waiting around[TSURUGI_PLANE_LEVEL_MAX * 2 * AROUND];
 	int count = 0;
@@ -172,7 +162,7 @@ guess_radius(tsurugi_scan *scan)
 	tsurugi_plane_cover(POINTOID, PointPGetDatum(point), cover);
 	for (int level = 0; level < TSURUGI_PLANE_LEVEL_MAX; level++)
 		if ((levels >> level & 1) != 0)
-			count += look_around(scan, cover, level, around + count);
+			count += look_around(nearest, cover, level, around + count);
 	if (count == 0)
 		return get_float8_infinity();
 	sort_waiting(around, count);
@@ -181,7 +171,7 @@ guess_radius(tsurugi_scan *scan)
 
 /* The box of the radius; or, if it has none, all there is. */
 static void
-make_box(tsurugi_nearest *nearest)
+make_box(NearestSource *nearest)
 {
 	const Point *point = &nearest->point;
 
@@ -193,13 +183,12 @@ make_box(tsurugi_nearest *nearest)
 }
 
 static void
-begin(tsurugi_scan *scan)
+begin(NearestSource *nearest)
 {
-	tsurugi_nearest *nearest = scan->nearest;
-	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
-	MemoryContext caller = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	const tsurugi_scan *scan = nearest->source.scan;
+	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
 	bool null;
-	Datum from = tsurugi_scan_value_of(scan, nearest->from, &null);
+	Datum from = tsurugi_scan_value_of(scan, tsurugi_keys_near_value(&nearest->covers->keys), &null);
 
 	if (!null)
 		nearest->point = *DatumGetPointP(from);
@@ -212,22 +201,22 @@ begin(tsurugi_scan *scan)
 	nearest->grown = 0;
 	nearest->cut = false;
 	if (nearest->by_boxes)
-		nearest->radius = guess_radius(scan);
+		nearest->radius = guess_radius(nearest);
 	make_box(nearest);
 }
 
 /* --- boxes --------------------------------------------------------------------------------------- */
 
-/* The current row's. */
+/* Of a row of a batch. */
 static Waiting
-measure(tsurugi_scan *scan)
+measure(const NearestSource *nearest, const tsurugi_batch *batch, uint32_t at)
 {
-	const tsurugi_nearest *nearest = scan->nearest;
+	tsurugi_scan *scan = nearest->source.scan;
 	TupleTableSlot *slot = scan->node->ss.ss_ScanTupleSlot;
 	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
-	Waiting row = {.row = scan->row};
+	Waiting row = {.row = batch->vectors->rows[at]};
 
-	tsurugi_scan_fill(scan, slot);
+	tsurugi_scan_fill_from(scan, batch, at, slot);
 	ResetExprContext(context);
 	context->ecxt_scantuple = slot;
 	row.distance = DatumGetFloat8(ExecEvalExprSwitchContext(nearest->distance, context, &row.null));
@@ -236,7 +225,7 @@ measure(tsurugi_scan *scan)
 		bool null;
 		Datum figure = ExecEvalExprSwitchContext(nearest->figure, context, &null);
 		MemoryContext caller = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-		double least = tsurugi_plane_distance(scan->index->key[scan->shape.fixed_count].type, figure, &nearest->point);
+		double least = tsurugi_plane_distance(column_type(nearest), figure, &nearest->point);
 
 		MemoryContextSwitchTo(caller);
 		row.distance = float8_max(row.distance, least);
@@ -246,15 +235,15 @@ measure(tsurugi_scan *scan)
 
 /* Room for one more; rule 3. */
 static void
-make_room(tsurugi_scan *scan)
+make_room(NearestSource *nearest)
 {
-	tsurugi_nearest *nearest = scan->nearest;
 	Size most = Min((Size) work_mem * 1024 / sizeof(Waiting), WAITING_MAX);
 
 	if (nearest->waiting == NULL)
 	{
 		nearest->capacity = WAITING_FIRST;
-		nearest->waiting = MemoryContextAlloc(scan->node->ss.ps.state->es_query_cxt, WAITING_FIRST * sizeof(Waiting));
+		nearest->waiting =
+			MemoryContextAlloc(nearest->source.scan->node->ss.ps.state->es_query_cxt, WAITING_FIRST * sizeof(Waiting));
 	}
 	else if ((Size) nearest->capacity * 2 <= most)
 	{
@@ -271,27 +260,23 @@ make_room(tsurugi_scan *scan)
 }
 
 static void
-take(tsurugi_scan *scan, const Waiting *row)
+take(NearestSource *nearest, const Waiting *row)
 {
-	tsurugi_nearest *nearest = scan->nearest;
-
 	/* false also of what is no number */
 	if (!nearest->all && (row->null || !(row->distance <= nearest->radius)))
 		return;
 	if (compare(row, &nearest->last) <= 0)
 		return;
 	if (nearest->count == nearest->capacity)
-		make_room(scan);
+		make_room(nearest);
 	if (!nearest->cut || compare(row, &nearest->bound) <= 0)
 		nearest->waiting[nearest->count++] = *row;
 }
 
 /* Rule 5. */
 static void
-choose_factor(tsurugi_scan *scan)
+choose_factor(NearestSource *nearest)
 {
-	tsurugi_nearest *nearest = scan->nearest;
-
 	if (nearest->read > 2 * nearest->grown)
 	{
 		nearest->grown = nearest->read;
@@ -299,15 +284,14 @@ choose_factor(tsurugi_scan *scan)
 	}
 	else
 		nearest->factor *= nearest->read < FEW_ROWS ? 2 : nearest->factor;
-	nearest->all |= nearest->factor >= FACTOR_MAX || nearest->read >= tsurugi_row_count(scan->described->table) / 4;
+	nearest->all |=
+		nearest->factor >= FACTOR_MAX || nearest->read >= tsurugi_row_count(nearest->source.scan->described->table) / 4;
 }
 
 /* What the next box is to be, once all of this one are known. */
 static void
-widen(tsurugi_scan *scan)
+widen(NearestSource *nearest)
 {
-	tsurugi_nearest *nearest = scan->nearest;
-
 	if (nearest->cut)
 	{
 		nearest->last = nearest->waiting[nearest->count - 1];
@@ -316,61 +300,155 @@ widen(tsurugi_scan *scan)
 	}
 	nearest->ended = nearest->all;
 	nearest->last = (Waiting){.distance = nearest->radius, .row = PG_UINT32_MAX};
-	choose_factor(scan);
+	choose_factor(nearest);
 	nearest->radius *= nearest->factor;
 	make_box(nearest);
 }
 
 static void
-read_box(tsurugi_scan *scan)
+read_box(NearestSource *nearest)
 {
-	tsurugi_nearest *nearest = scan->nearest;
+	tsurugi_source *covers = &nearest->covers->source;
+	tsurugi_batch batch;
 
 	nearest->count = nearest->next = 0;
 	nearest->read = 0;
-	tsurugi_covers_near(scan, nearest->measure, nearest->all ? NULL : &nearest->box);
-	tsurugi_scan_again(scan);
-	while (tsurugi_scan_read_batch(scan))
+	tsurugi_covers_near(nearest->covers, nearest->measure, nearest->all ? NULL : &nearest->box);
+	while (covers->methods->next(covers, &batch))
 	{
-		nearest->read += scan->count;
-		while (scan->position < scan->count)
+		nearest->read += batch.count;
+		for (uint32_t at = 0; at < batch.count; at++)
 		{
-			Waiting row;
+			Waiting row = measure(nearest, &batch, at);
 
-			scan->row = scan->vectors->rows[scan->position++];
-			row = measure(scan);
-			take(scan, &row);
+			take(nearest, &row);
 		}
 	}
 	sort_waiting(nearest->waiting, nearest->count);
-	scan->figures.boxes++;
-	scan->figures.rows += nearest->read;
-	widen(scan);
+	nearest->box_count++;
+	nearest->row_count += nearest->read;
+	widen(nearest);
 }
 
-bool
-tsurugi_nearest_next(tsurugi_scan *scan)
+/* --- rows ------------------------------------------------------------------------------------------ */
+
+/* Rule 3: the row into the scan's cells.  False: the snapshot does not see it. */
+static bool
+read_row(tsurugi_scan *scan, uint32_t row)
 {
-	tsurugi_nearest *nearest = scan->nearest;
+	for (;;)
+	{
+		tg_version version;
+		tg_status status;
+		tg_wait wait;
+
+		tg_epoch_enter(scan->session);
+		status = tg_txn_read(&scan->snapshot, scan->described->table, row, &version, &wait);
+		if (status == TG_OK)
+			tsurugi_scan_read_cells(scan, version);
+		tg_epoch_leave(scan->session);
+		if (status != TG_BUSY)
+			return status == TG_OK;
+		tsurugi_wait_for_outcome(&wait);
+	}
+}
+
+/* A row is a batch. */
+static bool
+nearest_next(tsurugi_source *source, tsurugi_batch *batch_out)
+{
+	NearestSource *nearest = (NearestSource *) source;
 
 	if (!nearest->begun)
-		begin(scan);
+		begin(nearest);
 	for (;;)
 	{
 		while (nearest->next < nearest->count)
 		{
-			scan->row = nearest->waiting[nearest->next++].row;
-			if (tsurugi_scan_read_row(scan))
-			{
-				scan->position = 0;
-				scan->count = 1;
-				return true;
-			}
+			uint32_t row = nearest->waiting[nearest->next++].row;
+
+			if (!read_row(source->scan, row))
+				continue;
+			*batch_out = (tsurugi_batch){.count = 1, .row = row};
+			return true;
 		}
 		if (nearest->ended)
-			break;
-		read_box(scan);
+			return false;
+		read_box(nearest);
 	}
-	scan->position = scan->count = 0;
-	return false;
+}
+
+/* --- its life ---------------------------------------------------------------------------------------- */
+
+static void
+nearest_open(tsurugi_source *source)
+{
+	tsurugi_source *covers = &((NearestSource *) source)->covers->source;
+
+	covers->methods->open(covers);
+}
+
+static void
+forget(NearestSource *nearest)
+{
+	nearest->begun = false;
+	nearest->ended = false;
+	nearest->count = nearest->next = 0;
+}
+
+static void
+nearest_restart(tsurugi_source *source)
+{
+	NearestSource *nearest = (NearestSource *) source;
+
+	forget(nearest);
+	nearest->covers->source.methods->restart(&nearest->covers->source);
+}
+
+static void
+nearest_end(tsurugi_source *source)
+{
+	NearestSource *nearest = (NearestSource *) source;
+
+	forget(nearest);
+	nearest->covers->source.methods->end(&nearest->covers->source);
+}
+
+static void
+nearest_forget_reads(tsurugi_source *source)
+{
+	tsurugi_source *covers = &((NearestSource *) source)->covers->source;
+
+	covers->methods->forget_reads(covers);
+}
+
+tsurugi_source *
+tsurugi_nearest_source_make(tsurugi_scan *scan, const tsurugi_scan_access *access, const tsurugi_scan_exprs *exprs)
+{
+	static const tsurugi_source_methods methods = {.open = nearest_open,
+												   .next = nearest_next,
+												   .restart = nearest_restart,
+												   .end = nearest_end,
+												   .forget_reads = nearest_forget_reads};
+	NearestSource *nearest = palloc0(sizeof(*nearest));
+	OpExpr *distance = castNode(OpExpr, exprs->distance);
+	bool commuted = equal(linitial(distance->args), llast(exprs->values));
+	Expr *column = commuted ? lsecond(distance->args) : linitial(distance->args);
+
+	nearest->source = (tsurugi_source){.methods = &methods, .scan = scan};
+	nearest->covers = tsurugi_cover_source_make(scan, access, exprs->values);
+	nearest->measure = get_opcode(commuted ? get_commutator(distance->opno) : distance->opno);
+	nearest->distance = ExecInitExpr((Expr *) distance, &scan->node->ss.ps);
+	if (column_type(nearest) != POINTOID)
+		nearest->figure = ExecInitExpr(column, &scan->node->ss.ps);
+	return &nearest->source;
+}
+
+void
+tsurugi_nearest_source_figures(const tsurugi_source *source, uint64 *rows_out, uint64 *boxes_out)
+{
+	const NearestSource *nearest = (const NearestSource *) source;
+
+	*rows_out = nearest->row_count;
+	*boxes_out = nearest->box_count;
 }

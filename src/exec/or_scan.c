@@ -5,11 +5,11 @@
  *	a = 1 OR (b > 2 AND c = 3) OR tags @> '{4}'
  *	└ 1 ┘     └ 2 ┘               └──── 3 ────┘
  *
- * For each arm there is a scan of its own, by key or by ranges.  A row that several arms find is handed up
+ * For each arm there is a source of its own, by key or by ranges.  A row that several arms find is handed up
  * once: there is no set of rows seen, but each arm has conditions that say which rows its index has, and the row in hand is
  * asked whether an earlier arm's hold for it.
  *
- * Let S be the rows that an arm's scan brings, A its conditions, and R the rows for which all other conditions
+ * Let S be the rows that an arm's source brings, A its conditions, and R the rows for which all other conditions
  * of the plan hold.
  *
  * 1. What the OR holds for is in some A (fdw_or.c): the index is asked for a part of what the arm says.
@@ -33,71 +33,36 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 
+#include "src/exec/scan_internal.h"
+
 typedef struct Arm
 {
-	tsurugi_scan *scan;
+	tsurugi_source *source;
 	ExprState *condition; /* A */
 	bool exact;			  /* the index leaves out the rows that it does not hold for */
 	tsurugi_arm_figures figures;
 } Arm;
 
-struct tsurugi_arms
+typedef struct ArmsSource
 {
+	tsurugi_source source;
 	int count;
 	int turn;
 	Arm arms[FLEXIBLE_ARRAY_MEMBER];
-};
-
-/* The columns are those of the whole. */
-static tsurugi_scan *
-make_arm(const tsurugi_scan *whole, const tsurugi_scan_access *access, const List *values)
-{
-	tsurugi_scan *scan = palloc(sizeof(tsurugi_scan));
-
-	*scan = *whole;
-	tsurugi_scan_init_index(scan, access, values);
-	return scan;
-}
-
-void
-tsurugi_arms_init(tsurugi_scan *scan, const List *parts, const tsurugi_scan_exprs *exprs)
-{
-	int count = list_length(parts);
-	tsurugi_arms *arms = palloc0(offsetof(tsurugi_arms, arms) + count * sizeof(Arm));
-
-	for (int i = 0; i < count; i++)
-	{
-		const tsurugi_scan_access *access = list_nth(parts, i);
-		tsurugi_part_exprs own;
-
-		tsurugi_part_exprs_get(exprs, i, &own);
-		arms->arms[i].scan = make_arm(scan, access, own.values);
-		arms->arms[i].condition = ExecInitQual(own.answered, &scan->node->ss.ps);
-		arms->arms[i].exact = access->exact;
-	}
-	arms->count = count;
-	scan->arms = arms;
-}
-
-void
-tsurugi_arms_start(tsurugi_scan *scan)
-{
-	for (int i = 0; i < scan->arms->count; i++)
-		tsurugi_scan_start(scan->arms->arms[i].scan);
-}
+} ArmsSource;
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* Rule 3, of the row that is the scan's current one. */
+/* Rule 3, of a row of the batch of the arm whose turn it is. */
 static bool
-is_of_turn(tsurugi_scan *scan)
+is_of_turn(ArmsSource *arms, const tsurugi_batch *batch, uint32_t at)
 {
-	tsurugi_arms *arms = scan->arms;
+	tsurugi_scan *scan = arms->source.scan;
 	Arm *arm = &arms->arms[arms->turn];
 	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
 
 	CHECK_FOR_INTERRUPTS(); /* of what is left out the executor is told nothing */
-	tsurugi_scan_fill(scan, scan->node->ss.ss_ScanTupleSlot);
+	tsurugi_scan_fill_from(scan, batch, at, scan->node->ss.ss_ScanTupleSlot);
 	ResetExprContext(context);
 	context->ecxt_scantuple = scan->node->ss.ss_ScanTupleSlot;
 	if (!arm->exact && !ExecQual(arm->condition, context))
@@ -116,82 +81,117 @@ is_of_turn(tsurugi_scan *scan)
 	return true;
 }
 
-/* Takes the rows of the arm's batch that are its; how many. */
-static uint32_t
-take_batch(tsurugi_scan *scan, tsurugi_scan *from)
+/* Leaves the rows in the arm's batch that are its. */
+static void
+keep_rows(ArmsSource *arms, tsurugi_batch *batch)
 {
 	uint16_t kept[TG_RANGE_ROWS_AHEAD];
 	unsigned kept_count = 0;
 
-	scan->row = from->row;
-	scan->vectors = from->vectors;
-	if (scan->arms->turn == 0 && scan->arms->arms[0].exact)
-		return from->count;
-	if (scan->vectors == NULL)
-		return is_of_turn(scan) ? 1 : 0;
-	Assert(from->vectors == from->own && from->count <= TG_RANGE_ROWS_AHEAD);
-	for (uint32_t row = 0; row < from->count; row++)
+	if (arms->turn == 0 && arms->arms[0].exact)
+		return;
+	if (batch->vectors == NULL)
 	{
-		scan->row = scan->vectors->rows[row];
-		scan->position = row + 1;
-		if (is_of_turn(scan))
-			kept[kept_count++] = (uint16_t) row;
+		batch->count = is_of_turn(arms, batch, 0) ? 1 : 0;
+		return;
 	}
-	tg_vectors_keep(from->own, kept, kept_count);
-	return kept_count;
+	Assert(batch->vectors == batch->own && batch->count <= TG_RANGE_ROWS_AHEAD);
+	for (uint32_t row = 0; row < batch->count; row++)
+		if (is_of_turn(arms, batch, row))
+			kept[kept_count++] = (uint16_t) row;
+	tg_vectors_keep(batch->own, kept, kept_count);
+	batch->count = kept_count;
 }
 
-bool
-tsurugi_arms_next_batch(tsurugi_scan *scan)
+static bool
+arms_next(tsurugi_source *source, tsurugi_batch *batch_out)
 {
-	tsurugi_arms *arms = scan->arms;
-	uint32_t count = 0;
+	ArmsSource *arms = (ArmsSource *) source;
 
-	while (arms->turn < arms->count && count == 0)
+	while (arms->turn < arms->count)
 	{
 		Arm *arm = &arms->arms[arms->turn];
 
-		if (!tsurugi_scan_next_batch(arm->scan))
+		if (!arm->source->methods->next(arm->source, batch_out))
 		{
 			arms->turn++;
 			continue;
 		}
-		/* by which it was read: at the beginning of a source it may be renewed */
-		scan->snapshot = arm->scan->snapshot;
-		count = take_batch(scan, arm->scan);
-		arm->figures.rows += count;
+		keep_rows(arms, batch_out);
+		arm->figures.rows += batch_out->count;
+		if (batch_out->count > 0)
+			return true;
 	}
-	scan->position = 0;
-	scan->count = count;
-	return count > 0;
+	return false;
 }
 
 /* --- all arms at once --------------------------------------------------------------------- */
 
-void
-tsurugi_arms_restart(tsurugi_scan *scan)
+static void
+arms_open(tsurugi_source *source)
 {
-	for (int i = 0; i < scan->arms->count; i++)
-		tsurugi_scan_restart(scan->arms->arms[i].scan);
-	scan->arms->turn = 0;
+	ArmsSource *arms = (ArmsSource *) source;
+
+	for (int i = 0; i < arms->count; i++)
+		arms->arms[i].source->methods->open(arms->arms[i].source);
 }
 
-void
-tsurugi_arms_end(tsurugi_scan *scan)
+static void
+arms_restart(tsurugi_source *source)
 {
-	for (int i = 0; i < scan->arms->count; i++)
-		tsurugi_scan_end(scan->arms->arms[i].scan);
+	ArmsSource *arms = (ArmsSource *) source;
+
+	for (int i = 0; i < arms->count; i++)
+		arms->arms[i].source->methods->restart(arms->arms[i].source);
+	arms->turn = 0;
 }
 
-void
-tsurugi_arms_forget(tsurugi_scan *scan)
+static void
+arms_end(tsurugi_source *source)
 {
-	for (int i = 0; i < scan->arms->count; i++)
-		tsurugi_scan_forget(scan->arms->arms[i].scan);
+	ArmsSource *arms = (ArmsSource *) source;
+
+	for (int i = 0; i < arms->count; i++)
+		arms->arms[i].source->methods->end(arms->arms[i].source);
+}
+
+static void
+arms_forget_reads(tsurugi_source *source)
+{
+	ArmsSource *arms = (ArmsSource *) source;
+
+	for (int i = 0; i < arms->count; i++)
+		arms->arms[i].source->methods->forget_reads(arms->arms[i].source);
+}
+
+tsurugi_source *
+tsurugi_arms_source_make(tsurugi_scan *scan, const List *parts, const tsurugi_scan_exprs *exprs)
+{
+	static const tsurugi_source_methods methods = {.open = arms_open,
+												   .next = arms_next,
+												   .restart = arms_restart,
+												   .end = arms_end,
+												   .forget_reads = arms_forget_reads};
+	int count = list_length(parts);
+	ArmsSource *arms = palloc0(offsetof(ArmsSource, arms) + count * sizeof(Arm));
+
+	arms->source = (tsurugi_source){.methods = &methods, .scan = scan};
+	arms->count = count;
+	for (int i = 0; i < count; i++)
+	{
+		const tsurugi_scan_access *access = list_nth(parts, i);
+		tsurugi_part_exprs own;
+
+		tsurugi_part_exprs_get(exprs, i, &own);
+		arms->arms[i].source = tsurugi_index_source_make(scan, access, own.values);
+		arms->arms[i].condition = ExecInitQual(own.answered, &scan->node->ss.ps);
+		arms->arms[i].exact = access->exact;
+	}
+	return &arms->source;
 }
 
 const tsurugi_arm_figures *
-tsurugi_arms_figures(const tsurugi_scan *scan, int arm)
+tsurugi_arms_source_figures(const tsurugi_source *source, int arm)
 {
-	return &scan->arms->arms[arm].figures;
+	return &((const ArmsSource *) source)->arms[arm].figures;
 }

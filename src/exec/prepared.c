@@ -184,12 +184,7 @@ make_scan(ForeignScanState *node)
 {
 	tsurugi_scan *scan = tsurugi_scan_make(node);
 
-	for (int i = 0; i < scan->key_value_count; i++)
-	{
-		tg_assert(scan->key_values[i].state == NULL);
-		scan->key_values[i].expr = copyObject(scan->key_values[i].expr);
-	}
-	scan->learns = true;
+	tsurugi_scan_outlive(scan);
 	node->fdw_state = scan;
 	/* Without ExecProcNodeFirst, which is for instruments and for deep trees. */
 	node->ss.ps.ExecProcNodeReal = tsurugi_scan_run;
@@ -232,17 +227,17 @@ make_look_up(Kept *kept, EState *estate, PlannedStmt *planned)
 {
 	ForeignScanState *node =
 		castNode(ForeignScanState, ExecInitNode(planned->planTree, estate, EXEC_FLAG_EXPLAIN_ONLY));
-	const tsurugi_scan *scan;
+	const ForeignScan *plan = (const ForeignScan *) node->ss.ps.plan;
+	const tsurugi_shape *shape = &tsurugi_scan_plan_of(plan)->access->shape;
 
 	if (node->ss.ps.ps_ProjInfo != NULL)
 		return false;
 	make_scan(node);
-	scan = node->fdw_state;
 	kept->node = node;
 	kept->relation = node->ss.ss_currentRelation;
-	kept->relation_index = ((ForeignScan *) node->ss.ps.plan)->scan.scanrelid - 1;
+	kept->relation_index = plan->scan.scanrelid - 1;
 	kept->row = tsurugi_data_row_make(node->ss.ps.ps_ResultTupleDesc);
-	kept->one_row = scan->shape.way == TSURUGI_WAY_KEY && scan->shape.arrays == 0;
+	kept->one_row = shape->way == TSURUGI_WAY_KEY && shape->arrays == 0;
 	return true;
 }
 
@@ -389,7 +384,7 @@ begin_execution(Kept *kept, QueryDesc *query, int flags)
 	start_running(kept);
 	set_parameters(kept, query->params);
 	if (likely(node != NULL))
-		tsurugi_scan_expect_leaf(scan_of(kept));
+		tsurugi_scan_expect(scan_of(kept), TSURUGI_EXPECT_LEAF);
 
 	/* as standard_ExecutorStart and InitPlan */
 	estate->es_direction = ForwardScanDirection;
@@ -480,10 +475,10 @@ start_kept(Kept *kept, QueryDesc *query, int flags)
 		return false;
 	begin_execution(kept, query, flags);
 	if (likely(scan != NULL))
-		tsurugi_scan_expect_row(scan);
+		tsurugi_scan_expect(scan, TSURUGI_EXPECT_ROW);
 	check_privileges(kept, query);
 	if (likely(scan != NULL))
-		tsurugi_scan_expect_cells(scan);
+		tsurugi_scan_expect(scan, TSURUGI_EXPECT_CELLS);
 	return true;
 }
 
@@ -561,7 +556,7 @@ end_nodes(Kept *kept)
 	if (kept->modify != NULL)
 		tsurugi_modify_rest(kept->modify);
 	else
-		tsurugi_scan_detach(kept->node->fdw_state);
+		tsurugi_scan_end(kept->node->fdw_state);
 	foreach (cell, kept->estate->es_tupleTable)
 		ExecClearTuple(lfirst(cell));
 }

@@ -1,82 +1,132 @@
 /*
  * scan.h
- *	  A running scan of a foreign table: shared by plain scans and direct
- *	  modifications.
+ *	  A running scan of a foreign table: its core, and the sources that its rows come from.
+ *
+ *	executor <── row in a slot ── core <── batch ── source <── batch ── source ...
+ *
+ * The core (tsurugi_scan) has what every scan has: the relation, the snapshot that it is read at,
+ * the columns that are read and their places in the slot, the batch in hand, counters.  It steps
+ * through the batch, puts a row into the slot, evaluates conditions, projects.  Plain scans and
+ * direct modifications use it in the same way.
+ *
+ * A source (tsurugi_source) makes the batches.  It has four steps, of which only next reads rows:
+ *
+ *	          ┌───────────┐
+ *	          ▼           │
+ *	open ──▶ next ──▶ restart          at any time: end
+ *
+ * 1. What a source needs of the plan it takes when it is made, once.  open begins an execution; the
+ *	  scan's snapshot is known then.  restart lets it begin again within the execution, with other
+ *	  values of parameters.  end gives back whatever it holds outside of memory contexts.  Where
+ *	  the executor state is kept (prepared.c), open follows for the next execution: a source has
+ *	  forgotten by then what was in the memory of the last one.
+ * 2. A batch belongs to its source, and stays as it is until the next step of the source.  At the
+ *	  end next says false, and goes on saying so.
+ * 3. A source does not know who asks it for batches: the core, or another source, which passes its
+ *	  own steps on to it.  So what makes rows of other sources' rows is a source, too.
+ * 4. Before a source reads, it asks what the transaction's level wants (scan_level.c), and at
+ *	  SERIALIZABLE it notes what it reads.  It can take that back as long as nobody has been told
+ *	  of a row.
+ *
+ * The state of a source begins with tsurugi_source; the rest is known to its file alone:
+ *
+ *	key_scan.c		a row by its whole primary key; several, one after the other
+ *	range_scan.c	a range of an index; several, one after the other
+ *	gin_scan.c		ranges that follow from conditions on an index USING gin
+ *	cover_scan.c	ranges that follow from conditions on a column with covers
+ *	table_scan.c	the whole table, in place or by tasks of the pool
+ *	or_scan.c		sources by several indexes, one after the other, for the arms of an OR
+ *	and_scan.c		a source by one index, of rows that other indexes have, too
+ *	nearest.c		a source with covers, read again and again: the nearest rows first
+ *
+ * Sources by ranges (range_scan.h) differ in which ranges they read.  What sources share:
+ * scan_key.c makes keys and ranges of the plan's values, scan_expect.c asks for memory before it is
+ * needed, and scan_level.c.  Of the core, scan.c has its life, scan_run.c the rows, scan_lock.c
+ * rows that are locked as they are read.
+ *
+ * Rows are read in place, by the backend itself; a whole table, if it has tsurugi_fdw.scan_pool_rows
+ * rows or more, by tasks of the pool, which fill buffers of an output channel.  Between two rows the
+ * session is quiescent: blobs that a slot points to stay, because the snapshot is published;
+ * everything else was copied.
  */
 #ifndef TSURUGI_SCAN_H
 #define TSURUGI_SCAN_H
 
-#include "lib/ilist.h"
 #include "nodes/execnodes.h"
 
 #include "runtime/runtime.h"
 #include "src/exec/fdw.h"
 #include "src/table/relation.h"
 
-/* One end of a range of keys; the bytes are a key's beginning, none: open. */
-typedef struct tsurugi_range_end
+typedef struct tsurugi_scan tsurugi_scan;
+typedef struct tsurugi_source tsurugi_source;
+
+/* --- sources ------------------------------------------------------------------------------- */
+
+/* Rows that a source has brought; at least one. */
+typedef struct tsurugi_batch
 {
-	unsigned char *key; /* in the scan */
-	size_t bytes;
-	bool inclusive;
-} tsurugi_range_end;
+	const tg_vectors *vectors; /* NULL: one row, which is in the scan's cells */
+	tg_vectors *own;		   /* the same, if rows may be dropped (tg_vectors_keep); else NULL */
+	uint32_t count;
+	uint32_t row; /* if there are no vectors */
+} tsurugi_batch;
 
-/* A column's part of a key, encoded. */
-typedef struct tsurugi_key_bytes
+/* What memory is asked for ahead of time (scan_expect.c). */
+typedef enum tsurugi_expected
 {
-	size_t bytes;
-	unsigned char *data;
-	tsurugi_range_end
-		*gap; /* NULL, or of a value without rank: between which two it would get one; data is the first's */
-} tsurugi_key_bytes;
+	TSURUGI_EXPECT_LEAF,
+	TSURUGI_EXPECT_ROW,
+	TSURUGI_EXPECT_CELLS
+} tsurugi_expected;
 
-/* The value that a column of an index is compared with. */
-typedef struct tsurugi_key_value
+/* The first four each source has. */
+typedef struct tsurugi_source_methods
 {
-	const tsurugi_key_column *column;
-	Oid type;	/* of the value, or of the array's elements; an integer column takes the other integer types too */
-	Expr *expr; /* if plain: read without an expression state */
-	ExprState *state; /* everything else */
-	bool is_array;
-	/* an array's elements, sorted and without duplicates, and the one whose turn it is: */
-	tsurugi_key_bytes *elements;
-	int element_count;
-	int turn;
-} tsurugi_key_value;
+	void (*open)(tsurugi_source *source);
+	bool (*next)(tsurugi_source *source, tsurugi_batch *batch_out);
+	void (*restart)(tsurugi_source *source);
+	void (*end)(tsurugi_source *source);
 
-typedef struct tsurugi_sought tsurugi_sought;
-typedef struct tsurugi_covers tsurugi_covers;
-typedef struct tsurugi_nearest tsurugi_nearest;
-typedef struct tsurugi_arms tsurugi_arms;
-typedef struct tsurugi_others tsurugi_others;
+	/* What it is about to read of the table; of sources that call tsurugi_source_begin_at_level. */
+	tg_area (*area)(const tsurugi_source *source);
 
-/* What happened, for EXPLAIN ANALYZE. */
-typedef struct tsurugi_scan_figures
+	/* What was noted as read need not stay noted; or has to.  NULL: nothing can be taken back. */
+	void (*forget_reads)(tsurugi_source *source);
+	void (*keep_reads)(tsurugi_source *source);
+
+	/*
+	 * Of a source that may outlive the plan (prepared.c): it copies what it has of it, and learns
+	 * where rows lie.
+	 */
+	void (*outlive)(tsurugi_source *source);
+
+	/* NULL: it has nothing to ask for. */
+	void (*expect)(tsurugi_source *source, tsurugi_expected what);
+} tsurugi_source_methods;
+
+struct tsurugi_source
 {
-	bool started;
-	bool by_pool;		  /* rows came from tasks of the pool */
-	uint64_t batches;	  /* buffers or batches of rows read */
-	uint64_t passed_over; /* entries whose rows other indexes do not have */
-	uint64_t boxes;		  /* of the nearest rows: read, */
-	uint64_t rows;		  /* and in them */
-} tsurugi_scan_figures;
+	const tsurugi_source_methods *methods;
+	tsurugi_scan *scan;
+};
 
-typedef struct tsurugi_scan
+/* --- the core ------------------------------------------------------------------------------ */
+
+struct tsurugi_scan
 {
 	ForeignScanState *node;
-	struct tsurugi_scan *whole; /* itself; of an arm: the scan that it is an arm of */
-	tsurugi_arms *arms;			/* ARMS (or_scan.c) */
-	tsurugi_others *others;		/* RANGE, of rows that other indexes have, too (and_scan.c); NULL: else */
-	MemoryContext memory;		/* the scan's own: it may outlive the execution (prepared.c) */
+	MemoryContext memory; /* the scan's own: it may outlive the execution (prepared.c) */
 	const tsurugi_relation *described;
-	const tsurugi_index *index; /* KEY, RANGE */
-	tg_index *stored;			/* the same, in the storage; NULL: the primary key */
 	tg_session *session;
 	tg_snapshot snapshot;
-	tsurugi_shape shape;
-	CmdType direct;	   /* of a direct modification; else CMD_UNKNOWN */
-	CmdType locks_for; /* as planned: of an UPDATE or DELETE whose rows may be locked as they are read */
-	tsurugi_scan_figures figures;
+	tsurugi_source *source;
+
+	/* the statement */
+	CmdType direct;		/* of a direct modification; else CMD_UNKNOWN */
+	CmdType locks_for;	/* as in tsurugi_scan_plan: for which statement rows may be locked */
+	bool locks;			/* they are: before they are handed up (scan_lock.c) */
+	bool has_handed_up; /* and one was, or there is none */
 
 	/* columns that are read, and where they go in the slot */
 	int column_count;
@@ -84,69 +134,30 @@ typedef struct tsurugi_scan
 	uint16_t *positions; /* the slot's attribute */
 	uint8_t *kinds;
 	bool *words;			   /* the stored word is the datum */
+	tg_value *cells;		   /* of a row that is read by itself */
+	bool *cell_nulls;		   /* the same */
+	char *scratch;			   /* TSURUGI_SCRATCH_BYTES each */
 	int slot_natts;			   /* attributes of the slot */
 	bool wants_ctid;		   /* somebody looks at the row's ctid */
 	bool wants_system_columns; /* and at others */
 	bool plain;				   /* the node has neither conditions nor a projection */
-	char *scratch;			   /* TSURUGI_SCRATCH_BYTES each */
 
-	/* the key */
-	int key_value_count;
-	tsurugi_key_value *key_values; /* fixed ones, low, high */
-	MemoryContext elements;		   /* of the arrays among them; NULL: not computed */
-	tsurugi_sought *sought;		   /* RANGE, of an index USING gin (gin_scan.c); NULL: else */
-	tsurugi_covers *covers;		   /* RANGE, with conditions on covers (cover_scan.c); NULL: else */
-	tsurugi_nearest *nearest;	   /* RANGE, the nearest rows first (nearest.c); NULL: else */
-	unsigned char *key;			   /* KEY: the key; RANGE: the low bound */
-	unsigned char *key_high;
-	size_t key_bytes;		  /* KEY, and RANGE of one row: of all fixed columns; 0: not made yet */
-	bool unranked;			  /* when key or range were made, a value had no rank */
-	bool has_gap;			  /* so that no row has the key: it would be between these, in the order of the index */
-	tsurugi_range_end gap[2]; /* neither is in it */
-	tg_row_guess row_guess;	  /* KEY, RANGE */
-	/* KEY, and RANGE of one row */
-	tg_place_guess place_guess;
-	bool learns;		/* KEY, RANGE: the guesses are of use */
-	bool all_expected;	/* KEY, and RANGE of one row: they were; nothing else is to be asked for */
-	bool row_expected;	/* KEY: row is what the index had for the key, at or after the snapshot's time */
-	bool ready;			/* keys are made, the source is open */
-	bool done;			/* nothing more will come */
-	bool one_row;		/* RANGE: of a whole key of a unique index */
-	bool locks;			/* rows are locked before they are handed up (scan_lock.c) */
-	bool has_handed_up; /* and one was, or there is none */
-	bool looked_up;		/* KEY, RANGE: something was looked for, in this turn */
+	/* rows in hand */
+	tsurugi_batch batch;
+	uint32_t position; /* in it, of the row after the current one */
+	uint32_t row;	   /* the current one */
 
-	/* where rows come from; one of these, or what has them in the arm */
-	tg_value *cells; /* KEY, and of the nearest rows: the row's columns */
-	bool *cell_nulls;
-	tg_range_scan *range; /* RANGE; stays once it is made */
-	tg_chunk_scan chunks; /* TABLE, in place */
-	tg_scan_job *job;	  /* TABLE, by the pool */
-	dlist_node by_pool;	  /* while there is a job: among all scans that have one */
-	MemoryContextCallback job_end;
-	tg_vectors *own;		   /* memory of RANGE and in-place TABLE; of one row it stays */
-	const tg_vectors *vectors; /* the current batch; NULL: one row, which is in cells */
-	uint32_t count;			   /* rows of the batch */
-	uint32_t position;		   /* of the row after the current one */
+	/* for EXPLAIN ANALYZE */
+	bool started;	  /* it was asked for a row */
+	uint64_t batches; /* buffers or batches that were read, of ranges and tables */
+};
 
-	/* the current row */
-	uint32_t row;
-
-	/* at SERIALIZABLE, of what was noted as read: what a direct modification may forget */
-	tg_read_range *noted_range;
-	tg_version noted_version;
-	bool noted_table; /* tentatively */
-} tsurugi_scan;
-
-/* Whether a key's value is a constant or a parameter of the statement, which are read without an expression state. */
+/* Whether a key's value is read without an expression state: a constant, or a parameter of the statement. */
 static inline bool
 tsurugi_is_plain_value(const Expr *value)
 {
 	return IsA(value, Const) || (IsA(value, Param) && ((const Param *) value)->paramkind == PARAM_EXTERN);
 }
-
-/* Takes its place among the participants of transactions.  Once, where the library is loaded. */
-extern void tsurugi_scan_init(void);
 
 /*
  * Makes the scan of a node from its plan, in the current memory context;
@@ -154,41 +165,38 @@ extern void tsurugi_scan_init(void);
  */
 extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
 
-/* The part of it that an index has: the access says which, and how it is read; values as in the plan. */
-extern void tsurugi_scan_init_index(tsurugi_scan *scan, const tsurugi_scan_access *access, const List *values);
-
-/* The index in the storage, as it is now; NULL: the primary key, or none. */
-static inline tg_index *
-tsurugi_scan_stored(const tsurugi_scan *scan)
-{
-	return scan->index == NULL || scan->index->primary ? NULL : tg_index_find(scan->described->table, scan->index->oid);
-}
+/* Lets a scan live longer than its plan, none of whose values may need an expression state. */
+extern void tsurugi_scan_outlive(tsurugi_scan *scan);
 
 /* Once per execution, before the first row: what it sees. */
 extern void tsurugi_scan_start(tsurugi_scan *scan);
 
 /*
- * scan_expect.c.  Between the start of a look-up and its run PostgreSQL has
- * other things to do, during which cache lines can come.  These three, in this
- * order and with some time between them, ask for the lines that the run will
- * need: the first may come before tsurugi_scan_start, the others come after it.
- * The run goes on with the row that the second has found.
+ * Between the start of a look-up and its run PostgreSQL has other things to do,
+ * during which cache lines can come.  This, with LEAF, ROW and CELLS in this
+ * order and some time between them, asks for the lines that the run will need:
+ * the first may come before tsurugi_scan_start, the others come after it.
  */
-extern void tsurugi_scan_expect_leaf(tsurugi_scan *scan);
-extern void tsurugi_scan_expect_row(tsurugi_scan *scan);
-extern void tsurugi_scan_expect_cells(tsurugi_scan *scan);
+static inline void
+tsurugi_scan_expect(tsurugi_scan *scan, tsurugi_expected what)
+{
+	tsurugi_source *source = scan->source;
 
-/* The part of the next function that opens the source or gets a batch. */
+	if (source->methods->expect != NULL)
+		source->methods->expect(source, what);
+}
+
+/* The part of the next function that gets a batch. */
 extern bool tsurugi_scan_next_batch(tsurugi_scan *scan);
 
 /* Steps to the next row that the snapshot sees.  False at the end. */
 static inline bool
 tsurugi_scan_next(tsurugi_scan *scan)
 {
-	if (unlikely(scan->position >= scan->count) && !tsurugi_scan_next_batch(scan))
+	if (unlikely(scan->position >= scan->batch.count) && !tsurugi_scan_next_batch(scan))
 		return false;
-	if (scan->vectors != NULL)
-		scan->row = scan->vectors->rows[scan->position];
+	if (scan->batch.vectors != NULL)
+		scan->row = scan->batch.vectors->rows[scan->position];
 	scan->position++;
 	return true;
 }
@@ -199,7 +207,10 @@ tsurugi_scan_next(tsurugi_scan *scan)
  */
 extern void tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot);
 
-/* What the node hands up when there are no more rows.  The scan's slot is cleared, too: by it WHERE CURRENT OF tells whether there is a row. */
+/*
+ * What the node hands up when there are no more rows.  The scan's slot is cleared, too: by it
+ * WHERE CURRENT OF tells whether there is a row.
+ */
 static inline TupleTableSlot *
 tsurugi_scan_no_row(PlanState *pstate)
 {
@@ -219,14 +230,6 @@ extern TupleTableSlot *tsurugi_scan_run_locking(PlanState *pstate);
 extern void tsurugi_scan_restart(tsurugi_scan *scan);
 
 /*
- * For nearest.c.  Lets the scan read what its covers want now; the next batch of that, in the order of the index, and false at its end; and
- * the current row, known by its number, into the cells, false if the snapshot does not see it.
- */
-extern void tsurugi_scan_again(tsurugi_scan *scan);
-extern bool tsurugi_scan_read_batch(tsurugi_scan *scan);
-extern bool tsurugi_scan_read_row(tsurugi_scan *scan);
-
-/*
  * For direct modifications and early locks at SERIALIZABLE: nobody has been told what this
  * scan has read, it is going to start over; or it has to stay noted.
  */
@@ -234,21 +237,9 @@ extern void tsurugi_scan_forget(tsurugi_scan *scan);
 extern void tsurugi_scan_keep(tsurugi_scan *scan);
 
 /*
- * tg_chunk_scan_next for the backend: waits where a row's sight depends on how
- * somebody's commit ends, so 0 rows are the end.  Looks at interrupts.
+ * Gives back what the scan holds outside of its memory context, and forgets what is in the
+ * execution's memory.  The next thing, if there is one, is tsurugi_scan_start.
  */
-extern unsigned tsurugi_read_chunks(tg_chunk_scan *scan, tg_vectors *vectors);
-
-/* The same of tg_range_scan_next. */
-extern unsigned tsurugi_read_range(tg_range_scan *scan, tg_vectors *vectors, unsigned limit);
-
-/* Gives back what the scan holds outside of its memory context. */
 extern void tsurugi_scan_end(tsurugi_scan *scan);
-
-/*
- * For a scan that outlives the execution: it ends, and everything in the
- * execution's memory is forgotten.  The next thing is tsurugi_scan_start.
- */
-extern void tsurugi_scan_detach(tsurugi_scan *scan);
 
 #endif /* TSURUGI_SCAN_H */

@@ -1,64 +1,77 @@
 /*
  * scan_internal.h
- *	  What the files of a running scan (scan.c names them) know of each other.
+ *	  What the core of a scan and its sources (scan.h) know of each other.
  */
 #ifndef TSURUGI_SCAN_INTERNAL_H
 #define TSURUGI_SCAN_INTERNAL_H
 
-#include "src/exec/scan.h"
+#include "src/exec/scan_key.h"
 
-#define TSURUGI_RANGE_ROWS_FIRST 16 /* rows of a range's first batch: LIMIT 1 is common */
-#define TSURUGI_RANGE_ROWS 128		/* of the later ones */
+/* --- scan.c ------------------------------------------------------------------------------ */
 
-_Static_assert(TSURUGI_RANGE_ROWS <= TG_RANGE_ROWS_AHEAD, "a batch is one that can be filtered");
+/* The source by one index: a key, or a range of whatever kind. */
+extern tsurugi_source *tsurugi_index_source_make(tsurugi_scan *scan, const tsurugi_scan_access *access,
+												 const List *values);
 
-/* --- scan_source.c ----------------------------------------------------------------------- */
+/* --- key_scan.c -------------------------------------------------------------------------- */
 
-/* Key or range of the turn.  False if no row has it. */
-extern bool tsurugi_scan_make_source(tsurugi_scan *scan);
-
-/* Of RANGE, without what levels and notes ask. */
-extern bool tsurugi_scan_open_range(tsurugi_scan *scan);
-
-/* The same as the first, and opens it, or the table; a key is made when it is looked up. */
-extern bool tsurugi_scan_open_source(tsurugi_scan *scan);
-
-/* Goes on to the next one.  False: all have had their turn. */
-extern bool tsurugi_scan_next_source(tsurugi_scan *scan);
-
-/* Ends the pool's part in it, if there is one. */
-extern void tsurugi_scan_end_job(tsurugi_scan *scan);
+extern tsurugi_source *tsurugi_key_source_make(tsurugi_scan *scan, const tsurugi_scan_access *access,
+											   const List *values);
 
 /* --- scan_run.c -------------------------------------------------------------------------- */
 
 /* The part of making a scan that its rows need. */
 extern void tsurugi_scan_init_rows(tsurugi_scan *scan, ForeignScan *plan);
 
+/* Memory for batches with the scan's columns. */
+extern tg_vectors *tsurugi_scan_make_vectors(const tsurugi_scan *scan, MemoryContext context, unsigned rows);
+
+/* Puts a row of a batch that is not the scan's own into its slot: the row at that place. */
+extern void tsurugi_scan_fill_from(tsurugi_scan *scan, const tsurugi_batch *batch, uint32_t at, TupleTableSlot *slot);
+
+/* The columns of a version into the scan's cells.  Inside an epoch. */
+static inline void
+tsurugi_scan_read_cells(tsurugi_scan *scan, tg_version version)
+{
+	for (int i = 0; i < scan->column_count; i++)
+		scan->cell_nulls[i] = !tg_version_value(version, scan->columns[i], &scan->cells[i]);
+}
+
 /* --- scan_level.c ------------------------------------------------------------------------ */
 
 /* Before a source is read, where the transaction has one snapshot; key and range are known. */
-extern void tsurugi_scan_begin_at_level(tsurugi_scan *scan);
+extern void tsurugi_source_begin_at_level(tsurugi_source *source);
 
 /*
- * Notes, for SERIALIZABLE: a range or table that is about to be read; for good, the keys that one may get which no row has because a value in it
- * has no rank; the outcome of the look-up of a key, inside an epoch.
+ * Lets a source make the key or range of its turn, again if a value in it had no rank: what the
+ * transaction sees may have been renewed since.  False if no row has it.
  */
-extern void tsurugi_scan_note_source(tsurugi_scan *scan);
-extern void tsurugi_scan_note_gap(tsurugi_scan *scan);
-extern void tsurugi_scan_note_row(tsurugi_scan *scan, tg_status status, tg_version version);
+extern bool tsurugi_source_make_ranked(tsurugi_source *source, tsurugi_keys *keys,
+									   bool (*make)(tsurugi_source *source));
 
-/* The scan goes no further: a range that was not read to its end counts as far as it was read. */
-extern void tsurugi_scan_end_notes(tsurugi_scan *scan);
+/* The area between the two ends of a gap, or of a key that is made. */
+extern tg_area tsurugi_keys_area(const tsurugi_keys *keys);
 
 /* --- scan_expect.c ----------------------------------------------------------------------- */
 
-/* Of a range that begins at a key: in tables that were filled in the order of the index its rows need not wait for the leaf. */
-extern void tsurugi_scan_expect_range(tsurugi_scan *scan);
+/* Where rows lay, from one execution to the next. */
+typedef struct tsurugi_guess
+{
+	bool learns; /* it is of use */
+	tg_row_guess row;
+	tg_place_guess place; /* of the last row that was found */
+} tsurugi_guess;
 
-/* After a range's first batch: where its rows lay. */
-extern void tsurugi_scan_learn_range(tsurugi_scan *scan);
+/*
+ * Asks for the leaf that has the key, and for the row that is guessed.  Whether the row's values
+ * could be asked for, too.
+ */
+extern bool tsurugi_guess_expect_leaf(const tsurugi_guess *guess, const tsurugi_keys *keys, tg_index *stored);
 
-/* After a look-up that has found a row: where it lay. */
-extern void tsurugi_scan_learn(tsurugi_scan *scan, tg_version version);
+/* Asks for the values of a row. */
+extern void tsurugi_scan_expect_cells(const tsurugi_scan *scan, uint32_t row);
+
+/* After a look-up by the key that has found a row: where it lay. */
+extern void tsurugi_guess_learn(tsurugi_guess *guess, const tsurugi_keys *keys, uint32_t row, tg_version version);
 
 #endif /* TSURUGI_SCAN_INTERNAL_H */

@@ -1,6 +1,6 @@
 /*
  * scan_key.c
- *	  The keys that a scan looks for, from the values that its plan compares with.
+ *	  The keys that a source looks for, from the values that its plan compares with.
  *
  * A value need not be one that the column can hold (scan_fit.h).  Where it lies among
  * those that it can decides what is found.
@@ -52,66 +52,67 @@ find_index(const tsurugi_relation *described, Oid oid)
 }
 
 static void
-init_value(tsurugi_scan *scan, int i, int column, bool is_array, Expr *expr)
+init_value(tsurugi_keys *keys, int i, int column, bool is_array, Expr *expr)
 {
-	tsurugi_key_value *value = &scan->key_values[i];
+	tsurugi_key_value *value = &keys->values[i];
 
-	value->column = &scan->index->key[column];
+	value->column = &keys->index->key[column];
 	value->expr = expr;
 	value->is_array = is_array;
 	value->type = exprType((Node *) expr);
 	if (is_array)
 		value->type = get_base_element_type(value->type);
 	if (!tsurugi_is_plain_value(expr))
-		value->state = ExecInitExpr(expr, &scan->node->ss.ps);
+		value->state = ExecInitExpr(expr, &keys->scan->node->ss.ps);
 }
 
 /* A bound's values, from the i-th on. */
 static void
-init_bound(tsurugi_scan *scan, const List *values, int *i, int count)
+init_bound(tsurugi_keys *keys, const List *values, int *i, int count)
 {
 	for (int more = 0; more < count; more++, (*i)++)
-		init_value(scan, *i, scan->shape.fixed_count + more, false, list_nth(values, *i));
+		init_value(keys, *i, keys->shape.fixed_count + more, false, list_nth(values, *i));
 }
 
 void
-tsurugi_scan_key_init(tsurugi_scan *scan, const List *values)
+tsurugi_keys_init(tsurugi_keys *keys, tsurugi_scan *scan, const tsurugi_shape *shape, const List *values)
 {
-	const tsurugi_shape *shape = &scan->shape;
 	int fixed_count;
 	size_t capacity;
 	int i = 0;
 
-	scan->index = find_index(scan->described, shape->index);
-	capacity = key_capacity(scan->index);
-	scan->key_value_count = tsurugi_shape_value_count(shape);
-	scan->one_row = scan->index->spec.unique && shape->fixed_count == scan->index->key_count && shape->nulls == 0;
-	scan->key_values = palloc0(sizeof(tsurugi_key_value) * Max(scan->key_value_count, 1) + 2 * capacity);
-	scan->key = (unsigned char *) (scan->key_values + Max(scan->key_value_count, 1));
-	scan->key_high = scan->key + capacity;
-	fixed_count = scan->index->gin == NULL ? shape->fixed_count : 0;
+	keys->scan = scan;
+	keys->shape = *shape;
+	keys->index = find_index(scan->described, shape->index);
+	capacity = key_capacity(keys->index);
+	keys->value_count = tsurugi_shape_value_count(shape);
+	keys->one_row = keys->index->spec.unique && shape->fixed_count == keys->index->key_count && shape->nulls == 0;
+	keys->values = palloc0(sizeof(tsurugi_key_value) * Max(keys->value_count, 1) + 2 * capacity);
+	keys->key = (unsigned char *) (keys->values + Max(keys->value_count, 1));
+	keys->high = keys->key + capacity;
+	fixed_count = keys->index->gin == NULL ? shape->fixed_count : 0;
 	for (int column = 0; column < fixed_count; column++)
 	{
 		if ((shape->nulls >> column & 1) == 0)
 		{
-			init_value(scan, i, column, (shape->arrays >> column & 1) != 0, list_nth(values, i));
+			init_value(keys, i, column, (shape->arrays >> column & 1) != 0, list_nth(values, i));
 			i++;
 		}
 	}
-	init_bound(scan, values, &i, tsurugi_shape_low_count(shape));
-	init_bound(scan, values, &i, tsurugi_shape_high_count(shape));
+	init_bound(keys, values, &i, tsurugi_shape_low_count(shape));
+	init_bound(keys, values, &i, tsurugi_shape_high_count(shape));
 	/*
 	 * What is to be near, or a value of each condition, of which there may be more than columns:
 	 * gin_scan.c, cover_scan.c and nearest.c know what they are compared with.
 	 */
-	for (; i < scan->key_value_count; i++)
-		init_value(scan, i, 0, false, list_nth(values, i));
+	for (; i < keys->value_count; i++)
+		init_value(keys, i, 0, false, list_nth(values, i));
 }
 
 /* --- values ------------------------------------------------------------------------------ */
 
 Datum
-tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
+tsurugi_scan_value_of(const tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
 {
 	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
 
@@ -143,46 +144,47 @@ tsurugi_scan_value_of(tsurugi_scan *scan, const tsurugi_key_value *value, bool *
 
 /* Appends a value that is not NULL to a key, or its neighbour on this side.  *bytes is the new length. */
 static tsurugi_fit
-append_datum(tsurugi_scan *scan, const tsurugi_key_value *value, Datum datum, tg_key_side side, unsigned char *key,
+append_datum(tsurugi_keys *keys, const tsurugi_key_value *value, Datum datum, tg_key_side side, unsigned char *key,
 			 size_t *bytes)
 {
 	tg_value stored;
-	tsurugi_fit where = tsurugi_fit_value(scan->described->table, value->column, value->type, datum, side, &stored);
+	tsurugi_fit where =
+		tsurugi_fit_value(keys->scan->described->table, value->column, value->type, datum, side, &stored);
 
 	if (where == FIT_WITHIN || where == FIT_BETWEEN || where == FIT_UNRANKED)
 	{
 		bool is_there;
 
-		*bytes = tg_key_append_near(scan->described->table, key, *bytes, &value->column->part,
+		*bytes = tg_key_append_near(keys->scan->described->table, key, *bytes, &value->column->part,
 									(tg_kind) value->column->codec.kind, &stored, side, &is_there);
 		if (!is_there)
 			where = FIT_UNRANKED;
 	}
 	if (where == FIT_UNRANKED)
-		scan->unranked = true;
+		keys->unranked = true;
 	return where;
 }
 
 /* The same of the i-th value. */
 static tsurugi_fit
-append_value(tsurugi_scan *scan, int i, tg_key_side side, unsigned char *key, size_t *bytes)
+append_value(tsurugi_keys *keys, int i, tg_key_side side, unsigned char *key, size_t *bytes)
 {
 	bool null;
-	Datum datum = tsurugi_scan_value_of(scan, &scan->key_values[i], &null);
+	Datum datum = tsurugi_scan_value_of(keys->scan, &keys->values[i], &null);
 
-	return null ? FIT_NOWHERE : append_datum(scan, &scan->key_values[i], datum, side, key, bytes);
+	return null ? FIT_NOWHERE : append_datum(keys, &keys->values[i], datum, side, key, bytes);
 }
 
 /* Of the i-th, a path: what ends all that is below it. */
 static tsurugi_fit
-append_path_end(tsurugi_scan *scan, int i, unsigned char *key, size_t *bytes)
+append_path_end(tsurugi_keys *keys, int i, unsigned char *key, size_t *bytes)
 {
 	bool null;
-	Datum datum = tsurugi_scan_value_of(scan, &scan->key_values[i], &null);
+	Datum datum = tsurugi_scan_value_of(keys->scan, &keys->values[i], &null);
 
 	if (null)
 		return FIT_NOWHERE;
-	return tsurugi_path_end(datum, &datum) ? append_datum(scan, &scan->key_values[i], datum, TG_KEY_ABOVE, key, bytes)
+	return tsurugi_path_end(datum, &datum) ? append_datum(keys, &keys->values[i], datum, TG_KEY_ABOVE, key, bytes)
 										   : FIT_ABOVE;
 }
 
@@ -199,30 +201,30 @@ end_at_nulls(const tsurugi_key_column *column, tsurugi_range_end *end)
  * two looks, but nothing that is left out of it then is where the value is; and if that comes itself, its place is known.
  */
 static tsurugi_fit
-append_or_gap(tsurugi_scan *scan, const tsurugi_key_value *value, Datum datum, size_t *bytes)
+append_or_gap(tsurugi_keys *keys, const tsurugi_key_value *value, Datum datum, size_t *bytes)
 {
 	bool descending = (value->column->part.order & TG_KEY_DESCENDING) != 0;
-	tsurugi_range_end first = {.key = scan->key, .bytes = *bytes};
-	tsurugi_range_end last = {.key = scan->key_high, .bytes = *bytes};
+	tsurugi_range_end first = {.key = keys->key, .bytes = *bytes};
+	tsurugi_range_end last = {.key = keys->high, .bytes = *bytes};
 	tsurugi_fit where =
-		append_datum(scan, value, datum, descending ? TG_KEY_ABOVE : TG_KEY_BELOW, first.key, &first.bytes);
+		append_datum(keys, value, datum, descending ? TG_KEY_ABOVE : TG_KEY_BELOW, first.key, &first.bytes);
 
 	if (likely(where != FIT_UNRANKED))
 	{
 		*bytes = first.bytes;
 		return where;
 	}
-	memcpy(last.key, scan->key, *bytes);
-	where = append_datum(scan, value, datum, descending ? TG_KEY_BELOW : TG_KEY_ABOVE, last.key, &last.bytes);
+	memcpy(last.key, keys->key, *bytes);
+	where = append_datum(keys, value, datum, descending ? TG_KEY_BELOW : TG_KEY_ABOVE, last.key, &last.bytes);
 	if (where == FIT_WITHIN)
 	{
 		*bytes = last.bytes;
-		memcpy(scan->key, last.key, last.bytes);
+		memcpy(keys->key, last.key, last.bytes);
 		return where;
 	}
-	scan->gap[0] = first;
-	scan->gap[1] = last;
-	scan->has_gap = true;
+	keys->gap[0] = first;
+	keys->gap[1] = last;
+	keys->has_gap = true;
 	return where;
 }
 
@@ -264,36 +266,36 @@ sort_elements(tsurugi_key_value *value, bool backward)
 }
 
 static unsigned char *
-copy_bytes(const tsurugi_scan *scan, const unsigned char *data, size_t bytes)
+copy_bytes(const tsurugi_keys *keys, const unsigned char *data, size_t bytes)
 {
-	return memcpy(MemoryContextAlloc(scan->elements, bytes), data, bytes);
+	return memcpy(MemoryContextAlloc(keys->elements, bytes), data, bytes);
 }
 
 /* An element whose encoding, or whose gap, is in the scan. */
 static void
-keep_element(tsurugi_scan *scan, tsurugi_key_bytes *element, size_t bytes)
+keep_element(tsurugi_keys *keys, tsurugi_key_bytes *element, size_t bytes)
 {
 	*element = (tsurugi_key_bytes){.bytes = bytes};
-	if (scan->has_gap)
+	if (keys->has_gap)
 	{
-		element->gap = MemoryContextAlloc(scan->elements, sizeof(scan->gap));
+		element->gap = MemoryContextAlloc(keys->elements, sizeof(keys->gap));
 		for (int i = 0; i < 2; i++)
 		{
-			element->gap[i] = scan->gap[i];
-			element->gap[i].key = copy_bytes(scan, scan->gap[i].key, scan->gap[i].bytes);
+			element->gap[i] = keys->gap[i];
+			element->gap[i].key = copy_bytes(keys, keys->gap[i].key, keys->gap[i].bytes);
 		}
 		element->bytes = element->gap[0].bytes;
 	}
-	element->data = element->gap != NULL ? element->gap[0].key : copy_bytes(scan, scan->key, bytes);
-	scan->has_gap = false;
+	element->data = element->gap != NULL ? element->gap[0].key : copy_bytes(keys, keys->key, bytes);
+	keys->has_gap = false;
 }
 
 /* Computes an array and encodes its elements; those that no row can have, nor get, are left out. */
 static void
-make_elements(tsurugi_scan *scan, tsurugi_key_value *value)
+make_elements(tsurugi_keys *keys, tsurugi_key_value *value)
 {
 	bool null;
-	Datum datum = tsurugi_scan_value_of(scan, value, &null);
+	Datum datum = tsurugi_scan_value_of(keys->scan, value, &null);
 	ArrayType *array;
 	Datum *elements;
 	bool *nulls;
@@ -309,55 +311,53 @@ make_elements(tsurugi_scan *scan, tsurugi_key_value *value)
 	array = DatumGetArrayTypeP(datum);
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &align);
 	deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, align, &elements, &nulls, &count);
-	value->elements = MemoryContextAllocHuge(scan->elements, Max(count, 1) * sizeof(tsurugi_key_bytes));
+	value->elements = MemoryContextAllocHuge(keys->elements, Max(count, 1) * sizeof(tsurugi_key_bytes));
 	for (int i = 0; i < count; i++)
 	{
 		size_t bytes = 0;
 
 		/* the buffers are not in use yet */
-		if (!nulls[i] && (append_or_gap(scan, value, elements[i], &bytes) == FIT_WITHIN || scan->has_gap))
-			keep_element(scan, &value->elements[value->element_count++], bytes);
+		if (!nulls[i] && (append_or_gap(keys, value, elements[i], &bytes) == FIT_WITHIN || keys->has_gap))
+			keep_element(keys, &value->elements[value->element_count++], bytes);
 	}
-	sort_elements(value, scan->shape.backward);
+	sort_elements(value, keys->shape.backward);
 }
 
 /* All arrays, once per scan. */
 static void
-make_arrays(tsurugi_scan *scan)
+make_arrays(tsurugi_keys *keys)
 {
-	if (scan->elements != NULL)
+	if (keys->elements != NULL)
 		return;
-	scan->elements =
-		AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt, "tsurugi_fdw array keys", ALLOCSET_SMALL_SIZES);
-	for (int i = 0; i < scan->key_value_count; i++)
+	keys->elements = AllocSetContextCreate(keys->scan->node->ss.ps.state->es_query_cxt, "tsurugi_fdw array keys",
+										   ALLOCSET_SMALL_SIZES);
+	for (int i = 0; i < keys->value_count; i++)
 	{
-		if (scan->key_values[i].is_array)
-			make_elements(scan, &scan->key_values[i]);
+		if (keys->values[i].is_array)
+			make_elements(keys, &keys->values[i]);
 	}
 }
 
 void
-tsurugi_scan_forget_arrays(tsurugi_scan *scan)
+tsurugi_keys_forget_arrays(tsurugi_keys *keys)
 {
-	if (scan->elements != NULL)
-		MemoryContextDelete(scan->elements);
-	scan->elements = NULL;
+	if (keys->elements != NULL)
+		MemoryContextDelete(keys->elements);
+	keys->elements = NULL;
 }
 
 bool
-tsurugi_scan_next_turn(tsurugi_scan *scan)
+tsurugi_keys_next_turn(tsurugi_keys *keys)
 {
-	for (int i = scan->key_value_count - 1; scan->elements != NULL && i >= 0; i--)
+	for (int i = keys->value_count - 1; keys->elements != NULL && i >= 0; i--)
 	{
-		tsurugi_key_value *value = &scan->key_values[i];
+		tsurugi_key_value *value = &keys->values[i];
 
 		if (!value->is_array)
 			continue;
 		if (++value->turn < value->element_count)
 		{
-			scan->ready = false;
-			scan->looked_up = false;
-			scan->key_bytes = 0;
+			keys->key_bytes = 0;
 			return true;
 		}
 		value->turn = 0;
@@ -369,10 +369,10 @@ tsurugi_scan_next_turn(tsurugi_scan *scan)
 
 /* Appends the element whose turn it is.  False if no row can have it. */
 static bool
-append_element(tsurugi_scan *scan, const tsurugi_key_value *value, size_t *bytes)
+append_element(tsurugi_keys *keys, const tsurugi_key_value *value, size_t *bytes)
 {
 	const tsurugi_key_bytes *element = &value->elements[value->turn];
-	tsurugi_range_end *gap = scan->gap;
+	tsurugi_range_end *gap = keys->gap;
 
 	if (value->element_count == 0)
 		return false;
@@ -380,13 +380,13 @@ append_element(tsurugi_scan *scan, const tsurugi_key_value *value, size_t *bytes
 	{
 		if (*bytes + element->bytes > TG_KEY_BYTES_MAX)
 			return false;
-		memcpy(scan->key + *bytes, element->data, element->bytes);
+		memcpy(keys->key + *bytes, element->data, element->bytes);
 		*bytes += element->bytes;
 		return true;
 	}
-	memcpy(scan->key_high, scan->key, *bytes);
-	gap[0] = (tsurugi_range_end){.key = scan->key, .bytes = *bytes};
-	gap[1] = (tsurugi_range_end){.key = scan->key_high, .bytes = *bytes};
+	memcpy(keys->high, keys->key, *bytes);
+	gap[0] = (tsurugi_range_end){.key = keys->key, .bytes = *bytes};
+	gap[1] = (tsurugi_range_end){.key = keys->high, .bytes = *bytes};
 	for (int i = 0; i < 2; i++)
 	{
 		size_t more = Min(element->gap[i].bytes, TG_KEY_BYTES_MAX - *bytes);
@@ -394,42 +394,42 @@ append_element(tsurugi_scan *scan, const tsurugi_key_value *value, size_t *bytes
 		memcpy(gap[i].key + *bytes, element->gap[i].key, more);
 		gap[i].bytes += more;
 	}
-	scan->has_gap = scan->unranked = true;
+	keys->has_gap = keys->unranked = true;
 	return false;
 }
 
 /* The part of a column that is fixed.  False if no row can have it. */
 static bool
-append_fixed(tsurugi_scan *scan, int column, int *i, size_t *bytes)
+append_fixed(tsurugi_keys *keys, int column, int *i, size_t *bytes)
 {
 	const tsurugi_key_value *value;
 	Datum datum;
 	bool null;
 
-	if ((scan->shape.nulls >> column & 1) != 0)
+	if ((keys->shape.nulls >> column & 1) != 0)
 	{
-		*bytes = tg_key_append_null(scan->key, *bytes, &scan->index->key[column].part);
+		*bytes = tg_key_append_null(keys->key, *bytes, &keys->index->key[column].part);
 		return *bytes != SIZE_MAX;
 	}
-	value = &scan->key_values[(*i)++];
+	value = &keys->values[(*i)++];
 	if (value->is_array)
-		return append_element(scan, value, bytes);
-	datum = tsurugi_scan_value_of(scan, value, &null);
-	return !null && append_or_gap(scan, value, datum, bytes) == FIT_WITHIN;
+		return append_element(keys, value, bytes);
+	datum = tsurugi_scan_value_of(keys->scan, value, &null);
+	return !null && append_or_gap(keys, value, datum, bytes) == FIT_WITHIN;
 }
 
 /* The fixed columns' values; false if no row can have them. */
 static bool
-make_fixed(tsurugi_scan *scan, size_t *bytes)
+make_fixed(tsurugi_keys *keys, size_t *bytes)
 {
 	int i = 0;
 
-	scan->unranked = scan->has_gap = false;
-	if (scan->shape.arrays != 0)
-		make_arrays(scan);
+	keys->unranked = keys->has_gap = false;
+	if (keys->shape.arrays != 0)
+		make_arrays(keys);
 	*bytes = 0;
-	for (int column = 0; column < scan->shape.fixed_count; column++)
-		if (!append_fixed(scan, column, &i, bytes))
+	for (int column = 0; column < keys->shape.fixed_count; column++)
+		if (!append_fixed(keys, column, &i, bytes))
 			return false;
 	return true;
 }
@@ -439,15 +439,15 @@ make_fixed(tsurugi_scan *scan, size_t *bytes)
  * far as the index has keys with just these values.
  */
 static tsurugi_fit
-append_bound(tsurugi_scan *scan, int i, int count, tg_key_side side, tsurugi_range_end *end)
+append_bound(tsurugi_keys *keys, int i, int count, tg_key_side side, tsurugi_range_end *end)
 {
-	tsurugi_fit where = append_value(scan, i, side, end->key, &end->bytes);
+	tsurugi_fit where = append_value(keys, i, side, end->key, &end->bytes);
 
 	for (int more = 1; where == FIT_WITHIN && more < count; more++)
 	{
 		size_t bytes = end->bytes;
 
-		if (append_value(scan, i + more, side, end->key, &bytes) != FIT_WITHIN)
+		if (append_value(keys, i + more, side, end->key, &bytes) != FIT_WITHIN)
 			break;
 		end->bytes = bytes;
 	}
@@ -456,119 +456,94 @@ append_bound(tsurugi_scan *scan, int i, int count, tg_key_side side, tsurugi_ran
 
 /* False if no value is on the right side. */
 static bool
-make_low(tsurugi_scan *scan, tsurugi_range_end *low)
+make_low(tsurugi_keys *keys, tsurugi_range_end *low)
 {
-	int count = tsurugi_shape_low_count(&scan->shape);
-	int behind = tsurugi_shape_high_count(&scan->shape) + tsurugi_shape_near_count(&scan->shape);
+	int count = tsurugi_shape_low_count(&keys->shape);
+	int behind = tsurugi_shape_high_count(&keys->shape) + tsurugi_shape_near_count(&keys->shape);
 	tsurugi_fit where = FIT_BELOW;
 
 	if (count > 0)
-		where = append_bound(scan, scan->key_value_count - behind - count, count, TG_KEY_BELOW, low);
+		where = append_bound(keys, keys->value_count - behind - count, count, TG_KEY_BELOW, low);
 	if (where == FIT_BELOW)
-		end_at_nulls(&scan->index->key[scan->shape.fixed_count], low);
+		end_at_nulls(&keys->index->key[keys->shape.fixed_count], low);
 	else
-		low->inclusive = where == FIT_WITHIN && scan->shape.low == TSURUGI_BOUND_INCLUSIVE;
+		low->inclusive = where == FIT_WITHIN && keys->shape.low == TSURUGI_BOUND_INCLUSIVE;
 	return where != FIT_NOWHERE && where != FIT_ABOVE;
 }
 
 /* The same.  What has no rank ends at what is above it, so that whoever comes between later is in the range that was read. */
 static bool
-make_high(tsurugi_scan *scan, tsurugi_range_end *high)
+make_high(tsurugi_keys *keys, tsurugi_range_end *high)
 {
-	int count = tsurugi_shape_high_count(&scan->shape);
-	int at = scan->key_value_count - tsurugi_shape_near_count(&scan->shape) - count;
+	int count = tsurugi_shape_high_count(&keys->shape);
+	int at = keys->value_count - tsurugi_shape_near_count(&keys->shape) - count;
 	tsurugi_fit where = FIT_ABOVE;
 
-	if (scan->shape.high == TSURUGI_BOUND_PATH)
-		where = append_path_end(scan, at, high->key, &high->bytes);
+	if (keys->shape.high == TSURUGI_BOUND_PATH)
+		where = append_path_end(keys, at, high->key, &high->bytes);
 	else if (count > 0)
-		where = append_bound(scan, at, count, TG_KEY_ABOVE, high);
+		where = append_bound(keys, at, count, TG_KEY_ABOVE, high);
 	if (where == FIT_ABOVE)
-		end_at_nulls(&scan->index->key[scan->shape.fixed_count], high);
+		end_at_nulls(&keys->index->key[keys->shape.fixed_count], high);
 	else
-		high->inclusive = where == FIT_BETWEEN || (where == FIT_WITHIN && scan->shape.high == TSURUGI_BOUND_INCLUSIVE);
+		high->inclusive = where == FIT_BETWEEN || (where == FIT_WITHIN && keys->shape.high == TSURUGI_BOUND_INCLUSIVE);
 	return where != FIT_NOWHERE && where != FIT_BELOW;
 }
 
 /* What bounds the column after the fixed ones; the ends have these. */
 static bool
-bound_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+bound_range(tsurugi_keys *keys, tsurugi_range_end *first, tsurugi_range_end *last)
 {
-	const tsurugi_shape *shape = &scan->shape;
+	const tsurugi_shape *shape = &keys->shape;
 	bool descending;
 
 	if (shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE && !shape->not_null)
 		return true;
-	descending = (scan->index->key[shape->fixed_count].part.order & TG_KEY_DESCENDING) != 0;
-	return make_low(scan, descending ? last : first) && make_high(scan, descending ? first : last);
+	descending = (keys->index->key[shape->fixed_count].part.order & TG_KEY_DESCENDING) != 0;
+	return make_low(keys, descending ? last : first) && make_high(keys, descending ? first : last);
 }
 
 static bool
-make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+make_range(tsurugi_keys *keys, tsurugi_range_end *first, tsurugi_range_end *last)
 {
-	size_t fixed_bytes = scan->key_bytes;
+	size_t fixed_bytes = keys->key_bytes;
 
-	if (fixed_bytes == 0 && !make_fixed(scan, &fixed_bytes))
+	if (fixed_bytes == 0 && !make_fixed(keys, &fixed_bytes))
 		return false;
-	*first = (tsurugi_range_end){.key = scan->key, .bytes = fixed_bytes, .inclusive = true};
-	*last = (tsurugi_range_end){.key = scan->key_high, .bytes = fixed_bytes, .inclusive = true};
-	memcpy(scan->key_high, scan->key, fixed_bytes);
-	return bound_range(scan, first, last);
+	*first = (tsurugi_range_end){.key = keys->key, .bytes = fixed_bytes, .inclusive = true};
+	*last = (tsurugi_range_end){.key = keys->high, .bytes = fixed_bytes, .inclusive = true};
+	memcpy(keys->high, keys->key, fixed_bytes);
+	return bound_range(keys, first, last);
 }
 
 bool
-tsurugi_scan_make_key(tsurugi_scan *scan)
+tsurugi_keys_make_key(tsurugi_keys *keys)
 {
-	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	MemoryContext caller = MemoryContextSwitchTo(keys->scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
 	size_t bytes;
-	bool made = make_fixed(scan, &bytes);
+	bool made = make_fixed(keys, &bytes);
 
 	MemoryContextSwitchTo(caller);
-	scan->key_bytes = made ? bytes : 0;
+	keys->key_bytes = made ? bytes : 0;
 	return made;
 }
 
 bool
-tsurugi_scan_make_range(tsurugi_scan *scan, tsurugi_range_end *first, tsurugi_range_end *last)
+tsurugi_keys_make_range(tsurugi_keys *keys, tsurugi_range_end *first, tsurugi_range_end *last)
 {
-	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
-	bool made = make_range(scan, first, last);
+	MemoryContext caller = MemoryContextSwitchTo(keys->scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	bool made = make_range(keys, first, last);
 
 	MemoryContextSwitchTo(caller);
 	return made;
 }
 
-tg_area
-tsurugi_scan_area(const tsurugi_scan *scan)
+void
+tsurugi_keys_outlive(tsurugi_keys *keys)
 {
-	tg_area area = {.table = scan->described->table};
-
-	if (scan->has_gap && scan->stored == NULL)
+	for (int i = 0; i < keys->value_count; i++)
 	{
-		area.low = scan->gap[0].key;
-		area.low_bytes = (uint32_t) scan->gap[0].bytes;
-		area.low_inclusive = scan->gap[0].inclusive;
-		area.high = scan->gap[1].key;
-		area.high_bytes = (uint32_t) scan->gap[1].bytes;
-		area.high_inclusive = scan->gap[1].inclusive;
+		tg_assert(keys->values[i].state == NULL);
+		keys->values[i].expr = copyObject(keys->values[i].expr);
 	}
-	else if (scan->shape.way == TSURUGI_WAY_KEY)
-	{
-		area.low = area.high = scan->key;
-		area.low_bytes = area.high_bytes = (uint32_t) scan->key_bytes;
-		area.low_inclusive = area.high_inclusive = true;
-	}
-	else if (scan->shape.way == TSURUGI_WAY_RANGE && scan->stored == NULL)
-	{
-		/* of the primary key; by another index the whole table is read */
-		const tg_btree_cursor *cursor = &scan->range->cursor;
-
-		area.low = cursor->low;
-		area.low_bytes = cursor->low_bytes;
-		area.low_inclusive = cursor->low_inclusive;
-		area.high = cursor->high;
-		area.high_bytes = cursor->high_bytes;
-		area.high_inclusive = cursor->high_inclusive;
-	}
-	return area;
 }

@@ -1,112 +1,108 @@
 /*
  * scan_level.c
- *	  What levels with one snapshot ask of a scan, and what it notes as read at SERIALIZABLE.
+ *	  What levels with one snapshot ask of a source, and what a scan may take back at SERIALIZABLE.
  *
- * A source is asked for before it is read: whether the transaction may read there, and as of which snapshot, which may have
- * been extended since the scan began.  What is read is noted before anybody is told of it (isolation.c, 4): ranges and tables when they are
- * opened, single rows and keys that are not there as they are looked up.
+ * Before a source is read, it is asked whether the transaction may read there, and at which
+ * snapshot, which may have been extended since the scan began.  What is read is noted before anybody
+ * is told of it (isolation.c, 4): ranges and tables when they are opened, single rows and keys that
+ * are not there as they are looked up.  Each source notes its own.
  */
 #include "postgres.h"
 
 #include "src/exec/scan_internal.h"
 
-#include "src/exec/or_scan.h"
-#include "src/exec/scan_key.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/snapshot.h"
 
 void
-tsurugi_scan_begin_at_level(tsurugi_scan *scan)
+tsurugi_source_begin_at_level(tsurugi_source *source)
 {
+	tsurugi_scan *scan = source->scan;
+
 	if (tsurugi_minds_areas)
 	{
-		tg_area area = tsurugi_scan_area(scan);
+		tg_area area = source->methods->area(source);
 
 		tsurugi_check_read(scan->node->ss.ss_currentRelation, &area);
 	}
 	/* The transaction's snapshot may have been renewed. */
 	tsurugi_snapshot_of(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described->table,
 						&scan->snapshot);
-	scan->row_expected = false;
 	/* A direct modification may start over until it has written, another one until it has locked a row. */
-	if (scan->whole->direct == CMD_UNKNOWN && (!scan->whole->locks || scan->whole->has_handed_up))
+	if (scan->direct == CMD_UNKNOWN && (!scan->locks || scan->has_handed_up))
 		tsurugi_snapshot_is_used();
 }
 
-/* S2. */
-void
-tsurugi_scan_note_source(tsurugi_scan *scan)
-{
-	tg_table *table = scan->described->table;
-
-	if (scan->shape.way == TSURUGI_WAY_RANGE)
-		scan->noted_range =
-			tg_reads_add_range(scan->session, tsurugi_reads(), table, scan->stored, &scan->range->cursor);
-	else if (scan->shape.way == TSURUGI_WAY_TABLE)
-	{
-		scan->noted_table = scan->direct != CMD_UNKNOWN || (scan->locks && !scan->has_handed_up);
-		tg_reads_add_table(scan->session, tsurugi_reads(), table, scan->noted_table);
-	}
-}
-
-void
-tsurugi_scan_note_gap(tsurugi_scan *scan)
+/* For good: the keys that a value may get which no row has because it has no rank. */
+static void
+note_gap(const tsurugi_scan *scan, const tsurugi_keys *keys)
 {
 	tg_table *table = scan->described->table;
 	tg_btree_cursor cursor;
 
-	tg_btree_cursor_init(&cursor, tg_index_tree(table, scan->stored), scan->gap[0].key, scan->gap[0].bytes,
-						 scan->gap[0].inclusive, scan->gap[1].key, scan->gap[1].bytes, scan->gap[1].inclusive, false);
-	(void) tg_reads_add_range(scan->session, tsurugi_reads(), table, scan->stored, &cursor);
+	tg_btree_cursor_init(&cursor, tg_index_tree(table, keys->stored), keys->gap[0].key, keys->gap[0].bytes,
+						 keys->gap[0].inclusive, keys->gap[1].key, keys->gap[1].bytes, keys->gap[1].inclusive, false);
+	(void) tg_reads_add_range(scan->session, tsurugi_reads(), table, keys->stored, &cursor);
 }
 
-/* S1. */
-void
-tsurugi_scan_note_row(tsurugi_scan *scan, tg_status status, tg_version version)
+bool
+tsurugi_source_make_ranked(tsurugi_source *source, tsurugi_keys *keys, bool (*make)(tsurugi_source *source))
 {
-	if (status == TG_NOT_FOUND)
-		tg_reads_add_key(scan->session, tsurugi_reads(), scan->described->table, NULL, scan->key, scan->key_bytes);
-	else if (status == TG_OK && tg_reads_add_version(scan->session, tsurugi_reads(), version))
-		scan->noted_version = version;
+	bool fresh = keys->elements == NULL;
+	bool made = make(source);
+
+	if (likely(!keys->unranked) || (!made && !keys->has_gap))
+		return made;
+	/*
+	 * What had no rank is in no row that the snapshot sees, if that is older; here it may be renewed
+	 * until it is used.
+	 */
+	if (tsurugi_has_one_snapshot())
+	{
+		tsurugi_source_begin_at_level(source);
+		if (fresh)
+			tsurugi_keys_forget_arrays(keys);
+		made = make(source);
+	}
+	if (keys->has_gap && tsurugi_tracks)
+		note_gap(source->scan, keys);
+	return made;
 }
 
-void
-tsurugi_scan_end_notes(tsurugi_scan *scan)
+tg_area
+tsurugi_keys_area(const tsurugi_keys *keys)
 {
-	if (scan->noted_range != NULL && tsurugi_tracks)
-		tg_reads_end_range(tsurugi_reads(), scan->described->table, scan->noted_range, &scan->range->cursor);
-	scan->noted_range = NULL;
-	tsurugi_scan_keep(scan);
+	tg_area area = {.table = keys->scan->described->table};
+
+	if (keys->has_gap)
+	{
+		area.low = keys->gap[0].key;
+		area.low_bytes = (uint32_t) keys->gap[0].bytes;
+		area.low_inclusive = keys->gap[0].inclusive;
+		area.high = keys->gap[1].key;
+		area.high_bytes = (uint32_t) keys->gap[1].bytes;
+		area.high_inclusive = keys->gap[1].inclusive;
+	}
+	else
+	{
+		area.low = area.high = keys->key;
+		area.low_bytes = area.high_bytes = (uint32_t) keys->key_bytes;
+		area.low_inclusive = area.high_inclusive = true;
+	}
+	return area;
 }
 
 void
 tsurugi_scan_forget(tsurugi_scan *scan)
 {
-	tg_table *table = scan->described->table;
-
-	if (!tsurugi_tracks)
-		return;
-	if (scan->arms != NULL)
-		tsurugi_arms_forget(scan);
-	if (scan->noted_range != NULL)
-		tg_reads_forget_range(tsurugi_reads(), table, scan->noted_range);
-	if (scan->noted_table)
-		tg_reads_forget_table(tsurugi_reads(), table);
-	if (scan->noted_version != TG_VERSION_NONE)
-		tg_reads_forget_version(tsurugi_reads(), scan->noted_version);
-	scan->noted_range = NULL;
-	scan->noted_table = false;
-	scan->noted_version = TG_VERSION_NONE;
+	if (tsurugi_tracks && scan->source->methods->forget_reads != NULL)
+		scan->source->methods->forget_reads(scan->source);
 }
 
 void
 tsurugi_scan_keep(tsurugi_scan *scan)
 {
-	if (scan->noted_table && tsurugi_tracks)
-	{
-		tg_reads_add_table(scan->session, tsurugi_reads(), scan->described->table, false);
-		tg_reads_forget_table(tsurugi_reads(), scan->described->table);
-	}
-	scan->noted_table = false;
+	if (scan->source->methods->keep_reads != NULL)
+		scan->source->methods->keep_reads(scan->source);
 }

@@ -99,7 +99,7 @@ copy_fields(ExtensibleNode *to, const ExtensibleNode *from)
 	}
 }
 
-/* By its name's own address a plan is told from another wrapper's without a comparison of strings. */
+/* By its name's own address a plan is known without a comparison of strings. */
 static void
 copy_scan_plan(ExtensibleNode *to, const ExtensibleNode *from)
 {

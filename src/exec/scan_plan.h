@@ -3,10 +3,10 @@
  *	  What a plan says of a scan of a foreign table.
  *
  *	ForeignScan
- *	  fdw_private		tsurugi_scan_plan			which way to read, which columns, for which statement
- *	    access			  tsurugi_scan_access			of an index, or of the table
- *	    parts			  tsurugi_scan_access ...		of the arms of an OR, or of further indexes
- *	  fdw_exprs			tsurugi_scan_exprs			the expressions, where PostgreSQL's planner finds them
+ *	  fdw_private	  tsurugi_scan_plan		which way to read, which columns, for which statement
+ *		access		  tsurugi_scan_access	of an index, or of the table
+ *		parts		  tsurugi_scan_access	each of an arm of an OR, or of a further index
+ *	  fdw_exprs		  tsurugi_scan_exprs	the expressions, where PostgreSQL's planner finds them
  *
  * The first two are nodes (ExtensibleNode): PostgreSQL copies them into its plan caches, compares
  * and prints them, and reads them again, as it does with its own.  Expressions are lists inside of
@@ -26,7 +26,7 @@ typedef enum tsurugi_way
 	TSURUGI_WAY_TABLE, /* the whole table, chunk by chunk */
 	TSURUGI_WAY_KEY,   /* one row, by its whole primary key; several, one after the other */
 	TSURUGI_WAY_RANGE, /* a range of an index, in order; several, one after the other */
-	TSURUGI_WAY_ARMS,  /* rows and ranges of several indexes, one after the other, for the arms of an OR (or_scan.c) */
+	TSURUGI_WAY_ARMS,  /* keys and ranges of several indexes, for the arms of an OR (or_scan.c) */
 	TSURUGI_WAY_PLACE  /* rows by their ctid (fdw_tid.c) */
 } tsurugi_way;
 
@@ -39,22 +39,26 @@ typedef enum tsurugi_bound
 	TSURUGI_BOUND_PATH /* high: what is below the path that is the low one, too (path.h) */
 } tsurugi_bound;
 
-/* Which part of an index is read, and how. */
+/*
+ * Which part of an index is read, and how.  Leading columns are fixed: compared for equality.  What
+ * is said of "the next column" is said of the one after them.
+ */
 typedef struct tsurugi_shape
 {
 	tsurugi_way way;
 	Oid index;		 /* KEY, RANGE */
-	int fixed_count; /* leading columns that are compared for equality; of an index USING gin: conditions */
-	uint32_t arrays; /* those of them that may have any value of an array: bit by column */
-	uint32_t nulls;	 /* those of them that are to be NULL */
+	int fixed_count; /* of an index USING gin: conditions */
+	uint32_t arrays; /* fixed columns that may have any value of an array: bit by column */
+	uint32_t nulls;	 /* fixed columns that are to be NULL */
+	/* RANGE, of the next column: */
 	tsurugi_bound low;
 	tsurugi_bound high;
-	int low_more; /* columns after the bounds' one that the low bound has values of, too: rows were compared */
-	int high_more;
-	int covers;	   /* RANGE: conditions on the column after those that are fixed, of which covers are kept */
-	bool nearest;  /* RANGE: the nearest rows first, by covers of the column after those that are fixed (nearest.c) */
-	bool not_null; /* RANGE: the column after those that are fixed is not to be NULL */
-	bool backward; /* RANGE: descending */
+	int low_more;  /* rows are compared: columns after it that the low bound has values of */
+	int high_more; /* the same of the high bound */
+	int covers;	   /* conditions on it that are answered by its covers */
+	bool nearest;  /* the nearest rows first, by its covers (nearest.c) */
+	bool not_null; /* it is not to be NULL */
+	bool backward; /* the order is descending */
 } tsurugi_shape;
 
 /* How many values it is compared with. */
@@ -84,9 +88,10 @@ typedef struct tsurugi_scan_access
 {
 	ExtensibleNode node;
 	tsurugi_shape shape;
-	List *sought_columns;	/* RANGE, of conditions on keys (USING gin) or covers: the column of the index, */
-	List *sought_operators; /* and the operator */
-	bool exact;				/* of an arm: the index leaves out all rows that its conditions do not hold for */
+	/* of each condition on keys (USING gin) or covers: */
+	List *sought_columns;	/* the column of the index */
+	List *sought_operators; /* the operator */
+	bool exact;				/* of an arm: the index leaves out all rows that the arm's conditions do not hold for */
 	int rows;				/* of a further index: estimated */
 } tsurugi_scan_access;
 
@@ -95,29 +100,29 @@ typedef struct tsurugi_scan_plan
 {
 	ExtensibleNode node;
 	tsurugi_scan_access *access;
-	List *parts;   /* tsurugi_scan_access.  ARMS: the arms; RANGE: other indexes that rows have to be in (and_scan.c) */
-	List *columns; /* attribute numbers that are read, ascending */
-	List *set;	   /* direct UPDATE: attribute numbers that are set */
+	List *parts;	 /* ARMS: the arms.  RANGE: other indexes that rows have to be in (and_scan.c) */
+	List *columns;	 /* attribute numbers that are read, ascending */
+	List *set;		 /* direct UPDATE: attribute numbers that are set */
 	CmdType direct;	 /* of a direct modification; else CMD_UNKNOWN */
-	CmdType locks;	 /* of an UPDATE or DELETE whose rows may be locked as they are read; else CMD_UNKNOWN */
+	CmdType locks;	 /* UPDATE or DELETE, if it may lock rows as they are read; else CMD_UNKNOWN */
 	bool counts;	 /* a direct modification's rows are the statement's */
-	uint32_t number; /* of the plan, in this backend, if its executor state may be kept (prepared.c); else 0 */
+	uint32_t number; /* of a plan whose executor state may be kept (prepared.c); else 0 */
 } tsurugi_scan_plan;
 
-/* The values that a part is compared with; of an arm also the conditions for whose rows it stands. */
+/* The expressions of a part. */
 typedef struct tsurugi_part_exprs
 {
-	List *answered;
-	List *values;
+	List *answered; /* of an arm: the conditions for whose rows it stands */
+	List *values;	/* as in tsurugi_scan_exprs */
 } tsurugi_part_exprs;
 
 /* The expressions of a scan, each where there is one. */
 typedef struct tsurugi_scan_exprs
 {
 	/*
-	 * What the access is compared with: the values of the fixed columns (arrays, where that is what
-	 * fixes them; nothing for IS NULL), the low bound, the high bound, each with its further columns'
-	 * values; what covers are compared with; what is to be near.  PLACE: the ctids.
+	 * What the access is compared with: values of the fixed columns (an array, where that is what
+	 * fixes one; nothing for IS NULL), the low bound, the high bound, each with the values of its
+	 * further columns; what covers are compared with; what is to be near.  PLACE: the ctids.
 	 */
 	List *values;
 	Expr *distance;	 /* by which the nearest rows come first */

@@ -72,13 +72,23 @@ tsurugi_scan_init_rows(tsurugi_scan *scan, ForeignScan *plan)
 	init_columns(scan, plan, tsurugi_scan_plan_of(plan)->columns);
 	scan->slot_natts = slot->tts_tupleDescriptor->natts;
 	/* A cursor is asked for the place of its row by WHERE CURRENT OF. */
-	scan->wants_ctid =
-		plan->fsSystemCol || scan->shape.way != TSURUGI_WAY_TABLE || (ActivePortal != NULL && *ActivePortal->name);
+	scan->wants_ctid = plan->fsSystemCol || tsurugi_scan_plan_of(plan)->access->shape.way != TSURUGI_WAY_TABLE ||
+					   (ActivePortal != NULL && *ActivePortal->name);
 	scan->wants_system_columns = tsurugi_system_columns_named && plan->fsSystemCol && names_system_columns(&plan->scan);
 	scan->plain = node->ss.ps.qual == NULL && node->ss.ps.ps_ProjInfo == NULL;
 	/* Columns that are not read stay NULL; and as ForeignNext (nodeForeignscan.c) does for each row: */
 	memset(slot->tts_isnull, true, scan->slot_natts * sizeof(bool));
 	slot->tts_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
+}
+
+tg_vectors *
+tsurugi_scan_make_vectors(const tsurugi_scan *scan, MemoryContext context, unsigned rows)
+{
+	size_t bytes = tg_vectors_bytes(scan->kinds, scan->column_count, rows);
+	char *memory = MemoryContextAllocHuge(context, bytes + TG_CACHE_LINE);
+
+	return tg_vectors_init((void *) TYPEALIGN(TG_CACHE_LINE, memory), scan->columns, scan->kinds, scan->column_count,
+						   rows);
 }
 
 /* --- slots -------------------------------------------------------------------------------- */
@@ -99,9 +109,9 @@ fill_from_cells(tsurugi_scan *scan, TupleTableSlot *slot)
 }
 
 static pg_noinline Datum
-datum_from_vector(tsurugi_scan *scan, int i, uint32_t at)
+datum_from_vector(tsurugi_scan *scan, const tg_vectors *vectors, int i, uint32_t at)
 {
-	const void *data = scan->vectors->data[i];
+	const void *data = vectors->data[i];
 
 	return tsurugi_datum(&scan->described->codecs[scan->columns[i]],
 						 scan->kinds[i] <= TG_KIND_8 ? (const void *) ((const uint64_t *) data + at)
@@ -110,12 +120,10 @@ datum_from_vector(tsurugi_scan *scan, int i, uint32_t at)
 }
 
 static inline void
-fill_from_vectors(tsurugi_scan *scan, TupleTableSlot *slot)
+fill_from_vectors(tsurugi_scan *scan, const tg_vectors *vectors, uint32_t at, TupleTableSlot *slot)
 {
-	const tg_vectors *vectors = scan->vectors;
 	Datum *values = slot->tts_values;
 	bool *isnull = slot->tts_isnull;
-	uint32_t at = scan->position - 1;
 	int count = scan->column_count;
 
 	for (int i = 0; i < count; i++)
@@ -126,7 +134,7 @@ fill_from_vectors(tsurugi_scan *scan, TupleTableSlot *slot)
 		isnull[position] = null;
 		if (!null)
 			values[position] =
-				scan->words[i] ? ((const uint64_t *) vectors->data[i])[at] : datum_from_vector(scan, i, at);
+				scan->words[i] ? ((const uint64_t *) vectors->data[i])[at] : datum_from_vector(scan, vectors, i, at);
 	}
 }
 
@@ -135,18 +143,18 @@ fill_from_vectors(tsurugi_scan *scan, TupleTableSlot *slot)
  * without their calls: it owns memory only if somebody above has materialized it.
  */
 static pg_attribute_always_inline void
-fill(tsurugi_scan *scan, TupleTableSlot *slot)
+fill(tsurugi_scan *scan, const tg_vectors *vectors, uint32_t at, uint32_t row, TupleTableSlot *slot)
 {
 	if (unlikely(TTS_SHOULDFREE(slot)))
 		ExecClearTuple(slot);
-	if (scan->vectors != NULL)
-		fill_from_vectors(scan, slot);
+	if (vectors != NULL)
+		fill_from_vectors(scan, vectors, at, slot);
 	else
 		fill_from_cells(scan, slot);
 	slot->tts_flags &= ~TTS_FLAG_EMPTY;
 	slot->tts_nvalid = scan->slot_natts;
 	if (scan->wants_ctid)
-		tsurugi_row_id_to_tid(scan->row, &slot->tts_tid);
+		tsurugi_row_id_to_tid(row, &slot->tts_tid);
 	if (unlikely(scan->wants_system_columns))
 		tsurugi_system_columns_add(slot, scan->described->oid);
 }
@@ -154,7 +162,13 @@ fill(tsurugi_scan *scan, TupleTableSlot *slot)
 void
 tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot)
 {
-	fill(scan, slot);
+	fill(scan, scan->batch.vectors, scan->position - 1, scan->row, slot);
+}
+
+void
+tsurugi_scan_fill_from(tsurugi_scan *scan, const tsurugi_batch *batch, uint32_t at, TupleTableSlot *slot)
+{
+	fill(scan, batch->vectors, at, batch->vectors != NULL ? batch->vectors->rows[at] : batch->row, slot);
 }
 
 /* --- the node ----------------------------------------------------------------------------- */
@@ -177,7 +191,7 @@ tsurugi_scan_run(PlanState *pstate)
 		CHECK_FOR_INTERRUPTS();
 		if (!tsurugi_scan_next(scan))
 			return tsurugi_scan_no_row(pstate);
-		fill(scan, slot);
+		fill(scan, scan->batch.vectors, scan->position - 1, scan->row, slot);
 		if (scan->plain)
 			return slot;
 		context = pstate->ps_ExprContext;

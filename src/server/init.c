@@ -27,7 +27,8 @@
 #include "src/ddl/ddl.h"
 #include "src/exec/fdw.h"
 #include "src/exec/prepared.h"
-#include "src/exec/scan.h"
+#include "src/exec/scan_plan.h"
+#include "src/exec/table_scan.h"
 #include "src/server/worker.h"
 #include "src/table/quota.h"
 #include "src/table/relation.h"
@@ -283,7 +284,7 @@ _PG_init(void)
 	tsurugi_prepared_init();
 	tsurugi_relation_init();
 	tsurugi_scan_plan_init();
-	tsurugi_scan_init();
+	tsurugi_table_scan_init();
 	tsurugi_isolation_init();
 	tsurugi_errors_init();
 	tsurugi_ddl_init();

@@ -41,7 +41,7 @@
 
 static tsurugi_participant participants[] = {
 	/*
-	 * exec/scan_source.c.  Before all: tasks of the pool read tables, at snapshots, until they end
+	 * exec/table_scan.c.  Before all: tasks of the pool read tables, at snapshots, until they end
 	 * here.
 	 */
 	{.name = "scan jobs"},

@@ -1,0 +1,24 @@
+/*
+ * table_scan.h
+ *	  The source that reads a whole table.  For scan.c, and for others that read tables.
+ */
+#ifndef TSURUGI_TABLE_SCAN_H
+#define TSURUGI_TABLE_SCAN_H
+
+#include "src/exec/scan.h"
+
+/* Takes its place among the participants of transactions.  Once, where the library is loaded. */
+extern void tsurugi_table_scan_init(void);
+
+extern tsurugi_source *tsurugi_table_source_make(tsurugi_scan *scan);
+
+/* For EXPLAIN ANALYZE: whether rows came from tasks of the pool. */
+extern bool tsurugi_table_source_by_pool(const tsurugi_source *source);
+
+/*
+ * tg_chunk_scan_next for the backend: waits where a row's sight depends on how
+ * somebody's commit ends, so 0 rows are the end.  Looks at interrupts.
+ */
+extern unsigned tsurugi_read_chunks(tg_chunk_scan *scan, tg_vectors *vectors);
+
+#endif /* TSURUGI_TABLE_SCAN_H */
