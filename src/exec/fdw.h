@@ -18,12 +18,8 @@
 /* A number for a plan whose executor state may be kept from one execution to the next (prepared.c). */
 extern uint32_t tsurugi_plan_number_next(void);
 
-/* The number in what is noted of an INSERT's table; 0 also for another wrapper's, as far as one can see. */
-extern uint32_t tsurugi_insert_plan_number(const List *fdw_private);
-
-/* Whether it is seen how often the new values of ON CONFLICT DO UPDATE are computed; and the same of what is noted of the table. */
+/* Whether it is seen how often the new values of ON CONFLICT DO UPDATE are computed. */
 extern bool tsurugi_conflict_set_is_volatile(const ModifyTable *plan);
-extern bool tsurugi_conflict_set_is_noted_volatile(const List *fdw_private);
 
 /* Attribute numbers (an integer list) in a set made by pull_varattnos; a whole-row reference means all. */
 extern List *tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *attributes);

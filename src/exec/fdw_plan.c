@@ -62,30 +62,11 @@ tsurugi_plan_number_next(void)
 	return last;
 }
 
-/* What PlanForeignModify notes: the number, and the same inverted, which another wrapper's notes do not have by chance. */
-uint32_t
-tsurugi_insert_plan_number(const List *fdw_private)
-{
-	const List *numbers = fdw_private == NIL || !IsA(fdw_private, List) ? NIL : linitial(fdw_private);
-
-	if (numbers == NIL || !IsA(numbers, IntList) || list_length(numbers) != 2 ||
-		linitial_int(numbers) != ~lsecond_int(numbers))
-		return 0;
-	return (uint32_t) linitial_int(numbers);
-}
-
 /* A sub-select's plan is not looked into. */
 bool
 tsurugi_conflict_set_is_volatile(const ModifyTable *plan)
 {
 	return contain_volatile_functions((Node *) plan->onConflictSet) || contain_subplans((Node *) plan->onConflictSet);
-}
-
-/* Another kind of list than above: statements with ON CONFLICT keep no state. */
-bool
-tsurugi_conflict_set_is_noted_volatile(const List *fdw_private)
-{
-	return fdw_private != NIL && IsA(fdw_private, IntList) && linitial_int(fdw_private) != 0;
 }
 
 /* --- size --------------------------------------------------------------------------------- */
@@ -624,16 +605,17 @@ tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 List *
 tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index)
 {
+	tsurugi_insert_plan *said;
+
 	(void) tsurugi_system_columns_are_named(
 		(Node *) list_make3(plan->returningLists, plan->onConflictSet, plan->onConflictWhere), resultRelation);
 	tsurugi_plan_early_locks(plan, resultRelation);
+	if (plan->operation != CMD_INSERT)
+		return NIL;
+	said = tsurugi_insert_plan_make();
 	if (plan->onConflictAction == ONCONFLICT_UPDATE)
-		return list_make1_int(tsurugi_conflict_set_is_volatile(plan));
-	if (plan->operation == CMD_INSERT && IsA(outerPlan(plan), Result))
-	{
-		int number = (int) tsurugi_plan_number_next();
-
-		return list_make1(list_make2_int(number, ~number));
-	}
-	return NIL;
+		said->set_is_volatile = tsurugi_conflict_set_is_volatile(plan);
+	else if (IsA(outerPlan(plan), Result))
+		said->number = tsurugi_plan_number_next();
+	return list_make1(said);
 }

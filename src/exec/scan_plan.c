@@ -1,6 +1,6 @@
 /*
  * scan_plan.c
- *	  What a plan says of a scan: nodes that PostgreSQL copies, compares, writes and reads.
+ *	  What a plan says of a scan or an INSERT: nodes that PostgreSQL copies, compares, writes and reads.
  *
  * Each kind of node has a table of its fields, which all four methods go by, so that none of them
  * can miss one.
@@ -15,6 +15,7 @@
 
 static const char access_name[] = "tsurugi_scan_access";
 static const char scan_plan_name[] = "tsurugi_scan_plan";
+static const char insert_plan_name[] = "tsurugi_insert_plan";
 
 /* --- fields ------------------------------------------------------------------------------ */
 
@@ -39,6 +40,7 @@ _Static_assert(sizeof(tsurugi_way) == sizeof(int) && sizeof(tsurugi_bound) == si
 
 #define ACCESS(field) #field, offsetof(tsurugi_scan_access, field)
 #define PLAN(field) #field, offsetof(tsurugi_scan_plan, field)
+#define INSERT_PLAN(field) #field, offsetof(tsurugi_insert_plan, field)
 
 /* Each ends with one that has no name. */
 static const Field access_fields[] = {
@@ -68,10 +70,18 @@ static const Field scan_plan_fields[] = {
 	{PLAN(counts), FIELD_BOOL}, {PLAN(number), FIELD_UINT}, {NULL},
 };
 
+static const Field insert_plan_fields[] = {
+	{INSERT_PLAN(set_is_volatile), FIELD_BOOL},
+	{INSERT_PLAN(number), FIELD_UINT},
+	{NULL},
+};
+
 static const Field *
 fields_of(const ExtensibleNode *node)
 {
-	return strcmp(node->extnodename, access_name) == 0 ? access_fields : scan_plan_fields;
+	if (strcmp(node->extnodename, access_name) == 0)
+		return access_fields;
+	return strcmp(node->extnodename, scan_plan_name) == 0 ? scan_plan_fields : insert_plan_fields;
 }
 
 #define VALUE(node, field, type) (*(type *) ((char *) (node) + (field)->offset))
@@ -99,11 +109,18 @@ copy_fields(ExtensibleNode *to, const ExtensibleNode *from)
 	}
 }
 
-/* By its name's own address a plan is known without a comparison of strings. */
+/* The same.  By its name's own address a plan is known without a comparison of strings. */
 static void
 copy_scan_plan(ExtensibleNode *to, const ExtensibleNode *from)
 {
 	to->extnodename = scan_plan_name;
+	copy_fields(to, from);
+}
+
+static void
+copy_insert_plan(ExtensibleNode *to, const ExtensibleNode *from)
+{
+	to->extnodename = insert_plan_name;
 	copy_fields(to, from);
 }
 
@@ -208,8 +225,16 @@ tsurugi_scan_plan_init(void)
 															.nodeOut = write_fields,
 															.nodeRead = read_fields};
 
+	static const ExtensibleNodeMethods insert_plan_methods = {.extnodename = insert_plan_name,
+															  .node_size = sizeof(tsurugi_insert_plan),
+															  .nodeCopy = copy_insert_plan,
+															  .nodeEqual = equal_fields,
+															  .nodeOut = write_fields,
+															  .nodeRead = read_fields};
+
 	RegisterExtensibleNodeMethods(&access_methods);
 	RegisterExtensibleNodeMethods(&scan_plan_methods);
+	RegisterExtensibleNodeMethods(&insert_plan_methods);
 }
 
 /* --- making and reading ---------------------------------------------------------------------- */
@@ -241,32 +266,52 @@ tsurugi_scan_plan_make(tsurugi_scan_access *access)
 	return plan;
 }
 
-static inline bool
-is_scan_plan(const ExtensibleNode *node)
+tsurugi_insert_plan *
+tsurugi_insert_plan_make(void)
 {
-	return node->extnodename == scan_plan_name || strcmp(node->extnodename, scan_plan_name) == 0;
+	return make_node(sizeof(tsurugi_insert_plan), insert_plan_name);
+}
+
+/* The node of this name that private data of a plan consist of; NULL: it is another wrapper's. */
+static inline const void *
+find_node(const List *private, const char *name)
+{
+	const ExtensibleNode *node = private == NIL || !IsA(private, List) ? NULL : linitial(private);
+
+	if (node == NULL || !IsA(node, ExtensibleNode))
+		return NULL;
+	return likely(node->extnodename == name) || strcmp(node->extnodename, name) == 0 ? node : NULL;
 }
 
 tsurugi_scan_plan *
 tsurugi_scan_plan_of(const ForeignScan *plan)
 {
-	ExtensibleNode *node = linitial_node(ExtensibleNode, plan->fdw_private);
-
-	Assert(is_scan_plan(node));
-	return (tsurugi_scan_plan *) node;
+	Assert(find_node(plan->fdw_private, scan_plan_name) != NULL);
+	return linitial(plan->fdw_private);
 }
 
 uint32_t
 tsurugi_plan_number(const ForeignScan *plan)
 {
-	const List *private = plan->fdw_private;
-	const ExtensibleNode *node;
+	const tsurugi_scan_plan *said = find_node(plan->fdw_private, scan_plan_name);
 
-	if (private == NIL || !IsA(private, List))
-		return 0;
-	node = linitial(private);
-	return node != NULL && IsA(node, ExtensibleNode) && is_scan_plan(node) ? ((const tsurugi_scan_plan *) node)->number
-																		   : 0;
+	return said == NULL ? 0 : said->number;
+}
+
+uint32_t
+tsurugi_insert_plan_number(const List *fdw_private)
+{
+	const tsurugi_insert_plan *said = find_node(fdw_private, insert_plan_name);
+
+	return said == NULL ? 0 : said->number;
+}
+
+bool
+tsurugi_conflict_set_is_noted_volatile(const List *fdw_private)
+{
+	const tsurugi_insert_plan *said = find_node(fdw_private, insert_plan_name);
+
+	return said != NULL && said->set_is_volatile;
 }
 
 int

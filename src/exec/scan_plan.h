@@ -1,16 +1,18 @@
 /*
  * scan_plan.h
- *	  What a plan says of a scan of a foreign table.
+ *	  What a plan says of a scan of a foreign table, or of an INSERT into one.
  *
  *	ForeignScan
  *	  fdw_private	  tsurugi_scan_plan		which way to read, which columns, for which statement
  *		access		  tsurugi_scan_access	of an index, or of the table
  *		parts		  tsurugi_scan_access	each of an arm of an OR, or of a further index
  *	  fdw_exprs		  tsurugi_scan_exprs	the expressions, where PostgreSQL's planner finds them
+ *	ModifyTable
+ *	  fdwPrivLists	  tsurugi_insert_plan	of each table that rows are inserted into
  *
- * The first two are nodes (ExtensibleNode): PostgreSQL copies them into its plan caches, compares
- * and prints them, and reads them again, as it does with its own.  Expressions are lists inside of
- * a list, which the planner's walkers understand; only scan_plan.c knows their order in it.
+ * All but the expressions are nodes (ExtensibleNode): PostgreSQL copies them into its plan caches,
+ * compares and prints them, and reads them again, as it does with its own.  Expressions are lists
+ * inside of a list, which the planner's walkers understand; only scan_plan.c knows their order in it.
  */
 #ifndef TSURUGI_SCAN_PLAN_H
 #define TSURUGI_SCAN_PLAN_H
@@ -109,6 +111,14 @@ typedef struct tsurugi_scan_plan
 	uint32_t number; /* of a plan whose executor state may be kept (prepared.c); else 0 */
 } tsurugi_scan_plan;
 
+/* An INSERT. */
+typedef struct tsurugi_insert_plan
+{
+	ExtensibleNode node;
+	bool set_is_volatile; /* it is seen how often the new values of ON CONFLICT DO UPDATE are computed */
+	uint32_t number;	  /* as in tsurugi_scan_plan */
+} tsurugi_insert_plan;
+
 /* The expressions of a part. */
 typedef struct tsurugi_part_exprs
 {
@@ -138,12 +148,17 @@ extern void tsurugi_scan_plan_init(void);
 /* New nodes: of this shape, and of a scan by this access. */
 extern tsurugi_scan_access *tsurugi_scan_access_make(const tsurugi_shape *shape);
 extern tsurugi_scan_plan *tsurugi_scan_plan_make(tsurugi_scan_access *access);
+extern tsurugi_insert_plan *tsurugi_insert_plan_make(void);
 
 /* What a ForeignScan of ours says. */
 extern tsurugi_scan_plan *tsurugi_scan_plan_of(const ForeignScan *plan);
 
 /* The number of a plan; 0 also of another wrapper's. */
 extern uint32_t tsurugi_plan_number(const ForeignScan *plan);
+extern uint32_t tsurugi_insert_plan_number(const List *fdw_private);
+
+/* Whether the plan of a modification says that the set is volatile. */
+extern bool tsurugi_conflict_set_is_noted_volatile(const List *fdw_private);
 
 /* To fdw_exprs, and from there. */
 extern List *tsurugi_scan_exprs_to_list(const tsurugi_scan_exprs *exprs);

@@ -43,7 +43,15 @@ check_same(const char *what, const PlannedStmt *planned, const PlannedStmt *othe
 		elog(ERROR, "a plan is not the same after it was %s", what);
 }
 
-/* A walker of lists and plans: what a foreign data wrapper notes of a scan can be compared. */
+/* What a foreign data wrapper notes in a plan can be compared, which plans cannot. */
+static void
+check_noted(const List *noted)
+{
+	if (!equal(noted, copyObject(noted)) || !equal(noted, stringToNode(nodeToString(noted))))
+		elog(ERROR, "what a plan notes does not equal itself");
+}
+
+/* A walker of lists and plans. */
 static void
 check_equal(const void *node)
 {
@@ -60,12 +68,11 @@ check_equal(const void *node)
 	}
 	if (IsA(node, ForeignScan))
 	{
-		List *noted = ((const ForeignScan *) node)->fdw_private;
-
-		if (!equal(noted, copyObject(noted)) || !equal(noted, stringToNode(nodeToString(noted))))
-			elog(ERROR, "what a plan notes of a scan does not equal itself");
+		check_noted(((const ForeignScan *) node)->fdw_private);
 		return;
 	}
+	if (IsA(node, ModifyTable))
+		check_noted(((const ModifyTable *) node)->fdwPrivLists);
 	if (IsA(node, Append))
 		check_equal(((const Append *) node)->appendplans);
 	if (IsA(node, SubqueryScan))
