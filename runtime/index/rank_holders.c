@@ -123,18 +123,24 @@ tg_rank_generation_has_come(uint64_t generation)
 }
 
 bool
+tg_rank_memory_is_short(void)
+{
+	size_t limit = tg_arena_limit();
+
+	return tg_arena_committed() > limit - limit / 1000 * SHORT_PERMILLE;
+}
+
+bool
 tg_dictionaries_have_grown(const tg_table *table)
 {
 	int64_t bytes = tg_load_relaxed(&table->dictionary_bytes);
 	int64_t kept = tg_load_relaxed(&table->rank_bytes_kept);
-	size_t limit;
 
 	if (bytes >= 2 * kept + TG_RANK_SWEEP_BYTES_MIN)
 		return true;
 	if (bytes < kept + kept / 4 + TG_RANK_SWEEP_BYTES_MIN)
 		return false;
-	limit = tg_arena_limit();
-	return tg_arena_committed() > limit - limit / 1000 * SHORT_PERMILLE;
+	return tg_rank_memory_is_short();
 }
 
 void

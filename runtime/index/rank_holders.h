@@ -46,6 +46,8 @@ extern bool tg_rank_generation_has_come(uint64_t generation);
 /* Less than this in a table's dictionaries is not worth a sweep. */
 #define TG_RANK_SWEEP_BYTES_MIN (64 << 10)
 
+extern bool tg_rank_memory_is_short(void);
+
 /*
  * Whether many values were added since the last sweep, or a quarter of that while memory is short.
  */

@@ -78,6 +78,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/reclaim/collector_internal.h"
+#include "runtime/index/rank_holders.h"
 #include "runtime/mem/presence.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/lease.h"
@@ -586,6 +587,23 @@ tg_collector_make_room(tg_session *session)
 		   tg_load_relaxed(&tg_collector_shared->counts.versions_removed) != removed ||
 		   tg_load_relaxed(&tg_collector_shared->sweep.chunks_freed) != freed ||
 		   tg_load_relaxed(&tg_collector_shared->rank_sweep.freed) != ranks_freed;
+}
+
+bool
+tg_collector_ranks_are_due(void)
+{
+	return tg_rank_sweep_is_due(&tg_collector_shared->rank_sweep) && tg_rank_memory_is_short();
+}
+
+bool
+tg_collector_sweep_ranks(tg_session *session)
+{
+	bool more;
+
+	tg_store_relaxed(&tg_collector_shared->rank_sweep.at_ms, 0);
+	if (tg_collector_quantum(session, ROOM_BUDGET, true, &more) == 0)
+		sched_yield(); /* somebody else is at it, or inside an epoch */
+	return tg_rank_sweep_can_go_on(&tg_collector_shared->rank_sweep) && tg_rank_memory_is_short();
 }
 
 /* --- the pool ------------------------------------------------------------- */

@@ -70,6 +70,19 @@ extern uint64_t tg_collector_held_for(tg_time time);
 extern bool tg_collector_make_room(tg_session *session);
 
 /*
+ * Whether a sweep of dictionaries is wanted, or goes on and could go on now, while memory is short
+ * (tax.c, 8).
+ */
+extern bool tg_collector_ranks_are_due(void);
+
+/*
+ * If so, by a session that holds no ranks: collects, and continues that sweep, no longer at a time
+ * than tg_collector_make_room.  False: the sweep has ended or waits for sessions that hold ranks, or
+ * memory is not short any more.
+ */
+extern bool tg_collector_sweep_ranks(tg_session *session);
+
+/*
  * Makes the collector a watcher check and a task of the pool.  In the worker process, before the
  * scheduler starts.
  */

@@ -356,7 +356,7 @@ begin_table(tg_session *session, tg_rank_sweep *sweep, unsigned *budget)
 static void
 begin_waiting(tg_rank_sweep *sweep)
 {
-	sweep->generation = tg_rank_generation_begin();
+	tg_store_relaxed(&sweep->generation, tg_rank_generation_begin());
 	sweep->epoch = tg_epoch_now();
 	tg_epoch_advance();
 }
@@ -374,15 +374,20 @@ begin_round(tg_rank_sweep *sweep)
 	tg_dictionaries_begin_round(sweep->table);
 	begin_waiting(sweep);
 	begin_walk(sweep);
+	tg_store_relaxed(&sweep->hindered, false);
 	set_stage(sweep, TG_RANK_HELD);
 }
 
 static bool
-has_come(tg_session *session, const tg_rank_sweep *sweep)
+has_come(tg_session *session, tg_rank_sweep *sweep)
 {
+	bool hindered;
+
 	if (!all_have_left(sweep) && !tg_failpoint_refuses("rank_held"))
 		return false;
-	return !is_hindered(session, sweep->table);
+	hindered = is_hindered(session, sweep->table);
+	tg_store_relaxed(&sweep->hindered, hindered);
+	return !hindered;
 }
 
 static void
@@ -519,6 +524,22 @@ tg_rank_sweep_is_due(const tg_rank_sweep *sweep)
 	if (tg_load_relaxed(&sweep->stage) == TG_RANK_REST)
 		return tg_rank_sweep_is_wanted();
 	return tg_now_ms() >= tg_load_relaxed(&sweep->at_ms);
+}
+
+bool
+tg_rank_sweep_can_go_on(const tg_rank_sweep *sweep)
+{
+	switch ((tg_rank_stage) tg_load_relaxed(&sweep->stage))
+	{
+		case TG_RANK_REST:
+			return tg_rank_sweep_is_wanted();
+		case TG_RANK_HELD:
+		case TG_RANK_STAND:
+			return tg_rank_generation_has_come(tg_load_relaxed(&sweep->generation)) &&
+				   !tg_load_relaxed(&sweep->hindered);
+		default:
+			return true;
+	}
 }
 
 bool

@@ -34,8 +34,9 @@ typedef struct tg_rank_sweep
 	uint64_t at_ms;		 /* atomic: when to look again at what it waits for */
 	uint64_t position;	 /* in the catalog; 0: its beginning */
 	tg_table *table;	 /* retained, except at rest */
-	uint64_t generation; /* HELD, STAND */
-	uint64_t epoch;		 /* likewise */
+	uint64_t generation; /* HELD, STAND; atomic */
+	uint64_t epoch;		 /* likewise, not atomic */
+	bool hindered;		 /* atomic: HELD lasts because of a build or a LONG */
 	bool has_begun;		 /* the walk is at the tree of index (NULL: the primary key's), */
 	bool walks;			 /* inside it or else at its end */
 	tg_index *index;	 /* retained */
@@ -53,6 +54,12 @@ extern void tg_rank_sweep_look(tg_session *session, const tg_table *table);
 
 /* Whether there is work, or something to look at, now. */
 extern bool tg_rank_sweep_is_due(const tg_rank_sweep *sweep);
+
+/*
+ * Whether a look at once may help: the sweep does not wait for sessions that hold ranks, a build or
+ * a LONG.
+ */
+extern bool tg_rank_sweep_can_go_on(const tg_rank_sweep *sweep);
 
 /* Begins a sweep or continues it.  True if there is more to do at once.  Outside an epoch. */
 extern bool tg_rank_sweep_run(tg_session *session, tg_rank_sweep *sweep, unsigned budget);

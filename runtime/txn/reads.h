@@ -26,6 +26,15 @@
 
 typedef struct tg_reads tg_reads; /* opaque: see reads_internal.h */
 
+/* The strength of a row lock, as PostgreSQL defines it; row_lock.h has the table of conflicts. */
+typedef enum tg_lock_mode
+{
+	TG_LOCK_KEY_SHARE,	   /* the row keeps its key */
+	TG_LOCK_SHARE,		   /* the row stays as it is */
+	TG_LOCK_NO_KEY_UPDATE, /* as an UPDATE that keeps the key */
+	TG_LOCK_UPDATE		   /* as an UPDATE that changes the key, or a DELETE */
+} tg_lock_mode;
+
 /* The reason for a wait. */
 typedef enum tg_wait_kind
 {
@@ -47,7 +56,11 @@ typedef struct tg_wait
 	unsigned subtxn; /* its subtransaction's number, 0: top level or later than TG_SUBTXN_LAST */
 	unsigned txn;	 /* its descriptor's number */
 	tg_wait_kind kind;
-	uint32_t row;	 /* the row that has the key, or may turn out to have it */
+	/* The wait is for the row itself, behind those that wait for it already (row_lock.h, 7). */
+	bool queues;
+	tg_lock_mode mode; /* if it queues: how the row is to be held */
+	/* If it queues: the row; else the row that has the key, or may turn out to have it. */
+	uint32_t row;
 	tg_index *index; /* of the key; NULL: the primary key's, or no key is concerned */
 } tg_wait;
 

@@ -149,6 +149,7 @@ wait_for_holder(const tg_row_lock *lock, tg_wait *wait_out)
 	wait_out->subtxn = lock->subtxn == TG_SUBTXN_LAST ? 0 : lock->subtxn;
 	wait_out->txn = lock->txn;
 	wait_out->kind = TG_WAIT_ROW;
+	wait_out->queues = false;
 	return TG_BUSY;
 }
 
@@ -207,6 +208,49 @@ remove_entry(tg_session *session, lock_part *part, tg_row_lock *lock)
 		tg_free(session, part->buckets, TG_USE_LOCK);
 		use_first_buckets(part);
 	}
+}
+
+/* --- queueing ----------------------------------------------------------------------- */
+
+static bool
+has_own_entry(const tg_writer *writer, tg_table *table, uint32_t row)
+{
+	lock_part *part = part_of(table, row);
+	uint32_t own = tg_writer_number(writer);
+	bool found = false;
+
+	if (writer->txn->lock_count == 0)
+		return false;
+	tg_latch_acquire(&part->latch);
+	for (const tg_row_lock *lock = *bucket_of(part, table, row); lock != NULL && !found; lock = lock->next)
+		found = is_of_row(lock, table, row) && lock->txn == own;
+	tg_latch_release(&part->latch);
+	return found;
+}
+
+static bool
+has_written(const tg_writer *writer, tg_table *table, uint32_t row)
+{
+	tg_version head = tg_load_acquire(tg_row_head(table, row));
+	const tg_header *headers;
+	tg_time begin;
+
+	if (tg_head_is_closed(head) || head == TG_VERSION_NONE)
+		return false;
+	headers = tg_chunk_headers(tg_version_chunk(head));
+	return headers != NULL &&
+		   tg_time_resolve(&headers[tg_version_slot(head)].begin, tg_writer_number(writer), &begin) == TG_FATE_OWN;
+}
+
+/* W4, rules 7 and 8. */
+void
+tg_row_lock_queue(const tg_writer *writer, tg_table *table, uint32_t row, tg_lock_mode mode, tg_wait *wait_inout)
+{
+	wait_inout->queues = !has_own_entry(writer, table, row) && !has_written(writer, table, row);
+	wait_inout->mode = mode;
+	wait_inout->row = row;
+	if (tg_failpoint_refuses("row_lock_queue_always"))
+		wait_inout->queues = true;
 }
 
 /* --- locking ------------------------------------------------------------------------ */
@@ -275,6 +319,8 @@ lock_row(const tg_writer *writer, tg_table *table, uint32_t row, tg_version head
 	tg_chunk_touch(tg_version_chunk(head), tg_load_relaxed(tg_clock));
 	if (lock != NULL)
 		tg_free(session, lock, TG_USE_LOCK);
+	if (status == TG_BUSY)
+		tg_row_lock_queue(writer, table, row, mode, wait_out);
 	return status;
 }
 
@@ -303,6 +349,8 @@ tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *tabl
 
 		*row_inout = first;
 		status = tg_txn_newest_for(writer, snapshot, table, row_inout, mode, &head, version_out, wait_out);
+		if (status == TG_BUSY)
+			tg_row_lock_queue(writer, table, *row_inout, mode, wait_out);
 		if (status != TG_OK && status != TG_CHANGED)
 			break;
 		/* Who means to write the row minds the preserve list now (W0). */
@@ -355,6 +403,8 @@ tg_row_lock_pass(const tg_writer *writer, tg_table *table, uint32_t row, tg_vers
 			tg_store_release(tg_row_head(table, row), replacement);
 	}
 	tg_latch_release(&part->latch);
+	if (status == TG_BUSY)
+		tg_row_lock_queue(writer, table, row, mode, wait_out);
 	return status;
 }
 
@@ -370,6 +420,8 @@ tg_row_lock_is_held(const tg_writer *writer, tg_table *table, uint32_t row, tg_l
 	if (other != NULL)
 		(void) wait_for_holder(other, wait_out);
 	tg_latch_release(&part->latch);
+	if (other != NULL)
+		tg_row_lock_queue(writer, table, row, mode, wait_out);
 	return other != NULL;
 }
 

@@ -57,8 +57,20 @@
  * away under an entry: its deletion is the holder's own, and his snapshot is
  * published until he has released.
  *
- * Not done: queueing.  Who waits is not preferred to who comes later, so sharers
- * who follow each other closely can keep a writer waiting, as in PostgreSQL.
+ * 7. A transaction that has to wait for a row waits in the row's queue.  The queue is the host's: one of its
+ *	  locks on the row, in the mode in which the row is wanted, which is granted in the order of
+ *	  requests.  A transaction takes that lock once it has found the row held, waits then for the
+ *	  transaction that holds the row, tries again, and gives the lock back when it has the row or wants it
+ *	  no more.  So of those who wait one after the other wakes up and tries.  These are PostgreSQL's rules (README.tuplelock).
+ *	  A row's number stays when the row is updated, so the queue goes on over any number of updates, where that of a heap's
+ *	  tuple ends with the first.
+ * 8. A transaction that has a part in the row, a lock or its newest version, waits outside the queue: the
+ *	  first of the queue may be waiting for this very transaction, and would be waited for by it.
+ *
+ * Not done: a reservation.  A transaction that comes anew and finds the row free, or held in a mode that lets it pass,
+ * takes it at once, whoever waits.  So a free row does not wait for a process to wake up, which is what a hot row's throughput
+ * is made of.  The first of the queue contends with newcomers alone; a newcomer that comes too
+ * late is in the queue behind it.  Sharers who follow each other closely can keep a writer waiting, as in PostgreSQL.
  */
 #ifndef TG_ROW_LOCK_H
 #define TG_ROW_LOCK_H
@@ -85,6 +97,13 @@ extern tg_status tg_row_lock_pass(const tg_writer *writer, tg_table *table, uint
 /* Whether somebody else holds a lock on the row against the mode, at this moment. */
 extern bool tg_row_lock_is_held(const tg_writer *writer, tg_table *table, uint32_t row, tg_lock_mode mode,
 								tg_wait *wait_out);
+
+/*
+ * Where a TG_BUSY for the row itself is to be waited for (7, 8).  As the writer, who wants the row in this mode; of no
+ * latch's holder.
+ */
+extern void tg_row_lock_queue(const tg_writer *writer, tg_table *table, uint32_t row, tg_lock_mode mode,
+							  tg_wait *wait_inout);
 
 /* What the end of a version is once the transaction's own reference goes away again: NEVER or LOCKED.  Stores it. */
 extern void tg_row_lock_reopen(tg_table *table, uint32_t row, tg_version version);

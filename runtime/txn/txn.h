@@ -352,15 +352,6 @@ extern tg_status tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t 
 							 const void *key, size_t key_bytes, const tg_value *values, const bool *nulls,
 							 uint32_t *row_out, tg_wait *wait_out) TG_MUST_USE;
 
-/* The strength of a row lock, as PostgreSQL defines it; row_lock.h has the table of conflicts. */
-typedef enum tg_lock_mode
-{
-	TG_LOCK_KEY_SHARE,	   /* the row keeps its key */
-	TG_LOCK_SHARE,		   /* the row stays as it is */
-	TG_LOCK_NO_KEY_UPDATE, /* as an UPDATE that keeps the key */
-	TG_LOCK_UPDATE		   /* as an UPDATE that changes the key, or a DELETE */
-} tg_lock_mode;
-
 /*
  * Locks a row without writing it (W7), until the transaction has ended or the writer's
  * subtransaction is rolled back.  Inside an epoch.  Results as of tg_txn_newest: TG_OK and

@@ -295,6 +295,7 @@ tg_wait_for(const tg_time *word, tg_wait *wait_out)
 		wait_out->subtxn = 0;
 	wait_out->txn = tg_reference_txn(reference);
 	wait_out->kind = TG_WAIT_ROW;
+	wait_out->queues = false;
 	return tg_load_acquire(word) == reference;
 }
 

@@ -311,6 +311,9 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 	}
 	if (status == TG_OK)
 		status = insert(writer, table, key, key_bytes, values, nulls, TG_ROW_MAX, row_out, &version, wait_out);
+	/* ON CONFLICT is about to write the row that has the key. */
+	if (tg_unlikely(status == TG_BUSY) && wait_out->kind == TG_WAIT_ROW)
+		tg_row_lock_queue(writer, table, wait_out->row, TG_LOCK_UPDATE, wait_out);
 	return leave(writer, entered, refuse_to_wait(writer, table, TG_ROW_MAX, status, wait_out));
 }
 
@@ -431,6 +434,8 @@ tg_txn_newest(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *ta
 		return status;
 	tg_failpoint("newest");
 	status = tg_txn_newest_for(writer, snapshot, table, row_inout, TG_LOCK_UPDATE, &head, version_out, wait_out);
+	if (tg_unlikely(status == TG_BUSY))
+		tg_row_lock_queue(writer, table, *row_inout, TG_LOCK_UPDATE, wait_out);
 	if (tg_unlikely(*row_inout != row) && (status == TG_OK || status == TG_CHANGED))
 	{
 		tg_status minds = tg_txn_mind(writer, table, *version_out, NULL, 0, wait_out);

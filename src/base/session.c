@@ -114,6 +114,12 @@ tsurugi_session_hold_ranks(void)
 	holds_ranks = true;
 }
 
+bool
+tsurugi_session_holds_ranks(void)
+{
+	return holds_ranks;
+}
+
 void
 tsurugi_session_let_ranks_go(void)
 {

@@ -68,6 +68,7 @@ typedef struct tsurugi_session_owner
  * end.
  */
 extern void tsurugi_session_hold_ranks(void);
+extern bool tsurugi_session_holds_ranks(void);
 extern void tsurugi_session_let_ranks_go(void);
 
 /*

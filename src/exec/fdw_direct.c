@@ -356,6 +356,8 @@ tsurugiBeginDirectModify(ForeignScanState *node, int eflags)
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	tsurugi_building_check(node->resultRelInfo->ri_RelationDesc);
+	if (castNode(ForeignScan, node->ss.ps.plan)->operation == CMD_UPDATE)
+		tsurugi_transaction_before_values();
 	tsurugi_direct_make(node);
 	tsurugi_scan_start(tsurugi_direct_scan(node));
 }
@@ -561,8 +563,8 @@ judge_row(tsurugi_follow *follow, bool changed)
 	bool is_judged = !changed && follow->look != TSURUGI_FOLLOW_FIND;
 
 	tg_assert(changed || follow->found.row == follow->target);
-	if (changed && follow->look != TSURUGI_FOLLOW_LOCK && is_volatile(modify))
-		return TSURUGI_FOLLOW_LOCK;
+	if ((changed || tsurugi_is_queued) && follow->look != TSURUGI_FOLLOW_LOCK && is_volatile(modify))
+		return TSURUGI_FOLLOW_LOCK; /* in the queue, row_queue.c, 3 */
 	tsurugi_row_to_slot(&modify->old, follow->found.row, modify->node->ss.ss_ScanTupleSlot);
 	if (changed && !key_still_matches(modify))
 		return TSURUGI_FOLLOW_SKIPPED;
@@ -666,6 +668,15 @@ modify_row(direct_modify *modify)
 	return TSURUGI_FOLLOW_DONE;
 }
 
+/* Row_follow.c, rule 6. */
+static void
+restart(direct_modify *modify)
+{
+	if (!modify->by_key || modify->condition != NULL)
+		tsurugi_queue_leave();
+	tsurugi_scan_restart(modify->scan);
+}
+
 TupleTableSlot *
 tsurugiIterateDirectModify(ForeignScanState *node)
 {
@@ -685,7 +696,7 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 		if (end != TSURUGI_FOLLOW_DONE)
 		{
 			if (end == TSURUGI_FOLLOW_RESTART)
-				tsurugi_scan_restart(modify->scan);
+				restart(modify);
 			else
 				InstrCountFiltered1(node, 1);
 			continue;
@@ -704,6 +715,7 @@ tsurugiIterateDirectModify(ForeignScanState *node)
 		rinfo->ri_projectReturning->pi_exprContext->ecxt_scantuple = slot;
 		return slot;
 	}
+	tsurugi_queue_leave();
 	if (tsurugi_has_one_snapshot())
 		tsurugi_snapshot_is_used();
 	return ExecClearTuple(node->ss.ss_ScanTupleSlot);

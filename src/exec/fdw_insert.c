@@ -29,6 +29,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/row_queue.h"
 
 /* --- ON CONFLICT DO UPDATE ------------------------------------------------------------------- */
 
@@ -278,8 +279,9 @@ insert_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTa
 	return status;
 }
 
-TupleTableSlot *
-tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
+/* Inserts the row, or does what ON CONFLICT says; waits for the transactions that hold a row. */
+static TupleTableSlot *
+insert_in_turn(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot)
 {
 	tsurugi_change *modify = rinfo->ri_FdwState;
 	tg_version noted = TG_VERSION_NONE;
@@ -335,4 +337,13 @@ tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *s
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
+}
+
+TupleTableSlot *
+tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	TupleTableSlot *inserted = insert_in_turn(estate, rinfo, slot);
+
+	tsurugi_queue_leave();
+	return inserted;
 }

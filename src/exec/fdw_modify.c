@@ -181,7 +181,10 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 	modify = make_state(mtstate, rinfo);
 	rinfo->ri_FdwState = modify;
 	if (mtstate->operation != CMD_DELETE)
+	{
+		tsurugi_transaction_before_values();
 		prepare_inserts(modify, rinfo);
+	}
 	if (mtstate->operation == CMD_INSERT)
 	{
 		modify->holds_existing = tsurugi_conflict_set_is_noted_volatile(fdw_private);
@@ -208,6 +211,7 @@ tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 
 	if (modify == NULL)
 		rinfo->ri_FdwState = modify = make_state(mtstate, rinfo);
+	tsurugi_transaction_before_values();
 	prepare_inserts(modify, rinfo);
 	if (modify->on_conflict == ONCONFLICT_UPDATE)
 		modify->holds_existing = tsurugi_conflict_set_is_volatile((const ModifyTable *) mtstate->ps.plan);

@@ -59,6 +59,8 @@
  * 3. With one snapshot judge is never asked about a changed version.
  * 4. Each look begins at the target, which is the row that the snapshot sees (tg_txn_newest).
  * 5. Each way back to a look that another transaction can make long has CHECK_FOR_INTERRUPTS.
+ * 6. A wait takes a place in the row's queue (row_queue.h).  Every end but RESTART gives it back.  A
+ *	  caller that begins again keeps it if it comes to this row first of all, and else gives it back.
  */
 #include "postgres.h"
 

@@ -16,6 +16,7 @@
 #include "src/table/relation.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/row_queue.h"
 #include "src/txn/transaction.h"
 
 typedef enum tsurugi_follow_state
@@ -175,11 +176,14 @@ tsurugi_follow_row(tsurugi_follow *follow, const tsurugi_follow_rules *rules)
 	{
 		status = rules->write(follow);
 		if (tg_likely(status == TG_OK))
-			return TSURUGI_FOLLOW_DONE;
-		state = tsurugi_follow_leave_write(follow, rules, status);
+			state = TSURUGI_FOLLOW_DONE;
+		else
+			state = tsurugi_follow_leave_write(follow, rules, status);
 	}
-	if (state < TSURUGI_FOLLOW_DONE)
+	if (tg_unlikely(state < TSURUGI_FOLLOW_DONE))
 		state = tsurugi_follow_from(follow, rules, state);
+	if (state != TSURUGI_FOLLOW_RESTART)
+		tsurugi_queue_leave(); /* rule 6 */
 	return state;
 }
 

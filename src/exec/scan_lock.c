@@ -156,18 +156,32 @@ static const tsurugi_follow_rules scan_rules = {
 	.refused = tsurugi_refused,
 };
 
+/* Whether the scan, begun again, comes to the same row first of all. */
+static bool
+finds_row_first(const tsurugi_scan *scan)
+{
+	const ForeignScan *plan = castNode(ForeignScan, scan->node->ss.ps.plan);
+
+	return tsurugi_scan_plan_of(plan)->access->shape.way == TSURUGI_WAY_KEY && scan->node->ss.ps.qual == NULL;
+}
+
 /* Locks the scan's current row.  False: the snapshot was renewed. */
 static bool
 lock_row(tsurugi_scan *scan)
 {
 	scanned_row row;
+	tsurugi_follow_state end;
 
 	tg_assert(tsurugi_has_one_snapshot());
 	tsurugi_follow_init(&row.follow, scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described,
 						scan->locks_for == CMD_DELETE ? TSURUGI_TO_DELETE : TSURUGI_TO_UPDATE);
 	tsurugi_follow_begin(&row.follow, scan->row, TSURUGI_FOLLOW_LOCK);
 	row.scan = scan;
-	return tsurugi_follow_row(&row.follow, &scan_rules) == TSURUGI_FOLLOW_DONE;
+	end = tsurugi_follow_row(&row.follow, &scan_rules);
+	/* Row_follow.c, rule 6. */
+	if (end == TSURUGI_FOLLOW_RESTART && !finds_row_first(scan))
+		tsurugi_queue_leave();
+	return end == TSURUGI_FOLLOW_DONE;
 }
 
 /* From here on the executor has been told something. */
@@ -194,6 +208,7 @@ tsurugi_scan_run_locking(PlanState *pstate)
 		CHECK_FOR_INTERRUPTS();
 		if (!tsurugi_scan_next(scan))
 		{
+			tsurugi_queue_leave();
 			hand_up(scan);
 			return tsurugi_scan_no_row(pstate);
 		}

@@ -8,7 +8,8 @@
  * lock on that number, which its resource owner holds.  A wait for a row of the part is a wait for
  * that lock, which ROLLBACK TO releases.  A wait for any other row of the transaction is for
  * the virtual transaction; PostgreSQL sees both waits, and finds deadlocks
- * that lead through them (W6).
+ * that lead through them (W6).  If several wait for a row, each waits for its turn first
+ * (row_queue.c).
  *
  *	parts   innermost first; only subtransactions that have written
  *	commit of a subtransaction   its part becomes the parent's, or is merged into the parent's own
@@ -43,6 +44,7 @@
 #include "src/txn/kinds.h"
 #include "src/txn/mixed.h"
 #include "src/txn/parallel.h"
+#include "src/txn/row_queue.h"
 #include "src/txn/shared_transaction.h"
 
 #define COLLECT_AT_LEAST 100 /* entries of write logs, if there is no pool */
@@ -50,6 +52,8 @@
 #define SAFE_POINT_WRITES 64
 /* How long to collect before memory is refused. */
 #define ROOM_MS_MAX 1000
+/* How long to sweep before a statement adds values. */
+#define RANKS_MS_MAX 20
 
 typedef struct Part
 {
@@ -181,6 +185,19 @@ pay_while_waiting(VirtualTransactionId holder)
 	if (tsurugi_owes)
 		tg_tax_pay(tsurugi_session(), must_wait, &holder);
 	tsurugi_owes = false;
+}
+
+void
+tsurugi_transaction_before_values(void)
+{
+	TimestampTz start;
+
+	if (tg_likely(!tg_collector_ranks_are_due()) || tsurugi_session_holds_ranks())
+		return;
+	start = GetCurrentTimestamp();
+	while (tg_collector_sweep_ranks(tsurugi_session()) &&
+		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), RANKS_MS_MAX))
+		CHECK_FOR_INTERRUPTS();
 }
 
 /* The bytes that must decrease before it makes sense to claim again. */
@@ -415,6 +432,21 @@ describe_waiting(const void *argument)
 					tsurugi_describe_row(waiting->relation, waiting->row), table, purposes[waiting->purpose], other);
 }
 
+/* The turn first, where there are others; whoever is to be waited for then may have ended by that time. */
+static void
+wait_in_turn(const Waiting *waiting, bool is_part)
+{
+	const tg_wait *wait = waiting->wait;
+
+	if (wait->queues)
+		/* An UPDATE that changes the key turns out as such when it writes; what refuses only that one does not queue. */
+		tsurugi_queue_enter(waiting->relation, wait,
+							waiting->purpose == TSURUGI_TO_UPDATE ? TG_LOCK_NO_KEY_UPDATE : wait->mode);
+	else
+		tsurugi_queue_leave();
+	wait_for_holder(wait, is_part);
+}
+
 void
 tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, uint32_t row)
 {
@@ -437,7 +469,7 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, ui
 	tg_wait_begin_of(tsurugi_transaction_number(), wait);
 	PG_TRY();
 	{
-		wait_for_holder(wait, is_part);
+		wait_in_turn(&waiting, is_part);
 	}
 	PG_CATCH();
 	{
@@ -551,6 +583,7 @@ tsurugi_transaction_end(bool committed)
 	is_shared = false;
 	parts = NULL;
 	prepared = false;
+	tsurugi_queue_end();
 }
 
 void
@@ -591,6 +624,7 @@ tsurugi_transaction_end_part(SubTransactionId id, SubTransactionId parent, bool 
 {
 	if (!committed && tsurugi_own_session != NULL)
 		tg_wait_end_of(tsurugi_transaction_number()); /* an error may have ended a wait */
+	tsurugi_queue_end_part(id);
 	if (parts != NULL && parts->id == id)
 		end_part(parent, committed);
 }

@@ -30,6 +30,12 @@ extern bool tsurugi_owes;
 extern void tsurugi_pay(void);
 
 /*
+ * A statement is about to add values.  While memory is short, values that are in no key any more are
+ * swept out of the dictionaries first, unless the transaction holds ranks.  Outside an epoch.
+ */
+extern void tsurugi_transaction_before_values(void);
+
+/*
  * A write of the relation was refused: raises the error, but for lack of memory only after a
  * collection that has made no room.  If it returns, the caller repeats the write.  Outside an
  * epoch.
@@ -53,7 +59,8 @@ typedef enum tsurugi_purpose
  * the part it holds; then the caller repeats its call.  Outside an epoch.
  * PostgreSQL's own lock wait: cancel, lock_timeout and deadlock detection
  * raise their errors out of it; those two tell whom it waited for.  row: that was to be
- * written or locked; TG_ROW_MAX: none is there yet.
+ * written or locked; TG_ROW_MAX: none is there yet.  When the row is done with the caller leaves
+ * the row's queue (row_queue.h).
  */
 extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, uint32_t row);
 

@@ -132,6 +132,26 @@ rule('W5: a snapshot is extended if what was read is the same', 'validate_skip',
 	return $a->query('UPDATE t SET v = v + 1 WHERE id = 2 RETURNING v');
 }, 'ERROR 40001', '2');
 
+# A third session holds the row; the others wait for it, one after the other.
+my $holder = TestServer::Session->new($node);
+rule('W4: a row is waited for in turn', 'skip_queue', sub {
+	my ($first, $second) = map { $_->query('SELECT pg_backend_pid()') } $a, $b;
+
+	$holder->query('BEGIN; UPDATE t SET v = 1 WHERE id = 1');
+	for ([ $a, $first ], [ $b, $second ])
+	{
+		my ($waiter, $process) = @$_;
+
+		$waiter->send('UPDATE t SET v = v + 1 WHERE id = 1;');
+		$node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $process") or die 'nobody waits';
+	}
+	my $waits_for = $holder->query("SELECT pg_blocking_pids($second) = ARRAY[$first]");
+	$holder->query('COMMIT');
+	$_->wait for $a, $b;
+	return ($waits_for eq 't' ? 'for the first' : 'for the holder') . ', then ' . $b->query('SELECT v FROM t WHERE id = 1');
+}, 'for the first, then 3', 'for the holder, then 3');
+$holder->close;
+
 rule('W6: a circle of waits is found', 'skip_w6', sub {
 	$a->query("SET statement_timeout = '1s'; BEGIN; UPDATE t SET v = 1 WHERE id = 1");
 	$b->query('BEGIN; UPDATE t SET v = 2 WHERE id = 2');

@@ -28,13 +28,12 @@ lock_version(client *client, uint64_t key, tg_lock_mode mode, tg_version *shown)
 	tg_status status;
 	unsigned entry;
 	uint32_t row;
-	tg_wait wait;
 
 	snapshot.time = tg_snapshot_publish(client->session, &entry);
 	tg_epoch_enter(client->session);
-	status = tg_txn_find(&snapshot, table, bytes, key_bytes, &row, shown, &wait);
+	status = tg_txn_find(&snapshot, table, bytes, key_bytes, &row, shown, &client->wait);
 	if (status == TG_OK)
-		status = tg_txn_lock(&writer, &snapshot, table, &row, mode, shown, &wait);
+		status = tg_txn_lock(&writer, &snapshot, table, &row, mode, shown, &client->wait);
 	tg_epoch_leave(client->session);
 	tg_snapshot_withdraw(client->session, entry);
 	return status == TG_CHANGED ? TG_OK : status;
@@ -130,6 +129,77 @@ test_modes(void)
 	unit_equal(lock(b, 1, TG_LOCK_KEY_SHARE), TG_NOT_FOUND, "and finds nothing");
 	commit(b);
 	check_exact(1000, "modes");
+}
+
+/* --- who queues ------------------------------------------------------------------------ */
+
+static void
+queues(const client *waiter, tg_status status, tg_lock_mode mode, const char *what)
+{
+	unit_equal(status, TG_BUSY, "%s waits", what);
+	unit_ok(waiter->wait.queues && waiter->wait.mode == mode, "in the row's queue, for %s", mode_names[mode]);
+}
+
+static void
+queues_not(const client *waiter, tg_status status, const char *what)
+{
+	unit_equal(status, TG_BUSY, "%s waits", what);
+	unit_ok(!waiter->wait.queues, "outside the queue");
+}
+
+static bool
+queue_always(const char *name)
+{
+	return strcmp(name, "row_lock_queue_always") == 0;
+}
+
+static void
+test_queues(void)
+{
+	client *a = &clients[0];
+	client *b = &clients[1];
+	uint32_t row;
+
+	must_insert(a, 1);
+	queues(b, insert(b, 1), TG_LOCK_UPDATE, "an insertion of the key");
+	row = b->wait.row;
+	commit(a);
+	roll_back(b);
+
+	must_lock(a, 1, TG_LOCK_UPDATE);
+	queues(b, lock(b, 1, TG_LOCK_SHARE), TG_LOCK_SHARE, "a lock");
+	unit_equal(b->wait.row, row, "of this row");
+	queues(b, change_row(b, 1, CHANGE_UPDATE, 0), TG_LOCK_NO_KEY_UPDATE, "an update");
+	queues(b, change_row(b, 1, CHANGE_DELETE, 0), TG_LOCK_UPDATE, "a delete");
+	queues(b, change_row(b, 1, CHANGE_MOVE, 2), TG_LOCK_UPDATE, "an update of the key");
+	roll_back(b);
+	commit(a);
+	must_update(a, 1);
+	queues(b, lock(b, 1, TG_LOCK_NO_KEY_UPDATE), TG_LOCK_NO_KEY_UPDATE, "behind an update, a lock");
+	queues(b, change_row(b, 1, CHANGE_UPDATE, 0), TG_LOCK_UPDATE, "and whatever is to be written");
+	must_insert(b, 2);
+	queues(a, insert(a, 2), TG_LOCK_UPDATE, "an insertion, of one who has a part in another row,");
+	roll_back(b);
+	commit(a);
+
+	/* those who have a part in the row */
+	must_lock(b, 1, TG_LOCK_KEY_SHARE);
+	must_lock(a, 1, TG_LOCK_SHARE);
+	queues_not(b, lock(b, 1, TG_LOCK_UPDATE), "a transaction with a weaker lock");
+	queues_not(b, change_row(b, 1, CHANGE_UPDATE, 0), "for an update too");
+	commit(a);
+	must_update(a, 1);
+	queues_not(b, lock(b, 1, TG_LOCK_SHARE), "behind an update too");
+	tg_failpoint_set(queue_always);
+	queues(b, lock(b, 1, TG_LOCK_SHARE), TG_LOCK_SHARE,
+		   "left out, it shows: the first of the queue may wait for it. It");
+	tg_failpoint_set(NULL);
+	queues_not(a, change_row(a, 1, CHANGE_DELETE, 0),
+			   "a transaction that has written the row, behind a lock that it let pass,");
+	roll_back(b);
+	must_delete(a, 1);
+	commit(a);
+	check_exact(1000, "queues");
 }
 
 /* --- what a lock outlives ---------------------------------------------------------- */
@@ -461,6 +531,7 @@ main(void)
 	begin();
 	tg_sweep_interval_ms = 0;
 	test_modes();
+	test_queues();
 	test_updates();
 	test_savepoints();
 	test_many();

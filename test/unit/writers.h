@@ -33,6 +33,7 @@ typedef struct client
 	uint32_t command;
 	unsigned subtxn;
 	uint64_t random;
+	tg_wait wait; /* of the last TG_BUSY */
 } client;
 
 static client clients[CLIENTS];
@@ -142,11 +143,10 @@ insert(client *client, uint64_t key)
 	bool nulls[COLUMNS] = {false, false, dice(client, 5) == 0};
 	text texts[2];
 	uint32_t row;
-	tg_wait wait;
 
 	text_make(client, key, &values[1], &texts[0]);
 	text_make(client, key, &values[2], &texts[1]);
-	return tg_txn_insert(&writer, table, bytes, key_bytes, values, nulls, &row, &wait);
+	return tg_txn_insert(&writer, table, bytes, key_bytes, values, nulls, &row, &client->wait);
 }
 
 typedef enum change
@@ -176,11 +176,10 @@ move(client *client, const tg_writer *writer, uint32_t row, tg_version version, 
 	tg_value values[COLUMNS] = {{.word = key}};
 	bool nulls[COLUMNS] = {false};
 	text texts[2];
-	tg_wait wait;
 
 	text_make(client, key, &values[1], &texts[0]);
 	text_make(client, key, &values[2], &texts[1]);
-	return tg_txn_move(writer, table, row, version, bytes, key_bytes, values, nulls, &row, &wait);
+	return tg_txn_move(writer, table, row, version, bytes, key_bytes, values, nulls, &row, &client->wait);
 }
 
 static inline tg_status
@@ -190,7 +189,6 @@ update(client *client, const tg_writer *writer, uint32_t row, tg_version version
 	bool nulls[COLUMNS];
 	text texts[2];
 	unsigned changed = dice(client, 4);
-	tg_wait wait;
 
 	values_of(version, values, nulls);
 	for (unsigned i = 0; i < 2; i++)
@@ -201,7 +199,7 @@ update(client *client, const tg_writer *writer, uint32_t row, tg_version version
 			text_make(client, values[0].word, &values[1 + i], &texts[i]);
 		}
 	}
-	return tg_txn_update(writer, table, row, version, values, nulls, &wait);
+	return tg_txn_update(writer, table, row, version, values, nulls, &client->wait);
 }
 
 static inline tg_status
@@ -214,20 +212,19 @@ change_row(client *client, uint64_t key, change change, uint64_t new_key)
 	tg_snapshot snapshot = {.txn = client->session->id, .command = writer.command};
 	tg_version version;
 	uint32_t row;
-	tg_wait wait;
 	tg_status status;
 
 	snapshot.time = tg_snapshot_publish(client->session, &entry);
 	tg_epoch_enter(client->session);
-	status = tg_txn_find(&snapshot, table, bytes, key_bytes, &row, &version, &wait);
+	status = tg_txn_find(&snapshot, table, bytes, key_bytes, &row, &version, &client->wait);
 	if (status == TG_OK)
-		status = tg_txn_newest(&writer, &snapshot, table, &row, &version, &wait);
+		status = tg_txn_newest(&writer, &snapshot, table, &row, &version, &client->wait);
 	if (status == TG_CHANGED)
 		status = TG_BUSY; /* another transaction's, perhaps under another key by now */
 	if (status == TG_OK && change == CHANGE_UPDATE)
 		status = update(client, &writer, row, version);
 	else if (status == TG_OK && change == CHANGE_DELETE)
-		status = tg_txn_delete(&writer, table, row, version, &wait);
+		status = tg_txn_delete(&writer, table, row, version, &client->wait);
 	else if (status == TG_OK)
 		status = move(client, &writer, row, version, new_key);
 	tg_epoch_leave(client->session);

@@ -1,0 +1,112 @@
+/*
+ * row_queue.c
+ *	  The order in which transactions that wait for a row get it (W4; row_lock.h, 7 and 8).
+ *
+ *	found held		the place: PostgreSQL's lock of a tuple, on the table and the row's ctid
+ *	first			waits for the holder (transaction.c), tries again; found held again, waits again
+ *	over			the row is written or locked, or not wanted any more: the place is given back
+ *
+ * It is the lock that PostgreSQL's heap takes for the same purpose, in the same modes: so pg_locks shows who waits for
+ * which row, and deadlock detection, time-outs and cancel work on the queue as on any lock.
+ *
+ * 1. A backend has one place at most, so the lock table has at most one entry for each.  A wait for another row, for a key, or for
+ *	  a LONG gives up the place: nobody waits in a queue behind one who waits for something else there.
+ * 2. The place belongs to the subtransaction that waits: a statement's loop takes it and gives it back, and an
+ *	  error that ends the loop ends the subtransaction, too.
+ * 3. What a statement evaluates while it has the place must not wait for anything that may take long.  So where volatile
+ *	  functions are called the row is locked first (fdw_direct.c), as heap_lock_tuple does it for all.
+ */
+#include "postgres.h"
+
+#include "src/txn/row_queue.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/resowner.h"
+
+#include "src/table/row.h"
+
+bool tsurugi_is_queued;
+
+/* If so: */
+static LOCKTAG place;
+static LOCKMODE place_mode;
+static SubTransactionId part;
+static ResourceOwner owner;
+
+/* heapam.c, tupleLockExtraInfo: what stands against each other does so as modes of locks, too. */
+static LOCKMODE
+host_mode(tg_lock_mode mode)
+{
+	static const LOCKMODE modes[] = {[TG_LOCK_KEY_SHARE] = AccessShareLock,
+									 [TG_LOCK_SHARE] = RowShareLock,
+									 [TG_LOCK_NO_KEY_UPDATE] = ExclusiveLock,
+									 [TG_LOCK_UPDATE] = AccessExclusiveLock};
+
+	return modes[mode];
+}
+
+static LOCKTAG
+place_of(Relation relation, uint32_t row)
+{
+	ItemPointerData tid;
+	LOCKTAG tag;
+
+	tsurugi_row_id_to_tid(row, &tid);
+	SET_LOCKTAG_TUPLE(tag, MyDatabaseId, RelationGetRelid(relation), ItemPointerGetBlockNumber(&tid),
+					  ItemPointerGetOffsetNumber(&tid));
+	return tag;
+}
+
+void
+tsurugi_queue_enter(Relation relation, const tg_wait *wait, tg_lock_mode mode)
+{
+	LOCKTAG tag = place_of(relation, wait->row);
+	ResourceOwner current = CurrentResourceOwner;
+
+	if (tsurugi_is_queued && memcmp(&tag, &place, sizeof(tag)) == 0)
+		return;
+	tsurugi_queue_leave();
+	if (tg_failpoint_refuses("skip_queue"))
+		return;
+	CurrentResourceOwner = CurTransactionResourceOwner;
+	PG_TRY();
+	{
+		(void) LockAcquire(&tag, host_mode(mode), false, false);
+	}
+	PG_FINALLY();
+	{
+		CurrentResourceOwner = current;
+	}
+	PG_END_TRY();
+	place = tag;
+	place_mode = host_mode(mode);
+	part = GetCurrentSubTransactionId();
+	owner = CurTransactionResourceOwner;
+	tsurugi_is_queued = true;
+}
+
+void
+tsurugi_queue_give_up_place(void)
+{
+	ResourceOwner current = CurrentResourceOwner;
+
+	CurrentResourceOwner = owner;
+	(void) LockRelease(&place, place_mode, false);
+	CurrentResourceOwner = current;
+	tsurugi_is_queued = false;
+}
+
+void
+tsurugi_queue_end(void)
+{
+	tsurugi_is_queued = false;
+}
+
+void
+tsurugi_queue_end_part(SubTransactionId id)
+{
+	if (tsurugi_is_queued && id == part)
+		tsurugi_is_queued = false;
+}
