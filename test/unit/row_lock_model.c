@@ -10,12 +10,15 @@
  *	updater	replaces it under its key; commits, or rolls back
  *	deleter	deletes it, then looks for children that have committed; commits, or rolls back
  *	holder	locks it UPDATE, deletes it, takes that back (a savepoint), holds it on
+ *	upgrader	locks it SHARE, then UPDATE, for a while
  *
  * How a reference is resolved, stamped and reused is left to others' arguments:
  * a commit is one step here, and version slots are not used again.  Who has to
- * wait starts over.  All states are visited.  Faults: two transactions that hold
+ * wait takes a place in the queue, waits until nobody ahead in it stands against him and
+ * the one who holds the row has ended, and starts over.  All states are visited.  Faults: two transactions that hold
  * what stands against each other, a child without its row, a mark that is left when
- * nobody holds a lock, a state that nobody can leave.  Then the same with a rule
+ * nobody holds a lock, a state that nobody can leave, one who has waited and gets the row
+ * before another who has waited longer.  Then the same with a rule
  * left out, each of which must show.
  */
 #include <string.h>
@@ -47,7 +50,8 @@ typedef enum kind
 	SHARER,
 	UPDATER,
 	DELETER,
-	HOLDER
+	HOLDER,
+	UPGRADER
 } kind;
 
 typedef enum mode
@@ -73,7 +77,9 @@ typedef enum rule
 	UNDO_UNLOCKED,	   /* undo gives the older version LOCKED (5) */
 	DELETE_UNLOCKED,   /* so does that of a DELETE (6) */
 	UNMARK_AFTERWARDS, /* the last one takes the mark back under the latch (2) */
-	NO_UNMARK
+	NO_UNMARK,
+	NO_TURNS,	 /* one waits for those ahead in the queue (7) */
+	QUEUE_ALWAYS /* but not if he has a lock (8) */
 } rule;
 
 typedef struct thread
@@ -83,7 +89,9 @@ typedef struct thread
 	uint8_t head;  /* that it found */
 	uint8_t made;  /* version, if updater */
 	uint8_t holds; /* mode, for the check of what may be held at once */
-	uint8_t back;  /* of the holder: he has taken his DELETE back */
+	uint8_t back;  /* of the holder: he has taken his DELETE back; of the upgrader: he goes for UPDATE */
+	uint8_t waits; /* for this thread, plus 1, */
+	uint8_t until; /* as long as it has ended so many runs */
 } thread;
 
 typedef struct model
@@ -95,6 +103,7 @@ typedef struct model
 	uint8_t latch;			 /* thread, plus 1 */
 	uint8_t entry[THREADS];	 /* mode */
 	uint8_t children;		 /* committed */
+	uint8_t queue[THREADS];	 /* threads, plus 1, in the order in which they came */
 	thread threads[THREADS];
 } model;
 
@@ -105,6 +114,8 @@ typedef struct scenario
 } scenario;
 
 static const scenario scenarios[] = {
+	{{UPGRADER, SHARER, DELETER}, {1, 1, 1}},
+	{{UPGRADER, UPDATER, UPDATER}, {1, 1, 1}},
 	{{CHILD, CHILD, UPDATER, DELETER}, {1, 1, 1, 1}},
 	{{CHILD, UPDATER, DELETER}, {2, 2, 1}},
 	{{CHILD, SHARER, UPDATER}, {2, 1, 2}},
@@ -137,15 +148,6 @@ stands_against(mode a, mode b)
 											  [UPDATE] = KEY_SHARE};
 
 	return b != NO_MODE && b >= weakest_against[a];
-}
-
-static bool
-entries_against(const model *state, unsigned self, mode wanted)
-{
-	for (unsigned i = 0; i < THREADS; i++)
-		if (i != self && stands_against(state->entry[i], wanted))
-			return true;
-	return false;
 }
 
 static bool
@@ -220,12 +222,25 @@ end_run(thread *self)
 }
 
 static mode
-mode_of(unsigned number)
+mode_of(const model *state, unsigned number)
 {
 	static const uint8_t modes[] = {
 		[CHILD] = KEY_SHARE, [SHARER] = SHARE, [UPDATER] = NO_KEY_UPDATE, [DELETER] = UPDATE, [HOLDER] = UPDATE};
 
+	if (played->kinds[number] == UPGRADER)
+		return state->threads[number].back ? UPDATE : SHARE;
 	return modes[played->kinds[number]];
+}
+
+/* Whose entry stands against what the thread wants; THREADS: none does. */
+static unsigned
+entry_against(const model *state, unsigned self)
+{
+	unsigned i = 0;
+
+	while (i < THREADS && (i == self || !stands_against(state->entry[i], mode_of(state, self))))
+		i++;
+	return i;
 }
 
 static bool
@@ -251,9 +266,82 @@ leave_latch(model *state, thread *self, uint8_t next)
 	self->at = next;
 }
 
+/* --- the queue ------------------------------------------------------------------------ */
+
+static bool
+is_queued(const model *state, unsigned number)
+{
+	for (unsigned i = 0; i < THREADS; i++)
+		if (state->queue[i] == number + 1)
+			return true;
+	return false;
+}
+
+/* Somebody ahead of him in the queue stands against him. */
+static bool
+is_behind(const model *state, unsigned number)
+{
+	for (unsigned i = 0; i < THREADS && state->queue[i] != number + 1; i++)
+		if (stands_against(mode_of(state, state->queue[i] - 1), mode_of(state, number)))
+			return true;
+	return false;
+}
+
+static void
+leave_queue(model *state, unsigned number)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < THREADS; i++)
+		if (state->queue[i] != number + 1)
+			state->queue[kept++] = state->queue[i];
+	while (kept < THREADS)
+		state->queue[kept++] = 0;
+}
+
+/* He has the row, or wants it no more. */
+static void
+has_got(model *state, unsigned number)
+{
+	if (is_queued(state, number) && is_behind(state, number))
+		fail("one who has waited less gets the row first");
+	leave_queue(state, number);
+}
+
+/* The row is held: tg_row_lock_queue, and what the host makes of it. */
+static void
+wait_for(model *state, unsigned number, unsigned holder)
+{
+	thread *self = &state->threads[number];
+	unsigned last = 0;
+
+	self->waits = (uint8_t) (holder + 1);
+	self->until = state->threads[holder].runs;
+	if (is_queued(state, number) || (state->entry[number] != NO_MODE && left_out != QUEUE_ALWAYS))
+		return;
+	while (state->queue[last] != 0)
+		last++;
+	state->queue[last] = (uint8_t) (number + 1);
+}
+
+/* Whoever waits tries again. */
+static bool
+may_try(const model *state, unsigned number)
+{
+	const thread *self = &state->threads[number];
+
+	if (self->waits == 0)
+		return true;
+	if (is_queued(state, number) && left_out != NO_TURNS && is_behind(state, number))
+		return false;
+	return state->threads[self->waits - 1].runs != self->until;
+}
+
+/* --- what one does -------------------------------------------------------------------- */
+
 /* tg_txn_newest_for: the head; then its begin; then its end. */
 static void
-find(const model *state, unsigned number, thread *self)
+find(model *state, unsigned number, thread *self)
 {
 	uint8_t found;
 
@@ -261,27 +349,39 @@ find(const model *state, unsigned number, thread *self)
 	{
 		case OUTSIDE:
 			self->head = state->head;
+			self->waits = self->until = 0;
 			self->at = BEGIN_FOUND;
 			break;
 		case BEGIN_FOUND:
 			found = state->begin[self->head];
 			if (found == PAST)
 				self->at = BELOW;
-			else if (found != NEVER && mode_of(number) == KEY_SHARE && state->older[self->head] != 0)
+			else if (found != NEVER && mode_of(state, number) == KEY_SHARE && state->older[self->head] != 0)
 				self->at = BELOW;
 			else
+			{
 				self->at = OUTSIDE;
+				if (found >= REFERENCE)
+					wait_for(state, number, found % KEEPS_KEY - REFERENCE);
+			}
 			break;
 		default:
 			found = state->end[self->head];
 			if (is_open(found))
 				self->at = is_writer(number) ? TAKE : ENTER;
 			else if (found == PAST && state->head == self->head)
+			{
+				leave_queue(state, number);
 				end_run(self); /* deleted */
+			}
 			else
+			{
 				self->at = OUTSIDE;
+				if (found >= REFERENCE && (mode_of(state, number) != KEY_SHARE || found < KEEPS_KEY))
+					wait_for(state, number, found % KEEPS_KEY - REFERENCE);
+			}
 			/* a KEY SHARE lock waits for who deletes the row, not for who is about to change the head */
-			if (left_out == ANY_WRITER_PASSES && mode_of(number) == KEY_SHARE && found >= REFERENCE)
+			if (left_out == ANY_WRITER_PASSES && mode_of(state, number) == KEY_SHARE && found >= REFERENCE)
 				self->at = ADD_ENTRY_LATE;
 			break;
 	}
@@ -317,27 +417,26 @@ lock_row(model *state, unsigned number, thread *self)
 		case ADD_ENTRY:
 			if (left_out == ENTRY_AFTERWARDS)
 				leave_latch(state, self, ADD_ENTRY_LATE);
-			else if (entries_against(state, number, mode_of(number)))
+			else if (entry_against(state, number) < THREADS)
+			{
+				wait_for(state, number, entry_against(state, number));
 				self->at = LEAVE_FOR_NOTHING;
+			}
 			else
 			{
-				state->entry[number] = mode_of(number);
+				state->entry[number] = mode_of(state, number);
 				self->at = LEAVE;
 			}
 			return true;
 		case LEAVE:
 			leave_latch(state, self, HOLD);
-			self->holds = mode_of(number);
+			self->holds = mode_of(state, number);
+			has_got(state, number);
 			return true;
 		case ADD_ENTRY_LATE:
-			if (entries_against(state, number, mode_of(number)))
-				self->at = OUTSIDE;
-			else
-			{
-				state->entry[number] = mode_of(number);
-				self->at = HOLD;
-				self->holds = mode_of(number);
-			}
+			self->at = entry_against(state, number) < THREADS ? OUTSIDE : HOLD;
+			if (self->at == HOLD)
+				self->holds = state->entry[number] = mode_of(state, number);
 			return true;
 		default: /* LEAVE_FOR_NOTHING */
 			leave_latch(state, self, OUTSIDE);
@@ -361,14 +460,13 @@ release(model *state, unsigned number, thread *self)
 				leave_latch(state, self, UNMARK_LATE);
 			return true;
 		case UNMARK:
-			if (state->end[self->head] == LOCKED)
-				state->end[self->head] = NEVER;
-			self->at = RELEASED;
-			return true;
 		case UNMARK_LATE:
 			if (state->end[self->head] == LOCKED)
 				state->end[self->head] = NEVER;
-			end_run(self);
+			if (self->at == UNMARK)
+				self->at = RELEASED;
+			else
+				end_run(self);
 			return true;
 		default: /* RELEASED */
 			state->latch = 0;
@@ -384,10 +482,11 @@ reference_of(unsigned number)
 }
 
 static void
-has_written(unsigned number, thread *self)
+has_written(model *state, unsigned number, thread *self)
 {
 	self->at = WRITTEN;
-	self->holds = mode_of(number);
+	self->holds = mode_of(state, number);
+	has_got(state, number);
 }
 
 static bool
@@ -415,7 +514,7 @@ write_row(model *state, unsigned number, thread *self)
 			else
 			{
 				*end = reference_of(number);
-				has_written(number, self);
+				has_written(state, number, self);
 				if (updates)
 					self->at = SET_HEAD;
 			}
@@ -423,13 +522,15 @@ write_row(model *state, unsigned number, thread *self)
 		case SET_HEAD:
 		case PASS_HEAD_LATE:
 			state->head = self->made;
-			has_written(number, self);
+			has_written(state, number, self);
 			return true;
 		case PASS:
 			if (!enter_latch(state, number, PASS_HAND_ON))
 				return false;
-			if (*end != LOCKED || (left_out != NO_CONFLICT && entries_against(state, number, mode_of(number))))
+			if (*end != LOCKED || (left_out != NO_CONFLICT && entry_against(state, number) < THREADS))
 			{
+				if (*end == LOCKED)
+					wait_for(state, number, entry_against(state, number));
 				if (updates)
 				{
 					state->begin[self->made] = NEVER;
@@ -453,7 +554,7 @@ write_row(model *state, unsigned number, thread *self)
 			return true;
 		default: /* PASS_LEAVE */
 			state->latch = 0;
-			has_written(number, self);
+			has_written(state, number, self);
 			if (updates && left_out == HEAD_AFTERWARDS)
 				self->at = PASS_HEAD_LATE;
 			return true;
@@ -540,6 +641,8 @@ step(model *state, unsigned number, unsigned choice)
 		return false;
 	if (choice != 0 && self->at != HOLD && self->at != WRITTEN)
 		return false;
+	if (self->at == OUTSIDE && !may_try(state, number))
+		return false;
 	if (self->at <= BELOW)
 		find(state, number, self);
 	else if (self->at <= LEAVE_FOR_NOTHING)
@@ -555,6 +658,14 @@ step(model *state, unsigned number, unsigned choice)
 			self->head = state->head;
 			state->end[self->head] = reference_of(number);
 			self->at = UNDO;
+			return true;
+		}
+		if (kind == UPGRADER && !self->back)
+		{
+			if (choice != 0)
+				return false;
+			self->back = 1;
+			self->at = OUTSIDE;
 			return true;
 		}
 		if (kind == CHILD && choice == 0)
@@ -600,6 +711,9 @@ check_end(const model *state)
 	for (unsigned i = 0; i < THREADS; i++)
 		if (state->threads[i].at != OUTSIDE || state->threads[i].runs != played->runs[i])
 			fail("somebody cannot go on");
+	for (unsigned i = 0; i < THREADS; i++)
+		if (state->queue[i] != 0)
+			fail("a place in the queue is left");
 	if (state->begin[state->head] != PAST)
 		fail("the head is none of a commit");
 	if (state->end[state->head] != PAST && state->end[state->head] != NEVER)
@@ -667,6 +781,8 @@ main(void)
 		{DELETE_UNLOCKED, "an undone delete without the mark"},
 		{UNMARK_AFTERWARDS, "the mark taken back after the latch"},
 		{NO_UNMARK, "the mark left where it is"},
+		{NO_TURNS, "waiters who try as they like"},
+		{QUEUE_ALWAYS, "one with a lock in the queue"},
 	};
 
 	explore_all();
