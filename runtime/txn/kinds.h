@@ -110,6 +110,12 @@ extern void tg_wait_end_of(unsigned number);
 extern bool tg_wait_closes_circle_of(unsigned number, const tg_wait *wait);
 
 /*
+ * The transaction has a place in the queue of a row (row_lock.h, 7), which the host calls by this number, from now
+ * on; 0: in none.  As long as it is not the first its wait is announced as TG_WAIT_TURN, and is one for the first, whoever that is.
+ */
+extern void tg_wait_queue_of(unsigned number, uint64_t queue);
+
+/*
  * Around a wait that a TG_BUSY asked for, so that others see the edge (W6, and reports).  Published first, looked at
  * afterwards.  An error of the host's that ends the wait has to be followed by tg_wait_end, too: an edge that
  * stands makes others see circles.

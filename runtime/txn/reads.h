@@ -39,6 +39,7 @@ typedef enum tg_lock_mode
 typedef enum tg_wait_kind
 {
 	TG_WAIT_ROW,	  /* another transaction has written or locked a row, or a key */
+	TG_WAIT_TURN,	  /* the same, behind others in the row's queue */
 	TG_WAIT_OUTCOME,  /* another transaction's commit is under way */
 	TG_WAIT_PRESERVE, /* a LONG preserves the area to be written or read */
 	TG_WAIT_WRITER,	  /* a LONG's start: a transaction writes in its preserve */

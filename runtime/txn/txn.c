@@ -145,6 +145,7 @@ tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host, tg_txn_kind
 	tg_txn_describe(txn, kind, isolation, label);
 	tg_store_relaxed(&txn->snapshot, 0);
 	tg_store_relaxed(&txn->waits, 0); /* an error may have ended the last wait */
+	tg_store_relaxed(&txn->queue, 0);
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
 	return txn;
 }

@@ -103,6 +103,7 @@ struct tg_txn
 	uint32_t waits; /* tg_wait_kind, plus 1; 0: it does not wait */
 	uint32_t waits_txn;
 	uint64_t waits_host;
+	uint64_t queue; /* the row whose queue it is in, of whatever table; 0: in none */
 
 	/* author.c's: written by the owner, read by any session, all of it atomic */
 	tg_time commit_times[TG_AUTHOR_COMMITS] TG_CACHE_ALIGNED; /* the next place: commits */

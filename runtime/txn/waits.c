@@ -8,6 +8,8 @@
  * who closes a circle last sees all of it; and an edge counts only while its reason holds, which is asked for
  * each edge when the circle is looked for: a LONG's edges are found anew, of the
  * others it is asked whether the one waited for is still that transaction, and has not ended.
+ * One who waits for his turn in the queue of a row sleeps while the queue goes on; so his edges are found anew,
+ * too: they lead to those who are in the same queue and do not wait for their turn.
  *
  * Mostly the one waited for waits for nobody: it has published no edge, and no LONG is listed that could wait for its start. Then
  * neither latch nor search is needed: if it begins to wait later, it looks after it has published its edge, and sees this one.
@@ -28,6 +30,12 @@ tg_wait_begin_of(unsigned number, const tg_wait *wait)
 	tg_store_relaxed(&txn->waits_host, wait->host);
 	/* The edge first, then the look at others' edges: whoever closes a circle last sees all of it. */
 	tg_store_then_fence(&txn->waits, (uint32_t) wait->kind + 1);
+}
+
+void
+tg_wait_queue_of(unsigned number, uint64_t queue)
+{
+	tg_store_release(&tg_txns->txn[number].queue, queue);
 }
 
 void
@@ -62,6 +70,20 @@ starter_of(unsigned txn)
 	return NULL;
 }
 
+static void
+visit_first_of_queue(search *s, const tg_txn *waiter)
+{
+	uint64_t queue = tg_load_acquire(&waiter->queue);
+
+	for (unsigned i = 0; i < tg_txns->txn_max && queue != 0; i++)
+	{
+		const tg_txn *txn = &tg_txns->txn[i];
+
+		if (tg_load_acquire(&txn->queue) == queue && tg_load_acquire(&txn->waits) != TG_WAIT_TURN + 1)
+			visit(s, i);
+	}
+}
+
 /* Those that a transaction waits for, as far as the reason still holds.  Under the latch. */
 static void
 visit_those_ahead(search *s, unsigned number)
@@ -82,7 +104,9 @@ visit_those_ahead(search *s, unsigned number)
 			visit(s, wait.txn);
 		return;
 	}
-	if (kind == 0 || ahead >= tg_txns->txn_max)
+	if (kind == TG_WAIT_TURN + 1)
+		visit_first_of_queue(s, txn);
+	if (kind == 0 || kind == TG_WAIT_TURN + 1 || ahead >= tg_txns->txn_max)
 		return;
 	state = tg_load_acquire(&tg_txns->txn[ahead].state) & TG_STATE_MASK;
 	if (state != TG_TXN_IDLE && state != TG_TXN_COMMITTED &&

@@ -161,7 +161,8 @@ go_on_from(Search *search, int place)
 
 		/* A transaction that has not written may wait, too. */
 		(void) tg_txn_report_get(txn, &report);
-		if (!report.waits || !waits_for_it(txn, process_id))
+		/* The wait for a turn is a wait for one of PostgreSQL's own locks. */
+		if (!report.waits || report.wait.kind == TG_WAIT_TURN || !waits_for_it(txn, process_id))
 			continue;
 		search->list[place].wait = report.wait.host;
 		reach_transaction(search, &report.wait, place);

@@ -11,6 +11,7 @@
  *
  * 1. A backend has one place at most, so the lock table has at most one entry for each.  A wait for another row, for a key, or for
  *	  a LONG gives up the place: nobody waits in a queue behind one who waits for something else there.
+ *	  For the circles that PostgreSQL's detector does not look for, one who waits for the turn is announced as such (runtime/txn/waits.c).
  * 2. The place belongs to the subtransaction that waits: a statement's loop takes it and gives it back, and an
  *	  error that ends the loop ends the subtransaction, too.
  * 3. What a statement evaluates while it has the place must not wait for anything that may take long.  So where volatile
@@ -26,6 +27,7 @@
 #include "utils/resowner.h"
 
 #include "src/table/row.h"
+#include "src/txn/transaction.h"
 
 bool tsurugi_is_queued;
 
@@ -34,6 +36,7 @@ static LOCKTAG place;
 static LOCKMODE place_mode;
 static SubTransactionId part;
 static ResourceOwner owner;
+static unsigned waiter; /* the transaction's number */
 
 /* heapam.c, tupleLockExtraInfo: what stands against each other does so as modes of locks, too. */
 static LOCKMODE
@@ -59,27 +62,50 @@ place_of(Relation relation, uint32_t row)
 	return tag;
 }
 
+/* W6: the search for circles of waits knows whose turn it is. */
+static void
+announce(uint64_t queue)
+{
+	tg_wait_queue_of(waiter, queue);
+}
+
+static void
+forget(void)
+{
+	announce(0);
+	tsurugi_is_queued = false;
+}
+
 void
 tsurugi_queue_enter(Relation relation, const tg_wait *wait, tg_lock_mode mode)
 {
 	LOCKTAG tag = place_of(relation, wait->row);
 	ResourceOwner current = CurrentResourceOwner;
+	tg_wait turn = *wait;
 
 	if (tsurugi_is_queued && memcmp(&tag, &place, sizeof(tag)) == 0)
 		return;
 	tsurugi_queue_leave();
 	if (tg_failpoint_refuses("skip_queue"))
 		return;
+	turn.kind = TG_WAIT_TURN;
+	waiter = tsurugi_transaction_number();
+	announce((uint64_t) RelationGetRelid(relation) << 32 | wait->row);
+	tg_wait_begin_of(waiter, &turn);
 	CurrentResourceOwner = CurTransactionResourceOwner;
 	PG_TRY();
 	{
 		(void) LockAcquire(&tag, host_mode(mode), false, false);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		CurrentResourceOwner = current;
+		announce(0);
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	CurrentResourceOwner = current;
+	tg_wait_begin_of(waiter, wait);
 	place = tag;
 	place_mode = host_mode(mode);
 	part = GetCurrentSubTransactionId();
@@ -95,18 +121,19 @@ tsurugi_queue_give_up_place(void)
 	CurrentResourceOwner = owner;
 	(void) LockRelease(&place, place_mode, false);
 	CurrentResourceOwner = current;
-	tsurugi_is_queued = false;
+	forget();
 }
 
 void
 tsurugi_queue_end(void)
 {
-	tsurugi_is_queued = false;
+	if (tsurugi_is_queued)
+		forget();
 }
 
 void
 tsurugi_queue_end_part(SubTransactionId id)
 {
 	if (tsurugi_is_queued && id == part)
-		tsurugi_is_queued = false;
+		forget();
 }

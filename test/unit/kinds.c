@@ -549,6 +549,56 @@ test_circle(void)
 	check_empty("a circle");
 }
 
+/* The one waited for is in a row's queue, behind the one that waits for the LONG. */
+static void
+test_circle_through_queue(void)
+{
+	const tg_area both[] = {{.table = tables[0]}, {.table = tables[1]}};
+	const uint64_t row = 7;
+	tg_wait turn = {.kind = TG_WAIT_TURN};
+	client a;
+	client b;
+	client c;
+	client d;
+
+	begin(&b, 1, TG_TXN_ORDINARY, TG_READ_COMMITTED);
+	unit_equal(change(&b, tables[0], 1, 1), TG_OK, "a writer of one table");
+	begin(&a, 0, TG_TXN_LONG, TG_SERIALIZABLE);
+	unit_ok(publish(&a, both, 2) == TG_OK && start(&a) == TG_BUSY, "a LONG that waits for it");
+	tg_wait_begin(a.session, &a.wait);
+	begin(&c, 2, TG_TXN_ORDINARY, TG_READ_COMMITTED);
+	begin(&d, 3, TG_TXN_ORDINARY, TG_READ_COMMITTED);
+	unit_equal(change(&d, tables[1], 1, 1), TG_BUSY, "another writer waits for the LONG");
+	tg_wait_begin(d.session, &d.wait);
+	/* b was sent to the queue by one that has ended */
+	turn.txn = c.session->id;
+	turn.host = 1;
+	tg_wait_queue_of(b.session->id, row);
+	tg_wait_begin(b.session, &turn);
+	unit_ok(!tg_wait_closes_circle(d.session, &d.wait), "no circle so far");
+	tg_wait_queue_of(c.session->id, row);
+	c.wait = (tg_wait){.kind = TG_WAIT_ROW, .txn = d.session->id, .host = tg_load_relaxed(&d.txn->host)};
+	tg_wait_begin(c.session, &c.wait);
+	unit_ok(tg_wait_closes_circle(d.session, &d.wait), "a circle through the first of the queue");
+	tg_wait_queue_of(c.session->id, row + 1);
+	unit_ok(!tg_wait_closes_circle(d.session, &d.wait), "none through the first of another");
+	tg_wait_queue_of(c.session->id, row);
+	tg_wait_begin(c.session, &turn);
+	unit_ok(!tg_wait_closes_circle(d.session, &d.wait), "nor through one that waits for its turn, too");
+	tg_wait_queue_of(b.session->id, 0);
+	tg_wait_queue_of(c.session->id, 0);
+	tg_wait_end(b.session);
+	tg_wait_end(c.session);
+	tg_wait_end(d.session);
+	end(&b, false);
+	end(&c, false);
+	end(&d, false);
+	unit_equal(start(&a), TG_OK, "it starts");
+	tg_wait_end(a.session);
+	end(&a, true);
+	check_empty("a circle through a queue");
+}
+
 /* L5: a LONG preserves keys 1 to 3; others take and give back keys of another column, which is unique. */
 static void
 test_unique(void)
@@ -721,6 +771,7 @@ main(void)
 	test_refused();
 	test_unique();
 	test_circle();
+	test_circle_through_queue();
 	test_reports();
 	test_condition();
 	tg_failpoint_set(NULL);
