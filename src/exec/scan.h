@@ -143,9 +143,9 @@ struct tsurugi_scan
 	bool plain;				   /* the node has neither conditions nor a projection */
 
 	/* rows in hand */
+	uint32_t position; /* in the batch, of the row after the current one */
 	tsurugi_batch batch;
-	uint32_t position; /* in it, of the row after the current one */
-	uint32_t row;	   /* the current one */
+	uint32_t row; /* the current one */
 
 	/* for EXPLAIN ANALYZE */
 	bool started;	  /* it was asked for a row */
