@@ -72,6 +72,11 @@ hunter &
 definer &
 wait
 
+# a session that was terminated may still be on its way out, and the worker's ANALYZE under way
+for _ in $(seq 300); do
+	[ "$(psql -XAtqc 'SELECT count(*) FROM tsurugi.transactions WHERE pid IS DISTINCT FROM pg_backend_pid()')" != 0 ] || break
+	sleep 0.1
+done
 psql -XAtq -F '|' -f "$here/books.sql" >"$TG_WORK/books" || failed=1
 while IFS='|' read -r what holds; do
 	verdict "$what" "$holds"
