@@ -120,7 +120,10 @@ register_writer(tg_session *session, tg_txn *txn, tg_table *table)
 	if (tg_failpoint_refuses("skip_w0"))
 		place = take_place(txn);
 	else if (place != NULL)
+	{
+		txn->registered_as[place - txn->registered] = table->relation;
 		tg_store_then_fence(place, table);
+	}
 	else
 		tg_store_then_fence(&txn->registered_all, 1);
 	tg_failpoint("w0_registered");
@@ -299,6 +302,23 @@ tg_txn_is_writer_in(const tg_txn *txn, const tg_preserve *entry)
 			return true;
 	}
 	return false;
+}
+
+bool
+tg_txn_targets(const tg_txn *txn, tg_target targets_out[TG_TXN_TABLES_MAX], unsigned *count_out)
+{
+	*count_out = 0;
+	if (tg_load_relaxed(&txn->registered_all))
+		return false;
+	for (unsigned i = 0; i < txn->registered_used; i++)
+	{
+		const tg_table *table = tg_load_relaxed(&txn->registered[i]);
+
+		if (table != NULL)
+			targets_out[(*count_out)++] =
+				(tg_target){.relation = txn->registered_as[i], .is_written = tg_write_log_has_table(txn->log, table)};
+	}
+	return true;
 }
 
 void

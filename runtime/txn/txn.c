@@ -222,6 +222,12 @@ tg_txn_write_count(const tg_txn *txn)
 	return tg_load_relaxed(&txn->writes);
 }
 
+uint32_t
+tg_txn_lock_count(const tg_txn *txn)
+{
+	return tg_load_relaxed(&txn->lock_count);
+}
+
 void
 tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark_out, unsigned *number_out)
 {
@@ -673,6 +679,18 @@ uint64_t
 tg_conflicts(tg_conflict_kind kind)
 {
 	return tg_load_relaxed(&tg_txns->conflicts[kind]);
+}
+
+void
+tg_retry_note(tg_retry retry)
+{
+	tg_fetch_add_relaxed(&tg_txns->retries[retry], 1);
+}
+
+uint64_t
+tg_retries(tg_retry retry)
+{
+	return tg_load_relaxed(&tg_txns->retries[retry]);
 }
 
 uint64_t

@@ -363,6 +363,21 @@ extern tg_status tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t 
 extern tg_status tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
 							 tg_lock_mode mode, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
+#define TG_TXN_TABLES_MAX 8
+
+/* A table in which a transaction has written or locked rows, or was about to. */
+typedef struct tg_target
+{
+	uint32_t relation; /* the host's number; the table may be gone */
+	bool is_written;   /* a row of it was written, and the write was not undone */
+} tg_target;
+
+/* The transaction's targets; false: they are more than TG_TXN_TABLES_MAX.  Session owner. */
+extern bool tg_txn_targets(const tg_txn *txn, tg_target targets_out[TG_TXN_TABLES_MAX], unsigned *count_out);
+
+/* The number of row locks that the transaction holds (W7).  Session owner. */
+extern uint32_t tg_txn_lock_count(const tg_txn *txn);
+
 /* Whether there is anything to commit: writes that were not undone. */
 extern bool tg_txn_has_writes(const tg_txn *txn);
 
@@ -405,6 +420,19 @@ extern bool tg_txn_report_get(unsigned session_id, tg_txn_report *report);
  */
 extern void tg_conflict_note(tg_conflict_kind kind);
 extern uint64_t tg_conflicts(tg_conflict_kind kind);
+
+/* What sessions did for transactions that were tried again after a conflict; counted by the host. */
+typedef enum tg_retry
+{
+	TG_RETRY_LOCKED,	/* a row was locked when it was read */
+	TG_RETRY_YIELDED,	/* a transaction gave way to one that waited for such a lock */
+	TG_RETRY_PROMOTED,	/* a transaction was started as a LONG */
+	TG_RETRY_COMMITTED, /* and committed */
+	TG_RETRY_COUNT
+} tg_retry;
+
+extern void tg_retry_note(tg_retry retry);
+extern uint64_t tg_retries(tg_retry retry);
 
 extern uint64_t tg_txn_commits(void);
 extern uint64_t tg_txn_aborts(void);

@@ -40,7 +40,7 @@ typedef enum tg_txn_state
 #define TG_STATE_MASK ((uint64_t) (1 << TG_STATE_BITS) - 1)
 
 /* Tables for which a writer can register one by one; a writer of more registers for all tables. */
-#define TG_REGISTERED_MAX 8
+#define TG_REGISTERED_MAX TG_TXN_TABLES_MAX
 
 #define TG_AUTHOR_COMMITS 32 /* commits of a descriptor whose times are remembered */
 #define TG_AUTHOR_STORED 4	 /* times of storing anew that are remembered */
@@ -91,6 +91,8 @@ struct tg_txn
 	unsigned remembered;	  /* LONG: the number of others that it remembered at L1 (c) */
 	tg_seen *seen;			  /* changed under the preserve list's latch, read there by others */
 	uint32_t registered_used; /* the places of registered in use are below this */
+	/* The host's numbers of the tables that it is registered for, which may be gone. */
+	uint32_t registered_as[TG_REGISTERED_MAX];
 
 	/* for others: written by the owner, all of it atomic */
 	tg_table *registered[TG_REGISTERED_MAX]; /* W0: it writes these, or will; NULL: free */
@@ -118,6 +120,7 @@ struct tg_txn
 typedef struct tg_txn_shared
 {
 	uint64_t conflicts[TG_CONFLICT_COUNT]; /* atomic, for views */
+	uint64_t retries[TG_RETRY_COUNT];	   /* likewise */
 	struct tg_row_locks *row_locks;
 	unsigned txn_max; /* sessions and shared transactions; then the relocator's (relocate.c) */
 
