@@ -215,6 +215,13 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 CREATE VIEW conflicts AS SELECT * FROM @extschema@.tsurugi_fdw_conflicts();
 COMMENT ON VIEW conflicts IS 'serialization failures (40001) since the start, by what a concurrent commit had changed';
 
+CREATE FUNCTION tsurugi_fdw_retries(OUT event text, OUT count bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW retries AS SELECT * FROM @extschema@.tsurugi_fdw_retries();
+COMMENT ON VIEW retries IS 'what was done, since the start, for serializable transactions that were tried again after 40001';
+
 CREATE FUNCTION tsurugi_fdw_transactions(
 	OUT pid integer, OUT database oid, OUT role oid, OUT kind text, OUT label text, OUT isolation text,
 	OUT read_only boolean, OUT state text, OUT snapshot bigint, OUT writes bigint, OUT waits_for integer[],
@@ -233,7 +240,7 @@ FROM @extschema@.tsurugi_fdw_transactions() t
 	LEFT JOIN pg_catalog.pg_roles r ON r.oid = t.role;
 COMMENT ON VIEW transactions IS 'running transactions that hold a snapshot or have written; those of other roles need pg_read_all_stats';
 
-GRANT SELECT ON memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, transactions TO PUBLIC;
+GRANT SELECT ON memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, retries, transactions TO PUBLIC;
 
 -- Views: what tells of others' work
 

@@ -41,6 +41,14 @@ tg_version_is_by(tg_version version, unsigned txn)
 	return header != NULL && is_by(tg_load_acquire(&header->begin), txn);
 }
 
+bool
+tg_row_is_by(tg_table *table, uint32_t row, unsigned txn)
+{
+	tg_version newest = tg_load_acquire(tg_row_head(table, row));
+
+	return tg_head_is_closed(newest) || newest == TG_VERSION_NONE || tg_version_is_by(newest, txn);
+}
+
 /*
  * Whether the snapshot sees another version of the row than this one, which the transaction found:
  * another transaction had changed the row meanwhile.

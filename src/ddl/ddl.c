@@ -42,6 +42,7 @@
 #include "src/table/relation.h"
 #include "src/txn/deferred.h"
 #include "src/txn/isolation.h"
+#include "src/txn/ladder.h"
 #include "src/txn/lease_owners.h"
 #include "src/txn/moment.h"
 #include "src/txn/shared_transaction.h"
@@ -481,7 +482,11 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 			tsurugi_export_import((VariableSetStmt *) planned->utilityStmt);
 		else if (IsA(planned->utilityStmt, DiscardStmt) &&
 				 ((DiscardStmt *) planned->utilityStmt)->target == DISCARD_ALL)
-			(void) tsurugi_shared_detach(); /* a pool of connections gives the session to others */
+		{
+			/* a pool of connections gives the session to others */
+			(void) tsurugi_shared_detach();
+			tsurugi_ladder_forget();
+		}
 		return;
 	}
 	tsurugi_shared_check_command("change definitions");

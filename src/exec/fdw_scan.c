@@ -27,7 +27,9 @@ tsurugiBeginForeignScan(ForeignScanState *node, int eflags)
 	if (node->ss.ps.state->es_epq_active != NULL)
 		return;
 	scan->locks = tsurugi_scan_locks(scan);
-	node->ss.ps.ExecProcNode = scan->locks ? tsurugi_scan_run_locking : tsurugi_scan_run;
+	node->ss.ps.ExecProcNode = scan->locks					? tsurugi_scan_run_locking
+							   : tsurugi_scan_retries(scan) ? tsurugi_scan_run_retrying
+															: tsurugi_scan_run;
 }
 
 /* By ctid; and for rechecks: their executor state gives the node another row in place of this one. */

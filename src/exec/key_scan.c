@@ -148,6 +148,12 @@ key_end(tsurugi_source *source)
 }
 
 static void
+key_keep_reads(tsurugi_source *source)
+{
+	((KeySource *) source)->noted = TG_VERSION_NONE;
+}
+
+static void
 key_forget_reads(tsurugi_source *source)
 {
 	KeySource *by_key = (KeySource *) source;
@@ -231,6 +237,7 @@ tsurugi_key_source_make(tsurugi_scan *scan, const tsurugi_scan_access *access, c
 												   .end = key_end,
 												   .area = area_of,
 												   .forget_reads = key_forget_reads,
+												   .keep_reads = key_keep_reads,
 												   .outlive = key_outlive,
 												   .expect = key_expect};
 	KeySource *by_key = palloc0(sizeof(*by_key));

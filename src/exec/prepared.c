@@ -409,6 +409,8 @@ begin_execution(Kept *kept, QueryDesc *query, int flags)
 	{
 		node->ss.ps.plan = query->plannedstmt->planTree;
 		node->ss.ss_currentRelation = kept->relation;
+		node->ss.ps.ExecProcNode =
+			unlikely(tsurugi_scan_retries(scan_of(kept))) ? tsurugi_scan_run_retrying : tsurugi_scan_run;
 	}
 	if (likely(node != NULL))
 	{

@@ -273,6 +273,12 @@ range_end(tsurugi_source *source)
 }
 
 static void
+range_keep_reads(tsurugi_source *source)
+{
+	((tsurugi_range_source *) source)->noted = NULL;
+}
+
+static void
 range_forget_reads(tsurugi_source *source)
 {
 	tsurugi_range_source *range = (tsurugi_range_source *) source;
@@ -314,6 +320,7 @@ tsurugi_range_source_init(tsurugi_range_source *range, const tsurugi_range_metho
 														  .end = range_end,
 														  .area = range_area,
 														  .forget_reads = range_forget_reads,
+														  .keep_reads = range_keep_reads,
 														  .outlive = range_outlive,
 														  .expect = range_expect};
 

@@ -66,6 +66,7 @@ tsurugi_scan_start(tsurugi_scan *scan)
 {
 	tsurugi_snapshot_of(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described->table,
 						&scan->snapshot);
+	scan->keeps_snapshot = false;
 	scan->source->methods->open(scan->source);
 }
 

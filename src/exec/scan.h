@@ -41,8 +41,8 @@
  *
  * Sources by ranges (range_scan.h) differ in which ranges they read.  What sources share:
  * scan_key.c makes keys and ranges of the plan's values, scan_expect.c asks for memory before it is
- * needed, and scan_level.c.  Of the core, scan.c has its life, scan_run.c the rows, scan_lock.c
- * rows that are locked as they are read.
+ * needed, and scan_level.c.  Of the core, scan.c has its life, scan_run.c the rows; scan_lock.c and
+ * scan_retry.c have rows that are locked as they are read.
  *
  * Rows are read in place, by the backend itself; a whole table, if it has tsurugi_fdw.scan_pool_rows
  * rows or more, by tasks of the pool, which fill buffers of an output channel.  Between two rows the
@@ -127,6 +127,8 @@ struct tsurugi_scan
 	CmdType locks_for;	/* as in tsurugi_scan_plan: for which statement rows may be locked */
 	bool locks;			/* they are: before they are handed up (scan_lock.c) */
 	bool has_handed_up; /* and one was, or there is none */
+	/* Of a look-up that could lock its row (scan_retry.c): the snapshot could not be extended for it. */
+	bool keeps_snapshot;
 
 	/* columns that are read, and where they go in the slot */
 	int column_count;
@@ -225,6 +227,10 @@ extern TupleTableSlot *tsurugi_scan_run(PlanState *pstate);
 /* scan_lock.c: whether the scan is to lock its rows, in this transaction; and then its ExecProcNode. */
 extern bool tsurugi_scan_locks(const tsurugi_scan *scan);
 extern TupleTableSlot *tsurugi_scan_run_locking(PlanState *pstate);
+
+/* scan_retry.c: whether the scan may have to lock its row, in this transaction; and then its ExecProcNode. */
+extern bool tsurugi_scan_retries(const tsurugi_scan *scan);
+extern TupleTableSlot *tsurugi_scan_run_retrying(PlanState *pstate);
 
 /* Starts over; key values are computed again. */
 extern void tsurugi_scan_restart(tsurugi_scan *scan);

@@ -46,6 +46,7 @@ TSURUGI_SQL_FUNCTION(tsurugi_fdw_collector);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_garbage);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_taxes);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_conflicts);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_retries);
 
 Datum
 tsurugi_fdw_memory(PG_FUNCTION_ARGS)
@@ -698,6 +699,26 @@ tsurugi_fdw_conflicts(PG_FUNCTION_ARGS)
 	{
 		add_text(&row, reasons[kind]);
 		add_bigint(&row, tg_conflicts((tg_conflict_kind) kind));
+		put_row(fcinfo, &row);
+	}
+	return (Datum) 0;
+}
+
+Datum
+tsurugi_fdw_retries(PG_FUNCTION_ARGS)
+{
+	static const char *const events[TG_RETRY_COUNT] = {[TG_RETRY_LOCKED] = "row locked when it was looked up",
+													   [TG_RETRY_YIELDED] =
+														   "gave way to a transaction that waited for such a lock",
+													   [TG_RETRY_PROMOTED] = "promoted to LONG",
+													   [TG_RETRY_COMMITTED] = "promoted and committed"};
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int retry = 0; retry < TG_RETRY_COUNT; retry++)
+	{
+		add_text(&row, events[retry]);
+		add_bigint(&row, tg_retries((tg_retry) retry));
 		put_row(fcinfo, &row);
 	}
 	return (Datum) 0;

@@ -19,6 +19,7 @@
 #include "src/base/shown_text.h"
 #include "src/base/status_error.h"
 #include "src/table/row.h"
+#include "src/txn/ladder.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
@@ -240,7 +241,8 @@ tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row, b
 					errdetail("%s of foreign table \"%s\" was %s by %s committed after this one's snapshot was taken.",
 							  subject, RelationGetRelationName(relation), deleted ? "deleted" : "changed",
 							  changer != NULL ? psprintf("%s, which", changer) : "a transaction that"),
-					errhint("The transaction might succeed if retried."), errtable(relation)));
+					errhint("%s", tsurugi_ladder_note_failure(RelationGetRelid(relation), deleted ? TG_ROW_MAX : row)),
+					errtable(relation)));
 	pg_unreachable();
 }
 
@@ -251,6 +253,7 @@ tsurugi_error_moved(Relation relation, uint32_t row)
 	const char *changer = describe_changer(relation, row);
 
 	tg_conflict_note(TG_CONFLICT_UPDATED);
+	(void) tsurugi_ladder_note_failure(RelationGetRelid(relation), TG_ROW_MAX);
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					errmsg("tuple to be locked was already moved to another partition due to concurrent update"),
 					errdetail("%s of foreign table \"%s\" was moved by %s.", subject, RelationGetRelationName(relation),
@@ -271,7 +274,7 @@ tsurugi_error_stored_anew(Relation relation, tg_time stored)
 					   "one's snapshot was taken.",
 					   RelationGetRelationName(relation),
 					   other != NULL ? psprintf("%s, which", other) : "a transaction that"),
-			 errhint("The transaction might succeed if retried."), errtable(relation)));
+			 errhint("%s", tsurugi_ladder_note_failure(InvalidOid, TG_ROW_MAX)), errtable(relation)));
 	pg_unreachable();
 }
 
@@ -323,6 +326,16 @@ describe_conflict(const tg_conflict *conflict, const char *table, const char *su
 					 "transaction has committed.");
 }
 
+/* A row that locking it would keep from being changed again; TG_ROW_MAX: none. */
+static uint32_t
+changed_row(const tg_conflict *conflict)
+{
+	bool is_row =
+		conflict->kind == TG_CONFLICT_ROW || conflict->kind == TG_CONFLICT_KEY || conflict->kind == TG_CONFLICT_RANGE;
+
+	return is_row && conflict->version != TG_VERSION_NONE ? tg_version_row(conflict->version) : TG_ROW_MAX;
+}
+
 void
 tsurugi_error_validation(const tg_conflict *conflict)
 {
@@ -340,8 +353,22 @@ tsurugi_error_validation(const tg_conflict *conflict)
 					describe_conflict(conflict, relation != NULL ? RelationGetRelationName(relation) : "?", subject),
 					conflict->kind == TG_CONFLICT_EARLIER_LONG
 						? errhint("Declare what it reads in tsurugi_fdw.inclusive_read_areas: then its start waits.")
-						: errhint("The transaction might succeed if retried."),
+						: errhint("%s", tsurugi_ladder_note_failure(conflict->relation, changed_row(conflict))),
 					relation != NULL ? errtable(relation) : 0));
+	pg_unreachable();
+}
+
+void
+tsurugi_error_yielded(const tg_wait *wait)
+{
+	tg_conflict_note(TG_CONFLICT_ROW);
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to read/write dependencies among transactions"),
+			 errdetail("A row that this transaction has read, and locked because an earlier try failed by it, is to be "
+					   "changed by %s, or by a transaction that this one waits for.",
+					   tsurugi_describe_other(wait->host)),
+			 errhint("%s", tsurugi_ladder_note_failure(InvalidOid, TG_ROW_MAX))));
 	pg_unreachable();
 }
 
@@ -367,7 +394,7 @@ tsurugi_error_too_late(void)
 			 errmsg("could not serialize access to foreign and ordinary tables"),
 			 errdetail("Since the snapshot of ordinary tables was taken, transactions have committed that changed "
 					   "tables of both kinds."),
-			 errhint("The transaction might succeed if retried.")));
+			 errhint("%s", tsurugi_ladder_note_failure(InvalidOid, TG_ROW_MAX))));
 	pg_unreachable();
 }
 
@@ -398,7 +425,7 @@ tsurugi_error_new_index(Relation index)
 					errmsg("could not serialize access due to concurrent change of definition"),
 					errdetail("Index \"%s\" was made, or made anew, after the snapshot of ordinary tables was taken.",
 							  RelationGetRelationName(index)),
-					errhint("The transaction might succeed if retried.")));
+					errhint("%s", tsurugi_ladder_note_failure(InvalidOid, TG_ROW_MAX))));
 	pg_unreachable();
 }
 

@@ -53,6 +53,9 @@ extern void tsurugi_error_twice(void) pg_attribute_noreturn();
 /* Raises 40001: what was read has been changed, or is preserved by others. */
 extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_noreturn();
 
+/* Raises 40001: the wait would close a circle through a row that was locked when it was read (ladder.c, 3). */
+extern void tsurugi_error_yielded(const tg_wait *wait) pg_attribute_noreturn();
+
 /* Raises 0A000: a SERIALIZABLE transaction wrote foreign and ordinary tables. */
 extern void tsurugi_error_mixed(void) pg_attribute_noreturn();
 

@@ -82,6 +82,7 @@
 #include "src/base/status_error.h"
 #include "src/txn/errors.h"
 #include "src/txn/kinds.h"
+#include "src/txn/ladder.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
@@ -295,6 +296,7 @@ executor_start(QueryDesc *query, int eflags)
 		eflags = tsurugi_parallel_follow(query, eflags);
 	else if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 	{
+		tsurugi_ladder_go_on();
 		if (IsolationUsesXactSnapshot() || may_be_serializable())
 		{
 			run_count++;
@@ -476,22 +478,31 @@ tsurugi_isolation_check_read(const tg_area *area)
 	}
 }
 
+/* False: *conflict_out. */
 static bool
-extend_to(tg_time later, const tg_exclusions *excluded)
+try_to_extend(tg_time later, const tg_exclusions *excluded, tg_conflict *conflict_out)
 {
-	tg_conflict conflict;
-
 	tsurugi_parallel_collect();
 	if (reads != NULL)
 	{
 		tg_validation_begin(reads, tsurugi_snapshot_time(), later, false);
 		tg_validation_exclude(reads, tsurugi_snapshot_excluded(), excluded);
-		if (!validate(&conflict))
-			tsurugi_error_validation(&conflict);
+		if (!validate(conflict_out))
+			return false;
 	}
 	tsurugi_parallel_call_off();
 	tsurugi_snapshot_extend(later, excluded);
 	tsurugi_shared_note_extended(later);
+	return true;
+}
+
+static bool
+extend_to(tg_time later, const tg_exclusions *excluded)
+{
+	tg_conflict conflict;
+
+	if (!try_to_extend(later, excluded, &conflict))
+		tsurugi_error_validation(&conflict);
 	return true;
 }
 
@@ -519,6 +530,17 @@ extend_snapshot(void)
 	tg_time later;
 
 	return find_later(&later, &excluded) && extend_to(later, excluded);
+}
+
+bool
+tsurugi_extend_snapshot(void)
+{
+	const tg_exclusions *excluded;
+	tg_conflict conflict;
+	tg_time later;
+
+	return tsurugi_is_validated() && !tsurugi_snapshot_is_fixed() && find_later(&later, &excluded) &&
+		   try_to_extend(later, excluded, &conflict);
 }
 
 bool

@@ -76,6 +76,12 @@ extern void tsurugi_snapshot_is_used(void);
 extern void tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, bool may_start_over);
 
 /*
+ * The same for a row that is only read, at SERIALIZABLE, after the caller has forgotten what it
+ * noted of it.  False: the snapshot stays as it is.
+ */
+extern bool tsurugi_extend_snapshot(void);
+
+/*
  * The key of a row to be stored is taken by this row.  True: the snapshot sees the row as it is
  * now, which is noted as a read.  False: the row has changed, or the transaction that held it has
  * ended, or the snapshot is now a later one; the caller stores its row again.  Raises 40001 as

@@ -195,52 +195,48 @@ lock_out(const tg_wait *wait)
 	PG_END_TRY();
 }
 
-void
-tsurugi_wait_for_long(const tg_wait *wait)
+bool
+tsurugi_wait_unless_circle(const tg_wait *wait, int period_ms, void (*wait_out)(const tg_wait *))
 {
 	static TimeoutId timeout = MAX_TIMEOUTS;
-	unsigned number = tsurugi_transaction_number();
-	volatile bool circle = false;
 
-	if (tg_wait_is_for_shared(wait))
-	{
-		tg_wait_begin_of(number, wait);
-		tsurugi_wait_for_shared(wait);
-		tg_wait_end_of(number);
-		return;
-	}
 	if (timeout == MAX_TIMEOUTS)
 		timeout = RegisterTimeout(USER_TIMEOUT, look_for_circle);
-	tg_wait_begin_of(number, wait);
+	if (tg_wait_closes_circle_of(tsurugi_transaction_number(), wait))
+		return false;
+	closes_circle = false;
+	waited_for = wait;
 	PG_TRY();
 	{
-		circle = tg_wait_closes_circle_of(number, wait);
-		if (!circle)
-		{
-			closes_circle = false;
-			waited_for = wait;
-			enable_timeout_every(timeout, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), DeadlockTimeout),
-								 DeadlockTimeout);
-			lock_out(wait);
-		}
+		enable_timeout_every(timeout, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), period_ms), period_ms);
+		wait_out(wait);
 	}
 	PG_CATCH();
 	{
 		waited_for = NULL;
 		disable_timeout(timeout, false);
-		if (closes_circle)
-		{
-			FlushErrorState();
-			tsurugi_error_circle(wait);
-		}
-		PG_RE_THROW();
+		if (!closes_circle)
+			PG_RE_THROW();
+		FlushErrorState();
+		return false;
 	}
 	PG_END_TRY();
 	waited_for = NULL;
 	disable_timeout(timeout, false);
-	tg_wait_end_of(number);
-	if (circle)
+	return true;
+}
+
+void
+tsurugi_wait_for_long(const tg_wait *wait)
+{
+	unsigned number = tsurugi_transaction_number();
+
+	tg_wait_begin_of(number, wait);
+	if (tg_wait_is_for_shared(wait))
+		tsurugi_wait_for_shared(wait);
+	else if (!tsurugi_wait_unless_circle(wait, DeadlockTimeout, lock_out))
 		tsurugi_error_circle(wait);
+	tg_wait_end_of(number);
 	CHECK_FOR_INTERRUPTS();
 }
 

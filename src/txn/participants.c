@@ -30,6 +30,7 @@
 #include "src/txn/deferred.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/ladder.h"
 #include "src/txn/lease_owners.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
@@ -57,6 +58,9 @@ static tsurugi_participant participants[] = {
 	 .end = tsurugi_mixed_end,
 	 .end_part = tsurugi_mixed_end_part,
 	 .has_state = tsurugi_mixed_has_begun},
+
+	/* Before "transaction": it looks at what that has written. */
+	{.name = "ladder", .end = tsurugi_ladder_end, .end_part = tsurugi_ladder_end_part},
 
 	/*
 	 * The first to validate: it draws C.  Its end comes before those of what it rests on: the

@@ -42,6 +42,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/ladder.h"
 #include "src/txn/mixed.h"
 #include "src/txn/parallel.h"
 #include "src/txn/row_queue.h"
@@ -355,6 +356,12 @@ tsurugi_has_written(void)
 	return own_txn != NULL && tg_txn_write_count(own_txn) > 0;
 }
 
+uint32_t
+tsurugi_transaction_lock_count(void)
+{
+	return own_txn != NULL ? tg_txn_lock_count(own_txn) : 0;
+}
+
 /* --- waiting --------------------------------------------------------------------- */
 
 typedef struct Waiting
@@ -389,26 +396,39 @@ describe_wait(void *argument)
 }
 
 static void
-wait_for_holder(const tg_wait *wait, bool is_part)
+wait_for_part(const tg_wait *wait)
+{
+	LOCKTAG tag = part_lock_tag(wait->host, wait->subtxn);
+
+	(void) LockAcquire(&tag, ShareLock, false, false);
+	(void) LockRelease(&tag, ShareLock, false);
+}
+
+static void
+wait_for_transaction(const tg_wait *wait)
 {
 	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
 								   .localTransactionId = (LocalTransactionId) wait->host};
 
-	if (wait->kind == TG_WAIT_PRESERVE)
-		tsurugi_wait_for_long(wait);
-	else if (is_part)
-	{
-		LOCKTAG tag = part_lock_tag(wait->host, wait->subtxn);
-
-		(void) LockAcquire(&tag, ShareLock, false, false);
-		(void) LockRelease(&tag, ShareLock, false);
-	}
-	else if (tg_wait_is_for_shared(wait))
-		tsurugi_wait_for_shared(wait);
-	else if (tg_failpoint_refuses("skip_w6"))
+	if (tg_failpoint_refuses("skip_w6"))
 		pg_usleep(1000); /* a wait that PostgreSQL does not know of */
 	else
 		(void) VirtualXactLock(holder, true);
+}
+
+static void
+wait_for_holder(const tg_wait *wait, bool is_part)
+{
+	void (*wait_out)(const tg_wait *) = is_part ? wait_for_part : wait_for_transaction;
+
+	if (wait->kind == TG_WAIT_PRESERVE)
+		tsurugi_wait_for_long(wait);
+	else if (!is_part && tg_wait_is_for_shared(wait))
+		tsurugi_wait_for_shared(wait);
+	else if (tg_unlikely(tsurugi_ladder_holds_locks()))
+		tsurugi_ladder_wait(wait, wait_out);
+	else
+		wait_out(wait);
 }
 
 static const char *

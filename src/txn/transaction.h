@@ -45,6 +45,9 @@ extern void tsurugi_refused(tg_status status, Relation relation);
 /* Whether the transaction has written anything, even if that was rolled back. */
 extern bool tsurugi_has_written(void);
 
+/* How many locks of rows it holds. */
+extern uint32_t tsurugi_transaction_lock_count(void);
+
 /* What a waiter was about to do: words for the error's context. */
 typedef enum tsurugi_purpose
 {

@@ -1,8 +1,8 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(66);
+SELECT plan(68);
 
-SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'transactions', 'shared_transactions']);
+SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'retries', 'transactions', 'shared_transactions']);
 SELECT columns_are('tsurugi', 'memory',
 	ARRAY['limit_bytes', 'used', 'committed', 'peak', 'reserved', 'refused', 'huge', 'huge_pages']);
 SELECT columns_are('tsurugi', 'memory_uses', ARRAY['use', 'bytes']);
@@ -34,6 +34,7 @@ SELECT columns_are('tsurugi', 'taxes', ARRAY['pid', 'role', 'target', 'effective
 	'withdrawn_us', 'debt_us']);
 
 SELECT columns_are('tsurugi', 'conflicts', ARRAY['reason', 'failures']);
+SELECT columns_are('tsurugi', 'retries', ARRAY['event', 'count']);
 SELECT columns_are('tsurugi', 'transactions', ARRAY['pid', 'database', 'role', 'kind', 'label', 'isolation', 'read_only',
 	'state', 'age', 'snapshot', 'writes', 'waits_for', 'write_preserve']);
 SELECT columns_are('tsurugi', 'shared_transactions', ARRAY['id', 'state', 'owner', 'pid', 'database', 'role', 'kind', 'label',
@@ -64,6 +65,7 @@ SELECT is(tsurugi.cancel_job(0), false, 'there is nothing to cancel');
 SELECT lives_ok('SELECT * FROM tsurugi.collector', 'the collector''s counts can be read');
 SELECT is(count(*), 12::bigint, 'conflicts have reasons') FROM tsurugi.conflicts WHERE reason IS NOT NULL;
 SELECT is(count(*), 0::bigint, 'and are counted') FROM tsurugi.conflicts WHERE failures IS NULL OR failures < 0;
+SELECT is(count(*), 4::bigint, 'retries have events') FROM tsurugi.retries WHERE event IS NOT NULL AND count >= 0;
 
 -- tables
 SET LOCAL client_min_messages = warning;

@@ -1,0 +1,134 @@
+/*
+ * scan_retry.c
+ *	  Look-ups that lock a row which an earlier try of the transaction has failed by (P1).
+ *
+ * As long as the session remembers rows of the table (ladder.c), a look-up of one row by a whole key
+ * asks of each row that meets its conditions whether it is a remembered one, and locks it before it
+ * is handed up:
+ *
+ *	as the snapshot sees it		locked, handed up: no other transaction changes it any more
+ *	held by another				waited for, if the transaction may wait (ladder.c, 3); else handed up
+ *	changed or deleted since	what this look-up has noted is forgotten, the snapshot is extended (W5) and
+ *								the row looked up again; if the snapshot cannot be extended, the row is
+ *								handed up as the snapshot sees it
+ *
+ * 1. Without the lock nothing goes wrong: what has been read is validated as ever (S1).  So whatever
+ *	  is in the way of the lock, such as a LONG's preserve or want of memory, is no error.
+ * 2. The lock is that of an UPDATE which keeps the key.
+ */
+#include "postgres.h"
+
+#include "src/exec/scan.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+
+#include "src/exec/scan_plan.h"
+#include "src/txn/errors.h"
+#include "src/txn/isolation.h"
+#include "src/txn/ladder.h"
+#include "src/txn/row_queue.h"
+#include "src/txn/transaction.h"
+
+/* Whether the scan looks up one row, by a whole key of the table or of a unique index. */
+static bool
+looks_up_one_row(const tsurugi_scan *scan)
+{
+	const tsurugi_scan_plan *plan = tsurugi_scan_plan_of(castNode(ForeignScan, scan->node->ss.ps.plan));
+	const tsurugi_shape *shape = &plan->access->shape;
+	const tsurugi_index *index = scan->described->indexes;
+
+	if ((shape->way != TSURUGI_WAY_KEY && shape->way != TSURUGI_WAY_RANGE) || shape->arrays != 0 || shape->nulls != 0 ||
+		plan->parts != NIL)
+		return false;
+	while (index->oid != shape->index)
+		index++;
+	return index->spec.unique && shape->fixed_count == index->key_count;
+}
+
+bool
+tsurugi_scan_retries(const tsurugi_scan *scan)
+{
+	return tsurugi_ladder_has_rows && scan->direct == CMD_UNKNOWN && looks_up_one_row(scan) &&
+		   tsurugi_ladder_locks_rows_of(scan->described->oid);
+}
+
+/* Results as tg_txn_lock. */
+static tg_status
+try_lock(tsurugi_scan *scan, bool contended, tg_wait *wait_out)
+{
+	tg_table *table = scan->described->table;
+	uint32_t row = scan->row;
+	uint32_t locks_before;
+	tg_version version;
+	tg_writer writer;
+	tg_status status;
+
+	tsurugi_writer(scan->node->ss.ps.state, TG_DATA, &writer);
+	locks_before = tg_txn_lock_count(writer.txn);
+	tg_epoch_enter(writer.session);
+	status = tg_txn_lock(&writer, &scan->snapshot, table, &row, TG_LOCK_NO_KEY_UPDATE, &version, wait_out);
+	tg_epoch_leave(writer.session);
+	if (status == TG_OK || status == TG_CHANGED)
+		tsurugi_ladder_note_locked(scan->described->oid, table, row, contended || status == TG_CHANGED, locks_before);
+	return status;
+}
+
+/* Locks the scan's current row, if that may be.  False: the look-up is to start over. */
+static bool
+lock_row(tsurugi_scan *scan)
+{
+	Relation relation = scan->node->ss.ss_currentRelation;
+	bool contended = false;
+
+	for (;;)
+	{
+		tg_wait wait;
+		tg_status status = try_lock(scan, contended, &wait);
+
+		if (status == TG_BUSY && tsurugi_ladder_may_wait())
+		{
+			contended = true;
+			tsurugi_wait(&wait, relation, TSURUGI_TO_LOCK, scan->row);
+			continue;
+		}
+		tsurugi_queue_leave();
+		if (!tsurugi_is_changed(status))
+			return true;
+		/* Its notes are forgotten, so it starts over in any case. */
+		tsurugi_scan_forget(scan);
+		scan->keeps_snapshot = !tsurugi_extend_snapshot();
+		return false;
+	}
+}
+
+TupleTableSlot *
+tsurugi_scan_run_retrying(PlanState *pstate)
+{
+	ForeignScanState *node = castNode(ForeignScanState, pstate);
+	tsurugi_scan *scan = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	ExprContext *context = pstate->ps_ExprContext;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		tsurugi_scan_keep(scan); /* the row of the turn before has been handed up */
+		if (!tsurugi_scan_next(scan))
+			return tsurugi_scan_no_row(pstate);
+		tsurugi_scan_fill(scan, slot);
+		ResetExprContext(context);
+		context->ecxt_scantuple = slot;
+		if (pstate->qual != NULL && !ExecQual(pstate->qual, context))
+		{
+			InstrCountFiltered1(node, 1);
+			continue;
+		}
+		if (!scan->keeps_snapshot && tsurugi_ladder_remembers(scan->described->oid, scan->row) && !lock_row(scan))
+		{
+			tsurugi_scan_restart(scan);
+			continue;
+		}
+		return pstate->ps_ProjInfo != NULL ? ExecProject(pstate->ps_ProjInfo) : slot;
+	}
+}

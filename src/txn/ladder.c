@@ -1,0 +1,266 @@
+/*
+ * ladder.c
+ *	  Serializable transactions that failed with 40001 and are tried again.
+ *
+ * Validation is optimistic: a transaction that reads what short ones change all the time may fail
+ * however often it is tried.  So the session remembers by what its tries have failed, and does more
+ * for each next one, at the expense of those that it competes with.
+ *
+ *	failed		the next try
+ *	once		locks the row that was changed as soon as it looks it up (scan_retry.c)
+ *
+ * 1. A try is a transaction at SERIALIZABLE that is none of Tsurugi's kinds, is not READ ONLY, has
+ *	  accessed a table of ours and works in it alone.  It has failed if it ends by an error of 40001
+ *	  that this extension has raised.  Failures are counted one after the other, until one that has
+ *	  written tables of ours commits.  Whatever else the session does in between, or how else a try
+ *	  ends (an error, ROLLBACK, a cancel), changes nothing.  An error that is caught, so that the
+ *	  transaction runs another statement, does not count either.
+ * 2. P1.  A row that was changed by another transaction is remembered, by its number in its table.
+ *	  A look-up by a whole key that finds it locks it, as SELECT FOR NO KEY UPDATE would, waits if it
+ *	  has to, and then reads the row as it is, at an extended snapshot (W5).  The role that
+ *	  the session acts as needs UPDATE on the table, or on a column of it, as for FOR UPDATE.
+ *	  A row is forgotten when a transaction has locked but not written it and commits, after
+ *	  QUIET_LOCKS commits in a row in which nobody else was in its way, or if others need the place.
+ * 3. P2.  Such a lock is taken earlier than the transaction's own writes would take it, so it could
+ *	  make circles of waits that there were none of.  A transaction that has written, or holds other
+ *	  locks, does not wait for it.  While a transaction holds one, each wait of its own for a row looks
+ *	  for circles, at once and then twice in each deadlock_timeout, so ahead of PostgreSQL's detector in
+ *	  the other sessions; it gives way by failing with 40001.  That it would without the lock,
+ *	  too: the transactions in the circle end before it does, and one of them changes a row that
+ *	  it has read.  (A circle that leads through locks of PostgreSQL's own is found by PostgreSQL.)
+ * 4. What is remembered is only a hint.  A row of that number may be another one by now: then that
+ *	  is locked, once, for nothing.
+ */
+#include "postgres.h"
+
+#include "src/txn/ladder.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
+#include "utils/acl.h"
+#include "utils/syscache.h"
+
+#include "src/base/session.h"
+#include "src/txn/errors.h"
+#include "src/txn/isolation.h"
+#include "src/txn/kinds.h"
+#include "src/txn/shared_transaction.h"
+#include "src/txn/transaction.h"
+
+#define ROWS_MAX 16	   /* remembered */
+#define QUIET_LOCKS 16 /* commits after which a row that nobody else wants is forgotten */
+
+typedef struct Row
+{
+	Oid relation;
+	uint32_t row;
+	unsigned quiet; /* commits in which it was locked with nobody in the way, one after the other */
+
+	/* of the running transaction */
+	tg_table *table; /* it was locked there; NULL: it was not */
+	bool contended;
+} Row;
+
+bool tsurugi_ladder_has_rows;
+
+/* The last one remembered or locked is the first. */
+static Row rows[ROWS_MAX];
+static int row_count;
+
+/* Of the running transaction. */
+static bool failed;			/* with 40001, which nobody has caught */
+static Row beaten_by;		/* relation invalid: no row */
+static uint32_t locks_held; /* row locks that it holds by P1, at most */
+
+/* Rule 1, but for the access. */
+static bool
+is_try(void)
+{
+	return IsolationIsSerializable() && !XactReadOnly && tsurugi_kind == TG_TXN_ORDINARY && !tsurugi_shared_is_open &&
+		   !IsInParallelMode() && !IsParallelWorker();
+}
+
+/* --- remembering rows ---------------------------------------------------------------------- */
+
+static void
+forget_row(int i)
+{
+	row_count--;
+	memmove(&rows[i], &rows[i + 1], (row_count - i) * sizeof(Row));
+	tsurugi_ladder_has_rows = row_count > 0;
+}
+
+static int
+find_row(Oid relation, uint32_t row)
+{
+	for (int i = 0; i < row_count; i++)
+		if (rows[i].row == row && rows[i].relation == relation)
+			return i;
+	return -1;
+}
+
+/* As the first, in the place of the last if there is no other. */
+static void
+remember_row(Row row)
+{
+	int i = find_row(row.relation, row.row);
+
+	if (i < 0)
+		i = row_count < ROWS_MAX ? row_count++ : ROWS_MAX - 1;
+	memmove(&rows[1], &rows[0], i * sizeof(Row));
+	rows[0] = row;
+	tsurugi_ladder_has_rows = true;
+}
+
+/* Whether the running transaction has written it, before it ends. */
+static bool
+is_written(const Row *row)
+{
+	tg_session *session = tsurugi_session();
+	bool written;
+
+	tg_epoch_enter(session);
+	written = tg_row_is_by(row->table, row->row, tsurugi_transaction_number());
+	tg_epoch_leave(session);
+	return written;
+}
+
+/* Rule 2: the transaction that may have locked some of them has committed, or has failed. */
+static void
+settle_rows(bool committed)
+{
+	for (int i = row_count - 1; i >= 0; i--)
+	{
+		Row *row = &rows[i];
+		const bool was_locked = row->table != NULL;
+
+		if (was_locked && committed)
+		{
+			row->quiet = row->contended ? 0 : row->quiet + 1;
+			if (row->quiet == QUIET_LOCKS || !is_written(row))
+			{
+				forget_row(i);
+				continue;
+			}
+		}
+		row->table = NULL;
+		row->contended = false;
+	}
+}
+
+/* --- locking them --------------------------------------------------------------------------- */
+
+bool
+tsurugi_ladder_locks_rows_of(Oid relation)
+{
+	bool any = false;
+
+	if (!tsurugi_tracks || !is_try() || tg_failpoint_refuses("skip_p1"))
+		return false;
+	for (int i = 0; i < row_count && !any; i++)
+		any = rows[i].relation == relation;
+	return any && (pg_class_aclcheck(relation, GetOuterUserId(), ACL_UPDATE) == ACLCHECK_OK ||
+				   pg_attribute_aclcheck_all(relation, GetOuterUserId(), ACL_UPDATE, ACLMASK_ANY) == ACLCHECK_OK);
+}
+
+bool
+tsurugi_ladder_remembers(Oid relation, uint32_t row)
+{
+	return find_row(relation, row) >= 0;
+}
+
+void
+tsurugi_ladder_note_locked(Oid relation, tg_table *table, uint32_t row, bool contended, uint32_t locks_before)
+{
+	int i = find_row(relation, row);
+	Row locked;
+
+	tg_assert(i >= 0);
+	locked = rows[i];
+	if (tsurugi_transaction_lock_count() > locks_before)
+	{
+		locks_held++;
+		tg_retry_note(TG_RETRY_LOCKED);
+	}
+	locked.table = table;
+	locked.contended |= contended;
+	remember_row(locked);
+}
+
+bool
+tsurugi_ladder_may_wait(void)
+{
+	return !TransactionIdIsValid(GetTopTransactionIdIfAny()) && !tsurugi_has_written() &&
+		   tsurugi_transaction_lock_count() <= locks_held;
+}
+
+bool
+tsurugi_ladder_holds_locks(void)
+{
+	return locks_held > 0;
+}
+
+/* Rule 3. */
+void
+tsurugi_ladder_wait(const tg_wait *wait, void (*wait_out)(const tg_wait *))
+{
+	if (tg_failpoint_refuses("skip_p2"))
+		wait_out(wait);
+	else if (!tsurugi_wait_unless_circle(wait, Max(DeadlockTimeout / 2, 1), wait_out))
+	{
+		tg_retry_note(TG_RETRY_YIELDED);
+		tsurugi_error_yielded(wait);
+	}
+}
+
+/* --- failures ------------------------------------------------------------------------------- */
+
+const char *
+tsurugi_ladder_note_failure(Oid relation, uint32_t row)
+{
+	static const char *const usual = "The transaction might succeed if retried.";
+
+	if (!is_try())
+		return usual;
+	failed = true;
+	beaten_by = (Row){.relation = row != TG_ROW_MAX ? relation : InvalidOid, .row = row};
+	if (!OidIsValid(beaten_by.relation))
+		return usual;
+	return "The transaction might succeed if retried. The next serializable transaction of this session locks the row "
+		   "when it looks it up.";
+}
+
+void
+tsurugi_ladder_go_on(void)
+{
+	failed = false;
+}
+
+void
+tsurugi_ladder_forget(void)
+{
+	row_count = 0;
+	tsurugi_ladder_has_rows = false;
+}
+
+void
+tsurugi_ladder_end(bool committed)
+{
+	if (row_count > 0)
+		settle_rows(committed);
+	if (failed && !committed && OidIsValid(beaten_by.relation))
+		remember_row(beaten_by);
+	failed = false;
+	locks_held = 0;
+}
+
+void
+tsurugi_ladder_end_part(SubTransactionId id, SubTransactionId parent, bool committed)
+{
+	if (committed)
+		return;
+	for (int i = 0; i < row_count; i++)
+		rows[i].table = NULL; /* the table may have been made by the part */
+}

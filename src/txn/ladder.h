@@ -1,0 +1,61 @@
+/*
+ * ladder.h
+ *	  Serializable transactions that failed with 40001 and are tried again.
+ *
+ * A session that fails with 40001 at SERIALIZABLE usually tries the same work again.  The next try
+ * is helped, so that it gets through though others go on to change what it reads: ladder.c says how.
+ */
+#ifndef TSURUGI_LADDER_H
+#define TSURUGI_LADDER_H
+
+#include "utils/rel.h"
+
+#include "runtime/runtime.h"
+
+/* --- rows that are locked when they are read ---------------------------------------------- */
+
+/* The session remembers some rows.  Read-only for everybody but ladder.c. */
+extern bool tsurugi_ladder_has_rows;
+
+/* Whether the running transaction is to lock remembered rows of the relation; for look-ups. */
+extern bool tsurugi_ladder_locks_rows_of(Oid relation);
+
+/* Whether this row of the relation is one of them. */
+extern bool tsurugi_ladder_remembers(Oid relation, uint32_t row);
+
+/*
+ * The row was locked; contended: the look-up had to wait for it, or it was changed since the
+ * snapshot.  locks_before: tg_txn_lock_count before the call.
+ */
+extern void tsurugi_ladder_note_locked(Oid relation, tg_table *table, uint32_t row, bool contended,
+									   uint32_t locks_before);
+
+/* Whether the transaction may wait for such a lock: it has nothing that another one may wait for. */
+extern bool tsurugi_ladder_may_wait(void);
+
+/*
+ * Whether it holds such locks: then it waits for rows by the second one, inside tg_wait_begin, which
+ * raises 40001 where the transaction would wait in a circle.
+ */
+extern bool tsurugi_ladder_holds_locks(void);
+extern void tsurugi_ladder_wait(const tg_wait *wait, void (*wait_out)(const tg_wait *));
+
+/* --- failures -------------------------------------------------------------------------------- */
+
+/*
+ * The transaction is about to fail with 40001.  row: of the relation, which another transaction has
+ * changed; TG_ROW_MAX: there is none.  Returns the hint for the error.
+ */
+extern const char *tsurugi_ladder_note_failure(Oid relation, uint32_t row);
+
+/* The transaction goes on: a failure before was caught. */
+extern void tsurugi_ladder_go_on(void);
+
+/* The session is given to somebody else. */
+extern void tsurugi_ladder_forget(void);
+
+/* For participants.c: before the store's transaction ends, and after the end of a part of it. */
+extern void tsurugi_ladder_end(bool committed);
+extern void tsurugi_ladder_end_part(SubTransactionId id, SubTransactionId parent, bool committed);
+
+#endif /* TSURUGI_LADDER_H */
