@@ -89,6 +89,7 @@ tg_long_publish(tg_session *session, tg_txn *txn, const tg_long_config *config)
 		(status = tg_areas_create(session, config->include, config->include_count, &entry->include)) != TG_OK ||
 		(status = tg_areas_create(session, config->exclude, config->exclude_count, &entry->exclude)) != TG_OK)
 		goto fail;
+	tg_store_relaxed(&txn->promoted_after, config->promoted_after);
 	entry->priority = config->priority;
 	entry->waiter = config->waiter;
 	entry->txn = (uint32_t) (txn - tg_txns->txn);

@@ -41,8 +41,9 @@ typedef struct tg_long_config
 	unsigned include_count;
 	const tg_area *exclude;
 	unsigned exclude_count;
-	int priority; /* L7: the higher one starts first, of those that overlap and wait */
-	void *waiter; /* for tg_host_wake while it waits for its start; NULL: tg_condition_poke */
+	unsigned promoted_after; /* for reports: the host has made it a LONG after so many failures; 0: it was asked for */
+	int priority;			 /* L7: the higher one starts first, of those that overlap and wait */
+	void *waiter;			 /* for tg_host_wake while it waits for its start; NULL: tg_condition_poke */
 } tg_long_config;
 
 /* L1 (a): takes the areas.  TG_FULL, TG_NO_MEMORY, TG_TOO_LARGE: the transaction is as it was. */

@@ -144,6 +144,7 @@ tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host, tg_txn_kind
 	tg_store_relaxed(&txn->host, host);
 	tg_txn_describe(txn, kind, isolation, label);
 	tg_store_relaxed(&txn->snapshot, 0);
+	tg_store_relaxed(&txn->promoted_after, 0);
 	tg_store_relaxed(&txn->waits, 0); /* an error may have ended the last wait */
 	tg_store_relaxed(&txn->queue, 0);
 	tg_store_release(&txn->state, TG_TXN_ACTIVE);
@@ -664,6 +665,7 @@ tg_txn_report_get(unsigned session_id, tg_txn_report *report)
 	report->host = tg_load_relaxed(&txn->host);
 	report->writes = tg_load_relaxed(&txn->writes);
 	report->snapshot = tg_load_relaxed(&txn->snapshot);
+	report->promoted_after = tg_load_relaxed(&txn->promoted_after);
 	report_description(txn, report);
 	report_wait(txn, report);
 	return report->active;

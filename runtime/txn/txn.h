@@ -407,7 +407,9 @@ typedef struct tg_txn_report
 	tg_isolation isolation;
 	char label[TG_TXN_LABEL_BYTES];
 	tg_time snapshot; /* LONG: R_L.  0: none, or not noted */
-	bool waits;		  /* it is between tg_wait_begin and tg_wait_end, for the following */
+	/* LONG: the host made it one after so many failures; 0: it did not. */
+	unsigned promoted_after;
+	bool waits; /* it is between tg_wait_begin and tg_wait_end, for the following */
 	tg_wait wait;
 } tg_txn_report;
 

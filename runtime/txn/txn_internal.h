@@ -102,7 +102,8 @@ struct tg_txn
 	uint32_t isolation;						 /* tg_isolation */
 	uint64_t label[TG_TXN_LABEL_BYTES / 8];
 	tg_time snapshot;
-	uint32_t waits; /* tg_wait_kind, plus 1; 0: it does not wait */
+	uint32_t promoted_after; /* LONG: as in tg_long_config */
+	uint32_t waits;			 /* tg_wait_kind, plus 1; 0: it does not wait */
 	uint32_t waits_txn;
 	uint64_t waits_host;
 	uint64_t queue; /* the row whose queue it is in, of whatever table; 0: in none */

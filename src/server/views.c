@@ -469,7 +469,10 @@ put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owne
 	add_datum(&row, Int32GetDatum(owner->process_id));
 	add_datum(&row, ObjectIdGetDatum(owner->database));
 	add_datum(&row, ObjectIdGetDatum(owner->role));
-	add_text(&row, tsurugi_kind_name(report->active ? report->kind : owner->kind));
+	if (report->promoted_after > 0)
+		add_text(&row, psprintf("%s, promoted after %u", tsurugi_kind_name(report->kind), report->promoted_after));
+	else
+		add_text(&row, tsurugi_kind_name(report->active ? report->kind : owner->kind));
 	if (report->active || owner->label[0] != '\0')
 		add_text(&row, tsurugi_shown_text(report->active ? report->label : owner->label));
 	else

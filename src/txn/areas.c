@@ -152,9 +152,8 @@ tsurugi_area_lock(tsurugi_area_use use)
 	return use == TSURUGI_AREA_TO_READ ? AccessShareLock : RowExclusiveLock;
 }
 
-/* Called before the lock is taken, as in LOCK TABLE. */
-static void
-check_rights(const RangeVar *name, Oid relation, Oid old_relation, void *argument)
+bool
+tsurugi_area_is_allowed(Oid relation, tsurugi_area_use use, Oid role)
 {
 	static const AclMode on_table[] = {[TSURUGI_AREA_TO_PRESERVE] = ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE,
 									   [TSURUGI_AREA_TO_WRITE] = ACL_INSERT | ACL_UPDATE | ACL_DELETE,
@@ -162,12 +161,18 @@ check_rights(const RangeVar *name, Oid relation, Oid old_relation, void *argumen
 	static const AclMode on_columns[] = {[TSURUGI_AREA_TO_PRESERVE] = ACL_NO_RIGHTS,
 										 [TSURUGI_AREA_TO_WRITE] = ACL_INSERT | ACL_UPDATE,
 										 [TSURUGI_AREA_TO_READ] = ACL_SELECT};
+
+	return pg_class_aclmask(relation, role, on_table[use], ACLMASK_ANY) != 0 ||
+		   pg_attribute_aclcheck_all(relation, role, on_columns[use], ACLMASK_ANY) == ACLCHECK_OK;
+}
+
+/* Before the lock is taken, as LOCK TABLE does it. */
+static void
+check_rights(const RangeVar *name, Oid relation, Oid old_relation, void *argument)
+{
 	const Judged *judged = argument;
 
-	if (!OidIsValid(relation))
-		return;
-	if (pg_class_aclmask(relation, judged->role, on_table[judged->use], ACLMASK_ANY) == 0 &&
-		pg_attribute_aclcheck_all(relation, judged->role, on_columns[judged->use], ACLMASK_ANY) != ACLCHECK_OK)
+	if (OidIsValid(relation) && !tsurugi_area_is_allowed(relation, judged->use, judged->role))
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relation)), name->relname);
 }
 

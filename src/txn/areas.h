@@ -39,6 +39,9 @@ typedef enum tsurugi_area_use
 	TSURUGI_AREA_TO_READ	  /* SELECT on the table, or a column of it */
 } tsurugi_area_use;
 
+/* Whether a role has the rights that the use of a table needs. */
+extern bool tsurugi_area_is_allowed(Oid relation, tsurugi_area_use use, Oid role);
+
 /* The mode in which the tables are locked. */
 extern LOCKMODE tsurugi_area_lock(tsurugi_area_use use);
 

@@ -20,6 +20,7 @@
 #include "src/base/status_error.h"
 #include "src/table/row.h"
 #include "src/txn/ladder.h"
+#include "src/txn/promotion.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
@@ -35,6 +36,8 @@ static void
 error_forbidden(Relation relation)
 {
 	tsurugi_shared_check_table(relation);
+	if (tsurugi_is_promoted && relation != NULL)
+		tsurugi_promotion_error_beyond(relation);
 	ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 					errmsg("cannot write to what the long transaction has not preserved"),
 					relation != NULL ? errdetail("The row of table \"%s\" is not in its write preserve.",
@@ -233,16 +236,18 @@ tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row, b
 	bool deleted = kind == TG_CONFLICT_DELETED;
 	const char *subject = tsurugi_describe_row(relation, row);
 	const char *changer = describe_changer(relation, row);
+	const tsurugi_beaten_by by = {.relation = RelationGetRelid(relation), .row = row};
 
 	tg_conflict_note(kind);
-	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					deleted && !locks ? errmsg("could not serialize access due to concurrent delete")
-									  : errmsg("could not serialize access due to concurrent update"),
-					errdetail("%s of foreign table \"%s\" was %s by %s committed after this one's snapshot was taken.",
-							  subject, RelationGetRelationName(relation), deleted ? "deleted" : "changed",
-							  changer != NULL ? psprintf("%s, which", changer) : "a transaction that"),
-					errhint("%s", tsurugi_ladder_note_failure(RelationGetRelid(relation), deleted ? TG_ROW_MAX : row)),
-					errtable(relation)));
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 deleted && !locks ? errmsg("could not serialize access due to concurrent delete")
+							   : errmsg("could not serialize access due to concurrent update"),
+			 errdetail("%s of foreign table \"%s\" was %s by %s committed after this one's snapshot was taken.",
+					   subject, RelationGetRelationName(relation), deleted ? "deleted" : "changed",
+					   changer != NULL ? psprintf("%s, which", changer) : "a transaction that"),
+			 errhint("%s", tsurugi_ladder_note_failure(deleted ? TSURUGI_NO_ROW : by, RelationGetRelid(relation))),
+			 errtable(relation)));
 	pg_unreachable();
 }
 
@@ -253,7 +258,7 @@ tsurugi_error_moved(Relation relation, uint32_t row)
 	const char *changer = describe_changer(relation, row);
 
 	tg_conflict_note(TG_CONFLICT_UPDATED);
-	(void) tsurugi_ladder_note_failure(RelationGetRelid(relation), TG_ROW_MAX);
+	(void) tsurugi_ladder_note_failure(TSURUGI_NO_ROW, RelationGetRelid(relation));
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					errmsg("tuple to be locked was already moved to another partition due to concurrent update"),
 					errdetail("%s of foreign table \"%s\" was moved by %s.", subject, RelationGetRelationName(relation),
@@ -274,7 +279,7 @@ tsurugi_error_stored_anew(Relation relation, tg_time stored)
 					   "one's snapshot was taken.",
 					   RelationGetRelationName(relation),
 					   other != NULL ? psprintf("%s, which", other) : "a transaction that"),
-			 errhint("%s", tsurugi_ladder_note_failure(InvalidOid, TG_ROW_MAX)), errtable(relation)));
+			 errhint("%s", tsurugi_ladder_note_failure(TSURUGI_NO_ROW, InvalidOid)), errtable(relation)));
 	pg_unreachable();
 }
 
@@ -326,14 +331,25 @@ describe_conflict(const tg_conflict *conflict, const char *table, const char *su
 					 "transaction has committed.");
 }
 
-/* A row that locking it would keep from being changed again; TG_ROW_MAX: none. */
-static uint32_t
+/* The row, if locking that would keep it from being changed again. */
+static tsurugi_beaten_by
 changed_row(const tg_conflict *conflict)
 {
 	bool is_row =
 		conflict->kind == TG_CONFLICT_ROW || conflict->kind == TG_CONFLICT_KEY || conflict->kind == TG_CONFLICT_RANGE;
 
-	return is_row && conflict->version != TG_VERSION_NONE ? tg_version_row(conflict->version) : TG_ROW_MAX;
+	if (!is_row || conflict->version == TG_VERSION_NONE)
+		return TSURUGI_NO_ROW;
+	return (tsurugi_beaten_by){.relation = conflict->relation, .row = tg_version_row(conflict->version)};
+}
+
+/* A table that a LONG preserves, and that a LONG in place of this transaction would have to preserve. */
+static Oid
+wanted_table(const tg_conflict *conflict)
+{
+	return conflict->kind == TG_CONFLICT_PRESERVED_WRITE || conflict->kind == TG_CONFLICT_EARLIER_LONG
+			   ? conflict->relation
+			   : InvalidOid;
 }
 
 void
@@ -351,9 +367,9 @@ tsurugi_error_validation(const tg_conflict *conflict)
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					errmsg("could not serialize access due to read/write dependencies among transactions"),
 					describe_conflict(conflict, relation != NULL ? RelationGetRelationName(relation) : "?", subject),
-					conflict->kind == TG_CONFLICT_EARLIER_LONG
+					conflict->kind == TG_CONFLICT_EARLIER_LONG && !tsurugi_is_promoted
 						? errhint("Declare what it reads in tsurugi_fdw.inclusive_read_areas: then its start waits.")
-						: errhint("%s", tsurugi_ladder_note_failure(conflict->relation, changed_row(conflict))),
+						: errhint("%s", tsurugi_ladder_note_failure(changed_row(conflict), wanted_table(conflict))),
 					relation != NULL ? errtable(relation) : 0));
 	pg_unreachable();
 }
@@ -368,7 +384,7 @@ tsurugi_error_yielded(const tg_wait *wait)
 			 errdetail("A row that this transaction has read, and locked because an earlier try failed by it, is to be "
 					   "changed by %s, or by a transaction that this one waits for.",
 					   tsurugi_describe_other(wait->host)),
-			 errhint("%s", tsurugi_ladder_note_failure(InvalidOid, TG_ROW_MAX))));
+			 errhint("%s", tsurugi_ladder_note_failure(TSURUGI_NO_ROW, InvalidOid))));
 	pg_unreachable();
 }
 
@@ -394,7 +410,7 @@ tsurugi_error_too_late(void)
 			 errmsg("could not serialize access to foreign and ordinary tables"),
 			 errdetail("Since the snapshot of ordinary tables was taken, transactions have committed that changed "
 					   "tables of both kinds."),
-			 errhint("%s", tsurugi_ladder_note_failure(InvalidOid, TG_ROW_MAX))));
+			 errhint("%s", tsurugi_ladder_note_failure(TSURUGI_NO_ROW, InvalidOid))));
 	pg_unreachable();
 }
 
@@ -425,7 +441,7 @@ tsurugi_error_new_index(Relation index)
 					errmsg("could not serialize access due to concurrent change of definition"),
 					errdetail("Index \"%s\" was made, or made anew, after the snapshot of ordinary tables was taken.",
 							  RelationGetRelationName(index)),
-					errhint("%s", tsurugi_ladder_note_failure(InvalidOid, TG_ROW_MAX))));
+					errhint("%s", tsurugi_ladder_note_failure(TSURUGI_NO_ROW, InvalidOid))));
 	pg_unreachable();
 }
 

@@ -86,6 +86,7 @@
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
+#include "src/txn/promotion.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/snapshot_export.h"
@@ -254,13 +255,17 @@ note_targets(const PlannedStmt *statement)
 	foreach (cell, statement->resultRelations)
 		if (is_ordinary(rt_fetch(lfirst_int(cell), statement->rtable)->relid))
 			aims_at_ordinary = true;
+	if (aims_at_ordinary)
+		tsurugi_promotion_check("use ordinary tables");
 }
 
 void
 tsurugi_isolation_note_copy(Oid relation)
 {
-	if (minds_ordinary() && is_ordinary(relation))
-		aims_at_ordinary = true;
+	if (!minds_ordinary() || !is_ordinary(relation))
+		return;
+	aims_at_ordinary = true;
+	tsurugi_promotion_check("use ordinary tables");
 }
 
 /*

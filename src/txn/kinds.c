@@ -19,7 +19,8 @@
  *	  the way.
  * 3. READ ONLY reads at a safe snapshot (L6), taken at the first access; DEFERRABLE reads at a
  *	  fresh one, after a wait for the LONGs in its way.  So does PostgreSQL's own SERIALIZABLE READ
- *	  ONLY DEFERRABLE (isolation.c).
+ *	  ONLY DEFERRABLE (isolation.c).  A LONG that an ordinary transaction becomes after failures
+ *	  (promotion.c) is started in the same way as any other.
  * 4. LONG and READ ONLY read ordinary tables at a snapshot that was taken with R_L or S, or that
  *	  fits it, or not at all (moment.c); so does PostgreSQL's DEFERRABLE.
  *
@@ -59,6 +60,7 @@
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
+#include "src/txn/promotion.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
@@ -128,6 +130,7 @@ tsurugi_kinds_define(void)
 							   &tsurugi_transaction_label, "pgsql-transaction", PGC_USERSET, 0, check_label, NULL,
 							   NULL);
 	tsurugi_area_settings_define();
+	tsurugi_promotion_define();
 	tsurugi_storage_draw_time = draw_time;
 }
 
@@ -348,18 +351,16 @@ wait_for_start(tg_txn *txn)
 }
 
 static void
-begin_long(void)
+begin_long(const tg_long_config *config)
 {
 	tg_session *session = tsurugi_session();
-	tg_long_config config;
 
-	tsurugi_kind_configure(&config);
 	tsurugi_kind = TG_TXN_LONG;
 	PG_TRY();
 	{
 		tg_txn *txn = tsurugi_transaction_open();
 
-		tsurugi_check(tg_long_publish(session, txn, &config), NULL);
+		tsurugi_check(tg_long_publish(session, txn, config), NULL);
 		tsurugi_snapshot_adopt(wait_for_start(txn), GetCurrentTimestamp(), TSURUGI_ENTRY_OF_LONG);
 	}
 	PG_CATCH();
@@ -370,6 +371,36 @@ begin_long(void)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+}
+
+static void
+begin_configured_long(void)
+{
+	tg_long_config config;
+
+	tsurugi_kind_configure(&config);
+	begin_long(&config);
+}
+
+/* An ordinary transaction, or a LONG in its place. */
+static void
+begin_ordinary(void)
+{
+	tg_long_config config;
+
+	if (likely(!tsurugi_promotion_begin(&config)))
+		return;
+	PG_TRY();
+	{
+		begin_long(&config);
+	}
+	PG_CATCH();
+	{
+		tsurugi_promotion_give_up();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	tg_retry_note(TG_RETRY_PROMOTED);
 }
 
 void
@@ -482,12 +513,13 @@ tsurugi_kind_begin(void)
 	switch ((tg_txn_kind) tsurugi_transaction_type)
 	{
 		case TG_TXN_ORDINARY:
+			begin_ordinary();
 			break;
 		case TG_TXN_SHORT:
 			begin_short();
 			break;
 		case TG_TXN_LONG:
-			begin_long();
+			begin_configured_long();
 			break;
 		case TG_TXN_READ_ONLY:
 			begin_read_only();
@@ -623,6 +655,7 @@ tsurugi_check_may_replace(Relation relation)
 {
 	tsurugi_check_may_write();
 	tsurugi_shared_check_command("truncate or rewrite tables");
+	tsurugi_promotion_check("truncate or rewrite tables");
 	if (kind_to_be() == TG_TXN_LONG)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot truncate or rewrite table \"%s\" in a long transaction",

@@ -8,6 +8,7 @@
  *
  *	failed		the next try
  *	once		locks the row that was changed as soon as it looks it up (scan_retry.c)
+ *	twice		is a LONG, which nobody's commit makes fail (promotion.c)
  *
  * 1. A try is a transaction at SERIALIZABLE that is none of Tsurugi's kinds, is not READ ONLY, has
  *	  accessed a table of ours and works in it alone.  It has failed if it ends by an error of 40001
@@ -46,6 +47,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/promotion.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/transaction.h"
 
@@ -75,11 +77,12 @@ static Row beaten_by;		/* relation invalid: no row */
 static uint32_t locks_held; /* row locks that it holds by P1, at most */
 
 /* Rule 1, but for the access. */
-static bool
-is_try(void)
+bool
+tsurugi_ladder_is_try(void)
 {
-	return IsolationIsSerializable() && !XactReadOnly && tsurugi_kind == TG_TXN_ORDINARY && !tsurugi_shared_is_open &&
-		   !IsInParallelMode() && !IsParallelWorker();
+	return IsolationIsSerializable() && !XactReadOnly && (tsurugi_kind == TG_TXN_ORDINARY || tsurugi_is_promoted) &&
+		   tsurugi_transaction_type == TG_TXN_ORDINARY && !tsurugi_shared_is_open && !IsInParallelMode() &&
+		   !IsParallelWorker();
 }
 
 /* --- remembering rows ---------------------------------------------------------------------- */
@@ -157,12 +160,21 @@ tsurugi_ladder_locks_rows_of(Oid relation)
 {
 	bool any = false;
 
-	if (!tsurugi_tracks || !is_try() || tg_failpoint_refuses("skip_p1"))
+	if (!tsurugi_tracks || !tsurugi_ladder_is_try() || tg_failpoint_refuses("skip_p1"))
 		return false;
 	for (int i = 0; i < row_count && !any; i++)
 		any = rows[i].relation == relation;
 	return any && (pg_class_aclcheck(relation, GetOuterUserId(), ACL_UPDATE) == ACLCHECK_OK ||
 				   pg_attribute_aclcheck_all(relation, GetOuterUserId(), ACL_UPDATE, ACLMASK_ANY) == ACLCHECK_OK);
+}
+
+bool
+tsurugi_ladder_has_locked(Oid relation)
+{
+	for (int i = 0; i < row_count; i++)
+		if (rows[i].relation == relation && rows[i].table != NULL)
+			return true;
+	return false;
 }
 
 bool
@@ -197,6 +209,12 @@ tsurugi_ladder_may_wait(void)
 }
 
 bool
+tsurugi_ladder_holds_no_others(void)
+{
+	return locks_held > 0 && !tsurugi_has_written() && tsurugi_transaction_lock_count() <= locks_held;
+}
+
+bool
 tsurugi_ladder_holds_locks(void)
 {
 	return locks_held > 0;
@@ -218,18 +236,21 @@ tsurugi_ladder_wait(const tg_wait *wait, void (*wait_out)(const tg_wait *))
 /* --- failures ------------------------------------------------------------------------------- */
 
 const char *
-tsurugi_ladder_note_failure(Oid relation, uint32_t row)
+tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted)
 {
 	static const char *const usual = "The transaction might succeed if retried.";
+	const char *promotion;
 
-	if (!is_try())
+	if (!tsurugi_ladder_is_try())
 		return usual;
 	failed = true;
-	beaten_by = (Row){.relation = row != TG_ROW_MAX ? relation : InvalidOid, .row = row};
+	beaten_by = (Row){.relation = by.relation, .row = by.row};
+	promotion = tsurugi_promotion_note_failure(wanted);
+	if (promotion != NULL)
+		return psprintf("%s %s", usual, promotion);
 	if (!OidIsValid(beaten_by.relation))
 		return usual;
-	return "The transaction might succeed if retried. The next serializable transaction of this session locks the row "
-		   "when it looks it up.";
+	return psprintf("%s The next serializable transaction of this session locks the row when it looks it up.", usual);
 }
 
 void
@@ -243,6 +264,7 @@ tsurugi_ladder_forget(void)
 {
 	row_count = 0;
 	tsurugi_ladder_has_rows = false;
+	tsurugi_promotion_succeeded();
 }
 
 void
@@ -250,8 +272,15 @@ tsurugi_ladder_end(bool committed)
 {
 	if (row_count > 0)
 		settle_rows(committed);
-	if (failed && !committed && OidIsValid(beaten_by.relation))
-		remember_row(beaten_by);
+	if (failed && !committed)
+	{
+		if (OidIsValid(beaten_by.relation))
+			remember_row(beaten_by);
+		tsurugi_promotion_failed();
+	}
+	else if (committed && (tsurugi_is_promoted || (tsurugi_ladder_is_try() && tsurugi_has_written())))
+		tsurugi_promotion_succeeded();
+	tsurugi_promotion_end(committed);
 	failed = false;
 	locks_held = 0;
 }

@@ -20,6 +20,9 @@ extern bool tsurugi_ladder_has_rows;
 /* Whether the running transaction is to lock remembered rows of the relation; for look-ups. */
 extern bool tsurugi_ladder_locks_rows_of(Oid relation);
 
+/* Whether the running transaction has locked one. */
+extern bool tsurugi_ladder_has_locked(Oid relation);
+
 /* Whether this row of the relation is one of them. */
 extern bool tsurugi_ladder_remembers(Oid relation, uint32_t row);
 
@@ -38,15 +41,28 @@ extern bool tsurugi_ladder_may_wait(void);
  * raises 40001 where the transaction would wait in a circle.
  */
 extern bool tsurugi_ladder_holds_locks(void);
+extern bool tsurugi_ladder_holds_no_others(void);
 extern void tsurugi_ladder_wait(const tg_wait *wait, void (*wait_out)(const tg_wait *));
 
-/* --- failures -------------------------------------------------------------------------------- */
+/* --- tries -------------------------------------------------------------------------------- */
+
+/* Whether the running transaction is one that counts as a try, if it accesses tables of ours. */
+extern bool tsurugi_ladder_is_try(void);
 
 /*
- * The transaction is about to fail with 40001.  row: of the relation, which another transaction has
- * changed; TG_ROW_MAX: there is none.  Returns the hint for the error.
+ * The transaction is about to fail with 40001.  A row that another transaction has changed; wanted:
+ * a table that it was about to write, or that a LONG preserves from it; or invalid.  Returns the hint
+ * for the error.
  */
-extern const char *tsurugi_ladder_note_failure(Oid relation, uint32_t row);
+typedef struct tsurugi_beaten_by
+{
+	Oid relation; /* invalid: there is no such row */
+	uint32_t row;
+} tsurugi_beaten_by;
+
+#define TSURUGI_NO_ROW ((tsurugi_beaten_by){.relation = InvalidOid})
+
+extern const char *tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted);
 
 /* The transaction goes on: a failure before was caught. */
 extern void tsurugi_ladder_go_on(void);

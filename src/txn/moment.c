@@ -91,6 +91,7 @@
 #include "src/txn/isolation.h"
 #include "src/txn/mixed.h"
 #include "src/txn/parallel.h"
+#include "src/txn/promotion.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/snapshot.h"
 
@@ -350,6 +351,7 @@ tsurugi_moment_start_run(QueryDesc *query)
 	if (tsurugi_shared_has_joined() && tsurugi_kind == TG_TXN_SHORT && !IsolationUsesXactSnapshot())
 		check_fit(tsurugi_moment_of_short());
 	relied_on = true;
+	tsurugi_promotion_check("use ordinary tables");
 	if (held != NULL)
 		give_held(query);
 	else
@@ -366,6 +368,7 @@ tsurugi_moment_start_copy(Oid relation)
 		return false;
 	join_for_host(!IsTransactionBlock());
 	relied_on = relied_on || !tg_failpoint_refuses("skip_early_reads");
+	tsurugi_promotion_check("use ordinary tables");
 	if (!tsurugi_moment_matters())
 		return false;
 	if (held == NULL)

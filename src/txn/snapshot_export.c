@@ -51,6 +51,7 @@
 #include "src/txn/lending.h"
 #include "src/txn/mixed.h"
 #include "src/txn/shared_transaction.h"
+#include "src/txn/promotion.h"
 #include "src/txn/snapshot.h"
 
 bool tsurugi_export_is_noted;
@@ -143,6 +144,7 @@ find_time(tsurugi_loan *export)
 
 	if (tsurugi_has_one_snapshot())
 	{
+		tsurugi_promotion_check("export their snapshots");
 		check_fit(export->number);
 		excluded = tsurugi_snapshot_excluded();
 		export->taken = tsurugi_snapshot_taken();

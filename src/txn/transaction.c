@@ -45,6 +45,7 @@
 #include "src/txn/ladder.h"
 #include "src/txn/mixed.h"
 #include "src/txn/parallel.h"
+#include "src/txn/promotion.h"
 #include "src/txn/row_queue.h"
 #include "src/txn/shared_transaction.h"
 
@@ -356,6 +357,13 @@ tsurugi_has_written(void)
 	return own_txn != NULL && tg_txn_write_count(own_txn) > 0;
 }
 
+bool
+tsurugi_transaction_targets(tg_target targets_out[TG_TXN_TABLES_MAX], unsigned *count_out)
+{
+	*count_out = 0;
+	return own_txn == NULL || tg_txn_targets(own_txn, targets_out, count_out);
+}
+
 uint32_t
 tsurugi_transaction_lock_count(void)
 {
@@ -570,12 +578,15 @@ tsurugi_transaction_validate(void)
 void
 tsurugi_transaction_check_prepare(void)
 {
-	if (own_txn != NULL || tsurugi_storage_is_changed())
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						tsurugi_kind == TG_TXN_LONG ? errmsg("cannot PREPARE a long transaction")
-						: tsurugi_has_written() || tsurugi_storage_is_changed()
-							? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
-							: errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
+	if (!tsurugi_has_written())
+		tsurugi_promotion_check("be prepared");
+	if ((own_txn != NULL && !tsurugi_ladder_holds_no_others()) || tsurugi_storage_is_changed())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 tsurugi_kind == TG_TXN_LONG && !tsurugi_is_promoted ? errmsg("cannot PREPARE a long transaction")
+				 : tsurugi_has_written() || tsurugi_storage_is_changed()
+					 ? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
+					 : errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
 }
 
 bool

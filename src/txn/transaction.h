@@ -45,6 +45,9 @@ extern void tsurugi_refused(tg_status status, Relation relation);
 /* Whether the transaction has written anything, even if that was rolled back. */
 extern bool tsurugi_has_written(void);
 
+/* As tg_txn_targets. */
+extern bool tsurugi_transaction_targets(tg_target targets_out[TG_TXN_TABLES_MAX], unsigned *count_out);
+
 /* How many locks of rows it holds. */
 extern uint32_t tsurugi_transaction_lock_count(void);
 
