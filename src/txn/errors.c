@@ -343,13 +343,22 @@ changed_row(const tg_conflict *conflict)
 	return (tsurugi_beaten_by){.relation = conflict->relation, .row = tg_version_row(conflict->version)};
 }
 
-/* A table that a LONG preserves, and that a LONG in place of this transaction would have to preserve. */
-static Oid
-wanted_table(const tg_conflict *conflict)
+/* What the hint says of the next try. */
+static const char *
+hint_of(const tg_conflict *conflict)
 {
-	return conflict->kind == TG_CONFLICT_PRESERVED_WRITE || conflict->kind == TG_CONFLICT_EARLIER_LONG
-			   ? conflict->relation
-			   : InvalidOid;
+	switch (conflict->kind)
+	{
+		case TG_CONFLICT_EARLIER_LONG:
+			if (!tsurugi_is_promoted)
+				return "Declare what it reads in tsurugi_fdw.inclusive_read_areas: then its start waits.";
+			return tsurugi_ladder_note_failure(TSURUGI_NO_ROW, conflict->relation);
+		case TG_CONFLICT_PRESERVED_WRITE:
+		case TG_CONFLICT_PRESERVED_READ:
+			return tsurugi_ladder_note_long(conflict->other);
+		default:
+			return tsurugi_ladder_note_failure(changed_row(conflict), InvalidOid);
+	}
 }
 
 void
@@ -367,10 +376,7 @@ tsurugi_error_validation(const tg_conflict *conflict)
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					errmsg("could not serialize access due to read/write dependencies among transactions"),
 					describe_conflict(conflict, relation != NULL ? RelationGetRelationName(relation) : "?", subject),
-					conflict->kind == TG_CONFLICT_EARLIER_LONG && !tsurugi_is_promoted
-						? errhint("Declare what it reads in tsurugi_fdw.inclusive_read_areas: then its start waits.")
-						: errhint("%s", tsurugi_ladder_note_failure(changed_row(conflict), wanted_table(conflict))),
-					relation != NULL ? errtable(relation) : 0));
+					errhint("%s", hint_of(conflict)), relation != NULL ? errtable(relation) : 0));
 	pg_unreachable();
 }
 

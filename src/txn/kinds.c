@@ -57,6 +57,7 @@
 #include "src/txn/area_settings.h"
 #include "src/txn/circle.h"
 #include "src/txn/isolation.h"
+#include "src/txn/ladder.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
@@ -388,6 +389,7 @@ begin_ordinary(void)
 {
 	tg_long_config config;
 
+	tsurugi_ladder_wait_for_long();
 	if (likely(!tsurugi_promotion_begin(&config)))
 		return;
 	PG_TRY();

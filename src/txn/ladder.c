@@ -15,7 +15,10 @@
  *	  that this extension has raised.  Failures are counted one after the other, until one that has
  *	  written tables of ours commits.  Whatever else the session does in between, or how else a try
  *	  ends (an error, ROLLBACK, a cancel), changes nothing.  An error that is caught, so that the
- *	  transaction runs another statement, does not count either.
+ *	  transaction runs another statement, does not count either.  Nor does a failure by what a LONG
+ *	  preserves: the next try waits for the end of that LONG before it reads anything, and then takes
+ *	  its snapshot (P5).  If it counted, a promoted transaction would make others be promoted, and
+ *	  these still others; if it did not wait, it would fail at the same place, again and again.
  * 2. P1.  A row that was changed by another transaction is remembered, by its number in its table.
  *	  A look-up by a whole key that finds it locks it, as SELECT FOR NO KEY UPDATE would, waits if it
  *	  has to, and then reads the row as it is, at an extended snapshot (W5).  The role that
@@ -47,8 +50,10 @@
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/moment.h"
 #include "src/txn/promotion.h"
 #include "src/txn/shared_transaction.h"
+#include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
 #define ROWS_MAX 16	   /* remembered */
@@ -74,6 +79,7 @@ static int row_count;
 /* Of the running transaction. */
 static bool failed;			/* with 40001, which nobody has caught */
 static Row beaten_by;		/* relation invalid: no row */
+static uint64_t failed_by;	/* LONG that preserved what the last try wanted; 0: none */
 static uint32_t locks_held; /* row locks that it holds by P1, at most */
 
 /* Rule 1, but for the access. */
@@ -253,6 +259,49 @@ tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted)
 	return psprintf("%s The next serializable transaction of this session locks the row when it looks it up.", usual);
 }
 
+const char *
+tsurugi_ladder_note_long(uint64_t host)
+{
+	if (!tsurugi_ladder_is_try())
+		return "The transaction might succeed if retried.";
+	failed_by = host;
+	return "The transaction might succeed if retried. The next serializable transaction of this session waits for the "
+		   "end of that one.";
+}
+
+/* Whether it still runs. */
+static bool
+find_long(uint64_t host, tg_wait *wait_out)
+{
+	for (unsigned number = 0; number < tg_session_max() + TG_SHARED_MAX; number++)
+	{
+		tg_txn_report report;
+
+		if (!tg_txn_report_get(number, &report) || report.host != host || report.kind != TG_TXN_LONG)
+			continue;
+		*wait_out = (tg_wait){.host = host, .txn = number, .kind = TG_WAIT_PRESERVE};
+		return true;
+	}
+	return false;
+}
+
+void
+tsurugi_ladder_wait_for_long(void)
+{
+	uint64_t host = failed_by;
+	tg_wait wait;
+
+	if (likely(host == 0) || !tsurugi_ladder_is_try())
+		return;
+	failed_by = 0;
+	if (tsurugi_moment_has_read_ordinary() || tsurugi_snapshot_is_fixed() || tsurugi_snapshot_is_imported() ||
+		tg_failpoint_refuses("skip_p5") || !find_long(host, &wait))
+		return;
+	tsurugi_wait_for_long(&wait);
+	if (!tsurugi_snapshot_redraw())
+		tsurugi_error_too_late();
+}
+
 void
 tsurugi_ladder_go_on(void)
 {
@@ -264,6 +313,7 @@ tsurugi_ladder_forget(void)
 {
 	row_count = 0;
 	tsurugi_ladder_has_rows = false;
+	failed_by = 0;
 	tsurugi_promotion_succeeded();
 }
 

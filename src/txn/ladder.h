@@ -51,7 +51,7 @@ extern bool tsurugi_ladder_is_try(void);
 
 /*
  * The transaction is about to fail with 40001.  A row that another transaction has changed; wanted:
- * a table that it was about to write, or that a LONG preserves from it; or invalid.  Returns the hint
+ * a table that a LONG in its place has to preserve, beside those that it has written; or invalid.  Returns the hint
  * for the error.
  */
 typedef struct tsurugi_beaten_by
@@ -63,6 +63,12 @@ typedef struct tsurugi_beaten_by
 #define TSURUGI_NO_ROW ((tsurugi_beaten_by){.relation = InvalidOid})
 
 extern const char *tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted);
+
+/* The same where a LONG, known by the host's word for it, preserves what was to be read or written. */
+extern const char *tsurugi_ladder_note_long(uint64_t host);
+
+/* The first access of a transaction: waits for a LONG by which the last try has failed. */
+extern void tsurugi_ladder_wait_for_long(void);
 
 /* The transaction goes on: a failure before was caught. */
 extern void tsurugi_ladder_go_on(void);

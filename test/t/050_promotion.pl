@@ -231,13 +231,46 @@ $other->query('COMMIT;');
 $session->wait;
 is($session->query("$bill; COMMIT;"), '', 'and gets through');
 
+# --- a try that fails by what a LONG preserves
+
+sub fails_by_long
+{
+	forget();
+	$other->query("$begin SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = bill; $read;");
+	$session->query("$begin SELECT count(*) FROM other;");
+	$session->send("$bill;");
+	my $messages = $session->wait_messages;
+	$session->query('ROLLBACK;');
+	return $messages;
+}
+
+for my $time (1 .. 3)
+{
+	like(fails_by_long(), qr/40001.*The next serializable transaction of this session waits for the end of that one\./s, 'a LONG preserves what is to be written');
+	$session->send("$begin SELECT count(*) FROM other;");
+	ok($node->poll_query_until('postgres', "SELECT waits_for = ARRAY[$other_pid] FROM tsurugi.transactions WHERE pid = $pid"),
+		'the next try waits for its end');
+	$other->query("INSERT INTO bill VALUES (1000 + $time, 0); COMMIT;");
+	$session->wait;
+	is(kind(), 'default', 'it is an ordinary one, however often that happens');
+	is($session->query("SELECT count(*) FROM bill WHERE id = 1000 + $time; $bill; COMMIT;"), 1, 'and sees what the LONG has written');
+}
+
 SKIP:
 {
-	skip 'built without failpoints', 2 if !TestServer::has_failpoints($node);
+	skip 'built without failpoints', 3 if !TestServer::has_failpoints($node);
 	forget();
 	$session->query("SET tsurugi_fdw.failpoints = 'skip_p3';");
 	try_and_fail(2);
 	is(next_kind(), 'default', 'P3: without it a transaction may fail for ever');
+	fails_by_long();
+	$session->query("SET tsurugi_fdw.failpoints = 'skip_p5';");
+	$session->query("$begin SELECT count(*) FROM other;");
+	is($session->query("$bill;"), 'ERROR 40001', 'P5: without it a try fails at the same place');
+	$session->query('ROLLBACK;');
+	$other->query('COMMIT;');
+	forget();
+	try_and_fail(2);
 	$session->query("SET tsurugi_fdw.failpoints = 'skip_p4';");
 	is($session->query("$begin $read; TRUNCATE bill;"), 'ERROR 0A000', 'P4: without it an error that no try would have had');
 	$session->query('ROLLBACK;');
