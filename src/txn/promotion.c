@@ -15,8 +15,9 @@
  *		table, exports its snapshot, or is to be prepared: the next try is an ordinary one, and so are
  *		all until one has got through.
  *	  So they are if a failed try has used ordinary tables or has written more than
- *	  TG_TXN_TABLES_MAX tables, if a promoted one could not be started, or if PROMOTIONS_MAX promoted
- *	  ones have failed.
+ *	  TG_TXN_TABLES_MAX tables, or none, if a promoted one could not be started, or if PROMOTIONS_MAX
+ *	  promoted ones have failed.  If one of the tables is gone, what has failed is not what is tried
+ *	  now, and counting begins anew.
  * 3. A promoted transaction makes others wait.  So the role that the session acts as (SET ROLE, but no
  *	  SECURITY DEFINER function) needs the rights that write_preserve asks for, on all of the tables
  *	  (areas.h); else the try is an ordinary one.  The setting is a superuser's, or of roles that were
@@ -119,24 +120,21 @@ may_preserve(const Tables *tables)
 	return true;
 }
 
-/* Locks them until the transaction ends, and forgets those that are gone. */
-static void
-lock_tables(Tables *tables)
+/* Locks them until the transaction ends.  False: one is gone. */
+static bool
+lock_tables(const Tables *tables)
 {
 	ResourceOwner owner = CurrentResourceOwner;
-	Tables there = {.count = 0};
+	bool there = true;
 
 	CurrentResourceOwner = TopTransactionResourceOwner;
-	for (int i = 0; i < tables->count; i++)
+	for (int i = 0; i < tables->count && there; i++)
 	{
 		LockRelationOid(tables->list[i], tsurugi_area_lock(TSURUGI_AREA_TO_PRESERVE));
-		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tables->list[i])) && tsurugi_is_ours(tables->list[i]))
-			there.list[there.count++] = tables->list[i];
-		else
-			UnlockRelationOid(tables->list[i], tsurugi_area_lock(TSURUGI_AREA_TO_PRESERVE));
+		there = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tables->list[i])) && tsurugi_is_ours(tables->list[i]);
 	}
 	CurrentResourceOwner = owner;
-	*tables = there;
+	return there;
 }
 
 /* --- the beginning --------------------------------------------------------------------------- */
@@ -146,7 +144,7 @@ static bool
 is_due(unsigned after, const Tables *tables)
 {
 	return tsurugi_promote_after > 0 && after >= (unsigned) tsurugi_promote_after && !stays_ordinary &&
-		   !tables->too_many && may_preserve(tables) && !tg_failpoint_refuses("skip_p3");
+		   tables->count > 0 && !tables->too_many && may_preserve(tables) && !tg_failpoint_refuses("skip_p3");
 }
 
 bool
@@ -158,7 +156,11 @@ tsurugi_promotion_begin(tg_long_config *config_out)
 		tsurugi_isolation_wrote_ordinary() || tsurugi_storage_is_changed() || tsurugi_snapshot_is_fixed() ||
 		tsurugi_snapshot_is_imported() || tsurugi_export_is_noted || !is_due(failures, &written))
 		return false;
-	lock_tables(&written);
+	if (!lock_tables(&written))
+	{
+		tsurugi_promotion_succeeded(); /* rule 2 */
+		return false;
+	}
 	if (!may_preserve(&written)) /* before the locks were there */
 		return false;
 	areas = palloc0(Max(written.count, 1) * sizeof(*areas));

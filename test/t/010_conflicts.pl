@@ -62,6 +62,7 @@ for my $case (@cases)
 	my ($level, $read, $change, $write, $reason, $detail) = @$case;
 	my $before = failures($reason);
 
+	$session->query('DISCARD ALL;'); # no case is the next try of the one before
 	$session->query("BEGIN ISOLATION LEVEL $level;");
 	$session->query("$read;");
 	$other->query("$change;");
@@ -135,6 +136,7 @@ for my $case (
 	my ($type, $read, $last, $reason, $detail, $before) = @$case;
 	my $count = failures($reason);
 
+	$session->query('DISCARD ALL;');
 	$other->query('ROLLBACK;') if $before;
 	$session->query("BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL tsurugi_fdw.transaction_type = $type; $read;");
 	$other->query('BEGIN; SELECT FROM account WHERE id = 2;') if $before;
