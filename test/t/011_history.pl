@@ -72,6 +72,10 @@ for my $level (qw(rc rr ser kinds))
 	}
 }
 
+cmp_ok($node->safe_psql('postgres', "SELECT min(count) FROM tsurugi.retries
+	WHERE event IN ('row locked when it was looked up', 'promoted and committed')"), '>', 0,
+	'with rows that were locked, and LONGs, because of tries that had failed');
+
 finds('REPEATABLE READ is not SERIALIZABLE', 'rr', 'ser', qr/--rw on key/);
 finds('READ COMMITTED is not REPEATABLE READ', 'rc', 'rr', qr/--rw on key/);
 
