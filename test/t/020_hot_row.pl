@@ -55,6 +55,7 @@ sub collide
 	my ($level, $statement, $bug) = @_;
 
 	reset_rows();
+	$waiter->query('DISCARD ALL;'); # it is not the next try of the one before
 	$holder->query("BEGIN; $statement;");
 	$waiter->query("SET default_transaction_isolation = '$level'; SET tsurugi_fdw.failpoints = '$bug';");
 	$waiter->send("$statement;");
