@@ -4,7 +4,7 @@
 #
 # DEFINITIONS_SEED repeats the scripts, not how they meet; a long run:
 #
-#	DEFINITIONS_ROUNDS=100 make test SUITES=tap TESTS=050_definitions_sessions
+#	DEFINITIONS_ROUNDS=100 make test SUITES=tap TESTS=054_definitions_sessions
 #
 # Left out is what is an internal error among ordinary tables alone: CLUSTER ... USING an index that
 # another session drops, and ALTER CONSTRAINT of a partition's part of a foreign key.  No column has a
