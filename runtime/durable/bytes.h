@@ -66,7 +66,7 @@ tg_bytes_put_number(tg_bytes *bytes, uint64_t number)
 static inline void
 tg_bytes_put_signed(tg_bytes *bytes, int64_t number)
 {
-	tg_bytes_put_number(bytes, (uint64_t) number << 1 ^ (uint64_t) (number >> 63));
+	tg_bytes_put_number(bytes, (uint64_t) number << 1 ^ (number < 0 ? UINT64_MAX : 0));
 }
 
 /* --- reading ------------------------------------------------------------------------ */

@@ -14,7 +14,8 @@
  *
  * 1. Without the lock nothing goes wrong: what has been read is validated as ever (S1).  So whatever
  *	  is in the way of the lock, such as a LONG's preserve or want of memory, is no error.
- * 2. The lock is that of an UPDATE which keeps the key.
+ * 2. The lock is that of an UPDATE which keeps the key, or, if the failed try had only read the row,
+ *	  that of FOR SHARE (ladder.c, 2).
  */
 #include "postgres.h"
 
@@ -55,7 +56,7 @@ tsurugi_scan_retries(const tsurugi_scan *scan)
 
 /* Results as tg_txn_lock. */
 static tg_status
-try_lock(tsurugi_scan *scan, bool contended, tg_wait *wait_out)
+try_lock(tsurugi_scan *scan, tg_lock_mode mode, bool contended, tg_wait *wait_out)
 {
 	tg_table *table = scan->described->table;
 	uint32_t row = scan->row;
@@ -67,7 +68,7 @@ try_lock(tsurugi_scan *scan, bool contended, tg_wait *wait_out)
 	tsurugi_writer(scan->node->ss.ps.state, TG_DATA, &writer);
 	locks_before = tg_txn_lock_count(writer.txn);
 	tg_epoch_enter(writer.session);
-	status = tg_txn_lock(&writer, &scan->snapshot, table, &row, TG_LOCK_NO_KEY_UPDATE, &version, wait_out);
+	status = tg_txn_lock(&writer, &scan->snapshot, table, &row, mode, &version, wait_out);
 	tg_epoch_leave(writer.session);
 	if (status == TG_OK || status == TG_CHANGED)
 		tsurugi_ladder_note_locked(scan->described->oid, table, row, contended || status == TG_CHANGED, locks_before);
@@ -76,7 +77,7 @@ try_lock(tsurugi_scan *scan, bool contended, tg_wait *wait_out)
 
 /* Locks the scan's current row, if that may be.  False: the look-up is to start over. */
 static bool
-lock_row(tsurugi_scan *scan)
+lock_row(tsurugi_scan *scan, tg_lock_mode mode)
 {
 	Relation relation = scan->node->ss.ss_currentRelation;
 	bool contended = false;
@@ -84,7 +85,7 @@ lock_row(tsurugi_scan *scan)
 	for (;;)
 	{
 		tg_wait wait;
-		tg_status status = try_lock(scan, contended, &wait);
+		tg_status status = try_lock(scan, mode, contended, &wait);
 
 		if (status == TG_BUSY && tsurugi_ladder_may_wait())
 		{
@@ -109,6 +110,7 @@ tsurugi_scan_run_retrying(PlanState *pstate)
 	tsurugi_scan *scan = node->fdw_state;
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 	ExprContext *context = pstate->ps_ExprContext;
+	tg_lock_mode mode;
 
 	for (;;)
 	{
@@ -124,7 +126,8 @@ tsurugi_scan_run_retrying(PlanState *pstate)
 			InstrCountFiltered1(node, 1);
 			continue;
 		}
-		if (!scan->keeps_snapshot && tsurugi_ladder_remembers(scan->described->oid, scan->row) && !lock_row(scan))
+		if (!scan->keeps_snapshot && tsurugi_ladder_remembers(scan->described->oid, scan->row, &mode) &&
+			!lock_row(scan, mode))
 		{
 			tsurugi_scan_restart(scan);
 			continue;

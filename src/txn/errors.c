@@ -236,7 +236,7 @@ tsurugi_error_conflict(Relation relation, tg_conflict_kind kind, uint32_t row, b
 	bool deleted = kind == TG_CONFLICT_DELETED;
 	const char *subject = tsurugi_describe_row(relation, row);
 	const char *changer = describe_changer(relation, row);
-	const tsurugi_beaten_by by = {.relation = RelationGetRelid(relation), .row = row};
+	const tsurugi_beaten_by by = {.relation = RelationGetRelid(relation), .row = row, .mode = TG_LOCK_NO_KEY_UPDATE};
 
 	tg_conflict_note(kind);
 	ereport(ERROR,
@@ -331,21 +331,26 @@ describe_conflict(const tg_conflict *conflict, const char *table, const char *su
 					 "transaction has committed.");
 }
 
-/* The row, if locking that would keep it from being changed again. */
+/*
+ * The row, if locking that would keep it from being changed again.  written: the row that the
+ * transaction is about to write, of which it needs the stronger lock.
+ */
 static tsurugi_beaten_by
-changed_row(const tg_conflict *conflict)
+changed_row(const tg_conflict *conflict, tsurugi_beaten_by written)
 {
+	tsurugi_beaten_by by = {.relation = conflict->relation, .mode = TG_LOCK_SHARE};
 	bool is_row =
 		conflict->kind == TG_CONFLICT_ROW || conflict->kind == TG_CONFLICT_KEY || conflict->kind == TG_CONFLICT_RANGE;
 
 	if (!is_row || conflict->version == TG_VERSION_NONE)
 		return TSURUGI_NO_ROW;
-	return (tsurugi_beaten_by){.relation = conflict->relation, .row = tg_version_row(conflict->version)};
+	by.row = tg_version_row(conflict->version);
+	return by.relation == written.relation && by.row == written.row ? written : by;
 }
 
 /* What the hint says of the next try. */
 static const char *
-hint_of(const tg_conflict *conflict)
+hint_of(const tg_conflict *conflict, tsurugi_beaten_by written)
 {
 	switch (conflict->kind)
 	{
@@ -357,12 +362,18 @@ hint_of(const tg_conflict *conflict)
 		case TG_CONFLICT_PRESERVED_READ:
 			return tsurugi_ladder_note_long(conflict->other);
 		default:
-			return tsurugi_ladder_note_failure(changed_row(conflict), InvalidOid);
+			return tsurugi_ladder_note_failure(changed_row(conflict, written), InvalidOid);
 	}
 }
 
 void
 tsurugi_error_validation(const tg_conflict *conflict)
+{
+	tsurugi_error_validation_to_write(conflict, TSURUGI_NO_ROW);
+}
+
+void
+tsurugi_error_validation_to_write(const tg_conflict *conflict, tsurugi_beaten_by written)
 {
 	Relation relation =
 		conflict->kind == TG_CONFLICT_UNKNOWN ? NULL : try_relation_open(conflict->relation, AccessShareLock);
@@ -376,7 +387,7 @@ tsurugi_error_validation(const tg_conflict *conflict)
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					errmsg("could not serialize access due to read/write dependencies among transactions"),
 					describe_conflict(conflict, relation != NULL ? RelationGetRelationName(relation) : "?", subject),
-					errhint("%s", hint_of(conflict)), relation != NULL ? errtable(relation) : 0));
+					errhint("%s", hint_of(conflict, written)), relation != NULL ? errtable(relation) : 0));
 	pg_unreachable();
 }
 

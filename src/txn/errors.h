@@ -14,6 +14,7 @@
 #include "runtime/runtime.h"
 #include "src/table/relation.h"
 #include "src/txn/isolation.h"
+#include "src/txn/ladder.h"
 
 /*
  * Registers the errors of those results that concern transactions; called once, when the library is
@@ -52,6 +53,10 @@ extern void tsurugi_error_twice(void) pg_attribute_noreturn();
 
 /* Raises 40001: what was read has been changed, or is preserved by others. */
 extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_noreturn();
+
+/* The same when the transaction was about to write a row. */
+extern void tsurugi_error_validation_to_write(const tg_conflict *conflict, tsurugi_beaten_by written)
+	pg_attribute_noreturn();
 
 /* Raises 40001: the wait would close a circle through a row that was locked when it was read (ladder.c, 3). */
 extern void tsurugi_error_yielded(const tg_wait *wait) pg_attribute_noreturn();

@@ -501,13 +501,14 @@ try_to_extend(tg_time later, const tg_exclusions *excluded, tg_conflict *conflic
 	return true;
 }
 
+/* written: the row that the transaction is about to write, if there is one. */
 static bool
-extend_to(tg_time later, const tg_exclusions *excluded)
+extend_to(tg_time later, const tg_exclusions *excluded, tsurugi_beaten_by written)
 {
 	tg_conflict conflict;
 
 	if (!try_to_extend(later, excluded, &conflict))
-		tsurugi_error_validation(&conflict);
+		tsurugi_error_validation_to_write(&conflict, written);
 	return true;
 }
 
@@ -529,12 +530,12 @@ find_later(tg_time *later_out, const tg_exclusions **excluded_out)
 }
 
 static bool
-extend_snapshot(void)
+extend_snapshot(tsurugi_beaten_by written)
 {
 	const tg_exclusions *excluded;
 	tg_time later;
 
-	return find_later(&later, &excluded) && extend_to(later, excluded);
+	return find_later(&later, &excluded) && extend_to(later, excluded, written);
 }
 
 bool
@@ -554,7 +555,7 @@ tsurugi_isolation_make_fit(Snapshot host)
 	tg_time later;
 
 	return tsurugi_is_validated() && reads_are_shared && tsurugi_mixed_latest(host, &later) &&
-		   later > tsurugi_snapshot_time() && extend_to(later, NULL);
+		   later > tsurugi_snapshot_time() && extend_to(later, NULL, TSURUGI_NO_ROW);
 }
 
 void
@@ -564,7 +565,8 @@ tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, b
 
 	may_start_over = may_start_over && !tsurugi_snapshot_is_fixed();
 	if (may_start_over && tsurugi_is_validated())
-		renewed = extend_snapshot();
+		renewed = extend_snapshot(
+			(tsurugi_beaten_by){.relation = RelationGetRelid(relation), .row = row, .mode = TG_LOCK_NO_KEY_UPDATE});
 	else if (may_start_over && tsurugi_kind == TG_TXN_ORDINARY && !used && run_count <= 1 && !tsurugi_has_written())
 		renewed = tsurugi_snapshot_redraw();
 	if (!renewed)

@@ -20,9 +20,11 @@
  *	  its snapshot (P5).  If it counted, a promoted transaction would make others be promoted, and
  *	  these still others; if it did not wait, it would fail at the same place, again and again.
  * 2. P1.  A row that was changed by another transaction is remembered, by its number in its table.
- *	  A look-up by a whole key that finds it locks it, as SELECT FOR NO KEY UPDATE would, waits if it
- *	  has to, and then reads the row as it is, at an extended snapshot (W5).  The role that
- *	  the session acts as needs UPDATE on the table, or on a column of it, as for FOR UPDATE.
+ *	  A look-up by a whole key that finds it locks it, as SELECT FOR NO KEY UPDATE would, or, if the
+ *	  failed try had only read it, as FOR SHARE; it waits if it has to, and then reads the row as it
+ *	  is, at an extended snapshot (W5).  So tries that only read a row do not exclude each other.  If
+ *	  one of them fails again because it was to write the row, the stronger lock is remembered.  The
+ *	  role that the session acts as needs UPDATE on the table, or on a column of it, as for FOR UPDATE.
  *	  A row is forgotten when a transaction has locked but not written it and commits, after
  *	  QUIET_LOCKS commits in a row in which nobody else was in its way, or if others need the place.
  * 3. P2.  Such a lock is taken earlier than the transaction's own writes would take it, so it could
@@ -63,6 +65,7 @@ typedef struct Row
 {
 	Oid relation;
 	uint32_t row;
+	tg_lock_mode mode;
 	unsigned quiet; /* commits in which it was locked with nobody in the way, one after the other */
 
 	/* of the running transaction */
@@ -116,7 +119,9 @@ remember_row(Row row)
 {
 	int i = find_row(row.relation, row.row);
 
-	if (i < 0)
+	if (i >= 0)
+		row.mode = Max(row.mode, rows[i].mode);
+	else
 		i = row_count < ROWS_MAX ? row_count++ : ROWS_MAX - 1;
 	memmove(&rows[1], &rows[0], i * sizeof(Row));
 	rows[0] = row;
@@ -184,9 +189,14 @@ tsurugi_ladder_has_locked(Oid relation)
 }
 
 bool
-tsurugi_ladder_remembers(Oid relation, uint32_t row)
+tsurugi_ladder_remembers(Oid relation, uint32_t row, tg_lock_mode *mode_out)
 {
-	return find_row(relation, row) >= 0;
+	int i = find_row(relation, row);
+
+	if (i < 0)
+		return false;
+	*mode_out = rows[i].mode;
+	return true;
 }
 
 void
@@ -250,7 +260,7 @@ tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted)
 	if (!tsurugi_ladder_is_try())
 		return usual;
 	failed = true;
-	beaten_by = (Row){.relation = by.relation, .row = by.row};
+	beaten_by = (Row){.relation = by.relation, .row = by.row, .mode = by.mode};
 	promotion = tsurugi_promotion_note_failure(wanted);
 	if (promotion != NULL)
 		return psprintf("%s %s", usual, promotion);

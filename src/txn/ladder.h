@@ -23,8 +23,8 @@ extern bool tsurugi_ladder_locks_rows_of(Oid relation);
 /* Whether the running transaction has locked one. */
 extern bool tsurugi_ladder_has_locked(Oid relation);
 
-/* Whether this row of the relation is one of them. */
-extern bool tsurugi_ladder_remembers(Oid relation, uint32_t row);
+/* Whether this row of the relation is one of them, and how it is to be locked. */
+extern bool tsurugi_ladder_remembers(Oid relation, uint32_t row, tg_lock_mode *mode_out);
 
 /*
  * The row was locked; contended: the look-up had to wait for it, or it was changed since the
@@ -58,6 +58,7 @@ typedef struct tsurugi_beaten_by
 {
 	Oid relation; /* invalid: there is no such row */
 	uint32_t row;
+	tg_lock_mode mode; /* of the lock that keeps it as this transaction needs it */
 } tsurugi_beaten_by;
 
 #define TSURUGI_NO_ROW ((tsurugi_beaten_by){.relation = InvalidOid})
