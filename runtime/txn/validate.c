@@ -526,7 +526,7 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 	if (tg_unlikely(reads->everything))
 	{
 		*conflict_out = (tg_conflict){.kind = TG_CONFLICT_UNKNOWN, .row = TG_ROW_MAX};
-		return is_span_empty(reads) ? TG_OK : TG_CHANGED;
+		return is_span_empty(reads) && reads->from_excluded == NULL ? TG_OK : TG_CHANGED;
 	}
 	if (noted == NULL)
 		return TG_OK;

@@ -348,6 +348,36 @@ test_short_memory(client *a, client *b)
 	}
 }
 
+/*
+ * Everything counts as read, because there was no memory.  A snapshot that excludes commits has not
+ * seen them, though they are not after its time.
+ */
+static void
+test_everything_read(client *a)
+{
+	union
+	{
+		tg_exclusions exclusions;
+		tg_time words[2]; /* the count, one time */
+	} excluded = {.exclusions.count = 1};
+	tg_conflict conflict;
+
+	excluded.exclusions.time[0] = TG_TIME_FIRST;
+	for (unsigned excludes = 0; excludes < 2; excludes++)
+	{
+		refused = "reads_table";
+		tg_failpoint_set(refuse);
+		begin(a);
+		(void) get(a, 1);
+		tg_failpoint_set(NULL);
+		tg_validation_begin(a->reads, a->snapshot.time, a->snapshot.time, false);
+		tg_validation_exclude(a->reads, excludes ? &excluded.exclusions : NULL, NULL);
+		unit_equal(validate(a, &conflict), !excludes, "everything is read, and the snapshot excludes %u commits",
+				   excludes);
+		end(a, false);
+	}
+}
+
 /* Live bytes of logs, among them what is noted of reads. */
 static size_t
 log_bytes(void)
@@ -506,6 +536,7 @@ main(void)
 	test_prepared(&a, &b, false);
 	test_overtaken(&a, &b);
 	test_short_memory(&a, &b);
+	test_everything_read(&a);
 	test_coarse(&a, &b);
 	client_open(&helper);
 	test_helped(&a, &helper, &b);
