@@ -158,7 +158,7 @@ CREATE TABLE dependent (id int PRIMARY KEY, a text, b text);
 INSERT INTO dependent VALUES (1, 'a', 'b');
 SELECT id, a, b FROM dependent GROUP BY id;
 CREATE TABLE copied (LIKE dependent INCLUDING ALL) USING heap;
-SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute WHERE attrelid = 'copied'::regclass AND attnum > 0;
+SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute WHERE attrelid = 'copied'::regclass AND attnum > 0 ORDER BY attnum;
 SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'copied'::regclass;
 
 -- Errors name the constraint; the key only to those who may see it

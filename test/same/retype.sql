@@ -27,7 +27,7 @@ SELECT altered(change) AS answer, change FROM (VALUES
 	('ALTER id TYPE bigint'), ('ALTER id TYPE text'), ('ALTER id TYPE int USING id::int % 1000'), ('ALTER id TYPE int USING -id::int'),
 	('ALTER id TYPE bigint, ALTER n TYPE bigint, ADD COLUMN more int DEFAULT 9, DROP COLUMN t'),
 	('ADD CONSTRAINT sane CHECK (more < 10)'), ('ALTER more TYPE bigint USING more * 2'), ('ALTER more TYPE bigint')) c (change);
-SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute WHERE attrelid = 'ours'::regclass AND attnum > 0 AND NOT attisdropped;
+SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute WHERE attrelid = 'ours'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum;
 SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'ours'::regclass ORDER BY conname;
 SELECT * FROM ours WHERE id = -5;
 SELECT count(*), min(id), max(id) FROM ours WHERE id BETWEEN -10 AND -1;
