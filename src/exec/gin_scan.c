@@ -2,24 +2,27 @@
  * gin_scan.c
  *	  Scans by conditions on an index USING gin.
  *
- * Each condition is asked, once, for the keys that it wants (extractQuery).  Which of them together make a row one that it
- * accepts only the operator class can tell (triConsistent, or consistent).  From what it tells follow
+ * Each condition is asked once for the keys that it wants (extractQuery).  Only the operator class
+ * can tell which combinations of keys make the condition accept a row (triConsistent, or
+ * consistent).  Two sets of keys follow from its answers:
  *
- *	required	keys of which a row that is wanted has at least one: their ranges are read, so nothing else need be.  As few as will
- *				do, the rarest first (as PostgreSQL's startScanKey finds them).  Of several conditions those of one are read,
- *				of the one that has the fewest entries to be read.
- *	needed		keys that every row has that is wanted: whoever has them not is passed over by the storage.
+ *	required	every wanted row has at least one of these keys.  So only their ranges are read.
+ *				They are as few as possible, the rarest first (as PostgreSQL's startScanKey finds them).
+ *				Of several conditions, only the one with the fewest entries has its ranges read.
+ *	needed		every wanted row has all of these keys.  The storage passes over rows without one.
  *
- * What is left to be asked is asked for each row, with the keys that the version that is seen has, as its list says: neither
- * entries of other versions nor those of other rows play a part in it.  So a condition that wants a key absent
- * is as right as one that wants it present.
+ * The remaining question is asked for each row, with the keys of the version that the snapshot
+ * sees, as the version's list of keys says.  Neither entries of other versions nor those of other
+ * rows play a part.  So a condition that wants a key to be absent is treated as correctly as one
+ * that wants it to be present.
  *
- * None of this has to be exact: the plan's conditions are evaluated on whatever is found.  What must not happen is that a row is
- * missed.  Keys that were cut off, and ranges for keys that match by a comparison of their own, may be there
- * or not (vague).
+ * None of this has to be exact, because the plan's conditions are evaluated on every row that is
+ * found; but no row may be missed.  It remains uncertain whether a row has a key if the key was cut
+ * off, or if its range stands for keys that match by a comparison of the operator class (vague).
  *
- * SERIALIZABLE: a row that is wanted has a key in a range that was read, whoever writes it and whenever.  So these ranges
- * are what validation looks at again (range_scan.c notes each).
+ * SERIALIZABLE: a wanted row has a key in a range that was read, whichever transaction writes it
+ * and at whatever time.  So validation has to look at these ranges again, and range_scan.c notes
+ * each of them.
  */
 #include "postgres.h"
 
@@ -34,11 +37,11 @@
 
 #include "src/value/gin.h"
 
-#define MAYBE_MAX 4			/* unknown keys that are tried both ways, where there is no triConsistent */
-#define KEYS_JUDGED_MAX 128 /* with more keys than that none is looked for whether it is needed */
-#define SHARE_OF_WHOLE 2.0	/* more than any range's */
+#define MAYBE_MAX 4			/* unknown keys that are tried both ways if there is no triConsistent */
+#define KEYS_JUDGED_MAX 128 /* with more keys, none is tested for being needed */
+#define SHARE_OF_WHOLE 2.0	/* more than the share of any range */
 
-/* A condition, and what it wants. */
+/* A condition and the keys that it wants. */
 typedef struct Condition
 {
 	int column; /* of the index */
@@ -48,10 +51,10 @@ typedef struct Condition
 	FmgrInfo extract;
 	FmgrInfo consistent;
 	FmgrInfo tri_consistent;
-	bool is_prefix; /* keys that match by a comparison are those that begin with the given one; or, */
-	bool is_side;	/* those on one side of the value itself */
+	bool is_prefix; /* partial matches are the keys that begin with the given one */
+	bool is_side;	/* partial matches are the keys on one side of the value */
 
-	/* what it wants: of this execution */
+	/* the keys that it wants in this execution */
 	Datum query;
 	int32 key_count;
 	Datum *keys;
@@ -59,13 +62,13 @@ typedef struct Condition
 	bool *partial;
 	Pointer *extra;
 	int32 mode;
-	int *ranges; /* of each key */
-	bool *vague; /* of each key: not certain, even if it is there */
+	int *ranges; /* the range of each key */
+	bool *vague; /* for each key: an entry does not prove that the row has it */
 	GinTernaryValue *check;
-	bool asks;			/* for each row */
-	int *required;		/* ranges */
+	bool asks;			/* has to be asked for each row */
+	int *required;		/* the ranges of the required keys */
 	int required_count; /* 0: rows without any key may be wanted: the whole column */
-	double share;		/* of the index, that is to be read */
+	double share;		/* of the index that has to be read */
 } Condition;
 
 typedef struct GinSource
@@ -77,7 +80,7 @@ typedef struct GinSource
 
 	/* of this execution */
 	MemoryContext context; /* NULL: not made yet */
-	MemoryContext judging; /* of it: what operator classes need to judge a batch of rows */
+	MemoryContext judging; /* child of context: memory of operator classes for one batch */
 	bool nothing;		   /* no row is wanted */
 	int range_capacity;
 	tg_key_range *ranges;
@@ -131,7 +134,7 @@ add_range(GinSource *source, const unsigned char *low, size_t low_bytes, const u
 	return number;
 }
 
-/* Of a placeholder. */
+/* Adds a range of placeholders. */
 static int
 add_category(GinSource *source, int column, tsurugi_gin_category low, tsurugi_gin_category high)
 {
@@ -144,7 +147,7 @@ add_category(GinSource *source, int column, tsurugi_gin_category low, tsurugi_gi
 	return add_range(source, first, first_bytes, last, last_bytes);
 }
 
-/* All that can be in a column, but for what is looked for by its category alone. */
+/* Adds the range of a column up to a category; later categories have ranges of their own. */
 static int
 add_column(GinSource *source, int column, tsurugi_gin_category last)
 {
@@ -154,7 +157,10 @@ add_column(GinSource *source, int column, tsurugi_gin_category last)
 	return add_range(source, &low, 1, &high, 1);
 }
 
-/* From the value on to the end of the column, or up to the value: the value itself is among them, wanted or not. */
+/*
+ * Adds the range from the value to the end of the column, or from the column's beginning to the
+ * value.  It includes the value, even if the value is not wanted.
+ */
 static int
 add_side(GinSource *source, const Condition *condition)
 {
@@ -162,12 +168,12 @@ add_side(GinSource *source, const Condition *condition)
 	bool cut;
 	size_t bytes = tsurugi_gin_encode(source->gin, condition->column, TSURUGI_GIN_KEY, condition->query, key, &cut);
 
-	/* the first byte is the column's */
+	/* the first byte identifies the column */
 	return condition->strategy <= BTLessEqualStrategyNumber ? add_range(source, key, 1, key, bytes)
 															: add_range(source, key, bytes, key, 1);
 }
 
-/* The range of one of the condition's keys. */
+/* Adds the range of one of the condition's keys. */
 static int
 add_key(GinSource *source, Condition *condition, int i)
 {
@@ -186,7 +192,7 @@ add_key(GinSource *source, Condition *condition, int i)
 	bytes = tsurugi_gin_encode(source->gin, condition->column, TSURUGI_GIN_KEY, condition->keys[i], key,
 							   &condition->vague[i]);
 	if (partial)
-		bytes--; /* a string ends with a byte that says so (key.c) */
+		bytes--; /* removes the byte that ends a string (key.c) */
 	return add_range(source, key, bytes, key, bytes);
 }
 
@@ -197,7 +203,7 @@ is_consistent(Condition *condition)
 {
 	bool recheck = true;
 
-	/* as directBoolConsistentFn calls it */
+	/* like directBoolConsistentFn */
 	return DatumGetBool(FunctionCall8Coll(&condition->consistent, condition->collation,
 										  PointerGetDatum(condition->check), UInt16GetDatum(condition->strategy),
 										  condition->query, UInt32GetDatum(condition->key_count),
@@ -205,7 +211,7 @@ is_consistent(Condition *condition)
 										  PointerGetDatum(condition->keys), PointerGetDatum(condition->nulls)));
 }
 
-/* Tries what is not known both ways, one after the other. */
+/* Tries both values of each unknown key, one after the other. */
 static bool
 may_be_consistent(Condition *condition, int from)
 {
@@ -226,7 +232,7 @@ may_be_consistent(Condition *condition, int from)
 	return may;
 }
 
-/* Whether a row whose keys are as the condition's check says may be wanted. */
+/* Whether a row with the keys in the condition's check may be wanted. */
 static bool
 may_match(Condition *condition)
 {
@@ -245,7 +251,7 @@ may_match(Condition *condition)
 
 /* --- what a condition wants ------------------------------------------------------------------ */
 
-/* False: no row. */
+/* False: the condition accepts no row. */
 static bool
 extract(const tsurugi_scan *scan, Condition *condition)
 {
@@ -257,7 +263,10 @@ extract(const tsurugi_scan *scan, Condition *condition)
 	query = tsurugi_scan_value_of(scan, condition->value, &null);
 	if (null)
 		return false;
-	/* It may lie in memory that is a row's; and support functions would detoast it for each. */
+	/*
+	 * A copy: the value may lie in a row's memory, and support functions would detoast it for each
+	 * row.
+	 */
 	get_typlenbyval(condition->value->type, &length, &by_value);
 	condition->query =
 		length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(query)) : datumCopy(query, by_value, length);
@@ -279,7 +288,7 @@ extract(const tsurugi_scan *scan, Condition *condition)
 	return condition->mode != GIN_SEARCH_MODE_DEFAULT || condition->key_count > 0;
 }
 
-/* A key, by how much of the index is about it. */
+/* A key and the share of the index that its range has. */
 typedef struct Rated
 {
 	int key;
@@ -310,7 +319,9 @@ share_of(const GinSource *source, int number)
 	return share;
 }
 
-/* Whether a row may be wanted that has none of the first ones, by their rating. */
+/*
+ * Whether a row without any of the first count keys, in the order of their ratings, may be wanted.
+ */
 static bool
 may_do_without(Condition *condition, const Rated *rated, int count)
 {
@@ -319,7 +330,9 @@ may_do_without(Condition *condition, const Rated *rated, int count)
 	return may_match(condition);
 }
 
-/* How many of the keys, the rarest first, are such that a row has one of them; 0: it need not. */
+/*
+ * The least number of keys, the rarest first, of which every wanted row has one; 0: there is none.
+ */
 static int
 count_required(Condition *condition, const Rated *rated)
 {
@@ -328,7 +341,7 @@ count_required(Condition *condition, const Rated *rated)
 
 	if (condition->key_count == 0)
 		return 0;
-	/* fewer cannot do better */
+	/* fewer keys cannot be sufficient either */
 	if (may_do_without(condition, rated, high))
 		return condition->mode == GIN_SEARCH_MODE_ALL ? 0 : high;
 	while (low < high)
@@ -343,7 +356,7 @@ count_required(Condition *condition, const Rated *rated)
 	return high;
 }
 
-/* Which ranges are to be read, for this condition. */
+/* Finds the ranges to be read for this condition. */
 static void
 find_required(GinSource *source, Condition *condition)
 {
@@ -376,7 +389,9 @@ find_required(GinSource *source, Condition *condition)
 	pfree(rated);
 }
 
-/* Whether every row that is wanted has the key.  A row has one of the keys, unless the mode says otherwise. */
+/*
+ * Whether every wanted row has the key.  In the default mode, a row has at least one of the keys.
+ */
 static bool
 is_needed(Condition *condition, int key)
 {
@@ -387,7 +402,7 @@ is_needed(Condition *condition, int key)
 	return !may_match(condition);
 }
 
-/* What is to be looked for in every row.  Sets whether there is more to ask. */
+/* Finds the keys that every row must have, and whether rows have to be asked about (asks). */
 static void
 find_needed(Condition *condition, bool *needed, bool is_read)
 {
@@ -403,7 +418,7 @@ find_needed(Condition *condition, bool *needed, bool is_read)
 		}
 	}
 	condition->asks = condition->key_count > 0 && count < condition->key_count;
-	/* each of the keys will do: rows that are read have one */
+	/* any of the keys is sufficient, and each row that is read has one */
 	if (condition->asks && is_read && count == 0 && condition->mode == GIN_SEARCH_MODE_DEFAULT &&
 		condition->required_count == condition->key_count)
 		condition->asks = false;
@@ -411,7 +426,7 @@ find_needed(Condition *condition, bool *needed, bool is_read)
 
 /* --- all of them together ------------------------------------------------------------------ */
 
-/* In the order of keys. */
+/* Compares by the order of keys. */
 static int
 compare_ranges(const void *a, const void *b, void *ranges)
 {
@@ -422,12 +437,12 @@ compare_ranges(const void *a, const void *b, void *ranges)
 	return order != 0 ? order : (int) left->low_bytes - (int) right->low_bytes;
 }
 
-/* The ranges of the condition to be read come first. */
+/* Puts the ranges of the condition that is read first. */
 static void
 order_ranges(GinSource *source, Condition *read, bool *needed)
 {
 	int count = source->storage.count;
-	int *place = palloc_extended(count * sizeof(int), MCXT_ALLOC_HUGE); /* of each range, in the new order */
+	int *place = palloc_extended(count * sizeof(int), MCXT_ALLOC_HUGE); /* of ranges, in the new order */
 	tg_key_range *ordered = palloc_extended(count * sizeof(tg_key_range), MCXT_ALLOC_HUGE);
 	uint64 *bits = palloc_extended(tg_sought_words(count) * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	bool any_needed = false;
@@ -542,7 +557,7 @@ next_range(tsurugi_range_source *of)
 	return !source->nothing && ++source->turn < source->read_count;
 }
 
-/* What the storage is to look for in each row's keys. */
+/* Tells the storage which keys to look for in each row. */
 static void
 prepare(tsurugi_range_source *of)
 {
@@ -576,7 +591,7 @@ accepts(Condition *condition, const uint64_t *found)
 	return may_match(condition);
 }
 
-/* Drops rows that, by their keys, are not wanted; how many are left. */
+/* Drops the rows whose keys show that they are not wanted; returns the number of the others. */
 static unsigned
 filter(tsurugi_range_source *of, unsigned count)
 {

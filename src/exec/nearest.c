@@ -1,35 +1,44 @@
 /*
  * nearest.c
- *	  Scans that bring the nearest rows first: ORDER BY place <-> point, by the covers of an index.
+ *	  Scans that return the nearest rows first: ORDER BY place <-> point, by the covers of an index.
  *
- *	      +-----------+
- *	      |  \'--'/   |		the rows whose covers touch a box around the point are read; those that are not farther than the box
- *	      |  ( p )    |		reaches are handed out, in order; the others come back
- *	      |  /'--'\   |		with one of the next boxes, each at least twice as wide
- *	      +-----------+
+ *      +-----------+
+ *      |  \'--'/   |	The rows whose covers touch a box around the point are read.  The rows
+ *      |  ( p )    |	that are not farther away than the box reaches are returned, in order.
+ *      |  /'--'\   |	The others are found again by one of the next boxes, each of which is
+ *      +-----------+	at least twice as wide.
  *
- * 1. A row that is not farther than a box reaches has a cover that touches it.  So none is missed, and no box larger than
- *	  that of the last row handed out was read: at SERIALIZABLE nothing else was, either (cover_scan.c).
- *	  Of points the distance is as large as either of its parts, rounding aside, and boxes are enlarged by more than that
- *	  (plane.c).  For what extends, how the operator computes it is not to be relied on that far (edges of polygons between huge
- *	  numbers): here a row's distance is never less than that of its bounding box.
- *	  What is read whatever is asked for (plane.c) is there with each box.
- * 2. Rows are in order of their distances, and of their numbers among equal ones.  What was handed out is all up to some row in this order, so
- *	  that is all that is to be remembered of it: a box is read again with the one around it, a third of what is read altogether.
- * 3. Of a row that waits to be handed out there is the number, and it is read again by that: it is what the snapshot sees of it.
- *	  If these are too many for work_mem, the nearest half of them is kept, then the same box is read once more, from there on.
- * 4. When boxes find nothing more, whatever is left is read as one: what is far away, or infinitely far, no number, or NULL.
- * 5. A box has more than twice the rows of the last one that grew, or it does not grow, and the next one is wider by more: by the square of the factor, or, as long as
- *	  there are few rows, so that a pass costs little beside one that goes too far, by twice the factor.  So behind one that grows there are at most four with
- *	  many rows that do not, each with at most twice its rows, then all there is: together, rule 3 aside, at most 18 times all there is.  A box with
- *	  a quarter of the table's rows is the last before all there is; only where columns that are fixed, or what the index is of, leave less are there more:
- *	  five times two with a quarter or a half of it.
+ * 1. A row that is not farther away than a box reaches has a cover that touches the box.  So no
+ *	  row is missed, and no box is read that is larger than the box of the last row returned.  At
+ *	  SERIALIZABLE nothing else is read either (cover_scan.c).  The distance of a point is at least
+ *	  as large as either of its parts, except for rounding, and boxes are enlarged by more than
+ *	  rounding (plane.c).  For figures with an extent, the operator's computation is not exact
+ *	  enough to rely on (edges of polygons between huge numbers): here the distance used for a row
+ *	  is never less than that of its bounding box.  The figures that every query reads (plane.c) are
+ *	  read with each box.
+ * 2. Rows are in the order of their distances; rows with equal distances are in the order of their
+ *	  row numbers.  The rows that have been returned are all rows up to some row in this order, so
+ *	  only that row has to be remembered.  A box is read again as a part of the box around it; this
+ *	  is a third of all reading.
+ * 3. Of a row that waits to be returned only the number is kept.  The row is read again by its
+ *	  number: the snapshot sees the same version.  If these numbers are too many for work_mem, the
+ *	  nearest half of them is kept.  Then the same box is read once more, from there on.
+ * 4. When boxes find nothing more, everything that is left is read as one box: rows that are far
+ *	  away, or infinitely far, and rows whose distance is NaN or NULL.
+ * 5. A box grows if it has more than twice the rows of the last one that grew.  If it does not,
+ *	  the next step is larger: the factor is squared, or only doubled as long as there are few rows,
+ *	  so that a pass costs little compared with one that goes too far.  So a box that grows is
+ *	  followed by at most four boxes with many rows that do not, each with at most twice its rows;
+ *	  then everything is read.  Together, apart from rule 3, this reads at most 18 times all rows.
+ *	  A box with a quarter of the table's rows is the last one before everything is read.  Only if
+ *	  fixed columns or the index's predicate leave fewer rows can there be more boxes: twice five,
+ *	  with a quarter or a half of these rows.
  *
- * How large the first box is makes no difference but for speed.  It is to have a dozen rows in it, by what is around the place of the point in the
- * order of the index.
+ * The size of the first box matters for speed only.  The box should contain a dozen rows, judged by
+ * the entries around the point's place in the order of the index.
  *
- * Hjaltason, Samet: Distance Browsing in Spatial Databases, 1999, walk a tree of nested boxes by a queue of what is near; an ordered tree
- * has no boxes, and here a box is a few ranges of it.
+ * Hjaltason, Samet: Distance Browsing in Spatial Databases, 1999, traverse a tree of nested boxes
+ * with a priority queue.  An ordered tree has no boxes; here a box is a few ranges of it.
  */
 #include "postgres.h"
 
@@ -49,52 +58,52 @@
 #include "src/txn/transaction.h"
 #include "src/value/plane.h"
 
-#define AROUND 16					 /* entries looked at on either side of the point, of each level of covers */
-#define FIRST_ROWS 12				 /* of them the first box is to reach */
-#define FACTOR_MAX 65536			 /* of two boxes; rule 5 */
-#define FEW_ROWS 256				 /* the same */
-#define WAITING_FIRST 256			 /* rows that there is room for at first, */
-#define WAITING_MAX ((Size) 1 << 30) /* and at the most, whatever work_mem */
+#define AROUND 16					 /* entries read on each side of the point, for each level */
+#define FIRST_ROWS 12				 /* the first box should reach so many of them */
+#define FACTOR_MAX 65536			 /* the largest factor between two boxes; rule 5 */
+#define FEW_ROWS 256				 /* rule 5 */
+#define WAITING_FIRST 256			 /* initial capacity, in rows */
+#define WAITING_MAX ((Size) 1 << 30) /* largest capacity, whatever work_mem is */
 
 /* A row in the order of rule 2. */
 typedef struct Waiting
 {
 	double distance;
 	uint32_t row;
-	bool null; /* behind all distances, even those that are no number */
+	bool null; /* sorts after all distances, even NaN */
 } Waiting;
 
 typedef struct NearestSource
 {
 	tsurugi_source source;
-	tsurugi_range_source *covers; /* what is read, one box after the other */
-	Oid measure;				  /* the function of the distance, the column's side first */
+	tsurugi_range_source *covers; /* the rows are read from it, one box after the other */
+	Oid measure;				  /* the distance's function; the column is its first argument */
 	ExprState *distance;
-	ExprState *figure; /* of what extends: the column's value; else NULL */
+	ExprState *figure; /* the column's value if it has an extent; else NULL */
 
 	bool begun;
-	bool by_boxes; /* else the point has no place */
-	bool ended;	   /* nothing is left to be read */
-	bool all;	   /* the box is all there is */
+	bool by_boxes; /* false: the point has no finite coordinates */
+	bool ended;	   /* nothing is left to read */
+	bool all;	   /* the box contains everything */
 	Point point;
 	double radius;
-	double factor; /* to the next one */
+	double factor; /* of the next box's radius to this one's */
 	uint64 grown;  /* rows of the last box that grew */
 	BOX box;
-	Waiting last; /* all up to this one were handed out */
+	Waiting last; /* all rows up to this one have been returned */
 
-	/* of the box: */
-	uint64 read; /* rows */
+	/* the present box */
+	uint64 read; /* rows that it contained */
 	Waiting *waiting;
 	int capacity;
 	int count;
 	int next;
-	bool cut;	   /* there were more */
-	Waiting bound; /* if so: those up to this one are there */
+	bool cut;	   /* it contains more rows than were kept */
+	Waiting bound; /* if so: the rows up to this one were kept */
 
 	/* for EXPLAIN ANALYZE */
 	uint64 box_count;
-	uint64 row_count; /* in them */
+	uint64 row_count; /* rows in these boxes */
 } NearestSource;
 
 /* --- order ----------------------------------------------------------------------------------- */
@@ -117,9 +126,9 @@ compare(const Waiting *a, const Waiting *b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* --- setting up -------------------------------------------------------------------------------- */
+/* --- setting up ------------------------------------------------------------------------------- */
 
-/* The type of the column whose values are near. */
+/* The type of the column from which distances are measured. */
 static Oid
 column_type(const NearestSource *nearest)
 {
@@ -128,14 +137,14 @@ column_type(const NearestSource *nearest)
 	return keys->index->key[keys->shape.fixed_count].type;
 }
 
-/* Less than this makes no difference to a box. */
+/* The smallest radius that makes a difference to a box. */
 static double
 radius_min(const Point *point)
 {
 	return EPSILON * (1 + fabs(point->x) + fabs(point->y));
 }
 
-/* Distances of what is around the point, of a level; how many. */
+/* Collects the distances of covers of one level around the point; returns their number. */
 static int
 look_around(NearestSource *nearest, unsigned char *cover, int level, Waiting *around)
 {
@@ -149,7 +158,7 @@ look_around(NearestSource *nearest, unsigned char *cover, int level, Waiting *ar
 	return count;
 }
 
-/* That of a box with about FIRST_ROWS rows, of all levels; infinite if there are none. */
+/* The radius of a box with about FIRST_ROWS rows of all levels; infinite if there are no rows. */
 static double
 guess_radius(NearestSource *nearest)
 {
@@ -169,7 +178,7 @@ guess_radius(NearestSource *nearest)
 	return Max(around[Min(FIRST_ROWS, count) - 1].distance, radius_min(point));
 }
 
-/* The box of the radius; or, if it has none, all there is. */
+/* Makes the box of the radius; without a finite radius, the box is everything. */
 static void
 make_box(NearestSource *nearest)
 {
@@ -205,9 +214,9 @@ begin(NearestSource *nearest)
 	make_box(nearest);
 }
 
-/* --- boxes --------------------------------------------------------------------------------------- */
+/* --- boxes ------------------------------------------------------------------------------------ */
 
-/* Of a row of a batch. */
+/* Computes the distance of a row of a batch. */
 static Waiting
 measure(const NearestSource *nearest, const tsurugi_batch *batch, uint32_t at)
 {
@@ -233,7 +242,7 @@ measure(const NearestSource *nearest, const tsurugi_batch *batch, uint32_t at)
 	return row;
 }
 
-/* Room for one more; rule 3. */
+/* Makes room for one more row; rule 3. */
 static void
 make_room(NearestSource *nearest)
 {
@@ -262,7 +271,7 @@ make_room(NearestSource *nearest)
 static void
 take(NearestSource *nearest, const Waiting *row)
 {
-	/* false also of what is no number */
+	/* false for NaN, too */
 	if (!nearest->all && (row->null || !(row->distance <= nearest->radius)))
 		return;
 	if (compare(row, &nearest->last) <= 0)
@@ -288,7 +297,7 @@ choose_factor(NearestSource *nearest)
 		nearest->factor >= FACTOR_MAX || nearest->read >= tsurugi_row_count(nearest->source.scan->described->table) / 4;
 }
 
-/* What the next box is to be, once all of this one are known. */
+/* Chooses the next box, when all rows of this one have been read. */
 static void
 widen(NearestSource *nearest)
 {
@@ -330,9 +339,9 @@ read_box(NearestSource *nearest)
 	widen(nearest);
 }
 
-/* --- rows ------------------------------------------------------------------------------------------ */
+/* --- rows ------------------------------------------------------------------------------------- */
 
-/* Rule 3: the row into the scan's cells.  False: the snapshot does not see it. */
+/* Rule 3: reads the row into the scan's cells; false: the snapshot does not see it. */
 static bool
 read_row(tsurugi_scan *scan, uint32_t row)
 {
@@ -353,7 +362,7 @@ read_row(tsurugi_scan *scan, uint32_t row)
 	}
 }
 
-/* A row is a batch. */
+/* Each batch is one row. */
 static bool
 nearest_next(tsurugi_source *source, tsurugi_batch *batch_out)
 {
@@ -378,7 +387,7 @@ nearest_next(tsurugi_source *source, tsurugi_batch *batch_out)
 	}
 }
 
-/* --- its life ---------------------------------------------------------------------------------------- */
+/* --- its life --------------------------------------------------------------------------------- */
 
 static void
 nearest_open(tsurugi_source *source)
