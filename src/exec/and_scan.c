@@ -1,26 +1,34 @@
 /*
  * and_scan.c
- *	  Scans by one index, of rows that others have to have, too.
+ *	  Scans by one index, of rows that other indexes must have, too.
  *
  *	a = 1 AND b BETWEEN 2 AND 5 AND tags @> '{4}'
  *	└ range ┘     └── set ─────┘     └── set ──┘
  *
- * Before a range of the first index is read, what each of the others has for its conditions is read into a set of row numbers (row_set.h), the
- * second one's within the first's, and so on.  What the first index has and the last set has not is passed over before
- * anything of the row is looked at.  All conditions of the others are evaluated on what is left.
+ * Before a range of the first index is read, each of the other indexes is read for its own
+ * conditions, into a set of row numbers (row_set.h).  The second set is read within the first, and
+ * so on.  A row that the first index has and the last set has not is passed over before anything
+ * else of the row is read.  All conditions of the other indexes are evaluated on the remaining
+ * rows.
  *
- * 1. Let R be the snapshot that the range is read by.  The sets are read when the range has been opened, so after R was published.  A version
- *	  that R sees was written, its entries with it, before that (by an earlier command, if by this transaction), and stays, with its entries, as
- *	  long as R (index.c, I); a value that has no rank then is in none of them.  So each row that R sees in the range, and for which
- *	  the conditions hold, is in all sets, whoever changes its keys meanwhile, or has changed them.
- * 2. What else is in a set (rows of other versions, rows that share a bit, numbers that another row has got since) does no harm,
- *	  as the conditions are evaluated all the same, also by who goes on with a newer version.
- * 3. So the answer is what it would be by the first index alone.  That is what is noted as read at SERIALIZABLE: who makes a row one that is
- *	  wanted, or one that is not, by whichever column, adds, changes or removes a row of that range.  The others are hints, and not read in that sense.
- * 4. R may be extended between two ranges of one scan (isolation.c), as rows of later ones are not read yet.  The sets are those of
- *	  the time before, and read anew.
+ * 1.  Let R be the snapshot at which the range is read.  The sets are read when the range has been
+ *	  opened, so after R was published.  A version that R sees was written before that, together
+ *	  with its index entries (or by an earlier command, if this transaction wrote it).  It stays,
+ *	  with its entries, as long as R does (index.c, I).  A value that has no rank by then is in none
+ *	  of these versions.  So each row that R sees in the range, and for which the conditions hold,
+ *	  is in all sets, even if other transactions have changed its keys or are changing them.
+ * 2.  A set may contain other numbers: of other versions' rows, of rows that share a bit, and
+ *	  numbers that have been given to other rows since.  They do no harm, because the conditions are
+ *	  evaluated all the same, also when a statement continues with a newer version.
+ * 3.  So the result is what the first index alone would give, and that is noted as read at
+ *	  SERIALIZABLE.  A transaction that makes a row meet the conditions, or no longer meet them,
+ *	  through any column, adds, changes or removes a row of that range.  The other indexes give
+ *	  hints only; they are not read in that sense.
+ * 4.  R may be extended between two ranges of one scan (isolation.c), because the rows of later
+ *	  ranges have not been read yet.  The sets belong to the earlier time then and are read again.
  *
- * A set has as many bits as the planner's estimate asks for, and no more than work_mem has place for: then it lets more rows through.
+ * A set has as many bits as the planner's estimate asks for, but no more than fit into work_mem.  A
+ * set that is too small lets more rows through.
  */
 #include "postgres.h"
 
@@ -32,7 +40,7 @@
 #include "src/exec/range_scan.h"
 #include "src/txn/snapshot.h"
 
-#define BITS_PER_ROW 32 /* of a set: one row in so many is let through by mistake */
+#define BITS_PER_ROW 32 /* of a set; one row in so many passes by mistake */
 #define WORDS_MIN 16
 
 typedef struct Other
@@ -48,9 +56,9 @@ typedef struct Other
 typedef struct AndSource
 {
 	tsurugi_source source;
-	tsurugi_range_source *first; /* its rows are handed up */
+	tsurugi_range_source *first; /* its rows are returned */
 	int count;
-	tg_time time; /* the sets are of this snapshot's; 0: not read */
+	tg_time time; /* of the snapshot that the sets belong to; 0: not read */
 	Other others[FLEXIBLE_ARRAY_MEMBER];
 } AndSource;
 
@@ -72,7 +80,7 @@ make_set(const tsurugi_scan *scan, Other *other)
 	tg_row_set_init(&other->set, other->words, other->word_count);
 }
 
-/* All ranges of one. */
+/* Reads all ranges of one of the other indexes. */
 static void
 read_other(const tsurugi_scan *scan, Other *other, const tg_row_set *within)
 {
@@ -92,7 +100,9 @@ read_other(const tsurugi_scan *scan, Other *other, const tg_row_set *within)
 	} while (tsurugi_range_next_turn(other->range));
 }
 
-/* The rows that may be in all of the others, as of the scan's snapshot; read where they have not been. */
+/*
+ * The rows that may be in all other indexes at the scan's snapshot.  Reads the sets if necessary.
+ */
 static const tg_row_set *
 rows_of_others(void *argument)
 {
@@ -111,7 +121,7 @@ rows_of_others(void *argument)
 	return within;
 }
 
-/* --- its life ---------------------------------------------------------------------------------- */
+/* --- its life --------------------------------------------------------------------------------- */
 
 static void
 and_open(tsurugi_source *source)
@@ -181,7 +191,7 @@ tsurugi_and_source_make(tsurugi_scan *scan, const tsurugi_scan_plan *plan, const
 	return &and->source;
 }
 
-/* --- for EXPLAIN ANALYZE ----------------------------------------------------------------------- */
+/* --- for EXPLAIN ANALYZE ---------------------------------------------------------------------- */
 
 uint64_t
 tsurugi_and_source_entries(const tsurugi_source *source, int other)

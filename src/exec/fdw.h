@@ -1,7 +1,7 @@
 /*
  * fdw.h
- *	  The foreign data wrapper's own files among themselves: the callbacks, and
- *	  what they share.
+ *	  The interface of the foreign data wrapper's files among themselves: the callbacks and their
+ *	  common functions.
  */
 #ifndef TSURUGI_FDW_H
 #define TSURUGI_FDW_H
@@ -15,13 +15,16 @@
 #include "src/exec/scan_plan.h"
 #include "src/table/relation.h"
 
-/* A number for a plan whose executor state may be kept from one execution to the next (prepared.c). */
+/* Returns a number for a plan whose executor state may be kept between executions (prepared.c). */
 extern uint32_t tsurugi_plan_number_next(void);
 
-/* Whether it is seen how often the new values of ON CONFLICT DO UPDATE are computed. */
+/* Whether the number of computations of the new values of ON CONFLICT DO UPDATE can be observed. */
 extern bool tsurugi_conflict_set_is_volatile(const ModifyTable *plan);
 
-/* Attribute numbers (an integer list) in a set made by pull_varattnos; a whole-row reference means all. */
+/*
+ * The attribute numbers (an integer list) in a set made by pull_varattnos.  A whole-row reference
+ * stands for all attributes.
+ */
 extern List *tsurugi_columns_of(const tsurugi_relation *described, Bitmapset *attributes);
 
 extern void tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
@@ -31,7 +34,7 @@ extern ForeignScan *tsurugiGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel
 										  ForeignPath *best_path, List *tlist, List *scan_clauses, Plan *outer_plan);
 extern List *tsurugiPlanForeignModify(PlannerInfo *root, ModifyTable *plan, Index resultRelation, int subplan_index);
 
-/* fdw_unique.c: registers the hook; once, where the library is loaded */
+/* fdw_unique.c: registers the hook, once, when the library is loaded */
 extern void tsurugi_unique_init(void);
 
 /* fdw_scan.c */
@@ -46,8 +49,8 @@ extern void tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum row
 extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
 
 /*
- * fdw_tid.c.  Adds a path by ctid if a condition asks for places; true if no
- * other path can answer it.
+ * fdw_tid.c: adds a path by ctid if a condition asks for ctids.  Returns true if no other path can
+ * answer the condition.
  */
 extern bool tsurugi_tid_add_path(PlannerInfo *root, RelOptInfo *baserel);
 extern bool tsurugi_is_tid_private(const List *fdw_private);
@@ -58,7 +61,7 @@ extern TupleTableSlot *tsurugi_tid_next(ForeignScanState *node);
 extern void tsurugi_tid_restart(ForeignScanState *node);
 extern void tsurugi_tid_explain(ForeignScanState *node, ExplainState *es);
 
-/* scan_lock.c: notes in the scan of the table to be changed that it is to lock its rows. */
+/* scan_lock.c: notes in the scan of the target table that it must lock its rows. */
 extern void tsurugi_plan_early_locks(const ModifyTable *plan, Index relation);
 
 /* fdw_direct.c */
@@ -68,9 +71,10 @@ extern TupleTableSlot *tsurugiIterateDirectModify(ForeignScanState *node);
 extern void tsurugiEndDirectModify(ForeignScanState *node);
 
 /*
- * For an executor state that serves one execution after the other (prepared_modify.c).  The first makes what follows
- * from plan and table, in the current memory context; the scan in it is then to be started for each execution,
- * after which the last one forgets what was of it.
+ * For an executor state that serves several executions, one after the other (prepared_modify.c).
+ * The first function makes the parts that follow from the plan and the table, in the current memory
+ * context.  The caller starts their scan for each execution.  After the execution, the last
+ * function forgets everything that belonged to it.
  */
 extern void tsurugi_direct_make(ForeignScanState *node);
 extern struct tsurugi_scan *tsurugi_direct_scan(const ForeignScanState *node);
@@ -93,10 +97,10 @@ extern int tsurugiIsForeignRelUpdatable(Relation rel);
 extern TupleTableSlot *tsurugiExecForeignInsert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
 												TupleTableSlot *planSlot);
 
-/* fdw_move.c: of one result relation whose rows an UPDATE takes to other partitions */
+/* fdw_move.c: state of a result relation whose rows an UPDATE moves to other partitions */
 typedef struct tsurugi_move
 {
-	bool hidden; /* the executor does not see the two below: the row in hand has moved */
+	bool hidden; /* the row in hand has moved; the executor does not see the next two */
 	List *checks;
 	ProjectionInfo *returning;
 	ProjectionInfo *identity; /* NULL until a row with RETURNING moves */
@@ -104,27 +108,30 @@ typedef struct tsurugi_move
 } tsurugi_move;
 
 /*
- * A row has been deleted from the source because its new version belongs to another partition: stores
- * it there, and fires what there is to fire.  old: for triggers, NULL if there are none.  The result is for
- * ExecForeignUpdate to return, with AFTER UPDATE triggers silenced; NULL if a trigger has swallowed the row.
+ * Stores a row in its new partition, after its old version has been deleted from the source, and
+ * fires the triggers.  old is the old version for triggers; NULL if there are none.  The result is
+ * for ExecForeignUpdate to return, with AFTER UPDATE triggers disabled; NULL if a trigger has
+ * suppressed the row.
  */
 extern TupleTableSlot *tsurugi_move_insert(tsurugi_move *move, ModifyTableState *mtstate, ResultRelInfo *source,
 										   HeapTuple old, TupleTableSlot *slot, TupleTableSlot *planSlot);
 
-/* Gives back to the executor, before the next row, what it was not to see of a hidden move. */
+/* Before the next row: restores for the executor everything that a hidden move kept from it. */
 extern void tsurugi_move_end(tsurugi_move *move, ResultRelInfo *source);
 
 /*
- * fdw_move_key.c: foreign keys that refer to rows which move.  Of a row that leaves the source, whose old version is
- * given: what fires for its deletion; and, when it has been stored in the destination (NULL: it has not), for its update.
+ * fdw_move_key.c: foreign keys that refer to rows which move.  Both functions are given the old
+ * version of a row that leaves the source.  The first fires the triggers for its deletion.  The
+ * second fires those for its update, when the row has been stored in the destination (NULL: it has
+ * not been).
  */
 extern void tsurugi_move_fire_delete(EState *estate, ResultRelInfo *source, HeapTuple old);
 extern void tsurugi_move_fire_update(EState *estate, ResultRelInfo *source, HeapTuple old, ResultRelInfo *destination,
 									 TupleTableSlot *new);
 
 /*
- * Of a row that the executor brings from an ordinary partition.  The first, at the beginning, says whether
- * the second is to be called for each that has been stored.
+ * For rows that the executor moves here from an ordinary partition.  The first function is called
+ * at the beginning; it says whether the second must be called for each row that has been stored.
  */
 extern bool tsurugi_move_prepare(ModifyTableState *mtstate);
 extern void tsurugi_move_arrived(ModifyTableState *mtstate, ResultRelInfo *destination, TupleTableSlot *new);

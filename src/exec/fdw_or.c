@@ -5,13 +5,15 @@
  *	(a = 1 OR (b = 2 AND (c = 3 OR d = 4))) AND e = 5
  *	 └ a, e    └───────── c; d                           three arms, if b has no index
  *
- * Every arm has to be served by an index, which is chosen by its costs among those that can take some of what the arm says, or
- * whose predicate follows from it; conditions beside the OR help.  An arm that none serves, but that has an OR among
- * its own conditions, is served if that one's arms are.  Arms that one index finds by values of the same columns are put together,
- * as far as that is not worse.
+ * Every arm must be served by an index.  The cheapest index is chosen among those that can answer
+ * some of the arm's conditions, or whose predicate follows from them.  Conditions beside the OR
+ * help.  An arm that no index serves is served nevertheless if one of its own conditions is an OR
+ * whose arms are all served.  Arms that one index finds by values of the same columns are joined
+ * into one if that is not more expensive.
  *
- * Of each arm the plan has the conditions that say which rows its index has (tsurugi_arm.answered); they follow from the arm's own and
- * those beside the OR.  By them the executor tells in which arm a row comes first (or_scan.c).
+ * For each arm the plan has the conditions that say which rows its index has
+ * (tsurugi_arm.answered); they follow from the arm's own conditions and those beside the OR.  They
+ * tell the executor which arm is the first one with a row (or_scan.c).
  */
 #include "postgres.h"
 
@@ -26,10 +28,13 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 
-#define ARMS_FOUND_MAX 1000 /* looking for indexes takes some time for each */
-#define ARMS_MAX 100		/* that a plan has: a row may be asked about each */
+#define ARMS_FOUND_MAX 1000 /* for each of them, choosing an index takes some time */
+#define ARMS_MAX 100		/* arms of a plan; a row may be tested for each */
 
-/* To set up one more scan, in PostgreSQL's units: as much as half a dozen descents of an index, so few combinations of values are looked for by one. */
+/*
+ * The cost of setting up one more scan, in PostgreSQL's units.  It equals half a dozen descents of
+ * an index: so few combinations of values are looked for by one arm.
+ */
 #define COST_OF_ARM (60 * cpu_operator_cost)
 
 /* An OR for which arms are looked for. */
@@ -38,13 +43,13 @@ typedef struct Search
 	PlannerInfo *root;
 	RelOptInfo *baserel;
 	const tsurugi_plan_notes *notes;
-	List *others; /* RestrictInfo: conditions that hold beside it */
+	List *others; /* RestrictInfo: conditions beside the OR */
 	List *arms;	  /* tsurugi_arm */
 } Search;
 
 /* --- one arm -------------------------------------------------------------------------------- */
 
-/* Whether the index has all rows that an arm with these conditions is about. */
+/* Whether the index has all rows that meet an arm's conditions. */
 static bool
 has_all(const Search *search, const tsurugi_candidate *candidate, List *own)
 {
@@ -52,7 +57,10 @@ has_all(const Search *search, const tsurugi_candidate *candidate, List *own)
 		   predicate_implied_by(candidate->info->indpred, list_concat_copy(own, search->others), false);
 }
 
-/* Adds what the index's predicate says beyond its conditions, if the arm alone is why it is of use. */
+/*
+ * Adds the parts of the index's predicate that the conditions do not imply, if the index can be
+ * used because of the arm only.
+ */
 static void
 add_predicate(const tsurugi_candidate *candidate, tsurugi_choice *choice)
 {
@@ -64,7 +72,9 @@ add_predicate(const tsurugi_candidate *candidate, tsurugi_choice *choice)
 			choice->conditions = lappend(choice->conditions, lfirst(cell));
 }
 
-/* What the index is asked for, or has anyway, but for what holds beside the OR. */
+/*
+ * The conditions that the index answers or that its predicate implies, without those beside the OR.
+ */
 static List *
 answered_of(const Search *search, const tsurugi_choice *choice)
 {
@@ -80,7 +90,7 @@ answered_of(const Search *search, const tsurugi_choice *choice)
 	return answered;
 }
 
-/* An arm by this index, or NULL. */
+/* Makes an arm by this index; NULL if the index does not serve it. */
 static tsurugi_arm *
 serve(const Search *search, const tsurugi_candidate *candidate, List *own)
 {
@@ -97,7 +107,7 @@ serve(const Search *search, const tsurugi_candidate *candidate, List *own)
 	{
 		if (candidate->applies || candidate->index->gin != NULL)
 			return NULL;
-		choice->shape.way = TSURUGI_WAY_RANGE; /* all that the predicate lets in */
+		choice->shape.way = TSURUGI_WAY_RANGE; /* all rows that meet the predicate */
 	}
 	arm = palloc(sizeof(*arm));
 	*arm = (tsurugi_arm){.candidate = candidate,
@@ -106,7 +116,7 @@ serve(const Search *search, const tsurugi_candidate *candidate, List *own)
 						 .answered = answered_of(search, choice),
 						 .rows = tsurugi_rows_by_index(search->root, search->baserel, choice),
 						 .cost = tsurugi_cost_of_index(search->root, search->baserel, candidate, choice)};
-	/* rows that are compared may have more columns than the index is asked for */
+	/* a comparison of rows may have more columns than the index is asked for */
 	return arm->answered == NIL || contain_volatile_functions((Node *) arm->answered) ? NULL : arm;
 }
 
@@ -130,8 +140,9 @@ serve_best(const Search *search, List *own)
 static bool add_arms_of(Search *search, const RestrictInfo * or, List *beside);
 
 /*
- * What is to have all of these conditions, and those beside them: an arm, or those of an OR that is one of them.  ORs
- * beside are not taken apart as well: there would be too many ways to do so.
+ * Adds an arm for all of these conditions and those beside them; or, if one of the conditions is an
+ * OR, the arms of that OR.  ORs among the conditions beside are not taken apart, because there
+ * would be too many ways to do so.
  */
 static bool
 add_arm(Search *search, List *conditions, List *beside)
@@ -173,7 +184,7 @@ add_arms_of(Search *search, const RestrictInfo * or, List *beside)
 	return true;
 }
 
-/* --- arms of one index ------------------------------------------------------------------------- */
+/* --- arms of one index ------------------------------------------------------------------------ */
 
 static bool
 is_by_values(const tsurugi_arm *arm)
@@ -183,7 +194,7 @@ is_by_values(const tsurugi_arm *arm)
 	return arm->candidate->index->gin == NULL && shape->fixed_count > 0 && shape->arrays == 0 && shape->nulls == 0;
 }
 
-/* The arms by values of the same index as the first; those before it have been looked at. */
+/* The arms by values of the first one's index.  Arms before the first have been looked at. */
 static List *
 fellows_of(const List *arms, int first)
 {
@@ -200,7 +211,7 @@ fellows_of(const List *arms, int first)
 	return fellows;
 }
 
-/* One arm in place of several, or NULL. */
+/* Joins several arms into one; NULL if that is impossible or more expensive. */
 static tsurugi_arm *
 join_arms(const Search *search, const List *fellows)
 {
@@ -237,9 +248,12 @@ join_fellows(Search *search)
 	}
 }
 
-/* --- paths -------------------------------------------------------------------------------------- */
+/* --- paths ------------------------------------------------------------------------------------ */
 
-/* Whether what the arms hand up meets the OR: all that it says is asked of the indexes. */
+/*
+ * Whether all rows that the arms return meet the OR: its conditions are all answered by the
+ * indexes.
+ */
 static bool
 is_answered(const Search *search)
 {
@@ -255,7 +269,10 @@ is_answered(const Search *search)
 	return true;
 }
 
-/* A row is asked about its own arm, if the index brings others, and about those before, for which its columns are fetched. */
+/*
+ * A row is tested for its own arm if the index returns other rows, too, and for the arms before.
+ * These tests need the row's columns.
+ */
 static Cost
 cost_of(const Search *search)
 {
@@ -279,7 +296,7 @@ cost_of(const Search *search)
 	return cost;
 }
 
-/* Conditions that may help the arms of one of them. */
+/* The conditions that may help the arms of the OR. */
 static List *
 others_of(List *rinfos, const RestrictInfo * or)
 {
@@ -299,7 +316,7 @@ may_have_arms(RelOptInfo *baserel, RestrictInfo *rinfo)
 		   restriction_is_securely_promotable(rinfo, baserel);
 }
 
-/* The path by the arms of an OR that is among these conditions, if there is one. */
+/* Adds a path by the arms of an OR, which is among the conditions, if every arm is served. */
 static void
 add_path_by_arms(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo * or, List *rinfos, Relids required_outer,
 				 double rows)
@@ -320,7 +337,7 @@ add_path_by_arms(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo * or, List
 	tsurugi_add_index_path(root, baserel, choice, cost_of(&search), NIL, required_outer, rows);
 }
 
-/* Inner sides of nested loops: other tables have values for some of the arms. */
+/* Adds a path for the inner side of a nested loop: other tables have the values for some arms. */
 static void
 add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo * or)
 {

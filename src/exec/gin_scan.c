@@ -7,7 +7,7 @@
  * consistent).  Two sets of keys follow from its answers:
  *
  *	required	every wanted row has at least one of these keys.  So only their ranges are read.
- *				They are as few as possible, the rarest first (as PostgreSQL's startScanKey finds them).
+ *				They are as few as possible, the rarest first (as in PostgreSQL's startScanKey).
  *				Of several conditions, only the one with the fewest entries has its ranges read.
  *	needed		every wanted row has all of these keys.  The storage passes over rows without one.
  *
@@ -442,7 +442,7 @@ static void
 order_ranges(GinSource *source, Condition *read, bool *needed)
 {
 	int count = source->storage.count;
-	int *place = palloc_extended(count * sizeof(int), MCXT_ALLOC_HUGE); /* of ranges, in the new order */
+	int *place = palloc_extended(count * sizeof(int), MCXT_ALLOC_HUGE); /* in the new order */
 	tg_key_range *ordered = palloc_extended(count * sizeof(tg_key_range), MCXT_ALLOC_HUGE);
 	uint64 *bits = palloc_extended(tg_sought_words(count) * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	bool any_needed = false;

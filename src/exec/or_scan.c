@@ -5,26 +5,31 @@
  *	a = 1 OR (b > 2 AND c = 3) OR tags @> '{4}'
  *	└ 1 ┘     └ 2 ┘               └──── 3 ────┘
  *
- * For each arm there is a source of its own, by key or by ranges.  A row that several arms find is handed up
- * once: there is no set of rows seen, but each arm has conditions that say which rows its index has, and the row in hand is
- * asked whether an earlier arm's hold for it.
+ * Each arm has a source of its own, by key or by ranges.  A row that several arms find is returned
+ * once.  There is no set of rows seen for that.  Instead, each arm has conditions that say which
+ * rows its index has, and each row is tested for whether the conditions of an earlier arm hold for
+ * it.
  *
- * Let S be the rows that an arm's source brings, A its conditions, and R the rows for which all other conditions
- * of the plan hold.
+ * Let S be the rows that an arm's source returns, A its conditions, and R the rows for which all
+ * other conditions of the plan hold.
  *
- * 1. What the OR holds for is in some A (fdw_or.c): the index is asked for a part of what the arm says.
- * 2. A and R together are within S.  An index that is exact brings no others of R; for others A is evaluated.
- * 3. A row is handed up by an arm if A holds for it, and that of no earlier arm.  So of R each row for which some A holds is
- *	  handed up once, by the first of these arms.
- * 4. Whether A holds is a question about the version that the snapshot sees, and all arms have one snapshot, or one
- *	  that has been renewed, of which everything read so far is the same (isolation.c); who can not be sure of that starts all
- *	  over.  A has no volatile function.  So all arms give the same answer, whoever changes the row meanwhile, this
- *	  statement not excepted.
+ * 1.  A row for which the OR holds is in some A (fdw_or.c), because the index is asked for a part
+ *	  of the arm's conditions.
+ * 2.  The rows in both A and R are in S.  An exact index returns no other rows of R; for other
+ *	  indexes, A is evaluated.
+ * 3.  An arm returns a row if its A holds for the row and the A of no earlier arm does.  So each
+ *	  row of R for which some A holds is returned once, by the first of these arms.
+ * 4.  Whether A holds is a question about the version that the snapshot sees.  All arms have one
+ *	  snapshot, or one that has been renewed and at which everything read so far is the same
+ *	  (isolation.c); if that is not certain, the scan starts again.  A has no volatile function.  So
+ *	  all arms give the same answer, even if another transaction or this statement changes the row
+ *	  in the meantime.
  *
- * Whatever of the OR is not in the conditions of arms is evaluated by the executor on what is handed up, once, and all of it
- * on newer versions.
+ * Parts of the OR that are not among the conditions of arms are evaluated by the executor, once, on
+ * the rows that are returned.  On newer versions the executor evaluates the whole OR.
  *
- * SERIALIZABLE: what was read is what the arms have read; who writes a row that the OR holds for, by whichever arm, writes into one of these ranges.
+ * SERIALIZABLE: the ranges that the arms have read are noted as read.  A transaction that writes a
+ * row for which the OR holds, by whichever arm, writes into one of these ranges.
  */
 #include "postgres.h"
 
@@ -39,7 +44,7 @@ typedef struct Arm
 {
 	tsurugi_source *source;
 	ExprState *condition; /* A */
-	bool exact;			  /* the index leaves out the rows that it does not hold for */
+	bool exact;			  /* the index returns only rows for which A holds */
 	tsurugi_arm_figures figures;
 } Arm;
 
@@ -53,7 +58,7 @@ typedef struct ArmsSource
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* Rule 3, of a row of the batch of the arm whose turn it is. */
+/* Rule 3: whether the arm whose turn it is returns the row of its batch. */
 static bool
 is_of_turn(ArmsSource *arms, const tsurugi_batch *batch, uint32_t at)
 {
@@ -61,7 +66,7 @@ is_of_turn(ArmsSource *arms, const tsurugi_batch *batch, uint32_t at)
 	Arm *arm = &arms->arms[arms->turn];
 	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
 
-	CHECK_FOR_INTERRUPTS(); /* of what is left out the executor is told nothing */
+	CHECK_FOR_INTERRUPTS(); /* the executor does not see the rows that are left out */
 	tsurugi_scan_fill_from(scan, batch, at, scan->node->ss.ss_ScanTupleSlot);
 	ResetExprContext(context);
 	context->ecxt_scantuple = scan->node->ss.ss_ScanTupleSlot;
@@ -81,7 +86,7 @@ is_of_turn(ArmsSource *arms, const tsurugi_batch *batch, uint32_t at)
 	return true;
 }
 
-/* Leaves the rows in the arm's batch that are its. */
+/* Keeps the rows of the batch that its arm returns (rule 3). */
 static void
 keep_rows(ArmsSource *arms, tsurugi_batch *batch)
 {
