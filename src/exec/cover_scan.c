@@ -1,26 +1,28 @@
 /*
  * cover_scan.c
- *	  Scans by conditions on a column of which an index has covers.
+ *	  Scans by conditions on a column for which an index has covers.
  *
  *	room = 5 AND during && '[8,10)' AND during @> 9
  *	└ key ─┘     └──── ranges of covers, in both ────┘
  *
- * For each condition the ranges of covers are told in which all values lie that it may hold for (cover.h).  A value has one
- * cover; so what lies in ranges of all conditions is what is read, and a version comes once.  The conditions are evaluated on each
- * row by the executor.
+ * Each condition has ranges of covers in which all values lie that may meet it (cover.h).  The
+ * intersection of the ranges of all conditions is read.  A value has one cover, so each version is
+ * found once.  The executor evaluates the conditions on each row.
  *
- * How many ranges there are depends on how large values are, and where: so the index is asked first
- * which sizes there are (cover_look.h), a look-up or two each.  That is a hint; a size, or a place,
- * that somebody is the first to bring meanwhile is among the ranges all the same.
+ * The number of ranges depends on the sizes of values and on their places.  So the index is asked
+ * first which sizes exist (cover_look.h), with one or two look-ups for each.  The answer is a hint:
+ * the ranges also contain sizes and places that another transaction is the first to use in the
+ * meantime.
  *
- * Of figures, where nobody has to note what was read, there is one range with a sieve instead: windows in the plane, one for each level, which
- * of a key that is not wanted say where to go on (plane.c).
+ * For figures, if the reads need not be noted, there is one range with a sieve instead.  The sieve
+ * is a set of windows in the plane, one for each level.  For a key that is not wanted it tells
+ * where to continue (plane.c).
  *
- * Who wants the nearest rows first (nearest.c) has this done for one box after the other: what may be as near as it reaches is
- * one condition more.
+ * For the nearest rows (nearest.c) this is done for one box after the other.  The box is one more
+ * condition: a value may be no farther away than it reaches.
  *
- * SERIALIZABLE: a row that is wanted, whoever writes it and whenever, has its key in one of these ranges, of which range_scan.c notes
- * each as it is read, those without rows, too.
+ * SERIALIZABLE: a wanted row, whichever transaction writes it and at whatever time, has its key in
+ * one of these ranges.  range_scan.c notes each of them as it is read, even if it has no rows.
  */
 #include "postgres.h"
 
@@ -34,7 +36,7 @@
 #include "src/value/cover_look.h"
 #include "src/value/plane.h"
 
-/* What is wanted behind a beginning that all keys have. */
+/* The wanted covers, behind a beginning that is common to all keys. */
 typedef struct Sieve
 {
 	tg_btree_sieve sieve;
@@ -42,29 +44,29 @@ typedef struct Sieve
 	tsurugi_plane_windows windows;
 } Sieve;
 
-#define AROUND_MAX 16										  /* entries that are looked at on either side of a place */
-#define COVER_KEY_BYTES_MAX (2 * TSURUGI_COVER_BYTES_MAX + 1) /* in a key, each byte escaped */
+#define AROUND_MAX 16										  /* entries on each side */
+#define COVER_KEY_BYTES_MAX (2 * TSURUGI_COVER_BYTES_MAX + 1) /* in a key: each byte escaped */
 
 typedef struct CoverSource
 {
 	tsurugi_range_source range;
 	int condition_count;
-	Oid *functions;			   /* of the conditions' operators */
-	tsurugi_key_value *values; /* what they are compared with, among the keys' */
-	Oid measure;			   /* the function by which rows are near, */
-	const BOX *box;			   /* and, if this is not NULL, they have to be as near as it reaches */
+	Oid *functions;			   /* the functions of the conditions' operators */
+	tsurugi_key_value *values; /* the values compared with; a part of the keys' values */
+	Oid measure;			   /* the function of the distance for nearest rows */
+	const BOX *box;			   /* rows must be within its reach; NULL: all rows */
 
-	/* with the values of the columns before that have their turn: */
+	/* for the present values of the columns before */
 	bool made;
 	int turn;
-	int range_count; /* 1, by the sieve */
+	int range_count; /* 1 with the sieve */
 	bool sifts;
 	Sieve sieve;
 	tsurugi_cover_range *ranges;
-	tsurugi_cover_range *more; /* room, of either for what all conditions together may have */
+	tsurugi_cover_range *more; /* each array has room for the ranges of all conditions */
 } CoverSource;
 
-/* The column of the index that there are covers of. */
+/* The column of the index that has covers. */
 static const tsurugi_key_column *
 column_of(const CoverSource *covers)
 {
@@ -83,7 +85,10 @@ session_of(const CoverSource *covers)
 	return covers->range.source.scan->session;
 }
 
-/* Of one condition, behind the last one of the box; their number, 0 also of NULL. */
+/*
+ * Makes the ranges of one condition; the box counts as the last one.  Returns their number; 0 for
+ * NULL.
+ */
 static int
 query(CoverSource *covers, int condition, const tsurugi_cover_levels *levels, tsurugi_cover_range *ranges)
 {
@@ -101,11 +106,14 @@ query(CoverSource *covers, int condition, const tsurugi_cover_levels *levels, ts
 
 /* --- by windows ----------------------------------------------------------------------------- */
 
-/* The first bytes of a cover, at least, of which a key has some; what is missing is 0.  Not descending: no index with covers is. */
+/*
+ * Reads the beginning of a cover from a key; missing bytes are 0.  Indexes with covers are never
+ * descending.
+ */
 static void
 read_cover(const unsigned char *key, size_t key_bytes, size_t at, unsigned char *cover)
 {
-	/* half of what stands for one byte may be one, or what is cut off is less */
+	/* a last byte of 1 may be half of an escaped byte; without it the cover is no greater */
 	while (key_bytes > at && key[key_bytes - 1] == 1)
 		key_bytes--;
 	tg_key_string_bytes(key, key_bytes, at, cover, TSURUGI_COVER_BYTES_MAX);
@@ -127,10 +135,11 @@ next_key(const tg_btree_sieve *sieve, const unsigned char *key, size_t key_bytes
 		return 0;
 	memcpy(next, key, own->before_bytes);
 	tg_string_make_inline(&value.string, first, TSURUGI_PLANE_BYTES);
-	return tg_key_append(next, own->before_bytes, &part, TG_KIND_STRING, &value) - 1; /* but for what ends it */
+	return tg_key_append(next, own->before_bytes, &part, TG_KIND_STRING, &value) -
+		   1; /* without the byte that ends it */
 }
 
-/* False: they need not, or cannot be, used here. */
+/* Makes the windows of the sieve; false: windows are not necessary or not possible here. */
 static bool
 make_windows(CoverSource *covers, const tsurugi_range_end *before)
 {
@@ -142,7 +151,7 @@ make_windows(CoverSource *covers, const tsurugi_range_end *before)
 		return false;
 	memcpy(beginning, before->key, before->bytes);
 	bytes = tg_key_append_not_null(beginning, before->bytes, &column->part);
-	if (bytes > TG_KEY_BYTES_MAX - COVER_KEY_BYTES_MAX) /* SIZE_MAX, too */
+	if (bytes > TG_KEY_BYTES_MAX - COVER_KEY_BYTES_MAX) /* true for SIZE_MAX, too */
 		return false;
 	covers->sieve.sieve.next = next_key;
 	covers->sieve.before_bytes = bytes;
@@ -173,7 +182,7 @@ prepare(tsurugi_range_source *source)
 	source->range->cursor.sieve = covers->sifts ? &covers->sieve.sieve : NULL;
 }
 
-/* --- by ranges ---------------------------------------------------------------------------------- */
+/* --- by ranges -------------------------------------------------------------------------------- */
 
 static void
 make_ranges(CoverSource *covers, const tsurugi_range_end *before)
@@ -195,7 +204,7 @@ make_ranges(CoverSource *covers, const tsurugi_range_end *before)
 	}
 }
 
-/* --- what there is around a place ----------------------------------------------------------------- */
+/* --- what there is around a place ------------------------------------------------------------- */
 
 uint64
 tsurugi_covers_present(tsurugi_range_source *source)
@@ -218,10 +227,13 @@ append(const tsurugi_key_column *column, const unsigned char *cover, tsurugi_ran
 	tg_string_make_inline(&value.string, cover, (unsigned) tsurugi_cover_bytes(column->type));
 	end->bytes = tg_key_append(end->key, end->bytes, &column->part, TG_KIND_STRING, &value);
 	if (end->bytes == SIZE_MAX)
-		end->bytes = TG_KEY_BYTES_MAX; /* on the same side of all keys */
+		end->bytes = TG_KEY_BYTES_MAX; /* longer than any key, and on the same side of them */
 }
 
-/* Covers of keys from one on, or before one, of the same level, which is at key[level_at]; how many. */
+/*
+ * Reads covers of the level at key[level_at], from a key on or backward from it.  Returns their
+ * number.
+ */
 static int
 read_covers(tg_btree *tree, const unsigned char *key, size_t key_bytes, size_t level_at, bool backward, int count,
 			unsigned char (*covers)[TSURUGI_COVER_BYTES_MAX])
@@ -261,7 +273,7 @@ tsurugi_covers_around(tsurugi_range_source *source, const unsigned char *cover, 
 	if (!tsurugi_keys_make_range(&covers->range.keys, &first, &last))
 		return 0;
 	level_at = tg_key_append_not_null(first.key, first.bytes, &column->part);
-	if (level_at > TG_KEY_BYTES_MAX - COVER_KEY_BYTES_MAX) /* SIZE_MAX, too */
+	if (level_at > TG_KEY_BYTES_MAX - COVER_KEY_BYTES_MAX) /* true for SIZE_MAX, too */
 		return 0;
 	append(column, cover, &first);
 	tg_epoch_enter(session_of(covers));
@@ -273,7 +285,7 @@ tsurugi_covers_around(tsurugi_range_source *source, const unsigned char *cover, 
 
 /* --- turns ----------------------------------------------------------------------------------- */
 
-/* Nothing is asked for: NULLs are wanted, too. */
+/* Whether there is no condition: NULLs are wanted, too. */
 static bool
 is_whole(const CoverSource *covers)
 {
@@ -301,7 +313,7 @@ make_range(tsurugi_range_source *source, tsurugi_range_end *first, tsurugi_range
 	CoverSource *covers = (CoverSource *) source;
 	const tsurugi_key_column *column = column_of(covers);
 
-	/* the columns before */
+	/* the values of the columns before */
 	if (!tsurugi_keys_make_range(&covers->range.keys, first, last))
 		return false;
 	if (!covers->made)
@@ -316,7 +328,7 @@ make_range(tsurugi_range_source *source, tsurugi_range_end *first, tsurugi_range
 	return true;
 }
 
-/* The next range, or the first one with the next values of the columns before. */
+/* Goes on to the next range, or to the first range with the next values of the columns before. */
 static bool
 next_range(tsurugi_range_source *source)
 {

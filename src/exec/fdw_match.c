@@ -1,27 +1,26 @@
 /*
  * fdw_match.c
- *	  Which conditions an index of ours can answer, and how.
+ *	  Which conditions an index of this extension can answer, and how.
  *
- * A condition on a column of the index is taken over if its operator belongs to
- * the column's btree family and its other side does not depend on the table.
- * The columns from the first one on are fixed, each by a value, by the values of an
- * array, or by IS NULL; the next one may have bounds:
+ * A condition on a column of the index is taken over if its operator belongs to the column's btree
+ * family and its other side does not depend on the table.  The leading columns are fixed, each by a
+ * value, by the values of an array, or by IS NULL.  The next column may have bounds:
  *
  *	(a, b, c)    a = 1 AND b IN (2, 3) AND c > 4
  *	             fixed by value, by array, low bound: two ranges
  *
- * What an index answers is evaluated by it alone and leaves the scan's
- * conditions; so does what a partial index's predicate implies.  A comparison of rows,
- * (b, c) > (2, 4), is as good as a bound; it stays with the scan, though: what it says of NULLs
- * is not what the index's order does.  So does an OR whose every arm fixes a column, unless
- * the arms say nothing else:
+ * A condition that an index answers is evaluated by the index alone and leaves the scan's
+ * conditions.  So does a condition that a partial index's predicate implies.  A comparison of rows,
+ * (b, c) > (2, 4), serves as a bound; but it stays with the scan, because it treats NULLs in
+ * another way than the index's order does.  An OR whose every arm fixes a column stays with the
+ * scan, too, unless the arms say nothing else:
  *
- *	(a = 1 AND b = 2) OR (a = 3 AND b = 4)      what (a, b) IN ((1, 2), (3, 4)) is parsed to
- *	                                            a and b fixed by arrays
+ *	(a = 1 AND b = 2) OR (a = 3 AND b = 4)      the parse tree of (a, b) IN ((1, 2), (3, 4));
+ *	                                            a and b are fixed by arrays
  *
- * Conditions that PostgreSQL can derive comparisons from, like LIKE 'abc%', are as good as these.
- * Of a column of which it has covers (cover.h) the index tells ranges in which the rows are.
- * All these conditions are evaluated all the same.
+ * Conditions from which PostgreSQL can derive comparisons, like LIKE 'abc%', serve as these
+ * comparisons.  For a column that has covers (cover.h) the index has ranges in which the rows are.
+ * All these conditions are evaluated by the scan, too.
  */
 #include "postgres.h"
 
@@ -48,9 +47,9 @@
 #include "src/value/scan_fit.h"
 #include "src/value/served.h"
 
-#define TURNS_OF_COVER 8 /* ranges of covers, most of them without a row */
+#define TURNS_OF_COVER 8 /* ranges of covers; most have no row */
 
-/* Combinations of values that an OR of several columns may be looked for by. */
+/* The limit on combinations of values for an OR of several columns. */
 #define OR_TURNS_MAX 1000
 
 typedef enum ConditionKind
@@ -68,19 +67,19 @@ typedef enum ConditionKind
 typedef struct Condition
 {
 	RestrictInfo *rinfo;
-	bool derived; /* it follows from the RestrictInfo's clause, and is not it */
+	bool derived; /* it follows from the RestrictInfo's clause but is another one */
 	int column;	  /* of the index */
 	ConditionKind kind;
 	StrategyNumber strategy; /* of VALUE and ROW */
 	Oid operator;			 /* of COVER */
 	Expr *value;			 /* of VALUE, COVER, PATH and ARRAY */
 	List *values;			 /* of ROW */
-	Expr *implied;			 /* what the index answers, if the condition says more than that; else NULL */
+	Expr *implied;			 /* the part that the index answers; NULL: the whole condition */
 } Condition;
 
 /* --- single conditions --------------------------------------------------------------- */
 
-/* Whether an expression, or all of a list, is the same for all rows of a scan. */
+/* Whether an expression, or each one of a list, is the same for all rows of a scan. */
 static bool
 is_value(RelOptInfo *baserel, Node *expression)
 {
@@ -97,7 +96,9 @@ column_of(const tsurugi_candidate *candidate, Node *expression)
 	return -1;
 }
 
-/* Whether what a column is compared with has its place among the column's values. */
+/*
+ * Whether values of the type that a column is compared with have places among the column's values.
+ */
 static bool
 fits(const tsurugi_key_column *key, Oid column, Oid value)
 {
@@ -107,8 +108,9 @@ fits(const tsurugi_key_column *key, Oid column, Oid value)
 }
 
 /*
- * Whether the column's family has the operator, for types whose values have their place among the column's.  Operators of
- * RECORD say nothing about the types of rows: the value has to be of the column's.
+ * Whether the column's family has the operator, for types whose values have places among the
+ * column's values.  Operators of RECORD do not determine the types of rows, so the value must have
+ * the column's type.
  */
 static bool
 match_operator(const tsurugi_key_column *key, Oid operator, Oid value_type, Oid collation, StrategyNumber *strategy_out)
@@ -130,7 +132,7 @@ match_operator(const tsurugi_key_column *key, Oid operator, Oid value_type, Oid 
 	return *strategy_out == BTEqualStrategyNumber || key->ordered;
 }
 
-/* Whether ranges of covers can be told for the operator, which has to be one of the index's own. */
+/* Whether there are ranges of covers for the operator, which must be one of the index's own. */
 static bool
 match_cover(const tsurugi_key_column *key, Oid operator, Condition * condition)
 {
@@ -139,7 +141,7 @@ match_cover(const tsurugi_key_column *key, Oid operator, Condition * condition)
 	return OidIsValid(operator) && op_in_opfamily(operator, key->family) && tsurugi_cover_answers(get_opcode(operator));
 }
 
-/* Whether what is below a path is a range of the column. */
+/* Whether the values below a path are a range of the column. */
 static bool
 match_path(const tsurugi_key_column *key, Oid operator, const Condition * condition)
 {
@@ -193,12 +195,12 @@ static bool
 match_null_test(const tsurugi_candidate *candidate, const NullTest *clause, Condition *condition)
 {
 	condition->kind = clause->nulltesttype == IS_NULL ? CONDITION_NULL : CONDITION_NOT_NULL;
-	/* the primary key has no NULLs to be found by */
+	/* the primary key has no NULLs */
 	condition->column = clause->argisrow || candidate->index->primary ? -1 : column_of(candidate, (Node *) clause->arg);
 	return condition->column >= 0 && candidate->index->method != HASH_AM_OID;
 }
 
-/* A boolean column by itself, or NOT: as if it were compared. */
+/* Takes a boolean column by itself, or its NOT, as a comparison. */
 static bool
 match_boolean(const tsurugi_candidate *candidate, Node *clause, Condition *condition)
 {
@@ -215,7 +217,10 @@ match_boolean(const tsurugi_candidate *candidate, Node *clause, Condition *condi
 	return true;
 }
 
-/* One column of rows that are compared, as the column of the index: its strategy; InvalidStrategy if it is not. */
+/*
+ * The strategy of one column of a comparison of rows, if it is this column of the index; else
+ * InvalidStrategy.
+ */
 static StrategyNumber
 match_row_column(const tsurugi_candidate *candidate, int column, const RowCompareExpr *clause, int i, bool commuted)
 {
@@ -233,8 +238,9 @@ match_row_column(const tsurugi_candidate *candidate, int column, const RowCompar
 }
 
 /*
- * Rows are compared column by column, as keys are.  As many columns are taken as follow each other in the index, in the
- * direction of the first.  Of the rows at the bound itself some may be wanted, or none: the condition is evaluated all the same.
+ * Rows are compared column by column, as keys are.  The leading columns are taken, as far as they
+ * follow each other in the index and have the direction of the first.  Some of the rows at the
+ * bound itself may be wanted, or none of them: the scan evaluates the condition, too.
  */
 static bool
 match_row(const tsurugi_candidate *candidate, const RowCompareExpr *clause, Condition *condition)
@@ -261,7 +267,7 @@ match_row(const tsurugi_candidate *candidate, const RowCompareExpr *clause, Cond
 	return condition->values != NIL;
 }
 
-/* In an arm of an OR, the comparison that fixes a column; NULL if none does. */
+/* Finds the comparison that fixes a column in an arm of an OR; NULL if there is none. */
 static const OpExpr *
 find_equality(RelOptInfo *baserel, const tsurugi_candidate *candidate, int column, Node *arm, Expr **value_out)
 {
@@ -284,7 +290,7 @@ find_equality(RelOptInfo *baserel, const tsurugi_candidate *candidate, int colum
 	return NULL;
 }
 
-/* An OR as a column's condition. */
+/* Takes an OR as a condition on a column. */
 static bool
 match_or(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, int column, const BoolExpr *clause,
 		 Condition *condition)
@@ -312,7 +318,7 @@ match_or(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candid
 		if (!IsA(lfirst(cell), OpExpr))
 			condition->implied = (Expr *) any;
 	}
-	/* an array of arrays is another thing */
+	/* there are no arrays of arrays */
 	array->array_typeid = get_array_type(array->element_typeid);
 	if (!OidIsValid(array->array_typeid))
 		return false;
@@ -385,7 +391,10 @@ tsurugi_condition_matches(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_
 
 /* --- derived ones ------------------------------------------------------------------------ */
 
-/* What the function behind a condition says of its argument as a column of the index, by its support function: clauses. */
+/*
+ * The clauses that the support function of a condition's function derives for an argument that is a
+ * column of the index.
+ */
 static List *
 derive_of(PlannerInfo *root, const tsurugi_candidate *candidate, Node *clause, Oid function, int argument, int column)
 {
@@ -407,8 +416,9 @@ derive_of(PlannerInfo *root, const tsurugi_candidate *candidate, Node *clause, O
 }
 
 /*
- * As get_index_clause_from_support (indxpath.c): prefixes of LIKE, regular expressions and starts_with(), networks in
- * others, and whatever extensions tell.
+ * Like get_index_clause_from_support (indxpath.c).  The results are prefixes of LIKE, of regular
+ * expressions and of starts_with(), networks within networks, and the clauses of extensions'
+ * support functions.
  */
 static List *
 derive(PlannerInfo *root, const tsurugi_candidate *candidate, RestrictInfo *rinfo)
@@ -459,7 +469,10 @@ match_all(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candi
 		Condition whole = {0};
 		ListCell *clause;
 
-		/* As match_clause_to_index (indxpath.c): not before a view's own conditions that are a security barrier. */
+		/*
+		 * Like match_clause_to_index (indxpath.c): not before the conditions of a security barrier
+		 * view.
+		 */
 		if (!restriction_is_securely_promotable(rinfo, baserel))
 			continue;
 		conditions = match_alternatives(root, baserel, candidate, rinfo, conditions);
@@ -482,7 +495,10 @@ match_all(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candi
 	return conditions;
 }
 
-/* The first condition of a kind on a column; if it compares, with one of two strategies.  Or NULL. */
+/*
+ * The first condition of a kind on a column; a comparison must have one of the two strategies.
+ * NULL: there is none.
+ */
 static Condition *
 find(List *conditions, int column, ConditionKind kind, StrategyNumber strategy, StrategyNumber other)
 {
@@ -507,7 +523,7 @@ take(const tsurugi_candidate *candidate, tsurugi_choice *choice, const Condition
 		choice->values = list_concat(choice->values, condition->values);
 	else if (condition->value != NULL)
 		choice->values = lappend(choice->values, condition->value);
-	/* others may have the same hash */
+	/* other values may have the same hash */
 	if (condition->implied != NULL)
 		choice->filtered = lappend(choice->filtered, condition->implied);
 	else if (condition->kind == CONDITION_ROW || condition->derived || candidate->index->key[condition->column].hashed)
@@ -516,7 +532,7 @@ take(const tsurugi_candidate *candidate, tsurugi_choice *choice, const Condition
 		choice->conditions = list_append_unique_ptr(choice->conditions, condition->rinfo);
 }
 
-/* Fixes the next column, if something does. */
+/* Fixes the next column, if a condition does that. */
 static bool
 fix_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *conditions)
 {
@@ -532,7 +548,7 @@ fix_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *con
 		{
 			double turns = choice->turns * Max(estimate_array_length((Node *) condition->value), 1);
 
-			/* most of an OR's combinations are none of its arms */
+			/* most combinations of an OR belong to none of its arms */
 			if (condition->implied != NULL && choice->turns > 1 && turns > OR_TURNS_MAX)
 				return false;
 			shape->arrays |= UINT32_C(1) << column;
@@ -555,7 +571,7 @@ fix_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *con
 	return true;
 }
 
-/* Bounds on the column after the fixed ones. */
+/* Finds bounds on the column after the fixed ones. */
 static void
 bound_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *conditions)
 {
@@ -598,7 +614,7 @@ bound_column(const tsurugi_candidate *candidate, tsurugi_choice *choice, List *c
 	}
 }
 
-/* Conditions on the column after the fixed ones, of which there are covers.  False: there are none. */
+/* Finds conditions on the column after the fixed ones, which has covers; false: there are none. */
 static bool
 cover_column(tsurugi_choice *choice, List *conditions)
 {
@@ -678,8 +694,8 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 /* --- order by a distance ------------------------------------------------------------------ */
 
 /*
- * Whether an index can bring the rows in the order of an operator's distance from a value: by
- * covers of the column after those that are fixed.
+ * Whether an index can return the rows in the order of an operator's distance from a value, by the
+ * covers of the column after the fixed ones.
  */
 static bool
 brings_nearest(const tsurugi_candidate *candidate, int column, Oid operator, const PathKey * pathkey)
@@ -691,7 +707,8 @@ brings_nearest(const tsurugi_candidate *candidate, int column, Oid operator, con
 }
 
 /*
- * What a column's distance is from; NULL if an expression is no distance whose order an index has.
+ * The value from which an expression is a column's distance.  NULL: it is no distance, or the index
+ * does not have its order.
  */
 static Expr *
 match_distance(const tsurugi_candidate *candidate, int column, Expr *expression, const PathKey *pathkey)
@@ -737,7 +754,10 @@ tsurugi_choose_nearest(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_can
 	if (pathkey->pk_strategy != BTLessStrategyNumber || pathkey->pk_nulls_first || class->ec_has_volatile ||
 		candidate->index->gin != NULL)
 		return NULL;
-	/* of the column itself it is a filter: there is no range of what is not NULL, and near */
+	/*
+	 * on the column itself, IS NOT NULL is a filter: values that are near and not NULL have no
+	 * range
+	 */
 	foreach (cell, baserel->baserestrictinfo)
 		if (!is_not_null_test(lfirst(cell)))
 			rinfos = lappend(rinfos, lfirst(cell));

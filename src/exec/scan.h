@@ -15,18 +15,18 @@
  *	          ▼           │
  *	open ──▶ next ──▶ restart          at any time: end
  *
- * 1. What a source needs of the plan it takes when it is made, once.  open begins an execution; the
- *	  scan's snapshot is known then.  restart lets it begin again within the execution, with other
- *	  values of parameters.  end gives back whatever it holds outside of memory contexts.  Where
- *	  the executor state is kept (prepared.c), open follows for the next execution: a source has
- *	  forgotten by then what was in the memory of the last one.
+ * 1. A source reads the plan once, when it is made.  open begins an execution; the scan's snapshot
+ *	  is known then.  restart lets it begin again within the execution, with other values of
+ *	  parameters.  end releases everything that it holds outside memory contexts.  If the executor
+ *	  state is kept (prepared.c), open follows for the next execution: by then a source has
+ *	  forgotten its pointers into the memory of the last execution.
  * 2. A batch belongs to its source, and stays as it is until the next step of the source.  At the
  *	  end next says false, and goes on saying so.
- * 3. A source does not know who asks it for batches: the core, or another source, which passes its
- *	  own steps on to it.  So what makes rows of other sources' rows is a source, too.
- * 4. Before a source reads, it asks what the transaction's level wants (scan_level.c), and at
- *	  SERIALIZABLE it notes what it reads.  It can take that back as long as nobody has been told
- *	  of a row.
+ * 3. A source does not know its caller: the core, or another source, which passes its own steps on
+ *	  to it.  So code that makes rows from other sources' rows is a source, too.
+ * 4. Before a source reads, it does what the transaction's isolation level needs (scan_level.c); at
+ *	  SERIALIZABLE it notes its reads.  It can take the notes back as long as no row has been
+ *	  returned.
  *
  * The state of a source begins with tsurugi_source; the rest is known to its file alone:
  *
@@ -44,9 +44,9 @@
  * needed, and scan_level.c.  Of the core, scan.c has its life, scan_run.c the rows; scan_lock.c and
  * scan_retry.c have rows that are locked as they are read.
  *
- * Rows are read in place, by the backend itself; a whole table, if it has tsurugi_fdw.scan_pool_rows
- * rows or more, by tasks of the pool, which fill buffers of an output channel.  Between two rows the
- * session is quiescent: blobs that a slot points to stay, because the snapshot is published;
+ * Rows are read in place, by the backend itself; a whole table, if it has at least
+ * tsurugi_fdw.scan_pool_rows rows, by tasks of the pool, which fill buffers of an output channel.
+ * Between two rows the session is quiescent: blobs that a slot points to stay, because the snapshot is published;
  * everything else was copied.
  */
 #ifndef TSURUGI_SCAN_H
@@ -63,16 +63,16 @@ typedef struct tsurugi_source tsurugi_source;
 
 /* --- sources ------------------------------------------------------------------------------- */
 
-/* Rows that a source has brought; at least one. */
+/* Rows that a source has returned; at least one. */
 typedef struct tsurugi_batch
 {
 	const tg_vectors *vectors; /* NULL: one row, which is in the scan's cells */
 	tg_vectors *own;		   /* the same, if rows may be dropped (tg_vectors_keep); else NULL */
 	uint32_t count;
-	uint32_t row; /* if there are no vectors */
+	uint32_t row; /* the row, if there are no vectors */
 } tsurugi_batch;
 
-/* What memory is asked for ahead of time (scan_expect.c). */
+/* The memory that is prefetched (scan_expect.c). */
 typedef enum tsurugi_expected
 {
 	TSURUGI_EXPECT_LEAF,
@@ -80,7 +80,7 @@ typedef enum tsurugi_expected
 	TSURUGI_EXPECT_CELLS
 } tsurugi_expected;
 
-/* The first four each source has. */
+/* Every source has the first four. */
 typedef struct tsurugi_source_methods
 {
 	void (*open)(tsurugi_source *source);
@@ -88,20 +88,26 @@ typedef struct tsurugi_source_methods
 	void (*restart)(tsurugi_source *source);
 	void (*end)(tsurugi_source *source);
 
-	/* What it is about to read of the table; of sources that call tsurugi_source_begin_at_level. */
+	/*
+	 * The area of the table that it is about to read; for sources that call
+	 * tsurugi_source_begin_at_level.
+	 */
 	tg_area (*area)(const tsurugi_source *source);
 
-	/* What was noted as read need not stay noted; or has to.  NULL: nothing can be taken back. */
+	/*
+	 * The reads that were noted need not stay noted, or must stay.  NULL: no note can be taken
+	 * back.
+	 */
 	void (*forget_reads)(tsurugi_source *source);
 	void (*keep_reads)(tsurugi_source *source);
 
 	/*
-	 * Of a source that may outlive the plan (prepared.c): it copies what it has of it, and learns
-	 * where rows lie.
+	 * For a source that may outlive the plan (prepared.c): it copies its parts of the plan, and
+	 * finds out where rows lie.
 	 */
 	void (*outlive)(tsurugi_source *source);
 
-	/* NULL: it has nothing to ask for. */
+	/* NULL: it has nothing to prefetch. */
 	void (*expect)(tsurugi_source *source, tsurugi_expected what);
 } tsurugi_source_methods;
 
@@ -125,36 +131,39 @@ struct tsurugi_scan
 	/* the statement */
 	CmdType direct;		/* of a direct modification; else CMD_UNKNOWN */
 	CmdType locks_for;	/* as in tsurugi_scan_plan: for which statement rows may be locked */
-	bool locks;			/* they are: before they are handed up (scan_lock.c) */
-	bool has_handed_up; /* and one was, or there is none */
-	/* Of a look-up that could lock its row (scan_retry.c): the snapshot could not be extended for it. */
+	bool locks;			/* rows are locked before they are returned (scan_lock.c) */
+	bool has_handed_up; /* and one has been returned, or there is none */
+	/* For a look-up that locks its row (scan_retry.c): the snapshot could not be extended. */
 	bool keeps_snapshot;
 
-	/* columns that are read, and where they go in the slot */
+	/* the columns that are read, and their places in the slot */
 	int column_count;
 	uint16_t *columns;	 /* the storage's column */
 	uint16_t *positions; /* the slot's attribute */
 	uint8_t *kinds;
 	bool *words;			   /* the stored word is the datum */
 	tg_value *cells;		   /* of a row that is read by itself */
-	bool *cell_nulls;		   /* the same */
+	bool *cell_nulls;		   /* for cells */
 	char *scratch;			   /* TSURUGI_SCRATCH_BYTES each */
 	int slot_natts;			   /* attributes of the slot */
-	bool wants_ctid;		   /* somebody looks at the row's ctid */
-	bool wants_system_columns; /* and at others */
+	bool wants_ctid;		   /* the plan uses the row's ctid */
+	bool wants_system_columns; /* the plan uses other system columns */
 	bool plain;				   /* the node has neither conditions nor a projection */
 
 	/* rows in hand */
-	uint32_t position; /* in the batch, of the row after the current one */
+	uint32_t position; /* in the batch: of the row after the current one */
 	tsurugi_batch batch;
 	uint32_t row; /* the current one */
 
 	/* for EXPLAIN ANALYZE */
-	bool started;	  /* it was asked for a row */
-	uint64_t batches; /* buffers or batches that were read, of ranges and tables */
+	bool started;	  /* a row has been requested */
+	uint64_t batches; /* buffers or batches read from ranges and tables */
 };
 
-/* Whether a key's value is read without an expression state: a constant, or a parameter of the statement. */
+/*
+ * Whether a key's value needs no expression state: it is a constant or a parameter of the
+ * statement.
+ */
 static inline bool
 tsurugi_is_plain_value(const Expr *value)
 {
@@ -170,7 +179,7 @@ extern tsurugi_scan *tsurugi_scan_make(ForeignScanState *node);
 /* Lets a scan live longer than its plan, none of whose values may need an expression state. */
 extern void tsurugi_scan_outlive(tsurugi_scan *scan);
 
-/* Once per execution, before the first row: what it sees. */
+/* Sets the snapshot; called once per execution, before the first row. */
 extern void tsurugi_scan_start(tsurugi_scan *scan);
 
 /*
@@ -188,7 +197,7 @@ tsurugi_scan_expect(tsurugi_scan *scan, tsurugi_expected what)
 		source->methods->expect(source, what);
 }
 
-/* The part of the next function that gets a batch. */
+/* The part of tsurugi_scan_next that gets a batch. */
 extern bool tsurugi_scan_next_batch(tsurugi_scan *scan);
 
 /* Steps to the next row that the snapshot sees.  False at the end. */
@@ -210,8 +219,8 @@ tsurugi_scan_next(tsurugi_scan *scan)
 extern void tsurugi_scan_fill(tsurugi_scan *scan, TupleTableSlot *slot);
 
 /*
- * What the node hands up when there are no more rows.  The scan's slot is cleared, too: by it
- * WHERE CURRENT OF tells whether there is a row.
+ * The node's result when there are no more rows.  It clears the scan's slot, too, by which WHERE
+ * CURRENT OF tells whether there is a row.
  */
 static inline TupleTableSlot *
 tsurugi_scan_no_row(PlanState *pstate)
@@ -224,27 +233,33 @@ tsurugi_scan_no_row(PlanState *pstate)
 /* The node's ExecProcNode: steps, evaluates the plan's conditions, projects. */
 extern TupleTableSlot *tsurugi_scan_run(PlanState *pstate);
 
-/* scan_lock.c: whether the scan is to lock its rows, in this transaction; and then its ExecProcNode. */
+/*
+ * scan_lock.c: whether the scan must lock its rows in this transaction; and its ExecProcNode in
+ * that case.
+ */
 extern bool tsurugi_scan_locks(const tsurugi_scan *scan);
 extern TupleTableSlot *tsurugi_scan_run_locking(PlanState *pstate);
 
-/* scan_retry.c: whether the scan may have to lock its row, in this transaction; and then its ExecProcNode. */
+/*
+ * scan_retry.c: whether the scan may have to lock its row in this transaction; and its ExecProcNode
+ * in that case.
+ */
 extern bool tsurugi_scan_retries(const tsurugi_scan *scan);
 extern TupleTableSlot *tsurugi_scan_run_retrying(PlanState *pstate);
 
-/* Starts over; key values are computed again. */
+/* Starts the scan again; key values are computed again. */
 extern void tsurugi_scan_restart(tsurugi_scan *scan);
 
 /*
- * For direct modifications and early locks at SERIALIZABLE: nobody has been told what this
- * scan has read, it is going to start over; or it has to stay noted.
+ * For direct modifications and early locks at SERIALIZABLE.  The first drops the notes of this
+ * scan's reads: no row has been returned, and the scan will start again.  The second keeps them.
  */
 extern void tsurugi_scan_forget(tsurugi_scan *scan);
 extern void tsurugi_scan_keep(tsurugi_scan *scan);
 
 /*
- * Gives back what the scan holds outside of its memory context, and forgets what is in the
- * execution's memory.  The next thing, if there is one, is tsurugi_scan_start.
+ * Releases everything that the scan holds outside its memory context, and forgets pointers into the
+ * execution's memory.  The next call, if there is one, is tsurugi_scan_start.
  */
 extern void tsurugi_scan_end(tsurugi_scan *scan);
 

@@ -2,22 +2,27 @@
  * scan_lock.c
  *	  Rows locked as they are read, for an UPDATE or DELETE that goes through the executor (W5).
  *
- * Where row triggers, generated columns, check options or a join keep a statement from being done in one go
- * (fdw_direct.c), the executor is told of a row, and the row is written later.  At REPEATABLE READ and above it must not have
- * changed by then.  So the scan of the table that is to be changed locks a row before it hands it up:
+ * If row triggers, generated columns, check options or a join prevent a statement from being
+ * executed as a whole (fdw_direct.c), the executor receives a row, and the row is written later.
+ * At REPEATABLE READ and above it must not have changed by then.  So the scan of the target table
+ * locks a row before returning it:
  *
- *	as the snapshot sees it		locked, handed up: nobody else writes it any more
- *	held by another				waited for; then looked at again
- *	changed or deleted since	nothing has been handed up: the snapshot is renewed, the scan starts over
- *								(isolation.c); else 40001
+ *	as the snapshot sees it		locked and returned: no other transaction writes it any more
+ *	locked by another			waited for; then looked at again
+ *	changed or deleted since	if no row has been returned, the snapshot is renewed and the scan
+ *								starts again (isolation.c); else 40001
  *
- * 1. A scan does so whose own conditions are all of the statement's: nothing stands above it but what computes the new row.  A
- *	  row that a join, LIMIT or sub-select would drop would be locked for nothing.
- * 2. But for one row: in a join, too, the target is locked where it is found by a key that the statement names.  So
- *	  UPDATE counter ... FROM ... WHERE counter.id = 1 waits and goes on.
- * 3. At READ COMMITTED rows are locked when they are written, and EvalPlanQual goes on with the newest version (fdw_modify.c).
- *	  A LONG meets no other writer.  What foreign keys do sees the present.
- * 4. A SHORT does not wait, and locks nothing: it only looks whether the snapshot has to be extended.
+ * 1.  A scan locks rows if its own conditions are all conditions of the statement: nodes above it
+ *	  only compute the new row.  A row that a join, LIMIT or sub-select would drop would be locked
+ *	  for nothing.
+ * 2.  There is an exception for one row: in a join, too, the target row is locked if it is found by
+ *	  a key that the statement names.  So UPDATE counter ...  FROM ...  WHERE counter.id = 1 waits
+ *	  and continues.
+ * 3.  At READ COMMITTED rows are locked when they are written, and EvalPlanQual continues with the
+ *	  newest version (fdw_modify.c).  A LONG transaction meets no other writer.  Statements of
+ *	  foreign keys see the present.
+ * 4.  A SHORT transaction does not wait and locks nothing: it only tests whether the snapshot must
+ *	  be extended.
  */
 #include "postgres.h"
 
@@ -37,7 +42,10 @@
 
 /* --- planning ---------------------------------------------------------------------------- */
 
-/* The scan of a table, below nothing but joins and what they need.  *joined_out: there are some. */
+/*
+ * Finds the scan of a table if only joins, and the nodes that they need, are above it.
+ * *joined_out: there are joins.
+ */
 static ForeignScan *
 find_scan(Plan *plan, Index relation, bool *joined_out)
 {
@@ -110,11 +118,11 @@ tsurugi_scan_locks(const tsurugi_scan *scan)
 
 typedef struct scanned_row
 {
-	tsurugi_follow follow; /* first: the rules' functions are given it */
+	tsurugi_follow follow; /* the first member: the functions of scan_rules get a pointer to it */
 	tsurugi_scan *scan;
 } scanned_row;
 
-/* A row that this command has changed, or a later one, is handed up: the write will tell. */
+/* A row that this command or a later one has changed is returned: its write will report that. */
 static pg_attribute_always_inline tg_status
 look_at_scanned(tsurugi_follow *follow)
 {
@@ -156,7 +164,7 @@ static const tsurugi_follow_rules scan_rules = {
 	.refused = tsurugi_refused,
 };
 
-/* Whether the scan, begun again, comes to the same row first of all. */
+/* Whether the scan finds the same row first if it starts again. */
 static bool
 finds_row_first(const tsurugi_scan *scan)
 {
@@ -165,7 +173,7 @@ finds_row_first(const tsurugi_scan *scan)
 	return tsurugi_scan_plan_of(plan)->access->shape.way == TSURUGI_WAY_KEY && scan->node->ss.ps.qual == NULL;
 }
 
-/* Locks the scan's current row.  False: the snapshot was renewed. */
+/* Locks the scan's current row; false: the snapshot was renewed. */
 static bool
 lock_row(tsurugi_scan *scan)
 {
@@ -178,13 +186,13 @@ lock_row(tsurugi_scan *scan)
 	tsurugi_follow_begin(&row.follow, scan->row, TSURUGI_FOLLOW_LOCK);
 	row.scan = scan;
 	end = tsurugi_follow_row(&row.follow, &scan_rules);
-	/* Row_follow.c, rule 6. */
+	/* Rule 6 of row_follow.c. */
 	if (end == TSURUGI_FOLLOW_RESTART && !finds_row_first(scan))
 		tsurugi_queue_leave();
 	return end == TSURUGI_FOLLOW_DONE;
 }
 
-/* From here on the executor has been told something. */
+/* Notes that the executor receives a result: from here on the snapshot stays. */
 static void
 hand_up(tsurugi_scan *scan)
 {

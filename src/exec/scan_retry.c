@@ -1,21 +1,21 @@
 /*
  * scan_retry.c
- *	  Look-ups that lock a row which an earlier try of the transaction has failed by (P1).
+ *	  Look-ups that lock a row because of which an earlier try of the transaction failed (P1).
  *
- * As long as the session remembers rows of the table (ladder.c), a look-up of one row by a whole key
- * asks of each row that meets its conditions whether it is a remembered one, and locks it before it
- * is handed up:
+ * As long as the session remembers rows of the table (ladder.c), a look-up of one row by a whole
+ * key tests each row that meets its conditions for being a remembered one.  It locks such a row before
+ * it returns it:
  *
- *	as the snapshot sees it		locked, handed up: no other transaction changes it any more
- *	held by another				waited for, if the transaction may wait (ladder.c, 3); else handed up
- *	changed or deleted since	what this look-up has noted is forgotten, the snapshot is extended (W5) and
- *								the row looked up again; if the snapshot cannot be extended, the row is
- *								handed up as the snapshot sees it
+ *	as the snapshot sees it		locked and returned: no other transaction changes it any more
+ *	locked by another			waited for, if the transaction may wait (ladder.c, 3); else returned
+ *	changed or deleted since	the look-up drops its notes, the snapshot is extended (W5) and the
+ *								row is looked up again; if the snapshot cannot be extended, the row is
+ *								returned as the snapshot sees it
  *
- * 1. Without the lock nothing goes wrong: what has been read is validated as ever (S1).  So whatever
- *	  is in the way of the lock, such as a LONG's preserve or want of memory, is no error.
- * 2. The lock is that of an UPDATE which keeps the key, or, if the failed try had only read the row,
- *	  that of FOR SHARE (ladder.c, 2).
+ * 1. Without the lock nothing goes wrong: what has been read is validated as ever (S1).  So an
+ *	  obstacle to the lock, such as a LONG's preserve or lack of memory, is no error.
+ * 2. The lock is that of an UPDATE which keeps the key, or, if the failed try had only read the
+ *	  row, that of FOR SHARE (ladder.c, 2).
  */
 #include "postgres.h"
 
@@ -54,7 +54,7 @@ tsurugi_scan_retries(const tsurugi_scan *scan)
 		   tsurugi_ladder_locks_rows_of(scan->described->oid);
 }
 
-/* Results as tg_txn_lock. */
+/* Results as of tg_txn_lock. */
 static tg_status
 try_lock(tsurugi_scan *scan, tg_lock_mode mode, bool contended, tg_wait *wait_out)
 {
@@ -75,7 +75,7 @@ try_lock(tsurugi_scan *scan, tg_lock_mode mode, bool contended, tg_wait *wait_ou
 	return status;
 }
 
-/* Locks the scan's current row, if that may be.  False: the look-up is to start over. */
+/* Locks the scan's current row if possible; false: the look-up must start again. */
 static bool
 lock_row(tsurugi_scan *scan, tg_lock_mode mode)
 {
@@ -96,7 +96,7 @@ lock_row(tsurugi_scan *scan, tg_lock_mode mode)
 		tsurugi_queue_leave();
 		if (!tsurugi_is_changed(status))
 			return true;
-		/* Its notes are forgotten, so it starts over in any case. */
+		/* Its notes are dropped, so it starts again in any case. */
 		tsurugi_scan_forget(scan);
 		scan->keeps_snapshot = !tsurugi_extend_snapshot();
 		return false;
@@ -115,7 +115,7 @@ tsurugi_scan_run_retrying(PlanState *pstate)
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		tsurugi_scan_keep(scan); /* the row of the turn before has been handed up */
+		tsurugi_scan_keep(scan); /* the row of the previous call has been returned */
 		if (!tsurugi_scan_next(scan))
 			return tsurugi_scan_no_row(pstate);
 		tsurugi_scan_fill(scan, slot);
